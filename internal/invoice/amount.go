@@ -92,8 +92,8 @@ func (a Amount) Add(b Amount) (Amount, bool) {
 	return a, carry == 0
 }
 
-// Plus returns a+b, held at MaxAmount. Sums of transfers use it: no sum of
-// balances that exist can exceed it, and a hostile token must not wrap one.
+// Plus returns a+b, or MaxAmount if the sum does not fit. Sums of transfers use it: real balances cannot exceed
+// MaxAmount, and a hostile token must not make a sum wrap around.
 func (a Amount) Plus(b Amount) Amount {
 	if sum, ok := a.Add(b); ok {
 		return sum
@@ -166,8 +166,7 @@ func (a Amount) String() string {
 // people: 4900000 with 6 decimals is "4.90". At least two decimals are shown.
 func (a Amount) Major(decimals int) string { return MajorSum(a.String(), decimals) }
 
-// MajorSum writes a sum of amounts, decimal digits with or without a minus sign, as Major
-// does an amount.
+// MajorSum writes a sum of amounts in major units, as Major does. sum is decimal digits with or without a minus sign.
 func MajorSum(sum string, decimals int) string {
 	s, negative := strings.CutPrefix(sum, "-")
 	sign := ""

@@ -14,8 +14,7 @@ import (
 // max256 is 2^256-1, computed by another library than the one under test.
 var max256 = new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 256), big.NewInt(1))
 
-// amounts draws amounts of every length, and often one of those next to the
-// end of a limb, where carries are lost.
+// amounts draws amounts of every length, and often amounts next to the end of a limb, where carries can be lost.
 func amounts() *rapid.Generator[invoice.Amount] {
 	return rapid.Custom(func(t *rapid.T) invoice.Amount {
 		var word [32]byte
@@ -165,8 +164,7 @@ func TestAmountMajor(t *testing.T) {
 	}
 }
 
-// TestDecimalsSurviveTheirText says that what is shown to people, read again,
-// is the same money.
+// TestDecimalsSurviveTheirText checks that the text shown to people parses to the same amount.
 func TestDecimalsSurviveTheirText(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -184,8 +182,8 @@ func TestDecimalsSurviveTheirText(t *testing.T) {
 	})
 }
 
-// TestParseDecimalAgreesWithRat draws text that is often, but not always, a
-// decimal number, and holds what is read against exact rational numbers.
+// TestParseDecimalAgreesWithRat draws text that is often, but not always, a decimal number, and compares the result
+// with exact rational numbers.
 func TestParseDecimalAgreesWithRat(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

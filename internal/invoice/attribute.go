@@ -9,34 +9,30 @@ import (
 // amounts still identify it, unless another rule fits.
 const LateWindow = 30 * 24 * time.Hour
 
-// RoundUnit is the number of minor units of which no transfer amount is a
-// multiple. With six decimals it is a cent: no transfer amount can be the price
-// of an invoice over whole cents.
+// RoundUnit is the number of minor units that no transfer amount is a multiple of. With six decimals it is a cent: no
+// transfer amount can be the price of an invoice in whole cents.
 const RoundUnit = 10_000
 
-// IsRound reports whether the amount is a multiple of RoundUnit. Payers choose
-// such amounts by themselves, so none is a transfer amount.
+// IsRound reports whether the amount is a multiple of RoundUnit. Payers often choose round amounts, so a round amount
+// is never a transfer amount.
 func (a Amount) IsRound() bool {
 	_, rest := a.divide(RoundUnit)
 	return rest == 0
 }
 
-// Candidate is an invoice that a transfer may pay. Its own fields depend on the
-// transfer's position on the chain.
+// Candidate is an invoice that a transfer may pay. The fields that Candidate adds depend on the transfer's position on
+// the chain.
 type Candidate struct {
 	Invoice
-	// HasTransferAmount says that the transfer's amount is a transfer amount of
-	// this invoice: it was assigned to it before the transfer's block, and to no
-	// other invoice since.
+	// HasTransferAmount is set if the transfer's amount is a transfer amount of this invoice: it was assigned to it
+	// before the transfer's block, and to no other invoice since.
 	HasTransferAmount bool
-	// Covered says that transfers earlier on the chain, mined in time and not
-	// orphaned, add up to the invoice's amount less its tolerance.
+	// Covered is set if transfers earlier on the chain, mined in time and not orphaned, add up to the invoice's amount
+	// less its tolerance.
 	Covered bool
-	// Remainder is what is left to pay after transfers earlier on the chain;
-	// zero unless they paid a part.
+	// Remainder is the amount left to pay after transfers earlier on the chain; zero unless they paid a part.
 	Remainder Amount
-	// Authorized says that the authorization which made the transfer is bound to this
-	// invoice.
+	// Authorized is set if the authorization which made the transfer is bound to this invoice.
 	Authorized bool
 }
 
@@ -45,14 +41,14 @@ func (c Candidate) NamedBy(t Transfer) bool {
 	return c.Accepts(t) && (c.hasCommitment(t.Evidence.Registry) || c.isAuthorizedBy(t) || c.hasCommitment(t.Evidence.Calldata))
 }
 
-// isAuthorizedBy reports whether the transfer was made by an authorization whose nonce is
-// the candidate's commitment or is bound to it.
+// isAuthorizedBy reports whether an authorization made the transfer, and its nonce is the candidate's commitment or is
+// bound to it.
 func (c Candidate) isAuthorizedBy(t Transfer) bool {
 	return c.hasCommitment(t.Evidence.Authorization) || c.Authorized && !t.Evidence.Authorization.IsZero()
 }
 
-// MatchedBy reports whether the transfer names the candidate or has a transfer
-// amount of it. Both are so whatever remains of other invoices.
+// MatchedBy reports whether the transfer names the candidate or has one of its transfer amounts. Neither depends on
+// what remains of other invoices.
 func (c Candidate) MatchedBy(t Transfer) bool { return c.NamedBy(t) || c.matchesTransferAmount(t) }
 
 // matchesTransferAmount reports whether the transfer has a transfer amount of
@@ -121,14 +117,13 @@ func Attribute(t Transfer, candidates []Candidate, truncated bool) (a Attributio
 	return Attribution{}, false
 }
 
-// pays reports whether a transfer pays anybody who was not paid before.
+// pays reports whether a transfer pays a merchant who was not paid before.
 func (t Transfer) pays() bool {
 	return !t.Amount.IsZero() && t.From != t.To && t.Evidence.Registry != SweptElsewhere
 }
 
-// CountByAmount returns how many of the candidates the transfer's amount
-// identifies, besides those that only tolerate it. Two are ambiguous, whatever
-// other candidates there are.
+// CountByAmount returns how many candidates the transfer's amount identifies, not counting candidates that only
+// tolerate it. Two are ambiguous, whatever other candidates there are.
 func CountByAmount(t Transfer, candidates []Candidate) (n int) {
 	isTransferAmount := isTransferAmountOfAny(t, candidates)
 	for _, c := range candidates {
@@ -143,9 +138,8 @@ func isTransferAmountOfAny(t Transfer, candidates []Candidate) bool {
 	return slices.ContainsFunc(candidates, func(c Candidate) bool { return c.matchesTransferAmount(t) })
 }
 
-// matchesAmount reports whether the transfer's amount identifies the candidate:
-// it is a transfer amount of the candidate, which is covered or expired by now;
-// or the candidate awaits it, as its amount or as what remains of it. A
+// matchesAmount reports whether the transfer's amount identifies the candidate. Either it is a transfer amount of the
+// candidate, which is covered or expired by now; or the candidate awaits it, as its amount or its remainder. A
 // remainder does not count if the amount is the transfer amount of any invoice.
 func (c Candidate) matchesAmount(t Transfer, isTransferAmount bool) bool {
 	if c.matchesTransferAmount(t) {
@@ -155,15 +149,14 @@ func (c Candidate) matchesAmount(t Transfer, isTransferAmount bool) bool {
 	return due && c.awaits(t)
 }
 
-// Accepts reports whether t moves the invoice's token to its settlement or deposit
-// address on its chain. A draft accepts nothing.
+// Accepts reports whether t moves the invoice's token to its settlement or deposit address on its chain. A draft
+// accepts no transfer.
 func (inv Invoice) Accepts(t Transfer) bool {
 	return inv.Status != Drafted && inv.ChainKey == t.ChainKey && inv.Token == t.Token && (inv.Merchant == t.To || inv.isDepositedBy(t))
 }
 
-// PayableAt reports whether a transfer at that position is above the blocks
-// that were read when the invoice was created, and not late. Both are chain time:
-// the service's clock plays no part.
+// PayableAt reports whether a transfer at that position is above the blocks that were read when the invoice was
+// created, and not late. Both use chain time, not the service's clock.
 func (inv Invoice) PayableAt(p Position) bool {
 	return inv.Status != Drafted && inv.FromBlock < p.BlockNumber && !inv.IsLate(p)
 }

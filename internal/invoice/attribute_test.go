@@ -23,8 +23,8 @@ func openInvoice(id string) invoice.Invoice {
 	}
 }
 
-// markTransferAmount marks the last of the candidates whose transfer amount the transfer has:
-// it was assigned to that one last.
+// markTransferAmount marks the last candidate with the transfer's amount as a transfer amount, because the amount was
+// assigned to that one last.
 func markTransferAmount(t invoice.Transfer, candidates []invoice.Candidate) []invoice.Candidate {
 	candidates = slices.Clone(candidates)
 	for i := range slices.Backward(candidates) {
@@ -193,8 +193,8 @@ func TestAttribute(t *testing.T) {
 	}
 }
 
-// TestAttributeDeposit pays a deposit invoice over 100: at its address whatever the
-// transfer says, and at the settlement address by evidence alone.
+// TestAttributeDeposit pays a deposit invoice over 100. At its address every transfer pays it; at the settlement
+// address only evidence does.
 func TestAttributeDeposit(t *testing.T) {
 	t.Parallel()
 	deposit := invoice.Address{0xdd}
@@ -265,7 +265,7 @@ func TestAttributeSweepOfAnotherService(t *testing.T) {
 	}
 }
 
-// TestAttributeTruncated attributes nothing if more invoices have the amount than there are candidates.
+// TestAttributeTruncated expects no attribution if more invoices have the amount than there are candidates.
 func TestAttributeTruncated(t *testing.T) {
 	t.Parallel()
 	inv := openInvoice("a")
@@ -296,8 +296,8 @@ func TestAttributeTruncated(t *testing.T) {
 	}
 }
 
-// TestAttributeIgnoresOtherTransfers takes each transfer that would count and
-// changes the one thing that makes it another's.
+// TestAttributeIgnoresOtherTransfers takes each transfer that would count, and changes the one property that makes it
+// count.
 func TestAttributeIgnoresOtherTransfers(t *testing.T) {
 	t.Parallel()
 	inv := openInvoice("a")

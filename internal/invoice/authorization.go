@@ -10,27 +10,25 @@ import (
 
 // Limits of an authorization.
 const (
-	// MaxAuthorizationSignature is the length of a signature, with what ERC-6492 wraps it
-	// in, in bytes.
+	// MaxAuthorizationSignature is the maximum length of a signature in bytes, including its ERC-6492 wrapper.
 	MaxAuthorizationSignature = 8 << 10
 	// MinAuthorizationWindow is how much of its window an authorization must have left, so
 	// that a transaction can be sent and mined in it.
 	MinAuthorizationWindow = 20 * time.Second
-	// MaxAuthorizationWindow is how far validBefore may lie ahead. Until then the outcome
-	// of an authorization that was sent can be unknown.
+	// MaxAuthorizationWindow is how far validBefore may lie ahead. Until validBefore the outcome of a sent
+	// authorization can be unknown.
 	MaxAuthorizationWindow = time.Hour
 )
 
-// Authorization is an EIP-3009 transfer that its payer has signed and anyone can submit to
-// the token. It is valid in blocks whose time is strictly between ValidAfter and
-// ValidBefore.
+// Authorization is an EIP-3009 transfer that its payer has signed and anyone can submit to the token. It is valid in
+// blocks with a time strictly between ValidAfter and ValidBefore.
 type Authorization struct {
 	From, To    Address
 	Value       Amount
 	ValidAfter  time.Time
 	ValidBefore time.Time
-	Nonce       Hash   // the token takes each nonce of From once
-	Signature   []byte // by From: of a key, or as ERC-1271 or ERC-6492 define
+	Nonce       Hash   // the token accepts each nonce of From once
+	Signature   []byte // of From's key, or as ERC-1271 or ERC-6492 define it
 }
 
 // ParseAuthorizationSignature parses a signature: 0x and hex digits.
@@ -64,8 +62,8 @@ func (a Authorization) Equal(b Authorization) bool {
 // Refusal is why an authorization does not pay an invoice.
 type Refusal string
 
-// The refusals of an authorization. The first group is found without a node, the second is
-// what the chain says, and the last can follow after the authorization was accepted.
+// The refusals of an authorization. The first group needs no node, the second is based on the chain's state, and the
+// last can occur after the authorization was accepted.
 const (
 	RefusedGaslessOff    Refusal = "gasless_off"
 	RefusedNotPayable    Refusal = "invoice_not_payable"
@@ -115,8 +113,7 @@ var refusals = map[Refusal]string{
 // Detail returns a sentence about the refusal.
 func (r Refusal) Detail() string { return refusals[r] }
 
-// RefusalError is the error of an authorization that does not pay an invoice. Nothing was
-// stored or sent.
+// RefusalError means that an authorization does not pay an invoice. No data was stored or sent.
 type RefusalError struct {
 	Reason Refusal
 	Detail string // a sentence
@@ -133,8 +130,8 @@ func Refuse(reason Refusal, detail ...any) error {
 	return &RefusalError{reason, fmt.Sprintf(detail[0].(string), detail[1:]...)}
 }
 
-// Due returns what an authorization for the invoice must pay: its amount, or what remains
-// of it. It is zero if the invoice awaits no payment.
+// Due returns what an authorization for the invoice must pay: its amount, or the remainder. It is zero if the invoice
+// awaits no payment.
 func (inv Invoice) Due() Amount {
 	switch {
 	case inv.Status != Open || inv.Covered() || inv.EndedInLostPast():
@@ -145,12 +142,10 @@ func (inv Invoice) Due() Amount {
 	return inv.Amount
 }
 
-// CheckAuthorization returns why the authorization cannot pay the invoice now, as far as
-// its terms say, as a *RefusalError. now is the later of the service's clock and the time
-// of the chain's newest block, and earliest the earlier.
+// CheckAuthorization checks the authorization's terms, and returns a *RefusalError if it cannot pay the invoice now.
+// now is the later of the service's clock and the time of the chain's newest block, and earliest is the earlier one.
 //
-// An authorization may not be valid after the invoice's last second, so that it can pay no
-// expired invoice.
+// An authorization may not be valid after the invoice's last second, so that it cannot pay an expired invoice.
 func (inv Invoice) CheckAuthorization(a Authorization, earliest, now time.Time) error {
 	last := inv.ExpiresAt.Add(time.Second)
 	switch due := inv.Due(); {
@@ -176,7 +171,7 @@ func (inv Invoice) CheckAuthorization(a Authorization, earliest, now time.Time) 
 	return nil
 }
 
-// IsNamedByNonce reports whether an authorization by the nonce names the invoice on the chain.
+// IsNamedByNonce reports whether the nonce of an authorization names the invoice on the chain.
 func (inv Invoice) IsNamedByNonce(nonce Hash) bool { return inv.hasCommitment(nonce) }
 
 // describe returns the invoice's state for a sentence.

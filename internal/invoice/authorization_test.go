@@ -66,7 +66,7 @@ func TestCheckAuthorization(t *testing.T) {
 	}
 }
 
-// TestAuthorizationEqual wants a signature whose recovery id is 0 or 1 to be the same as one with 27 or 28.
+// TestAuthorizationEqual expects a signature with the recovery id 0 or 1 to equal the one with 27 or 28.
 func TestAuthorizationEqual(t *testing.T) {
 	t.Parallel()
 	a := authorizationFor(openInvoice("a"))
@@ -84,7 +84,7 @@ func TestAuthorizationEqual(t *testing.T) {
 	}
 }
 
-// TestAttributeBound wants the invoice that an authorization is bound to, whatever its nonce.
+// TestAttributeBound expects the invoice that an authorization is bound to, whatever its nonce.
 func TestAttributeBound(t *testing.T) {
 	t.Parallel()
 	a, b := openInvoice("a"), openInvoice("b")

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// phoneNumber is a phone number with its country code, 7 to 15 digits (E.164), and what
-// people write between them.
+// phoneNumber is a phone number with its country code, 7 to 15 digits (E.164), and the usual separators.
 var phoneNumber = regexp.MustCompile(`^\+[1-9]([ ()./-]{0,2}[0-9]){6,14}$`)
 
 // ContactURL returns the URL of a support contact: https, mailto or tel. It returns "" for

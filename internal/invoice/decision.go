@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// ItemKind is why something needs a decision.
+// ItemKind is the reason why an item needs a decision.
 type ItemKind string
 
 // The kinds of items.
 const (
 	ItemUnattributed ItemKind = "unattributed" // a payment without an invoice
 	ItemClaimed      ItemKind = "claimed"      // such a payment that payers claim
-	ItemUnderpaid    ItemKind = "underpaid"    // an invoice of that exception, as are the next three
+	ItemUnderpaid    ItemKind = "underpaid"    // an invoice with that exception, like the next three
 	ItemOverpaid     ItemKind = "overpaid"
 	ItemLate         ItemKind = "late"
 	ItemDuplicate    ItemKind = "duplicate"
-	ItemApproval     ItemKind = "approval" // a refund to an address that nobody has signed for
+	ItemApproval     ItemKind = "approval" // a refund to an address that no payer has signed for
 	// ItemWithoutPayment is a refund on the chain that lacks its payment.
 	ItemWithoutPayment ItemKind = "refund_without_payment"
 )
@@ -25,23 +25,23 @@ const (
 // ItemKinds are all kinds of items.
 var ItemKinds = []ItemKind{ItemUnattributed, ItemClaimed, ItemUnderpaid, ItemOverpaid, ItemLate, ItemDuplicate, ItemApproval, ItemWithoutPayment}
 
-// Outcome is what was decided.
+// Outcome is the result of a decision.
 type Outcome string
 
 // The outcomes of decisions. Neither changes a payment, an invoice or a refund.
 const (
-	Dismissed Outcome = "dismissed" // nothing is to be done
-	Accepted  Outcome = "accepted"  // what is missing of an underpaid invoice is waived
+	Dismissed Outcome = "dismissed" // no action is needed
+	Accepted  Outcome = "accepted"  // the missing amount of an underpaid invoice is waived
 )
 
 // Outcomes are all outcomes.
 var Outcomes = []Outcome{Dismissed, Accepted}
 
-// Decision is what a person decided about an item. It is in force until it is taken back,
-// for the version of the item that the person saw.
+// Decision is a person's decision about an item. It applies, until it is undone, to the version of the item that the
+// person saw.
 type Decision struct {
 	ID         string
-	MerchantID string // whose inbox it is; empty for that of the operator alone
+	MerchantID string // the merchant with the item in its inbox; empty if only the operator has it
 	Kind       ItemKind
 	ObjectID   string // payment, invoice or refund
 	Version    string
@@ -49,13 +49,13 @@ type Decision struct {
 	Reason     string
 	By         string
 	At         time.Time
-	UndoneBy   string // empty unless it was taken back
+	UndoneBy   string // empty unless it was undone
 	UndoneAt   time.Time
 }
 
-// ItemOf returns the kind of the item that an invoice is and its version, or "" if it needs
-// no decision: it has no exception, awaits the rest of its amount, was paid within its
-// tolerance, or all that counts against its terms was refunded.
+// ItemOf returns the kind and version of an invoice's item, or "" if the invoice needs no decision: it has no
+// exception, awaits the rest of its amount, was paid within its tolerance, or the whole difference from its terms was
+// refunded.
 func ItemOf(inv Invoice) (kind ItemKind, version string) {
 	inv = inv.withoutSentBack()
 	if inv.Exception == "" || inv.Exception == Underpaid && (inv.Status == Open || inv.Status == Paid) {
@@ -63,7 +63,7 @@ func ItemOf(inv Invoice) (kind ItemKind, version string) {
 	}
 	owed := inv.AmountPaid
 	if inv.Status == Paid {
-		owed = inv.Surplus().Plus(inv.Sums.Tally.Returned) // which is among what was refunded, or will be
+		owed = inv.Surplus().Plus(inv.Sums.Tally.Returned) // which is part of the refunded amount, or will be
 	}
 	if !inv.AmountRefunded.Less(owed) {
 		return "", ""
@@ -71,9 +71,8 @@ func ItemOf(inv Invoice) (kind ItemKind, version string) {
 	return ItemKind(inv.Exception), fmt.Sprintf("%s %s %s", inv.Status, inv.AmountPaid, inv.AmountRefunded)
 }
 
-// withoutSentBack returns the invoice without the payments beyond the amount due, such as late ones, if
-// as much was refunded since. So it is the same item as before they came, and the decision about that
-// item holds again.
+// withoutSentBack returns the invoice without payments beyond the amount due, such as late ones, if the same amount was
+// refunded since. So the item is the same as before those payments, and the earlier decision about it applies again.
 func (inv Invoice) withoutSentBack() Invoice {
 	t := &inv.Sums.Tally
 	extra := inv.AmountPaid.Minus(t.Due)
@@ -85,8 +84,8 @@ func (inv Invoice) withoutSentBack() Invoice {
 	return inv
 }
 
-// ItemOfPayment returns the kind of the item that a payment is and its version, or "" if it
-// needs no decision. refunded is what was refunded of it, and claims how many there are.
+// ItemOfPayment returns the kind and version of a payment's item, or "" if the payment needs no decision. refunded is
+// how much of it was refunded, and claims is the number of its claims.
 func ItemOfPayment(p Payment, refunded Amount, claims int) (kind ItemKind, version string) {
 	if p.Attributed() || p.Status == Orphaned || !refunded.Less(p.Amount) {
 		return "", ""
@@ -97,8 +96,7 @@ func ItemOfPayment(p Payment, refunded Amount, claims int) (kind ItemKind, versi
 	return kind, fmt.Sprintf("%d %s", claims, refunded)
 }
 
-// ItemOfRefund returns the kind of the item that a refund is at a time and its version, or ""
-// if it needs no decision.
+// ItemOfRefund returns the kind and version of a refund's item at a time, or "" if the refund needs no decision.
 func ItemOfRefund(r RefundRecord, now time.Time) (kind ItemKind, version string) {
 	switch {
 	case r.StatusAt(now) == RefundAwaitingApproval:
@@ -109,7 +107,7 @@ func ItemOfRefund(r RefundRecord, now time.Time) (kind ItemKind, version string)
 	return "", ""
 }
 
-// CheckOutcome returns a *FieldError if a kind of items has no such outcome.
+// CheckOutcome returns a *FieldError if the outcome is not allowed for the kind of item.
 func CheckOutcome(kind ItemKind, o Outcome) error {
 	if !slices.Contains(Outcomes, o) || o == Accepted && kind != ItemUnderpaid {
 		return &FieldError{Field: "decision", Detail: "must be dismissed or, for an underpaid invoice, accepted"}

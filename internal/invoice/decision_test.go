@@ -6,8 +6,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestItemOfWithoutSentBack: once what came after the amount was due was refunded, an invoice is the item that it
-// was before.
+// TestItemOfWithoutSentBack: once the payments after the amount was due are refunded, an invoice is the same item as
+// before.
 func TestItemOfWithoutSentBack(t *testing.T) {
 	t.Parallel()
 	n := invoice.NewAmount

@@ -10,11 +10,11 @@ type Collection string
 
 // The ways to collect payments.
 const (
-	// Direct: payers transfer to the merchant's settlement address. The transaction or the
-	// amount says which invoice is paid.
+	// Direct: payers transfer to the merchant's settlement address. The transaction or the amount identifies the
+	// invoice.
 	Direct Collection = "direct"
-	// Deposit: payers transfer to an address of the invoice alone, from which the money can
-	// only go to the merchant's settlement address.
+	// Deposit: payers transfer to an address that only this invoice has. The money can only go from there to the
+	// merchant's settlement address.
 	Deposit Collection = "deposit"
 )
 
@@ -33,7 +33,7 @@ func CheckCollection(c Collection) error {
 // IsDeposit reports whether payments are collected at a deposit address.
 func (inv Invoice) IsDeposit() bool { return inv.Collection == Deposit }
 
-// isDepositedBy reports whether t goes to the invoice's deposit address. A draft has none.
+// isDepositedBy reports whether t goes to the invoice's deposit address. A draft has no such address.
 func (inv Invoice) isDepositedBy(t Transfer) bool {
 	return !inv.DepositAddress.IsZero() && inv.DepositAddress == t.To
 }
@@ -51,7 +51,7 @@ func (inv Invoice) PayTo() Address {
 type Sweep struct {
 	Transfer
 	ID          string
-	InvoiceID   string // whose deposit address it empties
+	InvoiceID   string // the invoice with the deposit address it empties
 	Status      PaymentStatus
 	ObservedAt  time.Time
 	ConfirmedAt time.Time // zero unless confirmed

@@ -11,8 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of an invoice's details. MaxLabel is the length of a reference and of a
-// customer's id.
+// Limits of an invoice's details. MaxLabel bounds a reference and a customer's id.
 const (
 	MaxDescription   = 500  // characters
 	MaxEmail         = 254  // characters
@@ -22,17 +21,17 @@ const (
 	MaxMetadataValue = 500  // characters
 )
 
-// Details are what a merchant says of an invoice besides its terms. No rule about
-// payments depends on them.
+// Details are the fields of an invoice that a merchant sets in addition to its terms. No rule about payments depends on
+// them.
 type Details struct {
 	Reference string // what the merchant calls the invoice; empty without one
-	// UniqueReference says that no other draft or open invoice of the merchant that
-	// has it set may have the reference.
+	// UniqueReference is set if no other draft or open invoice of the merchant with UniqueReference may have the same
+	// reference.
 	UniqueReference bool
 	Description     string // for payers; empty without one
 	Customer        Customer
-	// ReturnURL and CancelURL are where the checkout page links to once the invoice is
-	// paid, and before. They are empty without a link.
+	// ReturnURL and CancelURL are the checkout page's links after the invoice is paid, and before. They are empty
+	// without a link.
 	ReturnURL, CancelURL string
 	Metadata             map[string]string
 }
@@ -43,11 +42,11 @@ type Customer struct {
 	Email string
 }
 
-// Key returns what a merchant's customer is identified by: the id, or else the e-mail address.
-// It is empty without both.
+// Key returns the key that identifies a merchant's customer: the id, or else the e-mail address. It is empty without
+// both.
 func (c Customer) Key() string { return cmp.Or(c.ID, c.Email) }
 
-// IsZero reports whether nothing is said.
+// IsZero reports whether all details are empty.
 func (d Details) IsZero() bool {
 	return d.Reference == "" && !d.UniqueReference && d.Description == "" && d.Customer == Customer{} &&
 		d.ReturnURL == "" && d.CancelURL == "" && len(d.Metadata) == 0
@@ -60,8 +59,8 @@ func (d Details) Equal(other Details) bool {
 	return maps.Equal(pairs, others) && reflect.DeepEqual(d, other)
 }
 
-// Check checks the rules of details that do not depend on the merchant. It returns a
-// *FieldError for the first field that breaks one.
+// Check checks the rules of details that do not depend on the merchant. It returns a *FieldError for the first invalid
+// field.
 func (d Details) Check() error {
 	if d.UniqueReference && d.Reference == "" {
 		return fieldErrorf("uniqueReference", "needs a reference")
@@ -96,8 +95,8 @@ func (d Details) Check() error {
 // Erased replaces the text of a label or reason, which cannot be empty, when the personal data of a customer is erased.
 const Erased = "erased"
 
-// Erase returns the invoice without its customer's personal data: without what the merchant wrote about it. The reference
-// stays, since the merchant's books have the invoice by it.
+// Erase returns the invoice without its customer's personal data, that is, without the merchant's texts about it. The
+// reference stays, because the merchant's books refer to the invoice by it.
 func (inv Invoice) Erase() Invoice {
 	inv.Details = Details{Reference: inv.Details.Reference, UniqueReference: inv.Details.UniqueReference}
 	inv.LineItems = slices.Clone(inv.LineItems)
@@ -107,11 +106,11 @@ func (inv Invoice) Erase() Invoice {
 	return inv
 }
 
-// CheckCustomerKey checks that a text can be the Key of a Customer, or begin one. It returns a
-// *FieldError otherwise.
+// CheckCustomerKey checks that a text can be the Key of a Customer, or the beginning of a Key. It returns a *FieldError
+// otherwise.
 func CheckCustomerKey(text string) error { return checkText("customer", text, MaxEmail) }
 
-// checkEmail checks only what no address lacks, because the service sends no mail.
+// checkEmail checks only properties that every address has, because the service sends no mail.
 func (c Customer) checkEmail() error {
 	if c.Email == "" {
 		return nil
@@ -163,7 +162,7 @@ type DetailsChange struct {
 	NoMetadata                bool               // removes all
 }
 
-// SetIfGiven sets what a change gives: a nil src leaves dst as it is.
+// SetIfGiven sets dst to the value that src points to, or leaves dst unchanged if src is nil.
 func SetIfGiven[T any](dst, src *T) {
 	if src != nil {
 		*dst = *src

@@ -29,7 +29,7 @@ func TestDetailsAtTheirLimits(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		details Details
-		field   string // that is wrong
+		field   string // the invalid field
 	}{
 		"nothing":                          {},
 		"longest reference":                {Details{Reference: strings.Repeat("ä", 200)}, ""},

@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// Difference is how a payment differs from what an invoice asks for. It is zero
-// for a payment in time of an amount asked for, if no other payment covers the
-// invoice.
+// Difference is how a payment differs from an invoice's request. It is zero for a payment in time of a requested
+// amount, if no other payment covers the invoice.
 type Difference struct {
-	// Short and Over are how much less or more the payment is than the nearest
-	// amount that the invoice asks for. At most one of them is set.
+	// Short and Over are how much less or more the payment is than the nearest requested amount. Only one of them is
+	// set.
 	Short, Over Amount
 	LateBy      time.Duration // between expiresAt and the payment's block; 0 in time
 	Early       bool          // its block was known before the invoice was created
@@ -35,8 +34,8 @@ type Suggestion struct {
 	Difference
 }
 
-// Differ returns how a transfer differs from what the invoice asks for.
-// Whether the difference is ambiguous depends on other invoices: see Suggest.
+// Differ returns how a transfer differs from the invoice's request. Whether the difference is ambiguous depends on
+// other invoices: see Suggest.
 func (n NearInvoice) Differ(t Transfer) Difference {
 	d := Difference{Covered: n.Covered, Early: t.BlockNumber <= n.FromBlock, LateBy: max(0, t.BlockTime.Sub(n.ExpiresAt))}
 	d.Short, d.Over = distance(t.Amount, n.Amount)
@@ -65,10 +64,9 @@ func distance(a, b Amount) (short, over Amount) {
 // Distance is the absolute difference of the amounts.
 func (d Difference) Distance() Amount { return d.Short.Plus(d.Over) }
 
-// Suggest returns at most limit invoices that a transfer may be for: those of its
-// chain, token and address, in order of the difference of the amounts, payable
-// ones first among equals, and then the newest. Drafts and void invoices are left
-// out.
+// Suggest returns up to limit invoices that a transfer may be for. They have its chain, token and address, and are
+// ordered by the difference of the amounts; among equals, payable ones come first, and then the newest. Drafts and void
+// invoices are left out.
 func Suggest(t Transfer, near []NearInvoice, limit int) []Suggestion {
 	var all []Suggestion
 	for _, n := range near {

@@ -1,7 +1,6 @@
 // Package invoice is the domain of Quittance: invoices, payments, refunds and
 // the rules that move them from one state to the next.
 //
-// Every rule here is a pure function over values. Nothing in this package
-// reads a clock, a database or a network, and it imports the standard library
-// alone, so that what decides about money can be read and tested by itself.
+// Every rule here is a pure function over values. This package does not read a clock, a database or a network, and it
+// imports only the standard library. So the rules about money can be read and tested without the rest of the program.
 package invoice

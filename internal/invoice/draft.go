@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// FieldError says which field of a request is wrong, and why. Field is a path
-// such as lineItems[2].amount.
+// FieldError reports which field of a request is wrong, and why. Field is a path such as lineItems[2].amount.
 type FieldError struct {
 	Field  string
 	Detail string
@@ -25,14 +24,14 @@ func fieldErrorf(field, format string, args ...any) error {
 // Draft is a merchant's request for an invoice. The token follows from the chain
 // and the currency.
 type Draft struct {
-	// Unissued asks for an invoice that is a draft: it is opened later.
+	// Unissued asks for a draft, which is opened later.
 	Unissued bool
-	// Unregistered asks for an invoice whose commitment is not recorded on chain.
+	// Unregistered asks for an invoice without a commitment on the chain.
 	Unregistered bool
 	MerchantID   string
 	Merchant     Address
-	// AddressOmitted is set if the request names no address: Merchant is the merchant's
-	// default then, or zero without one.
+	// AddressOmitted is set if the request contains no address: Merchant is then the merchant's default address, or
+	// zero if there is no default.
 	AddressOmitted bool
 	Amount         Amount
 	Currency       string
@@ -43,8 +42,8 @@ type Draft struct {
 	Details        Details
 }
 
-// Check checks the rules of an invoice that depend on the draft and the time
-// alone. It returns a *FieldError for the first field that breaks one.
+// Check checks the rules of an invoice that depend only on the draft and the time. It returns a *FieldError for the
+// first invalid field.
 func (d Draft) Check(now time.Time) error {
 	switch {
 	case !ValidMerchantID(d.MerchantID):
@@ -97,9 +96,9 @@ func (d Draft) checkLineItems() error {
 	return nil
 }
 
-// CheckLabel checks the rules of a label, a text that is shown to people: 1 to
-// MaxLabel characters, at least one of them visible, and none that can make it
-// look like another text. It returns a *FieldError for the field otherwise.
+// CheckLabel checks the rules of a label, a text that is shown to people: 1 to MaxLabel characters, at least one of
+// them visible, and no character that can make it look like another text. It returns a *FieldError for the field
+// otherwise.
 func CheckLabel(field, text string) error {
 	return checkText(field, text, MaxLabel)
 }
@@ -122,18 +121,16 @@ func checkText(field, text string, limit int) error {
 	return nil
 }
 
-// isVisible reports whether c by itself shows something: letters, marks, numbers,
-// punctuation and symbols, except those that Unicode lets fonts leave blank
-// (Other_Default_Ignorable_Code_Point, variation selectors and the blank Braille
-// pattern).
+// isVisible reports whether the character c shows a mark on the screen: letters, marks, numbers, punctuation and
+// symbols, except those that Unicode allows fonts to leave blank (Other_Default_Ignorable_Code_Point, variation
+// selectors and the blank Braille pattern).
 func isVisible(c rune) bool {
 	return unicode.IsGraphic(c) && !unicode.IsSpace(c) && !unicode.Is(unicode.Zs, c) &&
 		!unicode.In(c, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) && c != '\u2800'
 }
 
-// disguises reports whether c can make a label look like another text: control
-// characters, and those that embed, override or isolate the writing direction.
-// The plain marks of direction (U+061C, U+200E, U+200F) cannot.
+// disguises reports whether c can make a label look like another text: control characters, and characters that embed,
+// override or isolate the writing direction. The plain direction marks (U+061C, U+200E, U+200F) cannot.
 func disguises(c rune) bool {
 	return unicode.IsControl(c) || '\u202a' <= c && c <= '\u202e' || '\u2066' <= c && c <= '\u2069'
 }

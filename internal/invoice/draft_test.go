@@ -28,7 +28,7 @@ func TestDraftCheck(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change func(*invoice.Draft)
-		field  string // that is refused; empty when none is
+		field  string // the refused field; empty if the draft is accepted
 	}{
 		{"plain", func(*invoice.Draft) {}, ""},
 		{"merchant of 1", func(d *invoice.Draft) { d.MerchantID = "m" }, ""},
@@ -100,7 +100,7 @@ func TestDraftCheck(t *testing.T) {
 	}
 }
 
-// TestLabelsAreVisible refuses labels that show nothing.
+// TestLabelsAreVisible expects labels without a visible character to be refused.
 func TestLabelsAreVisible(t *testing.T) {
 	t.Parallel()
 	for label, seen := range map[string]bool{

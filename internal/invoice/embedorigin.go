@@ -12,10 +12,9 @@ const (
 	MaxOrigin       = 300 // bytes
 )
 
-// CheckEmbedOrigins returns a *FieldError if a list of origins is invalid. An origin is
-// https:// and a host in lower case, with a port if it is not 443, or http:// and a host of
-// the payer's own computer, as browsers write them. So it can be compared with theirs, and
-// be part of a header.
+// CheckEmbedOrigins returns a *FieldError if a list of origins is invalid. An origin is https:// and a host in lower
+// case, with a port if it is not 443, or http:// and a host of the payer's own computer, as browsers write them. So it
+// can be compared with the origin that a browser sends, and be part of a header.
 func CheckEmbedOrigins(origins []string) error {
 	if len(origins) > MaxEmbedOrigins {
 		return fieldErrorf("embedOrigins", "must be at most %d; there are %d", MaxEmbedOrigins, len(origins))

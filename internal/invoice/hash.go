@@ -11,7 +11,7 @@ type Address [20]byte
 // Hash is 32 bytes that name a block, a transaction or a commitment.
 type Hash [32]byte
 
-// IsZero reports whether a is the zero address, which nobody owns.
+// IsZero reports whether a is the zero address, which has no owner.
 func (a Address) IsZero() bool { return a == Address{} }
 
 // String writes a as 0x and 40 lower-case hex digits. For people and the

@@ -15,13 +15,13 @@ type History struct {
 // historyEntry is a payment in a History.
 type historyEntry struct {
 	at        Position // its block number and log index
-	amount    Amount   // that counts
+	amount    Amount   // the amount that counts
 	part      bool     // it counts as a part of the amount
-	sum       Amount   // of the payments up to and including this one
+	sum       Amount   // sum of the payments up to and including this one
 	remainder Amount   // the amount left to pay after the last part up to this one; zero without one
 }
 
-// NewHistory returns the history of the invoice. Other payments are ignored.
+// NewHistory returns the history of the invoice. It ignores payments of other invoices.
 func NewHistory(inv Invoice, payments []Payment) *History {
 	h := &History{inv: inv}
 	for _, p := range payments {
@@ -86,8 +86,8 @@ func (h *History) find(at Position) int {
 	return i
 }
 
-// DueAt returns whether the payments below a position on the chain cover the
-// invoice and, unless they do, what remains of it after a part was paid.
+// DueAt returns whether the payments below a position on the chain cover the invoice and, if they do not, the remainder
+// after a part was paid.
 func (h *History) DueAt(at Position) (covered bool, remainder Amount) {
 	var last historyEntry
 	if i := h.find(at); i > 0 {
@@ -99,15 +99,13 @@ func (h *History) DueAt(at Position) (covered bool, remainder Amount) {
 	return false, last.remainder
 }
 
-// Remainder returns what is left to pay after all payments; zero when they cover
-// the invoice, or paid no part of it.
+// Remainder returns the amount left to pay after all payments; zero if they cover the invoice, or paid no part of it.
 func (h *History) Remainder() Amount {
 	_, remainder := h.DueAt(Position{BlockNumber: math.MaxUint64})
 	return remainder
 }
 
-// Remainders returns what was left to pay after each payment that paid a part,
-// in the order of the chain.
+// Remainders returns the amount left to pay after each payment that paid a part, in the order of the chain.
 func (h *History) Remainders() (remainders []Amount) {
 	for _, e := range h.paid {
 		if e.part && e.sum.Less(h.inv.threshold()) {
@@ -117,8 +115,8 @@ func (h *History) Remainders() (remainders []Amount) {
 	return remainders
 }
 
-// WithRemainderAfter returns the invoice with Remaining set after a payment that
-// is in its sums and above all others there.
+// WithRemainderAfter returns the invoice with Remaining set after a payment that is in its sums and above all other
+// payments in them.
 func (inv Invoice) WithRemainderAfter(p Payment) Invoice {
 	switch {
 	case inv.Covered():
@@ -129,8 +127,8 @@ func (inv Invoice) WithRemainderAfter(p Payment) Invoice {
 	return inv
 }
 
-// CountsInTime reports whether a payment of the invoice is not late and not orphaned. Other payments change neither what covers the invoice nor what
-// remains of it.
+// CountsInTime reports whether a payment of the invoice is not late and not orphaned. Other payments change neither the
+// covered amount nor the remainder.
 func (inv Invoice) CountsInTime(p Payment) bool {
 	return p.Status != Orphaned && !inv.IsLate(p.Position)
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestHistory adds payments to a history and removes some, in any order. It
-// says what a history of those that are left says, and what adding up the
-// payments before a position says.
+// TestHistory adds payments to a history and removes some, in any order. The result must equal a history of the
+// remaining payments, and the sum of the payments before each position.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

@@ -24,32 +24,30 @@ const (
 	PrefixClaim    = "clm_"
 	PrefixSweep    = "swp_"
 	PrefixDecision = "dec_"
-	// PrefixSubmission is that of submissions.
+	// PrefixSubmission begins the id of a submission.
 	PrefixSubmission = "sub_"
 	// PrefixErasure begins the id of the erasure of a customer.
 	PrefixErasure = "ers_"
-	// PrefixAuthorization is that of authorizations.
+	// PrefixAuthorization begins the id of an authorization.
 	PrefixAuthorization = "aut_"
-	// PrefixTimeline is that of timelines.
+	// PrefixTimeline begins the id of a timeline.
 	PrefixTimeline = "tml_"
 )
 
 var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
-// Text returns bytes in the characters of identifiers.
+// Text returns bytes in the alphabet of identifiers.
 func Text(b []byte) string { return crockford.EncodeToString(b) }
 
-// IDs makes identifiers that sort by the time they were made: a prefix and a
-// UUIDv7 (RFC 9562) whose 12 bits after the milliseconds hold a fraction of
-// the millisecond (the RFC's method 3). Those of one IDs value never repeat
-// and never go backwards, even when the clock does. It is safe for concurrent
-// use.
+// IDs makes identifiers that sort by the time they were made: a prefix and a UUIDv7 (RFC 9562). The 12 bits after the
+// milliseconds hold a fraction of the millisecond (the RFC's method 3). The identifiers of one IDs value never repeat
+// and never go backwards, even when the clock does. It is safe for concurrent use.
 type IDs struct {
 	now  func() time.Time
 	rand io.Reader
 
 	mu   sync.Mutex
-	last uint64 // of the 60 bits of time handed out, the newest
+	last uint64 // newest time handed out, in 60 bits
 }
 
 // NewIDs returns a maker of identifiers from a clock and a source of
@@ -71,9 +69,8 @@ func (g *IDs) New(prefix string) string {
 	return prefix + crockford.EncodeToString(u[:])
 }
 
-// FirstID returns an identifier that sorts before all that New makes from a time
-// on, and after all that it makes before. The time lies in the years 1970 to 9999,
-// and counts to the millisecond.
+// FirstID returns an identifier that sorts before all that New makes from a time on, and after all that it makes
+// before. The time must be in the years 1970 to 9999, and is used to the millisecond.
 func FirstID(prefix string, at time.Time) string {
 	var u [16]byte
 	const msBits = 48
@@ -92,10 +89,9 @@ func (g *IDs) tick() uint64 {
 	return g.last
 }
 
-// TransferID names a transfer by its position on the chain: the chain, the
-// transaction and the ordinal of its log within that transaction. A
-// transaction that a reorg moves to another block keeps its ids, and indexing
-// the chain again yields the same ones.
+// TransferID identifies a transfer by its position on the chain: the chain, the transaction and the ordinal of its log
+// within that transaction. A transaction that a reorg moves to another block keeps its ids, and indexing the chain
+// again yields the same ones.
 func TransferID(prefix, chainKey string, tx Hash, ordinal int) string {
 	h := sha256.New()
 	io.WriteString(h, chainKey) //nolint:errcheck // a hash never fails to write
@@ -105,10 +101,9 @@ func TransferID(prefix, chainKey string, tx Hash, ordinal int) string {
 	return prefix + crockford.EncodeToString(h.Sum(nil)[:16])
 }
 
-// EventID names an event by what it is about: its type, subject, merchant and invoice. So it has
-// the same id when it is recorded again, by a service whose database was restored from a backup. Its
-// first bytes are those of the invoice's id, which have the time, so that neighbours in an
-// index are written at about the same time.
+// EventID identifies an event by its type, subject, merchant and invoice. So the event has the same id when it is
+// recorded again after the database was restored from a backup. The first bytes come from the invoice's id, which
+// contain the time, so that neighbours in an index are written at about the same time.
 func EventID(typ EventType, subject, merchantID, invoiceID string) string {
 	u := hashParts("event", string(typ), subject, merchantID, invoiceID)
 	const timeBytes = 6
@@ -118,9 +113,9 @@ func EventID(typ EventType, subject, merchantID, invoiceID string) string {
 	return PrefixEvent + crockford.EncodeToString(u)
 }
 
-// DeliveryID names the delivery of an event by what the event is about, so that its
-// receiver can recognise it: a service whose database was restored from a backup reads
-// the chain again and delivers the events since then under the same ids.
+// DeliveryID identifies the delivery of an event by the event's type, subject, merchant and invoice, so that its
+// receiver can recognise it. A service with a database restored from a backup reads the chain again, and delivers the
+// events since the backup under the same ids.
 func DeliveryID(typ EventType, subject, merchantID, invoiceID string) string {
 	return PrefixDelivery + crockford.EncodeToString(hashParts(string(typ), subject, merchantID, invoiceID))
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// decodeID returns the 16 bytes of an identifier, which must have the form of
-// one.
+// decodeID returns the 16 bytes of an identifier, and fails if its form is wrong.
 func decodeID(t *testing.T, prefix, id string) []byte {
 	t.Helper()
 	text, ok := strings.CutPrefix(id, prefix)
@@ -76,8 +75,8 @@ func TestIDsAreUUIDv7(t *testing.T) {
 	}
 }
 
-// TestIDsSortAndNeverRepeat moves the clock forwards, not at all and
-// backwards; the source of randomness gives nothing but zeros.
+// TestIDsSortAndNeverRepeat moves the clock forwards, not at all and backwards; the source of randomness returns only
+// zeros.
 func TestIDsSortAndNeverRepeat(t *testing.T) {
 	t.Parallel()
 	start := time.UnixMilli(1_700_000_000_000)
@@ -177,8 +176,7 @@ func TestTransferID(t *testing.T) {
 	}
 }
 
-// TestDeliveryID wants the same id for the same event, and another one where any part of
-// it differs.
+// TestDeliveryID expects the same id for the same event, and another id if any part of the event differs.
 func TestDeliveryID(t *testing.T) {
 	first := invoice.DeliveryID(invoice.EventPaid, "inv_1", "shop", "inv_1")
 	if again := invoice.DeliveryID(invoice.EventPaid, "inv_1", "shop", "inv_1"); again != first {
@@ -199,8 +197,8 @@ func TestDeliveryID(t *testing.T) {
 	}
 }
 
-// TestEventID wants the same id for the same event, which begins as the invoice's does, and another
-// one where any part of what it is about differs.
+// TestEventID expects the same id for the same event, with the beginning of the invoice's id, and another id if any
+// part of the event differs.
 func TestEventID(t *testing.T) {
 	t.Parallel()
 	made := invoice.NewIDs(func() time.Time { return time.Unix(1_800_000_000, 0) }, rand.Reader).New(invoice.PrefixInvoice)

@@ -17,14 +17,14 @@ const (
 // Statuses lists every state, in the interface's order.
 var Statuses = []Status{Drafted, Open, Paid, Expired, Void}
 
-// Exception says how the payments of an invoice differ from its terms. It is not part of
-// the state. It is empty if they do not differ.
+// Exception is how the payments of an invoice differ from its terms. It is empty if they do not differ. It is not part
+// of the state.
 type Exception string
 
 // The exceptions of an invoice.
 const (
-	// Underpaid: transfers mined in time add up to less than the amount. The
-	// invoice is paid if they do so within its tolerance.
+	// Underpaid: transfers mined in time add up to less than the amount. The invoice is paid if the sum is within its
+	// tolerance.
 	Underpaid Exception = "underpaid"
 	// Overpaid: the transfers that settled the invoice exceed the amount.
 	Overpaid Exception = "overpaid"
@@ -72,31 +72,27 @@ type Invoice struct {
 	// DepositFactory and DepositAddress are fixed when a deposit invoice is opened. They
 	// are zero for other invoices and for drafts.
 	DepositFactory, DepositAddress Address
-	// SweptTx is the transaction of the newest confirmed sweep of the invoice's token; zero
-	// without one.
+	// SweptTx is the transaction of the newest confirmed sweep of the invoice's token; zero before the first.
 	SweptTx Hash
 
-	// FromBlock is the newest block that was read when the invoice was created, 0
-	// for none; transfers in blocks above can pay it. A reorg of that block lowers
-	// it.
+	// FromBlock is the newest block that was read when the invoice was created, or 0 if no block was read; transfers in
+	// blocks above can pay it. A reorg of that block lowers it.
 	FromBlock uint64
-	// ClosedBlock is the newest block that was read when the invoice was paid, expired or
-	// void; 0 before. No transfer in a block above is awaited. That of a draft is its
-	// FromBlock. An open invoice has one if it ended in a past that the database has lost:
-	// it does not expire, and only transfers up to there can still pay it.
+	// ClosedBlock is the newest block that was read when the invoice was paid, expired or void; 0 before. No transfer
+	// in a block above it is awaited. For a draft it is FromBlock. An open invoice has a ClosedBlock if it ended in a
+	// past that the database has lost: it does not expire, and only transfers up to that block can still pay it.
 	ClosedBlock uint64
 
-	// TransferAmount is the amount with a suffix by which a plain transfer is
-	// attributed. It is zero when no suffix was free, and for deposit invoices.
+	// TransferAmount is the amount with a suffix that identifies the invoice in a plain transfer. It is zero if no
+	// suffix was free, and for deposit invoices.
 	TransferAmount Amount
-	// Remaining is what is left to pay after a part was paid, confirmed or not. It
-	// is zero unless the invoice is open and partly paid.
+	// Remaining is the amount left to pay after a part was paid, confirmed or not. It is zero unless the invoice is
+	// open and partly paid.
 	Remaining Amount
-	// RemainingTransfer is Remaining with a suffix; zero when none was free, and for deposit
-	// invoices.
+	// RemainingTransfer is Remaining with a suffix; zero if no suffix was free, and for deposit invoices.
 	RemainingTransfer Amount
-	// Tolerance is how much less than the amount pays the invoice. It is fixed at
-	// creation, and less than the amount.
+	// Tolerance is how much less than the amount still pays the invoice. It is fixed at creation, and less than the
+	// amount.
 	Tolerance Amount
 
 	SettledTx      Hash      // the transaction that completed the amount; zero unless paid
@@ -107,8 +103,8 @@ type Invoice struct {
 
 	Sums Sums // of the payments; Exception and AmountPaid follow from them
 
-	// Details are read with the invoice for the API, the checkout page and events that
-	// carry it whole, and are zero elsewhere.
+	// Details are read with the invoice for the API, the checkout page and events that contain the whole invoice, and
+	// are zero elsewhere.
 	Details Details
 }
 
@@ -127,7 +123,7 @@ const (
 	MaxSuffix = 999
 )
 
-// IntentKind is what the transaction manager is to do with a commitment.
+// IntentKind is the transaction that the transaction manager is to send for a commitment.
 type IntentKind string
 
 // The kinds of intent.
@@ -146,7 +142,7 @@ const (
 	EventExpired  EventType = "invoice.expired"
 	EventReceived EventType = "payment.received"
 	EventRefunded EventType = "payment.refunded"
-	// EventUnattributed is for merchants who ask for it alone.
+	// EventUnattributed is sent only to merchants who ask for it.
 	EventUnattributed EventType = "payment.unattributed"
 )
 

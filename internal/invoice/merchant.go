@@ -20,16 +20,15 @@ const (
 // Merchant is a merchant's profile, and the rules of its invoices.
 type Merchant struct {
 	ID             string
-	Configured     bool   // in the service's configuration, so that nothing else can change it
+	Configured     bool   // set in the service's configuration, so that the API cannot change it
 	Name           string // shown to payers; empty shows ID
 	Color          string // #rrggbb, or empty
 	SupportContact string // e-mail address, https URL or phone number for payers, or empty
 	Statement      string // text for payers, of several lines, or empty
-	Timezone       string // name of the time zone by which its days begin; empty is UTC
+	Timezone       string // name of the time zone in which its days begin; empty is UTC
 	Tolerance      Tolerance
-	Collection     Collection // of invoices that are created without one; empty is Direct
-	// DefaultAddresses are the settlement addresses, by chain key, of invoices that are
-	// created without one.
+	Collection     Collection // for invoices created without one; empty is Direct
+	// DefaultAddresses are the settlement addresses, by chain key, of invoices created without one.
 	DefaultAddresses map[string]Address
 	// Allowed are the only addresses that invoices may settle to. If it is empty, every
 	// address is allowed.
@@ -39,7 +38,7 @@ type Merchant struct {
 	// ReturnHosts are the only hosts of return URLs. If it is empty, every host is
 	// allowed with https.
 	ReturnHosts []string
-	// EmbedOrigins are the origins whose pages may show the checkout in a frame.
+	// EmbedOrigins are the origins of pages that may show the checkout in a frame.
 	EmbedOrigins []string
 	// LoopbackReturns allows return URLs that lead to the payer's own computer. It is
 	// for development.
@@ -69,10 +68,9 @@ type MerchantChange struct {
 	EmbedOrigins []string
 }
 
-// Change returns the merchant with a change. A new list of allowed addresses takes effect
-// after the delay. It takes effect at once if there was no list, since it only restricts
-// then, and with c.Immediately. The list in force, given again, cancels the pending one.
-// The error is a *FieldError if the result would be invalid.
+// Change returns the merchant with a change. A new list of allowed addresses takes effect after the delay. It takes
+// effect immediately with c.Immediately, or if there was no list, because then it only restricts. Passing the list in
+// force again cancels the pending one. The error is a *FieldError if the result would be invalid.
 func (m Merchant) Change(c MerchantChange, now time.Time, delay time.Duration) (Merchant, error) {
 	m = m.At(now)
 	for dst, src := range map[*string]*string{&m.Name: c.Name, &m.Color: c.Color, &m.SupportContact: c.SupportContact, &m.Statement: c.Statement, &m.Timezone: c.Timezone} {

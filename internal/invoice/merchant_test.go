@@ -23,7 +23,7 @@ func onBase(all ...invoice.Address) (list []invoice.AllowedAddress) {
 	return list
 }
 
-// TestAllowedAddresses changes a list of addresses, and looks at it over time.
+// TestAllowedAddresses changes a list of addresses, and checks it over time.
 func TestAllowedAddresses(t *testing.T) {
 	const delay = 24 * time.Hour
 	m := invoice.Merchant{ID: "acme", Name: "Acme", DefaultAddresses: map[string]invoice.Address{"base": home}}

@@ -2,8 +2,8 @@ package invoice
 
 import "time"
 
-// Notice is a transfer that an external provider announced: the fields of its
-// request, and their values by the provider's configuration.
+// Notice is a transfer that an external provider announced: the fields of its request, and their meaning according to
+// the provider's configuration.
 type Notice struct {
 	ID               string
 	Provider         string

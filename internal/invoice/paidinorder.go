@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// PaidInOrder finds out whether confirmed payments paid an open invoice before they were refunded, by the order of
-// the chain. It is for payments that are confirmed after their refunds were read, as when a service reads what happened
-// while it was off, or since a backup. back is what was or is to be returned of each payment, by id, and refunds are
-// those in blocks. A refund more than unfinal blocks above a payment was mined after that was final. So was one that
-// was prepared for it, since only final payments have prepared refunds. It returns what did not count of each
-// payment when the invoice was paid. ok is false if it was not.
+// PaidInOrder computes whether confirmed payments paid an open invoice before they were refunded, by the order of the
+// chain. It is for payments that are confirmed after their refunds were read, for example after the service was down or
+// was restored from a backup. back is how much of each payment was or is to be returned, by id, and refunds are the
+// refunds in blocks. A refund more than unfinal blocks above a payment was mined after the payment was final. So was a
+// prepared refund of it, because only final payments can have one. It returns how much of each payment did not count
+// when the invoice was paid. ok is false if the invoice was not paid.
 func (inv Invoice) PaidInOrder(payments []Payment, refunds []Refund, back map[string]Amount, unfinal uint64) (returned map[string]Amount, ok bool) {
 	inTime := filter(payments, func(p Payment) bool {
 		return p.Status == Confirmed && p.InvoiceID == inv.ID && !inv.IsLate(p.Position)
@@ -21,9 +21,9 @@ func (inv Invoice) PaidInOrder(payments []Payment, refunds []Refund, back map[st
 	for _, r := range refunds {
 		returned[r.PaymentID] = returned[r.PaymentID].Minus(r.Amount)
 	}
-	before := make(map[string]Payment)  // the payments below, by id
-	prepared := make(map[string]Amount) // what prepared refunds have in returned
-	var sum Amount                      // of what counts of before
+	before := make(map[string]Payment)  // the payments so far, by id
+	prepared := make(map[string]Amount) // how much of returned belongs to prepared refunds
+	var sum Amount                      // of the parts of before that count
 	for _, p := range inTime {
 		for len(refunds) > 0 && refunds[0].BlockNumber <= p.BlockNumber+unfinal {
 			r := refunds[0]

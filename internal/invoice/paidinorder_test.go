@@ -2,7 +2,7 @@ package invoice
 
 import "testing"
 
-// TestPaidInOrder has payments and refunds in blocks, of which two are not final.
+// TestPaidInOrder puts payments and refunds in blocks; the last two blocks are not final.
 func TestPaidInOrder(t *testing.T) {
 	t.Parallel()
 	inv := Invoice{ID: "inv", Status: Open, Terms: Terms{Amount: NewAmount(100), ExpiresAt: Unix(1000)}}

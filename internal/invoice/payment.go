@@ -10,7 +10,7 @@ import (
 type Position struct {
 	BlockNumber uint64
 	BlockHash   Hash
-	BlockTime   time.Time // as the block says
+	BlockTime   time.Time // timestamp of the block
 	LogIndex    int       // within the block
 }
 
@@ -23,12 +23,12 @@ func (p Position) Compare(q Position) int {
 	return cmp.Or(cmp.Compare(p.BlockNumber, q.BlockNumber), cmp.Compare(p.LogIndex, q.LogIndex))
 }
 
-// Transfer is one transfer of a watched token, as its log says.
+// Transfer is one transfer of a watched token, as in its log.
 type Transfer struct {
 	Position
 	ChainKey string
 	TxHash   Hash
-	Ordinal  int // of the log within its transaction, from 0
+	Ordinal  int // number of the log within its transaction, from 0
 	Token    Address
 	Currency string
 	From, To Address
@@ -43,15 +43,15 @@ func (t Transfer) SameMovement(u Transfer) bool {
 }
 
 // SweptElsewhere is the evidence of a transfer that sweeps a deposit address of another service: the money paid an
-// invoice there. It is no commitment id.
+// invoice there. It is not a commitment id.
 var SweptElsewhere = Hash([]byte("deposit swept by another service"))
 
-// Evidence is the commitment ids by which a transaction names the invoice that a
-// transfer pays. A zero Hash is no evidence of that kind.
+// Evidence is the commitment ids with which a transaction identifies the invoice that a transfer pays. A zero Hash
+// means no evidence of that kind.
 type Evidence struct {
 	Registry      Hash // of the registry's Paid event that follows the transfer, or SweptElsewhere
 	Authorization Hash // nonce of the ERC-3009 authorization that made the transfer
-	Calldata      Hash // the last 32 bytes of the transaction's input, where the payer chose it
+	Calldata      Hash // the last 32 bytes of the transaction's input, if the payer chose it
 }
 
 // Commitments returns the commitments that the evidence names, each once.
@@ -94,9 +94,8 @@ const (
 	ByClaim Method = "by_claim"
 )
 
-// Inferred reports whether a payment was attributed by an amount that is no
-// transfer amount. A transfer that refunds another payment may have it by
-// coincidence.
+// Inferred reports whether a payment was attributed by an amount that is not a transfer amount. A transfer that refunds
+// another payment may have that amount by coincidence.
 func (m Method) Inferred() bool { return m == ByAmount || m == ByTolerance }
 
 // OffChain reports whether the attribution rests on a statement made off the
@@ -116,17 +115,17 @@ type Payment struct {
 	ObservedAt  time.Time
 	ConfirmedAt time.Time // zero unless confirmed
 
-	// DepositOf is the invoice whose deposit address received the payment, and SettlesTo the
-	// settlement address of that invoice. Both are zero for a payment to a settlement
-	// address. If the payment is in another currency than the invoice, it is not attributed.
+	// DepositOf is the invoice with the deposit address that received the payment, and SettlesTo is the settlement
+	// address of that invoice. Both are zero for a payment to a settlement address. If the payment is in another
+	// currency than the invoice, it is not attributed.
 	DepositOf string
 	SettlesTo Address
 
-	// Returned is how much of it was refunded, or was to be by a prepared refund, while its invoice
+	// Returned is how much of the payment was refunded, or was to be refunded by a prepared refund, while its invoice
 	// was open. It does not count for the invoice.
 	Returned Amount
 
-	// AttributedBy and AttributedAt are set for off-chain methods alone.
+	// AttributedBy and AttributedAt are set only for off-chain methods.
 	AttributedBy string
 	AttributedAt time.Time
 }
@@ -145,8 +144,8 @@ func (p Payment) returned() Amount {
 // Counted returns how much of a payment in time counts for its invoice.
 func (p Payment) Counted() Amount { return p.Amount.Minus(p.Returned) }
 
-// InOtherCurrency reports whether the payment went to a deposit address in another currency
-// than that of the invoice. It counts for no invoice, and is swept like any other.
+// InOtherCurrency reports whether the payment went to a deposit address in another currency than the invoice's. It
+// counts for no invoice, and is swept like any other.
 func (p Payment) InOtherCurrency() bool { return p.DepositOf != "" && !p.Attributed() }
 
 // RefundedFrom returns the settlement address from which the merchant refunds the payment.
@@ -160,8 +159,7 @@ func (p Payment) RefundedFrom() Address {
 // Attributed reports whether the refunded payment belongs to an invoice.
 func (r Refund) Attributed() bool { return r.InvoiceID != "" }
 
-// WithAttribution returns the payment attributed to the invoice that a names, or
-// to none.
+// WithAttribution returns the payment attributed to the invoice in a, or to no invoice.
 func (p Payment) WithAttribution(a Attribution) Payment {
 	if p.InvoiceID != a.Invoice.ID {
 		p.Returned = Amount{} // see Returning

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// PrefixPaymentLink is that of payment links.
+// PrefixPaymentLink begins the id of a payment link.
 const PrefixPaymentLink = "lnk_"
 
-// Limits of a payment link. Those of its texts are MaxLabel and MaxDescription.
+// Limits of a payment link. Its texts are bounded by MaxLabel and MaxDescription.
 const (
 	MaxSlug = 64 // characters
-	// MaxReferencePrefix leaves room for what PaymentLink.Draft appends to it.
+	// MaxReferencePrefix leaves room for the serial that PaymentLink.Draft appends.
 	MaxReferencePrefix = 180 // characters
 	// MinLinkLifetime bounds how long invoices of a link can be paid; MaxLifetime is the
 	// other bound.
@@ -21,8 +21,7 @@ const (
 	DefaultLinkLifetime = time.Hour
 )
 
-// MetadataPaymentLink is the key of the metadata of an invoice with the id of the payment
-// link that made it.
+// MetadataPaymentLink is the metadata key under which an invoice has the id of the payment link that made it.
 const MetadataPaymentLink = "paymentLink"
 
 // PaymentLink is a page on which payers make invoices of a merchant.
@@ -35,7 +34,7 @@ type PaymentLink struct {
 	CreatedAt, ChangedAt time.Time
 }
 
-// PaymentLinkTerms are what a payment link says of its invoices.
+// PaymentLinkTerms are the terms of a payment link's invoices.
 type PaymentLinkTerms struct {
 	Title       string
 	Description string // empty without one
@@ -56,8 +55,8 @@ var slug = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 // ValidSlug reports whether a text has the form of a slug.
 func ValidSlug(text string) bool { return len(text) <= MaxSlug && slug.MatchString(text) }
 
-// Check checks the rules of a link that depend on it alone; those of its invoices are
-// Draft.Check's. It returns a *FieldError for the first field that breaks one.
+// Check checks the rules of a link that depend only on the link; Draft.Check checks the rules of its invoices. It
+// returns a *FieldError for the first invalid field.
 func (l PaymentLink) Check() error {
 	switch {
 	case !ValidMerchantID(l.MerchantID):
@@ -101,12 +100,12 @@ func (t PaymentLinkTerms) check() error {
 // IsFree reports whether the payer enters the amount.
 func (t PaymentLinkTerms) IsFree() bool { return t.Amount.IsZero() }
 
-// Takes reports whether an amount is within the bounds of an amount that the payer enters.
+// Takes reports whether an amount that the payer enters is within the link's bounds.
 func (t PaymentLinkTerms) Takes(a Amount) bool {
 	return !a.IsZero() && !a.Less(t.Minimum) && (t.Maximum.IsZero() || !t.Maximum.Less(a))
 }
 
-// Sample returns an amount that the link takes.
+// Sample returns an amount that the link accepts.
 func (t PaymentLinkTerms) Sample() Amount {
 	for _, a := range []Amount{t.Amount, t.Minimum, t.Maximum} {
 		if !a.IsZero() {
@@ -116,8 +115,8 @@ func (t PaymentLinkTerms) Sample() Amount {
 	return NewAmount(1)
 }
 
-// Draft returns the request for an invoice of the link, without its expiry. serial makes its
-// reference differ from those of the link's other invoices.
+// Draft returns the request for an invoice of the link, without its expiry. serial makes its reference differ from the
+// references of the link's other invoices.
 func (l PaymentLink) Draft(amount Amount, serial string) Draft {
 	d := Draft{
 		MerchantID: l.MerchantID, Merchant: l.Merchant, AddressOmitted: l.Merchant.IsZero(), Amount: amount, Currency: l.Currency,
@@ -137,8 +136,7 @@ func (l PaymentLink) Draft(amount Amount, serial string) Draft {
 	return d
 }
 
-// PaymentLinkChange is a change of a payment link. Nil members stay as they are; zero
-// values remove what need not be there.
+// PaymentLinkChange is a change of a payment link. Nil members stay as they are; zero values remove optional members.
 type PaymentLinkChange struct {
 	Title, Description        *string
 	Amount, Minimum, Maximum  *Amount

@@ -12,8 +12,8 @@ type Portion struct {
 	Duplicate Amount // was mined after the amount was covered
 }
 
-// Portion returns how a confirmed payment of the invoice counts. before is the sum of the counted
-// amounts of the confirmed payments before it: see Counts.
+// Portion returns how a confirmed payment of the invoice counts. before is the sum of the counted amounts of the
+// earlier confirmed payments: see Counts.
 func (inv Invoice) Portion(p Payment, before Amount) Portion {
 	paid := inv.Status == Paid
 	switch {
@@ -41,8 +41,8 @@ func (inv Invoice) Portion(p Payment, before Amount) Portion {
 	return result
 }
 
-// Counts reports whether a confirmed payment counts toward the invoice's amount, if the
-// confirmed payments before it on the chain add up to before, without what was returned.
+// Counts reports whether a confirmed payment counts toward the invoice's amount. before is the sum of the confirmed
+// payments before it on the chain, without returned amounts.
 func (inv Invoice) Counts(p Payment, before Amount) bool {
 	return !inv.IsLate(p.Position) && before.Less(inv.Amount)
 }

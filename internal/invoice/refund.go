@@ -8,18 +8,15 @@ type RefundMatch struct {
 	PreparedID string
 }
 
-// AttributeRefund returns the payment that a transfer out of a settlement address
-// refunds. remaining returns how much of a payment is not refunded yet. tag is
-// the id of the sender's invoice that the transaction's calldata names, or empty.
-// A payment fits when it was mined before the transfer, which goes from its
-// settlement address to its payer in its token and does not exceed what remains, and when
-// it belongs to the invoice that is named, if one is; ok is false when none fits.
-// Unless an invoice is named, an unattributed payment can be refunded as well.
+// AttributeRefund returns the payment that a transfer out of a settlement address refunds; ok is false if no payment
+// fits. remaining returns how much of a payment is not refunded yet. tag is the id of the sender's invoice that the
+// transaction's calldata names, or empty. A payment fits if it was mined before the transfer, and the transfer goes
+// from the payment's settlement address to its payer, in its token, and does not exceed the remainder. If an invoice is
+// named, the payment must belong to it; otherwise an unattributed payment can be refunded as well.
 //
-// Payments whose whole remainder the transfer is come first, then attributed
-// ones. Of those that are left it is the newest on the chain. A refund that fits
-// several payments is attributed, unlike a payment, because it changes no
-// invoice's status.
+// Payments with a remainder equal to the transfer come first, then attributed ones. Among equals the newest on the
+// chain wins. A refund that fits several payments is attributed, unlike a payment, because it changes no invoice's
+// status.
 func AttributeRefund(t Transfer, payments []Payment, remaining func(Payment) Amount, tag string) (m RefundMatch, ok bool) {
 	fit := filter(payments, func(p Payment) bool {
 		return p.reversedBy(t) && !remaining(p).Less(t.Amount) && (tag == "" || p.InvoiceID == tag)
@@ -45,17 +42,17 @@ func (p Payment) reversedBy(t Transfer) bool {
 		p.RefundedFrom() == t.From && p.From == t.To && t.From != t.To && !t.Amount.IsZero()
 }
 
-// KeepsRefund reports whether a transfer that was stored as a refund of the payment remains one
-// wherever the two are mined: both move the same money as before.
+// KeepsRefund reports whether a transfer that was stored as a refund of the payment remains one after a reorg: both
+// must move the same money as before.
 func (p Payment) KeepsRefund(was Refund, t Transfer) bool {
 	toPayer := p.From == t.To || was.PreparedID != ""
 	return was.PaymentID == p.ID && was.SameMovement(t) && p.Token == t.Token && p.RefundedFrom() == t.From && toPayer
 }
 
-// Returning returns how much of a payment of the invoice does not count any more. back is how much of
-// it was or is to be refunded. While the invoice is open, all of back does not count. A refund after
-// the invoice was paid or ended does not change the result. If a planned refund is not sent, its amount
-// counts again, as a surplus of a paid invoice. A late payment never counts, so the result is 0.
+// Returning returns how much of a payment of the invoice no longer counts. back is how much of it was or is to be
+// refunded. While the invoice is open, all of back does not count. A refund after the invoice was paid or ended does
+// not change the result. If a planned refund is not sent, its amount counts again, as a surplus of a paid invoice. A
+// late payment never counts, so the result is 0.
 func (inv Invoice) Returning(p Payment, back Amount) Amount {
 	if p.Amount.Less(back) {
 		back = p.Amount
@@ -69,14 +66,14 @@ func (inv Invoice) Returning(p Payment, back Amount) Amount {
 	return p.Returned
 }
 
-// ReturnedBefore returns how much of a payment does not count, if the invoice is just given to it and back was
-// refunded of it before. What is left counts, also if the invoice has ended.
+// ReturnedBefore returns how much of a payment does not count if it is attributed to the invoice now, and back of it
+// was refunded before. The rest counts, even if the invoice has ended.
 func (inv Invoice) ReturnedBefore(p Payment, back Amount) Amount {
 	inv.Status = Open
 	return inv.Returning(p, back)
 }
 
-// filter returns the payments that are wanted.
+// filter returns the payments for which wanted returns true.
 func filter(payments []Payment, wanted func(Payment) bool) []Payment {
 	var kept []Payment
 	for _, p := range payments {

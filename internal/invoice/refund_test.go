@@ -28,7 +28,7 @@ func TestAttributeRefund(t *testing.T) {
 		name     string
 		refund   invoice.Transfer
 		payments payments
-		returned map[string]uint64 // of payments that were paid back in part
+		returned map[string]uint64 // of payments that were partly sent back
 		tagged   string
 		want     string
 		exact    bool

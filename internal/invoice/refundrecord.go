@@ -12,16 +12,16 @@ const (
 	RefundLifetime = 14 * 24 * time.Hour
 	// MaxPreparedRefunds bounds the prepared refunds of a payment, in any state.
 	MaxPreparedRefunds = 100
-	// ManyInvoices is how many invoices an account pays at an address before a refund
-	// to it has a warning: it may be an exchange's.
+	// ManyInvoices is the number of invoices an account pays at an address from which a refund to it has a warning: the
+	// account may be an exchange's.
 	ManyInvoices = 10
 )
 
 // RefundStatus is the state of a RefundRecord.
 type RefundStatus string
 
-// The states of a refund. A transfer on the chain makes any prepared refund pending,
-// and then confirmed; a reorg that drops the transfer undoes that.
+// The states of a refund. A transfer on the chain makes any prepared refund pending, and then confirmed. A reorg that
+// drops the transfer undoes that.
 const (
 	RefundAwaitingAddress  RefundStatus = "awaiting_address"  // the payer has not named an address
 	RefundAwaitingApproval RefundStatus = "awaiting_approval" // the merchant has not approved the address
@@ -37,7 +37,7 @@ var RefundStatuses = []RefundStatus{
 	RefundAwaitingAddress, RefundAwaitingApproval, RefundPending, RefundConfirmed, RefundCanceled, RefundExpired, RefundOrphaned,
 }
 
-// AccountKind is what is known of an account.
+// AccountKind is what kind of account an address is, as far as known.
 type AccountKind string
 
 // The kinds of accounts.
@@ -53,8 +53,8 @@ type RefundWarning string
 // The warnings.
 const (
 	WarnContract         RefundWarning = "contract"          // the recipient is a contract
-	WarnAccountUnknown   RefundWarning = "account_unknown"   // it may be one
-	WarnManyInvoices     RefundWarning = "many_invoices"     // the payer paid ManyInvoices
+	WarnAccountUnknown   RefundWarning = "account_unknown"   // the recipient may be a contract
+	WarnManyInvoices     RefundWarning = "many_invoices"     // the payer has paid ManyInvoices invoices
 	WarnOtherRecipient   RefundWarning = "other_recipient"   // the recipient is not the payer
 	WarnExceedsRemainder RefundWarning = "exceeds_remainder" // less is left of the payment, or other refunds of it are being sent
 	WarnInvoicePaid      RefundWarning = "invoice_paid"      // the invoice was paid after the refund was prepared
@@ -68,32 +68,32 @@ const (
 type RefundRecord struct {
 	ID         string
 	PaymentID  string
-	InvoiceID  string // of the payment; empty while it has none
-	MerchantID string // of that invoice, or who prepared it
+	InvoiceID  string // of the payment; empty while the payment has no invoice
+	MerchantID string // of that invoice, or the merchant who prepared the refund
 	ChainKey   string
 	Token      Address
 	Currency   string
 	From       Address // the settlement address
 	Payer      Address
-	Left       Amount // what the refunds on the chain leave of the payment
+	Left       Amount // the amount of the payment that the refunds on the chain leave
 	// PaymentStatus is the state of the payment.
 	PaymentStatus PaymentStatus
-	Exceeded      bool // the refunds on the chain are more than the payment
+	Exceeded      bool // the refunds on the chain exceed the payment
 	// InvoicePaid is set if the invoice became paid while a prepared refund could still be sent.
 	InvoicePaid bool
 	Status      RefundStatus
 	CreatedAt   time.Time
-	Transfer    Refund // that pays it; zero without one
+	Transfer    Refund // the transfer that pays it; zero without one
 
-	Tag          Hash // that the transaction's calldata ends in
+	Tag          Hash // the last word of the transaction's calldata
 	Amount       Amount
 	To           Address // zero while the payer has not named it
 	Reason       string
 	Account      AccountKind // of To
 	ManyInvoices bool        // the payer had paid ManyInvoices
-	ClaimToken   string      // of the page on which the payer names To; empty without one, and where it is not known
-	ClaimHash    Hash        // of ClaimToken, of which only the hash is stored; zero without one
-	Signature    string      // of the payer, for To; empty without one
+	ClaimToken   string      // of the page on which the payer names To; empty if there is no page or it is unknown
+	ClaimHash    Hash        // of ClaimToken; only the hash is stored; zero without a token
+	Signature    string      // the payer's signature for To; empty without one
 	ExpiresAt    time.Time
 	CanceledAt   time.Time // zero unless it was canceled
 
@@ -103,7 +103,7 @@ type RefundRecord struct {
 	MayReturn bool
 	// MayBeRefunded is set if a transfer from From that a recovery found, and that is no known refund, may have refunded the payment.
 	MayBeRefunded bool
-	// Underway is what other refunds of the payment take that somebody submitted and that are in no block.
+	// Underway is the amount of other refunds of the payment that were submitted and are in no block.
 	Underway Amount
 }
 
@@ -122,14 +122,14 @@ func (r RefundRecord) IsAwaited() bool {
 	return r.Transfer.Status == Orphaned && !r.SubmittedTx.IsZero() && r.SubmittedTx == r.Transfer.TxHash
 }
 
-// LacksPayment reports whether a transfer on the chain pays back what did not come: a reorg
-// dropped the payment, which was not mined again, or with less, or with other accounts.
+// LacksPayment reports whether a transfer on the chain refunds a payment that did not arrive: a reorg dropped the
+// payment, and it was not mined again, or with a smaller amount, or with other accounts.
 func (r RefundRecord) LacksPayment() bool {
 	return r.Sent() && (r.PaymentStatus == Orphaned || r.Exceeded || r.Transfer.Token != r.Token || r.Transfer.From != r.From)
 }
 
-// IsOpen reports whether a prepared refund is in no block and can be by a time. A refund with a
-// submitted transaction does not expire, since it may be mined at any time.
+// IsOpen reports whether a prepared refund is in no block and can still be mined at a time. A refund with a submitted
+// transaction does not expire, since it may be mined at any time.
 func (r RefundRecord) IsOpen(now time.Time) bool {
 	return r.waits() && (!r.SubmittedTx.IsZero() || now.Before(r.ExpiresAt))
 }
@@ -158,16 +158,15 @@ func (r RefundRecord) CanBeSent(now time.Time) bool {
 	return r.Status == RefundPending && r.waits() && now.Before(r.ExpiresAt) && !r.IsAwaited() && !r.exceeds() && !r.MayBeRefunded
 }
 
-// exceeds reports whether less is left of the payment, or will be once what is underway is mined.
+// exceeds reports whether less is left of the payment, or will be left once the submitted refunds are mined.
 func (r RefundRecord) exceeds() bool { return r.Left.Minus(r.Underway).Less(r.Amount) }
 
-// Reserved returns how much of the payment a prepared refund reserves, beyond what its
-// transfer has refunded. It does so until it is stored as expired, even if a clock shows a later time.
-// If that clock is set back, two refunds of the same money must not be sendable. A smaller transfer
-// than prepared releases the rest only once it is final, because a reorg may drop it before. The amount
-// of an awaited transfer is reserved, whether or not it was prepared. So is the amount of a refund whose
-// transaction was recorded after it was canceled or stored as expired, unless less is left of the payment.
-// Such a transfer would not become a refund.
+// Reserved returns how much of the payment a prepared refund reserves, in addition to what its transfer has refunded.
+// The reservation lasts until the refund is stored as expired, even if a clock shows a later time: if that clock is set
+// back, two refunds of the same money must not be sendable. A smaller transfer than prepared releases the rest only
+// once it is final, because a reorg may drop it before. The amount of an awaited transfer is reserved, whether or not
+// it was prepared. If the refund's transaction was recorded after the refund was canceled or stored as expired, its
+// amount is reserved as well, unless less is left of the payment: such a transfer would not become a refund.
 func (r RefundRecord) Reserved() Amount {
 	switch {
 	case r.IsAwaited() && (!r.waits() || r.Amount.Less(r.Transfer.Amount)):
@@ -212,11 +211,10 @@ func (r RefundRecord) from(t Transfer) bool {
 	return t.ChainKey == r.ChainKey && t.Token == r.Token && t.From == r.From
 }
 
-// Takes reports whether the refund can be paid by the transfer with the id: no other one
-// pays it.
+// Takes reports whether the transfer with the id can pay the refund, because no other transfer pays it.
 func (r RefundRecord) Takes(transferID string) bool { return !r.Sent() || r.Transfer.ID == transferID }
 
-// Warnings returns what to consider at a time about a prepared refund.
+// Warnings returns the warnings about a prepared refund at a time.
 func (r RefundRecord) Warnings(now time.Time) (all []RefundWarning) {
 	if !r.Prepared() || r.To.IsZero() {
 		return nil
@@ -231,7 +229,7 @@ func (r RefundRecord) Warnings(now time.Time) (all []RefundWarning) {
 	return all
 }
 
-// paymentWarnings returns what to consider about the payment.
+// paymentWarnings returns the warnings about the payment.
 func (r RefundRecord) paymentWarnings() (all []RefundWarning) {
 	if r.Status == RefundPending && !r.Sent() && r.exceeds() {
 		all = append(all, WarnExceedsRemainder)
@@ -245,7 +243,7 @@ func (r RefundRecord) paymentWarnings() (all []RefundWarning) {
 	return all
 }
 
-// recipientWarnings returns what to consider about the recipient.
+// recipientWarnings returns the warnings about the recipient.
 func (r RefundRecord) recipientWarnings() (all []RefundWarning) {
 	switch r.Account {
 	case AccountContract:
@@ -262,7 +260,7 @@ func (r RefundRecord) recipientWarnings() (all []RefundWarning) {
 	return all
 }
 
-// Cancel returns the refund canceled; ok is false if it was sent, canceled, or stored as expired.
+// Cancel returns the canceled refund; ok is false if the refund was sent, canceled, or stored as expired.
 func (r RefundRecord) Cancel(now time.Time) (canceled RefundRecord, ok bool) {
 	if !r.waits() {
 		return r, false
@@ -281,9 +279,9 @@ func (r RefundRecord) Approve(to Address, now time.Time) (approved RefundRecord,
 	return r, true
 }
 
-// NameAddress returns the refund with the address that the payer names. With a signature
-// of the payer it can be sent, and otherwise it waits for an approval. ok is false if the
-// refund awaits no address. A signature replaces an address that was named without one.
+// NameAddress returns the refund with the address that the payer names. With the payer's signature the refund can be
+// sent; otherwise it waits for an approval. ok is false if the refund awaits no address. A signed address replaces one
+// that was named without a signature.
 func (r RefundRecord) NameAddress(to Address, account AccountKind, signature string, now time.Time) (named RefundRecord, ok bool) {
 	expected := r.Status == RefundAwaitingAddress || r.Status == RefundAwaitingApproval && signature != ""
 	if !expected || !r.IsOpen(now) {
@@ -304,11 +302,10 @@ func ReservedOf(refunds []RefundRecord) (sum Amount) {
 	return sum
 }
 
-// PreparedFor returns the prepared refund that a transfer pays, or whose payment it at
-// least refunds: the one that its calldata names, and otherwise the first that fits and
-// that no other transfer pays. paid is the id of the one that it pays already, or empty:
-// that is preferred. named reports whether the calldata names one; if that one's
-// recipient is another account, ok is false.
+// PreparedFor returns the prepared refund that a transfer pays, or at least the one for the payment that it refunds.
+// That is the refund named in its calldata; without a name it is the first that fits and that no other transfer pays.
+// paid is the id of the refund that the transfer already pays, which is preferred, or empty. named reports whether the
+// calldata names a refund; if that refund has another recipient, ok is false.
 func PreparedFor(t Transfer, transferID string, prepared []RefundRecord, paid string) (r RefundRecord, named, ok bool) {
 	if i := slices.IndexFunc(prepared, func(r RefundRecord) bool { return r.Names(t) }); i >= 0 {
 		return prepared[i], true, true

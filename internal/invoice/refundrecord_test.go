@@ -40,7 +40,7 @@ func TestTwoEqualRefunds(t *testing.T) {
 	}
 }
 
-// TestReserved has what refunds reserve of their payment, and whether they can be sent.
+// TestReserved checks how much refunds reserve of their payment, and whether they can be sent.
 func TestReserved(t *testing.T) {
 	t.Parallel()
 	canceled := func(r invoice.RefundRecord) invoice.RefundRecord {

@@ -10,8 +10,8 @@ import (
 // idBytes is how many bytes an identifier holds. A tag holds two identifiers.
 const idBytes = 16
 
-// RefundTag returns the tag that names a prepared refund in the calldata of its transaction: the bytes
-// of the payment's id, then those of the refund's. A database that lost the refund finds its payment by it.
+// RefundTag returns the tag that identifies a prepared refund in the calldata of its transaction: the bytes of the
+// payment's id, then the bytes of the refund's id. A database that lost the refund can find its payment by the tag.
 func RefundTag(paymentID, refundID string) (tag Hash, err error) {
 	if err := parseID(tag[:idBytes], PrefixPayment, paymentID); err != nil {
 		return Hash{}, err
@@ -22,7 +22,7 @@ func RefundTag(paymentID, refundID string) (tag Hash, err error) {
 	return tag, nil
 }
 
-// parseID writes the bytes of an identifier.
+// parseID writes the bytes of an identifier to to.
 func parseID(to []byte, prefix, id string) error {
 	text, ok := strings.CutPrefix(id, prefix)
 	b, err := crockford.DecodeString(text)
@@ -33,8 +33,8 @@ func parseID(to []byte, prefix, id string) error {
 	return nil
 }
 
-// ParseRefundTag returns the identifiers of a tag and when the refund was prepared. ok is false if
-// the tag cannot be one of RefundTag, because the second half is no UUIDv7, which New makes.
+// ParseRefundTag returns the identifiers in a tag and the time when the refund was prepared. ok is false if RefundTag
+// cannot have made the tag, because its second half is not a UUIDv7.
 func ParseRefundTag(tag Hash) (paymentID, refundID string, preparedAt time.Time, ok bool) {
 	id := tag[idBytes:]
 	if id[6]>>4 != 7 || id[8]>>6 != 2 {

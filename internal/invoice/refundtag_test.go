@@ -34,7 +34,7 @@ func TestRefundTag(t *testing.T) {
 	}
 }
 
-// FuzzParseRefundTag requires that a tag is that of the identifiers which are read from it.
+// FuzzParseRefundTag requires that the identifiers read from a tag give the same tag again.
 func FuzzParseRefundTag(f *testing.F) {
 	f.Add(make([]byte, 32))
 	f.Add(bytes.Repeat([]byte{0x77}, 32))

@@ -38,8 +38,7 @@ func TestReturning(t *testing.T) {
 	}
 }
 
-// TestSettleWithoutReturned counts partly returned payments: the amount that settles the invoice, and
-// the excess.
+// TestSettleWithoutReturned counts partly returned payments: the amount that settles the invoice, and the excess.
 func TestSettleWithoutReturned(t *testing.T) {
 	t.Parallel()
 	n := invoice.NewAmount

@@ -44,10 +44,9 @@ func isPort(text string) bool {
 	return text == "" || err == nil && n > 0
 }
 
-// parseReturnURL parses the URL of a link on the checkout page. It accepts only what
-// every browser reads as net/url does: visible ASCII characters without a backslash, an
-// authority without user information, and no fragment. The scheme is https, or http
-// for a loopback host. The error is a *FieldError.
+// parseReturnURL parses the URL of a link on the checkout page. It accepts only URLs that every browser reads as
+// net/url does: visible ASCII characters without a backslash, an authority without user information, and no fragment.
+// The scheme is https, or http for a loopback host. The error is a *FieldError.
 func parseReturnURL(field, text string) (*url.URL, error) {
 	if len(text) > MaxReturnURL {
 		return nil, fieldErrorf(field, "must be at most %d bytes; it has %d", MaxReturnURL, len(text))
@@ -82,9 +81,8 @@ func checkAuthority(field string, u *url.URL) error {
 	return nil
 }
 
-// CheckReturnURLs returns a *FieldError if the merchant does not allow the host of a return
-// URL. A list allows its hosts alone. Without a list, every host is allowed with https.
-// The URLs must have passed Details.Check.
+// CheckReturnURLs returns a *FieldError if the merchant does not allow the host of a return URL. A list allows only its
+// hosts. Without a list, every host is allowed with https. The URLs must have passed Details.Check.
 func (m Merchant) CheckReturnURLs(d Details) error {
 	for _, f := range []struct{ field, text string }{{"returnUrl", d.ReturnURL}, {"cancelUrl", d.CancelURL}} {
 		if f.text == "" {

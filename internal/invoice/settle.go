@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// Settle returns the invoice with its state computed from its confirmed
-// payments. It is paid when the payments mined at or before expiresAt, less their returned amounts, add
-// up to the amount less the tolerance. Then SettledTx is the transaction that completed the sum.
-// payments must hold all payments of the invoice; those that are not confirmed or belong to another
-// invoice are ignored. Settle never leaves a final state, and is idempotent.
+// Settle returns the invoice with its state computed from its confirmed payments. It is paid when the payments mined at
+// or before expiresAt, less their returned amounts, add up to the amount less the tolerance. Then SettledTx is the
+// transaction that completed the sum. payments must hold all payments of the invoice; those that are not confirmed or
+// belong to another invoice are ignored. Settle never changes a final state, and is idempotent.
 func (inv Invoice) Settle(payments []Payment) Invoice {
 	confirmed := filter(payments, func(p Payment) bool { return p.Status == Confirmed && p.InvoiceID == inv.ID })
 	slices.SortFunc(confirmed, func(a, b Payment) int { return a.Compare(b.Position) })
@@ -22,9 +21,9 @@ func (inv Invoice) Settle(payments []Payment) Invoice {
 	return inv
 }
 
-// WithConfirmed returns the invoice after one more of its payments was confirmed.
-// ok is false where the order of the payments matters and this one is not above
-// all that were counted; then Settle has to count all of them again.
+// WithConfirmed returns the invoice after one more of its payments was confirmed. ok is false if the order of the
+// payments matters and this one is not above all that were counted; the caller must then use Settle to count all
+// payments again.
 func (inv Invoice) WithConfirmed(p Payment) (_ Invoice, ok bool) {
 	t := inv.Sums.Tally
 	if inv.Sums.Stale || !t.Last.Before(p.Position) && !t.Counted().Plus(p.Counted()).Less(inv.threshold()) {
@@ -59,9 +58,8 @@ func (inv Invoice) count(p Payment) Invoice {
 	return inv
 }
 
-// exception returns how the payments differ from what the invoice asks for. Dust
-// counts in the sums, and may complete the amount, but is no exception. A returned amount is no
-// exception either.
+// exception returns how the payments differ from the invoice's terms. Dust counts in the sums, and may complete the
+// amount, but it does not cause an exception. Neither does a returned amount.
 func (inv Invoice) exception() Exception {
 	t := inv.Sums.Tally
 	counted := t.Counted()
@@ -102,9 +100,9 @@ var (
 	ErrCovered = errors.New("payments that were seen cover the invoice")
 )
 
-// Cancel returns the invoice void: a draft, or an open invoice that no payment in the
-// blocks up to indexed covers. indexed is the newest block that was read. A transfer in a
-// block above is late. Cancel changes nothing of a void invoice.
+// Cancel returns the invoice as void. It must be a draft, or an open invoice that no payment in the blocks up to
+// indexed covers. indexed is the newest block that was read. A transfer in a block above is late. Cancel returns a void
+// invoice unchanged.
 func (inv Invoice) Cancel(indexed uint64) (Invoice, error) {
 	switch inv.Status {
 	case Void:
@@ -125,10 +123,9 @@ func (inv Invoice) Cancel(indexed uint64) (Invoice, error) {
 	return inv, nil
 }
 
-// CloseIntent reports whether the on-chain commitment must be closed: the invoice
-// is expired or void, or it was paid without the registry, which would otherwise
-// accept a second payment. registered says that the registry recorded a confirmed
-// payment.
+// CloseIntent reports whether the on-chain commitment must be closed: the invoice is expired or void, or it was paid
+// without the registry, which would otherwise accept a second payment. registered is set if the registry recorded a
+// confirmed payment.
 func (inv Invoice) CloseIntent(registered bool) bool {
 	switch inv.Status {
 	case Expired, Void:
@@ -141,8 +138,7 @@ func (inv Invoice) CloseIntent(registered bool) bool {
 	return false
 }
 
-// WithoutRefund returns the invoice without a confirmed refund that turned out to
-// be a payment.
+// WithoutRefund returns the invoice without a confirmed refund that was found to be a payment.
 func (inv Invoice) WithoutRefund(r Refund) Invoice {
 	inv.AmountRefunded = inv.AmountRefunded.Minus(r.Amount)
 	return inv

@@ -11,8 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// paid returns a confirmed payment of openInvoice("a") at a position of its own, the
-// block's number.
+// paid returns a confirmed payment of openInvoice("a"). Its position is given by its block's number.
 func paid(block uint64, blockTime int64, amount uint64) invoice.Payment {
 	m := transfer(amount)
 	m.Position = invoice.Position{BlockNumber: block, BlockTime: invoice.Unix(blockTime)}
@@ -77,7 +76,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestSettleWithTolerance takes 95 of 100 for enough.
+// TestSettleWithTolerance accepts 95 of 100 as enough.
 func TestSettleWithTolerance(t *testing.T) {
 	t.Parallel()
 	type payments = []invoice.Payment
@@ -126,8 +125,7 @@ func TestSettleWithoutTransferAmount(t *testing.T) {
 	}
 }
 
-// TestSettleSaturatesSums says that a token that mints too much cannot wrap
-// a sum around.
+// TestSettleSaturatesSums checks that a token that mints too much cannot make a sum wrap around.
 func TestSettleSaturatesSums(t *testing.T) {
 	t.Parallel()
 	inv := openInvoice("a")
@@ -138,8 +136,7 @@ func TestSettleSaturatesSums(t *testing.T) {
 	}
 }
 
-// histories draws payments at different places: of this invoice and of
-// another, in time and late, final and not.
+// histories draws payments at different positions: of this invoice and of another, in time and late, final and not.
 func histories() *rapid.Generator[[]invoice.Payment] {
 	return rapid.Custom(func(t *rapid.T) []invoice.Payment {
 		n := rapid.IntRange(0, 6).Draw(t, "payments")
@@ -160,8 +157,8 @@ func histories() *rapid.Generator[[]invoice.Payment] {
 	})
 }
 
-// TestSettleFollowsTheChain holds Settle against the promise: paid if and only
-// if what was mined in time adds up, settled by the transfer that completes it.
+// TestSettleFollowsTheChain checks that an invoice is paid if and only if the payments mined in time add up, and that
+// it is settled by the transfer that completes the amount.
 func TestSettleFollowsTheChain(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -235,7 +232,7 @@ func TestSettleIsOrderIndependentAndIdempotent(t *testing.T) {
 		if other := inv.Settle(rapid.Permutation(ps).Draw(t, "order")); !reflect.DeepEqual(other, once) {
 			t.Fatalf("in another order\n%+v, want\n%+v", other, once)
 		}
-		// Blocks confirm from below, so what is known grows at its end.
+		// Blocks are confirmed from below, so payments are added at the end.
 		step := inv
 		for n := range ps {
 			step = step.Settle(ps[:n+1])
@@ -387,8 +384,8 @@ func TestSameMovement(t *testing.T) {
 	}
 }
 
-// TestEndedInLostPast has an open invoice that ended in a past that the database has lost: nothing above that block is in
-// time, it asks for no authorization, and it becomes void as of that block.
+// TestEndedInLostPast has an open invoice that ended in a past that the database has lost: no payment above that block
+// is in time, it asks for no authorization, and it becomes void as of that block.
 func TestEndedInLostPast(t *testing.T) {
 	t.Parallel()
 	end := invoice.Unix(1000)

@@ -12,7 +12,7 @@ import (
 // granted by the operator, when a list changes (package merchant) and when an invoice is
 // created (package settle).
 
-// MaxAllowedAddresses is how many addresses a merchant's list has at most.
+// MaxAllowedAddresses is the maximum length of a merchant's list of addresses.
 const MaxAllowedAddresses = 50
 
 // AllowedAddress is an address on the list of a merchant.
@@ -27,8 +27,7 @@ type PendingAddresses struct {
 	EffectiveAt time.Time
 }
 
-// At returns the merchant as it is at a time: with its pending addresses in force if they
-// are effective by then.
+// At returns the merchant as it is at a time: with its pending addresses in force if they are effective by then.
 func (m Merchant) At(now time.Time) Merchant {
 	if m.Pending != nil && !now.Before(m.Pending.EffectiveAt) {
 		m.Allowed, m.Pending = m.Pending.Allowed, nil

@@ -6,16 +6,15 @@ import "math"
 // invoice, so that no rule has to read all of its payments.
 type Sums struct {
 	Stale    bool  // the payments must be added up again: see Recount
-	Payments int64 // how many are attributed to the invoice, in any status
+	Payments int64 // number of payments attributed to the invoice, in any status
 
-	// The sums of payments that are not orphaned, in time and late, and how much of each
-	// is dust. Late is after expiresAt, and after the invoice became void. Returned is how
-	// much of InTime does not count, and no part of InTimeDust.
+	// Sums of payments that are not orphaned, in time and late, and how much of each is dust. Late means after
+	// expiresAt, or after the invoice became void. Returned is how much of InTime does not count; it is not part of
+	// InTimeDust.
 	InTime, InTimeDust Amount
 	Late, LateDust     Amount
 	Returned           Amount
-	// Newest is a position that all payments but orphaned ones are at or below.
-	// Only its block number and log index are set.
+	// Newest is a position that no payment is above, except orphaned ones. Only its block number and log index are set.
 	Newest Position
 
 	Tally Tally
@@ -59,9 +58,9 @@ func (inv Invoice) Ceiling() Amount { return inv.Amount.Plus(NewAmount(MaxSuffix
 // Counted returns how much of Due counts toward the invoice's amount.
 func (t Tally) Counted() Amount { return t.Due.Minus(t.Returned) }
 
-// Surplus returns how much more than was due was paid. Due is the sum that settled the invoice, if that
-// does not exceed Ceiling, and the amount otherwise. An amount returned before the invoice was paid is
-// no surplus.
+// Surplus returns by how much the payments exceed the amount due. The amount due is the sum that settled the invoice,
+// if that does not exceed Ceiling, and the invoice's amount otherwise. An amount returned before the invoice was paid
+// is not a surplus.
 func (inv Invoice) Surplus() Amount {
 	due := inv.Sums.Tally.Counted()
 	if due.Less(inv.Amount) || inv.Ceiling().Less(due) {
@@ -70,7 +69,7 @@ func (inv Invoice) Surplus() Amount {
 	return inv.Kept().Minus(due)
 }
 
-// Excess returns how much more than was due was paid, in time or late; 0 if that is no more
+// Excess returns by how much the payments exceed the amount due, in time or late. It is 0 if the excess is not more
 // than the suffix of a transfer amount, or dust. Refunds do not change it.
 func (inv Invoice) Excess() Amount {
 	switch inv.Exception {
@@ -85,7 +84,7 @@ func (inv Invoice) Excess() Amount {
 	return Amount{}
 }
 
-// Kept returns what was paid, without what was returned before the invoice was paid or ended.
+// Kept returns the amount paid, without amounts returned before the invoice was paid or ended.
 func (inv Invoice) Kept() Amount { return inv.AmountPaid.Minus(inv.Sums.Tally.Returned) }
 
 // held returns how much of the payments in time counts, confirmed or not.
@@ -99,12 +98,10 @@ func (inv Invoice) Covered() bool { return !inv.held().Less(inv.threshold()) }
 // the invoice is not partly paid.
 func (inv Invoice) HasParts() bool { return inv.Sums.InTimeDust.Less(inv.held()) }
 
-// Missing returns how much of the amount was not observed in time, confirmed or
-// not, or was returned.
+// Missing returns how much of the amount was not observed in time, confirmed or not, or was returned.
 func (inv Invoice) Missing() Amount { return inv.Amount.Minus(inv.held()) }
 
-// Arrived returns what was mined in time and what was mined late, confirmed or
-// not, without negligible dust.
+// Arrived returns the amounts mined in time and mined late, confirmed or not, without negligible dust.
 func (inv Invoice) Arrived() (inTime, late Amount) {
 	s := inv.Sums
 	if inv.negligible(s.InTimeDust.Plus(s.LateDust)) {
@@ -155,9 +152,8 @@ func (inv Invoice) WithPayment(p Payment) Invoice {
 	return inv
 }
 
-// WithoutPayment returns the invoice without a payment that WithPayment added. The
-// sums become stale when the payment cannot be subtracted, because a sum was held
-// at MaxAmount.
+// WithoutPayment returns the invoice without a payment that WithPayment added. The sums become stale if the payment
+// cannot be subtracted because a sum was limited to MaxAmount.
 func (inv Invoice) WithoutPayment(p Payment) Invoice {
 	s := &inv.Sums
 	s.Payments--
@@ -187,8 +183,7 @@ func (inv Invoice) WithoutBlocksAbove(number uint64) Invoice {
 	return inv
 }
 
-// counts returns how much of a payment its sums count: all of a late one, which does not pay the
-// invoice.
+// counts returns how much of a payment the sums include: all of a late one, which does not pay the invoice.
 func (inv Invoice) counts(p Payment) Amount {
 	if inv.IsLate(p.Position) {
 		return p.Amount
@@ -196,7 +191,7 @@ func (inv Invoice) counts(p Payment) Amount {
 	return p.Counted()
 }
 
-// of returns the sums in which a late payment counts, or one in time.
+// of returns the sums for late payments, or for payments in time.
 func (s *Sums) of(late bool) (sum, dust *Amount) {
 	if late {
 		return &s.Late, &s.LateDust
@@ -204,7 +199,7 @@ func (s *Sums) of(late bool) (sum, dust *Amount) {
 	return &s.InTime, &s.InTimeDust
 }
 
-// place returns the payment's block number and log index alone.
+// place returns only the payment's block number and log index.
 func (p Payment) place() Position {
 	return Position{BlockNumber: p.BlockNumber, LogIndex: p.LogIndex}
 }

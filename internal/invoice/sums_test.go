@@ -90,8 +90,8 @@ func TestDustChangesNoException(t *testing.T) {
 	}
 }
 
-// TestDustChangesNoHistory takes the dust away from random histories, and
-// with it nothing else, unless it makes up for what was missing.
+// TestDustChangesNoHistory removes the dust from random histories. The rest of the result does not change, unless the
+// dust made up for a missing amount.
 func TestDustChangesNoHistory(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -120,8 +120,7 @@ func TestDustChangesNoHistory(t *testing.T) {
 	})
 }
 
-// TestNoExceptionMeansExactAmount bounds what an invoice that
-// went as planned may have got.
+// TestNoExceptionMeansExactAmount bounds the amount that an invoice without an exception may have received.
 func TestNoExceptionMeansExactAmount(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -222,17 +221,17 @@ func TestPartial(t *testing.T) {
 	}
 }
 
-// TestRunningSumsAreThoseOfAllPayments changes payments one after the other:
-// what is kept meanwhile is what a recount says.
+// TestRunningSumsAreThoseOfAllPayments changes payments one after the other. After each change the running sums must
+// equal a recount.
 func TestRunningSumsAreThoseOfAllPayments(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		inv := over34()
 		var all []invoice.Payment
-		confirmed := 0 // so many of them, from below
+		confirmed := 0 // number of confirmed payments, from below
 		check := func(t *rapid.T) {
 			want := over34().Recount(all)
-			want.Sums.Newest = inv.Sums.Newest // a bound
+			want.Sums.Newest = inv.Sums.Newest // only a bound is promised
 			if inv.Sums.Newest.Before(over34().Recount(all).Sums.Newest) {
 				t.Fatalf("a payment is above %+v", inv.Sums.Newest)
 			}
@@ -305,9 +304,8 @@ func TestWithConfirmedRequiresChainOrder(t *testing.T) {
 	}
 }
 
-// TestWithConfirmedInAnyOrder confirms payments in an order that is not the
-// chain's. Where that matters it is refused, and else the invoice is as Settle
-// makes it.
+// TestWithConfirmedInAnyOrder confirms payments in an order that is not the chain's. If the order matters WithConfirmed
+// refuses, and otherwise the invoice is the same as after Settle.
 func TestWithConfirmedInAnyOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

@@ -8,8 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestUnix expects seconds of any peer to become a time that can be compared and
-// written in RFC 3339.
+// TestUnix expects seconds from any peer to become a time that can be compared and written in RFC 3339.
 func TestUnix(t *testing.T) {
 	t.Parallel()
 	const last = 253_402_300_799 // of the year 9999

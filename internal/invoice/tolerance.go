@@ -5,16 +5,15 @@ import (
 	"strings"
 )
 
-// Tolerance is how much less than an invoice's amount is enough for a
-// merchant: an amount in minor units, or hundredths of a percent of the
-// invoice's amount, whichever is more. The zero Tolerance tolerates nothing.
+// Tolerance is how much less than an invoice's amount a merchant accepts: an amount in minor units, or hundredths of a
+// percent of the invoice's amount, whichever is more. The zero Tolerance accepts only the full amount.
 type Tolerance struct {
 	Amount      Amount
 	BasisPoints uint16
 }
 
-// maxBasisPoints is the largest share that may be tolerated. It keeps the invoices
-// few that a transfer within the tolerance may be for.
+// maxBasisPoints is the largest share that may be tolerated. It limits the number of invoices that a transfer within
+// the tolerance may be for.
 const maxBasisPoints = 5000
 
 // Of returns the tolerance of an invoice over the amount, at most half of it.
@@ -33,7 +32,7 @@ func (t Tolerance) Of(amount Amount) Amount {
 func (a Amount) share(basisPoints uint16) Amount {
 	const whole = 10_000
 	quotient, rest := a.divide(whole)
-	// At most a itself, so it fits.
+	// The result does not exceed a, so it fits.
 	part, _ := quotient.mulAdd(uint64(basisPoints), rest*uint64(basisPoints)/whole)
 	return part
 }
@@ -49,8 +48,8 @@ func (t Tolerance) String() string {
 	return t.Amount.String()
 }
 
-// ParseTolerance reads an amount in minor units ("500000"), a percentage of at
-// most 50 with at most two decimals ("0.5%"), or "" as the zero Tolerance.
+// ParseTolerance parses an amount in minor units ("500000"), a percentage up to 50 with up to two decimals ("0.5%"), or
+// "" for the zero Tolerance.
 func ParseTolerance(s string) (Tolerance, error) {
 	if s == "" {
 		return Tolerance{}, nil

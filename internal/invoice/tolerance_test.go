@@ -61,7 +61,7 @@ func TestToleranceOf(t *testing.T) {
 			t.Errorf("%+v of %d is %s, want %d", tolerance, test.amount, got, test.want)
 		}
 	}
-	// Against arithmetic that has no limbs.
+	// Compare with arithmetic that has no limbs.
 	rapid.Check(t, func(t *rapid.T) {
 		word := [32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "amount"))
 		points := rapid.Uint16Range(0, 5000).Draw(t, "points")

@@ -1,7 +1,7 @@
 package invoice
 
-// PaymentUse is the use of a payment. A payment has one use at a time: money that paid for goods is not
-// sent back as well.
+// PaymentUse is the use of a payment. A payment has one use at a time: money that paid for goods is not sent back as
+// well.
 type PaymentUse string
 
 // The uses of a payment.
@@ -10,23 +10,23 @@ const (
 	UseCounted   PaymentUse = "counted"   // it belongs to an invoice
 	UseRefunding PaymentUse = "refunding" // a refund of it is prepared, or its transfer is not final
 	UseRefunded  PaymentUse = "refunded"  // all of it was sent back
-	UseDismissed PaymentUse = "dismissed" // it has no invoice, and a person decided to do nothing about it
+	UseDismissed PaymentUse = "dismissed" // it has no invoice, and a person decided not to act on it
 )
 
 // PaymentUses are all uses.
 var PaymentUses = []PaymentUse{UseUndecided, UseCounted, UseRefunding, UseRefunded, UseDismissed}
 
-// UseAct is an act on a payment that a person or a payer's signature asks for.
+// UseAct is an act on a payment that a person or a payer's signature requests.
 type UseAct string
 
 // The acts.
 const (
-	// ActNone only recomputes the use after something that it depends on has changed. Blocks of the
-	// chain are not refused.
+	// ActNone only recomputes the use after a change in the facts that determine it. Blocks of the chain are not
+	// refused.
 	ActNone      UseAct = ""
 	ActAttribute UseAct = "attribute" // to an invoice, by hand, by a claim or by a rule that is tried again
 	ActRefund    UseAct = "refund"    // to prepare a refund
-	ActDismiss   UseAct = "dismiss"   // to decide to do nothing about the payment
+	ActDismiss   UseAct = "dismiss"   // to decide not to act on the payment
 	ActAccept    UseAct = "accept"    // to waive the rest of its invoice's amount
 )
 
@@ -41,7 +41,7 @@ type UseFacts struct {
 	Refunded  Amount // by final refunds
 }
 
-// UsedError means that a payment has a use that excludes what is asked for.
+// UsedError means that a payment has a use that excludes the requested act.
 type UsedError struct{ Use PaymentUse }
 
 // Error names the use.
@@ -60,7 +60,7 @@ func ChangeUse(f UseFacts, act UseAct) (PaymentUse, error) {
 	case act == ActDismiss:
 		return UseDismissed, nil
 	case act == ActRefund:
-		return UseRefunding, nil // within what is left of the payment
+		return UseRefunding, nil // within the rest of the payment
 	}
 	return is, nil
 }
@@ -82,7 +82,7 @@ func (u PaymentUse) Excludes(act UseAct) bool {
 	return false
 }
 
-// use returns the use that the facts make.
+// use returns the use that follows from the facts.
 func (f UseFacts) use() PaymentUse {
 	switch {
 	case !f.Reserved.IsZero() || !f.Pending.IsZero():

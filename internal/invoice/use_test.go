@@ -9,8 +9,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestChangeUse has every act on a payment in every use. An empty use is refused, and the error
-// names the use that there is.
+// TestChangeUse tries every act on a payment in every use. An empty use means that the act is refused, and the error
+// must name the present use.
 func TestChangeUse(t *testing.T) {
 	t.Parallel()
 	some, all := invoice.NewAmount(40), invoice.NewAmount(100)
