@@ -13,9 +13,8 @@ import (
 // which addresses leave the service.
 func Checksum(a invoice.Address) string { return common.Address(a).Hex() }
 
-// ParseAddress reads 0x and 40 hex digits. Digits whose letters are all
-// lower-case or all upper-case carry no checksum; in mixed case the checksum
-// of ERC-55 must hold, so that a mistyped address is not paid.
+// ParseAddress parses 0x and 40 hex digits. If all letters are lower-case or all are upper-case there is no checksum;
+// in mixed case the checksum of ERC-55 must match, so that a mistyped address is not paid.
 func ParseAddress(s string) (invoice.Address, error) {
 	a, err := invoice.ParseAddress(s)
 	if err != nil {
@@ -31,8 +30,7 @@ func ParseAddress(s string) (invoice.Address, error) {
 	return a, nil
 }
 
-// MustAddress is ParseAddress for addresses in the source. It panics when s is
-// not one.
+// MustAddress is ParseAddress for addresses in the source. It panics if s is not an address.
 func MustAddress(s string) invoice.Address {
 	a, err := ParseAddress(s)
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// The most gas that a transaction with one authorization may use in all.
+// Upper bounds of the gas that a transaction with one authorization may use.
 const (
 	MaxAuthorizationGas = 300_000
-	// MaxDeployGas is the same if the payer's account is deployed.
+	// MaxDeployGas is the bound if the payer's account is deployed as well.
 	MaxDeployGas = 650_000
 )
 
-// AuthorizationGas returns the most gas that a transaction with one authorization may use in all.
+// AuthorizationGas returns the most gas that a transaction with one authorization may use.
 func AuthorizationGas(deploys bool) uint64 {
 	if deploys {
 		return MaxDeployGas
@@ -24,8 +24,8 @@ func AuthorizationGas(deploys bool) uint64 {
 	return MaxAuthorizationGas
 }
 
-// AuthorizationCall returns an authorization of a token as contracts take it. It fails for a
-// signature that is not in the form of ERC-6492 though it ends so.
+// AuthorizationCall returns an authorization of a token as the argument of the contracts. It fails if the signature
+// ends like one of ERC-6492 but does not have its form.
 func AuthorizationCall(token invoice.Address, a invoice.Authorization) (contracts.RelayedAuthorization, error) {
 	value := a.Value.Bytes()
 	return contracts.AuthorizationOf(common.Address(token), contracts.Authorization{

@@ -2,22 +2,22 @@ package chain
 
 import "time"
 
-// Limits of estimating the calls of a day.
+// Limits of estimating the calls per day.
 const (
-	rateSamples = 61 // of an hour
+	rateSamples = 61 // one hour of samples
 	rateEvery   = time.Minute
 	day         = 24 * time.Hour
 )
 
-// callRate estimates how many calls a day are made of a node, from the calls of the last hour.
+// callRate estimates a node's calls per day from the calls of the last hour.
 type callRate struct{ samples []callSample } // the oldest first
 
 type callSample struct {
 	at    time.Time
-	calls uint64 // made until then
+	calls uint64 // number of calls until then
 }
 
-// observe notes how many calls were made until a time.
+// observe records how many calls were made until a time.
 func (r *callRate) observe(at time.Time, calls uint64) {
 	if n := len(r.samples); n > 0 && at.Sub(r.samples[n-1].at) < rateEvery {
 		return

@@ -44,8 +44,7 @@ func TestChecksumRoundTrip(t *testing.T) {
 	})
 }
 
-// TestCommitmentID compares the id with one encoded by go-ethereum's ABI
-// encoder from the formula in words.
+// TestCommitmentID compares the id with the formula in words, encoded by go-ethereum's ABI encoder.
 func TestCommitmentID(t *testing.T) {
 	typ := func(name string) abi.Argument {
 		y, err := abi.NewType(name, "", nil)
@@ -85,7 +84,7 @@ func TestCommitmentID(t *testing.T) {
 	})
 }
 
-// TestDepositAddress wants the address of contracts.DepositAddress, and none without a factory.
+// TestDepositAddress expects the address of contracts.DepositAddress, and no address without a factory.
 func TestDepositAddress(t *testing.T) {
 	merchant, commitment := MustAddress("0x70997970C51812dc3A010C7d01b50e0d17dc79C8"), invoice.Hash{}
 	c := Chain{DepositFactory: MustAddress("0x5FbDB2315678afecb367f032d93F642f64180aa3")}
@@ -97,8 +96,8 @@ func TestDepositAddress(t *testing.T) {
 	}
 }
 
-// TestKeepsMoney wants the addresses of the chain's tokens and contracts, and no address for a
-// contract that is not configured.
+// TestKeepsMoney expects the addresses of the chain's tokens and contracts, and no address for a contract that is not
+// configured.
 func TestKeepsMoney(t *testing.T) {
 	c := Chain{
 		Registry: invoice.Address{1}, DepositFactory: invoice.Address{2}, AuthorizationRelay: invoice.Address{3},
@@ -190,8 +189,7 @@ func TestBuiltin(t *testing.T) {
 	}
 }
 
-// TestEmitters names where movements are logged: at the token, except on Arc,
-// where that would miss native sends.
+// TestEmitters checks where movements are logged: at the token, except on Arc, where native sends are logged elsewhere.
 func TestEmitters(t *testing.T) {
 	base, _ := Lookup("base")
 	usdc := base.Tokens[0]
@@ -211,7 +209,7 @@ func TestEmitters(t *testing.T) {
 	}
 }
 
-// TestMaxTxGas wants the cap of EIP-7825 wherever the table names no other.
+// TestMaxTxGas expects the cap of EIP-7825 for each chain without its own entry in the table.
 func TestMaxTxGas(t *testing.T) {
 	t.Parallel()
 	for _, c := range Builtin() {

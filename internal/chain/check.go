@@ -21,10 +21,9 @@ var ErrMismatch = errors.New("the configuration does not match the node")
 // decimalsCall is the calldata of ERC-20's decimals().
 const decimalsCall = "0x313ce567"
 
-// Check compares the node with the chain's configuration: the chain id, the
-// decimals of the tokens, that the registry is a contract, and the code of the
-// deposit factory and of the authorization relay. A difference is an ErrMismatch;
-// other errors mean that the node did not answer.
+// Check compares the node with the chain's configuration: the chain id, the decimals of the tokens, that the registry
+// is a contract, and the code of the deposit factory and of the authorization relay. If they differ the error is an
+// ErrMismatch; other errors mean that the node did not answer.
 func (c *Client) Check(ctx context.Context, conf Chain) error {
 	var id Quantity
 	if err := c.call(ctx, &id, "eth_chainId"); err != nil {
@@ -47,14 +46,13 @@ func (c *Client) Check(ctx context.Context, conf Chain) error {
 	return c.checkContracts(ctx, conf)
 }
 
-// checkContracts compares the code of the deposit factory and of the
-// authorization relay with what this release deploys. A factory with the right
-// code can still have been created by other code, which gave it another
-// implementation, so that is compared, too.
+// checkContracts compares the code of the deposit factory and of the authorization relay with this release's code.
+// Other code can have created a factory with the right code and given it another implementation, so the implementation
+// is compared, too.
 func (c *Client) checkContracts(ctx context.Context, conf Chain) error {
 	implementation := contracts.DepositImplementation(common.Address(conf.DepositFactory))
 	for _, contract := range []struct {
-		of   invoice.Address // nothing is checked if it is zero
+		of   invoice.Address // no check if it is zero
 		what string
 		at   invoice.Address
 		hash common.Hash

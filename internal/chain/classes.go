@@ -5,18 +5,18 @@ import (
 	"errors"
 )
 
-// Class is the kind of work that a node is called for. If a node's calls are limited, calls of an
-// earlier class come first.
+// Class is the kind of work for which a node is called. If a node's calls are limited, calls of an earlier class go
+// first.
 type Class int
 
 // The classes of calls.
 const (
 	ClassFollowing Class = iota // following the chain and confirming payments
-	ClassWriting                // of the transaction manager
-	ClassRequest                // on behalf of a request
+	ClassWriting                // for the transaction manager
+	ClassRequest                // for an API request
 )
 
-// Classes are all classes, the first to go first.
+// Classes are all classes, in the order in which they go first.
 var Classes = []Class{ClassFollowing, ClassWriting, ClassRequest}
 
 // String returns the name of the class in metrics.
@@ -30,15 +30,15 @@ func withClass(ctx context.Context, c Class) context.Context {
 	return context.WithValue(ctx, classKey{}, c)
 }
 
-// classOf returns the class of the calls of a context. Those without one are made with a Node,
-// which only the indexer has.
+// classOf returns the class of the calls of a context. Calls without a class are made with a Node, which only the
+// indexer has.
 func classOf(ctx context.Context) Class {
 	c, _ := ctx.Value(classKey{}).(Class)
 	return c
 }
 
-// ErrNoRoute is the error of a call for a request without an owner, or with a route that is not in
-// the table of routes that call nodes.
+// ErrNoRoute is the error of a call for a request without an owner, or with a route that is missing in the table of
+// routes that call nodes.
 var ErrNoRoute = errors.New("a request calls a node, and its route is not in the table of those that do, or its owner is not named")
 
 type (
@@ -52,13 +52,13 @@ func ForRoute(ctx context.Context, route string) context.Context {
 	return context.WithValue(ctx, routeKey{}, route)
 }
 
-// OnBehalfOf returns a context for calls that count against the budget of an owner: the merchant of
-// the payment, invoice or refund that they are about.
+// OnBehalfOf returns a context for calls that count against the budget of an owner: the merchant of the payment,
+// invoice or refund in the request.
 func OnBehalfOf(ctx context.Context, owner string) context.Context {
 	return context.WithValue(ctx, ownerKey{}, owner)
 }
 
-// ownerOf returns the owner of the calls of a request, or ErrNoRoute.
+// ownerOf returns the owner of a request's calls, or ErrNoRoute.
 func ownerOf(ctx context.Context) (string, error) {
 	route, _ := ctx.Value(routeKey{}).(string)
 	owner, named := ctx.Value(ownerKey{}).(string)

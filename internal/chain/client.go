@@ -21,18 +21,17 @@ import (
 	"github.com/quittance/quittance/internal/tracing"
 )
 
-// Limits of what is asked of a node, and of what it may answer.
+// Limits of requests to a node and of its answers.
 const (
-	// CallTimeout is how long one call may take, from dialling to the last
-	// byte of the answer.
+	// CallTimeout is how long one call may take, from dialing to the last byte of the answer.
 	CallTimeout = 10 * time.Second
-	// MaxResponse is the size of the largest answer that is read, in bytes.
+	// MaxResponse is the size of the largest accepted answer, in bytes.
 	MaxResponse = 32 << 20
-	// maxErrorText is how much of a node's words about an error is shown, in bytes.
+	// maxErrorText is how much of a node's error text is shown, in bytes.
 	maxErrorText = 300
 )
 
-// Errors of a Client's calls, besides those of the network and the node.
+// Errors of a Client's calls, in addition to errors of the network and the node.
 var (
 	// ErrNotFound: the node lacks the requested block, receipt or transaction.
 	ErrNotFound = errors.New("the node does not have it")
@@ -42,8 +41,8 @@ var (
 	ErrNoSubscription = errors.New("the node's URL has no subscriptions; give a ws:// or wss:// URL to have them")
 	// ErrResponseTooLarge: the answer is longer than the client's MaxAnswer.
 	ErrResponseTooLarge = errors.New("the node's answer is longer than is read, which maxAnswerMiB can raise")
-	// ErrTimeout: the node took longer than the client's Timeout. If the
-	// caller's context ended first, the error is that of the context.
+	// ErrTimeout: the node took longer than the client's Timeout. If the caller's context ended first, the context's
+	// error is returned.
 	ErrTimeout = errors.New("the node did not answer in time")
 	// ErrContradiction: the node's answer contradicts the request or another of
 	// its answers.
@@ -61,33 +60,33 @@ type Client struct {
 	name     string
 	redactor *strings.Replacer // in the URL
 
-	timeout   time.Duration // of each call
-	maxAnswer int64         // of each answer, in bytes
+	timeout   time.Duration // for each call
+	maxAnswer int64         // for each answer, in bytes
 
 	onRequest      func(class Class, calls int, took time.Duration, err error) // set by the pool; nil without one
 	limits         limits
 	pace           *pace // set by the pool; nil without one
 	headers        http.Header
 	subscribed     atomic.Bool
-	leadingZeros   atomic.Bool         // an answer had a number with leading zeros
-	onLeadingZeros func(method string) // called the first time; nil without a pool
+	leadingZeros   atomic.Bool         // an answer contained a number with leading zeros
+	onLeadingZeros func(method string) // called once, the first time; nil without a pool
 
 	http     *http.Transport
 	dialLock chan struct{} // holds a token while the node is dialed
 
-	closed context.Context // ends when the client is closed
+	closed context.Context // nil until it is dialed
 	quit   context.CancelFunc
 
 	mu       sync.Mutex
 	rpc      *rpc.Client             // nil until it is dialed
-	inFlight map[*exchange]time.Time // start of each request under way
+	inFlight map[*exchange]time.Time // start of each request in progress
 }
 
 // ClientConfig configures a Client. URL is required.
 type ClientConfig struct {
 	URL       string        // of scheme http, https, ws or wss
-	Timeout   time.Duration // of each call; 0 means CallTimeout
-	MaxAnswer int64         // of each answer, in bytes; 0 means MaxResponse
+	Timeout   time.Duration // for each call; 0 means CallTimeout
+	MaxAnswer int64         // for each answer, in bytes; 0 means MaxResponse
 	NodeSettings
 }
 
@@ -116,8 +115,7 @@ func NewClient(conf ClientConfig) (*Client, error) {
 	return c, nil
 }
 
-// String returns the scheme and host of the client's URL. The rest may hold an
-// access key and is never shown.
+// String returns the scheme and host of the client's URL. The rest may contain an access key and is never shown.
 func (c *Client) String() string { return c.name }
 
 // Close closes the connection. Later calls fail.
@@ -139,17 +137,17 @@ func (c *Client) call(ctx context.Context, result any, method string, args ...an
 	return err
 }
 
-// Limit returns how much one request of a kind may ask of the node.
+// Limit returns the limit of requests of a kind to the node.
 func (c *Client) Limit(kind Kind) *Limit { return c.limits.of(kind) }
 
-// batch makes calls, in as few requests as the node takes. It fails when one of them
-// does; the error of each is in its element. isNull reports whether the result of an
-// element is null where it should not be; nil takes any.
+// batch makes calls, in as few requests as the node accepts. It fails if one of them fails; each call's error is in its
+// element. isNull reports whether the result of an element is null although it should not be; a nil isNull accepts any
+// result.
 //
-// A batch that fails, for whatever reason, is made again in smaller ones, down to
-// single calls without a list. Answered calls are not repeated. A batch has failed if all its
-// answers are null; a call with one null among others is repeated as a single call. A timeout, and a
-// node that wants a pause, end the batch immediately, and the next one is smaller.
+// If a batch fails, for any reason, it is repeated in smaller ones, down to single calls without a list. Answered calls
+// are not repeated. A batch has failed if all its answers are null; if only one answer is null, that call is repeated
+// as a single call. A timeout, and a node that asks for a pause, end the batch immediately, and the next one is
+// smaller.
 func (c *Client) batch(ctx context.Context, kind Kind, elems []rpc.BatchElem, isNull func(rpc.BatchElem) bool) error {
 	limit := c.Limit(kind)
 	rest := make([]*rpc.BatchElem, len(elems))
@@ -185,8 +183,8 @@ func (c *Client) batch(ctx context.Context, kind Kind, elems []rpc.BatchElem, is
 	return nil
 }
 
-// request makes calls in one request. It returns the calls that failed, with their errors in the
-// elements, and the calls with a result that is null where it should not be.
+// request makes calls in one request. It returns the calls that failed, with their errors in the elements, and the
+// calls with an unexpected null result.
 func (c *Client) request(
 	ctx context.Context, elems []*rpc.BatchElem, isNull func(rpc.BatchElem) bool,
 ) (failed, null []*rpc.BatchElem, err error) {
@@ -215,7 +213,7 @@ func (c *Client) request(
 	return failed, null, err
 }
 
-// noteLeadingZeros notes that a number in an answer had leading zeros.
+// noteLeadingZeros records that a number in an answer had leading zeros.
 func (c *Client) noteLeadingZeros(elems []rpc.BatchElem) {
 	for _, elem := range elems {
 		if elem.Error == nil && hasLeadingZeros(elem.Result) && c.leadingZeros.CompareAndSwap(false, true) && c.onLeadingZeros != nil {
@@ -253,8 +251,7 @@ func firstError(elems []rpc.BatchElem) error {
 	return nil
 }
 
-// do sends one request with the calls of elems, within the timeout. Its errors are
-// *callError.
+// do sends one request with the calls of elems, within the timeout. It returns a *callError.
 func (c *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, send func(context.Context, *rpc.Client) error) error {
 	if err := c.pace.admit(ctx, len(elems)); err != nil {
 		return c.wrapError(elems, 0, err)
@@ -270,7 +267,7 @@ func (c *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, sen
 		err = send(limited, client)
 	}
 	if err == nil && limited.Err() != nil {
-		// The answer was not complete in time, though what was needed of it arrived.
+		// The answer was not complete in time, although the needed part of it arrived.
 		err = limited.Err()
 	}
 	if err != nil {
@@ -292,9 +289,9 @@ func (c *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, sen
 	return err
 }
 
-// notePace slows the node's pace after it failed to answer a call that cannot be divided. Calls on
-// behalf of requests never slow it. Neither does a broadcast, which nodes refuse and lose for reasons of their own, unless
-// the node says that the rate was too high: transactions are few, so other calls fail if the rate is.
+// notePace slows the node's pace after it failed to answer a call that cannot be divided. Calls on behalf of requests
+// never slow it. Neither does a broadcast, which nodes refuse and lose for other reasons, unless the node reports that
+// the rate was too high. Transactions are few, so if the rate is too high, other calls fail as well.
 func (c *Client) notePace(ctx context.Context, elems []rpc.BatchElem, err error) {
 	lost := elems[0].Method == broadcast && !classify(err).rateLimited()
 	if len(elems) == 1 && !lost && !asksRange(elems[0]) && !mayLack(elems[0]) && isNodeFailure(err) && classOf(ctx) != ClassRequest {
@@ -302,8 +299,8 @@ func (c *Client) notePace(ctx context.Context, elems []rpc.BatchElem, err error)
 	}
 }
 
-// awaitDeadline waits for the end of ctx if a connection reported a timeout just
-// before the deadline of ctx, so that ctx.Err shows which context expired.
+// awaitDeadline waits for the end of ctx if a connection reported a timeout just before ctx's deadline, so that ctx.Err
+// shows which context expired.
 func awaitDeadline(ctx context.Context, err error) {
 	const early = 20 * time.Millisecond
 	var timeout net.Error
@@ -312,8 +309,7 @@ func awaitDeadline(ctx context.Context, err error) {
 	}
 }
 
-// wrapError returns a request's error with the client's name and the method of the
-// call that failed, without access keys.
+// wrapError returns a request's error with the client's name and the method of the failed call, without access keys.
 func (c *Client) wrapError(elems []rpc.BatchElem, retryAfter time.Duration, err error) error {
 	method := elems[0].Method
 	for _, elem := range elems {

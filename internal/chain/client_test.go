@@ -60,7 +60,7 @@ func TestNewClientRefuses(t *testing.T) {
 	}
 }
 
-// TestClient asks a node by both transports for everything.
+// TestClient calls every method of a node over both transports.
 func TestClient(t *testing.T) {
 	c := chaintest.New(5)
 	tx := chaintest.NewTx(
@@ -121,7 +121,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// TestClientBatches asks for more than one batch holds.
+// TestClientBatches asks for more items than one batch holds.
 func TestClientBatches(t *testing.T) {
 	c := chaintest.New(5)
 	c.MineEmpty(2 * chain.MaxBatch)
@@ -143,8 +143,7 @@ func TestClientBatches(t *testing.T) {
 	}
 }
 
-// TestHeadAndTagged asks nodes for both at once, with and without a block that
-// the tag holds for.
+// TestHeadAndTagged asks nodes for both blocks in one request, with and without a tagged block.
 func TestHeadAndTagged(t *testing.T) {
 	c := chaintest.New(5)
 	c.MineEmpty(3)
@@ -162,7 +161,7 @@ func TestHeadAndTagged(t *testing.T) {
 		}
 	}
 
-	// geth has an error in place of null.
+	// geth returns an error instead of null
 	header := `"result":{"number":"0x3","hash":"` + common.Hash{3}.Hex() + `","parentHash":"` + common.Hash{2}.Hex() + `","timestamp":"0x1"}`
 	const lacks, broken = `"error":{"code":-32000,"message":"finalized block not found"}`, `"error":{"code":-32603,"message":"internal error"}`
 	for _, c := range []struct {
@@ -176,8 +175,7 @@ func TestHeadAndTagged(t *testing.T) {
 	}
 }
 
-// scriptedTags returns a node that answers a batch of questions for blocks by
-// their tag.
+// scriptedTags returns a node that answers a batch of requests for blocks by tag.
 func scriptedTags(t *testing.T, results map[string]string) *chain.Client {
 	t.Helper()
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -210,10 +208,10 @@ func scriptedTags(t *testing.T, results map[string]string) *chain.Client {
 	return newClient(t, node.URL)
 }
 
-// maxAnswer is how much endpoints read in the tests of that limit.
+// maxAnswer is the answer limit of endpoints in the tests of that limit.
 const maxAnswer = 100_000
 
-// TestBatchOfLongAnswers halves a batch whose answers are too long together.
+// TestBatchOfLongAnswers halves a batch with answers that are too long together.
 func TestBatchOfLongAnswers(t *testing.T) {
 	server := rpc.NewServer()
 	if err := server.RegisterName("eth", &halfAnswer{}); err != nil {
@@ -238,7 +236,7 @@ func TestBatchOfLongAnswers(t *testing.T) {
 	}
 }
 
-// halfAnswer has a method eth_blockNumber, of which two answers exceed the limit.
+// halfAnswer has a method eth_blockNumber; two of its answers exceed the limit.
 type halfAnswer struct{}
 
 func (*halfAnswer) BlockNumber() string { return strings.Repeat("x", maxAnswer/2) }
@@ -257,8 +255,7 @@ func TestCompression(t *testing.T) {
 	}
 }
 
-// longAnswer has a method eth_blockNumber whose answer is too long. It answers once
-// eth_chainId was called.
+// longAnswer has a method eth_blockNumber with an answer that is too long. It answers once eth_chainId was called.
 type longAnswer struct{ asked, released chan struct{} }
 
 func (a longAnswer) BlockNumber() string {
@@ -272,9 +269,8 @@ func (a longAnswer) ChainId() string {
 	return "0x1"
 }
 
-// TestResponseTooLarge reads too long an answer by both transports. Over a
-// WebSocket, go-ethereum's client returns the read error only if it has noticed that the
-// request was sent, which precedes its next request.
+// TestResponseTooLarge reads an answer that is too long over both transports. Over a WebSocket, go-ethereum's client
+// returns the read error only after it has noticed that the request was sent, which happens before its next request.
 func TestResponseTooLarge(t *testing.T) {
 	for _, scheme := range []string{"http", "ws"} {
 		answer := longAnswer{make(chan struct{}), make(chan struct{})}
@@ -333,8 +329,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestErrorsHideTheKey has calls fail at every stage, and looks for the key in
-// the URL among the errors' words.
+// TestErrorsHideTheKey makes calls fail at every stage, and searches the errors' texts for the key in the URL.
 func TestErrorsHideTheKey(t *testing.T) {
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusTooManyRequests)
@@ -359,8 +354,7 @@ func TestErrorsHideTheKey(t *testing.T) {
 	}
 }
 
-// TestSubscribeHeads wakes by every head, ends with its context, and is refused over
-// HTTP.
+// TestSubscribeHeads expects a wake-up for every head, an end with the context, and a refusal over HTTP.
 func TestSubscribeHeads(t *testing.T) {
 	c := chaintest.New(5)
 	node := c.Serve(t)

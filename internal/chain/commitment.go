@@ -9,18 +9,16 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// CommitmentID is the on-chain id of an invoice: the hash of its terms, its
-// id's salt, the chain and the registry, as the registry contract computes it.
-// It is known before any transaction is sent, and anyone can recompute it.
-// Without a registry pass the zero address.
+// CommitmentID is the on-chain id of an invoice: the hash of its terms, its id's salt, the chain and the registry, as
+// the registry contract computes it. It is known before any transaction is sent, and anyone can recompute it. Pass the
+// zero address if there is no registry.
 func CommitmentID(chainID uint64, registry invoice.Address, terms invoice.Terms, invoiceID string) invoice.Hash {
 	t := ContractTerms(terms, invoiceID)
 	return invoice.Hash(t.ID(new(big.Int).SetUint64(chainID), common.Address(registry)))
 }
 
-// DepositAddress returns where an invoice with that settlement address and
-// commitment is paid by its deposit address. It is the zero address where no
-// deposit factory is configured.
+// DepositAddress returns the deposit address of an invoice with that settlement address and commitment. It is the zero
+// address if no deposit factory is configured.
 func (c Chain) DepositAddress(merchant invoice.Address, commitment invoice.Hash) invoice.Address {
 	if c.DepositFactory.IsZero() {
 		return invoice.Address{}
@@ -35,14 +33,13 @@ func (c Chain) Commits(inv invoice.Invoice) bool {
 	return CommitmentID(c.ID, inv.Registry, inv.Terms, inv.ID) == inv.CommitmentID
 }
 
-// TakesPayment reports whether the configured registry takes payments of an
-// invoice: its commitment names that one and no other.
+// TakesPayment reports whether the configured registry accepts payments of an invoice: only if its commitment names
+// that registry.
 func (c Chain) TakesPayment(inv invoice.Invoice) bool {
 	return !c.Registry.IsZero() && inv.Registry == c.Registry && c.Commits(inv)
 }
 
-// ContractTerms returns an invoice's terms as the registry's functions take
-// them.
+// ContractTerms returns an invoice's terms as the argument of the registry's functions.
 func ContractTerms(terms invoice.Terms, invoiceID string) contracts.Terms {
 	amount := terms.Amount.Bytes()
 	return contracts.Terms{

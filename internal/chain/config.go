@@ -16,63 +16,60 @@ type Chain struct {
 	Key        string // the interface's chainKey
 	ID         uint64 // of EIP-155
 	RPC        []string
-	Nodes      []NodeSettings // of the nodes of RPC, in its order; nodes beyond its end have no settings
+	Nodes      []NodeSettings // in the order of RPC; further nodes have no settings
 	Finality   Finality
 	Tokens     []Token
-	Former     []Token         // that the configuration named before; they take no new invoices
-	Registry   invoice.Address // zero when none is deployed
+	Former     []Token         // earlier tokens of the configuration; they take no new invoices
+	Registry   invoice.Address // zero if no registry is deployed
 	StartBlock *uint64         // first block to read on the first start; nil for the newest final one
 	Explorer   string          // base URL of the block explorer that pages link to; empty without one
 	Quorum     int             // how many nodes must report the same payment before it confirms: 2; 0 and 1 mean one
 
 	DepositFactory     invoice.Address // deploys and sweeps deposit addresses; zero without one
 	AuthorizationRelay invoice.Address // submits several signed authorizations at once; zero without one
-	// FormerContracts are deposit factories and relays that the configuration named before, and may name still.
+	// FormerContracts are deposit factories and relays that were configured before; a current one may be among them.
 	FormerContracts []invoice.Address
 
-	Limits SpendLimits // of the writer
-	// MaxTxGas is the largest gas limit of a transaction that the network takes; 0 is DefaultMaxTxGas.
+	Limits SpendLimits // for the transaction manager
+	// MaxTxGas is the largest gas limit of a transaction that the network accepts; 0 is DefaultMaxTxGas.
 	MaxTxGas uint64
-	Sweep    SweepPolicy // of deposits
+	Sweep    SweepPolicy // for deposits
 	// MaxAnswer bounds each answer of a node, in bytes; 0 is MaxResponse.
 	MaxAnswer int64
-	// RequestCalls bounds the calls a second on behalf of requests; 0 is DefaultRequestCalls.
+	// RequestCalls bounds the calls per second on behalf of requests; 0 is DefaultRequestCalls.
 	RequestCalls int
 
-	// CompareLogs has the logs of a block compared with its receipts, or with another
-	// node, when it is first read.
+	// CompareLogs makes the indexer compare the logs of a block with its receipts, or with another node, when it is
+	// first read.
 	CompareLogs bool
-	// AuditCallsPerMinute bounds the calls by which final blocks are read a second time; 0
-	// is no audit.
+	// AuditCallsPerMinute bounds the calls with which final blocks are read a second time; 0 turns the audit off.
 	AuditCallsPerMinute int
 
-	// FullBloom says that every log of a block is in its header's bloom filter, so
-	// that blocks can be skipped by it, once logs were found in the filters of a
-	// node's headers. It is false where this is not known: Bor leaves out the logs of
-	// state syncs, and some networks leave the filter empty.
+	// FullBloom is set if every log of a block is in its header's bloom filter. Blocks can then be skipped by their
+	// filters, once logs were found in the filters of a node's headers. It is false if this is not known: Bor leaves
+	// out the logs of state syncs, and some networks leave the filter empty.
 	FullBloom bool
 }
 
-// NodeSettings are the settings of one node. Its limits are also found out; a setting spares the
-// requests that the node refuses.
+// NodeSettings are the settings of one node. Its limits are also learned from its answers; a setting avoids the refused
+// requests.
 type NodeSettings struct {
-	MaxBatch uint64      // most calls of a batch; 0 is MaxBatch
-	MaxRange uint64      // most blocks of a range of logs; 0 is MaxRange
-	Headers  http.Header // of each request; their values may be secrets
-	// CallsPerSecond is how many calls are made a second, each of a batch counted; 0 has no limit
-	// except the node's.
+	MaxBatch uint64      // maximum calls in a batch; 0 is MaxBatch
+	MaxRange uint64      // maximum blocks in a range of logs; 0 is MaxRange
+	Headers  http.Header // of each request; the values may be secrets
+	// CallsPerSecond is how many calls are made per second, where each call in a batch counts; 0 means that only the
+	// node limits them.
 	CallsPerSecond uint64
 }
 
-// Token is a currency as one network has it.
+// Token is a currency on one network.
 type Token struct {
 	Currency string
 	Address  invoice.Address
-	Decimals int // of a minor unit; 6 for USDC
+	Decimals int // of an amount in minor units; 6 for USDC
 
-	// Movements are where the token's movements are logged. nil: at Address, as
-	// ERC-20 Transfers with Decimals. It is something else where the token is
-	// also the network's native coin.
+	// Movements are where the token's movements are logged. nil means at Address, as ERC-20 Transfers with Decimals. It
+	// differs if the token is also the network's native coin.
 	Movements []Emitter
 }
 
@@ -87,7 +84,7 @@ type Emitter struct {
 // TransferTopic is the first topic of ERC-20's Transfer logs.
 var TransferTopic = crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)"))
 
-// Emitters returns where the token's movements are logged, each movement once.
+// Emitters returns where the token's movements are logged, so that each movement appears once.
 func (t Token) Emitters() []Emitter {
 	if t.Movements != nil {
 		return t.Movements
@@ -95,10 +92,10 @@ func (t Token) Emitters() []Emitter {
 	return []Emitter{{Address: t.Address, Topic: TransferTopic, Decimals: t.Decimals}}
 }
 
-// USDC is the code of the currency that every built-in network carries.
+// USDC is the code of the currency that every built-in network has.
 const USDC = "USDC"
 
-// TokenDecimals are the decimals of every token. Suffixes and round amounts are defined in minor units of them.
+// TokenDecimals are the decimals of every token. Suffixes and round amounts are defined in minor units.
 const TokenDecimals = 6
 
 // usdcDecimals is the same on all networks.
@@ -107,18 +104,17 @@ const usdcDecimals = 6
 // localRequestCalls is RequestCalls of Local. Its node is on the same machine.
 const localRequestCalls = 1000
 
-// DefaultMaxTxGas is the cap of EIP-7825. Networks that have not adopted it take a transaction with this limit, too.
+// DefaultMaxTxGas is the cap of EIP-7825. Networks that have not adopted it accept a transaction with this limit, too.
 const DefaultMaxTxGas = 1 << 24
 
 // arbitrumMaxTxGas is the cap of Arbitrum's networks since ArbOS 51.
 const arbitrumMaxTxGas = 32_000_000
 
-// Local is the key of the development chain, whose token and registry are
-// deployed when it starts.
+// Local is the key of the development chain. Its token and registry are deployed when it starts.
 const Local = "local"
 
-// builtin holds Circle's native USDC of each network. Bridged look-alikes are
-// other tokens and are never counted.
+// builtin holds Circle's native USDC of each network. Bridged tokens of the same name are other tokens and are never
+// counted.
 var builtin = []Chain{
 	fullBloom(network("ethereum", 1, "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", Finality{Tag: TagFinalized})),
 	fullBloom(network("base", 8453, "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", Finality{Tag: TagSafe})),
@@ -134,7 +130,7 @@ var builtin = []Chain{
 	fullBloom(network("avalanche-fuji", 43113, "0x5425890298aed601595a70AB815c96711a31Bc65", Finality{Depth: 1})),
 	arc("arc", 5042),
 	arc("arc-testnet", 5042002, Emitter{
-		// Before the Transfer logs of the system address, the testnet had these.
+		// Before the system address logged Transfers, the testnet had these logs.
 		Address:  MustAddress("0x1800000000000000000000000000000000000000"),
 		Topic:    crypto.Keccak256Hash([]byte("NativeCoinTransferred(address,address,uint256)")),
 		Decimals: arcDecimals,
@@ -149,13 +145,11 @@ func network(key string, id uint64, usdc string, f Finality) Chain {
 	}
 }
 
-// arcDecimals are those of Arc's native coin, which is USDC. Its ERC-20 view
-// has usdcDecimals.
+// arcDecimals are the decimals of Arc's native coin, which is USDC. Its ERC-20 interface has usdcDecimals.
 const arcDecimals = 18
 
-// arc is one of Arc's networks. A system address logs every movement there,
-// native sends and calls of the token alike; the token logs its calls a second
-// time. So the system address alone is read.
+// arc is one of Arc's networks. A system address logs every movement there, both native sends and calls of the token;
+// the token logs its calls a second time. So only the system address is read.
 func arc(key string, id uint64, former ...Emitter) Chain {
 	c := network(key, id, "0x3600000000000000000000000000000000000000", Finality{Depth: 1})
 	system := Emitter{Address: MustAddress("0xfffffffffffffffffffffffffffffffffffffffe"), Topic: TransferTopic, Decimals: arcDecimals}
@@ -173,8 +167,8 @@ func maxTxGas(most uint64, c Chain) Chain {
 	return c
 }
 
-// Builtin returns a copy of the built-in networks, which need no configuration but
-// an RPC URL. The chain Local among them has no token yet.
+// Builtin returns a copy of the built-in networks, which need only an RPC URL as configuration. The chain Local has no
+// token yet.
 func Builtin() []Chain {
 	all := slices.Clone(builtin)
 	for i := range all {
@@ -185,7 +179,7 @@ func Builtin() []Chain {
 	return all
 }
 
-// Lookup returns the built-in network of that key, and whether there is one.
+// Lookup returns the built-in network with that key, and whether there is one.
 func Lookup(key string) (Chain, bool) {
 	all := Builtin()
 	i := slices.IndexFunc(all, func(c Chain) bool { return c.Key == key })
@@ -195,9 +189,8 @@ func Lookup(key string) (Chain, bool) {
 	return all[i], true
 }
 
-// CheckDistinct returns an error that names the keys if two of the chains have
-// one chain id. They would be one chain, and each transfer on it would be
-// counted under both keys.
+// CheckDistinct returns an error that names the keys if two of the chains have the same chain id. They would be the
+// same chain, and each transfer on it would be counted under both keys.
 func CheckDistinct(chains []Chain) error {
 	keys := make(map[uint64]string, len(chains))
 	for _, c := range chains {
@@ -209,8 +202,7 @@ func CheckDistinct(chains []Chain) error {
 	return nil
 }
 
-// Movements returns where the movements of a token of a built-in network are logged; nil for where
-// those of any other token are.
+// Movements returns where the movements of a token of a built-in network are logged; nil if they are logged as usual.
 func Movements(chainID uint64, token invoice.Address) []Emitter {
 	for _, c := range builtin {
 		if t, ok := c.TokenAt(token); ok && c.ID == chainID {
@@ -223,7 +215,7 @@ func Movements(chainID uint64, token invoice.Address) []Emitter {
 // AllTokens returns the tokens that the chain is read for: the configured ones, then the former ones.
 func (c Chain) AllTokens() []Token { return slices.Concat(c.Tokens, c.Former) }
 
-// Token returns the chain's token of a currency that takes new invoices, and whether it has one.
+// Token returns the chain's token for a currency that accepts new invoices, and whether it has one.
 func (c Chain) Token(currency string) (Token, bool) {
 	return findToken(func(t Token) bool { return t.Currency == currency }, c.Tokens)
 }
@@ -238,19 +230,18 @@ func findToken(wanted func(Token) bool, lists ...[]Token) (Token, bool) {
 	return Token{}, false
 }
 
-// TokenNamed returns a token of a currency, to show amounts in it: the configured one, or else a former one.
+// TokenNamed returns a token for a currency, to show amounts in it: the configured one, or else a former one.
 func (c Chain) TokenNamed(currency string) (Token, bool) {
 	return findToken(func(t Token) bool { return t.Currency == currency }, c.Tokens, c.Former)
 }
 
-// TokenAt returns the chain's token at a contract address, and whether the
-// chain has one there. It may be a former one.
+// TokenAt returns the chain's token at a contract address, and whether there is one. It may be a former one.
 func (c Chain) TokenAt(a invoice.Address) (Token, bool) {
 	return findToken(func(t Token) bool { return t.Address == a }, c.Tokens, c.Former)
 }
 
-// KeepsMoney reports whether an address is a token, the registry, or a deposit factory or
-// authorization relay of today or before. What is sent there is lost.
+// KeepsMoney reports whether an address is a token, the registry, or a present or former deposit factory or
+// authorization relay. Tokens sent there are lost.
 func (c Chain) KeepsMoney(a invoice.Address) bool {
 	_, isToken := c.TokenAt(a)
 	return !a.IsZero() && (isToken || a == c.Registry || a == c.DepositFactory || a == c.AuthorizationRelay || slices.Contains(c.FormerContracts, a))

@@ -17,11 +17,10 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// deployTimeout bounds a deployment, mining included.
+// deployTimeout bounds a deployment, including mining.
 const deployTimeout = 5 * time.Minute
 
-// Contract is one of the service's contracts, by its setting in the
-// configuration of a chain.
+// Contract is one of the service's contracts, named by its setting in the configuration of a chain.
 type Contract string
 
 // The service's contracts.
@@ -31,21 +30,20 @@ const (
 	AuthorizationRelay Contract = "authorizationRelay"
 )
 
-// Contracts are the service's contracts, in the order in which they are
-// deployed. The registry is the last, since it alone is deployed anew each time.
+// Contracts are the service's contracts, in the order in which they are deployed. The registry is the last one, because
+// only the registry is deployed anew each time.
 var Contracts = []Contract{DepositFactory, AuthorizationRelay, Registry}
 
 // Deployment is a contract to be deployed.
 type Deployment struct {
 	RPC      string            // URL of a node
-	Key      *ecdsa.PrivateKey // of the account that pays, and that administers the registry
+	Key      *ecdsa.PrivateKey // of the account that pays and that administers the registry
 	Operator invoice.Address   // opens and closes invoices; zero for Key's account
 }
 
-// Deploy deploys a contract and returns its address once the transaction has
-// been mined with success. When it fails after the transaction was sent, the
-// error names it. No transaction is sent if the contract is there already, as
-// contracts.DeployDepositFactory says.
+// Deploy deploys a contract and returns its address once the transaction was mined and succeeded. If it fails after the
+// transaction was sent, the error names the transaction. It sends no transaction if the contract exists already; see
+// contracts.DeployDepositFactory.
 func (d Deployment) Deploy(ctx context.Context, contract Contract) (invoice.Address, error) {
 	ctx, cancel := context.WithTimeout(ctx, deployTimeout)
 	defer cancel()
@@ -75,8 +73,7 @@ func (d Deployment) Deploy(ctx context.Context, contract Contract) (invoice.Addr
 	return invoice.Address(address), nil
 }
 
-// send sends the transaction that creates a contract. It is nil if there is
-// nothing to do.
+// send sends the transaction that creates a contract. The transaction is nil if the contract exists already.
 func (d Deployment) send(
 	ctx context.Context, client *ethclient.Client, chainID *big.Int, contract Contract,
 ) (common.Address, *types.Transaction, error) {

@@ -12,16 +12,15 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// DepositState is what a node says of a deposit address.
+// DepositState is the state of a deposit address according to a node.
 type DepositState struct {
 	ChainID  uint64
-	Deployed bool // whether the address has its code, which it needs for a sweep alone
+	Deployed bool // whether the address has its code, which it needs only for a sweep
 }
 
-// InspectDeposit asks the node at a URL whether the contracts behind a deposit
-// address have the code of this release, so that what is paid there can go to the
-// merchant alone. It is an ErrMismatch if they have not, or if chainID is given and
-// not the node's.
+// InspectDeposit asks the node at a URL whether the contracts behind a deposit address have the code of this release,
+// so that money paid there can only go to the merchant. The error is an ErrMismatch if they do not, or if chainID is
+// given and differs from the node's.
 func InspectDeposit(
 	ctx context.Context, url string, chainID uint64, factory, merchant invoice.Address, commitment invoice.Hash,
 ) (DepositState, error) {

@@ -17,8 +17,7 @@ import (
 // time out until the operating system notices.
 const pingAfter = 3 * time.Second
 
-// maxHeader is the size of the largest header of an answer that is read, in
-// bytes.
+// maxHeader is the size of the largest accepted header of an answer, in bytes.
 const maxHeader = 256 << 10
 
 // newHTTPTransport returns the HTTP transport of a client.
@@ -61,8 +60,7 @@ func (c *Client) connect(ctx context.Context) (*rpc.Client, error) {
 	return c.current(client)
 }
 
-// dial dials the node. It returns when ctx ends, though the handshake of a
-// WebSocket continues until ctx's deadline.
+// dial dials the node. It returns when ctx ends, although a WebSocket handshake continues until ctx's deadline.
 func (c *Client) dial(ctx context.Context) (*rpc.Client, error) {
 	type result struct {
 		client *rpc.Client
@@ -74,7 +72,7 @@ func (c *Client) dial(ctx context.Context) (*rpc.Client, error) {
 			rpc.WithHTTPClient(&http.Client{
 				Transport:     transport{outbound.Transport{Base: c.http}, c.maxAnswer},
 				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-				Timeout:       2 * c.timeout, // of calls that are not made through do
+				Timeout:       2 * c.timeout, // for calls that are not made through do
 			}),
 			rpc.WithWebsocketMessageSizeLimit(c.maxAnswer),
 			rpc.WithHeaders(c.headers),
@@ -95,8 +93,8 @@ func (c *Client) dial(ctx context.Context) (*rpc.Client, error) {
 	}
 }
 
-// current returns the RPC connection. Without a connection it becomes dialed, which
-// may be nil. It fails when the client is closed.
+// current returns the RPC connection. If there is none it becomes dialed, which may be nil. It fails if the client is
+// closed.
 func (c *Client) current(dialed *rpc.Client) (*rpc.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,8 +110,7 @@ func (c *Client) current(dialed *rpc.Client) (*rpc.Client, error) {
 	return c.rpc, nil
 }
 
-// Dial returns go-ethereum's client of the node at a URL, with the limits of a
-// Client, and a function that closes it.
+// Dial returns go-ethereum's client for the node at a URL, with the limits of a Client, and a function that closes it.
 func Dial(ctx context.Context, rawURL string) (client *ethclient.Client, done func(), err error) {
 	c, err := NewClient(ClientConfig{URL: rawURL})
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// Codes of JSON-RPC errors: those of JSON-RPC 2.0 and EIP-1474, HTTP's within
-// an answer, and that of the engine API for an unknown block.
+// Error codes: the codes of JSON-RPC 2.0 and EIP-1474, HTTP status codes within an answer, and the engine API's code
+// for an unknown block.
 const (
 	codeReverted        = 3
 	codeTooManyRequests = http.StatusTooManyRequests
@@ -29,7 +29,7 @@ const (
 // callError is a failed call, with its node and method.
 type callError struct {
 	node, method string
-	redactor     *strings.Replacer // nil when the text is ours
+	redactor     *strings.Replacer // nil if the text is ours
 	retryAfter   time.Duration
 	err          error
 }
@@ -52,11 +52,11 @@ func truncate(words string) string {
 
 func (e *callError) Unwrap() error { return e.err }
 
-// failure is what classify reads from a call's error. A node's words are no part of
-// it: they differ between nodes and change.
+// failure is what classify reads from a call's error. It ignores the node's error text, which differs between nodes and
+// changes.
 type failure struct {
 	method     string
-	status     int  // of HTTP; 0 for none
+	status     int  // of HTTP; 0 if there is no status
 	code       int  // of JSON-RPC
 	rpcError   bool // the node answered with a JSON-RPC error
 	retryAfter time.Duration
@@ -99,17 +99,16 @@ func infuraBackoff(data any) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// mayBeRefused are the methods with JSON-RPC errors that may be about the request: the call would
-// revert, the transaction is not valid, or the node does not offer the method, which is optional. An
-// error of any other method is a failure of the node, because its request gives no reason to refuse
-// it.
+// mayBeRefused are the methods with JSON-RPC errors that may be about the request: the call would revert, the
+// transaction is not valid, or the node does not offer the method, which is optional. An error of any other method is a
+// failure of the node, because its request gives no reason to refuse it.
 var mayBeRefused = map[string]bool{
 	"eth_call": true, "eth_estimateGas": true, broadcast: true,
 	"eth_feeHistory": true, "eth_maxPriorityFeePerGas": true, receiptsOfBlock: true,
 }
 
-// rateLimited reports whether the node refused the call for the caller's rate, and answered with a
-// code that has no other meaning.
+// rateLimited reports whether the node refused the call because of the caller's rate, with a code that has no other
+// meaning.
 func (f failure) rateLimited() bool {
 	return f.status == http.StatusTooManyRequests || f.rpcError && (f.code == codeTooManyRequests || f.code == codeLimitExceeded)
 }
@@ -126,7 +125,7 @@ func (f failure) nodeFault() bool {
 		f.status >= http.StatusInternalServerError || f.status == http.StatusUnauthorized || f.status == http.StatusForbidden
 }
 
-// withSentinel wraps the sentinel error that the node's code means, if any.
+// withSentinel wraps the sentinel error for the node's code, if there is one.
 func (e *callError) withSentinel() *callError {
 	f := classify(e)
 	switch {
@@ -138,36 +137,34 @@ func (e *callError) withSentinel() *callError {
 	return e
 }
 
-// IsRefusal reports whether a node failed a request, in whatever way, so that a
-// smaller request, or another one for the same, may succeed. A contradiction is
-// something else, and so is the end of the caller's context.
+// IsRefusal reports whether a node failed a request in a way after which a smaller request, or another request for the
+// same data, may succeed. A contradiction is not a refusal, and neither is the end of the caller's context.
 func IsRefusal(err error) bool {
 	var call *callError
 	return errors.As(err, &call) && !isCallerDone(err)
 }
 
-// IsRateLimit reports whether a node said by a code that it was called too often,
-// and the backoff that it asked for, or 0.
+// IsRateLimit reports whether a node's code means that it was called too often, and returns the backoff that the node
+// asked for, or 0.
 func IsRateLimit(err error) (retryAfter time.Duration, ok bool) {
 	f := classify(err)
 	return f.retryAfter, f.rateLimited()
 }
 
-// IsErrorAnswer reports whether a node answered a request with an error, by JSON-RPC or HTTP, that
-// does not say that it was called too often.
+// IsErrorAnswer reports whether a node answered a request with an error, by JSON-RPC or HTTP, other than that it was
+// called too often.
 func IsErrorAnswer(err error) bool {
 	f := classify(err)
 	return (f.rpcError || f.status != 0) && !f.rateLimited() && f.retryAfter == 0 && IsRefusal(err) && !errors.Is(err, ErrTimeout)
 }
 
-// IsRevert reports whether a node said by a code that a call would be reverted. Not all nodes
-// have one for that.
+// IsRevert reports whether a node's code means that a call would be reverted. Not all nodes have such a code.
 func IsRevert(err error) bool {
 	f := classify(err)
 	return f.rpcError && f.code == codeReverted
 }
 
-// isCallerDone reports whether a call ended with its caller's context.
+// isCallerDone reports whether a call ended because its caller's context ended.
 func isCallerDone(err error) bool {
 	return !errors.Is(err, ErrTimeout) && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
 }
@@ -175,8 +172,8 @@ func isCallerDone(err error) bool {
 // minSecretLen is the shortest part of a URL that is redacted, in bytes.
 const minSecretLen = 6
 
-// redactorOf returns a replacer that removes the parts of a URL that may hold an
-// access key, and the values of headers: error pages often repeat the path.
+// redactorOf returns a replacer that removes the values of headers and the parts of a URL that may contain an access
+// key, because error pages often repeat the path.
 func redactorOf(u *url.URL, headers http.Header) *strings.Replacer {
 	parts := strings.Split(u.Path, "/")
 	for _, values := range u.Query() {
@@ -190,7 +187,7 @@ func redactorOf(u *url.URL, headers http.Header) *strings.Replacer {
 			parts = append(append(parts, value), strings.Fields(value)...)
 		}
 	}
-	slices.SortFunc(parts, func(a, b string) int { return len(b) - len(a) }) // the first that matches is replaced
+	slices.SortFunc(parts, func(a, b string) int { return len(b) - len(a) }) // the first match is replaced
 	var pairs []string
 	for _, part := range parts {
 		if len(part) >= minSecretLen {
@@ -200,14 +197,14 @@ func redactorOf(u *url.URL, headers http.Header) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// sanitize returns an error that can be logged: without the URL, which may hold an
-// access key, and with HTTP error pages truncated.
+// sanitize returns an error that can be logged: without the URL, which may contain an access key, and with HTTP error
+// pages truncated.
 func sanitize(err error) error {
 	var withURL *url.Error
 	if errors.As(err, &withURL) {
 		return withURL.Err
 	}
-	if errors.Is(err, websocket.ErrReadLimit) { // MaxAnswer
+	if errors.Is(err, websocket.ErrReadLimit) { // the limit is MaxAnswer
 		return ErrResponseTooLarge
 	}
 	var withBody rpc.HTTPError

@@ -17,7 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// classification is what the program makes of an error.
+// classification is how the program classifies an error.
 type classification string
 
 const (
@@ -43,7 +43,7 @@ func classificationOf(err error) classification {
 	return refused
 }
 
-// rpcError writes a JSON-RPC answer that is an error.
+// rpcError writes a JSON-RPC error answer.
 func rpcError(code int, message string, data ...string) string {
 	if len(data) > 0 {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"error":{"code":%d,"message":%q,"data":%s}}`, code, message, data[0])
@@ -51,8 +51,8 @@ func rpcError(code int, message string, data ...string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"error":{"code":%d,"message":%q}}`, code, message)
 }
 
-// replying is a node that gives one answer to everything. To a batch it gives
-// the answer for the first call alone, in a list.
+// replying is a node that gives the same answer to every request. For a batch it answers only the first call, in a
+// list.
 func replying(t *testing.T, status int, header http.Header, body string) *Client {
 	t.Helper()
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -72,8 +72,7 @@ func replying(t *testing.T, status int, header http.Header, body string) *Client
 	return e
 }
 
-// TestClassify calls nodes that refuse as nodes do. Codes and statuses count, words do
-// not.
+// TestClassify calls nodes with known ways to refuse. Codes and statuses count, texts do not.
 func TestClassify(t *testing.T) {
 	for _, c := range []struct {
 		by     string
@@ -156,7 +155,7 @@ func TestRetryAfter(t *testing.T) {
 
 // TestTimeout distinguishes a slow node from a caller that gave up.
 func TestTimeout(t *testing.T) {
-	asked := make(chan struct{}, 10) // more than there are requests, which may time out before they arrive
+	asked := make(chan struct{}, 10) // larger than the number of requests, which may time out before they arrive
 	node := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}
 		io.Copy(io.Discard, r.Body) //nolint:errcheck // until the client hangs up
@@ -188,7 +187,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// TestLongErrorTexts has a node say more than is shown.
+// TestLongErrorTexts has a node return a longer text than is shown.
 func TestLongErrorTexts(t *testing.T) {
 	long := strings.Repeat("ö", maxErrorText)
 	for status, body := range map[int]string{200: rpcError(-32000, long), 400: rpcError(-32000, long), 500: long} {
@@ -204,7 +203,7 @@ func TestLongErrorTexts(t *testing.T) {
 	}
 }
 
-// FuzzClassify has nodes refuse in any way: what is made of it fits together.
+// FuzzClassify has nodes refuse in any way, and checks that the classification is consistent.
 func FuzzClassify(f *testing.F) {
 	f.Add(200, []byte(rpcError(-32005, "query returned more than 10000 results. Try with this block range [0x1, 0x2].", `{"rate":{"backoff_seconds":3}}`)))
 	f.Add(429, []byte("<html>"))

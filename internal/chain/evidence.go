@@ -15,11 +15,11 @@ import (
 // transaction is the part of a transaction that the service uses.
 type transaction struct {
 	Hash  common.Hash     `json:"hash"`
-	From  *common.Address `json:"from"` // nil when the node omits it
+	From  *common.Address `json:"from"` // nil if the node omits it
 	Input hexutil.Bytes   `json:"input"`
 }
 
-// Methods that answer with evidence.
+// Methods that return evidence.
 const (
 	receiptByHash     = "eth_getTransactionReceipt"
 	transactionByHash = "eth_getTransactionByHash"
@@ -27,8 +27,8 @@ const (
 	blockByHash       = "eth_getBlockByHash"
 )
 
-// Receipts returns the receipts of transactions, in the order asked for. One
-// that the node lacks is ErrNotFound.
+// Receipts returns the receipts of transactions, in the order requested. The error is ErrNotFound if the node lacks
+// one.
 func (c *Client) Receipts(ctx context.Context, txs []common.Hash) ([]*Receipt, error) {
 	found, err := batchOf[Receipt](ctx, c, KindReceipts, receiptByHash, len(txs), func(i int) []any { return []any{txs[i]} })
 	if err != nil {
@@ -42,8 +42,8 @@ func (c *Client) Receipts(ctx context.Context, txs []common.Hash) ([]*Receipt, e
 	return found, nil
 }
 
-// Evidence returns the receipts and the calldata of transactions, in the order
-// asked for, of the same batches. One that the node lacks is ErrNotFound.
+// Evidence returns the receipts and the calldata of transactions, in the order requested, from the same batches. The
+// error is ErrNotFound if the node lacks one.
 func (c *Client) Evidence(ctx context.Context, txs []common.Hash) (receipts []*Receipt, inputs [][]byte, err error) {
 	receipts, inputs = make([]*Receipt, len(txs)), make([][]byte, len(txs))
 	found := make([]*transaction, len(txs))
@@ -88,7 +88,7 @@ type contradictionError struct{ text string }
 func (e *contradictionError) Error() string        { return e.text }
 func (e *contradictionError) Is(target error) bool { return target == ErrContradiction }
 
-// checkTx fails when an answer is about another transaction than requested.
+// checkTx fails if an answer is about another transaction than the requested one.
 func (c *Client) checkTx(answered, asked common.Hash) error {
 	if answered != asked {
 		return c.contradiction("answered with transaction %s when asked for %s", answered, asked)
@@ -96,9 +96,8 @@ func (c *Client) checkTx(answered, asked common.Hash) error {
 	return nil
 }
 
-// BlockReceipts returns the receipts of all transactions of a block, in their
-// order in it. It is ErrUnsupported when the node lacks the method, and
-// ErrNotFound when it lacks the block.
+// BlockReceipts returns the receipts of all transactions of a block, in the block's order. The error is ErrUnsupported
+// if the node lacks the method, and ErrNotFound if it lacks the block.
 func (c *Client) BlockReceipts(ctx context.Context, block invoice.Hash) ([]*Receipt, error) {
 	var found []*Receipt
 	limit := c.Limit(KindReceiptsOfBlock)
@@ -120,8 +119,8 @@ func (c *Client) BlockReceipts(ctx context.Context, block invoice.Hash) ([]*Rece
 	return found, nil
 }
 
-// BlockTransactions returns the hashes of all transactions of a block, in their
-// order in it. It is ErrNotFound when the node lacks the block.
+// BlockTransactions returns the hashes of all transactions of a block, in the block's order. The error is ErrNotFound
+// if the node lacks the block.
 func (c *Client) BlockTransactions(ctx context.Context, block invoice.Hash) ([]common.Hash, error) {
 	var found *struct {
 		Hash         common.Hash   `json:"hash"`
@@ -139,8 +138,8 @@ func (c *Client) BlockTransactions(ctx context.Context, block invoice.Hash) ([]c
 	return found.Transactions, nil
 }
 
-// BlockInputs returns the calldata of all transactions of a block. It is
-// ErrNotFound when the node lacks the block.
+// BlockInputs returns the calldata of all transactions of a block. The error is ErrNotFound if the node lacks the
+// block.
 func (c *Client) BlockInputs(ctx context.Context, block invoice.Hash) (map[common.Hash][]byte, error) {
 	var found *struct {
 		Hash         common.Hash   `json:"hash"`
@@ -165,8 +164,8 @@ func (c *Client) BlockInputs(ctx context.Context, block invoice.Hash) (map[commo
 // isNull reports whether the result of a call, a pointer to a pointer, is null.
 func isNull(elem rpc.BatchElem) bool { return reflect.ValueOf(elem.Result).Elem().IsNil() }
 
-// batchOf makes n calls of a method in batches. A null answer is ErrNotFound.
-// With an error it returns what was answered.
+// batchOf makes n calls of a method in batches. A null answer is ErrNotFound. After an error it returns the answers
+// that arrived.
 func batchOf[T any](ctx context.Context, c *Client, kind Kind, method string, n int, args func(i int) []any) ([]*T, error) {
 	found := make([]*T, n)
 	elems := make([]rpc.BatchElem, n)

@@ -17,12 +17,12 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestEvidence asks in each way for what transactions left behind.
+// TestEvidence requests the evidence of transactions in each way.
 func TestEvidence(t *testing.T) {
 	c := chaintest.New(5)
 	var txs []common.Hash
 	var mined []chaintest.Tx
-	for i := range byte(70) { // of which one batch holds 50
+	for i := range byte(70) { // one batch holds 50
 		tx := chaintest.NewTx(chaintest.Transfer(token, alice, bob, invoice.NewAmount(7))).WithInput([]byte{i})
 		txs, mined = append(txs, tx.Hash), append(mined, tx)
 	}
@@ -98,7 +98,7 @@ func scripted(t *testing.T, results map[string]string) *chain.Client {
 	return newClient(t, node.URL)
 }
 
-// TestEvidenceOfAnotherBlock asks nodes that answer with something else.
+// TestEvidenceOfAnotherBlock asks nodes that answer about another block or transaction.
 func TestEvidenceOfAnotherBlock(t *testing.T) {
 	const (
 		receipt  = "eth_getTransactionReceipt"

@@ -28,7 +28,7 @@ var explorers = map[string]string{
 // ErrExplorer is the error of ParseExplorer.
 var ErrExplorer = errors.New("want a URL that begins with https:// and has no query, such as https://etherscan.io, or none")
 
-// ParseExplorer reads the base URL of a block explorer. The text none is an empty URL.
+// ParseExplorer parses the base URL of a block explorer. The text "none" means an empty URL.
 func ParseExplorer(text string) (string, error) {
 	if text == "none" {
 		return "", nil

@@ -10,9 +10,8 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 )
 
-// DefaultFailoverAfter is how long a call of a Pool waits for one node while
-// another is usable. A node that hangs costs its callers this once, and then is in
-// backoff.
+// DefaultFailoverAfter is how long a call of a Pool waits for one node while another is usable. A node that hangs
+// delays its callers this once, and then is in backoff.
 const DefaultFailoverAfter = 3 * time.Second
 
 // Writer makes the calls of the transaction manager.
@@ -21,13 +20,12 @@ type Writer struct{ pool *Pool }
 // broadcast is the method that sends a transaction.
 const broadcast = "eth_sendRawTransaction"
 
-// Writer returns what makes the calls of the transaction manager.
+// Writer returns the caller for the transaction manager.
 func (p *Pool) Writer() Writer { return Writer{p} }
 
-// CallContext makes one call, as go-ethereum's rpc.Client does, to the first
-// usable node that answers. A JSON-RPC error about the request is an answer. A
-// transaction (eth_sendRawTransaction) goes to all usable nodes at once and is sent
-// when one accepts it.
+// CallContext makes one call, as go-ethereum's rpc.Client does, to the first usable node that answers. A JSON-RPC error
+// about the request is an answer. A transaction (eth_sendRawTransaction) goes to all usable nodes in parallel, and
+// counts as sent when one accepts it.
 func (w Writer) CallContext(ctx context.Context, result any, method string, args ...any) error {
 	ctx = withClass(ctx, ClassWriting)
 	if method == broadcast {
@@ -36,8 +34,8 @@ func (w Writer) CallContext(ctx context.Context, result any, method string, args
 	return w.pool.try(ctx, func(ctx context.Context, node *Node) error { return node.CallContext(ctx, result, method, args...) })
 }
 
-// BatchCallContext makes several calls together, to the first usable node that
-// answers them all. It fails when one of them does.
+// BatchCallContext makes several calls together, to the first usable node that answers them all. It fails if one of
+// them fails.
 func (w Writer) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
 	return w.pool.try(withClass(ctx, ClassWriting), func(ctx context.Context, node *Node) error { return node.BatchCallContext(ctx, batch) })
 }
@@ -56,14 +54,14 @@ func (w Writer) Callers() []Caller {
 	return nodes
 }
 
-// CallContext is the Writer's, only to this node.
+// CallContext is Writer.CallContext with only this node.
 func (n Caller) CallContext(ctx context.Context, result any, method string, args ...any) error {
 	return n.node.call(withClass(ctx, ClassWriting), n.node.pool.conf.FailoverAfter, func(ctx context.Context, node *Node) error {
 		return node.CallContext(ctx, result, method, args...)
 	})
 }
 
-// BatchCallContext is the Writer's, only to this node.
+// BatchCallContext is Writer.BatchCallContext with only this node.
 func (n Caller) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
 	return n.node.call(withClass(ctx, ClassWriting), n.node.pool.conf.FailoverAfter, func(ctx context.Context, node *Node) error {
 		return node.BatchCallContext(ctx, batch)
@@ -102,8 +100,8 @@ func (p *Node) call(ctx context.Context, limit time.Duration, call func(context.
 	return err
 }
 
-// callWithin makes a call to the node, which is checked first. A node that takes longer than
-// limit has failed; 0 is no limit.
+// callWithin makes a call to the node, after checking the node. A node that takes longer than limit has failed; 0 means
+// no limit.
 func (p *Node) callWithin(ctx context.Context, limit time.Duration, call func(context.Context, *Node) error) error {
 	limited := ctx
 	if limit > 0 {
@@ -121,8 +119,8 @@ func (p *Node) callWithin(ctx context.Context, limit time.Duration, call func(co
 	return err
 }
 
-// send sends a transaction to all usable nodes. When none accepts it, the error
-// is that of the first node that answered, or else of the first.
+// send sends a transaction to all usable nodes. If no node accepts it, it returns the error of the first node that
+// answered, or the first error.
 func (p *Pool) send(ctx context.Context, result any, method string, args ...any) error {
 	usable := p.Usable()
 	type answer struct {

@@ -13,19 +13,19 @@ const (
 	TagFinalized = "finalized"
 )
 
-// MaxDepth is the largest number of blocks that a finality may ask for.
+// MaxDepth is the largest depth of a finality.
 const MaxDepth = 10_000
 
-// Finality says when a block can no longer be replaced: it is at or below the
-// node's block of that Tag (unless Tag is empty), and has Depth blocks on top of
-// it. Both must hold. With the zero Finality every block is final at once.
+// Finality defines when a block can no longer be replaced: it is at or below the node's block with that Tag (unless Tag
+// is empty), and has Depth blocks on top of it. Both must hold. With the zero Finality every block is final
+// immediately.
 type Finality struct {
 	Tag   string // "", TagSafe or TagFinalized
-	Depth uint64 // blocks on top, at most MaxDepth
+	Depth uint64 // blocks on top, up to MaxDepth
 }
 
-// ParseFinality reads a depth in blocks ("12"), a tag ("safe", "finalized"),
-// or both joined by a plus sign ("finalized+128").
+// ParseFinality parses a depth in blocks ("12"), a tag ("safe", "finalized"), or both joined by a plus sign
+// ("finalized+128").
 func ParseFinality(s string) (Finality, error) {
 	depth, f := s, Finality{}
 	if tag, rest, both := strings.Cut(s, "+"); tag == TagSafe || tag == TagFinalized {
@@ -56,9 +56,8 @@ func (f Finality) String() string {
 	return fmt.Sprintf("%s+%d", f.Tag, f.Depth)
 }
 
-// Height returns the finalized height of a chain with this head, whose newest
-// block with f's tag is tagged (ignored without a tag). ok is false while no block
-// is final.
+// Height returns the finalized height of a chain with this head and this newest block with f's tag, which is ignored
+// without a tag. ok is false while no block is final.
 func (f Finality) Height(head, tagged uint64) (height uint64, ok bool) {
 	if head < f.Depth {
 		return 0, false

@@ -15,8 +15,7 @@ const (
 	StateMisconfigured State = "misconfigured" // does not match the configuration
 )
 
-// How long a node is excluded, and for what. Pauses are jittered by up to a fifth,
-// except those that the node asked for.
+// How long a node is excluded, by reason. Pauses are jittered by up to a fifth, except pauses that the node asked for.
 const (
 	// MinBackoff and MaxBackoff are the backoffs after the first failure in a row
 	// and after many; each is twice the one before.
@@ -57,16 +56,16 @@ type Health struct {
 	Node         string // scheme and host of its URL
 	State        State
 	Until        time.Time     // end of the backoff, the quarantine or the time to the next check
-	Reason       string        // why it is in that state; empty when it is well
+	Reason       string        // why it is in that state; empty if it is healthy
 	Head         uint64        // number of its newest head
 	HeadAt       time.Time     // when Head was read; zero if it never was
-	Calls        Calls         // made, each call of a batch counted
-	PerDay       uint64        // an estimate of the calls of a day, from the last hour's; 0 in the first minute
-	Errors       uint64        // requests that failed, without those on behalf of clients' requests
-	Latency      time.Duration // of a request, a moving average, without those too
+	Calls        Calls         // each call in a batch counts
+	PerDay       uint64        // estimate of the calls per day, from the last hour; 0 in the first minute
+	Errors       uint64        // failed requests, except those on behalf of API requests
+	Latency      time.Duration // moving average per request, without API requests
 	Subscribed   bool          // to new heads
-	Limits       []LimitStatus // what it could not do
-	Pace         float64       // calls a second that it is limited to, because it refused more; 0 for none
+	Limits       []LimitStatus // requests that it refused
+	Pace         float64       // calls per second that it is limited to, because it refused more; 0 without a limit
 	LeadingZeros bool          // it writes numbers with leading zeros
 }
 
@@ -90,7 +89,7 @@ var (
 	quarantineBackoff = exponential{MinQuarantine, MaxQuarantine}
 )
 
-// after returns the pause after the nth failure in a row, n from 1.
+// after returns the pause after the nth consecutive failure, n from 1.
 func (p exponential) after(n int) time.Duration {
 	d := p.first
 	for ; n > 1 && d < p.most; n-- {
@@ -105,7 +104,7 @@ type healthRecord struct {
 	misconfigErr       error // of the last check
 	misconfiguredUntil time.Time
 
-	failures      int  // in a row
+	failures      int  // consecutive
 	failing       bool // no success since the last failure
 	backoffUntil  time.Time
 	backoffReason string

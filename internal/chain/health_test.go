@@ -57,8 +57,7 @@ func (m *model) quarantine(now time.Time) {
 	m.quarantinedUntil = now.Add(min(10*time.Minute<<(m.quarantines-1), 6*time.Hour))
 }
 
-// TestPoolStates lets random things happen to random nodes, and holds the
-// pool's view of them against a model.
+// TestPoolStates makes random things happen to random nodes, and compares the pool's state with a model.
 func TestPoolStates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Unix(1_790_000_000, 0)
@@ -175,7 +174,7 @@ func TestPoolStates(t *testing.T) {
 	})
 }
 
-// check holds all that a pool says against its nodes' models.
+// check compares the pool's answers with its nodes' models.
 func check(t *rapid.T, pool *Pool, models map[*Node]*model, now time.Time) {
 	of := map[State][]*Node{}
 	all := pool.Nodes()
@@ -265,7 +264,7 @@ func TestOnChange(t *testing.T) {
 	}
 }
 
-// lone returns a node alone in its pool, at a time that the test moves.
+// lone returns the only node of a pool, at a time that the test moves.
 func lone(t *testing.T, now *time.Time, logger *slog.Logger) *Node {
 	t.Helper()
 	e, err := NewClient(ClientConfig{URL: "http://p.example"})
@@ -277,7 +276,7 @@ func lone(t *testing.T, now *time.Time, logger *slog.Logger) *Node {
 	return pool.Nodes()[0]
 }
 
-// TestThresholds tests each limit at and just past its value.
+// TestThresholds tests each limit at its value and just beyond.
 func TestThresholds(t *testing.T) {
 	quiet := slog.New(slog.DiscardHandler)
 	start := time.Unix(1_790_000_000, 0)
@@ -346,7 +345,7 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// TestMisconfiguredIsLoggedOnce looks at a misconfigured node repeatedly.
+// TestMisconfiguredIsLoggedOnce checks a misconfigured node repeatedly.
 func TestMisconfiguredIsLoggedOnce(t *testing.T) {
 	now := time.Unix(1_790_000_000, 0)
 	var log strings.Builder
@@ -360,8 +359,7 @@ func TestMisconfiguredIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// TestPoolModel uses a pool from several goroutines; the race detector
-// looks on.
+// TestPoolModel uses a pool from several goroutines, for the race detector.
 func TestPoolModel(t *testing.T) {
 	conf := PoolConfig{Now: time.Now, Logger: slog.New(slog.DiscardHandler), OnChange: func(Health) {}}
 	for _, url := range []string{"http://a.example", "http://b.example"} {

@@ -17,8 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/outbound"
 )
 
-// hijacked serves every request by writing an answer and then leaving the
-// connection open until the client closes it.
+// hijacked answers every request, and then leaves the connection open until the client closes it.
 func hijacked(t *testing.T, answer string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -27,7 +26,7 @@ func hijacked(t *testing.T, answer string) string {
 			t.Error(err)
 			return
 		}
-		defer conn.Close() //nolint:errcheck // it is over in any case
+		defer conn.Close() //nolint:errcheck // the test is over in any case
 		if _, err := io.WriteString(conn, answer); err != nil {
 			t.Error(err)
 		}
@@ -37,7 +36,7 @@ func hijacked(t *testing.T, answer string) string {
 	return server.URL
 }
 
-// mute returns the address of a listener that accepts and never says a word.
+// mute returns the address of a listener that accepts connections and never sends a byte.
 func mute(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -52,8 +51,8 @@ func mute(t *testing.T) string {
 	return listener.Addr().String() // the backlog accepts
 }
 
-// TestHostileNodes has nodes answer so that net/http or go-ethereum's client
-// would wait without a limit, or longer than the client's timeout.
+// TestHostileNodes has nodes answer in ways that would make net/http or go-ethereum's client wait without a limit, or
+// longer than the client's timeout.
 func TestHostileNodes(t *testing.T) {
 	const whole = `{"jsonrpc":"2.0","id":1,"result":"0x5"}`
 	for name, test := range map[string]struct {
@@ -88,8 +87,7 @@ func TestHostileNodes(t *testing.T) {
 	}
 }
 
-// TestDialDoesNotHoldOthers has one caller wait for a connection for long, and
-// another who has less time.
+// TestDialDoesNotHoldOthers has one caller wait long for a connection, and another one with less time.
 func TestDialDoesNotHoldOthers(t *testing.T) {
 	e := newClientOf(t, chain.ClientConfig{URL: "ws://" + mute(t), Timeout: time.Hour})
 	first := make(chan error)
@@ -112,8 +110,7 @@ func TestDialDoesNotHoldOthers(t *testing.T) {
 	}
 }
 
-// TestRedirectIsNotFollowed has a node redirect, with the access key in the
-// URL, to a server that must not hear of it.
+// TestRedirectIsNotFollowed has a node redirect, with the access key in the URL, to a server that must not receive it.
 func TestRedirectIsNotFollowed(t *testing.T) {
 	var heard atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

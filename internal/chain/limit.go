@@ -10,16 +10,16 @@ import (
 // Kind is a kind of request with a size that may differ between nodes.
 type Kind string
 
-// The kinds of divisible requests. Those of batches count calls.
+// The kinds of divisible requests. The size of a batch is its number of calls.
 const (
 	KindHeaders         Kind = "headers"       // batches of headers by number
 	KindHeads           Kind = "heads"         // batches of the head and the block of a tag
 	KindLogs            Kind = "logs"          // batches of the logs of blocks
 	KindReceipts        Kind = "receipts"      // batches of receipts and transactions
-	KindCalls           Kind = "calls"         // other batches, which the writer makes
-	KindRequestCalls    Kind = "requestCalls"  // those on behalf of requests
+	KindCalls           Kind = "calls"         // other batches, from the transaction manager
+	KindRequestCalls    Kind = "requestCalls"  // batches on behalf of requests
 	KindRange           Kind = "range"         // blocks in one range of eth_getLogs
-	KindBlocks          Kind = "blocks"        // blocks for which logs are read by hash in one go
+	KindBlocks          Kind = "blocks"        // blocks whose logs are read by hash in one step
 	KindReceiptsOfBlock Kind = "blockReceipts" // eth_getBlockReceipts, of one block
 )
 
@@ -27,36 +27,34 @@ const (
 const (
 	// MaxBatch is how many calls go out in one JSON-RPC batch.
 	MaxBatch = 100
-	// FirstRange and MaxRange are the numbers of blocks of the first and of the
-	// longest range of logs. The first is short because several ranges are requested
-	// before an answer shows how many logs they hold.
+	// FirstRange and MaxRange are the numbers of blocks of the first and of the longest range of logs. The first is
+	// short because several ranges are requested before an answer shows how many logs they hold.
 	FirstRange = 64
 	MaxRange   = 8192
-	// MaxBlocks is how many blocks are read by their hashes in one go.
+	// MaxBlocks is how many blocks are read by hash in one step.
 	MaxBlocks = 64
-	// retryRefusedAfter is how many answers later a size that was refused is tried
-	// again.
+	// retryRefusedAfter is the number of answers after which a refused size is tried again.
 	retryRefusedAfter = 64
 )
 
-// Limit is how much one request of a kind may ask of a node. Any failure of a request halves it,
-// whatever the error's text, because nodes change their words about limits. After success it grows
-// again, slowly near a size that was refused. It is safe for concurrent use.
+// Limit is the largest size of a request of one kind to a node. Any failure of a request halves it, whatever the
+// error's text, because nodes change the texts of their limits. After success it grows again, slowly near a size that
+// was refused. It is safe for concurrent use.
 type Limit struct {
 	kind  Kind
-	least uint64 // 0 if there is another way to learn the same, else 1
+	least uint64 // 0 if the same data can be read in another way, else 1
 	most  uint64
 	now   func() time.Time
 
 	mu        sync.Mutex
 	size      uint64
-	refused   uint64    // the smallest size that was refused since it was last tried again; 0 for none
-	last      uint64    // size that was refused last
-	refusedAt time.Time // when that was; zero if no size ever was
-	answered  int       // requests since, as near to the refused size as may be
+	refused   uint64    // smallest size that was refused since it was last tried again; 0 if no size was refused
+	last      uint64    // last refused size
+	refusedAt time.Time // time of the last refusal; zero if no size was ever refused
+	answered  int       // requests since then, as near to the refused size as allowed
 }
 
-// newLimit returns the limit of a kind at a node with these settings.
+// newLimit returns the limit of a kind for a node with these settings.
 func newLimit(kind Kind, s NodeSettings, now func() time.Time) *Limit {
 	l := &Limit{kind: kind, least: 1, most: MaxBatch, now: now}
 	switch kind {
@@ -75,8 +73,8 @@ func newLimit(kind Kind, s NodeSettings, now func() time.Time) *Limit {
 	return l
 }
 
-// Next returns how much to ask for. It is 0 when the node refuses even the
-// smallest request and there is another way; then one in retryRefusedAfter is 1.
+// Next returns the size of the next request. It is 0 if the node refuses even the smallest request and there is another
+// way; then every retryRefusedAfter-th result is 1.
 func (l *Limit) Next() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,14 +88,14 @@ func (l *Limit) Next() uint64 {
 	return 1
 }
 
-// Size returns what Next does, without counting towards another attempt.
+// Size returns the same as Next, without counting towards another attempt.
 func (l *Limit) Size() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.size
 }
 
-// Answered records that a request for n was answered.
+// Answered records that a request of size n was answered.
 func (l *Limit) Answered(n uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,35 +121,35 @@ func (l *Limit) Answered(n uint64) {
 	l.size = min(l.size+step, l.most)
 }
 
-// Refused records that a request for n failed, in whatever way, and reports whether to ask for less.
+// Refused records that a request of size n failed, in any way, and reports whether to send a smaller one.
 func (l *Limit) Refused(n uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n <= l.least {
 		return false
 	}
-	l.size = max(l.least, min(l.size, n/2)) // below what is refused
+	l.size = max(l.least, min(l.size, n/2)) // below the refused size
 	l.refused, l.answered, l.last, l.refusedAt = n, 0, n, l.now()
 	return l.size > 0
 }
 
-// Fit records that a request should not ask for more than n, because the answer grows too long,
-// although the node gives it.
+// Fit records that a request should not be larger than n, because the answer becomes too long, although the node
+// returns it.
 func (l *Limit) Fit(n uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.size = max(1, min(l.size, n))
 }
 
-// LimitStatus is what a node refused of a kind of request.
+// LimitStatus is the largest size that a node accepts of a kind of request, and the last refusal.
 type LimitStatus struct {
 	Kind    Kind
-	Size    uint64    // of the next request
-	Refused uint64    // size that was refused last
-	At      time.Time // when that was
+	Size    uint64    // size of the next request
+	Refused uint64    // last refused size
+	At      time.Time // time of that refusal
 }
 
-// status returns the limit's status. ok is false when no size was refused.
+// status returns the limit's status. ok is false if no size was refused.
 func (l *Limit) status() (s LimitStatus, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -180,7 +178,7 @@ func (l *limits) of(kind Kind) *Limit {
 	return limit
 }
 
-// status returns what the node could not do, by kind.
+// status returns the limits that were refused, by kind.
 func (l *limits) status() []LimitStatus {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,8 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLimit finds what a node allows, stays near it without being refused often, and
-// notices that more is allowed.
+// TestLimit finds a node's limit, stays near it without many refusals, and notices when the limit is raised.
 func TestLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom([]Kind{KindRange, KindHeaders, KindReceipts, KindReceiptsOfBlock}).Draw(t, "kind")
@@ -77,7 +76,7 @@ func TestLimitSettings(t *testing.T) {
 	}
 }
 
-// TestLimitEdges asks for the least there is.
+// TestLimitEdges requests the smallest possible size.
 func TestLimitEdges(t *testing.T) {
 	l := newLimit(KindHeaders, NodeSettings{MaxBatch: 1}, time.Now)
 	if l.Refused(1) || l.Next() != 1 {

@@ -18,8 +18,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestNodeWithBatchLimit makes every kind of batch of nodes that refuse long ones, or
-// all lists, in ways that are drawn at random.
+// TestNodeWithBatchLimit sends every kind of batch to nodes that refuse long ones, or all lists, in randomly chosen
+// ways.
 func TestNodeWithBatchLimit(t *testing.T) {
 	c := chaintest.New(5)
 	var txs []common.Hash
@@ -64,8 +64,8 @@ func TestNodeWithBatchLimit(t *testing.T) {
 	}
 }
 
-// TestHeadersOfNodes sends the headers of a node by both transports, and shows their
-// values nowhere, though the node repeats them.
+// TestHeadersOfNodes sends a node's headers over both transports, and never shows their values, even if the node
+// repeats them.
 func TestHeadersOfNodes(t *testing.T) {
 	const secret = "Bearer hunter2hunter2"
 	seen := make(chan string, 2)
@@ -86,8 +86,7 @@ func TestHeadersOfNodes(t *testing.T) {
 	}
 }
 
-// TestNullsInBatches has a node lack some items that a batch asks for, which is no sign of its
-// limits.
+// TestNullsInBatches has a node lack some items of a batch, which is not a limit.
 func TestNullsInBatches(t *testing.T) {
 	c := chaintest.New(5)
 	c.MineEmpty(9)
@@ -106,8 +105,8 @@ func TestNullsInBatches(t *testing.T) {
 	}
 }
 
-// TestRefusedTogether has a node refuse the logs of a range with its ends. What it refused, the range
-// or the batch, is asked for in a smaller size next, and the other one is not.
+// TestRefusedTogether has a node refuse a batch of a range's logs and its ends. If the node refused the range, the next
+// range is smaller; if it refused the batch, the next batch is.
 func TestRefusedTogether(t *testing.T) {
 	c := chaintest.New(5)
 	c.MineEmpty(40)

@@ -10,12 +10,11 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// Logs decodes a JSON list of logs to what go-ethereum decodes it to, several
-// times as fast: logs are what a back-fill reads most of.
+// Logs decodes a JSON list of logs with the same result as go-ethereum, several times as fast: most of the data that a
+// back-fill reads is logs.
 type Logs []types.Log
 
-// UnmarshalJSON reads logs as nodes write them. go-ethereum reads fields that are written in an
-// unusual way, except numbers with leading zeros.
+// UnmarshalJSON reads logs. It leaves unusual notation to go-ethereum, except numbers with leading zeros.
 func (l *Logs) UnmarshalJSON(data []byte) error {
 	var found foundLogs
 	err := found.UnmarshalJSON(data)
@@ -23,7 +22,7 @@ func (l *Logs) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// foundLogs is Logs that say how their numbers are written.
+// foundLogs is Logs that also reports whether its numbers had leading zeros.
 type foundLogs struct {
 	logs         Logs
 	leadingZeros bool
@@ -32,7 +31,7 @@ type foundLogs struct {
 // HasLeadingZeros reports whether a number in the logs had leading zeros.
 func (l *foundLogs) HasLeadingZeros() bool { return l.leadingZeros }
 
-// UnmarshalJSON is that of Logs.
+// UnmarshalJSON reads logs as Logs does.
 func (l *foundLogs) UnmarshalJSON(data []byte) error {
 	if logs, ok := parseLogs(data); ok {
 		*l = foundLogs{logs: logs}
@@ -54,15 +53,14 @@ func withoutLeadingZeros(logs []byte) []byte {
 // minLog is about the length of the shortest log in JSON, in bytes.
 const minLog = 300
 
-// parseLogs reads a list of logs. ok is false when it is not written as usual.
+// parseLogs parses a list of logs. ok is false if the notation is unusual.
 func parseLogs(data []byte) (logs []types.Log, ok bool) {
 	p := logParser{rest: data}
 	logs, ok = p.logs()
 	return logs, ok && p.atEnd()
 }
 
-// parseAnswer reads a JSON-RPC answer whose result is a list of logs. ok is
-// false when it is not written as usual.
+// parseAnswer parses a JSON-RPC answer with a list of logs as its result. ok is false if the notation is unusual.
 func parseAnswer(data []byte) (logs []types.Log, ok bool) {
 	p := logParser{rest: data}
 	if !p.next('{') {
@@ -96,8 +94,7 @@ func parseAnswer(data []byte) (logs []types.Log, ok bool) {
 	}
 }
 
-// logParser reads JSON. Its methods report whether they found what they are
-// for, at the beginning of rest.
+// logParser parses JSON. Its methods report whether they found their kind of token at the beginning of rest.
 type logParser struct{ rest []byte }
 
 func (p *logParser) logs() (logs []types.Log, ok bool) {
@@ -140,8 +137,7 @@ func (p *logParser) atEnd() bool {
 	return len(p.rest) == 0
 }
 
-// text reads a string of printable ASCII without escapes, and returns what is
-// between its quotes.
+// text parses a string of printable ASCII without escapes, and returns the text between its quotes.
 func (p *logParser) text() (s []byte, ok bool) {
 	if !p.next('"') {
 		return nil, false
@@ -158,7 +154,7 @@ func (p *logParser) text() (s []byte, ok bool) {
 	return nil, false
 }
 
-// digits reads a string of 0x and an even number of hexadecimal digits.
+// digits parses a string of 0x and an even number of hexadecimal digits.
 func (p *logParser) digits() (s []byte, ok bool) {
 	s, ok = p.text()
 	if !ok || len(s) < 2 || len(s)%2 != 0 || s[0] != '0' || s[1] != 'x' {
@@ -167,7 +163,7 @@ func (p *logParser) digits() (s []byte, ok bool) {
 	return s[2:], true
 }
 
-// fixed reads as many bytes as into has.
+// fixed parses len(into) bytes.
 func (p *logParser) fixed(into []byte) bool {
 	s, ok := p.digits()
 	if !ok || len(s) != 2*len(into) {
@@ -177,7 +173,7 @@ func (p *logParser) fixed(into []byte) bool {
 	return err == nil
 }
 
-// number reads a quantity: 0x and hexadecimal digits without leading zeros.
+// number parses a quantity: 0x and hexadecimal digits without leading zeros.
 func (p *logParser) number() (n uint64, ok bool) {
 	s, ok := p.text()
 	if !ok || len(s) < 3 || len(s) > 18 || s[0] != '0' || s[1] != 'x' || s[2] == '0' && len(s) > 3 {
@@ -210,7 +206,7 @@ func (p *logParser) bytes() (b []byte, ok bool) {
 }
 
 func (p *logParser) topics() (topics []common.Hash, ok bool) {
-	const most = 4 // in the EVM
+	const most = 4 // limit of the EVM
 	if !p.next('[') {
 		return nil, false
 	}
@@ -233,7 +229,7 @@ func (p *logParser) topics() (topics []common.Hash, ok bool) {
 	return nil, false
 }
 
-// decimal passes over a number without fraction and exponent.
+// decimal skips a number without fraction and exponent.
 func (p *logParser) decimal() bool {
 	p.space()
 	n := 0
@@ -255,7 +251,7 @@ func (p *logParser) bool() (value, ok bool) {
 	return true, ok
 }
 
-// The members of a log, as bits. Those of required must be there.
+// The members of a log, as bits. The members in required must be present.
 const (
 	hasAddress = 1 << iota
 	hasTopics
@@ -293,8 +289,7 @@ func (p *logParser) log(l *types.Log) bool {
 	}
 }
 
-// member reads the value of a log's member, and returns its bit; 0 when it is
-// another member, or not as it should be.
+// member parses the value of a log's member, and returns its bit; 0 if it is another member, or invalid.
 func (p *logParser) member(l *types.Log, key string) int {
 	var member int
 	var n uint64

@@ -31,7 +31,7 @@ func transferLogs(tb testing.TB, n int) []byte {
 	return data
 }
 
-// compareLogs decodes data as go-ethereum does, and in the faster way.
+// compareLogs decodes data with go-ethereum and with Logs.
 func compareLogs(t *testing.T, data []byte) {
 	t.Helper()
 	var want []types.Log
@@ -46,12 +46,12 @@ func compareLogs(t *testing.T, data []byte) {
 	}
 }
 
-// without takes a member out of a log.
+// without removes a member from a log.
 func without(log, member string) string {
 	return regexp.MustCompile(`"`+member+`":(".*?"|\[.*?\]),`).ReplaceAllString(log, "")
 }
 
-// odd are lists of logs that are not written as usual, or not right.
+// odd are lists of logs with unusual or invalid notation.
 func odd(tb testing.TB) []string {
 	tb.Helper()
 	usual := string(transferLogs(tb, 1))
@@ -94,7 +94,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// compareAnswers decodes an answer whose result is data in both ways.
+// compareAnswers decodes an answer with data as its result in both ways.
 func compareAnswers(t *testing.T, answer []byte) {
 	t.Helper()
 	got, ok := parseAnswer(answer)
@@ -110,8 +110,7 @@ func compareAnswers(t *testing.T, answer []byte) {
 	}
 }
 
-// answers are JSON-RPC answers around a list of logs. Those of the first two
-// forms are usual.
+// answers are JSON-RPC answers around a list of logs. The first two forms are usual.
 func answers(logs string) []string {
 	var all []string
 	for _, form := range []string{

@@ -20,6 +20,5 @@ var networkNames = map[string]string{
 	"arc-testnet":      "Arc Testnet",
 }
 
-// NetworkName returns the display name of a chain's network, or its key if it is not built
-// in.
+// NetworkName returns the display name of a chain's network, or its key if the network is not built in.
 func NetworkName(key string) string { return cmp.Or(networkNames[key], key) }

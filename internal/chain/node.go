@@ -10,19 +10,18 @@ import (
 	"github.com/quittance/quittance/internal/times"
 )
 
-// Node is a node of a pool: a client with its health. Callers report the outcome
-// of their calls, which decides when it is called again.
+// Node is a node of a pool: a client with its health. Callers report the outcome of their calls, which decides when the
+// node is called again.
 type Node struct {
 	*Client
 	pool   *Pool
 	health healthRecord // under pool.mu
-	// requestPause is under pool.mu as well, and no part of the health.
+	// requestPause is under pool.mu as well, and not part of the health.
 	requestPause requestPause
 }
 
-// Ready checks the node against the chain's configuration: once, and again
-// RecheckAfter each failed check. A difference is an ErrMismatch. Other errors mean
-// that the node did not answer; the caller reports them.
+// Ready checks the node against the chain's configuration: once, and again RecheckAfter each failed check. If they
+// differ the error is an ErrMismatch. Other errors mean that the node did not answer; the caller reports them.
 func (p *Node) Ready(ctx context.Context) error {
 	p.pool.mu.Lock()
 	fits, mismatch, end := p.health.configured, p.health.misconfigErr, p.health.misconfiguredUntil
@@ -53,7 +52,7 @@ func (p *Node) setConfigured(mismatch error) {
 			p.pool.verify()
 			return
 		}
-		if r.misconfigErr == nil { // else it was logged before
+		if r.misconfigErr == nil { // otherwise it was logged before
 			p.pool.conf.Logger.Error("node does not match the configuration", "chain", p.pool.conf.Chain.Key,
 				"node", p.String(), "err", mismatch)
 		}
@@ -78,7 +77,7 @@ func (p *Node) ReportFailure(err error) {
 	wanted := min(retryAfter, MaxRetryAfter)
 	p.update(func(r *healthRecord, now time.Time) {
 		if now.Before(r.backoffUntil) {
-			// Of concurrent calls that fail, one counts.
+			// Of concurrent failed calls, only one counts.
 			r.backoffUntil = times.Later(r.backoffUntil, now.Add(wanted))
 			return
 		}
@@ -98,7 +97,7 @@ func (p *Node) ReportFailure(err error) {
 	})
 }
 
-// isNodeFailure reports whether an error is the node's failure.
+// isNodeFailure reports whether an error counts as a failure of the node.
 func isNodeFailure(err error) bool {
 	for _, innocent := range []error{ErrNotFound, ErrUnsupported, ErrNoSubscription, ErrResponseTooLarge, ErrMismatch} {
 		if errors.Is(err, innocent) {
@@ -111,9 +110,8 @@ func isNodeFailure(err error) bool {
 	return classify(err).nodeFault()
 }
 
-// ReportSuccess records that the node answered, and ends its backoff. The count
-// of failures in a row is reset only FailuresResetAfter the backoff: a node may
-// answer small requests and fail at each larger one.
+// ReportSuccess records that the node answered, and ends its backoff. The count of consecutive failures is reset only
+// FailuresResetAfter the backoff: a node may answer small requests and fail at each larger one.
 func (p *Node) ReportSuccess() {
 	p.update(func(r *healthRecord, now time.Time) {
 		r.failing = false
@@ -123,8 +121,7 @@ func (p *Node) ReportSuccess() {
 	})
 }
 
-// ReportHead records the node's head. A head too far below an earlier one
-// quarantines the node and is an error.
+// ReportHead records the node's head. A head too far below an earlier one quarantines the node and is an error.
 func (p *Node) ReportHead(h Header) error {
 	var err error
 	p.update(func(r *healthRecord, now time.Time) {
@@ -132,7 +129,7 @@ func (p *Node) ReportHead(h Header) error {
 		if h.Number+MaxRegress < highest.Number && h.Time.Add(MaxRegressTime).Before(highest.Time) {
 			err = fmt.Errorf("%s: went backwards: its head is block %d, and was block %d", p, h.Number, highest.Number)
 			p.quarantine(r, now, err.Error())
-			highest = Header{} // from here on its present head counts
+			highest = Header{} // from now on its present head counts
 		}
 		if h.Number >= highest.Number {
 			r.head = h
@@ -182,8 +179,7 @@ func (p *Node) update(f func(r *healthRecord, now time.Time)) {
 	}
 }
 
-// onRequest counts a request to the node. Of one that is made for a client's request only the
-// calls count.
+// onRequest counts a request to the node. For a request on behalf of a client, only the calls count.
 func (p *Node) onRequest(class Class, calls int, took time.Duration, err error) {
 	p.update(func(r *healthRecord, now time.Time) {
 		first := !r.wasCalled()

@@ -1,7 +1,6 @@
 package chain
 
-// OpenPool returns a pool of clients for the chain's RPC URLs, in place of
-// conf.Clients. Close closes them.
+// OpenPool returns a pool of clients for the chain's RPC URLs. conf.Clients must be empty. Close closes the clients.
 func OpenPool(conf PoolConfig) (*Pool, error) {
 	conf.Clients = make([]*Client, len(conf.Chain.RPC))
 	for i, url := range conf.Chain.RPC {
@@ -11,7 +10,7 @@ func OpenPool(conf PoolConfig) (*Pool, error) {
 		}
 		c, err := NewClient(settings)
 		if err != nil {
-			return nil, err // those made so far have no connection yet
+			return nil, err // the earlier clients have no connection yet
 		}
 		conf.Clients[i] = c
 	}

@@ -6,43 +6,40 @@ import (
 	"time"
 )
 
-// Limits of the pace of calls of a node.
+// Limits of a node's pace.
 const (
-	// firstPace is the slowest pace that a first refusal leads to, in calls a second.
-	// At no more calls a second a failure is not taken for one of the pace. MinPace is
-	// the slowest that further ones lead to.
+	// firstPace is the lowest pace after a first refusal, in calls per second. At or below it, a failure is not
+	// attributed to the pace. MinPace is the lowest pace after further refusals.
 	firstPace = 4
 	MinPace   = 1
-	// paceParts is the least number of requests that a second's calls are spread over, so that no
-	// second has many more, however a node counts them.
+	// paceParts is the least number of requests over which a second's calls are spread, so that no second has many
+	// more, whenever the node's second begins.
 	paceParts = 4
 	// pauseAfterRefusal is how long a node is not called after it refused calls at
 	// their pace.
 	pauseAfterRefusal = time.Second
-	// paceHeldFor is how long after a refusal the pace is doubled, until it is above
-	// maxPace and no longer limited.
+	// paceHeldFor is how long after a refusal the pace is doubled, until it is above maxPace and no longer limited.
 	paceHeldFor = time.Minute
 	maxPace     = 64
 )
 
-// pace is how many calls a second are made of a node. It is not limited until the
-// node fails a request that cannot be divided, at more than firstPace calls a second.
-// Then it is half of that, and each further failure at that pace halves it: nodes answer calls
-// beyond their rate in all kinds of ways. Calls that wait have their turns by class. It is safe
-// for concurrent use.
+// pace is the number of calls per second to a node. It is not limited until the node fails a request that cannot be
+// divided, at more than firstPace calls per second. Then it becomes half of that rate, and each further failure at that
+// pace halves it: nodes answer calls above their rate limit in many different ways. Waiting calls take turns by class.
+// It is safe for concurrent use.
 type pace struct {
 	now   func() time.Time
 	sleep func(context.Context, time.Duration) error
 
-	setting float64 // NodeSettings.CallsPerSecond, which the pace does not exceed; 0 for none
+	setting float64 // NodeSettings.CallsPerSecond, the upper bound of the pace; 0 without one
 
 	mu      sync.Mutex
 	rate    float64   // 0 while it is not limited
-	next    time.Time // when the last admitted call had its turn, or later after a refusal
+	next    time.Time // time of the last admitted call's turn, or later after a refusal
 	queue   queue
-	changed time.Time // when the rate was
-	second  time.Time // begin of the second in which calls are counted
-	counts  [2]int    // of calls in it, and in the one before
+	changed time.Time // time of the last change of rate
+	second  time.Time // start of the second in which calls are counted
+	counts  [2]int    // in that second, and in the one before
 }
 
 func newPace(callsPerSecond uint64, now func() time.Time, sleep func(context.Context, time.Duration) error) *pace {
@@ -80,7 +77,7 @@ func (p *pace) cost(calls int) time.Duration {
 	return time.Duration(float64(calls) / p.rate * float64(time.Second))
 }
 
-// count counts calls that are made at a time.
+// count counts calls made at a time.
 func (p *pace) count(at time.Time, calls int) {
 	switch since := at.Sub(p.second); {
 	case since >= 2*time.Second:
@@ -106,10 +103,10 @@ func (p *pace) refused() {
 	case now.Sub(p.changed) < pauseAfterRefusal:
 		return // one of several concurrent requests
 	case p.rate > 0 && lately > p.rate/2:
-	case lately > firstPace: // which may be less than the pace, if the caller gives up at each failure
+	case lately > firstPace: // may be less than the pace, if the caller gives up at each failure
 		next = max(firstPace, lately/2)
 	default:
-		return // another reason
+		return // the failure has another reason
 	}
 	p.rate, p.changed = next, now
 	p.counts = [2]int{}
@@ -119,7 +116,7 @@ func (p *pace) refused() {
 	p.wake()
 }
 
-// limit returns the pace that refusals have led to, in calls a second, or 0.
+// limit returns the pace that resulted from refusals, in calls per second, or 0.
 func (p *pace) limit() float64 {
 	if p == nil {
 		return 0

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// pacedClock is a time that passes only while something sleeps.
+// pacedClock is a clock that advances only while something sleeps.
 type pacedClock struct{ at time.Time }
 
 func newPaced() (*pacedClock, *pace) {
@@ -21,8 +21,8 @@ func newPaced() (*pacedClock, *pace) {
 	}}
 }
 
-// TestPace calls a node that allows a number of calls in each second, at any cost: after the first
-// refusals no call is refused for a minute.
+// TestPace calls a node that allows a number of calls per second, whatever a call costs: after the first refusals no
+// call is refused for a minute.
 func TestPace(t *testing.T) {
 	for _, allowed := range []int{5, 6, 20} {
 		c, p := newPaced()
@@ -52,8 +52,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestPaceOfCallersThatGiveUp has a caller make 40 calls in a row, begin anew a second after each
-// refusal, and so make few calls in each second.
+// TestPaceOfCallersThatGiveUp has a caller make 40 calls in a row and start again a second after each refusal, so that
+// each second has few calls.
 func TestPaceOfCallersThatGiveUp(t *testing.T) {
 	for _, allowed := range []int{5, 6, 20} {
 		c, p := newPaced()
@@ -98,7 +98,7 @@ func TestPaceEdges(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.refused()
-	p.refused() // one of the same time
+	p.refused() // of the same time
 	if p.limit() != firstPace || p.most() != 1 || p.delay(ClassFollowing) != pauseAfterRefusal {
 		t.Errorf("after a failure at %d calls a second the pace is %f, after %s", firstPace+1, p.limit(), p.delay(ClassFollowing))
 	}
@@ -150,13 +150,13 @@ func TestPaceEdges(t *testing.T) {
 	}
 }
 
-// TestLostBroadcast calls a node faster than the slowest pace. A broadcast without an answer does not slow the
-// calls down: it says nothing about their rate. One that is refused for the rate does, and so does another call without
-// an answer.
+// TestLostBroadcast calls a node faster than the slowest pace. A broadcast without an answer does not slow the calls
+// down, because it is no evidence about their rate. A broadcast that is refused for the rate does, and so does another
+// call without an answer.
 func TestLostBroadcast(t *testing.T) {
 	for name, test := range map[string]struct {
 		method string
-		status int // 0 for none: the connection breaks
+		status int // 0: the connection breaks
 		want   float64
 	}{
 		"a lost broadcast":            {broadcast, 0, 0},

@@ -16,24 +16,21 @@ type PoolConfig struct {
 	Chain   Chain
 	Clients []*Client // best first; at least one
 	Now     func() time.Time
-	Jitter  func() float64 // in [0, 1); nil for none
-	// Sleep waits before a call, to keep a node's pace; nil waits that long. It fails
-	// when ctx ends first.
+	Jitter  func() float64 // in [0, 1); nil for no jitter
+	// Sleep waits before a call to keep a node's pace; if nil, a real sleep is used. It fails if ctx ends first.
 	Sleep   func(ctx context.Context, d time.Duration) error
 	Logger  *slog.Logger
-	Timeout time.Duration // of calls by the clients of OpenPool; 0 means CallTimeout
-	// FailoverAfter is how long a call waits for one node while another is
-	// usable; 0 means DefaultFailoverAfter.
+	Timeout time.Duration // for calls of OpenPool's clients; 0 means CallTimeout
+	// FailoverAfter is how long a call waits for one node while another is usable; 0 means DefaultFailoverAfter.
 	FailoverAfter time.Duration
-	// OnChange, when set, is called when a report changes the state of a node. It
-	// is not called when a backoff or quarantine ends.
+	// OnChange, if set, is called when a report changes the state of a node. It is not called when a backoff or
+	// quarantine ends.
 	OnChange func(Health)
-	// OnRefused, when set, is called with the name of the budget when a call for a request is
-	// refused.
+	// OnRefused, if set, is called with the name of the budget when a call for a request is refused.
 	OnRefused func(limit string)
 }
 
-// Pool is the nodes of a chain with their health. It is safe for concurrent use.
+// Pool holds the nodes of a chain with their health. It is safe for concurrent use.
 type Pool struct {
 	conf  PoolConfig
 	nodes []*Node
@@ -85,9 +82,9 @@ func (p *Pool) jitter(pause time.Duration) time.Duration {
 // Nodes returns all nodes in the configured order.
 func (p *Pool) Nodes() []*Node { return slices.Clone(p.nodes) }
 
-// Verified returns nil once a node has matched the chain's configuration, the code of its
-// contracts included, and waits for that until ctx ends. It calls no node: the indexer checks
-// each one before it uses it. The error is an ErrMismatch, without waiting, if no node matches.
+// Verified waits until a node has matched the chain's configuration, including the code of its contracts, or until ctx
+// ends. It calls no node: the indexer checks each one before it uses it. It returns an ErrMismatch immediately if no
+// node matches.
 func (p *Pool) Verified(ctx context.Context) error {
 	mismatch := p.Mismatch()
 	if p.WasVerified() {
@@ -114,7 +111,8 @@ func (p *Pool) WasVerified() bool {
 	}
 }
 
-// Mismatch returns an ErrMismatch if no node matches the chain's configuration, and nil if one does or was not checked.
+// Mismatch returns an ErrMismatch if no node matches the chain's configuration, and nil if one matches or was not
+// checked.
 func (p *Pool) Mismatch() (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,10 +124,9 @@ func (p *Pool) Mismatch() (err error) {
 	return err
 }
 
-// Usable returns the nodes to call now, best first: healthy nodes in the
-// configured order, then lagging ones. Without any it returns the nodes in
-// backoff, and without those the quarantined and misconfigured ones, the first to
-// end first. It is never empty.
+// Usable returns the nodes to call now, best first: healthy nodes in the configured order, then lagging ones. If there
+// are none it returns the nodes in backoff; if there are none of these either, the quarantined and misconfigured ones,
+// in the order in which their pauses end. It is never empty.
 func (p *Pool) Usable() []*Node {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -202,7 +199,7 @@ func (p *Pool) HasHealthyOther(than *Node) bool {
 	})
 }
 
-// PaceDelay returns how long a call of the node for the indexer would wait now, to keep its pace.
+// PaceDelay returns how long a call of the indexer to the node would wait now to keep the node's pace.
 func (p *Node) PaceDelay() time.Duration { return p.Client.pace.delay(ClassFollowing) }
 
 // Health returns the health of the nodes, in the configured order.
@@ -217,9 +214,8 @@ func (p *Pool) Health() []Health {
 	return all
 }
 
-// RefreshHeads reads the head of nodes whose head is older than HeadMaxAge, so that
-// lag is known before a node is needed. It skips nodes that are not usable, and
-// returns when all have answered or failed.
+// RefreshHeads reads the head of each node with a head older than HeadMaxAge, so that lag is known before a node is
+// needed. It skips nodes that are not usable, and returns when all have answered or failed.
 func (p *Pool) RefreshHeads(ctx context.Context) {
 	var group sync.WaitGroup
 	for _, node := range p.staleNodes() {

@@ -25,7 +25,7 @@ type coded int
 func (coded) Error() string    { return "no" }
 func (c coded) ErrorCode() int { return int(c) }
 
-// clock is a time that a test moves.
+// clock is a clock that a test moves.
 type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
@@ -48,8 +48,7 @@ func poolOf(t *testing.T, c *clock, of chain.Chain, urls ...string) *chain.Pool 
 
 func start() *clock { return &clock{time.Unix(1_790_000_000, 0)} }
 
-// answering returns the URL of a node of chain 5 that gives one answer to all
-// else that it is asked, after wait.
+// answering returns the URL of a node of chain 5 that gives the same answer to all other requests, after wait.
 func answering(t *testing.T, answer string, wait func(*http.Request)) string {
 	t.Helper()
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -72,8 +71,7 @@ func answering(t *testing.T, answer string, wait func(*http.Request)) string {
 	return node.URL
 }
 
-// TestPoolPassesOn has the first of two nodes refuse a call in any way. The call's parameters cannot
-// be wrong.
+// TestPoolPassesOn has the first of two nodes refuse a call in any way, although the call's parameters cannot be wrong.
 func TestPoolPassesOn(t *testing.T) {
 	c := chaintest.New(5)
 	first, second := c.Serve(t), c.Serve(t)
@@ -101,8 +99,7 @@ func TestPoolPassesOn(t *testing.T) {
 	}
 }
 
-// TestPoolFailsOver kills the first of two nodes, which is left alone until
-// its pause is over.
+// TestPoolFailsOver kills the first of two nodes, which is not called until its pause is over.
 func TestPoolFailsOver(t *testing.T) {
 	c := chaintest.New(5)
 	first, second := c.Serve(t), c.Serve(t)
@@ -133,7 +130,7 @@ func TestPoolFailsOver(t *testing.T) {
 	}
 }
 
-// TestPoolByStatus has nodes refuse by HTTP alone.
+// TestPoolByStatus has nodes refuse only with an HTTP status.
 func TestPoolByStatus(t *testing.T) {
 	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "100")
@@ -154,7 +151,7 @@ func TestPoolByStatus(t *testing.T) {
 	}
 }
 
-// TestPoolCallersEnd gives up a call: that is not checked against the node.
+// TestPoolCallersEnd gives up a call: that does not count as a failure of the node.
 func TestPoolCallersEnd(t *testing.T) {
 	node := chaintest.New(5).Serve(t)
 	p := pool(t, start(), node.URL)
@@ -175,8 +172,8 @@ func TestPoolCallersEnd(t *testing.T) {
 	}
 }
 
-// TestPoolMisconfigured has a node of another chain among the nodes: it is never
-// asked, and looked at again after a while.
+// TestPoolMisconfigured has a node of another chain among the nodes: it is never called, and checked again after a
+// while.
 func TestPoolMisconfigured(t *testing.T) {
 	wrong, right := chaintest.New(6).Serve(t), chaintest.New(5).Serve(t)
 	at := start()
@@ -203,7 +200,7 @@ func TestPoolMisconfigured(t *testing.T) {
 	}
 }
 
-// TestPoolVerified has a pool with a node of another chain, and one whose other node is right.
+// TestPoolVerified uses a pool with only a node of another chain, and one that also has a correct node.
 func TestPoolVerified(t *testing.T) {
 	wrong, right := chaintest.New(6).Serve(t), chaintest.New(5).Serve(t)
 	p := pool(t, start(), wrong.URL)
@@ -232,8 +229,7 @@ func TestPoolVerified(t *testing.T) {
 	}
 }
 
-// TestPoolSends gives a transaction to nodes of which one refuses it, one
-// hangs and one takes it.
+// TestPoolSends sends a transaction to three nodes: one refuses it, one hangs and one accepts it.
 func TestPoolSends(t *testing.T) {
 	const (
 		low   = `"error":{"code":-32000,"message":"nonce too low"}`
@@ -268,7 +264,7 @@ func TestPoolSends(t *testing.T) {
 	}
 }
 
-// TestPoolSendDoesNotWait has one node take a transaction while another hangs.
+// TestPoolSendDoesNotWait has one node accept a transaction while another hangs.
 func TestPoolSendDoesNotWait(t *testing.T) {
 	hanging := answering(t, "", func(r *http.Request) { <-r.Context().Done() })
 	p := pool(t, start(), hanging, answering(t, `"result":"0xabcd"`, nil))
@@ -283,8 +279,7 @@ func TestPoolSendDoesNotWait(t *testing.T) {
 	}
 }
 
-// TestRefreshHeads learns the heads of nodes that are not called, finds the one that
-// lags, and what went backwards.
+// TestRefreshHeads reads the heads of nodes that are not called, and finds one that lags and one that went backwards.
 func TestRefreshHeads(t *testing.T) {
 	c := chaintest.New(5)
 	c.MineEmpty(200)
@@ -306,7 +301,7 @@ func TestRefreshHeads(t *testing.T) {
 	c.MineEmpty(20)
 	first.Lag(20)
 	third.Intercept(nil)
-	for range 2 { // the second time the lag is known, whichever answered first
+	for range 2 { // the second time the lag is known, in whichever order they answered
 		at.at = at.at.Add(chain.HeadMaxAge)
 		p.RefreshHeads(t.Context())
 	}

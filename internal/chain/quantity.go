@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// Quantity is a number as nodes write it, in hexadecimal after 0x. Leading zeros are
-// accepted, which JSON-RPC forbids and some nodes write.
+// Quantity is a number in JSON-RPC's notation: 0x and hexadecimal digits. Leading zeros are accepted, which JSON-RPC
+// forbids and some nodes write.
 type Quantity struct {
 	N            uint64
 	leadingZeros bool
 }
 
-// BigQuantity is a Quantity of up to 256 bits, nil when it is missing. It may be negative.
+// BigQuantity is a Quantity of up to 256 bits; nil if it is missing. It may be negative.
 type BigQuantity struct {
 	N            *big.Int
 	leadingZeros bool
 }
 
-// maxQuantity is the length of the longest quantity, in digits with leading zeros, and maxBits is
-// the length of the largest number: a word of the EVM.
+// maxQuantity is the length of the longest quantity, in digits with leading zeros. maxBits is the length of the largest
+// number, a word of the EVM.
 const maxQuantity, maxBits = 256, 256
 
 var errQuantity = errors.New("is no quantity: want a string of 0x and hexadecimal digits")
@@ -33,7 +33,7 @@ func (q *Quantity) HasLeadingZeros() bool { return q.leadingZeros }
 // HasLeadingZeros reports whether the number had leading zeros.
 func (q *BigQuantity) HasLeadingZeros() bool { return q.leadingZeros }
 
-// UnmarshalJSON reads a quantity. null leaves it as it is.
+// UnmarshalJSON parses a quantity. null leaves q unchanged.
 func (q *Quantity) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -50,7 +50,7 @@ func (q *Quantity) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads a quantity. null leaves it as it is.
+// UnmarshalJSON parses a quantity. null leaves q unchanged.
 func (q *BigQuantity) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil

@@ -44,8 +44,8 @@ func TestQuantity(t *testing.T) {
 	}
 }
 
-// FuzzQuantity reads what go-ethereum reads to the same number, and more only where it
-// objects to leading zeros or a sign.
+// FuzzQuantity expects the same number as go-ethereum. It accepts more than go-ethereum only for leading zeros and a
+// sign.
 func FuzzQuantity(f *testing.F) {
 	for _, seed := range []string{`"0x0"`, `"0x00"`, `"0x1f"`, `"-0x1"`, `"0x"`, `12`} {
 		f.Add(seed)
@@ -112,8 +112,8 @@ func TestLeadingZeros(t *testing.T) {
 	}
 }
 
-// TestLeadingZerosOfEach reads one answer whose only number with leading zeros is in a log, or in the
-// receipt of a list, and says so.
+// TestLeadingZerosOfEach reads one answer with leading zeros only in a number of a log, or of a receipt in a list, and
+// expects them to be reported.
 func TestLeadingZerosOfEach(t *testing.T) {
 	hash := `"0x` + strings.Repeat("01", 32) + `"`
 	log := `{"address":"0x` + strings.Repeat("70", 20) + `","topics":[],"data":"0x","transactionHash":` + hash +
@@ -167,7 +167,7 @@ func TestLeadingZerosOfEach(t *testing.T) {
 	}
 }
 
-// TestBloomOfNothing reads the ways in which nodes write that there is no bloom filter.
+// TestBloomOfNothing reads the ways in which nodes write a missing bloom filter.
 func TestBloomOfNothing(t *testing.T) {
 	hash := `"0x` + strings.Repeat("01", 32) + `"`
 	for bloom, want := range map[string]types.Bloom{

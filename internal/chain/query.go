@@ -24,7 +24,7 @@ import (
 type Header struct {
 	invoice.Header
 	Bloom types.Bloom
-	Txs   int // how many transactions the block has; UnknownTxs if the node does not list them
+	Txs   int // number of transactions; UnknownTxs if the node does not list them
 
 	leadingZeros bool
 }
@@ -35,8 +35,7 @@ const UnknownTxs = -1
 // HasLeadingZeros reports whether a number in the header had leading zeros.
 func (h *Header) HasLeadingZeros() bool { return h.leadingZeros }
 
-// UnmarshalJSON reads a block as nodes write it, and refuses one without
-// number, hash or parent.
+// UnmarshalJSON parses a block, and refuses one without number, hash or parent.
 func (h *Header) UnmarshalJSON(data []byte) error {
 	var raw struct {
 		Number    *Quantity    `json:"number"`
@@ -57,7 +56,7 @@ func (h *Header) UnmarshalJSON(data []byte) error {
 			Number: raw.Number.N, Hash: invoice.Hash(*raw.Hash), Parent: invoice.Hash(*raw.Parent),
 			Time: invoice.Unix(int64(min(raw.Timestamp.N, math.MaxInt64))),
 		},
-		Bloom: noBloom, // any log may be there
+		Bloom: noBloom, // any log may be in the block
 		Txs:   len(raw.Txs),
 
 		leadingZeros: raw.Number.leadingZeros || raw.Timestamp.leadingZeros,
@@ -71,21 +70,20 @@ func (h *Header) UnmarshalJSON(data []byte) error {
 	return h.Bloom.UnmarshalText([]byte(raw.Bloom))
 }
 
-// skipped is any JSON value. It is read only to be counted.
+// skipped is any JSON value that is only counted.
 type skipped struct{}
 
 // UnmarshalJSON accepts every value.
 func (*skipped) UnmarshalJSON([]byte) error { return nil }
 
-// noBloom is the bloom filter of a header that has none.
+// noBloom is the bloom filter of a header without one.
 var noBloom = types.Bloom(bytes.Repeat([]byte{0xff}, types.BloomByteLength))
 
 // HasBloom reports whether the header has a bloom filter.
 func (h *Header) HasBloom() bool { return h.Bloom != noBloom }
 
-// Excludes reports whether the bloom filter rules out all logs that f selects. An
-// empty bloom filter counts only for a block without transactions: nodes that keep
-// no bloom filters send empty ones.
+// Excludes reports whether the bloom filter rules out all logs that f selects. An empty bloom filter counts only for a
+// block without transactions: nodes that keep no bloom filters send empty ones.
 func (h *Header) Excludes(f LogFilter) bool {
 	return !f.MayMatch(h.Bloom) && (h.Txs == 0 || h.Bloom != types.Bloom{})
 }
@@ -103,14 +101,14 @@ type Receipt struct {
 	TxHash      common.Hash     `json:"transactionHash"`
 	BlockHash   common.Hash     `json:"blockHash"`
 	BlockNumber hexutil.Uint64  `json:"blockNumber"`
-	From        common.Address  `json:"from"` // who sent the transaction
-	To          *common.Address `json:"to"`   // whom it called; nil when it created a contract
+	From        common.Address  `json:"from"` // the transaction's sender
+	To          *common.Address `json:"to"`   // the account it called; nil if it created a contract
 	Status      hexutil.Uint64  `json:"status"`
 	Logs        Logs            `json:"logs"`
 
 	GasUsed  hexutil.Uint64 `json:"gasUsed"`
-	GasPrice *hexutil.Big   `json:"effectiveGasPrice"` // wei; nil when the node does not say
-	L1Fee    *hexutil.Big   `json:"l1Fee"`             // wei, of rollups that charge it apart; else nil
+	GasPrice *hexutil.Big   `json:"effectiveGasPrice"` // wei; nil if the node does not report it
+	L1Fee    *hexutil.Big   `json:"l1Fee"`             // wei, on rollups that charge it separately; otherwise nil
 
 	leadingZeros bool
 }
@@ -118,7 +116,7 @@ type Receipt struct {
 // HasLeadingZeros reports whether a number in the receipt had leading zeros.
 func (r *Receipt) HasLeadingZeros() bool { return r.leadingZeros }
 
-// UnmarshalJSON reads a receipt as nodes write it. Missing fields stay as they are.
+// UnmarshalJSON parses a receipt. Missing fields stay unchanged.
 func (r *Receipt) UnmarshalJSON(data []byte) error {
 	type plain Receipt
 	raw := struct {
@@ -155,8 +153,7 @@ func (r *Receipt) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Cost returns what the transaction cost its sender, in wei, or nil when the
-// node does not say.
+// Cost returns the cost of the transaction to its sender, in wei, or nil if the node does not report it.
 func (r *Receipt) Cost() *big.Int {
 	if r.GasPrice == nil {
 		return nil
@@ -178,14 +175,14 @@ type LogFilter struct {
 	Topics    []common.Hash
 }
 
-// arg writes the filter's JSON with the blocks that it is for; see asksRange.
+// arg writes the filter's JSON with the blocks it applies to; see asksRange.
 func (f LogFilter) arg(blocks map[string]any) map[string]any {
 	blocks["address"] = f.Addresses
 	blocks["topics"] = [][]common.Hash{f.Topics}
 	return blocks
 }
 
-// asksRange reports whether a call asks for the logs of a range of blocks, which may be too long.
+// asksRange reports whether a call requests the logs of a range of blocks, which may be too long.
 func asksRange(elem rpc.BatchElem) bool {
 	if elem.Method != getLogs || len(elem.Args) == 0 {
 		return false
@@ -194,8 +191,8 @@ func asksRange(elem rpc.BatchElem) bool {
 	return ok && filter["fromBlock"] != nil
 }
 
-// MayMatch reports whether a block with this bloom filter may hold a log that f
-// selects. If not, it holds none.
+// MayMatch reports whether a block with this bloom filter may hold a log that f selects. If false, it holds no such
+// log.
 func (f LogFilter) MayMatch(bloom types.Bloom) bool {
 	var address, topic bool
 	for _, a := range f.Addresses {
@@ -207,7 +204,7 @@ func (f LogFilter) MayMatch(bloom types.Bloom) bool {
 	return address && topic
 }
 
-// Methods that classify and the calls below name.
+// Methods used by classify and by the calls below.
 const (
 	blockByNumber = "eth_getBlockByNumber"
 	getLogs       = "eth_getLogs"
@@ -225,9 +222,8 @@ func (c *Client) Head(ctx context.Context) (Header, error) {
 	return *h, nil
 }
 
-// HeadAndTagged returns the newest block that the node has, and the newest that
-// its tag holds for, TagSafe or TagFinalized, as of one request. tagged is zero
-// when the tag holds for no block yet. An empty tag asks for the head alone.
+// HeadAndTagged returns the node's newest block and the newest block with a tag, TagSafe or TagFinalized, with one
+// request. tagged is zero if no block has the tag yet. An empty tag requests only the head.
 func (c *Client) HeadAndTagged(ctx context.Context, tag string) (head, tagged Header, err error) {
 	if tag == "" {
 		head, err = c.Head(ctx)
@@ -240,8 +236,8 @@ func (c *Client) HeadAndTagged(ctx context.Context, tag string) (head, tagged He
 	}
 	err = c.batch(ctx, KindHeads, batch, nil)
 	if f := classify(err); found[0] != nil && f.rpcError && !f.rateLimited() && f.code != codeInternal && f.status < http.StatusInternalServerError {
-		// Some nodes have an error in place of null. If it is another one, then no block becomes
-		// final until the next answer.
+		// Some nodes return an error instead of null. If the error has another reason, no block becomes final until the
+		// next answer.
 		err, found[1] = nil, nil
 	}
 	if err != nil {
@@ -256,8 +252,8 @@ func (c *Client) HeadAndTagged(ctx context.Context, tag string) (head, tagged He
 	return *found[0], tagged, nil
 }
 
-// mayLack reports whether a call asks for the block of a tag that may hold for no
-// block yet, which some nodes answer with an error.
+// mayLack reports whether a call requests the block with a tag that no block may have yet, which some nodes answer with
+// an error.
 func mayLack(elem rpc.BatchElem) bool {
 	return elem.Method == blockByNumber && len(elem.Args) > 0 && (elem.Args[0] == TagSafe || elem.Args[0] == TagFinalized)
 }
@@ -267,8 +263,8 @@ func (c *Client) notFound(method string, what any) error {
 	return &callError{node: c.name, method: method, err: fmt.Errorf("%v: %w", what, ErrNotFound)}
 }
 
-// Headers returns the canonical blocks at several heights, in the order asked
-// for. One that the node lacks is ErrNotFound.
+// Headers returns the canonical blocks at several heights, in the order requested. The error is ErrNotFound if the node
+// lacks one.
 func (c *Client) Headers(ctx context.Context, numbers []uint64) ([]Header, error) {
 	found, err := batchOf[Header](ctx, c, KindHeaders, blockByNumber, len(numbers), func(i int) []any {
 		return []any{hexutil.EncodeUint64(numbers[i]), false}
@@ -286,9 +282,8 @@ func (c *Client) Headers(ctx context.Context, numbers []uint64) ([]Header, error
 	return headers, nil
 }
 
-// LogsOfBlocks returns, for each block hash, the logs that the filter selects. The
-// answer does not show whether a block is canonical. With an error it returns what was
-// answered, and nil for the other blocks.
+// LogsOfBlocks returns, for each block hash, the logs that the filter selects. The answer does not show whether a block
+// is canonical. After an error it returns the answers that arrived, and nil for the other blocks.
 func (c *Client) LogsOfBlocks(ctx context.Context, blocks []invoice.Hash, f LogFilter) ([][]types.Log, error) {
 	found, err := batchOf[foundLogs](ctx, c, KindLogs, getLogs, len(blocks), func(i int) []any {
 		return []any{f.arg(map[string]any{"blockHash": common.Hash(blocks[i])})}
@@ -302,10 +297,9 @@ func (c *Client) LogsOfBlocks(ctx context.Context, blocks []invoice.Hash, f LogF
 	return logs, err
 }
 
-// LogsInRange returns the logs of the blocks first..last that the filter selects.
-// last must not be above the node's head, where answers are undefined. It is
-// ErrNotFound when the answer is null. A failure lowers the limit KindRange; the
-// caller raises it, who knows how many logs it wants.
+// LogsInRange returns the logs of the blocks first..last that the filter selects. last must not be above the node's
+// head, where answers are undefined. The error is ErrNotFound if the answer is null. A failure lowers the limit
+// KindRange; only the caller raises it, because it knows how many logs it wants.
 func (c *Client) LogsInRange(ctx context.Context, first, last uint64, f LogFilter) ([]types.Log, error) {
 	limit := c.Limit(KindRange)
 	filter := f.arg(map[string]any{"fromBlock": hexutil.EncodeUint64(first), "toBlock": hexutil.EncodeUint64(last)})

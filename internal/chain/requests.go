@@ -15,15 +15,15 @@ import (
 	"github.com/quittance/quittance/internal/times"
 )
 
-// Limits of the calls of a chain's nodes that are made on behalf of requests.
+// Limits of calls to a chain's nodes that are made on behalf of requests.
 const (
-	// DefaultRequestCalls is how many there are a second, unless Chain.RequestCalls is set. An owner
-	// has a requestShare-th of them.
+	// DefaultRequestCalls is the number of calls per second, unless Chain.RequestCalls is set. An owner gets a
+	// requestShare-th of it.
 	DefaultRequestCalls = 40
 	requestShare        = 4
-	// RequestWindow is for how long the budgets last at their rates.
+	// RequestWindow is how long a full budget lasts at its rate.
 	RequestWindow = 2 * time.Second
-	// MaxRequestCalls is how many are in flight. An owner has its share, up to half.
+	// MaxRequestCalls is the number of calls in flight. An owner gets a share of it, up to half.
 	MaxRequestCalls = 64
 	// maxRequestOwners is how many owners' budgets are remembered.
 	maxRequestOwners = 10_000
@@ -31,12 +31,12 @@ const (
 
 // Names of the budgets of requests, in refusals and metrics.
 const (
-	limitNodeCalls    = "node_calls"     // of an owner
-	limitAllNodeCalls = "all_node_calls" // of all together
+	limitNodeCalls    = "node_calls"     // for one owner
+	limitAllNodeCalls = "all_node_calls" // for all owners together
 )
 
-// ErrNoNode is the error of a call for a request while no node is usable for one. Requests do not
-// call a node that the indexer has not checked, that failed for it, or that limits their rate.
+// ErrNoNode is the error of a call for a request while no node is usable. Requests do not call a node that the indexer
+// has not checked, that failed for the indexer, or that limits their rate.
 var ErrNoNode = errors.New("no node is usable for requests right now")
 
 // BatchCaller makes several calls together.
@@ -44,12 +44,12 @@ type BatchCaller interface {
 	BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error
 }
 
-// Requests calls a chain's nodes on behalf of requests. The calls are bounded, for each owner and in
-// total, and a call that fails leaves the health of a node as it is. So the calls cannot keep the
-// indexer from its nodes, whatever their number and content.
+// Requests calls a chain's nodes on behalf of requests. The calls are bounded, for each owner and in total, and a call
+// that fails leaves the health of a node as it is. So the calls cannot prevent the indexer from using its nodes,
+// whatever their number and content.
 //
-// A call beyond a budget is refused without waiting. The error is a *ratelimit.ExceededError beyond
-// the owner's budget, and ratelimit.ErrBusy beyond the budget of all owners or of a node.
+// A call beyond a budget is refused without waiting. The error is a *ratelimit.ExceededError if the owner's budget is
+// used up, and ratelimit.ErrBusy if the budget of all owners or of a node is.
 type Requests struct {
 	pool   *Pool
 	owners *ratelimit.Buckets[string]
@@ -69,10 +69,10 @@ func newRequests(p *Pool) *Requests {
 	}
 }
 
-// RequestCallsOfOwner returns the calls a second of one owner where all have rate.
+// RequestCallsOfOwner returns one owner's calls per second if all owners together have rate.
 func RequestCallsOfOwner(rate int) int { return max(1, rate/requestShare) }
 
-// Requests returns what calls the nodes on behalf of requests.
+// Requests returns the caller for requests.
 func (p *Pool) Requests() *Requests { return p.requests }
 
 // CallContext makes one call, to the first node that answers.
@@ -80,15 +80,15 @@ func (r *Requests) CallContext(ctx context.Context, result any, method string, a
 	return r.do(ctx, 1, func(ctx context.Context, node *Node) error { return node.CallContext(ctx, result, method, args...) })
 }
 
-// BatchCallContext makes several calls together, to the first node that answers them all. It
-// fails when one of them does.
+// BatchCallContext makes several calls together, to the first node that answers them all. It fails if one of them
+// fails.
 func (r *Requests) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
 	return r.do(ctx, len(batch), func(ctx context.Context, node *Node) error { return node.BatchCallContext(ctx, batch) })
 }
 
-// Each asks all usable nodes at once. ask makes up to calls calls of one node, and runs concurrently. Each
-// returns nil if a node answered, and else the error of the best one. Of an owner's budget it uses the calls
-// of all nodes, but at most all that a budget has.
+// Each asks all usable nodes in parallel. ask makes up to calls calls to one node, and runs concurrently. Each returns
+// nil if a node answered, and otherwise the error of the best node. The calls to all nodes count against the owner's
+// budget, but not more than a full budget.
 func (r *Requests) Each(ctx context.Context, calls int, ask func(ctx context.Context, node BatchCaller) error) error {
 	nodes := r.pool.usableForRequests()
 	end, err := r.admit(ctx, min(calls*max(1, len(nodes)), max(calls, r.owners.Limit().Quota)))
@@ -147,7 +147,7 @@ func (r *Requests) do(ctx context.Context, calls int, call func(context.Context,
 	return err
 }
 
-// admit counts a request's calls against the budgets, and returns what ends them.
+// admit counts a request's calls against the budgets, and returns the function that ends them.
 func (r *Requests) admit(ctx context.Context, calls int) (end func(), err error) {
 	owner, err := ownerOf(ctx)
 	if err != nil {
@@ -172,7 +172,7 @@ func (r *Requests) admit(ctx context.Context, calls int) (end func(), err error)
 	return end, nil
 }
 
-// take uses a token of a bucket for each call. If it has too few, take uses no token.
+// take takes one token from a bucket for each call. If there are too few tokens, it takes none.
 func take[K comparable](b *ratelimit.Buckets[K], key K, calls int) error {
 	for taken := range calls {
 		if err := b.Take(key).Err(); err != nil {
@@ -185,8 +185,8 @@ func take[K comparable](b *ratelimit.Buckets[K], key K, calls int) error {
 	return nil
 }
 
-// refused reports a refusal, and returns its error for the caller: ratelimit.ErrBusy if the
-// owner is within its own budget.
+// refused reports a refusal, and returns its error for the caller: ratelimit.ErrBusy if the owner's budget is not used
+// up.
 func (r *Requests) refused(err error) error {
 	limit := limitAllNodeCalls
 	if exceeded := (*ratelimit.ExceededError)(nil); errors.As(err, &exceeded) {
@@ -219,14 +219,14 @@ func (p *Pool) usableForRequests() []*Node {
 	return nodes
 }
 
-// requestPause keeps requests from a node that limits their rate. Everything else calls it.
+// requestPause stops requests from calling a node that limits their rate. Other callers ignore it.
 type requestPause struct {
 	until    time.Time
-	failures int // in a row
+	failures int // consecutive
 }
 
-// pauseRequests keeps requests from the node if err means that it limits their rate. Other failures
-// have no such effect, because a request may cause them.
+// pauseRequests stops requests from calling the node if err means that it limits their rate. Other failures have no
+// such effect, because a request may cause them.
 func (p *Node) pauseRequests(err error) {
 	wanted, limited := IsRateLimit(err)
 	if !limited {
@@ -238,7 +238,7 @@ func (p *Node) pauseRequests(err error) {
 	if now.Sub(pause.until) >= FailuresResetAfter {
 		pause.failures = 0
 	}
-	if now.Before(pause.until) { // of concurrent calls that fail, one counts
+	if now.Before(pause.until) { // of concurrent failed calls, only one counts
 		pause.until = times.Later(pause.until, now.Add(min(wanted, MaxRetryAfter)))
 		return
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/ratelimit"
 )
 
-// of returns the context of a request of a merchant.
+// of returns the context of a merchant's request.
 func of(t *testing.T, owner string) context.Context {
 	t.Helper()
 	return chain.OnBehalfOf(chain.ForRoute(t.Context(), "POST /x402/verify"), owner)
@@ -46,8 +46,8 @@ func check(t *testing.T, p *chain.Pool) *chain.Pool {
 	return p
 }
 
-// TestRequestFailuresLeaveHealth has nodes fail for requests in each way, and compares what
-// the indexer sees of their health.
+// TestRequestFailuresLeaveHealth has nodes fail for requests in each way, and expects that the indexer sees the same
+// health as before.
 func TestRequestFailuresLeaveHealth(t *testing.T) {
 	for name, failure := range map[string]error{
 		"rate limited": coded(429), "its fault": coded(-32603), "not offered": coded(-32601), "refused": coded(-32000),
@@ -89,8 +89,8 @@ func TestRequestFailuresLeaveHealth(t *testing.T) {
 	}
 }
 
-// TestRequestsLeaveLimits has a node refuse lists to requests: batches of the indexer and of the
-// writer stay as long as they were.
+// TestRequestsLeaveLimits has a node refuse lists to requests: batches of the indexer and of the transaction manager
+// stay as long as they were.
 func TestRequestsLeaveLimits(t *testing.T) {
 	limited := chaintest.NewLimited(t, chaintest.New(5).Serve(t), chaintest.Allowance{Batch: 1}, time.Now, 1)
 	p := checked(t, start(), limited.URL)
@@ -115,8 +115,7 @@ func TestRequestsLeaveLimits(t *testing.T) {
 	}
 }
 
-// TestRequestsSpareNodes has nodes that requests may not call: one was not checked, and one
-// failed for the indexer.
+// TestRequestsSpareNodes has nodes that requests may not call: one was not checked, and one failed for the indexer.
 func TestRequestsSpareNodes(t *testing.T) {
 	node := chaintest.New(5).Serve(t)
 	at := start()
@@ -141,7 +140,7 @@ func TestRequestsSpareNodes(t *testing.T) {
 	refused("in quarantine")
 }
 
-// TestRequestsNeedARoute makes calls for requests of no route, and of no owner.
+// TestRequestsNeedARoute makes calls for requests without a route, and without an owner.
 func TestRequestsNeedARoute(t *testing.T) {
 	node := chaintest.New(5).Serve(t)
 	p := checked(t, start(), node.URL)
@@ -221,7 +220,7 @@ func TestRequestsInFlight(t *testing.T) {
 	if err := askFor(of(t, "globex"), p); !errors.As(err, &exceeded) {
 		t.Errorf("beyond those of the next owner: %v", err)
 	}
-	for i := range chain.MaxRequestCalls / 4 { // there is one for owners without one
+	for i := range chain.MaxRequestCalls / 4 { // owners that have none left get one
 		begin(fmt.Sprint("merchant", i), 1)
 	}
 	if err := askFor(of(t, "initech"), p); !errors.Is(err, ratelimit.ErrBusy) {

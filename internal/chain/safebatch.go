@@ -17,7 +17,7 @@ import (
 // Versions in a batch file.
 const (
 	safeBatchVersion   = "1.0"    // of its format
-	safeBuilderVersion = "1.18.2" // of the Transaction Builder that the file is made for
+	safeBuilderVersion = "1.18.2" // of the Transaction Builder that the file is written for
 )
 
 // safeBatch is a batch file of Safe's Transaction Builder.
@@ -43,7 +43,7 @@ type safeTransaction struct {
 	Value                string  `json:"value"`
 	Data                 string  `json:"data"`
 	ContractMethod       *string `json:"contractMethod"`       // null: Data is the call
-	ContractInputsValues *string `json:"contractInputsValues"` // likewise
+	ContractInputsValues *string `json:"contractInputsValues"` // null as well
 }
 
 // SafeBatch returns a batch file for Safe's Transaction Builder with one call by a Safe.
@@ -63,9 +63,8 @@ func SafeBatch(chainID uint64, createdAt time.Time, name, description string, fr
 	return json.Marshal(b)
 }
 
-// SafeChecksum returns the checksum of a batch file that has none, as the Transaction
-// Builder computes it: the Keccak-256 of the file in a serialization of its own, with
-// null as the name.
+// SafeChecksum returns the checksum for a batch file without one, as the Transaction Builder computes it: the
+// Keccak-256 hash of the file in a special serialization, with null as the name.
 func SafeChecksum(file []byte) (string, error) {
 	decoder := json.NewDecoder(bytes.NewReader(file))
 	decoder.UseNumber()
@@ -122,6 +121,6 @@ func writeJSON(text *bytes.Buffer, v any) error {
 	encoder := json.NewEncoder(text)
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(v)
-	text.Truncate(max(0, text.Len()-1)) // the line feed
+	text.Truncate(max(0, text.Len()-1)) // without the line feed
 	return err
 }

@@ -19,11 +19,9 @@ const signatureLen = 65
 // ErrSignature is returned for a signature that no account can have made.
 var ErrSignature = errors.New("is not a signature of an Ethereum account: expected 0x and 130 hex digits")
 
-// PersonalSigner returns the account whose key signed the text with
-// personal_sign (EIP-191, version 0x45). The signature is 0x and 130 hex
-// digits as wallets write it, with a recovery id of 0, 1, 27 or 28. Whatever is
-// malformed is ErrSignature. A signature of another text yields another
-// account, so the caller has to compare the account.
+// PersonalSigner returns the account that signed the text with personal_sign (EIP-191, version 0x45). The signature is
+// 0x and 130 hex digits as wallets write it, with a recovery id of 0, 1, 27 or 28. The error for a malformed signature
+// is ErrSignature. A signature of another text yields another account, so the caller has to compare the account.
 func PersonalSigner(text, signature string) (invoice.Address, error) {
 	digits, ok := strings.CutPrefix(signature, "0x")
 	if !ok || len(digits) != 2*signatureLen {
@@ -47,14 +45,13 @@ func PersonalSigner(text, signature string) (invoice.Address, error) {
 	return invoice.Address(crypto.PubkeyToAddress(*key)), nil
 }
 
-// PersonalHash returns what personal_sign signs for a text.
+// PersonalHash returns the hash that personal_sign signs for a text.
 func PersonalHash(text string) []byte {
 	return crypto.Keccak256(fmt.Appendf(nil, "\x19Ethereum Signed Message:\n%d%s", len(text), text))
 }
 
-// ClaimText is what a payer signs to say that a transaction pays an invoice. It
-// names all that the claim depends on, so that a signature serves for nothing
-// else.
+// ClaimText is the text that a payer signs to claim that a transaction pays an invoice. It names everything that the
+// claim depends on, so that a signature cannot be used for another claim.
 func ClaimText(chainID uint64, inv invoice.Invoice, tx invoice.Hash) string {
 	return fmt.Sprintf("I sent the payment in the transaction below, and it is for this invoice.\n\n"+
 		"Invoice: %s\nMerchant: %s\nPaid to: %s\nChain id: %d\nTransaction: %s\n\n"+

@@ -49,7 +49,7 @@ func TestPersonalSigner(t *testing.T) {
 	if !bytes.Equal(PersonalHash(text), accounts.TextHash([]byte(text))) {
 		t.Error("the hash is not go-ethereum's")
 	}
-	// The other s of the same signature, which a wallet never makes.
+	// The other s for the same signature, which a wallet never makes.
 	highS := signature[:66] + "f" + signature[67:]
 	for name, s := range map[string]string{
 		"nothing": "", "no prefix": signature[2:], "short": signature[:last], "long": signature + "00",
@@ -62,8 +62,7 @@ func TestPersonalSigner(t *testing.T) {
 	}
 }
 
-// TestClaimTextNamesWhatItIsFor changes each thing that a claim depends on: a
-// signature of one text must not serve for another.
+// TestClaimTextNamesWhatItIsFor changes each part of a claim: a signature of one text must not be valid for another.
 func TestClaimTextNamesWhatItIsFor(t *testing.T) {
 	inv := invoice.Invoice{Terms: invoice.Terms{Merchant: invoice.Address{1}}, ID: "inv_1", MerchantID: "shop"}
 	tx := invoice.Hash{2}

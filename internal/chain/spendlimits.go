@@ -1,13 +1,13 @@
 package chain
 
-// SpendLimits bound what the writer of a chain may spend, in its native coin. A
-// limit that is 0 is that of DefaultSpendLimits.
+// SpendLimits bound the transaction manager's spending on a chain, in its native coin. A limit of 0 means the limit of
+// DefaultSpendLimits.
 type SpendLimits struct {
-	MaxFeeWei  uint64 // for a unit of gas, tip included; never exceeded
-	MinTipWei  uint64 // for a unit of gas: what is offered at least above the base fee
-	MaxTipWei  uint64 // for a unit of gas: what is offered at most above the base fee
-	PerTxGwei  uint64 // what one transaction may cost at most, in billionths of the coin
-	PerDayGwei uint64 // what all transactions of any 24 hours may cost together, in billionths of the coin
+	MaxFeeWei  uint64 // per unit of gas, tip included; never exceeded
+	MinTipWei  uint64 // per unit of gas: the lowest offer above the base fee
+	MaxTipWei  uint64 // per unit of gas: the highest offer above the base fee
+	PerTxGwei  uint64 // highest cost of one transaction, in billionths of the coin
+	PerDayGwei uint64 // highest cost of all transactions in any 24 hours, in billionths of the coin
 }
 
 // Units of spend limits.
@@ -16,19 +16,17 @@ const (
 	coin = 1_000_000_000 // in gwei
 )
 
-// MaxPerTxGwei is the most that a transaction may be allowed to cost: nodes of
-// go-ethereum's family refuse to take one that could cost a whole coin
-// (--rpc.txfeecap).
+// MaxPerTxGwei is the highest limit of a transaction's cost: go-ethereum and its forks refuse a transaction that could
+// cost a whole coin (--rpc.txfeecap).
 const MaxPerTxGwei = 9 * coin / 10
 
-// DefaultSpendLimits returns the limits of a network that is not built in.
+// DefaultSpendLimits returns the limits of networks that are not built in.
 func DefaultSpendLimits() SpendLimits {
 	return SpendLimits{MaxFeeWei: 100 * gwei, MaxTipWei: 2 * gwei, PerTxGwei: coin / 10, PerDayGwei: coin / 2}
 }
 
-// The limits of the networks that are built in: several times of what is usual
-// there, so that a commitment waits out the dearest hours, and a budget that an
-// operator can lose without regret.
+// The limits of the built-in networks: several times the usual fees there, so that a commitment only waits during the
+// most expensive hours, and a daily budget that an operator can afford to lose.
 var spendLimits = map[string]SpendLimits{
 	"ethereum":  {MaxFeeWei: 50 * gwei, MinTipWei: gwei / 100, MaxTipWei: 2 * gwei, PerTxGwei: coin / 10, PerDayGwei: coin / 5},
 	"base":      rollup(gwei/1000, gwei/10),
@@ -46,22 +44,21 @@ var spendLimits = map[string]SpendLimits{
 	"avalanche-fuji":   {MaxFeeWei: 100 * gwei, MaxTipWei: 5 * gwei, PerTxGwei: coin / 4, PerDayGwei: 2 * coin},
 	"arc-testnet":      {MaxFeeWei: 2000 * gwei, MinTipWei: gwei, MaxTipWei: 100 * gwei, PerTxGwei: MaxPerTxGwei, PerDayGwei: 25 * coin},
 
-	// Money is worth nothing there.
+	// The development chain's money has no value.
 	Local: {MaxFeeWei: 1000 * gwei, MinTipWei: gwei, MaxTipWei: 200 * gwei, PerTxGwei: MaxPerTxGwei, PerDayGwei: 1000 * coin},
 }
 
-// rollup are the limits of a rollup whose fees are paid in ether.
+// rollup returns the limits of a rollup with fees in ether.
 func rollup(minTipWei, maxTipWei uint64) SpendLimits {
 	return SpendLimits{MaxFeeWei: 2 * gwei, MinTipWei: minTipWei, MaxTipWei: maxTipWei, PerTxGwei: coin / 50, PerDayGwei: coin / 20}
 }
 
-// testnet are the limits of a network whose ether comes from a faucet.
+// testnet returns the limits of a network with ether from a faucet.
 func testnet(minTipWei uint64) SpendLimits {
 	return SpendLimits{MaxFeeWei: 100 * gwei, MinTipWei: minTipWei, MaxTipWei: 2 * gwei, PerTxGwei: coin / 2, PerDayGwei: 2 * coin}
 }
 
-// OrDefault returns the limits with those of DefaultSpendLimits in place of 0,
-// except for MinTipWei.
+// OrDefault returns the limits, with a limit of DefaultSpendLimits for each 0 except MinTipWei.
 func (l SpendLimits) OrDefault() SpendLimits {
 	d := DefaultSpendLimits()
 	for _, limit := range []struct{ is, or *uint64 }{

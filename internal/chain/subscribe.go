@@ -8,9 +8,9 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 )
 
-// SubscribeHeads calls wake for every new head that the node announces, until ctx
-// ends or the subscription breaks, and returns why it ended. Over HTTP it is
-// ErrNoSubscription at once. Announcements may be missed, so poll as well.
+// SubscribeHeads calls wake for every new head that the node announces, until ctx ends or the subscription breaks, and
+// returns why it ended. Over HTTP it returns ErrNoSubscription immediately. Announcements may be missed, so poll as
+// well.
 func (c *Client) SubscribeHeads(ctx context.Context, wake func()) error {
 	heads := make(chan json.RawMessage, 16)
 	var sub *rpc.ClientSubscription
@@ -26,7 +26,7 @@ func (c *Client) SubscribeHeads(ctx context.Context, wake func()) error {
 	if sub == nil {
 		return ErrNoSubscription
 	}
-	defer func() { go sub.Unsubscribe() }() // which waits for the node's answer
+	defer func() { go sub.Unsubscribe() }() // Unsubscribe waits for the node's answer
 	c.subscribed.Store(true)
 	defer c.subscribed.Store(false)
 	for {

@@ -17,13 +17,13 @@ const (
 	SweepAbove    SweepTime = "above"     // deposits that hold at least an amount
 	SweepCheapGas SweepTime = "cheap-gas" // while gas costs at most a price
 	SweepDaily    SweepTime = "daily"     // once a day
-	SweepNever    SweepTime = "never"     // on command alone
+	SweepNever    SweepTime = "never"     // only on command
 )
 
 // SweepTimes are all times of sweeping.
 var SweepTimes = []SweepTime{SweepAtOnce, SweepAbove, SweepCheapGas, SweepDaily, SweepNever}
 
-// SweepPolicy says which deposits of a chain are swept without a command, and when.
+// SweepPolicy decides which deposits of a chain are swept without a command, and when.
 type SweepPolicy struct {
 	When        SweepTime     // empty means SweepDaily
 	Amount      uint64        // with SweepAbove: in billionths of a unit of the token
@@ -37,16 +37,15 @@ func (p SweepPolicy) Time() SweepTime { return cmp.Or(p.When, SweepDaily) }
 
 // SweepCost bounds what sweeping a deposit may cost. The zero value sets no bound.
 type SweepCost struct {
-	Percent   uint64 // of what the deposit holds, in billionths of a percent
-	CoinPrice uint64 // of the network's coin, in billionths of a unit of the token
+	Percent   uint64 // percentage of the deposit, in billionths of a percent
+	CoinPrice uint64 // price of the network's coin, in billionths of a unit of the token
 }
 
 // billion is the number of billionths.
 const billion = 1_000_000_000
 
-// Least returns the smallest amount of a token that the policy sweeps when a sweep costs
-// so many wei. It is zero if there is no smallest one, and ok is false if no amount is
-// large enough.
+// Least returns the smallest amount of a token that the policy sweeps if a sweep costs costWei. It is zero if there is
+// no lower bound, and ok is false if no amount is large enough.
 func (p SweepPolicy) Least(t Token, costWei *big.Int) (least invoice.Amount, ok bool) {
 	billionths := new(big.Int)
 	if p.When == SweepAbove {
@@ -78,7 +77,7 @@ func ceilQuo(a, b *big.Int) *big.Int {
 	return q
 }
 
-// Boundary returns the newest time at which daily sweeping began, at or before now.
+// Boundary returns the newest time, not after now, at which daily sweeping began.
 func (p SweepPolicy) Boundary(now time.Time) time.Time {
 	now = now.UTC()
 	at := now.Truncate(24 * time.Hour).Add(p.At)

@@ -22,7 +22,7 @@ var (
 	sweepFailedTopic = crypto.Keccak256Hash([]byte("SweepFailed(address,address)"))
 )
 
-// PackSweeps returns the calldata that has a deposit factory sweep deposits.
+// PackSweeps returns the calldata with which a deposit factory sweeps deposits.
 func PackSweeps(sweeps []contracts.Sweep) []byte {
 	return contracts.NewDepositFactory().PackSweep(sweeps)
 }
@@ -35,8 +35,7 @@ type SweepEvent struct {
 	Failed  bool
 }
 
-// SweepEvents returns the events of a deposit factory in a receipt. Other logs, and
-// malformed ones, are left out.
+// SweepEvents returns the events of a deposit factory in a receipt. It skips other logs, and malformed ones.
 func SweepEvents(factory invoice.Address, r *Receipt) []SweepEvent {
 	var events []SweepEvent
 	for _, l := range r.Logs {
@@ -60,24 +59,24 @@ func SweepEvents(factory invoice.Address, r *Receipt) []SweepEvent {
 	return events
 }
 
-// SweepTx is a transaction that sweeps deposits, sent by an account of anybody's.
+// SweepTx is a transaction that sweeps deposits. Any account can send it.
 type SweepTx struct {
 	RPC     string            // URL of a node
 	Key     *ecdsa.PrivateKey // of the account that pays for the gas
-	ChainID uint64            // that the node must serve; 0 for any
+	ChainID uint64            // the node must serve this chain; 0 for any
 	Factory invoice.Address
 	Sweeps  []contracts.Sweep
 }
 
-// SentSweeps is what a transaction that sweeps deposits did.
+// SentSweeps is the result of a transaction that sweeps deposits.
 type SentSweeps struct {
 	TxHash common.Hash
-	Swept  int // deposits; nothing was at the others
+	Swept  int // number of deposits; the others were empty
 }
 
-// SendSweeps sends a transaction that sweeps deposits, and waits until it has been mined. It
-// fails if one of the deposits was not swept; the others were. When it fails after the
-// transaction was sent, the error names it.
+// SendSweeps sends a transaction that sweeps deposits, and waits until it was mined. It fails if one of the deposits
+// was not swept, even though the others were. If it fails after the transaction was sent, the error names the
+// transaction.
 func SendSweeps(ctx context.Context, t SweepTx) (SentSweeps, error) {
 	ctx, cancel := context.WithTimeout(ctx, deployTimeout)
 	defer cancel()
@@ -97,7 +96,7 @@ func SendSweeps(ctx context.Context, t SweepTx) (SentSweeps, error) {
 	opts.Context = ctx
 	to, data := common.Address(t.Factory), PackSweeps(t.Sweeps)
 	gas, err := client.EstimateGas(ctx, ethereum.CallMsg{From: opts.From, To: &to, Data: data})
-	opts.GasLimit = gas + gas/4 // an estimate is the least gas that the factory takes: too little for many new merchants
+	opts.GasLimit = gas + gas/4 // an estimate is the least gas that the factory accepts: too little for many new merchants
 	var tx *types.Transaction
 	if err == nil {
 		tx, err = bind.Transact(contracts.NewDepositFactory().Instance(client, to), opts, data)

@@ -40,7 +40,7 @@ func TestSweepEvents(t *testing.T) {
 	}
 }
 
-// FuzzSweepEvents reads the logs of any receipt that a node may answer.
+// FuzzSweepEvents parses the logs of any receipt that a node may return.
 func FuzzSweepEvents(f *testing.F) {
 	factory := common.Address{0x61}
 	seed, err := json.Marshal(sweepLogs(factory))

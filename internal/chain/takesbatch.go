@@ -2,16 +2,16 @@ package chain
 
 import "time"
 
-// batchRetry is how long a node that refused a batch of some size is sent smaller ones, before
-// TakesBatch has it tried again.
+// batchRetry is how long after a node refused a batch of some size it gets smaller ones, before TakesBatch reports true
+// again.
 const batchRetry = time.Minute
 
-// TakesBatch reports whether the node takes so many calls of a kind in one request, as far as is known.
-// Then one server of the node answers them all.
+// TakesBatch reports whether, as far as is known, the node accepts this number of calls of a kind in one request. Then
+// one server of the node answers all of them.
 func (c *Client) TakesBatch(kind Kind, calls uint64) bool { return c.Limit(kind).takes(calls) }
 
-// takes reports whether a request may ask for so much. A size that was refused is tried again after
-// batchRetry: smaller requests alone do not raise the limit to it.
+// takes reports whether a request of size n may be sent. A refused size is tried again after batchRetry, because
+// smaller requests do not raise the limit to it.
 func (l *Limit) takes(n uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestTakesBatch asks whether a node takes three calls in one request: not beyond its settings, nor for a
-// minute after three or fewer were refused.
+// TestTakesBatch asks whether a node accepts three calls in one request: not beyond its settings, and not for a minute
+// after three or fewer were refused.
 func TestTakesBatch(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	clock := func() time.Time { return now }

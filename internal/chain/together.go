@@ -10,9 +10,9 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 )
 
-// LogsAndEnds returns the logs of the blocks first..last that the filter selects, and the
-// canonical headers of these two, by one request. The headers show that the server that answered has
-// the blocks: one that lags omits the logs of those that it lacks, without an error.
+// LogsAndEnds returns the logs of the blocks first..last that the filter selects, and the canonical headers of these
+// two blocks, with one request. The headers show that the server that answered has the blocks: a server that lags omits
+// the logs of blocks that it lacks, without an error.
 func (c *Client) LogsAndEnds(ctx context.Context, first, last uint64, f LogFilter) (logs []types.Log, ends [2]Header, err error) {
 	var found *foundLogs
 	var headers [2]*Header
@@ -43,13 +43,13 @@ func (c *Client) LogsAndEnds(ctx context.Context, first, last uint64, f LogFilte
 	return found.logs, ends, nil
 }
 
-// learnRefused lowers the limit of ranges, or that of batches, after a batch of so many calls with the
-// logs of a range failed. If the node answers the range alone, it does not take the batch.
+// learnRefused lowers the limit of ranges or the limit of batches, after a batch of this many calls with the logs of a
+// range failed. If the node answers the range in a separate request, it does not accept the batch.
 func (c *Client) learnRefused(ctx context.Context, calls int, first, last uint64, f LogFilter, failure error) {
 	switch {
 	case !IsRefusal(failure) || ctx.Err() != nil:
 		return
-	case errors.Is(failure, ErrTimeout) || classify(failure).retryAfter > 0: // ask nothing more now
+	case errors.Is(failure, ErrTimeout) || classify(failure).retryAfter > 0: // send no more requests now
 		c.Limit(KindRange).Refused(last - first + 1)
 		return
 	}
@@ -58,9 +58,8 @@ func (c *Client) learnRefused(ctx context.Context, calls int, first, last uint64
 	}
 }
 
-// LogsFrom returns the logs of a block and of all above it that the filter selects. Its failure says
-// nothing of KindRange: nodes have an error if there is no such block yet, too, and for a range that
-// ends above their head.
+// LogsFrom returns the logs of a block and of all blocks above it that the filter selects. Its failure does not change
+// KindRange: nodes also return an error if there is no such block yet, and for a range that ends above their head.
 func (c *Client) LogsFrom(ctx context.Context, first uint64, f LogFilter) ([]types.Log, error) {
 	var found *foundLogs
 	err := c.call(ctx, &found, getLogs, f.arg(map[string]any{"fromBlock": hexutil.EncodeUint64(first), "toBlock": "latest"}))

@@ -24,8 +24,8 @@ func TransferLink(token invoice.Address, chainID uint64, to invoice.Address, amo
 	return fmt.Sprintf("ethereum:%s@%d/transfer?address=%s&uint256=%s", Checksum(token), chainID, Checksum(to), amount)
 }
 
-// RefundClaimText is what a payer signs to say where a refund is to go. It names all that
-// the claim depends on, so that a signature serves for nothing else.
+// RefundClaimText is the text that a payer signs to name the recipient of a refund. It names everything that the claim
+// depends on, so that a signature cannot be used for another claim.
 func RefundClaimText(chainID uint64, r invoice.RefundRecord, to invoice.Address) string {
 	return fmt.Sprintf("I made the payment below, and its refund is to go to this address.\n\n"+
 		"Refund to: %s\nRefund: %s\nPayment: %s\nPaid from: %s\nPaid to: %s\nChain id: %d\nAmount in minor units: %s\n\n"+

@@ -15,26 +15,23 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// maxErrorBody is how much is read of an error that replaces a batch's answers, in
-// bytes.
+// maxErrorBody is how much is read of an error that is returned instead of a batch's answers, in bytes.
 const maxErrorBody = 64 << 10
 
 // exchange passes data between a call and its HTTP transport, through the
 // request's context.
 type exchange struct {
-	batch      bool          // asks several questions
-	forLogs    bool          // asks for logs, and nothing else
-	logs       []types.Log   // decoded on the way, if forLogs; else they are in the answer
-	retryAfter time.Duration // that the node asked for
+	batch      bool          // the request is a batch
+	forLogs    bool          // the request only asks for logs
+	logs       []types.Log   // decoded by the transport, if forLogs; otherwise they are in the answer
+	retryAfter time.Duration // requested by the node
 }
 
 type exchangeKey struct{}
 
-// transport is the HTTP transport of a client. It fails answers of more than max
-// bytes, so that no node can exhaust the memory, records Retry-After, keeps an error
-// that replaces a batch's answers readable, and decodes logs itself, because
-// go-ethereum's client reads each answer three times. A redirect is an
-// ErrRedirected.
+// transport is the HTTP transport of a client. It fails answers of more than max bytes, so that no node can exhaust the
+// memory. It records Retry-After, and keeps an error that is returned instead of a batch's answers readable. It decodes
+// logs itself, because go-ethereum's client reads each answer three times. A redirect is an ErrRedirected.
 type transport struct {
 	http.RoundTripper
 	max int64
@@ -87,8 +84,8 @@ func redirect(resp *http.Response) string {
 	return (&url.URL{Scheme: to.Scheme, Host: to.Host}).String()
 }
 
-// takeLogs decodes an answer of logs, and returns the body that go-ethereum's client
-// reads instead: an empty result, or the answer if it is something else.
+// takeLogs decodes an answer with logs, and returns the body for go-ethereum's client: an empty result, or the answer
+// if it does not hold logs.
 func (x *exchange) takeLogs(body io.Reader, length int64) (io.Reader, error) {
 	var read bytes.Buffer
 	read.Grow(int(min(max(length, 0), MaxResponse)) + bytes.MinRead)
@@ -103,7 +100,7 @@ func (x *exchange) takeLogs(body io.Reader, length int64) (io.Reader, error) {
 	return strings.NewReader(`{"jsonrpc":"2.0","id":0,"result":null}`), nil
 }
 
-// closing closes the body of an answer that ends in err.
+// closing closes the body of an answer that ends with err.
 func closing(body io.Closer, err error) error {
 	if closeErr := body.Close(); closeErr != nil {
 		return fmt.Errorf("%w (and closing the answer: %w)", err, closeErr)
@@ -111,8 +108,8 @@ func closing(body io.Closer, err error) error {
 	return err
 }
 
-// batchError returns the error that replaces a batch's answers. It is nil, and the
-// body is not consumed, when the answer is a list.
+// batchError returns the error that a node sent instead of a batch's answers. If the answer is a list, it returns nil
+// and does not consume the body.
 func batchError(body *bufio.Reader) error {
 	first, err := body.Peek(1)
 	if err != nil || first[0] != '{' {
@@ -128,8 +125,7 @@ func batchError(body *bufio.Reader) error {
 	return fmt.Errorf("a batch was answered with something other than a list: %s", read)
 }
 
-// jsonRPCError is a JSON-RPC error with an HTTP error status, or that replaces the
-// answers of a batch.
+// jsonRPCError is a JSON-RPC error with an HTTP error status, or one in place of a batch's answers.
 type jsonRPCError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -137,13 +133,13 @@ type jsonRPCError struct {
 	status  int
 }
 
-// parseRPCError reads a JSON-RPC error. It is nil when body is something else.
+// parseRPCError parses a JSON-RPC error. It returns nil if body is not one.
 func parseRPCError(body []byte) *jsonRPCError {
 	var answer struct {
 		Error *jsonRPCError `json:"error"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil || answer.Error == nil {
-		return nil //nolint:nilerr // a page of HTML is no JSON-RPC error
+		return nil //nolint:nilerr // an HTML page is not a JSON-RPC error
 	}
 	return answer.Error
 }
@@ -159,8 +155,8 @@ func (e *jsonRPCError) Error() string {
 func (e *jsonRPCError) ErrorCode() int { return e.Code }
 func (e *jsonRPCError) ErrorData() any { return e.Data }
 
-// retryAfter reads the header of RFC 9110, section 10.2.3: a number of seconds
-// or a date. It is 0 without a readable header.
+// retryAfter parses the header of RFC 9110, section 10.2.3: a number of seconds or a date. It returns 0 if the header
+// is missing or invalid.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	value := h.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
@@ -172,8 +168,8 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// limitedBody is an io.LimitedReader whose limit is an error, so that a truncated
-// answer is not taken for a short one.
+// limitedBody is like io.LimitedReader, but exceeding the limit is an error, so that a truncated answer is not mistaken
+// for a complete one.
 type limitedBody struct {
 	io.ReadCloser
 	left int64
@@ -183,8 +179,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.left < 0 {
 		return 0, ErrResponseTooLarge
 	}
-	// One byte more than allowed distinguishes an answer of that length from a longer
-	// one.
+	// One byte more than allowed distinguishes an answer of exactly that length from a longer one.
 	if int64(len(p)) > b.left+1 {
 		p = p[:b.left+1]
 	}

@@ -11,28 +11,27 @@ import (
 
 // Limits of waiting for a node's pace.
 const (
-	// requestsWait is for how long others may keep a call for a request waiting.
+	// requestsWait is how long other calls may delay a call for a request.
 	requestsWait = 250 * time.Millisecond
-	// maxPassed is how many turns calls of earlier classes have in a row while one of a later
-	// class waits.
+	// maxPassed is how many turns in a row calls of earlier classes get while one of a later class waits.
 	maxPassed = 4
 )
 
 // errPaced is the error of a call for a request when the node's pace is used up.
 var errPaced = fmt.Errorf("%w: the node is called as often as it takes", ErrTimeout)
 
-// turn is a call, or the calls of a batch, that waits for its turn.
+// turn is a call, or the calls of a batch, waiting for its turn.
 type turn struct {
 	class Class
 	calls int
 	since time.Time
-	slept time.Time     // until when it has slept as the first
-	woken chan struct{} // has a token when it may have become the first, or may wait no longer
+	slept time.Time     // end of its sleep as the first turn
+	woken chan struct{} // has a token when the turn may have become the first, or may not wait any longer
 }
 
-// queue is the turns that wait.
+// queue holds the waiting turns.
 type queue struct {
-	waiting [len(classNames)][]*turn // of each class, the first to go first
+	waiting [len(classNames)][]*turn // by class, in order
 	passed  [len(classNames)]int     // turns of earlier classes while the class waited
 }
 
@@ -61,7 +60,7 @@ func (q *queue) remove(t *turn) {
 	}
 }
 
-// pass notes that a class has its turn.
+// pass records that a class gets its turn.
 func (q *queue) pass(class Class) {
 	q.passed[class] = 0
 	for later := class + 1; int(later) < len(q.waiting); later++ {
@@ -71,9 +70,8 @@ func (q *queue) pass(class Class) {
 	}
 }
 
-// admit waits until a number of calls may be made. They are behind the calls of earlier classes, and
-// in order within their class. It fails when ctx ends first. A call for a request does not wait long
-// for others.
+// admit waits until a number of calls may be made. Calls of earlier classes go first, and calls of the same class go in
+// order. It fails if ctx ends first. A call for a request does not wait long for others.
 func (p *pace) admit(ctx context.Context, calls int) error {
 	if p == nil {
 		return nil
@@ -104,7 +102,7 @@ func (p *pace) admit(ctx context.Context, calls int) error {
 	}
 }
 
-// join makes a turn for calls that wait.
+// join adds a turn for calls that wait.
 func (p *pace) join(class Class, calls int) (*turn, error) {
 	if class == ClassRequest && p.delay(class) > requestsWait {
 		return nil, errPaced
@@ -118,8 +116,8 @@ func (p *pace) join(class Class, calls int) (*turn, error) {
 	return t, nil
 }
 
-// take permits the calls of a turn if they may be made now. Else they are first and wait so long, or
-// wait until they are woken; or may not wait any longer.
+// take permits the calls of a turn if they may be made now. Otherwise it returns how long the first turn must wait;
+// other turns wait until they are woken. It fails if the turn may not wait any longer.
 func (p *pace) take(t *turn) (took bool, wait time.Duration, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -153,8 +151,7 @@ func (p *pace) leave(t *turn) {
 	p.wake()
 }
 
-// wake wakes the turn that is first now, and the requests that may wait no longer. The caller
-// holds the lock.
+// wake wakes the first turn, and the requests that may not wait any longer. The caller holds the lock.
 func (p *pace) wake() {
 	for _, t := range p.queue.waiting[ClassRequest] {
 		if p.next.Sub(t.since) > requestsWait {
@@ -173,7 +170,7 @@ func (t *turn) wake() {
 	}
 }
 
-// delay returns for how long others would keep a call of a class waiting now.
+// delay returns how long other calls would delay a call of a class now.
 func (p *pace) delay(class Class) time.Duration {
 	if p == nil {
 		return 0

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestTurnsByClass has calls of each class wait for a node, the requests first. The indexer has the
-// first turns, then the writer, and each class gets a turn in the end.
+// TestTurnsByClass makes calls of each class wait for a node, the requests first. The indexer has the first turns, then
+// the transaction manager, and finally each class gets a turn.
 func TestTurnsByClass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPace(100, time.Now, sleep)
@@ -50,7 +50,7 @@ func TestTurnsByClass(t *testing.T) {
 	})
 }
 
-// TestNoClassStarves has the indexer and the writer call a node as often as it takes.
+// TestNoClassStarves has the indexer and the transaction manager call a node as often as it allows.
 func TestNoClassStarves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPace(100, time.Now, sleep)
@@ -76,7 +76,7 @@ func TestNoClassStarves(t *testing.T) {
 	})
 }
 
-// TestRequestsWait tests for how long others may keep a call for a request waiting.
+// TestRequestsWait tests how long others may delay a call for a request.
 func TestRequestsWait(t *testing.T) {
 	request := withClass(t.Context(), ClassRequest)
 	for delay, want := range map[time.Duration]error{0: nil, requestsWait: nil, requestsWait + 1: errPaced} {
@@ -113,8 +113,8 @@ func TestRequestsWait(t *testing.T) {
 	})
 }
 
-// TestTurnsOfAnyCalls has calls of all classes come at any time. Some of them give up. All others
-// are made, no more of them than the pace allows, and only requests fail.
+// TestTurnsOfAnyCalls makes calls of all classes at any time. Some of them give up. All others are made, no faster than
+// the pace allows, and only requests fail.
 func TestTurnsOfAnyCalls(t *testing.T) {
 	type call struct {
 		After, GiveUp time.Duration

@@ -2,7 +2,7 @@ package chain
 
 import "strings"
 
-// Coin is the coin that a network's fees are paid in, as EIP-3085 has it.
+// Coin is the coin in which a network's fees are paid, in EIP-3085's form.
 type Coin struct {
 	Name     string `json:"name"`
 	Symbol   string `json:"symbol"`
@@ -16,12 +16,12 @@ var (
 	usdc  = Coin{"USDC", "USDC", 18}
 )
 
-// coins are those of the built-in networks whose coin is not ether.
+// coins are the coins of the built-in networks that do not use ether.
 var coins = map[string]Coin{
 	"polygon": pol, "polygon-amoy": pol, "avalanche": avax, "avalanche-fuji": avax, "arc": usdc, "arc-testnet": usdc,
 }
 
-// Coin returns the coin of the chain. It is ether if the chain is not built in.
+// Coin returns the chain's coin. It is ether if the chain is not built in.
 func (c Chain) Coin() Coin {
 	if coin, ok := coins[c.Key]; ok {
 		return coin
@@ -29,8 +29,7 @@ func (c Chain) Coin() Coin {
 	return ether
 }
 
-// openNodes are nodes of the built-in networks that anyone may use, as their operators publish
-// them.
+// openNodes are public nodes of the built-in networks, as their operators publish them.
 var openNodes = map[string]string{
 	"ethereum":         "https://eth.merkle.io",
 	"base":             "https://mainnet.base.org",
@@ -47,8 +46,8 @@ var openNodes = map[string]string{
 	"arc-testnet":      "https://rpc.testnet.arc.network",
 }
 
-// WalletNodes returns the nodes that a wallet which lacks the chain may add it with. The
-// configured nodes are the service's own, but for the development chain.
+// WalletNodes returns nodes with which a wallet can add the chain. They are public nodes, because the configured nodes
+// are the service's; only the development chain uses its configured node.
 func (c Chain) WalletNodes() []string {
 	if node, ok := openNodes[c.Key]; ok {
 		return []string{node}

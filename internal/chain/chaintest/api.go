@@ -22,7 +22,7 @@ func (a *api) ChainId(ctx context.Context) (hexutil.Uint64, error) {
 	return hexutil.Uint64(a.node.chain.ID), a.node.enter(ctx, "eth_chainId")
 }
 
-// GetCode answers eth_getCode: something where there is a contract.
+// GetCode answers eth_getCode: with some code if there is a contract.
 func (a *api) GetCode(ctx context.Context, at common.Address, _ string) (hexutil.Bytes, error) {
 	if err := a.node.enter(ctx, "eth_getCode"); err != nil {
 		return nil, err
@@ -45,13 +45,13 @@ func (a *api) GetTransactionCount(ctx context.Context, account common.Address, _
 	return hexutil.Uint64(c.nonces[account]), err
 }
 
-// reverted is the error of a call that a contract refused.
+// reverted is the error of a call that a contract reverted.
 type reverted struct{ error }
 
-// ErrorCode is geth's.
+// ErrorCode returns geth's code.
 func (reverted) ErrorCode() int { return 3 }
 
-// Call answers eth_call as if decimals() was all that can be called.
+// Call answers eth_call as if decimals() were the only function.
 func (a *api) Call(ctx context.Context, call struct{ To common.Address }, _ string) (hexutil.Bytes, error) {
 	if err := a.node.enter(ctx, "eth_call"); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (a *api) GetBlockByNumber(ctx context.Context, number rpc.BlockNumber, full
 	return blocks[at].json(full), nil
 }
 
-// GetBlockByHash answers eth_getBlockByHash, of orphaned blocks as well.
+// GetBlockByHash answers eth_getBlockByHash, also for orphaned blocks.
 func (a *api) GetBlockByHash(ctx context.Context, hash common.Hash, full bool) (map[string]any, error) {
 	if err := a.node.enter(ctx, "eth_getBlockByHash"); err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (c *Chain) tagged(tag string) (uint64, bool) {
 	return n, ok
 }
 
-// json writes the block, with its transactions in full or their hashes alone.
+// json writes the block, with full transactions or only their hashes.
 func (b *Block) json(full bool) map[string]any {
 	txs := make([]any, len(b.Txs))
 	for i, tx := range b.Txs {
@@ -160,7 +160,7 @@ func (b *Block) receipt(i int) map[string]any {
 	}
 }
 
-// errUnknownBlock is geth's answer about a block that it lacks.
+// errUnknownBlock is geth's error for a block that it lacks.
 var errUnknownBlock = errors.New("unknown block")
 
 // filter is the argument of eth_getLogs.
@@ -190,8 +190,8 @@ func (f *filter) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(read.ToBlock, &f.ToBlock)
 }
 
-// GetLogs answers eth_getLogs. As geth does, it serves an orphaned block that
-// is asked for by its hash, and refuses a range that ends past its head.
+// GetLogs answers eth_getLogs. As geth does, it serves an orphaned block that is requested by hash, and refuses a range
+// that ends above its head.
 func (a *api) GetLogs(ctx context.Context, f filter) ([]types.Log, error) {
 	if err := a.node.enter(ctx, "eth_getLogs"); err != nil {
 		return nil, err
@@ -245,8 +245,7 @@ func (a *api) GetTransactionReceipt(ctx context.Context, hash common.Hash) (map[
 	return nil, nil
 }
 
-// GetBlockReceipts answers eth_getBlockReceipts about a block that is named by
-// its hash, orphaned or not.
+// GetBlockReceipts answers eth_getBlockReceipts for a block given by hash, orphaned or not.
 func (a *api) GetBlockReceipts(ctx context.Context, hash common.Hash) ([]map[string]any, error) {
 	if err := a.node.enter(ctx, "eth_getBlockReceipts"); err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// Methods that faults look at.
+// Methods that faults look for.
 const (
 	methodBlock    = "eth_getBlockByNumber"
 	methodByHash   = "eth_getBlockByHash"
@@ -21,9 +21,9 @@ const (
 	methodTx       = "eth_getTransactionByHash"
 )
 
-// DropLogs leaves logs out of the answers to eth_getLogs, for the blocks From..To, to the end when
-// To is 0. It drops Percent in a hundred, always the same logs, and all when Percent is 0. If Txs is
-// not empty, it drops only logs of these transactions. Receipts stay whole.
+// DropLogs leaves logs out of the answers to eth_getLogs, for the blocks From..To, or to the end if To is 0. It drops
+// the given percentage, always the same logs, or all if Percent is 0. If Txs is not empty, it drops only logs of these
+// transactions. Receipts stay complete.
 type DropLogs struct {
 	contentFault
 	From, To uint64
@@ -46,8 +46,8 @@ func (f DropLogs) wrapCalls(p *Proxy, ask callHandler) callHandler {
 	}
 }
 
-// DropReceipts leaves receipts out of the answers to eth_getBlockReceipts, except the first Keep of
-// each block. With LogsOnly all receipts stay, and the others lose their logs.
+// DropReceipts leaves receipts out of the answers to eth_getBlockReceipts, except the first Keep of each block. With
+// LogsOnly all receipts stay, and the others lose their logs.
 type DropReceipts struct {
 	contentFault
 	Keep     int
@@ -72,8 +72,8 @@ func (f DropReceipts) wrapCalls(_ *Proxy, ask callHandler) callHandler {
 	}
 }
 
-// DropTx answers null about a transaction, when it is asked for its receipt, or for the
-// transaction if Input is true. With a Code it answers with such an error instead. Its logs stay.
+// DropTx answers requests for a transaction's receipt with null, or requests for the transaction if Input is true. With
+// a Code it answers with that error instead. The transaction's logs stay.
 type DropTx struct {
 	contentFault
 	Tx    common.Hash
@@ -97,9 +97,8 @@ func (f DropTx) wrapCalls(_ *Proxy, ask callHandler) callHandler {
 	}
 }
 
-// Stale freezes the node: at block At, or when that is 0 so many
-// blocks Behind the node. It has no blocks above, and omits
-// their logs out of ranges without a word, as the backends of some do.
+// Stale freezes the node: at block At or, if At is 0, Behind blocks below the real head. The node has no blocks above
+// that one, and silently omits their logs from ranges, as the backends of some nodes do.
 type Stale struct {
 	contentFault
 	At     uint64
@@ -127,7 +126,7 @@ func (f Stale) wrapCalls(_ *Proxy, ask callHandler) callHandler {
 	}
 }
 
-// block answers with what is there at or below the head.
+// block answers with the block at a height up to the head.
 func (Stale) block(c call, head uint64, ask callHandler) answer {
 	a := ask(c)
 	if n, ok := numberOf(a); !ok || n <= head {
@@ -139,7 +138,7 @@ func (Stale) block(c call, head uint64, ask callHandler) answer {
 	return ask(call{Method: methodBlock, Params: params(hexutil.Uint64(head), false)})
 }
 
-// logs clips a range at the head, and knows no blocks above it.
+// logs cuts a range off at the head, and knows no blocks above it.
 func (Stale) logs(c call, head uint64, ask callHandler) answer {
 	f, err := filterOf(c)
 	if err != nil {
@@ -160,8 +159,8 @@ func (Stale) logs(c call, head uint64, ask callHandler) answer {
 	return ask(c)
 }
 
-// WrongHash gives the block At another hash than it has, where it is asked for
-// by its number. The blocks above it have another parent, therefore.
+// WrongHash changes the hash of the block At when it is requested by number. So the blocks above it have another
+// parent.
 type WrongHash struct {
 	contentFault
 	At uint64
@@ -177,8 +176,7 @@ func (f WrongHash) wrapCalls(p *Proxy, ask callHandler) callHandler {
 	}
 }
 
-// FalseChain gives all blocks from From on other hashes than they have, in all
-// that the node says, so that nothing of it contradicts itself.
+// FalseChain changes the hashes of all blocks from From on, consistently in all answers of the node.
 type FalseChain struct {
 	contentFault
 	From uint64
@@ -188,7 +186,7 @@ func (f FalseChain) wrapCalls(p *Proxy, ask callHandler) callHandler {
 	return func(c call) answer {
 		a := ask(p.unmask(c))
 		if a.Error != nil || string(a.Result) == "null" {
-			a = ask(c) // about a block below the false ones, or a transaction
+			a = ask(c) // about a block below the false ones, or about a transaction
 		}
 		a.Result = rewrite(a.Result, func(o map[string]any) {
 			if n, ok := quantity(o["blockNumber"]); ok && n >= f.From {
@@ -206,7 +204,7 @@ func (f FalseChain) wrapCalls(p *Proxy, ask callHandler) callHandler {
 	}
 }
 
-// unmask turns the false hash of a block that a call names into the true one.
+// unmask replaces the false hash of a block in a call by the true one.
 func (p *Proxy) unmask(c call) call {
 	switch c.Method {
 	case methodByHash, methodReceipts:
@@ -219,7 +217,7 @@ func (p *Proxy) unmask(c call) call {
 	return c
 }
 
-// mask makes a false hash of a true one, and the true one of the false.
+// mask replaces a true hash by a false one, and a false one by the true one.
 func (p *Proxy) mask(o map[string]any, member string) {
 	if s, ok := o[member].(string); ok {
 		hash := common.HexToHash(s)
@@ -230,15 +228,15 @@ func (p *Proxy) mask(o map[string]any, member string) {
 	}
 }
 
-// Forge invents a transaction with these logs in block At, and reports it
-// wherever it should be reported. The block keeps its hash.
+// Forge invents a transaction with these logs in block At, and includes it in all answers that should contain it. The
+// block keeps its hash.
 type Forge struct {
 	contentFault
 	At   uint64
 	Logs []Log
 }
 
-// TxHash is that of the transaction.
+// TxHash returns the transaction's hash.
 func (f Forge) TxHash() common.Hash { return f.tx().Hash }
 
 func (f Forge) tx() Tx { return NamedTx(fmt.Sprint("forged in ", f.At, f.Logs), f.Logs...) }
@@ -274,8 +272,7 @@ func (f Forge) wrapCalls(_ *Proxy, ask callHandler) callHandler {
 	}
 }
 
-// header has the bloom filter of the block mention everything, and the forged
-// transaction among the others.
+// header changes the bloom filter of the block to match everything, and adds the forged transaction.
 func (f Forge) header(block json.RawMessage, b *Block) json.RawMessage {
 	return rewrite(block, func(o map[string]any) {
 		if n, ok := quantity(o["number"]); ok && n == f.At {
@@ -287,8 +284,7 @@ func (f Forge) header(block json.RawMessage, b *Block) json.RawMessage {
 	})
 }
 
-// block is the block as if it held the forged transaction alone, at the end;
-// nil while the node does not have it.
+// block is the block as if it held only the forged transaction, at the end; nil while the node does not have the block.
 func (f Forge) block(ask callHandler) *Block {
 	var h struct {
 		Hash common.Hash    `json:"hash"`
@@ -309,5 +305,5 @@ func (f Forge) block(ask callHandler) *Block {
 	return b
 }
 
-// forgedIndex is that of the first forged log in its block.
+// forgedIndex is the index of the first forged log in its block.
 const forgedIndex = 1000

@@ -16,7 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Genesis time and the distance of blocks, in seconds.
+// Genesis time, and the time between blocks, in seconds.
 const (
 	GenesisTime  = 1_800_000_000
 	BlockSeconds = 12
@@ -29,11 +29,11 @@ type Chain struct {
 	mu        sync.Mutex
 	canonical []*Block // by number
 	byHash    map[common.Hash]*Block
-	txs       map[common.Hash]place // of the canonical blocks
+	txs       map[common.Hash]place // in the canonical blocks
 	tags      map[string]uint64
-	decimals  map[common.Address]int // of contracts; -1 for those that are no token
+	decimals  map[common.Address]int // of contracts; -1 for contracts that are not tokens
 	nonces    map[common.Address]uint64
-	mined     uint64 // blocks ever mined, so that no two hashes are equal
+	mined     uint64 // number of blocks ever mined, so that all hashes differ
 	heads     map[chan *Block]bool
 }
 
@@ -49,7 +49,7 @@ type Block struct {
 	logs  []types.Log
 }
 
-// New returns a chain that has block 0 alone.
+// New returns a chain that has only block 0.
 func New(id uint64) *Chain {
 	c := &Chain{
 		ID: id, byHash: map[common.Hash]*Block{}, txs: map[common.Hash]place{}, tags: map[string]uint64{},
@@ -59,14 +59,14 @@ func New(id uint64) *Chain {
 	return c
 }
 
-// Token puts a token with so many decimals at an address.
+// Token puts a token with the given number of decimals at an address.
 func (c *Chain) Token(at invoice.Address, decimals int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.decimals[common.Address(at)] = decimals
 }
 
-// Contract puts a contract that is no token at an address.
+// Contract puts a contract that is not a token at an address.
 func (c *Chain) Contract(at invoice.Address) { c.Token(at, -1) }
 
 // SetNonce sets how many transactions an account has sent.
@@ -113,9 +113,8 @@ func (c *Chain) MineEmpty(n int) {
 	}
 }
 
-// Fork takes the newest n blocks off the canonical chain. Blocks that are
-// mined next replace them; until there are as many, the chain is shorter than
-// it was. Orphaned blocks are remembered by their hash.
+// Fork removes the newest n blocks from the canonical chain. Blocks that are mined next replace them; until there are
+// as many, the chain is shorter than before. Orphaned blocks can still be requested by hash.
 func (c *Chain) Fork(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -140,8 +139,7 @@ func (c *Chain) IsAncestor(b, of *Block) bool {
 	return of == b
 }
 
-// Tag sets the height of a tag, such as safe. A tag that was not set is
-// unknown to the nodes.
+// Tag sets the height of a tag, such as safe. Nodes do not know a tag that was not set.
 func (c *Chain) Tag(tag string, number uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,7 +171,7 @@ func (c *Chain) mine(time int64, txs []Tx) *Block {
 	for ch := range c.heads {
 		select {
 		case ch <- b:
-		default: // a subscriber that is behind is woken by what it has
+		default: // a subscriber that is behind already has a wake-up
 		}
 	}
 	return b

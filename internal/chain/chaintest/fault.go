@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Fault is a way for a node to go wrong. Those that spoil what a node
-// says are in byzantine.go.
+// Fault is a fault of a node. Faults that falsify the content of answers are in byzantine.go.
 type Fault interface {
 	// wrapCalls returns how calls are answered under the fault.
 	wrapCalls(p *Proxy, ask callHandler) callHandler
@@ -18,8 +17,8 @@ type Fault interface {
 	wrapResponse(p *Proxy, deliver responder) responder
 }
 
-// onTheWay is part of a fault that leaves the answers alone until they are
-// sent, inWords of one that spoils them and sends them well.
+// transportFault is part of a fault that changes how answers are sent. contentFault is part of a fault that changes
+// their content and sends them correctly.
 type (
 	transportFault struct{}
 	contentFault   struct{}
@@ -103,17 +102,17 @@ func (f Refuse) wrapResponse(*Proxy, responder) responder {
 	}
 }
 
-// Garbage answers with a page for people, and says that all is well.
+// Garbage answers with an HTML page and status 200.
 type Garbage struct{ transportFault }
 
 func (Garbage) wrapResponse(*Proxy, responder) responder {
 	return func(x *exchange) {
 		x.w.Header().Set("Content-Type", "text/html")
-		x.w.Write([]byte("<html><title>Be right back</title></html>")) //nolint:errcheck // a client that is gone wants no answer
+		x.w.Write([]byte("<html><title>Be right back</title></html>")) //nolint:errcheck // a client that has gone needs no answer
 	}
 }
 
-// Truncate ends the answer in its middle, as if that was all of it.
+// Truncate ends the answer in the middle, as if it were complete.
 type Truncate struct{ transportFault }
 
 func (Truncate) wrapResponse(_ *Proxy, deliver responder) responder {
@@ -123,7 +122,7 @@ func (Truncate) wrapResponse(_ *Proxy, deliver responder) responder {
 	}
 }
 
-// Disconnect closes the connection instead of an answer, or in its middle.
+// Disconnect closes the connection instead of answering, or in the middle of the answer.
 type Disconnect struct {
 	transportFault
 	Middle bool
@@ -143,15 +142,14 @@ func (f Disconnect) wrapResponse(_ *Proxy, deliver responder) responder {
 	}
 }
 
-// Stall answers nothing until the client gives up.
+// Stall does not answer until the client gives up.
 type Stall struct{ transportFault }
 
 func (Stall) wrapResponse(*Proxy, responder) responder {
 	return func(x *exchange) { <-x.ctx.Done() }
 }
 
-// SwitchProtocols answers 101, and says nothing more until the client closes
-// the connection.
+// SwitchProtocols answers 101, and then sends no data until the client closes the connection.
 type SwitchProtocols struct{ transportFault }
 
 func (SwitchProtocols) wrapResponse(*Proxy, responder) responder {
@@ -160,7 +158,7 @@ func (SwitchProtocols) wrapResponse(*Proxy, responder) responder {
 		if err != nil {
 			return // the client is gone
 		}
-		defer conn.Close() //nolint:errcheck // it is over in any case
+		defer conn.Close() //nolint:errcheck // the test is over in any case
 		if _, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"); err == nil {
 			io.Copy(io.Discard, conn) //nolint:errcheck // until the client has closed it
 		}
@@ -185,7 +183,7 @@ func (f Slow) wrapResponse(_ *Proxy, deliver responder) responder {
 	}
 }
 
-// PartialBatch leaves the later half of a batch's answers out.
+// PartialBatch leaves out the second half of a batch's answers.
 type PartialBatch struct{ transportFault }
 
 func (PartialBatch) wrapResponse(_ *Proxy, deliver responder) responder {
@@ -197,7 +195,7 @@ func (PartialBatch) wrapResponse(_ *Proxy, deliver responder) responder {
 	}
 }
 
-// Fail answers calls with an error of JSON-RPC.
+// Fail answers calls with a JSON-RPC error.
 type Fail struct {
 	contentFault
 	Code    int
@@ -208,7 +206,7 @@ func (f Fail) wrapCalls(*Proxy, callHandler) callHandler {
 	return func(call) answer { return answer{Error: &refusal{f.Code, f.Message}} }
 }
 
-// Null answers calls with null: the node does not have it.
+// Null answers calls with null, as if the node did not have the object.
 type Null struct{ contentFault }
 
 func (Null) wrapCalls(*Proxy, callHandler) callHandler {

@@ -15,15 +15,14 @@ import (
 	"time"
 )
 
-// Allowance is how much a Limited node allows; 0 is without a limit.
+// Allowance is how much a Limited node allows; 0 means no limit.
 type Allowance struct {
-	Batch     int // calls of a batch; 1 refuses every list
+	Batch     int // calls in a batch; 1 refuses every list
 	Range     int // blocks in a range of eth_getLogs
-	PerSecond int // calls in a second, each of a batch counted
+	PerSecond int // calls per second; each call in a batch counts
 }
 
-// Limited is a node that refuses what is more than it allows. How it refuses is drawn
-// anew each time.
+// Limited is a node that refuses requests above its allowance. The kind of refusal is drawn anew each time.
 type Limited struct {
 	URL string
 	// BySize and ByRate count the refusals.
@@ -35,7 +34,7 @@ type Limited struct {
 
 	mu     sync.Mutex
 	random *rand.Rand
-	second time.Time // begin of the second in which calls are counted
+	second time.Time // start of the second in which calls are counted
 	calls  int
 }
 
@@ -43,7 +42,7 @@ type Limited struct {
 // ends.
 func NewLimited(t testing.TB, upstream http.Handler, allows Allowance, now func() time.Time, seed uint64) *Limited {
 	t.Helper()
-	n := &Limited{upstream: upstream, allows: allows, now: now, random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // a test repeats by its seed
+	n := &Limited{upstream: upstream, allows: allows, now: now, random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // the same seed repeats a test
 	listener := httptest.NewServer(n)
 	t.Cleanup(func() {
 		listener.CloseClientConnections()
@@ -92,7 +91,7 @@ func (n *Limited) judge(ctx context.Context, calls []call, list bool) func(http.
 	return n.refusal(calls, list)
 }
 
-// hasLongRange reports whether any of the calls asks for the logs of more blocks than are allowed.
+// hasLongRange reports whether any of the calls requests the logs of more blocks than allowed.
 func (n *Limited) hasLongRange(ctx context.Context, calls []call) bool {
 	ask := func(c call) answer { return askHandler(ctx, n.upstream, c) }
 	return n.allows.Range > 0 && slices.ContainsFunc(calls, func(c call) bool {
@@ -142,7 +141,7 @@ func (n *Limited) refusal(calls []call, list bool) func(http.ResponseWriter) {
 	}
 }
 
-// words draws the words of a node's error, which are in no list.
+// words draws the text of a node's error, which matches no known text.
 func (n *Limited) words() string {
 	var b strings.Builder
 	for range 1 + n.random.IntN(6) {
@@ -157,6 +156,6 @@ func (n *Limited) words() string {
 // hangUp ends a connection without an answer.
 func hangUp(w http.ResponseWriter) {
 	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
-		conn.Close() //nolint:errcheck // that it ends is all that is wanted
+		conn.Close() //nolint:errcheck // only closing matters
 	}
 }

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// LimitLogs refuses to give the logs of a range of more than Blocks blocks, or
-// more than Logs logs; 0 is no limit.
+// LimitLogs refuses requests for the logs of a range of more than Blocks blocks, or with more than Logs logs; 0 means
+// no limit.
 type LimitLogs struct {
 	contentFault
 	Blocks, Logs uint64
 	Wording      Wording
 }
 
-// Wording is how a node refuses a range. Message may have a verb for the
-// first and one for the last block of a range that it suggests.
+// Wording is how a node refuses a range. Message may have a verb for the first and one for the last block of the range
+// that the node suggests.
 type Wording struct {
 	Code    int
 	Message string

@@ -12,9 +12,9 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 )
 
-// Node serves a chain over JSON-RPC, by HTTP and WebSocket.
+// Node serves a chain over JSON-RPC, over HTTP and WebSocket.
 type Node struct {
-	// URL is where it answers by HTTP, WSURL by WebSocket.
+	// URL is its HTTP address, WSURL its WebSocket address.
 	URL, WSURL string
 
 	chain   *Chain
@@ -53,18 +53,18 @@ func (c *Chain) Serve(t testing.TB) *Node {
 	return n
 }
 
-// ServeHTTP answers as the node does at its URL, for a Proxy in front of it.
+// ServeHTTP answers like the node at its URL, for a Proxy in front of it.
 func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) { n.handler.ServeHTTP(w, r) }
 
-// Lag makes the node know the chain without its newest blocks.
+// Lag hides the chain's newest blocks from the node.
 func (n *Node) Lag(blocks uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.lag = blocks
 }
 
-// Intercept makes the node call f before each answer: an error that f returns
-// is the answer, and there is no answer while f waits. nil removes it.
+// Intercept makes the node call f before each answer. An error that f returns is the answer, and the node does not
+// answer while f waits. nil removes f.
 func (n *Node) Intercept(f func(ctx context.Context, method string) error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -78,7 +78,7 @@ func (n *Node) Calls(method string) int {
 	return n.calls[method]
 }
 
-// enter counts a call and lets the test interfere.
+// enter counts a call and runs the test's intercept function.
 func (n *Node) enter(ctx context.Context, method string) error {
 	n.mu.Lock()
 	n.calls[method]++
@@ -98,14 +98,14 @@ func (n *Node) view() []*Block {
 	return blocks[:len(blocks)-int(min(n.lag, uint64(len(blocks)-1)))]
 }
 
-// block returns the block of a hash, canonical or not, or nil.
+// block returns the block with a hash, canonical or not, or nil.
 func (n *Node) block(hash common.Hash) *Block {
 	n.chain.mu.Lock()
 	defer n.chain.mu.Unlock()
 	return n.chain.byHash[hash]
 }
 
-// find returns where the canonical chain has a transaction.
+// find returns the position of a transaction on the canonical chain.
 func (n *Node) find(tx common.Hash) (place, bool) {
 	n.chain.mu.Lock()
 	defer n.chain.mu.Unlock()

@@ -15,13 +15,13 @@ import (
 	"testing"
 )
 
-// Proxy is a node: what it answers comes from a node behind it, and is
-// spoiled by its faults. Without faults it passes everything on.
+// Proxy is a node that forwards calls to another node and changes the answers by its faults. Without faults it changes
+// nothing.
 //
-// What the faults do follows from the proxy's seed and the questions alone, so
-// that a repeated run has the same faults.
+// The effect of the faults depends only on the proxy's seed and the questions, so that a repeated run has the same
+// faults.
 type Proxy struct {
-	// URL is where it answers by HTTP. Subscriptions do not pass.
+	// URL is its HTTP address. Subscriptions are not forwarded.
 	URL string
 
 	upstream http.Handler
@@ -29,7 +29,7 @@ type Proxy struct {
 
 	mu     sync.Mutex
 	faults []Fault
-	asked  map[string]uint64 // how often a question came, for Sometimes
+	asked  map[string]uint64 // how often a question was asked, for Sometimes
 }
 
 // NewProxy starts a proxy in front of a node that runs until the test ends.
@@ -45,15 +45,14 @@ func NewProxy(t testing.TB, upstream http.Handler, seed uint64) *Proxy {
 	return p
 }
 
-// SetFaults gives the proxy these faults instead of those that it had. The first is nearest
-// to the node.
+// SetFaults replaces the proxy's faults. The first is nearest to the node.
 func (p *Proxy) SetFaults(faults ...Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.faults = slices.Clone(faults)
 }
 
-// call is a question of JSON-RPC.
+// call is a JSON-RPC call.
 type call struct {
 	Version string            `json:"jsonrpc"`
 	ID      json.RawMessage   `json:"id"`
@@ -61,8 +60,7 @@ type call struct {
 	Params  []json.RawMessage `json:"params"`
 }
 
-// answer is what a call is answered with: an error or a result, which may be
-// null.
+// answer is the answer to a call: an error or a result, which may be null.
 type answer struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -70,14 +68,13 @@ type answer struct {
 	Error   *refusal        `json:"error,omitempty"`
 }
 
-// refusal is an error of JSON-RPC.
+// refusal is a JSON-RPC error.
 type refusal struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 }
 
-// exchange is a request, with what it is answered with if nothing happens to
-// the answer on its way.
+// exchange is a request with its answer, before a fault changes the answer on its way.
 type exchange struct {
 	ctx     context.Context
 	w       http.ResponseWriter
@@ -92,7 +89,7 @@ type (
 	responder   func(*exchange)
 )
 
-// ServeHTTP answers a request, as the faults will have it.
+// ServeHTTP answers a request, as changed by the faults.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	question, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -136,15 +133,15 @@ func readCalls(body []byte) (calls []call, batch bool, err error) {
 	return calls, batch, err
 }
 
-// forward asks the node.
+// forward sends a request to the node.
 func (p *Proxy) forward(ctx context.Context, question []byte) []byte {
 	return forward(ctx, p.upstream, question)
 }
 
-// ask makes one call of the node.
+// ask makes one call to the node.
 func (p *Proxy) ask(ctx context.Context, c call) answer { return askHandler(ctx, p.upstream, c) }
 
-// forward asks a node.
+// forward sends a request to a node.
 func forward(ctx context.Context, node http.Handler, question []byte) []byte {
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", bytes.NewReader(question))
 	r.Header.Set("Content-Type", "application/json")
@@ -153,7 +150,7 @@ func forward(ctx context.Context, node http.Handler, question []byte) []byte {
 	return w.Body.Bytes()
 }
 
-// askHandler makes one call of a node.
+// askHandler makes one call to a node.
 func askHandler(ctx context.Context, node http.Handler, c call) answer {
 	c.Version, c.ID = "2.0", json.RawMessage("1")
 	var a answer
@@ -166,10 +163,10 @@ func askHandler(ctx context.Context, node http.Handler, c call) answer {
 // send sends the response unchanged.
 func send(x *exchange) {
 	x.w.Header().Set("Content-Type", "application/json")
-	x.w.Write(x.body) //nolint:errcheck // a client that is gone wants no answer
+	x.w.Write(x.body) //nolint:errcheck // a client that has gone needs no answer
 }
 
-// marshal writes what can always be written.
+// marshal encodes a value that can always be encoded.
 func marshal(v any) json.RawMessage {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -195,5 +192,5 @@ func (p *Proxy) happens(percent uint64, question string) bool {
 	return p.draw(question, n) < percent
 }
 
-// question names a call by what it asks.
+// question returns the method and the parameters of a call.
 func (c call) question() string { return fmt.Sprintf("%s%s", c.Method, c.Params) }

@@ -31,8 +31,8 @@ var (
 	}
 )
 
-// world is a chain of ten blocks above block 0, each with one transaction of
-// two transfers, and a node of it, as the program sees it.
+// world is a chain of ten blocks above block 0, each with one transaction with two transfers, and a node and a client
+// of it.
 type world struct {
 	*chain.Client
 	chain *chaintest.Chain
@@ -44,7 +44,7 @@ func newWorld(t *testing.T, faults ...chaintest.Fault) *world {
 	return newWorldTimeout(t, 0, faults...)
 }
 
-// newWorldTimeout returns a world whose client has a timeout; 0 means the default.
+// newWorldTimeout returns a world with a client timeout; 0 means the default.
 func newWorldTimeout(t *testing.T, timeout time.Duration, faults ...chaintest.Fault) *world {
 	t.Helper()
 	w := &world{chain: chaintest.New(5)}
@@ -66,7 +66,7 @@ func transfer(n uint64) chaintest.Log {
 	return chaintest.Transfer(token, alice, bob, invoice.NewAmount(n))
 }
 
-// logs returns what the node says of the transfers in each block.
+// logs returns the node's logs of the transfers in each block.
 func (w *world) logs(t *testing.T, blocks ...*chaintest.Block) []int {
 	t.Helper()
 	var hashes []invoice.Hash
@@ -86,8 +86,8 @@ func (w *world) logs(t *testing.T, blocks ...*chaintest.Block) []int {
 
 func tx(b *chaintest.Block) []common.Hash { return []common.Hash{b.Txs[0].Hash} }
 
-// TestHonest has a proxy without faults, and one whose faults never happen,
-// say what the node says.
+// TestHonest compares the node's answers with the answers of a proxy without faults, and of a proxy with faults that
+// never happen.
 func TestHonest(t *testing.T) {
 	never := chaintest.Sometimes{Percent: 0, Fault: chaintest.Garbage{}}
 	for _, faults := range [][]chaintest.Fault{nil, {never, chaintest.Only{Methods: []string{"eth_x"}, Fault: chaintest.Stall{}}}} {
@@ -113,8 +113,8 @@ func TestHonest(t *testing.T) {
 	}
 }
 
-// TestBrokenAnswers has every fault of the way make a call and a batch fail,
-// and a removed fault have no effect.
+// TestBrokenAnswers expects every transport fault to make a call and a batch fail, and a removed fault to have no
+// effect.
 func TestBrokenAnswers(t *testing.T) {
 	for _, fault := range []chaintest.Fault{
 		chaintest.Garbage{}, chaintest.Truncate{}, chaintest.Disconnect{}, chaintest.Disconnect{Middle: true},
@@ -128,7 +128,7 @@ func TestBrokenAnswers(t *testing.T) {
 			}
 			w := newWorldTimeout(t, timeout, fault)
 			_, err := w.Head(t.Context())
-			_, passes := fault.(chaintest.PartialBatch) // single calls do, and batches are divided
+			_, passes := fault.(chaintest.PartialBatch) // single calls pass, and batches are divided
 			if (err == nil) != passes {
 				t.Errorf("Head: %v", err)
 			}
@@ -143,7 +143,7 @@ func TestBrokenAnswers(t *testing.T) {
 	}
 }
 
-// TestTooOften has the pause that a node asks for arrive.
+// TestTooOften expects the client to see the pause that a node asks for.
 func TestTooOften(t *testing.T) {
 	w := newWorld(t, chaintest.Refuse{Status: http.StatusTooManyRequests, RetryAfter: "9"})
 	_, err := w.Head(t.Context())
@@ -156,7 +156,7 @@ func TestTooOften(t *testing.T) {
 	}
 }
 
-// TestTooMuch has ranges refused until they are short enough.
+// TestTooMuch expects ranges to be refused until they are short enough.
 func TestTooMuch(t *testing.T) {
 	for _, says := range chaintest.Wordings {
 		for _, fault := range []chaintest.Fault{
@@ -215,7 +215,7 @@ func TestStale(t *testing.T) {
 			"known tx": func() error { _, _, err := w.Evidence(t.Context(), tx(b[6])); return err },
 		} {
 			err := ask()
-			if what == "logs" { // the node has an error for them, in words
+			if what == "logs" { // the node returns an error for them
 				if !chain.IsRefusal(err) {
 					t.Errorf("logs of block 7: %v", err)
 				}
@@ -245,8 +245,8 @@ func TestWrongHash(t *testing.T) {
 	}
 }
 
-// TestFalseChain has all that the node says from a block on agree with
-// itself, and with no other.
+// TestFalseChain expects a node's answers about blocks from a height on to agree with each other, and not with another
+// node's.
 func TestFalseChain(t *testing.T) {
 	w := newWorld(t, chaintest.FalseChain{From: 3})
 	true3 := w.chain.Blocks()[3]
@@ -270,7 +270,7 @@ func TestFalseChain(t *testing.T) {
 	}
 }
 
-// TestForge has an invented transaction be reported by every method.
+// TestForge expects every method to report an invented transaction.
 func TestForge(t *testing.T) {
 	forged := chaintest.Forge{At: 3, Logs: []chaintest.Log{transfer(9)}}
 	w := newWorld(t, forged)
@@ -296,8 +296,7 @@ func TestForge(t *testing.T) {
 	}
 }
 
-// TestSometimes has a fault befall about as many questions as it should, and
-// the same ones with the same seed.
+// TestSometimes expects a fault to affect about the right share of the questions, and the same ones with the same seed.
 func TestSometimes(t *testing.T) {
 	const asked = 100
 	failures := func() (failed []int) {

@@ -16,7 +16,7 @@ func params(values ...any) []json.RawMessage {
 	return written
 }
 
-// text reads a string, and is empty for anything else.
+// text reads a string. It returns an empty one for any other value.
 func text(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
@@ -37,8 +37,8 @@ func filterOf(c call) (f filter, err error) {
 	return f, err
 }
 
-// rangeOf reads the filter of a call that asks for the logs of a range. Where that ends at the head,
-// the node is asked for it.
+// rangeOf reads the filter of a call that requests the logs of a range. If the range ends at the head, it asks the node
+// for the head.
 func rangeOf(c call, ask callHandler) (f filter, ok bool) {
 	if c.Method != methodLogs || len(c.Params) != 1 || json.Unmarshal(c.Params[0], &f) != nil || f.FromBlock == nil {
 		return f, false
@@ -52,7 +52,7 @@ func rangeOf(c call, ask callHandler) (f filter, ok bool) {
 	return f, f.ToBlock != nil
 }
 
-// covers reports whether the filter asks for the block.
+// covers reports whether the filter covers the block.
 func (f filter) covers(b *Block) bool {
 	if f.BlockHash != nil {
 		return *f.BlockHash == b.Hash
@@ -60,7 +60,7 @@ func (f filter) covers(b *Block) bool {
 	return uint64(*f.FromBlock) <= b.Number && b.Number <= uint64(*f.ToBlock)
 }
 
-// numberOf returns the number of the block that the answer is, or is about.
+// numberOf returns the number of the block in the answer, or of the block that the answer is about.
 func numberOf(a answer) (uint64, bool) {
 	var o map[string]any
 	if json.Unmarshal(a.Result, &o) != nil {
@@ -72,7 +72,7 @@ func numberOf(a answer) (uint64, bool) {
 	return quantity(o["blockNumber"])
 }
 
-// quantity reads a number as JSON-RPC has it.
+// quantity reads a number in JSON-RPC's notation.
 func quantity(v any) (uint64, bool) {
 	s, _ := v.(string)
 	n, err := hexutil.DecodeUint64(s)

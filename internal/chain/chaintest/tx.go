@@ -12,19 +12,18 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Tx is a transaction. The same one may be mined again in a block that
-// replaces the block that it was in.
+// Tx is a transaction. After a reorg it may be mined again in a block that replaces its former block.
 type Tx struct {
 	Hash  common.Hash
-	From  common.Address  // who sends it; whom its first transfer is from when it is zero
-	To    *common.Address // whom it calls, if it matters
+	From  common.Address  // the sender; if zero, the sender of its first transfer
+	To    *common.Address // the contract it calls, if that matters
 	Input []byte
 	Logs  []Log
-	// Signed, when set, has the signature that nodes show.
+	// Signed, if set, has the signature that nodes return.
 	Signed *types.Transaction
 }
 
-// sender is who sends the transaction.
+// sender returns the transaction's sender.
 func (tx Tx) sender() common.Address {
 	if tx.From != (common.Address{}) {
 		return tx.From
@@ -37,7 +36,7 @@ func (tx Tx) sender() common.Address {
 	return common.Address{}
 }
 
-// Log is what a contract emits.
+// Log is a log that a contract emits.
 type Log struct {
 	Address common.Address
 	Topics  []common.Hash
@@ -51,7 +50,7 @@ var transferTopic = crypto.Keccak256Hash([]byte(transferEvent))
 
 var made atomic.Uint64
 
-// NewTx returns a transaction with a hash of its own that emits these logs.
+// NewTx returns a transaction with a unique hash that emits these logs.
 func NewTx(logs ...Log) Tx {
 	return NamedTx(fmt.Sprint("transaction ", made.Add(1)), logs...)
 }
@@ -61,8 +60,7 @@ func SignedTx(signed *types.Transaction, logs ...Log) Tx {
 	return Tx{Hash: signed.Hash(), To: signed.To(), Input: signed.Data(), Logs: logs, Signed: signed}
 }
 
-// NamedTx returns the transaction of that name, whose hash is the same each
-// time.
+// NamedTx returns the transaction with a name. Its hash is the same each time.
 func NamedTx(name string, logs ...Log) Tx {
 	return Tx{Hash: crypto.Keccak256Hash([]byte("chaintest"), []byte(name)), Logs: logs}
 }
@@ -102,12 +100,12 @@ func Swept(factory, deposit, token, merchant invoice.Address, amount invoice.Amo
 	}
 }
 
-// Opened is the log of a commitment that the registry recorded.
+// Opened is the registry's log of an opened commitment.
 func Opened(registry invoice.Address, id invoice.Hash) Log {
 	return Log{Address: common.Address(registry), Topics: []common.Hash{contracts.OpenedTopic, common.Hash(id)}}
 }
 
-// Closed is the log of a commitment that the registry closed.
+// Closed is the registry's log of a closed commitment.
 func Closed(registry invoice.Address, id invoice.Hash) Log {
 	return Log{Address: common.Address(registry), Topics: []common.Hash{contracts.ClosedTopic, common.Hash(id)}}
 }
@@ -119,6 +117,5 @@ func event(from invoice.Address, data []byte, signature string, indexed ...commo
 
 func word(a invoice.Address) common.Hash { return common.BytesToHash(a[:]) }
 
-// status is that of every transaction: one that fails emits nothing, so a
-// script has no need of it.
+// status is the status of every transaction: a failed one emits no logs, so no script needs it.
 const status = types.ReceiptStatusSuccessful
