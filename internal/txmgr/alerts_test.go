@@ -15,7 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestAlertWithoutFunds has the metrics of an operator without funds fire an alert.
+// TestAlertWithoutFunds expects the metrics of an operator without funds to fire an alert.
 func TestAlertWithoutFunds(t *testing.T) {
 	w := onSQLite(t)
 	poor, err := crypto.GenerateKey()
@@ -28,7 +28,7 @@ func TestAlertWithoutFunds(t *testing.T) {
 	alerttest.Fire(t, exported(registry), "QuittanceWriterFunds")
 }
 
-// TestAlertOfStalledSweeps has a transaction that sweeps not be mined for two hours.
+// TestAlertOfStalledSweeps expects an alert if a sweep transaction is not mined for two hours.
 func TestAlertOfStalledSweeps(t *testing.T) {
 	w := onSQLite(t)
 	registry := prometheus.NewRegistry()

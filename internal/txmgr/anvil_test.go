@@ -38,7 +38,7 @@ func onAnvil(t *testing.T) *world {
 	return w
 }
 
-// mutate gives the node an order.
+// nodeCall sends a command to the node.
 func (w *world) nodeCall(method string, args ...any) {
 	w.Helper()
 	must(w, w.client.Client().CallContext(w.ctx, nil, method, args...))
@@ -49,8 +49,7 @@ func (w *world) mine(blocks int) {
 	w.nodeCall("anvil_mine", hexutil.EncodeUint64(uint64(blocks)))
 }
 
-// TestFeeMarket has the base fee pass what was offered, then what may be
-// offered at most, and fall again.
+// TestFeeMarket lets the base fee rise above the offered fee, then above the highest allowed fee, and fall again.
 func TestFeeMarket(t *testing.T) {
 	w := onAnvil(t)
 	most := big.NewInt(100 * params.GWei)
@@ -78,7 +77,7 @@ func TestFeeMarket(t *testing.T) {
 			t.Errorf("status is %+v while the base fee is above the cap", s)
 		}
 	}
-	w.enqueueIntents(invoice.IntentOpen, commitments(1)...) // waits its turn
+	w.enqueueIntents(invoice.IntentOpen, commitments(1)...) // waits for its turn
 	base(90, bumpBlocks)
 	writer.report(writer.tick(w.ctx))
 	attempts = w.wantTxs(store.TxSent)[0].Attempts
@@ -93,7 +92,7 @@ func TestFeeMarket(t *testing.T) {
 	w.wantStatus(statusOpen, ids...)
 	w.wantSameContents()
 
-	// It is the same before anything is sent.
+	// The same happens before any transaction is sent.
 	w.mine(1)
 	w.tick(writer)
 	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
@@ -186,7 +185,7 @@ func TestAccountThatRunsDry(t *testing.T) {
 	}
 }
 
-// TestFactsOfRealNodes has nodes refuse broadcasts and a call, and asks them why.
+// TestFactsOfRealNodes has nodes refuse broadcasts and a call, and asks them for the reason.
 func TestFactsOfRealNodes(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) *world{"geth": onSQLite, "anvil": onAnvil} {
 		t.Run(name, func(t *testing.T) {
@@ -212,7 +211,7 @@ func TestFactsOfRealNodes(t *testing.T) {
 			}
 			first := attempt(0, 100)
 			must(t, w.node().broadcast(w.ctx, first.Raw))
-			if w.dev != nil { // anvil takes it twice
+			if w.dev != nil { // anvil accepts it twice
 				if f := explained(0, first); f.err != nil || f.held || f.used {
 					t.Errorf("a transaction that the node has: %+v", f)
 				}

@@ -15,27 +15,27 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// authorizationWork submits transfers that payers have signed. Its items are
-// authorizations. One is done when its payment is final, which the indexer finds.
+// authorizationWork submits transfers that payers have signed. Its items are authorizations. An authorization is done
+// when its payment is final, which the indexer detects.
 //
-// Each is simulated right before it is sent. One that would be reverted, that no transaction
-// has carried and whose nonce is unused is refused, at no cost. Otherwise its signature is
-// public, and only a final block past its window makes a refusal certain.
+// Each is simulated right before it is sent. If it would be reverted, no transaction has carried it and its nonce is
+// unused, it is refused, at no cost. Otherwise its signature is public, and only a final block past its window makes a
+// refusal certain.
 type authorizationWork struct {
 	w     *Writer
-	relay common.Address // submits several at once; zero without one
+	relay common.Address // submits several in one transaction; zero without one
 
-	// What follows is a cache: a new writer begins without it.
-	batch    int                             // how many authorizations the next transaction takes
+	// The fields below are a cache: a new writer begins without it.
+	batch    int                             // number of authorizations in the next transaction
 	attempts map[string]authorizationAttempt // of due authorizations, by id
 }
 
-// authorizationAttempt is what became of sending a due authorization.
+// authorizationAttempt is the outcome of sending a due authorization.
 type authorizationAttempt struct {
 	seen   time.Time     // when it was last due
-	until  time.Time     // it is skipped
-	failed string        // the newest transaction that did not carry it out; empty without one
-	pause  time.Duration // after that transaction
+	until  time.Time     // end of the skip
+	failed string        // newest transaction that did not carry it out; empty if there was no failure
+	pause  time.Duration // pause after that transaction
 }
 
 func newAuthorizationWork(w *Writer) *authorizationWork {
@@ -64,8 +64,8 @@ func (k *authorizationWork) finish(context.Context, store.Cursor) error { return
 
 func (k *authorizationWork) check(context.Context) error { return nil }
 
-// next returns due authorizations that would be carried out now, the first to lapse first. With gasless
-// turned off it refuses those that no transaction carried and returns no others; what was sent is followed.
+// next returns due authorizations that would be carried out now, the first to expire first. With gasless turned off it
+// refuses those that no transaction carried and returns no others; it still follows those that were sent.
 func (k *authorizationWork) next(ctx context.Context) (batch, error) {
 	due, err := k.w.conf.Store.DueAuthorizations(ctx, k.w.conf.Chain.Key, maxDueAuthorizations)
 	if err != nil || len(due) == 0 {
@@ -108,25 +108,25 @@ func (k *authorizationWork) next(ctx context.Context) (batch, error) {
 type readyAuthorization struct {
 	row   store.Authorization
 	call  contracts.RelayedAuthorization
-	limit uint64 // the most gas that the relay lets it use
+	limit uint64 // the most gas that the relay allows it
 }
 
-// direct returns the batch of one authorization, which calls the token itself.
+// direct returns the batch of one authorization, which calls the token directly.
 func (k *authorizationWork) direct(r readyAuthorization) batch {
 	return batch{
 		kind: store.TxAuthorization, to: r.call.Token, items: []string{r.row.ID},
 		most: func(int) uint64 { return chain.MaxAuthorizationGas },
 		pack: func(int) []byte { return contracts.PackTransferWithAuthorization(r.call) },
 		refused: func(_ context.Context, _ int, why error) error {
-			k.skip(r.row.ID) // whether it is refused, its next simulation decides
+			k.skip(r.row.ID) // its next simulation decides whether to refuse it
 			return fmt.Errorf("the token refuses authorization %s: %w", r.row.ID, why)
 		},
 	}
 }
 
-// ready returns those of the due authorizations that a simulation carries out, up to the
-// size of a batch, and one for each payer: what a payer has may not suffice for two. It
-// refuses those that were never sent and cannot be.
+// ready returns the due authorizations that a simulation carries out, up to the size of a batch, and only one for each
+// payer, because a payer's balance may not suffice for two. It refuses those that were never sent and cannot be carried
+// out.
 func (k *authorizationWork) ready(ctx context.Context, due []store.Authorization) ([]readyAuthorization, error) {
 	k.forget()
 	ids := make([]string, len(due))
@@ -149,7 +149,7 @@ func (k *authorizationWork) ready(ctx context.Context, due []store.Authorization
 		}
 		found, err := k.simulate(ctx, a, awaited[a.InvoiceID])
 		if errors.Is(err, context.DeadlineExceeded) {
-			k.skip(a.ID) // one that takes long must not hold up the others
+			k.skip(a.ID) // a slow one must not delay the others
 		}
 		if err != nil {
 			return nil, err
@@ -168,9 +168,9 @@ func (k *authorizationWork) ready(ctx context.Context, due []store.Authorization
 	return ready, nil
 }
 
-// isSkipped reports whether a due authorization waits. After a transaction that did not carry it
-// out it waits for retryAuthorization, and twice as long each time: the payer's account may
-// behave differently in a simulation, at the operator's cost.
+// isSkipped reports whether a due authorization waits. After a transaction that did not carry it out it waits for
+// retryAuthorization, and twice as long each time: the payer's account may behave differently in a simulation, at the
+// operator's cost.
 func (k *authorizationWork) isSkipped(a store.Authorization) bool {
 	now := k.w.conf.Now()
 	last, known := k.attempts[a.ID]
@@ -183,7 +183,7 @@ func (k *authorizationWork) isSkipped(a store.Authorization) bool {
 	return now.Before(last.until)
 }
 
-// skip has an authorization wait for retryAuthorization.
+// skip makes an authorization wait for retryAuthorization.
 func (k *authorizationWork) skip(id string) {
 	last := k.attempts[id]
 	last.until = k.w.conf.Now().Add(retryAuthorization)
@@ -196,13 +196,13 @@ func (k *authorizationWork) forget() {
 	maps.DeleteFunc(k.attempts, func(_ string, last authorizationAttempt) bool { return last.seen.Before(old) })
 }
 
-// authorizationSimulation is what a simulation of an authorization has found.
+// authorizationSimulation is the result of simulating an authorization.
 type authorizationSimulation struct {
 	call    contracts.RelayedAuthorization
-	limit   uint64          // the most gas that the relay is to let it use
-	refusal invoice.Refusal // why it is not to be sent; empty if it would be carried out
-	// isPublic says that the token may have seen the nonce, so that somebody else may have
-	// submitted the authorization.
+	limit   uint64          // the most gas that the relay should allow it
+	refusal invoice.Refusal // why it must not be sent; empty if it would be carried out
+	// isPublic is set if the token may have seen the nonce, so that another account may have submitted the
+	// authorization.
 	isPublic bool
 }
 
@@ -243,12 +243,12 @@ func (k *authorizationWork) simulate(ctx context.Context, a store.Authorization,
 	}
 	found.refusal = invoice.RefusedReverts
 	checked, err := k.w.node.checkAuthorization(ctx, call)
-	// Another node than before may answer, which sees an older block.
+	// Another node than before may answer, which may be at an older block.
 	found.isPublic = err != nil || checked.Used || checked.Transferred
 	return found, nil //nolint:nilerr // it is simulated again later
 }
 
-// refuseUnsent refuses due authorizations that no transaction carried and whose nonce is unused, because gasless is
+// refuseUnsent refuses due authorizations that no transaction carried and that have an unused nonce, because gasless is
 // turned off.
 func (k *authorizationWork) refuseUnsent(ctx context.Context, due []store.Authorization) error {
 	k.forget()
@@ -260,7 +260,7 @@ func (k *authorizationWork) refuseUnsent(ctx context.Context, due []store.Author
 		if call, err := chain.AuthorizationCall(a.Token, a.Authorization); err == nil { // it was checked before it was stored
 			checked, err := k.w.node.checkAuthorization(ctx, call)
 			if err != nil {
-				k.skip(a.ID) // one that fails must not hold up the others
+				k.skip(a.ID) // a failing one must not delay the others
 				return err
 			}
 			found.isPublic = checked.Used
@@ -272,8 +272,8 @@ func (k *authorizationWork) refuseUnsent(ctx context.Context, due []store.Author
 	return nil
 }
 
-// deploys reports whether the payer's account has to be deployed. If it has code, its deployer is left out
-// of the call.
+// deploys reports whether the payer's account must be deployed. If the account has code, its deployer is left out of
+// the call.
 func (k *authorizationWork) deploys(ctx context.Context, call *contracts.RelayedAuthorization) (bool, error) {
 	if call.Deployer == (common.Address{}) {
 		return false, nil
@@ -285,8 +285,8 @@ func (k *authorizationWork) deploys(ctx context.Context, call *contracts.Relayed
 	return !there, err
 }
 
-// refuse refuses an authorization that is certain never to be carried out. Another one is
-// skipped: it may be until its window closes.
+// refuse refuses an authorization that certainly cannot be carried out. It skips one that can still be carried out
+// until its window closes.
 func (k *authorizationWork) refuse(ctx context.Context, a store.Authorization, found authorizationSimulation) error {
 	if found.isPublic || a.TxID != "" || a.Payment != nil {
 		k.skip(a.ID)
@@ -302,7 +302,7 @@ func (k *authorizationWork) mined(store.ChainTx, *chain.Receipt) {
 
 func (k *authorizationWork) reverted(store.ChainTx) error { return nil }
 
-// settle makes the authorizations that the transaction did not carry out due again.
+// settle makes authorizations due again that the transaction did not carry out.
 func (k *authorizationWork) settle(ctx context.Context, t store.ChainTx, _ *chain.Receipt) error {
 	return k.w.conf.Store.ReleaseAuthorizations(ctx, k.w.lease, t.ID)
 }

@@ -28,12 +28,12 @@ import (
 // authorizationUsed is the first topic of the token's log of an authorization.
 var authorizationUsed = crypto.Keccak256Hash([]byte("AuthorizationUsed(address,bytes32)"))
 
-// gasless has a writer send authorizations, by the embedded chain's relay.
+// gasless makes a writer send authorizations, by the embedded chain's relay.
 func (w *world) gasless(c *Config) {
 	c.Gasless, c.Chain.AuthorizationRelay = true, invoice.Address(w.dev.AuthorizationRelay)
 }
 
-// payer returns the key of a fresh account that has the tokens.
+// payer returns the key of a new account with tokens.
 func (w *world) payer(tokens int64) *ecdsa.PrivateKey {
 	w.Helper()
 	key, err := crypto.GenerateKey()
@@ -50,8 +50,8 @@ func (w *world) giveTokens(to common.Address, tokens int64) {
 	w.seal(1)
 }
 
-// accept stores an accepted authorization of a key's account, or of another account for
-// which sign makes the signature, over 7 tokens.
+// accept stores an accepted authorization over 7 tokens, of a key's account or of another account with signatures from
+// sign.
 func (w *world) accept(from common.Address, sign func(contracts.Authorization) []byte) store.Authorization {
 	w.Helper()
 	amount := invoice.NewAmount(7)
@@ -141,7 +141,7 @@ func (w *world) stored(a store.Authorization) store.Authorization {
 	return now
 }
 
-// wantStates demands the states of authorizations.
+// wantStates requires the states of authorizations.
 func (w *world) wantStates(want store.AuthorizationStatus, all ...store.Authorization) {
 	w.Helper()
 	for i, a := range all {
@@ -151,7 +151,7 @@ func (w *world) wantStates(want store.AuthorizationStatus, all ...store.Authoriz
 	}
 }
 
-// wantMerchantHas demands how many tokens the merchant has.
+// wantMerchantHas requires the merchant's number of tokens.
 func (w *world) wantMerchantHas(want int64) {
 	w.Helper()
 	got, err := w.dev.Balance(w.ctx, devchain.Address(w.dev.Keys.Merchant))
@@ -161,7 +161,7 @@ func (w *world) wantMerchantHas(want int64) {
 	}
 }
 
-// settled seals and indexes until what was mined is final.
+// settled seals and indexes blocks until the mined ones are final.
 func (w *world) settled(writer *Writer) {
 	w.Helper()
 	w.seal(finality + 1)
@@ -180,8 +180,8 @@ func (w *world) create(code []byte) common.Address {
 	return receipt.ContractAddress
 }
 
-// TestAuthorizationsShareATransaction sends those of keys and of an account that is not
-// deployed by the relay. They are paid, at one transaction's cost, and nothing is sent again.
+// TestAuthorizationsShareATransaction sends authorizations of keys, and one of an account that the relay has to deploy.
+// They are paid at one transaction's cost, and no transaction is sent again.
 func TestAuthorizationsShareATransaction(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		writer := w.writer(w.gasless)
@@ -210,8 +210,8 @@ func TestAuthorizationsShareATransaction(t *testing.T) {
 	})
 }
 
-// TestGaslessIsTurnedOff has a writer follow the transaction of authorizations that one before
-// it sent, carry out other work, and refuse those that were not sent, except one that the payer has sent.
+// TestGaslessIsTurnedOff has a writer follow the transaction of authorizations that an earlier writer sent, do other
+// work, and refuse authorizations that were not sent, except one that the payer has sent.
 func TestGaslessIsTurnedOff(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		writer := w.writer(w.gasless)
@@ -244,7 +244,7 @@ func TestGaslessIsTurnedOff(t *testing.T) {
 	})
 }
 
-// TestOneAuthorizationCallsTheToken sends one that is alone past the relay, before intents.
+// TestOneAuthorizationCallsTheToken sends a single authorization without the relay, before intents.
 func TestOneAuthorizationCallsTheToken(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		writer := w.writer(w.gasless)
@@ -263,8 +263,8 @@ func TestOneAuthorizationCallsTheToken(t *testing.T) {
 	})
 }
 
-// TestOnePayerInABatch sends two authorizations of an account, which has enough for one,
-// one after the other: the second costs nothing.
+// TestOnePayerInABatch sends two authorizations of an account with enough tokens for one, one after the other: the
+// second costs nothing.
 func TestOnePayerInABatch(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		writer := w.writer(w.gasless)
@@ -291,8 +291,8 @@ func TestOnePayerInABatch(t *testing.T) {
 	})
 }
 
-// TestRefusedBeforeItIsSent wants no transaction for one that would be reverted, and for
-// one whose invoice was closed.
+// TestRefusedBeforeItIsSent expects no transaction for an authorization that would be reverted, and for one of a closed
+// invoice.
 func TestRefusedBeforeItIsSent(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		writer := w.writer(w.gasless)
@@ -317,18 +317,18 @@ func TestRefusedBeforeItIsSent(t *testing.T) {
 	})
 }
 
-// TestFailedAuthorizationIsSentAgain wants one that fails on the chain to be neither
-// refused nor sent while it would fail, and to be sent when it would succeed.
+// TestFailedAuthorizationIsSentAgain has an authorization fail on the chain. It must be neither refused nor sent while
+// it would fail, and sent once it would succeed.
 func TestFailedAuthorizationIsSentAgain(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		writer := w.writer(w.gasless)
-		payer := w.dev.Keys.Payer // who can pay for gas, too
+		payer := w.dev.Keys.Payer // this payer can pay for gas, too
 		a := w.acceptOf(payer)
 		has, err := w.dev.Balance(w.ctx, devchain.Address(payer))
 		must(t, err)
 		w.tick(writer)
 		w.wantStates(store.AuthorizationSent, a)
-		// The payer's own transfer comes first.
+		// The payer transfers the tokens first.
 		data := contracts.NewTestUSDC().PackTransfer(common.Address{1}, has)
 		own, err := w.dev.Sign(payer, w.nonceOf(devchain.Address(payer)), w.dev.Token, data)
 		must(t, err)
@@ -358,8 +358,8 @@ func TestFailedAuthorizationIsSentAgain(t *testing.T) {
 	})
 }
 
-// TestStrangerIsFaster has somebody else submit an authorization before the writer sends it:
-// it is neither refused nor sent, and its payment is found.
+// TestStrangerIsFaster has another account submit an authorization before the writer sends it: it is neither refused
+// nor sent, and its payment is found.
 func TestStrangerIsFaster(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		writer := w.writer(w.gasless)
@@ -383,8 +383,8 @@ func TestStrangerIsFaster(t *testing.T) {
 	})
 }
 
-// TestFailingAuthorizationIsSentRarely has a payer make each transaction with his authorization
-// fail, after a simulation in which it succeeds: the waits between them double.
+// TestFailingAuthorizationIsSentRarely has a payer make each transaction with his authorization fail, after a
+// simulation in which it succeeds: the pauses double.
 func TestFailingAuthorizationIsSentRarely(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		writer := w.writer(w.gasless)

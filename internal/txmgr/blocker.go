@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Errors that keep every transaction of one kind of work back. Each ends by something
-// outside of the writer, which then continues by itself.
+// Errors that block every transaction of one kind of work. Each ends through an event outside of the writer, which then
+// continues without a restart.
 var (
 	errInsufficientFunds = errors.New("the operator's account has too little for gas; send it funds")
 	errFeeCapExceeded    = errors.New("gas costs more than allowed")
@@ -23,17 +23,17 @@ var blockers = []struct {
 	reason string
 }{{errInsufficientFunds, "funds"}, {errFeeCapExceeded, "fees"}, {errBudget, "budget"}, {errStuck, "stuck"}, {errRole, "role"}}
 
-// blocker is what keeps every transaction of one kind of work back. While there is one,
-// the work is not asked for more: a full batch of intents takes 200 calls.
+// blocker is the reason why no transaction of one kind of work can be sent. While there is one, the work is not asked
+// for more: a full batch of intents takes 200 calls.
 type blocker struct {
 	err       error
-	gas       uint64    // of the transaction that met it
-	checkedAt time.Time // when it was last looked at
-	since     time.Time // when it was met
+	gas       uint64    // gas of the transaction that was blocked
+	checkedAt time.Time // time of the last check
+	since     time.Time // time of the first occurrence
 }
 
-// noteBlocker records err as a blocker of a kind of work if it is one, with the gas of
-// the transaction that met it, and returns err unchanged.
+// noteBlocker records err as a blocker of a kind of work if it is one, with the gas of the blocked transaction, and
+// returns err unchanged.
 func (w *Writer) noteBlocker(k work, gas uint64, err error) error {
 	if blockerOf(err) != nil {
 		now := w.conf.Now()
@@ -63,7 +63,7 @@ func (w *Writer) blocked(ctx context.Context, k work) error {
 		return b.err
 	}
 	if now.Sub(b.since) >= blockerMaxAge {
-		delete(w.blockers, k) // what its gas is measured by may have been a wrong answer
+		delete(w.blockers, k) // the recorded gas may come from a wrong answer
 		return nil
 	}
 	err := k.check(ctx)
@@ -88,8 +88,7 @@ func (w *Writer) price(ctx context.Context) (*block, fees, error) {
 	return head, offer, err
 }
 
-// checkAffordable fails when the sender cannot or may not pay for so much gas of a kind of
-// work now.
+// checkAffordable fails if the sender cannot, or may not, pay for this much gas for a kind of work now.
 func (w *Writer) checkAffordable(ctx context.Context, k work, gas uint64) error {
 	_, offer, err := w.price(ctx)
 	if err != nil {
@@ -98,7 +97,7 @@ func (w *Writer) checkAffordable(ctx context.Context, k work, gas uint64) error 
 	return w.checkSpend(ctx, costOf(gas, offer.cap), "", k.budgetPercent())
 }
 
-// marketFees returns the fees that the chain asks for now.
+// marketFees returns the present market fees of the chain.
 func (w *Writer) marketFees(ctx context.Context, head *block) (fees, error) {
 	if head.BaseFee == nil {
 		return fees{}, fmt.Errorf("block %d has no base fee; want a chain with the fees of EIP-1559", head.Number.N)

@@ -57,7 +57,7 @@ func TestOperatorResumesWhenFunded(t *testing.T) {
 	}
 	w.wantDue(maxBatch)
 
-	// What was just enough no longer is, one wei short; then it is.
+	// One wei less than needed is too little; then it suffices.
 	w.fund(devchain.Address(poor), 1)
 	w.clock.Add(blockerCheckEvery)
 	writer.report(writer.tick(w.ctx))
@@ -78,15 +78,14 @@ func TestOperatorResumesWhenFunded(t *testing.T) {
 	}
 }
 
-// TestFeeThatCannotBePaid has a sender with enough for a transaction, and too
-// little for one with a higher fee.
+// TestFeeThatCannotBePaid has a sender with enough for a transaction, and too little for one with a higher fee.
 func TestFeeThatCannotBePaid(t *testing.T) {
 	w := onSQLite(t)
 	poor, err := crypto.GenerateKey()
 	must(t, err)
 	w.grant(devchain.Address(poor))
 	writer := w.writer(func(c *Config) {
-		c.Key, c.Chain.Limits.MinTipWei = poor, 20*params.GWei // which does not fall with the base fee
+		c.Key, c.Chain.Limits.MinTipWei = poor, 20*params.GWei // the tip does not fall with the base fee
 	})
 	ids := commitments(1)
 	w.enqueueIntents(invoice.IntentOpen, ids...)
@@ -96,7 +95,7 @@ func TestFeeThatCannotBePaid(t *testing.T) {
 	w.fund(devchain.Address(poor), writer.Status().Needed.Int64())
 	w.clock.Add(blockerCheckEvery)
 	w.tick(writer)
-	for range 5 { // until what the account has left of falling fees is too little
+	for range 5 { // until the account's balance is too little for falling fees
 		w.sealEmpty(bumpBlocks)
 		w.clock.Add(bumpAfter)
 		writer.report(writer.tick(w.ctx))
@@ -104,7 +103,7 @@ func TestFeeThatCannotBePaid(t *testing.T) {
 	if s := writer.Status(); !s.InsufficientFunds || s.InFlight != 1 {
 		t.Errorf("status is %+v, want a transaction in flight and no funds for a higher fee", s)
 	}
-	// The attempt that can be paid is not given up for one that cannot.
+	// A payable attempt is not given up for one that cannot be paid.
 	w.dev.DropPending()
 	w.clock.Add(rebroadcastAfter)
 	writer.report(writer.tick(w.ctx))
@@ -141,12 +140,12 @@ func TestOperatorWithoutItsRole(t *testing.T) {
 	w.clock.Add(blockerCheckEvery)
 	w.tick(writer)
 	w.seal(1)
-	w.wantTxs(store.TxSent) // one batch: none was blamed
+	w.wantTxs(store.TxSent) // one batch: no item was blamed
 	w.wantStatus(statusOpen, ids...)
 }
 
-// TestRegistryThatIsNoRegistry has the configuration name an account without
-// code: it takes every call, and answers none.
+// TestRegistryThatIsNoRegistry configures an account without code as the registry: it accepts every call, and answers
+// without data.
 func TestRegistryThatIsNoRegistry(t *testing.T) {
 	w := onSQLite(t)
 	w.registry = common.Address{0xaa}
@@ -167,7 +166,7 @@ func (w *world) grant(to common.Address) {
 	w.seal(1)
 }
 
-// fund gives an account so many wei.
+// fund gives an account an amount of wei.
 func (w *world) fund(to common.Address, wei int64) {
 	w.Helper()
 	_, err := w.dev.SendCoins(w.ctx, w.dev.Keys.Payer, to, big.NewInt(wei))
@@ -175,7 +174,7 @@ func (w *world) fund(to common.Address, wei int64) {
 	w.seal(1)
 }
 
-// tally returns a function that says how often what was called since.
+// tally returns a function that counts the calls since, by method.
 func (f *faults) tally() func() map[string]int {
 	calls := make(map[string]int)
 	f.before = func(method string, _ []any) error {

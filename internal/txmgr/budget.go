@@ -15,19 +15,17 @@ import (
 // budgetWindow is how long spending counts against the daily budget.
 const budgetWindow = 24 * time.Hour
 
-// perTx returns the most that one transaction may cost, in wei.
+// perTx returns the maximum cost of one transaction, in wei.
 func (w *Writer) perTx() *big.Int { return inWei(w.conf.Chain.Limits.PerTxGwei) }
 
-// maxFeeFor returns the highest fee for a unit of gas with which a transaction of so
-// much gas stays within the limits.
+// maxFeeFor returns the highest fee per unit of gas with which a transaction of this much gas stays within the limits.
 func (w *Writer) maxFeeFor(gas uint64) *big.Int {
 	most := new(big.Int).Quo(w.perTx(), wei(max(1, gas)))
 	return least(most, wei(w.conf.Chain.Limits.MaxFeeWei))
 }
 
-// maxFitting returns how many of n items keep a transaction's cost below half of
-// its limit, which leaves the other half for fee bumps, when all n cost so much. It is
-// at least 1.
+// maxFitting returns how many of n items keep a transaction's cost below half of its limit, if all n together have the
+// given cost. The other half is left for fee bumps. The result is at least 1.
 func (w *Writer) maxFitting(n int, cost *big.Int) int {
 	half := new(big.Int).Rsh(w.perTx(), 1)
 	if cost.Cmp(half) <= 0 {
@@ -37,9 +35,8 @@ func (w *Writer) maxFitting(n int, cost *big.Int) int {
 	return max(1, int(fits.Quo(fits, cost).Int64()))
 }
 
-// checkSpend fails when a transaction that may cost so many wei exceeds its limit, the
-// sender's balance or so many percent of the daily budget. replacing is the transaction
-// that it replaces, or empty.
+// checkSpend fails if a transaction with this maximum cost exceeds its limit, the sender's balance or the given
+// percentage of the daily budget. replacing is the transaction that it replaces, or empty.
 func (w *Writer) checkSpend(ctx context.Context, cost *big.Int, replacing string, percent uint64) error {
 	if most := w.perTx(); cost.Cmp(most) > 0 {
 		return fmt.Errorf("%w: the next transaction may cost %s wei, and one may cost %s", errFeeCapExceeded, cost, most)
@@ -57,9 +54,8 @@ func (w *Writer) checkSpend(ctx context.Context, cost *big.Int, replacing string
 	return w.checkDailyBudget(ctx, cost, replacing, percent)
 }
 
-// checkDailyBudget fails when the spending of the last 24 hours, what is in flight and
-// so many wei exceed so many percent of the budget. Spending is in the database, so
-// replicas and restarts share it.
+// checkDailyBudget fails if the spending of the last 24 hours, the transactions in flight and the given cost together
+// exceed the given percentage of the budget. Spending is in the database, so replicas and restarts share it.
 func (w *Writer) checkDailyBudget(ctx context.Context, cost *big.Int, replacing string, percent uint64) error {
 	window := store.WindowBefore(w.conf.Now(), w.conf.Schedule(), budgetWindow)
 	spent, reserved, err := w.conf.Store.Spending(ctx, w.conf.Chain.Key, window, replacing)
@@ -85,9 +81,8 @@ func (w *Writer) showSpending(spent, budget uint64) {
 	w.update(func(s *Status) { s.Spent, s.Budget = inWei(spent), inWei(budget) })
 }
 
-// spent returns what a transaction cost by its receipt, but at most twice what its
-// attempts allowed, since a receipt is one node's answer. Without a cost on the receipt
-// it is what was reserved.
+// spent returns a transaction's cost by its receipt, but at most twice the maximum of its attempts, since a receipt is
+// one node's answer. Without a cost on the receipt it is the reserved amount.
 func (w *Writer) spent(t store.ChainTx, r *chain.Receipt) *store.TxCost {
 	cost := store.TxCost{Gwei: t.Reserved, At: w.conf.Now(), Scheduled: w.conf.Schedule()}
 	if says := r.Cost(); says != nil && says.Sign() >= 0 {

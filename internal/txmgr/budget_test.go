@@ -16,8 +16,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// TestDailyBudgetStopsTheWriter uses up the daily budget. The writer reports it,
-// and resumes when the spending is a day old. Another process sees the same budget.
+// TestDailyBudgetStopsTheWriter uses up the daily budget. The writer reports it, and resumes when the spending is a day
+// old. Another process sees the same budget.
 func TestDailyBudgetStopsTheWriter(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		measured := prometheus.NewRegistry()
@@ -43,7 +43,7 @@ func TestDailyBudgetStopsTheWriter(t *testing.T) {
 			t.Errorf("%+v is recorded of %d reserved gwei, want the %d that were paid", mined.Spent, mined.Reserved, paid)
 		}
 
-		// Half of what is reserved for another one is left, in a new process.
+		// Half of the amount reserved for another one is left, in a new process.
 		w.clock.Add(DefaultLeaseTTL)
 		writer = w.writer(allow(mined.Spent.Gwei+mined.Reserved/2), func(c *Config) { c.Metrics = writer.conf.Metrics })
 		second := commitments(20)
@@ -89,8 +89,8 @@ func TestDailyBudgetStopsTheWriter(t *testing.T) {
 	})
 }
 
-// TestDailyBudgetWhileTheClockIsAhead uses up the daily budget, and sets the machine's clock forward
-// by two days. The writer may not spend before a day has passed by the schedule's clock.
+// TestDailyBudgetWhileTheClockIsAhead uses up the daily budget, and sets the machine's clock forward by two days. The
+// writer may not spend again until a day has passed by the schedule's clock.
 func TestDailyBudgetWhileTheClockIsAhead(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ahead := time.Duration(0)
@@ -121,7 +121,7 @@ func TestDailyBudgetWhileTheClockIsAhead(t *testing.T) {
 	})
 }
 
-// TestBudgetCountsWhatIsInFlight makes a replacement cost more than the budget leaves.
+// TestBudgetCountsWhatIsInFlight makes a replacement cost more than the rest of the budget.
 func TestBudgetCountsWhatIsInFlight(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()
@@ -140,6 +140,6 @@ func TestBudgetCountsWhatIsInFlight(t *testing.T) {
 		t.Errorf("%d attempts were signed, want 1", len(attempts))
 	}
 	w.seal(1)
-	w.tick(writer) // what is in flight is mined all the same
+	w.tick(writer) // the transaction in flight is still mined
 	w.wantTxs(store.TxMined)
 }

@@ -25,7 +25,7 @@ import (
 type byzantine struct {
 	Client
 	method string
-	mutate func(answer any, args []any) bool // whether it did
+	mutate func(answer any, args []any) bool // returns whether it changed the answer
 	times  int
 }
 
@@ -49,7 +49,7 @@ func (l *byzantine) BatchCallContext(ctx context.Context, batch []rpc.BatchElem)
 	return err
 }
 
-// value returns a change to one value, in JSON.
+// value returns a change that replaces an answer by one value, in JSON.
 func value(text string) func(any, []any) bool {
 	return func(answer any, _ []any) bool {
 		if err := json.Unmarshal([]byte(text), answer); err != nil {
@@ -59,13 +59,13 @@ func value(text string) func(any, []any) bool {
 	}
 }
 
-// ofTag returns a change of the nonces of a tag alone.
+// ofTag returns a change that affects only the nonces of one tag.
 func ofTag(tag, text string) func(any, []any) bool {
 	return func(answer any, args []any) bool { return args[1] == tag && value(text)(answer, args) }
 }
 
-// TestOneWrongAnswerCostsNothing makes the only node give one wrong answer to each
-// call in turn. The writer sends one transaction, at the market's price.
+// TestOneWrongAnswerCostsNothing makes the only node give one wrong answer to each call in turn. The writer sends one
+// transaction, at the market price.
 func TestOneWrongAnswerCostsNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		method string
@@ -106,7 +106,7 @@ func TestOneWrongAnswerCostsNothing(t *testing.T) {
 				}
 				after, err := w.client.BalanceAt(w.ctx, operator, nil)
 				must(t, err)
-				// With a tip of 200 gwei it would be seven times as much.
+				// With a tip of 200 gwei the cost would be seven times as high.
 				if cost := before.Sub(before, after); cost.Cmp(inWei(2_000_000)) > 0 {
 					t.Errorf("round %d cost %s wei", round, cost)
 				}
@@ -120,8 +120,8 @@ func TestOneWrongAnswerCostsNothing(t *testing.T) {
 	}
 }
 
-// TestGapOfAnEarlierVersion begins with a row that an earlier version wrote after a
-// wrong pending nonce: a transaction above a nonce that is never mined.
+// TestGapOfAnEarlierVersion begins with a row that an earlier version wrote after a wrong pending nonce: the
+// transaction's nonce is above one that is never mined.
 func TestGapOfAnEarlierVersion(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		writer := w.writer()
@@ -153,8 +153,7 @@ func TestGapOfAnEarlierVersion(t *testing.T) {
 	})
 }
 
-// beyond gives the newest transaction a much higher nonce, as if it had been signed
-// with it.
+// beyond changes the newest transaction as if it had been signed with a much higher nonce.
 func (w *world) beyond(writer *Writer, by uint64) {
 	w.Helper()
 	t := w.txs()[0]
@@ -173,8 +172,7 @@ func (w *world) beyond(writer *Writer, by uint64) {
 	must(w, w.store.SaveChainTx(w.ctx, writer.lease, t, ids))
 }
 
-// TestNonceIsHeldAgainstASecondNode makes the first of two nodes always report a
-// wrong number of used nonces.
+// TestNonceIsHeldAgainstASecondNode makes the first of two nodes always report a wrong number of used nonces.
 func TestNonceIsHeldAgainstASecondNode(t *testing.T) {
 	w := onSQLite(t)
 	node := &byzantine{Client: w.net, method: nonceMethod, mutate: value(`"0x3b9aca00"`), times: -1}
@@ -196,7 +194,7 @@ func TestNonceIsHeldAgainstASecondNode(t *testing.T) {
 	w.seal(1)
 	w.wantStatus(statusOpen, ids...)
 
-	// Two nodes that agree override the stored rows at once.
+	// Two nodes that agree override the stored rows immediately.
 	w.tick(writer)
 	w.external(w.operator, pack(invoice.IntentOpen, nil, 0))
 	w.seal(1)
@@ -207,8 +205,8 @@ func TestNonceIsHeldAgainstASecondNode(t *testing.T) {
 	w.wantStatus(statusOpen, more...)
 }
 
-// TestTooLowEstimateIsHeldAgainstASecondNode makes the first of two nodes estimate
-// too little gas. The transaction would cost its fee and revert.
+// TestTooLowEstimateIsHeldAgainstASecondNode makes the first of two nodes estimate too little gas. The transaction
+// would cost its fee and revert.
 func TestTooLowEstimateIsHeldAgainstASecondNode(t *testing.T) {
 	w := onSQLite(t)
 	node := &byzantine{Client: w.net, method: "eth_estimateGas", mutate: value(`"0x7530"`), times: -1}
@@ -256,15 +254,13 @@ func TestFrozenNodeCostsSeconds(t *testing.T) {
 	w.wantStatus(statusOpen, ids...)
 }
 
-// tippingWriter returns a writer whose transactions offer a higher tip than
-// necessary.
+// tippingWriter returns a writer that offers a higher tip than necessary.
 func (w *world) tippingWriter(tipGwei uint64) *Writer {
 	w.Helper()
 	return w.writer(func(c *Config) { c.Chain.Limits.MinTipWei = tipGwei * params.GWei })
 }
 
-// TestAttemptThatNoNodeTookIsReplacedByALowerOne begins with an attempt that costs more
-// than any node takes over RPC.
+// TestAttemptThatNoNodeTookIsReplacedByALowerOne begins with an attempt that costs more than any node accepts over RPC.
 func TestAttemptThatNoNodeTookIsReplacedByALowerOne(t *testing.T) {
 	w := onSQLite(t)
 	w.net.before = func(method string, args []any) error {
@@ -285,7 +281,7 @@ func TestAttemptThatNoNodeTookIsReplacedByALowerOne(t *testing.T) {
 	}
 	w.clock.Add(DefaultLeaseTTL)
 	writer := w.writer()
-	writer.report(writer.tick(w.ctx)) // broadcasts it, and is refused
+	writer.report(writer.tick(w.ctx)) // broadcasts it; every node refuses it
 	w.clock.Add(rebroadcastAfter)
 	w.tick(writer)
 	attempts := w.wantTxs(store.TxSent)[0].Attempts
@@ -299,7 +295,7 @@ func TestAttemptThatNoNodeTookIsReplacedByALowerOne(t *testing.T) {
 	w.wantSameContents()
 }
 
-// TestBatchIsSizedByItsCost sets a low limit of the cost of a transaction.
+// TestBatchIsSizedByItsCost sets a low cost limit for a transaction.
 func TestBatchIsSizedByItsCost(t *testing.T) {
 	w := onSQLite(t)
 	const perTx = 800_000 // gwei, for about 200,000 gas at first
@@ -326,7 +322,7 @@ func TestBatchIsSizedByItsCost(t *testing.T) {
 		t.Errorf("%d transactions carry what costs more than that", len(all))
 	}
 
-	// An intent that costs more than the limit by itself waits.
+	// A single intent that costs more than the limit waits.
 	writer = w.writer(func(c *Config) { c.Chain.Limits.PerTxGwei = 1 })
 	w.clock.Add(DefaultLeaseTTL)
 	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)

@@ -22,9 +22,9 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// childEnv has the test binary run a writer instead of tests: database, node,
-// registry, key, relay, deposit factory and token, one in a line. Without the last two it
-// sweeps nothing, and without a relay it sends no authorizations.
+// childEnv makes the test binary run a writer instead of tests. It holds the database, node, registry, key, relay,
+// deposit factory and token, one per line. Without the last two the writer sweeps no deposits, and without a relay it
+// sends no authorizations.
 const childEnv = "QUITTANCE_TEST_WRITER"
 
 // kills is how often TestKilledWriter kills one.
@@ -44,7 +44,7 @@ func runChild(args []string) error {
 	ctx, stop := context.WithCancel(context.Background())
 	go func() {
 		defer stop()
-		io.Copy(io.Discard, os.Stdin) //nolint:errcheck // any end will do
+		io.Copy(io.Discard, os.Stdin) //nolint:errcheck // any end of the input will do
 	}()
 	s, err := store.Open(ctx, args[0])
 	if err != nil {
@@ -83,8 +83,8 @@ func runChild(args []string) error {
 	return s.Close()
 }
 
-// TestKilledWriter kills writers, each a process, at a random request to the
-// node: before it arrives, or after it was carried out.
+// TestKilledWriter kills writers, each a process, at a random request to the node: before the request arrives, or after
+// it was carried out.
 func TestKilledWriter(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		w := newWorld(t, newChain(t), storetest.Open(t, url))
@@ -138,7 +138,7 @@ func (k *killer) arm() {
 		if left--; left >= 0 {
 			return arrives
 		}
-		victim.cmd.Process.Kill() //nolint:errcheck // it may have been killed by the request before
+		victim.cmd.Process.Kill() //nolint:errcheck // the previous request may have killed it
 		k.died.Store(true)
 		return how
 	})
@@ -190,7 +190,7 @@ func (c *child) wait() {
 	}
 }
 
-// stop ends a child in order.
+// stop ends a child in an orderly way.
 func (c *child) stop(t *testing.T) {
 	t.Helper()
 	must(t, c.input.Close())

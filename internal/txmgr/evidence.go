@@ -18,10 +18,10 @@ import (
 // errRestored ends a round in which the used nonces showed that the database may have been restored.
 var errRestored = errors.New("the operator has used nonces that the database does not know, so that it may have been restored from a backup; nothing is sent")
 
-// CompareNonces compares how many nonces the operator has used with what the database knows, as store.NoteNonces does.
-// It must be called before Run. What fewer than two nodes say is left to the writer, if several are configured: it
-// believes that after a while, before its first transaction. Accounts of former keys are left out, because their coins
-// are moved by hand. allowed is how many unknown nonces are no evidence.
+// CompareNonces compares the number of nonces that the operator has used with the number in the database, like
+// store.NoteNonces. Call it before Run. If several nodes are configured and fewer than two answer, the writer makes the
+// comparison later, before its first transaction. Accounts of former keys are left out, because their coins are moved
+// by hand. allowed is how many unknown nonces are not evidence.
 func (w *Writer) CompareNonces(ctx context.Context, allowed uint64) error {
 	w.allowed = allowed
 	used, certain := w.usedNonces(ctx)
@@ -34,8 +34,8 @@ func (w *Writer) CompareNonces(ctx context.Context, allowed uint64) error {
 	return nil
 }
 
-// noteAgain notes from time to time how many nonces are used, so that those that a person uses while the service runs
-// are not evidence at the next start. It returns errRestored once there was evidence.
+// noteAgain records from time to time how many nonces are used, so that nonces which a person uses while the service
+// runs are not evidence at the next start. It returns errRestored once there was evidence.
 func (w *Writer) noteAgain(ctx context.Context) error {
 	now := w.conf.Schedule()
 	if w.restored || now.Sub(w.notedAt) < noteEvery {
@@ -66,8 +66,8 @@ func (w *Writer) noteNonces(ctx context.Context, used uint64) error {
 	return w.trusted()
 }
 
-// usedNonces returns how many nonces the operator has used at least: the number that two nodes of the chain confirm, or the
-// only one. A node that is behind says less.
+// usedNonces returns a lower bound of the nonces that the operator has used: the number that two nodes of the chain
+// confirm, or the only node's number. A node that is behind reports fewer.
 func (w *Writer) usedNonces(ctx context.Context) (used uint64, certain bool) {
 	nodes := w.nodes()
 	if len(nodes) == 0 {
@@ -96,8 +96,8 @@ func (w *Writer) usedNonces(ctx context.Context) (used uint64, certain bool) {
 	return answers[len(answers)-need], true
 }
 
-// nonceOn returns how many transactions of an account are in the newest block. It fails if the node is one of another
-// chain, which was perhaps not checked yet.
+// nonceOn returns how many transactions of an account are in the newest block. It fails if the node serves another
+// chain, because the node may not have been checked yet.
 func (n node) nonceOn(ctx context.Context, chainID uint64, account invoice.Address) (uint64, error) {
 	var id, used chain.Quantity
 	err := n.batch(ctx, []rpc.BatchElem{

@@ -27,12 +27,12 @@ func (c counter) answer(result any, method string) error {
 	return errors.Join(c.err, result.(*chain.Quantity).UnmarshalJSON([]byte(`"`+hexutil.EncodeUint64(n)+`"`)))
 }
 
-// CallContext is Client's.
+// CallContext implements Client.
 func (c counter) CallContext(_ context.Context, result any, method string, _ ...any) error {
 	return c.answer(result, method)
 }
 
-// BatchCallContext is Client's.
+// BatchCallContext implements Client.
 func (c counter) BatchCallContext(_ context.Context, batch []rpc.BatchElem) error {
 	for i := range batch {
 		batch[i].Error = c.answer(batch[i].Result, batch[i].Method)
@@ -40,7 +40,8 @@ func (c counter) BatchCallContext(_ context.Context, batch []rpc.BatchElem) erro
 	return nil
 }
 
-// TestNoncesThatNodesSay compares what nodes say that disagree, at a start. Only what two say counts, or the only node.
+// TestNoncesThatNodesSay compares the nonces at a start, with nodes that disagree. Only a number that two nodes report
+// counts, or the only node's number.
 func TestNoncesThatNodesSay(t *testing.T) {
 	t.Parallel()
 	const id = 31337
@@ -114,7 +115,8 @@ func TestCompareNonces(t *testing.T) {
 	})
 }
 
-// TestNoncesBeforeTheFirstTransaction has nodes not answer at the start. The writer compares before it sends something.
+// TestNoncesBeforeTheFirstTransaction has nodes not answer at the start. The writer compares before it sends a
+// transaction.
 func TestNoncesBeforeTheFirstTransaction(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		must(t, w.writer().CompareNonces(t.Context(), 0))
@@ -125,7 +127,7 @@ func TestNoncesBeforeTheFirstTransaction(t *testing.T) {
 		must(t, writer.CompareNonces(t.Context(), 0))
 		w.net.before = nil
 		w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
-		_ = writer.tick(t.Context()) // one node says so
+		_ = writer.tick(t.Context()) // one node reports it
 		w.clock.Add(lostAfter)
 		if err := writer.tick(t.Context()); !errors.Is(err, errRestored) {
 			t.Errorf("the round ended with %v", err)
@@ -137,8 +139,8 @@ func TestNoncesBeforeTheFirstTransaction(t *testing.T) {
 	})
 }
 
-// TestNoncesUsedByHandWhileIdle has a person send with the operator's key while the service runs and has nothing to
-// send. That is no evidence at the next start.
+// TestNoncesUsedByHandWhileIdle has a person send with the operator's key while the service runs and has no
+// transactions to send. That is not evidence at the next start.
 func TestNoncesUsedByHandWhileIdle(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		running := w.writer()

@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// TestBroadcastsFailInAnyWords has a node answer a broadcast with an error in words that do not name
-// the cause, or name a wrong one. The node's state decides what the writer does.
+// TestBroadcastsFailInAnyWords has a node answer a broadcast with an error text that does not name the cause, or names
+// a wrong one. The node's state decides what the writer does.
 func TestBroadcastsFailInAnyWords(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *world, answer){
 		"the node has it": hasIt, "the nonce is used": nonceIsUsed, "another holds the nonce": nonceIsHeld,
@@ -27,7 +27,7 @@ func TestBroadcastsFailInAnyWords(t *testing.T) {
 	}
 }
 
-// sendsTo has broadcasts fail with an answer, after some action if it is not nil.
+// refuseBroadcasts makes broadcasts fail with an answer, after calling first if it is not nil.
 func (f *faults) refuseBroadcasts(says answer, first func()) {
 	f.before = func(method string, _ []any) error {
 		if method != sendRaw {

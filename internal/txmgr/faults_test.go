@@ -38,7 +38,7 @@ func TestLostBroadcastIsRepeated(t *testing.T) {
 				return nil
 			}
 		},
-		"request swallowed": func(f *faults) { // the node answers that it has it, and drops it
+		"request swallowed": func(f *faults) { // the node answers that it has the transaction, and drops it
 			f.before = func(method string, _ []any) error {
 				if method == sendRaw {
 					return answer("already known")
@@ -55,7 +55,7 @@ func TestLostBroadcastIsRepeated(t *testing.T) {
 			wanted := errCut
 			switch name {
 			case "answer lost":
-				wanted = nil // the node has it
+				wanted = nil // the node has the transaction
 			case "request swallowed":
 				wanted = answer("already known")
 			}
@@ -137,7 +137,7 @@ func TestRevertedTransactionIsSentInHalves(t *testing.T) {
 	ids := commitments(9)
 	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.tick(writer)
-	// The operator loses its role in the block that carries its transaction.
+	// The operator loses its role in the block with its transaction.
 	deployer, operator := w.dev.Keys.Deployer, devchain.Address(w.dev.Keys.Operator)
 	registry := contracts.NewInvoiceRegistry()
 	role := crypto.Keccak256Hash([]byte("OPERATOR_ROLE"))
@@ -208,14 +208,13 @@ func TestOneBadCommitmentDoesNotHoldUpTheOthers(t *testing.T) {
 	w.wantStatus(statusOpen, ids...)
 }
 
-// answer is an error that a node answers.
+// answer is an error that a node returns.
 type answer string
 
 func (a answer) Error() string  { return string(a) }
 func (a answer) ErrorCode() int { return -32000 }
 
-// wantSameContents fails if transactions with one nonce that reached the node differ
-// in content.
+// wantSameContents fails if transactions with one nonce that reached the node differ in content.
 func (w *world) wantSameContents() {
 	w.Helper()
 	byNonce := make(map[uint64][]byte)

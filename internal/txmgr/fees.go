@@ -8,19 +8,17 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 )
 
-// fees are what EIP-1559 has a transaction offer, in wei for a unit of gas.
+// fees are the fees that a transaction offers (EIP-1559), in wei per unit of gas.
 type fees struct {
-	cap *big.Int // at most, in all
-	tip *big.Int // at most, above the base fee
+	cap *big.Int // maximum in total
+	tip *big.Int // maximum above the base fee
 }
 
-// poolTipWei is the least tip that go-ethereum's pool takes, in wei for a unit of
-// gas, however calm the chain is.
+// poolTipWei is the least tip that go-ethereum's pool accepts, in wei per unit of gas, even if the chain is idle.
 const poolTipWei = 1
 
-// marketFees returns a tip within the limits, and a fee cap that suffices until the
-// base fee has doubled, within the limits' maximum. It fails when even the base
-// fee is above that.
+// marketFees returns a tip within the limits, and a fee cap that suffices until the base fee has doubled, but not more
+// than the limits allow. It fails if the base fee is already above that.
 func marketFees(base, tip *big.Int, limits chain.SpendLimits) (fees, error) {
 	most := wei(limits.MaxFeeWei)
 	if base.Cmp(most) > 0 {
@@ -33,12 +31,11 @@ func marketFees(base, tip *big.Int, limits chain.SpendLimits) (fees, error) {
 	return f, nil
 }
 
-// stuckLimit returns the highest fee cap for a transaction that is stuck at market
-// fees f: twice their cap.
+// stuckLimit returns the highest fee cap for a transaction that is stuck at the market fees f: twice their cap.
 func (f fees) stuckLimit() *big.Int { return new(big.Int).Lsh(f.cap, 1) }
 
-// bump returns fees that replace a transaction with the old ones in every node's pool,
-// or the market's if they are higher. ok is false when that exceeds the limits.
+// bump returns fees with which every node's pool replaces a transaction with the old ones, or the market fees if they
+// are higher. ok is false if that exceeds the limits.
 func bump(old, market, limit fees) (fees, bool) {
 	f := fees{cap: minReplacement(old.cap), tip: minReplacement(old.tip)}
 	if f.cap.Cmp(limit.cap) > 0 || f.tip.Cmp(limit.tip) > 0 {
@@ -49,8 +46,8 @@ func bump(old, market, limit fees) (fees, bool) {
 	return f, true
 }
 
-// minReplacement returns the least fee that replaces another everywhere: nodes want a
-// tenth more of both fees, some an eighth, some strictly more.
+// minReplacement returns the least fee that replaces another everywhere: nodes require a tenth more of both fees, some
+// an eighth, some strictly more.
 func minReplacement(old *big.Int) *big.Int {
 	eighth := new(big.Int).Add(old, big.NewInt(7))
 	eighth.Rsh(eighth, 3)
@@ -65,7 +62,7 @@ func (f fees) nearlyEqual(other fees) bool {
 	return near(f.cap, other.cap) && near(f.tip, other.tip)
 }
 
-// median returns the median of some numbers, or nil for none.
+// median returns the median of some numbers, or nil for an empty list.
 func median(all []*big.Int) *big.Int {
 	if len(all) == 0 {
 		return nil
@@ -79,11 +76,10 @@ const weiPerGwei = 1_000_000_000
 
 func wei(n uint64) *big.Int { return new(big.Int).SetUint64(n) }
 
-// inWei returns so many gwei in wei.
+// inWei converts gwei to wei.
 func inWei(gwei uint64) *big.Int { return new(big.Int).Mul(wei(gwei), big.NewInt(weiPerGwei)) }
 
-// inGwei returns so many wei in gwei, rounded up, and at most what the database
-// holds.
+// inGwei converts wei to gwei, rounded up, and limited to what the database can hold.
 func inGwei(amount *big.Int) int64 {
 	n := new(big.Int).Add(amount, big.NewInt(weiPerGwei-1))
 	n.Quo(n, big.NewInt(weiPerGwei))
@@ -93,11 +89,10 @@ func inGwei(amount *big.Int) int64 {
 	return n.Int64()
 }
 
-// maxGwei bounds what is recorded of one transaction's cost: a thousand of them
-// can be added up.
+// maxGwei bounds the recorded cost of one transaction, so that a thousand of them can be added up.
 const maxGwei = 1 << 53
 
-// costOf returns what so much gas costs, in wei.
+// costOf returns the cost of gas at a price, in wei.
 func costOf(gas uint64, price *big.Int) *big.Int { return new(big.Int).Mul(wei(gas), price) }
 
 func least(a, b *big.Int) *big.Int {

@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/contracts"
 )
 
-// errTooMuchGas is the error of a call that takes more gas than it may.
+// errTooMuchGas is the error of a call that takes more gas than allowed.
 var errTooMuchGas = errors.New("the call takes too much gas")
 
 // estimate returns the gas of a call: the higher of two nodes' estimates, since a
@@ -28,13 +28,13 @@ func (w *Writer) estimate(ctx context.Context, to common.Address, data []byte) (
 	return gas, nil
 }
 
-// gasWithin returns the gas limit of a call: the estimate and a margin, but not more
-// than most. It fails with errTooMuchGas if two estimates in a row are above most.
+// gasWithin returns the gas limit of a call: the estimate and a margin, but not more than most. It fails with
+// errTooMuchGas if two estimates in a row are above most.
 func (w *Writer) gasWithin(ctx context.Context, to common.Address, data []byte, most uint64) (uint64, error) {
 	gas, err := w.estimate(ctx, to, data)
 	if err == nil && gas > most {
-		// Rollups count what they pay for data as gas, too. A transfer of nothing to the
-		// sender with the same data takes that as well.
+		// Rollups count the cost of data as gas, too. An empty transfer to the sender with the same data takes that gas
+		// as well.
 		var plain uint64
 		if plain, err = w.estimate(ctx, common.Address(w.sender), data); err != nil {
 			return 0, err

@@ -18,8 +18,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// account returns the address of a contract account of a key, the call of its factory that deploys it, and a signer
-// whose signatures name a deployer and a call, unless the deployer is zero. The account has 7 tokens.
+// account returns the address of a contract account of a key, the call of its factory that deploys it, and a signer.
+// The signatures name a deployer and a call, unless the deployer is zero. The account has 7 tokens.
 func (w *world) account(deployer common.Address, call []byte) (factory, account common.Address, deploy []byte, sign func(contracts.Authorization) []byte) {
 	w.Helper()
 	owner, err := crypto.GenerateKey()
@@ -40,7 +40,8 @@ func (w *world) account(deployer common.Address, call []byte) (factory, account 
 	}
 }
 
-// burner deploys a GasBurner, which takes any signature for its 7 tokens, and returns what switches its burning on.
+// burner deploys a GasBurner, which accepts any signature for its 7 tokens, and returns a function that turns its
+// burning on.
 func (w *world) burner() (common.Address, func()) {
 	w.Helper()
 	at := w.create(common.FromHex(hostile.GasBurnerMetaData.Bin))
@@ -68,8 +69,9 @@ func (w *world) gasOf(t store.ChainTx) uint64 {
 	return 0
 }
 
-// TestAccountWasDeployedMeanwhile has the account of an authorization deployed after the payer signed, before the writer
-// sends it and in the block that carries it. Its factory burns all gas when it collides, and nothing else suffers.
+// TestAccountWasDeployedMeanwhile has the account of an authorization deployed after the payer signed: before the
+// writer sends the authorization, or in the block that carries it. Its factory burns all gas when it collides, and no
+// other transfer suffers.
 func TestAccountWasDeployedMeanwhile(t *testing.T) {
 	t.Run("before", func(t *testing.T) {
 		each(t, func(t *testing.T, w *world) {
@@ -100,8 +102,8 @@ func TestAccountWasDeployedMeanwhile(t *testing.T) {
 	})
 }
 
-// wantPaidWithin has the writer send authorizations and, in the end, an intent. The authorizations' transaction uses no
-// more than so much gas.
+// wantPaidWithin makes the writer send authorizations and, in the end, an intent. The authorizations' transaction must
+// not use more than this much gas.
 func (w *world) wantPaidWithin(writer *Writer, most uint64, all ...store.Authorization) {
 	w.Helper()
 	w.tick(writer)
@@ -115,7 +117,7 @@ func (w *world) wantPaidWithin(writer *Writer, most uint64, all ...store.Authori
 	w.wantWriting(writer)
 }
 
-// wantWriting demands that the writer opens a commitment.
+// wantWriting requires that the writer opens a commitment.
 func (w *world) wantWriting(writer *Writer) {
 	w.Helper()
 	id := commitments(1)
@@ -127,8 +129,8 @@ func (w *world) wantWriting(writer *Writer) {
 	w.wantStatus(statusOpen, id...)
 }
 
-// TestDeployerBurnsGas has authorizations name a deployer that burns gas: one of an account that exists is paid without
-// it, and one of an account that does not exist is refused on its own.
+// TestDeployerBurnsGas has authorizations name a deployer that burns gas. If the account exists, the authorization is
+// paid without the deployer; if not, only this authorization is refused.
 func TestDeployerBurnsGas(t *testing.T) {
 	each(t, func(_ *testing.T, w *world) {
 		writer := w.writer(w.gasless)
@@ -144,9 +146,9 @@ func TestDeployerBurnsGas(t *testing.T) {
 	})
 }
 
-// TestAccountBurnsGasLater has an account that was cheap when its authorization was accepted burn gas: before the
-// authorization is sent, which refuses it on its own, and after that, in a transaction that costs no more than the stated
-// limit, on its own and among others.
+// TestAccountBurnsGasLater has an account start to burn gas after its authorization was accepted. If it does so before
+// the authorization is sent, only this one is refused. If it does so later, the transaction costs no more than the
+// stated limit, alone or among others.
 func TestAccountBurnsGasLater(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		writer := w.writer(w.gasless)
@@ -189,8 +191,8 @@ func TestAccountBurnsGasLater(t *testing.T) {
 	})
 }
 
-// TestTooMuchGasRefusesOneItem has nodes estimate 20,000,000 gas for whatever carries one item, of each kind of work. The
-// others are carried out.
+// TestTooMuchGasRefusesOneItem has nodes estimate 20,000,000 gas for each transaction with one particular item, for
+// each kind of work. The others are carried out.
 func TestTooMuchGasRefusesOneItem(t *testing.T) {
 	for name, test := range map[string]struct {
 		// begin makes three items, and returns what the calldata of the first contains.
@@ -252,9 +254,9 @@ func TestTooMuchGasRefusesOneItem(t *testing.T) {
 	}
 }
 
-// TestRefusedTransactionIsReplaced begins with a stored transaction of each kind of work whose gas limit is above what
-// the network takes, as an earlier version signed it: a writer that sends no authorizations uses its nonce for a
-// transaction that does nothing, carries its items out, and goes on.
+// TestRefusedTransactionIsReplaced begins with a stored transaction of each kind of work with a gas limit above the
+// network's cap, as an earlier version signed it. A writer that sends no authorizations uses its nonce for a
+// transaction that does nothing, carries its items out, and continues.
 func TestRefusedTransactionIsReplaced(t *testing.T) {
 	for name, begin := range map[string]func(*world) int{
 		"open":          func(w *world) int { w.enqueueIntents(invoice.IntentOpen, commitments(3)...); return 1 },
@@ -302,7 +304,7 @@ func TestRefusedTransactionIsReplaced(t *testing.T) {
 	}
 }
 
-// saveAboveCap stores a transaction for what a kind of work has, with twice the gas that the network takes.
+// saveAboveCap stores a transaction for the due items of a kind of work, with twice the gas that the network accepts.
 func (w *world) saveAboveCap(writer *Writer, k work) {
 	w.Helper()
 	w.seal(finality)
@@ -324,8 +326,8 @@ func (w *world) saveAboveCap(writer *Writer, k work) {
 	}, b.items))
 }
 
-// TestTransactionThatNoNodeTakes has nodes refuse what is sent to the registry, for no reason that the writer knows. After
-// harmlessAfter another transaction uses the nonce, and what it carried is sent again.
+// TestTransactionThatNoNodeTakes has nodes refuse transactions to the registry, for no reason that the writer knows.
+// After harmlessAfter another transaction uses the nonce, and the items are sent again.
 func TestTransactionThatNoNodeTakes(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		writer := w.writer(w.gasless)
@@ -339,7 +341,7 @@ func TestTransactionThatNoNodeTakes(t *testing.T) {
 			return nil
 		}
 		a := w.acceptOf(w.payer(7))
-		w.tick(writer) // the authorization is first
+		w.tick(writer) // the authorization goes first
 		w.seal(1)
 		for range harmlessAfter/rebroadcastAfter + 3 {
 			writer.report(writer.tick(w.ctx))

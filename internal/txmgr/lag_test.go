@@ -17,12 +17,11 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// laggingClient is two nodes behind one client, of which one does not know the newest
-// blocks. Both pass transactions on.
+// laggingClient is two nodes behind one client; one does not know the newest blocks. Both forward transactions.
 type laggingClient struct {
 	Client
 	known  func() uint64                          // the newest block that the node behind knows
-	behind func(batched bool, method string) bool // which node answers
+	behind func(batched bool, method string) bool // whether the lagging node answers
 }
 
 func (l laggingClient) CallContext(ctx context.Context, result any, method string, args ...any) error {
@@ -42,7 +41,7 @@ func (l laggingClient) BatchCallContext(ctx context.Context, batch []rpc.BatchEl
 	return nil
 }
 
-// late answers as the node behind.
+// late answers as the lagging node.
 func (l laggingClient) late(ctx context.Context, result any, method string, args []any) error {
 	newest := hexutil.EncodeUint64(l.known())
 	args = slices.Clone(args)
@@ -69,8 +68,7 @@ func (l laggingClient) late(ctx context.Context, result any, method string, args
 	return l.Client.CallContext(ctx, result, method, args...)
 }
 
-// TestNodeThatLags has a node lag for longer than it takes to give a
-// transaction up.
+// TestNodeThatLags has a node lag for longer than it takes to give up a transaction.
 func TestNodeThatLags(t *testing.T) {
 	ticks := 0
 	for name, behind := range map[string]func(batched bool, method string) bool{
@@ -122,8 +120,8 @@ func TestNodeThatLags(t *testing.T) {
 	}
 }
 
-// TestWriterAtNodeWithLimits has the writer use a node that refuses long batches, or all lists, and
-// more than 5 calls a second, in ways that are drawn at random.
+// TestWriterAtNodeWithLimits has the writer use a node that refuses long batches, or all lists, and more than 5 calls
+// per second, in randomly chosen ways.
 func TestWriterAtNodeWithLimits(t *testing.T) {
 	for seed, allows := range []chaintest.Allowance{
 		{Batch: 1}, {Batch: 5}, {Batch: 15}, {Batch: 1, PerSecond: 5}, {Batch: 5, PerSecond: 5}, {Batch: 15, PerSecond: 5},
@@ -154,8 +152,8 @@ func TestWriterAtNodeWithLimits(t *testing.T) {
 	}
 }
 
-// TestWriterOverPool has the writer use two providers, of which the first goes
-// away while a transaction is in flight, and comes back.
+// TestWriterOverPool has the writer use two providers. The first goes away while a transaction is in flight, and comes
+// back.
 func TestWriterOverPool(t *testing.T) {
 	w := onSQLite(t)
 	first, firstURL := newFaultyProxy(t, w.dev.RPCURL())

@@ -26,7 +26,7 @@ const (
 	requestLost
 	answerLost
 	doubled
-	frozen // it arrives, and is not answered
+	frozen // it arrives, and no answer is sent
 )
 
 // faultyProxy is a proxy of a node that delivers, loses or delays requests.
@@ -85,7 +85,7 @@ func (w *faultyProxy) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	out.Header().Set("Content-Type", "application/json")
-	out.Write(answer) //nolint:errcheck // the other end may be gone
+	out.Write(answer) //nolint:errcheck // the peer may be gone
 }
 
 func (w *faultyProxy) forward(ctx context.Context, request []byte) (_ []byte, err error) {
@@ -110,8 +110,7 @@ func newPool(tb testing.TB, url string) *chain.Client {
 	return e
 }
 
-// TestFaultyNetwork runs the writer over a line that loses and doubles a third of
-// all that goes over it.
+// TestFaultyNetwork runs the writer over a network that loses or duplicates a third of the requests and answers.
 func TestFaultyNetwork(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		line, url := newFaultyProxy(t, w.dev.RPCURL())
@@ -135,7 +134,7 @@ func TestFaultyNetwork(t *testing.T) {
 	})
 }
 
-// TestReplicas runs several writers at once, whose leases keep running out.
+// TestReplicas runs several writers in parallel with leases that keep expiring.
 func TestReplicas(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -156,9 +155,8 @@ func TestReplicas(t *testing.T) {
 // trafficTime is how often a block is sealed while a writer runs.
 const trafficTime = 20 * time.Millisecond
 
-// traffic has invoices opened while more is true, and blocks sealed and
-// indexed until all intents are done. It calls between after every block, and
-// returns the commitments.
+// traffic opens invoices while more is true, and seals and indexes blocks until all intents are done. It calls between
+// after every block, and returns the commitments.
 func (w *world) traffic(more func(round int) bool, between func()) []invoice.Hash {
 	w.Helper()
 	waitLimit, cancel := context.WithTimeout(w.ctx, time.Minute)
@@ -187,8 +185,8 @@ func (w *world) traffic(more func(round int) bool, between func()) []invoice.Has
 	}
 }
 
-// wantEveryNonceUsed demands that the saved transactions have the nonces that
-// the operator used, each one once, and are all mined.
+// wantEveryNonceUsed requires that the saved transactions have the nonces that the operator used, each one once, and
+// are all mined.
 func (w *world) wantEveryNonceUsed() {
 	w.Helper()
 	all := w.txs()

@@ -22,7 +22,7 @@ type Client interface {
 	BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error
 }
 
-// node makes the calls that the writer needs.
+// node makes the writer's calls to a node.
 type node struct{ client Client }
 
 func (n node) call(ctx context.Context, result any, method string, args ...any) error {
@@ -34,11 +34,10 @@ func (n node) call(ctx context.Context, result any, method string, args ...any) 
 	return nil
 }
 
-// batchTimeout is how long a batch may take: a node may take its calls one at a time, and
-// few in a second.
+// batchTimeout is how long a batch may take: a node may process its calls one at a time, and only a few per second.
 const batchTimeout = 4 * chain.CallTimeout
 
-// batch makes calls together. It fails when one of them does.
+// batch makes calls together. It fails if one of them fails.
 func (n node) batch(ctx context.Context, elems []rpc.BatchElem) error {
 	for len(elems) > 0 {
 		now := elems[:min(len(elems), chain.MaxBatch)]
@@ -64,7 +63,7 @@ type block struct {
 	BaseFee *chain.BigQuantity `json:"baseFeePerGas"` // nil before EIP-1559
 }
 
-// block returns the block of a number or tag, or nil.
+// block returns the block with a number or tag, or nil.
 func (n node) block(ctx context.Context, which string) (*block, error) {
 	const method = "eth_getBlockByNumber"
 	var b *block
@@ -88,8 +87,8 @@ func (n node) head(ctx context.Context) (*block, error) {
 
 const nonceMethod = "eth_getTransactionCount"
 
-// nonce returns how many transactions of the account are in the chain (tag
-// latest) or also wait for it (tag pending).
+// nonce returns how many transactions of the account are in the chain (tag latest), or in the chain and the pool (tag
+// pending).
 func (n node) nonce(ctx context.Context, account invoice.Address, tag string) (uint64, error) {
 	var v chain.Quantity
 	err := n.call(ctx, &v, nonceMethod, common.Address(account), tag)
@@ -102,9 +101,9 @@ func (n node) balance(ctx context.Context, account invoice.Address) (*big.Int, e
 	return v.N, err
 }
 
-// tip returns the usual priority fee, in wei: the median over the newest blocks of what
-// their median transaction paid, or the node's suggestion if it has no fee history.
-// Rewards below 0 are left out: some networks have them in blocks of system transactions.
+// tip returns the usual priority fee, in wei: the median over the newest blocks of their median transaction's fee, or
+// the node's suggestion if it has no fee history. Negative rewards are ignored: some networks have them in blocks of
+// system transactions.
 func (n node) tip(ctx context.Context) (*big.Int, error) {
 	var history struct {
 		Reward [][]*chain.BigQuantity `json:"reward"`
@@ -142,7 +141,7 @@ func (n node) hasCode(ctx context.Context, at common.Address) (bool, error) {
 	return len(code) > 0, err
 }
 
-// checkAuthorization simulates an authorization, all as of one block.
+// checkAuthorization simulates an authorization, with all results from one block.
 func (n node) checkAuthorization(ctx context.Context, call contracts.RelayedAuthorization) (contracts.AuthorizationFinding, error) {
 	var answer hexutil.Bytes
 	err := n.call(ctx, &answer, "eth_call", map[string]any{"data": hexutil.Bytes(contracts.PackAuthorizationCheck(call))}, "latest")
@@ -152,10 +151,10 @@ func (n node) checkAuthorization(ctx context.Context, call contracts.RelayedAuth
 	return contracts.ParseAuthorizationFinding(answer)
 }
 
-// nonceAndReceipts returns how many transactions of the account are in the chain, and
-// the receipts of transactions, nil where the node has none. It asks for both in one batch, or in
-// turn if the node takes no batches, the nonce first. Otherwise servers at different blocks behind
-// one URL could make a mined transaction look as if it had lost its nonce.
+// nonceAndReceipts returns how many transactions of the account are in the chain, and the receipts of transactions, nil
+// for those without one. It requests both in one batch or, if the node accepts no batches, one after the other, the
+// nonce first. Otherwise servers at different blocks behind one URL could make a mined transaction look as if it had
+// lost its nonce.
 func (n node) nonceAndReceipts(ctx context.Context, account invoice.Address, txs []invoice.Hash) (uint64, []*chain.Receipt, error) {
 	var used chain.Quantity
 	found := make([]*chain.Receipt, len(txs))
@@ -166,7 +165,7 @@ func (n node) nonceAndReceipts(ctx context.Context, account invoice.Address, txs
 	return used.N, found, n.batch(ctx, elems)
 }
 
-// statuses returns what the registry stores of commitments as of a block.
+// statuses returns the registry's states of commitments as of a block.
 func (n node) statuses(ctx context.Context, registry common.Address, at common.Hash, ids []invoice.Hash) ([]contracts.Status, error) {
 	words := make([]hexutil.Bytes, len(ids))
 	elems := make([]rpc.BatchElem, len(ids))
@@ -208,9 +207,9 @@ func (n node) find(ctx context.Context, tx invoice.Hash) (known, mined bool) {
 	return known, known && found.BlockHash != nil
 }
 
-// refuses reports whether err is the node's answer that a call cannot be carried out: it would
-// be reverted, or takes too much gas. Nodes use many codes and words for that. Unless the code
-// is certain, the node must estimate a call that cannot fail, and refuse this one again.
+// refuses reports whether err is the node's answer that a call cannot be carried out: it would be reverted, or takes
+// too much gas. Nodes use many codes and texts for that. Unless the code is certain, the node must estimate a call that
+// cannot fail, and refuse this one again.
 func (n node) refuses(ctx context.Context, from invoice.Address, to common.Address, data []byte, err error) bool {
 	if chain.IsRevert(err) {
 		return true
@@ -219,14 +218,13 @@ func (n node) refuses(ctx context.Context, from invoice.Address, to common.Addre
 		return false
 	}
 	if _, err := n.estimate(ctx, from, common.Address(from), nil); err != nil {
-		return false // it refuses everything
+		return false // it refuses every call
 	}
 	_, err = n.estimate(ctx, from, to, data)
 	return isAnswer(err)
 }
 
-// isAnswer reports whether err is what a node answered to a request, and not that it was asked
-// too often.
+// isAnswer reports whether err is a node's answer to a request, other than that it was called too often.
 func isAnswer(err error) bool {
 	var answer rpc.Error
 	_, limited := chain.IsRateLimit(err)

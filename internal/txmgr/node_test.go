@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// refusing is a node that answers estimates of a call, or of all calls, with an error, so often.
+// refusing is a node that answers a number of estimates, of one call or of all calls, with an error.
 type refusing struct {
 	Client
 	err   error
@@ -30,7 +30,7 @@ func (r *refusing) CallContext(_ context.Context, _ any, _ string, args ...any) 
 	return r.err
 }
 
-// coded is what a node answers with a code.
+// coded is an error answer with a code.
 type coded struct {
 	code int
 	text string
@@ -39,7 +39,7 @@ type coded struct {
 func (c coded) Error() string  { return c.text }
 func (c coded) ErrorCode() int { return c.code }
 
-// TestRefusedCalls has a node refuse a call, all calls, or one time, with any code and words.
+// TestRefusedCalls has a node refuse a call, all calls, or only once, with any code and text.
 func TestRefusedCalls(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := words.Draw(t, "text")

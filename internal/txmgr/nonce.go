@@ -12,8 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// The next nonce is the number of used nonces as of the newest block, so that a wrong
-// answer cannot cause a nonce gap.
+// The next nonce is the number of used nonces as of the newest block, so that a wrong answer cannot cause a nonce gap.
 //
 // The number of used nonces is certain when it follows from our own rows. Otherwise
 // two nodes must confirm it, or it must stay the same for a while.
@@ -21,14 +20,14 @@ import (
 var (
 	errForeignTx      = errors.New("a pending transaction that this service did not send; its own wait behind it")
 	errNonceUncertain = errors.New("it is not certain how many nonces of the operator are used")
-	// errFirstNonce: the operator has used nonces before its first transaction of this service, such as to deploy
-	// the contracts. Nothing failed: one node's word is believed soon.
+	// errFirstNonce: the operator has used nonces before its first transaction of this service, for example to deploy
+	// the contracts. This is not a failure: one node's answer is accepted soon.
 	errFirstNonce = fmt.Errorf("%w before the first transaction", errNonceUncertain)
 )
 
-// nextNonce returns the nonce of the next transaction. The result is false if none can be
-// sent now: one of our transactions is in flight again after a reorg, and is broadcast
-// again, or a pending transaction of another program holds the nonce.
+// nextNonce returns the nonce of the next transaction. The result is false if no transaction can be sent now: one of
+// our transactions is in flight again after a reorg, and is broadcast again, or a pending transaction of another
+// program holds the nonce.
 func (w *Writer) nextNonce(ctx context.Context) (nonce uint64, free bool, err error) {
 	used, _, err := w.node.nonceAndReceipts(ctx, w.sender, nil)
 	if err != nil {
@@ -46,14 +45,14 @@ func (w *Writer) nextNonce(ctx context.Context) (nonce uint64, free bool, err er
 	return used, free, err
 }
 
-// nonceClaim is a number of used nonces that does not follow from our own rows, and
-// since when nodes report it.
+// nonceClaim is a number of used nonces that does not follow from our own rows, and the time since when nodes report
+// it.
 type nonceClaim struct {
 	nonce uint64
 	since time.Time
 }
 
-// heldFor records the claim, and returns for how long it has been the same.
+// heldFor records the claim, and returns how long it has been the same.
 func (c *nonceClaim) heldFor(nonce uint64, now time.Time) time.Duration {
 	if c.nonce != nonce || c.since.IsZero() {
 		*c = nonceClaim{nonce, now}
@@ -61,8 +60,8 @@ func (c *nonceClaim) heldFor(nonce uint64, now time.Time) time.Duration {
 	return now.Sub(c.since)
 }
 
-// isOwnNonce reports whether our own transactions imply that so many nonces are used:
-// the last of them is that of a transaction that is mined, or lost its nonce.
+// isOwnNonce reports whether our own transactions imply that this many nonces are used: the last nonce belongs to our
+// transaction, which is mined or lost its nonce.
 func (w *Writer) isOwnNonce(ctx context.Context, used uint64) (bool, error) {
 	if used == 0 {
 		return true, nil
@@ -71,10 +70,10 @@ func (w *Writer) isOwnNonce(ctx context.Context, used uint64) (bool, error) {
 	return len(rows) > 0 && rows[0].Nonce == used-1 && rows[0].Status != store.TxSent, err
 }
 
-// verifyNonce returns nil when it is certain that so many nonces of the sender are used,
-// and else an errNonceUncertain, which may be an errFirstNonce. It is certain when two nodes confirm it. Otherwise the
-// answer must stay the same for lostAfter, for firstAfter while the sender has no
-// transaction of ours, and for foreignAfter when another node contradicts it.
+// verifyNonce returns nil if it is certain that this many nonces of the sender are used, and otherwise an
+// errNonceUncertain, which may be an errFirstNonce. It is certain if two nodes confirm it. Otherwise the answer must
+// stay the same for lostAfter, for firstAfter while the sender has no transaction of ours, and for foreignAfter if
+// another node contradicts it.
 func (w *Writer) verifyNonce(ctx context.Context, used uint64) error {
 	known, err := w.conf.Store.HasChainTxs(ctx, w.conf.Chain.Key, w.sender)
 	if err != nil {
@@ -98,8 +97,8 @@ func (w *Writer) verifyNonce(ctx context.Context, used uint64) error {
 		uncertain, used, differ, needs)
 }
 
-// pollNonce returns how many nodes confirm that so many nonces are used, and how many
-// contradict it. Nodes that do not answer do not count.
+// pollNonce returns how many nodes confirm that this many nonces are used, and how many contradict it. Nodes that do
+// not answer do not count.
 func (w *Writer) pollNonce(ctx context.Context, used uint64) (agree, differ int) {
 	nodes := w.nodes()
 	answers := make([]*uint64, len(nodes))
@@ -137,8 +136,8 @@ func (w *Writer) nodes() []node {
 	return nodes
 }
 
-// isNonceFree reports whether the next transaction may use the nonce, when none of ours
-// is in flight. It fails while that is uncertain.
+// isNonceFree reports whether the next transaction may use the nonce while no transaction of ours is in flight. It
+// fails while that is uncertain.
 func (w *Writer) isNonceFree(ctx context.Context, used uint64) (bool, error) {
 	ok, err := w.isOwnNonce(ctx, used)
 	if err == nil && !ok {
@@ -152,10 +151,9 @@ func (w *Writer) isNonceFree(ctx context.Context, used uint64) (bool, error) {
 	return w.hasNoForeignTx(ctx, used)
 }
 
-// hasNoForeignTx reports whether no pending transaction of another program holds the
-// nonce. One gets foreignAfter to be mined; after bumpAfter the wait is an error. At most
-// maxForeign pending transactions are believed, and with several nodes two must report
-// them.
+// hasNoForeignTx reports whether no pending transaction of another program holds the nonce. Such a transaction has
+// foreignAfter to be mined; after bumpAfter the wait is an error. Only maxForeign pending transactions are believed,
+// and with several nodes two must report them.
 func (w *Writer) hasNoForeignTx(ctx context.Context, used uint64) (bool, error) {
 	held, err := w.isNonceHeld(ctx, used)
 	if err != nil {
@@ -174,8 +172,7 @@ func (w *Writer) hasNoForeignTx(ctx context.Context, used uint64) (bool, error) 
 	return true, nil
 }
 
-// isNonceHeld reports whether a pending transaction of the sender has the first nonce that is not
-// used.
+// isNonceHeld reports whether a pending transaction of the sender has the first unused nonce.
 func (w *Writer) isNonceHeld(ctx context.Context, used uint64) (bool, error) {
 	pending, err := w.node.nonce(ctx, w.sender, "pending")
 	return err == nil && pending > used && pending-used <= maxForeign && w.confirmPending(ctx, used), err
@@ -197,9 +194,8 @@ func (w *Writer) confirmPending(ctx context.Context, used uint64) bool {
 	return answer < 2 || know > 1
 }
 
-// giveUpStranded gives up the transactions that wait for a lower nonce that no
-// transaction of ours has. Their items are due again and go out with the free nonce.
-// It fails while the nonce is uncertain.
+// giveUpStranded gives up the transactions that wait for a lower nonce which no transaction of ours has. Their items
+// are due again and are sent with the free nonce. It fails while the nonce is uncertain.
 func (w *Writer) giveUpStranded(ctx context.Context, used uint64, beyond []store.ChainTx) error {
 	if err := w.verifyNonce(ctx, used); err != nil {
 		return err
@@ -216,8 +212,8 @@ func (w *Writer) giveUpStranded(ctx context.Context, used uint64, beyond []store
 	return nil
 }
 
-// splitContiguous splits transactions, ordered by nonce, into those whose nonces are
-// contiguous from used on, and the others.
+// splitContiguous splits transactions, ordered by nonce, into those with contiguous nonces from used on, and the
+// others.
 func splitContiguous(used uint64, all []store.ChainTx) (contiguous, beyond []store.ChainTx) {
 	for i, t := range all {
 		if t.Nonce != used+uint64(i) {
@@ -227,9 +223,8 @@ func splitContiguous(used uint64, all []store.ChainTx) (contiguous, beyond []sto
 	return all, nil
 }
 
-// unmined returns the sender's transactions that are not in the chain when so many nonces
-// are used, whatever their status: those that can be mined in order, and those behind a
-// nonce gap.
+// unmined returns the sender's transactions that are not in the chain if this many nonces are used, whatever their
+// status: those that can be mined in order, and those behind a nonce gap.
 func (w *Writer) unmined(ctx context.Context, used uint64) (contiguous, beyond []store.ChainTx, err error) {
 	all, err := w.conf.Store.ChainTxsFrom(ctx, w.conf.Chain.Key, w.sender, used)
 	if err != nil {

@@ -17,8 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// writerThatLostItsNonce returns a writer whose broadcast of two intents failed, and
-// whose nonce another program used then.
+// writerThatLostItsNonce returns a writer after its broadcast of two intents failed and another program used the nonce.
 func (w *world) writerThatLostItsNonce() (*Writer, []invoice.Hash) {
 	w.Helper()
 	writer, ids := w.writer(), commitments(2)
@@ -27,7 +26,7 @@ func (w *world) writerThatLostItsNonce() (*Writer, []invoice.Hash) {
 	if err := writer.tick(w.ctx); !errors.Is(err, errCut) {
 		w.Fatal(err)
 	}
-	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil, 0)) // takes the nonce
+	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil, 0)) // uses the nonce
 	w.seal(1)
 	w.net.before = nil
 	w.tick(writer)
@@ -51,8 +50,8 @@ func TestNonceUsedByAnotherProgram(t *testing.T) {
 	})
 }
 
-// TestFirstNonce has a sender whose first nonce the deployment of the registry
-// used: one node's word for that is believed soon.
+// TestFirstNonce has a sender with a first nonce that the deployment of the registry used: one node's answer is
+// accepted soon.
 func TestFirstNonce(t *testing.T) {
 	w := onSQLite(t)
 	var log strings.Builder
@@ -85,7 +84,7 @@ func TestNonceThatAReorgFreedIsUsed(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()
 	ids := commitments(2)
-	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil, 0)) // another program's, lost for good
+	w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil, 0)) // another program's, lost permanently
 	w.seal(1)
 	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.believed(writer)
@@ -118,7 +117,7 @@ func TestFailedTransactionThatAReorgFreedIsTakenUpAgain(t *testing.T) {
 	w.seal(1)
 	w.tick(writer)
 	w.tick(writer)
-	w.wantTxs(store.TxMined, store.TxSent) // its intents were free meanwhile: they are logged twice, which changes nothing
+	w.wantTxs(store.TxMined, store.TxSent) // its intents were free in between: logging them twice has no effect
 	w.wantStatus(statusOpen, ids...)
 	w.seal(1)
 	w.tick(writer)
@@ -197,7 +196,7 @@ func TestForeignTransactionAhead(t *testing.T) {
 	w.enqueueIntents(invoice.IntentOpen, ids...)
 	w.tick(writer)
 	w.clock.Add(bumpAfter - 1)
-	w.tick(writer) // one that is mined soon is no trouble
+	w.tick(writer) // one that is mined soon does no harm
 	for waited := bumpAfter; waited < foreignAfter; waited += bumpAfter {
 		w.clock.Add(min(bumpAfter, foreignAfter-waited))
 		if waited+bumpAfter < foreignAfter {
@@ -206,9 +205,9 @@ func TestForeignTransactionAhead(t *testing.T) {
 			}
 		}
 	}
-	w.wantTxs() // nothing waits behind it
+	w.wantTxs() // no intent waits behind it
 	w.clock.Add(time.Second)
-	for range 12 { // the first attempts that would take its place offer too little
+	for range 12 { // the first attempts to replace it offer too little
 		writer.report(writer.tick(w.ctx))
 		w.sealEmpty(bumpBlocks)
 		w.clock.Add(bumpAfter)
@@ -262,8 +261,7 @@ func TestForeignTransactionBehind(t *testing.T) {
 	}
 }
 
-// believed has the writer do what it does on the word of its only node, once
-// that has stayed the same for long enough.
+// believed makes the writer do what it does after its only node has given the same answer for long enough.
 func (w *world) believed(writer *Writer) {
 	w.Helper()
 	if err := writer.tick(w.ctx); !errors.Is(err, errNonceUncertain) {

@@ -18,11 +18,10 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestWriterProperties injects faults into calls of the node and of the database,
-// kills writers, drops and reorders mined transactions, lets another program use the
-// key, has strangers sweep deposits, and lets one of two nodes fall behind. No transaction
-// is broadcast before it is saved, no two transactions with one nonce differ in content, and
-// in the end every intent is satisfied and every deposit is at its merchant.
+// TestWriterProperties injects faults into calls of the node and of the database, kills writers, drops and reorders
+// mined transactions, lets another program use the key, has other accounts sweep deposits, and makes one of two nodes
+// lag. No transaction is broadcast before it is saved, no two transactions with one nonce differ in content, and in the
+// end every intent is satisfied and every deposit is at its merchant.
 func TestWriterProperties(t *testing.T) {
 	dev := newChain(t)
 	cases := 0
@@ -62,9 +61,9 @@ type machine struct {
 	writer *Writer
 	opened []invoice.Hash
 	closed []invoice.Hash
-	due    map[string]uint64 // what each merchant's deposits were paid
+	due    map[string]uint64 // payments to each merchant's deposits
 	budget int               // how many calls succeed before one fails; negative for all
-	late   bool              // the one that fails is carried out, and only its answer lost
+	late   bool              // the failing call is carried out, and only its answer lost
 
 	lag    uint64        // how many blocks one of two nodes is behind
 	behind map[bool]bool // what that node answers: batches (true), single calls (false)
@@ -72,8 +71,8 @@ type machine struct {
 
 var errInjected = errors.New("spoiled by the test")
 
-// faulty returns a writer with faults that the machine injects. It takes over from another replica, so that what another
-// program sent is no evidence of a restore.
+// faulty returns a writer with injected faults. It takes over from another replica, so that another program's
+// transactions are not evidence of a restore.
 func (m *machine) faulty() *Writer {
 	writer := m.world.writer(m.sweeping(atOnce), func(c *Config) { c.Store = faultyStore{c.Store, m} })
 	writer.allowed = store.AnyNonces
@@ -115,7 +114,7 @@ func (m *machine) depositSome(t *rapid.T) {
 	m.index()
 }
 
-// sweepByStranger sends another account's transaction that sweeps some of what is queued.
+// sweepByStranger sends another account's transaction, which sweeps some of the queued deposits.
 func (m *machine) sweepByStranger(t *rapid.T) {
 	queued, err := m.store.QueuedSweeps(m.ctx, chain.Local, "", rapid.IntRange(1, 4).Draw(t, "deposits"))
 	must(t, err)
@@ -125,7 +124,7 @@ func (m *machine) sweepByStranger(t *rapid.T) {
 	}
 }
 
-// allSwept reports whether nothing is queued to be swept.
+// allSwept reports whether the queue of sweeps is empty.
 func (m *machine) allSwept() bool {
 	queued, err := m.store.QueuedSweeps(m.ctx, chain.Local, "", 1)
 	must(m, err)
@@ -144,8 +143,8 @@ func (m *machine) tickWithFaults(t *rapid.T) {
 	}
 }
 
-// tolerable reports whether a round may end so: the lease is another's, or the
-// pool holds another program's transaction.
+// tolerable reports whether a round may end with this error: another writer has the lease, or the pool holds another
+// program's transaction.
 func tolerable(err error) bool {
 	return errors.Is(err, store.ErrConflict) || errors.Is(err, errForeignTx) || errors.Is(err, errNonceUncertain) || isAnswer(err)
 }
@@ -193,7 +192,7 @@ func (m *machine) converge(t *rapid.T) {
 			break
 		}
 		if m.allDone() {
-			m.clock.Add(sweepRetry) // what a stranger's transaction in a replaced block had swept waits
+			m.clock.Add(sweepRetry) // deposits that a stranger had swept in a replaced block wait
 		}
 	}
 	m.wantAllDone()
@@ -219,8 +218,8 @@ func (m *machine) converge(t *rapid.T) {
 	}
 }
 
-// wantShares fails the test unless merchants bear what each transaction has cost, to the gwei,
-// however often it was replaced.
+// wantShares fails the test unless merchants bear the cost of each transaction, to the gwei, however often it was
+// replaced.
 func (m *machine) wantShares() {
 	got, want := make(map[string]int64), make(map[string]int64)
 	shares, err := m.store.TxShares(m.ctx, store.ReportFilter{To: m.clock.Now().Add(time.Hour), Limit: 1000})
@@ -241,7 +240,7 @@ func (m *machine) wantShares() {
 	}
 }
 
-// faultyStore fails as a database with a lost connection does: before or after the change.
+// faultyStore fails like a database with a lost connection: before or after the change.
 type faultyStore struct {
 	Store
 	m *machine

@@ -20,13 +20,13 @@ import (
 // intents. An intent is done when its registry event is final.
 type registryWork struct {
 	w       *Writer
-	address common.Address // of the registry; without one nothing is due
+	address common.Address // of the registry; without one no intent is due
 
-	// What follows is a cache: a new writer begins without it.
-	batch     int                     // how many intents the next transaction takes
-	skipped   map[intentKey]time.Time // intents that the registry refused on their own, and until when they are skipped
+	// The fields below are a cache: a new writer begins without it.
+	batch     int                     // number of intents in the next transaction
+	skipped   map[intentKey]time.Time // intents that the registry refused on their own, with the end of their skip
 	satisfied map[string]blockRef     // by intent: the block as of which the registry satisfies it
-	time      uint64                  // of the newest block, when it was last asked for
+	time      uint64                  // time of the newest block at the last request
 }
 
 func newRegistryWork(w *Writer) *registryWork {
@@ -36,8 +36,8 @@ func newRegistryWork(w *Writer) *registryWork {
 	}
 }
 
-// intentClass is what the intents of a batch have in common. The registry stores nothing of
-// expired commitments that it closes, so those are not closed with others.
+// intentClass is a common property of a batch's intents. The registry stores nothing for expired commitments that it
+// closes, so they are not closed together with others.
 type intentClass struct {
 	kind    invoice.IntentKind
 	expired bool
@@ -47,10 +47,10 @@ func (k *registryWork) classOf(in store.Intent) intentClass {
 	return intentClass{in.Kind, in.Kind == invoice.IntentClose && k.time > expiryOf(in)}
 }
 
-// expiryOf returns when an intent's invoice expires, as the registry counts time.
+// expiryOf returns when an intent's invoice expires, in the registry's time.
 func expiryOf(in store.Intent) uint64 { return uint64(max(0, in.ExpiresAt.Unix())) }
 
-// intentKey identifies what an intent asks for.
+// intentKey identifies the request of an intent.
 type intentKey struct {
 	kind       invoice.IntentKind
 	commitment invoice.Hash
@@ -84,7 +84,7 @@ func (k *registryWork) count(ctx context.Context) error {
 	return nil
 }
 
-// check fails when the registry reverts even an empty batch of the operator's account.
+// check fails if the registry reverts even an empty batch of the operator's account.
 func (k *registryWork) check(ctx context.Context) error {
 	none := pack(invoice.IntentOpen, nil, 0)
 	_, err := k.w.node.estimate(ctx, k.w.sender, k.address, none)
@@ -127,9 +127,9 @@ func (k *registryWork) reverted(t store.ChainTx) error {
 	return err
 }
 
-// settle ends the intents of which the indexer has seen no event, if the receipt has one for
-// each commitment. Otherwise it makes them due again: the registry skipped some that were
-// paid or closed before, and they are checked again.
+// settle ends intents for which the indexer has seen no event, if the receipt has an event for each commitment.
+// Otherwise it makes them due again: the registry skipped some that were paid or closed before, and they are checked
+// again.
 func (k *registryWork) settle(ctx context.Context, t store.ChainTx, r *chain.Receipt) error {
 	_, commitments, err := commitmentsOf(t)
 	if err != nil {
@@ -147,8 +147,8 @@ func (k *registryWork) settle(ctx context.Context, t store.ChainTx, r *chain.Rec
 	return k.w.conf.Store.SettleIntents(ctx, k.w.lease, t.ID)
 }
 
-// pickBatch returns the oldest due intents of one kind that need a transaction. Those that
-// close are all of expired invoices, or all of others.
+// pickBatch returns the oldest due intents of one kind that need a transaction. A batch of closes has only expired
+// invoices, or only others.
 func (k *registryWork) pickBatch(ctx context.Context) ([]store.Intent, error) {
 	now := k.w.conf.Now()
 	maps.DeleteFunc(k.skipped, func(_ intentKey, until time.Time) bool { return !now.Before(until) })
@@ -179,9 +179,8 @@ func (k *registryWork) pickBatch(ctx context.Context) ([]store.Intent, error) {
 	return batch, nil
 }
 
-// unsatisfied returns the intents that are neither skipped nor satisfied as of the newest
-// block. It remembers the satisfied ones: their event is on its way through the indexer,
-// or came before the intent.
+// unsatisfied returns the intents that are neither skipped nor satisfied as of the newest block. It remembers the
+// satisfied ones: the indexer has yet to read their event, or the event came before the intent.
 func (k *registryWork) unsatisfied(ctx context.Context, page []store.Intent) ([]store.Intent, error) {
 	var unknown []store.Intent
 	var commitments []invoice.Hash
@@ -207,8 +206,8 @@ func (k *registryWork) unsatisfied(ctx context.Context, page []store.Intent) ([]
 	k.time = head.Time.N
 	var wanting []store.Intent
 	for i, in := range unknown {
-		// One that is paid or closed needs to be neither opened nor closed. On one branch of
-		// the chain that does not change.
+		// A commitment that is paid or closed needs to be neither opened nor closed. On one branch of the chain that
+		// does not change.
 		if statuses[i] != contracts.StatusNone {
 			k.satisfied[in.ID] = blockRef{head.Number.N, *head.Hash}
 		} else {
@@ -247,9 +246,8 @@ func (k *registryWork) finish(ctx context.Context, cursor store.Cursor) error {
 	return nil
 }
 
-// halveBatch halves the size of the next batches after the registry reverted one, to
-// isolate the intent that it rejects. An intent that was reverted alone is skipped for
-// skipFor.
+// halveBatch halves the size of the next batches after the registry reverted one, to isolate the intent that it
+// rejects. An intent that was reverted in a batch of one is skipped for skipFor.
 func (k *registryWork) halveBatch(kind invoice.IntentKind, refused []invoice.Hash) {
 	k.batch = max(1, len(refused)/2)
 	if len(refused) == 1 {
@@ -257,8 +255,8 @@ func (k *registryWork) halveBatch(kind invoice.IntentKind, refused []invoice.Has
 	}
 }
 
-// classifyRevert finds out whether the registry rejects the operator's account or the
-// commitments, and returns that as an error.
+// classifyRevert determines whether the registry rejects the operator's account or the commitments, and returns that as
+// an error.
 func (k *registryWork) classifyRevert(ctx context.Context, kind invoice.IntentKind, commitments []invoice.Hash, why error) error {
 	if err := k.check(ctx); err != nil {
 		return k.w.noteBlocker(k, 0, err)
@@ -267,8 +265,8 @@ func (k *registryWork) classifyRevert(ctx context.Context, kind invoice.IntentKi
 	return fmt.Errorf("the registry refuses to %s %d commitments: %w", kind, len(commitments), why)
 }
 
-// pack writes the calldata that has the registry open or close commitments, which have all expired
-// after a time.
+// pack writes the calldata with which the registry opens commitments, or closes commitments that have all expired by a
+// time.
 func pack(kind invoice.IntentKind, commitments []invoice.Hash, latest uint64) []byte {
 	ids := make([][32]byte, len(commitments))
 	for i, id := range commitments {
@@ -286,7 +284,8 @@ func commitmentsOf(t store.ChainTx) (invoice.IntentKind, []invoice.Hash, error) 
 	if err != nil {
 		return "", nil, err
 	}
-	// A selector, the offset of the commitments, when the last one of those to close expires, how many they are, they.
+	// A selector, the offset of the commitments, when the last one of those to close expires, their number, and the
+	// commitments.
 	words := tx.Data()[4+2*32:]
 	if t.Kind == store.TxClose {
 		words = words[32:]

@@ -35,8 +35,8 @@ func TestIntentsOfAnotherRegistryAreLeftAlone(t *testing.T) {
 	})
 }
 
-// TestReplacementCallsTheRegistryOfItsAttempts replaces the registry while a
-// transaction to the former one is in flight.
+// TestReplacementCallsTheRegistryOfItsAttempts replaces the registry while a transaction to the former one is in
+// flight.
 func TestReplacementCallsTheRegistryOfItsAttempts(t *testing.T) {
 	w := onSQLite(t)
 	ids := commitments(1)
@@ -58,8 +58,8 @@ func TestReplacementCallsTheRegistryOfItsAttempts(t *testing.T) {
 	}
 }
 
-// TestExpiredCommitmentsAreClosedTogether closes two commitments before they expire and three afterwards: the registry
-// stores that the first two are closed, and of the others nothing, in a transaction of their own.
+// TestExpiredCommitmentsAreClosedTogether closes two commitments before they expire and three afterwards, in a separate
+// transaction. The registry stores that the first two are closed, and stores nothing for the others.
 func TestExpiredCommitmentsAreClosedTogether(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		writer := w.writer()

@@ -12,9 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// replace signs and saves another attempt of a transaction, and returns it. Otherwise it
-// returns the last attempt, and why there is no other. held is true if another transaction holds the
-// nonce.
+// replace signs and saves another attempt of a transaction, and returns it. Otherwise it returns the last attempt, and
+// why there is no other one. held is true if another transaction holds the nonce.
 func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, held bool) (store.TxAttempt, error) {
 	last := t.Attempts[len(t.Attempts)-1]
 	old, err := decode(last)
@@ -35,7 +34,7 @@ func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, held
 	}
 	cost := costOf(call.gas, offer.cap)
 	if err := w.checkSpend(ctx, cost, t.ID, 100); err != nil {
-		return last, err // the last one may still be carried out
+		return last, err // the last attempt may still be carried out
 	}
 	attempt, err := w.sign(t.Nonce, call.to, call.gas, call.data, *offer)
 	if err != nil {
@@ -51,16 +50,16 @@ func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, held
 	return attempt, nil
 }
 
-// nextCall is what the next attempt of a transaction calls.
+// nextCall is the call of a transaction's next attempt.
 type nextCall struct {
 	to   common.Address
 	data []byte
 	gas  uint64
 }
 
-// nextCall returns what the next attempt calls: the same as the last one, unless no node has accepted any. Then
-// the estimate may have been too high. If the network's rules refuse the call, or no node takes it for
-// harmlessAfter, a transfer of nothing to the sender takes its nonce.
+// nextCall returns the call of the next attempt: the same as the last one, unless no node has accepted an attempt. Then
+// the gas estimate may have been too high. If the network's rules refuse the call, or no node accepts it for
+// harmlessAfter, an empty transfer to the sender takes its nonce.
 func (w *Writer) nextCall(ctx context.Context, t store.ChainTx, last *types.Transaction, held bool) (nextCall, error) {
 	same := nextCall{*last.To(), last.Data(), last.Gas()}
 	if isAccepted(t) || w.isHarmless(last) {
@@ -82,13 +81,13 @@ func (w *Writer) nextCall(ctx context.Context, t store.ChainTx, last *types.Tran
 // isAccepted reports whether a node accepted an attempt of the transaction.
 func isAccepted(t store.ChainTx) bool { return acceptedFees(t).cap.Sign() > 0 }
 
-// isRefusedByRule reports whether the network takes none of the transaction's attempts, because their gas limit is
-// above its cap.
+// isRefusedByRule reports whether the network accepts no attempt of the transaction, because their gas limit is above
+// its cap.
 func (w *Writer) isRefusedByRule(t store.ChainTx) bool {
 	return attemptGas(t.Attempts[len(t.Attempts)-1]) > w.conf.Chain.MaxTxGas && !isAccepted(t)
 }
 
-// isHarmless reports whether a transaction does nothing but use its nonce.
+// isHarmless reports whether a transaction only uses its nonce.
 func (w *Writer) isHarmless(tx *types.Transaction) bool {
 	return invoice.Address(*tx.To()) == w.sender && len(tx.Data()) == 0
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// process follows the transactions in flight and, if nothing is in flight, sends the next
-// one.
+// process follows the transactions in flight and, if there are no such transactions, sends the next one.
 func (w *Writer) process(ctx context.Context) error {
 	if err := w.noteAgain(ctx); err != nil {
 		return err
@@ -22,10 +21,10 @@ func (w *Writer) process(ctx context.Context) error {
 	if err := w.count(ctx); err != nil {
 		return err
 	}
-	// The cursor is read first: whatever is unsettled afterwards, the indexer has
-	// seen all events up to the cursor.
+	// The cursor is read first: for everything still unsettled afterwards, the indexer has seen all events up to the
+	// cursor.
 	cursor, err := w.conf.Store.Cursor(ctx, w.conf.Chain.Key)
-	if err != nil && !errors.Is(err, store.ErrNotFound) { // nothing is final before the chain is read
+	if err != nil && !errors.Is(err, store.ErrNotFound) { // no block is final before the chain is read
 		return err
 	}
 	txs, err := w.conf.Store.UnsettledTxs(ctx, w.conf.Chain.Key)
@@ -43,7 +42,7 @@ func (w *Writer) process(ctx context.Context) error {
 		}
 	}
 	if cursor.Halted != "" {
-		return nil // what is sent now could never be seen
+		return nil // a transaction sent now could never be seen
 	}
 	return w.sendNext(ctx, cursor)
 }
@@ -74,7 +73,7 @@ func (w *Writer) recordReceipts(ctx context.Context, cursor store.Cursor, txs []
 	return used, missing, nil
 }
 
-// recordMined records that an attempt of a transaction was mined, which index counts.
+// recordMined records that an attempt of a transaction was mined, given by its index.
 func (w *Writer) recordMined(ctx context.Context, cursor store.Cursor, t store.ChainTx, index int, r *chain.Receipt) error {
 	w.forget(t)
 	k := w.workOf(t.Kind)
@@ -129,7 +128,7 @@ func (w *Writer) resubmit(ctx context.Context, used uint64, missing []store.Chai
 			}
 		}
 	}
-	// Whatever their status says, these are not in the chain now.
+	// Whatever their status, these transactions are not in the chain now.
 	contiguous, beyond, err := w.unmined(ctx, used)
 	if err != nil {
 		return err
@@ -148,7 +147,7 @@ func (w *Writer) resubmit(ctx context.Context, used uint64, missing []store.Chai
 	for _, t := range contiguous {
 		first := t.Nonce == used
 		if !first && t.Status == store.TxFailed {
-			continue // its turn comes, if nothing else takes its nonce
+			continue // its turn comes, unless another transaction takes its nonce
 		}
 		delete(w.lostSince, t.ID) // its nonce is free
 		if t.Status != store.TxSent {
@@ -156,14 +155,14 @@ func (w *Writer) resubmit(ctx context.Context, used uint64, missing []store.Chai
 				return err
 			}
 		}
-		// Only the first in line gains from a higher fee.
+		// Only the first in line benefits from a higher fee.
 		troubles = append(troubles, w.broadcastDue(ctx, t, head, first))
 	}
 	return errors.Join(troubles...)
 }
 
-// handleLostNonce gives up a transaction whose nonce another one has used, once that is
-// certain. Its items are due again.
+// handleLostNonce gives up a transaction after another one has used its nonce, once that is certain. Its items are due
+// again.
 func (w *Writer) handleLostNonce(ctx context.Context, used uint64, t store.ChainTx) error {
 	now := w.conf.Now()
 	if t.Sender == w.sender {
@@ -214,12 +213,12 @@ func (w *Writer) forget(t store.ChainTx) {
 
 // broadcastState is the state of a transaction's broadcasts by this writer.
 type broadcastState struct {
-	attempt invoice.Hash // the attempt
-	since   uint64       // the newest block when it was first broadcast
-	at      time.Time    // of the last broadcast
+	attempt invoice.Hash // hash of the attempt
+	since   uint64       // number of the newest block when it was first broadcast
+	at      time.Time    // time of the last broadcast
 	err     error        // error of the last broadcast, if no node has the attempt
-	used    bool         // its nonce was used by then; the receipts show by which transaction
-	held    bool         // another transaction held its nonce, and wants a higher fee to be replaced
+	used    bool         // its nonce was already used; the receipts show by which transaction
+	held    bool         // another transaction held its nonce, and replacing that one needs a higher fee
 }
 
 // outcome returns the error of the last broadcast, unless receipts or the next attempt
@@ -237,9 +236,8 @@ func (f broadcastState) refused() bool {
 	return isAnswer(f.err) && !f.used && !f.held
 }
 
-// explain finds out what became of an attempt after its broadcast failed. It asks nodes for the
-// transaction, the nonce and the account. Their error texts differ and change, and they may have the
-// attempt all the same.
+// explain finds out what happened to an attempt after its broadcast failed. It asks nodes for the transaction, the
+// nonce and the account. Their error texts differ and change, and they may have the attempt despite the error.
 func (w *Writer) explain(ctx context.Context, t store.ChainTx, attempt store.TxAttempt, f *broadcastState) {
 	if known, _ := w.find(ctx, attempt.TxHash); known {
 		f.err = nil
@@ -252,7 +250,7 @@ func (w *Writer) explain(ctx context.Context, t store.ChainTx, attempt store.TxA
 	if f.used = used > t.Nonce; f.used {
 		return
 	}
-	for _, earlier := range t.Attempts { // a node may lag only in the nonce
+	for _, earlier := range t.Attempts { // perhaps only the node's nonce lags
 		if earlier.TxHash != attempt.TxHash && !earlier.AcceptedAt.IsZero() && !f.used {
 			known, mined := w.find(ctx, earlier.TxHash)
 			f.used, f.held = mined, f.held || known
@@ -275,7 +273,7 @@ func (w *Writer) explain(ctx context.Context, t store.ChainTx, attempt store.TxA
 	f.held = f.held && isAnswer(f.err)
 }
 
-// find is node.find, of some of the chain's nodes.
+// find is node.find for some of the chain's nodes.
 func (w *Writer) find(ctx context.Context, tx invoice.Hash) (known, mined bool) {
 	nodes := w.nodes()
 	if len(nodes) == 0 {

@@ -15,18 +15,18 @@ import (
 
 // draft is a transaction before it is signed.
 type draft struct {
-	items []string // what it carries
+	items []string // ids of the items it carries
 	data  []byte
 	gas   uint64
 	head  *block
 	offer fees
 }
 
-// cost returns what the transaction may cost, in wei.
+// cost returns the maximum cost of the transaction, in wei.
 func (d draft) cost() *big.Int { return costOf(d.gas, d.offer.cap) }
 
-// sendNext sends the transaction of the first kind of work that has one. What keeps one
-// kind back does not keep back the others.
+// sendNext sends the transaction of the first kind of work that has one. An error of one kind does not block the
+// others.
 func (w *Writer) sendNext(ctx context.Context, cursor store.Cursor) error {
 	var troubles []error
 	for _, k := range w.works {
@@ -39,8 +39,8 @@ func (w *Writer) sendNext(ctx context.Context, cursor store.Cursor) error {
 	return errors.Join(troubles...)
 }
 
-// sendOf finishes work of one kind that needs no transaction, and sends one for the rest.
-// The result is true if a transaction is in flight, or none can be sent now.
+// sendOf finishes work of one kind that needs no transaction, and sends one for the rest. The result is true if a
+// transaction is in flight, or if no transaction can be sent now.
 func (w *Writer) sendOf(ctx context.Context, cursor store.Cursor, k work) (bool, error) {
 	if err := k.finish(ctx, cursor); err != nil {
 		return false, err
@@ -59,8 +59,7 @@ func (w *Writer) sendOf(ctx context.Context, cursor store.Cursor, k work) (bool,
 	return w.submit(ctx, nonce, k, b)
 }
 
-// draft prepares a transaction for a batch, or for as much of it as stays within the
-// limits of one transaction.
+// draft prepares a transaction for a batch, or for the part of it that stays within the limits of one transaction.
 func (w *Writer) draft(ctx context.Context, k work, b batch) (draft, error) {
 	n := len(b.items)
 	for {
@@ -110,8 +109,8 @@ func (w *Writer) submit(ctx context.Context, nonce uint64, k work, b batch) (boo
 	return true, w.broadcastDue(ctx, t, d.head, true)
 }
 
-// broadcastDue broadcasts a transaction when that is due. If the first in line is stuck or
-// no node accepts it, it is replaced by another attempt.
+// broadcastDue broadcasts a transaction if that is due. If the first in line is stuck or no node accepts it, it is
+// replaced by another attempt.
 func (w *Writer) broadcastDue(ctx context.Context, t store.ChainTx, head *block, first bool) error {
 	now, attempt := w.conf.Now(), t.Attempts[len(t.Attempts)-1]
 	f := w.broadcasts[t.ID]
@@ -138,13 +137,12 @@ func (w *Writer) broadcastDue(ctx context.Context, t store.ChainTx, head *block,
 	return errors.Join(trouble, f.outcome())
 }
 
-// nextFees returns the fees of the next attempt of a stuck transaction, or nil when the
-// last attempt is as good.
+// nextFees returns the fees of the next attempt of a stuck transaction, or nil if the last attempt is as good.
 //
-// An attempt that no node accepted is replaced at market fees, even if they are lower. An
-// accepted one is replaced by an eighth more, up to twice the market: above that, the fee
-// is not what keeps it from being mined. When another transaction holds the nonce, eighths
-// would take too long, and the fee is doubled within the limits.
+// An attempt that no node accepted is replaced at market fees, even if they are lower. An accepted attempt is replaced
+// with an eighth more, up to twice the market fees: above that, the fee is not the reason why it is not mined. If
+// another transaction holds the nonce, steps of an eighth would take too long, and the fee is doubled within the
+// limits.
 func (w *Writer) nextFees(t store.ChainTx, gas uint64, market fees, held bool) (*fees, error) {
 	last := t.Attempts[len(t.Attempts)-1]
 	limit := fees{cap: w.maxFeeFor(gas), tip: new(big.Int).Lsh(wei(w.conf.Chain.Limits.MaxTipWei), 1)}
@@ -175,8 +173,7 @@ func (w *Writer) nextFees(t store.ChainTx, gas uint64, market fees, held bool) (
 	return &offer, nil
 }
 
-// acceptedFees returns the highest fees of the attempts that a node accepted; 0 when none
-// did.
+// acceptedFees returns the highest fees of the attempts that a node accepted, or 0 if no attempt was accepted.
 func acceptedFees(t store.ChainTx) fees {
 	f := fees{cap: new(big.Int), tip: new(big.Int)}
 	for _, a := range t.Attempts {
@@ -187,8 +184,7 @@ func acceptedFees(t store.ChainTx) fees {
 	return f
 }
 
-// sign signs an attempt of a transaction to a contract: the configured one, or the one
-// that its earlier attempts call.
+// sign signs an attempt of a transaction to a contract: the configured one, or the contract of its earlier attempts.
 func (w *Writer) sign(nonce uint64, to common.Address, gas uint64, data []byte, offer fees) (store.TxAttempt, error) {
 	id := new(big.Int).SetUint64(w.conf.Chain.ID)
 	tx, err := types.SignNewTx(w.conf.Key, types.LatestSignerForChainID(id), &types.DynamicFeeTx{

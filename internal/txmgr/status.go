@@ -16,26 +16,26 @@ import (
 // Status is a writer's status, for health checks.
 type Status struct {
 	ChainKey          string
-	Sender            common.Address // who pays for the gas
-	Leader            bool           // this writer works; otherwise it waits for another's lease
-	Due               int64          // intents that wait, when they were last counted
-	Elsewhere         int64          // those that wait for another registry than the configured one, likewise
-	InFlight          int            // transactions that are sent and not mined
-	Nonce             uint64         // of the next transaction, when it was last asked for
-	Balance           *big.Int       // of Sender in wei, when gas was last paid for; nil before
-	Needed            *big.Int       // wei that the transaction then might have cost
-	Spent             *big.Int       // wei that the transactions of 24 hours cost, when it was last added up; nil before
-	Budget            *big.Int       // wei that they may cost; nil before
-	InsufficientFunds bool           // nothing is sent until Sender has what is needed
-	Sweeps            SweepStatus    // when they were last counted
-	Err               string         // why the last round got no further; empty when it did
-	Since             time.Time      // when Err changed last, not counting its figures
+	Sender            common.Address // the account that pays for the gas
+	Leader            bool           // this writer works; otherwise another writer has the lease
+	Due               int64          // waiting intents, when they were last counted
+	Elsewhere         int64          // intents for another registry than the configured one, at the same count
+	InFlight          int            // transactions that were sent and are not mined
+	Nonce             uint64         // of the next transaction, as of the last query
+	Balance           *big.Int       // of Sender in wei, as of the last transaction; nil before
+	Needed            *big.Int       // maximum cost of that transaction, in wei
+	Spent             *big.Int       // cost of the last 24 hours' transactions in wei, as last added up; nil before
+	Budget            *big.Int       // allowed cost of 24 hours in wei; nil before
+	InsufficientFunds bool           // no transaction is sent until Sender has Needed
+	Sweeps            SweepStatus    // as of the last count
+	Err               string         // why the last round did not finish; empty if it did
+	Since             time.Time      // time of the last change of Err, ignoring its figures
 }
 
 // SweepStatus is the status of the sweeps of deposits.
 type SweepStatus struct {
 	Queue   store.SweepCounts
-	Waiting string // why the policy sweeps nothing that is queued; empty if nothing keeps it
+	Waiting string // why the policy sweeps no queued deposit; empty without a reason
 }
 
 // Status returns the writer's status. It is safe for concurrent use.
@@ -51,8 +51,7 @@ func (w *Writer) update(change func(*Status)) {
 	change(&w.status)
 }
 
-// report records the outcome of a tick. An error that stays the same, apart from its figures, is
-// logged once.
+// report records the outcome of a tick. An error that stays the same, ignoring its figures, is logged once.
 func (w *Writer) report(err error) {
 	text, met := "", blockerOf(err)
 	if err != nil {
@@ -97,7 +96,7 @@ func (w *Writer) report(err error) {
 	}
 }
 
-// count counts what is due, every countEvery.
+// count counts the due items, every countEvery.
 func (w *Writer) count(ctx context.Context) error {
 	now := w.conf.Now()
 	if now.Sub(w.countedAt) < countEvery {
@@ -116,7 +115,7 @@ func (w *Writer) count(ctx context.Context) error {
 type Metrics struct {
 	due *prometheus.GaugeVec
 
-	authorizations *prometheus.GaugeVec // that are due
+	authorizations *prometheus.GaugeVec // number of due authorizations
 
 	elsewhere *prometheus.GaugeVec
 	balance   *prometheus.GaugeVec

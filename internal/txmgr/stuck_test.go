@@ -28,7 +28,7 @@ func TestStuckTransactionIsReplaced(t *testing.T) {
 			after    time.Duration
 			attempts int
 		}{
-			{bumpBlocks - 1, bumpAfter, 1}, // the chain does not advance, rather than the transaction
+			{bumpBlocks - 1, bumpAfter, 1}, // the chain does not advance; the transaction is not the cause
 			{1, 0, 2},
 			{bumpBlocks, bumpAfter - time.Millisecond, 2},
 			{0, time.Millisecond, 3},
@@ -55,8 +55,8 @@ func TestStuckTransactionIsReplaced(t *testing.T) {
 	})
 }
 
-// TestStuckTransactionInACalmMarket has blocks leave a transaction out that
-// offers what others pay: it does not climb to the cap.
+// TestStuckTransactionInACalmMarket has blocks leave out a transaction that offers the market fees: its fee does not
+// climb to the cap.
 func TestStuckTransactionInACalmMarket(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()
@@ -91,8 +91,7 @@ func TestFeeIsCapped(t *testing.T) {
 	w.wantTxs()
 }
 
-// TestNodeThatWantsMoreToReplace uses a node that replaces a transaction only at
-// twice its fee.
+// TestNodeThatWantsMoreToReplace uses a node that replaces a transaction only at twice its fee.
 func TestNodeThatWantsMoreToReplace(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()
@@ -128,7 +127,7 @@ func TestNodeThatWantsMoreToReplace(t *testing.T) {
 	w.wantTxs(store.TxMined)
 }
 
-// TestAttemptsAreLimited has a node refuse every attempt, for another transaction with its nonce.
+// TestAttemptsAreLimited has a node refuse every attempt because of another transaction with its nonce.
 func TestAttemptsAreLimited(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer(func(c *Config) {
@@ -150,7 +149,7 @@ func TestAttemptsAreLimited(t *testing.T) {
 	}
 }
 
-// measure returns what a counter or a gauge with one child says.
+// measure returns the value of a counter or a gauge with one child.
 func measure(t *testing.T, registry *prometheus.Registry, name string) float64 {
 	t.Helper()
 	families, err := registry.Gather()

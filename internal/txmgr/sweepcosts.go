@@ -9,17 +9,16 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// auditedCost is what a mined transaction has cost for the deposits of a merchant, in the
-// audit log.
+// auditedCost is the audit log's entry for the cost of a mined transaction for a merchant's deposits.
 type auditedCost struct {
 	ChainKey string `json:"chainKey"`
-	Deposits int64  `json:"deposits,omitempty"` // that it was sent to sweep
+	Deposits int64  `json:"deposits,omitempty"` // number of deposits that it was sent to sweep
 	CostGwei string `json:"costGwei"`
 	Reverted bool   `json:"reverted,omitempty"`
 }
 
-// cost returns what a mined transaction has cost, and what the audit log says of it: an
-// entry for each merchant whose deposits it was sent to sweep, and nothing for other kinds.
+// cost returns the cost of a mined transaction and its entries for the audit log: one for each merchant with deposits
+// that it was sent to sweep, and no entry for other kinds.
 func (w *Writer) cost(ctx context.Context, t store.ChainTx, r *chain.Receipt) (*store.TxCost, []access.Entry, error) {
 	cost := w.spent(t, r)
 	if t.Kind != store.TxSweep {

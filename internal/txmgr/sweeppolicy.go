@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// dueByPolicy returns up to limit queued sweeps that the chain's policy wants now. It asks
-// a node for the price of gas only if something is queued that the price decides on.
+// dueByPolicy returns up to limit queued sweeps that the chain's policy wants now. It asks a node for the gas price
+// only if a queued sweep depends on it.
 func (k *sweepWork) dueByPolicy(ctx context.Context, limit int) ([]store.QueuedSweep, error) {
 	p, now := k.w.conf.Chain.Sweep, k.w.conf.Now()
 	if limit <= 0 || p.Time() == chain.SweepNever || now.Before(k.notBefore) {
@@ -32,8 +32,8 @@ func (k *sweepWork) dueByPolicy(ctx context.Context, limit int) ([]store.QueuedS
 		case chain.SweepDaily:
 			k.notBefore = f.QueuedBefore.Add(24 * time.Hour)
 		case chain.SweepAbove:
-			k.postpone("") // many small deposits are not examined each time
-		case chain.SweepAtOnce, chain.SweepCheapGas, chain.SweepNever: // want whatever is queued
+			k.postpone("") // so that many small deposits are not examined each time
+		case chain.SweepAtOnce, chain.SweepCheapGas, chain.SweepNever: // these want every queued sweep
 		}
 		return nil, nil
 	case p.When != chain.SweepCheapGas && p.MaxCost == (chain.SweepCost{}):
@@ -42,8 +42,7 @@ func (k *sweepWork) dueByPolicy(ctx context.Context, limit int) ([]store.QueuedS
 	return k.affordable(ctx, f, limit)
 }
 
-// affordable returns up to limit queued sweeps that the policy wants at the present price
-// of gas.
+// affordable returns up to limit queued sweeps that the policy wants at the present gas price.
 func (k *sweepWork) affordable(ctx context.Context, f store.SweepFilter, limit int) ([]store.QueuedSweep, error) {
 	p := k.w.conf.Chain.Sweep
 	price, err := k.w.gasPrice(ctx)
@@ -61,15 +60,13 @@ func (k *sweepWork) affordable(ctx context.Context, f store.SweepFilter, limit i
 	return due, err
 }
 
-// postpone has the policy sweep nothing for sweepCheckEvery, for a reason or, if that is
-// empty, for want of anything to sweep.
+// postpone stops the policy from sweeping for sweepCheckEvery. reason is empty if there is nothing to sweep.
 func (k *sweepWork) postpone(reason string) {
 	k.notBefore, k.waiting = k.w.conf.Now().Add(sweepCheckEvery), reason
 }
 
-// fairly returns up to limit queued sweeps that the policy allows when one costs so many
-// wei: as many of each merchant, the largest first. It begins with the merchant after the
-// one that was served last.
+// fairly returns up to limit queued sweeps that the policy allows if one costs costWei: the same number from each
+// merchant, the largest first. It begins with the merchant after the one that was served last.
 func (k *sweepWork) fairly(ctx context.Context, f store.SweepFilter, limit int, cost *big.Int) ([]store.QueuedSweep, error) {
 	var due []store.QueuedSweep
 	for _, token := range k.w.conf.Chain.AllTokens() {
@@ -84,7 +81,7 @@ func (k *sweepWork) fairly(ctx context.Context, f store.SweepFilter, limit int, 
 		}
 		left := limit - len(due)
 		for i, merchant := range merchants {
-			// What the merchants before left over is shared among the others.
+			// Slots that the earlier merchants did not use are shared among the others.
 			some, err := k.w.conf.Store.DueSweeps(ctx, f, merchant, max(1, left/(len(merchants)-i)))
 			if err != nil {
 				return nil, err
@@ -96,9 +93,8 @@ func (k *sweepWork) fairly(ctx context.Context, f store.SweepFilter, limit int, 
 	return due, nil
 }
 
-// merchants returns up to limit merchants with queued sweeps that the filter selects, those
-// first that come after the one that was served last. The database alone compares their
-// ids, since its order may be another one than Go's.
+// merchants returns up to limit merchants with queued sweeps that the filter selects, starting after the one that was
+// served last. Only the database compares their ids, since its order may differ from Go's.
 func (k *sweepWork) merchants(ctx context.Context, f store.SweepFilter, limit int) ([]string, error) {
 	merchants, err := k.w.conf.Store.MerchantsWithSweeps(ctx, f, k.after, limit)
 	if err != nil || len(merchants) == limit || k.after == "" {
@@ -113,7 +109,7 @@ func (k *sweepWork) merchants(ctx context.Context, f store.SweepFilter, limit in
 	return append(merchants, others...), err
 }
 
-// gasPrice returns the base fee and the tip for a unit of gas now, in wei.
+// gasPrice returns the present base fee and tip per unit of gas, in wei.
 func (w *Writer) gasPrice(ctx context.Context) (*big.Int, error) {
 	head, err := w.node.head(ctx)
 	if err != nil {

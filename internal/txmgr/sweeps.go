@@ -14,19 +14,18 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// sweepWork sends what is final at deposit addresses to the merchants, when the chain's
-// policy or a command wants it. Its items are queued sweeps. The indexer removes one from
-// the queue when its transfer is final.
+// sweepWork sends final deposits from deposit addresses to the merchants, when the chain's policy or a command requests
+// it. Its items are queued sweeps. The indexer removes a sweep from the queue when its transfer is final.
 type sweepWork struct {
 	w *Writer
 
-	// What follows is a cache: a new writer begins without it.
-	batch     int       // how many deposits the next transaction takes
+	// The fields below are a cache: a new writer begins without it.
+	batch     int       // number of deposits in the next transaction
 	after     string    // the merchant that was served last
-	gas       uint64    // what sweeping one deposit took lately
-	notBefore time.Time // until then the policy sweeps nothing
-	waiting   string    // why, if not for want of anything to sweep
-	dueSince  time.Time // since when something is due and no transaction was mined; zero while nothing is due
+	gas       uint64    // recent gas of sweeping one deposit
+	notBefore time.Time // the policy sweeps no deposits before this time
+	waiting   string    // the reason, unless there was nothing to sweep
+	dueSince  time.Time // since when a sweep is due and no transaction was mined; zero while no sweep is due
 }
 
 func newSweepWork(w *Writer) *sweepWork {
@@ -39,10 +38,10 @@ func (k *sweepWork) budgetPercent() uint64 { return sweepBudgetPercent }
 
 func (k *sweepWork) resign() { k.dueSince, k.notBefore = time.Time{}, time.Time{} }
 
-// check always succeeds: anybody may sweep.
+// check always succeeds: any account may sweep.
 func (k *sweepWork) check(context.Context) error { return nil }
 
-// count counts what is queued.
+// count counts the queued sweeps.
 func (k *sweepWork) count(ctx context.Context) error {
 	w := k.w
 	n, err := w.conf.Store.CountSweeps(ctx, w.conf.Chain.Key, k.tokens())
@@ -61,7 +60,7 @@ func (k *sweepWork) count(ctx context.Context) error {
 	return nil
 }
 
-// tokens returns the tokens of the chain, former ones too.
+// tokens returns the chain's tokens, including former ones.
 func (k *sweepWork) tokens() []invoice.Address {
 	all := k.w.conf.Chain.AllTokens()
 	tokens := make([]invoice.Address, len(all))
@@ -71,13 +70,12 @@ func (k *sweepWork) tokens() []invoice.Address {
 	return tokens
 }
 
-// finish lets sweeps be sent again whose transactions failed long enough ago.
+// finish makes sweeps due again if their transactions failed long enough ago.
 func (k *sweepWork) finish(ctx context.Context, _ store.Cursor) error {
 	return k.w.conf.Store.RetrySweeps(ctx, k.w.lease, k.w.conf.Chain.Key, k.w.conf.Now())
 }
 
-// next returns the sweeps that commands asked for and those that the policy wants now, of
-// one factory.
+// next returns the sweeps that commands requested and those that the policy wants now, of one factory.
 func (k *sweepWork) next(ctx context.Context) (batch, error) {
 	due, err := k.w.conf.Store.RequestedSweeps(ctx, k.w.conf.Chain.Key, k.batch)
 	if err != nil {
@@ -134,8 +132,8 @@ func calls(sweeps []store.QueuedSweep) []contracts.Sweep {
 	return all
 }
 
-// refused halves the next batches after the factory refused one, which it does for lack
-// of gas alone. A deposit that is refused on its own waits.
+// refused halves the next batches after the factory refused one, which it does only if the gas is too low. A deposit
+// that is refused on its own waits.
 func (k *sweepWork) refused(ctx context.Context, sweeps []store.QueuedSweep, why error) error {
 	k.batch = max(1, len(sweeps)/2)
 	if len(sweeps) == 1 {
@@ -161,11 +159,11 @@ func sweepsIn(t store.ChainTx) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	// A selector, the offset of the only argument, its length, elements of three words.
+	// A selector, the offset of the only argument, its length, and elements of three words.
 	return (len(tx.Data()) - 4 - 2*32) / (3 * 32), nil
 }
 
-// mined measures what a transaction swept and what it took.
+// mined measures how many deposits a transaction swept and how much gas it took.
 func (k *sweepWork) mined(t store.ChainTx, r *chain.Receipt) {
 	k.batch, k.dueSince = min(2*k.batch, maxBatch), time.Time{}
 	if n, err := sweepsIn(t); err == nil && n > 0 {
@@ -184,8 +182,8 @@ func (k *sweepWork) mined(t store.ChainTx, r *chain.Receipt) {
 	}
 }
 
-// settle ends the work of a transaction in a final block on the deposits that are still in
-// the queue. Those that it did not sweep wait, each longer than the last time.
+// settle ends a final transaction's work on the deposits that are still in the queue. Deposits that it did not sweep
+// wait, each longer than the last time.
 func (k *sweepWork) settle(ctx context.Context, t store.ChainTx, r *chain.Receipt) error {
 	sweeps, err := k.w.conf.Store.SweepsOfTx(ctx, t.ID)
 	if err != nil {
@@ -199,7 +197,7 @@ func (k *sweepWork) settle(ctx context.Context, t store.ChainTx, r *chain.Receip
 	results := make([]store.SweepResult, len(sweeps))
 	for i, s := range sweeps {
 		e, found := events[deposit{s.Address, s.Token}]
-		results[i] = store.SweepResult{ID: s.ID, Gone: s.Amount.IsZero()} // a token of which nothing is recorded is tried once
+		results[i] = store.SweepResult{ID: s.ID, Gone: s.Amount.IsZero()} // without recorded deposits: tried once
 		if !found && results[i].Gone || found && !e.Failed {
 			continue
 		}
@@ -212,14 +210,14 @@ func (k *sweepWork) settle(ctx context.Context, t store.ChainTx, r *chain.Receip
 	return k.w.conf.Store.SettleSweeps(ctx, k.w.lease, results)
 }
 
-// inUnits returns an amount of minor units in units, for metrics alone.
+// inUnits converts minor units to units, only for metrics.
 func inUnits(amount *big.Int, decimals int) float64 {
 	units := new(big.Rat).SetFrac(amount, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil))
 	f, _ := units.Float64()
 	return f
 }
 
-// retryAt returns when a sweep that failed once more is sent again.
+// retryAt returns when a sweep is sent again after one more failure.
 func (k *sweepWork) retryAt(s store.QueuedSweep) time.Time {
 	wait := sweepRetryMax
 	if s.Failures < 16 {

@@ -24,15 +24,15 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// deposits is what the tests' indexer knows of deposit addresses.
+// deposits is the tests' indexer's knowledge of deposit addresses.
 type deposits struct {
-	merchants map[string]common.Address // settlement addresses by merchant; a default one for others
-	token     common.Address            // whose transfers it reads
+	merchants map[string]common.Address // settlement addresses by merchant; other merchants have a default one
+	token     common.Address            // the token with transfers that it reads
 	invoices  map[common.Address]string // by deposit address
 	pending   []types.Log               // transfers from deposit addresses that are not final
 }
 
-// sweeping sets the policy of a writer of a chain with deposits.
+// sweeping sets a writer's policy on a chain with deposits.
 func (w *world) sweeping(p chain.SweepPolicy) func(*Config) {
 	return func(c *Config) {
 		c.Chain.DepositFactory = invoice.Address(w.dev.DepositFactory)
@@ -52,8 +52,8 @@ func (w *world) settlementOf(merchant string) common.Address {
 	return common.BytesToAddress([]byte("merchant " + merchant))
 }
 
-// deposit has invoices of a merchant whose deposit addresses hold amounts of the token, for
-// the indexer in final blocks, and returns the addresses.
+// deposit creates invoices of a merchant, pays amounts of the token to their deposit addresses, in blocks that are
+// final for the indexer, and returns the addresses.
 func (w *world) deposit(merchant string, amounts ...uint64) []common.Address {
 	w.Helper()
 	token := w.dev.Token
@@ -116,9 +116,8 @@ func (w *world) receive(tx *store.Tx, rows ...store.PaymentRow) error {
 	return errors.Join(tx.SavePayments(w.ctx, rows), tx.AddToDeposits(w.ctx, payments, nil))
 }
 
-// indexSweeps reads the transfers from deposit addresses in blocks from one number on, and
-// makes those final that are in blocks up to another one. It returns those that are not final, and changes nothing
-// outside the transaction, which may run again.
+// indexSweeps reads the transfers from deposit addresses in the blocks starting at from, and makes those in blocks up
+// to final final. It returns those that are not final. It changes only the transaction, which may run again.
 func (w *world) indexSweeps(tx *store.Tx, from, final uint64) ([]types.Log, error) {
 	if w.deposits.token == (common.Address{}) {
 		return nil, nil
@@ -156,7 +155,7 @@ func (w *world) indexSweeps(tx *store.Tx, from, final uint64) ([]types.Log, erro
 	return pending, tx.AddToDeposits(w.ctx, nil, sweeps)
 }
 
-// wantQueue demands how many sweeps are waiting, in flight and failing.
+// wantQueue requires the numbers of waiting, in-flight and failing sweeps.
 func (w *world) wantQueue(waiting, inFlight, failing int64) {
 	w.Helper()
 	got, err := w.store.CountSweeps(w.ctx, chain.Local, []invoice.Address{invoice.Address(w.dev.Token)})
@@ -166,7 +165,7 @@ func (w *world) wantQueue(waiting, inFlight, failing int64) {
 	}
 }
 
-// wantBalance demands what an account has of the token.
+// wantBalance requires an account's balance of the token.
 func (w *world) wantBalance(of common.Address, want uint64) {
 	w.Helper()
 	got, err := w.dev.Balance(w.ctx, of)
@@ -198,7 +197,7 @@ func TestSweepsAtOnce(t *testing.T) {
 	})
 }
 
-// TestSweepsWithoutARegistry has a chain with a deposit factory alone.
+// TestSweepsWithoutARegistry uses a chain with only a deposit factory.
 func TestSweepsWithoutARegistry(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer(w.sweeping(atOnce), func(c *Config) { c.Chain.Registry = invoice.Address{} })
@@ -212,7 +211,7 @@ func TestSweepsWithoutARegistry(t *testing.T) {
 	w.wantBalance(w.settlementOf("m"), 5)
 }
 
-// TestReorgMakesSweepsDueAgain removes a mined sweep, whose transaction is forgotten.
+// TestReorgMakesSweepsDueAgain removes a mined sweep; the nodes forget its transaction.
 func TestReorgMakesSweepsDueAgain(t *testing.T) {
 	each(t, func(_ *testing.T, w *world) {
 		writer := w.writer(w.sweeping(atOnce))
@@ -237,7 +236,7 @@ func TestReorgMakesSweepsDueAgain(t *testing.T) {
 	})
 }
 
-// TestDepositThatIsPaidWhileItIsSwept pays one after its sweep was signed.
+// TestDepositThatIsPaidWhileItIsSwept pays a deposit again after its sweep was signed.
 func TestDepositThatIsPaidWhileItIsSwept(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer(w.sweeping(atOnce))
@@ -262,13 +261,13 @@ func TestDepositThatIsPaidWhileItIsSwept(t *testing.T) {
 	w.wantBalance(w.settlementOf("m"), 8)
 }
 
-// TestSweepPolicies has each policy leave alone what it does not want.
+// TestSweepPolicies expects each policy to sweep only the deposits that it wants.
 func TestSweepPolicies(t *testing.T) {
 	day := 24 * time.Hour
 	for name, test := range map[string]struct {
 		policy chain.SweepPolicy
-		wait   time.Duration // before the second look
-		first  int64         // in flight after the first look, and after the second
+		wait   time.Duration // wait before the second round
+		first  int64         // in flight after the first round, and after the second
 		second int64
 	}{
 		"at once":        {atOnce, 0, 3, 3},
@@ -321,8 +320,8 @@ func TestSweepsAreFairToMerchants(t *testing.T) {
 	}
 }
 
-// TestSmallDepositsHoldUpNobody has a merchant with a deposit that the policy does not want
-// before, in the order of ids, one whose deposit it wants, and batches of one deposit.
+// TestSmallDepositsHoldUpNobody has one merchant with a deposit that the policy does not want, then, in the order of
+// ids, one with a deposit that it wants, and batches of one deposit.
 func TestSmallDepositsHoldUpNobody(t *testing.T) {
 	each(t, func(_ *testing.T, w *world) {
 		writer := w.writer(w.sweeping(chain.SweepPolicy{When: chain.SweepAbove, Amount: 1_000_000}))
@@ -338,8 +337,8 @@ func TestSmallDepositsHoldUpNobody(t *testing.T) {
 	})
 }
 
-// TestMerchantsAreServedInTheOrderOfTheDatabase has merchants whose ids sort otherwise in Go
-// than in PostgreSQL with a language's rules. Each is served once in each of two turns.
+// TestMerchantsAreServedInTheOrderOfTheDatabase uses merchant ids that Go sorts differently from PostgreSQL with a
+// language's rules. Each merchant is served once in each of two turns.
 func TestMerchantsAreServedInTheOrderOfTheDatabase(t *testing.T) {
 	each(t, func(_ *testing.T, w *world) {
 		writer := w.writer(w.sweeping(atOnce))
@@ -368,7 +367,7 @@ func TestMerchantsAreServedInTheOrderOfTheDatabase(t *testing.T) {
 	})
 }
 
-// queued returns the queue, of every merchant.
+// queued returns the queue of all merchants.
 func (w *world) queued() []store.QueuedSweep {
 	w.Helper()
 	f := store.SweepFilter{ChainKey: chain.Local, Token: invoice.Address(w.dev.Token)}
@@ -403,7 +402,7 @@ func TestDepositThatCannotBeSwept(t *testing.T) {
 		w.wantQueue(1, 0, 1)
 		for _, wait := range []time.Duration{sweepRetry, 2 * sweepRetry, 4 * sweepRetry} {
 			w.clock.Add(wait - time.Second)
-			w.deposit("m", 5) // is not held up
+			w.deposit("m", 5) // this one is not delayed
 			w.seal(1)
 			w.index()
 			round()
@@ -460,7 +459,7 @@ func TestKindsDoNotBlockEachOther(t *testing.T) {
 	w.wantBalance(w.settlementOf("m"), 5)
 }
 
-// TestCommitmentsGoBeforeSweeps has both due.
+// TestCommitmentsGoBeforeSweeps has both kinds of work due.
 func TestCommitmentsGoBeforeSweeps(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer(w.sweeping(atOnce))
@@ -478,8 +477,7 @@ func TestCommitmentsGoBeforeSweeps(t *testing.T) {
 	}
 }
 
-// TestSweepsLeaveAPartOfTheBudget has a daily budget of which a sweep would take more than
-// its part.
+// TestSweepsLeaveAPartOfTheBudget has a daily budget that a sweep would use beyond its share.
 func TestSweepsLeaveAPartOfTheBudget(t *testing.T) {
 	measured := onSQLite(t)
 	measured.deposit("m", 5)
@@ -529,8 +527,7 @@ func TestSweepBackoff(t *testing.T) {
 	}
 }
 
-// TestSweepBatch has one deposit more than a transaction takes, and more than its gas
-// suffices for.
+// TestSweepBatch has one deposit more than fits in a transaction, and more than its gas allows.
 func TestSweepBatch(t *testing.T) {
 	t.Parallel()
 	w := onSQLite(t)
@@ -560,8 +557,8 @@ func TestSweepBatch(t *testing.T) {
 	}
 }
 
-// TestSweepCostIsAudited has an entry for each merchant whose deposits a transaction
-// carries. They add up to its cost, also after it was reverted.
+// TestSweepCostIsAudited expects an entry for each merchant with deposits in a transaction. The entries add up to the
+// transaction's cost, even if it was reverted.
 func TestSweepCostIsAudited(t *testing.T) {
 	each(t, func(_ *testing.T, w *world) {
 		writer := w.writer(w.sweeping(atOnce))

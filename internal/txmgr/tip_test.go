@@ -24,8 +24,8 @@ func (s scripted) BatchCallContext(context.Context, []rpc.BatchElem) error {
 	return errors.New("no batches")
 }
 
-// TestTip takes the usual tip from histories as nodes write them, and the node's
-// suggestion without one.
+// TestTip computes the usual tip from fee histories in nodes' notation, and uses the node's suggestion without a
+// history.
 func TestTip(t *testing.T) {
 	for history, want := range map[string]int64{
 		`{"reward":[["0x5"],["0x7"],["0x9"]]}`:         7,

@@ -12,7 +12,7 @@ import (
 // work is one kind of work of a writer. The writer calls its methods from one
 // goroutine, and only while it holds the lease.
 type work interface {
-	// carries reports whether transactions of a kind are of this work.
+	// carries reports whether transactions of a kind belong to this work.
 	carries(kind store.TxKind) bool
 	// budgetPercent is the part of the daily budget up to which this work may begin a
 	// transaction.
@@ -21,24 +21,23 @@ type work interface {
 	count(ctx context.Context) error
 	// finish finishes what is due and needs no transaction.
 	finish(ctx context.Context, cursor store.Cursor) error
-	// check fails with a blocker when every transaction of this work would be reverted.
+	// check fails with a blocker if every transaction of this work would be reverted.
 	check(ctx context.Context) error
-	// next returns what the next transaction is to carry, and a batch without items when
-	// nothing is due. Unless something may be due, it asks nothing of a node.
+	// next returns the contents of the next transaction, or a batch without items if no item is due. It calls a node
+	// only if an item may be due.
 	next(ctx context.Context) (batch, error)
-	// mined is called when a transaction was mined and succeeded, once unless a reorg
-	// removes it.
+	// mined is called when a transaction was mined and succeeded, once unless a reorg removes it.
 	mined(t store.ChainTx, r *chain.Receipt)
 	// reverted is called when a transaction was mined and reverted. Its items are due again.
 	reverted(t store.ChainTx) error
-	// settle is called while a final block has the transaction and items are still
-	// assigned to it. It may be called again after it succeeded.
+	// settle is called while the transaction is in a final block and items are still assigned to it. It may be called
+	// again after it succeeded.
 	settle(ctx context.Context, t store.ChainTx, r *chain.Receipt) error
-	// resign forgets what another writer may change.
+	// resign drops state that another writer may change.
 	resign()
 }
 
-// batch is what one transaction is to carry.
+// batch is the contents of one transaction.
 type batch struct {
 	kind  store.TxKind
 	to    common.Address
@@ -47,12 +46,12 @@ type batch struct {
 	most func(n int) uint64
 	// pack returns the calldata for the first n items.
 	pack func(n int) []byte
-	// refused is called when a node reports that the call for the first n items would be
-	// reverted or takes too much gas. It returns the error of the round.
+	// refused is called when a node reports that the call for the first n items would be reverted or takes too much
+	// gas. It returns the error of the round.
 	refused func(ctx context.Context, n int, why error) error
 }
 
-// workOf returns the work whose transactions are of a kind, or nil.
+// workOf returns the work with transactions of a kind, or nil.
 func (w *Writer) workOf(kind store.TxKind) work {
 	for _, k := range w.works {
 		if k.carries(kind) {

@@ -30,25 +30,24 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// finality is how many blocks are above one that the tests' indexer takes for
-// final.
+// finality is how many blocks must be above a block for the tests' indexer to take it as final.
 const finality = 2
 
-// world is a chain, a database, and what else a writer needs.
+// world is a chain, a database, and everything else that a writer needs.
 type world struct {
 	rapid.TB
 	ctx      context.Context
-	dev      *devchain.Chain // nil on a node that is not ours
+	dev      *devchain.Chain // nil on other nodes
 	client   *ethclient.Client
 	operator *ecdsa.PrivateKey
 	registry common.Address
 	store    *store.Store
 	ids      *invoice.IDs
 	net      *faults
-	start    uint64 // the head at the beginning
+	start    uint64 // the head at the start
 
 	hashes   map[uint64]common.Hash // of the blocks that the indexer has read
-	missed   []invoice.Hash         // commitments whose events it does not return
+	missed   []invoice.Hash         // commitments with events that the node leaves out
 	deposits deposits
 
 	clock *clocktest.Clock
@@ -70,7 +69,7 @@ func newWorld(tb rapid.TB, dev *devchain.Chain, s *store.Store) *world {
 	return w
 }
 
-// worldOn returns a world with any node, whose indexer begins at the head.
+// worldOn returns a world on any node; its indexer begins at the head.
 func worldOn(
 	tb rapid.TB, client *ethclient.Client, operator *ecdsa.PrivateKey, registry common.Address, s *store.Store,
 ) *world {
@@ -121,7 +120,7 @@ func (w *world) chain() chain.Chain {
 	return c
 }
 
-// tick has the writer do what it can, which must succeed.
+// tick runs a round of the writer, which must succeed.
 func (w *world) tick(writer *Writer) {
 	w.Helper()
 	must(w, writer.tick(w.ctx))
@@ -134,7 +133,7 @@ func (w *world) seal(blocks int) {
 	}
 }
 
-// sealEmpty adds blocks that leave the pool alone.
+// sealEmpty adds blocks without transactions from the pool.
 func (w *world) sealEmpty(blocks int) {
 	w.Helper()
 	must(w, w.dev.Fork(w.ctx, 0, make([][]*types.Transaction, blocks)...))
@@ -160,8 +159,7 @@ func (w *world) nonceOf(a common.Address) uint64 {
 	return n
 }
 
-// enqueueIntents inserts intents of one kind for invoices, which it inserts when none
-// of them is there.
+// enqueueIntents inserts intents of one kind for invoices. It inserts the invoices if they do not exist.
 func (w *world) enqueueIntents(kind invoice.IntentKind, commitments ...invoice.Hash) {
 	w.Helper()
 	must(w, enqueueIntents(w.ctx, w.store, w.ids, invoice.Address(w.registry), kind, commitments...))
@@ -207,7 +205,7 @@ func enqueueIntents(ctx context.Context, s *store.Store, ids *invoice.IDs, regis
 	})
 }
 
-// commitments returns fresh ids of commitments.
+// commitments returns new commitment ids.
 func commitments(n int) []invoice.Hash {
 	all := make([]invoice.Hash, n)
 	for i := range all {
@@ -278,7 +276,7 @@ func (w *world) hashOf(number uint64) common.Hash {
 	return header.Hash()
 }
 
-// satisfies returns which intents an event of the registry satisfies.
+// satisfies returns the intents that an event of the registry satisfies.
 func satisfies(l types.Log) []invoice.IntentKind {
 	switch l.Topics[0] {
 	case contracts.OpenedTopic:
@@ -297,7 +295,7 @@ const (
 	statusClosed = contracts.StatusClosed
 )
 
-// wantStatus demands a status of commitments in the registry.
+// wantStatus requires the state of commitments in the registry.
 func (w *world) wantStatus(want contracts.Status, ids ...invoice.Hash) {
 	w.Helper()
 	for i, id := range ids {
@@ -311,7 +309,7 @@ func (w *world) wantStatus(want contracts.Status, ids ...invoice.Hash) {
 
 func (w *world) node() node { return node{w.client.Client()} }
 
-// wantDue demands how many intents are due.
+// wantDue requires the number of due intents.
 func (w *world) wantDue(want int) {
 	w.Helper()
 	due, _, err := w.store.DueCount(w.ctx, chain.Local, invoice.Address(w.registry))
@@ -323,9 +321,8 @@ func (w *world) wantDue(want int) {
 
 var errUndo = errors.New("undone on purpose")
 
-// allDone reports whether all intents are done and all deposits are swept. An intent whose event was only seen
-// does not count as done: allDone clears that mark, in a transaction that it rolls
-// back.
+// allDone reports whether all intents are done and all deposits are swept. An intent with an event that was only seen
+// does not count as done: allDone clears that mark, in a transaction that it rolls back.
 func (w *world) allDone() bool {
 	w.Helper()
 	var left int64
@@ -370,7 +367,7 @@ func (w *world) txs() []store.ChainTx {
 	return all
 }
 
-// wantTxs demands the states of the transactions, by nonce.
+// wantTxs requires the states of the transactions, by nonce.
 func (w *world) wantTxs(want ...store.TxStatus) []store.ChainTx {
 	w.Helper()
 	all := w.txs()
@@ -384,7 +381,7 @@ func (w *world) wantTxs(want ...store.TxStatus) []store.ChainTx {
 	return all
 }
 
-// external sends a call of the registry past the writer, into the pool.
+// external sends a registry call that is not the writer's, into the pool.
 func (w *world) external(key *ecdsa.PrivateKey, data []byte) {
 	w.Helper()
 	_, err := w.dev.Send(w.ctx, key, w.registry, data)
@@ -404,8 +401,7 @@ func (w *world) pay() invoice.Hash {
 	return invoice.Hash(terms.ID(w.dev.ChainID(), w.registry))
 }
 
-// wantSaved demands that a transaction is saved, which it must be before it is
-// broadcast.
+// wantSaved requires that a transaction is saved before it is broadcast.
 func (w *world) wantSaved(raw []byte) {
 	w.Helper()
 	tx := new(types.Transaction)
@@ -426,8 +422,8 @@ func (w *world) wantSaved(raw []byte) {
 type faults struct {
 	Client
 	mu      sync.Mutex
-	before  func(method string, args []any) error // instead of the call, when it returns an error
-	after   func(method string) error             // instead of the answer, likewise
+	before  func(method string, args []any) error // replaces the call if it returns an error
+	after   func(method string) error             // replaces the answer if it returns an error
 	sending func(raw []byte)                      // called before a broadcast
 	sent    [][]byte                              // every transaction that reached the node
 }

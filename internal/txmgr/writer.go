@@ -1,38 +1,35 @@
 // Package txmgr is the transaction manager: it sends the service's transactions to a
 // chain.
 //
-// There are several kinds of work, each in a file of its own behind the interface work:
-// registry.go records in the chain's registry which invoices are open and which are
-// closed, and sweeps.go sends what is at deposit addresses to the merchants. Work comes as rows. The writer of a chain asks each kind, in the order of their
-// urgency, for a batch of due rows, signs a transaction for the first batch that there
-// is, and saves it with its nonce before broadcasting it. It then follows the transaction
-// until it is mined: it rebroadcasts one that was dropped, replaces one that is stuck by
-// an attempt with a higher fee, and resumes one that a reorg removed. A row is done when
-// the indexer has seen its event in a final block; until then a reorg makes it due again.
+// There are several kinds of work, each in its own file behind the interface work: registry.go records in the chain's
+// registry which invoices are open and which are closed, and sweeps.go sends the contents of deposit addresses to the
+// merchants. Work is stored as rows. A chain's writer asks each kind, in order of urgency, for a batch of due rows,
+// signs a transaction for the first batch it gets, and saves it with its nonce before broadcasting it. It then follows
+// the transaction until it is mined: it rebroadcasts a transaction that was dropped, replaces a stuck one by an attempt
+// with a higher fee, and resumes one that a reorg removed. A row is done when the indexer has seen its event in a final
+// block; until then a reorg makes it due again.
 //
-// One writer at a time works on a chain, the holder of its lease, with one transaction in
-// flight, whatever its kind, at the nonce of the newest block. That is slower than a
-// queue of nonces, but leaves nothing to go wrong between them, and 200 rows a block are
-// enough. The contracts skip what was done before, so a row that is sent twice only costs
-// gas. Every doubtful case relies on that. A kind of work that fails, or that lacks funds
-// for its next transaction, does not keep back the others.
+// Only the holder of a chain's lease writes, with one transaction in flight, whatever its kind, at the nonce of the
+// newest block. That is slower than a queue of nonces, but avoids all problems of several pending nonces, and 200 rows
+// per block are enough. The contracts skip work that is already done, so a row that is sent twice only costs gas. Every
+// case of doubt relies on that. A kind of work that fails, or that lacks funds for its next transaction, does not block
+// the others.
 //
 // To add a kind of work:
 //
-//  1. Give its transactions a store.TxKind, and say in store's chaintxs.go which rows such
+//  1. Give its transactions a store.TxKind, and define in store's chaintxs.go which rows such
 //     a transaction carries: SaveChainTx assigns them, a failed transaction makes them due
 //     again, and UnsettledTxs returns their transaction until they are done.
-//  2. Write a type that implements work, in a file of its own, and add it to the list in
-//     New, at the place of its urgency. The methods of Store that it needs belong to that
+//  2. Write a type that implements work, in a separate file, and add it to the list in
+//     New, in order of urgency. The methods of Store that it needs belong to that
 //     interface.
 //  3. Have the indexer finish its rows, under the chain's cursor, and undo that when a
 //     reorg removes the block.
 //
-// A node's answer alone cannot make the writer overspend. Each answer is bounded or
-// compared with another node's: the nonce (nonce.go), the tip and the base fee (fees.go,
-// by the chain's limits), the gas (the higher of two estimates, within what the items may
-// take and the network's cap), the cost on a receipt (budget.go). The chain id is the
-// configured one, and a wrong balance only delays.
+// A single node's answer cannot make the writer overspend. Each answer is bounded or compared with another node's: the
+// nonce (nonce.go), the tip and the base fee (fees.go, by the chain's limits), the gas (the higher of two estimates,
+// within the limits of the items and the network's cap), the cost on a receipt (budget.go). The chain id is the
+// configured one, and a wrong balance only causes delay.
 package txmgr
 
 import (
@@ -93,24 +90,24 @@ type Store interface {
 
 // Config configures a Writer.
 type Config struct {
-	Chain  chain.Chain       // its key, id, registry and limits are used
+	Chain  chain.Chain       // Key, ID, Registry and Limits are used
 	Key    *ecdsa.PrivateKey // of an operator of the registry
 	Client Client
-	// Nodes returns a client of each of the chain's nodes, to compare their answers.
-	// nil: there is one node, the Client.
+	// Nodes returns a client for each of the chain's nodes, to compare their answers. If it is nil, the Client is the
+	// only node.
 	Nodes  func() []Client
 	Store  Store
 	Logger *slog.Logger
 
-	Wake     <-chan struct{} // says that intents may be due; nil leaves it to polling
-	Poll     time.Duration   // between looks; 0 means DefaultPoll
-	LeaseTTL time.Duration   // after which a dead writer is replaced; 0 means DefaultLeaseTTL
-	Metrics  *Metrics        // nil keeps none
-	Gasless  bool            // payers' authorizations are sent
+	Wake     <-chan struct{} // signals that intents may be due; nil means only polling
+	Poll     time.Duration   // time between rounds; 0 means DefaultPoll
+	LeaseTTL time.Duration   // time after which a dead writer is replaced; 0 means DefaultLeaseTTL
+	Metrics  *Metrics        // nil disables metrics
+	Gasless  bool            // send payers' authorizations
 
 	Now func() time.Time // nil means time.Now
-	// Schedule is the schedule's clock, which does not jump. It judges the budget's window, and for how long nodes
-	// have said the same. nil means Now.
+	// Schedule is the schedule's clock, which does not jump. It is used for the budget's window, and for how long nodes
+	// have given the same answer. nil means Now.
 	Schedule func() time.Time
 	Rand     io.Reader // for identifiers; nil means crypto/rand.Reader
 }
@@ -120,33 +117,32 @@ type Writer struct {
 	conf        Config
 	node        node
 	sender      invoice.Address
-	allowed     uint64    // how many unknown nonces are not evidence; all once this process has compared them
-	notedAt     time.Time // when the used nonces were last asked for, or noted
-	restored    bool      // the used nonces were evidence, so that nothing is sent any more
+	allowed     uint64    // how many unknown nonces are not evidence; all of them once this process has compared
+	notedAt     time.Time // when the used nonces were last queried or recorded
+	restored    bool      // the used nonces were evidence, so no more transactions are sent
 	ids         *invoice.IDs
 	lease       store.WorkLease
-	leasedUntil time.Time // until when the lease is surely ours
+	leasedUntil time.Time // the lease is certainly ours until then
 
 	registry *registryWork
 	sweeps   *sweepWork
-	works    []work // in the order in which they are asked for a transaction
+	works    []work // in order of urgency
 
-	// What follows is a cache: a new writer begins without it.
+	// The fields below are a cache: a new writer begins without it.
 	broadcasts   map[string]broadcastState // by transaction: its broadcasts by this writer
-	lostSince    map[string]time.Time      // by transaction: since when its nonce is used and no receipt is there
+	lostSince    map[string]time.Time      // by transaction: since when its nonce is used and it has no receipt
 	foreignClaim nonceClaim                // the nonce that another program's transaction holds
-	nonceClaim   nonceClaim                // how many nonces are used, as long as that is not certain
-	blockers     map[work]*blocker         // by kind of work: what keeps all of its transactions back
+	nonceClaim   nonceClaim                // number of used nonces, while that is not certain
+	blockers     map[work]*blocker         // by kind of work: what blocks all of its transactions
 	reported     error                     // the blocker that was logged last
 	waits        bool                      // whether the last round ended with errFirstNonce
-	countedAt    time.Time                 // when what is due was last counted
+	countedAt    time.Time                 // when due items were last counted
 
 	mu     sync.Mutex
 	status Status
 }
 
-// New returns a writer. It fails when the chain has no contract to call or there is no
-// key: such a chain has no writer.
+// New returns a writer. It fails if the chain has no contract to call or there is no key: such a chain has no writer.
 func New(conf Config) (*Writer, error) {
 	if conf.Chain.Registry.IsZero() && conf.Chain.DepositFactory.IsZero() {
 		return nil, fmt.Errorf("chain %s has no contract to call", conf.Chain.Key)
@@ -182,7 +178,7 @@ func New(conf Config) (*Writer, error) {
 	}
 	w.registry = newRegistryWork(w)
 	w.sweeps = newSweepWork(w)
-	w.works = []work{newAuthorizationWork(w), w.registry, w.sweeps} // authorizations lapse
+	w.works = []work{newAuthorizationWork(w), w.registry, w.sweeps} // authorizations go first, because they expire
 	return w, nil
 }
 
@@ -193,8 +189,7 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// Run writes until ctx ends, and then releases the lease. Failures are logged, shown by
-// Status, and retried.
+// Run writes until ctx ends, and then releases the lease. It logs and retries failures, and reports them in Status.
 func (w *Writer) Run(ctx context.Context) error {
 	ticker := time.NewTicker(w.conf.Poll)
 	defer ticker.Stop()
@@ -215,7 +210,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	}
 }
 
-// tick acquires the lease if it is due, and processes if it is ours.
+// tick acquires the lease if that is due, and runs process if the lease is ours.
 func (w *Writer) tick(ctx context.Context) error {
 	now := w.conf.Now()
 	if now.Add(w.conf.LeaseTTL / 2).After(w.leasedUntil) {
@@ -233,12 +228,12 @@ func (w *Writer) tick(ctx context.Context) error {
 	}
 	err := w.process(ctx)
 	if errors.Is(err, store.ErrConflict) {
-		w.leasedUntil = time.Time{} // perhaps the lease went: ask before the next round
+		w.leasedUntil = time.Time{} // the lease may be lost: check before the next round
 	}
 	return err
 }
 
-// resign forgets the state of a leader, because another writer may change it.
+// resign drops the state of a leader, because another writer may change it.
 func (w *Writer) resign() {
 	w.leasedUntil = time.Time{}
 	clear(w.broadcasts)

@@ -25,19 +25,19 @@ func TestMain(m *testing.M) {
 		"TestOneWrongAnswerCostsNothing", "TestWriterKeepsItsWordWhateverHappens", "TestNodeThatLags", "TestKilledWriter",
 		"TestWriterProperties", "TestAttemptsAreLimited", "TestFaultyNetwork", "TestReplicas", "TestBatchIsSizedByItsCost")
 	goleak.VerifyTestMain(m,
-		// Started once by geth's packages, and never stopped.
+		// started once by geth's packages, and never stopped
 		goleak.IgnoreTopFunction("github.com/ethereum/go-ethereum/core.(*txSenderCacher).cache"),
-		// LevelDB's, which looks only now and then whether it is closed.
+		// LevelDB's, which checks only from time to time whether it is closed
 		goleak.IgnoreTopFunction("github.com/syndtr/goleveldb/leveldb.(*DB).mpoolDrain"),
 	)
 }
 
-// each runs a test on a chain of its own with each database.
+// each runs a test on a new chain, once with each database.
 func each(t *testing.T, test func(t *testing.T, w *world)) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) { test(t, newWorld(t, newChain(t), s)) })
 }
 
-// onSQLite is for tests that no database makes a difference to.
+// onSQLite is for tests that do not depend on the database.
 func onSQLite(t *testing.T) *world {
 	t.Helper()
 	return newWorld(t, newChain(t), storetest.Open(t, storetest.SQLite(t)))
@@ -57,7 +57,7 @@ func TestOpensThenCloses(t *testing.T) {
 		w.seal(1)
 		w.wantStatus(statusOpen, ids...)
 		w.enqueueIntents(invoice.IntentClose, ids[:2]...)
-		w.tick(writer) // sees the receipt, and goes on at once
+		w.tick(writer) // sees the receipt, and continues immediately
 		w.wantTxs(store.TxMined, store.TxSent)
 		w.seal(1)
 		w.tick(writer)
@@ -83,7 +83,7 @@ func TestSendsOldestFirstAndOneKindAtATime(t *testing.T) {
 	writer := w.writer()
 	for range 3 {
 		w.tick(writer)
-		w.tick(writer) // one is in flight: nothing is sent
+		w.tick(writer) // one is in flight: no other is sent
 		w.seal(1)
 	}
 	w.tick(writer)
@@ -93,7 +93,7 @@ func TestSendsOldestFirstAndOneKindAtATime(t *testing.T) {
 		must(t, err)
 		sizes = append(sizes, len(ids))
 	}
-	// The full batch skips the close between its parts, which is the oldest then.
+	// The full batch skips the close in the middle, which is then the oldest.
 	if sizes[0] != maxBatch || sizes[1] != 1 || sizes[2] != 1 {
 		t.Errorf("transactions carry %v, want %d, the close, and the last open", sizes, maxBatch)
 	}
@@ -146,7 +146,7 @@ func TestOneWriterAtATime(t *testing.T) {
 		w.tick(two)
 		w.wantTxs(store.TxMined)
 
-		// The first wakes up, and is refused whatever it writes.
+		// The first wakes up, and its writes are refused.
 		w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 		if err := one.process(w.ctx); !errors.Is(err, store.ErrConflict) {
 			t.Errorf("a writer that lost its lease ends a round with %v, want ErrConflict", err)
@@ -185,7 +185,7 @@ func TestRunWritesWhenWokenAndGivesTheLeaseBack(t *testing.T) {
 		ids := commitments(2)
 		w.enqueueIntents(invoice.IntentOpen, ids...)
 		wake <- struct{}{}
-		wake <- struct{}{} // taken after the round that the first began
+		wake <- struct{}{} // received after the round that the first signal began
 		w.seal(1)
 		w.wantStatus(statusOpen, ids...)
 		stop()
