@@ -3,32 +3,28 @@ package delivery
 import "time"
 
 const (
-	// openAfter is how many failures in a row open a breaker, and
-	// openAfterTimeouts how many timeouts.
+	// openAfter is how many consecutive failures open a breaker, and openAfterTimeouts how many consecutive timeouts.
 	openAfter, openAfterTimeouts = 5, 3
-	// firstPause is how long a breaker stays open the first time. Each pause in
-	// a row is twice as long as the one before, up to longestPause.
+	// firstPause is how long a breaker stays open the first time. Each consecutive pause is twice as long as the one
+	// before, up to longestPause.
 	firstPause, longestPause = 30 * time.Second, 15 * time.Minute
 	// gonePause is how long it stays open after 410 Gone (RFC 9110, section
 	// 15.5.11).
 	gonePause = time.Hour
-	// longestBackoff bounds the random time for which an endpoint is left alone
-	// after a timeout that does not open its breaker, so that endpoints that
-	// hung together are not retried together.
+	// longestBackoff bounds the random pause of an endpoint after a timeout that does not open its breaker, so that
+	// endpoints that hung together are not retried together.
 	longestBackoff = 4 * time.Second
-	// healthyWithin is how fast a success must be to show a healthy endpoint.
+	// healthyWithin is the longest time of a success that shows a healthy endpoint.
 	healthyWithin = time.Second
-	// probeLate is by how much a probe may be late before nobody seems to probe:
-	// this service may have been down.
+	// probeLate is how late a probe may be before it looks as if no process probes: this service may have been down.
 	probeLate = 5 * time.Minute
 )
 
-// BreakerState says whether a merchant's endpoint is left alone.
+// BreakerState is whether attempts at a merchant's endpoint are paused.
 type BreakerState string
 
-// A breaker is closed while attempts are made as they are due, open after
-// failures, and gone after the endpoint answered 410. A delivery that waits
-// behind an open breaker keeps its deadline.
+// A breaker is closed while attempts are made when they are due, open after failures, and gone after the endpoint
+// answered 410. A delivery that waits behind an open breaker keeps its deadline.
 const (
 	BreakerClosed BreakerState = "closed"
 	BreakerOpen   BreakerState = "open"
@@ -42,32 +38,30 @@ type Breaker struct {
 	Used     bool      // an attempt was made
 	Healthy  bool      // the last answer was a quick success; otherwise the endpoint is suspect
 	Allowed  int       // how many attempts may be in flight
-	Failures int       // in a row
-	Timeouts int       // in a row, of the failures
-	Pauses   int       // in a row, how often the breaker opened
+	Failures int       // consecutive
+	Timeouts int       // consecutive, among the failures
+	Pauses   int       // consecutive: how often the breaker opened
 	Since    time.Time // when the first of these pauses began; zero while closed
 	Until    time.Time // when the pause ends; then, unless closed, one attempt probes the endpoint
 }
 
-// NewBreaker is the breaker of an endpoint that nothing was sent to yet.
+// NewBreaker is the breaker of an endpoint before its first attempt.
 var NewBreaker = Breaker{State: BreakerClosed, Allowed: 1}
 
-// Result is what one attempt says about an endpoint.
+// Result is the result of one attempt at an endpoint.
 type Result struct {
 	Started, Ended time.Time
 	OK             bool
 	TimedOut       bool
 	Gone           bool    // the endpoint answered 410
-	Switched       bool    // the endpoint answered 101, which is never a passing fault
+	Switched       bool    // the endpoint answered 101, which is never a temporary fault
 	Jitter         float64 // random, in [0, 1)
 }
 
-// After returns the breaker as an attempt leaves it. A success doubles what is
-// allowed in flight, up to perMerchant; a failure halves it. After failures in
-// a row the breaker opens for a pause. Then one attempt probes the endpoint: a
-// success allows one more attempt, then two, and so on; a failure begins a
-// longer pause. An attempt that was in flight when the pause began does not
-// prolong it.
+// After returns the breaker after an attempt. A success doubles the number of attempts allowed in flight, up to
+// perMerchant; a failure halves it. After several consecutive failures the breaker opens for a pause. Then one attempt
+// probes the endpoint: a success allows one more attempt, then two, and so on; a failure begins a longer pause. An
+// attempt that was in flight when the pause began does not prolong it.
 func (b Breaker) After(r Result, perMerchant int) Breaker {
 	closed := b.State == BreakerClosed
 	b.Used = true
@@ -108,19 +102,19 @@ func (b Breaker) After(r Result, perMerchant int) Breaker {
 	return b
 }
 
-// Health says how an endpoint's deliveries fare.
+// Health summarizes the deliveries to an endpoint.
 type Health string
 
 // The states of an endpoint.
 const (
-	HealthUnused  Health = "unused"  // nothing was sent to it yet
-	HealthOK      Health = "ok"      // it took what was last sent
+	HealthUnused  Health = "unused"  // no attempt was made yet
+	HealthOK      Health = "ok"      // it accepted the last message
 	HealthFailing Health = "failing" // it did not
 	HealthPaused  Health = "paused"  // it failed repeatedly, and is probed from time to time
 	HealthGone    Health = "gone"    // it answered 410
 )
 
-// Health returns how the endpoint's deliveries fare.
+// Health returns the health of the endpoint.
 func (b Breaker) Health() Health {
 	switch {
 	case b.State == BreakerGone:
@@ -135,9 +129,8 @@ func (b Breaker) Health() Health {
 	return HealthOK
 }
 
-// GivenUp reports whether the breaker has been open for as long as a schedule
-// lasts while the endpoint was probed: the endpoint had the time to take what
-// it was owed.
+// GivenUp reports whether the breaker has been open for as long as a schedule lasts while the endpoint was probed: the
+// endpoint had enough time to accept its deliveries.
 func (b Breaker) GivenUp(now time.Time) bool {
 	return b.State != BreakerClosed && !now.Before(b.Since.Add(RetryWindow)) && !now.After(b.Until.Add(probeLate))
 }

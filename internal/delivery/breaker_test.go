@@ -9,8 +9,7 @@ import (
 
 var began = time.UnixMilli(1_700_000_000_000)
 
-// attempts moves a breaker by attempts one second apart, and returns it with
-// the time of the last one's end.
+// attempts applies attempts one second apart to a breaker, and returns it with the end of the last one.
 func attempts(b Breaker, at time.Time, of ...Result) (Breaker, time.Time) {
 	for _, v := range of {
 		v.Started, v.Ended, v.Jitter = at, at.Add(v.Ended.Sub(v.Started)), 0.5
@@ -84,8 +83,8 @@ func TestBreakerProbes(t *testing.T) {
 	}
 }
 
-// Whatever happens, an endpoint is allowed one to eight attempts, is never
-// left alone for longer than an hour and a fifth, and one success ends that.
+// Whatever happens, an endpoint is allowed one to eight attempts, its pause never exceeds an hour and a fifth, and one
+// success ends the pause.
 func TestBreakerProperties(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b, at := NewBreaker, began

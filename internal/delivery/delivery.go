@@ -1,7 +1,6 @@
-// Package delivery is the domain of webhook deliveries: what a delivery is,
-// when it is retried, which deliveries may be leased and in which order, and
-// when an endpoint's circuit breaker opens. It is pure: the time, randomness
-// and what the database holds are passed in.
+// Package delivery is the domain of webhook deliveries: what a delivery is, when it is retried, which deliveries may be
+// leased and in which order, and when an endpoint's circuit breaker opens. It is pure: the time, randomness and the
+// database's rows are passed in.
 package delivery
 
 import "time"
@@ -13,9 +12,8 @@ const RetryWindow = 24 * time.Hour
 // Status is the state of a delivery.
 type Status string
 
-// A delivery is pending until an attempt succeeded or none is left. None is the
-// status of an event that has no delivery, because its merchant wanted no
-// events.
+// A delivery is pending until an attempt succeeds or no attempt is left. None is the status of an event without a
+// delivery, because its merchant wanted no events.
 const (
 	Pending   Status = "pending"
 	Delivered Status = "delivered"
@@ -30,19 +28,18 @@ type Delivery struct {
 	EventID    string
 	MerchantID string
 	EventType  string
-	Body       []byte // the envelope, as it is sent
-	Attempts   int    // finished ones
-	// PriorAttempts are those that were finished when the present schedule
-	// began: a delivery that is sent again gets a new schedule.
+	Body       []byte // the envelope, as sent
+	Attempts   int    // finished attempts
+	// PriorAttempts are the attempts that were finished when the present schedule began: a delivery that is sent again
+	// gets a new schedule.
 	PriorAttempts int
 	Due           time.Time // when this attempt was due
-	Deadline      time.Time // no attempt but the first of the schedule starts after it
-	Suspect       bool      // it was leased as one to a suspect endpoint
+	Deadline      time.Time // only the first attempt of the schedule may start after it
+	Suspect       bool      // it was leased as a delivery to a suspect endpoint
 }
 
-// TooLate reports whether the deadline has passed. A delivery that was not
-// attempted yet in its present schedule is never too late: it is owed one
-// attempt even after a long outage of this service.
+// TooLate reports whether the deadline has passed. A delivery without an attempt in its present schedule is never too
+// late: it gets one attempt even after a long outage of this service.
 func (d Delivery) TooLate(now time.Time) bool {
 	return now.After(d.Deadline) && d.Attempts > d.PriorAttempts
 }
@@ -54,13 +51,13 @@ type Attempt struct {
 	Duration   time.Duration
 	StatusCode int    // 100 to 999; 0 when there was no answer
 	Error      string // why it failed; empty when it succeeded
-	Excerpt    string // how the answer's body began, without secrets
-	// How much of Duration each phase took that happened: looking up the name,
-	// connecting, the TLS handshake, and waiting for the answer's first byte.
+	Excerpt    string // beginning of the answer's body, without secrets
+	// How much of Duration each phase took, if it happened: looking up the name, connecting, the TLS handshake, and
+	// waiting for the answer's first byte.
 	Lookup, Connect, Handshake, Answer time.Duration
 }
 
-// Outcome is what became of a leased delivery.
+// Outcome is the outcome of a leased delivery.
 type Outcome struct {
 	Delivery Delivery // as it was leased
 	LeaseID  string
@@ -69,12 +66,12 @@ type Outcome struct {
 	// NextDue is when the next attempt of a pending delivery is due. Finished is
 	// when the delivery became delivered or failed.
 	NextDue, Finished time.Time
-	// Change returns the merchant's breaker as the attempt leaves it; nil leaves
-	// it as it is. It may be called more than once.
+	// Change returns the merchant's breaker after the attempt; nil leaves the breaker unchanged. It may be called more
+	// than once.
 	Change func(Breaker) Breaker
 }
 
-// Attempts returns how many attempts the delivery has had, this one included.
+// Attempts returns the delivery's number of attempts, including this one.
 func (o Outcome) Attempts() int {
 	if o.Attempt == nil {
 		return o.Delivery.Attempts

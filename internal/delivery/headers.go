@@ -8,21 +8,21 @@ import (
 
 // Limits of the headers of an endpoint.
 const (
-	// MaxHeaders is how many headers of its own an endpoint may have.
+	// MaxHeaders is the maximum number of custom headers of an endpoint.
 	MaxHeaders = 10
 	// MaxHeaderName and MaxHeaderValue are the lengths of the longest name and value, in bytes.
 	MaxHeaderName  = 64
 	MaxHeaderValue = 1000
 )
 
-// Header is a header that an endpoint wants with each event. Its value may be a secret.
+// Header is a custom header that is sent to an endpoint with each event. Its value may be a secret.
 type Header struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// ownHeaders are the headers that the service sets itself, and those that belong to the
-// connection (RFC 9110, section 7.6.1), in lower case.
+// ownHeaders are the headers that the service sets, and the headers of the connection (RFC 9110, section 7.6.1), in
+// lower case.
 var ownHeaders = []string{
 	"accept-encoding", "connection", "content-encoding", "content-length", "content-type", "date", "expect", "host", "keep-alive", "te", "trailer",
 	"traceparent", "tracestate", "transfer-encoding", "upgrade", "user-agent",
@@ -31,9 +31,9 @@ var ownHeaders = []string{
 // ownPrefixes begin the names of other headers of the service and of proxies, in lower case.
 var ownPrefixes = []string{"x-service-", "webhook-", "quittance-", "proxy-"}
 
-// HeaderError says why a header is refused. It does not show the value.
+// HeaderError is the reason why a header is refused. It does not contain the value.
 type HeaderError struct {
-	Index  int // of the header; -1 for the list
+	Index  int // index of the header; -1 for the list
 	Detail string
 }
 
@@ -67,11 +67,11 @@ func CheckHeaders(headers []Header) error {
 	return nil
 }
 
-// notInToken reports whether names of headers must not contain a character. RFC 9110 has more
-// characters, which servers take in different ways.
+// notInToken reports whether a character is forbidden in names of headers. RFC 9110 allows more characters, but servers
+// treat them differently.
 func notInToken(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-'
 }
 
-// notVisible reports whether values of headers must not contain a character.
+// notVisible reports whether a character is forbidden in values of headers.
 func notVisible(c rune) bool { return c < ' ' || c > '~' }

@@ -15,12 +15,10 @@ const (
 	Retry Lane = "retry"
 )
 
-// Queue is a merchant's queue in a lane, and the place from which to look for
-// due deliveries: as far as the caller knows, nothing waits that was due before
-// Head, or at Head with a lower number than HeadSeq. A delivery in flight is
-// due when its lease ends. On PostgreSQL there may be many dead row versions
-// before the head, each of which would be visited while a long snapshot keeps
-// them from being vacuumed.
+// Queue is a merchant's queue in a lane, and the position from which to look for due deliveries: as far as the caller
+// knows, no delivery waits that was due before Head, or at Head with a lower number than HeadSeq. A delivery in flight
+// is due when its lease ends. On PostgreSQL there may be many dead row versions before the head. Without Head, each
+// would be visited while a long snapshot prevents vacuuming.
 type Queue struct {
 	MerchantID string
 	Head       time.Time
@@ -33,45 +31,40 @@ func (q Queue) Before(o Queue) bool {
 	return q.Head.Before(o.Head) || q.Head.Equal(o.Head) && q.HeadSeq < o.HeadSeq
 }
 
-// LeaseRequest asks for deliveries that are due.
+// LeaseRequest asks for due deliveries.
 type LeaseRequest struct {
-	LeaseID string // new with each request
+	LeaseID string // new for each request
 	Now     time.Time
-	Until   time.Time // when the lease ends by itself
+	Until   time.Time // when the lease expires
 	Lane    Lane
 	Queues  []Queue // in the order of their turns
-	// Healthy and Suspect are how many deliveries may be leased at most, to
-	// healthy endpoints and to suspect ones.
+	// Healthy and Suspect are the maximum numbers of deliveries to lease, to healthy endpoints and to suspect ones.
 	Healthy, Suspect int
 	// PerMerchant is how many deliveries of one merchant may be in flight, over
 	// all lanes and workers. The merchant's breaker may allow fewer.
 	PerMerchant int
-	// InFlight is what the worker that asks has in flight, by merchant. Its leases may
-	// have ended.
+	// InFlight are the deliveries that the requesting worker has in flight, by merchant. Their leases may have ended.
 	InFlight map[string][]int64
 }
 
 // Leased is the answer to a request.
 type Leased struct {
-	// Deliveries are grouped by merchant, in the order of the merchants' turns;
-	// those of one merchant are the oldest first.
+	// Deliveries are grouped by merchant, in the order of the merchants' turns, and the oldest of each merchant come
+	// first.
 	Deliveries []Delivery
-	// Queues are those that were looked at. A queue that another worker was
-	// serving at that moment is not among them.
+	// Queues are the queues that were examined. A queue that another worker was serving at that moment is missing.
 	Queues []QueueState
 }
 
-// QueueState is how a request left a queue.
+// QueueState is the state of a queue after a request.
 type QueueState struct {
-	// Queue's Head is zero when nothing waits. In the retry lane behind an open
-	// breaker the queue is as it was asked for.
+	// Queue's Head is zero if the queue is empty. In the retry lane behind an open breaker the queue is unchanged.
 	Queue
 	Breaker Breaker // of the merchant
 }
 
-// Plan decides which deliveries a request leases. The caller reads what the plan
-// wants to peek at, adds what it found and what is in flight, and asks for the
-// choice.
+// Plan decides which deliveries a request leases. The caller reads what Peeks returns, adds what it found and the
+// deliveries in flight, and calls Choose.
 type Plan struct {
 	request LeaseRequest
 	turns   []*turn
@@ -82,18 +75,16 @@ type Plan struct {
 type turn struct {
 	Queue
 	breaker  Breaker
-	paused   bool           // the breaker allows nothing before its Until
+	paused   bool           // the breaker allows no attempts before its Until
 	inFlight map[int64]bool // in either lane
-	waiting  []Delivery     // the first of the queue, in the order in which they are leased
-	taken    int            // how many of waiting are leased
-	further  *Queue         // where more may wait behind what was peeked at; nil for nothing
-	// from excludes deliveries with an earlier deadline, which are to be expired
-	// instead.
+	waiting  []Delivery     // first deliveries of the queue, in the order in which they are leased
+	taken    int            // number of leased deliveries in waiting
+	further  *Queue         // position behind waiting if more deliveries may follow; nil if not
+	// from excludes deliveries with an earlier deadline, which must be expired instead.
 	from time.Time
 }
 
-// NewPlan begins a plan. It serves those of the request's queues whose
-// merchants have a breaker in the map.
+// NewPlan begins a plan. It serves the request's queues with a breaker for the merchant in the map.
 func NewPlan(r LeaseRequest, breakers map[string]Breaker) *Plan {
 	p := &Plan{request: r, byID: make(map[string]*turn, len(breakers))}
 	for _, q := range r.Queues {
@@ -117,18 +108,18 @@ func NewPlan(r LeaseRequest, breakers map[string]Breaker) *Plan {
 	return p
 }
 
-// AddInFlight notes that a delivery of a merchant is leased by somebody.
+// AddInFlight records that a delivery of a merchant is leased by any worker.
 func (p *Plan) AddInFlight(merchantID string, seq int64) { p.byID[merchantID].inFlight[seq] = true }
 
-// Peek asks for the first deliveries of a queue.
+// Peek requests the first deliveries of a queue.
 type Peek struct {
 	Queue           // from its head on
 	From  time.Time // the earliest deadline
 	Limit int
 }
 
-// Peeks returns what to read: of some queues the deliveries that are due first,
-// of others those with the earliest deadlines.
+// Peeks returns what to read: for some queues the deliveries that are due first, for others those with the earliest
+// deadlines.
 func (p *Plan) Peeks() (byDue, byDeadline []Peek) {
 	var ordinary, open []*turn
 	for _, t := range p.turns {
@@ -141,8 +132,8 @@ func (p *Plan) Peeks() (byDue, byDeadline []Peek) {
 	return p.peeks(ordinary), p.peeks(open)
 }
 
-// retriesBehindOpen reports whether only retries in their final window may be
-// leased. First attempts that are due first also have the earliest deadlines.
+// retriesBehindOpen reports whether only retries in their final window may be leased. In the other lane, the deliveries
+// that are due first also have the earliest deadlines.
 func (t *turn) retriesBehindOpen(l Lane) bool { return t.paused && l == Retry }
 
 func (p *Plan) peeks(turns []*turn) []Peek {
@@ -155,9 +146,9 @@ func (p *Plan) peeks(turns []*turn) []Peek {
 	for i, t := range turns {
 		kind := t.breaker.Healthy
 		share := (room[kind] + count[kind] - 1) / count[kind]
-		// One more shows where the queue goes on.
+		// One more shows where the queue continues.
 		limit := max(0, min(share, p.allowed(t)-len(t.inFlight))) + 1
-		if t.HeadSeq == 0 { // from a resync: what is in flight may come first
+		if t.HeadSeq == 0 { // from a resync: deliveries in flight may come first
 			limit += p.request.PerMerchant
 		}
 		peeks[i] = Peek{t.Queue, t.from, limit}
@@ -165,8 +156,7 @@ func (p *Plan) peeks(turns []*turn) []Peek {
 	return peeks
 }
 
-// Found adds what was read for a peek, which may have had a larger limit than
-// was asked for.
+// Found adds the deliveries that were read for a peek. The read may have had a larger limit than requested.
 func (p *Plan) Found(peek Peek, found []Delivery) {
 	t := p.byID[peek.MerchantID]
 	t.waiting = append(t.waiting, found...)
@@ -176,9 +166,8 @@ func (p *Plan) Found(peek Peek, found []Delivery) {
 	}
 }
 
-// Choose takes one delivery of each queue, then the next of each, until the
-// request is filled or nothing more may be leased. It returns the deliveries
-// and how that leaves the queues.
+// Choose takes one delivery from each queue, then the next from each, until the request is filled or no more deliveries
+// may be leased. It returns the deliveries and the new states of the queues.
 func (p *Plan) Choose() ([]Delivery, []QueueState) {
 	for _, t := range p.turns {
 		t.waiting = slices.DeleteFunc(t.waiting, func(d Delivery) bool { return t.inFlight[d.Seq] })
@@ -206,8 +195,7 @@ func (p *Plan) Choose() ([]Delivery, []QueueState) {
 	return chosen, queues
 }
 
-// room returns how many deliveries may be leased to healthy endpoints, under
-// true, and to suspect ones, under false.
+// room returns how many deliveries may be leased, to healthy endpoints (key true) and to suspect ones (key false).
 func (p *Plan) room() map[bool]int {
 	return map[bool]int{true: p.request.Healthy, false: p.request.Suspect}
 }
@@ -227,8 +215,8 @@ func (p *Plan) takesNext(t *turn) bool {
 	return !p.request.Now.Before(next.Due)
 }
 
-// left returns where the queue goes on. A queue of which only the earliest
-// deadlines were read stays where it was.
+// left returns where the queue continues. If only the earliest deadlines of a queue were read, its position is
+// unchanged.
 func (p *Plan) left(t *turn) QueueState {
 	s := QueueState{Queue: t.Queue, Breaker: t.breaker}
 	s.End = time.Time{}

@@ -8,9 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever waits, a plan stays within the request's room and every merchant's
-// allowance, takes nothing that is in flight or not due, and gives no merchant
-// two deliveries more than another that could have had them.
+// In every case a plan stays within the request's room and every merchant's limit, takes no delivery that is in flight
+// or not due, and gives no merchant two deliveries more than another that could have had them.
 func TestPlanProperties(t *testing.T) {
 	now := time.UnixMilli(1_000_000_000_000)
 	rapid.Check(t, func(rt *rapid.T) {

@@ -20,15 +20,13 @@ const (
 	// attempt, even behind an open breaker. An attempt that fails within the
 	// window is the last.
 	FinalWindow = 10 * time.Minute
-	// finalMargin is how long before the deadline the last attempt is due at the
-	// latest.
+	// finalMargin is how long before the deadline the last attempt is due.
 	finalMargin = time.Minute
 )
 
-// RetryAt returns when to try again after attempt number, counted from 1,
-// failed, or false when no attempt is left. A retry is never due after the
-// deadline. retryAfter is the pause that the receiver asked for: it prolongs a
-// delay and never shortens one. jitter is a random number in [0, 1).
+// RetryAt returns when to try again after attempt number (counted from 1) failed, or false if no attempt is left. A
+// retry is never due after the deadline. retryAfter is the pause that the receiver asked for: it prolongs a delay and
+// never shortens one. jitter is a random number in [0, 1).
 func RetryAt(number int, failed, deadline time.Time, retryAfter time.Duration, jitter float64) (time.Time, bool) {
 	window := deadline.Add(-FinalWindow)
 	if number >= maxAttempts || !failed.Before(window) {

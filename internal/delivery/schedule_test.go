@@ -52,16 +52,15 @@ func TestScheduleGrows(t *testing.T) {
 	}
 }
 
-// Whatever receivers ask for and however late a worker is: a retry lies in the
-// future and before the deadline, is not earlier than asked for unless the
-// deadline is near, and never earlier than without having been asked.
+// Whatever receivers ask for, and however late a worker is, a retry is in the future and before the deadline. It is not
+// earlier than the receiver asked for unless the deadline is near, and never earlier than without a Retry-After.
 func TestScheduleWithRetryAfter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		deadline := created.Add(24 * time.Hour)
 		number := rapid.IntRange(1, 14).Draw(t, "number")
 		failed := created.Add(time.Duration(rapid.OneOf(
 			rapid.Int64Range(0, int64(25*time.Hour)),
-			rapid.Int64Range(int64(24*time.Hour-2*FinalWindow), int64(24*time.Hour)), // where the rules change
+			rapid.Int64Range(int64(24*time.Hour-2*FinalWindow), int64(24*time.Hour)), // near the limits of the rules
 		).Draw(t, "failed")))
 		asked := time.Duration(rapid.Int64Range(0, int64(24*time.Hour)).Draw(t, "asked"))
 		jitter := rapid.Float64Range(0, 0.999).Draw(t, "jitter")
