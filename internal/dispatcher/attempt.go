@@ -22,14 +22,14 @@ type job struct {
 	endpoint poster.Endpoint
 }
 
-// reasons say why deliveries are put back, by the fault.
+// reasons are the reasons why deliveries are put back, by fault.
 var reasons = map[poster.Fault]string{
 	poster.FaultAddress:  "no local port is left for connections to the endpoint's address",
 	poster.FaultStopped:  "this process did not run for a while, or its clock was set",
 	poster.FaultShortage: "this process ran out of a resource, or cannot use its proxy",
 }
 
-// deliver makes one attempt and has its outcome recorded.
+// deliver makes one attempt and records its outcome.
 func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 	o := delivery.Outcome{Delivery: j.Delivery, LeaseID: j.leaseID}
 	o.Delivery.Body = nil // not needed any more
@@ -51,7 +51,7 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 		})
 	}
 	if a.Err != nil && ctx.Err() != nil {
-		return finished{outcome: o} // this worker stopped it, which says nothing about the endpoint
+		return finished{outcome: o} // this worker stopped it, which is not the endpoint's fault
 	}
 	if a.Fault != poster.FaultTheirs {
 		w.log.add(fmt.Sprint("fault:", a.Fault), func(count int) {
@@ -60,7 +60,7 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 		return finished{outcome: o, fault: a.Fault}
 	}
 	over := w.conf.Schedule()
-	took := max(0, over.Sub(due)) // by the clock of the schedule, which is never set back
+	took := max(0, over.Sub(due)) // by the schedule's clock, which is never set back
 	result := w.result(a, due, due.Add(took))
 	o.Change = func(b delivery.Breaker) delivery.Breaker { return b.After(result, w.conf.Limits.PerMerchant) }
 	made := a.Attempt(j.Attempts+1, started, took)
@@ -77,7 +77,7 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 	return finished{outcome: o, recorded: r.record(ctx, j, o)}
 }
 
-// result returns what an answer says about the endpoint.
+// result returns the result of an answer for the endpoint's breaker.
 func (w *Worker) result(a poster.Answer, started, ended time.Time) delivery.Result {
 	return delivery.Result{
 		Started: started, Ended: ended, OK: a.Err == nil, Gone: a.Code == http.StatusGone, Switched: a.Code == http.StatusSwitchingProtocols,

@@ -48,7 +48,7 @@ func scripted(t *testing.T, serve func(conn net.Conn)) (url string) {
 
 const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: nothing\r\n\r\n"
 
-// TestSwitchingProtocols checks that status 101 is a failed attempt, which ends at once.
+// TestSwitchingProtocols checks that status 101 is a failed attempt, which ends immediately.
 func TestSwitchingProtocols(t *testing.T) {
 	gone := make(chan struct{})
 	url := scripted(t, func(conn net.Conn) {
@@ -120,8 +120,7 @@ func newStuckTransport(t *testing.T) stuckTransport {
 	return d
 }
 
-// TestStopDespiteStuckTransport checks that a worker stops within its grace period
-// when the transport ignores contexts.
+// TestStopDespiteStuckTransport checks that a worker stops within its grace period when the transport ignores contexts.
 func TestStopDespiteStuckTransport(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
 	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())

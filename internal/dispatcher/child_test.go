@@ -26,7 +26,7 @@ const (
 	childHoldEnv = "QUITTANCE_TEST_CHILD_HOLD"
 )
 
-// startChild starts a worker in its own process, whose clock does not advance.
+// startChild starts a worker in another process with a clock that does not advance.
 func startChild(t *testing.T, database, url string, now time.Time, env ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
@@ -47,8 +47,7 @@ func kill(t *testing.T, child *exec.Cmd) {
 	}
 }
 
-// unrecordingStore is a store that reports that an outcome is to be recorded, and never
-// records it.
+// unrecordingStore is a store that signals when an outcome should be recorded, and never records it.
 type unrecordingStore struct{ *store.Store }
 
 // FinishDeliveries never returns.

@@ -11,51 +11,48 @@ import (
 )
 
 const (
-	// cleanBatch is how many events one transaction of the cleaner looks at, and how many pages of a SQLite file one
-	// returns to the disk.
+	// cleanBatch is how many events one transaction of the cleaner examines, and how many pages of a SQLite file one
+	// transaction returns to the disk.
 	cleanBatch = 500
-	// cleanTimeout bounds it.
+	// cleanTimeout bounds such a transaction.
 	cleanTimeout = 30 * time.Second
 	// cleanEvery is the default time between two rounds.
 	cleanEvery = time.Hour
-	// restartEvery is how often the log of attempts is gone through from its
-	// beginning, to remove the attempts of events that were pending when they were
-	// passed, or that were sent again since.
+	// restartEvery is how often the log of attempts is cleaned from its beginning again, to remove the attempts of
+	// events that were pending at the time, or were sent again since.
 	restartEvery = 24 * time.Hour
-	// restFactor is how many times as long as a batch took the cleaner rests
-	// after it, so that no delivery waits behind more than one batch. It is halved each time
-	// that a round lasts as long as the time between two, down to 1: otherwise more events
-	// than that would be recorded in the same time, without end.
+	// restFactor is how many times as long as a batch the cleaner rests after it, so that no delivery waits behind more
+	// than one batch. It is halved each time a round lasts as long as the time between two rounds, down to 1: otherwise
+	// events could be recorded faster than they are removed.
 	restFactor = 10
 )
 
-// Log is what the cleaner removes old entries of. *store.Store is one.
+// Log holds the entries that the cleaner removes. *store.Store implements it.
 type Log interface {
 	CleanEvents(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error)
 	CleanAttempts(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error)
-	// MaintainPartitions makes partitions for new attempts and drops those of events before a time. It
-	// returns the time before which CleanAttempts deletes what is left.
+	// MaintainPartitions makes partitions for new attempts and drops partitions of events before a time. It returns the
+	// time before which CleanAttempts deletes the rest.
 	MaintainPartitions(ctx context.Context, now, before time.Time) (rowsBefore time.Time, err error)
 	DropRetiredSecrets(ctx context.Context, now time.Time) (int64, error)
-	// ReturnSpace returns up to limit pages to the disk, and reports whether it may do more.
+	// ReturnSpace returns up to limit pages to the disk, and reports whether there may be more.
 	ReturnSpace(ctx context.Context, limit int) (more bool, err error)
 }
 
-// CleanerConfig configures a Cleaner. All fields but Every and Watchdog are required.
+// CleanerConfig configures a Cleaner. Only Every and Watchdog are optional.
 type CleanerConfig struct {
 	Log          Log
-	KeepEvents   time.Duration // events, with all that is known of their deliveries
+	KeepEvents   time.Duration // events, with everything about their deliveries
 	KeepAttempts time.Duration // the log of attempts
 	Every        time.Duration // between two rounds; default one hour
-	// Now ends the age of an event. It must not jump forward, since nothing that
-	// was removed comes back.
+	// Now measures the age of an event. It must not jump forward, since removed entries cannot be restored.
 	Now      func() time.Time
 	Logger   *slog.Logger
-	Watchdog *watchdog.Watchdog // notices a batch that makes no progress; nil for none
+	Watchdog *watchdog.Watchdog // reports a batch that makes no progress; may be nil
 }
 
-// Cleaner removes events and attempts that have been kept for long enough,
-// except events that are still to be delivered. Afterwards it has a SQLite file shrink.
+// Cleaner removes events and attempts that have been kept long enough, except events that are still to be delivered.
+// Afterwards it shrinks a SQLite file.
 type Cleaner struct{ conf CleanerConfig }
 
 // NewCleaner returns a cleaner.
@@ -67,10 +64,9 @@ func NewCleaner(conf CleanerConfig) *Cleaner {
 	return &Cleaner{conf}
 }
 
-// Run cleans until the context ends. An error is logged; the next round goes on
-// from there.
+// Run cleans until the context ends. It logs an error, and the next round continues where this one failed.
 func (c *Cleaner) Run(ctx context.Context) {
-	var attempts int64 // up to where the log of attempts is cleaned
+	var attempts int64 // how far the log of attempts is cleaned
 	restarted := c.conf.Now()
 	for {
 		if now := c.conf.Now(); now.Sub(restarted) >= restartEvery {
@@ -141,7 +137,7 @@ func (c *Cleaner) batches(ctx context.Context, clean cleanFunc, before time.Time
 	return ctx.Err()
 }
 
-// batch makes one call of the database.
+// batch makes one database call.
 func (c *Cleaner) batch(ctx context.Context, clean cleanFunc, before time.Time, done int64) (int64, bool, error) {
 	task := c.conf.Watchdog.Begin("events: clean")
 	defer task.End()

@@ -19,8 +19,8 @@ import (
 	"github.com/quittance/quittance/internal/wait"
 )
 
-// log is a fake event log in which 700 events and the attempts of 500 events are old. It
-// ends the cleaner after space was returned twice, which is the last step of a round.
+// log is a fake event log with 700 old events, and old attempts of 500 events. It ends the cleaner after space was
+// returned twice, which is the last step of a round.
 type log struct {
 	calls  []string
 	spaces int
@@ -100,8 +100,8 @@ func TestCleaner(t *testing.T) {
 	}
 }
 
-// rounds is a fake event log in which the attempts of 1,200 events are old. It records
-// where each round starts, and ends the cleaner after a number of rounds.
+// rounds is a fake event log with old attempts of 1,200 events. It records where each round starts, and ends the
+// cleaner after a number of rounds.
 type rounds struct {
 	log
 	began []int64
@@ -121,9 +121,8 @@ func (r *rounds) ReturnSpace(context.Context, int) (more bool, err error) {
 	return false, nil
 }
 
-// TestCleanerContinues checks that a round of the attempts continues where the last one
-// ended, and that one round a day starts at the first event, because events that were
-// pending may have finished.
+// TestCleanerContinues checks that a round of the attempts continues where the last one ended, and that one round a day
+// starts at the first event, because pending events may have finished.
 func TestCleanerContinues(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -157,8 +156,8 @@ func (p *interleavedStore) CleanEvents(ctx context.Context, before time.Time, af
 	return done, more, err
 }
 
-// TestCleanerDoesNotDelayDeliveries checks that a delivery that is due when a batch of old
-// events is removed is recorded before the next batch.
+// TestCleanerDoesNotDelayDeliveries checks that a delivery that is due when a batch of old events is removed is
+// recorded before the next batch.
 func TestCleanerDoesNotDelayDeliveries(t *testing.T) {
 	t.Parallel()
 	const old, month = 1200, 30 * 24 * time.Hour
@@ -214,12 +213,12 @@ func TestCleanerDoesNotDelayDeliveries(t *testing.T) {
 	})
 }
 
-// backlog is a fake event log in which a batch takes a second. It ends the cleaner after a time.
+// backlog is a fake event log with batches that take a second. It ends the cleaner after a time.
 type backlog struct {
 	log
 
 	began time.Time
-	ends  []time.Duration // of batches
+	ends  []time.Duration // ends of the batches
 }
 
 func (b *backlog) CleanEvents(ctx context.Context, _ time.Time, after int64, limit int) (int64, bool, error) {
@@ -230,7 +229,7 @@ func (b *backlog) CleanEvents(ctx context.Context, _ time.Time, after int64, lim
 	return after + int64(limit), true, nil
 }
 
-// TestCleanerCatchesUp has the cleaner rest for less time the longer a round lasts.
+// TestCleanerCatchesUp expects the cleaner to rest for less time the longer a round lasts.
 func TestCleanerCatchesUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -35,8 +35,8 @@ func attemptAt(t *testing.T, url string) outcome {
 	return w.outcome(t)
 }
 
-// attemptWithin1s makes one attempt with a time limit of 1 s. It fails the test if the
-// exchange took so long that the default limit of 5 s may have ended it.
+// attemptWithin1s makes one attempt with a time limit of 1 s. It fails the test if the exchange took so long that the
+// default limit of 5 s may have ended it.
 func attemptWithin1s(t *testing.T, url string) outcome {
 	t.Helper()
 	s := storetest.Open(t, storetest.SQLite(t))
@@ -112,7 +112,7 @@ func TestTimeout(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			defer conn.Close() //nolint:errcheck // the sender has hung up
+			defer conn.Close() //nolint:errcheck // the peer has hung up
 			// A response before the request was read would be a protocol error.
 			if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
 				t.Error(err)
@@ -272,8 +272,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestLongAnswers checks that at most MaxResponse bytes of a body are read, and that the
-// exchange does not wait for the rest.
+// TestLongAnswers checks that only MaxResponse bytes of a body are read, and that the exchange does not wait for the
+// rest.
 func TestLongAnswers(t *testing.T) {
 	for name, size := range map[string]int{"at the limit": poster.MaxResponse, "above": poster.MaxResponse + 1, "endless": -1} {
 		t.Run(name, func(t *testing.T) {
@@ -424,7 +424,7 @@ func TestCompressedBodyIsNotInflated(t *testing.T) {
 	if encoding := <-asked; encoding != "" {
 		t.Errorf("asked for %q", encoding)
 	}
-	const most = 64 << 20 // for a database, a server and a worker; decompression would take a thousand times as much
+	const most = 64 << 20 // enough for a database, a server and a worker; decompression would take a thousand times as much
 	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > most {
 		t.Errorf("allocated %d bytes", allocated)
 	}

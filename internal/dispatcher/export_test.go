@@ -1,4 +1,4 @@
 package dispatcher
 
-// Reasons are reasons, for its test.
+// Reasons exports reasons for its test.
 var Reasons = reasons

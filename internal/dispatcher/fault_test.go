@@ -15,9 +15,9 @@ func TestLimiter(t *testing.T) {
 			t.Errorf("%s: room for %d with %d in flight, want %d", what, got, inFlight, room)
 		}
 	}
-	want("before", began, 64, 64) // only the lanes limit it
+	want("before", began, 64, 64) // only limited by the lanes
 	b.backOff(40, began)
-	b.backOff(39, began) // of attempts that started together
+	b.backOff(39, began) // for attempts that started together
 	if !b.paused(began.Add(limiterPause-1)) || b.paused(began.Add(limiterPause)) {
 		t.Error("it does not pause")
 	}
@@ -44,8 +44,8 @@ func TestLimitsFor(t *testing.T) {
 	}
 }
 
-// TestLogLimiter checks that the first message of a key is logged at once, and the
-// suppressed ones later as one message with their count.
+// TestLogLimiter checks that the first message of a key is logged immediately, and the suppressed ones later as one
+// message with their count.
 func TestLogLimiter(t *testing.T) {
 	l := newLogLimiter()
 	got := map[string][]int{}

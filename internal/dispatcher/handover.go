@@ -14,25 +14,24 @@ import (
 // maxHandover is how many leased events may be on their way to the worker.
 const maxHandover = 64
 
-// handover passes events from the transactions that insert them to the worker
-// of the same process. The insert writes the lease, so that an event of a
-// healthy endpoint that nothing waits for is posted without another statement.
-// If the process ends in between, the delivery falls due when its lease ends.
+// handover passes events from the transactions that insert them to the worker of the same process. The insert writes
+// the lease, so that an event is posted without another statement if its endpoint is healthy and has no waiting
+// deliveries. If the process ends in between, the delivery becomes due when its lease ends.
 //
 // room and free are estimates: the worker releases a lease that it cannot use.
 type handover struct {
 	wake chan struct{} // signals that fresh is not empty
 
 	mu      sync.Mutex
-	leaseID string         // empty while the worker leases nothing
-	before  time.Time      // before which leases must end
+	leaseID string         // empty while the worker does not lease
+	before  time.Time      // leases must end before it
 	room    int            // how many more deliveries may be leased
-	free    map[string]int // the same, by merchant
-	fresh   []store.Event  // committed, and not taken in by the worker yet
+	free    map[string]int // likewise for each merchant
+	fresh   []store.Event  // committed, and not yet taken by the worker
 }
 
-// LeaseEvents leases to this worker the deliveries of events that it can attempt
-// at once. It is called in the transaction that inserts them, before the insert.
+// LeaseEvents leases to this worker the deliveries of events that it can attempt immediately. It is called in the
+// transaction that inserts them, before the insert.
 func (w *Worker) LeaseEvents(events []store.Event) {
 	h := &w.handover
 	until := w.conf.Schedule().Add(w.conf.Limits.Lease)
@@ -60,7 +59,7 @@ func (w *Worker) Committed(events []store.Event) {
 			continue
 		}
 		if e.LeaseID == "" {
-			e.Body = nil // it is read when the delivery is leased
+			e.Body = nil // the body is read when the delivery is leased
 		}
 		h.fresh = append(h.fresh, e)
 	}
@@ -68,14 +67,14 @@ func (w *Worker) Committed(events []store.Event) {
 	wait.Wake(h.wake)
 }
 
-// open lets events be leased until the time, under an id.
+// open allows events to be leased until a time, with an id.
 func (h *handover) open(leaseID string, before time.Time, room int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.leaseID, h.before, h.room = leaseID, before, room
 }
 
-// setFree notes how many deliveries of a merchant may be leased.
+// setFree sets how many deliveries of a merchant may be leased.
 func (h *handover) setFree(merchantID string, n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,7 +85,7 @@ func (h *handover) setFree(merchantID string, n int) {
 	}
 }
 
-// take removes the committed events.
+// take removes and returns the committed events.
 func (h *handover) take() []store.Event {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -139,15 +138,15 @@ func (r *run) endpointsOf(merchants map[string]bool) (map[string]poster.Endpoint
 	return r.conf.Endpoints(ctx, ids)
 }
 
-// mayStart reports whether a fresh event may be posted before what waits.
+// mayStart reports whether a fresh event may be posted before the waiting ones.
 func (r *run) mayStart(merchantID string, now time.Time) bool {
 	healthy, _ := r.lanes[0].room(now)
 	return healthy > 0 && r.freeOf(merchantID, now) > 0 &&
 		!r.limiter.paused(time.Now()) && r.limiter.room(len(r.attempts), r.slots(), time.Now()) > 0
 }
 
-// freeOf returns how many fresh deliveries of a merchant may be posted at once:
-// none unless its endpoint is healthy and nothing waits for it.
+// freeOf returns how many fresh deliveries of a merchant may be posted immediately: 0 unless its endpoint is healthy
+// and has no waiting deliveries.
 func (r *run) freeOf(merchantID string, now time.Time) int {
 	m := r.merchant(merchantID)
 	if !m.breaker.Healthy || m.breaker.Until.After(now) || m.backoffUntil.After(now) || m.leasing || m.unreachable {
@@ -161,7 +160,7 @@ func (r *run) freeOf(merchantID string, now time.Time) int {
 	return max(0, m.allowed(r.conf.Limits.PerMerchant)-len(m.inFlight))
 }
 
-// openHandover lets events be leased, unless others wait for slots.
+// openHandover allows events to be leased, unless other deliveries wait for slots.
 func (r *run) openHandover(now time.Time, starved bool) {
 	room, _ := r.lanes[0].room(now)
 	if starved {
@@ -170,7 +169,7 @@ func (r *run) openHandover(now time.Time, starved bool) {
 	r.handover.open(r.id, r.registeredUntil, max(0, min(room, maxHandover)))
 }
 
-// closeHandover lets no more events be leased, and releases those that were.
+// closeHandover stops leasing events, and releases the existing leases.
 func (r *run) closeHandover() {
 	r.handover.open("", time.Time{}, 0)
 	for _, e := range r.handover.take() {

@@ -33,8 +33,8 @@ type fresh struct {
 	leases *atomic.Int64
 }
 
-// startFresh runs a worker with merchant m's endpoint in its cache as healthy, so that the
-// breaker allows four attempts at once.
+// startFresh runs a worker with merchant m's endpoint in its cache as healthy, so that the breaker allows four attempts
+// at the same time.
 func startFresh(t *testing.T, s *store.Store, url string) *fresh {
 	t.Helper()
 	f := &fresh{world: newWorld(t, s, url), leases: new(atomic.Int64)}
@@ -64,8 +64,8 @@ func (f *fresh) insert(t *testing.T, n int) []store.Event {
 	return events
 }
 
-// insertLeased inserts events until one is inserted with a lease. The worker may not yet
-// have processed the outcomes that were recorded.
+// insertLeased inserts events until one is inserted with a lease. Before that, the worker may not have processed the
+// recorded outcomes yet.
 func (f *fresh) insertLeased(t *testing.T) store.Event {
 	t.Helper()
 	for n := 100; ; n++ {
@@ -98,8 +98,7 @@ func TestHandover(t *testing.T) {
 	})
 }
 
-// TestHandoverLost checks that an event whose handover was lost is posted when its lease
-// ends, and not before.
+// TestHandoverLost checks that an event with a lost handover is posted when its lease ends, and not before.
 func TestHandoverLost(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		r := newReceiver(t, status(http.StatusOK))

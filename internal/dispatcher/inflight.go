@@ -21,17 +21,16 @@ type attempt struct {
 	task  *watchdog.Task
 }
 
-// finished is how an attempt ended.
+// finished is the end of an attempt.
 type finished struct {
 	attempt *attempt
 	outcome delivery.Outcome
-	// recorded is set when the worker is done with the delivery: its outcome was
-	// recorded, or somebody else has leased it.
+	// recorded is set when the worker is done with the delivery: its outcome was recorded, or another worker has leased
+	// it.
 	recorded bool
-	// fault is why there is no outcome to record, if it is not the endpoint's.
+	// fault is the reason why there is no outcome to record, unless the endpoint is at fault.
 	fault poster.Fault
-	// abandoned is set when the worker stopped the attempt: its lease is to be
-	// released.
+	// abandoned is set if the worker stopped the attempt: its lease must be released.
 	abandoned bool
 }
 
@@ -59,8 +58,7 @@ func (r *run) start(l *lane, j job, now time.Time) {
 	}()
 }
 
-// finish takes in how an attempt ended and frees its slot. A stalled attempt has
-// lost its slot before.
+// finish processes the end of an attempt and frees its slot. A stalled attempt has lost its slot before.
 func (r *run) finish(f finished) {
 	if _, ok := r.attempts[f.attempt]; !ok {
 		return
@@ -95,8 +93,8 @@ func (r *run) freeSlot(f *attempt) {
 	m.inFlight = slices.DeleteFunc(m.inFlight, func(seq int64) bool { return seq == f.Seq })
 }
 
-// reapStalled frees the slots of attempts that make no progress, whatever the
-// cause. The leases on their deliveries have ended: any worker may lease them.
+// reapStalled frees the slots of attempts that make no progress, for any reason. The leases on their deliveries have
+// ended: any worker may lease them.
 func (r *run) reapStalled() {
 	if time.Since(r.reaped) < min(observeEvery, r.conf.Limits.Stall) {
 		return
@@ -114,12 +112,12 @@ func (r *run) reapStalled() {
 			r.place(f.MerchantID, r.conf.Schedule())
 		}
 	}
-	if len(r.attempts) < held { // they may wait for the recorder
+	if len(r.attempts) < held { // the rest may wait for the recorder
 		r.recorder = newRecorder(r.recording, r.Worker)
 	}
 }
 
-// drain waits until nothing is in flight, or the context ends.
+// drain waits until no attempt is in flight, or the context ends.
 func (r *run) drain(patience context.Context) {
 	for len(r.attempts)+r.leasing > 0 && patience.Err() == nil {
 		select {
@@ -136,8 +134,8 @@ func (r *run) drain(patience context.Context) {
 	}
 }
 
-// stop waits for the attempts in flight and releases the leases of those that
-// did not finish. Once the grace is over it waits for stopTimeout at most.
+// stop waits for the attempts in flight and releases the leases of those that did not finish. Once the grace is over it
+// waits no longer than stopTimeout.
 func (r *run) stop() error {
 	task := r.conf.Watchdog.Begin("deliveries: stop")
 	defer task.End()

@@ -20,8 +20,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// byPrefix returns a lookup that gives url to merchants whose ids begin with prefix, and
-// others to all other merchants.
+// byPrefix returns a lookup that gives url to merchants with ids that begin with prefix, and others to all other
+// merchants.
 func byPrefix(prefix, url, others string) func(string) (poster.Endpoint, bool) {
 	return func(merchantID string) (poster.Endpoint, bool) {
 		if strings.HasPrefix(merchantID, prefix) {
@@ -60,8 +60,8 @@ func TestMostEndpointsDead(t *testing.T) {
 	}
 }
 
-// TestRecoverTogether checks that at most eight of many simultaneous retries are in flight
-// for a merchant, and that new events do not wait for them.
+// TestRecoverTogether checks that for one of many simultaneous merchants with retries no more than eight are in flight,
+// and that new events do not wait for them.
 func TestRecoverTogether(t *testing.T) {
 	const merchants, each, limit = 20, 60, 8
 	s := storetest.Open(t, storetest.SQLite(t))
@@ -112,8 +112,8 @@ func TestRecoverTogether(t *testing.T) {
 	}
 }
 
-// TestBreakerOpensAndRampsUp checks that five failures in a row open the breaker, that
-// nothing is sent until the probe, and that the limit doubles with each success after it.
+// TestBreakerOpensAndRampsUp checks that five consecutive failures open the breaker, that no event is sent until the
+// probe, and that the limit doubles with each success after it.
 func TestBreakerOpensAndRampsUp(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		var down atomic.Bool
@@ -145,7 +145,7 @@ func TestBreakerOpensAndRampsUp(t *testing.T) {
 		}
 		down.Store(false)
 		w.advance(epoch.Add(37 * time.Second))    // the pause of 30 s with 20 % jitter has ended, and the first retries are due
-		for _, together := range []int{1, 1, 2} { // the probe, then the limits that the breaker allows
+		for _, together := range []int{1, 1, 2} { // the probe, then the numbers that the breaker allows
 			for range together {
 				receive(t, arrived, fmt.Sprintf("one of %d requests of the ramp", together))
 			}
@@ -193,8 +193,8 @@ func TestEndpointAnswers410(t *testing.T) {
 	}
 }
 
-// TestLastAttemptBehindOpenBreaker checks that a delivery gets its last attempt before its
-// deadline although the breaker is open.
+// TestLastAttemptBehindOpenBreaker checks that a delivery gets its last attempt before its deadline although the
+// breaker is open.
 func TestLastAttemptBehindOpenBreaker(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
 	r := newReceiver(t, status(http.StatusGone))
@@ -278,7 +278,7 @@ func TestDeadForADay(t *testing.T) {
 	})
 }
 
-// failingExpiry is a store whose FailOverdueDeliveries returns an error.
+// failingExpiry is a store with a FailOverdueDeliveries that returns an error.
 type failingExpiry struct {
 	*recorder
 	asked chan struct{}
@@ -292,8 +292,7 @@ func (u failingExpiry) FailOverdueDeliveries(context.Context, store.OverdueReque
 	return nil, false, errors.New("no")
 }
 
-// TestDeliversWhileExpiryFails checks that other deliveries go on when failing overdue
-// ones returns an error.
+// TestDeliversWhileExpiryFails checks that other deliveries continue when failing overdue ones returns an error.
 func TestDeliversWhileExpiryFails(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
 	storetest.Schedule(t, s, "late", 0, 1, epoch.Add(-2*delivery.RetryWindow).UnixMilli())

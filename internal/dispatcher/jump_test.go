@@ -43,7 +43,7 @@ func (m *machine) pass(d, jump time.Duration) {
 	m.elapsed += d
 }
 
-// on sets the worker's clocks to those of the machine.
+// on makes the worker use the machine's clocks.
 func (w *world) on(t *testing.T, s *store.Store, m *machine) *schedule.Clock {
 	t.Helper()
 	c, err := schedule.Open(t.Context(), schedule.Config{Store: s, Wall: m.Wall, Elapsed: m.Elapsed, Logger: slog.New(slog.DiscardHandler)})
@@ -62,8 +62,8 @@ func (w *world) look() {
 	}
 }
 
-// TestClockJumps checks that setting the clock back by hours delays no retry, and that
-// setting it forward by two days neither hastens a retry nor fails a pending delivery.
+// TestClockJumps checks that setting the clock back by hours delays no retry, and that setting it forward by two days
+// neither speeds up a retry nor fails a pending delivery.
 func TestClockJumps(t *testing.T) {
 	for name, jump := range map[string]time.Duration{"back": -3 * time.Hour, "forward": 48 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestStartWithClockAhead(t *testing.T) {
 	}
 }
 
-// reads is a store of which each reading of the clock is signalled.
+// reads is a store that signals each reading of the clock.
 type reads struct {
 	*store.Store
 	done chan struct{}
@@ -156,8 +156,8 @@ func (r reads) ReadClock(ctx context.Context, own time.Time, next func(store.Clo
 	return now, err
 }
 
-// TestOutageOfThirtyHours checks that deliveries that were tried once are tried again after a running
-// process could do nothing for 30 hours, and that none fails. The worker goes on before the clock is read.
+// TestOutageOfThirtyHours stops a running process for 30 hours. Afterwards, deliveries that were tried once must be
+// tried again, and no delivery may fail. The worker continues before the clock is read.
 func TestOutageOfThirtyHours(t *testing.T) {
 	const n = 384
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -169,12 +169,12 @@ func TestOutageOfThirtyHours(t *testing.T) {
 			}
 		})
 		wall := epoch
-		if s.Shared() { // its own clock is the source
+		if s.Shared() { // the process's clock is the source
 			wall = time.Now()
 		}
 		m := &machine{wall: wall}
 		w := newWorld(t, s, r.URL)
-		// Every event has a merchant of its own, so that no breaker holds back the first attempts.
+		// Every event has a different merchant, so that no breaker delays the first attempts.
 		read, wake := reads{s, make(chan struct{}, 1)}, make(chan struct{}, 1)
 		c, err := schedule.Open(t.Context(), schedule.Config{
 			Store: read, Wall: m.Wall, Elapsed: m.Elapsed, Wake: wake, Logger: slog.New(slog.DiscardHandler),

@@ -20,8 +20,8 @@ var (
 	killEvents = flag.Int("kill-events", 1000, "over how many events")
 )
 
-// TestKilled kills a worker between the receiver's 2xx and the record of it. The event
-// must be posted again under the same id.
+// TestKilled kills a worker between the receiver's 2xx and its recording. The event must be posted again with the same
+// id.
 func TestKilled(t *testing.T) {
 	for name, url := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
@@ -59,8 +59,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestKilledOften checks that workers that are killed repeatedly lose no event, and post
-// only those twice that were in flight.
+// TestKilledOften checks that workers that are killed repeatedly lose no event, and post only events twice that were in
+// flight.
 func TestKilledOften(t *testing.T) {
 	const merchants = 20
 	database := storetest.SQLite(t)

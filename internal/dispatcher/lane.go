@@ -6,10 +6,9 @@ import (
 	"github.com/quittance/quittance/internal/delivery"
 )
 
-// lane is the part of the worker's slots for first attempts or for retries. It
-// is a bulkhead: first attempts do not wait behind the retries of dead
-// endpoints, nor retries behind a burst of events. Within a lane, healthy
-// endpoints have slots of their own, which suspect ones cannot fill.
+// lane is the part of the worker's slots for first attempts or for retries. It is a bulkhead: first attempts do not
+// wait behind the retries of dead endpoints, and retries do not wait behind a burst of events. Within a lane, healthy
+// endpoints have separate slots, which suspect ones cannot fill.
 type lane struct {
 	name    delivery.Lane
 	healthy int // slots
@@ -17,10 +16,10 @@ type lane struct {
 	cache   queueCache
 	// suspectAttempts counts the attempts in flight to suspect endpoints.
 	suspectAttempts int
-	// attempts holds those in flight to healthy endpoints, with when they began.
+	// attempts holds the attempts in flight to healthy endpoints, with their start times.
 	attempts map[*attempt]time.Time
-	// leasing is how many slots requests for leases may fill that are under way: of
-	// healthy endpoints under true, of suspect ones under false.
+	// leasing is how many slots the running lease requests may fill: for healthy endpoints (key true) and for suspect
+	// ones (key false).
 	leasing map[bool]int
 }
 
@@ -28,9 +27,8 @@ func newLane(name delivery.Lane, healthy, suspect int) *lane {
 	return &lane{name: name, healthy: healthy, suspect: suspect, cache: newQueueCache(), attempts: make(map[*attempt]time.Time), leasing: make(map[bool]int)}
 }
 
-// slowAfter is how long an exchange with a healthy endpoint may take before it
-// moves to a suspect slot, if one is free: an endpoint that stops answering
-// must not hold a healthy slot until its time limit.
+// slowAfter is how long an exchange with a healthy endpoint may take before it moves to a suspect slot, if one is free:
+// an endpoint that stops answering must not occupy a healthy slot until its time limit.
 const slowAfter = time.Second
 
 // room returns how many more attempts may begin, to healthy and to suspect

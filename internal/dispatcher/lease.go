@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/wait"
 )
 
-// leaseRest is for how long creates that wait go before a request for leases.
+// leaseRest is how long a lease request lets waiting creates go first.
 const leaseRest = 10 * time.Millisecond
 
 // leaseRequest is a request for leases from queues of one lane, to healthy or to
@@ -26,8 +26,7 @@ type leaseRequest struct {
 	err       error
 }
 
-// fillLane requests leases from the lane's queues that are due, as far as there is
-// room.
+// fillLane requests leases from the lane's due queues, as far as there is room.
 func (r *run) fillLane(ctx context.Context, l *lane, now time.Time) {
 	for m, ok := l.cache.fired(now); ok; m, ok = l.cache.fired(now) {
 		r.place(m, now)
@@ -35,14 +34,13 @@ func (r *run) fillLane(ctx context.Context, l *lane, now time.Time) {
 	healthy, suspect := l.room(now)
 	left := r.limiter.room(len(r.attempts), r.slots(), time.Now())
 	r.requestLeases(ctx, l, true, min(healthy, left), now)
-	r.requestLeases(ctx, l, false, min(suspect, (left+1)/2), now) // may exceed left by one, so that neither kind starves the other
+	r.requestLeases(ctx, l, false, min(suspect, (left+1)/2), now) // may exceed the rest by one, so that neither kind starves the other
 }
 
-// slots is how many attempts may be in flight.
+// slots is the maximum number of attempts in flight.
 func (r *run) slots() int { return cap(r.finished) }
 
-// requestLeases begins a request, unless one of the lane and kind is under way or
-// nothing is due.
+// requestLeases starts a request, unless one of the lane and kind is running or no queue is due.
 func (r *run) requestLeases(ctx context.Context, l *lane, healthy bool, room int, now time.Time) {
 	if l.leasing[healthy] > 0 {
 		return
@@ -127,13 +125,13 @@ func (r *run) applyLeases(q *leaseRequest) {
 	for _, queue := range q.Queues {
 		m := r.merchant(queue.MerchantID)
 		if head, ok := q.lane.cache.heads[queue.MerchantID]; q.err == nil && !leased[queue.MerchantID] && ok && !head.Head.After(q.Now) {
-			m.backoffUntil = q.Now.Add(servedElsewhere) // other workers serve it, or have all it allows in flight
+			m.backoffUntil = q.Now.Add(servedElsewhere) // other workers serve it, or have all its allowed attempts in flight
 		}
 		r.place(queue.MerchantID, now)
 	}
 }
 
-// endRequest lets the queues of a request be asked again.
+// endRequest allows the queues of a request to be asked again.
 func (r *run) endRequest(q *leaseRequest) {
 	r.leasing--
 	q.lane.leasing[q.healthy] = 0
@@ -143,8 +141,8 @@ func (r *run) endRequest(q *leaseRequest) {
 	}
 }
 
-// noteUnreachable notes which merchants of a request have no endpoint. They are not
-// asked again until there is one: their deliveries wait and are not attempted.
+// noteUnreachable records which merchants of a request have no endpoint. They are not asked again until they have one:
+// their deliveries wait and are not attempted.
 func (r *run) noteUnreachable(q *leaseRequest) {
 	if len(q.endpoints) == len(q.Queues) {
 		return

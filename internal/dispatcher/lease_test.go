@@ -14,8 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// slowLeases is a store whose lease requests for merchant slow block until release is
-// closed.
+// slowLeases is a store that blocks lease requests for the merchant "slow" until release is closed.
 type slowLeases struct {
 	*recorder
 	began, release chan struct{}
@@ -29,8 +28,8 @@ func (s slowLeases) LeaseDeliveries(ctx context.Context, r delivery.LeaseRequest
 	return s.recorder.LeaseDeliveries(ctx, r)
 }
 
-// startWithSlowLeases runs a worker that has merchant m's endpoint in its cache as healthy, and
-// whose lease request for merchant slow is blocked.
+// startWithSlowLeases runs a worker that has merchant m's endpoint in its cache as healthy. Its lease request for the
+// merchant "slow" is blocked.
 func startWithSlowLeases(t *testing.T, s *store.Store, url string) (f *fresh, release func()) {
 	t.Helper()
 	f = &fresh{world: newWorld(t, s, url)}
@@ -67,7 +66,7 @@ func TestLeaseDelaysNoFreshEvent(t *testing.T) {
 	})
 }
 
-// TestLeaseGivesWay checks that more urgent work goes before a request for leases, for a short time.
+// TestLeaseGivesWay checks that more urgent work goes first, for a short time, before a lease request.
 func TestLeaseGivesWay(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli()-1)
@@ -106,8 +105,8 @@ func TestStopReleasesLateLeases(t *testing.T) {
 	})
 }
 
-// TestBackoffFromQueueInFlightElsewhere checks that a worker backs off from a queue whose
-// merchant has reached its limit in flight at another worker.
+// TestBackoffFromQueueInFlightElsewhere checks that a worker backs off from a queue after the merchant reached its
+// limit in flight at another worker.
 func TestBackoffFromQueueInFlightElsewhere(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		storetest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-2)
@@ -124,7 +123,7 @@ func TestBackoffFromQueueInFlightElsewhere(t *testing.T) {
 			var o outcome
 			select {
 			case o = <-w.store.outcomes:
-			case <-time.After(patience / 10): // a request that began before found nothing of "other", and the clock rests
+			case <-time.After(patience / 10): // a request that began before did not find "other", and the clock does not advance
 				now = now.Add(time.Second)
 				w.advance(now)
 				o = w.outcome(t)

@@ -9,32 +9,29 @@ import (
 )
 
 const (
-	// limiterPause is how long nothing begins after a shortage.
+	// limiterPause is how long no attempt begins after a shortage.
 	limiterPause = time.Second
-	// putBackBackoff is how long the queues of a merchant are left alone after one
-	// of its deliveries was put back.
+	// putBackBackoff is how long a merchant's queues are paused after one of its deliveries was put back.
 	putBackBackoff = time.Second
 )
 
-// limiter limits how many attempts are in flight after this process ran out of
-// a resource: to half as many as there were, and then to twice as many with
-// each second without another shortage.
+// limiter limits the number of attempts in flight after this process ran out of a resource: to half the number at that
+// time, and then to twice as many with each second without another shortage.
 type limiter struct {
-	limit  int       // 0 for none
-	raised time.Time // when limit was changed last
-	until  time.Time // until when nothing begins
+	limit  int       // 0 means no limit
+	raised time.Time // time of the last change of limit
+	until  time.Time // no attempt begins before it
 }
 
-// backOff notes a shortage while a number of attempts were in flight.
+// backOff records a shortage while a number of attempts were in flight.
 func (l *limiter) backOff(inFlight int, now time.Time) {
 	if now.Before(l.until) {
-		return // of those that began together
+		return // among the ones that began together
 	}
 	l.limit, l.raised, l.until = max(1, inFlight/2), now, now.Add(limiterPause)
 }
 
-// room returns how many more attempts may begin while a number are in flight.
-// There are slots in all.
+// room returns how many more attempts may begin while inFlight are in flight. slots is the total number.
 func (l *limiter) room(inFlight, slots int, now time.Time) int {
 	for ; l.limit > 0 && now.Sub(l.raised) >= limiterPause; l.raised = l.raised.Add(limiterPause) {
 		if l.limit *= 2; l.limit >= slots {
@@ -47,11 +44,11 @@ func (l *limiter) room(inFlight, slots int, now time.Time) int {
 	return max(0, l.limit-inFlight)
 }
 
-// paused reports whether nothing may begin yet.
+// paused reports whether no attempt may begin yet.
 func (l *limiter) paused(now time.Time) bool { return now.Before(l.until) }
 
-// putBack takes in an attempt that failed through this process's own fault.
-// Nothing is counted against the endpoint, and the lease is released.
+// putBack handles an attempt that failed through this process's fault. It does not count against the endpoint, and the
+// lease is released.
 func (r *run) putBack(f finished) {
 	d := f.outcome.Delivery
 	r.returned[f.outcome.LeaseID] = append(r.returned[f.outcome.LeaseID], d.Seq)
@@ -67,8 +64,8 @@ func (r *run) putBack(f finished) {
 	}
 }
 
-// releaseReturned releases the leases on deliveries that were put back. If that
-// fails, they fall due when their leases end.
+// releaseReturned releases the leases on deliveries that were put back. If that fails, they become due when their
+// leases end.
 func (r *run) releaseReturned(ctx context.Context) {
 	if len(r.returned) == 0 {
 		return

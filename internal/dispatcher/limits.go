@@ -8,33 +8,31 @@ import (
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
-// Limits bound what a worker does. A field that is zero has its default.
+// Limits bound a worker. A field that is zero has its default.
 type Limits struct {
-	First   int // first attempts at a time, to healthy endpoints; default 256
-	Retries int // retries at a time, to healthy endpoints; default 128
-	// Suspect is how many first attempts at a time, and again how many retries,
-	// may go to suspect endpoints: those whose last answer was not a quick
-	// success, and those that have not answered yet. Default 1024: if fewer
-	// endpoints than that hang at once, nobody else waits for them.
+	First   int // parallel first attempts to healthy endpoints; default 256
+	Retries int // parallel retries to healthy endpoints; default 128
+	// Suspect is how many first attempts in parallel, and again how many retries, may go to suspect endpoints. An
+	// endpoint is suspect if its last answer was not a quick success, or it has not answered yet. Default 1024: if
+	// fewer endpoints than that hang at the same time, no healthy endpoint waits for them.
 	Suspect     int
-	PerMerchant int // exchanges with one merchant at a time, those of all workers included; default 8
-	// Timeout bounds one exchange as a whole: looking up the name, dialling,
-	// TLS, sending, and receiving the answer's header and body. The default is
-	// poster.DefaultTimeout.
+	PerMerchant int // parallel exchanges with one merchant, over all workers; default 8
+	// Timeout bounds a whole exchange: looking up the name, dialing, TLS, sending, and receiving the answer's header
+	// and body. The default is poster.DefaultTimeout.
 	Timeout time.Duration
-	// Lease is how long a delivery is kept from other workers. It must leave
-	// room for leasing, the exchange and recording its outcome; default 15 s.
+	// Lease is how long a delivery is reserved for a worker. It must leave time for leasing, the exchange and recording
+	// its outcome; default 15 s.
 	Lease time.Duration
-	Grace time.Duration // from the end of Run's context to the end of its exchanges; default 10 s
-	// Stall is how long an attempt may take as a whole, recording included, before
-	// its slot is freed. Default watchdog.Limit.
+	Grace time.Duration // time to finish exchanges after Run's context ends; default 10 s
+	// Stall is how long a whole attempt may take, including recording, before its slot is freed. Default
+	// watchdog.Limit.
 	Stall time.Duration
 	// Poll is the longest time between two rounds of the worker. Default 1 s.
 	Poll time.Duration
 }
 
-// LimitsFor returns the limits of a worker that may have so many connections in
-// use: the defaults, or fewer slots of each kind.
+// LimitsFor returns the limits of a worker that may use this many connections: the defaults, or fewer slots of each
+// kind.
 func LimitsFor(connections int) Limits {
 	l := Limits{}.orDefaults()
 	if connections >= l.slots() {
@@ -45,7 +43,7 @@ func LimitsFor(connections int) Limits {
 	return l
 }
 
-// slots is how many attempts there may be at a time.
+// slots is the maximum number of parallel attempts.
 func (l Limits) slots() int { return l.First + l.Retries + 2*l.Suspect }
 
 func (l Limits) orDefaults() Limits {
@@ -63,13 +61,12 @@ func (l Limits) orDefaults() Limits {
 }
 
 const (
-	// storeTimeout bounds one call of the database.
+	// storeTimeout bounds one database call.
 	storeTimeout = 10 * time.Second
-	// stopTimeout bounds what a stop waits for once the grace is over.
+	// stopTimeout bounds the waits of a stop after the grace is over.
 	stopTimeout = 5 * time.Second
 	// resyncTimeout bounds one resync.
 	resyncTimeout = time.Minute
-	// recordRetry is how long to wait before an outcome is recorded again after
-	// an error.
+	// recordRetry is the pause before an outcome is recorded again after an error.
 	recordRetry = 250 * time.Millisecond
 )

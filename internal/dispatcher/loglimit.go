@@ -6,31 +6,29 @@ import (
 )
 
 const (
-	// logEvery is how often a message with one key is logged at most.
+	// logEvery is the minimum time between two messages with the same key.
 	logEvery = time.Minute
 	// maxLogKeys is how many keys are distinguished; the others share one.
 	maxLogKeys = 1000
 )
 
-// logLimiter holds back log messages that repeat: of each key one is logged at
-// once, and then one a minute with how many it represents. It is safe for
-// concurrent use.
+// logLimiter suppresses repeated log messages: the first message of a key is logged immediately, and then one per
+// minute with the number of messages it represents. It is safe for concurrent use.
 type logLimiter struct {
 	mu   sync.Mutex
 	keys map[string]*heldBack
 }
 
-// heldBack is what was held back of a key.
+// heldBack is the suppressed messages of a key.
 type heldBack struct {
-	at    time.Time // when a message was logged last
-	count int       // how many were held back since
+	at    time.Time // time of the last logged message
+	count int       // number of suppressed messages since
 	log   func(count int)
 }
 
 func newLogLimiter() *logLimiter { return &logLimiter{keys: make(map[string]*heldBack)} }
 
-// add logs a message, or holds it back. log is called with how many messages it
-// represents, possibly later, by flush.
+// add logs a message, or suppresses it. log gets the number of messages it represents, and flush may call it later.
 func (l *logLimiter) add(key string, log func(count int)) { l.addMany(key, 1, log) }
 
 func (l *logLimiter) addMany(key string, count int, log func(count int)) {
@@ -56,7 +54,7 @@ func (l *logLimiter) addMany(key string, count int, log func(count int)) {
 	}
 }
 
-// flush logs what was held back for long enough, or all of it at the end.
+// flush logs messages that were suppressed long enough, or all of them at the end.
 func (l *logLimiter) flush(end bool) {
 	now := time.Now()
 	var out []func()

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		os.Exit(child())
 	}
 	testdeps.Short("TestTwoWorkers", "TestCompressedBodyIsNotInflated", "TestKilledOften", "TestMostEndpointsDead", "TestCleanerDoesNotDelayDeliveries", "TestShortageIsNoEndpointFailure", "TestWithoutEndpoint.*", "TestRecoverTogether")
-	const parallel = 4 // they wait for leases and timeouts
+	const parallel = 4 // the tests wait for leases and timeouts
 	testdeps.Parallel(parallel)
 	goleak.VerifyTestMain(m)
 }
@@ -39,7 +39,7 @@ const secret = "whsec_test"
 // loopback is a guard that allows the addresses of test servers.
 var loopback = poster.NewGuard(poster.Loopback())
 
-// epoch is when the tests' clocks start.
+// epoch is the start of the tests' clocks.
 var epoch = time.UnixMilli(1_700_000_000_250)
 
 // outcome is a recorded outcome with the id of its delivery.
@@ -86,7 +86,7 @@ type world struct {
 	stop   func() error       // stops the worker and returns the error of Run
 }
 
-// all returns a lookup of several merchants that calls one for each.
+// all returns a lookup for several merchants that calls one for each.
 func all(one func(merchantID string) (poster.Endpoint, bool)) func(context.Context, []string) (map[string]poster.Endpoint, error) {
 	return func(_ context.Context, merchantIDs []string) (map[string]poster.Endpoint, error) {
 		found := make(map[string]poster.Endpoint)
@@ -132,7 +132,7 @@ func leaseOne(t *testing.T, s *store.Store, leaseID string, now, until time.Time
 	return leased.Deliveries[0]
 }
 
-// newWorld returns a worker, not yet running, whose merchants all have the URL.
+// newWorld returns a worker that does not run yet. All merchants have the URL.
 func newWorld(t *testing.T, s *store.Store, url string) *world {
 	t.Helper()
 	client := poster.NewClient(poster.ClientConfig{Guard: loopback, DialTimeout: patience})

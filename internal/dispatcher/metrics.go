@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/delivery"
 )
 
-// Metrics are a worker's numbers.
+// Metrics are a worker's metrics.
 type Metrics struct {
 	attempts *prometheus.CounterVec
 	duration prometheus.Histogram
@@ -22,8 +22,8 @@ type Metrics struct {
 	waiting  prometheus.Gauge
 }
 
-// NewMetrics makes the metrics and registers them, unless the registerer is
-// nil. It panics when they are registered already.
+// NewMetrics makes the metrics and registers them, unless the registerer is nil. It panics if they are registered
+// already.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	register := promauto.With(reg)
 	return &Metrics{
@@ -78,7 +78,7 @@ func (m *Metrics) observeBreakers(counts map[delivery.BreakerState]int64) {
 	}
 }
 
-// observeOldest notes since when a delivery has been due; zero for none.
+// observeOldest records since when a delivery has been due; zero if no delivery is due.
 func (m *Metrics) observeOldest(due, now time.Time) {
 	if due.IsZero() {
 		due = now

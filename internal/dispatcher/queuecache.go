@@ -9,24 +9,20 @@ import (
 	"github.com/quittance/quittance/internal/times"
 )
 
-// maxTurns is how many queues one lease request names at most.
+// maxTurns is the maximum number of queues in a lease request.
 const maxTurns = 256
 
-// queueCache is what a worker knows of the queues of one lane: where each
-// begins, and when it is to be asked. It is kept by the events that this process
-// commits, by the outcomes of the worker's own attempts, by the answers to lease
-// requests and, for the rest, by resyncs. It may contain a queue that another
-// process has emptied since. A queue that is cached as due later than it is
-// waits until the next resync.
+// queueCache is a worker's knowledge of the queues of one lane: where each begins, and when to ask it. It is updated by
+// the events that this process commits, by the outcomes of the worker's attempts, by the answers to lease requests and,
+// for the rest, by resyncs. It may contain a queue that another process has emptied since. A queue that is cached with
+// a later due time than the real one waits until the next resync.
 //
-// The cost of finding whose turn it is does not depend on how many queues there
-// are.
+// The cost of finding the next queue does not depend on the number of queues.
 type queueCache struct {
-	heads  map[string]delivery.Queue // the queues that hold something, by merchant
-	ready  map[bool]*roundRobin      // those to be asked now: of healthy endpoints under true, of suspect ones under false
+	heads  map[string]delivery.Queue // queues that are not empty, by merchant
+	ready  map[bool]*roundRobin      // queues to ask now: of healthy endpoints (key true), of suspect ones (key false)
 	timers timerHeap
-	// asked holds what was added to queues while a request for leases from them is
-	// under way, since its answer may be older.
+	// asked holds additions to queues while a lease request from them is running, because its answer may be older.
 	asked  map[string]delivery.Queue
 	fireAt map[string]time.Time // when a merchant's timer fires; other entries of timers are outdated
 }
@@ -38,7 +34,7 @@ func newQueueCache() queueCache {
 	}
 }
 
-// add notes that the queue holds something from its head on.
+// add records that the queue has a delivery at its head.
 func (c *queueCache) add(q delivery.Queue) {
 	if added, ok := c.asked[q.MerchantID]; ok && (added.Head.IsZero() || q.Before(added)) {
 		c.asked[q.MerchantID] = q
@@ -53,7 +49,7 @@ func (c *queueCache) add(q delivery.Queue) {
 	}
 }
 
-// set notes where the queue begins; it is empty if its head is zero.
+// set records where the queue begins; it is empty if its head is zero.
 func (c *queueCache) set(q delivery.Queue) {
 	if q.Head.IsZero() {
 		delete(c.heads, q.MerchantID)
@@ -62,7 +58,7 @@ func (c *queueCache) set(q delivery.Queue) {
 	c.heads[q.MerchantID] = q
 }
 
-// answered notes where a queue begins by the answer to a request.
+// answered records where a queue begins according to the answer to a request.
 func (c *queueCache) answered(q delivery.Queue) {
 	added := c.asked[q.MerchantID]
 	delete(c.asked, q.MerchantID)
@@ -72,9 +68,8 @@ func (c *queueCache) answered(q delivery.Queue) {
 	}
 }
 
-// place schedules when the merchant's queue is asked: in its turn from now on,
-// or at a later time, or not before it is placed again, if it is empty or
-// blocked. It reports whether the queue is due.
+// place schedules when the merchant's queue is asked: in its turn from now on, or at a later time. If the queue is
+// empty or blocked, it is not asked before it is placed again. place reports whether the queue is due.
 func (c *queueCache) place(merchantID string, healthy, blocked bool, notBefore, now time.Time) (due bool) {
 	q, ok := c.heads[merchantID]
 	at := times.Later(q.Head, notBefore)
@@ -97,7 +92,7 @@ func (c *queueCache) place(merchantID string, healthy, blocked bool, notBefore, 
 	return due
 }
 
-// compact removes outdated timers when they are most of the heap.
+// compact removes outdated timers if they are the majority of the heap.
 func (c *queueCache) compact() {
 	if len(c.timers) < 2*len(c.fireAt)+maxTurns {
 		return
@@ -114,12 +109,12 @@ func (c *queueCache) fired(now time.Time) (merchantID string, ok bool) {
 	if next := c.nextTimer(); next.IsZero() || next.After(now) {
 		return "", false
 	}
-	t := heap.Pop(&c.timers).(queueTimer) //nolint:forcetypeassert // it holds nothing else
+	t := heap.Pop(&c.timers).(queueTimer) //nolint:forcetypeassert // it holds only this type
 	delete(c.fireAt, t.merchantID)
 	return t.merchantID, true
 }
 
-// nextTimer returns when the next timer fires; zero is never.
+// nextTimer returns when the next timer fires; zero means never.
 func (c *queueCache) nextTimer() time.Time {
 	for len(c.timers) > 0 {
 		if t := c.timers[0]; c.fireAt[t.merchantID].Equal(t.at) {
@@ -130,8 +125,7 @@ func (c *queueCache) nextTimer() time.Time {
 	return time.Time{}
 }
 
-// turns returns queues of healthy or of suspect endpoints to ask, up to a number,
-// from behind the last turn on.
+// turns returns up to limit queues of healthy or of suspect endpoints to ask, starting after the last turn.
 func (c *queueCache) turns(healthy bool, limit int) (queues []delivery.Queue) {
 	for _, m := range c.ready[healthy].next(min(limit, maxTurns)) {
 		c.asked[m] = delivery.Queue{}
@@ -143,7 +137,7 @@ func (c *queueCache) turns(healthy bool, limit int) (queues []delivery.Queue) {
 // roundRobin is a set of merchants that take turns.
 type roundRobin struct {
 	order []string // sorted
-	last  string   // who had the last turn
+	last  string   // merchant with the last turn
 }
 
 func (r *roundRobin) add(merchantID string) {
@@ -158,7 +152,7 @@ func (r *roundRobin) remove(merchantID string) {
 	}
 }
 
-// next returns whose turn it is, up to limit.
+// next returns the merchants with the next turns, up to limit.
 func (r *roundRobin) next(limit int) (chosen []string) {
 	start, found := slices.BinarySearch(r.order, r.last)
 	if found {
@@ -176,7 +170,7 @@ func (r *roundRobin) next(limit int) (chosen []string) {
 	return chosen
 }
 
-// queueTimer says when a queue is to be asked.
+// queueTimer is the time when a queue must be asked.
 type queueTimer struct {
 	at         time.Time
 	merchantID string
@@ -195,7 +189,7 @@ func (h *timerHeap) Less(i, j int) bool { return (*h)[i].at.Before((*h)[j].at) }
 func (h *timerHeap) Swap(i, j int) { (*h)[i], (*h)[j] = (*h)[j], (*h)[i] }
 
 // Push implements heap.Interface.
-func (h *timerHeap) Push(x any) { *h = append(*h, x.(queueTimer)) } //nolint:forcetypeassert // it holds nothing else
+func (h *timerHeap) Push(x any) { *h = append(*h, x.(queueTimer)) } //nolint:forcetypeassert // it holds only this type
 
 // Pop implements heap.Interface.
 func (h *timerHeap) Pop() any {
@@ -204,15 +198,15 @@ func (h *timerHeap) Pop() any {
 	return last
 }
 
-// merchant is what a worker knows of a merchant's endpoint.
+// merchant is a worker's knowledge of a merchant's endpoint.
 type merchant struct {
 	breaker  delivery.Breaker
-	resync   int     // how many resyncs had begun when breaker was read
+	resync   int     // number of resyncs begun when breaker was read
 	inFlight []int64 // the events that this worker is attempting
-	leasing  bool    // a request for leases from one of its queues is under way
-	// unreachable is set while no endpoint of the merchant is known.
+	leasing  bool    // a lease request from one of its queues is running
+	// unreachable is set while the merchant has no known endpoint.
 	unreachable bool
-	// backoffUntil is until when the queues are left to other workers.
+	// backoffUntil is the time until which other workers serve the queues.
 	backoffUntil time.Time
 }
 

@@ -53,7 +53,7 @@ func TestQueueCacheHeads(t *testing.T) {
 	for _, m := range []string{"d", "a", "c", "b"} {
 		c.add(queue(m, 10, 7))
 	}
-	c.add(queue("a", 20, 1)) // later than the head, so it changes nothing
+	c.add(queue("a", 20, 1)) // later than the head, so it has no effect
 	c.add(queue("b", 10, 8)) // the head is older
 	c.add(queue("b", 10, 6))
 	c.add(queue("d", 5, 9))

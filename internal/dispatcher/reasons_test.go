@@ -8,7 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/poster"
 )
 
-// TestReasons wants a reason of its own for each fault that puts deliveries back.
+// TestReasons expects a distinct reason for each fault that puts deliveries back.
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	for fault, want := range map[poster.Fault]string{poster.FaultAddress: "local port", poster.FaultStopped: "did not run", poster.FaultShortage: "ran out of a resource"} {

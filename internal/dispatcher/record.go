@@ -12,15 +12,14 @@ import (
 )
 
 const (
-	// recordBatch is how many outcomes one transaction records at most.
+	// recordBatch is the maximum number of outcomes in one transaction.
 	recordBatch = 256
-	// recordFailures caps failures per batch; a larger backlog raises the cap to
-	// its recordShare-th part. Failures cost more to record, and come all at once
-	// when endpoints hang together: successes go before them, and other writers
-	// get the database in between.
+	// recordFailures caps failures per batch; a larger backlog raises the cap to its recordShare-th part. Failures cost
+	// more to record, and come together when endpoints hang together. So successes are recorded first, and other
+	// writers get the database in between.
 	recordFailures, recordShare = 8, 8
-	// recordPause is the time between two batches while nothing waits for a slot:
-	// then outcomes that arrive apart share a batch, too.
+	// recordPause is the time between two batches while no delivery waits for a slot, so that outcomes that do not
+	// arrive together share a batch, too.
 	recordPause = 50 * time.Millisecond
 )
 
@@ -32,11 +31,11 @@ type recorder struct {
 	// hurried signals that it was set.
 	hurry   atomic.Bool
 	hurried chan struct{}
-	// recording ends when outcomes are not recorded any more.
+	// recording ends when outcomes are no longer recorded.
 	recording context.Context
 }
 
-// unrecorded is an outcome whose goroutine waits for it to be recorded.
+// unrecorded is an outcome with a goroutine that waits for it to be recorded.
 type unrecorded struct {
 	outcome delivery.Outcome
 	until   time.Time // when the lease ends
@@ -51,14 +50,13 @@ func newRecorder(recording context.Context, w *Worker) *recorder {
 	return r
 }
 
-// record writes the outcome, and retries while the lease lasts. It reports
-// whether the worker is done with the delivery: its outcome was recorded, or
-// somebody else has leased it.
+// record writes the outcome, and retries until the lease ends. It reports whether the worker is done with the delivery:
+// its outcome was recorded, or another worker has leased it.
 func (r *recorder) record(ctx context.Context, j job, o delivery.Outcome) bool {
 	return <-r.batches.Submit(ctx, unrecorded{o, j.until})
 }
 
-// setHurry says whether deliveries wait for slots.
+// setHurry sets whether deliveries wait for slots.
 func (r *recorder) setHurry(hurry bool) {
 	if !r.hurry.Swap(hurry) && hurry {
 		wait.Wake(r.hurried)
@@ -130,8 +128,8 @@ func (r *recorder) recordAll(ctx context.Context, calls []*recordCall) {
 	}
 }
 
-// finish writes outcomes even when the worker stops: what a receiver accepted
-// should not be sent again.
+// finish writes outcomes even while the worker stops, because a message that a receiver accepted should not be sent
+// again.
 func (r *recorder) finish(calls []*recordCall) ([]int, error) {
 	task := r.conf.Watchdog.Begin("deliveries: record")
 	defer task.End()

@@ -15,47 +15,44 @@ import (
 const (
 	// resyncEvery is the longest time between two resyncs.
 	resyncEvery = 5 * time.Second
-	// expireEvery is the shortest time between two runs of expiring, unless the
-	// first left something over.
+	// expireEvery is the shortest time between two runs of expiring, unless the first left some deliveries.
 	expireEvery = time.Minute
 	// MaxKnown is how many merchants without a queue a worker remembers.
 	MaxKnown = 65_536
-	// expireMerchants is how many merchants one transaction expires deliveries
-	// of, and expireBatch how many deliveries at most, since others wait for it.
-	// After expireBatches transactions the rest is left to the next resync.
+	// expireMerchants is how many merchants' deliveries one transaction expires, and expireBatch is the maximum number
+	// of deliveries, because other work waits for it. After expireBatches transactions the rest is left to the next
+	// resync.
 	expireMerchants = 64
 	expireBatch     = 256
 	expireBatches   = 64
 )
 
-// snapshot is what a resync read.
+// snapshot is the result of a resync.
 type snapshot struct {
-	number   int // of the resync
+	number   int // number of the resync
 	queues   map[delivery.Lane][]delivery.Queue
 	breakers map[string]delivery.Breaker // of the queues' merchants
 	counts   map[delivery.BreakerState]int64
-	reached  map[string]poster.Endpoint // of merchants that had none
+	reached  map[string]poster.Endpoint // of merchants that had no endpoint
 	err      error
 }
 
-// resyncer reads all queues in the background, one resync at a time: while a
-// long snapshot is open on PostgreSQL it takes long.
+// resyncer reads all queues in the background, one resync at a time. It takes long while a long snapshot is open on
+// PostgreSQL.
 type resyncer struct {
 	began   time.Time
-	count   int  // how many have begun
-	running bool // one has not ended
-	wanted  bool // another is to begin at once
+	count   int  // number of resyncs begun
+	running bool // one is running
+	wanted  bool // another must begin when it ends
 	results chan snapshot
-	// Expiring runs in the background, too, and apart from resyncs, which must
-	// not wait for it.
-	expired  time.Time // when it last began and left nothing over
+	// Expiring runs in the background, too, and apart from resyncs, which must not wait for it.
+	expired  time.Time // start of the last run that expired everything
 	expiring bool
-	expiries chan bool // whether it left something over
+	expiries chan bool // whether deliveries are left to expire
 	group    sync.WaitGroup
 }
 
-// wait waits for what runs in the background until the context ends, and
-// reports whether all of it has ended.
+// wait waits for the background work until the context ends, and reports whether all of it has ended.
 func (s *resyncer) wait(ctx context.Context) bool {
 	over := make(chan struct{})
 	go func() {
@@ -70,8 +67,8 @@ func (s *resyncer) wait(ctx context.Context) bool {
 	}
 }
 
-// refresh begins a resync when it is time for one, or woken: a delivery is to be
-// sent again, or an endpoint was set.
+// refresh starts a resync when one is due, or when the worker was woken because a delivery is to be sent again or an
+// endpoint was set.
 func (r *run) refresh(now time.Time, woken bool) error {
 	if err := r.register(now); err != nil {
 		return err
@@ -79,7 +76,7 @@ func (r *run) refresh(now time.Time, woken bool) error {
 	if r.resync.count == 0 {
 		return r.firstResync(now)
 	}
-	r.resync.wanted = r.resync.wanted || woken // a running one may have passed what is new
+	r.resync.wanted = r.resync.wanted || woken // a running resync may have passed the change
 	if !r.resync.running && (r.resync.wanted || now.Sub(r.resync.began) >= resyncEvery) {
 		r.beginResync(now)
 	}
@@ -110,8 +107,8 @@ func (r *run) beginResync(now time.Time) {
 	})
 }
 
-// register announces to the other workers that this one may hold leases, before the
-// last announcement ends.
+// register announces to the other workers that this one may hold leases. It does so before the last announcement
+// expires.
 func (r *run) register(now time.Time) error {
 	if now.Add(2 * r.conf.Limits.Lease).Before(r.registeredUntil) {
 		return nil
@@ -130,8 +127,7 @@ func (r *run) registration() store.Worker {
 	return store.Worker{ID: r.id, Endpoints: r.conf.Configured}
 }
 
-// readSchedule reads all queues, their breakers, and the endpoints of merchants
-// that had none.
+// readSchedule reads all queues, their breakers, and the endpoints of merchants that had no endpoint.
 func (r *run) readSchedule(ctx context.Context, number int, waiting []string) (found snapshot) {
 	found.number = number
 	found.queues = make(map[delivery.Lane][]delivery.Queue)
@@ -155,8 +151,8 @@ func (r *run) readSchedule(ctx context.Context, number int, waiting []string) (f
 	return found
 }
 
-// applySnapshot brings the caches up to date with a resync. What this worker
-// learned of a breaker since the resync began is newer.
+// applySnapshot updates the caches from a resync. If this worker read a breaker after the resync began, the worker's
+// version is newer.
 func (r *run) applySnapshot(found snapshot, now time.Time) {
 	r.resync.running = false
 	if found.err != nil {
@@ -204,8 +200,8 @@ func (r *run) queued(merchantID string) bool {
 	return false
 }
 
-// beginExpiring begins to fail the deliveries whose deadlines have passed:
-// behind an open breaker nothing would attempt them.
+// beginExpiring starts to fail the deliveries that are past their deadlines, because no worker attempts them behind an
+// open breaker.
 func (r *run) beginExpiring(queues map[delivery.Lane][]delivery.Queue, now time.Time) {
 	if r.resync.expiring || now.Sub(r.resync.expired) < expireEvery {
 		return
@@ -238,8 +234,7 @@ func (r *run) beginExpiring(queues map[delivery.Lane][]delivery.Queue, now time.
 	})
 }
 
-// expire fails deliveries whose deadlines have passed, up to a number of
-// batches, and reports whether there are more.
+// expire fails deliveries that are past their deadlines, up to a number of batches, and reports whether there are more.
 func (r *run) expire(ctx context.Context, merchantIDs []string, unreachable map[string]bool, now time.Time) (more bool, err error) {
 	batches := expireBatches
 	for part := range slices.Chunk(merchantIDs, expireMerchants) {
@@ -260,7 +255,7 @@ func (r *run) expire(ctx context.Context, merchantIDs []string, unreachable map[
 			for merchantID, n := range expired {
 				r.reportExpired(merchantID, n, unreachable[merchantID])
 			}
-			again = again && len(expired) > 0 // none: the rest is in flight
+			again = again && len(expired) > 0 // without any, the rest is in flight
 		}
 	}
 	return false, nil

@@ -46,8 +46,8 @@ func wantFirstAttempts(t *testing.T, s *store.Store, events []store.Event) {
 	}
 }
 
-// TestShortageIsNoEndpointFailure checks that a lack of file descriptors counts as no
-// endpoint's failure, and that deliveries go on when it ends.
+// TestShortageIsNoEndpointFailure checks that a lack of file descriptors does not count as an endpoint's failure, and
+// that deliveries continue when it ends.
 func TestShortageIsNoEndpointFailure(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		r := newReceiver(t, status(http.StatusOK))
@@ -85,8 +85,8 @@ func TestShortageIsNoEndpointFailure(t *testing.T) {
 	})
 }
 
-// TestProxyFailureIsNoEndpointFailure checks that a proxy that cannot be used counts as no endpoint's
-// failure and that the log has the cause, and that its refusal of one host counts.
+// TestProxyFailureIsNoEndpointFailure checks that an unusable proxy does not count as an endpoint's failure and that
+// the log has the cause, but that its refusal of one host counts.
 func TestProxyFailureIsNoEndpointFailure(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		var asked atomic.Int32
@@ -149,8 +149,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// countConnections returns the largest number of connections that a client had open at once. Receivers
-// learn late that one was closed.
+// countConnections returns the largest number of connections that a client had open at the same time. Counting at the
+// receivers would be too late, because they learn late that a connection was closed.
 func countConnections(client *http.Client) (highest *atomic.Int64) {
 	var open atomic.Int64
 	highest = new(atomic.Int64)
@@ -182,8 +182,8 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// TestReceiverCannotFakeAShortage checks that a response whose body has the text of a
-// local error is recorded as the endpoint's failure.
+// TestReceiverCannotFakeAShortage checks that a response with the text of a local error in its body is recorded as the
+// endpoint's failure.
 func TestReceiverCannotFakeAShortage(t *testing.T) {
 	text := []byte("connect: too many open files")
 	o := attemptAt(t, newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -16,8 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
-// stuck is a store whose first call of FinishDeliveries ignores its context and blocks
-// until stuck is closed.
+// stuck is a store with a first call of FinishDeliveries that ignores its context and blocks until stuck is closed.
 type stuck struct {
 	*recorder
 	once    sync.Once

@@ -36,8 +36,8 @@ func (c *counting) FailOverdueDeliveries(ctx context.Context, r store.OverdueReq
 	return expired, more, err
 }
 
-// TestWithoutEndpoint checks that the events of a merchant without an endpoint wait
-// without attempts, leases or log lines, and are delivered once an endpoint is set.
+// TestWithoutEndpoint checks that the events of a merchant without an endpoint wait without attempts, leases or log
+// lines, and are delivered once an endpoint is set.
 func TestWithoutEndpoint(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		const events = 2000
@@ -140,8 +140,7 @@ func TestWithoutEndpointForADay(t *testing.T) {
 	}
 }
 
-// TestFailuresAreOneLine checks that the failures of one endpoint are logged as one line a
-// minute, with a count.
+// TestFailuresAreOneLine checks that the failures of one endpoint are logged as one line per minute, with a count.
 func TestFailuresAreOneLine(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
 	storetest.Schedule(t, s, "m", 0, 4, epoch.UnixMilli()-4)

@@ -1,15 +1,13 @@
 // Package dispatcher posts events to the endpoints of merchants.
 //
-// The schedule is in the database, so a worker owns nothing: it leases
-// deliveries that are due, commits, posts them, and records each outcome while
-// it still holds the lease. Any number of workers share one database. The
-// deliveries of a killed worker fall due again when its leases end; an event
-// whose receipt was not recorded by then is posted once more, under the same
-// delivery id.
+// The schedule is in the database, so a worker has no permanent state: it leases due deliveries, commits, posts them,
+// and records each outcome while it still holds the lease. Any number of workers share one database. The deliveries of
+// a killed worker become due again when its leases end. An event without a recorded receipt by then is posted once
+// more, with the same delivery id.
 //
-// An event that this process commits is handed to its worker: see handover.
+// An event that this process commits is passed directly to its worker: see handover.
 //
-// What a worker remembers of the queues only saves it queries: see queueCache.
+// A worker's knowledge of the queues only saves queries: see queueCache.
 package dispatcher
 
 import (
@@ -29,7 +27,7 @@ import (
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
-// Store is the schedule of deliveries, as *store.Store keeps it.
+// Store is the schedule of deliveries. *store.Store implements it.
 type Store interface {
 	LeaseDeliveries(ctx context.Context, r delivery.LeaseRequest) (delivery.Leased, error)
 	FinishDeliveries(ctx context.Context, outcomes []delivery.Outcome) (lost []int, err error)
@@ -42,36 +40,34 @@ type Store interface {
 	BreakerCounts(ctx context.Context) (map[delivery.BreakerState]int64, error)
 }
 
-// Config configures a Worker. All fields but Schedule, Configured, Wake,
-// Metrics, Watchdog and Limits are required.
+// Config configures a Worker. Schedule, Configured, Wake, Metrics, Watchdog and Limits are optional.
 type Config struct {
 	Store Store
-	// Endpoints returns the current endpoints of those of the merchants that have
-	// one. It is asked at every attempt, for many merchants at once. The
-	// deliveries of the others wait and are not attempted.
+	// Endpoints returns the current endpoints of the merchants that have one. It is called for every attempt, for many
+	// merchants at a time. The deliveries of the others wait and are not attempted.
 	Endpoints func(ctx context.Context, merchantIDs []string) (map[string]poster.Endpoint, error)
-	// Configured is a hash of the endpoints that only this process may know, from
-	// its configuration. If all workers have the same hash, an endpoint that one
-	// of them does not know does not exist.
+	// Configured is a hash of the endpoints in this process's configuration, which other processes may not know. If all
+	// workers have the same hash, an endpoint that one of them does not know does not exist.
 	Configured string
 	Client     *http.Client // made by poster.NewClient
 	Now        func() time.Time
 	// SignatureNow dates signatures; nil is Now.
 	SignatureNow func() time.Time
-	// Schedule is the clock of due times, deadlines, leases and breakers. All
-	// workers that share a database must have the same. nil is Now.
+	// Schedule is the clock of due times, deadlines, leases and breakers. All workers that share a database must use
+	// the same clock. nil means Now.
 	Schedule func() time.Time
-	Rand     io.Reader // of jitter and lease ids; safe for concurrent use
+	Rand     io.Reader // for jitter and lease ids; safe for concurrent use
 	Logger   *slog.Logger
-	Wake     <-chan struct{} // signals that something is due besides what Committed passes; never closed
-	// GiveWay waits until more urgent work that waits for the database is done, for at most as long; nil for no such work.
+	Wake     <-chan struct{} // signals that deliveries are due which Committed does not pass; never closed
+	// GiveWay waits until more urgent work that waits for the database is done, but not longer than most; nil means
+	// that there is no such work.
 	GiveWay  func(ctx context.Context, most time.Duration)
-	Metrics  *Metrics           // made by NewMetrics; nil for none
-	Watchdog *watchdog.Watchdog // notices a worker that makes no progress; nil for none
+	Metrics  *Metrics           // made by NewMetrics; may be nil
+	Watchdog *watchdog.Watchdog // reports a worker that makes no progress; may be nil
 	Limits   Limits
 }
 
-// Worker posts what is due.
+// Worker posts due deliveries.
 type Worker struct {
 	conf     Config
 	poster   *poster.Poster
@@ -79,7 +75,7 @@ type Worker struct {
 	handover handover
 }
 
-// New returns a worker. It panics without a required field.
+// New returns a worker. It panics if a required field is missing.
 func New(c Config) *Worker {
 	if c.Store == nil || c.Endpoints == nil || c.Client == nil || c.Now == nil || c.Rand == nil || c.Logger == nil {
 		panic("dispatcher: Config.Store, Endpoints, Client, Now, Rand and Logger are required")
@@ -105,48 +101,46 @@ func New(c Config) *Worker {
 	}
 }
 
-// servedElsewhere is how long a queue is left to the other workers that serve
-// it.
+// servedElsewhere is how long a queue is left to other workers that serve it.
 const servedElsewhere = 50 * time.Millisecond
 
 // observeEvery is how often the oldest due delivery is measured.
 const observeEvery = time.Second
 
-// run is the state of one call of Run, used by its goroutine alone.
+// run is the state of one call of Run. Only its goroutine uses it.
 type run struct {
 	*Worker
 	ids             *invoice.IDs
 	id              string    // of the registered worker
-	registeredUntil time.Time // until when the worker may hold leases
+	registeredUntil time.Time // the worker may hold leases until then
 	lanes           []*lane
 	merchants       map[string]*merchant
-	observed        time.Time // when the oldest due delivery was measured last
+	observed        time.Time // when the oldest due delivery was last measured
 	resync          resyncer
-	leasing         int                // requests for leases that are under way
-	leases          chan *leaseRequest // those that have ended; has room for one of each lane and kind
-	work            context.Context    // ends a grace after the caller's context
-	recording       context.Context    // ends a while after work: what a receiver accepted should not be sent again
+	leasing         int                // number of running lease requests
+	leases          chan *leaseRequest // finished requests; has room for one of each lane and kind
+	work            context.Context    // ends a grace period after the caller's context
+	recording       context.Context    // ends a while after work, because a message that a receiver accepted should not be sent again
 	recorder        *recorder
-	attempts        map[*attempt]struct{} // those that hold a slot
-	reaped          time.Time             // when stalled attempts were looked for last
+	attempts        map[*attempt]struct{} // attempts that hold a slot
+	reaped          time.Time             // when stalled attempts were last looked for
 	finished        chan finished         // has room for every slot
-	over            chan struct{}         // closed when nobody reads finished any more
+	over            chan struct{}         // closed when finished is not read any more
 	abandoned       map[string][]int64    // deliveries to release at the stop, by lease
-	returned        map[string][]int64    // deliveries to release at once, by lease
+	returned        map[string][]int64    // deliveries to release immediately, by lease
 	limiter         limiter
-	waiting         map[string]bool // merchants without an endpoint, whose deliveries wait
-	full            map[string]bool // merchants whose due deliveries wait for those in flight
+	waiting         map[string]bool // merchants without an endpoint and with waiting deliveries
+	full            map[string]bool // merchants with due deliveries that wait for the ones in flight
 }
 
-// Run works until the context ends. Then it leases nothing more, lets the
-// exchanges in flight finish within Limits.Grace, releases the other leases and
-// returns nil, or an error if that failed: those deliveries wait for the end of
-// their leases. An error of the database is logged and retried.
+// Run works until the context ends. Then it stops leasing, gives the exchanges in flight Limits.Grace to finish,
+// releases the other leases and returns nil. It returns an error if releasing failed: those deliveries wait for the end
+// of their leases. It logs and retries database errors.
 func (w *Worker) Run(ctx context.Context) error {
 	limits := w.conf.Limits
 	work, abandon := outlive(ctx, limits.Grace)
 	defer abandon()
-	recording, end := outlive(work, stopTimeout-time.Second) // a little shorter than stop waits for it
+	recording, end := outlive(work, stopTimeout-time.Second) // a little shorter than the wait in stop
 	defer end()
 	ids := invoice.NewIDs(w.conf.Now, w.conf.Rand)
 	r := &run{
@@ -189,8 +183,8 @@ func outlive(ctx context.Context, by time.Duration) (context.Context, context.Ca
 	return longer, func() { stop(); cancel() }
 }
 
-// fill takes in fresh events, and requests leases for as much as the lanes have
-// room for. It returns in what time to do so again at the latest.
+// fill starts fresh events, and requests as many leases as the lanes have room for. It returns the time until it must
+// be called again.
 func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 	task := r.conf.Watchdog.Begin("deliveries: schedule")
 	defer task.End()
@@ -229,7 +223,7 @@ func (r *run) starved(now time.Time) bool {
 	})
 }
 
-// next returns when the next queue is to be asked; zero is never.
+// next returns when the next queue must be asked; zero means never.
 func (r *run) next() (next time.Time) {
 	for _, l := range r.lanes {
 		if at := l.cache.nextTimer(); !at.IsZero() && (next.IsZero() || at.Before(next)) {
@@ -239,7 +233,7 @@ func (r *run) next() (next time.Time) {
 	return next
 }
 
-// observe measures the oldest due delivery, once in a while.
+// observe measures the oldest due delivery from time to time.
 func (r *run) observe(now time.Time) {
 	if since := now.Sub(r.observed); since < observeEvery && since >= 0 {
 		return
@@ -272,7 +266,7 @@ func (r *run) place(merchantID string, now time.Time) {
 			notBefore = times.Later(notBefore, m.backoffUntil)
 		}
 		if end := l.cache.heads[merchantID].End; !end.IsZero() && end.Add(-delivery.FinalWindow).Before(notBefore) {
-			notBefore = end.Add(-delivery.FinalWindow) // what waits gets its last attempt behind an open breaker, too
+			notBefore = end.Add(-delivery.FinalWindow) // waiting deliveries get their last attempt even behind an open breaker
 		}
 		if due := l.cache.place(merchantID, m.breaker.Healthy, full || m.leasing || m.unreachable, notBefore, now); due && full {
 			r.full[merchantID] = true
@@ -281,7 +275,7 @@ func (r *run) place(merchantID string, now time.Time) {
 	r.handover.setFree(merchantID, r.freeOf(merchantID, now))
 }
 
-// setBreaker notes the state of a merchant's breaker.
+// setBreaker records the state of a merchant's breaker.
 func (r *run) setBreaker(merchantID string, b delivery.Breaker) {
 	m := r.merchant(merchantID)
 	m.breaker, m.resync = b, r.resync.count
@@ -296,8 +290,7 @@ func (r *run) merchant(merchantID string) *merchant {
 	return m
 }
 
-// wait returns when there may be something to lease, or the context ends. It
-// reports whether Wake signalled something new.
+// wait returns when there may be deliveries to lease, or when the context ends. It reports whether Wake sent a signal.
 func (r *run) wait(ctx context.Context, atMost time.Duration) (woken bool) {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()

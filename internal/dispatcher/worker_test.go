@@ -55,8 +55,8 @@ func TestDelivers(t *testing.T) {
 	})
 }
 
-// TestRetries checks that a retry has the id and body of the first attempt, and is signed
-// at its own time with the secret of that time.
+// TestRetries checks that a retry has the id and body of the first attempt, and is signed with its time and the secret
+// of that time.
 func TestRetries(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		var calls atomic.Int32
