@@ -45,7 +45,7 @@ type auditedSecret struct {
 	State   store.SecretState `json:"state"`
 }
 
-// auditView returns a merchant's endpoint for the audit log, or nil if it has none.
+// auditView returns a merchant's endpoint for the audit log, or nil if the merchant has no endpoint.
 func (d *Directory) auditView(ctx context.Context, tx *store.Tx, merchantID string) (any, error) {
 	rows, err := tx.Endpoints(ctx, []string{merchantID})
 	row, ok := rows[merchantID]
@@ -57,7 +57,7 @@ func (d *Directory) auditView(ctx context.Context, tx *store.Tx, merchantID stri
 		v.Secrets[i] = auditedSecret{Version: s.Version, State: s.State}
 	}
 	headers, err := d.headers(row.Headers)
-	if err != nil { // what cannot be read can still be replaced
+	if err != nil { // an endpoint that cannot be read can still be replaced
 		headers = []delivery.Header{{Name: "(unreadable)"}}
 	}
 	if len(headers) > 0 {

@@ -12,8 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// TestAudit has each change of an endpoint recorded, without secrets, and nothing that
-// was refused.
+// TestAudit expects each change of an endpoint to be recorded, without secrets, and refused changes not to be recorded.
 func TestAudit(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		const id = "cafe"

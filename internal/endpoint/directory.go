@@ -1,7 +1,6 @@
-// Package endpoint manages the merchants' webhook endpoints and signing secrets,
-// which are configured or set by the merchants through the API. Secrets that are set
-// through the API are generated here, shown once, stored sealed, and rotated without
-// a moment in which a receiver that has the old or the new one must reject an event.
+// Package endpoint manages the merchants' webhook endpoints and signing secrets, which are configured or set by the
+// merchants through the API. Secrets that are set through the API are generated here, shown once, stored sealed, and
+// rotated. At any moment of a rotation, a receiver with the old or the new secret can verify events.
 package endpoint
 
 import (
@@ -38,7 +37,7 @@ var (
 	ErrNotStaged = errors.New("no secret is staged")
 )
 
-// PingError says that an endpoint did not answer a test ping with 2xx.
+// PingError means that an endpoint did not answer a test ping with 2xx.
 type PingError struct {
 	Answer string // why the ping failed
 }
@@ -46,8 +45,7 @@ type PingError struct {
 // Error returns the reason.
 func (e *PingError) Error() string { return "the endpoint did not take the ping: " + e.Answer }
 
-// RetirementPeriod is how long a replaced secret still signs events, in the header
-// that can hold several signatures.
+// RetirementPeriod is how long a replaced secret still signs events, in the header with several signatures.
 const RetirementPeriod = 24 * time.Hour
 
 // Store stores endpoints and their secrets. *store.Store implements it.
@@ -59,15 +57,13 @@ type Store interface {
 	Breakers(ctx context.Context, merchantIDs []string) (map[string]delivery.Breaker, error)
 }
 
-// Config is the configuration of a Directory. All but Fallback, Optional, Keyring and
-// Changed are required.
+// Config is the configuration of a Directory. Only Fallback, Optional, Keyring and Changed are optional.
 type Config struct {
 	Store Store
-	// Configured are the endpoints of the service's configuration, by merchant. They
-	// take precedence over those set through the API.
+	// Configured are the endpoints in the service's configuration, by merchant. They take precedence over endpoints set
+	// through the API.
 	Configured map[string]poster.Endpoint
-	// Fallback is the endpoint of merchants that have no other. Without a URL there is
-	// no fallback.
+	// Fallback is the endpoint of merchants without another one. Without a URL there is no fallback.
 	Fallback poster.Endpoint
 	// Optional are the optional event types that are configured, by merchant.
 	Optional map[string][]invoice.EventType
@@ -75,9 +71,9 @@ type Config struct {
 	Known   func(merchantID string) bool
 	Keyring *keyring.Keyring // nil: no endpoint can be set
 	Guard   *poster.Guard
-	// Ping posts to an endpoint as events are posted.
+	// Ping posts to an endpoint in the same way as events are posted.
 	Ping func(ctx context.Context, to poster.Endpoint, id string, body []byte) delivery.Attempt
-	// Changed, when set, is called after an endpoint was set.
+	// Changed, if set, is called after an endpoint was set.
 	Changed func()
 	Now     func() time.Time
 	Rand    io.Reader
@@ -90,7 +86,7 @@ type Directory struct {
 
 	mu       sync.Mutex           // guards both maps
 	owners   map[string]bool      // merchants that have set an endpoint
-	loggedAt map[string]time.Time // last log line about a merchant's unreadable secret
+	loggedAt map[string]time.Time // time of the last log line about a merchant's unreadable secret
 }
 
 // Open returns a directory. It fails if the store has secrets that the keyring cannot
@@ -124,9 +120,8 @@ func (d *Directory) HasOwnEndpoint(merchantID string) bool {
 	return d.owners[merchantID]
 }
 
-// OptionalEvents returns the optional event types that a merchant receives: the
-// configured ones and, unless its endpoint is configured too, those set through the
-// API.
+// OptionalEvents returns the optional event types that a merchant receives: the configured ones and, unless its
+// endpoint is configured too, the ones set through the API.
 func (d *Directory) OptionalEvents(merchantID string, set []invoice.EventType) []invoice.EventType {
 	all := slices.Clone(d.conf.Optional[merchantID])
 	if d.conf.Configured[merchantID].URL == "" {
@@ -136,7 +131,7 @@ func (d *Directory) OptionalEvents(merchantID string, set []invoice.EventType) [
 	return slices.Compact(all)
 }
 
-// Endpoints returns the current endpoints of those merchants that have one.
+// Endpoints returns the current endpoints of the merchants that have one.
 func (d *Directory) Endpoints(ctx context.Context, merchantIDs []string) (map[string]poster.Endpoint, error) {
 	found := make(map[string]poster.Endpoint, len(merchantIDs))
 	var unconfigured []string
@@ -160,7 +155,7 @@ func (d *Directory) Endpoints(ctx context.Context, merchantIDs []string) (map[st
 			continue
 		}
 		e, err := d.open(row)
-		if err != nil { // it must not delay the other merchants
+		if err != nil { // this one must not delay the other merchants
 			d.report(ctx, id, err)
 			continue
 		}
@@ -169,7 +164,7 @@ func (d *Directory) Endpoints(ctx context.Context, merchantIDs []string) (map[st
 	return found, nil
 }
 
-// report logs an unreadable secret, at most once a minute for each merchant.
+// report logs an unreadable secret, not more than once per minute for each merchant.
 func (d *Directory) report(ctx context.Context, merchantID string, err error) {
 	now := d.conf.Now()
 	d.mu.Lock()
@@ -184,8 +179,7 @@ func (d *Directory) report(ctx context.Context, merchantID string, err error) {
 	}
 }
 
-// Reachable returns those of the merchants that have an endpoint, even if its secrets
-// cannot be opened.
+// Reachable returns the merchants that have an endpoint, even if its secrets cannot be opened.
 func (d *Directory) Reachable(ctx context.Context, merchantIDs []string) (map[string]bool, error) {
 	found := make(map[string]bool, len(merchantIDs))
 	var unconfigured []string
@@ -203,8 +197,8 @@ func (d *Directory) Reachable(ctx context.Context, merchantIDs []string) (map[st
 	return found, err
 }
 
-// Fingerprint returns a hash of the merchants with configured endpoints. Processes
-// with equal fingerprints have the same endpoints.
+// Fingerprint returns a hash of the merchants with configured endpoints. Processes with equal fingerprints have the
+// same endpoints.
 func (d *Directory) Fingerprint() string {
 	h := sha256.New()
 	for _, id := range slices.Sorted(maps.Keys(d.conf.Configured)) {

@@ -453,8 +453,8 @@ func TestMasterKeys(t *testing.T) {
 	})
 }
 
-// TestReplaceLost loses a master key: endpoints whose secrets were sealed under it get new ones, which
-// sign, and are shown as replaced until a ping was answered.
+// TestReplaceLost loses a master key: endpoints with secrets that were sealed under it get new secrets, which sign, and
+// are shown as replaced until a ping is answered.
 func TestReplaceLost(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		w := &world{db: db, now: time.Unix(start, 0)}
@@ -493,7 +493,7 @@ func TestReplaceLost(t *testing.T) {
 		}
 		full := errors.New("the disk is full")
 		now := func() time.Time { return w.now }
-		for range 2 { // nothing changes while what is to be replaced cannot be kept
+		for range 2 { // no secret changes while the replaced ones cannot be kept
 			if got, err := endpoint.FindLost(t.Context(), db, left); err != nil || cmp.Diff(wantLost, got) != "" {
 				t.Errorf("lost are %+v, %v; want %+v", got, err, wantLost)
 			}
@@ -554,7 +554,7 @@ func TestReplaceLost(t *testing.T) {
 	})
 }
 
-// TestReseal takes more than one batch.
+// TestReseal needs more than one batch.
 func TestReseal(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		w := &world{db: db, now: time.Unix(start, 0)}

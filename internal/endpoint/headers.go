@@ -14,9 +14,9 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// HeaderChange is a header that an endpoint is to have. Without a Value, it keeps the one that it
-// has. That is allowed only while the URL's scheme, host and port stay the same: a person who sets
-// the URL could learn the values at another host.
+// HeaderChange is a header that an endpoint should have. Without a Value it keeps its present value. That is allowed
+// only while the URL's scheme, host and port stay the same: a person who sets the URL could read the values at another
+// host.
 type HeaderChange struct {
 	Name  string
 	Value *string
@@ -41,10 +41,9 @@ func (d *Directory) headers(r store.SecretRow) ([]delivery.Header, error) {
 	return all, nil
 }
 
-// putHeaders changes the headers of an endpoint whose row is locked and has the new URL. kept says
-// that the URL has the origin that it had before; then nil leaves the headers as they are. The
-// stored headers are read under the lock: if another request created the endpoint meanwhile, they
-// are that request's, and kept is false.
+// putHeaders changes the headers of an endpoint with a locked row and the new URL. kept is set if the URL's origin has
+// not changed; nil then leaves the headers as they are. The stored headers are read under the lock: if another request
+// created the endpoint in between, the stored headers belong to that request, and kept is false.
 func (d *Directory) putHeaders(ctx context.Context, tx *store.Tx, merchantID string, changes []HeaderChange, kept bool) error {
 	rows, err := tx.Endpoints(ctx, []string{merchantID})
 	if err != nil {
@@ -65,9 +64,8 @@ func (d *Directory) putHeaders(ctx context.Context, tx *store.Tx, merchantID str
 	return tx.PutHeaders(ctx, after)
 }
 
-// changedHeaders returns the encrypted headers of an endpoint after changes to its stored ones,
-// whose values are kept only if kept is set. The error is a *invoice.FieldError for headers that an
-// endpoint cannot have.
+// changedHeaders returns the encrypted headers of an endpoint after changes to its stored headers. Stored values are
+// kept only if kept is set. The error is a *invoice.FieldError for headers that an endpoint cannot have.
 func (d *Directory) changedHeaders(merchantID string, stored store.SecretRow, changes []HeaderChange, kept bool) (store.SecretRow, error) {
 	var before []delivery.Header
 	if slices.ContainsFunc(changes, func(c HeaderChange) bool { return c.Value == nil }) {

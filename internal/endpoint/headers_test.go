@@ -83,8 +83,8 @@ func TestHeadersThatAreRefused(t *testing.T) {
 	})
 }
 
-// TestHeadersStayAtTheirOrigin changes the URL. Stored values are sent to no other scheme, host or
-// port than those that they were given for.
+// TestHeadersStayAtTheirOrigin changes the URL. Stored values are only sent to the scheme, host and port that they were
+// set for.
 func TestHeadersStayAtTheirOrigin(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		const id, at = "cafe", "https://cafe.example/"
@@ -135,8 +135,8 @@ func TestHeadersStayAtTheirOrigin(t *testing.T) {
 	})
 }
 
-// TestHeadersOfAnEndpointMadeMeanwhile has two requests create an endpoint at once. The one that
-// keeps the headers does not take those of the other to its own host.
+// TestHeadersOfAnEndpointMadeMeanwhile has two requests create an endpoint at the same time. The one that keeps the
+// headers must not send the other's headers to its host.
 func TestHeadersOfAnEndpointMadeMeanwhile(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		for i := range 20 {
@@ -161,8 +161,8 @@ func TestHeadersOfAnEndpointMadeMeanwhile(t *testing.T) {
 	})
 }
 
-// TestHeadersAreSealed has no value in the database, in the audit log or in a view, and the
-// headers moved to a new master key.
+// TestHeadersAreSealed expects no value in the database, in the audit log or in a view, and the headers resealed under
+// a new master key.
 func TestHeadersAreSealed(t *testing.T) {
 	for name, url := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {

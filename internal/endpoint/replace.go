@@ -11,30 +11,30 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Replaced is an endpoint of which something could not be decrypted.
+// Replaced is an endpoint with secrets or headers that could not be decrypted.
 type Replaced struct {
 	MerchantID, URL string
-	Secret          string // the new one, which signs; empty if the active secret could be decrypted
+	Secret          string // the new secret, which signs; empty if the active secret could be decrypted
 	HeadersRemoved  bool
 }
 
-// auditedReplace is what was replaced, in the audit log.
+// auditedReplace is the audit log's entry for a replacement.
 type auditedReplace struct {
-	KeyIDs         []string `json:"keyIds"` // of the master keys
+	KeyIDs         []string `json:"keyIds"` // ids of the master keys
 	NewSecret      bool     `json:"newSecret"`
 	HeadersRemoved bool     `json:"headersRemoved"`
 }
 
-// Lost is what an endpoint has under master keys that the keyring lacks.
+// Lost lists an endpoint's data under master keys that the keyring lacks.
 type Lost struct {
 	MerchantID, URL string
-	KeyIDs          []string // of these master keys
-	ActiveSecret    bool     // the one that signs
-	OtherSecrets    int      // staged and retired ones
+	KeyIDs          []string // ids of these master keys
+	ActiveSecret    bool     // the secret that signs
+	OtherSecrets    int      // number of staged and retired secrets
 	Headers         bool
 }
 
-// FindLost returns the endpoints of which ReplaceLost would replace something, in the order of their merchants' ids.
+// FindLost returns the endpoints with data that ReplaceLost would replace, ordered by merchant id.
 func FindLost(ctx context.Context, db *store.Store, k *keyring.Keyring) (all []Lost, err error) {
 	lost, err := lostKeys(ctx, db, k)
 	if err != nil || len(lost) == 0 {
@@ -59,7 +59,7 @@ func FindLost(ctx context.Context, db *store.Store, k *keyring.Keyring) (all []L
 	}
 }
 
-// lostOf returns what an endpoint has under the lost master keys.
+// lostOf returns an endpoint's data under the lost master keys.
 func lostOf(row store.EndpointRow, secrets []store.SecretRow, lost []string) Lost {
 	l := Lost{MerchantID: row.MerchantID, URL: row.URL, Headers: slices.Contains(lost, row.Headers.KeyID)}
 	if l.Headers {
@@ -81,15 +81,15 @@ func lostOf(row store.EndpointRow, secrets []store.SecretRow, lost []string) Los
 	return l
 }
 
-// lostKeys returns the ids of the master keys that the keyring lacks, and under which something is sealed.
+// lostKeys returns the ids of the master keys that the keyring lacks and that have sealed stored data.
 func lostKeys(ctx context.Context, db *store.Store, k *keyring.Keyring) ([]string, error) {
 	keyIDs, err := db.MasterKeyIDs(ctx)
 	return slices.DeleteFunc(keyIDs, k.Has), err
 }
 
-// ReplaceLost replaces what is sealed under master keys that the keyring lacks. An endpoint with such an active
-// secret gets a new one. Other such secrets, and headers, are deleted. Each batch is passed to keep before it is
-// committed, and not committed if keep fails. It returns what it has replaced, also with an error.
+// ReplaceLost replaces data sealed under master keys that the keyring lacks. An endpoint with such an active secret
+// gets a new one. Other such secrets, and headers, are deleted. Each batch is passed to keep before it is committed,
+// and not committed if keep fails. ReplaceLost returns what it has replaced, even with an error.
 func ReplaceLost(
 	ctx context.Context, db *store.Store, k *keyring.Keyring, now func() time.Time, random io.Reader, keep func([]Replaced) error,
 ) (all []Replaced, err error) {
@@ -124,7 +124,7 @@ func ReplaceLost(
 	}
 }
 
-// replaceLost replaces what a merchant has under the lost master keys, with an audit entry.
+// replaceLost replaces a merchant's data under the lost master keys, with an audit entry.
 func replaceLost(ctx context.Context, tx *store.Tx, k *keyring.Keyring, merchantID string, lost []string, now time.Time, random io.Reader) (r Replaced, err error) {
 	if err := tx.LockEndpoint(ctx, merchantID); err != nil {
 		return r, err

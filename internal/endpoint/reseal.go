@@ -11,16 +11,16 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// ResealBatch is how many secrets a transaction of Reseal reads.
+// ResealBatch is how many secrets one transaction of Reseal reads.
 const ResealBatch = 100
 
-// auditedReseal is a batch of resealed secrets in the audit log.
+// auditedReseal is the audit log's entry for a batch of resealed secrets.
 type auditedReseal struct {
 	Secrets int      `json:"secrets"`
-	KeyIDs  []string `json:"keyIds"` // of the master keys
+	KeyIDs  []string `json:"keyIds"` // ids of the master keys
 }
 
-// Reseal reseals secrets, and headers of endpoints, that are sealed under older keys under the keyring's newest
+// Reseal reseals the secrets and headers of endpoints that are sealed under older keys. It uses the keyring's newest
 // key, and returns their number. Services that have both keys may be running.
 func Reseal(ctx context.Context, db *store.Store, k *keyring.Keyring, now func() time.Time) (n int, err error) {
 	for more := true; more; {
@@ -37,8 +37,7 @@ func Reseal(ctx context.Context, db *store.Store, k *keyring.Keyring, now func()
 	return n, nil
 }
 
-// resealBatch reseals up to ResealBatch secrets, with an audit entry. more is false if
-// there were none.
+// resealBatch reseals up to ResealBatch secrets, with an audit entry. more is false if it found no more secrets.
 func resealBatch(ctx context.Context, tx *store.Tx, k *keyring.Keyring, now time.Time) (n int, more bool, err error) {
 	rows, err := tx.SecretsNotUnder(ctx, k.KeyID(), ResealBatch)
 	if err != nil || len(rows) == 0 {

@@ -13,14 +13,13 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// A rotation has three steps. Stage generates a secret; from then on, the header with
-// several signatures has one by it and one by the active secret. Promote pings the
-// endpoint with the staged secret alone; if the ping succeeds, the staged secret
-// becomes the active one, which the header with one signature uses. The replaced
-// secret keeps signing in the other header for RetirementPeriod.
+// A rotation has three steps. Stage generates a secret; from then on, the header with several signatures has one by the
+// new and one by the active secret. Promote pings the endpoint with only the staged secret; if the ping succeeds, the
+// staged secret becomes the active one, which the header with one signature uses. The replaced secret keeps signing in
+// the other header for RetirementPeriod.
 
-// Stage generates the secret that is to replace the active one, and returns it, for
-// the only time. Errors are ErrNone, ErrConfigured, ErrNoMasterKey and ErrStaged.
+// Stage generates the secret that will replace the active one, and returns it. It cannot be read again. Errors are
+// ErrNone, ErrConfigured, ErrNoMasterKey and ErrStaged.
 func (d *Directory) Stage(ctx context.Context, merchantID string) (v View, secret string, err error) {
 	if _, err := d.own(ctx, merchantID); err != nil {
 		return v, "", err
@@ -66,9 +65,9 @@ func (d *Directory) own(ctx context.Context, merchantID string) (store.EndpointR
 	return row, nil
 }
 
-// Promote pings the endpoint with the staged secret alone and, if the ping succeeds,
-// makes that secret the active one. Errors are ErrNone, ErrConfigured, ErrNoMasterKey,
-// ErrNotStaged and *PingError, also if another URL was set during the ping.
+// Promote pings the endpoint with only the staged secret and, if the ping succeeds, makes that secret the active one.
+// Errors are ErrNone, ErrConfigured, ErrNoMasterKey, ErrNotStaged and *PingError, also if another URL was set during
+// the ping.
 func (d *Directory) Promote(ctx context.Context, merchantID string) (View, error) {
 	row, err := d.own(ctx, merchantID)
 	if err != nil {
@@ -148,8 +147,7 @@ func (d *Directory) PingMerchant(ctx context.Context, merchantID string) (delive
 	return made, d.confirm(ctx, merchantID, e.URL)
 }
 
-// confirm records that the endpoint at the URL answered a ping that a secret signed which took the place of a
-// lost one.
+// confirm records that the endpoint at the URL answered a ping signed by a secret that replaced a lost one.
 func (d *Directory) confirm(ctx context.Context, merchantID, url string) error {
 	rows, err := d.conf.Store.Endpoints(ctx, []string{merchantID})
 	if err != nil {
@@ -162,7 +160,7 @@ func (d *Directory) confirm(ctx context.Context, merchantID, url string) error {
 	return d.update(ctx, access.ActionSecretConfirm, merchantID, func(tx *store.Tx) error { return tx.ConfirmSecret(ctx, merchantID) })
 }
 
-// ping posts a body with an event's envelope, with new ids.
+// ping posts a body with an event's envelope and new ids.
 func (d *Directory) ping(ctx context.Context, to poster.Endpoint) (delivery.Attempt, error) {
 	ids, now := invoice.NewIDs(d.conf.Now, d.conf.Rand), d.conf.Now()
 	body, err := json.Marshal(pingBody{ID: ids.New(invoice.PrefixEvent), Type: poster.PingEvent, CreatedAt: now.Unix()})

@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// MaxURL is the length of the longest URL of an endpoint, in bytes.
+// MaxURL is the maximum length of an endpoint's URL, in bytes.
 const MaxURL = 2048
 
 // View is an endpoint without the values of its secrets.
@@ -23,7 +23,7 @@ type View struct {
 	Configured bool                // set in the configuration
 	ChangedAt  time.Time           // zero if configured
 	Optional   []invoice.EventType // optional event types that it receives
-	Secrets    []store.SecretRow   // those that sign, newest first; empty if configured
+	Secrets    []store.SecretRow   // secrets that sign, newest first; empty if configured
 	Headers    []string            // names of its custom headers
 	Breaker    delivery.Breaker
 }
@@ -65,7 +65,7 @@ func (d *Directory) View(ctx context.Context, merchantID string) (View, error) {
 	return v, err
 }
 
-// Settings are what a merchant sets of its endpoint.
+// Settings are a merchant's settings of its endpoint.
 type Settings struct {
 	URL      string
 	Optional []invoice.EventType // optional event types; nil keeps the current ones
