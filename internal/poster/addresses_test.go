@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// TestErrorsShowNoAddresses posts where it is not allowed, where nobody listens,
-// to a name that does not exist, and where the connection breaks. A merchant learns why
-// it failed, and no address of the service's network.
+// TestErrorsShowNoAddresses posts to a forbidden address, to a closed port, to a name that does not exist, and to a
+// connection that breaks. A merchant sees why it failed, and no address of the service's network.
 func TestErrorsShowNoAddresses(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -37,7 +36,7 @@ func TestErrorsShowNoAddresses(t *testing.T) {
 		allow     []netip.Prefix
 		url, want string
 	}{
-		{nil, "https://localhost:" + port, hidden}, // a name that exists inside looks as one that does not
+		{nil, "https://localhost:" + port, hidden}, // a name that exists in the internal network looks like one that does not exist
 		{nil, "http://localhost:" + port, hidden},
 		{nil, "https://nowhere.invalid", hidden},
 		{nil, "http://nowhere.invalid", hidden},

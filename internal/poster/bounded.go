@@ -9,23 +9,21 @@ import (
 	"time"
 )
 
-// overrun is how long an exchange may take to end by itself after its context
-// has ended.
+// overrun is how long an exchange may take to end after its context has ended.
 const overrun = 500 * time.Millisecond
 
-// oversleep is by how much an exchange exceeds its limit only when this process
-// was not running, or its clock was set.
+// oversleep is the excess over an exchange's limit that only occurs if this process was not running, or its clock was
+// set.
 const oversleep = 3 * time.Second
 
-// overslept reports whether an exchange may have failed because this process was not running. If
-// there was an answer, it is the endpoint's.
+// overslept reports whether an exchange may have failed because this process was not running. If there was an answer,
+// it is the endpoint's.
 func overslept(a Answer, took, limit time.Duration) bool {
 	return a.Err != nil && a.Code == 0 && took > limit+oversleep
 }
 
-// bounded runs an exchange under the time limit. An exchange that does not end
-// when its context does is abandoned: its connection is closed, so that its
-// goroutine ends later, and the caller waits no longer.
+// bounded runs an exchange within the time limit. An exchange that does not end when its context ends is abandoned: its
+// connection is closed, so that its goroutine ends later, and the caller does not wait any longer.
 func (p *Poster) bounded(ctx context.Context, send func(ctx context.Context) Answer) (a Answer) {
 	began := time.Now()
 	defer func() {
@@ -55,8 +53,7 @@ func (p *Poster) bounded(ctx context.Context, send func(ctx context.Context) Ans
 	}
 }
 
-// lastConn is the connection that an exchange got last. Once closed is set, no
-// connection stays open; the lock guards that.
+// lastConn is the exchange's newest connection. Once closed is set, no connection stays open; the lock guards that.
 type lastConn struct {
 	mu     sync.Mutex
 	conn   net.Conn
@@ -79,8 +76,7 @@ func (c *lastConn) close() {
 	}
 }
 
-// sever closes a connection without TLS's closing alert, which could block on
-// the peer.
+// sever closes a connection without TLS's closing alert, which could block on the peer.
 func sever(conn net.Conn) {
 	if t, ok := conn.(*tls.Conn); ok {
 		conn = t.NetConn()

@@ -16,9 +16,8 @@ import (
 )
 
 const (
-	// silence is how long an HTTP/2 connection may bring nothing before it is
-	// pinged, and pingTimeout how long the ping may take. Without it, a connection
-	// that died unannounced would swallow event after event.
+	// silence is how long an HTTP/2 connection may receive no data before it is pinged, and pingTimeout how long the
+	// ping may take. Without pings, events would be sent into a connection that died unnoticed.
 	silence     = 15 * time.Second
 	pingTimeout = 5 * time.Second
 )
@@ -26,36 +25,35 @@ const (
 // ClientConfig configures a client.
 type ClientConfig struct {
 	Guard *Guard // required
-	// DialTimeout bounds the lookup and connection, and again the TLS handshake:
-	// net/http goes on with both after a request was given up. Default
-	// DefaultTimeout.
+	// DialTimeout bounds the lookup and connection, and again the TLS handshake, because net/http continues both after
+	// a request was given up. Default DefaultTimeout.
 	DialTimeout time.Duration
-	// Connections is how many may be open at once, in use or idle; 0 for any
-	// number. Idle is how many of them may be idle; default 512.
+	// Connections is the maximum number of open connections, in use or idle; 0 means no limit. Idle is how many of them
+	// may be idle; default 512.
 	Connections, Idle int
 	// CA has certificates in PEM. Receivers' certificates are checked with them and with the
 	// certificates that the machine trusts.
 	CA []byte
-	// Proxy, when set, is the proxy through which receivers are reached, except for those in the
-	// guard's own ranges: see egress. Its scheme is http or https.
+	// Proxy, if set, is the proxy through which receivers are reached, except receivers in the guard's allowed ranges:
+	// see egress. Its scheme is http or https.
 	Proxy *url.URL
 	// lookup replaces the lookup of a host's addresses before the proxy is used.
 	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
-// NewClient returns the client of all exchanges. It keeps connections open for the next event, and
-// speaks HTTP/2 if the receiver does. It uses no other proxy, follows no redirect, inflates no body,
-// refuses another protocol, and connects to no address that the guard refuses.
+// NewClient returns the client of all exchanges. It keeps connections open for the next event, and uses HTTP/2 if the
+// receiver does. It uses no other proxy, follows no redirect, decompresses no body, refuses another protocol, and
+// connects to no address that the guard refuses.
 func NewClient(c ClientConfig) *http.Client {
 	return newClient(c, net.Dialer{Timeout: cmp.Or(c.DialTimeout, DefaultTimeout)})
 }
 
 func newClient(c ClientConfig, dialer net.Dialer) *http.Client {
-	// The roots are read now, while there is a descriptor for their files: read
-	// later, and without success, they would be none for good.
+	// Read the roots now, while there is a file descriptor for them. If reading them later failed, there would be no
+	// roots for the rest of the process.
 	roots, err := x509.SystemCertPool()
 	if err != nil {
-		roots = nil // as package tls does it, which tries again
+		roots = nil // as package tls does, which tries again
 	}
 	if len(c.CA) > 0 {
 		if roots == nil {
@@ -71,7 +69,7 @@ func newClient(c ClientConfig, dialer net.Dialer) *http.Client {
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 		TLSHandshakeTimeout:    dialer.Timeout,
 		ForceAttemptHTTP2:      true,
-		DisableCompression:     true, // what is not inflated cannot explode
+		DisableCompression:     true, // so that a compressed answer cannot exhaust the memory
 		MaxResponseHeaderBytes: MaxResponseHeader,
 		MaxIdleConns:           cmp.Or(c.Idle, 512),
 		MaxIdleConnsPerHost:    16,
@@ -93,8 +91,8 @@ func newClient(c ClientConfig, dialer net.Dialer) *http.Client {
 	}
 }
 
-// dial checks an address that the URL contains as it is written there: the
-// dialer turns a mapped IPv4 address into plain IPv4.
+// dial checks an address in the URL before the dialer converts it, because the dialer turns a mapped IPv4 address into
+// plain IPv4.
 func (g *Guard) dial(dialer net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		if at, err := netip.ParseAddrPort(address); err == nil {
@@ -106,8 +104,7 @@ func (g *Guard) dial(dialer net.Dialer) func(ctx context.Context, network, addre
 	}
 }
 
-// control implements net.Dialer's ControlContext, which is called with each
-// address before it is connected to.
+// control implements net.Dialer's ControlContext, which is called with each address before connecting to it.
 func (g *Guard) control(ctx context.Context, _, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -126,15 +123,13 @@ func (g *Guard) check(ctx context.Context, a netip.Addr) error {
 // securedKey is the key of secured's value.
 type securedKey struct{}
 
-// withScheme passes a request's scheme to the dialer. A connection is never reused
-// for a request of the other scheme, so a check when it is dialled holds for
-// all of its requests.
+// withScheme passes a request's scheme to the dialer. A connection is never reused for a request of the other scheme,
+// so a check at dialing holds for all of its requests.
 func withScheme(ctx context.Context, scheme string) context.Context {
 	return context.WithValue(ctx, securedKey{}, scheme == "https")
 }
 
-// secured reports whether a connection is for TLS; not, when its scheme is
-// unknown.
+// secured reports whether a connection is for TLS; false if its scheme is unknown.
 func secured(ctx context.Context) bool {
 	is, _ := ctx.Value(securedKey{}).(bool)
 	return is

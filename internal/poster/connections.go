@@ -13,16 +13,16 @@ import (
 // errNoConnection is the error of a dial at the limit of open connections.
 var errNoConnection = errors.New("as many connections are open as this process may have")
 
-// boundDialer limits how many connections are open at once.
+// boundDialer limits the number of open connections.
 type boundDialer struct {
 	dial     func(ctx context.Context, network, address string) (net.Conn, error)
-	limit    int64 // 0 for no limit
+	limit    int64 // 0 means no limit
 	dropIdle func()
-	open     atomic.Int64 // including those that are being dialled
+	open     atomic.Int64 // including connections that are being dialed
 }
 
-// dialContext implements http.Transport's DialContext. At the limit, and when
-// the system grants no more connections, it closes idle ones.
+// dialContext implements http.Transport's DialContext. At the limit, and when the system refuses more connections, it
+// closes idle ones.
 func (d *boundDialer) dialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if n := d.open.Add(1); d.limit > 0 && n > d.limit {
 		d.dropIdle()

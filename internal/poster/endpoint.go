@@ -10,15 +10,15 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// userAgent names the sender.
+// userAgent identifies the sender.
 const userAgent = "Quittance"
 
 // Endpoint is where a merchant receives events.
 type Endpoint struct {
 	URL    string // http or https
-	Secret string // keys the signature, prefix included
-	// Others also sign, in the one header that can hold several signatures: the
-	// secrets that Secret replaced recently, and the one that will replace it.
+	Secret string // key of the signature, including its prefix
+	// Others also sign, in the header that can hold several signatures: the secrets that Secret replaced recently, and
+	// the one that will replace it.
 	Others []string
 	// Headers are sent with each message. They passed delivery.CheckHeaders.
 	Headers []delivery.Header
@@ -50,5 +50,5 @@ func (e Endpoint) sign(h http.Header, m Message, now time.Time) {
 	h.Set(webhook.HeaderStandardSignature, webhook.SignStandard(e.secrets(), m.ID, now, m.Body))
 }
 
-// secrets returns all secrets that sign, the one in use first.
+// secrets returns all secrets that sign, the active one first.
 func (e Endpoint) secrets() []string { return append([]string{e.Secret}, e.Others...) }

@@ -29,12 +29,12 @@ func (w *limitedWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// excerpt returns a body's first bytes as text that every database takes. A body
-// that is not text, such as a compressed one, is only described.
+// excerpt returns a body's first bytes as text that every database accepts. A body that is not text, such as a
+// compressed one, is only described.
 func excerpt(begin []byte) string {
 	text := begin
 	for i := 0; i < utf8.UTFMax && !utf8.Valid(text); i++ {
-		text = text[:len(text)-min(1, len(text))] // a character that the limit cut in two
+		text = text[:len(text)-min(1, len(text))] // remove a character that the limit cut in two
 	}
 	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
 		return fmt.Sprintf("(%d bytes that are no text)", len(begin))
@@ -45,9 +45,8 @@ func excerpt(begin []byte) string {
 // redacted replaces a secret.
 const redacted = "[redacted]"
 
-// secretive finds what looks like a secret: of a webhook, of an Authorization
-// header, or a signature of ours that a receiver shows. In JSON and URLs, slashes
-// and plus signs of base64 are often escaped.
+// secretive matches text that looks like a secret: a webhook secret, an Authorization header, or one of our signatures
+// that a receiver repeats. In JSON and URLs, slashes and plus signs of base64 are often escaped.
 var secretive = regexp.MustCompile(`whsec_[A-Za-z0-9+/_=%\\-]+|(?i:bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}|v1[=,][A-Za-z0-9+/=]{32,}`)
 
 // Shorter parts of a URL and of headers are words rather than secrets.
@@ -55,12 +54,11 @@ const (
 	minSecretWord  = 16 // bytes: a label of the host, a segment of the path
 	minSecretValue = 8  // bytes: a value of the query, a word of a header's value, an account's name or password
 	minHeaderValue = 4  // bytes: the whole value of a header
-	minSecretBegin = 4  // bytes: the beginning of a secret at the end of a text that was cut
+	minSecretBegin = 4  // bytes: the beginning of a secret at the end of a truncated text
 )
 
-// redact removes from a text the secrets that sign for the endpoint, those that
-// its URL may contain, and what looks like a secret. If the text was cut, its
-// end may be the beginning of a secret.
+// redact removes from a text the secrets that sign for the endpoint, secrets in its URL, and text that looks like a
+// secret. If the text was truncated, its end may be the beginning of a secret.
 func (e Endpoint) redact(text string, cut bool) string {
 	if text == "" {
 		return ""
@@ -86,8 +84,8 @@ func withoutBegin(text, secret string) string {
 	return text
 }
 
-// secretForms returns the endpoint's secrets as a text may contain them, the
-// longest first: as they are, and escaped as in JSON, in URLs and by Go.
+// secretForms returns the endpoint's secrets in the forms in which a text may contain them, the longest first:
+// unchanged, and escaped as in JSON, in URLs and by Go.
 func (e Endpoint) secretForms() []string {
 	var forms []string
 	for _, secret := range e.secretTexts() {
@@ -116,7 +114,7 @@ func (e Endpoint) secretTexts() []string {
 	}
 	u, err := url.Parse(e.URL)
 	if err != nil {
-		return all // nothing is sent to it
+		return all // no message is sent to it
 	}
 	add(minSecretWord, strings.Split(u.Hostname(), ".")...)
 	add(minSecretWord, strings.Split(u.Path, "/")...)

@@ -47,7 +47,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// What the URL holds is as secret as what signs.
+// Parts of the URL are as secret as the signing secrets.
 func TestRedactURL(t *testing.T) {
 	t.Parallel()
 	e := Endpoint{

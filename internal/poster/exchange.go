@@ -18,10 +18,10 @@ import (
 	"github.com/quittance/quittance/internal/outbound"
 )
 
-// maxTarget is how many bytes of a redirect's target the error of an attempt has.
+// maxTarget is the maximum length of a redirect's target in an attempt's error, in bytes.
 const maxTarget = 300
 
-// errTimeout is the cause of an exchange's end by its time limit.
+// errTimeout is the cause if the time limit ended an exchange.
 var errTimeout = errors.New("the exchange took too long")
 
 func (p *Poster) send(ctx context.Context, to Endpoint, m Message, now time.Time) Answer {
@@ -63,8 +63,8 @@ func (p *Poster) send(ctx context.Context, to Endpoint, m Message, now time.Time
 // errUnreadable is the error of an exchange with an invalid URL.
 var errUnreadable = errors.New("the webhook URL cannot be read: expected http://… or https://…")
 
-// judge reads an answer. The body of a refusal is read as well, so that the
-// connection can be reused; whether that succeeds does not matter.
+// judge reads an answer. It also reads the body of a refusal so that the connection can be reused, and ignores errors
+// of that.
 func (p *Poster) judge(ctx context.Context, to Endpoint, resp *http.Response, now time.Time) Answer {
 	var begin bytes.Buffer
 	body := io.TeeReader(io.LimitReader(resp.Body, MaxResponse), &limitedWriter{&begin, MaxExcerpt})
@@ -83,8 +83,8 @@ func (p *Poster) judge(ctx context.Context, to Endpoint, resp *http.Response, no
 	return a
 }
 
-// leadsTo returns where a redirect leads, which is not followed; "" for another answer. The part
-// after a question mark may be a secret.
+// leadsTo returns the target of a redirect, which is not followed; "" for another answer. The part after a question
+// mark may be a secret.
 func leadsTo(resp *http.Response) string {
 	to, err := resp.Location()
 	if resp.StatusCode > 399 || err != nil || to.Host == "" {
@@ -94,8 +94,7 @@ func leadsTo(resp *http.Response) string {
 	return ", which leads to " + clip(to.String(), maxTarget) + " and is not followed"
 }
 
-// cause returns why an exchange failed, without the URL, which may contain a
-// secret, and without addresses.
+// cause returns why an exchange failed, without the URL, which may contain a secret, and without addresses.
 func (p *Poster) cause(ctx context.Context, what string, err error) error {
 	var proxy *proxyError
 	switch late := errors.Is(context.Cause(ctx), errTimeout); {
@@ -113,9 +112,9 @@ func (p *Poster) cause(ctx context.Context, what string, err error) error {
 	return fmt.Errorf("%s: %w", what, withoutAddresses(err))
 }
 
-// withoutAddresses returns a connection's error as a merchant may read it. It leaves out the
-// addresses of names in the service's own network, whether names exist there, and the addresses of
-// the service and its resolver. They would help an attacker.
+// withoutAddresses returns a connection's error in a form that merchants may read. It leaves out the addresses of names
+// in the service's network, whether names exist there, and the addresses of the service and its resolver. They would
+// help an attacker.
 func withoutAddresses(err error) error {
 	var lookup *net.DNSError
 	var op *net.OpError
@@ -130,12 +129,11 @@ func withoutAddresses(err error) error {
 	return err
 }
 
-// errUnreachable is what a merchant reads instead of ErrForbidden, and where a name has no
-// address.
+// errUnreachable is what a merchant reads instead of ErrForbidden, and if a name has no address.
 var errUnreachable = errors.New("no address of this host was found that webhooks may reach; if it has one that is not public, the operator can allow it under webhooks.allow")
 
-// retryAfter parses a Retry-After header (RFC 9110, section 10.2.3): seconds or
-// a date. It returns 0 when the header is invalid or lies in the past.
+// retryAfter parses a Retry-After header (RFC 9110, section 10.2.3): seconds or a date. It returns 0 if the header is
+// invalid or in the past.
 func retryAfter(text string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(text, 10, 64); err == nil {
 		return time.Duration(min(seconds, uint64(delivery.RetryWindow/time.Second))) * time.Second
@@ -147,13 +145,12 @@ func retryAfter(text string, now time.Time) time.Duration {
 	return max(0, min(date.Sub(now), delivery.RetryWindow))
 }
 
-// errorText returns an error as the log of attempts keeps it: bounded, and
-// valid text for every database.
+// errorText returns an error for the log of attempts: bounded, and valid text for every database.
 func errorText(err error) string {
 	return clip(strings.ReplaceAll(err.Error(), "\x00", ""), MaxError)
 }
 
-// clip cuts a text to a number of bytes and removes invalid UTF-8.
+// clip truncates a text to a number of bytes and removes invalid UTF-8.
 func clip(text string, most int) string {
 	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }

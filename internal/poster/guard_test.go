@@ -28,7 +28,7 @@ var public = []string{
 	"3ffe:ffff::", "3fff:1000::",
 }
 
-// forbidden are addresses on both edges of what nobody may be sent to.
+// forbidden are addresses at both ends of the forbidden ranges.
 var forbidden = []string{
 	"0.0.0.0", "0.255.255.255", "10.0.0.0", "10.255.255.255", "100.64.0.0", "100.100.100.200", "100.127.255.255",
 	"127.0.0.0", "127.0.0.1", "127.255.255.255", "168.63.129.16", "169.254.0.0", "169.254.169.254", "169.254.170.2",
@@ -76,7 +76,7 @@ func TestGuardAllows(t *testing.T) {
 	}
 }
 
-// canary is a listener that nobody may reach, on every loopback address.
+// canary is a listener on every loopback address that no request may reach.
 type canary struct {
 	port    string
 	reached atomic.Int64
@@ -119,7 +119,7 @@ func newCanary(t *testing.T) *canary {
 	return c
 }
 
-// forms are ways to write hosts that are, or could be taken for, forbidden.
+// forms are spellings of hosts that are, or could be mistaken for, forbidden ones.
 func forms() []string {
 	hosts := []string{
 		"localhost", "LOCALHOST", "localhost.", "foo.localhost", "ip6-localhost", "ip6-loopback",
@@ -133,7 +133,7 @@ func forms() []string {
 	for _, text := range forbidden {
 		a := netip.MustParseAddr(text)
 		if a.Zone() != "" {
-			continue // its host without the zone is another address
+			continue // the same host without the zone is another address
 		}
 		host := a.String()
 		if a.Is6() {
@@ -153,8 +153,8 @@ func forms() []string {
 	return hosts
 }
 
-// nameServer answers every question for an IPv4 address with what answers
-// returns, and every other one with nothing (RFC 1035).
+// nameServer answers every query for an IPv4 address with the result of answers, and every other query with an empty
+// answer (RFC 1035).
 func nameServer(t *testing.T, answers func() []netip.Addr) *net.Resolver {
 	t.Helper()
 	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -208,8 +208,7 @@ func reply(query []byte, answers func() []netip.Addr) []byte {
 	return r
 }
 
-// get asks for a URL and returns the error. There is always one: nothing here
-// may be reached.
+// get requests a URL and returns the error. There is always one: no URL here may be reached.
 func get(t *testing.T, client *http.Client, rawURL string) error {
 	t.Helper()
 	u, err := url.Parse(rawURL)
@@ -222,14 +221,14 @@ func get(t *testing.T, client *http.Client, rawURL string) error {
 	}
 	resp, err := client.Do(req)
 	if err == nil {
-		_ = resp.Body.Close() // it is the failure
+		_ = resp.Body.Close() // reaching it is the failure
 		t.Fatalf("%s was reached", rawURL)
 	}
 	return err
 }
 
-// TestForbiddenForms tries every way to write a forbidden host, with a name
-// server that says 127.0.0.1 for whatever is no address to Go.
+// TestForbiddenForms tries every spelling of a forbidden host, with a name server that returns 127.0.0.1 for every host
+// that Go does not parse as an address.
 func TestForbiddenForms(t *testing.T) {
 	t.Parallel()
 	c := newCanary(t)
@@ -243,7 +242,7 @@ func TestForbiddenForms(t *testing.T) {
 			var noName *net.DNSError
 			var noURL *url.Error
 			if errors.As(err, &noURL) && noURL.Op == "parse" || errors.As(err, &noName) {
-				continue // nothing was dialled
+				continue // no address was dialed
 			}
 			if !errors.Is(err, ErrForbidden) {
 				t.Errorf("%s: %v; want it forbidden", host, err)
@@ -256,14 +255,13 @@ func TestForbiddenForms(t *testing.T) {
 	}
 }
 
-// TestRebinding dials a name 10,000 times whose server changes its mind all
-// the time: it is the address of the connection that is judged. A connection
-// that may be made is stopped here, so that the test reaches nobody.
+// TestRebinding dials a name 10,000 times while its name server keeps changing the answer. The guard must check the
+// address of the connection. The test stops allowed connections, so that it reaches no host.
 func TestRebinding(t *testing.T) {
 	t.Parallel()
 	const dials = 10_000
 	c := newCanary(t)
-	random := rand.New(rand.NewPCG(1, 2)) // used by the name server's goroutine alone
+	random := rand.New(rand.NewPCG(1, 2)) // only the name server's goroutine uses it
 	inside, outside := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr(public[0])
 	sets := [][]netip.Addr{{inside}, {outside}, {inside, outside}, {outside, inside}}
 	resolver := nameServer(t, func() []netip.Addr { return sets[random.IntN(len(sets))] })

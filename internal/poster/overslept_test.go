@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestOverslept has exchanges that took longer than they may: an answer is the endpoint's, however long it took.
+// TestOverslept has exchanges that took longer than allowed: an answer is the endpoint's, however long it took.
 func TestOverslept(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("failed")

@@ -1,7 +1,6 @@
-// Package poster posts one signed message to an endpoint of a merchant and
-// judges the answer. It refuses addresses that merchants must not reach, ends
-// every exchange within its time limit, and keeps secrets and addresses out of
-// what it reports. It records nothing and retries nothing.
+// Package poster posts one signed message to an endpoint of a merchant and evaluates the answer. It refuses addresses
+// that merchants must not reach, ends every exchange within its time limit, and leaves secrets and addresses out of its
+// results. It does not store results or retry.
 package poster
 
 import (
@@ -21,31 +20,27 @@ import (
 const (
 	// DefaultTimeout is the interface's limit on one exchange (section 8).
 	DefaultTimeout = 5 * time.Second
-	// MaxResponse is how many bytes of an answer's body are read. The rest is not
-	// waited for.
+	// MaxResponse is how many bytes of an answer's body are read. It does not wait for the rest.
 	MaxResponse = 64 << 10
 	// MaxResponseHeader bounds an answer's header, in bytes.
 	MaxResponseHeader = 64 << 10
 	// MaxExcerpt is how many bytes of the body the log of attempts holds.
 	MaxExcerpt = 4 << 10
-	// MaxError is the length in bytes of the longest error in the log of
-	// attempts.
+	// MaxError is the maximum length of an error in the log of attempts, in bytes.
 	MaxError = 500
 )
 
-// PingEvent is the type of the message that Ping posts. It is not an event:
-// nothing happened.
+// PingEvent is the type of the message that Ping posts. A ping is not an event.
 const PingEvent = "webhook.ping"
 
 // Config configures a Poster.
 type Config struct {
 	Client *http.Client     // made by NewClient; required
-	Now    func() time.Time // times exchanges; required
-	// SignatureNow dates signatures, which receivers compare with their own clock. nil is Now.
+	Now    func() time.Time // clock for exchanges; required
+	// SignatureNow dates signatures, which receivers compare with their clock. nil means Now.
 	SignatureNow func() time.Time
-	// Timeout bounds one exchange as a whole: looking up the name, dialling, TLS,
-	// sending, and receiving the answer's header and body. The default is
-	// DefaultTimeout.
+	// Timeout bounds a whole exchange: looking up the name, dialing, TLS, sending, and receiving the answer's header
+	// and body. The default is DefaultTimeout.
 	Timeout time.Duration
 }
 
@@ -66,28 +61,27 @@ func New(c Config) *Poster {
 	return &Poster{client: c.Client, now: c.Now, signNow: c.SignatureNow, timeout: cmp.Or(c.Timeout, DefaultTimeout)}
 }
 
-// Message is what is posted: an event, or a ping.
+// Message is the posted message: an event, or a ping.
 type Message struct {
-	ID    string // of the delivery
-	Event string // the type
+	ID    string // id of the delivery
+	Event string // type of the event
 	Body  []byte
 }
 
-// Answer is how an exchange ended.
+// Answer is the result of an exchange.
 type Answer struct {
-	Code       int           // 100 to 999; 0 when there was no answer
+	Code       int           // 100 to 999; 0 without an answer
 	RetryAfter time.Duration // the pause that a failed answer asked for
-	Err        error         // why the exchange failed; nil when it succeeded
-	Detail     string        // what the operator's log has instead of Err, if set; it may show addresses
-	Excerpt    string        // how the answer's body began
-	Overran    bool          // the exchange did not end by itself when its time was over, and was cut off
-	Fault      Fault         // whose fault Err is
+	Err        error         // why the exchange failed; nil if it succeeded
+	Detail     string        // for the operator's log in place of Err, if set; it may contain addresses
+	Excerpt    string        // beginning of the answer's body
+	Overran    bool          // the exchange did not end when its time was over, and was cut off
+	Fault      Fault         // the cause of Err
 	phases     phases
 }
 
-// Post posts a signed message. The answer shows no secret of the
-// endpoint. Post returns when the time limit or the context ends at the latest,
-// whatever the peer does and whatever net/http waits for.
+// Post posts a signed message. The answer contains no secret of the endpoint. Post returns as soon as the time limit or
+// the context ends, whatever the peer does and net/http waits for.
 func (p *Poster) Post(ctx context.Context, to Endpoint, m Message) Answer {
 	ctx, span := tracing.Start(ctx, "webhook "+m.Event, oteltrace.SpanKindClient)
 	a := p.bounded(ctx, func(ctx context.Context) Answer { return p.send(ctx, to, m, p.signNow()) })
@@ -102,21 +96,20 @@ func (p *Poster) Post(ctx context.Context, to Endpoint, m Message) Answer {
 	return a
 }
 
-// Try posts a message once, as deliveries are posted, and returns how that
-// went as the log of attempts shows it.
+// Try posts a message once, in the same way as deliveries, and returns the attempt as in the log of attempts.
 func (p *Poster) Try(ctx context.Context, to Endpoint, m Message) delivery.Attempt {
 	started := p.now()
 	a := p.Post(ctx, to, m)
 	return a.Attempt(1, started, p.now().Sub(started))
 }
 
-// Ping posts a body to an endpoint as events are posted. If the attempt has no
-// error, the endpoint would have taken an event.
+// Ping posts a body to an endpoint in the same way as events are posted. If the attempt has no error, the endpoint
+// would have accepted an event.
 func (p *Poster) Ping(ctx context.Context, to Endpoint, id string, body []byte) delivery.Attempt {
 	return p.Try(ctx, to, Message{ID: id, Event: PingEvent, Body: body})
 }
 
-// Attempt returns the answer as the log of attempts keeps it.
+// Attempt returns the answer in the form of the log of attempts.
 func (a Answer) Attempt(number int, started time.Time, took time.Duration) delivery.Attempt {
 	out := delivery.Attempt{
 		Number: number, Started: started, Duration: max(0, took),

@@ -12,18 +12,17 @@ import (
 	"sync/atomic"
 )
 
-// errProxy is the error of a proxy that cannot be used, as merchants read it.
+// errProxy is the error for merchants if the proxy cannot be used.
 var errProxy = errors.New("the proxy of the service cannot be used")
 
-// Ports of schemes, for the address of a proxy.
+// Default ports of schemes, for the address of a proxy.
 var defaultPorts = map[string]string{"http": "80", "https": "443"}
 
-// egress decides how receivers are reached: through a proxy, or directly if all of a receiver's
-// addresses are in the guard's own ranges.
+// egress decides how receivers are reached: through a proxy, or directly if all of a receiver's addresses are in the
+// guard's allowed ranges.
 //
-// The proxy looks the receiver's name up itself. The guard has checked the addresses that this
-// machine finds, but the owner of the name can answer the proxy differently. The proxy has to
-// refuse connections to the networks behind it.
+// The proxy looks up the receiver's name again. The guard has checked the addresses that this machine finds, but the
+// owner of the name can answer the proxy differently. The proxy has to refuse connections to the networks behind it.
 type egress struct {
 	guard   *Guard
 	proxy   *url.URL
@@ -42,7 +41,7 @@ func newEgress(g *Guard, proxy *url.URL, dialer net.Dialer, direct func(ctx cont
 	return &egress{g, proxy, net.JoinHostPort(proxy.Hostname(), port), lookup, direct, dialer.DialContext}
 }
 
-// lookup returns the addresses of a host, IPv4 ones in their own form.
+// lookup returns the addresses of a host, with mapped IPv4 addresses as IPv4.
 func lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	for i, a := range all {
@@ -51,9 +50,9 @@ func lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	return all, err
 }
 
-// proxyFor implements http.Transport's Proxy. It returns the proxy for a request, or nil for a
-// receiver that is reached directly, and an error if one of the receiver's addresses is
-// forbidden. net/http calls it again before each further attempt to send a request.
+// proxyFor implements http.Transport's Proxy. It returns the proxy for a request, or nil for a receiver that is reached
+// directly. It fails if one of the receiver's addresses is forbidden. net/http calls it again before each further
+// attempt to send a request.
 func (e *egress) proxyFor(r *http.Request) (*url.URL, error) {
 	way := routeOf(r.Context())
 	way.phase.Store(connected)
@@ -77,8 +76,8 @@ func (e *egress) proxyFor(r *http.Request) (*url.URL, error) {
 	return e.proxy, nil
 }
 
-// dialContext implements http.Transport's DialContext. Nothing but the proxy is dialled without
-// a check of its address: proxyFor has refused a receiver there.
+// dialContext implements http.Transport's DialContext. Only the proxy is dialed without a check of its address:
+// proxyFor has refused a receiver at that address.
 func (e *egress) dialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if address != e.address {
 		return e.direct(ctx, network, address)
@@ -93,8 +92,8 @@ func connectHeader(ctx context.Context, _ *url.URL, _ string) (http.Header, erro
 	return nil, nil
 }
 
-// refusal implements http.Transport's OnProxyConnectResponse. Its error shows that an answer is the
-// proxy's and not the receiver's.
+// refusal implements http.Transport's OnProxyConnectResponse. Its error shows that an answer comes from the proxy and
+// not from the receiver.
 func refusal(ctx context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
 	switch answer.StatusCode {
 	case http.StatusOK:
@@ -106,9 +105,8 @@ func refusal(ctx context.Context, _ *url.URL, _ *http.Request, answer *http.Resp
 	return &refusedError{answer.StatusCode}
 }
 
-// refusedError is the error of a proxy that does not connect to one receiver. Proxies use 500, 502,
-// 503 and 504 for receivers that cannot be reached, so such an answer does not show that the proxy
-// fails.
+// refusedError is the error of a proxy that refuses to connect to one receiver. Proxies use 500, 502, 503 and 504 for
+// receivers that cannot be reached, so such an answer does not show that the proxy fails.
 type refusedError struct{ status int }
 
 // Error returns the text for merchants.
@@ -116,14 +114,14 @@ func (e *refusedError) Error() string {
 	return fmt.Sprintf("the proxy of the service answered %d instead of connecting to this host", e.status)
 }
 
-// errNotConnected is the error of an exchange whose time was over before the proxy answered. The
-// proxy may have waited for the receiver.
+// errNotConnected is the error of an exchange that timed out before the proxy answered. The proxy may have waited for
+// the receiver.
 var errNotConnected = errors.New("the proxy of the service did not connect to this host")
 
 // proxyError is the error of a proxy that cannot be used, which is not the receiver's fault.
 type proxyError struct{ cause error }
 
-// Error returns the text for merchants, which does not show where the proxy is.
+// Error returns the text for merchants, which does not reveal the proxy's address.
 func (e *proxyError) Error() string { return errProxy.Error() }
 
 // Unwrap returns the cause.
@@ -138,15 +136,15 @@ func (e *proxyError) detail() string {
 	return fmt.Sprintf("%v: %v", errProxy, cause)
 }
 
-// The phases of an exchange's way to the receiver. Without a proxy there is only connected.
+// The phases of an exchange's connection to the receiver. Without a proxy there is only connected.
 const (
-	connected    int32 = iota // to the receiver, or on a direct way there
-	towardsProxy              // the connection to the proxy, with its TLS, is not open yet
+	connected    int32 = iota // connected to the receiver, or dialing it directly
+	towardsProxy              // the connection to the proxy, including TLS, is not open yet
 	askedProxy                // the proxy has not answered CONNECT yet
 )
 
-// route follows one exchange's way to its receiver. Hooks of a dial may run after the exchange has
-// got another connection, so they only go on from the phase before theirs.
+// route tracks one exchange's connection to its receiver. Hooks of a dial may run after the exchange has got another
+// connection, so each hook only advances from the phase before its phase.
 type route struct{ phase atomic.Int32 }
 
 // routeKey is the key of routeOf's value.
@@ -160,7 +158,7 @@ func routeOf(ctx context.Context) *route {
 	return new(route)
 }
 
-// attach returns a context whose exchange the route follows.
+// attach returns a context for an exchange that the route tracks.
 func (r *route) attach(ctx context.Context) context.Context {
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { r.phase.Store(connected) }})
 	return context.WithValue(ctx, routeKey{}, r)

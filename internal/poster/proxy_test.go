@@ -51,8 +51,7 @@ func (r *receiver) ca() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.Certificate().Raw})
 }
 
-// forwardProxy is a proxy that connects everything to one address, and keeps what it was asked
-// to connect to.
+// forwardProxy is a proxy that connects every request to one address, and records the requested addresses.
 type forwardProxy struct {
 	*httptest.Server
 	to     string
@@ -142,8 +141,8 @@ func TestPrivateCA(t *testing.T) {
 	}
 }
 
-// TestOwnHeaders wants the headers of an endpoint sent, the service's headers unchanged, and no
-// value shown.
+// TestOwnHeaders expects the headers of an endpoint to be sent, the service's headers to be unchanged, and no value to
+// be shown.
 func TestOwnHeaders(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
@@ -199,8 +198,8 @@ const (
 	textRefused = "no answer: the proxy of the service answered %d instead of connecting to this host"
 )
 
-// throughProxy posts to a host through a proxy at a URL. The exchange's time is over when late is
-// closed. The answer must not show the proxy's address.
+// throughProxy posts to a host through a proxy at a URL. The exchange times out when late is closed. The answer must
+// not show the proxy's address.
 func throughProxy(t *testing.T, proxy string, late <-chan struct{}) Answer {
 	t.Helper()
 	at, err := url.Parse(proxy)
@@ -247,7 +246,7 @@ func TestProxyRefuses(t *testing.T) {
 	}
 }
 
-// rawProxy listens, and hands each connection to serve. It returns its address.
+// rawProxy listens, and passes each connection to serve. It returns its address.
 func rawProxy(t *testing.T, serve func(net.Conn)) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -263,7 +262,7 @@ func rawProxy(t *testing.T, serve func(net.Conn)) string {
 			}
 			open.Go(func() {
 				serve(conn)
-				_ = conn.Close() // the other side may have closed it
+				_ = conn.Close() // the peer may have closed it
 			})
 		}
 	})
@@ -274,8 +273,8 @@ func rawProxy(t *testing.T, serve func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-// TestProxyFails has a proxy that cannot be used, which is no fault of the receiver, and shows no
-// merchant where it is.
+// TestProxyFails has a proxy that cannot be used. That is not the receiver's fault, and merchants must not see where
+// the proxy is.
 func TestProxyFails(t *testing.T) {
 	t.Parallel()
 	closed := httptest.NewServer(nil)
@@ -319,8 +318,8 @@ func TestProxyFails(t *testing.T) {
 	}
 }
 
-// TestProxyDoesNotAnswer has a proxy that the exchange waits for until its time is over. Before the
-// proxy was asked, it alone can be the reason. Afterwards it may wait for the receiver.
+// TestProxyDoesNotAnswer has an exchange wait for a proxy until its time is over. Before CONNECT was sent, only the
+// proxy can be the reason. Afterwards the proxy may be waiting for the receiver.
 func TestProxyDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -362,8 +361,7 @@ func TestReceiverFailsBehindProxy(t *testing.T) {
 	}
 }
 
-// TestRoute has the hooks of a dial run after the exchange got another connection, and callers that
-// stop waiting.
+// TestRoute runs the hooks of a dial after the exchange got another connection, and has callers that stop waiting.
 func TestRoute(t *testing.T) {
 	t.Parallel()
 	way := new(route)

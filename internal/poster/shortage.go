@@ -11,24 +11,23 @@ import (
 	"github.com/quittance/quittance/internal/descriptors"
 )
 
-// distrustLookups is for how long after a shortage a failed lookup is not held
-// against an endpoint: package net reads its configuration every 5 s.
+// distrustLookups is how long after a shortage a failed lookup does not count against an endpoint: package net reads
+// its configuration every 5 s.
 const distrustLookups = 6 * time.Second
 
-// Fault says whose fault an exchange's failure is.
+// Fault is the party at fault for an exchange's failure.
 type Fault int
 
 const (
-	// FaultTheirs is that of the endpoint, or of the network on the way to it.
+	// FaultTheirs means that the endpoint, or the network on the way to it, is at fault.
 	FaultTheirs Fault = iota
 	// FaultAddress means that no local port is left for connections to its
 	// address.
 	FaultAddress
 	// FaultStopped means that this process did not run for a while.
 	FaultStopped
-	// FaultShortage means that this process or machine has run out of a
-	// resource, or cannot use its proxy: every other exchange would fail in the
-	// same way.
+	// FaultShortage means that this process or machine has run out of a resource, or cannot use its proxy: every other
+	// exchange would fail in the same way.
 	FaultShortage
 )
 
@@ -44,14 +43,14 @@ func (s *shortage) note() {
 	s.last = time.Now()
 }
 
-// recent reports whether failed lookups are still in doubt.
+// recent reports whether failed lookups are still ignored.
 func (s *shortage) recent() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return time.Since(s.last) < distrustLookups
 }
 
-// faultOf returns whose fault an error is, and notes a shortage.
+// faultOf returns the party at fault for an error, and records a shortage.
 func (p *Poster) faultOf(err error) Fault {
 	f := faultOf(err, p.shortage.recent())
 	if f == FaultShortage {
@@ -60,9 +59,8 @@ func (p *Poster) faultOf(err error) Fault {
 	return f
 }
 
-// faultOf returns whose fault an error is. After a recent shortage failed
-// lookups are not believed: the resolver's configuration may not have been
-// read.
+// faultOf returns the party at fault for an error. After a recent shortage failed lookups are ignored, because the
+// resolver's configuration may not have been read.
 func faultOf(err error, recent bool) Fault {
 	var proxy *proxyError
 	if errors.Is(err, errNoConnection) || descriptors.IsShortage(err) || errors.As(err, &proxy) {
@@ -72,8 +70,8 @@ func faultOf(err error, recent bool) Fault {
 	if errors.As(err, &lookup) && (recent || descriptors.SaysShortage(lookup.Err) || outOfDescriptors()) {
 		return FaultShortage
 	}
-	// Without IPv6 on this machine, every IPv6 address is "not available". That
-	// is held against an endpoint that has no other.
+	// Without IPv6 on this machine, every IPv6 address is "not available". That counts against an endpoint without
+	// another address.
 	var op *net.OpError
 	if errors.Is(err, syscall.EADDRNOTAVAIL) && errors.As(err, &op) {
 		if at, ok := op.Addr.(*net.TCPAddr); ok && at.IP.To4() != nil {

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// phases are how long the phases of an exchange took. One that did not happen,
-// because a connection was open already or the exchange ended before, is zero.
+// phases are the durations of an exchange's phases. A phase is zero if it did not happen, because a connection was open
+// already or the exchange ended before.
 type phases struct {
 	lookup, connect, handshake time.Duration
-	// answer is from the request's last byte to the answer's first.
+	// answer is the time from the request's last byte to the answer's first.
 	answer time.Duration
 }
 
-// trace times the phases of one exchange. net/http may go on with a connection
-// that the exchange has given up and call the trace later, hence the lock.
+// trace measures the phases of one exchange. It has a lock because net/http may continue with a connection that the
+// exchange has given up and call the trace later.
 type trace struct {
 	now func() time.Time
 
@@ -25,7 +25,7 @@ type trace struct {
 	took    phases
 }
 
-// phaseTimes are when the phases started.
+// phaseTimes are the start times of the phases.
 type phaseTimes struct{ lookup, connect, handshake, answer time.Time }
 
 func (t *trace) phases() phases {
