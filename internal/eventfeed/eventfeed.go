@@ -1,6 +1,5 @@
-// Package eventfeed hands new events, and new entries of the audit log, to requests that wait
-// for them. However many wait, one reader per process reads the logs, and only while a
-// request waits.
+// Package eventfeed passes new events, and new entries of the audit log, to waiting requests. For any number of
+// requests, one reader per process reads the logs, and only while a request waits.
 package eventfeed
 
 import (
@@ -25,22 +24,22 @@ const (
 	MaxEvents = 4096
 	// MaxBytes bounds the size of the events' bodies.
 	MaxBytes = 8 << 20
-	// MaxNext bounds the bodies that Next returns, unless one event is larger. So a reader
-	// that is slow to pass them on keeps no more in memory.
+	// MaxNext bounds the bodies that Next returns, unless one event is larger. So a reader that is slow to pass them on
+	// does not keep more in memory.
 	MaxNext = 64 << 10
-	// pollInterval is how often the logs are read for entries of other processes.
+	// pollInterval is how often the logs are read for records of other processes.
 	pollInterval = 500 * time.Millisecond
 	// batchDelay is how long the reader waits after a read, so that a burst of commits
 	// takes one read.
 	batchDelay = 20 * time.Millisecond
 	// readBatch bounds the rows of one read.
 	readBatch = 256
-	// changeSize is the size of an entry of the audit log for MaxNext: each may be about an
-	// event that the reader sends.
+	// changeSize is how much an entry of the audit log counts for MaxNext, because the reader may send an event for
+	// each.
 	changeSize = 1 << 10
 )
 
-// ErrBehind means that a position is older than the entries in the feed.
+// ErrBehind means that a position is older than everything the feed keeps.
 var ErrBehind = errors.New("the position is behind the feed")
 
 // Log is the log of events and the audit log, each in the order of its numbers. *store.Store
@@ -50,7 +49,7 @@ type Log interface {
 	Events(ctx context.Context, f store.EventFilter) ([]store.EventRow, error)
 	// LastSeq returns the sequence number of the newest event, or 0.
 	LastSeq(ctx context.Context) (int64, error)
-	// Changes returns what the entries of the audit log with numbers above after are about.
+	// Changes returns the subjects of the audit log's entries with numbers above after.
 	Changes(ctx context.Context, after int64, limit int) ([]store.ChangeRow, error)
 	// AuditHead returns the newest entry's number and hash.
 	AuditHead(ctx context.Context) (access.Head, error)
@@ -62,7 +61,7 @@ type Position struct {
 	Change int64 // number of an entry of the audit log
 }
 
-// News is what was recorded behind a position and up to Through.
+// News is what was recorded after a position and up to Through.
 type News struct {
 	Events  []store.EventRow
 	Changes []store.ChangeRow
@@ -88,8 +87,8 @@ type Feed struct {
 
 	mu      sync.Mutex
 	waiting int       // calls of Next and Head
-	missed  bool      // Wake was called without a waiting call
-	polled  time.Time // when the last read began
+	missed  bool      // Wake was called while no request waited
+	polled  time.Time // start of the last read
 	known   bool      // the tails were read
 	events  tail[store.EventRow]
 	changes tail[store.ChangeRow]
@@ -137,7 +136,7 @@ func (f *Feed) Run(ctx context.Context) {
 	}
 }
 
-// begin reports whether a request waits, and notes that a read begins.
+// begin reports whether a request waits, and records that a read begins.
 func (f *Feed) begin() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -173,7 +172,7 @@ func (f *Feed) read(ctx context.Context) error {
 	if f.events.head == event && f.changes.head == change.Seq {
 		return nil
 	}
-	defer f.announce() // once for both logs of a transaction
+	defer f.announce() // once for everything that a transaction wrote to both logs
 	return errors.Join(
 		catchUp(f, &f.events, event, func(after int64) ([]store.EventRow, error) {
 			return f.cfg.Log.Events(ctx, store.EventFilter{After: &after, Limit: readBatch})
@@ -184,8 +183,8 @@ func (f *Feed) read(ctx context.Context) error {
 	)
 }
 
-// catchUp adds the rows of a log up to a number to its tail, which only Run changes. It
-// announces all batches but the last.
+// catchUp adds the rows of a log up to a number to its tail, which only Run changes. It announces all batches except
+// the last.
 func catchUp[T any](f *Feed, t *tail[T], last int64, list func(after int64) ([]T, error)) error {
 	head := t.head
 	if last < head || last-head > MaxEvents {
@@ -235,8 +234,8 @@ func (f *Feed) Head(ctx context.Context) (Position, error) {
 	return head, err
 }
 
-// Next waits for news behind a position, and returns it up to news.Through, in order. If the feed has
-// dropped it, Next returns ErrBehind, and the logs have everything up to Through.
+// Next waits for records after a position, and returns them up to news.Through, in order. If the feed no longer keeps
+// them, it returns ErrBehind; the logs have everything up to Through.
 func (f *Feed) Next(ctx context.Context, after Position) (news News, err error) {
 	behind := false
 	err = f.await(ctx, func() bool {
@@ -252,8 +251,8 @@ func (f *Feed) Next(ctx context.Context, after Position) (news News, err error) 
 	return News{Through: news.Through}, ErrBehind
 }
 
-// NextMatching waits after a position for news that match, at most for a time, and returns the
-// position that it has reached. It returns at once if the feed does not keep the position.
+// NextMatching waits for matching news after a position, up to a time, and returns the position that it has reached. It
+// returns immediately if the feed does not keep the position.
 func (f *Feed) NextMatching(ctx context.Context, after Position, atMost time.Duration, match func(News) bool) (Position, error) {
 	bounded, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
@@ -274,8 +273,8 @@ func (f *Feed) NextMatching(ctx context.Context, after Position, atMost time.Dur
 	}
 }
 
-// await calls ready with mu held, at once and after each change, until it returns true.
-// It returns the error of ctx if that ends first.
+// await calls ready with mu held, immediately and after each change, until it returns true. It returns the error of ctx
+// if ctx ends first.
 func (f *Feed) await(ctx context.Context, ready func() bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -90,7 +90,7 @@ func (l *eventLog) fail(err error) {
 	l.err = err
 }
 
-// play runs fn in a bubble with a feed of the log.
+// play runs fn in a synctest bubble with a feed of the log.
 func play(t *testing.T, fn func(t *testing.T, l *eventLog, f *eventfeed.Feed)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -167,13 +167,13 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// TestWakeIsQuick expects an event that this process commits at once, and one of another
-// process at the next poll.
+// TestWakeIsQuick expects an event of this process immediately when it commits, and an event of another process at the
+// next poll.
 func TestWakeIsQuick(t *testing.T) {
 	play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
 		head := head(t, f)
 		for _, woken := range []bool{true, false} {
-			wait.Sleep(t.Context(), time.Second, nil) // no call waits
+			wait.Sleep(t.Context(), time.Second, nil) // no request waits
 			begun := time.Now()
 			time.AfterFunc(time.Millisecond, func() {
 				l.add(1, 1)
@@ -189,7 +189,7 @@ func TestWakeIsQuick(t *testing.T) {
 	})
 }
 
-// TestNoReaderNoRead expects no read of the log without waiting calls, and few reads with many.
+// TestNoReaderNoRead expects no read of the log while no request waits, and few reads while many wait.
 func TestNoReaderNoRead(t *testing.T) {
 	play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
 		for range 100 {
@@ -221,7 +221,7 @@ func TestNoReaderNoRead(t *testing.T) {
 	})
 }
 
-// TestBounds fills the feed beyond both limits: positions that it dropped are behind.
+// TestBounds fills the feed beyond both limits: positions that it dropped return ErrBehind.
 func TestBounds(t *testing.T) {
 	for name, c := range map[string]struct{ events, size, kept int }{
 		"events": {eventfeed.MaxEvents + 10, 1, eventfeed.MaxEvents},
@@ -256,7 +256,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestFarBehind leaves more events unread than the feed keeps: it does not read them.
+// TestFarBehind leaves more events unread than the feed keeps: the feed does not read them.
 func TestFarBehind(t *testing.T) {
 	play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
 		head(t, f)
@@ -267,7 +267,7 @@ func TestFarBehind(t *testing.T) {
 	})
 }
 
-// TestErrors has reads fail for a while.
+// TestErrors makes reads fail for a while.
 func TestErrors(t *testing.T) {
 	play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
 		l.fail(errors.New("away"))
@@ -281,7 +281,7 @@ func TestErrors(t *testing.T) {
 	})
 }
 
-// TestNextIsBounded has a reader fall behind by much more than Next returns at once.
+// TestNextIsBounded has a reader fall behind by much more than one call of Next returns.
 func TestNextIsBounded(t *testing.T) {
 	play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
 		head(t, f)
@@ -344,14 +344,14 @@ func TestChanges(t *testing.T) {
 	})
 }
 
-// Entries of one transaction in both logs are returned together.
+// Records of one transaction in both logs are returned together.
 func TestBothLogsAtOnce(t *testing.T) {
 	play(t, func(t *testing.T, l *eventLog, f *eventfeed.Feed) {
 		after, err := f.Head(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.between = synctest.Wait // the test continues if the news is only the event
+		l.between = synctest.Wait // the test continues if Next returns only the event
 		l.add(1, 1)
 		l.change(1)
 		news, err := f.Next(t.Context(), after)

@@ -15,12 +15,12 @@ type tail[T any] struct {
 	bytes      int
 }
 
-// reset drops all rows, and continues behind a number.
+// reset drops all rows, and continues after a number.
 func (t *tail[T]) reset(head int64) {
 	t.base, t.head, t.rows, t.bytes = head, head, nil, 0
 }
 
-// add adds the rows behind head, and drops the oldest beyond the limits.
+// add adds the rows after head, and drops the oldest beyond the limits.
 func (t *tail[T]) add(rows []T) {
 	for _, row := range rows {
 		t.bytes += t.size(row)
@@ -35,9 +35,8 @@ func (t *tail[T]) add(rows []T) {
 	t.rows, t.head = all, t.number(rows[len(rows)-1])
 }
 
-// next returns the first rows behind a position, at most MaxNext bytes or one row, and the
-// position behind them. behind is true if the tail does not hold all rows behind the position;
-// the log has them up to through.
+// next returns the first rows after a position, up to MaxNext bytes or one row, and the position after them. behind is
+// true if the tail does not hold all rows after the position; the log has them up to through.
 func (t *tail[T]) next(after int64) (rows []T, through int64, behind bool) {
 	if after < t.base {
 		return nil, t.head, true
