@@ -93,7 +93,7 @@ func (c *Client) dial(ctx context.Context) (*rpc.Client, error) {
 	}
 }
 
-// current returns the RPC connection. If there is none it becomes dialed, which may be nil. It fails if the client is
+// current returns the RPC connection. Without a connection it becomes dialed, which may be nil. It fails if the client is
 // closed.
 func (c *Client) current(dialed *rpc.Client) (*rpc.Client, error) {
 	c.mu.Lock()

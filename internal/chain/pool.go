@@ -124,9 +124,9 @@ func (p *Pool) Mismatch() (err error) {
 	return err
 }
 
-// Usable returns the nodes to call now, best first: healthy nodes in the configured order, then lagging ones. If there
-// are none it returns the nodes in backoff; if there are none of these either, the quarantined and misconfigured ones,
-// in the order in which their pauses end. It is never empty.
+// Usable returns the nodes to call now, best first: healthy nodes in the configured order, then lagging ones. Without
+// such nodes it returns the nodes in backoff; without these, the quarantined and misconfigured ones, in the order in
+// which their pauses end. It is never empty.
 func (p *Pool) Usable() []*Node {
 	p.mu.Lock()
 	defer p.mu.Unlock()

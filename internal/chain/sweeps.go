@@ -96,7 +96,7 @@ func SendSweeps(ctx context.Context, t SweepTx) (SentSweeps, error) {
 	opts.Context = ctx
 	to, data := common.Address(t.Factory), PackSweeps(t.Sweeps)
 	gas, err := client.EstimateGas(ctx, ethereum.CallMsg{From: opts.From, To: &to, Data: data})
-	opts.GasLimit = gas + gas/4 // an estimate is the least gas that the factory accepts: too little for many new merchants
+	opts.GasLimit = gas + gas/4 // an estimate is the least accepted gas: too little for many new merchants
 	var tx *types.Transaction
 	if err == nil {
 		tx, err = bind.Transact(contracts.NewDepositFactory().Instance(client, to), opts, data)

@@ -126,8 +126,8 @@ func (ix *Indexer) probeBlooms(ctx context.Context, n node, t heads) error {
 	return ix.learnBlooms(n, h, logs)
 }
 
-// anyLogs returns the header and logs of one of the node's newest blocks: the logs that the decoder selects or, if
-// there are none, all logs of the newest block.
+// anyLogs returns the header and logs of one of the node's newest blocks: the logs that the decoder selects or,
+// without such logs, all logs of the newest block.
 func (ix *Indexer) anyLogs(ctx context.Context, n node, t heads) (chain.Header, []types.Log, error) {
 	last := t.head.Number
 	count := max(1, min(probeBlocks, n.Limit(chain.KindRange).Next()))

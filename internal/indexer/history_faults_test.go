@@ -107,13 +107,11 @@ func (s *scenario) failure() chaintest.Fault {
 //   - Omitting all logs of a block contradicts the block's bloom filter, if the
 //     filter has every log and the block is read by its hash.
 //   - Inconsistent hashes, and an invented chain, are detected by comparison with
-//
-// another node, while the other nodes answer.
+//     another node, while the other nodes answer.
 //   - Omitting some logs of a block, inventing logs, and omitting logs of a range
 //     are detected only if a second node must agree. An example of the last is a
 //     node of which a part is more than maxBlocks behind. Refunds can be missed
-//
-// even then, because no mark identifies a transfer as a refund.
+//     even then, because no mark identifies a transfer as a refund.
 func (s *scenario) falseAnswers() []func() chaintest.Fault {
 	near := func() uint64 {
 		low := s.floor

@@ -108,7 +108,7 @@ type Garbage struct{ transportFault }
 func (Garbage) wrapResponse(*Proxy, responder) responder {
 	return func(x *exchange) {
 		x.w.Header().Set("Content-Type", "text/html")
-		x.w.Write([]byte("<html><title>Be right back</title></html>")) //nolint:errcheck // a client that has gone needs no answer
+		x.w.Write([]byte("<html><title>Be right back</title></html>")) //nolint:errcheck // the client may be gone
 	}
 }
 

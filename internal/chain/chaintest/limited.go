@@ -42,7 +42,7 @@ type Limited struct {
 // ends.
 func NewLimited(t testing.TB, upstream http.Handler, allows Allowance, now func() time.Time, seed uint64) *Limited {
 	t.Helper()
-	n := &Limited{upstream: upstream, allows: allows, now: now, random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // the same seed repeats a test
+	n := &Limited{upstream: upstream, allows: allows, now: now, random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // repeats a test by its seed
 	listener := httptest.NewServer(n)
 	t.Cleanup(func() {
 		listener.CloseClientConnections()
