@@ -20,11 +20,13 @@ import (
 )
 
 const (
-	// MinArchiveAge is how old an entry of the audit log must be to be archived: streams of
-	// redelivered events go on in newer ones. One that is dated so far from now, or less, ends an archive.
+	// MinArchiveAge is how old an entry of the audit log must be to be archived: streams of redelivered
+	// events continue from newer ones. An entry dated less than this from now, in either direction, ends
+	// an archive.
 	MinArchiveAge = 24 * time.Hour
 	// maxYounger bounds how many entries in a row that are not older than the given time are archived
-	// because an older one follows: they were written while a clock was ahead, or it was behind.
+	// because an older one follows. Such entries were written while a clock was ahead, or the older one
+	// while it was behind.
 	maxYounger = 20
 	// archiveBatch is how many entries are read, and deleted, at a time.
 	archiveBatch = 1000
@@ -79,7 +81,7 @@ type auditedArchive struct {
 	SHA256  string `json:"sha256"`
 }
 
-// deleteArchived deletes the entries that are archived, in short transactions.
+// deleteArchived deletes the archived entries, in short transactions.
 func deleteArchived(ctx context.Context, db *store.Store) error {
 	for {
 		n, err := db.DeleteArchivedAudit(ctx, archiveBatch)
@@ -92,8 +94,8 @@ func deleteArchived(ctx context.Context, db *store.Store) error {
 	}
 }
 
-// writeArchive writes entries to a file, which must not exist, and returns the checkpoint after
-// them without a time and a signature. Each entry is verified before.
+// writeArchive writes entries to a file, which must not exist, and returns the checkpoint after them
+// without a time and a signature. It verifies each entry first.
 func writeArchive(ctx context.Context, db *store.Store, k *keyring.Keyring, before time.Time, file string) (made access.Checkpoint, entries int64, err error) {
 	checkpoints, err := db.AuditCheckpoints(ctx)
 	if err != nil {
@@ -124,10 +126,10 @@ func writeArchive(ctx context.Context, db *store.Store, k *keyring.Keyring, befo
 	return made, entries, nil
 }
 
-// writeEntries writes the entries that follow, up to the last one that is older than a time, and follows neither a run
-// of maxYounger that are not, nor one of the last MinArchiveAge.
+// writeEntries writes the next entries, up to the last one that is older than a time. It stops at
+// maxYounger entries in a row that are not older, and at an entry of the last MinArchiveAge.
 func writeEntries(ctx context.Context, db *store.Store, v *access.Verifier, before time.Time, to *json.Encoder) (n int64, err error) {
-	var younger []access.Entry // since the last one that was written
+	var younger []access.Entry // since the last written one
 	now := time.Now()
 	for after := v.Head().Seq; ; {
 		page, err := db.AuditPage(ctx, after, archiveBatch)
@@ -178,7 +180,7 @@ func readArchives(files []string) iter.Seq2[access.Entry, error] {
 	}
 }
 
-// errEnough is the error of a reader that wants no more.
+// errEnough is the error of a reader that needs no more.
 var errEnough = errors.New("enough")
 
 func readArchive(file string, yield func(access.Entry, error) bool) (err error) {

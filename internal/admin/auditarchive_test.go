@@ -29,7 +29,7 @@ type archived struct {
 	written int
 }
 
-// write appends n entries that are so old.
+// write appends n entries of the given age.
 func (a *archived) write(n int, old time.Duration) {
 	a.t.Helper()
 	for range n {
@@ -44,7 +44,7 @@ func (a *archived) write(n int, old time.Duration) {
 	}
 }
 
-// archive archives what is older than 48 hours, and returns how many entries.
+// archive archives entries older than 48 hours, and returns how many.
 func (a *archived) archive() int64 {
 	a.t.Helper()
 	file := filepath.Join(a.folder, fmt.Sprint(len(a.files), ".jsonl"))
@@ -97,7 +97,7 @@ func TestArchiveAudit(t *testing.T) {
 		if err != nil || len(left) != 3 || left[0].Action != access.ActionAuditArchive || left[2].Seq != 6 {
 			t.Errorf("%+v are left, %v", left, err)
 		}
-		a.write(3, 72*time.Hour) // an hour later than those that stay, by another clock
+		a.write(3, 72*time.Hour) // an hour later than the remaining ones, by another clock
 		if _, err := a.verify(nil, nil); !errors.Is(err, access.ErrUnsigned) {
 			t.Errorf("without a master key: %v", err)
 		}
@@ -121,8 +121,8 @@ func TestArchiveAudit(t *testing.T) {
 	})
 }
 
-// TestArchiveWithFutureDate checks that entries that were written while a clock was ahead do not keep the old
-// ones that follow.
+// TestArchiveWithFutureDate checks that entries written while a clock was ahead do not keep the old
+// ones after them.
 func TestArchiveWithFutureDate(t *testing.T) {
 	eachArchived(t, func(t *testing.T, a *archived) {
 		a.write(3, 72*time.Hour)
@@ -139,8 +139,8 @@ func TestArchiveWithFutureDate(t *testing.T) {
 	})
 }
 
-// TestArchiveWithPastDate checks that an entry that was written while a clock was far behind does not take entries of the
-// last 24 hours into the archive. Older ones go into it.
+// TestArchiveWithPastDate checks that an entry written while a clock was far behind does not take
+// entries of the last 24 hours into the archive. It takes older ones.
 func TestArchiveWithPastDate(t *testing.T) {
 	eachArchived(t, func(t *testing.T, a *archived) {
 		a.write(3, 72*time.Hour)
@@ -226,7 +226,7 @@ func TestDamagedArchive(t *testing.T) {
 	})
 }
 
-// TestResealSignsCheckpoints has a checkpoint signed under a new master key.
+// TestResealSignsCheckpoints signs a checkpoint under a new master key.
 func TestResealSignsCheckpoints(t *testing.T) {
 	eachArchived(t, func(t *testing.T, a *archived) {
 		old, newer := keyringtest.Key(t), keyringtest.Key(t)

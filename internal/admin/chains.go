@@ -10,11 +10,9 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Rescan schedules the blocks of a chain from a number on to be read again, up
-// to the newest block that was read. A running service starts at once, another
-// when it is started. Rescan returns the range, which includes one that was
-// scheduled before. It returns settle.ErrNotStarted if the chain was never
-// read.
+// Rescan schedules the blocks of a chain from a number up to the newest read block to be read again. A
+// running service starts at once, another when it is started. Rescan returns the range, which includes
+// a range that was scheduled before. It returns settle.ErrNotStarted if the chain was never read.
 func Rescan(ctx context.Context, c Config, chainKey string, from uint64) (gap settle.Gap, err error) {
 	err = c.withLedger(ctx, func(ledger *settle.Service) error {
 		gap, err = ledger.Rescan(ctx, chainKey, from)
@@ -64,7 +62,7 @@ func DismissUnread(ctx context.Context, c Config, chainKey string, tx invoice.Ha
 	})
 }
 
-// known explains the error about a transaction that is not among the unread ones.
+// known explains the error for a transaction that is not in the list of unread ones.
 func known(err error, chainKey string, tx invoice.Hash) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("%s is not among the unread transactions of %s", tx, chainKey)

@@ -2,7 +2,7 @@ package admin
 
 import "github.com/quittance/quittance/internal/chain"
 
-// Check is a method by which the answers of a chain's nodes are verified.
+// Check is a method of verifying the answers of a chain's nodes.
 type Check struct {
 	Check string `json:"check"`
 	State string `json:"state"` // on, off, partial or unknown for bloom; receipts, node, quorum, none or off for logs
@@ -29,7 +29,7 @@ const (
 	LogsReceipts = "receipts" // compared with the block's receipts
 	LogsNode     = "node"     // compared with another node's logs
 	LogsQuorum   = "quorum"   // two nodes must report the same payments
-	LogsNone     = "none"     // the node does not return the receipts of a block, and no other one is ok
+	LogsNone     = "none"     // the node does not return receipts of blocks, and no other state applies
 	LogsOff      = "off"      // by the configuration
 )
 
@@ -44,8 +44,8 @@ func LogsState(c chain.Chain, by string) string {
 	return by
 }
 
-// Checks returns which checks are on for a chain. blooms is the state of the
-// bloom check, and by how the logs of blocks can be compared.
+// Checks returns the state of each check of a chain. blooms is the state of the bloom check, and by is
+// how the logs of blocks can be compared.
 func Checks(c chain.Chain, blooms, by string) []Check {
 	state := func(on bool) string {
 		if on {

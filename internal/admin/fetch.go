@@ -28,13 +28,13 @@ const (
 // ErrNoService is returned by FetchStatus if the address refuses connections.
 var ErrNoService = errors.New("no service answers")
 
-// Service is where a service is reached.
+// Service is the address of a service.
 type Service struct {
 	URL string // base URL, such as http://127.0.0.1:8080
 	// Dial is the host and port to connect to. Its certificate is verified for the host of URL.
 	// If it is empty, the host and port of URL are used.
 	Dial  string
-	Roots *x509.CertPool // who may have issued the certificate; nil: those that the machine trusts
+	Roots *x509.CertPool // issuers of the certificate; nil: the machine's
 }
 
 // Transport returns a transport that connects to the service.
@@ -48,7 +48,7 @@ func (s Service) Transport() *http.Transport {
 	return t
 }
 
-// String returns the URL and, where it is another, the address to connect to.
+// String returns the URL and, if it differs, the address to connect to.
 func (s Service) String() string {
 	if u, err := url.Parse(s.URL); s.Dial == "" || err == nil && u.Host == s.Dial {
 		return s.URL

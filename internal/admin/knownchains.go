@@ -10,32 +10,33 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// RetireToken ends the reading of a token that left the configuration and has no live state. The service may run.
+// RetireToken stops reading a token that left the configuration and has no live state. The service may
+// run.
 func RetireToken(ctx context.Context, c Config, chainKey string, token invoice.Address) error {
 	return withStore(ctx, c.Database, func(db *store.Store) error {
 		return settle.RetireToken(ctx, db, chainKey, token, c.Now())
 	})
 }
 
-// RetireChain frees the chain id of a chain for another key. No service may use a SQLite database; replicas that use a
-// PostgreSQL database stop their work.
+// RetireChain frees the chain id of a chain for another key. A SQLite database must not be in use;
+// replicas that use a PostgreSQL database stop their work.
 func RetireChain(ctx context.Context, c Config, chainKey string) error {
 	return withStopped(ctx, c.Database, func(db *store.Store) error { return settle.RetireChain(ctx, db, chainKey, c.Now()) })
 }
 
-// RenameChain gives a chain another key in all rows. No service may use a SQLite database; replicas that use a
-// PostgreSQL database stop their work.
+// RenameChain gives a chain another key in all rows. A SQLite database must not be in use; replicas
+// that use a PostgreSQL database stop their work.
 func RenameChain(ctx context.Context, c Config, from, to string) error {
 	return withStopped(ctx, c.Database, func(db *store.Store) error { return settle.RenameChain(ctx, db, from, to, c.Now()) })
 }
 
-// KnownChain is what is remembered of a chain, and what still needs it to be read.
+// KnownChain is the record of a chain, and the objects that still require reading it.
 type KnownChain struct {
 	drift.Chain
 	Uses store.TokenUses // of all its tokens
 }
 
-// RememberedChain returns what is remembered of a chain, or settle.ErrUnknownChain.
+// RememberedChain returns the record of a chain, or settle.ErrUnknownChain.
 func RememberedChain(ctx context.Context, c Config, chainKey string) (known KnownChain, err error) {
 	err = withStore(ctx, c.Database, func(db *store.Store) error {
 		was, err := db.Remembered(ctx)

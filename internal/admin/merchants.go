@@ -26,7 +26,8 @@ func WithMerchants(ctx context.Context, c MerchantsConfig, do func(*merchant.Man
 	return withMerchants(ctx, c, func(_ *store.Store, m *merchant.Manager) error { return do(m) })
 }
 
-// MerchantDifferences compares the configured merchants, and their webhook URLs, with those that the database remembers.
+// MerchantDifferences compares the configured merchants, and their webhook URLs, with the recorded
+// ones.
 func MerchantDifferences(ctx context.Context, c MerchantsConfig, webhooks map[string]string) (all []drift.Change, err error) {
 	err = WithMerchants(ctx, c, func(m *merchant.Manager) error {
 		left, err := m.CompareConfigured(ctx, webhooks)

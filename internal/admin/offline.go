@@ -22,14 +22,15 @@ type Config struct {
 	Now      func() time.Time
 }
 
-// replicaPatience is for how long a replica that was killed counts as running, at most.
+// replicaPatience is the longest time for which a killed replica counts as running.
 const replicaPatience = 5 * time.Second
 
-// ErrReplicaRuns is the error of a command that needs the database for itself while a replica runs.
+// ErrReplicaRuns is the error of a command that needs exclusive use of the database while a replica
+// runs.
 var ErrReplicaRuns = errors.New("another replica of the service uses the database; stop every replica, and run this again")
 
-// CheckAlone returns ErrReplicaRuns if a replica uses the database. A SQLite database is locked, which store.LockService
-// checks.
+// CheckAlone returns ErrReplicaRuns if a replica uses the database. For a SQLite database, which is
+// locked, store.LockService checks that.
 func CheckAlone(ctx context.Context, db *store.Store, now func() time.Time, logger *slog.Logger) error {
 	if !db.Shared() {
 		return nil
@@ -99,7 +100,7 @@ func OfflineStatus(ctx context.Context, c Config) Status {
 	return st
 }
 
-// queryNodes returns the status of a chain as its nodes report it.
+// queryNodes returns the status of a chain that its nodes report.
 func (c Config) queryNodes(ctx context.Context, ch chain.Chain) Chain {
 	out := Chain{ChainKey: ch.Key, ChainID: ch.ID, Finality: ch.Finality.String(), Quorum: max(1, ch.Quorum), Checks: Checks(ch, "unknown", "unknown")}
 	pool, err := chain.OpenPool(chain.PoolConfig{Chain: ch, Now: c.Now, Logger: slog.New(slog.DiscardHandler)})
@@ -117,7 +118,7 @@ func (c Config) queryNodes(ctx context.Context, ch chain.Chain) Chain {
 	return out
 }
 
-// addStored adds what the database holds about the chain.
+// addStored adds the chain's status in the database.
 func (c *Chain) addStored(ctx context.Context, ledger *settle.Service, now time.Time) error {
 	cur, err := ledger.Cursor(ctx, c.ChainKey)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestReseal has the secret of an endpoint sealed under a new key.
+// TestReseal seals the secret of an endpoint under a new key.
 func TestReseal(t *testing.T) {
 	old, newer := keyringtest.Key(t), keyringtest.Key(t)
 	both := keyring.New(newer, old)

@@ -1,6 +1,6 @@
-// Package admin has the operations of an operator: it reads the state of a
-// service's chains, from the service while it runs and from its database and
-// nodes otherwise, and makes changes in the database that the service acts on.
+// Package admin has the operations of an operator. It reads the state of a service's chains: from the
+// service while it runs, otherwise from its database and nodes. It also makes changes in the database,
+// which the service picks up.
 package admin
 
 import (
@@ -35,7 +35,7 @@ type Chain struct {
 	Lag       Lag        `json:"lag"`
 	CatchUp   *Progress  `json:"catchUp,omitempty"`  // while the final blocks before the head are read
 	Backfill  *Progress  `json:"backfill,omitempty"` // while older blocks are read, or read again
-	Halted    string     `json:"halted,omitempty"`   // why its indexer stopped until somebody resumes it
+	Halted    string     `json:"halted,omitempty"`   // why its indexer stopped until a person resumes it
 	Error     string     `json:"error,omitempty"`    // why the last request to the chain failed
 	Providers []Provider `json:"providers"`
 	Checks    []Check    `json:"checks"`          // of the nodes' answers
@@ -57,7 +57,7 @@ type Audit struct {
 	ByHeader   uint64 `json:"byHeader"`   // blocks with a header that rules out logs of interest
 	ByReceipts uint64 `json:"byReceipts"` // blocks that were compared with their receipts
 	ByNode     uint64 `json:"byNode"`     // blocks that were compared with another node
-	Unverified uint64 `json:"unverified"` // blocks that were passed over
+	Unverified uint64 `json:"unverified"` // skipped blocks
 }
 
 // Lag is how far the indexer is behind the chain's head.
@@ -119,7 +119,7 @@ type Provider struct {
 type NodeLimit struct {
 	Kind    chain.Kind `json:"kind"`
 	Size    uint64     `json:"size"`    // requested instead; 0 for no limit
-	Refused uint64     `json:"refused"` // size that was refused last
+	Refused uint64     `json:"refused"` // last size that was refused
 	At      int64      `json:"at"`      // Unix seconds: when that was
 }
 
@@ -146,7 +146,7 @@ type Sweeps struct {
 	Queued   int64  `json:"queued"`            // in no transaction
 	InFlight int64  `json:"inFlight"`          // in a transaction that is not final
 	Failing  int64  `json:"failing"`           // of queued: they wait after a transaction that did not sweep them
-	Waiting  string `json:"waiting,omitempty"` // why the policy does not sweep now
+	Waiting  string `json:"waiting,omitempty"` // queued again, after a transaction failed to sweep them
 }
 
 // Writer is the status of a chain's transaction manager.

@@ -7,8 +7,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// RequestSweeps has the service sweep the selected deposits, and returns how many they
-// are. A running service does so within seconds, another one when it is started.
+// RequestSweeps requests sweeps of the selected deposits from the service, and returns their number. A
+// running service makes them within seconds, another one when it is started.
 func RequestSweeps(ctx context.Context, c Config, r store.SweepRequest) (n int64, err error) {
 	err = c.withLedger(ctx, func(ledger *settle.Service) error {
 		n, err = ledger.RequestSweeps(ctx, r)

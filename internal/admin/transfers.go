@@ -16,9 +16,9 @@ const UnrecognizedBatch = 1000
 // CheckAll means all transfers.
 const CheckAll = "all"
 
-// UnrecognizedTransfers calls list with the transfers that a recovery found and that no person has checked, of a service's
-// database, up to UnrecognizedBatch at a time. It leaves those out that checked names, which are recorded as checked. It is
-// safe while the service runs.
+// UnrecognizedTransfers calls list with the transfers in a service's database that a recovery found
+// and that no person has checked, up to UnrecognizedBatch at a time. It leaves out the transfers in
+// checked, and records them as checked. It is safe while the service runs.
 func UnrecognizedTransfers(ctx context.Context, database string, checked []string, now time.Time, list func([]store.UnrecognizedTransfer) error) (err error) {
 	db, err := store.OpenExisting(ctx, database)
 	if err != nil {

@@ -24,7 +24,7 @@ func TestUnrecognizedTransfers(t *testing.T) {
 	}
 }
 
-// TestUnrecognizedTransfersOfNoDatabase names a database that does not exist. None is created.
+// TestUnrecognizedTransfersOfNoDatabase names a database that does not exist. It is not created.
 func TestUnrecognizedTransfersOfNoDatabase(t *testing.T) {
 	t.Parallel()
 	url := storetest.SQLite(t)
@@ -35,7 +35,7 @@ func TestUnrecognizedTransfersOfNoDatabase(t *testing.T) {
 	}
 }
 
-// unrecognized returns what is left after transfers were marked as checked.
+// unrecognized returns the remaining transfers after some were marked as checked.
 func unrecognized(t *testing.T, url string, checked ...string) (left []store.UnrecognizedTransfer, err error) {
 	t.Helper()
 	err = admin.UnrecognizedTransfers(t.Context(), url, checked, time.Now(), func(some []store.UnrecognizedTransfer) error {

@@ -13,8 +13,8 @@ import (
 type Access struct {
 	// Mode is the kind of the keys. It is required.
 	Mode access.Mode
-	// Open has requests without a key act for the operator. It is for development
-	// services on a loopback address.
+	// Open accepts requests without a key as the operator's. It is for development services on a loopback
+	// address.
 	Open bool
 	// OperatorKey, when set, is a key of the operator in addition to the stored ones.
 	OperatorKey access.Key

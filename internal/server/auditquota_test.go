@@ -15,10 +15,10 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestAuditQuotaOfRoutes makes the request of each route that a merchant's key may change
-// something with: for a merchant without entries to spare, and for another one. A request that
-// writes an entry for the second is refused to the first, except the end of a key, which takes
-// access away.
+// TestAuditQuotaOfRoutes makes the request of each route with which a merchant's key can make a
+// change: for a merchant that has used up its audit entries, and for another one. If the request
+// writes an entry for the second, it is refused for the first. Revoking a key is always allowed,
+// because it takes access away.
 func TestAuditQuotaOfRoutes(t *testing.T) {
 	t.Parallel()
 	table, _ := testTable(t)
@@ -64,9 +64,9 @@ func TestAuditQuotaOfRoutes(t *testing.T) {
 	}
 }
 
-// TestAuditQuotaOfAStandardKey changes a payment link and asks for links that sign in with a
-// standard key, again and again. The entries take no more than the quota, and the answer has the
-// time after which to come back. A request without an entry is served.
+// TestAuditQuotaOfAStandardKey repeatedly changes a payment link and asks for sign-in links with a
+// standard key. The entries do not exceed the quota, and the refusal has a Retry-After. A request that
+// writes no entry is served.
 func TestAuditQuotaOfAStandardKey(t *testing.T) {
 	t.Parallel()
 	for name, database := range storetest.MigratedDatabases() {
@@ -127,9 +127,9 @@ func (w *matrixWorld) auditSeq() int64 {
 	return head.Seq
 }
 
-// TestInventedTokensAreLimited presents invented cookies and links that sign in from one client
-// address, each another one. Beyond the limit they are refused without a look at the database, and
-// another client's are not. They share the limit with wrong keys.
+// TestInventedTokensAreLimited presents invented cookies and sign-in links from one client address, a
+// new one each time. Beyond the limit they are refused without a database read. Another client's are
+// not refused. They share the limit with wrong keys.
 func TestInventedTokensAreLimited(t *testing.T) {
 	t.Parallel()
 	cfg, now := behindProxy(), time.Now()

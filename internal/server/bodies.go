@@ -13,15 +13,15 @@ import (
 	"github.com/quittance/quittance/internal/ratelimit"
 )
 
-// Limits of bodies on their way. docs/operations.md has them as a table.
+// Limits of request bodies. docs/operations.md has them as a table.
 const (
-	// bodyTimeout is how long a body may take to arrive. Until then it must be as fast as
-	// minBodyRate, in bytes a second, after a start of bodyGrace.
+	// bodyTimeout is how long a body may take to arrive. After a start of bodyGrace, it must also arrive
+	// at minBodyRate, in bytes a second.
 	bodyTimeout = 10 * time.Second
 	bodyGrace   = 2 * time.Second
 	minBodyRate = 2 << 10
-	// requestCost is counted for a request with a body in addition to its bytes. It is about the
-	// other memory that the request takes.
+	// requestCost is counted for a request with a body in addition to its bytes. It is about the size of
+	// the other memory that the request uses.
 	requestCost = 16 << 10
 )
 
@@ -29,14 +29,14 @@ const (
 // requestCost for each.
 var maxBodyBytes = map[Door]int64{PublicDoor: 16 << 20, APIDoor: 32 << 20, OperatorDoor: 4 << 20}
 
-// bodyLimits are the bytes that a route's body may have where they are not api.MaxBody.
+// bodyLimits are the bytes that a route's body may have if the limit is not api.MaxBody.
 var bodyLimits = map[string]int64{
 	"PUT /api/merchants/{id}/logo":  merchant.MaxLogoBytes,
 	"POST /dashboard/settings/logo": dashboard.LogoFormBytes,
 }
 
-// drained are the routes of forms with a file. If a body is too large, up to this many bytes of it
-// are read and not kept, because a browser shows the answer only after it has sent the request.
+// drained are the routes of forms with a file. If a body is too large, up to this many more bytes are
+// read and dropped, because a browser shows the answer only after it has sent the request.
 var drained = map[string]int64{"POST /dashboard/settings/logo": dashboard.MaxLogoForm}
 
 // bodyLimit returns how many bytes the body of a route may have.
@@ -79,9 +79,9 @@ func (l *limits) readAhead(w http.ResponseWriter, r *http.Request, rt route, cla
 	return done, nil
 }
 
-// readUpTo reads a body up to a limit, and returns a reader of it that ends with the body's
-// error or, beyond the limit, with an *http.MaxBytesError. If a body is beyond the limit, it reads
-// up to drain bytes more and does not keep them.
+// readUpTo reads a body up to a limit, and returns a reader of it that ends with the body's error or,
+// beyond the limit, with an *http.MaxBytesError. If a body is beyond the limit, it reads up to drain
+// more bytes and drops them.
 func readUpTo(body io.Reader, limit, drain int64) io.Reader {
 	read, err := io.ReadAll(io.LimitReader(body, limit+1))
 	if err == nil && int64(len(read)) > limit {
@@ -104,12 +104,12 @@ type timedReader struct {
 	control *http.ResponseController
 	begun   time.Time
 	read    int64         // bytes
-	allowed time.Duration // of the deadline that is set, since begun
+	allowed time.Duration // the deadline that is set, since begun
 }
 
 // Read implements io.Reader.
 func (t *timedReader) Read(p []byte) (n int, err error) {
-	const step = 100 * time.Millisecond // a deadline is moved by no less
+	const step = 100 * time.Millisecond // a deadline moves by at least this
 	if allowed := bodyTime(t.read); allowed >= t.allowed+step || allowed == bodyTimeout && allowed > t.allowed {
 		t.allowed = allowed
 		if err := t.setDeadline(t.begun.Add(allowed)); err != nil {
@@ -119,7 +119,7 @@ func (t *timedReader) Read(p []byte) (n int, err error) {
 	n, err = t.body.Read(p)
 	t.read += int64(n)
 	if errors.Is(err, io.EOF) {
-		if failed := t.setDeadline(time.Time{}); failed != nil { // what comes next is another request
+		if failed := t.setDeadline(time.Time{}); failed != nil { // the next bytes are another request
 			return n, failed
 		}
 	}

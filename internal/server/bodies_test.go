@@ -27,7 +27,7 @@ var bodyHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) 
 	fmt.Fprintf(w, "%d, %v", len(body), err)
 })
 
-// pending are requests with bodies that are on their way.
+// pending are requests with bodies that have not ended.
 type pending struct {
 	group   sync.WaitGroup
 	writers []*io.PipeWriter
@@ -67,8 +67,8 @@ func bodyRequest(t *testing.T, client, keyID string) *http.Request {
 	return r
 }
 
-// TestBodiesAreCountedBeforeTheyAreRead has one client send bodies without an end until it is
-// refused. It then has half of the memory, and others are served.
+// TestBodiesAreCountedBeforeTheyAreRead has one client send endless bodies until it is refused. It
+// then has half of the memory, and others are served.
 func TestBodiesAreCountedBeforeTheyAreRead(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]func(i int) (client, keyID string){
@@ -101,8 +101,8 @@ func TestBodiesAreCountedBeforeTheyAreRead(t *testing.T) {
 	}
 }
 
-// TestBodiesOfAll has many clients send bodies without an end until there is no memory for
-// more. When they end, there is.
+// TestBodiesOfAll has many clients send endless bodies until the memory is used up. When the bodies
+// end, it is free again.
 func TestBodiesOfAll(t *testing.T) {
 	t.Parallel()
 	l := newLimited(Config{})
@@ -164,8 +164,8 @@ func TestBodyLimits(t *testing.T) {
 	}
 }
 
-// TestLargeFormsAreReadToTheEnd sends forms that are too large. They are read up to a size, so
-// that the browser gets to the answer, and only what a route may have is kept.
+// TestLargeFormsAreReadToTheEnd sends forms that are too large. They are read up to a size, so that
+// the browser shows the answer, and bytes beyond the route's limit are dropped.
 func TestLargeFormsAreReadToTheEnd(t *testing.T) {
 	t.Parallel()
 	l := newLimited(Config{})
@@ -196,8 +196,8 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestSlowFormsAreNotInFlight sends a large form of a logo slowly, at a door where that is the
-// only request that may be in flight. Until then others are served.
+// TestSlowFormsAreNotInFlight sends a large logo form slowly, at a door with room for one request in
+// flight. Until the form has arrived, others are served.
 func TestSlowFormsAreNotInFlight(t *testing.T) {
 	t.Parallel()
 	l := newLimited(Config{})
@@ -215,7 +215,7 @@ func TestSlowFormsAreNotInFlight(t *testing.T) {
 	}
 }
 
-// TestBodyTime has the time of a body at the edges.
+// TestBodyTime checks the time of a body at the limits.
 func TestBodyTime(t *testing.T) {
 	t.Parallel()
 	for read, want := range map[int64]time.Duration{

@@ -96,8 +96,8 @@ func (s *Server) verifyContracts(ctx context.Context, chainKey string) error {
 	return nil
 }
 
-// verifyChain is settle.Config.VerifyChain. A chain that was verified before is taken to be right while its nodes
-// do not answer, but not for a token that was added since then.
+// verifyChain is settle.Config.VerifyChain. While its nodes do not answer, a chain that was verified
+// before is assumed to be right, except for tokens that were added since.
 func (s *Server) verifyChain(ctx context.Context, chainKey string, token invoice.Address) error {
 	run := s.byKey[chainKey]
 	if run == nil {
@@ -113,7 +113,8 @@ func (s *Server) verifyChain(ctx context.Context, chainKey string, token invoice
 	return run.pool.Verified(ctx)
 }
 
-// wasReadFor reports whether blocks of a chain were read for a token, which a node has confirmed then.
+// wasReadFor reports whether blocks of a chain were read for a token. Then a node has confirmed the
+// token.
 func (s *Server) wasReadFor(ctx context.Context, c drift.Chain, token invoice.Address) bool {
 	t, _ := c.TokenAt(token)
 	if t.FirstBlock == nil { // it is as old as the chain
@@ -123,8 +124,8 @@ func (s *Server) wasReadFor(ctx context.Context, c drift.Chain, token invoice.Ad
 	return err == nil && cur.Indexed.Number >= *t.FirstBlock
 }
 
-// others returns the keys of the other chains in the order of the configuration,
-// and how many of them precede the chain of the given key. Last are those that left the configuration.
+// others returns the keys of the other chains in the order of the configuration, and how many of them
+// precede the chain of the given key. Chains that left the configuration come last.
 func (s *Server) others(key string) (keys []string, before int) {
 	configured := make(map[string]bool)
 	for _, c := range s.cfg.Chains {

@@ -59,7 +59,7 @@ func (c chainCollector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// collectSync collects what the last sync found.
+// collectSync collects the results of the last sync.
 func collectSync(out chan<- prometheus.Metric, chainKey string, st indexer.Status) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append([]string{chainKey}, labels...)...)

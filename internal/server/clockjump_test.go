@@ -30,7 +30,7 @@ func (l oneRoundLog) DropRetiredSecrets(ctx context.Context, now time.Time) (int
 	return l.Store.DropRetiredSecrets(ctx, now)
 }
 
-// built returns a server with its components, which does not run.
+// built returns a server that is built but does not run.
 func built(t *testing.T, cfg Config) *Server {
 	t.Helper()
 	cfg.Logger, cfg.Rand = slog.New(slog.DiscardHandler), rand.Reader

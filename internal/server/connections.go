@@ -19,8 +19,8 @@ const (
 	// arrivalGrace is how long a request may take to arrive before its connection counts as
 	// slow.
 	arrivalGrace = time.Second
-	// scanInterval is the shortest time from a search that found no connection to close until the
-	// next one, for networks that have their share.
+	// scanInterval is the shortest time from a search that found no connection to close until the next
+	// one, for networks that have used up their share.
 	scanInterval = 10 * time.Millisecond
 	// acceptBackoff and maxAcceptBackoff are the first and the longest wait after a
 	// failure to accept. It doubles in between.
@@ -32,8 +32,8 @@ const (
 // connections is a listener that limits its open connections, in all and for each client network. So
 // clients leave file descriptors for the rest of the process and connections for each other. At the
 // limit it closes the connection that has been idle for longest, or else one with a request that is
-// slow to arrive. While it can close no connection, new ones wait in the kernel's accept queue. A
-// client network that has its share gets a new connection only if one of its connections can be
+// slow to arrive. If it can close no connection, new ones wait in the kernel's accept queue. A client
+// network that has used up its share gets a new connection only if one of its connections can be
 // closed.
 //
 // Invariant: open holds the connections that were accepted and not closed, each of which has
@@ -102,8 +102,8 @@ func (c *connections) Accept() (net.Conn, error) {
 	}
 }
 
-// admit waits until there is room for a connection, and returns it. It closes one of a client
-// network that has its share, or when the listener is closed, and returns nil.
+// admit waits until there is room for a connection, and returns it. It closes it and returns nil if
+// its client network has used up its share, or when the listener is closed.
 func (c *connections) admit(tcp *net.TCPConn) *connection {
 	claims := c.networks(tcp.RemoteAddr())
 	for {

@@ -19,8 +19,8 @@ import (
 	"github.com/quittance/quittance/internal/ratelimit"
 )
 
-// behindProxy is a configuration in which the tests are a proxy, so that they may send any
-// client address (fromClient).
+// behindProxy is a configuration with the tests as a proxy, so that they may send any client address
+// (fromClient).
 func behindProxy() Config {
 	return Config{Proxies: clientip.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Header: clientip.XForwardedFor}}
 }
@@ -135,7 +135,7 @@ func TestRequestsOfAnAddress(t *testing.T) {
 		t.Errorf("another client is answered %d", w.Code)
 	}
 	for range most / 2 {
-		hold("127.0.0.1") // which may be a proxy's, and has no share
+		hold("127.0.0.1") // it may be a proxy's, and has no share
 	}
 	wantBare(t, answerOf(h, apiPath, "", "203.0.113.9"), http.StatusServiceUnavailable)
 	close(leave)

@@ -111,8 +111,7 @@ func TestCheckoutPage(t *testing.T) {
 	}
 }
 
-// TestNoProfilesAtSharedDoors asks for profiles where the operator door shares an
-// address.
+// TestNoProfilesAtSharedDoors asks for profiles while the operator door shares an address.
 func TestNoProfilesAtSharedDoors(t *testing.T) {
 	t.Parallel()
 	for _, doors := range [][]Door{Doors, {APIDoor, OperatorDoor}} {
@@ -126,8 +125,8 @@ func TestNoProfilesAtSharedDoors(t *testing.T) {
 	}
 }
 
-// TestPublicNameIsNotPrivate asks for the operator's pages at shared loopback doors: under a
-// public name, a proxy passes on requests of the internet, even if it is not named.
+// TestPublicNameIsNotPrivate asks for the operator's pages at shared loopback doors. Under a public
+// name, a proxy passes on requests from the internet, even if the configuration does not name it.
 func TestPublicNameIsNotPrivate(t *testing.T) {
 	t.Parallel()
 	for _, hosts := range [][]string{nil, {"pay.example.com"}} {

@@ -22,8 +22,8 @@ import (
 // errNoForeignTx is a node's answer that it does not have a transaction, although its event was read.
 var errNoForeignTx = errors.New("the node does not have the transaction")
 
-// maxForeignTxs bounds the transactions of a chain that wait to be judged. A registry that is shared with other
-// services has many. Those beyond it are left out: the operator's nonces show the same.
+// maxForeignTxs bounds the transactions of a chain that wait to be judged. A registry that is shared
+// with other services has many. Others are dropped: the operator's nonces show the same.
 const maxForeignTxs = 1000
 
 // maxDeployments is how many transactions two runs of `quittance chain deploy` send: the second run
@@ -31,7 +31,7 @@ const maxForeignTxs = 1000
 const maxDeployments = 6
 
 const (
-	// foreignTries is how often a transaction is asked for: a node may not have it yet.
+	// foreignTries is how often a node is asked for a transaction: it may not have it yet.
 	foreignTries = 5
 	// foreignRetry is the time between them.
 	foreignRetry = time.Second
@@ -91,7 +91,7 @@ func (s *Server) allowedNonces(ctx context.Context, c chain.Chain) (uint64, erro
 	return 0, nil
 }
 
-// queueForeignTx has a transaction judged that changed a registry and is not stored.
+// queueForeignTx queues a transaction that changed a registry and is not stored, to be judged.
 func (s *Server) queueForeignTx(chainKey string, tx invoice.Hash) {
 	run := s.byKey[chainKey]
 	if run == nil || s.cfg.Isolated {
@@ -142,8 +142,8 @@ func (s *Server) judgeForeignTx(ctx context.Context, run *chainWorkers, hash inv
 	return err
 }
 
-// signed returns the transaction of a hash that a node answered, and who signed it for the chain. ok is false if the
-// answer is another one, or the transaction is of an unknown kind.
+// signed returns the transaction of a hash from a node's answer, and who signed it for the chain. ok
+// is false if the answer is for another hash, or the transaction is of an unknown kind.
 func signed(raw json.RawMessage, hash invoice.Hash, chainID uint64) (tx *types.Transaction, from invoice.Address, ok bool) {
 	tx = new(types.Transaction)
 	if err := tx.UnmarshalJSON(raw); err != nil || tx.Hash() != common.Hash(hash) || tx.ChainId().Uint64() != chainID {

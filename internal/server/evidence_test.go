@@ -162,8 +162,8 @@ func TestKeyThatReturns(t *testing.T) {
 	starts(t, url, config)
 }
 
-// TestRegistryTransactionThatANodeLacks has the node fail, and then not have the transaction yet, when it is asked who
-// sent a transaction of the registry.
+// TestRegistryTransactionThatANodeLacks asks who sent a transaction of the registry. The node first
+// fails, and then does not have the transaction yet.
 func TestRegistryTransactionThatANodeLacks(t *testing.T) {
 	t.Parallel()
 	config, c, node, _ := withOperator(t)

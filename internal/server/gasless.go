@@ -8,7 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// gasless returns where the service sends payers' authorizations.
+// gasless returns the chains on which the service sends payers' authorizations.
 func (s *Server) gasless() settle.Gasless {
 	budgets := make(map[string]settle.AuthorizationBudget)
 	for _, c := range s.cfg.Chains {

@@ -15,14 +15,13 @@ import (
 
 // Limits of wrong keys from a client address. docs/operations.md has them as a table.
 const (
-	// maxRefusals is how many wrong keys are answered 401 at once, and refusalWindow how
-	// long that quota takes to come back. Further ones are answered 429.
+	// maxRefusals is how many wrong keys are answered 401 in a row, and refusalWindow how long that quota
+	// takes to refill. Further ones are answered 429.
 	maxRefusals, refusalWindow = 200, 20 * time.Second
 	// maxLookups is how many lookups of keys that were never read before may be in flight or have failed;
 	// lookupWindow is how long that quota takes to refill.
 	maxLookups, lookupWindow = 100, 20 * time.Second
-	// maxRepeated is the same of keys beyond that limit that are presented again after
-	// retryPause.
+	// maxRepeated is the same limit for keys beyond it that are presented again after retryPause.
 	maxRepeated, repeatedWindow = 20, 20 * time.Second
 	retryPause                  = time.Second
 )
@@ -36,8 +35,8 @@ const (
 type guesses struct {
 	refusals *ratelimit.Buckets[netip.Prefix]
 	lookups  *ratelimit.Buckets[netip.Prefix]
-	// repeated are the lookups of keys that came back. It lets the clients in that share
-	// the address of a guesser: they repeat a key, and a guesser has no reason to.
+	// repeated are the lookups of keys that came back. They admit clients that share the address of a
+	// guesser: clients repeat a key, and a guesser has no reason to.
 	repeated *ratelimit.Buckets[netip.Prefix]
 	greylist *ratelimit.Greylist[uint64] // by a part of a key's hash
 	proxied  bool                        // as in limits

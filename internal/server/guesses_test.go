@@ -82,8 +82,8 @@ func (g *guessed) try(t *testing.T, from, text string) error {
 	return err
 }
 
-// want presents a key from the guesser's address, and fails unless the error is as wanted
-// and the database was read so often. A nil error means that the key is accepted.
+// want presents a key from the guesser's address, and fails unless it gets the wanted error and number
+// of database reads. A nil error means that the key is accepted.
 func (g *guessed) want(t *testing.T, what, text string, reads int64, want error) {
 	t.Helper()
 	before := g.keys.reads.Load()

@@ -64,7 +64,7 @@ func (s *Server) progress(chainKey string) checkout.Progress {
 	return checkout.Progress{Synced: st.Succeeded, CatchingUp: st.CatchUp != nil}
 }
 
-// refunds is what the page of a refund needs.
+// refunds is the backend of the page of a refund.
 type refunds struct {
 	*store.Store
 	*settle.Service

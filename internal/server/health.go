@@ -66,8 +66,8 @@ type health struct {
 	Revision string `json:"revision,omitempty"`
 }
 
-// hiddenReason takes the place of a reason for everybody except the operator: errors of nodes hold
-// their addresses, and errors of the certificate hold paths.
+// hiddenReason replaces reasons for everybody except the operator: errors of nodes contain their
+// addresses, and errors of the certificate contain paths.
 const hiddenReason = "ask with a key of the operator for the reason"
 
 // hideReasons replaces the reasons that may name nodes and files.

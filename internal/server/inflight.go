@@ -11,16 +11,16 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// refusalTime is how long a client may take to send the rest of a request for which its door
-// has no room, and then to read that.
+// refusalTime is how long a client may take to send the rest of a request that its door refuses, and
+// then to read the answer.
 const refusalTime = time.Second
 
 // maxInFlight bounds the requests of a door that are served at a time.
 var maxInFlight = map[Door]int64{PublicDoor: 512, APIDoor: 1024, OperatorDoor: 32}
 
 // capped returns a handler that limits the requests of a door that are served at a time, and the
-// memory of their bodies. The limits are in all and for each owner of keys or client network. Beyond
-// a share it answers 429, and beyond the whole 503.
+// memory of their bodies. There is a limit for all together, and a share for each owner of keys or
+// client network. Beyond a share it answers 429, and beyond the whole 503.
 //
 // A request counts as in flight once its body was read, so that slow clients do not keep others out.
 // Long requests do not: the API and the pages bound them.
@@ -86,15 +86,15 @@ func (l *limits) refuse(w http.ResponseWriter, r *http.Request, writeError error
 		limit = "all_" + limit
 	}
 	l.metrics.refused.WithLabelValues(limit).Inc()
-	// net/http reads what is left of the body, and then writes. A client that is slow at either
-	// must not hold the answer. The recorders of tests have no deadlines.
+	// net/http reads the rest of the body, and then writes. A client that is slow at either must not delay
+	// the handler. The recorders of tests have no deadlines.
 	now, control := time.Now(), http.NewResponseController(w)
 	_, _ = control.SetReadDeadline(now.Add(refusalTime)), control.SetWriteDeadline(now.Add(2*refusalTime))
 	writeError(w, r, err)
 }
 
-// claims returns the clients that a request counts for at its door: its owner of keys, if it has
-// one, and the client's networks.
+// claims returns the clients for which a request counts at its door: its owner of keys, if it has one,
+// and the client's networks.
 func (l *limits) claims(r *http.Request) (own, networks []ratelimit.Claim[sharer]) {
 	networks = l.networks(clientip.FromContext(r.Context()))
 	if p := access.FromContext(r.Context()); p.KeyID != "" || p.MerchantID != "" {

@@ -13,10 +13,10 @@ import (
 
 // Limits of requests. docs/operations.md has them as a table.
 const (
-	// ownerWindow and addressWindow are for how long the quotas of an owner of keys and of a
-	// client address last at their rates.
+	// ownerWindow and addressWindow are how long the quotas of an owner of keys and of a client address
+	// last at their rates.
 	ownerWindow, addressWindow = 2 * time.Second, 10 * time.Second
-	// maxBuckets is how many clients of each kind are remembered.
+	// maxBuckets is how many clients of each kind are tracked.
 	maxBuckets = 50_000
 )
 
@@ -45,8 +45,8 @@ type limits struct {
 	guesses   *guesses
 	inFlight  map[Door]*ratelimit.Shares[sharer] // requests
 	bodies    map[Door]*ratelimit.Shares[sharer] // bytes
-	// proxied is set if proxies report the clients' addresses. Otherwise the clients of
-	// a loopback or private address may be many, and are not limited by it.
+	// proxied is set if proxies report the clients' addresses. Otherwise a loopback or private address may
+	// stand for many clients, and is not limited.
 	proxied bool
 	metrics *metrics
 }
@@ -119,8 +119,8 @@ func (l *limits) perAddress(writeError errorWriter, next http.Handler) http.Hand
 	})
 }
 
-// unless returns a handler that limits the requests of a client address which present no
-// credential. next refuses them.
+// unless returns a handler that limits the requests of a client address without a credential. next
+// refuses them.
 func (l *limits) unless(presents func(*http.Request) bool, writeError errorWriter, next http.Handler) http.Handler {
 	return choose(presents, next, l.perAddress(writeError, next))
 }

@@ -166,7 +166,7 @@ func limitRows() []string {
 	}
 }
 
-// same returns the value of constants that the table has once.
+// same returns the common value of constants that share a row of the table.
 func same(values ...int) int {
 	if slices.Max(values) != slices.Min(values) {
 		panic(fmt.Sprint("the table has one value; the constants are ", values))
@@ -174,7 +174,7 @@ func same(values ...int) int {
 	return values[0]
 }
 
-// notInTable are constants that are named like limits, and what they are.
+// notInTable are constants with names like limits, and what they are.
 var notInTable = map[string]string{
 	"checkout.MaxID":           "a longer path is 404 as every unknown one",
 	"invoice.MaxSuffix":        "of a transfer amount",
@@ -182,8 +182,8 @@ var notInTable = map[string]string{
 	"store.MaxCountedUses":     "bounds what a message to the operator counts",
 }
 
-// TestLimitsAreDocumented compares the table of limits in docs/operations.md with the
-// constants, row by row. Those of commands and of sweeps are compared in their packages.
+// TestLimitsAreDocumented compares the table of limits in docs/operations.md with the constants, row
+// by row. The limits of commands and of sweeps are compared in their packages.
 func TestLimitsAreDocumented(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/operations.md")

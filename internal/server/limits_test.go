@@ -59,7 +59,7 @@ func wantLimit(t *testing.T, what string, w *httptest.ResponseRecorder, status i
 	}
 }
 
-// unlimited returns a handler as it is.
+// unlimited returns a handler unchanged.
 func unlimited(h http.Handler) http.Handler { return h }
 
 var ok = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})

@@ -13,7 +13,7 @@ import (
 // it closes.
 const handshakeTime = 250 * time.Millisecond
 
-// Address is where some doors listen.
+// Address is an address at which some doors listen.
 type Address struct {
 	Listen string // address and port
 	Doors  []Door // if empty, all doors

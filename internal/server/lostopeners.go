@@ -18,23 +18,24 @@ import (
 
 // Limits of the search for who opened lost invoices.
 const (
-	// maxSenders bounds the transactions of a chain of which a report finds out who signed them. Invoices of others
-	// are lost ones.
+	// maxSenders bounds the transactions of a chain for which a report finds the signers. Invoices of
+	// further ones are reported as lost.
 	maxSenders = 10_000
-	// sendersAtOnce is how many of them a node is asked for together.
+	// sendersAtOnce is how many transactions are requested from a node in one call.
 	sendersAtOnce = 100
 )
 
-// ReportedOpener is an account that opened or closed invoices which the database lacks, and that neither the database nor the
-// configuration knows. It is the operator of another installation with the same registry, or one that was new after the backup.
+// ReportedOpener is an account that opened or closed invoices which the database lacks, and that
+// neither the database nor the configuration knows. It is the operator of another installation with
+// the same registry, or an operator that was new after the backup.
 type ReportedOpener struct {
 	Account    string `json:"account"`
 	Invoices   int    `json:"invoices"`
 	FirstBlock uint64 `json:"firstBlock"`
 }
 
-// splitLost separates the lost invoices of unknown accounts from others, for a report. Those of which it cannot be found out
-// are among the others. So are all of a chain without a known operator.
+// splitLost separates the lost invoices of unknown accounts from others, for a report. Invoices with
+// an unknown signer are among the others. So are all of a chain without a known operator.
 func (s *Server) splitLost(ctx context.Context, chainKey string, all []store.LostInvoice) (lost []store.LostInvoice, foreign []ReportedOpener, err error) {
 	operators, err := s.operators(ctx, chainKey)
 	if err != nil || len(operators) == 0 {
@@ -63,7 +64,8 @@ func (s *Server) splitLost(ctx context.Context, chainKey string, all []store.Los
 	return lost, foreign, nil
 }
 
-// senders returns who signed the transactions of lost invoices, as far as a node has them. The signatures prove them.
+// senders returns the signers of the transactions of lost invoices, as far as a node has the
+// transactions. The signatures are the proof.
 func (s *Server) senders(ctx context.Context, chainKey string, lost []store.LostInvoice) (map[invoice.Hash]invoice.Address, error) {
 	run, found := s.byKey[chainKey], make(map[invoice.Hash]invoice.Address)
 	asked := make(map[invoice.Hash]bool)

@@ -21,16 +21,17 @@ const (
 	refundInterval = 30 * time.Second
 	// rollupInterval is how often advanceRollups runs.
 	rollupInterval = time.Minute
-	// backlogPause is the least time between two transactions of work that lasts minutes after a year of payments
-	// was loaded. Others write as long as the first one took: it works half of the time at most.
+	// backlogPause is the least time between two transactions of a backlog that takes minutes, such as
+	// after a year of payments was loaded. The pause is at least as long as the last transaction, so that
+	// others can write at least half of the time.
 	backlogPause = 20 * time.Millisecond
-	// eraseInterval is how often eraseCustomers runs. Most customers are erased by the request for it already.
+	// eraseInterval is how often eraseCustomers runs. Most customers are erased by the request itself.
 	eraseInterval = 10 * time.Second
 	// statisticsInterval is how often updateStatistics runs.
 	statisticsInterval = 2 * time.Second
 )
 
-// startMaintenance starts what is done again and again until ctx ends.
+// startMaintenance starts the periodic jobs, which run until ctx ends.
 func (s *Server) startMaintenance(ctx context.Context, group *errgroup.Group) {
 	rollups := report.NewRollups(s.store, s.cfg.Now, s.cfg.Logger)
 	for _, work := range []struct {
@@ -50,7 +51,7 @@ func (s *Server) startMaintenance(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { return s.openings.run(ctx) })
 }
 
-// every calls do at once and then at an interval, until ctx ends.
+// every calls do immediately and then at an interval, until ctx ends.
 func every(ctx context.Context, interval time.Duration, do func(context.Context)) error {
 	for {
 		do(ctx)
@@ -117,7 +118,8 @@ func (s *Server) advanceRollups(ctx context.Context, rollups *report.Rollups) {
 	})
 }
 
-// eraseCustomers erases the customers for whom that was asked and is not finished. One that fails does not keep the others.
+// eraseCustomers erases the customers with an unfinished request to erase them. A failure does not
+// stop the others.
 func (s *Server) eraseCustomers(ctx context.Context) {
 	from := ""
 	s.workOff(ctx, func(ctx context.Context) (more bool, err error) {

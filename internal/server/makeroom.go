@@ -25,9 +25,9 @@ func (c *connections) closeOwn(claims []ratelimit.Claim[sharer]) bool {
 }
 
 // closeOne closes the connection that has been idle for longest. If no connection is idle, it closes
-// one with a request that is slow to arrive. Of these it takes the client network with most
-// connections, and its connection that has waited for longest. If claims is not empty, only
-// connections of these clients are closed. It reports whether there was one.
+// one with a request that is slow to arrive: of the client network with most connections, the
+// connection that has waited for longest. If claims is not empty, only connections of these clients
+// are closed. It reports whether it closed one.
 func (c *connections) closeOne(claims []ratelimit.Claim[sharer]) bool {
 	now := time.Now()
 	var idle, slow *connection
@@ -63,12 +63,12 @@ func (conn *connection) idle(now time.Time) bool {
 	return conn.state == http.StateIdle || conn.state == http.StateNew && now.Sub(conn.since) > newConnectionGrace
 }
 
-// slow reports whether requests on the connection are slow to arrive, and no request is worked on.
+// slow reports whether requests on the connection are slow to arrive, and no request is being served.
 func (conn *connection) slow(now time.Time) bool {
 	return conn.state == http.StateActive && conn.working == 0 && now.Sub(conn.since) > arrivalGrace
 }
 
-// work adds to the requests of a connection that are worked on.
+// work adds to the number of a connection's requests that are being served.
 func (conn *connection) work(n int) {
 	if conn == nil { // a recorder in tests
 		return

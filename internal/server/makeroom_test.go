@@ -21,10 +21,10 @@ import (
 	"github.com/quittance/quittance/internal/ratelimit"
 )
 
-// ofNobody has connections count for no client.
+// ofNobody makes connections count for no client.
 func ofNobody(net.Addr) []ratelimit.Claim[sharer] { return nil }
 
-// ofAddresses has connections count on the account of their addresses, also of loopback ones.
+// ofAddresses makes connections count for the clients of their addresses, also of loopback ones.
 func ofAddresses(remote net.Addr) []ratelimit.Claim[sharer] {
 	l := limits{proxied: true}
 	return l.networks(netip.MustParseAddrPort(remote.String()).Addr())
@@ -53,8 +53,8 @@ func dialFrom(t *testing.T, c *connections, from string) net.Conn {
 	return conn
 }
 
-// TestConnectionsOfANetwork has one client address connect until it has its share. One more
-// is closed, and another address's is accepted.
+// TestConnectionsOfANetwork has one client address connect until its share is used up. One more
+// connection is closed, and another address's is accepted.
 func TestConnectionsOfANetwork(t *testing.T) {
 	t.Parallel()
 	const limit = 10
@@ -108,7 +108,7 @@ func TestConnectionsOfANetwork(t *testing.T) {
 	}
 }
 
-// TestNetworksOfPeers has the clients that connections count for.
+// TestNetworksOfPeers checks the clients for which connections count.
 func TestNetworksOfPeers(t *testing.T) {
 	t.Parallel()
 	proxies := clientip.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}
@@ -136,7 +136,7 @@ func TestNetworksOfPeers(t *testing.T) {
 	}
 }
 
-// TestWhichConnectionMakesRoom closes connections while it can.
+// TestWhichConnectionMakesRoom closes connections as long as it can.
 func TestWhichConnectionMakesRoom(t *testing.T) {
 	t.Parallel()
 	c, now := newTestConnections(t, 100), time.Now()
@@ -196,8 +196,8 @@ func TestWhichConnectionMakesRoom(t *testing.T) {
 	}
 }
 
-// TestArrivingRequestsAreNotWorkedOn sends a body in two parts. The connection may be closed for
-// another one until the body has arrived.
+// TestArrivingRequestsAreNotWorkedOn sends a body in two parts. Until the body has arrived, the
+// connection may be closed to make room for another one.
 func TestArrivingRequestsAreNotWorkedOn(t *testing.T) {
 	t.Parallel()
 	c, l := newTestConnections(t, 10), newLimited(Config{})

@@ -69,7 +69,7 @@ func newKeyWorld(t *testing.T, database string) *keyWorld {
 	return w
 }
 
-// start starts a replica with master keys, of which the first one writes.
+// start starts a replica with master keys. The first one seals.
 func (w *keyWorld) start(newest keyring.Key, others ...keyring.Key) *running {
 	w.t.Helper()
 	cfg := w.cfg
@@ -93,7 +93,7 @@ func (w *keyWorld) ask(method, url, body string) (got struct {
 	return got
 }
 
-// know lets a merchant's receiver accept a secret, in addition to those before.
+// know makes a merchant's receiver accept a secret, in addition to earlier ones.
 func (w *keyWorld) know(merchant, secret string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -127,9 +127,9 @@ func (w *keyWorld) deliver(base, merchant string) {
 	}
 }
 
-// TestMasterKeyRotation replaces the master key of two replicas in the three steps of operations.md, one replica
-// after the other. In every state between, each replica serves what the other has sealed, no request fails, and no
-// receiver rejects an event.
+// TestMasterKeyRotation replaces the master key of two replicas in the three steps of operations.md,
+// one replica after the other. In every intermediate state, each replica can open what the other has
+// sealed, no request fails, and no receiver rejects an event.
 func TestMasterKeyRotation(t *testing.T) {
 	t.Parallel()
 	w := newKeyWorld(t, storetest.MigratedPostgres(t))
@@ -175,8 +175,8 @@ func TestMasterKeyRotation(t *testing.T) {
 	}
 }
 
-// TestLostMasterKey follows the runbook "The master key was lost", for a merchant that is given its secret and for
-// one that replaces it once more.
+// TestLostMasterKey follows the runbook "The master key was lost", for a merchant that gets its secret
+// again and for one that replaces it once more.
 func TestLostMasterKey(t *testing.T) {
 	t.Parallel()
 	for name, fresh := range storetest.MigratedDatabases() {

@@ -102,7 +102,7 @@ type matrixWorld struct {
 	url   string
 	store *store.Store
 	keys  *apikey.Manager
-	past  *apikey.Manager              // creates keys two hours ago
+	past  *apikey.Manager              // creates keys as of two hours ago
 	ids   map[string]map[string]string // of objects, by merchant and first part of the path
 	made  map[access.Principal]string  // headers with keys, by merchant and scopes
 }
@@ -222,8 +222,8 @@ func (w *matrixWorld) key(merchant string, scopes access.Scopes) string {
 	return w.made[of]
 }
 
-// call makes the request of a route's row about the objects of a merchant. named is the
-// merchantId that the request names, or empty. change may change the request.
+// call makes the request of a route's row about the objects of a merchant. named is the merchantId in
+// the request, or empty. change may change the request.
 func (w *matrixWorld) call(pattern, merchant, named, authorization string, change ...func(*http.Request)) answer {
 	w.t.Helper()
 	row, ids := matrix[pattern], w.ids[merchant]
@@ -263,8 +263,8 @@ func (w *matrixWorld) decode(a answer, dst any) {
 	}
 }
 
-// credentials are the columns of the matrix: the requests that are made of a route, and
-// the check of their answers.
+// credentials are the columns of the matrix: how to make the request of a route with each kind of
+// credential, and how to check the answer.
 var credentials = []struct {
 	name  string
 	check func(t *testing.T, w *matrixWorld, r route)

@@ -19,7 +19,7 @@ type Merchants struct {
 	Endpoints map[string]poster.Endpoint
 	// Tolerances are the underpayments that merchants accept. By default it is 0.
 	Tolerances map[string]invoice.Tolerance
-	// Collections are how payments of merchants' invoices are collected by default.
+	// Collections are the default ways to collect payments of merchants' invoices.
 	Collections map[string]invoice.Collection
 	// Allowed are the only addresses that merchants' invoices may settle to. By default
 	// every address is allowed.
@@ -73,7 +73,8 @@ func (s *Server) buildMerchants(ctx context.Context, chainKeys []string) error {
 	return err
 }
 
-// recordMerchants has the database remember the configured merchants, and warns of those that left.
+// recordMerchants records the configured merchants in the database, and warns of merchants that left
+// the configuration.
 func (s *Server) recordMerchants(ctx context.Context) error {
 	left, err := s.merchants.RecordConfigured(ctx, s.cfg.Merchants.webhooks())
 	if err != nil {

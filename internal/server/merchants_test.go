@@ -99,8 +99,9 @@ func TestConfiguredProfiles(t *testing.T) {
 	}
 }
 
-// TestMerchantLeaves removes a merchant from the configuration. Its key and its payment link stop working, a warning names
-// what is left, and its id is not given to another company. All of it works again when it is back.
+// TestMerchantLeaves removes a merchant from the configuration. Its key and its payment link stop
+// working, a warning lists what it leaves behind, and its id cannot be used by another company. All of
+// it works again when the merchant is back.
 func TestMerchantLeaves(t *testing.T) {
 	t.Parallel()
 	url, log := storetest.Migrated(t), new(logtest.Buffer)

@@ -67,7 +67,7 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 	}
 }
 
-// freeSpace returns a collector of the bytes that the disk of a SQLite database has left.
+// freeSpace returns a collector of the free bytes on the disk of a SQLite database.
 func freeSpace(path string) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "quittance_database_free_bytes",
@@ -89,7 +89,7 @@ func clockOffset(c *clock.Clock) prometheus.Collector {
 	}, func() float64 { return c.Offset().Seconds() })
 }
 
-// databaseRestored shows whether the process has found that its database was restored.
+// databaseRestored shows whether the process has evidence that its database was restored.
 func (s *Server) databaseRestored() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "quittance_database_restored",

@@ -7,7 +7,7 @@ import (
 )
 
 // nodeRoutes are the routes with requests that call the nodes of chains, and the class of the calls.
-// A request of another route that calls a node fails (chain.ErrNoRoute).
+// On another route, a call to a node fails (chain.ErrNoRoute).
 //
 // Creates are not among them: whether a deposit factory was verified is known without a call.
 var nodeRoutes = map[string]chain.Class{

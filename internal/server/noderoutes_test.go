@@ -20,8 +20,8 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 )
 
-// callsOfNodes are the calls by which handlers of each package reach nodes, by the end of the
-// expression that is called. The dashboard calls the API; a text follows that is an argument.
+// callsOfNodes are the calls by which handlers of each package reach nodes, written as the end of the
+// called expression. The dashboard calls the API: for it, a path argument follows.
 var callsOfNodes = map[string][]string{
 	"api":       {".nodes.Account", ".nodes.RefundTransaction", ".nodes.HasWaiting", ".ledger.Authorize", ".facilitator.Verify", ".facilitator.Settle", ".facilitator.Pay", ".facilitator.Requirements"},
 	"checkout":  {".inspector.Transaction", ".inspector.IsReplaced", ".refunds.Account", ".x402.ServeHTTP"},
@@ -55,8 +55,8 @@ func TestNodeRoutes(t *testing.T) {
 	}
 }
 
-// routesThatCall returns the routes of a package with handlers that make one of the calls, by
-// whatever functions of the package.
+// routesThatCall returns the routes of a package with handlers that make one of the calls, directly or
+// through functions of the package.
 func routesThatCall(t *testing.T, pkg string, calls []string) []string {
 	t.Helper()
 	files, err := filepath.Glob("../" + pkg + "/*.go")
@@ -93,7 +93,7 @@ func routesThatCall(t *testing.T, pkg string, calls []string) []string {
 	return found
 }
 
-// reaching returns the functions that make one of the calls, themselves or by others.
+// reaching returns the functions that make one of the calls, directly or through others.
 func reaching(bodies map[string]*ast.BlockStmt, calls []string) map[string]bool {
 	reaches := make(map[string]bool)
 	for grows := true; grows; {

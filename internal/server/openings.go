@@ -12,8 +12,8 @@ import (
 const (
 	// maxOpenings bounds the openings that wait to be stored. More are dropped.
 	maxOpenings = 1024
-	// maxOpened bounds the invoices that are known to have been opened. Beyond it, all are
-	// forgotten, and an invoice that is opened again costs a statement without effect.
+	// maxOpened bounds the cache of invoices that were opened. Beyond it, the cache is cleared, and
+	// opening an invoice again costs a statement without effect.
 	maxOpened = 100_000
 	// openingsDelay is how long openings are gathered before they are stored together.
 	openingsDelay = time.Second

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// costDays is for how many days the operator sees the cost of transactions.
+	// costDays is the number of days for which the operator sees the cost of transactions.
 	costDays = 7
 	// maxShownTxs bounds the transactions of a writer that the operator sees.
 	maxShownTxs = 20
 )
 
-// operations are what the operator sees of the service and does about it.
+// operations is the operator's view of the service, and the operator's actions on it.
 type operations struct {
 	*settle.Service
 	server *Server
@@ -76,7 +76,7 @@ func (o operations) ServiceStatus(ctx context.Context) (apitypes.ServiceStatus, 
 	return out, nil
 }
 
-// deliveryQueues returns what waits to be sent.
+// deliveryQueues returns the queues of waiting deliveries.
 func (s *Server) deliveryQueues(ctx context.Context) (out apitypes.DeliveryQueues, err error) {
 	for _, lane := range []delivery.Lane{delivery.First, delivery.Retry} {
 		queues, err := s.store.Queues(ctx, lane)
@@ -99,7 +99,7 @@ func (s *Server) deliveryQueues(ctx context.Context) (out apitypes.DeliveryQueue
 	return out, err
 }
 
-// limitsInForce returns the limits that the configuration sets.
+// limitsInForce returns the limits in the configuration.
 func (s *Server) limitsInForce() []apitypes.LimitInForce {
 	seconds := func(d time.Duration) int64 { return int64(d / time.Second) }
 	limits := []apitypes.LimitInForce{

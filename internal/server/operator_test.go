@@ -8,7 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 )
 
-// TestNodeStatus has all that is known of a node in the operator's status.
+// TestNodeStatus expects every value of a node in the operator's status.
 func TestNodeStatus(t *testing.T) {
 	t.Parallel()
 	for want, p := range map[string]admin.Provider{

@@ -30,13 +30,15 @@ import (
 const (
 	// overloadTrip is the round trip to the database, of which a batch of creates takes two.
 	overloadTrip = 200 * time.Millisecond
-	// overloadCreators and overloadReaders are the clients that create invoices, half of them with idempotency keys, and those that read one.
-	// Of those that create, up to three batches of 128 have theirs under way, or have just had their answers.
+	// overloadCreators and overloadReaders are the numbers of clients that create invoices, half of them
+	// with idempotency keys, and of clients that read one. Of the creators, up to three batches of 128
+	// have a create in progress, or have just had their answers.
 	overloadCreators, overloadReaders = 620, 300
-	// overloadBacklog is how many creates wait at least while the service is overloaded: more than one batch.
+	// overloadBacklog is the least number of creates that wait while the service is overloaded: more than
+	// one batch.
 	overloadBacklog = 128
-	// overloadPassing is how many creates are made at most from a block to the delivery of its payment: 2 batches of 128 in
-	// each of 30 turns of two round trips, however many wait.
+	// overloadPassing is the highest number of creates from a block to the delivery of its payment: 2
+	// batches of 128 in each of 30 turns of two round trips, however many wait.
 	overloadPassing = 30 * 2 * 128
 	// overloadPayments is how many payments arrive, each in a separate block.
 	overloadPayments = 2
@@ -63,9 +65,10 @@ type overload struct {
 	probes, unhealthy atomic.Int64
 }
 
-// TestOverload has many clients create invoices of a merchant on a database that takes fewer by far. Meanwhile
-// each payment becomes its event and is delivered, however many creates wait. The service is ready
-// all the time. Then the database is held until creates are refused: with Retry-After, and without an invoice.
+// TestOverload has many clients create invoices of a merchant on a database that takes far fewer. In
+// spite of all the waiting creates, each payment becomes an event and is delivered, and the service
+// stays ready. Then the database is blocked until creates are refused: with Retry-After, and without
+// an invoice.
 func TestOverload(t *testing.T) {
 	t.Parallel()
 	database := storetest.MigratedPostgres(t)
@@ -84,7 +87,7 @@ func TestOverload(t *testing.T) {
 			t.Errorf("%d creates were made between a block and the delivery of its payment, want %d at most", passed, overloadPassing)
 		}
 	}
-	if !waited { // a busy machine may be slow to create them anew, but hardly for both payments
+	if !waited { // a busy machine may be slow to create them again, but hardly for both payments
 		t.Errorf("fewer than %d creates waited whenever a payment was delivered", overloadBacklog)
 	}
 	o.hold(database)
@@ -158,7 +161,7 @@ func (o *overload) createInvoices() (all [overloadPayments]apitypes.CreateInvoic
 	return all
 }
 
-// begin starts the clients, of which some read the invoice, and one that asks for the service's health.
+// begin starts the clients. Some read the invoice, and one asks for the service's health.
 func (o *overload) begin(id string) {
 	o.Cleanup(o.end)
 	work := func(one func(n int) (done bool)) {
@@ -193,7 +196,7 @@ func (o *overload) begin(id string) {
 	})
 }
 
-// hold keeps the lock of events, for which all transactions that create wait, until one is refused.
+// hold keeps the lock of events, for which all creates wait, until one is refused.
 func (o *overload) hold(database string) {
 	o.Helper()
 	tx, err := storetest.SQL(o.T, database).BeginTx(o.Context(), nil)

@@ -16,8 +16,8 @@ func (s *Server) hasPrivateOperatorDoor() bool {
 	})
 }
 
-// profileRoutes returns the routes of the profiles of the process. A profile takes
-// api.RequestTimeout at most.
+// profileRoutes returns the routes of the process's profiles. A profile takes api.RequestTimeout at
+// most.
 func profileRoutes() []route {
 	var table []route
 	for path, h := range map[string]http.HandlerFunc{

@@ -86,7 +86,7 @@ func TestReadOnlyDatabase(t *testing.T) {
 
 	setReadOnly(t, database, "on")
 	begun := len(log.String())
-	blocks.MineEmpty(3) // the indexer has something to write
+	blocks.MineEmpty(3) // so that the indexer has something to write
 	for _, request := range []struct{ method, url, body string }{
 		{http.MethodPut, hook, `{"url":"https://m.example/other"}`},
 		{http.MethodPost, hook + "/secret", ""},

@@ -14,8 +14,8 @@ import (
 
 // Limits of a recovery.
 const (
-	// maxPasses bounds how often the chains are read from the backup on. A pass that finds lost
-	// invoices watches more addresses, so that another one follows.
+	// maxPasses bounds how often the chains are read from the backup on. After a pass that finds lost
+	// invoices, another one follows, because their addresses are watched as well.
 	maxPasses = 5
 )
 
@@ -27,7 +27,7 @@ type RecoverOptions struct {
 	// does not know which of them were revoked since the backup. The others are revoked. If it is empty
 	// and there are keys, the recovery does not end.
 	KeepKeys []string
-	// Patience is for how long a chain may make no progress before the recovery ends with an error; 0 means
+	// Patience is how long a chain may make no progress before the recovery ends with an error; 0 means
 	// DefaultPatience.
 	Patience time.Duration
 }
@@ -130,7 +130,7 @@ func (s *Server) dismissRecovery(ctx context.Context) error {
 	})
 }
 
-// auditedRecovery is the state of the database in the audit log.
+// auditedRecovery is the audit log's form of the state of the database.
 type auditedRecovery struct {
 	State    store.RecoveryState `json:"state"`
 	Reason   string              `json:"reason,omitempty"`
@@ -201,7 +201,7 @@ func (s *Server) beginRecovery(ctx context.Context) error {
 	})
 }
 
-// readPast reads the chains from the backup on to their heads, and again for the lost invoices that it finds.
+// readPast reads the chains from the backup to their heads, and again for lost invoices that it finds.
 func (s *Server) readPast(ctx context.Context, o RecoverOptions) error {
 	if err := s.settle.RecordRegistries(ctx); err != nil {
 		return fmt.Errorf("record the registries: %w", err)
@@ -255,8 +255,8 @@ func (s *Server) recoverFrom(ctx context.Context) (map[string]uint64, error) {
 	return from, nil
 }
 
-// watchLost watches the addresses of lost invoices, and schedules the chains that have more of them than before for
-// reading again. It reports whether there is one.
+// watchLost watches the addresses of lost invoices, and schedules the chains with newly found ones to
+// be read again. It reports whether there is such a chain.
 func (s *Server) watchLost(ctx context.Context, from map[string]uint64, watched map[string]int) (more bool, err error) {
 	for _, c := range s.cfg.Chains {
 		n, err := s.settle.WatchLost(ctx, c.Key)
@@ -274,7 +274,7 @@ func (s *Server) watchLost(ctx context.Context, from map[string]uint64, watched 
 	return more, nil
 }
 
-// closePools closes the connections to the nodes and forgets the workers of the chains.
+// closePools closes the connections to the nodes and drops the workers of the chains.
 func (s *Server) closePools() {
 	for _, run := range s.chains {
 		run.pool.Close()

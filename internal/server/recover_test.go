@@ -42,8 +42,9 @@ func createdInvoice(t *testing.T, base string) (inv apitypes.CreateInvoiceRespon
 	return inv
 }
 
-// TestRecover restores a backup after the chain has gone on: an invoice was paid, one was closed, and others
-// were made, of which one was paid at a settlement address that was used first after the backup.
+// TestRecover restores a backup after the chain has advanced. Since the backup, an invoice was paid,
+// one was closed, and others were created. One of those was paid at a settlement address that was
+// first used after the backup.
 func TestRecover(t *testing.T) {
 	t.Parallel()
 	config, c, _ := scriptedChain(t, "house", 7)
@@ -174,9 +175,9 @@ func TestRecoverAsksAboutKeys(t *testing.T) {
 	})
 }
 
-// TestRecoverUnreadChain recovers a backup that was made before its chain was first read. Invoices were created and lost
-// since. The recovery wants to know from where on it must read, and finds them, also if an earlier one has read only
-// newer blocks.
+// TestRecoverUnreadChain recovers a backup that was made before its chain was first read. Invoices
+// were created and lost since. The recovery asks for the block at which it must begin to read, and
+// finds the invoices, also if an earlier recovery has read only newer blocks.
 func TestRecoverUnreadChain(t *testing.T) {
 	t.Parallel()
 	for name, database := range storetest.MigratedDatabases() {

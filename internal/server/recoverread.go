@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	// DefaultPatience is for how long a chain may make no progress in a recovery before it ends with an error.
+	// DefaultPatience is how long a chain may make no progress in a recovery before the recovery ends with
+	// an error.
 	DefaultPatience = 10 * time.Minute
-	// recoverPoll is how often it is checked how far the chains are read.
+	// recoverPoll is the interval of checks of how far the chains are read.
 	recoverPoll = 50 * time.Millisecond
 	// recoverReportEvery is how often a recovery reports how far a chain is read.
 	recoverReportEvery = 10 * time.Second
@@ -31,8 +32,8 @@ type reading struct {
 	moved, said   time.Time // when it last made progress, and when that was reported
 }
 
-// readToHeads runs the indexers until each chain is read to its head. It reports what it waits for, and ends with an
-// error once a chain has made no progress for the time of patience.
+// readToHeads runs the indexers until each chain is read to its head. It reports what it waits for,
+// and ends with an error once a chain has made no progress for Patience.
 func (s *Server) readToHeads(ctx context.Context, patience time.Duration) (err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, stop := context.WithCancel(ctx)

@@ -15,8 +15,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestRecoverWaitsForNodes has the node of one chain of two be down during a recovery. It ends with an error that names
-// the chain and the node, and continues when it is run again.
+// TestRecoverWaitsForNodes runs a recovery of two chains while the node of one is down. The recovery
+// ends with an error that names the chain and the node, and continues when it is run again.
 func TestRecoverWaitsForNodes(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -70,8 +70,8 @@ func TestIsolatedLiveDatabase(t *testing.T) {
 	}
 }
 
-// TestUndoIsolation runs --isolated --copy on the live database of a service that is stopped, by mistake. --dismiss
-// undoes it, and the event that was written in isolation is delivered.
+// TestUndoIsolation runs --isolated --copy by mistake on the live database of a stopped service.
+// --dismiss undoes it, and the event that was written in isolation is delivered.
 func TestUndoIsolation(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -15,7 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/times"
 )
 
-// maxReported bounds each list of a report, and recoveryKeys the keys that are read at a time.
+// maxReported bounds each list of a report, and recoveryKeys the keys that are read in one statement.
 const (
 	maxReported  = 10_000
 	recoveryKeys = 500
@@ -30,11 +30,11 @@ type RecoveryReport struct {
 	Reason   string         `json:"reason"`    // why the database was recovered
 	BegunAt  int64          `json:"begunAt"`   // Unix seconds
 	Timeline string         `json:"timeline"`  // that began
-	LastSeq  int64          `json:"lastEvent"` // number of the last event that the abandoned timeline shares
-	Audit    ReportedHead   `json:"auditHead"` // of the log as it was restored
+	LastSeq  int64          `json:"lastEvent"` // the last event that the abandoned timeline shares
+	Audit    ReportedHead   `json:"auditHead"` // of the restored log
 	Chains   []ReportedPast `json:"chains"`
-	Refunds  []string       `json:"refunds"` // ids of the prepared refunds that were recognized on chain
-	Keys     []ReportedKey  `json:"keys"`    // that were active in the backup
+	Refunds  []string       `json:"refunds"` // ids of prepared refunds that were recognized on chain
+	Keys     []ReportedKey  `json:"keys"`    // active in the backup
 }
 
 // ReportedHead is the head of the audit log, to be compared with an archived one.
@@ -43,23 +43,24 @@ type ReportedHead struct {
 	Hash string `json:"hash"`
 }
 
-// ReportedPast is what was found on a chain.
+// ReportedPast is what the recovery found on a chain.
 type ReportedPast struct {
 	ChainKey string            `json:"chainKey"`
 	From     uint64            `json:"fromBlock"` // the first block that the backup had not read
 	To       uint64            `json:"toBlock"`
-	Lost     []ReportedInvoice `json:"lostInvoices"`   // that the database does not have
-	Foreign  []ReportedOpener  `json:"unknownOpeners"` // of other invoices that the database does not have
-	Closed   []ReportedInvoice `json:"closedInvoices"` // still open here, and closed on chain before they expired
+	Lost     []ReportedInvoice `json:"lostInvoices"`   // missing in the database
+	Foreign  []ReportedOpener  `json:"unknownOpeners"` // of other missing invoices
+	Closed   []ReportedInvoice `json:"closedInvoices"` // open here, but closed on chain before they expired
 	Watched  int               `json:"watchedAddresses"`
 	// Unwatched counts lost invoices with deposit addresses beyond the limit of watched addresses.
 	Unwatched int               `json:"unwatchedInvoices,omitempty"`
 	Payments  []ReportedPayment `json:"unattributedPayments"`
-	// Transfers out of settlement addresses since the backup that are no known refunds.
+	// Transfers are transfers out of settlement addresses since the backup that are not known refunds.
 	Transfers []ReportedTransfer `json:"unrecognizedTransfers"`
 }
 
-// ReportedTransfer is a transfer that may have refunded a payment. Refunds of such payments cannot be sent until it is checked.
+// ReportedTransfer is a transfer that may have refunded a payment. Until it is checked, refunds of
+// these payments cannot be sent.
 type ReportedTransfer struct {
 	ID       string   `json:"id"`
 	TxHash   string   `json:"txHash"`
@@ -67,27 +68,27 @@ type ReportedTransfer struct {
 	To       string   `json:"to"`
 	Amount   string   `json:"amount"`
 	Currency string   `json:"currency"`
-	Payments []string `json:"payments"` // ids of those that it may have refunded, the newest ones
+	Payments []string `json:"payments"` // ids of the payments that it may have refunded, the newest ones
 }
 
-// ReportedInvoice is an invoice that the database lost, or of which it lost what became of it.
+// ReportedInvoice is an invoice that the database lost, or with an outcome that it lost.
 type ReportedInvoice struct {
 	OnChainID string `json:"onChainInvoiceId"`
 	InvoiceID string `json:"invoiceId,omitempty"`
 	Block     uint64 `json:"block"`
 }
 
-// ReportedPayment is a payment since the backup that belongs to no invoice.
+// ReportedPayment is a payment since the backup that does not belong to an invoice.
 type ReportedPayment struct {
 	ID        string `json:"id"`
 	TxHash    string `json:"txHash"`
 	To        string `json:"to"`
 	Amount    string `json:"amount"`
 	Currency  string `json:"currency"`
-	OnChainID string `json:"lostInvoice,omitempty"` // of the lost invoice that it was for, as far as is known
+	OnChainID string `json:"lostInvoice,omitempty"` // lost invoice that it was for, if known
 }
 
-// ReportedKey is a key of the API that the backup had as active.
+// ReportedKey is a key of the API that was active in the backup.
 type ReportedKey struct {
 	ID         string `json:"id"`
 	Name       string `json:"name"`
@@ -154,7 +155,7 @@ func (s *Server) revokeKeys(ctx context.Context, tx *store.Tx, keys []ReportedKe
 	return nil
 }
 
-// recoveryReport reads what was found.
+// recoveryReport reads the findings of the recovery.
 func (s *Server) recoveryReport(ctx context.Context) (report RecoveryReport, err error) {
 	state, err := s.store.Recovery(ctx)
 	if err != nil {
@@ -193,7 +194,7 @@ func (s *Server) recoveryReport(ctx context.Context) (report RecoveryReport, err
 	return report, err
 }
 
-// reportPast reads what was found on a chain.
+// reportPast reads the findings on a chain.
 func (s *Server) reportPast(ctx context.Context, key string, from uint64) (past ReportedPast, err error) {
 	cur, err := s.settle.Cursor(ctx, key)
 	if err != nil {
@@ -322,7 +323,7 @@ func (r RecoveryReport) Markdown() string {
 	return b.String()
 }
 
-// recoveryChecks are what the database cannot know.
+// recoveryChecks are checks that the database cannot make.
 const recoveryChecks = `## Check by hand
 
 No chain knows what people decided since the backup. Compare with the merchants and with archived audit entries:

@@ -46,7 +46,7 @@ func TestRestoredWhileRunning(t *testing.T) {
 	if _, err := storetest.SQL(t, url).ExecContext(t.Context(), "UPDATE recovery SET heartbeats = -1"); err != nil {
 		t.Fatal(err)
 	}
-	advanced <- struct{}{} // a reading of the clock
+	advanced <- struct{}{} // a clock reading
 	h := await(t, run.url, "the restore", func(status int, h health) bool { return status == http.StatusServiceUnavailable && h.Restored != "" })
 	if !strings.Contains(h.Restored, "committed") {
 		t.Errorf("the reason is %q", h.Restored)

@@ -15,7 +15,7 @@ const (
 	maxRefusedClients = 1000
 )
 
-// refusal is what the log lines of refused keys have in common.
+// refusal is the common part of the log lines of refused keys.
 type refusal struct{ limit, client string }
 
 // refusedLog logs requests that were answered 429 because of their key: one line for each client

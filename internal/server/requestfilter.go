@@ -15,9 +15,9 @@ import (
 // host name, because their signature is checked.
 const noticePath = "/api/webhooks/"
 
-// requestFilter is a handler that rejects requests that a web page makes through a
-// visitor's browser: those for a foreign host name that resolves to this machine
-// (DNS rebinding), and unsafe ones from a foreign origin (CSRF).
+// requestFilter is a handler that rejects requests that a foreign web page makes through a visitor's
+// browser: requests for a foreign host name that resolves to this machine (DNS rebinding), and unsafe
+// requests from a foreign origin (CSRF).
 type requestFilter struct {
 	hosts   map[string]bool // public names, in lower case
 	former  *formerHosts    // nil without a public URL
@@ -47,8 +47,7 @@ func newOrigins(hosts []string, publicURL string) (*http.CrossOriginProtection, 
 	return origins, origins.AddTrustedOrigin(publicURL)
 }
 
-// newRequestFilter returns a filter before next. limited wraps the answers to requests that are
-// rejected.
+// newRequestFilter returns a filter before next. limited wraps the answers to rejected requests.
 func newRequestFilter(hosts []string, origins *http.CrossOriginProtection, errors *api.API, board *dashboard.Dashboard, limited func(http.Handler) http.Handler, next http.Handler) *requestFilter {
 	g := &requestFilter{hosts: make(map[string]bool, len(hosts)), origins: origins, api: errors, board: board, limited: limited, next: next}
 	for _, host := range hosts {
@@ -67,7 +66,7 @@ func (g *requestFilter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r)
 }
 
-// refusal returns what answers a request that is rejected, or nil.
+// refusal returns the answer to a rejected request, or nil.
 func (g *requestFilter) refusal(r *http.Request) http.Handler {
 	switch {
 	case !strings.HasPrefix(r.URL.Path, noticePath) && !g.isAllowedHost(r):
@@ -106,9 +105,9 @@ func (f *formerHosts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, f.publicURL+r.URL.RequestURI(), http.StatusTemporaryRedirect) //nolint:gosec // the path and query follow the configured host
 }
 
-// isAllowedHost reports whether a request's Host is a loopback name or address, the
-// address that the client connected to, or a public name. A request without Host is
-// allowed, since every browser sends one.
+// isAllowedHost reports whether a request's Host is a loopback name or address, the address that the
+// client connected to, or a public name. A request without Host is allowed, because no browser sends
+// one.
 func (g *requestFilter) isAllowedHost(r *http.Request) bool {
 	if r.Host == "" {
 		return true

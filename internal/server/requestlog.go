@@ -21,9 +21,9 @@ type requestRecord struct {
 	keyID string
 	// owner is the owner of the request's key, if the request is one of the API.
 	owner *access.Principal
-	// problem is what the request was answered with, if it was refused.
+	// problem is the problem that refused the request, if any.
 	problem apitypes.Problem
-	// refusedBy is the limit that the request's key was refused by, if any.
+	// refusedBy is the limit that refused the request's key, if any.
 	refusedBy string
 }
 
@@ -101,13 +101,13 @@ type requestLine struct {
 	took          time.Duration
 }
 
-// isMonitoring reports whether requests for a path, or of a route, come every few seconds
-// from monitoring.
+// isMonitoring reports whether requests for a path, or of a route, come from monitoring, every few
+// seconds.
 func isMonitoring(path string) bool {
 	return path == "/healthz" || path == "/readyz" || path == "/metrics"
 }
 
-// logRequest logs a request, at debug level if it is of monitoring.
+// logRequest logs a request, at debug level if it comes from monitoring.
 func (s *Server) logRequest(ctx context.Context, line requestLine) {
 	level := slog.LevelInfo
 	if isMonitoring(line.route) {
@@ -142,7 +142,7 @@ func (s *Server) keepRequest(r *http.Request, line requestLine, record *requestR
 	s.requests.Add(e)
 }
 
-// recordProblem notes what a request was refused with.
+// recordProblem notes the problem that refused a request.
 func recordProblem(ctx context.Context, p apitypes.Problem) {
 	if record, ok := ctx.Value(requestRecordKey{}).(*requestRecord); ok {
 		record.problem = p

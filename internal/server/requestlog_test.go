@@ -35,7 +35,7 @@ func logLines(t *testing.T, log *logtest.Buffer) (lines []map[string]any) {
 	return lines
 }
 
-// TestRequestLog compares the log of a service with the requests that it was sent.
+// TestRequestLog compares the log of a service with the requests sent to it.
 func TestRequestLog(t *testing.T) {
 	log := new(logtest.Buffer)
 	s := startServer(t, Config{Merchants: Merchants{AcceptAll: true}, Logger: slog.New(slog.NewJSONHandler(log, nil))})
@@ -59,9 +59,9 @@ func TestRequestLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Accept-Encoding", "identity") // the log has what was sent
+		r.Header.Set("Accept-Encoding", "identity") // the log has the sent value
 		r.Header.Set("Authorization", "Bearer "+secret)
-		r.Header.Set("X-Request-Id", secret) // of a peer that is no trusted proxy
+		r.Header.Set("X-Request-Id", secret) // from a peer that is not a trusted proxy
 		answer, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
@@ -205,7 +205,7 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-// TestRequestLogOfAuthenticatedRequests has the id of the key logged, and never the key.
+// TestRequestLogOfAuthenticatedRequests expects the id of the key in the log, and never the key.
 func TestRequestLogOfAuthenticatedRequests(t *testing.T) {
 	key, err := access.NewKey(access.Test, rand.Reader)
 	if err != nil {
@@ -235,8 +235,7 @@ func TestRequestLogOfAuthenticatedRequests(t *testing.T) {
 	}
 }
 
-// TestSchemeBehindProxy has the URL at which clients reach a service behind a proxy that speaks
-// HTTPS with them.
+// TestSchemeBehindProxy expects the public URL of a service behind a proxy that terminates HTTPS.
 func TestSchemeBehindProxy(t *testing.T) {
 	s, _ := newObserved(slog.LevelError)
 	s.cfg.Proxies = clientip.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}, Header: clientip.XForwardedFor}

@@ -25,17 +25,18 @@ const (
 	// abandonedAfter is how long no replica may run the newest revision before one with an older one ends. A replica
 	// that is restarted needs about as long.
 	abandonedAfter = 15 * time.Second
-	// leaveTimeout bounds giving up the note that a replica runs a revision.
+	// leaveTimeout bounds the time to remove the note that a replica runs a revision.
 	leaveTimeout = 5 * time.Second
 )
 
 // staleRoutes are the paths that a replica with an older revision still serves.
 var staleRoutes = []string{"/healthz", "/readyz", "/status", "/metrics"}
 
-// errConfigurationChanged is the error of a start while another replica changed what is remembered.
+// errConfigurationChanged is the error of a start while another replica changed the recorded
+// configuration.
 var errConfigurationChanged = errors.New("another replica started with another configuration at the same time; start again")
 
-// decides returns the settings that decide about money.
+// decides returns the settings that affect money.
 func (c Config) decides() drift.Configured {
 	configured := drift.Configured{Merchants: c.Merchants.profiles()}
 	for _, of := range c.Chains {
@@ -85,8 +86,9 @@ func (s *Server) plan(ctx context.Context) error {
 	return nil
 }
 
-// commitConfiguration makes the configuration the newest revision. Replicas with another one stop their work, so it is
-// the last step before the service reads and serves. Nothing may be read or accepted before.
+// commitConfiguration makes the configuration the newest revision. Replicas with another one stop
+// their work, so it is the last step before the service reads and serves. Before it, the service must
+// not read chains or accept requests.
 func (s *Server) commitConfiguration(ctx context.Context) error {
 	after, changes, err := settle.Remember(ctx, s.store, settle.Start{
 		Configured: s.configured, Replica: s.replica, Now: s.cfg.Now(), Scheduled: s.clock.Now(),
@@ -130,7 +132,7 @@ func (s *Server) whileCurrent(ctx context.Context, group *errgroup.Group) contex
 	return work
 }
 
-// leaveRevision gives up the note that this replica runs a revision, although ctx has ended.
+// leaveRevision removes the note that this replica runs a revision, although ctx has ended.
 func (s *Server) leaveRevision(ctx context.Context) error {
 	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
@@ -179,7 +181,7 @@ func (s *Server) awaitAbandoned(ctx context.Context) error {
 	return nil
 }
 
-// isCurrent reports whether no other replica runs a newer revision, as far as is known.
+// isCurrent reports whether no other replica is known to run a newer revision.
 func (s *Server) isCurrent(ctx context.Context) bool {
 	now := s.clock.Now()
 	err := s.store.KeepRevision(ctx, s.replica, now, now.Add(settle.RevisionTTL))
@@ -247,7 +249,7 @@ func (s *Server) prepareLedger(ctx context.Context) error {
 	return s.rememberPublicURL(ctx)
 }
 
-// rememberPublicURL records the host of the public URL, and finds the former hosts.
+// rememberPublicURL records the host of the public URL, and reads the former hosts.
 func (s *Server) rememberPublicURL(ctx context.Context) error {
 	u, err := url.Parse(s.cfg.PublicURL)
 	if err != nil || u.Host == "" {

@@ -191,8 +191,8 @@ func TestAbandonedRevision(t *testing.T) {
 	await(t, old.url, "stop", func(_ int, h health) bool { return h.Revision != "" })
 }
 
-// TestApplyNeedsStoppedSQLite applies another configuration to the SQLite database of a running service, which would
-// read no block any more. It is refused, and the service works on.
+// TestApplyNeedsStoppedSQLite applies another configuration to the SQLite database of a running
+// service, which would then stop reading blocks. It is refused, and the service keeps working.
 func TestApplyNeedsStoppedSQLite(t *testing.T) {
 	t.Parallel()
 	database := storetest.Migrated(t)
@@ -218,7 +218,8 @@ func withSecondToken(t *testing.T) (both Chain, blocks *chaintest.Chain, one Cha
 	return withTokens(c, c.Tokens[0], chain.Token{Currency: "EURC", Address: secondToken, Decimals: 6}), blocks, c
 }
 
-// withTwoTokens returns a chain with two tokens, and what starts a service that is configured with some of its tokens.
+// withTwoTokens returns a chain with two tokens, and a function that starts a service with some of
+// them.
 func withTwoTokens(t *testing.T, database string) (c Chain, blocks *chaintest.Chain, eurc chain.Token, start func(...chain.Token) *running) {
 	t.Helper()
 	c, blocks, _ = scriptedChain(t, "house", 7)
@@ -229,8 +230,8 @@ func withTwoTokens(t *testing.T, database string) (c Chain, blocks *chaintest.Ch
 	}
 }
 
-// TestRemovedToken removes a token while an invoice in it is open. Its checkout works, its payment settles it, and no new
-// invoice in it is taken.
+// TestRemovedToken removes a token while an invoice in it is open. Its checkout works, its payment
+// settles it, and new invoices in it are refused.
 func TestRemovedToken(t *testing.T) {
 	t.Parallel()
 	for name, url := range storetest.MigratedDatabases() {
@@ -339,7 +340,7 @@ func TestRetiredTokenReturns(t *testing.T) {
 	}
 }
 
-// TestContradictionDoesNotStart renames a chain, a currency, and changes a chain id.
+// TestContradictionDoesNotStart renames a chain and a currency, and changes a chain id.
 func TestContradictionDoesNotStart(t *testing.T) {
 	t.Parallel()
 	database := storetest.Migrated(t)
@@ -361,8 +362,8 @@ func TestContradictionDoesNotStart(t *testing.T) {
 	}
 }
 
-// TestUnverifiedChainTakesNoInvoices starts with nodes that serve another chain id, and after a chain was verified
-// with a node that is down.
+// TestUnverifiedChainTakesNoInvoices starts with nodes that serve another chain id, and, after the
+// chain was verified, with a node that is down.
 func TestUnverifiedChainTakesNoInvoices(t *testing.T) {
 	t.Parallel()
 	database := storetest.Migrated(t)
@@ -385,8 +386,8 @@ func TestUnverifiedChainTakesNoInvoices(t *testing.T) {
 	}
 }
 
-// TestWrongTokenTakesNoInvoices starts with a token that is no contract, and with one that has other decimals: as the only one, and
-// next to a right one on a chain that was verified before.
+// TestWrongTokenTakesNoInvoices starts with a token that is not a contract, and with one that has
+// other decimals: as the only one, and next to a right one on a chain that was verified before.
 func TestWrongTokenTakesNoInvoices(t *testing.T) {
 	t.Parallel()
 	nothing, eighteen := invoice.Address{0xe1}, invoice.Address{0xe2}
@@ -417,7 +418,8 @@ func TestWrongTokenTakesNoInvoices(t *testing.T) {
 	}
 }
 
-// TestChainRenamedWithUpgrade renames a chain that only an earlier version read. It is not read under its new key.
+// TestChainRenamedWithUpgrade renames a chain that only an earlier version read. The service does not
+// read it under its new key.
 func TestChainRenamedWithUpgrade(t *testing.T) {
 	t.Parallel()
 	database := storetest.Migrated(t)

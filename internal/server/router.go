@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// unrouted are the patterns of requests that no route takes.
+// unrouted are the patterns of requests that match no route.
 var unrouted = []string{
 	"/", "/api/", "/checkout/",
 	"/refunds/", "/x402/", "/pay/", "/dashboard/",
@@ -30,7 +30,7 @@ type renderers struct {
 	api, checkout, dashboard errorRenderer
 }
 
-// renderer returns what renders the errors of a request.
+// renderer returns the renderer of a request's errors.
 func (e renderers) renderer(r *http.Request) errorRenderer {
 	switch {
 	case isPage(r.URL.Path):
@@ -41,13 +41,12 @@ func (e renderers) renderer(r *http.Request) errorRenderer {
 	return e.api
 }
 
-// isDashboard reports whether a path is one of the dashboard.
+// isDashboard reports whether a path is a path of the dashboard.
 func isDashboard(path string) bool {
 	return path == "/dashboard" || strings.HasPrefix(path, "/dashboard/")
 }
 
-// isPage reports whether a path is one of the payers' pages, and not one for their
-// programs.
+// isPage reports whether a path is a payers' page, and not for their programs.
 func isPage(path string) bool {
 	program := strings.HasPrefix(path, "/checkout/") && strings.HasSuffix(strings.TrimSuffix(path, "/"), "/authorization")
 	return !program && (strings.HasPrefix(path, "/checkout/") || strings.HasPrefix(path, "/refunds/") || strings.HasPrefix(path, "/pay/"))
@@ -79,7 +78,7 @@ func newRouter(table []route, doors []Door, wrap routeMiddleware, limited func(h
 	return rt
 }
 
-// noRoute answers 405 when the request's path has other methods, and else 404.
+// noRoute answers 405 if the request's path has other methods, and else 404.
 func (rt *router) noRoute(w http.ResponseWriter, r *http.Request) {
 	var allow []string
 	for _, method := range methods {

@@ -64,12 +64,12 @@ const (
 
 // Config configures a Server. Listeners, Database, Chains, Now, Rand and Logger are required.
 type Config struct {
-	Listeners []*Listener // one for each door at most; Run closes them
+	Listeners []*Listener // at most one for each door; Run closes them
 	Database  string      // as store.Open takes it
 	ReadOnly  string      // a standby of the database that serves lists, as store.OpenWithStandby takes it; empty: none
 	Chains    []Chain
 	Merchants Merchants
-	// AllowListDelay is when a change of a merchant's allowed addresses takes effect.
+	// AllowListDelay is the delay before a change of a merchant's allowed addresses takes effect.
 	AllowListDelay time.Duration
 	Providers      []api.Provider
 	// WebhookAllow are the address ranges outside the public internet that
@@ -90,8 +90,8 @@ type Config struct {
 	// SMTP is the server that takes receipts for payers; if nil, no receipts are mailed. It needs
 	// PublicURL.
 	SMTP *mailer.SMTP
-	// PerOwner and PerAddress are how many requests a second the owner of keys may make, and
-	// a client address at the public door. 0 means that they are not limited.
+	// PerOwner and PerAddress are how many requests a second an owner of keys may make, and a client
+	// address at the public door. 0 means no limit.
 	PerOwner, PerAddress int
 	// TLS configures the certificate of listeners with HTTPS. It is required with such a listener.
 	TLS *TLS
@@ -127,8 +127,7 @@ type Config struct {
 	Now       func() time.Time
 	Rand      io.Reader
 	Logger    *slog.Logger
-	// Ready, when set, is called once with the base URL when the server accepts
-	// requests.
+	// Ready, if set, is called once with the base URL when the server accepts requests.
 	Ready func(baseURL string)
 }
 
@@ -165,7 +164,7 @@ type Server struct {
 	clock         *clock.Clock    // of the delivery schedule
 	mailer        *mailer.Mailer  // nil without an SMTP server
 	ids           *invoice.IDs    // of requests
-	share         *replicas.Share // of the chains; nil if all are this replica's
+	share         *replicas.Share // of the chains; nil if this replica reads all
 	requests      *requestlog.Log
 
 	configured drift.Configured                 // the configuration of chains

@@ -7,11 +7,11 @@ import (
 	"github.com/quittance/quittance/internal/replicas"
 )
 
-// readingWork begins the names of the leases on reading a chain.
+// readingWork is the prefix of the names of leases on reading a chain.
 const readingWork = "indexer:"
 
-// newShare returns this replica's share of the chains to be read. It is nil where no other
-// service can use the database, and in a recovery.
+// newShare returns this replica's share of the chains to be read. It is nil if no other service can
+// use the database, and in a recovery.
 func (s *Server) newShare() *replicas.Share {
 	if !s.store.Shared() || s.recovering {
 		return nil
@@ -29,7 +29,7 @@ func (s *Server) newShare() *replicas.Share {
 	})
 }
 
-// reads returns a function that reports whether this replica is to read a chain; nil is always.
+// reads returns a function that reports whether this replica reads a chain; nil means always.
 func (s *Server) reads(chainKey string) func() bool {
 	if s.share == nil {
 		return nil

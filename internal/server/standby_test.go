@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestListsOfStandby lists through two services what was just created through the other one. The
-// standby serves the lists, until it is killed.
+// TestListsOfStandby runs two services, and lists through each what was just created through the
+// other. The standby serves the lists, until it is killed.
 func TestListsOfStandby(t *testing.T) {
 	t.Parallel()
 	primary, err := storetest.StartCluster(t.Context(), storetest.Options{Fsync: true})

@@ -66,9 +66,8 @@ func (s *Server) closeWhenStopping(h http.Handler) http.Handler {
 	})
 }
 
-// runWorker returns a function that runs a worker. It logs an error that the worker
-// returns after ctx has ended, and returns nil then: it concerns leases that were not
-// released, which expire.
+// runWorker returns a function that runs a worker. After ctx has ended, it logs the worker's error and
+// returns nil: the error concerns leases that were not released, which expire.
 func (s *Server) runWorker(ctx context.Context, run func(context.Context) error) func() error {
 	return func() error {
 		err := run(ctx)

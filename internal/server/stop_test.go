@@ -89,8 +89,8 @@ func TestStopFailsReadinessFirst(t *testing.T) {
 	}
 }
 
-// TestStopLogsTheLastRequests asks a stopping service for something, and finds that in the log
-// of requests.
+// TestStopLogsTheLastRequests sends a request to a stopping service, and finds it in the log of
+// requests.
 func TestStopLogsTheLastRequests(t *testing.T) {
 	t.Parallel()
 	c, _ := scripted(t, "house", 7)

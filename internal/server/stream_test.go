@@ -146,8 +146,8 @@ func TestEventStream(t *testing.T) {
 	}
 }
 
-// wantListed wants the id of a stream to be a cursor of the list of events, and the
-// stream's data to be the list's events.
+// wantListed expects the id of a stream to be a cursor of the list of events, and the stream's data to
+// be the list's events.
 func (w *matrixWorld) wantListed(last, key string) {
 	w.t.Helper()
 	var list struct {
@@ -166,7 +166,7 @@ func authorized(key string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set("Authorization", key) }
 }
 
-// wantRefused makes requests for streams that are wrong.
+// wantRefused makes invalid requests for streams.
 func (w *matrixWorld) wantRefused(key string) {
 	w.t.Helper()
 	for query, field := range map[string]string{

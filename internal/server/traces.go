@@ -15,9 +15,9 @@ import (
 	"github.com/quittance/quittance/internal/tracing"
 )
 
-// startRequestSpan starts the span of a request. It continues the trace of a trusted proxy
-// (W3C Trace Context); anybody else's headers are ignored, since they could have every
-// request recorded. Requests of monitoring have no span.
+// startRequestSpan starts the span of a request. It continues the trace of a trusted proxy (W3C Trace
+// Context). Headers from others are ignored, because anybody could have every request recorded.
+// Requests from monitoring have no span.
 func (s *Server) startRequestSpan(ctx context.Context, r *http.Request, trusted bool) (context.Context, trace.Span) {
 	if s.cfg.Tracer == nil || isMonitoring(r.URL.Path) {
 		return ctx, trace.SpanFromContext(context.Background())
@@ -64,7 +64,7 @@ func tracedChange(ctx context.Context, name, chainKey string, do func(context.Co
 	return err
 }
 
-// tracedPart is tracedChange for a change that may leave more to do.
+// tracedPart is tracedChange for a change that may leave more work.
 func tracedPart(ctx context.Context, name, chainKey string, do func(context.Context) (bool, error)) (more bool, err error) {
 	err = tracedChange(ctx, name, chainKey, func(ctx context.Context) error {
 		more, err = do(ctx)
@@ -108,7 +108,7 @@ func (l tracedLedger) Observe(ctx context.Context, chainKey string, blocks []set
 	return tracedChange(ctx, "observe blocks", chainKey, func(ctx context.Context) error { return l.Service.Observe(ctx, chainKey, blocks) })
 }
 
-// Rollback orphans what is above a block.
+// Rollback orphans everything above a block.
 func (l tracedLedger) Rollback(ctx context.Context, chainKey string, to invoice.Header) error {
 	return tracedChange(ctx, "roll back blocks", chainKey, func(ctx context.Context) error { return l.Service.Rollback(ctx, chainKey, to) })
 }

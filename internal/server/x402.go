@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/x402"
 )
 
-// facilitator returns what takes payments by x402.
+// facilitator returns the facilitator that takes payments by x402.
 func (s *Server) facilitator() *facilitator.Service {
 	return facilitator.New(facilitator.Config{
 		Ledger: s.settle, Store: s.store, Merchants: s.merchants, Networks: s.networks(),
@@ -59,8 +59,8 @@ func (c *x402Chains) Domain(ctx context.Context, chainKey string, token invoice.
 	return c.domains[key], nil
 }
 
-// Sender returns the account that sends the authorizations of a chain, and whether the
-// service sends any.
+// Sender returns the account that sends the authorizations of a chain, and whether the service sends
+// them.
 func (c *x402Chains) Sender(chainKey string) (invoice.Address, bool) {
 	for _, known := range c.chains {
 		if known.Key == chainKey && known.sendsAuthorizations() {
