@@ -88,8 +88,8 @@ type Reader interface {
 	CustomerReader
 	// Invoice returns an invoice, or store.ErrNotFound.
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
-	// Invoices returns the matching invoices, newest first, and where it stopped if it
-	// examined store.MaxExamined without finding enough.
+	// Invoices returns the matching invoices, newest first. If it examined store.MaxExamined without
+	// finding enough, it also returns where it stopped.
 	Invoices(ctx context.Context, f store.InvoiceFilter) (found []invoice.Invoice, examined string, err error)
 	// FindInvoices returns the newest invoices that a text names.
 	FindInvoices(ctx context.Context, text, merchantID string, limit int) ([]invoice.Invoice, error)
@@ -97,20 +97,20 @@ type Reader interface {
 	References(ctx context.Context, invoiceIDs []string) (map[string]string, error)
 	// AttributionNote returns the note of a payment's manual attribution, or "".
 	AttributionNote(ctx context.Context, paymentID string) (string, error)
-	// InvoiceHistory returns what happened to an invoice.
+	// InvoiceHistory returns the history of an invoice.
 	InvoiceHistory(ctx context.Context, id string) (store.InvoiceHistory, error)
 	// Payment returns a payment, or store.ErrNotFound.
 	Payment(ctx context.Context, id string) (store.PaymentRow, error)
 	// HasUnattributed reports whether a payment without an invoice, by its SeenID, was
 	// received by an address of the merchant.
 	HasUnattributed(ctx context.Context, merchantID, seenID string) (bool, error)
-	// Payments returns the matching payments, last observed or confirmed first, and where
-	// it stopped if it examined store.MaxExamined without finding enough.
+	// Payments returns the matching payments, last observed or confirmed first. If it examined
+	// store.MaxExamined without finding enough, it also returns where it stopped.
 	Payments(ctx context.Context, f store.PaymentFilter) (found []store.PaymentRow, examined store.PaymentPosition, err error)
 	// AmountsRefunded returns the refunded amounts of payments, by payment id.
 	AmountsRefunded(ctx context.Context, paymentIDs []string) (map[string]invoice.Amount, error)
-	// NearInvoices returns the invoices that unattributed payments may be meant for. If
-	// merchantID is set, only invoices of that merchant are returned.
+	// NearInvoices returns the invoices that unattributed payments may be meant for. If merchantID is set,
+	// it returns only invoices of that merchant.
 	NearInvoices(ctx context.Context, lookups []store.NearLookup, merchantID string) ([][]invoice.NearInvoice, error)
 	// RefundRecord returns the refund with the id, or the refund that the transfer with the id made, or
 	// store.ErrNotFound.
@@ -127,21 +127,22 @@ type Reader interface {
 	AuthorizationsOfInvoice(ctx context.Context, invoiceID string, limit int) ([]store.Authorization, error)
 	// Claims returns the matching claims, newest first.
 	Claims(ctx context.Context, f store.ClaimFilter) ([]store.Claim, error)
-	// LostPayments returns the commitments of lost invoices, by the ids of payments without an invoice that were for one.
+	// LostPayments returns the commitments of lost invoices, by the ids of the payments without an invoice
+	// that were made for them.
 	LostPayments(ctx context.Context, payments []invoice.Payment) (map[string]invoice.Hash, error)
 	// ClaimsOfPayments returns the first claims to each payment.
 	ClaimsOfPayments(ctx context.Context, paymentIDs []string, merchantID string, limit int) (map[string][]store.Claim, error)
 	// Decisions returns the matching decisions, newest first.
 	Decisions(ctx context.Context, f store.DecisionFilter) ([]invoice.Decision, error)
 	report.Reader
-	// LogState returns what decides which positions in the logs can be continued by a reader of a
-	// merchant's events, or of all.
+	// LogState returns the state that decides which positions in the logs a reader of a merchant's events,
+	// or of all, can continue from.
 	LogState(ctx context.Context, merchantID string) (store.LogState, error)
 	// AuditEntries returns the matching entries of the audit log, newest first.
 	AuditEntries(ctx context.Context, f store.AuditFilter) ([]access.Entry, error)
 	// MerchantStorage returns what a merchant has stored, and its quotas.
 	MerchantStorage(ctx context.Context, merchantID string) (store.Storage, error)
-	// Requests returns the matching requests of the log, those that ended last first.
+	// Requests returns the matching requests of the log, last ended first.
 	Requests(ctx context.Context, f store.RequestFilter) ([]requestlog.Entry, error)
 }
 
@@ -155,10 +156,10 @@ type Events interface {
 	LastSeq(ctx context.Context) (int64, error)
 	// AuditHead returns the newest entry's number and hash of the audit log.
 	AuditHead(ctx context.Context) (access.Head, error)
-	// Changes returns what the entries of the audit log with numbers above after are about.
+	// Changes returns the objects of the entries of the audit log with numbers above after.
 	Changes(ctx context.Context, after int64, limit int) ([]store.ChangeRow, error)
-	// Listen notes for a while that redelivered events reach the listener, unless it did so
-	// shortly before. DeleteListener ends that.
+	// Listen records for a while that redelivered events reach the listener, unless it did so shortly
+	// before. DeleteListener ends that.
 	Listen(ctx context.Context, l *store.Listener) error
 	DeleteListener(ctx context.Context, id string) error
 	// Redeliver reschedules an event's delivery, and passes the event to its listeners.
@@ -198,7 +199,7 @@ type Merchants interface {
 type Provider struct {
 	Name   string // last segment of the path
 	Secret string // key of its signatures
-	// OtherSecret is another key that signatures may have while one replaces the other, or empty.
+	// OtherSecret is a second key for signatures while one replaces the other, or empty.
 	OtherSecret string
 	Chains      map[string]string // provider's chain name → chainKey
 	Currencies  map[string]string // provider's currency code → ours
@@ -232,9 +233,9 @@ type Config struct {
 	Providers     []Provider
 	PublicURL     string // of checkout pages, without a trailing slash; empty if it is not known
 	Now           func() time.Time
-	// RefundNow is the time by which it is judged whether a refund has expired. nil is Now.
+	// RefundNow is the clock that decides whether a refund has expired. nil is Now.
 	RefundNow func() time.Time
-	// SignatureNow is the time by which signatures of notices are judged. nil is Now.
+	// SignatureNow is the clock for checking signatures of notices. nil is Now.
 	SignatureNow func() time.Time
 	// Closed returns why the service sends nothing out, or "". While it is closed, no refund is offered.
 	// Nil means never.
@@ -264,7 +265,7 @@ type API struct {
 	providers     map[string]Provider
 	publicURL     string
 	now           func() time.Time
-	refundNow     func() time.Time // by which it is judged whether a refund has expired
+	refundNow     func() time.Time // clock that decides whether a refund has expired
 	signatureNow  func() time.Time
 	closed        func() string
 	logger        *slog.Logger

@@ -48,7 +48,7 @@ type backend struct {
 
 	authorizations []store.Authorization
 
-	timelines []store.Timeline // newEventBackend sets the first one
+	timelines []store.Timeline // set first by newEventBackend
 	removed   int64            // events up to it were removed
 	removedOf map[string]int64 // of merchants
 
@@ -57,18 +57,18 @@ type backend struct {
 	audit    []access.Entry          // oldest first
 	logged   []requestlog.Entry      // oldest first
 	refused  []string                // limits that refused a request
-	// listeners are those that have not ended, by id.
+	// listeners are the current listeners, by id.
 	listeners map[string]store.Listener
 	examined  string                  // the second result of Invoices
 	history   store.InvoiceHistory    // of every invoice
-	note      string                  // of every attribution by hand
+	note      string                  // of every manual attribution
 	headers   []endpoint.HeaderChange // that were last set
 	shares    []store.TxShare
 	// The filters of the last lists.
 	invoiceFilter store.InvoiceFilter
 	paymentFilter store.PaymentFilter
 	eventFilter   store.EventFilter
-	tick          time.Duration // by which the clock advances at each call
+	tick          time.Duration // the clock advances by it at each call
 	ticks         int
 	err           error                       // if set, returned by every method
 	wait          func(context.Context) error // if set, called by every method, which returns its error
@@ -376,7 +376,7 @@ func invoiceID(n int) string { return invoice.PrefixInvoice + number(n) }
 
 const secret, otherSecret = "provider-secret", "the next provider-secret"
 
-// newAPI returns the API on a backend. Responses are checked against openapi.yaml.
+// newAPI returns the API on a backend. Its responses are checked against openapi.yaml.
 func newAPI(t testing.TB, b *backend) http.Handler { return newLoggedAPI(t, b, io.Discard) }
 
 func newLoggedAPI(t testing.TB, b *backend, log io.Writer) http.Handler {

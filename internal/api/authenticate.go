@@ -87,8 +87,8 @@ func (a *API) Principal(r *http.Request) (access.Principal, error) {
 	return a.authenticator.Authenticate(r.Context(), key)
 }
 
-// checkKey returns an error if the key of a long request, which was accepted at its
-// begin, is refused now. It is nil if that cannot be found out.
+// checkKey returns an error if the key of a long request, which was accepted at its beginning, is
+// refused now. It is nil if the check fails.
 func (a *API) checkKey(ctx context.Context, r *http.Request) error {
 	if access.FromContext(ctx).KeyID == "" {
 		return nil // a development service without keys

@@ -20,8 +20,7 @@ import (
 
 // Limits of authorizations at the public door.
 const (
-	// AuthorizationsOfInvoice bounds the authorizations per minute that are submitted for one
-	// invoice.
+	// AuthorizationsOfInvoice bounds the submitted authorizations per minute for one invoice.
 	AuthorizationsOfInvoice = 20
 	// AuthorizationsOfClient bounds the authorizations per minute of one client network. An IPv6 site
 	// may submit ratelimit.SiteWeight times as many. Each authorization calls the nodes, and these
@@ -31,19 +30,19 @@ const (
 	MaxAuthorizationWait = 30
 	// MaxWaitingPayers bounds the requests of payers with wait that are served at a time.
 	MaxWaitingPayers = 300
-	// MaxWaitingForInvoice bounds those for one invoice.
+	// MaxWaitingForInvoice bounds the waiting requests for one invoice.
 	MaxWaitingForInvoice = 5
 	// authorizationWindow is the period of AuthorizationsOfInvoice and AuthorizationsOfClient.
 	authorizationWindow = time.Minute
-	// limitedInvoices is for how many invoices the limit is kept, and limitedNetworks for how many
-	// networks of clients.
+	// limitedInvoices is the number of invoices with a tracked limit, and limitedNetworks the number of
+	// client networks.
 	limitedInvoices, limitedNetworks = 10_000, 50_000
 )
 
 // Authorizations accepts payers' authorizations. *settle.Service implements it.
 type Authorizations interface {
-	// Authorize accepts an authorization for an invoice, or returns it as it is now. Errors
-	// are store.ErrNotFound, *invoice.RefusalError and internal ones.
+	// Authorize accepts an authorization for an invoice, or returns the current state of a known one.
+	// Errors are store.ErrNotFound, *invoice.RefusalError and internal errors.
 	Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (store.Authorization, error)
 }
 
@@ -69,7 +68,7 @@ func (a *API) submitAuthorization(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	inv, err := a.reader.Invoice(r.Context(), id) // the limit is kept for invoices that exist
+	inv, err := a.reader.Invoice(r.Context(), id) // only existing invoices have a tracked limit
 	if err != nil {
 		return fmt.Errorf("read invoice: %w", err)
 	}

@@ -153,8 +153,8 @@ func TestAuthorizationProblems(t *testing.T) {
 	}
 }
 
-// TestInventedInvoicesAreNotRemembered submits very many authorizations for invoices that do not exist,
-// some with long ids. The service still remembers the authorizations of an invoice that exists.
+// TestInventedInvoicesAreNotRemembered submits very many authorizations for invoices that do not
+// exist, some with long ids. The service still tracks the authorizations of an invoice that exists.
 func TestInventedInvoicesAreNotRemembered(t *testing.T) {
 	t.Parallel()
 	b := payableBackend()
@@ -175,8 +175,8 @@ func TestInventedInvoicesAreNotRemembered(t *testing.T) {
 	wantProblem(t, do(h, "POST", authorizationPath(), authorizationBody), http.StatusTooManyRequests, "rate_limited", "")
 }
 
-// TestAwaitAuthorization wants an answer to a request that waits as soon as the outcome is
-// known, at the end of its time otherwise, and no more such requests than the limit.
+// TestAwaitAuthorization expects a waiting request to be answered as soon as the outcome is known, or
+// else at the end of its time, and expects no more waiting requests than the limit.
 func TestAwaitAuthorization(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

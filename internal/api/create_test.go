@@ -46,7 +46,7 @@ func request(changes ...string) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// TestCharsets has the names of UTF-8 that clients send.
+// TestCharsets tries the names of UTF-8 that clients send.
 func TestCharsets(t *testing.T) {
 	for _, charset := range []string{"utf-8", "UTF-8", "utf8", "UTF8", `"utf8"`} {
 		if w := do(newAPI(t, new(backend)), "POST", "/api/invoices", request(), "Content-Type", "application/json; charset="+charset); w.Code != http.StatusCreated {

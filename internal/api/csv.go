@@ -37,7 +37,7 @@ const (
 // headerRows is the trailer with the number of an export's rows.
 const headerRows = "Quittance-Rows"
 
-// table is how the elements of a list are written as CSV.
+// table converts the elements of a list to CSV.
 type table[T any] struct {
 	columns []string
 	// rows returns the cells of each element. at formats a time.
@@ -104,7 +104,7 @@ func (l listing[T]) serveCSV(a *API, w http.ResponseWriter, r *http.Request, for
 		level = a.logger.DebugContext
 	}
 	level(r.Context(), "export cut off", "path", access.Redact(r.URL.Path), "rows", e.written, "err", err)
-	panic(http.ErrAbortHandler) // so that the client does not take it for complete
+	panic(http.ErrAbortHandler) // so that the client does not take the export for complete
 }
 
 // export writes a list as CSV.
@@ -112,9 +112,9 @@ type export[T any] struct {
 	listing  listing[T]
 	w        http.ResponseWriter
 	r        *http.Request
-	body     *webpage.Stream // nil until something is sent
+	body     *webpage.Stream // nil until the first part is sent
 	format   csvFormat
-	checkKey func() error // returns an error if the request's key is refused now
+	checkKey func() error // returns an error if the request's key is no longer accepted
 	checked  time.Time    // when the key was checked
 	buffer   bytes.Buffer
 	csv      *csv.Writer // into buffer

@@ -95,7 +95,7 @@ func TestExports(t *testing.T) {
 	}
 }
 
-// TestExportForSpreadsheets has the form that spreadsheets of other languages read, at each list.
+// TestExportForSpreadsheets exports each list in the form that spreadsheets of other languages read.
 func TestExportForSpreadsheets(t *testing.T) {
 	b := newEventBackend(3)
 	b.invoices = []invoice.Invoice{{
@@ -191,7 +191,7 @@ func TestExportedDetails(t *testing.T) {
 	}
 }
 
-// TestExportedPaymentsOfInvoice exports the payments of one invoice, of which one is pending.
+// TestExportedPaymentsOfInvoice exports the payments of one invoice. One of them is pending.
 func TestExportedPaymentsOfInvoice(t *testing.T) {
 	b := newListBackend(8)
 	b.payments[0].InvoiceID = invoiceID(3)
@@ -281,8 +281,8 @@ func (f *failing) Invoices(ctx context.Context, filter store.InvoiceFilter) ([]i
 	return f.backend.Invoices(ctx, filter)
 }
 
-// TestBrokenExports has reads fail at first, and in the middle: the client sees that the
-// export is incomplete.
+// TestBrokenExports has reads fail, at first and in the middle. The client sees that the export is
+// incomplete.
 func TestBrokenExports(t *testing.T) {
 	base, _ := chain.Lookup("base")
 	for reads, status := range map[int]int{0: http.StatusInternalServerError, 20: http.StatusOK, 31: http.StatusOK} {
@@ -383,7 +383,7 @@ func TestExportsBegin(t *testing.T) {
 	}
 }
 
-// TestExportsAreBounded has an owner export as often as it may.
+// TestExportsAreBounded has an owner make as many exports as permitted.
 func TestExportsAreBounded(t *testing.T) {
 	entered, leave := make(chan struct{}, 100), make(chan struct{})
 	b := newListBackend(1)
@@ -414,7 +414,7 @@ func TestExportsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLongRequestsCheckTheirKeys has a key revoked while an export and a report are made.
+// TestLongRequestsCheckTheirKeys revokes a key during an export and a report.
 func TestLongRequestsCheckTheirKeys(t *testing.T) {
 	for name, c := range map[string]struct {
 		path  string

@@ -78,8 +78,8 @@ func (a *API) listCustomers(w http.ResponseWriter, r *http.Request) error {
 	}.serve(a, w, r)
 }
 
-// findCustomers returns up to limit customers that a text finds. An export has all of them, and
-// is refused if they are too many.
+// findCustomers returns up to limit customers that a text finds. An export contains all of them, and
+// is refused if there are too many.
 func (a *API) findCustomers(ctx context.Context, merchantID, text string, limit int, export bool) ([]store.Customer, error) {
 	if !export {
 		return a.reader.FindCustomers(ctx, merchantID, text, limit)
@@ -120,7 +120,7 @@ func (a *API) eraseCustomer(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// customerAfter returns the key of the customer whom a page comes after, or "". A cursor has an
+// customerAfter returns the key of the customer after which a page begins, or "". A cursor contains an
 // invoice of that customer, because keys may be longer than cursors.
 func (a *API) customerAfter(ctx context.Context, q *query, scope, merchantID string) (string, error) {
 	id := q.cursor(scope)

@@ -70,7 +70,7 @@ func (a *API) catchUp(w http.ResponseWriter, r *http.Request, q *query, filter s
 		if last != nil {
 			after.Event = last.Seq
 		}
-		if !more { // what is recorded now is behind the newest event that there was before the page was read
+		if !more { // later events are behind the newest one from before the page was read
 			after.Event = max(after.Event, h.Head)
 		}
 		return formatCursor(scope, after.key())
@@ -100,8 +100,9 @@ func (a *API) beginAfter(ctx context.Context, q *query, scope, merchantID string
 	return h, after, err
 }
 
-// whileStored returns the read of a page that begins at a position, which it advances. It ends the
-// page, or fails if it is empty, when retention has removed events before they were read.
+// whileStored returns the read function of a page. The page begins at a position, which the function
+// advances. If retention has removed events before they were read, it ends the page, or fails if the
+// page is empty.
 func (a *API) whileStored(scope, merchantID string, after *position, read readPage[store.EventRow]) readPage[store.EventRow] {
 	begun, ended := false, false
 	return func(ctx context.Context, last *store.EventRow, n int) ([]store.EventRow, string, error) {

@@ -81,7 +81,7 @@ func TestWrongFilters(t *testing.T) {
 	}
 }
 
-// A page that ended because enough rows were examined has a cursor behind them.
+// A page that ended because enough rows were examined has a cursor behind those rows.
 func TestExaminedPages(t *testing.T) {
 	b := newListBackend(3)
 	b.examined = invoiceID(0)

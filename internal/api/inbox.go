@@ -18,7 +18,8 @@ import (
 	"github.com/quittance/quittance/internal/times"
 )
 
-// Inbox is what needs a decision. *settle.Service implements it and documents the errors.
+// Inbox lists and decides the items that need a decision. *settle.Service implements it and documents
+// the errors.
 type Inbox interface {
 	Inbox(ctx context.Context, f store.InboxFilter) (items []settle.InboxItem, next string, err error)
 	InboxCounts(ctx context.Context, merchantID string) ([]settle.InboxCount, error)
@@ -216,7 +217,7 @@ func usedDetail(e *settle.UsedError) string {
 	return "The payment " + e.Payment.ID + " is " + string(e.Use) + "."
 }
 
-// conflictOf returns the problem of a decision or an attribution that somebody made before, or
+// conflictOf returns the problem of a decision or an attribution that another person made first, or
 // nil.
 func conflictOf(decided *settle.DecidedError, attributed *settle.AttributedError) *problemError {
 	stamp := func(at time.Time) string { return times.Format(at, time.UTC, time.RFC3339) }

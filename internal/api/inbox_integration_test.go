@@ -14,8 +14,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestIntegrationInbox has several people dismiss an approval at once, and takes the decision
-// back.
+// TestIntegrationInbox has several people dismiss an approval at the same time, and undoes the
+// decision.
 func TestIntegrationInbox(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		s := newIntegration(t, db)

@@ -26,7 +26,7 @@ func (o object) text(name string) (string, error) {
 	return s, nil
 }
 
-// kind returns a value's JSON type for error texts.
+// kind returns the JSON type of a value for error texts.
 func kind(v any) string { return strictjson.Kind(v) }
 
 // object returns a member that must be an object; path is the path of o. With an error it returns an

@@ -180,7 +180,8 @@ func (a *API) writePayment(w http.ResponseWriter, r *http.Request, p invoice.Pay
 	return nil
 }
 
-// addLost adds which payments without an invoice were for invoices that the database has lost.
+// addLost marks the payments without an invoice that were made for invoices that the database has
+// lost.
 func (a *API) addLost(ctx context.Context, list []apitypes.Payment, found []store.PaymentRow) error {
 	var loose []invoice.Payment
 	for _, p := range found {
@@ -308,7 +309,7 @@ func (a *API) fromPayments(ctx context.Context, rows []store.PaymentRow, merchan
 }
 
 // stoppedCursor returns the nextCursor of a page that ended before it was full, because
-// store.MaxExamined rows were examined; key is of the last of these, or empty.
+// store.MaxExamined rows were examined. key is the key of the last of these, or empty.
 func stoppedCursor(scope, key string) string {
 	if key == "" {
 		return ""

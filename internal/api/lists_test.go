@@ -176,7 +176,7 @@ func TestListPaymentsFilters(t *testing.T) {
 	}
 }
 
-// Nothing belongs to a malformed merchant id, which is not looked up.
+// A malformed merchant id has no objects, and is not looked up.
 func TestListsOfUnknownMerchant(t *testing.T) {
 	h := newAPI(t, &backend{err: errors.New("asked for nobody's list")})
 	for _, id := range []string{"", "a%20b", "a%00", "%ff", strings.Repeat("m", invoice.MaxMerchantID+1), "caf%C3%A9"} {

@@ -26,7 +26,7 @@ const (
 // how many such requests it serves, so they do not count as requests in flight.
 func (r Route) IsLong(request *http.Request) bool { return r.long != nil && r.long(request) }
 
-// Limits of requests that wait for somebody outside: the endpoint of a merchant, or a chain.
+// Limits of requests that wait for an external party: the endpoint of a merchant, or a chain.
 const (
 	// MaxPings bounds the pings of endpoints at a time, also those before a secret is promoted.
 	MaxPings = 64
@@ -38,8 +38,8 @@ const (
 	MaxOwnSettling = 64
 )
 
-// slots bounds how many requests of a kind are served at a time, in all and for each owner. An owner
-// has a limit and a share of the free slots.
+// slots bounds how many requests of a kind are served at a time, for all owners together and for each.
+// An owner has a limit and a share of the free slots.
 type slots struct {
 	shares  *ratelimit.Shares[ratelimit.Party]
 	mostOwn int64              // 0: its share
@@ -57,8 +57,8 @@ func (s *slots) enter(ctx context.Context) (leave func(), err error) {
 	return s.enterAs(ratelimit.Claim[ratelimit.Party]{Client: owner, Weight: 1, Most: s.mostOwn})
 }
 
-// enterPayer takes a slot for the context's client at a merchant, and for an object of which
-// the limit is.
+// enterPayer takes a slot for the context's client at a merchant, and for an object that has its own
+// limit.
 func (s *slots) enterPayer(ctx context.Context, merchantID, object string) (leave func(), err error) {
 	of := ratelimit.Claim[ratelimit.Party]{Client: ratelimit.Party{Object: object}, Weight: 1, Most: s.mostOwn}
 	return s.enterAs(append(ratelimit.Payer(ctx, merchantID), of)...)

@@ -16,8 +16,8 @@ import (
 // transfer.
 const testNotice = "webhooks.test"
 
-// probeNotices answers HEAD /api/webhooks/{provider}, by which a provider checks that there is
-// somebody to send notices to.
+// probeNotices answers HEAD /api/webhooks/{provider}, with which a provider checks that the address
+// takes notices.
 func (a *API) probeNotices(w http.ResponseWriter, r *http.Request) error {
 	if _, ok := a.providers[r.PathValue("provider")]; !ok {
 		return problemf(apitypes.CodeNotFound, "No provider has this name.")

@@ -100,8 +100,8 @@ func TestReceiveNotice(t *testing.T) {
 	}
 }
 
-// TestProbesOfProviders has the ways in which a provider checks the address of its notices:
-// HEAD, and a notice of no transfer.
+// TestProbesOfProviders makes the requests with which a provider checks the address of its notices:
+// HEAD, and a notice without a transfer.
 func TestProbesOfProviders(t *testing.T) {
 	var b backend
 	h := newAPI(t, &b)

@@ -21,11 +21,11 @@ import (
 // VerifyTimeout bounds a verification of the audit log.
 const VerifyTimeout = 2 * time.Minute
 
-// Operations are what the operator sees of the service and does about it.
+// Operations is the operator's view of the service, and the operator's actions on it.
 type Operations interface {
-	// ServiceStatus returns the state of the process. It asks no node.
+	// ServiceStatus returns the state of the process. It does not call a node.
 	ServiceStatus(ctx context.Context) (apitypes.ServiceStatus, error)
-	// Rescan has a chain's blocks read again; see settle.Service.
+	// Rescan schedules blocks of a chain to be read again; see settle.Service.
 	Rescan(ctx context.Context, chainKey string, from uint64) (settle.Gap, error)
 	// Cursor returns how far a chain is read.
 	Cursor(ctx context.Context, chainKey string) (settle.Cursor, error)
@@ -33,7 +33,7 @@ type Operations interface {
 	Resume(ctx context.Context, chainKey string) error
 	// VerifyAudit reads the whole audit log and returns its head; see store.Store.
 	VerifyAudit(ctx context.Context, heads ...access.Head) (access.Head, error)
-	// CountMerchant counts what a merchant has.
+	// CountMerchant counts the objects of a merchant.
 	CountMerchant(ctx context.Context, merchantID string, now time.Time) (store.MerchantCounts, error)
 }
 
@@ -161,7 +161,7 @@ func (a *API) verifyAudit(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readHeads reads the head that the log is to have.
+// readHeads reads the expected head of the log.
 func (a *API) readHeads(w http.ResponseWriter, r *http.Request) ([]access.Head, error) {
 	o, err := a.readObject(w, r)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 const (
 	// MaxPageBytes bounds the size of a page's elements, whatever its limit.
 	MaxPageBytes = 1 << 20
-	// MaxPages bounds the pages that are served at a time, of which an owner of keys has its
-	// share. Each uses about pageBuffer of memory.
+	// MaxPages bounds the pages that are served at a time. An owner of keys has a share of them. Each uses
+	// about pageBuffer of memory.
 	MaxPages = 256
 	// pageBuffer is the approximate size of a part of a page, which is read and written
 	// at once.
@@ -27,14 +27,14 @@ const (
 	firstRows, maxRows = 4, 64
 )
 
-// listing is a page of a list. It is read and written in parts, so that its memory is
-// bounded, whatever the number of rows and the speed of the client.
+// listing is a page of a list. It is read and written in parts, so that its memory does not depend on
+// the number of rows or the speed of the client.
 type listing[T any] struct {
 	name  string // of the member with the elements
 	limit int    // of elements
-	// read returns up to n rows after last, which is nil at first. If it stopped before it
-	// found n rows or the end, it also returns the nextCursor of the page, which then ends,
-	// and continues from there if last is nil.
+	// read returns up to n rows after last, which is nil at first. If it stopped before it found n rows or
+	// the end, it also returns the nextCursor of the page. A page then ends there; an export calls read
+	// again with last nil, and continues there.
 	read readPage[T]
 	// elements returns the JSON value of each row.
 	elements func(ctx context.Context, rows []T) ([]any, error)
@@ -92,7 +92,7 @@ func (l listing[T]) serve(a *API, w http.ResponseWriter, r *http.Request) error 
 		level = a.logger.DebugContext
 	}
 	level(r.Context(), "answer cut off", "method", r.Method, "path", access.Redact(r.URL.Path), "err", err)
-	panic(http.ErrAbortHandler) // so that the client does not take it for complete
+	panic(http.ErrAbortHandler) // so that the client does not take the page for complete
 }
 
 func (l listing[T]) write(ctx context.Context, out *pageWriter) error {
@@ -149,7 +149,7 @@ type pageWriter struct {
 	bytes.Buffer
 	w     http.ResponseWriter
 	r     *http.Request
-	body  *webpage.Stream // nil until a first part is sent that is not the last
+	body  *webpage.Stream // nil until the first part is sent, unless it is the last
 	rest  string          // members that end the response
 	begun bool            // something was written
 	gone  bool            // a write has failed
@@ -178,7 +178,7 @@ func (p *pageWriter) flush() error {
 	return p.send()
 }
 
-// send sends the buffer, after which others follow.
+// send sends the buffer, if it is not the last part.
 func (p *pageWriter) send() error {
 	if !p.begun {
 		p.begun = true

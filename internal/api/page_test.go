@@ -84,7 +84,7 @@ func TestPagesEndAtMaxPageBytes(t *testing.T) {
 	}
 }
 
-// TestListsAreShared has an owner of keys read as many lists at a time as it may: half of all.
+// TestListsAreShared has an owner of keys read as many lists at a time as permitted: half of all.
 // Others read theirs, until all are taken.
 func TestListsAreShared(t *testing.T) {
 	t.Parallel()
@@ -129,7 +129,7 @@ func TestListsAreShared(t *testing.T) {
 	}
 }
 
-// fillPages takes all slots of pages that are left, for as many owners as that takes.
+// fillPages takes all remaining slots of pages, for as many owners as necessary.
 func fillPages(a *api.API) (n int) {
 	for i := 0; ; i++ {
 		taken, _ := a.OccupyPages(fmt.Sprint("merchant", i))

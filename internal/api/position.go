@@ -19,7 +19,7 @@ import (
 type position struct {
 	timeline string // id; empty for the first one, as in cursors of versions without timelines
 	root     string // id of the first timeline; empty with an empty timeline
-	shared   int64  // number of the last event that its timeline shares with the first one, which does not count for that
+	shared   int64  // last event that its timeline shares with the first one, of which it is not a part
 	eventfeed.Position
 	removed int64 // its reader knows that events up to this number were removed
 }
@@ -95,7 +95,7 @@ func (a *API) history(ctx context.Context, merchantID string) (history, error) {
 
 func (h history) current() store.Timeline { return h.Timelines[len(h.Timelines)-1] }
 
-// since returns up to which numbers the timelines from an index on share their logs with the one
+// since returns the numbers up to which the timelines from an index on share their logs with the one
 // before them: MaxInt64 without such timelines.
 func (h history) since(first int) (event, change int64) {
 	event, change = math.MaxInt64, math.MaxInt64
@@ -108,17 +108,17 @@ func (h history) since(first int) (event, change int64) {
 // at returns a position on the current timeline.
 func (h history) at(event, change, removed int64) position {
 	p := position{Position: eventfeed.Position{Event: event, Change: change}, removed: removed}
-	if len(h.Timelines) > 1 { // before, a replica of a version without timelines may get the cursor
+	if len(h.Timelines) > 1 { // in an upgrade, a replica of a version without timelines may get the cursor
 		p.timeline, p.root = h.current().ID, h.Timelines[0].ID
 		p.shared, _ = h.since(1)
 	}
 	return p
 }
 
-// start returns the position before the oldest event. Its reader does not expect what was removed.
+// start returns the position before the oldest event. Its reader does not expect removed events.
 func (h history) start() position { return h.at(max(0, h.Oldest-1), -1, h.Removed) }
 
-// Why a cursor is gone: the member reason.
+// Values of the member reason: why a cursor is gone.
 const (
 	goneRestored = "restored" // the log continues from a backup
 	goneReplaced = "replaced" // this database never had the cursor's timeline
@@ -137,15 +137,16 @@ func (h history) branch(p position) (event, change int64, reason string) {
 	if p.root != h.Timelines[0].ID {
 		return 0, 0, goneReplaced
 	}
-	// Both timelines began from the first one, and are the same for as long as both are it.
+	// Both timelines began from the first one, and are the same up to the event where the first of them
+	// left it.
 	if event, change = h.since(1); len(h.Timelines) == 1 {
 		change = 0
 	}
 	return min(event, p.shared), change, goneReplaced
 }
 
-// move returns where a cursor continues on the current timeline. The error is a problemError with
-// the position from which to continue if other events follow there than those that its reader expects.
+// move returns where a cursor continues on the current timeline. If other events follow there than its
+// reader expects, the error is a problemError with the position from which to continue.
 func (h history) move(scope string, p position) (position, error) {
 	event, change, reason := h.branch(p)
 	next := h.at(min(p.Event, event), min(p.Change, change), min(p.removed, event))
@@ -164,7 +165,8 @@ func (h history) move(scope string, p position) (position, error) {
 	return next, h.gone(scope, next, reason)
 }
 
-// resume is move for a reader of all events: retention must not have removed those that follow.
+// resume is move for a reader of all events. It fails if retention has removed events after the
+// position.
 func (h history) resume(scope string, p position) (position, error) {
 	next, err := h.move(scope, p)
 	if err == nil && max(next.Event, next.removed) < h.Removed {
@@ -174,9 +176,9 @@ func (h history) resume(scope string, p position) (position, error) {
 	return next, err
 }
 
-// resumeBefore returns where a list, which comes newest first, continues: before a number.
-// shared is up to which number the logs are the same, and head is the newest number. Otherwise the
-// error has a cursor to begin again at the newest element.
+// resumeBefore returns where a newest-first list continues: before a number. shared is the number up
+// to which the logs are the same, and head is the newest number. Otherwise the error has a cursor to
+// begin again at the newest element.
 func (h history) resumeBefore(scope string, p position, shared, head int64, reason string) (int64, error) {
 	if p.Event-1 > shared {
 		return 0, h.gone(scope, h.at(head+1, -1, 0), reason)

@@ -84,8 +84,8 @@ func TestCursorGone(t *testing.T) {
 	}
 }
 
-// answerOf returns the number of the first event in an answer, or why the cursor is gone and the
-// key of the one from which to continue, which is checked.
+// answerOf returns the number of the first event in an answer. If the cursor is gone, it returns the
+// reason and the key of the cursor from which to continue, which it checks.
 func answerOf(t *testing.T, h http.Handler, path string, header ...string) string {
 	t.Helper()
 	method := "GET"
@@ -117,7 +117,7 @@ func answerOf(t *testing.T, h http.Handler, path string, header ...string) strin
 	return w.Body.String()
 }
 
-// TestListCursorGone continues lists that come newest first, and the sending of events.
+// TestListCursorGone continues newest-first lists, and the redelivery of events.
 func TestListCursorGone(t *testing.T) {
 	t.Parallel()
 	b := newEventBackend(8)

@@ -72,9 +72,9 @@ func (a *API) redeliverEvents(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// parseRedeliver parses the filter of the events to redeliver, and returns the scope of
-// its cursors and the position in the one that is given. It returns a problemError if the body is not a JSON object, or an
-// *invoice.FieldError for the first invalid member.
+// parseRedeliver parses the filter of the events to redeliver, and returns the scope of its cursors
+// and the position in the given cursor. It returns a problemError if the body is not a JSON object, or
+// an *invoice.FieldError for the first invalid member.
 func parseRedeliver(ctx context.Context, body []byte) (f store.RedeliverFilter, scope string, after position, err error) {
 	o, err := parseObject(body)
 	if err != nil {

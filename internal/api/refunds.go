@@ -21,9 +21,9 @@ import (
 // askPayer is the value of to with which the payer names the recipient of a refund.
 const askPayer = "ask_payer"
 
-// Nodes asks the nodes of chains, in bounded time. *inspect.Inspector implements it.
+// Nodes calls the nodes of chains, in bounded time. *inspect.Inspector implements it.
 type Nodes interface {
-	// Account returns what an account of a chain is.
+	// Account returns the kind of an account of a chain.
 	Account(ctx context.Context, chainKey string, account invoice.Address) invoice.AccountKind
 	// RefundTransaction returns the state of a transaction that was to send a refund.
 	RefundTransaction(ctx context.Context, r invoice.RefundRecord, tx invoice.Hash) (inspect.State, error)

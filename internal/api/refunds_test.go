@@ -210,8 +210,8 @@ func (s integration) wantRefunds(t *testing.T, path string, want []string) {
 	}
 }
 
-// TestRefundsExpireByTheClock reads refunds that are stored as pending, of which one has
-// expired, and one that was sent.
+// TestRefundsExpireByTheClock reads refunds that are stored as pending: one that has expired, and one
+// that was sent.
 func TestRefundsExpireByTheClock(t *testing.T) {
 	pending := func(id string, expires int64) invoice.RefundRecord {
 		return invoice.RefundRecord{

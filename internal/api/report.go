@@ -52,8 +52,7 @@ func (a *API) settlementReport(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// makeReport makes a report that may take longer than other answers, in one of the slots of
-// reports.
+// makeReport makes a report that may take longer than RequestTimeout, in one of the slots of reports.
 func (a *API) makeReport(w http.ResponseWriter, r *http.Request, report func(ctx context.Context) error) error {
 	leave, err := a.reports.enter(r.Context())
 	if err != nil {

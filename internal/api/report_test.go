@@ -92,8 +92,8 @@ func reported() *backend {
 	return b
 }
 
-// TestReportDayWithoutMidnight reports on days on which clocks are changed. The period begins
-// with the day, also where clocks skip or repeat its midnight.
+// TestReportDayWithoutMidnight reports on days on which clocks are changed. The period begins with the
+// day, also if clocks skip or repeat its midnight.
 func TestReportDayWithoutMidnight(t *testing.T) {
 	h := newAPI(t, reported())
 	for day, want := range map[string]string{
@@ -171,7 +171,7 @@ func TestReportRefusesParameters(t *testing.T) {
 	}
 }
 
-// TestReportsAreBounded has an owner make as many reports as it may.
+// TestReportsAreBounded has an owner make as many reports as permitted.
 func TestReportsAreBounded(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	b := reported()
@@ -203,7 +203,7 @@ func TestReportsAreBounded(t *testing.T) {
 	}
 }
 
-// TestReportEndsWithItsKey has a key revoked while a report is made.
+// TestReportEndsWithItsKey revokes a key during a report.
 func TestReportEndsWithItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := reported()

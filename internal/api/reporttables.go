@@ -22,8 +22,8 @@ var reportTables = map[string]func(apitypes.SettlementReport) [][]string{
 	},
 }
 
-// chosenTable returns the table that a request for CSV wants, and nil for one for JSON; its
-// name; and how it is written.
+// chosenTable returns the table that a request for CSV asks for, its name, and its CSV format. The
+// table is nil for a request for JSON.
 func chosenTable[R any](q *query, r *http.Request, tables map[string]func(R) [][]string) (rows func(R) [][]string, name string, format csvFormat) {
 	format = q.csvFormat(wantsCSV(r), nil)
 	name, given := q.get("table")
@@ -69,7 +69,7 @@ func reportLines(made apitypes.SettlementReport) [][]string {
 }
 
 // withDecimals appends to each row the sums in some columns, which are in minor units, as decimal
-// numbers. They are empty where the row's decimals are.
+// numbers. They are empty if the row's decimals are.
 func withDecimals(rows [][]string, columns ...string) [][]string {
 	header := rows[0]
 	decimals := slices.Index(header, "decimals")
@@ -101,7 +101,7 @@ func withPeriod(rows [][]string, from, to apitypes.Time, timezone string) [][]st
 	return rows
 }
 
-// gweiDecimals is how many decimals of a network's coin a Gwei has.
+// gweiDecimals is the number of decimals of a Gwei in a network's coin.
 const gweiDecimals = 9
 
 // feeRows returns fees as a table.
@@ -124,7 +124,7 @@ func writeTable(w http.ResponseWriter, r *http.Request, format csvFormat, name s
 		if n > 0 {
 			format.localize(rows[0], row)
 		}
-		// A number may begin with a minus sign, and only texts can be formulas.
+		// Only texts can be formulas: a number may begin with a minus sign.
 		for i := range row[:min(3, len(row))] {
 			row[i] = harmless(row[i])
 		}

@@ -23,7 +23,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// storeEvents is the log of a store, without what sends events again.
+// storeEvents is the log of a store, without redelivery.
 type storeEvents struct{ *store.Store }
 
 func (storeEvents) Listen(context.Context, *store.Listener) error      { return nil }
@@ -35,20 +35,20 @@ func (storeEvents) RedeliverMany(context.Context, store.RedeliverFilter, time.Ti
 // logFollower follows the log of a service that is restored from backups.
 type logFollower struct {
 	filter client.EventFilter
-	fresh  bool // it begins anew each time, with the position it has stored
+	fresh  bool // it starts again each time, with its stored position
 	client *client.Client
 	at     string
 	got    map[string]bool
 	lost   bool
 }
 
-// savedLog is a copy of the database, and the ids of the events that it had so far.
+// savedLog is a copy of the database, and the ids of the events up to then.
 type savedLog struct {
 	path    string
 	history []string
 }
 
-// restoredWorld is a service, the facts that its chain has, and its followers.
+// restoredWorld is a service, the facts on its chain, and its followers.
 type restoredWorld struct {
 	t         *rapid.T
 	path      string // of the database
@@ -119,7 +119,7 @@ func (w *restoredWorld) newClient() *client.Client {
 	return c
 }
 
-// record adds events, of the chain or others.
+// record adds events, with or without a fact on the chain.
 func (w *restoredWorld) record(facts bool) {
 	var ids []string
 	for range rapid.IntRange(1, 4).Draw(w.t, "events") {
@@ -181,7 +181,7 @@ func (w *restoredWorld) copyFile(from, to string) {
 	w.must(os.WriteFile(to, text, 0o600))
 }
 
-// restore puts a copy in the place of the database, starts a timeline, and records what the chain has.
+// restore replaces the database by a copy, starts a timeline, and records the facts on the chain.
 func (w *restoredWorld) restore() {
 	if len(w.copies) == 0 {
 		return
@@ -254,7 +254,7 @@ func (w *restoredWorld) check() {
 	}
 }
 
-// TestCursorGoneOnDatabases puts an older state in the place of a database, and then removes old events.
+// TestCursorGoneOnDatabases replaces a database by an older state, and then removes old events.
 func TestCursorGoneOnDatabases(t *testing.T) {
 	t.Parallel()
 	for name, fresh := range storetest.MigratedDatabases() {

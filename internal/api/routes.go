@@ -22,7 +22,7 @@ type Route struct {
 	long       func(*http.Request) bool // see IsLong; nil if no request is
 }
 
-// longRoutes are the routes with long requests, and which these are.
+// longRoutes are the routes with long requests, and a function that reports whether a request is long.
 var longRoutes = map[string]func(*http.Request) bool{
 	"GET /api/events/stream": func(*http.Request) bool { return true },
 	"GET /api/invoices":      wantsCSV, "GET /api/payments": wantsCSV, "GET /api/events": wantsCSV, "GET /api/refunds": wantsCSV, "GET /api/payments/{id}/refunds": wantsCSV,
@@ -72,7 +72,7 @@ func (a *API) table() []entry {
 	return slices.Concat(a.moneyTable(), a.merchantTable(), a.operatorTable(), a.payerTable())
 }
 
-// payerTable returns the routes of transfer providers, of payers' programs, and of those who
+// payerTable returns the routes of transfer providers, of payers' programs, and of the merchants that
 // charge them by x402.
 func (a *API) payerTable() []entry {
 	return []entry{
@@ -175,7 +175,7 @@ func (a *API) route(pattern string, scope access.Scope, h handler) Route {
 	return r
 }
 
-// onStandby has a handler's reads served by a standby of the database, if there is one.
+// onStandby makes a standby of the database serve a handler's reads, if there is one.
 func onStandby(h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		return h(w, r.WithContext(store.OnStandby(r.Context())))

@@ -71,8 +71,8 @@ func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// countBusy counts a request that the database is too busy for, or for which a merchant has stored
-// too much.
+// countBusy counts a request that was refused because the database is too busy, or because a merchant
+// has stored too much.
 func (a *API) countBusy(err error) {
 	switch exceeded := (*ratelimit.ExceededError)(nil); {
 	case errors.As(err, &exceeded) && slices.Contains(store.Quotas, exceeded.Limit):

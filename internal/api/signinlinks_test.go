@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestSignInLinks makes links for oneself and for others.
+// TestSignInLinks makes links for the caller and for others.
 func TestSignInLinks(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

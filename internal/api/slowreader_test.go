@@ -125,7 +125,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 		if d := <-c.deadline; d > longrequest.ChunkTimeout || d < longrequest.ChunkTimeout-10*time.Second {
 			t.Errorf("a write has %v, want %v", d, longrequest.ChunkTimeout)
 		}
-		if err := c.TCPConn.SetWriteDeadline(time.Now()); err != nil { // as if that time had passed
+		if err := c.TCPConn.SetWriteDeadline(time.Now()); err != nil { // as if the time had passed
 			t.Fatal(err)
 		}
 	}

@@ -30,11 +30,11 @@ const (
 // headerLastEventID is the header with the id of the last event that a client has.
 const headerLastEventID = "Last-Event-ID"
 
-// includeDeliveries is the value of the parameter include with which a stream has the
-// events' deliveries, and redelivered events again.
+// includeDeliveries is the value of the parameter include that adds the events' deliveries, and
+// redelivered events, to a stream.
 const includeDeliveries = "deliveries"
 
-// Feed hands out what is new. *eventfeed.Feed implements it.
+// Feed returns new events and changes. *eventfeed.Feed implements it.
 type Feed interface {
 	// Head returns a position: everything that commits after the call is behind it.
 	Head(ctx context.Context) (eventfeed.Position, error)
@@ -151,7 +151,7 @@ func (s *eventStream) id(p eventfeed.Position) string {
 	return formatCursor(s.scope, at.key())
 }
 
-// listen notes that redelivered events reach a client by this stream.
+// listen records that redelivered events reach a client by this stream.
 func (s *eventStream) listen(ctx context.Context) error {
 	if s.listener.ID == "" {
 		s.listener = store.Listener{ID: rand.Text(), MerchantID: s.filter.MerchantID, Type: s.filter.Type, InvoiceID: s.filter.InvoiceID}
@@ -161,8 +161,7 @@ func (s *eventStream) listen(ctx context.Context) error {
 	return s.api.events.Listen(ctx, &s.listener)
 }
 
-// leave notes that the client has left. While the service restarts, its clients have not:
-// they come back.
+// leave records that the client has left. If the service restarts, it has not: it comes back.
 func (s *eventStream) leave(ctx context.Context) {
 	if s.api.stopping.Err() != nil {
 		return
@@ -223,7 +222,7 @@ func (s *eventStream) sendEvents(events []streamed) (err error) {
 	return s.send(text)
 }
 
-// check checks the key, and notes again that the client listens.
+// check checks the key, and renews the record that the client listens.
 func (s *eventStream) check(ctx context.Context) error {
 	s.checked = time.Now()
 	if s.listener.ID != "" {

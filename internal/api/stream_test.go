@@ -55,7 +55,7 @@ func openStream(t *testing.T, l live, query string) (w *streamWriter, ended <-ch
 	w, done := &streamWriter{header: http.Header{}}, make(chan struct{})
 	r := newRequest("GET", "/api/events/stream?"+query, "")
 	r.Header.Set("Authorization", "Bearer x")
-	r.Header.Set("Accept-Encoding", "gzip") // which does not apply: events must not wait in a compressor
+	r.Header.Set("Accept-Encoding", "gzip") // ignored: events must not wait in a compressor
 	r = r.WithContext(access.WithPrincipal(r.Context(), access.Principal{KeyID: "key_1", Scopes: access.Admin}))
 	go func() {
 		defer close(done)
@@ -84,7 +84,7 @@ func TestStreamHeartbeats(t *testing.T) {
 	})
 }
 
-// TestStreamReadsTheLog begins with more events than a page, of which few match.
+// TestStreamReadsTheLog begins with more events than a page. Few of them match.
 func TestStreamReadsTheLog(t *testing.T) {
 	playLive(t, 300, func(t *testing.T, l live) {
 		for query, want := range map[string]int{"after=start": 300, "after=start&invoiceId=" + invoiceID(7): 3, "after=start&merchantId=nobody": 0, "after=start&merchantId=no%00body": 0, "": 0} {
@@ -131,7 +131,7 @@ func TestStreamRepeatsNoEvent(t *testing.T) {
 	})
 }
 
-// TestStreamChecksItsKey has a key refused, and its check fail.
+// TestStreamChecksItsKey has a key be refused, and its check fail.
 func TestStreamChecksItsKey(t *testing.T) {
 	exceeded := &ratelimit.ExceededError{Limit: "authentication", RetryAfter: "1"}
 	for name, refusal := range map[string]error{"revoked": apikey.ErrRevoked, "beyond the limit of refusals": errors.Join(exceeded, apikey.ErrRevoked)} {
@@ -160,8 +160,8 @@ func TestStreamChecksItsKey(t *testing.T) {
 	}
 }
 
-// TestStreamOfDeliveries follows the deliveries of a merchant's events, of which some are
-// redelivered, and continues where it was cut off.
+// TestStreamOfDeliveries follows the deliveries of a merchant's events, some of them redelivered, and
+// continues after an interruption.
 func TestStreamOfDeliveries(t *testing.T) {
 	playLive(t, 8, func(t *testing.T, l live) {
 		sent := func(w *streamWriter) (all []string, last string) {

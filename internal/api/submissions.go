@@ -114,7 +114,7 @@ func (a *API) askNodes(ctx context.Context, asked *settle.Withdrawal) error {
 	}
 	ctx = chain.OnBehalfOf(ctx, refund.MerchantID)
 	if asked.Gone = all[i].TxHash; asked.Gone == refund.Transfer.TxHash {
-		refund.To = refund.Transfer.To // where it went when it was in a block
+		refund.To = refund.Transfer.To // its recipient when it was in a block
 	}
 	if asked.Gone.IsZero() {
 		waits, err := a.nodes.HasWaiting(ctx, refund.ChainKey, refund.From)
@@ -134,8 +134,7 @@ func (a *API) askNodes(ctx context.Context, asked *settle.Withdrawal) error {
 	return unanswered(err)
 }
 
-// unanswered returns the problem of nodes that do not answer or were not asked, or nil without
-// an error.
+// unanswered returns the problem if nodes do not answer or were not asked, or nil.
 func unanswered(err error) error {
 	if exceeded := (*ratelimit.ExceededError)(nil); err == nil || errors.As(err, &exceeded) {
 		return err

@@ -38,8 +38,8 @@ func (b *backend) Submissions(ctx context.Context, _ string) ([]invoice.Submissi
 	return nil, b.fail(ctx)
 }
 
-// TestIntegrationSubmissionSeen withdraws a submission after its 10 minutes. A node has the transaction
-// then, so the 10 minutes begin anew.
+// TestIntegrationSubmissionSeen withdraws a submission after its 10 minutes. A node has the
+// transaction then, so the 10 minutes start again.
 func TestIntegrationSubmissionSeen(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		at := new(atomic.Int64)
@@ -90,8 +90,8 @@ func TestIntegrationWritesOnce(t *testing.T) {
 	})
 }
 
-// TestIntegrationSubmissions submits a refund by several at once, records its transaction,
-// and withdraws the submission once the transaction is gone.
+// TestIntegrationSubmissions submits a refund by several people at the same time, records its
+// transaction, and withdraws the submission once the transaction is gone.
 func TestIntegrationSubmissions(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		s := newIntegration(t, db)

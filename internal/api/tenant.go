@@ -24,9 +24,9 @@ func ownMerchant(ctx context.Context, named string) (string, error) {
 	return named, nil
 }
 
-// idempotencyScope returns the scope of the idempotency keys of a principal, so that two
-// owners of keys never meet. For the operator it does not depend on the merchant: a key
-// that is reused for another merchant is a mismatch.
+// idempotencyScope returns the scope of the idempotency keys of a principal, so that keys of two
+// owners never collide. For the operator it does not depend on the merchant: a key that is reused for
+// another merchant is a mismatch.
 func idempotencyScope(p access.Principal) string {
 	if p.MerchantID == "" {
 		return ""

@@ -105,7 +105,7 @@ func (t *timeline) addTxs(txs []store.CommitmentTx) {
 	}
 }
 
-// addPayments adds what payers sent and signed, and what became of it. needed is how many
+// addPayments adds the transfers and authorizations of payers, and their outcomes. needed is how many
 // confirmations a payment needs, or 0 if the node decides.
 func (t *timeline) addPayments(h store.InvoiceHistory, needed uint64) {
 	for _, r := range h.Reported {

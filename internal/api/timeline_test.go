@@ -68,7 +68,7 @@ func TestTimeline(t *testing.T) {
 	wantProblem(t, do(h, "GET", "/api/invoices/"+invoiceID(5)+"/timeline", ""), http.StatusNotFound, "not_found", "")
 }
 
-// TestTimelineOfStates reads the timelines of invoices that came to different ends.
+// TestTimelineOfStates reads the timelines of invoices with different outcomes.
 func TestTimelineOfStates(t *testing.T) {
 	finalized := store.InvoiceTransition{Status: invoice.Open, At: invoice.Unix(now + 5)}
 	void := store.InvoiceTransition{Status: invoice.Void, At: invoice.Unix(now + 9)}

@@ -10,11 +10,11 @@ import (
 // headerVersion is the header with the version of the interface, in requests and responses.
 const headerVersion = "Quittance-Version"
 
-// withVersion returns the request with the version that it is answered in: the one that it
-// names, or its key's, or the newest. It sets the response's header.
+// withVersion returns the request with the version of its answer: the one that it names, or its key's,
+// or the newest. It sets the response's header.
 func withVersion(w http.ResponseWriter, r *http.Request) (*http.Request, error) {
 	version := cmp.Or(access.FromContext(r.Context()).Version, access.NewestVersion())
-	if !version.Known() { // it is not answered any more
+	if !version.Known() { // the version is no longer supported
 		version = access.Versions[0]
 	}
 	var err error

@@ -20,7 +20,7 @@ import (
 // MaxWait bounds the parameter wait, in seconds.
 const MaxWait = 60
 
-// invoiceWait is the parameters of GET /api/invoices/{id} that let it wait.
+// invoiceWait is the wait parameters of GET /api/invoices/{id}.
 type invoiceWait struct {
 	seconds int
 	status  invoice.Status // that the caller knows
@@ -75,9 +75,9 @@ func (a *API) visibleInvoice(ctx context.Context, id string) (invoice.Invoice, e
 	return inv, nil
 }
 
-// awaitInvoice returns an invoice as soon as its status is not the known one or the invoice changes. It
-// also returns when the time is over, when the client or the service ends the request, and when the key
-// is not accepted any more.
+// awaitInvoice returns an invoice as soon as its status is not the known one or the invoice changes.
+// It also returns when the time is over, when the client or the service ends the request, and when the
+// key is no longer accepted.
 func (a *API) awaitInvoice(w http.ResponseWriter, r *http.Request, id string, known invoiceWait) (_ invoice.Invoice, err error) {
 	leave, err := a.waiting.enter(r.Context())
 	if err != nil {

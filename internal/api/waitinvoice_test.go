@@ -86,7 +86,7 @@ func (b *lockedBackend) Authenticate(context.Context, string) (access.Principal,
 	return access.Principal{KeyID: "key_1", Scopes: access.Admin}, b.lost
 }
 
-// lose has Authenticate return an error from now on.
+// lose makes Authenticate return an error from now on.
 func (b *lockedBackend) lose(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -213,8 +213,8 @@ func TestWaitRefusesParameters(t *testing.T) {
 	wantProblem(t, do(h, "GET", "/api/invoices/inv_x?wait=1", ""), http.StatusNotFound, "not_found", "")
 }
 
-// TestWaitingIsBounded has owners wait as often as they may, with another key each time. The last
-// owners get a share of the free slots, and a new owner may still wait.
+// TestWaitingIsBounded has owners make as many waiting requests as permitted, each with another key.
+// The last owners get a share of the free slots, and a new owner may still wait.
 func TestWaitingIsBounded(t *testing.T) {
 	playLive(t, 1, func(t *testing.T, l live) {
 		l.change(func(b *backend) { b.invoices[0].Status, b.invoices[0].MerchantID = invoice.Open, "" })
@@ -260,7 +260,7 @@ func TestWaitingIsBounded(t *testing.T) {
 	})
 }
 
-// TestWaitChecksItsKey has a key revoked while a request waits, and a session end.
+// TestWaitChecksItsKey revokes a key, and ends a session, while a request waits.
 func TestWaitChecksItsKey(t *testing.T) {
 	for name, let := range map[string]func(ctx context.Context, l live) context.Context{
 		"key": func(ctx context.Context, _ live) context.Context { return ctx },

@@ -45,7 +45,7 @@ func (h fakeEndpoints) View(ctx context.Context, id string) (endpoint.View, erro
 	return v, nil
 }
 
-// may returns the error of changing a merchant's endpoint.
+// may returns the error of changing a merchant's endpoint, if any.
 func (h fakeEndpoints) may(ctx context.Context, id string) (endpoint.View, error) {
 	v, err := h.View(ctx, id)
 	if err == nil && v.Configured {

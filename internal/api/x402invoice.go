@@ -63,10 +63,10 @@ func (a *API) payInvoice(w http.ResponseWriter, r *http.Request) error {
 	return a.answerPayment(w, r, inv.ID, answer)
 }
 
-// answerPayment answers with the invoice if it is settled, and else with why the payment
+// answerPayment answers with the invoice if it is settled, and else with the reason why the payment
 // failed or is still open.
 func (a *API) answerPayment(w http.ResponseWriter, r *http.Request, id string, answer apitypes.X402SettleResponse) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), RequestTimeout) // the payment may have taken as long
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), RequestTimeout) // the payment may have taken long
 	defer cancel()
 	inv, err := a.publicInvoice(ctx, id)
 	if err != nil {

@@ -48,8 +48,8 @@ func Invoice(inv invoice.Invoice) apitypes.Invoice {
 	return w
 }
 
-// PublicInvoice returns an invoice as payers may see it: without what is between the
-// merchant and the service.
+// PublicInvoice returns an invoice for payers: without data that only concerns the merchant and the
+// service.
 func PublicInvoice(inv invoice.Invoice) apitypes.Invoice {
 	inv.Details = invoice.Details{Description: inv.Details.Description}
 	w := Invoice(inv)
@@ -114,13 +114,13 @@ func CreateInvoiceResponse(inv invoice.Invoice, publicURL string) apitypes.Creat
 	return r
 }
 
-// OfLostInvoice makes a payment one for an invoice that the database has lost.
+// OfLostInvoice marks a payment as made for an invoice that the database has lost.
 func OfLostInvoice(w *apitypes.Payment, id invoice.Hash) {
 	w.Exception, w.OnChainInvoiceID = apitypes.PaymentOfLostInvoice, id.String()
 }
 
-// Payment returns a payment. Its status and its attribution are included only
-// when detailed is set: clients that list confirmed payments do not need them.
+// Payment returns a payment. Its status and its attribution are included only if detailed is set:
+// clients that list confirmed payments do not need them.
 func Payment(p invoice.Payment, detailed bool) apitypes.Payment {
 	w := apitypes.Payment{
 		ID:          p.ID,

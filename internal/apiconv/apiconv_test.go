@@ -169,7 +169,7 @@ func TestBlockNumberBeyondInt64(t *testing.T) {
 	}
 }
 
-// The answer to a create that is repeated shows the invoice as it is now.
+// The answer to a repeated create shows the current state of the invoice.
 func TestCreateInvoiceResponseIsPresent(t *testing.T) {
 	later := paid()
 	later.Exception, later.AmountRefunded = invoice.Duplicate, invoice.NewAmount(1)
@@ -203,7 +203,7 @@ func TestEventsAreAsSpecified(t *testing.T) {
 	}
 }
 
-// TestEventBodyEscapesNoMore has the characters that encoding/json escapes for HTML as they are.
+// TestEventBodyEscapesNoMore expects the characters that encoding/json escapes for HTML unchanged.
 func TestEventBodyEscapesNoMore(t *testing.T) {
 	inv := open
 	inv.Details.Description = `Fish & chips <large> "hot"`
@@ -222,7 +222,7 @@ func TestEventBodyRefusesWhatIsNoJSON(t *testing.T) {
 	}
 }
 
-// Amounts keep every digit on their way out.
+// Amounts keep every digit.
 func TestAmountsAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		inv := open
@@ -277,7 +277,7 @@ func TestEraseEvent(t *testing.T) {
 	}
 }
 
-// TestRemainingOfAHeldInvoice gives no remaining amount of an invoice that ended in a lost past.
+// TestRemainingOfAHeldInvoice expects no remaining amount for an invoice that ended in a lost past.
 func TestRemainingOfAHeldInvoice(t *testing.T) {
 	inv := invoice.Invoice{Remaining: invoice.NewAmount(5), RemainingTransfer: invoice.NewAmount(6)}
 	inv.Status = invoice.Open

@@ -28,11 +28,12 @@ func EventBody(id string, typ invoice.EventType, createdAt time.Time, data any) 
 	return body, nil
 }
 
-// writtenMembers are the members of an invoice that merchants write as they like, and that may have personal data.
+// writtenMembers are the members of an invoice that contain merchants' texts, and may have personal
+// data.
 var writtenMembers = []string{"lineItems", "reference", "uniqueReference", "description", "customer", "returnUrl", "cancelUrl", "metadata"}
 
-// EraseEvent returns the body of an event with the line items and details that its invoice has now. All other members
-// stay.
+// EraseEvent returns the body of an event with the current line items and details of its invoice. All
+// other members stay.
 func EraseEvent(body []byte, inv invoice.Invoice) ([]byte, error) {
 	type members = map[string]any
 	var event, now members

@@ -6,7 +6,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Merchant converts a merchant, as it is now.
+// Merchant converts the current state of a merchant.
 func Merchant(m invoice.Merchant) apitypes.Merchant {
 	out := apitypes.Merchant{
 		ID: m.ID, Source: apitypes.MerchantDatabase, Name: m.Name, Color: m.Color, SupportContact: m.SupportContact, Statement: m.Statement, Timezone: m.Timezone,

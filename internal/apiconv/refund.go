@@ -28,7 +28,7 @@ var warningTexts = map[invoice.RefundWarning]string{
 		"the amount stays reserved. Withdraw the submission once no node has the transaction.",
 }
 
-// RefundRecord returns a refund of the list, as it is at a time.
+// RefundRecord returns a refund of the list, with its state at a time.
 func RefundRecord(r invoice.RefundRecord, now time.Time) apitypes.RefundRecord {
 	w := apitypes.RefundRecord{
 		ID: r.ID, PaymentID: r.PaymentID, InvoiceID: r.InvoiceID, MerchantID: r.MerchantID, ChainKey: r.ChainKey,

@@ -8,7 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// Summary is what a merchant sees of a period and of now.
+// Summary is a merchant's view of a period and of now.
 type Summary struct {
 	report.Request
 	Days          []*report.Line

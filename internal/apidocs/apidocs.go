@@ -19,7 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/webpage"
 )
 
-// assets are the page and its files. The bundle is Redoc's own, unchanged.
+// assets are the page and its files. The bundle is Redoc's, unchanged.
 //
 //go:generate sh -c "npm pack --silent redoc@2.5.4 | xargs -I{} sh -c 'tar xzf {} --strip-components=2 -C assets package/bundles/redoc.standalone.js && tar xzfO {} package/LICENSE > assets/redoc.LICENSE && rm {}'"
 //go:embed assets/reference.html assets/reference.css assets/reference.js assets/redoc.standalone.js
