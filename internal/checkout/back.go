@@ -14,9 +14,9 @@ type back struct {
 	Paid bool // the payer has done what the page asks for
 }
 
-// back returns the link of a state: to the return URL once a payment that covers the
-// invoice was seen, and to the cancel URL otherwise. It is nil without a URL, and if the
-// merchant's list of return hosts does not have its host any more.
+// back returns the link of a state: to the return URL once a payment that covers the invoice was seen,
+// and to the cancel URL otherwise. It is nil without a URL, and if its host is no longer in the
+// merchant's list of return hosts.
 func (s pageInput) back(st state) *back {
 	d := s.invoice.Details
 	link, text := back{URL: d.CancelURL}, "back.paid"

@@ -18,13 +18,13 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// How long a page about a transaction waits until it asks again.
+// How long a page about a transaction waits before it asks again.
 const (
-	// againSoon is while the nodes have not answered.
+	// againSoon applies while the nodes have not answered.
 	againSoon = 2 * time.Second
-	// againRead is while the stored payments decide.
+	// againRead applies while the stored payments decide.
 	againRead = 5 * time.Second
-	// againAsk is while the nodes have to be asked.
+	// againAsk applies while the nodes decide.
 	againAsk = 15 * time.Second
 	// maxAgain is how often the page asks without a click.
 	maxAgain = 60
@@ -100,7 +100,7 @@ type again struct {
 	nonce  uint64
 }
 
-// parseAgain reads what path has written. It ignores what is malformed.
+// parseAgain reads the path that path has written. It ignores malformed parts.
 func parseAgain(q url.Values) (a again) {
 	var errs [2]error
 	a.sender, errs[0] = chain.ParseAddress(q.Get("from"))
@@ -115,7 +115,7 @@ func parseAgain(q url.Values) (a again) {
 	return a
 }
 
-// next returns what the page hands on after a report of the nodes, which may be nil.
+// next returns the state that the page passes on after a report of the nodes, which may be nil.
 func (a again) next(report *inspect.Report) again {
 	a.times++
 	if report != nil && report.State == inspect.Queued {
@@ -168,8 +168,8 @@ func (c *Checkout) lookUp(r *http.Request, s pageInput, tx invoice.Hash, before 
 	return found, nil
 }
 
-// reportUnread has the block of a transaction read again that pays to the invoice's address
-// and of which no payment is stored.
+// reportUnread has the block of a transaction read again if the transaction pays to the invoice's
+// address and no payment of it is stored.
 func (c *Checkout) reportUnread(ctx context.Context, s pageInput, tx invoice.Hash, r inspect.Report) error {
 	pays := func(m inspect.Transfer) bool { return m.Token == s.invoice.Token && s.receives(m.To) }
 	if c.unread == nil || r.State != inspect.Mined || r.Chain.Key != s.chain.Key || !slices.ContainsFunc(r.Transfers, pays) {

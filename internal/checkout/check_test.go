@@ -23,9 +23,9 @@ var tx = invoice.Hash{0: 0xfe, 31: 11}
 // nodes is an Inspector that returns one report.
 type nodes struct {
 	report   inspect.Report
-	replaced bool // the nonce 7 of the payer was used
+	replaced bool // the payer's nonce 7 was used
 	err      error
-	hang     chan struct{} // answers wait until it is closed; nil: they do not
+	hang     chan struct{} // if not nil, answers wait until it is closed
 	asked    int
 }
 

@@ -72,26 +72,27 @@ type TestWallet func(ctx context.Context, inv invoice.Invoice) (txHash string, e
 
 // Unread takes transactions with payments that are not stored. *settle.Service implements it.
 type Unread interface {
-	// ReportUnread has the block of a transaction read again, if it was read.
+	// ReportUnread schedules the block of a transaction to be read again, if it was read before.
 	ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason store.UnreadReason) error
 }
 
-// Config is the configuration of a Checkout. Inspector, Claims, Refunds, TestWallet and Origins may
-// be nil: without Refunds, payers name no addresses; without an Inspector, only stored payments are shown for a transaction;
-// without Claims, payments cannot be claimed; without a TestWallet, it is not offered.
+// Config is the configuration of a Checkout. Inspector, Claims, Refunds, TestWallet and Origins may be
+// nil. Without Refunds, payers cannot name addresses. Without an Inspector, only stored payments are
+// shown for a transaction. Without Claims, payments cannot be claimed. Without a TestWallet, the page
+// does not offer it.
 type Config struct {
 	Reader     Reader
 	Merchants  Merchants     // if nil, pages show merchants by id
 	Chains     []chain.Chain // configured chains
 	Inspector  Inspector
-	Unread     Unread // nil has no block read again
+	Unread     Unread // if nil, no block is read again
 	Claims     Claims
 	Reports    Reports // if nil, reports by wallets are dropped
 	Refunds    Refunds
 	Links      Links      // nil without payment links
-	Mails      Mails      // nil sends no receipts by e-mail; requires PublicURL
+	Mails      Mails      // if nil, no receipts are mailed; requires PublicURL
 	TestWallet TestWallet // for development chains only
-	// Progress returns what the indexer of a chain did last. With nil, every chain counts as synced.
+	// Progress returns the last results of the indexer of a chain. If nil, every chain counts as synced.
 	Progress func(chainKey string) Progress
 	// Feed wakes open pages; with nil, they poll. Run must be called with it.
 	Feed Feed
@@ -113,7 +114,7 @@ type Config struct {
 	// known.
 	PublicURL string
 	Now       func() time.Time
-	// RefundNow is the time by which it is judged whether a refund has expired; nil is Now.
+	// RefundNow is the clock that decides whether a refund has expired; nil is Now.
 	RefundNow func() time.Time
 	Rand      io.Reader // required with Links
 	Logger    *slog.Logger
@@ -135,10 +136,10 @@ type Checkout struct {
 	named     limiter // of addresses for refunds
 	links     Links
 	linked    limiter // of invoices of links
-	// linkedLong are the same for longer, of client networks and of sites, by their weights.
+	// linkedLong are the same limits for an hour, of client networks and of sites, by their weights.
 	linkedLong map[int]*ratelimit.Buckets[netip.Prefix]
 	mails      Mails
-	mailed     limiter // of mails that are asked for
+	mailed     limiter // requested mails
 	publicURL  string
 	rand       io.Reader
 	testWallet TestWallet

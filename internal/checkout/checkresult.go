@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// lookup holds what was found of a transaction.
+// lookup is what is known about a transaction.
 type lookup struct {
 	payments []invoice.Payment // its stored payments, on any chain
 	report   *inspect.Report   // of the nodes; nil if they were not asked, or did not answer
@@ -33,7 +33,7 @@ type checkResult struct {
 	Text      []template.HTML
 	Facts     []fact
 	Progress  *progress        // of a pending payment
-	Again     time.Duration    // until it may have changed; 0 if it stays
+	Again     time.Duration    // until it may change; 0 if it does not
 	Claimable *invoice.Payment // unattributed payment that the payer may claim
 	Next      []nextStep       // what the payer can do; with Again or Claimable, the page offers that instead
 }
@@ -80,7 +80,7 @@ func (v checkResult) again(after time.Duration) checkResult {
 	return v
 }
 
-// next adds what the payer can do.
+// next adds a link to something that the payer can do.
 func (v checkResult) next(steps []nextStep) checkResult {
 	v.Next = append(v.Next, steps...)
 	return v

@@ -8,8 +8,8 @@ import (
 	"github.com/quittance/quittance/internal/push"
 )
 
-// events answers with a stream of an invoice's statuses: the one of now, each that differs
-// from the one before, and the last one again after Heartbeat.
+// events answers with a stream of an invoice's statuses: the current one, each that differs from the
+// previous one, and the last one again after Heartbeat.
 func (c *Checkout) events(w http.ResponseWriter, r *http.Request) error {
 	id, from := r.PathValue("id"), streamsFrom(r)
 	if !isInvoiceID(id) {

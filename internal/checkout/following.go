@@ -15,7 +15,7 @@ import (
 // that payments cannot be seen.
 const BlindAfter = time.Minute
 
-// Progress is what the indexer of a chain in this process did last.
+// Progress is the last results of the indexer of a chain in this process.
 type Progress struct {
 	Synced     time.Time // end of the last successful sync; zero before it
 	CatchingUp bool      // it is far behind the finalized height
@@ -30,10 +30,10 @@ type following struct {
 	halted             bool
 }
 
-// cursorAge is how old a cursor may be of which pages show the confirmations.
+// cursorAge is the highest age of a cursor with which pages show confirmations.
 const cursorAge = time.Second
 
-// cursors holds the cursor of each chain that was read last.
+// cursors caches the cursor of each chain.
 type cursors struct {
 	mu  sync.Mutex
 	all map[string]cursorRead
@@ -44,8 +44,8 @@ type cursorRead struct {
 	at time.Time
 }
 
-// follow returns how far a chain is read, which may be cursorAge old. It reads it if what it
-// knows does not reach a block: pages never show a payment above the newest block.
+// follow returns how far a chain is read. A cached cursor may be cursorAge old. follow reads the
+// cursor if the cached one is below a block: pages never show a payment above the newest block.
 func (c *Checkout) follow(ctx context.Context, chainKey string, atLeast uint64) (following, error) {
 	c.cursors.mu.Lock()
 	known, ok := c.cursors.all[chainKey]
@@ -78,24 +78,24 @@ func (c *Checkout) following(chainKey string, cursor store.Cursor) following {
 	}
 }
 
-// isBlind reports whether a payment that was just made may not be seen: the chain is halted,
-// or there is no proof within BlindAfter that its newest blocks are read. A block of that age
-// is a proof, whichever process read it. So is a sync of this process's indexer, on a chain
-// that pauses, unless it reads old blocks.
+// isBlind reports whether a payment that was just made may not be seen: the chain is halted, or there
+// is no proof within BlindAfter that its newest blocks are read. A recent block is a proof, whichever
+// process read it. On a chain that pauses, a recent sync of this process's indexer is a proof, unless
+// it reads old blocks.
 func (f following) isBlind(now time.Time) bool {
 	recent := func(t time.Time) bool { return now.Sub(t).Abs() <= BlindAfter }
 	return f.halted || !recent(f.indexed.Time) && (f.CatchingUp || !recent(f.Synced))
 }
 
-// usualTimes are the times until a block is final that pages show.
+// usualTimes are the times until a block is final that pages may show.
 var usualTimes = []time.Duration{
 	5 * time.Second, 10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 3 * time.Minute,
 	5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 20 * time.Minute, 30 * time.Minute, time.Hour,
 }
 
-// usualTime returns how long blocks of the chain take until they are final: by how much the
-// newest final block is older than the newest one, rounded up. It is 0 if that is too long to
-// be usual, or unknown.
+// usualTime returns how long blocks of the chain usually take to become final: the difference in age
+// of the newest final block and the newest block, rounded up. It is 0 if that is unusually long, or
+// unknown.
 func (f following) usualTime() time.Duration {
 	took := f.indexed.Time.Sub(f.confirmed.Time)
 	for _, t := range usualTimes {

@@ -11,8 +11,8 @@ import (
 
 // frame describes the merchant's page that shows a page in a frame, if any.
 type frame struct {
-	// Origins are the origins that may show it, separated by spaces. It is empty for a page
-	// that no page may show.
+	// Origins are the origins that may show the page, separated by spaces. It is empty for a page that
+	// must not be framed.
 	Origins string
 	lang    string // the language that the request asks for; empty without
 }
@@ -28,7 +28,7 @@ func newFrame(r *http.Request, m invoice.Merchant) frame {
 	return f
 }
 
-// setHeaders lets exactly the origins show the page in a frame.
+// setHeaders permits exactly the origins to show the page in a frame.
 func (f frame) setHeaders(w http.ResponseWriter) {
 	if f.Origins == "" {
 		return
@@ -46,8 +46,8 @@ func (f frame) Address() string {
 	return "?"
 }
 
-// query returns the query with which the next page is shown in the same way, with further
-// pairs of a name and a value. It is empty without any.
+// query returns the query that keeps the frame and the language on the next page, with further pairs
+// of a name and a value. It is empty without any.
 func (f frame) query(pairs ...string) string {
 	values := make(url.Values)
 	if f.Origins != "" {

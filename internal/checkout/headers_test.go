@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestEveryPageIsClosed checks that no page that payers see sets a cookie, allows what its policy
-// need not, or loads anything from another host.
+// TestEveryPageIsClosed checks that no page for payers sets a cookie, has a policy that allows more
+// than it needs, or loads anything from another host.
 func TestEveryPageIsClosed(t *testing.T) {
 	for _, scene := range Scenes() {
 		answer := httptest.NewRecorder()

@@ -40,7 +40,7 @@ func (c *Checkout) Run(ctx context.Context) {
 	group.Wait()
 }
 
-// followFeed marks the pages that news are about, while pages are open.
+// followFeed marks the pages with news, while pages are open.
 func (p *openPages) followFeed(ctx context.Context) {
 	for {
 		select {
@@ -56,8 +56,8 @@ func (p *openPages) followFeed(ctx context.Context) {
 	}
 }
 
-// awaitNews waits after a position for news, at most for idleFeed, marks the pages that they
-// are about, and returns the position reached.
+// awaitNews waits for news after a position, at most for idleFeed, marks the pages of the news, and
+// returns the position reached.
 func (p *openPages) awaitNews(ctx context.Context, after eventfeed.Position) (eventfeed.Position, error) {
 	bounded, cancel := context.WithTimeout(ctx, idleFeed)
 	defer cancel()
@@ -75,8 +75,8 @@ func (p *openPages) awaitNews(ctx context.Context, after eventfeed.Position) (ev
 	return news.Through, nil
 }
 
-// markAbout marks the pages that news are about as changed. An attribution by hand is in the
-// audit log under the payment's id, so it marks all pages of its merchant.
+// markAbout marks the pages of the news as changed. The audit log has a manual attribution under the
+// payment's id, so it marks all pages of its merchant.
 func (p *openPages) markAbout(news eventfeed.News) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,7 +98,7 @@ func (p *openPages) markAbout(news eventfeed.News) {
 	}
 }
 
-// keep reads and sends what has changed, until ctx ends.
+// keep reads pages again and sends changes, until ctx ends.
 func (p *openPages) keep(ctx context.Context) {
 	for wait.Sleep(ctx, p.pause(), p.wake) {
 		if time.Since(p.rounds.observed) >= observeInterval/slotsOfRound {

@@ -28,17 +28,17 @@ const (
 	SiteWeight = 4
 )
 
-// quota is how often something may be done in a window.
+// quota is how many uses a window permits.
 type quota struct {
 	all      int // by all clients
 	ofObject int // to one object; 0 is any number
 	ofClient int // by one client network
-	// divided is set where many payers use one object, such as a payment link. Then its quota is
-	// divided among client networks, too.
+	// divided is set if many payers use one object, such as a payment link. Then its quota is divided
+	// among client networks, too.
 	divided bool
 }
 
-// party is the account on which a use counts. It is a merchant, an object, or a client network with all
+// party is an account for counting uses: a merchant, an object, or a client network, either with all
 // merchants or with one merchant or object. The zero value is all clients.
 type party struct {
 	merchant, object string
@@ -67,7 +67,7 @@ func (l *limiter) allow(now time.Time, r *http.Request, q quota, merchant, objec
 	l.begin(now)
 	all, ofMerchant, ofObject := party{}, party{merchant: merchant}, party{merchant: merchant, object: object}
 	if merchant == "" {
-		ofMerchant.merchant = "-" // no merchant is called so, and the operator's invoices are as one's
+		ofMerchant.merchant = "-" // no merchant has this name, so the operator's invoices count as one merchant's
 	}
 	left := q.all - l.used[all]
 	leftOfMerchant := q.all/2 - l.used[ofMerchant]
@@ -105,14 +105,14 @@ func (l *limiter) begin(now time.Time) {
 	}
 }
 
-// network is a network of clients, and how many times what one client may do it may do.
+// network is a client network and its weight in quotas.
 type network struct {
 	prefix netip.Prefix
 	weight int
 }
 
-// networksOf returns the networks of a request's client: its address or, over IPv6, its network
-// and the site of that network. An address that many clients may share has no networks.
+// networksOf returns the networks of a request's client: its address or, over IPv6, its network and
+// that network's site. An address that many clients may share has no networks.
 func networksOf(r *http.Request) []network {
 	if clientip.IsSharedIn(r.Context()) {
 		return nil

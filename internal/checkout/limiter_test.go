@@ -36,7 +36,7 @@ func TestNetworksOfClients(t *testing.T) {
 	}
 }
 
-// TestNetworksBehindProxies has proxies report private addresses, each of one client.
+// TestNetworksBehindProxies has proxies report private addresses. Each belongs to one client.
 func TestNetworksBehindProxies(t *testing.T) {
 	r := from("10.1.2.3:1")
 	r = r.WithContext(clientip.WithProxied(r.Context()))
@@ -48,7 +48,7 @@ func TestNetworksBehindProxies(t *testing.T) {
 	}
 }
 
-// spend uses up what clients get of a quota, each as often as it can, and returns how often.
+// spend has each client use up a quota as far as it can, and returns the number of uses.
 func spend(l *limiter, q quota, merchant, object string, clients ...string) (uses int) {
 	now := newWorld().defaultNow()
 	for _, client := range clients {
@@ -75,9 +75,9 @@ func home() (all []string) {
 	return all
 }
 
-// TestNobodyClosesTheLinks has one connection with an IPv6 /56, and then very many clients, use
-// up what they get at the links of one merchant. Clients elsewhere make invoices at links of that
-// merchant and of others.
+// TestNobodyClosesTheLinks has one connection with an IPv6 /56, and then very many clients, use up
+// their quotas at the links of one merchant. Clients elsewhere can still make invoices at links of
+// that merchant and of others.
 func TestNobodyClosesTheLinks(t *testing.T) {
 	q := quota{all: AllLinkInvoices, ofObject: InvoicesOfLink, ofClient: InvoicesOfClient, divided: true}
 	var l limiter
@@ -110,8 +110,9 @@ func TestNobodyClosesTheLinks(t *testing.T) {
 	at("initech", "lnk_x", "203.0.113.3:1", true)
 }
 
-// TestLimiterLeavesSome has clients use up what they get in any way. A client network and a merchant
-// without uses are not refused before the quota of all is used up. That quota also bounds the counts.
+// TestLimiterLeavesSome has clients use up their quotas in random ways. A client network and a
+// merchant without uses are not refused before the quota of all is used up. That quota also bounds the
+// counts.
 func TestLimiterLeavesSome(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

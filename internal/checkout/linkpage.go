@@ -64,7 +64,7 @@ type linkView struct {
 	Amount      string // in major units; empty if the payer enters it
 	Bounds      string // of an amount that the payer enters; empty without
 	Frame       frame
-	// Visit names this opening of the page: it makes one invoice of an amount at most.
+	// Visit identifies this opening of the page: it makes at most one invoice for an amount.
 	Visit   string
 	Typed   string
 	Problem string // why the form was refused
@@ -78,8 +78,8 @@ type link struct {
 	text    *locale.Text
 }
 
-// linkPage answers with the page of a payment link. It makes no invoice, because programs
-// that preview links open it, too.
+// linkPage answers with the page of a payment link. It makes no invoice, because programs that preview
+// links also open it.
 func (c *Checkout) linkPage(w http.ResponseWriter, r *http.Request) error {
 	l, err := c.loadLink(r)
 	if err != nil {
@@ -100,9 +100,9 @@ func (c *Checkout) linkPage(w http.ResponseWriter, r *http.Request) error {
 	return c.render(w, r, http.StatusOK, "link.html", v)
 }
 
-// payLink makes an invoice of a payment link, and redirects to its checkout. If the link does
-// not take the amount, it redirects to the link's page with it, so that the payer can go back
-// and forth between pages.
+// payLink makes an invoice of a payment link, and redirects to its checkout. If the link does not take
+// the amount, it redirects to the link's page with the amount, so that the payer can navigate between
+// the pages.
 func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 	visit, err := visitIn(w, r)
 	if err != nil {

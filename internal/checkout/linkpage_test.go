@@ -264,7 +264,7 @@ func TestFreeAmount(t *testing.T) {
 	}
 }
 
-// TestLinkLimits reaches each limit from as many clients as it takes.
+// TestLinkLimits reaches each limit with as many clients as necessary.
 func TestLinkLimits(t *testing.T) {
 	t.Parallel()
 	press := func(h http.Handler, client string) *httptest.ResponseRecorder {
@@ -280,7 +280,7 @@ func TestLinkLimits(t *testing.T) {
 	if got := press(h, "192.0.2.1"); got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" || !strings.Contains(got.Body.String(), "Wait a minute") {
 		t.Errorf("beyond the client's limit: %d %v", got.Code, got.Header())
 	}
-	for i := InvoicesOfClient; i < InvoicesOfLink; i++ { // from a client each, since what is left of the link is divided
+	for i := InvoicesOfClient; i < InvoicesOfLink; i++ { // the rest of the quota is divided
 		if got := press(h, fmt.Sprintf("192.0.2.%d", 2+i)).Code; got != http.StatusSeeOther {
 			t.Fatalf("status %d", got)
 		}
@@ -304,8 +304,8 @@ func TestLinkLimits(t *testing.T) {
 	}
 }
 
-// TestLinkLimitPerHour has one client press as often as it can in a minute: it does not take
-// all transfer amounts of a price, which an invoice holds for an hour after its expiry, too.
+// TestLinkLimitPerHour has one client press as often as it can in a minute. It cannot take all
+// transfer amounts of a price, which an invoice also holds for an hour after its expiry.
 func TestLinkLimitPerHour(t *testing.T) {
 	t.Parallel()
 	f := newFakeLinks()
@@ -374,8 +374,7 @@ func TestLinkCode(t *testing.T) {
 	}
 }
 
-// TestFrames expects that only the merchant's origins may show its pages, and those only
-// where they ask for it.
+// TestFrames expects that only the merchant's origins may frame its pages, and only on request.
 func TestFrames(t *testing.T) {
 	t.Parallel()
 	f := newFakeLinks()

@@ -46,8 +46,7 @@ func (l look) options(language string) browsertest.Options {
 	return browsertest.Options{Phone: l.phone, Dark: l.dark, Language: language}
 }
 
-// TestLooks checks the pages that payers see with the rules of axe-core, and what they show at
-// which size.
+// TestLooks checks payers' pages with the rules of axe-core, and what they show at which size.
 func TestLooks(t *testing.T) {
 	for i, scene := range checkout.Scenes() {
 		if !scene.Main && !*every && *pictures == "" {
@@ -75,7 +74,7 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// TestCheckLooksAgain waits until the page about a transaction has found it.
+// TestCheckLooksAgain waits until the page about a transaction has found the transaction.
 func TestCheckLooksAgain(t *testing.T) {
 	scene := checkout.CheckAgain()
 	server := httptest.NewServer(scene.Handler)

@@ -47,8 +47,8 @@ type lookups struct {
 	recent map[transactionQuery]*nodeLookup
 }
 
-// transactionQuery is a question about a transaction. sender and nonce are zero unless it was
-// queued when the page asked before.
+// transactionQuery is a question about a transaction. sender and nonce are zero unless the transaction
+// was queued when the page asked before.
 type transactionQuery struct {
 	invoiceID string
 	chainKey  string

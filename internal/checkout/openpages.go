@@ -32,7 +32,7 @@ const (
 	RetryStreams = time.Minute
 )
 
-// Feed hands out what is new. *eventfeed.Feed implements it.
+// Feed returns new events and changes. *eventfeed.Feed implements it.
 type Feed interface {
 	// Head returns a position: everything that commits after the call is behind it.
 	Head(ctx context.Context) (eventfeed.Position, error)
@@ -81,7 +81,7 @@ type openPage struct {
 	beat        time.Time // when the status is repeated
 }
 
-// streamClaim is the account on which a stream counts.
+// streamClaim is an account on which a stream counts.
 type streamClaim = ratelimit.Claim[ratelimit.Party]
 
 // streamsFrom returns the claims of the networks of a request's client.
@@ -175,8 +175,8 @@ func (p *openPages) drop(page *openPage) {
 	delete(p.pages, page.id)
 }
 
-// charge counts a stream that was joined for the invoice's merchant as well, and returns the
-// claims of both. The error is an *ratelimit.ExceededError.
+// charge counts a joined stream for the invoice's merchant as well, and returns the claims of both.
+// The error is an *ratelimit.ExceededError.
 func (p *openPages) charge(merchantID string, from []streamClaim) ([]streamClaim, error) {
 	at := ratelimit.AtMerchant(merchantID, from)
 	if err := p.shares.Charge(1, at...); err != nil {
@@ -191,7 +191,7 @@ func (p *openPages) refuse() error {
 	return &ratelimit.ExceededError{Limit: "streams", RetryAfter: strconv.FormatInt(seconds(RetryStreams), 10)}
 }
 
-// leave takes back a join. from has all claims of it, and stream may be nil.
+// leave undoes a join. from has all claims of it, and stream may be nil.
 func (p *openPages) leave(id string, from []streamClaim, stream *push.Stream) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -206,8 +206,8 @@ func (p *openPages) leave(id string, from []streamClaim, stream *push.Stream) {
 	p.total--
 }
 
-// adopt takes the result of a read, and sends it if it is news. It ignores a read that began
-// before the newest one adopted. It returns what is known now.
+// adopt stores the result of a read, and sends it if it differs from the last status. It ignores a
+// read that began before the newest one adopted. It returns the newest status.
 func (p *openPages) adopt(id string, read uint64, status pageStatus) pageStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -225,8 +225,7 @@ func (p *openPages) adopt(id string, read uint64, status pageStatus) pageStatus 
 	return page.status
 }
 
-// status returns the status of a page that was joined, which it reads if join returned the
-// number of a read.
+// status returns the status of a joined page. It reads the page if join returned the number of a read.
 func (p *openPages) status(ctx context.Context, id string, read uint64) (pageStatus, error) {
 	if read == 0 {
 		p.mu.Lock()

@@ -26,7 +26,7 @@ import (
 	"github.com/quittance/quittance/internal/wait"
 )
 
-// feed is a Feed that hands out what tests put in it.
+// feed is a Feed that returns what tests put into it.
 type feed struct {
 	news chan eventfeed.News
 	errs chan error
@@ -343,7 +343,7 @@ func TestPageOfABlindChain(t *testing.T) {
 	})
 }
 
-// The audit log has what writes no event.
+// The audit log has changes that write no event.
 func TestPageFollowsTheAuditLog(t *testing.T) {
 	for _, change := range []store.ChangeRow{
 		{Action: access.ActionInvoiceVoid, Object: testID}, {Action: access.ActionAttributionAssign, MerchantID: "corner-cafe", Object: "pay_1"},
@@ -435,7 +435,7 @@ func TestStreamsOfClientsAreLimited(t *testing.T) {
 	if err := join(0, "203.0.113.7:1"); !errors.As(err, &exceeded) {
 		t.Errorf("beyond the client's limit: %v", err)
 	}
-	for i := range StreamsOfClient + 2 { // from this machine, which has no limit of one client
+	for i := range StreamsOfClient + 2 { // from this machine, which has no limit per client
 		if err := join(i, "127.0.0.1:1"); err != nil {
 			t.Error(err)
 		}

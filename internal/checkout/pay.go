@@ -16,7 +16,7 @@ type instruction struct {
 	// DueMoney is Due with the currency.
 	DueMoney money
 	Data     string // calldata of a tagged transfer of Due; empty for a deposit address
-	Plain    *plain // nil if no plain transfer is sure to be attributed
+	Plain    *plain // nil if plain transfers cannot be attributed
 	Call     *call  // nil without a registry
 }
 
@@ -57,9 +57,9 @@ func (s pageInput) rest() invoice.Amount {
 	return s.invoice.Remaining
 }
 
-// instruct returns the instructions for an amount due and its transfer amount. Without a
-// transfer amount, plain transfers are not sure to be attributed, so that only tagged
-// ones are offered. A deposit address takes the amount due in plain transfers.
+// instruct returns the instructions for an amount due and its transfer amount. Without a transfer
+// amount, a plain transfer may not be attributed, so only tagged ones are offered. A deposit address
+// takes the amount due in plain transfers.
 func (s pageInput) instruct(due, transfer invoice.Amount) *instruction {
 	p := &instruction{
 		Address: chain.Checksum(s.invoice.PayTo()),
@@ -86,8 +86,8 @@ func (p plain) URL() template.URL {
 	return template.URL(p.Link) //nolint:gosec // see above
 }
 
-// record returns the terms that the on-chain id is a hash of, and what became of the
-// invoice on the chain.
+// record returns the terms that are hashed into the on-chain id, and the outcome of the invoice on the
+// chain.
 func (s pageInput) record() []fact {
 	inv := s.invoice
 	name := func(id string) string { return s.text.T(id, nil) }

@@ -179,7 +179,7 @@ func TestEveryBuiltinNetworkHasAName(t *testing.T) {
 	}
 }
 
-// TestDepositAddress shows the deposit address of an invoice, of which any amount counts.
+// TestDepositAddress shows the deposit address of an invoice. Any amount that it receives counts.
 func TestDepositAddress(t *testing.T) {
 	deposit := chain.MustAddress("0x1111111111111111111111111111111111111111")
 	w := newWorld()

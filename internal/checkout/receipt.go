@@ -13,8 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// MaxReceiptRows bounds the payments on a receipt, of which the newest are listed, and its
-// refunds.
+// MaxReceiptRows bounds the payments on a receipt, which lists the newest ones, and its refunds.
 const MaxReceiptRows = 100
 
 // receiptData is the content of a receipt. Amounts are in major units.

@@ -204,8 +204,7 @@ func TestReceiptHasWhatAnAccountantNeeds(t *testing.T) {
 	}
 }
 
-// TestReceiptCode opens what the QR code leads to: it confirms the code of the invoice, and
-// no other.
+// TestReceiptCode opens the URL in the QR code. It confirms the code of the invoice, and no other.
 func TestReceiptCode(t *testing.T) {
 	w := paidWorld()
 	var link string
@@ -258,7 +257,7 @@ func TestReceiptListsAreBounded(t *testing.T) {
 	}
 }
 
-// mails is a Mails that remembers.
+// mails is a fake of Mails that records them.
 type mails struct {
 	queued []string
 	err    error

@@ -18,7 +18,7 @@ import (
 
 // Limits of the page on which a payer names the address of a refund.
 const (
-	// AddressesOfRefund bounds the addresses that are sent per minute for one refund.
+	// AddressesOfRefund bounds the addresses per minute that are sent for one refund.
 	AddressesOfRefund = 10
 	// AddressesOfClient bounds the addresses that one client network sends per minute.
 	AddressesOfClient = 20

@@ -34,8 +34,7 @@ type changedPages struct {
 	others []*openPage
 }
 
-// markOne marks the page of an invoice that news are about, if it is open, and wakes keep. The
-// caller holds mu.
+// markOne marks the page of an invoice with news, if it is open, and wakes keep. The caller holds mu.
 func (p *openPages) markOne(id string) {
 	if page := p.pages[id]; page != nil {
 		page.changed = true
@@ -44,7 +43,7 @@ func (p *openPages) markOne(id string) {
 	}
 }
 
-// markLater marks a page that does not have to be read at once. The caller holds mu.
+// markLater marks a page that can be read later. The caller holds mu.
 func (p *openPages) markLater(page *openPage) {
 	if !page.changed {
 		page.changed = true
@@ -62,8 +61,8 @@ func (p *openPages) markAll() {
 	wait.Wake(p.wake)
 }
 
-// takeChanged returns a page that has to be read, those that news are about first, and marks it
-// as read. It returns nil without one, and when the slot's reads are used up.
+// takeChanged returns a page that has to be read, pages with news first, and marks it as read. It
+// returns nil without one, and when the slot's reads are used up.
 func (p *openPages) takeChanged() *openPage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,8 +143,8 @@ func (p *openPages) followChains(ctx context.Context) {
 	}
 }
 
-// reread reads the pages that have changed, as far as they are read in this slot. After an
-// error it leaves the others until later.
+// reread reads the changed pages that this slot can read. After an error it leaves the others for
+// later.
 func (p *openPages) reread(ctx context.Context) {
 	for page := p.takeChanged(); page != nil; page = p.takeChanged() {
 		if err := p.rereadOne(ctx, page); err != nil {

@@ -70,7 +70,7 @@ func base() chain.Chain {
 	return ch
 }
 
-// onBase moves all that the world has to the network of the scenes.
+// onBase moves the world to the network of the scenes.
 func (w *world) onBase() {
 	w.chain = base()
 	token := w.chain.Tokens[0].Address
@@ -127,7 +127,7 @@ func Scenes() []Scene {
 	return all
 }
 
-// mainOutcomes are the outcomes that are always looked at.
+// mainOutcomes are the outcomes that every run looks at.
 var mainOutcomes = []string{"waiting", "seen", "part", "checking", "held", "halted", "paid", "paid and refunded in full", "expired", "late", "void", "draft"}
 
 // stateScenes are the invoice's page in every state.

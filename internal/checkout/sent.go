@@ -19,9 +19,9 @@ const (
 	AllReports = 600
 )
 
-// Reports keeps what wallets sent. *store.Store implements it.
+// Reports stores wallets' reports of sent transactions. *store.Store implements it.
 type Reports interface {
-	// ReportTransaction keeps a transaction that the page of an invoice was given by a wallet.
+	// ReportTransaction stores a transaction that a wallet gave to the page of an invoice.
 	ReportTransaction(ctx context.Context, invoiceID string, t store.ReportedTransaction) error
 }
 

@@ -254,7 +254,7 @@ func TestVersionChangesWithTheView(t *testing.T) {
 			t.Errorf("%s: the version changed, though nothing but the time and the newest block has", story.name)
 		}
 		if story.name == "last second" || story.name == "seen on a chain with tags" || story.name == "halted, after the end" {
-			continue // they differ from others in what the version leaves out
+			continue // they differ from others in parts that the version leaves out
 		}
 		if other, ok := versions[version]; ok {
 			t.Errorf("%s and %s have one version", story.name, other)

@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// statusData is the JSON by which open pages learn that they have changed.
+// statusData is the JSON that shows open pages that they have changed.
 type statusData struct {
 	State state `json:"state"`
 	// Version changes with the content of the page, but not with Left and Confirmations.
@@ -87,12 +87,12 @@ func (s pageInput) status() (pageStatus, error) {
 	return status, nil
 }
 
-// isFinal reports whether only late payments and refunds can change the page.
+// isFinal reports whether only late payments and refunds can still change the page.
 func (s pageInput) isFinal() bool {
 	return s.invoice.Status != invoice.Open && s.invoice.Status != invoice.Drafted
 }
 
-// secondsLeft returns the seconds until a page may no longer be paid. The last second counts.
+// secondsLeft returns the seconds until the time to pay is over. The last second counts.
 func secondsLeft(expiresAt, now time.Time) int64 {
 	return max(0, int64(expiresAt.Sub(now.Truncate(time.Second))/time.Second)+1)
 }
@@ -122,10 +122,9 @@ func (s pageStatus) isOver(now time.Time) bool {
 	return !s.changesAt.IsZero() && now.Truncate(time.Second).After(s.changesAt)
 }
 
-// isOutdated reports whether the page has to be read again because of its chain: an open
-// invoice's payments cannot be seen any more, or again; a reorg may have dropped a payment; a
-// pending payment is final; or a block may have the payment again that a reorg has dropped,
-// which makes no event.
+// isOutdated reports whether the page has to be read again because of its chain: an open invoice's
+// payments can no longer be seen, or can again; a reorg may have dropped a payment; a pending payment
+// is final; or a block may contain a payment again that a reorg has dropped, which makes no event.
 func (s pageStatus) isOutdated(chain look, now time.Time) bool {
 	if s.open && s.blind != chain.isBlind(now) {
 		return true
@@ -147,7 +146,7 @@ func (s *pageStatus) confirm(finality chain.Finality, f following) bool {
 	return was != *now
 }
 
-// version returns a hash of the view. It leaves out what changes with every block.
+// version returns a hash of the view. It leaves out parts that change with every block.
 func (v view) version() (string, error) {
 	v.Progress = nil
 	text, err := json.Marshal(v) //nolint:musttag // the text is only hashed

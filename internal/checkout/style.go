@@ -66,15 +66,15 @@ func styleSources(data any) string {
 	return strings.Join(all, " ")
 }
 
-// The style sheet's grounds that are closest to text: the darkest of the light theme, and
-// the lightest of the dark one. The accent color is read on all of them.
+// The background colors of the style sheet with the lowest contrast to text: the darkest of the light
+// theme, and the lightest of the dark one. The accent color must be readable on all of them.
 var (
 	lightGround = shade.Color{0xef, 0xec, 0xe4}
 	darkGround  = shade.Color{0x16, 0x35, 0x2b}
 )
 
-// accents returns the accent colors of both themes for a merchant's color. No color is
-// readable on the grounds of both, so each has its own shade.
+// accents returns the accent colors of both themes for a merchant's color. No color is readable on the
+// backgrounds of both, so each theme has its own shade.
 func accents(c shade.Color) (light, dark shade.Color) {
 	return c.ReadableOn(lightGround, shade.Black), c.ReadableOn(darkGround, shade.White)
 }

@@ -35,8 +35,8 @@ func themes(t *testing.T) (light, dark map[string]shade.Color) {
 	return colors(before), colors(after)
 }
 
-// TestBrandColorIsReadable checks that any color is readable on every ground of its theme,
-// and the text of a button on the color.
+// TestBrandColorIsReadable checks that any color is readable on every background of its theme, and the
+// text of a button on the color.
 func TestBrandColorIsReadable(t *testing.T) {
 	light, dark := themes(t)
 	for name, theme := range map[string]struct {
@@ -81,8 +81,8 @@ func TestBrandStyle(t *testing.T) {
 	}
 }
 
-// TestContactIsLinkedWhereTextsAskForIt checks that a status which asks the payer to
-// contact the merchant links to the contact, and no other.
+// TestContactIsLinkedWhereTextsAskForIt checks that a status links to the merchant's contact exactly
+// if it asks the payer to contact the merchant.
 func TestContactIsLinkedWhereTextsAskForIt(t *testing.T) {
 	for _, story := range outcomes {
 		w := newWorld()
@@ -98,7 +98,7 @@ func TestContactIsLinkedWhereTextsAskForIt(t *testing.T) {
 	}
 }
 
-// pagePolicy returns the policy of a page with data that no other page may show in a frame.
+// pagePolicy returns the policy of a page with data that must not be framed.
 func pagePolicy(data any) string {
 	return strings.Replace(policy, "style-src 'none'", "style-src "+styleSources(data), 1)
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Terms are what an invoice's on-chain id is a hash of, and where the invoice is paid, for
-// programs that compute both again.
+// Terms are the values that are hashed into an invoice's on-chain id, and where the invoice is paid,
+// for programs that compute both again.
 type Terms struct {
 	InvoiceID       string `json:"invoiceId"`
 	CommitmentID    string `json:"onChainInvoiceId"`
 	ChainKey        string `json:"chainKey"`
 	ChainID         uint64 `json:"chainId"`
-	Registry        string `json:"registry,omitempty"` // absent if the zero address was committed to
+	Registry        string `json:"registry,omitempty"` // absent if it is the zero address
 	MerchantAddress string `json:"merchantAddress"`
 	Token           string `json:"token"`
 	Amount          string `json:"amount"`

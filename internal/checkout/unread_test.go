@@ -14,8 +14,8 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// TestUnrecordedPaymentIsReported looks transactions up of which no payment is stored. One
-// that pays the invoice has its block read again, and no other.
+// TestUnrecordedPaymentIsReported looks up transactions without a stored payment. The block of the one
+// that pays the invoice is read again, and no other.
 func TestUnrecordedPaymentIsReported(t *testing.T) {
 	elsewhere := invoice.Address{19: 9}
 	known := fmt.Sprint(chain.Local, " ", tx, " 11 lookup")
@@ -53,8 +53,8 @@ func TestUnrecordedPaymentIsReported(t *testing.T) {
 	}
 }
 
-// TestClaimOfUnrecordedPayment claims a transaction of which no payment is stored: the page
-// that the answer leads to has its block read again.
+// TestClaimOfUnrecordedPayment claims a transaction without a stored payment. The page that follows
+// has its block read again.
 func TestClaimOfUnrecordedPayment(t *testing.T) {
 	w := newWorld()
 	w.nodes = mined(moved(tokenAddress, merchantAddress))

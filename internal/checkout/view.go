@@ -232,11 +232,11 @@ func (s pageInput) state() state {
 	return waiting
 }
 
-// awaitOrphans is for how long after its block an orphaned payment is awaited. Until then the
-// page asks for no other one, because most are mined again within minutes.
+// awaitOrphans is how long after its block an orphaned payment is awaited. Until then the page asks
+// for no other payment, because most are mined again within minutes.
 const awaitOrphans = 10 * time.Minute
 
-// awaitedUntil returns until when orphaned payments are awaited, or the zero time.
+// awaitedUntil returns the time until which orphaned payments are awaited, or the zero time.
 func (s pageInput) awaitedUntil() (until time.Time) {
 	for _, p := range s.payments {
 		if end := p.BlockTime.Add(awaitOrphans); p.Status == invoice.Orphaned && end.After(until) {
@@ -253,7 +253,7 @@ func (s pageInput) isRefunded() bool {
 	return s.isFinal() && !arrived.IsZero() && !s.invoice.AmountRefunded.Less(arrived)
 }
 
-// unfolded is how many payments the page shows without being asked.
+// unfolded is how many payments the page shows unfolded.
 const unfolded = 3
 
 // received returns the newest payments, and the number of omitted ones.

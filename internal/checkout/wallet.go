@@ -9,8 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 )
 
-// walletData is what the script that talks to the payer's wallet needs. Amounts are in
-// minor units.
+// walletData is the data for the script that talks to the payer's wallet. Amounts are in minor units.
 type walletData struct {
 	Terms
 	Merchant string `json:"merchant"`
@@ -23,7 +22,7 @@ type walletData struct {
 	TransferAmount string `json:"transferAmount,omitempty"`
 	Gasless        bool   `json:"gasless"`      // the service sends payers' authorizations
 	RegistryPays   bool   `json:"registryPays"` // the registry takes the whole amount
-	// Block is final. A wallet on the same network has it, too. Absent before the first one.
+	// Block is a final block, which a wallet on the same network has, too. Absent before the first one.
 	Block    *walletBlock    `json:"block,omitempty"`
 	Coin     chain.Coin      `json:"coin"`
 	RPC      []string        `json:"rpc,omitempty"` // nodes, for a wallet that lacks the network

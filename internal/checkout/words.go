@@ -72,7 +72,7 @@ func (s pageInput) checkingWords() (string, []template.HTML) {
 	return s.text.T("status.checking.headline", nil), append(text, s.say("status.checking.wait", nil)...)
 }
 
-// refundedWords are for a final invoice of which everything was sent back.
+// refundedWords returns the texts for a final invoice that was refunded completely.
 func (s pageInput) refundedWords() []template.HTML {
 	inTime, late := s.invoice.Arrived()
 	text := s.say("status.refunded.text", values{"Arrived": s.money(inTime.Plus(late)), "Refunded": s.money(s.invoice.AmountRefunded)})
@@ -100,8 +100,8 @@ func (s pageInput) paidWords() (string, []template.HTML) {
 	return s.text.T("status.paid.headline", nil), append(text, s.excessWords()...)
 }
 
-// excessWords return how much a paid invoice received beyond the amount due, how much was sent
-// back, and whom to ask for the rest.
+// excessWords returns how much a paid invoice received beyond the amount due, how much was sent back,
+// and whom to ask for the rest.
 func (s pageInput) excessWords() []template.HTML {
 	excess, back := s.invoice.Excess(), s.invoice.AmountRefunded
 	surplus := values{"Arrived": s.money(s.invoice.AmountPaid), "Surplus": s.money(excess), "Merchant": s.merchant()}

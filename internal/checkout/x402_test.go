@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 )
 
-// TestPrograms expects that programs which pay by x402 are answered by its handler, and that
-// people get the page, with a link for programs.
+// TestPrograms expects that programs that pay by x402 are answered by its handler, and that people get
+// the page, with a link for programs.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

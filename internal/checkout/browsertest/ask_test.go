@@ -17,7 +17,7 @@ func ask(p *browsertest.Page, hash string) {
 	p.Press("See what became of it")
 }
 
-// TestAsk asks what became of a payment on the invoice's page, which answers there.
+// TestAsk asks about a payment on the invoice's page, which answers there.
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})

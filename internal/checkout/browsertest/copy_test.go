@@ -6,7 +6,7 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 )
 
-// TestCopy copies what is to be sent, and selects it where the page may not copy.
+// TestCopy copies the amount and the address, and selects the text if the page may not copy.
 func TestCopy(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})

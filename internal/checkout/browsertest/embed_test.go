@@ -201,7 +201,7 @@ func TestEmbed(t *testing.T) {
 	}
 }
 
-// TestEmbedWhereFramingIsRefused follows the link instead.
+// TestEmbedWhereFramingIsRefused expects the link to be followed instead.
 func TestEmbedWhereFramingIsRefused(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, button, nil, "https://shop.example")
@@ -237,7 +237,7 @@ func TestFrameMessages(t *testing.T) {
 	}
 }
 
-// TestFrameIsRefused expects that a page that is not on the list gets no frame.
+// TestFrameIsRefused expects that a shop outside the merchant's list gets no frame.
 func TestFrameIsRefused(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, bare, nil, "https://shop.example")
@@ -285,7 +285,7 @@ func TestLinkPages(t *testing.T) {
 	}
 }
 
-// quoted returns a text as JavaScript has it.
+// quoted returns a text as a JavaScript string.
 func quoted(text string) string { return fmt.Sprintf("%q", text) }
 
 // invoicesOf selects the invoices of a payment link.

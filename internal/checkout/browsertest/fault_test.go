@@ -107,7 +107,7 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// quicker has the page's timers of more than ten seconds end after a second.
+// quicker shortens the page's timers of more than ten seconds to a second.
 const quicker = `{ const set = window.setTimeout; window.setTimeout = (f, ms, ...args) => set(f, ms > 10_000 ? 1000 : ms, ...args); }`
 
 // paidOnce checks that the wallet's account paid one invoice.
@@ -133,7 +133,7 @@ func falseChain(t *testing.T, w *browsertest.World) {
 	}
 }
 
-// TestSent checks what the page remembers of transactions.
+// TestSent checks what the page stores about transactions.
 func TestSent(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{NoGasless: true})
@@ -246,8 +246,8 @@ func TestSent(t *testing.T) {
 	t.Run("sends less", func(t *testing.T) { sendsLess(t, w, payer(t)) })
 }
 
-// reloadedBeforeAnswer reloads the page while the wallet's window is open, in which the
-// payer confirms afterwards or not.
+// reloadedBeforeAnswer reloads the page while the wallet's window is open. Afterwards the payer
+// confirms in the window, or does not.
 func reloadedBeforeAnswer(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet, confirms bool) {
 	wallet.Refuse("eth_sendTransaction", browsertest.ErrNoAnswer)
 	p := pay(t, w, w.Invoice("4900000", nil), wallet)
@@ -271,7 +271,7 @@ func reloadedBeforeAnswer(t *testing.T, w *browsertest.World, wallet *browsertes
 	paidOnce(t, w, wallet)
 }
 
-// sendsLess pays with a wallet that sends less than it was asked. The page asks for the rest.
+// sendsLess pays with a wallet that sends less than it was asked to. The page asks for the rest.
 func sendsLess(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet) {
 	var asked atomic.Int32
 	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
@@ -309,7 +309,7 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// openWindow asks the wallet by a method, which it answers when confirm is called.
+// openWindow makes the wallet show a request of a method. The wallet answers when confirm is called.
 func openWindow(t *testing.T, w *browsertest.World, inv apitypes.CreateInvoiceResponse, wallet *browsertest.Wallet, method string) (p *browsertest.Page, confirm func()) {
 	t.Helper()
 	opened, confirmed := make(chan struct{}), make(chan struct{})
@@ -342,7 +342,7 @@ func TestExpiryOfTransaction(t *testing.T) {
 	paidOnce(t, w, wallet)
 }
 
-// TestOverNight opens a page, and pays on the next day, when the invoice has expired.
+// TestOverNight opens a page, and pays on the next day, after the invoice has expired.
 func TestOverNight(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
@@ -351,7 +351,7 @@ func TestOverNight(t *testing.T) {
 	p.Press("Pay with Fox")
 	p.AwaitText("#wallet-pay", "You pay 4.90 USDC")
 	advance(t, w, 12*60*60)
-	p.Step("#wallet-pay", []string{"Pay 4.90 USDC"}, "false") // before the page shows that it has expired, or not
+	p.Step("#wallet-pay", []string{"Pay 4.90 USDC"}, "false") // whether or not the page shows that it has expired
 	p.Await(`document.getElementById("status").className === "state-expired"`)
 	// The last message can be dismissed, and then the page offers no further step.
 	p.Await(`(() => {

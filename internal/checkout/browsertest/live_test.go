@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 )
 
-// elapse lets the page's clocks go on by some seconds, as while a device sleeps.
+// elapse advances the page's clocks by some seconds, as while a device sleeps.
 func elapse(p *browsertest.Page, seconds int) {
 	p.Eval(fmt.Sprintf(`void (() => {
 		const ms = %d * 1000, clock = performance.now.bind(performance), date = Date.now;
@@ -43,7 +43,7 @@ func openAt(t *testing.T, w *browsertest.World, g *gate) (*browsertest.Page, api
 	inv := w.Invoice("4900000", nil)
 	p := browsertest.Open(t, browsertest.Options{})
 	p.Go(g.URL + "/checkout/" + inv.ID)
-	p.Eval("void (window.mark = true)", nil) // lost if the page were loaded again
+	p.Eval("void (window.mark = true)", nil) // lost if the page is loaded again
 	g.awaitStream(t)
 	return p, inv
 }
@@ -73,7 +73,7 @@ func byPolls(t *testing.T, w *browsertest.World, g *gate) {
 	}
 }
 
-// byPollsWithheld has a proxy that collects the messages of streams.
+// byPollsWithheld uses a proxy that buffers the messages of streams.
 func byPollsWithheld(t *testing.T, w *browsertest.World, g *gate) {
 	g.withhold.Store(true)
 	p, inv := openAt(t, w, g)
@@ -130,7 +130,7 @@ func restIsShown(t *testing.T, w *browsertest.World) {
 	}
 }
 
-// timeLeft opens a page where the clock is wrong, and waits until the time is almost up.
+// timeLeft opens a page on a device with a wrong clock, and waits until the time is almost up.
 func timeLeft(t *testing.T, w *browsertest.World) {
 	const window = 15 * 60
 	for _, wrong := range []int{-3600, 3600} {

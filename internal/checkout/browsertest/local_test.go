@@ -46,8 +46,8 @@ func awaitState(t *testing.T, w *browsertest.World, id, selector string) {
 	})
 }
 
-// TestLocal checks that times and numbers are written as in the page's language, and that a
-// page without scripts has them in UTC and with a dot.
+// TestLocal checks that times and numbers are written as usual in the page's language, and that a page
+// without scripts shows them in UTC and with a decimal point.
 func TestLocal(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
@@ -55,7 +55,7 @@ func TestLocal(t *testing.T) {
 	for _, test := range []struct {
 		noScript bool
 		amount   string
-		end      string // what the end of the time to pay contains, as a layout in UTC
+		end      string // the displayed end of the time to pay contains this, as a layout in UTC
 	}{{false, "4,90", " um "}, {true, "4.90", ", 15:04:05 UTC"}} {
 		p := browsertest.Open(t, browsertest.Options{Language: "de", NoScript: test.noScript})
 		p.Go(w.CheckoutURL(inv.ID))

@@ -42,7 +42,7 @@ const counted = `["state-seen", "state-paid"].includes(document.getElementById("
 
 func deposit(r *apitypes.CreateInvoiceRequest) { r.Collection = apitypes.CollectionDeposit }
 
-// TestGasless pays by signatures that the service sends.
+// TestGasless pays with signatures that the service submits.
 func TestGasless(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
@@ -106,8 +106,8 @@ func TestGasless(t *testing.T) {
 	})
 }
 
-// TestPayWithOneOfSimilarWallets has two wallets with one domain name, one without, and one that
-// is window.ethereum and does not announce itself. Each is offered and pays.
+// TestPayWithOneOfSimilarWallets has two wallets with the same domain name, one without a name, and
+// one that is window.ethereum and does not announce itself. Each is offered and pays.
 func TestPayWithOneOfSimilarWallets(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
@@ -364,8 +364,8 @@ func payDataFees(t *testing.T, w *browsertest.World) {
 	p.Await(counted)
 }
 
-// executor is the code of an account that makes the call in its data, which is an address
-// and the call's data, and reverts if that does.
+// executor is the code of an account that makes the call in its calldata, which is an address and the
+// call's data. It reverts if that call does.
 const executor = "601436038060146000376000600082600060006000356060" +
 	"1c5af160235760006000fd5b00"
 

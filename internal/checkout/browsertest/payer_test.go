@@ -19,8 +19,8 @@ import (
 // payments is the number of invoices that the scripted payer pays in a full run.
 const payments = 40
 
-// payerFault is what goes wrong for the scripted payer in one payment. It answers the n-th
-// request to the wallet of a kind.
+// payerFault is a fault in one payment by the scripted payer. It answers the n-th request of a kind to
+// the wallet.
 type payerFault struct {
 	name   string
 	method func(wallet *browsertest.Wallet, c browsertest.Call, n int) (any, bool, error)
@@ -189,14 +189,14 @@ func payWithFault(t *testing.T, w *browsertest.World, pays string, fault payerFa
 	}
 }
 
-// steps are the buttons that the payer presses, the first one that is there.
+// steps are the buttons that the payer presses: the first one that the page has.
 var steps = []string{"Pay 4.90 USDC", "Pay 2.90 USDC", "Nothing was sent: pay now", "Try again", "Pay with Fox"}
 
 // settled is the condition that the page shows that the invoice is paid.
 const settled = `document.getElementById("status").className === "state-paid"`
 
-// walk presses the steps on the pages in turn, until all show that the invoice is paid.
-// With reload, the first page is loaded again once it waits for the wallet.
+// walk presses the steps on the pages in turn, until all show that the invoice is paid. With reload,
+// the first page is loaded again once it waits for the wallet.
 func walk(t *testing.T, pages []*browsertest.Page, reload bool) {
 	t.Helper()
 	const pause = 200 * time.Millisecond

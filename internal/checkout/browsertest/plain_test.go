@@ -25,7 +25,7 @@ func TestPayOverSlowNetwork(t *testing.T) {
 	isClean(t, w, p)
 }
 
-// TestWithoutScripts sends by hand what a page without scripts asks for.
+// TestWithoutScripts sends by hand the payment that a page without scripts asks for.
 func TestWithoutScripts(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})

@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 )
 
-// fast lets a second of the countdown take a tenth.
+// fast makes a second of the countdown take a tenth.
 const fast = `{ const interval = window.setInterval; window.setInterval = (f, ms, ...args) => interval(f, ms === 1000 ? 100 : ms, ...args); }`
 
 // TestReturn pays while the page is open, and follows the countdown to the shop or stops it.

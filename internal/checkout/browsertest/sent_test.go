@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 )
 
-// TestNotSentTwice has the page lose track of a payment in every way.
+// TestNotSentTwice makes the page lose track of a payment in every way.
 func TestNotSentTwice(t *testing.T) {
 	w := browsertest.Start(t, browsertest.WorldOptions{NoGasless: true})
 	payer := func(t *testing.T) *browsertest.Wallet {
@@ -52,8 +52,8 @@ func TestNotSentTwice(t *testing.T) {
 	t.Run("a lost transaction", func(t *testing.T) { lostTransaction(t, w, payer(t)) })
 }
 
-// errorAfterSending has the wallet send what it is asked, and answer with an error, such as the
-// node's if it sends twice.
+// errorAfterSending has the wallet send the transaction, and answer with an error, such as the node's
+// error for sending it twice.
 func errorAfterSending(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet, answer error) {
 	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
 		if c.Method != "eth_sendTransaction" {
@@ -72,8 +72,8 @@ func errorAfterSending(t *testing.T, w *browsertest.World, wallet *browsertest.W
 	paidOnce(t, w, wallet)
 }
 
-// otherInvoice has the wallet not answer for one invoice, and pay another one of the same
-// amount: the page of the first does not take that payment for its own.
+// otherInvoice has the wallet not answer for one invoice, and pay another one with the same amount.
+// The page of the first does not take that payment for its own.
 func otherInvoice(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet) {
 	wallet.Refuse("eth_sendTransaction", browsertest.ErrNoAnswer)
 	inv, other := w.Invoice("4900000", nil), w.Invoice("4900000", nil)

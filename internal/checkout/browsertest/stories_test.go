@@ -30,7 +30,7 @@ func payWithoutScripts(t *testing.T, w *browsertest.World, wallet *browsertest.W
 	}
 }
 
-// payNextDay leaves the page open over night, and pays then.
+// payNextDay leaves the page open overnight, and then pays.
 func payNextDay(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet, o browsertest.Options, _ string) {
 	const night = 12 * 60 * 60
 	inv := w.Invoice("4900000", func(r *apitypes.CreateInvoiceRequest) { r.ExpiresAt = time.Now().Unix() + 2*night })

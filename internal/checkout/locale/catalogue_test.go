@@ -84,7 +84,7 @@ func TestEveryLanguageIsComplete(t *testing.T) {
 
 var lineOfID = regexp.MustCompile(`(?m)^\s*"([^"]+)": `)
 
-// checkTwice requires that a file has each id once: of two texts, the last would be shown.
+// checkTwice requires that each id occurs once in a file: of two texts, the last would be shown.
 func checkTwice(t *testing.T, name string) {
 	t.Helper()
 	body, err := files.ReadFile(name)
@@ -236,7 +236,7 @@ func TestNoTextIsMissingOrUnused(t *testing.T) {
 	}
 }
 
-// A duration may end in the dot of an abbreviation, which a sentence does not double.
+// A duration may end in the dot of an abbreviation, which a sentence must not double.
 func TestDurationsEndNoSentenceTwice(t *testing.T) {
 	for _, text := range Languages() {
 		for _, unit := range []string{"second", "minute", "hour", "day"} {

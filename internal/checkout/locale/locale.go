@@ -46,8 +46,8 @@ type Catalogue struct {
 	matcher   language.Matcher
 }
 
-// loaded returns the texts of payers' pages, which are parsed when they are first asked
-// for: most commands never are.
+// loaded returns the texts of payers' pages. They are parsed at first use, because most commands never
+// need them.
 var loaded = sync.OnceValue(func() *Catalogue { return Open(files) })
 
 // English returns the language for payers who ask for no supported language.

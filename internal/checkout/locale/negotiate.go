@@ -27,9 +27,8 @@ func (c *Catalogue) For(r *http.Request) *Text {
 	return c.English()
 }
 
-// wanted returns the languages of a list in the format of Accept-Language, the most wanted
-// first. It leaves out what is no known language: a browser may list one that is newer than
-// this program.
+// wanted returns the languages of a list in the format of Accept-Language, the most wanted first. It
+// leaves out unknown languages: a browser may list one that is newer than this program.
 func wanted(list string) []language.Tag {
 	type weighted struct {
 		tag    language.Tag

@@ -30,7 +30,7 @@ async function ask(url: string, place: HTMLElement): Promise<void> {
   await look(url);
 }
 
-// show draws the verdict, and a link to where the payment can be claimed.
+// show draws the verdict, and a link to the page where the payment can be claimed.
 function show(fresh: Document, url: string, place: HTMLElement): void {
   const verdict = fresh.getElementById("verdict") ?? fresh.querySelector(".problem");
   if (!verdict) throw new Error("the answer is about nothing");

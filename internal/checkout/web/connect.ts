@@ -28,7 +28,7 @@ export async function account(provider: Provider): Promise<Hex> {
   return first;
 }
 
-// network has the wallet use a chain, and checks that it does.
+// network makes the wallet use a chain, and checks that it does.
 export async function network(provider: Provider, wanted: Network, asks: () => void): Promise<void> {
   if (await chainOf(provider) !== wanted.chainId) {
     asks();

@@ -1,4 +1,4 @@
-// Copies what a button names.
+// Copies the text of an element that a button names.
 
 import { t } from "./texts";
 

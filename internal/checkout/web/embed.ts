@@ -1,5 +1,5 @@
-// Opens links to payment pages, <a data-quittance href="…">, in a dialog of the page. Without
-// this script, and where the page must not be shown in a frame, they lead to the payment page.
+// Opens links to payment pages, <a data-quittance href="…">, in a dialog of the page. Without this
+// script, and if the page must not be shown in a frame, they lead to the payment page.
 // docs/embedding.md in https://github.com/quittance/quittance has more.
 //
 // It is a classic script. Its bundle declares no name in the merchant's page.
@@ -18,7 +18,7 @@ interface Message {
 
 const service = new URL((document.currentScript as HTMLScriptElement).src).origin;
 const patience = 10_000; // milliseconds until the page in the frame must have answered
-const grace = 2000; // milliseconds that it has once it is loaded
+const grace = 2000; // milliseconds that it has to answer once it is loaded
 const final = ["paid", "refunded", "expired", "void"];
 const unfinished = new Map<string, string>(); // pages of invoices that are not final, by the link's address
 
@@ -94,7 +94,7 @@ function open(link: HTMLAnchorElement): void {
   dialog.focus(); // the key that was pressed to open it must not press its first button
 }
 
-// note remembers the invoice of a link while it is not final, and leads the payer back.
+// note stores the invoice of a link while it is not final, and leads the payer back.
 function note(link: HTMLAnchorElement, { type, invoice, state, url }: Message): void {
   if (type === "ready" && invoice) unfinished.set(link.href, `${service}/checkout/${invoice}`);
   if (type === "state" && final.includes(state ?? "")) unfinished.delete(link.href);

@@ -1,4 +1,4 @@
-// Finds out what became of a payment that the wallet was asked for.
+// Finds out the outcome of a payment that the wallet was asked for.
 
 import { transferTopic } from "./abi";
 import type { Hex, Provider } from "./providers";
@@ -6,12 +6,10 @@ import { parse, quantity, read } from "./rpc";
 import { load, save, type Sent } from "./sent";
 import { now, Refusal, submit, type Invoice } from "./service";
 
-// Finding is what was found. counted: the service has seen the payment. mined: it is in a
-// block.
+// Finding is the result of a look. counted: the service has seen the payment. mined: it is in a block.
 export type Finding = "counted" | "mined" | "waiting" | "failed" | "unknown";
 
-// follow looks once, and updates the record. provider is undefined if the wallet is not
-// there any more.
+// follow looks once, and updates the record. provider is undefined if the wallet is gone.
 export async function follow(invoice: Invoice, sent: Sent, provider: Provider | undefined): Promise<Finding> {
   if (isCounted(invoice, sent)) return "counted";
   if (sent.way === "authorization") return followAuthorization(invoice, sent);
@@ -48,7 +46,7 @@ async function followAuthorization(invoice: Invoice, sent: Sent): Promise<Findin
     return "waiting";
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    if (error.reason === "nonce_used") return "waiting"; // somebody has submitted it; it cannot be refused before its window ends
+    if (error.reason === "nonce_used") return "waiting"; // it was submitted by another party; it cannot be refused before its window ends
     return fail(invoice, sent, refusal(error.reason));
   }
 }
@@ -64,7 +62,7 @@ function refusal(reason = ""): string {
   return "wallet.refused";
 }
 
-// settling is for how many seconds a transaction must be found replaced, before the payer is told.
+// settling is how many seconds a transaction must look replaced before the payer is informed.
 const settling = 10;
 
 interface Receipt {
@@ -97,8 +95,8 @@ async function followCalls(invoice: Invoice, sent: Sent, provider: Provider): Pr
   return "mined";
 }
 
-// find looks for a transfer from the account to the invoice's address since the wallet was
-// asked. One of another invoice of the merchant has another name in its transaction.
+// find looks for a transfer from the account to the invoice's address since the wallet was asked. A
+// payment of another invoice of the merchant has that invoice's id in its transaction.
 async function find(invoice: Invoice, sent: Sent, provider: Provider): Promise<Finding> {
   const topic = (address: Hex) => `0x${address.slice(2).toLowerCase().padStart(64, "0")}`;
   const logs = await read<{ transactionHash: Hex; data: Hex }[]>(provider, "eth_getLogs", [{
@@ -118,9 +116,9 @@ async function names(invoice: Invoice, hash: Hex, provider: Provider): Promise<b
   return JSON.stringify(found).toLowerCase().includes(invoice.onChainInvoiceId.slice(2).toLowerCase());
 }
 
-// nonceToAskAgain returns the nonce of another transaction in the place of the one that the wallet
-// was asked for, or undefined if the account may have sent that one: a transfer is mined, or a
-// transaction waits, as far as its node knows.
+// nonceToAskAgain returns the nonce for another transaction in place of the requested one. It is
+// undefined if the account may have sent the requested one: a transfer is mined, or a transaction
+// waits, as far as its node knows.
 export async function nonceToAskAgain(invoice: Invoice, sent: Sent, provider: Provider): Promise<number | undefined> {
   if (await find(invoice, sent, provider) !== "unknown") return undefined;
   if (sent.hash && await read(provider, "eth_getTransactionByHash", [sent.hash])) return undefined;

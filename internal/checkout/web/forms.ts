@@ -9,5 +9,5 @@ document.addEventListener("submit", (event) => {
 });
 
 addEventListener("pageshow", (event) => {
-  if (event.persisted) location.reload(); // back from elsewhere: what is shown is old
+  if (event.persisted) location.reload(); // back from another page: the shown content is old
 });

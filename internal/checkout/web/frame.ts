@@ -52,7 +52,7 @@ function begin(origins: string[]): void {
   new ResizeObserver(height).observe(document.body);
   if (checkout) new MutationObserver(state).observe(checkout, { attributeFilter: ["data-state"] });
 
-  // A browser that does not name the parent's origin waits for its message, unless only one
+  // If the browser does not reveal the parent's origin, the frame waits for its message, unless only one
   // origin is possible.
   const above = location.ancestorOrigins?.[0] ?? (origins.length === 1 ? origins[0] : undefined);
   if (above && origins.includes(above)) greet(above);

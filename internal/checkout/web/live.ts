@@ -14,30 +14,30 @@ interface Status {
 
 // Times are in milliseconds.
 const slowest = 30_000; // pause between polls while they fail
-const silent = 50_000; // a stream without a message for so long is lost; it repeats the status every 20 s
-const mute = 5000; // the same before its first message: a proxy may collect them
+const silent = 50_000; // a stream is lost after this silence; it repeats the status every 20 s
+const mute = 5000; // the same before its first message: a proxy may buffer them
 const rarest = 300_000; // pause between streams while they fail
 const patience = 10_000; // of a poll
-const asleep = 15_000; // a tick that is so late means that the device slept, or that its clock was set
+const asleep = 15_000; // if a tick is this late, the device slept, or its clock was set
 
 const jittered = (ms: number) => ms * (0.8 + 0.4 * Math.random());
 const pause = (ms: number) => new Promise((done) => { setTimeout(done, ms); });
 
 // live keeps the page up to date.
 export function live(main: HTMLElement): void {
-  let newest: Status | undefined; // that is not shown yet
+  let newest: Status | undefined; // not shown yet
   let showing: Promise<void> | undefined;
   let wait = Number(main.dataset.refresh) * 1000; // between polls
   let timer: ReturnType<typeof setTimeout> | undefined;
   let stream: EventSource | undefined;
-  let heard = 0; // when the stream sent something last
-  let allowed = mute; // for how long it may be silent
+  let heard = 0; // when the stream sent its last message
+  let allowed = mute; // how long it may be silent
   let failures = 0; // of streams, since one sent something
   let notBefore = 0; // when the next one may begin
 
   const show = async (status: Status) => {
     if (status.version !== main.dataset.version) {
-      // All pages of a network learn at the same time that it cannot be read, or can be again.
+      // All pages of a network see at the same time that it cannot be read, or can be again.
       if ((status.state === "unknown") !== (main.dataset.state === "unknown")) await pause(3000 * Math.random());
       await update(main);
     }

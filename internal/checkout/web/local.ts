@@ -33,7 +33,7 @@ function write(): void {
   }
 }
 
-// writeLocally writes what is on the page, and the parts that are replaced later.
+// writeLocally formats the page, and the parts that are replaced later.
 export function writeLocally(): void {
   write();
   new MutationObserver(write).observe(document.body, { childList: true, subtree: true });

@@ -1,12 +1,12 @@
-// Offers to pay with a wallet that the browser has. The part that talks to wallets is loaded
-// when one is asked for, or when something was sent.
+// Offers to pay with a wallet in the browser. The module that talks to wallets is loaded when a payer
+// chooses one, or if a payment was sent before.
 
 import { button, h, paragraph } from "./dom";
 import { discover, wallets, type Wallet } from "./providers";
 import { load, watch } from "./sent";
 import { t } from "./texts";
 
-// Pay is the part that is loaded.
+// Pay is the module that is loaded.
 interface Pay {
   start(section: HTMLElement, wallets: () => Wallet[], offer: () => void, chosen?: Wallet): void;
 }
@@ -55,7 +55,7 @@ if (section) {
     return b;
   };
 
-  // The page's part about how to pay is empty unless something is due.
+  // The page's part about how to pay is empty if no amount is due.
   const pay = document.getElementById("pay");
   const isDue = () => (pay?.childElementCount ?? 0) > 0;
   if (pay) new MutationObserver(draw).observe(pay, { childList: true });

@@ -24,7 +24,7 @@ export async function update(main: HTMLElement): Promise<void> {
     part.className = now.className;
     const focused = part.contains(document.activeElement);
     part.replaceChildren(...now.childNodes);
-    if (focused) focusStatus(); // what had the focus is gone
+    if (focused) focusStatus(); // the element with the focus is gone
   }
   document.title = fresh.title;
   Object.assign(main.dataset, fresh.getElementById("checkout")?.dataset);

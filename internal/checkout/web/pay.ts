@@ -39,7 +39,7 @@ export async function pay(provider: Provider, invoice: Invoice, plan: Plan, wall
     const answer = await send<unknown>(provider, "eth_sendTransaction", [{
       from: plan.from, ...only, value: "0x0", chainId: quantity(invoice.chainId), ...(nonce !== undefined && { nonce: quantity(nonce) }),
     }]);
-    if (!isHash(answer)) return; // it may have sent something or not
+    if (!isHash(answer)) return; // it may or may not have sent a transaction
     const hash = answer.toLowerCase() as Hex;
     save(invoice.invoiceId, { ...asked, state: "sent", hash });
     report(invoice.invoiceId, hash);
@@ -59,7 +59,7 @@ export const isNothingSent = ({ code }: WalletError) => nothingSent.has(code);
 // Codes of EIP-1193, EIP-5792 and, for a method that the wallet lacks, JSON-RPC.
 const nothingSent = new Set([rejected, unauthorized, 4200, 5700, 5710, 5740, 5750, 5760, -32601]);
 
-// record returns what is known before the wallet is asked.
+// record returns the record that is written before the wallet is asked.
 async function record(provider: Provider, invoice: Invoice, plan: Plan, wallet: string): Promise<Sent> {
   const [count, block] = await Promise.all([
     read<Hex>(provider, "eth_getTransactionCount", [plan.from, "pending"]),
@@ -73,9 +73,8 @@ async function record(provider: Provider, invoice: Invoice, plan: Plan, wallet: 
   };
 }
 
-// authorize has the account sign a transfer that the service sends. Its nonce is the
-// invoice's id, so that the account can pay this invoice once, unless an earlier one was
-// refused.
+// authorize has the account sign a transfer that the service sends. Its nonce is the invoice's id, so
+// that the account can pay this invoice only once, unless an earlier authorization was refused.
 async function authorize(provider: Provider, invoice: Invoice, plan: Plan): Promise<Authorization> {
   const validBefore = Math.min(now() + window, invoice.expiresAt + 1);
   if (validBefore < now() + shortest) throw new Problem("wallet.late");
@@ -86,7 +85,7 @@ async function authorize(provider: Provider, invoice: Invoice, plan: Plan): Prom
     nonce: again ? random() : invoice.onChainInvoiceId,
   };
   const signature = await sign(provider, plan.from, plan.domain, "TransferWithAuthorization", message);
-  if (now() + 20 >= validBefore) throw new Problem("wallet.expired"); // the signature is thrown away
+  if (now() + 20 >= validBefore) throw new Problem("wallet.expired"); // the signature is dropped
   return { ...message, signature };
 }
 

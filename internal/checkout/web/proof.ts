@@ -1,5 +1,5 @@
-// Proof for who wants it: the page computes the invoice's id from its terms, and asks the
-// registry about it through the payer's own wallet.
+// Optional proof: the page computes the invoice's id from its terms, and asks the registry about it
+// through the payer's own wallet.
 
 import { registry } from "./abi";
 import { commitment, terms } from "./commitment";

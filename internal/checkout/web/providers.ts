@@ -12,10 +12,10 @@ export interface Provider {
 
 // Wallet is a wallet that was found.
 export interface Wallet {
-  // id is its reverse domain name, or else its name. It stays the same after a reload, unlike the
-  // uuid. A second wallet with the same one has a number behind it.
+  // id is its reverse domain name, or else its name. Unlike the uuid, it stays the same after a reload.
+  // A number is appended for a second wallet with the same id.
   id: string;
-  name: string; // with a number where another wallet has it, too
+  name: string; // with a number if another wallet has it, too
   icon: string; // data: URL; empty without one
   provider: Provider;
 }
@@ -57,8 +57,8 @@ export function discover(found: () => void): void {
 // injectedID is the id of a wallet that does not announce itself.
 export const injectedID = "injected";
 
-// injectedWallet adds window.ethereum, unless it has announced itself, or passes on to wallets
-// that have. It reports whether it did.
+// injectedWallet adds window.ethereum, unless it has announced itself, or forwards to wallets that
+// have. It reports whether it did.
 function injectedWallet(): boolean {
   const provider = window.ethereum;
   if (typeof provider?.request !== "function" || has(provider) || wallets.length >= maxWallets) return false;
@@ -93,7 +93,7 @@ function text(value: unknown, most: number): string {
   return typeof value === "string" ? value.replace(/[\p{Cc}\p{Cf}]/gu, "").slice(0, most).trim() : "";
 }
 
-// unlike returns a text with the first number behind it that makes it differ from others.
+// unlike returns a text with the first appended number that makes it unique.
 function unlike(wanted: string, others: string[]): string {
   let all = wanted;
   for (let n = 2; others.includes(all); n++) all = `${wanted} (${n})`;

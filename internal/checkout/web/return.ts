@@ -1,5 +1,5 @@
-// Takes the payer back to the merchant some time after the page has seen the invoice become
-// paid. The payer can stop it, and does so by using the page. Without scripts there is a link.
+// Takes the payer back to the merchant some time after the page has seen the invoice become paid. The
+// payer can stop that with a button, or by using the page. Without scripts there is only a link.
 
 import { h } from "./dom";
 import { t } from "./texts";

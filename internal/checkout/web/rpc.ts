@@ -4,7 +4,7 @@ import { decodeFunctionResult, encodeFunctionData, hexToBigInt, numberToHex, typ
 
 import type { Hex, Provider } from "./providers";
 
-// WalletError is what a wallet answered instead of a result.
+// WalletError is a wallet's error answer.
 export class WalletError extends Error {
   constructor(readonly code: number, message: string) {
     super(message);

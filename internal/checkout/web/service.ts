@@ -4,7 +4,7 @@ import type { Hex } from "./providers";
 import type { Authorization } from "./sent";
 import { language } from "./texts";
 
-// Network is what a wallet must know of a chain.
+// Network is the data of a chain that a wallet needs.
 export interface Network {
   chainId: number;
   network: string; // to show
@@ -37,7 +37,7 @@ export interface Invoice extends Network {
   now: number; // Unix seconds, by the service's clock
 }
 
-// Outcome is what became of an authorization.
+// Outcome is the result of an authorization.
 export interface Outcome {
   status: "paid" | "refused" | "unknown";
   txHash?: Hex;
@@ -64,7 +64,7 @@ async function ask(path: string, init: RequestInit = {}, timeout = patience): Pr
   }
 }
 
-// invoice reads what is to be paid now.
+// invoice reads the invoice and the amount due.
 export async function invoice(id: string): Promise<Invoice> {
   const answer = await ask(`/checkout/${id}/wallet?lang=${language()}`);
   if (!answer.ok) throw new Unreachable(`status ${answer.status}`);
@@ -78,8 +78,8 @@ let offset = Date.now() / 1000 - performance.now() / 1000;
 // now returns the time by the service's clock, in Unix seconds. The browser's may be wrong.
 export const now = () => Math.floor(offset + performance.now() / 1000);
 
-// report has the service note the transaction that the wallet gave, for the merchant's timeline.
-// The payment does not depend on it.
+// report sends the service the hash that the wallet returned, for the merchant's timeline. The payment
+// does not depend on it.
 export function report(id: string, hash: Hex): void {
   void fetch(`/checkout/${id}/sent`, { method: "POST", body: new URLSearchParams({ tx: hash }), keepalive: true }).catch(() => undefined);
 }

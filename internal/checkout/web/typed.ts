@@ -41,8 +41,8 @@ const types = {
   Permit: fields("address owner, address spender, uint256 value, uint256 nonce, uint256 deadline"),
 };
 
-// sign asks the account to sign a message under the token's domain. The signature may be of
-// any length: accounts that are contracts sign as they like.
+// sign asks the account to sign a message under the token's domain. The signature may be of any
+// length, because contract accounts choose their own format.
 export function sign(
   provider: Provider, from: Hex, domain: Domain, primaryType: "TransferWithAuthorization" | "Permit", message: Record<string, string | number>,
 ): Promise<Hex> {

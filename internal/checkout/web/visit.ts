@@ -1,5 +1,5 @@
-// Keeps the visit of a payment link's page with its entry of the history, so that a step back
-// or a reload leads to the same invoice. The server names another visit each time.
+// Keeps the visit of a payment link's page in the browser's history entry, so that a step back or a
+// reload leads to the same invoice. The server returns a new visit each time.
 
 const field = document.querySelector<HTMLInputElement>("#link input[name=visit]");
 if (field) {

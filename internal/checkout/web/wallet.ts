@@ -1,5 +1,5 @@
-// Pays the invoice with a wallet: connects, shows what will be asked, asks, and follows what
-// was sent. It is loaded when a payer chooses a wallet, or has used one.
+// Pays the invoice with a wallet: connects, shows the coming request, asks, and follows the payment.
+// It is loaded when a payer chooses a wallet, or has used one.
 
 import { account, explain, network, Problem } from "./connect";
 import { button, code, fact, h, paragraph, short } from "./dom";
@@ -26,8 +26,8 @@ export function start(section: HTMLElement, wallets: () => Wallet[], offer: () =
   else void flow.resume();
 }
 
-// Asking is what is known while a wallet is asked to pay: values of texts, and the page's state
-// when it was asked.
+// Asking is the state while a wallet is asked to pay: values of texts, and the page's state when it
+// was asked.
 interface Asking {
   values: Record<string, string>;
   state: string;
@@ -49,10 +49,10 @@ class Flow {
   private readonly id: string;
   private turn = 0; // number of the latest drawing, to drop answers that come too late
   private looks = 0;
-  private shown = ""; // what show has drawn last; empty after anything else was drawn
+  private shown = ""; // what show has drawn last; empty after any other drawing
   private reviewing = false; // the payer has not pressed yet
   private asking: Asking | undefined; // while the wallet is asked to pay, and will answer here
-  private again: { from: Hex; nonce: number } | undefined; // of a transaction that was lost: only it or the next one can be mined
+  private again: { from: Hex; nonce: number } | undefined; // the lost transaction to send again: only it or the next one can be mined
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly section: HTMLElement, private readonly wallets: () => Wallet[], private readonly offer: () => void) {
@@ -100,7 +100,7 @@ class Flow {
     this.offer();
   }
 
-  // connect connects to a wallet, and shows what it will be asked.
+  // connect connects to a wallet, and shows the coming request.
   async connect(wallet: Wallet, free = true): Promise<void> {
     const known = load(this.id);
     if (known && known.state !== "failed") {
@@ -185,7 +185,7 @@ class Flow {
     } catch (error) {
       this.asking = undefined;
       if (load(this.id)?.state === "asked") {
-        await this.resume(); // whether it sent is not known
+        await this.resume(); // it is unknown whether the wallet sent it
         return;
       }
       if (error instanceof WalletError && error.code === rejected && !isDue()) {
@@ -208,7 +208,7 @@ class Flow {
     this.onChange(wallet, turn, again);
   }
 
-  // resume draws what is recorded, and follows it.
+  // resume draws the recorded payment, and follows it.
   async resume(): Promise<void> {
     if (this.asking) return;
     const sent = load(this.id);
@@ -220,7 +220,7 @@ class Flow {
     await this.look();
   }
 
-  // look looks once what became of the payment, draws it, and looks again later.
+  // look checks the outcome of the payment once, draws it, and looks again later.
   private async look(): Promise<void> {
     if (this.asking) return;
     clearTimeout(this.timer);

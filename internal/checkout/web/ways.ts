@@ -31,8 +31,8 @@ export interface Plan {
   feeIsMore?: boolean; // the network charges for data in addition
 }
 
-// plan returns how an account pays what is due, after it has read whether it can. Without
-// free, the account pays for the transaction.
+// plan returns how an account pays the amount due, after checking that it can. Without free, the
+// account pays for the transaction.
 export async function plan(provider: Provider, invoice: Invoice, from: Hex, free: boolean): Promise<Plan> {
   const due = BigInt(invoice.due);
   const [balance, kind] = await Promise.all([
@@ -70,9 +70,9 @@ function transfer(invoice: Invoice, from: Hex, amount: bigint): Plan {
   return { way: "transfer", from, amount, to: invoice.payTo, calls: [{ to: invoice.token, data: tagged }], byKey: true };
 }
 
-// ofContract is a payment by an account that is a contract. Somebody else sends its
-// transaction, so data of the transaction cannot name the invoice: the registry's event does,
-// the deposit address, or the amount.
+// ofContract is a payment by a contract account. Another account sends its transaction, so the
+// transaction's calldata cannot name the invoice: the registry's event does, the deposit address, or
+// the amount.
 async function ofContract(provider: Provider, invoice: Invoice, from: Hex, batches: boolean): Promise<Plan> {
   const due = BigInt(invoice.due);
   const whole = due === BigInt(invoice.amount);
@@ -97,8 +97,8 @@ const allow = (invoice: Invoice, spender: Hex, amount: bigint): Call => (
 // margin covers a rise of the fee, in percent.
 const margin = 120n;
 
-// dataFees is the contract of rollups of the OP Stack that knows what they charge for data,
-// which nodes leave out of their estimates.
+// dataFees is the contract of OP Stack rollups that computes their charge for data, which nodes leave
+// out of their estimates.
 const dataFees: Hex = "0x420000000000000000000000000000000000000F";
 
 // withFee adds the network's fee to a plan, and checks that the account has it.
@@ -114,7 +114,7 @@ export async function withFee<P extends Pick<Plan, "from" | "amount" | "calls">>
   const feeIsMore = parse(dataCode) > 0n;
   const usual = 80_000n; // nodes do not estimate for an account without coins
   const fee = (gas?.reduce((sum, g) => sum + parse(g), 0n) ?? usual) * parse(price) * margin / 100n;
-  const sameCoin = invoice.coin.symbol === invoice.currency; // of which the amount itself is taken, too
+  const sameCoin = invoice.coin.symbol === invoice.currency; // the amount is paid in the same coin
   const held = sameCoin ? parse(coins) - p.amount * 10n ** BigInt(invoice.coin.decimals - invoice.decimals) : parse(coins);
   if (held < fee) {
     throw new Problem(feeIsMore ? "wallet.no.little" : "wallet.no.coin", { Coin: invoice.coin.symbol, Fee: major(fee, invoice.coin), Have: major(parse(coins), invoice.coin) });
