@@ -37,8 +37,8 @@ func Main(m *testing.M) int {
 }
 
 // chromium returns the context of the running chromium, which it starts at the first call. The
-// headless shell is chromium without its user interface, at half the CPU time; where it cannot be
-// had, chromium is used.
+// headless shell is chromium without its user interface, at half the CPU time; if it is not available,
+// chromium is used.
 func chromium(t testing.TB) context.Context {
 	t.Helper()
 	testdeps.Needs(t, "chromium")

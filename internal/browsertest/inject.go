@@ -9,9 +9,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// provider is the script of a wallet in the page. It passes requests to Go by a binding,
-// which is no request of the network. A document has its own generation, so that the answer
-// to a request of an earlier document is dropped.
+// provider is the script of a wallet in the page. It passes requests to Go by a binding, which makes
+// no network request. Each document has its own generation, so that the answer to a request of an
+// earlier document is dropped.
 const provider = `(() => {
 	const wallet = %s;
 	const waiting = new Map(), listeners = new Map();
@@ -66,8 +66,8 @@ func (p *Page) inject(w *Wallet, i int) {
 	p.onNewDocument(fmt.Sprintf(provider, described))
 }
 
-// answer has the wallet answer a request. The page may be closed or have another document
-// by then.
+// answer sends the wallet's answer to a request. The page may be closed or have another document by
+// then.
 func (p *Page) answer(w *Wallet, name, payload string) {
 	var request struct {
 		ID     string            `json:"id"`
@@ -96,10 +96,10 @@ func (p *Page) answer(w *Wallet, name, payload string) {
 	_, _ = chromedp.Run(p.ctx, chromedp.Evaluate[*runtime.RemoteObject](fmt.Sprintf("void window.answer_%s?.(%s)", name, text)))
 }
 
-// ErrNoAnswer has a wallet never answer.
+// ErrNoAnswer makes a wallet never answer.
 var ErrNoAnswer = errors.New("the wallet does not answer")
 
-// Emit has the page's wallet with this index emit an event, such as accountsChanged.
+// Emit makes the page's wallet with this index emit an event, such as accountsChanged.
 func (p *Page) Emit(wallet int, event string, value any) {
 	p.t.Helper()
 	text, err := json.Marshal(value)

@@ -129,7 +129,7 @@ func (p *Page) Emulate(o Options) {
 type networkParams struct {
 	network.EmulateNetworkConditionsByRuleParams
 
-	Offline bool `json:"offline"` // which Chromium 148 requires, and newer ones have in each rule
+	Offline bool `json:"offline"` // Chromium 148 requires it; newer ones have it in each rule
 }
 
 var emulateNetwork = cdp.Command[networkParams, network.EmulateNetworkConditionsByRuleResult]{Method: network.CommandEmulateNetworkConditionsByRule}
@@ -229,8 +229,8 @@ func (p *Page) Reload() {
 	run(p, chromedp.Reload())
 }
 
-// Back goes back in the page's history, once the page has answered: a page of the browser's
-// cache may replace it at once.
+// Back goes back in the page's history, after the page has answered: a page of the browser's cache may
+// replace it immediately.
 func (p *Page) Back() {
 	p.t.Helper()
 	p.Eval(`void setTimeout(() => history.back())`, nil)
@@ -271,7 +271,7 @@ func (p *Page) AwaitCall(w *Wallet, method string) Call {
 	return w.Calls(method)[0]
 }
 
-// poll calls f until it returns true, and reports whether it did before Patience ended.
+// poll calls f until it returns true, and reports whether it did within Patience.
 func (p *Page) poll(f func() bool) bool {
 	deadline := time.NewTimer(Patience)
 	defer deadline.Stop()
@@ -317,8 +317,8 @@ func (p *Page) Press(text string) {
 	p.Eval("void "+find+".click()", nil)
 }
 
-// Follow presses a button or link with this text, and waits until the page that it leads to is
-// loaded, which may show what the one before has shown.
+// Follow presses a button or link with this text, and waits until the next page is loaded, which may
+// look the same as the previous one.
 func (p *Page) Follow(text string) {
 	p.t.Helper()
 	p.Eval("void (window.left = true)", nil)
@@ -339,7 +339,7 @@ func (p *Page) Screenshot(file string) {
 // printed is the number of pages in a PDF of chromium's.
 var printed = regexp.MustCompile(`/Type /Pages\s+/Count (\d+)`)
 
-// PrintedPages returns on how many pages of A4 paper the page is printed.
+// PrintedPages returns the number of A4 pages of the printed page.
 func (p *Page) PrintedPages() int {
 	p.t.Helper()
 	const width, height = 8.27, 11.69 // inches
@@ -369,8 +369,8 @@ func (p *Page) LargestPaint() time.Duration {
 	return time.Duration(ms * float64(time.Millisecond))
 }
 
-// Step presses the first of the buttons that a part of the page has, and reports whether a
-// condition was true before.
+// Step presses the first button of a list that a part of the page has, and reports whether a condition
+// was true before.
 func (p *Page) Step(selector string, buttons []string, until string) (done bool) {
 	p.t.Helper()
 	names, err := json.Marshal(buttons)

@@ -46,7 +46,7 @@ type Call struct {
 	Params []json.RawMessage
 }
 
-// Wallet is a wallet of a page, backed by a chain. A payer who confirms everything holds it.
+// Wallet is a wallet of a page, backed by a chain. Its payer confirms everything.
 type Wallet struct {
 	Name string
 	RDNS string // empty: it announces itself without one
@@ -55,17 +55,18 @@ type Wallet struct {
 	Injected bool
 
 	mu      sync.Mutex
-	keys    []*ecdsa.PrivateKey // the accounts, the chosen one first
+	keys    []*ecdsa.PrivateKey // accounts, the chosen one first
 	chainID uint64
 	chain   *devchain.Chain
 	node    *rpc.Client // of the chain, for the page's reads
 	calls   []Call
 	account *ContractAccount
-	// answer, if set, answers requests instead; handled is false for those that it leaves.
+	// answer, if set, answers requests instead; handled is false for requests that it leaves to the
+	// wallet.
 	answer func(Call) (result any, handled bool, err error)
 }
 
-// ContractAccount is an account that is a contract, of a wallet's key.
+// ContractAccount is a contract account of a wallet's key.
 type ContractAccount struct {
 	Address common.Address
 	// Sign returns the account's signature from the key's signature.
@@ -74,7 +75,7 @@ type ContractAccount struct {
 	Execute func(to common.Address, data []byte) []byte
 }
 
-// NewWallet returns a wallet of keys on a world's chain, which announces itself.
+// NewWallet returns a wallet of keys on a world's chain. It announces itself.
 func NewWallet(t testing.TB, w *World, name string, keys ...*ecdsa.PrivateKey) *Wallet {
 	t.Helper()
 	node, err := rpc.DialContext(t.Context(), w.Info.Chain.RPCURL)
@@ -86,7 +87,7 @@ func NewWallet(t testing.TB, w *World, name string, keys ...*ecdsa.PrivateKey) *
 	return &Wallet{Name: name, RDNS: "example." + name, Icon: icon, keys: keys, chainID: w.Info.Chain.ChainID, chain: w.Node, node: node}
 }
 
-// SetAccount has the wallet use a contract account of its key.
+// SetAccount makes the wallet use a contract account of its key.
 func (w *Wallet) SetAccount(a *ContractAccount) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,15 +115,15 @@ func (w *Wallet) SetChainID(id uint64) {
 	w.chainID = id
 }
 
-// Answer has a function answer requests; handled is false for those that it leaves to the
-// wallet. nil ends that.
+// Answer makes a function answer requests; handled is false for requests that it leaves to the wallet.
+// nil ends that.
 func (w *Wallet) Answer(answer func(Call) (result any, handled bool, err error)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.answer = answer
 }
 
-// Refuse has the wallet answer a method with an error.
+// Refuse makes the wallet answer a method with an error.
 func (w *Wallet) Refuse(method string, err error) {
 	w.Answer(func(c Call) (any, bool, error) { return nil, c.Method == method, err })
 }
@@ -169,7 +170,7 @@ func (w *Wallet) request(ctx context.Context, c Call) (any, error) {
 	return w.Perform(ctx, c)
 }
 
-// Perform does what is requested.
+// Perform carries out a request.
 func (w *Wallet) Perform(ctx context.Context, c Call) (any, error) {
 	switch c.Method {
 	case "eth_requestAccounts", "eth_accounts":

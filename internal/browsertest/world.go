@@ -91,7 +91,7 @@ func (w *World) Invoice(amount string, change func(*apitypes.CreateInvoiceReques
 	return made
 }
 
-// Read returns an invoice as it is now.
+// Read returns the current state of an invoice.
 func (w *World) Read(id string) apitypes.Invoice {
 	w.t.Helper()
 	inv, err := w.Client.Invoice(w.t.Context(), id)

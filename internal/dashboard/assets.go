@@ -34,7 +34,7 @@ func loadFiles() map[string]webpage.File {
 		panic(err)
 	}
 	for _, name := range names {
-		if path.Ext(name) == ".LICENSE" { // of packages that are in a bundle
+		if path.Ext(name) == ".LICENSE" { // of packages in a bundle
 			continue
 		}
 		body, err := staticFiles.ReadFile(name)
@@ -46,8 +46,8 @@ func loadFiles() map[string]webpage.File {
 	return all
 }
 
-// texts returns the texts of the dashboard, which are parsed when they are first asked for. A
-// text that a language lacks is English.
+// texts returns the texts of the dashboard. They are parsed at first use. A text that a language lacks
+// is English.
 var texts = sync.OnceValue(func() *locale.Catalogue {
 	folder, err := fs.Sub(textFiles, "texts")
 	if err != nil {
@@ -60,14 +60,13 @@ var texts = sync.OnceValue(func() *locale.Catalogue {
 // cleared.
 const maxTemplateSets = 64
 
-// templateSet is what the functions of templates depend on.
+// templateSet is the input of the functions of templates.
 type templateSet struct {
 	text *locale.Text
 	zone string // name
 }
 
-// parsed holds the templates of each language and time zone, which are parsed when they are
-// first asked for.
+// parsed caches the templates of each language and time zone, which are parsed at first use.
 var parsed = struct {
 	sync.Mutex
 	sets map[templateSet]*template.Template
@@ -95,7 +94,7 @@ func templatesIn(text *locale.Text, zone *time.Location) *template.Template {
 			if called == "main" {
 				called = path.Base(name)
 			} else if called == path.Base(name) {
-				continue // what is around the definitions
+				continue // the text outside of the definitions
 			}
 			if all.Lookup(called) != nil {
 				panic("dashboard: " + name + " defines " + called + " again")
@@ -136,8 +135,8 @@ func functions(text *locale.Text, zone *time.Location) map[string]any {
 			return strconv.FormatFloat(float64(bytes)/mega, 'f', 1, 64)
 		},
 		"exact": func(seconds int64) string { return exactDuration(text, seconds) },
-		// wallet is the address of a link that opens a wallet's app, which the templates do not
-		// know as safe. The interface made it of addresses and numbers.
+		// wallet is the address of a link that opens a wallet's app. Templates do not accept its scheme as
+		// safe, but the interface made it from addresses and numbers.
 		"wallet": func(link string) template.URL { return walletURL(link) },
 		"attribution": func(v page, candidates []candidateRow, paymentID string, form attributionForm) attributionPart {
 			return attributionPart{v.visit, candidates, paymentID, form}

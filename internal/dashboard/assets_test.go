@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/webpage"
 )
 
-// TestScripts loads the script of a page, which the page's policy allows and the browser
-// keeps, and the texts that it shows.
+// TestScripts loads the script of a page, which the page's policy allows and the browser caches, and
+// the texts that it shows.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	owner := newWorld(t).person("acme", access.Admin)

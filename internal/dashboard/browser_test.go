@@ -80,8 +80,8 @@ func TestFindLostPayment(t *testing.T) {
 	d.isQuiet(t)
 }
 
-// TestConflictInBrowser has two people dismiss the same payment: the second one learns who
-// did it before, and why.
+// TestConflictInBrowser has two people dismiss the same payment. The second one sees who did it first,
+// and why.
 func TestConflictInBrowser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -139,7 +139,7 @@ func TestSupportSeesNoKeys(t *testing.T) {
 	support.isQuiet(t)
 }
 
-// TestRedeliver sends an event again, which the receiver takes the second time.
+// TestRedeliver sends an event again. The receiver accepts it the second time.
 func TestRedeliver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -199,8 +199,8 @@ func TestExportAddsUp(t *testing.T) {
 	d.isQuiet(t)
 }
 
-// TestRotateInBrowser replaces the endpoint's secret by the page's two steps while events
-// arrive: the receiver, which knows what the page has shown, verifies each of them.
+// TestRotateInBrowser replaces the endpoint's secret in the page's two steps while events arrive. The
+// receiver uses the secrets that the page has shown, and verifies each event.
 func TestRotateInBrowser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -230,7 +230,7 @@ func TestRotateInBrowser(t *testing.T) {
 		secret := owner.Text(".secret")
 		lock.Lock()
 		secrets = append(secrets, secret)
-		refused = 0 // before the receiver knew a secret
+		refused = 0 // before the receiver had a secret
 		lock.Unlock()
 		w.invoice("acme", nil)
 		owner.Follow("Ping, and change to it")

@@ -26,7 +26,7 @@ func (w *world) invoice(merchantID string, more member) apitypes.CreateInvoiceRe
 	return made
 }
 
-// read returns an invoice as it is now.
+// read returns the current state of an invoice.
 func (w *world) read(id string) apitypes.Invoice {
 	w.t.Helper()
 	var answer apitypes.InvoiceResponse
@@ -51,7 +51,7 @@ func (w *world) transferTo(to invoice.Address, minor string) string {
 	return invoice.Hash(tx.Hash).String()
 }
 
-// payment mines a transfer, and returns the payment of it when it is confirmed.
+// payment mines a transfer, and returns its payment once it is confirmed.
 func (w *world) payment(minor string) apitypes.Payment { return w.paymentTo(acmePays, minor) }
 
 // paymentTo is payment to another settlement address.
@@ -66,7 +66,7 @@ func (w *world) paymentTo(to invoice.Address, minor string) apitypes.Payment {
 	return found.Payments[0]
 }
 
-// paid creates an invoice of acme, and returns it when it is paid in full.
+// paid creates an invoice of acme, and returns it once it is paid in full.
 func (w *world) paid(more member) apitypes.Invoice {
 	w.t.Helper()
 	made := w.invoice("acme", more)

@@ -96,7 +96,7 @@ func (u *chartUnit) plain(minor string) string {
 	return invoice.MajorSum(minor, u.decimals)
 }
 
-// chart returns the chart of the unit. A bar shows what was received, refunds not deducted,
+// chart returns the chart of the unit. A bar shows the received amount without deducting refunds,
 // because a bar cannot be negative; the sums are net.
 func (u *chartUnit) chart(days []string) chart {
 	c := chart{Currency: u.currency}

@@ -58,13 +58,13 @@ type filledForm struct {
 	values url.Values
 }
 
-// site is what a person can reach by links.
+// site is the pages that a person can reach by links.
 type site struct {
 	places []place
 	forms  map[string]filledForm // by pattern: the first of each route
 }
 
-// mostAlike bounds the pages of a route with the same parameters that a crawl visits.
+// mostAlike bounds the pages that a crawl visits of a route with the same parameters.
 const mostAlike = 12
 
 // crawl follows all links, beginning at pages of the dashboard.
@@ -113,7 +113,7 @@ func parameters(path string) string {
 	return strings.Join(slices.Sorted(maps.Keys(u.Query())), " ")
 }
 
-// at returns the path of a link on a page, or "" if it leads elsewhere.
+// at returns the path of a link on a page, or "" if it leads outside.
 func at(page, link string) string {
 	from, err := url.Parse(page)
 	if err != nil {
@@ -136,7 +136,7 @@ func (s site) first(pattern string) string {
 	return ""
 }
 
-// unlinked are the routes that no link or form leads to, with why.
+// unlinked are the routes that no link or form leads to, and the reason.
 var unlinked = map[string]string{
 	"GET /dashboard/sign-in":  "people without a session come there",
 	"POST /dashboard/sign-in": "people without a session do it",
@@ -154,8 +154,8 @@ var unlinked = map[string]string{
 	"POST /dashboard/operator/chains/{chainKey}/resume": "the form is there while a chain is halted",
 }
 
-// TestEveryPageIsLinked follows all links of a merchant's and of the operator's pages: they
-// lead to pages, and each route has a page or form that leads to it.
+// TestEveryPageIsLinked follows all links of a merchant's and of the operator's pages. They lead to
+// pages, and a page or form leads to each route.
 func TestEveryPageIsLinked(t *testing.T) {
 	t.Parallel()
 	f, table := fill(newWorld(t), plain, 0), newRouteTable()

@@ -35,7 +35,7 @@ func (v *visit) CustomerPage(merchantID, customer string) string {
 	return v.Link("/dashboard/customers/customer", "customer", customer, "merchantId", merchantID)
 }
 
-// sumRow is what became of invoices on a chain.
+// sumRow is the sums of invoices on a chain.
 type sumRow struct {
 	apitypes.InvoiceReportLine
 	Network                              string
@@ -76,8 +76,8 @@ type customerPage struct {
 	All, Export     string       // addresses of the list of the customer's invoices, and of its CSV
 }
 
-// customer shows a customer: what became of all invoices, and the newest invoices with their
-// payments and refunds.
+// customer shows a customer: the sums of all invoices, and the newest invoices with their payments and
+// refunds.
 func (d *Dashboard) customer(w http.ResponseWriter, r *http.Request) error {
 	v, key := visitOf(r), r.URL.Query().Get("customer")
 	if v.merchant == "" {

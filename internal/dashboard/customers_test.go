@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 )
 
-// TestCustomers lists whom invoices are for, and shows what became of one's invoices.
+// TestCustomers lists the customers of invoices, and shows the sums of one customer's invoices.
 func TestCustomers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -74,7 +74,7 @@ func TestCustomers(t *testing.T) {
 	w.operator.get("/dashboard/customers?merchantId=globex").want(t, http.StatusOK, "evil@globex.example")
 	theirs := w.operator.get("/dashboard/customers/customer?merchantId=globex&customer=c-1").want(t, http.StatusOK, "4.90 USDC (1)")
 
-	// Erased at acme, and not at globex.
+	// Erased at acme, but not at globex.
 	if page := w.person("acme", access.NewScopes(access.InvoicesRead)).get("/dashboard/customers/customer?customer=c-1"); strings.Contains(page.body, "/dashboard/customers/erase") {
 		t.Error("who may only read can erase")
 	}

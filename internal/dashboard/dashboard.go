@@ -1,5 +1,5 @@
-// Package dashboard serves the pages on which people see the payments of a merchant and
-// decide what needs a decision, and on which the operator sees the service.
+// Package dashboard serves the pages on which people see the payments of a merchant and make
+// decisions, and on which the operator sees the service.
 //
 // A page calls the REST interface in this process, on behalf of the person's key. The dashboard can do
 // only what the interface permits.
@@ -24,8 +24,8 @@ type Config struct {
 	API      http.Handler
 	Sessions *session.Manager
 	Chains   []chain.Chain
-	// PublicURL is the base of the addresses of payers' pages, without a trailing slash. If
-	// it is empty, it is where the person reached the dashboard.
+	// PublicURL is the base of the addresses of payers' pages, without a trailing slash. If it is empty,
+	// the base is the address at which the person reached the dashboard.
 	PublicURL string
 	// Open allows a person to sign in without a key, at a development service.
 	Open bool
@@ -33,8 +33,8 @@ type Config struct {
 	Player Player
 	// Secure is set if browsers reach the dashboard only by HTTPS.
 	Secure bool
-	// Feed wakes open pages. Without it, they are as they were when they were loaded. Run must
-	// be called with it.
+	// Feed wakes open pages. Without it, they do not change after they were loaded. Run must be called
+	// with it.
 	Feed   Feed
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -68,7 +68,7 @@ func New(c Config) *Dashboard {
 type Route struct {
 	Pattern string // method and path, as http.ServeMux takes it
 	Access  Access
-	Scope   access.Scope // that the person's key must have, with Person
+	Scope   access.Scope // the person's key must have it, with Person
 	Handler http.Handler
 	Long    bool // requests may take longer than others
 }
@@ -79,12 +79,12 @@ type Access string
 // Who may use a route.
 const (
 	Anybody  Access = "none"     // without a session
-	Person   Access = "session"  // who is signed in, with a key of the route's scope, if any
-	Operator Access = "operator" // who is signed in with a key of the operator
+	Person   Access = "session"  // signed in with a key that has the route's scope, if any
+	Operator Access = "operator" // signed in with a key of the operator
 )
 
-// Routes returns all routes. For those that are not for Anybody, the caller has WithSession
-// find the session first, and Allow check it.
+// Routes returns all routes. Unless a route is for Anybody, the caller wraps it in WithSession, which
+// finds the session, and then in Allow, which checks it.
 func (d *Dashboard) Routes() []Route {
 	routes := []Route{
 		{Pattern: "GET /dashboard", Access: Person, Handler: d.serve(d.home)},

@@ -82,8 +82,8 @@ func TestConcerns(t *testing.T) {
 	}
 }
 
-// TestReadAgain reads open pages again while they show deliveries that are not over, the less
-// often the longer those are overdue.
+// TestReadAgain reads open pages again while they show unfinished deliveries. The longer a delivery is
+// overdue, the less often the page is read.
 func TestReadAgain(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)

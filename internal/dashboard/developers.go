@@ -13,7 +13,7 @@ func (d *Dashboard) developerRoutes() []Route {
 	route := func(pattern string, scope access.Scope, h handler) Route {
 		return Route{Pattern: pattern, Access: Person, Scope: scope, Handler: d.serve(h)}
 	}
-	// dangerous is for acts that give or take access, and leads back to a page.
+	// dangerous wraps actions that grant or revoke access, and leads back to a page.
 	dangerous := func(pattern string, scope access.Scope, page string, h handler) Route {
 		return route(pattern, scope, d.confirmed(h, func(r *http.Request) string { return visitOf(r).Link(page) }))
 	}
@@ -49,8 +49,7 @@ func (d *Dashboard) developerRoutes() []Route {
 	}
 }
 
-// merchantChoice is a page on which the operator chooses the merchant that another page is
-// about.
+// merchantChoice is a page on which the operator chooses the merchant for another page.
 type merchantChoice struct {
 	Path      string // of the other page
 	Merchants []string

@@ -68,7 +68,7 @@ func TestKeys(t *testing.T) {
 	owner.get("/dashboard/keys").want(t, 200, "Sign in")
 }
 
-// TestFreshSignIn lets time pass since the sign-in: keys and secrets then need the key again.
+// TestFreshSignIn waits a while after the sign-in: keys and secrets then need the key again.
 func TestFreshSignIn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -85,7 +85,7 @@ func TestFreshSignIn(t *testing.T) {
 	}
 }
 
-// TestEvents filters events, shows attempts, and has failed ones sent again.
+// TestEvents filters events, shows attempts, and redelivers failed ones.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -214,7 +214,7 @@ func signedWith(t *testing.T, secret string, h http.Header, body []byte) bool {
 	return slices.Contains(strings.Fields(h.Get(webhook.HeaderStandardSignature)), want)
 }
 
-// forgetConfirmations has every session need its key again.
+// forgetConfirmations makes every session need its key again.
 func (w *world) forgetConfirmations() {
 	w.t.Helper()
 	ctx := context.WithoutCancel(w.t.Context())

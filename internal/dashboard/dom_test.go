@@ -78,7 +78,7 @@ func (e *element) links() (addresses []string) {
 	return addresses
 }
 
-// actions returns the addresses of all forms that change something.
+// actions returns the addresses of all forms that make changes.
 func (e *element) actions() (addresses []string) {
 	for _, form := range e.named("form") {
 		if form.attrs["method"] == "post" {
@@ -88,7 +88,7 @@ func (e *element) actions() (addresses []string) {
 	return addresses
 }
 
-// values returns what a browser sends of a form, without its buttons.
+// values returns the values of a form that a browser sends, without its buttons.
 func (e *element) values() url.Values {
 	values := make(url.Values)
 	for _, field := range e.all(func(e *element) bool { return e.attrs["name"] != "" }) {

@@ -45,22 +45,22 @@ func (e eventRow) State() string {
 	return string(e.Delivery.Status)
 }
 
-// Bounds of the pause until an open page with a pending delivery is read again.
+// Bounds of the pause before an open page with a pending delivery is read again.
 const (
 	soonestAgain = 3 * time.Second
-	overdueAgain = time.Minute // the longest while an attempt is overdue
+	overdueAgain = time.Minute // the longest pause while an attempt is overdue
 	rarestAgain  = time.Hour
 )
 
-// readAgain returns after how many seconds an open page should read events again, or 0. Their
-// attempts are no news of the feed, which wakes pages for everything else.
+// readAgain returns the seconds after which an open page should read events again, or 0. The feed,
+// which wakes pages for all other changes, does not report attempts.
 func readAgain(now time.Time, rows ...eventRow) int64 {
 	soonest := time.Duration(0)
 	for _, e := range rows {
 		if e.State() != string(delivery.Pending) {
 			continue
 		}
-		pause := soonestAgain // the attempt is under way
+		pause := soonestAgain // the attempt is in progress
 		if at := e.Delivery.NextAttemptAt; at != 0 {
 			due := time.Unix(at, 0).Sub(now)
 			pause = min(max(due, min(-due, overdueAgain), soonestAgain), rarestAgain)
@@ -77,7 +77,7 @@ type eventList struct {
 	Filter url.Values
 	Rows   []eventRow
 	Next   string
-	May    bool // the person may have events sent again
+	May    bool // the person may redeliver events
 	Again  int64
 }
 
@@ -116,7 +116,7 @@ type eventView struct {
 	Error string
 	Text  string // the content, indented
 	Curl  string // a command that sends the content
-	May   bool   // the person may have it sent again
+	May   bool   // the person may redeliver it
 	Again int64
 }
 
@@ -174,7 +174,7 @@ func (d *Dashboard) eventJSON(w http.ResponseWriter, r *http.Request) error {
 	return d.sendObject(w, r, id("/api/events", r.PathValue("id")))
 }
 
-// redeliverEvent has an event sent again.
+// redeliverEvent redelivers an event.
 func (d *Dashboard) redeliverEvent(w http.ResponseWriter, r *http.Request) error {
 	path := id("/api/events", r.PathValue("id"))
 	err := d.service.send(r.Context(), http.MethodPost, path+"/redeliver", struct{}{}, nil)
@@ -191,7 +191,7 @@ func (d *Dashboard) redeliverEvent(w http.ResponseWriter, r *http.Request) error
 // maxCounted bounds the failed deliveries that are counted before they are sent again.
 const maxCounted = 1000
 
-// redeliverForm is the page before all failed events are sent again, and after.
+// redeliverForm is the page before and after all failed events are redelivered.
 type redeliverForm struct {
 	Failed int
 	More   bool // there are more than were counted
@@ -218,7 +218,7 @@ func (d *Dashboard) redeliverPage(w http.ResponseWriter, r *http.Request) error 
 	}
 }
 
-// redeliverFailed has all failed events sent again.
+// redeliverFailed redelivers all failed events.
 func (d *Dashboard) redeliverFailed(w http.ResponseWriter, r *http.Request) error {
 	form := redeliverForm{Done: true}
 	request := apitypes.RedeliverEventsRequest{MerchantID: visitOf(r).merchant, FailedOnly: true}

@@ -16,16 +16,16 @@ import (
 // cafePays is the settlement address of the merchant cafe.
 var cafePays = invoice.Address{0x22, 19: 2}
 
-// filled is a world in which the merchant cafe has an object of each kind that pages show, in
-// the states in which pages differ.
+// filled is a world in which the merchant cafe has an object of each kind, in each state in which
+// pages differ.
 type filled struct {
 	*world
 	owner *person
 	text  func(field string) string
 }
 
-// fill makes the merchant cafe with its objects. text returns what people and programs write
-// in a field. Before that, the merchant has sold something on each of some days.
+// fill makes the merchant cafe with its objects. text returns the text that people and programs write
+// into a field. Before that, the merchant has made sales on each of some days.
 func fill(w *world, text func(field string) string, days int) *filled {
 	w.t.Helper()
 	f := &filled{world: w, text: text}
@@ -61,7 +61,7 @@ func (f *filled) bill(amount string, more member) apitypes.CreateInvoiceResponse
 	return f.invoice("cafe", body)
 }
 
-// sales makes invoices on days before this one, most of which are paid.
+// sales makes invoices on earlier days. Most of them are paid.
 func (f *filled) sales(days int) {
 	f.t.Helper()
 	for day := range days {
@@ -76,7 +76,7 @@ func (f *filled) sales(days int) {
 	}
 }
 
-// operatorsWork makes what belongs to no merchant's sale: keys, sessions and a payment link.
+// operatorsWork makes objects that do not belong to a sale: keys, sessions and a payment link.
 func (f *filled) operatorsWork() {
 	f.t.Helper()
 	f.owner.api("POST", "/api/keys", member{"name": f.text("program name"), "scopes": []string{"invoices:read"}}, nil)
@@ -118,7 +118,7 @@ func (f *filled) transfers() {
 	f.await("paid invoice", func() bool { return f.read(paid.ID).Status == "paid" })
 	twice := f.paymentTo(cafePays, "12500000")
 	f.owner.api("POST", "/api/payments/"+twice.ID+"/attribution", member{"invoiceId": paid.ID, "by": f.text("attributed by"), "note": f.text("attribution note")}, nil)
-	f.paymentTo(cafePays, "4700000") // for which an open invoice is suggested
+	f.paymentTo(cafePays, "4700000") // an open invoice is suggested for it
 	var asked apitypes.RefundResponse
 	f.owner.api("POST", "/api/payments/"+twice.ID+"/refunds", member{"reason": f.text("refund reason"), "to": "ask_payer"}, &asked)
 	var sent apitypes.RefundResponse
@@ -132,7 +132,7 @@ func (f *filled) transfers() {
 	f.guest().post(strings.TrimPrefix(asked.ClaimURL, f.url), url.Values{"to": {exchange.String()}}).want(f.t, http.StatusOK)
 }
 
-// decisions makes an invoice that has expired with too little, and dismisses a payment.
+// decisions makes an invoice that has expired partly paid, and dismisses a payment.
 func (f *filled) decisions() {
 	f.t.Helper()
 	short := f.bill("9900000", member{"expiresAt": f.now().Add(2 * time.Minute).Unix()})
@@ -146,7 +146,7 @@ func (f *filled) decisions() {
 	f.owner.submit(page, "/dashboard/inbox/decide", url.Values{"decision": {"dismissed"}, "reason": {f.text("decision reason")}}).want(f.t, http.StatusOK)
 }
 
-// deliveries has the endpoint answer an event with an error and a text.
+// deliveries makes the endpoint answer an event with an error and a text.
 func (f *filled) deliveries() {
 	f.t.Helper()
 	f.receiver.say(http.StatusServiceUnavailable, f.text("endpoint's answer"))
@@ -158,7 +158,7 @@ func (f *filled) deliveries() {
 	f.owner.api("POST", "/api/merchants/cafe/webhook/secret", nil, nil)
 }
 
-// plain has people write usual texts.
+// plain makes people write usual texts.
 func plain(field string) string {
 	usual := map[string]string{
 		"merchant name": "Corner Café", "support contact": "help@cafe.example", "statement": "Corner Café GmbH\n12 Market Street, Springfield",

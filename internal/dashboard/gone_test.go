@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 )
 
-// TestListsContinueAfterARestore reads a list with a cursor of before a restore.
+// TestListsContinueAfterARestore reads a list with a cursor from before a restore.
 func TestListsContinueAfterARestore(t *testing.T) {
 	t.Parallel()
 	s := service{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -18,7 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/times"
 )
 
-// homePage is what a person sees first.
+// homePage is the first page that a person sees.
 type homePage struct {
 	Zone      string
 	Periods   []period
@@ -27,15 +27,14 @@ type homePage struct {
 	Expired   []homeSum
 	Truncated bool // of the sums of open or expired invoices
 	Chains    []homeChain
-	Webhook   *apitypes.Webhook     // nil without an endpoint, or to people who may not see it
+	Webhook   *apitypes.Webhook     // nil without an endpoint, or if the person may not see it
 	Failed    int                   // deliveries, at most pageSize
 	Undecided []apitypes.InboxCount // kinds of items in the inbox that there are
 	Changes   []change
 	Since     int64 // Unix seconds of the last visit, or 0
 }
 
-// period is what was settled in a day, a week or a month until now, and in the whole one
-// before.
+// period is the settled amounts of a day, a week or a month until now, and of the whole previous one.
 type period struct {
 	Name     string // part of the ids of texts
 	Settled  []template.HTML
@@ -49,11 +48,11 @@ type homeSum struct {
 	Network string
 }
 
-// homeChain is how far a chain is read.
+// homeChain shows how far a chain is read.
 type homeChain struct {
 	apitypes.SummaryChain
 	Network string
-	Behind  int64 // seconds since the newest block that was read
+	Behind  int64 // seconds since the newest read block
 	IsLate  bool
 }
 
@@ -67,11 +66,11 @@ type change struct {
 // lateAfter is the age of a chain's newest block above which the page shows that the chain is behind.
 const lateAfter = 2 * time.Minute
 
-// mostChanges is how many of the newest events are counted.
+// mostChanges bounds the newest events that are counted.
 const mostChanges = 200
 
-// home shows a merchant's money at a glance. A person who may not see payments is led to the
-// first page that they may see.
+// home shows an overview of a merchant's money. A person who may not see payments is led to the first
+// page that they may see.
 func (d *Dashboard) home(w http.ResponseWriter, r *http.Request) error {
 	v := visitOf(r)
 	if !v.Can(access.PaymentsRead) {
@@ -84,7 +83,7 @@ func (d *Dashboard) home(w http.ResponseWriter, r *http.Request) error {
 	}
 	now := d.cfg.Now()
 	query := v.query()
-	query.Set("from", times.Format(newCalendar(now.UTC()).from().AddDate(0, 0, -1), time.UTC, time.DateOnly)) // the merchant's day may be another one
+	query.Set("from", times.Format(newCalendar(now.UTC()).from().AddDate(0, 0, -1), time.UTC, time.DateOnly)) // it may be another day in the merchant's time zone
 	var answer apitypes.SummaryResponse
 	if err := d.service.get(r.Context(), "/api/reports/summary", query, &answer); err != nil {
 		return err
@@ -214,7 +213,7 @@ func newCalendar(now time.Time) calendar {
 	}
 }
 
-// from is the first day that the page needs.
+// from returns the first day that the page needs.
 func (c calendar) from() time.Time {
 	return slices.MinFunc([]time.Time{c.lastMonth, c.lastWeek, c.chartBegins}, time.Time.Compare)
 }
@@ -231,7 +230,7 @@ func (c calendar) chartDays() []string {
 	return days
 }
 
-// periods adds up the day, the week and the month until now, and those before.
+// periods adds up the day, the week and the month until now, and the previous ones.
 func (c calendar) periods(lines []apitypes.SummaryLine) []period {
 	end := c.today.AddDate(0, 0, 1)
 	return []period{
@@ -241,8 +240,7 @@ func (c calendar) periods(lines []apitypes.SummaryLine) []period {
 	}
 }
 
-// settled returns the net sums of the days from a day on and before another one, by
-// currency.
+// settled returns the net sums of the days from a day on and before another day, by currency.
 func settled(lines []apitypes.SummaryLine, from, to time.Time) []template.HTML {
 	type unit struct {
 		currency string

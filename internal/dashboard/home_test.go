@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 )
 
-// TestHome shows what was settled, what waits, and how far the chain is read.
+// TestHome shows the settled amounts, the waiting items, and how far the chain is read.
 func TestHome(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -38,7 +38,7 @@ func TestHomeWithoutPayments(t *testing.T) {
 	w.person("acme", access.NewScopes(access.InvoicesRead)).get("/dashboard").want(t, http.StatusOK, "Invoices")
 }
 
-// TestHomeInTimezone adds up days as they begin where the merchant is.
+// TestHomeInTimezone adds up days in the merchant's time zone.
 func TestHomeInTimezone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -47,7 +47,7 @@ func TestHomeInTimezone(t *testing.T) {
 	w.person("acme", access.Read).get("/dashboard").want(t, http.StatusOK, "Days begin at midnight in the time zone UTC.")
 }
 
-// TestForeignOrigin answers forms of another origin's page with a page.
+// TestForeignOrigin answers forms from a page of another origin with a page.
 func TestForeignOrigin(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

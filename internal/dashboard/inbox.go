@@ -15,8 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// InboxSize is how many items the inbox shows: fewer than other lists, because each has what
-// it suggests.
+// InboxSize is how many items the inbox shows: fewer than other lists, because each has suggestions.
 const InboxSize = 20
 
 // pathInbox is the path of the inbox.
@@ -25,7 +24,7 @@ const pathInbox = "/dashboard/inbox"
 // maxShortCount bounds the count of the inbox in the navigation.
 const maxShortCount = 99
 
-// inboxCounts counts what needs a decision, once for each request.
+// inboxCounts counts the items that need a decision, once for each request.
 func (d *Dashboard) inboxCounts(ctx context.Context, v *visit) ([]apitypes.InboxCount, error) {
 	if v.counts != nil {
 		return v.counts, nil
@@ -51,13 +50,13 @@ func shortCount(counts []apitypes.InboxCount) string {
 	return strconv.Itoa(sum)
 }
 
-// inboxPage is what needs a decision.
+// inboxPage is the items that need a decision.
 type inboxPage struct {
 	Tabs  []inboxTab
 	Kind  string // of the items, or empty for all
 	Items []inboxItem
 	Next  string // address of the next page, or empty
-	Error string // what the interface refused, or empty
+	Error string // refusal by the interface, or empty
 }
 
 // inboxTab leads to the items of a kind.
@@ -73,23 +72,23 @@ type inboxItem struct {
 	Page       string // page of the object
 	Money      template.HTML
 	Network    string
-	Paid       template.HTML    // what came for an invoice
-	Difference template.HTML    // how much is missing of an invoice, or too much
+	Paid       template.HTML    // received for an invoice
+	Difference template.HTML    // missing or surplus amount of an invoice
 	Payments   []inboxPayment   // of an invoice
 	Attribute  *attributionPart // of a payment
 	Refund     *apitypes.RefundRecord
 	Others     []inboxPayment // other payments of the account that got a refund without a payment
 }
 
-// inboxPayment is a payment of an invoice that can be refunded, or one that a refund may be meant
-// for.
+// inboxPayment is a payment of an invoice that can be refunded, or a payment that a refund may be
+// meant for.
 type inboxPayment struct {
 	paymentRow
 	Page string // page on which it is refunded, or its own page
 	Fits bool   // the refund's amount equals the payment's
 }
 
-// inbox shows what needs a decision.
+// inbox shows the items that need a decision.
 func (d *Dashboard) inbox(w http.ResponseWriter, r *http.Request) error {
 	return d.showInbox(w, r, http.StatusOK, "")
 }
@@ -122,7 +121,7 @@ func (d *Dashboard) showInbox(w http.ResponseWriter, r *http.Request, code int, 
 	return d.render(w, r, code, "inbox.html", "inbox.title", body)
 }
 
-// inboxTabs returns the kinds of items of which there are some, after one for all.
+// inboxTabs returns the kinds of items that the inbox has, after one for all.
 func inboxTabs(v *visit, counts []apitypes.InboxCount, chosen string) []inboxTab {
 	tabs := []inboxTab{{Address: v.Link(pathInbox), Here: chosen == ""}}
 	for _, c := range counts {
@@ -217,7 +216,7 @@ func minus(a, b string) string {
 	return x.Minus(y).String()
 }
 
-// decide records what a person decided about an item.
+// decide records a person's decision about an item.
 func (d *Dashboard) decide(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
@@ -249,7 +248,7 @@ type decisionRow struct {
 	Page string // page of the object
 }
 
-// decisions lists what was decided, newest first.
+// decisions lists the decisions, newest first.
 func (d *Dashboard) decisions(w http.ResponseWriter, r *http.Request) error {
 	v := visitOf(r)
 	query := v.query()
@@ -269,7 +268,7 @@ func (d *Dashboard) decisions(w http.ResponseWriter, r *http.Request) error {
 	return d.render(w, r, http.StatusOK, "decisions.html", "decisions.title", body)
 }
 
-// undoDecision takes a decision back.
+// undoDecision undoes a decision.
 func (d *Dashboard) undoDecision(w http.ResponseWriter, r *http.Request) error {
 	if err := d.service.send(r.Context(), http.MethodPost, id("/api/inbox/decisions", r.PathValue("id"))+"/undo", struct{}{}, nil); err != nil {
 		return err

@@ -13,13 +13,13 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// decide sends the form of the item that the inbox shows, which must be one.
+// decide sends the form of an item. The inbox must show exactly one.
 func (p *person) decide(page answer, decision, reason string) answer {
 	p.t.Helper()
 	return p.submit(page, "/dashboard/inbox/decide", url.Values{"decision": {decision}, "reason": {reason}})
 }
 
-// TestInboxDismiss has two people decide about a payment at once. The second learns who
+// TestInboxDismiss has two people decide about a payment at the same time. The second sees who
 // decided; the decision can be undone, and is never deleted.
 func TestInboxDismiss(t *testing.T) {
 	t.Parallel()
@@ -106,7 +106,7 @@ func TestInboxExceptions(t *testing.T) {
 	w.person("globex", access.Admin).get("/dashboard/inbox").want(t, http.StatusOK, "Nothing needs a decision.")
 }
 
-// TestInboxRefundWithoutPayment has a reorg drop a payment and not its refund. The inbox has the
+// TestInboxRefundWithoutPayment has a reorg drop a payment but not its refund. The inbox shows the
 // refund with another payment of that account, until the payment is mined again.
 func TestInboxRefundWithoutPayment(t *testing.T) {
 	t.Parallel()
@@ -147,7 +147,7 @@ func TestInboxRefundWithoutPayment(t *testing.T) {
 	w.await("payment that is back", func() bool { return !strings.Contains(finance.get("/dashboard/inbox").body, "Refund without payment") })
 }
 
-// TestInboxUnderpaid waives what is missing of an invoice, which stays expired.
+// TestInboxUnderpaid waives the missing amount of an invoice, which stays expired.
 func TestInboxUnderpaid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -173,7 +173,8 @@ func TestInboxUnderpaid(t *testing.T) {
 	}
 }
 
-// TestInboxInNavigation counts what needs a decision on every page, for who may see it.
+// TestInboxInNavigation counts the items that need a decision on every page, for people who may see
+// them.
 func TestInboxInNavigation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 )
 
-// attack is what runs a script if a page shows it as it is.
+// attack is a text that runs a script if a page does not escape it.
 const attack = `"'><img src=x onerror="window.pwned=1"><script>window.pwned=1</script>`
 
 // hostile returns an attack for a field. It begins as formulas of spreadsheets do.
@@ -36,13 +36,12 @@ func hostile(field string) string {
 	return text
 }
 
-// unseen are fields that pages show in another form, escaped in a URL or shorter, or that the
-// interface does not show.
+// unseen are fields that pages do not show as they are: escaped in a URL, shortened, or left out by
+// the interface.
 var unseen = []string{"webhook URL", "return URL", "metadata key", "attribution note"}
 
-// TestStoredTexts plants an attack in each text that a merchant, a payer or a receiver can
-// send, and visits each page as each kind of person: all that is sent stays a text, in HTML,
-// in CSV and in JSON.
+// TestStoredTexts plants an attack in each text that a merchant, a payer or a receiver can send, and
+// visits each page as each kind of person. In HTML, in CSV and in JSON, every attack stays a text.
 func TestStoredTexts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -70,8 +69,8 @@ func TestStoredTexts(t *testing.T) {
 	f.wantEchoes(t, table)
 }
 
-// TestStoredTextsInBrowser visits the pages with these texts in a browser, where no script
-// runs but the page's own.
+// TestStoredTextsInBrowser visits the pages with these texts in a browser, where only the page's own
+// scripts run.
 func TestStoredTextsInBrowser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -92,7 +91,7 @@ func TestStoredTextsInBrowser(t *testing.T) {
 	}
 }
 
-// wantTexts wants an answer in which all that was planted is text.
+// wantTexts wants an answer in which all planted attacks are text.
 func (a answer) wantTexts(t *testing.T, who string) {
 	t.Helper()
 	kind, _, _ := strings.Cut(a.header.Get("Content-Type"), ";")
@@ -129,7 +128,7 @@ func (a answer) wantCells(t *testing.T, who string) {
 	}
 }
 
-// wantEchoes types an attack into each field of each form: the answer has it as a text.
+// wantEchoes types an attack into each field of each form: the answer shows it as a text.
 func (f *filled) wantEchoes(t *testing.T, table *routeTable) {
 	t.Helper()
 	owner := f.person("cafe", access.Admin)

@@ -31,9 +31,9 @@ type invoiceView struct {
 	Refunds      []apitypes.RefundRecord
 	Timeline     []moment
 	MoreMoments  string // address of the page with the rest of the timeline, or empty
-	Truncated    bool   // the timeline leaves something out
+	Truncated    bool   // the timeline is incomplete
 	MorePayments bool
-	Error        string // why an act was refused, or empty
+	Error        string // why an action was refused, or empty
 }
 
 // paymentOfInvoice is a payment of an invoice.
@@ -58,8 +58,7 @@ func (d *Dashboard) invoice(w http.ResponseWriter, r *http.Request) error {
 	return d.showInvoice(w, r, http.StatusOK, "")
 }
 
-// showInvoice shows the invoice of a request, with the text about an act that was refused,
-// if any.
+// showInvoice shows the invoice of a request, with the reason why an action was refused, if any.
 func (d *Dashboard) showInvoice(w http.ResponseWriter, r *http.Request, status int, refused string) error {
 	v := visitOf(r)
 	inv, err := d.findInvoice(r)
@@ -114,8 +113,8 @@ func (d *Dashboard) addTransfers(r *http.Request, view *invoiceView) error {
 	return nil
 }
 
-// publicURL returns the base of the addresses of payers' pages: the configured one, or that
-// at which the person reached the dashboard.
+// publicURL returns the base of the addresses of payers' pages: the configured one, or the address at
+// which the person reached the dashboard.
 func (d *Dashboard) publicURL(r *http.Request) string {
 	return cmp.Or(d.cfg.PublicURL, d.reachedAt(r))
 }

@@ -81,7 +81,7 @@ func (d *Dashboard) createInvoice(w http.ResponseWriter, r *http.Request) error 
 	return nil
 }
 
-// setMetadata shows metadata in rows, and remembers its keys.
+// setMetadata shows metadata in rows, and stores its keys in the form.
 func (f *invoiceForm) setMetadata(metadata apitypes.Metadata) {
 	empty := f.Pairs
 	f.Pairs = nil

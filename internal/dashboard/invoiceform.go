@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// itemRows is how many empty rows of line items a form gets at once.
+	// itemRows is the number of empty rows for line items that a form adds.
 	itemRows = 3
 	// formLifetime is how long an invoice can be paid unless the person chooses otherwise.
 	formLifetime = 7 * 24 * time.Hour
@@ -26,11 +26,11 @@ const (
 	formTime = "2006-01-02T15:04"
 )
 
-// fields are what was typed into a form, and what is wrong with it.
+// fields are the typed values of a form, and their errors.
 type fields struct {
 	url.Values
 	Errors map[string]string // by the member of the interface
-	Error  string            // what belongs to no field
+	Error  string            // not of one field
 }
 
 // newFields returns the fields of a form with values.
@@ -230,8 +230,8 @@ func (f *invoiceForm) request(d *Dashboard, v *visit) (body map[string]any, rows
 	return body, rows, len(f.Errors) == 0 && !wrongRow
 }
 
-// metadata returns the pairs of the rows that are not empty, and null for the keys that the
-// form had before and that were taken away.
+// metadata returns the pairs of the rows that are not empty, and null for keys that the form had
+// before and that were removed.
 func (f *invoiceForm) metadata(v *visit) map[string]any {
 	pairs := make(map[string]any)
 	for _, key := range f.Values["metadataBefore"] {
@@ -276,8 +276,7 @@ func (f *invoiceForm) items(v *visit, decimals int) (items []apitypes.LineItem, 
 	return items, sum, rows
 }
 
-// parseAmount parses an amount that the person typed. problem is a text about why it is
-// refused, or empty.
+// parseAmount parses an amount that the person typed. problem explains why it is refused, or is empty.
 func (v *visit) parseAmount(typed string, decimals int) (amount invoice.Amount, problem string) {
 	amount, err := amountinput.Parse(typed, v.text.Lang(), decimals)
 	switch {
@@ -321,5 +320,5 @@ func (f *invoiceForm) refuse(err error, rows []int) error {
 	return f.refuseAt(err, invoiceFields)
 }
 
-// invoiceFields are the fields of the form that the interface names alike.
+// invoiceFields are the fields of the form with the same names as in the interface.
 var invoiceFields = []string{"amount", "merchantAddress", "expiresAt", "reference", "description", "customer.id", "customer.email", "returnUrl", "cancelUrl", "collection", "metadata", "merchantId", "lineItems"}

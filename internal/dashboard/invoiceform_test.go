@@ -23,8 +23,8 @@ func (p *person) newest() apitypes.Invoice {
 	return list.Invoices[0]
 }
 
-// TestCreateInvoice creates an invoice with line items by the form, once, however often it is
-// sent.
+// TestCreateInvoice creates an invoice with line items by the form. If the form is sent several times,
+// there is one invoice.
 func TestCreateInvoice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -49,7 +49,7 @@ func TestCreateInvoice(t *testing.T) {
 	w.person("acme", access.Read).get(path).want(t, http.StatusForbidden)
 }
 
-// TestRefusedInvoice shows what is wrong at its field, with all that was typed.
+// TestRefusedInvoice shows each error at its field, with all typed values.
 func TestRefusedInvoice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -142,8 +142,8 @@ func TestOperatorCreatesInvoice(t *testing.T) {
 	}
 }
 
-// TestMetadataForm creates a draft with metadata and where payers go who do not pay, and
-// changes, removes and keeps pairs of it.
+// TestMetadataForm creates a draft with metadata and a cancel URL, and changes, removes and keeps
+// pairs of the metadata.
 func TestMetadataForm(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

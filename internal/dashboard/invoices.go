@@ -37,7 +37,7 @@ type invoiceRow struct {
 	Network string
 }
 
-// invoiceTable is what the template invoiceTable shows.
+// invoiceTable is the data of the template invoiceTable.
 type invoiceTable struct {
 	Page *visit
 	Rows []invoiceRow

@@ -20,14 +20,14 @@ func (p *person) browser(path string) *browsertest.Page {
 	return page
 }
 
-// slash presses the key that leads to the search. The browser's protocol would type it as well,
-// although the page prevents that.
+// slash presses the key that leads to the search. The browser's protocol would also type it, although
+// the page prevents that.
 func slash(page *browsertest.Page) {
 	page.Eval(`document.dispatchEvent(new KeyboardEvent("keydown", { key: "/" })), 0`, nil)
 }
 
-// TestKeyboard searches, lists the keys, moves in a list and opens its rows by keys, but not while
-// a person types or with a modifier.
+// TestKeyboard searches, lists the keys, moves in a list and opens its rows by keys. While a person
+// types, and with a modifier, the keys have no such effect.
 func TestKeyboard(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -60,8 +60,8 @@ func TestKeyboard(t *testing.T) {
 	}
 }
 
-// TestSuggestionsInBrowser suggests invoices while a person types, which the arrows choose, and
-// finds the same without a choice.
+// TestSuggestionsInBrowser suggests invoices while a person types. The arrows choose one. Without a
+// choice, the search finds the same.
 func TestSuggestionsInBrowser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -81,8 +81,8 @@ func TestSuggestionsInBrowser(t *testing.T) {
 	page.AwaitPath("/dashboard/search")
 }
 
-// TestLiveInBrowser moves the rows of a list, and the page of an invoice, while they are open,
-// and keeps the focus, what was opened, and what was typed.
+// TestLiveInBrowser updates the rows of a list, and the page of an invoice, while they are open. The
+// focus, opened parts and typed text stay.
 func TestLiveInBrowser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -106,8 +106,8 @@ func TestLiveInBrowser(t *testing.T) {
 	}
 }
 
-// TestLivePages moves the pages of customers, links, events and refunds, and the count of the
-// inbox, while they are open.
+// TestLivePages updates the pages of customers, links, events and refunds, and the count of the inbox,
+// while they are open.
 func TestLivePages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

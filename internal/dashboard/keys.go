@@ -13,11 +13,10 @@ import (
 	"github.com/quittance/quittance/internal/access"
 )
 
-// maxKeyPage is how many keys or merchants are read at a time, the most that the interface
-// answers with.
+// maxKeyPage is how many keys or merchants are read at a time, which is the interface's maximum.
 const maxKeyPage = 200
 
-// limited returns a query for as many elements as the interface answers with.
+// limited returns a query for the interface's maximum number of elements.
 func limited(query url.Values) url.Values {
 	if query == nil {
 		query = make(url.Values)
@@ -117,7 +116,7 @@ var overlaps = []span{{"span.day", day}, {"span.none", 0}, {"span.hour", hour}, 
 // lifetimes are the times after which a new key expires, the default first.
 var lifetimes = []span{{"span.never", 0}, {"span.day", day}, {"span.month", 30 * day}, {"span.quarter", 90 * day}, {"span.year", 365 * day}}
 
-// key shows a key, and what can be done with it.
+// key shows a key, and the actions on it.
 func (d *Dashboard) key(w http.ResponseWriter, r *http.Request) error {
 	return d.showKey(w, r, http.StatusOK, "")
 }
@@ -136,7 +135,7 @@ func (d *Dashboard) showKey(w http.ResponseWriter, r *http.Request, status int, 
 
 // keyForm is the form of a new key.
 type keyForm struct {
-	Once      string // token, so that the form makes one key
+	Once      string // a token, so that the form makes only one key
 	For       string // person or program
 	Name      string
 	Role      string
@@ -179,7 +178,7 @@ func (d *Dashboard) showKeyForm(w http.ResponseWriter, r *http.Request, status i
 	return d.render(w, r, status, "newkey.html", title, form)
 }
 
-// Who a new key is for.
+// Holders of a new key.
 const (
 	forPerson  = "person"
 	forProgram = "program"
@@ -258,7 +257,7 @@ func (d *Dashboard) rotateKey(w http.ResponseWriter, r *http.Request) error {
 	return d.render(w, r, http.StatusOK, "keymade.html", "keyMade.title", keyMade{Key: made.Key, Secret: made.Secret, Rotated: true})
 }
 
-// revokeKey has a key refused from now on.
+// revokeKey revokes a key.
 func (d *Dashboard) revokeKey(w http.ResponseWriter, r *http.Request) error {
 	if err := d.service.send(r.Context(), http.MethodDelete, id("/api/keys", r.PathValue("id")), nil, nil); err != nil {
 		return err

@@ -20,15 +20,15 @@ type linkForm struct {
 	Tokens []tokenChoice
 }
 
-// linkFields are the fields of the form that the interface names alike.
+// linkFields are the fields of the form with the same names as in the interface.
 var linkFields = []string{
 	"merchantId", "title", "description", "slug", "amount", "minAmount", "maxAmount", "merchantAddress", "lineItem", "referencePrefix", "returnUrl", "cancelUrl", "expiresIn",
 }
 
-// linkTexts are those that are sent as they are typed.
+// linkTexts are the fields that are sent as typed.
 var linkTexts = []string{"description", "merchantAddress", "lineItem", "referencePrefix", "returnUrl", "cancelUrl"}
 
-// linkLifetimes are the seconds for which the form offers that invoices of a link can be paid.
+// linkLifetimes are the offered lifetimes of a link's invoices, in seconds.
 var linkLifetimes = []int64{15 * 60, 60 * 60, 24 * 60 * 60, 7 * 24 * 60 * 60, 30 * 24 * 60 * 60}
 
 // Lifetimes returns the choices of expiresIn. It is for templates.
@@ -77,7 +77,7 @@ func (d *Dashboard) renderLinkForm(w http.ResponseWriter, r *http.Request, statu
 	return d.render(w, r, status, "linkform.html", title, f)
 }
 
-// createLink creates a payment link, once however often the form is sent.
+// createLink creates a payment link, only once if the form is sent several times.
 func (d *Dashboard) createLink(w http.ResponseWriter, r *http.Request) error {
 	return d.saveLink(w, r, func(f *linkForm, body map[string]any) (string, error) {
 		for name, value := range body { // a create has no members to remove
@@ -106,8 +106,8 @@ func (d *Dashboard) changeLink(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// saveLink sends what a form has to the interface, and leads to the link's page. send returns
-// the link's id.
+// saveLink sends a form's values to the interface, and leads to the link's page. send returns the
+// link's id.
 func (d *Dashboard) saveLink(w http.ResponseWriter, r *http.Request, send func(f *linkForm, body map[string]any) (string, error)) error {
 	if err := parseForm(w, r); err != nil {
 		return err

@@ -48,7 +48,7 @@ var linkList = lister[apitypes.PaymentLinkList, linkRow]{
 	},
 }
 
-// linkRow is a payment link in a list. Amounts that it does not have are empty.
+// linkRow is a payment link in a list. Unset amounts are empty.
 type linkRow struct {
 	apitypes.PaymentLink
 	Money, Least, Most template.HTML
@@ -79,7 +79,7 @@ type linkPage struct {
 	Sums     invoiceSums
 	Invoices []invoiceRow
 	More     bool   // there are more invoices
-	Error    string // why an act was refused, or empty
+	Error    string // why an action was refused, or empty
 }
 
 // link shows a payment link.
@@ -93,7 +93,7 @@ func (d *Dashboard) showLink(w http.ResponseWriter, r *http.Request, code int, r
 		return err
 	}
 	base := d.publicURL(r)
-	if strings.HasPrefix(l.URL, "/") { // the service does not know its address
+	if strings.HasPrefix(l.URL, "/") { // the service's address is unknown
 		l.URL = base + l.URL
 	}
 	body := linkPage{linkRow: d.linkRow(l), Error: refused}

@@ -66,11 +66,11 @@ func TestPaymentLinks(t *testing.T) {
 	w.person("globex", access.Admin).get(made.path).want(t, http.StatusNotFound)
 }
 
-// TestPrintedList prints the whole list that is filtered.
+// TestPrintedList prints the whole filtered list.
 func TestPrintedList(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	const many = 60 // more than a page has
+	const many = 60 // more than a page shows
 	for range many {
 		w.invoice("acme", member{"reference": "order-1"})
 	}

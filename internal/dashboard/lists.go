@@ -43,13 +43,13 @@ type lister[A, R any] struct {
 // filter is a parameter of a list's page.
 type filter struct {
 	name string
-	text string // id of the label; empty for one that is never shown
-	rare bool   // it is shown only while it is set, by a link
+	text string // id of the label; empty for a hidden filter
+	rare bool   // it is shown only if a link sets it
 	kind string // type of the <input>, or "select"
 	// options are the values of a select, after the empty one for all.
 	options func(d *Dashboard) []option
-	// day, if set, is the interface's parameter with the time at which the day of the filter
-	// begins, or ends if end is set, in the zone of the page.
+	// day, if set, is the interface's parameter for the time at which the day of the filter begins, or
+	// ends if end is set, in the page's time zone.
 	day string
 	end bool
 	// apply adds the filter to the query of the interface. The value may be empty. If apply is
@@ -73,7 +73,7 @@ type listPage[R any] struct {
 	Rows []R
 }
 
-// listFrame is what surrounds the rows of a list.
+// listFrame is the part of a list around its rows.
 type listFrame struct {
 	Page    string // path
 	Filter  url.Values
@@ -84,8 +84,8 @@ type listFrame struct {
 	Print   string // address of the list for printing
 	Screen  string // of a printed list: address of the page
 	Printed bool
-	Cut     bool   // a printed list has maxPrinted rows of more
-	Error   string // what the interface refused of the filters, or empty
+	Cut     bool   // a printed list has more than maxPrinted rows
+	Error   string // refusal of the filters by the interface, or empty
 	Size    int    // rows of the page
 	keptFilters
 }
@@ -224,7 +224,7 @@ func (f listFrame) Chosen() []field {
 	return all
 }
 
-// Option returns the chosen option of a select, or one with the value as text. It is for
+// Option returns the chosen option of a select, or an option with the value as text. It is for
 // templates.
 func (f field) Option() option {
 	for _, o := range f.Options {
@@ -260,13 +260,14 @@ func networks(d *Dashboard) []option {
 	return all
 }
 
-// dayFilter returns a filter by the first day, or the last one if end is set.
+// dayFilter returns a filter by the first day, or by the last one if end is set.
 func dayFilter(name, text, param string, end bool) filter {
 	return filter{name: name, text: text, kind: "date", day: param, end: end}
 }
 
-// dayText returns the Unix time at which a day begins in a time zone, such as 2026-11-23, or the
-// one after it. A text that is no day is returned as it is, for the interface to refuse it.
+// dayText returns the Unix time at which a day such as 2026-11-23 begins in a time zone, or the day
+// after it if next is set. A text that is not a day is returned as it is, so that the interface
+// refuses it.
 func dayText(day string, end bool, zone *time.Location) string {
 	date, err := time.Parse(time.DateOnly, day)
 	if err != nil {
@@ -285,7 +286,7 @@ func applyAmount(d *Dashboard, query url.Values, text string) {
 	}
 }
 
-// anyDecimals returns the decimals of the service's tokens: the most, should they differ.
+// anyDecimals returns the highest number of decimals of the service's tokens.
 func (d *Dashboard) anyDecimals() int {
 	decimals := 0
 	for _, ch := range d.chains {
@@ -296,8 +297,8 @@ func (d *Dashboard) anyDecimals() int {
 	return decimals
 }
 
-// minorUnits returns an amount that a person typed in units of a token, such as 12.50, in
-// minor units. A text that is no amount is returned as it is, for the interface to refuse it.
+// minorUnits returns an amount that a person typed in units of a token, such as 12.50, in minor units.
+// A text that is not an amount is returned as it is, so that the interface refuses it.
 func minorUnits(text string, decimals int) string {
 	amount, err := invoice.ParseDecimal(strings.ReplaceAll(text, ",", "."), decimals)
 	if err != nil {
@@ -306,7 +307,7 @@ func minorUnits(text string, decimals int) string {
 	return amount.String()
 }
 
-// objectPage returns the page of the payment or refund that a text is the id of, or "".
+// objectPage returns the page of the payment or refund with an id, or "" for any other text.
 func objectPage(text string) string {
 	switch {
 	case strings.HasPrefix(text, invoice.PrefixPayment):
@@ -317,7 +318,7 @@ func objectPage(text string) string {
 	return ""
 }
 
-// toObject is a lister's jump to the payment or refund that a text is the id of.
+// toObject is a lister's jump to the payment or refund with an id.
 func toObject(v *visit, text string) string {
 	if page := objectPage(text); page != "" {
 		return v.Link(page)

@@ -28,14 +28,13 @@ const pathLive = "/dashboard/live"
 const (
 	// StreamsOfKey bounds the streams of one person.
 	StreamsOfKey = 20
-	// MaxStreams bounds the streams of all people. The people of one merchant may have as many streams
-	// as are free, and so may the people of the operator. So one owner gets half, and two get a third
-	// each.
+	// MaxStreams bounds the streams of all people. The people of one merchant, and the people of the
+	// operator, may have as many streams as are free. So one owner gets half, and two get a third each.
 	MaxStreams = 1000
-	// maxLiveID bounds the id of the invoice that a page is about, in bytes.
+	// maxLiveID bounds the id of a page's invoice, in bytes.
 	maxLiveID = 64
-	// liveBatch is how long a stream gathers news, so that a busy merchant's pages are not
-	// read again for each event.
+	// liveBatch is how long a stream collects news, so that a busy merchant's pages are not read again for
+	// each event.
 	liveBatch = time.Second
 	// liveHeartbeat is the interval of a stream's heartbeats.
 	liveHeartbeat = 20 * time.Second
@@ -43,7 +42,7 @@ const (
 	retryStreams = time.Minute
 )
 
-// Feed hands out what is new. *eventfeed.Feed implements it.
+// Feed returns new events and changes. *eventfeed.Feed implements it.
 type Feed interface {
 	// Head returns a position: everything that commits after the call is behind it.
 	Head(ctx context.Context) (eventfeed.Position, error)
@@ -52,9 +51,9 @@ type Feed interface {
 	Next(ctx context.Context, after eventfeed.Position) (news eventfeed.News, err error)
 }
 
-// liveStream is the stream of an open page. Its messages are a number that grows when
-// something has changed, and never what: the page is read again, as the person may see it
-// then. The number is repeated as a heartbeat.
+// liveStream is the stream of an open page. Its messages are a number that grows with each change.
+// They do not contain the change: the page is read again, with the rights that the person has then.
+// The number is repeated as a heartbeat.
 type liveStream struct {
 	*push.Stream
 	version  int // guarded by the mutex of liveStreams
@@ -118,7 +117,7 @@ func (l *liveStreams) join(p access.Principal) error {
 	return nil
 }
 
-// leave takes back a join. stream may be nil.
+// leave undoes a join. stream may be nil.
 func (l *liveStreams) leave(p access.Principal, stream *liveStream) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,7 +129,8 @@ func (l *liveStreams) leave(p access.Principal, stream *liveStream) {
 	l.total--
 }
 
-// add adds a stream that was joined, and returns a channel that is closed when the end of its session will be seen.
+// add adds a joined stream, and returns a channel that is closed when the end of its session will be
+// seen.
 func (l *liveStreams) add(stream *liveStream) (followed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -172,7 +172,7 @@ func (l *liveStreams) follow(ctx context.Context) {
 		news, err = l.feed.Next(bounded, after)
 		cancel()
 		switch {
-		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil: // look whether there are streams
+		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil: // check whether there are streams
 			err = nil
 			continue
 		case errors.Is(err, eventfeed.ErrBehind):
@@ -215,8 +215,8 @@ func (s *liveStream) message() []byte {
 	return push.Message("version", strconv.AppendInt(nil, int64(s.version), 10))
 }
 
-// idle reports whether there are no streams, and no requests that will be. Then the feed is not followed
-// any more.
+// idle reports whether there are no streams, and no requests that will become streams. Then the feed
+// is no longer followed.
 func (l *liveStreams) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -226,7 +226,7 @@ func (l *liveStreams) idle() bool {
 	return l.total == 0
 }
 
-// follows lets requests look again whether their session has ended.
+// follows makes requests check again whether their session has ended.
 func (l *liveStreams) follows() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

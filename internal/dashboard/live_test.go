@@ -122,7 +122,7 @@ func TestLiveEnds(t *testing.T) {
 	w.person("acme", access.Read).stream("")
 }
 
-// TestSuggestions suggests what the search finds, as JSON.
+// TestSuggestions suggests the search's results, as JSON.
 func TestSuggestions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -141,7 +141,8 @@ func TestSuggestions(t *testing.T) {
 	}
 }
 
-// TestOpenPageIsNoUse has a session end for lack of use under a page that reads itself again.
+// TestOpenPageIsNoUse expects a session to end for lack of use although an open page reads itself
+// again.
 func TestOpenPageIsNoUse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -10,12 +10,12 @@ import (
 	"github.com/quittance/quittance/internal/ratelimit"
 )
 
-// TestStreamsAreShared has one merchant open streams by as many keys as it may have. The people of
-// other merchants and of the operator get theirs, and closed streams are free again.
+// TestStreamsAreShared has one merchant open as many streams as permitted, with many keys. The people
+// of other merchants and of the operator get theirs, and closed streams are free again.
 func TestStreamsAreShared(t *testing.T) {
 	t.Parallel()
 	l := newLiveStreams(nil, time.Now)
-	// open opens streams of a merchant, and returns how many it gets.
+	// open opens streams of a merchant, and returns how many it got.
 	open := func(merchantID string) (all []access.Principal) {
 		for key := range 100 {
 			p := access.Principal{MerchantID: merchantID, KeyID: fmt.Sprint("key_", merchantID, key)}

@@ -14,7 +14,7 @@ const (
 	// 16 KiB.
 	LogoFormBytes = merchant.MaxLogoBytes + 16<<10
 	// MaxLogoForm is the size up to which a form that is too large is read and dropped. A browser shows
-	// the answer to a request only after it has sent the request.
+	// the answer only after it has sent the request.
 	MaxLogoForm = 16 << 20
 )
 

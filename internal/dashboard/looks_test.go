@@ -73,8 +73,8 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// scenes are the pages to look at: one of each route and state of its object, and with each
-// set of parameters. Of the operator's, those that are about no merchant.
+// scenes are the pages to look at: one of each route and state of its object, and with each set of
+// parameters. Of the operator's pages, only the ones without a merchant.
 func (p *person) scenes(t *testing.T, table *routeTable) (chosen []place) {
 	t.Helper()
 	seen := make(map[string]bool)

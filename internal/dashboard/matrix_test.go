@@ -145,7 +145,7 @@ func (f *filled) acts() (n int) {
 	}
 }
 
-// wantSignIn wants a person without a session to come to the sign-in, or to be refused.
+// wantSignIn expects a person without a session to be sent to the sign-in, or to be refused.
 func (p *person) wantSignIn(t *testing.T, who string, r request) {
 	t.Helper()
 	got := p.make(r, "")
@@ -158,8 +158,8 @@ func (p *person) wantSignIn(t *testing.T, who string, r request) {
 	}
 }
 
-// wantRole wants a route's page for those with its scope, and a refusal for others. It does
-// not act for those who may.
+// wantRole expects a route's page for people with its scope, and a refusal for others. It does not
+// send the request that makes the change.
 func (p *person) wantRole(t *testing.T, who string, r request) {
 	t.Helper()
 	isAllowed := r.route.Access != dashboard.Operator && (r.route.Scope == "" || p.scopes.Has(r.route.Scope))
@@ -199,8 +199,8 @@ func (r request) changed(change func(string) string) request {
 	return r
 }
 
-// wantNothing has the owner of another merchant make the request: it is answered as one about
-// unknown objects is.
+// wantNothing has the owner of another merchant make the request. The answer is the same as for
+// unknown objects.
 func (f *filled) wantNothing(t *testing.T, rival *person, r request) {
 	t.Helper()
 	if strings.HasPrefix(r.pattern, "POST ") { // it may end the session
@@ -233,8 +233,8 @@ func (f *filled) wantNothing(t *testing.T, rival *person, r request) {
 	}
 }
 
-// wantFilters fills each field of the lists' filters with ids of cafe: another merchant's
-// person finds what they find for unknown ones.
+// wantFilters fills each field of the lists' filters with ids of cafe. A person of another merchant
+// finds the same as for unknown ids.
 func (f *filled) wantFilters(t *testing.T, rival *person, all []request) {
 	t.Helper()
 	var ids []string

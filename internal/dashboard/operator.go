@@ -18,7 +18,7 @@ func (d *Dashboard) operatorRoutes() []Route {
 	route := func(pattern string, scope access.Scope, h handler) Route {
 		return Route{Pattern: pattern, Access: Operator, Scope: scope, Handler: d.serve(h)}
 	}
-	// dangerous is for acts that change what the service does.
+	// dangerous wraps actions that change the service's behaviour.
 	dangerous := func(pattern string, h handler) Route {
 		return route(pattern, access.KeysWrite, d.confirmed(h, func(r *http.Request) string { return id("/dashboard/operator/chains", r.PathValue("chainKey")) }))
 	}
@@ -146,7 +146,7 @@ func (d *Dashboard) showChain(w http.ResponseWriter, r *http.Request, refused st
 	return d.render(w, r, status(refused), "chain.html", "chain.title", view)
 }
 
-// rescanChain has blocks of a chain read again.
+// rescanChain schedules blocks of a chain to be read again.
 func (d *Dashboard) rescanChain(w http.ResponseWriter, r *http.Request) error {
 	return d.changeChain(w, r, "rescan", func() (any, string) {
 		from, err := strconv.ParseInt(r.PostFormValue("from"), 10, 64)

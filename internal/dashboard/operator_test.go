@@ -60,8 +60,7 @@ func TestOperator(t *testing.T) {
 	op.get("/dashboard/operator/chains/nowhere").want(t, 404)
 }
 
-// TestOperatedChain has a chain read again and resumes it, after a fresh sign-in and with its
-// key typed.
+// TestOperatedChain rescans and resumes a chain, after a fresh sign-in and typing its key.
 func TestOperatedChain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

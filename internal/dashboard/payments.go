@@ -44,8 +44,8 @@ type paymentRow struct {
 	Network         string
 }
 
-// searched adds the filter that a text is for to the query: the hash of a transaction, the
-// account of a payer, the id of an invoice, or an amount.
+// searched adds the filter for a text to the query: the hash of a transaction, the account of a payer,
+// the id of an invoice, or an amount.
 func (d *Dashboard) searched(query url.Values, text string) {
 	switch {
 	case text == "":
@@ -60,7 +60,7 @@ func (d *Dashboard) searched(query url.Values, text string) {
 	}
 }
 
-// paymentTable is what the template of that name shows.
+// paymentTable is the data of the template of that name.
 type paymentTable struct {
 	Page *visit
 	Rows []paymentRow
@@ -90,7 +90,7 @@ type paymentPage struct {
 	Candidates []candidateRow
 	Refunds    []refundRow
 	Form       attributionForm
-	Refundable bool // something is left of it, and it is final
+	Refundable bool // a part of it is left, and it is final
 }
 
 // candidateRow is an invoice that a payment may be meant for.
@@ -101,10 +101,10 @@ type candidateRow struct {
 	Claim             *apitypes.Claim
 }
 
-// attributionForm is what a person typed to attribute a payment.
+// attributionForm is the values that a person typed to attribute a payment.
 type attributionForm struct{ InvoiceID, Note, Error string }
 
-// attributionPart is what the template attribute shows.
+// attributionPart is the data of the template attribute.
 type attributionPart struct {
 	Page       *visit
 	Candidates []candidateRow
@@ -146,8 +146,8 @@ func (d *Dashboard) explorer(chainKey, tx string) string {
 	return d.chains[chainKey].TransactionURL(hash)
 }
 
-// candidates returns the invoices that a payment may be meant for: those that payers claim it
-// for, and then the nearest ones.
+// candidates returns the invoices that a payment may be meant for: first invoices for which payers
+// claim it, then the nearest ones.
 func (d *Dashboard) candidates(p apitypes.Payment) []candidateRow {
 	var claimed, near []candidateRow
 	claims := make(map[string]*apitypes.Claim)

@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestPayments lists and filters payments, and exports what is filtered.
+// TestPayments lists, filters and exports payments.
 func TestPayments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

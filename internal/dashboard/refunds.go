@@ -42,7 +42,7 @@ type refundRow struct {
 	Network string
 }
 
-// refundTable is what the template of that name shows.
+// refundTable is the data of the template of that name.
 type refundTable struct {
 	Page *visit
 	Rows []refundRow
@@ -116,14 +116,14 @@ func (d *Dashboard) safeFile(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// refundOf returns the refund that the path names.
+// refundOf returns the refund in the path.
 func (d *Dashboard) refundOf(r *http.Request) (found apitypes.RefundResponse, err error) {
 	err = d.service.get(r.Context(), id("/api/refunds", r.PathValue("id")), nil, &found)
 	return found, err
 }
 
-// changeRefund returns a handler that cancels a refund, or approves the address that the
-// payer named and the form repeats.
+// changeRefund returns a handler that cancels a refund, or approves the address that the payer named.
+// The form repeats the address.
 func (d *Dashboard) changeRefund(act string) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if err := parseForm(w, r); err != nil {
@@ -149,7 +149,7 @@ func (d *Dashboard) changeRefund(act string) handler {
 // refundForm is the page on which a refund of a payment is prepared.
 type refundForm struct {
 	paymentRow
-	Key       string // makes the form prepare one refund, however often it is sent
+	Key       string // makes the form prepare only one refund
 	Amount    string // in units of the token
 	Recipient string
 	Ask       bool // the payer names the address
@@ -170,7 +170,7 @@ func (d *Dashboard) prepareRefundPage(w http.ResponseWriter, r *http.Request) er
 	return d.showRefundForm(w, r, http.StatusOK, form, p)
 }
 
-// paymentOf returns the payment that the path names.
+// paymentOf returns the payment in the path.
 func (d *Dashboard) paymentOf(r *http.Request) (apitypes.Payment, error) {
 	var found apitypes.PaymentResponse
 	err := d.service.get(r.Context(), id("/api/payments", r.PathValue("id")), nil, &found)

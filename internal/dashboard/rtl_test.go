@@ -11,8 +11,8 @@ import (
 // physical matches properties that name a side of the screen instead of the text's.
 var physical = regexp.MustCompile(`(?:margin|padding|border|inset)-(?:left|right)|[;{ ](?:left|right):|(?:text-align|float|justify-\w+): ?(?:left|right)|(?:padding|margin|inset): [^\s;]+ ([^\s;]+) [^\s;]+ ([^\s;]+);`)
 
-// TestStylesFollowText requires of the styles that they name no side of the screen, so that
-// pages in languages written from right to left are mirrored.
+// TestStylesFollowText expects that the styles name no side of the screen, so that pages in
+// right-to-left languages are mirrored.
 func TestStylesFollowText(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

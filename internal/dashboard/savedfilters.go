@@ -10,21 +10,20 @@ import (
 	"github.com/quittance/quittance/internal/session"
 )
 
-// keptFilter is a filter that the person keeps, on the page of its list.
+// keptFilter is a saved filter, on the page of its list.
 type keptFilter struct {
 	Name    string
 	Address string
 	Here    bool // the page shows it
 }
 
-// keptFilters are the filters of a list that the person keeps.
+// keptFilters are the person's saved filters of a list.
 type keptFilters struct {
 	Kept  []keptFilter
 	Query string // the page's own filter, encoded
 }
 
-// Name returns the name of the page's own filter, or "" if it is not kept. It is for
-// templates.
+// Name returns the name of the page's own filter, or "" if it is not saved. It is for templates.
 func (k keptFilters) Name() string {
 	if i := slices.IndexFunc(k.Kept, func(f keptFilter) bool { return f.Here }); i >= 0 {
 		return k.Kept[i].Name
@@ -32,7 +31,7 @@ func (k keptFilters) Name() string {
 	return ""
 }
 
-// addKept adds the filters of a list that the person keeps.
+// addKept adds the person's saved filters of a list.
 func (d *Dashboard) addKept(r *http.Request, frame *listFrame) error {
 	v := visitOf(r)
 	all, err := d.cfg.Sessions.Filters(r.Context(), v.session, frame.Page)
@@ -50,7 +49,7 @@ func (d *Dashboard) addKept(r *http.Request, frame *listFrame) error {
 	return nil
 }
 
-// filterRoutes returns the routes of the filters that people keep.
+// filterRoutes returns the routes of saved filters.
 func (d *Dashboard) filterRoutes() []Route {
 	return []Route{
 		{Pattern: "POST /dashboard/filters/save", Access: Person, Handler: d.serve(d.saveFilter)},
@@ -95,7 +94,7 @@ func postedFilter(w http.ResponseWriter, r *http.Request) (access.SavedFilter, u
 	return f, filter, nil
 }
 
-// saveFilter keeps a filter for the person, and leads to its list.
+// saveFilter saves a filter for the person, and leads to its list.
 func (d *Dashboard) saveFilter(w http.ResponseWriter, r *http.Request) error {
 	f, filter, err := postedFilter(w, r)
 	if err != nil {
@@ -116,7 +115,7 @@ func (d *Dashboard) saveFilter(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// removeFilter forgets a filter of the person, and leads to its list.
+// removeFilter deletes a saved filter of the person, and leads to its list.
 func (d *Dashboard) removeFilter(w http.ResponseWriter, r *http.Request) error {
 	f, _, err := postedFilter(w, r)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 )
 
-// TestSavedFilters keeps a filter, uses it, and removes it. Others do not see it.
+// TestSavedFilters saves a filter, uses it, and removes it. Others do not see it.
 func TestSavedFilters(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -38,8 +38,8 @@ func TestSavedFilters(t *testing.T) {
 	}
 }
 
-// TestRefusedFilters keeps no filters without a name or of an unknown list, no unknown
-// parameters, and no more than are allowed.
+// TestRefusedFilters tries to save filters without a name, of an unknown list, with unknown
+// parameters, and more than permitted.
 func TestRefusedFilters(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

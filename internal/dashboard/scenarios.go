@@ -16,7 +16,7 @@ const playTimeout = time.Minute
 // Scenario is a course of events that a receiver must survive.
 type Scenario struct{ Name, About string }
 
-// Played is what a scenario did.
+// Played is the result of a scenario.
 type Played struct {
 	InvoiceID string
 	Steps     string // lines; also of a scenario that failed
@@ -39,8 +39,7 @@ type Player interface {
 // ErrNoScenario is returned by a Player for a name that no scenario has.
 var ErrNoScenario = errors.New("there is no such scenario")
 
-// scenarioRoutes returns the routes of the scenario player, which only a development service
-// has.
+// scenarioRoutes returns the routes of the scenario player. Only a development service has them.
 func (d *Dashboard) scenarioRoutes() []Route {
 	if d.cfg.Player == nil {
 		return nil
@@ -57,7 +56,7 @@ const pathScenarios = "/dashboard/scenarios"
 // scenarioView is the page of the scenario player.
 type scenarioView struct {
 	Scenarios []Scenario
-	Name      string // of the one that was played, or empty
+	Name      string // name of the played one, or empty
 	Error     string
 	Steps     string
 	InvoiceID string

@@ -64,7 +64,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// TestNoScenarios asks for scenarios where no development service runs.
+// TestNoScenarios asks for scenarios at a service that is not a development service.
 func TestNoScenarios(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -19,17 +19,17 @@ import (
 // maxFound bounds the invoices and the payments that a search shows.
 const maxFound = 50
 
-// found is what a search shows.
+// found is the result of a search.
 type found struct {
 	Text     string
 	Invoices []invoiceRow
 	Payments []paymentRow
-	Error    string // what the interface refused of the text, or empty
+	Error    string // refusal of the text by the interface, or empty
 }
 
-// search finds what a text names: an invoice by anything that GET /api/invoices?q= takes, a
-// payment by its transaction, and payments, refunds and events by their ids. It leads to the
-// page of a single result.
+// search finds the objects that a text names: an invoice by anything that GET /api/invoices?q= takes,
+// a payment by its transaction, and payments, refunds and events by their ids. It leads to the page of
+// a single result.
 func (d *Dashboard) search(w http.ResponseWriter, r *http.Request) error {
 	v, result := visitOf(r), found{Text: strings.TrimSpace(r.URL.Query().Get("q"))}
 	if to := objectPage(result.Text); to != "" {
@@ -102,8 +102,7 @@ func (v *visit) value(kind, value string) string {
 	return value
 }
 
-// find adds the invoices and the payments that a text names. Payments of the invoices that
-// are found are left out.
+// find adds the invoices and the payments that a text names. It omits payments of the found invoices.
 func (d *Dashboard) find(r *http.Request, v *visit, result *found) error {
 	if result.Text == "" {
 		return nil

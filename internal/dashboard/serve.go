@@ -145,24 +145,24 @@ func (d *Dashboard) WriteError(w http.ResponseWriter, r *http.Request, err error
 type page struct {
 	*visit
 	Title     string        // id of a text
-	Body      any           // what the page's own template shows
+	Body      any           // data of the page's own template
 	Main      template.HTML // what it has shown
 	Languages []*locale.Text
 	Now       int64 // Unix seconds
 }
 
-// render answers with a page in the language of the visit. It executes the template of the file
-// before it writes the response. title is the id of a text.
+// render answers with a page in the language of the visit. It executes the template of the file before
+// it writes the response. title is the id of a text.
 func (d *Dashboard) render(w http.ResponseWriter, r *http.Request, status int, file, title string, body any) error {
 	if v := visitOf(r); v.Can(access.PaymentsRead) {
-		if _, err := d.inboxCounts(r.Context(), v); err != nil { // a page may show a secret once: it does not depend on this
+		if _, err := d.inboxCounts(r.Context(), v); err != nil { // a secret is shown only once
 			d.cfg.Logger.WarnContext(r.Context(), "count inbox", "err", err)
 		}
 	}
 	return d.write(w, r, status, file, title, body)
 }
 
-// write is render without the count of the inbox, unless the page has counted it.
+// write is render without counting the inbox, unless the page has counted it.
 func (d *Dashboard) write(w http.ResponseWriter, r *http.Request, status int, file, title string, body any) error {
 	v := visitOf(r)
 	templates := templatesIn(v.text, v.Zone())

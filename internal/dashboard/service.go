@@ -24,8 +24,8 @@ func (p *problem) Error() string {
 	return fmt.Sprintf("answered %d %s: %s", p.Status, p.Code, p.Detail)
 }
 
-// get decodes the answer to a GET. Errors are *problem and internal ones. A list that does not continue
-// from the cursor is read from where it does.
+// get decodes the answer to a GET. Errors are *problem and internal errors. If a list does not
+// continue from the cursor, it is read from the cursor in the answer.
 func (s service) get(ctx context.Context, path string, query url.Values, answer any) error {
 	err := s.call(ctx, http.MethodGet, path, query, "", nil, answer)
 	var refused *problem
@@ -36,14 +36,13 @@ func (s service) get(ctx context.Context, path string, query url.Values, answer 
 	return err
 }
 
-// send sends a body as JSON, and decodes the answer unless that is nil. Errors are *problem
-// and internal ones.
+// send sends a body as JSON, and decodes the answer unless that is nil. Errors are *problem and
+// internal errors.
 func (s service) send(ctx context.Context, method, path string, body, answer any) error {
 	return s.sendOnce(ctx, method, path, "", body, answer)
 }
 
-// create is send for a POST that must make one object, however often it is repeated with the
-// same key.
+// create is send for a POST that makes only one object if it is repeated with the same key.
 func (s service) create(ctx context.Context, path, key string, body, answer any) error {
 	return s.sendOnce(ctx, http.MethodPost, path, key, body, answer)
 }
@@ -57,7 +56,7 @@ func (s service) sendOnce(ctx context.Context, method, path, key string, body, a
 }
 
 func (s service) call(ctx context.Context, method, path string, query url.Values, key string, body []byte, answer any) error {
-	r, err := http.NewRequestWithContext(ctx, method, path, bytes.NewReader(body)) //nolint:gosec // it is not sent: a handler of this process answers it
+	r, err := http.NewRequestWithContext(ctx, method, path, bytes.NewReader(body)) //nolint:gosec // a handler of this process answers it, so it is not sent
 	if err != nil {
 		return err
 	}
@@ -95,7 +94,7 @@ func (s service) pass(w http.ResponseWriter, r *http.Request, path string, query
 	s.handler.ServeHTTP(w, inner)
 }
 
-// id returns the path of an object: a folder of the interface and an id, which is escaped.
+// id returns the path of an object: a folder of the interface and an escaped id.
 func id(folder, id string) string { return folder + "/" + url.PathEscape(id) }
 
 // recorder is a response in memory.

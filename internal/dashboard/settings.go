@@ -16,12 +16,12 @@ type settingsView struct {
 	apitypes.Merchant
 	Storage      *apitypes.MerchantStorage
 	Error        string
-	Typed        map[string]string // what the forms show, by member
-	MayProfile   bool              // the person may change what payers see
+	Typed        map[string]string // values in the forms, by member
+	MayProfile   bool              // the person may change the profile
 	MayAddresses bool
-	Immediately  bool // the person may have addresses take effect at once
+	Immediately  bool // the person may change addresses without a delay
 	Deposits     bool // invoices can have deposit addresses
-	LogoKB       int  // the most of a logo's file
+	LogoKB       int  // maximum size of a logo's file
 }
 
 // settings shows the merchant.
@@ -81,7 +81,7 @@ func cutAddress(line string) (chainKey, address string) {
 	return chainKey, strings.TrimSpace(address)
 }
 
-// lines returns the lines of a text that are not empty, without the space around them.
+// lines returns the trimmed non-empty lines of a text.
 func lines(text string) []string {
 	all := make([]string, 0)
 	for line := range strings.Lines(text) {
@@ -90,7 +90,7 @@ func lines(text string) []string {
 	return slices.DeleteFunc(all, func(line string) bool { return line == "" })
 }
 
-// setProfile changes what payers see of the merchant.
+// setProfile changes the merchant's profile, which payers see.
 func (d *Dashboard) setProfile(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (d *Dashboard) setProfile(w http.ResponseWriter, r *http.Request) error {
 	return d.changeMerchant(w, r, change)
 }
 
-// setAddresses changes where the merchant's money may go.
+// setAddresses changes the addresses that the merchant's money may go to.
 func (d *Dashboard) setAddresses(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
@@ -135,7 +135,7 @@ func (d *Dashboard) changeMerchant(w http.ResponseWriter, r *http.Request, chang
 	return d.settingsChanged(w, r, d.service.send(r.Context(), http.MethodPatch, id("/api/merchants", v.merchant), change, nil))
 }
 
-// settingsChanged shows the merchant after a change, or what the interface refused of it.
+// settingsChanged shows the merchant after a change, or the interface's refusal.
 func (d *Dashboard) settingsChanged(w http.ResponseWriter, r *http.Request, err error) error {
 	switch refused, err := detail(err); {
 	case err != nil:

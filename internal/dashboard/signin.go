@@ -35,8 +35,8 @@ type signInForm struct {
 	Error string // id of a text, or empty
 }
 
-// signInPage shows the form. A link that signs in leads here, too: it is used when the
-// person presses the button, because programs open links in messages.
+// signInPage shows the form. A link that signs in also leads here: it is used only when the person
+// presses the button, because programs open links in messages.
 func (d *Dashboard) signInPage(w http.ResponseWriter, r *http.Request) error {
 	return d.render(w, r, http.StatusOK, "signin.html", "signIn.title", signInForm{Next: next(r), Link: r.FormValue("link"), Open: d.cfg.Open})
 }
@@ -66,8 +66,7 @@ func (d *Dashboard) signIn(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// refusal returns the id of the text about a sign-in that was refused, or "" for no error or
-// another one.
+// refusal returns the id of the text about a refused sign-in, or "" for no error or another one.
 func refusal(err error) string {
 	switch exceeded := (*ratelimit.ExceededError)(nil); {
 	case errors.As(err, &exceeded):
@@ -99,7 +98,7 @@ func (d *Dashboard) signOut(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// confirmPage asks for the key once more, before something dangerous.
+// confirmPage asks for the key once more, before a dangerous change.
 func (d *Dashboard) confirmPage(w http.ResponseWriter, r *http.Request) error {
 	return d.render(w, r, http.StatusOK, "confirm.html", "confirm.title", signInForm{Next: next(r), Open: d.cfg.Open && visitOf(r).session.KeyID == ""})
 }

@@ -23,9 +23,9 @@ type statementPage struct {
 	Fees             []fee
 	Export           string // address of the CSV
 	ExportFees       string // address of the CSV of the fees
-	Earlier, Later   string // addresses of the months before and after; Later is empty for the present one
+	Earlier, Later   string // addresses of the previous and the next month; Later is empty for the current one
 	First, Last, Now int64  // Unix seconds; Last is the last second of the month
-	Error            string // what the interface refused, or empty
+	Error            string // refusal by the interface, or empty
 }
 
 // account is the account of a chain and currency.
@@ -38,7 +38,7 @@ type account struct {
 // fee is what the service paid for transactions of a kind on a chain.
 type fee struct {
 	Network string
-	For     string // what the transactions were sent for
+	For     string // purpose of the transactions
 	Cost    template.HTML
 }
 
@@ -69,7 +69,7 @@ func (d *Dashboard) statement(w http.ResponseWriter, r *http.Request) error {
 	return d.render(w, r, status(body.Error), "statement.html", "statement.title", body)
 }
 
-// fillStatement adds what the page shows of the statement.
+// fillStatement adds the shown values of the statement.
 func (d *Dashboard) fillStatement(v *visit, body *statementPage) error {
 	for _, l := range body.Lines {
 		money := func(minor any) template.HTML { return major(template.HTMLEscaper(minor), l.Decimals, l.Currency) }

@@ -68,7 +68,7 @@ func TestStatement(t *testing.T) {
 	w.operator.get("/dashboard/statement?merchantId=globex").want(t, http.StatusOK, "Nothing was invoiced")
 }
 
-// TestStatementFees shows each merchant its part of a transaction for several.
+// TestStatementFees shows each merchant its share of a transaction for several.
 func TestStatementFees(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -86,7 +86,7 @@ func TestStatementFees(t *testing.T) {
 	}
 }
 
-// record has a transaction record an invoice of each of the merchants at a cost in gwei.
+// record makes a transaction that records an invoice of each of the merchants, at a cost in gwei.
 func (w *world) record(cost int64, merchants ...string) {
 	w.t.Helper()
 	lease := store.WorkLease{Name: "writer:test", Holder: "test"}

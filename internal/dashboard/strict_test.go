@@ -20,8 +20,8 @@ var (
 	safe = []string{"", "http", "https", "mailto", "tel", "ethereum"}
 )
 
-// strictly reads a page with no mercy: it returns what is not well-formed, and what could run
-// or load anything that is not a file of the dashboard.
+// strictly parses a page strictly: it returns what is not well-formed, and what could run or load
+// anything except a file of the dashboard.
 func strictly(page string) (faults []string) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	var open []string
@@ -84,7 +84,7 @@ func attributes(token html.Token) (faults []string) {
 	return faults
 }
 
-// TestStrictly has a fault found in each page but the first.
+// TestStrictly finds a fault in each page except the first.
 func TestStrictly(t *testing.T) {
 	t.Parallel()
 	const good = `<!doctype html><p class="a">1 &lt; 2<br><a href="/dashboard?q=%3C">x</a><script type="application/json">{"a":"\u003c"}</script></p>`

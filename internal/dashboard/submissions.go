@@ -42,8 +42,7 @@ func (d *Dashboard) submissions(found apitypes.RefundResponse) (current *submiss
 	return current, withdrawn
 }
 
-// walletRefund is what the script that has a wallet send a refund needs. Amounts are in minor
-// units.
+// walletRefund is the data for the script that has a wallet send a refund. Amounts are in minor units.
 type walletRefund struct {
 	From     string     `json:"from"`
 	Amount   string     `json:"amount"`
@@ -114,8 +113,8 @@ func hashField(r *http.Request) string {
 	return strings.ToLower(strings.TrimSpace(r.PostFormValue("txHash")))
 }
 
-// submission has the interface change a submission, which the path names unless it is a new
-// one. Scripts, which ask for JSON, get what it answers; forms lead to the refund's page.
+// submission changes a submission through the interface. The path names the submission unless it is a
+// new one. Scripts ask for JSON and get the interface's answer; forms lead to the refund's page.
 func (d *Dashboard) submission(w http.ResponseWriter, r *http.Request, method, act string, body func() any) error {
 	if err := parseForm(w, r); err != nil {
 		return err

@@ -24,8 +24,8 @@ type visit struct {
 	session   access.Session
 	principal access.Principal
 	text      *locale.Text
-	// merchant is the merchant that the page is about: the person's own or, for the operator,
-	// the one that the parameter merchantId names; empty for all.
+	// merchant is the merchant of the page: the person's own or, for the operator, the one in the
+	// parameter merchantId; empty for all.
 	merchant string
 	zone     *time.Location        // of the merchant; nil is UTC
 	here     string                // path of the page
@@ -33,7 +33,7 @@ type visit struct {
 	counts   []apitypes.InboxCount // of the inbox; nil before inboxCounts
 }
 
-// Can reports whether the person may do what a scope allows. It is for templates.
+// Can reports whether the person has a scope. It is for templates.
 func (v *visit) Can(scope access.Scope) bool { return v.principal.Can(scope) }
 
 // IsOperator reports whether the person is the operator. It is for templates.
@@ -145,8 +145,8 @@ func (d *Dashboard) WithSession(next http.Handler) http.Handler {
 	})
 }
 
-// Allow returns a handler that passes a request to next if the person of its session has a
-// scope, unless that is empty, and is the operator where that is required.
+// Allow returns a handler that passes a request to next if the person of its session has the required
+// scope, if any, and is the operator if that is required.
 func (d *Dashboard) Allow(scope access.Scope, operator bool, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := visitOf(r)
@@ -201,9 +201,9 @@ func (d *Dashboard) recheck(r *http.Request) error {
 	return err
 }
 
-// setCookie gives the browser a session's token; an empty one takes it away.
+// setCookie gives the browser a session's token; an empty one removes it.
 func (d *Dashboard) setCookie(w http.ResponseWriter, token string) {
-	c := &http.Cookie{Name: d.cookieName(), Value: token, Path: "/", HttpOnly: true, Secure: d.cfg.Secure, SameSite: http.SameSiteLaxMode, MaxAge: int(access.SessionLifetime.Seconds())} //nolint:gosec // Secure wherever there is HTTPS
+	c := &http.Cookie{Name: d.cookieName(), Value: token, Path: "/", HttpOnly: true, Secure: d.cfg.Secure, SameSite: http.SameSiteLaxMode, MaxAge: int(access.SessionLifetime.Seconds())} //nolint:gosec // Secure if there is HTTPS
 	if token == "" {
 		c.MaxAge = -1
 	}
@@ -226,8 +226,8 @@ func next(r *http.Request) string {
 type section struct {
 	Text    string // id
 	Address string
-	Count   string // how many things need a decision there, or empty
-	Here    bool   // the page is in it
+	Count   string // number of items that need a decision there, or empty
+	Here    bool   // the current page belongs to it
 }
 
 // pathOperator is the path of the operator's view. Only the operator sees it.
@@ -256,8 +256,7 @@ var sections = []struct {
 	{pathScenarios, "nav.scenarios", ""},
 }
 
-// Sections returns the entries of the navigation that the person may use. It is for
-// templates.
+// Sections returns the entries of the navigation that the person may use. It is for templates.
 func (v *visit) Sections() []section {
 	var all []section
 	for _, s := range sections {

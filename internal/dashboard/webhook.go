@@ -17,8 +17,8 @@ type webhookView struct {
 	Set    bool   // there is an endpoint
 	Typed  string // URL in the form
 	Error  string
-	Ping   *apitypes.Attempt // that was made just now
-	Secret string            // that was made just now
+	Ping   *apitypes.Attempt // just created
+	Secret string            // just created
 	Staged bool              // a secret is staged
 	May    bool              // the person may change it
 	Lines  string            // headers in the form, one a line
@@ -81,8 +81,8 @@ func webhookPath(r *http.Request) string {
 	return id("/api/merchants", visitOf(r).merchant) + "/webhook"
 }
 
-// sendWebhook makes a request about the endpoint, and shows what is refused next to the form.
-// done answers the request otherwise.
+// sendWebhook makes a request about the endpoint. If it is refused, the reason is shown next to the
+// form; otherwise done answers.
 func (d *Dashboard) sendWebhook(w http.ResponseWriter, r *http.Request, method, act string, body, answer any, done func() error) error {
 	if visitOf(r).merchant == "" {
 		return errNotFound
@@ -137,7 +137,7 @@ func headerLines(names []string) string {
 	return b.String()
 }
 
-// headersOf reads headers from lines of a form. One without a value keeps the stored one.
+// headersOf reads headers from lines of a form. A header without a value keeps the stored one.
 func headersOf(lines string) []apitypes.WebhookHeader {
 	headers := []apitypes.WebhookHeader{}
 	for line := range strings.Lines(lines) {
@@ -167,7 +167,7 @@ func (d *Dashboard) pingWebhook(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// stageSecret makes the secret that is to replace the active one, and shows it once.
+// stageSecret makes the secret that will replace the active one, and shows it once.
 func (d *Dashboard) stageSecret(w http.ResponseWriter, r *http.Request) error {
 	var answer apitypes.WebhookSecretResponse
 	return d.sendWebhook(w, r, http.MethodPost, "/secret", struct{}{}, &answer, func() error {

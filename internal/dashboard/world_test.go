@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(browsers{m})
 }
 
-// browsers runs tests, and ends the browser that they share.
+// browsers runs tests, and closes the browser that they share.
 type browsers struct{ m *testing.M }
 
 // Run implements goleak.TestingM.
@@ -118,7 +118,7 @@ func newWorld(t *testing.T, changes ...func(*server.Config)) *world {
 // now is the clock of the service.
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.offset.Load())) }
 
-// forward moves the clock on.
+// forward advances the clock.
 func (w *world) forward(d time.Duration) { w.offset.Add(int64(d)) }
 
 // run runs a server until the test ends, and waits until it is ready.
@@ -176,8 +176,8 @@ func (w *world) await(what string, ok func() bool) {
 	}
 }
 
-// receiver is a webhook receiver, which answers with the next status that is set, or else as
-// it was said to, by default with 200.
+// receiver is a webhook receiver. It answers with the next status that is set, or else with the usual
+// one, which is 200 by default.
 type receiver struct {
 	*httptest.Server
 	status chan int // of the next responses
@@ -212,7 +212,7 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// person is somebody with a key, who is signed in at the dashboard.
+// person is a person with a key who is signed in at the dashboard.
 type person struct {
 	*world
 	*http.Client
@@ -242,7 +242,7 @@ func (w *world) named(merchantID, name string, scopes access.Scopes) *person {
 	return p
 }
 
-// guest is somebody with a browser, who is not signed in.
+// guest is a person with a browser who is not signed in.
 func (w *world) guest() *person {
 	w.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -335,8 +335,8 @@ func (a answer) want(t *testing.T, status int, texts ...string) answer {
 	return a
 }
 
-// api calls the REST interface with the person's key, which must answer with a success, and
-// decodes the answer unless that is nil.
+// api calls the REST interface with the person's key. The answer must be a success, and is decoded
+// unless it is nil.
 func (p *person) api(method, path string, body, into any) {
 	p.t.Helper()
 	status, text := p.ask(method, path, body)

@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestDaysOfZones has the days of filters follow each other without a gap in every zone, and
-// the begin of each be in it.
+// TestDaysOfZones checks in every zone that the days of filters follow each other without a gap, and
+// that each day contains its begin.
 func TestDaysOfZones(t *testing.T) {
 	t.Parallel()
 	zones := []string{"UTC", "Europe/Berlin", "America/Sao_Paulo", "Asia/Kathmandu", "Pacific/Apia", "Africa/Cairo", "America/Santiago"}

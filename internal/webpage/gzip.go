@@ -14,8 +14,8 @@ import (
 	"sync"
 )
 
-// pageLevel is the level at which pages are compressed. At 4, a page takes half of a
-// millisecond and a seventh fewer bytes than at 1.
+// pageLevel is the compression level of pages. At level 4, a page takes half a millisecond and a
+// seventh fewer bytes than at level 1.
 const pageLevel = 4
 
 // pageWriters are writers at pageLevel, which have large tables.
@@ -40,19 +40,19 @@ func compress(body []byte, w *gzip.Writer) []byte {
 	return b.Bytes()
 }
 
-// MinCompressed is the size from which data are compressed. Less fits into one segment of a
-// connection anyway.
+// MinCompressed is the size above which data is compressed. Less fits into one segment of a connection
+// anyway.
 const MinCompressed = 1024
 
-// maxCompressing bounds the bodies that are compressed at a time, and so the memory of that: a
-// writer has tables of about 0.8 MB. A further response is sent as it is.
+// maxCompressing bounds the bodies that are compressed at a time, and so their memory: a writer has
+// tables of about 0.8 MB. Further responses are sent uncompressed.
 const maxCompressing = 16
 
 // compressing has an element for each body that is being compressed.
 var compressing = make(chan struct{}, maxCompressing)
 
-// compressPage returns the gzip of a page or of data, or nil if it is no smaller or too many
-// others are being compressed.
+// compressPage returns the gzip of a page or of data, or nil if it is not smaller or too many others
+// are being compressed.
 func compressPage(body []byte) []byte {
 	select {
 	case compressing <- struct{}{}:
@@ -75,7 +75,7 @@ type Stream struct {
 	length uint32 // theirs, modulo 2^32
 }
 
-// NewStream returns a stream into w. It is compressed if the body is large and the client takes
+// NewStream returns a stream into w. It is compressed if the body is large and the client accepts
 // that, and sets the headers of the response that depend on it.
 func NewStream(w http.ResponseWriter, r *http.Request, isLarge bool) *Stream {
 	varies(w)
@@ -86,7 +86,7 @@ func NewStream(w http.ResponseWriter, r *http.Request, isLarge bool) *Stream {
 	return s
 }
 
-// Write sends a part at once.
+// Write sends a part immediately.
 func (s *Stream) Write(part []byte) (int, error) {
 	sent := part
 	if !s.plain {
@@ -149,7 +149,7 @@ func deflate(b *bytes.Buffer, part []byte) error {
 	return errors.Join(err, w.Flush())
 }
 
-// varies has caches keep a compressed response only for clients that take it.
+// varies makes caches use a compressed response only for clients that accept it.
 func varies(w http.ResponseWriter) {
 	if header := w.Header(); !slices.Contains(header["Vary"], acceptEncoding) {
 		header.Add("Vary", acceptEncoding)

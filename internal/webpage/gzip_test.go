@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSendDataIsBounded fills all places but one, and then all, for bodies of the smallest size
-// that is compressed and of one byte less.
+// TestSendDataIsBounded fills all places but one, and then all, for bodies of the smallest compressed
+// size and of one byte less.
 func TestSendDataIsBounded(t *testing.T) {
 	for taken, want := range map[int]string{maxCompressing - 1: "gzip", maxCompressing: ""} {
 		for range taken {
@@ -65,7 +65,7 @@ func TestStream(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plain.Multistream(false) // one member, as some clients know no other
+		plain.Multistream(false) // one member, because some clients read only one
 		if text, err := io.ReadAll(plain); err != nil || !bytes.Equal(text, slices.Concat(parts...)) || w.Body.Len() != 0 {
 			t.Errorf("%q, %v; %d bytes follow", text, err, w.Body.Len())
 		}

@@ -1,5 +1,5 @@
-// Package webpage sends pages, the files that they load, and the data of the API, compressed
-// where the client takes that.
+// Package webpage sends pages, the files that they load, and the data of the API, compressed if the
+// client accepts that.
 package webpage
 
 import (
@@ -24,13 +24,13 @@ type File struct {
 	body      Body
 }
 
-// Body is the body of a response, which is compressed for clients that take that.
+// Body is the body of a response, which is compressed for clients that accept that.
 type Body struct {
 	plain   []byte
 	gzipped func() []byte // nil if it is no smaller
 }
 
-// NewBody returns a body that is sent many times. It is compressed when that is first asked for.
+// NewBody returns a body that is sent many times. It is compressed at the first request for it.
 func NewBody(plain []byte) Body {
 	return Body{plain, sync.OnceValue(func() []byte { return compress(plain, newGzipWriter(gzip.BestCompression)) })}
 }
@@ -52,8 +52,8 @@ var mediaTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
-// NewFile returns the file with a name and a body, at a path in a folder. It panics if the
-// name has an unknown end.
+// NewFile returns the file with a name and a body, at a path in a folder. It panics if the name has an
+// unknown extension.
 func NewFile(folder, name string, body []byte) File {
 	sum, ext := sha256.Sum256(body), path.Ext(name)
 	if mediaTypes[ext] == "" {
@@ -65,8 +65,8 @@ func NewFile(folder, name string, body []byte) File {
 	}
 }
 
-// SetHeaders sets the headers of a response that is shown as a page, or loaded by one: it is
-// not kept, not indexed and not framed, and loads what the Content-Security-Policy allows.
+// SetHeaders sets the headers of a response that is shown as a page, or loaded by one: it is not
+// cached, not indexed and not framed, and loads only what the Content-Security-Policy allows.
 func SetHeaders(w http.ResponseWriter, policy string) {
 	header := w.Header()
 	header.Set("Content-Security-Policy", policy)
@@ -78,10 +78,10 @@ func SetHeaders(w http.ResponseWriter, policy string) {
 	header.Set("Referrer-Policy", "same-origin")
 }
 
-// Forever is the header Cache-Control of a file at its own path.
+// Forever is the Cache-Control of a file with a hash in its path.
 const Forever = "public, max-age=31536000, immutable"
 
-// Send answers with the file and a header Cache-Control. Errors are of the connection.
+// Send answers with the file and a header Cache-Control. Errors come from the connection.
 func (f File) Send(w http.ResponseWriter, r *http.Request, cacheControl string) error {
 	w.Header().Set("Cache-Control", cacheControl)
 	return send(w, r, http.StatusOK, f.mediaType, f.body)
@@ -90,7 +90,7 @@ func (f File) Send(w http.ResponseWriter, r *http.Request, cacheControl string) 
 // CopyHeader is a header of every response of an isolated copy of the service.
 const CopyHeader = "X-Service-Copy"
 
-// copyNotice is what pages of an isolated copy begin with.
+// copyNotice is the beginning of pages of an isolated copy.
 const copyNotice = `<p role="note" lang="en"><mark>This is an isolated copy of the service, for a test. Pay nothing here: what happens here is unknown to the live service.</mark></p>`
 
 // SendHTML answers with a page. If the response has the CopyHeader, the page is marked as a copy.
@@ -105,7 +105,7 @@ func SendHTML(w http.ResponseWriter, r *http.Request, status int, body []byte) e
 	return send(w, r, status, "text/html; charset=utf-8", Body{body, func() []byte { return compressPage(body) }})
 }
 
-// SendData answers with a body that is not for a browser to show. Errors are of the connection.
+// SendData answers with a body that browsers do not show. Errors come from the connection.
 func SendData(w http.ResponseWriter, r *http.Request, status int, mediaType string, body []byte) error {
 	return send(w, r, status, mediaType, Body{body, func() []byte {
 		if len(body) < MinCompressed {

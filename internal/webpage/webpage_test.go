@@ -65,7 +65,7 @@ func read(t *testing.T, w *httptest.ResponseRecorder, encoding string) string {
 	return string(text)
 }
 
-// TestPaths wants another path for another content.
+// TestPaths wants different paths for different contents.
 func TestPaths(t *testing.T) {
 	t.Parallel()
 	a, b := webpage.NewFile("/f", "a.css", []byte("1")).Path, webpage.NewFile("/f", "a.css", []byte("2")).Path

@@ -52,7 +52,7 @@ func (s sale) refund() apitypes.RefundRecord {
 	return apitypes.RefundRecord{}
 }
 
-// read returns a refund as it is now.
+// read returns the current state of a refund.
 func (s sale) read(id string) apitypes.RefundResponse {
 	s.t.Helper()
 	r, err := s.Client.Refund(s.t.Context(), id)
@@ -67,7 +67,7 @@ func (s sale) fox() *browsertest.Wallet {
 	return browsertest.NewWallet(s.t, s.World, "Fox", s.Node.Keys.Merchant)
 }
 
-// open has a person sign in and open the page of a refund.
+// open signs a person in and opens the page of a refund.
 func (s sale) open(name, refund string, wallets ...*browsertest.Wallet) *browsertest.Page {
 	s.t.Helper()
 	key, _, err := s.Client.CreateKey(s.t.Context(), apitypes.CreateKeyRequest{Name: name, MerchantID: s.Info.Merchant.ID, Scopes: []string{access.PresetFinance}})
@@ -104,7 +104,7 @@ func (s sale) await(what string, ok func() bool) {
 // sends returns how often a wallet was asked to send.
 func sends(w *browsertest.Wallet) int { return len(w.Calls("eth_sendTransaction")) }
 
-// arrived waits until a refund is confirmed, and fails the test unless the payer got it once.
+// arrived waits until a refund is confirmed, and fails the test unless the payer got it exactly once.
 func (s sale) arrived(p *browsertest.Page, refund apitypes.RefundRecord, before *big.Int) {
 	s.t.Helper()
 	p.AwaitText("main", "Confirmed")
@@ -180,8 +180,8 @@ func TestRefundByWallet(t *testing.T) {
 	})
 }
 
-// wantRefused has wallets that cannot send a refund: another account, a network that they lack,
-// and too little money.
+// wantRefused uses wallets that cannot send a refund: another account, a network that they lack, and
+// too little money.
 func (s sale) wantRefused() {
 	r, fox := s.refund(), s.fox()
 	other := browsertest.NewWallet(s.t, s.World, "Owl", s.NewAccount(5_000_000, true))
@@ -206,8 +206,8 @@ func (s sale) wantRefused() {
 	}
 }
 
-// TestRefundWhileTheWalletHangs reloads the page, opens another tab, and has another person
-// come while a wallet does not answer.
+// TestRefundWhileTheWalletHangs reloads the page, opens another tab, and has another person open it
+// while a wallet does not answer.
 func TestRefundWhileTheWalletHangs(t *testing.T) {
 	t.Parallel()
 	s := newSale(t)
@@ -253,8 +253,7 @@ func TestRefundWhileTheWalletHangs(t *testing.T) {
 	}
 }
 
-// TestRefundIsRecordedLater keeps a transaction that the service did not record, over a
-// reload.
+// TestRefundIsRecordedLater keeps a transaction that the service did not record across a reload.
 func TestRefundIsRecordedLater(t *testing.T) {
 	t.Parallel()
 	s := newSale(t)

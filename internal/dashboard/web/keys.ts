@@ -15,7 +15,7 @@ function stops(): HTMLElement[] {
   return [...rows].flatMap((row) => row.querySelector<HTMLElement>("a[href]") ?? []).filter(visible);
 }
 
-// move moves the focus by a number of rows. From elsewhere, it goes to the first row.
+// move moves the focus by a number of rows. From outside the list, it goes to the first row.
 function move(by: number): void {
   const all = stops();
   const row = document.activeElement?.closest("tr, li, .item");

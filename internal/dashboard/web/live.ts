@@ -7,7 +7,7 @@ import { morph } from "./morph";
 const first = 3000; // until the page is read again after the first stream began: it may have changed before
 const rarest = 2000; // pause between reads
 const patience = 15_000; // of a read
-const silent = 50_000; // a stream without a message for so long is lost; it sends one every 20 s
+const silent = 50_000; // a stream is lost after this silence; it sends a message every 20 s
 const slowest = 120_000; // pause between streams while they fail
 
 const jittered = (ms: number) => ms * (0.8 + 0.4 * Math.random());
@@ -22,7 +22,7 @@ export function live(): void {
   if (invoice) address.searchParams.set("invoice", invoice);
 
   let stream: EventSource | undefined;
-  let version = ""; // that the stream sent last
+  let version = ""; // last sent by the stream
   let stale = false; // the page has to be read
   let reading = false;
   let began = false; // there was a stream before
@@ -103,7 +103,7 @@ export function live(): void {
     expect();
   };
 
-  // Browsers have six connections to a host over HTTP/1.1: only pages that are seen take one.
+  // Browsers have six connections to a host over HTTP/1.1, so only visible pages take one.
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) close();
     else open();

@@ -1,5 +1,5 @@
-// Makes an element like a newer one, and keeps what did not change: elements, and so their
-// focus and scroll position, and what a person opened or typed.
+// Makes an element equal to a newer one, and keeps unchanged elements, and so their focus and scroll
+// position, and what a person opened or typed.
 
 // key identifies an element among its siblings, or is empty.
 function key(element: Element): string {
@@ -26,13 +26,13 @@ function setAttributes(element: Element, newer: Element): void {
   }
 }
 
-// morph makes an element like a newer one.
+// morph makes an element equal to a newer one.
 export function morph(element: Element, newer: Element): void {
   if (kept(element) || element.isEqualNode(newer)) return;
   setAttributes(element, newer);
   const newKeys = new Set([...newer.children].map(key).filter(Boolean));
   const stays = (node: Node) => node instanceof Element && newKeys.has(key(node));
-  let at: ChildNode | null = element.firstChild; // what lies before it is done
+  let at: ChildNode | null = element.firstChild; // everything before it is done
   for (const child of [...newer.childNodes]) {
     let match: ChildNode | null = at;
     while (match && !alike(match, child)) match = match.nextSibling;

@@ -1,6 +1,6 @@
-// Has a wallet of the browser send a refund, and follows the refund until the service has
-// seen it. Before the wallet is asked, the service records that it is: so neither a reload,
-// another tab nor another person asks a second time.
+// Has a wallet in the browser send a refund, and follows the refund until the service has seen it. The
+// service records the request before the wallet is asked. So neither a reload, another tab nor another
+// person asks a second time.
 
 import { token } from "../../checkout/web/abi";
 import { accounts, explain, network, Problem } from "../../checkout/web/connect";
@@ -24,7 +24,7 @@ const service = new Service(page?.dataset.wallet ?? "", page?.dataset.submit ?? 
 
 const pause = (ms: number) => new Promise((done) => { setTimeout(done, ms); });
 
-let busy = false; // somebody has chosen a wallet
+let busy = false; // the person has chosen a wallet
 
 // draw replaces what is shown.
 function draw(...parts: (Node | undefined)[]): void {
@@ -53,7 +53,7 @@ function trouble(wallet: Wallet, error: unknown, values: Record<string, string>)
     wallets.length > 1 ? button(t("refund.choose"), () => { busy = false; offer(); }) : undefined));
 }
 
-// connect checks that a wallet can send the refund, and shows what it will be asked.
+// connect checks that a wallet can send the refund, and shows the coming request.
 async function connect(wallet: Wallet): Promise<void> {
   busy = true;
   const values: Record<string, string> = { Wallet: nameOf(wallet) };
@@ -61,7 +61,7 @@ async function connect(wallet: Wallet): Promise<void> {
   try {
     const refund = await service.refund();
     if (!refund.token || !refund.data || refund.submission) {
-      location.reload(); // somebody sends it, or it cannot be sent any more
+      location.reload(); // another person sends it, or it cannot be sent any more
       return;
     }
     Object.assign(values, { Network: refund.network, ChainID: String(refund.chainId), From: refund.from, Amount: major(BigInt(refund.amount), refund) });
@@ -103,7 +103,7 @@ function review(wallet: Wallet, refund: Refund, values: Record<string, string>, 
     h("p", { class: "buttons" }, button(t("refund.send", values), () => void ask(wallet, refund, values), "primary")));
 }
 
-// ask has the service record that the wallet is asked, asks it, and records what it sent.
+// ask records at the service that the wallet is asked, asks it, and records what it sent.
 async function ask(wallet: Wallet, refund: Refund, values: Record<string, string>): Promise<void> {
   draw(paragraph(t("refund.confirm", values)));
   const reminder = setTimeout(() => { place?.append(paragraph(t("refund.slow", values), "warnings")); }, slow);
@@ -128,7 +128,7 @@ async function ask(wallet: Wallet, refund: Refund, values: Record<string, string
   }
 }
 
-// keep has the service record a transaction, for as long as it takes.
+// keep records a transaction at the service, and tries again until it succeeds.
 async function keep(sent: unrecorded.Unrecorded): Promise<void> {
   unrecorded.save(id, sent);
   const values = { Hash: sent.txHash };
@@ -146,7 +146,7 @@ async function keep(sent: unrecorded.Unrecorded): Promise<void> {
   }
 }
 
-// follow reloads the page when the service knows more than the page shows.
+// follow reloads the page when the service has newer information than the page shows.
 async function follow(): Promise<void> {
   for (let looks = 0; ; looks++) {
     await pause(pauses[Math.min(looks, pauses.length - 1)] ?? 0);
@@ -159,7 +159,7 @@ async function follow(): Promise<void> {
   }
 }
 
-// typed reports whether somebody has typed into a form of the page.
+// typed reports whether a form of the page contains typed text.
 const typed = () => [...document.querySelectorAll<HTMLInputElement>("main input:not([type=hidden])")].some((input) => input.value !== "");
 
 const sent = unrecorded.load(id);

@@ -46,11 +46,11 @@ async function ask<T>(path: string, form?: Record<string, string>): Promise<T> {
   return await answer.json() as T;
 }
 
-// Service is the service's side of the refund that a page is about.
+// Service is the service's part of the page's refund.
 export class Service {
   constructor(private readonly wallet: string, private readonly submissions: string) {}
 
-  // refund reads the refund as it is now.
+  // refund reads the current state of the refund.
   refund(): Promise<Refund> {
     return ask(this.wallet);
   }
@@ -71,7 +71,7 @@ export class Service {
     await ask(this.of(submission, "withdraw"), {});
   }
 
-  // of returns the address of an act about a submission. The query names the merchant.
+  // of returns the address of an action on a submission. The query names the merchant.
   private of(submission: string, act: string): string {
     const [path, query] = this.submissions.split("?");
     return `${path}/${submission}/${act}${query ? `?${query}` : ""}`;

@@ -21,7 +21,7 @@ export function load(refund: string): Unrecorded | undefined {
   }
 }
 
-// save keeps a transaction, or forgets it.
+// save stores a transaction, or removes it.
 export function save(refund: string, kept?: Unrecorded): void {
   try {
     if (kept) localStorage.setItem(key(refund), JSON.stringify(kept));

@@ -31,8 +31,8 @@ func nodeModules(t *testing.T) string {
 	return modules
 }
 
-// Bundles bundles the modules of the test's folder as web.go has go generate do it, and
-// compares the result with the files in static, a folder.
+// Bundles bundles the modules of the test's folder like the go:generate line of web.go, and compares
+// the result with the files in static, a folder.
 func Bundles(t *testing.T, static string) {
 	t.Helper()
 	out := t.TempDir()
@@ -57,7 +57,7 @@ func Bundles(t *testing.T, static string) {
 	}
 }
 
-// bundling returns the arguments with which go generate bundles, with folders of the test.
+// bundling returns the arguments with which go generate bundles, with the test's folders.
 func bundling(t *testing.T, modules, out string) []string {
 	t.Helper()
 	text, err := os.ReadFile("web.go")
@@ -80,8 +80,8 @@ func bundling(t *testing.T, modules, out string) []string {
 	return list
 }
 
-// Types checks the types of the modules in a folder, such as internal/checkout/web. folders
-// are those that it imports from.
+// Types checks the types of the modules in a folder, such as internal/checkout/web. folders are the
+// folders that it imports from.
 func Types(t *testing.T, folder string, folders ...string) {
 	t.Helper()
 	modules := nodeModules(t)
