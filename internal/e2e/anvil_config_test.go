@@ -21,8 +21,8 @@ type entryOf struct {
 	token, registry string
 }
 
-// TestAnvilWrongConfig runs a service whose configuration is right for one chain and wrong
-// for others. Those stop and report the reason. The other chain works.
+// TestAnvilWrongConfig runs a service with a configuration that is right for one chain and wrong for
+// others. The wrong ones stop and report the reason. The other chain works.
 func TestAnvilWrongConfig(t *testing.T) {
 	t.Parallel()
 	const nobody = "0x000000000000000000000000000000000000dEaD"

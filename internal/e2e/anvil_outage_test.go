@@ -18,8 +18,8 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestAnvilDatabaseOutage stops the database of a service for a while. The service
-// answers 503, and recovers when the database is back, with the blocks since.
+// TestAnvilDatabaseOutage stops the database of a service for a while. The service answers 503. When
+// the database is back, it recovers and reads the missed blocks.
 func TestAnvilDatabaseOutage(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
@@ -91,8 +91,8 @@ func TestAnvilDatabaseOutage(t *testing.T) {
 	s.expectEventsOnce(wantTypes)
 }
 
-// failsClosed fails the test unless a request is answered with a problem document that
-// reveals nothing internal.
+// failsClosed fails the test unless a request is answered with a problem document without internal
+// details.
 func (s *service) failsClosed(r *replica, method, path, body string) {
 	s.Helper()
 	status, text := s.do(r, method, path, body)

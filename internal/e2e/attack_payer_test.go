@@ -143,7 +143,7 @@ func TestThirdParty(t *testing.T) {
 	first := drain(s.customer(), s.shop(), byAmount.Invoice.TransferAmount)
 	second := s.call(s.attacker, s.chain.Token, append(s.token.PackTransferFrom(s.customer(), s.shop(), units(t, "20000000")), tag[:]...))
 	s.final()                                                // a payment that is refunded earlier covers no invoice
-	drain(s.shop(), devchain.Address(s.attacker), "3000000") // a theft, and no refund
+	drain(s.shop(), devchain.Address(s.attacker), "3000000") // a theft, not a refund
 	drain(s.shop(), s.customer(), "20000000")
 	s.expect(byAmount, webhook.PaymentReceived, webhook.InvoicePaid)
 	s.expect(byTag, webhook.PaymentReceived, webhook.InvoicePaid, webhook.PaymentRefunded)

@@ -139,9 +139,8 @@ func decodeExample(tb testing.TB, p part) any {
 	return v
 }
 
-// absent are members that are present only if they took a millisecond or the build knows
-// them, and opaque are
-// texts without a fixed form.
+// absent are members that are optional or depend on the build, and opaque are texts without a fixed
+// form.
 var (
 	absent = []string{"lookupMs", "connectMs", "handshakeMs", "answerMs", "commit"}
 	opaque = []string{"nextCursor", "requestId", "version"}

@@ -315,7 +315,7 @@ func (s *story) approval(payment string) {
 	s.call("cancelRefund", http.MethodPost, "/api/refunds/"+asked.Refund.ID+"/cancel", "")
 }
 
-// inbox dismisses what needs a decision, and takes that back.
+// inbox dismisses an item that needs a decision, and undoes that.
 func (s *story) inbox() {
 	s.Helper()
 	list := decoded[apitypes.InboxList](s, s.call("listInbox", http.MethodGet, "/api/inbox?merchantId=acme&kind=claimed", ""), http.StatusOK)
@@ -415,7 +415,7 @@ func (s *story) stream(path string) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	defer response.Body.Close() //nolint:errcheck // read as far as is wanted
+	defer response.Body.Close() //nolint:errcheck // read as far as needed
 	var text strings.Builder
 	lines := bufio.NewReader(response.Body)
 	for line := ""; !strings.Contains(text.String(), "data: ") || line != "\n"; {
@@ -493,7 +493,7 @@ func (s *story) records() {
 	s.call("listRequests", http.MethodGet, requests, "")
 }
 
-// operator looks after the service.
+// operator makes the requests of the operator.
 func (s *story) operator() {
 	s.Helper()
 	if err := await(within(s, patience), func() bool {
@@ -512,8 +512,8 @@ func (s *story) operator() {
 	s.call("verifyAudit", http.MethodPost, "/api/operator/audit/verify", `{}`)
 }
 
-// oneTooMany waits for an invoice as often as an owner of keys may at a time, and once more,
-// and returns the answer to that.
+// oneTooMany makes as many waiting requests for an invoice as an owner of keys may, and one more, and
+// returns its answer.
 func (s *story) oneTooMany(invoiceID string) answer {
 	s.Helper()
 	ctx, cancel := context.WithCancel(within(s, patience))

@@ -180,8 +180,8 @@ func newGaslessWorld(t *testing.T, database string) *gaslessWorld {
 	return g
 }
 
-// deployAccount deploys the factory of the customer's contract account by the chain's deployer
-// of any contract, and computes the account's address.
+// deployAccount deploys the factory of the customer's contract account through the chain's CREATE2
+// deployer, and computes the account's address.
 func (g *gaslessWorld) deployAccount() {
 	g.Helper()
 	payer := g.chain.payer()

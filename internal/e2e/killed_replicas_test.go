@@ -114,9 +114,9 @@ func (s *service) expectPaidOnce(r *replica, paid map[string]apitypes.CreateInvo
 	}
 }
 
-// proxy passes requests to replicas in turn. As nginx does by default, it passes a request
-// to the next replica when it cannot connect to one, or when one breaks off and the method is
-// idempotent. Otherwise it closes the client's connection.
+// proxy passes requests to replicas in turn. As nginx does by default, it passes a request to the next
+// replica if it cannot connect to one, or if one breaks off and the method is idempotent. Otherwise it
+// closes the client's connection.
 type proxy struct {
 	*httptest.Server
 	transport *http.Transport

@@ -25,7 +25,7 @@ func TestListenSurvivesRestarts(t *testing.T) {
 	r := newReceiver(t)
 	r.setSecret(secret)
 	w := newWorld(t, "--block-time", quick)
-	w.args[slices.Index(w.args, "127.0.0.1:0")] = devtest.FreeAddress(t) // where it comes up again
+	w.args[slices.Index(w.args, "127.0.0.1:0")] = devtest.FreeAddress(t) // where it starts again
 	c := w.start()
 	at := w.info.Load().BaseURL
 	terminal := launch(t, "listen", "--url", at, "--forward-to", r.URL, "--secret", secret)

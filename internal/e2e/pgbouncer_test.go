@@ -12,8 +12,8 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestPgBouncer runs two replicas through PgBouncer in transaction mode: invoices are
-// created with idempotency keys, paid, settled and announced, each once.
+// TestPgBouncer runs two replicas through PgBouncer in transaction mode. Invoices are created with
+// idempotency keys, paid, settled and announced, each once.
 func TestPgBouncer(t *testing.T) {
 	t.Parallel()
 	s := newService(t, storetest.PgBouncer(t, storetest.Postgres(t)), anviltest.Options{BlockTime: time.Second})

@@ -16,7 +16,7 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// importCopies imports what the merchant kept. It returns how many copies were refused.
+// importCopies imports the merchant's copies. It returns how many were refused.
 func (d *drill) importCopies() (refused int) {
 	d.Helper()
 	var lines []string
@@ -123,7 +123,7 @@ func (d *drill) awaitNoFaults(when string, find func(context.Context) []string) 
 	}
 }
 
-// status is the status that an order must have.
+// status is the expected status of an order.
 func (o *drillOrder) status(expired bool) apitypes.InvoiceStatus {
 	switch {
 	case o.voided != nil:
@@ -220,7 +220,7 @@ func (d *drill) isReportedLost(o *drillOrder) bool {
 	return false
 }
 
-// checkRefunds checks that what was paid back is not offered again.
+// checkRefunds checks that the service does not offer a refund of money that was paid back.
 func (d *drill) checkRefunds(o *drillOrder) {
 	d.Helper()
 	if len(o.refunds) == 0 || o.lost {

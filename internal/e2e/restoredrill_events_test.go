@@ -16,7 +16,8 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// drillFollower follows the events of the service with a stored cursor, as a program does that is started again.
+// drillFollower follows the events of the service with a stored cursor, like a program that is
+// restarted.
 type drillFollower struct {
 	mu    sync.Mutex
 	after string
@@ -192,7 +193,7 @@ func (d *drill) wantFacts() (want, optional map[fact]bool) {
 	return want, optional
 }
 
-// followerFaults returns the events of the log that did not come to the follower.
+// followerFaults returns the events of the log that the follower did not get.
 func (d *drill) followerFaults(ctx context.Context) (missed []string) {
 	for e, err := range d.api().Events(ctx, client.EventFilter{}) {
 		if err != nil {

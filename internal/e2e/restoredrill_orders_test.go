@@ -43,7 +43,7 @@ func (d *drill) openShop() {
 	}
 }
 
-// trade lets buyers make the steps of the orders, several at a time, until the gate is closed.
+// trade makes buyers take the steps of the orders, several at a time, until the gate is closed.
 func (d *drill) trade() *sync.WaitGroup {
 	var buyers sync.WaitGroup
 	for range drillBuyers {
@@ -85,7 +85,7 @@ func (d *drill) take() *drillOrder {
 	return o
 }
 
-// giveBack puts an order back that is not done.
+// giveBack puts an unfinished order back.
 func (d *drill) giveBack(o *drillOrder) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -94,7 +94,7 @@ func (d *drill) giveBack(o *drillOrder) {
 	}
 }
 
-// step makes the next step of an order.
+// step takes the next step of an order.
 func (d *drill) step(o *drillOrder) error {
 	switch {
 	case o.made == nil:
@@ -155,8 +155,8 @@ func (d *drill) isTraceable(o *drillOrder) (bool, error) {
 	return d.isProvable(o)
 }
 
-// isProvable reports whether a copy of the order can be imported: by its signature, or by the commitment if the
-// merchant is known to hold the address.
+// isProvable reports whether a copy of the order can be imported: with its signature, or with the
+// commitment if the merchant is known to own the address.
 func (d *drill) isProvable(o *drillOrder) (bool, error) {
 	_, delivered := d.receiver.delivery(webhook.InvoiceCreated, o.made.ID)
 	if o.copy == copyDelivery && delivered || o.newTill {
@@ -166,7 +166,7 @@ func (d *drill) isProvable(o *drillOrder) (bool, error) {
 	return err == nil && status != contracts.StatusNone, err
 }
 
-// findProofs finds out what can be proved of the orders, before a recovery begins.
+// findProofs finds out which orders can be proved, before a recovery begins.
 func (d *drill) findProofs() {
 	d.Helper()
 	for _, o := range d.orders {
@@ -184,7 +184,7 @@ func (d *drill) findProofs() {
 	}
 }
 
-// awaitTraceable waits until isTraceable, as payers do who need longer than a block.
+// awaitTraceable waits until isTraceable, like a payer who needs longer than a block.
 func (d *drill) awaitTraceable(o *drillOrder) error {
 	return d.until(func() (bool, error) { return d.isTraceable(o) }, "the commitment of "+o.made.ID)
 }
@@ -287,7 +287,7 @@ func (d *drill) payBack(o *drillOrder) error {
 	return d.mined(tx)
 }
 
-// refunded is the amount that is paid back.
+// refunded is the amount that the merchant pays back.
 func (o *drillOrder) refunded() int64 { return o.payments[0].amount * int64(o.refund) / 100 }
 
 // newRecipient returns the key of an account that has not paid.
@@ -299,7 +299,7 @@ func (d *drill) newRecipient(o *drillOrder) *ecdsa.PrivateKey {
 	return key
 }
 
-// payLate makes the payments of a phase after the kill, of those that can be traced.
+// payLate makes the payments of a phase after the kill, if they can be traced.
 func (d *drill) payLate(phase latePhase) {
 	d.Helper()
 	for _, o := range d.orders {
@@ -321,7 +321,7 @@ func (d *drill) payLate(phase latePhase) {
 	}
 }
 
-// finish makes the steps that are left, of all orders that the restored service has.
+// finish takes the remaining steps of all orders that the restored service has.
 func (d *drill) finish() {
 	d.Helper()
 	for _, o := range d.orders {

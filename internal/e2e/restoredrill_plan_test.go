@@ -32,7 +32,7 @@ const (
 	payWays
 )
 
-// copyKind is what the merchant kept of an order.
+// copyKind is the merchant's copy of an order.
 type copyKind int
 
 const (
@@ -53,7 +53,7 @@ const (
 	latePhases
 )
 
-// drillOrder is what is to become of an invoice, and what happened.
+// drillOrder is the plan for an invoice, and its outcome.
 type drillOrder struct {
 	number    int
 	pay       payWay
@@ -64,7 +64,7 @@ type drillOrder struct {
 	void      bool
 	soon      bool // expires soon
 	till      *ecdsa.PrivateKey
-	newTill   bool // which no other invoice has
+	newTill   bool // unique to this invoice
 	copy      copyKind
 	late      latePhase
 
@@ -74,7 +74,7 @@ type drillOrder struct {
 	refunds  []common.Hash // transactions
 	voided   *apitypes.Invoice
 	provable bool // when the recovery began
-	voidTold bool // that it is void is on the chain or in the merchant's copy
+	voidTold bool // the chain or the merchant's copy shows that it is void
 	lost     bool // after the restore and the import
 }
 
@@ -100,7 +100,7 @@ func (o *drillOrder) String() string {
 // amount is the amount of the invoice. Transfer amounts differ from it by less than the amounts of two invoices do.
 func (o *drillOrder) amount() int64 { return 1_000_000 + 10_000*int64(o.number) }
 
-// paid is what was paid.
+// paid is the paid amount.
 func (o *drillOrder) paid() (sum int64) {
 	for _, p := range o.payments {
 		sum += p.amount
@@ -125,7 +125,7 @@ func (o *drillOrder) done() bool {
 	return o.made != nil && len(o.payments) == o.parts && (o.refund == 0 || len(o.refunds) > 0) && (!o.void || o.voided != nil)
 }
 
-// plan decides about the orders, and gives the accounts what they need.
+// plan makes the plans for the orders, and funds the accounts.
 func (d *drill) plan() {
 	d.Helper()
 	d.till = d.newAccount()
@@ -151,7 +151,7 @@ func (d *drill) plan() {
 		if o.newTill = d.random.IntN(4) == 0; o.newTill {
 			o.till = d.newAccount()
 			tills = append(tills, o.till)
-			// Only a signed copy names an address that was used first after the backup.
+			// Only a signed copy has an address that was first used after the backup.
 			o.copy = copyDelivery
 		}
 		d.orders = append(d.orders, o)
@@ -160,7 +160,7 @@ func (d *drill) plan() {
 	d.fund(tills)
 }
 
-// newAccount returns a key that the seed decides.
+// newAccount returns a key that depends on the seed.
 func (d *drill) newAccount() *ecdsa.PrivateKey {
 	var seed [16]byte
 	binary.BigEndian.PutUint64(seed[:], d.random.Uint64())
@@ -172,7 +172,8 @@ func (d *drill) newAccount() *ecdsa.PrivateKey {
 	return key
 }
 
-// fund gives settlement addresses ether and tokens to pay back with. The service may record the tokens as unattributed.
+// fund gives settlement addresses ether and tokens for refunds. The service may record the tokens as
+// unattributed.
 func (d *drill) fund(tills []*ecdsa.PrivateKey) {
 	d.Helper()
 	payer := d.node.Keys.Payer

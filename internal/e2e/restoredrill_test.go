@@ -40,7 +40,7 @@ const (
 	drillPoll      = 50 * time.Millisecond
 	drillOrders    = 18
 	drillBuyers    = 4 // work at a time
-	// drillOverlap is how many steps may be begun while the backup is made.
+	// drillOverlap is how many steps may begin during the backup.
 	drillOverlap = 8
 )
 
@@ -78,10 +78,11 @@ var drillWays = map[string]func(*drill) drillDatabase{
 	"point":    (*drill).pointInTime,
 }
 
-// TestRestoreDrill loses a database in every round: a backup is made while invoices are created, paid, refunded and
-// made void, the service is killed some time later, and the backup is restored. After quittance recover and an import
-// of the merchant's copies, followers miss no event, no refund is offered twice, every payment is to be seen, and the
-// merchant gets no false event. docs/recovery.md describes how to play many rounds.
+// TestRestoreDrill loses a database in every round. A backup is made while invoices are created, paid,
+// refunded and made void. Some time later the service is killed, and the backup is restored. After
+// quittance recover and an import of the merchant's copies, followers miss no event, no refund is
+// offered twice, every payment is visible, and the merchant gets no false event. docs/recovery.md
+// describes how to play many rounds.
 func TestRestoreDrill(t *testing.T) {
 	t.Parallel()
 	for name, way := range drillWays {
@@ -105,11 +106,11 @@ type drill struct {
 	receiver *receiver
 	follower *drillFollower
 	gate     *drillGate
-	killed   atomic.Bool // the service of the time before the restore
+	killed   atomic.Bool // the service before the restore
 
 	report   server.RecoveryReport
-	imported int           // invoices that came back from copies
-	funding  map[fact]bool // events that there may be of the tokens that settlement addresses have at first
+	imported int           // invoices that were imported from copies
+	funding  map[fact]bool // possible events about the initial tokens of settlement addresses
 
 	mu      sync.Mutex
 	random  *rand.Rand
@@ -154,7 +155,7 @@ func newDrill(t *testing.T, way func(*drill) drillDatabase, seed uint64) *drill 
 	return d
 }
 
-// acceleratedClock returns a clock that is right at first and passes one second per block.
+// acceleratedClock returns a clock that is right at first and advances one second per block.
 func acceleratedClock() func() time.Time {
 	start := time.Now()
 	return func() time.Time {
@@ -265,7 +266,8 @@ func (d *drill) run() {
 	d.Logf("%d of %d steps before the backup, %d before the kill: %s", backupAt, steps, killAt, d.summary())
 }
 
-// awaitRead waits until the service has read the chain for the first time, so that the backup has a place to go on from.
+// awaitRead waits until the service has read the chain for the first time, so that the backup has a
+// position to continue from.
 func (d *drill) awaitRead() {
 	d.Helper()
 	var health struct {
@@ -318,7 +320,7 @@ type drillGate struct {
 
 func newDrillGate() *drillGate { return &drillGate{change: make(chan struct{})} }
 
-// update makes a change and wakes those who wait for one.
+// update makes a change and wakes the waiting callers.
 func (g *drillGate) update(change func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -79,7 +79,7 @@ func (s *servedWorld) balance(of string) *big.Int {
 	return s.balanceIn(common.HexToAddress(s.info.Load().Chain.Token), of)
 }
 
-// balanceIn returns what an account has of a token.
+// balanceIn returns an account's balance of a token.
 func (s *servedWorld) balanceIn(at common.Address, of string) *big.Int {
 	s.Helper()
 	node, err := s.chain.payer().node(s.ctx)
@@ -98,7 +98,7 @@ func (s *servedWorld) balanceIn(at common.Address, of string) *big.Int {
 	return n
 }
 
-// awaitInvoice waits until an invoice is as wanted, and returns it.
+// awaitInvoice waits until an invoice meets a condition, and returns it.
 func (s *servedWorld) awaitInvoice(id string, wanted func(apitypes.Invoice) bool) (inv apitypes.Invoice) {
 	s.Helper()
 	err := await(s.ctx, func() bool {

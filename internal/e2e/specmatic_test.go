@@ -162,7 +162,7 @@ func windowOfParameters(t *testing.T, window int) []byte {
 		t.Fatal(err)
 	}
 	shared := document["components"].(map[string]any)["parameters"].(map[string]any)
-	isVersion := func(parameter any) bool { // of which there is one
+	isVersion := func(parameter any) bool { // there is only one
 		return parameter.(map[string]any)["$ref"] == "#/components/parameters/Version"
 	}
 	isQuery := func(parameter any) bool {
@@ -195,8 +195,8 @@ func windowOfParameters(t *testing.T, window int) []byte {
 	return text
 }
 
-// front is a proxy of a service. To three of four requests it adds the operator's key, and
-// replaces the id in the path by one that the service has returned.
+// front is a proxy of a service. It adds the operator's key to three of four requests, and replaces
+// the id in their path by one that the service has returned.
 type front struct {
 	testing.TB
 	requests atomic.Int64

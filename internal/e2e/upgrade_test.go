@@ -105,9 +105,10 @@ func (s *service) configFor(path string) string {
 	return config
 }
 
-// previousCommit returns the commit to upgrade from: the one that the flag names, or else the last release. Before the
-// first release it is the commit before this one, unless the schema has changed since, which needs no migration then.
-// It is empty without one, as in a shallow clone or an archive.
+// previousCommit returns the commit to upgrade from: the one that the flag names, or else the last
+// release. Before the first release it is the parent commit, unless the schema has changed since: such
+// changes have no migration. It is empty if there is no such commit, as in a shallow clone or an
+// archive.
 func previousCommit(tb testing.TB, git func(args ...string) (string, error)) string {
 	tb.Helper()
 	if *previous != "" {

@@ -286,8 +286,7 @@ func TestX402Kills(t *testing.T) {
 	}
 }
 
-// killX402 kills a service while agents buy the URLs that prepare returns, with their price in
-// all.
+// killX402 kills a service while agents buy the URLs that prepare returns, with their total price.
 func killX402(t *testing.T, database string, prepare func(s *service, a *agents, r *replica, p *proxy) (urls []string, total int)) {
 	t.Helper()
 	s, a := newX402Service(t, database)
@@ -326,8 +325,8 @@ func killX402(t *testing.T, database string, prepare func(s *service, a *agents,
 	s.logBeyondBlock(blocks(), payments, all)
 }
 
-// killRepeatedly kills the service and starts it again, until it was killed often enough or
-// stop is closed. It returns the last one.
+// killRepeatedly kills the service and starts it again, until it was killed often enough or stop is
+// closed. It returns the last one.
 func (s *service) killRepeatedly(p *proxy, r *replica, stop <-chan struct{}) *replica {
 	s.Helper()
 	next := time.NewTicker(2 * time.Second)
@@ -347,8 +346,8 @@ func (s *service) killRepeatedly(p *proxy, r *replica, stop <-chan struct{}) *re
 	return r
 }
 
-// followBlocks notes when each block arrives, until the returned function is called, which
-// returns the times by the blocks' numbers.
+// followBlocks records when each block arrives, until the returned function is called, which returns
+// the times by the blocks' numbers.
 func (s *service) followBlocks() func() map[uint64]time.Time {
 	s.Helper()
 	node, err := ethclient.DialContext(s.Context(), "ws://"+s.chain.Endpoint)
@@ -380,8 +379,8 @@ func (s *service) followBlocks() func() map[uint64]time.Time {
 	}
 }
 
-// logBeyondBlock logs how long after its block a payment was answered, of those that were
-// answered at the first try.
+// logBeyondBlock logs how long after its block a payment was answered, for payments that were answered
+// at the first try.
 func (s *service) logBeyondBlock(blocks map[uint64]time.Time, payments []apitypes.Payment, all map[string]bought) {
 	s.Helper()
 	at := make(map[string]time.Time) // by transaction

@@ -16,9 +16,9 @@ import (
 	"github.com/quittance/quittance/client/x402"
 )
 
-// TestX402Middleware charges for a route of a Go server by client/x402. The unmodified client
-// returns its secret, so that it can repeat its payment, and a stranger who has copied the
-// payment from the chain cannot.
+// TestX402Middleware charges for a route of a Go server with client/x402. The unmodified client
+// returns its secret, so it can repeat its payment. A stranger who has copied the payment from the
+// chain cannot.
 func TestX402Middleware(t *testing.T) {
 	t.Parallel()
 	w, _ := startWorld(t, "--block-time", quick)
@@ -33,7 +33,7 @@ func TestX402Middleware(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var payment atomic.Pointer[string] // the newest that the server was offered
+	var payment atomic.Pointer[string] // the newest that was offered to the server
 	forecast := charge.Handler(x402.Price{Amount: "10000"}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "rain for "+x402.Payer(r.Context())) // the client reads it
 	}))

@@ -201,7 +201,7 @@ func (s *service) useNonce() common.Hash {
 	return o.Nonce
 }
 
-// submitOffer has somebody else submit a payment that the payer has signed to the token.
+// submitOffer has another account submit a payment that the payer has signed to the token.
 func (s *service) submitOffer(o offer) {
 	s.Helper()
 	signed := s.sign(o, o.Value.Int64()).Payload["signature"].(string)
@@ -209,7 +209,7 @@ func (s *service) submitOffer(o offer) {
 		o.From.Hex(), o.To.Hex(), o.Value.String(), o.ValidAfter.String(), o.ValidBefore.String(), o.Nonce.Hex(), signed)
 }
 
-// cancelNonce has somebody else submit a cancellation that the payer has signed, and returns the
+// cancelNonce has another account submit a cancellation that the payer has signed, and returns the
 // nonce.
 func (s *service) cancelNonce() common.Hash {
 	s.Helper()
@@ -237,8 +237,8 @@ func (s *service) countInvoices(r *replica) (n int) {
 	return len(list.Invoices)
 }
 
-// TestX402Repeated repeats payments, uses their nonces again, and has a payer die after it
-// has signed.
+// TestX402Repeated repeats payments, uses their nonces again, and has a payer crash after it has
+// signed.
 func TestX402Repeated(t *testing.T) {
 	t.Parallel()
 	s, _ := newX402Service(t, storetest.SQLite(t))
@@ -247,8 +247,8 @@ func TestX402Repeated(t *testing.T) {
 	const amount = 20_000
 	made, other := s.create(r, amount), s.create(r, amount)
 
-	// The payer dies after it has sent its payment. Asked without one, the service waits for
-	// the outcome instead of asking for another payment.
+	// The payer crashes after it has sent its payment. Asked without a payment, the service waits for the
+	// outcome instead of asking for another payment.
 	p := s.sign(s.offer(amount), amount)
 	ctx, die := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer die()
@@ -273,7 +273,7 @@ func TestX402Repeated(t *testing.T) {
 		t.Errorf("for another invoice, the payment is answered %d %+v", response.StatusCode, got)
 	}
 
-	// A merchant's resource, where the payer or the server dies before it is answered.
+	// A merchant's resource. The payer or the server crashes before the answer.
 	p = s.sign(s.offer(amount), amount)
 	ctx, die = context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer die()
