@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// Entry is an entry of the audit log: one change that somebody asked for. Its hash
+// Entry is an entry of the audit log: one change that a person, a key or the service made. Its hash
 // covers all its fields and the hash of the entry before it.
 type Entry struct {
 	Seq int64     // 1 for the first entry; without gaps
@@ -24,7 +24,7 @@ type Entry struct {
 	// operator may.
 	MerchantID string
 	Action     Action
-	Object     string // identifier of what was changed
+	Object     string // identifier of the changed object
 	// Before and After are JSON without secrets, of at most MaxChange bytes. They are empty for changes
 	// without content.
 	Before, After string
@@ -208,8 +208,8 @@ type omitted struct {
 	SHA256  string `json:"sha256,omitempty"` // of the JSON
 }
 
-// changeText returns the JSON of a value, or "" for nil. It replaces one that is longer
-// than MaxChange by its hash.
+// changeText returns the JSON of a value, or "" for nil. It replaces a text longer than MaxChange by
+// its hash.
 func changeText(v any) string {
 	if v == nil {
 		return ""

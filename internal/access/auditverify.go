@@ -64,7 +64,7 @@ type Verifier struct {
 // NewVerifier returns a Verifier that also requires the entries that the heads name.
 func NewVerifier(heads ...Head) *Verifier { return &Verifier{heads: heads} }
 
-// ArchivedError is the error of a head if its entry is not in the log any more.
+// ArchivedError is the error of a head with an entry that is no longer in the log.
 type ArchivedError struct{ Head Head }
 
 // Error names the head.
@@ -72,8 +72,8 @@ func (e *ArchivedError) Error() string {
 	return fmt.Sprintf("entry %d of the audit log is archived; the head %s can be checked with the archive", e.Head.Seq, e.Head)
 }
 
-// StartAt has the verification begin after an entry that was archived. The error is an
-// *ArchivedError for a head before it, and a *FaultError for another one of it.
+// StartAt makes the verification begin after an archived entry. The error is an *ArchivedError for a
+// head before it, and a *FaultError for a different head with its number.
 func (v *Verifier) StartAt(archived Head) error {
 	for _, h := range v.heads {
 		switch {
@@ -90,11 +90,10 @@ func (v *Verifier) StartAt(archived Head) error {
 // Head returns the head of the entries that were checked.
 func (v *Verifier) Head() Head { return v.last }
 
-// maxMove is how far from its number the original number of a reordered entry is
-// searched.
+// maxMove is how far from its number Next searches for the original number of a reordered entry.
 const maxMove = 1000
 
-// Next checks the entry that follows. The error is a *FaultError.
+// Next checks the next entry. The error is a *FaultError.
 func (v *Verifier) Next(e Entry) error {
 	want := v.last.Seq + 1
 	switch {

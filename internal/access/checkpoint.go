@@ -18,7 +18,7 @@ type Checkpoint struct {
 	Signature []byte
 }
 
-// Text returns what the signature of the checkpoint covers.
+// Text returns the text that the signature of the checkpoint covers.
 func (c Checkpoint) Text() []byte {
 	return fmt.Appendf(nil, "quittance-audit-checkpoint-1\n%s\n%d\n%x\n", c.Head, c.At.Unix(), c.Archive)
 }

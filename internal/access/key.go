@@ -105,7 +105,7 @@ func (k Key) Reveal() string {
 	return k.mode.prefix() + crockford.EncodeToString(raw)
 }
 
-// Hash returns the SHA-256 of the key's text, which is what is stored of it.
+// Hash returns the SHA-256 of the key's text. Only the hash is stored.
 func (k Key) Hash() [HashSize]byte {
 	var text [KeyLength]byte
 	n := copy(text[:], k.mode.prefix())

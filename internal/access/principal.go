@@ -13,7 +13,7 @@ import (
 type Principal struct {
 	// KeyID is the id of the key, or empty without a key.
 	KeyID string
-	// Name is what the key is called, or empty.
+	// Name is the name of the key, or empty.
 	Name string
 	// MerchantID is the merchant that the key belongs to, or empty for the operator.
 	MerchantID string
@@ -21,19 +21,18 @@ type Principal struct {
 	// ExpiresAt is when the key, or the first of the keys in ParentKeys, expires, or zero if they never
 	// do.
 	ExpiresAt time.Time
-	// ParentKeys are the other keys that let the principal in. A key that made a link by which the
-	// holder of KeyID signed in is one of them.
+	// ParentKeys are the other keys on which the principal depends, such as a key that made a link by
+	// which the holder of KeyID signed in.
 	ParentKeys KeyIDs
 	// Version is the version of the interface that the key is pinned to, or empty.
 	Version Version
 }
 
-// Open returns the principal of requests without a key, where those are allowed: the
-// operator with all scopes.
+// Open returns the principal of requests without a key, if those are allowed: the operator with all
+// scopes.
 func Open() Principal { return Principal{Scopes: Admin} }
 
-// Label returns who the principal is, for a record that people read: the key's name, its id,
-// or open.
+// Label returns the name of the principal in records for people: the key's name, its id, or open.
 func (p Principal) Label() string { return cmp.Or(p.Name, p.KeyID, ActorOpen) }
 
 // IsOperator reports whether the principal is the operator.
@@ -57,7 +56,7 @@ func (p Principal) CapExpiry(at time.Time) time.Time {
 	return at
 }
 
-// KeyIDs is a set of ids of keys, separated by spaces and without those that are empty.
+// KeyIDs is a set of ids of keys, separated by spaces.
 type KeyIDs string
 
 // MaxParentKeys bounds the parent keys of a principal.
@@ -95,8 +94,8 @@ func FromContext(ctx context.Context) Principal {
 
 type recheckKey struct{}
 
-// WithRecheck returns a context of a request that is let in by something else than a key that
-// it carries. recheck returns an error once that ends.
+// WithRecheck returns a context of a request that was authorized by something other than a key.
+// recheck returns an error once that ends.
 func WithRecheck(ctx context.Context, recheck func(ctx context.Context) error) context.Context {
 	return context.WithValue(ctx, recheckKey{}, recheck)
 }

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Record is what is stored of a key.
+// Record is the stored record of a key.
 type Record struct {
 	ID   string // PrefixKey and 26 characters
-	Name string // what its owner calls it
+	Name string // the owner's name for it
 	Hint string
 	Hash [HashSize]byte
 	// MerchantID is the merchant that it belongs to, or empty for the operator.
@@ -19,7 +19,7 @@ type Record struct {
 	RevokedAt  time.Time // zero if it was not revoked
 	LastUsedAt time.Time // zero if it was not used; up to a minute late
 	ReplacedBy string    // the key that a rotation made in its place, or empty
-	Version    Version   // of the interface, that its requests are answered in
+	Version    Version   // version of the interface for its requests
 }
 
 // State is whether a key is accepted, or why not.

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// keyText is the beginning of a key and what follows it, so that a mistyped key is
-// found too.
+// keyText matches the beginning of a key and the characters after it, so that a mistyped key is found
+// too.
 var keyText = regexp.MustCompile(`(?i)qk(_|%5f)(live|test)(_|%5f)[0-9a-z]+`)
 
-// ContainsKey reports whether a text holds a key, or what looks like one.
+// ContainsKey reports whether a text holds a key, or something that looks like one.
 func ContainsKey(text string) bool {
 	return strings.ContainsAny(text, "qQ") && keyText.MatchString(text) // a quick check, because most texts contain no key
 }

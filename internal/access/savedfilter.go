@@ -2,9 +2,9 @@ package access
 
 import "time"
 
-// Limits of the filters that people keep.
+// Limits of saved filters.
 const (
-	// MaxSavedFilters bounds the filters of a person and a list.
+	// MaxSavedFilters bounds the filters of a person for a list.
 	MaxSavedFilters = 20
 	// MaxFilterName bounds the name of a filter, in characters.
 	MaxFilterName = 60
@@ -12,7 +12,7 @@ const (
 	MaxFilterQuery = 4000
 )
 
-// SavedFilter is a filter of a list at the dashboard that a person keeps by a name.
+// SavedFilter is a filter of a list at the dashboard that a person saved under a name.
 type SavedFilter struct {
 	List      string // path of the list's page
 	Name      string

@@ -32,7 +32,7 @@ type Scopes uint32
 // Names of the presets, which ParseScopes accepts in the place of scopes.
 const (
 	PresetRead     = "read"     // reads invoices, payments and events
-	PresetStandard = "standard" // reads, creates invoices, and has events sent again
+	PresetStandard = "standard" // reads, creates invoices, and redelivers events
 	PresetAdmin    = "admin"    // everything
 )
 
@@ -55,7 +55,7 @@ var (
 	Support   = Read | NewScopes(EventsRedeliver)
 )
 
-// Roles are the presets for people, from the most to the least that they may do.
+// Roles are the presets for people, from the most permissions to the fewest.
 var Roles = []string{PresetOwner, PresetFinance, PresetDeveloper, PresetSupport, PresetReadOnly}
 
 var presets = map[string]Scopes{

@@ -15,8 +15,7 @@ const (
 	SessionLifetime = 7 * 24 * time.Hour
 	// SessionIdle is how long a session lasts without a request.
 	SessionIdle = 12 * time.Hour
-	// ConfirmedFor is how long after a sign-in or a confirmation a session may do what is
-	// dangerous.
+	// ConfirmedFor is how long after a sign-in or a confirmation a session may make dangerous changes.
 	ConfirmedFor = 10 * time.Minute
 	// SignInLinkLifetime is how long a link that signs in can be used.
 	SignInLinkLifetime = 10 * time.Minute
@@ -29,16 +28,16 @@ const (
 type Session struct {
 	ID         string // PrefixSession and 26 characters
 	KeyID      string // of the person's key; empty at a service that is open to all
-	ParentKeys KeyIDs // the keys that made the link by which it began; the session ends with each
+	ParentKeys KeyIDs // the keys that made the link by which it began; the session ends with any of them
 	MerchantID string // that the key belongs to, or empty for the operator
 	Client     string // address from which the person signed in
-	Browser    string // what the browser called itself then
-	Language   string // that the person chose, such as de, or empty
+	Browser    string // the browser's User-Agent at that time
+	Language   string // chosen by the person, such as de, or empty
 	CreatedAt  time.Time
 	// ConfirmedAt is when the person last proved to hold the key.
 	ConfirmedAt time.Time
 	UsedAt      time.Time // up to a minute late
-	ExpiresAt   time.Time // however much it is used
+	ExpiresAt   time.Time // regardless of use
 }
 
 // Ended reports whether the session has expired at a time, or was idle for too long.
@@ -46,5 +45,5 @@ func (s Session) Ended(now time.Time) bool {
 	return !now.Before(s.ExpiresAt) || !now.Before(s.UsedAt.Add(SessionIdle))
 }
 
-// Confirmed reports whether the session may do what is dangerous at a time.
+// Confirmed reports whether the session may make dangerous changes at a time.
 func (s Session) Confirmed(now time.Time) bool { return now.Before(s.ConfirmedAt.Add(ConfirmedFor)) }

@@ -15,15 +15,15 @@ import (
 	"github.com/quittance/quittance/internal/wait"
 )
 
-// Errors of Authenticate, with access.ErrMalformed and access.ErrChecksum. None shows the
-// key.
+// Errors of Authenticate, in addition to access.ErrMalformed and access.ErrChecksum. They do not show
+// the key.
 var (
 	ErrMissing   = errors.New("no key was presented")
 	ErrWrongMode = errors.New("is of another kind of service: keys of quittance serve begin with qk_live_, keys of quittance dev with qk_test_")
 	ErrUnknown   = errors.New("is not known here: it belongs to another installation, or was never created")
 	ErrRevoked   = errors.New("was revoked")
 	ErrExpired   = errors.New("has expired")
-	// ErrNoMerchant: the key works again once its merchant does.
+	// ErrNoMerchant: the key works again when its merchant is back.
 	ErrNoMerchant = errors.New("is of a merchant that this service does not have, or that was retired")
 )
 
@@ -33,9 +33,9 @@ const prefixConfigured = "configured_"
 // configuredIDSize is how much of the key's hash its id holds, in bytes.
 const configuredIDSize = 16
 
-// ConfiguredKeyID returns the id of the operator's key that the configuration names. That key
-// is not stored, so it cannot be rotated or revoked by a request. Its id is made of its hash:
-// what was begun with another key, such as a session, is not taken for this one's.
+// ConfiguredKeyID returns the id of the operator's key that the configuration names. That key is not
+// stored, so a request cannot rotate or revoke it. Its id contains a part of its hash, so that a
+// session or other work begun with an earlier key is not taken for this key's.
 func ConfiguredKeyID(key access.Key) string {
 	hash := key.Hash()
 	return prefixConfigured + hex.EncodeToString(hash[:configuredIDSize])
@@ -44,7 +44,7 @@ func ConfiguredKeyID(key access.Key) string {
 // IsConfigured reports whether an id belongs to a key that the configuration names or named.
 func IsConfigured(keyID string) bool { return strings.HasPrefix(keyID, prefixConfigured) }
 
-// recordInterval is how often uses of keys are stored, and recordTimeout bounds one time.
+// recordInterval is how often uses of keys are stored, and recordTimeout bounds one store.
 const recordInterval, recordTimeout = 10 * time.Second, 5 * time.Second
 
 // AuthenticatorConfig is the configuration of an Authenticator. Admit, Known and Configured
@@ -56,15 +56,14 @@ type AuthenticatorConfig struct {
 	Open   bool        // requests without a key act for the operator
 	Now    func() time.Time
 	Logger *slog.Logger
-	// Known reports whether the service has a merchant. If it is nil, it has all.
+	// Known reports whether the service has a merchant. If it is nil, every merchant exists.
 	Known func(merchantID string) bool
 	// Configured is the operator's key that the configuration names, or the zero Key.
 	Configured access.Key
 }
 
-// Admit is asked before a key is read from the database that was never read before. An
-// error is returned to the caller, and the key is not read. done takes whether the key is
-// wrong.
+// Admit is called before a key that was never read is read from the database. An error is returned to
+// the caller, and the key is not read. done takes whether the key is wrong.
 type Admit func(ctx context.Context, keyHash [access.HashSize]byte) (done func(wrong bool), err error)
 
 // admitAll is the default of Admit.
@@ -86,7 +85,7 @@ type KeyReader interface {
 // use.
 type Authenticator struct {
 	cfg        AuthenticatorConfig
-	configured [access.HashSize]byte // zero if there is no such key, which no key's hash is
+	configured [access.HashSize]byte // zero without such a key; no hash is zero
 	operator   access.Principal      // of the configured key, or zero without one
 	cache      *cache
 	uses       uses
@@ -146,8 +145,8 @@ func (a *Authenticator) Authenticate(ctx context.Context, text string) (access.P
 	return found.Principal(), nil
 }
 
-// PrincipalOf returns the principal of a key by its id, or of no key if that is empty, as
-// it is now. Errors are ErrMissing, ErrUnknown, ErrRevoked, ErrExpired, ErrNoMerchant and internal ones.
+// PrincipalOf returns the current principal of a key by its id, or of no key if that is empty. Errors
+// are ErrMissing, ErrUnknown, ErrRevoked, ErrExpired, ErrNoMerchant and internal errors.
 func (a *Authenticator) PrincipalOf(ctx context.Context, keyID string) (access.Principal, error) {
 	switch {
 	case keyID == "" && a.cfg.Open:
@@ -193,8 +192,8 @@ func refused(r access.Record, now time.Time) error {
 	return nil
 }
 
-// Run stores the uses of keys until ctx ends, and then the rest. A write that is under way when
-// ctx ends is finished.
+// Run stores the uses of keys until ctx ends, and then the rest. A write that is in progress when ctx
+// ends is finished.
 func (a *Authenticator) Run(ctx context.Context) {
 	unstopped := context.WithoutCancel(ctx)
 	for wait.Sleep(ctx, recordInterval, nil) {
@@ -203,7 +202,7 @@ func (a *Authenticator) Run(ctx context.Context) {
 	a.RecordUses(unstopped)
 }
 
-// RecordUses stores the uses of keys since the last call. It logs an error and forgets
+// RecordUses stores the uses of keys since the last call. If that fails, it logs an error and drops
 // these uses, because only the last use of a key matters.
 func (a *Authenticator) RecordUses(ctx context.Context) {
 	used := a.uses.take()

@@ -174,8 +174,8 @@ func TestNewKeyIsAccepted(t *testing.T) {
 	}
 }
 
-// TestChangeDuringRead revokes a key while a replica reads it: the replica must not keep
-// what it has read.
+// TestChangeDuringRead revokes a key while a replica reads it. The replica must not cache what it has
+// read.
 func TestChangeDuringRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.Open(t, storetest.SQLite(t)))

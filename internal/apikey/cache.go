@@ -18,9 +18,8 @@ const (
 	// checkInterval is how long cached keys are used without a check for changes. It
 	// bounds how long a revoked key is still accepted.
 	checkInterval = 500 * time.Millisecond
-	// refreshInterval is how long cached keys are used while the version does not change. A
-	// database that fails over without its last commits may count another change to the
-	// version that it lost.
+	// refreshInterval is how long cached keys are used while the version does not change. After a failover
+	// that lost its last commits, a different change may have the version that was lost.
 	refreshInterval = time.Minute
 	// MaxCached bounds the keys of each map of the cache.
 	MaxCached = 10_000
@@ -111,7 +110,7 @@ func (c *cache) isFresh() bool {
 func (c *cache) check(ctx context.Context) error {
 	_, err, _ := c.calls.Do("version", func() (any, error) {
 		began := c.now()
-		version, err := c.store.KeysVersion(store.WithShare(context.WithoutCancel(ctx), 0)) // others wait for it, too
+		version, err := c.store.KeysVersion(store.WithShare(context.WithoutCancel(ctx), 0)) // others also wait for it
 		if err != nil {
 			return nil, err
 		}
@@ -154,8 +153,7 @@ func (c *cache) load(ctx context.Context, h hash, version int64) (*cachedKey, er
 	return v.(*cachedKey), nil
 }
 
-// insert adds an entry to a map of at most MaxCached entries. It drops some entry of a
-// full map.
+// insert adds an entry to a map of at most MaxCached entries. It drops a random entry of a full map.
 func insert[V any](m map[hash]V, h hash, v V) {
 	if len(m) >= MaxCached {
 		for old := range m {

@@ -81,10 +81,10 @@ type Request struct {
 // now returns the time in the precision of the database.
 func (m *Manager) now() time.Time { return m.cfg.Now().UTC().Truncate(time.Second) }
 
-// Create creates a key for the principal, which is the only one to see it. A merchant's
-// principal creates keys of its merchant, and no principal gives scopes that it lacks, or
-// a key that outlives its own. Errors are *invoice.FieldError, *ScopeError, *MerchantError, ErrTooMany and internal
-// ones.
+// Create creates a key for the principal, which is the only one to see it. A merchant's principal
+// creates keys of its merchant. No principal gives scopes that it lacks, or creates a key that
+// outlives its own. Errors are *invoice.FieldError, *ScopeError, *MerchantError, ErrTooMany and
+// internal errors.
 func (m *Manager) Create(ctx context.Context, by access.Principal, r Request) (access.Record, access.Key, error) {
 	if by.MerchantID != "" {
 		if r.MerchantID != "" && r.MerchantID != by.MerchantID {
@@ -232,10 +232,10 @@ func findActive(ctx context.Context, tx *store.Tx, by access.Principal, id strin
 	return r, err
 }
 
-// Rotate creates a key in the place of another, which stays valid for the overlap. The
-// new key has the same name, owner, scopes and version. If the old one expires, the new one lives
-// as long as the old one was meant to, but not longer than the principal's own. Errors are store.ErrNotFound, *ScopeError,
-// *invoice.FieldError, ErrNotActive, ErrTooMany and internal ones.
+// Rotate creates a key in place of another, which stays valid for the overlap. The new key has the
+// same name, owner, scopes and version. If the old one expires, the new one gets the expiry that the
+// old one had before, but at most the principal's own. Errors are store.ErrNotFound, *ScopeError,
+// *invoice.FieldError, ErrNotActive, ErrTooMany and internal errors.
 func (m *Manager) Rotate(ctx context.Context, by access.Principal, id string, overlap time.Duration) (access.Record, access.Key, error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return access.Record{}, access.Key{}, &invoice.FieldError{Field: "overlapSeconds", Detail: fmt.Sprintf("must be 0 to %d", int(MaxOverlap.Seconds()))}
@@ -280,9 +280,9 @@ func (m *Manager) Rotate(ctx context.Context, by access.Principal, id string, ov
 	return record, key, nil
 }
 
-// Revoke revokes a key at once, and returns its record. A revoked key stays as it is. A
-// principal revokes its own key, and keys that it could make, whatever their expiry. Errors
-// are store.ErrNotFound, *ScopeError and internal ones.
+// Revoke revokes a key immediately, and returns its record. A revoked key does not change. A principal
+// revokes its own key, and keys that it could make, whatever their expiry. Errors are
+// store.ErrNotFound, *ScopeError and internal errors.
 func (m *Manager) Revoke(ctx context.Context, by access.Principal, id string) (access.Record, error) {
 	var record access.Record
 	err := m.change(ctx, func(tx *store.Tx) (access.Change, error) {
@@ -303,7 +303,7 @@ func (m *Manager) Revoke(ctx context.Context, by access.Principal, id string) (a
 	return record, nil
 }
 
-// auditedKey is what the audit log shows of a key.
+// auditedKey is the audit log's form of a key.
 type auditedKey struct {
 	Name       string   `json:"name"`
 	Hint       string   `json:"hint"`

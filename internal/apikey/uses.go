@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// noteInterval is how often a use of one key is noted.
+// noteInterval is the shortest interval at which uses of one key are recorded.
 const noteInterval = time.Minute
 
 // uses are the last uses of keys that are not stored yet.
@@ -14,7 +14,7 @@ type uses struct {
 	at map[string]time.Time // by the key's id
 }
 
-// note notes the use of a key, unless one was noted within noteInterval.
+// note records the use of a key, unless one was recorded within noteInterval.
 func (u *uses) note(k *cachedKey, now time.Time) {
 	last := k.noted.Load()
 	if now.Unix()-last < int64(noteInterval/time.Second) || !k.noted.CompareAndSwap(last, now.Unix()) {
@@ -30,7 +30,7 @@ func (u *uses) note(k *cachedKey, now time.Time) {
 	}
 }
 
-// take returns what was noted since the last call.
+// take returns the uses that were recorded since the last call.
 func (u *uses) take() map[string]time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()

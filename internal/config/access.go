@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// DefaultAllowListDelay is after what time a change of a merchant's allowed
-	// addresses takes effect by default.
+	// DefaultAllowListDelay is the default delay before a change of a merchant's allowed addresses takes
+	// effect.
 	DefaultAllowListDelay = 24 * time.Hour
 	// MinAllowListDelay is the least value of that setting.
 	MinAllowListDelay = time.Hour

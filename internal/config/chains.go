@@ -14,7 +14,7 @@ import (
 
 // Limits of a chain's settings.
 const (
-	// MaxNodes is how many nodes a chain may have.
+	// MaxNodes is the largest number of nodes of a chain.
 	MaxNodes = 16
 	// MaxAnswerMiB bounds the setting for the largest answer of a node.
 	MaxAnswerMiB = 1024
@@ -35,8 +35,7 @@ const (
 	MaxQuorum = 2
 )
 
-// defaultAuditCalls are about as many calls a day as a chain takes that is read every 30
-// seconds.
+// defaultAuditCalls is about the number of calls a day for a chain that is read every 30 seconds.
 const defaultAuditCalls = 4
 
 func (r *resolver) chain(path string, f chainFile) Chain {

@@ -1,8 +1,8 @@
 // Package config reads and checks the configuration of quittance serve.
 //
-// The file is YAML; JSON is accepted as a subset of it. Unknown settings are
-// refused, since a misspelt setting is worse than a missing one. The file holds
-// no secrets: it names the environment variables or files that hold them.
+// The file is YAML; JSON is accepted as a subset of it. Unknown settings are refused, since a misspelt
+// setting is worse than a missing one. The file holds no secrets: it names the environment variables
+// or files that hold them.
 package config
 
 import (
@@ -35,7 +35,7 @@ const MaxSize = 1 << 20
 
 // Config is a checked configuration.
 type Config struct {
-	// Addresses are where the doors listen. Each door is at one address.
+	// Addresses are the addresses of the doors. Each door is at one address.
 	Addresses []Address
 	// PublicURL is the base URL under which payers reach the public door, without a
 	// trailing slash; empty if it is not configured.
@@ -60,24 +60,23 @@ type Config struct {
 	// WebhookAllow are the address ranges that webhooks may reach in addition to
 	// the public internet, with or without TLS.
 	WebhookAllow []netip.Prefix
-	// WebhookCA has certificates in PEM. Receivers' certificates are checked with them and with the
+	// WebhookCA has certificates in PEM. Receivers' certificates are checked with them, in addition to the
 	// certificates that the machine trusts. It may be empty.
 	WebhookCA []byte
-	// WebhookProxy is the proxy through which webhooks leave; nil without one.
+	// WebhookProxy is the proxy for webhooks; nil without one.
 	WebhookProxy *url.URL
 	// KeepEvents and KeepAttempts are the retention of finished events and of the
 	// attempts to deliver them.
 	KeepEvents, KeepAttempts time.Duration
-	// Keyring seals the secrets of endpoints that are set through the API. It is
-	// nil without a master key, and then no endpoint can be set.
+	// Keyring seals the secrets of endpoints that are set through the API. It is nil without a master key,
+	// and then the API cannot set endpoints.
 	Keyring *keyring.Keyring
 	// OperatorKey is a key of the operator, in addition to the keys in the database. It is the zero Key if
 	// the configuration has no operator key.
 	OperatorKey access.Key
 	// SMTP is the server that takes receipts for payers; nil without one.
 	SMTP *SMTP
-	// AllowListDelay is after what time a change of a merchant's allowed addresses takes
-	// effect.
+	// AllowListDelay is the delay before a change of a merchant's allowed addresses takes effect.
 	AllowListDelay time.Duration
 	// Warnings name settings that are valid but unwise.
 	Warnings []string
@@ -105,7 +104,7 @@ type Merchant struct {
 type Provider struct {
 	Name   string // the last segment of its endpoint's path
 	Secret string // key of its signatures
-	// OtherSecret is another key that signatures may have while one replaces the other, or empty.
+	// OtherSecret is a second key for signatures while one replaces the other, or empty.
 	OtherSecret string
 	Chains      map[string]string // its name of a chain → chainKey
 	Currencies  map[string]string // its code of a currency → ours
@@ -114,8 +113,7 @@ type Provider struct {
 // Chain is a chain that is indexed.
 type Chain struct {
 	chain.Chain
-	// OperatorKey signs the registry's transactions. It is nil where commitments
-	// are not recorded on chain.
+	// OperatorKey signs the registry's transactions. It is nil if commitments are not recorded on chain.
 	OperatorKey *ecdsa.PrivateKey
 	// Gasless bounds the authorizations that the service sends for payers. It is nil if the service does
 	// not send authorizations.
@@ -187,9 +185,8 @@ func decode(raw []byte) (f file, err error) {
 	return f, nil
 }
 
-// explain returns an error with the position and setting where the YAML is wrong.
-// It leaves out the surrounding lines, which yaml.Error shows, because they may
-// hold a password or a misplaced secret.
+// explain returns an error with the position and setting of a fault in the YAML. It leaves out the
+// surrounding lines, which yaml.Error shows, because they may hold a password or a misplaced secret.
 func explain(err error) error {
 	var wrong yaml.Error
 	if !errors.As(err, &wrong) || wrong.GetToken() == nil {
@@ -203,7 +200,7 @@ func explain(err error) error {
 	switch wrong := wrong.(type) {
 	case *yaml.UnknownFieldError:
 		what = fmt.Sprintf("there is no setting %q here", at.Value)
-	case *yaml.TypeError: // only texts are typed here; resolve parses the rest
+	case *yaml.TypeError: // only texts have types here; resolve parses the rest
 		what = "want a text"
 	case *yaml.UnexpectedNodeTypeError:
 		if what = "want settings, each as NAME: VALUE"; wrong.Expected == ast.SequenceType {

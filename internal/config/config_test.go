@@ -25,7 +25,7 @@ const (
 	providerSecret = "secret of the provider"
 )
 
-// secrets is a world with one variable and one file of each kind.
+// secrets is a source with one variable and one file of each kind.
 var secrets = config.Source{
 	Env: func(name string) (string, bool) {
 		v, ok := map[string]string{
@@ -199,8 +199,7 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// TestURLsByReference keeps the secrets of URLs elsewhere, in the forms
-// that each may have.
+// TestURLsByReference keeps the secrets of URLs outside the file, in each permitted form.
 func TestURLsByReference(t *testing.T) {
 	for _, test := range []struct{ database, want string }{
 		{"{urlEnv: DATABASE_URL}", "postgres://me:hunter2@db/quittance"},
@@ -291,7 +290,7 @@ func TestAllowedAddresses(t *testing.T) {
 	}
 }
 
-// TestKnownTokens names a built-in token anew: how it is counted is not lost.
+// TestKnownTokens names a built-in token again: its counting rules stay.
 func TestKnownTokens(t *testing.T) {
 	arc, ok := chain.Lookup("arc")
 	if !ok {
@@ -540,7 +539,7 @@ func TestCheckLoopback(t *testing.T) {
 	}
 }
 
-// TestURLErrorsShowNoCredentials has each URL refused, shown up to its host.
+// TestURLErrorsShowNoCredentials has each URL refused. The error shows it only up to its host.
 func TestURLErrorsShowNoCredentials(t *testing.T) {
 	for text, shown := range map[string]string{
 		"": `is ""`, "shop.example": `is "shop.example"`, "ftp://shop.example": `is "ftp://shop.example"`,
@@ -595,7 +594,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestHTTP reads the public names and the delay of a stop.
+// TestHTTP reads the public names and the stop delay.
 func TestHTTP(t *testing.T) {
 	for text, ok := range map[string]bool{
 		"{hosts: [pay.example.com, Pay2.Example.com, localhost], stopDelay: 10s}": true,

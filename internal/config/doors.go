@@ -21,7 +21,7 @@ const (
 	OperatorDoor = "operator"
 )
 
-// Address is where some doors listen.
+// Address is an address at which some doors listen.
 type Address struct {
 	Listen string   // address and port
 	Doors  []string // in the order public, api, operator
@@ -34,11 +34,10 @@ type doorsFile struct {
 	Operator string `yaml:"operator"`
 }
 
-// MaxProxies is how many networks of proxies there may be.
+// MaxProxies is the largest number of proxies' networks.
 const MaxProxies = 64
 
-// addresses returns the addresses of the doors. Doors without one use the address of
-// the setting listen.
+// addresses returns the addresses of the doors. A door without an address uses the setting listen.
 func (r *resolver) addresses(f file, hasTLS, hasProxy bool) []Address {
 	shared := sync.OnceValue(func() Address {
 		return r.listenAddress("listen", cmp.Or(f.Listen, DefaultListen), hasTLS, hasProxy)
@@ -105,7 +104,7 @@ func checkListen(listen string) (loopback bool, err error) {
 	return host == "localhost" || ip.IsLoopback(), nil
 }
 
-// CheckLoopback refuses an address and port that is not of a loopback interface.
+// CheckLoopback refuses an address and port that is not on a loopback interface.
 func CheckLoopback(listen string) error {
 	loopback, err := checkListen(listen)
 	if err == nil && !loopback {
@@ -134,8 +133,8 @@ func (r *resolver) proxies(f httpFile) clientip.Proxies {
 	return p
 }
 
-// LocalDoor is how a program on the same machine reaches a door. The name in the URL need not
-// lead to this machine, nor the port be open there, so the program connects to Dial.
+// LocalDoor is how a program on the same machine reaches a door. The name in the URL need not resolve
+// to this machine, and the port need not be open there, so the program connects to Dial.
 type LocalDoor struct {
 	URL  string // base URL, with the host that the door's certificate names
 	Dial string // host and port where the door listens

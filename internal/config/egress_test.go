@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/delivery"
 )
 
-// TestEgressOfWebhooks has the private CA, the proxy and the headers of webhooks.
+// TestEgressOfWebhooks reads the private CA, the proxy and the headers of webhooks.
 func TestEgressOfWebhooks(t *testing.T) {
 	t.Parallel()
 	src := withPair(t)
@@ -46,7 +46,7 @@ func TestEgressOfWebhooks(t *testing.T) {
 	}
 }
 
-// TestWrongHeaders refuses headers that an endpoint cannot have.
+// TestWrongHeaders refuses headers that an endpoint must not have.
 func TestWrongHeaders(t *testing.T) {
 	t.Parallel()
 	const hook = "webhookUrl: 'https://shop.example', webhookSecretEnv: SHOP_SECRET, "

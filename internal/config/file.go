@@ -158,8 +158,8 @@ func (l *location) UnmarshalYAML(node ast.Node) error {
 	return err
 }
 
-// databaseFile is a location, or a mapping that has its URL as url or by reference and a standby
-// as readOnly.
+// databaseFile is a location, or a mapping with the URL as url or by reference and a standby as
+// readOnly.
 type databaseFile struct {
 	location
 	readOnly *location // nil without one
@@ -181,8 +181,8 @@ func (d *databaseFile) UnmarshalYAML(node ast.Node) error {
 	return err
 }
 
-// scalar is the text of a value. The resolver parses it, so that one run shows
-// all errors. To YAML an address without quotes would be a number.
+// scalar is the text of a value. The resolver parses it, so that one run shows all errors. YAML would
+// read an address without quotes as a number.
 type scalar string
 
 // UnmarshalYAML keeps the text unchanged.

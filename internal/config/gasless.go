@@ -18,7 +18,7 @@ type Gasless struct {
 // MaxAuthorizations bounds each of these limits.
 const MaxAuthorizations = 1_000_000
 
-// DefaultGasless are the limits by default.
+// DefaultGasless are the default limits.
 func DefaultGasless() Gasless { return Gasless{PerMerchant: 1000, PerPayer: 20, PerDay: 5000} }
 
 // fill sets the settings to those in effect; limits is nil while it is off.
@@ -40,7 +40,7 @@ func (f *gaslessFile) fill(limits *Gasless) {
 	}
 }
 
-// gasless reads the limits of a chain; nil if it is off.
+// gasless reads the limits of a chain; nil if gasless is off.
 func (r *resolver) gasless(path string, f gaslessFile) *Gasless {
 	limits := DefaultGasless()
 	for _, setting := range []struct {

@@ -13,12 +13,11 @@ import (
 
 // Limits of the settings of HTTP.
 const (
-	// DefaultStopDelay is how long a stopping service still serves requests by
-	// default.
+	// DefaultStopDelay is the default time for which a stopping service still serves requests.
 	DefaultStopDelay = 2 * time.Second
 	// MaxStopDelay bounds that setting.
 	MaxStopDelay = 5 * time.Minute
-	// MaxHosts is how many public names there may be.
+	// MaxHosts is the largest number of public names.
 	MaxHosts = 64
 	// MaxHost is the greatest length of a name, in bytes (RFC 1035).
 	MaxHost = 253

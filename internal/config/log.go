@@ -14,7 +14,7 @@ const (
 // Log is the configuration of the log.
 type Log struct {
 	Format LogFormat
-	Level  slog.Level // lines of lower levels are left out
+	Level  slog.Level // lower levels are not logged
 }
 
 // logLevels are the levels by their names in the file.

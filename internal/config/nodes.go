@@ -16,14 +16,14 @@ import (
 const (
 	// MaxCallsPerSecond bounds the setting of that name.
 	MaxCallsPerSecond = 10_000
-	// MaxNodeHeaders is how many headers the requests to a node may have.
+	// MaxNodeHeaders is the largest number of headers for requests to a node.
 	MaxNodeHeaders = 10
-	// MaxHeaderValue is the length of a header's value, in bytes.
+	// MaxHeaderValue is the greatest length of a header's value, in bytes.
 	MaxHeaderValue = 4096
 )
 
-// nodeFile is the location of a node, or a mapping that has its URL as url or by
-// reference and what is known of the node.
+// nodeFile is the location of a node, or a mapping with the URL as url or by reference and the node's
+// properties.
 type nodeFile struct {
 	location
 	known nodeSettings
@@ -70,7 +70,7 @@ func (n nodeFile) MarshalYAML() (any, error) {
 	return nodeMapping{n.url, n.env, n.file, n.known}, nil
 }
 
-// nodes reads the URLs of a chain's nodes, and what is known of them. A duplicate would
+// nodes reads the URLs and properties of a chain's nodes. Duplicates are refused, because a node would
 // be asked to confirm its own answers.
 func (r *resolver) nodes(path string, files []nodeFile) (urls []string, settings []chain.NodeSettings) {
 	if n := len(files); n < 1 || n > MaxNodes {
@@ -111,7 +111,7 @@ func (r *resolver) nodeURL(at string, f nodeFile) (url string, ok bool) {
 	return url, true
 }
 
-// nodeSettings reads what is known of a node.
+// nodeSettings reads the properties of a node.
 func (r *resolver) nodeSettings(at string, f nodeSettings) (s chain.NodeSettings) {
 	if f.MaxBatch != nil {
 		s.MaxBatch = r.number(at+".maxBatch", *f.MaxBatch, 1, chain.MaxBatch)

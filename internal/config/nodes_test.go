@@ -17,7 +17,7 @@ func withNode(node string) string {
 	return strings.Replace(full, "[http://127.0.0.1:8545]", "[https://first.example, "+node+"]", 1)
 }
 
-// TestNodeSettings reads what is known of a node, and shows it without its secrets.
+// TestNodeSettings reads the properties of a node, and shows it without its secrets.
 func TestNodeSettings(t *testing.T) {
 	text := withNode("{url: 'https://second.example/hunter2', maxBatch: 7, maxRange: 500, callsPerSecond: 25, headers: [{name: authorization, valueEnv: NOT_A_KEY}, {name: X-Plan, valueFile: /run/secrets/shop}]}")
 	cfg, err := config.Parse([]byte(text), secrets)
@@ -44,7 +44,7 @@ func TestNodeSettings(t *testing.T) {
 	}
 }
 
-// TestNodeSettingsRefuses has settings that are refused, at their edges.
+// TestNodeSettingsRefuses tries settings just beyond their limits.
 func TestNodeSettingsRefuses(t *testing.T) {
 	src := secrets
 	values := map[string]string{"LONG": strings.Repeat("x", config.MaxHeaderValue), "TOO_LONG": strings.Repeat("x", config.MaxHeaderValue+1), "LINES": "a\r\nHost: b", "TAB": "a\tb"}

@@ -48,8 +48,7 @@ func CircleChains() map[string]string {
 	}
 }
 
-// CircleCurrencies returns our currencies by the codes of Circle's products, where
-// USD means USDC.
+// CircleCurrencies returns our currencies by the codes of Circle's products. USD there means USDC.
 func CircleCurrencies() map[string]string {
 	return map[string]string{"USD": "USDC", "USDC": "USDC"}
 }

@@ -48,9 +48,9 @@ func (r *resolver) secret(path, env, file string) string {
 
 func last(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
-// checkMode checks the permissions of a secret's file. A file that others may
-// write is refused, since they could replace the secret. A file that others may
-// read is a warning, because containers mount secrets like that.
+// checkMode checks the permissions of a secret's file. A file that others may write is refused,
+// because they could replace the secret. A file that others may read causes a warning, because
+// containers mount secrets like that.
 func (r *resolver) checkMode(path, file string) {
 	if r.src.Mode == nil {
 		return

@@ -36,8 +36,8 @@ func Show(path string, src Source) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// withDefaults returns the file with the defaults of the settings that it leaves out. cfg is
-// its result.
+// withDefaults returns the file with the defaults of the settings that it leaves out. cfg is its
+// result.
 func (f file) withDefaults(cfg Config) file {
 	f.Listen = cmp.Or(f.Listen, DefaultListen)
 	f.SMTP.fill(cfg.SMTP)
@@ -123,8 +123,8 @@ func number(n uint64) *scalar {
 
 func days(d time.Duration) scalar { return scalar(strconv.Itoa(int(d/day)) + "d") }
 
-// inBillions writes a number of billionths as billionths reads it. 0, which it does not
-// read, is left out.
+// inBillions writes a number of billionths in the form that billionths reads. It leaves out 0, which
+// billionths does not accept.
 func inBillions(n uint64) scalar {
 	if n == 0 {
 		return ""

@@ -28,8 +28,8 @@ func show(t *testing.T, text string) string {
 	return string(out)
 }
 
-// TestShow shows a configuration twice: what is shown is a configuration with the same
-// settings in effect.
+// TestShow shows a configuration twice: the output is a configuration with the same settings in
+// effect.
 func TestShow(t *testing.T) {
 	shown := show(t, full)
 	if diff := cmp.Diff(shown, show(t, shown)); diff != "" {
@@ -67,8 +67,8 @@ func TestShowStandby(t *testing.T) {
 	}
 }
 
-// TestShowFillsDefaults wants each setting that has a default in docs/configuration.md to
-// be shown with it when the file leaves it out.
+// TestShowFillsDefaults wants each setting with a default in docs/configuration.md to be shown with it
+// if the file leaves it out.
 func TestShowFillsDefaults(t *testing.T) {
 	text, err := os.ReadFile("../../docs/configuration.md")
 	if err != nil {

@@ -34,7 +34,7 @@ type smtpFile struct {
 	From         string `yaml:"from"`
 }
 
-// smtp checks the settings of the SMTP server. It returns nil without any.
+// smtp checks the settings of the SMTP server. It returns nil without settings.
 func (r *resolver) smtp(f smtpFile, publicURL string) *SMTP {
 	if f == (smtpFile{}) {
 		return nil

@@ -26,7 +26,7 @@ const (
 	maxPerDayGwei = 1_000_000_000_000_000
 )
 
-// spendLimits returns p with the limits that the file sets.
+// spendLimits returns p with the limits in the file.
 func (r *resolver) spendLimits(path string, f writerFile, p chain.SpendLimits) chain.SpendLimits {
 	p = p.OrDefault()
 	for _, setting := range []struct {

@@ -19,7 +19,7 @@ type sweepFile struct {
 	MaxCost  sweepCostFile `yaml:"maxCost"`
 }
 
-// sweepCostFile bounds what sweeping a deposit may cost.
+// sweepCostFile bounds the cost of sweeping a deposit.
 type sweepCostFile struct {
 	Percent   scalar `yaml:"percent"`
 	CoinPrice scalar `yaml:"coinPrice"`
@@ -29,7 +29,7 @@ type sweepCostFile struct {
 const (
 	// maxSweepAmount bounds the amount of the policy above: 9,000,000 units.
 	maxSweepAmount = 9_000_000_000_000_000
-	// maxSweepPercent bounds the part of a deposit that sweeping it may cost: all of it.
+	// maxSweepPercent bounds the part of a deposit that sweeping it may cost, which may be all of it.
 	maxSweepPercent = 100_000_000_000
 	// maxCoinPrice bounds the price of a network's coin: 9,000,000 units.
 	maxCoinPrice = 9_000_000_000_000_000

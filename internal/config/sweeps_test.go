@@ -56,7 +56,7 @@ func TestSweepPolicy(t *testing.T) {
 	}
 }
 
-// TestOperatorKeyForDepositsAlone has an operator key with the contracts that it is for.
+// TestOperatorKeyForDepositsAlone configures an operator key together with the contracts that use it.
 func TestOperatorKeyForDepositsAlone(t *testing.T) {
 	const contract = "0x82308126a502b20c413D6e288B00f5E16005b1DA"
 	for contracts, ok := range map[string]bool{"registry: " + contract: true, "depositFactory: " + contract: true, "authorizationRelay: " + contract: false} {

@@ -20,7 +20,7 @@ type ACME struct {
 	Hosts     []string
 	Directory string // URL of its directory; empty: Let's Encrypt
 	Email     string
-	Roots     *x509.CertPool // that its own certificate is checked with; nil: the system's
+	Roots     *x509.CertPool // to check its own certificate with; nil: the system's
 }
 
 type tlsFile struct {
@@ -36,8 +36,8 @@ type acmeFile struct {
 	CAFile    string   `yaml:"caFile"`
 }
 
-// tls checks the settings of TLS. It returns nil without any. The files are read here
-// only to check them, because they are read again when they change.
+// tls checks the settings of TLS. It returns nil without settings. It reads the files only to check
+// them, because they are read again when they change.
 func (r *resolver) tls(f tlsFile, hasMasterKey bool) *TLS {
 	files := f.CertificateFile != "" || f.KeyFile != ""
 	switch {

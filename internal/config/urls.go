@@ -63,7 +63,7 @@ func origin(text string) string {
 	return start + rest
 }
 
-// scheme returns the scheme of a URL (RFC 3986), or an empty text.
+// scheme returns the scheme of a URL (RFC 3986), or "".
 func scheme(text string) string {
 	kind, _, found := strings.Cut(text, ":")
 	if !found || strings.Trim(kind, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.") != "" {
@@ -121,7 +121,7 @@ func (r *resolver) readOnly(l *location, database string) string {
 	return url
 }
 
-// isPostgres reports whether a URL is one of PostgreSQL.
+// isPostgres reports whether a URL is a PostgreSQL URL.
 func isPostgres(url string) bool {
 	kind := scheme(url)
 	return kind == "postgres" || kind == "postgresql"

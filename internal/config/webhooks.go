@@ -50,7 +50,7 @@ func (r *resolver) prefix(path string, text scalar) netip.Prefix {
 	return p
 }
 
-// webhookProxy returns the URL of the proxy through which webhooks leave, or nil without one.
+// webhookProxy returns the URL of the proxy for webhooks, or nil without one.
 func (r *resolver) webhookProxy(path string, l *location) *url.URL {
 	if l == nil {
 		return nil

@@ -12,7 +12,7 @@ func merchantWith(settings string) []byte {
 	return []byte(strings.Replace(minimal, "{id: shop}", "{id: shop, "+settings+"}", 1))
 }
 
-// TestWebhookURLs refuses URLs that events cannot be sent to.
+// TestWebhookURLs refuses URLs to which events cannot be sent.
 func TestWebhookURLs(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{

@@ -18,12 +18,12 @@ var (
 	ErrFilters     = errors.New("the person keeps as many filters of the list as are allowed")
 )
 
-// Filters returns the filters of a list that the person of a session keeps, by name.
+// Filters returns the saved filters of a list of the person of a session, by name.
 func (m *Manager) Filters(ctx context.Context, s access.Session, list string) ([]access.SavedFilter, error) {
 	return m.cfg.Store.SavedFilters(ctx, s.KeyID, list, access.MaxSavedFilters)
 }
 
-// SaveFilter keeps a filter for the person of a session. It replaces the one of that name.
+// SaveFilter saves a filter for the person of a session. It replaces a filter with the same name.
 func (m *Manager) SaveFilter(ctx context.Context, s access.Session, f access.SavedFilter) error {
 	f.Name = strings.TrimSpace(f.Name)
 	f.CreatedAt = m.now()

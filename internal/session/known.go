@@ -6,8 +6,8 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// MaxKnown bounds the tokens of sessions that a process remembers. One that it forgot is looked
-// up as a new one.
+// MaxKnown bounds the tokens of sessions that a process caches. A dropped one is looked up like a new
+// one.
 const MaxKnown = 10_000
 
 // known are tokens of sessions that were found.
@@ -23,7 +23,7 @@ func (k *known) has(token store.TokenHash) bool {
 	return ok
 }
 
-// add adds a token. It drops some other one beyond MaxKnown.
+// add adds a token. Beyond MaxKnown it drops a random one.
 func (k *known) add(token store.TokenHash) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -59,7 +59,7 @@ func (m *Manager) MakeLink(ctx context.Context, by access.Principal, keyID strin
 }
 
 // OpenLink begins a session of the person of a link, which cannot be used again. Errors are ErrLink,
-// Admit's error and internal ones.
+// Admit's error and internal errors.
 func (m *Manager) OpenLink(ctx context.Context, linkToken string, from Browser) (token string, err error) {
 	if !strings.HasPrefix(linkToken, access.PrefixLinkToken) || len(linkToken) > maxToken {
 		return "", ErrLink

@@ -24,10 +24,10 @@ var (
 	ErrSignedOut = errors.New("the session has ended")
 	// ErrLink means that a link that signs in is unknown, has expired or was used.
 	ErrLink = errors.New("the link has expired, or was used before")
-	// ErrTooManyLinks means that a session began by links that access.MaxParentKeys keys made for each other,
-	// and so makes no link for another key.
+	// ErrTooManyLinks means that a session depends on access.MaxParentKeys keys, which made links for each
+	// other, and can make no link for another key.
 	ErrTooManyLinks = errors.New("the session began by too many links")
-	// ErrOtherKey means that a session was to be confirmed with another key than its own.
+	// ErrOtherKey means that a session was confirmed with another key than its own.
 	ErrOtherKey = errors.New("is not the key of this session")
 )
 
@@ -42,15 +42,15 @@ type Authenticator interface {
 type Config struct {
 	Store         *store.Store
 	Authenticator Authenticator
-	// Admit is asked before a token of a link, or of a session that this process does not know, is
-	// looked up in the database. If it is nil, all are.
+	// Admit is called before a token of a link, or of a session that this process does not know, is looked
+	// up in the database. If it is nil, all are looked up.
 	Admit apikey.Admit
 	Now   func() time.Time
 	Rand  io.Reader
 }
 
-// Manager begins, finds and ends sessions. That a session begins or is ended, and that a
-// link is made, is recorded in the audit log in the same transaction.
+// Manager begins, finds and ends sessions. It records in the audit log, in the same transaction, that
+// a session begins or is ended, and that a link is made.
 type Manager struct {
 	cfg   Config
 	ids   *invoice.IDs
@@ -71,7 +71,7 @@ func NewManager(cfg Config) *Manager {
 // now returns the time in the precision of the database.
 func (m *Manager) now() time.Time { return m.cfg.Now().UTC().Truncate(time.Second) }
 
-// Browser is where a person signs in.
+// Browser describes the browser in which a person signs in.
 type Browser struct {
 	Client string // address
 	Name   string // header User-Agent
@@ -111,7 +111,7 @@ func (m *Manager) begin(ctx context.Context, tx *store.Tx, p access.Principal, f
 	}))
 }
 
-// Find is Look, and records that the session is used, so that it does not end for lack of use.
+// Find is Look, and records the use of the session, so that it does not end for lack of use.
 func (m *Manager) Find(ctx context.Context, token string) (access.Session, access.Principal, error) {
 	s, p, err := m.Look(ctx, token)
 	if now := m.now(); err == nil && now.Sub(s.UsedAt) >= time.Minute {
@@ -122,8 +122,8 @@ func (m *Manager) Find(ctx context.Context, token string) (access.Session, acces
 	return s, p, err
 }
 
-// Look returns the session of a token and the principal of its key, as it is now. Errors are
-// ErrSignedOut, Admit's error and internal ones.
+// Look returns the session of a token and the current principal of its key. Errors are ErrSignedOut,
+// Admit's error and internal errors.
 func (m *Manager) Look(ctx context.Context, token string) (access.Session, access.Principal, error) {
 	if !strings.HasPrefix(token, access.PrefixSessionToken) || len(token) > maxToken {
 		return access.Session{}, access.Principal{}, ErrSignedOut
@@ -167,7 +167,7 @@ func (m *Manager) lookUp(ctx context.Context, token store.TokenHash) (access.Ses
 	return s, err
 }
 
-// principalOf returns the principal of a key that is let in by others, too. It expires with the
+// principalOf returns the principal of a key that depends on other keys, too. It expires with the
 // first of them. isEnd reports whether its error means that a key is no longer accepted.
 func (m *Manager) principalOf(ctx context.Context, keyID string, parents access.KeyIDs) (access.Principal, error) {
 	p, err := m.cfg.Authenticator.PrincipalOf(ctx, keyID)
@@ -185,7 +185,7 @@ func (m *Manager) principalOf(ctx context.Context, keyID string, parents access.
 	return p, nil
 }
 
-// isEnd reports whether an error of principalOf means that a key is not accepted any more.
+// isEnd reports whether an error of principalOf means that a key is no longer accepted.
 func isEnd(err error) bool { return apikey.IsRefusal(err) || errors.Is(err, apikey.ErrMissing) }
 
 // Confirm records that the person of a session holds its key, which may be empty at a service that is
@@ -201,8 +201,8 @@ func (m *Manager) Confirm(ctx context.Context, s access.Session, key string) err
 	return m.cfg.Store.ConfirmSession(ctx, s.ID, m.now())
 }
 
-// List lists the sessions that have not ended: of the principal's own key, or of all keys
-// of its merchant or of the operator if it may write keys.
+// List lists the active sessions: of the principal's own key, or, if it may write keys, of all keys of
+// its merchant or of the operator.
 func (m *Manager) List(ctx context.Context, by access.Principal, before string, limit int) ([]access.Session, error) {
 	f := store.SessionFilter{KeyID: by.KeyID, Before: before, Limit: limit}
 	if by.Can(access.KeysWrite) {
@@ -241,8 +241,8 @@ func (m *Manager) End(ctx context.Context, by access.Principal, id string) error
 	})
 }
 
-// TakeForm records that a form of a session was sent, and reports whether it was not sent
-// just before, at this replica or another.
+// TakeForm records that a form of a session was sent, and reports whether it was not sent just before,
+// to this replica or another.
 func (m *Manager) TakeForm(ctx context.Context, s access.Session, token string) (first bool, err error) {
 	return m.cfg.Store.TakeForm(ctx, s.ID, hash(token))
 }
@@ -265,7 +265,7 @@ const (
 	tokenSize = 32
 	// maxToken bounds a token that is looked up, in bytes.
 	maxToken = 64
-	// maxText bounds what is stored of a browser, in bytes.
+	// maxText bounds the stored texts of a browser, in bytes.
 	maxText = 200
 )
 
@@ -280,16 +280,16 @@ func (m *Manager) newToken(prefix string) (string, error) {
 	return prefix + strings.ToLower(encoding.EncodeToString(random[:])), nil
 }
 
-// hash returns the hash of a token, which is what is stored of it.
+// hash returns the hash of a token. Only the hash is stored.
 func hash(token string) store.TokenHash { return sha256.Sum256([]byte(token)) }
 
-// shorten returns what is stored of a text that a browser sent.
+// shorten returns the stored form of a text that a browser sent.
 func shorten(text string) string {
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
 	return strings.ToValidUTF8(text[:min(len(text), maxText)], "")
 }
 
-// auditedSession is what the audit log shows of a session.
+// auditedSession is the audit log's form of a session.
 type auditedSession struct {
 	KeyID      string `json:"keyId,omitempty"`
 	ParentKeys string `json:"parentKeys,omitempty"`
@@ -302,11 +302,11 @@ func audited(s access.Session) auditedSession {
 	return auditedSession{s.KeyID, string(s.ParentKeys), s.Client, s.Browser, s.ExpiresAt.Unix()}
 }
 
-// VisitPause is how long a person must have been away for the next visit to begin.
+// VisitPause is how long a person must have been away before the next visit begins.
 const VisitPause = 30 * time.Minute
 
-// visitInterval is how old the stored time of a session's visit must be to be replaced, so
-// that a page that is loaded often is not written as often.
+// visitInterval is how old the stored time of a session's visit must be before it is replaced, so that
+// pages that are loaded often do not cause as many writes.
 const visitInterval = time.Minute
 
 // Visit records that the person of a session opened the dashboard's first page, and returns when the

@@ -124,7 +124,7 @@ func TestSession(t *testing.T) {
 	})
 }
 
-// TestSessionEnds lets sessions end by idleness and by age, at the second.
+// TestSessionEnds checks to the second when sessions end, by idleness and by age.
 func TestSessionEnds(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -169,7 +169,7 @@ func TestOldestSessionEnds(t *testing.T) {
 	})
 }
 
-// TestEndSession ends sessions of oneself, of the same merchant, and of others.
+// TestEndSession ends sessions of the own key, of the same merchant, and of others.
 func TestEndSession(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -271,7 +271,7 @@ func (w *world) limited(merchantID string, scopes access.Scopes) person {
 	return person{r, k.Reveal()}
 }
 
-// enter signs somebody in by a link that a principal makes for a key.
+// enter signs a person in by a link that a principal makes for a key.
 func (w *world) enter(by access.Principal, keyID string) (token string, p access.Principal) {
 	w.t.Helper()
 	link, err := w.MakeLink(w.t.Context(), by, keyID)
@@ -287,8 +287,8 @@ func (w *world) enter(by access.Principal, keyID string) (token string, p access
 	return token, p
 }
 
-// TestNothingOutlivesItsKey has a key that expires sign in as a permanent one, directly and by a
-// link from there, and make keys and links. All of it ends with the key.
+// TestNothingOutlivesItsKey signs in as a permanent key with an expiring key, directly and by a link
+// from there, and makes keys and links. All of it ends with the expiring key.
 func TestNothingOutlivesItsKey(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -362,7 +362,7 @@ func TestRevokedBehind(t *testing.T) {
 	})
 }
 
-// TestBehindIsBounded has each of many keys sign in as the next. The last may not.
+// TestBehindIsBounded has each of many keys sign in as the next. The last is refused.
 func TestBehindIsBounded(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -490,8 +490,8 @@ func TestInventedTokensAreAdmitted(t *testing.T) {
 	})
 }
 
-// TestVisits returns when the visit before ended, and stores the time of a visit at most once
-// a minute.
+// TestVisits returns when the previous visit ended, and stores the time of a visit at most once a
+// minute.
 func TestVisits(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -528,7 +528,7 @@ func TestVisits(t *testing.T) {
 	})
 }
 
-// TestTakeForm has replicas take a form once, though it is sent to all of them at once.
+// TestTakeForm has replicas take a form once, although it is sent to all of them at the same time.
 func TestTakeForm(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
