@@ -1,5 +1,5 @@
-// Package deploy_test checks the files with which Quittance is installed, each by a tool
-// made for its format, and their configurations by the program's own rules.
+// Package deploy_test checks the files for installing Quittance. A tool made for the format checks
+// each file, and the program's own rules check the configurations.
 package deploy_test
 
 import (
@@ -30,7 +30,7 @@ func TestLint(t *testing.T) {
 	cmd.Dir = "lint"
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly")
 	if err := testdeps.MayInstall(); err != nil {
-		cmd.Env = append(cmd.Env, "GOPROXY=off") // what the linter needs may have been downloaded before
+		cmd.Env = append(cmd.Env, "GOPROXY=off") // the linter's dependencies may have been downloaded before
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v (if modules are missing: run \"make test\", which downloads them)\n%s", err, out)
@@ -51,8 +51,7 @@ func TestCaddyfile(t *testing.T) {
 	}
 }
 
-// TestUnit has systemd verify the unit and assess how far the service is confined: at most
-// 1.5 of 10 points of exposure.
+// TestUnit has systemd verify the unit and rate its confinement: at most 1.5 of 10 points of exposure.
 func TestUnit(t *testing.T) {
 	t.Parallel()
 	systemd, err := testdeps.ProgramOf(t.Context(), "deploy", "systemd", "systemd-analyze")

@@ -20,7 +20,7 @@ const (
 	seedBlockTime = 2 * time.Second
 	// seedOpen is the part of the invoices that is open, unless --open changes it.
 	seedOpen = 50
-	// seedLine is how often bench seed prints a line where it cannot draw a bar.
+	// seedLine is how often bench seed prints a line if it cannot draw a bar.
 	seedLine = 10 * time.Second
 	// seedBar is the width of the bar in characters, and seedDraw how often it is drawn.
 	seedBar, seedDraw = 30, 200 * time.Millisecond
@@ -108,7 +108,7 @@ type seedProgress struct {
 	invoices int // to be written
 	now      func() time.Time
 	began    time.Time
-	shown    time.Time      // when a line was shown last
+	shown    time.Time      // when the last line was shown
 	step     store.LoadStep // of that line
 }
 

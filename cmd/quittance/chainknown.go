@@ -12,10 +12,11 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 )
 
-// errNothingChanged is the error of a command that changes what the database remembers, without --yes.
+// errNothingChanged is the error of a command that changes recorded configuration, if --yes is
+// missing.
 var errNothingChanged = errors.New("nothing was changed; run this again with --yes to do it")
 
-// knownChange is a command that changes what the database remembers of a chain, which the configuration need not name.
+// knownChange is a command that changes the record of a chain, which the configuration need not name.
 type knownChange struct {
 	path *string
 	yes  *bool

@@ -71,7 +71,7 @@ type changingService struct {
 	unchecked  []string               // invoices that were paid since the last check
 }
 
-// changingSecrets are what configurations refer to.
+// changingSecrets are the secrets that configurations refer to.
 type changingSecrets struct {
 	env, files map[string]string
 	folder     string
@@ -255,8 +255,9 @@ func (s *changingService) pay(t *testing.T, id string) {
 	s.unchecked = append(s.unchecked, id)
 }
 
-// step restarts one replica after the other with another configuration, while one payment waits to be final, others
-// are made during the restart, and all events wait to be delivered. It returns the configuration in force.
+// step restarts one replica after the other with another configuration, while one payment waits to be
+// final, others are made during the restart, and all events wait to be delivered. It returns the
+// configuration in force.
 func (s *changingService) step(t *testing.T, from, to changeStep) changeStep {
 	t.Helper()
 	var unread string
@@ -301,8 +302,8 @@ func (s *changingService) step(t *testing.T, from, to changeStep) changeStep {
 	return in
 }
 
-// payBetween pays invoices that are created while one replica has the new configuration, and another one the former.
-// That one may refuse to create.
+// payBetween pays invoices that are created while one replica has the new configuration, and another
+// one the former. The latter may refuse to create invoices.
 func (s *changingService) payBetween(t *testing.T, from changeStep) {
 	t.Helper()
 	ids := []string{s.mustCreate(t, s.replicas[0])}
@@ -333,7 +334,8 @@ func (s *changingService) events(t *testing.T, id string) map[invoice.EventType]
 	return seen
 }
 
-// check waits until every invoice is paid. Each was paid by its transfer only, and has the events of that and no other.
+// check waits until every invoice is paid. Each was paid only by its transfer, and has exactly that
+// payment's events.
 func (s *changingService) check(t *testing.T) {
 	t.Helper()
 	var inv invoice.Invoice
@@ -359,7 +361,7 @@ func (s *changingService) check(t *testing.T) {
 	s.unchecked = nil
 }
 
-// checkAll checks every invoice again, and that no transfer was recorded otherwise.
+// checkAll checks every invoice again, and that no transfer was recorded for another purpose.
 func (s *changingService) checkAll(t *testing.T) {
 	t.Helper()
 	s.unchecked = slices.Collect(maps.Keys(s.paid))
@@ -400,7 +402,7 @@ func hexKey(t *testing.T) string {
 	return fmt.Sprintf("%x", key)
 }
 
-// change makes the steps of a change, and then goes back to the first configuration.
+// change takes the steps of a change, and then returns to the first configuration.
 func (s *changingService) change(t *testing.T, steps []changeStep) {
 	t.Helper()
 	in := changeStep{}
@@ -411,8 +413,8 @@ func (s *changingService) change(t *testing.T, steps []changeStep) {
 	}
 }
 
-// together combines changes that do not contradict each other, up to a number of settings. Those with a step that
-// does not serve stay apart.
+// together combines changes that do not contradict each other, up to a number of settings. Changes
+// with a step that does not serve stay separate.
 func (s *changingService) together(all map[string][]changeStep, most int) map[string][]changeStep {
 	type combined struct {
 		names []string
@@ -476,7 +478,7 @@ func (s *changingService) merge(a, b []changeStep) (both []changeStep) {
 // together, unless QUITTANCE_TEST_EACH_SETTING=1.
 func TestChangeEverySetting(t *testing.T) {
 	secrets := newChangingSecrets(t)
-	const services = 4 // at a time, of each database
+	const services = 4 // at the same time, per database
 	for database, fresh := range storetest.MigratedDatabases() {
 		replicas, most := 1, 40
 		if database == "postgres" {

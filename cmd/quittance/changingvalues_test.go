@@ -39,7 +39,7 @@ func to(path string, v any, then ...string) changeStep {
 	return step
 }
 
-// optional adds a setting, changes it, and removes it, which the last step of every change does.
+// optional adds a setting, changes it, and removes it. The last step of every change removes it.
 func optional(path string, added, changed any) []changeStep {
 	return []changeStep{to(path, added), to(path, changed)}
 }
@@ -54,9 +54,10 @@ func within(base values, all ...values) []changeStep {
 	return steps
 }
 
-// changes has changes of every setting, one after the other: it is added, changed and removed, or changed, removed and added if the first
-// configuration has it. listen is not removed, because another program may have its default, and neither is database,
-// which is another one then.
+// changes has changes of every setting, one after the other: it is added, changed and removed, or
+// changed, removed and added if the first configuration has it. listen is not removed, because another
+// program may use the default address, and database is not removed, because the service would use
+// another database.
 func changes(s *changingService, fresh func(testing.TB) string) map[string][]changeStep {
 	all := make(map[string][]changeStep)
 	for _, some := range []map[string][]changeStep{serviceChanges(s, fresh), merchantChanges(), mailChanges(s.secrets), chainChanges(s), writerChanges()} {

@@ -68,7 +68,7 @@ type comparison struct {
 	newInvoices  map[string]bool // created in the live service since
 }
 
-// comparisonResult is what compare prints.
+// comparisonResult is the output of compare.
 type comparisonResult struct {
 	CopiedAt    int64          `json:"copiedAt"`
 	Compared    map[string]int `json:"compared"` // objects of the live service by kind
@@ -76,16 +76,17 @@ type comparisonResult struct {
 	Unexplained int            `json:"unexplained"`
 }
 
-// difference is an object that only one of the two has, or that they have in different states.
+// difference is an object that only one of the services has, or that they have in different states.
 type difference struct {
 	Kind   string `json:"kind"`
 	ID     string `json:"id"`
 	Live   string `json:"live,omitempty"` // its state and sums
 	Copy   string `json:"copy,omitempty"`
-	Reason string `json:"reason,omitempty"` // why the age of the copy explains it
+	Reason string `json:"reason,omitempty"` // how the age of the copy explains it
 }
 
-// compared is an object with its state and sums as a text, and why the age of the copy explains a difference.
+// compared is an object with its state and sums as a text, and how the age of the copy explains a
+// difference.
 type compared struct{ id, state, reason string }
 
 // openComparison opens both services. The key of the copy is the configuration's if it names one.
@@ -109,7 +110,8 @@ func openComparison(env environment, live, copied, path string) (*comparison, er
 	return c, err
 }
 
-// compare returns the differences. It fails if the copy is not one, or has not read the chains to their heads.
+// compare returns the differences. It fails if the copy is not a copy, or has not read the chains to
+// their heads.
 func (c *comparison) compare(ctx context.Context) (comparisonResult, error) {
 	found := comparisonResult{Compared: make(map[string]int), Differences: []difference{}}
 	status, err := c.copied.ServiceStatus(ctx)
@@ -148,7 +150,7 @@ func (c *comparison) compare(ctx context.Context) (comparisonResult, error) {
 // diffOf returns the number of objects of the live service, and the differences in the order of their ids.
 func diffOf(kind string, live, copied iter.Seq2[compared, error]) (n int, differences []difference, err error) {
 	inCopy := make(map[string]string)
-	// The live service is read first: what happens on the chains until then, the copy finds too.
+	// The live service is read first: the copy finds everything that happens on the chains until then.
 	var all []compared
 	for o, err := range live {
 		if err != nil {
@@ -175,10 +177,11 @@ func diffOf(kind string, live, copied iter.Seq2[compared, error]) (n int, differ
 	return len(all), differences, nil
 }
 
-// since returns the reason for a difference of something that began at a time, or that belongs to an invoice.
+// since returns the reason for a difference of an object that began at a time, or that belongs to an
+// invoice.
 func (c *comparison) since(began int64, invoiceID string) string {
 	switch {
-	case began >= c.copiedAt: // of the second in which it was copied, it may lack some
+	case began >= c.copiedAt: // within the second of the copy, it may lack some
 		return "newer than the copy"
 	case c.newInvoices[invoiceID]:
 		return "of an invoice that is newer than the copy"

@@ -15,8 +15,9 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestApplyComparesMerchants makes a configuration the newest that no service would start with, because one of its
-// merchants may be another company. That is refused, so that the replicas that run go on.
+// TestApplyComparesMerchants tries to make a configuration the newest with which a service would not
+// start, because one of its merchants may be another company. That is refused, so that the running
+// replicas continue.
 func TestApplyComparesMerchants(t *testing.T) {
 	t.Parallel()
 	database := storetest.Migrated(t)
@@ -51,7 +52,7 @@ func TestApplyComparesMerchants(t *testing.T) {
 	}
 }
 
-// TestRetireUnknownToken names a token that the chain is not read for, without --yes, too.
+// TestRetireUnknownToken names a token that is not read on the chain, also without --yes.
 func TestRetireUnknownToken(t *testing.T) {
 	t.Parallel()
 	database := storetest.Migrated(t)

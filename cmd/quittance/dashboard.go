@@ -72,8 +72,8 @@ func keyFileFlag(cmd *cobra.Command) *string {
 	return path
 }
 
-// printSignInLink makes a link for the holder of a key, or of the caller's if keyID is empty,
-// and prints and returns it.
+// printSignInLink makes a link for the holder of a key, or of the caller's key if keyID is empty, and
+// prints and returns it.
 func printSignInLink(ctx context.Context, env environment, at *remote, keyFile, keyID string, asJSON bool) (string, error) {
 	if keyFile != "" {
 		text, err := os.ReadFile(keyFile)

@@ -79,7 +79,7 @@ func runChainDeploy(ctx context.Context, env environment, d chain.Deployment, co
 	return failed
 }
 
-// parse returns the deployment of the flags, and which contracts are deployed.
+// parse returns the deployment that the flags describe, and the contracts to deploy.
 func (f deployFlags) parse() (chain.Deployment, []chain.Contract, error) {
 	fail := func(format string, args ...any) (chain.Deployment, []chain.Contract, error) {
 		return chain.Deployment{}, nil, fmt.Errorf(format, args...)

@@ -41,7 +41,7 @@ type queuedDeposit struct {
 	Amount      string `json:"amount"`             // minor units; 0 if no payment of the token is recorded
 	Since       int64  `json:"since"`              // Unix seconds
 	State       string `json:"state"`              // queued, requested, in_flight or failing
-	RetryAt     int64  `json:"retryAt,omitempty"`  // Unix seconds: when a failing one is sent again
+	RetryAt     int64  `json:"retryAt,omitempty"`  // Unix seconds: when a failing sweep is retried
 	Failures    int    `json:"failures,omitempty"`
 	Settlement  string `json:"merchantAddress"`
 	Commitment  string `json:"onChainInvoiceId"`
@@ -207,7 +207,8 @@ func tokenFlag(c chain.Chain, name string) (*invoice.Address, error) {
 // errNoDeposit means that no deposit was named.
 var errNoDeposit = errors.New("want invoices, or --factory, --merchant and --id")
 
-// depositTerms returns what the deposits' addresses derive from: of invoices, or of flags.
+// depositTerms returns the terms from which the deposits' addresses derive: of invoices, or from
+// flags.
 func depositTerms(ctx context.Context, env environment, service string, f depositFlags, invoices []string) (all []depositReport, tokens []invoice.Address, chainID uint64, err error) {
 	if len(invoices) == 0 {
 		var r depositReport

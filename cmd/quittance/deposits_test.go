@@ -36,7 +36,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestDepositsCallWithoutAService prints the call for terms that are given.
+// TestDepositsCallWithoutAService prints the call for given terms.
 func TestDepositsCallWithoutAService(t *testing.T) {
 	t.Parallel()
 	const factory, merchant = "0x5FbDB2315678afecb367f032d93F642f64180aa3", "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
@@ -158,8 +158,8 @@ func (w *depositWorld) invoice() apitypes.CreateInvoiceResponse {
 	return made
 }
 
-// TestDepositsCallSends sweeps the network's coin and another token, which the service does
-// not sweep, with a key of anybody's.
+// TestDepositsCallSends sweeps the network's coin and another token, which the service does not sweep,
+// with a key that the service does not know.
 func TestDepositsCallSends(t *testing.T) {
 	t.Parallel()
 	w := newDepositWorld(t)
@@ -369,7 +369,7 @@ func TestDepositsListIsBounded(t *testing.T) {
 	}
 }
 
-// TestDepositsSweep has sweeps requested of the service, and lists what is to be swept.
+// TestDepositsSweep requests sweeps from the service, and lists the deposits to be swept.
 func TestDepositsSweep(t *testing.T) {
 	folder := t.TempDir()
 	url := "sqlite:" + folder + "/quittance.db"

@@ -34,7 +34,7 @@ type depositCall struct {
 	ChainID uint64          `json:"chainId,omitempty"`
 	Safe    json.RawMessage `json:"safe,omitempty"`   // file for the Transaction Builder of Safe
 	TxHash  string          `json:"txHash,omitempty"` // with --key-file
-	Swept   *int            `json:"swept,omitempty"`  // with --key-file: how many of the deposits held something
+	Swept   *int            `json:"swept,omitempty"`  // with --key-file: how many of the deposits held a balance
 }
 
 // callFlags are the flags of deposits call.
@@ -135,7 +135,7 @@ func sendSweep(ctx context.Context, f callFlags, factory invoice.Address, chainI
 }
 
 // readKeyFile reads a private key from a file that no other user may read or write. The
-// errors do not show the key.
+// not cut, so that it can be copied
 func readKeyFile(path string) (*ecdsa.PrivateKey, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -174,7 +174,7 @@ func printDepositCall(env environment, f callFlags, c depositCall, deposits int)
 	if c.ChainID != 0 {
 		rows = append([][2]string{{"chain id", fmt.Sprint(c.ChainID)}}, rows...)
 	}
-	// It is not cut: the call is to be copied.
+	// Not cut, so that the call can be copied.
 	return writeTable(env.stdout, func(table io.Writer) { printRows(table, rows) })
 }
 

@@ -59,7 +59,7 @@ func runDev(ctx context.Context, env environment, cfg dev.Config, info string) e
 	log.SetOutput(server.NetLog(cfg.Logger, slog.LevelWarn)) // http.Transport logs there
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)   // the terminal was closed
 	defer stop()
-	var reportErr error // of writing the Info or the guide; it stops the world
+	var reportErr error // from writing the Info or the guide; it stops the world
 	err := dev.Run(ctx, cfg, func(w *dev.World) {
 		if info != "" {
 			reportErr = w.Info.Write(info)

@@ -70,7 +70,7 @@ func paste(t *testing.T, lines string) string {
 	return string(out)
 }
 
-// TestDevGuide pastes what the program prints.
+// TestDevGuide pastes the commands that the program prints.
 func TestDevGuide(t *testing.T) {
 	for _, program := range []string{"curl", "openssl"} {
 		if _, err := testdeps.Program(t.Context(), "cmd/quittance", program); err != nil {
@@ -99,8 +99,7 @@ func TestDevGuide(t *testing.T) {
 	}
 }
 
-// TestDevRPCListen asks for a port of the chain, and goes without the flag on
-// from there.
+// TestDevRPCListen asks for a port of the chain, and later starts without the flag.
 func TestDevRPCListen(t *testing.T) {
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

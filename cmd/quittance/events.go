@@ -163,8 +163,8 @@ func runEventsRedeliver(ctx context.Context, env environment, at *remote, ids []
 	return errors.Join(printed, err)
 }
 
-// redeliver reschedules the deliveries of the events with the ids or, without ids, of
-// those that the filter selects. It returns their number.
+// redeliver reschedules the deliveries of the events with the ids or, without ids, of the events that
+// the filter selects. It returns their number.
 func redeliver(ctx context.Context, c *client.Client, ids []string, r apitypes.RedeliverEventsRequest) (sent int64, err error) {
 	if len(ids) == 0 {
 		return c.RedeliverEvents(ctx, r)

@@ -34,7 +34,7 @@ func recorded() []apitypes.EventRecord {
 	return all
 }
 
-// service answers by path, and notes what it is asked.
+// service answers by path, and records the requests.
 func service(t *testing.T, answers map[string]any) (url string, asked *[]string) {
 	t.Helper()
 	asked = new([]string)
@@ -190,7 +190,7 @@ func TestEventsRedeliver(t *testing.T) {
 	}
 }
 
-// TestMoment reads how long ago something was.
+// TestMoment parses ages and times.
 func TestMoment(t *testing.T) {
 	var at *int64
 	before := time.Now().Add(-90 * time.Minute).Unix()

@@ -270,7 +270,7 @@ the invoice was seen before.`,
 	return cmd
 }
 
-// watchInterval is the wait between two looks at an invoice.
+// watchInterval is the pause between two reads of an invoice.
 const watchInterval = time.Second
 
 func newInvoicesWatch(env environment) *cobra.Command {

@@ -30,8 +30,7 @@ func answer(t *testing.T, args ...string) (code int, got map[string]any) {
 	return code, got
 }
 
-// TestChainJSON changes what is recorded of a chain, and reads what is said of
-// it.
+// TestChainJSON changes the record of a chain, and reads the JSON about it.
 func TestChainJSON(t *testing.T) {
 	folder := t.TempDir()
 	ledger := settle.New(settle.Config{Store: storetest.Open(t, "sqlite:"+folder+"/quittance.db"), Now: time.Now})
@@ -127,7 +126,7 @@ func TestDevJSON(t *testing.T) {
 	}
 }
 
-// TestVersion prints what a release was built from. Without flags of the build the version is this source's.
+// TestVersion prints the source of a release. Without flags of the build the version is this source's.
 func TestVersion(t *testing.T) {
 	if _, got := answer(t, "version", "--json"); got["version"] != "v0.1.0" {
 		t.Errorf("without flags of the build: %v", got)

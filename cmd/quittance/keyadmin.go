@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// keyAdmin manages the keys of a service: in its database, or through its API.
+// keyAdmin manages the keys of a service, in its database or through its API.
 type keyAdmin interface {
 	create(ctx context.Context, r apikey.Request) (apitypes.Key, string, error)
 	list(ctx context.Context, merchantID string) ([]apitypes.Key, error)
@@ -41,7 +41,7 @@ func (s storedKeys) with(ctx context.Context, do func(context.Context, *apikey.M
 	return admin.WithKeys(ctx, s.cfg, func(m *apikey.Manager) error { return do(ctx, m) })
 }
 
-// made returns the key that a change results in.
+// made returns the key after a change.
 func (s storedKeys) made(
 	ctx context.Context, change func(context.Context, *apikey.Manager) (access.Record, access.Key, error),
 ) (k apitypes.Key, secret string, err error) {

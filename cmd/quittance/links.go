@@ -47,7 +47,7 @@ func addLinkFlags(cmd *cobra.Command) *linkFlags {
 	return f
 }
 
-// minor returns the amounts of the flags in minor units, empty where they are.
+// minor returns the amounts of the flags in minor units. Empty ones stay empty.
 func (f *linkFlags) minor(currency string) (amount, least, most string, err error) {
 	for _, a := range []struct {
 		dst   *string
@@ -175,7 +175,7 @@ func printLink(env environment, l apitypes.PaymentLink, asJSON bool) error {
 	if l.Archived {
 		state = "archived"
 	}
-	// It is not cut: the URL is to be copied.
+	// Not cut, so that the URL can be copied.
 	return writeTable(env.stdout, func(table io.Writer) {
 		printRows(table, [][2]string{
 			{"id", l.ID}, {"url", l.URL}, {"state", state}, {"merchant", l.MerchantID}, {"title", printable(l.Title)}, {"description", printable(l.Description)},

@@ -18,7 +18,7 @@ import (
 func main() {
 	cobra.EnableCommandSorting = false // help lists commands in the order of newRoot
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	context.AfterFunc(ctx, stop) // a second signal ends the process immediately
 	code := run(ctx, environment{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		color: wantsColor(os.Stdout), width: widthOf(os.Stdout), zone: time.Local,

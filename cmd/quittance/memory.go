@@ -47,8 +47,8 @@ func limitMemory(system fs.FS, variable string, logger *slog.Logger) {
 // goMemory returns the limit of Go's memory in a container with a limit.
 func goMemory(allowed int64) int64 { return max(allowed-outsideGo, allowed/2) / 10 * 9 }
 
-// containerMemory returns the lowest memory limit of the process's control group and of those
-// that contain it, or math.MaxInt64 without one.
+// containerMemory returns the lowest memory limit of the process's control group and its ancestors, or
+// math.MaxInt64 without one.
 func containerMemory(system fs.FS) (int64, error) {
 	groups, err := fs.ReadFile(system, "proc/self/cgroup")
 	if errors.Is(err, fs.ErrNotExist) { // not on Linux
@@ -65,8 +65,8 @@ func containerMemory(system fs.FS) (int64, error) {
 	return lowest, err
 }
 
-// limitFiles returns the files that may hold memory limits of control groups, which are listed
-// as in /proc/self/cgroup: a line is number:controllers:path, and version 2 has one without
+// limitFiles returns the files that may hold memory limits of control groups. The groups are listed as
+// in /proc/self/cgroup: a line is number:controllers:path, and version 2 has one line without
 // controllers (cgroups(7)).
 func limitFiles(groups string) (files []string) {
 	for line := range strings.Lines(groups) {
@@ -88,8 +88,8 @@ func limitFiles(groups string) (files []string) {
 	return files
 }
 
-// readLimit reads a limit of a control group. It is math.MaxInt64 if the file does not exist,
-// as in the root's group, and in a container for groups outside of it.
+// readLimit reads a limit of a control group. It is math.MaxInt64 if the file does not exist, as in
+// the root group, and in a container for groups outside it.
 func readLimit(system fs.FS, name string) (int64, error) {
 	text, err := fs.ReadFile(system, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -103,7 +103,7 @@ func readLimit(system fs.FS, name string) (int64, error) {
 	if err != nil || limit <= 0 {
 		return math.MaxInt64, fmt.Errorf("%s has %q; want a number of bytes, or max", name, value)
 	}
-	if limit > math.MaxInt64>>1 { // version 1 has no word for it
+	if limit > math.MaxInt64>>1 { // version 1 has no value for "unlimited"
 		return math.MaxInt64, nil
 	}
 	return limit, nil

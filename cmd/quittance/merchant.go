@@ -163,8 +163,7 @@ by default, unless it is the first one or --now is given.`)
 	return cmd
 }
 
-// run makes a change, stores or removes the logo if that is asked for, and prints the
-// merchant.
+// run makes a change, stores or removes the logo if requested, and prints the merchant.
 func (f *merchantFlags) run(
 	cmd *cobra.Command, env environment, at *remote, id string, asJSON bool,
 	change func(merchantAdmin, context.Context, string, invoice.MerchantChange) (apitypes.Merchant, error),

@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/merchant"
 )
 
-// merchantAdmin manages the merchants of a service: in its database, or through its API.
+// merchantAdmin manages the merchants of a service, in its database or through its API.
 type merchantAdmin interface {
 	create(ctx context.Context, id string, c invoice.MerchantChange) (apitypes.Merchant, error)
 	update(ctx context.Context, id string, c invoice.MerchantChange) (apitypes.Merchant, error)
@@ -51,7 +51,7 @@ func merchantsConfig(cfg config.Config) admin.MerchantsConfig {
 // storedMerchants are the merchants in a database.
 type storedMerchants struct{ cfg admin.MerchantsConfig }
 
-// one returns the merchant that a function of the manager results in.
+// one returns the merchant that a function of the manager returns.
 func (s storedMerchants) one(
 	ctx context.Context, do func(context.Context, *merchant.Manager) (invoice.Merchant, error),
 ) (m apitypes.Merchant, err error) {

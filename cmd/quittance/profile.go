@@ -27,7 +27,7 @@ type profile struct {
 	Key string `json:"key"`
 }
 
-// profilePath returns where the profile is kept, or "" if the user has no folder for it.
+// profilePath returns the path of the profile, or "" if the user has no folder for it.
 func profilePath() string {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -114,7 +114,7 @@ func runLogin(ctx context.Context, env environment, at string) error {
 		return err
 	}
 	for _, err := range c.Invoices(ctx, client.InvoiceFilter{PageSize: 1}) {
-		// A key without the scope of this list is still a key.
+		// A key without the scope for this list is still a key.
 		if problem := (*client.Error)(nil); err != nil && (!errors.As(err, &problem) || problem.Code != apitypes.CodeForbidden) {
 			return err
 		}
@@ -137,7 +137,7 @@ func isPrivate(at string) bool {
 	return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// askKey reads a key from standard input: a terminal shows a prompt, and not the key.
+// askKey reads a key from standard input. A terminal shows a prompt, but not the key.
 func askKey(env environment) (string, error) {
 	var text string
 	if file, ok := env.stdin.(*os.File); ok && term.IsTerminal(int(file.Fd())) {

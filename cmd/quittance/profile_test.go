@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// keyed returns the URL of a service that takes one key, and the keys that it was sent.
+// keyed returns the URL of a service that takes one key, and the keys that were sent to it.
 func keyed(t *testing.T, key string) (url string, sent *[]string) {
 	t.Helper()
 	sent = new([]string)

@@ -67,7 +67,7 @@ func own(quota int64, isOwn bool) string {
 
 // storedJSON is the JSON of the storage of a merchant.
 type storedJSON struct {
-	MerchantID   string `json:"merchantId"` // empty: the quotas of merchants without own ones
+	MerchantID   string `json:"merchantId"` // empty: the quotas of merchants without own quotas
 	AuditBytes   int64  `json:"auditBytes"`
 	AuditQuota   int64  `json:"auditQuota"`
 	Invoices     int64  `json:"invoices"`

@@ -70,14 +70,14 @@ applied again. It ends with 1 if a line was refused.`, settle.MaxCopy),
 	return cmd
 }
 
-// importSummary counts what became of the lines of a file.
+// importSummary counts the outcomes of the lines of a file.
 type importSummary struct {
 	Lines       int      `json:"lines"`
 	ByChain     int      `json:"byChain"`     // created, as the chain has their commitment
 	BySignature int      `json:"bySignature"` // created, as the delivery was signed
 	Existing    int      `json:"existing"`
 	Held        []string `json:"held"`    // open, and paid in their copies or closed on the chain
-	Skipped     int      `json:"skipped"` // events that do not have the terms of an invoice
+	Skipped     int      `json:"skipped"` // events without the terms of an invoice
 	Refused     int      `json:"refused"`
 }
 
@@ -102,7 +102,8 @@ func importCopies(ctx context.Context, refused io.Writer, file io.ReadSeeker, ap
 	return sum, nil
 }
 
-// read reads a file in one of the passes of importCopies. unproved are the numbers of the lines that the first one leaves.
+// read reads a file in one of the passes of importCopies. unproved are the numbers of the lines that
+// the first pass leaves for the second.
 func (sum *importSummary) read(ctx context.Context, refused io.Writer, file io.Reader, pass int, unproved map[int]bool, apply applyCopy) error {
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, settle.MaxCopy+1)
@@ -134,7 +135,7 @@ func (sum *importSummary) read(ctx context.Context, refused io.Writer, file io.R
 	return nil
 }
 
-// add counts what became of a line.
+// add counts the outcome of a line.
 func (sum *importSummary) add(done settle.Imported, err error) {
 	sum.Lines++
 	switch {

@@ -112,7 +112,7 @@ func printRefund(env environment, r apitypes.RefundResponse, safe string, asJSON
 		rows = append(rows, [2]string{"sign from", t.From}, [2]string{"chain", fmt.Sprintf("%s, id %d", t.ChainKey, t.ChainID)},
 			[2]string{"to contract", t.To}, [2]string{"value", t.Value}, [2]string{"data", t.Data}, [2]string{"link", t.Link})
 	}
-	// It is not cut: the transaction is to be copied.
+	// Not cut, so that the transaction can be copied.
 	return writeTable(env.stdout, func(table io.Writer) { printRows(table, rows) })
 }
 

@@ -76,7 +76,7 @@ func (r *remote) client(env environment) (*client.Client, error) {
 	return openClient(r.url, key, local...)
 }
 
-// serviceAt returns where a door of the service on this machine is reached.
+// serviceAt returns the URL of a door of the service on this machine.
 func serviceAt(door config.LocalDoor) admin.Service {
 	return admin.Service{URL: door.URL, Dial: door.Dial}
 }
@@ -97,8 +97,8 @@ func openClient(url, key string, options ...client.Option) (*client.Client, erro
 	return c, nil
 }
 
-// noService adds to a request's error what to do if no service answers at --url, or if it
-// does not accept the key.
+// noService adds advice to a request's error if no service answers at --url, or if it does not accept
+// the key.
 func noService(err error) error {
 	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" && dial.Addr != nil {
 		return fmt.Errorf("no service answers at %s: %w; start it, or say with --url where it is", dial.Addr, dial.Err)

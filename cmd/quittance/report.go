@@ -94,8 +94,8 @@ func inCoin(gwei string) string {
 	return inUnits(gwei, &places) + " coin"
 }
 
-// inUnits formats a sum in units with as many decimals, of which at least two are shown. A
-// sum is as it is without decimals, or if it is no integer.
+// inUnits formats a sum in units with the given decimals, at least two of which are shown. It returns
+// a sum unchanged if there are no decimals, or if it is not an integer.
 func inUnits(sum string, decimals *int) string {
 	n, ok := new(big.Int).SetString(sum, 10)
 	if !ok || decimals == nil || *decimals < 0 || *decimals > 77 {

@@ -93,9 +93,8 @@ func group(cmd *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// findCommand returns the command that args name, without parsing its flags. It fails for
-// an unknown subcommand of a group, for which cobra shows the group's help if --help
-// follows.
+// findCommand returns the command that args name, without parsing its flags. It fails for an unknown
+// subcommand of a group. For these, cobra would show the group's help if --help follows.
 func findCommand(root *cobra.Command, args []string) (*cobra.Command, error) {
 	cmd, rest, err := root.Find(args)
 	if err != nil || len(rest) == 0 || !cmd.HasSubCommands() || strings.HasPrefix(rest[0], "-") ||

@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/trigger"
 )
 
-// runScenario plays a scenario, and prints the events that came.
+// runScenario plays a scenario, and prints its events.
 func runScenario(ctx context.Context, env environment, url, name string, limit time.Duration, asJSON bool) error {
 	scenario, err := findScenario(name)
 	if err != nil {

@@ -88,7 +88,7 @@ func playScenarios(t *testing.T, scenarios []trigger.Scenario) {
 			t.Errorf("%s: it shows %s\nwant %s\n%s", s.Name, got, scenarioEvents[s.Name], &errs)
 		}
 		redelivered := slices.IndexFunc(played.Events, func(e trigger.Came) bool { return e.Redelivered })
-		if redelivered >= 0 { // no order is promised before
+		if redelivered >= 0 { // the order is not guaranteed before
 			if !slices.Equal(posted[redelivered:], shown[redelivered:]) {
 				t.Errorf("%s: the receiver got %q, want %q", s.Name, posted, shown)
 			}

@@ -114,7 +114,7 @@ audit log whose signatures cannot be verified any more are signed again.`,
 	return cmd
 }
 
-// replacedEndpoint is an endpoint in what secrets replace writes.
+// replacedEndpoint is an endpoint in the output of secrets replace.
 type replacedEndpoint struct {
 	MerchantID     string `json:"merchantId"`
 	URL            string `json:"url"`
@@ -123,7 +123,7 @@ type replacedEndpoint struct {
 	HeadersRemoved bool   `json:"headersRemoved"`
 }
 
-// replacedSecrets is what secrets replace writes as JSON.
+// replacedSecrets is the JSON output of secrets replace.
 type replacedSecrets struct {
 	KeyID                 string             `json:"keyId"`
 	LostKeyIDs            []string           `json:"lostKeyIds"`
@@ -197,7 +197,7 @@ func runSecretsReplace(ctx context.Context, env environment, cfg config.Config, 
 		if err != nil {
 			return fmt.Errorf("the new secrets: %w; nothing was replaced", err)
 		}
-		defer func() { _ = file.Close() }() // Sync has reported what matters
+		defer func() { _ = file.Close() }() // Sync has reported the errors that matter
 		to = syncedWriter{file}
 	}
 	lost, _, err := admin.LostSecrets(ctx, cfg.Database, cfg.Keyring)
@@ -251,7 +251,7 @@ func (w syncedWriter) Write(b []byte) (int, error) {
 	return n, errors.Join(err, w.file.Sync())
 }
 
-// writeReplaced writes for people what was replaced, and what is to be done now.
+// writeReplaced describes what was replaced, and the next steps.
 func writeReplaced(to io.Writer, is replacedSecrets, out string) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "The secrets of %s were replaced. The new ones are under the master key with the id %s.\n", count(len(is.Endpoints), "endpoint"), is.KeyID)

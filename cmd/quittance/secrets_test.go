@@ -16,8 +16,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestSecretsReplace lists what would be replaced, and replaces it with --yes. Nothing is replaced while the
-// service runs.
+// TestSecretsReplace lists the secrets that would be replaced, and replaces them with --yes. It
+// refuses while the service runs.
 func TestSecretsReplace(t *testing.T) {
 	database := storetest.SQLite(t)
 	lost := keyringtest.Key(t)

@@ -103,7 +103,7 @@ func printCheck(env environment, path string, cfg config.Config) error {
 	return err
 }
 
-// isolatedListen is where an isolated copy listens by default.
+// isolatedListen is the default address of an isolated copy.
 const isolatedListen = "127.0.0.1:8090"
 
 // serveOptions are the flags of serve.

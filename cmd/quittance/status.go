@@ -203,7 +203,7 @@ var whatIsLimited = map[chain.Kind]string{
 	chain.KindRequestCalls: "calls for requests",
 }
 
-// limits returns what a node could not do, or "".
+// limits describes what a node could not do, or returns "".
 func limits(p admin.Provider) string {
 	var most, never, words []string
 	for _, l := range p.Limits {
@@ -314,7 +314,7 @@ func notesOf(c admin.Chain, now time.Time) []string {
 	return append(notes, text)
 }
 
-// logsNote returns a note if logs that a node leaves out go unnoticed.
+// logsNote returns a note if the service would not notice logs that a node omits.
 func logsNote(c admin.Chain) []string {
 	i := slices.IndexFunc(c.Checks, func(check admin.Check) bool { return check.Check == admin.CheckLogs })
 	if i < 0 {

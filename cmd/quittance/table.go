@@ -12,8 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/times"
 )
 
-// writeTable writes a table. fill writes its lines, with a tab after each cell but the
-// last.
+// writeTable writes a table. fill writes its lines, with a tab after each cell except the last.
 func writeTable(out io.Writer, fill func(table io.Writer)) error {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -24,7 +23,7 @@ func writeTable(out io.Writer, fill func(table io.Writer)) error {
 	return writeTrimmed(out, text.String())
 }
 
-// writeTrimmed writes a text without trailing spaces in its lines, which tables have.
+// writeTrimmed writes a text without the trailing spaces of its lines, which tables produce.
 func writeTrimmed(out io.Writer, text string) error {
 	for line := range strings.Lines(text) {
 		if _, err := fmt.Fprintln(out, strings.TrimRight(line, " \n")); err != nil {
@@ -82,11 +81,11 @@ func (e environment) localTime(at int64) string {
 	return orDash(times.Format(times.Unix(at), cmp.Or(e.zone, time.UTC), "2006-01-02 15:04:05 MST"))
 }
 
-// decimals is how many decimals the currencies have that are shown in units.
+// decimals is the number of decimals of each currency that is shown in units.
 var decimals = map[string]int{"USDC": 6}
 
-// units formats an amount in units of its currency, such as "4.90 USDC", or as it is
-// if the currency is unknown.
+// units formats an amount in units of its currency, such as "4.90 USDC". It returns the amount
+// unchanged if the currency is unknown.
 func units(amount, currency string) string {
 	if amount == "" {
 		return "-"

@@ -14,8 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/config"
 )
 
-// environment holds the outputs of commands, and what they take from the process's
-// environment.
+// environment holds the outputs of commands, and settings from the process's environment.
 type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer

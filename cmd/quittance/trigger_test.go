@@ -16,7 +16,7 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// baseURL finds where a development world listens in what it printed.
+// baseURL finds the address of a development world in its output.
 func baseURL(t *testing.T, guide string) string {
 	t.Helper()
 	found := regexp.MustCompile(`API +(http://127\.0\.0\.1:\d+)`).FindStringSubmatch(guide)
@@ -26,8 +26,8 @@ func baseURL(t *testing.T, guide string) string {
 	return found[1]
 }
 
-// TestTriggerAndListen makes every event happen in a development world, and has
-// each forwarded to a receiver that verifies it.
+// TestTriggerAndListen triggers every event in a development world, and has each forwarded to a
+// receiver that verifies it.
 func TestTriggerAndListen(t *testing.T) {
 	t.Parallel()
 	url := baseURL(t, startDev(t, "--data", t.TempDir(), "--block-time", "50ms"))
@@ -116,8 +116,8 @@ func TestTriggerElsewhere(t *testing.T) {
 	}
 }
 
-// TestTriggerTimeout gives up when the event does not come in time. The state of the
-// development world is not shown to requests for another host.
+// TestTriggerTimeout gives up if the event does not come in time. The state of the development world
+// is not shown to requests for another host.
 func TestTriggerTimeout(t *testing.T) {
 	t.Parallel()
 	url := baseURL(t, startDev(t, "--data", t.TempDir(), "--block-time", "10m"))
@@ -126,7 +126,7 @@ func TestTriggerTimeout(t *testing.T) {
 	}
 	var stdout, stderr bytes.Buffer
 	code := 0
-	for _, timeout := range []string{"1s", "10s", "100s"} { // a busy machine takes longer to come so far
+	for _, timeout := range []string{"1s", "10s", "100s"} { // a busy machine takes longer to get this far
 		stdout.Reset()
 		stderr.Reset()
 		code = run(t.Context(), environment{stdout: &stdout, stderr: &stderr}, []string{"trigger", "invoice.paid", "--url", url, "--timeout", timeout})

@@ -175,8 +175,8 @@ func runVerifyDeposit(ctx context.Context, env environment, r depositReport, rpc
 	return r.print(env)
 }
 
-// compare returns an error if the terms that the service gave are not what the on-chain id is a
-// hash of, or if the invoice is paid elsewhere.
+// compare returns an error if the hash of the service's terms is not the on-chain id, or if the
+// invoice is paid elsewhere.
 func (r *depositReport) compare() error {
 	if r.terms == nil {
 		return nil

@@ -127,7 +127,7 @@ func wantFault(t *testing.T, fault string, args ...string) {
 	}
 }
 
-// changeChain puts an invoice onto another chain, with the id that it has there.
+// changeChain moves an invoice to another chain, with the id that it has there.
 func changeChain(terms *checkout.Terms, chainID uint64) {
 	terms.ChainID, terms.DepositAddress = chainID, ""
 	if id, err := terms.Commitment(); err == nil {
@@ -155,7 +155,7 @@ func changedTerms(t *testing.T, page string, change func(*checkout.Terms)) strin
 	return server.URL + "/checkout/" + terms.InvoiceID
 }
 
-// readInfo reads what quittance dev --info wrote.
+// readInfo reads the output of quittance dev --info.
 func readInfo(t *testing.T, path string) dev.Info {
 	t.Helper()
 	text, err := os.ReadFile(path)

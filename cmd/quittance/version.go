@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// release is the release that this source is of, or becomes. A release sets it to its tag.
+// release is the release of this source, current or next. A release sets it to its tag.
 const release = "v0.1.0"
 
-// version and commit can be set with -ldflags "-X main.version=v1.2.3 -X main.commit=…". Otherwise the version is
-// release, and the commit is of Go's build info.
+// version and commit can be set with -ldflags "-X main.version=v1.2.3 -X main.commit=…". Otherwise the
+// version is release, and the commit comes from Go's build info.
 var version, commit string
 
 // build describes the source of the program.

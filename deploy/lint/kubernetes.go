@@ -86,8 +86,8 @@ func lintObject(document []byte) error {
 	return nil
 }
 
-// lintDeployment checks a deployment's pods against the restricted Pod Security Standard,
-// and that they are probed, bounded, spread and stopped gracefully.
+// lintDeployment checks a deployment's pods against the restricted Pod Security Standard. It also
+// checks that they have probes and resource limits, are spread over nodes, and are stopped gracefully.
 func lintDeployment(d *appsv1.Deployment) error {
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
@@ -108,7 +108,7 @@ func lintDeployment(d *appsv1.Deployment) error {
 	return errors.Join(problems...)
 }
 
-// stopTime is how long a stopping service takes at most: draining and deliveries.
+// stopTime is the longest time that a service takes to stop: draining and deliveries.
 const stopTime = 40 * time.Second
 
 func lintContainer(c corev1.Container, grace *int64) error {

@@ -89,8 +89,8 @@ func checkImage(last instructions.Stage) error {
 	return nil
 }
 
-// lintCompose loads a Compose file, which checks it against its schema, and checks how its
-// services are confined.
+// lintCompose loads a Compose file, which validates it against the schema, and checks how its services
+// are confined.
 func lintCompose(ctx context.Context, path string) error {
 	options, err := cli.NewProjectOptions([]string{path}, cli.WithName("quittance"), cli.WithEnv([]string{"DOMAIN=pay.example.com"}))
 	if err != nil {

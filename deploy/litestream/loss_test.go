@@ -1,4 +1,4 @@
-// Package litestream_test measures what a machine that is lost takes with it.
+// Package litestream_test measures which data is lost with a machine.
 package litestream_test
 
 import (

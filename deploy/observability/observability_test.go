@@ -1,5 +1,5 @@
-// Package observability_test checks the alerts, the dashboard and the scrape configuration
-// for Prometheus and Grafana, with promtool and against the metrics that are exported.
+// Package observability_test checks the alerts, the dashboard and the scrape configuration for
+// Prometheus and Grafana, with promtool and against the exported metrics.
 package observability_test
 
 import (
@@ -253,7 +253,7 @@ func exportedMetrics(t *testing.T) map[string][]string {
 		if strings.HasSuffix(found[1], "_duration_seconds") {
 			exported[found[1]+"_bucket"] = append(slices.Clone(labels), "le")
 			exported[found[1]+"_count"], exported[found[1]+"_sum"] = labels, labels
-			delete(exported, found[1]) // a histogram has no series of its name
+			delete(exported, found[1]) // a histogram has no series with exactly its name
 		}
 	}
 	registry := prometheus.NewRegistry()

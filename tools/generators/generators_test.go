@@ -18,9 +18,9 @@ import (
 // patience bounds the whole test. A first compilation takes minutes.
 const patience = 15 * time.Minute
 
-// makeClients are the commands by which the generators make clients from openapi.yaml as it is, and
-// which compile and vet these and the service. They run in a copy of this folder, with openapi.yaml
-// in it. {root} is the repository.
+// makeClients are the commands by which the generators make clients from openapi.yaml, and which
+// compile and vet these and the service. They run in a copy of this folder, with openapi.yaml in it.
+// {root} is the repository.
 var makeClients = []string{
 	"npm ci --ignore-scripts --silent --no-fund --no-audit",
 	"go tool -modfile={root}/tools/go.mod oapi-codegen -generate types,client -package client" +
@@ -110,7 +110,7 @@ func makeGenerated(ctx context.Context, t *testing.T) string {
 	return folder
 }
 
-// service is a running quittance dev: what it writes with --info.
+// service is a running quittance dev, described by the output of --info.
 type service struct {
 	BaseURL  string
 	Merchant struct{ ID, Address string }
