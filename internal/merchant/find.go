@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// cacheTime is how long a merchant that was read is used. So a change by another
-	// process is felt within that time.
+	// cacheTime is how long a read merchant is used. So a change by another process takes effect within
+	// that time.
 	cacheTime = time.Second
 	// MaxCached bounds the merchants in the cache. A profile may have 30 KB.
 	MaxCached = 2000
 )
 
-// Find returns a merchant as it is now, and whether invoices may be created for it. The
-// result may be cacheTime old.
+// Find returns a merchant, and whether invoices may be created for it. The result may be cacheTime
+// old.
 func (m *Manager) Find(ctx context.Context, id string) (_ invoice.Merchant, known bool, err error) {
 	if c, ok := m.conf.Configured[id]; ok {
 		return c, true, nil
@@ -66,11 +66,11 @@ func (m *Manager) Known(id string) bool {
 	return known || err != nil
 }
 
-// cached is a merchant as it was read.
+// cached is a merchant in the cache.
 type cached struct {
 	merchant invoice.Merchant
 	exists   bool
-	retired  bool // its id is not used again
+	retired  bool // its id is retired
 	readAt   time.Time
 }
 
@@ -80,7 +80,7 @@ type cache struct {
 	all map[string]cached
 }
 
-// get returns what was read within cacheTime.
+// get returns a merchant that was read within cacheTime.
 func (c *cache) get(id string, now time.Time) (cached, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

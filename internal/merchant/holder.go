@@ -19,29 +19,30 @@ import (
 	"github.com/quittance/quittance/internal/times"
 )
 
-// Errors of an id that another company may have had.
+// Errors of an id that another company may have used.
 var (
 	// ErrLeft: the configuration had the merchant, and there is no proof that this is the same company.
 	ErrLeft = errors.New("the configuration had a merchant with this id, and no address shows that this is the same company; " +
 		"if it is, run quittance merchant resume, else choose another id")
-	// ErrRetired: the id is not used again.
+	// ErrRetired: the id must not be used again.
 	ErrRetired = errors.New("the id was retired, and is not used again; choose another id")
 )
 
-// RefusedError names merchants of the configuration that may be other companies than those that had their ids.
+// RefusedError names merchants of the configuration that may be different companies from the ones that
+// had their ids.
 type RefusedError struct{ Faults []error }
 
 // Error joins the faults. Each of them explains what to do.
 func (e *RefusedError) Error() string { return errors.Join(e.Faults...).Error() }
 
-// Left is a merchant that the configuration had and has no more.
+// Left is a merchant that the configuration no longer has.
 type Left struct {
 	ID   string
 	At   time.Time // the first start without it, or this one
 	Uses store.MerchantUses
 }
 
-// holders reads who held merchant ids. *store.Store and *store.Tx implement it.
+// holders reads the recorded holders of merchant ids. *store.Store and *store.Tx implement it.
 type holders interface {
 	MerchantHolders(ctx context.Context) ([]store.MerchantHolder, error)
 	MerchantsWithoutHolder(ctx context.Context) ([]string, error)
@@ -72,7 +73,7 @@ func (m *Manager) RecordConfigured(ctx context.Context, webhooks map[string]stri
 	return left, err
 }
 
-// CompareConfigured is RecordConfigured without the record.
+// CompareConfigured is RecordConfigured without recording.
 func (m *Manager) CompareConfigured(ctx context.Context, webhooks map[string]string) (left []Left, err error) {
 	if !m.conf.AcceptAll {
 		_, left, err = m.compare(ctx, m.conf.Store, webhooks)
@@ -127,8 +128,8 @@ func (m *Manager) compare(ctx context.Context, db holders, webhooks map[string]s
 	return changed, left, err
 }
 
-// gone returns the merchants, of those known and of those without a holder, that are neither in the
-// configuration nor in the database nor retired.
+// gone returns the merchants, with and without a holder, that are neither in the configuration nor in
+// the database nor retired.
 func (m *Manager) gone(ctx context.Context, db holders, known map[string]store.MerchantHolder) (gone []store.MerchantHolder, err error) {
 	others, err := db.MerchantsWithoutHolder(ctx)
 	if err != nil {
@@ -153,7 +154,7 @@ func (m *Manager) gone(ctx context.Context, db holders, known map[string]store.M
 	return gone, nil
 }
 
-// fingerprint returns what is stored of a text that may hold a secret.
+// fingerprint returns the stored form of a text that may hold a secret.
 func fingerprint(text string) string {
 	if text == "" {
 		return ""
@@ -171,9 +172,10 @@ func hostOf(raw string) string {
 	return strings.ToLower(at.Host)
 }
 
-// sameCompany returns a fault if a configured merchant may be another company than the one that had its id. One
-// address in common, or the same host of the webhook URL, shows that it is the same; so does an entry like the former
-// one. Without that, an entry that had neither may get both while it stays, and must return as it was.
+// sameCompany returns a fault if a configured merchant may be a different company from the one that
+// had its id. A common address or the same host of the webhook URL is proof of the same company, and
+// so is an unchanged entry. An entry that had neither may get both while it stays, but must return
+// unchanged.
 func sameCompany(ctx context.Context, db holders, was, is store.MerchantHolder) (fault, err error) {
 	if !was.RetiredAt.IsZero() {
 		return fmt.Errorf("the merchant id %s was retired on %s, and is not used again: choose another id for the merchant in the configuration",
@@ -198,7 +200,7 @@ func sameCompany(ctx context.Context, db holders, was, is store.MerchantHolder) 
 	return mayDiffer(is.MerchantID, why), nil
 }
 
-// haveCommonMark reports whether two entries of a merchant show that it is the same company.
+// haveCommonMark reports whether two entries of a merchant prove the same company.
 func haveCommonMark(was, is store.MerchantHolder) bool {
 	switch {
 	case was.Webhook != "" && was.Webhook == is.Webhook:
@@ -209,7 +211,7 @@ func haveCommonMark(was, is store.MerchantHolder) bool {
 	return slices.ContainsFunc(is.Allowed, func(a invoice.AllowedAddress) bool { return slices.Contains(was.Allowed, a) })
 }
 
-// mayDiffer is the fault of an id that may be of another company.
+// mayDiffer is the fault of an id that may belong to another company.
 func mayDiffer(id, why string) error {
 	return fmt.Errorf("the merchant %s of the configuration %s. If it is the same company, run `quittance merchant resume %s --config FILE`. "+
 		"If it is another one, give it another id: with this one it would have the former company's keys, invoices, payment links and customers", id, why, id)
@@ -222,7 +224,8 @@ func addressesOf(all []invoice.AllowedAddress) (addresses []invoice.Address) {
 	return addresses
 }
 
-// takeOver lets a merchant that left the configuration be created in the database. Errors are ErrLeft and ErrRetired.
+// takeOver permits creating a merchant in the database that left the configuration. Errors are ErrLeft
+// and ErrRetired.
 func (m *Manager) takeOver(ctx context.Context, tx *store.Tx, created invoice.Merchant) error {
 	was, err := tx.MerchantHolder(ctx, created.ID)
 	switch {

@@ -40,8 +40,8 @@ func (w *world) start(t *testing.T, is started) ([]merchant.Left, error) {
 	return left, err
 }
 
-// TestIDOfAnotherCompany starts the service with configurations, one after the other. The last one is refused if its
-// merchant may be another company than the one that had invoices.
+// TestIDOfAnotherCompany starts the service with several configurations, one after the other. The last
+// one is refused if its merchant may be a different company from the one that had invoices.
 func TestIDOfAnotherCompany(t *testing.T) {
 	list := func(all ...invoice.AllowedAddress) []invoice.AllowedAddress { return all }
 	none := started{without: true}
@@ -109,7 +109,7 @@ func TestIDOfAnotherCompany(t *testing.T) {
 	}
 }
 
-// TestUnusedIDComesBack removes a merchant without anything that another company could get.
+// TestUnusedIDComesBack removes a merchant that has no objects that another company could get.
 func TestUnusedIDComesBack(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		for _, is := range []started{{allowed: []invoice.AllowedAddress{home}}, {without: true}, {allowed: []invoice.AllowedAddress{bank}}} {
@@ -120,7 +120,8 @@ func TestUnusedIDComesBack(t *testing.T) {
 	})
 }
 
-// TestLeft names what belongs to a merchant that left the configuration, and creates it in the database.
+// TestLeft lists the objects of a merchant that left the configuration, and creates it in the
+// database.
 func TestLeft(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		storetest.Schedule(t, w.db, "shop", 0, 3, 1000)
@@ -205,7 +206,8 @@ func TestRetire(t *testing.T) {
 	})
 }
 
-// TestBreakerOfTheURL opens a merchant's breaker. It ends with another webhookUrl, and with no other change.
+// TestBreakerOfTheURL opens a merchant's breaker. It closes if the webhookUrl changes, and with no
+// other change.
 func TestBreakerOfTheURL(t *testing.T) {
 	for name, fresh := range storetest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {

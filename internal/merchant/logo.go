@@ -18,7 +18,7 @@ import (
 
 // Limits of a logo.
 const (
-	MaxLogoBytes = 256 << 10 // of the image that is uploaded
+	MaxLogoBytes = 256 << 10 // of the uploaded image
 	MinLogoSide  = 16        // pixels
 	MaxLogoSide  = 1024      // pixels
 )

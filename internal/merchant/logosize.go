@@ -18,8 +18,8 @@ const (
 	maxStoredLogo = 32 << 10
 )
 
-// encodeSmall encodes an image as a PNG of at most maxStoredLogo bytes, with as many pixels as
-// that and maxDensity allow.
+// encodeSmall encodes an image as a PNG of at most maxStoredLogo bytes, with as many pixels as that
+// limit and maxDensity permit.
 func encodeSmall(decoded image.Image) ([]byte, image.Point, error) {
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}
 	for density := maxDensity; density > 0; density-- {

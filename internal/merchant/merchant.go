@@ -40,7 +40,7 @@ const DefaultDelay = 24 * time.Hour
 type Config struct {
 	Store      *store.Store
 	Configured map[string]invoice.Merchant // by id
-	// AcceptAll makes every other id a merchant, without a profile.
+	// AcceptAll accepts every other id as a merchant, without a profile.
 	AcceptAll bool
 	Chains    []string      // keys of the configured chains
 	Delay     time.Duration // of a change of a list of allowed addresses
@@ -185,7 +185,7 @@ func onlyAllowed(c invoice.MerchantChange) bool {
 		c.Tolerance == nil && c.Collection == nil && c.DefaultAddresses == nil && !c.Immediately && c.ReturnHosts == nil && c.EmbedOrigins == nil
 }
 
-// mayChange returns an error unless the principal may change something of the merchant.
+// mayChange returns an error unless the principal may make changes to the merchant.
 func (m *Manager) mayChange(by access.Principal, id string) error {
 	if !invoice.ValidMerchantID(id) || !by.Sees(id) {
 		return ErrNotFound

@@ -53,7 +53,7 @@ func each(t *testing.T, test func(t *testing.T, w *world)) {
 	})
 }
 
-// open returns another manager, as another process has one.
+// open returns another manager, as in another process.
 func (w *world) open() *merchant.Manager {
 	return merchant.New(merchant.Config{
 		Store: w.db, Configured: map[string]invoice.Merchant{"shop": {ID: "shop", Configured: true}},
@@ -326,8 +326,8 @@ func TestNoChangeIsNotLogged(t *testing.T) {
 	})
 }
 
-// TestConfiguredAddresses checks that the merchant that the configuration gives an address
-// holds it, and that who had claimed it loses it.
+// TestConfiguredAddresses checks that the merchant to which the configuration gives an address holds
+// it, and that a merchant that had claimed it loses it.
 func TestConfiguredAddresses(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		list := invoice.MerchantChange{Allowed: []invoice.AllowedAddress{home}}

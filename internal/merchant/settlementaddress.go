@@ -29,9 +29,9 @@ func (m *Manager) HoldConfigured(ctx context.Context) error {
 	})
 }
 
-// hold makes a merchant hold the addresses of a change. The operator grants them, and a
-// merchant's principal claims them. granted is true if the operator granted a new one. The
-// error is an *invoice.FieldError for an address that another merchant's holding prevents.
+// hold makes a merchant hold the addresses of a change. The operator grants them, and a merchant's
+// principal claims them. granted is true if the operator granted a new one. The error is an
+// *invoice.FieldError for an address that another merchant holds.
 func (m *Manager) hold(ctx context.Context, tx *store.Tx, by access.Principal, id string, c invoice.MerchantChange) (granted bool, err error) {
 	all := holdings(id, c)
 	if by.IsOperator() {
@@ -77,7 +77,7 @@ func (m *Manager) grant(ctx context.Context, tx *store.Tx, all []store.Holding) 
 	return len(missing) > 0, tx.AppendAudit(ctx, entries...)
 }
 
-// holdings returns those that a change of a merchant asks for.
+// holdings returns the holdings that a change of a merchant requests.
 func holdings(id string, c invoice.MerchantChange) (all []store.Holding) {
 	for _, a := range c.Allowed {
 		all = append(all, store.Holding{Address: a.Address, MerchantID: id})
@@ -88,10 +88,9 @@ func holdings(id string, c invoice.MerchantChange) (all []store.Holding) {
 	return all
 }
 
-// Release takes an address back from a merchant: the merchant's invoices that exist keep it,
-// and there can be no new ones until the operator grants it again. Errors are ErrNotFound,
-// ErrForbidden, ErrNotHeld, and *invoice.FieldError for the field address if the merchant's
-// lists name it.
+// Release takes an address from a merchant. The merchant's existing invoices keep it, and new ones
+// cannot use it until the operator grants it again. Errors are ErrNotFound, ErrForbidden, ErrNotHeld,
+// and *invoice.FieldError for the field address if the merchant's lists name it.
 func (m *Manager) Release(ctx context.Context, by access.Principal, id string, address invoice.Address) error {
 	switch {
 	case !invoice.ValidMerchantID(id) || !by.Sees(id):
@@ -103,7 +102,7 @@ func (m *Manager) Release(ctx context.Context, by access.Principal, id string, a
 		is, configured := m.conf.Configured[id]
 		if !configured {
 			var err error
-			if is, err = tx.LockMerchant(ctx, id); err != nil && !errors.Is(err, store.ErrNotFound) { // not every one has a profile
+			if is, err = tx.LockMerchant(ctx, id); err != nil && !errors.Is(err, store.ErrNotFound) { // not every merchant has a profile
 				return err
 			}
 		}
@@ -121,7 +120,7 @@ func (m *Manager) Release(ctx context.Context, by access.Principal, id string, a
 	return err
 }
 
-// lists reports whether a list of the merchant names the address, also one that is pending.
+// lists reports whether a list of the merchant names the address, including a pending list.
 func lists(m invoice.Merchant, address invoice.Address) bool {
 	all := m.Allowed
 	if m.Pending != nil {

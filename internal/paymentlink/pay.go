@@ -33,7 +33,7 @@ func (m *Manager) Find(ctx context.Context, merchantID, slug string) (invoice.Pa
 	return m.conf.Store.PaymentLinkBySlug(ctx, merchantID, slug)
 }
 
-// OfInvoice returns the link that an invoice was made of, or store.ErrNotFound.
+// OfInvoice returns the link from which an invoice was made, or store.ErrNotFound.
 func (m *Manager) OfInvoice(ctx context.Context, inv invoice.Invoice) (invoice.PaymentLink, error) {
 	id := inv.Details.Metadata[invoice.MetadataPaymentLink]
 	if id == "" {

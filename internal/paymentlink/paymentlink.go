@@ -36,7 +36,7 @@ type Ledger interface {
 	CheckDraft(ctx context.Context, d invoice.Draft) error
 }
 
-// Holders decides who may be paid at an address. *merchant.Manager implements it.
+// Holders decides who may receive payments at an address. *merchant.Manager implements it.
 type Holders interface {
 	HoldAddress(ctx context.Context, tx *store.Tx, by access.Principal, merchantID string, address invoice.Address) (held bool, err error)
 }
@@ -80,8 +80,8 @@ type Request struct {
 	Terms      invoice.PaymentLinkTerms
 }
 
-// Create creates a payment link. With a key, the link of the first request is returned in its
-// present state. Errors are ErrSlugTaken, settle.ErrIdempotencyMismatch and
+// Create creates a payment link. With a key that was used before, it returns the link of the first
+// request in its current state. Errors are ErrSlugTaken, settle.ErrIdempotencyMismatch and
 // *invoice.FieldError.
 func (m *Manager) Create(ctx context.Context, by access.Principal, r Request) (l invoice.PaymentLink, err error) {
 	hash, err := hashRequest(r)
@@ -116,7 +116,7 @@ func (m *Manager) Create(ctx context.Context, by access.Principal, r Request) (l
 		return tx.AppendAudit(ctx, m.entry(ctx, access.ActionLinkCreate, l, nil, audited(l)))
 	})
 	if errors.Is(err, store.ErrConflict) {
-		// A request with the same key may have come first.
+		// Another request with the same key may have been first.
 		if first, err := m.replay(ctx, r, hash); !errors.Is(err, store.ErrNotFound) {
 			return first, err
 		}
@@ -150,7 +150,7 @@ func (m *Manager) newSlug() (string, error) {
 	return invoice.Text(random[:])[:characters], nil
 }
 
-// check returns an *invoice.FieldError if a link breaks a rule, or would make no invoices.
+// check returns an *invoice.FieldError if a link breaks a rule, or cannot make invoices.
 func (m *Manager) check(ctx context.Context, l invoice.PaymentLink) error {
 	if err := l.Check(); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (m *Manager) hold(ctx context.Context, tx *store.Tx, by access.Principal, l
 	return err
 }
 
-// Update changes a link that the principal sees. Archiving cannot be taken back. Errors are
+// Update changes a link that the principal sees. Archiving cannot be undone. Errors are
 // store.ErrNotFound, ErrArchived and *invoice.FieldError.
 func (m *Manager) Update(ctx context.Context, by access.Principal, id string, c invoice.PaymentLinkChange) (changed invoice.PaymentLink, err error) {
 	if _, err := m.Get(ctx, by, id); err != nil {

@@ -292,7 +292,7 @@ func TestUpdate(t *testing.T) {
 	})
 }
 
-// TestPay makes invoices: one for each visit and amount, however often it is asked for.
+// TestPay makes invoices: one for each visit and amount, even if it is requested again.
 func TestPay(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		l := w.create(t, espresso())
@@ -310,7 +310,7 @@ func TestPay(t *testing.T) {
 			!strings.HasPrefix(first.Details.Reference, "bar-") || first.LineItems[0] != (invoice.LineItem{Label: "Espresso", Amount: l.Amount}) {
 			t.Errorf("made %+v", first)
 		}
-		w.pass(time.Minute) // the expiry would be another
+		w.pass(time.Minute) // the expiry would be different
 		if again := pay(l, l.Amount, "a"); again.ID != first.ID || !again.ExpiresAt.Equal(first.ExpiresAt) {
 			t.Errorf("the same visit made %s and %s", first.ID, again.ID)
 		}

@@ -17,7 +17,7 @@ func TestClocksOfReplicas(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		begin := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
-		fast := begin.Add(time.Hour + time.Second) // which closes all periods before 0:45
+		fast := begin.Add(time.Hour + time.Second) // it closes all periods before 0:45
 		slow := fast.Add(-20*time.Minute - 10*time.Second)
 		b := newBooks(t, s, fast)
 		rollups := b.rollups()
@@ -38,7 +38,8 @@ func TestClocksOfReplicas(t *testing.T) {
 	})
 }
 
-// TestConfirmedWhileAddedUp has a period added up while a transaction that confirmed a payment in it is not committed.
+// TestConfirmedWhileAddedUp adds up a period while a transaction that confirmed a payment in it is not
+// committed.
 func TestConfirmedWhileAddedUp(t *testing.T) {
 	t.Parallel()
 	url := storetest.MigratedPostgres(t)
@@ -101,7 +102,8 @@ func TestCheckWaitsForNoChain(t *testing.T) {
 	}
 }
 
-// awaitWaiting waits until a transaction of the database waits for a row, or done has a result, which it leaves there.
+// awaitWaiting waits until a transaction of the database waits for a row, or done has a result, which
+// it leaves there.
 func awaitWaiting(t *testing.T, db *storetest.DB, done <-chan error) {
 	t.Helper()
 	for waiting := 0; waiting == 0 && len(done) == 0; {

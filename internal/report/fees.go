@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/store"
 )
 
-// FeeKind is what transactions were sent for.
+// FeeKind is the purpose of transactions.
 type FeeKind string
 
 // Purposes of transactions.
@@ -35,12 +35,12 @@ func feeKind(k store.TxKind) FeeKind {
 	return FeeCommitment
 }
 
-// FeeLine is what the service paid for transactions of a kind for a merchant on a chain.
+// FeeLine is the service's cost of transactions of a kind for a merchant on a chain.
 type FeeLine struct {
 	ChainKey   string
 	Kind       FeeKind
-	MerchantID string // empty for transactions of which it is not recorded for whom they were sent
-	Items      int64  // of the merchant that the transactions were sent for
+	MerchantID string // empty if the merchants of the transactions are not recorded
+	Items      int64  // merchant for which the transactions were sent
 	Gwei       big.Int
 }
 
@@ -51,8 +51,8 @@ type feeKey struct {
 	merchantID string
 }
 
-// fees adds up what the transactions of the period cost. Each merchant has its part of a
-// transaction, the same for each item.
+// fees adds up the cost of the period's transactions. Each merchant has its part of a transaction, the
+// same for each item.
 func fees(ctx context.Context, db Reader, r Request) ([]*FeeLine, error) {
 	lines := make(map[feeKey]*FeeLine)
 	for f := r.filter(); ; {

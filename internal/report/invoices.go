@@ -27,14 +27,14 @@ type InvoiceReader interface {
 type InvoiceLine struct {
 	Key                             // without a day
 	Invoices, Open, Expired         int64
-	Amount, OpenAmount, ExpiredLeft big.Int // OpenAmount and ExpiredLeft without what was paid
+	Amount, OpenAmount, ExpiredLeft big.Int // OpenAmount and ExpiredLeft exclude payments
 	Paid, Refunded                  big.Int
 }
 
 // Invoices has a line for each chain and currency, in order.
 type Invoices struct {
 	Lines     []*InvoiceLine
-	Truncated bool // there are more invoices, which are older
+	Truncated bool // there are more, older invoices
 }
 
 // SumFiltered adds up the newest invoices of a filter, up to a limit.

@@ -1,5 +1,5 @@
-// Package report adds up what was confirmed in a period. docs/reports.md defines the
-// figures.
+// Package report adds up payments and refunds that were confirmed in a period. docs/reports.md defines
+// the figures.
 package report
 
 import (
@@ -35,7 +35,7 @@ type Reader interface {
 	TxShares(ctx context.Context, f store.ReportFilter) ([]store.TxShare, error)
 }
 
-// Group is what a report has a line for.
+// Group is a group of payments with its own line in a report.
 type Group string
 
 // Groups.
@@ -54,8 +54,8 @@ type Request struct {
 	From, To   time.Time
 	GroupBy    Group
 	Location   *time.Location // of the days
-	// Decimals returns the decimals of a currency on a chain; ok is false if they are not
-	// known. Amounts of different decimals are not added.
+	// Decimals returns the decimals of a currency on a chain; ok is false if they are not known. Amounts
+	// with different decimals are not added.
 	Decimals func(chainKey, currency string) (decimals int, ok bool)
 }
 
@@ -221,9 +221,9 @@ type tally struct {
 	sum invoice.Amount
 }
 
-// before returns the sum of the confirmed payments of the invoice that count toward its
-// amount and are before the payment on the chain. Payments come in the order of the chain
-// for the most part, so an invoice's payments are read once.
+// before returns the sum of the confirmed payments of the invoice that count toward its amount and are
+// before the payment on the chain. Payments mostly come in the order of the chain, so an invoice's
+// payments are usually read once.
 func (b *builder) before(ctx context.Context, p store.ReportedPayment) (invoice.Amount, error) {
 	if p.Invoice.Sums.Payments == 1 {
 		return invoice.Amount{}, nil

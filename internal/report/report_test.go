@@ -60,7 +60,7 @@ func (l *ledger) ConfirmedPaymentsBetween(_ context.Context, id string, after, b
 	return page, nil
 }
 
-// newLedger returns a ledger of payments to invoices that many payments pay.
+// newLedger returns a ledger of invoices with many payments each.
 func newLedger(r *rapid.T, payments int) *ledger {
 	l := &ledger{}
 	for i := range rapid.IntRange(1, 3).Draw(r, "invoices") {

@@ -19,7 +19,7 @@ const (
 	// rollupDelay is how old a period must be to be added up. If a replica with a slow clock later
 	// confirms a payment in an older period, that period is added up again; the delay makes that rare.
 	rollupDelay = 10 * time.Minute
-	// rollupPage is how many payments or refunds are read at once, and about how many one
+	// rollupPage is how many payments or refunds are read in one statement, and about how many one
 	// transaction adds up.
 	rollupPage = 2000
 	// staleBatch bounds the stale periods that one transaction adds up.
@@ -34,9 +34,9 @@ type Updater interface {
 	Update(ctx context.Context, fn func(*store.Tx) error) error
 }
 
-// Rollups adds up what was settled by quarters of an hour, so that Days is fast. A period is
-// added up when it is over, and again when something is added to it. Several processes may do
-// so at once, one after the other.
+// Rollups adds up settled amounts by quarters of an hour, so that Days is fast. A period is added up
+// when it is over, and again when a payment or refund is added to it. Several processes may do so;
+// they take turns.
 type Rollups struct {
 	store   Updater
 	now     func() time.Time
@@ -49,8 +49,8 @@ func NewRollups(s Updater, now func() time.Time, logger *slog.Logger) *Rollups {
 	return &Rollups{store: s, now: now, logger: logger}
 }
 
-// Advance adds up some periods, and reports whether there are more. Without any, it checks
-// some of those that were added up before, and corrects what differs.
+// Advance adds up some periods, and reports whether there are more. Without any, it checks some
+// earlier ones, and corrects differences.
 func (r *Rollups) Advance(ctx context.Context) (more bool, err error) {
 	var a advance
 	err = r.store.Update(ctx, func(tx *store.Tx) error {
@@ -69,7 +69,7 @@ func (r *Rollups) Advance(ctx context.Context) (more bool, err error) {
 	return a.more, nil
 }
 
-// advance is what a transaction did.
+// advance is the result of a transaction.
 type advance struct {
 	more      bool
 	from, to  time.Time // the checked period; zero without one
@@ -109,7 +109,7 @@ func (r *Rollups) advance(ctx context.Context, tx *store.Tx) (advance, error) {
 	return advance{more: more || to.Before(closed)}, tx.SetRollupsThrough(ctx, to)
 }
 
-// replaceStale adds up stale periods, those before a time, and the days that change.
+// replaceStale adds up stale periods before a time, and the days that change.
 func replaceStale(ctx context.Context, tx *store.Tx, stale []time.Time, through time.Time) error {
 	var days []time.Time
 	for _, start := range stale {
@@ -222,8 +222,8 @@ func window(ctx context.Context, tx *store.Tx, from, end time.Time) (time.Time, 
 	return end, nil
 }
 
-// replaceRollups adds up the periods from a time on and before another one, and reports
-// whether that changed anything.
+// replaceRollups adds up the periods from a time on and before another one, and reports whether a sum
+// has changed.
 func replaceRollups(ctx context.Context, tx *store.Tx, from, to time.Time) (changed bool, err error) {
 	lines := make(map[rollupKey]*Line)
 	add := func(at time.Time, merchantID, chainKey, currency string, change func(*Line)) {

@@ -22,7 +22,7 @@ type StatementReader interface {
 	SummaryReader
 	// StatedInvoices returns invoices of a merchant that were issued, by id.
 	StatedInvoices(ctx context.Context, f store.StatedFilter) ([]store.StatedInvoice, error)
-	// EarlierInvoices calls do with pages of those before, of which a part may count.
+	// EarlierInvoices calls do with pages of earlier invoices. Only some of them may count.
 	EarlierInvoices(ctx context.Context, f store.EarlierFilter, do func([]store.StatedInvoice) error) error
 }
 
@@ -30,10 +30,10 @@ type StatementReader interface {
 type StatementLine struct {
 	Key // without a day
 
-	// Of what invoices demand: Closing = Opening + Invoiced − Settled − Canceled − Expired − Waived.
+	// Amounts that invoices demand: Closing = Opening + Invoiced − Settled − Canceled − Expired − Waived.
 	Opening, Invoiced, Settled, Canceled, Expired, Waived, Closing big.Int
 
-	// Of the money received and not refunded: Held at the end = HeldBefore + Received − Refunded.
+	// Money that was received and not refunded: Held at the end = HeldBefore + Received − Refunded.
 	HeldBefore, Received, Refunded, Held big.Int
 	Payments, Refunds                    int64
 }
@@ -41,7 +41,7 @@ type StatementLine struct {
 // Statement is the account of a period of a merchant.
 type Statement struct {
 	Lines []*StatementLine // by chain and currency, in order
-	Fees  []*FeeLine       // what the service paid for transactions
+	Fees  []*FeeLine       // the service's cost of transactions
 }
 
 // NewStatement returns the account of a merchant in the period of a request. Its figures of money are
@@ -95,7 +95,7 @@ func (b *statementBuilder) sorted() []*StatementLine {
 	})
 }
 
-// addMoney adds what was received and refunded until the end of the period.
+// addMoney adds the received and refunded amounts until the end of the period.
 func (b *statementBuilder) addMoney(ctx context.Context) error {
 	r := b.request
 	r.From, r.To = time.Unix(0, 0), b.request.From
@@ -120,10 +120,10 @@ func (b *statementBuilder) addMoney(ctx context.Context) error {
 	return nil
 }
 
-// statedSlack is how far the time in an invoice's id may lie from its creation.
+// statedSlack is how far the time in an invoice's id may differ from its creation.
 const statedSlack = time.Minute
 
-// addInvoices adds what became of the merchant's invoices until the end of the period.
+// addInvoices adds the changes of the merchant's invoices until the end of the period.
 func (b *statementBuilder) addInvoices(ctx context.Context) error {
 	r := b.request
 	f := store.StatedFilter{MerchantID: r.MerchantID, From: r.From, To: r.To, End: invoice.FirstID(invoice.PrefixInvoice, r.To.Add(statedSlack)), Limit: summaryPage}
@@ -136,8 +136,7 @@ func (b *statementBuilder) addInvoices(ctx context.Context) error {
 	return b.addStated(ctx, f)
 }
 
-// addStated adds the invoices of a filter. Those of both halves of the period are read at the
-// same time.
+// addStated adds the invoices of a filter. It reads both halves of the period in parallel.
 func (b *statementBuilder) addStated(ctx context.Context, f store.StatedFilter) error {
 	middle := invoice.FirstID(invoice.PrefixInvoice, f.From.Add(f.To.Sub(f.From)/2))
 	first, second := f, f
@@ -174,7 +173,7 @@ func (b *statementBuilder) addAll(ctx context.Context, page []store.StatedInvoic
 	return nil
 }
 
-// entry is an amount that an invoice's demand changes by at a time.
+// entry is an amount by which an invoice's demand changes at a time.
 type entry struct {
 	at     time.Time
 	amount invoice.Amount
@@ -213,8 +212,8 @@ func (b *statementBuilder) addInvoice(ctx context.Context, inv store.StatedInvoi
 	return nil
 }
 
-// add adds an entry to the opening balance with a sign if it is of before the period, and to a
-// sum if it is in the period.
+// add adds an entry to the opening balance with a sign if it is from before the period, and to a sum
+// if it is in the period.
 func (b *statementBuilder) add(l *StatementLine, e entry, sign int, sum *big.Int) {
 	switch n := number(e.amount); {
 	case !e.at.Before(b.request.To):
@@ -227,8 +226,8 @@ func (b *statementBuilder) add(l *StatementLine, e entry, sign int, sum *big.Int
 	}
 }
 
-// counted returns what confirmed payments counted toward the invoice's amount, and when. Those
-// that were all confirmed before the period, or in it, are one entry.
+// counted returns which amounts of confirmed payments counted toward the invoice's amount, and when.
+// Payments that were all confirmed before the period, or all in it, are one entry.
 func (b *statementBuilder) counted(ctx context.Context, inv store.StatedInvoice) ([]entry, error) {
 	if inv.ConfirmedAt.IsZero() && !inv.Contained {
 		return nil, nil

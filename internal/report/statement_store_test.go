@@ -29,7 +29,7 @@ type shop struct {
 	address    invoice.Address
 	invoices   []string
 	paid       map[string][]store.PaymentRow // by invoice
-	times      []time.Time                   // when something happened, or ended
+	times      []time.Time                   // when the last change happened, or the invoice ended
 	n          int                           // of payments
 }
 
@@ -50,7 +50,7 @@ func newShop(r *rapid.T, s *store.Store, number int) *shop {
 	return b
 }
 
-// create creates an invoice that can be paid for a time, or a draft.
+// create creates an invoice with a time to pay, or a draft.
 func (b *shop) create(lifetime time.Duration, status invoice.Status) {
 	b.Helper()
 	id := invoice.NewIDs(func() time.Time { return b.now }, rand.Reader).New(invoice.PrefixInvoice)
@@ -81,7 +81,7 @@ func (b *shop) issue(inv invoice.Invoice) {
 	})
 }
 
-// pay adds a payment that was mined some time ago, maybe before the invoice was created. While the
+// pay adds a payment that was mined some time ago, possibly before the invoice was created. While the
 // invoice is open, the chain is read to the first block.
 func (b *shop) pay(inv invoice.Invoice) {
 	b.Helper()
@@ -142,7 +142,7 @@ func (b *shop) settle(inv invoice.Invoice, payments []store.PaymentRow) {
 	})
 }
 
-// end makes an invoice expired if it can be by now, or else void.
+// end makes an invoice expired if it can have expired by now, or else void.
 func (b *shop) end(inv invoice.Invoice) {
 	b.Helper()
 	ended, expired := inv.Expire(b.now)
@@ -160,13 +160,13 @@ func (b *shop) end(inv invoice.Invoice) {
 	})
 }
 
-// duration draws a time that is short for the most part.
+// duration draws a time that is usually short.
 func (b *shop) duration(label string) time.Duration {
 	hours := rapid.SampledFrom([]int{1, 24, 25, 47, 24 * 9, 24 * 70}).Draw(b.draw, label)
 	return time.Duration(rapid.IntRange(1, hours*3600).Draw(b.draw, label+" exactly")) * time.Second
 }
 
-// near draws a time that is close to one at which something happened, or a day later.
+// near draws a time close to a change, or a day later.
 func (b *shop) near(label string) time.Time {
 	from := rapid.SampledFrom(b.times).Draw(b.draw, label)
 	return from.Add(rapid.SampledFrom([]time.Duration{0, -time.Second, time.Second, store.UsualDelay}).Draw(b.draw, label+" after"))
@@ -201,7 +201,7 @@ func (b *shop) step() {
 type wholeStore struct{ *store.Store }
 
 func (s wholeStore) EarlierInvoices(ctx context.Context, f store.EarlierFilter, do func([]store.StatedInvoice) error) error {
-	// Nothing is contained in a period that ends before it begins.
+	// An empty period, which ends before it begins.
 	all := store.StatedFilter{MerchantID: f.MerchantID, From: time.Unix(1<<40, 0), To: time.Unix(0, 0), End: invoice.PrefixInvoice + "zz", Limit: f.Limit}
 	for {
 		page, err := s.Store.StatedInvoices(ctx, all)

@@ -147,7 +147,7 @@ func newAccount(r *rapid.T) *account {
 	return b
 }
 
-// demanded is the model: what the invoices demand at a time, one by one.
+// demanded is the model: the amounts that the invoices demand at a time, one by one.
 func (b *account) demanded(at time.Time) (sum int64) {
 	for _, inv := range b.stated {
 		amount, due, counted, ended := int64(units(inv.Amount)), int64(0), int64(0), inv.OpenedAt

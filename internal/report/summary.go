@@ -21,7 +21,7 @@ const (
 	maxStale = 100
 )
 
-// SettledReader reads what was settled. *store.Store and *store.Tx implement it.
+// SettledReader reads payments and refunds. *store.Store and *store.Tx implement it.
 type SettledReader interface {
 	// SettledAmounts returns confirmed payments of invoices.
 	SettledAmounts(ctx context.Context, f store.ReportFilter) ([]store.SettledAmount, error)
@@ -42,12 +42,12 @@ type SummaryReader interface {
 	DayRollups(ctx context.Context, f store.RollupFilter) ([]store.Rollup, error)
 }
 
-// Days returns a line for each day, chain and currency in which something was confirmed from
-// From on and before To, in order. Its figures but Payments, Refunds, Gross, Refunded and Net
-// are zero. GroupBy is not used.
+// Days returns a line for each day, chain and currency with a payment or refund that was confirmed
+// from From on and before To, in order. Only its figures Payments, Refunds, Gross, Refunded and Net
+// are set. GroupBy is not used.
 //
-// It adds up rollups, and payments where there is no rollup: of the last minutes, of a stale
-// period, and of the rest of a period at the beginning.
+// It adds up rollups, and payments where there is no rollup: in the last minutes, in a stale period,
+// and in the rest of a period at the beginning.
 func Days(ctx context.Context, db SummaryReader, r Request) ([]*Line, error) {
 	b := &daysBuilder{Request: r, db: db, byDay: true, lines: make(map[Key]*Line)}
 	err := b.add(ctx, r.From, r.To)
@@ -131,7 +131,7 @@ func (b *daysBuilder) add(ctx context.Context, first, end time.Time) error {
 	return b.addSettled(ctx, to, end)
 }
 
-// daysBuilder adds up what was settled of a request, by day or in total.
+// daysBuilder adds up the settled amounts of a request, by day or in total.
 type daysBuilder struct {
 	Request
 	db    SummaryReader
@@ -157,8 +157,7 @@ func (b *daysBuilder) line(at time.Time, chainKey, currency string) *Line {
 	return lineOf(b.lines, key)
 }
 
-// addRollups adds the sums that read returns from a time on and before another one, but not the
-// stale ones.
+// addRollups adds the sums that read returns from a time on and before another one, except stale ones.
 func (b *daysBuilder) addRollups(ctx context.Context, read func(context.Context, store.RollupFilter) ([]store.Rollup, error), from, to time.Time, stale []time.Time) error {
 	for f := (store.RollupFilter{MerchantID: b.MerchantID, From: from, To: to, Limit: rollupsPage}); ; {
 		page, err := read(ctx, f)
@@ -252,7 +251,7 @@ type Sum struct {
 	Amount   big.Int
 }
 
-// SumInvoices adds up amounts of invoices by chain and currency, in the order of those.
+// SumInvoices adds up amounts of invoices by chain and currency, in that order.
 func SumInvoices(amounts []store.InvoicedAmount, decimals func(chainKey, currency string) (int, bool)) []*Sum {
 	sums := make(map[Key]*Sum)
 	for _, a := range amounts {

@@ -31,8 +31,8 @@ type reporter interface {
 	Fatalf(format string, args ...any)
 }
 
-// books is a database with confirmed payments and refunds of two merchants, and what of them
-// a summary must count.
+// books is a database with confirmed payments and refunds of two merchants, and the ones that a
+// summary must count.
 type books struct {
 	reporter
 	*store.Store
@@ -221,7 +221,7 @@ func (b *books) rollupsOf(s report.Updater) *report.Rollups {
 	return report.NewRollups(s, func() time.Time { return b.now }, slog.New(slog.NewTextHandler(&b.log, nil)))
 }
 
-// advance adds up all that is to be added up.
+// advance adds up all complete periods.
 func (b *books) advance(r *report.Rollups) {
 	b.Helper()
 	for more := true; more; {
@@ -236,7 +236,7 @@ func (b *books) advance(r *report.Rollups) {
 // confirmed, attributed late and refunded, and while rollups are made.
 func TestSummaryIsExact(t *testing.T) {
 	t.Parallel()
-	santiago, err := time.LoadLocation("America/Santiago") // where clocks skip midnight on 2026-09-06
+	santiago, err := time.LoadLocation("America/Santiago") // clocks skip midnight on 2026-09-06 there
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestSummaryIsExact(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		b.reporter = r
 		b.now = time.Date(year, 9, rapid.IntRange(3, 6).Draw(r, "day"), 0, 0, 0, 0, time.UTC)
-		year++ // what the check before confirmed is out of sight
+		year++ // earlier checks no longer look at it
 		first, rollups := len(b.payments), b.rollups()
 		for range rapid.IntRange(1, 20).Draw(r, "steps") {
 			b.now = b.now.Add(time.Duration(rapid.IntRange(0, 30_000).Draw(r, "later")) * time.Second)
@@ -278,7 +278,7 @@ func TestSummaryIsExact(t *testing.T) {
 	})
 }
 
-// TestRollups adds up periods that are over, and once more what is added to them.
+// TestRollups adds up periods that are over, and again when a payment or refund is added to them.
 func TestRollups(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -364,7 +364,7 @@ func TestRollupsAreChecked(t *testing.T) {
 	}
 	b.now = b.now.Add(time.Hour)
 	b.advance(rollups)
-	b.advance(rollups) // which checks from where it was
+	b.advance(rollups) // it continues the checks from their position
 	b.want(report.Request{MerchantID: "acme", From: begin, To: b.now, Location: time.UTC})
 	if !strings.Contains(b.log.String(), "rollups differed from payments, corrected") {
 		t.Errorf("the log has %q", b.log.String())
