@@ -31,9 +31,9 @@ const rules = "../../deploy/observability/alerts.yml"
 // sample is a line of metrics in Prometheus' text format.
 var sample = regexp.MustCompile(`(?m)^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? ([-+.0-9eE]+)$`)
 
-// Fire checks that exactly the given alerts fire, at some time, in the hour and more
-// after a service begins to export the metrics, in Prometheus' text format. Counters rise
-// from 0 in its sixth minute; all other values stay.
+// Fire checks that exactly the given alerts fire at some time in the first hour or so after a service
+// begins to export the metrics, in Prometheus' text format. Counters rise from 0 in its sixth minute;
+// all other values stay.
 func Fire(t testing.TB, metrics string, alerts ...string) {
 	t.Helper()
 	var series, want strings.Builder

@@ -99,8 +99,8 @@ func ungrouped(text string) (string, error) {
 // zeros are the digits 0 of the scripts in which people write amounts.
 var zeros = []rune{'\u0660', '\u06f0', '\uff10'}
 
-// normalDigit returns the ASCII form of a digit or separator. Separators of thousands that
-// cannot be taken for others become an apostrophe.
+// normalDigit returns the ASCII form of a digit or separator. Separators that are certainly for
+// thousands become an apostrophe.
 func normalDigit(c rune) rune {
 	for _, zero := range zeros {
 		if c >= zero && c <= zero+9 {

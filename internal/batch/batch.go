@@ -20,23 +20,22 @@ func (c *Call[V, R]) Finish(result R) { c.result <- result }
 
 // Config configures a Batcher. With one lane, Full and Patience are not used; all else is required.
 type Config[V, R any] struct {
-	// Lanes is how many batches are flushed at the same time, at most.
+	// Lanes is the largest number of batches that are flushed at the same time.
 	Lanes int
-	// Full is how many calls have to wait for another lane to be used, since few large batches cost less than many
-	// small ones.
+	// Full is how many calls must wait before another lane is used, since few large batches cost less than
+	// many small ones.
 	Full int
-	// Patience is how long the batch under way may take until another lane is used for fewer calls.
+	// Patience is how long the current batch may take before another lane is used for fewer calls.
 	Patience time.Duration
-	// Take splits the waiting calls, at least one, into the next batch, which is
-	// not empty, and the calls that go on waiting.
+	// Take splits the waiting calls, of which there is at least one, into the next batch, which is not
+	// empty, and the calls that keep waiting.
 	Take func(waiting []*Call[V, R]) (next, rest []*Call[V, R])
 	// Flush carries out the calls of a batch and finishes each of them. Its context is the context of the
 	// submission that started the lane.
 	Flush func(ctx context.Context, batch []*Call[V, R])
 }
 
-// Batcher gathers calls and flushes them in batches. It is safe for concurrent
-// use.
+// Batcher collects calls and flushes them in batches. It is safe for concurrent use.
 type Batcher[V, R any] struct {
 	cfg Config[V, R]
 
@@ -49,7 +48,7 @@ type Batcher[V, R any] struct {
 }
 
 // lane flushes batches one after another.
-type lane struct{ began time.Time } // when it took its batch
+type lane struct{ began time.Time } // when it took its current batch
 
 // New returns a Batcher.
 func New[V, R any](cfg Config[V, R]) *Batcher[V, R] {
@@ -88,8 +87,8 @@ func (b *Batcher[V, R]) start(ctx context.Context) {
 	}
 }
 
-// Withdraw removes a call that still waits, by the channel that Submit returned. If it reports
-// true, the call is never flushed; otherwise it was taken, and its result is to come.
+// Withdraw removes a call that still waits, identified by the channel that Submit returned. If it
+// reports true, the call is never flushed; otherwise it was taken, and its result will come.
 func (b *Batcher[V, R]) Withdraw(result <-chan R) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -123,7 +122,7 @@ func (b *Batcher[V, R]) Idle() <-chan struct{} {
 	return b.idle
 }
 
-// needed reports whether the waiting calls need a lane that runs no other batch. Callers hold mu.
+// needed reports whether the waiting calls need a lane in addition to the busy ones. Callers hold mu.
 func (b *Batcher[V, R]) needed(this *lane) bool {
 	others := 0
 	for _, l := range b.lanes {

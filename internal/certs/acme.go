@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// checkInterval is how often the certificates of an ACME server are looked at.
+	// checkInterval is how often the certificates of an ACME server are checked.
 	checkInterval = time.Hour
 	// acmeTimeout bounds a request to the ACME server.
 	acmeTimeout = 30 * time.Second
@@ -35,15 +35,14 @@ type ACMEConfig struct {
 	Hosts     []string       // names to get certificates for, at least one
 	Directory string         // URL of the server's directory; empty: Let's Encrypt
 	Email     string         // for the account
-	Roots     *x509.CertPool // that the server's own certificate is checked with; nil: the system's
+	Roots     *x509.CertPool // to check the server's own certificate with; nil: the system's
 	Cache     autocert.Cache
 	Orders    OrderStore
 	Now       func() time.Time
 	Logger    *slog.Logger
 }
 
-// ACME provides certificates from an ACME server (RFC 8555), which it has renewed before
-// they expire.
+// ACME provides certificates from an ACME server (RFC 8555), and renews them before they expire.
 type ACME struct {
 	cfg     ACMEConfig
 	manager autocert.Manager
@@ -94,8 +93,8 @@ func (a *ACME) record(host string, pair *tls.Certificate, err error) {
 	a.problems[host] = fmt.Sprintf("no certificate for %s: %v", host, err)
 }
 
-// Run requests the certificates that are missing, at once and then at an interval, until
-// ctx ends. A request that is under way then ends later.
+// Run requests missing certificates, immediately and then at an interval, until ctx ends. A request in
+// progress then ends later.
 func (a *ACME) Run(ctx context.Context) {
 	for {
 		for _, host := range a.cfg.Hosts {
@@ -119,8 +118,7 @@ func (a *ACME) request(ctx context.Context, host string) (*tls.Certificate, erro
 	}
 }
 
-// Status returns the status of the certificate that expires first, and of a host without
-// one.
+// Status returns the status of the certificate that expires first, or of a host without one.
 func (a *ACME) Status() (s Status) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

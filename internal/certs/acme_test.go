@@ -49,7 +49,7 @@ func pebble(t *testing.T, tlsPort int) (directory string, roots *x509.CertPool) 
 	return server.URL + wfe.DirectoryPath, roots
 }
 
-// nameServer starts a DNS server for which every name is at 127.0.0.1.
+// nameServer starts a DNS server that resolves every name to 127.0.0.1.
 func nameServer(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -101,8 +101,8 @@ func newKeyring(t *testing.T, seed byte) *keyring.Keyring {
 	return keyring.New(key)
 }
 
-// TestACME gets a certificate from Pebble by tls-alpn-01, at a replica that shares its
-// cache with the one that is asked first.
+// TestACME gets a certificate from Pebble by tls-alpn-01. The challenge reaches a replica that shares
+// its cache with the requesting one.
 func TestACME(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -174,7 +174,7 @@ func TestACME(t *testing.T) {
 	}
 }
 
-// TestACMEProblem asks a server that is away.
+// TestACMEProblem requests a certificate from a server that is down.
 func TestACMEProblem(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.NotFoundHandler())

@@ -29,11 +29,11 @@ type Cache struct {
 	Logger  *slog.Logger
 }
 
-// sealName returns the name under which an entry is sealed, which is no merchant's id.
+// sealName returns the name under which an entry is sealed. It is not a valid merchant id.
 func sealName(name string) string { return "acme/" + name }
 
-// Get implements autocert.Cache. An entry that cannot be decrypted is missing, so that a
-// new one takes its place.
+// Get implements autocert.Cache. An entry that cannot be decrypted counts as missing, so that a new
+// one replaces it.
 func (c *Cache) Get(ctx context.Context, name string) ([]byte, error) {
 	e, err := c.Store.ACMEEntry(ctx, name)
 	if errors.Is(err, store.ErrNotFound) {

@@ -17,7 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/wait"
 )
 
-// pollInterval is how often files are read to find out whether they have changed.
+// pollInterval is how often files are read to check for changes.
 const pollInterval = 10 * time.Second
 
 // Status describes the certificate in use.
@@ -35,16 +35,15 @@ type FilesConfig struct {
 	Logger           *slog.Logger
 }
 
-// Files provides a certificate from files. A pair of files that is not usable, for
-// example because only one of them was replaced so far, does not replace the one in
-// use.
+// Files provides a certificate from files. An unusable pair of files, for example because only one was
+// replaced so far, does not replace the current certificate.
 type Files struct {
 	cfg FilesConfig
 
 	mu      sync.Mutex
 	read    [2][]byte // content of the files when they were last read
 	current *tls.Certificate
-	failed  string // why read is not in use; empty if it is
+	failed  string // why read is not in use, or empty
 	problem string // as logged last
 }
 

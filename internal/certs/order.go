@@ -28,8 +28,8 @@ type OrderStore interface {
 	ReleaseACMEOrder(ctx context.Context, name string) error
 }
 
-// orders is an autocert.Cache that lets one replica at a time order a certificate, because
-// ACME servers limit orders. The handshakes of others fail until it is in the cache.
+// orders is an autocert.Cache in which only one replica at a time orders a certificate, because ACME
+// servers limit orders. The handshakes of others fail until it is in the cache.
 type orders struct {
 	autocert.Cache
 	store OrderStore

@@ -221,7 +221,7 @@ func TestPeer(t *testing.T) {
 	}
 }
 
-// TestIsShared has proxies that are named and report the clients, so that no address is of many.
+// TestIsShared names proxies that report the clients, so that no address is shared.
 func TestIsShared(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]bool{"10.1.2.3": true, "127.0.0.1": true, "fe80::1": true, "fd00::1": true, "198.51.100.1": false, "2001:db8::1": false} {

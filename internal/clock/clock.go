@@ -36,8 +36,8 @@ const (
 	// no process ran, or it was frozen, or the database did not answer. For a process that starts, a
 	// longer outage looks the same as a clock that was set forward.
 	longestOutage = time.Hour
-	// confirmPeriod is how long the source's distance must have held, in time of the schedule,
-	// until Confirmed follows it: once to twice as long.
+	// confirmPeriod is how long the source's distance must have been stable, in time of the schedule,
+	// until Confirmed follows it. It takes between one and two periods.
 	confirmPeriod = 24 * time.Hour
 	// readEvery is the interval of readings, and readTimeout bounds each.
 	readEvery   = 5 * time.Second
@@ -59,7 +59,7 @@ type Config struct {
 	// MaxGap bounds how far the clock advances from one reading of a running process to
 	// the next. 0 means longestOutage.
 	MaxGap time.Duration
-	Wake   <-chan struct{} // makes Run read at once
+	Wake   <-chan struct{} // makes Run read immediately
 	Logger *slog.Logger
 }
 
@@ -107,8 +107,8 @@ func (c *Clock) timeAt(elapsed time.Duration) time.Time {
 	return c.now.Add(min(elapsed-c.at, c.maxGap))
 }
 
-// Offset returns by how much the clock is ahead of this machine's, or 0 if they
-// differ by less than tolerance.
+// Offset returns how far the clock is ahead of this machine's, or 0 if they differ by less than
+// tolerance.
 func (c *Clock) Offset() time.Duration {
 	if d := c.Now().Sub(c.wall()); d.Abs() >= tolerance {
 		return d
@@ -136,8 +136,8 @@ func (c *Clock) Confirmed() time.Time {
 	return times.Earlier(now.Add(c.confirmed), wall)
 }
 
-// Err returns why the last reading failed, or nil. A reading is written to the
-// database, so one that fails shows that the database takes no writes.
+// Err returns why the last reading failed, or nil. A reading is written to the database, so a failure
+// shows that the database takes no writes.
 func (c *Clock) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -219,8 +219,8 @@ func resume(last store.ClockReading, source time.Time) time.Time {
 	return last.Now.Add(max(0, min(source.Sub(last.Source), longestOutage)))
 }
 
-// confirm returns the reading at now with the distances of the source. After a program that knew
-// no distances, the source is followed at first only if it is behind.
+// confirm returns the reading at now with the distances of the source. After a reading by a program
+// that stored no distances, the source is followed at first only if it is behind.
 func confirm(last store.ClockReading, now, source time.Time) store.ClockReading {
 	offset := source.Sub(now)
 	next := store.ClockReading{Now: now, Source: source, Since: last.Since, Before: last.Before, Offset: min(last.Offset, offset)}

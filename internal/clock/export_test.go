@@ -2,5 +2,5 @@ package clock
 
 import "context"
 
-// Read is what Run does now and then.
+// Read is a reading as Run makes it.
 func (c *Clock) Read(ctx context.Context) error { return c.read(ctx) }

@@ -20,7 +20,7 @@ import (
 	"github.com/quittance/quittance/internal/x402"
 )
 
-// runAgent pays as a program does, by the x402 protocol: a signature, and no coin for gas.
+// runAgent pays as a program does, by the x402 protocol: with a signature, and without coins for gas.
 func runAgent(ctx context.Context, a *actor) error {
 	if err := a.create(ctx, order{amount: "50000", label: "A weather forecast"}); err != nil {
 		return err
@@ -58,7 +58,7 @@ func runAgent(ctx context.Context, a *actor) error {
 	return nil
 }
 
-// requestUnpaid requests the invoice without a payment, and returns what a payment must be.
+// requestUnpaid requests the invoice without a payment, and returns the payment requirements.
 func (a *actor) requestUnpaid(ctx context.Context) (apitypes.X402PaymentRequirements, error) {
 	status, header, err := a.requestInvoice(ctx, "")
 	if err != nil {

@@ -40,8 +40,7 @@ func runExchange(ctx context.Context, a *actor) error {
 	return a.swept(ctx, amount)
 }
 
-// swept waits until a final transaction has sent what is at the deposit address to the
-// merchant.
+// swept waits until a final transaction has sent the balance of the deposit address to the merchant.
 func (a *actor) swept(ctx context.Context, amount string) error {
 	err := poll(ctx, func() (bool, error) {
 		err := a.check(ctx, func(inv apitypes.Invoice) string { return differs("amountPaid", inv.AmountPaid, amount) })

@@ -40,9 +40,9 @@ type Budget struct {
 // New returns the budget of a process with a limit of descriptors and a number of RPC
 // nodes. It fails if the limit is too low.
 //
-// After the reserved descriptors, webhooks get three eighths of the rest, and a third as many
-// are for DNS lookups and parallel dials (Happy Eyeballs) of webhook connections. HTTP clients
-// get what is left.
+// After the reserved descriptors, webhooks get three eighths of the rest, and a third of that number
+// is for DNS lookups and parallel dials (Happy Eyeballs) of webhook connections. HTTP clients get the
+// remainder.
 func New(limit, nodes int) (Budget, error) {
 	reserved := files + database + perNode*nodes
 	if left := Minimum - files - database; limit-reserved < left {
@@ -56,8 +56,8 @@ func New(limit, nodes int) (Budget, error) {
 	return b, nil
 }
 
-// IsShortage reports whether an error says that this process or machine has run out of
-// descriptors, memory or network buffers. No peer can cause such an error.
+// IsShortage reports whether an error means that this process or machine has run out of descriptors,
+// memory or network buffers. A peer cannot cause such an error.
 func IsShortage(err error) bool {
 	var errno syscall.Errno
 	return errors.As(err, &errno) && isShortage(errno)

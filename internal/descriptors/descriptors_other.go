@@ -6,10 +6,8 @@ import "syscall"
 
 func isShortage(syscall.Errno) bool { return false }
 
-// SaysShortage reports false: where there is no such limit, nothing says that
-// it was reached.
+// SaysShortage reports false: without such a limit, no error reports that it was reached.
 func SaysShortage(string) bool { return false }
 
-// Limit returns as many descriptors as any part can use: this system counts
-// none.
+// Limit returns more descriptors than all parts can use: this system has no limit.
 func Limit() (int, error) { return 65_536, nil }

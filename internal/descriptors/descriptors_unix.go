@@ -10,13 +10,13 @@ import (
 	"syscall"
 )
 
-// shortages are the errors of system calls that the local machine alone causes.
+// shortages are the errors of system calls that only the local machine can cause.
 var shortages = []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}
 
 func isShortage(errno syscall.Errno) bool { return slices.Contains(shortages, errno) }
 
-// SaysShortage reports whether a text quotes such an error: package net keeps
-// that of a lookup as a text alone.
+// SaysShortage reports whether a text quotes such an error: package net keeps only the text of a
+// lookup's error.
 func SaysShortage(text string) bool {
 	return slices.ContainsFunc(shortages, func(e syscall.Errno) bool { return strings.Contains(text, e.Error()) })
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Apply returns what is remembered once the configuration is in force. indexed has the newest block read of
-// each chain that was read. missed has the first block to read again of chains with a token that returns.
+// Apply returns the new record once the configuration is in force. indexed has the newest block read
+// of each chain that was read. missed has the first block to read again of chains with a token that
+// returns.
 func Apply(was Remembered, now Configured, indexed map[string]uint64) (after Remembered, missed map[string]uint64) {
 	missed = make(map[string]uint64)
 	for _, known := range was.Chains {
@@ -30,9 +31,10 @@ func Apply(was Remembered, now Configured, indexed map[string]uint64) (after Rem
 	return after, missed
 }
 
-// applyTo changes what is remembered of a chain. It returns the first block to read again, if a retired token returns.
+// applyTo changes the record of a chain. It returns the first block to read again, if a retired token
+// returns.
 func applyTo(c *Chain, now chain.Chain, indexed uint64, read bool) (from uint64, missed bool) {
-	recorded := c.ID != 0 // else its tokens may have been read all the time
+	recorded := c.ID != 0 // otherwise its tokens may have been read all the time
 	c.ID, c.Configured = now.ID, true
 	for i := range c.Tokens {
 		c.Tokens[i].Configured = false

@@ -17,15 +17,16 @@ type Kind string
 // The kinds of changes.
 const (
 	Harmless  Kind = "harmless"  // it is applied
-	Work      Kind = "work"      // it is applied, and the service does what it takes
+	Work      Kind = "work"      // it is applied, and the service makes the necessary changes
 	Dangerous Kind = "dangerous" // the service does not start
 )
 
-// Change is a difference between the configuration and what the database remembers.
+// Change is a difference between the configuration and the database's record of earlier ones.
 type Change struct {
 	Kind Kind   `json:"kind"`
-	Text string `json:"text"` // for a person: what changed, and what follows
-	// Command is what makes a dangerous change on purpose, or ends the work; empty without one.
+	Text string `json:"text"` // for a person: what changed, and the consequences
+	// Command is the command that makes a dangerous change on purpose, or finishes the change; may be
+	// empty.
 	Command string `json:"command,omitempty"`
 }
 
@@ -40,13 +41,13 @@ func (c Change) String() string {
 	return c.Text + "; to do it on purpose, run: " + c.Command
 }
 
-// Configured is the configuration of everything that decides about money.
+// Configured is the part of the configuration that affects money.
 type Configured struct {
 	Chains    []chain.Chain
 	Merchants map[string]invoice.Merchant // by id
 }
 
-// Remembered is what the database knows of earlier configurations.
+// Remembered is the database's record of earlier configurations.
 type Remembered struct {
 	Chains []Chain
 }
@@ -54,9 +55,9 @@ type Remembered struct {
 // Chain is a chain that was configured.
 type Chain struct {
 	Key        string
-	IDKey      string          // that ids of its payments are made of: the first key that the chain had
+	IDKey      string          // ids of its payments contain it: the first key of the chain
 	ID         uint64          // 0 if it is only known from stored rows
-	Genesis    *invoice.Header // number and hash of the oldest block that nodes have; nil until one was asked
+	Genesis    *invoice.Header // number and hash of the nodes' oldest block; nil until a node was asked
 	Read       bool            // blocks of it were read
 	Configured bool            // by the newest revision
 	Retired    bool            // by an operator: its chain id may have another chain key
@@ -69,14 +70,14 @@ type Chain struct {
 type Token struct {
 	chain.Token
 	Configured bool    // by the newest revision
-	FirstBlock *uint64 // first block that was read for it; nil for the chain's first one
+	FirstBlock *uint64 // first block that was read for it; nil means the chain's first one
 	LastBlock  *uint64 // newest block that was read for it, if it was retired; nil while it is read
 	// MissedThrough is the newest block that is read again for it before invoices in it are taken; nil
 	// without one.
 	MissedThrough *uint64
 }
 
-// Retired reports whether the token is read no more.
+// Retired reports whether the token is no longer read.
 func (t Token) Retired() bool { return t.LastBlock != nil }
 
 // isVerified reports whether a node has confirmed the chain's id, or blocks were read.
@@ -90,7 +91,7 @@ func (c Chain) TokenAt(a invoice.Address) (Token, bool) {
 	return Token{}, false
 }
 
-// Chain returns the remembered chain of a key, and whether there is one.
+// Chain returns the recorded chain of a key, and whether there is one.
 func (r Remembered) Chain(key string) (Chain, bool) {
 	if i := slices.IndexFunc(r.Chains, func(c Chain) bool { return c.Key == key }); i >= 0 {
 		return r.Chains[i], true
@@ -98,8 +99,7 @@ func (r Remembered) Chain(key string) (Chain, bool) {
 	return Chain{}, false
 }
 
-// Compare returns the differences between what the database remembers and the configuration, the
-// dangerous ones first.
+// Compare returns the differences between the record and the configuration, the dangerous ones first.
 func Compare(was Remembered, now Configured) []Change {
 	var all []Change
 	for _, c := range now.Chains {
@@ -141,7 +141,7 @@ func RenameCommand(from, to string) string {
 	return fmt.Sprintf("quittance chain rename --config FILE --from %s --to %s --yes", from, to)
 }
 
-// retireToken is the command that ends the reading of a token.
+// retireToken is the command that stops reading a token.
 func retireToken(chainKey string, t chain.Token) string {
 	return fmt.Sprintf("quittance chain retire-token --config FILE --chain %s --token %s --yes", chainKey, chain.Checksum(t.Address))
 }
@@ -226,8 +226,8 @@ func (c Chain) compareContracts(now chain.Chain) (all []Change) {
 	return all
 }
 
-// CompareGenesis returns the change of a chain with nodes that have another oldest block than is
-// remembered, or nil.
+// CompareGenesis returns the change of a chain with nodes that have another oldest block than the
+// recorded one, or nil.
 func (c Chain) CompareGenesis(found invoice.Header) *Change {
 	if c.Genesis == nil || c.Genesis.Number != found.Number || c.Genesis.Hash == found.Hash {
 		return nil
@@ -243,7 +243,7 @@ func (c Chain) CompareGenesis(found invoice.Header) *Change {
 // RefusedError is the error of a start with dangerous changes.
 type RefusedError struct{ Changes []Change }
 
-// Refuse returns a *RefusedError with the dangerous changes. Without any it returns nil.
+// Refuse returns a *RefusedError with the dangerous changes, or nil without any.
 func Refuse(changes []Change) error {
 	dangerous := slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.Kind != Dangerous })
 	if len(dangerous) == 0 {

@@ -21,7 +21,7 @@ func base(tokens ...chain.Token) chain.Chain {
 	return chain.Chain{Key: "base", ID: 8453, Tokens: tokens}
 }
 
-// remembered returns what is remembered after configurations were in force, one after the other, while the
+// remembered returns the record after configurations were in force, one after the other, while the
 // chain base was read up to block 100.
 func remembered(configs ...[]chain.Chain) drift.Remembered {
 	var was drift.Remembered

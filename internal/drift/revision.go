@@ -19,7 +19,7 @@ type Revision struct {
 	Hash   string
 }
 
-// Hash names the settings. Two configurations with one hash decide the same about money.
+// Hash identifies the settings. Two configurations with the same hash treat money the same way.
 func (c Configured) Hash() string {
 	h := sha256.New()
 	chains := slices.SortedFunc(slices.Values(c.Chains), func(a, b chain.Chain) int { return cmp.Compare(a.Key, b.Key) })

@@ -10,9 +10,10 @@ import (
 )
 
 const (
-	// room is by how many bytes a heap may grow between two collections of garbage, if that is more than its size.
+	// room is how many bytes a heap may grow between two garbage collections, if that is more than its
+	// size.
 	room = 64 << 20
-	// leastPercent is the growth of a heap of that size and more, in percent: Go's default for GOGC.
+	// leastPercent is the growth of a heap of that size or larger, in percent: Go's default for GOGC.
 	leastPercent = 100
 	// mostPercent is the percentage of a very small heap. It applies for a moment after a collection that
 	// found more live bytes, so a larger one would let a heap that grows quickly become very large.
@@ -42,8 +43,8 @@ type keeper struct {
 	stopped bool
 }
 
-// mark is garbage at once: the next collection that begins finds it. With its pointer it does
-// not share memory with other small objects, which could keep it.
+// mark becomes garbage immediately: the next collection finds it. Because it has a pointer, it does
+// not share memory with other small objects, which could keep it alive.
 type mark struct{ _ *mark }
 
 // adjust sets the percentage by the live bytes of the last collection, and does so again after the

@@ -25,7 +25,7 @@ func TestPercentOf(t *testing.T) {
 	}
 }
 
-// TestKeep checks the setting and the goal that Go makes of it, with few live bytes, some and many.
+// TestKeep checks the setting and Go's heap goal, with few live bytes, some and many.
 func TestKeep(t *testing.T) {
 	limit := debug.SetMemoryLimit(math.MaxInt64)
 	percent := debug.SetGCPercent(leastPercent)
@@ -33,7 +33,7 @@ func TestKeep(t *testing.T) {
 		debug.SetMemoryLimit(limit)
 		debug.SetGCPercent(percent)
 	})
-	t.Setenv("GOGC", "100") // which sets it as before when the test ends, and fails where tests run in parallel
+	t.Setenv("GOGC", "100") // it restores the setting when the test ends, and fails in parallel tests
 	stop := Keep()
 	reach(t, "with GOGC set", leastPercent, leastPercent)
 	stop()
@@ -56,7 +56,7 @@ func TestKeep(t *testing.T) {
 	reach(t, "after its end", leastPercent, leastPercent)
 }
 
-// reach collects until the percentage is as wanted, which it becomes soon after a collection.
+// reach collects until the percentage is the wanted one, which happens soon after a collection.
 func reach(t *testing.T, when string, least, most uint64) {
 	t.Helper()
 	var got uint64

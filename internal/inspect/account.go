@@ -16,8 +16,8 @@ import (
 // AccountTimeout is how long the nodes may take to report the kind of an account.
 const AccountTimeout = 2 * time.Second
 
-// Account returns what an account of a chain is. It is unknown if no node answers in
-// time. An account that delegates to a contract (EIP-7702) still has a key.
+// Account returns the kind of an account of a chain. It is unknown if no node answers in time. An
+// account that delegates to a contract (EIP-7702) still has a key.
 func (i *Inspector) Account(ctx context.Context, chainKey string, account invoice.Address) invoice.AccountKind {
 	n := i.indexOf(chainKey)
 	if n < 0 {

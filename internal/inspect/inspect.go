@@ -31,7 +31,8 @@ var ErrUnavailable = errors.New("no node answered")
 // Node is a JSON-RPC client of the nodes of a chain. *chain.Requests implements it.
 type Node interface {
 	chain.BatchCaller // of the first node that answers
-	// Each asks all nodes at once, up to a number of calls each. It returns nil if ask did for one.
+	// Each asks all nodes in parallel, up to a number of calls each. It returns nil if ask succeeded for
+	// one.
 	Each(ctx context.Context, calls int, ask func(ctx context.Context, node chain.BatchCaller) error) error
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// patience is how long the named chain has to answer before the other chains are asked, and,
-// once one of them has the transaction, before its report is returned.
+// patience is how long the named chain has to answer before the other chains are asked. After one of
+// them has the transaction, it is how long its report waits for the named chain.
 const patience = 300 * time.Millisecond
 
 // search asks the chains for a transaction.
@@ -88,8 +88,8 @@ func (s *search) run(ctx context.Context) (Report, error) {
 	}
 }
 
-// result returns the answer to the search, if it is known. late is set when the named chain
-// has had its time.
+// result returns the answer to the search, if it is known. late is set when the named chain has used
+// up its time.
 func (s *search) result(late bool) (answer, bool) {
 	switch {
 	case s.own != nil && s.own.has():
@@ -131,9 +131,9 @@ func (s *search) askOthers(ctx context.Context) {
 	}
 }
 
-// IsReplaced reports whether the chain has another transaction of the sender with a nonce in
-// a block, or a later one, so that one that it does not have can no longer be mined. The error
-// is ErrUnavailable.
+// IsReplaced reports whether the chain has another transaction of the sender with the nonce or a later
+// one in a block, so that an unknown one with the nonce can no longer be mined. The error is
+// ErrUnavailable.
 func (i *Inspector) IsReplaced(ctx context.Context, chainKey string, sender invoice.Address, nonce uint64) (bool, error) {
 	n := i.indexOf(chainKey)
 	if n < 0 {

@@ -109,7 +109,7 @@ type Keyring struct {
 	keys   map[string]Key
 }
 
-// New returns a keyring with the newest key and those that it replaced.
+// New returns a keyring with the newest key and the keys that it replaced.
 func New(newest Key, older ...Key) *Keyring {
 	k := &Keyring{newest: newest, keys: map[string]Key{newest.ID: newest}}
 	for _, old := range older {

@@ -51,7 +51,7 @@ func TestSealed(t *testing.T) {
 	})
 }
 
-// TestPurpose has merchants and versions that read the same in a row.
+// TestPurpose uses merchants and versions that are equal when concatenated.
 func TestPurpose(t *testing.T) {
 	v := keyring.New(key(t))
 	if _, err := v.Open("shop", 11, v.Seal("shop1", 1, "s")); !errors.Is(err, keyring.ErrBroken) {

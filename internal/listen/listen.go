@@ -35,12 +35,11 @@ type Config struct {
 	API       *client.Client
 	Filter    client.EventFilter
 	FromStart bool             // begin with the oldest stored event
-	Redeliver []string         // ids of events that come once more, at the start
+	Redeliver []string         // ids of events to redeliver at the start
 	To        *poster.Endpoint // events are forwarded to it; nil: they are only printed
 	Out       Printer
 	Now       func() time.Time
-	// Ready, when set, is called once before the first event is printed. Later events
-	// are not missed.
+	// Ready, if set, is called once before the first event is printed. Later events are not missed.
 	Ready func()
 }
 
@@ -86,7 +85,7 @@ type follower struct {
 	poster *poster.Poster
 }
 
-// stream reads one stream to its end. It returns whether there was one, and why it ended.
+// stream reads one stream to its end. It returns whether the stream began, and why it ended.
 func (f *follower) stream(ctx context.Context) (answered bool, err error) {
 	for message, err := range f.cfg.API.StreamDeliveries(ctx, f.cfg.Filter, f.after) {
 		if err != nil {
@@ -106,7 +105,7 @@ func (f *follower) stream(ctx context.Context) (answered bool, err error) {
 	return answered, ctx.Err()
 }
 
-// found notes that the service answers. The first time it takes the events to redeliver.
+// found records that the service answers. The first time it takes the events to redeliver.
 func (f *follower) found(ctx context.Context) error {
 	if f.lost {
 		f.cfg.Out.note("The service answers again.")
@@ -120,7 +119,7 @@ func (f *follower) found(ctx context.Context) error {
 	return f.redeliver(ctx)
 }
 
-// lose notes that the service does not answer.
+// lose records that the service does not answer.
 func (f *follower) lose(err error) {
 	if !f.lost {
 		f.cfg.Out.note("The service does not answer, will retry: " + err.Error())
@@ -128,8 +127,8 @@ func (f *follower) lose(err error) {
 	}
 }
 
-// follow continues the stream, which has ended, until ctx ends. There is no note about a
-// stream that can be continued at once.
+// follow continues the stream, which has ended, until ctx ends. It prints no note about a stream that
+// it can continue immediately.
 func (f *follower) follow(ctx context.Context) (err error) {
 	var backoff time.Duration // 0 while the service answers
 	for {
@@ -174,7 +173,7 @@ func (f *follower) poll(ctx context.Context) error {
 	}
 }
 
-// skip continues behind events that are lost.
+// skip continues after lost events.
 func (f *follower) skip(err error) bool {
 	var lost *client.EventsLostError
 	if !errors.As(err, &lost) {

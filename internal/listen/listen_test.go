@@ -46,7 +46,7 @@ func page(next string, events ...apitypes.EventRecord) func(http.ResponseWriter)
 	}
 }
 
-// problem answers that something is wrong.
+// problem answers with a problem document.
 func problem(status int, code apitypes.ErrorCode) func(http.ResponseWriter) error {
 	return func(w http.ResponseWriter) error {
 		w.Header().Set("Content-Type", "application/problem+json")
@@ -131,8 +131,8 @@ func answers(t *testing.T, all ...func(http.ResponseWriter) error) (api *client.
 	return api, places
 }
 
-// TestForward posts what comes, once, whatever is answered and whether the
-// service itself delivers it. The service is one without streams.
+// TestForward posts each event once, whatever the receiver answers and whether or not the service also
+// delivers it. The service is one without streams.
 func TestForward(t *testing.T) {
 	t.Parallel()
 	api, asked := answers(t, old(
@@ -215,7 +215,7 @@ func (w *written) String() string {
 	return w.text.String()
 }
 
-// TestFromStart prints without posting, and in colour.
+// TestFromStart prints without posting, in colour.
 func TestFromStart(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -324,8 +324,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestRefused ends when asking again would not help, and begins only with a
-// service that answers.
+// TestRefused ends if another request would not help, and starts only with a service that answers.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for name, all := range map[string][]func(http.ResponseWriter) error{
@@ -363,7 +362,7 @@ func TestAmount(t *testing.T) {
 	}
 }
 
-// TestRedeliver has old events come once more, also one that the service never delivered.
+// TestRedeliver redelivers old events, including one that the service never delivered.
 func TestRedeliver(t *testing.T) {
 	t.Parallel()
 	event := func(n int) func(http.ResponseWriter) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// usdcDecimals is how many decimals USDC has on every network.
+// usdcDecimals is the number of decimals of USDC on every network.
 const usdcDecimals = 6
 
 // Printer writes events as lines. All but Color and JSON are required.
@@ -83,8 +83,8 @@ func amount(data json.RawMessage) string {
 	return ""
 }
 
-// jsonLine is an event as JSON: as the REST interface lists it, and how posting
-// it went, if it was posted.
+// jsonLine is an event as JSON: as the REST interface lists it, with the result of posting it, if it
+// was posted.
 type jsonLine struct {
 	apitypes.EventRecord
 	Forwarded *forwarded `json:"forwarded,omitempty"`

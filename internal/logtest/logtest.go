@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Buffer holds what was written to it. The zero value is empty. It is safe for
-// concurrent use.
+// Buffer holds the bytes that were written to it. The zero value is empty. It is safe for concurrent
+// use.
 type Buffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -20,7 +20,7 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-// String returns what was written so far.
+// String returns everything that was written so far.
 func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package longrequest lets requests outlast the deadline that all others have.
+// Package longrequest lets requests outlast the usual deadline.
 package longrequest
 
 import (
@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// ChunkTimeout is how long a client may take to read what was written of the response to a
-// long request.
+// ChunkTimeout is how long a client may take to read a written part of the response to a long request.
 const ChunkTimeout = 30 * time.Second
 
 type connectionKey struct{}

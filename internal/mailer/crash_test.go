@@ -62,9 +62,9 @@ func startChild(t *testing.T, database string, server *smtpServer, ahead time.Du
 	return cmd
 }
 
-// TestKilledMailer kills a mailer before and after the server has taken its mail. A mail
-// that was not taken is sent once its lease has ended. One that was taken, while the
-// process did not learn of it, is sent again under the same id.
+// TestKilledMailer kills a mailer before and after the server has taken its mail. A mail that was not
+// taken is sent once its lease has ended. A mail that was taken, without the process learning of it,
+// is sent again under the same id.
 func TestKilledMailer(t *testing.T) {
 	t.Parallel()
 	for name, database := range storetest.MigratedDatabases() {

@@ -1,9 +1,9 @@
-// Package mailer sends receipts by e-mail. A mail that is asked for is a row, which a
-// Worker leases, composes and hands to an SMTP server.
+// Package mailer sends receipts by e-mail. A requested mail is a row, which a Worker leases, composes
+// and hands to an SMTP server.
 //
-// Delivery is at least once: a row is due again when its lease ends without an outcome.
-// So a mail is sent twice only if the outcome of an attempt was not learned or not
-// recorded. Both have the same Message-ID.
+// Delivery is at least once: a row is due again when its lease ends without an outcome. So a mail is
+// sent twice only if the outcome of an attempt was not received or not recorded. Both have the same
+// Message-ID.
 package mailer
 
 import (
@@ -24,7 +24,7 @@ const (
 	// MaxWaiting bounds the mails of all invoices that wait to be sent. One merchant's mails may take as
 	// much as is left for the others, which is half at most.
 	MaxWaiting = 1000
-	// Lifetime is how long a mail is tried.
+	// Lifetime is how long the mailer tries to send a mail.
 	Lifetime = 24 * time.Hour
 	// Timeout bounds an attempt.
 	Timeout = 30 * time.Second
@@ -35,7 +35,7 @@ const (
 const (
 	// leaseTime is longer than an attempt takes.
 	leaseTime = 2 * time.Minute
-	// pollInterval is how often the queue is read for mails that other processes queued.
+	// pollInterval is how often the queue is read for mails of other processes.
 	pollInterval = 5 * time.Second
 	// firstPause is the pause after the first attempt. It doubles up to maxPause.
 	firstPause = time.Minute
@@ -48,7 +48,7 @@ var (
 	ErrTooMany = errors.New("the invoice's receipt was sent too often")
 	// ErrBusy: MaxWaiting mails wait, or the merchant's share of them.
 	ErrBusy = errors.New("too many mails wait")
-	// ErrAddress: the text is no e-mail address.
+	// ErrAddress: the text is not an e-mail address.
 	ErrAddress = errors.New("is no e-mail address")
 )
 
@@ -75,7 +75,7 @@ type Sender interface {
 	Send(ctx context.Context, id, recipient string, m Message) error
 }
 
-// RefusedError is an answer of the server that another attempt would not change.
+// RefusedError is an answer of the server that is permanent.
 type RefusedError struct{ Err error }
 
 // Error implements error.
@@ -134,7 +134,7 @@ func (m *Mailer) Queue(ctx context.Context, invoiceID, language, address string)
 	return nil
 }
 
-// Run sends due mails until ctx ends. An attempt that runs then is finished.
+// Run sends due mails until ctx ends. It finishes an attempt in progress.
 func (m *Mailer) Run(ctx context.Context) {
 	for {
 		sent, err := m.sendDue(ctx)
@@ -147,7 +147,7 @@ func (m *Mailer) Run(ctx context.Context) {
 	}
 }
 
-// sendDue leases due mails, attempts each, and returns how many they were.
+// sendDue leases and attempts due mails, and returns their number.
 func (m *Mailer) sendDue(ctx context.Context) (int, error) {
 	now := m.conf.Now()
 	leased, err := m.conf.Store.LeaseReceiptMails(ctx, now, now.Add(leaseTime), MaxInFlight)

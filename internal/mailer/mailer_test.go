@@ -66,7 +66,7 @@ type queue struct {
 	outcomes []string // with the time since the start
 	start    time.Time
 	number   int
-	// ofMerchant is how many of those that wait are of the invoice's merchant.
+	// ofMerchant is how many of the waiting mails are for the invoice's merchant.
 	ofMerchant int
 }
 
@@ -180,7 +180,7 @@ func TestRetries(t *testing.T) {
 
 var errHangs = errors.New("hangs")
 
-// TestQueueRefuses checks the limits, and what is no address.
+// TestQueueRefuses checks the limits, and texts that are not addresses.
 func TestQueueRefuses(t *testing.T) {
 	t.Parallel()
 	q := &queue{}

@@ -47,7 +47,7 @@ func (s *SMTP) Send(ctx context.Context, id, recipient string, m Message) error 
 		return fmt.Errorf("SMTP client: %w", err)
 	}
 	err = client.DialAndSendWithContext(ctx, message)
-	if err == nil || message.IsDelivered() { // whatever happened at the goodbye
+	if err == nil || message.IsDelivered() { // whatever happens at QUIT
 		return nil
 	}
 	failed := (*gomail.SendError)(nil)
@@ -57,7 +57,7 @@ func (s *SMTP) Send(ctx context.Context, id, recipient string, m Message) error 
 	return fmt.Errorf("send to %s: %w", s.Host, err)
 }
 
-// permanentCode is the least code of an answer that another attempt would not change.
+// permanentCode is the lowest code of a permanent failure.
 const permanentCode = 500
 
 // message returns a mail with the parts text and HTML. The Message-ID is the same for
@@ -117,8 +117,8 @@ func (s *SMTP) tlsConfig() *tls.Config {
 	return &tls.Config{ServerName: s.Host, RootCAs: s.Roots, MinVersion: tls.VersionTLS12}
 }
 
-// dialUntil returns a function that connects to the server. The connection is closed when
-// ctx ends, since the client extends its deadlines with each command.
+// dialUntil returns a function that connects to the server. The connection is closed when ctx ends,
+// because the client extends its deadlines with each command.
 func (s *SMTP) dialUntil(ctx context.Context) gomail.DialContextFunc {
 	return func(dialing context.Context, network, address string) (conn net.Conn, err error) {
 		if s.Encryption == ImplicitTLS {
@@ -134,7 +134,7 @@ func (s *SMTP) dialUntil(ctx context.Context) gomail.DialContextFunc {
 	}
 }
 
-// closer is a connection that is closed no more when its context ends.
+// closer is a connection that can be detached from its context.
 type closer struct {
 	net.Conn
 	stop func() bool

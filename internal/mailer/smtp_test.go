@@ -94,8 +94,8 @@ func parts(t *testing.T, r received) map[string]string {
 	}
 }
 
-// TestSendRefusesAnUnencryptedServer wants no mail and no password to reach a server that
-// has no STARTTLS, or a certificate that is not trusted.
+// TestSendRefusesAnUnencryptedServer expects that no mail and no password reaches a server without
+// STARTTLS, or with a certificate that is not trusted.
 func TestSendRefusesAnUnencryptedServer(t *testing.T) {
 	t.Parallel()
 	plain := startSMTP(t, func(s *smtpServer) { s.config = nil })
@@ -115,7 +115,7 @@ func TestSendRefusesAnUnencryptedServer(t *testing.T) {
 	}
 }
 
-// TestSendJudgesAnswers distinguishes answers that another attempt would not change.
+// TestSendJudgesAnswers distinguishes permanent failures from temporary ones.
 func TestSendJudgesAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -138,7 +138,7 @@ func TestSendJudgesAnswers(t *testing.T) {
 	}
 }
 
-// TestSendEndsWithItsContext has a server hang at each command.
+// TestSendEndsWithItsContext makes a server hang at each command.
 func TestSendEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"GREETING", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "END"} {
@@ -152,8 +152,7 @@ func TestSendEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestSendKnowsWhatWasTaken has a server fail after it took the mail, which must not be sent
-// again.
+// TestSendKnowsWhatWasTaken makes a server fail after it took the mail, which must not be sent again.
 func TestSendKnowsWhatWasTaken(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"RSET", "QUIT"} {

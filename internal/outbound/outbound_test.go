@@ -19,8 +19,8 @@ func client(t *testing.T) *http.Client {
 	return &http.Client{Transport: outbound.Transport{Base: base}}
 }
 
-// hijacking serves every request by writing an answer and then leaving the
-// connection open until the client closes it, which closes gone.
+// hijacking answers every request and leaves the connection open until the client closes it, which
+// closes gone.
 func hijacking(t *testing.T, answer string) (url string, gone <-chan struct{}) {
 	t.Helper()
 	closed := make(chan struct{})
@@ -73,7 +73,7 @@ func (s stubborn) RoundTrip(*http.Request) (*http.Response, error) {
 }
 
 func TestBodyEndsWithTheContext(t *testing.T) {
-	// net/http ends the bodies that it makes itself; this one it does not know.
+	// net/http ends its own bodies; it does not know this one.
 	r, w := io.Pipe()
 	defer w.Close() //nolint:errcheck // it is over in any case
 	ctx, cancel := context.WithCancel(t.Context())

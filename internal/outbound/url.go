@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// errBlank is the error of a URL with a character that no URL has.
+// errBlank is the error of a URL with a character that URLs cannot have.
 var errBlank = errors.New("has a blank, a line break or another control character; encode it as %XX, or take it out")
 
 // CheckURL returns an error that explains what is wrong with a URL that package url accepts but that

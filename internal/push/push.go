@@ -41,8 +41,8 @@ type Stream struct {
 	ended   bool
 }
 
-// Accept answers a request with a stream that begins with a message. It sends the headers
-// that the response has. The caller calls Serve.
+// Accept answers a request with a stream that begins with a message. It sends the headers that the
+// response has so far. The caller calls Serve.
 func Accept(w http.ResponseWriter, first []byte) (*Stream, error) {
 	header, control := w.Header(), http.NewResponseController(w)
 	header.Set("Content-Type", MediaType)
@@ -130,8 +130,8 @@ func (s *Stream) Serve(ctx context.Context, left func()) {
 	}()
 }
 
-// Send has a message written to the client, and returns at once. A message that was not
-// begun to be written is dropped.
+// Send sends a message to the client, and returns immediately. It replaces a message that was not sent
+// yet.
 func (s *Stream) Send(message []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

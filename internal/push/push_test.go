@@ -38,7 +38,7 @@ func newService(t *testing.T) *service {
 	return s
 }
 
-// open opens a stream. The function that it returns reads an event's data.
+// open opens a stream. The returned function reads an event's data.
 func (s *service) open(t *testing.T) (stream *push.Stream, next func() string, hangUp func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -7,19 +7,19 @@ import (
 	"github.com/quittance/quittance/internal/clientip"
 )
 
-// SiteWeight is how many times as much the networks of an IPv6 site may hold together as one client
-// network may.
+// SiteWeight is how many times the share of one client network the networks of an IPv6 site may hold
+// together.
 const SiteWeight = 2
 
-// Party is the account that a payer's request counts on: a merchant, an object such as an invoice,
-// or a client network with all merchants or at one of them.
+// Party is an account for a payer's requests: a merchant, an object such as an invoice, or a client
+// network with all merchants or at one of them.
 type Party struct {
 	Merchant, Object string
 	Network          netip.Prefix
 }
 
-// PartyOf returns the party of a merchant. No merchant is called "-": the operator's invoices
-// are as one merchant's.
+// PartyOf returns the party of a merchant. "-" is not a merchant's name: it stands for the operator's
+// invoices.
 func PartyOf(merchantID string) Party {
 	if merchantID == "" {
 		merchantID = "-"
@@ -42,8 +42,8 @@ func Networks(ctx context.Context) []Claim[Party] {
 	return claims
 }
 
-// AtMerchant returns the claims of a merchant, and of client networks at it: they divide what
-// the merchant may have.
+// AtMerchant returns the claims of a merchant, and of client networks at it, which divide the
+// merchant's share.
 func AtMerchant(merchantID string, networks []Claim[Party]) []Claim[Party] {
 	merchant := PartyOf(merchantID)
 	claims := []Claim[Party]{{Client: merchant, Weight: 1}}

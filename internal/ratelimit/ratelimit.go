@@ -1,5 +1,5 @@
-// Package ratelimit limits how often clients do something, by a token bucket for each, and how
-// much of something they use at the same time.
+// Package ratelimit limits how often clients make requests, by a token bucket for each, and how much
+// of a resource they use at the same time.
 package ratelimit
 
 import (
@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Limit is a policy: Quota uses at once, which come back evenly over Window.
+// Limit is a policy: Quota uses in a burst, which refill evenly over Window.
 type Limit struct {
 	Name   string // in the RateLimit header
 	Quota  int
 	Window time.Duration // whole seconds
 }
 
-// PerSecond returns a limit of rate uses a second, and of the uses of a window at once.
+// PerSecond returns a limit of rate uses a second, with a burst of the uses of a window.
 func PerSecond(name string, rate int, window time.Duration) Limit {
 	return Limit{name, rate * int(window/time.Second), window}
 }
@@ -34,7 +34,7 @@ func (l Limit) Policy() string {
 // Result is the state of a bucket after a use.
 type Result struct {
 	OK        bool
-	Remaining int // uses that are allowed at once
+	Remaining int // size of a burst
 	limit     Limit
 	wait      time.Duration // until the next use is allowed
 }
@@ -78,7 +78,7 @@ var ErrBusy = errors.New("too many requests in flight")
 
 // Buckets holds a bucket for each key. It is safe for concurrent use.
 //
-// Invariant: full has when a key's bucket is full again; the bucket of another key is full.
+// Invariant: full has the time when a key's bucket is full again; a missing key's bucket is full.
 type Buckets[K comparable] struct {
 	limit Limit
 	now   func() time.Time
@@ -87,8 +87,8 @@ type Buckets[K comparable] struct {
 	full recent[K]
 }
 
-// NewBuckets returns buckets of at most maxKeys keys. A key that was not used lately loses
-// its bucket first, which gives it a full one.
+// NewBuckets returns buckets of at most maxKeys keys. The key that was used least recently loses its
+// bucket first, so its next bucket is full.
 func NewBuckets[K comparable](limit Limit, maxKeys int, now func() time.Time) *Buckets[K] {
 	return &Buckets[K]{limit: limit, now: now, full: newRecent[K](maxKeys)}
 }
@@ -110,7 +110,7 @@ func (b *Buckets[K]) Take(key K) Result {
 	return Result{OK: true, Remaining: int((b.limit.Window - debt) / interval), limit: b.limit, wait: interval}
 }
 
-// Return puts a token back that Take has used.
+// Return returns a token that Take has used.
 func (b *Buckets[K]) Return(key K) {
 	now := b.now()
 	b.mu.Lock()
@@ -120,7 +120,7 @@ func (b *Buckets[K]) Return(key K) {
 	}
 }
 
-// debt returns how long the key's bucket takes to be full. The caller holds mu.
+// debt returns how long it takes until the key's bucket is full. The caller holds mu.
 func (b *Buckets[K]) debt(key K, now time.Time) time.Duration {
 	full, _ := b.full.get(key)
 	return min(max(full.Sub(now), 0), b.limit.Window) // a clock that was set back must not lock clients out

@@ -82,8 +82,8 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestRate compares with the definition: in any window at most twice the quota, and in the
-// long run the rate.
+// TestRate compares the buckets with the definition: at most twice the quota in any window, and the
+// rate in the long run.
 func TestRate(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

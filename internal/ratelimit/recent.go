@@ -7,8 +7,8 @@ import (
 
 // recent holds a time for each key in bounded memory.
 //
-// Invariant: each map has at most half of the keys. When the younger one is full, the
-// older one is forgotten.
+// Invariant: each map has at most half of the keys. When the younger one is full, the older one is
+// dropped.
 type recent[K comparable] struct {
 	half           int
 	younger, older map[K]time.Time
@@ -35,24 +35,22 @@ func (r *recent[K]) set(key K, at time.Time) {
 	r.younger[key] = at
 }
 
-// Greylist distinguishes clients that come back from those that do not. It is safe for
-// concurrent use.
+// Greylist distinguishes clients that come back from clients that do not. It is safe for concurrent
+// use.
 type Greylist[K comparable] struct {
 	pause time.Duration
 	now   func() time.Time
 
 	mu    sync.Mutex
-	first recent[K] // when a key came first
+	first recent[K] // when a key first came
 }
 
-// NewGreylist returns a greylist of at most maxKeys keys, which forgets those first that
-// came first.
+// NewGreylist returns a greylist of at most maxKeys keys, which drops the oldest first.
 func NewGreylist[K comparable](pause time.Duration, maxKeys int, now func() time.Time) *Greylist[K] {
 	return &Greylist[K]{pause: pause, now: now, first: newRecent[K](maxKeys)}
 }
 
-// CameBack reports whether the key came before, at least the pause ago, and notes that it
-// came.
+// CameBack reports whether the key came before, at least the pause ago, and records that it came.
 func (g *Greylist[K]) CameBack(key K) bool {
 	now := g.now()
 	g.mu.Lock()

@@ -2,8 +2,8 @@ package ratelimit
 
 import "sync"
 
-// Shares divides what there is a fixed amount of, such as memory or connections, among the
-// clients that use it at the same time. It is safe for concurrent use.
+// Shares divides a fixed amount of a resource, such as memory or connections, among the clients that
+// use it at the same time. It is safe for concurrent use.
 //
 // A client may hold up to the free number, times the weight of its claim. So one greedy client gets
 // half, two get a third each, and there is always room for one more.
@@ -18,17 +18,16 @@ type Shares[K comparable] struct {
 	held map[K]int64
 }
 
-// Claim is a client that an amount is taken for.
+// Claim is a client for which an amount is taken.
 type Claim[K comparable] struct {
 	Client K
-	// Weight is how many times what is free the client may have. 1 is the weight of one
-	// client; a group of clients has more.
+	// Weight is how many times the free amount the client may have. 1 is the weight of one client; a group
+	// of clients has more.
 	Weight int64
 	// Most is an additional bound for the client, if it is not 0.
 	Most int64
-	// Of is set for one of those who divide what another client may have, such as the networks
-	// that pay at a merchant. They divide what is left of half of all, which is the most that one
-	// client gets.
+	// Of is set for parties that divide another client's amount, such as the networks that pay at a
+	// merchant. They divide the rest of half of the capacity, which is the most that one client gets.
 	Of *K
 }
 
@@ -40,7 +39,7 @@ func NewShares[K comparable](name string, capacity int64) *Shares[K] {
 // Name returns the name of the limit.
 func (s *Shares[K]) Name() string { return s.name }
 
-// Capacity returns how much there is.
+// Capacity returns the total amount.
 func (s *Shares[K]) Capacity() int64 { return s.capacity }
 
 // Take takes n for each of the clients, or fails and takes no amount. The error is ErrBusy if less
@@ -59,7 +58,7 @@ func (s *Shares[K]) Take(n int64, claims ...Claim[K]) error {
 	return nil
 }
 
-// Charge counts n that was taken for more clients as well, as if they had taken it. If it fails, it
+// Charge counts n, which was taken before, for more clients, as if they had taken it. If it fails, it
 // counts no amount. The error is an *ExceededError.
 func (s *Shares[K]) Charge(n int64, claims ...Claim[K]) error {
 	s.mu.Lock()
@@ -84,7 +83,7 @@ func (s *Shares[K]) charge(n, free int64, claims []Claim[K]) error {
 	return nil
 }
 
-// Give gives back what Take took, from all that it was charged to.
+// Give returns an amount that Take took, for all clients to which it was charged.
 func (s *Shares[K]) Give(n int64, claims ...Claim[K]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +95,7 @@ func (s *Shares[K]) Give(n int64, claims ...Claim[K]) {
 	}
 }
 
-// Held returns how much the clients of these claims have, the most of them.
+// Held returns the largest amount that a client of these claims has.
 func (s *Shares[K]) Held(claims []Claim[K]) (most int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,5 +105,5 @@ func (s *Shares[K]) Held(claims []Claim[K]) (most int64) {
 	return most
 }
 
-// retryShare is the Retry-After of a client that has its share, in seconds.
+// retryShare is the Retry-After of a client that has used up its share, in seconds.
 const retryShare = "1"

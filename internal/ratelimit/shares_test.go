@@ -17,7 +17,7 @@ func claim(client string) ratelimit.Claim[string] {
 	return ratelimit.Claim[string]{Client: client, Weight: 1}
 }
 
-// takeAll takes 1 until it is refused, and returns how often it was not and the error.
+// takeAll takes 1 until it is refused, and returns the number of successes and the error.
 func takeAll(s *shares, claims ...ratelimit.Claim[string]) (n int, err error) {
 	for ; err == nil; n++ {
 		err = s.Take(1, claims...)
@@ -76,8 +76,8 @@ func TestSharesAreBounded(t *testing.T) {
 	}
 }
 
-// TestSharesOfAnybody has clients take and give what they like. No client has more than there is,
-// and while anything is free, a client without any gets one.
+// TestSharesOfAnybody has clients take and give random amounts. No client has more than the capacity,
+// and while any amount is free, a client without an amount gets one.
 func TestSharesOfAnybody(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -132,7 +132,7 @@ func TestSharesOfParts(t *testing.T) {
 	fill("192.0.2.2", "globex", 10)
 }
 
-// TestChargeLater takes a share first and charges it to another client then.
+// TestChargeLater takes a share first and charges it to another client later.
 func TestChargeLater(t *testing.T) {
 	t.Parallel()
 	s := ratelimit.NewShares[string]("seats", 4)

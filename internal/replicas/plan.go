@@ -13,10 +13,10 @@ type plan struct {
 	free       map[string]bool // works without an owner
 }
 
-// makePlan returns the plan of a replica. It takes what is free, unless a candidate with less
-// work would: that one has a round's time. It gives away what it is unable to do if there is a
-// candidate, and, one piece in a round, what a candidate with less work would take that has less even
-// with it.
+// makePlan returns the plan of a replica. It takes free work, unless a candidate with less work would
+// take it: that one has a round's time. It gives up work that it is unable to do, if there is a
+// candidate. In each round it also gives up one piece of work if a candidate would have less work than
+// this replica even with that piece.
 func makePlan(me string, works []string, states map[string]store.SharedWork, wasFree map[string]bool, unable []string) plan {
 	p := plan{free: make(map[string]bool)}
 	l := loads{me: me, of: make(map[string]int)}
@@ -61,7 +61,7 @@ func (l loads) lighter(state store.SharedWork, by int) bool {
 	return slices.ContainsFunc(state.Candidates, func(c string) bool { return c != l.me && l.of[c] <= l.of[l.me]-by })
 }
 
-// takes reports whether this replica takes what is free.
+// takes reports whether this replica takes the free work.
 func (l loads) takes(state store.SharedWork, wasFree bool) bool {
 	if !slices.Contains(state.Candidates, l.me) {
 		return len(state.Candidates) == 0

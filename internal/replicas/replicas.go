@@ -22,10 +22,10 @@ import (
 const (
 	// roundEvery is how often a replica extends its leases and looks at the others' leases.
 	roundEvery = time.Second
-	// leaseTTL is how long a lease lasts that is not extended. A dead replica's work is taken
-	// over after that and one round.
+	// leaseTTL is how long a lease lasts without an extension. A dead replica's work is taken over after
+	// that and one round.
 	leaseTTL = 3 * time.Second
-	// unwantedAfter is for how long a replica leaves to others what it was unable to do.
+	// unwantedAfter is how long a replica leaves work to others that it was unable to do.
 	unwantedAfter = time.Minute
 	// leaveTimeout bounds giving back the leases at the end.
 	leaveTimeout = 5 * time.Second
@@ -39,15 +39,15 @@ type Store interface {
 	LeaveWork(ctx context.Context, holder string) error
 }
 
-// Config configures a Share. All of it is required.
+// Config configures a Share. All fields are required.
 type Config struct {
 	Store  Store
 	Holder string   // a random id of the replica
 	Works  []string // the pieces of work that this replica can do
-	// Able reports whether this replica succeeds in a piece of work. One that does not leaves it to another that
-	// would take it.
+	// Able reports whether this replica succeeds in a piece of work. If not, it leaves the work to another
+	// replica that would take it.
 	Able func(work string) bool
-	// Changed is called when a piece of work becomes this replica's.
+	// Changed is called when this replica gets a piece of work.
 	Changed func(work string)
 	Now     func() time.Time
 	Logger  *slog.Logger
@@ -63,7 +63,7 @@ type Share struct {
 	failed   bool                 // the last round failed
 
 	mu    sync.Mutex
-	until map[string]time.Time // until when the works of this replica are surely its own
+	until map[string]time.Time // until when this replica's works are certainly its own
 }
 
 // New returns a share without work.
@@ -98,7 +98,7 @@ func (s *Share) Run(ctx context.Context) error {
 	return s.conf.Store.LeaveWork(ctx, s.conf.Holder)
 }
 
-// round extends what this replica has, and takes or gives away what is due.
+// round extends this replica's leases, and takes or gives up work.
 func (s *Share) round(ctx context.Context, now time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, leaseTTL)
 	defer cancel()
@@ -143,7 +143,7 @@ func (s *Share) round(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// set replaces the works of this replica, and returns those that it did not have.
+// set replaces the works of this replica, and returns the new ones.
 func (s *Share) set(works []string, until time.Time) (began []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -49,7 +49,7 @@ type contextTB interface {
 	Context() context.Context
 }
 
-// pass lets a round pass, of each replica in an order.
+// pass runs a round of each replica, in an order.
 func (w *world) pass(t contextTB, order []int) {
 	w.now = w.now.Add(roundEvery)
 	for _, i := range order {
@@ -125,7 +125,7 @@ func (w *world) order(t *rapid.T) []int {
 	return rapid.Permutation(order).Draw(t, "order")
 }
 
-// act lets something happen to the replicas, of which one is left.
+// act applies a random change to the replicas. One of them always remains.
 func (w *world) act(t *rapid.T) {
 	i := rapid.IntRange(0, len(w.living)-1).Draw(t, "replica")
 	switch action := rapid.SampledFrom([]string{"nothing", "start", "kill", "stop", "disable", "enable"}).Draw(t, "action"); {
@@ -158,7 +158,7 @@ func (w *world) checkShares(t *rapid.T, owners []int) {
 		switch left := slices.ContainsFunc(w.works, func(work string) bool { return w.now.Before(r.unwanted[work]) }); {
 		case !r.able:
 			others = append(others, load[i])
-		case !left: // it takes everything that it is offered
+		case !left: // it takes everything that is free
 			able = append(able, load[i])
 		}
 	}
@@ -170,8 +170,8 @@ func (w *world) checkShares(t *rapid.T, owners []int) {
 	}
 }
 
-// TestTakeover lets a replica die, and another stop: their work is taken over, in the first case
-// within 5 seconds.
+// TestTakeover kills one replica and stops another. Their work is taken over, in the first case within
+// 5 seconds.
 func TestTakeover(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		w := &world{store: s, works: []string{"a", "b"}, now: time.Unix(1_800_000_000, 0)}
@@ -208,7 +208,7 @@ func TestTakeover(t *testing.T) {
 	})
 }
 
-// TestLostDatabase has a replica count on its lease no longer than others do.
+// TestLostDatabase checks that a replica does not rely on its lease longer than others do.
 func TestLostDatabase(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		w := &world{store: s, works: []string{"a"}, now: time.Unix(1_800_000_000, 0)}

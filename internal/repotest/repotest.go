@@ -1,3 +1,3 @@
-// Package repotest has the tests that look at the repository as a whole: its
-// names and comments, its documents, and its generated files.
+// Package repotest has the tests about the repository as a whole: its names and comments, its
+// documents, and its generated files.
 package repotest

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// maxLines is the most lines that a production file may have. A longer one holds
-// more than one idea.
+// maxLines is the largest number of lines of a production file. A longer one holds more than one idea.
 const maxLines = 400
 
 // TestFilesAreShort wants each production file to have at most maxLines lines.

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// metaphors are words that are no terms of the field, with the terms that are.
-// An identifier is split into words at its capitals, so "string" has no "ring".
+// metaphors are words that are not terms of the field, with the terms to use instead. An identifier is
+// split into words at its capitals, so "string" has no "ring".
 var metaphors = map[string]string{
 	"aside":       "quarantined",
 	"census":      "address cache",
@@ -94,8 +94,7 @@ func metaphor(name string) string {
 // phrases are not allowed in comments: a plain verb or preposition is better.
 var phrases = regexp.MustCompile(`(?i)\b(beside|be it|tells?|told|whoever|is none|are none|stands?)\b`)
 
-// TestCommentsArePlain looks for phrases in comments that a reader stumbles
-// over.
+// TestCommentsArePlain looks for phrases in comments over which a reader stumbles.
 func TestCommentsArePlain(t *testing.T) {
 	eachGoFile(t, func(name string, set *token.FileSet, file *ast.File) {
 		if filepath.Base(name) == "words_test.go" {

@@ -1,5 +1,5 @@
-// Package requestlog keeps the last requests of each owner of keys, so that developers see
-// what their programs asked for and why it was refused.
+// Package requestlog keeps the last requests of each owner of keys, so that developers see their
+// programs' requests and why they were refused.
 //
 // A request is never delayed: it is added to a bounded queue in memory, which one worker writes to the
 // database in batches. Entries beyond the bounds are dropped and counted.
@@ -26,15 +26,15 @@ const (
 	Interval = 2 * time.Second
 	// MaxBatch bounds the requests that are written at a time.
 	MaxBatch = 500
-	// MaxPending bounds the requests of an owner of keys that wait to be written. The oldest
-	// are dropped, and those that succeeded before others.
+	// MaxPending bounds the requests of an owner of keys that wait to be written. The oldest are dropped,
+	// successful ones first.
 	MaxPending = 100
 	// MaxOwners bounds the owners of keys with requests that wait to be written.
 	MaxOwners = 1000
 	// MaxWaiting bounds the requests of all owners of keys that wait to be written.
 	MaxWaiting = 10_000
-	// MaxKept is how many requests of an owner of keys are kept, and up to MaxUncounted more
-	// until they are counted again.
+	// MaxKept is how many requests of an owner of keys are kept. Up to MaxUncounted more are kept until
+	// they are counted again.
 	MaxKept      = 1000
 	MaxUncounted = 200
 	// Lifetime is how long requests are kept.
@@ -77,7 +77,7 @@ type Entry struct {
 // Store stores requests. *store.Store implements it.
 type Store interface {
 	InsertRequests(ctx context.Context, entries []Entry) error
-	// TrimRequests deletes requests of an owner of keys but the newest, up to limit.
+	// TrimRequests deletes requests of an owner of keys, up to limit, and keeps the newest.
 	TrimRequests(ctx context.Context, merchantID string, keep, limit int) error
 	// CleanRequests deletes up to limit requests with lower ids, and returns their number.
 	CleanRequests(ctx context.Context, below string, limit int) (int64, error)
@@ -88,7 +88,7 @@ type Config struct {
 	Store   Store
 	IDs     *invoice.IDs
 	Now     func() time.Time
-	Dropped func(n int) // is called with the number of requests that were not kept
+	Dropped func(n int) // called with the number of dropped requests
 	Logger  *slog.Logger
 }
 
@@ -166,8 +166,8 @@ func (l *Log) take() []Entry {
 	return batch
 }
 
-// Run writes requests until ctx ends, and then those that wait, unless a write fails. A write that is under way when
-// ctx ends is finished.
+// Run writes requests until ctx ends, and then the waiting ones, unless a write fails. It finishes a
+// write in progress.
 func (l *Log) Run(ctx context.Context) {
 	unstopped := context.WithoutCancel(ctx)
 	for wait.Sleep(ctx, Interval, nil) {
@@ -182,8 +182,8 @@ func (l *Log) Run(ctx context.Context) {
 	}
 }
 
-// Flush writes a batch of the requests that wait, and reports whether it wrote a full one, so that
-// more may wait. Requests that cannot be written are dropped. It must not be called concurrently.
+// Flush writes a batch of the waiting requests, and reports whether it was full, so that more may
+// wait. Requests that cannot be written are dropped. It must not be called concurrently.
 func (l *Log) Flush(ctx context.Context) (full bool) {
 	batch := l.take()
 	if len(batch) == 0 {

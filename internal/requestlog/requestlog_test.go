@@ -23,7 +23,7 @@ type memory struct {
 	entries []requestlog.Entry
 	batches int
 	err     error
-	cleaned int64         // that CleanRequests has left to delete
+	cleaned int64         // rows that CleanRequests can still delete
 	takes   time.Duration // how long an insert takes
 }
 
@@ -140,7 +140,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestDatabaseFails drops and counts what the database does not take.
+// TestDatabaseFails drops and counts requests that the database does not take.
 func TestDatabaseFails(t *testing.T) {
 	t.Parallel()
 	m, dropped := &memory{err: errors.New("down")}, 0
@@ -171,7 +171,7 @@ func TestWaitingIsBounded(t *testing.T) {
 	if want := requestlog.MaxOwners*requestlog.MaxPending - requestlog.MaxWaiting; dropped != want {
 		t.Errorf("%d were dropped; want %d", dropped, want)
 	}
-	l.Add(requestlog.Entry{MerchantID: "0", Status: 400}) // in place of an older one
+	l.Add(requestlog.Entry{MerchantID: "0", Status: 400}) // replaces an older one
 	for range requestlog.MaxWaiting/requestlog.MaxBatch + 1 {
 		l.Flush(t.Context())
 	}

@@ -16,7 +16,7 @@ const (
 	quiet = 10
 	// pendingFor is the age up to which events still wait for their delivery.
 	pendingFor = time.Minute
-	// tries is how often a delivery is attempted that fails, with tryPause in between.
+	// tries is how often a failing delivery is attempted, with tryPause in between.
 	tries, tryPause = 4, time.Hour
 )
 
@@ -30,7 +30,7 @@ type event struct {
 	data    any
 }
 
-// emit adds an event to the story, unless it was removed since.
+// emit adds an event to the story, unless retention has removed it.
 func (s *story) emit(typ invoice.EventType, subject string, at time.Time, data func() any) {
 	if at = at.Truncate(time.Second); s.Until.Sub(at) < s.KeepEvents {
 		s.events = append(s.events, event{s.n, typ, at, subject, s.invoice, data()})
@@ -112,7 +112,7 @@ func (m *Maker) logged(e event, seq int64) (row store.LoadedEvent, err error) {
 	return row, nil
 }
 
-// deliver decides what became of an event's delivery.
+// deliver decides the outcome of an event's delivery.
 func (m *Maker) deliver(e *store.LoadedEvent) {
 	drawn := m.below(1000, int(e.Seq), drawDelivery)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// draw is what is drawn for an invoice. Draws are independent of each other.
+// draw is a random choice for an invoice. Draws are independent of each other.
 type draw uint64
 
 const (

@@ -19,7 +19,7 @@ import (
 const (
 	// Period is the time in which all invoices were created, evenly.
 	Period = 365 * 24 * time.Hour
-	// MaxInvoices bounds the invoices. So many have no price and suffix in common.
+	// MaxInvoices bounds the invoices, so that no two have the same price and suffix.
 	MaxInvoices = 15_000_000
 	// MaxMerchants bounds the merchants.
 	MaxMerchants = 1_000_000
@@ -27,7 +27,7 @@ const (
 	largestShare = 0.2
 	// batch is how many invoices are made at a time.
 	batch = 5000
-	// openFor is how long an invoice can be paid, unless it is one of those that are open.
+	// openFor is how long an invoice can be paid, unless it is one of the open ones.
 	openFor = 24 * time.Hour
 )
 
@@ -39,7 +39,7 @@ type Config struct {
 	Open int
 	// Seed makes other rows of the same kind.
 	Seed uint64
-	// Until is when the newest invoice was created, and the time as which the rows are.
+	// Until is when the newest invoice was created, and the time of the rows' state.
 	Until time.Time
 	// KeepEvents and KeepAttempts are how long events and attempts were kept. Older ones
 	// were removed, as by a service.
@@ -128,7 +128,7 @@ func (m *Maker) Head() invoice.Header {
 	return invoice.Header{Number: p.BlockNumber, Hash: p.BlockHash, Time: p.BlockTime}
 }
 
-// position returns where a transfer is that was mined at a time.
+// position returns the position of a transfer that was mined at a time.
 func (m *Maker) position(at time.Time, log int) invoice.Position {
 	p := invoice.Position{BlockNumber: 1, BlockTime: at, LogIndex: log}
 	if m.BlockTime > 0 {

@@ -48,8 +48,8 @@ func load(t testing.TB, s *store.Store, m *seed.Maker) (invoices int) {
 	return invoices
 }
 
-// TestSeededDatabaseIsConsistent compares the stored state of each invoice with that which its
-// payments and refunds give by the rules, and reads each event with its attempts.
+// TestSeededDatabaseIsConsistent compares the stored state of each invoice with the state that the
+// rules derive from its payments and refunds, and reads each event with its attempts.
 func TestSeededDatabaseIsConsistent(t *testing.T) {
 	t.Parallel()
 	const n = 10_000
@@ -254,8 +254,7 @@ func ids(t *testing.T, db *storetest.DB) (all []string) {
 	return all
 }
 
-// TestSeededItems compares the items of the inbox that are loaded with those that the service
-// sets.
+// TestSeededItems compares the loaded items of the inbox with the items that the service sets.
 func TestSeededItems(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

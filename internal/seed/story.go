@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// prices is how many prices there are, which is a prime: prices[n] is a permutation, so
-	// that invoices with the same price and suffix are prices*invoice.MaxSuffix apart.
+	// prices is the number of prices, which is a prime: prices[n] is a permutation, so that invoices with
+	// the same price and suffix are prices*invoice.MaxSuffix apart.
 	prices, priceStep = 20_011, 7919
 	// cent is a hundredth of a unit of currency, in minor units.
 	cent = 10_000
-	// customers, baskets and payers are how many different ones there are.
+	// customers, baskets and payers are the numbers of different ones.
 	customers, baskets, payers = 100_000, 100_000, 100_000
 	// strays: one invoice in this many has an unattributed payment at its merchant's address.
 	strays = 200
@@ -26,7 +26,7 @@ const (
 	localChain = 1337
 )
 
-// fate is what becomes of an invoice.
+// fate is the outcome of an invoice.
 type fate int
 
 const (
@@ -53,7 +53,7 @@ const (
 	refundDelay = 48 * time.Hour
 )
 
-// story is what happened about an invoice.
+// story is the history of an invoice.
 type story struct {
 	*Maker
 	n          int
@@ -65,7 +65,7 @@ type story struct {
 	events     []event
 }
 
-// Invoice returns an invoice in its present state.
+// Invoice returns the current state of an invoice.
 func (m *Maker) Invoice(n int) invoice.Invoice { return m.story(n).invoice }
 
 // Payments returns the payments that were made because of an invoice.
@@ -112,7 +112,7 @@ func (s *story) paidAfter() time.Duration {
 	return payDelay + time.Duration(s.below(int(9*payDelay/time.Second), s.n, drawDelay))*time.Second
 }
 
-// close lets an invoice have its fate.
+// close gives an invoice its fate.
 func (s *story) close() {
 	amount, exact := s.invoice.Amount, s.invoice.TransferAmount
 	drawn, f := s.below(fates[void], s.n, drawFate), paid
@@ -147,7 +147,7 @@ func (s *story) close() {
 	}
 }
 
-// closed records that the invoice is not open since a time.
+// closed records the time when the invoice was closed.
 func (s *story) closed(at time.Time) {
 	s.closedAt, s.invoice.ClosedBlock = at, s.position(at, 0).BlockNumber
 }
@@ -189,7 +189,7 @@ func (s *story) payment(t invoice.Transfer, kind int) store.PaymentRow {
 	}}
 }
 
-// pay adds a payment of the invoice, unless it is still to come.
+// pay adds a payment of the invoice, unless it is in the future.
 func (s *story) pay(after time.Duration, amount invoice.Amount, by invoice.Method) {
 	kind := len(s.payments)
 	p := s.payment(s.transfer(after, kind, s.payer(), s.invoice.Merchant, amount), kind)

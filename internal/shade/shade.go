@@ -12,7 +12,7 @@ const MinContrast = 4.5
 // Color is an sRGB color: red, green and blue.
 type Color [3]uint8
 
-// Text on colors, and what they are mixed with.
+// Text colors, and colors to mix with.
 var (
 	White = Color{math.MaxUint8, math.MaxUint8, math.MaxUint8}
 	Black = Color{}
@@ -51,8 +51,7 @@ func Contrast(a, b Color) float64 {
 	return (max(l, m) + 0.05) / (min(l, m) + 0.05)
 }
 
-// ReadableOn returns the color, mixed with as little of another one as makes it readable
-// on a ground.
+// ReadableOn returns the color, mixed with just enough of another one to be readable on a background.
 func (c Color) ReadableOn(ground, with Color) Color {
 	const steps = math.MaxUint8
 	for part := range steps {
@@ -67,7 +66,7 @@ func (c Color) ReadableOn(ground, with Color) Color {
 	return with
 }
 
-// TextOn returns white or black, whichever is the more readable on the color.
+// TextOn returns white or black, whichever is more readable on the color.
 func (c Color) TextOn() Color {
 	if Contrast(White, c) >= Contrast(Black, c) {
 		return White

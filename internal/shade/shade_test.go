@@ -42,8 +42,8 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// TestReadableColorIsKept checks the edge: a color of just enough contrast stays as it is,
-// and the next lighter one is changed as little as possible.
+// TestReadableColorIsKept checks the edge: a color with just enough contrast does not change, and the
+// next lighter one changes as little as possible.
 func TestReadableColorIsKept(t *testing.T) {
 	t.Parallel()
 	ground := color(t, "#efece4")

@@ -49,8 +49,8 @@ func Object(text []byte) (map[string]any, error) {
 // escapeLen is the length of an escape such as \ud83d, in bytes.
 const escapeLen = 6
 
-// loneSurrogate returns the offset of the first lone surrogate escape in a JSON text, or
-// -1. encoding/json replaces it by another character without an error.
+// loneSurrogate returns the offset of the first lone surrogate escape in a JSON text, or -1.
+// encoding/json replaces it by another character without an error.
 func loneSurrogate(text []byte) int {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' { // occurs only in strings

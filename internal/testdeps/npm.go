@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 )
 
-// NodeModules installs the npm packages that the package-lock.json in dir names, in the
-// user's cache, and returns the path of their node_modules. who, as in "apidocs", needs
-// them. Packages that are installed are found again; their scripts are not run.
+// NodeModules installs the npm packages that the package-lock.json in dir names, in the user's cache,
+// and returns the path of their node_modules. who, as in "apidocs", is the test that needs them.
+// Installed packages are reused; their scripts are not run.
 func NodeModules(ctx context.Context, who, dir string) (_ string, err error) {
 	lockFile, err := os.ReadFile(filepath.Join(dir, "package-lock.json"))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 // given. The default is one for each CPU, which leaves CPUs idle while tests wait for other
 // processes. Call it in TestMain.
 func Parallel(tests int) {
-	if !flag.Parsed() { // parsing again would undo what Short has set
-		flag.Parse() //nolint:revive // as TestMain must before it asks for flags
+	if !flag.Parsed() { // parsing again would undo the setting of Short
+		flag.Parse() //nolint:revive // TestMain must parse before it asks for flags
 	}
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })

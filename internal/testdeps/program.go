@@ -6,9 +6,8 @@ import (
 	"os/exec"
 )
 
-// Program returns the path of a program that Debian has in the package of the
-// same name, such as npm, and installs it if it is missing. who, as in
-// "anviltest", needs it.
+// Program returns the path of a program that Debian has in the package of the same name, such as npm,
+// and installs it if it is missing. who, as in "anviltest", is the test that needs it.
 func Program(ctx context.Context, who, name string) (string, error) {
 	return ProgramOf(ctx, who, name, name)
 }

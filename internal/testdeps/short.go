@@ -17,7 +17,7 @@ import (
 // The tests are left out as by the flag -skip, so they are not reported as passed. A test
 // that calls Needs does not have to be on the list.
 func Short(tests ...string) {
-	flag.Parse() //nolint:revive // as TestMain must before it asks for testing.Short
+	flag.Parse() //nolint:revive // TestMain must parse before it asks for testing.Short
 	if !testing.Short() {
 		return
 	}
@@ -49,7 +49,7 @@ func Needs(tb testing.TB, what string) {
 
 var leaveOut sync.Once
 
-// LeaveOut announces, once in a process, what -short leaves out.
+// LeaveOut announces, once in a process, which tests -short leaves out.
 func LeaveOut(what string) {
 	leaveOut.Do(func() {
 		binary := strings.TrimSuffix(filepath.Base(os.Args[0]), ".test")

@@ -30,7 +30,7 @@ func (c *Clock) Set(to time.Time) {
 	c.now = to
 }
 
-// Add moves the clock forward, or back by a negative duration.
+// Add advances the clock, or sets it back by a negative duration.
 func (c *Clock) Add(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

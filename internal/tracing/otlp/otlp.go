@@ -29,7 +29,7 @@ const stopTimeout = 2 * time.Second
 // failureLogInterval is how often failures to export are logged at most.
 const failureLogInterval = time.Minute
 
-// endpointVariables are the variables of which one turns traces on.
+// endpointVariables are the variables that turn traces on.
 var endpointVariables = []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"}
 
 // Config configures Start. Logger is required.
@@ -68,8 +68,8 @@ func Start(ctx context.Context, cfg Config) (tracer trace.Tracer, stop func(), e
 	}, nil
 }
 
-// isConfigured reports whether the environment names a collector. It returns an error for
-// values that the exporter would replace by others without saying so.
+// isConfigured reports whether the environment names a collector. It returns an error for values that
+// the exporter would silently replace by others.
 func isConfigured(getenv func(string) string) (bool, error) {
 	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") || getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return false, nil

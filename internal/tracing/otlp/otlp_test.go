@@ -77,8 +77,8 @@ func TestServiceName(t *testing.T) {
 	}
 }
 
-// TestDeadCollector makes more spans than the queue holds while the collector refuses
-// connections or does not answer. Nobody waits for it but the stop, which is bounded.
+// TestDeadCollector makes more spans than the queue holds while the collector refuses connections or
+// does not answer. Only the stop waits for it, for a bounded time.
 func TestDeadCollector(t *testing.T) {
 	released := make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
