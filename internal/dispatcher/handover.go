@@ -2,13 +2,13 @@ package dispatcher
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/wait"
 )
 
 // maxHandover is how many leased events may be on their way to the worker.
@@ -20,14 +20,11 @@ const maxHandover = 64
 //
 // room and free are estimates: the worker releases a lease that it cannot use.
 type handover struct {
-	wake chan struct{} // signals that fresh is not empty
-
 	mu      sync.Mutex
 	leaseID string         // empty while the worker does not lease
 	before  time.Time      // leases must end before it
 	room    int            // how many more deliveries may be leased
 	free    map[string]int // likewise for each merchant
-	fresh   []store.Event  // committed, and not yet taken by the worker
 }
 
 // LeaseEvents leases to this worker the deliveries of events that it can attempt immediately. It is called in the
@@ -52,19 +49,17 @@ func (w *Worker) LeaseEvents(events []store.Event) {
 
 // Committed passes events to the worker after their transaction.
 func (w *Worker) Committed(events []store.Event) {
-	h := &w.handover
-	h.mu.Lock()
-	for _, e := range events {
-		if e.Seq == 0 || e.DeliveryID == "" {
-			continue
+	w.inbox.put(func(m *mail) {
+		for _, e := range events {
+			if e.Seq == 0 || e.DeliveryID == "" {
+				continue
+			}
+			if e.LeaseID == "" {
+				e.Body = nil // the body is read when the delivery is leased
+			}
+			m.fresh = append(m.fresh, e)
 		}
-		if e.LeaseID == "" {
-			e.Body = nil // the body is read when the delivery is leased
-		}
-		h.fresh = append(h.fresh, e)
-	}
-	h.mu.Unlock()
-	wait.Wake(h.wake)
+	})
 }
 
 // open allows events to be leased until a time, with an id.
@@ -85,26 +80,17 @@ func (h *handover) setFree(merchantID string, n int) {
 	}
 }
 
-// take removes and returns the committed events.
-func (h *handover) take() []store.Event {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	fresh := h.fresh
-	h.fresh = nil
-	return fresh
-}
-
 // takeFresh starts the attempts of fresh events that are leased, and adds the
 // others to the queues.
-func (r *run) takeFresh(now time.Time) error {
-	fresh := r.handover.take()
-	merchants := make(map[string]bool)
+func (r *run) takeFresh(fresh []store.Event, now time.Time) error {
+	var leased []string
 	for _, e := range fresh {
 		if e.LeaseID != "" {
-			merchants[e.MerchantID] = true
+			leased = append(leased, e.MerchantID)
 		}
 	}
-	endpoints, err := r.endpointsOf(merchants)
+	slices.Sort(leased)
+	endpoints, err := r.endpointsOf(slices.Compact(leased))
 	for _, e := range fresh {
 		to, reachable := endpoints[e.MerchantID]
 		inTime := e.LeaseUntil.Sub(now) > r.conf.Limits.Lease/2 // the commit may have taken long
@@ -113,68 +99,50 @@ func (r *run) takeFresh(now time.Time) error {
 				ID: e.DeliveryID, Seq: e.Seq, EventID: e.ID, MerchantID: e.MerchantID, EventType: string(e.Type), Body: e.Body,
 				Due: e.Due, Deadline: e.Due.Add(delivery.RetryWindow),
 			}
-			r.start(r.lanes[0], job{d, e.LeaseID, e.LeaseUntil, to}, now)
+			r.start(r.lanes[first], job{d, e.LeaseID, e.LeaseUntil, to}, now)
 		} else {
-			if e.LeaseID != "" {
-				r.returned[e.LeaseID] = append(r.returned[e.LeaseID], e.Seq)
-			}
-			r.lanes[0].cache.add(delivery.Queue{MerchantID: e.MerchantID, Head: e.Due, HeadSeq: e.Seq})
+			r.giveBack(e.LeaseID, e.Seq)
+			r.schedule.add(first, delivery.Queue{MerchantID: e.MerchantID, Head: e.Due, HeadSeq: e.Seq})
 		}
 		r.place(e.MerchantID, now)
 	}
 	return err
 }
 
-func (r *run) endpointsOf(merchants map[string]bool) (map[string]poster.Endpoint, error) {
-	if len(merchants) == 0 {
+func (r *run) endpointsOf(merchantIDs []string) (map[string]poster.Endpoint, error) {
+	if len(merchantIDs) == 0 {
 		return nil, nil
-	}
-	ids := make([]string, 0, len(merchants))
-	for id := range merchants {
-		ids = append(ids, id)
 	}
 	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
 	defer cancel()
-	return r.conf.Endpoints(ctx, ids)
+	return r.conf.Endpoints(ctx, merchantIDs)
 }
 
 // mayStart reports whether a fresh event may be posted before the waiting ones.
 func (r *run) mayStart(merchantID string, now time.Time) bool {
-	healthy, _ := r.lanes[0].room(now)
-	return healthy > 0 && r.freeOf(merchantID, now) > 0 &&
-		!r.limiter.paused(time.Now()) && r.limiter.room(len(r.attempts), r.slots(), time.Now()) > 0
+	room, _ := r.lanes[first].room(now)
+	return room > 0 && r.freeOf(merchantID, now) > 0 &&
+		!r.limiter.paused(time.Now()) && r.limiter.room(len(r.attempts), r.conf.Limits.slots(), time.Now()) > 0
 }
 
 // freeOf returns how many fresh deliveries of a merchant may be posted immediately: 0 unless its endpoint is healthy
 // and has no waiting deliveries.
 func (r *run) freeOf(merchantID string, now time.Time) int {
-	m := r.merchant(merchantID)
+	m := r.schedule.merchant(merchantID)
 	if !m.breaker.Healthy || m.breaker.Until.After(now) || m.backoffUntil.After(now) || m.leasing || m.unreachable {
 		return 0
 	}
-	for _, l := range r.lanes {
-		if head, ok := l.cache.heads[merchantID]; ok && !head.Head.After(now) {
-			return 0
-		}
+	if m.queues[first].holdsDue(now) || m.queues[retry].holdsDue(now) {
+		return 0
 	}
 	return max(0, m.allowed(r.conf.Limits.PerMerchant)-len(m.inFlight))
 }
 
 // openHandover allows events to be leased, unless other deliveries wait for slots.
 func (r *run) openHandover(now time.Time, starved bool) {
-	room, _ := r.lanes[0].room(now)
+	room, _ := r.lanes[first].room(now)
 	if starved {
 		room = 0
 	}
 	r.handover.open(r.id, r.registeredUntil, max(0, min(room, maxHandover)))
-}
-
-// closeHandover stops leasing events, and releases the existing leases.
-func (r *run) closeHandover() {
-	r.handover.open("", time.Time{}, 0)
-	for _, e := range r.handover.take() {
-		if e.LeaseID != "" {
-			r.returned[e.LeaseID] = append(r.returned[e.LeaseID], e.Seq)
-		}
-	}
 }

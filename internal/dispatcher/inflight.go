@@ -2,7 +2,6 @@ package dispatcher
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -38,7 +37,7 @@ type finished struct {
 func (r *run) start(l *lane, j job, now time.Time) {
 	f := &attempt{job: j, lane: l, began: time.Now(), task: r.conf.Watchdog.Begin("deliveries: attempt")}
 	r.attempts[f] = struct{}{}
-	m := r.merchant(j.MerchantID)
+	m := r.schedule.merchant(j.MerchantID)
 	m.inFlight = append(m.inFlight, j.Seq)
 	if j.Suspect {
 		l.suspectAttempts++
@@ -51,10 +50,7 @@ func (r *run) start(l *lane, j job, now time.Time) {
 		over := r.deliver(r.work, j, recorder)
 		over.attempt, over.abandoned = f, !over.recorded && r.work.Err() != nil
 		f.task.End()
-		select {
-		case r.finished <- over:
-		case <-r.over:
-		}
+		r.inbox.put(func(m *mail) { m.finished = append(m.finished, over) })
 	}()
 }
 
@@ -68,14 +64,14 @@ func (r *run) finish(f finished) {
 	case f.fault != poster.FaultTheirs:
 		r.putBack(f)
 	case f.abandoned:
-		r.abandoned[f.outcome.LeaseID] = append(r.abandoned[f.outcome.LeaseID], d.Seq)
+		r.giveBack(f.outcome.LeaseID, d.Seq)
 	}
 	if !f.outcome.NextDue.IsZero() {
-		r.lanes[1].cache.add(delivery.Queue{MerchantID: d.MerchantID, Head: f.outcome.NextDue, HeadSeq: d.Seq})
+		r.schedule.add(retry, delivery.Queue{MerchantID: d.MerchantID, Head: f.outcome.NextDue, HeadSeq: d.Seq})
 	}
 	r.freeSlot(f.attempt)
 	if f.outcome.Change != nil {
-		r.setBreaker(d.MerchantID, f.outcome.Change(r.merchant(d.MerchantID).breaker))
+		r.setBreaker(d.MerchantID, f.outcome.Change(r.schedule.merchant(d.MerchantID).breaker))
 	}
 	r.place(d.MerchantID, r.conf.Schedule())
 }
@@ -89,7 +85,7 @@ func (r *run) freeSlot(f *attempt) {
 		delete(f.lane.attempts, f)
 	}
 	r.conf.Metrics.inFlight.WithLabelValues(string(f.lane.name)).Dec()
-	m := r.merchant(f.MerchantID)
+	m := r.schedule.merchant(f.MerchantID)
 	m.inFlight = slices.DeleteFunc(m.inFlight, func(seq int64) bool { return seq == f.Seq })
 }
 
@@ -108,7 +104,7 @@ func (r *run) reapStalled() {
 			r.conf.Metrics.stalled.Inc()
 			f.task.Replace()
 			r.freeSlot(f)
-			f.lane.cache.add(delivery.Queue{MerchantID: f.MerchantID, Head: f.Due, HeadSeq: f.Seq})
+			r.schedule.add(f.lane.number, delivery.Queue{MerchantID: f.MerchantID, Head: f.Due, HeadSeq: f.Seq})
 			r.place(f.MerchantID, r.conf.Schedule())
 		}
 	}
@@ -117,20 +113,35 @@ func (r *run) reapStalled() {
 	}
 }
 
-// drain waits until no attempt is in flight, or the context ends.
+// drain waits until no delivery is in flight, or the context ends. It returns the leases that arrive.
 func (r *run) drain(patience context.Context) {
-	for len(r.attempts)+r.leasing > 0 && patience.Err() == nil {
+	for {
+		r.returnMail(r.inbox.take())
+		if len(r.attempts)+len(r.running()) == 0 {
+			return
+		}
 		select {
-		case q := <-r.leases:
-			r.endRequest(q)
-			for _, d := range q.leased.Deliveries {
-				r.returned[q.LeaseID] = append(r.returned[q.LeaseID], d.Seq)
-			}
-		case f := <-r.finished:
-			r.finish(f)
+		case <-r.inbox.arrived:
 		case <-patience.Done():
 			r.conf.Logger.ErrorContext(patience, "webhook attempts did not end, their deliveries fall due when their leases end", "deliveries", len(r.attempts))
+			return
 		}
+	}
+}
+
+// returnMail takes in what ended, and starts no attempt.
+func (r *run) returnMail(m mail) {
+	for _, f := range m.finished {
+		r.finish(f)
+	}
+	for _, q := range m.leases {
+		r.endRequest(q)
+		for _, d := range q.leased.Deliveries {
+			r.giveBack(q.LeaseID, d.Seq)
+		}
+	}
+	for _, e := range m.fresh {
+		r.giveBack(e.LeaseID, e.Seq)
 	}
 }
 
@@ -141,30 +152,24 @@ func (r *run) stop() error {
 	defer task.End()
 	patience, forget := outlive(r.work, stopTimeout)
 	defer forget()
-	r.closeHandover()
+	r.handover.open("", time.Time{}, 0)
 	r.drain(patience)
-	r.releaseReturned(r.work)
+	released, err := r.release(r.work)
+	if released > 0 {
+		r.conf.Logger.InfoContext(r.work, "webhook deliveries released unfinished", "deliveries", released)
+	}
 	r.log.flush(true)
-	stuck := len(r.attempts)+r.leasing > 0
+	stuck := len(r.attempts)+len(r.running()) > 0
 	if !stuck {
 		stuck = !r.resync.wait(patience)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.work), storeTimeout)
-	defer cancel()
-	var errs []error
-	for leaseID, seqs := range r.abandoned {
-		n, err := r.conf.Store.ReleaseDeliveries(ctx, leaseID, seqs, r.conf.Schedule())
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		r.conf.Logger.InfoContext(ctx, "webhook deliveries released unfinished", "deliveries", n)
-	}
 	// A worker that still holds leases stays registered until they end.
-	if len(errs) == 0 && !stuck && !r.registeredUntil.IsZero() {
-		errs = append(errs, r.conf.Store.DeregisterWorker(ctx, r.id))
+	if err == nil && !stuck && !r.registeredUntil.IsZero() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.work), storeTimeout)
+		defer cancel()
+		err = r.conf.Store.DeregisterWorker(ctx, r.id)
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err != nil {
 		return fmt.Errorf("stop the webhook worker: deliveries that were not released fall due when their leases end: %w", err)
 	}
 	return nil

@@ -10,21 +10,19 @@ import (
 // wait behind the retries of dead endpoints, and retries do not wait behind a burst of events. Within a lane, healthy
 // endpoints have separate slots, which suspect ones cannot fill.
 type lane struct {
+	number  int
 	name    delivery.Lane
 	healthy int // slots
 	suspect int // slots
-	cache   queueCache
 	// suspectAttempts counts the attempts in flight to suspect endpoints.
 	suspectAttempts int
 	// attempts holds the attempts in flight to healthy endpoints, with their start times.
 	attempts map[*attempt]time.Time
-	// leasing is how many slots the running lease requests may fill: for healthy endpoints (key true) and for suspect
-	// ones (key false).
-	leasing map[bool]int
+	requests [full]*leaseRequest // those that are running, for healthy and for suspect endpoints; nil for no request
 }
 
-func newLane(name delivery.Lane, healthy, suspect int) *lane {
-	return &lane{name: name, healthy: healthy, suspect: suspect, cache: newQueueCache(), attempts: make(map[*attempt]time.Time), leasing: make(map[bool]int)}
+func newLane(number int, name delivery.Lane, healthy, suspect int) *lane {
+	return &lane{number: number, name: name, healthy: healthy, suspect: suspect, attempts: make(map[*attempt]time.Time)}
 }
 
 // slowAfter is how long an exchange with a healthy endpoint may take before it moves to a suspect slot, if one is free:
@@ -33,14 +31,14 @@ const slowAfter = time.Second
 
 // room returns how many more attempts may begin, to healthy and to suspect
 // endpoints.
-func (l *lane) room(now time.Time) (healthy, suspect int) {
-	suspect = l.suspect - l.suspectAttempts - l.leasing[false]
+func (l *lane) room(now time.Time) (forHealthy, forSuspect int) {
+	forSuspect = l.suspect - l.suspectAttempts - l.requests[suspect].slots()
 	slow := 0
 	for _, started := range l.attempts {
 		if now.Sub(started) >= slowAfter {
 			slow++
 		}
 	}
-	moved := min(slow, max(0, suspect))
-	return l.healthy - len(l.attempts) - l.leasing[true] + moved, suspect - moved
+	moved := min(slow, max(0, forSuspect))
+	return l.healthy - len(l.attempts) - l.requests[healthy].slots() + moved, forSuspect - moved
 }

@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -20,61 +21,62 @@ const leaseRest = 10 * time.Millisecond
 type leaseRequest struct {
 	delivery.LeaseRequest
 	lane      *lane
-	healthy   bool
+	kind      kind
 	endpoints map[string]poster.Endpoint
 	leased    delivery.Leased
 	err       error
 }
 
-// fillLane requests leases from the lane's due queues, as far as there is room.
-func (r *run) fillLane(ctx context.Context, l *lane, now time.Time) {
-	for m, ok := l.cache.fired(now); ok; m, ok = l.cache.fired(now) {
-		r.place(m, now)
+// slots returns how many slots the request may fill; a nil request fills no slot.
+func (q *leaseRequest) slots() int {
+	if q == nil {
+		return 0
 	}
-	healthy, suspect := l.room(now)
-	left := r.limiter.room(len(r.attempts), r.slots(), time.Now())
-	r.requestLeases(ctx, l, true, min(healthy, left), now)
-	r.requestLeases(ctx, l, false, min(suspect, (left+1)/2), now) // may exceed the rest by one, so that neither kind starves the other
+	return q.Healthy + q.Suspect
 }
 
-// slots is the maximum number of attempts in flight.
-func (r *run) slots() int { return cap(r.finished) }
+// fillLane requests leases from the lane's due queues, as far as there is room.
+func (r *run) fillLane(ctx context.Context, l *lane, now time.Time) {
+	forHealthy, forSuspect := l.room(now)
+	left := r.limiter.room(len(r.attempts), r.conf.Limits.slots(), time.Now())
+	r.requestLeases(ctx, l, healthy, min(forHealthy, left), now)
+	// It may exceed the rest by one, so that neither kind starves the other.
+	r.requestLeases(ctx, l, suspect, min(forSuspect, (left+1)/2), now)
+}
 
 // requestLeases starts a request, unless one of the lane and kind is running or no queue is due.
-func (r *run) requestLeases(ctx context.Context, l *lane, healthy bool, room int, now time.Time) {
-	if l.leasing[healthy] > 0 {
+func (r *run) requestLeases(ctx context.Context, l *lane, k kind, room int, now time.Time) {
+	if l.requests[k] != nil {
 		return
 	}
-	queues := l.cache.turns(healthy, room)
+	queues := r.schedule.take(l.number, k, room, now)
 	if len(queues) == 0 {
 		return
 	}
 	limit, inFlight := 0, make(map[string][]int64)
 	for _, queue := range queues {
-		m := r.merchant(queue.MerchantID)
-		m.leasing = true
+		m := r.schedule.merchant(queue.MerchantID)
 		limit += m.allowed(r.conf.Limits.PerMerchant) - len(m.inFlight)
 		if len(m.inFlight) > 0 {
 			inFlight[queue.MerchantID] = slices.Clone(m.inFlight)
 		}
 		r.place(queue.MerchantID, now)
 	}
-	q := &leaseRequest{lane: l, healthy: healthy, LeaseRequest: delivery.LeaseRequest{
+	q := &leaseRequest{lane: l, kind: k, LeaseRequest: delivery.LeaseRequest{
 		LeaseID: r.ids.New("lse_"), Now: now, Until: now.Add(r.conf.Limits.Lease), Lane: l.name,
 		Queues: queues, InFlight: inFlight, PerMerchant: r.conf.Limits.PerMerchant,
 	}}
-	l.leasing[healthy] = min(limit, room)
-	if healthy {
-		q.Healthy = l.leasing[true]
+	if k == healthy {
+		q.Healthy = min(limit, room)
 	} else {
-		q.Suspect = l.leasing[false]
+		q.Suspect = min(limit, room)
 	}
-	r.leasing++
+	l.requests[k] = q
 	go func() {
 		if q.err = r.lease(q); q.err != nil {
 			wait.Sleep(ctx, r.conf.Limits.Poll, nil)
 		}
-		r.leases <- q
+		r.inbox.put(func(m *mail) { m.leases = append(m.leases, q) })
 	}()
 }
 
@@ -106,10 +108,6 @@ func (r *run) lease(q *leaseRequest) error {
 
 // applyLeases starts the attempts that a request leased.
 func (r *run) applyLeases(q *leaseRequest) {
-	for _, queue := range q.leased.Queues {
-		q.lane.cache.answered(queue.Queue)
-		r.setBreaker(queue.MerchantID, queue.Breaker)
-	}
 	r.endRequest(q)
 	if q.err != nil {
 		r.conf.Logger.ErrorContext(r.work, "lease of deliveries failed, will retry", "err", q.err)
@@ -123,22 +121,38 @@ func (r *run) applyLeases(q *leaseRequest) {
 		r.start(q.lane, job{d, q.LeaseID, q.Until, q.endpoints[d.MerchantID]}, now)
 	}
 	for _, queue := range q.Queues {
-		m := r.merchant(queue.MerchantID)
-		if head, ok := q.lane.cache.heads[queue.MerchantID]; q.err == nil && !leased[queue.MerchantID] && ok && !head.Head.After(q.Now) {
+		m := r.schedule.merchant(queue.MerchantID)
+		if q.err == nil && !leased[queue.MerchantID] && m.queues[q.lane.number].holdsDue(q.Now) {
 			m.backoffUntil = q.Now.Add(servedElsewhere) // other workers serve it, or have all its allowed attempts in flight
 		}
 		r.place(queue.MerchantID, now)
 	}
 }
 
-// endRequest allows the queues of a request to be asked again.
+// endRequest returns the queues of a request to the schedule.
 func (r *run) endRequest(q *leaseRequest) {
-	r.leasing--
-	q.lane.leasing[q.healthy] = 0
-	for _, queue := range q.Queues {
-		r.merchant(queue.MerchantID).leasing = false
-		delete(q.lane.cache.asked, queue.MerchantID)
+	q.lane.requests[q.kind] = nil
+	for _, queue := range q.leased.Queues {
+		r.schedule.putBack(q.lane.number, queue.Queue)
+		r.setBreaker(queue.MerchantID, queue.Breaker)
 	}
+	for _, queue := range q.Queues {
+		if r.schedule.merchant(queue.MerchantID).leasing { // it was not looked at
+			r.schedule.putBack(q.lane.number, queue)
+		}
+	}
+}
+
+// running returns the lease requests that are running.
+func (r *run) running() (requests []*leaseRequest) {
+	for _, l := range r.lanes {
+		for _, q := range l.requests {
+			if q != nil {
+				requests = append(requests, q)
+			}
+		}
+	}
+	return requests
 }
 
 // noteUnreachable records which merchants of a request have no endpoint. They are not asked again until they have one:
@@ -156,4 +170,28 @@ func (r *run) noteUnreachable(q *leaseRequest) {
 	r.log.add("unreachable", func(int) {
 		r.conf.Logger.InfoContext(r.work, "events wait, since their merchants have no webhook endpoint", "merchants", merchants)
 	})
+}
+
+// giveBack marks a lease that this worker does not use to be released. Without an id there is no lease.
+func (r *run) giveBack(leaseID string, seq int64) {
+	if leaseID != "" {
+		r.returned[leaseID] = append(r.returned[leaseID], seq)
+	}
+}
+
+// release releases the leases that were given back, and returns how many. If that fails, the deliveries become due when
+// the leases end.
+func (r *run) release(ctx context.Context) (released int64, err error) {
+	if len(r.returned) == 0 {
+		return 0, nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	var errs []error
+	for leaseID, seqs := range r.returned {
+		n, err := r.conf.Store.ReleaseDeliveries(ctx, leaseID, seqs, r.conf.Schedule())
+		released, errs = released+n, append(errs, err)
+	}
+	clear(r.returned)
+	return released, errors.Join(errs...)
 }

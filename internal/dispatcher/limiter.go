@@ -1,7 +1,6 @@
 package dispatcher
 
 import (
-	"context"
 	"time"
 
 	"github.com/quittance/quittance/internal/delivery"
@@ -51,32 +50,15 @@ func (l *limiter) paused(now time.Time) bool { return now.Before(l.until) }
 // lease is released.
 func (r *run) putBack(f finished) {
 	d := f.outcome.Delivery
-	r.returned[f.outcome.LeaseID] = append(r.returned[f.outcome.LeaseID], d.Seq)
-	lane := r.lanes[0]
+	r.giveBack(f.outcome.LeaseID, d.Seq)
+	lane := first
 	if d.Attempts > 0 {
-		lane = r.lanes[1]
+		lane = retry
 	}
-	lane.cache.add(delivery.Queue{MerchantID: d.MerchantID, Head: d.Due, HeadSeq: d.Seq})
-	r.merchant(d.MerchantID).backoffUntil = r.conf.Schedule().Add(putBackBackoff)
+	r.schedule.add(lane, delivery.Queue{MerchantID: d.MerchantID, Head: d.Due, HeadSeq: d.Seq})
+	r.schedule.merchant(d.MerchantID).backoffUntil = r.conf.Schedule().Add(putBackBackoff)
 	r.conf.Metrics.putBack.Inc()
 	if f.fault == poster.FaultShortage {
 		r.limiter.backOff(len(r.attempts), time.Now())
 	}
-}
-
-// releaseReturned releases the leases on deliveries that were put back. If that fails, they become due when their
-// leases end.
-func (r *run) releaseReturned(ctx context.Context) {
-	if len(r.returned) == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-	defer cancel()
-	for leaseID, seqs := range r.returned {
-		if _, err := r.conf.Store.ReleaseDeliveries(ctx, leaseID, seqs, r.conf.Schedule()); err != nil {
-			r.conf.Logger.ErrorContext(ctx, "release of webhook deliveries failed, they fall due when their leases end", "err", err)
-			break
-		}
-	}
-	clear(r.returned)
 }

@@ -77,11 +77,3 @@ func (m *Metrics) observeBreakers(counts map[delivery.BreakerState]int64) {
 		m.breakers.WithLabelValues(string(state)).Set(float64(n))
 	}
 }
-
-// observeOldest records since when a delivery has been due; zero if no delivery is due.
-func (m *Metrics) observeOldest(due, now time.Time) {
-	if due.IsZero() {
-		due = now
-	}
-	m.oldest.Set(max(0, now.Sub(due)).Seconds())
-}

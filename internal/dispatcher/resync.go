@@ -10,6 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/wait"
 )
 
 const (
@@ -38,18 +39,31 @@ type snapshot struct {
 }
 
 // resyncer reads all queues in the background, one resync at a time. It takes long while a long snapshot is open on
-// PostgreSQL.
+// PostgreSQL. Expiring runs in the background, too, and apart from resyncs, which must not wait for it.
 type resyncer struct {
-	began   time.Time
-	count   int  // number of resyncs begun
-	running bool // one is running
-	wanted  bool // another must begin when it ends
-	results chan snapshot
-	// Expiring runs in the background, too, and apart from resyncs, which must not wait for it.
-	expired  time.Time // start of the last run that expired everything
-	expiring bool
-	expiries chan bool // whether deliveries are left to expire
-	group    sync.WaitGroup
+	count             int // number of resyncs begun
+	reading, expiring periodic
+	group             sync.WaitGroup
+}
+
+// periodic is background work that is repeated.
+type periodic struct {
+	running bool
+	next    time.Time // when it must begin again
+}
+
+func (p *periodic) due(now time.Time) bool { return !p.running && !now.Before(p.next) }
+
+func (p *periodic) begin(now time.Time, every time.Duration) {
+	p.running, p.next = true, now.Add(every)
+}
+
+// end records that the work ended. If there is more, it begins again immediately.
+func (p *periodic) end(more bool) {
+	p.running = false
+	if more {
+		p.next = time.Time{}
+	}
 }
 
 // wait waits for the background work until the context ends, and reports whether all of it has ended.
@@ -69,33 +83,14 @@ func (s *resyncer) wait(ctx context.Context) bool {
 
 // refresh starts a resync when one is due, or when the worker was woken because a delivery is to be sent again or an
 // endpoint was set.
-func (r *run) refresh(now time.Time, woken bool) error {
-	if err := r.register(now); err != nil {
-		return err
+func (r *run) refresh(now time.Time, woken bool) {
+	if woken {
+		r.resync.reading.next = time.Time{} // a running resync may have passed the change
 	}
-	if r.resync.count == 0 {
-		return r.firstResync(now)
+	if !r.resync.reading.due(now) {
+		return
 	}
-	r.resync.wanted = r.resync.wanted || woken // a running resync may have passed the change
-	if !r.resync.running && (r.resync.wanted || now.Sub(r.resync.began) >= resyncEvery) {
-		r.beginResync(now)
-	}
-	return nil
-}
-
-func (r *run) firstResync(now time.Time) error {
-	ctx, cancel := context.WithTimeout(r.work, resyncTimeout)
-	defer cancel()
-	found := r.readSchedule(ctx, 1, nil)
-	if found.err == nil {
-		r.resync.began, r.resync.count = now, 1
-		r.applySnapshot(found, now)
-	}
-	return found.err
-}
-
-func (r *run) beginResync(now time.Time) {
-	r.resync.began, r.resync.running, r.resync.wanted = now, true, false
+	r.resync.reading.begin(now, resyncEvery)
 	r.resync.count++
 	number, waiting := r.resync.count, r.waitingSample()
 	r.resync.group.Go(func() {
@@ -103,7 +98,11 @@ func (r *run) beginResync(now time.Time) {
 		defer task.End()
 		ctx, cancel := context.WithTimeout(r.work, resyncTimeout)
 		defer cancel()
-		r.resync.results <- r.readSchedule(ctx, number, waiting)
+		found := r.readSchedule(ctx, number, waiting)
+		if found.err != nil {
+			wait.Sleep(r.work, r.conf.Limits.Poll, nil)
+		}
+		r.inbox.put(func(m *mail) { m.resyncs = append(m.resyncs, found) })
 	})
 }
 
@@ -151,10 +150,10 @@ func (r *run) readSchedule(ctx context.Context, number int, waiting []string) (f
 	return found
 }
 
-// applySnapshot updates the caches from a resync. If this worker read a breaker after the resync began, the worker's
+// applySnapshot updates the schedule from a resync. If this worker read a breaker after the resync began, the worker's
 // version is newer.
 func (r *run) applySnapshot(found snapshot, now time.Time) {
-	r.resync.running = false
+	r.resync.reading.end(found.err != nil)
 	if found.err != nil {
 		if r.work.Err() == nil {
 			r.conf.Logger.ErrorContext(r.work, "resync of the delivery queues failed, will retry", "err", found.err)
@@ -162,7 +161,7 @@ func (r *run) applySnapshot(found snapshot, now time.Time) {
 		return
 	}
 	for id, b := range found.breakers {
-		if m := r.merchant(id); m.resync < found.number {
+		if m := r.schedule.merchant(id); m.resync < found.number {
 			m.breaker = b
 		}
 	}
@@ -171,39 +170,24 @@ func (r *run) applySnapshot(found snapshot, now time.Time) {
 			if l.name == delivery.First && q.Head.After(now.Add(2*resyncEvery)) {
 				continue // in flight; a later resync finds it if its worker was killed
 			}
-			l.cache.add(q)
+			r.schedule.add(l.number, q)
 		}
 	}
 	for id := range found.breakers {
 		r.place(id, now)
 	}
-	if len(r.merchants) > MaxKnown {
-		maps.DeleteFunc(r.merchants, func(id string, m *merchant) bool {
-			unused := len(m.inFlight) == 0 && !m.leasing && !m.unreachable && !r.queued(id)
-			if unused {
-				r.handover.setFree(id, 0)
-			}
-			return unused
-		})
+	if len(r.schedule.merchants) > MaxKnown {
+		r.schedule.forget(func(id string) { r.handover.setFree(id, 0) })
 	}
 	r.reached(found.reached, now)
 	r.conf.Metrics.observeBreakers(found.counts)
 	r.beginExpiring(found.queues, now)
 }
 
-func (r *run) queued(merchantID string) bool {
-	for _, l := range r.lanes {
-		if _, ok := l.cache.heads[merchantID]; ok {
-			return true
-		}
-	}
-	return false
-}
-
 // beginExpiring starts to fail the deliveries that are past their deadlines, because no worker attempts them behind an
 // open breaker.
 func (r *run) beginExpiring(queues map[delivery.Lane][]delivery.Queue, now time.Time) {
-	if r.resync.expiring || now.Sub(r.resync.expired) < expireEvery {
+	if !r.resync.expiring.due(now) {
 		return
 	}
 	var late []string
@@ -220,7 +204,7 @@ func (r *run) beginExpiring(queues map[delivery.Lane][]delivery.Queue, now time.
 	slices.Sort(late)
 	late = slices.Compact(late)
 	unreachable := maps.Clone(r.waiting)
-	r.resync.expired, r.resync.expiring = now, true
+	r.resync.expiring.begin(now, expireEvery)
 	r.resync.group.Go(func() {
 		task := r.conf.Watchdog.Begin("deliveries: expire")
 		defer task.End()
@@ -230,7 +214,7 @@ func (r *run) beginExpiring(queues map[delivery.Lane][]delivery.Queue, now time.
 		if err != nil && r.work.Err() == nil {
 			r.conf.Logger.ErrorContext(ctx, "expiry of webhook deliveries failed, will retry", "err", err)
 		}
-		r.resync.expiries <- more
+		r.inbox.put(func(m *mail) { m.expiries = append(m.expiries, more) })
 	})
 }
 

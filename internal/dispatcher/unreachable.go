@@ -12,7 +12,7 @@ import (
 const maxWaiting = 10_000
 
 func (r *run) setUnreachable(merchantID string, is bool) {
-	r.merchant(merchantID).unreachable = is
+	r.schedule.merchant(merchantID).unreachable = is
 	if is {
 		r.waiting[merchantID] = true
 	} else {

@@ -5,9 +5,10 @@
 // a killed worker become due again when its leases end. An event without a recorded receipt by then is posted once
 // more, with the same delivery id.
 //
-// An event that this process commits is passed directly to its worker: see handover.
+// In memory a delivery waits in the schedule or is in flight: as part of a lease request, or as an attempt. What a
+// worker remembers only saves queries.
 //
-// A worker's knowledge of the queues only saves queries: see queueCache.
+// An event that this process commits is passed directly to its worker: see handover.
 package dispatcher
 
 import (
@@ -73,6 +74,7 @@ type Worker struct {
 	poster   *poster.Poster
 	log      *logLimiter
 	handover handover
+	inbox    inbox
 }
 
 // New returns a worker. It panics if a required field is missing.
@@ -97,7 +99,8 @@ func New(c Config) *Worker {
 		conf:     c,
 		poster:   poster.New(poster.Config{Client: c.Client, Now: c.Now, SignatureNow: c.SignatureNow, Timeout: c.Limits.Timeout}),
 		log:      newLogLimiter(),
-		handover: handover{wake: make(chan struct{}, 1), free: make(map[string]int)},
+		handover: handover{free: make(map[string]int)},
+		inbox:    inbox{arrived: make(chan struct{}, 1)},
 	}
 }
 
@@ -114,23 +117,17 @@ type run struct {
 	id              string    // of the registered worker
 	registeredUntil time.Time // the worker may hold leases until then
 	lanes           []*lane
-	merchants       map[string]*merchant
+	schedule        schedule  // deliveries that wait; the others are in attempts and in the lanes' requests
 	observed        time.Time // when the oldest due delivery was last measured
 	resync          resyncer
-	leasing         int                // number of running lease requests
-	leases          chan *leaseRequest // finished requests; has room for one of each lane and kind
-	work            context.Context    // ends a grace period after the caller's context
-	recording       context.Context    // ends a while after work, because a message that a receiver accepted should not be sent again
+	work            context.Context // ends a grace period after the caller's context
+	recording       context.Context // ends a while after work, because a message that a receiver accepted should not be sent again
 	recorder        *recorder
 	attempts        map[*attempt]struct{} // attempts that hold a slot
 	reaped          time.Time             // when stalled attempts were last looked for
-	finished        chan finished         // has room for every slot
-	over            chan struct{}         // closed when finished is not read any more
-	abandoned       map[string][]int64    // deliveries to release at the stop, by lease
-	returned        map[string][]int64    // deliveries to release immediately, by lease
+	returned        map[string][]int64    // deliveries to release, by lease
 	limiter         limiter
 	waiting         map[string]bool // merchants without an endpoint and with waiting deliveries
-	full            map[string]bool // merchants with due deliveries that wait for the ones in flight
 }
 
 // Run works until the context ends. Then it stops leasing, gives the exchanges in flight Limits.Grace to finish,
@@ -148,24 +145,17 @@ func (w *Worker) Run(ctx context.Context) error {
 		ids:    ids,
 		id:     ids.New("wkr_"),
 		lanes: []*lane{
-			newLane(delivery.First, limits.First, limits.Suspect),
-			newLane(delivery.Retry, limits.Retries, limits.Suspect),
+			newLane(first, delivery.First, limits.First, limits.Suspect),
+			newLane(retry, delivery.Retry, limits.Retries, limits.Suspect),
 		},
-		merchants: make(map[string]*merchant),
-		leases:    make(chan *leaseRequest, 4),
-		resync:    resyncer{results: make(chan snapshot, 1), expiries: make(chan bool, 1)},
+		schedule:  newSchedule(limits.PerMerchant),
 		work:      work,
 		recording: recording,
 		recorder:  newRecorder(recording, w),
 		attempts:  make(map[*attempt]struct{}),
-		finished:  make(chan finished, limits.slots()),
-		over:      make(chan struct{}),
-		abandoned: make(map[string][]int64),
 		returned:  make(map[string][]int64),
 		waiting:   make(map[string]bool),
-		full:      make(map[string]bool),
 	}
-	defer close(r.over)
 	woken := true
 	for ctx.Err() == nil {
 		woken = r.wait(ctx, r.fill(ctx, woken))
@@ -183,21 +173,22 @@ func outlive(ctx context.Context, by time.Duration) (context.Context, context.Ca
 	return longer, func() { stop(); cancel() }
 }
 
-// fill starts fresh events, and requests as many leases as the lanes have room for. It returns the time until it must
-// be called again.
+// fill reads the mail, and requests as many leases as the lanes have room for. It returns the time until it must be
+// called again.
 func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 	task := r.conf.Watchdog.Begin("deliveries: schedule")
 	defer task.End()
-	now := r.conf.Schedule()
+	r.read(ctx, r.inbox.take())
 	r.reapStalled()
-	if err := r.takeFresh(now); err != nil {
-		r.conf.Logger.ErrorContext(ctx, "look-up of webhook endpoints failed, will retry", "err", err)
+	now := r.conf.Schedule()
+	if _, err := r.release(ctx); err != nil {
+		r.conf.Logger.ErrorContext(ctx, "release of webhook deliveries failed, they fall due when their leases end", "err", err)
 	}
-	r.releaseReturned(ctx)
-	if err := r.refresh(now, woken); err != nil {
-		r.conf.Logger.ErrorContext(ctx, "read of the delivery schedule failed, will retry", "err", err)
+	if err := r.register(now); err != nil {
+		r.conf.Logger.ErrorContext(ctx, "registration of the webhook worker failed, will retry", "err", err)
 		return r.conf.Limits.Poll
 	}
+	r.refresh(now, woken)
 	r.observe(now)
 	if r.limiter.paused(time.Now()) {
 		return limiterPause
@@ -206,9 +197,9 @@ func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 		r.fillLane(ctx, l, now)
 	}
 	starved := r.starved(now)
-	r.recorder.setHurry(starved || len(r.full) > 0)
+	r.recorder.setHurry(starved || r.schedule.of(first, full).due(now) || r.schedule.of(retry, full).due(now))
 	r.openHandover(now, starved)
-	next := r.next()
+	next := r.schedule.next(now)
 	if next.IsZero() {
 		return r.conf.Limits.Poll
 	}
@@ -218,19 +209,9 @@ func (r *run) fill(ctx context.Context, woken bool) time.Duration {
 // starved reports whether due deliveries to healthy endpoints wait for a slot.
 func (r *run) starved(now time.Time) bool {
 	return slices.ContainsFunc(r.lanes, func(l *lane) bool {
-		healthy, _ := l.room(now)
-		return healthy <= 0 && len(l.cache.ready[true].order) > 0
+		room, _ := l.room(now)
+		return room <= 0 && r.schedule.of(l.number, healthy).due(now)
 	})
-}
-
-// next returns when the next queue must be asked; zero means never.
-func (r *run) next() (next time.Time) {
-	for _, l := range r.lanes {
-		if at := l.cache.nextTimer(); !at.IsZero() && (next.IsZero() || at.Before(next)) {
-			next = at
-		}
-	}
-	return next
 }
 
 // observe measures the oldest due delivery from time to time.
@@ -240,57 +221,32 @@ func (r *run) observe(now time.Time) {
 	}
 	r.observed = now
 	r.log.flush(false)
-	var oldest time.Time
-	for _, l := range r.lanes {
-		for m, q := range l.cache.heads {
-			if r.merchant(m).unreachable {
-				continue
-			}
-			due := times.Later(q.Head, r.merchant(m).breaker.Until)
-			if !due.After(now) && (oldest.IsZero() || due.Before(oldest)) {
-				oldest = due
-			}
+	oldest := now
+	look := func(q delivery.Queue) {
+		oldest = times.Earlier(oldest, times.Later(q.Head, r.schedule.merchant(q.MerchantID).breaker.Until))
+	}
+	r.schedule.waiting(look)
+	for _, request := range r.running() {
+		for _, q := range request.Queues {
+			look(q)
 		}
 	}
-	r.conf.Metrics.observeOldest(oldest, now)
+	r.conf.Metrics.oldest.Set(now.Sub(oldest).Seconds())
 }
 
-// place schedules when a merchant's queues are asked.
+// place puts the queues of a merchant in line for their turns.
 func (r *run) place(merchantID string, now time.Time) {
-	m := r.merchant(merchantID)
-	full := len(m.inFlight) >= m.allowed(r.conf.Limits.PerMerchant)
-	delete(r.full, merchantID)
-	for _, l := range r.lanes {
-		notBefore := m.breaker.Until
-		if !m.backoffUntil.After(now.Add(putBackBackoff)) { // unless the clock was set back
-			notBefore = times.Later(notBefore, m.backoffUntil)
-		}
-		if end := l.cache.heads[merchantID].End; !end.IsZero() && end.Add(-delivery.FinalWindow).Before(notBefore) {
-			notBefore = end.Add(-delivery.FinalWindow) // waiting deliveries get their last attempt even behind an open breaker
-		}
-		if due := l.cache.place(merchantID, m.breaker.Healthy, full || m.leasing || m.unreachable, notBefore, now); due && full {
-			r.full[merchantID] = true
-		}
-	}
+	r.schedule.place(r.schedule.merchant(merchantID), now)
 	r.handover.setFree(merchantID, r.freeOf(merchantID, now))
 }
 
 // setBreaker records the state of a merchant's breaker.
 func (r *run) setBreaker(merchantID string, b delivery.Breaker) {
-	m := r.merchant(merchantID)
+	m := r.schedule.merchant(merchantID)
 	m.breaker, m.resync = b, r.resync.count
 }
 
-func (r *run) merchant(merchantID string) *merchant {
-	m := r.merchants[merchantID]
-	if m == nil {
-		m = &merchant{}
-		r.merchants[merchantID] = m
-	}
-	return m
-}
-
-// wait returns when there may be deliveries to lease, or when the context ends. It reports whether Wake sent a signal.
+// wait returns when there may be work, or when the context ends. It reports whether Wake sent a signal.
 func (r *run) wait(ctx context.Context, atMost time.Duration) (woken bool) {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()
@@ -298,23 +254,27 @@ func (r *run) wait(ctx context.Context, atMost time.Duration) (woken bool) {
 	case <-ctx.Done():
 	case <-r.conf.Wake:
 		return true
-	case <-r.handover.wake:
+	case <-r.inbox.arrived:
 	case <-timer.C:
-	case found := <-r.resync.results:
-		r.applySnapshot(found, r.conf.Schedule())
-	case more := <-r.resync.expiries:
-		r.resync.expiring = false
-		if more {
-			r.resync.expired = time.Time{}
-		}
-	case q := <-r.leases:
-		r.applyLeases(q)
-	case f := <-r.finished:
-		r.finish(f)
-		// Exchanges end in groups, as their outcomes are committed in groups.
-		for len(r.finished) > 0 {
-			r.finish(<-r.finished)
-		}
 	}
 	return false
+}
+
+// read takes in what happened.
+func (r *run) read(ctx context.Context, m mail) {
+	for _, f := range m.finished {
+		r.finish(f)
+	}
+	for _, q := range m.leases {
+		r.applyLeases(q)
+	}
+	for _, found := range m.resyncs {
+		r.applySnapshot(found, r.conf.Schedule())
+	}
+	for _, more := range m.expiries {
+		r.resync.expiring.end(more)
+	}
+	if err := r.takeFresh(m.fresh, r.conf.Schedule()); err != nil {
+		r.conf.Logger.ErrorContext(ctx, "look-up of webhook endpoints failed, will retry", "err", err)
+	}
 }
