@@ -13,10 +13,10 @@ import (
 	"github.com/quittance/quittance/internal/wait"
 )
 
-// reopenPause is the time from one try to open the port of JSON-RPC again to the next.
+// reopenPause is the pause between two attempts to reopen the JSON-RPC port.
 const reopenPause = 100 * time.Millisecond
 
-// ErrRefusing is the error of Refuse if the node refuses requests already.
+// ErrRefusing is the error of Refuse if the node already refuses requests.
 var ErrRefusing = errors.New("the node refuses requests already")
 
 // Hold stops periodic sealing for a time, counted from now; 0 resumes it. Seal and Reorg still seal.
@@ -26,8 +26,8 @@ func (c *Chain) Hold(d time.Duration) {
 	c.heldUntil = time.Now().Add(d)
 }
 
-// Reorg replaces the chain's last depth blocks by one more empty blocks. The transactions of the replaced blocks return
-// to the pool, and are sealed again by the next block. With drop they and the pool's others are dropped.
+// Reorg replaces the chain's last depth blocks by depth+1 empty blocks. The transactions of the replaced blocks return
+// to the pool, and are sealed again by the next block. With drop they and the pool's other transactions are dropped.
 func (c *Chain) Reorg(ctx context.Context, depth uint64, drop bool) error {
 	c.headAndPool.Lock()
 	defer c.headAndPool.Unlock()
@@ -40,8 +40,8 @@ func (c *Chain) Reorg(ctx context.Context, depth uint64, drop bool) error {
 	return nil
 }
 
-// Refuse closes the port of JSON-RPC, with its connections, and opens it again after d. It returns when the port is
-// closed, and fails with ErrRefusing if it is closed already.
+// Refuse closes the JSON-RPC port and its connections, and reopens it after d. It returns when the port is closed, and
+// fails with ErrRefusing if it is closed already.
 func (c *Chain) Refuse(d time.Duration) error {
 	if !c.refusing.TryLock() {
 		return ErrRefusing
@@ -64,15 +64,15 @@ func (c *Chain) Refuse(d time.Duration) error {
 		if !wait.Sleep(c.running, d, nil) {
 			return
 		}
-		for _, method := range []string{"admin_startHTTP", "admin_startWS"} { // in this order, they share the port
+		for _, method := range []string{"admin_startHTTP", "admin_startWS"} { // in this order: they share the port
 			c.reopen(method, host, port)
 		}
 	})
 	return nil
 }
 
-// reopen opens the port of JSON-RPC again, by a method of the node. Meanwhile another program may have taken the port, or a
-// connection that a client opens, so it tries until the port is free or the chain is closed.
+// reopen reopens the JSON-RPC port with a method of the node. Another program, or a client's outgoing connection, may
+// have taken the port in between, so it retries until the port is free or the chain is closed.
 func (c *Chain) reopen(method, host string, port int) {
 	for tries := 0; ; tries++ {
 		err := c.client.Client().Call(nil, method, host, port)

@@ -63,7 +63,7 @@ func TestReorg(t *testing.T) {
 	}
 }
 
-// TestRefuse checks that the port of JSON-RPC is closed, and opened again at the same address.
+// TestRefuse checks that the JSON-RPC port is closed, and reopened at the same address.
 func TestRefuse(t *testing.T) {
 	c := start(t, Config{})
 	http, ws := c.RPCURL(), c.WSURL()
@@ -87,7 +87,8 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// TestRefuseWhileThePortIsTaken has another program listen at the port when it is to be opened again. It is opened once that ends.
+// TestRefuseWhileThePortIsTaken has another program listen on the port when it should be reopened. It is reopened once
+// that program ends.
 func TestRefuseWhileThePortIsTaken(t *testing.T) {
 	said := make(lines, 100)
 	c := start(t, Config{Logger: slog.New(slog.NewTextHandler(said, nil))})
@@ -108,10 +109,10 @@ func TestRefuseWhileThePortIsTaken(t *testing.T) {
 	wantOpenAgain(t, c, http, ws)
 }
 
-// wantOpenAgain waits until the port is open again, and fails the test unless the node answers at the URLs.
+// wantOpenAgain waits until the port is reopened, and fails the test unless the node answers at the URLs.
 func wantOpenAgain(t *testing.T, c *Chain, urls ...string) {
 	t.Helper()
-	c.refusing.Lock()   // it is free when the port is open again
+	c.refusing.Lock()   // it is free when the port is reopened
 	c.refusing.Unlock() //nolint:staticcheck // the critical section is empty
 	for _, url := range urls {
 		if _, err := dial(t, url).BlockNumber(t.Context()); err != nil {

@@ -1,12 +1,12 @@
 // Package devchain runs a real Ethereum chain inside the process, for development, the demo and tests.
 //
 // It is go-ethereum's node (packages node and eth) without peers, with the same virtual machine, transaction pool and
-// JSON-RPC over HTTP and WebSocket as a public node. Seal replaces the consensus client: it makes the node's miner build
-// a block on a given parent with a given timestamp, inserts the block and makes it the head.
+// JSON-RPC over HTTP and WebSocket as a public node. Seal replaces the consensus client: it makes the node's miner
+// build a block on a given parent with a given timestamp, inserts the block and makes it the head.
 //
-// The first start generates keys and deploys a token and an invoice registry. With a data folder, a killed process loses
-// no sealed block: the node is an archive node, so each block's state is written with the block, and LevelDB passes each
-// write to the operating system. (geth's default database buffers writes in the process.)
+// The first start generates keys and deploys a token and an invoice registry. With a data folder, a killed process
+// loses no sealed block: the node is an archive node, so each block's state is written with the block, and LevelDB
+// passes each write to the operating system. (geth's default database buffers writes in the process.)
 package devchain
 
 import (
@@ -32,18 +32,18 @@ const ChainID uint64 = 1337
 // closeTimeout bounds how long Close waits for the node.
 const closeTimeout = 15 * time.Second
 
-// Config is the configuration of a chain. The zero value is a chain in memory that seals on demand only.
+// Config is the configuration of a chain. The zero value is a chain in memory that seals only on demand.
 type Config struct {
 	// DataDir is the folder of the chain and its keys. It is created if missing. Empty means in memory.
 	DataDir string
-	// BlockTime is the time between blocks; 0 means on demand only. Timestamps are whole seconds and increase, so a
+	// BlockTime is the time between blocks; 0 means only on demand. Timestamps are whole seconds and increase, so a
 	// BlockTime below a second gives one block per second on average. While transactions are pending or not final,
 	// timestamps may be up to two seconds ahead of the clock.
 	BlockTime time.Duration
 	// RPCAddr is the IP address and port of JSON-RPC, both HTTP and WebSocket; empty means 127.0.0.1:0, a free port.
 	RPCAddr string
 	// Logger receives the node's warnings and errors; nil discards them. geth has one logger per process, so with
-	// several chains the logger of the last one started receives the lines of all.
+	// several chains the logger of the last one started receives the lines of all chains.
 	Logger *slog.Logger
 	// Now is the clock of block timestamps; nil means time.Now.
 	Now func() time.Time
@@ -69,13 +69,13 @@ type Chain struct {
 	eth    *eth.Ethereum
 	client *ethclient.Client
 
-	// headAndPool holds a token while a block is built and adopted by the pool, and while a transaction is given a
-	// nonce and added to the pool. The two must exclude each other: on a new head, geth's pool validates added
-	// transactions before it removes mined ones, and then returns a nonce that is already used.
+	// headAndPool is held while a block is built and adopted by the pool, and while a transaction is given a nonce and
+	// added to the pool. The two must exclude each other: on a new head, geth's pool validates added transactions
+	// before it removes mined ones, and then returns a nonce that is already used.
 	headAndPool sync.Mutex
-	heldUntil   time.Time // no periodic sealing before it, by the runtime's clock; guarded by headAndPool
+	heldUntil   time.Time // no periodic sealing before this time of the runtime's clock; guarded by headAndPool
 
-	refusing sync.Mutex // held while the port of JSON-RPC is closed
+	refusing sync.Mutex // held while the JSON-RPC port is closed
 
 	running    context.Context // ends when Close begins
 	stop       context.CancelFunc
@@ -115,8 +115,8 @@ func Start(ctx context.Context, conf Config) (*Chain, error) {
 	return c, nil
 }
 
-// Close stops sealing and shuts the node down. It fails if that takes longer than 15 s. Further calls return the
-// result of the first.
+// Close stops sealing and shuts the node down. It fails if that takes longer than 15 s. Further calls return the result
+// of the first.
 func (c *Chain) Close() error {
 	c.closing.Do(func() {
 		c.stop()

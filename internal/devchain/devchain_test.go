@@ -104,7 +104,7 @@ func TestGenesisAndDeployment(t *testing.T) {
 	}
 }
 
-// TestLeastTip pays the tip that a wallet derives from empty blocks.
+// TestLeastTip pays the tip that a wallet computes from empty blocks.
 func TestLeastTip(t *testing.T) {
 	c := start(t, Config{})
 	for range 15 {

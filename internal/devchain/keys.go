@@ -22,7 +22,7 @@ const keysFile = "keys.json"
 type Keys struct {
 	Deployer *ecdsa.PrivateKey // owns the token and administers the registry
 	Operator *ecdsa.PrivateKey // opens and closes invoices
-	Merchant *ecdsa.PrivateKey // settles and refunds; has no tokens at first
+	Merchant *ecdsa.PrivateKey // receives payments and sends refunds; has no tokens at first
 	Payer    *ecdsa.PrivateKey // has tokens too
 }
 

@@ -33,7 +33,7 @@ const (
 	// databaseMiB, the least that geth accepts, and trieMiB are the sizes of the node's caches, in MiB.
 	databaseMiB = 16
 	trieMiB     = 8
-	// databaseFiles is how many files the node's database may hold open.
+	// databaseFiles is the maximum number of open files of the node's database.
 	databaseFiles = 64
 )
 
@@ -51,7 +51,7 @@ func openNode(ctx context.Context, conf Config) (*node.Node, error) {
 	}
 	log.SetDefault(gethLogger(conf.Logger))
 
-	nodeKey, err := newKey(conf.Rand) // given, so that geth does not store one
+	nodeKey, err := newKey(conf.Rand) // given here so that geth does not store one
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func startEth(stack *node.Node, keys Keys) (*eth.Ethereum, error) {
 	conf := ethconfig.Defaults
 	conf.Genesis = genesis(keys)
 	conf.SyncMode = ethconfig.FullSync
-	conf.NoPruning = true // state is durable with its block
+	conf.NoPruning = true // the state is as durable as its block
 	conf.StateScheme = rawdb.HashScheme
 	conf.TransactionHistory = 0 // index all
 	conf.LogNoHistory = true    // search logs by block blooms

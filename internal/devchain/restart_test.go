@@ -170,7 +170,7 @@ func TestStartAfterAnInterruptedFirstStart(t *testing.T) {
 	}
 }
 
-// TestStartOfAnEarlierReleasesChain deploys what a chain of the first releases lacks, once.
+// TestStartOfAnEarlierReleasesChain deploys the contracts that a chain of the first releases lacks, once.
 func TestStartOfAnEarlierReleasesChain(t *testing.T) {
 	conf := Config{DataDir: t.TempDir(), RPCAddr: "127.0.0.1:0", Logger: slog.New(slog.DiscardHandler), Now: time.Now, Rand: rand.NewChaCha8([32]byte{})}
 	stack, err := openNode(t.Context(), conf)
@@ -273,7 +273,7 @@ func runAndKill(t *testing.T, folder string, blocks int, timeout time.Duration) 
 		var p sealedPayment
 		var block, payment string
 		if _, err := fmt.Sscan(scanner.Text(), &p.number, &block, &payment); err != nil {
-			break // the last line, truncated
+			break // the truncated last line
 		}
 		p.block, p.payment = common.HexToHash(block), common.HexToHash(payment)
 		if len(payment) == 2+2*common.HashLength {
@@ -309,7 +309,7 @@ func TestKilledWhileSealing(t *testing.T) {
 				t.Fatalf("round %d: payment %s was promised in %s (%v)", round, p.payment, p.block, err)
 			}
 		}
-		// Every block but those of the deployment and of this test has one payment of one minor unit.
+		// Every block except the deployment's and this test's has one payment of one minor unit.
 		if paid := balance(t, c, Address(c.Keys.Merchant)); paid < sealedPayments[len(sealedPayments)-1].number-1 {
 			t.Fatalf("round %d: merchant has %d minor units at block %d", round, paid, sealedPayments[len(sealedPayments)-1].number)
 		}

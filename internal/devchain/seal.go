@@ -11,10 +11,10 @@ import (
 	"github.com/ethereum/go-ethereum/miner"
 )
 
-// FinalityDepth is the depth of the block that the tags safe and finalized return.
+// FinalityDepth is the depth of the block with the tags safe and finalized.
 const FinalityDepth uint64 = 2
 
-// maxAhead is how far ahead of the clock the timestamp of a periodically sealed block may be.
+// maxAhead is how far the timestamp of a periodically sealed block may be ahead of the clock.
 const maxAhead = 2 * time.Second
 
 // Seal adds one block with the pool's transactions. Its timestamp is the clock's, or one second after the parent's if
@@ -37,8 +37,8 @@ func (c *Chain) SealAt(ctx context.Context, at time.Time) error {
 	return c.sealOnHead(ctx, uint64(at.Unix()))
 }
 
-// Fork replaces the chain's last depth blocks by blocks that hold exactly the given transactions. The head changes once,
-// as in a reorg of a public network. Without blocks, the head moves back.
+// Fork replaces the chain's last depth blocks by blocks with exactly the given transactions. The head changes once, as
+// in a reorg of a public network. Without blocks, the head moves back.
 //
 // Transactions of the replaced blocks that are still valid return to the pool. DropPending drops them.
 func (c *Chain) Fork(ctx context.Context, depth uint64, blocks ...[]*types.Transaction) error {
@@ -138,8 +138,8 @@ func (c *Chain) sealOnHead(ctx context.Context, timestamp uint64) error {
 	return c.adopt(block)
 }
 
-// build builds a block and stores it without making it the head. Without txs, and unless empty is set, the block has the
-// pool's transactions.
+// build builds a block and stores it without making it the head. If txs is empty and empty is not set, the block has
+// the pool's transactions.
 func (c *Chain) build(
 	ctx context.Context, parent *types.Header, timestamp uint64, txs []*types.Transaction, empty bool,
 ) (*types.Block, error) {
@@ -152,7 +152,7 @@ func (c *Chain) build(
 		FeeRecipient: Address(c.Keys.Deployer),
 		BeaconRoot:   new(common.Hash),
 	}
-	// Randomness makes blocks of equal content differ, so that a fork differs from the replaced blocks.
+	// Randomness makes blocks with equal content differ, so that a fork differs from the replaced blocks.
 	if _, err := io.ReadFull(c.conf.Rand, args.Random[:]); err != nil {
 		return nil, fmt.Errorf("seal a block: %w", err)
 	}

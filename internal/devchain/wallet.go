@@ -16,7 +16,8 @@ import (
 	"github.com/quittance/quittance/contracts"
 )
 
-// Gas limits. Estimates fail for transactions that depend on pending ones, and for those that tests expect to fail.
+// Gas limits. They are fixed because estimates fail for transactions that depend on pending ones, and for transactions
+// that tests expect to fail.
 const (
 	callGas   = 500_000
 	deployGas = 5_000_000
@@ -85,8 +86,8 @@ func (c *Chain) Pay(ctx context.Context, payer *ecdsa.PrivateKey, terms contract
 	return c.Send(ctx, payer, c.Registry, data)
 }
 
-// PayWithAuthorization pays an invoice through the registry by an EIP-3009 authorization, valid until the invoice
-// expires, that the payer signs and the sender submits.
+// PayWithAuthorization pays an invoice through the registry with an EIP-3009 authorization that the payer signs and the
+// sender submits. It is valid until the invoice expires.
 func (c *Chain) PayWithAuthorization(
 	ctx context.Context, sender, payer *ecdsa.PrivateKey, terms contracts.Terms,
 ) (common.Hash, error) {
@@ -110,7 +111,7 @@ func (c *Chain) PayWithAuthorization(
 	return c.Send(ctx, sender, c.Registry, data)
 }
 
-// TransferWithAuthorization submits the payer's EIP-3009 authorization to the token itself, past the registry.
+// TransferWithAuthorization submits the payer's EIP-3009 authorization directly to the token.
 func (c *Chain) TransferWithAuthorization(
 	ctx context.Context, sender, payer *ecdsa.PrivateKey, auth contracts.Authorization,
 ) (common.Hash, error) {
@@ -126,7 +127,7 @@ func (c *Chain) TransferWithAuthorization(
 	return c.Send(ctx, sender, c.Token, data)
 }
 
-// Balance returns an account's tokens at the head, in minor units.
+// Balance returns an account's token balance at the head, in minor units.
 func (c *Chain) Balance(ctx context.Context, of common.Address) (*big.Int, error) {
 	token := contracts.NewTestUSDC()
 	answer, err := c.client.CallContract(ctx, ethereum.CallMsg{To: &c.Token, Data: token.PackBalanceOf(of)}, nil)
@@ -141,8 +142,8 @@ func (c *Chain) StatusOf(ctx context.Context, id common.Hash) (contracts.Status,
 	return contracts.ReadStatus(ctx, c.client, c.Registry, id)
 }
 
-// Mined waits until a transaction is mined and returns its receipt, whose status may be failure. On a chain that seals
-// on demand, the caller must seal.
+// Mined waits until a transaction is mined and returns its receipt, which may report failure. On a chain that seals on
+// demand, the caller must seal.
 func (c *Chain) Mined(ctx context.Context, hash common.Hash) (*types.Receipt, error) {
 	heads := make(chan core.ChainHeadEvent, headBacklog)
 	subscription := c.eth.BlockChain().SubscribeChainHeadEvent(heads)
@@ -165,15 +166,15 @@ func (c *Chain) Mined(ctx context.Context, hash common.Hash) (*types.Receipt, er
 	}
 }
 
-// Sign signs a contract call as Send does, with the given nonce, without sending it. Fork takes such transactions.
+// Sign signs a contract call like Send, with the given nonce, without sending it. Fork accepts such transactions.
 func (c *Chain) Sign(
 	from *ecdsa.PrivateKey, nonce uint64, to common.Address, data []byte,
 ) (*types.Transaction, error) {
 	return c.sign(from, nonce, &to, nil, data, callGas)
 }
 
-// SendSigned adds a transaction to the pool. It waits until the pool's next nonce includes the transaction, if its own
-// is the next, which an RPC call does not.
+// SendSigned adds a transaction to the pool. If the transaction has the account's next nonce, it waits until the pool's
+// next nonce includes it, which an RPC call does not do.
 func (c *Chain) SendSigned(ctx context.Context, tx *types.Transaction) error {
 	c.headAndPool.Lock()
 	defer c.headAndPool.Unlock()
@@ -214,7 +215,7 @@ func (c *Chain) sign(
 		ChainID:   c.ChainID(),
 		Nonce:     nonce,
 		GasTipCap: tip,
-		GasFeeCap: new(big.Int).Add(tip, new(big.Int).Lsh(c.head().BaseFee, 1)), // suffices until the base fee has doubled
+		GasFeeCap: new(big.Int).Add(tip, new(big.Int).Lsh(c.head().BaseFee, 1)), // enough until the base fee doubles
 		Gas:       gas,
 		To:        to,
 		Value:     wei,

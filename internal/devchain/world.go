@@ -39,7 +39,7 @@ func isComplete(folder string) (bool, error) {
 }
 
 // removeIncomplete removes databases that LevelDB may be unable to open because a start was killed while it created
-// them: that of the peers, and that of the chain unless its first start has completed. The folder must be locked.
+// them: the peers' database, and the chain's unless its first start has completed. The folder must be locked.
 func removeIncomplete(folder string) (complete bool, err error) {
 	if complete, err = isComplete(folder); err != nil {
 		return false, err
@@ -139,7 +139,7 @@ func (c *Chain) deployAdded(ctx context.Context) error {
 	return c.carryOut(ctx, added())
 }
 
-// carryOut sends transactions of the deployer and seals them, in one block. It fails if one of them does.
+// carryOut sends transactions of the deployer and seals them in one block. It fails if one of them fails.
 func (c *Chain) carryOut(ctx context.Context, steps []step) error {
 	var sent []common.Hash
 	for _, s := range steps {
