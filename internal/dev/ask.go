@@ -27,7 +27,7 @@ const (
 	maxInfo    = 64 << 10 // bytes
 )
 
-// ErrNoWorld is the error of Ask if the address is not a development world.
+// ErrNoWorld is the error of Ask if the address does not belong to a development world.
 var ErrNoWorld = errors.New("is not a development world of quittance dev")
 
 // ServeHTTP answers with the Info as JSON.
@@ -70,7 +70,7 @@ func (i Info) Reorg(ctx context.Context, depth int64) error {
 	return call(ctx, http.MethodPost, i.BaseURL, reorgPath, reorgRequest{depth, true}, new(ChainState))
 }
 
-// Outage has the chain's JSON-RPC refuse requests for some seconds.
+// Outage makes the chain's JSON-RPC refuse requests for some seconds.
 func (i Info) Outage(ctx context.Context, seconds int64) error {
 	return call(ctx, http.MethodPost, i.BaseURL, outagePath, outageRequest{seconds}, new(ChainState))
 }

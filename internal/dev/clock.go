@@ -14,12 +14,11 @@ import (
 // Limits of the world's clock.
 const (
 	MinAdvance = time.Second
-	MaxAdvance = 30 * 24 * time.Hour // of one advance
+	MaxAdvance = 30 * 24 * time.Hour // for one advance
 	MaxAhead   = 10 * 365 * 24 * time.Hour
 )
 
-// worldClock is the clock of a world: real time plus what it has been advanced by, which
-// is stored in the world's folder.
+// worldClock is the clock of a world: real time plus the sum of its advances, which is stored in the world's folder.
 type worldClock struct {
 	real  func() time.Time
 	began time.Time // the world's time when the process started
@@ -30,7 +29,7 @@ type worldClock struct {
 
 	advancing sync.Mutex // held while an advance is stored
 	dir       string
-	kept      state // as it is stored; guarded by advancing
+	kept      state // as stored; guarded by advancing
 }
 
 func newWorldClock(dir string, kept state, wall func() time.Time) *worldClock {
@@ -46,11 +45,11 @@ func (c *worldClock) now() time.Time {
 	return c.real().Add(c.ahead)
 }
 
-// forServer returns the clock as the service takes it.
+// forServer returns the clock for the service's configuration.
 func (c *worldClock) forServer() *server.TestClock {
 	return &server.TestClock{
 		Elapsed:  func() time.Duration { return c.now().Sub(c.began) },
-		MaxGap:   MaxAhead, // several advances may come between two readings
+		MaxGap:   MaxAhead, // there may be several advances between two readings
 		Advanced: c.wake, Real: c.real,
 	}
 }
@@ -87,8 +86,7 @@ func (c *worldClock) advance(d time.Duration) error {
 	return nil
 }
 
-// ClockInfo is a world's clock. Now is Unix seconds, and AheadSeconds is by how much it is
-// ahead of real time.
+// ClockInfo is a world's clock. Now is in Unix seconds, and AheadSeconds is how far it is ahead of real time.
 type ClockInfo struct {
 	Now          int64 `json:"now"`
 	AheadSeconds int64 `json:"aheadSeconds"`
@@ -105,9 +103,8 @@ type advanceRequest struct {
 	Seconds int64 `json:"seconds"`
 }
 
-// advanceWorld advances the clock and seals blocks with the new time: as many as make the
-// first of them final, so that what has expired expires now. It returns when the service
-// has read them, or after syncTimeout.
+// advanceWorld advances the clock and seals blocks with the new time: enough to make the first of them final, so that
+// invoices past their expiry expire now. It returns when the service has read them, or after syncTimeout.
 func (c *control) advanceWorld(ctx context.Context, r advanceRequest) (ClockInfo, error) {
 	if least, most := int64(MinAdvance/time.Second), int64(MaxAdvance/time.Second); r.Seconds < least || r.Seconds > most {
 		return ClockInfo{}, invalidField("seconds", fmt.Sprintf("it is %d; want %d to %d", r.Seconds, least, most))
@@ -115,7 +112,7 @@ func (c *control) advanceWorld(ctx context.Context, r advanceRequest) (ClockInfo
 	if err := c.clock.advance(time.Duration(r.Seconds) * time.Second); err != nil {
 		return ClockInfo{}, err
 	}
-	for range devchain.FinalityDepth + 2 { // the first may have the second in which an invoice expires
+	for range devchain.FinalityDepth + 2 { // the first may have the last valid second of an invoice
 		if err := c.node.Seal(ctx); err != nil {
 			return ClockInfo{}, err
 		}

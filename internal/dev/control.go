@@ -13,15 +13,15 @@ import (
 	"github.com/quittance/quittance/internal/wait"
 )
 
-// Limits of what the routes of control take.
+// Limits of requests to the control routes.
 const (
 	maxHold   = 600 // seconds
 	maxOutage = 60  // seconds
-	maxMine   = 10  // blocks; each is dated a second after the last
+	maxMine   = 10  // blocks; each has a timestamp one second after the last
 	maxBody   = 4 << 10
 )
 
-// syncTimeout bounds awaitSync, and syncPoll is how often it looks.
+// syncTimeout bounds awaitSync, and syncPoll is its interval.
 const (
 	syncTimeout = 3 * time.Second
 	syncPoll    = 10 * time.Millisecond
@@ -34,8 +34,8 @@ type control struct {
 	info  Info
 }
 
-// routes returns the routes. A web page cannot use them: the service refuses foreign
-// origins, and so do they.
+// routes returns the routes. A web page cannot use them, because both the service and the routes refuse foreign
+// origins.
 func (c *control) routes() map[string]http.Handler {
 	protect := http.NewCrossOriginProtection().Handler
 	return map[string]http.Handler{
@@ -71,7 +71,7 @@ type (
 	}
 	reorgRequest struct {
 		Depth int64 `json:"depth"`
-		Drop  bool  `json:"drop"` // the transactions of the replaced blocks, and those that wait
+		Drop  bool  `json:"drop"` // drop the transactions of the replaced blocks and of the pool
 	}
 )
 
@@ -89,7 +89,7 @@ func (c *control) hold(ctx context.Context, r holdRequest) (ChainState, error) {
 	return c.state(ctx)
 }
 
-// mine seals blocks at once, also while they are held.
+// mine seals blocks immediately, even while they are held.
 func (c *control) mine(ctx context.Context, r mineRequest) (ChainState, error) {
 	if r.Blocks < 1 || r.Blocks > maxMine {
 		return ChainState{}, invalidField("blocks", fmt.Sprintf("it is %d; want 1 to %d", r.Blocks, maxMine))
@@ -113,7 +113,7 @@ func (c *control) reorg(ctx context.Context, r reorgRequest) (ChainState, error)
 	return c.state(ctx)
 }
 
-// outage closes the chain's port of JSON-RPC for some seconds.
+// outage closes the chain's JSON-RPC port for some seconds.
 func (c *control) outage(ctx context.Context, r outageRequest) (ChainState, error) {
 	if r.Seconds < 1 || r.Seconds > maxOutage {
 		return ChainState{}, invalidField("seconds", fmt.Sprintf("it is %d; want 1 to %d", r.Seconds, maxOutage))
@@ -150,7 +150,7 @@ func (c *control) awaitSync(ctx context.Context) {
 	}
 }
 
-// fieldError is an error of a member of a request's body.
+// fieldError is an error in a member of a request's body.
 type fieldError struct{ field, detail string }
 
 func (e fieldError) Error() string { return e.field + ": " + e.detail }
@@ -185,7 +185,7 @@ func refuse(w http.ResponseWriter, status int, code apitypes.ErrorCode, field, d
 	sendJSON(w, status, apitypes.Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Code: code, Field: field, Detail: detail})
 }
 
-// sendJSON sends v. The type of its media is application/json unless one is set.
+// sendJSON sends v. The media type is application/json unless one is set.
 func sendJSON(w http.ResponseWriter, status int, v any) {
 	if w.Header().Get("Content-Type") == "" {
 		w.Header().Set("Content-Type", "application/json")

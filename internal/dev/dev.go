@@ -1,6 +1,5 @@
-// Package dev runs a development world in one process: the service on SQLite, an
-// embedded EVM chain with a token and a registry, and accounts of a merchant and a
-// payer.
+// Package dev runs a development world in one process: the service on SQLite, an embedded EVM chain with a token and a
+// registry, and accounts of a merchant and a payer.
 package dev
 
 import (
@@ -36,8 +35,8 @@ import (
 // ChainKey is the key of the embedded chain.
 const ChainKey = "local"
 
-// preferredRPCPort is the JSON-RPC port of the first run, which wallets and tools
-// expect of a local chain. Later runs try the port of the previous one.
+// preferredRPCPort is the JSON-RPC port of the first run, where wallets and tools expect a local chain. Later runs try
+// the port of the previous one.
 const preferredRPCPort = 8545
 
 // Limits of the time between blocks.
@@ -46,18 +45,17 @@ const (
 	MaxBlockTime = 10 * time.Minute
 )
 
-// Config is the configuration of a world. All fields but RPCListen and WebhookURL are
-// required.
+// Config is the configuration of a world. Only RPCListen and WebhookURL are optional.
 type Config struct {
-	Dir        string        // for the database, the chain and the secrets; created if missing
+	Dir        string        // folder of the database, the chain and the secrets; created if missing
 	Listen     string        // of the API; a loopback address
 	RPCListen  string        // of the chain; a loopback address; empty: the port of the last run, else 8545, else a free one
 	BlockTime  time.Duration // see devchain.Config
-	WebhookURL string        // receives the events; empty: none are delivered
-	NoGasless  bool          // the service sends no authorizations of payers
-	// Player returns the player of scenarios in the world; nil plays none.
+	WebhookURL string        // receives the events; empty: no events are delivered
+	NoGasless  bool          // the service does not send payers' authorizations
+	// Player returns the player of scenarios in the world; nil without scenarios.
 	Player func(Info) dashboard.Player
-	Build  server.Build     // of the program; zero if it is not known
+	Build  server.Build     // of the program; zero if unknown
 	Now    func() time.Time // real time
 	Rand   io.Reader
 	Logger *slog.Logger
@@ -90,8 +88,8 @@ type World struct {
 	Node *devchain.Chain
 }
 
-// Run runs a world until ctx ends, and then stops it in order. It calls ready once when
-// the world is ready; ready must not block.
+// Run runs a world until ctx ends, and then stops it in an orderly way. It calls ready once when the world is ready;
+// ready must not block.
 func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 	if err := cfg.Check(); err != nil {
 		return err
@@ -155,7 +153,7 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 	})
 }
 
-// gasless returns the budget of authorizations, or nil if none are sent.
+// gasless returns the budget of authorizations, or nil if authorizations are not sent.
 func (c Config) gasless() *settle.AuthorizationBudget {
 	if c.NoGasless {
 		return nil
@@ -184,8 +182,8 @@ func provider(secret string) api.Provider {
 	return api.Provider{Name: ProviderName, Secret: secret, Chains: chains, Currencies: config.CircleCurrencies()}
 }
 
-// payFromTestWallet pays an invoice from the payer's account by a plain transfer of the
-// transfer amount, or of the amount to a deposit address, with the invoice's tag in the calldata.
+// payFromTestWallet pays an invoice from the payer's account by a plain transfer, with the invoice's tag in the
+// calldata. It transfers the transfer amount or, to a deposit address, the amount.
 func payFromTestWallet(ctx context.Context, node *devchain.Chain, inv invoice.Invoice) (string, error) {
 	amount := inv.TransferAmount
 	if amount.IsZero() {
@@ -206,7 +204,7 @@ func startChain(ctx context.Context, cfg Config, now func() time.Time, port int)
 		Logger:  cfg.Logger, Now: now, Rand: cfg.Rand,
 	}
 	if cfg.RPCListen != "" {
-		addr, err := net.ResolveTCPAddr("tcp", cfg.RPCListen) // the node wants an IP address, not localhost
+		addr, err := net.ResolveTCPAddr("tcp", cfg.RPCListen) // the node needs an IP address, not localhost
 		if err != nil {
 			return nil, fmt.Errorf("--rpc-listen: %w", err)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/quittance/quittance/internal/devchain"
 )
 
-// Info holds what programs need to use a development world. Its keys and secrets are
-// worthless outside of it.
+// Info holds everything that programs need to use a development world. Its keys and secrets are worthless outside of
+// it.
 type Info struct {
 	BaseURL  string       `json:"baseUrl"`
 	Merchant MerchantInfo `json:"merchant"`

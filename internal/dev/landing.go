@@ -19,7 +19,7 @@ var landingStyle []byte
 
 var landingPage = template.Must(template.New("landing").Parse(landingText))
 
-// landingPolicy allows the page its style sheet and its form.
+// landingPolicy allows the page to use its style sheet and its form.
 const landingPolicy = "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // A sample invoice.
@@ -28,7 +28,7 @@ const (
 	sampleLifetime = time.Hour
 )
 
-// landing serves the page at the world's root: what runs, and where to go on.
+// landing serves the page at the world's root: what runs, and links to continue.
 type landing struct {
 	info Info
 	now  func() time.Time
@@ -59,7 +59,7 @@ func send(w http.ResponseWriter, mediaType string, body []byte) {
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-cache")
-	_, _ = w.Write(body) // the browser that would see the error is gone
+	_, _ = w.Write(body) // the browser that would see the error has gone
 }
 
 // create creates a sample invoice, through the API, and redirects to its checkout.

@@ -23,8 +23,8 @@ const ProviderName = "circle"
 type state struct {
 	MerchantSecret string `json:"merchantWebhookSecret"`
 	ProviderSecret string `json:"providerWebhookSecret"`
-	RPCPort        int    `json:"rpcPort"` // of the last run
-	// ClockAhead is by how many seconds the world's clock has been advanced.
+	RPCPort        int    `json:"rpcPort"` // port of the last run
+	// ClockAhead is how many seconds the world's clock has been advanced.
 	ClockAhead int64 `json:"clockAheadSeconds,omitempty"`
 }
 
