@@ -76,7 +76,7 @@ func (a *actor) requestUnpaid(ctx context.Context) (apitypes.X402PaymentRequirem
 	return offer, nil
 }
 
-// requestPaid requests the invoice with a payment, again while its outcome is open.
+// requestPaid requests the invoice with a payment, and repeats that while the outcome is open.
 func (a *actor) requestPaid(ctx context.Context, payment string) (settled apitypes.X402SettleResponse, err error) {
 	for {
 		status, header, err := a.requestInvoice(ctx, payment)
@@ -96,11 +96,11 @@ func (a *actor) requestPaid(ctx context.Context, payment string) (settled apityp
 	}
 }
 
-// invoicePath is the path of the invoice for programs.
+// invoicePath is the path at which programs request the invoice.
 func (a *actor) invoicePath() string { return "/x402/invoices/" + a.invoice.ID }
 
-// requestInvoice requests the invoice as programs do, with a payment unless that is empty,
-// and returns the status and the header of the answer.
+// requestInvoice requests the invoice like a program, with a payment unless it is empty, and returns the status and the
+// header of the answer.
 func (a *actor) requestInvoice(ctx context.Context, payment string) (status int, header http.Header, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.world.Info.BaseURL+a.invoicePath(), nil)
 	if err != nil {

@@ -29,7 +29,7 @@ const timeout = 55 * time.Second
 // blockTime is the time between the blocks of the demo's chain.
 const blockTime = time.Second
 
-// Config is the configuration of Run. All fields but Color are required.
+// Config is the configuration of Run. Only Color is optional.
 type Config struct {
 	Out    io.Writer
 	Color  bool // Out is a terminal

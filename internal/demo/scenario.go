@@ -124,7 +124,7 @@ func runRefund(ctx context.Context, a *actor) error {
 	})
 }
 
-// order is what the merchant sells.
+// order is an order in the merchant's shop.
 type order struct {
 	amount     string // minor units
 	label      string
@@ -230,7 +230,7 @@ func differs(member, is, want string) string {
 	return fmt.Sprintf("%s is %q, not %q; ", member, is, want)
 }
 
-// pollInterval is how often the chain and the API are asked.
+// pollInterval is the interval of queries to the chain and the API.
 const pollInterval = 200 * time.Millisecond
 
 // poll calls done until it returns true.
