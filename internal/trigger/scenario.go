@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/wait"
 )
 
-// Scenario is a course of events that a receiver must survive.
+// Scenario is a sequence of events that a receiver must handle.
 type Scenario struct {
 	Name  string
 	About string
@@ -45,20 +45,20 @@ const (
 	outageSeconds = 2
 )
 
-// Came is an event that came to receivers.
+// Came is an event that receivers got.
 type Came struct {
 	apitypes.EventRecord
 	Redelivered bool `json:"redelivered,omitempty"`
 }
 
-// Played is a scenario that was played: the events in the order in which they came.
+// Played is the result of a scenario: the events in the order in which they arrived.
 type Played struct {
 	Scenario  string `json:"scenario"`
 	InvoiceID string `json:"invoiceId"`
 	Events    []Came `json:"events"`
 }
 
-// Play plays a scenario, and returns when its last event has come.
+// Play plays a scenario, and returns when its last event has arrived.
 func Play(ctx context.Context, cfg Config, s Scenario) (Played, error) {
 	r := &run{cfg: cfg}
 	if err := s.play(r, ctx); err != nil {
@@ -116,9 +116,8 @@ func (r *run) duplicate(ctx context.Context) error {
 	return r.awaitException(ctx, apitypes.ExceptionDuplicate)
 }
 
-// reorg has the block of a payment replaced before it is final. The payer's second
-// transaction is another one: with the same content it would be the same transaction, and
-// the same payment.
+// reorg replaces the block of a payment before it is final. The payer's second transaction must differ: with the same
+// content it would be the same transaction, and the same payment.
 func (r *run) reorg(ctx context.Context) error {
 	release, err := r.holdBlocks(ctx)
 	if err != nil {
@@ -192,7 +191,7 @@ func (r *run) slowConfirm(ctx context.Context) error {
 	return err
 }
 
-// providerOutage sends the payment before the outage begins, and has it sealed during it.
+// providerOutage sends the payment before the outage begins, and seals it during the outage.
 func (r *run) providerOutage(ctx context.Context) error {
 	release, err := r.holdBlocks(ctx)
 	if err != nil {
@@ -238,7 +237,7 @@ func (r *run) duplicateDelivery(ctx context.Context) error {
 	return r.redeliver(ctx, apitypes.EventInvoicePaid)
 }
 
-// paid creates an invoice and has it paid.
+// paid creates an invoice and pays it.
 func (r *run) paid(ctx context.Context) error {
 	if err := r.createAndPay(ctx, longLife, price); err != nil {
 		return err

@@ -19,7 +19,7 @@ type transfer struct {
 	what    string // the name of the step
 	amount  string
 	refund  bool
-	pending bool // not waited for
+	pending bool // without waiting for it
 }
 
 // transfer sends a transfer, and waits until it is mined unless it stays pending.
@@ -97,7 +97,7 @@ func (r *run) holdBlocks(ctx context.Context) (release func(), err error) {
 		return nil, err
 	}
 	return func() {
-		// If it fails, the hold ends later without it.
+		// If it fails, the hold ends later by its timeout.
 		_ = r.cfg.World.Hold(context.WithoutCancel(ctx), 0)
 	}, nil
 }
@@ -118,8 +118,7 @@ func (r *run) awaitException(ctx context.Context, want apitypes.InvoiceException
 	}
 }
 
-// redeliver has the service send the invoice's event of a type again, and waits until it
-// has been attempted.
+// redeliver makes the service send the invoice's event of a type again, and waits until it has been attempted.
 func (r *run) redeliver(ctx context.Context, typ apitypes.EventType) error {
 	found, err := r.find(ctx, typ)
 	if err != nil {

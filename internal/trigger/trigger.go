@@ -28,8 +28,8 @@ var Types = []apitypes.EventType{
 const (
 	price = "4900000" // minor units: 4.90 USDC
 	label = "Sent by quittance trigger"
-	// longLife and shortLife are the lifetimes of invoices, in seconds. shortLife is
-	// for one that is to expire; block times may be up to 2 s ahead.
+	// longLife and shortLife are the lifetimes of invoices, in seconds. shortLife is for an invoice that must expire;
+	// block times may be up to 2 s ahead.
 	longLife  = 3600
 	shortLife = 3
 )
@@ -66,7 +66,7 @@ func Run(ctx context.Context, cfg Config, typ apitypes.EventType) (apitypes.Even
 type run struct {
 	cfg       Config
 	made      apitypes.CreateInvoiceResponse
-	transfers int64 // made so far
+	transfers int64 // number of transfers made
 	again     []Came
 }
 
