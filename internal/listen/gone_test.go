@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 )
 
-// gone answers that the log does not continue from a position.
+// gone answers that the log cannot be continued from a position.
 func gone(reason, after string) func(http.ResponseWriter) error {
 	return func(w http.ResponseWriter) error {
 		w.Header().Set("Content-Type", "application/problem+json")
@@ -24,7 +24,7 @@ func gone(reason, after string) func(http.ResponseWriter) error {
 	}
 }
 
-// TestGone follows a service that is restored, and that removes events before they were read.
+// TestGone follows a service that is restored, and a service that removes events before they were read.
 func TestGone(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -43,9 +43,8 @@ type Config struct {
 	Ready func()
 }
 
-// Run follows the events until ctx ends, and returns nil then. It fails if the service does
-// not answer the first request, or rejects a later one. Other failures are retried, and Run
-// continues after the last event.
+// Run follows the events until ctx ends, and then returns nil. It fails if the service does not answer the first
+// request, or rejects a later one. It retries other failures, and continues after the last event.
 func Run(ctx context.Context, cfg Config) error {
 	f := &follower{cfg: cfg, after: client.AfterEnd, ready: func() {}}
 	if cfg.Ready != nil {
@@ -80,7 +79,7 @@ type follower struct {
 	cfg    Config
 	after  string // position of the last event
 	begun  bool   // the service has answered
-	lost   bool   // a note was printed that it does not answer
+	lost   bool   // a note was printed that the service does not answer
 	ready  func() // calls cfg.Ready the first time
 	poster *poster.Poster
 }
@@ -222,7 +221,7 @@ func (f *follower) redeliver(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("redeliver %s: %w", id, err)
 		}
-		e.Attempts = nil // as in lists
+		e.Attempts = nil // as in lists of events
 		if err := f.take(ctx, e); err != nil {
 			return err
 		}

@@ -69,7 +69,7 @@ func message(id string, events ...apitypes.EventRecord) string {
 	return text + "\n"
 }
 
-// streams answers with a stream of messages, which ends.
+// streams answers with a stream of messages that ends.
 func streams(messages ...string) func(http.ResponseWriter) error {
 	return func(w http.ResponseWriter) error {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -92,7 +92,7 @@ func hangs(ctx context.Context, messages ...string) func(http.ResponseWriter) er
 	}
 }
 
-// old adds to the answers the answers of a service without streams.
+// old returns the answers together with the answers of a service without streams.
 func old(all ...func(http.ResponseWriter) error) []func(http.ResponseWriter) error {
 	return append([]func(http.ResponseWriter) error{problem(http.StatusNotFound, apitypes.CodeNotFound)}, all...)
 }
@@ -193,7 +193,7 @@ func TestForward(t *testing.T) {
 	}
 }
 
-// written collects what is printed. lines receives each write.
+// written collects printed lines. lines receives each write.
 type written struct {
 	mu    sync.Mutex
 	text  strings.Builder

@@ -17,7 +17,7 @@ import (
 // usdcDecimals is the number of decimals of USDC on every network.
 const usdcDecimals = 6
 
-// Printer writes events as lines. All but Color and JSON are required.
+// Printer writes events as lines. Only Color and JSON are optional.
 type Printer struct {
 	Out   io.Writer // for events
 	Notes io.Writer // for all other lines
@@ -92,7 +92,7 @@ type jsonLine struct {
 
 // forwarded is the outcome of posting an event.
 type forwarded struct {
-	StatusCode int    `json:"statusCode,omitempty"` // 0 for no answer
+	StatusCode int    `json:"statusCode,omitempty"` // 0 without an answer
 	DurationMS int64  `json:"durationMs"`
 	Error      string `json:"error,omitempty"`
 }
