@@ -11,13 +11,12 @@ import (
 	"github.com/quittance/quittance/internal/x402"
 )
 
-// rereadInterval is how often a request that waits reads its authorization, besides after
-// each event about its invoice: a refusal has no event.
+// rereadInterval is how often a waiting request reads its authorization, in addition to after each event about its
+// invoice: a refusal has no event.
 const rereadInterval = time.Second
 
-// await returns an authorization as soon as its outcome is known, and as it is then after
-// MaxWait. It does not end with ctx, because the outcome is wanted even if that was the
-// deadline of a shorter request.
+// await returns an authorization as soon as its outcome is known, and in its present state after MaxWait. It does not
+// end with ctx, because the outcome is needed even if ctx was the deadline of a shorter request.
 func (s *Service) await(ctx context.Context, a store.Authorization) (store.Authorization, error) {
 	if isDecided(a) {
 		return a, nil
@@ -47,15 +46,14 @@ func (s *Service) await(ctx context.Context, a store.Authorization) (store.Autho
 	return a, err
 }
 
-// waitingFor returns the accounts on which a request waits: the client's at the merchant, and the
-// invoice's.
+// waitingFor returns the accounts under which a request waits: the client's at the merchant, and the invoice's.
 func waitingFor(ctx context.Context, a store.Authorization) []ratelimit.Claim[ratelimit.Party] {
 	ofInvoice := ratelimit.Claim[ratelimit.Party]{Client: ratelimit.Party{Object: a.InvoiceID}, Weight: 1, Most: MaxWaitingForInvoice}
 	return append(ratelimit.Payer(ctx, a.MerchantID), ofInvoice)
 }
 
-// checkValid returns an *x402.Error if the transfer of a paid authorization gives no right to anything: its
-// invoice is void, or all of it was refunded or is being.
+// checkValid returns an *x402.Error if the transfer of a paid authorization buys nothing: its invoice is void, or all
+// of it was refunded or is being refunded.
 func (s *Service) checkValid(ctx context.Context, a store.Authorization) error {
 	ctx = context.WithoutCancel(ctx)
 	inv, err := s.Store.Invoice(ctx, a.InvoiceID)
@@ -72,8 +70,7 @@ func (s *Service) checkValid(ctx context.Context, a store.Authorization) error {
 	return &x402.Error{Reason: x402.InvalidState, Detail: "The payment was refunded, or is being refunded; sign another."}
 }
 
-// isDecided reports whether the outcome of an authorization is known: its payment is in a
-// block, or it never will be.
+// isDecided reports whether the outcome of an authorization is known: its payment is in a block, or can never be.
 func isDecided(a store.Authorization) bool {
 	return a.Paid() || a.Status == store.AuthorizationRefused
 }

@@ -1,9 +1,9 @@
-// Package facilitator takes payments by the x402 protocol: of invoices, from any client
-// (Pay), and of merchants' own resources, through their servers (Verify and Settle).
+// Package facilitator accepts payments by the x402 protocol: for invoices, from any client (Pay), and for merchants'
+// resources, through their servers (Verify and Settle).
 //
-// A payer is charged at most once for what it signed, because an authorization is bound to
-// one invoice when it is accepted. While its outcome is open, the answer is the reason
-// settlement_pending, and the same payment repeated gives the outcome.
+// A payer is charged only once for a signature, because an authorization is bound to one invoice when it is accepted.
+// While its outcome is open, the answer is the reason settlement_pending, and repeating the same payment returns the
+// outcome.
 package facilitator
 
 import (
@@ -26,14 +26,14 @@ import (
 const (
 	// MaxWait bounds the wait for the block of a payment.
 	MaxWait = 20 * time.Second
-	// MaxWaiting is how many requests wait for a block at a time, and MaxWaitingForInvoice
-	// how many of them for the payment of one invoice. Further ones are answered at once.
+	// MaxWaiting is how many requests may wait for a block at the same time, and MaxWaitingForInvoice how many of them
+	// for the payment of one invoice. Further ones are answered immediately.
 	MaxWaiting           = 256
 	MaxWaitingForInvoice = 5
-	// MaxAnswers is how often a settlement of a merchant's resource is answered with
-	// success: an answer can be lost, and each repetition may give the resource again.
+	// MaxAnswers is how often a settlement of a merchant's resource is answered with success: an answer can be lost,
+	// but each repetition may deliver the resource again.
 	MaxAnswers = 3
-	// Timeout is maxTimeoutSeconds of an invoice, unless the invoice expires earlier.
+	// Timeout is the maxTimeoutSeconds of an invoice, unless the invoice expires earlier.
 	Timeout = 5 * time.Minute
 )
 
@@ -51,17 +51,15 @@ type Store interface {
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
 	// Authorization returns an authorization, or store.ErrNotFound.
 	Authorization(ctx context.Context, id string) (store.Authorization, error)
-	// AuthorizationByNonce returns the authorization that has a nonce of a payer, or
-	// store.ErrNotFound.
+	// AuthorizationByNonce returns the authorization with a nonce of a payer, or store.ErrNotFound.
 	AuthorizationByNonce(ctx context.Context, chainKey string, token, authorizer invoice.Address, nonce invoice.Hash) (store.Authorization, error)
-	// PendingAuthorization returns the invoice's authorization whose outcome is open, or
-	// store.ErrNotFound.
+	// PendingAuthorization returns the invoice's authorization with an open outcome, or store.ErrNotFound.
 	PendingAuthorization(ctx context.Context, invoiceID string) (store.Authorization, error)
-	// SentTx returns the hash of a transaction as it was last sent, or store.ErrNotFound.
+	// SentTx returns the hash of the last sent attempt of a transaction, or store.ErrNotFound.
 	SentTx(ctx context.Context, txID string) (invoice.Hash, error)
 	// X402Settlement returns the settlement of an authorization, or store.ErrNotFound.
 	X402Settlement(ctx context.Context, key store.AuthorizationKey) (store.X402Settlement, error)
-	// CountX402Answer counts an answer of a settlement, unless it has had that many.
+	// CountX402Answer counts an answer of a settlement, unless the settlement has already had that many.
 	CountX402Answer(ctx context.Context, key store.AuthorizationKey, most int) (counted bool, err error)
 	// IsHeldByOther reports whether other merchants hold an address and this one does not.
 	IsHeldByOther(ctx context.Context, a invoice.Address, merchantID string) (bool, error)
@@ -74,16 +72,15 @@ type Merchants interface {
 	Find(ctx context.Context, id string) (m invoice.Merchant, known bool, err error)
 }
 
-// Chains is what the nodes of the chains say.
+// Chains provides data from the chains' nodes.
 type Chains interface {
 	// Domain returns the EIP-712 domain of a token.
 	Domain(ctx context.Context, chainKey string, token invoice.Address) (x402.Domain, error)
-	// Sender returns the account that sends the authorizations of a chain, and whether the
-	// service sends any.
+	// Sender returns the account that sends a chain's authorizations, and whether the service sends any.
 	Sender(chainKey string) (invoice.Address, bool)
 }
 
-// Feed hands out new events. *eventfeed.Feed implements it.
+// Feed provides new events. *eventfeed.Feed implements it.
 type Feed interface {
 	Head(ctx context.Context) (eventfeed.Position, error)
 	NextMatching(ctx context.Context, after eventfeed.Position, atMost time.Duration, match func(eventfeed.News) bool) (eventfeed.Position, error)
@@ -97,12 +94,12 @@ type Config struct {
 	Networks  []chain.Chain
 	Chains    Chains
 	Feed      Feed
-	// Stopping ends when the service stops; requests that wait end with it.
+	// Stopping ends when the service stops; it also ends the requests that wait.
 	Stopping context.Context
 	Now      func() time.Time
 }
 
-// Service takes payments. It is safe for concurrent use.
+// Service accepts payments. It is safe for concurrent use.
 type Service struct {
 	Config
 	byID    map[uint64]chain.Chain
@@ -122,7 +119,7 @@ func New(cfg Config) *Service {
 	return s
 }
 
-// Supported returns the kinds of payment that the service takes.
+// Supported returns the kinds of payment that the service accepts.
 func (s *Service) Supported() apitypes.X402Supported {
 	all := apitypes.X402Supported{Kinds: []apitypes.X402Kind{}, Extensions: []string{}, Signers: make(map[string][]string)}
 	for _, c := range s.Networks {
@@ -137,14 +134,13 @@ func (s *Service) Supported() apitypes.X402Supported {
 	return all
 }
 
-// Takes reports whether the service takes payments by x402 on a chain.
+// Takes reports whether the service accepts x402 payments on a chain.
 func (s *Service) Takes(chainKey string) bool {
 	_, ok := s.Chains.Sender(chainKey)
 	return ok
 }
 
-// failure returns the answer to a payment that err refuses. Other errors than refusals are
-// returned.
+// failure returns the answer to a payment that err refuses. It returns err if it is not a refusal.
 func failure(p x402.Payment, err error) (apitypes.X402SettleResponse, error) {
 	var invalid *x402.Error
 	var refused *invoice.RefusalError
@@ -171,7 +167,7 @@ func (s *Service) outcomeOf(ctx context.Context, c chain.Chain, p x402.Payment, 
 	return s.outcome(ctx, c, a), nil
 }
 
-// outcome returns the answer to a payment whose authorization was accepted.
+// outcome returns the answer to a payment with an accepted authorization.
 func (s *Service) outcome(ctx context.Context, c chain.Chain, a store.Authorization) apitypes.X402SettleResponse {
 	r := apitypes.X402SettleResponse{Network: x402.Network(c.ID), Payer: chain.Checksum(a.From)}
 	switch {
@@ -189,7 +185,7 @@ func (s *Service) outcome(ctx context.Context, c chain.Chain, a store.Authorizat
 	return r
 }
 
-// key returns what identifies an authorization.
+// key returns the key that identifies an authorization.
 func key(c chain.Chain, token invoice.Address, a invoice.Authorization) store.AuthorizationKey {
 	return store.AuthorizationKey{ChainKey: c.Key, Token: token, Authorizer: a.From, Nonce: a.Nonce}
 }

@@ -53,19 +53,18 @@ type world struct {
 	nonces  byte
 	txs     int
 
-	replica func() *facilitator.Service // returns another one on the same database
-	mu      sync.Mutex                  // of what concurrent requests of a test count
+	replica func() *facilitator.Service // returns another facilitator on the same database
+	mu      sync.Mutex                  // guards fields that concurrent requests of a test count
 
 	budgets  map[string]settle.AuthorizationBudget
-	refusal  invoice.Refusal // of the next checks; empty for none
+	refusal  invoice.Refusal // of the next checks; empty without a refusal
 	checks   atomic.Int64
 	sendsOff bool
-	waited   func() // is called when a request waits for news
+	waited   func() // called when a request waits for news
 	stop     context.CancelFunc
 }
 
-// flaky is a ledger and a store that can fail after each step of a settlement, as if the
-// process was killed there.
+// flaky is a ledger and a store that can fail after each step of a settlement, as if the process was killed there.
 type flaky struct {
 	*settle.Service
 	*store.Store
@@ -142,8 +141,8 @@ func (w *world) CheckAuthorization(context.Context, string, invoice.Address, inv
 
 func (w *world) WantsEvents(string) bool { return false }
 
-// Find knows acme, whose invoices are paid to deposit addresses by default, rival, and listed,
-// which may only be paid at another address.
+// Find knows the merchants acme, rival and listed. Invoices of acme are paid to deposit addresses by default, and
+// listed may only be paid at another address.
 func (w *world) Find(_ context.Context, id string) (m invoice.Merchant, known bool, err error) {
 	m.ID = id
 	switch id {
@@ -173,7 +172,7 @@ func (w *world) NextMatching(ctx context.Context, after eventfeed.Position, _ ti
 	return after, ctx.Err()
 }
 
-// request returns a payment of a resource, with a fresh nonce.
+// request returns a payment for a resource, with a new nonce.
 func (w *world) request(resource string) x402.Request {
 	w.nonces++
 	want := x402.Requirements{ChainID: chainID, Token: usdc, PayTo: till, Amount: invoice.NewAmount(price), Timeout: time.Minute, Domain: domain}
@@ -221,7 +220,7 @@ func (w *world) settle(merchantID string, r x402.Request) apitypes.X402SettleRes
 	return answer
 }
 
-// wantReason demands that a payment is neither verified nor settled, for a reason.
+// wantReason requires that a payment is neither verified nor settled, for a reason.
 func (w *world) wantReason(merchantID string, r x402.Request, want x402.Reason) {
 	w.t.Helper()
 	verified, err := w.Verify(w.t.Context(), merchantID, r)
@@ -255,8 +254,8 @@ func TestSupported(t *testing.T) {
 	})
 }
 
-// TestSettle settles a payment: it is an invoice with the resource as reference, and success
-// is answered three times.
+// TestSettle settles a payment: it becomes an invoice with the resource as its reference, and success is answered three
+// times.
 func TestSettle(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		const resource = "https://api.shop.example/forecast/oslo"
@@ -286,14 +285,14 @@ func TestSettle(t *testing.T) {
 		if len(all) != 1 || all[0].Details.Reference != resource || all[0].Amount != invoice.NewAmount(price) || all[0].Collection != invoice.Direct || all[0].Merchant != till {
 			t.Errorf("the invoices are %+v", all)
 		}
-		if n := w.checks.Load(); n != 2 { // to verify and to settle
+		if n := w.checks.Load(); n != 2 { // one to verify and one to settle
 			t.Errorf("the nodes were asked %d times", n)
 		}
 	})
 }
 
-// TestSettlementIsOfOnePurchase uses a payment that was settled for another resource, with the
-// key of another merchant, and without the client's secret.
+// TestSettlementIsOfOnePurchase uses a settled payment for another resource, with the key of another merchant, and
+// without the client's secret.
 func TestSettlementIsOfOnePurchase(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		r := w.request("https://api.shop.example/1")
@@ -323,8 +322,8 @@ func TestSettlementIsOfOnePurchase(t *testing.T) {
 	})
 }
 
-// TestSettleIsKilled ends the process after each step. The repetition goes on: there is one
-// invoice and one payment.
+// TestSettleIsKilled ends the process after each step. A repeated request continues: there is one invoice and one
+// payment.
 func TestSettleIsKilled(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		for n, step := range []string{"purchase", "count"} {
@@ -353,8 +352,8 @@ func TestSettleIsKilled(t *testing.T) {
 	})
 }
 
-// TestSettleOfEarlierRelease settles a payment of an earlier release. That release stored the invoice
-// and the settlement, and was stopped before it accepted the authorization.
+// TestSettleOfEarlierRelease settles a payment of an earlier release. That release stored the invoice and the
+// settlement, and was stopped before accepting the authorization.
 func TestSettleOfEarlierRelease(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		r := w.request("https://api.shop.example/")
@@ -387,7 +386,7 @@ func TestRefusedSettlementsLeaveNoInvoice(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		const requests, budget = 40, 20
 		w.budgets[chainKey] = settle.AuthorizationBudget{PerMerchant: budget, PerPayer: requests, PerDay: requests}
-		w.stop() // no request waits for the block
+		w.stop() // so that no request waits for the block
 		replicas := []*facilitator.Service{w.Service, w.replica()}
 		var group sync.WaitGroup
 		accepted := 0
@@ -420,7 +419,7 @@ func TestRefusedSettlementsLeaveNoInvoice(t *testing.T) {
 // TestSettleAtOnce settles a payment with two replicas at the same time: it has one invoice.
 func TestSettleAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		w.stop() // nobody waits for the block
+		w.stop() // so that no request waits for the block
 		r := w.request("https://api.shop.example/")
 		replicas := []*facilitator.Service{w.Service, w.replica()}
 		var group sync.WaitGroup
@@ -456,7 +455,7 @@ func TestSettleAtOnce(t *testing.T) {
 	})
 }
 
-// TestSettleRefused expects the protocol's reasons, and that nothing is stored.
+// TestSettleRefused expects the protocol's reasons, and no stored rows.
 func TestSettleRefused(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		if _, err := w.ledger.Create(t.Context(), settle.CreateRequest{ByMerchant: true, Draft: invoice.Draft{
@@ -514,8 +513,8 @@ func TestSettleRefused(t *testing.T) {
 	})
 }
 
-// TestSettleWhatOthersSubmitted settles a payment that is stored because somebody else has made its
-// transfer. The node answers from an older block.
+// TestSettleWhatOthersSubmitted settles a payment that is stored because another account has made its transfer. The
+// node answers from an older block.
 func TestSettleWhatOthersSubmitted(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.settle("acme", w.request("https://api.shop.example/")) // so that the address is known
@@ -529,7 +528,7 @@ func TestSettleWhatOthersSubmitted(t *testing.T) {
 	})
 }
 
-// TestSettleAfterRefund refunds a payment that was settled. Once all of it is on its way back, it is no success any more.
+// TestSettleAfterRefund refunds a settled payment. Once all of it is on its way back, the answer is no longer success.
 func TestSettleAfterRefund(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		r := w.request("https://api.shop.example/")
@@ -546,8 +545,8 @@ func TestSettleAfterRefund(t *testing.T) {
 	})
 }
 
-// TestNoSuccessForAVoidInvoice has somebody submit an authorization that was refused before it was
-// sent. Its invoice is void by then.
+// TestNoSuccessForAVoidInvoice has another account submit an authorization that was refused before it was sent. Its
+// invoice is void by then.
 func TestNoSuccessForAVoidInvoice(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		r := w.request("https://api.shop.example/")
@@ -577,8 +576,8 @@ func TestNoSuccessForAVoidInvoice(t *testing.T) {
 	})
 }
 
-// TestPending has a payment to a deposit address not be mined while a request waits: its outcome
-// is open, and no other payment is accepted. Repeated, it is success.
+// TestPending has a payment to a deposit address that is not mined while a request waits: its outcome is open, and no
+// other payment is accepted. A repeated request succeeds.
 func TestPending(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		inv, err := w.ledger.Create(t.Context(), settle.CreateRequest{Draft: invoice.Draft{
@@ -626,7 +625,7 @@ func TestPending(t *testing.T) {
 		if _, err := w.Requirements(t.Context(), paid); !errors.Is(err, facilitator.ErrNotPayable) {
 			t.Errorf("required afterwards: %v", err)
 		}
-		// A transfer of less by the nonce, signed besides, pays nothing.
+		// Another transfer with the same nonce and a smaller value pays nothing.
 		second := w.request("https://api.shop.example/")
 		less := second.Payment.Authorization
 		less.Value = invoice.NewAmount(1)

@@ -14,8 +14,8 @@ import (
 	"github.com/quittance/quittance/internal/x402"
 )
 
-// TestWaiting has payers wait for a block: of one invoice, from one address, at one merchant, and
-// everywhere. A payer with no waiting request can wait until there is no room at all.
+// TestWaiting has payers wait for a block: for one invoice, from one address, at one merchant, and everywhere. A payer
+// without a waiting request can wait until there is no room at all.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	w := ratelimit.NewShares[ratelimit.Party]("x402_waiting", MaxWaiting)
@@ -23,7 +23,7 @@ func TestWaiting(t *testing.T) {
 		return clientip.NewContext(t.Context(), netip.MustParseAddr(address))
 	}
 	n := 0
-	// fill has as many requests wait for new invoices of a merchant as may, and returns how many.
+	// fill starts requests that wait for new invoices of a merchant, as many as allowed, and returns their number.
 	fill := func(ctx context.Context, merchant string) (taken int) {
 		for ; ; taken++ {
 			n++
@@ -63,7 +63,7 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// TestResource expects that each URL has a reference of its own.
+// TestResource expects a distinct reference for each URL.
 func TestResource(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]string)

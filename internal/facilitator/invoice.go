@@ -13,15 +13,15 @@ import (
 	"github.com/quittance/quittance/internal/x402"
 )
 
-// ErrNotPayable is returned for an invoice that can no longer be paid, or not yet.
+// ErrNotPayable is returned for an invoice that can no longer, or not yet, be paid.
 var ErrNotPayable = errors.New("the invoice awaits no payment")
 
 // ErrNotTaken is returned for an invoice on a chain where the service sends no
 // authorizations.
 var ErrNotTaken = errors.New("the service sends no authorizations on the chain")
 
-// Requirements returns what a payment of an invoice must be. Errors are ErrNotPayable,
-// ErrNotTaken and those of the chain's nodes.
+// Requirements returns the requirements for a payment of an invoice. Errors are ErrNotPayable, ErrNotTaken and errors
+// of the chain's nodes.
 func (s *Service) Requirements(ctx context.Context, inv invoice.Invoice) (x402.Requirements, error) {
 	due := inv.Due()
 	left := inv.ExpiresAt.Sub(s.Now()).Truncate(time.Second)
@@ -39,9 +39,8 @@ func (s *Service) Requirements(ctx context.Context, inv invoice.Invoice) (x402.R
 	return x402.Requirements{ChainID: c.ID, Token: inv.Token, PayTo: inv.PayTo(), Amount: due, Timeout: min(Timeout, left), Domain: domain}, nil
 }
 
-// Pay pays an invoice and waits for its block. A payment that was accepted before is not
-// sent again; the answer is its outcome. Only failures that say nothing about the payment
-// are errors.
+// Pay pays an invoice and waits for its block. A payment that was accepted before is not sent again; the answer is its
+// outcome. It returns an error only for failures that do not concern the payment.
 func (s *Service) Pay(ctx context.Context, inv invoice.Invoice, p x402.Payment) (apitypes.X402SettleResponse, error) {
 	c, ok := s.byKey[inv.ChainKey]
 	if !ok {
@@ -65,8 +64,8 @@ func (s *Service) Pay(ctx context.Context, inv invoice.Invoice, p x402.Payment) 
 	return s.outcomeOf(ctx, c, p, accepted)
 }
 
-// orPending returns why a payment is refused. While another payment of the invoice is open,
-// that is the reason whatever else is wrong: a client must not be asked for a payment then.
+// orPending returns why a payment is refused. While another payment of the invoice is open, that is always the reason,
+// because a client must not be asked for a payment then.
 func (s *Service) orPending(ctx context.Context, inv invoice.Invoice, err error) error {
 	switch _, pendingErr := s.Store.PendingAuthorization(ctx, inv.ID); {
 	case pendingErr == nil:
@@ -77,8 +76,8 @@ func (s *Service) orPending(ctx context.Context, inv invoice.Invoice, err error)
 	return err
 }
 
-// checkTransfer returns an *x402.Error unless the payment is on the invoice's chain, in its
-// token, to its address and over what is due.
+// checkTransfer returns an *x402.Error unless the payment is on the invoice's chain, in its token, to its address and
+// over the amount due.
 func checkTransfer(c chain.Chain, inv invoice.Invoice, p x402.Payment) error {
 	want := x402.Requirements{ChainID: c.ID, Token: inv.Token, PayTo: inv.PayTo(), Amount: inv.Due()}
 	if want.Amount.IsZero() {
@@ -87,8 +86,8 @@ func checkTransfer(c chain.Chain, inv invoice.Invoice, p x402.Payment) error {
 	return x402.Request{Payment: p, Requirements: want}.Check()
 }
 
-// Pending waits for the outcome of a payment of the invoice that is being made, and returns
-// its answer. ok is false if none is being made.
+// Pending waits for the outcome of the invoice's payment in progress, and returns its answer. ok is false if there is
+// no payment in progress.
 func (s *Service) Pending(ctx context.Context, inv invoice.Invoice) (r apitypes.X402SettleResponse, ok bool, err error) {
 	a, err := s.Store.PendingAuthorization(ctx, inv.ID)
 	if errors.Is(err, store.ErrNotFound) {

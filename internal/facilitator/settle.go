@@ -17,7 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/x402"
 )
 
-// purchase is a payment of a merchant's resource.
+// purchase is a payment for a merchant's resource.
 type purchase struct {
 	x402.Request
 	merchantID string
@@ -40,8 +40,8 @@ func (s *Service) newPurchase(merchantID string, r x402.Request) (purchase, erro
 	return purchase{Request: r, merchantID: merchantID, chain: c, token: token}, r.Check()
 }
 
-// Verify reports whether Settle would accept a payment of a merchant's resource, or has
-// accepted it. Only failures that say nothing about the payment are errors.
+// Verify reports whether Settle would accept a payment for a merchant's resource, or has accepted it. It returns an
+// error only for failures that do not concern the payment.
 func (s *Service) Verify(ctx context.Context, merchantID string, r x402.Request) (apitypes.X402VerifyResponse, error) {
 	p, err := s.newPurchase(merchantID, r)
 	if err == nil {
@@ -67,7 +67,7 @@ func (s *Service) verify(ctx context.Context, p purchase) error {
 		return errAnswered
 	}
 	accepted, err := s.authorization(ctx, p)
-	if errors.Is(err, store.ErrNotFound) { // an earlier release was stopped before it accepted it
+	if errors.Is(err, store.ErrNotFound) { // an earlier release was stopped before accepting it
 		return s.check(ctx, p)
 	}
 	if err == nil && accepted.Paid() {
@@ -79,7 +79,7 @@ func (s *Service) verify(ctx context.Context, p purchase) error {
 	return err
 }
 
-// check checks a purchase whose authorization was not accepted yet.
+// check checks a purchase with an authorization that was not accepted yet.
 func (s *Service) check(ctx context.Context, p purchase) error {
 	err := s.checkTerms(ctx, p)
 	if err == nil {
@@ -88,8 +88,8 @@ func (s *Service) check(ctx context.Context, p purchase) error {
 	return err
 }
 
-// checkTerms checks the parts of a purchase that settle.Purchase does not. It checks the authorization
-// as well, since Purchase looks at the terms of the invoice first, which expires with it.
+// checkTerms checks the parts of a purchase that settle.Purchase does not check. It also checks the authorization,
+// because Purchase first looks at the terms of the invoice, which expires with it.
 func (s *Service) checkTerms(ctx context.Context, p purchase) error {
 	if err := s.checkPayee(ctx, p); err != nil {
 		return err
@@ -128,10 +128,9 @@ func (s *Service) checkPayee(ctx context.Context, p purchase) error {
 	return nil
 }
 
-// Settle makes a payment of a merchant's resource and waits for its block. The payment has
-// an invoice of its own, whose reference is the resource. A payment that was accepted
-// before is not sent again: the answer is its outcome, at most MaxAnswers times if it is
-// success. Only failures that say nothing about the payment are errors.
+// Settle makes a payment for a merchant's resource and waits for its block. The payment gets a new invoice with the
+// resource as its reference. A payment that was accepted before is not sent again: the answer is its outcome, and
+// success is answered only MaxAnswers times. It returns an error only for failures that do not concern the payment.
 func (s *Service) Settle(ctx context.Context, merchantID string, r x402.Request) (apitypes.X402SettleResponse, error) {
 	p, err := s.newPurchase(merchantID, r)
 	var accepted store.Authorization
@@ -152,7 +151,7 @@ func (s *Service) Settle(ctx context.Context, merchantID string, r x402.Request)
 	return s.outcome(ctx, p.chain, accepted), nil
 }
 
-// errAnswered is the refusal of a payment whose success was answered often enough.
+// errAnswered is the refusal of a payment after success was answered often enough.
 var errAnswered = &x402.Error{Reason: x402.NonceUsed, Detail: fmt.Sprintf("this payment was answered with success %d times; sign another", MaxAnswers)}
 
 // countAnswer counts an answer with success, or returns errAnswered.
@@ -179,7 +178,7 @@ func (s *Service) accept(ctx context.Context, p purchase) (store.Authorization, 
 	if err == nil {
 		return accepted, nil
 	}
-	// The same request may have been accepted in the meantime, so the checks of this one fail.
+	// The same request may have been accepted in the meantime, so that the checks of this one fail.
 	if accepted, again := s.acceptedBefore(ctx, p); !errors.Is(again, store.ErrNotFound) {
 		return accepted, again
 	}
@@ -239,8 +238,8 @@ func (p purchase) draft() invoice.Draft {
 	}
 }
 
-// clientSecret returns a digest of the secret that the server gave to the client, or "" without
-// one. Everything else of a payment can be read from the chain once it is sent.
+// clientSecret returns a digest of the secret that the server gave to the client, or "" without one. Everything else in
+// a payment can be read from the chain once it is sent.
 func (p purchase) clientSecret() string {
 	secret := p.Payment.Accepted.ClientSecret
 	if secret == "" {
@@ -250,8 +249,7 @@ func (p purchase) clientSecret() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// resource returns the URL of the resource, or another text that identifies it where the
-// URL cannot be a reference.
+// resource returns the URL of the resource, or another text that identifies it if the URL cannot be a reference.
 func (p purchase) resource() string {
 	url := p.Payment.Resource
 	if url == "" {
