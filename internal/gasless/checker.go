@@ -30,8 +30,7 @@ type Checker struct {
 	relaying map[string]bool
 }
 
-// NewChecker returns a checker for the chains. caller returns the nodes of a chain, or nil
-// for a chain that is not known.
+// NewChecker returns a checker for the chains. caller returns the nodes of a chain, or nil for an unknown chain.
 func NewChecker(chains []chain.Chain, caller func(chainKey string) Caller) *Checker {
 	c := &Checker{caller: caller, relaying: make(map[string]bool)}
 	for _, network := range chains {
@@ -87,8 +86,8 @@ func (c *Checker) simulate(ctx context.Context, chainKey string, call contracts.
 	return found, nil
 }
 
-// judge returns why an authorization would fail, in the order in which a payer can mend it. It
-// judges the signature alone of one whose nonce was used.
+// judge returns why an authorization would fail, in the order in which a payer can fix it. If the nonce was used, it
+// judges only the signature.
 func judge(a invoice.Authorization, call contracts.RelayedAuthorization, found contracts.AuthorizationFinding) error {
 	value, most := a.Value.Bytes(), contracts.RelayLimit(call, chain.AuthorizationGas(found.Deploying))
 	switch {
@@ -112,7 +111,7 @@ func judge(a invoice.Authorization, call contracts.RelayedAuthorization, found c
 	return nil
 }
 
-// Domain is the EIP-712 domain that authorizations of a token are signed under.
+// Domain is the EIP-712 domain under which authorizations of a token are signed.
 type Domain struct {
 	Name, Version string
 }

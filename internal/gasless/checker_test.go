@@ -72,7 +72,7 @@ func (w *world) create(code, arguments []byte) common.Address {
 	return receipt.ContractAddress
 }
 
-// send has a key call the token.
+// send makes a key call the token.
 func (w *world) send(key *ecdsa.PrivateKey, to common.Address, data []byte) {
 	w.t.Helper()
 	hash, err := w.Send(w.t.Context(), key, to, data)
@@ -91,7 +91,7 @@ func (w *world) mint(to common.Address) {
 	w.send(w.Keys.Deployer, w.token, contracts.NewTestUSDC().PackMint(to, big.NewInt(100)))
 }
 
-// authorization returns one of an account, over 100 units, without a signature.
+// authorization returns an unsigned authorization of an account, over 100 units.
 func (w *world) authorization(from common.Address) invoice.Authorization {
 	w.t.Helper()
 	head, err := w.Client().HeaderByNumber(w.t.Context(), nil)
@@ -123,7 +123,7 @@ func (w *world) check(a invoice.Authorization) error {
 	return err
 }
 
-// wantRefused demands a reason, and no error for an empty one.
+// wantRefused requires a reason, or no error for an empty one.
 func wantRefused(t *testing.T, err error, want invoice.Refusal) {
 	t.Helper()
 	var refusal *invoice.RefusalError
@@ -135,7 +135,7 @@ func wantRefused(t *testing.T, err error, want invoice.Refusal) {
 	}
 }
 
-// smartAccount returns the account of a key that the factory deploys, and what deploys it.
+// smartAccount returns the account of a key that the factory deploys, and the call that deploys it.
 func (w *world) smartAccount(signer *ecdsa.PrivateKey) (account common.Address, deploy []byte) {
 	w.t.Helper()
 	abi := hostile.NewSmartAccountFactory()
@@ -206,7 +206,7 @@ func TestCheckOfAKey(t *testing.T) {
 	wantRefused(t, w.check(expired), invoice.RefusedReverts)
 }
 
-// highS returns the other signature of the same key and text, which tokens do not take.
+// highS returns the other signature of the same key and text, which tokens do not accept.
 func highS(signature []byte) []byte {
 	s := new(big.Int).SetBytes(signature[32:64])
 	s.Sub(crypto.S256().Params().N, s)
@@ -221,7 +221,7 @@ func TestCheckOfASmartAccount(t *testing.T) {
 	account, deploy := w.smartAccount(w.Keys.Payer)
 	w.mint(account)
 	a := w.authorization(account)
-	own := append([]byte{0}, w.sign(a, w.Keys.Payer, w.token)...) // the account takes a byte before its owner's signature
+	own := append([]byte{0}, w.sign(a, w.Keys.Payer, w.token)...) // a byte before the owner's signature
 	foreign := append([]byte{0}, w.sign(a, w.Keys.Merchant, w.token)...)
 	wrap := func(signature []byte) []byte {
 		wrapped, err := contracts.WrapSignature(w.factory, deploy, signature)
@@ -233,7 +233,7 @@ func TestCheckOfASmartAccount(t *testing.T) {
 		b.Signature = signature
 		return b
 	}
-	wantRefused(t, w.check(with(own)), invoice.RefusedSignature) // there is no account
+	wantRefused(t, w.check(with(own)), invoice.RefusedSignature) // the account does not exist
 	wantRefused(t, w.check(with(wrap(own))), "")
 	wantRefused(t, w.check(with(wrap(foreign))), invoice.RefusedSignature)
 	wantRefused(t, w.check(with(wrap(own)[32:])), invoice.RefusedSignature)
@@ -267,7 +267,7 @@ func TestTokenDomain(t *testing.T) {
 	}
 }
 
-// TestCheckOfGas has a payer's account burn gas, and names it as the deployer of itself, which is there already.
+// TestCheckOfGas has a payer's account burn gas, and name itself as its deployer although it exists already.
 func TestCheckOfGas(t *testing.T) {
 	w := newWorld(t)
 	abi := hostile.NewGasBurner()
@@ -288,5 +288,5 @@ func TestCheckOfGas(t *testing.T) {
 	bare := w.network
 	bare.AuthorizationRelay = invoice.Address{}
 	_, err = w.newChecker(bare).CheckAuthorization(t.Context(), chain.Local, invoice.Address(w.token), wrapped)
-	wantRefused(t, err, "") // nothing is to be deployed
+	wantRefused(t, err, "") // the account is already deployed
 }
