@@ -38,8 +38,7 @@ func ParseSignatureHeader(value string) (Payment, error) {
 	return parsePayment(object{o, ""})
 }
 
-// ParseRequest parses the body of a facilitator's operation, which is one JSON object.
-// Errors are *Error.
+// ParseRequest parses the body of a facilitator's operation, which is one JSON object. Errors are *Error.
 func ParseRequest(body map[string]any) (Request, error) {
 	o := object{body, ""}
 	var r Request
@@ -136,7 +135,7 @@ func parseRequirements(o object) (r Requirements, err error) {
 	return r, o.extra(&r)
 }
 
-// extra parses what the scheme adds to requirements.
+// extra parses the scheme's additions to requirements.
 func (o object) extra(r *Requirements) error {
 	extra, err := o.object("extra", InvalidRequirements)
 	if err != nil {

@@ -22,17 +22,16 @@ const (
 	UnexpectedError     Reason = "unexpected_settle_error"
 )
 
-// Reasons that the specification lacks, as the protocol's reference implementation names
-// them.
+// Reasons that the specification lacks, named as in the protocol's reference implementation.
 const (
-	// Pending: the outcome is not known yet. The same payment repeated gives it.
+	// Pending: the outcome is not known yet. Repeating the same payment returns it.
 	Pending        Reason = "settlement_pending"
 	NonceUsed      Reason = "invalid_exact_evm_nonce_already_used"
 	NotSupported   Reason = "invalid_exact_evm_eip3009_not_supported"
 	DomainMismatch Reason = "invalid_exact_evm_token_name_mismatch"
 )
 
-// reasons are the reasons of refusals. A refusal that is missing is UnexpectedError.
+// reasons are the reasons of refusals. The reason of a refusal that is missing here is UnexpectedError.
 var reasons = map[invoice.Refusal]Reason{
 	invoice.RefusedGaslessOff:    InvalidNetwork,
 	invoice.RefusedNotPayable:    InvalidState,

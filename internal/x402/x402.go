@@ -1,7 +1,6 @@
-// Package x402 has the messages of the x402 protocol, version 2, as far as the scheme
-// "exact" on EVM chains needs them: a payer signs an EIP-3009 authorization, and a
-// facilitator sends it. Messages from outside are parsed strictly, and members that are
-// unknown are ignored.
+// Package x402 has the messages of the x402 protocol, version 2, that the scheme "exact" on EVM chains needs: a payer
+// signs an EIP-3009 authorization, and a facilitator sends it. Messages from outside are parsed strictly, and unknown
+// members are ignored.
 //
 // The protocol is specified at https://github.com/x402-foundation/x402/tree/main/specs.
 package x402
@@ -26,8 +25,8 @@ const Scheme = "exact"
 // TransferMethod is how the scheme transfers the amount: by an EIP-3009 authorization.
 const TransferMethod = "eip3009"
 
-// ExtraClientSecret is the member of extra with Requirements.ClientSecret. The protocol has
-// clients return the requirements that they accept, so that each returns its secret.
+// ExtraClientSecret is the member of extra with Requirements.ClientSecret. The protocol requires clients to return the
+// requirements that they accept, so each client returns its secret.
 const ExtraClientSecret = "clientSecret"
 
 // Headers of the HTTP transport. Each carries one message as JSON in base64.
@@ -74,14 +73,13 @@ type Requirements struct {
 	Token   invoice.Address
 	PayTo   invoice.Address
 	Amount  invoice.Amount
-	Timeout time.Duration // the most that the payment may take; whole seconds
+	Timeout time.Duration // the maximum duration of the payment; whole seconds
 	Domain  Domain        // of the token
-	// ClientSecret is what the server gave to the client that pays, and to nobody else; empty
-	// without one.
+	// ClientSecret is a secret that the server gave only to the paying client; empty without one.
 	ClientSecret string
 }
 
-// JSON returns the requirements as the protocol has them.
+// JSON returns the requirements in the protocol's form.
 func (r Requirements) JSON() apitypes.X402PaymentRequirements {
 	extra := map[string]any{"assetTransferMethod": TransferMethod, "name": r.Domain.Name, "version": r.Domain.Version}
 	if r.ClientSecret != "" {
@@ -95,7 +93,7 @@ func (r Requirements) JSON() apitypes.X402PaymentRequirements {
 
 // Payment is a payment that a client offers.
 type Payment struct {
-	Resource      string // URL; empty if the client names none
+	Resource      string // URL; empty if the client does not name one
 	Accepted      Requirements
 	Authorization invoice.Authorization
 }
@@ -106,8 +104,7 @@ type Request struct {
 	Requirements Requirements // of the resource
 }
 
-// Check returns an *Error unless the payment is for the requirements, as far as its terms
-// say.
+// Check returns an *Error unless the payment's terms match the requirements.
 func (r Request) Check() error {
 	a, want := r.Payment.Authorization, r.Requirements
 	accepted := r.Payment.Accepted
@@ -132,7 +129,7 @@ type PaymentRequired struct {
 	Accepts  []apitypes.X402PaymentRequirements `json:"accepts"`
 }
 
-// Error says why a message or a payment is refused.
+// Error is the reason why a message or a payment is refused.
 type Error struct {
 	Reason Reason
 	Detail string

@@ -48,7 +48,7 @@ const payload = `{
 // header returns a message as the value of a header.
 func header(message string) string { return base64.StdEncoding.EncodeToString([]byte(message)) }
 
-// requirements are those that the payload accepts.
+// requirements are the requirements that the payload accepts.
 func requirements() x402.Requirements {
 	return x402.Requirements{
 		ChainID: 84532, Token: chain.MustAddress("0x036CbD53842c5426634e7929541eC2318f3dCF7e"),
@@ -148,7 +148,7 @@ func TestRequirementsJSON(t *testing.T) {
 	}
 }
 
-// TestCheck changes what is required, and expects the reason why the payload is not for it.
+// TestCheck changes the requirements, and expects the reason why the payload does not match them.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	p, err := x402.ParseSignatureHeader(header(payload))
@@ -173,8 +173,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestEveryRefusalHasAReason expects that a refusal of a payer's authorization is explained,
-// unless it is about the service's means.
+// TestEveryRefusalHasAReason expects a reason for each refusal of a payer's authorization, unless it is about the
+// service's resources.
 func TestEveryRefusalHasAReason(t *testing.T) {
 	t.Parallel()
 	for _, refusal := range []invoice.Refusal{
@@ -195,8 +195,8 @@ func TestEveryRefusalHasAReason(t *testing.T) {
 	}
 }
 
-// FuzzParse parses any text as a header and as a request. What it accepts is written and
-// parsed again with the same result.
+// FuzzParse parses any text as a header and as a request. Accepted input must give the same result when it is written
+// and parsed again.
 func FuzzParse(f *testing.F) {
 	f.Add(payload)
 	f.Add(`{"x402Version":2,"paymentPayload":` + payload + `,"paymentRequirements":{}}`)
