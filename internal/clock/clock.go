@@ -3,8 +3,8 @@
 // with it: while a process runs, it advances with that process's monotonic clock.
 // All replicas share it through the database.
 //
-// Its time may therefore differ from that of the source, permanently after an
-// outage or a jump. Wall converts times that are shown to people.
+// So its time may differ from the source's, permanently after an outage or a jump. Wall converts times that are shown
+// to people.
 //
 // There are three times, and docs/operations.md lists which rule uses which:
 //
@@ -72,14 +72,14 @@ type Clock struct {
 	wake    <-chan struct{}
 	logger  *slog.Logger
 
-	// mu guards what follows. Invariant: the time was now when elapsed was at, and it
-	// advances with elapsed by up to maxGap until the next reading.
+	// mu guards the fields below. Invariant: the time was now when elapsed was at, and it advances with elapsed by up
+	// to maxGap until the next reading.
 	mu        sync.Mutex
 	now       time.Time
 	at        time.Duration
-	confirmed time.Duration // the distance of the source that Confirmed follows
-	offset    time.Duration // the offset that was logged last
-	failed    error         // of the last reading
+	confirmed time.Duration // the source's distance that Confirmed follows
+	offset    time.Duration // the last logged offset
+	failed    error         // error of the last reading
 }
 
 // Open returns a clock after its first reading.
@@ -99,8 +99,8 @@ func (c *Clock) Now() time.Time {
 	return c.timeAt(c.elapsed())
 }
 
-// timeAt returns the time when the process had run for elapsed. A monotonic clock may
-// count the time in which the machine was suspended.
+// timeAt returns the time at which the process had run for elapsed. A monotonic clock may include the time in which the
+// machine was suspended.
 func (c *Clock) timeAt(elapsed time.Duration) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

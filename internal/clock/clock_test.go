@@ -16,7 +16,7 @@ type machine struct {
 	elapsed time.Duration
 }
 
-// run lets time pass.
+// run advances time.
 func (m *machine) run(d time.Duration) {
 	m.wall = m.wall.Add(d)
 	m.elapsed += d
@@ -69,7 +69,7 @@ func TestJumpsWhileRunning(t *testing.T) {
 	}
 }
 
-// Small corrections are followed forward, and waited out backward.
+// Small corrections are followed forward; after a backward one the clock waits.
 func TestSmallCorrections(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
 	m := &machine{wall: began}
@@ -101,8 +101,7 @@ func TestTimeBetweenProcesses(t *testing.T) {
 	}
 }
 
-// Replicas share one time, on PostgreSQL by the database's clock: theirs may be
-// hours apart.
+// Replicas share one time, which is the database's on PostgreSQL: their clocks may be hours apart.
 func TestReplicas(t *testing.T) {
 	s := storetest.Open(t, storetest.MigratedPostgres(t))
 	one, two := &machine{wall: time.Now()}, &machine{wall: time.Now().Add(-5 * time.Hour)}
@@ -118,9 +117,8 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// Old data is deleted by the machine's time once that has held for a day of running. A clock that is
-// ahead for a day deletes no data early, also if the process restarts in that time. A clock that stays
-// ahead is followed.
+// Old data is deleted by the machine's time after that has been stable for a day of running. A clock that is ahead for
+// a day deletes no data early, even if the process restarts in that time. A clock that stays ahead is followed.
 func TestConfirmed(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
 	m := &machine{wall: began}
@@ -184,7 +182,7 @@ func TestConfirmedWhileOffAtNight(t *testing.T) {
 	}
 }
 
-// Data of a program of an older version is confirmed after a day.
+// A reading of an older version is confirmed after a day.
 func TestConfirmedAfterUpgrade(t *testing.T) {
 	s := &fakeStore{source: began, last: store.ClockReading{Now: began.Add(-100 * day), Source: began}}
 	r := &replica{}

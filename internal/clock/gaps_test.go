@@ -33,7 +33,7 @@ func (s *fakeStore) ReadClock(_ context.Context, _ time.Time, next func(last sto
 // replica is a process on a separate machine.
 type replica struct {
 	elapsed time.Duration
-	counts  bool // its monotonic clock counts the time in which it is frozen
+	counts  bool // its monotonic clock includes the time in which it is frozen
 	frozen  bool
 	clock   *clock.Clock
 }
@@ -60,7 +60,7 @@ func (w *world) open(r *replica) {
 	r.clock = c
 }
 
-// pass lets time pass without a reading.
+// pass advances time without a reading.
 func (w *world) pass(d time.Duration) {
 	w.store.source = w.store.source.Add(d)
 	for _, r := range w.replicas {
@@ -71,7 +71,7 @@ func (w *world) pass(d time.Duration) {
 	w.gap += d
 }
 
-// read lets the running replicas read the clock, and ends the gap if one could.
+// read makes the running replicas read the clock, and ends the gap if one of them could.
 func (w *world) read() {
 	for _, r := range w.replicas {
 		if r.frozen {
@@ -116,7 +116,7 @@ func TestGapsAreCapped(t *testing.T) {
 			"thaw":   func(*rapid.T) { one().frozen = false },
 			"restart": func(*rapid.T) {
 				if r := one(); !w.store.away {
-					if w.jumped { // a process that starts takes the jump for an outage
+					if w.jumped { // a starting process mistakes the jump for an outage
 						w.gaps = append(w.gaps, time.Hour)
 					}
 					r.elapsed, r.frozen = 0, false

@@ -1,4 +1,4 @@
-// Package clocktest has the clock that tests set.
+// Package clocktest provides a clock that tests set.
 package clocktest
 
 import (
