@@ -1,5 +1,5 @@
-// Package batch lets calls that are made at the same time share one
-// transaction: a group commit. A call waits for a batch to fill only while another batch is flushed.
+// Package batch lets concurrent calls share one transaction: a group commit. A call waits for a batch to fill only
+// while another batch is flushed.
 package batch
 
 import (
@@ -18,7 +18,7 @@ type Call[V, R any] struct {
 // Finish passes the result to the submitter. Flush calls it once for each call.
 func (c *Call[V, R]) Finish(result R) { c.result <- result }
 
-// Config configures a Batcher. With one lane, Full and Patience are not used; all else is required.
+// Config configures a Batcher. With one lane, Full and Patience are not used; all other fields are required.
 type Config[V, R any] struct {
 	// Lanes is the largest number of batches that are flushed at the same time.
 	Lanes int
@@ -44,7 +44,7 @@ type Batcher[V, R any] struct {
 	waiting []*Call[V, R]
 	lanes   []*lane       // that are in use
 	timed   bool          // a timer runs; when it ends, a lane may be needed
-	idle    chan struct{} // closed when no lane is in use any more; nil without a waiter
+	idle    chan struct{} // closed when no lane is in use any more; nil while no call of Idle waits
 }
 
 // lane flushes batches one after another.
@@ -96,18 +96,18 @@ func (b *Batcher[V, R]) Withdraw(result <-chan R) bool {
 	if i < 0 {
 		return false
 	}
-	b.waiting = slices.Concat(b.waiting[:i], b.waiting[i+1:]) // Take may have returned a part of the array
+	b.waiting = slices.Concat(b.waiting[:i], b.waiting[i+1:]) // Take may have returned part of the array
 	return true
 }
 
-// Waiting returns how many calls wait to be taken.
+// Waiting returns the number of waiting calls.
 func (b *Batcher[V, R]) Waiting() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.waiting)
 }
 
-// Idle returns a channel that is closed when no call waits or is flushed, which may be at once.
+// Idle returns a channel that is closed when no call waits or is flushed, possibly immediately.
 func (b *Batcher[V, R]) Idle() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -161,7 +161,7 @@ func (b *Batcher[V, R]) take(ctx context.Context, l *lane) (next []*Call[V, R]) 
 	return next
 }
 
-// First returns a Take that takes the oldest calls, at most limit of them.
+// First returns a Take that takes the oldest calls, up to limit.
 func First[V, R any](limit int) func(waiting []*Call[V, R]) (next, rest []*Call[V, R]) {
 	return func(waiting []*Call[V, R]) (next, rest []*Call[V, R]) {
 		n := min(limit, len(waiting))

@@ -96,8 +96,7 @@ func TestSlowBatch(t *testing.T) {
 	})
 }
 
-// TestFreedLane has a lane leave a call to another one. That one's batch then takes longer than the
-// patience.
+// TestFreedLane has a lane leave a call to another lane with a batch that takes longer than the patience.
 func TestFreedLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const patience = time.Second
@@ -116,7 +115,7 @@ func TestFreedLane(t *testing.T) {
 		b.Submit(t.Context(), 3*patience/2)
 		b.Submit(t.Context(), 3*patience/2) // in another lane, with the one before
 		synctest.Wait()
-		slow := b.Submit(t.Context(), time.Minute) // in the first lane, once the other has taken as long as the patience
+		slow := b.Submit(t.Context(), time.Minute) // in the first lane, after the other exceeded the patience
 		<-time.After(6 * patience / 5)
 		last := b.Submit(t.Context(), 0) // left to the first lane when the other ends
 		<-last
