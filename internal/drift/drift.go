@@ -72,8 +72,7 @@ type Token struct {
 	Configured bool    // by the newest revision
 	FirstBlock *uint64 // first block that was read for it; nil means the chain's first one
 	LastBlock  *uint64 // newest block that was read for it, if it was retired; nil while it is read
-	// MissedThrough is the newest block that is read again for it before invoices in it are taken; nil
-	// without one.
+	// MissedThrough is the newest block to read again for it before it accepts invoices; nil if there is no such block.
 	MissedThrough *uint64
 }
 
@@ -136,7 +135,7 @@ func (r Remembered) newChain(c chain.Chain, now Configured) Change {
 	return Change{Kind: Harmless, Text: fmt.Sprintf("chain %s is new", c.Key)}
 }
 
-// RenameCommand is the command that gives a chain another key.
+// RenameCommand returns the command that gives a chain another key.
 func RenameCommand(from, to string) string {
 	return fmt.Sprintf("quittance chain rename --config FILE --from %s --to %s --yes", from, to)
 }

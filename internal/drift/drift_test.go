@@ -55,7 +55,7 @@ func TestCompare(t *testing.T) {
 	for name, c := range map[string]struct {
 		was  drift.Remembered
 		now  chain.Chain
-		want []string // kinds, with a part of the text
+		want []string // kinds, each with part of the text
 	}{
 		"the first start":             {drift.Remembered{}, base(usdc), []string{"harmless: chain base is new"}},
 		"no change":                   {remembered([]chain.Chain{base(usdc)}), base(usdc), nil},

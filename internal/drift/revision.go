@@ -42,15 +42,15 @@ func (c Configured) Hash() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// StaleError is the error of a replica with an older revision than the others run.
+// StaleError is the error of a replica with an older revision than the others.
 type StaleError struct{ Own, Newest int64 }
 
-// Error explains what to do.
+// Error returns what to do.
 func (e *StaleError) Error() string {
 	return fmt.Sprintf("runs configuration revision %d; the others run %d; restart it with the current configuration", e.Own, e.Newest)
 }
 
-// Unavailable is the error for a client.
+// Unavailable returns the error text for a client.
 func (e *StaleError) Unavailable() string {
 	return fmt.Sprintf("This replica runs configuration revision %d, and the others run %d. Repeat the request; another replica answers it.", e.Own, e.Newest)
 }
