@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// AccountTimeout is how long the nodes may take to report the kind of an account.
+// AccountTimeout is how long the nodes may take to determine an account's kind.
 const AccountTimeout = 2 * time.Second
 
 // Account returns the kind of an account of a chain. It is unknown if no node answers in time. An

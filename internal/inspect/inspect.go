@@ -56,12 +56,12 @@ const (
 // Report describes what a transaction did. Sender is set if it is queued or was mined, Nonce if it is
 // queued, Block if it was mined, Transfers if it also succeeded.
 type Report struct {
-	Chain     chain.Chain // the chain that has it, else the named one
+	Chain     chain.Chain // the chain that has it, otherwise the named one
 	State     State
 	Block     uint64
 	Sender    invoice.Address
 	Nonce     uint64     // number of the sender's transactions before this one
-	Transfers []Transfer // of tokens and of the native coin, at most MaxTransfers
+	Transfers []Transfer // of tokens and of the native coin, up to MaxTransfers
 }
 
 // Transfer is a transfer of a token or of the native coin. The native coin has the zero address as
@@ -79,7 +79,7 @@ type Inspector struct{ sources []Source }
 // New returns an Inspector of the chains.
 func New(sources []Source) *Inspector { return &Inspector{sources: sources} }
 
-// transaction holds the members of a transaction that are read.
+// transaction holds the members of a transaction that are used.
 type transaction struct {
 	Hash  common.Hash        `json:"hash"`
 	From  common.Address     `json:"from"`
@@ -91,7 +91,7 @@ type transaction struct {
 // callsOfTransaction is how many calls Source.transaction makes.
 const callsOfTransaction = 2
 
-// transaction returns the report of a transaction on the chain, by a node.
+// transaction returns the report of a transaction on the chain, from a node.
 func (s Source) transaction(ctx context.Context, node chain.BatchCaller, hash invoice.Hash, to invoice.Address) (Report, error) {
 	var receipt *chain.Receipt
 	var tx *transaction

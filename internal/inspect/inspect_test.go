@@ -35,7 +35,7 @@ type node struct {
 	err         error
 	hang        bool
 
-	asked *atomic.Int64 // counts the questions; may be nil
+	asked *atomic.Int64 // counts the calls; may be nil
 }
 
 func (n *node) BatchCallContext(ctx context.Context, batch []rpc.BatchElem) error {
@@ -147,10 +147,10 @@ func TestOtherChains(t *testing.T) {
 	has := receipt(1)
 	for name, test := range map[string]struct {
 		named, second, third node
-		want                 string // chain
+		want                 string // expected chain
 		state                inspect.State
 		err                  error
-		asked                int64 // times the second chain was
+		asked                int64 // how often the second chain was asked
 	}{
 		"only the named one is asked when it has it": {node{receipt: has}, node{receipt: has}, node{}, "base", inspect.Mined, nil, 0},
 		"another one has it":                         {node{}, node{receipt: has}, node{}, "optimism", inspect.Mined, nil, 1},

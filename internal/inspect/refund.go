@@ -42,8 +42,8 @@ func (i *Inspector) RefundTransaction(ctx context.Context, r invoice.RefundRecor
 	return certain[best], err
 }
 
-// HasWaiting reports whether a transaction of an account waits to be mined, as far as one of the
-// chain's nodes knows. The error is ErrUnavailable.
+// HasWaiting reports whether any of the chain's nodes knows a transaction of an account that waits to be mined. The
+// error is ErrUnavailable.
 func (i *Inspector) HasWaiting(ctx context.Context, chainKey string, account invoice.Address) (bool, error) {
 	var waiting atomic.Bool
 	err := i.each(ctx, chainKey, AccountTimeout, callsOfWaiting, func(ctx context.Context, _ Source, node chain.BatchCaller) error {
@@ -59,7 +59,7 @@ func (i *Inspector) HasWaiting(ctx context.Context, chainKey string, account inv
 // callsOfWaiting is how many calls hasWaiting makes.
 const callsOfWaiting = 2
 
-// hasWaiting reports whether a node knows of a transaction of an account that waits to be mined.
+// hasWaiting reports whether a node knows a transaction of an account that waits to be mined.
 func hasWaiting(ctx context.Context, node chain.BatchCaller, account invoice.Address) (bool, error) {
 	var mined, all chain.Quantity
 	batch := []rpc.BatchElem{
