@@ -424,7 +424,7 @@ func TestCompressedBodyIsNotInflated(t *testing.T) {
 	if encoding := <-asked; encoding != "" {
 		t.Errorf("asked for %q", encoding)
 	}
-	const most = 64 << 20 // enough for a database, a server and a worker; decompression would take a thousand times as much
+	const most = 64 << 20 // for database, server and worker; decompression would take a thousand times this
 	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > most {
 		t.Errorf("allocated %d bytes", allocated)
 	}

@@ -123,7 +123,7 @@ func TestBackoffFromQueueInFlightElsewhere(t *testing.T) {
 			var o outcome
 			select {
 			case o = <-w.store.outcomes:
-			case <-time.After(patience / 10): // a request that began before did not find "other", and the clock does not advance
+			case <-time.After(patience / 10): // an earlier request did not find "other", and the clock does not advance
 				now = now.Add(time.Second)
 				w.advance(now)
 				o = w.outcome(t)
