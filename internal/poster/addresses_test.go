@@ -36,7 +36,7 @@ func TestErrorsShowNoAddresses(t *testing.T) {
 		allow     []netip.Prefix
 		url, want string
 	}{
-		{nil, "https://localhost:" + port, hidden}, // a name that exists in the internal network looks like one that does not exist
+		{nil, "https://localhost:" + port, hidden}, // an existing internal name looks like an unknown one
 		{nil, "http://localhost:" + port, hidden},
 		{nil, "https://nowhere.invalid", hidden},
 		{nil, "http://nowhere.invalid", hidden},
