@@ -89,7 +89,7 @@ func TestPayWithAuthorization(t *testing.T) {
 	w := newWorld(t)
 	terms := w.terms()
 	call := w.payWith(terms, w.authorization(terms), w.Keys.Payer)
-	receipt := w.do(w.Keys.Operator, w.Registry, call) // not the payer: anyone may send it
+	receipt := w.do(w.Keys.Operator, w.Registry, call) // not the payer: any account may send it
 	w.wantPaid(receipt, terms, w.payer)
 	used := receipt.Logs[0]
 	if used.Topics[0] != w.token.GetABI().Events["AuthorizationUsed"].ID || used.Topics[2] != w.id(terms) {
@@ -99,7 +99,7 @@ func TestPayWithAuthorization(t *testing.T) {
 	w.wantBalance(w.merchant, 1000)
 }
 
-// TestAuthorizationUsedBeforehand submits the authorization to the token itself first: the money has moved once, and
+// TestAuthorizationUsedBeforehand submits the authorization directly to the token first: the money has moved once, and
 // the registry must not move it again.
 func TestAuthorizationUsedBeforehand(t *testing.T) {
 	w := newWorld(t)
@@ -186,7 +186,7 @@ func TestOnlyTheOwnerMints(t *testing.T) {
 	w.refused(w.Keys.Payer, w.Token, w.token.PackMint(w.payer, common.Big1), w.tokenError("OwnableUnauthorizedAccount"))
 }
 
-// TestTokenAuthorizationForms uses, replays and cancels authorizations by the token's own functions, with the signature
+// TestTokenAuthorizationForms uses, replays and cancels authorizations with the token's functions, with the signature
 // in parts and in one piece.
 func TestTokenAuthorizationForms(t *testing.T) {
 	w := newWorld(t)
@@ -252,7 +252,7 @@ func TestTokenAuthorizationForms(t *testing.T) {
 	}
 }
 
-// wantState demands that the token calls an authorization's nonce used or cancelled, or not.
+// wantState requires that the token reports an authorization's nonce as used or cancelled, or as unused.
 func (w *world) wantState(a contracts.Authorization, want bool) {
 	w.Helper()
 	got, err := w.token.UnpackAuthorizationState(w.call(w.Token, w.token.PackAuthorizationState(a.From, a.Nonce)))

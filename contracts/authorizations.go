@@ -12,13 +12,13 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 )
 
-// RelayedAuthorization is a signed authorization as AuthorizationRelay and AuthorizationCheck take it.
+// RelayedAuthorization is a signed authorization as the argument of AuthorizationRelay and AuthorizationCheck.
 type RelayedAuthorization = SignedAuthorization
 
-// erc6492Suffix ends a signature that says how to deploy its signer's account.
+// erc6492Suffix ends a signature that includes the deployment of its signer's account.
 var erc6492Suffix = bytes.Repeat([]byte{0x64, 0x92}, 16)
 
-// erc6492 is what such a signature wraps: the deployer, its calldata and the account's signature.
+// erc6492 are the contents of such a signature: the deployer, its calldata and the account's signature.
 var erc6492 = abi.Arguments{{Type: abiType("address")}, {Type: abiType("bytes")}, {Type: abiType("bytes")}}
 
 func abiType(name string) abi.Type {
@@ -29,8 +29,8 @@ func abiType(name string) abi.Type {
 	return t
 }
 
-// AuthorizationOf returns an authorization with its signature, without the wrapping of ERC-6492, and what deploys the
-// payer's account. It fails for a signature that ends as ERC-6492 says and is not of its form.
+// AuthorizationOf returns an authorization with its signature, unwrapped from ERC-6492, and the deployment of the
+// payer's account. It fails if the signature has the suffix of ERC-6492 but not its form.
 func AuthorizationOf(token common.Address, a Authorization, signature []byte) (RelayedAuthorization, error) {
 	r := RelayedAuthorization{
 		Token: token, From: a.From, To: a.To, Value: a.Value, ValidAfter: a.ValidAfter, ValidBefore: a.ValidBefore,
@@ -54,14 +54,14 @@ func AuthorizationOf(token common.Address, a Authorization, signature []byte) (R
 	return r, nil
 }
 
-// WrapSignature returns an account's signature in the form of ERC-6492, with what deploys the account.
+// WrapSignature returns an account's signature in the form of ERC-6492, with the deployment of the account.
 func WrapSignature(deployer common.Address, deployData, signature []byte) ([]byte, error) {
 	packed, err := erc6492.Pack(deployer, deployData, signature)
 	return append(packed, erc6492Suffix...), err
 }
 
-// PackTransferWithAuthorization returns the call of the token that makes the transfer: with v, r and s for a signature
-// of 65 bytes, which every version of the token takes.
+// PackTransferWithAuthorization returns the token call that makes the transfer. A signature of 65 bytes is passed as v,
+// r and s, which every version of the token accepts.
 func PackTransferWithAuthorization(a RelayedAuthorization) []byte {
 	token := NewTestUSDC()
 	if len(a.Signature) != signatureLen {
@@ -71,7 +71,7 @@ func PackTransferWithAuthorization(a RelayedAuthorization) []byte {
 		a.Signature[64], [32]byte(a.Signature[:32]), [32]byte(a.Signature[32:64]))
 }
 
-// PackRelay returns the call of AuthorizationRelay that submits authorizations. limits has the most gas that each may use.
+// PackRelay returns the call of AuthorizationRelay that submits authorizations. limits has the maximum gas of each.
 func PackRelay(all []RelayedAuthorization, limits []uint64) []byte {
 	numbers := make([]*big.Int, len(limits))
 	for i, n := range limits {
@@ -80,21 +80,21 @@ func PackRelay(all []RelayedAuthorization, limits []uint64) []byte {
 	return NewAuthorizationRelay().PackRelay(all, numbers)
 }
 
-// What the relay wants for each authorization besides its limit: GAS_BESIDES and GAS_PER_BYTE.
+// Gas that the relay requires for each authorization in addition to its limit: GAS_BESIDES and GAS_PER_BYTE.
 const (
 	relayGas        = 15_000
 	relayGasPerByte = 8
 )
 
-// RelayGas returns the gas that the relay wants for an authorization with that limit.
+// RelayGas returns the gas that the relay requires for an authorization with that limit.
 func RelayGas(a RelayedAuthorization, limit uint64) uint64 {
 	return limit + limit/63 + relayGas + relayGasPerByte*uint64(len(a.Signature)+len(a.DeployData))
 }
 
-// RelayLimit returns the most gas that the relay may give an authorization, so that a transaction with only this one takes
-// no more than most in all. It is 0 if even the calldata takes more.
+// RelayLimit returns the highest gas limit of an authorization with which a transaction of only this authorization
+// takes no more than most in total. It is 0 if the calldata takes more than that.
 func RelayLimit(a RelayedAuthorization, most uint64) uint64 {
-	// A number that is not 0 in every byte makes the calldata as expensive as it can be.
+	// A number without zero bytes makes the calldata as expensive as possible.
 	before, least := TransactionGas(PackRelay([]RelayedAuthorization{a}, []uint64{0x01010101}))
 	besides := before + RelayGas(a, 0)
 	if least > most || besides > most {
@@ -103,8 +103,8 @@ func RelayLimit(a RelayedAuthorization, most uint64) uint64 {
 	return most - besides
 }
 
-// TransactionGas returns the gas that a transaction with such calldata uses before its call (EIP-2028), and the least that
-// it uses in all (EIP-7623).
+// TransactionGas returns the gas that a transaction with this calldata uses before its call (EIP-2028), and the least
+// gas that it uses in total (EIP-7623).
 func TransactionGas(data []byte) (before, least uint64) {
 	zeros := uint64(bytes.Count(data, []byte{0}))
 	tokens := zeros + 4*(uint64(len(data))-zeros)
@@ -122,7 +122,7 @@ func PackAuthorizationCheck(a RelayedAuthorization) []byte {
 	return append(common.FromHex(AuthorizationCheckMetaData.Bin), NewAuthorizationCheck().PackConstructor(a)...)
 }
 
-// AuthorizationFinding is what an authorization's check has found, as of one block.
+// AuthorizationFinding is the result of checking an authorization, as of one block.
 type AuthorizationFinding struct {
 	Time        time.Time   // of the block
 	Separator   common.Hash // the token's DOMAIN_SEPARATOR; zero if it has none
@@ -135,14 +135,14 @@ type AuthorizationFinding struct {
 	Deploying   bool     // the payer's account had no code, and its deployer was called
 	Balance     *big.Int // of the payer, minor units
 	Gas         uint64   // of the account's deployment and the transfer
-	Failure     []byte   // what the transfer reverted with, the first bytes
+	Failure     []byte   // first bytes of the transfer's revert data
 }
 
 // findingWords is how many words a finding has before its failure: the offset of the struct, eleven fields and the offset
 // of the failure.
 const findingWords = 13
 
-// ParseAuthorizationFinding reads what an authorization's check has returned.
+// ParseAuthorizationFinding parses the return data of an authorization's check.
 func ParseAuthorizationFinding(answer []byte) (AuthorizationFinding, error) {
 	if len(answer) < 32*(findingWords+1) {
 		return AuthorizationFinding{}, fmt.Errorf("the check of an authorization returned %d bytes", len(answer))
@@ -160,7 +160,7 @@ func ParseAuthorizationFinding(answer []byte) (AuthorizationFinding, error) {
 	}, nil
 }
 
-// Reason returns what the transfer reverted with: the text of a require, or the selector of an error.
+// Reason returns why the transfer reverted: the text of a require, or the selector of an error.
 func (f AuthorizationFinding) Reason() string {
 	if text, err := abi.UnpackRevert(f.Failure); err == nil {
 		return fmt.Sprintf("%.120q", text)

@@ -44,7 +44,7 @@ for (const finding of findings) {
   console.error(finding.formattedMessage);
 }
 if (findings.length > 0) {
-  process.exit(1); // a warning is a defect in contracts that handle money
+  process.exit(1); // a warning is treated as a defect, because the contracts handle money
 }
 
 rmSync(join(root, "artifacts"), { recursive: true, force: true });

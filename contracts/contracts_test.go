@@ -22,7 +22,7 @@ import (
 	"github.com/quittance/quittance/internal/devchain"
 )
 
-// world is a chain of the test's own, with the registry and the test token on it.
+// world is a separate chain for each test, with the registry and the test token.
 type world struct {
 	testing.TB
 	*devchain.Chain
@@ -40,7 +40,7 @@ func newWorld(t testing.TB) *world {
 	return startWorld(t, devchain.Config{})
 }
 
-// newFixedWorld returns a world whose keys, addresses and times are the same in every run.
+// newFixedWorld returns a world with the same keys, addresses and times in every run.
 func newFixedWorld(t testing.TB) *world {
 	t.Helper()
 	return startWorld(t, devchain.Config{
@@ -71,7 +71,7 @@ func startWorld(t testing.TB, conf devchain.Config) *world {
 	}
 }
 
-// in returns the same world for a subtest, which then fails on its own.
+// in returns the same world for a subtest, which can then fail separately.
 func (w *world) in(t *testing.T) *world {
 	t.Helper()
 	copied := *w
@@ -79,7 +79,7 @@ func (w *world) in(t *testing.T) *world {
 	return &copied
 }
 
-// terms returns terms that no other call returned, of 1,000 minor units and an hour.
+// terms returns unique terms of 1,000 minor units and an hour.
 func (w *world) terms() contracts.Terms {
 	*w.salts++
 	return contracts.Terms{
@@ -105,7 +105,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// transact sends a call, seals it and returns its receipt, of success or of failure.
+// transact sends a call, seals it and returns its receipt, whether it succeeded or failed.
 func (w *world) transact(from *ecdsa.PrivateKey, to common.Address, data []byte) *types.Receipt {
 	w.Helper()
 	hash, err := w.Send(w.Context(), from, to, data)
@@ -137,7 +137,7 @@ func (w *world) do(from *ecdsa.PrivateKey, to common.Address, data []byte) *type
 	return receipt
 }
 
-// refused demands that a call reverts with the custom error, and that sending it changes no invoice's status.
+// refused requires that a call reverts with the custom error, and that sending it changes no invoice's status.
 func (w *world) refused(from *ecdsa.PrivateKey, to common.Address, data []byte, want abi.Error) {
 	w.Helper()
 	got := w.revert(from, to, data)
@@ -149,7 +149,7 @@ func (w *world) refused(from *ecdsa.PrivateKey, to common.Address, data []byte, 
 	}
 }
 
-// revert asks the node how a call ends and returns the revert data.
+// revert asks the node for the result of a call and returns the revert data.
 func (w *world) revert(from *ecdsa.PrivateKey, to common.Address, data []byte) []byte {
 	w.Helper()
 	_, err := w.Client().CallContract(w.Context(),
@@ -175,7 +175,7 @@ func (w *world) call(to common.Address, data []byte) []byte {
 	return answer
 }
 
-// wantStatus demands what the registry stores of an invoice.
+// wantStatus requires the stored status of an invoice.
 func (w *world) wantStatus(id common.Hash, want contracts.Status) {
 	w.Helper()
 	got, err := w.registry.UnpackStatusOf(w.call(w.Registry, w.registry.PackStatusOf(id)))
@@ -185,7 +185,7 @@ func (w *world) wantStatus(id common.Hash, want contracts.Status) {
 	}
 }
 
-// wantRead demands an invoice's status by the registry's storage and logs.
+// wantRead requires an invoice's status by the registry's storage and logs.
 func (w *world) wantRead(id common.Hash, want contracts.Status) {
 	w.Helper()
 	if got, err := w.StatusOf(w.Context(), id); err != nil || got != want {
@@ -202,7 +202,7 @@ func (w *world) wantBalance(of common.Address, want int64) {
 	}
 }
 
-// wantPaid demands that a receipt ends in a Transfer and, directly after it, the Paid event of the terms.
+// wantPaid requires that a receipt ends with a Transfer and, directly after it, the Paid event of the terms.
 func (w *world) wantPaid(receipt *types.Receipt, t contracts.Terms, payer common.Address) {
 	w.Helper()
 	if len(receipt.Logs) < 2 {
@@ -221,19 +221,19 @@ func (w *world) wantPaid(receipt *types.Receipt, t contracts.Terms, payer common
 	w.wantStatus(w.id(t), contracts.StatusPaid)
 }
 
-// approve lets the registry take so much of the payer's token.
+// approve gives the registry an allowance of the payer's tokens.
 func (w *world) approve(amount int64) {
 	w.Helper()
 	w.do(w.Keys.Payer, w.Token, w.token.PackApprove(w.Registry, big.NewInt(amount)))
 }
 
-// at seals the pool's content in a block of this very time.
+// at seals the pool's transactions in a block with exactly this time.
 func (w *world) at(unix uint64) {
 	w.Helper()
 	w.must(w.SealAt(w.Context(), time.Unix(int64(unix), 0)))
 }
 
-// deploy puts a contract onto the chain by its artifact, and returns its address and its ABI.
+// deploy deploys a contract from its artifact, and returns its address and its ABI.
 func (w *world) deploy(name string, holder common.Address) (common.Address, abi.ABI) {
 	w.Helper()
 	artifact, err := bindgen.Read("artifacts", name)

@@ -13,12 +13,12 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 )
 
-// Create2Deployer is the contract that deploys what it is sent, at an address that follows from that alone. It is the
-// same on nearly all networks (github.com/Arachnid/deterministic-deployment-proxy).
+// Create2Deployer is the contract that deploys any code it gets, at an address that depends only on that code. It is
+// the same on nearly all networks (github.com/Arachnid/deterministic-deployment-proxy).
 var Create2Deployer = params.DeterministicFactoryAddress
 
-// DeployRegistry sends the transaction that creates a registry and returns its address at once; the registry is there
-// when the transaction has been mined with success. admin may name further operators, operator opens and closes
+// DeployRegistry sends the transaction that creates a registry and returns its address immediately; the registry exists
+// once the transaction was mined and succeeded. admin may grant the operator role to others, operator opens and closes
 // invoices.
 func DeployRegistry(
 	opts *bind.TransactOpts, backend bind.ContractBackend, admin, operator common.Address,
@@ -41,9 +41,9 @@ func DeployAuthorizationRelay(opts *bind.TransactOpts, backend bind.ContractBack
 	return deployOnce(opts, backend, "authorization relay", &AuthorizationRelayMetaData)
 }
 
-// deployOnce sends the transaction that creates a contract without constructor arguments, and returns its address at
-// once. Where there is a Create2Deployer, the address is that of Create2, and no transaction is sent if the contract is
-// there already. Elsewhere each call creates another one.
+// deployOnce sends the transaction that creates a contract without constructor arguments, and returns its address
+// immediately. If there is a Create2Deployer, the address comes from Create2, and no transaction is sent if the
+// contract exists already. Without one, each call creates another contract.
 func deployOnce(
 	opts *bind.TransactOpts, backend bind.ContractBackend, name string, contract *bind.MetaData,
 ) (common.Address, *types.Transaction, error) {
@@ -78,8 +78,8 @@ func deployCreate2(
 	return address, tx, err
 }
 
-// Create2 returns the address at which the Create2Deployer creates a contract without constructor arguments, the same on
-// every network and for everybody, and the calldata with which it does.
+// Create2 returns the address at which the Create2Deployer creates a contract without constructor arguments, which is
+// the same on every network and for every sender, and the calldata for it.
 func Create2(contract *bind.MetaData) (common.Address, []byte) {
 	var salt common.Hash
 	creation := common.FromHex(contract.Bin)

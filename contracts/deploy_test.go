@@ -42,8 +42,8 @@ func (w *world) wantDeployed(tx *types.Transaction) {
 	}
 }
 
-// TestDeployOnce deploys the contracts without owner where they are already, as on each development chain, and on a network
-// without a Create2Deployer.
+// TestDeployOnce deploys the contracts without an owner where they exist already, as on each development chain, and on
+// a network without a Create2Deployer.
 func TestDeployOnce(t *testing.T) {
 	w := newWorld(t)
 	usual := contracts.Create2Deployer

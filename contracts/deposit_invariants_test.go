@@ -16,12 +16,12 @@ import (
 
 // TestDepositInvariants pays deposit addresses, sweeps them in any batches, with any gas and by any call, also between
 // payments of one block, and lets a token and a merchant misbehave. A merchant's address may be the deposit address of
-// another. It compares balances with a model after each step; -rapid.checks and -rapid.steps give more of them:
+// another. It compares balances with a model after each step; -rapid.checks and -rapid.steps set their number:
 //
 //   - money leaves a deposit only to its merchant, and only all of it;
-//   - nothing is swept twice, and what failed stays;
-//   - an event of the factory says exactly what left a deposit;
-//   - nobody else gains or loses, and the factory, its implementation and the relay hold nothing;
+//   - no money is swept twice, and money stays after a failed sweep;
+//   - an event of the factory reports exactly how much left a deposit;
+//   - no other account gains or loses, and the factory, its implementation and the relay stay empty;
 //   - the code of a deposit never changes.
 func TestDepositInvariants(t *testing.T) {
 	w := newFixedWorld(t)
@@ -46,7 +46,7 @@ func TestDepositInvariants(t *testing.T) {
 	})
 }
 
-// depositWorld is what all runs share.
+// depositWorld is shared by all runs.
 type depositWorld struct {
 	*world
 	hostile  hostileToken
@@ -61,11 +61,11 @@ type depositModel struct {
 	deposits []modelDeposit
 	deployed map[common.Address]bool
 	held     map[holding]int64       // of deposits, merchants and bystanders
-	manner   string                  // of the hostile token
+	manner   string                  // manner of the hostile token
 	receives string                  // manner of the merchant that is a contract
-	armed    *modelDeposit           // that the hostile token sweeps of USDC inside its next transfer
+	armed    *modelDeposit           // the hostile token sweeps USDC from it inside its next transfer
 	blocked  map[common.Address]bool // by the hostile token
-	firsts   int                     // sweeps to merchants that had none of the token
+	firsts   int                     // number of sweeps to merchants that held none of the token
 }
 
 type modelDeposit struct {
@@ -76,7 +76,7 @@ type modelDeposit struct {
 
 type holding struct{ token, holder common.Address }
 
-// newDepositModel returns a run with deposits of three merchants, one of which is a contract, that no other run had.
+// newDepositModel returns a run with new deposits of three merchants, one of which is a contract.
 func newDepositModel(d *depositWorld) *depositModel {
 	m := &depositModel{
 		depositWorld: d, deployed: make(map[common.Address]bool), held: make(map[holding]int64), blocked: make(map[common.Address]bool),
@@ -140,7 +140,7 @@ func (m *depositModel) token(r *rapid.T) common.Address {
 	return rapid.SampledFrom(m.tokens).Draw(r, "token")
 }
 
-// pay sends money to a deposit, deployed or not; coin also by force.
+// pay sends money to a deposit, deployed or not; coin is also sent by force.
 func (m *depositModel) pay(r *rapid.T) {
 	deposit, token, amount := m.deposit(r), m.token(r), rapid.Int64Range(1, 100).Draw(r, "amount")
 	if token == m.hostile.address && m.blocked[deposit.address] {
@@ -162,14 +162,14 @@ func (m *depositModel) behave(manner string) {
 	m.manner, m.armed = manner, nil
 }
 
-// callBack has the hostile token sweep a deposit of USDC inside its next transfer.
+// callBack makes the hostile token sweep a deposit of USDC inside its next transfer.
 func (m *depositModel) callBack(r *rapid.T) {
 	inner := m.deposit(r)
 	m.hostile.do("arm", m.DepositFactory, m.factory.PackSweepOne(m.sweepOf(inner, m.Token)))
 	m.manner, m.armed = "CallsBack", &inner
 }
 
-// blockAccount has the hostile token block a deposit or its merchant, or no longer.
+// blockAccount makes the hostile token block a deposit or its merchant, or unblock it.
 func (m *depositModel) blockAccount(r *rapid.T) {
 	deposit := m.deposit(r)
 	account := rapid.SampledFrom([]common.Address{deposit.address, deposit.merchant}).Draw(r, "account")
@@ -182,18 +182,18 @@ func (m *depositModel) sweepOf(deposit modelDeposit, token common.Address) contr
 	return contracts.Sweep{Merchant: deposit.merchant, Id: deposit.id, Token: token}
 }
 
-// misbehave changes what the hostile token does.
+// misbehave changes the behavior of the hostile token.
 func (m *depositModel) misbehave(r *rapid.T) {
 	m.behave(rapid.SampledFrom(hostileManners[:len(hostileManners)-1]).Draw(r, "manner")) // without CallsBack
 }
 
-// receiveBadly changes what the merchant that is a contract does when it is sent coin.
+// receiveBadly changes how the merchant that is a contract behaves when it receives coin.
 func (m *depositModel) receiveBadly(r *rapid.T) {
 	m.receives = rapid.SampledFrom([]string{"Takes", "TakesWithMuch", "Refuses", "RefusesWithMuch", "BurnsGas", "SendsBack"}).Draw(r, "manner")
 	m.receiver.do("behave", uint8(slices.Index(receiverManners, m.receives)))
 }
 
-// expect applies a sweep and returns its events in the factory. ok is false if it fails, without events.
+// expect applies a sweep to the model and returns its events in the factory. ok is false if it fails, without events.
 func (m *depositModel) expect(deposit modelDeposit, token common.Address) (events []swept, ok bool) {
 	from, to := holding{token, deposit.address}, holding{token, deposit.merchant}
 	amount := m.held[from]
@@ -226,14 +226,14 @@ func (m *depositModel) expect(deposit modelDeposit, token common.Address) (event
 	return append(events, swept{deposit.address, token, amount}), true
 }
 
-// batch returns sweeps, in which a deposit may be repeated, and merchants may be named that are not the deposit's, and
-// the events of the factory.
+// batch returns sweeps and the events of the factory for them. A deposit may be repeated, and a merchant may not be the
+// deposit's.
 func (m *depositModel) batch(r *rapid.T, most int) (batch []contracts.Sweep, want []swept) {
 	for range rapid.IntRange(0, most).Draw(r, "size") {
 		deposit, token := m.deposit(r), m.token(r)
 		s := m.sweepOf(deposit, token)
 		if rapid.IntRange(0, 9).Draw(r, "thief") == 0 {
-			s.Merchant = m.payer // another deposit, where nothing is
+			s.Merchant = m.payer // another deposit, which is empty
 			if token == m.hostile.address && (m.manner == "HidesBalances" || m.manner == "BurnsAtBalances") {
 				want = append(want, swept{m.depositOf(s), token, failed})
 			}
@@ -247,12 +247,12 @@ func (m *depositModel) batch(r *rapid.T, most int) (batch []contracts.Sweep, wan
 	return batch, want
 }
 
-// burns says whether a sweep may use up its share of the gas.
+// burns reports whether a sweep may use up its share of the gas.
 func (m *depositModel) burns() bool {
 	return m.manner == "BurnsGas" || m.manner == "BurnsAtBalances" || m.receives == "BurnsGas"
 }
 
-// sweep sends a batch with any gas that the factory takes. A call back takes more than the least share, and so does a
+// sweep sends a batch with any gas that the factory accepts. A call back takes more than the least share, and so does a
 // first transfer to a merchant (TestFirstSweepAfterABurner).
 func (m *depositModel) sweep(r *rapid.T) {
 	called, firsts := m.armed != nil, m.firsts
@@ -267,7 +267,7 @@ func (m *depositModel) sweep(r *rapid.T) {
 	}
 }
 
-// block mines payments, and sweeps of a stranger between them, in one block.
+// block mines payments and, between them, sweeps by another account, in one block.
 func (m *depositModel) block(r *rapid.T) {
 	type sent struct {
 		hash common.Hash
@@ -333,7 +333,8 @@ func (m *depositModel) sweepDirect(r *rapid.T) {
 	}
 }
 
-// anyCall sends calldata that no function takes to a deposit or the factory, with the names of other functions.
+// anyCall sends calldata to a deposit or the factory that no function there accepts, with the selectors of other
+// functions.
 func (m *depositModel) anyCall(r *rapid.T) {
 	to := rapid.SampledFrom([]common.Address{m.deposit(r).address, m.DepositFactory, contracts.DepositImplementation(m.DepositFactory)}).Draw(r, "to")
 	data := rapid.SampledFrom([][]byte{
@@ -348,7 +349,7 @@ func (m *depositModel) anyCall(r *rapid.T) {
 	}
 }
 
-// FuzzDepositCaller sends any calldata to a deposit with money. What leaves it arrives at its merchant.
+// FuzzDepositCaller sends any calldata to a deposit with money. Money that leaves it must arrive at its merchant.
 func FuzzDepositCaller(f *testing.F) {
 	w := newFixedWorld(f)
 	merchant := common.Address{0xc0}

@@ -42,7 +42,7 @@ func TestDepositAddress(t *testing.T) {
 	}
 }
 
-// TestDepositDocs wants docs/deposits.md to have the vectors and the hashes of the code.
+// TestDepositDocs expects docs/deposits.md to have the vectors and the hashes of the code.
 func TestDepositDocs(t *testing.T) {
 	text, err := os.ReadFile("../docs/deposits.md")
 	if err != nil {

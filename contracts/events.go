@@ -19,10 +19,10 @@ var (
 // SweptTopic is the first topic of the deposit factory's log of a sweep.
 var SweptTopic = crypto.Keccak256Hash([]byte("Swept(address,address,address,uint256)"))
 
-// Swept says that what was at a deposit address went to its merchant.
+// Swept is the event that the contents of a deposit address went to its merchant.
 type Swept struct{ Deposit, Token, Merchant common.Address }
 
-// ParseSwept reads a Swept log. It judges the log's shape alone: that the factory emitted it is for the caller to check.
+// ParseSwept parses a Swept log. It checks only the log's form; the caller must check that the factory emitted it.
 func ParseSwept(log types.Log) (s Swept, err error) {
 	if err := checkShape(log, "Swept", SweptTopic, 4, 1); err != nil {
 		return Swept{}, err
@@ -37,16 +37,16 @@ func ParseSwept(log types.Log) (s Swept, err error) {
 	return s, nil
 }
 
-// Paid says that an invoice was paid through the registry.
+// Paid is the event that an invoice was paid through the registry.
 type Paid struct {
 	ID       common.Hash    // the invoice's on-chain id
-	Payer    common.Address // who the money came from
-	Merchant common.Address // who it went to
+	Payer    common.Address // the account that paid
+	Merchant common.Address // the account that received the money
 	Token    common.Address // token of the payment
 	Amount   *big.Int       // minor units of Token
 }
 
-// ParsePaid reads a Paid log. It judges the log's shape alone: that the registry emitted it is for the caller to check.
+// ParsePaid parses a Paid log. It checks only the log's form; the caller must check that the registry emitted it.
 func ParsePaid(log types.Log) (Paid, error) {
 	if err := checkShape(log, "Paid", PaidTopic, 4, 2); err != nil {
 		return Paid{}, err
@@ -69,12 +69,12 @@ func ParsePaid(log types.Log) (Paid, error) {
 	return p, nil
 }
 
-// ParseOpened reads the on-chain id out of an Opened log. That the registry emitted it is for the caller to check.
+// ParseOpened returns the on-chain id in an Opened log. The caller must check that the registry emitted it.
 func ParseOpened(log types.Log) (common.Hash, error) {
 	return parseID(log, "Opened", OpenedTopic)
 }
 
-// ParseClosed reads the on-chain id out of a Closed log. That the registry emitted it is for the caller to check.
+// ParseClosed returns the on-chain id in a Closed log. The caller must check that the registry emitted it.
 func ParseClosed(log types.Log) (common.Hash, error) {
 	return parseID(log, "Closed", ClosedTopic)
 }

@@ -24,7 +24,7 @@ func TestTopicsAreTheContracts(t *testing.T) {
 	}
 }
 
-// paidLog returns a well-formed Paid log, for a test to spoil.
+// paidLog returns a valid Paid log, which tests then damage.
 func paidLog() types.Log {
 	word := func(n int64) []byte { return common.BigToHash(big.NewInt(n)).Bytes() }
 	return types.Log{

@@ -26,15 +26,13 @@ import (
 // gasDocs is the page with the figures of TestGas.
 const gasDocs = "../docs/gas.md"
 
-// gasSnapshot has the exact gas of each call, a line each, as Foundry's file
-// of this name.
+// gasSnapshot has the exact gas of each call, one per line, like Foundry's file of this name.
 const gasSnapshot = ".gas-snapshot"
 
 var update = flag.Bool("update", false, "write "+gasSnapshot+" anew")
 
-// TestGas measures what calls cost and compares it with gasSnapshot, where it
-// must be the same, and with the table in gasDocs: a figure there is a ceiling,
-// and the cost is less than a hundredth below it.
+// TestGas measures the gas of calls. It must equal gasSnapshot. In the table of gasDocs a figure is a ceiling, and the
+// gas must be less than a hundredth below it.
 func TestGas(t *testing.T) {
 	w := newFixedWorld(t)
 	text, err := os.ReadFile(gasDocs)
@@ -107,7 +105,7 @@ func TestGas(t *testing.T) {
 	table.compare()
 }
 
-// maxEventGas is the most gas that opening an invoice, or closing an expired one, may take in a batch of 200.
+// maxEventGas is the maximum gas of opening an invoice, or closing an expired one, in a batch of 200.
 const maxEventGas = 2_000
 
 // wantCheap fails if a measurement is above its limit.
@@ -130,10 +128,10 @@ func (g *gasTable) wantCheap() {
 	}
 }
 
-// maxSweepGas is the most gas that a deposit may take in a batch of 50, its deployment included.
+// maxSweepGas is the maximum gas of a deposit in a batch of 50, including its deployment.
 const maxSweepGas = 95_000
 
-// sweeps measures sweeps of the token to a merchant that has some.
+// sweeps measures sweeps of the token to a merchant that already holds some.
 func (g *gasTable) sweeps() {
 	g.Helper()
 	g.fund(g.Token, g.merchant, 1)
@@ -234,7 +232,7 @@ func (g *gasTable) compare() {
 	}
 }
 
-// want fails the test unless a call costs as much as the table says.
+// want fails the test unless the gas of a call matches the table.
 func (g *gasTable) want(call string, used uint64, invoices int) {
 	g.Helper()
 	g.measured = append(g.measured, fmt.Sprintf("%s (gas: %d)\n", strings.ReplaceAll(call, "`", ""), used))

@@ -14,15 +14,15 @@ import (
 	"github.com/quittance/quittance/contracts"
 )
 
-// TestInvariants has the operator, payers and others call the registry in any order, with honest, fee-taking and fake
+// TestInvariants calls the registry as the operator, payers and others in any order, with honest, fee-taking and fake
 // tokens, and compares it with a model after each call:
 //
-//   - a status changes from none to open, and from both to paid or closed, and never again;
-//   - what was closed before it expired is stored, and nothing else but payments;
+//   - a status changes from none to open, and from these two to paid or closed, and then never again;
+//   - storage holds only payments, and invoices that were closed before they expired;
 //   - an invoice is paid by exactly one call, in time, and its merchant's balance grows by exactly its amount;
 //   - only the operator opens or closes;
-//   - only the amounts of paid invoices move, and the registry holds nothing;
-//   - a payment leaves one event, and to open or close leaves one for each id that it does not skip.
+//   - only the amounts of paid invoices move, and the registry's balance stays 0;
+//   - a payment emits one event, and opening or closing emits one for each id that it does not skip.
 func TestInvariants(t *testing.T) {
 	w := newFixedWorld(t)
 	fee, feeABI := w.deploy("FeeToken", w.payer)
@@ -50,15 +50,15 @@ func TestInvariants(t *testing.T) {
 type model struct {
 	*world
 	fee, fake common.Address
-	before    holdings                 // when the run began
-	gained    map[common.Address]int64 // of the test USDC, by merchants, since then
+	before    holdings                 // balances at the start of the run
+	gained    map[common.Address]int64 // of the test USDC, by merchant, since then
 	invoices  []*modelInvoice
 }
 
 type modelInvoice struct {
 	contracts.Terms
 	status   contracts.Status
-	isStored bool // that it is closed
+	isStored bool // the registry stores that it is closed
 }
 
 // holdings are balances of the test USDC, and the registry's balance of the other token.
@@ -95,7 +95,7 @@ func (m *model) check(r *rapid.T) {
 	}
 }
 
-// issue makes an invoice, of which the chain learns nothing. An amount below 100 is too small for the token's fee.
+// issue makes an invoice without a transaction. An amount below 100 is too small for the token's fee.
 func (m *model) issue(r *rapid.T) {
 	*m.salts++
 	m.invoices = append(m.invoices, &modelInvoice{Terms: contracts.Terms{
@@ -118,7 +118,7 @@ func (m *model) caller(r *rapid.T) *ecdsa.PrivateKey {
 	return rapid.SampledFrom([]*ecdsa.PrivateKey{m.Keys.Operator, m.Keys.Payer, m.Keys.Merchant}).Draw(r, "caller")
 }
 
-// send sends a call of the registry and demands that it has success or not, and that many logs of the registry.
+// send sends a registry call and requires that it succeeds or fails, and the number of logs of the registry.
 func (m *model) send(r *rapid.T, from *ecdsa.PrivateKey, data []byte, success bool, events int) []*types.Log {
 	receipt := m.transact(from, m.Registry, data)
 	var logs []*types.Log
@@ -133,7 +133,7 @@ func (m *model) send(r *rapid.T, from *ecdsa.PrivateKey, data []byte, success bo
 	return logs
 }
 
-// batch draws some invoices, and returns their ids and the latest of their expiries, too.
+// batch draws some invoices, and returns them with their ids and the latest of their expiries.
 func (m *model) batch(r *rapid.T) (batch []*modelInvoice, ids [][32]byte, latest uint64) {
 	if len(m.invoices) == 0 {
 		r.Skip("no invoice yet")
@@ -145,7 +145,7 @@ func (m *model) batch(r *rapid.T) (batch []*modelInvoice, ids [][32]byte, latest
 	return batch, ids, latest
 }
 
-// open opens some invoices in one call, which is logged for each.
+// open opens some invoices in one call, which emits a log for each.
 func (m *model) open(r *rapid.T) {
 	batch, ids, _ := m.batch(r)
 	caller := m.caller(r)
@@ -165,8 +165,8 @@ func (m *model) open(r *rapid.T) {
 	}
 }
 
-// close closes some invoices in one call, which is logged for each that it closes. After the last one has expired,
-// those that are paid or closed are logged, too.
+// close closes some invoices in one call, which emits a log for each that it closes. After the last one has expired,
+// paid and closed ones get a log, too.
 func (m *model) close(r *rapid.T) {
 	batch, ids, latest := m.batch(r)
 	caller := m.caller(r)
@@ -192,18 +192,18 @@ func (m *model) close(r *rapid.T) {
 	}
 }
 
-// payable says whether the next block's payment is taken if the token moves the money.
+// payable reports whether a payment in the next block is accepted if the token moves the money.
 func (m *model) payable(inv *modelInvoice) bool {
 	final := inv.status == contracts.StatusPaid || inv.status == contracts.StatusClosed
 	return !final && inv.Amount.Sign() > 0 && m.now()+1 <= inv.ExpiresAt && inv.Merchant != m.payer
 }
 
-// arrives says whether a transfer of the token brings the invoice's whole amount.
+// arrives reports whether a transfer of the token delivers the invoice's whole amount.
 func (m *model) arrives(inv *modelInvoice) bool {
 	return inv.Token == m.Token || inv.Token == m.fee && inv.Amount.Int64() < 100
 }
 
-// settle sends a payment and demands that it is taken or not.
+// settle sends a payment and requires that it is accepted or refused.
 func (m *model) settle(r *rapid.T, from *ecdsa.PrivateKey, inv *modelInvoice, data []byte, taken bool) {
 	if !taken {
 		m.send(r, from, data, false, 0)
@@ -235,8 +235,8 @@ func (m *model) payWithPermit(r *rapid.T) {
 	m.settle(r, caller, inv, data, m.payable(inv) && m.arrives(inv) && caller == m.Keys.Payer)
 }
 
-// payWithAuthorization sends an authorization from any account that the payer signed for this invoice, or for another of the
-// same amount, or that another account signed in the payer's name.
+// payWithAuthorization sends an authorization from any account. The payer signed it for this invoice, or for another
+// one of the same amount, or another account signed it in the payer's name.
 func (m *model) payWithAuthorization(r *rapid.T) {
 	inv, caller := m.invoice(r), m.caller(r)
 	a, signer, good := m.authorization(inv.Terms), m.Keys.Payer, inv.Token == m.Token
@@ -250,7 +250,7 @@ func (m *model) payWithAuthorization(r *rapid.T) {
 	m.settle(r, caller, inv, m.payWith(inv.Terms, a, signer), m.payable(inv) && good)
 }
 
-// transfer brings a merchant money that pays no invoice.
+// transfer sends money to a merchant that pays no invoice.
 func (m *model) transfer(r *rapid.T) {
 	value := rapid.Int64Range(0, 200).Draw(r, "value")
 	receipt := m.transact(m.Keys.Payer, m.Token, m.token.PackTransfer(m.merchant, big.NewInt(value)))
@@ -260,7 +260,7 @@ func (m *model) transfer(r *rapid.T) {
 	m.gained[m.merchant] += value
 }
 
-// wait seals an empty block, which may be so late that invoices expire.
+// wait seals an empty block, possibly so late that invoices expire.
 func (m *model) wait(r *rapid.T) {
 	m.at(m.now() + rapid.Uint64Range(1, 6).Draw(r, "seconds"))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
-// TestMain reduces the cases of rapid, since each call of TestInvariants is a block; the flag
-// given to the test wins.
+// TestMain reduces the number of rapid's cases, since each call of TestInvariants is a block. The command-line flag
+// takes precedence.
 func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "50"); err != nil {
 		panic(err)

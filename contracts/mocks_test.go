@@ -19,7 +19,7 @@ type mock struct {
 	abi     abi.ABI
 }
 
-// mock deploys a contract of test/mocks, whose constructor takes holder if it takes anything.
+// mock deploys a contract of test/mocks. Its constructor takes holder, or no argument.
 func (w *world) mock(name string, holder common.Address) mock {
 	w.Helper()
 	address, parsed := w.deploy(name, holder)
@@ -35,7 +35,7 @@ func (m mock) do(method string, arguments ...any) {
 	}
 }
 
-// is returns the answer of a method that returns a bool.
+// is returns the result of a method that returns a bool.
 func (m mock) is(method string) bool {
 	m.Helper()
 	return common.BytesToHash(m.call(m.address, pack(m.world, m.abi, method))).Big().Sign() != 0
@@ -53,7 +53,7 @@ var (
 // hostileToken is a HostileToken.
 type hostileToken struct{ mock }
 
-// hostile deploys a HostileToken, which the payer holds.
+// hostile deploys a HostileToken with all tokens at the payer.
 func (w *world) hostile() hostileToken {
 	w.Helper()
 	return hostileToken{w.mock("HostileToken", w.payer)}
@@ -67,7 +67,7 @@ func (h hostileToken) behave(manner string) {
 // methodsOf returns the names of a contract's functions, sorted.
 func methodsOf(parsed abi.ABI) []string { return slices.Sorted(maps.Keys(parsed.Methods)) }
 
-// opcodes returns the instructions of code, without what they push.
+// opcodes returns the instructions of code, without pushed data.
 func opcodes(t *testing.T, hex string) []string {
 	t.Helper()
 	code := common.FromHex(hex)

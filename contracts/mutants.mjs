@@ -1,5 +1,6 @@
-// Makes mutants of the contracts, a line each, and runs Foundry's tests on each of them. It prints those that survive and
-// fails if these are not the ones that are shown to be equivalent. Call it in this folder, after `npm ci` here and in forge.
+// Makes mutants of the contracts, one per line, and runs Foundry's tests on each of them. It prints the survivors, and
+// fails unless they are exactly the mutants that are shown to be equivalent. Call it in this folder, after `npm ci`
+// here and in forge.
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,10 +10,10 @@ import { fileURLToPath } from "node:url";
 const root = dirname(fileURLToPath(import.meta.url));
 const forge = resolve(root, "forge/node_modules/.bin/forge");
 
-// Which file of test/foundry tests each contract.
+// The file in test/foundry that tests each contract.
 const tests = { InvoiceRegistry: "Registry", Deposit: "Deposits", DepositFactory: "Deposits", AuthorizationRelay: "Relay", AuthorizationCheck: "Relay" };
 
-// Each is [contract, text, its replacement, why it is equivalent]. The text occurs once.
+// Each entry is [contract, text, its replacement, why it is equivalent]. The text occurs once.
 const mutants = [
   ["InvoiceRegistry", "block.timestamp > expiresAt;", "block.timestamp >= expiresAt;"],
   ["InvoiceRegistry", "if (!expired) {", "if (expired) {"],
@@ -44,7 +45,7 @@ const mutants = [
   ["AuthorizationRelay", " && a.from.code.length == 0) {", ") {"],
   ["AuthorizationRelay", "if gt(size, MAX_REASON) { size := MAX_REASON }", "if iszero(lt(size, MAX_REASON)) { size := MAX_REASON }", "where they are equal, the assignment changes nothing"],
   ["AuthorizationCheck", "== had + a.value;", ">= had + a.value;"], // a transfer that moves too much
-  ["AuthorizationCheck", "== had + a.value;", "<= had + a.value;"], // a transfer that moves nothing
+  ["AuthorizationCheck", "== had + a.value;", "<= had + a.value;"], // a transfer that moves no tokens
   ["AuthorizationCheck", " && a.from != address(0);", ";"], // ecrecover's zero address
 ];
 

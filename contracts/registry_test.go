@@ -29,13 +29,13 @@ func TestOnlyTheOperatorOpensAndCloses(t *testing.T) {
 	w.wantRead(ids[0], contracts.StatusOpen)
 }
 
-// TestBatches sends batches with ids in every state, and one id twice, which must not fail. Each id is logged, but one
-// that is paid or closed in storage is not closed again before it expires.
+// TestBatches sends batches with ids in every state, and one id twice. The batches must not fail. Each id gets a log,
+// but an id that is paid or closed in storage is not closed again before it expires.
 func TestBatches(t *testing.T) {
 	for name, test := range map[string]struct {
 		call  func(*world, [][32]byte) []byte
 		parse func(types.Log) (common.Hash, error)
-		// what becomes of an id that was none, open, paid, closed
+		// the new state of an id that was none, open, paid, closed
 		none, open, paid, closed contracts.Status
 		logs                     int
 	}{
@@ -72,8 +72,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestCloseAtTheLastSecondAndAfterIt closes invoices in the block at their expiry, which is stored, and in the next one,
-// which is not.
+// TestCloseAtTheLastSecondAndAfterIt closes invoices in the block at their expiry, which is stored, and in the next
+// one, which is not.
 func TestCloseAtTheLastSecondAndAfterIt(t *testing.T) {
 	w := newWorld(t)
 	terms := w.terms()
@@ -148,8 +148,8 @@ func TestPayAtTheLastSecondAndAfterIt(t *testing.T) {
 	w.wantBalance(w.merchant, 1000)
 }
 
-// TestWrongTerms pays terms that differ in one field from those of a closed invoice: each is another invoice, so the
-// closed one stays closed and none of the payments counts for it.
+// TestWrongTerms pays terms that differ in one field from the terms of a closed invoice. Each is another invoice, so
+// the closed one stays closed and the payments do not count for it.
 func TestWrongTerms(t *testing.T) {
 	w := newWorld(t)
 	right := w.terms()
@@ -237,7 +237,7 @@ func TestTokenThatReturnsNothing(t *testing.T) {
 }
 
 // TestReentrancy lets a token call the registry's payment again from inside a payment, for the same invoice and for
-// another one. The inner call must have been made, and refused; the outer one counts once.
+// another one. The inner call must be made and refused; the outer one counts once.
 func TestReentrancy(t *testing.T) {
 	w := newWorld(t)
 	token, parsed := w.deploy("ReentrantToken", w.payer)
@@ -247,7 +247,7 @@ func TestReentrancy(t *testing.T) {
 	other.Token = token
 	zero := [32]byte{}
 	for name, inner := range map[string][]byte{
-		"same invoice":  nil, // known once there is one
+		"same invoice":  nil, // set once it exists
 		"other invoice": w.registry.PackPay(other),
 		"permit":        w.registry.PackPayWithPermit(other, big.NewInt(1<<40), 27, zero, zero),
 		"authorization": w.registry.PackPayWithAuthorization(

@@ -18,8 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/devchain"
 )
 
-// gift returns an authorization of the account from over 10 minor units to the merchant, with a nonce that no other call
-// returned.
+// gift returns an authorization from an account over 10 minor units to the merchant, with a unique nonce.
 func (w *world) gift(from common.Address) contracts.Authorization {
 	*w.salts++
 	return contracts.Authorization{
@@ -36,19 +35,20 @@ func (w *world) signed(a contracts.Authorization, key *ecdsa.PrivateKey) contrac
 	return a.Signed(w.Token, sig.Bytes())
 }
 
-// paid returns a good authorization of the payer.
+// paid returns a valid authorization of the payer.
 func (w *world) paid() contracts.SignedAuthorization {
 	w.Helper()
 	return w.signed(w.gift(w.payer), w.Keys.Payer)
 }
 
-// Gas that the tests let an authorization use in all, without and with the deployment of its account, as the service does.
+// Total gas that the tests allow for an authorization, without and with the deployment of its account, as in the
+// service.
 const (
 	mostGas       = 300_000
 	mostDeployGas = 650_000
 )
 
-// packRelay returns the call that submits authorizations, and the gas that it wants.
+// packRelay returns the call that submits authorizations, and the gas that it requires.
 func packRelay(all ...contracts.SignedAuthorization) (data []byte, needed uint64) {
 	limits := make([]uint64, len(all))
 	for i, a := range all {
@@ -93,8 +93,8 @@ func (w *world) refusals(receipt *types.Receipt) map[common.Hash][]byte {
 	return reasons
 }
 
-// wantRelayed demands that a receipt has a refusal for each authorization of refused, and no other, and that the token
-// moved what the others say.
+// wantRelayed requires that a receipt has exactly the refusals in refused, and that the token moved the value of all
+// other authorizations.
 func (w *world) wantRelayed(receipt *types.Receipt, all []contracts.SignedAuthorization, refused ...contracts.SignedAuthorization) map[common.Hash][]byte {
 	w.Helper()
 	got := w.refusals(receipt)
@@ -114,7 +114,7 @@ func (w *world) wantRelayed(receipt *types.Receipt, all []contracts.SignedAuthor
 	return got
 }
 
-// wantReason demands that a reason is the custom error of the token.
+// wantReason requires that a reason is the token's custom error.
 func (w *world) wantReason(reason []byte, want abi.Error) {
 	w.Helper()
 	if len(reason) < 4 || [4]byte(reason[:4]) != [4]byte(want.ID[:4]) {
@@ -122,7 +122,7 @@ func (w *world) wantReason(reason []byte, want abi.Error) {
 	}
 }
 
-// TestRelay submits several authorizations, among which one is refused for each reason. The others are not affected.
+// TestRelay submits several authorizations, with one refused for each reason. The others are not affected.
 func TestRelay(t *testing.T) {
 	w := newWorld(t)
 	used := w.paid()
@@ -167,7 +167,7 @@ func TestRelay(t *testing.T) {
 			reasons := w.wantRelayed(w.send(all...), all, test.refused)
 			w.wantReason(reasons[test.refused.Nonce], test.reason)
 			w.wantBalance(w.merchant, before.Int64()+20)
-			// On its own it says why.
+			// Submitted separately, it reverts with the reason.
 			w.refused(w.Keys.Operator, w.AuthorizationRelay, w.relay.PackRelayOne(test.refused), test.reason)
 		})
 	}
@@ -189,7 +189,7 @@ func TestRelayNothing(t *testing.T) {
 	}
 }
 
-// TestRelayForContractAccounts takes signatures of a deployed account by ERC-1271, of 65 bytes and of other lengths.
+// TestRelayForContractAccounts accepts signatures of a deployed account by ERC-1271, of 65 bytes and of other lengths.
 func TestRelayForContractAccounts(t *testing.T) {
 	w := newWorld(t)
 	account := w.mock("SmartAccount", w.operator)
@@ -203,15 +203,15 @@ func TestRelayForContractAccounts(t *testing.T) {
 	all := []contracts.SignedAuthorization{wrong, short, wrongLong, long}
 	w.wantRelayed(w.send(all...), all, wrong, wrongLong)
 	w.wantBalance(w.merchant, 20)
-	account.do("burn") // from now on it burns all gas that it is asked with
+	account.do("burn") // from now on it burns all gas of a signature check
 	burning := w.signed(w.gift(account.address), w.Keys.Operator)
 	all = []contracts.SignedAuthorization{w.paid(), burning, w.paid()}
 	w.wantRelayed(w.send(all...), all, burning)
 	w.wantBalance(w.merchant, 40)
 }
 
-// TestRelayDeploysAccounts takes signatures of accounts that are not deployed yet (ERC-6492), and of those that somebody
-// has deployed meanwhile.
+// TestRelayDeploysAccounts accepts signatures of accounts that are not deployed yet (ERC-6492), and of accounts that
+// somebody has deployed in between.
 func TestRelayDeploysAccounts(t *testing.T) {
 	w := newWorld(t)
 	factory := w.mock("SmartAccountFactory", common.Address{})
@@ -235,11 +235,12 @@ func TestRelayDeploysAccounts(t *testing.T) {
 		t.Error("the account is not deployed")
 	}
 	all = []contracts.SignedAuthorization{fresh(w.payer, nil), fresh(w.Token, []byte{1}), fresh(common.Address{}, nil)}
-	w.wantRelayed(w.send(all...), all) // whatever the deployer is, the account is there
+	w.wantRelayed(w.send(all...), all) // whatever the deployer is, the account exists
 	w.wantBalance(w.merchant, 60)
 }
 
-// TestRelayHostileDeployers has deployers burn gas, revert with much, and call back. Only their own authorization suffers.
+// TestRelayHostileDeployers has deployers burn gas, revert with much data, and call back. Only their authorization is
+// affected.
 func TestRelayHostileDeployers(t *testing.T) {
 	w := newWorld(t)
 	for _, manner := range []string{"BurnsGas", "Reverts", "RevertsWithMuch"} {
@@ -251,7 +252,7 @@ func TestRelayHostileDeployers(t *testing.T) {
 			theirs.Deployer, theirs.DeployData = hostile.address, pack(w, hostile.abi, "deploy")
 			all := []contracts.SignedAuthorization{w.paid(), theirs, w.paid()}
 			var refused []contracts.SignedAuthorization
-			if manner == "BurnsGas" { // too little is left for the token
+			if manner == "BurnsGas" { // too little gas is left for the token
 				refused = append(refused, theirs)
 			}
 			w.wantRelayed(w.send(all...), all, refused...)
@@ -270,7 +271,8 @@ func TestRelayHostileDeployers(t *testing.T) {
 		if !hostile.is("succeeded") {
 			t.Error("the inner call failed")
 		}
-		// The inner call used the second authorization, which is thus refused in the batch; the token takes each once.
+		// The inner call used the second authorization, which is therefore refused in the batch; the token accepts each
+		// one only once.
 		w.wantReason(reasons[inner.Nonce], w.tokenError("AuthorizationUsedOrCanceled"))
 		if len(reasons) != 1 {
 			t.Errorf("%d authorizations were refused, want 1", len(reasons))
@@ -279,7 +281,7 @@ func TestRelayHostileDeployers(t *testing.T) {
 	})
 }
 
-// TestRelayHostileTokens has tokens misbehave between two authorizations of another.
+// TestRelayHostileTokens has tokens misbehave between two authorizations of another token.
 func TestRelayHostileTokens(t *testing.T) {
 	w := newWorld(t)
 	hostile := w.hostile()
@@ -335,7 +337,7 @@ func TestRelayWithTheEstimatedGas(t *testing.T) {
 	}
 }
 
-// FuzzRelayCaller sends any calldata to the relay, which must move nobody's tokens without a signature.
+// FuzzRelayCaller sends any calldata to the relay, which must not move tokens without a signature.
 func FuzzRelayCaller(f *testing.F) {
 	w := newFixedWorld(f)
 	good := w.paid()
@@ -363,7 +365,7 @@ func FuzzRelayCaller(f *testing.F) {
 	})
 }
 
-// TestRelayGasIsBounded has deployers and accounts burn the gas that they get, and leave more or less of it, one at a time and
+// TestRelayGasIsBounded has deployers and accounts burn their gas, and leave more or less of it, one at a time and
 // among others. A transaction with one of them uses no more than the stated limit, and the others are carried out.
 func TestRelayGasIsBounded(t *testing.T) {
 	w := newWorld(t)
@@ -410,14 +412,14 @@ func TestRelayGasIsBounded(t *testing.T) {
 			}
 		}
 	}
-	// Its floor price exceeds the limit already.
+	// Its floor price already exceeds the limit.
 	if got := contracts.RelayLimit(w.gift(burner.address).Signed(w.Token, slices.Repeat([]byte{1}, 8000)), mostGas); got != 0 {
 		t.Errorf("with 8,000 bytes of signature it may use %d gas, want none", got)
 	}
 }
 
-// TestRelaySkipsTheDeployer names a factory that burns all its gas for an account that exists: the account was deployed
-// after the payer signed.
+// TestRelaySkipsTheDeployer names a factory that burns all its gas for an existing account, because the account was
+// deployed after the payer signed.
 func TestRelaySkipsTheDeployer(t *testing.T) {
 	w := newWorld(t)
 	factory, burner := w.mock("SmartAccountFactory", common.Address{}), w.mock("GasBurner", common.Address{})

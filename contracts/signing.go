@@ -10,7 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// Signature is an ECDSA signature in the form that Solidity's ecrecover takes; V is 27 or 28.
+// Signature is an ECDSA signature in the form of Solidity's ecrecover; V is 27 or 28.
 type Signature struct {
 	V    uint8
 	R, S [32]byte
@@ -24,7 +24,7 @@ type Domain struct {
 	Token   common.Address
 }
 
-// TestUSDCDomain returns the domain that the test token at that address signs under.
+// TestUSDCDomain returns the domain under which the test token at that address signs.
 func TestUSDCDomain(chainID *big.Int, token common.Address) Domain {
 	return Domain{Name: "USD Coin", Version: "2", ChainID: chainID, Token: token}
 }
@@ -40,13 +40,13 @@ func (d Domain) Separator() common.Hash {
 	)
 }
 
-// Authorization is an EIP-3009 transfer that its payer signs and anyone submits. It is valid in blocks whose timestamp
-// (Unix seconds) is strictly between ValidAfter and ValidBefore.
+// Authorization is an EIP-3009 transfer that its payer signs and anyone can submit. It is valid in blocks with a
+// timestamp (Unix seconds) strictly between ValidAfter and ValidBefore.
 type Authorization struct {
 	From, To                common.Address
 	Value                   *big.Int // minor units
 	ValidAfter, ValidBefore *big.Int
-	Nonce                   common.Hash // to pay an invoice: its on-chain id
+	Nonce                   common.Hash // to pay an invoice: the invoice's on-chain id
 }
 
 // Sign returns the payer's signature for transferWithAuthorization.
@@ -54,7 +54,7 @@ func (a Authorization) Sign(d Domain, payer *ecdsa.PrivateKey) (Signature, error
 	return a.sign(d, payer, "TransferWithAuthorization")
 }
 
-// SignReceive returns the payer's signature for receiveWithAuthorization, which To alone can submit.
+// SignReceive returns the payer's signature for receiveWithAuthorization, which only To can submit.
 func (a Authorization) SignReceive(d Domain, payer *ecdsa.PrivateKey) (Signature, error) {
 	return a.sign(d, payer, "ReceiveWithAuthorization")
 }
@@ -66,18 +66,18 @@ func (a Authorization) sign(d Domain, payer *ecdsa.PrivateKey, name string) (Sig
 }
 
 // SignCancel returns the payer's signature for cancelAuthorization, which makes the authorization worthless. It covers
-// From and Nonce alone.
+// only From and Nonce.
 func (a Authorization) SignCancel(d Domain, payer *ecdsa.PrivateKey) (Signature, error) {
 	const form = "CancelAuthorization(address authorizer,bytes32 nonce)"
 	return sign(d, payer, crypto.Keccak256([]byte(form)), address(a.From), a.Nonce[:])
 }
 
-// Bytes returns the signature in the 65-byte form r, s, v that the functions with one signature argument take.
+// Bytes returns the signature in the 65-byte form r, s, v, for functions with one signature argument.
 func (s Signature) Bytes() []byte {
 	return append(append(append(make([]byte, 0, 65), s.R[:]...), s.S[:]...), s.V)
 }
 
-// Permit is an EIP-2612 allowance that its owner signs and anyone submits.
+// Permit is an EIP-2612 allowance that its owner signs and anyone can submit.
 type Permit struct {
 	Owner, Spender common.Address
 	Value          *big.Int // minor units
@@ -92,7 +92,7 @@ func (p Permit) Sign(d Domain, owner *ecdsa.PrivateKey) (Signature, error) {
 		address(p.Owner), address(p.Spender), word(p.Value), word(p.Nonce), word(p.Deadline))
 }
 
-// sign signs the EIP-712 digest of a struct given as its type's hash and its fields, 32 bytes each.
+// sign signs the EIP-712 digest of a struct, given as its type's hash and its fields, 32 bytes each.
 func sign(d Domain, key *ecdsa.PrivateKey, words ...[]byte) (Signature, error) {
 	digest := crypto.Keccak256([]byte{0x19, 0x01}, d.Separator().Bytes(), crypto.Keccak256(words...))
 	raw, err := crypto.Sign(digest, key)
@@ -106,8 +106,8 @@ func word(n *big.Int) []byte { return math.U256Bytes(new(big.Int).Set(n)) }
 
 func address(a common.Address) []byte { return common.LeftPadBytes(a.Bytes(), 32) }
 
-// Signed returns the authorization of a token with its signature, as the relay takes it. The signer is a key, or an account
-// that is deployed.
+// Signed returns the authorization of a token with its signature, as the relay's argument. The signer is a key, or a
+// deployed account.
 func (a Authorization) Signed(token common.Address, signature []byte) SignedAuthorization {
 	return SignedAuthorization{
 		Token: token, From: a.From, To: a.To, Value: a.Value,

@@ -21,7 +21,7 @@ import (
 // coin is the token of a sweep of the network's coin.
 var coin common.Address
 
-// swept is a result of a sweep, as the factory's event says it.
+// swept is a result of a sweep, as in the factory's event.
 type swept struct {
 	Deposit, Token common.Address
 	Amount         int64 // -1 if it failed
@@ -126,7 +126,7 @@ func (w *world) sendCoin(to *common.Address, wei int64, data []byte) *types.Rece
 	return receipt
 }
 
-// forceCoin sends wei to an address by a contract that destroys itself, which no code there can refuse.
+// forceCoin sends wei to an address from a contract that destroys itself, which no code at the address can refuse.
 func (w *world) forceCoin(to common.Address, wei int64) {
 	w.Helper()
 	const push20, selfDestruct = 0x73, 0xff
@@ -179,7 +179,8 @@ func TestCodeHashes(t *testing.T) {
 	}
 }
 
-// TestSweep pays a deposit address before and after its code is deployed. Nothing of the sweep depends on who sends it.
+// TestSweep pays a deposit address before and after its code is deployed. The result of the sweep does not depend on
+// its sender.
 func TestSweep(t *testing.T) {
 	w := newWorld(t)
 	s := w.toMerchant(1, w.Token)
@@ -191,7 +192,7 @@ func TestSweep(t *testing.T) {
 	if got, want := w.code(deposit), contracts.DepositCode(w.DepositFactory, w.merchant); !bytes.Equal(got, want) {
 		t.Errorf("the deposit's code is %#x, want %#x", got, want)
 	}
-	w.wantSwept(w.sweep(s)) // nothing is left
+	w.wantSwept(w.sweep(s)) // the deposit is empty
 	for i, caller := range []*ecdsa.PrivateKey{w.Keys.Merchant, w.Keys.Payer, w.Keys.Operator} {
 		w.fund(w.Token, deposit, 10)
 		receipt := w.do(caller, w.DepositFactory, w.factory.PackSweep([]contracts.Sweep{s}))
@@ -214,7 +215,7 @@ func TestSweepTheDepositItself(t *testing.T) {
 	}
 }
 
-// TestImplementationIsNoDeposit calls what the deposits are clones of.
+// TestImplementationIsNoDeposit calls the implementation of the deposits' clones.
 func TestImplementationIsNoDeposit(t *testing.T) {
 	w := newWorld(t)
 	implementation := contracts.DepositImplementation(w.DepositFactory)
@@ -225,7 +226,7 @@ func TestImplementationIsNoDeposit(t *testing.T) {
 	w.wantBalance(implementation, 5)
 }
 
-// TestSweepEmpty sweeps what was never paid, and one deposit twice in a batch.
+// TestSweepEmpty sweeps a deposit that was never paid, and one deposit twice in a batch.
 func TestSweepEmpty(t *testing.T) {
 	w := newWorld(t)
 	w.wantSwept(w.sweep())
@@ -247,7 +248,7 @@ func TestSweepAfterAnother(t *testing.T) {
 	w.wantBalance(w.merchant, 9)
 }
 
-// TestOtherTermsAreOtherDeposits sweeps with another merchant or id: it reaches nothing of the deposit.
+// TestOtherTermsAreOtherDeposits sweeps with another merchant or id, which does not affect the deposit.
 func TestOtherTermsAreOtherDeposits(t *testing.T) {
 	w := newWorld(t)
 	s := w.toMerchant(1, w.Token)
@@ -279,7 +280,7 @@ func TestSweepOfCoin(t *testing.T) {
 	}
 }
 
-// TestSweepToADestroyedContract has a merchant whose contract destroyed itself.
+// TestSweepToADestroyedContract has a merchant with a contract that destroyed itself.
 func TestSweepToADestroyedContract(t *testing.T) {
 	w := newWorld(t)
 	const caller, selfDestruct = 0x33, 0xff
@@ -294,8 +295,8 @@ func TestSweepToADestroyedContract(t *testing.T) {
 	}
 }
 
-// TestSweepToContracts sends coin to merchants that are contracts. What one of them does leaves the others' coin, and all
-// tokens, alone.
+// TestSweepToContracts sends coin to merchants that are contracts. The behavior of one does not affect the others'
+// coin, or any tokens.
 func TestSweepToContracts(t *testing.T) {
 	for _, test := range []struct {
 		manner string
@@ -341,7 +342,7 @@ func TestSweepToContracts(t *testing.T) {
 	})
 }
 
-// TestSweepOfHostileTokens sweeps a token that misbehaves between two that do not.
+// TestSweepOfHostileTokens sweeps a token that misbehaves between two honest ones.
 func TestSweepOfHostileTokens(t *testing.T) {
 	w := newWorld(t)
 	hostile := w.hostile()
@@ -375,21 +376,21 @@ func TestSweepOfHostileTokens(t *testing.T) {
 			if got := w.held(hostile.address, w.depositOf(theirs)); got != 9-moved {
 				t.Errorf("the deposit has %d, want %d", got, 9-moved)
 			}
-			if !test.taken { // what failed can be swept later
+			if !test.taken { // a failed sweep can be repeated later
 				w.wantSwept(w.sweep(theirs), swept{w.depositOf(theirs), hostile.address, 9})
 			}
 		})
 	}
 }
 
-// TestSweepOfFeeToken reports what left the deposit, of which the merchant receives less.
+// TestSweepOfFeeToken reports the amount that left the deposit; the merchant receives less.
 func TestSweepOfFeeToken(t *testing.T) {
 	w := newWorld(t)
 	fee, parsed := w.deploy("FeeToken", w.payer)
 	for manner := range uint8(3) {
 		w.do(w.Keys.Payer, fee, pack(w, parsed, "behave", manner))
 		s := w.toMerchant(int(manner), fee)
-		w.fund(fee, w.depositOf(s), 1000) // of which 990 arrive
+		w.fund(fee, w.depositOf(s), 1000) // 990 of them arrive
 		merchant := w.held(fee, w.merchant)
 		w.wantSwept(w.sweep(s), swept{w.depositOf(s), fee, 990})
 		if got := w.held(fee, w.merchant) - merchant; got != 981 {
@@ -398,7 +399,7 @@ func TestSweepOfFeeToken(t *testing.T) {
 	}
 }
 
-// TestSweepOfNoToken sweeps tokens that do not exist: an account, and a contract that is no token.
+// TestSweepOfNoToken sweeps tokens that do not exist: an account, and a contract that is not a token.
 func TestSweepOfNoToken(t *testing.T) {
 	w := newWorld(t)
 	for i, token := range []common.Address{w.payer, w.Registry, w.DepositFactory, common.BytesToAddress([]byte{4})} {
@@ -426,8 +427,8 @@ func TestSweepToABlacklistedMerchant(t *testing.T) {
 	w.wantSwept(w.sweep(theirs), swept{w.depositOf(theirs), token.address, 11})
 }
 
-// TestSweepReentrancy lets a token, and a merchant, call back while a deposit is swept. Whatever the call does, everything
-// arrives once, at its merchant.
+// TestSweepReentrancy lets a token, and a merchant, call back while a deposit is swept. Whatever the call does, each
+// amount arrives once, at its merchant.
 func TestSweepReentrancy(t *testing.T) {
 	w := newWorld(t)
 	for i, name := range []string{"same deposit", "other deposit", "the deposit itself", "deploy another", "a batch"} {
@@ -458,7 +459,7 @@ func TestSweepReentrancy(t *testing.T) {
 			target, payload := call(token.address, w.merchant)
 			token.do("arm", target, payload)
 			first := w.sweep(theirs, other)
-			if !token.is("attempted") && first[0].Amount != failed { // a failure undoes that, too
+			if !token.is("attempted") && first[0].Amount != failed { // a failure undoes the call back, too
 				t.Error("the token did not call back")
 			}
 			token.behave("Honest")
@@ -495,7 +496,7 @@ func TestSweepReentrancy(t *testing.T) {
 	}
 }
 
-// TestOneFailsAmong200 sweeps 200 deposits, one of which burns all the gas that it is given.
+// TestOneFailsAmong200 sweeps 200 deposits, one of which burns all its gas.
 func TestOneFailsAmong200(t *testing.T) {
 	w := newWorld(t)
 	hostile := w.hostile()
@@ -531,8 +532,8 @@ func TestOneFailsAmong200(t *testing.T) {
 	w.wantBalance(w.merchant, 199*5)
 }
 
-// TestSweepWithTheEstimatedGas sends batches with exactly the gas that the node estimates. An estimate is the least gas with
-// which a transaction succeeds, and must be enough for every sweep in it.
+// TestSweepWithTheEstimatedGas sends batches with exactly the gas that the node estimates. An estimate is the least gas
+// with which a transaction succeeds, so it must be enough for every sweep in it.
 func TestSweepWithTheEstimatedGas(t *testing.T) {
 	w := newWorld(t)
 	hostile := w.hostile()
@@ -562,8 +563,8 @@ func TestSweepWithTheEstimatedGas(t *testing.T) {
 	}
 }
 
-// TestSweepToNewMerchants sweeps to merchants that never held the token, which costs the most, with a quarter more gas than
-// the node estimates, as the service sends.
+// TestSweepToNewMerchants sweeps to merchants that never held the token, which costs the most, with a quarter more gas
+// than the node estimates, as the service does.
 func TestSweepToNewMerchants(t *testing.T) {
 	w := newWorld(t)
 	var sweeps []contracts.Sweep
@@ -581,7 +582,7 @@ func TestSweepToNewMerchants(t *testing.T) {
 	w.wantSwept(w.sweptIn(w.transactWithGas(w.Keys.Payer, w.DepositFactory, data, gas+gas/4)), want...)
 }
 
-// TestSweepWantsEnoughGas sends a batch with so little gas that its sweeps could fail for that alone.
+// TestSweepWantsEnoughGas sends a batch with so little gas that its sweeps could fail only for that reason.
 func TestSweepWantsEnoughGas(t *testing.T) {
 	w := newWorld(t)
 	s := w.toMerchant(1, w.Token)
@@ -600,7 +601,7 @@ func TestSweepWantsEnoughGas(t *testing.T) {
 }
 
 // TestFirstSweepAfterABurner sweeps a token that uses up all gas, and then USDC to a merchant that never held it, which
-// costs more than the share that is kept for each. With little gas it stays where it is; with more it arrives.
+// costs more than the gas reserved for each. With little gas the USDC stays where it is; with more it arrives.
 func TestFirstSweepAfterABurner(t *testing.T) {
 	w := newWorld(t)
 	hostile := w.hostile()
@@ -634,7 +635,7 @@ func TestFactoryTakesNoCoin(t *testing.T) {
 	}
 }
 
-// TestABIsHaveNoMore wants no function besides the known ones: nothing changes what a deposit does.
+// TestABIsHaveNoMore expects only the known functions: no function changes what a deposit does.
 func TestABIsHaveNoMore(t *testing.T) {
 	for name, contract := range map[string]struct {
 		methods []string
@@ -659,8 +660,8 @@ func TestABIsHaveNoMore(t *testing.T) {
 	}
 }
 
-// TestSweepOfALimitedToken sweeps a token that limits each transfer to a part of the balance: every call sends some of it,
-// and nothing is lost.
+// TestSweepOfALimitedToken sweeps a token that limits each transfer to a part of the balance: every call sends some of
+// it, and no amount is lost.
 func TestSweepOfALimitedToken(t *testing.T) {
 	w := newWorld(t)
 	token := w.mock("LimitedToken", w.payer)
@@ -706,8 +707,8 @@ func TestSweepOfALimitedToken(t *testing.T) {
 	}
 }
 
-// TestCoinWithAStipend sends coin with 2,300 gas besides the transaction's, as contracts do that send with `transfer`:
-// an address without code takes it, and a deposit that was swept does not.
+// TestCoinWithAStipend sends coin with 2,300 gas in addition to the transaction's, like contracts that use `transfer`:
+// an address without code accepts it, and a swept deposit does not.
 func TestCoinWithAStipend(t *testing.T) {
 	w := newWorld(t)
 	to := w.depositOf(w.toMerchant(1, coin))

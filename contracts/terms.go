@@ -22,7 +22,7 @@ const (
 	StatusClosed               // ended by the operator
 )
 
-// StoredStatus returns the status that the registry's statusOf answers with a number: StatusNone, StatusPaid or
+// StoredStatus returns the status for a number that the registry's statusOf returns: StatusNone, StatusPaid or
 // StatusClosed.
 func StoredStatus(n uint8) Status {
 	switch n {
@@ -34,8 +34,8 @@ func StoredStatus(n uint8) Status {
 	return StatusNone
 }
 
-// ReadStatus returns the status of an invoice as of the newest block. What the registry does not store is read from its
-// logs, beginning with the first block.
+// ReadStatus returns the status of an invoice as of the newest block. What the registry does not store, it reads from
+// the registry's logs, starting at the first block.
 func ReadStatus(ctx context.Context, node Reader, registry common.Address, id common.Hash) (Status, error) {
 	answer, err := node.CallContract(ctx, ethereum.CallMsg{To: &registry, Data: NewInvoiceRegistry().PackStatusOf(id)}, nil)
 	if err != nil {
@@ -61,7 +61,7 @@ func ReadStatus(ctx context.Context, node Reader, registry common.Address, id co
 	return status, nil
 }
 
-// Reader is the part of a node's client that ReadStatus needs. *ethclient.Client is one.
+// Reader is the part of a node's client that ReadStatus needs. *ethclient.Client implements it.
 type Reader interface {
 	CallContract(ctx context.Context, call ethereum.CallMsg, block *big.Int) ([]byte, error)
 	FilterLogs(ctx context.Context, q ethereum.FilterQuery) ([]types.Log, error)
@@ -88,7 +88,7 @@ func Salt(invoiceID string) common.Hash {
 }
 
 // ID returns the on-chain id of an invoice with these terms, as the registry's idOf does: the hash of chain, registry
-// and every field, each as a 32-byte word. Amount must be set, not negative and below 2^256; more is cut off.
+// and every field, each as a 32-byte word. Amount must be set, not negative and below 2^256; higher bits are cut off.
 func (t Terms) ID(chainID *big.Int, registry common.Address) common.Hash {
 	return crypto.Keccak256Hash(
 		word(chainID),

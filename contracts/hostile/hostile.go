@@ -1,3 +1,3 @@
-// Package hostile holds contracts that an indexer of payments must not be taken in by, and the bindings to deploy and
-// call them. Their sources are in contracts/test/mocks. They serve tests and benchmarks alone.
+// Package hostile holds contracts that must not deceive an indexer of payments, and the bindings to deploy and call
+// them. Their sources are in contracts/test/mocks. Only tests and benchmarks use them.
 package hostile

@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {IERC1271} from "@openzeppelin/contracts/interfaces/IERC1271.sol";
 import {SignedAuthorization} from "./AuthorizationRelay.sol";
 
-/// @notice What is called of a token with EIP-3009, as Circle's FiatToken v2.2 has it.
+/// @notice The functions used of a token with EIP-3009, as in Circle's FiatToken v2.2.
 interface IAuthorizedToken {
     function DOMAIN_SEPARATOR() external view returns (bytes32);
     function balanceOf(address account) external view returns (uint256);
@@ -14,11 +14,11 @@ interface IAuthorizedToken {
 }
 
 /// @title Authorization check
-/// @notice Simulates an EIP-3009 authorization. It is never deployed: eth_call runs its constructor, which returns what
-/// it found instead of code, all as of one block.
+/// @notice Simulates an EIP-3009 authorization. It is never deployed: eth_call runs its constructor, which returns its
+/// findings instead of code, all as of one block.
 contract AuthorizationCheck {
-    /// @notice What was found. `isDeploying` says that the account had no code and its deployer was called, `gas` is what
-    /// that and the transfer used.
+    /// @notice The findings. `isDeploying` means that the account had no code and its deployer was called, and `gas` is
+    /// the gas of that and of the transfer.
     struct Finding {
         uint256 time;
         bytes32 separator;
@@ -38,7 +38,7 @@ contract AuthorizationCheck {
         "TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)"
     );
 
-    /// @dev Bounds what a hostile account can make each call return and use.
+    /// @dev Bounds the gas and the return data of each call to a hostile account.
     uint256 private constant CALL_GAS = 3_000_000;
     uint256 private constant MAX_FAILURE = 256;
 
@@ -88,7 +88,7 @@ contract AuthorizationCheck {
         }
     }
 
-    /// @dev Whether the payer has signed: by ERC-1271 if it is a contract by now, else by its key.
+    /// @dev Whether the payer has signed: by ERC-1271 if it is a contract by now, otherwise by its key.
     function _isSigned(SignedAuthorization memory a, bytes32 separator) private view returns (bool) {
         bytes32 digest = keccak256(
             abi.encodePacked(
@@ -114,7 +114,7 @@ contract AuthorizationCheck {
         }
     }
 
-    /// @dev Calls, and returns at most MAX_FAILURE bytes of what the call reverted with.
+    /// @dev Calls, and returns the first MAX_FAILURE bytes of the revert data.
     function _call(address to, bytes memory data) private returns (bool done, bytes memory failure) {
         uint256 size;
         assembly ("memory-safe") {
@@ -128,7 +128,7 @@ contract AuthorizationCheck {
         }
     }
 
-    /// @dev The first word that a view returns; 0 if it fails or is missing.
+    /// @dev The first word of a view's result; 0 if it fails or is missing.
     function _read(address from, bytes memory data) private view returns (uint256 word) {
         assembly ("memory-safe") {
             let ok := staticcall(CALL_GAS, from, add(data, 32), mload(data), 0, 32)

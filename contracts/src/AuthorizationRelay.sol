@@ -6,7 +6,7 @@ import {IERC3009} from "./InvoiceRegistry.sol";
 
 /// @notice An EIP-3009 authorization with its signature.
 /// @param token The token that it transfers.
-/// @param signature 65 bytes r, s, v of a key, or what a contract account takes (ERC-1271).
+/// @param signature 65 bytes r, s, v of a key, or a signature for a contract account (ERC-1271).
 /// @param deployer 0, or the factory that deploys the account `from` (ERC-6492).
 /// @param deployData The call of the factory.
 struct SignedAuthorization {
@@ -22,7 +22,7 @@ struct SignedAuthorization {
     bytes deployData;
 }
 
-/// @notice The form of EIP-3009 that takes a signature of any length, as Circle's FiatToken v2.2 has it.
+/// @notice The form of EIP-3009 with a signature of any length, as in Circle's FiatToken v2.2.
 interface IERC3009Bytes {
     function transferWithAuthorization(
         address from,
@@ -36,21 +36,21 @@ interface IERC3009Bytes {
 }
 
 /// @title Quittance authorization relay
-/// @notice Submits several signed authorizations in one transaction. Anyone may call it: a signature allows one transfer
-/// and no other.
-/// @dev It has no owner and no storage, and holds nothing. Since it makes any call that a `deployer` names, nobody must
-/// give it tokens, allowances or rights.
+/// @notice Submits several signed authorizations in one transaction. Anyone may call it: a signature allows one
+/// transfer and no other.
+/// @dev It has no owner and no storage, and holds no tokens. Since it makes any call that a `deployer` names, it must
+/// never be given tokens, allowances or rights.
 contract AuthorizationRelay {
-    /// @notice The gas that `relay` wants for each authorization besides what that may use, and for each byte of its
+    /// @notice The gas that `relay` requires for each authorization in addition to its limit, and for each byte of its
     /// signature and its deployer's call.
     uint256 public constant GAS_BESIDES = 15_000;
     uint256 public constant GAS_PER_BYTE = 8;
 
-    /// @dev How many bytes are kept of what a token reverts with.
+    /// @dev How many bytes of a token's revert data are kept.
     uint256 private constant MAX_REASON = 256;
 
     /// @notice The token refused an authorization.
-    /// @param reason The first 256 bytes of what the token reverted with.
+    /// @param reason The first 256 bytes of the token's revert data.
     event Refused(address indexed from, bytes32 indexed nonce, bytes reason);
 
     /// @notice A transaction with these authorizations needs more gas.
@@ -59,11 +59,10 @@ contract AuthorizationRelay {
     /// @notice There is no contract at the token's address.
     error NoToken(address token);
 
-    /// @notice Submits authorizations. One that is refused changes nothing, and does not keep the others from being
-    /// submitted.
-    /// @param limits The most gas that each may use.
-    /// @dev A call passes on at most 63 of 64 parts of the gas that is left (EIP-150). The gas for all limits is wanted at
-    /// the beginning, so that none can use up the gas of the others.
+    /// @notice Submits authorizations. A refused one changes nothing, and does not prevent the others.
+    /// @param limits The maximum gas of each.
+    /// @dev A call passes on no more than 63/64 of the remaining gas (EIP-150). The gas for all limits is required at
+    /// the beginning, so that no authorization can use up the gas of the others.
     function relay(SignedAuthorization[] calldata authorizations, uint256[] calldata limits) external {
         uint256 needed = 0;
         for (uint256 i = 0; i < authorizations.length; ++i) {
@@ -82,8 +81,8 @@ contract AuthorizationRelay {
 
     /// @notice Submits one authorization. It reverts if the token refuses it, with the first 256 bytes of the token's
     /// reason.
-    /// @dev Whether an account that the deployer has not deployed can sign is for the token to find out. A factory can burn
-    /// all gas if its account exists, so it is not called for one that does.
+    /// @dev The token decides whether an account that the deployer has not deployed can sign. A factory can burn all
+    /// gas if its account exists, so it is not called for an existing account.
     function relayOne(SignedAuthorization calldata a) external {
         if (a.deployer != address(0) && a.from.code.length == 0) {
             LowLevelCall.callNoReturn(a.deployer, a.deployData);
@@ -100,7 +99,7 @@ contract AuthorizationRelay {
         }
     }
 
-    /// @dev 65 bytes are passed as v, r and s, the form that every token of EIP-3009 has.
+    /// @dev 65 bytes are passed as v, r and s, the form that every token with EIP-3009 accepts.
     function _transferCall(SignedAuthorization calldata a) private pure returns (bytes memory) {
         if (a.signature.length != 65) {
             return abi.encodeCall(

@@ -7,25 +7,25 @@ import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol
 import {LowLevelCall} from "@openzeppelin/contracts/utils/LowLevelCall.sol";
 
 /// @title Quittance deposit
-/// @notice The code of a deposit address: it sends its whole balance to one merchant, at anybody's request, and can do
+/// @notice The code of a deposit address: it sends its whole balance to one merchant when anyone calls it, and can do
 /// nothing else.
-/// @dev Deposit addresses are clones of this contract that have the merchant's address behind their code. They have no
-/// owner, no storage and no upgrade.
+/// @dev Deposit addresses are clones of this contract with the merchant's address after their code. They have no owner,
+/// no storage and no upgrade.
 contract Deposit {
     using SafeERC20 for IERC20;
 
-    /// @dev How often a smaller part of the balance is tried after the token refused one, which is a quarter each time, and
-    /// the gas without which no further part is sent.
+    /// @dev How often a smaller part of the balance is tried after the token refused one, where each is a quarter of
+    /// the one before, and the least gas with which another part is sent.
     uint256 private constant MAX_REFUSALS = 6;
     uint256 private constant GAS_PER_PART = 60_000;
 
     /// @notice This contract is not a clone that a DepositFactory deployed, so that it has no merchant.
     error NotADeposit();
 
-    /// @notice The balance was not transferred: the token or the merchant refused, or the token moved nothing.
+    /// @notice The balance was not transferred: the token or the merchant refused, or the token moved no tokens.
     error NotTransferred(address token);
 
-    /// @notice Takes the network's coin.
+    /// @notice Accepts the network's coin.
     receive() external payable {}
 
     /// @notice The settlement address, which receives everything that was sent here.
@@ -35,11 +35,11 @@ contract Deposit {
         return address(bytes20(arguments));
     }
 
-    /// @notice Sends the whole balance of a token to the merchant, and returns the amount by which the balance shrank. An
-    /// empty balance is no error. If the token limits each transfer, the balance is sent in parts, as many as the gas
-    /// suffices for; the next call sends more.
+    /// @notice Sends the whole balance of a token to the merchant, and returns the amount by which the balance shrank.
+    /// An empty balance is not an error. If the token limits each transfer, the balance is sent in as many parts as the
+    /// gas allows; the next call sends more.
     /// @param token An ERC-20 contract, or 0 for the network's coin.
-    /// @dev A reentrant call, or one at the same time, can only send to the same merchant.
+    /// @dev A reentrant or concurrent call can only send to the same merchant.
     function sweep(address token) external returns (uint256 amount) {
         address to = merchant();
         if (token == address(0)) {
@@ -54,8 +54,8 @@ contract Deposit {
         return balance - rest;
     }
 
-    /// @dev Sends a balance, whole or in parts, and returns what is left of it. A token that says that it moved a part and
-    /// moved nothing is not called again.
+    /// @dev Sends a balance, whole or in parts, and returns the remaining balance. If a token reports that it moved a
+    /// part and moved nothing, it is not called again.
     function _sendParts(address token, address to, uint256 balance) private returns (uint256 rest) {
         rest = balance;
         uint256 part = balance;

@@ -16,22 +16,22 @@ struct Sweep {
 }
 
 /// @title Quittance deposit factory
-/// @notice Gives each invoice a deposit address, which is known before anything is deployed there. Anyone may send what
-/// has arrived at one to its merchant.
-/// @dev It has no owner and no storage, and holds nothing. Its code is the same at every address, so that it can be
+/// @notice Gives each invoice a deposit address, which is known before any code is deployed there. Anyone may send its
+/// balance to its merchant.
+/// @dev It has no owner and no storage, and holds no money. Its code is the same at every address, so that it can be
 /// compared by hash.
 contract DepositFactory {
-    /// @notice The gas that `sweep` wants for each of its deposits, enough to deploy one and to transfer a token, and what
-    /// it wants besides: the first transfer to a merchant costs more.
+    /// @notice The gas that `sweep` requires for each of its deposits, enough to deploy one and to transfer a token,
+    /// and the gas that it requires in addition: the first transfer to a merchant costs more.
     uint256 public constant GAS_PER_SWEEP = 80_000;
     uint256 public constant GAS_BESIDES = 60_000;
 
-    /// @dev The most gas that a deposit may use, and the part of it that is kept for the event of a failure.
+    /// @dev The maximum gas of a deposit, and the part of it that is reserved for the event of a failure.
     uint256 private constant MAX_GAS_PER_SWEEP = 500_000;
     uint256 private constant GAS_PER_FAILURE = 5_000;
 
     /// @notice The balance of a token at a deposit address went to the merchant.
-    /// @param amount What left the deposit address, in the token's minor units.
+    /// @param amount The amount that left the deposit address, in the token's minor units.
     event Swept(address indexed deposit, address indexed token, address indexed merchant, uint256 amount);
 
     /// @notice The balance of a token stays at a deposit address.
@@ -44,27 +44,27 @@ contract DepositFactory {
         assert(address(new Deposit()) == implementation());
     }
 
-    /// @notice The contract that deposit addresses are clones of. The constructor created it, so its address is that of
-    /// the first contract that this one created.
+    /// @notice The contract that deposit addresses are clones of. The constructor creates it, so its address is the
+    /// address of the first contract that this one creates.
     function implementation() public view returns (address) {
         return address(uint160(uint256(keccak256(abi.encodePacked(hex"d694", address(this), hex"01")))));
     }
 
-    /// @notice Where an invoice with this settlement address and on-chain id is paid.
+    /// @notice The deposit address of an invoice with this settlement address and on-chain id.
     function depositAddress(address merchant, bytes32 id) public view returns (address) {
         return Clones.predictDeterministicAddressWithImmutableArgs(implementation(), abi.encodePacked(merchant), id);
     }
 
-    /// @notice Sends what is at deposit addresses to their merchants. One that fails stays as it was, and does not keep
-    /// the others from being sent.
-    /// @dev No deposit can use up the gas of the others: GAS_PER_SWEEP is kept for each of those that follow.
+    /// @notice Sends the balances of deposit addresses to their merchants. A failed sweep changes nothing, and does not
+    /// prevent the others.
+    /// @dev No deposit can use up the gas of the others: GAS_PER_SWEEP is reserved for each following one.
     function sweep(Sweep[] calldata sweeps) external {
         uint256 kept = sweeps.length * GAS_PER_SWEEP;
         if (gasleft() < kept + GAS_BESIDES) revert NotEnoughGas(kept + GAS_BESIDES);
         for (uint256 i = 0; i < sweeps.length; ++i) {
             kept -= GAS_PER_SWEEP;
             uint256 share = Math.min(gasleft() - kept, MAX_GAS_PER_SWEEP);
-            // An empty catch does not copy the data that the call reverted with.
+            // An empty catch does not copy the call's revert data.
             try this.sweepOne{gas: share - GAS_PER_FAILURE}(sweeps[i]) {}
             catch {
                 emit SweepFailed(depositAddress(sweeps[i].merchant, sweeps[i].id), sweeps[i].token);
@@ -72,8 +72,8 @@ contract DepositFactory {
         }
     }
 
-    /// @notice Sends what is at one deposit address to its merchant, after deploying the address's code if it has none. It
-    /// reverts if that fails.
+    /// @notice Sends the balance of one deposit address to its merchant, after deploying the address's code if it has
+    /// none. It reverts if that fails.
     function sweepOne(Sweep calldata s) external returns (uint256 amount) {
         address deposit = depositAddress(s.merchant, s.id);
         if (deposit.code.length == 0) {

@@ -21,7 +21,7 @@ struct Terms {
     bytes32 salt;
 }
 
-/// @notice The one call of EIP-3009 that the registry makes.
+/// @notice The only call of EIP-3009 that the registry makes.
 interface IERC3009 {
     function transferWithAuthorization(
         address from,
@@ -37,15 +37,16 @@ interface IERC3009 {
 }
 
 /// @title Quittance invoice registry
-/// @notice Logs the invoices that an operator issues and ends, and takes each one's payment at most once, before it expires.
+/// @notice Logs the invoices that an operator issues and ends, and accepts only one payment of each, before it expires.
 /// @dev Money goes from payer to merchant in one transfer; the registry never holds any. An id is computed from the
-/// terms, so a payment need not wait until the operator's `open` is mined. Storage holds only what a payment depends on:
-/// that an invoice is paid, or was closed before it expired. An invoice is open if Opened was logged for it and it is
-/// neither paid nor closed nor expired.
+/// terms, so a payment need not wait until the operator's `open` is mined. Storage holds only what a payment depends
+/// on: that an invoice is paid, or was closed before it expired. An invoice is open if Opened was logged for it and it
+/// is not paid, closed or expired.
 contract InvoiceRegistry is AccessControl, ReentrancyGuardTransient {
     using SafeERC20 for IERC20;
 
-    /// @notice What is stored of an invoice. Paid and Closed are final. Closed is stored if it was closed before it expired.
+    /// @notice The stored state of an invoice. Paid and Closed are final. Closed is stored if it was closed before it
+    /// expired.
     enum Status {
         None,
         Paid,
@@ -55,13 +56,13 @@ contract InvoiceRegistry is AccessControl, ReentrancyGuardTransient {
     /// @notice The role that opens and closes invoices.
     bytes32 public constant OPERATOR_ROLE = keccak256("OPERATOR_ROLE");
 
-    /// @notice What is stored of an invoice; None for one that can be paid until it expires.
+    /// @notice The stored state of an invoice; None for an invoice that can be paid until it expires.
     mapping(bytes32 id => Status) public statusOf;
 
     /// @notice The operator issued the invoice.
     event Opened(bytes32 indexed id);
 
-    /// @notice The operator ended the invoice: it is closed in storage, or has expired by the operator's word.
+    /// @notice The operator ended the invoice: it is closed in storage, or has expired according to the operator.
     event Closed(bytes32 indexed id);
 
     /// @notice The invoice was paid. The log follows the token's Transfer in the same transaction.
@@ -92,7 +93,7 @@ contract InvoiceRegistry is AccessControl, ReentrancyGuardTransient {
         _grantRole(OPERATOR_ROLE, operator);
     }
 
-    /// @notice The id of an invoice with these terms, on this chain and in this registry only.
+    /// @notice The id of an invoice with these terms, only on this chain and in this registry.
     function idOf(Terms calldata t) public view returns (bytes32) {
         return keccak256(
             abi.encode(block.chainid, address(this), t.merchant, t.token, t.amount, uint256(t.expiresAt), t.salt)
@@ -107,9 +108,9 @@ contract InvoiceRegistry is AccessControl, ReentrancyGuardTransient {
     }
 
     /// @notice Closes invoices, opened or not, so that they can no longer be paid through the registry.
-    /// @param expiresAt The latest expiry of these invoices. The registry takes the operator's word for it.
-    /// @dev After that a payment is refused in any case, so that nothing is stored. Before it, a paid or closed invoice is
-    /// skipped, so that it cannot make its batch fail.
+    /// @param expiresAt The latest expiry of these invoices. The registry trusts the operator for it.
+    /// @dev After the expiry a payment is refused anyway, so the state is not stored. Before it, a paid or closed
+    /// invoice is skipped, so that it cannot make its batch fail.
     function close(bytes32[] calldata ids, uint64 expiresAt) external onlyRole(OPERATOR_ROLE) {
         bool expired = block.timestamp > expiresAt;
         for (uint256 i = 0; i < ids.length; ++i) {
@@ -129,14 +130,14 @@ contract InvoiceRegistry is AccessControl, ReentrancyGuardTransient {
 
     /// @notice Pays an invoice with the caller's EIP-2612 permit over exactly its amount.
     /// @dev A permit is public once sent, and anyone may submit it first, which uses it up. Only the resulting
-    /// allowance matters, so a refused permit is not an error by itself.
+    /// allowance matters, so a refused permit is not an error.
     function payWithPermit(Terms calldata t, uint256 deadline, uint8 v, bytes32 r, bytes32 s) external nonReentrant {
         try IERC20Permit(t.token).permit(msg.sender, address(this), t.amount, deadline, v, r, s) {} catch {}
         _payFromAllowance(t);
     }
 
-    /// @notice Pays an invoice with the payer's EIP-3009 authorization to the merchant, whose nonce is the invoice's id.
-    /// Anyone may send it: the signature allows this one transfer and no other.
+    /// @notice Pays an invoice with the payer's EIP-3009 authorization to the merchant, which has the invoice's id as
+    /// its nonce. Anyone may send it: the signature allows this one transfer and no other.
     /// @param from The payer, who signed the authorization.
     function payWithAuthorization(
         Terms calldata t,

@@ -32,7 +32,7 @@ contract TestUSDC is ERC20, EIP712, Nonces, Ownable {
     bytes32 public constant CANCEL_AUTHORIZATION_TYPEHASH =
         keccak256("CancelAuthorization(address authorizer,bytes32 nonce)");
 
-    /// @notice Whether an authorizer's nonce has been used or cancelled. A nonce is unique per authorizer only.
+    /// @notice Whether an authorizer's nonce has been used or cancelled. A nonce is only unique per authorizer.
     mapping(address authorizer => mapping(bytes32 nonce => bool)) public authorizationState;
 
     /// @notice An authorization was used; its Transfer is the log that follows.
@@ -106,7 +106,7 @@ contract TestUSDC is ERC20, EIP712, Nonces, Ownable {
         _approve(owner, spender, value);
     }
 
-    /// @notice EIP-3009: moves `value` by the payer's signature, whatever account submits it.
+    /// @notice EIP-3009: moves `value` with the payer's signature, whatever account submits it.
     function transferWithAuthorization(
         address from,
         address to,
@@ -136,8 +136,8 @@ contract TestUSDC is ERC20, EIP712, Nonces, Ownable {
         );
     }
 
-    /// @notice EIP-3009: like transferWithAuthorization, but only the recipient may submit it, so that nobody can use it
-    /// up outside of the recipient's own transaction.
+    /// @notice EIP-3009: like transferWithAuthorization, but only the recipient may submit it, so that no other account
+    /// can use it up outside of the recipient's transaction.
     function receiveWithAuthorization(
         address from,
         address to,

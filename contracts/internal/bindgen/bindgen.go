@@ -13,23 +13,23 @@ import (
 // Package is a Go package of bindings.
 type Package struct {
 	Name      string
-	File      string   // of its source, below the folder of the contracts
-	Contracts []string // that it binds
+	File      string   // its source file, relative to the folder of the contracts
+	Contracts []string // the contracts it binds
 }
 
-// Packages are all that is generated: what the program calls, and what tests do. Contracts that none of them names
-// are deployed from their artifacts.
+// Packages are all generated packages: bindings for the program, and for tests. Other contracts are deployed from their
+// artifacts.
 var Packages = []Package{
 	{"contracts", "bindings.gen.go", []string{"InvoiceRegistry", "DepositFactory", "Deposit", "AuthorizationRelay", "AuthorizationCheck", "TestUSDC"}},
 	{"hostile", "hostile/bindings.gen.go", []string{"BlockableUSDC", "Disperse", "Drainer", "FakeToken", "FeeToken", "GasBurner", "Lookalike", "MerchantWallet", "SmartAccount", "SmartAccountFactory"}},
 }
 
-// Artifact is what the compile step writes for each contract.
+// Artifact is the output of the compile step for each contract.
 type Artifact struct {
 	ContractName string          `json:"contractName"`
 	Source       string          `json:"source"`
 	Compiler     string          `json:"compiler"`
-	Inputs       string          `json:"inputs"` // hex SHA-256 over everything that was compiled from, see compile.mjs
+	Inputs       string          `json:"inputs"` // hex SHA-256 of all inputs of the compilation, see compile.mjs
 	ABI          json.RawMessage `json:"abi"`
 	Bytecode     string          `json:"bytecode"` // creation code, 0x and hex
 }

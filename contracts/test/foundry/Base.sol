@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity ^0.8.24;
 
-/// @notice Foundry's cheat codes that the tests use.
+/// @notice The cheat codes of Foundry that the tests use.
 interface Vm {
     struct Log {
         bytes32[] topics;
@@ -20,7 +20,7 @@ interface Vm {
     function warp(uint256 time) external;
 }
 
-/// @notice What the tests share.
+/// @notice Helpers shared by the tests.
 abstract contract Base {
     Vm internal constant vm = Vm(0x7109709ECfa91a80626fF3989D68f67F5b1DD12D);
 
@@ -48,13 +48,13 @@ abstract contract Base {
     }
 }
 
-/// @notice A token that moves another amount than it is told.
+/// @notice A token that moves another amount than requested.
 contract OddToken {
     mapping(address holder => uint256) public balanceOf;
     mapping(address holder => mapping(address spender => uint256)) public allowance;
     mapping(address => mapping(bytes32 => bool)) public authorizationState;
 
-    /// @notice What the receiver gets: value * numerator / denominator + extra, of which nothing if it shrinks.
+    /// @notice What the receiver gets: value * numerator / denominator + extra, or 0 if it shrinks.
     uint256 public numerator = 1;
     uint256 public denominator = 1;
     int256 public extra;

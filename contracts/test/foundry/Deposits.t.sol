@@ -86,7 +86,7 @@ contract DepositsTest is Base {
         eq(factory.sweepOne(one(0, address(0))[0]), 0, "there was something left");
         (topics,) = swept(one(0, address(0)));
         eq(topics.length, 0, "nothing was logged as swept");
-        address refuser = address(new OddToken()); // takes no coin
+        address refuser = address(new OddToken()); // does not accept coin
         vm.deal(factory.depositAddress(refuser, 0), 5);
         vm.expectRevert(abi.encodeWithSelector(Deposit.NotTransferred.selector, address(0)));
         factory.sweepOne(Sweep(refuser, 0, address(0)));
@@ -150,7 +150,7 @@ contract DepositsTest is Base {
         }
     }
 
-    /// A part of a limited token is moved with the gas that every sweep has.
+    /// Part of a limited token is moved with the gas that every sweep has.
     function test_LimitedWithLittleGas() public {
         LimitedToken limited = new LimitedToken(address(this));
         limited.transfer(factory.depositAddress(MERCHANT, 0), 1000);
@@ -162,7 +162,7 @@ contract DepositsTest is Base {
         require(left > 0 && left < 1000, "it was not moved in part");
     }
 
-    /// One that burns gas uses no more than its cap, and those after it are swept.
+    /// A deposit that burns gas uses no more than its cap, and the following ones are swept.
     function test_GasOfASweepIsCapped() public {
         Sweep[] memory all = new Sweep[](5);
         for (uint256 i = 0; i < 5; ++i) {
@@ -177,7 +177,7 @@ contract DepositsTest is Base {
         factory.sweep{gas: 10_000_000}(all);
         require(before - gasleft() < 3 * 500_000 + 2 * 150_000 + 60_000, "a sweep is not capped");
         eq(token.balanceOf(MERCHANT), 10, "honest deposits were not swept");
-        // With no more gas than the factory wants, the last one is swept, too.
+        // With exactly the gas that the factory requires, the last one is swept, too.
         all[1].id = bytes32(uint256(11));
         all[3].id = bytes32(uint256(13));
         token.mint(factory.depositAddress(MERCHANT, all[1].id), 5);

@@ -140,7 +140,7 @@ contract RegistryTest is Base {
         registry.pay(t);
     }
 
-    /// The merchant receives more than is due, less, or loses what it had.
+    /// The merchant receives more than the amount due, or less, or loses tokens.
     function test_AnotherAmountArrives() public {
         odd.mint(MERCHANT, 100);
         wrong(2, 1, 0, 110);

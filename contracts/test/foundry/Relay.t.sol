@@ -9,7 +9,7 @@ import {SmartAccount} from "../mocks/SmartAccount.sol";
 import {SmartAccountFactory} from "../mocks/SmartAccountFactory.sol";
 import {Base, OddToken, Vm} from "./Base.sol";
 
-/// @notice What the tests of authorizations share.
+/// @notice Helpers shared by the tests of authorizations.
 abstract contract Authorizations is Base {
     TestUSDC internal token;
     OddToken internal odd;
@@ -35,7 +35,7 @@ abstract contract Authorizations is Base {
         );
     }
 
-    /// An authorization with a signature of the payer's key, of 65 bytes or with one more before them.
+    /// An authorization with a signature of the payer's key, of 65 bytes or with one more byte before them.
     function signed(address account, bool long) internal returns (SignedAuthorization memory a) {
         a = from(account, "");
         (uint8 v, bytes32 r, bytes32 s) =
@@ -79,12 +79,12 @@ contract RelayTest is Authorizations {
         all[1] = signed(account, true);
         (all[1].deployer, all[1].deployData) = (address(factory), abi.encodeCall(factory.deploy, (payer)));
         all[2] = signed(payer, false);
-        all[2].value = 11; // not what was signed
+        all[2].value = 11; // differs from the signed value
         (uint256 n, bytes memory reason) = refusals(all, limits(3, 600_000));
         eq(n, 1, "the number of refusals");
         require(bytes4(reason) == TestUSDC.InvalidSignature.selector, "the reason is another");
         eq(token.balanceOf(MERCHANT), 20, "what the merchant has");
-        // The account is there now: its factory would burn all gas.
+        // The account exists now: its factory would burn all gas.
         all = new SignedAuthorization[](1);
         all[0] = signed(account, true);
         (all[0].deployer, all[0].deployData) = (address(factory), abi.encodeCall(factory.deploy, (payer)));
@@ -107,8 +107,8 @@ contract RelayTest is Authorizations {
         eq(reason.length, 256, "the length of the reason");
     }
 
-    /// Burners come first, and leave what they like. Each uses no more than its limit, and the honest one is carried out with
-    /// no more gas than the relay wants.
+    /// Burners come first, and leave an arbitrary part of their gas. Each uses no more than its limit, and the honest
+    /// one is carried out with exactly the gas that the relay requires.
     function testFuzz_BurnersBeforeAnHonestItem(uint8 burners, uint32 leaves, bool deployers) public {
         uint256 n = within(burners, 1, 6);
         burner.burn(within(leaves, 0, 400_000));
@@ -216,7 +216,7 @@ contract CheckTest is Authorizations {
             a.token = address(odd);
             require(check(a).isTransferred == (i == 0), "a transfer of another amount");
         }
-        odd.refuse(true); // returns nothing that counts, and moves nothing
+        odd.refuse(true); // returns nothing useful, and moves no tokens
         SignedAuthorization memory b = from(payer, new bytes(65));
         b.token = address(odd);
         require(!check(b).isTransferred, "nothing moved");

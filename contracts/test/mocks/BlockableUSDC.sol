@@ -3,22 +3,22 @@ pragma solidity 0.8.37;
 
 import {TestUSDC} from "../../src/TestUSDC.sol";
 
-/// @title The test token with the powers that Circle has over its own: to block accounts, and to pause
+/// @title The test token with Circle's powers over its token: to block accounts, and to pause
 contract BlockableUSDC is TestUSDC {
     /// @notice Whether an account can neither send nor receive.
     mapping(address account => bool) public isBlacklisted;
 
-    /// @notice Whether nobody can.
+    /// @notice Whether no account can.
     bool public paused;
 
     constructor(address owner) TestUSDC(owner) {}
 
-    /// @notice Blocks an account, or no longer.
+    /// @notice Blocks or unblocks an account.
     function setBlocked(address account, bool blocked) external onlyOwner {
         isBlacklisted[account] = blocked;
     }
 
-    /// @notice Pauses the token, or no longer.
+    /// @notice Pauses or resumes the token.
     function setPaused(bool pause) external onlyOwner {
         paused = pause;
     }

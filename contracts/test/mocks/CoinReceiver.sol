@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity ^0.8.24;
 
-/// @title A settlement address that is a contract and that the network's coin is sent to
+/// @title A settlement address that is a contract and receives the network's coin
 contract CoinReceiver {
-    /// @notice What it does when it is sent coin.
+    /// @notice What it does when it receives coin.
     enum Manner {
         Takes,
         Refuses,

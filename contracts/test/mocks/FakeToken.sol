@@ -3,7 +3,7 @@ pragma solidity ^0.8.24;
 
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 
-/// @title A token whose transfers return true and log, and move nothing
+/// @title A token with transfers that return true and emit logs, but move no tokens
 /// @dev It has USDC's decimals, name and symbol, and emits logs cheaply.
 contract FakeToken is IERC20 {
     string public constant name = "USD Coin";

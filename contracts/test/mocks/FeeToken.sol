@@ -7,8 +7,8 @@ contract FeeToken {
     /// @notice The logs of a transfer.
     enum Manner {
         Burning, // the whole value to the receiver, then the fee from the receiver to the zero address
-        Splitting, // what arrives to the receiver, and the fee from the payer to the collector
-        Silent // the whole value to the receiver, and nothing of the fee
+        Splitting, // the received amount to the receiver, and the fee from the payer to the collector
+        Silent // the whole value to the receiver, and no log of the fee
     }
 
     string public constant name = "Fee";

@@ -3,7 +3,7 @@ pragma solidity ^0.8.24;
 
 import {IERC1271} from "@openzeppelin/contracts/interfaces/IERC1271.sol";
 
-/// @title An account that takes any signature, and a factory of accounts, which burn gas
+/// @title An account that accepts any signature, and a factory of accounts; both burn gas
 contract GasBurner {
     /// @notice Whether it burns gas, and how much it leaves.
     bool public burning;

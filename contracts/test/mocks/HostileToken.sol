@@ -9,7 +9,7 @@ contract HostileToken {
         ReturnsNothing,
         ReturnsMuch, // true and 32 KiB more
         ReturnsFalse,
-        MovesNothing, // and returns true
+        MovesNothing, // and still returns true
         Reverts,
         RevertsWithMuch, // 32 KiB
         BurnsGas,
@@ -74,7 +74,7 @@ contract HostileToken {
         return true;
     }
 
-    /// @notice Takes any signature.
+    /// @notice Accepts any signature.
     function transferWithAuthorization(
         address from,
         address to,

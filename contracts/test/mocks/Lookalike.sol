@@ -11,7 +11,7 @@ contract Lookalike {
     event Transfer(address indexed from, address indexed to, uint256 value);
     event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce);
 
-    /// @notice Emits all events of an invoice, and moves nothing.
+    /// @notice Emits all events of an invoice, and moves no tokens.
     function tell(bytes32 id, address payer, address merchant, address token, uint256 amount) external {
         emit Opened(id);
         _tellPaid(id, payer, merchant, token, amount);
@@ -19,7 +19,7 @@ contract Lookalike {
     }
 
     /// @notice Moves a few of the caller's real tokens to the merchant, and emits logs before and after it as if the
-    /// invoice was paid in full.
+    /// invoice were paid in full.
     function embellish(bytes32 id, IERC20 token, address merchant, uint256 moved, uint256 told) external {
         _tellPaid(id, msg.sender, merchant, address(token), told);
         require(token.transferFrom(msg.sender, merchant, moved));

@@ -24,7 +24,7 @@ contract MerchantWallet {
         require(token.transfer(to, amount));
     }
 
-    /// @notice Takes an authorized payment and forwards `onward` of it in the same transaction.
+    /// @notice Receives an authorized payment and forwards `onward` of it in the same transaction.
     function collect(
         address token,
         address from,

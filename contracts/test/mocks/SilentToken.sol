@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity ^0.8.24;
 
-/// @title An honest token from before ERC-20 was final, whose transferFrom returns nothing
+/// @title An honest token from before ERC-20 was final, with a transferFrom that returns no value
 contract SilentToken {
     mapping(address holder => uint256) public balanceOf;
     mapping(address holder => mapping(address spender => uint256)) public allowance;

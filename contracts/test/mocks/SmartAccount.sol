@@ -4,11 +4,12 @@ pragma solidity ^0.8.24;
 import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 
 /// @title An account that is a contract and signs by ERC-1271
-/// @dev It takes 65 bytes of its signer's key, also with any one byte before them, as accounts do that name a validator.
+/// @dev It accepts 65 bytes of its signer's key, also with any one byte before them, like accounts that name a
+/// validator.
 contract SmartAccount {
     address public immutable signer;
 
-    /// @notice Whether it burns all gas when it is asked about a signature.
+    /// @notice Whether it burns all gas when it checks a signature.
     bool public burning;
 
     constructor(address signer_) {

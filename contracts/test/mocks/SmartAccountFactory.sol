@@ -4,9 +4,9 @@ pragma solidity ^0.8.24;
 import {Create2} from "@openzeppelin/contracts/utils/Create2.sol";
 import {SmartAccount} from "./SmartAccount.sol";
 
-/// @title A factory of accounts, which ERC-6492 signatures name
+/// @title A factory of accounts, for ERC-6492 signatures
 contract SmartAccountFactory {
-    /// @notice Deploys the signer's account. It reverts if that is deployed.
+    /// @notice Deploys the signer's account. It reverts if the account is deployed already.
     function deploy(address signer) external {
         new SmartAccount{salt: 0}(signer);
     }
