@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// bareSpan is the number of blocks of one request of the bare loop, about 13 MB, and bareInFlight how many requests
-	// it makes at a time.
+	// bareSpan is the number of blocks per request of the bare loop, about 13 MB, and bareInFlight is the number of
+	// parallel requests.
 	bareSpan, bareInFlight = 40, 4
 	// fillPatience bounds a back-fill, and filledPoll is the interval at which its end is polled.
 	fillPatience, filledPoll = 15 * time.Minute, 20 * time.Millisecond

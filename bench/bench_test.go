@@ -22,7 +22,7 @@ func scripted(part string, ratio float64) figure {
 // TestCheck measures parts with scripted ratios, and requires the runs and the verdict.
 func TestCheck(t *testing.T) {
 	const kept, lost, unmeasured = 0.75, 0.74, -1 // of a committed 1.00
-	type ratios map[string][]float64              // by part, run for run
+	type ratios map[string][]float64              // by part, one per run
 	for _, test := range []struct {
 		name   string
 		ratios ratios
@@ -69,7 +69,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestUpdateRatios requires the measured ratios, and those of the other database and of other parts.
+// TestUpdateRatios expects the measured ratios, and keeps the ratios of the other database and of other parts.
 func TestUpdateRatios(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeRatios(t, `{"a, sqlite: gone": 1, "a, postgres: a": 0.3, "b, sqlite: b": 0.4}`)
@@ -84,7 +84,7 @@ func TestUpdateRatios(t *testing.T) {
 	}
 }
 
-// TestMedians requires the figure of the median ratio, or of the median value where there is no ratio, and the spread.
+// TestMedians expects the figure with the median ratio, or with the median value if there is no ratio, and the spread.
 func TestMedians(t *testing.T) {
 	t.Parallel()
 	got := medians([]figure{
@@ -102,7 +102,7 @@ func TestMedians(t *testing.T) {
 	}
 }
 
-// TestRecord requires a dated file of the commit, with all runs of that day.
+// TestRecord expects a dated file for the commit, with all runs of that day.
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	folder, began := filepath.Join(t.TempDir(), "results"), time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)

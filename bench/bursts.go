@@ -16,19 +16,21 @@ import (
 )
 
 const (
-	// burstPaid and burstStrays are the payments of a block: of invoices, and of amounts that no invoice has.
+	// burstPaid and burstStrays are the numbers of payments in a block: payments of invoices, and of amounts that match
+	// no invoice.
 	burstPaid, burstStrays = 450, 50
 	burst                  = burstPaid + burstStrays
-	// burstPoll is the interval at which the API is asked for the last payment, which takes CPU time of the server.
+	// burstPoll is the interval at which the API is polled for the last payment. Polling takes CPU time of the server.
 	burstPoll = 5 * time.Millisecond
-	// warmBursts come before those that count.
+	// warmBursts are bursts before the ones that count.
 	warmBursts = 1
 )
 
 // measureBursts measures the time from the sealing of a block with many payments to one address until the API lists the
-// last of them, which is stored with or after all others, with many invoices open at the address. The baseline is the
-// service with few, in turns, so that the ratio does not depend on the machine. The service with few is compared with a
-// bare loop that reads the same from the node, and copies rows like the block's payments and events without any rules.
+// last of them. Many invoices are open at the address, and the last payment is stored with or after all others. The
+// baseline is the service with few invoices, in turns, so that the ratio does not depend on the machine. The service
+// with few is compared with a bare loop that reads the same data from the node, and copies rows like the block's
+// payments and events without any rules.
 func measureBursts(ctx context.Context, r *measurement) (err error) {
 	open := []int{burstPaid * (warmBursts + r.Bursts), r.Open}
 	if open[1] <= open[0] {
@@ -45,7 +47,7 @@ func measureBursts(ctx context.Context, r *measurement) (err error) {
 	var copied []time.Duration
 	for round := range warmBursts + r.Bursts {
 		for turn := range services {
-			i := (round + turn) % len(services) // each is the first in half of the rounds
+			i := (round + turn) % len(services) // each is first in half of the rounds
 			one, err := services[i].burst(ctx)
 			if err != nil {
 				return err
@@ -55,7 +57,7 @@ func measureBursts(ctx context.Context, r *measurement) (err error) {
 			}
 		}
 	}
-	for range r.Bursts { // at the end, since it writes to the database of the service with few
+	for range r.Bursts { // at the end, because it writes to the database of the service with few
 		one, err := services[0].bareBurst(ctx)
 		if err != nil {
 			return fmt.Errorf("bare loop: %w", err)
@@ -120,11 +122,11 @@ func (s *service) burst(ctx context.Context) (time.Duration, error) {
 	return time.Since(block.At), err
 }
 
-// bareTables are the tables of which a block's rows are copied, and how to find the newest.
+// bareTables are the tables from which a block's rows are copied, with the column that identifies the newest.
 var bareTables = map[string]string{"payments": "seen_id", "events": "seq"}
 
-// bareBurst reads the newest block from the node as the service does, copies as many payments and events as it has, and
-// returns how long that took.
+// bareBurst reads the newest block from the node as the service does, copies as many payments and events as the block
+// has, and returns how long that took.
 func (s *service) bareBurst(ctx context.Context) (took time.Duration, err error) {
 	copies, err := prepareCopies(ctx, s.database)
 	if err != nil {

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// ratiosFile has the ratios that a check compares with, by part, database and figure.
+	// ratiosFile has the ratios for the comparison, by part, database and figure.
 	ratiosFile = "ratios.json"
 	// checkedParts are measured by a check if the command names no part.
 	checkedParts = "creates,deliveries,backfill,bursts"
-	// mayLose is the part of a ratio that may be lost: machines are noisy.
+	// mayLose is the allowed loss of a ratio, because machines are noisy.
 	mayLose = 0.25
-	// checkRuns bounds the runs of a check. A figure fails that loses in two of them.
+	// checkRuns bounds the runs of a check. A figure fails if it loses in two of them.
 	checkRuns = 3
 )
 
-// check measures parts, and compares the ratios with those of the file. What lost more than mayLose is measured again,
-// and is an error if it did so in two runs of checkRuns.
+// check measures parts, and compares the ratios with the ones in the file. Figures that lost more than mayLose are
+// measured again. It fails if a figure lost in two runs of checkRuns.
 func check(out io.Writer, chosen []part, measure func([]part) ([]figure, error)) error {
 	want, err := readRatios()
 	if err != nil {
@@ -71,7 +71,8 @@ func lostOnce(chosen []part, losses map[string]int) (again []part) {
 	return again
 }
 
-// lostRatios returns the figures that have lost. If all were measured, one that lacks in one of the two is an error.
+// lostRatios returns the figures that have lost. If all were measured, a figure that is missing on one side is an
+// error.
 func lostRatios(want map[string]float64, figures []figure, all bool) (lost []string, err error) {
 	measured := make(map[string]bool)
 	for _, f := range figures {
@@ -94,7 +95,7 @@ func lostRatios(want map[string]float64, figures []figure, all bool) (lost []str
 	return lost, err
 }
 
-// update writes the ratios of figures in place of those of the same parts and databases.
+// update replaces the ratios in the file for the figures' parts and databases.
 func update(figures []figure) error {
 	ratios, err := readRatios()
 	if err != nil {
@@ -114,7 +115,7 @@ func update(figures []figure) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(ratiosFile, append(text, '\n'), 0o644) //nolint:gosec // it is committed
+	return os.WriteFile(ratiosFile, append(text, '\n'), 0o644) //nolint:gosec // the file is committed
 }
 
 // readRatios reads the ratios of figures.

@@ -20,17 +20,18 @@ import (
 )
 
 const (
-	// clients is how many create invoices at the same time, and how many rows the baseline on SQLite groups.
+	// clients is the number of clients that create invoices in parallel, and the number of rows that the baseline on
+	// SQLite groups.
 	clients = 64
-	// linkClients is how many do so over a link.
+	// linkClients is the number of clients over a link.
 	linkClients = 100
 )
 
-// roundTrips are how much longer a round trip to PostgreSQL takes, over links if that is more than 0.
+// roundTrips are the added delays of a round trip to PostgreSQL; values above 0 use a link.
 var roundTrips = []time.Duration{0, 5 * time.Millisecond, 40 * time.Millisecond}
 
-// measureCreates measures how many invoices are created in a second through HTTP, on PostgreSQL also while it is far
-// away. The baseline is a bare program that writes the same rows.
+// measureCreates measures how many invoices per second are created through HTTP, on PostgreSQL also with a distant
+// database. The baseline is a bare program that writes the same rows.
 func measureCreates(ctx context.Context, r *measurement) error {
 	f := figure{What: fmt.Sprintf("creates, %d clients", clients)}
 	if r.database == "sqlite" {
@@ -59,7 +60,7 @@ func (r *measurement) compareCreates(
 	ctx context.Context, f figure, roundTrip time.Duration, clients int,
 	baseline func(ctx context.Context, url string) (float64, error),
 ) error {
-	// The rows of the baseline refer to the merchant and the address of this invoice.
+	// The baseline's rows refer to the merchant and the address of this invoice.
 	bare, err := r.newFilled(ctx, fillConfig{History: &history{Shops: 1}, Open: 1, Shared: 1})
 	if err != nil {
 		return err
@@ -89,7 +90,7 @@ func (r *measurement) compareCreates(
 	})
 }
 
-// overLink calls use with the URL of a link to a database, or with the database's own if a round trip is not longer.
+// overLink calls use with the URL of a link to a database, or with the database's URL if no delay is added.
 func overLink(ctx context.Context, near string, roundTrip time.Duration, use func(far string) error) error {
 	if roundTrip == 0 {
 		return use(near)
@@ -122,7 +123,7 @@ func (r *measurement) createFor(ctx context.Context, s *service, f figure, clien
 	return err
 }
 
-// create creates invoices of one merchant, each of another amount, as long as more returns true.
+// create creates invoices of one merchant, each with a different amount, while more returns true.
 func (s *service) create(ctx context.Context, clients int, more func() bool) (int64, error) {
 	var begun, made atomic.Int64
 	client := *s
@@ -149,8 +150,8 @@ func (s *service) create(ctx context.Context, clients int, more func() bool) (in
 }
 
 // The rows that the creation of an invoice writes, as the baseline writes them: invoice, event and intent. %[1]s is a
-// text and %[3]s a number that differ each time, %[2]s 64 lower-case hex digits, of which the first half differs, too,
-// %[4]s the body of the event and %[5]s the settlement address.
+// text and %[3]s a number, which differ each time. %[2]s is 64 lower-case hex digits, and their first half also
+// differs. %[4]s is the body of the event and %[5]s the settlement address.
 const createdRows = `INSERT INTO invoices (id, commitment_id, merchant_id, merchant_address, chain_key, token, currency,
 amount, transfer_amount, line_items, status, created_at, expires_at, registry)
 VALUES (%[1]s, '0x' || %[2]s, 'shop-0', '%[5]s', 'local',
@@ -162,7 +163,7 @@ INSERT INTO intents (id, chain_key, invoice_id, commitment_id, kind, status, cre
 VALUES ('int_' || %[1]s, 'local', %[1]s, '0x' || %[2]s, 'open', 'due', 1);
 `
 
-// sqliteInserts writes the rows on one connection, in groups, and returns how many invoices it wrote in a second.
+// sqliteInserts writes the rows on one connection, in groups, and returns how many invoices per second it wrote.
 func (r *measurement) sqliteInserts(ctx context.Context, url string) (_ float64, err error) {
 	const pragmas = "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)"
 	db, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(url, "sqlite:")+pragmas)
@@ -173,13 +174,13 @@ func (r *measurement) sqliteInserts(ctx context.Context, url string) (_ float64,
 	db.SetMaxOpenConns(1)
 	var inserts []*sql.Stmt
 	text := fmt.Sprintf(createdRows, "?1", "?2", "?3", eventBody, account(0))
-	// A text that ends in a semicolon and a line feed is one that the driver parses in each execution.
+	// The driver parses a text again at each execution if it ends with a semicolon and a line feed.
 	for one := range strings.SplitSeq(strings.TrimSpace(text), ";\n") {
 		stmt, err := db.PrepareContext(ctx, one)
 		if err != nil {
 			return 0, err
 		}
-		defer stmt.Close() //nolint:errcheck // the connection is closed with it
+		defer stmt.Close() //nolint:errcheck // closing the connection closes it
 		inserts = append(inserts, stmt)
 	}
 	began, n := time.Now(), 0
@@ -216,7 +217,7 @@ func (r *measurement) pgbench(ctx context.Context, url string, clients, threads 
 	}
 	cmd := exec.CommandContext(ctx, r.cluster.Bin("pgbench"), "-n", "-M", "prepared", "-c", strconv.Itoa(clients),
 		"-j", strconv.Itoa(threads), "-T", strconv.Itoa(max(1, int(r.Creates.Seconds()))), "-f", path, url)
-	cmd.Env = append(os.Environ(), "PGSSLMODE=disable", "PGGSSENCMODE=disable") // each asks the server once more
+	cmd.Env = append(os.Environ(), "PGSSLMODE=disable", "PGGSSENCMODE=disable") // each makes one more query to the server
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("pgbench: %w\n%.500s", err, out)

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// newDatabase returns the URL of a fresh database, which is removed after the run.
+// newDatabase returns the URL of a new database, which is removed after the run.
 func (r *measurement) newDatabase(ctx context.Context) (string, error) {
 	r.made++
 	name := fmt.Sprintf("bench_%d", r.made)
@@ -52,7 +52,7 @@ func execute(ctx context.Context, url, statement string) (err error) {
 	return err
 }
 
-// query returns the only value that a query finds.
+// query returns the only value in a query's result.
 func query[T any](ctx context.Context, url, text string) (value T, err error) {
 	db, err := openSQL(url)
 	if err != nil {
@@ -63,7 +63,7 @@ func query[T any](ctx context.Context, url, text string) (value T, err error) {
 	return value, err
 }
 
-// expect fails unless each query counts what it should.
+// expect fails unless each query returns its expected count.
 func expect(ctx context.Context, url string, counts map[string]int) error {
 	for text, want := range counts {
 		if n, err := query[int](ctx, url, text); err != nil || n != want {

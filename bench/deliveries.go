@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// deliverSecret signs what is delivered.
+	// deliverSecret signs the deliveries.
 	deliverSecret = "whsec_YmVuY2ggYmVuY2ggYmVuY2ggYmVuY2ggYmVuY2g="
-	// deliverLanes is how many posts the bare loop has under way: what a worker allows for healthy endpoints.
+	// deliverLanes is the number of parallel posts of the bare loop, the same as a worker allows for healthy endpoints.
 	deliverLanes = 64
 )
 
-// measureDeliveries measures how many events are delivered in a second to a local receiver. The baseline is a bare loop
+// measureDeliveries measures how many events per second are delivered to a local receiver. The baseline is a bare loop
 // of signed posts with the same transport, to the same receiver. The first tenth does not count.
 func measureDeliveries(ctx context.Context, r *measurement) (err error) {
 	n, err := r.holding(ctx, history{})
@@ -74,12 +74,12 @@ func measureDeliveries(ctx context.Context, r *measurement) (err error) {
 	return err
 }
 
-// receiver answers every post with 200 and notes when it came.
+// receiver answers every post with 200 and records when it arrived.
 type receiver struct {
 	url       string
 	server    *http.Server
 	got, done atomic.Int64
-	came      []time.Time // as many as are wanted
+	came      []time.Time // as many as requested
 }
 
 func startReceiver(ctx context.Context) (*receiver, error) {
@@ -93,14 +93,14 @@ func startReceiver(ctx context.Context) (*receiver, error) {
 	return in, nil
 }
 
-// await begins to wait for a number of posts.
+// await starts to wait for a number of posts.
 func (in *receiver) await(n int) {
 	in.got.Store(0)
 	in.done.Store(0)
 	in.came = make([]time.Time, n)
 }
 
-// ServeHTTP notes a post.
+// ServeHTTP records a post.
 func (in *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if _, err := io.Copy(io.Discard, req.Body); err != nil {
 		w.WriteHeader(http.StatusBadRequest)
@@ -112,7 +112,7 @@ func (in *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	in.done.Add(1)
 }
 
-// rate is how many posts came in a second after the first tenth.
+// rate returns how many posts per second arrived after the first tenth.
 func (in *receiver) rate() float64 {
 	first, last := len(in.came)/10, len(in.came)-1
 	return perSecond(last-first, in.came[last].Sub(in.came[first]))

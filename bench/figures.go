@@ -10,36 +10,36 @@ import (
 	"time"
 )
 
-// figure is what was measured, and its baseline.
+// figure is a measured value and its baseline.
 type figure struct {
 	Part     string
 	Database string
 	What     string
 	Value    float64
 	Unit     string
-	// Baseline is what the value is compared with; 0 for no baseline. It was measured in the same run.
+	// Baseline is the value to compare with; 0 if there is no baseline. It was measured in the same run.
 	Baseline   float64 `json:",omitempty"`
 	BaselineIs string  `json:",omitempty"`
 	Ratio      float64 `json:",omitempty"`
-	// Low and High are the least and the largest ratio of several rounds, or of values without a baseline.
+	// Low and High are the lowest and the highest ratio of several rounds, or of values without a baseline.
 	Low, High float64 `json:",omitempty"`
 	Rounds    int     `json:",omitempty"`
 	// Previous is the value of the previous program, measured in turns with this one.
 	Previous float64 `json:",omitempty"`
 	Note     string  `json:",omitempty"`
 
-	// MoreIsBetter says that a larger value is better.
+	// MoreIsBetter is set if a larger value is better.
 	MoreIsBetter bool `json:",omitempty"`
 	unchecked    bool // a check does not compare it
 }
 
-// faster adds a figure of which more is better.
+// faster adds a figure for which more is better.
 func (r *measurement) faster(f figure) {
 	f.MoreIsBetter = true
 	r.slower(f)
 }
 
-// slower adds a figure of which less is better.
+// slower adds a figure for which less is better.
 func (r *measurement) slower(f figure) {
 	f.Part, f.Database = r.part, r.database
 	if f.Baseline != 0 {
@@ -48,7 +48,7 @@ func (r *measurement) slower(f figure) {
 	r.figures = append(r.figures, f)
 }
 
-// reached is how good the figure is compared with its baseline. More is better.
+// reached returns the ratio of the figure to its baseline. More is better.
 func (f figure) reached() float64 {
 	if f.MoreIsBetter {
 		return f.Ratio
@@ -59,11 +59,11 @@ func (f figure) reached() float64 {
 // checked reports whether a check compares the figure.
 func (f figure) checked() bool { return f.Ratio != 0 && !f.unchecked }
 
-// key names the figure in a file of ratios.
+// key identifies the figure in a file of ratios.
 func (f figure) key() string { return f.Part + ", " + f.Database + ": " + f.What }
 
-// medians leaves one figure of those that have the same text: that of the median ratio, or of the median value where
-// there is no ratio.
+// medians merges figures with the same text into one, with the median ratio, or with the median value if there is no
+// ratio.
 func medians(figures []figure) (merged []figure) {
 	rounds := make(map[string][]figure)
 	for _, f := range figures {
@@ -125,5 +125,5 @@ func quantile(all []time.Duration, q float64) float64 {
 	return 1000 * sorted[min(len(sorted)-1, int(q*float64(len(sorted))))].Seconds()
 }
 
-// perSecond is how many of something happened in a second.
+// perSecond returns how often something happened per second.
 func perSecond[N int | int64](n N, took time.Duration) float64 { return float64(n) / took.Seconds() }

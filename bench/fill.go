@@ -19,13 +19,13 @@ import (
 
 const (
 	fillRole = "fill"
-	// fillBatch is how many rows are made at a time.
+	// fillBatch is the number of rows per batch.
 	fillBatch = 5000
-	// fillMerchants is how many merchants the deliveries have.
+	// fillMerchants is the number of merchants with deliveries.
 	fillMerchants = 100
 )
 
-// fillConfig says which rows an empty database gets: one of the three kinds.
+// fillConfig defines the rows for an empty database: one of the three kinds.
 type fillConfig struct {
 	Database string
 
@@ -33,8 +33,8 @@ type fillConfig struct {
 	Year *seed.Config
 	Head invoice.Header
 
-	// Open invoices of a history, of which the first Shared have the addresses of the history's shops and the others
-	// an address each.
+	// Open invoices of a history. The first Shared have the addresses of the history's shops, and each of the others
+	// has its own address.
 	History      *history
 	Open, Shared int
 	Token        invoice.Address
@@ -43,7 +43,7 @@ type fillConfig struct {
 	Deliveries int
 }
 
-// fill fills a database in a process of its own, so that the program under test writes the rows of its own schema.
+// fill fills a database in a separate process, so that the program under test writes the rows for its schema.
 func fill(ctx context.Context, text string) (err error) {
 	var c fillConfig
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
@@ -70,8 +70,8 @@ func fill(ctx context.Context, text string) (err error) {
 	return err
 }
 
-// newFilled returns the URL of a database with rows. PostgreSQL has done what it would do in time after a load, so that
-// a measurement does not include it.
+// newFilled returns the URL of a database with rows. PostgreSQL has finished the work that follows a load, so that a
+// measurement does not include it.
 func (r *measurement) newFilled(ctx context.Context, c fillConfig) (url string, err error) {
 	if url, err = r.newDatabase(ctx); err != nil {
 		return "", err

@@ -27,11 +27,11 @@ import (
 
 // history describes the blocks of a node. All logs are Transfers of one token.
 type history struct {
-	Blocks int // that exist at the start
-	Noise  int // transfers to unwatched accounts in a block, in one transaction
-	Paid   int // payments of invoices in a block, each in a transaction of its own
-	Strays int // payments in a block of amounts that no invoice has, too
-	Shops  int // settlement addresses that the payments go to
+	Blocks int // blocks that exist at the start
+	Noise  int // transfers to unwatched accounts per block, in one transaction
+	Paid   int // payments of invoices per block, each in a separate transaction
+	Strays int // additional payments per block, of amounts that match no invoice
+	Shops  int // number of settlement addresses that get the payments
 }
 
 const (
@@ -65,8 +65,8 @@ func account(n int) invoice.Address {
 	return invoice.Address(hash[:20])
 }
 
-// invoiceOf returns the invoice that the history's nth payment pays. Each has another amount. It is of one of the
-// shops, or of a merchant with an address of its own. Each merchant has one address.
+// invoiceOf returns the invoice that the history's nth payment pays. Each has a different amount. It belongs to one of
+// the shops, or to a merchant with its own address. Each merchant has one address.
 func (h history) invoiceOf(n int, ownAddress bool, token invoice.Address, now time.Time) invoice.Invoice {
 	shop, price := n%h.Shops, uint64(1_000_000+1000*(n/h.Shops))
 	if ownAddress {
@@ -83,7 +83,7 @@ func (h history) invoiceOf(n int, ownAddress bool, token invoice.Address, now ti
 	}
 }
 
-// nodeReady is what the process of a node prints when it is ready.
+// nodeReady is the line that a node's process prints when it is ready.
 type nodeReady struct {
 	HTTP, WS        string
 	Token, Registry invoice.Address
@@ -91,8 +91,8 @@ type nodeReady struct {
 	Newest          invoice.Header
 }
 
-// serveNode runs a chain that holds a history until its standard input ends. Each line of the input seals a block:
-// an empty one, or the history's next for fullBlock.
+// serveNode runs a chain that holds a history until its standard input ends. Each line of the input seals a block: an
+// empty one, or the history's next block for fullBlock.
 func serveNode(ctx context.Context, text string) (err error) {
 	var h history
 	if err := json.Unmarshal([]byte(text), &h); err != nil {
@@ -186,7 +186,7 @@ type historyWriter struct {
 	key           *ecdsa.PrivateKey
 	nonce         uint64
 	token         common.Address
-	stranger      *big.Int // the newest account that is not watched
+	stranger      *big.Int // the newest unwatched account
 	paid, strayed int      // payments so far, of invoices and of other amounts
 	txs           []*types.Transaction
 }
@@ -251,10 +251,10 @@ type node struct {
 	*process
 	nodeReady
 	history
-	baseline time.Duration // of a back-fill; 0 until it is measured
+	baseline time.Duration // for a back-fill; 0 until it is measured
 }
 
-// startNode runs a chain in a process of its own and returns when it holds the history.
+// startNode runs a chain in a separate process and returns when it holds the history.
 func startNode(ctx context.Context, program string, h history) (*node, error) {
 	p, line, err := startProcess(ctx, program, nodeRole, h)
 	if err != nil {
@@ -267,7 +267,7 @@ func startNode(ctx context.Context, program string, h history) (*node, error) {
 	return n, nil
 }
 
-// fullBlock is a line that has a node seal the next block of its history. An empty line is for an empty block.
+// fullBlock is a line that makes a node seal the next block of its history. An empty line stands for an empty block.
 const fullBlock = "full"
 
 // seal adds a block.

@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// listedFew is the number of invoices of the baseline, of listedMerchants. More invoices are of more merchants,
-	// listedOf each in the mean.
+	// listedFew is the number of invoices of the baseline, which belong to listedMerchants. More invoices have more
+	// merchants, with listedOf invoices each on average.
 	listedFew, listedMerchants, listedOf = 10_000, 100, 1000
-	// listedOpen: one of so many invoices is open.
+	// listedOpen: one in this many invoices is open.
 	listedOpen = 50
 	// listWarmUp is how often a list is requested before the requests that count.
 	listWarmUp = 10
-	// listLimit is what the p99 of a list may take, in milliseconds.
+	// listLimit is the maximum p99 of a list, in milliseconds.
 	listLimit = 15
 )
 
@@ -158,7 +158,7 @@ var listValues = map[string]func(l *listed, n int) string{
 	"unknown":        func(_ *listed, n int) string { return hashOf(n).String() },
 }
 
-// payment returns a payment of the nth invoice, or of one of those that follow.
+// payment returns a payment of the nth invoice, or of one of the following invoices.
 func (l *listed) payment(n int) invoice.Payment {
 	for ; ; n = (n + 1) % l.Invoices {
 		if of := l.Payments(n); len(of) > 0 {
@@ -167,8 +167,8 @@ func (l *listed) payment(n int) invoice.Payment {
 	}
 }
 
-// listPaths are the measured requests. Of a value that few rows have only one element is requested, so that the pages
-// with few and with many rows are alike.
+// listPaths are the measured requests. For a value that few rows have, only one element is requested, so that the pages
+// with few and with many rows are similar.
 var listPaths = []string{
 	"invoices",
 	"invoices?merchantId={largest}",

@@ -1,7 +1,7 @@
 // Command bench measures the service on this machine in six parts: creates, deliveries, back-fill, bursts, lists and
 // memory. Each figure has a baseline that is measured in the same run, and is written to a dated file.
 //
-// The server runs in a process of its own, so that its memory and its CPU time can be read. The load, the database and
+// The server runs in a separate process, so that its memory and its CPU time can be read. The load, the database and
 // the chain share the machine with it.
 package main
 
@@ -12,7 +12,7 @@ import (
 	"os/signal"
 )
 
-// roles are what this program does in the processes that a measurement starts. Each takes its configuration as JSON.
+// roles are the roles of this program in the processes that a measurement starts. Each gets its configuration as JSON.
 var roles = map[string]func(ctx context.Context, config string) error{
 	serverRole: serve, nodeRole: serveNode, fillRole: fill,
 }

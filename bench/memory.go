@@ -9,9 +9,9 @@ import (
 // quietBlocks are the blocks of ten minutes at two seconds each.
 const quietBlocks = 300
 
-// measureMemory measures the server's resident memory with many open invoices, each with an address of its own, while
-// it back-fills a history and then follows blocks without payments. The baseline is the service with the invoices that
-// the history pays, and no others.
+// measureMemory measures the server's resident memory with many open invoices, each with its own address, while it
+// back-fills a history and then follows blocks without payments. The baseline is the service with only the invoices
+// that the history pays.
 func measureMemory(ctx context.Context, r *measurement) error {
 	n, err := r.holding(ctx, backfilled(r.Blocks))
 	if err != nil {

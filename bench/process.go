@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// process is a bench program in one of its roles. It ends when its standard input does.
+// process is a bench program in one of its roles. It ends when its standard input ends.
 type process struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
@@ -31,7 +31,7 @@ func startProcess(ctx context.Context, program, role string, config any) (*proce
 	}
 	cmd := exec.CommandContext(ctx, program, role, string(text))
 	cmd.Stderr = os.Stderr
-	// The collector of garbage works as it does by default.
+	// The garbage collector uses its defaults.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GOGC=") })
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	stdin, err := cmd.StdinPipe()
@@ -71,13 +71,13 @@ func (p *process) cpu() (time.Duration, error) {
 	return time.Duration(user+system) * clockTick, errors.Join(err, other)
 }
 
-// cpuFor returns the CPU time that the process used for each of n things since a moment, in microseconds.
+// cpuFor returns the process's CPU time since a moment for each of n items, in microseconds.
 func (p *process) cpuFor(n int64, since time.Duration) (float64, error) {
 	now, err := p.cpu()
 	return float64((now - since).Microseconds()) / float64(max(1, n)), err
 }
 
-// memory returns the resident memory of the process in MB, and the most that it ever was.
+// memory returns the resident memory of the process in MB, and its peak.
 func (p *process) memory() (now, peak float64, err error) {
 	for name, into := range map[string]*float64{"VmRSS:": &now, "VmHWM:": &peak} {
 		kb := strings.TrimSuffix(lineOf(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid), name), " kB")

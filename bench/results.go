@@ -16,10 +16,10 @@ import (
 	"github.com/quittance/quittance/internal/times"
 )
 
-// record is one run of the bench, as it is written to a file.
+// record is one run of the bench, as written to a file.
 type record struct {
 	Began, Ended time.Time
-	Commit       string // that was measured, with "+changes" if files differed from it
+	Commit       string // the measured commit, with "+changes" if files differed from it
 	Machine      struct{ CPU, Memory, System, Go, PostgreSQL string }
 	// LoadBefore and LoadAfter are /proc/loadavg. The first begins with 0 on a machine without other work.
 	LoadBefore, LoadAfter string
@@ -57,7 +57,7 @@ func (r *record) write(out io.Writer, folder string, figures []figure) error {
 	if err == nil {
 		err = json.Unmarshal(text, &all)
 	} else if errors.Is(err, os.ErrNotExist) {
-		err = os.MkdirAll(folder, 0o755) //nolint:gosec // it is committed
+		err = os.MkdirAll(folder, 0o755) //nolint:gosec // the folder is committed
 	}
 	if err != nil {
 		return fmt.Errorf("add to %s: %w", path, err)
@@ -65,7 +65,7 @@ func (r *record) write(out io.Writer, folder string, figures []figure) error {
 	if text, err = json.MarshalIndent(append(all, r), "", " "); err != nil {
 		return err
 	}
-	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil { //nolint:gosec // it is committed
+	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil { //nolint:gosec // the file is committed
 		return err
 	}
 	fmt.Fprintln(out, "written to", path)
@@ -74,7 +74,7 @@ func (r *record) write(out io.Writer, folder string, figures []figure) error {
 
 // lineOf returns the rest of the first line of a file that begins with a text, or "" if there is no such line.
 func lineOf(file, beginning string) string {
-	text, _ := os.ReadFile(file) // without it there is no line
+	text, _ := os.ReadFile(file) // without the file there is no line
 	for line := range strings.Lines(string(text)) {
 		if rest, ok := strings.CutPrefix(line, beginning); ok {
 			return strings.TrimSpace(rest)

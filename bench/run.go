@@ -17,7 +17,7 @@ import (
 // partNames are the names of parts.
 const partNames = "creates,deliveries,backfill,bursts,lists,memory"
 
-// parts are what can be measured.
+// parts are the parts that can be measured.
 var parts = []part{
 	{name: "creates", measure: measureCreates},
 	{name: "deliveries", measure: measureDeliveries},
@@ -44,17 +44,17 @@ type bench struct {
 
 	self    string // the path of this program
 	dir     string // for databases
-	made    int    // databases so far
+	made    int    // number of databases so far
 	cluster *storetest.Cluster
 	nodes   map[history]*node
 }
 
-// options say what is measured, and how much of it. They are written with the results.
+// options define what is measured, and how much of it. They are written with the results.
 type options struct {
 	Only      string `json:",omitempty"` // parts
 	Databases string
 	Rounds    int
-	Previous  string `json:",omitempty"` // the bench of another commit
+	Previous  string `json:",omitempty"` // the bench program of another commit
 	Creates   time.Duration
 	Events    int
 	Blocks    int
@@ -86,7 +86,7 @@ func parseFlags() (*bench, error) {
 	if flag.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q; see -help", flag.Arg(0))
 	}
-	if b.check { // it repeats what it measures if it must
+	if b.check { // a check repeats measurements if necessary
 		b.Rounds = 1
 	}
 	if (b.check || b.update) && b.Only == "" {
@@ -140,7 +140,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	return record.write(out, b.results, figures)
 }
 
-// choose returns the parts of these names, or all of them if there are no names.
+// choose returns the parts with these names, or all parts if there are no names.
 func choose(only string) ([]part, error) {
 	if only == "" {
 		return parts, nil
@@ -167,7 +167,7 @@ func (b *bench) measureAll(ctx context.Context, chosen []part) (all []figure, er
 	return all, nil
 }
 
-// measureRounds measures a part in rounds, in each of which the previous program takes its turn if there is one.
+// measureRounds measures a part in rounds. In each round the previous program takes its turn, if there is one.
 func (b *bench) measureRounds(ctx context.Context, p part, database string) ([]figure, error) {
 	rounds, programs := b.Rounds, []string{b.self}
 	if p.turns {
@@ -198,7 +198,7 @@ func (b *bench) measureRounds(ctx context.Context, p part, database string) ([]f
 	return figures, nil
 }
 
-// measurement is of one part by one program on one database.
+// measurement is one part of one program on one database.
 type measurement struct {
 	*bench
 	program        string
@@ -207,7 +207,7 @@ type measurement struct {
 	figures        []figure
 }
 
-// holding returns the node that holds a history. The first call makes it.
+// holding returns the node that holds a history. The first call starts it.
 func (b *bench) holding(ctx context.Context, h history) (*node, error) {
 	if n := b.nodes[h]; n != nil {
 		return n, nil

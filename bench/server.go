@@ -25,7 +25,7 @@ import (
 
 const (
 	serverRole = "server"
-	// patience bounds the wait for a step of the server that takes moments.
+	// patience bounds the wait for a quick step of the server.
 	patience = time.Minute
 	// statusPoll is the interval at which the server's status is read.
 	statusPoll = 5 * time.Millisecond
@@ -50,7 +50,7 @@ func serve(ctx context.Context, text string) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
-		_, _ = bufio.NewReader(os.Stdin).ReadByte() // it waits for the end
+		_, _ = bufio.NewReader(os.Stdin).ReadByte() // waits for the end
 		stop()
 	}()
 	defer heaproom.Keep()()
@@ -90,7 +90,7 @@ type service struct {
 	client   *http.Client
 }
 
-// startServer starts a server that reads a node, unless the configuration names another address of it.
+// startServer starts a server that reads a node, unless the configuration contains another address for it.
 func (r *measurement) startServer(ctx context.Context, n *node, c serverConfig) (*service, error) {
 	c.Token = n.Token
 	if c.RPC == "" {
@@ -142,7 +142,7 @@ func (s *service) request(ctx context.Context, method, path string, body []byte,
 	return text, nil
 }
 
-// poll asks until done, and fails after a time.
+// poll repeats a query until it is done, and fails after a time.
 func poll(ctx context.Context, what string, every, most time.Duration, done func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
