@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// maxDigits is the most digits of an amount, which is below 2^256.
+// maxDigits is the maximum number of digits of an amount, which is below 2^256.
 const maxDigits = 78
 
-// Errors of ParseAmount and FormatAmount. The text of an error has the amount, too.
+// Errors of ParseAmount and FormatAmount. The text of an error contains the amount, too.
 var (
 	// ErrAmountSyntax is the error for a text that is not a plain decimal number, such as "12.34".
 	ErrAmountSyntax = errors.New("an amount must be a plain decimal number, such as 12.34")
@@ -24,8 +24,8 @@ var (
 	ErrDecimals = fmt.Errorf("the decimals of a currency must be from 0 to %d", maxDigits-1)
 )
 
-// ParseAmount returns the minor units of an amount, as calls take them: of "4.90" with 6 decimals "4900000". Signs,
-// exponents, separators and more decimals than the currency has are errors. It rounds no amount.
+// ParseAmount returns the minor units of an amount, in the form that calls use: for "4.90" with 6 decimals "4900000".
+// Signs, exponents, separators and more decimals than the currency has are errors. It does not round.
 func ParseAmount(text string, decimals int) (string, error) {
 	if decimals < 0 || decimals >= maxDigits {
 		return "", fmt.Errorf("client: %w; they are %d", ErrDecimals, decimals)
@@ -49,8 +49,8 @@ func ParseAmount(text string, decimals int) (string, error) {
 	return "", fmt.Errorf("client: %w; it is %.100q", ErrAmountRange, text)
 }
 
-// FormatAmount returns an amount of minor units as a decimal number, which is exact: of "4900000" with 6 decimals
-// "4.9", or "4.90" if minDecimals is 2. Sums may be negative.
+// FormatAmount returns an amount of minor units as an exact decimal number: for "4900000" with 6 decimals "4.9", or
+// "4.90" if minDecimals is 2. Sums may be negative.
 func FormatAmount(amount string, decimals, minDecimals int) (string, error) {
 	for _, n := range []int{decimals, minDecimals} {
 		if n < 0 || n >= maxDigits {

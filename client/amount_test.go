@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/client"
 )
 
-// amountErrors are the errors by the names that testdata/amounts.json has for them.
+// amountErrors are the errors by their names in testdata/amounts.json.
 var amountErrors = map[string]error{
 	"": nil, "syntax": client.ErrAmountSyntax, "precision": client.ErrAmountPrecision, "range": client.ErrAmountRange,
 	"units": client.ErrMinorUnits, "decimals": client.ErrDecimals,
@@ -63,7 +63,7 @@ func TestAmountsSurviveTheirText(t *testing.T) {
 	})
 }
 
-// FuzzParseAmount compares the result with math/big, which reads more texts.
+// FuzzParseAmount compares the result with math/big, which accepts more texts.
 func FuzzParseAmount(f *testing.F) {
 	for _, text := range []string{"4.90", "0.000001", "01", "1e3", strings.Repeat("9", 78), "-1", ""} {
 		f.Add(text, 6)

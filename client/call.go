@@ -18,13 +18,13 @@ import (
 const (
 	// MaxAnswer bounds a successful response, in bytes.
 	MaxAnswer = 64 << 20
-	// maxProblem bounds what is read of an error response, in bytes.
+	// maxProblem bounds how much of an error response is read, in bytes.
 	maxProblem = 1 << 20
-	// acceptJSON is the header Accept of a call that sets no other.
+	// acceptJSON is the Accept header of a call that does not set another one.
 	acceptJSON = "application/json, application/problem+json"
 )
 
-// errNoID is the error of a call with an id that results in another path.
+// errNoID is the error of a call with an id that would change the path.
 var errNoID = errors.New("an id is empty, or a part of a path")
 
 // request is a call, which may take several attempts.
@@ -33,7 +33,7 @@ type request struct {
 	url    *url.URL
 	header http.Header // optional
 	body   []byte      // optional
-	// repeatable says that the service may get the request twice, with the effect of one.
+	// repeatable is set if the service may receive the request twice with the effect of one.
 	repeatable bool
 	// wait is how long the service may wait before it answers.
 	wait time.Duration
@@ -42,8 +42,8 @@ type request struct {
 // path returns the path of a request's URL.
 func (r request) path() string { return "/" + strings.TrimPrefix(r.url.EscapedPath(), "/") }
 
-// path returns the URL of a path. The segments, such as identifiers, are escaped. A segment
-// that results in another path, such as "..", is refused when a request is made.
+// path returns the URL of a path. The segments, such as identifiers, are escaped. A segment that would change the path,
+// such as "..", is refused when a request is made.
 func (c *Client) path(path string, segments ...string) *url.URL {
 	u := c.base.JoinPath(path)
 	for _, segment := range segments {
@@ -71,8 +71,8 @@ func (c *Client) send(ctx context.Context, r request, body, answer any, checks .
 	return c.call(ctx, r, answer, checks...)
 }
 
-// call makes attempts until one succeeds or no other is to be made, and decodes the
-// response into answer, unless that is nil. A write has one idempotency key for all attempts.
+// call makes attempts until one succeeds or no other may be made, and decodes the response into answer, unless that is
+// nil. A write has one idempotency key for all attempts.
 func (c *Client) call(ctx context.Context, r request, answer any, checks ...check) error {
 	if r.method != http.MethodGet {
 		key := c.idempotencyKey
@@ -100,7 +100,7 @@ func bounded(ctx context.Context, timeout, wait time.Duration) (context.Context,
 	return context.WithTimeout(ctx, timeout+wait)
 }
 
-// repeat makes attempts at a request, counted from 1, until one succeeds or no other is to be made.
+// repeat makes attempts at a request, counted from 1, until one succeeds or no other may be made.
 func (c *Client) repeat(ctx context.Context, r request, attempt func(n int) error) error {
 	for n := 1; ; n++ {
 		err := attempt(n)
@@ -154,8 +154,8 @@ func (c *Client) refusal(response *http.Response) error {
 	return parseError(response, text, c.clock.Now())
 }
 
-// open makes one attempt, the nth of its call, and returns the response, whose status is 200 and whose body, of the
-// type that r accepts, the caller reads and closes.
+// open makes one attempt, the nth of its call. It returns the response with status 200 and with a body of the type that
+// r accepts, which the caller must close.
 func (c *Client) open(ctx context.Context, r request, n int) (*http.Response, error) {
 	response, err := c.exchange(ctx, r)
 	if err != nil {
@@ -176,7 +176,7 @@ func (c *Client) open(ctx context.Context, r request, n int) (*http.Response, er
 	return response, nil
 }
 
-// exchange sends a request and returns the response, whose body the caller closes.
+// exchange sends a request and returns the response with a body that the caller must close.
 func (c *Client) exchange(ctx context.Context, r request) (*http.Response, error) {
 	if c.err != nil {
 		return nil, c.err
@@ -190,7 +190,7 @@ func (c *Client) exchange(ctx context.Context, r request) (*http.Response, error
 	}
 	if !r.repeatable && r.method != http.MethodGet {
 		// When a kept connection breaks, http.Transport repeats a request with an idempotency key. It does not if
-		// GetBody is nil and Body is not.
+		// GetBody is nil and Body is not nil.
 		out.Body, out.GetBody = io.NopCloser(bytes.NewReader(r.body)), nil
 	}
 	out.Header.Set("Accept", acceptJSON)
@@ -207,7 +207,7 @@ func (c *Client) exchange(ctx context.Context, r request) (*http.Response, error
 		return nil, broken(err)
 	}
 	if response.StatusCode == http.StatusSwitchingProtocols {
-		// The context does not close this body, which is the connection.
+		// The context does not close this body, because it is the connection.
 		wrong := invalid(response, "it changes the protocol, which was not asked for")
 		wrong.final = true
 		return nil, errors.Join(wrong, response.Body.Close())

@@ -14,11 +14,11 @@ import (
 	"github.com/quittance/quittance/client"
 )
 
-// argument is what calls are given as their texts: an id, a position, an address.
+// argument is the text argument of calls: an id, a position, an address.
 const argument = "id_1"
 
-// calls are all methods that call the service. Each is made with zero values, and with argument for texts. A list is
-// followed to its end. It returns what the method did, but not the argument.
+// calls are all methods that call the service. Each is called with zero values, and with argument for texts. A list is
+// followed to its end. It returns the method's results, except the argument.
 func calls() map[string]func(c *client.Client) (results []any, err error) {
 	all := make(map[string]func(*client.Client) ([]any, error))
 	typ := reflect.TypeFor[*client.Client]()
@@ -45,12 +45,12 @@ func calls() map[string]func(c *client.Client) (results []any, err error) {
 	return all
 }
 
-// outcomeOf returns the results of a call that are not zero, and its error.
+// outcomeOf returns the non-zero results of a call, and its error.
 func outcomeOf(out []reflect.Value) (results []any, err error) {
 	if out[0].Kind() == reflect.Func {
 		for element, e := range out[0].Seq2() {
 			if !e.IsNil() {
-				return results, e.Interface().(error) //nolint:forcetypeassert // the type of lists says so
+				return results, e.Interface().(error) //nolint:forcetypeassert // as in the type of lists
 			}
 			results = append(results, element.Interface())
 		}
@@ -68,7 +68,7 @@ func outcomeOf(out []reflect.Value) (results []any, err error) {
 	return results, err
 }
 
-// always is a transport that gives one answer to every request.
+// always is a transport that gives the same answer to every request.
 type always struct {
 	status    int
 	mediaType string
@@ -95,7 +95,7 @@ func over(t *testing.T, transport http.RoundTripper, options ...client.Option) *
 	return c
 }
 
-// TestForeignSuccesses makes every call to a peer that is not the service, and answers with a success.
+// TestForeignSuccesses makes every call to a peer that is not the service and answers with a success.
 func TestForeignSuccesses(t *testing.T) {
 	const page = "<!DOCTYPE html><title>Sign in</title>"
 	for name, foreign := range map[string]always{
@@ -128,7 +128,7 @@ func TestForeignSuccesses(t *testing.T) {
 				invalid.Status != foreign.status || invalid.RequestID != "req_1" {
 				t.Errorf("%s: %s returns %+v of %+v after %d requests", name, method, failed, invalid, len(peer.sent))
 			}
-			// StreamDeliveries leaves it to its caller to continue.
+			// StreamDeliveries leaves continuing to its caller.
 			if repeated := len(peer.sent) == 2; last.Method == http.MethodGet && !repeated && method != "StreamDeliveries" {
 				t.Errorf("%s: %s is not repeated", name, method)
 			}
@@ -139,7 +139,7 @@ func TestForeignSuccesses(t *testing.T) {
 	}
 }
 
-// TestForeignSuccessOfAWrite repeats it if the service does it once.
+// TestForeignSuccessOfAWrite expects a repetition if the service does the write only once.
 func TestForeignSuccessOfAWrite(t *testing.T) {
 	for method, want := range map[string]int{
 		"CreateInvoice": 2, "PrepareRefund": 2, "CreatePaymentLink": 2, "VoidInvoice": 2, "SubmitRefund": 2, "EraseCustomer": 2, "CreateKey": 1, "RedeliverEvent": 1, "PutWebhook": 1,
@@ -168,7 +168,7 @@ func TestAnotherSuccessThanNoContent(t *testing.T) {
 func TestEveryWriteHasAKey(t *testing.T) {
 	seen := make(map[string]string)
 	for method, call := range calls() {
-		if strings.HasPrefix(method, "Stream") { // a stream is continued for as long as its context lasts
+		if strings.HasPrefix(method, "Stream") { // a stream is continued until its context ends
 			continue
 		}
 		for range 2 {
@@ -187,7 +187,7 @@ func TestEveryWriteHasAKey(t *testing.T) {
 	}
 }
 
-// TestErrorsOfCalls looks at what an error has of each way to fail.
+// TestErrorsOfCalls checks the contents of errors for each kind of failure.
 func TestErrorsOfCalls(t *testing.T) {
 	const refusal = `{"status":409,"code":"reference_taken","detail":"D.","field":"reference","invoiceId":"inv_2","reason":"because","requestId":"req_2"}`
 	for name, test := range map[string]struct {
@@ -221,7 +221,7 @@ func TestErrorsOfCalls(t *testing.T) {
 	}
 }
 
-// TestWith changes a call, and not the client.
+// TestWith changes one call, and not the client.
 func TestWith(t *testing.T) {
 	peer := &always{503, "application/problem+json", `{"status":503,"code":"unavailable"}`, nil}
 	c := over(t, peer, client.WithKey("qk_1"), client.WithHeader("X-Team", "a"))
@@ -251,7 +251,7 @@ func TestWith(t *testing.T) {
 	}
 }
 
-// TestLastResponse looks at a response that repeats an earlier one.
+// TestLastResponse checks a response that repeats an earlier one.
 func TestLastResponse(t *testing.T) {
 	text := fmt.Sprintf(`{"submission":{"id":"sub_1","refundId":%q,"by":"maria","startedAt":1}}`, argument)
 	c, _, _ := with(t, problem(503, apitypes.CodeUnavailable), answers(200, `{"status":"bad"}`), answers(201, text, "X-Request-Id", "req_7", "Idempotency-Replayed", "true"))

@@ -3,20 +3,19 @@
 //	c, err := client.New("https://pay.example.com", client.WithKey(key))
 //	created, err := c.CreateInvoice(ctx, apitypes.CreateInvoiceRequest{…})
 //
-// Requests and responses have the types of package apitypes. An error of a call is a
-// [*CallError] with the method, the path and the number of attempts. What it wraps says what
-// happened: an [*Error] with the code that the service answered, a [*ConnectionError], or an
-// [*InvalidResponseError] for a success that the service did not send.
+// Requests and responses have the types of package apitypes. An error of a call is a [*CallError] with the method, the
+// path and the number of attempts. It wraps the cause: an [*Error] with the code that the service answered, a
+// [*ConnectionError], or an [*InvalidResponseError] for a success that the service did not send.
 //
-// A call is bounded by [DefaultTimeout] and each of its attempts by
-// [DefaultAttemptTimeout]. Attempts that fail for reasons that may pass are repeated,
-// unless the repetition could do something twice. [Client.With] changes this for one call:
+// A call is bounded by [DefaultTimeout] and each of its attempts by [DefaultAttemptTimeout]. Attempts that fail for
+// temporary reasons are repeated, unless the repetition could do something twice. [Client.With] changes this for one
+// call:
 //
 //	invoice, err := c.With(client.WithTimeouts(5*time.Second, 0), client.WithRetries(0)).Invoice(ctx, id)
 //
-// Every write has an idempotency key. Lists are sequences; [Collect] makes a slice of one, and methods
-// such as [Client.InvoicesPage] fetch one page. [Client.LastResponse] has the request id and the status of the
-// last success. [ParseAmount] and [FormatAmount] convert amounts. A [WebhookHandler] receives the events.
+// Every write has an idempotency key. Lists are sequences; [Collect] makes a slice of one, and methods such as
+// [Client.InvoicesPage] fetch one page. [Client.LastResponse] returns the request id and the status of the last
+// success. [ParseAmount] and [FormatAmount] convert amounts. A [WebhookHandler] receives the events.
 //
 // A success must have the members that openapi.yaml requires, so the service must not be older than the client.
 package client
@@ -42,7 +41,7 @@ type Client struct {
 	hasKey         bool // WithKey was given
 	version        string
 	header         http.Header // to add to each request
-	idempotencyKey string      // of each write; empty for random ones
+	idempotencyKey string      // for each write; empty for random ones
 	timeout        time.Duration
 	attemptTimeout time.Duration
 	retries        int
@@ -51,8 +50,8 @@ type Client struct {
 	positions      *positions
 	onResponse     func(Response)
 	last           *atomic.Pointer[Response]
-	parent         *Client // the one that With was called on, or nil
-	err            error   // an option was wrong
+	parent         *Client // the client on which With was called, or nil
+	err            error   // error of an option
 }
 
 // New returns a client of the service at baseURL, such as https://pay.example.com.
@@ -80,7 +79,7 @@ func New(baseURL string, options ...Option) (*Client, error) {
 var errSharedKey = errors.New("client: IdempotencyKey is an option of one call, because calls with the same key are taken for one; " +
 	"give it to the call, such as c.CreateInvoice(ctx, r, client.IdempotencyKey(key))")
 
-// ErrKey is the error of [New] for a key that cannot be one. Its text does not contain the key.
+// ErrKey is the error of [New] for an invalid key. Its text does not contain the key.
 var ErrKey = errors.New("client: the key is empty, or has blanks or other characters that no key has; is QUITTANCE_API_KEY set?")
 
 // isKey reports whether a key can be sent in a header.
@@ -88,8 +87,8 @@ func isKey(key string) bool {
 	return key != "" && !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// FromEnv returns a client of the service at QUITTANCE_URL with the key in
-// QUITTANCE_API_KEY, two environment variables that must be set.
+// FromEnv returns a client of the service at QUITTANCE_URL with the key in QUITTANCE_API_KEY. Both environment
+// variables must be set.
 func FromEnv(options ...Option) (*Client, error) {
 	return New(os.Getenv("QUITTANCE_URL"), append([]Option{WithKey(os.Getenv("QUITTANCE_API_KEY"))}, options...)...)
 }

@@ -26,8 +26,8 @@ var invoice = apitypes.Invoice{
 	LineItems: []apitypes.LineItem{}, AmountPaid: "0", AmountRefunded: "0",
 }
 
-// serve returns a client of a service whose responses are checked against openapi.yaml,
-// unless another server answers in its place.
+// serve returns a client of a service with responses that are checked against openapi.yaml, unless another server
+// answers in its place.
 func serve(t testing.TB, h http.HandlerFunc, other ...bool) *client.Client {
 	t.Helper()
 	var handler http.Handler = h
@@ -135,7 +135,7 @@ func TestInvoice(t *testing.T) {
 	}
 }
 
-// An id that results in another path must not return an invoice.
+// An id that would change the path must not return an invoice.
 func TestInvoiceOfNoID(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		answer(t, w, http.StatusOK, "application/json", apitypes.InvoiceList{Invoices: []apitypes.Invoice{}})

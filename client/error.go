@@ -18,15 +18,15 @@ import (
 // it wraps: an [*Error], a [*ConnectionError] or an [*InvalidResponseError]. If the call or an
 // attempt took too long, errors.Is(err, context.DeadlineExceeded) is true.
 //
-// After another error than an *Error, the service may have done what a write asked for.
+// After any error except an *Error, the service may have carried out a write.
 type CallError struct {
 	Method   string
 	Path     string // of the URL, without its query
-	Attempts int    // that were made
+	Attempts int    // number of attempts made
 	Err      error
 }
 
-// Error returns the method, the path, what happened and, if there were several, the number of attempts.
+// Error returns the method, the path, the cause and, if there were several, the number of attempts.
 func (e *CallError) Error() string {
 	text := fmt.Sprintf("client: %s %s: %s", e.Method, e.Path, strings.TrimPrefix(e.Err.Error(), "client: "))
 	if e.Attempts > 1 {
@@ -35,7 +35,7 @@ func (e *CallError) Error() string {
 	return text
 }
 
-// Unwrap returns what happened.
+// Unwrap returns the cause.
 func (e *CallError) Unwrap() error { return e.Err }
 
 // failed returns the error of a request after n attempts.
@@ -43,10 +43,10 @@ func failed(r request, n int, err error) error {
 	return &CallError{Method: r.method, Path: r.path(), Attempts: n, Err: err}
 }
 
-// ConnectionError says that there was no complete response.
+// ConnectionError means that there was no complete response.
 type ConnectionError struct {
 	Err error
-	// Unsent says that no part of the request reached the service, because there was no connection.
+	// Unsent is set if no part of the request reached the service, because there was no connection.
 	Unsent bool
 }
 
@@ -65,12 +65,12 @@ func (e *ConnectionError) Error() string { return "client: no complete response:
 // Unwrap returns why there was no complete response.
 func (e *ConnectionError) Unwrap() error { return e.Err }
 
-// InvalidResponseError is a success that the service does not send, such as the page of a proxy.
+// InvalidResponseError is a success that the service would not send, such as a proxy's page.
 type InvalidResponseError struct {
 	Status    int
 	RequestID string // if the response has one
 	Reason    string // what is wrong with the response
-	final     bool   // another attempt would get the same
+	final     bool   // another attempt would get the same response
 }
 
 // Error returns the status and the reason.
@@ -78,19 +78,18 @@ func (e *InvalidResponseError) Error() string {
 	return fmt.Sprintf("client: answered %d, but not as the service does: %s", e.Status, e.Reason)
 }
 
-// invalid returns the error for a response that is not the service's.
+// invalid returns the error for a response that the service cannot have sent.
 func invalid(response *http.Response, reason string) *InvalidResponseError {
 	return &InvalidResponseError{Status: response.StatusCode, RequestID: response.Header.Get("X-Request-Id"), Reason: reason}
 }
 
 // Error is an error response. Find it with [errors.As].
 type Error struct {
-	// Problem has the Status, the Code, which is empty if a proxy answered, the invalid
-	// Field with [apitypes.CodeInvalidField], a Detail for people, the RequestID to
-	// quote to the operator of the service, and what some codes add: the InvoiceID that has the
-	// reference with [apitypes.CodeReferenceTaken], or the Reason.
+	// Problem has the Status, the Code, which is empty if a proxy answered, the invalid Field with
+	// [apitypes.CodeInvalidField], a Detail for people, the RequestID to give to the operator of the service, and
+	// additions for some codes: the InvoiceID that has the reference with [apitypes.CodeReferenceTaken], or the Reason.
 	apitypes.Problem
-	// RetryAfter is the time to wait before a retry, or 0 if the service did not say.
+	// RetryAfter is the time to wait before a retry, or 0 if the service did not send one.
 	RetryAfter time.Duration
 }
 
@@ -115,11 +114,11 @@ func parseError(response *http.Response, text []byte, now time.Time) error {
 	return e
 }
 
-// retryAfter returns the time of a Retry-After header (RFC 9110, section 10.2.3), a
-// number of seconds or a date. More than 2^31-1 seconds are as many, and what is neither is 0.
+// retryAfter parses a Retry-After header (RFC 9110, section 10.2.3), a number of seconds or a date. It limits the
+// result to 2^31-1 seconds, and returns 0 for invalid text.
 func retryAfter(text string, now time.Time) time.Duration {
 	n, err := strconv.ParseUint(text, 10, 31)
-	if errors.Is(err, strconv.ErrRange) { // a number of seconds that is larger
+	if errors.Is(err, strconv.ErrRange) { // a number that is too large
 		n, err = math.MaxInt32, nil
 	}
 	if err == nil {

@@ -26,8 +26,8 @@ func (c *Client) RedeliverEvent(ctx context.Context, id string) (apitypes.EventR
 	return answer, err
 }
 
-// RedeliverEvents reschedules the deliveries of the selected events, and returns their
-// number. After an error, some may be rescheduled.
+// RedeliverEvents reschedules the deliveries of the selected events, and returns their number. After an error, some may
+// have been rescheduled.
 func (c *Client) RedeliverEvents(ctx context.Context, r apitypes.RedeliverEventsRequest) (n int64, err error) {
 	for moved := moves(0); ; {
 		var answer apitypes.RedeliverEventsResponse

@@ -16,7 +16,7 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// service answers every request alike, so that the examples need no other.
+// service gives the same answer to every request, which is enough for the examples.
 func service(status int, mediaType, body string) *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", mediaType)

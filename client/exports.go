@@ -18,12 +18,12 @@ const exportIdle = 2 * time.Minute
 
 var errSilent = fmt.Errorf("nothing was received for %s: %w", exportIdle, context.DeadlineExceeded)
 
-// ExportInvoices writes the invoices that a filter selects to w as CSV, all of them, and
-// returns their number. Times are in timezone, a name such as Europe/Berlin; "" is UTC. After
-// an error w may have a part of the export. f.Query and f.PageSize must not be set.
+// ExportInvoices writes all invoices that a filter selects to w as CSV, and returns their number. Times are in
+// timezone, a name such as Europe/Berlin; "" is UTC. After an error w may have received part of the export. f.Query and
+// f.PageSize must not be set.
 //
-// The timeouts of the client bound the wait for the first byte. After it, an export takes as long as it needs:
-// it ends with ctx, and if the service sends no byte for two minutes, apart from the time that w takes.
+// The timeouts of the client bound the wait for the first byte. After it, an export takes as long as it needs. It ends
+// with ctx, or if the service sends no byte for two minutes, not counting the time that w takes.
 func (c *Client) ExportInvoices(ctx context.Context, w io.Writer, f InvoiceFilter, timezone string) (rows int64, err error) {
 	return c.export(ctx, w, "api/invoices", f.query(), timezone)
 }
@@ -53,8 +53,8 @@ func (c *Client) ExportEvents(ctx context.Context, w io.Writer, f EventFilter, t
 	return c.export(ctx, w, "api/events", f.query(), timezone)
 }
 
-// export copies the CSV of a list to w. Attempts are repeated until one has the first byte of a
-// body; a copy that breaks off is not continued.
+// export copies the CSV of a list to w. Attempts are repeated until one receives the first byte of a body; a broken
+// copy is not continued.
 func (c *Client) export(ctx context.Context, w io.Writer, path string, query url.Values, timezone string) (rows int64, err error) {
 	set(query, "timezone", timezone)
 	u := c.path(path)
@@ -83,8 +83,8 @@ func (c *Client) export(ctx context.Context, w io.Writer, path string, query url
 	return rows, nil
 }
 
-// download is the body of a response that has begun. It ends with the context of its caller, and
-// when the service is silent for too long, but not with its call.
+// download is the body of a response that has begun. It ends with its caller's context, and when the service is silent
+// for too long, but not with its call.
 type download struct {
 	response *http.Response
 	body     *bufio.Reader
@@ -99,16 +99,16 @@ func (c *Client) download(ctx, call context.Context, r request, n int) (d *downl
 	attempt, end := bounded(call, c.attemptTimeout, 0)
 	defer end()
 	begun := context.AfterFunc(attempt, func() { cancel(context.Cause(attempt)) })
-	response, err := c.open(reading, r, n) //nolint:bodyclose // the download closes it
+	response, err := c.open(reading, r, n) //nolint:bodyclose // the download closes the body
 	if err == nil {
 		d = &download{response, bufio.NewReader(response.Body), cancel, func() error { return context.Cause(reading) }}
-		if _, err = d.body.Peek(1); errors.Is(err, io.EOF) { // it has no rows, and no header
+		if _, err = d.body.Peek(1); errors.Is(err, io.EOF) { // the body has no rows, and no header
 			err = nil
 		} else if err != nil {
 			err = broken(err)
 		}
 	}
-	if !begun() { // the time was over
+	if !begun() { // the timeout was reached
 		err = broken(context.Cause(attempt))
 	}
 	if err != nil {
@@ -121,7 +121,7 @@ func (c *Client) download(ctx, call context.Context, r request, n int) (d *downl
 	return d, nil
 }
 
-// Read reads what the service sends. What the caller does between two reads takes none of the time.
+// Read reads from the response. The caller's time between two reads does not count.
 func (d *download) Read(p []byte) (int, error) {
 	idle := time.AfterFunc(exportIdle, func() { d.cancel(errSilent) })
 	defer idle.Stop()
@@ -132,7 +132,7 @@ func (d *download) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the connection unless everything was read.
+// Close closes the connection unless the whole body was read.
 func (d *download) Close() error {
 	defer d.cancel(nil)
 	return d.response.Body.Close()

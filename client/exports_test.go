@@ -46,7 +46,7 @@ func writeRows(t *testing.T, w http.ResponseWriter, first, second string) {
 	}
 }
 
-// TestExports exports each list, after an attempt that failed.
+// TestExports exports each list, after a failed attempt.
 func TestExports(t *testing.T) {
 	var requests []string
 	c, k := exporting(t, func(w http.ResponseWriter, r *http.Request) {
@@ -128,13 +128,13 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errFull }
 
-// part is a part of a body, and how long it is waited for.
+// part is a part of a body, and the delay before it.
 type part struct {
 	after time.Duration
 	text  string
 }
 
-// slow is a transport whose response has a body in parts. It counts requests.
+// slow is a transport with a response body in parts. It counts requests.
 type slow struct {
 	kind     string // the type of the body
 	parts    []part
@@ -214,7 +214,7 @@ func TestExportTimeouts(t *testing.T) {
 			})
 		})
 	}
-	for _, parts := range [][]part{{{day, "id"}}, {{0, "id"}, {day, "\r\n"}}} { // the caller ends it
+	for _, parts := range [][]part{{{day, "id"}}, {{0, "id"}, {day, "\r\n"}}} { // the caller's context ends it
 		synctest.Test(t, func(t *testing.T) {
 			c := client.Must(client.New("http://service.example", client.WithHTTPClient(&http.Client{Transport: &slow{kind: "text/csv", parts: parts}})))
 			ctx, cancel := context.WithCancel(t.Context())
@@ -262,8 +262,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestListsOfAnInvoice reads the payments and the timeline of an invoice, which have two
-// pages each.
+// TestListsOfAnInvoice reads the payments and the timeline of an invoice, which have two pages each.
 func TestListsOfAnInvoice(t *testing.T) {
 	var requests []string
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -303,7 +302,7 @@ func TestListsOfAnInvoice(t *testing.T) {
 	if diff := cmp.Diff(want, requests); diff != "" || payments != 2 || entries != 2 {
 		t.Errorf("%d payments and %d entries; requests (-want +got):\n%s", payments, entries, diff)
 	}
-	for _, id := range []string{"", ".", ".."} { // which would be other lists
+	for _, id := range []string{"", ".", ".."} { // these would be other lists
 		for p, err := range c.InvoicePayments(t.Context(), id) {
 			if err == nil {
 				t.Errorf("the payments of %q: %+v", id, p)

@@ -10,32 +10,31 @@ import (
 )
 
 const (
-	// MaxRecentEvents bounds the events that a client remembers behind a position. If the
-	// service's database was restored from a backup, they are not given to the caller again.
+	// MaxRecentEvents bounds the events that a client remembers for a position. The client does not return these again
+	// if the service's database was restored from a backup.
 	MaxRecentEvents = 10_000
-	// maxPositions bounds the positions behind which a client remembers events.
+	// maxPositions bounds the positions for which a client remembers events.
 	maxPositions = 16
-	// maxMoves bounds the answers in a row that the log does not continue from a position.
+	// maxMoves bounds the consecutive answers that the log cannot be continued from a position.
 	maxMoves = 8
 )
 
-// EventsLostError says that the service did not keep the events behind a position until they
-// were asked for. They cannot be had any more: compare with the lists of invoices and payments.
+// EventsLostError means that events after the requested position were removed before they were requested. They cannot
+// be retrieved any more: compare with the lists of invoices and payments.
 type EventsLostError struct {
-	// Position is where the events that are left begin: StreamEvents, StreamDeliveries and
-	// EventsAfter continue there.
+	// Position is where the remaining events begin: StreamEvents, StreamDeliveries and EventsAfter continue there.
 	Position string
-	Detail   string // what the service said
+	Detail   string // the service's explanation
 	err      error
 }
 
-// Error returns what the service said.
+// Error returns the service's explanation.
 func (e *EventsLostError) Error() string { return "client: events are lost: " + e.Detail }
 
 // Unwrap returns the error of the call.
 func (e *EventsLostError) Unwrap() error { return e.err }
 
-// moves follows a log that does not continue from the positions that were asked for.
+// moves follows a log that cannot be continued from the requested positions.
 type moves int
 
 // from returns the position from which to continue after an error. Otherwise it returns the error,
@@ -54,7 +53,7 @@ func (m *moves) from(err error) (position string, _ error) {
 	return refused.After, nil
 }
 
-// follow does what from does for a caller who got events, and has a position.
+// follow is like from, for a caller who got events and has a position.
 func (m *moves) follow(err error, got *recent, given *string) (position string, _ error) {
 	if position, err = m.from(err); err == nil {
 		got.move()
@@ -66,15 +65,15 @@ func (m *moves) follow(err error, got *recent, given *string) (position string, 
 	return "", err
 }
 
-// recent is the ids of the events that a caller got last.
+// recent is the ids of the last events that a caller got.
 type recent struct {
-	before map[string]struct{} // what it got last before the log did not continue: these may come again
+	before map[string]struct{} // the last events before the log was interrupted: these may come again
 	ids    map[string]struct{}
 	order  []string
-	next   int // in order, which is a ring once it is full
+	next   int // in order; a ring once it is full
 }
 
-// move notes that the log did not continue from a position.
+// move records that the log could not be continued from a position.
 func (r *recent) move() {
 	if len(r.before) > MaxRecentEvents || r.before == nil {
 		r.before = make(map[string]struct{}, len(r.ids))
@@ -82,7 +81,7 @@ func (r *recent) move() {
 	maps.Copy(r.before, r.ids)
 }
 
-// repeats notes an event. It reports whether the caller got it before the log did not continue.
+// repeats records an event. It reports whether the caller got it before the log was interrupted.
 func (r *recent) repeats(id string) bool {
 	if _, known := r.before[id]; known {
 		return true
@@ -104,10 +103,10 @@ func (r *recent) repeats(id string) bool {
 	return false
 }
 
-// positions has what callers got before the positions that they were given last.
+// positions has the events that callers got before their last positions.
 type positions struct {
 	mu  sync.Mutex
-	all []behind // the one that was given longest ago first
+	all []behind // the oldest position first
 }
 
 type behind struct {
@@ -115,7 +114,7 @@ type behind struct {
 	got      *recent
 }
 
-// take returns what the caller got who continues from a position, and forgets it.
+// take returns and forgets the events of the caller who continues from a position.
 func (p *positions) take(position string) *recent {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,7 +127,7 @@ func (p *positions) take(position string) *recent {
 	return got
 }
 
-// put remembers what a caller got before a position.
+// put remembers the events that a caller got before a position.
 func (p *positions) put(position string, got *recent) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/client"
 )
 
-// gone answers that the log does not continue from a position.
+// gone answers that the log cannot be continued from a position.
 func gone(reason, after string) outcome {
 	return answers(http.StatusGone, fmt.Sprintf(`{"status":410,"code":"cursor_gone","detail":"D.","reason":%q,"after":%q}`, reason, after))
 }
@@ -107,7 +107,7 @@ func TestPositionsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for want, at := range []string{1: "c1", 2: "c0"} { // what was before the first position is forgotten
+	for want, at := range []string{1: "c1", 2: "c0"} { // events before the first position are forgotten
 		if at == "" {
 			continue
 		}
@@ -118,7 +118,7 @@ func TestPositionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestGoneWithoutEnd has a service that always names another position, and one that names none.
+// TestGoneWithoutEnd has a service that always returns another position, and one that returns no position.
 func TestGoneWithoutEnd(t *testing.T) {
 	outcomes := []outcome{}
 	for i := range 9 {
@@ -133,7 +133,7 @@ func TestGoneWithoutEnd(t *testing.T) {
 	}
 }
 
-// streamOf answers with a stream of the events of the numbers, whose positions begin with a letter.
+// streamOf answers with a stream of the events with these numbers, at positions that begin with a letter.
 func streamOf(letter string, numbers ...int) outcome {
 	text := "id: " + letter + "\n\n"
 	for _, n := range numbers {
@@ -142,7 +142,7 @@ func streamOf(letter string, numbers ...int) outcome {
 	return answers(http.StatusOK, text)
 }
 
-// TestStreamAfterARestore follows a stream over a restore and a removal, and goes on in another stream.
+// TestStreamAfterARestore follows a stream over a restore and a removal, and continues in another stream.
 func TestStreamAfterARestore(t *testing.T) {
 	c, e, _ := with(t, streamOf("c", 1, 2, 3), gone("restored", "d"), streamOf("d", 3, 2, 4), gone("removed", "e"), streamOf("e", 5), problem(401, apitypes.CodeUnauthorized))
 	var got []string
@@ -179,7 +179,7 @@ func TestDeliveriesAfterARestore(t *testing.T) {
 	message := func(id, more string) string {
 		return "id: " + id + "\ndata: {\"event\":" + body("invoice.paid", "{}") + ",\"merchantId\":\"acme\"" + more + "}\n\n"
 	}
-	c, _, _ := with(t, answers(http.StatusOK, message("c1", "")+message("c2", "")), // an older service does not say that it is redelivered
+	c, _, _ := with(t, answers(http.StatusOK, message("c1", "")+message("c2", "")), // an older service does not mark this one
 		gone("restored", "d0"), answers(http.StatusOK, message("d1", "")+message("d2", `,"redelivered":true`)), gone("removed", "e0"))
 	var got []string
 	at := client.AfterStart
@@ -202,7 +202,7 @@ func TestDeliveriesAfterARestore(t *testing.T) {
 	}
 }
 
-// TestListAfterARestore has a list that begins again, and one whose events are sent again.
+// TestListAfterARestore has a list that begins again, and one with events that are sent again.
 func TestListAfterARestore(t *testing.T) {
 	c, e, _ := with(t, eventPage("c", 5, 4), gone("restored", "d"), eventPage("d1", 6, 5), answers(http.StatusOK, `{"events":[{"event":{"id":"evt_1"},"merchantId":"acme"}]}`),
 		answers(http.StatusOK, `{"redelivered":2,"nextCursor":"c"}`), gone("restored", "d"), answers(http.StatusOK, `{"redelivered":1}`))

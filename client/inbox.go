@@ -9,8 +9,8 @@ import (
 	"github.com/quittance/quittance/apitypes"
 )
 
-// Inbox lists what needs a decision, newest first; merchantID and kind are "" for all. It
-// requests pages as needed, and ends after an error.
+// Inbox lists items that need a decision, newest first; merchantID and kind are "" for all. It requests pages as
+// needed, and ends after an error.
 func (c *Client) Inbox(ctx context.Context, merchantID string, kind apitypes.InboxKind) iter.Seq2[apitypes.InboxItem, error] {
 	query := make(url.Values)
 	set(query, "merchantId", merchantID)
@@ -20,7 +20,7 @@ func (c *Client) Inbox(ctx context.Context, merchantID string, kind apitypes.Inb
 	})
 }
 
-// InboxCounts counts what needs a decision; merchantID is "" for all merchants.
+// InboxCounts counts items that need a decision; merchantID is "" for all merchants.
 func (c *Client) InboxCounts(ctx context.Context, merchantID string) ([]apitypes.InboxCount, error) {
 	query := make(url.Values)
 	set(query, "merchantId", merchantID)
@@ -31,8 +31,8 @@ func (c *Client) InboxCounts(ctx context.Context, merchantID string) ([]apitypes
 	return answer.Counts, err
 }
 
-// Decisions lists what was decided, newest first; merchantID and objectID are "" for all. It
-// requests pages as needed, and ends after an error.
+// Decisions lists past decisions, newest first; merchantID and objectID are "" for all. It requests pages as needed,
+// and ends after an error.
 func (c *Client) Decisions(ctx context.Context, merchantID, objectID string) iter.Seq2[apitypes.Decision, error] {
 	query := make(url.Values)
 	set(query, "merchantId", merchantID)
@@ -42,17 +42,16 @@ func (c *Client) Decisions(ctx context.Context, merchantID, objectID string) ite
 	})
 }
 
-// Decide records a decision about an item of the inbox. The error's code is
-// [apitypes.CodeAlreadyDecided] if somebody decided before, and [apitypes.CodeItemChanged] if
-// the item is not as it was read. It is not repeated, because a repetition would say that the
-// decision was made before.
+// Decide records a decision about an item of the inbox. The error's code is [apitypes.CodeAlreadyDecided] if somebody
+// decided earlier, and [apitypes.CodeItemChanged] if the item has changed since it was read. It is not repeated,
+// because the repetition would get the error that the decision was made already.
 func (c *Client) Decide(ctx context.Context, r apitypes.DecideRequest) (apitypes.Decision, error) {
 	var answer apitypes.DecisionResponse
 	err := c.send(ctx, request{method: http.MethodPost, url: c.path("api/inbox/decisions")}, r, &answer)
 	return answer.Decision, err
 }
 
-// UndoDecision takes a decision back. It is idempotent.
+// UndoDecision undoes a decision. It is idempotent.
 func (c *Client) UndoDecision(ctx context.Context, id string) (apitypes.Decision, error) {
 	var answer apitypes.DecisionResponse
 	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/inbox/decisions", id, "undo"), repeatable: true}, &answer)

@@ -12,8 +12,8 @@ import (
 	"github.com/quittance/quittance/apitypes"
 )
 
-// CreateInvoice creates an open invoice, or a draft. Send the customer to the response's CheckoutPage,
-// a URL. The request has an idempotency key, so retries create no second invoice.
+// CreateInvoice creates an open invoice, or a draft. Send the customer to the response's CheckoutPage, a URL. The
+// request has an idempotency key, so retries do not create a second invoice.
 func (c *Client) CreateInvoice(ctx context.Context, r apitypes.CreateInvoiceRequest, options ...Option) (apitypes.CreateInvoiceResponse, error) {
 	var created apitypes.CreateInvoiceResponse
 	err := c.With(options...).send(ctx, request{method: http.MethodPost, url: c.path("api/invoices"), repeatable: true}, r, &created)
@@ -28,9 +28,9 @@ func (c *Client) Invoice(ctx context.Context, id string) (apitypes.Invoice, erro
 	return answer.Invoice, err
 }
 
-// UpdateInvoice changes an invoice, and returns it. What is absent stays as it is, and the
-// members named by remove, such as "reference", are removed. The error's code is
-// [apitypes.CodeInvoiceNotDraft] if a term of an issued invoice were to change.
+// UpdateInvoice changes an invoice, and returns it. Absent members stay as they are, and the members in remove, such as
+// "reference", are removed. The error's code is [apitypes.CodeInvoiceNotDraft] if the change affects a term of an
+// issued invoice.
 func (c *Client) UpdateInvoice(ctx context.Context, id string, r apitypes.UpdateInvoiceRequest, remove ...string) (apitypes.Invoice, error) {
 	members, err := removing(r, remove)
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *Client) UpdateInvoice(ctx context.Context, id string, r apitypes.Update
 	return answer.Invoice, err
 }
 
-// removing returns the members of a change, and null for those that it removes.
+// removing returns the members of a change, with null for the members to remove.
 func removing(change any, remove []string) (map[string]json.RawMessage, error) {
 	text, err := json.Marshal(change)
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *Client) VoidInvoice(ctx context.Context, id string) (apitypes.Invoice, 
 	return answer.Invoice, err
 }
 
-// withCheckoutPage returns a response whose CheckoutPage is set.
+// withCheckoutPage returns the response with CheckoutPage set.
 func (c *Client) withCheckoutPage(r apitypes.CreateInvoiceResponse) apitypes.CreateInvoiceResponse {
 	if r.CheckoutPage == "" && r.CheckoutURL != "" { // the service is not configured with its public URL
 		r.CheckoutPage = c.URL(r.CheckoutURL)
@@ -86,14 +86,14 @@ func (c *Client) withCheckoutPage(r apitypes.CreateInvoiceResponse) apitypes.Cre
 	return r
 }
 
-// invoiceWait is how long the service waits for a change of an invoice, at most 60 s.
+// invoiceWait is how long the service waits for a change of an invoice; its maximum is 60 s.
 const invoiceWait = time.Minute
 
-// awaitPause is the pause of AwaitInvoice between two questions, for a service or proxy that answers at once.
+// awaitPause is the pause of AwaitInvoice between two requests, if the service or a proxy answers immediately.
 const awaitPause = time.Second
 
-// AwaitInvoice returns an invoice as soon as its status is not the one that the caller
-// knows, such as [apitypes.StatusOpen], or an error when ctx ends.
+// AwaitInvoice returns an invoice as soon as its status differs from the one that the caller knows, such as
+// [apitypes.StatusOpen], or an error when ctx ends.
 func (c *Client) AwaitInvoice(ctx context.Context, id string, known apitypes.InvoiceStatus) (apitypes.Invoice, error) {
 	u := c.path("api/invoices", id)
 	u.RawQuery = url.Values{"wait": {strconv.Itoa(int(invoiceWait / time.Second))}, "status": {string(known)}}.Encode()

@@ -18,10 +18,10 @@ import (
 type InvoiceFilter struct {
 	MerchantID string
 	Status     apitypes.InvoiceStatus
-	Query      string // any id, reference, hash or address that names the invoice
+	Query      string // any id, reference, hash or address that identifies the invoice
 	Reference  string
-	Customer   string            // id of a customer, or the e-mail address of one without
-	Metadata   map[string]string // pairs that the invoice has
+	Customer   string            // id of a customer, or the e-mail address of a customer without an id
+	Metadata   map[string]string // key-value pairs of the invoice
 	Exception  apitypes.InvoiceException
 	Amount     string // in minor units
 	To         string // settlement address
@@ -65,11 +65,10 @@ type PaymentFilter struct {
 	Amount     string // in minor units
 	// ConfirmedAfter and ConfirmedBefore are in whole seconds; zero for no bound.
 	ConfirmedAfter, ConfirmedBefore time.Time
-	// IncludePending also selects pending and orphaned payments. Each payment has a
-	// Status then.
+	// IncludePending also selects pending and orphaned payments. Each payment then has a Status.
 	IncludePending bool
-	// IncludeUnattributed also selects unattributed payments; with a MerchantID, those to
-	// its addresses. Each payment has a Status then.
+	// IncludeUnattributed also selects unattributed payments; with a MerchantID, only payments to its addresses. Each
+	// payment then has a Status.
 	IncludeUnattributed bool
 	PageSize            int // payments per request, 1 to 200; 0 means the service's default
 }
@@ -143,14 +142,13 @@ const (
 	AfterEnd   = "end"   // after the newest event
 )
 
-// EventsAfter returns the events after a position, in the order in which they were
-// recorded, and the position after them. after is AfterStart, AfterEnd or the position
-// that the previous call returned, which is valid for as long as events are stored. Each
-// event is returned exactly once. Without new events the page is empty.
+// EventsAfter returns the events after a position, in the order in which they were recorded, and the position after
+// them. after is AfterStart, AfterEnd or the position that the previous call returned, which is valid while events are
+// stored. Each event is returned exactly once. Without new events the page is empty.
 //
-// If the service's database was restored from a backup, the events from there on are returned, but none
-// whose id is among the last [MaxRecentEvents] before after that this client returned. If events behind
-// after are not stored any longer, the error is an [*EventsLostError], and next is where to go on.
+// If the service's database was restored from a backup, it returns the events since the backup, except events with the
+// ids of the last [MaxRecentEvents] that this client returned before after. If events after the position are no longer
+// stored, the error is an [*EventsLostError], and next is the position to continue at.
 func (c *Client) EventsAfter(ctx context.Context, f EventFilter, after string) (events []apitypes.EventRecord, next string, err error) {
 	query := f.query()
 	query.Set("after", after)
@@ -180,7 +178,7 @@ func (c *Client) EventsAfter(ctx context.Context, f EventFilter, after string) (
 	}
 }
 
-// hasPosition checks that a page says where to go on.
+// hasPosition checks that a page contains the position to continue at.
 func hasPosition(page *apitypes.EventList) check {
 	return func() string {
 		if page.NextCursor == "" {
@@ -238,7 +236,7 @@ func list[P, T any](ctx context.Context, c *Client, from *url.URL, query url.Val
 	}
 }
 
-// listPage returns the page of a list behind a cursor, or behind the one from which the list continues.
+// listPage returns the page of a list at a cursor, or at the cursor from which the list continues.
 func listPage[P any](ctx context.Context, c *Client, from *url.URL, query url.Values, cursor string, moved *moves) (page P, at string, err error) {
 	for {
 		if page, err = getPage[P](ctx, c, from, query, cursor); err == nil {
@@ -250,7 +248,7 @@ func listPage[P any](ctx context.Context, c *Client, from *url.URL, query url.Va
 	}
 }
 
-// getPage fetches the page of a list behind a cursor.
+// getPage fetches the page of a list at a cursor.
 func getPage[P any](ctx context.Context, c *Client, from *url.URL, query url.Values, cursor string) (page P, err error) {
 	u, asked := *from, maps.Clone(query)
 	set(asked, "cursor", cursor)
@@ -276,13 +274,11 @@ func (c *Client) InvoicePayments(ctx context.Context, invoiceID string) iter.Seq
 	return list(ctx, c, c.path("api/invoices", invoiceID, "payments"), make(url.Values), 0, paymentsOf)
 }
 
-// ErrTruncated is the last error of a list that leaves something out, because there is more
-// than it has room for.
+// ErrTruncated is the last error of a list that is incomplete, because it exceeds its limit.
 var ErrTruncated = errors.New("client: the service left out a part of the list, which is too long")
 
-// InvoiceTimeline lists what happened to an invoice, in order. It requests pages as needed,
-// and ends after an error: with ErrTruncated after the last entry if the timeline leaves
-// something out.
+// InvoiceTimeline lists the history of an invoice, in order. It requests pages as needed, and ends after an error: with
+// ErrTruncated after the last entry if the timeline is incomplete.
 func (c *Client) InvoiceTimeline(ctx context.Context, invoiceID string) iter.Seq2[apitypes.TimelineEntry, error] {
 	return func(yield func(apitypes.TimelineEntry, error) bool) {
 		truncated := false

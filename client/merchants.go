@@ -24,17 +24,16 @@ func (c *Client) Merchant(ctx context.Context, id string) (apitypes.Merchant, er
 	return answer.Merchant, err
 }
 
-// CreateMerchant creates a merchant. The error's code is [apitypes.CodeMerchantExists] if
-// there is one with the id.
+// CreateMerchant creates a merchant. The error's code is [apitypes.CodeMerchantExists] if the id is in use.
 func (c *Client) CreateMerchant(ctx context.Context, r apitypes.CreateMerchantRequest) (apitypes.Merchant, error) {
 	var answer apitypes.MerchantResponse
 	err := c.send(ctx, request{method: http.MethodPost, url: c.path("api/merchants")}, r, &answer, is("merchant", r.ID, &answer.Merchant.ID))
 	return answer.Merchant, err
 }
 
-// UpdateMerchant changes a merchant, and returns it. An empty map of default addresses
-// removes all; nil leaves them. A list of allowed addresses may be pending then. The error's code is [apitypes.CodeConfiguredMerchant] if the merchant is
-// set in the service's configuration.
+// UpdateMerchant changes a merchant, and returns it. An empty map of default addresses removes all; nil leaves them
+// unchanged. A new list of allowed addresses may be pending at first. The error's code is
+// [apitypes.CodeConfiguredMerchant] if the merchant is set in the service's configuration.
 func (c *Client) UpdateMerchant(ctx context.Context, id string, r apitypes.UpdateMerchantRequest) (apitypes.Merchant, error) {
 	var answer apitypes.MerchantResponse
 	err := c.send(ctx, request{method: http.MethodPatch, url: c.path("api/merchants", id), repeatable: true}, r, &answer, is("merchant", id, &answer.Merchant.ID))
@@ -51,8 +50,8 @@ func (c *Client) SetMerchantLogo(ctx context.Context, id string, image []byte) (
 	return answer.Merchant, err
 }
 
-// MerchantLogo returns a merchant's logo as PNG. The error's code is [apitypes.CodeNotFound] if it
-// has none.
+// MerchantLogo returns a merchant's logo as PNG. The error's code is [apitypes.CodeNotFound] if the merchant has no
+// logo.
 func (c *Client) MerchantLogo(ctx context.Context, id string) ([]byte, error) {
 	var png []byte
 	err := c.call(ctx, request{
@@ -67,9 +66,9 @@ func (c *Client) DeleteMerchantLogo(ctx context.Context, id string) error {
 	return c.call(ctx, request{method: http.MethodDelete, url: c.path("api/merchants", id, "logo"), repeatable: true}, nil)
 }
 
-// ReleaseAddress takes a settlement address back from a merchant. Its invoices that exist
-// keep the address. The error's code is [apitypes.CodeNotFound] if the merchant does not hold
-// it, and [apitypes.CodeInvalidField] if the merchant's lists name it.
+// ReleaseAddress takes a settlement address away from a merchant. Its existing invoices keep the address. The error's
+// code is [apitypes.CodeNotFound] if the merchant does not hold it, and [apitypes.CodeInvalidField] if the merchant's
+// lists contain it.
 func (c *Client) ReleaseAddress(ctx context.Context, merchantID, address string) error {
 	return c.call(ctx, request{method: http.MethodDelete, url: c.path("api/merchants", merchantID, "addresses", address)}, nil)
 }

@@ -20,7 +20,7 @@ type Page[T any] struct {
 //
 //	newest, err := client.Collect(c.Invoices(ctx, client.InvoiceFilter{}), 10)
 //
-// After an error it returns what it has, too.
+// After an error it also returns the elements that it has got.
 func Collect[T any](list iter.Seq2[T, error], limit int) ([]T, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("client: the limit must be at least 1; it is %d", limit)
@@ -67,7 +67,7 @@ func (c *Client) EventsPage(ctx context.Context, f EventFilter, cursor string) (
 	return onePage(ctx, c, c.path("api/events"), f.query(), f.PageSize, cursor, eventsOf)
 }
 
-// onePage fetches a page of a list, whose elements and next cursor split returns.
+// onePage fetches a page of a list. split returns the page's elements and its next cursor.
 func onePage[P, T any](ctx context.Context, c *Client, u *url.URL, query url.Values, size int, cursor string, split func(P) ([]T, string)) (Page[T], error) {
 	if size != 0 {
 		query.Set("limit", strconv.Itoa(size))

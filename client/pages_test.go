@@ -90,7 +90,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestLongMessageOfAStream has a stream with a message, in one line or in several, that is too long.
+// TestLongMessageOfAStream has a stream with a message that is too long, in one line or in several.
 func TestLongMessageOfAStream(t *testing.T) {
 	line := "data: " + strings.Repeat("x", 1<<20) + "\n"
 	for name, text := range map[string]string{"lines": strings.Repeat(line, 3), "a line": strings.ReplaceAll(strings.Repeat(line, 3), "\n", "") + "\n\n"} {

@@ -11,16 +11,15 @@ import (
 	"github.com/quittance/quittance/apitypes"
 )
 
-// CreatePaymentLink creates a payment link. The request has an idempotency key, so retries
-// create no second link. The error's code is [apitypes.CodeSlugTaken] if another link of the
-// merchant has the slug.
+// CreatePaymentLink creates a payment link. The request has an idempotency key, so retries do not create a second link.
+// The error's code is [apitypes.CodeSlugTaken] if another link of the merchant has the slug.
 func (c *Client) CreatePaymentLink(ctx context.Context, r apitypes.CreatePaymentLinkRequest, options ...Option) (apitypes.PaymentLink, error) {
 	var answer apitypes.PaymentLinkResponse
 	err := c.With(options...).send(ctx, request{method: http.MethodPost, url: c.path("api/payment-links"), repeatable: true}, r, &answer)
 	return c.withURL(answer.Link), err
 }
 
-// withURL returns a link whose URL is absolute.
+// withURL returns a link with an absolute URL.
 func (c *Client) withURL(l apitypes.PaymentLink) apitypes.PaymentLink {
 	if strings.HasPrefix(l.URL, "/") { // the service is not configured with its public URL
 		l.URL = c.URL(l.URL)
@@ -36,9 +35,9 @@ func (c *Client) PaymentLink(ctx context.Context, id string) (apitypes.PaymentLi
 	return c.withURL(answer.Link), err
 }
 
-// UpdatePaymentLink changes a payment link, or archives it, and returns it. What is absent
-// stays as it is, and the members named by remove, such as "description", are removed. The
-// error's code is [apitypes.CodeLinkArchived] if the link is archived already.
+// UpdatePaymentLink changes a payment link, or archives it, and returns it. Absent members stay as they are, and the
+// members in remove, such as "description", are removed. The error's code is [apitypes.CodeLinkArchived] if the link is
+// archived already.
 func (c *Client) UpdatePaymentLink(ctx context.Context, id string, r apitypes.UpdatePaymentLinkRequest, remove ...string) (apitypes.PaymentLink, error) {
 	members, err := removing(r, remove)
 	if err != nil {

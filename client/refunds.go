@@ -10,17 +10,16 @@ import (
 	"github.com/quittance/quittance/apitypes"
 )
 
-// PrepareRefund reserves a part of a payment, and returns the transaction that sends it
-// back, for the merchant's wallet to sign. The request has an idempotency key, so retries
-// prepare no second refund. The error's code is [apitypes.CodeRefundExceedsPayment] if less
-// is left of the payment.
+// PrepareRefund reserves part of a payment, and returns the transaction that sends it back, for the merchant's wallet
+// to sign. The request has an idempotency key, so retries do not prepare a second refund. The error's code is
+// [apitypes.CodeRefundExceedsPayment] if less is left of the payment.
 func (c *Client) PrepareRefund(ctx context.Context, paymentID string, r apitypes.PrepareRefundRequest, options ...Option) (apitypes.RefundResponse, error) {
 	var answer apitypes.RefundResponse
 	err := c.With(options...).send(ctx, request{method: http.MethodPost, url: c.path("api/payments", paymentID, "refunds"), repeatable: true}, r, &answer)
 	return c.withClaimURL(answer), err
 }
 
-// withClaimURL returns a response whose ClaimURL is absolute.
+// withClaimURL returns a response with an absolute ClaimURL.
 func (c *Client) withClaimURL(r apitypes.RefundResponse) apitypes.RefundResponse {
 	if strings.HasPrefix(r.ClaimURL, "/") { // the service is not configured with its public URL
 		r.ClaimURL = strings.TrimSuffix(c.base.String(), "/") + r.ClaimURL
@@ -28,17 +27,16 @@ func (c *Client) withClaimURL(r apitypes.RefundResponse) apitypes.RefundResponse
 	return r
 }
 
-// Refund returns the current state of a refund, with the transaction while it can be sent.
-// The id is that of the refund, or of the transfer that paid it. The error's code is
-// [apitypes.CodeNotFound] if the id is unknown.
+// Refund returns the current state of a refund, with the transaction while it can be sent. The id is the refund's, or
+// the id of the transfer that paid it. The error's code is [apitypes.CodeNotFound] if the id is unknown.
 func (c *Client) Refund(ctx context.Context, id string) (apitypes.RefundResponse, error) {
 	var answer apitypes.RefundResponse
 	err := c.get(ctx, c.path("api/refunds", id), &answer)
 	return c.withClaimURL(answer), err
 }
 
-// CancelRefund cancels a prepared refund whose transaction was not signed. It is idempotent.
-// The error's code is [apitypes.CodeRefundNotOpen] if the refund was sent.
+// CancelRefund cancels a prepared refund before its transaction is signed. It is idempotent. The error's code is
+// [apitypes.CodeRefundNotOpen] if the refund was sent.
 func (c *Client) CancelRefund(ctx context.Context, id string) (apitypes.RefundResponse, error) {
 	var answer apitypes.RefundResponse
 	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/refunds", id, "cancel"), repeatable: true}, &answer)
@@ -54,9 +52,9 @@ func (c *Client) ApproveRefund(ctx context.Context, id string, r apitypes.Approv
 	return c.withClaimURL(answer), err
 }
 
-// SubmitRefund records that you send a refund, before its transaction is signed, so that
-// nobody else sends it. The request has an idempotency key, so a retry finds the submission that a lost answer was about.
-// The error's code is [apitypes.CodeRefundSubmitted] if somebody else sends the refund.
+// SubmitRefund records that you are sending a refund, before its transaction is signed, so that no one else sends it.
+// The request has an idempotency key, so a retry after a lost answer finds the same submission. The error's code is
+// [apitypes.CodeRefundSubmitted] if somebody else is sending the refund.
 func (c *Client) SubmitRefund(ctx context.Context, id string, r apitypes.SubmitRefundRequest, options ...Option) (apitypes.Submission, error) {
 	var answer apitypes.SubmissionResponse
 	err := c.With(options...).send(ctx, request{method: http.MethodPost, url: c.path("api/refunds", id, "submissions"), repeatable: true}, r, &answer, is("refund", id, &answer.Submission.RefundID))
@@ -70,9 +68,8 @@ func (c *Client) RecordTransaction(ctx context.Context, refundID, id string, r a
 	return answer.Submission, err
 }
 
-// WithdrawSubmission records that nothing was sent, so that the refund can be submitted
-// again. It is idempotent. The error's code is [apitypes.CodeRefundSubmitted] if its
-// transaction may still be mined.
+// WithdrawSubmission records that no transaction was sent, so that the refund can be submitted again. It is idempotent.
+// The error's code is [apitypes.CodeRefundSubmitted] if its transaction may still be mined.
 func (c *Client) WithdrawSubmission(ctx context.Context, refundID, id string) (apitypes.Submission, error) {
 	var answer apitypes.SubmissionResponse
 	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/refunds", refundID, "submissions", id, "withdraw"), repeatable: true}, &answer, is("submission", id, &answer.Submission.ID))

@@ -128,7 +128,7 @@ func TestInvoiceRequests(t *testing.T) {
 	}
 }
 
-// TestWritesThatAreRepeated loses the answers of a submission and an erasure. The retries have the same key.
+// TestWritesThatAreRepeated loses the answers to a submission and an erasure. The retries have the same key.
 func TestWritesThatAreRepeated(t *testing.T) {
 	c, e, _ := with(t, breaks(io.ErrUnexpectedEOF), answers(http.StatusCreated, `{"submission":{"id":"sub_1","refundId":"ref_1"}}`),
 		problem(503, apitypes.CodeUnavailable), answers(200, `{"erasure":{"id":"ers_1"}}`))

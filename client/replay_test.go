@@ -55,8 +55,8 @@ func (l *losing) serve(t *testing.T, conn net.Conn) {
 	}
 }
 
-// TestTransportDoesNotRepeat makes writes that must not be repeated on connections that break after the request. The
-// transport of package http repeats what has an idempotency key, unless the client keeps it from that.
+// TestTransportDoesNotRepeat makes writes that must not be repeated, on connections that break after the request. The
+// transport of package http repeats a request with an idempotency key, unless the client prevents it.
 func TestTransportDoesNotRepeat(t *testing.T) {
 	for name, call := range map[string]func(context.Context, *client.Client) error{
 		"CreateKey": func(ctx context.Context, c *client.Client) error {

@@ -12,13 +12,13 @@ import (
 // reportTime is how long the service may take to make a report.
 const reportTime = time.Minute
 
-// ReportFilter selects what a settlement report adds up. From and To are required, Unix
-// seconds or dates in the time zone; To is not part of the period.
+// ReportFilter selects the contents of a settlement report. From and To are required, as Unix seconds or dates in the
+// time zone; To is not part of the period.
 type ReportFilter struct {
 	MerchantID string
 	From, To   string
-	GroupBy    apitypes.ReportGroup // by default the currency
-	Timezone   string               // a name such as Europe/Berlin; by default UTC
+	GroupBy    apitypes.ReportGroup // the currency by default
+	Timezone   string               // a name such as Europe/Berlin; UTC by default
 }
 
 // SettlementReport adds up the payments and refunds that were confirmed in a period.
@@ -36,8 +36,8 @@ func (c *Client) SettlementReport(ctx context.Context, f ReportFilter) (apitypes
 	return answer.Report, err
 }
 
-// Statement returns the account of a merchant's month, such as 2026-11. merchantID is required
-// with a key of the operator. timezone is the merchant's own by default.
+// Statement returns the account of a merchant's month, such as 2026-11. merchantID is required with a key of the
+// operator. timezone is the merchant's by default.
 func (c *Client) Statement(ctx context.Context, merchantID, month, timezone string) (apitypes.Statement, error) {
 	query := make(url.Values)
 	set(query, "merchantId", merchantID)
@@ -59,9 +59,9 @@ func (c *Client) InvoiceReport(ctx context.Context, f InvoiceFilter) (apitypes.I
 	return answer.Report, err
 }
 
-// Summary returns what was confirmed by day, from a date in a time zone or a time in Unix
-// seconds until now, the sums of open and expired invoices, and how far chains are read. With
-// a key of the operator, an empty merchantID is for all merchants. timezone is UTC by default.
+// Summary returns the confirmed sums by day, from a date in a time zone or a time in Unix seconds until now, the sums
+// of open and expired invoices, and how far chains are read. With a key of the operator, an empty merchantID selects
+// all merchants. timezone is UTC by default.
 func (c *Client) Summary(ctx context.Context, merchantID, from, timezone string) (apitypes.Summary, error) {
 	query := make(url.Values)
 	set(query, "merchantId", merchantID)

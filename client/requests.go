@@ -16,8 +16,8 @@ type RequestFilter struct {
 	PageSize   int    // requests per page, 1 to 200; 0 means the service's default
 }
 
-// Requests lists the last requests with keys, those that ended last first. It requests pages
-// as needed, and ends after an error.
+// Requests lists the last requests with keys, most recently ended first. It requests pages as needed, and ends after an
+// error.
 func (c *Client) Requests(ctx context.Context, f RequestFilter) iter.Seq2[apitypes.LoggedRequest, error] {
 	query := make(url.Values)
 	set(query, "merchantId", f.MerchantID)

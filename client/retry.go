@@ -19,23 +19,22 @@ import (
 const (
 	// DefaultTimeout bounds a call with all its attempts.
 	DefaultTimeout = 60 * time.Second
-	// DefaultAttemptTimeout bounds one attempt. The service itself takes at most 15 s.
+	// DefaultAttemptTimeout bounds one attempt. The service takes up to 15 s.
 	DefaultAttemptTimeout = 20 * time.Second
 	// DefaultRetries is the number of attempts after the first.
 	DefaultRetries = 3
-	// FirstDelay and MaxDelay are the first and the longest delay between attempts. It
-	// doubles in between, and is shortened by up to a half at random.
+	// FirstDelay and MaxDelay are the first and the longest delay between attempts. The delay doubles in between, and
+	// is randomly shortened by up to half.
 	FirstDelay = 500 * time.Millisecond
 	MaxDelay   = 8 * time.Second
-	// MaxRetryAfter is the longest Retry-After that is waited for. A longer one ends
-	// the call.
+	// MaxRetryAfter is the longest accepted Retry-After. A longer one ends the call.
 	MaxRetryAfter = 30 * time.Second
 )
 
 // Clock is the clock by which a client waits between attempts.
 type Clock interface {
 	Now() time.Time
-	// Sleep waits for d, or until ctx ends, and returns ctx.Err() then.
+	// Sleep waits for d, or until ctx ends, and then returns ctx.Err().
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
@@ -54,20 +53,20 @@ func (systemClock) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// unsent reports whether an error says that there was no connection to send a request on.
+// unsent reports whether an error means that there was no connection to send the request on.
 func unsent(err error) bool {
 	var dial *net.OpError
 	return errors.As(err, &dial) && dial.Op == "dial"
 }
 
-// retryable reports whether a further attempt may succeed, and cannot do anything twice.
+// retryable reports whether another attempt may succeed, and cannot do anything twice.
 func retryable(r request, err error) bool {
 	var refused *Error
 	var broken *ConnectionError
 	var foreign *InvalidResponseError
 	switch {
 	case errors.As(err, &refused) && refused.Status == http.StatusTooManyRequests:
-		return true // the service refused it before it looked at it
+		return true // the service refused it before processing it
 	case errors.As(err, &refused):
 		inProgress := refused.Status == http.StatusConflict && refused.Code == apitypes.CodeIdempotencyInProgress
 		passes := refused.Status == http.StatusRequestTimeout || refused.Status >= http.StatusInternalServerError
@@ -81,15 +80,15 @@ func retryable(r request, err error) bool {
 	}
 }
 
-// untrusted reports whether an error says that the certificate was not accepted.
+// untrusted reports whether an error means that the certificate was not accepted.
 func untrusted(err error) bool {
 	var verification *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError
 	return errors.As(err, &verification) || errors.As(err, &authority)
 }
 
-// delay returns the wait after attempt n, counted from 0, which failed with err. It is
-// false if the service asked for a longer one than MaxRetryAfter.
+// delay returns the wait after attempt n, counted from 0, which failed with err. It is false if the service asked for a
+// longer wait than MaxRetryAfter.
 func (c *Client) delay(n int, err error) (time.Duration, bool) {
 	var bits [8]byte
 	if _, err := io.ReadFull(c.random, bits[:]); err != nil {

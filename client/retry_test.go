@@ -22,7 +22,7 @@ import (
 	"github.com/quittance/quittance/client"
 )
 
-// outcome is what becomes of a request: an error or a response.
+// outcome is the outcome of a request: an error or a response.
 type outcome struct {
 	err    error
 	hangs  bool // until the request's context ends
@@ -86,7 +86,7 @@ var (
 	errNoListener = &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 )
 
-// issued is the response to a create, with what is required of it.
+// issued is the response to a create, with the required members.
 const issued = `{"id":"inv_1","onChainInvoiceId":"0x1","checkoutUrl":"/checkout/inv_1","invoice":{"id":"inv_1"}}`
 
 // created returns the response to a create.
@@ -118,7 +118,7 @@ func with(t *testing.T, outcomes ...outcome) (*client.Client, *exchanges, *clock
 	return c, e, k
 }
 
-// TestCreateIsRepeatedUnderOneKey has every failure that may pass, one after the other.
+// TestCreateIsRepeatedUnderOneKey has every temporary failure, one after the other.
 func TestCreateIsRepeatedUnderOneKey(t *testing.T) {
 	for name, o := range map[string]outcome{
 		"in progress":     problem(409, apitypes.CodeIdempotencyInProgress, "Retry-After", "1"),
@@ -168,8 +168,7 @@ func TestWhatWillNotChangeIsNotRepeated(t *testing.T) {
 	}
 }
 
-// TestUnsafeCalls repeats a request that is not idempotent only if the service has not
-// looked at it.
+// TestUnsafeCalls expects a repetition of a request that is not idempotent only if the service has not processed it.
 func TestUnsafeCalls(t *testing.T) {
 	key := apitypes.CreateKeyRequest{Name: "x", Scopes: []string{"read"}}
 	for name, o := range map[string]outcome{
@@ -202,7 +201,7 @@ func TestDelays(t *testing.T) {
 		t.Errorf("waits (-want +got):\n%s", diff)
 	}
 
-	// Retry-After delays, and never hastens. 30 s is the longest that is waited for.
+	// Retry-After only lengthens a delay. 30 s is the longest accepted one.
 	date := time.Unix(1_700_000_007, 0).UTC().Format(http.TimeFormat)
 	for header, want := range map[string]time.Duration{
 		"0": 500 * time.Millisecond, "3": 3 * time.Second, "30": 30 * time.Second, "soon": 500 * time.Millisecond, "-1": 500 * time.Millisecond, "1e9": 500 * time.Millisecond,
@@ -259,7 +258,7 @@ func TestTimeouts(t *testing.T) {
 	})
 }
 
-// TestRedirects expects that the key is not sent to another place.
+// TestRedirects expects that the key is not sent to another host.
 func TestRedirects(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the redirect to %s was followed", r.URL) }))
 	t.Cleanup(other.Close)
@@ -300,7 +299,7 @@ func TestFromEnv(t *testing.T) {
 	}
 }
 
-// TestKeyOfAllCalls makes a client with an idempotency key, under which all of its creates would be one.
+// TestKeyOfAllCalls makes a client with an idempotency key, which would make all of its creates the same one.
 func TestKeyOfAllCalls(t *testing.T) {
 	if _, err := client.New("https://h.example", client.IdempotencyKey("order-1")); err == nil || !strings.Contains(err.Error(), "give it to the call") {
 		t.Errorf("the error is %v", err)

@@ -15,7 +15,7 @@ import (
 // check returns what is wrong with a decoded response, or "".
 type check func() string
 
-// is checks that the response has the id that was asked for.
+// is checks that the response has the requested id.
 func is(what, id string, got *string) check {
 	return func() string { return compare(what, id, *got) }
 }
@@ -32,9 +32,9 @@ func compare(what, id, got string) string {
 	return ""
 }
 
-// decode decodes a success into answer, unless that is nil. It returns what shows that the service did not send it, or
-// "". The members are checked that openapi.yaml requires at the top, and the ids of what they contain: enough to
-// recognize what is not the service's. It may have more members.
+// decode decodes a success into answer, unless that is nil. It returns evidence that the service did not send the
+// response, or "". It checks the members that openapi.yaml requires at the top level, and the ids of objects below it,
+// which is enough to recognize foreign responses. The response may have more members.
 func decode(r request, response *http.Response, text []byte, answer any, checks []check) string {
 	if len(text) > MaxAnswer {
 		return fmt.Sprintf("the body exceeds %d bytes", MaxAnswer)
@@ -48,7 +48,7 @@ func decode(r request, response *http.Response, text []byte, answer any, checks 
 	if reason := wrongType(r, response); reason != "" {
 		return reason
 	}
-	if raw, ok := answer.(*[]byte); ok { // of an answer that is not JSON
+	if raw, ok := answer.(*[]byte); ok { // for an answer that is not JSON
 		*raw = text
 		return ""
 	}
@@ -66,12 +66,13 @@ func decode(r request, response *http.Response, text []byte, answer any, checks 
 		reason = checks[i]()
 	}
 	if reason != "" {
-		into.SetZero() // the caller gets no part of it
+		into.SetZero() // the caller must not get a partial answer
 	}
 	return reason
 }
 
-// wrongType returns why a response is not of the type that a request accepts first, or "". JSON may be of no type.
+// wrongType returns why a response does not have the first type that a request accepts, or "". JSON may be without a
+// type.
 func wrongType(r request, response *http.Response) string {
 	accept := r.header.Get("Accept")
 	if accept == "" {
@@ -86,8 +87,8 @@ func wrongType(r request, response *http.Response) string {
 	return fmt.Sprintf("it is of the type %q, not %s", given, want)
 }
 
-// mismatch returns how a JSON text differs from what decodes into a type, or "". All required members of an object
-// at the top are checked, and below it those that are, or have, an id.
+// mismatch returns how a JSON text differs from the text that decodes into a type, or "". It checks all required
+// members of an object at the top level; below it, members that are, or have, an id.
 func mismatch(text json.RawMessage, of reflect.Type, top bool, name string) string {
 	switch of.Kind() {
 	case reflect.Pointer:
@@ -135,7 +136,7 @@ type member struct {
 	of   reflect.Type
 }
 
-// required returns the members that a type of apitypes always has: those without omitempty.
+// required returns the members that a type of apitypes always has, which are the ones without omitempty.
 func required(of reflect.Type) []member {
 	var members []member
 	for i := range of.NumField() {

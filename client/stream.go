@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// streamIdle is the longest silence of a stream. The service sends a comment every
-	// 15 s. The time that the caller takes for a message does not count.
+	// streamIdle is the longest silence of a stream. The service sends a comment every 15 s. The caller's time for a
+	// message does not count.
 	streamIdle = 45 * time.Second
 	// maxStreamLine bounds a line of a stream, and the data of a message with its line breaks, in bytes.
 	maxStreamLine = 2 << 20
@@ -29,21 +29,18 @@ const (
 
 // StreamedEvent is an event of a stream.
 type StreamedEvent struct {
-	// Position is behind the event: StreamEvents and EventsAfter continue there, with the
-	// same filter.
+	// Position is the position after the event: StreamEvents and EventsAfter continue there, with the same filter.
 	Position string
 	Event    webhook.Event
 }
 
-// StreamEvents yields the events after a position as soon as they are recorded, in the order
-// of EventsAfter. after is AfterStart, AfterEnd or a position. A broken stream is continued
-// where it broke, so that each event is yielded once. The sequence ends with ctx, or after an
-// error that would not change. f.Delivery and f.PageSize must not be set.
+// StreamEvents yields the events after a position as soon as they are recorded, in the order of EventsAfter. after is
+// AfterStart, AfterEnd or a position. A broken stream is continued where it broke, so that each event is yielded once.
+// The sequence ends with ctx, or after a permanent error. f.Delivery and f.PageSize must not be set.
 //
-// If the service's database was restored from a backup, the sequence continues from there, without the
-// events whose ids are among the last [MaxRecentEvents] that it, and the sequence or page which
-// ended at after, yielded. If events behind the position are not stored any longer, it ends with
-// an [*EventsLostError].
+// If the service's database was restored from a backup, the sequence continues from there. It leaves out events with
+// the ids of the last [MaxRecentEvents] that it yielded, or that the sequence or page which ended at after yielded. If
+// events after the position are no longer stored, it ends with an [*EventsLostError].
 func (c *Client) StreamEvents(ctx context.Context, f EventFilter, after string) iter.Seq2[StreamedEvent, error] {
 	return func(yield func(StreamedEvent, error) bool) {
 		got, given := c.positions.take(after), after // given is the position that the caller has
@@ -77,7 +74,7 @@ func (c *Client) StreamEvents(ctx context.Context, f EventFilter, after string) 
 	}
 }
 
-// awaitRetry waits until a stream that failed is to be continued. It returns the error if it is not.
+// awaitRetry waits until a failed stream should be continued. It returns the error if it should not.
 func (c *Client) awaitRetry(ctx context.Context, failures int, err error) error {
 	delay, ok := c.delay(failures, err)
 	foreign := (*InvalidResponseError)(nil)
@@ -90,8 +87,8 @@ func (c *Client) awaitRetry(ctx context.Context, failures int, err error) error 
 	return c.clock.Sleep(ctx, delay)
 }
 
-// stream reads one stream of events, the nth in a row, to its end. It returns the position behind the last
-// message, and why the stream ended. It is not to be continued unless more is true.
+// stream reads one stream of events, the nth consecutive one, to its end. It returns the position after the last
+// message, and why the stream ended. It should be continued only if more is true.
 func (c *Client) stream(ctx context.Context, f EventFilter, after string, n int, yield func(StreamedEvent, error) bool) (next string, more bool, err error) {
 	next, more = after, true
 	err = c.readStream(ctx, f.query(), after, n, func(position string, data []byte) bool {
@@ -107,19 +104,18 @@ func (c *Client) stream(ctx context.Context, f EventFilter, after string, n int,
 
 // StreamedDelivery is an event of a stream with its delivery.
 type StreamedDelivery struct {
-	// Position is behind the event: StreamDeliveries, StreamEvents and EventsAfter continue
-	// there, with the same filter.
+	// Position is the position after the event: StreamDeliveries, StreamEvents and EventsAfter continue there, with the
+	// same filter.
 	Position string
 	// Record is nil in messages with only a position: the first one, and one every 15
 	// seconds while there are no events.
 	Record *apitypes.EventRecord
 }
 
-// StreamDeliveries yields the events after a position as StreamEvents does, each with its
-// delivery, and again when it is redelivered. The first message comes at once. A broken
-// stream is not continued: the sequence ends with an error. After a restore of the service's
-// database, and if events are lost, it does what StreamEvents does. If the service is too old for
-// such streams, that is an [*Error] with the code [apitypes.CodeNotFound] or
+// StreamDeliveries yields the events after a position as StreamEvents does, each with its delivery, and again when it
+// is redelivered. The first message arrives immediately. A broken stream is not continued: the sequence ends with an
+// error. After a restore of the service's database, and if events are lost, it behaves like StreamEvents. If the
+// service is too old for such streams, the error is an [*Error] with the code [apitypes.CodeNotFound] or
 // [apitypes.CodeInvalidField] for the field include.
 func (c *Client) StreamDeliveries(ctx context.Context, f EventFilter, after string) iter.Seq2[StreamedDelivery, error] {
 	return func(yield func(StreamedDelivery, error) bool) {
@@ -150,7 +146,7 @@ func (c *Client) StreamDeliveries(ctx context.Context, f EventFilter, after stri
 	}
 }
 
-// parseDelivery reads a message of a stream of deliveries.
+// parseDelivery parses a message of a stream of deliveries.
 func parseDelivery(position string, data []byte) (message StreamedDelivery, err error) {
 	if message.Position = position; data == nil {
 		return message, nil
@@ -162,9 +158,9 @@ func parseDelivery(position string, data []byte) (message StreamedDelivery, err 
 	return message, err
 }
 
-// readStream calls each with the messages of one stream, the nth in a row, until it returns false or the stream
-// ends, and returns why the stream ended. position is behind the message, whose data is nil
-// if it has none.
+// readStream calls each with the messages of one stream, the nth consecutive one, until it returns false or the stream
+// ends, and returns why the stream ended. position is the position after the message. The message's data is nil if it
+// is empty.
 func (c *Client) readStream(ctx context.Context, query url.Values, after string, n int, each func(position string, data []byte) bool) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

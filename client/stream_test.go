@@ -184,7 +184,7 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// endless is a text that is repeated, up to what no client should read.
+// endless is a text that is repeated, beyond the limit of any client.
 type endless struct {
 	text string
 	read int
@@ -200,7 +200,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestEndlessMessages have lines without end, with and without something in them.
+// TestEndlessMessages has lines without an end, with and without content.
 func TestEndlessMessages(t *testing.T) {
 	for _, text := range []string{"data:\n", "data: x\n", "data: " + strings.Repeat("x", 1000) + "\n", "data"} {
 		e := &endless{text: text}

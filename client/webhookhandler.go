@@ -28,8 +28,7 @@ import (
 // be idempotent. They should return within 5 seconds. After an error the event is answered
 // with 500, and delivered again. Events without a function are answered with 204.
 type WebhookHandler struct {
-	// Secrets are the valid secrets of the endpoint, of which there are two during a
-	// rotation. Empty ones never match.
+	// Secrets are the valid secrets of the endpoint. There are two during a rotation. Empty ones never match.
 	Secrets []string
 
 	InvoiceCreated      func(context.Context, apitypes.Invoice) error
@@ -38,16 +37,15 @@ type WebhookHandler struct {
 	PaymentReceived     func(context.Context, apitypes.Payment) error
 	PaymentRefunded     func(context.Context, apitypes.RefundData) error
 	PaymentUnattributed func(context.Context, apitypes.UnattributedData) error
-	// Other is called for all other events, such as those of types that this package
-	// does not know.
+	// Other is called for all other events, such as events of types that this package does not know.
 	Other func(context.Context, webhook.Event) error
 
 	Now    func() time.Time // nil means [time.Now]
 	Logger *slog.Logger     // nil means [slog.Default]
 }
 
-// MustWebhookHandler returns h with more secrets. It panics if there is no secret or an empty one, with which the handler
-// would refuse every delivery. It is for the start of a program.
+// MustWebhookHandler returns h with more secrets. It panics if there is no secret, or an empty one, because the handler
+// would then refuse every delivery. Call it at the start of a program.
 func MustWebhookHandler(h WebhookHandler, secrets ...string) http.Handler {
 	h.Secrets = slices.Concat(h.Secrets, secrets)
 	if len(h.Secrets) == 0 || slices.Contains(h.Secrets, "") {
@@ -56,22 +54,21 @@ func MustWebhookHandler(h WebhookHandler, secrets ...string) http.Handler {
 	return h
 }
 
-// ServeHTTP answers a delivery: 204 after the function has returned nil, 500 after it has
-// returned an error, 400 if the body is not an event, and otherwise as
-// [webhook.Verifier.Handler].
+// ServeHTTP answers a delivery: 204 after the function has returned nil, 500 after it has returned an error, 400 if the
+// body is not an event, and otherwise like [webhook.Verifier.Handler].
 func (h WebhookHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	verifier := webhook.Verifier{Secrets: h.Secrets, Now: h.Now, Logger: h.Logger}
 	verifier.Handler(http.HandlerFunc(h.receive)).ServeHTTP(w, r)
 }
 
-// receive handles a delivery whose signature is valid.
+// receive handles a delivery with a valid signature.
 func (h WebhookHandler) receive(w http.ResponseWriter, r *http.Request) {
 	log := h.Logger
 	if log == nil {
 		log = slog.Default()
 	}
 	body, err := io.ReadAll(r.Body)
-	if err != nil { // the verifier has read it into memory
+	if err != nil { // the verifier has already read the body into memory
 		http.Error(w, "the body could not be read", http.StatusInternalServerError)
 		return
 	}
@@ -112,8 +109,7 @@ func (h WebhookHandler) handle(ctx context.Context, e webhook.Event) error {
 	return err
 }
 
-// dispatch calls f with what subject returns of the event's data, and reports whether
-// there is an f.
+// dispatch calls f with the subject of the event's data, and reports whether there is an f.
 func dispatch[D, S any](ctx context.Context, e webhook.Event, f func(context.Context, S) error, subject func(D) S) (bool, error) {
 	if f == nil {
 		return false, nil
@@ -125,7 +121,7 @@ func dispatch[D, S any](ctx context.Context, e webhook.Event, f func(context.Con
 	return true, f(ctx, subject(data))
 }
 
-// Delivery is what a function of a [WebhookHandler] was called with.
+// Delivery is the delivery for which a function of a [WebhookHandler] was called.
 type Delivery struct {
 	// ID is the id of the delivery, the same for all attempts. The signature does not
 	// cover it.

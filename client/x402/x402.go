@@ -1,5 +1,5 @@
-// Package x402 charges for the routes of an HTTP server by the x402 protocol, with Quittance
-// as the facilitator. Programs pay with packages such as npm's @x402/fetch.
+// Package x402 charges for the routes of an HTTP server with the x402 protocol and Quittance as the facilitator.
+// Programs pay with packages such as npm's @x402/fetch.
 //
 //	charge, err := x402.New(x402.Config{
 //		Client:  quittance, // with a merchant's key
@@ -10,16 +10,15 @@
 //	})
 //	http.Handle("GET /forecast", charge.Handler(x402.Price{Amount: "10000"}, forecast))
 //
-// A request without a payment is answered 402. With one, the payment is verified, the
-// route's handler runs, the payment is settled, and then the handler's response is
-// released. A response with a status of 400 or more is released without a charge.
+// A request without a payment is answered with 402. With a payment, the payment is verified, the route's handler runs,
+// the payment is settled, and then the handler's response is released. A response with a status of 400 or more is
+// released without a charge.
 //
-// The answer 402 has a secret in extra.clientSecret, which clients return with their payment.
-// Without it nobody can repeat the payment, although the chain shows everything else of it.
+// The answer 402 has a secret in extra.clientSecret, which clients return with their payment. Without it the payment
+// cannot be repeated by others, although the chain shows everything else in it.
 //
-// A payment whose outcome is not known yet is answered 402 with the reason
-// settlement_pending and without new requirements. A client that repeats the same payment
-// gets the response then, and is charged once.
+// While the outcome of a payment is not known, the answer is 402 with the reason settlement_pending and without new
+// requirements. A client that then repeats the same payment gets the response, and is charged once.
 package x402
 
 import (
@@ -49,7 +48,7 @@ const (
 // Version is the version of the protocol.
 const Version = 2
 
-// Pending is the reason of a payment whose outcome is not known yet.
+// Pending is the reason while the outcome of a payment is not known.
 const Pending = "settlement_pending"
 
 // Defaults and limits.
@@ -59,7 +58,7 @@ const (
 	// DefaultMaxResponse bounds the response of a handler, which is kept in memory until
 	// the payment is settled, in bytes.
 	DefaultMaxResponse = 1 << 20
-	// SettleTimeout bounds the settlement with its repetitions.
+	// SettleTimeout bounds the settlement, including repetitions.
 	SettleTimeout = time.Minute
 	// maxHeader bounds the header of a payment, in bytes.
 	maxHeader = 12 << 10
@@ -74,15 +73,14 @@ type Config struct {
 	PayTo   string         // an address of the merchant
 	Name    string         // of the token's EIP-712 domain, such as USD Coin
 	Version string         // of the token's EIP-712 domain, such as 2
-	// BaseURL is the public URL of the server, without a trailing slash. By default it is
-	// that of each request.
+	// BaseURL is the public URL of the server, without a trailing slash. By default it is taken from each request.
 	BaseURL     string
 	Timeout     time.Duration // 0 is DefaultTimeout
 	MaxResponse int           // 0 is DefaultMaxResponse
 	Logger      *slog.Logger  // nil is slog.Default
 }
 
-// Price is what a route costs.
+// Price is the price of a route.
 type Price struct {
 	Amount      string // in minor units
 	Description string // optional, of the resource
@@ -133,7 +131,7 @@ func (m *Middleware) Handler(p Price, next http.Handler) http.Handler {
 			return
 		}
 		resource := m.resource(r, p)
-		payload.Resource = &resource // whatever the client says that it pays for
+		payload.Resource = &resource // whatever resource the client names
 		m.serve(w, r, p, apitypes.X402Request{X402Version: Version, PaymentPayload: payload, PaymentRequirements: want}, next)
 	})
 }
@@ -207,7 +205,7 @@ func Payer(ctx context.Context) string {
 	return payer
 }
 
-// requirements returns what a payment of the price must be.
+// requirements returns the requirements for a payment of the price.
 func (m *Middleware) requirements(p Price) apitypes.X402PaymentRequirements {
 	return apitypes.X402PaymentRequirements{
 		Scheme: "exact", Network: m.cfg.Network, Amount: p.Amount, Asset: m.cfg.Asset, PayTo: m.cfg.PayTo,
@@ -221,7 +219,7 @@ func isFor(accepted, want apitypes.X402PaymentRequirements) bool {
 		strings.EqualFold(accepted.Asset, want.Asset) && strings.EqualFold(accepted.PayTo, want.PayTo)
 }
 
-// resource describes what a request asks for.
+// resource describes the requested resource.
 func (m *Middleware) resource(r *http.Request, p Price) apitypes.X402Resource {
 	base := m.cfg.BaseURL
 	if base == "" {
@@ -241,7 +239,7 @@ type paymentRequired struct {
 	Accepts  []apitypes.X402PaymentRequirements `json:"accepts"`
 }
 
-// require answers 402 with what a payment must be.
+// require answers 402 with the requirements for a payment.
 func (m *Middleware) require(w http.ResponseWriter, r *http.Request, p Price, want apitypes.X402PaymentRequirements, reason string) {
 	want.Extra = maps.Clone(want.Extra)
 	want.Extra["clientSecret"] = rand.Text()

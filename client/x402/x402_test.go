@@ -18,11 +18,11 @@ import (
 	"github.com/quittance/quittance/client/x402"
 )
 
-// facilitator answers as the service does, with answers that the test chooses.
+// facilitator answers like the service, with answers that the test chooses.
 type facilitator struct {
 	*httptest.Server
 	verify   apitypes.X402VerifyResponse
-	settle   []apitypes.X402SettleResponse // in this order; the last one again and again
+	settle   []apitypes.X402SettleResponse // in this order; the last one is repeated
 	verified atomic.Int64
 	settled  atomic.Int64
 	last     atomic.Pointer[apitypes.X402Request]
@@ -79,7 +79,7 @@ func (f *facilitator) shop(t *testing.T, next http.HandlerFunc) *httptest.Server
 	return s
 }
 
-// answer is what the shop answers, besides the body.
+// answer is the shop's answer, except its body.
 type answer struct {
 	StatusCode int
 	Header     http.Header
@@ -130,7 +130,7 @@ type required struct {
 	Accepts     []apitypes.X402PaymentRequirements
 }
 
-// payment returns a payment for what a resource requires.
+// payment returns a payment for a resource's requirements.
 func payment(t *testing.T, url string, change func(*apitypes.X402PaymentPayload)) string {
 	t.Helper()
 	response, _ := get(t, url, "")
@@ -185,7 +185,7 @@ func TestPaid(t *testing.T) {
 	}
 }
 
-// TestNotCharged requests what must not be settled.
+// TestNotCharged requests responses that must not be settled.
 func TestNotCharged(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -231,8 +231,7 @@ func TestNotCharged(t *testing.T) {
 	}
 }
 
-// TestPending has the facilitator not know the outcome at first: the middleware asks again
-// with the same payment.
+// TestPending has the facilitator not know the outcome at first: the middleware repeats the same payment.
 func TestPending(t *testing.T) {
 	t.Parallel()
 	f := newFacilitator(t)
