@@ -16,13 +16,12 @@ import (
 	"github.com/quittance/quittance/internal/devtest"
 )
 
-// maxLines is the most lines, without blank ones, that creating an invoice and handling
-// invoice.paid take.
+// maxLines is the maximum number of lines, without blank ones, for creating an invoice and handling invoice.paid.
 const maxLines = 20
 
 var blocks = regexp.MustCompile("(?ms)^```ts\n(.*?)^```$")
 
-// TestReadmeIsOne compares the programs of the two READMEs and of the example.
+// TestReadmeIsOne compares the programs in the two READMEs and in the example.
 func TestReadmeIsOne(t *testing.T) {
 	t.Parallel()
 	program := devtest.Block(t, "README.md", "ts")
@@ -96,7 +95,7 @@ func bin(t *testing.T, tool string) string {
 		// The package bun copies this program in an install script, which is not run.
 		arch := map[string]string{"amd64": "x64", "arm64": "aarch64"}[runtime.GOARCH]
 		return filepath.Join(modules, "@oven", "bun-"+runtime.GOOS+"-"+arch, "bin", "bun")
-	case "node22": // npm has it for Linux; elsewhere it is the local one
+	case "node22": // npm has it for Linux; elsewhere the local one is used
 		if runtime.GOOS != "linux" {
 			return "node"
 		}
@@ -107,7 +106,7 @@ func bin(t *testing.T, tool string) string {
 	}
 }
 
-// start runs a program in a folder of the consumer as a merchant of its own.
+// start runs a program in a folder of the consumer, with a separate merchant.
 func start(t *testing.T, w *devtest.World, merchant, dir string, command ...string) *devtest.Program {
 	t.Helper()
 	address := devtest.FreeAddress(t)
@@ -123,7 +122,7 @@ func start(t *testing.T, w *devtest.World, merchant, dir string, command ...stri
 	return devtest.Run(t, cmd)
 }
 
-// nodeOptions lets Debian 12's Node 18 have WebCrypto as a global, as Node 20 has.
+// nodeOptions gives Debian 12's Node 18 WebCrypto as a global, as Node 20 has it.
 func nodeOptions(t *testing.T) string {
 	t.Helper()
 	version, err := exec.CommandContext(t.Context(), "node", "--version").Output()

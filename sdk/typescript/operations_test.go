@@ -9,8 +9,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// TestEveryOperationHasAMethod compares the methods of Quittance with the operations of
-// openapi.yaml, whose names they have, and the handlers of events with its webhooks.
+// TestEveryOperationHasAMethod compares the methods of Quittance with the operations of openapi.yaml, which have the
+// same names, and the handlers of events with its webhooks.
 func TestEveryOperationHasAMethod(t *testing.T) {
 	t.Parallel()
 	doc, err := openapi3.NewLoader().LoadFromFile("../../openapi.yaml")

@@ -1,10 +1,10 @@
-// Writes src/shapes.ts: what src/shape.ts checks of successful responses. Run it with npm run generate.
+// Writes src/shapes.ts: the checks that src/shape.ts makes of successful responses. Run it with npm run generate.
 import { readFileSync, writeFileSync } from "node:fs";
 import { load } from "js-yaml";
 
 const api = load(readFileSync(new URL("../../openapi.yaml", import.meta.url), "utf8"));
 
-/** Returns what a reference names, with the members of all parts of an allOf. */
+/** Returns the target of a reference, with the members of all parts of an allOf. */
 function resolve(node) {
   if (node?.$ref) {
     return resolve(node.$ref.slice(2).split("/").reduce((at, name) => at[name], api));
@@ -18,7 +18,10 @@ function resolve(node) {
 
 const hasId = (schema) => resolve(schema).required?.includes("id");
 
-/** Returns the shape of a schema: all required members of an object at the top, and below it those that are, or have, an id. */
+/**
+ * Returns the shape of a schema: all required members of an object at the top level; below it, members that are, or
+ * have, an id.
+ */
 function shape(schema, top = false) {
   const { type, properties = {}, required = [], items } = resolve(schema);
   switch (type) {

@@ -1,6 +1,6 @@
-// Package typescript_test packs the TypeScript package, runs its tests, and uses it as a
-// merchant does, with Node, Deno and Bun. It holds the service's deliveries against the
-// public verifiers of Standard Webhooks, npm's and Go's, and of Stripe.
+// Package typescript_test packs the TypeScript package, runs its tests, and uses it like a merchant, with Node, Deno
+// and Bun. It verifies the service's deliveries with the public verifiers of Standard Webhooks, npm's and Go's, and of
+// Stripe.
 package typescript_test
 
 import (
@@ -28,10 +28,10 @@ import (
 // patience bounds the installation and each run of a program.
 const patience = 5 * time.Minute
 
-// installed is the package, built in a copy of what a clone has of it.
+// installed is the package, built in a copy of a clone's files.
 type installed struct {
 	dir     string // of the package
-	tarball string // that npm pack made
+	tarball string // made by npm pack
 }
 
 // build makes the package once for all tests, with npm pack in a folder without
@@ -52,7 +52,7 @@ var build = sync.OnceValues(func() (p installed, err error) {
 			return p, err
 		}
 	}
-	// What an earlier build left must not help.
+	// Files of an earlier build must not help.
 	for _, name := range []string{"src/openapi.ts", "src/shapes.ts"} {
 		if err := os.RemoveAll(filepath.Join(p.dir, name)); err != nil {
 			return p, err
@@ -122,8 +122,7 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, data, 0o600)
 }
 
-// delivery is one as the verifiers get it. Raw says that the secret is the key
-// itself.
+// delivery is a delivery for the verifiers. Raw is set if the secret is the key itself.
 type delivery struct {
 	Name    string            `json:"name"`
 	Secret  string            `json:"secret"`
@@ -131,11 +130,11 @@ type delivery struct {
 	Headers map[string]string `json:"headers"`
 	Body    string            `json:"body"`
 	Valid   bool              `json:"valid"`
-	// ValidForStripe says that X-Service-Signature is, which covers no id.
+	// ValidForStripe is the expected result for X-Service-Signature, which covers no id.
 	ValidForStripe bool `json:"validForStripe"`
 }
 
-// deliveries are signed now, since the public verifiers have no other clock.
+// deliveries are signed now, because the public verifiers cannot use another clock.
 func deliveries(now time.Time) []delivery {
 	const id, body = "dlv_06gzkv5tzssax3fv5zm4xvs2zm", `{"id":"evt_1","type":"invoice.paid","createdAt":1,"data":{"label":"Café ☕"}}`
 	generated := webhook.SecretPrefix + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{0xfb, 7}, 16))
@@ -176,8 +175,8 @@ func TestPackage(t *testing.T) {
 	}
 }
 
-// TestNode22 runs the tests of peers that do not answer with Node 22 too: a garbage collection
-// must end no timeout and no signal, and releases differ in what they collect.
+// TestNode22 also runs the tests of unresponsive peers with Node 22: a garbage collection must not drop a timeout or a
+// signal, and releases differ in what they collect.
 func TestNode22(t *testing.T) {
 	t.Parallel()
 	dir := must(t, build).dir
@@ -190,8 +189,8 @@ func TestNode22(t *testing.T) {
 	}
 }
 
-// TestNode10 compiles a program whose resolution of modules does not read the exports of
-// package.json. TypeScript 5.9, which builds the package, is the last one that has it.
+// TestNode10 compiles a program with a module resolution that does not read the exports of package.json. TypeScript
+// 5.9, which builds the package, is the last version with it.
 func TestNode10(t *testing.T) {
 	t.Parallel()
 	compiler := filepath.Join(must(t, build).dir, "node_modules", "typescript", "bin", "tsc")
@@ -205,7 +204,7 @@ func TestNode10(t *testing.T) {
 	}
 }
 
-// TestPublicVerifiers holds signatures against npm's standardwebhooks and stripe.
+// TestPublicVerifiers verifies signatures with npm's standardwebhooks and stripe.
 func TestPublicVerifiers(t *testing.T) {
 	t.Parallel()
 	p := must(t, build)
@@ -222,7 +221,7 @@ func TestPublicVerifiers(t *testing.T) {
 	}
 }
 
-// TestStandardWebhooksForGo holds signatures against Go's standardwebhooks.
+// TestStandardWebhooksForGo verifies signatures with Go's standardwebhooks.
 func TestStandardWebhooksForGo(t *testing.T) {
 	t.Parallel()
 	for _, d := range deliveries(time.Now()) {

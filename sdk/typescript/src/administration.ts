@@ -26,7 +26,7 @@ import { again, Connection } from "./connection.js";
 import { pages, type List } from "./pages.js";
 import type { CallOptions, CreateOptions, Filter } from "./types.js";
 
-/** What sets the service up: keys, merchants, their endpoints, and the log of such changes. */
+/** Administration of the service: keys, merchants, their endpoints, and the log of such changes. */
 export class Administration extends Connection {
   /** Creates a key. The secret is shown only here. */
   async createKey(body: CreateKeyRequest, options: CallOptions = {}): Promise<KeySecretResponse> {
@@ -41,13 +41,16 @@ export class Administration extends Connection {
     );
   }
 
-  /** Creates a key in the place of another, which stays valid for the overlap. The secret is shown only here. */
+  /** Creates a key that replaces another, which stays valid for the overlap. The secret is shown only here. */
   async rotateKey(id: string, overlapSeconds: number, options: CallOptions = {}): Promise<KeySecretResponse> {
     const { data } = await this.http.POST("/api/keys/{id}/rotate", { params: { path: { id } }, body: { overlapSeconds }, ...this.given(options) });
     return data!;
   }
 
-  /** Makes a link that signs the holder of a key in at the dashboard once: of the client's key, or of another one. Its path is at the service's host. */
+  /**
+   * Makes a link that signs the holder of a key in at the dashboard once: the holder of the client's key, or of another
+   * one. Its path is at the service's host.
+   */
   async createSignInLink(body: CreateSignInLinkRequest = {}, options: CallOptions = {}): Promise<SignInLink> {
     return (await this.http.POST("/api/sign-in-links", { body, ...this.given(options) })).data!;
   }
@@ -65,7 +68,7 @@ export class Administration extends Connection {
     );
   }
 
-  /** Lists the last requests with keys, those that ended last first. Pages are requested as needed. */
+  /** Lists the last requests with keys, most recently ended first. Pages are requested as needed. */
   listRequests(filter: Filter<"/api/requests"> = {}, options: CallOptions = {}): List<LoggedRequest> {
     return pages(
       async (cursor) => (await this.http.GET("/api/requests", { params: { query: { ...filter, ...cursor } }, ...this.given(options) })).data!,
@@ -78,7 +81,7 @@ export class Administration extends Connection {
     return (await this.http.GET("/api/operator/status", this.given(options))).data!;
   }
 
-  /** Lists merchants with what they have, with a key of the operator. Pages are requested as needed. */
+  /** Lists merchants with their figures, with a key of the operator. Pages are requested as needed. */
   listMerchantOverviews(filter: Filter<"/api/operator/merchants"> = {}, options: CallOptions = {}): List<MerchantOverview> {
     return pages(
       async (cursor) => (await this.http.GET("/api/operator/merchants", { params: { query: { ...filter, ...cursor } }, ...this.given(options) })).data!,
@@ -86,7 +89,7 @@ export class Administration extends Connection {
     );
   }
 
-  /** Has blocks of a chain read again, from a number on, with a key of the operator. */
+  /** Makes the service read blocks of a chain again, from a number on, with a key of the operator. */
   async rescanChain(chainKey: string, from: number, options: CallOptions = {}): Promise<RescanResponse> {
     const { data } = await this.http.POST("/api/operator/chains/{chainKey}/rescan", { params: { path: { chainKey } }, body: { from }, ...this.given(options, again) });
     return data!;
@@ -98,7 +101,7 @@ export class Administration extends Connection {
     return data!;
   }
 
-  /** Verifies the audit log, with a key of the operator. `head` is one that was noted before. */
+  /** Verifies the audit log, with a key of the operator. `head` is an earlier head. */
   async verifyAudit(head?: string, options: CallOptions = {}): Promise<AuditVerification> {
     const { data } = await this.http.POST("/api/operator/audit/verify", { body: head === undefined ? {} : { head }, ...this.given(options, again) });
     return data!;
@@ -148,7 +151,7 @@ export class Administration extends Connection {
     await this.http.DELETE("/api/merchants/{id}/logo", { params: { path: { id } }, ...this.given(options, again) });
   }
 
-  /** Takes a settlement address back from a merchant. Its invoices that exist keep the address. */
+  /** Takes a settlement address away from a merchant. Its existing invoices keep the address. */
   async releaseMerchantAddress(id: string, address: string, options: CallOptions = {}): Promise<void> {
     await this.http.DELETE("/api/merchants/{id}/addresses/{address}", { params: { path: { id, address } }, ...this.given(options) });
   }
@@ -171,13 +174,13 @@ export class Administration extends Connection {
     return this.#link((await this.http.GET("/api/payment-links/{id}", { params: { path: { id } }, ...this.given(options) })).data!.link);
   }
 
-  /** Changes a payment link, or archives it. What is absent stays as it is; null removes a member. */
+  /** Changes a payment link, or archives it. Absent members stay as they are; null removes a member. */
   async updatePaymentLink(id: string, body: UpdatePaymentLinkRequest, options: CallOptions = {}): Promise<PaymentLink> {
     const { data } = await this.http.PATCH("/api/payment-links/{id}", { params: { path: { id } }, body, ...this.given(options, again) });
     return this.#link(data!.link);
   }
 
-  /** Returns a link with a whole URL. It is a path if the service is not configured with its public URL. */
+  /** Returns a link with an absolute URL. It is a path if the service is not configured with its public URL. */
   #link(link: PaymentLink): PaymentLink {
     return link.url.startsWith("/") ? { ...link, url: this.url + link.url } : link;
   }
@@ -200,7 +203,7 @@ export class Administration extends Connection {
     return data!.ping;
   }
 
-  /** Stages the secret that is to replace the active one. It is shown only here. */
+  /** Stages the secret that will replace the active one. It is shown only here. */
   async stageWebhookSecret(merchantId: string, options: CallOptions = {}): Promise<WebhookSecretResponse> {
     const { data } = await this.http.POST("/api/merchants/{id}/webhook/secret", { params: { path: { id: merchantId } }, ...this.given(options) });
     return data!;

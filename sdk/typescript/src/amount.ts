@@ -1,11 +1,11 @@
 import { InvalidArgumentError } from "./error.js";
 
-/** The most digits of an amount, which is below 2^256. */
+/** The maximum number of digits of an amount, which is below 2^256. */
 const maxDigits = 78;
 
 /**
- * Returns the minor units of an amount, as calls take them: parseAmount("4.90", 6) is "4900000". Signs, exponents,
- * separators and more decimals than the currency has are an InvalidArgumentError. Nothing is rounded.
+ * Returns the minor units of an amount, in the form that calls use: parseAmount("4.90", 6) is "4900000". Signs,
+ * exponents, separators and more decimals than the currency has are an InvalidArgumentError. It does not round.
  */
 export function parseAmount(text: string, decimals: number): string {
   checkDecimals(decimals);

@@ -1,4 +1,4 @@
-/** Returns the bytes of a stream, or undefined if there are more than the limit. What is left of it is not read. */
+/** Returns the bytes of a stream, or undefined if there are more than the limit. It then leaves the rest unread. */
 export async function read(
   stream: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   limit: number,

@@ -4,11 +4,14 @@ import type { FailedCall } from "./error.js";
 import { backoff, defaults, retryable, sleep, type RetryOptions } from "./retry.js";
 import { within, type Watch } from "./watch.js";
 
-/** How one call is made. */
+/** The settings of one call. */
 export interface CallSettings extends RetryOptions {
   /** Ends the call. */
   signal?: AbortSignal | undefined;
-  /** Whether the service may get the request twice, with the effect of one. It may get a GET, and what has an Idempotency-Key. */
+  /**
+   * Whether the service may receive the request twice with the effect of one. This is so for a GET, and for a request
+   * with an Idempotency-Key.
+   */
   idempotent?: boolean | undefined;
   /** How long the service may wait before it answers. */
   waitMs?: number | undefined;
@@ -19,13 +22,13 @@ export interface CallSettings extends RetryOptions {
 /** The bytes of the largest response that is read for an error. */
 const maxProblemBytes = 1 << 20;
 
-/** Returns what errors say of a request. */
+/** Returns the description of a request for errors. */
 export function failedCall(request: Request): FailedCall {
   return { method: request.method, path: new URL(request.url).pathname, attempts: 0 };
 }
 
 /**
- * Makes attempts until one succeeds or no other is to be made. A response that is not a success is thrown as a
+ * Makes attempts until one succeeds or no other may be made. A response that is not a success is thrown as a
  * ResponseError.
  */
 export function call(request: Request, settings: CallSettings): Promise<Response> {
@@ -45,7 +48,7 @@ export function call(request: Request, settings: CallSettings): Promise<Response
   });
 }
 
-/** Waits before the next attempt, or throws the error of attempt n, counted from 0, if there is to be no other. */
+/** Waits before the next attempt, or throws the error of attempt n, counted from 0, if no other may be made. */
 export async function retryDelay(n: number, error: unknown, request: Request, settings: CallSettings, signal: AbortSignal): Promise<void> {
   const idempotent = settings.idempotent ?? (request.method === "GET" || request.headers.has("Idempotency-Key"));
   const delay = backoff(n, error, settings);
@@ -76,12 +79,13 @@ async function exchange(request: Request, signal: AbortSignal, settings: CallSet
 
 /** Sends a request, and returns the response without its body. */
 async function connect(request: Request, signal: AbortSignal, settings: CallSettings, failed: FailedCall): Promise<Response> {
-  // A redirect could send the key elsewhere. The request has the signal too, for a fetch that takes nothing else.
+  // A redirect could send the key elsewhere. The request has the signal too, for a fetch that accepts no second
+  // argument.
   const made = new Request(request, { signal, redirect: "manual" });
   return connected(() => (settings.fetch ?? fetch)(made, { signal }), signal, failed);
 }
 
-/** Returns what a connection gives. Its errors become a ConnectionError, except the reason of the signal. */
+/** Returns the result of get. Its errors become a ConnectionError, except the reason of the signal. */
 async function connected<T>(get: () => Promise<T>, signal: AbortSignal, failed: FailedCall): Promise<T> {
   try {
     return await get();

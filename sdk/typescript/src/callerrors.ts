@@ -10,17 +10,17 @@ export class ResponseError extends QuittanceError {
   declare readonly requestId: string | undefined;
   /** The whole problem document; without members if a proxy answered. */
   readonly problem: Partial<Problem>;
-  /** The member or parameter that is wrong, with `invalid_field`. */
+  /** The invalid member or parameter, with `invalid_field`. */
   readonly field: string | undefined;
-  /** What was wrong with this request, for people. */
+  /** The explanation of the error, for people. */
   readonly detail: string | undefined;
   /** With `reference_taken`: the invoice that has the reference. With `draft_deleted`: the draft. */
   readonly invoiceId: string | undefined;
-  /** With `cursor_gone` and `authorization_refused`: why. */
+  /** With `cursor_gone` and `authorization_refused`: the reason. */
   readonly reason: string | undefined;
   /** With `cursor_gone`: the cursor from which to continue. */
   readonly after: string | undefined;
-  /** The milliseconds to wait before a retry, or 0 if the service did not say. */
+  /** The milliseconds to wait before a retry, or 0 if the service did not send a time. */
   readonly retryAfterMs: number;
 
   constructor(response: Response, body: string, now: number, call: FailedCall) {
@@ -39,7 +39,7 @@ export class ResponseError extends QuittanceError {
   }
 }
 
-/** There was no complete response. The cause says why. */
+/** There was no complete response. See the cause. */
 export class ConnectionError extends QuittanceError {
   override readonly name = "ConnectionError";
   /** Whether no part of the request was sent, because there was no connection. */
@@ -51,12 +51,12 @@ export class ConnectionError extends QuittanceError {
   }
 }
 
-/** A call, an attempt or a silence took longer than it may. */
+/** A call, an attempt or a silence took too long. */
 export class TimeoutError extends QuittanceError {
   override readonly name = "TimeoutError";
 }
 
-/** A success that the service does not answer, such as the page of a proxy. What the call does may have been done. */
+/** A success that the service would not answer, such as a proxy's page. The call may have taken effect. */
 export class InvalidResponseError extends QuittanceError {
   override readonly name = "InvalidResponseError";
   declare readonly status: number;
@@ -77,7 +77,7 @@ export function requestId(response: Response): string | undefined {
   return response.headers.get("X-Request-Id") ?? undefined;
 }
 
-/** Returns the problem document, or nothing if the body is something else. */
+/** Returns the problem document, or an empty one if the body is something else. */
 function parse(body: string): Partial<Problem> {
   try {
     const value: unknown = JSON.parse(body);
@@ -99,7 +99,7 @@ function retryAfter(text: string | null, now: number): number {
   return Number.isNaN(date) ? 0 : Math.max(date - now, 0);
 }
 
-/** The most errors of a chain of causes that are read: a chain may be a circle. */
+/** The maximum number of errors that are read in a chain of causes: a chain may be a cycle. */
 const maxCauses = 8;
 
 /** Returns an error and its causes. */
@@ -115,7 +115,7 @@ function messages(error: unknown): string {
   return causes(error).map((e) => e.message || e.name).join(": ") || String(error);
 }
 
-/** The codes of errors that say that there was no connection to send a request on, of Node, Deno and Bun. */
+/** The error codes of Node, Deno and Bun which mean that there was no connection to send a request on. */
 const noConnection = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "ConnectionRefused"]);
 
 function unsent(error: unknown): boolean {

@@ -38,11 +38,11 @@ import { sleep } from "./retry.js";
 import type { CallOptions, CreateOptions, ExportFilter, Filter } from "./types.js";
 import { within } from "./watch.js";
 
-/** The pause of awaitInvoice between two questions, for a service or proxy that answers at once. */
+/** The pause of awaitInvoice between two requests, if the service or a proxy answers immediately. */
 const pauseMs = 1_000;
 
 /**
- * A client of one service. An error response is thrown as a QuittanceError. Attempts that fail for reasons that may pass
+ * A client of one service. An error response is thrown as a QuittanceError. Attempts that fail for temporary reasons
  * are repeated, unless the repetition could do something twice.
  */
 export class Quittance extends Events {
@@ -59,7 +59,7 @@ export class Quittance extends Events {
     return data!.invoice;
   }
 
-  /** Changes an invoice. What is absent stays as it is; null removes a member. */
+  /** Changes an invoice. Absent members stay as they are; null removes a member. */
   async updateInvoice(id: string, body: UpdateInvoiceRequest, options: CallOptions = {}): Promise<Invoice> {
     const { data } = await this.http.PATCH("/api/invoices/{id}", { params: { path: { id } }, body, ...this.given(options, again) });
     return data!.invoice;
@@ -82,7 +82,7 @@ export class Quittance extends Events {
     return data!.invoice;
   }
 
-  /** Returns an invoice as soon as its status is not the known one. The service is asked once a minute. */
+  /** Returns an invoice as soon as its status differs from the known one. The service is asked once a minute. */
   async awaitInvoice(id: string, known: InvoiceStatus = "open", { timeoutMs = Infinity, ...options }: CallOptions = {}): Promise<Invoice> {
     const late = () => new TimeoutError(`the invoice ${id} was ${known} for ${timeoutMs} ms`);
     const settings = this.settings(options);
@@ -107,7 +107,7 @@ export class Quittance extends Events {
     );
   }
 
-  /** Lists whom a merchant's invoices are for. Pages are requested as needed. */
+  /** Lists the customers of a merchant's invoices. Pages are requested as needed. */
   listCustomers(filter: Filter<"/api/customers"> = {}, options: CallOptions = {}): List<CustomerRecord> {
     return pages(
       async (cursor) => (await this.http.GET("/api/customers", { params: { query: { ...filter, ...cursor } }, ...this.given(options) })).data!,
@@ -116,9 +116,9 @@ export class Quittance extends Events {
   }
 
   /**
-   * Removes the personal data of a customer, wherever it is stored. It cannot be undone. While the status is `running`, the
-   * same call with the same `idempotencyKey` answers how far it is. A call with a new key, which is also what a call without
-   * the option has, is a new request, and erases the invoices that were created since.
+   * Removes the personal data of a customer, wherever it is stored. It cannot be undone. While the status is `running`,
+   * the same call with the same `idempotencyKey` returns the progress. A call without the option has a new key each
+   * time. Each call with a new key is a new request, and also erases the invoices that were created since.
    */
   async eraseCustomer(body: EraseCustomerRequest, options: CreateOptions = {}): Promise<Erasure> {
     return (await this.http.POST("/api/customers/erase", { body, ...this.given(options, again) })).data!.erasure;
@@ -133,8 +133,8 @@ export class Quittance extends Events {
   }
 
   /**
-   * Lists what happened to an invoice, in order. Pages are requested as needed. The value that the generator returns at
-   * its end says whether the timeline leaves something out.
+   * Lists the history of an invoice, in order. Pages are requested as needed. At its end the generator returns whether
+   * the timeline is incomplete.
    */
   listInvoiceTimeline(id: string, options: CallOptions = {}): List<TimelineEntry, { truncated: boolean }> {
     let truncated = false;
@@ -179,7 +179,7 @@ export class Quittance extends Events {
     );
   }
 
-  /** Lists what needs a decision, newest first. Pages are requested as needed. */
+  /** Lists items that need a decision, newest first. Pages are requested as needed. */
   listInbox(filter: Filter<"/api/inbox"> = {}, options: CallOptions = {}): List<InboxItem> {
     return pages(
       async (cursor) => (await this.http.GET("/api/inbox", { params: { query: { ...filter, ...cursor } }, ...this.given(options) })).data!,
@@ -187,13 +187,13 @@ export class Quittance extends Events {
     );
   }
 
-  /** Counts what needs a decision. */
+  /** Counts items that need a decision. */
   async countInbox(query: { merchantId?: string } = {}, options: CallOptions = {}): Promise<InboxCount[]> {
     const { data } = await this.http.GET("/api/inbox/counts", { params: { query }, ...this.given(options) });
     return data!.counts;
   }
 
-  /** Lists what was decided, newest first. Pages are requested as needed. */
+  /** Lists past decisions, newest first. Pages are requested as needed. */
   listDecisions(filter: Filter<"/api/inbox/decisions"> = {}, options: CallOptions = {}): List<Decision> {
     return pages(
       async (cursor) => (await this.http.GET("/api/inbox/decisions", { params: { query: { ...filter, ...cursor } }, ...this.given(options) })).data!,
@@ -201,19 +201,19 @@ export class Quittance extends Events {
     );
   }
 
-  /** Records a decision about an item of the inbox. It fails with `already_decided` if somebody decided before. */
+  /** Records a decision about an item of the inbox. It fails with `already_decided` if somebody decided earlier. */
   async decide(body: DecideRequest, options: CallOptions = {}): Promise<Decision> {
     const { data } = await this.http.POST("/api/inbox/decisions", { body, ...this.given(options) });
     return data!.decision;
   }
 
-  /** Takes a decision back. */
+  /** Undoes a decision. */
   async undoDecision(id: string, options: CallOptions = {}): Promise<Decision> {
     const { data } = await this.http.POST("/api/inbox/decisions/{id}/undo", { params: { path: { id } }, ...this.given(options, again) });
     return data!.decision;
   }
 
-  /** Reserves a part of a payment, and returns the transaction that sends it back, for the merchant's wallet to sign. */
+  /** Reserves part of a payment, and returns the transaction that sends it back, for the merchant's wallet to sign. */
   async prepareRefund(paymentId: string, body: PrepareRefundRequest = {}, options: CreateOptions = {}): Promise<RefundResponse> {
     const { data } = await this.http.POST("/api/payments/{id}/refunds", { params: { path: { id: paymentId } }, body, ...this.given(options, again) });
     return this.#refund(data!);
@@ -242,7 +242,7 @@ export class Quittance extends Events {
     return this.#refund(data!);
   }
 
-  /** Cancels a prepared refund whose transaction was not signed. */
+  /** Cancels a prepared refund before its transaction is signed. */
   async cancelRefund(id: string, options: CallOptions = {}): Promise<RefundResponse> {
     const { data } = await this.http.POST("/api/refunds/{id}/cancel", { params: { path: { id } }, ...this.given(options, again) });
     return this.#refund(data!);
@@ -254,7 +254,10 @@ export class Quittance extends Events {
     return this.#refund(data!);
   }
 
-  /** Records that you send a refund, before its transaction is signed. It fails with `refund_submitted` if somebody else does. */
+  /**
+   * Records that you are sending a refund, before its transaction is signed. It fails with `refund_submitted` if
+   * somebody else is sending it.
+   */
   async submitRefund(id: string, body: SubmitRefundRequest = {}, options: CreateOptions = {}): Promise<Submission> {
     const { data } = await this.http.POST("/api/refunds/{id}/submissions", { params: { path: { id } }, body, ...this.given(options, again) });
     return data!.submission;
@@ -266,7 +269,7 @@ export class Quittance extends Events {
     return data!.submission;
   }
 
-  /** Records that nothing was sent, so that the refund can be submitted again. */
+  /** Records that no transaction was sent, so that the refund can be submitted again. */
   async withdrawSubmission(refundId: string, submissionId: string, options: CallOptions = {}): Promise<Submission> {
     const { data } = await this.http.POST("/api/refunds/{id}/submissions/{submissionId}/withdraw", { params: { path: { id: refundId, submissionId } }, ...this.given(options, again) });
     return data!.submission;
@@ -298,13 +301,13 @@ export class Quittance extends Events {
     return data!.report;
   }
 
-  /** Returns the sums of the last days, those of open and expired invoices, and how far chains are read. */
+  /** Returns the sums of the last days, the sums of open and expired invoices, and how far chains are read. */
   async getSummary(query: paths["/api/reports/summary"]["get"]["parameters"]["query"], options: CallOptions = {}): Promise<Summary> {
     const { data } = await this.http.GET("/api/reports/summary", { params: { query }, ...this.given(options) });
     return data!.summary;
   }
 
-  /** Exports invoices as CSV, all of them, in parts. The time zone of times is `timezone`. An export that breaks off throws. */
+  /** Exports all invoices as CSV, in parts. Times are in the time zone `timezone`. A broken export throws. */
   exportInvoices(filter: ExportFilter<"/api/invoices"> = {}, options: CallOptions = {}): AsyncGenerator<Uint8Array, void> {
     return this.#exported("/api/invoices", filter, options);
   }

@@ -6,46 +6,49 @@ import { checkBounds, type ResponseInfo, type RetryOptions } from "./retry.js";
 import { checked } from "./shape.js";
 import type { CallOptions, CreateOptions } from "./types.js";
 
-/** What a client is given. */
+/** The options of a client. */
 export interface QuittanceOptions extends RetryOptions {
-  /** Where the service is, such as https://pay.example.com. */
+  /** The URL of the service, such as https://pay.example.com. */
   url: string;
-  /** A key of the operator or of one merchant. Leave it out only for a service that asks for none, as `quittance dev` can. */
+  /**
+   * A key of the operator or of one merchant. Leave it out only for a service that needs no key, as `quittance dev` can
+   * be.
+   */
   key?: string;
-  /** The version of the interface that responses are of, such as 2026-11-22; that of the key if left out. */
+  /** The version of the interface for responses, such as 2026-11-22; the key's version if left out. */
   version?: string | undefined;
   /** Makes idempotency keys; crypto.randomUUID if left out. */
   randomUUID?: (() => string) | undefined;
 }
 
-/** How parameters of a query are written. */
+/** The notation of query parameters. */
 const query = { array: { style: "form", explode: false } } as const;
 
-/** What is special about a call. */
+/** The special properties of a call. */
 interface CallKind {
-  /** Whether the service may get the request twice, with the effect of one. */
+  /** Whether the service may receive the request twice with the effect of one. */
   idempotent?: boolean;
   /** How long the service may wait before it answers. */
   waitMs?: number;
 }
 
-/** The calls that the service may get twice. */
+/** Calls that the service may receive twice. */
 export const again: CallKind = { idempotent: true };
-/** The calls that the service may get twice, and that take up to a minute. */
+/** Calls that the service may receive twice, and that take up to a minute. */
 export const patient: CallKind = { idempotent: true, waitMs: 60_000 };
 
 /** The connection of a client to its service. */
 export class Connection {
-  /** The client of openapi-fetch that all methods use, with retries and errors as theirs. */
+  /** The client of openapi-fetch that all methods use, with this package's retries and errors. */
   readonly http: Client<paths, "application/json">;
   #lastResponse: ResponseInfo | undefined;
-  readonly #headers: Record<string, string>; // of every request; private, because it has the key
-  readonly #operations = new WeakMap<Request, string>(); // the templates of the paths of requests for JSON
+  readonly #headers: Record<string, string>; // of every request; private, because they contain the key
+  readonly #operations = new WeakMap<Request, string>(); // path templates of the requests for JSON
   readonly #uuid: () => string;
   readonly #options: RetryOptions;
   protected readonly url: string; // of the service, without a slash at its end
 
-  /** Throws an InvalidArgumentError for a url of another form, a key that is empty or undefined, and bounds that bound nothing. */
+  /** Throws an InvalidArgumentError for an invalid url, a key that is empty or undefined, and limits without effect. */
   constructor(given: QuittanceOptions) {
     const { url, key, version, randomUUID, ...options } = given;
     this.url = serviceURL(url);
@@ -70,12 +73,15 @@ export class Connection {
     });
   }
 
-  /** The last successful response. If calls are made at the same time, give each an `onResponse` instead. */
+  /** The last successful response. For concurrent calls, give each an `onResponse` instead. */
   get lastResponse(): ResponseInfo | undefined {
     return this.#lastResponse;
   }
 
-  /** Returns what openapi-fetch is given for a call. The signal is not: a request that has it may lose it. */
+  /**
+   * Returns the arguments of openapi-fetch for a call. The signal is not among them, because a request may lose its
+   * signal.
+   */
   protected given(options: CreateOptions, kind: CallKind = {}): { fetch: (request: Request) => Promise<Response> } {
     return {
       fetch: async (request) => {
@@ -86,7 +92,7 @@ export class Connection {
     };
   }
 
-  /** Returns a request that asks for a media type, for what the client of openapi-fetch does not read. */
+  /** Returns a request for a media type that openapi-fetch does not read. */
   protected request(path: string, filter: object, accept: string, options: CallOptions): Request {
     const parameters = createQuerySerializer<object>({ ...query })(filter);
     const request = new Request(this.url + path + (parameters && `?${parameters}`), { headers: { Accept: accept, ...this.#headers } });
@@ -94,7 +100,7 @@ export class Connection {
     return request;
   }
 
-  /** Returns the settings of a call. What its response is checked for depends on the request. */
+  /** Returns the settings of a call. The checks of its response depend on the request. */
   protected settings({ signal, timeoutMs, attemptTimeoutMs, retries, onResponse }: CallOptions, request?: Request): CallSettings {
     const all = this.#options;
     const operation = request && this.#operations.get(request);
@@ -136,7 +142,7 @@ function setHeader(headers: Headers, name: string, value: string): void {
   }
 }
 
-/** Returns the check that a response is of one of the media types of an Accept header. */
+/** Returns the check that a response has one of the media types of an Accept header. */
 function mediaType(accept: string): (response: Response) => string | undefined {
   return ({ headers }) => {
     const type = headers.get("Content-Type")?.split(";")[0]!.trim();
@@ -150,7 +156,7 @@ function serviceURL(text: string): string {
   try {
     url = new URL(text);
   } catch {
-    // what is not a URL is refused below
+    // text that is not a URL is refused below
   }
   if (!url || !/^https?:$/.test(url.protocol) || url.search !== "" || url.hash !== "") {
     throw new InvalidArgumentError(`the option url must be of the form https://host or https://host/path; it is ${String(text)}`);
@@ -158,7 +164,7 @@ function serviceURL(text: string): string {
   return url.href.replace(/\/+$/, "");
 }
 
-/** Returns the header of a key, or throws an InvalidArgumentError without the key's text. */
+/** Returns the header for a key, or throws an InvalidArgumentError without the key's text. */
 function authorization(key: unknown): { Authorization: string } {
   if (typeof key !== "string" || !/^[\x21-\x7e]+$/.test(key)) {
     const what = typeof key !== "string" ? String(key) : key === "" ? "empty" : "a text with blanks or other characters that no key has";
@@ -167,7 +173,7 @@ function authorization(key: unknown): { Authorization: string } {
   return { Authorization: `Bearer ${key}` };
 }
 
-/** Throws an InvalidArgumentError for an id that results in another path. */
+/** Throws an InvalidArgumentError for an id that would change the path. */
 function checkIds(ids: object): void {
   for (const id of Object.values(ids)) {
     if (id === undefined || id === null || /^\.{0,2}$/.test(String(id))) {

@@ -10,10 +10,10 @@ export class Events extends Administration {
   readonly #positions = new Positions();
 
   /**
-   * Yields the events after a position as soon as they are recorded: `start`, `end`, or the position of an event. A broken
-   * stream is continued where it broke, so that each event is yielded once. If the service's database was restored from a
-   * backup, it continues from there, without the last 10,000 events that this client gave before the position. It throws an
-   * EventsLostError if events behind the position are not kept any longer.
+   * Yields the events after a position as soon as they are recorded: `start`, `end`, or the position of an event. A
+   * broken stream is continued where it broke, so that each event is yielded once. If the service's database was
+   * restored from a backup, it continues from there, without the last 10,000 events that this client gave before the
+   * position. It throws an EventsLostError if events after the position are no longer stored.
    */
   streamEvents(filter: Filter<"/api/events/stream"> = {}, after = "end", options: StreamOptions = {}): AsyncGenerator<StreamedEvent, void> {
     const request = (position: string) => this.request("/api/events/stream", { ...filter, after: position }, "text/event-stream", options);
@@ -32,8 +32,8 @@ export class Events extends Administration {
 
   /**
    * Fetches the events after a position, oldest first: `start`, `end`, or the position that the previous call returned.
-   * Each event is returned exactly once; an empty page means that there are no more yet. After a restore of the service's
-   * database, and if events are lost, it does what streamEvents does.
+   * Each event is returned exactly once; an empty page means that there are no more yet. After a restore of the
+   * service's database, and if events are lost, it behaves like streamEvents.
    */
   async eventsAfter(after: string, filter: Filter<"/api/events"> = {}, options: CallOptions = {}): Promise<{ events: EventRecord[]; next: string }> {
     const got = this.#positions.take(after);

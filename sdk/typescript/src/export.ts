@@ -7,9 +7,9 @@ import { Watch } from "./watch.js";
 const idleMs = 120_000;
 
 /**
- * Yields the parts of a CSV response. Attempts are repeated until one has the first part, within the time of the call. After
- * it, silence ends the export, and the caller's signal; the time that the caller takes for a part does not count. A response
- * that breaks off throws.
+ * Yields the parts of a CSV response. Attempts are repeated until one receives the first part, within the time of the
+ * call. After it, only silence or the caller's signal ends the export; the caller's time for a part does not count. A
+ * broken response throws.
  */
 export async function* exported(request: Request, settings: CallSettings): AsyncGenerator<Uint8Array, void> {
   const failed = failedCall(request);

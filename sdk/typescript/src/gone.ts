@@ -1,20 +1,23 @@
 import { ResponseError } from "./callerrors.js";
 import { QuittanceError } from "./error.js";
 
-/** How many events are remembered behind a position: they are not given again after the service's database was restored. */
+/**
+ * The number of events remembered for a position: they are not returned again after the service's database was
+ * restored.
+ */
 export const maxRecentEvents = 10_000;
-/** For how many positions events are remembered. */
+/** The number of positions for which events are remembered. */
 const maxPositions = 16;
-/** How many answers in a row may say that the log does not continue from a position. */
+/** The maximum number of consecutive answers that the log cannot be continued from a position. */
 const maxMoves = 8;
 
 /**
- * The service did not keep the events behind a position until they were asked for. They cannot be had any more: compare
- * with the lists of invoices and payments.
+ * Events after the requested position were removed before they were requested. They cannot be retrieved any more:
+ * compare with the lists of invoices and payments.
  */
 export class EventsLostError extends QuittanceError {
   override readonly name = "EventsLostError";
-  /** Where the events that are left begin: streamEvents and eventsAfter continue there. */
+  /** The position at which the remaining events begin: streamEvents and eventsAfter continue there. */
   readonly position: string;
 
   constructor(position: string, detail: string | undefined) {
@@ -23,7 +26,7 @@ export class EventsLostError extends QuittanceError {
   }
 }
 
-/** Follows a log that does not continue from the positions that were asked for. */
+/** Follows a log that cannot be continued from the requested positions. */
 export class Moves {
   #made = 0;
 
@@ -41,24 +44,24 @@ export class Moves {
     return error.after;
   }
 
-  /** Notes that the log continued. */
+  /** Records that the log continued. */
   reset(): void {
     this.#made = 0;
   }
 }
 
-/** The ids of the events that a caller got last. */
+/** The ids of the last events that a caller got. */
 export class Recent {
-  #before = new Set<string>(); // what it got last before the log did not continue: these may come again
-  #ids = new Set<string>(); // in their order
+  #before = new Set<string>(); // the last events before the log was interrupted: these may come again
+  #ids = new Set<string>(); // in order
   readonly #always: boolean;
 
-  /** always says that no event may come again: those of a list that may begin again. */
+  /** always means that no event may come twice, for a list that may begin again. */
   constructor(always = false) {
     this.#always = always;
   }
 
-  /** Notes that the log did not continue from a position. */
+  /** Records that the log could not be continued from a position. */
   move(): void {
     if (this.#before.size > maxRecentEvents) {
       this.#before = new Set();
@@ -66,7 +69,7 @@ export class Recent {
     this.#ids.forEach((id) => this.#before.add(id));
   }
 
-  /** Notes an event. Returns whether the caller got it before the log did not continue. */
+  /** Records an event. Returns whether the caller got it before the log was interrupted. */
   repeats(id: string): boolean {
     if (this.#before.has(id) || (this.#always && this.#ids.has(id))) {
       return true;
@@ -80,18 +83,18 @@ export class Recent {
   }
 }
 
-/** What callers got before the positions that they were given last. */
+/** The events that callers got before their last positions. */
 export class Positions {
-  #all = new Map<string, Recent>(); // the one that was given longest ago first
+  #all = new Map<string, Recent>(); // the oldest position first
 
-  /** Returns what the caller got who continues from a position, and forgets it. */
+  /** Returns and forgets the events of the caller who continues from a position. */
   take(position: string): Recent {
     const got = this.#all.get(position);
     this.#all.delete(position);
     return got === undefined || position === "start" || position === "end" ? new Recent() : got;
   }
 
-  /** Remembers what a caller got before a position. */
+  /** Remembers the events that a caller got before a position. */
   put(position: string, got: Recent): void {
     this.#all.delete(position);
     this.#all.set(position, got);

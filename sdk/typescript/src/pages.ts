@@ -13,15 +13,16 @@ export interface Page<T> {
 
 /** A list. Iterate over it, or take one page, or an array. */
 export interface List<T, R = void> extends AsyncGenerator<T, R, undefined> {
-  /** Fetches one page: the first one, or the one of a cursor. The iteration is not changed by it. */
+  /** Fetches one page: the first one, or the one at a cursor. It does not affect the iteration. */
   page(cursor?: string): Promise<Page<T>>;
-  /** Returns the next elements of the iteration, at most `limit`. */
+  /** Returns the next elements of the iteration, up to `limit`. */
   toArray(options: { limit: number }): Promise<T[]>;
 }
 
 /**
- * Returns the list of the elements of all pages. It goes on where the service says if it does not continue from its cursor.
- * keep says which elements the iteration yields, and end returns what it returns.
+ * Returns the list of the elements of all pages. If the list cannot be continued from its cursor, it continues where
+ * the service indicates. keep selects the elements that the iteration yields, and end returns the return value of the
+ * iteration.
  */
 export function pages<P extends { nextCursor?: string }, T, R = void>(
   get: (cursor: Cursor) => Promise<P>,

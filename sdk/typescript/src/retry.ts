@@ -8,20 +8,20 @@ export interface ResponseInfo {
   path: string;
   /** The HTTP status. */
   status: number;
-  /** The id of the request, to quote to the operator of the service. */
+  /** The id of the request, to give to the operator of the service. */
   requestId: string | undefined;
   /** Whether an earlier request with the same idempotency key did the work. */
   replayed: boolean;
-  /** The number of attempts that were made. */
+  /** The number of attempts made. */
   attempts: number;
   headers: Headers;
 }
 
-/** What bounds calls and their attempts. */
+/** The limits of calls and their attempts. */
 export interface RetryOptions {
   /** Milliseconds for a call with all its attempts; 60000 if left out. */
   timeoutMs?: number | undefined;
-  /** Milliseconds for one attempt; 20000 if left out. The service itself takes at most 15 s. */
+  /** Milliseconds for one attempt; 20000 if left out. The service takes up to 15 s. */
   attemptTimeoutMs?: number | undefined;
   /** The number of attempts after the first; 3 if left out. */
   retries?: number | undefined;
@@ -39,17 +39,17 @@ export interface RetryOptions {
   sleep?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
-/** The bytes of the largest response that is read, unless an option says otherwise. */
+/** The bytes of the largest response that is read, by default. */
 export const maxResponseBytes = 64 << 20;
-/** The milliseconds of a call and of an attempt, and the attempts after the first, unless options say otherwise. */
+/** The milliseconds of a call and of an attempt, and the attempts after the first, by default. */
 export const defaults = { timeoutMs: 60_000, attemptTimeoutMs: 20_000, retries: 3, maxResponseBytes } as const;
 
 const firstDelayMs = 500;
 const maxDelayMs = 8_000;
-/** The longest Retry-After that is waited for. A longer one ends the call. */
+/** The longest accepted Retry-After. A longer one ends the call. */
 const maxRetryAfterMs = 30_000;
 
-/** Throws an InvalidArgumentError for a bound that bounds nothing. */
+/** Throws an InvalidArgumentError for an invalid limit. */
 export function checkBounds(options: RetryOptions): void {
   for (const name of Object.keys(defaults) as (keyof typeof defaults)[]) {
     const value: unknown = options[name];
@@ -59,7 +59,10 @@ export function checkBounds(options: RetryOptions): void {
   }
 }
 
-/** Returns the milliseconds to wait after attempt n, counted from 0, or undefined if the service asked for too many. */
+/**
+ * Returns the milliseconds to wait after attempt n, counted from 0, or undefined if the service asked for too long a
+ * wait.
+ */
 export function backoff(n: number, error: unknown, options: RetryOptions): number | undefined {
   const asked = error instanceof ResponseError ? error.retryAfterMs : 0;
   const longest = Math.min(firstDelayMs * 2 ** n, maxDelayMs);
@@ -67,10 +70,10 @@ export function backoff(n: number, error: unknown, options: RetryOptions): numbe
   return asked > maxRetryAfterMs ? undefined : Math.max(delay, asked);
 }
 
-/** Returns whether a further attempt may succeed, and cannot do anything twice. */
+/** Returns whether another attempt may succeed, and cannot do anything twice. */
 export function retryable(error: unknown, idempotent: boolean): boolean {
   if (error instanceof ResponseError) {
-    // With 429 the service refused the request before it looked at it.
+    // With 429 the service refused the request before processing it.
     const passes = error.status >= 500 || error.status === 408 || error.code === "idempotency_in_progress";
     return error.status === 429 || (idempotent && passes);
   }

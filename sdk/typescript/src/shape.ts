@@ -1,15 +1,15 @@
 import { shapes } from "./shapes.js";
 
 /**
- * What is checked of a value: the kind of a primitive or an array, the shape of the elements of an array, or the required
+ * The checks of a value: the kind of a primitive or an array, the shape of the elements of an array, or the required
  * members of an object.
  */
 export type Shape = string | readonly [Shape] | { readonly [member: string]: Shape };
 
 /**
  * Returns the check of successful responses to an operation, such as "GET /api/invoices". It looks for the members that
- * openapi.yaml requires of a response, and for the ids of what these contain: enough to recognize what is not the service's.
- * Everything is allowed to have more members.
+ * openapi.yaml requires of a response, and for the ids of objects in them, which is enough to recognize foreign
+ * responses. Objects may have more members.
  */
 export function checked(operation: string): ((response: Response, body: Uint8Array) => string | undefined) | undefined {
   const shape = shapes[operation];

@@ -8,7 +8,7 @@ import { parseEvent, type WebhookEvent } from "./webhook/event.js";
 
 /** An event of a stream. */
 export interface StreamedEvent {
-  /** Behind the event: streamEvents and eventsAfter continue there, with the same filter. */
+  /** The position after the event: streamEvents and eventsAfter continue there, with the same filter. */
   position: string;
   event: WebhookEvent;
 }
@@ -19,9 +19,9 @@ const idleMs = 45_000;
 export const maxMessage = 2 << 20;
 
 /**
- * Yields the events of a stream. A broken one is continued where it broke, until the signal is aborted or after an error
- * that would not change. request returns the request of the stream after a position. What positions remembers of the
- * caller is not yielded again after a restore.
+ * Yields the events of a stream. A broken stream is continued where it broke, until the signal is aborted or after a
+ * permanent error. request returns the request for the stream after a position. Events that positions remembers for the
+ * caller are not yielded again after a restore.
  */
 export async function* stream(
   request: (after: string) => Request,
@@ -30,7 +30,7 @@ export async function* stream(
   positions: Positions,
 ): AsyncGenerator<StreamedEvent, void> {
   const got = positions.take(after);
-  let given = after; // the position that the caller has
+  let given = after; // the caller's position
   try {
     yield* follow();
   } catch (error) {
@@ -47,7 +47,7 @@ export async function* stream(
       const asked = request(after);
       const failed: FailedCall = { ...failedCall(asked), attempts: failures + 1 };
       let failure: unknown; // undefined if the stream ended
-      let handling = false; // an error now is not the stream's
+      let handling = false; // an error now does not come from the stream
       try {
         for await (const message of messages(asked, settings, failed)) {
           after = message.id ?? after;
@@ -91,7 +91,7 @@ interface Message {
   data: string;
 }
 
-/** Yields the messages of one stream, those without data too. */
+/** Yields the messages of one stream, including those without data. */
 async function* messages(request: Request, settings: CallSettings, failed: FailedCall): AsyncGenerator<Message, void> {
   const watch = new Watch(settings.signal, idleMs, () => new TimeoutError(`no message within ${idleMs} ms`, failed));
   try {
@@ -107,7 +107,7 @@ async function* messages(request: Request, settings: CallSettings, failed: Faile
           throw tooLong(failed);
         }
       } else if (line === "") {
-        watch.pause(); // the time that the handler of the message takes is not the stream's
+        watch.pause(); // the time of the message's handler does not count
         yield message;
         watch.restart();
         message = { id: message.id, data: "" };
@@ -127,7 +127,7 @@ async function* lines(chunks: AsyncIterable<Uint8Array>, failed: FailedCall): As
     if (rest.length > maxMessage + chunk.length) {
       throw tooLong(failed);
     }
-    if (text.includes("\n")) { // not to search the same characters again with each part of a long line
+    if (text.includes("\n")) { // so that a long line is not searched again with each part
       const complete = rest.split(/\r?\n/);
       rest = complete.pop()!;
       yield* complete;

@@ -5,13 +5,13 @@ import type { WebhookEvent } from "./webhook/event.js";
 /** An event and its delivery. */
 export type EventRecord = Omit<components["schemas"]["EventRecord"], "event"> & { event: WebhookEvent };
 
-/** The query parameters of a list, without those of its pages. */
+/** The query parameters of a list, without the paging parameters. */
 export type Filter<P extends keyof paths> = paths[P] extends { get: { parameters: { query?: infer Q } } } ? Omit<NonNullable<Q>, "cursor" | "after"> : never;
 
 /** The query parameters of an export. */
 export type ExportFilter<P extends keyof paths> = Omit<Filter<P>, "limit" | "q">;
 
-/** What a stream of events can be given. */
+/** The options of a stream of events. */
 export interface StreamOptions {
   /** Ends the call, which throws the signal's reason. */
   signal?: AbortSignal | undefined;
@@ -25,9 +25,9 @@ export interface StreamOptions {
   onResponse?: ((response: ResponseInfo) => void) | undefined;
 }
 
-/** What one call can be given. What is left out is as the client was given it. A list makes one call for each page. */
+/** The options of one call. Options that are left out have the client's values. A list makes one call for each page. */
 export interface CallOptions extends StreamOptions {
-  /** Milliseconds for the call with all its attempts. `awaitInvoice` without it waits as long as the invoice has the status. */
+  /** Milliseconds for the call with all its attempts. Without it `awaitInvoice` waits until the status changes. */
   timeoutMs?: number | undefined;
   /** Milliseconds for one attempt. */
   attemptTimeoutMs?: number | undefined;
@@ -35,12 +35,12 @@ export interface CallOptions extends StreamOptions {
   retries?: number | undefined;
 }
 
-/** What a call can be given that the service does once for one key. */
+/** The options of a call that the service carries out once per key. */
 export interface CreateOptions extends CallOptions {
   /**
-   * The key under which the request is safe to repeat for 24 hours; a random one if left out. One that is derived from an
-   * order makes a create safe to repeat from another process. Do not derive that of submitRefund, which locks the refund, or
-   * of eraseCustomer: use a random one, and the same for retries alone.
+   * The key with which the request is safe to repeat for 24 hours; random if left out. A key that is derived from an
+   * order makes a create safe to repeat from another process. Do not derive the key of submitRefund, which locks the
+   * refund, or of eraseCustomer: use a random one, and use it again only for retries.
    */
   idempotencyKey?: string | undefined;
 }

@@ -1,10 +1,10 @@
-/** The longest delay of a timer, in milliseconds. Timers with longer ones fire at once. */
+/** The longest delay of a timer, in milliseconds. Timers with longer delays fire immediately. */
 const maxTimerMs = 2 ** 31 - 1;
 
 /**
- * Ends what is waited for when a caller's signal is aborted, or when its time is over. Its timer and the promise of the call
- * hold it. Signals that only follow each other do not: a Request follows the signal that it is made with only until a garbage
- * collection, and fetch with it.
+ * Ends a wait when a caller's signal is aborted, or when its time is over. Its timer and the promise of the call keep
+ * it alive. Signals that only follow each other do not: a Request, and fetch with it, follows its signal only until a
+ * garbage collection.
  */
 export class Watch {
   readonly #controller = new AbortController();
@@ -14,7 +14,7 @@ export class Watch {
   readonly #ms: number;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** late makes the error for a time that is over after ms milliseconds. */
+  /** late makes the error for a timeout after ms milliseconds. */
   constructor(parent: AbortSignal | undefined, ms: number, late: () => Error) {
     this.#parent = parent;
     this.#ms = ms;
@@ -31,7 +31,7 @@ export class Watch {
     return this.#controller.signal;
   }
 
-  /** Begins the time anew. */
+  /** Restarts the time. */
   restart(): void {
     this.pause();
     if (this.#ms <= maxTimerMs) {
@@ -44,7 +44,7 @@ export class Watch {
     clearTimeout(this.#timer);
   }
 
-  /** Waits for a promise, or throws the reason for which the watch ended. */
+  /** Waits for a promise, or throws the reason why the watch ended. */
   wait<T>(promise: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const end = () => reject(this.signal.reason);

@@ -146,7 +146,7 @@ test("the payments and the timeline of an invoice have pages", async () => {
   assert.deepEqual(got, ["a", "b", "invoice.created", "event"]);
   const path = "https://pay.example/base/api/invoices/inv_1";
   assert.deepEqual(sent.map((r) => r.url), [`${path}/payments`, `${path}/payments?cursor=c1`, `${path}/timeline`, `${path}/timeline?cursor=c2`]);
-  for (const id of ["", ".", ".."]) { // which would be other lists
+  for (const id of ["", ".", ".."]) { // these would be other lists
     await assert.rejects(quittance.listInvoicePayments(id).next(), InvalidArgumentError);
     await assert.rejects(quittance.revokeKey(id), InvalidArgumentError);
   }
@@ -330,7 +330,7 @@ test("an invoice is awaited", async () => {
   const { quittance, sent, waits } = client(ok({ invoice: { id: "inv_1", status: "open" } }), problem(503, "unavailable"), ok({ invoice: { id: "inv_1", status: "paid" } }));
   assert.equal((await quittance.awaitInvoice("inv_1")).status, "paid");
   assert.equal(sent[2].url, "https://pay.example/base/api/invoices/inv_1?wait=60&status=open");
-  assert.deepEqual(waits, [1000, 500]); // also a service that does not wait is not asked all the time
+  assert.deepEqual(waits, [1000, 500]); // even a service that does not wait is not asked continuously
 });
 
 test("refunds are prepared under one key, canceled and listed", async () => {
@@ -377,7 +377,7 @@ test("a logo is sent as it is", async () => {
 });
 
 test("an attempt, a call and a signal have an end", { timeout: 10_000 }, async () => {
-  const hangs = () => new Promise(() => {}); // a fetch that does not look at its signal
+  const hangs = () => new Promise(() => {}); // a fetch that ignores its signal
   const at = (options) => new Quittance({ url: "http://h.example", key: "qk_1", fetch: hangs, sleep: async () => {}, ...options });
   await assert.rejects(at({ attemptTimeoutMs: 1, retries: 2 }).getInvoice("inv_1"), { name: "TimeoutError", attempts: 3 });
   await assert.rejects(at({ timeoutMs: 1 }).getInvoice("inv_1"), { name: "TimeoutError", attempts: 1 });

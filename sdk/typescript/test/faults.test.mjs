@@ -1,6 +1,6 @@
 // Makes calls to peers that answer wrongly, late or never, while garbage is collected all the time. Each call must end
-// within its bound: a signal or a timer that only a collected object knew would let it wait for ever. Node runs this
-// with --expose-gc. What ends a call that does not end is the time of the test, which is generous.
+// within its limit. If a signal or a timer were known only to a collected object, the call would never end. Node runs
+// this with --expose-gc. The test's timeout, which is generous, ends a call that does not end.
 import "./webcrypto.mjs";
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
@@ -18,7 +18,7 @@ const long = `${head}Content-Length: 1000\r\n\r\n`;
 const chunked = `${head}Transfer-Encoding: chunked\r\n\r\n`;
 const streamed = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
 
-/** Sends a text for ever, as fast as it is read. */
+/** Sends a text without end, as fast as it is read. */
 const endless = (socket, text) => {
   const more = () => {
     while (!socket.destroyed && socket.write(text));
@@ -26,7 +26,7 @@ const endless = (socket, text) => {
   socket.on("drain", more);
   more();
 };
-/** Sends a text for ever, slowly. */
+/** Sends a text without end, slowly. */
 const drip = (socket, text) => {
   const timer = setInterval(() => socket.destroyed || socket.write(text), 20);
   socket.on("close", () => clearInterval(timer));
@@ -80,7 +80,7 @@ const faults = {
   "has a request in progress": says(answer(409, '{"code":"idempotency_in_progress","detail":"D."}')),
 };
 
-/** The faults after which a connection has no use: a call that ends must close it. */
+/** The faults that make a connection useless: a call that ends must close it. */
 const unfinished = /not answer|drips|without end|no body|half a body|nothing else/;
 
 const order = { amount: "1", currency: "USDC", chainKey: "base", expiresAt: 2 };
@@ -88,7 +88,7 @@ const drained = async (iteration) => {
   for await (const each of iteration) assert.ok(each);
 };
 
-/** The kinds of calls. The bound of the first ones is an option, that of the last ones a signal. */
+/** The kinds of calls. The limit of the first ones is an option, and of the last ones a signal. */
 const calls = {
   getInvoice: (q) => q.getInvoice("inv_1"),
   createInvoice: (q) => q.createInvoice(order),

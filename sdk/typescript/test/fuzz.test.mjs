@@ -1,6 +1,5 @@
-// Throws thousands of damaged headers and bodies at the verifier. What it says of
-// them is held against node:crypto and a second, simpler reading of the header.
-// The numbers are the same at each run; QUITTANCE_FUZZ_SEED has others drawn.
+// Passes thousands of damaged headers and bodies to the verifier, and compares its results with node:crypto and a
+// second, simpler parser of the header. The numbers are the same in each run; QUITTANCE_FUZZ_SEED changes them.
 import "./webcrypto.mjs";
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
@@ -69,7 +68,7 @@ function damageText(random, text) {
   }
 }
 
-/** Changes bytes a little, somewhere, and never into what they were. */
+/** Changes bytes a little, somewhere, and always into different ones. */
 function damageBytes(random, body) {
   const at = random(body.length + 1);
   const changed = [...body];
@@ -86,7 +85,7 @@ function damageBytes(random, body) {
   return Uint8Array.from(changed);
 }
 
-/** Reads a header that the verifier may accept; nothing of one that it must not. */
+/** Parses a header that the verifier may accept; returns undefined for one that it must not accept. */
 function read(header) {
   const pairs = header.split(",").map((pair) => /^[ \t]*([^= \t][^=]*)=([^]*?)[ \t]*$/.exec(pair));
   const values = (name) => pairs.filter((p) => p?.[1] === name).map((p) => p[2]);
@@ -97,7 +96,7 @@ function read(header) {
   return { t: t[0], v1 };
 }
 
-/** Returns ok or the code of the error, which is of no other kind. */
+/** Returns ok or the code of the error, and fails for any other error. */
 async function outcome(secret, header, body, now) {
   try {
     await verify(secret, header, body, { now: now * 1000 });
@@ -109,13 +108,13 @@ async function outcome(secret, header, body, now) {
   }
 }
 
-/** Runs a check with a generator of its own for each round, and names the round that fails. */
+/** Runs a check with a new generator for each round, and reports the round that fails. */
 function fuzz(name, check, times = rounds) {
   test(name, async () => {
     for (let round = 0; round < times; round++) {
       const random = generator(seed + round * 7919);
       for (let i = 0; i < 3; i++) {
-        random(2); // the first numbers of neighbours are alike
+        random(2); // the first numbers of neighboring seeds are similar
       }
       try {
         await check(random);

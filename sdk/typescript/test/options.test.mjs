@@ -246,7 +246,7 @@ test("a successful response is shown", async () => {
   assert.equal(own.length, 1);
 });
 
-/** What the messages of errors have, by the names in amounts.json. */
+/** The messages of errors, by the names in amounts.json. */
 const mistakes = {
   syntax: /plain decimal number/, precision: /more decimals than the currency/, range: /below 2\^256/, units: /minor units/, decimals: /decimals of a currency/,
 };

@@ -1,5 +1,5 @@
-// Holds deliveries, signed by Quittance, against the public verifiers of
-// Standard Webhooks and of Stripe. Their file is named by an environment variable.
+// Verifies deliveries, signed by Quittance, with the public verifiers of Standard Webhooks and of Stripe. An
+// environment variable has the name of the file with the deliveries.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";

@@ -113,7 +113,7 @@ const post = (body, header) =>
     method: "POST", body, headers: header ? { "X-Service-Signature": header, "X-Service-Delivery": "dlv_1" } : {},
   });
 
-/** Posts to a handler of node:http. parsed is what a body parser has left. */
+/** Posts to a handler of node:http. parsed is the body as a body parser left it. */
 async function nodePost(handler, body, header, parsed) {
   const request = Object.assign(Readable.from(parsed === undefined ? [Buffer.from(body)] : []), {
     headers: header ? { "x-service-signature": header, "x-service-delivery": "dlv_1" } : {}, body: parsed,

@@ -1,9 +1,9 @@
 import { QuittanceError } from "../error.js";
 
-/** Why a signature was refused. The names are those of the interface. */
+/** Why a signature was refused. The names are the interface's. */
 export type SignatureErrorCode = "missing_header" | "malformed_header" | "stale_timestamp" | "bad_signature";
 
-/** A request that Quittance did not send, or not now. Answer it with 401. */
+/** A request that Quittance did not send, or did not send recently. Answer it with 401. */
 export class SignatureError extends QuittanceError {
   override readonly name = "SignatureError";
   /** The HTTP status to answer with. */

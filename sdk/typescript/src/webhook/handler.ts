@@ -14,17 +14,17 @@ export const maxBody = 1 << 20;
 export type WebhookHandlers = {
   [T in WebhookEvent["type"]]?: (event: Extract<WebhookEvent, { type: T }>, deliveryId: string) => unknown;
 } & {
-  /** Called with all other events, such as those of types that this version does not know. */
+  /** Called with all other events, such as events of types that this version does not know. */
   other?: (event: WebhookEvent, deliveryId: string) => unknown;
 };
 
-/** What a handler can be given. */
+/** The options of a handler. */
 export interface WebhookHandlerOptions extends VerifyOptions {
-  /** Called with what a function throws, and with errors in the request; console.error if left out. */
+  /** Called with errors that a function throws, and with errors in the request; console.error if left out. */
   onError?: (error: unknown) => void;
 }
 
-/** A delivery, as the two kinds of handlers read it. */
+/** A delivery, as both kinds of handlers read it. */
 export interface Delivery {
   signature: string | null | undefined;
   deliveryId: string | null | undefined;
@@ -65,7 +65,7 @@ export async function handle(
     return { status: 400, problem: { code: "invalid_payload", detail: "the body is not an event" } };
   }
   try {
-    // Only what the handlers themselves have: a type may be called toString.
+    // Only own properties: a type may be called toString.
     const known = (Object.hasOwn(handlers, event.type) ? handlers[event.type] : undefined) as ((event: WebhookEvent, deliveryId: string) => unknown) | undefined;
     await (known ?? handlers.other)?.(event, delivery.deliveryId ?? event.id);
     return { status: 204 };
@@ -76,10 +76,10 @@ export async function handle(
 }
 
 /**
- * Returns a handler of Fetch API requests, which is what workers, Deno, Bun, Next.js and Hono have. It answers 401 to a
- * request without a valid signature, 400 to a body that is not an event, 413 to one over 1 MiB, 500 if a function has
- * thrown, else 204. While a secret is rotated, give the old and the new one. It throws an InvalidArgumentError if a secret
- * is undefined or empty.
+ * Returns a handler of Fetch API requests, for workers, Deno, Bun, Next.js and Hono. It answers 401 to a request
+ * without a valid signature, 400 to a body that is not an event, 413 to a body over 1 MiB, 500 if a function has
+ * thrown, and otherwise 204. While a secret is rotated, pass the old and the new one. It throws an InvalidArgumentError
+ * if a secret is undefined or empty.
  */
 export function webhookHandler(
   secret: string | readonly string[],

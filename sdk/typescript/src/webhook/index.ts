@@ -1,5 +1,5 @@
 /**
- * Receives the events that Quittance posts to a merchant's URL. It depends on WebCrypto alone.
+ * Receives the events that Quittance posts to a merchant's URL. It depends only on WebCrypto.
  *
  * @module
  */

@@ -6,7 +6,7 @@ import { configured } from "./verify.js";
 /** A request of node:http, or of Express. */
 export interface NodeRequest extends AsyncIterable<Uint8Array> {
   headers: Record<string, string | string[] | undefined>;
-  /** What a body parser has left. */
+  /** The body, if a body parser has consumed it. */
   body?: unknown;
 }
 
@@ -18,8 +18,8 @@ export interface NodeResponse {
 }
 
 /**
- * Returns a handler for node:http and for Express, which answers as webhookHandler does. It needs the body as it came
- * over the wire: mount it before express.json(), or behind express.raw({ type: "application/json" }).
+ * Returns a handler for node:http and for Express, which answers like webhookHandler. It needs the unchanged body:
+ * mount it before express.json(), or after express.raw({ type: "application/json" }).
  */
 export function nodeWebhookHandler(
   secret: string | readonly string[],

@@ -1,19 +1,21 @@
 import { InvalidArgumentError } from "../error.js";
 import { SignatureError } from "./errors.js";
 
-/** How far a signature's time may lie from the receiver's clock, either way; exactly this far is accepted. */
+/**
+ * The maximum difference between a signature's time and the receiver's clock; a difference of exactly this is accepted.
+ */
 export const toleranceSeconds = 300;
 
 /** The length in bytes of the longest header that is read. */
 export const maxHeader = 4096;
 
-/** A raw body, as it came over the wire. */
+/** A raw body, exactly as received. */
 export type Body = Uint8Array | ArrayBuffer | string;
 
 /** The value of X-Service-Signature; the lines of several headers count as one list (RFC 9110, section 5.3). */
 export type Header = string | readonly string[] | null | undefined;
 
-/** What a test, or a receiver in the middle of a rotation, changes. */
+/** Options for a test, or for a receiver during a rotation. */
 export interface VerifyOptions {
   /** The receiver's clock, in Unix milliseconds or as a Date; now, when it is left out. */
   now?: number | Date;
@@ -21,9 +23,10 @@ export interface VerifyOptions {
 
 /**
  * Checks the value of X-Service-Signature against the raw bytes of a body. The secret is the text as it was shown,
- * prefix included; while it is rotated, give the old and the new one. Of several v1 in the header one must match.
+ * including its prefix; while it is rotated, pass the old and the new one. If the header has several v1, one must
+ * match.
  *
- * @throws SignatureError when the header is missing, malformed or stale, or was made with none of the secrets.
+ * @throws SignatureError when the header is missing, malformed or stale, or was not made with any of the secrets.
  * @throws InvalidArgumentError when a secret is not a text, or the body neither bytes nor text.
  */
 export async function verify(secret: string | readonly string[], header: Header, body: Body, options: VerifyOptions = {}): Promise<void> {
@@ -46,8 +49,8 @@ export async function verify(secret: string | readonly string[], header: Header,
 }
 
 /**
- * Returns the value of X-Service-Signature for a body, signed now. It is for tests of a receiver: the service signs what it
- * sends. With several secrets there is a v1 of each.
+ * Returns the value of X-Service-Signature for a body, signed now. It is for tests of a receiver: the service signs its
+ * deliveries. With several secrets there is one v1 for each.
  */
 export async function signEvent(body: Body, secret: string | readonly string[], options: VerifyOptions = {}): Promise<string> {
   const timestamp = String(Math.floor(Number(options.now ?? Date.now()) / 1000));
@@ -56,7 +59,10 @@ export async function signEvent(body: Body, secret: string | readonly string[], 
   return [`t=${timestamp}`, ...digests.map((hex) => `v1=${hex}`)].join(",");
 }
 
-/** Returns secrets that are all configured. Others are an InvalidArgumentError, so that a server does not start with them. */
+/**
+ * Returns secrets that are all configured. Otherwise it throws an InvalidArgumentError, so that a server does not start
+ * with them.
+ */
 export function configured(secret: string | readonly string[]): readonly string[] {
   const secrets = texts(secret);
   if (secrets.length === 0 || secrets.includes("")) {
@@ -94,9 +100,9 @@ function kind(value: unknown): string {
 }
 
 interface Signature {
-  timestamp: string; // t as written, which is what was signed
+  timestamp: string; // t as written, which is the signed text
   seconds: number; // t as a number, finite
-  digests: readonly string[]; // each v1 as written; a sender may sign with two secrets while it changes from one to the other
+  digests: readonly string[]; // each v1 as written; a sender may sign with two secrets during a rotation
 }
 
 const encoder = new TextEncoder();
@@ -123,7 +129,7 @@ function parse(lines: Header): Signature {
     const name = trimmed.slice(0, at);
     const value = trimmed.slice(at + 1);
     if (name !== "t" && name !== "v1") {
-      continue; // room for other schemes than v1
+      continue; // other schemes than v1 may be added
     }
     if (value === "") {
       throw malformed(`${name} has no value`);
@@ -139,7 +145,7 @@ function parse(lines: Header): Signature {
   if (timestamp === "" || digests.length === 0) {
     throw malformed("want both t=<timestamp> and v1=<digest>");
   }
-  // Number alone would let blanks, hex and infinities through.
+  // Number also accepts blanks, hex and infinities.
   const seconds = /^[-+.0-9eE]+$/.test(timestamp) ? Number(timestamp) : NaN;
   if (!Number.isFinite(seconds)) {
     throw malformed("t is not a finite decimal number");
@@ -151,9 +157,9 @@ function malformed(why: string): SignatureError {
   return new SignatureError("malformed_header", `X-Service-Signature cannot be read: ${why}`);
 }
 
-/** Takes off the optional blanks of RFC 9110, section 5.6.3, and nothing else that looks like one. */
+/** Removes only the optional white space of RFC 9110, section 5.6.3. */
 function trim(text: string): string {
-  // A regular expression would try the end anew from each blank.
+  // A regular expression would search for the end again from each blank.
   let [start, end] = [0, text.length];
   while (start < end && blank(text, start)) {
     start++;
@@ -179,7 +185,7 @@ async function digest(secret: string, timestamp: string, raw: Uint8Array): Promi
   return Array.from(mac, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Compares in a time that does not tell where two texts of one length differ. */
+/** Compares in a time that does not reveal where two texts of the same length differ. */
 function equal(a: string, b: string): boolean {
   let differs = a.length ^ b.length;
   for (let i = 0; i < a.length; i++) {

@@ -21,11 +21,11 @@ export function shop(quittance: Quittance, secret: string, chainKey: string): Ex
     "invoice.expired": (event) => close(event.data.invoice.id, "expired"),
   }));
 
-  // An event may come more than once, which changes nothing here.
+  // Repeated events have no effect.
   function close(invoiceId: string, status: "paid" | "expired"): void {
     const order = orders.get(invoiceId);
     if (!order) {
-      throw new Error(`there is no order of ${invoiceId} yet`); // the event comes again
+      throw new Error(`there is no order of ${invoiceId} yet`); // the event is delivered again
     }
     order.status = status;
   }
@@ -42,7 +42,7 @@ export function shop(quittance: Quittance, secret: string, chainKey: string): Ex
     try {
       const created = await quittance.createInvoice(
         { amount, currency: "USDC", chainKey, expiresAt: Math.floor(Date.now() / 1000) + 3600, lineItems: [{ label: request.body.product, amount }] },
-        { idempotencyKey: id }, // the order's, so that it has one invoice whatever happens
+        { idempotencyKey: id }, // the order's id, so that it has only one invoice
       );
       orders.set(created.id, { id, status: "open" });
       response.redirect(303, created.checkoutPage);

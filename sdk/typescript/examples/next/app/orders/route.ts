@@ -14,7 +14,7 @@ export async function POST(request: Request): Promise<Response> {
         amount, currency: "USDC", chainKey: process.env.CHAIN_KEY ?? "local", expiresAt: Math.floor(Date.now() / 1000) + 3600,
         lineItems: [{ label: product, amount }],
       },
-      { idempotencyKey: id }, // the order's, so that it has one invoice whatever happens
+      { idempotencyKey: id }, // the order's id, so that it has only one invoice
     );
     orders.set(created.id, { id, status: "open" });
     return Response.redirect(created.checkoutPage, 303);

@@ -8,11 +8,11 @@ export function POST(request: Request): Promise<Response> {
   })(request);
 }
 
-// An event may come more than once, which changes nothing here.
+// Repeated events have no effect.
 function close(invoiceId: string, status: "paid" | "expired"): void {
   const order = orders.get(invoiceId);
   if (!order) {
-    throw new Error(`there is no order of ${invoiceId} yet`); // the event comes again
+    throw new Error(`there is no order of ${invoiceId} yet`); // the event is delivered again
   }
   order.status = status;
 }
