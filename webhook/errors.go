@@ -1,7 +1,7 @@
 package webhook
 
 // Errors of signature verification. A returned error matches one of them by [errors.Is], and [errors.As] with an
-// [*Error] gives its code. They are checked in this order: a missing header is not malformed, a malformed one is not
+// [*Error] returns its code. They are checked in this order: a missing header is not malformed, a malformed one is not
 // stale, and the digest of a stale one is not compared.
 var (
 	// ErrMissingHeader (missing_header): there is no signature header, or it is blank.
@@ -14,7 +14,8 @@ var (
 	ErrBadSignature = &Error{"bad_signature", "the signature does not match: check the secret, and that the body is raw"}
 )
 
-// Error says why a signature was rejected. It contains no secret and no digest, so it may be logged and sent to the client.
+// Error is the reason why a signature was rejected. It contains no secret and no digest, so it may be logged and sent
+// to the client.
 type Error struct {
 	code   string
 	detail string

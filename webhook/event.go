@@ -9,21 +9,21 @@ import (
 
 // Event types. Receivers should ignore unknown types, because more may be added.
 const (
-	// InvoiceCreated says that a new invoice is open.
+	// InvoiceCreated: a new invoice is open.
 	InvoiceCreated = "invoice.created"
-	// InvoicePaid says that a transfer satisfying the invoice has confirmed on chain.
+	// InvoicePaid: a transfer that satisfies the invoice has confirmed on chain.
 	InvoicePaid = "invoice.paid"
-	// InvoiceExpired says that the invoice passed its expiry unpaid.
+	// InvoiceExpired: the invoice passed its expiry unpaid.
 	InvoiceExpired = "invoice.expired"
-	// PaymentReceived says that a transfer to a settlement address was observed; it may not be confirmed yet.
+	// PaymentReceived: a transfer to a settlement address was observed; it may not be confirmed yet.
 	PaymentReceived = "payment.received"
-	// PaymentRefunded says that a refund to the payer has confirmed on chain.
+	// PaymentRefunded: a refund to the payer has confirmed on chain.
 	PaymentRefunded = "payment.refunded"
 )
 
 // Event is the envelope of every event.
 type Event struct {
-	ID        string          `json:"id"`        // the same at every delivery of this event
+	ID        string          `json:"id"`        // the same in every delivery of this event
 	Type      string          `json:"type"`      // such as invoice.paid
 	CreatedAt int64           `json:"createdAt"` // Unix seconds
 	Data      json.RawMessage `json:"data"`      // a JSON object; its members depend on Type
@@ -36,7 +36,7 @@ var ErrInvalidEvent = errors.New("webhook: the body is not an event")
 // not one JSON object, or if a member of the envelope is missing or of another type. Additional members are ignored.
 func ParseEvent(body []byte) (Event, error) {
 	var e Event
-	var members map[string]json.RawMessage // because a struct takes members in another case, too
+	var members map[string]json.RawMessage // because decoding into a struct ignores the case of member names
 	if !utf8.Valid(body) {
 		return Event{}, fmt.Errorf("%w: it is not UTF-8", ErrInvalidEvent)
 	}
@@ -63,8 +63,8 @@ func ParseEvent(body []byte) (Event, error) {
 	return e, nil
 }
 
-// ConstructEvent verifies the signature of a body, and returns its event. header is the value of [HeaderSignature]; of the
-// secrets, of which there are several during a rotation, one must match. The error is as of [Verify] or [ParseEvent].
+// ConstructEvent verifies the signature of a body, and returns its event. header is the value of [HeaderSignature]. One
+// of the secrets must match; there are several during a rotation. The error is an error of [Verify] or [ParseEvent].
 // [Sign] makes headers for tests.
 func ConstructEvent(body []byte, header string, secrets ...string) (Event, error) {
 	return Verifier{Secrets: secrets}.ConstructEvent(body, header)

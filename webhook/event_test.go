@@ -28,7 +28,7 @@ func TestParseEvent(t *testing.T) {
 	}
 }
 
-// eventVectors are bodies of deliveries. The tests of the TypeScript client read them, too.
+// eventVectors are bodies of deliveries. The tests of the TypeScript client use them, too.
 func eventVectors(t *testing.T) (vectors []struct {
 	Name, Body string
 	BodyBase64 []byte
@@ -69,7 +69,7 @@ func TestEventVectors(t *testing.T) {
 	}
 }
 
-// TestConstructEvent looks at signatures, by the system's clock.
+// TestConstructEvent verifies signatures by the system's clock.
 func TestConstructEvent(t *testing.T) {
 	body := []byte(`{"id":"evt_1","type":"invoice.paid","createdAt":1,"data":{}}`)
 	header := webhook.Sign("whsec_1", time.Now(), body)

@@ -64,7 +64,7 @@ func ExampleHandler() {
 	// 204
 }
 
-// During a rotation the receiver takes both secrets, until the sender has stopped using the old one.
+// During a rotation the receiver accepts both secrets, until the sender has stopped using the old one.
 func ExampleVerifier() {
 	verifier := webhook.Verifier{
 		Secrets: []string{"whsec_new", "whsec_old"},

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// decimal is the grammar that Verify documents for t, written in another way than the code.
+// decimal is the grammar that Verify documents for t, written differently from the code.
 var decimal = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
 
 func FuzzParse(f *testing.F) {

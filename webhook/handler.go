@@ -23,11 +23,11 @@ func Handler(secret string, next http.Handler) http.Handler {
 
 // Verifier verifies signatures with configurable secrets and clock. The zero value rejects every request.
 type Verifier struct {
-	// Secrets are the valid secrets, of which any may match. There are several during a rotation. Empty secrets never
+	// Secrets are the valid secrets; any of them may match. There are several during a rotation. Empty secrets never
 	// match.
 	Secrets []string
-	// Lookup, when set, returns a request's secrets instead of Secrets, such as those of the provider in the path. It is
-	// called before the signature is verified, so it must not trust the request. An error is answered with 500.
+	// Lookup, if set, returns a request's secrets instead of Secrets, such as the secrets of the provider in the path.
+	// It is called before the signature is verified, so it must not trust the request. An error is answered with 500.
 	Lookup func(*http.Request) ([]string, error)
 	// Header is the name of the signature header; empty means [HeaderSignature].
 	Header string
@@ -86,7 +86,7 @@ func (v Verifier) signedBody(w http.ResponseWriter, r *http.Request) ([]byte, er
 	return body, sig.match(secrets, body)
 }
 
-// errLookup marks an error of Verifier.Lookup, whose text is not shown to the client.
+// errLookup marks an error of Verifier.Lookup. Its text is not shown to the client.
 var errLookup = errors.New("look up the secrets")
 
 func (v Verifier) now() time.Time {
@@ -96,7 +96,7 @@ func (v Verifier) now() time.Time {
 	return v.Now()
 }
 
-// refuse answers with the problem of an error of signedBody.
+// refuse answers with the problem for an error of signedBody.
 func (v Verifier) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	log := v.Logger
 	if log == nil {

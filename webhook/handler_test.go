@@ -19,8 +19,8 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// serve sends body with the given signature headers to a handler of v, and returns the answer and the body that the
-// next handler got, which is nil if it was not called.
+// serve sends body with the given signature headers to a handler of v. It returns the answer and the body that the next
+// handler got, or nil if it was not called.
 func serve(t *testing.T, v webhook.Verifier, body io.Reader, headers ...string) (*httptest.ResponseRecorder, []byte) {
 	t.Helper()
 	var got []byte
@@ -48,7 +48,7 @@ func serve(t *testing.T, v webhook.Verifier, body io.Reader, headers ...string) 
 	return w, got
 }
 
-// wantProblem checks that an answer is a problem of the given status and code.
+// wantProblem checks that an answer is a problem with the given status and code.
 func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int, code string) {
 	t.Helper()
 	var problem struct {
@@ -75,7 +75,7 @@ func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int, code st
 	}
 }
 
-// Every vector means the same through HTTP as through Verify.
+// Every vector has the same result through HTTP as through Verify.
 func TestHandlerVectors(t *testing.T) {
 	for _, v := range readVectors(t).Vectors {
 		t.Run(v.Name, func(t *testing.T) {

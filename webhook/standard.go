@@ -9,12 +9,13 @@ import (
 	"time"
 )
 
-// Headers of Standard Webhooks (standardwebhooks.com, version 1.0.0), which are sent in addition to the service's own. Their
-// signature covers the delivery's id as well, and there are several during the rotation of a secret.
+// Headers of Standard Webhooks (standardwebhooks.com, version 1.0.0), which are sent in addition to the service's
+// headers. Their signature also covers the delivery's id, and there are several signatures during the rotation of a
+// secret.
 const (
-	// HeaderStandardID is the delivery's id, as [HeaderDelivery] is.
+	// HeaderStandardID is the delivery's id, like [HeaderDelivery].
 	HeaderStandardID = "Webhook-Id"
-	// HeaderStandardTimestamp is the time of the attempt in Unix seconds, as [HeaderTimestamp] is.
+	// HeaderStandardTimestamp is the time of the attempt in Unix seconds, like [HeaderTimestamp].
 	HeaderStandardTimestamp = "Webhook-Timestamp"
 	// HeaderStandardSignature is a list of signatures, separated by spaces.
 	HeaderStandardSignature = "Webhook-Signature"
@@ -24,9 +25,9 @@ const (
 // Webhooks.
 const SecretPrefix = "whsec_"
 
-// SignStandard returns the value of [HeaderStandardSignature] for a body sent at time t under a delivery's id, with one
-// signature for each secret: "v1," and the base64 of HMAC-SHA256 over id, t and body, separated by dots. A secret
-// with an empty key, with which anyone could sign, is left out.
+// SignStandard returns the value of [HeaderStandardSignature] for a body sent at time t with a delivery's id, with one
+// signature for each secret: "v1," and the base64 of HMAC-SHA256 over id, t and body, separated by dots. A secret with
+// an empty key is left out, because anyone could sign with it.
 func SignStandard(secrets []string, id string, t time.Time, body []byte) string {
 	signed := append([]byte(id+"."+strconv.FormatInt(t.Unix(), 10)+"."), body...)
 	signatures := make([]string, 0, len(secrets))

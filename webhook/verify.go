@@ -12,12 +12,12 @@ import (
 // Verify verifies a signature header for a body, as received, by the receiver's clock. It returns nil,
 // or an [*Error] that is one of [ErrMissingHeader], [ErrMalformedHeader], [ErrStaleTimestamp] and [ErrBadSignature].
 //
-// The header is a list of name=value pairs, separated by commas and optional white space. Names are
-// case-sensitive; t must occur exactly once and v1 at least once, in any order, with a value; other names are ignored.
-// t is a finite decimal number of seconds: digits, with an optional sign, fraction and exponent, within the range of a
-// float64. Both t and the whole second of now are compared as numbers, while the signed text has t as written. Of
-// several v1 one must match: a sender that changes its secret signs with both. v1 is compared as text, so upper-case hex
-// does not match. An empty secret never matches.
+// The header is a list of name=value pairs, separated by commas and optional white space. Names are case-sensitive; t
+// must occur exactly once and v1 at least once, in any order, with a value; other names are ignored. t is a finite
+// decimal number of seconds: digits, with an optional sign, fraction and exponent, within the range of a float64. Both
+// t and the whole second of now are compared as numbers, while the signed text has t as written. If there are several
+// v1, one must match: a sender that rotates its secret signs with both. v1 is compared as text, so upper-case hex does
+// not match. An empty secret never matches.
 func Verify(secret, header string, body []byte, now time.Time) error {
 	sig, err := parseFresh(header, now)
 	if err != nil {
@@ -28,7 +28,7 @@ func Verify(secret, header string, body []byte, now time.Time) error {
 
 // signature is a parsed header.
 type signature struct {
-	timestamp string   // t as written, which is signed
+	timestamp string   // t as written, which is the signed text
 	seconds   float64  // t as a number, finite
 	digests   []string // each v1 as written, not empty
 }
@@ -87,7 +87,7 @@ func parse(header string) (signature, error) {
 // blanks is the optional white space of RFC 9110, section 5.6.3.
 const blanks = " \t"
 
-// finite parses a decimal number. [strconv.ParseFloat] alone accepts infinities, NaN, hex and underscores.
+// finite parses a decimal number. [strconv.ParseFloat] also accepts infinities, NaN, hex and underscores.
 func finite(text string) (float64, bool) {
 	if strings.Trim(text, "0123456789+-.eE") != "" {
 		return 0, false
@@ -99,7 +99,7 @@ func finite(text string) (float64, bool) {
 // match reports [ErrBadSignature] unless the signature was made over body with one of the secrets.
 func (s signature) match(secrets []string, body []byte) error {
 	for _, secret := range secrets {
-		if secret == "" { // a secret that was not configured: anyone can sign with it
+		if secret == "" { // a secret that was not configured: anyone could sign with it
 			continue
 		}
 		want := []byte(digest(secret, s.timestamp, body))

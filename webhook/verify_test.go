@@ -93,14 +93,14 @@ func TestVerifierTakesAnySecret(t *testing.T) {
 	}
 }
 
-// digestWith is what anyone can compute.
+// digestWith is a digest that anyone can compute.
 func digestWith(key []byte, text string) string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(text))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// Nothing is signed with a key that anyone has.
+// An empty key, which anyone has, must not sign.
 func TestEmptyKeySignsNothing(t *testing.T) {
 	if got := webhook.Sign("", at, nil); got != "" {
 		t.Errorf("the empty secret signs %q", got)

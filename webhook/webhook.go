@@ -5,16 +5,16 @@
 //
 //	t=<timestamp>,v1=<digest>
 //
-// The digest is the lower-case hex of HMAC-SHA256 (RFC 2104) over the timestamp exactly as the header has it, a dot and
-// the raw bytes of the body. The key is the bytes of the secret as it was shown, prefix included.
+// The digest is the lower-case hex of HMAC-SHA256 (RFC 2104) over the timestamp exactly as in the header, a dot and the
+// raw bytes of the body. The key is the bytes of the secret as it was shown, including its prefix.
 //
 // A merchant's endpoint wraps its handler once:
 //
 //	http.Handle("POST /hooks", webhook.Handler(secret, next))
 //
 // Only the timestamp in the signature header and the body are signed. The other X-Service-* headers help with routing
-// and logs; a receiver must take what it acts upon from the body, by [ParseEvent]. A receiver should remember the
-// ids of the events it has handled, because an event may be delivered more than once.
+// and logs; a receiver must act only on the body, read with [ParseEvent]. A receiver should remember the ids of the
+// events it has handled, because an event may be delivered more than once.
 package webhook
 
 import (
@@ -52,7 +52,7 @@ const (
 )
 
 // Sign returns the signature header's value for a body sent at time t, which is truncated to Unix seconds. The body
-// must be the bytes that are sent. With an empty secret, with which anyone could sign, it returns "".
+// must be the bytes that are sent. With an empty secret it returns "", because anyone could sign with it.
 func Sign(secret string, t time.Time, body []byte) string {
 	if secret == "" {
 		return ""
