@@ -6,8 +6,7 @@
 // "4900000" is 4.90 USDC. Addresses have their ERC-55 checksum, hashes are
 // lower-case hex, and times are Unix seconds. An absent member has its zero value.
 //
-// The types of the events' data, such as [PaidInvoiceData], decode the Data of
-// what webhook.ParseEvent returns.
+// The types of the events' data, such as [PaidInvoiceData], decode the Data of an event from webhook.ParseEvent.
 package apitypes
 
 //go:generate go tool -modfile=../tools/go.mod oapi-codegen -config oapi-codegen.yaml -package apitypes -o types.gen.go ../openapi.yaml
