@@ -1,4 +1,4 @@
-// Package examples_test runs the programs that the README shows against a development world.
+// Package examples_test runs the programs in the README against a development world.
 package examples_test
 
 import (
@@ -14,8 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
-// maxLines is the most lines, without blank ones, that creating an invoice and handling
-// invoice.paid take.
+// maxLines is the maximum number of lines, without blank ones, for creating an invoice and handling invoice.paid.
 const maxLines = 20
 
 func TestMain(m *testing.M) {

@@ -49,7 +49,7 @@ func newShop(quittance *client.Client, secret, chainKey string) http.Handler {
 	return mux
 }
 
-// order takes an order, and sends the customer to the checkout page.
+// order accepts an order, and sends the customer to the checkout page.
 func (s *shop) order(w http.ResponseWriter, r *http.Request) {
 	product := r.PostFormValue("product")
 	price, ok := prices[product]
@@ -61,7 +61,7 @@ func (s *shop) order(w http.ResponseWriter, r *http.Request) {
 	created, err := s.quittance.CreateInvoice(r.Context(), apitypes.CreateInvoiceRequest{
 		Amount: price, Currency: "USDC", ChainKey: s.chainKey, ExpiresAt: time.Now().Add(payWithin).Unix(),
 		LineItems: []apitypes.LineItem{{Label: product, Amount: price}},
-	}, client.IdempotencyKey(id)) // the order's, so that it has one invoice whatever happens
+	}, client.IdempotencyKey(id)) // the order's id, so that it has only one invoice
 	if err != nil {
 		if refused := (*client.Error)(nil); errors.As(err, &refused) {
 			log.Printf("order %s: %s, request %s", id, refused.Code, refused.RequestID)
@@ -92,13 +92,13 @@ func (s *shop) show(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// close ends an order. An event may come more than once, which changes nothing here.
+// close ends an order. Repeated events have no effect.
 func (s *shop) close(invoiceID, status string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o, ok := s.orders[invoiceID]
 	if !ok {
-		return fmt.Errorf("there is no order of %s yet", invoiceID) // the event comes again
+		return fmt.Errorf("there is no order of %s yet", invoiceID) // the event is delivered again
 	}
 	o.Status = status
 	s.orders[invoiceID] = o

@@ -1,4 +1,4 @@
-// A program that pays for what it requests: node client.mjs URL
+// A program that pays for its requests: node client.mjs URL
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { decodePaymentResponseHeader, wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { privateKeyToAccount } from "viem/accounts";
