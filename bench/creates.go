@@ -217,7 +217,7 @@ func (r *measurement) pgbench(ctx context.Context, url string, clients, threads 
 	}
 	cmd := exec.CommandContext(ctx, r.cluster.Bin("pgbench"), "-n", "-M", "prepared", "-c", strconv.Itoa(clients),
 		"-j", strconv.Itoa(threads), "-T", strconv.Itoa(max(1, int(r.Creates.Seconds()))), "-f", path, url)
-	cmd.Env = append(os.Environ(), "PGSSLMODE=disable", "PGGSSENCMODE=disable") // each makes one more query to the server
+	cmd.Env = append(os.Environ(), "PGSSLMODE=disable", "PGGSSENCMODE=disable") // each makes another query
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("pgbench: %w\n%.500s", err, out)

@@ -14,9 +14,9 @@ import (
 	"github.com/quittance/quittance/apitypes"
 )
 
-// CallError is the error of a call, whatever happened. Find it with [errors.As], and in the same way what
-// it wraps: an [*Error], a [*ConnectionError] or an [*InvalidResponseError]. If the call or an
-// attempt took too long, errors.Is(err, context.DeadlineExceeded) is true.
+// CallError is the error of a call. Find it, and the error that it wraps, with [errors.As]: an [*Error], a
+// [*ConnectionError] or an [*InvalidResponseError]. If the call or an attempt took too long, errors.Is(err,
+// context.DeadlineExceeded) is true.
 //
 // After any error except an *Error, the service may have carried out a write.
 type CallError struct {

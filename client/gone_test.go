@@ -179,7 +179,7 @@ func TestDeliveriesAfterARestore(t *testing.T) {
 	message := func(id, more string) string {
 		return "id: " + id + "\ndata: {\"event\":" + body("invoice.paid", "{}") + ",\"merchantId\":\"acme\"" + more + "}\n\n"
 	}
-	c, _, _ := with(t, answers(http.StatusOK, message("c1", "")+message("c2", "")), // an older service does not mark this one
+	c, _, _ := with(t, answers(http.StatusOK, message("c1", "")+message("c2", "")), // not marked by an older service
 		gone("restored", "d0"), answers(http.StatusOK, message("d1", "")+message("d2", `,"redelivered":true`)), gone("removed", "e0"))
 	var got []string
 	at := client.AfterStart
