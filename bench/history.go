@@ -267,7 +267,7 @@ func startNode(ctx context.Context, program string, h history) (*node, error) {
 	return n, nil
 }
 
-// fullBlock is a line that makes a node seal the next block of its history. An empty line stands for an empty block.
+// fullBlock is a line that makes a node seal the next block of its history. An empty line makes it seal an empty block.
 const fullBlock = "full"
 
 // seal adds a block.
