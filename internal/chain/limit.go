@@ -19,7 +19,7 @@ const (
 	KindCalls           Kind = "calls"         // other batches, from the transaction manager
 	KindRequestCalls    Kind = "requestCalls"  // batches on behalf of requests
 	KindRange           Kind = "range"         // blocks in one range of eth_getLogs
-	KindBlocks          Kind = "blocks"        // blocks whose logs are read by hash in one step
+	KindBlocks          Kind = "blocks"        // blocks with logs that are read by hash in one step
 	KindReceiptsOfBlock Kind = "blockReceipts" // eth_getBlockReceipts, of one block
 )
 

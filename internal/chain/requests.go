@@ -172,7 +172,7 @@ func (r *Requests) admit(ctx context.Context, calls int) (end func(), err error)
 	return end, nil
 }
 
-// take takes one token from a bucket for each call. If there are too few tokens, it takes none.
+// take takes one token from a bucket for each call. If there are too few tokens, it takes no token.
 func take[K comparable](b *ratelimit.Buckets[K], key K, calls int) error {
 	for taken := range calls {
 		if err := b.Take(key).Err(); err != nil {

@@ -220,7 +220,7 @@ func TestRequestsInFlight(t *testing.T) {
 	if err := askFor(of(t, "globex"), p); !errors.As(err, &exceeded) {
 		t.Errorf("beyond those of the next owner: %v", err)
 	}
-	for i := range chain.MaxRequestCalls / 4 { // owners that have none left get one
+	for i := range chain.MaxRequestCalls / 4 { // owners without calls get one
 		begin(fmt.Sprint("merchant", i), 1)
 	}
 	if err := askFor(of(t, "initech"), p); !errors.Is(err, ratelimit.ErrBusy) {

@@ -132,8 +132,8 @@ func (p *Plan) Peeks() (byDue, byDeadline []Peek) {
 	return p.peeks(ordinary), p.peeks(open)
 }
 
-// retriesBehindOpen reports whether only retries in their final window may be leased. In the other lane, the deliveries
-// that are due first also have the earliest deadlines.
+// retriesBehindOpen reports whether only retries in their final window may be leased. First attempts need no such rule:
+// the ones that are due first also have the earliest deadlines.
 func (t *turn) retriesBehindOpen(l Lane) bool { return t.paused && l == Retry }
 
 func (p *Plan) peeks(turns []*turn) []Peek {

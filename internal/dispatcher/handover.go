@@ -24,7 +24,7 @@ type handover struct {
 	leaseID string         // empty while the worker does not lease
 	before  time.Time      // leases must end before it
 	room    int            // how many more deliveries may be leased
-	free    map[string]int // likewise for each merchant
+	free    map[string]int // the same, by merchant
 }
 
 // LeaseEvents leases to this worker the deliveries of events that it can attempt immediately. It is called in the

@@ -129,7 +129,7 @@ func (r *run) drain(patience context.Context) {
 	}
 }
 
-// returnMail takes in what ended, and starts no attempt.
+// returnMail records attempts that ended, and gives back new leases without starting attempts.
 func (r *run) returnMail(m mail) {
 	for _, f := range m.finished {
 		r.finish(f)

@@ -60,8 +60,8 @@ func TestMostEndpointsDead(t *testing.T) {
 	}
 }
 
-// TestRecoverTogether checks that for one of many simultaneous merchants with retries no more than eight are in flight,
-// and that new events do not wait for them.
+// TestRecoverTogether checks that no merchant has more than eight of many simultaneous retries in flight, and that new
+// events do not wait for them.
 func TestRecoverTogether(t *testing.T) {
 	const merchants, each, limit = 20, 60, 8
 	s := storetest.Open(t, storetest.SQLite(t))

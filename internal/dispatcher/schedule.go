@@ -19,7 +19,7 @@ const (
 	laneCount
 )
 
-// kind separates the queues of a lane by what they wait for.
+// kind separates the queues of a lane by the reason why they wait.
 type kind int
 
 // A queue of a healthy or of a suspect endpoint waits for a slot of its lane. A queue of a full merchant waits until an
@@ -114,7 +114,7 @@ func (s *schedule) place(m *merchant, now time.Time) {
 	}
 }
 
-// kind returns what the merchant's queues wait for.
+// kind returns the reason why the merchant's queues wait.
 func (m *merchant) kind(perMerchant int) kind {
 	switch {
 	case len(m.inFlight) >= m.allowed(perMerchant):
@@ -197,7 +197,7 @@ func (s *schedule) waiting(f func(delivery.Queue)) {
 	}
 }
 
-// forget removes the merchants of which only the breaker is known, and calls f with each.
+// forget removes the merchants without knowledge except their breaker, and calls f with each.
 func (s *schedule) forget(f func(merchantID string)) {
 	for id, m := range s.merchants {
 		empty := m.queues[first].Head.IsZero() && m.queues[retry].Head.IsZero()

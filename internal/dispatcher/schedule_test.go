@@ -26,7 +26,7 @@ func TestScheduleHeads(t *testing.T) {
 	for _, m := range []string{"d", "a", "c", "b"} {
 		s.add(first, queueAt(m, 10, 7))
 	}
-	s.add(first, queueAt("a", 20, 1)) // later than the head, so it changes nothing
+	s.add(first, queueAt("a", 20, 1)) // later than the head, so it has no effect
 	s.add(first, queueAt("b", 10, 8)) // the head is older
 	s.add(first, queueAt("b", 10, 6))
 	s.add(first, queueAt("d", 5, 9))
@@ -127,7 +127,7 @@ func TestScheduleStaysSmall(t *testing.T) {
 	}
 }
 
-// TestScheduleForgets checks that merchants are kept of which more than the breaker is known.
+// TestScheduleForgets checks that a merchant is kept if more than its breaker is known.
 func TestScheduleForgets(t *testing.T) {
 	s := newSchedule(8)
 	s.add(first, queueAt("first", 1, 1))
@@ -149,7 +149,7 @@ type key struct {
 	lane     int
 }
 
-// model is what a schedule is to know, in the simplest form.
+// model is the expected knowledge of a schedule, in the simplest form.
 type model struct {
 	now   time.Time
 	heads map[key]delivery.Queue // where a queue begins
@@ -168,7 +168,7 @@ func newModel() (schedule, *model) {
 	}
 }
 
-// add notes that a queue holds a delivery.
+// add records that a queue holds a delivery.
 func (m *model) add(k key, q delivery.Queue) {
 	head, ok := m.heads[k]
 	if !ok || q.Before(head) {
@@ -189,7 +189,7 @@ func (m *model) dueAt(k key) time.Time {
 	return times.Later(q.Head, held)
 }
 
-// kindOf returns what a queue waits for, and whether it waits for a turn.
+// kindOf returns the reason why a queue waits, and whether it waits for a turn.
 func (m *model) kindOf(k key) (kind, bool) {
 	_, holds := m.heads[k]
 	merchant := m.known[k.merchant]
@@ -234,8 +234,8 @@ func (m *model) next() (next time.Time) {
 	return next
 }
 
-// took notes turns, and returns an error unless they were due and fair: while a queue could
-// have a turn, no other of its lane and kind has two.
+// took records turns, and returns an error unless they were due and fair: while a queue could have a turn, no other of
+// its lane and kind has two.
 func (m *model) took(lane int, of kind, limit int, taken []delivery.Queue) error {
 	due := m.due(lane, of)
 	for _, q := range taken {
@@ -260,14 +260,14 @@ func (m *model) took(lane int, of kind, limit int, taken []delivery.Queue) error
 	if len(taken) < limit && len(due) > 0 {
 		return fmt.Errorf("%d of %d turns, although %+v are due", len(taken), limit, due)
 	}
-	// Those that cannot have a turn now begin to wait anew.
+	// A queue that cannot have a turn now has to wait its full time again later.
 	maps.DeleteFunc(m.passed, func(k key, _ map[key]bool) bool {
 		return k.lane == lane && !slices.Contains(m.due(lane, of), k)
 	})
 	return nil
 }
 
-// answered notes how a turn left its queue.
+// answered records how a turn left its queue.
 func (m *model) answered(k key, q delivery.Queue) {
 	added, ok := m.heads[k]
 	delete(m.asked, k)
@@ -386,7 +386,7 @@ func TestScheduleFairness(t *testing.T) {
 	})
 }
 
-// check compares what is due now and next.
+// check compares which queues are due now, and which is next.
 func check(t *rapid.T, s schedule, m *model) {
 	for lane := range laneCount {
 		for of := range kindCount {

@@ -260,7 +260,7 @@ func (r *run) wait(ctx context.Context, atMost time.Duration) (woken bool) {
 	return false
 }
 
-// read takes in what happened.
+// read processes the mail.
 func (r *run) read(ctx context.Context, m mail) {
 	for _, f := range m.finished {
 		r.finish(f)

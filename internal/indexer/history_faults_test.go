@@ -100,8 +100,8 @@ func (s *scenario) failure() chaintest.Fault {
 	return f
 }
 
-// falseAnswers are the faults of the dishonest node that can be detected from its
-// own answers or from those of the other nodes, under these assumptions:
+// falseAnswers are the faults of the dishonest node that can be detected from its own answers or from the other nodes'
+// answers, under these assumptions:
 //
 //   - Receipts that are missing or name another block contradict its logs.
 //   - Omitting all logs of a block contradicts the block's bloom filter, if the

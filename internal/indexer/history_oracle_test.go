@@ -191,7 +191,7 @@ func (v *oracle) compareAttribution(m *move, p store.PaymentRow) {
 	}
 }
 
-// none is the id of no order.
+// none means no order.
 const none = ""
 
 // mayPay returns the orders that the transfer may pay when it is mined in a block. There are several if the attribution

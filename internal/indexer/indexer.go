@@ -59,7 +59,7 @@ type Config struct {
 	Awaited      func(ctx context.Context) (Awaited, error)
 	IdleInterval time.Duration
 	// Others are the keys of the service's other chains. Senior are the chains that keep running if two configured
-	// chains turn out to be the same chain.
+	// chains are the same chain.
 	Others, Senior []string
 	// Reads reports whether this replica should read the chain; nil means always. A replica that does not read follows
 	// the progress of the one that does. If two replicas read, the ledger's cursor prevents both from recording one

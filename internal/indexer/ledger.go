@@ -72,7 +72,7 @@ type Ledger interface {
 	ChainAudits(ctx context.Context, chainKey string) ([]store.ChainAudit, error)
 	// AdvanceAudit records that a part is audited up to the block before next.
 	AdvanceAudit(ctx context.Context, chainKey string, from store.ChainAudit, next uint64, more store.AuditCounts) error
-	// RecordedTransactions returns those of the given transactions that have recorded transfers.
+	// RecordedTransactions returns which of the given transactions have recorded transfers.
 	RecordedTransactions(ctx context.Context, chainKey string, txs []invoice.Hash) (map[invoice.Hash]bool, error)
 	// UnlinkedNotices returns the receipt times, within a time range, of transfer notices without a stored payment.
 	UnlinkedNotices(ctx context.Context, chainKey string, from, before time.Time) ([]time.Time, error)

@@ -38,8 +38,7 @@ func (r *registries) add(addresses []invoice.Address) {
 	r.all.Store(&all)
 }
 
-// learnRegistries adds the registries that the ledger knows, such as those of another
-// replica's configuration.
+// learnRegistries adds the registries that the ledger knows, such as the ones in another replica's configuration.
 func (ix *Indexer) learnRegistries(ctx context.Context) error {
 	known, err := ix.cfg.Ledger.Registries(ctx, ix.cfg.Chain.Key)
 	if err == nil {

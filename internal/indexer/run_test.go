@@ -18,7 +18,7 @@ import (
 // syncs makes a fixture's Run report each sync.
 func syncs(into chan<- Status) func(*Config) {
 	return func(c *Config) {
-		c.PollInterval = time.Hour // the indexer is woken by what happens
+		c.PollInterval = time.Hour // wake-ups cause all syncs
 		c.OnSync = func(s Status) { into <- s }
 	}
 }

@@ -30,8 +30,8 @@ type skew struct {
 	samples  []time.Duration
 }
 
-// observe records a head that a node has just returned, and returns the skew. ok is false while the skew is unknown or
-// unchanged.
+// observe records a head that a node has just returned, and returns the skew. ok is false while the skew is unknown,
+// and if the head is not new.
 func (s *skew) observe(h chain.Header, now time.Time) (ahead time.Duration, ok bool) {
 	follows := s.highest > 0 && now.Sub(s.lastLook) <= maxHeadAge
 	s.lastLook = now

@@ -161,12 +161,13 @@ func (r RefundRecord) CanBeSent(now time.Time) bool {
 // exceeds reports whether less is left of the payment, or will be left once the submitted refunds are mined.
 func (r RefundRecord) exceeds() bool { return r.Left.Minus(r.Underway).Less(r.Amount) }
 
-// Reserved returns how much of the payment a prepared refund reserves, in addition to what its transfer has refunded.
-// The reservation lasts until the refund is stored as expired, even if a clock shows a later time: if that clock is set
-// back, two refunds of the same money must not be sendable. A smaller transfer than prepared releases the rest only
-// once it is final, because a reorg may drop it before. The amount of an awaited transfer is reserved, whether or not
-// it was prepared. If the refund's transaction was recorded after the refund was canceled or stored as expired, its
-// amount is reserved as well, unless less is left of the payment: such a transfer would not become a refund.
+// Reserved returns how much of the payment a prepared refund reserves, in addition to the amount that its transfer has
+// refunded. The reservation lasts until the refund is stored as expired, even if a clock shows a later time: if that
+// clock is set back, two refunds of the same money must not be sendable. A smaller transfer than prepared releases the
+// rest only once it is final, because a reorg may drop it before. The amount of an awaited transfer is reserved,
+// whether or not it was prepared. If the refund's transaction was recorded after the refund was canceled or stored as
+// expired, its amount is reserved as well, unless less is left of the payment: such a transfer would not become a
+// refund.
 func (r RefundRecord) Reserved() Amount {
 	switch {
 	case r.IsAwaited() && (!r.waits() || r.Amount.Less(r.Transfer.Amount)):

@@ -79,7 +79,7 @@ func wei(n uint64) *big.Int { return new(big.Int).SetUint64(n) }
 // inWei converts gwei to wei.
 func inWei(gwei uint64) *big.Int { return new(big.Int).Mul(wei(gwei), big.NewInt(weiPerGwei)) }
 
-// inGwei converts wei to gwei, rounded up, and limited to what the database can hold.
+// inGwei converts wei to gwei, rounded up, and limited to the range of the database's column.
 func inGwei(amount *big.Int) int64 {
 	n := new(big.Int).Add(amount, big.NewInt(weiPerGwei-1))
 	n.Quo(n, big.NewInt(weiPerGwei))

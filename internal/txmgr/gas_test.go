@@ -148,7 +148,7 @@ func TestDeployerBurnsGas(t *testing.T) {
 
 // TestAccountBurnsGasLater has an account start to burn gas after its authorization was accepted. If it does so before
 // the authorization is sent, only this one is refused. If it does so later, the transaction costs no more than the
-// stated limit, alone or among others.
+// stated limit, in a batch of one or among others.
 func TestAccountBurnsGasLater(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		writer := w.writer(w.gasless)
