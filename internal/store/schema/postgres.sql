@@ -1,4 +1,5 @@
--- The schema of a PostgreSQL database. sqlite.sql has the same tables. ../migrations/README.md says how to change it.
+-- The schema of a PostgreSQL database. sqlite.sql has the same tables. ../migrations/README.md explains how to change
+-- it.
 --
 -- Conventions:
 --   identifiers    text, see docs/decisions/0001-identifiers.md
@@ -7,7 +8,6 @@
 --   hashes         text, 0x and 64 lower-case hex digits, unless a comment names another form
 --   *_at           Unix seconds; *_ms is Unix milliseconds
 --   chain_key      the configured key of a chain
--- A comment that begins with "of" or "that" continues the name of its column or table.
 --
 -- Texts are ordered by their bytes (COLLATE "C"), as on SQLite: indexes by a locale break when the system changes it.
 
@@ -21,7 +21,7 @@ CREATE TABLE merchants (
     created_at BIGINT NOT NULL                                                            -- when first seen
 );
 
--- What a merchant is called, and its rules. A merchant of the configuration has no row here.
+-- Profiles and rules of merchants. A merchant of the configuration has no row here.
 CREATE TABLE merchant_profiles (
     -- the merchant
     merchant_id       TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES merchants (id),
@@ -33,7 +33,7 @@ CREATE TABLE merchant_profiles (
     support_contact   TEXT COLLATE "C" NOT NULL CHECK (length(support_contact) <= 200),
     -- text for payers; may be empty
     statement         TEXT COLLATE "C" NOT NULL CHECK (length(statement) <= 500),
-    -- of new invoices: minor units, or a percentage; may be empty
+    -- tolerance of new invoices: minor units, or a percentage; may be empty
     tolerance         TEXT COLLATE "C" NOT NULL CHECK (length(tolerance) <= 80),
     -- JSON object: settlement address by chain key
     default_addresses TEXT COLLATE "C" NOT NULL CHECK (length(default_addresses) <= 65536),
@@ -49,9 +49,9 @@ CREATE TABLE merchant_profiles (
     changed_at        BIGINT NOT NULL,
     -- JSON array of the only hosts of return_url and cancel_url; empty array if every host is allowed
     return_hosts      TEXT COLLATE "C" NOT NULL DEFAULT '[]' CHECK (length(return_hosts) <= 16384),
-    -- of invoices that are created without one
+    -- collection of invoices that are created without one
     collection        TEXT COLLATE "C" NOT NULL DEFAULT 'direct' CHECK (collection IN ('direct', 'deposit')),
-    -- JSON array of origins; empty array if no page may
+    -- JSON array of origins that may frame the checkout; empty array for no origin
     embed_origins     TEXT COLLATE "C" NOT NULL DEFAULT '[]' CHECK (length(embed_origins) <= 16384),
     -- name of the IANA time zone database, such as Europe/Berlin; empty: UTC
     timezone          TEXT COLLATE "C" NOT NULL DEFAULT '' CHECK (length(timezone) <= 64),
@@ -62,20 +62,20 @@ CREATE TABLE merchant_profiles (
 CREATE TABLE merchant_logos (
     merchant_id TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES merchant_profiles (merchant_id), -- the merchant
     png         TEXT COLLATE "C" NOT NULL CHECK (length(png) <= 400000),                          -- base64
-    sha256      TEXT COLLATE "C" NOT NULL CHECK (length(sha256) = 64),                            -- of the PNG, in hex
+    sha256      TEXT COLLATE "C" NOT NULL CHECK (length(sha256) = 64),                            -- SHA-256 in hex
     width       INTEGER NOT NULL CHECK (width > 0),                                               -- in pixels
     height      INTEGER NOT NULL CHECK (height > 0)                                               -- in pixels
 );
 
--- Who held a merchant id: a row for each id that the configuration has, had, or that was retired.
+-- The holders of merchant ids: a row for each id that the configuration has, had, or that was retired.
 CREATE TABLE merchant_holders (
     -- the merchant id
     merchant_id    TEXT COLLATE "C" NOT NULL PRIMARY KEY CHECK (length(merchant_id) <= 64),
     -- JSON array of the allowed addresses in the configuration when a service last started with it
     addresses      TEXT COLLATE "C" NOT NULL,
-    -- of the host of its webhookUrl then; hex, empty without a URL
+    -- hash of the host of its webhookUrl then; hex, empty without a URL
     webhook_sha256 TEXT COLLATE "C" NOT NULL,
-    -- of the whole webhookUrl; hex, empty without one. With another URL the breaker of the former one ends
+    -- hash of the whole webhookUrl; hex, empty without one. With another URL the breaker of the former one ends
     url_sha256     TEXT COLLATE "C" NOT NULL,
     -- Unix seconds of the first start with it
     since          BIGINT NOT NULL,
@@ -87,17 +87,17 @@ CREATE TABLE merchant_holders (
 
 -- The storage and the quotas of each merchant.
 CREATE TABLE merchant_storage (
-    -- empty: the quotas of merchants without own ones
+    -- empty: the quotas of merchants without own quotas
     merchant_id   TEXT COLLATE "C" NOT NULL PRIMARY KEY CHECK (length(merchant_id) <= 64),
-    -- of entries of the audit log that the merchant's keys caused, and that are not archived
+    -- number of audit log entries that the merchant's keys caused, and that are not archived
     audit_bytes   BIGINT NOT NULL DEFAULT 0 CHECK (audit_bytes >= 0),
-    -- how many that may be; null for the quota of all
+    -- quota of these entries; null for the quota of all
     audit_quota   BIGINT CHECK (audit_quota >= 0),
-    -- that were made for the merchant, up to counted_to
+    -- number of invoices that were made for the merchant, up to counted_to
     invoices      BIGINT NOT NULL DEFAULT 0 CHECK (invoices >= 0),
     -- id of the newest invoice that was counted
     counted_to    TEXT COLLATE "C" NOT NULL DEFAULT '',
-    -- how many that may be; null for the quota of all
+    -- quota of these invoices; null for the quota of all
     invoice_quota BIGINT CHECK (invoice_quota >= 0),
     CHECK (merchant_id <> '' OR (audit_quota IS NOT NULL AND invoice_quota IS NOT NULL))
 );
@@ -109,7 +109,7 @@ CREATE TABLE settlement_addresses (
     chain_key   TEXT COLLATE "C" NOT NULL,
     -- the settlement address
     address     TEXT COLLATE "C" NOT NULL CHECK (length(address) = 42),
-    -- with an invoice that named it; several may share an address
+    -- a merchant with an invoice that named it; several may share an address
     merchant_id TEXT COLLATE "C" NOT NULL REFERENCES merchants (id),
     -- when first named
     created_at  BIGINT NOT NULL,
@@ -139,8 +139,8 @@ CREATE TABLE address_grants (
 -- address controls it.
 CREATE TABLE proved_addresses (
     chain_key TEXT COLLATE "C" NOT NULL,                              -- chain of the transaction
-    address   TEXT COLLATE "C" NOT NULL CHECK (length(address) = 42), -- that sent it
-    tx_hash   TEXT COLLATE "C" NOT NULL CHECK (length(tx_hash) = 66), -- of the first such transaction
+    address   TEXT COLLATE "C" NOT NULL CHECK (length(address) = 42), -- the address that sent it
+    tx_hash   TEXT COLLATE "C" NOT NULL CHECK (length(tx_hash) = 66), -- hash of the first such transaction
     proved_at BIGINT NOT NULL,                                        -- Unix seconds: when it was seen
     PRIMARY KEY (chain_key, address)
 );
@@ -149,7 +149,7 @@ CREATE TABLE proved_addresses (
 -- Invoices
 -- =====================================================================================================================
 
--- What merchants ask payers for, and what has arrived.
+-- Requests of merchants for payment, with the sums that have arrived.
 CREATE TABLE invoices (
     -- inv_…; its order is the order of creation
     id                   TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -157,7 +157,7 @@ CREATE TABLE invoices (
     commitment_id        TEXT COLLATE "C" NOT NULL CHECK (length(commitment_id) = 66),
     -- the merchant
     merchant_id          TEXT COLLATE "C" NOT NULL REFERENCES merchants (id),
-    -- where the money goes
+    -- settlement address
     merchant_address     TEXT COLLATE "C" NOT NULL CHECK (length(merchant_address) = 42),
     -- the chain
     chain_key            TEXT COLLATE "C" NOT NULL,
@@ -165,13 +165,13 @@ CREATE TABLE invoices (
     token                TEXT COLLATE "C" NOT NULL CHECK (length(token) = 42),
     -- code of the currency
     currency             TEXT COLLATE "C" NOT NULL,
-    -- what is to be paid, in minor units
+    -- amount to be paid, in minor units
     amount               TEXT COLLATE "C" NOT NULL
         CHECK (length(amount) BETWEEN 1 AND 78 AND trim(amount, '0123456789') = '' AND substr(amount, 1, 1) <> '0'),
     -- amount with a suffix that no other open invoice has; null if there was no free one
     transfer_amount      TEXT COLLATE "C"
         CHECK (length(transfer_amount) BETWEEN 1 AND 78 AND trim(transfer_amount, '0123456789') = ''),
-    -- how much less than the amount is enough
+    -- underpayment that is still accepted
     tolerance            TEXT COLLATE "C" NOT NULL DEFAULT '0'
         CHECK (trim(tolerance, '0123456789') = '' AND length(tolerance) >= 1),
     -- JSON array of {label, amount}
@@ -197,40 +197,40 @@ CREATE TABLE invoices (
     sums_stale           BIGINT NOT NULL DEFAULT 0 CHECK (sums_stale IN (0, 1)),
     -- its payments, in any status
     payment_count        BIGINT NOT NULL DEFAULT 0 CHECK (payment_count >= 0),
-    -- mined by expires_at, confirmed or not
+    -- sum of payments mined by expires_at, confirmed or not
     arrived_in_time      TEXT COLLATE "C" NOT NULL DEFAULT '0'
         CHECK (trim(arrived_in_time, '0123456789') = '' AND length(arrived_in_time) >= 1),
-    -- how much of arrived_in_time is dust
+    -- dust in arrived_in_time
     arrived_in_time_dust TEXT COLLATE "C" NOT NULL DEFAULT '0'
         CHECK (trim(arrived_in_time_dust, '0123456789') = '' AND length(arrived_in_time_dust) >= 1),
-    -- mined after expires_at, confirmed or not
+    -- sum of payments mined after expires_at, confirmed or not
     arrived_late         TEXT COLLATE "C" NOT NULL DEFAULT '0'
         CHECK (trim(arrived_late, '0123456789') = '' AND length(arrived_late) >= 1),
-    -- how much of arrived_late is dust
+    -- dust in arrived_late
     arrived_late_dust    TEXT COLLATE "C" NOT NULL DEFAULT '0'
         CHECK (trim(arrived_late_dust, '0123456789') = '' AND length(arrived_late_dust) >= 1),
     -- no payment is above this block, unless it is orphaned
     newest_block         BIGINT NOT NULL DEFAULT 0 CHECK (newest_block >= 0),
     -- no payment in newest_block is above this log
     newest_log           BIGINT NOT NULL DEFAULT 0 CHECK (newest_log >= 0),
-    -- confirmed and mined by expires_at, up to what completed the amount
+    -- sum of payments confirmed and mined by expires_at, up to the payment that completed the amount
     due                  TEXT COLLATE "C" NOT NULL DEFAULT '0'
         CHECK (trim(due, '0123456789') = '' AND length(due) >= 1),
-    -- how much of due is dust
+    -- dust in due
     due_dust             TEXT COLLATE "C" NOT NULL DEFAULT '0'
         CHECK (trim(due_dust, '0123456789') = '' AND length(due_dust) >= 1),
-    -- how much of the rest of amount_paid is dust
+    -- dust in the rest of amount_paid
     beyond_dust          TEXT COLLATE "C" NOT NULL DEFAULT '0'
         CHECK (trim(beyond_dust, '0123456789') = '' AND length(beyond_dust) >= 1),
-    -- of the last payment in amount_paid
+    -- block of the last payment in amount_paid
     counted_block        BIGINT NOT NULL DEFAULT 0 CHECK (counted_block >= 0),
-    -- of the last payment in amount_paid, in its block
+    -- log of the last payment in amount_paid, in its block
     counted_log          BIGINT NOT NULL DEFAULT 0 CHECK (counted_log >= 0),
     -- the height up to which the chain was read when it was created: transfers above can pay it; 0 if it was never read
     from_block           BIGINT NOT NULL DEFAULT 0 CHECK (from_block >= 0),
     -- the height up to which the chain was read when it left the state open; null before
     closed_block         BIGINT CHECK (closed_block >= 0),
-    -- what is left to pay after a partial payment; null unless open and partly paid
+    -- remainder after a partial payment; null unless open and partly paid
     remaining            TEXT COLLATE "C"
         CHECK (remaining IS NULL OR length(remaining) BETWEEN 1 AND 78 AND trim(remaining, '0123456789') = ''
             AND substr(remaining, 1, 1) <> '0' AND status = 'open'),
@@ -242,7 +242,7 @@ CREATE TABLE invoices (
     registry             TEXT COLLATE "C" NOT NULL CHECK (length(registry) = 42),
     -- how payers pay: at the settlement address, or at an address of the invoice
     collection           TEXT COLLATE "C" NOT NULL DEFAULT 'direct' CHECK (collection IN ('direct', 'deposit')),
-    -- contract that deposit_address is derived from; null for a draft and without deposit address
+    -- contract from which deposit_address is derived; null for a draft and without deposit address
     deposit_factory      TEXT COLLATE "C"
         CHECK (deposit_factory IS NULL OR length(deposit_factory) = 42 AND collection = 'deposit'),
     -- where payers pay; null for a draft and for direct invoices; unique per chain in deposits
@@ -251,15 +251,15 @@ CREATE TABLE invoices (
     -- transaction of the newest confirmed sweep of the invoice's token; null without one
     swept_tx             TEXT COLLATE "C"
         CHECK (swept_tx IS NULL OR length(swept_tx) = 66 AND coalesce(deposit_address, '') <> ''),
-    -- kind of the inbox item that it is; null if it needs no decision
+    -- kind of its inbox item; null if it needs no decision
     item                 TEXT COLLATE "C" CHECK (item IN ('underpaid', 'overpaid', 'late', 'duplicate')),
-    -- how much of arrived_in_time was returned
+    -- returned part of arrived_in_time
     arrived_returned     TEXT COLLATE "C" NOT NULL DEFAULT '0'
         CHECK (trim(arrived_returned, '0123456789') = '' AND length(arrived_returned) >= 1),
-    -- how much of due was returned
+    -- returned part of due
     due_returned         TEXT COLLATE "C" NOT NULL DEFAULT '0'
         CHECK (trim(due_returned, '0123456789') = '' AND length(due_returned) >= 1),
-    -- else its payments would go unseen
+    -- without this, its payments would not be seen
     FOREIGN KEY (chain_key, merchant_address, merchant_id)
         REFERENCES settlement_addresses (chain_key, address, merchant_id),
     CHECK (length(tolerance) < length(amount) OR length(tolerance) = length(amount) AND tolerance < amount),
@@ -277,14 +277,14 @@ CREATE INDEX invoices_by_merchant_status ON invoices (merchant_id, status, id);
 CREATE INDEX invoices_near ON invoices (merchant_address, chain_key, token, length(amount), amount, id DESC)
     WHERE status IN ('open', 'expired');
 CREATE INDEX invoices_expiring ON invoices (chain_key, expires_at, from_block) WHERE status = 'open';
--- Those created before their chain was first read.
+-- Invoices created before their chain was first read.
 CREATE INDEX invoices_unbound ON invoices (merchant_address, chain_key, token) WHERE from_block = 0;
--- Those that a reorg of the blocks above a height binds to that height.
+-- Invoices that a reorg of the blocks above a height binds to that height.
 CREATE INDEX invoices_bound ON invoices (chain_key, from_block) WHERE status = 'open';
 -- To find the invoices with a remainder that a payment could be meant for.
 CREATE INDEX invoices_partly_paid ON invoices (merchant_address, chain_key, token, id DESC) WHERE remaining IS NOT NULL;
--- Open invoices that lack a transfer amount for the rest, as InvoicesLackingTransferAmounts selects them. There are
--- seldom any.
+-- Open invoices that lack a transfer amount for the remainder, as InvoicesLackingTransferAmounts selects them. There
+-- are seldom any.
 CREATE INDEX invoices_without_transfer_amount ON invoices (chain_key, id)
     WHERE status = 'open' AND (sums_stale = 1 OR remaining IS NOT NULL AND remaining_transfer IS NULL);
 CREATE INDEX invoices_by_address ON invoices (merchant_address, id);
@@ -308,21 +308,21 @@ CREATE INDEX invoices_of_price ON invoices (amount, id) WHERE length(id) > 0;
 -- docs/decisions/0120-random-keys.md.
 CREATE UNIQUE INDEX invoices_by_commitment ON invoices ((substr(commitment_id, 3, 32)::uuid));
 
--- What a merchant adds to an invoice. An invoice without details has no row.
+-- Details that a merchant adds to an invoice. An invoice without details has no row.
 CREATE TABLE invoice_details (
     -- the invoice
     invoice_id       TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES invoices (id),
-    -- of the invoice
+    -- merchant of the invoice
     merchant_id      TEXT COLLATE "C" NOT NULL,
-    -- what the merchant calls the invoice; null without one
+    -- the merchant's reference for the invoice; may be null
     reference        TEXT COLLATE "C" CHECK (length(reference) BETWEEN 1 AND 200),
     -- 1: reserved_references has the reference while the invoice is a draft or open
     unique_reference BIGINT NOT NULL DEFAULT 0 CHECK (unique_reference IN (0, 1)),
     -- shown on the checkout page; null without one
     description      TEXT COLLATE "C" CHECK (length(description) BETWEEN 1 AND 500),
-    -- what the merchant calls the customer; null if it is not given
+    -- the merchant's id of the customer; may be null
     customer_id      TEXT COLLATE "C" CHECK (length(customer_id) BETWEEN 1 AND 200),
-    -- null if it is not given
+    -- e-mail address of the customer; may be null
     customer_email   TEXT COLLATE "C" CHECK (length(customer_email) BETWEEN 1 AND 254),
     -- link of the checkout page once the invoice is paid; null without one
     return_url       TEXT COLLATE "C" CHECK (length(return_url) BETWEEN 1 AND 2048),
@@ -344,7 +344,7 @@ CREATE INDEX invoice_details_by_customer_email ON invoice_details (merchant_id, 
 -- The pairs of invoice_details.metadata, by which invoices are found.
 CREATE TABLE invoice_metadata (
     invoice_id  TEXT COLLATE "C" NOT NULL REFERENCES invoices (id),             -- the invoice
-    merchant_id TEXT COLLATE "C" NOT NULL,                                      -- of the invoice
+    merchant_id TEXT COLLATE "C" NOT NULL,                                      -- merchant of the invoice
     key         TEXT COLLATE "C" NOT NULL CHECK (length(key) BETWEEN 1 AND 40), -- the key of the pair
     value       TEXT COLLATE "C" NOT NULL CHECK (length(value) <= 500),         -- the value of the pair
     PRIMARY KEY (invoice_id, key)
@@ -355,20 +355,19 @@ CREATE INDEX invoice_metadata_by_merchant_pair ON invoice_metadata (merchant_id,
 -- The invoice that has a reference which was created as unique. The row stays when the invoice is closed, until the
 -- next invoice with the reference replaces it.
 CREATE TABLE reserved_references (
-    merchant_id TEXT COLLATE "C" NOT NULL,                                             -- of the invoice
+    merchant_id TEXT COLLATE "C" NOT NULL,                                             -- merchant of the invoice
     reference   TEXT COLLATE "C" NOT NULL CHECK (length(reference) BETWEEN 1 AND 200), -- the unique reference
     invoice_id  TEXT COLLATE "C" NOT NULL UNIQUE REFERENCES invoices (id),             -- the invoice that has it
     PRIMARY KEY (merchant_id, reference)
 );
 
--- Transitions of invoices that a request asked for. Invoices that become paid or expired do so by the chain, and have
--- no row for it.
+-- Transitions of invoices that a request caused. Invoices become paid or expired by the chain, without a row here.
 CREATE TABLE invoice_transitions (
     -- the invoice
     invoice_id TEXT COLLATE "C" NOT NULL REFERENCES invoices (id),
-    -- that the invoice came into: open if it was a draft before
+    -- new status of the invoice: open if it was a draft before
     status     TEXT COLLATE "C" NOT NULL CHECK (status IN ('open', 'void')),
-    -- when it did
+    -- when it changed
     at         BIGINT NOT NULL CHECK (at > 0),
     PRIMARY KEY (invoice_id, status)
 );
@@ -382,29 +381,29 @@ CREATE TABLE invoice_openings (
 -- Every amount that a checkout asked a payer to transfer: for the whole of an invoice, and for the remainders after
 -- partial payments.
 CREATE TABLE transfer_amounts (
-    -- the invoice. The row may come first: it decides whether the invoice can have the amount
+    -- the invoice. This row may be written first: it decides whether the invoice can have the amount
     invoice_id       TEXT COLLATE "C" NOT NULL REFERENCES invoices (id) DEFERRABLE INITIALLY DEFERRED,
-    -- what was due: the amount of the invoice, or a remainder
+    -- amount due: the amount of the invoice, or a remainder
     base             TEXT COLLATE "C" NOT NULL
         CHECK (length(base) BETWEEN 1 AND 78 AND trim(base, '0123456789') = '' AND substr(base, 1, 1) <> '0'),
-    -- base with a suffix, as the payer was asked for; null if there was no free one
+    -- base with a suffix, as shown to the payer; null if no amount was free
     amount           TEXT COLLATE "C"
         CHECK (length(amount) BETWEEN 1 AND 78 AND trim(amount, '0123456789') = '' AND substr(amount, 1, 1) <> '0'),
-    -- of the invoice
+    -- settlement address of the invoice
     merchant_address TEXT COLLATE "C" NOT NULL,
-    -- of the invoice
+    -- chain of the invoice
     chain_key        TEXT COLLATE "C" NOT NULL,
-    -- of the invoice
+    -- token of the invoice
     token            TEXT COLLATE "C" NOT NULL,
-    -- the height up to which the chain was read when the payer was asked: transfers above can mean it
+    -- the height up to which the chain was read when the payer was asked: transfers above it can pay the invoice
     from_block       BIGINT NOT NULL CHECK (from_block >= 0),
-    -- of the invoice
+    -- expires_at of the invoice
     expires_at       BIGINT NOT NULL,
     -- 1: base is a remainder
     remainder        BIGINT NOT NULL CHECK (remainder IN (0, 1)),
     -- 1: the invoice is open
     live             BIGINT NOT NULL CHECK (live IN (0, 1)),
-    -- of the invoice; null while it is open
+    -- closed_block of the invoice; null while it is open
     closed_block     BIGINT CHECK (closed_block IS NULL OR closed_block >= 0 AND live = 0),
     PRIMARY KEY (invoice_id, base),
     CHECK (amount IS NOT NULL OR remainder = 1)
@@ -416,7 +415,7 @@ CREATE UNIQUE INDEX transfer_amounts_live ON transfer_amounts (amount, merchant_
 -- The rows that a reorg of the blocks above a height binds to that height, in addition to the amounts of the invoices
 -- themselves.
 CREATE INDEX transfer_amounts_bound ON transfer_amounts (chain_key, from_block) WHERE live = 1 AND remainder = 1;
--- Invoices of which an amount remains, and those that were closed above a block: they could still be paid in it.
+-- Invoices with a remaining amount, and invoices that were closed above a block: they could still be paid in it.
 CREATE INDEX transfer_amounts_by_remainder ON transfer_amounts (base, merchant_address, chain_key, token, closed_block)
     WHERE remainder = 1;
 -- For the invoice to which an amount was assigned last. Rows without an amount are in it, too: the planner has
@@ -428,11 +427,11 @@ CREATE INDEX transfer_amounts_by_key ON transfer_amounts (hashtextextended(amoun
 CREATE TABLE payment_links (
     -- lnk_…
     id               TEXT COLLATE "C" NOT NULL PRIMARY KEY CHECK (id LIKE 'lnk\_%' ESCAPE '\'),
-    -- the owner of the invoices that it makes
+    -- merchant that owns the invoices made from it
     merchant_id      TEXT COLLATE "C" NOT NULL REFERENCES merchants (id),
     -- last part of the page's path
     slug             TEXT COLLATE "C" NOT NULL CHECK (length(slug) BETWEEN 1 AND 64),
-    -- 1: it makes no invoices any more
+    -- 1: it makes no more invoices
     archived         BIGINT NOT NULL CHECK (archived IN (0, 1)),
     -- headline of the page
     title            TEXT COLLATE "C" NOT NULL CHECK (length(title) BETWEEN 1 AND 200),
@@ -449,21 +448,21 @@ CREATE TABLE payment_links (
     max_amount       TEXT COLLATE "C"
         CHECK (length(max_amount) BETWEEN 1 AND 78 AND trim(max_amount, '0123456789') = ''
             AND substr(max_amount, 1, 1) <> '0'),
-    -- of the invoices
+    -- currency of the invoices
     currency         TEXT COLLATE "C" NOT NULL CHECK (length(currency) >= 1),
-    -- of the invoices
+    -- chain of the invoices
     chain_key        TEXT COLLATE "C" NOT NULL CHECK (length(chain_key) >= 1),
     -- where the invoices settle; null for the merchant's default address
     merchant_address TEXT COLLATE "C" CHECK (length(merchant_address) = 42),
     -- label of the invoices' line item; null without one
     line_item        TEXT COLLATE "C" CHECK (length(line_item) BETWEEN 1 AND 200),
-    -- of the invoices' references; null without one
+    -- prefix of the invoices' references; null without one
     reference_prefix TEXT COLLATE "C" CHECK (length(reference_prefix) BETWEEN 1 AND 180),
-    -- of the invoices; null for the merchant's
+    -- collection of the invoices; null for the merchant's
     collection       TEXT COLLATE "C" CHECK (collection IN ('direct', 'deposit')),
-    -- of the invoices; null without one
+    -- return_url of the invoices; null without one
     return_url       TEXT COLLATE "C" CHECK (length(return_url) BETWEEN 1 AND 2048),
-    -- of the invoices; null without one
+    -- cancel_url of the invoices; null without one
     cancel_url       TEXT COLLATE "C" CHECK (length(cancel_url) BETWEEN 1 AND 2048),
     -- seconds from an invoice's creation to its expiry
     lifetime         BIGINT NOT NULL CHECK (lifetime > 0),
@@ -475,7 +474,7 @@ CREATE TABLE payment_links (
     idem_scope       TEXT COLLATE "C",
     -- that key
     idem_key         TEXT COLLATE "C" CHECK (length(idem_key) BETWEEN 1 AND 255),
-    -- of what was asked for, to refuse another request with the key
+    -- hash of the request, to refuse a different one with the same key
     request_hash     TEXT COLLATE "C" CHECK (length(request_hash) = 66),
     UNIQUE (idem_scope, idem_key),
     CHECK (amount IS NULL OR (min_amount IS NULL AND max_amount IS NULL)),
@@ -491,11 +490,11 @@ CREATE INDEX payment_links_by_archived ON payment_links (archived, id);
 
 -- Creates that may be repeated with the same Idempotency-Key.
 CREATE TABLE idempotency_keys (
-    -- the caller: keys of two callers do not meet
+    -- the caller, because two callers may use the same key
     scope        TEXT COLLATE "C" NOT NULL,
     -- the Idempotency-Key
     idem_key     TEXT COLLATE "C" NOT NULL CHECK (length(idem_key) BETWEEN 1 AND 255),
-    -- of what was asked for, to refuse another request
+    -- hash of the request, to refuse a different one with the same key
     request_hash TEXT COLLATE "C" NOT NULL,
     -- the first answer
     invoice_id   TEXT COLLATE "C" NOT NULL REFERENCES invoices (id),
@@ -521,19 +520,20 @@ CREATE TABLE deleted_draft_keys (
 );
 CREATE INDEX deleted_draft_keys_by_age ON deleted_draft_keys (created_at);
 
--- Receipts by e-mail, one row for each that was asked for. The address is kept until the mail was sent or given up.
+-- Receipts by e-mail, one row for each request. The address is kept until the mail was sent or given up.
 CREATE TABLE receipt_mails (
     -- the invoice
     invoice_id TEXT COLLATE "C" NOT NULL REFERENCES invoices (id),
-    -- within the invoice, from 1; bounds how many there are
+    -- number within the invoice, from 1; bounds the mails of an invoice
     number     BIGINT NOT NULL CHECK (number > 0),
-    -- of the text, such as en
+    -- language of the text, such as en
     language   TEXT COLLATE "C" NOT NULL CHECK (length(language) BETWEEN 2 AND 20),
     -- e-mail address; null once it was sent or given up
     recipient  TEXT COLLATE "C" CHECK (length(recipient) BETWEEN 3 AND 254),
-    -- that began; the outcome of an attempt is recorded only if it is the last one
+    -- number of attempts that began; the outcome of an attempt is recorded only if it is the last one
     attempts   BIGINT NOT NULL DEFAULT 0 CHECK (attempts >= 0),
-    -- Unix seconds: of the next attempt; while one runs, when its lease ends; null once it was sent or given up
+    -- Unix seconds: the next attempt, or the end of the lease while an attempt runs; null once it was sent or given
+    -- up
     due_at     BIGINT,
     -- Unix seconds
     created_at BIGINT NOT NULL,
@@ -556,7 +556,7 @@ CREATE TABLE erasures (
     customer    TEXT COLLATE "C" CHECK (length(customer) BETWEEN 1 AND 254),
     -- id of the customer's newest invoice; empty without one
     through     TEXT COLLATE "C" NOT NULL,
-    -- that are erased
+    -- number of erased invoices
     invoices    BIGINT NOT NULL DEFAULT 0 CHECK (invoices >= 0),
     -- Unix seconds
     created_at  BIGINT NOT NULL,
@@ -569,11 +569,11 @@ CREATE UNIQUE INDEX erasures_running ON erasures (merchant_id, customer) WHERE c
 -- The Idempotency-Keys of erasures, which are deleted before their erasure is: a request that is repeated late must not
 -- erase newer invoices. A key may name the customer, so it is not stored.
 CREATE TABLE erasure_keys (
-    -- of the key and its scope
+    -- hash of the key and its scope
     key_hash     TEXT COLLATE "C" NOT NULL PRIMARY KEY CHECK (length(key_hash) = 66),
-    -- of the key, its scope and what was asked for, to refuse another request with the key
+    -- hash of the key, its scope and the request, to refuse a different request with the same key
     request_hash TEXT COLLATE "C" NOT NULL CHECK (length(request_hash) = 66),
-    -- that the request began, or that was running for the customer
+    -- the erasure that the request began, or that was running for the customer
     erasure_id   TEXT COLLATE "C" NOT NULL
 );
 CREATE INDEX erasure_keys_by_erasure ON erasure_keys (erasure_id);
@@ -582,8 +582,8 @@ CREATE INDEX erasure_keys_by_erasure ON erasure_keys (erasure_id);
 -- Chains
 -- =====================================================================================================================
 
--- How far each chain is read, and how far it is final. The gap is a range of older blocks that are still to be read, or
--- read again.
+-- How far each chain is read, and how far it is final. The gap is a range of older blocks that are still to be read,
+-- or to be read again.
 CREATE TABLE chains (
     -- the chain
     chain_key        TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -607,7 +607,7 @@ CREATE TABLE chains (
     gap_last         BIGINT CHECK (gap_last <= indexed_number),
     -- that block's time; null without a gap
     gap_last_time    BIGINT,
-    -- how often what was read of a block that is not final was withdrawn
+    -- how often blocks were withdrawn that were read and not final
     revision         BIGINT NOT NULL DEFAULT 0 CHECK (revision >= 0),
     -- payments above this block can depend on blocks up to it that were never read, or on payments that are not
     -- decided; null if no payment does
@@ -646,7 +646,7 @@ CREATE TABLE chain_audits (
     by_receipts BIGINT NOT NULL DEFAULT 0 CHECK (by_receipts >= 0),
     -- blocks that were compared with another node
     by_node     BIGINT NOT NULL DEFAULT 0 CHECK (by_node >= 0),
-    -- blocks that were passed over, because there was no other means or no time
+    -- blocks that were skipped, because there was no other means or no time
     unverified  BIGINT NOT NULL DEFAULT 0 CHECK (unverified >= 0),
     CHECK ((part = 'new') = (last_block IS NULL)),
     PRIMARY KEY (chain_key, part)
@@ -682,7 +682,7 @@ CREATE INDEX unread_transactions_by_block ON unread_transactions (chain_key, blo
 -- all are read.
 CREATE TABLE registries (
     chain_key  TEXT COLLATE "C" NOT NULL,                              -- the chain
-    address    TEXT COLLATE "C" NOT NULL CHECK (length(address) = 42), -- of the contract
+    address    TEXT COLLATE "C" NOT NULL CHECK (length(address) = 42), -- contract of the registry
     created_at BIGINT NOT NULL,                                        -- when the service first ran with it
     PRIMARY KEY (chain_key, address)
 );
@@ -691,7 +691,7 @@ CREATE TABLE registries (
 CREATE TABLE known_chains (
     -- the chain's key
     chain_key      TEXT COLLATE "C" PRIMARY KEY,
-    -- the key that ids of its payments, refunds and sweeps are made of: its first key
+    -- prefix of the ids of its payments, refunds and sweeps: its first key
     id_key         TEXT COLLATE "C" NOT NULL,
     -- its chain id, of EIP-155
     chain_id       BIGINT NOT NULL,
@@ -716,7 +716,7 @@ CREATE TABLE known_tokens (
     address        TEXT COLLATE "C" NOT NULL,
     -- code
     currency       TEXT COLLATE "C" NOT NULL,
-    -- of a minor unit
+    -- decimals of the currency
     decimals       BIGINT NOT NULL CHECK (decimals >= 0),
     -- 1 if the newest revision configures it
     configured     BIGINT NOT NULL CHECK (configured IN (0, 1)),
@@ -746,8 +746,8 @@ CREATE TABLE known_contracts (
 
 -- The revisions of the configuration: each time that settings about money changed.
 CREATE TABLE revisions (
-    number     BIGINT PRIMARY KEY CHECK (number > 0), -- of the configuration of what decides about money, from 1
-    hash       TEXT COLLATE "C" NOT NULL,             -- SHA-256 of these settings, in hexadecimal digits
+    number     BIGINT PRIMARY KEY CHECK (number > 0), -- number of the revision, from 1
+    hash       TEXT COLLATE "C" NOT NULL,             -- SHA-256 of the settings about money, in hex
     created_at BIGINT NOT NULL                        -- when the first replica ran it, in Unix seconds
 );
 
@@ -765,9 +765,9 @@ CREATE TABLE payments (
     chain_key        TEXT COLLATE "C" NOT NULL REFERENCES chains (chain_key),
     -- the transaction
     tx_hash          TEXT COLLATE "C" NOT NULL CHECK (length(tx_hash) = 66),
-    -- of the log within its transaction
+    -- position of the log within its transaction
     ordinal          BIGINT NOT NULL CHECK (ordinal >= 0),
-    -- of the log within its block
+    -- position of the log within its block
     log_index        BIGINT NOT NULL CHECK (log_index >= 0),
     -- the block that holds it
     block_number     BIGINT NOT NULL CHECK (block_number >= 0),
@@ -828,7 +828,7 @@ CREATE TABLE payments (
     -- the use of the payment, see docs/states.md
     use              TEXT COLLATE "C" NOT NULL
         CHECK (use IN ('undecided', 'counted', 'refunding', 'refunded', 'dismissed')),
-    -- how much of it was refunded, or was to be, while its invoice was open; null for 0
+    -- sum that was refunded, or was to be, while its invoice was open; null for 0
     returned         TEXT COLLATE "C" CHECK (trim(returned, '0123456789') = '' AND length(returned) >= 1),
     UNIQUE (chain_key, tx_hash, ordinal),
     CHECK ((status = 'confirmed') = (confirmed_at IS NOT NULL)),
@@ -847,9 +847,9 @@ CREATE INDEX payments_by_merchant_chain ON payments (merchant_id, chain_key, see
 CREATE INDEX payments_unattributed ON payments (seen_id) WHERE invoice_id IS NULL;
 CREATE INDEX payments_unattributed_by_chain ON payments (chain_key, seen_id) WHERE invoice_id IS NULL;
 CREATE INDEX payments_by_invoice ON payments (invoice_id, block_number, log_index) WHERE invoice_id IS NOT NULL;
--- The payments in blocks that are not final and were left.
+-- The payments in replaced blocks that were not final.
 CREATE INDEX payments_orphaned ON payments (chain_key, block_number) WHERE status = 'orphaned';
--- What paid an invoice in time.
+-- Payments that arrived before their invoice expired.
 CREATE INDEX payments_in_time ON payments (invoice_id, block_time) WHERE invoice_id IS NOT NULL;
 CREATE INDEX payments_of_invoice ON payments (invoice_id, seen_id) WHERE invoice_id IS NOT NULL;
 CREATE INDEX payments_by_payer ON payments (from_address, seen_id);
@@ -862,7 +862,7 @@ CREATE INDEX payments_by_merchant_confirmation ON payments (merchant_id, confirm
     WHERE invoice_id IS NOT NULL AND confirmed_at IS NOT NULL;
 CREATE INDEX payments_unattributed_by_confirmation ON payments (confirmed_at, seen_id)
     WHERE invoice_id IS NULL AND confirmed_at IS NOT NULL;
--- To find what a transfer from a settlement address refunds.
+-- To find the payment that a transfer from a settlement address refunds.
 CREATE INDEX payments_by_refund_pair ON payments (from_address, settles_to, chain_key, block_number)
     WHERE settles_to IS NOT NULL;
 CREATE INDEX payments_by_item ON payments (item, seen_id) WHERE item IS NOT NULL;
@@ -879,9 +879,9 @@ CREATE INDEX payments_unattributed_to ON payments (to_address, chain_key, block_
 CREATE TABLE unattributed (
     -- the payment
     seen_id     TEXT COLLATE "C" NOT NULL REFERENCES payments (seen_id),
-    -- with an invoice that had named the address by then
+    -- a merchant with an invoice that had named the address by then
     merchant_id TEXT COLLATE "C" NOT NULL REFERENCES merchants (id),
-    -- of the payment
+    -- chain of the payment
     chain_key   TEXT COLLATE "C" NOT NULL,
     -- kind of the item in the merchant's inbox; null if it needs no decision
     item        TEXT COLLATE "C" CHECK (item IN ('unattributed', 'claimed')),
@@ -891,13 +891,13 @@ CREATE INDEX unattributed_by_merchant ON unattributed (merchant_id, seen_id);
 CREATE INDEX unattributed_by_merchant_chain ON unattributed (merchant_id, chain_key, seen_id);
 CREATE INDEX unattributed_by_merchant_item ON unattributed (merchant_id, item, seen_id) WHERE item IS NOT NULL;
 
--- What was attributed by hand, and by whom. Rows are only added.
+-- Payments that were attributed by hand, and by whom. Rows are only added.
 CREATE TABLE attributions (
     -- its order is the order of attribution
     id            TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     -- the payment
     payment_id    TEXT COLLATE "C" NOT NULL REFERENCES payments (id),
-    -- to which it was attributed
+    -- the invoice to which it was attributed
     invoice_id    TEXT COLLATE "C" NOT NULL REFERENCES invoices (id),
     -- the person who did it, in their own words
     attributed_by TEXT COLLATE "C" NOT NULL CHECK (length(attributed_by) BETWEEN 1 AND 200),
@@ -913,8 +913,8 @@ CREATE INDEX attributions_by_payment ON attributions (payment_id, id);
 CREATE TABLE claims (
     id          TEXT COLLATE "C" NOT NULL PRIMARY KEY,               -- clm_…; its order is the order of the claims
     payment_id  TEXT COLLATE "C" NOT NULL REFERENCES payments (id),  -- the payment that is claimed
-    invoice_id  TEXT COLLATE "C" NOT NULL REFERENCES invoices (id),  -- that it is claimed for
-    merchant_id TEXT COLLATE "C" NOT NULL REFERENCES merchants (id), -- of the invoice
+    invoice_id  TEXT COLLATE "C" NOT NULL REFERENCES invoices (id),  -- the invoice that it is claimed for
+    merchant_id TEXT COLLATE "C" NOT NULL REFERENCES merchants (id), -- merchant of the invoice
     signed      BIGINT NOT NULL CHECK (signed IN (0, 1)),            -- 1: the account that paid has signed the claim
     created_at  BIGINT NOT NULL,                                     -- when it was made
     UNIQUE (payment_id, invoice_id)
@@ -930,10 +930,10 @@ CREATE INDEX claims_signed_first ON claims (payment_id, signed DESC, id);
 -- chain.
 CREATE TABLE undecided_payments (
     payment_id   TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES payments (id), -- the payment
-    chain_key    TEXT COLLATE "C" NOT NULL,                                      -- of the payment
-    to_address   TEXT COLLATE "C" NOT NULL,                                      -- of the payment
-    block_number BIGINT NOT NULL,                                                -- of the payment
-    log_index    BIGINT NOT NULL                                                 -- of the payment
+    chain_key    TEXT COLLATE "C" NOT NULL,                                      -- chain of the payment
+    to_address   TEXT COLLATE "C" NOT NULL,                                      -- receiver of the payment
+    block_number BIGINT NOT NULL,                                                -- block of the payment
+    log_index    BIGINT NOT NULL                                                 -- log of the payment
 );
 CREATE INDEX undecided_payments_by_receiver ON undecided_payments (to_address, chain_key);
 CREATE INDEX undecided_payments_by_place ON undecided_payments (chain_key, block_number, log_index);
@@ -965,10 +965,10 @@ CREATE TABLE notices (
     provider_currency TEXT COLLATE "C" NOT NULL,                 -- as sent
     provider_chain    TEXT COLLATE "C" NOT NULL,                 -- as sent
     destination       TEXT COLLATE "C" NOT NULL,                 -- as sent
-    amount            TEXT COLLATE "C",                          -- minor units; null when the currency is unknown
-    currency          TEXT COLLATE "C",                          -- ours; null when unknown
-    chain_key         TEXT COLLATE "C",                          -- ours; null when unknown
-    address           TEXT COLLATE "C",                          -- of an EVM chain; null otherwise
+    amount            TEXT COLLATE "C",                          -- minor units; null if the currency is unknown
+    currency          TEXT COLLATE "C",                          -- our code; null if it is unknown
+    chain_key         TEXT COLLATE "C",                          -- our key; null if it is unknown
+    address           TEXT COLLATE "C",                          -- destination on an EVM chain; null otherwise
     payment_id        TEXT COLLATE "C" REFERENCES payments (id), -- the payment that it announced
     received_at       BIGINT NOT NULL,                           -- when it arrived
     UNIQUE (provider, type, transfer_id)
@@ -988,9 +988,9 @@ CREATE TABLE refunds (
     chain_key        TEXT COLLATE "C" NOT NULL REFERENCES chains (chain_key),
     -- the transaction
     tx_hash          TEXT COLLATE "C" NOT NULL CHECK (length(tx_hash) = 66),
-    -- of the log within its transaction
+    -- position of the log within its transaction
     ordinal          BIGINT NOT NULL CHECK (ordinal >= 0),
-    -- of the log within its block
+    -- position of the log within its block
     log_index        BIGINT NOT NULL CHECK (log_index >= 0),
     -- the block that holds it
     block_number     BIGINT NOT NULL CHECK (block_number >= 0),
@@ -1036,15 +1036,15 @@ CREATE INDEX refunds_orphaned ON refunds (orphaned_at) WHERE status = 'orphaned'
 -- Transfers out of settlement addresses above blocks that were never read, which may hold the payments that they
 -- refund. They are decided in the order of the chain.
 CREATE TABLE undecided_refunds (
-    -- ref_…, of the refund that it may be
+    -- ref_…, id of the refund that it may be
     id               TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     -- the chain
     chain_key        TEXT COLLATE "C" NOT NULL REFERENCES chains (chain_key),
     -- the transaction
     tx_hash          TEXT COLLATE "C" NOT NULL CHECK (length(tx_hash) = 66),
-    -- of its log within the transaction
+    -- position of its log within the transaction
     ordinal          BIGINT NOT NULL CHECK (ordinal >= 0),
-    -- of its log within the block
+    -- position of its log within the block
     log_index        BIGINT NOT NULL CHECK (log_index >= 0),
     -- the block that holds it
     block_number     BIGINT NOT NULL CHECK (block_number >= 0),
@@ -1073,11 +1073,11 @@ CREATE TABLE undecided_refunds (
 );
 CREATE INDEX undecided_refunds_by_place ON undecided_refunds (chain_key, block_number, log_index);
 
--- The list of refunds: those that were prepared, and transfers that refund without preparation.
+-- The list of refunds: prepared ones, and transfers that refund without preparation.
 CREATE TABLE refund_records (
     -- ref_…; without a tag it is the id in refunds
     id              TEXT COLLATE "C" NOT NULL PRIMARY KEY CHECK (id LIKE 'ref\_%' ESCAPE '\'),
-    -- the list is in its order
+    -- sort key of the list
     list_id         TEXT COLLATE "C" NOT NULL UNIQUE CHECK (list_id <> ''),
     -- the transfer that pays it; null without one
     refund_id       TEXT COLLATE "C" UNIQUE REFERENCES refunds (id),
@@ -1085,11 +1085,11 @@ CREATE TABLE refund_records (
     payment_id      TEXT COLLATE "C" NOT NULL REFERENCES payments (id),
     -- the invoice of the payment; null without one
     invoice_id      TEXT COLLATE "C" REFERENCES invoices (id),
-    -- of that invoice, or the merchant that prepared it; null without both
+    -- merchant of that invoice, or the merchant that prepared it; null without both
     merchant_id     TEXT COLLATE "C" REFERENCES merchants (id),
     -- the chain
     chain_key       TEXT COLLATE "C" NOT NULL REFERENCES chains (chain_key),
-    -- of the transfer
+    -- transaction of the transfer
     tx_hash         TEXT COLLATE "C" CHECK (length(tx_hash) = 66),
     -- see docs/states.md
     status          TEXT COLLATE "C" NOT NULL
@@ -1097,22 +1097,22 @@ CREATE TABLE refund_records (
             'orphaned')),
     -- Unix seconds: when it was prepared, or its transfer observed
     created_at      BIGINT NOT NULL,
-    -- that its transaction's calldata ends in; null for a transfer that was not prepared, and so are all below
+    -- last bytes of its transaction's calldata; null for a transfer that was not prepared, and so are all below
     tag             TEXT COLLATE "C" UNIQUE CHECK (length(tag) = 66),
-    -- to be paid back
+    -- amount to be paid back
     amount          TEXT COLLATE "C"
         CHECK (length(amount) BETWEEN 1 AND 78 AND trim(amount, '0123456789') = '' AND substr(amount, 1, 1) <> '0'),
     -- null while the payer has not named an address
     recipient       TEXT COLLATE "C" CHECK (length(recipient) = 42),
     -- null without one
     reason          TEXT COLLATE "C" CHECK (length(reason) BETWEEN 1 AND 200),
-    -- what the recipient was; null without a recipient
+    -- kind of the recipient's account; null without a recipient
     account         TEXT COLLATE "C" CHECK (account IN ('account', 'contract', 'unknown')),
     -- whether the payer had paid many invoices
     many_invoices   BIGINT CHECK (many_invoices IN (0, 1)),
     -- SHA-256 in hex of the token of the page on which the payer names an address; null without one
     claim_token     TEXT COLLATE "C" UNIQUE CHECK (length(claim_token) = 64),
-    -- of the payer, for the recipient; null without one
+    -- signature of the payer, for the recipient; null without one
     claim_signature TEXT COLLATE "C" CHECK (length(claim_signature) = 132),
     -- Unix seconds: from then on it expires unless it is paid
     expires_at      BIGINT,
@@ -1122,9 +1122,9 @@ CREATE TABLE refund_records (
     idem_scope      TEXT COLLATE "C",
     -- that key
     idem_key        TEXT COLLATE "C" CHECK (length(idem_key) BETWEEN 1 AND 255),
-    -- of what was asked for, to refuse another request with the key
+    -- hash of the request, to refuse a different one with the same key
     request_hash    TEXT COLLATE "C" CHECK (length(request_hash) = 66),
-    -- kind of the item that it is, an approval until it expires; null if it needs no decision
+    -- kind of its inbox item, an approval until it expires; null if it needs no decision
     item            TEXT COLLATE "C" CHECK (item IN ('approval', 'refund_without_payment')),
     -- 1 if the invoice became paid while the prepared refund could still be sent
     invoice_paid    BIGINT CHECK (invoice_paid = 1),
@@ -1155,7 +1155,7 @@ CREATE INDEX refund_records_by_chain ON refund_records (chain_key, list_id);
 CREATE INDEX refund_records_by_payment ON refund_records (payment_id, list_id);
 CREATE INDEX refund_records_by_invoice ON refund_records (invoice_id, list_id) WHERE invoice_id IS NOT NULL;
 CREATE INDEX refund_records_by_transaction ON refund_records (tx_hash, list_id) WHERE tx_hash IS NOT NULL;
--- To match a transfer without a tag, and to find those that expire.
+-- To match a transfer without a tag, and to find records that expire.
 CREATE INDEX refund_records_awaited ON refund_records (recipient, amount, list_id)
     WHERE tag IS NOT NULL AND status = 'pending';
 CREATE INDEX refund_records_expiring ON refund_records (chain_key, expires_at)
@@ -1163,20 +1163,20 @@ CREATE INDEX refund_records_expiring ON refund_records (chain_key, expires_at)
 CREATE INDEX refund_records_by_item ON refund_records (item, list_id) WHERE item IS NOT NULL;
 CREATE INDEX refund_records_by_merchant_item ON refund_records (merchant_id, item, list_id) WHERE item IS NOT NULL;
 
--- Submissions: a person sends the transaction of a prepared refund. A row is never deleted: one that was withdrawn
--- stays.
+-- Submissions: a person sends the transaction of a prepared refund. A row is never deleted, even if the submission
+-- was withdrawn.
 CREATE TABLE refund_submissions (
     -- sub_…; in the order of the submissions
     id                TEXT COLLATE "C" NOT NULL PRIMARY KEY CHECK (id LIKE 'sub\_%' ESCAPE '\'),
     -- the prepared refund
     refund_id         TEXT COLLATE "C" NOT NULL REFERENCES refund_records (id),
-    -- of the person's key; null at a service without keys
+    -- id of the person's key; null at a service without keys
     key_id            TEXT COLLATE "C" CHECK (length(key_id) BETWEEN 1 AND 64),
     -- name of that key
     submitted_by      TEXT COLLATE "C" NOT NULL CHECK (length(submitted_by) BETWEEN 1 AND 200),
     -- Unix seconds
     started_at        BIGINT NOT NULL,
-    -- of the transaction; null while it is not known
+    -- hash of the transaction; null while it is not known
     tx_hash           TEXT COLLATE "C" CHECK (length(tx_hash) = 66),
     -- the person who withdrew it; null if it was not withdrawn
     withdrawn_by      TEXT COLLATE "C" CHECK (length(withdrawn_by) BETWEEN 1 AND 200),
@@ -1188,7 +1188,7 @@ CREATE TABLE refund_submissions (
     idem_scope        TEXT COLLATE "C",
     -- that key, by which the caller gets the submission again while it is in force
     idem_key          TEXT COLLATE "C" CHECK (length(idem_key) BETWEEN 1 AND 255),
-    -- of what was asked for, to refuse another request with the key
+    -- hash of the request, to refuse a different one with the same key
     request_hash      TEXT COLLATE "C" CHECK (length(request_hash) = 66),
     CHECK ((withdrawn_by IS NULL) = (withdrawn_at IS NULL))
 );
@@ -1215,11 +1215,11 @@ CREATE TABLE chain_txs (
     status               TEXT COLLATE "C" NOT NULL CHECK (status IN ('sent', 'mined', 'failed')),
     -- when it was created
     created_ms           BIGINT NOT NULL,
-    -- the most that it can cost, in billionths of the native coin
+    -- its highest cost, in billionths of the native coin
     reserved_gwei        BIGINT NOT NULL DEFAULT 0 CHECK (reserved_gwei >= 0),
-    -- what it did cost; null while that is not known
+    -- its actual cost; null while that is not known
     spent_gwei           BIGINT CHECK (spent_gwei >= 0),
-    -- when that was known
+    -- when the actual cost became known
     spent_ms             BIGINT CHECK ((spent_ms IS NULL) = (spent_gwei IS NULL)),
     -- sweep or authorization if it carries these; null if it carries intents
     work                 TEXT COLLATE "C" CHECK (work IN ('sweep', 'authorization')),
@@ -1232,7 +1232,7 @@ CREATE TABLE chain_txs (
     UNIQUE (chain_key, sender, nonce)
 );
 CREATE INDEX chain_txs_sent ON chain_txs (chain_key) WHERE status = 'sent';
--- What the on-chain writer knows of the costs of a transaction, and of where it got to.
+-- Transactions with a known cost, by the time when it became known.
 CREATE INDEX chain_txs_spent ON chain_txs (chain_key, spent_ms) WHERE spent_ms IS NOT NULL;
 CREATE INDEX chain_txs_unspent ON chain_txs (chain_key, created_ms) WHERE spent_ms IS NULL;
 CREATE INDEX chain_txs_by_cost ON chain_txs (spent_ms, id) WHERE spent_ms IS NOT NULL;
@@ -1264,7 +1264,7 @@ CREATE TABLE chain_tx_merchants (
     tx_id        TEXT COLLATE "C" NOT NULL REFERENCES chain_txs (id),
     -- the merchant
     merchant_id  TEXT COLLATE "C" NOT NULL REFERENCES merchants (id),
-    -- of the merchant that it was signed to carry: intents, authorizations or deposits
+    -- number of the merchant's items that it was signed to carry: intents, authorizations or deposits
     items        BIGINT NOT NULL CHECK (items > 0),
     -- items of the merchants that come before this one when the cost is divided
     items_before BIGINT NOT NULL CHECK (items_before >= 0),
@@ -1281,18 +1281,17 @@ CREATE INDEX chain_tx_merchants_by_cost ON chain_tx_merchants (merchant_id, spen
 CREATE TABLE operator_nonces (
     -- the chain
     chain_key TEXT COLLATE "C" NOT NULL CHECK (chain_key <> ''),
-    -- that sends, or sent, the service's transactions
+    -- account that sends, or sent, the service's transactions
     account   TEXT COLLATE "C" NOT NULL CHECK (length(account) = 42),
     -- nonces below it are accepted as used, whether or not chain_txs has them: used before the first start, or by other
     -- programs
     known     BIGINT NOT NULL CHECK (known >= 0),
-    -- 1: others sent with the account's key, as far as a person has not found a restore, so that its nonces prove no
-    -- loss
+    -- 1: others sent with the account's key, unless a person finds a restore, so its nonces are no evidence of a loss
     shared    BIGINT NOT NULL CHECK (shared IN (0, 1)),
     PRIMARY KEY (chain_key, account)
 );
 
--- What the registry is to record, written in the transaction that caused it.
+-- Events that the registry must record, written in the transaction that caused them.
 CREATE TABLE intents (
     -- int_…
     id            TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -1308,7 +1307,7 @@ CREATE TABLE intents (
     status        TEXT COLLATE "C" NOT NULL CHECK (status IN ('due', 'sent', 'done')),
     -- the transaction that carries it; null before
     tx_id         TEXT COLLATE "C" REFERENCES chain_txs (id),
-    -- where its event was seen; done when that is final
+    -- block of its event; done when that is final
     seen_block    BIGINT,
     -- when it was created
     created_at    BIGINT NOT NULL,
@@ -1335,11 +1334,11 @@ CREATE TABLE authorizations (
     token                TEXT COLLATE "C" NOT NULL CHECK (length(token) = 42),
     -- the payer
     authorizer           TEXT COLLATE "C" NOT NULL CHECK (length(authorizer) = 42),
-    -- that the token takes once from the authorizer
+    -- nonce of the authorization; the token takes it once from the authorizer
     nonce                TEXT COLLATE "C" NOT NULL CHECK (length(nonce) = 66),
-    -- that a transfer by this nonce pays
+    -- the invoice that a transfer with this nonce pays
     invoice_id           TEXT COLLATE "C" NOT NULL REFERENCES invoices (id),
-    -- of the invoice
+    -- merchant of the invoice
     merchant_id          TEXT COLLATE "C" NOT NULL REFERENCES merchants (id),
     -- the receiver
     recipient            TEXT COLLATE "C" NOT NULL CHECK (length(recipient) = 42),
@@ -1352,11 +1351,11 @@ CREATE TABLE authorizations (
     valid_before         BIGINT NOT NULL CHECK (valid_before > valid_after),
     -- as it was submitted, in hex
     signature            TEXT COLLATE "C" NOT NULL CHECK (substr(signature, 1, 2) = '0x'),
-    -- that the transfer used in a simulation
+    -- gas that the transfer used in a simulation
     gas                  BIGINT NOT NULL CHECK (gas > 0),
     -- accepted: due; sent: tx_id carries it; paid: the payment is final
     status               TEXT COLLATE "C" NOT NULL CHECK (status IN ('accepted', 'sent', 'paid', 'refused')),
-    -- why it is refused
+    -- reason of the refusal
     reason               TEXT COLLATE "C" CHECK (length(reason) BETWEEN 1 AND 64),
     -- the newest transaction that carries or carried it; null before the first
     tx_id                TEXT COLLATE "C" REFERENCES chain_txs (id),
@@ -1364,7 +1363,7 @@ CREATE TABLE authorizations (
     payment_id           TEXT COLLATE "C" REFERENCES payments (id),
     -- when it was accepted
     created_ms           BIGINT NOT NULL,
-    -- when it was paid or refused for certain
+    -- when it became certain that it is paid or refused
     ended_ms             BIGINT,
     -- created_ms by the schedule's clock
     created_scheduled_ms BIGINT,
@@ -1374,11 +1373,11 @@ CREATE TABLE authorizations (
     CHECK ((status = 'refused') = (reason IS NOT NULL)),
     CHECK ((status IN ('paid', 'refused')) = (ended_ms IS NOT NULL))
 );
--- Those whose outcome is open, the first to lapse first.
+-- Authorizations with an open outcome, the first to lapse first.
 CREATE INDEX authorizations_open ON authorizations (chain_key, valid_before) WHERE status IN ('accepted', 'sent');
 CREATE INDEX authorizations_by_invoice ON authorizations (invoice_id, id);
 CREATE INDEX authorizations_by_tx ON authorizations (tx_id) WHERE tx_id IS NOT NULL;
--- To count what budgets bound.
+-- To count the authorizations within a budget.
 CREATE INDEX authorizations_by_time ON authorizations (chain_key, created_ms);
 CREATE INDEX authorizations_by_merchant ON authorizations (chain_key, merchant_id, created_ms);
 CREATE INDEX authorizations_by_payer ON authorizations (chain_key, authorizer, created_ms);
@@ -1392,13 +1391,13 @@ CREATE TABLE x402_settlements (
     token         TEXT COLLATE "C" NOT NULL CHECK (length(token) = 42),
     -- the payer
     authorizer    TEXT COLLATE "C" NOT NULL CHECK (length(authorizer) = 42),
-    -- of the authorization
+    -- nonce of the authorization
     nonce         TEXT COLLATE "C" NOT NULL CHECK (length(nonce) = 66),
-    -- that the authorization pays
+    -- the invoice that the authorization pays
     invoice_id    TEXT COLLATE "C" NOT NULL UNIQUE REFERENCES invoices (id),
-    -- of the invoice
+    -- merchant of the invoice
     merchant_id   TEXT COLLATE "C" NOT NULL REFERENCES merchants (id),
-    -- that is paid for; the invoice's reference at first
+    -- the paid resource; the invoice's reference at first
     resource      TEXT COLLATE "C" NOT NULL CHECK (length(resource) BETWEEN 1 AND 200),
     -- how often it was answered with success
     answers       BIGINT NOT NULL DEFAULT 0 CHECK (answers >= 0),
@@ -1419,12 +1418,11 @@ CREATE TABLE deposits (
     chain_key   TEXT COLLATE "C" NOT NULL,                                 -- the chain
     address     TEXT COLLATE "C" NOT NULL CHECK (length(address) = 42),    -- the deposit address
     invoice_id  TEXT COLLATE "C" NOT NULL UNIQUE REFERENCES invoices (id), -- the invoice
-    merchant_id TEXT COLLATE "C" NOT NULL REFERENCES merchants (id),       -- of the invoice
+    merchant_id TEXT COLLATE "C" NOT NULL REFERENCES merchants (id),       -- merchant of the invoice
     PRIMARY KEY (address, chain_key)
 );
 
--- What deposit addresses received and what was swept of it, in final blocks. An address that received no payment has no
--- row.
+-- Received and swept amounts of deposit addresses, in final blocks. An address that received no payment has no row.
 CREATE TABLE deposit_balances (
     -- the chain
     chain_key TEXT COLLATE "C" NOT NULL,
@@ -1452,9 +1450,9 @@ CREATE TABLE sweeps (
     chain_key        TEXT COLLATE "C" NOT NULL REFERENCES chains (chain_key),
     -- the transaction
     tx_hash          TEXT COLLATE "C" NOT NULL CHECK (length(tx_hash) = 66),
-    -- of the log within its transaction
+    -- position of the log within its transaction
     ordinal          BIGINT NOT NULL CHECK (ordinal >= 0),
-    -- of the log within its block
+    -- position of the log within its block
     log_index        BIGINT NOT NULL CHECK (log_index >= 0),
     -- the block that holds it
     block_number     BIGINT NOT NULL CHECK (block_number >= 0),
@@ -1487,7 +1485,7 @@ CREATE TABLE sweeps (
     confirmed_at     BIGINT,
     -- when a reorg last orphaned it; null without one
     orphaned_at      BIGINT,
-    -- of the deposit address
+    -- the invoice of the deposit address
     invoice_id       TEXT COLLATE "C" NOT NULL REFERENCES invoices (id),
     UNIQUE (chain_key, tx_hash, ordinal),
     FOREIGN KEY (from_address, chain_key) REFERENCES deposits (address, chain_key),
@@ -1498,7 +1496,7 @@ CREATE INDEX sweeps_orphaned ON sweeps (chain_key, block_number) WHERE status = 
 CREATE INDEX sweeps_by_invoice ON sweeps (invoice_id, token, block_number, log_index) WHERE status = 'confirmed';
 CREATE INDEX sweeps_of_invoice ON sweeps (invoice_id, block_number, log_index);
 
--- What a deposit address holds of a token, from a confirmed payment or a command until the sweep is final.
+-- Balances of deposit addresses, by token, from a confirmed payment or a command until the sweep is final.
 CREATE TABLE queued_sweeps (
     -- chain, address and token, joined by slashes
     id           TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -1508,19 +1506,19 @@ CREATE TABLE queued_sweeps (
     address      TEXT COLLATE "C" NOT NULL CHECK (length(address) = 42),
     -- the zero address for the network's coin
     token        TEXT COLLATE "C" NOT NULL CHECK (length(token) = 42),
-    -- of the invoice
+    -- merchant of the invoice
     merchant_id  TEXT COLLATE "C" NOT NULL REFERENCES merchants (id),
     -- deposit_balances.unswept; 0 if no payment in the token is recorded
     amount       TEXT COLLATE "C" NOT NULL CHECK (length(amount) BETWEEN 1 AND 78 AND trim(amount, '0123456789') = ''),
     -- 1: the token is the invoice's, so that the chain's policy applies; 0: swept only on command
     by_policy    BIGINT NOT NULL CHECK (by_policy IN (0, 1)),
-    -- Unix seconds: block time of the first payment, or when it was requested
+    -- Unix seconds: block time of the first payment, or the time of the request
     queued_at    BIGINT NOT NULL,
     -- Unix seconds: when a command last asked for it; null without one
     requested_at BIGINT,
     -- the transaction that carries it; null without one
     tx_id        TEXT COLLATE "C" REFERENCES chain_txs (id),
-    -- final transactions that did not sweep it
+    -- number of final transactions that failed to sweep it
     failures     BIGINT NOT NULL DEFAULT 0 CHECK (failures >= 0),
     -- Unix seconds: it is not sent before; null if it may be sent
     retry_at     BIGINT,
@@ -1542,7 +1540,7 @@ CREATE INDEX queued_sweeps_by_merchant ON queued_sweeps (chain_key, merchant_id,
 -- Events and webhooks
 -- =====================================================================================================================
 
--- What merchants are notified of. A row is written in the transaction that made it true.
+-- Notifications of merchants. A row is written in the transaction that made it true.
 CREATE TABLE events (
     -- evt_…
     id          TEXT COLLATE "C" NOT NULL UNIQUE,
@@ -1552,7 +1550,7 @@ CREATE TABLE events (
     type        TEXT COLLATE "C" NOT NULL
         CHECK (type IN ('invoice.created', 'invoice.paid', 'invoice.expired', 'payment.received', 'payment.refunded',
             'payment.unattributed')),
-    -- what it is about; it has one event of each type
+    -- the object of the event; it has one event of each type
     subject     TEXT COLLATE "C" NOT NULL,
     -- the merchant
     merchant_id TEXT COLLATE "C" NOT NULL REFERENCES merchants (id),
@@ -1574,13 +1572,13 @@ CREATE INDEX events_unwanted_by_merchant ON events (merchant_id, type, seq) WHER
 CREATE INDEX events_unwanted_by_type ON events (type, seq) WHERE delivery_id IS NULL;
 CREATE INDEX events_by_invoice ON events (invoice_id, seq);
 
--- What retention removed from the log of events: a row for each merchant, and one for all.
+-- Events that retention removed from the log: a row for each merchant, and one for all.
 CREATE TABLE event_retention (
     -- empty: all merchants
     merchant_id    TEXT COLLATE "C" NOT NULL PRIMARY KEY CHECK (length(merchant_id) <= 64),
-    -- the highest number of an event that was removed; events with lower ones may be stored
+    -- the highest number of a removed event; events with lower numbers may be stored
     removed_seq    BIGINT NOT NULL CHECK (removed_seq >= 0),
-    -- Unix seconds: the events that were removed were created before
+    -- Unix seconds: the removed events were created before
     removed_before BIGINT NOT NULL
 );
 
@@ -1588,11 +1586,11 @@ CREATE TABLE event_retention (
 CREATE TABLE deliveries (
     -- the event
     seq         BIGINT NOT NULL PRIMARY KEY REFERENCES events (seq),
-    -- of the event
+    -- merchant of the event
     merchant_id TEXT COLLATE "C" NOT NULL,
-    -- how many attempts are finished
+    -- number of finished attempts
     attempts    BIGINT NOT NULL DEFAULT 0 CHECK (attempts >= 0),
-    -- how many of them were before the present schedule, if it was sent again
+    -- number of attempts before the current schedule, if it was sent again
     since       BIGINT NOT NULL DEFAULT 0 CHECK (since BETWEEN 0 AND attempts),
     -- when the next attempt may start
     due_ms      BIGINT NOT NULL,
@@ -1601,7 +1599,7 @@ CREATE TABLE deliveries (
     -- the deliverer that attempts it until due_ms; null if it was not attempted since it was scheduled
     lease_id    TEXT COLLATE "C"
 ) WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
--- The queues of each merchant: what was never attempted, what is to be tried again, and when that runs out of time.
+-- The queues of each merchant: deliveries without an attempt, deliveries to be tried again, and their deadlines.
 CREATE INDEX deliveries_first ON deliveries (merchant_id, due_ms, seq) WHERE attempts = 0;
 CREATE INDEX deliveries_retry ON deliveries (merchant_id, due_ms, seq) WHERE attempts > 0;
 CREATE INDEX deliveries_last ON deliveries (merchant_id, deadline_ms, seq) WHERE attempts > 0;
@@ -1612,11 +1610,11 @@ CREATE INDEX deliveries_by_merchant ON deliveries (merchant_id, seq);
 CREATE TABLE finished_deliveries (
     -- the event
     seq         BIGINT NOT NULL PRIMARY KEY REFERENCES events (seq),
-    -- of the event
+    -- merchant of the event
     merchant_id TEXT COLLATE "C" NOT NULL,
     -- delivered or failed
     status      TEXT COLLATE "C" NOT NULL CHECK (status IN ('delivered', 'failed')),
-    -- how many were made; 0: it ran out of time while its endpoint was paused
+    -- number of attempts; 0: it ran out of time while its endpoint was paused
     attempts    BIGINT NOT NULL CHECK (attempts >= 0),
     -- when it was delivered or failed
     finished_ms BIGINT NOT NULL
@@ -1632,10 +1630,10 @@ CREATE TABLE attempts (
     number       BIGINT NOT NULL CHECK (number >= 1),                 -- 1 for the first
     started_ms   BIGINT NOT NULL,                                     -- when it began
     duration_ms  BIGINT NOT NULL CHECK (duration_ms >= 0),            -- how long it took
-    status_code  BIGINT CHECK (status_code BETWEEN 100 AND 999),      -- null when there was no answer
-    error        TEXT COLLATE "C" NOT NULL DEFAULT '',                -- why it was not a success
-    excerpt      TEXT COLLATE "C" NOT NULL DEFAULT '',                -- how the answer's body began, without secrets
-    lookup_ms    BIGINT NOT NULL DEFAULT 0 CHECK (lookup_ms >= 0),    -- of duration_ms: looking up the name
+    status_code  BIGINT CHECK (status_code BETWEEN 100 AND 999),      -- null if there was no answer
+    error        TEXT COLLATE "C" NOT NULL DEFAULT '',                -- the error, or empty
+    excerpt      TEXT COLLATE "C" NOT NULL DEFAULT '',                -- beginning of the answer's body, without secrets
+    lookup_ms    BIGINT NOT NULL DEFAULT 0 CHECK (lookup_ms >= 0),    -- part of duration_ms: name lookup
     connect_ms   BIGINT NOT NULL DEFAULT 0 CHECK (connect_ms >= 0),   -- connecting
     handshake_ms BIGINT NOT NULL DEFAULT 0 CHECK (handshake_ms >= 0), -- the TLS handshake
     answer_ms    BIGINT NOT NULL DEFAULT 0 CHECK (answer_ms >= 0),    -- waiting for the answer's first byte
@@ -1645,11 +1643,11 @@ CREATE TABLE attempts (
 CREATE TABLE attempts_0 PARTITION OF attempts FOR VALUES FROM (MINVALUE) TO (1000001);
 CREATE TABLE attempts_default PARTITION OF attempts DEFAULT;
 
--- The processes that make attempts. If there is only one, it knows by itself which attempts are under way.
+-- The processes that make attempts. If there is only one, it knows without this table which attempts are in progress.
 CREATE TABLE deliverers (
     -- random, of one run of a process
     id        TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    -- how long it may hold leases
+    -- until when it may hold leases
     until_ms  BIGINT NOT NULL,
     -- a hash of the merchants with endpoints in its configuration: two with the same hash have the same endpoints
     endpoints TEXT COLLATE "C" NOT NULL DEFAULT ''
@@ -1661,21 +1659,21 @@ CREATE TABLE listeners (
     id          TEXT COLLATE "C" NOT NULL PRIMARY KEY CHECK (length(id) BETWEEN 1 AND 64),
     -- the merchant that gets the events; empty for all merchants
     merchant_id TEXT COLLATE "C" NOT NULL CHECK (length(merchant_id) <= 64),
-    -- of the events it gets; empty for all types
+    -- type of the events it gets; empty for all types
     type        TEXT COLLATE "C" NOT NULL,
-    -- that these are about; empty for all invoices
+    -- invoice of these events; empty for all invoices
     invoice_id  TEXT COLLATE "C" NOT NULL,
-    -- it has ended unless it is noted again before
+    -- it has ended unless this is renewed before
     until_ms    BIGINT NOT NULL
 );
 CREATE INDEX listeners_by_merchant ON listeners (merchant_id, until_ms);
 CREATE INDEX listeners_by_end ON listeners (until_ms);
 
--- Endpoints of merchants that are not in the configuration: where their events go.
+-- Endpoints of merchants that are not in the configuration: the addresses that get their events.
 CREATE TABLE endpoints (
     -- the merchant
     merchant_id     TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    -- where events are sent
+    -- address that gets the events
     url             TEXT COLLATE "C" NOT NULL,
     -- when the URL last changed
     changed_at      BIGINT NOT NULL,
@@ -1691,16 +1689,16 @@ CREATE TABLE endpoint_secrets (
     version     BIGINT NOT NULL CHECK (version >= 1),
     -- base64 of the secret, encrypted under the master key for merchant and version
     sealed      TEXT COLLATE "C" NOT NULL,
-    -- of that master key
+    -- id of that master key
     key_id      TEXT COLLATE "C" NOT NULL,
     -- staged, active or retiring
     state       TEXT COLLATE "C" NOT NULL CHECK (state IN ('staged', 'active', 'retiring')),
     -- when it was made
     created_at  BIGINT NOT NULL,
-    -- how long a retiring one still signs in addition to the active one
+    -- until when a retiring one still signs in addition to the active one
     valid_until BIGINT,
-    -- when the secret took the place of others with a lost master key; null once the endpoint answered a ping, and for
-    -- others
+    -- when the secret replaced others with a lost master key; null for others, and once the endpoint has answered a
+    -- ping
     replaced_at BIGINT,
     PRIMARY KEY (merchant_id, version),
     CHECK ((state = 'retiring') = (valid_until IS NOT NULL))
@@ -1714,7 +1712,7 @@ CREATE TABLE endpoint_headers (
     merchant_id TEXT COLLATE "C" NOT NULL PRIMARY KEY CHECK (length(merchant_id) <= 64),
     -- base64 of the names and values as JSON, encrypted under the master key for the merchant and version 0
     sealed      TEXT COLLATE "C" NOT NULL CHECK (length(sealed) <= 32768),
-    -- of that master key
+    -- id of that master key
     key_id      TEXT COLLATE "C" NOT NULL
 );
 
@@ -1726,7 +1724,7 @@ CREATE TABLE breakers (
     state       TEXT COLLATE "C" NOT NULL CHECK (state IN ('closed', 'open', 'gone')),
     -- 1: its last answer was a quick success
     steady      BIGINT NOT NULL CHECK (steady IN (0, 1)),
-    -- how many attempts may be under way
+    -- limit of concurrent attempts
     allowed     BIGINT NOT NULL CHECK (allowed >= 1),
     -- failed attempts in a row
     failures    BIGINT NOT NULL CHECK (failures >= 0),
@@ -1750,15 +1748,16 @@ CREATE TABLE breakers (
 CREATE TABLE api_keys (
     -- key_…; its order is the order of the keys
     id           TEXT COLLATE "C" NOT NULL PRIMARY KEY CHECK (id LIKE 'key\_%' ESCAPE '\'),
-    -- what its owner calls it
+    -- its owner's name for it
     name         TEXT COLLATE "C" NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
     -- its beginning, by which its holder recognises it
     hint         TEXT COLLATE "C" NOT NULL CHECK (length(hint) BETWEEN 8 AND 16),
     -- SHA-256 of the key in hexadecimal; the key itself is not stored
     hash         TEXT COLLATE "C" NOT NULL UNIQUE CHECK (length(hash) = 64),
-    -- the merchant with objects that it gives access to; null for a key of the operator, which gives access to all
+    -- the merchant with the objects that it gives access to; null for a key of the operator, which gives access to
+    -- all
     merchant_id  TEXT COLLATE "C" CHECK (merchant_id <> ''),
-    -- what it allows, with spaces between
+    -- its scopes, with spaces between
     scopes       TEXT COLLATE "C" NOT NULL CHECK (scopes <> ''),
     -- Unix seconds
     created_at   BIGINT NOT NULL,
@@ -1768,7 +1767,7 @@ CREATE TABLE api_keys (
     revoked_at   BIGINT CHECK (revoked_at >= created_at),
     -- Unix seconds, up to a minute late: when a request was last accepted with it; null without one
     last_used_at BIGINT,
-    -- the key that a rotation made in its place; null if it was not rotated
+    -- the key that replaced it in a rotation; null if it was not rotated
     replaced_by  TEXT COLLATE "C" REFERENCES api_keys (id),
     -- a date, as the header Quittance-Version has it
     api_version  TEXT COLLATE "C" NOT NULL DEFAULT '2026-11-22' CHECK (length(api_version) = 10),
@@ -1791,15 +1790,15 @@ CREATE TABLE sessions (
     id             TEXT COLLATE "C" PRIMARY KEY CHECK (length(id) BETWEEN 1 AND 64),
     -- SHA-256 of the cookie's token, in hex
     token_hash     TEXT COLLATE "C" NOT NULL UNIQUE CHECK (length(token_hash) = 64),
-    -- of the person's key; empty at a service that is open to all
+    -- id of the person's key; empty at a service that is open to all
     key_id         TEXT COLLATE "C" NOT NULL CHECK (length(key_id) <= 64),
-    -- that the key belongs to; null for the operator
+    -- merchant of the key; null for the operator
     merchant_id    TEXT COLLATE "C" CHECK (length(merchant_id) BETWEEN 1 AND 64),
     -- address from which the person signed in
     client         TEXT COLLATE "C" NOT NULL CHECK (length(client) <= 200),
-    -- the browser's User-Agent then
+    -- the browser's User-Agent at that time
     browser        TEXT COLLATE "C" NOT NULL CHECK (length(browser) <= 200),
-    -- that the person chose, such as de; empty for the browser's
+    -- language that the person chose, such as de; empty for the browser's
     language       TEXT COLLATE "C" NOT NULL DEFAULT '' CHECK (length(language) <= 20),
     -- Unix seconds
     created_at     BIGINT NOT NULL,
@@ -1807,11 +1806,11 @@ CREATE TABLE sessions (
     confirmed_at   BIGINT NOT NULL,
     -- Unix seconds, up to a minute late
     used_at        BIGINT NOT NULL,
-    -- Unix seconds: the end, however much it is used
+    -- Unix seconds: the end, regardless of use
     expires_at     BIGINT NOT NULL,
     -- Unix seconds: when the first page was last opened; null if it was not
     visited_at     BIGINT,
-    -- Unix seconds: when the visit before that one ended; null without one
+    -- Unix seconds: when the previous visit ended; null without one
     visited_before BIGINT,
     -- SHA-256 of the token of the last form that must be taken once, in hex; null without one
     last_form      TEXT COLLATE "C" CHECK (length(last_form) = 64),
@@ -1822,11 +1821,11 @@ CREATE INDEX sessions_by_key ON sessions (key_id, id);
 CREATE INDEX sessions_by_merchant ON sessions (merchant_id, id);
 CREATE INDEX sessions_by_expiry ON sessions (expires_at);
 
--- Links that sign in once. One that was used is deleted.
+-- Links that sign in once. A used link is deleted.
 CREATE TABLE sign_in_links (
     -- SHA-256 of the link's token, in hex
     token_hash  TEXT COLLATE "C" PRIMARY KEY CHECK (length(token_hash) = 64),
-    -- of the person who signs in
+    -- id of the key of the person who signs in
     key_id      TEXT COLLATE "C" NOT NULL CHECK (length(key_id) <= 64),
     -- Unix seconds
     expires_at  BIGINT NOT NULL,
@@ -1838,7 +1837,7 @@ CREATE INDEX sign_in_links_by_expiry ON sign_in_links (expires_at);
 -- The last requests of the API that carried a key, without queries, headers and bodies. The newest of each owner of
 -- keys are kept.
 CREATE TABLE api_requests (
-    -- log_…; its order is that in which requests ended
+    -- log_…; in the order in which requests ended
     id          TEXT COLLATE "C" NOT NULL PRIMARY KEY CHECK (id LIKE 'log\_%' ESCAPE '\'),
     -- owner of the key; empty for the operator
     merchant_id TEXT COLLATE "C" NOT NULL CHECK (length(merchant_id) <= 64),
@@ -1846,25 +1845,25 @@ CREATE TABLE api_requests (
     key_id      TEXT COLLATE "C" NOT NULL CHECK (length(key_id) <= 64),
     -- Unix milliseconds: when the request began
     at          BIGINT NOT NULL,
-    -- of HTTP
+    -- HTTP method
     method      TEXT COLLATE "C" NOT NULL CHECK (length(method) <= 16),
     -- path with names of variables, such as /api/invoices/{id}
     route       TEXT COLLATE "C" NOT NULL CHECK (length(route) <= 200),
-    -- without keys
+    -- path of the request, without keys
     path        TEXT COLLATE "C" NOT NULL CHECK (length(path) <= 200),
-    -- of HTTP
+    -- HTTP status
     status      INTEGER NOT NULL CHECK (status BETWEEN 100 AND 599),
-    -- of the problem; empty without one
+    -- code of the problem; empty without one
     code        TEXT COLLATE "C" NOT NULL CHECK (length(code) <= 64),
-    -- of the problem, without keys
+    -- detail of the problem, without keys
     detail      TEXT COLLATE "C" NOT NULL CHECK (length(detail) <= 500),
     -- milliseconds
     duration    BIGINT NOT NULL CHECK (duration >= 0),
-    -- address
+    -- address of the client
     client      TEXT COLLATE "C" NOT NULL CHECK (length(client) <= 64),
     -- the header X-Request-Id
     request_id  TEXT COLLATE "C" NOT NULL CHECK (length(request_id) <= 64),
-    -- 1 if there was an Idempotency-Key; 0 if not; null where the route takes no such key
+    -- 1 if there was an Idempotency-Key; 0 if not; null if the route takes no such key
     idempotent  INTEGER CHECK (idempotent IN (0, 1))
 );
 CREATE INDEX api_requests_by_merchant ON api_requests (merchant_id, id);
@@ -1905,7 +1904,7 @@ CREATE TABLE audit_entries (
     merchant_id TEXT COLLATE "C" CHECK (length(merchant_id) BETWEEN 1 AND 64),
     -- kind of the change, such as endpoint.update
     action      TEXT COLLATE "C" NOT NULL CHECK (length(action) BETWEEN 1 AND 200),
-    -- identifier of what was changed
+    -- identifier of the changed object
     object      TEXT COLLATE "C" NOT NULL CHECK (length(object) <= 200),
     -- JSON without secrets; empty before a creation
     before      TEXT COLLATE "C" NOT NULL CHECK (length(before) <= 8192),
@@ -1922,25 +1921,25 @@ CREATE INDEX audit_entries_by_action ON audit_entries (action, seq);
 -- The newest entry. Its row is locked while the next one is written.
 CREATE TABLE audit_head (
     id   INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),         -- there is one row
-    seq  BIGINT NOT NULL CHECK (seq >= 0),                    -- of the newest entry; 0 without entries
-    hash TEXT COLLATE "C" NOT NULL CHECK (length(hash) = 64)  -- of the newest entry; zeros without entries
+    seq  BIGINT NOT NULL CHECK (seq >= 0),                    -- number of the newest entry; 0 without entries
+    hash TEXT COLLATE "C" NOT NULL CHECK (length(hash) = 64)  -- hash of the newest entry; zeros without entries
 );
 INSERT INTO audit_head (id, seq, hash)
     VALUES (1, 0, '0000000000000000000000000000000000000000000000000000000000000000');
 
 -- Entries up to a checkpoint are in a file elsewhere, and may be deleted.
 CREATE TABLE audit_checkpoints (
-    -- of the last entry that was archived
+    -- number of the last archived entry
     seq        BIGINT NOT NULL PRIMARY KEY CHECK (seq > 0),
-    -- of that entry
+    -- hash of that entry
     hash       TEXT COLLATE "C" NOT NULL CHECK (length(hash) = 64),
     -- Unix seconds: when it was made
     at         BIGINT NOT NULL,
-    -- SHA-256 of the file with the entries since the checkpoint before, in hex
+    -- SHA-256 of the file with the entries since the previous checkpoint, in hex
     archive    TEXT COLLATE "C" NOT NULL CHECK (length(archive) = 64),
     -- Ed25519, in hex; made of the master key
     public_key TEXT COLLATE "C" NOT NULL CHECK (length(public_key) = 64),
-    -- of the fields above, in hex
+    -- signature of the fields above, in hex
     signature  TEXT COLLATE "C" NOT NULL CHECK (length(signature) = 128)
 );
 
@@ -1977,19 +1976,19 @@ FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change();
 -- =====================================================================================================================
 
 -- Decisions about items of the inbox. A decision takes an item out of the inbox while the item has the version. A row
--- is never deleted: one that was taken back stays.
+-- is never deleted, even if the decision was undone.
 CREATE TABLE inbox_decisions (
     -- dec_…; in the order of the decisions
     id          TEXT COLLATE "C" NOT NULL PRIMARY KEY CHECK (id LIKE 'dec\_%' ESCAPE '\'),
     -- the owner of the inbox; empty for the inbox of the operator
     merchant_id TEXT COLLATE "C" NOT NULL CHECK (length(merchant_id) <= 64),
-    -- of the item
+    -- kind of the item
     kind        TEXT COLLATE "C" NOT NULL
         CHECK (kind IN ('unattributed', 'claimed', 'underpaid', 'overpaid', 'late', 'duplicate', 'approval',
             'refund_without_payment')),
-    -- payment, invoice or refund that the item is about
+    -- the payment, invoice or refund of the item
     object_id   TEXT COLLATE "C" NOT NULL CHECK (length(object_id) BETWEEN 1 AND 64),
-    -- of the item, as the person saw it
+    -- version of the item that the person saw
     version     TEXT COLLATE "C" NOT NULL CHECK (length(version) BETWEEN 1 AND 200),
     -- dismissed or accepted
     decision    TEXT COLLATE "C" NOT NULL CHECK (decision IN ('dismissed', 'accepted')),
@@ -1999,9 +1998,9 @@ CREATE TABLE inbox_decisions (
     decided_by  TEXT COLLATE "C" NOT NULL CHECK (length(decided_by) BETWEEN 1 AND 200),
     -- Unix seconds
     decided_at  BIGINT NOT NULL,
-    -- the person who took it back; null if it was not taken back
+    -- the person who undid it; null if it was not undone
     undone_by   TEXT COLLATE "C" CHECK (length(undone_by) BETWEEN 1 AND 200),
-    -- Unix seconds: when it was taken back
+    -- Unix seconds: when it was undone
     undone_at   BIGINT,
     CHECK ((undone_by IS NULL) = (undone_at IS NULL))
 );
@@ -2010,23 +2009,23 @@ CREATE UNIQUE INDEX inbox_decisions_in_force ON inbox_decisions (object_id, kind
 CREATE INDEX inbox_decisions_by_merchant ON inbox_decisions (merchant_id, id);
 CREATE INDEX inbox_decisions_by_object ON inbox_decisions (object_id, id);
 
--- Filters of lists that people keep at the dashboard.
+-- Saved filters of lists at the dashboard.
 CREATE TABLE saved_filters (
-    -- of the person; empty at a service without keys
+    -- the person's key; empty without keys
     key_id     TEXT COLLATE "C" NOT NULL CHECK (length(key_id) <= 64),
     -- path of its page
     list       TEXT COLLATE "C" NOT NULL CHECK (length(list) BETWEEN 1 AND 60),
-    -- of the filter
+    -- name of the filter
     name       TEXT COLLATE "C" NOT NULL CHECK (length(name) BETWEEN 1 AND 60),
-    -- of the list's address
+    -- query of the list's address
     query      TEXT COLLATE "C" NOT NULL CHECK (length(query) BETWEEN 1 AND 4000),
     -- Unix seconds
     created_at BIGINT NOT NULL,
     PRIMARY KEY (key_id, list, name)
 );
 
--- What was confirmed in a quarter of an hour: payments of invoices, and refunds of such payments. It is derived from
--- payments and refunds, and may be emptied if rollup_progress is set to 0.
+-- Payments of invoices, and refunds of such payments, that were confirmed in a quarter of an hour. The sums are
+-- derived from payments and refunds, and may be emptied if rollup_progress is set to 0.
 CREATE TABLE settled_rollups (
     -- empty for all merchants together
     merchant_id TEXT COLLATE "C" NOT NULL CHECK (length(merchant_id) <= 64),
@@ -2036,9 +2035,9 @@ CREATE TABLE settled_rollups (
     chain_key   TEXT COLLATE "C" NOT NULL,
     -- code of the currency
     currency    TEXT COLLATE "C" NOT NULL,
-    -- how many
+    -- number of payments
     payments    BIGINT NOT NULL CHECK (payments >= 0),
-    -- how many
+    -- number of refunds
     refunds     BIGINT NOT NULL CHECK (refunds >= 0),
     -- sum of the payments, in minor units
     gross       TEXT COLLATE "C" NOT NULL CHECK (trim(gross, '0123456789') = '' AND length(gross) >= 1),
@@ -2048,20 +2047,20 @@ CREATE TABLE settled_rollups (
 );
 CREATE INDEX settled_rollups_by_quarter ON settled_rollups (quarter);
 
--- Sums of settled_rollups by day, so that a report of all time does not add up quarters of an hour. They begin anew
--- with settled_rollups.
+-- Sums of settled_rollups by day, so that a report of all time does not add up quarters of an hour. They are computed
+-- again with settled_rollups.
 CREATE TABLE settled_days (
     -- empty for all merchants together
     merchant_id TEXT COLLATE "C" NOT NULL CHECK (length(merchant_id) <= 64),
-    -- Unix seconds: when the day begins in UTC. Those before the day of rollup_progress.through are complete
+    -- Unix seconds: when the day begins in UTC. Days before the day of rollup_progress.through are complete
     day         BIGINT NOT NULL CHECK (day % 86400 = 0),
     -- the chain
     chain_key   TEXT COLLATE "C" NOT NULL,
     -- code of the currency
     currency    TEXT COLLATE "C" NOT NULL,
-    -- how many
+    -- number of payments
     payments    BIGINT NOT NULL CHECK (payments >= 0),
-    -- how many
+    -- number of refunds
     refunds     BIGINT NOT NULL CHECK (refunds >= 0),
     -- sum of the payments, in minor units
     gross       TEXT COLLATE "C" NOT NULL CHECK (trim(gross, '0123456789') = '' AND length(gross) >= 1),
@@ -2078,7 +2077,7 @@ CREATE TABLE rollup_progress (
 );
 INSERT INTO rollup_progress (id, through) VALUES (1, 0);
 
--- Payments and refunds that were added to a quarter after it may have been added up. Until that is done again, the
+-- Payments and refunds that were added to a quarter after it may have been added up. Until it is added up again, the
 -- quarter's payments are read.
 CREATE TABLE stale_rollups (
     object_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,     -- payment or refund
@@ -2092,15 +2091,15 @@ CREATE INDEX stale_rollups_by_quarter ON stale_rollups (quarter);
 
 -- Work that one replica does at a time.
 CREATE TABLE leases (
-    name     TEXT COLLATE "C" NOT NULL PRIMARY KEY, -- of the work, such as writer:base
-    holder   TEXT COLLATE "C" NOT NULL,             -- of the lease; a random id, never a host
+    name     TEXT COLLATE "C" NOT NULL PRIMARY KEY, -- name of the work, such as writer:base
+    holder   TEXT COLLATE "C" NOT NULL,             -- holder of the lease; a random id, never a host
     until_ms BIGINT NOT NULL                        -- afterwards anyone may take it
 );
 
 -- The replicas that would take a lease, so that each knows how many others there are to share work with.
 CREATE TABLE lease_candidates (
-    name     TEXT COLLATE "C" NOT NULL, -- of the lease
-    holder   TEXT COLLATE "C" NOT NULL, -- the holder that it would be, as in leases
+    name     TEXT COLLATE "C" NOT NULL, -- name of the lease
+    holder   TEXT COLLATE "C" NOT NULL, -- the possible holder, as in leases
     until_ms BIGINT NOT NULL,           -- afterwards the replica counts as dead
     PRIMARY KEY (name, holder)
 );
@@ -2109,9 +2108,9 @@ CREATE TABLE lease_candidates (
 CREATE TABLE schedule_clock (
     -- there is one
     id               BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
-    -- its time when it was read last
+    -- its time at the last reading
     now_ms           BIGINT NOT NULL CHECK (now_ms >= 0),
-    -- the time then of the clock that it follows: PostgreSQL's own, or on SQLite the process's
+    -- time of the clock that it follows at that reading: PostgreSQL's own, or on SQLite the process's
     source_ms        BIGINT NOT NULL,
     -- the smallest source_ms - now_ms of the day of now_ms before offset_since_ms; null before the first reading
     offset_before_ms BIGINT,
@@ -2121,8 +2120,8 @@ CREATE TABLE schedule_clock (
     offset_since_ms  BIGINT
 );
 
--- A timeline begins when the database was restored from a backup: the numbers above the backup's are given again, to
--- other events.
+-- A timeline begins when the database was restored from a backup: numbers above the backup's are used again for other
+-- events.
 CREATE TABLE timelines (
     -- 1 is the first
     number     BIGINT NOT NULL PRIMARY KEY CHECK (number > 0),
@@ -2130,9 +2129,9 @@ CREATE TABLE timelines (
     id         TEXT COLLATE "C" NOT NULL UNIQUE CHECK (length(id) BETWEEN 1 AND 40),
     -- Unix seconds
     started_at BIGINT NOT NULL,
-    -- number of the last event that it shares with the timeline before it
+    -- number of the last event that it shares with the previous timeline
     last_seq   BIGINT NOT NULL CHECK (last_seq >= 0),
-    -- number of the last entry of the audit log that it shares with the timeline before it
+    -- number of the last entry of the audit log that it shares with the previous timeline
     last_audit BIGINT NOT NULL CHECK (last_audit >= 0)
 );
 
@@ -2142,19 +2141,20 @@ CREATE TABLE recovery (
     id           BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
     -- backup: a copy by quittance backup; suspected: a lost past was found
     state        TEXT COLLATE "C" NOT NULL CHECK (state IN ('normal', 'backup', 'suspected', 'recovering')),
-    -- what was found, for a person
+    -- the evidence, for a person
     reason       TEXT COLLATE "C" NOT NULL CHECK ((reason = '') = (state = 'normal')),
-    -- Unix seconds of the state's begin; of the copy if it is backup
+    -- Unix seconds of the beginning of the state; of the copy if the state is backup
     since        BIGINT NOT NULL,
-    -- how often replicas have read the schedule's clock; a replica that finds less than it wrote has lost a past
+    -- how often replicas have read the schedule's clock; if a replica finds less than it wrote, the database lost a
+    -- past
     heartbeats   BIGINT NOT NULL DEFAULT 0,
-    -- PostgreSQL's system identifier when a replica started last; null if it is not known, and on SQLite
+    -- PostgreSQL's system identifier at the last start of a replica; null if it is not known, and on SQLite
     cluster      TEXT COLLATE "C",
-    -- of the database in the cluster
+    -- oid of the database in the cluster
     database_oid BIGINT,
-    -- of the cluster
+    -- WAL timeline of the cluster
     wal_timeline BIGINT,
-    -- of the cluster, in bytes
+    -- WAL position of the cluster, in bytes
     wal_position BIGINT,
     -- Unix seconds of when serve --isolated first ran on the copy; null if it never did
     isolated_at  BIGINT,
@@ -2163,13 +2163,13 @@ CREATE TABLE recovery (
 );
 INSERT INTO recovery (id, state, reason, since) VALUES (1, 'normal', '', 0);
 
--- Where a recovery began to read a chain. Rows stay until the next recovery.
+-- The block at which a recovery began to read a chain. Rows stay until the next recovery.
 CREATE TABLE recovery_chains (
     -- the chain
     chain_key     TEXT COLLATE "C" NOT NULL PRIMARY KEY CHECK (chain_key <> ''),
     -- the first block that the backup had not read
     from_block    BIGINT NOT NULL CHECK (from_block >= 0),
-    -- the newest block that it read; null while it is under way
+    -- the newest block at its end; null while it is in progress
     through_block BIGINT CHECK (through_block >= 0)
 );
 
@@ -2177,23 +2177,23 @@ CREATE TABLE recovery_chains (
 CREATE TABLE lost_invoices (
     -- the chain
     chain_key     TEXT COLLATE "C" NOT NULL CHECK (chain_key <> ''),
-    -- of an invoice that the database does not have or, if closed is 1, has as open
+    -- commitment of an invoice that the database does not have or, if closed is 1, has as open
     commitment_id TEXT COLLATE "C" NOT NULL PRIMARY KEY CHECK (length(commitment_id) = 66),
-    -- that announced it
+    -- registry that announced it
     registry      TEXT COLLATE "C" NOT NULL CHECK (length(registry) = 42),
-    -- where it did so
+    -- block of the announcement
     block_number  BIGINT NOT NULL CHECK (block_number >= 0),
-    -- 1: closed before it expired, so that a person decides what becomes of the open invoice
+    -- 1: closed before it expired, so a person decides about the open invoice
     closed        BIGINT NOT NULL CHECK (closed IN (0, 1)),
-    -- where the registry closed the commitment; null if it did not, or a reorg dropped that block
+    -- block in which the registry closed the commitment; null if it is open, or a reorg dropped that block
     closed_block  BIGINT CHECK (closed_block >= 0),
     -- time of that block
     closed_at     BIGINT,
-    -- of the last transaction that opened or closed the commitment; null if it is not known
+    -- last known transaction that opened or closed the commitment; may be null
     tx_hash       TEXT COLLATE "C" CHECK (length(tx_hash) = 66)
 );
--- closed is 1 for an open invoice of which it is still to be decided whether it becomes void. Meanwhile its
--- closed_block in invoices is set: transfers above that block do not pay it, and it does not expire.
+-- closed is 1 for an open invoice until a person decides whether it becomes void. Until then its closed_block in
+-- invoices is set: transfers above that block do not pay it, and it does not expire.
 CREATE INDEX lost_invoices_closed ON lost_invoices (chain_key, closed_block) WHERE closed = 1;
 
 -- Addresses with invoices that the database lost. Payments to them are recorded without an invoice.
@@ -2202,26 +2202,26 @@ CREATE TABLE lost_addresses (
     chain_key     TEXT COLLATE "C" NOT NULL CHECK (chain_key <> ''),
     -- the address
     address       TEXT COLLATE "C" NOT NULL CHECK (length(address) = 42),
-    -- of the lost invoice that it is the deposit address of; null for a settlement address
+    -- commitment of the lost invoice with this deposit address; null for a settlement address
     commitment_id TEXT COLLATE "C" CHECK (length(commitment_id) = 66),
     PRIMARY KEY (address, chain_key)
 );
 
--- Transfers out of settlement addresses in the blocks that a recovery has read. The database may have lost that they
--- refund a payment, so refunds of payments that they may have refunded cannot be sent. A person deletes a row by
--- checking it.
+-- Transfers out of settlement addresses in the blocks that a recovery has read. They may refund a payment without a
+-- record, because the database lost it, so refunds of payments that they may have refunded cannot be sent. A person
+-- deletes a row by checking it.
 CREATE TABLE unrecognized_transfers (
-    -- of the refund that the transfer would be
+    -- id of the refund that the transfer would be
     id           TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     -- the chain
     chain_key    TEXT COLLATE "C" NOT NULL CHECK (chain_key <> ''),
     -- the transaction
     tx_hash      TEXT COLLATE "C" NOT NULL CHECK (length(tx_hash) = 66),
-    -- that held it when it was first seen
+    -- block that held it when it was first seen
     block_number BIGINT NOT NULL CHECK (block_number >= 0),
     -- contract of the token
     token        TEXT COLLATE "C" NOT NULL CHECK (length(token) = 42),
-    -- of the token
+    -- currency of the token
     currency     TEXT COLLATE "C" NOT NULL,
     -- the settlement address
     from_address TEXT COLLATE "C" NOT NULL CHECK (length(from_address) = 42),
