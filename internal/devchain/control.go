@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
 	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
@@ -35,7 +33,7 @@ func (c *Chain) Reorg(ctx context.Context, depth uint64, drop bool) error {
 		return err
 	}
 	if drop {
-		c.eth.TxPool().Clear()
+		c.node.pool.Clear()
 	}
 	return nil
 }
@@ -46,36 +44,27 @@ func (c *Chain) Refuse(d time.Duration) error {
 	if !c.refusing.TryLock() {
 		return ErrRefusing
 	}
-	host, text, err := net.SplitHostPort(c.RPCURL()[len("http://"):])
-	if err != nil {
-		c.refusing.Unlock()
-		return fmt.Errorf("find the node's port: %w", err)
-	}
-	port, err := strconv.Atoi(text)
-	if err == nil {
-		err = c.client.Client().Call(nil, "admin_stopHTTP")
-	}
-	if err != nil {
+	if err := c.port.close(); err != nil {
 		c.refusing.Unlock()
 		return fmt.Errorf("close the node's port: %w", err)
 	}
 	c.background.Go(func() {
 		defer c.refusing.Unlock()
-		if !wait.Sleep(c.running, d, nil) {
-			return
-		}
-		for _, method := range []string{"admin_startHTTP", "admin_startWS"} { // in this order: they share the port
-			c.reopen(method, host, port)
+		if wait.Sleep(c.running, d, nil) {
+			c.reopen()
 		}
 	})
 	return nil
 }
 
-// reopen reopens the JSON-RPC port with a method of the node. Another program, or a client's outgoing connection, may
-// have taken the port in between, so it retries until the port is free or the chain is closed.
-func (c *Chain) reopen(method, host string, port int) {
+// reopen reopens the JSON-RPC port. Another program, or a client's outgoing connection, may have taken the port in
+// between, so it retries until the port is free or the chain is closed.
+func (c *Chain) reopen() {
 	for tries := 0; ; tries++ {
-		err := c.client.Client().Call(nil, method, host, port)
+		listener, err := listen(c.running, c.port.addr)
+		if err == nil {
+			err = c.port.serve(listener)
+		}
 		if err == nil {
 			return
 		}

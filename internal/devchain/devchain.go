@@ -1,12 +1,13 @@
 // Package devchain runs a real Ethereum chain inside the process, for development, the demo and tests.
 //
-// It is go-ethereum's node (packages node and eth) without peers, with the same virtual machine, transaction pool and
-// JSON-RPC over HTTP and WebSocket as a public node. Seal replaces the consensus client: it makes the node's miner
-// build a block on a given parent with a given timestamp, inserts the block and makes it the head.
+// It is go-ethereum's virtual machine, block chain, transaction pool and miner without its node (packages node and eth),
+// which takes long to compile. JSON-RPC over HTTP and WebSocket is go-ethereum's server with methods of this package.
+// Seal replaces the consensus client: it makes the miner build a block on a given parent with a given timestamp, inserts
+// the block and makes it the head.
 //
 // The first start generates keys and deploys a token and an invoice registry. With a data folder, a killed process
-// loses no sealed block: the node is an archive node, so each block's state is written with the block, and LevelDB
-// passes each write to the operating system. (geth's default database buffers writes in the process.)
+// loses no sealed block: each block's state is written with the block, and LevelDB passes each write to the operating
+// system.
 package devchain
 
 import (
@@ -21,9 +22,10 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/eth"
 	"github.com/ethereum/go-ethereum/ethclient"
-	"github.com/ethereum/go-ethereum/node"
+	"github.com/ethereum/go-ethereum/log"
+	"github.com/ethereum/go-ethereum/rpc"
+	"github.com/gofrs/flock"
 )
 
 // ChainID is the EIP-155 id of every development chain.
@@ -42,7 +44,7 @@ type Config struct {
 	BlockTime time.Duration
 	// RPCAddr is the IP address and port of JSON-RPC, both HTTP and WebSocket; empty means 127.0.0.1:0, a free port.
 	RPCAddr string
-	// Logger receives the node's warnings and errors; nil discards them. geth has one logger per process, so with
+	// Logger receives the chain's warnings and errors; nil discards them. geth has one logger per process, so with
 	// several chains the logger of the last one started receives the lines of all chains.
 	Logger *slog.Logger
 	// Now is the clock of block timestamps; nil means time.Now.
@@ -64,10 +66,13 @@ type Chain struct {
 	// Keys are the accounts of the genesis block.
 	Keys Keys
 
-	conf   Config
-	node   *node.Node
-	eth    *eth.Ethereum
-	client *ethclient.Client
+	conf    Config
+	lock    *flock.Flock // of the data folder; nil in memory
+	node    *node
+	watches *watches
+	methods *rpc.Server // of client
+	client  *ethclient.Client
+	port    *rpcPort
 
 	// headAndPool is held while a block is built and adopted by the pool, and while a transaction is given a nonce and
 	// added to the pool. The two must exclude each other: on a new head, geth's pool validates added transactions
@@ -101,29 +106,73 @@ func Start(ctx context.Context, conf Config) (*Chain, error) {
 	if conf.Rand == nil {
 		conf.Rand = rand.Reader
 	}
-	stack, err := openNode(ctx, conf)
+	log.SetDefault(gethLogger(conf.Logger))
+	listener, err := listen(ctx, conf.RPCAddr)
 	if err != nil {
 		return nil, fmt.Errorf("open the development chain: %w", err)
 	}
-	// The folder is locked from here on.
-	c, err := startWorld(ctx, conf, stack)
-	if err != nil {
-		return nil, fmt.Errorf("start the development chain: %w", errors.Join(err, closeNode(stack)))
-	}
+	c := &Chain{conf: conf, port: &rpcPort{addr: listener.Addr().String(), logger: conf.Logger}}
 	c.running, c.stop = context.WithCancel(context.Background())
+	if err := c.open(ctx); err != nil {
+		return nil, fmt.Errorf("start the development chain: %w", errors.Join(err, c.shutDown(), listener.Close()))
+	}
+	if err := c.port.serve(listener); err != nil {
+		return nil, fmt.Errorf("start the development chain: %w", errors.Join(err, c.shutDown()))
+	}
 	c.background.Go(func() { c.sealPeriodically(c.running) })
 	return c, nil
 }
 
-// Close stops sealing and shuts the node down. It fails if that takes longer than 15 s. Further calls return the result
-// of the first.
+// open opens the chain and completes its world. JSON-RPC is not served yet.
+func (c *Chain) open(ctx context.Context) (err error) {
+	if c.lock, err = lockFolder(c.conf.DataDir); err != nil {
+		return err
+	}
+	if c.Keys, err = loadKeys(c.conf.DataDir, c.conf.Rand); err != nil {
+		return err
+	}
+	complete, err := removeIncomplete(c.conf.DataDir)
+	if err != nil {
+		return err
+	}
+	if c.node, err = openNode(c.conf.DataDir, c.Keys); err != nil {
+		return err
+	}
+	c.port.apis, c.watches = newAPIs(c.node)
+	if c.methods, err = newRPCServer(c.port.apis); err != nil {
+		return err
+	}
+	c.client = ethclient.NewClient(rpc.DialInProc(c.methods))
+	return c.completeWorld(ctx, complete)
+}
+
+// shutDown closes what is open, JSON-RPC first.
+func (c *Chain) shutDown() error {
+	c.stop()
+	c.background.Wait()
+	err := c.port.close()
+	if c.client != nil {
+		c.client.Close()
+		c.methods.Stop()
+	}
+	if c.watches != nil {
+		c.watches.close()
+	}
+	if c.node != nil {
+		err = errors.Join(err, c.node.close())
+	}
+	if c.lock != nil {
+		err = errors.Join(err, c.lock.Unlock())
+	}
+	return err
+}
+
+// Close stops sealing and shuts the chain down. It fails if that takes longer than 15 s. Further calls return the
+// result of the first.
 func (c *Chain) Close() error {
 	c.closing.Do(func() {
-		c.stop()
-		c.background.Wait()
-		c.client.Close()
 		done := make(chan error, 1)
-		go func() { done <- c.node.Close() }()
+		go func() { done <- c.shutDown() }()
 		timeout := time.NewTimer(closeTimeout)
 		defer timeout.Stop()
 		select {
@@ -139,10 +188,10 @@ func (c *Chain) Close() error {
 func (c *Chain) ChainID() *big.Int { return new(big.Int).SetUint64(ChainID) }
 
 // RPCURL returns the http:// URL of JSON-RPC.
-func (c *Chain) RPCURL() string { return c.node.HTTPEndpoint() }
+func (c *Chain) RPCURL() string { return "http://" + c.port.addr }
 
 // WSURL returns the ws:// URL of JSON-RPC.
-func (c *Chain) WSURL() string { return c.node.WSEndpoint() }
+func (c *Chain) WSURL() string { return "ws://" + c.port.addr }
 
-// Client returns an in-process client of the node. It is closed with the chain.
+// Client returns an in-process client of JSON-RPC. It is closed with the chain.
 func (c *Chain) Client() *ethclient.Client { return c.client }

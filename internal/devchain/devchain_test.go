@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 		childMain()
 		return
 	}
-	testdeps.Short("TestKilledWhile.*", "TestForkManyTimes", "TestRefuse")
+	testdeps.Short("TestKilledWhile.*", "TestForkManyTimes", "TestRefuse", "Test.*AsAnvil")
 	goleak.VerifyTestMain(m,
 		// geth starts one pool of signature checkers per process.
 		goleak.IgnoreTopFunction("github.com/ethereum/go-ethereum/core.(*txSenderCacher).cache"),

@@ -6,110 +6,203 @@ import (
 	"fmt"
 	"log/slog"
 	"math/big"
-	"net"
-	"strconv"
+	"os"
+	"path/filepath"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/consensus/beacon"
+	"github.com/ethereum/go-ethereum/consensus/ethash"
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/rawdb"
+	"github.com/ethereum/go-ethereum/core/state"
+	"github.com/ethereum/go-ethereum/core/txpool"
+	"github.com/ethereum/go-ethereum/core/txpool/legacypool"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
-	"github.com/ethereum/go-ethereum/eth"
-	"github.com/ethereum/go-ethereum/eth/ethconfig"
-	"github.com/ethereum/go-ethereum/eth/filters"
+	"github.com/ethereum/go-ethereum/ethdb"
+	"github.com/ethereum/go-ethereum/ethdb/leveldb"
 	"github.com/ethereum/go-ethereum/log"
-	"github.com/ethereum/go-ethereum/node"
-	"github.com/ethereum/go-ethereum/p2p"
+	"github.com/ethereum/go-ethereum/miner"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
+	"github.com/gofrs/flock"
 )
 
 const (
-	// chainFolder is the node's folder in the data folder, and databaseFolder its database in that folder.
+	// chainFolder is the folder of the chain in the data folder, with lockFile and the folder of the database.
 	chainFolder    = "chain"
-	databaseFolder = "chaindata" // set by geth, as is peersFolder
-	// peersFolder is the database of peers, which is not used.
-	peersFolder = "nodes"
-	// databaseMiB, the least that geth accepts, and trieMiB are the sizes of the node's caches, in MiB.
+	lockFile       = "LOCK"
+	databaseFolder = "chaindata"
+	// databaseMiB, the least that geth accepts, and trieMiB are the sizes of the caches, in MiB.
 	databaseMiB = 16
 	trieMiB     = 8
-	// databaseFiles is the maximum number of open files of the node's database.
+	// databaseFiles is the maximum number of open files of the database.
 	databaseFiles = 64
 )
 
 // accountEther is the initial balance of each account, in ether.
 const accountEther = 1_000_000
 
-// openNode creates geth's node, without peers and without a chain, and locks the data folder.
-func openNode(ctx context.Context, conf Config) (*node.Node, error) {
-	host, port, err := splitAddr(conf.RPCAddr)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkFree(ctx, conf.RPCAddr); err != nil {
-		return nil, err
-	}
-	log.SetDefault(gethLogger(conf.Logger))
-
-	nodeKey, err := newKey(conf.Rand) // given here so that geth does not store one
-	if err != nil {
-		return nil, err
-	}
-	modules := []string{"eth", "net", "web3", "txpool"}
-	stack, err := node.New(&node.Config{
-		Name:        chainFolder,
-		DataDir:     conf.DataDir,
-		DBEngine:    rawdb.DBLeveldb,
-		P2P:         p2p.Config{NoDiscovery: true, NoDial: true, PrivateKey: nodeKey},
-		HTTPHost:    host,
-		HTTPPort:    port,
-		HTTPModules: modules,
-		WSHost:      host,
-		WSPort:      port,
-		WSModules:   modules,
-		Logger:      log.Root(),
-
-		HTTPTimeouts:         rpc.DefaultHTTPTimeouts,
-		HTTPVirtualHosts:     node.DefaultConfig.HTTPVirtualHosts,
-		BatchRequestLimit:    node.DefaultConfig.BatchRequestLimit,
-		BatchResponseMaxSize: node.DefaultConfig.BatchResponseMaxSize,
-	})
-	if errors.Is(err, node.ErrDatadirUsed) {
-		return nil, fmt.Errorf("%s is in use by another process; stop it or choose another folder", conf.DataDir)
-	}
-	return stack, err
+// node is go-ethereum's block chain with its transaction pool and its builder of blocks. JSON-RPC is above it.
+type node struct {
+	db     ethdb.Database
+	blocks *core.BlockChain
+	pool   *txpool.TxPool
+	miner  *miner.Miner
 }
 
-// startEth adds the chain to the node and opens the RPC port.
-func startEth(stack *node.Node, keys Keys) (*eth.Ethereum, error) {
-	conf := ethconfig.Defaults
-	conf.Genesis = genesis(keys)
-	conf.SyncMode = ethconfig.FullSync
-	conf.NoPruning = true // the state is as durable as its block
-	conf.StateScheme = rawdb.HashScheme
-	conf.TransactionHistory = 0 // index all
-	conf.LogNoHistory = true    // search logs by block blooms
-	conf.DatabaseCache = databaseMiB
-	conf.DatabaseHandles = databaseFiles
-	conf.TrieCleanCache = trieMiB
-	conf.TrieDirtyCache = 0
-	conf.SnapshotCache = 0
-	conf.EngineMaxReorgDepth = 0
-	conf.Miner.GasPrice = new(big.Int).SetUint64(conf.TxPool.PriceLimit) // equal to the pool's, or it accepts transactions that are never mined
-	conf.TxPool.NoLocals = true
-	conf.TxPool.Journal = ""
-	conf.BlobPool.Datadir = "" // blobs are not used
-	backend, err := eth.New(stack, &conf)
+// lockFolder creates the chain's folder in a data folder and locks it. For an empty name it returns nil.
+func lockFolder(folder string) (*flock.Flock, error) {
+	if folder == "" {
+		return nil, nil
+	}
+	if err := os.MkdirAll(filepath.Join(folder, chainFolder), 0o700); err != nil {
+		return nil, err
+	}
+	lock := flock.New(filepath.Join(folder, chainFolder, lockFile))
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		err = fmt.Errorf("%s is in use by another process; stop it or choose another folder", folder)
+	}
 	if err != nil {
 		return nil, err
 	}
-	filterSystem := filters.NewFilterSystem(backend.APIBackend, filters.Config{LogQueryLimit: conf.LogQueryLimit})
-	stack.RegisterAPIs([]rpc.API{{Namespace: "eth", Service: filters.NewFilterAPI(filterSystem)}})
-	if err := stack.Start(); err != nil {
+	return lock, nil
+}
+
+// openNode opens the chain in a data folder, which must be locked, or in memory for an empty name.
+func openNode(folder string, keys Keys) (*node, error) {
+	n := &node{db: rawdb.NewMemoryDatabase()}
+	if folder != "" {
+		store, err := leveldb.New(filepath.Join(folder, chainFolder, databaseFolder), databaseMiB, databaseFiles, "", false)
+		if err != nil {
+			return nil, err
+		}
+		n.db = rawdb.NewDatabase(store)
+	}
+	if err := n.start(keys); err != nil {
+		return nil, errors.Join(err, n.close())
+	}
+	return n, nil
+}
+
+// start starts the block chain, the pool and the builder on the database.
+func (n *node) start(keys Keys) (err error) {
+	engine := beacon.New(ethash.NewFaker())
+	n.blocks, err = core.NewBlockChain(n.db, genesis(keys), engine, &core.BlockChainConfig{
+		TrieCleanLimit:     trieMiB,
+		StateScheme:        rawdb.HashScheme,
+		ArchiveMode:        true, // a block's state is stored with the block
+		TxLookupLimit:      -1,   // each block adds its transactions to the index
+		SlowBlockThreshold: -1,
+	})
+	if err != nil {
+		return err
+	}
+	conf := legacypool.DefaultConfig
+	conf.NoLocals = true
+	conf.Journal = ""
+	n.pool, err = txpool.New(conf.PriceLimit, n.blocks, []txpool.SubPool{legacypool.New(conf, n.blocks)})
+	if err != nil {
+		return err
+	}
+	mining := miner.DefaultConfig
+	mining.GasPrice = new(big.Int).SetUint64(conf.PriceLimit) // equal to the pool's, or it accepts transactions that are never mined
+	n.miner = miner.New(n, mining, engine)
+	return nil
+}
+
+// BlockChain implements miner.Backend.
+func (n *node) BlockChain() *core.BlockChain { return n.blocks }
+
+// TxPool implements miner.Backend.
+func (n *node) TxPool() *txpool.TxPool { return n.pool }
+
+// close stops what has been started.
+func (n *node) close() error {
+	var err error
+	if n.pool != nil {
+		err = n.pool.Close()
+	}
+	if n.blocks != nil {
+		n.blocks.Stop()
+	}
+	return errors.Join(err, n.db.Close())
+}
+
+// header returns a block's header. It is nil if the chain does not have the block.
+func (n *node) header(at rpc.BlockNumberOrHash) (*types.Header, error) {
+	if hash, ok := at.Hash(); ok {
+		header := n.blocks.GetHeaderByHash(hash)
+		if header != nil && at.RequireCanonical && n.blocks.GetCanonicalHash(header.Number.Uint64()) != hash {
+			return nil, fmt.Errorf("block %s is not canonical", hash)
+		}
+		return header, nil
+	}
+	number, ok := at.Number()
+	if !ok {
+		return nil, errors.New("neither the number nor the hash of a block was given")
+	}
+	switch number {
+	case rpc.PendingBlockNumber:
+		block, err := n.pending()
+		if err != nil {
+			return nil, err
+		}
+		return block.Header(), nil
+	case rpc.LatestBlockNumber:
+		return n.blocks.CurrentBlock(), nil
+	case rpc.SafeBlockNumber:
+		return n.blocks.CurrentSafeBlock(), nil
+	case rpc.FinalizedBlockNumber:
+		return n.blocks.CurrentFinalBlock(), nil
+	case rpc.EarliestBlockNumber:
+		return n.blocks.Genesis().Header(), nil
+	}
+	return n.blocks.GetHeaderByNumber(uint64(number)), nil
+}
+
+// block returns a block. It is nil if the chain does not have it.
+func (n *node) block(at rpc.BlockNumberOrHash) (*types.Block, error) {
+	if number, ok := at.Number(); ok && number == rpc.PendingBlockNumber {
+		return n.pending()
+	}
+	header, err := n.header(at)
+	if header == nil || err != nil {
 		return nil, err
 	}
-	backend.SetSynced()
-	return backend, nil
+	return n.blocks.GetBlock(header.Hash(), header.Number.Uint64()), nil
+}
+
+// errNoPending is the error for the block that is pending while geth cannot build it.
+var errNoPending = errors.New("there is no pending block")
+
+func (n *node) pending() (*types.Block, error) {
+	block, _, _ := n.miner.Pending()
+	if block == nil {
+		return nil, errNoPending
+	}
+	return block, nil
+}
+
+// stateAt returns the state after a block, which the caller may change, and the block's header.
+func (n *node) stateAt(at rpc.BlockNumberOrHash) (*state.StateDB, *types.Header, error) {
+	if number, ok := at.Number(); ok && number == rpc.PendingBlockNumber {
+		block, _, after := n.miner.Pending()
+		if block == nil || after == nil {
+			return nil, nil, errNoPending
+		}
+		return after, block.Header(), nil
+	}
+	header, err := n.header(at)
+	if err == nil && header == nil {
+		err = errors.New("header not found")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	after, err := n.blocks.StateAt(header.Root, header.Number, header.Time)
+	return after, header, err
 }
 
 // genesis returns the genesis block, with ether for every account. It depends only on the keys, so a restart finds the
@@ -125,40 +218,11 @@ func genesis(keys Keys) *core.Genesis {
 	}
 	return &core.Genesis{
 		Config:     &config,
-		GasLimit:   ethconfig.Defaults.Miner.GasCeil,
+		GasLimit:   miner.DefaultConfig.GasCeil,
 		BaseFee:    big.NewInt(params.InitialBaseFee),
 		Difficulty: common.Big0,
 		Alloc:      alloc,
 	}
-}
-
-// checkFree fails if the address is in use. geth would fail only after it has started other services.
-func checkFree(ctx context.Context, addr string) error {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
-	if err != nil {
-		return fmt.Errorf("RPC address %s cannot be used: %w; stop what listens there or choose another", addr, err)
-	}
-	return listener.Close()
-}
-
-// closeNode closes a node, which may be closed already because its start failed.
-func closeNode(stack *node.Node) error {
-	if err := stack.Close(); !errors.Is(err, node.ErrNodeStopped) {
-		return err
-	}
-	return nil
-}
-
-func splitAddr(addr string) (host string, port int, err error) {
-	host, text, err := net.SplitHostPort(addr)
-	if err != nil {
-		return "", 0, fmt.Errorf("RPC address %q: %w; want IP:PORT", addr, err)
-	}
-	number, err := strconv.ParseUint(text, 10, 16)
-	if err != nil || net.ParseIP(host) == nil {
-		return "", 0, fmt.Errorf("RPC address %q: want an IP address and a port, such as 127.0.0.1:8545", addr)
-	}
-	return host, int(number), nil
 }
 
 // gethLogger returns a geth logger that logs geth's errors as errors and its warnings, which include rejected requests,

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/big"
 	"math/rand/v2"
 	"net/url"
@@ -19,7 +18,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
-	"github.com/ethereum/go-ethereum/ethclient"
 )
 
 func TestRestartKeepsTheWorld(t *testing.T) {
@@ -121,26 +119,6 @@ func TestKeysAreForTheirOwnerAlone(t *testing.T) {
 	}
 }
 
-// TestStartWithCorruptPeers corrupts geth's database of peers, as a kill can.
-func TestStartWithCorruptPeers(t *testing.T) {
-	folder := t.TempDir()
-	first := start(t, Config{DataDir: folder})
-	head := first.head().Hash()
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
-	peers := filepath.Join(folder, chainFolder, peersFolder)
-	if err := os.Remove(filepath.Join(peers, "CURRENT")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(peers, "CURRENT.0"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if second := start(t, Config{DataDir: folder}); second.head().Hash() != head {
-		t.Errorf("head is %s, want %s", second.head().Hash(), head)
-	}
-}
-
 // TestStartAfterAnInterruptedFirstStart corrupts a database as a kill can while LevelDB creates it. An incomplete chain is
 // replaced, with the same keys; a complete one is never removed.
 func TestStartAfterAnInterruptedFirstStart(t *testing.T) {
@@ -167,43 +145,6 @@ func TestStartAfterAnInterruptedFirstStart(t *testing.T) {
 	requireWorld(t, second)
 	if second.Token != first.Token {
 		t.Errorf("token is at %s, want %s as before", second.Token, first.Token)
-	}
-}
-
-// TestStartOfAnEarlierReleasesChain deploys the contracts that a chain of the first releases lacks, once.
-func TestStartOfAnEarlierReleasesChain(t *testing.T) {
-	conf := Config{DataDir: t.TempDir(), RPCAddr: "127.0.0.1:0", Logger: slog.New(slog.DiscardHandler), Now: time.Now, Rand: rand.NewChaCha8([32]byte{})}
-	stack, err := openNode(t.Context(), conf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys, err := loadKeys(conf.DataDir, conf.Rand)
-	if err != nil {
-		t.Fatal(err)
-	}
-	old := &Chain{Token: crypto.CreateAddress(Address(keys.Deployer), 0), Keys: keys, conf: conf, node: stack}
-	if old.eth, err = startEth(stack, keys); err != nil {
-		t.Fatal(err)
-	}
-	old.client = ethclient.NewClient(stack.Attach())
-	err = errors.Join(old.carryOut(t.Context(), old.first()),
-		os.WriteFile(filepath.Join(conf.DataDir, chainFolder, completeFile), nil, 0o600))
-	old.client.Close()
-	if err := errors.Join(err, closeNode(stack)); err != nil {
-		t.Fatal(err)
-	}
-
-	var heads []common.Hash
-	for range 2 {
-		c := start(t, conf)
-		requireWorld(t, c)
-		heads = append(heads, c.head().Hash())
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if heads[0] != heads[1] {
-		t.Errorf("the second start added a block: head was %s and is %s", heads[0], heads[1])
 	}
 }
 
@@ -309,7 +250,7 @@ func TestKilledWhileSealing(t *testing.T) {
 				t.Fatalf("round %d: payment %s was promised in %s (%v)", round, p.payment, p.block, err)
 			}
 		}
-		// Every block except the deployment's and this test's has one payment of one minor unit.
+		// Every block of the child has one payment of one minor unit.
 		if paid := balance(t, c, Address(c.Keys.Merchant)); paid < sealedPayments[len(sealedPayments)-1].number-1 {
 			t.Fatalf("round %d: merchant has %d minor units at block %d", round, paid, sealedPayments[len(sealedPayments)-1].number)
 		}

@@ -53,7 +53,7 @@ func (c *Chain) fork(ctx context.Context, depth uint64, blocks [][]*types.Transa
 	if depth > head {
 		return fmt.Errorf("fork %d blocks deep: the chain has %d", depth, head)
 	}
-	parent := c.eth.BlockChain().GetBlockByNumber(head - depth)
+	parent := c.node.blocks.GetBlockByNumber(head - depth)
 	for _, txs := range blocks {
 		block, err := c.build(ctx, parent.Header(), c.nextTime(parent.Header()), txs, len(txs) == 0)
 		if err != nil {
@@ -68,7 +68,7 @@ func (c *Chain) fork(ctx context.Context, depth uint64, blocks [][]*types.Transa
 func (c *Chain) DropPending() {
 	c.headAndPool.Lock()
 	defer c.headAndPool.Unlock()
-	c.eth.TxPool().Clear()
+	c.node.pool.Clear()
 }
 
 // sealPeriodically calls sealOnTime every BlockTime until ctx ends.
@@ -110,10 +110,10 @@ func (c *Chain) sealOnTime(ctx context.Context) error {
 
 // hasUnfinalTxs reports whether transactions are pending, or mined in a block that is not final.
 func (c *Chain) hasUnfinalTxs() bool {
-	if pending, _ := c.eth.TxPool().Stats(); pending > 0 {
+	if pending, _ := c.node.pool.Stats(); pending > 0 {
 		return true
 	}
-	chain, head := c.eth.BlockChain(), c.head().Number.Uint64()
+	chain, head := c.node.blocks, c.head().Number.Uint64()
 	for above := range min(FinalityDepth, head) {
 		if len(chain.GetBlockByNumber(head-above).Transactions()) > 0 {
 			return true
@@ -128,7 +128,7 @@ func (c *Chain) sealNow(ctx context.Context) error {
 
 // sealOnHead seals a block on the head, once the pool has processed the head.
 func (c *Chain) sealOnHead(ctx context.Context, timestamp uint64) error {
-	if err := c.eth.TxPool().Sync(); err != nil {
+	if err := c.node.pool.Sync(); err != nil {
 		return fmt.Errorf("seal a block: wait for the pool: %w", err)
 	}
 	block, err := c.build(ctx, c.head(), timestamp, nil, false)
@@ -156,11 +156,11 @@ func (c *Chain) build(
 	if _, err := io.ReadFull(c.conf.Rand, args.Random[:]); err != nil {
 		return nil, fmt.Errorf("seal a block: %w", err)
 	}
-	block, _, err := c.eth.Miner().BuildTestingPayload(args, txs, empty, nil)
+	block, _, err := c.node.miner.BuildTestingPayload(args, txs, empty, nil)
 	if err != nil {
 		return nil, fmt.Errorf("build block %d: %w", parent.Number.Uint64()+1, err)
 	}
-	if _, err := c.eth.BlockChain().InsertBlockWithoutSetHead(ctx, block, false); err != nil {
+	if _, err := c.node.blocks.InsertBlockWithoutSetHead(ctx, block, false); err != nil {
 		return nil, fmt.Errorf("insert block %d: %w", block.NumberU64(), err)
 	}
 	return block, nil
@@ -169,21 +169,21 @@ func (c *Chain) build(
 // adopt makes a stored block the head, updates the tags safe and finalized, and waits until the pool has processed the
 // head.
 func (c *Chain) adopt(block *types.Block) error {
-	chain := c.eth.BlockChain()
+	chain := c.node.blocks
 	if _, err := chain.SetCanonical(block); err != nil {
 		return fmt.Errorf("make block %d the head: %w", block.NumberU64(), err)
 	}
 	final := chain.GetHeaderByNumber(block.NumberU64() - min(FinalityDepth, block.NumberU64()))
 	chain.SetFinalized(final)
 	chain.SetSafe(final)
-	if err := c.eth.TxPool().Sync(); err != nil {
+	if err := c.node.pool.Sync(); err != nil {
 		return fmt.Errorf("update the pool to block %d: %w", block.NumberU64(), err)
 	}
 	return nil
 }
 
 func (c *Chain) head() *types.Header {
-	return c.eth.BlockChain().CurrentBlock()
+	return c.node.blocks.CurrentBlock()
 }
 
 func (c *Chain) nextTime(parent *types.Header) uint64 {

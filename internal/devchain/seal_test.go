@@ -91,7 +91,7 @@ func TestPeriodicSealingHurriesForPayments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if final := c.eth.BlockChain().CurrentFinalBlock().Number; receipt.BlockNumber.Cmp(final) != 0 {
+	if final := c.node.blocks.CurrentFinalBlock().Number; receipt.BlockNumber.Cmp(final) != 0 {
 		t.Errorf("payment is in block %s, but %s is the newest final one", receipt.BlockNumber, final)
 	}
 	if tick(t, c) != 0 {

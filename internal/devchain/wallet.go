@@ -146,7 +146,7 @@ func (c *Chain) StatusOf(ctx context.Context, id common.Hash) (contracts.Status,
 // demand, the caller must seal.
 func (c *Chain) Mined(ctx context.Context, hash common.Hash) (*types.Receipt, error) {
 	heads := make(chan core.ChainHeadEvent, headBacklog)
-	subscription := c.eth.BlockChain().SubscribeChainHeadEvent(heads)
+	subscription := c.node.blocks.SubscribeChainHeadEvent(heads)
 	defer subscription.Unsubscribe()
 	for {
 		receipt, err := c.client.TransactionReceipt(ctx, hash)
@@ -185,7 +185,7 @@ func (c *Chain) add(ctx context.Context, tx *types.Transaction) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("send transaction %s: %w", tx.Hash(), err)
 	}
-	if err := c.eth.TxPool().Add([]*types.Transaction{tx}, true)[0]; err != nil {
+	if err := c.node.pool.Add([]*types.Transaction{tx}, true)[0]; err != nil {
 		return fmt.Errorf("send transaction %s: %w", tx.Hash(), err)
 	}
 	return nil
@@ -197,7 +197,7 @@ func (c *Chain) send(
 ) (common.Hash, error) {
 	c.headAndPool.Lock()
 	defer c.headAndPool.Unlock()
-	tx, err := c.sign(from, c.eth.TxPool().PoolNonce(Address(from)), to, wei, data, gas)
+	tx, err := c.sign(from, c.node.pool.PoolNonce(Address(from)), to, wei, data, gas)
 	if err != nil {
 		return common.Hash{}, err
 	}

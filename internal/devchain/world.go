@@ -8,20 +8,14 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/ethereum/go-ethereum/accounts/abi/bind/v2"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
-	"github.com/ethereum/go-ethereum/ethclient"
-	"github.com/ethereum/go-ethereum/node"
 
 	"github.com/quittance/quittance/contracts"
 )
-
-// indexPoll is how often the transaction index is checked.
-const indexPoll = time.Millisecond
 
 // payerTokens is the initial balance of the payer, in minor units: a billion tokens.
 const payerTokens = 1_000_000_000_000_000
@@ -38,63 +32,34 @@ func isComplete(folder string) (bool, error) {
 	return err == nil, err
 }
 
-// removeIncomplete removes databases that LevelDB may be unable to open because a start was killed while it created
-// them: the peers' database, and the chain's unless its first start has completed. The folder must be locked.
+// removeIncomplete removes the chain's database if its first start has not completed: LevelDB may be unable to open one
+// if a start was killed while it created it. The folder must be locked; an empty name has nothing.
 func removeIncomplete(folder string) (complete bool, err error) {
-	if complete, err = isComplete(folder); err != nil {
-		return false, err
+	if folder == "" {
+		return false, nil
 	}
-	doomed := []string{peersFolder}
-	if !complete {
-		doomed = append(doomed, databaseFolder)
+	if complete, err = isComplete(folder); err != nil || complete {
+		return complete, err
 	}
-	for _, name := range doomed {
-		if err := os.RemoveAll(filepath.Join(folder, chainFolder, name)); err != nil {
-			return false, err
-		}
-	}
-	return complete, nil
+	return false, os.RemoveAll(filepath.Join(folder, chainFolder, databaseFolder))
 }
 
-// startWorld starts the chain on a node, which holds the folder's lock.
-func startWorld(ctx context.Context, conf Config, stack *node.Node) (*Chain, error) {
-	keys, err := loadKeys(conf.DataDir, conf.Rand)
-	if err != nil {
-		return nil, err
-	}
-	complete := false
-	if conf.DataDir != "" {
-		if complete, err = removeIncomplete(conf.DataDir); err != nil {
-			return nil, err
-		}
-	}
-	deployer := Address(keys.Deployer)
-	c := &Chain{
-		Token:    crypto.CreateAddress(deployer, 0),
-		Registry: crypto.CreateAddress(deployer, 1),
-		Keys:     keys,
-		conf:     conf,
-		node:     stack,
-	}
+// completeWorld sets the addresses of the contracts, and deploys them unless that is done.
+func (c *Chain) completeWorld(ctx context.Context, done bool) error {
+	deployer := Address(c.Keys.Deployer)
+	c.Token, c.Registry = crypto.CreateAddress(deployer, 0), crypto.CreateAddress(deployer, 1)
 	c.DepositFactory, _ = contracts.Create2(&contracts.DepositFactoryMetaData)
 	c.AuthorizationRelay, _ = contracts.Create2(&contracts.AuthorizationRelayMetaData)
-	if c.eth, err = startEth(stack, keys); err != nil {
-		return nil, err
-	}
-	c.client = ethclient.NewClient(stack.Attach())
-	if complete {
-		if err := c.awaitIndex(ctx); err != nil {
-			return nil, err
-		}
-		return c, c.deployAdded(ctx)
+	if done {
+		return nil
 	}
 	if err := c.deploy(ctx); err != nil {
-		return nil, fmt.Errorf("deploy the contracts: %w", err)
+		return fmt.Errorf("deploy the contracts: %w", err)
 	}
-	if conf.DataDir == "" {
-		return c, nil
+	if c.conf.DataDir == "" {
+		return nil
 	}
-	return c, os.WriteFile(filepath.Join(conf.DataDir, chainFolder, completeFile), nil, 0o600)
+	return os.WriteFile(filepath.Join(c.conf.DataDir, chainFolder, completeFile), nil, 0o600)
 }
 
 // step is a transaction of the deployer.
@@ -103,53 +68,17 @@ type step struct {
 	data []byte
 }
 
-// deploy deploys the contracts and mints the payer's tokens, in one block.
+// deploy deploys the contracts and mints the payer's tokens, in one block. It fails if one of the transactions does.
 func (c *Chain) deploy(ctx context.Context) error {
-	return c.carryOut(ctx, append(c.first(), added()...))
-}
-
-// first returns the deployer's transactions on chains of every release.
-func (c *Chain) first() []step {
-	deployer := Address(c.Keys.Deployer)
-	token, registry := contracts.NewTestUSDC(), contracts.NewInvoiceRegistry()
-	return []step{
-		{nil, append(common.FromHex(contracts.TestUSDCMetaData.Bin), token.PackConstructor(deployer)...)},
-		{nil, append(common.FromHex(contracts.InvoiceRegistryMetaData.Bin),
-			registry.PackConstructor(deployer, Address(c.Keys.Operator))...)},
-		{&c.Token, token.PackMint(Address(c.Keys.Payer), big.NewInt(payerTokens))},
-	}
-}
-
-// added returns the deployments that chains of the first releases lack.
-func added() []step {
-	var steps []step
-	for _, contract := range []*bind.MetaData{&contracts.DepositFactoryMetaData, &contracts.AuthorizationRelayMetaData} {
-		_, data := contracts.Create2(contract)
-		steps = append(steps, step{&contracts.Create2Deployer, data})
-	}
-	return steps
-}
-
-// deployAdded deploys the contracts that a chain of an earlier release lacks.
-func (c *Chain) deployAdded(ctx context.Context) error {
-	code, err := c.client.CodeAt(ctx, c.AuthorizationRelay, nil)
-	if err != nil || len(code) > 0 {
-		return err
-	}
-	return c.carryOut(ctx, added())
-}
-
-// carryOut sends transactions of the deployer and seals them in one block. It fails if one of them fails.
-func (c *Chain) carryOut(ctx context.Context, steps []step) error {
 	var sent []common.Hash
-	for _, s := range steps {
+	for _, s := range c.steps() {
 		hash, err := c.send(ctx, c.Keys.Deployer, s.to, nil, s.data, deployGas)
 		if err != nil {
 			return err
 		}
 		sent = append(sent, hash)
 	}
-	if err := errors.Join(c.Seal(ctx), c.awaitIndex(ctx)); err != nil {
+	if err := c.Seal(ctx); err != nil {
 		return err
 	}
 	for _, hash := range sent {
@@ -164,17 +93,19 @@ func (c *Chain) carryOut(ctx context.Context, steps []step) error {
 	return nil
 }
 
-// awaitIndex waits until the node finds transactions by hash. Until its transaction indexer has run once, at the first
-// block and after a restart, the node answers with an error instead of null.
-func (c *Chain) awaitIndex(ctx context.Context) error {
-	poll := time.NewTicker(indexPoll) // the indexer has no completion event
-	defer poll.Stop()
-	for !c.eth.APIBackend.TxIndexDone() {
-		select {
-		case <-poll.C:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the transaction index: %w", ctx.Err())
-		}
+// steps returns the transactions of the first block. The addresses of the contracts depend on their order.
+func (c *Chain) steps() []step {
+	deployer := Address(c.Keys.Deployer)
+	token, registry := contracts.NewTestUSDC(), contracts.NewInvoiceRegistry()
+	steps := []step{
+		{nil, append(common.FromHex(contracts.TestUSDCMetaData.Bin), token.PackConstructor(deployer)...)},
+		{nil, append(common.FromHex(contracts.InvoiceRegistryMetaData.Bin),
+			registry.PackConstructor(deployer, Address(c.Keys.Operator))...)},
+		{&c.Token, token.PackMint(Address(c.Keys.Payer), big.NewInt(payerTokens))},
 	}
-	return nil
+	for _, contract := range []*bind.MetaData{&contracts.DepositFactoryMetaData, &contracts.AuthorizationRelayMetaData} {
+		_, data := contracts.Create2(contract)
+		steps = append(steps, step{&contracts.Create2Deployer, data})
+	}
+	return steps
 }

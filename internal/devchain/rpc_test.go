@@ -1,0 +1,359 @@
+package devchain
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rpc"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// ask calls a method of our chain over HTTP, and fails the test on an error.
+func ask[T any](t *testing.T, c *Chain, method string, args ...any) (answer T) {
+	t.Helper()
+	if err := dial(t, c.RPCURL()).Client().CallContext(t.Context(), &answer, method, args...); err != nil {
+		t.Fatalf("%s: %v", method, err)
+	}
+	return answer
+}
+
+// refused calls a method, and fails the test unless the error contains a text.
+func refused(t *testing.T, c *Chain, want, method string, args ...any) {
+	t.Helper()
+	err := dial(t, c.RPCURL()).Client().CallContext(t.Context(), nil, method, args...)
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s%v: the error is %v, want %q", method, args, err, want)
+	}
+}
+
+// transfer sends tokens to the merchant without sealing.
+func transfer(t *testing.T, c *Chain, amount int64) common.Hash {
+	t.Helper()
+	hash, err := c.SendToken(t.Context(), c.Keys.Payer, Address(c.Keys.Merchant), big.NewInt(amount), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hash
+}
+
+// change is what a test reads of a log: its transaction, and whether a reorg removed it.
+type change struct {
+	Tx      common.Hash `json:"transactionHash"`
+	Removed bool        `json:"removed"`
+}
+
+func TestFilters(t *testing.T) {
+	c := start(t, Config{})
+	blocks := ask[rpc.ID](t, c, "eth_newBlockFilter")
+	pending := ask[rpc.ID](t, c, "eth_newPendingTransactionFilter")
+	logs := ask[rpc.ID](t, c, "eth_newFilter", map[string]any{"address": c.Token})
+	later := ask[rpc.ID](t, c, "eth_newFilter", map[string]any{"address": c.Token, "fromBlock": "0x3"})
+	other := ask[rpc.ID](t, c, "eth_newFilter", map[string]any{"address": c.Registry})
+
+	tx := transfer(t, c, 5)
+	seal(t, c)
+	first := c.head().Hash()
+	if err := c.Reorg(t.Context(), 1, false); err != nil {
+		t.Fatal(err)
+	}
+	second := c.head().Hash()
+	seal(t, c)
+	third := c.head().Hash()
+	if diff := cmp.Diff([]common.Hash{first, second, third}, ask[[]common.Hash](t, c, "eth_getFilterChanges", blocks)); diff != "" {
+		t.Errorf("blocks: %s", diff)
+	}
+	if got := ask[[]common.Hash](t, c, "eth_getFilterChanges", pending); len(got) == 0 || got[0] != tx {
+		t.Errorf("pending transactions are %v, want %s first", got, tx)
+	}
+	if diff := cmp.Diff([]change{{tx, false}, {tx, true}, {tx, false}}, ask[[]change](t, c, "eth_getFilterChanges", logs)); diff != "" {
+		t.Errorf("logs: %s", diff)
+	}
+	if diff := cmp.Diff([]change{{tx, false}}, ask[[]change](t, c, "eth_getFilterChanges", later)); diff != "" {
+		t.Errorf("logs from block 3 on: %s", diff)
+	}
+	for _, id := range []rpc.ID{blocks, pending, logs, other} {
+		if got := ask[[]any](t, c, "eth_getFilterChanges", id); got == nil || len(got) > 0 {
+			t.Errorf("a filter reports %v again, want an empty list", got)
+		}
+	}
+	if got := ask[[]change](t, c, "eth_getFilterLogs", later); len(got) != 1 {
+		t.Errorf("the filter finds %v, want one log", got)
+	}
+	refused(t, c, "filter not found", "eth_getFilterLogs", blocks)
+	if !ask[bool](t, c, "eth_uninstallFilter", logs) || ask[bool](t, c, "eth_uninstallFilter", logs) {
+		t.Error("a filter was not removed once")
+	}
+	refused(t, c, "filter not found", "eth_getFilterChanges", logs)
+}
+
+// TestFilterLimits checks how much a filter holds, and how many there may be.
+func TestFilterLimits(t *testing.T) {
+	c := start(t, Config{})
+	var collect func(any)
+	install := func() (rpc.ID, error) {
+		return c.watches.install(nil, func(to func(any)) source {
+			collect = to
+			return source{heads: func(*types.Header) {}}
+		})
+	}
+	id, err := install()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range maxUnread {
+		collect(i)
+	}
+	if items, err := c.watches.GetFilterChanges(id); err != nil || len(items) != maxUnread {
+		t.Errorf("the filter holds %d items (%v), want %d", len(items), err, maxUnread)
+	}
+	for i := range maxUnread + 1 {
+		collect(i)
+	}
+	if _, err := c.watches.GetFilterChanges(id); err == nil {
+		t.Error("a filter with too many items is still there")
+	}
+	for range maxFilters {
+		if _, err := install(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := install(); err == nil {
+		t.Errorf("more than %d filters were created", maxFilters)
+	}
+}
+
+func TestSubscriptions(t *testing.T) {
+	c := start(t, Config{})
+	client := dial(t, c.WSURL())
+	logs := make(chan types.Log, 10)
+	ofLogs, err := client.SubscribeFilterLogs(t.Context(), ethereum.FilterQuery{Addresses: []common.Address{c.Token}}, logs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ofLogs.Unsubscribe()
+	pending := make(chan common.Hash, 10)
+	ofPending, err := client.Client().EthSubscribe(t.Context(), pending, "newPendingTransactions")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ofPending.Unsubscribe()
+	tx := transfer(t, c, 5)
+	if got := <-pending; got != tx {
+		t.Errorf("transaction %s is reported, want %s", got, tx)
+	}
+	seal(t, c)
+	if err := c.Reorg(t.Context(), 1, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, removed := range []bool{false, true} {
+		if got := <-logs; got.TxHash != tx || got.Removed != removed {
+			t.Errorf("log %+v is reported; want removed to be %t", got, removed)
+		}
+	}
+	refused(t, c, "notifications not supported", "eth_subscribe", "newHeads") // over HTTP
+}
+
+// TestPortKeepsPagesOut sends what a page of another site could send.
+func TestPortKeepsPagesOut(t *testing.T) {
+	c := start(t, Config{})
+	_, port, _ := strings.Cut(strings.TrimPrefix(c.RPCURL(), "http://"), ":")
+	const body = `{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}`
+	for _, test := range []struct {
+		host, path, origin string
+		websocket          bool
+		want               int
+	}{
+		{"127.0.0.1:" + port, "/", "", false, http.StatusOK},
+		{"localhost:" + port, "/", "", false, http.StatusOK},
+		{"LOCALHOST", "/", "", false, http.StatusOK},
+		{"[::1]", "/", "", false, http.StatusOK},
+		{"attacker.example:" + port, "/", "", false, http.StatusForbidden},
+		{"localhost.attacker.example", "/", "", false, http.StatusForbidden},
+		{"127.0.0.1:" + port, "/x", "", false, http.StatusNotFound},
+		{"127.0.0.1:" + port, "/", "", true, http.StatusSwitchingProtocols},
+		{"127.0.0.1:" + port, "/", "https://attacker.example", true, http.StatusForbidden},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.RPCURL()+test.path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = test.host
+		request.Header.Set("Content-Type", "application/json")
+		if test.websocket {
+			request.Method, request.Body, request.ContentLength = http.MethodGet, nil, 0
+			request.Header = http.Header{"Upgrade": {"websocket"}, "Connection": {"Upgrade"},
+				"Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"AAAAAAAAAAAAAAAAAAAAAA=="}}
+		}
+		if test.origin != "" {
+			request.Header.Set("Origin", test.origin)
+		}
+		answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.StatusCode != test.want {
+			t.Errorf("%+v: the status is %d", test, answer.StatusCode)
+		}
+		if err := answer.Body.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestPendingBlock asks for what the next block will have.
+func TestPendingBlock(t *testing.T) {
+	c := start(t, Config{})
+	tx := transfer(t, c, 5)
+	if err := c.node.pool.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	block := ask[struct {
+		Number       string
+		Hash         *common.Hash
+		Transactions []struct {
+			Hash common.Hash
+			To   *common.Address
+		}
+	}](t, c, "eth_getBlockByNumber", "pending", true)
+	if block.Hash != nil || block.Number != "0x2" || len(block.Transactions) != 1 || block.Transactions[0].Hash != tx {
+		t.Errorf("the pending block is %+v, want number 2 with transaction %s and no hash", block, tx)
+	}
+	payer := Address(c.Keys.Payer)
+	for tag, want := range map[string]string{"pending": "0x1", "latest": "0x0"} {
+		if got := ask[string](t, c, "eth_getTransactionCount", payer, tag); got != want {
+			t.Errorf("the %s nonce is %s, want %s", tag, got, want)
+		}
+	}
+	waiting := ask[map[string]any](t, c, "eth_getTransactionByHash", tx)
+	if number, there := waiting["blockNumber"]; !there || number != nil || waiting["from"] != strings.ToLower(payer.Hex()) {
+		t.Errorf("the waiting transaction is %v", waiting)
+	}
+	if status := ask[map[string]string](t, c, "txpool_status"); status["pending"] != "0x1" || status["queued"] != "0x0" {
+		t.Errorf("the pool has %v", status)
+	}
+	refused(t, c, "pending logs are not supported", "eth_getLogs", map[string]any{"fromBlock": "pending"})
+}
+
+func TestLogQueryLimits(t *testing.T) {
+	list := func(n int, of string) string { return "[" + strings.TrimSuffix(strings.Repeat(of+",", n), ",") + "]" }
+	address, topic := `"`+common.Address{}.Hex()+`"`, `"`+common.Hash{}.Hex()+`"`
+	for text, valid := range map[string]bool{
+		`{}`:                             true,
+		`{"address":` + address + `}`:    true,
+		`{"address":null,"topics":null}`: true,
+		`{"address":` + list(maxAlternatives, address) + `}`:                 true,
+		`{"address":` + list(maxAlternatives+1, address) + `}`:               false,
+		`{"topics":` + list(maxTopics, topic) + `}`:                          true,
+		`{"topics":` + list(maxTopics+1, topic) + `}`:                        false,
+		`{"topics":[` + list(maxAlternatives, topic) + `]}`:                  true,
+		`{"topics":[` + list(maxAlternatives+1, topic) + `]}`:                false,
+		`{"topics":[null,[null],[]]}`:                                        true,
+		`{"topics":["0x12"]}`:                                                false,
+		`{"address":"0x12"}`:                                                 false,
+		`{"address":5}`:                                                      false,
+		`{"blockHash":` + topic + `,"fromBlock":"0x1"}`:                      false,
+		`{"blockHash":` + topic + `,"address":` + list(2, address) + `}`:     true,
+		`{"fromBlock":"0x1","toBlock":"latest","topics":[` + topic + `,[]]}`: true,
+	} {
+		var q logQuery
+		err := json.Unmarshal([]byte(text), &q)
+		if err == nil {
+			err = q.check()
+		}
+		if (err == nil) != valid {
+			t.Errorf("%.100s: the error is %v", text, err)
+		}
+	}
+}
+
+// TestMatchesImplyTheBloom draws queries and logs: no log that a query selects is missed because of its block's bloom.
+func TestMatchesImplyTheBloom(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		hash := rapid.Custom(func(r *rapid.T) common.Hash { return common.Hash{31: rapid.ByteRange(0, 3).Draw(r, "byte")} })
+		q := logQuery{Addresses: []common.Address{}}
+		for _, h := range rapid.SliceOfN(hash, 0, 2).Draw(r, "addresses") {
+			q.Addresses = append(q.Addresses, common.BytesToAddress(h[:]))
+		}
+		for range rapid.IntRange(0, maxTopics).Draw(r, "positions") {
+			q.Topics = append(q.Topics, rapid.SliceOfN(rapid.Ptr(hash, true), 0, 2).Draw(r, "topics"))
+		}
+		l := &types.Log{Topics: rapid.SliceOfN(hash, 0, 4).Draw(r, "topics of the log")}
+		l.Address[19] = rapid.ByteRange(0, 3).Draw(r, "address")
+		bloom := types.CreateBloom(&types.Receipt{Logs: []*types.Log{l}})
+		if q.matches(l) && !q.mayMatch(bloom) {
+			r.Fatalf("the query selects the log, but not its bloom")
+		}
+	})
+}
+
+// FuzzLogQuery reads queries of other programs.
+func FuzzLogQuery(f *testing.F) {
+	f.Add([]byte(`{"address":"0x0000000000000000000000000000000000000001","topics":[null,["0x00"]],"fromBlock":"latest"}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var q logQuery
+		if json.Unmarshal(raw, &q) == nil && q.check() == nil {
+			q.matches(&types.Log{Topics: []common.Hash{{1}}})
+		}
+		var args callArgs
+		if json.Unmarshal(raw, &args) == nil {
+			if msg, err := args.message(big.NewInt(1)); err == nil && msg.GasLimit > maxCallGas {
+				t.Errorf("a call has %d gas", msg.GasLimit)
+			}
+		}
+	})
+}
+
+// TestCallFees checks what a call is taken to pay.
+func TestCallFees(t *testing.T) {
+	for text, want := range map[string]string{
+		`{}`:                  "price 0, cap 0, tip 0, gas 0",
+		`{"gasPrice":"0x64"}`: "price 100, cap 100, tip 100, gas 0",
+		`{"maxFeePerGas":"0x64","maxPriorityFeePerGas":"0x5","gas":"0xa"}`: "price 15, cap 100, tip 5, gas 10",
+		`{"maxFeePerGas":"0xc","maxPriorityFeePerGas":"0x5"}`:              "price 12, cap 12, tip 5, gas 0",
+		`{"gas":"0xffffffffffffffff"}`:                                     fmt.Sprintf("price 0, cap 0, tip 0, gas %d", maxCallGas),
+		`{"gasPrice":"0x64","maxFeePerGas":"0x64"}`:                        "both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified",
+		`{"chainId":"0x1"}`:                                                "chainId is 1, want 1337",
+		`{"authorizationList":[]}`:                                         "EIP-7702 transaction cannot be used to create contract",
+	} {
+		var args callArgs
+		if err := json.NewDecoder(bytes.NewReader([]byte(text))).Decode(&args); err != nil {
+			t.Fatal(err)
+		}
+		msg, err := args.message(big.NewInt(10))
+		var got string
+		if err != nil {
+			got = err.Error()
+		} else {
+			got = fmt.Sprintf("price %s, cap %s, tip %s, gas %d", msg.GasPrice, msg.GasFeeCap, msg.GasTipCap, msg.GasLimit)
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestFilterEnds checks that a filter ends unless it is asked.
+func TestFilterEnds(t *testing.T) {
+	c := start(t, Config{})
+	id, err := c.watches.NewBlockFilter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.watches.mu.Lock()
+	c.watches.filters[id].timer.Reset(time.Nanosecond)
+	c.watches.mu.Unlock()
+	c.watches.each.Wait() // for the filter, as there is no other
+	if _, err := c.watches.GetFilterChanges(id); err == nil {
+		t.Error("the filter is still there")
+	}
+}
