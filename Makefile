@@ -25,7 +25,7 @@ help: ## list the tasks
 
 .PHONY: build
 build: ## build bin/quittance
-	go build -trimpath -o bin/ ./cmd/quittance
+	go build -trimpath -ldflags='-s -w' -o bin/ ./cmd/quittance
 
 .PHONY: man
 man: build ## write man pages to bin/man, dated by the commit
