@@ -18,7 +18,7 @@ type Party struct {
 	Network          netip.Prefix
 }
 
-// PartyOf returns the party of a merchant. "-" is not a merchant's name: it stands for the operator's
+// PartyOf returns the party of a merchant. "-" is not a merchant's name: it is the party of the operator's
 // invoices.
 func PartyOf(merchantID string) Party {
 	if merchantID == "" {

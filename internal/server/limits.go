@@ -45,8 +45,8 @@ type limits struct {
 	guesses   *guesses
 	inFlight  map[Door]*ratelimit.Shares[sharer] // requests
 	bodies    map[Door]*ratelimit.Shares[sharer] // bytes
-	// proxied is set if proxies report the clients' addresses. Otherwise a loopback or private address may
-	// stand for many clients, and is not limited.
+	// proxied is set if proxies report the clients' addresses. Otherwise many clients may share a loopback or
+	// private address, so it is not limited.
 	proxied bool
 	metrics *metrics
 }
