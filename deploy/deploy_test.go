@@ -37,7 +37,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestCaddyfile has Caddy load the Caddyfile without starting.
+// TestCaddyfile loads the Caddyfile in Caddy without starting it.
 func TestCaddyfile(t *testing.T) {
 	t.Parallel()
 	caddy, err := testdeps.Unpacked(t.Context(), "deploy", "caddy", "caddy")
@@ -51,7 +51,8 @@ func TestCaddyfile(t *testing.T) {
 	}
 }
 
-// TestUnit has systemd verify the unit and rate its confinement: at most 1.5 of 10 points of exposure.
+// TestUnit verifies the unit with systemd, and its rated confinement: at most 1.5 of 10 points of
+// exposure.
 func TestUnit(t *testing.T) {
 	t.Parallel()
 	systemd, err := testdeps.ProgramOf(t.Context(), "deploy", "systemd", "systemd-analyze")

@@ -214,7 +214,7 @@ func TestDepositsCallSends(t *testing.T) {
 	}
 }
 
-// TestDepositsCallRefuses has keys that cannot be used, or with an account that cannot pay.
+// TestDepositsCallRefuses uses keys that cannot be used, and keys of accounts that cannot pay.
 func TestDepositsCallRefuses(t *testing.T) {
 	t.Parallel()
 	w := newDepositWorld(t)

@@ -194,7 +194,7 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// TestDashboardParses has promtool parse the dashboard's expressions, as rules.
+// TestDashboardParses parses the dashboard's expressions with promtool, as rules.
 func TestDashboardParses(t *testing.T) {
 	type record struct {
 		Record string `yaml:"record"`

@@ -281,8 +281,8 @@ func (f *failing) Invoices(ctx context.Context, filter store.InvoiceFilter) ([]i
 	return f.backend.Invoices(ctx, filter)
 }
 
-// TestBrokenExports has reads fail, at first and in the middle. The client sees that the export is
-// incomplete.
+// TestBrokenExports checks exports with a read that fails, at first and in the middle. The client sees
+// that the export is incomplete.
 func TestBrokenExports(t *testing.T) {
 	base, _ := chain.Lookup("base")
 	for reads, status := range map[int]int{0: http.StatusInternalServerError, 20: http.StatusOK, 31: http.StatusOK} {
@@ -326,7 +326,7 @@ func (s stopping) Invoices(ctx context.Context, filter store.InvoiceFilter) ([]i
 	return found[:1], found[1].ID, nil // the second was examined and does not match
 }
 
-// TestExportsContinue has reads stop early.
+// TestExportsContinue checks exports with reads that stop early.
 func TestExportsContinue(t *testing.T) {
 	b := newListBackend(41)
 	a := api.New(api.Config{Reader: stopping{b}, Events: b, Now: clock, Logger: slog.New(slog.DiscardHandler)})
@@ -383,7 +383,7 @@ func TestExportsBegin(t *testing.T) {
 	}
 }
 
-// TestExportsAreBounded has an owner make as many exports as permitted.
+// TestExportsAreBounded checks that an owner can make only so many exports at a time.
 func TestExportsAreBounded(t *testing.T) {
 	entered, leave := make(chan struct{}, 100), make(chan struct{})
 	b := newListBackend(1)

@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestIntegrationInbox has several people dismiss an approval at the same time, and undoes the
+// TestIntegrationInbox dismisses an approval as several people at the same time, and undoes the
 // decision.
 func TestIntegrationInbox(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

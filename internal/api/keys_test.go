@@ -184,8 +184,8 @@ func TestMerchantIsFilledIn(t *testing.T) {
 	})
 }
 
-// TestAddressOfAnotherMerchant has a merchant's key name an address of another merchant, and
-// then the operator share it.
+// TestAddressOfAnotherMerchant checks that a merchant's key cannot name another merchant's address,
+// until the operator shares it.
 func TestAddressOfAnotherMerchant(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -84,8 +84,8 @@ func TestPagesEndAtMaxPageBytes(t *testing.T) {
 	}
 }
 
-// TestListsAreShared has an owner of keys read as many lists at a time as permitted: half of all.
-// Others read theirs, until all are taken.
+// TestListsAreShared reads as many lists at a time as one owner of keys may: half of all. Others read
+// theirs, until all are in use.
 func TestListsAreShared(t *testing.T) {
 	t.Parallel()
 	b := newListBackend(3)

@@ -171,7 +171,7 @@ func TestReportRefusesParameters(t *testing.T) {
 	}
 }
 
-// TestReportsAreBounded has an owner make as many reports as permitted.
+// TestReportsAreBounded checks that an owner can make only a few reports at a time.
 func TestReportsAreBounded(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	b := reported()
@@ -224,7 +224,7 @@ func TestReportEndsWithItsKey(t *testing.T) {
 	})
 }
 
-// TestReportAsCSV has each table of a report as CSV.
+// TestReportAsCSV reads each table of a report as CSV.
 func TestReportAsCSV(t *testing.T) {
 	b := reported()
 	b.shares = []store.TxShare{{TxID: "ctx_1", ChainKey: "base", Kind: store.TxAuthorization, MerchantID: "-acme", Items: 3, Cost: store.TxCost{Gwei: 100, At: time.Unix(1795388400, 0)}}}

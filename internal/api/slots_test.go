@@ -53,8 +53,8 @@ const x402Request = `{"x402Version":2,
 	"paymentRequirements":{"scheme":"exact","network":"eip155:8453","amount":"5","asset":"0x00000000000000000000000000000000000000a1","payTo":"0x00000000000000000000000000000000000000b2","maxTimeoutSeconds":60,
 		"extra":{"name":"USD Coin","version":"2"}}}`
 
-// TestRequestsThatWaitOutside has a merchant make as many requests as permitted that wait for an
-// external party. One more is refused without any work, and another merchant's is not.
+// TestRequestsThatWaitOutside sends as many requests of a merchant that wait for an external party as
+// permitted. One more is refused without any work, and another merchant's is not.
 func TestRequestsThatWaitOutside(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -131,7 +131,7 @@ func TestStreamRepeatsNoEvent(t *testing.T) {
 	})
 }
 
-// TestStreamChecksItsKey has a key be refused, and its check fail.
+// TestStreamChecksItsKey checks streams with a refused key, and with a check of the key that fails.
 func TestStreamChecksItsKey(t *testing.T) {
 	exceeded := &ratelimit.ExceededError{Limit: "authentication", RetryAfter: "1"}
 	for name, refusal := range map[string]error{"revoked": apikey.ErrRevoked, "beyond the limit of refusals": errors.Join(exceeded, apikey.ErrRevoked)} {

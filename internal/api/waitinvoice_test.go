@@ -213,8 +213,8 @@ func TestWaitRefusesParameters(t *testing.T) {
 	wantProblem(t, do(h, "GET", "/api/invoices/inv_x?wait=1", ""), http.StatusNotFound, "not_found", "")
 }
 
-// TestWaitingIsBounded has owners make as many waiting requests as permitted, each with another key.
-// The last owners get a share of the free slots, and a new owner may still wait.
+// TestWaitingIsBounded sends as many waiting requests as permitted for several owners, each with
+// another key. The last owners get a share of the free slots, and a new owner may still wait.
 func TestWaitingIsBounded(t *testing.T) {
 	playLive(t, 1, func(t *testing.T, l live) {
 		l.change(func(b *backend) { b.invoices[0].Status, b.invoices[0].MerchantID = invoice.Open, "" })

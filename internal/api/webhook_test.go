@@ -216,7 +216,7 @@ func TestWebhookRefusals(t *testing.T) {
 	wantProblem(t, do(h, "PUT", path, `{"url":"`+strings.Repeat("x", api.MaxBody)+`"}`), http.StatusRequestEntityTooLarge, "body_too_large", "")
 }
 
-// TestWebhookHeaders has the headers of a request, and their names in the answer.
+// TestWebhookHeaders sets headers in a request, and finds their names in the answer.
 func TestWebhookHeaders(t *testing.T) {
 	b := new(backend)
 	h := newAPI(t, b)

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestLint has Redocly and Spectral check openapi.yaml: no errors and no warnings.
+// TestLint checks openapi.yaml with Redocly and Spectral: no errors and no warnings.
 func TestLint(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), lintPatience)

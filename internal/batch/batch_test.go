@@ -96,7 +96,8 @@ func TestSlowBatch(t *testing.T) {
 	})
 }
 
-// TestFreedLane has a lane leave a call to another lane with a batch that takes longer than the patience.
+// TestFreedLane runs a batch that takes longer than the patience: its lane leaves a call to another
+// lane.
 func TestFreedLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const patience = time.Second

@@ -334,8 +334,8 @@ func (n hangingNodes) IsReplaced(context.Context, string, invoice.Address, uint6
 	return false, nil
 }
 
-// TestLookupsInFlightAreShared has one client, and then many, look up transactions at one merchant
-// while the nodes do not answer. Clients of other merchants look up theirs.
+// TestLookupsInFlightAreShared looks up transactions at one merchant, as one client and then as many,
+// while the nodes do not answer. Clients of other merchants can still look up theirs.
 func TestLookupsInFlightAreShared(t *testing.T) {
 	n := hangingNodes{make(chan struct{})}
 	c := newWorld().config()

@@ -36,7 +36,7 @@ func TestNetworksOfClients(t *testing.T) {
 	}
 }
 
-// TestNetworksBehindProxies has proxies report private addresses. Each belongs to one client.
+// TestNetworksBehindProxies uses proxies that report private addresses. Each belongs to one client.
 func TestNetworksBehindProxies(t *testing.T) {
 	r := from("10.1.2.3:1")
 	r = r.WithContext(clientip.WithProxied(r.Context()))
@@ -75,8 +75,8 @@ func home() (all []string) {
 	return all
 }
 
-// TestNobodyClosesTheLinks has one connection with an IPv6 /56, and then very many clients, use up
-// their quotas at the links of one merchant. Clients elsewhere can still make invoices at links of
+// TestNobodyClosesTheLinks uses up quotas at the links of one merchant, from one connection with an
+// IPv6 /56, and then from very many clients. Clients elsewhere can still make invoices at links of
 // that merchant and of others.
 func TestNobodyClosesTheLinks(t *testing.T) {
 	q := quota{all: AllLinkInvoices, ofObject: InvoicesOfLink, ofClient: InvoicesOfClient, divided: true}
@@ -110,9 +110,8 @@ func TestNobodyClosesTheLinks(t *testing.T) {
 	at("initech", "lnk_x", "203.0.113.3:1", true)
 }
 
-// TestLimiterLeavesSome has clients use up their quotas in random ways. A client network and a
-// merchant without uses are not refused before the quota of all is used up. That quota also bounds the
-// counts.
+// TestLimiterLeavesSome uses up quotas in random ways. A client network and a merchant without uses
+// are not refused before the quota of all is used up. That quota also bounds the counts.
 func TestLimiterLeavesSome(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

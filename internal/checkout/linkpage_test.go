@@ -304,8 +304,9 @@ func TestLinkLimits(t *testing.T) {
 	}
 }
 
-// TestLinkLimitPerHour has one client press as often as it can in a minute. It cannot take all
-// transfer amounts of a price, which an invoice also holds for an hour after its expiry.
+// TestLinkLimitPerHour sends as many requests of one client as are allowed in a minute. They cannot
+// take all transfer amounts of a price, because an invoice holds its amount for an hour after its
+// expiry.
 func TestLinkLimitPerHour(t *testing.T) {
 	t.Parallel()
 	f := newFakeLinks()

@@ -498,7 +498,7 @@ func TestStreamsOfMerchantsAreShared(t *testing.T) {
 	}
 }
 
-// TestStreamsOfASiteAreLimited has the networks of one IPv6 site open streams.
+// TestStreamsOfASiteAreLimited opens streams from the networks of one IPv6 site.
 func TestStreamsOfASiteAreLimited(t *testing.T) {
 	c := newWorld().config()
 	c.Feed = newFeed()

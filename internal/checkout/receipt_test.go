@@ -239,7 +239,7 @@ func TestReceiptCode(t *testing.T) {
 	}
 }
 
-// TestReceiptListsAreBounded has more payments than a receipt lists.
+// TestReceiptListsAreBounded makes more payments than a receipt lists.
 func TestReceiptListsAreBounded(t *testing.T) {
 	for _, n := range []int{MaxReceiptRows, MaxReceiptRows + 1} {
 		w := newWorld()

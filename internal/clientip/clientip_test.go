@@ -210,7 +210,7 @@ func TestSite(t *testing.T) {
 	}
 }
 
-// TestPeer has trusted proxies and other peers, with and without a port.
+// TestPeer checks trusted proxies and other peers, with and without a port.
 func TestPeer(t *testing.T) {
 	t.Parallel()
 	p := Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}

@@ -539,7 +539,8 @@ func TestCheckLoopback(t *testing.T) {
 	}
 }
 
-// TestURLErrorsShowNoCredentials has each URL refused. The error shows it only up to its host.
+// TestURLErrorsShowNoCredentials checks that the error for a refused URL shows the URL only up to its
+// host.
 func TestURLErrorsShowNoCredentials(t *testing.T) {
 	for text, shown := range map[string]string{
 		"": `is ""`, "shop.example": `is "shop.example"`, "ftp://shop.example": `is "ftp://shop.example"`,

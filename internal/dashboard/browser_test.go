@@ -80,8 +80,8 @@ func TestFindLostPayment(t *testing.T) {
 	d.isQuiet(t)
 }
 
-// TestConflictInBrowser has two people dismiss the same payment. The second one sees who did it first,
-// and why.
+// TestConflictInBrowser dismisses a payment as two people. The second one sees who did it first, and
+// why.
 func TestConflictInBrowser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -118,7 +118,7 @@ func TestRevokedSession(t *testing.T) {
 	owner.isQuiet(t)
 }
 
-// TestSupportSeesNoKeys has a support person try to read keys and secrets.
+// TestSupportSeesNoKeys tries to read keys and secrets as a support person.
 func TestSupportSeesNoKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

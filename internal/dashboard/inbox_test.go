@@ -19,7 +19,7 @@ func (p *person) decide(page answer, decision, reason string) answer {
 	return p.submit(page, "/dashboard/inbox/decide", url.Values{"decision": {decision}, "reason": {reason}})
 }
 
-// TestInboxDismiss has two people decide about a payment at the same time. The second sees who
+// TestInboxDismiss decides about a payment as two people at the same time. The second sees who
 // decided; the decision can be undone, and is never deleted.
 func TestInboxDismiss(t *testing.T) {
 	t.Parallel()
@@ -106,7 +106,7 @@ func TestInboxExceptions(t *testing.T) {
 	w.person("globex", access.Admin).get("/dashboard/inbox").want(t, http.StatusOK, "Nothing needs a decision.")
 }
 
-// TestInboxRefundWithoutPayment has a reorg drop a payment but not its refund. The inbox shows the
+// TestInboxRefundWithoutPayment drops a payment by a reorg, but not its refund. The inbox shows the
 // refund with another payment of that account, until the payment is mined again.
 func TestInboxRefundWithoutPayment(t *testing.T) {
 	t.Parallel()

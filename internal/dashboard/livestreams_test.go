@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/ratelimit"
 )
 
-// TestStreamsAreShared has one merchant open as many streams as permitted, with many keys. The people
+// TestStreamsAreShared opens as many streams of one merchant as permitted, with many keys. The people
 // of other merchants and of the operator get theirs, and closed streams are free again.
 func TestStreamsAreShared(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ import (
 // operatorPages are the pages of the operator's view.
 var operatorPages = []string{"/dashboard/operator", "/dashboard/operator/merchants", "/dashboard/operator/chains/" + house, "/dashboard/operator/audit"}
 
-// TestOperatorAlone has people of a merchant ask for the operator's pages and routes.
+// TestOperatorAlone requests the operator's pages and routes as people of a merchant.
 func TestOperatorAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

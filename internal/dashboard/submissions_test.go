@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestSubmissions has two people send a refund without scripts. One may, and the other sees who does.
+// TestSubmissions sends a refund as two people without scripts. One may, and the other sees who does.
 func TestSubmissions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -255,7 +255,7 @@ func TestX402Dev(t *testing.T) {
 	}
 }
 
-// TestX402Kills has agents pay, 32 at a time, while the service is killed: invoices, and the resources
+// TestX402Kills kills the service while agents pay, 32 at a time: for invoices, and for the resources
 // of a server that has the service as its facilitator. Each agent repeats its payment until it is
 // answered 200. No agent is charged twice, and every agent that paid gets an answer.
 func TestX402Kills(t *testing.T) {

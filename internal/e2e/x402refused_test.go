@@ -142,8 +142,8 @@ func (s *service) facilitate(r *replica, key, operation string, p apitypes.X402P
 	return answer
 }
 
-// TestX402Refused has payers sign authorizations that cannot pay the invoice. They are refused with
-// the protocol's reasons, by the invoice and by the facilitator, and are charged nothing.
+// TestX402Refused signs authorizations that cannot pay the invoice. They are refused with the
+// protocol's reasons, by the invoice and by the facilitator, and the payers are charged nothing.
 func TestX402Refused(t *testing.T) {
 	t.Parallel()
 	s, _ := newX402Service(t, storetest.SQLite(t))
@@ -315,7 +315,7 @@ func TestX402Repeated(t *testing.T) {
 	}
 }
 
-// TestX402Submitted has a stranger submit a payment that names its invoice, right before the payer
+// TestX402Submitted submits a payment that names its invoice, as a stranger, right before the payer
 // presents it: the invoice is paid, once.
 func TestX402Submitted(t *testing.T) {
 	t.Parallel()

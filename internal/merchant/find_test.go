@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestFindWithinTheShare has requests hold all connections that they may use. Another request cannot
-// read a merchant, but the service itself can.
+// TestFindWithinTheShare occupies all connections that requests may use. Another request cannot read a
+// merchant, but the service itself can.
 func TestFindWithinTheShare(t *testing.T) {
 	t.Parallel()
 	w := &world{db: storetest.Open(t, storetest.Postgres(t)), now: time.Unix(1_764_000_000, 0)}

@@ -127,8 +127,8 @@ func TestCreateAndUpdate(t *testing.T) {
 
 func second(_ invoice.Merchant, err error) error { return err }
 
-// TestAllowListIsDelayed has a merchant's key change the list. The change takes effect a day later, in
-// all processes, and the log and the API announce it before.
+// TestAllowListIsDelayed changes the list with a merchant's key. The change takes effect a day later,
+// in all processes, and the log and the API announce it before.
 func TestAllowListIsDelayed(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		if _, err := w.Update(t.Context(), acme, "acme", invoice.MerchantChange{Allowed: []invoice.AllowedAddress{home}}); err != nil {

@@ -44,7 +44,7 @@ func TestSharesOfClients(t *testing.T) {
 	wantTaken(t, s, 6, "seats", claim("b"))  // 31, and 31 are free
 }
 
-// TestSharesOfGroups has clients of a group. The group's claim weighs twice the clients' claims.
+// TestSharesOfGroups checks that a group's claim weighs twice the claims of its clients.
 func TestSharesOfGroups(t *testing.T) {
 	t.Parallel()
 	s := ratelimit.NewShares[string]("seats", 90)
@@ -76,8 +76,8 @@ func TestSharesAreBounded(t *testing.T) {
 	}
 }
 
-// TestSharesOfAnybody has clients take and give random amounts. No client has more than the capacity,
-// and while any amount is free, a client without an amount gets one.
+// TestSharesOfAnybody takes and gives random amounts for several clients. No client has more than the
+// capacity, and while any amount is free, a client without an amount gets one.
 func TestSharesOfAnybody(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -106,8 +106,8 @@ func TestSharesOfAnybody(t *testing.T) {
 	})
 }
 
-// TestSharesOfParts has payers from two networks, an IPv6 site and elsewhere pay at merchants.
-// The networks divide a merchant's half, and the merchants divide the whole.
+// TestSharesOfParts shares a capacity among payers from two networks, an IPv6 site and elsewhere. The
+// networks divide a merchant's half, and the merchants divide the whole.
 func TestSharesOfParts(t *testing.T) {
 	t.Parallel()
 	s := ratelimit.NewShares[ratelimit.Party]("seats", 80)

@@ -10,9 +10,9 @@ import (
 	"github.com/quittance/quittance/internal/store/storetest"
 )
 
-// TestClocksOfReplicas has one replica add up by its clock. Another one, with a clock ten minutes
-// behind, confirms payments and refunds. The sums contain all of them at once, and no check finds a
-// difference.
+// TestClocksOfReplicas adds up in one replica by its clock, while another replica, with a clock ten
+// minutes behind, confirms payments and refunds. The sums contain all of them immediately, and no
+// check finds a difference.
 func TestClocksOfReplicas(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

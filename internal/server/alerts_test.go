@@ -59,7 +59,7 @@ func TestAlertsOfAHealthyService(t *testing.T) {
 	alerttest.Fire(t, text, "QuittanceChainHeadStuck")
 }
 
-// TestAlertsOfATroubledService has alerts fire for a chain without a usable node, a halted
+// TestAlertsOfATroubledService checks that alerts fire for a chain without a usable node, a halted
 // chain, an endpoint that is gone, and a merchant without an endpoint.
 func TestAlertsOfATroubledService(t *testing.T) {
 	t.Parallel()

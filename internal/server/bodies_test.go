@@ -67,7 +67,7 @@ func bodyRequest(t *testing.T, client, keyID string) *http.Request {
 	return r
 }
 
-// TestBodiesAreCountedBeforeTheyAreRead has one client send endless bodies until it is refused. It
+// TestBodiesAreCountedBeforeTheyAreRead sends endless bodies from one client until it is refused. It
 // then has half of the memory, and others are served.
 func TestBodiesAreCountedBeforeTheyAreRead(t *testing.T) {
 	t.Parallel()
@@ -101,7 +101,7 @@ func TestBodiesAreCountedBeforeTheyAreRead(t *testing.T) {
 	}
 }
 
-// TestBodiesOfAll has many clients send endless bodies until the memory is used up. When the bodies
+// TestBodiesOfAll sends endless bodies from many clients until the memory is used up. When the bodies
 // end, it is free again.
 func TestBodiesOfAll(t *testing.T) {
 	t.Parallel()

@@ -106,8 +106,8 @@ func TestSettingsOfHTTP2(t *testing.T) {
 	}
 }
 
-// TestRequestsOfAnAddress has a client hold requests until it is refused. It then has half of
-// them, and others are served.
+// TestRequestsOfAnAddress keeps requests of a client in flight until it is refused. It then has half
+// of them, and others are served.
 func TestRequestsOfAnAddress(t *testing.T) {
 	t.Parallel()
 	const most = 10
@@ -155,8 +155,8 @@ func wantBare(t *testing.T, w *httptest.ResponseRecorder, status int) {
 	}
 }
 
-// TestInFlightShares has one owner of keys, or one client network, hold requests in flight
-// until it is refused. It then has half of them, and others are served.
+// TestInFlightShares keeps requests in flight, of one owner of keys or one client network, until it is
+// refused. It then has half of them, and others are served.
 func TestInFlightShares(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]struct {

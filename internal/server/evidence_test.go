@@ -76,7 +76,8 @@ func TestCopiedFileIsNoticed(t *testing.T) {
 	isSuspected(t, "sqlite:"+path, config, "has sent 7 transactions on house, and the database knows of 5")
 }
 
-// TestUnknownNonces has an operator use nonces that the database does not know, while the service is stopped.
+// TestUnknownNonces uses nonces of an operator that the database does not know, while the service is
+// stopped.
 func TestUnknownNonces(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -204,8 +205,8 @@ func signedBy(t *testing.T, key *ecdsa.PrivateKey, nonce uint64, registry invoic
 	return chaintest.SignedTx(tx, logs...)
 }
 
-// TestUnknownRegistryEvents has a registry that two services share announce commitments that the
-// database does not know. The other service's commitments are no evidence.
+// TestUnknownRegistryEvents announces commitments that the database does not know, in a registry that
+// two services share. The other service's commitments are no evidence.
 func TestUnknownRegistryEvents(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

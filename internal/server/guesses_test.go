@@ -231,8 +231,8 @@ func TestRefusals(t *testing.T) {
 	g.want(t, "the next one", mistyped, 0, errLimited)
 }
 
-// TestRefusalsBeyondTheLimit has a key expire after its address has used up its refusals. The error is
-// a limit error and also a refusal, which ends streams of the key.
+// TestRefusalsBeyondTheLimit expires a key after its address has used up its refusals. The error is a
+// limit error and also a refusal, which ends streams of the key.
 func TestRefusalsBeyondTheLimit(t *testing.T) {
 	t.Parallel()
 	g := newGuessed()

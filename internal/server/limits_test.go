@@ -141,7 +141,7 @@ func TestAddressLimit(t *testing.T) {
 	wantLimit(t, "an address behind a proxy", answerOf(h, checkoutPath, "", "10.1.2.3"), 429, `"address";r=0;t=1`)
 }
 
-// TestInFlight has as many requests in flight as a door serves.
+// TestInFlight keeps as many requests in flight as a door serves.
 func TestInFlight(t *testing.T) {
 	t.Parallel()
 	l := newLimited(Config{})

@@ -53,7 +53,7 @@ func dialFrom(t *testing.T, c *connections, from string) net.Conn {
 	return conn
 }
 
-// TestConnectionsOfANetwork has one client address connect until its share is used up. One more
+// TestConnectionsOfANetwork connects from one client address until its share is used up. One more
 // connection is closed, and another address's is accepted.
 func TestConnectionsOfANetwork(t *testing.T) {
 	t.Parallel()

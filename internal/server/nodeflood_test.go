@@ -50,7 +50,7 @@ func (l *callLimit) intercept(context.Context, string) error {
 	return nil
 }
 
-// TestVerifyFloodLeavesPayments has one merchant verify payments by x402 without a pause, on 24
+// TestVerifyFloodLeavesPayments verifies payments by x402 for one merchant without a pause, on 24
 // connections with a key that may only read, at a node that takes 100 calls a second. In that time the
 // invoice of another merchant is paid, and the node refuses no call.
 func TestVerifyFloodLeavesPayments(t *testing.T) {

@@ -13,9 +13,9 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestLookupHasOmittedPaymentRead has the only node omit a payment from the logs of a block that holds
-// another transfer, and return no receipts of blocks. When the payer looks the transaction up on the
-// invoice's page, the payment is read, and the invoice becomes paid.
+// TestLookupHasOmittedPaymentRead uses a single node that omits a payment from the logs of a block
+// that holds another transfer, and that returns no receipts of blocks. When the payer looks the
+// transaction up on the invoice's page, the payment is read, and the invoice becomes paid.
 func TestLookupHasOmittedPaymentRead(t *testing.T) {
 	t.Parallel()
 	c, blocks, node := scriptedChain(t, "house", 7)

@@ -203,8 +203,8 @@ func (w *matrixWorld) wantRevoked() {
 	w.t.Logf("the stream ended %v after the revocation", time.Since(begun).Round(time.Millisecond))
 }
 
-// TestStreamsOfReplicas has two processes record events at the same time. The streams of
-// both have all events in the order of the list.
+// TestStreamsOfReplicas records events in two processes at the same time. The streams of both have all
+// events in the order of the list.
 func TestStreamsOfReplicas(t *testing.T) {
 	t.Parallel()
 	database := storetest.MigratedPostgres(t)

@@ -44,8 +44,8 @@ func newTracer(t *testing.T) (trace.Tracer, *otlptest.Collector, func()) {
 	return tracer, collector, stop
 }
 
-// TestTraces has a service export its spans to a collector: of requests, transactions,
-// calls to nodes and deliveries, without secrets. Nodes and merchants see no trace.
+// TestTraces exports a service's spans to a collector: of requests, transactions, calls to nodes and
+// deliveries, without secrets. Nodes and merchants see no trace.
 func TestTraces(t *testing.T) {
 	tracer, collector, stopTracer := newTracer(t)
 	const secret = "do_not_export_me"

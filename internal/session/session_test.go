@@ -362,7 +362,7 @@ func TestRevokedBehind(t *testing.T) {
 	})
 }
 
-// TestBehindIsBounded has each of many keys sign in as the next. The last is refused.
+// TestBehindIsBounded signs in with one key after another in one session. The last is refused.
 func TestBehindIsBounded(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -528,7 +528,8 @@ func TestVisits(t *testing.T) {
 	})
 }
 
-// TestTakeForm has replicas take a form once, although it is sent to all of them at the same time.
+// TestTakeForm checks that replicas take a form once, although it is sent to all of them at the same
+// time.
 func TestTakeForm(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

@@ -13,8 +13,8 @@ import (
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
-// TestDebianInstallsOneAfterTheOther has several packages install at once with
-// an apt-get that, like the real one, fails while another one runs.
+// TestDebianInstallsOneAfterTheOther installs several packages at once with an apt-get that, like the
+// real one, fails while another one runs.
 func TestDebianInstallsOneAfterTheOther(t *testing.T) {
 	dir := t.TempDir()
 	const script = `#!/bin/sh

@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
-// TestUnpacked has several processes ask for a program of a package that is not installed, with
-// package lists that are missing. It is downloaded once.
+// TestUnpacked asks in several processes for a program of a package that is not installed, while the
+// package lists are missing. It is downloaded once.
 func TestUnpacked(t *testing.T) {
 	dir := t.TempDir()
 	for name, script := range map[string]string{

@@ -211,7 +211,7 @@ func TestEmbedWhereFramingIsRefused(t *testing.T) {
 	p.AwaitText("h1", "An espresso")
 }
 
-// TestFrameMessages has a page that makes the frame without the script: the frame answers hello only
+// TestFrameMessages uses a page that makes the frame without the script: the frame answers hello only
 // from its parent, and posts no message to other origins.
 func TestFrameMessages(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 )
 
-// TestFaults has wallets fail in every way before a payment: the page explains the failure, pays
+// TestFaults makes wallets fail in every way before a payment: the page explains the failure, pays
 // nothing, and the next try pays.
 func TestFaults(t *testing.T) {
 	t.Parallel()
@@ -289,7 +289,7 @@ func sendsLess(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet) {
 	paidOnce(t, w, wallet)
 }
 
-// TestExpiry has invoices expire while the wallet's window is open.
+// TestExpiry lets invoices expire while the wallet's window is open.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
@@ -325,8 +325,8 @@ func openWindow(t *testing.T, w *browsertest.World, inv apitypes.CreateInvoiceRe
 	return p, func() { close(confirmed) }
 }
 
-// TestExpiryOfTransaction has a payer confirm a transaction after the time to pay. The page shows that
-// it came too late, and does not ask for more.
+// TestExpiryOfTransaction confirms a transaction in the wallet after the time to pay. The page shows
+// that it came too late, and does not ask for more.
 func TestExpiryOfTransaction(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{NoGasless: true})

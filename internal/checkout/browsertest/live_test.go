@@ -19,7 +19,7 @@ func elapse(p *browsertest.Page, seconds int) {
 	})()`, seconds), nil)
 }
 
-// TestLive has pages that update without a reload, by streams or polls, also after faults.
+// TestLive checks that pages update without a reload, by streams or polls, also after faults.
 func TestLive(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})

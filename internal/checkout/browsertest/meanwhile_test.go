@@ -6,7 +6,7 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 )
 
-// TestFaultsMeanwhile has wallets change or fall silent while the page waits for the payer.
+// TestFaultsMeanwhile makes wallets change or stop answering while the page waits for the payer.
 func TestFaultsMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})

@@ -106,8 +106,8 @@ func TestGasless(t *testing.T) {
 	})
 }
 
-// TestPayWithOneOfSimilarWallets has two wallets with the same domain name, one without a name, and
-// one that is window.ethereum and does not announce itself. Each is offered and pays.
+// TestPayWithOneOfSimilarWallets installs two wallets with the same domain name, one without a name,
+// and one that is window.ethereum and does not announce itself. Each is offered and pays.
 func TestPayWithOneOfSimilarWallets(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})

@@ -198,8 +198,9 @@ func lostTransaction(t *testing.T, w *browsertest.World, wallet *browsertest.Wal
 	}
 }
 
-// TestAuthorizationSubmittedByOthers has the service refuse a nonce that the token has seen. The page
-// does not claim that nothing was paid, because another party may have submitted the authorization.
+// TestAuthorizationSubmittedByOthers makes the service refuse a nonce that the token has seen. The
+// page does not claim that nothing was paid, because another party may have submitted the
+// authorization.
 func TestAuthorizationSubmittedByOthers(t *testing.T) {
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))

@@ -10,7 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 )
 
-// TestNotPaidTwice has wallets answer in misleading ways, and payers press whatever they can.
+// TestNotPaidTwice uses wallets with misleading answers, and payers who press every button that they
+// can.
 func TestNotPaidTwice(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{NoGasless: true})

@@ -167,7 +167,7 @@ func TestFailureLog(t *testing.T) {
 	}
 }
 
-// TestOff has no cost without a tracer.
+// TestOff checks that spans allocate no memory without a tracer.
 func TestOff(t *testing.T) {
 	tracer, stop, err := Start(t.Context(), Config{})
 	if err != nil || tracer != nil {
