@@ -3,6 +3,7 @@ package devchain
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"net/http"
@@ -355,5 +356,37 @@ func TestFilterEnds(t *testing.T) {
 	c.watches.each.Wait() // for the filter, as there is no other
 	if _, err := c.watches.GetFilterChanges(id); err == nil {
 		t.Error("the filter is still there")
+	}
+}
+
+// TestReceiptsAreNotAheadOfTheHead checks that a client that has the receipt of a transaction also reads the state after
+// it: its next transaction needs the next nonce.
+func TestReceiptsAreNotAheadOfTheHead(t *testing.T) {
+	c := start(t, Config{})
+	nonce := func() uint64 {
+		n, err := c.client.NonceAt(t.Context(), Address(c.Keys.Payer), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for range 200 {
+		before, hash, sealed := nonce(), transfer(t, c, 1), make(chan error, 1)
+		go func() { sealed <- c.Seal(t.Context()) }()
+		for {
+			_, err := c.client.TransactionReceipt(t.Context(), hash)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, ethereum.NotFound) {
+				t.Fatal(err)
+			}
+		}
+		if n := nonce(); n != before+1 {
+			t.Errorf("after the transaction with nonce %d the next nonce is %d", before, n)
+		}
+		if err := <-sealed; err != nil {
+			t.Fatal(err)
+		}
 	}
 }

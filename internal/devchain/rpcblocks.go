@@ -210,7 +210,8 @@ func (a *ethAPI) GetRawTransactionByHash(hash common.Hash) (hexutil.Bytes, error
 // GetTransactionReceipt returns the receipt of a transaction of the chain, or null.
 func (a *ethAPI) GetTransactionReceipt(hash common.Hash) (object, error) {
 	found, tx := a.node.blocks.GetCanonicalTransaction(hash)
-	if found == nil {
+	// A block is stored a moment before it is the head. Until then a client would read the state before the transaction.
+	if found == nil || found.BlockIndex > a.node.blocks.CurrentBlock().Number.Uint64() {
 		return nil, nil
 	}
 	receipt, err := a.node.blocks.GetCanonicalReceipt(tx, found.BlockHash, found.BlockIndex, found.Index)
