@@ -12,6 +12,9 @@ type messages struct {
 	skip   int    // bytes of its body that are still to come
 }
 
+// pingMessage is what pgx sends to see whether a connection works.
+var pingMessage = []byte("Q\x00\x00\x00\x0c-- ping\x00")
+
 // tagLength is how much of a body is read: enough for the names of commands.
 const tagLength = len("COMMIT\x00")
 

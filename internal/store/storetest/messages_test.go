@@ -1,9 +1,13 @@
 package storetest
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
 	"sync/atomic"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // TestMessages counts statements in a stream that arrives in pieces of each size.
@@ -29,5 +33,37 @@ func TestMessages(t *testing.T) {
 		if statements.Load() != 3 || commits.Load() != 1 {
 			t.Errorf("in pieces of %d: %d statements and %d commits, want 3 and 1", size, statements.Load(), commits.Load())
 		}
+	}
+}
+
+// TestTurns checks that a statement is a round trip, and that a ping is not counted.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	proxy, through, err := StartProxy(t.Context(), Postgres(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), through)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(conn.Close(context.Background()), proxy.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	turns := func(do func() error) int64 {
+		before := proxy.Turns()
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
+		return proxy.Turns() - before
+	}
+	if n := turns(func() error { return conn.Ping(t.Context()) }); n != 0 {
+		t.Errorf("a ping counts as %d round trips, want 0", n)
+	}
+	statement := func() error { _, err := conn.Exec(t.Context(), "SELECT 1"); return err }
+	if n := turns(func() error { return errors.Join(statement(), statement()) }); n != 2 {
+		t.Errorf("two statements count as %d round trips, want 2", n)
 	}
 }
