@@ -23,6 +23,15 @@ func RecordedTx(tx *Tx, report func(query string, args []any)) *Tx {
 	return &Tx{queries: queries{run: recorder{tx.run, report}, postgres: tx.postgres}}
 }
 
+// ConnectTimeout returns how long a connection to the server of a URL may take.
+func ConnectTimeout(url string) (time.Duration, error) {
+	cfg, err := parsePostgres(url, nil)
+	if err != nil {
+		return 0, err
+	}
+	return cfg.ConnectTimeout, nil
+}
+
 // OwnTables returns the tables that the schema has.
 func OwnTables() []string { return ownTables() }
 

@@ -139,7 +139,7 @@ func ignoreDone(err error) error {
 }
 
 func (p *postgresDB) migrate(ctx context.Context) (created bool, err error) {
-	set := settings(migrationSettings)
+	set := settings(p.config, migrationSettings)
 	if p.pooled {
 		set = func(context.Context, *pgx.Conn) error { return nil }
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// connectTimeout bounds making a connection to one address of the server.
+	// connectTimeout bounds making a connection to the server, unless the URL of a single host has a connect_timeout.
 	connectTimeout = 5 * time.Second
 	// A connection that was idle for longer than idleCheck is pinged before it
 	// is used again. The ping may take pingTimeout.
@@ -113,7 +113,7 @@ const sessionKey = "quittance.session"
 
 func newPostgresDB(cfg *pgx.ConnConfig, pooled bool) *postgresDB {
 	p := &postgresDB{config: cfg, pooled: pooled, openedAt: time.Now()}
-	set := settings(sessionSettings)
+	set := settings(cfg, sessionSettings)
 	if pooled {
 		set = func(context.Context, *pgx.Conn) error { return nil }
 	}
@@ -160,9 +160,9 @@ func (p *postgresDB) fillHeartbeats(ctx context.Context) {
 
 // settings returns a function that executes the settings on a new connection.
 // database/sql creates some connections in the background, without a deadline.
-func settings(text string) func(context.Context, *pgx.Conn) error {
+func settings(cfg *pgx.ConnConfig, text string) func(context.Context, *pgx.Conn) error {
 	return func(ctx context.Context, conn *pgx.Conn) error {
-		ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+		ctx, cancel := context.WithTimeout(ctx, cfg.ConnectTimeout)
 		defer cancel()
 		_, err := conn.Exec(ctx, text)
 		return err
@@ -224,10 +224,9 @@ func (p *postgresDB) checkServer(err error) {
 	}
 }
 
-// dialer returns the dialer of the connections to the server.
+// dialer returns the dialer of the connections to the server. Their time limit is the configuration's.
 func dialer() *net.Dialer {
 	return &net.Dialer{
-		Timeout: connectTimeout,
 		KeepAliveConfig: net.KeepAliveConfig{
 			Enable: true, Idle: keepAliveIdle, Interval: keepAliveInterval, Count: keepAliveCount,
 		},

@@ -39,7 +39,8 @@ func parsePostgres(url string, suits pgconn.ValidateConnectFunc) (*pgx.ConnConfi
 	if hosts > 1 && cfg.ValidateConnect == nil {
 		cfg.ValidateConnect = suits
 	}
-	if limit := connectTimeout / time.Duration(hosts); cfg.ConnectTimeout == 0 || cfg.ConnectTimeout > limit {
+	limit := connectTimeout / time.Duration(hosts)
+	if cfg.ConnectTimeout == 0 || hosts > 1 && cfg.ConnectTimeout > limit {
 		cfg.ConnectTimeout = limit
 	}
 	return cfg, nil

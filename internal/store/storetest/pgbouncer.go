@@ -22,7 +22,7 @@ import (
 
 const (
 	// bouncerStart bounds the start of PgBouncer.
-	bouncerStart = 10 * time.Second
+	bouncerStart = time.Minute
 	// bouncerPool is how many connections PgBouncer has to the server.
 	bouncerPool = 8
 )

@@ -30,6 +30,8 @@ const (
 	sharedTimeout = 5 * time.Minute
 	// adminTimeout bounds the creation and the removal of one database.
 	adminTimeout = time.Minute
+	// connectTimeout is the number of seconds that a test's connection may take: the server is busy with other tests.
+	connectTimeout = "60"
 	// emptyTemplate is PostgreSQL's own template.
 	emptyTemplate = "template1"
 	// createDatabase copies the template's files. Writing what they contain to the log, the
@@ -303,15 +305,18 @@ func administer(server, statement string) error {
 	return nil
 }
 
-// withDatabase returns dsn, a URL or a list of key=value, for another database.
+// withDatabase returns dsn, a URL or a list of key=value, for another database, with connectTimeout.
 func withDatabase(dsn, name string) (string, error) {
 	if !strings.Contains(dsn, "://") {
-		return dsn + " dbname=" + name, nil
+		return dsn + " dbname=" + name + " connect_timeout=" + connectTimeout, nil
 	}
 	u, err := url.Parse(dsn)
 	if err != nil {
 		return "", fmt.Errorf("%s is not a URL: %w", serverEnv, err)
 	}
 	u.Path = "/" + name
+	query := u.Query()
+	query.Set("connect_timeout", connectTimeout)
+	u.RawQuery = query.Encode()
 	return u.String(), nil
 }

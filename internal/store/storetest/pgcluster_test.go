@@ -194,9 +194,9 @@ func TestMajorVersion(t *testing.T) {
 
 func TestWithDatabase(t *testing.T) {
 	for dsn, want := range map[string]string{
-		"postgres://u:p@h:5/old?sslmode=disable": "postgres://u:p@h:5/new?sslmode=disable",
-		"postgres://h":                           "postgres://h/new",
-		"host=/run user=u dbname=old":            "host=/run user=u dbname=old dbname=new",
+		"postgres://u:p@h:5/old?sslmode=disable": "postgres://u:p@h:5/new?connect_timeout=60&sslmode=disable",
+		"postgres://h":                           "postgres://h/new?connect_timeout=60",
+		"host=/run user=u dbname=old":            "host=/run user=u dbname=old dbname=new connect_timeout=60",
 	} {
 		got, err := withDatabase(dsn, "new")
 		if err != nil || got != want {
