@@ -21,9 +21,9 @@ import (
 
 const (
 	// startTimeout bounds a node's start.
-	startTimeout = 30 * time.Second
+	startTimeout = 2 * time.Minute
 	// castTimeout bounds one call of cast, including the mining of its transaction.
-	castTimeout = 30 * time.Second
+	castTimeout = 2 * time.Minute
 	// ChainID is the default EIP-155 id of a node's chain.
 	ChainID = 31337
 )

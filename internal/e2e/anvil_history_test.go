@@ -1,11 +1,11 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"math/big"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -112,7 +112,15 @@ func (a *anvilBackend) sendAuthorizedPayment(made apitypes.CreateInvoiceResponse
 
 func (a *anvilBackend) setNextBlockTime(unix int64) {
 	a.Helper()
-	a.chain.Cast(a, "rpc", "evm_setNextBlockTimestamp", strconv.FormatInt(unix, 10))
+	refused := a.rpc.Client().CallContext(a.Context(), nil, "evm_setNextBlockTimestamp", unix)
+	if refused == nil {
+		return
+	}
+	// The service and the timer mine blocks as well.
+	last, err := a.rpc.HeaderByNumber(a.Context(), nil)
+	if err != nil || int64(last.Time) < unix {
+		a.Fatalf("set the time of the next block: %v", errors.Join(refused, err))
+	}
 }
 
 func (a *anvilBackend) replaceBlocks(depth int, back [][]*types.Transaction) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,8 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/ethclient"
 
 	"github.com/quittance/quittance/apitypes"
@@ -348,12 +351,38 @@ func (s *service) awaitPayment(r *replica, invoiceID, tx string, status apitypes
 // statusOf returns a commitment's status in the registry.
 func (s *service) statusOf(id string) contracts.Status {
 	s.Helper()
+	return s.readStatus(nil, id)
+}
+
+// statusUpTo returns the status that a commitment had after a block.
+func (s *service) statusUpTo(block uint64, id string) contracts.Status {
+	s.Helper()
+	return s.readStatus(new(big.Int).SetUint64(block), id)
+}
+
+// upTo is a node as it was after a block; nil is the newest.
+type upTo struct {
+	*ethclient.Client
+	block *big.Int
+}
+
+func (n upTo) CallContract(ctx context.Context, call ethereum.CallMsg, _ *big.Int) ([]byte, error) {
+	return n.Client.CallContract(ctx, call, n.block)
+}
+
+func (n upTo) FilterLogs(ctx context.Context, q ethereum.FilterQuery) ([]types.Log, error) {
+	q.ToBlock = n.block
+	return n.Client.FilterLogs(ctx, q)
+}
+
+func (s *service) readStatus(block *big.Int, id string) contracts.Status {
+	s.Helper()
 	node, err := ethclient.DialContext(s.Context(), "http://"+s.chain.Endpoint)
 	if err != nil {
 		s.Fatal(err)
 	}
 	defer node.Close()
-	status, err := contracts.ReadStatus(s.Context(), node, common.HexToAddress(s.registry), common.HexToHash(id))
+	status, err := contracts.ReadStatus(s.Context(), upTo{node, block}, common.HexToAddress(s.registry), common.HexToHash(id))
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/logtest"
 )
 
-// patience is the default limit of each wait. It allows for a busy machine.
-const patience = 30 * time.Second
+// patience is the default limit of each wait. It ends a test of a program that is stuck. It does not limit speed.
+const patience = 2 * time.Minute
 
 // poll is the interval at which a test reads a state that has no signal.
 const poll = 10 * time.Millisecond

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -37,7 +38,7 @@ type backend interface {
 	sendTransfer(refund bool, amount *big.Int, tag []byte) common.Hash
 	sendRegistryPayment(made apitypes.CreateInvoiceResponse) common.Hash
 	sendAuthorizedPayment(made apitypes.CreateInvoiceResponse) common.Hash
-	setNextBlockTime(unix int64) // sets the time of the next block
+	setNextBlockTime(unix int64) // sets the time of the next block, unless the chain has passed it
 	mineBlock()
 	// replaceBlocks replaces the newest blocks. back has the transactions of the new
 	// blocks, in order.
@@ -159,7 +160,7 @@ func (h *history) billFor(w way, life int64) *bill {
 	shop := h.parties()
 	made, err := h.client().CreateInvoice(h.Context(), apitypes.CreateInvoiceRequest{
 		MerchantID: shop.merchantID, MerchantAddress: shop.shop.Hex(), Amount: b.amount.String(), Currency: "USDC",
-		ChainKey: shop.chainKey, ExpiresAt: h.chainTime() + life,
+		ChainKey: shop.chainKey, ExpiresAt: max(time.Now().Unix(), h.chainTime()) + life,
 	})
 	if err != nil {
 		h.Fatal(err)

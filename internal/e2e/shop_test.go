@@ -96,12 +96,18 @@ func (s *shop) order(ctx context.Context, o *order) error {
 		if err == nil {
 			o.answer = &made
 		}
+		if o.tooLate(err) {
+			return nil
+		}
 		return unexpected(err)
 	}
 	key := client.IdempotencyKey(s.id + "-" + o.request.Amount)
 	var refused error
 	err := await(ctx, func() bool {
 		made, err := s.api().CreateInvoice(ctx, o.request, key)
+		if o.tooLate(err) {
+			return true
+		}
 		if refused = unexpected(err); err != nil {
 			return refused != nil
 		}
@@ -113,6 +119,14 @@ func (s *shop) order(ctx context.Context, o *order) error {
 		return s.rand.IntN(8) != 0
 	})
 	return errors.Join(refused, err)
+}
+
+// tooLate reports whether a create was refused because the invoice would have expired by then: the program was down, or
+// the machine is slow. An answered request is never too late.
+func (o *order) tooLate(err error) bool {
+	var refused *client.Error
+	return errors.As(err, &refused) && refused.Code == apitypes.CodeInvalidField && refused.Field == "expiresAt" &&
+		o.answer == nil && time.Now().Unix() >= o.request.ExpiresAt
 }
 
 // unexpected returns the error of a create, unless the service was down or another request
