@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 const (
@@ -95,7 +95,7 @@ func overLink(ctx context.Context, near string, roundTrip time.Duration, use fun
 	if roundTrip == 0 {
 		return use(near)
 	}
-	link, far, err := storetest.StartProxy(ctx, near, roundTrip)
+	link, far, err := dbtest.StartProxy(ctx, near, roundTrip)
 	if err != nil {
 		return err
 	}

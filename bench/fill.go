@@ -11,10 +11,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/seed"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 const (
@@ -58,11 +61,11 @@ func fill(ctx context.Context, text string) (err error) {
 	case c.History != nil:
 		rows = c.invoices()
 	}
-	s, err := store.Open(ctx, c.Database)
+	s, err := db.Open(ctx, c.Database)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(s.Load(ctx, rows, func(store.LoadProgress) {}), s.Close()); err != nil {
+	if err := errors.Join(settle.LoadInvoices(ctx, s, rows, func(db.LoadProgress) {}), s.Close()); err != nil {
 		return err
 	}
 	fmt.Println("filled")
@@ -87,12 +90,12 @@ func (r *measurement) newFilled(ctx context.Context, c fillConfig) (url string, 
 	return url, errors.Join(execute(ctx, url, "VACUUM ANALYZE"), execute(ctx, url, "CHECKPOINT"))
 }
 
-func (c fillConfig) year() (iter.Seq2[store.Rows, error], error) {
+func (c fillConfig) year() (iter.Seq2[settle.Rows, error], error) {
 	maker, err := seed.New(*c.Year)
 	if err != nil {
 		return nil, err
 	}
-	return func(yield func(store.Rows, error) bool) {
+	return func(yield func(settle.Rows, error) bool) {
 		for rows, err := range maker.Batches() {
 			for i := range rows.Chains {
 				rows.Chains[i].Head = c.Head
@@ -105,8 +108,8 @@ func (c fillConfig) year() (iter.Seq2[store.Rows, error], error) {
 }
 
 // batches makes rows in batches, the nth by add.
-func batches(first store.Rows, n int, add func(rows *store.Rows, n int)) iter.Seq2[store.Rows, error] {
-	return func(yield func(store.Rows, error) bool) {
+func batches(first settle.Rows, n int, add func(rows *settle.Rows, n int)) iter.Seq2[settle.Rows, error] {
+	return func(yield func(settle.Rows, error) bool) {
 		rows := first
 		for i := range n {
 			add(&rows, i)
@@ -114,15 +117,15 @@ func batches(first store.Rows, n int, add func(rows *store.Rows, n int)) iter.Se
 				if !yield(rows, nil) {
 					return
 				}
-				rows = store.Rows{Since: first.Since}
+				rows = settle.Rows{Since: first.Since}
 			}
 		}
 	}
 }
 
-func (c fillConfig) invoices() iter.Seq2[store.Rows, error] {
+func (c fillConfig) invoices() iter.Seq2[settle.Rows, error] {
 	now := time.Now()
-	return batches(store.Rows{Since: now.Add(-2 * historyAge)}, c.Open, func(rows *store.Rows, n int) {
+	return batches(settle.Rows{Since: now.Add(-2 * historyAge)}, c.Open, func(rows *settle.Rows, n int) {
 		inv := c.History.invoiceOf(n, n >= c.Shared, c.Token, now)
 		rows.Invoices = append(rows.Invoices, inv)
 		if n < c.History.Shops || n >= c.Shared {
@@ -131,14 +134,14 @@ func (c fillConfig) invoices() iter.Seq2[store.Rows, error] {
 	})
 }
 
-func addressOf(inv invoice.Invoice) store.SettlementAddress {
-	return store.SettlementAddress{ChainKey: inv.ChainKey, Address: inv.Merchant, MerchantID: inv.MerchantID}
+func addressOf(inv invoice.Invoice) access.SettlementAddress {
+	return access.SettlementAddress{ChainKey: inv.ChainKey, Address: inv.Merchant, MerchantID: inv.MerchantID}
 }
 
 // deliveries makes an invoice for each merchant, and events about them.
-func (c fillConfig) deliveries() iter.Seq2[store.Rows, error] {
+func (c fillConfig) deliveries() iter.Seq2[settle.Rows, error] {
 	now := time.Now().Truncate(time.Second)
-	first, invoices := store.Rows{Since: now.Add(-time.Hour)}, make([]invoice.Invoice, fillMerchants)
+	first, invoices := settle.Rows{Since: now.Add(-time.Hour)}, make([]invoice.Invoice, fillMerchants)
 	for m := range invoices {
 		inv := history{Shops: fillMerchants}.invoiceOf(m, true, invoice.Address{1}, now)
 		inv.MerchantID = fmt.Sprintf("m%d", m)
@@ -146,9 +149,9 @@ func (c fillConfig) deliveries() iter.Seq2[store.Rows, error] {
 		first.Addresses = append(first.Addresses, addressOf(inv))
 	}
 	first.Invoices = invoices
-	return batches(first, c.Deliveries, func(rows *store.Rows, n int) {
+	return batches(first, c.Deliveries, func(rows *settle.Rows, n int) {
 		inv := invoices[n%fillMerchants]
-		rows.Events = append(rows.Events, store.LoadedEvent{Status: delivery.Pending, Event: store.Event{
+		rows.Events = append(rows.Events, settle.LoadedEvent{Status: delivery.Pending, Event: dispatcher.Event{
 			ID: fmt.Sprintf("evt_%026d", n), Seq: int64(n) + 1, Type: invoice.EventReceived, Subject: fmt.Sprint(n),
 			MerchantID: inv.MerchantID, InvoiceID: inv.ID, Body: []byte(eventBody), CreatedAt: now,
 			DeliveryID: fmt.Sprintf("dlv_%026d", n), Due: now,

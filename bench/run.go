@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // partNames are the names of parts.
@@ -45,7 +45,7 @@ type bench struct {
 	self    string // the path of this program
 	dir     string // for databases
 	made    int    // number of databases so far
-	cluster *storetest.Cluster
+	cluster *dbtest.Cluster
 	nodes   map[history]*node
 }
 
@@ -113,7 +113,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
 	if strings.Contains(b.Databases, "postgres") {
-		if b.cluster, err = storetest.StartCluster(ctx, storetest.Options{Fsync: true}); err != nil {
+		if b.cluster, err = dbtest.StartCluster(ctx, dbtest.Options{Fsync: true}); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, b.cluster.Stop()) }()

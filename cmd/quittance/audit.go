@@ -15,7 +15,6 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/apiconv"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // asCommand returns a context for changes that the audit log ascribes to the user who runs
@@ -50,7 +49,7 @@ TIME is one such as 2026-01-31T10:00:00Z, or how long ago, such as 90m.`,
 		Args:    noArgs,
 	}
 	path := requiredConfigFlag(cmd)
-	var f store.AuditFilter
+	var f access.AuditFilter
 	var since *int64
 	cmd.Flags().StringVar(&f.MerchantID, "merchant", "", "only entries of the merchant with this `ID`")
 	cmd.Flags().StringVar((*string)(&f.Action), "action", "", "only entries of this `KIND`, such as endpoint.update")
@@ -69,7 +68,7 @@ TIME is one such as 2026-01-31T10:00:00Z, or how long ago, such as 90m.`,
 	return cmd
 }
 
-func runAuditList(ctx context.Context, env environment, path string, f store.AuditFilter, asJSON bool) error {
+func runAuditList(ctx context.Context, env environment, path string, f access.AuditFilter, asJSON bool) error {
 	cfg, err := loadConfig(path)
 	if err != nil {
 		return err

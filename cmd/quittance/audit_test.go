@@ -10,8 +10,8 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // auditConfig writes a configuration with a database, and returns its path.
@@ -29,14 +29,14 @@ func auditConfig(t *testing.T, database string) string {
 
 // TestAudit lists and verifies a log, and finds an entry that was removed.
 func TestAudit(t *testing.T) {
-	url := storetest.SQLite(t)
-	db := storetest.Open(t, url)
+	url := dbtest.SQLite(t)
+	conn := dbtest.Open(t, url)
 	config := auditConfig(t, url)
-	err := db.Update(t.Context(), func(tx *store.Tx) error {
+	err := conn.Update(t.Context(), func(tx *db.Tx) error {
 		one := access.Entry{At: time.Unix(1_764_000_000, 0), Origin: access.Origin{Actor: "cli:maria"}, Action: access.ActionChainRescan, Object: "base"}
 		two := access.Entry{At: time.Unix(1_764_000_060, 0), Origin: access.Origin{Actor: "key_1", Client: "192.0.2.1"},
 			MerchantID: "cafe", Action: access.ActionEndpointUpdate, Object: "cafe", After: "{}"}
-		return tx.AppendAudit(t.Context(), one, two)
+		return access.AppendAudit(t.Context(), tx, one, two)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestAudit(t *testing.T) {
 		t.Errorf("with another head: %s", errs)
 	}
 
-	raw := storetest.SQL(t, url)
+	raw := dbtest.SQL(t, url)
 	for _, statement := range []string{"DROP TRIGGER audit_entries_delete", "DELETE FROM audit_entries WHERE seq = 1"} {
 		if _, err := raw.ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(err)
@@ -91,13 +91,13 @@ func TestAudit(t *testing.T) {
 
 // TestStorageCommands archives a log, verifies it, and sets quotas, on both databases.
 func TestStorageCommands(t *testing.T) {
-	for name, fresh := range storetest.MigratedDatabases() {
+	for name, fresh := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			url := fresh(t)
-			db := storetest.Open(t, url)
+			conn := dbtest.Open(t, url)
 			config := auditConfig(t, url)
-			err := db.Update(t.Context(), func(tx *store.Tx) error {
-				return tx.AppendAudit(t.Context(), access.Entry{At: time.Unix(1_764_000_000, 0), Origin: access.Origin{Actor: "cli:maria"}, Action: access.ActionChainRescan, Object: "base"})
+			err := conn.Update(t.Context(), func(tx *db.Tx) error {
+				return access.AppendAudit(t.Context(), tx, access.Entry{At: time.Unix(1_764_000_000, 0), Origin: access.Origin{Actor: "cli:maria"}, Action: access.ActionChainRescan, Object: "base"})
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
 )
 
 func newBackup(env environment) *cobra.Command {
@@ -39,7 +39,7 @@ For PostgreSQL it names the tools that do this.`,
 		if err != nil {
 			return err
 		}
-		if err := store.Backup(cmd.Context(), cfg.Database, args[0], time.Now()); err != nil {
+		if err := db.Backup(cmd.Context(), cfg.Database, args[0], time.Now()); err != nil {
 			return err
 		}
 		info, err := os.Stat(args[0])

@@ -11,8 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/seed"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 const (
@@ -81,18 +82,18 @@ func runBenchSeed(ctx context.Context, env environment, url string, cfg seed.Con
 	if err != nil {
 		return usageError{err}
 	}
-	unlock, err := store.LockService(url)
+	unlock, err := db.LockService(url)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	s, err := store.Open(ctx, url)
+	s, err := db.Open(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	p := &seedProgress{out: env.stdout, bar: env.width > 0, invoices: cfg.Invoices, now: time.Now, began: time.Now()}
-	err = s.Load(ctx, maker.Batches(), p.report)
+	err = settle.LoadInvoices(ctx, s, maker.Batches(), p.report)
 	p.end()
 	if err != nil {
 		return err
@@ -108,13 +109,13 @@ type seedProgress struct {
 	invoices int // to be written
 	now      func() time.Time
 	began    time.Time
-	shown    time.Time      // when the last line was shown
-	step     store.LoadStep // of that line
+	shown    time.Time   // when the last line was shown
+	step     db.LoadStep // of that line
 }
 
 // report shows how far a load is, unless it did so a moment ago.
-func (p *seedProgress) report(l store.LoadProgress) {
-	if l.Step == store.LoadInvoices {
+func (p *seedProgress) report(l db.LoadProgress) {
+	if l.Step == db.LoadInvoices {
 		l.Of = p.invoices
 	}
 	every, now := seedLine, p.now()

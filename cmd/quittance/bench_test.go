@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
 )
 
 func TestSeedProgress(t *testing.T) {
@@ -13,14 +13,14 @@ func TestSeedProgress(t *testing.T) {
 	began := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
 	steps := []struct {
 		after    time.Duration
-		progress store.LoadProgress
+		progress db.LoadProgress
 	}{
-		{0, store.LoadProgress{Step: store.LoadInvoices, Done: 0}},
-		{time.Second, store.LoadProgress{Step: store.LoadInvoices, Done: 5}},
-		{11 * time.Second, store.LoadProgress{Step: store.LoadInvoices, Done: 10}},
-		{12 * time.Second, store.LoadProgress{Step: store.LoadInvoices, Done: 20}},
-		{13 * time.Second, store.LoadProgress{Step: store.LoadIndexes, Done: 1, Of: 2}},
-		{14 * time.Second, store.LoadProgress{Step: store.LoadAnalyze}},
+		{0, db.LoadProgress{Step: db.LoadInvoices, Done: 0}},
+		{time.Second, db.LoadProgress{Step: db.LoadInvoices, Done: 5}},
+		{11 * time.Second, db.LoadProgress{Step: db.LoadInvoices, Done: 10}},
+		{12 * time.Second, db.LoadProgress{Step: db.LoadInvoices, Done: 20}},
+		{13 * time.Second, db.LoadProgress{Step: db.LoadIndexes, Done: 1, Of: 2}},
+		{14 * time.Second, db.LoadProgress{Step: db.LoadAnalyze}},
 	}
 	for _, test := range []struct {
 		name string

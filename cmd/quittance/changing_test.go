@@ -26,11 +26,12 @@ import (
 	"github.com/quittance/quittance/internal/certs/certstest"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/server"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // set sets a value of a configuration, or removes it if it is nil.
@@ -62,7 +63,7 @@ func set(in map[string]any, path string, to any) {
 type changingService struct {
 	*testing.T // of all changes; the replicas end with it
 	database   string
-	db         *store.Store
+	db         *db.DB
 	chain      *chaintest.Chain
 	nodes      []string // two nodes of the chain
 	secrets    *changingSecrets
@@ -245,7 +246,7 @@ func (s *changingService) mustCreate(t *testing.T, at *changingReplica) string {
 // pay mines a transfer that pays an invoice.
 func (s *changingService) pay(t *testing.T, id string) {
 	t.Helper()
-	inv, err := s.db.Invoice(t.Context(), id)
+	inv, err := settle.NewReader(s.db).Invoice(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +324,7 @@ func (s *changingService) payBetween(t *testing.T, from changeStep) {
 // events counts the events of an invoice by type.
 func (s *changingService) events(t *testing.T, id string) map[invoice.EventType]int {
 	t.Helper()
-	events, err := s.db.Events(t.Context(), store.EventFilter{InvoiceID: id, After: new(int64), Limit: 50})
+	events, err := dispatcher.NewReader(s.db).Events(t.Context(), dispatcher.EventFilter{InvoiceID: id, After: new(int64), Limit: 50})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,14 +343,14 @@ func (s *changingService) check(t *testing.T) {
 	if !await(t, func() bool {
 		return !slices.ContainsFunc(s.unchecked, func(id string) bool {
 			var err error
-			inv, err = s.db.Invoice(t.Context(), id)
+			inv, err = settle.NewReader(s.db).Invoice(t.Context(), id)
 			return err != nil || inv.Status != invoice.Paid
 		})
 	}) {
 		t.Fatalf("invoice %s is %s", inv.ID, inv.Status)
 	}
 	for _, id := range s.unchecked {
-		payments, err := s.db.NewestPayments(t.Context(), id, 9)
+		payments, err := settle.NewReader(s.db).NewestPayments(t.Context(), id, 9)
 		if err != nil || len(payments) != 1 || common.Hash(payments[0].TxHash) != s.paid[id] {
 			t.Errorf("the payments of %s are %+v, %v; want one by %s", id, payments, err, s.paid[id])
 		}
@@ -367,7 +368,7 @@ func (s *changingService) checkAll(t *testing.T) {
 	s.unchecked = slices.Collect(maps.Keys(s.paid))
 	s.check(t)
 	recorded := 0
-	if err := storetest.SQL(t, s.database).QueryRowContext(t.Context(), "SELECT count(*) FROM payments").Scan(&recorded); err != nil || recorded != len(s.paid) {
+	if err := dbtest.SQL(t, s.database).QueryRowContext(t.Context(), "SELECT count(*) FROM payments").Scan(&recorded); err != nil || recorded != len(s.paid) {
 		t.Errorf("%d payments are recorded of %d transfers, %v", recorded, len(s.paid), err)
 	}
 }
@@ -375,7 +376,7 @@ func (s *changingService) checkAll(t *testing.T) {
 // newChangingService starts a service on a database.
 func newChangingService(t *testing.T, database string, replicas int, secrets *changingSecrets) *changingService {
 	t.Helper()
-	s := &changingService{T: t, database: database, db: storetest.Open(t, database), chain: chaintest.New(5), secrets: secrets, paid: make(map[string]common.Hash)}
+	s := &changingService{T: t, database: database, db: dbtest.Open(t, database), chain: chaintest.New(5), secrets: secrets, paid: make(map[string]common.Hash)}
 	for _, last := range []byte{0xc0, 0xc1} {
 		s.chain.Token(invoice.Address{19: last}, 6)
 	}
@@ -479,7 +480,7 @@ func (s *changingService) merge(a, b []changeStep) (both []changeStep) {
 func TestChangeEverySetting(t *testing.T) {
 	secrets := newChangingSecrets(t)
 	const services = 4 // at the same time, per database
-	for database, fresh := range storetest.MigratedDatabases() {
+	for database, fresh := range dbtest.MigratedDatabases() {
 		replicas, most := 1, 40
 		if database == "postgres" {
 			replicas = 2

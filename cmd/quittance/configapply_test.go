@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/drift"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // TestApplyComparesMerchants tries to make a configuration the newest with which a service would not
@@ -20,16 +21,16 @@ import (
 // replicas continue.
 func TestApplyComparesMerchants(t *testing.T) {
 	t.Parallel()
-	database := storetest.Migrated(t)
-	db := storetest.Open(t, database)
-	err := db.Update(t.Context(), func(tx *store.Tx) error {
-		if err := tx.PutMerchantHolder(t.Context(), store.MerchantHolder{MerchantID: "shop", Webhook: "former", URL: "former", Since: time.Unix(1, 0)}); err != nil {
+	database := dbtest.Migrated(t)
+	conn := dbtest.Open(t, database)
+	err := conn.Update(t.Context(), func(tx *db.Tx) error {
+		if err := access.PutMerchantHolder(t.Context(), tx, access.MerchantHolder{MerchantID: "shop", Webhook: "former", URL: "former", Since: time.Unix(1, 0)}); err != nil {
 			return err
 		}
-		if err := tx.LockKeys(t.Context()); err != nil {
+		if err := access.LockKeys(t.Context(), tx); err != nil {
 			return err
 		}
-		return tx.InsertKey(t.Context(), access.Record{
+		return access.InsertKey(t.Context(), tx, access.Record{
 			ID: "key_00000000000000000000000001", Name: "a key", Hint: "qk_12345…", Hash: [access.HashSize]byte{1}, Scopes: access.Standard, MerchantID: "shop", CreatedAt: time.Unix(1, 0),
 		})
 	})
@@ -47,7 +48,7 @@ func TestApplyComparesMerchants(t *testing.T) {
 			t.Errorf("%v ended with %d: %s", args, code, &out)
 		}
 	}
-	if newest, err := db.NewestRevision(t.Context()); !errors.Is(err, store.ErrNotFound) {
+	if newest, err := conn.NewestRevision(t.Context()); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("the newest revision is %d, %v; want none", newest.Number, err)
 	}
 }
@@ -55,9 +56,9 @@ func TestApplyComparesMerchants(t *testing.T) {
 // TestRetireUnknownToken names a token that is not read on the chain, also without --yes.
 func TestRetireUnknownToken(t *testing.T) {
 	t.Parallel()
-	database := storetest.Migrated(t)
-	err := storetest.Open(t, database).Update(t.Context(), func(tx *store.Tx) error {
-		return tx.PutKnownChains(t.Context(), []drift.Chain{{Key: "base", IDKey: "base", ID: 8453, Configured: true}}, time.Unix(1, 0))
+	database := dbtest.Migrated(t)
+	err := dbtest.Open(t, database).Update(t.Context(), func(tx *db.Tx) error {
+		return settle.PutKnownChains(t.Context(), tx, []drift.Chain{{Key: "base", IDKey: "base", ID: 8453, Configured: true}}, time.Unix(1, 0))
 	})
 	if err != nil {
 		t.Fatal(err)

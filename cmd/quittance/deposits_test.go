@@ -28,12 +28,14 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/checkout"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/dev"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // TestDepositsCallWithoutAService prints the call for given terms.
@@ -314,8 +316,8 @@ func TestDepositLimitsAreDocumented(t *testing.T) {
 func TestDepositsListIsBounded(t *testing.T) {
 	folder := t.TempDir()
 	url := "sqlite:" + folder + "/quittance.db"
-	s := storetest.Open(t, url)
-	db := storetest.SQL(t, url)
+	s := dbtest.Open(t, url)
+	conn := dbtest.SQL(t, url)
 	queue := func(from, to int) {
 		t.Helper()
 		many := fmt.Sprintf("WITH RECURSIVE many (i) AS (SELECT %d UNION ALL SELECT i + 1 FROM many WHERE i < %d)", from, to)
@@ -324,7 +326,7 @@ func TestDepositsListIsBounded(t *testing.T) {
 			`INSERT INTO queued_sweeps (id, chain_key, address, token, merchant_id, amount, by_policy, queued_at)
 				SELECT 'base/' || address, 'base', address, '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913', 'a', '5', 1, 1 FROM deposits WHERE address NOT IN (SELECT address FROM queued_sweeps)`,
 		} {
-			if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			if _, err := conn.ExecContext(t.Context(), statement); err != nil {
 				t.Fatalf("%v\n%s", err, statement)
 			}
 		}
@@ -337,11 +339,11 @@ func TestDepositsListIsBounded(t *testing.T) {
 			Terms: invoice.Terms{Merchant: invoice.Address{1}, Token: invoice.Address{2}, Amount: invoice.NewAmount(5), ExpiresAt: invoice.Unix(2)},
 		}
 	}
-	err := s.Update(t.Context(), func(tx *store.Tx) error {
-		if err := tx.InsertSettlementAddresses(t.Context(), []store.SettlementAddress{{ChainKey: "base", Address: invoice.Address{1}, MerchantID: "a"}}, invoice.Unix(1)); err != nil {
+	err := s.Update(t.Context(), func(tx *db.Tx) error {
+		if err := access.InsertSettlementAddresses(t.Context(), tx, []access.SettlementAddress{{ChainKey: "base", Address: invoice.Address{1}, MerchantID: "a"}}, invoice.Unix(1)); err != nil {
 			return err
 		}
-		_, err := tx.InsertInvoices(t.Context(), invoices)
+		_, err := settle.InsertInvoices(t.Context(), tx, invoices)
 		return err
 	})
 	if err != nil {
@@ -373,7 +375,7 @@ func TestDepositsListIsBounded(t *testing.T) {
 func TestDepositsSweep(t *testing.T) {
 	folder := t.TempDir()
 	url := "sqlite:" + folder + "/quittance.db"
-	s := storetest.Open(t, url)
+	s := dbtest.Open(t, url)
 	deposited := func(n byte, merchant string) invoice.Invoice {
 		return invoice.Invoice{
 			ID: fmt.Sprint("inv_", n), CommitmentID: invoice.Hash{n}, MerchantID: merchant, ChainKey: "base", Currency: "USDC",
@@ -387,18 +389,18 @@ func TestDepositsSweep(t *testing.T) {
 		p.Transfer = invoice.Transfer{ChainKey: "base", Token: inv.Token, Currency: "USDC", To: inv.DepositAddress, Amount: inv.Amount, Position: invoice.Position{BlockNumber: 5, BlockTime: invoice.Unix(5)}}
 		return p
 	}
-	err := s.Update(t.Context(), func(tx *store.Tx) error {
-		var settles []store.SettlementAddress
+	err := s.Update(t.Context(), func(tx *db.Tx) error {
+		var settles []access.SettlementAddress
 		for _, merchant := range []string{"a", "b"} {
-			settles = append(settles, store.SettlementAddress{ChainKey: "base", Address: invoice.Address{1}, MerchantID: merchant})
+			settles = append(settles, access.SettlementAddress{ChainKey: "base", Address: invoice.Address{1}, MerchantID: merchant})
 		}
-		if err := tx.InsertSettlementAddresses(t.Context(), settles, invoice.Unix(1)); err != nil {
+		if err := access.InsertSettlementAddresses(t.Context(), tx, settles, invoice.Unix(1)); err != nil {
 			return err
 		}
-		if _, err := tx.InsertInvoices(t.Context(), []invoice.Invoice{first, second}); err != nil {
+		if _, err := settle.InsertInvoices(t.Context(), tx, []invoice.Invoice{first, second}); err != nil {
 			return err
 		}
-		return tx.AddToDeposits(t.Context(), []invoice.Payment{paid(first), paid(second)}, nil)
+		return settle.AddToDeposits(t.Context(), tx, []invoice.Payment{paid(first), paid(second)}, nil)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -446,7 +448,7 @@ func TestDepositsSweep(t *testing.T) {
 	if code := run(t.Context(), environment{stdout: &stdout, stderr: &stderr}, []string{"deposits", "sweep", "--config", file, "--token", "DAI"}); code != 2 || !strings.Contains(stderr.String(), `--token is "DAI"`) {
 		t.Errorf("an unknown token: exit code %d: %s", code, &stderr)
 	}
-	entries, err := s.AuditEntries(t.Context(), store.AuditFilter{Action: "deposit.sweep", Limit: 10})
+	entries, err := access.NewReader(s).AuditEntries(t.Context(), access.AuditFilter{Action: "deposit.sweep", Limit: 10})
 	if err != nil || len(entries) != 5 || !strings.HasPrefix(entries[0].Actor, "cli:") {
 		t.Errorf("the audit log has %+v, %v", entries, err)
 	}

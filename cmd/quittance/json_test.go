@@ -12,10 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // answer runs a command line, and returns its exit code and the JSON that it
@@ -33,7 +33,7 @@ func answer(t *testing.T, args ...string) (code int, got map[string]any) {
 // TestChainJSON changes the record of a chain, and reads the JSON about it.
 func TestChainJSON(t *testing.T) {
 	folder := t.TempDir()
-	ledger := settle.New(settle.Config{Store: storetest.Open(t, "sqlite:"+folder+"/quittance.db"), Now: time.Now})
+	ledger := settle.New(settle.Config{Store: dbtest.Open(t, "sqlite:"+folder+"/quittance.db"), Now: time.Now})
 	if err := ledger.Start(t.Context(), "base", invoice.Header{Number: 9, Hash: invoice.Hash{9}, Time: invoice.Unix(1)}, 10); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestChainJSON(t *testing.T) {
 // TestResealJSON names the key that seals the secrets.
 func TestResealJSON(t *testing.T) {
 	folder := t.TempDir()
-	storetest.Open(t, "sqlite:"+folder+"/quittance.db")
+	dbtest.Open(t, "sqlite:"+folder+"/quittance.db")
 	key, err := keyring.NewKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/apikey"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
 )
 
 // keyAdmin manages the keys of a service, in its database or through its API.
@@ -107,7 +107,7 @@ func (s servedKeys) revoke(ctx context.Context, id string) error { return s.c.Re
 // noKey replaces the error of an unknown key's id.
 func noKey(err error) error {
 	problem := (*client.Error)(nil)
-	if errors.Is(err, store.ErrNotFound) || errors.As(err, &problem) && problem.Code == apitypes.CodeNotFound {
+	if errors.Is(err, db.ErrNotFound) || errors.As(err, &problem) && problem.Code == apitypes.CodeNotFound {
 		return errors.New("no key has this id; quittance key list shows them")
 	}
 	return noService(err)

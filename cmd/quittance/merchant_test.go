@@ -9,13 +9,12 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // TestMerchant creates, changes, shows and lists merchants, and creates a key of one.
 func TestMerchant(t *testing.T) {
-	url := storetest.SQLite(t)
+	url := dbtest.SQLite(t)
 	config := auditConfig(t, url)
 	command := func(wantCode int, args ...string) (stdout, stderr string) {
 		t.Helper()
@@ -108,7 +107,7 @@ cafe  config    -     any
 	command(0, "key", "create", "--name", "shop", "--merchant", "acme")
 	command(1, "key", "create", "--name", "shop", "--merchant", "zeta")
 
-	entries, err := storetest.Open(t, url).AuditEntries(t.Context(), store.AuditFilter{MerchantID: "acme", Action: access.ActionMerchantCreate, Limit: 9})
+	entries, err := access.NewReader(dbtest.Open(t, url)).AuditEntries(t.Context(), access.AuditFilter{MerchantID: "acme", Action: access.ActionMerchantCreate, Limit: 9})
 	if err != nil || len(entries) != 1 || !strings.HasPrefix(entries[0].Actor, "cli:") {
 		t.Errorf("the log: %+v, %v", entries, err)
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/merchant"
-	"github.com/quittance/quittance/internal/store"
 )
 
 func newMerchantRetire(env environment) *cobra.Command {
@@ -48,7 +48,7 @@ func newMerchantDecision(env environment, cmd *cobra.Command, do func(*merchant.
 		if err != nil {
 			return err
 		}
-		if err := store.CheckExists(cfg.Database); err != nil {
+		if err := db.CheckExists(cfg.Database); err != nil {
 			return err
 		}
 		ctx := asCommand(cmd.Context())

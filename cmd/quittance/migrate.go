@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
 )
 
 func newMigrate(env environment) *cobra.Command {
@@ -47,7 +47,7 @@ and start the service. Nothing is different for merchants, payers and event foll
 			return err
 		}
 		rows := int64(0)
-		moved, err := store.Move(cmd.Context(), cfg.Database, target, time.Now(), func(t store.MovedTable) {
+		moved, err := db.Move(cmd.Context(), cfg.Database, target, time.Now(), func(t db.MovedTable) {
 			rows += t.Rows
 			amount := ""
 			if t.Amount != "" {

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // maxListedStorage bounds how many merchants the command lists.
@@ -74,7 +74,7 @@ type storedJSON struct {
 	InvoiceQuota int64  `json:"invoiceQuota"`
 }
 
-func storageJSON(all []store.Storage) []storedJSON {
+func storageJSON(all []access.Storage) []storedJSON {
 	out := make([]storedJSON, len(all))
 	for i, s := range all {
 		out[i] = storedJSON{s.MerchantID, s.AuditBytes, s.AuditQuota, s.Invoices, s.InvoiceQuota}

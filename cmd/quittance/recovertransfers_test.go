@@ -4,17 +4,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // TestRecoverTransfers lists a transfer that may have refunded a payment, and marks it as checked.
 func TestRecoverTransfers(t *testing.T) {
 	folder := t.TempDir()
-	db := storetest.Open(t, "sqlite:"+folder+"/quittance.db")
-	if err := db.Update(t.Context(), func(tx *store.Tx) error {
-		return tx.InsertUnrecognizedTransfers(t.Context(), []invoice.Transfer{{ChainKey: "base", TxHash: invoice.Hash{0x77}, Currency: "USDC", Amount: invoice.NewAmount(5)}})
+	conn := dbtest.Open(t, "sqlite:"+folder+"/quittance.db")
+	if err := conn.Update(t.Context(), func(tx *db.Tx) error {
+		return settle.InsertUnrecognizedTransfers(t.Context(), tx, []invoice.Transfer{{ChainKey: "base", TxHash: invoice.Hash{0x77}, Currency: "USDC", Amount: invoice.NewAmount(5)}})
 	}); err != nil {
 		t.Fatal(err)
 	}

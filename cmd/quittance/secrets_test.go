@@ -10,20 +10,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/keyring/keyringtest"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // TestSecretsReplace lists the secrets that would be replaced, and replaces them with --yes. It
 // refuses while the service runs.
 func TestSecretsReplace(t *testing.T) {
-	database := storetest.SQLite(t)
+	database := dbtest.SQLite(t)
 	lost := keyringtest.Key(t)
-	db := storetest.Open(t, database)
-	if err := db.Update(t.Context(), func(tx *store.Tx) error {
-		_, err := tx.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "cafe", URL: "https://cafe.example/?key=k", ChangedAt: time.Now()}, func(version int64) ([]byte, string, error) {
+	conn := dbtest.Open(t, database)
+	if err := conn.Update(t.Context(), func(tx *db.Tx) error {
+		_, err := dispatcher.PutEndpoint(t.Context(), tx, dispatcher.EndpointRow{MerchantID: "cafe", URL: "https://cafe.example/?key=k", ChangedAt: time.Now()}, func(version int64) ([]byte, string, error) {
 			s := keyring.New(lost).Seal("cafe", version, "whsec_cafe")
 			return s.Data, s.KeyID, nil
 		})
@@ -45,7 +46,7 @@ func TestSecretsReplace(t *testing.T) {
 	}
 	still := func(when string) {
 		t.Helper()
-		secrets, err := db.Secrets(t.Context(), []string{"cafe"})
+		secrets, err := dispatcher.Secrets(t.Context(), conn, []string{"cafe"})
 		if err != nil || len(secrets["cafe"]) != 1 || secrets["cafe"][0].KeyID != lost.ID {
 			t.Fatalf("%s: the secrets are %+v, %v", when, secrets, err)
 		}
@@ -66,7 +67,7 @@ func TestSecretsReplace(t *testing.T) {
 		t.Errorf("without --yes as JSON: exit code %d, %s", code, stdout)
 	}
 
-	unlock, err := store.LockService(database)
+	unlock, err := db.LockService(database)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) {
@@ -91,8 +91,8 @@ func world(t *testing.T) (admin.Config, *settle.Service) {
 	}
 	moon := house
 	moon.Key, moon.ID, moon.RPC, moon.Quorum = "moon", 9, []string{node.URL}, 0
-	c := admin.Config{Database: storetest.SQLite(t), Chains: []chain.Chain{house, moon}, Now: clock}
-	service := settle.New(settle.Config{Store: storetest.Open(t, c.Database), Chains: c.Chains, Now: clock})
+	c := admin.Config{Database: dbtest.SQLite(t), Chains: []chain.Chain{house, moon}, Now: clock}
+	service := settle.New(settle.Config{Store: dbtest.Open(t, c.Database), Chains: c.Chains, Now: clock})
 	if err := service.Start(t.Context(), "house", invoice.Header{Number: 3, Hash: invoice.Hash{3}, Time: invoice.Unix(now - 40)}, 4); err != nil {
 		t.Fatal(err)
 	}

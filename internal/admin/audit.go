@@ -5,15 +5,15 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/keyring"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // AuditEntries returns the matching entries of the audit log in a service's database, newest
 // first.
-func AuditEntries(ctx context.Context, database string, f store.AuditFilter) (entries []access.Entry, err error) {
-	err = withStore(ctx, database, func(db *store.Store) error {
-		entries, err = db.AuditEntries(ctx, f)
+func AuditEntries(ctx context.Context, database string, f access.AuditFilter) (entries []access.Entry, err error) {
+	err = withStore(ctx, database, func(conn *db.DB) error {
+		entries, err = access.NewReader(conn).AuditEntries(ctx, f)
 		return err
 	})
 	return entries, err
@@ -24,15 +24,15 @@ func AuditEntries(ctx context.Context, database string, f store.AuditFilter) (en
 // verifies checkpoints, and may be nil. With archives, which are files in their order, the
 // verification begins at the first entry of these.
 func VerifyAudit(ctx context.Context, database string, k *keyring.Keyring, archives []string, heads ...access.Head) (head access.Head, err error) {
-	with := store.AuditSources{Heads: heads}
+	with := access.AuditSources{Heads: heads}
 	if k != nil {
 		with.Signer = k
 	}
 	if len(archives) > 0 {
 		with.Archive = readArchives(archives)
 	}
-	err = withStore(ctx, database, func(db *store.Store) error {
-		head, err = db.VerifyAuditWith(ctx, with)
+	err = withStore(ctx, database, func(conn *db.DB) error {
+		head, err = access.VerifyAuditWith(ctx, conn, with)
 		return err
 	})
 	return head, err
@@ -40,23 +40,23 @@ func VerifyAudit(ctx context.Context, database string, k *keyring.Keyring, archi
 
 // Storage lists what merchants have stored and their quotas. The first entry has the quotas of all
 // other merchants.
-func Storage(ctx context.Context, database string, limit int) (all []store.Storage, err error) {
-	err = withStore(ctx, database, func(db *store.Store) error {
-		all, err = db.Storage(ctx, "", limit)
+func Storage(ctx context.Context, database string, limit int) (all []access.Storage, err error) {
+	err = withStore(ctx, database, func(conn *db.DB) error {
+		all, err = access.ListStorage(ctx, conn, "", limit)
 		return err
 	})
 	return all, err
 }
 
 // SetQuotas sets the quotas of a merchant, or of all others if merchantID is empty; see
-// store.Tx.SetQuotas.
+// db.Tx.SetQuotas.
 func SetQuotas(ctx context.Context, database, merchantID string, auditBytes, invoices int64) error {
-	return withStore(ctx, database, func(db *store.Store) error {
-		return db.Update(ctx, func(tx *store.Tx) error {
-			if err := tx.SetQuotas(ctx, merchantID, auditBytes, invoices); err != nil {
+	return withStore(ctx, database, func(conn *db.DB) error {
+		return conn.Update(ctx, func(tx *db.Tx) error {
+			if err := access.SetQuotas(ctx, tx, merchantID, auditBytes, invoices); err != nil {
 				return err
 			}
-			return tx.AppendAudit(ctx, access.NewEntry(ctx, time.Now(), access.Change{
+			return access.AppendAudit(ctx, tx, access.NewEntry(ctx, time.Now(), access.Change{
 				Action: access.ActionMerchantQuotas, Object: merchantID, After: auditedQuotas{auditBytes, invoices},
 			}))
 		})

@@ -15,8 +15,8 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/keyring"
-	"github.com/quittance/quittance/internal/store"
 )
 
 const (
@@ -50,27 +50,27 @@ func ArchiveAudit(ctx context.Context, database string, k *keyring.Keyring, befo
 	if time.Since(before) < MinArchiveAge {
 		return made, 0, ErrArchiveAge
 	}
-	err = withStore(ctx, database, func(db *store.Store) error {
-		if err := deleteArchived(ctx, db); err != nil {
+	err = withStore(ctx, database, func(conn *db.DB) error {
+		if err := deleteArchived(ctx, conn); err != nil {
 			return err
 		}
-		if made, entries, err = writeArchive(ctx, db, k, before, file); err != nil {
+		if made, entries, err = writeArchive(ctx, conn, k, before, file); err != nil {
 			return err
 		}
 		made.At = time.Now().UTC().Truncate(time.Second)
 		made = made.Signed(k)
-		err := db.Update(ctx, func(tx *store.Tx) error {
-			if err := tx.InsertAuditCheckpoint(ctx, made); err != nil {
+		err := conn.Update(ctx, func(tx *db.Tx) error {
+			if err := access.InsertAuditCheckpoint(ctx, tx, made); err != nil {
 				return err
 			}
-			return tx.AppendAudit(ctx, access.NewEntry(ctx, made.At, access.Change{
+			return access.AppendAudit(ctx, tx, access.NewEntry(ctx, made.At, access.Change{
 				Action: access.ActionAuditArchive, Object: made.Head.String(), After: auditedArchive{entries, fmt.Sprintf("%x", made.Archive)},
 			}))
 		})
 		if err != nil {
 			return fmt.Errorf("store the checkpoint; the file %s can be removed: %w", file, err)
 		}
-		return deleteArchived(ctx, db)
+		return deleteArchived(ctx, conn)
 	})
 	return made, entries, err
 }
@@ -82,22 +82,22 @@ type auditedArchive struct {
 }
 
 // deleteArchived deletes the archived entries, in short transactions.
-func deleteArchived(ctx context.Context, db *store.Store) error {
+func deleteArchived(ctx context.Context, conn *db.DB) error {
 	for {
-		n, err := db.DeleteArchivedAudit(ctx, archiveBatch)
+		n, err := access.DeleteArchivedAudit(ctx, conn, archiveBatch)
 		if err != nil {
 			return fmt.Errorf("delete archived entries: %w", err)
 		}
 		if n < archiveBatch {
-			return db.RecountAudit(ctx)
+			return access.RecountAudit(ctx, conn)
 		}
 	}
 }
 
 // writeArchive writes entries to a file, which must not exist, and returns the checkpoint after them
 // without a time and a signature. It verifies each entry first.
-func writeArchive(ctx context.Context, db *store.Store, k *keyring.Keyring, before time.Time, file string) (made access.Checkpoint, entries int64, err error) {
-	checkpoints, err := db.AuditCheckpoints(ctx)
+func writeArchive(ctx context.Context, conn *db.DB, k *keyring.Keyring, before time.Time, file string) (made access.Checkpoint, entries int64, err error) {
+	checkpoints, err := access.AuditCheckpoints(ctx, conn)
 	if err != nil {
 		return made, 0, err
 	}
@@ -114,7 +114,7 @@ func writeArchive(ctx context.Context, db *store.Store, k *keyring.Keyring, befo
 	}
 	sum := sha256.New()
 	buffered := bufio.NewWriter(io.MultiWriter(out, sum))
-	entries, err = writeEntries(ctx, db, v, before, json.NewEncoder(buffered))
+	entries, err = writeEntries(ctx, conn, v, before, json.NewEncoder(buffered))
 	if err == nil && entries == 0 {
 		err = ErrNothingToArchive
 	}
@@ -128,11 +128,11 @@ func writeArchive(ctx context.Context, db *store.Store, k *keyring.Keyring, befo
 
 // writeEntries writes the next entries, up to the last one that is older than a time. It stops at
 // maxYounger entries in a row that are not older, and at an entry of the last MinArchiveAge.
-func writeEntries(ctx context.Context, db *store.Store, v *access.Verifier, before time.Time, to *json.Encoder) (n int64, err error) {
+func writeEntries(ctx context.Context, conn *db.DB, v *access.Verifier, before time.Time, to *json.Encoder) (n int64, err error) {
 	var younger []access.Entry // since the last written one
 	now := time.Now()
 	for after := v.Head().Seq; ; {
-		page, err := db.AuditPage(ctx, after, archiveBatch)
+		page, err := access.AuditPage(ctx, conn, after, archiveBatch)
 		if err != nil {
 			return n, err
 		}
@@ -210,10 +210,10 @@ func readArchive(file string, yield func(access.Entry, error) bool) (err error) 
 // SignCheckpoints signs the checkpoints of the audit log with the keyring's newest key. It fails for a
 // checkpoint with a signature that no key of the keyring verifies. If keyLost is set, it signs such
 // checkpoints too, and counts them as unverified.
-func SignCheckpoints(ctx context.Context, db *store.Store, k *keyring.Keyring, keyLost bool) (unverified int, err error) {
-	err = db.Update(ctx, func(tx *store.Tx) error {
+func SignCheckpoints(ctx context.Context, conn *db.DB, k *keyring.Keyring, keyLost bool) (unverified int, err error) {
+	err = conn.Update(ctx, func(tx *db.Tx) error {
 		unverified = 0
-		all, err := tx.AuditCheckpoints(ctx)
+		all, err := access.AuditCheckpoints(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -223,7 +223,7 @@ func SignCheckpoints(ctx context.Context, db *store.Store, k *keyring.Keyring, k
 			} else if err != nil {
 				return err
 			}
-			if err := tx.SignAuditCheckpoint(ctx, c.Signed(k)); err != nil {
+			if err := access.SignAuditCheckpoint(ctx, tx, c.Signed(k)); err != nil {
 				return err
 			}
 		}

@@ -11,18 +11,18 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/keyring/keyringtest"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // archived is a database with an archived audit log.
 type archived struct {
 	t       *testing.T
 	url     string
-	db      *store.Store
+	db      *db.DB
 	keys    *keyring.Keyring
 	folder  string
 	files   []string
@@ -38,7 +38,7 @@ func (a *archived) write(n int, old time.Duration) {
 			At: time.Now().Add(-old).UTC().Truncate(time.Second), Origin: access.Origin{Actor: "cli:maria"}, Action: access.ActionChainRescan,
 			Object: "base", After: fmt.Sprintf(`{"n":%d,"text":"naïve <&> \u2028"}`, a.written),
 		}
-		if err := a.db.Update(a.t.Context(), func(tx *store.Tx) error { return tx.AppendAudit(a.t.Context(), e) }); err != nil {
+		if err := a.db.Update(a.t.Context(), func(tx *db.Tx) error { return access.AppendAudit(a.t.Context(), tx, e) }); err != nil {
 			a.t.Fatal(err)
 		}
 	}
@@ -63,10 +63,10 @@ func (a *archived) verify(k *keyring.Keyring, files []string, heads ...access.He
 // eachArchived runs a test on both databases.
 func eachArchived(t *testing.T, test func(t *testing.T, a *archived)) {
 	t.Helper()
-	for name, fresh := range storetest.MigratedDatabases() {
+	for name, fresh := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			url := fresh(t)
-			test(t, &archived{t: t, url: url, db: storetest.Open(t, url), keys: keyring.New(keyringtest.Key(t)), folder: t.TempDir()})
+			test(t, &archived{t: t, url: url, db: dbtest.Open(t, url), keys: keyring.New(keyringtest.Key(t)), folder: t.TempDir()})
 		})
 	}
 }
@@ -93,7 +93,7 @@ func TestArchiveAudit(t *testing.T) {
 		if _, err := os.Stat(nothing); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("an empty archive is left behind: %v", err)
 		}
-		left, err := a.db.AuditEntries(t.Context(), store.AuditFilter{Limit: 100})
+		left, err := access.NewReader(a.db).AuditEntries(t.Context(), access.AuditFilter{Limit: 100})
 		if err != nil || len(left) != 3 || left[0].Action != access.ActionAuditArchive || left[2].Seq != 6 {
 			t.Errorf("%+v are left, %v", left, err)
 		}
@@ -205,7 +205,7 @@ func TestDamagedArchive(t *testing.T) {
 		if _, err := a.verify(a.keys, append(a.files, a.files...)); !errors.As(err, &fault) {
 			t.Errorf("an archive is given twice: %v", err)
 		}
-		sql := storetest.SQL(t, a.url)
+		sql := dbtest.SQL(t, a.url)
 		if _, err := sql.ExecContext(t.Context(), "DELETE FROM audit_entries WHERE seq = 6"); err == nil {
 			t.Error("an entry that is not archived can be deleted")
 		}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Rescan schedules the blocks of a chain from a number up to the newest read block to be read again. A
@@ -64,7 +64,7 @@ func DismissUnread(ctx context.Context, c Config, chainKey string, tx invoice.Ha
 
 // known explains the error for a transaction that is not in the list of unread ones.
 func known(err error, chainKey string, tx invoice.Hash) error {
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, db.ErrNotFound) {
 		return fmt.Errorf("%s is not among the unread transactions of %s", tx, chainKey)
 	}
 	return err

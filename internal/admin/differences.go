@@ -4,26 +4,26 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Differences returns how a configuration differs from the earlier ones that the service's database
 // records. It only reads, and fails for a database with the schema of an earlier program.
 func Differences(ctx context.Context, c Config) (changes []drift.Change, err error) {
-	if err := store.CheckExists(c.Database); err != nil {
+	if err := db.CheckExists(c.Database); err != nil {
 		return nil, err
 	}
-	err = withOpened(ctx, c.Database, store.OpenUnchanged, func(db *store.Store) error {
-		found, known, err := db.SchemaVersions(ctx)
+	err = withOpened(ctx, c.Database, db.OpenUnchanged, func(conn *db.DB) error {
+		found, known, err := conn.SchemaVersions(ctx)
 		if err != nil {
 			return err
 		}
 		if found < known {
 			return fmt.Errorf("the database's schema is version %d, and this program compares from version %d on; start the service once with the configuration unchanged", found, known)
 		}
-		changes, err = settle.Differences(ctx, db, c.Chains)
+		changes, err = settle.Differences(ctx, conn, c.Chains)
 		return err
 	})
 	return changes, err

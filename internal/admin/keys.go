@@ -7,8 +7,8 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/merchant"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // maxListedKeys bounds the keys that Keys returns.
@@ -17,16 +17,16 @@ const maxListedKeys = 10_000
 // WithKeys calls a function with the manager of the keys in a service's database, which it
 // creates if it is missing. It is safe while the service runs.
 func WithKeys(ctx context.Context, c MerchantsConfig, do func(*apikey.Manager) error) error {
-	return withMerchants(ctx, c, func(db *store.Store, m *merchant.Manager) error {
-		return do(apikey.NewManager(apikey.ManagerConfig{Store: db, Mode: access.Live, Known: m.Known, Now: time.Now, Rand: rand.Reader}))
+	return withMerchants(ctx, c, func(conn *db.DB, m *merchant.Manager) error {
+		return do(apikey.NewManager(apikey.ManagerConfig{Store: conn, Mode: access.Live, Known: m.Known, Now: time.Now, Rand: rand.Reader}))
 	})
 }
 
 // Keys returns the keys in a service's database, newest first: the keys of a merchant or, if
 // merchantID is empty, all.
 func Keys(ctx context.Context, database, merchantID string) (keys []access.Record, err error) {
-	err = withStore(ctx, database, func(db *store.Store) error {
-		keys, err = db.Keys(ctx, store.KeyFilter{MerchantID: merchantID, Limit: maxListedKeys})
+	err = withStore(ctx, database, func(conn *db.DB) error {
+		keys, err = access.NewReader(conn).Keys(ctx, access.KeyFilter{MerchantID: merchantID, Limit: maxListedKeys})
 		return err
 	})
 	return keys, err

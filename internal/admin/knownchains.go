@@ -4,42 +4,42 @@ import (
 	"context"
 	"errors"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // RetireToken stops reading a token that left the configuration and has no live state. The service may
 // run.
 func RetireToken(ctx context.Context, c Config, chainKey string, token invoice.Address) error {
-	return withStore(ctx, c.Database, func(db *store.Store) error {
-		return settle.RetireToken(ctx, db, chainKey, token, c.Now())
+	return withStore(ctx, c.Database, func(conn *db.DB) error {
+		return settle.RetireToken(ctx, conn, chainKey, token, c.Now())
 	})
 }
 
 // RetireChain frees the chain id of a chain for another key. A SQLite database must not be in use;
 // replicas that use a PostgreSQL database stop their work.
 func RetireChain(ctx context.Context, c Config, chainKey string) error {
-	return withStopped(ctx, c.Database, func(db *store.Store) error { return settle.RetireChain(ctx, db, chainKey, c.Now()) })
+	return withStopped(ctx, c.Database, func(conn *db.DB) error { return settle.RetireChain(ctx, conn, chainKey, c.Now()) })
 }
 
 // RenameChain gives a chain another key in all rows. A SQLite database must not be in use; replicas
 // that use a PostgreSQL database stop their work.
 func RenameChain(ctx context.Context, c Config, from, to string) error {
-	return withStopped(ctx, c.Database, func(db *store.Store) error { return settle.RenameChain(ctx, db, from, to, c.Now()) })
+	return withStopped(ctx, c.Database, func(conn *db.DB) error { return settle.RenameChain(ctx, conn, from, to, c.Now()) })
 }
 
 // KnownChain is the record of a chain, and the objects that still require reading it.
 type KnownChain struct {
 	drift.Chain
-	Uses store.TokenUses // of all its tokens
+	Uses db.TokenUses // of all its tokens
 }
 
 // RememberedChain returns the record of a chain, or settle.ErrUnknownChain.
 func RememberedChain(ctx context.Context, c Config, chainKey string) (known KnownChain, err error) {
-	err = withStore(ctx, c.Database, func(db *store.Store) error {
-		was, err := db.Remembered(ctx)
+	err = withStore(ctx, c.Database, func(conn *db.DB) error {
+		was, err := settle.Remembered(ctx, conn)
 		if err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func RememberedChain(ctx context.Context, c Config, chainKey string) (known Know
 			return settle.ErrUnknownChain
 		}
 		for _, t := range known.Tokens {
-			u, err := db.TokenUses(ctx, chainKey, t.Address)
+			u, err := conn.TokenUses(ctx, chainKey, t.Address)
 			if err != nil {
 				return err
 			}
@@ -60,8 +60,8 @@ func RememberedChain(ctx context.Context, c Config, chainKey string) (known Know
 }
 
 // withStopped is withStore while no service runs on a SQLite database.
-func withStopped(ctx context.Context, database string, do func(*store.Store) error) (err error) {
-	unlock, err := store.LockService(database)
+func withStopped(ctx context.Context, database string, do func(*db.DB) error) (err error) {
+	unlock, err := db.LockService(database)
 	if err != nil {
 		return err
 	}

@@ -7,25 +7,25 @@ import (
 
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // TestRetireChain retires a chain, so that its chain id can have another key. Until then a second key is refused.
 func TestRetireChain(t *testing.T) {
 	c, _ := world(t)
-	db := storetest.Open(t, c.Database)
+	conn := dbtest.Open(t, c.Database)
 	renamed := c.Chains[0]
 	renamed.Key = "home"
 	start := func(chains ...chain.Chain) error {
-		_, _, err := settle.Remember(t.Context(), db, settle.Start{Configured: drift.Configured{Chains: chains}, Now: clock(), Plan: true})
+		_, _, err := settle.Remember(t.Context(), conn, settle.Start{Configured: drift.Configured{Chains: chains}, Now: clock(), Plan: true})
 		return err
 	}
 	if _, err := admin.RememberedChain(t.Context(), c, "mars"); !errors.Is(err, settle.ErrUnknownChain) {
 		t.Errorf("a chain that was never configured: %v, want %v", err, settle.ErrUnknownChain)
 	}
-	if _, _, err := settle.Remember(t.Context(), storetest.Open(t, c.Database), settle.Start{Configured: drift.Configured{Chains: c.Chains}, Now: clock()}); err != nil {
+	if _, _, err := settle.Remember(t.Context(), dbtest.Open(t, c.Database), settle.Start{Configured: drift.Configured{Chains: c.Chains}, Now: clock()}); err != nil {
 		t.Fatal(err)
 	}
 	known, err := admin.RememberedChain(t.Context(), c, "house")

@@ -5,17 +5,17 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/merchant"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // TestMerchantDifferences compares configurations without the merchant "shop", and with another company in its place.
 func TestMerchantDifferences(t *testing.T) {
 	t.Parallel()
-	url := storetest.Migrated(t)
-	storetest.Schedule(t, storetest.Open(t, url), "shop", 0, 2, 1000)
+	url := dbtest.Migrated(t)
+	dbtest.Schedule(t, dbtest.Open(t, url), "shop", 0, 2, 1000)
 	config := func(shop ...invoice.AllowedAddress) admin.MerchantsConfig {
 		c := admin.MerchantsConfig{Database: url, Configured: map[string]invoice.Merchant{}}
 		if shop != nil {

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/merchant"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // MerchantsConfig is the part of a service's configuration that its merchants need.
 type MerchantsConfig struct {
-	Database   string                      // as store.Open takes it
+	Database   string                      // as db.Open takes it
 	Configured map[string]invoice.Merchant // by id
 	Chains     []string                    // keys of the configured chains
 	Delay      time.Duration               // of a change of a list of allowed addresses
@@ -23,7 +23,7 @@ type MerchantsConfig struct {
 // WithMerchants calls a function with the manager of the merchants in a service's
 // database, which it creates if it is missing. It is safe while the service runs.
 func WithMerchants(ctx context.Context, c MerchantsConfig, do func(*merchant.Manager) error) error {
-	return withMerchants(ctx, c, func(_ *store.Store, m *merchant.Manager) error { return do(m) })
+	return withMerchants(ctx, c, func(_ *db.DB, m *merchant.Manager) error { return do(m) })
 }
 
 // MerchantDifferences compares the configured merchants, and their webhook URLs, with the recorded
@@ -48,11 +48,11 @@ func MerchantDifferences(ctx context.Context, c MerchantsConfig, webhooks map[st
 	return all, err
 }
 
-func withMerchants(ctx context.Context, c MerchantsConfig, do func(*store.Store, *merchant.Manager) error) (err error) {
-	db, err := store.Open(ctx, c.Database)
+func withMerchants(ctx context.Context, c MerchantsConfig, do func(*db.DB, *merchant.Manager) error) (err error) {
+	conn, err := db.Open(ctx, c.Database)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	return do(db, merchant.New(merchant.Config{Store: db, Configured: c.Configured, Chains: c.Chains, Delay: c.Delay, Now: time.Now}))
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	return do(conn, merchant.New(merchant.Config{Store: conn, Configured: c.Configured, Chains: c.Chains, Delay: c.Delay, Now: time.Now}))
 }

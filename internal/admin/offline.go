@@ -9,15 +9,15 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 )
 
 // Config is the part of a service's configuration that OfflineStatus and
 // changes need.
 type Config struct {
-	Database string // as store.Open takes it
+	Database string // as db.Open takes it
 	Chains   []chain.Chain
 	Now      func() time.Time
 }
@@ -30,17 +30,17 @@ const replicaPatience = 5 * time.Second
 var ErrReplicaRuns = errors.New("another replica of the service uses the database; stop every replica, and run this again")
 
 // CheckAlone returns ErrReplicaRuns if a replica uses the database. For a SQLite database, which is
-// locked, store.LockService checks that.
-func CheckAlone(ctx context.Context, db *store.Store, now func() time.Time, logger *slog.Logger) error {
-	if !db.Shared() {
+// locked, db.LockService checks that.
+func CheckAlone(ctx context.Context, conn *db.DB, now func() time.Time, logger *slog.Logger) error {
+	if !conn.Shared() {
 		return nil
 	}
-	c, err := clock.Open(ctx, clock.Config{Store: db, Wall: now, Logger: logger})
+	c, err := clock.Open(ctx, clock.Config{Store: conn, Wall: now, Logger: logger})
 	if err != nil {
 		return err
 	}
 	for waited := time.Duration(0); ; waited += time.Second {
-		live, err := db.HasLiveReplica(ctx, c.Now())
+		live, err := conn.HasLiveReplica(ctx, c.Now())
 		if err != nil || !live {
 			return err
 		}
@@ -55,24 +55,24 @@ func CheckAlone(ctx context.Context, db *store.Store, now func() time.Time, logg
 
 // withLedger opens the service's ledger for a function.
 func (c Config) withLedger(ctx context.Context, do func(*settle.Service) error) error {
-	return withStore(ctx, c.Database, func(db *store.Store) error {
-		return do(settle.New(settle.Config{Store: db, Chains: c.Chains, Now: c.Now}))
+	return withStore(ctx, c.Database, func(conn *db.DB) error {
+		return do(settle.New(settle.Config{Store: conn, Chains: c.Chains, Now: c.Now}))
 	})
 }
 
 // withStore opens a service's database for a function. It does not create one.
-func withStore(ctx context.Context, database string, do func(*store.Store) error) error {
-	return withOpened(ctx, database, store.OpenExisting, do)
+func withStore(ctx context.Context, database string, do func(*db.DB) error) error {
+	return withOpened(ctx, database, db.OpenExisting, do)
 }
 
 // withOpened is withStore with a function that opens the database.
-func withOpened(ctx context.Context, database string, open func(context.Context, string) (*store.Store, error), do func(*store.Store) error) (err error) {
-	db, err := open(ctx, database)
+func withOpened(ctx context.Context, database string, open func(context.Context, string) (*db.DB, error), do func(*db.DB) error) (err error) {
+	conn, err := open(ctx, database)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	return do(db)
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	return do(conn)
 }
 
 // OfflineStatus determines the status of the chains without the service: from its database, and by

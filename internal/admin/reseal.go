@@ -7,20 +7,21 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/keyring"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Reseal seals the webhook secrets in a service's database under the keyring's
 // newest key and returns how many it resealed. It is safe while a service runs
 // that has both keys. The checkpoints of the audit log are signed again, too.
 func Reseal(ctx context.Context, database string, v *keyring.Keyring) (n int, err error) {
-	err = withStore(ctx, database, func(db *store.Store) error {
-		if n, err = endpoint.Reseal(ctx, db, v, time.Now); err != nil {
+	err = withStore(ctx, database, func(conn *db.DB) error {
+		if n, err = endpoint.Reseal(ctx, conn, v, time.Now); err != nil {
 			return err
 		}
-		_, err := SignCheckpoints(ctx, db, v, false)
+		_, err := SignCheckpoints(ctx, conn, v, false)
 		return err
 	})
 	return n, err
@@ -29,11 +30,11 @@ func Reseal(ctx context.Context, database string, v *keyring.Keyring) (n int, er
 // LostSecrets returns the secrets that ReplaceSecrets would replace, and how many checkpoints of the
 // audit log it would sign without being able to verify them. It only reads.
 func LostSecrets(ctx context.Context, database string, k *keyring.Keyring) (all []endpoint.Lost, unverified int, err error) {
-	err = withStore(ctx, database, func(db *store.Store) error {
-		if all, err = endpoint.FindLost(ctx, db, k); err != nil {
+	err = withStore(ctx, database, func(conn *db.DB) error {
+		if all, err = endpoint.FindLost(ctx, conn, k); err != nil {
 			return err
 		}
-		checkpoints, err := db.AuditCheckpoints(ctx)
+		checkpoints, err := access.AuditCheckpoints(ctx, conn)
 		for _, c := range checkpoints {
 			if errors.Is(c.Verify(k), keyring.ErrNoKey) {
 				unverified++
@@ -49,14 +50,14 @@ func LostSecrets(ctx context.Context, database string, k *keyring.Keyring) (all 
 // replaced, also with an error, and how many checkpoints it signed without being able to verify them. It fails with
 // ErrReplicaRuns if the service runs.
 func ReplaceSecrets(ctx context.Context, database string, k *keyring.Keyring, keep func([]endpoint.Replaced) error) (all []endpoint.Replaced, unverified int, err error) {
-	err = withStopped(ctx, database, func(db *store.Store) error {
-		if err := CheckAlone(ctx, db, time.Now, slog.New(slog.DiscardHandler)); err != nil {
+	err = withStopped(ctx, database, func(conn *db.DB) error {
+		if err := CheckAlone(ctx, conn, time.Now, slog.New(slog.DiscardHandler)); err != nil {
 			return err
 		}
-		if all, err = endpoint.ReplaceLost(ctx, db, k, time.Now, rand.Reader, keep); err != nil {
+		if all, err = endpoint.ReplaceLost(ctx, conn, k, time.Now, rand.Reader, keep); err != nil {
 			return err
 		}
-		unverified, err = SignCheckpoints(ctx, db, k, true)
+		unverified, err = SignCheckpoints(ctx, conn, k, true)
 		return err
 	})
 	return all, unverified, err

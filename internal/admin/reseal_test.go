@@ -8,33 +8,34 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/keyring/keyringtest"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // TestReseal seals the secret of an endpoint under a new key.
 func TestReseal(t *testing.T) {
 	old, newer := keyringtest.Key(t), keyringtest.Key(t)
 	both := keyring.New(newer, old)
-	missing := storetest.SQLite(t)
+	missing := dbtest.SQLite(t)
 	if _, err := admin.Reseal(t.Context(), missing, both); err == nil || !strings.Contains(err.Error(), "there is no database yet") {
 		t.Errorf("without a database: %v", err)
 	}
 	if _, err := os.Stat(strings.TrimPrefix(missing, "sqlite:")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it made a database: %v", err)
 	}
-	for _, fresh := range storetest.MigratedDatabases() {
+	for _, fresh := range dbtest.MigratedDatabases() {
 		url := fresh(t)
-		db := storetest.Open(t, url)
+		conn := dbtest.Open(t, url)
 		seal := func(version int64) ([]byte, string, error) {
 			s := keyring.New(old).Seal("cafe", version, "whsec_cafe")
 			return s.Data, s.KeyID, nil
 		}
-		if err := db.Update(t.Context(), func(tx *store.Tx) error {
-			_, err := tx.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "cafe", URL: "https://cafe.example/", ChangedAt: invoice.Unix(1)}, seal)
+		if err := conn.Update(t.Context(), func(tx *db.Tx) error {
+			_, err := dispatcher.PutEndpoint(t.Context(), tx, dispatcher.EndpointRow{MerchantID: "cafe", URL: "https://cafe.example/", ChangedAt: invoice.Unix(1)}, seal)
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -44,12 +45,12 @@ func TestReseal(t *testing.T) {
 				t.Errorf("%d sealed anew, %v; want %d", n, err, want)
 			}
 		}
-		secrets, err := db.Secrets(t.Context(), []string{"cafe"})
+		secrets, err := dispatcher.Secrets(t.Context(), conn, []string{"cafe"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := secrets["cafe"][0]
-		if got, err := keyring.New(newer).Open("cafe", r.Version, keyring.Sealed{KeyID: r.KeyID, Data: r.Sealed}); got != "whsec_cafe" || err != nil || r.State != store.SecretActive {
+		if got, err := keyring.New(newer).Open("cafe", r.Version, keyring.Sealed{KeyID: r.KeyID, Data: r.Sealed}); got != "whsec_cafe" || err != nil || r.State != dispatcher.SecretActive {
 			t.Errorf("under the new key it is %q, %v", got, err)
 		}
 	}

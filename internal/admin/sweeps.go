@@ -3,13 +3,13 @@ package admin
 import (
 	"context"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // RequestSweeps requests sweeps of the selected deposits from the service, and returns their number. A
 // running service makes them within seconds, another one when it is started.
-func RequestSweeps(ctx context.Context, c Config, r store.SweepRequest) (n int64, err error) {
+func RequestSweeps(ctx context.Context, c Config, r settle.SweepRequest) (n int64, err error) {
 	err = c.withLedger(ctx, func(ledger *settle.Service) error {
 		n, err = ledger.RequestSweeps(ctx, r)
 		return err
@@ -19,9 +19,9 @@ func RequestSweeps(ctx context.Context, c Config, r store.SweepRequest) (n int64
 
 // QueuedSweeps returns up to limit of the deposits of a chain that are to be swept: the deposits of a
 // merchant or, if merchantID is empty, all.
-func QueuedSweeps(ctx context.Context, database, chainKey, merchantID string, limit int) (all []store.QueuedSweep, err error) {
-	err = withStore(ctx, database, func(db *store.Store) error {
-		all, err = db.QueuedSweeps(ctx, chainKey, merchantID, limit)
+func QueuedSweeps(ctx context.Context, database, chainKey, merchantID string, limit int) (all []settle.QueuedSweep, err error) {
+	err = withStore(ctx, database, func(conn *db.DB) error {
+		all, err = settle.QueuedSweeps(ctx, conn, chainKey, merchantID, limit)
 		return err
 	})
 	return all, err

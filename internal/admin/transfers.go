@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // UnrecognizedBatch is how many unrecognized transfers are read at a time, and marked as checked in one transaction.
@@ -19,34 +20,34 @@ const CheckAll = "all"
 // UnrecognizedTransfers calls list with the transfers in a service's database that a recovery found
 // and that no person has checked, up to UnrecognizedBatch at a time. It leaves out the transfers in
 // checked, and records them as checked. It is safe while the service runs.
-func UnrecognizedTransfers(ctx context.Context, database string, checked []string, now time.Time, list func([]store.UnrecognizedTransfer) error) (err error) {
-	db, err := store.OpenExisting(ctx, database)
+func UnrecognizedTransfers(ctx context.Context, database string, checked []string, now time.Time, list func([]settle.UnrecognizedTransfer) error) (err error) {
+	conn, err := db.OpenExisting(ctx, database)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+	defer func() { err = errors.Join(err, conn.Close()) }()
 	if len(checked) == 1 && checked[0] == CheckAll {
-		err = eachUnrecognized(ctx, db, func(some []store.UnrecognizedTransfer) error {
+		err = eachUnrecognized(ctx, conn, func(some []settle.UnrecognizedTransfer) error {
 			ids := make([]string, len(some))
 			for i, t := range some {
 				ids[i] = t.ID
 			}
-			return checkTransfers(ctx, db, ids, now)
+			return checkTransfers(ctx, conn, ids, now)
 		})
 	} else {
-		err = checkTransfers(ctx, db, checked, now)
+		err = checkTransfers(ctx, conn, checked, now)
 	}
 	if err != nil {
 		return err
 	}
-	return eachUnrecognized(ctx, db, list)
+	return eachUnrecognized(ctx, conn, list)
 }
 
 // eachUnrecognized calls each with the unrecognized transfers, in the order of their blocks.
-func eachUnrecognized(ctx context.Context, db *store.Store, each func([]store.UnrecognizedTransfer) error) error {
-	var after store.UnrecognizedTransfer
+func eachUnrecognized(ctx context.Context, conn *db.DB, each func([]settle.UnrecognizedTransfer) error) error {
+	var after settle.UnrecognizedTransfer
 	for {
-		some, err := db.UnrecognizedTransfers(ctx, "", after, UnrecognizedBatch)
+		some, err := settle.UnrecognizedTransfers(ctx, conn, "", after, UnrecognizedBatch)
 		if err != nil || len(some) == 0 {
 			return err
 		}
@@ -58,15 +59,15 @@ func eachUnrecognized(ctx context.Context, db *store.Store, each func([]store.Un
 }
 
 // checkTransfers records in one transaction that transfers were checked.
-func checkTransfers(ctx context.Context, db *store.Store, ids []string, now time.Time) error {
-	return db.Update(ctx, func(tx *store.Tx) error {
+func checkTransfers(ctx context.Context, conn *db.DB, ids []string, now time.Time) error {
+	return conn.Update(ctx, func(tx *db.Tx) error {
 		for _, id := range ids {
-			if err := tx.CheckTransfer(ctx, id); errors.Is(err, store.ErrNotFound) {
+			if err := settle.CheckTransfer(ctx, tx, id); errors.Is(err, db.ErrNotFound) {
 				return fmt.Errorf("there is no unrecognized transfer %s; the command lists them without --checked", id)
 			} else if err != nil {
 				return err
 			}
-			if err := tx.AppendAudit(ctx, access.NewEntry(ctx, now, access.Change{Action: access.ActionRecoveryTransfer, Object: id})); err != nil {
+			if err := access.AppendAudit(ctx, tx, access.NewEntry(ctx, now, access.Change{Action: access.ActionRecoveryTransfer, Object: id})); err != nil {
 				return err
 			}
 		}

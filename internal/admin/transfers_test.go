@@ -8,15 +8,16 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // TestUnrecognizedTransfers marks transfers as checked, one and all others, and refuses an unknown one.
 func TestUnrecognizedTransfers(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.MigratedDatabases() {
+	for name, database := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			checkTransfers(t, database(t))
 			checkManyTransfers(t, database(t))
@@ -27,18 +28,18 @@ func TestUnrecognizedTransfers(t *testing.T) {
 // TestUnrecognizedTransfersOfNoDatabase names a database that does not exist. It is not created.
 func TestUnrecognizedTransfersOfNoDatabase(t *testing.T) {
 	t.Parallel()
-	url := storetest.SQLite(t)
+	url := dbtest.SQLite(t)
 	for range 2 {
-		if _, err := unrecognized(t, url); !errors.Is(err, store.ErrNoDatabase) {
+		if _, err := unrecognized(t, url); !errors.Is(err, db.ErrNoDatabase) {
 			t.Errorf("got %v", err)
 		}
 	}
 }
 
 // unrecognized returns the remaining transfers after some were marked as checked.
-func unrecognized(t *testing.T, url string, checked ...string) (left []store.UnrecognizedTransfer, err error) {
+func unrecognized(t *testing.T, url string, checked ...string) (left []settle.UnrecognizedTransfer, err error) {
 	t.Helper()
-	err = admin.UnrecognizedTransfers(t.Context(), url, checked, time.Now(), func(some []store.UnrecognizedTransfer) error {
+	err = admin.UnrecognizedTransfers(t.Context(), url, checked, time.Now(), func(some []settle.UnrecognizedTransfer) error {
 		if len(some) > admin.UnrecognizedBatch {
 			t.Errorf("%d at a time", len(some))
 		}
@@ -49,16 +50,16 @@ func unrecognized(t *testing.T, url string, checked ...string) (left []store.Unr
 }
 
 // insertTransfers inserts unrecognized transfers, three in a block.
-func insertTransfers(t *testing.T, db *store.Store, n int) {
+func insertTransfers(t *testing.T, conn *db.DB, n int) {
 	t.Helper()
-	if err := db.Update(t.Context(), func(tx *store.Tx) error {
+	if err := conn.Update(t.Context(), func(tx *db.Tx) error {
 		var all []invoice.Transfer
 		for i := range n {
 			transfer := invoice.Transfer{ChainKey: "base", TxHash: invoice.Hash{byte(i), byte(i >> 8)}, Token: invoice.Address{1}, Currency: "USDC", Amount: invoice.NewAmount(5)}
 			transfer.BlockNumber = uint64(i / 3)
 			all = append(all, transfer)
 		}
-		return tx.InsertUnrecognizedTransfers(t.Context(), all)
+		return settle.InsertUnrecognizedTransfers(t.Context(), tx, all)
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -67,9 +68,9 @@ func insertTransfers(t *testing.T, db *store.Store, n int) {
 // checkManyTransfers lists more transfers than are read at a time, and marks all of them as checked.
 func checkManyTransfers(t *testing.T, url string) {
 	t.Helper()
-	db := storetest.Open(t, url)
+	conn := dbtest.Open(t, url)
 	for _, n := range []int{admin.UnrecognizedBatch, admin.UnrecognizedBatch + 1} {
-		insertTransfers(t, db, n)
+		insertTransfers(t, conn, n)
 		listed := make(map[string]bool)
 		all, err := unrecognized(t, url)
 		for _, transfer := range all {
@@ -86,9 +87,9 @@ func checkManyTransfers(t *testing.T, url string) {
 
 func checkTransfers(t *testing.T, url string) {
 	t.Helper()
-	db := storetest.Open(t, url)
-	insertTransfers(t, db, 3)
-	list := func(want int, checked ...string) []store.UnrecognizedTransfer {
+	conn := dbtest.Open(t, url)
+	insertTransfers(t, conn, 3)
+	list := func(want int, checked ...string) []settle.UnrecognizedTransfer {
 		t.Helper()
 		left, err := unrecognized(t, url, checked...)
 		if err != nil || len(left) != want {
@@ -102,7 +103,7 @@ func checkTransfers(t *testing.T, url string) {
 		t.Errorf("a checked one: %v", err)
 	}
 	list(0, admin.CheckAll)
-	entries, err := db.AuditEntries(t.Context(), store.AuditFilter{Limit: 10})
+	entries, err := access.NewReader(conn).AuditEntries(t.Context(), access.AuditFilter{Limit: 10})
 	if err != nil || len(entries) != 3 || entries[2].Action != access.ActionRecoveryTransfer || entries[2].Object != first {
 		t.Errorf("the audit log has %+v, %v", entries, err)
 	}

@@ -15,12 +15,11 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/requestlog"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/strictjson"
 )
 
@@ -64,7 +63,7 @@ type Ledger interface {
 	Void(ctx context.Context, by access.Principal, id string) (invoice.Invoice, error)
 	DeleteDraft(ctx context.Context, by access.Principal, id string) error
 	// AttributeManually attributes a payment to an invoice, and returns the updated
-	// payment. Errors are store.ErrNotFound, *invoice.FieldError, settle.ErrAttributed,
+	// payment. Errors are db.ErrNotFound, *invoice.FieldError, settle.ErrAttributed,
 	// settle.ErrOrphaned, settle.ErrUndecided and internal ones.
 	AttributeManually(ctx context.Context, h settle.ManualAttribution) (invoice.Payment, error)
 	// PrepareRefund, CancelRefund and ApproveRefund return the refund in its new state.
@@ -75,7 +74,7 @@ type Ledger interface {
 	ClaimToken(r invoice.RefundRecord) string
 	ApproveRefund(ctx context.Context, id, merchantID string, to invoice.Address) (invoice.RefundRecord, error)
 	// EraseCustomer erases the personal data of a merchant's customer. settle.Service documents the errors.
-	EraseCustomer(ctx context.Context, merchantID, customer string, once settle.Once) (store.Erasure, error)
+	EraseCustomer(ctx context.Context, merchantID, customer string, once settle.Once) (settle.Erasure, error)
 	Authorizations
 	Inbox
 	Submissions
@@ -83,14 +82,14 @@ type Ledger interface {
 	ReceiveNotice(ctx context.Context, n invoice.Notice) error
 }
 
-// Reader reads from the database. *store.Store implements it.
+// Reader reads from the database. *db.DB implements it.
 type Reader interface {
 	CustomerReader
-	// Invoice returns an invoice, or store.ErrNotFound.
+	// Invoice returns an invoice, or db.ErrNotFound.
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
-	// Invoices returns the matching invoices, newest first. If it examined store.MaxExamined without
+	// Invoices returns the matching invoices, newest first. If it examined db.MaxExamined without
 	// finding enough, it also returns where it stopped.
-	Invoices(ctx context.Context, f store.InvoiceFilter) (found []invoice.Invoice, examined string, err error)
+	Invoices(ctx context.Context, f settle.InvoiceFilter) (found []invoice.Invoice, examined string, err error)
 	// FindInvoices returns the newest invoices that a text names.
 	FindInvoices(ctx context.Context, text, merchantID string, limit int) ([]invoice.Invoice, error)
 	// References returns the references of invoices that have one, by invoice id.
@@ -98,77 +97,77 @@ type Reader interface {
 	// AttributionNote returns the note of a payment's manual attribution, or "".
 	AttributionNote(ctx context.Context, paymentID string) (string, error)
 	// InvoiceHistory returns the history of an invoice.
-	InvoiceHistory(ctx context.Context, id string) (store.InvoiceHistory, error)
-	// Payment returns a payment, or store.ErrNotFound.
-	Payment(ctx context.Context, id string) (store.PaymentRow, error)
+	InvoiceHistory(ctx context.Context, id string) (settle.InvoiceHistory, error)
+	// Payment returns a payment, or db.ErrNotFound.
+	Payment(ctx context.Context, id string) (settle.PaymentRow, error)
 	// HasUnattributed reports whether a payment without an invoice, by its SeenID, was
 	// received by an address of the merchant.
 	HasUnattributed(ctx context.Context, merchantID, seenID string) (bool, error)
 	// Payments returns the matching payments, last observed or confirmed first. If it examined
-	// store.MaxExamined without finding enough, it also returns where it stopped.
-	Payments(ctx context.Context, f store.PaymentFilter) (found []store.PaymentRow, examined store.PaymentPosition, err error)
+	// db.MaxExamined without finding enough, it also returns where it stopped.
+	Payments(ctx context.Context, f settle.PaymentFilter) (found []settle.PaymentRow, examined settle.PaymentPosition, err error)
 	// AmountsRefunded returns the refunded amounts of payments, by payment id.
 	AmountsRefunded(ctx context.Context, paymentIDs []string) (map[string]invoice.Amount, error)
 	// NearInvoices returns the invoices that unattributed payments may be meant for. If merchantID is set,
 	// it returns only invoices of that merchant.
-	NearInvoices(ctx context.Context, lookups []store.NearLookup, merchantID string) ([][]invoice.NearInvoice, error)
+	NearInvoices(ctx context.Context, lookups []settle.NearLookup, merchantID string) ([][]invoice.NearInvoice, error)
 	// RefundRecord returns the refund with the id, or the refund that the transfer with the id made, or
-	// store.ErrNotFound.
+	// db.ErrNotFound.
 	RefundRecord(ctx context.Context, id string) (invoice.RefundRecord, error)
 	// RefundRecords returns the matching refunds, newest first.
-	RefundRecords(ctx context.Context, f store.RefundFilter) ([]invoice.RefundRecord, error)
+	RefundRecords(ctx context.Context, f settle.RefundFilter) ([]invoice.RefundRecord, error)
 	// Submissions returns the submissions of a refund, newest first.
 	Submissions(ctx context.Context, refundID string) ([]invoice.Submission, error)
 	// Keys returns the matching keys, newest first.
-	Keys(ctx context.Context, f store.KeyFilter) ([]access.Record, error)
-	// Authorization returns an authorization, or store.ErrNotFound.
-	Authorization(ctx context.Context, id string) (store.Authorization, error)
+	Keys(ctx context.Context, f access.KeyFilter) ([]access.Record, error)
+	// Authorization returns an authorization, or db.ErrNotFound.
+	Authorization(ctx context.Context, id string) (settle.Authorization, error)
 	// AuthorizationsOfInvoice returns the newest authorizations of an invoice.
-	AuthorizationsOfInvoice(ctx context.Context, invoiceID string, limit int) ([]store.Authorization, error)
+	AuthorizationsOfInvoice(ctx context.Context, invoiceID string, limit int) ([]settle.Authorization, error)
 	// Claims returns the matching claims, newest first.
-	Claims(ctx context.Context, f store.ClaimFilter) ([]store.Claim, error)
+	Claims(ctx context.Context, f settle.ClaimFilter) ([]settle.ClaimRow, error)
 	// LostPayments returns the commitments of lost invoices, by the ids of the payments without an invoice
 	// that were made for them.
 	LostPayments(ctx context.Context, payments []invoice.Payment) (map[string]invoice.Hash, error)
 	// ClaimsOfPayments returns the first claims to each payment.
-	ClaimsOfPayments(ctx context.Context, paymentIDs []string, merchantID string, limit int) (map[string][]store.Claim, error)
+	ClaimsOfPayments(ctx context.Context, paymentIDs []string, merchantID string, limit int) (map[string][]settle.ClaimRow, error)
 	// Decisions returns the matching decisions, newest first.
-	Decisions(ctx context.Context, f store.DecisionFilter) ([]invoice.Decision, error)
-	report.Reader
+	Decisions(ctx context.Context, f settle.DecisionFilter) ([]invoice.Decision, error)
+	report.Source
 	// LogState returns the state that decides which positions in the logs a reader of a merchant's events,
 	// or of all, can continue from.
-	LogState(ctx context.Context, merchantID string) (store.LogState, error)
+	LogState(ctx context.Context, merchantID string) (dispatcher.LogState, error)
 	// AuditEntries returns the matching entries of the audit log, newest first.
-	AuditEntries(ctx context.Context, f store.AuditFilter) ([]access.Entry, error)
+	AuditEntries(ctx context.Context, f access.AuditFilter) ([]access.Entry, error)
 	// MerchantStorage returns what a merchant has stored, and its quotas.
-	MerchantStorage(ctx context.Context, merchantID string) (store.Storage, error)
+	MerchantStorage(ctx context.Context, merchantID string) (access.Storage, error)
 	// Requests returns the matching requests of the log, last ended first.
-	Requests(ctx context.Context, f store.RequestFilter) ([]requestlog.Entry, error)
+	Requests(ctx context.Context, f access.RequestFilter) ([]access.LoggedRequest, error)
 }
 
 // Events is the event log with the delivery schedule.
 type Events interface {
 	// Events returns the matching events, in the filter's order.
-	Events(ctx context.Context, f store.EventFilter) ([]store.EventRow, error)
-	// EventRecord returns an event with its attempts, or store.ErrNotFound.
-	EventRecord(ctx context.Context, id string) (store.EventRow, []delivery.Attempt, error)
+	Events(ctx context.Context, f dispatcher.EventFilter) ([]dispatcher.EventRow, error)
+	// EventRecord returns an event with its attempts, or db.ErrNotFound.
+	EventRecord(ctx context.Context, id string) (dispatcher.EventRow, []delivery.Attempt, error)
 	// LastSeq returns the sequence number of the newest event, or 0.
 	LastSeq(ctx context.Context) (int64, error)
 	// AuditHead returns the newest entry's number and hash of the audit log.
 	AuditHead(ctx context.Context) (access.Head, error)
 	// Changes returns the objects of the entries of the audit log with numbers above after.
-	Changes(ctx context.Context, after int64, limit int) ([]store.ChangeRow, error)
+	Changes(ctx context.Context, after int64, limit int) ([]access.ChangeRow, error)
 	// Listen records for a while that redelivered events reach the listener, unless it did so shortly
 	// before. DeleteListener ends that.
-	Listen(ctx context.Context, l *store.Listener) error
+	Listen(ctx context.Context, l *dispatcher.Listener) error
 	DeleteListener(ctx context.Context, id string) error
 	// Redeliver reschedules an event's delivery, and passes the event to its listeners.
-	// Errors are store.ErrNotFound, store.ErrPending and store.ErrNoDelivery, both without a
+	// Errors are db.ErrNotFound, dispatcher.ErrPending and dispatcher.ErrNoDelivery, both without a
 	// listener, and internal ones.
 	Redeliver(ctx context.Context, eventID string, now time.Time) error
 	// RedeliverMany reschedules up to limit deliveries. It returns their number, and the position to
 	// continue at, or 0 at the end.
-	RedeliverMany(ctx context.Context, f store.RedeliverFilter, now time.Time, limit int) (scheduled, next int64, err error)
+	RedeliverMany(ctx context.Context, f dispatcher.RedeliverFilter, now time.Time, limit int) (scheduled, next int64, err error)
 }
 
 // Endpoints manages the merchants' webhook endpoints. *endpoint.Directory implements it

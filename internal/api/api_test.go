@@ -18,56 +18,57 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/api/apitest"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/requestlog"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/txmgr"
 )
 
 const now = 1_764_000_000
 
 func clock() time.Time { return time.Unix(now, 0) }
 
-// backend is a fake of settle.Service and store.Store, with lists, oldest first.
+// backend is a fake of settle.Service and db.DB, with lists, oldest first.
 type backend struct {
 	api.CustomerReader // not called
 
 	invoices []invoice.Invoice
-	payments []store.PaymentRow
+	payments []settle.PaymentRow
 	refunded map[string]invoice.Amount // of payments, by id
 	requests []settle.CreateRequest
 	changes  []settle.InvoiceChange
 	refunds  []invoice.RefundRecord
 	notices  []invoice.Notice
 	hands    []settle.ManualAttribution
-	claims   []store.Claim
+	claims   []settle.ClaimRow
 	lost     []invoice.Hash // commitments of lost invoices
-	events   []store.EventRow
+	events   []dispatcher.EventRow
 
-	authorizations []store.Authorization
+	authorizations []settle.Authorization
 
-	timelines []store.Timeline // set first by newEventBackend
-	removed   int64            // events up to it were removed
-	removedOf map[string]int64 // of merchants
+	timelines []dispatcher.Timeline // set first by newEventBackend
+	removed   int64                 // events up to it were removed
+	removedOf map[string]int64      // of merchants
 
-	attempts []delivery.Attempt      // of every event
-	redone   []store.RedeliverFilter // of the calls of RedeliverMany
-	audit    []access.Entry          // oldest first
-	logged   []requestlog.Entry      // oldest first
-	refused  []string                // limits that refused a request
+	attempts []delivery.Attempt           // of every event
+	redone   []dispatcher.RedeliverFilter // of the calls of RedeliverMany
+	audit    []access.Entry               // oldest first
+	logged   []access.LoggedRequest       // oldest first
+	refused  []string                     // limits that refused a request
 	// listeners are the current listeners, by id.
-	listeners map[string]store.Listener
+	listeners map[string]dispatcher.Listener
 	examined  string                  // the second result of Invoices
-	history   store.InvoiceHistory    // of every invoice
+	history   settle.InvoiceHistory   // of every invoice
 	note      string                  // of every manual attribution
 	headers   []endpoint.HeaderChange // that were last set
-	shares    []store.TxShare
+	shares    []txmgr.TxShare
 	// The filters of the last lists.
-	invoiceFilter store.InvoiceFilter
-	paymentFilter store.PaymentFilter
-	eventFilter   store.EventFilter
+	invoiceFilter settle.InvoiceFilter
+	paymentFilter settle.PaymentFilter
+	eventFilter   dispatcher.EventFilter
 	tick          time.Duration // the clock advances by it at each call
 	ticks         int
 	err           error                       // if set, returned by every method
@@ -116,8 +117,8 @@ func (b *backend) Void(ctx context.Context, _ access.Principal, id string) (invo
 	return b.Invoice(ctx, id)
 }
 
-func (b *backend) EraseCustomer(context.Context, string, string, settle.Once) (store.Erasure, error) {
-	return store.Erasure{}, errors.New("not called")
+func (b *backend) EraseCustomer(context.Context, string, string, settle.Once) (settle.Erasure, error) {
+	return settle.Erasure{}, errors.New("not called")
 }
 
 func (b *backend) DeleteDraft(ctx context.Context, _ access.Principal, id string) error {
@@ -158,7 +159,7 @@ func (b *backend) RefundRecord(ctx context.Context, id string) (invoice.RefundRe
 }
 
 // RefundRecords returns one page, with up to 4 refunds.
-func (b *backend) RefundRecords(ctx context.Context, f store.RefundFilter) ([]invoice.RefundRecord, error) {
+func (b *backend) RefundRecords(ctx context.Context, f settle.RefundFilter) ([]invoice.RefundRecord, error) {
 	if f.Before != "" {
 		return nil, b.fail(ctx)
 	}
@@ -179,12 +180,12 @@ func (b *backend) Invoice(ctx context.Context, id string) (invoice.Invoice, erro
 	}
 	i := slices.IndexFunc(b.invoices, func(inv invoice.Invoice) bool { return inv.ID == id })
 	if i < 0 {
-		return invoice.Invoice{}, store.ErrNotFound
+		return invoice.Invoice{}, db.ErrNotFound
 	}
 	return b.invoices[i], nil
 }
 
-func (b *backend) Keys(ctx context.Context, _ store.KeyFilter) ([]access.Record, error) {
+func (b *backend) Keys(ctx context.Context, _ access.KeyFilter) ([]access.Record, error) {
 	return nil, b.fail(ctx)
 }
 
@@ -192,7 +193,7 @@ func (b *backend) HasUnattributed(ctx context.Context, _, _ string) (bool, error
 	return false, b.fail(ctx)
 }
 
-func (b *backend) Invoices(ctx context.Context, f store.InvoiceFilter) ([]invoice.Invoice, string, error) {
+func (b *backend) Invoices(ctx context.Context, f settle.InvoiceFilter) ([]invoice.Invoice, string, error) {
 	b.invoiceFilter = f
 	return newest(b.invoices, f.Limit, func(inv invoice.Invoice) bool {
 		return (f.MerchantID == "" || f.MerchantID == inv.MerchantID) && (f.Status == "" || f.Status == inv.Status) &&
@@ -218,30 +219,30 @@ func (b *backend) References(ctx context.Context, ids []string) (map[string]stri
 
 func (b *backend) AttributionNote(context.Context, string) (string, error) { return b.note, nil }
 
-func (b *backend) InvoiceHistory(ctx context.Context, id string) (store.InvoiceHistory, error) {
+func (b *backend) InvoiceHistory(ctx context.Context, id string) (settle.InvoiceHistory, error) {
 	h := b.history
 	var err error
 	h.Invoice, err = b.Invoice(ctx, id)
 	return h, err
 }
 
-func (b *backend) Payment(ctx context.Context, id string) (store.PaymentRow, error) {
+func (b *backend) Payment(ctx context.Context, id string) (settle.PaymentRow, error) {
 	if err := b.fail(ctx); err != nil {
-		return store.PaymentRow{}, err
+		return settle.PaymentRow{}, err
 	}
-	i := slices.IndexFunc(b.payments, func(p store.PaymentRow) bool { return p.ID == id })
+	i := slices.IndexFunc(b.payments, func(p settle.PaymentRow) bool { return p.ID == id })
 	if i < 0 {
-		return store.PaymentRow{}, store.ErrNotFound
+		return settle.PaymentRow{}, db.ErrNotFound
 	}
 	return b.payments[i], nil
 }
 
-func (b *backend) Payments(ctx context.Context, f store.PaymentFilter) ([]store.PaymentRow, store.PaymentPosition, error) {
+func (b *backend) Payments(ctx context.Context, f settle.PaymentFilter) ([]settle.PaymentRow, settle.PaymentPosition, error) {
 	b.paymentFilter = f
-	return newest(b.payments, f.Limit, func(p store.PaymentRow) bool {
+	return newest(b.payments, f.Limit, func(p settle.PaymentRow) bool {
 		return (f.MerchantID == "" || f.MerchantID == p.MerchantID) && (f.ChainKey == "" || f.ChainKey == p.ChainKey) &&
 			(f.InvoiceID == "" || f.InvoiceID == p.InvoiceID) && (f.IncludePending || p.Status == invoice.Confirmed) && (f.IncludeUnattributed || p.Attributed()) && (f.Before.SeenID == "" || p.SeenID < f.Before.SeenID)
-	}), store.PaymentPosition{}, b.fail(ctx)
+	}), settle.PaymentPosition{}, b.fail(ctx)
 }
 
 func (b *backend) AmountsRefunded(ctx context.Context, ids []string) (map[string]invoice.Amount, error) {
@@ -254,12 +255,12 @@ func (b *backend) AmountsRefunded(ctx context.Context, ids []string) (map[string
 	return back, b.fail(ctx)
 }
 
-func (b *backend) Events(ctx context.Context, f store.EventFilter) ([]store.EventRow, error) {
+func (b *backend) Events(ctx context.Context, f dispatcher.EventFilter) ([]dispatcher.EventRow, error) {
 	b.eventFilter = f
 	if err := b.fail(ctx); err != nil {
 		return nil, err
 	}
-	var found []store.EventRow
+	var found []dispatcher.EventRow
 	for _, e := range b.events {
 		fits := (f.MerchantID == "" || f.MerchantID == e.MerchantID) && (f.Type == "" || f.Type == e.Type) && (f.InvoiceID == "" || f.InvoiceID == e.InvoiceID) &&
 			(f.Delivery == "" || f.Delivery == e.Status) && (f.Before == 0 || e.Seq < f.Before) && (f.After == nil || e.Seq > *f.After)
@@ -273,13 +274,13 @@ func (b *backend) Events(ctx context.Context, f store.EventFilter) ([]store.Even
 	return found[:min(len(found), f.Limit)], nil
 }
 
-func (b *backend) EventRecord(ctx context.Context, id string) (store.EventRow, []delivery.Attempt, error) {
+func (b *backend) EventRecord(ctx context.Context, id string) (dispatcher.EventRow, []delivery.Attempt, error) {
 	if err := b.fail(ctx); err != nil {
-		return store.EventRow{}, nil, err
+		return dispatcher.EventRow{}, nil, err
 	}
-	i := slices.IndexFunc(b.events, func(e store.EventRow) bool { return e.ID == id })
+	i := slices.IndexFunc(b.events, func(e dispatcher.EventRow) bool { return e.ID == id })
 	if i < 0 {
-		return store.EventRow{}, nil, store.ErrNotFound
+		return dispatcher.EventRow{}, nil, db.ErrNotFound
 	}
 	return b.events[i], b.attempts, nil
 }
@@ -288,10 +289,10 @@ func (b *backend) LastSeq(ctx context.Context) (int64, error) {
 	return int64(len(b.events)), b.fail(ctx)
 }
 
-func (b *backend) LogState(ctx context.Context, merchantID string) (store.LogState, error) {
-	state := store.LogState{Timelines: b.timelines, Head: int64(len(b.events)), Removed: b.removed}
+func (b *backend) LogState(ctx context.Context, merchantID string) (dispatcher.LogState, error) {
+	state := dispatcher.LogState{Timelines: b.timelines, Head: int64(len(b.events)), Removed: b.removed}
 	if len(b.timelines) == 0 {
-		state.Timelines = []store.Timeline{{Number: 1, ID: "tml_1"}}
+		state.Timelines = []dispatcher.Timeline{{Number: 1, ID: "tml_1"}}
 	}
 	if merchantID != "" {
 		state.Removed = b.removedOf[merchantID]
@@ -303,9 +304,9 @@ func (b *backend) AuditHead(ctx context.Context) (access.Head, error) {
 	return access.Head{Seq: int64(len(b.audit))}, b.fail(ctx)
 }
 
-func (b *backend) Changes(ctx context.Context, after int64, limit int) (rows []store.ChangeRow, err error) {
+func (b *backend) Changes(ctx context.Context, after int64, limit int) (rows []access.ChangeRow, err error) {
 	for _, e := range b.audit[after:min(int(after)+limit, len(b.audit))] {
-		rows = append(rows, store.ChangeRow{Seq: e.Seq, MerchantID: e.MerchantID, Action: e.Action, Object: e.Object})
+		rows = append(rows, access.ChangeRow{Seq: e.Seq, MerchantID: e.MerchantID, Action: e.Action, Object: e.Object})
 	}
 	return rows, b.fail(ctx)
 }
@@ -315,9 +316,9 @@ func (b *backend) addChange(action access.Action, merchantID, object string) {
 	b.audit = append(b.audit, access.Entry{Seq: int64(len(b.audit) + 1), MerchantID: merchantID, Action: action, Object: object})
 }
 
-func (b *backend) Listen(ctx context.Context, l *store.Listener) error {
+func (b *backend) Listen(ctx context.Context, l *dispatcher.Listener) error {
 	if b.listeners == nil {
-		b.listeners = make(map[string]store.Listener)
+		b.listeners = make(map[string]dispatcher.Listener)
 	}
 	b.listeners[l.ID] = *l
 	return b.fail(ctx)
@@ -334,9 +335,9 @@ func (b *backend) Redeliver(ctx context.Context, id string, now time.Time) error
 	case err != nil:
 		return err
 	case e.Status == delivery.Pending:
-		return store.ErrPending
+		return dispatcher.ErrPending
 	case e.Status == delivery.None:
-		return store.ErrNoDelivery
+		return dispatcher.ErrNoDelivery
 	}
 	e.Status, e.Due, e.Deadline, e.Finished = delivery.Pending, now, now.Add(delivery.RetryWindow), time.Time{}
 	b.events[e.Seq-1] = e
@@ -344,7 +345,7 @@ func (b *backend) Redeliver(ctx context.Context, id string, now time.Time) error
 }
 
 // RedeliverMany returns limit, three times.
-func (b *backend) RedeliverMany(ctx context.Context, f store.RedeliverFilter, _ time.Time, limit int) (int64, int64, error) {
+func (b *backend) RedeliverMany(ctx context.Context, f dispatcher.RedeliverFilter, _ time.Time, limit int) (int64, int64, error) {
 	if err := b.fail(ctx); err != nil {
 		return 0, 0, err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // listAudit answers GET /api/audit.
@@ -15,7 +14,7 @@ func (a *API) listAudit(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	limit, scope := q.limit(), q.scope("audit", "merchantId", "action", "since")
 	merchantID, possible := q.merchantID()
-	filter := store.AuditFilter{MerchantID: merchantID, Since: q.time("since")}
+	filter := access.AuditFilter{MerchantID: merchantID, Since: q.time("since")}
 	before, ok := q.position("cursor", scope)
 	if action, ok := q.get("action"); ok {
 		filter.Action = access.Action(action)

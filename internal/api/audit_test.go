@@ -12,10 +12,9 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/store"
 )
 
-func (b *backend) AuditEntries(ctx context.Context, f store.AuditFilter) ([]access.Entry, error) {
+func (b *backend) AuditEntries(ctx context.Context, f access.AuditFilter) ([]access.Entry, error) {
 	return newest(b.audit, f.Limit, func(e access.Entry) bool {
 		return (f.MerchantID == "" || f.MerchantID == e.MerchantID) && (f.Action == "" || f.Action == e.Action) &&
 			!e.At.Before(f.Since) && (f.Before == 0 || e.Seq < f.Before)

@@ -14,18 +14,18 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // BenchmarkAuthentication measures GET /api/invoices/{id} with and without a key in turn, on the same
 // service. It reports the cost of the key in percent: of a call of the handler, and of a request over
 // the loopback interface.
 func BenchmarkAuthentication(b *testing.B) {
-	for name, url := range storetest.MigratedDatabases() {
+	for name, url := range dbtest.MigratedDatabases() {
 		b.Run(name, func(b *testing.B) {
-			s := storetest.Open(b, url(b))
+			s := dbtest.Open(b, url(b))
 			handler, path, key := authenticated(b, s)
 			b.Run("handler", func(b *testing.B) {
 				compare(b, func(authorization string) {
@@ -52,7 +52,7 @@ func BenchmarkAuthentication(b *testing.B) {
 
 // authenticated returns a handler of the API that is open to all but accepts keys too, the path of an
 // invoice, and the header with a key.
-func authenticated(b *testing.B, s *store.Store) (handler http.Handler, path, key string) {
+func authenticated(b *testing.B, s *db.DB) (handler http.Handler, path, key string) {
 	b.Helper()
 	base, _ := chain.Lookup("base")
 	chains := []chain.Chain{base}
@@ -73,8 +73,8 @@ func authenticated(b *testing.B, s *store.Store) (handler http.Handler, path, ke
 	}
 	logger := slog.New(slog.DiscardHandler)
 	a := api.New(api.Config{
-		Ledger: service, Reader: s, Chains: chains, Now: time.Now, Logger: logger,
-		Authenticator: apikey.NewAuthenticator(apikey.AuthenticatorConfig{Store: s, Mode: access.Live, Open: true, Now: time.Now, Logger: logger}),
+		Ledger: service, Reader: api.NewReader(s), Chains: chains, Now: time.Now, Logger: logger,
+		Authenticator: apikey.NewAuthenticator(apikey.AuthenticatorConfig{Store: access.NewTables(s), Mode: access.Live, Open: true, Now: time.Now, Logger: logger}),
 	})
 	mux := http.NewServeMux()
 	for _, r := range a.Routes() {

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/longrequest"
 	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // Limits of authorizations at the public door.
@@ -42,8 +42,8 @@ const (
 // Authorizations accepts payers' authorizations. *settle.Service implements it.
 type Authorizations interface {
 	// Authorize accepts an authorization for an invoice, or returns the current state of a known one.
-	// Errors are store.ErrNotFound, *invoice.RefusalError and internal errors.
-	Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (store.Authorization, error)
+	// Errors are db.ErrNotFound, *invoice.RefusalError and internal errors.
+	Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (settle.Authorization, error)
 }
 
 // submitAuthorization answers POST /checkout/{id}/authorization.
@@ -92,7 +92,7 @@ func (a *API) getAuthorization(w http.ResponseWriter, r *http.Request) error {
 	}
 	invoiceID := r.PathValue("id")
 	if !isVisibleASCII(invoiceID) || given && !isVisibleASCII(named) {
-		return store.ErrNotFound
+		return db.ErrNotFound
 	}
 	const newest = 1
 	if !given {
@@ -101,13 +101,13 @@ func (a *API) getAuthorization(w http.ResponseWriter, r *http.Request) error {
 			return fmt.Errorf("read the authorizations of %s: %w", invoiceID, err)
 		}
 		if len(found) == 0 {
-			return store.ErrNotFound
+			return db.ErrNotFound
 		}
 		return a.answerAuthorization(w, r, found[0], wait)
 	}
 	found, err := a.reader.Authorization(r.Context(), named)
 	if err == nil && found.InvoiceID != invoiceID {
-		err = store.ErrNotFound
+		err = db.ErrNotFound
 	}
 	if err != nil {
 		return fmt.Errorf("read authorization: %w", err)
@@ -117,8 +117,8 @@ func (a *API) getAuthorization(w http.ResponseWriter, r *http.Request) error {
 
 // answerAuthorization answers with the state of an authorization, as soon as its outcome
 // is known or the time is over.
-func (a *API) answerAuthorization(w http.ResponseWriter, r *http.Request, found store.Authorization, wait time.Duration) error {
-	if wait > 0 && apiconv.AuthorizationStatus(found) == apitypes.AuthorizationUnknown {
+func (a *API) answerAuthorization(w http.ResponseWriter, r *http.Request, found settle.Authorization, wait time.Duration) error {
+	if wait > 0 && AuthorizationStatus(found) == apitypes.AuthorizationUnknown {
 		leave, err := a.waitingPayers.enterPayer(r.Context(), found.MerchantID, found.InvoiceID)
 		if err != nil {
 			return err
@@ -128,13 +128,13 @@ func (a *API) answerAuthorization(w http.ResponseWriter, r *http.Request, found 
 			return err
 		}
 	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.AuthorizationResponse{Authorization: apiconv.Authorization(found)})
+	a.writeJSON(w, r, http.StatusOK, apitypes.AuthorizationResponse{Authorization: Authorization(found)})
 	return nil
 }
 
 // awaitAuthorization returns an authorization once its outcome is known, or the time is
 // over, or the client or the service ends the request.
-func (a *API) awaitAuthorization(w http.ResponseWriter, r *http.Request, known store.Authorization, wait time.Duration) (_ store.Authorization, err error) {
+func (a *API) awaitAuthorization(w http.ResponseWriter, r *http.Request, known settle.Authorization, wait time.Duration) (_ settle.Authorization, err error) {
 	whole, cancel := longrequest.Context(a.stopping, r)
 	defer cancel()
 	ctx, cancel := context.WithTimeout(whole, wait)
@@ -146,7 +146,7 @@ func (a *API) awaitAuthorization(w http.ResponseWriter, r *http.Request, known s
 	after, err := a.feed.Head(ctx)
 	for err == nil {
 		known, err = a.reader.Authorization(ctx, known.ID)
-		if err != nil || apiconv.AuthorizationStatus(known) != apitypes.AuthorizationUnknown {
+		if err != nil || AuthorizationStatus(known) != apitypes.AuthorizationUnknown {
 			break
 		}
 		after, err = a.nextAbout(ctx, invoice.Invoice{ID: known.InvoiceID, MerchantID: known.MerchantID}, after)

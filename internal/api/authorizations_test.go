@@ -13,37 +13,38 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/gasless"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
 // Authorize accepts an authorization for any of the backend's invoices.
-func (b *backend) Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (store.Authorization, error) {
+func (b *backend) Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (settle.Authorization, error) {
 	inv, err := b.Invoice(ctx, invoiceID)
 	if err != nil {
-		return store.Authorization{}, err
+		return settle.Authorization{}, err
 	}
-	b.authorizations = append(b.authorizations, store.Authorization{
+	b.authorizations = append(b.authorizations, settle.Authorization{
 		Authorization: a, ID: invoice.PrefixAuthorization + number(len(b.authorizations)), ChainKey: inv.ChainKey, InvoiceID: inv.ID,
-		Status: store.AuthorizationAccepted, CreatedAt: invoice.Unix(now),
+		Status: settle.AuthorizationAccepted, CreatedAt: invoice.Unix(now),
 	})
 	return b.authorizations[len(b.authorizations)-1], nil
 }
 
-func (b *backend) Authorization(ctx context.Context, id string) (store.Authorization, error) {
+func (b *backend) Authorization(ctx context.Context, id string) (settle.Authorization, error) {
 	for _, a := range b.authorizations {
 		if a.ID == id {
 			return a, b.fail(ctx)
 		}
 	}
-	return store.Authorization{}, store.ErrNotFound
+	return settle.Authorization{}, db.ErrNotFound
 }
 
-func (b *backend) AuthorizationsOfInvoice(ctx context.Context, invoiceID string, limit int) ([]store.Authorization, error) {
-	return newest(b.authorizations, limit, func(a store.Authorization) bool { return a.InvoiceID == invoiceID }), b.fail(ctx)
+func (b *backend) AuthorizationsOfInvoice(ctx context.Context, invoiceID string, limit int) ([]settle.Authorization, error) {
+	return newest(b.authorizations, limit, func(a settle.Authorization) bool { return a.InvoiceID == invoiceID }), b.fail(ctx)
 }
 
 const authorizationBody = `{"from":"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed","to":"0x00000000000000000000000000000000000000aa","value":"4900000",
@@ -70,7 +71,7 @@ func TestSubmitAuthorization(t *testing.T) {
 		t.Errorf("submitted %+v", a.Authorization)
 	}
 
-	b.authorizations[0].Payment = &store.AuthorizedPayment{ID: invoice.PrefixPayment + number(7), TxHash: invoice.Hash{5}, Status: invoice.Pending}
+	b.authorizations[0].Payment = &settle.AuthorizedPayment{ID: invoice.PrefixPayment + number(7), TxHash: invoice.Hash{5}, Status: invoice.Pending}
 	for _, query := range []string{"", "?authorization=" + got.ID, "?wait=30"} {
 		paid := decode[apitypes.AuthorizationResponse](t, do(h, "GET", authorizationPath()+query, ""), 200).Authorization
 		if paid.Status != apitypes.AuthorizationPaid || paid.PaymentStatus != apitypes.PaymentPending || paid.TxHash != (invoice.Hash{5}).String() || paid.Detail != "" {
@@ -78,7 +79,7 @@ func TestSubmitAuthorization(t *testing.T) {
 		}
 	}
 	b.authorizations[0].Payment = nil
-	b.authorizations[0].Status, b.authorizations[0].Reason = store.AuthorizationRefused, invoice.RefusedWindowClosed
+	b.authorizations[0].Status, b.authorizations[0].Reason = settle.AuthorizationRefused, invoice.RefusedWindowClosed
 	refused := decode[apitypes.AuthorizationResponse](t, do(h, "GET", authorizationPath(), ""), 200).Authorization
 	if refused.Status != apitypes.AuthorizationRefused || refused.Reason != "window_closed" || refused.Detail == "" {
 		t.Errorf("answered %+v", refused)
@@ -203,7 +204,7 @@ func TestAwaitAuthorization(t *testing.T) {
 			t.Errorf("the first answer is %d, want that beyond the limit", code)
 		}
 		locked.mu.Lock()
-		b.authorizations[0].Payment = &store.AuthorizedPayment{ID: "pay_1", Status: invoice.Pending}
+		b.authorizations[0].Payment = &settle.AuthorizedPayment{ID: "pay_1", Status: invoice.Pending}
 		locked.mu.Unlock()
 		start = time.Now()
 		for range api.MaxWaitingForInvoice {
@@ -217,7 +218,7 @@ func TestAwaitAuthorization(t *testing.T) {
 	})
 }
 
-func (b *lockedBackend) Authorization(ctx context.Context, id string) (store.Authorization, error) {
+func (b *lockedBackend) Authorization(ctx context.Context, id string) (settle.Authorization, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.backend.Authorization(ctx, id)

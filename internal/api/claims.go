@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // Limits of an unattributed payment in a list.
@@ -26,7 +26,7 @@ func (a *API) listClaims(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	limit, scope := q.limit(), q.scope("claims", "merchantId", "paymentId")
 	merchantID, possible := q.merchantID()
-	filter := store.ClaimFilter{MerchantID: merchantID, Before: q.cursor(scope)}
+	filter := settle.ClaimFilter{MerchantID: merchantID, Before: q.cursor(scope)}
 	if id, ok := q.get("paymentId"); ok {
 		filter.PaymentID = id
 		if !strings.HasPrefix(id, invoice.PrefixPayment) || !isVisibleASCII(id) {
@@ -36,9 +36,9 @@ func (a *API) listClaims(w http.ResponseWriter, r *http.Request) error {
 	if q.err != nil {
 		return q.err
 	}
-	return listing[store.Claim]{
+	return listing[settle.ClaimRow]{
 		name: "claims", limit: limit,
-		read: func(ctx context.Context, last *store.Claim, n int) ([]store.Claim, string, error) {
+		read: func(ctx context.Context, last *settle.ClaimRow, n int) ([]settle.ClaimRow, string, error) {
 			if !possible {
 				return nil, "", nil
 			}
@@ -52,28 +52,28 @@ func (a *API) listClaims(w http.ResponseWriter, r *http.Request) error {
 			}
 			return found, "", nil
 		},
-		elements: elementsOf(apiconv.Claim),
-		cursor:   descendingCursor(scope, func(c *store.Claim) string { return c.ID }),
+		elements: elementsOf(Claim),
+		cursor:   descendingCursor(scope, func(c *settle.ClaimRow) string { return c.ID }),
 	}.serve(a, w, r)
 }
 
-func fromClaims(claims []store.Claim) []apitypes.Claim {
+func fromClaims(claims []settle.ClaimRow) []apitypes.Claim {
 	list := make([]apitypes.Claim, len(claims))
 	for i, c := range claims {
-		list[i] = apiconv.Claim(c)
+		list[i] = Claim(c)
 	}
 	return list
 }
 
 // addCandidates adds the candidate invoices and the claims to unattributed payments. If
 // merchantID is set, only invoices of that merchant are added.
-func (a *API) addCandidates(ctx context.Context, list []apitypes.Payment, found []store.PaymentRow, merchantID string) error {
+func (a *API) addCandidates(ctx context.Context, list []apitypes.Payment, found []settle.PaymentRow, merchantID string) error {
 	var ids []string
-	var lookups []store.NearLookup
+	var lookups []settle.NearLookup
 	for _, p := range found {
 		if !p.Attributed() {
 			ids = append(ids, p.ID)
-			lookups = append(lookups, store.NearLookup{Transfer: p.Transfer, CreatedBefore: p.ObservedAt.Add(time.Second)})
+			lookups = append(lookups, settle.NearLookup{Transfer: p.Transfer, CreatedBefore: p.ObservedAt.Add(time.Second)})
 		}
 	}
 	near, err := a.reader.NearInvoices(ctx, lookups, merchantID)

@@ -8,19 +8,19 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // TestIntegrationCollection creates invoices and drafts with a way of collection, and changes it in
 // drafts.
 func TestIntegrationCollection(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
 		local, _ := chain.Lookup(chain.Local)
 		local.Tokens = []chain.Token{{Currency: chain.USDC, Address: invoice.Address{0xcc}, Decimals: 6}}
 		local.DepositFactory = invoice.Address{0xfa}
-		s := newIntegration(t, db, local)
+		s := newIntegration(t, conn, local)
 		create := func(merchant, chainKey, members string) *httptest.ResponseRecorder {
 			return do(s.handler, "POST", "/api/invoices", fmt.Sprintf(`{"merchantId":%q,"merchantAddress":%q,"amount":"4900000","currency":"USDC","chainKey":%q,"expiresAt":%d%s}`,
 				merchant, address, chainKey, now+3600, members))

@@ -26,7 +26,7 @@ import (
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -102,7 +102,7 @@ func TestExportForSpreadsheets(t *testing.T) {
 		ID: invoiceID(1), MerchantID: "acme", ChainKey: "base", Currency: "USDC", Terms: invoice.Terms{Amount: invoice.NewAmount(4_900_123)},
 		Details: invoice.Details{Description: "Zoë; 1.5 kg"}, CreatedAt: invoice.Unix(now),
 	}}
-	b.payments = []store.PaymentRow{{SeenID: number(1), Payment: invoice.Payment{ID: "pay_1", InvoiceID: invoiceID(1), Status: invoice.Confirmed}}}
+	b.payments = []settle.PaymentRow{{SeenID: number(1), Payment: invoice.Payment{ID: "pay_1", InvoiceID: invoiceID(1), Status: invoice.Confirmed}}}
 	b.refunds = []invoice.RefundRecord{{ID: "ref_1", InvoiceID: invoiceID(1), PaymentID: "pay_1"}}
 	h := newAPI(t, b)
 	const form = "bom=1&separator=semicolon&decimal=comma"
@@ -167,7 +167,7 @@ func TestExportedDetails(t *testing.T) {
 		invoices: []invoice.Invoice{{ID: invoiceID(1), MerchantID: "acme", Collection: invoice.Deposit, Details: invoice.Details{
 			Reference: "-order;@10017", Description: "Tea, 500 g", Customer: invoice.Customer{ID: "cus_1", Email: "a@b.example"}, Metadata: metadata,
 		}, DepositAddress: invoice.Address{0xda}, SweptTx: invoice.Hash{0x5e}}},
-		payments: []store.PaymentRow{{SeenID: number(1), Payment: invoice.Payment{ID: "pay_1", InvoiceID: invoiceID(1), Status: invoice.Confirmed}}},
+		payments: []settle.PaymentRow{{SeenID: number(1), Payment: invoice.Payment{ID: "pay_1", InvoiceID: invoiceID(1), Status: invoice.Confirmed}}},
 		refunds:  []invoice.RefundRecord{{ID: "ref_1", InvoiceID: invoiceID(1), PaymentID: "pay_1"}},
 	}
 	got := cellsOf(t, b, "/api/invoices")
@@ -210,7 +210,7 @@ func TestExportedPaymentsOfInvoice(t *testing.T) {
 
 // TestExportedCells reads one payment with all figures, in a time zone.
 func TestExportedCells(t *testing.T) {
-	b := &backend{payments: []store.PaymentRow{{SeenID: number(1), Payment: invoice.Payment{
+	b := &backend{payments: []settle.PaymentRow{{SeenID: number(1), Payment: invoice.Payment{
 		ID: "pay_1", InvoiceID: invoiceID(1), MerchantID: "-2+3", Method: invoice.ByCalldata, Status: invoice.Confirmed, ConfirmedAt: time.Unix(now, 0),
 		Transfer: invoice.Transfer{ChainKey: "base", Currency: "USDC", Amount: invoice.MaxAmount, Position: invoice.Position{BlockNumber: 7}},
 	}}}, refunded: map[string]invoice.Amount{"pay_1": invoice.NewAmount(1_500_000)}}
@@ -274,7 +274,7 @@ type failing struct {
 	reads int
 }
 
-func (f *failing) Invoices(ctx context.Context, filter store.InvoiceFilter) ([]invoice.Invoice, string, error) {
+func (f *failing) Invoices(ctx context.Context, filter settle.InvoiceFilter) ([]invoice.Invoice, string, error) {
 	if f.reads--; f.reads < 0 {
 		return nil, "", errors.New("the database is away")
 	}
@@ -317,7 +317,7 @@ func TestBrokenExports(t *testing.T) {
 // few rows match.
 type stopping struct{ *backend }
 
-func (s stopping) Invoices(ctx context.Context, filter store.InvoiceFilter) ([]invoice.Invoice, string, error) {
+func (s stopping) Invoices(ctx context.Context, filter settle.InvoiceFilter) ([]invoice.Invoice, string, error) {
 	filter.Limit = 2
 	found, _, err := s.backend.Invoices(ctx, filter)
 	if err != nil || len(found) < 2 {

@@ -8,22 +8,22 @@ import (
 	"net/http"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // MaxFoundCustomers bounds the customers of an export that a text finds.
 const MaxFoundCustomers = 1000
 
-// CustomerReader reads customers from the database. *store.Store implements it.
+// CustomerReader reads customers from the database. *db.DB implements it.
 type CustomerReader interface {
 	// Customers lists customers of a merchant, in the order of their keys.
-	Customers(ctx context.Context, f store.CustomerFilter) ([]store.Customer, error)
+	Customers(ctx context.Context, f settle.CustomerFilter) ([]settle.Customer, error)
 	// FindCustomers returns customers of a merchant with an id or an e-mail address that begins with a
 	// text.
-	FindCustomers(ctx context.Context, merchantID, text string, limit int) ([]store.Customer, error)
+	FindCustomers(ctx context.Context, merchantID, text string, limit int) ([]settle.Customer, error)
 }
 
 // listCustomers answers GET /api/customers.
@@ -48,9 +48,9 @@ func (a *API) listCustomers(w http.ResponseWriter, r *http.Request) error {
 	if q.err != nil {
 		return q.err
 	}
-	return listing[store.Customer]{
+	return listing[settle.Customer]{
 		name: "customers", limit: limit,
-		read: func(ctx context.Context, last *store.Customer, n int) (found []store.Customer, stopped string, err error) {
+		read: func(ctx context.Context, last *settle.Customer, n int) (found []settle.Customer, stopped string, err error) {
 			switch {
 			case !possible, search && last != nil:
 				return nil, "", nil
@@ -60,16 +60,16 @@ func (a *API) listCustomers(w http.ResponseWriter, r *http.Request) error {
 				if last != nil {
 					after = last.Key()
 				}
-				found, err = a.reader.Customers(ctx, store.CustomerFilter{MerchantID: merchantID, After: after, Limit: n})
+				found, err = a.reader.Customers(ctx, settle.CustomerFilter{MerchantID: merchantID, After: after, Limit: n})
 			}
 			if err != nil {
 				return nil, "", fmt.Errorf("list customers: %w", err)
 			}
 			return found, "", nil
 		},
-		elements: elementsOf(apiconv.Customer),
+		elements: elementsOf(Customer),
 		table:    customerTable(),
-		cursor: func(last *store.Customer, more bool) string {
+		cursor: func(last *settle.Customer, more bool) string {
 			if search || !more || last == nil {
 				return ""
 			}
@@ -80,7 +80,7 @@ func (a *API) listCustomers(w http.ResponseWriter, r *http.Request) error {
 
 // findCustomers returns up to limit customers that a text finds. An export contains all of them, and
 // is refused if there are too many.
-func (a *API) findCustomers(ctx context.Context, merchantID, text string, limit int, export bool) ([]store.Customer, error) {
+func (a *API) findCustomers(ctx context.Context, merchantID, text string, limit int, export bool) ([]settle.Customer, error) {
 	if !export {
 		return a.reader.FindCustomers(ctx, merchantID, text, limit)
 	}
@@ -116,7 +116,7 @@ func (a *API) eraseCustomer(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("erase a customer: %w", err)
 	}
 	markReplay(w, *once.Replayed)
-	a.writeJSON(w, r, http.StatusOK, apitypes.ErasureResponse{Erasure: apiconv.Erasure(e)})
+	a.writeJSON(w, r, http.StatusOK, apitypes.ErasureResponse{Erasure: Erasure(e)})
 	return nil
 }
 
@@ -128,7 +128,7 @@ func (a *API) customerAfter(ctx context.Context, q *query, scope, merchantID str
 		return "", nil
 	}
 	inv, err := a.reader.Invoice(ctx, id)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return "", fmt.Errorf("read the invoice of a cursor: %w", err)
 	}
 	if inv.MerchantID != merchantID || inv.Details.Customer.Key() == "" { // it was deleted or changed
@@ -161,6 +161,6 @@ func (a *API) invoiceReport(w http.ResponseWriter, r *http.Request) error {
 			return fmt.Errorf("add invoices up: %w", err)
 		}
 	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceReportResponse{Report: apiconv.InvoiceReport(made)})
+	a.writeJSON(w, r, http.StatusOK, apitypes.InvoiceReportResponse{Report: InvoiceReport(made)})
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/gasless"
 	"github.com/quittance/quittance/internal/invoice"
@@ -16,7 +18,6 @@ import (
 	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/session"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // answers maps error codes to HTTP statuses and titles.
@@ -131,8 +132,8 @@ var problems = []struct {
 	{settle.ErrRefundNotOpen, apitypes.CodeRefundNotOpen, "The state of this refund does not allow that."},
 	{paymentlink.ErrSlugTaken, apitypes.CodeSlugTaken, "Another link of the merchant that is not archived has this slug; archive it, or choose another slug."},
 	{paymentlink.ErrArchived, apitypes.CodeLinkArchived, "This link is archived, and stays as it is; create another, which may have its slug."},
-	{store.ErrPending, apitypes.CodeDeliveryPending, "This event is being sent as it is, or waits for an endpoint; wait until it is delivered, or has failed. To have it at once, run quittance listen, and repeat the request."},
-	{store.ErrNoDelivery, apitypes.CodeNoDelivery, "The merchant wanted no events when this one happened, so it has no delivery to repeat, and no terminal listens to its events. Run quittance listen, and repeat the request."},
+	{dispatcher.ErrPending, apitypes.CodeDeliveryPending, "This event is being sent as it is, or waits for an endpoint; wait until it is delivered, or has failed. To have it at once, run quittance listen, and repeat the request."},
+	{dispatcher.ErrNoDelivery, apitypes.CodeNoDelivery, "The merchant wanted no events when this one happened, so it has no delivery to repeat, and no terminal listens to its events. Run quittance listen, and repeat the request."},
 	{endpoint.ErrNone, apitypes.CodeNotFound, "There is no such merchant, or it has no webhook endpoint."},
 	{endpoint.ErrConfigured, apitypes.CodeConfiguredEndpoint, "This merchant's webhook endpoint is set in the service's configuration; change it there."},
 	{merchant.ErrNotFound, apitypes.CodeNotFound, "There is no such merchant."},
@@ -149,11 +150,11 @@ var problems = []struct {
 	{apikey.ErrTooMany, apitypes.CodeTooManyKeys, fmt.Sprintf("The owner has %d active keys; revoke one first.", apikey.MaxKeys)},
 	{apikey.ErrNotActive, apitypes.CodeKeyNotActive, "This key was revoked, has expired or was rotated; create another."},
 	{settle.ErrCreatesWait, apitypes.CodeUnavailable, "The database is behind with creating invoices, and this request created none; repeat it later, with the same Idempotency-Key if it has one."},
-	{store.ErrBusy, apitypes.CodeUnavailable, "Too many requests use the database at the same time; repeat it later."},
+	{db.ErrBusy, apitypes.CodeUnavailable, "Too many requests use the database at the same time; repeat it later."},
 	{ratelimit.ErrBusy, apitypes.CodeUnavailable, "Too many requests are being served at the same time; repeat it later."},
 	{gasless.ErrUnavailable, apitypes.CodeUnavailable, "The chain's nodes do not answer, so the authorization could not be checked. Nothing was sent; submit it again."},
 	{settle.ErrUnverified, apitypes.CodeUnavailable, "No node of the chain has confirmed the code of its deposit factory since the service was started, so no deposit address is given out; repeat the request later."},
-	{store.ErrNotFound, apitypes.CodeNotFound, "Nothing has this id."},
+	{db.ErrNotFound, apitypes.CodeNotFound, "Nothing has this id."},
 	{context.DeadlineExceeded, apitypes.CodeUnavailable, "The request took too long; repeat it later."},
 	{context.Canceled, apitypes.CodeUnavailable, "The request took too long; repeat it later."},
 }
@@ -224,7 +225,7 @@ func problemFor(err error) *problemError {
 	if detail := unauthorizedDetail(err); detail != "" {
 		return &problemError{code: apitypes.CodeUnauthorized, detail: detail}
 	}
-	if store.Unavailable(err) {
+	if db.Unavailable(err) {
 		return &problemError{code: apitypes.CodeUnavailable, detail: "The service cannot do its work right now; repeat the request later."}
 	}
 	return &problemError{code: apitypes.CodeInternal, detail: "The request failed inside the service; its log says why."}

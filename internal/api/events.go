@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Values of the parameter after that are not cursors.
@@ -46,13 +46,13 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	page := a.eventPage(limit, possible, filter)
-	page.cursor = descendingCursor(scope, func(e *store.EventRow) string { return h.at(e.Seq, -1, 0).key() })
+	page.cursor = descendingCursor(scope, func(e *dispatcher.EventRow) string { return h.at(e.Seq, -1, 0).key() })
 	return page.serve(a, w, r)
 }
 
 // catchUp answers GET /api/events with after: oldest first, with a nextCursor also on
 // the last page, for events that are recorded later.
-func (a *API) catchUp(w http.ResponseWriter, r *http.Request, q *query, filter store.EventFilter, possible bool, limit int) error {
+func (a *API) catchUp(w http.ResponseWriter, r *http.Request, q *query, filter dispatcher.EventFilter, possible bool, limit int) error {
 	for _, other := range []string{"cursor", "delivery"} {
 		if _, ok := q.values[other]; ok {
 			q.reject("after", "must not stand beside %s", other)
@@ -66,7 +66,7 @@ func (a *API) catchUp(w http.ResponseWriter, r *http.Request, q *query, filter s
 	filter.After = &after.Event
 	page := a.eventPage(limit, possible, filter)
 	page.read = a.whileStored(scope, filter.MerchantID, &after, page.read)
-	page.cursor = func(last *store.EventRow, more bool) string {
+	page.cursor = func(last *dispatcher.EventRow, more bool) string {
 		if last != nil {
 			after.Event = last.Seq
 		}
@@ -103,9 +103,9 @@ func (a *API) beginAfter(ctx context.Context, q *query, scope, merchantID string
 // whileStored returns the read function of a page. The page begins at a position, which the function
 // advances. If retention has removed events before they were read, it ends the page, or fails if the
 // page is empty.
-func (a *API) whileStored(scope, merchantID string, after *position, read readPage[store.EventRow]) readPage[store.EventRow] {
+func (a *API) whileStored(scope, merchantID string, after *position, read readPage[dispatcher.EventRow]) readPage[dispatcher.EventRow] {
 	begun, ended := false, false
-	return func(ctx context.Context, last *store.EventRow, n int) ([]store.EventRow, string, error) {
+	return func(ctx context.Context, last *dispatcher.EventRow, n int) ([]dispatcher.EventRow, string, error) {
 		if last != nil {
 			after.Event, begun = last.Seq, true
 		}
@@ -134,10 +134,10 @@ func (q *query) catchUpScope() string {
 }
 
 // eventPage returns a page of the matching events, without its cursor.
-func (a *API) eventPage(limit int, possible bool, filter store.EventFilter) listing[store.EventRow] {
-	return listing[store.EventRow]{
+func (a *API) eventPage(limit int, possible bool, filter dispatcher.EventFilter) listing[dispatcher.EventRow] {
+	return listing[dispatcher.EventRow]{
 		name: "events", limit: limit,
-		read: func(ctx context.Context, last *store.EventRow, n int) ([]store.EventRow, string, error) {
+		read: func(ctx context.Context, last *dispatcher.EventRow, n int) ([]dispatcher.EventRow, string, error) {
 			if !possible {
 				return nil, "", nil
 			}
@@ -155,13 +155,13 @@ func (a *API) eventPage(limit int, possible bool, filter store.EventFilter) list
 			}
 			return found, "", nil
 		},
-		elements: elementsOf(apiconv.EventRecord),
+		elements: elementsOf(EventRecord),
 		table:    eventTable(),
 	}
 }
 
 // eventFilter parses the filter. possible is false if no event can match.
-func (q *query) eventFilter() (f store.EventFilter, possible bool) {
+func (q *query) eventFilter() (f dispatcher.EventFilter, possible bool) {
 	f.MerchantID, possible = q.merchantID()
 	if typ, ok := q.get("type"); ok {
 		f.Type = q.eventType("type", typ)
@@ -223,22 +223,22 @@ func (a *API) writeEvent(w http.ResponseWriter, r *http.Request, withAttempts bo
 	if err != nil {
 		return fmt.Errorf("read event: %w", err)
 	}
-	record := apiconv.EventRecord(row)
+	record := EventRecord(row)
 	if withAttempts {
 		for _, attempt := range attempts {
-			record.Attempts = append(record.Attempts, apiconv.Attempt(attempt))
+			record.Attempts = append(record.Attempts, Attempt(attempt))
 		}
 	}
 	a.writeJSON(w, r, http.StatusOK, record)
 	return nil
 }
 
-// visibleEvent returns an event with its attempts, or store.ErrNotFound unless the
+// visibleEvent returns an event with its attempts, or db.ErrNotFound unless the
 // principal may see it.
-func (a *API) visibleEvent(ctx context.Context, id string) (store.EventRow, []delivery.Attempt, error) {
+func (a *API) visibleEvent(ctx context.Context, id string) (dispatcher.EventRow, []delivery.Attempt, error) {
 	row, attempts, err := a.events.EventRecord(ctx, id)
 	if err == nil && !access.FromContext(ctx).Sees(row.MerchantID) {
-		return store.EventRow{}, nil, store.ErrNotFound
+		return dispatcher.EventRow{}, nil, db.ErrNotFound
 	}
 	return row, attempts, err
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 func eventID(n int) string { return invoice.PrefixEvent + number(n) }
@@ -47,7 +47,7 @@ func newEventBackend(n int) *backend {
 func (b *backend) addEvent() {
 	i := len(b.events)
 	typ := invoice.EventTypes[i%5]
-	e := store.EventRow{Status: delivery.Pending, Deadline: time.Unix(now, 0).Add(delivery.RetryWindow), Event: store.Event{
+	e := dispatcher.EventRow{Status: delivery.Pending, Deadline: time.Unix(now, 0).Add(delivery.RetryWindow), Event: dispatcher.Event{
 		ID: eventID(i), Seq: int64(i + 1), Type: typ, MerchantID: []string{"acme", "bean"}[i%2], InvoiceID: invoiceID(i / 3), DeliveryID: invoice.PrefixDelivery + number(i),
 		CreatedAt: invoice.Unix(now), Due: time.Unix(now, 0), Body: fmt.Appendf(nil, `{"id":%q,"type":%q,"createdAt":%d,"data":{"note":"\u003cb\u003e & <i>"}}`, eventID(i), typ, now),
 	}}
@@ -214,7 +214,7 @@ func TestRedeliver(t *testing.T) {
 
 func TestRedeliverMany(t *testing.T) {
 	all := fmt.Sprintf(`{"merchantId":"acme","type":"invoice.paid","invoiceId":%q,"from":%d,"to":%d,"failedOnly":true`, invoiceID(1), now-60, now)
-	want := store.RedeliverFilter{
+	want := dispatcher.RedeliverFilter{
 		MerchantID: "acme", Type: invoice.EventPaid, InvoiceID: invoiceID(1), CreatedFrom: invoice.Unix(now - 60), CreatedTo: invoice.Unix(now), OnlyFailed: true,
 	}
 	for name, test := range map[string]struct {

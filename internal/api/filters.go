@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // invoiceFilter parses the filter of invoices. possible is false if no invoice can match.
-func (q *query) invoiceFilter() (f store.InvoiceFilter, possible bool) {
+func (q *query) invoiceFilter() (f settle.InvoiceFilter, possible bool) {
 	f.MerchantID, possible = q.merchantID()
 	f.Status = invoice.Status(one(q, "status", invoice.Statuses))
 	customer, valid := q.customer(f.MerchantID)
@@ -24,7 +25,7 @@ func (q *query) invoiceFilter() (f store.InvoiceFilter, possible bool) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(q.values)) {
 		if key := metadataKey(name); key != "" {
-			f.Metadata = append(f.Metadata, store.MetadataPair{Key: key, Value: q.values.Get(name)})
+			f.Metadata = append(f.Metadata, settle.MetadataPair{Key: key, Value: q.values.Get(name)})
 			possible = possible && invoice.Details{Metadata: map[string]string{key: q.values.Get(name)}}.Check() == nil
 		}
 	}
@@ -39,7 +40,7 @@ func (q *query) invoiceFilter() (f store.InvoiceFilter, possible bool) {
 }
 
 // paymentFilter parses the filter of payments. possible is false if no payment can match.
-func (q *query) paymentFilter(chains map[string]chain.Chain) (f store.PaymentFilter, possible bool) {
+func (q *query) paymentFilter(chains map[string]chain.Chain) (f settle.PaymentFilter, possible bool) {
 	f.MerchantID, possible = q.merchantID()
 	if key, ok := q.get("chainKey"); ok {
 		f.ChainKey = key
@@ -93,8 +94,8 @@ func parsed[T interface{ String() string }](q *query, name string, parse func(st
 
 // span returns the span of time between two parameters: the first is in it, the second is
 // not.
-func (q *query) span(after, before string) store.Span {
-	s := store.Span{From: q.time(after), To: q.time(before)}
+func (q *query) span(after, before string) db.Span {
+	s := db.Span{From: q.time(after), To: q.time(before)}
 	if !s.From.IsZero() && !s.To.IsZero() && !s.From.Before(s.To) {
 		q.reject(before, "must be later than %s", after)
 	}

@@ -10,8 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 const (
@@ -23,35 +25,35 @@ const (
 func TestFilters(t *testing.T) {
 	b := newListBackend(3)
 	h := newAPI(t, b)
-	span := store.Span{From: time.Unix(100, 0).UTC(), To: time.Unix(200, 0).UTC()}
-	unimportant := cmpopts.IgnoreFields(store.EventFilter{}, "Limit")
-	for query, want := range map[string]store.InvoiceFilter{
+	span := db.Span{From: time.Unix(100, 0).UTC(), To: time.Unix(200, 0).UTC()}
+	unimportant := cmpopts.IgnoreFields(dispatcher.EventFilter{}, "Limit")
+	for query, want := range map[string]settle.InvoiceFilter{
 		"exception=late&status=paid":           {Exception: invoice.Late, Status: invoice.Paid},
 		"amount=25000000&to=" + account:        {Amount: "25000000", To: strings.ToLower(account)},
 		"createdAfter=100&createdBefore=200":   {Created: span},
-		"createdBefore=0&merchantId=acme":      {Created: store.Span{To: time.Unix(0, 0).UTC()}, MerchantID: "acme"},
+		"createdBefore=0&merchantId=acme":      {Created: db.Span{To: time.Unix(0, 0).UTC()}, MerchantID: "acme"},
 		"to=" + strings.ToLower(account) + "&": {To: strings.ToLower(account)},
 	} {
 		decode[apitypes.InvoiceList](t, do(h, "GET", "/api/invoices?"+query, ""), http.StatusOK)
-		if diff := cmp.Diff(want, b.invoiceFilter, cmpopts.IgnoreFields(store.InvoiceFilter{}, "Limit")); diff != "" {
+		if diff := cmp.Diff(want, b.invoiceFilter, cmpopts.IgnoreFields(settle.InvoiceFilter{}, "Limit")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", query, diff)
 		}
 	}
-	for query, want := range map[string]store.PaymentFilter{
+	for query, want := range map[string]settle.PaymentFilter{
 		"invoiceId=" + invoiceID(1):               {InvoiceID: invoiceID(1)},
 		"txHash=" + txHash + "&chainKey=base":     {TxHash: strings.ToLower(txHash), ChainKey: "base"},
 		"from=" + account + "&to=" + account:      {From: strings.ToLower(account), To: strings.ToLower(account)},
 		"amount=1&include=pending":                {Amount: "1", IncludePending: true},
 		"confirmedAfter=100&confirmedBefore=200":  {Confirmed: span},
-		"confirmedAfter=100&include=unattributed": {Confirmed: store.Span{From: span.From}, IncludeUnattributed: true},
+		"confirmedAfter=100&include=unattributed": {Confirmed: db.Span{From: span.From}, IncludeUnattributed: true},
 	} {
 		decode[apitypes.PaymentList](t, do(h, "GET", "/api/payments?"+query, ""), http.StatusOK)
-		if diff := cmp.Diff(want, b.paymentFilter, cmpopts.IgnoreFields(store.PaymentFilter{}, "Limit")); diff != "" {
+		if diff := cmp.Diff(want, b.paymentFilter, cmpopts.IgnoreFields(settle.PaymentFilter{}, "Limit")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", query, diff)
 		}
 	}
 	decode[apitypes.EventList](t, do(h, "GET", "/api/events?createdAfter=100&createdBefore=200", ""), http.StatusOK)
-	if diff := cmp.Diff(store.EventFilter{Created: span}, b.eventFilter, unimportant, cmpopts.IgnoreUnexported(store.EventFilter{})); diff != "" {
+	if diff := cmp.Diff(dispatcher.EventFilter{Created: span}, b.eventFilter, unimportant, cmpopts.IgnoreUnexported(dispatcher.EventFilter{})); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }

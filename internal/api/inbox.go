@@ -12,16 +12,16 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/times"
 )
 
 // Inbox lists and decides the items that need a decision. *settle.Service implements it and documents
 // the errors.
 type Inbox interface {
-	Inbox(ctx context.Context, f store.InboxFilter) (items []settle.InboxItem, next string, err error)
+	Inbox(ctx context.Context, f settle.InboxFilter) (items []settle.InboxItem, next string, err error)
 	InboxCounts(ctx context.Context, merchantID string) ([]settle.InboxCount, error)
 	Decide(ctx context.Context, req settle.DecisionRequest) (invoice.Decision, error)
 	UndoDecision(ctx context.Context, id, merchantID string) (invoice.Decision, error)
@@ -32,7 +32,7 @@ func (a *API) listInbox(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	limit, scope := q.limit(), q.scope("inbox", "merchantId", "kind")
 	merchantID, possible := q.merchantID()
-	f := store.InboxFilter{MerchantID: merchantID, Kind: q.itemKind(), Before: q.cursor(scope), Limit: limit}
+	f := settle.InboxFilter{MerchantID: merchantID, Kind: q.itemKind(), Before: q.cursor(scope), Limit: limit}
 	if q.err != nil {
 		return q.err
 	}
@@ -63,7 +63,7 @@ func (q *query) itemKind() invoice.ItemKind {
 
 // fromItems converts items with the objects that they are about.
 func (a *API) fromItems(ctx context.Context, items []settle.InboxItem, merchantID string) ([]apitypes.InboxItem, error) {
-	var rows []store.PaymentRow
+	var rows []settle.PaymentRow
 	for _, item := range items {
 		if item.Payment.ID != "" {
 			rows = append(rows, item.Payment)
@@ -138,7 +138,7 @@ func (a *API) decide(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !isVisibleASCII(req.ObjectID) || !invoice.ValidMerchantID(req.MerchantID) && req.MerchantID != "" {
-		return fmt.Errorf("decide: %w", store.ErrNotFound)
+		return fmt.Errorf("decide: %w", db.ErrNotFound)
 	}
 	d, err := a.ledger.Decide(r.Context(), req)
 	if err != nil {
@@ -168,7 +168,7 @@ func (a *API) listDecisions(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	limit, scope := q.limit(), q.scope("decisions", "merchantId", "objectId")
 	merchantID, possible := q.merchantID()
-	filter := store.DecisionFilter{MerchantID: merchantID, Before: q.cursor(scope)}
+	filter := settle.DecisionFilter{MerchantID: merchantID, Before: q.cursor(scope)}
 	if id, ok := q.get("objectId"); ok {
 		filter.ObjectID = id
 		if !isVisibleASCII(id) || len(id) > maxObjectID {

@@ -8,17 +8,17 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // TestIntegrationInbox dismisses an approval as several people at the same time, and undoes the
 // decision.
 func TestIntegrationInbox(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		s := newIntegration(t, db)
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		s := newIntegration(t, conn)
 		payment, _ := s.confirmedPayment(t)
 		asked := decode[apitypes.RefundResponse](t, do(s.handler, "POST", "/api/payments/"+payment+"/refunds", `{"to":"ask_payer"}`), http.StatusCreated)
 		if list := decode[apitypes.InboxList](t, do(s.handler, "GET", "/api/inbox", ""), http.StatusOK); len(list.Items) != 0 {

@@ -3,14 +3,14 @@ package api_test
 import (
 	"context"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // The tests of package dashboard cover decisions about items; this backend has no items.
 
-func (b *backend) Inbox(ctx context.Context, _ store.InboxFilter) ([]settle.InboxItem, string, error) {
+func (b *backend) Inbox(ctx context.Context, _ settle.InboxFilter) ([]settle.InboxItem, string, error) {
 	return nil, "", b.fail(ctx)
 }
 
@@ -19,13 +19,13 @@ func (b *backend) InboxCounts(ctx context.Context, _ string) ([]settle.InboxCoun
 }
 
 func (b *backend) Decide(context.Context, settle.DecisionRequest) (invoice.Decision, error) {
-	return invoice.Decision{}, store.ErrNotFound
+	return invoice.Decision{}, db.ErrNotFound
 }
 
 func (b *backend) UndoDecision(context.Context, string, string) (invoice.Decision, error) {
-	return invoice.Decision{}, store.ErrNotFound
+	return invoice.Decision{}, db.ErrNotFound
 }
 
-func (b *backend) Decisions(ctx context.Context, _ store.DecisionFilter) ([]invoice.Decision, error) {
+func (b *backend) Decisions(ctx context.Context, _ settle.DecisionFilter) ([]invoice.Decision, error) {
 	return nil, b.fail(ctx)
 }

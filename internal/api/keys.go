@@ -13,7 +13,6 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/apikey"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Keys manages the keys of the API. *apikey.Manager implements it and documents the
@@ -133,7 +132,7 @@ func (a *API) listKeys(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	limit, scope := q.limit(), q.scope("keys", "merchantId")
 	merchantID, possible := q.merchantID()
-	filter := store.KeyFilter{MerchantID: merchantID, Before: q.cursor(scope)}
+	filter := access.KeyFilter{MerchantID: merchantID, Before: q.cursor(scope)}
 	if q.err != nil {
 		return q.err
 	}

@@ -19,10 +19,10 @@ import (
 	"github.com/quittance/quittance/internal/api/apitest"
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/session"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // keyed is the API with keys on a database.
@@ -31,15 +31,15 @@ type keyed struct {
 	server *httptest.Server
 }
 
-func newKeyed(t *testing.T, s *store.Store) keyed {
+func newKeyed(t *testing.T, s *db.DB) keyed {
 	t.Helper()
 	base, _ := chain.Lookup("base")
 	chains := []chain.Chain{base}
 	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
-	authenticator := apikey.NewAuthenticator(apikey.AuthenticatorConfig{Store: s, Mode: access.Test, Open: true, Now: time.Now, Logger: logger})
+	authenticator := apikey.NewAuthenticator(apikey.AuthenticatorConfig{Store: access.NewTables(s), Mode: access.Test, Open: true, Now: time.Now, Logger: logger})
 	a := api.New(api.Config{
 		Ledger: settle.New(settle.Config{Store: s, Chains: chains, Merchants: merchants{}, Now: clock, Rand: rand.Reader}),
-		Reader: s, Chains: chains, Now: clock, Logger: logger,
+		Reader: api.NewReader(s), Chains: chains, Now: clock, Logger: logger,
 		Keys: apikey.NewManager(apikey.ManagerConfig{
 			Store: s, Mode: access.Test, Known: func(id string) bool { return id != "nobody" }, Now: clock, Rand: rand.Reader,
 		}),
@@ -91,7 +91,7 @@ func wantCode(t *testing.T, what string, err error, status int, code apitypes.Er
 // TestKeysOfTheAPI creates, lists, rotates and revokes keys with a client.
 func TestKeysOfTheAPI(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		k, ctx := newKeyed(t, s), t.Context()
 		operator := k.client("")
 		admin, acme := k.create(operator, "acme", "admin")
@@ -150,7 +150,7 @@ func TestKeysOfTheAPI(t *testing.T) {
 // for two merchants.
 func TestMerchantIsFilledIn(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		k, ctx := newKeyed(t, s), t.Context()
 		operator := k.client("")
 		_, acme := k.create(operator, "acme", "standard")
@@ -188,7 +188,7 @@ func TestMerchantIsFilledIn(t *testing.T) {
 // until the operator shares it.
 func TestAddressOfAnotherMerchant(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		k, ctx := newKeyed(t, s), t.Context()
 		operator := k.client("")
 		_, acme := k.create(operator, "acme", "standard")

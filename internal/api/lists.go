@@ -11,8 +11,9 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // pathID returns the id in the request's path. An id without the prefix is not found; it
@@ -20,7 +21,7 @@ import (
 func pathID(r *http.Request, prefix string) (string, error) {
 	id := r.PathValue("id")
 	if !strings.HasPrefix(id, prefix) || len(id) > maxObjectID || !isVisibleASCII(id) {
-		return "", fmt.Errorf("%.80q: %w", id, store.ErrNotFound)
+		return "", fmt.Errorf("%.80q: %w", id, db.ErrNotFound)
 	}
 	return id, nil
 }
@@ -130,7 +131,7 @@ func (a *API) listInvoicePayments(w http.ResponseWriter, r *http.Request) error 
 	if _, err := a.visibleInvoice(r.Context(), id); err != nil {
 		return err
 	}
-	return a.paymentPage(parseQuery(r), "payments of "+id, store.PaymentFilter{InvoiceID: id, IncludePending: true}, true, shownMembers{details: true}, w, r)
+	return a.paymentPage(parseQuery(r), "payments of "+id, settle.PaymentFilter{InvoiceID: id, IncludePending: true}, true, shownMembers{details: true}, w, r)
 }
 
 // getPayment answers GET /api/payments/{id}.
@@ -139,7 +140,7 @@ func (a *API) getPayment(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.fromPayments(r.Context(), []store.PaymentRow{p}, access.FromContext(r.Context()).MerchantID, shownMembers{details: true, candidates: true})
+	found, err := a.fromPayments(r.Context(), []settle.PaymentRow{p}, access.FromContext(r.Context()).MerchantID, shownMembers{details: true, candidates: true})
 	if err != nil {
 		return err
 	}
@@ -153,19 +154,19 @@ func (a *API) getPayment(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// checkSees returns store.ErrNotFound unless the principal may see the payment: one of its
+// checkSees returns db.ErrNotFound unless the principal may see the payment: one of its
 // merchant's invoices, or one without an invoice that an address of the merchant got.
-func (a *API) checkSees(ctx context.Context, p store.PaymentRow) error {
+func (a *API) checkSees(ctx context.Context, p settle.PaymentRow) error {
 	by := access.FromContext(ctx)
 	if by.Sees(p.MerchantID) {
 		return nil
 	}
 	if p.Attributed() {
-		return store.ErrNotFound
+		return db.ErrNotFound
 	}
 	got, err := a.reader.HasUnattributed(ctx, by.MerchantID, p.SeenID)
 	if err == nil && !got {
-		err = store.ErrNotFound
+		err = db.ErrNotFound
 	}
 	return err
 }
@@ -182,7 +183,7 @@ func (a *API) writePayment(w http.ResponseWriter, r *http.Request, p invoice.Pay
 
 // addLost marks the payments without an invoice that were made for invoices that the database has
 // lost.
-func (a *API) addLost(ctx context.Context, list []apitypes.Payment, found []store.PaymentRow) error {
+func (a *API) addLost(ctx context.Context, list []apitypes.Payment, found []settle.PaymentRow) error {
 	var loose []invoice.Payment
 	for _, p := range found {
 		if !p.Attributed() && !p.InOtherCurrency() {
@@ -244,7 +245,7 @@ type shownMembers struct {
 }
 
 // paymentPage answers with a page of the payments that match a filter.
-func (a *API) paymentPage(q *query, scope string, filter store.PaymentFilter, possible bool, show shownMembers, w http.ResponseWriter, r *http.Request) error {
+func (a *API) paymentPage(q *query, scope string, filter settle.PaymentFilter, possible bool, show shownMembers, w http.ResponseWriter, r *http.Request) error {
 	limit, before := q.limit(), q.cursor(scope)
 	if before != "" {
 		var ok bool
@@ -255,9 +256,9 @@ func (a *API) paymentPage(q *query, scope string, filter store.PaymentFilter, po
 	if q.err != nil {
 		return q.err
 	}
-	return listing[store.PaymentRow]{
+	return listing[settle.PaymentRow]{
 		name: "payments", limit: limit,
-		read: func(ctx context.Context, last *store.PaymentRow, n int) ([]store.PaymentRow, string, error) {
+		read: func(ctx context.Context, last *settle.PaymentRow, n int) ([]settle.PaymentRow, string, error) {
 			if !possible {
 				return nil, "", nil
 			}
@@ -274,16 +275,16 @@ func (a *API) paymentPage(q *query, scope string, filter store.PaymentFilter, po
 			}
 			return found, stoppedCursor(scope, examined.String()), nil
 		},
-		elements: func(ctx context.Context, rows []store.PaymentRow) ([]any, error) {
+		elements: func(ctx context.Context, rows []settle.PaymentRow) ([]any, error) {
 			return a.fromPayments(ctx, rows, filter.MerchantID, show)
 		},
 		table:  a.paymentTable(),
-		cursor: descendingCursor(scope, func(p *store.PaymentRow) string { return filter.Position(*p).String() }),
+		cursor: descendingCursor(scope, func(p *settle.PaymentRow) string { return filter.Position(*p).String() }),
 	}.serve(a, w, r)
 }
 
 // fromPayments converts payments for a list of a merchant, or of all if merchantID is empty.
-func (a *API) fromPayments(ctx context.Context, rows []store.PaymentRow, merchantID string, show shownMembers) ([]any, error) {
+func (a *API) fromPayments(ctx context.Context, rows []settle.PaymentRow, merchantID string, show shownMembers) ([]any, error) {
 	payments := make([]apitypes.Payment, len(rows))
 	for i, p := range rows {
 		payments[i] = apiconv.Payment(p.Payment, show.details)
@@ -309,7 +310,7 @@ func (a *API) fromPayments(ctx context.Context, rows []store.PaymentRow, merchan
 }
 
 // stoppedCursor returns the nextCursor of a page that ended before it was full, because
-// store.MaxExamined rows were examined. key is the key of the last of these, or empty.
+// db.MaxExamined rows were examined. key is the key of the last of these, or empty.
 func stoppedCursor(scope, key string) string {
 	if key == "" {
 		return ""

@@ -15,21 +15,21 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/api/apitest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/merchant"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // newMerchantAPI returns the API with merchants in a database, and a function that sends
 // requests on behalf of a principal.
 func newMerchantAPI(t *testing.T) func(by access.Principal, method, path, body string, header ...string) (int, string) {
 	t.Helper()
-	db := storetest.Open(t, storetest.SQLite(t))
+	conn := dbtest.Open(t, dbtest.SQLite(t))
 	manager := merchant.New(merchant.Config{
-		Store: db, Configured: map[string]invoice.Merchant{"shop": {ID: "shop", Configured: true, Tolerance: invoice.Tolerance{BasisPoints: 50}}},
+		Store: conn, Configured: map[string]invoice.Merchant{"shop": {ID: "shop", Configured: true, Tolerance: invoice.Tolerance{BasisPoints: 50}}},
 		Chains: []string{"base"}, Delay: 24 * time.Hour, Now: clock,
 	})
-	rest := api.New(api.Config{Reader: db, Merchants: manager, Now: clock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}).Handler()
+	rest := api.New(api.Config{Reader: api.NewReader(conn), Merchants: manager, Now: clock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}).Handler()
 	return func(by access.Principal, method, path, body string, header ...string) (int, string) {
 		t.Helper()
 		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,7 +15,6 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/longrequest"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // VerifyTimeout bounds a verification of the audit log.
@@ -28,13 +27,13 @@ type Operations interface {
 	// Rescan schedules blocks of a chain to be read again; see settle.Service.
 	Rescan(ctx context.Context, chainKey string, from uint64) (settle.Gap, error)
 	// Cursor returns how far a chain is read.
-	Cursor(ctx context.Context, chainKey string) (settle.Cursor, error)
+	Cursor(ctx context.Context, chainKey string) (settle.Progress, error)
 	// Resume ends a chain's halt.
 	Resume(ctx context.Context, chainKey string) error
-	// VerifyAudit reads the whole audit log and returns its head; see store.Store.
+	// VerifyAudit reads the whole audit log and returns its head; see db.DB.
 	VerifyAudit(ctx context.Context, heads ...access.Head) (access.Head, error)
 	// CountMerchant counts the objects of a merchant.
-	CountMerchant(ctx context.Context, merchantID string, now time.Time) (store.MerchantCounts, error)
+	CountMerchant(ctx context.Context, merchantID string, now time.Time) (MerchantCounts, error)
 }
 
 // operatorTable returns the routes of the operator.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // large returns a backend with invoices, payments and events of nearly maximal size.
@@ -25,8 +25,8 @@ func large(n int) *backend {
 		for range 100 {
 			b.invoices[i].LineItems = append(b.invoices[i].LineItems, invoice.LineItem{Label: strings.Repeat("x", 200), Amount: invoice.NewAmount(1)})
 		}
-		b.events = append(b.events, store.EventRow{
-			Event: store.Event{ID: fmt.Sprintf("evt_%026d", i), Type: invoice.EventTypes[0], MerchantID: "acme",
+		b.events = append(b.events, dispatcher.EventRow{
+			Event: dispatcher.Event{ID: fmt.Sprintf("evt_%026d", i), Type: invoice.EventTypes[0], MerchantID: "acme",
 				Body: []byte(`{"id":"evt_` + fmt.Sprint(i) + `","data":{"x":"` + strings.Repeat("y", 40_000) + `"}}`), Seq: int64(i + 1)}, Status: delivery.None,
 		})
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/paymentlink"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // Links manages payment links. *paymentlink.Manager implements it and documents the errors.
@@ -23,7 +23,7 @@ type Links interface {
 	Create(ctx context.Context, by access.Principal, r paymentlink.Request) (invoice.PaymentLink, error)
 	Update(ctx context.Context, by access.Principal, id string, c invoice.PaymentLinkChange) (invoice.PaymentLink, error)
 	Get(ctx context.Context, by access.Principal, id string) (invoice.PaymentLink, error)
-	List(ctx context.Context, f store.PaymentLinkFilter) ([]invoice.PaymentLink, error)
+	List(ctx context.Context, f settle.PaymentLinkFilter) ([]invoice.PaymentLink, error)
 }
 
 // createPaymentLink answers POST /api/payment-links.
@@ -203,7 +203,7 @@ func (a *API) listPaymentLinks(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	limit, scope := q.limit(), q.scope("payment-links", "merchantId", "slug", "archived")
 	merchantID, possible := q.merchantID()
-	filter := store.PaymentLinkFilter{MerchantID: merchantID, Before: q.cursor(scope)}
+	filter := settle.PaymentLinkFilter{MerchantID: merchantID, Before: q.cursor(scope)}
 	if slug, ok := q.get("slug"); ok {
 		if filter.Slug = slug; !invoice.ValidSlug(slug) {
 			q.reject("slug", "must be 1 to %d lower-case letters, digits and single hyphens between them", invoice.MaxSlug)

@@ -12,11 +12,11 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/api/apitest"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/paymentlink"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // silentMerchants are merchants without endpoints.
@@ -28,17 +28,17 @@ func (silentMerchants) WantsEvents(string) bool { return false }
 // requests on behalf of a principal. The merchant acme is known.
 func newLinkAPI(t *testing.T) func(by access.Principal, method, path, body string, header ...string) (int, string) {
 	t.Helper()
-	db := storetest.Open(t, storetest.SQLite(t))
+	conn := dbtest.Open(t, dbtest.SQLite(t))
 	base, _ := chain.Lookup("base")
-	manager := merchant.New(merchant.Config{Store: db, Chains: []string{"base"}, Now: clock})
+	manager := merchant.New(merchant.Config{Store: conn, Chains: []string{"base"}, Now: clock})
 	name := "Acme"
 	if _, err := manager.Create(t.Context(), access.Open(), "acme", invoice.MerchantChange{Name: &name}); err != nil {
 		t.Fatal(err)
 	}
-	ledger := settle.New(settle.Config{Store: db, Chains: []chain.Chain{base}, Merchants: silentMerchants{manager}, Now: clock})
-	links := paymentlink.New(paymentlink.Config{Store: db, Ledger: ledger, Holders: manager, Now: clock})
+	ledger := settle.New(settle.Config{Store: conn, Chains: []chain.Chain{base}, Merchants: silentMerchants{manager}, Now: clock})
+	links := paymentlink.New(paymentlink.Config{Store: conn, Ledger: ledger, Holders: manager, Now: clock})
 	rest := api.New(api.Config{
-		Reader: db, Links: links, PublicURL: "https://pay.example", Now: clock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Reader: api.NewReader(conn), Links: links, PublicURL: "https://pay.example", Now: clock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}).Handler()
 	return func(by access.Principal, method, path, body string, header ...string) (int, string) {
 		t.Helper()

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/times"
 )
 
@@ -80,7 +80,7 @@ func parsePositionKey(key string) (p position, ok bool) {
 }
 
 // history decides which positions can be continued.
-type history struct{ store.LogState }
+type history struct{ dispatcher.LogState }
 
 // history reads it for a reader of the events of a merchant or, if that is empty, of all.
 func (a *API) history(ctx context.Context, merchantID string) (history, error) {
@@ -93,7 +93,7 @@ func (a *API) history(ctx context.Context, merchantID string) (history, error) {
 	return history{state}, err
 }
 
-func (h history) current() store.Timeline { return h.Timelines[len(h.Timelines)-1] }
+func (h history) current() dispatcher.Timeline { return h.Timelines[len(h.Timelines)-1] }
 
 // since returns the numbers up to which the timelines from an index on share their logs with the one
 // before them: MaxInt64 without such timelines.

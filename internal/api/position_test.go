@@ -13,11 +13,11 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/dispatcher"
 )
 
 // restored are the timelines of a database that was restored twice, with 8 events.
-var restored = []store.Timeline{
+var restored = []dispatcher.Timeline{
 	{Number: 1, ID: "tml_1"},
 	{Number: 2, ID: "tml_2", LastSeq: 6, LastAudit: 4, StartedAt: time.Unix(now, 0)},
 	{Number: 3, ID: "tml_3", LastSeq: 5, LastAudit: 3, StartedAt: time.Unix(now+1, 0)},
@@ -29,7 +29,7 @@ const eventScope = "events after merchantId=[] type=[] invoiceId=[]"
 func TestCursorGone(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		timelines []store.Timeline
+		timelines []dispatcher.Timeline
 		removed   int64
 		key       string
 		want      string // number of the first event, or the reason and the key of the member after
@@ -206,7 +206,7 @@ type removing struct {
 	at, reads int
 }
 
-func (r *removing) Events(ctx context.Context, f store.EventFilter) ([]store.EventRow, error) {
+func (r *removing) Events(ctx context.Context, f dispatcher.EventFilter) ([]dispatcher.EventRow, error) {
 	if r.reads++; r.reads == r.at {
 		r.removed = 100
 	}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // TestRefusedQuotas refuses merchants that have used up their quotas. Each refusal counts under the
@@ -23,7 +23,7 @@ func TestRefusedQuotas(t *testing.T) {
 		Ledger: b, Reader: b, Events: b, Now: clock, Logger: slog.New(slog.DiscardHandler),
 		Refused: func(limit string) { refused[limit]++ },
 	}).Handler()
-	for _, limit := range append(store.Quotas, "another") {
+	for _, limit := range append(access.Quotas, "another") {
 		b.err = fmt.Errorf("wrapped: %w", &ratelimit.ExceededError{Limit: limit, RetryAfter: "3600"})
 		w := do(h, "GET", "/api/invoices/"+invoiceID(0), "")
 		wantProblem(t, w, http.StatusTooManyRequests, "rate_limited", "")

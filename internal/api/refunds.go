@@ -15,7 +15,6 @@ import (
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // askPayer is the value of to with which the payer names the recipient of a refund.
@@ -107,10 +106,10 @@ func parsePositive(s string) (invoice.Amount, error) {
 
 // visiblePayment returns the payment that the request's path names, if the principal may
 // see it.
-func (a *API) visiblePayment(r *http.Request) (store.PaymentRow, error) {
+func (a *API) visiblePayment(r *http.Request) (settle.PaymentRow, error) {
 	id, err := pathID(r, invoice.PrefixPayment)
 	if err != nil {
-		return store.PaymentRow{}, err
+		return settle.PaymentRow{}, err
 	}
 	p, err := a.reader.Payment(r.Context(), id)
 	if err == nil {
@@ -146,7 +145,7 @@ func (a *API) writeRefund(w http.ResponseWriter, r *http.Request, status int, re
 			return fmt.Errorf("read submissions: %w", err)
 		}
 		for _, s := range all {
-			answer.Submissions = append(answer.Submissions, apiconv.Submission(s))
+			answer.Submissions = append(answer.Submissions, Submission(s))
 		}
 	}
 	a.writeJSON(w, r, status, answer)
@@ -213,7 +212,7 @@ func (a *API) approveRefund(w http.ResponseWriter, r *http.Request) error {
 func (a *API) listRefunds(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	merchantID, possible := q.merchantID()
-	filter := store.RefundFilter{MerchantID: merchantID, PaymentID: q.id("paymentId", invoice.PrefixPayment, "a payment"),
+	filter := settle.RefundFilter{MerchantID: merchantID, PaymentID: q.id("paymentId", invoice.PrefixPayment, "a payment"),
 		InvoiceID: q.id("invoiceId", invoice.PrefixInvoice, "an invoice")}
 	if text, ok := q.get("txHash"); ok {
 		tx, err := invoice.ParseHash(text)
@@ -231,11 +230,11 @@ func (a *API) listPaymentRefunds(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.refundList(w, r, parseQuery(r), store.RefundFilter{PaymentID: p.ID}, true)
+	return a.refundList(w, r, parseQuery(r), settle.RefundFilter{PaymentID: p.ID}, true)
 }
 
 // refundList answers with a page of refunds. possible is false if no refund can match.
-func (a *API) refundList(w http.ResponseWriter, r *http.Request, q *query, filter store.RefundFilter, possible bool) error {
+func (a *API) refundList(w http.ResponseWriter, r *http.Request, q *query, filter settle.RefundFilter, possible bool) error {
 	limit, scope := q.limit(), q.scope("refunds "+filter.PaymentID, "merchantId", "paymentId", "invoiceId", "txHash", "status", "chainKey")
 	filter.Before = q.cursor(scope)
 	if status, ok := q.get("status"); ok {
@@ -253,7 +252,7 @@ func (a *API) refundList(w http.ResponseWriter, r *http.Request, q *query, filte
 	if q.err != nil {
 		return q.err
 	}
-	position := func(r *invoice.RefundRecord) string { return store.RefundListID(r.CreatedAt, r.ID) }
+	position := func(r *invoice.RefundRecord) string { return settle.RefundListID(r.CreatedAt, r.ID) }
 	return listing[invoice.RefundRecord]{
 		name: "refunds", limit: limit,
 		read: func(ctx context.Context, last *invoice.RefundRecord, n int) ([]invoice.RefundRecord, string, error) {

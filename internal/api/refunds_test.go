@@ -9,11 +9,11 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // nodes report that all accounts are contracts, and report the configured state of transactions. asked
@@ -84,8 +84,8 @@ func must(t *testing.T, err error) {
 }
 
 func TestIntegrationRefund(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		s := newIntegration(t, db)
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		s := newIntegration(t, conn)
 		payment, at := s.confirmedPayment(t)
 		path := "/api/payments/" + payment + "/refunds"
 
@@ -142,7 +142,7 @@ func TestIntegrationRefund(t *testing.T) {
 			}
 		}
 
-		record, err := db.RefundRecord(t.Context(), r.ID)
+		record, err := settle.NewReader(conn).RefundRecord(t.Context(), r.ID)
 		must(t, err)
 		next := invoice.Header{Number: 102, Hash: invoice.Hash{4}, Parent: at.Hash, Time: invoice.Unix(now + 2)}
 		s.observe(t, next, invoice.Transfer{

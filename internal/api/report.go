@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/longrequest"
 	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/times"
@@ -43,7 +42,7 @@ func (a *API) settlementReport(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer := apiconv.SettlementReport(request, made)
+	answer := SettlementReport(request, made)
 	if rows != nil {
 		period := times.Format(request.From, request.Location, time.DateOnly) + "-" + times.Format(request.To.Add(-time.Second), request.Location, time.DateOnly)
 		return writeTable(w, r, format, tableName("settlement", table, period), rows(answer))

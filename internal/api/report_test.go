@@ -20,21 +20,23 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/report"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/txmgr"
 )
 
 // ReportedPayments returns the confirmed payments of a period on one page.
-func (b *backend) ReportedPayments(ctx context.Context, f store.ReportFilter) (all []store.ReportedPayment, err error) {
+func (b *backend) ReportedPayments(ctx context.Context, f report.ReportFilter) (all []report.ReportedPayment, err error) {
 	for _, p := range b.payments {
 		if p.Status == invoice.Confirmed && p.Attributed() && !p.ConfirmedAt.Before(f.From) && p.ConfirmedAt.Before(f.To) && (f.MerchantID == "" || f.MerchantID == p.MerchantID) {
 			inv := invoice.Invoice{Terms: invoice.Terms{Amount: invoice.NewAmount(1000), ExpiresAt: p.BlockTime}, Status: invoice.Paid, Sums: invoice.Sums{Payments: 1}}
-			all = append(all, store.ReportedPayment{PaymentRow: p, Invoice: inv})
+			all = append(all, report.ReportedPayment{PaymentRow: p, Invoice: inv})
 		}
 	}
 	return all, b.fail(ctx)
 }
 
-func (b *backend) ReportedRefunds(ctx context.Context, _ store.ReportFilter) ([]invoice.Refund, error) {
+func (b *backend) ReportedRefunds(ctx context.Context, _ report.ReportFilter) ([]invoice.Refund, error) {
 	return nil, b.fail(ctx)
 }
 
@@ -42,7 +44,7 @@ func (b *backend) ConfirmedPaymentsBetween(ctx context.Context, _ string, _, _ i
 	return nil, b.fail(ctx)
 }
 
-func (b *backend) TxShares(ctx context.Context, f store.ReportFilter) (all []store.TxShare, err error) {
+func (b *backend) TxShares(ctx context.Context, f report.ReportFilter) (all []txmgr.TxShare, err error) {
 	for _, s := range b.shares {
 		if !s.Cost.At.Before(f.From) && s.Cost.At.Before(f.To) && (f.MerchantID == "" || f.MerchantID == s.MerchantID) {
 			all = append(all, s)
@@ -54,12 +56,12 @@ func (b *backend) TxShares(ctx context.Context, f store.ReportFilter) (all []sto
 // TestReportedFees reports fees to the operator and to a merchant.
 func TestReportedFees(t *testing.T) {
 	b := reported()
-	share := func(tx string, kind store.TxKind, merchant string, items, gwei int64) store.TxShare {
-		return store.TxShare{TxID: tx, ChainKey: "base", Kind: kind, MerchantID: merchant, Items: items, Cost: store.TxCost{Gwei: gwei, At: time.Unix(10, 0)}}
+	share := func(tx string, kind txmgr.TxKind, merchant string, items, gwei int64) txmgr.TxShare {
+		return txmgr.TxShare{TxID: tx, ChainKey: "base", Kind: kind, MerchantID: merchant, Items: items, Cost: settle.TxCost{Gwei: gwei, At: time.Unix(10, 0)}}
 	}
-	b.shares = []store.TxShare{
-		share("ctx_1", store.TxSweep, "acme", 1, 33), share("ctx_1", store.TxSweep, "globex", 2, 67),
-		share("ctx_2", store.TxSweep, "", 0, 7), share("ctx_3", store.TxClose, "acme", 3, 9),
+	b.shares = []txmgr.TxShare{
+		share("ctx_1", txmgr.TxSweep, "acme", 1, 33), share("ctx_1", txmgr.TxSweep, "globex", 2, 67),
+		share("ctx_2", txmgr.TxSweep, "", 0, 7), share("ctx_3", txmgr.TxClose, "acme", 3, 9),
 	}
 	h := newAPI(t, b)
 	commitments := apitypes.TransactionFee{ChainKey: "base", Kind: apitypes.FeeCommitment, MerchantID: "acme", Items: 3, CostGwei: "9"}
@@ -84,7 +86,7 @@ func reported() *backend {
 		if err != nil {
 			panic(err)
 		}
-		b.payments = append(b.payments, store.PaymentRow{SeenID: number(i), Payment: invoice.Payment{
+		b.payments = append(b.payments, settle.PaymentRow{SeenID: number(i), Payment: invoice.Payment{
 			ID: "pay_" + number(i), InvoiceID: invoiceID(i), MerchantID: "acme", Status: invoice.Confirmed, ConfirmedAt: t,
 			Transfer: invoice.Transfer{ChainKey: "base", Currency: "USDC", Amount: invoice.NewAmount(1007)},
 		}})
@@ -227,7 +229,7 @@ func TestReportEndsWithItsKey(t *testing.T) {
 // TestReportAsCSV reads each table of a report as CSV.
 func TestReportAsCSV(t *testing.T) {
 	b := reported()
-	b.shares = []store.TxShare{{TxID: "ctx_1", ChainKey: "base", Kind: store.TxAuthorization, MerchantID: "-acme", Items: 3, Cost: store.TxCost{Gwei: 100, At: time.Unix(1795388400, 0)}}}
+	b.shares = []txmgr.TxShare{{TxID: "ctx_1", ChainKey: "base", Kind: txmgr.TxAuthorization, MerchantID: "-acme", Items: 3, Cost: settle.TxCost{Gwei: 100, At: time.Unix(1795388400, 0)}}}
 	h := newAPI(t, b)
 	const path = "/api/reports/settlement?from=1795000000&to=1796000000&groupBy=chain"
 	const head = "day,chainKey,currency,decimals,payments,gross,settled,underpaid,suffixes,overpaid,late,duplicate,refunds,refunded,net," +

@@ -5,9 +5,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/quittance/quittance/internal/apiconv"
-	"github.com/quittance/quittance/internal/requestlog"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/access"
 )
 
 // listRequests answers GET /api/requests.
@@ -15,7 +13,7 @@ func (a *API) listRequests(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	limit, scope := q.limit(), q.scope("requests", "merchantId", "keyId", "status")
 	merchantID, possible := q.merchantID()
-	filter := store.RequestFilter{MerchantID: merchantID, Before: q.cursor(scope), Status: q.requestStatus()}
+	filter := access.RequestFilter{MerchantID: merchantID, Before: q.cursor(scope), Status: q.requestStatus()}
 	if keyID, ok := q.get("keyId"); ok {
 		filter.KeyID = keyID
 		if keyID == "" || len(keyID) > maxObjectID || !isVisibleASCII(keyID) {
@@ -25,9 +23,9 @@ func (a *API) listRequests(w http.ResponseWriter, r *http.Request) error {
 	if q.err != nil {
 		return q.err
 	}
-	return listing[requestlog.Entry]{
+	return listing[access.LoggedRequest]{
 		name: "requests", limit: limit,
-		read: func(ctx context.Context, last *requestlog.Entry, n int) ([]requestlog.Entry, string, error) {
+		read: func(ctx context.Context, last *access.LoggedRequest, n int) ([]access.LoggedRequest, string, error) {
 			if !possible {
 				return nil, "", nil
 			}
@@ -38,17 +36,17 @@ func (a *API) listRequests(w http.ResponseWriter, r *http.Request) error {
 			found, err := a.reader.Requests(ctx, filter)
 			return found, "", err
 		},
-		elements: elementsOf(apiconv.LoggedRequest),
-		cursor:   descendingCursor(scope, func(e *requestlog.Entry) string { return e.ID }),
+		elements: elementsOf(LoggedRequest),
+		cursor:   descendingCursor(scope, func(e *access.LoggedRequest) string { return e.ID }),
 	}.serve(a, w, r)
 }
 
 // requestStatus returns the parameter status of a list of requests, or "".
-func (q *query) requestStatus() store.RequestStatus {
+func (q *query) requestStatus() access.RequestStatus {
 	text, ok := q.get("status")
-	status := store.RequestStatus(text)
-	if ok && !slices.Contains(store.RequestStatuses, status) {
-		q.reject("status", "must be one of %s; it is %.40q", enumerate(store.RequestStatuses), text)
+	status := access.RequestStatus(text)
+	if ok && !slices.Contains(access.RequestStatuses, status) {
+		q.reject("status", "must be one of %s; it is %.40q", enumerate(access.RequestStatuses), text)
 	}
 	return status
 }

@@ -10,18 +10,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/requestlog"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/access"
 )
 
-func (b *backend) MerchantStorage(ctx context.Context, merchantID string) (store.Storage, error) {
-	return store.Storage{MerchantID: merchantID, AuditBytes: 7, AuditQuota: 1 << 30, Invoices: 3, InvoiceQuota: 5}, b.fail(ctx)
+func (b *backend) MerchantStorage(ctx context.Context, merchantID string) (access.Storage, error) {
+	return access.Storage{MerchantID: merchantID, AuditBytes: 7, AuditQuota: 1 << 30, Invoices: 3, InvoiceQuota: 5}, b.fail(ctx)
 }
 
-func (b *backend) Requests(ctx context.Context, f store.RequestFilter) ([]requestlog.Entry, error) {
-	return newest(b.logged, f.Limit, func(e requestlog.Entry) bool {
+func (b *backend) Requests(ctx context.Context, f access.RequestFilter) ([]access.LoggedRequest, error) {
+	return newest(b.logged, f.Limit, func(e access.LoggedRequest) bool {
 		return (f.MerchantID == "" || f.MerchantID == e.MerchantID) && (f.KeyID == "" || f.KeyID == e.KeyID) &&
-			(f.Status != store.Failed || e.Status >= 400) && (f.Before == "" || e.ID < f.Before)
+			(f.Status != access.Failed || e.Status >= 400) && (f.Before == "" || e.ID < f.Before)
 	}), b.fail(ctx)
 }
 
@@ -29,7 +28,7 @@ func (b *backend) Requests(ctx context.Context, f store.RequestFilter) ([]reques
 func TestListRequests(t *testing.T) {
 	b := new(backend)
 	for i := range 6 {
-		b.logged = append(b.logged, requestlog.Entry{
+		b.logged = append(b.logged, access.LoggedRequest{
 			ID: "log_" + number(i), At: time.Unix(now+int64(i), 5e8), MerchantID: []string{"acme", "bean", ""}[i%3], KeyID: []string{"key_a", "key_b"}[i%2], Method: "POST",
 			Route: "/api/invoices", Path: "/api/invoices", Status: []int{201, 400}[i%2], Duration: 1500 * time.Microsecond, Client: "192.0.2.1", RequestID: "req_1",
 		})

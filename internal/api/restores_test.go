@@ -17,18 +17,25 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // storeEvents is the log of a store, without redelivery.
-type storeEvents struct{ *store.Store }
+type storeEvents struct {
+	dispatcher.Tables
+	storedAudit
+}
 
-func (storeEvents) Listen(context.Context, *store.Listener) error      { return nil }
+type storedAudit struct{ access.Reader }
+
+func (storeEvents) Listen(context.Context, *dispatcher.Listener) error { return nil }
 func (storeEvents) Redeliver(context.Context, string, time.Time) error { return nil }
-func (storeEvents) RedeliverMany(context.Context, store.RedeliverFilter, time.Time, int) (int64, int64, error) {
+func (storeEvents) RedeliverMany(context.Context, dispatcher.RedeliverFilter, time.Time, int) (int64, int64, error) {
 	return 0, 0, nil
 }
 
@@ -52,7 +59,7 @@ type savedLog struct {
 type restoredWorld struct {
 	t         *rapid.T
 	path      string // of the database
-	store     *store.Store
+	store     *db.DB
 	handler   http.Handler
 	url       string
 	history   []string // ids of the events of the current log, removed ones too
@@ -69,14 +76,14 @@ type restoredWorld struct {
 func TestFollowersOverRestores(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		w := &restoredWorld{t: rt, path: strings.TrimPrefix(storetest.Migrated(t), "sqlite:")}
+		w := &restoredWorld{t: rt, path: strings.TrimPrefix(dbtest.Migrated(t), "sqlite:")}
 		server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.handler.ServeHTTP(rw, r) }))
 		defer server.Close()
 		w.url = server.URL
 		w.open()
 		defer func() { w.must(w.store.Close()) }()
-		w.must(w.store.BeginFirstTimeline(context.Background(), "tml_first", time.Unix(0, 0)))
-		for _, e := range storetest.Schedule(t, w.store, "acme", 0, 1, 1) { // with its invoice
+		w.must(dispatcher.BeginFirstTimeline(context.Background(), w.store, "tml_first", time.Unix(0, 0)))
+		for _, e := range dbtest.Schedule(t, w.store, "acme", 0, 1, 1) { // with its invoice
 			w.history = append(w.history, e.ID)
 		}
 		for _, f := range []client.EventFilter{{}, {Type: "payment.received"}, {}} {
@@ -99,18 +106,18 @@ func (w *restoredWorld) must(err error) {
 	}
 }
 
-func (w *restoredWorld) update(fn func(ctx context.Context, tx *store.Tx) error) {
+func (w *restoredWorld) update(fn func(ctx context.Context, tx *db.Tx) error) {
 	w.t.Helper()
-	w.must(w.store.Update(context.Background(), func(tx *store.Tx) error { return fn(context.Background(), tx) }))
+	w.must(w.store.Update(context.Background(), func(tx *db.Tx) error { return fn(context.Background(), tx) }))
 }
 
 // open opens the database, and serves it.
 func (w *restoredWorld) open() {
 	w.t.Helper()
-	s, err := store.Open(context.Background(), "sqlite:"+w.path)
+	s, err := db.Open(context.Background(), "sqlite:"+w.path)
 	w.must(err)
 	w.store = s
-	w.handler = api.New(api.Config{Reader: s, Events: storeEvents{s}, Now: clock, Logger: slog.New(slog.DiscardHandler)}).Handler()
+	w.handler = api.New(api.Config{Reader: api.NewReader(s), Events: storeEvents{dispatcher.NewTables(s), storedAudit{access.NewReader(s)}}, Now: clock, Logger: slog.New(slog.DiscardHandler)}).Handler()
 }
 
 func (w *restoredWorld) newClient() *client.Client {
@@ -135,7 +142,7 @@ func (w *restoredWorld) record(facts bool) {
 // insert adds the events with the ids. Some have a delivery that stays pending.
 func (w *restoredWorld) insert(ids []string) {
 	w.made++
-	events := make([]store.Event, len(ids))
+	events := make([]dispatcher.Event, len(ids))
 	for i, id := range ids {
 		typ := invoice.EventReceived
 		if rapid.Bool().Draw(w.t, "refunded") {
@@ -144,7 +151,7 @@ func (w *restoredWorld) insert(ids []string) {
 		if n := slices.Index(w.facts, id); n >= 0 { // a fact is always the same
 			typ = []invoice.EventType{invoice.EventReceived, invoice.EventRefunded}[n%2]
 		}
-		events[i] = store.Event{
+		events[i] = dispatcher.Event{
 			ID: id, Type: typ, Subject: id, MerchantID: "acme", InvoiceID: "inv_acme_0", CreatedAt: invoice.Unix(int64(w.made)),
 			Body: fmt.Appendf(nil, `{"id":%q,"type":%q,"createdAt":1,"data":{}}`, id, typ),
 		}
@@ -152,7 +159,7 @@ func (w *restoredWorld) insert(ids []string) {
 			events[i].DeliveryID, events[i].Due = "dlv_"+id, time.Unix(1, 0)
 		}
 	}
-	w.update(func(ctx context.Context, tx *store.Tx) error { return tx.InsertEvents(ctx, events) })
+	w.update(func(ctx context.Context, tx *db.Tx) error { return dispatcher.InsertEvents(ctx, tx, events) })
 	w.history = append(w.history, ids...)
 }
 
@@ -160,7 +167,7 @@ func (w *restoredWorld) insert(ids []string) {
 func (w *restoredWorld) clean() {
 	w.cleaned = true
 	before := rapid.IntRange(0, w.made).Draw(w.t, "before")
-	_, _, err := w.store.CleanEvents(context.Background(), time.Unix(int64(before), 0), 0, 1000)
+	_, _, err := dispatcher.NewTables(w.store).CleanEvents(context.Background(), time.Unix(int64(before), 0), 0, 1000)
 	w.must(err)
 }
 
@@ -192,8 +199,8 @@ func (w *restoredWorld) restore() {
 	w.open()
 	w.made++
 	id := fmt.Sprint("tml_", w.made)
-	w.update(func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.StartTimeline(ctx, id, time.Unix(int64(w.made), 0))
+	w.update(func(ctx context.Context, tx *db.Tx) error {
+		_, err := dispatcher.StartTimeline(ctx, tx, id, time.Unix(int64(w.made), 0))
 		return err
 	})
 	w.history = slices.Clone(from.history)
@@ -229,7 +236,7 @@ func (w *restoredWorld) poll(f *logFollower) (more bool) {
 // check lets all followers catch up, and compares what they got with the log.
 func (w *restoredWorld) check() {
 	var start int64
-	rows, err := w.store.Events(context.Background(), store.EventFilter{After: &start, Limit: 10_000})
+	rows, err := dispatcher.NewReader(w.store).Events(context.Background(), dispatcher.EventFilter{After: &start, Limit: 10_000})
 	w.must(err)
 	stored := make(map[string]invoice.EventType)
 	for _, r := range rows {
@@ -257,19 +264,19 @@ func (w *restoredWorld) check() {
 // TestCursorGoneOnDatabases replaces a database by an older state, and then removes old events.
 func TestCursorGoneOnDatabases(t *testing.T) {
 	t.Parallel()
-	for name, fresh := range storetest.MigratedDatabases() {
+	for name, fresh := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := fresh(t)
-			s, db, ctx := storetest.Open(t, url), storetest.SQL(t, url), t.Context()
+			s, conn, ctx := dbtest.Open(t, url), dbtest.SQL(t, url), t.Context()
 			must := func(err error) {
 				t.Helper()
 				if err != nil {
 					t.Fatal(err)
 				}
 			}
-			must(s.BeginFirstTimeline(ctx, "tml_1", time.Unix(0, 0)))
-			server := httptest.NewServer(api.New(api.Config{Reader: s, Events: storeEvents{s}, Now: clock, Logger: slog.New(slog.DiscardHandler)}).Handler())
+			must(dispatcher.BeginFirstTimeline(ctx, s, "tml_1", time.Unix(0, 0)))
+			server := httptest.NewServer(api.New(api.Config{Reader: api.NewReader(s), Events: storeEvents{dispatcher.NewTables(s), storedAudit{access.NewReader(s)}}, Now: clock, Logger: slog.New(slog.DiscardHandler)}).Handler())
 			t.Cleanup(server.Close)
 			c, err := client.New(server.URL, client.WithRetries(0))
 			must(err)
@@ -286,26 +293,26 @@ func TestCursorGoneOnDatabases(t *testing.T) {
 				}
 				return next
 			}
-			events := storetest.Schedule(t, s, "acme", 0, 6, 1000)
+			events := dbtest.Schedule(t, s, "acme", 0, 6, 1000)
 			at := follow(client.AfterStart, events[0].ID, events[1].ID, events[2].ID, events[3].ID, events[4].ID, events[5].ID)
 			for _, table := range []string{"deliveries", "events"} { // the backup has 3
-				_, err := db.ExecContext(ctx, "DELETE FROM "+table+" WHERE seq > 3")
+				_, err := conn.ExecContext(ctx, "DELETE FROM "+table+" WHERE seq > 3")
 				must(err)
 			}
-			must(s.Update(ctx, func(tx *store.Tx) error {
-				if _, err := tx.StartTimeline(ctx, "tml_2", time.Unix(1, 0)); err != nil {
+			must(s.Update(ctx, func(tx *db.Tx) error {
+				if _, err := dispatcher.StartTimeline(ctx, tx, "tml_2", time.Unix(1, 0)); err != nil {
 					return err
 				}
 				fresh := events[2]
 				fresh.ID, fresh.Subject, fresh.Body, fresh.DeliveryID = "evt_new", "new", []byte(`{"id":"evt_new","type":"payment.received","createdAt":1,"data":{}}`), ""
 				fresh.CreatedAt = clock()
-				return tx.InsertEvents(ctx, []store.Event{events[4], fresh, events[3]})
+				return dispatcher.InsertEvents(ctx, tx, []dispatcher.Event{events[4], fresh, events[3]})
 			}))
 			next := follow(at, "evt_new")
 			follow(next)
-			_, err = db.ExecContext(ctx, "DELETE FROM deliveries WHERE seq < 3")
+			_, err = conn.ExecContext(ctx, "DELETE FROM deliveries WHERE seq < 3")
 			must(err)
-			_, _, err = s.CleanEvents(ctx, clock(), 0, 100)
+			_, _, err = dispatcher.NewTables(s).CleanEvents(ctx, clock(), 0, 100)
 			must(err)
 			follow(next) // the removed events are before it
 			_, _, err = c.EventsAfter(ctx, client.EventFilter{}, at)
@@ -313,9 +320,9 @@ func TestCursorGoneOnDatabases(t *testing.T) {
 			if errors.As(err, &lost) || err != nil {
 				t.Errorf("the events behind the branch are not removed, and the error is %v", err)
 			}
-			_, err = db.ExecContext(ctx, "DELETE FROM deliveries")
+			_, err = conn.ExecContext(ctx, "DELETE FROM deliveries")
 			must(err)
-			_, _, err = s.CleanEvents(ctx, clock(), 0, 100)
+			_, _, err = dispatcher.NewTables(s).CleanEvents(ctx, clock(), 0, 100)
 			must(err)
 			if _, next, err = c.EventsAfter(ctx, client.EventFilter{}, at); !errors.As(err, &lost) || next != lost.Position {
 				t.Errorf("got the position %q and %v, want that events are lost", next, err)

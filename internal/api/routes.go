@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
 )
 
 // Route is a route of the interface.
@@ -178,6 +178,6 @@ func (a *API) route(pattern string, scope access.Scope, h handler) Route {
 // onStandby makes a standby of the database serve a handler's reads, if there is one.
 func onStandby(h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		return h(w, r.WithContext(store.OnStandby(r.Context())))
+		return h(w, r.WithContext(db.OnStandby(r.Context())))
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
 )
 
 func TestHead(t *testing.T) {
@@ -119,7 +119,7 @@ func TestInternalErrorsAreHidden(t *testing.T) {
 			"error":   {&backend{err: errors.New(inside)}, http.StatusInternalServerError, "internal"},
 			"timeout": {&backend{err: fmt.Errorf("%s: %w", inside, context.DeadlineExceeded)}, http.StatusServiceUnavailable, "unavailable"},
 			"cancel":  {&backend{err: fmt.Errorf("%s: %w", inside, context.Canceled)}, http.StatusServiceUnavailable, "unavailable"},
-			"away":    {&backend{err: fmt.Errorf("%s: %w", inside, store.ErrTimeout)}, http.StatusServiceUnavailable, "unavailable"},
+			"away":    {&backend{err: fmt.Errorf("%s: %w", inside, db.ErrTimeout)}, http.StatusServiceUnavailable, "unavailable"},
 		} {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				var log bytes.Buffer

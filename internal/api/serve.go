@@ -13,9 +13,9 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/webpage"
 )
 
@@ -75,9 +75,9 @@ func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 // has stored too much.
 func (a *API) countBusy(err error) {
 	switch exceeded := (*ratelimit.ExceededError)(nil); {
-	case errors.As(err, &exceeded) && slices.Contains(store.Quotas, exceeded.Limit):
+	case errors.As(err, &exceeded) && slices.Contains(access.Quotas, exceeded.Limit):
 		a.refused(exceeded.Limit)
-	case errors.Is(err, store.ErrBusy):
+	case errors.Is(err, db.ErrBusy):
 		a.refused("connections")
 	case errors.Is(err, settle.ErrCreatesWait):
 		a.refused("creates")

@@ -7,8 +7,8 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/session"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // SignInLinks makes links that sign people in at the dashboard. *session.Manager implements
@@ -29,7 +29,7 @@ func (a *API) createSignInLink(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !isVisibleASCII(keyID) { // no database takes every other text
-		return store.ErrNotFound
+		return db.ErrNotFound
 	}
 	link, err := a.signInLinks.MakeLink(r.Context(), by, keyID)
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // TestSignInLinks makes links for the caller and for others.
 func TestSignInLinks(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		k := newKeyed(t, s)
 		operator := k.client("")
 		ownerKey, owner := k.create(operator, "acme", "owner")

@@ -9,7 +9,6 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/report"
@@ -38,7 +37,7 @@ func (a *API) statement(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer := apiconv.Statement(request, month, made)
+	answer := Statement(request, month, made)
 	answer.Preliminary = a.now().Before(request.To)
 	if rows != nil {
 		return writeTable(w, r, format, tableName("statement", table, month), rows(answer))

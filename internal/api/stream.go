@@ -12,9 +12,10 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/longrequest"
-	"github.com/quittance/quittance/internal/store"
 )
 
 const (
@@ -50,11 +51,11 @@ type eventStream struct {
 	api        *API
 	w          http.ResponseWriter
 	r          *http.Request
-	filter     store.EventFilter
+	filter     dispatcher.EventFilter
 	scope      string // of the ids
 	none       bool   // no event can match
 	deliveries bool   // include is deliveries
-	listener   store.Listener
+	listener   dispatcher.Listener
 	after      position           // everything up to it was sent
 	sent       eventfeed.Position // in the last id
 	checked    time.Time
@@ -63,7 +64,7 @@ type eventStream struct {
 
 // streamed is an event of a stream, and the position behind it.
 type streamed struct {
-	event store.EventRow
+	event dispatcher.EventRow
 	at    eventfeed.Position
 	again bool // it was redelivered
 }
@@ -154,7 +155,7 @@ func (s *eventStream) id(p eventfeed.Position) string {
 // listen records that redelivered events reach a client by this stream.
 func (s *eventStream) listen(ctx context.Context) error {
 	if s.listener.ID == "" {
-		s.listener = store.Listener{ID: rand.Text(), MerchantID: s.filter.MerchantID, Type: s.filter.Type, InvoiceID: s.filter.InvoiceID}
+		s.listener = dispatcher.Listener{ID: rand.Text(), MerchantID: s.filter.MerchantID, Type: s.filter.Type, InvoiceID: s.filter.InvoiceID}
 	}
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
@@ -307,7 +308,7 @@ func (s *eventStream) redelivered(ctx context.Context, news eventfeed.News) (all
 		}
 		e, _, err := s.api.events.EventRecord(ctx, c.Object)
 		switch {
-		case errors.Is(err, store.ErrNotFound): // it was removed
+		case errors.Is(err, db.ErrNotFound): // it was removed
 		case err != nil:
 			return nil, fmt.Errorf("read a redelivered event: %w", err)
 		case s.matches(e):
@@ -318,7 +319,7 @@ func (s *eventStream) redelivered(ctx context.Context, news eventfeed.News) (all
 }
 
 // matches reports whether an event matches the filter.
-func (s *eventStream) matches(e store.EventRow) bool {
+func (s *eventStream) matches(e dispatcher.EventRow) bool {
 	f := s.filter
 	return !s.none && (f.MerchantID == "" || f.MerchantID == e.MerchantID) && (f.Type == "" || f.Type == e.Type) && (f.InvoiceID == "" || f.InvoiceID == e.InvoiceID)
 }
@@ -327,7 +328,7 @@ func (s *eventStream) matches(e store.EventRow) bool {
 func (s *eventStream) appendEvent(text []byte, e streamed) ([]byte, error) {
 	data := e.event.Body
 	if s.deliveries {
-		record := apiconv.EventRecord(e.event)
+		record := EventRecord(e.event)
 		record.Redelivered = e.again
 		var err error
 		if data, err = apiconv.JSON(record); err != nil {

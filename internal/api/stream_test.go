@@ -16,8 +16,8 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -142,7 +142,7 @@ func TestStreamChecksItsKey(t *testing.T) {
 				wait.Sleep(t.Context(), time.Second, nil)
 				synctest.Wait()
 			}
-			lose(store.ErrTimeout)
+			lose(db.ErrTimeout)
 			lose(context.DeadlineExceeded)
 			lose(exceeded)
 			select {

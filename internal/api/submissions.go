@@ -10,7 +10,6 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
@@ -50,7 +49,7 @@ func (a *API) submitRefund(w http.ResponseWriter, r *http.Request) error {
 	}
 	markReplay(w, *once.Replayed)
 	w.Header().Set("Location", "/api/refunds/"+s.RefundID)
-	a.writeJSON(w, r, http.StatusCreated, apitypes.SubmissionResponse{Submission: apiconv.Submission(s)})
+	a.writeJSON(w, r, http.StatusCreated, apitypes.SubmissionResponse{Submission: Submission(s)})
 	return nil
 }
 
@@ -75,7 +74,7 @@ func (a *API) recordTransaction(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("record transaction: %w", err)
 	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.SubmissionResponse{Submission: apiconv.Submission(s)})
+	a.writeJSON(w, r, http.StatusOK, apitypes.SubmissionResponse{Submission: Submission(s)})
 	return nil
 }
 
@@ -93,7 +92,7 @@ func (a *API) withdrawSubmission(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("withdraw submission: %w", err)
 	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.SubmissionResponse{Submission: apiconv.Submission(s)})
+	a.writeJSON(w, r, http.StatusOK, apitypes.SubmissionResponse{Submission: Submission(s)})
 	return nil
 }
 

@@ -10,11 +10,11 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // Limits of summaries.
@@ -26,14 +26,14 @@ const (
 	MaxSummedInvoices = 5000
 )
 
-// SummaryReader reads what a summary or a statement shows from the database. *store.Store implements it.
+// SummaryReader reads what a summary or a statement shows from the database. *db.DB implements it.
 type SummaryReader interface {
 	report.StatementReader
 	// InvoicedAmounts returns the amounts of up to limit invoices of a merchant in a state
 	// that were created at a time or later, newest first.
-	InvoicedAmounts(ctx context.Context, merchantID string, status invoice.Status, since time.Time, limit int) ([]store.InvoicedAmount, error)
-	// Cursor returns the cursor of a chain, or store.ErrNotFound.
-	Cursor(ctx context.Context, chainKey string) (store.Cursor, error)
+	InvoicedAmounts(ctx context.Context, merchantID string, status invoice.Status, since time.Time, limit int) ([]report.InvoicedAmount, error)
+	// Cursor returns the cursor of a chain, or db.ErrNotFound.
+	Cursor(ctx context.Context, chainKey string) (settle.Cursor, error)
 }
 
 // summary answers GET /api/reports/summary.
@@ -43,7 +43,7 @@ func (a *API) summary(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	made := apiconv.Summary{Request: request}
+	made := Summary{Request: request}
 	if made.Days, err = report.Days(r.Context(), a.summarized, request); err != nil {
 		return fmt.Errorf("add days up: %w", err)
 	}
@@ -56,25 +56,25 @@ func (a *API) summary(w http.ResponseWriter, r *http.Request) error {
 	for key := range a.chains {
 		cursor, err := a.summarized.Cursor(r.Context(), key)
 		switch {
-		case errors.Is(err, store.ErrNotFound): // the chain was never read
+		case errors.Is(err, db.ErrNotFound): // the chain was never read
 		case err != nil:
 			return fmt.Errorf("read cursor of %s: %w", key, err)
 		default:
-			made.Chains = append(made.Chains, apiconv.ReadChain{Key: key, Cursor: cursor})
+			made.Chains = append(made.Chains, ReadChain{Key: key, Cursor: cursor})
 		}
 	}
-	slices.SortFunc(made.Chains, apiconv.ReadChain.Compare)
+	slices.SortFunc(made.Chains, ReadChain.Compare)
 	a.writeJSON(w, r, http.StatusOK, apitypes.SummaryResponse{Summary: made.Convert()})
 	return nil
 }
 
 // sumInvoices adds up the newest invoices of a state that were created at a time or later.
-func (a *API) sumInvoices(r *http.Request, merchantID string, status invoice.Status, since time.Time) (apiconv.InvoiceSums, error) {
+func (a *API) sumInvoices(r *http.Request, merchantID string, status invoice.Status, since time.Time) (InvoiceSums, error) {
 	amounts, err := a.summarized.InvoicedAmounts(r.Context(), merchantID, status, since, MaxSummedInvoices+1)
 	if err != nil {
-		return apiconv.InvoiceSums{}, fmt.Errorf("add %s invoices up: %w", status, err)
+		return InvoiceSums{}, fmt.Errorf("add %s invoices up: %w", status, err)
 	}
-	return apiconv.InvoiceSums{
+	return InvoiceSums{
 		Sums: report.SumInvoices(amounts[:min(len(amounts), MaxSummedInvoices)], a.decimals), Truncated: len(amounts) > MaxSummedInvoices,
 	}, nil
 }

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/longrequest"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // MaxWait bounds the parameter wait, in seconds.
@@ -63,11 +63,11 @@ func (q *query) invoiceStatus(text string) invoice.Status {
 	return status
 }
 
-// visibleInvoice returns an invoice, or store.ErrNotFound unless the principal may see it.
+// visibleInvoice returns an invoice, or db.ErrNotFound unless the principal may see it.
 func (a *API) visibleInvoice(ctx context.Context, id string) (invoice.Invoice, error) {
 	inv, err := a.reader.Invoice(ctx, id)
 	if err == nil && !access.FromContext(ctx).Sees(inv.MerchantID) {
-		err = store.ErrNotFound
+		err = db.ErrNotFound
 	}
 	if err != nil {
 		return invoice.Invoice{}, fmt.Errorf("read invoice: %w", err)
@@ -135,6 +135,6 @@ func (a *API) awaitChange(ctx context.Context, known invoice.Invoice) error {
 // at most for rereadInterval, and returns the position that it has reached.
 func (a *API) nextAbout(ctx context.Context, inv invoice.Invoice, after eventfeed.Position) (eventfeed.Position, error) {
 	return a.feed.NextMatching(ctx, after, rereadInterval, func(n eventfeed.News) bool {
-		return n.IsAbout(inv.ID) || slices.ContainsFunc(n.Changes, func(c store.ChangeRow) bool { return c.MerchantID == inv.MerchantID })
+		return n.IsAbout(inv.ID) || slices.ContainsFunc(n.Changes, func(c access.ChangeRow) bool { return c.MerchantID == inv.MerchantID })
 	})
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
@@ -38,7 +38,7 @@ func (b *lockedBackend) Invoice(ctx context.Context, id string) (invoice.Invoice
 	return b.backend.Invoice(ctx, id)
 }
 
-func (b *lockedBackend) Events(ctx context.Context, f store.EventFilter) ([]store.EventRow, error) {
+func (b *lockedBackend) Events(ctx context.Context, f dispatcher.EventFilter) ([]dispatcher.EventRow, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.backend.Events(ctx, f)
@@ -50,7 +50,7 @@ func (b *lockedBackend) LastSeq(ctx context.Context) (int64, error) {
 	return b.backend.LastSeq(ctx)
 }
 
-func (b *lockedBackend) EventRecord(ctx context.Context, id string) (store.EventRow, []delivery.Attempt, error) {
+func (b *lockedBackend) EventRecord(ctx context.Context, id string) (dispatcher.EventRow, []delivery.Attempt, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.backend.EventRecord(ctx, id)
@@ -62,13 +62,13 @@ func (b *lockedBackend) AuditHead(ctx context.Context) (access.Head, error) {
 	return b.backend.AuditHead(ctx)
 }
 
-func (b *lockedBackend) Changes(ctx context.Context, after int64, limit int) ([]store.ChangeRow, error) {
+func (b *lockedBackend) Changes(ctx context.Context, after int64, limit int) ([]access.ChangeRow, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.backend.Changes(ctx, after, limit)
 }
 
-func (b *lockedBackend) Listen(ctx context.Context, l *store.Listener) error {
+func (b *lockedBackend) Listen(ctx context.Context, l *dispatcher.Listener) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.backend.Listen(ctx, l)

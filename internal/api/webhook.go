@@ -7,7 +7,6 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
@@ -130,7 +129,7 @@ func (a *API) pingWebhook(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("ping endpoint: %w", err)
 	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.PingResponse{Ping: apiconv.Attempt(ping)})
+	a.writeJSON(w, r, http.StatusOK, apitypes.PingResponse{Ping: Attempt(ping)})
 	return nil
 }
 

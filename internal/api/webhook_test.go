@@ -13,9 +13,9 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 const madeSecret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
@@ -33,9 +33,9 @@ func (h fakeEndpoints) View(ctx context.Context, id string) (endpoint.View, erro
 	case "acme":
 		v.Optional = []invoice.EventType{invoice.EventUnattributed}
 		v.ChangedAt, v.Breaker = time.Unix(now, 0), delivery.Breaker{State: delivery.BreakerOpen, Until: time.UnixMilli((now+30)*1000 + 999)}
-		v.Secrets = []store.SecretRow{
-			{Version: 3, State: store.SecretStaged, CreatedAt: invoice.Unix(now), Sealed: []byte("sealed"), KeyID: "key"}, {Version: 2, State: store.SecretActive, CreatedAt: invoice.Unix(now - 1)},
-			{Version: 1, State: store.SecretRetiring, CreatedAt: invoice.Unix(now - 2), ValidUntil: invoice.Unix(now + 60)},
+		v.Secrets = []dispatcher.SecretRow{
+			{Version: 3, State: dispatcher.SecretStaged, CreatedAt: invoice.Unix(now), Sealed: []byte("sealed"), KeyID: "key"}, {Version: 2, State: dispatcher.SecretActive, CreatedAt: invoice.Unix(now - 1)},
+			{Version: 1, State: dispatcher.SecretRetiring, CreatedAt: invoice.Unix(now - 2), ValidUntil: invoice.Unix(now + 60)},
 		}
 	case "bean":
 		v.Configured, v.Breaker = true, delivery.Breaker{State: delivery.BreakerGone, Until: time.Unix(now+3600, 0)}

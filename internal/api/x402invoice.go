@@ -9,9 +9,9 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/facilitator"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/x402"
 )
 
@@ -131,11 +131,11 @@ func (a *API) urlOf(r *http.Request) string {
 	return clientip.BaseURL(r)
 }
 
-// publicInvoice returns an invoice that payers may see, or store.ErrNotFound.
+// publicInvoice returns an invoice that payers may see, or db.ErrNotFound.
 func (a *API) publicInvoice(ctx context.Context, id string) (invoice.Invoice, error) {
 	inv, err := a.reader.Invoice(ctx, id)
 	if err == nil && inv.Status == invoice.Drafted {
-		err = store.ErrNotFound
+		err = db.ErrNotFound
 	}
 	if err != nil {
 		return invoice.Invoice{}, fmt.Errorf("read invoice: %w", err)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -69,13 +69,13 @@ type Admit func(ctx context.Context, keyHash [access.HashSize]byte) (done func(w
 // admitAll is the default of Admit.
 func admitAll(context.Context, hash) (done func(bool), err error) { return func(bool) {}, nil }
 
-// KeyReader reads keys and stores their use. *store.Store implements it.
+// KeyReader reads keys and stores their use. *db.DB implements it.
 type KeyReader interface {
 	// KeysVersion returns the number of changes of keys.
 	KeysVersion(ctx context.Context) (int64, error)
-	// KeyByHash returns a key, or store.ErrNotFound.
+	// KeyByHash returns a key, or db.ErrNotFound.
 	KeyByHash(ctx context.Context, hash [access.HashSize]byte) (access.Record, error)
-	// Key returns a key by its id, or store.ErrNotFound.
+	// Key returns a key by its id, or db.ErrNotFound.
 	Key(ctx context.Context, id string) (access.Record, error)
 	// RecordKeyUses stores when keys were last used, by id.
 	RecordKeyUses(ctx context.Context, uses map[string]time.Time) error
@@ -132,7 +132,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, text string) (access.P
 	}
 	found, err := a.cache.lookup(ctx, hash)
 	switch {
-	case errors.Is(err, store.ErrNotFound), err == nil && !found.Fits(hash):
+	case errors.Is(err, db.ErrNotFound), err == nil && !found.Fits(hash):
 		return access.Principal{}, ErrUnknown
 	case err != nil:
 		return access.Principal{}, err
@@ -157,7 +157,7 @@ func (a *Authenticator) PrincipalOf(ctx context.Context, keyID string) (access.P
 		return a.operator, nil
 	}
 	found, err := a.cfg.Store.Key(ctx, keyID)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, db.ErrNotFound) {
 		err = ErrUnknown
 	}
 	if err == nil {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -29,7 +29,7 @@ func newKey(t *testing.T, mode access.Mode) access.Key {
 
 func TestAuthenticate(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		w := newWorld(t, s)
 		ctx := t.Context()
 		acme, acmeKey := w.create("acme", access.Read)
@@ -80,7 +80,7 @@ func TestAuthenticate(t *testing.T) {
 
 func TestOpenAndConfigured(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, storetest.Open(t, storetest.SQLite(t)))
+	w := newWorld(t, dbtest.Open(t, dbtest.SQLite(t)))
 	configured := newKey(t, access.Live)
 	a, reads := w.replica(func(c *apikey.AuthenticatorConfig) { c.Open, c.Configured = true, configured })
 	if got, err := a.Authenticate(t.Context(), ""); err != nil || got != access.Open() {
@@ -102,7 +102,7 @@ func TestOpenAndConfigured(t *testing.T) {
 // begun with one key cannot continue with the next.
 func TestConfiguredKeyIsReplaced(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, storetest.Open(t, storetest.SQLite(t)))
+	w := newWorld(t, dbtest.Open(t, dbtest.SQLite(t)))
 	old, next := newKey(t, access.Live), newKey(t, access.Live)
 	before, _ := w.replica(func(c *apikey.AuthenticatorConfig) { c.Configured = old })
 	after, _ := w.replica(func(c *apikey.AuthenticatorConfig) { c.Configured = next })
@@ -126,7 +126,7 @@ func TestConfiguredKeyIsReplaced(t *testing.T) {
 // TestRevocationIsFelt revokes a key that two replicas have cached.
 func TestRevocationIsFelt(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		w := newWorld(t, s)
 		record, key := w.create("acme", access.Read)
 		one, reads := w.replica()
@@ -157,7 +157,7 @@ func TestRevocationIsFelt(t *testing.T) {
 // TestNewKeyIsAccepted creates a key after a replica has cached its hash as unknown.
 func TestNewKeyIsAccepted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, storetest.Open(t, storetest.SQLite(t)))
+	w := newWorld(t, dbtest.Open(t, dbtest.SQLite(t)))
 	a, reads := w.replica()
 	stranger := newKey(t, access.Live).Reveal()
 	for range 10 {
@@ -178,7 +178,7 @@ func TestNewKeyIsAccepted(t *testing.T) {
 // read.
 func TestChangeDuringRead(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, storetest.Open(t, storetest.SQLite(t)))
+	w := newWorld(t, dbtest.Open(t, dbtest.SQLite(t)))
 	record, key := w.create("", access.Read)
 	_, other := w.create("", access.Read)
 	a, reads := w.replica()
@@ -206,7 +206,7 @@ func TestChangeDuringRead(t *testing.T) {
 // TestLastUse stores a key's last use at most once a minute.
 func TestLastUse(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		w := newWorld(t, s)
 		record, key := w.create("acme", access.Read)
 		unused, _ := w.create("acme", access.Read)
@@ -226,7 +226,7 @@ func TestLastUse(t *testing.T) {
 		group.Wait()
 		for _, want := range []time.Time{first, first.Add(2 * time.Minute)} {
 			a.RecordUses(t.Context())
-			got, err := s.Key(t.Context(), record.ID)
+			got, err := access.NewReader(s).Key(t.Context(), record.ID)
 			if err != nil || !got.LastUsedAt.Equal(want) {
 				t.Errorf("last used at %s, %v; want %s", got.LastUsedAt, err, want)
 			}
@@ -235,7 +235,7 @@ func TestLastUse(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got, err := s.Key(t.Context(), unused.ID); err != nil || !got.LastUsedAt.IsZero() {
+		if got, err := access.NewReader(s).Key(t.Context(), unused.ID); err != nil || !got.LastUsedAt.IsZero() {
 			t.Errorf("the unused key was used at %s, %v", got.LastUsedAt, err)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
 )
 
 const (
@@ -57,7 +57,7 @@ func newCache(keys KeyReader, admit Admit, now func() time.Time) *cache {
 	return &cache{store: keys, admit: admit, now: now, known: make(map[hash]*cachedKey), unknown: make(map[hash]struct{}), held: make(map[hash]struct{})}
 }
 
-// lookup returns the key with a hash, store.ErrNotFound, or the error of admit.
+// lookup returns the key with a hash, db.ErrNotFound, or the error of admit.
 func (c *cache) lookup(ctx context.Context, h hash) (*cachedKey, error) {
 	c.mu.RLock()
 	fresh := c.isFresh()
@@ -77,7 +77,7 @@ func (c *cache) lookup(ctx context.Context, h hash) (*cachedKey, error) {
 	case found != nil:
 		return found, nil
 	case missing:
-		return nil, store.ErrNotFound
+		return nil, db.ErrNotFound
 	}
 	if c.holds(h) {
 		return c.load(ctx, h, version)
@@ -87,7 +87,7 @@ func (c *cache) lookup(ctx context.Context, h hash) (*cachedKey, error) {
 		return nil, err
 	}
 	found, err = c.load(ctx, h, version)
-	done(errors.Is(err, store.ErrNotFound))
+	done(errors.Is(err, db.ErrNotFound))
 	return found, err
 }
 
@@ -110,7 +110,7 @@ func (c *cache) isFresh() bool {
 func (c *cache) check(ctx context.Context) error {
 	_, err, _ := c.calls.Do("version", func() (any, error) {
 		began := c.now()
-		version, err := c.store.KeysVersion(store.WithShare(context.WithoutCancel(ctx), 0)) // others also wait for it
+		version, err := c.store.KeysVersion(db.WithShare(context.WithoutCancel(ctx), 0)) // others also wait for it
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +131,7 @@ func (c *cache) check(ctx context.Context) error {
 // calls for one key share a read.
 func (c *cache) load(ctx context.Context, h hash, version int64) (*cachedKey, error) {
 	v, err, _ := c.calls.Do("key "+string(h[:]), func() (any, error) {
-		r, err := c.store.KeyByHash(store.WithShare(context.WithoutCancel(ctx), store.Writes), h)
+		r, err := c.store.KeyByHash(db.WithShare(context.WithoutCancel(ctx), db.Writes), h)
 		found := &cachedKey{Record: r}
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -142,7 +142,7 @@ func (c *cache) load(ctx context.Context, h hash, version int64) (*cachedKey, er
 		case c.version != version:
 		case err == nil:
 			insert(c.known, h, found)
-		case errors.Is(err, store.ErrNotFound):
+		case errors.Is(err, db.ErrNotFound):
 			insert(c.unknown, h, struct{}{})
 		}
 		return found, err

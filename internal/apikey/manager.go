@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Limits of keys.
@@ -46,7 +46,7 @@ func (e *MerchantError) Error() string { return "the caller is the merchant " + 
 
 // ManagerConfig is the configuration of a Manager. All fields are required.
 type ManagerConfig struct {
-	Store *store.Store
+	Store *db.DB
 	Mode  access.Mode
 	// Known reports whether a merchant exists.
 	Known func(merchantID string) bool
@@ -103,7 +103,7 @@ func (m *Manager) Create(ctx context.Context, by access.Principal, r Request) (a
 	if err != nil {
 		return access.Record{}, access.Key{}, err
 	}
-	err = m.change(ctx, func(tx *store.Tx) (access.Change, error) {
+	err = m.change(ctx, func(tx *db.Tx) (access.Change, error) {
 		by, err := m.still(ctx, tx, by, now)
 		if err != nil {
 			return access.Change{}, err
@@ -127,13 +127,13 @@ func (m *Manager) Create(ctx context.Context, by access.Principal, r Request) (a
 // still returns the principal with the expiry that its stored keys have now. A cache may have admitted
 // the principal, or it may have been admitted a while ago. Errors are ErrUnknown, ErrRevoked,
 // ErrExpired and internal errors. Keys must be locked.
-func (m *Manager) still(ctx context.Context, tx *store.Tx, by access.Principal, now time.Time) (access.Principal, error) {
+func (m *Manager) still(ctx context.Context, tx *db.Tx, by access.Principal, now time.Time) (access.Principal, error) {
 	for _, id := range by.ParentKeys.With(by.KeyID).All() {
 		if IsConfigured(id) {
 			continue
 		}
-		r, err := tx.Key(ctx, id)
-		if errors.Is(err, store.ErrNotFound) {
+		r, err := access.NewReader(tx).Key(ctx, id)
+		if errors.Is(err, db.ErrNotFound) {
 			err = ErrUnknown
 		}
 		if err == nil {
@@ -184,44 +184,44 @@ func (m *Manager) newKey(r Request, now time.Time) (access.Record, access.Key, e
 }
 
 // insert stores a new key, unless its owner has MaxKeys active ones.
-func (m *Manager) insert(ctx context.Context, tx *store.Tx, r access.Record, now time.Time) error {
-	n, err := tx.CountActiveKeys(ctx, r.MerchantID, now)
+func (m *Manager) insert(ctx context.Context, tx *db.Tx, r access.Record, now time.Time) error {
+	n, err := access.CountActiveKeys(ctx, tx, r.MerchantID, now)
 	if err != nil {
 		return err
 	}
 	if n >= MaxKeys {
 		return ErrTooMany
 	}
-	return tx.InsertKey(ctx, r)
+	return access.InsertKey(ctx, tx, r)
 }
 
 // change runs fn in a transaction in which keys are locked, and appends its change to the audit log.
 // If fn returns no action, it has changed no key.
-func (m *Manager) change(ctx context.Context, fn func(tx *store.Tx) (access.Change, error)) error {
-	return m.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.LockKeys(ctx); err != nil {
+func (m *Manager) change(ctx context.Context, fn func(tx *db.Tx) (access.Change, error)) error {
+	return m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		if err := access.LockKeys(ctx, tx); err != nil {
 			return err
 		}
 		c, err := fn(tx)
 		if err != nil || c.Action == "" {
 			return err
 		}
-		return tx.AppendAudit(ctx, access.NewEntry(ctx, m.cfg.Now(), c))
+		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, m.cfg.Now(), c))
 	})
 }
 
-// find returns a key that the principal may see, or store.ErrNotFound.
-func find(ctx context.Context, tx *store.Tx, by access.Principal, id string) (access.Record, error) {
-	r, err := tx.Key(ctx, id)
+// find returns a key that the principal may see, or db.ErrNotFound.
+func find(ctx context.Context, tx *db.Tx, by access.Principal, id string) (access.Record, error) {
+	r, err := access.NewReader(tx).Key(ctx, id)
 	if err == nil && !by.Sees(r.MerchantID) {
-		return access.Record{}, store.ErrNotFound
+		return access.Record{}, db.ErrNotFound
 	}
 	return r, err
 }
 
 // findActive returns a key that the principal could make, and that is neither ended nor
 // rotated.
-func findActive(ctx context.Context, tx *store.Tx, by access.Principal, id string, now time.Time) (access.Record, error) {
+func findActive(ctx context.Context, tx *db.Tx, by access.Principal, id string, now time.Time) (access.Record, error) {
 	r, err := find(ctx, tx, by, id)
 	if err == nil {
 		err = mayMake(by, r.Scopes)
@@ -234,7 +234,7 @@ func findActive(ctx context.Context, tx *store.Tx, by access.Principal, id strin
 
 // Rotate creates a key in place of another, which stays valid for the overlap. The new key has the
 // same name, owner, scopes and version. If the old one expires, the new one gets the expiry that the
-// old one had before, but at most the principal's own. Errors are store.ErrNotFound, *ScopeError,
+// old one had before, but at most the principal's own. Errors are db.ErrNotFound, *ScopeError,
 // *invoice.FieldError, ErrNotActive, ErrTooMany and internal errors.
 func (m *Manager) Rotate(ctx context.Context, by access.Principal, id string, overlap time.Duration) (access.Record, access.Key, error) {
 	if overlap < 0 || overlap > MaxOverlap {
@@ -243,7 +243,7 @@ func (m *Manager) Rotate(ctx context.Context, by access.Principal, id string, ov
 	now := m.now()
 	var record access.Record
 	var key access.Key
-	err := m.change(ctx, func(tx *store.Tx) (access.Change, error) {
+	err := m.change(ctx, func(tx *db.Tx) (access.Change, error) {
 		by, err := m.still(ctx, tx, by, now)
 		if err != nil {
 			return access.Change{}, err
@@ -264,7 +264,7 @@ func (m *Manager) Rotate(ctx context.Context, by access.Principal, id string, ov
 		if end := now.Add(overlap); old.ExpiresAt.IsZero() || end.Before(old.ExpiresAt) {
 			old.ExpiresAt = end
 		}
-		if err := tx.UpdateKey(ctx, old); err != nil { // before insert counts the active keys
+		if err := access.UpdateKey(ctx, tx, old); err != nil { // before insert counts the active keys
 			return access.Change{}, err
 		}
 		if err := m.insert(ctx, tx, record, now); err != nil {
@@ -272,7 +272,7 @@ func (m *Manager) Rotate(ctx context.Context, by access.Principal, id string, ov
 		}
 		old.ReplacedBy = record.ID
 		return access.Change{MerchantID: old.MerchantID, Action: access.ActionKeyRotate, Object: old.ID, Before: before, After: audited(old)},
-			tx.UpdateKey(ctx, old)
+			access.UpdateKey(ctx, tx, old)
 	})
 	if err != nil {
 		return access.Record{}, access.Key{}, fmt.Errorf("rotate key: %w", err)
@@ -282,10 +282,10 @@ func (m *Manager) Rotate(ctx context.Context, by access.Principal, id string, ov
 
 // Revoke revokes a key immediately, and returns its record. A revoked key does not change. A principal
 // revokes its own key, and keys that it could make, whatever their expiry. Errors are
-// store.ErrNotFound, *ScopeError and internal errors.
+// db.ErrNotFound, *ScopeError and internal errors.
 func (m *Manager) Revoke(ctx context.Context, by access.Principal, id string) (access.Record, error) {
 	var record access.Record
-	err := m.change(ctx, func(tx *store.Tx) (access.Change, error) {
+	err := m.change(ctx, func(tx *db.Tx) (access.Change, error) {
 		found, err := find(ctx, tx, by, id)
 		if err == nil && id != by.KeyID {
 			err = mayMake(by, found.Scopes)
@@ -295,7 +295,7 @@ func (m *Manager) Revoke(ctx context.Context, by access.Principal, id string) (a
 		}
 		record.RevokedAt = m.now()
 		return access.Change{MerchantID: found.MerchantID, Action: access.ActionKeyRevoke, Object: found.ID, Before: audited(found), After: audited(record)},
-			tx.UpdateKey(ctx, record)
+			access.UpdateKey(ctx, tx, record)
 	})
 	if err != nil {
 		return access.Record{}, fmt.Errorf("revoke key: %w", err)

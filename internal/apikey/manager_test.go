@@ -8,16 +8,16 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 var acme = access.Principal{KeyID: "configured_acme", MerchantID: "acme", Scopes: access.Standard | access.NewScopes(access.KeysWrite)}
 
 func TestCreate(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		w := newWorld(t, s)
 		r, key, err := w.Create(t.Context(), acme, apikey.Request{Name: "shop", Scopes: access.Read})
 		if err != nil || r.MerchantID != "acme" || r.Scopes != access.Read || key.Mode() != access.Live {
@@ -65,7 +65,7 @@ func TestCreate(t *testing.T) {
 
 func TestRotate(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		w := newWorld(t, s)
 		ctx := t.Context()
 		const week = 7 * 24 * time.Hour
@@ -86,7 +86,7 @@ func TestRotate(t *testing.T) {
 				t.Errorf("during the overlap: %v", err)
 			}
 		}
-		if got, err := s.Key(ctx, old.ID); err != nil || got.ReplacedBy != next.ID {
+		if got, err := access.NewReader(s).Key(ctx, old.ID); err != nil || got.ReplacedBy != next.ID {
 			t.Errorf("the old key is %+v, %v", got, err)
 		}
 		if _, _, err := w.Rotate(ctx, acme, old.ID, time.Hour); !errors.Is(err, apikey.ErrNotActive) {
@@ -99,7 +99,7 @@ func TestRotate(t *testing.T) {
 		if _, err := a.Authenticate(ctx, nextKey.Reveal()); err != nil {
 			t.Errorf("the new key: %v", err)
 		}
-		if _, _, err := w.Rotate(ctx, acme, other.ID, 0); !errors.Is(err, store.ErrNotFound) {
+		if _, _, err := w.Rotate(ctx, acme, other.ID, 0); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("another merchant's key: %v", err)
 		}
 		if scope := (*apikey.ScopeError)(nil); true {
@@ -120,7 +120,7 @@ func TestRotate(t *testing.T) {
 // TestExpiryIsInherited checks that an expiring key cannot create a key that outlives it.
 func TestExpiryIsInherited(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		w, ctx := newWorld(t, s), t.Context()
 		end := w.now().Add(time.Hour)
 		own, key, err := w.Create(ctx, access.Open(), apikey.Request{Name: "own", MerchantID: "acme", Scopes: access.Admin, ExpiresAt: end})
@@ -168,7 +168,7 @@ func TestExpiryIsInherited(t *testing.T) {
 // itself.
 func TestRevokeOnlyWhatCouldBeMade(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		w, ctx := newWorld(t, s), t.Context()
 		admin, _ := w.create("acme", access.Admin)
 		reader, _ := w.create("acme", access.Read)
@@ -177,7 +177,7 @@ func TestRevokeOnlyWhatCouldBeMade(t *testing.T) {
 				t.Errorf("a key with more scopes: %v", err)
 			}
 		}
-		if found, err := s.Key(ctx, admin.ID); err != nil || !found.RevokedAt.IsZero() {
+		if found, err := access.NewReader(s).Key(ctx, admin.ID); err != nil || !found.RevokedAt.IsZero() {
 			t.Errorf("%+v, %v", found, err)
 		}
 		for _, by := range []access.Principal{{KeyID: admin.ID, MerchantID: "acme", Scopes: access.Read}, acme} {
@@ -196,7 +196,7 @@ func TestRevokeOnlyWhatCouldBeMade(t *testing.T) {
 // nothing.
 func TestAudit(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		w := newWorld(t, s)
 		ctx := access.WithPrincipal(t.Context(), acme)
 		r, key, err := w.Create(ctx, acme, apikey.Request{Name: "shop", Scopes: access.Read})
@@ -212,10 +212,10 @@ func TestAudit(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := w.Revoke(ctx, access.Principal{KeyID: "key_2", MerchantID: "globex", Scopes: access.Admin}, r.ID); !errors.Is(err, store.ErrNotFound) {
+		if _, err := w.Revoke(ctx, access.Principal{KeyID: "key_2", MerchantID: "globex", Scopes: access.Admin}, r.ID); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("another merchant revokes: %v", err)
 		}
-		entries, err := s.AuditEntries(t.Context(), store.AuditFilter{Limit: 10})
+		entries, err := access.NewReader(s).AuditEntries(t.Context(), access.AuditFilter{Limit: 10})
 		if err != nil {
 			t.Fatal(err)
 		}

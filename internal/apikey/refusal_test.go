@@ -8,14 +8,14 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // TestAdmit counts the calls of Admit: one for each key that is not in the cache.
 func TestAdmit(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		w := newWorld(t, s)
 		_, key := w.create("acme", access.Read)
 		unknown := newKey(t, access.Live).Reveal()
@@ -67,16 +67,16 @@ func TestAdmit(t *testing.T) {
 }
 
 // lostVersions is a database that reused a number of changes after a failover that lost a commit.
-type lostVersions struct{ *store.Store }
+type lostVersions struct{ access.Tables }
 
 func (lostVersions) KeysVersion(context.Context) (int64, error) { return 1, nil }
 
 // TestReusedVersion revokes a key without a change of the version.
 func TestReusedVersion(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, storetest.Open(t, storetest.SQLite(t)))
+	w := newWorld(t, dbtest.Open(t, dbtest.SQLite(t)))
 	record, key := w.create("acme", access.Read)
-	a, _ := w.replica(func(c *apikey.AuthenticatorConfig) { c.Store = lostVersions{w.store} })
+	a, _ := w.replica(func(c *apikey.AuthenticatorConfig) { c.Store = lostVersions{access.NewTables(w.store)} })
 	if _, err := a.Authenticate(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}

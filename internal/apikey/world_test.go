@@ -11,7 +11,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
 )
 
 // world is a database with a manager and replicas that authenticate, at a time that the
@@ -19,12 +19,12 @@ import (
 type world struct {
 	*apikey.Manager
 	t     *testing.T
-	store *store.Store
+	store *db.DB
 	mu    sync.Mutex
 	at    time.Time
 }
 
-func newWorld(t *testing.T, s *store.Store) *world {
+func newWorld(t *testing.T, s *db.DB) *world {
 	t.Helper()
 	w := &world{t: t, store: s, at: time.Unix(1_000_000, 0).UTC()}
 	w.Manager = apikey.NewManager(apikey.ManagerConfig{
@@ -47,19 +47,19 @@ func (w *world) pass(d time.Duration) {
 
 // counter counts the reads of keys.
 type counter struct {
-	*store.Store
+	access.Tables
 	versions, keys atomic.Int64
 	during         func() // if set, called during each read of a key
 }
 
 func (c *counter) KeysVersion(ctx context.Context) (int64, error) {
 	c.versions.Add(1)
-	return c.Store.KeysVersion(ctx)
+	return c.Tables.KeysVersion(ctx)
 }
 
 func (c *counter) KeyByHash(ctx context.Context, hash [access.HashSize]byte) (access.Record, error) {
 	c.keys.Add(1)
-	r, err := c.Store.KeyByHash(ctx, hash)
+	r, err := c.Tables.KeyByHash(ctx, hash)
 	if c.during != nil {
 		c.during()
 	}
@@ -68,7 +68,7 @@ func (c *counter) KeyByHash(ctx context.Context, hash [access.HashSize]byte) (ac
 
 // replica returns another authenticator on the world's database, and a counter of its reads.
 func (w *world) replica(change ...func(*apikey.AuthenticatorConfig)) (*apikey.Authenticator, *counter) {
-	reads := &counter{Store: w.store}
+	reads := &counter{Tables: access.NewTables(w.store)}
 	cfg := apikey.AuthenticatorConfig{Store: reads, Mode: access.Live, Now: w.now, Logger: slog.New(slog.NewTextHandler(w.t.Output(), nil))}
 	for _, f := range change {
 		f(&cfg)

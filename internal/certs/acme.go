@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/acme"
 	"golang.org/x/crypto/acme/autocert"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/times"
 	"github.com/quittance/quittance/internal/wait"
 )
@@ -37,7 +38,7 @@ type ACMEConfig struct {
 	Email     string         // for the account
 	Roots     *x509.CertPool // to check the server's own certificate with; nil: the system's
 	Cache     autocert.Cache
-	Orders    OrderStore
+	Orders    *db.DB
 	Now       func() time.Time
 	Logger    *slog.Logger
 }

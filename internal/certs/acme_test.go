@@ -19,15 +19,15 @@ import (
 	"time"
 
 	"github.com/letsencrypt/pebble/v2/ca"
-	"github.com/letsencrypt/pebble/v2/db"
+	pebbledb "github.com/letsencrypt/pebble/v2/db"
 	"github.com/letsencrypt/pebble/v2/va"
 	"github.com/letsencrypt/pebble/v2/wfe"
 	"github.com/miekg/dns"
 	"golang.org/x/crypto/acme/autocert"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/logtest"
-	"github.com/quittance/quittance/internal/store"
 )
 
 const host = "pay.example.com"
@@ -38,7 +38,7 @@ func pebble(t *testing.T, tlsPort int) (directory string, roots *x509.CertPool) 
 	t.Helper()
 	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
 	t.Setenv("PEBBLE_WFE_NONCEREJECT", "0")
-	quiet, memory := log.New(io.Discard, "", 0), db.NewMemoryStore()
+	quiet, memory := log.New(io.Discard, "", 0), pebbledb.NewMemoryStore()
 	authority := ca.New(quiet, memory, "", "ecdsa", 0, 1, map[string]ca.Profile{"default": {Description: "test", ValidityPeriod: 7776000}})
 	validation := va.New(quiet, 0, tlsPort, true, nameServer(t), memory)
 	front := wfe.New(quiet, memory, validation, authority, nil, true, false, 1, 1)
@@ -76,7 +76,7 @@ func nameServer(t *testing.T) string {
 // newCache returns a cache in a new database.
 func newCache(t *testing.T) *Cache {
 	t.Helper()
-	s, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "quittance.db"))
+	s, err := db.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "quittance.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestACME(t *testing.T) {
 	directory, roots := pebble(t, listener.Addr().(*net.TCPAddr).Port)
 	cache := newCache(t)
 	var log logtest.Buffer
-	cfg := ACMEConfig{Hosts: []string{host}, Directory: directory, Roots: roots, Cache: cache, Orders: cache.Store.(*store.Store), Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	cfg := ACMEConfig{Hosts: []string{host}, Directory: directory, Roots: roots, Cache: cache, Orders: cache.Store, Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	first, second := NewACME(cfg), NewACME(cfg)
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.NotFoundHandler(), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: second.Certificate, NextProtos: ACMEProtocols}}
@@ -168,7 +168,7 @@ func TestACME(t *testing.T) {
 	if _, err := first.Certificate(&tls.ClientHelloInfo{ServerName: "other.example.com"}); err == nil || first.Status().Problem != "" {
 		t.Errorf("a foreign host: %v, %+v", err, first.Status())
 	}
-	e, err := cache.Store.ACMEEntry(t.Context(), host)
+	e, err := FindACMEEntry(t.Context(), cache.Store, host)
 	if err != nil || strings.Contains(string(e.Sealed), "PRIVATE KEY") {
 		t.Errorf("stored in the clear: %v", err)
 	}
@@ -181,7 +181,7 @@ func TestACMEProblem(t *testing.T) {
 	server.Close()
 	var log logtest.Buffer
 	cache := newCache(t)
-	a := NewACME(ACMEConfig{Hosts: []string{host}, Directory: server.URL, Cache: cache, Orders: cache.Store.(*store.Store), Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	a := NewACME(ACMEConfig{Hosts: []string{host}, Directory: server.URL, Cache: cache, Orders: cache.Store, Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	hello := &tls.ClientHelloInfo{ServerName: host, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}}
 	for range 2 {
 		if _, err := a.Certificate(hello); err == nil {

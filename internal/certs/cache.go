@@ -8,22 +8,14 @@ import (
 
 	"golang.org/x/crypto/acme/autocert"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/keyring"
-	"github.com/quittance/quittance/internal/store"
 )
-
-// CacheStore stores entries of the ACME cache. *store.Store implements it and documents
-// the errors.
-type CacheStore interface {
-	ACMEEntry(ctx context.Context, name string) (store.ACMEEntry, error)
-	PutACMEEntry(ctx context.Context, name string, e store.ACMEEntry, now time.Time) error
-	DeleteACMEEntry(ctx context.Context, name string) error
-}
 
 // Cache is an autocert.Cache in the database, so that replicas share certificates and
 // answer each other's challenges. Its content is encrypted, because it has private keys.
 type Cache struct {
-	Store   CacheStore
+	Store   *db.DB
 	Keyring *keyring.Keyring
 	Now     func() time.Time
 	Logger  *slog.Logger
@@ -35,8 +27,8 @@ func sealName(name string) string { return "acme/" + name }
 // Get implements autocert.Cache. An entry that cannot be decrypted counts as missing, so that a new
 // one replaces it.
 func (c *Cache) Get(ctx context.Context, name string) ([]byte, error) {
-	e, err := c.Store.ACMEEntry(ctx, name)
-	if errors.Is(err, store.ErrNotFound) {
+	e, err := FindACMEEntry(ctx, c.Store, name)
+	if errors.Is(err, db.ErrNotFound) {
 		return nil, autocert.ErrCacheMiss
 	}
 	if err != nil {
@@ -53,10 +45,10 @@ func (c *Cache) Get(ctx context.Context, name string) ([]byte, error) {
 // Put implements autocert.Cache.
 func (c *Cache) Put(ctx context.Context, name string, data []byte) error {
 	sealed := c.Keyring.Seal(sealName(name), 0, string(data))
-	return c.Store.PutACMEEntry(ctx, name, store.ACMEEntry{Sealed: sealed.Data, KeyID: sealed.KeyID}, c.Now())
+	return PutACMEEntry(ctx, c.Store, name, ACMEEntry{Sealed: sealed.Data, KeyID: sealed.KeyID}, c.Now())
 }
 
 // Delete implements autocert.Cache.
 func (c *Cache) Delete(ctx context.Context, name string) error {
-	return c.Store.DeleteACMEEntry(ctx, name)
+	return DeleteACMEEntry(ctx, c.Store, name)
 }

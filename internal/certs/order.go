@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/acme/autocert"
+
+	"github.com/quittance/quittance/internal/db"
 )
 
 const (
@@ -22,17 +24,11 @@ const (
 // errOrdered means that another replica orders the certificate.
 var errOrdered = errors.New("another replica is requesting this certificate")
 
-// OrderStore decides which replica orders a certificate. *store.Store implements it.
-type OrderStore interface {
-	ClaimACMEOrder(ctx context.Context, name, owner string, now, staleBefore time.Time) (mine bool, err error)
-	ReleaseACMEOrder(ctx context.Context, name string) error
-}
-
 // orders is an autocert.Cache in which only one replica at a time orders a certificate, because ACME
 // servers limit orders. The handshakes of others fail until it is in the cache.
 type orders struct {
 	autocert.Cache
-	store OrderStore
+	store *db.DB
 	hosts []string // certificates are ordered for them
 	owner string   // names this replica
 	now   func() time.Time
@@ -59,7 +55,7 @@ func (o orders) Get(ctx context.Context, name string) ([]byte, error) {
 		return data, err
 	}
 	now := o.now()
-	mine, err := o.store.ClaimACMEOrder(ctx, name, o.owner, now, now.Add(-orderTime))
+	mine, err := ClaimACMEOrder(ctx, o.store, name, o.owner, now, now.Add(-orderTime))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("claim the order of a certificate: %w", err)
@@ -76,7 +72,7 @@ func (o orders) getClaimed(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return data, o.store.ReleaseACMEOrder(ctx, name)
+	return data, ReleaseACMEOrder(ctx, o.store, name)
 }
 
 // Put implements autocert.Cache.
@@ -84,5 +80,5 @@ func (o orders) Put(ctx context.Context, name string, data []byte) error {
 	if err := o.Cache.Put(ctx, name, data); err != nil || !o.orders(name) {
 		return err
 	}
-	return o.store.ReleaseACMEOrder(ctx, name)
+	return ReleaseACMEOrder(ctx, o.store, name)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // How long a page about a transaction waits before it asks again.
@@ -175,7 +175,7 @@ func (c *Checkout) reportUnread(ctx context.Context, s pageInput, tx invoice.Has
 	if c.unread == nil || r.State != inspect.Mined || r.Chain.Key != s.chain.Key || !slices.ContainsFunc(r.Transfers, pays) {
 		return nil
 	}
-	if err := c.unread.ReportUnread(ctx, s.chain.Key, tx, r.Block, store.UnreadLookup); err != nil {
+	if err := c.unread.ReportUnread(ctx, s.chain.Key, tx, r.Block, settle.UnreadLookup); err != nil {
 		return fmt.Errorf("report transaction %s, which is not recorded: %w", tx, err)
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // Limits of the page.
@@ -35,34 +35,34 @@ const (
 	RefreshPlain = 10 * time.Second
 )
 
-// Reader reads from the database. *store.Store implements it.
+// Reader reads from the database. *db.DB implements it.
 type Reader interface {
-	// Invoice returns an invoice, or store.ErrNotFound.
+	// Invoice returns an invoice, or db.ErrNotFound.
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
 	// NewestPayments returns up to limit payments of the invoice, highest block first.
-	NewestPayments(ctx context.Context, invoiceID string, limit int) ([]store.PaymentRow, error)
+	NewestPayments(ctx context.Context, invoiceID string, limit int) ([]settle.PaymentRow, error)
 	// PaymentsOfInvoices returns the payments attributed to the invoices. It is called
 	// only if an invoice's sums are stale.
-	PaymentsOfInvoices(ctx context.Context, ids []string) ([]store.PaymentRow, error)
+	PaymentsOfInvoices(ctx context.Context, ids []string) ([]settle.PaymentRow, error)
 	// PaymentsOfTransaction returns the payments of a transaction on any of the chains,
 	// in log order.
-	PaymentsOfTransaction(ctx context.Context, chainKeys []string, tx invoice.Hash) ([]store.PaymentRow, error)
+	PaymentsOfTransaction(ctx context.Context, chainKeys []string, tx invoice.Hash) ([]settle.PaymentRow, error)
 	// InvoiceClaims reports whether a claim of the payment for the invoice is stored.
 	InvoiceClaims(ctx context.Context, invoiceID, paymentID string) (bool, error)
 	// WhichUndecided returns the ids of those payments that wait for older blocks to be
 	// indexed.
 	WhichUndecided(ctx context.Context, paymentIDs []string) ([]string, error)
 	// RefundRecords lists refunds, the newest first.
-	RefundRecords(ctx context.Context, f store.RefundFilter) ([]invoice.RefundRecord, error)
-	// Cursor returns the cursor of a chain, or store.ErrNotFound.
-	Cursor(ctx context.Context, chainKey string) (store.Cursor, error)
+	RefundRecords(ctx context.Context, f settle.RefundFilter) ([]invoice.RefundRecord, error)
+	// Cursor returns the cursor of a chain, or db.ErrNotFound.
+	Cursor(ctx context.Context, chainKey string) (settle.Cursor, error)
 }
 
 // Merchants finds the profiles of merchants. *merchant.Manager implements it.
 type Merchants interface {
 	// Find returns a merchant. Without a profile, only its id is set.
 	Find(ctx context.Context, id string) (m invoice.Merchant, known bool, err error)
-	// LogoPNG returns a merchant's logo, or store.ErrNotFound.
+	// LogoPNG returns a merchant's logo, or db.ErrNotFound.
 	LogoPNG(ctx context.Context, id string) ([]byte, error)
 }
 
@@ -73,7 +73,7 @@ type TestWallet func(ctx context.Context, inv invoice.Invoice) (txHash string, e
 // Unread takes transactions with payments that are not stored. *settle.Service implements it.
 type Unread interface {
 	// ReportUnread schedules the block of a transaction to be read again, if it was read before.
-	ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason store.UnreadReason) error
+	ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason settle.UnreadReason) error
 }
 
 // Config is the configuration of a Checkout. Inspector, Claims, Refunds, TestWallet and Origins may be

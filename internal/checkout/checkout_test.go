@@ -15,8 +15,9 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // Creation and expiry of the tests' invoice, and the default time.
@@ -77,7 +78,7 @@ type world struct {
 	progress  func(string) Progress
 	claims    claims
 	reports   Reports
-	cursor    store.Cursor
+	cursor    settle.Cursor
 	chain     chain.Chain
 	now       int64
 	err       error    // of every read
@@ -93,7 +94,7 @@ type world struct {
 }
 
 func newWorld() *world {
-	return &world{invoice: openInvoice(), chain: localChain(), now: defaultNow, cursor: store.Cursor{Indexed: invoice.Header{Number: 12}}}
+	return &world{invoice: openInvoice(), chain: localChain(), now: defaultNow, cursor: settle.Cursor{Indexed: invoice.Header{Number: 12}}}
 }
 
 func (w *world) Invoice(ctx context.Context, id string) (invoice.Invoice, error) {
@@ -101,7 +102,7 @@ func (w *world) Invoice(ctx context.Context, id string) (invoice.Invoice, error)
 		return invoice.Invoice{}, ctx.Err()
 	}
 	if w.err == nil && id != w.invoice.ID {
-		return invoice.Invoice{}, store.ErrNotFound
+		return invoice.Invoice{}, db.ErrNotFound
 	}
 	inv := w.invoice
 	if !w.stale {
@@ -113,27 +114,27 @@ func (w *world) Invoice(ctx context.Context, id string) (invoice.Invoice, error)
 	return inv, w.err
 }
 
-func (w *world) NewestPayments(ctx context.Context, id string, limit int) ([]store.PaymentRow, error) {
+func (w *world) NewestPayments(ctx context.Context, id string, limit int) ([]settle.PaymentRow, error) {
 	rows, err := w.PaymentsOfInvoices(ctx, []string{id})
-	slices.SortFunc(rows, func(a, b store.PaymentRow) int { return b.Compare(a.Position) })
+	slices.SortFunc(rows, func(a, b settle.PaymentRow) int { return b.Compare(a.Position) })
 	return rows[:min(limit, len(rows))], err
 }
 
-func (w *world) PaymentsOfInvoices(_ context.Context, ids []string) ([]store.PaymentRow, error) {
-	var rows []store.PaymentRow
+func (w *world) PaymentsOfInvoices(_ context.Context, ids []string) ([]settle.PaymentRow, error) {
+	var rows []settle.PaymentRow
 	for _, p := range w.payments {
 		if slices.Contains(ids, p.InvoiceID) {
-			rows = append(rows, store.PaymentRow{Payment: p})
+			rows = append(rows, settle.PaymentRow{Payment: p})
 		}
 	}
 	return rows, w.err
 }
 
-func (w *world) PaymentsOfTransaction(_ context.Context, _ []string, tx invoice.Hash) ([]store.PaymentRow, error) {
-	var rows []store.PaymentRow
+func (w *world) PaymentsOfTransaction(_ context.Context, _ []string, tx invoice.Hash) ([]settle.PaymentRow, error) {
+	var rows []settle.PaymentRow
 	for _, p := range slices.Concat(w.payments, w.others) {
 		if p.TxHash == tx {
-			rows = append(rows, store.PaymentRow{Payment: p})
+			rows = append(rows, settle.PaymentRow{Payment: p})
 		}
 	}
 	return rows, w.err
@@ -150,14 +151,14 @@ func (w *world) WhichUndecided(_ context.Context, ids []string) ([]string, error
 	return nil, w.err
 }
 
-func (w *world) Cursor(context.Context, string) (store.Cursor, error) {
+func (w *world) Cursor(context.Context, string) (settle.Cursor, error) {
 	if w.unread {
-		return store.Cursor{}, store.ErrNotFound
+		return settle.Cursor{}, db.ErrNotFound
 	}
 	return w.cursor, w.err
 }
 
-func (w *world) ReportUnread(_ context.Context, chainKey string, tx invoice.Hash, block uint64, reason store.UnreadReason) error {
+func (w *world) ReportUnread(_ context.Context, chainKey string, tx invoice.Hash, block uint64, reason settle.UnreadReason) error {
 	w.reported = append(w.reported, fmt.Sprint(chainKey, " ", tx, " ", block, " ", reason))
 	return w.err
 }

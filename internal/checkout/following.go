@@ -7,8 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // BlindAfter is the age of the last proof that a chain's newest blocks are read after which pages show
@@ -26,7 +27,7 @@ type following struct {
 	Progress
 
 	indexed, confirmed invoice.Header
-	revision           int64 // see store.Cursor
+	revision           int64 // see settle.Cursor
 	halted             bool
 }
 
@@ -40,7 +41,7 @@ type cursors struct {
 }
 
 type cursorRead struct {
-	store.Cursor
+	settle.Cursor
 	at time.Time
 }
 
@@ -61,7 +62,7 @@ func (c *Checkout) followNow(ctx context.Context, chainKey string) (following, e
 	read := cursorRead{at: time.Now()}
 	var err error
 	read.Cursor, err = c.reader.Cursor(ctx, chainKey)
-	if err != nil && !errors.Is(err, store.ErrNotFound) { // the chain was never read
+	if err != nil && !errors.Is(err, db.ErrNotFound) { // the chain was never read
 		return following{}, fmt.Errorf("read cursor of %s: %w", chainKey, err)
 	}
 	c.cursors.mu.Lock()
@@ -72,7 +73,7 @@ func (c *Checkout) followNow(ctx context.Context, chainKey string) (following, e
 	return c.following(chainKey, read.Cursor), nil
 }
 
-func (c *Checkout) following(chainKey string, cursor store.Cursor) following {
+func (c *Checkout) following(chainKey string, cursor settle.Cursor) following {
 	return following{
 		Progress: c.progress(chainKey), indexed: cursor.Indexed, confirmed: cursor.Confirmed, revision: cursor.Revision, halted: cursor.Halted != "",
 	}

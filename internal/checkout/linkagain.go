@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // linkAgain returns the path of the payment link where a payer can begin again after the invoice has
@@ -18,7 +18,7 @@ func (c *Checkout) linkAgain(ctx context.Context, s pageInput, f frame) (string,
 	}
 	l, err := c.links.OfInvoice(ctx, s.invoice)
 	switch {
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, db.ErrNotFound):
 		return "", nil
 	case err != nil:
 		return "", fmt.Errorf("read the payment link of %s: %w", s.invoice.ID, err)

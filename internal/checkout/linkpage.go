@@ -12,10 +12,10 @@ import (
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/checkout/locale"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/paymentlink"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/webpage"
 )
 
@@ -228,7 +228,7 @@ func (l link) bounds() string {
 // no such link.
 func (c *Checkout) loadLink(r *http.Request) (link, error) {
 	found, err := c.links.Find(r.Context(), r.PathValue("merchant"), r.PathValue("slug"))
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, db.ErrNotFound) {
 		return link{}, errNoLink
 	}
 	if err != nil {

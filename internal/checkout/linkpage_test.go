@@ -20,10 +20,10 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/paymentlink"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/webpage"
 )
 
@@ -52,14 +52,14 @@ func newFakeLinks() *fakeLinks {
 
 func (f *fakeLinks) Find(_ context.Context, merchantID, slug string) (invoice.PaymentLink, error) {
 	if merchantID != f.link.MerchantID || slug != f.link.Slug {
-		return invoice.PaymentLink{}, store.ErrNotFound
+		return invoice.PaymentLink{}, db.ErrNotFound
 	}
 	return f.link, nil
 }
 
 func (f *fakeLinks) OfInvoice(_ context.Context, inv invoice.Invoice) (invoice.PaymentLink, error) {
 	if inv.Details.Metadata[invoice.MetadataPaymentLink] != f.link.ID {
-		return invoice.PaymentLink{}, store.ErrNotFound
+		return invoice.PaymentLink{}, db.ErrNotFound
 	}
 	return f.link, nil
 }
@@ -85,7 +85,7 @@ func (f fakeProfiles) Find(context.Context, string) (invoice.Merchant, bool, err
 
 func (f fakeProfiles) LogoPNG(context.Context, string) ([]byte, error) {
 	if f.m.Logo == nil {
-		return nil, store.ErrNotFound
+		return nil, db.ErrNotFound
 	}
 	return []byte("png"), nil
 }

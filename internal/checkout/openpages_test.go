@@ -17,12 +17,13 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/longrequest"
 	"github.com/quittance/quittance/internal/push"
 	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -49,7 +50,7 @@ func (f *feed) Next(ctx context.Context, _ eventfeed.Position) (eventfeed.News, 
 
 // about returns news about an invoice.
 func about(id string) eventfeed.News {
-	return eventfeed.News{Events: []store.EventRow{{Event: store.Event{InvoiceID: id}}}}
+	return eventfeed.News{Events: []dispatcher.EventRow{{Event: dispatcher.Event{InvoiceID: id}}}}
 }
 
 // liveWorld is a world with an open page. change changes the world.
@@ -72,7 +73,7 @@ func (w *liveWorld) Invoice(ctx context.Context, id string) (invoice.Invoice, er
 }
 
 // Cursor implements Reader.
-func (w *liveWorld) Cursor(ctx context.Context, key string) (store.Cursor, error) {
+func (w *liveWorld) Cursor(ctx context.Context, key string) (settle.Cursor, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.world.Cursor(ctx, key)
@@ -345,7 +346,7 @@ func TestPageOfABlindChain(t *testing.T) {
 
 // The audit log has changes that write no event.
 func TestPageFollowsTheAuditLog(t *testing.T) {
-	for _, change := range []store.ChangeRow{
+	for _, change := range []access.ChangeRow{
 		{Action: access.ActionInvoiceVoid, Object: testID}, {Action: access.ActionAttributionAssign, MerchantID: "corner-cafe", Object: "pay_1"},
 	} {
 		live(t, nil, func(_ *testing.T, w *liveWorld) {
@@ -353,9 +354,9 @@ func TestPageFollowsTheAuditLog(t *testing.T) {
 			page.want(waiting)
 			w.pass(2 * observeInterval)
 			w.change(func() { w.invoice.Status = invoice.Void })
-			w.feed.news <- eventfeed.News{Changes: []store.ChangeRow{{Action: access.ActionInvoiceVoid, Object: "inv_other"}}}
+			w.feed.news <- eventfeed.News{Changes: []access.ChangeRow{{Action: access.ActionInvoiceVoid, Object: "inv_other"}}}
 			page.wantNothing()
-			w.feed.news <- eventfeed.News{Changes: []store.ChangeRow{change}}
+			w.feed.news <- eventfeed.News{Changes: []access.ChangeRow{change}}
 			page.want(void)
 		})
 	}
@@ -394,7 +395,7 @@ func TestDeletedInvoiceEndsItsStreams(t *testing.T) {
 		w.invoice.Status = invoice.Drafted
 		w.open().want(draft)
 		w.change(func() { w.invoice.ID = "inv_another" })
-		w.feed.news <- eventfeed.News{Changes: []store.ChangeRow{{Action: access.ActionInvoiceDelete, Object: testID}}}
+		w.feed.news <- eventfeed.News{Changes: []access.ChangeRow{{Action: access.ActionInvoiceDelete, Object: testID}}}
 		synctest.Wait()
 		if n := w.page.OpenStreams(); n != 0 {
 			t.Errorf("%d streams are open", n)

@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // MaxReceiptRows bounds the payments on a receipt, which lists the newest ones, and its refunds.
@@ -83,7 +83,7 @@ func (c *Checkout) loadReceipt(ctx context.Context, id string) (s pageInput, ref
 		return s, nil, fmt.Errorf("read payments of %s: %w", s.invoice.ID, err)
 	}
 	s.payments = payments(rows)
-	refunds, err = c.reader.RefundRecords(ctx, store.RefundFilter{InvoiceID: s.invoice.ID, Status: invoice.RefundConfirmed, Limit: MaxReceiptRows})
+	refunds, err = c.reader.RefundRecords(ctx, settle.RefundFilter{InvoiceID: s.invoice.ID, Status: invoice.RefundConfirmed, Limit: MaxReceiptRows})
 	if err != nil {
 		return s, nil, fmt.Errorf("read refunds of %s: %w", s.invoice.ID, err)
 	}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/checkout/locale"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Limits of the page on which a payer names the address of a refund.
@@ -30,7 +30,7 @@ const (
 
 // Refunds reads and changes the refunds that wait for an address from the payer.
 type Refunds interface {
-	// RefundByClaimToken returns the refund with the token of a page, or store.ErrNotFound. *store.Store
+	// RefundByClaimToken returns the refund with the token of a page, or db.ErrNotFound. *db.DB
 	// implements it.
 	RefundByClaimToken(ctx context.Context, token string) (invoice.RefundRecord, error)
 	// NameRefundAddress and CheckRecipient are implemented by settle.Service.
@@ -150,7 +150,7 @@ func (c *Checkout) loadRefund(r *http.Request) (refund invoice.RefundRecord, v r
 		return refund, v, errNoRefund // not every text is valid in a database
 	}
 	refund, err = c.refunds.RefundByClaimToken(r.Context(), token)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, db.ErrNotFound) {
 		return refund, v, errNoRefund
 	}
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 const testToken = "3t9f0w6k2m5xq8r1v4z7b0n3hc2m5xq8"
@@ -39,7 +39,7 @@ func newFakeRefunds() *fakeRefunds {
 
 func (f *fakeRefunds) RefundByClaimToken(_ context.Context, token string) (invoice.RefundRecord, error) {
 	if token != f.refund.ClaimToken {
-		return invoice.RefundRecord{}, store.ErrNotFound
+		return invoice.RefundRecord{}, db.ErrNotFound
 	}
 	return f.refund, nil
 }

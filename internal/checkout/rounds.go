@@ -6,7 +6,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -170,7 +170,7 @@ func (p *openPages) rereadOne(ctx context.Context, page *openPage) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, db.ErrNotFound) {
 		page.end()
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -94,7 +94,7 @@ type cursorReader struct {
 	reads int
 }
 
-func (r *cursorReader) Cursor(ctx context.Context, key string) (store.Cursor, error) {
+func (r *cursorReader) Cursor(ctx context.Context, key string) (settle.Cursor, error) {
 	r.reads++
 	return r.world.Cursor(ctx, key)
 }

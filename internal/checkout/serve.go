@@ -14,8 +14,8 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/checkout/locale"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/webpage"
 )
 
@@ -101,9 +101,9 @@ func pageFor(err error) *pageError {
 		return errTooOften
 	case errors.Is(err, ratelimit.ErrBusy):
 		return errBusy
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, db.ErrNotFound):
 		return errNotFound
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), store.Unavailable(err):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), db.Unavailable(err):
 		return errBusy
 	}
 	return errInternal
@@ -131,7 +131,7 @@ func (c *Checkout) WriteError(w http.ResponseWriter, r *http.Request, err error)
 	switch exceeded := (*ratelimit.ExceededError)(nil); {
 	case errors.As(err, &exceeded):
 		w.Header().Set("Retry-After", exceeded.RetryAfter)
-		if slices.Contains(store.Quotas, exceeded.Limit) {
+		if slices.Contains(access.Quotas, exceeded.Limit) {
 			c.refused(exceeded.Limit)
 		}
 	case page.Status == http.StatusTooManyRequests:

@@ -23,7 +23,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/times"
 	"github.com/quittance/quittance/internal/wait"
 )
@@ -44,9 +44,9 @@ const (
 	readTimeout = 10 * time.Second
 )
 
-// Store stores the last reading. *store.Store implements it.
+// Store stores the last reading. *db.DB implements it.
 type Store interface {
-	ReadClock(ctx context.Context, own time.Time, next func(last store.ClockReading, source time.Time) store.ClockReading) (store.ClockReading, error)
+	ReadClock(ctx context.Context, own time.Time, next func(last db.ClockReading, source time.Time) db.ClockReading) (db.ClockReading, error)
 }
 
 // Config configures a Clock. Elapsed, MaxGap and Wake are optional.
@@ -159,7 +159,7 @@ func (c *Clock) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	var at time.Duration // when now was computed; the transaction may take longer, and a test clock may jump in between
-	read, err := c.store.ReadClock(ctx, c.wall(), func(last store.ClockReading, source time.Time) store.ClockReading {
+	read, err := c.store.ReadClock(ctx, c.wall(), func(last db.ClockReading, source time.Time) db.ClockReading {
 		at = c.elapsed()
 		c.mu.Lock()
 		known := !c.now.IsZero()
@@ -198,7 +198,7 @@ func (c *Clock) logOffset(ctx context.Context) {
 
 // follow returns the time for a running process that computes own. It follows the source if that has
 // advanced by about the same time; otherwise the source has jumped, and the clock continues from own.
-func follow(last store.ClockReading, source, own time.Time) time.Time {
+func follow(last db.ClockReading, source, own time.Time) time.Time {
 	if last.Now.IsZero() {
 		return own
 	}
@@ -212,7 +212,7 @@ func follow(last store.ClockReading, source, own time.Time) time.Time {
 
 // resume returns the time for a process that has just started. It counts at most
 // longestOutage since the last reading.
-func resume(last store.ClockReading, source time.Time) time.Time {
+func resume(last db.ClockReading, source time.Time) time.Time {
 	if last.Now.IsZero() {
 		return source
 	}
@@ -221,9 +221,9 @@ func resume(last store.ClockReading, source time.Time) time.Time {
 
 // confirm returns the reading at now with the distances of the source. After a reading by a program
 // that stored no distances, the source is followed at first only if it is behind.
-func confirm(last store.ClockReading, now, source time.Time) store.ClockReading {
+func confirm(last db.ClockReading, now, source time.Time) db.ClockReading {
 	offset := source.Sub(now)
-	next := store.ClockReading{Now: now, Source: source, Since: last.Since, Before: last.Before, Offset: min(last.Offset, offset)}
+	next := db.ClockReading{Now: now, Source: source, Since: last.Since, Before: last.Before, Offset: min(last.Offset, offset)}
 	switch {
 	case last.Now.IsZero():
 		next.Since, next.Before, next.Offset = now, offset, offset

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/clock"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // machine has a clock that can be set, and a process that runs.
@@ -22,7 +22,7 @@ func (m *machine) run(d time.Duration) {
 	m.elapsed += d
 }
 
-func (m *machine) open(t *testing.T, s *store.Store) *clock.Clock {
+func (m *machine) open(t *testing.T, s *db.DB) *clock.Clock {
 	t.Helper()
 	c, err := clock.Open(t.Context(), clock.Config{
 		Store: s, Logger: slog.New(slog.DiscardHandler),
@@ -41,7 +41,7 @@ const day = 24 * time.Hour
 // While a process runs, jumps in either direction do not move the schedule's
 // time, whether the clock comes back or not.
 func TestJumpsWhileRunning(t *testing.T) {
-	s := storetest.Open(t, storetest.SQLite(t))
+	s := dbtest.Open(t, dbtest.SQLite(t))
 	m := &machine{wall: began}
 	c := m.open(t, s)
 	passed := time.Duration(0)
@@ -71,7 +71,7 @@ func TestJumpsWhileRunning(t *testing.T) {
 
 // Small corrections are followed forward; after a backward one the clock waits.
 func TestSmallCorrections(t *testing.T) {
-	s := storetest.Open(t, storetest.SQLite(t))
+	s := dbtest.Open(t, dbtest.SQLite(t))
 	m := &machine{wall: began}
 	c := m.open(t, s)
 	m.run(10 * time.Second)
@@ -91,7 +91,7 @@ func TestTimeBetweenProcesses(t *testing.T) {
 	for _, c := range []struct{ away, counts time.Duration }{
 		{10 * time.Minute, 10 * time.Minute}, {time.Hour, time.Hour}, {2 * day, time.Hour}, {-3 * time.Hour, 0}, {-400 * day, 0},
 	} {
-		s := storetest.Open(t, storetest.SQLite(t))
+		s := dbtest.Open(t, dbtest.SQLite(t))
 		m := &machine{wall: began}
 		m.open(t, s)
 		m = &machine{wall: began.Add(c.away)}
@@ -103,7 +103,7 @@ func TestTimeBetweenProcesses(t *testing.T) {
 
 // Replicas share one time, which is the database's on PostgreSQL: their clocks may be hours apart.
 func TestReplicas(t *testing.T) {
-	s := storetest.Open(t, storetest.MigratedPostgres(t))
+	s := dbtest.Open(t, dbtest.MigratedPostgres(t))
 	one, two := &machine{wall: time.Now()}, &machine{wall: time.Now().Add(-5 * time.Hour)}
 	c, d := one.open(t, s), two.open(t, s)
 	if apart := d.Now().Sub(c.Now()); apart < 0 || apart > time.Minute {
@@ -120,7 +120,7 @@ func TestReplicas(t *testing.T) {
 // Old data is deleted by the machine's time after that has been stable for a day of running. A clock that is ahead for
 // a day deletes no data early, even if the process restarts in that time. A clock that stays ahead is followed.
 func TestConfirmed(t *testing.T) {
-	s := storetest.Open(t, storetest.SQLite(t))
+	s := dbtest.Open(t, dbtest.SQLite(t))
 	m := &machine{wall: began}
 	c := m.open(t, s)
 	passed := time.Duration(0)
@@ -184,7 +184,7 @@ func TestConfirmedWhileOffAtNight(t *testing.T) {
 
 // A reading of an older version is confirmed after a day.
 func TestConfirmedAfterUpgrade(t *testing.T) {
-	s := &fakeStore{source: began, last: store.ClockReading{Now: began.Add(-100 * day), Source: began}}
+	s := &fakeStore{source: began, last: db.ClockReading{Now: began.Add(-100 * day), Source: began}}
 	r := &replica{}
 	w := &world{store: s, replicas: []*replica{r}}
 	w.open(r)

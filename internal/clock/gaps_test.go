@@ -10,21 +10,21 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/clock"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
 )
 
 // fakeStore is the store of the last reading, with the database's clock as the source.
 type fakeStore struct {
 	source time.Time
-	last   store.ClockReading
+	last   db.ClockReading
 	away   bool
 }
 
 var errAway = errors.New("the database does not answer")
 
-func (s *fakeStore) ReadClock(_ context.Context, _ time.Time, next func(last store.ClockReading, source time.Time) store.ClockReading) (store.ClockReading, error) {
+func (s *fakeStore) ReadClock(_ context.Context, _ time.Time, next func(last db.ClockReading, source time.Time) db.ClockReading) (db.ClockReading, error) {
 	if s.away {
-		return store.ClockReading{}, errAway
+		return db.ClockReading{}, errAway
 	}
 	s.last = next(s.last, s.source)
 	return s.last, nil

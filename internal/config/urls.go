@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/outbound"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // CheckWebhookURL accepts absolute http and https URLs. The address is checked
@@ -136,7 +136,7 @@ func (r *resolver) checkDatabase(path, url string, l location) {
 	if !isPostgres(url) {
 		return
 	}
-	if err := store.CheckPostgresURL(url); err != nil {
+	if err := db.CheckPostgresURL(url); err != nil {
 		r.fail(path, "%w", err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/eventfeed"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // TestNext leads only to pages of the dashboard after a sign-in.
@@ -55,10 +55,10 @@ func TestTemplatesParse(t *testing.T) {
 func TestConcerns(t *testing.T) {
 	t.Parallel()
 	event := func(merchantID, invoiceID string) eventfeed.News {
-		return eventfeed.News{Events: []store.EventRow{{Event: store.Event{MerchantID: merchantID, InvoiceID: invoiceID}}}}
+		return eventfeed.News{Events: []dispatcher.EventRow{{Event: dispatcher.Event{MerchantID: merchantID, InvoiceID: invoiceID}}}}
 	}
 	change := func(merchantID string, action access.Action, object string) eventfeed.News {
-		return eventfeed.News{Changes: []store.ChangeRow{{MerchantID: merchantID, Action: action, Object: object}}}
+		return eventfeed.News{Changes: []access.ChangeRow{{MerchantID: merchantID, Action: action, Object: object}}}
 	}
 	operator, acme, one := &liveStream{}, &liveStream{merchant: "acme"}, &liveStream{merchant: "acme", invoice: "inv_1"}
 	for name, c := range map[string]struct {

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -219,12 +218,12 @@ func (w *world) forgetConfirmations() {
 	w.t.Helper()
 	ctx := context.WithoutCancel(w.t.Context())
 	for _, merchant := range []string{"acme", "globex", "initech", ""} {
-		all, err := w.store.Sessions(ctx, store.SessionFilter{MerchantID: merchant, Limit: 100})
+		all, err := access.Sessions(ctx, w.store, access.SessionFilter{MerchantID: merchant, Limit: 100})
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		for _, s := range all {
-			if err := w.store.ConfirmSession(ctx, s.ID, w.now().Add(-access.ConfirmedFor)); err != nil {
+			if err := access.ConfirmSession(ctx, w.store, s.ID, w.now().Add(-access.ConfirmedFor)); err != nil {
 				w.t.Fatal(err)
 			}
 		}

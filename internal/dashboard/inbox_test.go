@@ -9,8 +9,9 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // decide sends the form of an item. The inbox must show exactly one.
@@ -74,8 +75,8 @@ func TestPaymentOfLostInvoice(t *testing.T) {
 	w := newWorld(t)
 	w.invoice("acme", nil)
 	p, id := w.payment("4700000"), invoice.Hash{0x77}
-	if err := w.store.Update(t.Context(), func(tx *store.Tx) error {
-		return tx.InsertLostAddresses(t.Context(), house, map[invoice.Address]invoice.Hash{acmePays: id})
+	if err := w.store.Update(t.Context(), func(tx *db.Tx) error {
+		return settle.InsertLostAddresses(t.Context(), tx, house, map[invoice.Address]invoice.Hash{acmePays: id})
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/quittance/quittance/internal/push"
 	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/session"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -250,7 +249,7 @@ func (l *liveStreams) send(to func(*liveStream) bool) {
 
 // end ends the streams of the sessions and keys that were changed. Their pages ask for another
 // stream, which is refused if the session has ended.
-func (l *liveStreams) end(changes []store.ChangeRow) {
+func (l *liveStreams) end(changes []access.ChangeRow) {
 	var about []string
 	for _, c := range changes {
 		if slices.Contains([]access.Action{access.ActionSessionEnd, access.ActionKeyRotate, access.ActionKeyRevoke}, c.Action) {

@@ -10,7 +10,6 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/dashboard"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // mark is in all texts of the merchant cafe.
@@ -111,7 +110,7 @@ func TestMatrix(t *testing.T) {
 func (f *filled) ended() *person {
 	f.t.Helper()
 	p := f.person("cafe", access.Admin)
-	sessions, err := f.store.Sessions(f.t.Context(), store.SessionFilter{MerchantID: "cafe", Limit: 100})
+	sessions, err := access.Sessions(f.t.Context(), f.store, access.SessionFilter{MerchantID: "cafe", Limit: 100})
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // requestFilters are the parameters of the list of requests that the REST interface takes.
@@ -61,7 +60,7 @@ type requestList struct {
 }
 
 // Statuses returns the filters by status. It is for templates.
-func (requestList) Statuses() []store.RequestStatus { return store.RequestStatuses }
+func (requestList) Statuses() []access.RequestStatus { return access.RequestStatuses }
 
 // requests lists the last requests of programs.
 func (d *Dashboard) requests(w http.ResponseWriter, r *http.Request) error {

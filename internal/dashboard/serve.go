@@ -11,8 +11,8 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/checkout/locale"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/webpage"
 )
 
@@ -93,9 +93,9 @@ func pageFor(err error) *pageError {
 		return errTooOften
 	case errors.Is(err, errSignedOut):
 		return errEnded
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, db.ErrNotFound):
 		return errNotFound
-	case errors.Is(err, ratelimit.ErrBusy), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), store.Unavailable(err):
+	case errors.Is(err, ratelimit.ErrBusy), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), db.Unavailable(err):
 		return errBusy
 	}
 	return errInternal

@@ -7,9 +7,9 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/session"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // maxForm bounds the body of a form, in bytes.
@@ -90,7 +90,7 @@ func refusal(err error) string {
 // signOut ends the session.
 func (d *Dashboard) signOut(w http.ResponseWriter, r *http.Request) error {
 	v := visitOf(r)
-	if err := d.cfg.Sessions.End(r.Context(), v.principal, v.session.ID); err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err := d.cfg.Sessions.End(r.Context(), v.principal, v.session.ID); err != nil && !errors.Is(err, db.ErrNotFound) {
 		return err
 	}
 	d.setCookie(w, "")

@@ -11,8 +11,10 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/txmgr"
 )
 
 // TestStatement compares the statement of a month with the exports, to the minor unit.
@@ -89,20 +91,20 @@ func TestStatementFees(t *testing.T) {
 // record makes a transaction that records an invoice of each of the merchants, at a cost in gwei.
 func (w *world) record(cost int64, merchants ...string) {
 	w.t.Helper()
-	lease := store.WorkLease{Name: "writer:test", Holder: "test"}
+	lease := db.WorkLease{Name: "writer:test", Holder: "test"}
 	_, err := w.store.AcquireWorkLease(w.t.Context(), lease, w.now(), w.now())
-	var intents []store.Intent
+	var intents []settle.Intent
 	var ids []string
 	for i, merchant := range merchants {
 		inv := w.invoice(merchant, nil)
 		ids = append(ids, fmt.Sprint("int_", i))
-		intents = append(intents, store.Intent{ID: ids[i], ChainKey: house, InvoiceID: inv.ID, CommitmentID: invoice.Hash{byte(i)}, Kind: invoice.IntentOpen, CreatedAt: w.now()})
+		intents = append(intents, settle.Intent{ID: ids[i], ChainKey: house, InvoiceID: inv.ID, CommitmentID: invoice.Hash{byte(i)}, Kind: invoice.IntentOpen, CreatedAt: w.now()})
 	}
-	tx := store.ChainTx{ID: "ctx_1", ChainKey: house, Kind: store.TxOpen, Status: store.TxSent, CreatedAt: w.now()}
+	tx := txmgr.ChainTx{ID: "ctx_1", ChainKey: house, Kind: txmgr.TxOpen, Status: txmgr.TxSent, CreatedAt: w.now()}
 	err = errors.Join(err,
-		w.store.Update(w.t.Context(), func(tx *store.Tx) error { return tx.InsertIntents(w.t.Context(), intents) }),
-		w.store.SaveChainTx(w.t.Context(), lease, tx, ids),
-		w.store.SetTxStatus(w.t.Context(), lease, tx.ID, store.TxMined, &store.TxCost{Gwei: cost, At: w.now()}))
+		w.store.Update(w.t.Context(), func(tx *db.Tx) error { return settle.InsertIntents(w.t.Context(), tx, intents) }),
+		txmgr.SaveChainTx(w.t.Context(), w.store, lease, tx, ids),
+		txmgr.SetTxStatus(w.t.Context(), w.store, lease, tx.ID, txmgr.TxMined, &settle.TxCost{Gwei: cost, At: w.now()}))
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -26,13 +26,13 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/server"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
@@ -67,7 +67,7 @@ type world struct {
 	url      string
 	chain    *chaintest.Chain
 	node     *chaintest.Node
-	store    *store.Store
+	store    *db.DB
 	keys     *apikey.Manager
 	operator *person
 	receiver *receiver  // of the events of acme
@@ -90,7 +90,7 @@ func newWorld(t *testing.T, changes ...func(*server.Config)) *world {
 	if w.root, err = access.NewKey(access.Test, rand.Reader); err != nil {
 		t.Fatal(err)
 	}
-	database := storetest.Migrated(t)
+	database := dbtest.Migrated(t)
 	l, err := server.Listen(t.Context(), server.Address{Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func newWorld(t *testing.T, changes ...func(*server.Config)) *world {
 		change(&cfg)
 	}
 	w.run(cfg)
-	w.store = storetest.Open(t, database)
+	w.store = dbtest.Open(t, database)
 	w.keys = apikey.NewManager(apikey.ManagerConfig{Store: w.store, Mode: access.Test, Known: func(string) bool { return true }, Now: w.now, Rand: rand.Reader})
 	w.operator = w.person("", access.Admin)
 	w.operator.api("PUT", "/api/merchants/acme/webhook", map[string]string{"url": w.receiver.URL}, nil)

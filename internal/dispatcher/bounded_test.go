@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/dispatcher"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // scripted accepts connections, reads one request from each, and passes the connection to
@@ -76,11 +76,11 @@ func TestSwitchingProtocolsHoldsNoSlot(t *testing.T) {
 			const sick = 20
 			url := scripted(t, answer)
 			r := newReceiver(t, status(http.StatusOK))
-			s := storetest.Open(t, storetest.SQLite(t))
+			s := dbtest.Open(t, dbtest.SQLite(t))
 			for i := range sick {
-				storetest.Schedule(t, s, "sick"+string(rune('a'+i)), 0, 3, epoch.UnixMilli()-1000)
+				dbtest.Schedule(t, s, "sick"+string(rune('a'+i)), 0, 3, epoch.UnixMilli()-1000)
 			}
-			storetest.Schedule(t, s, "well", 0, 5, epoch.UnixMilli()-100)
+			dbtest.Schedule(t, s, "well", 0, 5, epoch.UnixMilli()-100)
 			w := newWorld(t, s, r.URL)
 			w.Limits = dispatcher.Limits{First: 2, Retries: 2, Suspect: 4, Timeout: patience}
 			w.Endpoints = all(byPrefix("sick", url, r.URL))
@@ -122,8 +122,8 @@ func newStuckTransport(t *testing.T) stuckTransport {
 
 // TestStopDespiteStuckTransport checks that a worker stops within its grace period when the transport ignores contexts.
 func TestStopDespiteStuckTransport(t *testing.T) {
-	s := storetest.Open(t, storetest.SQLite(t))
-	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
 	w := newWorld(t, s, "http://127.0.0.1:1/")
 	transport := newStuckTransport(t)
 	w.Client = &http.Client{Transport: transport}

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Environment variables of a child process: its database, the URL of all endpoints, its
@@ -48,7 +48,7 @@ func kill(t *testing.T, child *exec.Cmd) {
 }
 
 // unrecordingStore is a store that signals when an outcome should be recorded, and never records it.
-type unrecordingStore struct{ *store.Store }
+type unrecordingStore struct{ dispatcher.Tables }
 
 // FinishDeliveries never returns.
 func (unrecordingStore) FinishDeliveries(context.Context, []delivery.Outcome) ([]int, error) {
@@ -64,13 +64,13 @@ func child() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	s, err := store.Open(ctx, os.Getenv(childEnv))
+	s, err := db.Open(ctx, os.Getenv(childEnv))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	c := dispatcher.Config{
-		Store: s, Client: poster.NewClient(poster.ClientConfig{Guard: loopback, DialTimeout: patience}), Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
+		Store: dispatcher.NewTables(s), Client: poster.NewClient(poster.ClientConfig{Guard: loopback, DialTimeout: patience}), Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return time.UnixMilli(ms) },
 		Endpoints: all(func(string) (poster.Endpoint, bool) {
 			return poster.Endpoint{URL: os.Getenv(childURLEnv), Secret: secret}, true
@@ -78,7 +78,7 @@ func child() int {
 		Limits: dispatcher.Limits{Timeout: patience},
 	}
 	if os.Getenv(childHoldEnv) != "" {
-		c.Store = unrecordingStore{s}
+		c.Store = unrecordingStore{dispatcher.NewTables(s)}
 	}
 	if err := dispatcher.New(c).Run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)

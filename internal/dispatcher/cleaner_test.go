@@ -12,10 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/dispatcher"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -147,12 +147,12 @@ func TestCleanerContinues(t *testing.T) {
 // interleavedStore is a store that calls during instead of cleaning a batch of events;
 // during gets the batch as a function.
 type interleavedStore struct {
-	*store.Store
+	dispatcher.Tables
 	during func(batch func())
 }
 
 func (p *interleavedStore) CleanEvents(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error) {
-	p.during(func() { done, more, err = p.Store.CleanEvents(ctx, before, after, limit) })
+	p.during(func() { done, more, err = p.Tables.CleanEvents(ctx, before, after, limit) })
 	return done, more, err
 }
 
@@ -161,7 +161,7 @@ func (p *interleavedStore) CleanEvents(ctx context.Context, before time.Time, af
 func TestCleanerDoesNotDelayDeliveries(t *testing.T) {
 	t.Parallel()
 	const old, month = 1200, 30 * 24 * time.Hour
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		arrived, answer := make(chan struct{}, old+10), make(chan struct{}, old+10)
 		r := newReceiver(t, func(http.ResponseWriter, *http.Request) {
 			arrived <- struct{}{}
@@ -174,7 +174,7 @@ func TestCleanerDoesNotDelayDeliveries(t *testing.T) {
 		order, due := []string(nil), 0
 		deliverOne := func(during func()) {
 			due++
-			storetest.Schedule(t, s, "new", due, 1, epoch.UnixMilli())
+			dbtest.Schedule(t, s, "new", due, 1, epoch.UnixMilli())
 			w.advance(epoch)
 			receive(t, arrived, "a delivery")
 			answer <- struct{}{}
@@ -187,14 +187,14 @@ func TestCleanerDoesNotDelayDeliveries(t *testing.T) {
 		for range old {
 			answer <- struct{}{}
 		}
-		storetest.Schedule(t, s, "old", 0, old, epoch.Add(-2*month).UnixMilli())
+		dbtest.Schedule(t, s, "old", 0, old, epoch.Add(-2*month).UnixMilli())
 		w.advance(epoch)
 		for range old {
 			receive(t, arrived, "an old event")
 			w.outcome(t)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		p := &interleavedStore{Store: s, during: func(batch func()) {
+		p := &interleavedStore{Tables: dispatcher.NewTables(s), during: func(batch func()) {
 			order = append(order, "batch")
 			deliverOne(batch)
 			if len(order) == 6 {
@@ -206,7 +206,7 @@ func TestCleanerDoesNotDelayDeliveries(t *testing.T) {
 		if want := []string{"batch", "delivery", "batch", "delivery", "batch", "delivery"}; !slices.Equal(order, want) {
 			t.Errorf("went on in the order %v, want %v", order, want)
 		}
-		left, err := s.Events(t.Context(), store.EventFilter{After: new(int64), Limit: old})
+		left, err := dispatcher.NewReader(s).Events(t.Context(), dispatcher.EventFilter{After: new(int64), Limit: old})
 		if err != nil || len(left) != 3 {
 			t.Errorf("%d events are left, %v; want the 3 new ones", len(left), err)
 		}

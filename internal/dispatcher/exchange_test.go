@@ -19,17 +19,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/outbound"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // attemptAt makes one attempt at a URL and returns its outcome.
 func attemptAt(t *testing.T, url string) outcome {
 	t.Helper()
-	s := storetest.Open(t, storetest.SQLite(t))
-	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
 	w := newWorld(t, s, url)
 	w.start(t)
 	return w.outcome(t)
@@ -39,8 +39,8 @@ func attemptAt(t *testing.T, url string) outcome {
 // default limit of 5 s may have ended it.
 func attemptWithin1s(t *testing.T, url string) outcome {
 	t.Helper()
-	s := storetest.Open(t, storetest.SQLite(t))
-	storetest.Schedule(t, s, "m", 0, 1, time.Now().UnixMilli())
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	dbtest.Schedule(t, s, "m", 0, 1, time.Now().UnixMilli())
 	w := newWorld(t, s, url)
 	w.Now = time.Now
 	w.Limits.Timeout = time.Second
@@ -323,8 +323,8 @@ func TestConnectionsAreReused(t *testing.T) {
 	}
 	r.Start()
 	t.Cleanup(r.Close)
-	s := storetest.Open(t, storetest.SQLite(t))
-	storetest.Schedule(t, s, "m", 0, events, epoch.UnixMilli()-events)
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	dbtest.Schedule(t, s, "m", 0, events, epoch.UnixMilli()-events)
 	w := newWorld(t, s, r.URL)
 	w.Limits.PerMerchant = 1
 	w.start(t)
@@ -354,8 +354,8 @@ func TestTLS(t *testing.T) {
 			r.Config.ErrorLog = nil
 			r.StartTLS()
 			t.Cleanup(r.Close)
-			s := storetest.Open(t, storetest.SQLite(t))
-			storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+			s := dbtest.Open(t, dbtest.SQLite(t))
+			dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
 			w := newWorld(t, s, r.URL)
 			if c.trusted {
 				roots := x509.NewCertPool()
@@ -433,8 +433,8 @@ func TestCompressedBodyIsNotInflated(t *testing.T) {
 // TestPhases checks that only the phases that an exchange had are recorded.
 func TestPhases(t *testing.T) {
 	tick := &ticking{now: epoch}
-	s := storetest.Open(t, storetest.SQLite(t))
-	storetest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli())
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	dbtest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli())
 	r := newReceiver(t, status(http.StatusOK))
 	w := newWorld(t, s, r.URL)
 	w.Now = tick.Now

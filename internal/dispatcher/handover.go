@@ -8,7 +8,6 @@ import (
 
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // maxHandover is how many leased events may be on their way to the worker.
@@ -29,7 +28,7 @@ type handover struct {
 
 // LeaseEvents leases to this worker the deliveries of events that it can attempt immediately. It is called in the
 // transaction that inserts them, before the insert.
-func (w *Worker) LeaseEvents(events []store.Event) {
+func (w *Worker) LeaseEvents(events []Event) {
 	h := &w.handover
 	until := w.conf.Schedule().Add(w.conf.Limits.Lease)
 	h.mu.Lock()
@@ -48,7 +47,7 @@ func (w *Worker) LeaseEvents(events []store.Event) {
 }
 
 // Committed passes events to the worker after their transaction.
-func (w *Worker) Committed(events []store.Event) {
+func (w *Worker) Committed(events []Event) {
 	w.inbox.put(func(m *mail) {
 		for _, e := range events {
 			if e.Seq == 0 || e.DeliveryID == "" {
@@ -82,7 +81,7 @@ func (h *handover) setFree(merchantID string, n int) {
 
 // takeFresh starts the attempts of fresh events that are leased, and adds the
 // others to the queues.
-func (r *run) takeFresh(fresh []store.Event, now time.Time) error {
+func (r *run) takeFresh(fresh []Event, now time.Time) error {
 	var leased []string
 	for _, e := range fresh {
 		if e.LeaseID != "" {

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // countingStore counts lease requests.
@@ -35,10 +35,10 @@ type fresh struct {
 
 // startFresh runs a worker with merchant m's endpoint in its cache as healthy, so that the breaker allows four attempts
 // at the same time.
-func startFresh(t *testing.T, s *store.Store, url string) *fresh {
+func startFresh(t *testing.T, s *db.DB, url string) *fresh {
 	t.Helper()
 	f := &fresh{world: newWorld(t, s, url), leases: new(atomic.Int64)}
-	storetest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-1)
+	dbtest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-1)
 	f.Config.Store = countingStore{f.store, f.leases}
 	f.worker = dispatcher.New(f.Config)
 	f.run(t, f.worker)
@@ -49,15 +49,15 @@ func startFresh(t *testing.T, s *store.Store, url string) *fresh {
 }
 
 // insert commits event n, leased if the worker allows it, without handing it over.
-func (f *fresh) insert(t *testing.T, n int) []store.Event {
+func (f *fresh) insert(t *testing.T, n int) []dispatcher.Event {
 	t.Helper()
-	events := []store.Event{{
+	events := []dispatcher.Event{{
 		ID: fmt.Sprint("evt_", n), Type: invoice.EventReceived, Subject: fmt.Sprint("fresh ", n), MerchantID: "m", InvoiceID: "inv_m_0",
 		Body: []byte("{}"), CreatedAt: invoice.Unix(1), DeliveryID: fmt.Sprint("dlv_", n), Due: f.clock.Now(),
 	}}
-	if err := f.store.Update(t.Context(), func(tx *store.Tx) error {
+	if err := f.store.Update(t.Context(), func(tx *db.Tx) error {
 		f.worker.LeaseEvents(events)
-		return tx.InsertEvents(t.Context(), events)
+		return dispatcher.InsertEvents(t.Context(), tx, events)
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func (f *fresh) insert(t *testing.T, n int) []store.Event {
 
 // insertLeased inserts events until one is inserted with a lease. Before that, the worker may not have processed the
 // recorded outcomes yet.
-func (f *fresh) insertLeased(t *testing.T) store.Event {
+func (f *fresh) insertLeased(t *testing.T) dispatcher.Event {
 	t.Helper()
 	for n := 100; ; n++ {
 		events := f.insert(t, n)
@@ -81,11 +81,11 @@ func (f *fresh) insertLeased(t *testing.T) store.Event {
 // TestHandover checks that a fresh event of a healthy endpoint is posted without a lease
 // request.
 func TestHandover(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		f := startFresh(t, s, newReceiver(t, status(http.StatusOK)).URL)
 		e := f.insertLeased(t)
 		before := f.leases.Load()
-		f.worker.Committed([]store.Event{e})
+		f.worker.Committed([]dispatcher.Event{e})
 		if o := f.outcome(t); o.DeliveryID != e.DeliveryID || o.Status != delivery.Delivered {
 			t.Errorf("outcome %+v of %s, want %s delivered", o.Status, o.DeliveryID, e.DeliveryID)
 		}
@@ -100,7 +100,7 @@ func TestHandover(t *testing.T) {
 
 // TestHandoverLost checks that an event with a lost handover is posted when its lease ends, and not before.
 func TestHandoverLost(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		r := newReceiver(t, status(http.StatusOK))
 		f := startFresh(t, s, r.URL)
 		e := f.insertLeased(t)
@@ -110,7 +110,7 @@ func TestHandoverLost(t *testing.T) {
 		next := newWorld(t, s, r.URL)
 		next.clock.Set(epoch.Add(15*time.Second - time.Millisecond))
 		next.start(t)
-		storetest.Schedule(t, s, "other", 0, 1, epoch.UnixMilli())
+		dbtest.Schedule(t, s, "other", 0, 1, epoch.UnixMilli())
 		next.advance(next.clock.Now())
 		if o := next.outcome(t); o.Delivery.MerchantID != "other" {
 			t.Errorf("before the lease ended %s was posted", o.DeliveryID)
@@ -125,11 +125,11 @@ func TestHandoverLost(t *testing.T) {
 // TestHandoverLate checks that an event is leased again if its commit took longer than its
 // lease.
 func TestHandoverLate(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		f := startFresh(t, s, newReceiver(t, status(http.StatusOK)).URL)
 		e := f.insertLeased(t)
 		f.clock.Set(epoch.Add(15 * time.Second))
-		f.worker.Committed([]store.Event{e})
+		f.worker.Committed([]dispatcher.Event{e})
 		if o := f.outcome(t); o.DeliveryID != e.DeliveryID || o.LeaseID == e.LeaseID {
 			t.Errorf("%s was attempted under the lease %s, want another", o.DeliveryID, o.LeaseID)
 		}
@@ -139,11 +139,11 @@ func TestHandoverLate(t *testing.T) {
 // TestHandoverWithAnotherWorker checks that events are inserted without a lease while a second
 // worker is registered, because both count deliveries in flight.
 func TestHandoverWithAnotherWorker(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		f := startFresh(t, s, newReceiver(t, status(http.StatusOK)).URL)
-		f.worker.Committed([]store.Event{f.insertLeased(t)})
+		f.worker.Committed([]dispatcher.Event{f.insertLeased(t)})
 		f.outcome(t)
-		if err := s.RegisterWorker(t.Context(), store.Worker{ID: "another"}, epoch, epoch.Add(time.Minute)); err != nil {
+		if err := dispatcher.NewTables(s).RegisterWorker(t.Context(), dispatcher.Deliverer{ID: "another"}, epoch, epoch.Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		for n := range 3 {
@@ -164,7 +164,7 @@ func TestHandoverWithAnotherWorker(t *testing.T) {
 // lease.
 func TestHandoverKeepsLimits(t *testing.T) {
 	const events, allowed = 40, 8
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		var inFlight, most atomic.Int64
 		f := startFresh(t, s, newReceiver(t, func(http.ResponseWriter, *http.Request) {
 			for n := inFlight.Add(1); ; {
@@ -174,9 +174,9 @@ func TestHandoverKeepsLimits(t *testing.T) {
 			}
 			inFlight.Add(-1)
 		}).URL)
-		f.worker.Committed([]store.Event{f.insertLeased(t)})
+		f.worker.Committed([]dispatcher.Event{f.insertLeased(t)})
 		f.outcome(t)
-		var leased []store.Event
+		var leased []dispatcher.Event
 		for n := range events {
 			leased = append(leased, f.insert(t, n)...)
 		}
@@ -187,7 +187,7 @@ func TestHandoverKeepsLimits(t *testing.T) {
 		if n := most.Load(); n > allowed {
 			t.Errorf("%d exchanges with one merchant at once, want %d at most", n, allowed)
 		}
-		unknown := []store.Event{{MerchantID: "unknown", DeliveryID: "dlv"}}
+		unknown := []dispatcher.Event{{MerchantID: "unknown", DeliveryID: "dlv"}}
 		if f.worker.LeaseEvents(unknown); unknown[0].LeaseID != "" {
 			t.Error("an event of an unknown endpoint is leased")
 		}

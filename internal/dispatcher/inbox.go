@@ -3,13 +3,12 @@ package dispatcher
 import (
 	"sync"
 
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 )
 
 // mail is what happened outside the goroutine of a worker.
 type mail struct {
-	fresh    []store.Event   // committed by this process
+	fresh    []Event         // committed by this process
 	leases   []*leaseRequest // requests that ended
 	finished []finished      // how attempts ended
 	resyncs  []snapshot      // what a resync read; there is one at a time

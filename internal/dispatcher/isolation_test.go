@@ -13,11 +13,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // byPrefix returns a lookup that gives url to merchants with ids that begin with prefix, and others to all other
@@ -39,12 +39,12 @@ func TestMostEndpointsDead(t *testing.T) {
 	hole := newReceiver(t, func(http.ResponseWriter, *http.Request) { <-release })
 	t.Cleanup(func() { close(release) })
 	r := newReceiver(t, status(http.StatusOK))
-	s := storetest.Open(t, storetest.SQLite(t))
+	s := dbtest.Open(t, dbtest.SQLite(t))
 	for i := range 9 * merchants {
-		storetest.Schedule(t, s, fmt.Sprintf("dead%02d", i), 0, each, epoch.UnixMilli()-1000)
+		dbtest.Schedule(t, s, fmt.Sprintf("dead%02d", i), 0, each, epoch.UnixMilli()-1000)
 	}
 	for i := range merchants {
-		storetest.Schedule(t, s, fmt.Sprintf("well%d", i), 0, each, epoch.UnixMilli()-100)
+		dbtest.Schedule(t, s, fmt.Sprintf("well%d", i), 0, each, epoch.UnixMilli()-100)
 	}
 	w := newWorld(t, s, r.URL)
 	w.Limits = dispatcher.Limits{Timeout: patience, Grace: time.Millisecond}
@@ -64,7 +64,7 @@ func TestMostEndpointsDead(t *testing.T) {
 // events do not wait for them.
 func TestRecoverTogether(t *testing.T) {
 	const merchants, each, limit = 20, 60, 8
-	s := storetest.Open(t, storetest.SQLite(t))
+	s := dbtest.Open(t, dbtest.SQLite(t))
 	var down atomic.Bool
 	down.Store(true)
 	var mu sync.Mutex
@@ -82,7 +82,7 @@ func TestRecoverTogether(t *testing.T) {
 		mu.Unlock()
 	})
 	for i := range merchants {
-		storetest.Schedule(t, s, fmt.Sprintf("m%02d", i), 0, each, epoch.UnixMilli()-each)
+		dbtest.Schedule(t, s, fmt.Sprintf("m%02d", i), 0, each, epoch.UnixMilli()-each)
 	}
 	w := newWorld(t, s, r.URL)
 	w.Limits = dispatcher.Limits{First: 64, Retries: 32, Timeout: patience}
@@ -97,7 +97,7 @@ func TestRecoverTogether(t *testing.T) {
 	}
 	down.Store(false)
 	w.advance(epoch.Add(time.Hour))
-	fresh := storetest.Schedule(t, s, "new", 0, 1, epoch.Add(time.Hour).UnixMilli())
+	fresh := dbtest.Schedule(t, s, "new", 0, 1, epoch.Add(time.Hour).UnixMilli())
 	w.advance(epoch.Add(time.Hour))
 	for range merchants*each + 1 {
 		if o := w.outcome(t); o.Status != delivery.Delivered {
@@ -115,7 +115,7 @@ func TestRecoverTogether(t *testing.T) {
 // TestBreakerOpensAndRampsUp checks that five consecutive failures open the breaker, that no event is sent until the
 // probe, and that the limit doubles with each success after it.
 func TestBreakerOpensAndRampsUp(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		var down atomic.Bool
 		down.Store(true)
 		arrived, answer := make(chan struct{}, 100), make(chan struct{})
@@ -129,7 +129,7 @@ func TestBreakerOpensAndRampsUp(t *testing.T) {
 			<-answer
 		})
 		t.Cleanup(goOn)
-		storetest.Schedule(t, s, "m", 0, 40, epoch.UnixMilli()-40)
+		dbtest.Schedule(t, s, "m", 0, 40, epoch.UnixMilli()-40)
 		w := newWorld(t, s, r.URL)
 		w.Endpoints = all(byPrefix("m", r.URL, newReceiver(t, status(http.StatusOK)).URL))
 		w.Endpoints = all(byPrefix("m", r.URL, newReceiver(t, status(http.StatusOK)).URL))
@@ -138,7 +138,7 @@ func TestBreakerOpensAndRampsUp(t *testing.T) {
 			w.outcome(t)
 		}
 		// The outcome of another merchant shows that the worker has run.
-		storetest.Schedule(t, s, "n", 0, 1, epoch.UnixMilli())
+		dbtest.Schedule(t, s, "n", 0, 1, epoch.UnixMilli())
 		w.advance(epoch.Add(20 * time.Second))
 		if o := w.outcome(t); o.Delivery.MerchantID != "n" || len(r.requests()) != 5 {
 			t.Errorf("%d requests, the last outcome is %+v; want 5, and n's", len(r.requests()), o)
@@ -171,17 +171,17 @@ func TestBreakerOpensAndRampsUp(t *testing.T) {
 // TestEndpointAnswers410 checks that an endpoint that answers 410 is probed once an hour,
 // and that its events stay pending.
 func TestEndpointAnswers410(t *testing.T) {
-	s := storetest.Open(t, storetest.SQLite(t))
+	s := dbtest.Open(t, dbtest.SQLite(t))
 	var code atomic.Int32
 	code.Store(http.StatusGone)
 	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(code.Load())) })
-	storetest.Schedule(t, s, "m", 0, 3, epoch.UnixMilli()-3)
+	dbtest.Schedule(t, s, "m", 0, 3, epoch.UnixMilli()-3)
 	w := newWorld(t, s, r.URL)
 	w.start(t)
 	if o := w.outcome(t); o.Status != delivery.Pending || o.Attempt.StatusCode != http.StatusGone {
 		t.Errorf("outcome %+v, %+v", o, o.Attempt)
 	}
-	if b, err := s.Breakers(t.Context(), []string{"m"}); err != nil || b["m"].State != delivery.BreakerGone {
+	if b, err := dispatcher.NewReader(s).Breakers(t.Context(), []string{"m"}); err != nil || b["m"].State != delivery.BreakerGone {
 		t.Errorf("breaker %+v, %v; want it gone", b["m"], err)
 	}
 	code.Store(http.StatusOK)
@@ -196,9 +196,9 @@ func TestEndpointAnswers410(t *testing.T) {
 // TestLastAttemptBehindOpenBreaker checks that a delivery gets its last attempt before its deadline although the
 // breaker is open.
 func TestLastAttemptBehindOpenBreaker(t *testing.T) {
-	s := storetest.Open(t, storetest.SQLite(t))
+	s := dbtest.Open(t, dbtest.SQLite(t))
 	r := newReceiver(t, status(http.StatusGone))
-	events := storetest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-1)
+	events := dbtest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-1)
 	w := newWorld(t, s, r.URL)
 	w.start(t)
 	w.outcome(t) // the first delivery; the second was not tried
@@ -229,8 +229,8 @@ type expiries struct {
 	happened chan map[string]int
 }
 
-func (e expiries) FailOverdueDeliveries(ctx context.Context, r store.OverdueRequest) (map[string]int, bool, error) {
-	expired, more, err := e.Store.FailOverdueDeliveries(ctx, r)
+func (e expiries) FailOverdueDeliveries(ctx context.Context, r dispatcher.OverdueRequest) (map[string]int, bool, error) {
+	expired, more, err := dispatcher.NewTables(e.DB).FailOverdueDeliveries(ctx, r)
 	if err == nil && len(expired) > 0 {
 		e.happened <- expired
 	}
@@ -240,12 +240,12 @@ func (e expiries) FailOverdueDeliveries(ctx context.Context, r store.OverdueRequ
 // TestDeadForADay checks that all events of an endpoint that was dead for a day fail at
 // their deadline without another attempt, although most were never attempted.
 func TestDeadForADay(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		const events = 600
-		all := storetest.Schedule(t, s, "m", 0, events, epoch.UnixMilli()-events)
+		all := dbtest.Schedule(t, s, "m", 0, events, epoch.UnixMilli()-events)
 		over := epoch.Add(24 * time.Hour)
 		tried := leaseOne(t, s, "first", epoch, epoch.Add(time.Second))
-		if _, err := s.FinishDeliveries(t.Context(), []delivery.Outcome{{
+		if _, err := dispatcher.NewTables(s).FinishDeliveries(t.Context(), []delivery.Outcome{{
 			Delivery: tried, LeaseID: "first", Status: delivery.Pending, NextDue: epoch.Add(5 * time.Second),
 			Attempt: &delivery.Attempt{Number: 1, Started: epoch, Error: "refused"},
 			Change: func(delivery.Breaker) delivery.Breaker {
@@ -284,7 +284,7 @@ type failingExpiry struct {
 	asked chan struct{}
 }
 
-func (u failingExpiry) FailOverdueDeliveries(context.Context, store.OverdueRequest) (map[string]int, bool, error) {
+func (u failingExpiry) FailOverdueDeliveries(context.Context, dispatcher.OverdueRequest) (map[string]int, bool, error) {
 	select {
 	case u.asked <- struct{}{}:
 	default:
@@ -294,9 +294,9 @@ func (u failingExpiry) FailOverdueDeliveries(context.Context, store.OverdueReque
 
 // TestDeliversWhileExpiryFails checks that other deliveries continue when failing overdue ones returns an error.
 func TestDeliversWhileExpiryFails(t *testing.T) {
-	s := storetest.Open(t, storetest.SQLite(t))
-	storetest.Schedule(t, s, "late", 0, 1, epoch.Add(-2*delivery.RetryWindow).UnixMilli())
-	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	dbtest.Schedule(t, s, "late", 0, 1, epoch.Add(-2*delivery.RetryWindow).UnixMilli())
+	dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
 	w := newWorld(t, s, newReceiver(t, status(http.StatusOK)).URL)
 	unable := failingExpiry{w.store, make(chan struct{}, 1)}
 	w.Store = unable
@@ -309,11 +309,11 @@ func TestDeliversWhileExpiryFails(t *testing.T) {
 // TestRedeliveryAfterFailure checks that a failed delivery that is redelivered has a new
 // deadline, the same id, and attempt numbers that continue.
 func TestRedeliveryAfterFailure(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		var code atomic.Int32
 		code.Store(http.StatusBadGateway)
 		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(code.Load())) })
-		events := storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+		events := dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
 		w := newWorld(t, s, r.URL)
 		w.start(t)
 		o := w.outcome(t)
@@ -324,8 +324,8 @@ func TestRedeliveryAfterFailure(t *testing.T) {
 		number := o.Attempt.Number
 		again := epoch.Add(100 * time.Hour)
 		w.clock.Set(again)
-		if err := s.Update(t.Context(), func(tx *store.Tx) error {
-			_, err := tx.Redeliver(t.Context(), events[0].ID, again)
+		if err := s.Update(t.Context(), func(tx *db.Tx) error {
+			_, err := dispatcher.Redeliver(t.Context(), tx, events[0].ID, again)
 			return err
 		}); err != nil {
 			t.Fatal(err)

@@ -11,9 +11,10 @@ import (
 	"time"
 
 	schedule "github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/delivery"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dispatcher"
 )
 
 // machine is the clock of a computer, which can be set.
@@ -44,7 +45,7 @@ func (m *machine) pass(d, jump time.Duration) {
 }
 
 // on makes the worker use the machine's clocks.
-func (w *world) on(t *testing.T, s *store.Store, m *machine) *schedule.Clock {
+func (w *world) on(t *testing.T, s *db.DB, m *machine) *schedule.Clock {
 	t.Helper()
 	c, err := schedule.Open(t.Context(), schedule.Config{Store: s, Wall: m.Wall, Elapsed: m.Elapsed, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -67,7 +68,7 @@ func (w *world) look() {
 func TestClockJumps(t *testing.T) {
 	for name, jump := range map[string]time.Duration{"back": -3 * time.Hour, "forward": 48 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			s := storetest.Open(t, storetest.SQLite(t))
+			s := dbtest.Open(t, dbtest.SQLite(t))
 			var down atomic.Bool
 			down.Store(true)
 			r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -78,14 +79,14 @@ func TestClockJumps(t *testing.T) {
 			m := &machine{wall: epoch}
 			w := newWorld(t, s, r.URL)
 			w.on(t, s, m)
-			events := storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+			events := dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
 			w.start(t)
 			if o := w.outcome(t); o.Status != delivery.Pending {
 				t.Fatalf("outcome %+v", o)
 			}
 			m.pass(time.Second, jump)
 			// The outcome of another merchant shows that the worker has run.
-			storetest.Schedule(t, s, "n", 0, 1, epoch.UnixMilli()+1000)
+			dbtest.Schedule(t, s, "n", 0, 1, epoch.UnixMilli()+1000)
 			w.look()
 			if o := w.outcome(t); o.Delivery.MerchantID != "n" {
 				t.Fatalf("outcome %+v, want n's", o)
@@ -121,12 +122,12 @@ func TestClockJumps(t *testing.T) {
 // TestStartWithClockAhead checks that a process that starts with its clock two days
 // ahead fails no delivery.
 func TestStartWithClockAhead(t *testing.T) {
-	s := storetest.Open(t, storetest.SQLite(t))
+	s := dbtest.Open(t, dbtest.SQLite(t))
 	bad := newReceiver(t, status(http.StatusBadGateway))
 	m := &machine{wall: epoch}
 	w := newWorld(t, s, bad.URL)
 	w.on(t, s, m)
-	events := storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+	events := dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
 	w.start(t)
 	w.outcome(t)
 	if err := w.stop(); err != nil {
@@ -146,12 +147,12 @@ func TestStartWithClockAhead(t *testing.T) {
 
 // reads is a store that signals each reading of the clock.
 type reads struct {
-	*store.Store
+	*db.DB
 	done chan struct{}
 }
 
-func (r reads) ReadClock(ctx context.Context, own time.Time, next func(store.ClockReading, time.Time) store.ClockReading) (store.ClockReading, error) {
-	now, err := r.Store.ReadClock(ctx, own, next)
+func (r reads) ReadClock(ctx context.Context, own time.Time, next func(db.ClockReading, time.Time) db.ClockReading) (db.ClockReading, error) {
+	now, err := r.DB.ReadClock(ctx, own, next)
 	r.done <- struct{}{}
 	return now, err
 }
@@ -160,7 +161,7 @@ func (r reads) ReadClock(ctx context.Context, own time.Time, next func(store.Clo
 // tried again, and no delivery may fail. The worker continues before the clock is read.
 func TestOutageOfThirtyHours(t *testing.T) {
 	const n = 384
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		var down atomic.Bool
 		down.Store(true)
 		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -184,9 +185,9 @@ func TestOutageOfThirtyHours(t *testing.T) {
 		}
 		<-read.done
 		w.Now, w.Schedule = m.Wall, c.Now
-		var events []store.Event
+		var events []dispatcher.Event
 		for i := range n {
-			events = append(events, storetest.Schedule(t, s, fmt.Sprintf("m%d", i), 0, 1, c.Now().UnixMilli())...)
+			events = append(events, dbtest.Schedule(t, s, fmt.Sprintf("m%d", i), 0, 1, c.Now().UnixMilli())...)
 		}
 		w.start(t)
 		for range n {

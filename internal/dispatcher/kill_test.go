@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/delivery"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // Numbers of kills and of events of TestKilledOften.
@@ -23,11 +23,11 @@ var (
 // TestKilled kills a worker between the receiver's 2xx and its recording. The event must be posted again with the same
 // id.
 func TestKilled(t *testing.T) {
-	for name, url := range storetest.MigratedDatabases() {
+	for name, url := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			database := url(t)
-			s := storetest.Open(t, database)
-			storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+			s := dbtest.Open(t, database)
+			dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
 			r := newReceiver(t, status(http.StatusOK))
 			cmd := startChild(t, database, r.URL, epoch, childHoldEnv+"=1")
 			out, err := cmd.StdoutPipe()
@@ -63,19 +63,19 @@ func TestKilled(t *testing.T) {
 // flight.
 func TestKilledOften(t *testing.T) {
 	const merchants = 20
-	database := storetest.SQLite(t)
-	s := storetest.Open(t, database)
-	db := storetest.SQL(t, database)
+	database := dbtest.SQLite(t)
+	s := dbtest.Open(t, database)
+	conn := dbtest.SQL(t, database)
 	count := func(query string, args ...any) (n int) {
 		t.Helper()
-		if err := db.QueryRowContext(t.Context(), query, args...).Scan(&n); err != nil {
+		if err := conn.QueryRowContext(t.Context(), query, args...).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
 	each := *killEvents / merchants
 	for i := range merchants {
-		storetest.Schedule(t, s, fmt.Sprintf("m%02d", i), 0, each, epoch.UnixMilli()-int64(each))
+		dbtest.Schedule(t, s, fmt.Sprintf("m%02d", i), 0, each, epoch.UnixMilli()-int64(each))
 	}
 	var mu sync.Mutex
 	posted := make(map[string]int)

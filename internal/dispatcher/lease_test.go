@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/dispatcher"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // slowLeases is a store that blocks lease requests for the merchant "slow" until release is closed.
@@ -30,12 +30,12 @@ func (s slowLeases) LeaseDeliveries(ctx context.Context, r delivery.LeaseRequest
 
 // startWithSlowLeases runs a worker that has merchant m's endpoint in its cache as healthy. Its lease request for the
 // merchant "slow" is blocked.
-func startWithSlowLeases(t *testing.T, s *store.Store, url string) (f *fresh, release func()) {
+func startWithSlowLeases(t *testing.T, s *db.DB, url string) (f *fresh, release func()) {
 	t.Helper()
 	f = &fresh{world: newWorld(t, s, url)}
 	slow := slowLeases{f.store, make(chan struct{}, 1), make(chan struct{})}
 	release = sync.OnceFunc(func() { close(slow.release) })
-	storetest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-1)
+	dbtest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-1)
 	f.Config.Store = slow
 	f.worker = dispatcher.New(f.Config)
 	f.run(t, f.worker)
@@ -43,7 +43,7 @@ func startWithSlowLeases(t *testing.T, s *store.Store, url string) (f *fresh, re
 	for range 2 {
 		f.outcome(t)
 	}
-	storetest.Schedule(t, s, "slow", 0, 1, epoch.UnixMilli())
+	dbtest.Schedule(t, s, "slow", 0, 1, epoch.UnixMilli())
 	f.advance(epoch)
 	receive(t, slow.began, "a request for the leases of slow")
 	return f, release
@@ -52,10 +52,10 @@ func startWithSlowLeases(t *testing.T, s *store.Store, url string) (f *fresh, re
 // TestLeaseDelaysNoFreshEvent checks that fresh events of a healthy endpoint do not wait
 // for a blocked lease request.
 func TestLeaseDelaysNoFreshEvent(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		f, release := startWithSlowLeases(t, s, newReceiver(t, status(http.StatusOK)).URL)
 		e := f.insertLeased(t)
-		f.worker.Committed([]store.Event{e})
+		f.worker.Committed([]dispatcher.Event{e})
 		if o := f.outcome(t); o.DeliveryID != e.DeliveryID || o.Status != delivery.Delivered {
 			t.Errorf("outcome %+v of %s, want %s delivered", o.Status, o.DeliveryID, e.DeliveryID)
 		}
@@ -68,8 +68,8 @@ func TestLeaseDelaysNoFreshEvent(t *testing.T) {
 
 // TestLeaseGivesWay checks that more urgent work goes first, for a short time, before a lease request.
 func TestLeaseGivesWay(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli()-1)
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli()-1)
 		r := newReceiver(t, status(http.StatusOK))
 		w := newWorld(t, s, r.URL)
 		var gave atomic.Int64
@@ -88,7 +88,7 @@ func TestLeaseGivesWay(t *testing.T) {
 // TestStopReleasesLateLeases checks that a stopping worker waits for its lease request,
 // and releases the leases.
 func TestStopReleasesLateLeases(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		r := newReceiver(t, status(http.StatusOK))
 		f, release := startWithSlowLeases(t, s, r.URL)
 		stopped := make(chan error, 1)
@@ -108,8 +108,8 @@ func TestStopReleasesLateLeases(t *testing.T) {
 // TestBackoffFromQueueInFlightElsewhere checks that a worker backs off from a queue after the merchant reached its
 // limit in flight at another worker.
 func TestBackoffFromQueueInFlightElsewhere(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		storetest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-2)
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		dbtest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-2)
 		leaseOne(t, s, "elsewhere", epoch, epoch.Add(time.Minute))
 		w := newWorld(t, s, newReceiver(t, status(http.StatusOK)).URL)
 		leases := new(atomic.Int64)
@@ -118,7 +118,7 @@ func TestBackoffFromQueueInFlightElsewhere(t *testing.T) {
 		const others = 20
 		now := epoch
 		for i := range others {
-			storetest.Schedule(t, s, "other", i, 1, epoch.UnixMilli())
+			dbtest.Schedule(t, s, "other", i, 1, epoch.UnixMilli())
 			w.advance(now)
 			var o outcome
 			select {

@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // TestBlackHole checks that a merchant that never answers delays no other merchant.
@@ -25,9 +25,9 @@ func TestBlackHole(t *testing.T) {
 	hole := newReceiver(t, func(http.ResponseWriter, *http.Request) { <-release })
 	t.Cleanup(func() { close(release) })
 	r := newReceiver(t, status(http.StatusOK))
-	s := storetest.Open(t, storetest.SQLite(t))
-	storetest.Schedule(t, s, "hole", 0, 200, epoch.UnixMilli()-1000)
-	storetest.Schedule(t, s, "m", 0, 50, epoch.UnixMilli()-100)
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	dbtest.Schedule(t, s, "hole", 0, 200, epoch.UnixMilli()-1000)
+	dbtest.Schedule(t, s, "m", 0, 50, epoch.UnixMilli()-100)
 	w := newWorld(t, s, r.URL)
 	w.Limits = dispatcher.Limits{First: 4, Retries: 1, Suspect: 4, PerMerchant: 3, Timeout: patience, Grace: time.Millisecond}
 	w.Endpoints = all(func(merchant string) (poster.Endpoint, bool) {
@@ -50,8 +50,8 @@ func TestBlackHole(t *testing.T) {
 // TestLanes checks that retries do not wait for first attempts, and first attempts not for
 // retries.
 func TestLanes(t *testing.T) {
-	s := storetest.Open(t, storetest.SQLite(t))
-	storetest.Schedule(t, s, "a", 0, 1, epoch.UnixMilli())
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	dbtest.Schedule(t, s, "a", 0, 1, epoch.UnixMilli())
 	failing := newReceiver(t, status(http.StatusInternalServerError))
 	w := newWorld(t, s, failing.URL)
 	w.start(t)
@@ -59,8 +59,8 @@ func TestLanes(t *testing.T) {
 	if err := w.stop(); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Schedule(t, s, "b", 0, 1, due.UnixMilli()-1)
-	storetest.Schedule(t, s, "c", 0, 1, due.UnixMilli())
+	dbtest.Schedule(t, s, "b", 0, 1, due.UnixMilli()-1)
+	dbtest.Schedule(t, s, "c", 0, 1, due.UnixMilli())
 	release := make(chan struct{})
 	arrived := make(chan string, 3)
 	slow := newReceiver(t, func(_ http.ResponseWriter, req *http.Request) {
@@ -85,8 +85,8 @@ func TestLanes(t *testing.T) {
 // and releases the lease of one that does not.
 func TestStop(t *testing.T) {
 	t.Run("within the grace", func(t *testing.T) {
-		s := storetest.Open(t, storetest.SQLite(t))
-		storetest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-1)
+		s := dbtest.Open(t, dbtest.SQLite(t))
+		dbtest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-1)
 		arrived, answer := make(chan struct{}, 2), make(chan struct{})
 		r := newReceiver(t, func(http.ResponseWriter, *http.Request) {
 			arrived <- struct{}{}
@@ -109,9 +109,9 @@ func TestStop(t *testing.T) {
 		}
 	})
 	t.Run("given back", func(t *testing.T) {
-		storetest.Each(t, func(t *testing.T, s *store.Store) {
-			events := storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
-			events = append(events, storetest.Schedule(t, s, "n", 0, 1, epoch.UnixMilli())...)
+		dbtest.Each(t, func(t *testing.T, s *db.DB) {
+			events := dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+			events = append(events, dbtest.Schedule(t, s, "n", 0, 1, epoch.UnixMilli())...)
 			arrived, never := make(chan struct{}, 2), make(chan struct{})
 			r := newReceiver(t, func(http.ResponseWriter, *http.Request) {
 				arrived <- struct{}{}
@@ -144,7 +144,7 @@ func TestStop(t *testing.T) {
 // TestTwoWorkers checks that two processes on one database deliver every event once.
 func TestTwoWorkers(t *testing.T) {
 	const merchants, each = 10, 30
-	url := storetest.MigratedPostgres(t)
+	url := dbtest.MigratedPostgres(t)
 	var mu sync.Mutex
 	seen := map[string]int{}
 	r := newReceiver(t, func(_ http.ResponseWriter, req *http.Request) {
@@ -152,9 +152,9 @@ func TestTwoWorkers(t *testing.T) {
 		defer mu.Unlock()
 		seen[req.Header.Get("X-Service-Delivery")]++
 	})
-	workers := []*world{newWorld(t, storetest.Open(t, url), r.URL), newWorld(t, storetest.Open(t, url), r.URL)}
+	workers := []*world{newWorld(t, dbtest.Open(t, url), r.URL), newWorld(t, dbtest.Open(t, url), r.URL)}
 	for m := range merchants {
-		storetest.Schedule(t, workers[0].store.Store, fmt.Sprint("m", m), 0, each, epoch.UnixMilli()-each)
+		dbtest.Schedule(t, workers[0].store.DB, fmt.Sprint("m", m), 0, each, epoch.UnixMilli()-each)
 	}
 	outcomes := make(chan outcome, merchants*each)
 	started := time.Now()
@@ -183,8 +183,8 @@ func TestTwoWorkers(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	s := storetest.Open(t, storetest.SQLite(t))
-	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli()-3000)
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli()-3000)
 	var calls atomic.Int32
 	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		if calls.Add(1) == 1 {

@@ -17,10 +17,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quittance/quittance/internal/clock/clocktest"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
@@ -51,7 +51,7 @@ type outcome struct {
 // recorder is a store that sends each recorded outcome to a channel, and can be made to
 // fail.
 type recorder struct {
-	*store.Store
+	dispatcher.Tables
 	outcomes chan outcome
 	mu       sync.Mutex
 	failures []error // returned by the next calls of FinishDeliveries
@@ -67,7 +67,7 @@ func (r *recorder) FinishDeliveries(ctx context.Context, outcomes []delivery.Out
 	if err != nil {
 		return nil, err
 	}
-	lost, err := r.Store.FinishDeliveries(ctx, outcomes)
+	lost, err := r.Tables.FinishDeliveries(ctx, outcomes)
 	for i, o := range outcomes {
 		if err == nil && !slices.Contains(lost, i) {
 			r.outcomes <- outcome{o, o.Delivery.ID}
@@ -106,9 +106,9 @@ type record struct {
 	Attempts      []delivery.Attempt
 }
 
-func recordOf(t *testing.T, s *store.Store, eventID string) record {
+func recordOf(t *testing.T, s *db.DB, eventID string) record {
 	t.Helper()
-	r, attempts, err := s.EventRecord(t.Context(), eventID)
+	r, attempts, err := dispatcher.NewReader(s).EventRecord(t.Context(), eventID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,13 +116,13 @@ func recordOf(t *testing.T, s *store.Store, eventID string) record {
 }
 
 // leaseOne leases the one delivery that is due.
-func leaseOne(t *testing.T, s *store.Store, leaseID string, now, until time.Time) delivery.Delivery {
+func leaseOne(t *testing.T, s *db.DB, leaseID string, now, until time.Time) delivery.Delivery {
 	t.Helper()
-	queues, err := s.Queues(t.Context(), delivery.First)
+	queues, err := dispatcher.NewReader(s).Queues(t.Context(), delivery.First)
 	if err != nil {
 		t.Fatal(err)
 	}
-	leased, err := s.LeaseDeliveries(t.Context(), delivery.LeaseRequest{
+	leased, err := dispatcher.NewTables(s).LeaseDeliveries(t.Context(), delivery.LeaseRequest{
 		LeaseID: leaseID, Now: now, Until: until, Lane: delivery.First, Queues: queues,
 		Healthy: 1, Suspect: 1, PerMerchant: 1,
 	})
@@ -133,12 +133,12 @@ func leaseOne(t *testing.T, s *store.Store, leaseID string, now, until time.Time
 }
 
 // newWorld returns a worker that does not run yet. All merchants have the URL.
-func newWorld(t *testing.T, s *store.Store, url string) *world {
+func newWorld(t *testing.T, s *db.DB, url string) *world {
 	t.Helper()
 	client := poster.NewClient(poster.ClientConfig{Guard: loopback, DialTimeout: patience})
 	t.Cleanup(client.CloseIdleConnections)
 	w := &world{
-		store: &recorder{Store: s, outcomes: make(chan outcome, 1000)},
+		store: &recorder{Tables: dispatcher.NewTables(s), outcomes: make(chan outcome, 1000)},
 		clock: clocktest.New(epoch),
 		wake:  make(chan struct{}, 1),
 	}

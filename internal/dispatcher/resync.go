@@ -9,7 +9,6 @@ import (
 
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -122,8 +121,8 @@ func (r *run) register(now time.Time) error {
 	return nil
 }
 
-func (r *run) registration() store.Worker {
-	return store.Worker{ID: r.id, Endpoints: r.conf.Configured}
+func (r *run) registration() Deliverer {
+	return Deliverer{ID: r.id, Endpoints: r.conf.Configured}
 }
 
 // readSchedule reads all queues, their breakers, and the endpoints of merchants that had no endpoint.
@@ -222,7 +221,7 @@ func (r *run) beginExpiring(queues map[delivery.Lane][]delivery.Queue, now time.
 func (r *run) expire(ctx context.Context, merchantIDs []string, unreachable map[string]bool, now time.Time) (more bool, err error) {
 	batches := expireBatches
 	for part := range slices.Chunk(merchantIDs, expireMerchants) {
-		request := store.OverdueRequest{Worker: r.registration(), MerchantIDs: part, Unreachable: make(map[string]bool), Now: now, Limit: expireBatch}
+		request := OverdueRequest{Worker: r.registration(), MerchantIDs: part, Unreachable: make(map[string]bool), Now: now, Limit: expireBatch}
 		for _, id := range part {
 			if unreachable[id] {
 				request.Unreachable[id] = true

@@ -18,18 +18,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/outbound"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // wantFirstAttempts fails the test unless the deliveries succeeded at the first attempt and
 // the breakers of their endpoints recorded no failure.
-func wantFirstAttempts(t *testing.T, s *store.Store, events []store.Event) {
+func wantFirstAttempts(t *testing.T, s *db.DB, events []dispatcher.Event) {
 	t.Helper()
 	ids := map[string]bool{}
 	for _, e := range events {
@@ -39,7 +39,7 @@ func wantFirstAttempts(t *testing.T, s *store.Store, events []store.Event) {
 		}
 	}
 	for id := range ids {
-		b, err := s.Breakers(t.Context(), []string{id})
+		b, err := dispatcher.NewReader(s).Breakers(t.Context(), []string{id})
 		if err != nil || b[id].State != delivery.BreakerClosed || b[id].Failures != 0 || !b[id].Until.IsZero() || !b[id].Healthy {
 			t.Errorf("the breaker of %s: %+v, %v", id, b[id], err)
 		}
@@ -49,11 +49,11 @@ func wantFirstAttempts(t *testing.T, s *store.Store, events []store.Event) {
 // TestShortageIsNoEndpointFailure checks that a lack of file descriptors does not count as an endpoint's failure, and
 // that deliveries continue when it ends.
 func TestShortageIsNoEndpointFailure(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		r := newReceiver(t, status(http.StatusOK))
-		var events []store.Event
+		var events []dispatcher.Event
 		for _, m := range []string{"a", "b", "c", "d"} {
-			events = append(events, storetest.Schedule(t, s, m, 0, 3, time.Now().UnixMilli()-3)...)
+			events = append(events, dbtest.Schedule(t, s, m, 0, 3, time.Now().UnixMilli()-3)...)
 		}
 		w := newWorld(t, s, r.URL)
 		w.Now = time.Now
@@ -88,7 +88,7 @@ func TestShortageIsNoEndpointFailure(t *testing.T) {
 // TestProxyFailureIsNoEndpointFailure checks that an unusable proxy does not count as an endpoint's failure and that
 // the log has the cause, but that its refusal of one host counts.
 func TestProxyFailureIsNoEndpointFailure(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		var asked atomic.Int32
 		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			if asked.Add(1) == 1 {
@@ -102,7 +102,7 @@ func TestProxyFailureIsNoEndpointFailure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		events := storetest.Schedule(t, s, "a", 0, 1, time.Now().UnixMilli()-1)
+		events := dbtest.Schedule(t, s, "a", 0, 1, time.Now().UnixMilli()-1)
 		w := newWorld(t, s, "https://1.1.1.1/")
 		w.Now = time.Now
 		var log logtest.Buffer
@@ -124,11 +124,11 @@ func TestProxyFailureIsNoEndpointFailure(t *testing.T) {
 // closed to make room.
 func TestConnectionsAreBounded(t *testing.T) {
 	const most, idle = 5, 4
-	s := storetest.Open(t, storetest.SQLite(t))
+	s := dbtest.Open(t, dbtest.SQLite(t))
 	urls := map[string]string{}
-	var events []store.Event
+	var events []dispatcher.Event
 	for _, m := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
-		events = append(events, storetest.Schedule(t, s, m, 0, 4, time.Now().UnixMilli()-4)...)
+		events = append(events, dbtest.Schedule(t, s, m, 0, 4, time.Now().UnixMilli()-4)...)
 		urls[m] = newReceiver(t, status(http.StatusOK)).URL
 	}
 	w := newWorld(t, s, "")

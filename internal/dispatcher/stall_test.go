@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/logtest"
-	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
@@ -37,8 +37,8 @@ func (s *stuck) FinishDeliveries(ctx context.Context, outcomes []delivery.Outcom
 // TestStalledAttempt checks that an attempt without progress is reported, that its slot is
 // released, and that the event is delivered by another attempt.
 func TestStalledAttempt(t *testing.T) {
-	s := storetest.Open(t, storetest.SQLite(t))
-	storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
 	w := newWorld(t, s, newReceiver(t, status(http.StatusOK)).URL)
 	hung := &stuck{recorder: w.store, entered: make(chan struct{}), over: make(chan struct{})}
 	w.Store = hung

@@ -9,11 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // counting is a store that counts lease requests and deliveries failed at their deadline.
@@ -28,7 +29,7 @@ func (c *counting) LeaseDeliveries(ctx context.Context, r delivery.LeaseRequest)
 	return c.recorder.LeaseDeliveries(ctx, r)
 }
 
-func (c *counting) FailOverdueDeliveries(ctx context.Context, r store.OverdueRequest) (map[string]int, bool, error) {
+func (c *counting) FailOverdueDeliveries(ctx context.Context, r dispatcher.OverdueRequest) (map[string]int, bool, error) {
 	expired, more, err := c.recorder.FailOverdueDeliveries(ctx, r)
 	if len(expired) > 0 {
 		c.expired <- expired
@@ -39,22 +40,22 @@ func (c *counting) FailOverdueDeliveries(ctx context.Context, r store.OverdueReq
 // TestWithoutEndpoint checks that the events of a merchant without an endpoint wait without attempts, leases or log
 // lines, and are delivered once an endpoint is set.
 func TestWithoutEndpoint(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		const events = 2000
 		r := newReceiver(t, status(http.StatusOK))
-		all1 := storetest.Schedule(t, s, "m", 0, events, epoch.UnixMilli()-events)
+		all1 := dbtest.Schedule(t, s, "m", 0, events, epoch.UnixMilli()-events)
 		w := newWorld(t, s, r.URL)
 		var log logtest.Buffer
 		w.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		db := &counting{recorder: w.store, expired: make(chan map[string]int, 100)}
-		w.Store = db
+		conn := &counting{recorder: w.store, expired: make(chan map[string]int, 100)}
+		w.Store = conn
 		var configured atomic.Bool
 		w.Endpoints = all(func(id string) (poster.Endpoint, bool) {
 			return poster.Endpoint{URL: r.URL, Secret: secret}, id != "m" || configured.Load()
 		})
 		w.start(t)
 		for i := range 3 { // other merchants' deliveries, which show that the worker runs
-			storetest.Schedule(t, s, "n", i, 1, epoch.UnixMilli())
+			dbtest.Schedule(t, s, "n", i, 1, epoch.UnixMilli())
 			w.advance(epoch.Add(time.Duration(i) * time.Second))
 			if o := w.outcome(t); o.Delivery.MerchantID != "n" {
 				t.Fatalf("outcome %+v", o)
@@ -63,10 +64,10 @@ func TestWithoutEndpoint(t *testing.T) {
 		if rec := recordOf(t, s, all1[0].ID); rec.Status != delivery.Pending || len(rec.Attempts) != 0 {
 			t.Errorf("the first event: %+v", rec)
 		}
-		if b, err := s.Breakers(t.Context(), []string{"m"}); err != nil || b["m"].Failures != 0 {
+		if b, err := dispatcher.NewReader(s).Breakers(t.Context(), []string{"m"}); err != nil || b["m"].Failures != 0 {
 			t.Errorf("its breaker: %+v, %v", b["m"], err)
 		}
-		if n := db.leases.Load(); n > 20 {
+		if n := conn.leases.Load(); n > 20 {
 			t.Errorf("%d times something was leased for 3 events", n)
 		}
 		if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "level=INFO msg=\"events wait") {
@@ -85,14 +86,14 @@ func TestWithoutEndpoint(t *testing.T) {
 // TestWithoutEndpointForADay checks that events without an endpoint fail at their
 // deadline, with few log lines, and can be redelivered.
 func TestWithoutEndpointForADay(t *testing.T) {
-	s := storetest.Open(t, storetest.SQLite(t))
+	s := dbtest.Open(t, dbtest.SQLite(t))
 	const events = 600
-	all1 := storetest.Schedule(t, s, "m", 0, events, epoch.UnixMilli()-events)
+	all1 := dbtest.Schedule(t, s, "m", 0, events, epoch.UnixMilli()-events)
 	w := newWorld(t, s, newReceiver(t, status(http.StatusOK)).URL)
 	var log logtest.Buffer
 	w.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	db := &counting{recorder: w.store, expired: make(chan map[string]int, 100)}
-	w.Store = db
+	conn := &counting{recorder: w.store, expired: make(chan map[string]int, 100)}
+	w.Store = conn
 	found := w.Endpoints
 	var configured atomic.Bool
 	w.Endpoints = func(ctx context.Context, ids []string) (map[string]poster.Endpoint, error) {
@@ -106,7 +107,7 @@ func TestWithoutEndpointForADay(t *testing.T) {
 	w.advance(day)
 	for left := events; left > 0; {
 		select {
-		case expired := <-db.expired:
+		case expired := <-conn.expired:
 			left -= expired["m"]
 		case <-time.After(50 * time.Millisecond):
 			day = day.Add(time.Minute)
@@ -117,8 +118,8 @@ func TestWithoutEndpointForADay(t *testing.T) {
 		t.Errorf("the first event: %+v", rec)
 	}
 	configured.Store(true)
-	if err := s.Update(t.Context(), func(tx *store.Tx) error {
-		n, _, err := tx.RedeliverMany(t.Context(), store.RedeliverFilter{OnlyFailed: true}, day, events)
+	if err := s.Update(t.Context(), func(tx *db.Tx) error {
+		n, _, err := dispatcher.RedeliverMany(t.Context(), tx, dispatcher.RedeliverFilter{OnlyFailed: true}, day, events)
 		if n != events {
 			t.Errorf("%d are sent again", n)
 		}
@@ -142,8 +143,8 @@ func TestWithoutEndpointForADay(t *testing.T) {
 
 // TestFailuresAreOneLine checks that the failures of one endpoint are logged as one line per minute, with a count.
 func TestFailuresAreOneLine(t *testing.T) {
-	s := storetest.Open(t, storetest.SQLite(t))
-	storetest.Schedule(t, s, "m", 0, 4, epoch.UnixMilli()-4)
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	dbtest.Schedule(t, s, "m", 0, 4, epoch.UnixMilli()-4)
 	w := newWorld(t, s, newReceiver(t, status(http.StatusBadGateway)).URL)
 	var log logtest.Buffer
 	w.Logger = slog.New(slog.NewTextHandler(&log, nil))

@@ -22,20 +22,19 @@ import (
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/times"
 	"github.com/quittance/quittance/internal/wait"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
-// Store is the schedule of deliveries. *store.Store implements it.
+// Store is the schedule of deliveries. *db.DB implements it.
 type Store interface {
 	LeaseDeliveries(ctx context.Context, r delivery.LeaseRequest) (delivery.Leased, error)
 	FinishDeliveries(ctx context.Context, outcomes []delivery.Outcome) (lost []int, err error)
 	ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64, now time.Time) (int64, error)
-	FailOverdueDeliveries(ctx context.Context, r store.OverdueRequest) (expired map[string]int, more bool, err error)
+	FailOverdueDeliveries(ctx context.Context, r OverdueRequest) (expired map[string]int, more bool, err error)
 	Queues(ctx context.Context, lane delivery.Lane) ([]delivery.Queue, error)
-	RegisterWorker(ctx context.Context, d store.Worker, now, until time.Time) error
+	RegisterWorker(ctx context.Context, d Deliverer, now, until time.Time) error
 	DeregisterWorker(ctx context.Context, id string) error
 	Breakers(ctx context.Context, merchantIDs []string) (map[string]delivery.Breaker, error)
 	BreakerCounts(ctx context.Context) (map[delivery.BreakerState]int64, error)

@@ -12,17 +12,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/webhook"
 )
 
 func TestDelivers(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		r := newReceiver(t, status(http.StatusNoContent))
-		events := storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+		events := dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
 		w := newWorld(t, s, r.URL)
 		w.start(t)
 		w.outcome(t)
@@ -58,14 +59,14 @@ func TestDelivers(t *testing.T) {
 // TestRetries checks that a retry has the id and body of the first attempt, and is signed with its time and the secret
 // of that time.
 func TestRetries(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		var calls atomic.Int32
 		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 			if calls.Add(1) == 1 {
 				w.WriteHeader(http.StatusInternalServerError)
 			}
 		})
-		storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+		dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
 		w := newWorld(t, s, r.URL)
 		current := atomic.Pointer[string]{}
 		first, second := "whsec_1", "whsec_2"
@@ -109,9 +110,9 @@ func TestRetries(t *testing.T) {
 // TestGivesUpAfterADay runs all attempts at an endpoint that fails for 24 hours, in
 // virtual time.
 func TestGivesUpAfterADay(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		r := newReceiver(t, status(http.StatusInternalServerError))
-		events := storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+		events := dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
 		w := newWorld(t, s, r.URL)
 		w.start(t)
 		o := w.outcome(t)
@@ -131,7 +132,7 @@ func TestGivesUpAfterADay(t *testing.T) {
 		}
 		w.advance(epoch.Add(48 * time.Hour))
 		for _, lane := range []delivery.Lane{delivery.First, delivery.Retry} {
-			if queues, err := s.Queues(t.Context(), lane); len(queues) != 0 || err != nil {
+			if queues, err := dispatcher.NewReader(s).Queues(t.Context(), lane); len(queues) != 0 || err != nil {
 				t.Errorf("still in the schedule: %+v, %v", queues, err)
 			}
 		}
@@ -141,20 +142,20 @@ func TestGivesUpAfterADay(t *testing.T) {
 // TestDeadlinePassed checks that a delivery past its deadline fails if it was attempted
 // before, and gets one attempt if no worker ran.
 func TestDeadlinePassed(t *testing.T) {
-	s := storetest.Open(t, storetest.SQLite(t))
+	s := dbtest.Open(t, dbtest.SQLite(t))
 	r := newReceiver(t, status(http.StatusOK))
 	dead := newReceiver(t, status(http.StatusInternalServerError))
 	due := epoch.Add(-24 * time.Hour).UnixMilli()
-	first := storetest.Schedule(t, s, "tried", 0, 1, due-1)
+	first := dbtest.Schedule(t, s, "tried", 0, 1, due-1)
 	tried := leaseOne(t, s, "first", time.UnixMilli(due), time.UnixMilli(due+1))
-	if _, err := s.FinishDeliveries(t.Context(), []delivery.Outcome{{
+	if _, err := dispatcher.NewTables(s).FinishDeliveries(t.Context(), []delivery.Outcome{{
 		Delivery: tried, LeaseID: "first", Status: delivery.Pending, NextDue: time.UnixMilli(due + 1),
 		Attempt: &delivery.Attempt{Number: 1, Started: time.UnixMilli(due), Error: "refused"},
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Schedule(t, s, "late", 0, 1, due-1)
-	storetest.Schedule(t, s, "dead", 0, 1, due-1)
+	dbtest.Schedule(t, s, "late", 0, 1, due-1)
+	dbtest.Schedule(t, s, "dead", 0, 1, due-1)
 	w := newWorld(t, s, r.URL)
 	w.Endpoints = all(func(merchantID string) (poster.Endpoint, bool) {
 		url := r.URL
@@ -192,14 +193,14 @@ func TestDeadlinePassed(t *testing.T) {
 // TestResumes checks that a second worker finishes deliveries that the first attempted,
 // and those that it never saw.
 func TestResumes(t *testing.T) {
-	url := storetest.SQLite(t)
+	url := dbtest.SQLite(t)
 	r := newReceiver(t, status(http.StatusServiceUnavailable))
-	first, err := store.Open(t.Context(), url)
+	first, err := db.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	storetest.Schedule(t, first, "m", 0, 1, epoch.UnixMilli())
-	storetest.Schedule(t, first, "n", 0, 1, epoch.UnixMilli()+1)
+	dbtest.Schedule(t, first, "m", 0, 1, epoch.UnixMilli())
+	dbtest.Schedule(t, first, "n", 0, 1, epoch.UnixMilli()+1)
 	w := newWorld(t, first, r.URL)
 	w.start(t)
 	o := w.outcome(t)
@@ -207,7 +208,7 @@ func TestResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	second := storetest.Open(t, url)
+	second := dbtest.Open(t, url)
 	ok := newReceiver(t, status(http.StatusOK))
 	w = newWorld(t, second, ok.URL)
 	w.clock.Set(o.NextDue)
@@ -226,9 +227,9 @@ func TestResumes(t *testing.T) {
 // it, and dropped if the lease was lost.
 func TestRecordsUnderItsLease(t *testing.T) {
 	t.Run("the database fails for a while", func(t *testing.T) {
-		s := storetest.Open(t, storetest.SQLite(t))
+		s := dbtest.Open(t, dbtest.SQLite(t))
 		r := newReceiver(t, status(http.StatusOK))
-		storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+		dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
 		w := newWorld(t, s, r.URL)
 		w.store.failures = []error{errors.New("disk full"), errors.New("disk full")}
 		w.start(t)
@@ -237,7 +238,7 @@ func TestRecordsUnderItsLease(t *testing.T) {
 		}
 	})
 	t.Run("the lease was lost", func(t *testing.T) {
-		s := storetest.Open(t, storetest.SQLite(t))
+		s := dbtest.Open(t, dbtest.SQLite(t))
 		answer := make(chan struct{})
 		arrived := make(chan struct{}, 2)
 		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -245,7 +246,7 @@ func TestRecordsUnderItsLease(t *testing.T) {
 			<-answer
 			w.WriteHeader(http.StatusInternalServerError)
 		})
-		events := storetest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+		events := dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
 		w := newWorld(t, s, r.URL)
 		w.start(t)
 		receive(t, arrived, "the request")
@@ -260,7 +261,7 @@ func TestRecordsUnderItsLease(t *testing.T) {
 		o := delivery.Outcome{
 			Delivery: other, LeaseID: "other", Attempt: &delivery.Attempt{Number: 1}, Status: delivery.Delivered, Finished: time.UnixMilli(1),
 		}
-		if lost, err := s.FinishDeliveries(t.Context(), []delivery.Outcome{o}); len(lost) != 0 || err != nil {
+		if lost, err := dispatcher.NewTables(s).FinishDeliveries(t.Context(), []delivery.Outcome{o}); len(lost) != 0 || err != nil {
 			t.Errorf("the other's outcome: lost %v, %v", lost, err)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts/hostile"
 	"github.com/quittance/quittance/internal/anviltest"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // entryOf is the part of a chain's configuration that a test changes.
@@ -52,7 +52,7 @@ func TestAnvilWrongConfig(t *testing.T) {
 		func(e entryOf) entryOf { e.token = nobody; return e })
 	wrong("wrong-registry", "there is no contract at "+nobody+" on chain wrong-registry, where its registry should be; correct the address",
 		func(e entryOf) entryOf { e.registry = nobody; return e })
-	s := newService(t, storetest.MigratedPostgres(t), anviltest.Options{BlockTime: time.Second}, chains...)
+	s := newService(t, dbtest.MigratedPostgres(t), anviltest.Options{BlockTime: time.Second}, chains...)
 	other := s.chain.Accounts[4]
 	s.env = append(s.env, operator+"="+other.Key)
 	r := s.begin()

@@ -17,7 +17,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/anviltest"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // TestAnvilHistories plays histories on anvil, with payments by cast: on a chain that is rolled back,
@@ -32,7 +32,7 @@ func TestAnvilHistories(t *testing.T) {
 			if seed%3 == 0 {
 				o.BlockTime = time.Second
 			}
-			database := storetest.MigratedPostgres(t)
+			database := dbtest.MigratedPostgres(t)
 			if seed%2 == 0 {
 				database = "sqlite:" + filepath.Join(t.TempDir(), "pay.db")
 			}

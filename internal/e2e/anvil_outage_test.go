@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/anviltest"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -25,7 +25,7 @@ func TestAnvilDatabaseOutage(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	t.Cleanup(cancel)
 	// Fsync makes committed rows survive the crash.
-	cluster, err := storetest.StartCluster(ctx, storetest.Options{Fsync: true})
+	cluster, err := dbtest.StartCluster(ctx, dbtest.Options{Fsync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

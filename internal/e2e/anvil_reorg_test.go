@@ -9,14 +9,14 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/anviltest"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/webhook"
 )
 
 // TestAnvilReorg orphans a pending payment, and then one that was final.
 func TestAnvilReorg(t *testing.T) {
 	t.Parallel()
-	s := newService(t, storetest.MigratedPostgres(t), anviltest.Options{})
+	s := newService(t, dbtest.MigratedPostgres(t), anviltest.Options{})
 	r := s.start()
 	made := s.create(r, 5_000_000)
 	s.awaitCommitment(made.OnChainInvoiceID, contracts.StatusOpen)

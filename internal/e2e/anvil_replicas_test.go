@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/anviltest"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -22,7 +22,7 @@ const outlastLeases = 75 * time.Second
 // work. No payment is lost and no work is done twice.
 func TestAnvilReplicas(t *testing.T) {
 	t.Parallel()
-	s := newService(t, storetest.Postgres(t), anviltest.Options{BlockTime: time.Second})
+	s := newService(t, dbtest.Postgres(t), anviltest.Options{BlockTime: time.Second})
 	s.patience = outlastLeases
 	before := s.nonce()
 	replicas := []*replica{s.start(), s.start()} // the first one holds the lease of the chain's writer

@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/anviltest"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -19,7 +19,7 @@ import (
 // every way, so the node and the wallet share no code with the service.
 func TestAnvil(t *testing.T) {
 	t.Parallel()
-	s := newService(t, storetest.Postgres(t), anviltest.Options{BlockTime: time.Second})
+	s := newService(t, dbtest.Postgres(t), anviltest.Options{BlockTime: time.Second})
 	r := s.start()
 
 	// The expected events of each invoice, and its status in the registry.

@@ -17,11 +17,11 @@ import (
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/server"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // recoveryLimit is the time within which the service must recover from the loss of its
@@ -38,7 +38,7 @@ type faultyDatabaseService struct {
 	stop  context.CancelFunc
 	ended chan error // what server.Run returned
 	node  *devchain.Chain
-	proxy *storetest.Proxy
+	proxy *dbtest.Proxy
 	log   *logtest.Buffer
 }
 
@@ -54,7 +54,7 @@ func startFaultyDatabase(t *testing.T) *faultyDatabaseService {
 		}
 	})
 	var database string
-	if s.proxy, database, err = storetest.StartProxy(t.Context(), storetest.MigratedPostgres(t), 0); err != nil {
+	if s.proxy, database, err = dbtest.StartProxy(t.Context(), dbtest.MigratedPostgres(t), 0); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -168,7 +168,7 @@ func (s *faultyDatabaseService) awaitAll(begun time.Time, wanted map[string]func
 // recoveryLimit.
 func TestHalfOpenConnections(t *testing.T) {
 	t.Parallel()
-	for _, how := range []storetest.Loss{storetest.Swallowed, storetest.Dropped} {
+	for _, how := range []dbtest.Loss{dbtest.Swallowed, dbtest.Dropped} {
 		t.Run(string(how), func(t *testing.T) {
 			t.Parallel()
 			s := startFaultyDatabase(t)
@@ -225,7 +225,7 @@ func TestStopWithLostDatabase(t *testing.T) {
 		t.Fatal("it creates nothing")
 	}
 	s.awaitAll(time.Now(), map[string]func() bool{"opening": func() bool { return s.opened(made) }})
-	if _, err := s.proxy.Lose(storetest.Swallowed); err != nil {
+	if _, err := s.proxy.Lose(dbtest.Swallowed); err != nil {
 		t.Fatal(err)
 	}
 	begun := time.Now()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // depositConfig configures a service without a key for the chain, and a merchant that collects by
@@ -34,7 +34,7 @@ chains:
 // to the merchant, and does not count as a second payment.
 func TestDeposit(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.Databases() {
+	for name, database := range dbtest.Databases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := newServedWorld(t)

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/devtest"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // checkedDocs lists the guides with commands that TestCommandsOfGuides runs, and the number of
@@ -96,7 +96,7 @@ func newGuide(t *testing.T) *guide {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	database := storetest.SQLite(t)
+	database := dbtest.SQLite(t)
 	w := &world{TB: t, dir: g.dir, http: withKey(chainWorld.http)}
 	w.serve(file, database, info)
 

@@ -18,7 +18,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -557,7 +557,7 @@ func (s *story) problems() {
 	keep("invalid_field", s.post(s.body("lineItems", `[{"label":"Two espressos","amount":"4.90"}]`)))
 	keep("not_found", s.do(http.MethodGet, "/api/invoices/inv_06ajrm4k5xwqz8v3d0n7c2b9hr", ""))
 	keep("rate_limited", s.oneTooMany(s.create(s.draft("1000000")).ID))
-	conn, err := storetest.SQL(s, "sqlite:"+s.dir+"/quittance.db").Conn(s.Context())
+	conn, err := dbtest.SQL(s, "sqlite:"+s.dir+"/quittance.db").Conn(s.Context())
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/anviltest"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -39,7 +39,7 @@ func TestFailover(t *testing.T) {
 	t.Cleanup(cancel)
 	primary, standby := startPair(ctx, t)
 	// The first host is read-only, and is skipped.
-	s := newService(t, storetest.HostsDSN("postgres", standby, primary), anviltest.Options{BlockTime: time.Second})
+	s := newService(t, dbtest.HostsDSN("postgres", standby, primary), anviltest.Options{BlockTime: time.Second})
 	replicas := []*replica{s.start(), s.start()}
 	orders := s.takeOrders(replicas...)
 	wantTypes := make(map[string][]string)
@@ -92,21 +92,21 @@ func TestFailover(t *testing.T) {
 }
 
 // startPair starts a primary and its synchronous standby.
-func startPair(ctx context.Context, tb testing.TB) (primary, standby *storetest.Cluster) {
+func startPair(ctx context.Context, tb testing.TB) (primary, standby *dbtest.Cluster) {
 	tb.Helper()
-	primary, err := storetest.StartCluster(ctx, storetest.Options{Fsync: true})
+	primary, err := dbtest.StartCluster(ctx, dbtest.Options{Fsync: true})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { stopCluster(tb, primary) })
-	if standby, err = storetest.StartStandby(ctx, primary); err != nil {
+	if standby, err = dbtest.StartStandby(ctx, primary); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { stopCluster(tb, standby) })
 	return primary, standby
 }
 
-func stopCluster(tb testing.TB, c *storetest.Cluster) {
+func stopCluster(tb testing.TB, c *dbtest.Cluster) {
 	tb.Helper()
 	if err := c.Stop(); err != nil {
 		tb.Error(err)

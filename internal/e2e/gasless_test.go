@@ -23,7 +23,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/contracts/hostile"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // gaslessConfig is the configuration of a service that sends authorizations on an external
@@ -84,7 +84,7 @@ func (d *deafNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // once.
 func TestGasless(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.MigratedDatabases() {
+	for name, database := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := newGaslessWorld(t, database(t))

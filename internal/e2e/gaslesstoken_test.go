@@ -12,7 +12,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // tokenPayment is an authorization that was submitted.
@@ -26,7 +26,7 @@ type tokenPayment struct {
 // again.
 func TestGaslessDuringTokenChange(t *testing.T) {
 	t.Parallel()
-	g := newGaslessWorld(t, storetest.MigratedPostgres(t))
+	g := newGaslessWorld(t, dbtest.MigratedPostgres(t))
 	euro := g.deployToken()
 	usdc := common.HexToAddress(g.info.Load().Chain.Token)
 	first := g.serve()

@@ -23,7 +23,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api/apitest"
 	"github.com/quittance/quittance/internal/certs/certstest"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -195,7 +195,7 @@ func failsWith(err error, code apitypes.ErrorCode) bool {
 func TestInstallation(t *testing.T) {
 	t.Parallel()
 	chainWorld, _ := startWorld(t, "--block-time", quick)
-	for name, fresh := range storetest.Databases() {
+	for name, fresh := range dbtest.Databases() {
 		t.Run(name, func(t *testing.T) { // one at a time: they share the payer's account
 			first, second := certstest.New(t, time.Now().Add(time.Hour)), certstest.New(t, time.Now().Add(2*time.Hour))
 			c := newInstallation(t, chainWorld, fresh(t), first)

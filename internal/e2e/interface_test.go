@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -96,14 +96,14 @@ func (w *world) body(changes ...string) string {
 // rows counts the rows of the database's tables.
 func (w *world) rows() map[string]int {
 	w.Helper()
-	db := storetest.SQL(w, "sqlite:"+w.dir+"/quittance.db")
+	conn := dbtest.SQL(w, "sqlite:"+w.dir+"/quittance.db")
 	counts := make(map[string]int)
 	for _, table := range []string{
 		"merchants", "settlement_addresses", "invoices", "idempotency_keys", "chains", "payments", "refunds", "events",
 		"deliveries", "attempts", "notices", "intents",
 	} {
 		var n int
-		if err := db.QueryRowContext(w.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil {
+		if err := conn.QueryRowContext(w.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil {
 			w.Fatal(err)
 		}
 		counts[table] = n

@@ -19,7 +19,7 @@ import (
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/anviltest"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -33,7 +33,7 @@ const killInterval = 5 * time.Second
 // twice, and each event arrives once.
 func TestKilledReplicas(t *testing.T) {
 	t.Parallel()
-	s := newService(t, storetest.MigratedPostgres(t), anviltest.Options{BlockTime: time.Second})
+	s := newService(t, dbtest.MigratedPostgres(t), anviltest.Options{BlockTime: time.Second})
 	replicas := []*replica{s.start(), s.start(), s.start()}
 	p := newProxy(t, replicas)
 	front := &replica{url: p.URL}

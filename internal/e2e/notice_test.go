@@ -7,7 +7,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -22,9 +22,9 @@ func (w *world) sendNotice(body string) answer {
 // there is exactly one such notice.
 func (w *world) linked(transferID string) (payment string, stored bool) {
 	w.Helper()
-	db := storetest.SQL(w, "sqlite:"+w.dir+"/quittance.db")
+	conn := dbtest.SQL(w, "sqlite:"+w.dir+"/quittance.db")
 	var n int
-	err := db.QueryRowContext(w.Context(),
+	err := conn.QueryRowContext(w.Context(),
 		"SELECT count(*), COALESCE(max(payment_id), '') FROM notices WHERE transfer_id = $1", transferID).Scan(&n, &payment)
 	if err != nil {
 		w.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/anviltest"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -16,7 +16,7 @@ import (
 // idempotency keys, paid, settled and announced, each once.
 func TestPgBouncer(t *testing.T) {
 	t.Parallel()
-	s := newService(t, storetest.PgBouncer(t, storetest.Postgres(t)), anviltest.Options{BlockTime: time.Second})
+	s := newService(t, dbtest.PgBouncer(t, dbtest.Postgres(t)), anviltest.Options{BlockTime: time.Second})
 	replicas := []*replica{s.start(), s.start()}
 	orders := s.takeOrders(replicas...)
 	wantTypes := make(map[string][]string)

@@ -7,14 +7,14 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/anviltest"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // TestReadingReplica runs three replicas. One of them reads the chain. It is killed twice: another
 // takes over and sees the payments made since, and all show how far the chain was read.
 func TestReadingReplica(t *testing.T) {
 	t.Parallel()
-	s := newService(t, storetest.MigratedPostgres(t), anviltest.Options{BlockTime: time.Second})
+	s := newService(t, dbtest.MigratedPostgres(t), anviltest.Options{BlockTime: time.Second})
 	replicas := []*replica{s.start(), s.start(), s.start()}
 	for i := range 2 {
 		at := s.readingReplica(replicas)

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/dev"
-	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/internal/testdeps"
 	"github.com/quittance/quittance/webhook"
 )
@@ -42,7 +42,7 @@ type backupWay struct {
 // backups are the ways by the name of the database.
 var backups = map[string]backupWay{
 	"sqlite": {
-		storetest.SQLite,
+		dbtest.SQLite,
 		func(w *world, env []string, config, _, to string) {
 			if code := launchWith(w, env, "backup", to, "--config", config).exit(w, patience); code != 0 {
 				w.Fatalf("backup: exit code %d", code)
@@ -66,12 +66,12 @@ var backups = map[string]backupWay{
 		},
 	},
 	"postgres": {
-		storetest.Postgres,
+		dbtest.Postgres,
 		func(w *world, _ []string, _, url, to string) {
 			runTool(w, "pg_dump", "--format=custom", "--file="+to, url)
 		},
 		func(w *world, _, from string) string {
-			url := storetest.Postgres(w)
+			url := dbtest.Postgres(w)
 			runTool(w, "pg_restore", "--exit-on-error", "--no-owner", "--dbname="+url, from)
 			return url
 		},

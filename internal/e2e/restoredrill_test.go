@@ -19,10 +19,10 @@ import (
 
 	"github.com/ethereum/go-ethereum/crypto"
 
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/dev"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/server"
-	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
@@ -181,7 +181,7 @@ func (d *drill) copied(by backupWay) drillDatabase {
 // pointInTime returns a database that archives its WAL and is recovered to a point in time.
 func (d *drill) pointInTime() drillDatabase {
 	d.Helper()
-	stop := func(c *storetest.Cluster) {
+	stop := func(c *dbtest.Cluster) {
 		d.Cleanup(func() {
 			if err := c.Stop(); err != nil {
 				d.Error(err)
@@ -189,7 +189,7 @@ func (d *drill) pointInTime() drillDatabase {
 		})
 	}
 	testdeps.Needs(d, "PostgreSQL")
-	cluster, err := storetest.StartCluster(d.ctx, storetest.Options{Archive: true})
+	cluster, err := dbtest.StartCluster(d.ctx, dbtest.Options{Archive: true})
 	if err != nil {
 		d.Fatal(err)
 	}

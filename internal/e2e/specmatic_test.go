@@ -29,7 +29,7 @@ import (
 
 	"github.com/quittance/quittance"
 	"github.com/quittance/quittance/internal/api/apitest"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
@@ -68,7 +68,7 @@ func TestGeneratedRequests(t *testing.T) {
 		generator.run(ctx, t, serveGenerated(t, chainWorld, "sqlite:"+filepath.Join(t.TempDir(), "q.db")), 1)
 	})
 	t.Run("postgres", func(t *testing.T) {
-		generator.run(ctx, t, serveGenerated(t, chainWorld, storetest.MigratedPostgres(t)), 2)
+		generator.run(ctx, t, serveGenerated(t, chainWorld, dbtest.MigratedPostgres(t)), 2)
 	})
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/anviltest"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -29,7 +29,7 @@ var previous = flag.String("previous", "", "the commit that TestRollingUpgrade u
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	old := buildPrevious(t)
-	s := newService(t, storetest.Postgres(t), anviltest.Options{BlockTime: time.Second})
+	s := newService(t, dbtest.Postgres(t), anviltest.Options{BlockTime: time.Second})
 	// The responses are not checked: openapi.yaml describes the responses of this version.
 	transport := &http.Transport{MaxIdleConnsPerHost: 16}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -121,7 +121,7 @@ func previousCommit(tb testing.TB, git func(args ...string) (string, error)) str
 	if release, err := git("describe", "--tags", "--abbrev=0", "--match", "v*", "HEAD^"); err == nil {
 		return release
 	}
-	if _, err := git("diff", "--quiet", "HEAD^", "--", "internal/store/schema"); err != nil {
+	if _, err := git("diff", "--quiet", "HEAD^", "--", "internal/db/schema"); err != nil {
 		return ""
 	}
 	return "HEAD^"

@@ -14,8 +14,8 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/dev"
-	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -77,7 +77,7 @@ func TestWebhookCrashBeforeCommit(t *testing.T) {
 	r := newReceiver(t)
 	w, c := startWorld(t, "--block-time", quiet, "--webhook-url", r.URL)
 	r.setSecret(w.info.Load().Merchant.WebhookSecret)
-	conn, err := storetest.SQL(t, "sqlite:"+w.dir+"/quittance.db").Conn(t.Context())
+	conn, err := dbtest.SQL(t, "sqlite:"+w.dir+"/quittance.db").Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestWebhookFailed(t *testing.T) {
 	w.awaitEvent(e.ID(), patience, func(e apitypes.EventRecord) bool { return e.Delivery.Attempts == 1 })
 	c.kill()
 	past := time.Now().Add(-time.Second).UnixMilli()
-	if _, err := storetest.SQL(t, "sqlite:"+w.dir+"/quittance.db").ExecContext(t.Context(),
+	if _, err := dbtest.SQL(t, "sqlite:"+w.dir+"/quittance.db").ExecContext(t.Context(),
 		"UPDATE deliveries SET due_ms = $1, deadline_ms = $1", past); err != nil {
 		t.Fatal(err)
 	}

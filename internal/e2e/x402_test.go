@@ -25,8 +25,8 @@ import (
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/client/x402"
 	"github.com/quittance/quittance/internal/anviltest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/devtest"
-	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
@@ -183,7 +183,7 @@ func (s *service) shop(a *agents, url, key string) string {
 // protocol from npm, on both databases.
 func TestX402(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.MigratedDatabases() {
+	for name, database := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, a := newX402Service(t, database(t))
@@ -260,7 +260,7 @@ func TestX402Dev(t *testing.T) {
 // answered 200. No agent is charged twice, and every agent that paid gets an answer.
 func TestX402Kills(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.MigratedDatabases() {
+	for name, database := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for kind, prepare := range map[string]func(s *service, a *agents, r *replica, p *proxy) (urls []string, total int){

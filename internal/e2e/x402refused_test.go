@@ -20,7 +20,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/anviltest"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // offer is a payment by x402 that a test can falsify before it is signed.
@@ -146,7 +146,7 @@ func (s *service) facilitate(r *replica, key, operation string, p apitypes.X402P
 // protocol's reasons, by the invoice and by the facilitator, and the payers are charged nothing.
 func TestX402Refused(t *testing.T) {
 	t.Parallel()
-	s, _ := newX402Service(t, storetest.SQLite(t))
+	s, _ := newX402Service(t, dbtest.SQLite(t))
 	r := s.start()
 	key := s.merchantKey(r)
 	const amount = 20_000
@@ -241,7 +241,7 @@ func (s *service) countInvoices(r *replica) (n int) {
 // signed.
 func TestX402Repeated(t *testing.T) {
 	t.Parallel()
-	s, _ := newX402Service(t, storetest.SQLite(t))
+	s, _ := newX402Service(t, dbtest.SQLite(t))
 	r := s.start()
 	key := s.merchantKey(r)
 	const amount = 20_000
@@ -319,7 +319,7 @@ func TestX402Repeated(t *testing.T) {
 // presents it: the invoice is paid, once.
 func TestX402Submitted(t *testing.T) {
 	t.Parallel()
-	s, _ := newX402Service(t, storetest.SQLite(t))
+	s, _ := newX402Service(t, dbtest.SQLite(t))
 	r := s.start()
 	const amount = 20_000
 	made := s.create(r, amount)

@@ -4,15 +4,16 @@ import (
 	"context"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // update changes a merchant's endpoint in one transaction with its audit entry.
-func (d *Directory) update(ctx context.Context, action access.Action, merchantID string, change func(tx *store.Tx) error) error {
-	return d.conf.Store.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.LockEndpoint(ctx, merchantID); err != nil {
+func (d *Directory) update(ctx context.Context, action access.Action, merchantID string, change func(tx *db.Tx) error) error {
+	return d.conf.Store.Update(ctx, func(tx *db.Tx) error {
+		if err := dispatcher.LockEndpoint(ctx, tx, merchantID); err != nil {
 			return err
 		}
 		before, err := d.auditView(ctx, tx, merchantID)
@@ -26,7 +27,7 @@ func (d *Directory) update(ctx context.Context, action access.Action, merchantID
 		if err != nil {
 			return err
 		}
-		return tx.AppendAudit(ctx, access.NewEntry(ctx, d.conf.Now(), access.Change{
+		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, d.conf.Now(), access.Change{
 			MerchantID: merchantID, Action: action, Object: merchantID, Before: before, After: after,
 		}))
 	})
@@ -41,13 +42,13 @@ type auditedEndpoint struct {
 }
 
 type auditedSecret struct {
-	Version int64             `json:"version"`
-	State   store.SecretState `json:"state"`
+	Version int64                  `json:"version"`
+	State   dispatcher.SecretState `json:"state"`
 }
 
 // auditView returns a merchant's endpoint for the audit log, or nil if the merchant has no endpoint.
-func (d *Directory) auditView(ctx context.Context, tx *store.Tx, merchantID string) (any, error) {
-	rows, err := tx.Endpoints(ctx, []string{merchantID})
+func (d *Directory) auditView(ctx context.Context, tx *db.Tx, merchantID string) (any, error) {
+	rows, err := dispatcher.Endpoints(ctx, tx, []string{merchantID})
 	row, ok := rows[merchantID]
 	if err != nil || !ok {
 		return nil, err

@@ -9,7 +9,6 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/endpoint"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // TestAudit expects each change of an endpoint to be recorded, without secrets, and refused changes not to be recorded.
@@ -42,7 +41,7 @@ func TestAudit(t *testing.T) {
 		_, err = w.Promote(ctx, id)
 		ok("", err)
 
-		entries, err := w.db.AuditEntries(t.Context(), store.AuditFilter{MerchantID: id, Limit: 99})
+		entries, err := access.NewReader(w.db).AuditEntries(t.Context(), access.AuditFilter{MerchantID: id, Limit: 99})
 		ok("", err)
 		const (
 			a         = `{"url":"https://cafe.example/a?…","secrets":[{"version":1,"state":"active"}]}`
@@ -69,7 +68,7 @@ func TestAudit(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the log (-want +got):\n%s", diff)
 		}
-		if _, err := w.db.VerifyAudit(t.Context()); err != nil {
+		if _, err := access.VerifyAudit(t.Context(), w.db); err != nil {
 			t.Error(err)
 		}
 	})

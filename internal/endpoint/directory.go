@@ -16,11 +16,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Errors of a merchant's endpoint.
@@ -48,18 +49,11 @@ func (e *PingError) Error() string { return "the endpoint did not take the ping:
 // RetirementPeriod is how long a replaced secret still signs events, in the header with several signatures.
 const RetirementPeriod = 24 * time.Hour
 
-// Store stores endpoints and their secrets. *store.Store implements it.
-type Store interface {
-	Endpoints(ctx context.Context, merchantIDs []string) (map[string]store.EndpointRow, error)
-	EndpointOwners(ctx context.Context) ([]string, error)
-	Update(ctx context.Context, fn func(*store.Tx) error) error
-	MasterKeyIDs(ctx context.Context) ([]string, error)
-	Breakers(ctx context.Context, merchantIDs []string) (map[string]delivery.Breaker, error)
-}
-
 // Config is the configuration of a Directory. Only Fallback, Optional, Keyring and Changed are optional.
 type Config struct {
-	Store Store
+	Store *db.DB
+	// Breakers returns the breakers of merchants' endpoints, with times of this machine. nil: as they are stored.
+	Breakers func(ctx context.Context, merchantIDs []string) (map[string]delivery.Breaker, error)
 	// Configured are the endpoints in the service's configuration, by merchant. They take precedence over endpoints set
 	// through the API.
 	Configured map[string]poster.Endpoint
@@ -92,7 +86,10 @@ type Directory struct {
 // Open returns a directory. It fails if the store has secrets that the keyring cannot
 // open.
 func Open(ctx context.Context, c Config) (*Directory, error) {
-	keys, err := c.Store.MasterKeyIDs(ctx)
+	if c.Breakers == nil {
+		c.Breakers = dispatcher.NewReader(c.Store).Breakers
+	}
+	keys, err := dispatcher.MasterKeyIDs(ctx, c.Store)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +98,7 @@ func Open(ctx context.Context, c Config) (*Directory, error) {
 			return nil, fmt.Errorf("webhook secrets in the database are sealed under the master key with the id %s, which is not configured; name it under masterKeyFile, masterKeyEnv or oldMasterKeys, or, if it is lost, give every endpoint a new secret: quittance secrets replace --config FILE", id)
 		}
 	}
-	owners, err := c.Store.EndpointOwners(ctx)
+	owners, err := dispatcher.EndpointOwners(ctx, c.Store)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +139,7 @@ func (d *Directory) Endpoints(ctx context.Context, merchantIDs []string) (map[st
 			unconfigured = append(unconfigured, id)
 		}
 	}
-	rows, err := d.conf.Store.Endpoints(ctx, unconfigured)
+	rows, err := dispatcher.Endpoints(ctx, d.conf.Store, unconfigured)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +187,7 @@ func (d *Directory) Reachable(ctx context.Context, merchantIDs []string) (map[st
 			unconfigured = append(unconfigured, id)
 		}
 	}
-	rows, err := d.conf.Store.Endpoints(ctx, unconfigured)
+	rows, err := dispatcher.Endpoints(ctx, d.conf.Store, unconfigured)
 	for id := range rows {
 		found[id] = true
 	}
@@ -211,18 +208,18 @@ func (d *Directory) Fingerprint() string {
 }
 
 // open returns the endpoint with the secrets that currently sign.
-func (d *Directory) open(row store.EndpointRow) (poster.Endpoint, error) {
+func (d *Directory) open(row dispatcher.EndpointRow) (poster.Endpoint, error) {
 	e := poster.Endpoint{URL: row.URL}
 	now := d.conf.Now()
 	for _, r := range row.Secrets {
-		if r.State == store.SecretRetiring && !r.ValidUntil.After(now) {
+		if r.State == dispatcher.SecretRetiring && !r.ValidUntil.After(now) {
 			continue
 		}
 		secret, err := d.secret(r)
 		if err != nil {
 			return e, err
 		}
-		if r.State == store.SecretActive {
+		if r.State == dispatcher.SecretActive {
 			e.Secret = secret
 		} else {
 			e.Others = append(e.Others, secret)
@@ -236,14 +233,14 @@ func (d *Directory) open(row store.EndpointRow) (poster.Endpoint, error) {
 	return e, err
 }
 
-func (d *Directory) secret(r store.SecretRow) (string, error) {
+func (d *Directory) secret(r dispatcher.SecretRow) (string, error) {
 	if d.conf.Keyring == nil {
 		return "", ErrNoMasterKey
 	}
 	return open(d.conf.Keyring, r)
 }
 
-func open(k *keyring.Keyring, r store.SecretRow) (string, error) {
+func open(k *keyring.Keyring, r dispatcher.SecretRow) (string, error) {
 	secret, err := k.Open(r.MerchantID, r.Version, keyring.Sealed{KeyID: r.KeyID, Data: r.Sealed})
 	if err != nil {
 		return "", fmt.Errorf("webhook secret %d of %s: %w", r.Version, r.MerchantID, err)

@@ -15,14 +15,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/keyring/keyringtest"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 const start = 1_764_000_000
@@ -30,7 +31,7 @@ const start = 1_764_000_000
 // world is a directory on a real store, with a scripted endpoint.
 type world struct {
 	*endpoint.Directory
-	db      *store.Store
+	db      *db.DB
 	keyring *keyring.Keyring
 	now     time.Time
 	pings   []ping
@@ -79,8 +80,8 @@ func (w *world) openWith(t *testing.T, k *keyring.Keyring) error {
 
 // each runs a test on a directory with a keyring, on both databases.
 func each(t *testing.T, test func(t *testing.T, w *world)) {
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		w := &world{db: db, keyring: keyringtest.New(t), now: time.Unix(start, 0)}
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		w := &world{db: conn, keyring: keyringtest.New(t), now: time.Unix(start, 0)}
 		if err := w.open(t); err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +99,7 @@ func (w *world) signing(t *testing.T, id string) poster.Endpoint {
 	return found[id]
 }
 
-func states(v endpoint.View) (all []store.SecretState) {
+func states(v endpoint.View) (all []dispatcher.SecretState) {
 	for _, s := range v.Secrets {
 		all = append(all, s.State)
 	}
@@ -124,7 +125,7 @@ func TestRotation(t *testing.T) {
 		}
 		want("put", "https://cafe.example/a", first)
 		v, again, err := w.Put(t.Context(), id, endpoint.Settings{URL: "https://cafe.example/b"})
-		if err != nil || again != "" || !slices.Equal(states(v), []store.SecretState{store.SecretActive}) {
+		if err != nil || again != "" || !slices.Equal(states(v), []dispatcher.SecretState{dispatcher.SecretActive}) {
 			t.Fatalf("put again: %+v, %q, %v", v, again, err)
 		}
 		want("put again", "https://cafe.example/b", first)
@@ -160,7 +161,7 @@ func TestRotation(t *testing.T) {
 		want("not promoted", "https://cafe.example/b", first, second)
 		w.answer = ""
 		v, err = w.Promote(t.Context(), id)
-		if err != nil || !slices.Equal(states(v), []store.SecretState{store.SecretActive, store.SecretRetiring}) || v.Secrets[1].ValidUntil.Unix() != start+86400 {
+		if err != nil || !slices.Equal(states(v), []dispatcher.SecretState{dispatcher.SecretActive, dispatcher.SecretRetiring}) || v.Secrets[1].ValidUntil.Unix() != start+86400 {
 			t.Fatalf("promote: %+v, %v", v, err)
 		}
 		want("promoted", "https://cafe.example/b", second, first)
@@ -413,8 +414,8 @@ func TestURLs(t *testing.T) {
 
 // TestMasterKeys opens directories with other master keys.
 func TestMasterKeys(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		w := &world{db: db, now: time.Unix(start, 0)}
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		w := &world{db: conn, now: time.Unix(start, 0)}
 		old, newer := keyringtest.Key(t), keyringtest.Key(t)
 		if err := w.openWith(t, keyring.New(old)); err != nil {
 			t.Fatal(err)
@@ -434,11 +435,11 @@ func TestMasterKeys(t *testing.T) {
 		if got := w.signing(t, "cafe"); got.Secret != secret || !w.HasOwnEndpoint("cafe") || w.HasOwnEndpoint("shop") {
 			t.Errorf("with both keys it signs with %+v", got)
 		}
-		n, err := endpoint.Reseal(t.Context(), db, keyring.New(newer, old), time.Now)
+		n, err := endpoint.Reseal(t.Context(), conn, keyring.New(newer, old), time.Now)
 		if err != nil || n != 1 {
 			t.Fatalf("resealed %d, %v", n, err)
 		}
-		if n, err := endpoint.Reseal(t.Context(), db, keyring.New(newer, old), time.Now); err != nil || n != 0 {
+		if n, err := endpoint.Reseal(t.Context(), conn, keyring.New(newer, old), time.Now); err != nil || n != 0 {
 			t.Errorf("resealed %d again, %v", n, err)
 		}
 		if err := w.openWith(t, keyring.New(newer)); err != nil {
@@ -447,7 +448,7 @@ func TestMasterKeys(t *testing.T) {
 		if got := w.signing(t, "cafe"); got.Secret != secret {
 			t.Errorf("with the new key it signs with %+v", got)
 		}
-		if n, err := endpoint.Reseal(t.Context(), db, keyring.New(old), time.Now); !errors.Is(err, keyring.ErrNoKey) || n != 0 {
+		if n, err := endpoint.Reseal(t.Context(), conn, keyring.New(old), time.Now); !errors.Is(err, keyring.ErrNoKey) || n != 0 {
 			t.Errorf("without the key, %d are resealed, %v", n, err)
 		}
 	})
@@ -456,8 +457,8 @@ func TestMasterKeys(t *testing.T) {
 // TestReplaceLost loses a master key: endpoints with secrets that were sealed under it get new secrets, which sign, and
 // are shown as replaced until a ping is answered.
 func TestReplaceLost(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		w := &world{db: db, now: time.Unix(start, 0)}
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		w := &world{db: conn, now: time.Unix(start, 0)}
 		lost, kept, newer := keyringtest.Key(t), keyringtest.Key(t), keyringtest.Key(t)
 		value := "v"
 		secrets := make(map[string]string)
@@ -494,15 +495,15 @@ func TestReplaceLost(t *testing.T) {
 		full := errors.New("the disk is full")
 		now := func() time.Time { return w.now }
 		for range 2 { // no secret changes while the replaced ones cannot be kept
-			if got, err := endpoint.FindLost(t.Context(), db, left); err != nil || cmp.Diff(wantLost, got) != "" {
+			if got, err := endpoint.FindLost(t.Context(), conn, left); err != nil || cmp.Diff(wantLost, got) != "" {
 				t.Errorf("lost are %+v, %v; want %+v", got, err, wantLost)
 			}
-			if all, err := endpoint.ReplaceLost(t.Context(), db, left, now, rand.Reader, func([]endpoint.Replaced) error { return full }); !errors.Is(err, full) || len(all) != 0 {
+			if all, err := endpoint.ReplaceLost(t.Context(), conn, left, now, rand.Reader, func([]endpoint.Replaced) error { return full }); !errors.Is(err, full) || len(all) != 0 {
 				t.Errorf("replaced %+v, %v", all, err)
 			}
 		}
 		var written []endpoint.Replaced
-		all, err := endpoint.ReplaceLost(t.Context(), db, left, now, rand.Reader, func(batch []endpoint.Replaced) error {
+		all, err := endpoint.ReplaceLost(t.Context(), conn, left, now, rand.Reader, func(batch []endpoint.Replaced) error {
 			written = append(written, batch...)
 			return nil
 		})
@@ -544,11 +545,11 @@ func TestReplaceLost(t *testing.T) {
 			t.Errorf("after another rotation: %+v, %v", v.Secrets, err)
 		}
 		for action, want := range map[access.Action]int{access.ActionSecretsReplace: 3, access.ActionSecretConfirm: 1} {
-			if entries, err := db.AuditEntries(t.Context(), store.AuditFilter{Action: action, Limit: 9}); err != nil || len(entries) != want {
+			if entries, err := access.NewReader(conn).AuditEntries(t.Context(), access.AuditFilter{Action: action, Limit: 9}); err != nil || len(entries) != want {
 				t.Errorf("%s: the log has %+v, %v; want %d", action, entries, err, want)
 			}
 		}
-		if all, err := endpoint.ReplaceLost(t.Context(), db, left, time.Now, rand.Reader, nil); err != nil || len(all) != 0 {
+		if all, err := endpoint.ReplaceLost(t.Context(), conn, left, time.Now, rand.Reader, nil); err != nil || len(all) != 0 {
 			t.Errorf("replaced again: %+v, %v", all, err)
 		}
 	})
@@ -556,8 +557,8 @@ func TestReplaceLost(t *testing.T) {
 
 // TestReseal needs more than one batch.
 func TestReseal(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		w := &world{db: db, now: time.Unix(start, 0)}
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		w := &world{db: conn, now: time.Unix(start, 0)}
 		old, newer := keyringtest.Key(t), keyringtest.Key(t)
 		if err := w.openWith(t, keyring.New(old)); err != nil {
 			t.Fatal(err)
@@ -568,10 +569,10 @@ func TestReseal(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n, err := endpoint.Reseal(t.Context(), db, keyring.New(newer, old), time.Now); err != nil || n != merchants {
+		if n, err := endpoint.Reseal(t.Context(), conn, keyring.New(newer, old), time.Now); err != nil || n != merchants {
 			t.Errorf("resealed %d, %v; want %d", n, err, merchants)
 		}
-		entries, err := db.AuditEntries(t.Context(), store.AuditFilter{Action: access.ActionSecretsReseal, Limit: 9})
+		entries, err := access.NewReader(conn).AuditEntries(t.Context(), access.AuditFilter{Action: access.ActionSecretsReseal, Limit: 9})
 		if err != nil || len(entries) != 2 || entries[0].Object != keyring.New(newer).KeyID() || entries[0].MerchantID != "" {
 			t.Fatalf("the log has %+v, %v", entries, err)
 		}

@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // HeaderChange is a header that an endpoint should have. Without a Value it keeps its present value. That is allowed
@@ -23,14 +24,14 @@ type HeaderChange struct {
 }
 
 // headers returns the headers of an endpoint.
-func (d *Directory) headers(r store.SecretRow) ([]delivery.Header, error) {
+func (d *Directory) headers(r dispatcher.SecretRow) ([]delivery.Header, error) {
 	if len(r.Sealed) == 0 {
 		return nil, nil
 	}
 	if d.conf.Keyring == nil {
 		return nil, ErrNoMasterKey
 	}
-	text, err := d.conf.Keyring.Open(r.MerchantID, store.HeadersVersion, keyring.Sealed{KeyID: r.KeyID, Data: r.Sealed})
+	text, err := d.conf.Keyring.Open(r.MerchantID, dispatcher.HeadersVersion, keyring.Sealed{KeyID: r.KeyID, Data: r.Sealed})
 	if err != nil {
 		return nil, fmt.Errorf("headers of the webhook endpoint of %s: %w", r.MerchantID, err)
 	}
@@ -44,8 +45,8 @@ func (d *Directory) headers(r store.SecretRow) ([]delivery.Header, error) {
 // putHeaders changes the headers of an endpoint with a locked row and the new URL. kept is set if the URL's origin has
 // not changed; nil then leaves the headers as they are. The stored headers are read under the lock: if another request
 // created the endpoint in between, the stored headers belong to that request, and kept is false.
-func (d *Directory) putHeaders(ctx context.Context, tx *store.Tx, merchantID string, changes []HeaderChange, kept bool) error {
-	rows, err := tx.Endpoints(ctx, []string{merchantID})
+func (d *Directory) putHeaders(ctx context.Context, tx *db.Tx, merchantID string, changes []HeaderChange, kept bool) error {
+	rows, err := dispatcher.Endpoints(ctx, tx, []string{merchantID})
 	if err != nil {
 		return err
 	}
@@ -61,17 +62,17 @@ func (d *Directory) putHeaders(ctx context.Context, tx *store.Tx, merchantID str
 	if err != nil {
 		return err
 	}
-	return tx.PutHeaders(ctx, after)
+	return dispatcher.PutHeaders(ctx, tx, after)
 }
 
 // changedHeaders returns the encrypted headers of an endpoint after changes to its stored headers. Stored values are
 // kept only if kept is set. The error is a *invoice.FieldError for headers that an endpoint cannot have.
-func (d *Directory) changedHeaders(merchantID string, stored store.SecretRow, changes []HeaderChange, kept bool) (store.SecretRow, error) {
+func (d *Directory) changedHeaders(merchantID string, stored dispatcher.SecretRow, changes []HeaderChange, kept bool) (dispatcher.SecretRow, error) {
 	var before []delivery.Header
 	if slices.ContainsFunc(changes, func(c HeaderChange) bool { return c.Value == nil }) {
 		var err error
 		if before, err = d.headers(stored); err != nil {
-			return store.SecretRow{}, err
+			return dispatcher.SecretRow{}, err
 		}
 	}
 	after := make([]delivery.Header, len(changes))
@@ -83,10 +84,10 @@ func (d *Directory) changedHeaders(merchantID string, stored store.SecretRow, ch
 		}
 		same := slices.IndexFunc(before, func(h delivery.Header) bool { return strings.EqualFold(h.Name, c.Name) })
 		if same < 0 {
-			return store.SecretRow{}, &invoice.FieldError{Field: fmt.Sprintf("headers[%d].value", i), Detail: fmt.Sprintf("is required: no value of %.80q is stored", c.Name)}
+			return dispatcher.SecretRow{}, &invoice.FieldError{Field: fmt.Sprintf("headers[%d].value", i), Detail: fmt.Sprintf("is required: no value of %.80q is stored", c.Name)}
 		}
 		if !kept {
-			return store.SecretRow{}, &invoice.FieldError{Field: fmt.Sprintf("headers[%d].value", i), Detail: fmt.Sprintf("is required: the URL has another scheme, host or port; give the value of %.80q again", c.Name)}
+			return dispatcher.SecretRow{}, &invoice.FieldError{Field: fmt.Sprintf("headers[%d].value", i), Detail: fmt.Sprintf("is required: the URL has another scheme, host or port; give the value of %.80q again", c.Name)}
 		}
 		after[i].Value = before[same].Value
 	}
@@ -95,9 +96,9 @@ func (d *Directory) changedHeaders(merchantID string, stored store.SecretRow, ch
 		if wrong.Index >= 0 {
 			field = fmt.Sprintf("headers[%d]", wrong.Index)
 		}
-		return store.SecretRow{}, &invoice.FieldError{Field: field, Detail: wrong.Detail}
+		return dispatcher.SecretRow{}, &invoice.FieldError{Field: field, Detail: wrong.Detail}
 	}
-	row := store.SecretRow{MerchantID: merchantID}
+	row := dispatcher.SecretRow{MerchantID: merchantID}
 	if len(after) == 0 {
 		return row, nil
 	}
@@ -105,7 +106,7 @@ func (d *Directory) changedHeaders(merchantID string, stored store.SecretRow, ch
 	if err != nil {
 		return row, err
 	}
-	sealed := d.conf.Keyring.Seal(merchantID, store.HeadersVersion, string(text))
+	sealed := d.conf.Keyring.Seal(merchantID, dispatcher.HeadersVersion, string(text))
 	row.Sealed, row.KeyID = sealed.Data, sealed.KeyID
 	return row, nil
 }

@@ -13,13 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/keyring/keyringtest"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // header is a change that sets a header.
@@ -164,13 +163,13 @@ func TestHeadersOfAnEndpointMadeMeanwhile(t *testing.T) {
 // TestHeadersAreSealed expects no value in the database, in the audit log or in a view, and the headers resealed under
 // a new master key.
 func TestHeadersAreSealed(t *testing.T) {
-	for name, url := range storetest.MigratedDatabases() {
+	for name, url := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			at := url(t)
-			db := storetest.Open(t, at)
+			conn := dbtest.Open(t, at)
 			old, newer := keyringtest.Key(t), keyringtest.Key(t)
-			w := &world{db: db, now: time.Unix(start, 0)}
+			w := &world{db: conn, now: time.Unix(start, 0)}
 			if err := w.openWith(t, keyring.New(old)); err != nil {
 				t.Fatal(err)
 			}
@@ -179,18 +178,18 @@ func TestHeadersAreSealed(t *testing.T) {
 				t.Fatalf("%+v, %v", v, err)
 			}
 			var sealed, key string
-			row := storetest.SQL(t, at).QueryRowContext(t.Context(), "SELECT sealed, key_id FROM endpoint_headers WHERE merchant_id = 'cafe'")
+			row := dbtest.SQL(t, at).QueryRowContext(t.Context(), "SELECT sealed, key_id FROM endpoint_headers WHERE merchant_id = 'cafe'")
 			if err := row.Scan(&sealed, &key); err != nil || key != old.ID {
 				t.Fatalf("under %s, %v", key, err)
 			}
 			if raw, err := base64.StdEncoding.DecodeString(sealed); err != nil || strings.Contains(string(raw), "sesame") {
 				t.Errorf("stored %q, %v", raw, err)
 			}
-			entries, err := db.AuditEntries(t.Context(), store.AuditFilter{Action: access.ActionEndpointUpdate, Limit: 9})
+			entries, err := access.NewReader(conn).AuditEntries(t.Context(), access.AuditFilter{Action: access.ActionEndpointUpdate, Limit: 9})
 			if err != nil || len(entries) != 1 || !strings.Contains(entries[0].After, `"headers":["X-Api-Key"]`) || strings.Contains(entries[0].After, "sesame") {
 				t.Errorf("the log has %+v, %v", entries, err)
 			}
-			if n, err := endpoint.Reseal(t.Context(), db, keyring.New(newer, old), time.Now); err != nil || n != 2 {
+			if n, err := endpoint.Reseal(t.Context(), conn, keyring.New(newer, old), time.Now); err != nil || n != 2 {
 				t.Fatalf("resealed %d, %v; want the secret and the headers", n, err)
 			}
 			if err := w.openWith(t, keyring.New(newer)); err != nil {

@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/keyring"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Replaced is an endpoint with secrets or headers that could not be decrypted.
@@ -35,21 +36,21 @@ type Lost struct {
 }
 
 // FindLost returns the endpoints with data that ReplaceLost would replace, ordered by merchant id.
-func FindLost(ctx context.Context, db *store.Store, k *keyring.Keyring) (all []Lost, err error) {
-	lost, err := lostKeys(ctx, db, k)
+func FindLost(ctx context.Context, conn *db.DB, k *keyring.Keyring) (all []Lost, err error) {
+	lost, err := lostKeys(ctx, conn, k)
 	if err != nil || len(lost) == 0 {
 		return nil, err
 	}
 	for after := ""; ; after = all[len(all)-1].MerchantID {
-		ids, err := db.MerchantsSealedUnder(ctx, after, lost, ResealBatch)
+		ids, err := dispatcher.MerchantsSealedUnder(ctx, conn, after, lost, ResealBatch)
 		if err != nil || len(ids) == 0 {
 			return all, err
 		}
-		rows, err := db.Endpoints(ctx, ids)
+		rows, err := dispatcher.Endpoints(ctx, conn, ids)
 		if err != nil {
 			return nil, err
 		}
-		secrets, err := db.Secrets(ctx, ids)
+		secrets, err := dispatcher.Secrets(ctx, conn, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +61,7 @@ func FindLost(ctx context.Context, db *store.Store, k *keyring.Keyring) (all []L
 }
 
 // lostOf returns an endpoint's data under the lost master keys.
-func lostOf(row store.EndpointRow, secrets []store.SecretRow, lost []string) Lost {
+func lostOf(row dispatcher.EndpointRow, secrets []dispatcher.SecretRow, lost []string) Lost {
 	l := Lost{MerchantID: row.MerchantID, URL: row.URL, Headers: slices.Contains(lost, row.Headers.KeyID)}
 	if l.Headers {
 		l.KeyIDs = append(l.KeyIDs, row.Headers.KeyID)
@@ -69,7 +70,7 @@ func lostOf(row store.EndpointRow, secrets []store.SecretRow, lost []string) Los
 		switch {
 		case !slices.Contains(lost, s.KeyID):
 			continue
-		case s.State == store.SecretActive:
+		case s.State == dispatcher.SecretActive:
 			l.ActiveSecret = true
 		default:
 			l.OtherSecrets++
@@ -82,8 +83,8 @@ func lostOf(row store.EndpointRow, secrets []store.SecretRow, lost []string) Los
 }
 
 // lostKeys returns the ids of the master keys that the keyring lacks and that have sealed stored data.
-func lostKeys(ctx context.Context, db *store.Store, k *keyring.Keyring) ([]string, error) {
-	keyIDs, err := db.MasterKeyIDs(ctx)
+func lostKeys(ctx context.Context, conn *db.DB, k *keyring.Keyring) ([]string, error) {
+	keyIDs, err := dispatcher.MasterKeyIDs(ctx, conn)
 	return slices.DeleteFunc(keyIDs, k.Has), err
 }
 
@@ -91,17 +92,17 @@ func lostKeys(ctx context.Context, db *store.Store, k *keyring.Keyring) ([]strin
 // gets a new one. Other such secrets, and headers, are deleted. Each batch is passed to keep before it is committed,
 // and not committed if keep fails. ReplaceLost returns what it has replaced, even with an error.
 func ReplaceLost(
-	ctx context.Context, db *store.Store, k *keyring.Keyring, now func() time.Time, random io.Reader, keep func([]Replaced) error,
+	ctx context.Context, conn *db.DB, k *keyring.Keyring, now func() time.Time, random io.Reader, keep func([]Replaced) error,
 ) (all []Replaced, err error) {
-	lost, err := lostKeys(ctx, db, k)
+	lost, err := lostKeys(ctx, conn, k)
 	if err != nil || len(lost) == 0 {
 		return nil, err
 	}
 	for {
 		var batch []Replaced
-		err := db.Update(ctx, func(tx *store.Tx) error {
+		err := conn.Update(ctx, func(tx *db.Tx) error {
 			batch = batch[:0]
-			merchants, err := tx.MerchantsSealedUnder(ctx, "", lost, ResealBatch)
+			merchants, err := dispatcher.MerchantsSealedUnder(ctx, tx, "", lost, ResealBatch)
 			if err != nil {
 				return err
 			}
@@ -125,11 +126,11 @@ func ReplaceLost(
 }
 
 // replaceLost replaces a merchant's data under the lost master keys, with an audit entry.
-func replaceLost(ctx context.Context, tx *store.Tx, k *keyring.Keyring, merchantID string, lost []string, now time.Time, random io.Reader) (r Replaced, err error) {
-	if err := tx.LockEndpoint(ctx, merchantID); err != nil {
+func replaceLost(ctx context.Context, tx *db.Tx, k *keyring.Keyring, merchantID string, lost []string, now time.Time, random io.Reader) (r Replaced, err error) {
+	if err := dispatcher.LockEndpoint(ctx, tx, merchantID); err != nil {
 		return r, err
 	}
-	rows, err := tx.Endpoints(ctx, []string{merchantID})
+	rows, err := dispatcher.Endpoints(ctx, tx, []string{merchantID})
 	if err != nil {
 		return r, err
 	}
@@ -138,7 +139,7 @@ func replaceLost(ctx context.Context, tx *store.Tx, k *keyring.Keyring, merchant
 	if err != nil {
 		return r, err
 	}
-	replaced, err := tx.ReplaceLostSecrets(ctx, merchantID, lost, now, func(version int64) ([]byte, string, error) {
+	replaced, err := dispatcher.ReplaceLostSecrets(ctx, tx, merchantID, lost, now, func(version int64) ([]byte, string, error) {
 		s := k.Seal(merchantID, version, secret)
 		return s.Data, s.KeyID, nil
 	})
@@ -148,7 +149,7 @@ func replaceLost(ctx context.Context, tx *store.Tx, k *keyring.Keyring, merchant
 	if replaced {
 		r.Secret = secret
 	}
-	return r, tx.AppendAudit(ctx, access.NewEntry(ctx, now, access.Change{
+	return r, access.AppendAudit(ctx, tx, access.NewEntry(ctx, now, access.Change{
 		MerchantID: merchantID, Action: access.ActionSecretsReplace, Object: merchantID,
 		Before: auditedReplace{KeyIDs: lost}, After: auditedReplace{[]string{k.KeyID()}, replaced, r.HeadersRemoved},
 	}))

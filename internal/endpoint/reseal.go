@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/keyring"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // ResealBatch is how many secrets one transaction of Reseal reads.
@@ -22,10 +23,10 @@ type auditedReseal struct {
 
 // Reseal reseals the secrets and headers of endpoints that are sealed under older keys. It uses the keyring's newest
 // key, and returns their number. Services that have both keys may be running.
-func Reseal(ctx context.Context, db *store.Store, k *keyring.Keyring, now func() time.Time) (n int, err error) {
+func Reseal(ctx context.Context, conn *db.DB, k *keyring.Keyring, now func() time.Time) (n int, err error) {
 	for more := true; more; {
 		var resealed int
-		err := db.Update(ctx, func(tx *store.Tx) (err error) {
+		err := conn.Update(ctx, func(tx *db.Tx) (err error) {
 			resealed, more, err = resealBatch(ctx, tx, k, now())
 			return err
 		})
@@ -38,8 +39,8 @@ func Reseal(ctx context.Context, db *store.Store, k *keyring.Keyring, now func()
 }
 
 // resealBatch reseals up to ResealBatch secrets, with an audit entry. more is false if it found no more secrets.
-func resealBatch(ctx context.Context, tx *store.Tx, k *keyring.Keyring, now time.Time) (n int, more bool, err error) {
-	rows, err := tx.SecretsNotUnder(ctx, k.KeyID(), ResealBatch)
+func resealBatch(ctx context.Context, tx *db.Tx, k *keyring.Keyring, now time.Time) (n int, more bool, err error) {
+	rows, err := dispatcher.SecretsNotUnder(ctx, tx, k.KeyID(), ResealBatch)
 	if err != nil || len(rows) == 0 {
 		return 0, false, err
 	}
@@ -51,8 +52,8 @@ func resealBatch(ctx context.Context, tx *store.Tx, k *keyring.Keyring, now time
 		}
 		old, sealed := r, k.Seal(r.MerchantID, r.Version, secret)
 		r.KeyID, r.Sealed = sealed.KeyID, sealed.Data
-		switch err := tx.ReplaceSealed(ctx, r, old); {
-		case errors.Is(err, store.ErrConflict): // dropped or resealed concurrently
+		switch err := dispatcher.ReplaceSealed(ctx, tx, r, old); {
+		case errors.Is(err, db.ErrConflict): // dropped or resealed concurrently
 			continue
 		case err != nil:
 			return 0, false, err
@@ -65,7 +66,7 @@ func resealBatch(ctx context.Context, tx *store.Tx, k *keyring.Keyring, now time
 	if n == 0 {
 		return 0, true, nil
 	}
-	return n, true, tx.AppendAudit(ctx, access.NewEntry(ctx, now, access.Change{
+	return n, true, access.AppendAudit(ctx, tx, access.NewEntry(ctx, now, access.Change{
 		Action: access.ActionSecretsReseal, Object: k.KeyID(),
 		Before: auditedReseal{n, from}, After: auditedReseal{n, []string{k.KeyID()}},
 	}))

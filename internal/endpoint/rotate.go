@@ -7,10 +7,11 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // A rotation has three steps. Stage generates a secret; from then on, the header with several signatures has one by the
@@ -28,11 +29,11 @@ func (d *Directory) Stage(ctx context.Context, merchantID string) (v View, secre
 	if err != nil {
 		return v, "", err
 	}
-	err = d.update(ctx, access.ActionSecretStage, merchantID, func(tx *store.Tx) error {
-		_, err := tx.StageSecret(ctx, merchantID, d.conf.Now(), seal)
+	err = d.update(ctx, access.ActionSecretStage, merchantID, func(tx *db.Tx) error {
+		_, err := dispatcher.StageSecret(ctx, tx, merchantID, d.conf.Now(), seal)
 		return err
 	})
-	if errors.Is(err, store.ErrConflict) {
+	if errors.Is(err, db.ErrConflict) {
 		err = ErrStaged
 	}
 	if err != nil {
@@ -43,16 +44,16 @@ func (d *Directory) Stage(ctx context.Context, merchantID string) (v View, secre
 }
 
 // own returns the endpoint that the merchant has set through the API.
-func (d *Directory) own(ctx context.Context, merchantID string) (store.EndpointRow, error) {
+func (d *Directory) own(ctx context.Context, merchantID string) (dispatcher.EndpointRow, error) {
 	switch {
 	case !d.conf.Known(merchantID):
-		return store.EndpointRow{}, ErrNone
+		return dispatcher.EndpointRow{}, ErrNone
 	case d.conf.Configured[merchantID].URL != "":
-		return store.EndpointRow{}, ErrConfigured
+		return dispatcher.EndpointRow{}, ErrConfigured
 	case d.conf.Keyring == nil:
-		return store.EndpointRow{}, ErrNoMasterKey
+		return dispatcher.EndpointRow{}, ErrNoMasterKey
 	}
-	rows, err := d.conf.Store.Endpoints(ctx, []string{merchantID})
+	rows, err := dispatcher.Endpoints(ctx, d.conf.Store, []string{merchantID})
 	row, ok := rows[merchantID]
 	switch {
 	case err != nil:
@@ -88,13 +89,13 @@ func (d *Directory) Promote(ctx context.Context, merchantID string) (View, error
 	if ping.Error != "" {
 		return View{}, &PingError{Answer: ping.Error}
 	}
-	err = d.update(ctx, access.ActionSecretPromote, merchantID, func(tx *store.Tx) error {
-		return tx.PromoteSecret(ctx, staged, row.URL, d.conf.Now().Add(RetirementPeriod))
+	err = d.update(ctx, access.ActionSecretPromote, merchantID, func(tx *db.Tx) error {
+		return dispatcher.PromoteSecret(ctx, tx, staged, row.URL, d.conf.Now().Add(RetirementPeriod))
 	})
 	switch {
-	case errors.Is(err, store.ErrConflict):
+	case errors.Is(err, db.ErrConflict):
 		return View{}, ErrNotStaged
-	case errors.Is(err, store.ErrURLChanged):
+	case errors.Is(err, dispatcher.ErrURLChanged):
 		return View{}, &PingError{Answer: "another URL was set before it answered"}
 	case err != nil:
 		return View{}, err
@@ -102,13 +103,13 @@ func (d *Directory) Promote(ctx context.Context, merchantID string) (View, error
 	return d.View(ctx, merchantID)
 }
 
-func stagedOf(row store.EndpointRow) (store.SecretRow, error) {
+func stagedOf(row dispatcher.EndpointRow) (dispatcher.SecretRow, error) {
 	for _, r := range row.Secrets {
-		if r.State == store.SecretStaged {
+		if r.State == dispatcher.SecretStaged {
 			return r, nil
 		}
 	}
-	return store.SecretRow{}, ErrNotStaged
+	return dispatcher.SecretRow{}, ErrNotStaged
 }
 
 // Unstage drops the staged secret. Errors are ErrNone, ErrConfigured, ErrNoMasterKey
@@ -117,10 +118,10 @@ func (d *Directory) Unstage(ctx context.Context, merchantID string) error {
 	if _, err := d.own(ctx, merchantID); err != nil {
 		return err
 	}
-	err := d.update(ctx, access.ActionSecretDrop, merchantID, func(tx *store.Tx) error {
-		return tx.DropStagedSecret(ctx, merchantID)
+	err := d.update(ctx, access.ActionSecretDrop, merchantID, func(tx *db.Tx) error {
+		return dispatcher.DropStagedSecret(ctx, tx, merchantID)
 	})
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, db.ErrNotFound) {
 		return ErrNotStaged
 	}
 	return err
@@ -149,15 +150,15 @@ func (d *Directory) PingMerchant(ctx context.Context, merchantID string) (delive
 
 // confirm records that the endpoint at the URL answered a ping signed by a secret that replaced a lost one.
 func (d *Directory) confirm(ctx context.Context, merchantID, url string) error {
-	rows, err := d.conf.Store.Endpoints(ctx, []string{merchantID})
+	rows, err := dispatcher.Endpoints(ctx, d.conf.Store, []string{merchantID})
 	if err != nil {
 		return err
 	}
-	waits := func(r store.SecretRow) bool { return r.State == store.SecretActive && !r.ReplacedAt.IsZero() }
+	waits := func(r dispatcher.SecretRow) bool { return r.State == dispatcher.SecretActive && !r.ReplacedAt.IsZero() }
 	if row := rows[merchantID]; row.URL != url || !slices.ContainsFunc(row.Secrets, waits) {
 		return nil
 	}
-	return d.update(ctx, access.ActionSecretConfirm, merchantID, func(tx *store.Tx) error { return tx.ConfirmSecret(ctx, merchantID) })
+	return d.update(ctx, access.ActionSecretConfirm, merchantID, func(tx *db.Tx) error { return dispatcher.ConfirmSecret(ctx, tx, merchantID) })
 }
 
 // ping posts a body with an event's envelope and new ids.

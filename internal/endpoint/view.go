@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // MaxURL is the maximum length of an endpoint's URL, in bytes.
@@ -20,11 +21,11 @@ const MaxURL = 2048
 type View struct {
 	MerchantID string
 	URL        string
-	Configured bool                // set in the configuration
-	ChangedAt  time.Time           // zero if configured
-	Optional   []invoice.EventType // optional event types that it receives
-	Secrets    []store.SecretRow   // secrets that sign, newest first; empty if configured
-	Headers    []string            // names of its custom headers
+	Configured bool                   // set in the configuration
+	ChangedAt  time.Time              // zero if configured
+	Optional   []invoice.EventType    // optional event types that it receives
+	Secrets    []dispatcher.SecretRow // secrets that sign, newest first; empty if configured
+	Headers    []string               // names of its custom headers
 	Breaker    delivery.Breaker
 }
 
@@ -34,7 +35,7 @@ func (d *Directory) View(ctx context.Context, merchantID string) (View, error) {
 	if !d.conf.Known(merchantID) {
 		return v, ErrNone
 	}
-	rows, err := d.conf.Store.Endpoints(ctx, []string{merchantID})
+	rows, err := dispatcher.Endpoints(ctx, d.conf.Store, []string{merchantID})
 	if err != nil {
 		return v, err
 	}
@@ -50,7 +51,7 @@ func (d *Directory) View(ctx context.Context, merchantID string) (View, error) {
 		v.Headers = namesOf(headers)
 		v.URL, v.ChangedAt = row.URL, row.ChangedAt
 		for _, r := range row.Secrets {
-			if r.State != store.SecretRetiring || r.ValidUntil.After(d.conf.Now()) {
+			if r.State != dispatcher.SecretRetiring || r.ValidUntil.After(d.conf.Now()) {
 				v.Secrets = append(v.Secrets, r)
 			}
 		}
@@ -60,7 +61,7 @@ func (d *Directory) View(ctx context.Context, merchantID string) (View, error) {
 		return v, ErrNone
 	}
 	v.Optional = d.OptionalEvents(merchantID, row.Optional)
-	breakers, err := d.conf.Store.Breakers(ctx, []string{merchantID})
+	breakers, err := d.conf.Breakers(ctx, []string{merchantID})
 	v.Breaker = breakers[merchantID]
 	return v, err
 }
@@ -94,14 +95,14 @@ func (d *Directory) Put(ctx context.Context, merchantID string, set Settings) (v
 	if err != nil {
 		return v, "", err
 	}
-	row := store.EndpointRow{MerchantID: merchantID, URL: set.URL, Optional: set.Optional, ChangedAt: d.conf.Now()}
+	row := dispatcher.EndpointRow{MerchantID: merchantID, URL: set.URL, Optional: set.Optional, ChangedAt: d.conf.Now()}
 	var first bool
-	err = d.update(ctx, access.ActionEndpointUpdate, merchantID, func(tx *store.Tx) (err error) {
-		before, err := tx.Endpoints(ctx, []string{merchantID})
+	err = d.update(ctx, access.ActionEndpointUpdate, merchantID, func(tx *db.Tx) (err error) {
+		before, err := dispatcher.Endpoints(ctx, tx, []string{merchantID})
 		if err != nil {
 			return err
 		}
-		if first, err = tx.PutEndpoint(ctx, row, seal); err != nil {
+		if first, err = dispatcher.PutEndpoint(ctx, tx, row, seal); err != nil {
 			return err
 		}
 		return d.putHeaders(ctx, tx, merchantID, set.Headers, sameOrigin(before[merchantID].URL, set.URL))
@@ -133,7 +134,7 @@ func checkOptional(types []invoice.EventType) error {
 }
 
 // newSecret generates a secret, and returns a function that seals it for a version.
-func (d *Directory) newSecret(merchantID string) (string, store.Seal, error) {
+func (d *Directory) newSecret(merchantID string) (string, dispatcher.Seal, error) {
 	secret, err := keyring.NewSecret(d.conf.Rand)
 	return secret, func(version int64) ([]byte, string, error) {
 		s := d.conf.Keyring.Seal(merchantID, version, secret)

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/wait"
 	"github.com/quittance/quittance/internal/watchdog"
 )
@@ -42,15 +42,15 @@ const (
 // ErrBehind means that a position is older than everything the feed keeps.
 var ErrBehind = errors.New("the position is behind the feed")
 
-// Log is the log of events and the audit log, each in the order of its numbers. *store.Store
+// Log is the log of events and the audit log, each in the order of its numbers. *db.DB
 // implements it.
 type Log interface {
 	// Events returns the matching events, in the filter's order.
-	Events(ctx context.Context, f store.EventFilter) ([]store.EventRow, error)
+	Events(ctx context.Context, f dispatcher.EventFilter) ([]dispatcher.EventRow, error)
 	// LastSeq returns the sequence number of the newest event, or 0.
 	LastSeq(ctx context.Context) (int64, error)
 	// Changes returns the subjects of the audit log's entries with numbers above after.
-	Changes(ctx context.Context, after int64, limit int) ([]store.ChangeRow, error)
+	Changes(ctx context.Context, after int64, limit int) ([]access.ChangeRow, error)
 	// AuditHead returns the newest entry's number and hash.
 	AuditHead(ctx context.Context) (access.Head, error)
 }
@@ -63,14 +63,14 @@ type Position struct {
 
 // News is what was recorded after a position and up to Through.
 type News struct {
-	Events  []store.EventRow
-	Changes []store.ChangeRow
+	Events  []dispatcher.EventRow
+	Changes []access.ChangeRow
 	Through Position
 }
 
 // IsAbout reports whether one of the events is about an invoice.
 func (n News) IsAbout(invoiceID string) bool {
-	return slices.ContainsFunc(n.Events, func(e store.EventRow) bool { return e.InvoiceID == invoiceID })
+	return slices.ContainsFunc(n.Events, func(e dispatcher.EventRow) bool { return e.InvoiceID == invoiceID })
 }
 
 // Config is the configuration of a Feed. All fields are required.
@@ -90,8 +90,8 @@ type Feed struct {
 	missed  bool      // Wake was called while no request waited
 	polled  time.Time // start of the last read
 	known   bool      // the tails were read
-	events  tail[store.EventRow]
-	changes tail[store.ChangeRow]
+	events  tail[dispatcher.EventRow]
+	changes tail[access.ChangeRow]
 	changed chan struct{} // closed and replaced when the tails change
 }
 
@@ -102,11 +102,11 @@ func New(cfg Config) *Feed {
 	}
 	return &Feed{
 		cfg: cfg, wake: make(chan struct{}, 1), changed: make(chan struct{}),
-		events: tail[store.EventRow]{
-			number: func(e store.EventRow) int64 { return e.Seq }, size: func(e store.EventRow) int { return len(e.Body) },
+		events: tail[dispatcher.EventRow]{
+			number: func(e dispatcher.EventRow) int64 { return e.Seq }, size: func(e dispatcher.EventRow) int { return len(e.Body) },
 		},
-		changes: tail[store.ChangeRow]{
-			number: func(c store.ChangeRow) int64 { return c.Seq }, size: func(store.ChangeRow) int { return changeSize },
+		changes: tail[access.ChangeRow]{
+			number: func(c access.ChangeRow) int64 { return c.Seq }, size: func(access.ChangeRow) int { return changeSize },
 		},
 	}
 }
@@ -174,10 +174,10 @@ func (f *Feed) read(ctx context.Context) error {
 	}
 	defer f.announce() // once for everything that a transaction wrote to both logs
 	return errors.Join(
-		catchUp(f, &f.events, event, func(after int64) ([]store.EventRow, error) {
-			return f.cfg.Log.Events(ctx, store.EventFilter{After: &after, Limit: readBatch})
+		catchUp(f, &f.events, event, func(after int64) ([]dispatcher.EventRow, error) {
+			return f.cfg.Log.Events(ctx, dispatcher.EventFilter{After: &after, Limit: readBatch})
 		}),
-		catchUp(f, &f.changes, change.Seq, func(after int64) ([]store.ChangeRow, error) {
+		catchUp(f, &f.changes, change.Seq, func(after int64) ([]access.ChangeRow, error) {
 			return f.cfg.Log.Changes(ctx, after, readBatch)
 		}),
 	)

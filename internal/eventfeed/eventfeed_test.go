@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/eventfeed"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 	"github.com/quittance/quittance/internal/watchdog"
 )
@@ -20,21 +20,21 @@ import (
 // eventLog is a log in memory.
 type eventLog struct {
 	mu      sync.Mutex
-	rows    []store.EventRow
+	rows    []dispatcher.EventRow
 	changes int64  // entries of the audit log
 	between func() // called before changes are listed
 	reads   int    // calls of LastSeq
 	err     error
 }
 
-func (l *eventLog) Changes(_ context.Context, after int64, limit int) (rows []store.ChangeRow, err error) {
+func (l *eventLog) Changes(_ context.Context, after int64, limit int) (rows []access.ChangeRow, err error) {
 	if l.between != nil {
 		l.between()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for after++; after <= l.changes && len(rows) < limit; after++ {
-		rows = append(rows, store.ChangeRow{Seq: after})
+		rows = append(rows, access.ChangeRow{Seq: after})
 	}
 	return rows, l.err
 }
@@ -57,11 +57,11 @@ func (l *eventLog) add(n, size int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for range n {
-		l.rows = append(l.rows, store.EventRow{Event: store.Event{Seq: int64(len(l.rows) + 1), Body: bytes.Repeat([]byte("x"), size)}})
+		l.rows = append(l.rows, dispatcher.EventRow{Event: dispatcher.Event{Seq: int64(len(l.rows) + 1), Body: bytes.Repeat([]byte("x"), size)}})
 	}
 }
 
-func (l *eventLog) Events(_ context.Context, f store.EventFilter) ([]store.EventRow, error) {
+func (l *eventLog) Events(_ context.Context, f dispatcher.EventFilter) ([]dispatcher.EventRow, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	rest := l.rows[*f.After:]

@@ -7,7 +7,7 @@ import (
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/x402"
 )
 
@@ -17,7 +17,7 @@ const rereadInterval = time.Second
 
 // await returns an authorization as soon as its outcome is known, and in its present state after MaxWait. It does not
 // end with ctx, because the outcome is needed even if ctx was the deadline of a shorter request.
-func (s *Service) await(ctx context.Context, a store.Authorization) (store.Authorization, error) {
+func (s *Service) await(ctx context.Context, a settle.Authorization) (settle.Authorization, error) {
 	if isDecided(a) {
 		return a, nil
 	}
@@ -31,7 +31,7 @@ func (s *Service) await(ctx context.Context, a store.Authorization) (store.Autho
 	defer context.AfterFunc(s.Stopping, cancel)()
 	after, err := s.Feed.Head(ctx)
 	for err == nil {
-		var now store.Authorization
+		var now settle.Authorization
 		if now, err = s.Store.Authorization(ctx, a.ID); err != nil {
 			break
 		}
@@ -47,14 +47,14 @@ func (s *Service) await(ctx context.Context, a store.Authorization) (store.Autho
 }
 
 // waitingFor returns the accounts under which a request waits: the client's at the merchant, and the invoice's.
-func waitingFor(ctx context.Context, a store.Authorization) []ratelimit.Claim[ratelimit.Party] {
+func waitingFor(ctx context.Context, a settle.Authorization) []ratelimit.Claim[ratelimit.Party] {
 	ofInvoice := ratelimit.Claim[ratelimit.Party]{Client: ratelimit.Party{Object: a.InvoiceID}, Weight: 1, Most: MaxWaitingForInvoice}
 	return append(ratelimit.Payer(ctx, a.MerchantID), ofInvoice)
 }
 
 // checkValid returns an *x402.Error if the transfer of a paid authorization buys nothing: its invoice is void, or all
 // of it was refunded or is being refunded.
-func (s *Service) checkValid(ctx context.Context, a store.Authorization) error {
+func (s *Service) checkValid(ctx context.Context, a settle.Authorization) error {
 	ctx = context.WithoutCancel(ctx)
 	inv, err := s.Store.Invoice(ctx, a.InvoiceID)
 	if err != nil {
@@ -71,6 +71,6 @@ func (s *Service) checkValid(ctx context.Context, a store.Authorization) error {
 }
 
 // isDecided reports whether the outcome of an authorization is known: its payment is in a block, or can never be.
-func isDecided(a store.Authorization) bool {
-	return a.Paid() || a.Status == store.AuthorizationRefused
+func isDecided(a settle.Authorization) bool {
+	return a.Paid() || a.Status == settle.AuthorizationRefused
 }

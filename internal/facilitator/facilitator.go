@@ -18,7 +18,6 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/x402"
 )
 
@@ -39,28 +38,28 @@ const (
 
 // Ledger changes the state. *settle.Service implements it and documents the errors.
 type Ledger interface {
-	Purchase(ctx context.Context, p settle.Purchase) (store.Authorization, error)
-	Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (store.Authorization, error)
+	Purchase(ctx context.Context, p settle.Purchase) (settle.Authorization, error)
+	Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (settle.Authorization, error)
 	CheckAuthorization(ctx context.Context, inv invoice.Invoice, a invoice.Authorization) (settle.AuthorizationCheck, error)
 	AmountReturned(ctx context.Context, paymentID string) (invoice.Amount, error)
 }
 
-// Store reads and writes the database. *store.Store implements it.
+// Store reads and writes the database. *db.DB implements it.
 type Store interface {
-	// Invoice returns an invoice, or store.ErrNotFound.
+	// Invoice returns an invoice, or db.ErrNotFound.
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
-	// Authorization returns an authorization, or store.ErrNotFound.
-	Authorization(ctx context.Context, id string) (store.Authorization, error)
-	// AuthorizationByNonce returns the authorization with a nonce of a payer, or store.ErrNotFound.
-	AuthorizationByNonce(ctx context.Context, chainKey string, token, authorizer invoice.Address, nonce invoice.Hash) (store.Authorization, error)
-	// PendingAuthorization returns the invoice's authorization with an open outcome, or store.ErrNotFound.
-	PendingAuthorization(ctx context.Context, invoiceID string) (store.Authorization, error)
-	// SentTx returns the hash of the last sent attempt of a transaction, or store.ErrNotFound.
+	// Authorization returns an authorization, or db.ErrNotFound.
+	Authorization(ctx context.Context, id string) (settle.Authorization, error)
+	// AuthorizationByNonce returns the authorization with a nonce of a payer, or db.ErrNotFound.
+	AuthorizationByNonce(ctx context.Context, chainKey string, token, authorizer invoice.Address, nonce invoice.Hash) (settle.Authorization, error)
+	// PendingAuthorization returns the invoice's authorization with an open outcome, or db.ErrNotFound.
+	PendingAuthorization(ctx context.Context, invoiceID string) (settle.Authorization, error)
+	// SentTx returns the hash of the last sent attempt of a transaction, or db.ErrNotFound.
 	SentTx(ctx context.Context, txID string) (invoice.Hash, error)
-	// X402Settlement returns the settlement of an authorization, or store.ErrNotFound.
-	X402Settlement(ctx context.Context, key store.AuthorizationKey) (store.X402Settlement, error)
+	// X402Settlement returns the settlement of an authorization, or db.ErrNotFound.
+	X402Settlement(ctx context.Context, key settle.AuthorizationKey) (settle.X402Settlement, error)
 	// CountX402Answer counts an answer of a settlement, unless the settlement has already had that many.
-	CountX402Answer(ctx context.Context, key store.AuthorizationKey, most int) (counted bool, err error)
+	CountX402Answer(ctx context.Context, key settle.AuthorizationKey, most int) (counted bool, err error)
 	// IsHeldByOther reports whether other merchants hold an address and this one does not.
 	IsHeldByOther(ctx context.Context, a invoice.Address, merchantID string) (bool, error)
 	// AreDeposits returns which of the addresses are deposit addresses.
@@ -158,7 +157,7 @@ func failure(p x402.Payment, err error) (apitypes.X402SettleResponse, error) {
 
 // outcomeOf returns the answer to a payment after its authorization was accepted. It is a failure if
 // checkValid refuses the payment.
-func (s *Service) outcomeOf(ctx context.Context, c chain.Chain, p x402.Payment, a store.Authorization) (apitypes.X402SettleResponse, error) {
+func (s *Service) outcomeOf(ctx context.Context, c chain.Chain, p x402.Payment, a settle.Authorization) (apitypes.X402SettleResponse, error) {
 	if a.Paid() {
 		if err := s.checkValid(ctx, a); err != nil {
 			return failure(p, err)
@@ -168,12 +167,12 @@ func (s *Service) outcomeOf(ctx context.Context, c chain.Chain, p x402.Payment, 
 }
 
 // outcome returns the answer to a payment with an accepted authorization.
-func (s *Service) outcome(ctx context.Context, c chain.Chain, a store.Authorization) apitypes.X402SettleResponse {
+func (s *Service) outcome(ctx context.Context, c chain.Chain, a settle.Authorization) apitypes.X402SettleResponse {
 	r := apitypes.X402SettleResponse{Network: x402.Network(c.ID), Payer: chain.Checksum(a.From)}
 	switch {
 	case a.Paid():
 		r.Success, r.Transaction, r.Amount = true, a.Payment.TxHash.String(), a.Value.String()
-	case a.Status == store.AuthorizationRefused:
+	case a.Status == settle.AuthorizationRefused:
 		r.ErrorReason, r.ErrorMessage = string(x402.ReasonOf(a.Reason)), a.Reason.Detail()
 	default:
 		r.ErrorReason = string(x402.Pending)
@@ -186,8 +185,8 @@ func (s *Service) outcome(ctx context.Context, c chain.Chain, a store.Authorizat
 }
 
 // key returns the key that identifies an authorization.
-func key(c chain.Chain, token invoice.Address, a invoice.Authorization) store.AuthorizationKey {
-	return store.AuthorizationKey{ChainKey: c.Key, Token: token, Authorizer: a.From, Nonce: a.Nonce}
+func key(c chain.Chain, token invoice.Address, a invoice.Authorization) settle.AuthorizationKey {
+	return settle.AuthorizationKey{ChainKey: c.Key, Token: token, Authorizer: a.From, Nonce: a.Nonce}
 }
 
 // network returns the chain and the token of requirements, or an *x402.Error.

@@ -15,12 +15,12 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/facilitator"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/internal/x402"
 )
 
@@ -46,7 +46,7 @@ var (
 type world struct {
 	*facilitator.Service
 	t       *testing.T
-	store   *store.Store
+	store   *db.DB
 	ledger  *flaky
 	seconds atomic.Int64
 	head    invoice.Header
@@ -67,7 +67,7 @@ type world struct {
 // flaky is a ledger and a store that can fail after each step of a settlement, as if the process was killed there.
 type flaky struct {
 	*settle.Service
-	*store.Store
+	settle.Tables
 	failAfter string
 }
 
@@ -80,18 +80,18 @@ func (f *flaky) killed(step string, err error) error {
 	return err
 }
 
-func (f *flaky) Purchase(ctx context.Context, p settle.Purchase) (store.Authorization, error) {
+func (f *flaky) Purchase(ctx context.Context, p settle.Purchase) (settle.Authorization, error) {
 	accepted, err := f.Service.Purchase(ctx, p)
 	return accepted, f.killed("purchase", err)
 }
 
-func (f *flaky) Authorize(ctx context.Context, id string, a invoice.Authorization) (store.Authorization, error) {
+func (f *flaky) Authorize(ctx context.Context, id string, a invoice.Authorization) (settle.Authorization, error) {
 	accepted, err := f.Service.Authorize(ctx, id, a)
 	return accepted, f.killed("purchase", err)
 }
 
-func (f *flaky) CountX402Answer(ctx context.Context, key store.AuthorizationKey, most int) (bool, error) {
-	counted, err := f.Store.CountX402Answer(ctx, key, most)
+func (f *flaky) CountX402Answer(ctx context.Context, key settle.AuthorizationKey, most int) (bool, error) {
+	counted, err := f.Tables.CountX402Answer(ctx, key, most)
 	return counted, f.killed("count", err)
 }
 
@@ -99,13 +99,13 @@ func (f *flaky) CountX402Answer(ctx context.Context, key store.AuthorizationKey,
 func each(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		w := &world{t: t, store: s, waited: func() {}, budgets: map[string]settle.AuthorizationBudget{chainKey: {PerMerchant: 100, PerPayer: 100, PerDay: 100}}}
 		w.seconds.Store(start)
 		network := chain.Chain{Key: chainKey, ID: chainID, Tokens: []chain.Token{{Currency: "USDC", Address: usdc, Decimals: 6}}, DepositFactory: invoice.Address{0x61},
 			Registry: invoice.Address{0x62}, AuthorizationRelay: invoice.Address{0x63}}
 		now := func() time.Time { return time.Unix(w.seconds.Load(), 0).UTC() }
-		w.ledger = &flaky{Store: s, Service: settle.New(settle.Config{
+		w.ledger = &flaky{Tables: settle.NewTables(s), Service: settle.New(settle.Config{
 			Store: s, Chains: []chain.Chain{network}, Merchants: w, Now: now,
 			Gasless: settle.Gasless{Checker: w, Budgets: w.budgets},
 		})}
@@ -235,7 +235,7 @@ func (w *world) wantReason(merchantID string, r x402.Request, want x402.Reason) 
 // invoices returns the invoices of acme.
 func (w *world) invoices() []invoice.Invoice {
 	w.t.Helper()
-	all, _, err := w.store.Invoices(w.t.Context(), store.InvoiceFilter{MerchantID: "acme", Limit: 50})
+	all, _, err := settle.NewReader(w.store).Invoices(w.t.Context(), settle.InvoiceFilter{MerchantID: "acme", Limit: 50})
 	w.must(err)
 	return all
 }
@@ -362,9 +362,9 @@ func TestSettleOfEarlierRelease(t *testing.T) {
 			ExpiresAt: invoice.Unix(start + 299), Unregistered: true,
 		}})
 		w.must(err)
-		key := store.AuthorizationKey{ChainKey: chainKey, Token: usdc, Authorizer: payer, Nonce: r.Payment.Authorization.Nonce}
-		w.must(w.store.Update(t.Context(), func(tx *store.Tx) error {
-			return tx.InsertX402Settlement(t.Context(), store.X402Settlement{
+		key := settle.AuthorizationKey{ChainKey: chainKey, Token: usdc, Authorizer: payer, Nonce: r.Payment.Authorization.Nonce}
+		w.must(w.store.Update(t.Context(), func(tx *db.Tx) error {
+			return settle.InsertX402Settlement(t.Context(), tx, settle.X402Settlement{
 				AuthorizationKey: key, InvoiceID: inv.ID, MerchantID: "acme", Resource: r.Payment.Resource, CreatedAt: invoice.Unix(start),
 			})
 		}))
@@ -409,7 +409,7 @@ func TestRefusedSettlementsLeaveNoInvoice(t *testing.T) {
 			t.Errorf("%d settlements are accepted and %d invoices made, want %d of each", accepted, len(all), budget)
 		}
 		for _, inv := range all {
-			if _, err := w.store.PendingAuthorization(t.Context(), inv.ID); err != nil {
+			if _, err := settle.NewReader(w.store).PendingAuthorization(t.Context(), inv.ID); err != nil {
 				t.Errorf("invoice %s has no authorization: %v", inv.ID, err)
 			}
 		}
@@ -552,15 +552,15 @@ func TestNoSuccessForAVoidInvoice(t *testing.T) {
 		r := w.request("https://api.shop.example/")
 		w.waited = func() {
 			w.waited = func() {}
-			accepted, err := w.store.AuthorizationByNonce(t.Context(), chainKey, usdc, payer, r.Payment.Authorization.Nonce)
+			accepted, err := settle.NewReader(w.store).AuthorizationByNonce(t.Context(), chainKey, usdc, payer, r.Payment.Authorization.Nonce)
 			w.must(err)
 			if _, err := w.ledger.Void(t.Context(), access.Principal{MerchantID: "acme", Scopes: access.Admin}, accepted.InvoiceID); !errors.Is(err, settle.ErrOutcomeUnknown) {
 				t.Errorf("void while a payment is being made: %v", err)
 			}
-			lease := store.WorkLease{Name: "writer", Holder: "holder"}
+			lease := db.WorkLease{Name: "writer", Holder: "holder"}
 			_, err = w.store.AcquireWorkLease(t.Context(), lease, invoice.Unix(start), invoice.Unix(start+3600))
 			w.must(err)
-			w.must(w.store.RefuseAuthorization(t.Context(), lease, accepted.ID, invoice.RefusedReverts, invoice.Unix(start)))
+			w.must(settle.RefuseAuthorization(t.Context(), w.store, lease, accepted.ID, invoice.RefusedReverts, invoice.Unix(start)))
 			_, err = w.ledger.Void(t.Context(), access.Principal{MerchantID: "acme", Scopes: access.Admin}, accepted.InvoiceID)
 			w.must(err)
 		}
@@ -617,7 +617,7 @@ func TestPending(t *testing.T) {
 		if got, err := w.Pay(t.Context(), inv, p); err != nil || !got.Success {
 			t.Errorf("mined, it is %+v, %v", got, err)
 		}
-		paid, err := w.store.Invoice(t.Context(), inv.ID)
+		paid, err := settle.NewReader(w.store).Invoice(t.Context(), inv.ID)
 		w.must(err)
 		if got, err := w.Pay(t.Context(), paid, other); err != nil || got.ErrorReason != string(x402.InvalidState) {
 			t.Errorf("another afterwards is %+v, %v", got, err)

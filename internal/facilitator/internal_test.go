@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/x402"
 )
 
@@ -27,12 +27,12 @@ func TestWaiting(t *testing.T) {
 	fill := func(ctx context.Context, merchant string) (taken int) {
 		for ; ; taken++ {
 			n++
-			if w.Take(1, waitingFor(ctx, store.Authorization{InvoiceID: fmt.Sprint("inv_", n), MerchantID: merchant})...) != nil {
+			if w.Take(1, waitingFor(ctx, settle.Authorization{InvoiceID: fmt.Sprint("inv_", n), MerchantID: merchant})...) != nil {
 				return taken
 			}
 		}
 	}
-	one := waitingFor(from("203.0.113.1"), store.Authorization{InvoiceID: "inv_one", MerchantID: "acme"})
+	one := waitingFor(from("203.0.113.1"), settle.Authorization{InvoiceID: "inv_one", MerchantID: "acme"})
 	for range MaxWaitingForInvoice {
 		if err := w.Take(1, one...); err != nil {
 			t.Fatal(err)
@@ -58,7 +58,7 @@ func TestWaiting(t *testing.T) {
 		t.Errorf("all together wait %d times, want %d", total, MaxWaiting)
 	}
 	w.Give(1, one...)
-	if err := w.Take(1, waitingFor(from("192.0.2.250"), store.Authorization{InvoiceID: "inv_x", MerchantID: "new"})...); err != nil {
+	if err := w.Take(1, waitingFor(from("192.0.2.250"), settle.Authorization{InvoiceID: "inv_x", MerchantID: "new"})...); err != nil {
 		t.Errorf("what was left is not free again: %v", err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/x402"
 )
 
@@ -47,7 +47,7 @@ func (s *Service) Pay(ctx context.Context, inv invoice.Invoice, p x402.Payment) 
 		return apitypes.X402SettleResponse{}, ErrNotTaken
 	}
 	accepted, err := s.Store.AuthorizationByNonce(ctx, inv.ChainKey, inv.Token, p.Authorization.From, p.Authorization.Nonce)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, db.ErrNotFound) {
 		err = checkTransfer(c, inv, p)
 		if err == nil {
 			accepted, err = s.Ledger.Authorize(ctx, inv.ID, p.Authorization)
@@ -70,7 +70,7 @@ func (s *Service) orPending(ctx context.Context, inv invoice.Invoice, err error)
 	switch _, pendingErr := s.Store.PendingAuthorization(ctx, inv.ID); {
 	case pendingErr == nil:
 		return invoice.Refuse(invoice.RefusedPending)
-	case !errors.Is(pendingErr, store.ErrNotFound):
+	case !errors.Is(pendingErr, db.ErrNotFound):
 		return pendingErr
 	}
 	return err
@@ -90,7 +90,7 @@ func checkTransfer(c chain.Chain, inv invoice.Invoice, p x402.Payment) error {
 // no payment in progress.
 func (s *Service) Pending(ctx context.Context, inv invoice.Invoice) (r apitypes.X402SettleResponse, ok bool, err error) {
 	a, err := s.Store.PendingAuthorization(ctx, inv.ID)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, db.ErrNotFound) {
 		return r, false, nil
 	}
 	if err == nil {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/x402"
 )
 
@@ -26,7 +26,7 @@ type purchase struct {
 }
 
 // key identifies the purchase's authorization.
-func (p purchase) key() store.AuthorizationKey {
+func (p purchase) key() settle.AuthorizationKey {
 	return key(p.chain, p.token.Address, p.Payment.Authorization)
 }
 
@@ -59,7 +59,7 @@ func (s *Service) Verify(ctx context.Context, merchantID string, r x402.Request)
 func (s *Service) verify(ctx context.Context, p purchase) error {
 	known, err := s.settlement(ctx, p)
 	switch {
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, db.ErrNotFound):
 		return s.check(ctx, p)
 	case err != nil:
 		return err
@@ -67,13 +67,13 @@ func (s *Service) verify(ctx context.Context, p purchase) error {
 		return errAnswered
 	}
 	accepted, err := s.authorization(ctx, p)
-	if errors.Is(err, store.ErrNotFound) { // an earlier release was stopped before accepting it
+	if errors.Is(err, db.ErrNotFound) { // an earlier release was stopped before accepting it
 		return s.check(ctx, p)
 	}
 	if err == nil && accepted.Paid() {
 		err = s.checkValid(ctx, accepted)
 	}
-	if err == nil && accepted.Status == store.AuthorizationRefused {
+	if err == nil && accepted.Status == settle.AuthorizationRefused {
 		err = &invoice.RefusalError{Reason: accepted.Reason, Detail: accepted.Reason.Detail()}
 	}
 	return err
@@ -133,7 +133,7 @@ func (s *Service) checkPayee(ctx context.Context, p purchase) error {
 // success is answered only MaxAnswers times. It returns an error only for failures that do not concern the payment.
 func (s *Service) Settle(ctx context.Context, merchantID string, r x402.Request) (apitypes.X402SettleResponse, error) {
 	p, err := s.newPurchase(merchantID, r)
-	var accepted store.Authorization
+	var accepted settle.Authorization
 	if err == nil {
 		accepted, err = s.accept(ctx, p)
 	}
@@ -165,13 +165,13 @@ func (s *Service) countAnswer(ctx context.Context, p purchase) error {
 
 // accept returns the accepted authorization of a purchase. If it is new, accept creates its
 // invoice.
-func (s *Service) accept(ctx context.Context, p purchase) (store.Authorization, error) {
+func (s *Service) accept(ctx context.Context, p purchase) (settle.Authorization, error) {
 	accepted, err := s.acceptedBefore(ctx, p)
-	if !errors.Is(err, store.ErrNotFound) {
+	if !errors.Is(err, db.ErrNotFound) {
 		return accepted, err
 	}
 	if err = s.checkTerms(ctx, p); err == nil {
-		accepted, err = s.Ledger.Purchase(ctx, settle.Purchase{Draft: p.draft(), Authorization: p.Payment.Authorization, Settlement: store.X402Settlement{
+		accepted, err = s.Ledger.Purchase(ctx, settle.Purchase{Draft: p.draft(), Authorization: p.Payment.Authorization, Settlement: settle.X402Settlement{
 			AuthorizationKey: p.key(), MerchantID: p.merchantID, Resource: p.resource(), ClientSecret: p.clientSecret(), CreatedAt: s.Now(),
 		}})
 	}
@@ -179,28 +179,28 @@ func (s *Service) accept(ctx context.Context, p purchase) (store.Authorization, 
 		return accepted, nil
 	}
 	// The same request may have been accepted in the meantime, so that the checks of this one fail.
-	if accepted, again := s.acceptedBefore(ctx, p); !errors.Is(again, store.ErrNotFound) {
+	if accepted, again := s.acceptedBefore(ctx, p); !errors.Is(again, db.ErrNotFound) {
 		return accepted, again
 	}
 	if invalid := (*invoice.FieldError)(nil); errors.As(err, &invalid) {
 		err = &x402.Error{Reason: x402.InvalidRequirements, Detail: invalid.Error()}
 	}
-	return store.Authorization{}, err
+	return settle.Authorization{}, err
 }
 
-// acceptedBefore returns the authorization of a purchase that has a settlement, or store.ErrNotFound.
-func (s *Service) acceptedBefore(ctx context.Context, p purchase) (store.Authorization, error) {
+// acceptedBefore returns the authorization of a purchase that has a settlement, or db.ErrNotFound.
+func (s *Service) acceptedBefore(ctx context.Context, p purchase) (settle.Authorization, error) {
 	known, err := s.settlement(ctx, p)
 	if err != nil {
-		return store.Authorization{}, err
+		return settle.Authorization{}, err
 	}
 	return s.Ledger.Authorize(ctx, known.InvoiceID, p.Payment.Authorization)
 }
 
-// settlement returns the settlement of a purchase, or store.ErrNotFound. If its
+// settlement returns the settlement of a purchase, or db.ErrNotFound. If its
 // authorization was used for another resource or by another client, the error is an
 // *invoice.RefusalError.
-func (s *Service) settlement(ctx context.Context, p purchase) (store.X402Settlement, error) {
+func (s *Service) settlement(ctx context.Context, p purchase) (settle.X402Settlement, error) {
 	known, err := s.Store.X402Settlement(ctx, p.key())
 	if err == nil && (known.MerchantID != p.merchantID || known.Resource != p.resource() || known.ClientSecret != p.clientSecret()) {
 		err = invoice.Refuse(invoice.RefusedMismatch)
@@ -208,8 +208,8 @@ func (s *Service) settlement(ctx context.Context, p purchase) (store.X402Settlem
 	return known, err
 }
 
-// authorization returns the accepted authorization of a purchase, or store.ErrNotFound.
-func (s *Service) authorization(ctx context.Context, p purchase) (store.Authorization, error) {
+// authorization returns the accepted authorization of a purchase, or db.ErrNotFound.
+func (s *Service) authorization(ctx context.Context, p purchase) (settle.Authorization, error) {
 	a := p.Payment.Authorization
 	known, err := s.Store.AuthorizationByNonce(ctx, p.chain.Key, p.token.Address, a.From, a.Nonce)
 	if err == nil && !known.Equal(a) {

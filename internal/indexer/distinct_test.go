@@ -18,7 +18,7 @@ type ledgers struct {
 	key     string  // of the other
 }
 
-func (l ledgers) Cursor(ctx context.Context, key string) (settle.Cursor, error) {
+func (l ledgers) Cursor(ctx context.Context, key string) (settle.Progress, error) {
 	if key == l.key {
 		return l.other.Cursor(ctx, key)
 	}

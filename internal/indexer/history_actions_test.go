@@ -276,7 +276,7 @@ func (d *draft) refund() {
 		amount = 1 + d.Uint64N(amount)
 	}
 	m.refunded += amount
-	inv, err := d.db.store.Invoice(d.Context(), m.order.ID)
+	inv, err := settle.NewReader(d.db.store).Invoice(d.Context(), m.order.ID)
 	if err != nil {
 		d.Fatal(err)
 	}

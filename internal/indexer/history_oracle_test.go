@@ -6,10 +6,9 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // oracle has the content of the chain and of the ledger.
@@ -17,7 +16,7 @@ type oracle struct {
 	*scenario
 	blocks   []*chaintest.Block // the chain
 	final    *chaintest.Block   // the newest final block, which is the head
-	payments map[string]store.PaymentRow
+	payments map[string]settle.PaymentRow
 	paid     map[*order][]*move // the canonical transfers that are stored as paying it, in the chain's order
 	events   map[string]int     // events that must exist, by type and subject
 }
@@ -27,10 +26,10 @@ type oracle struct {
 func (s *scenario) compare(final uint64) {
 	blocks := s.net.Blocks()
 	v := &oracle{
-		scenario: s, blocks: blocks, final: blocks[final], payments: map[string]store.PaymentRow{},
+		scenario: s, blocks: blocks, final: blocks[final], payments: map[string]settle.PaymentRow{},
 		paid: map[*order][]*move{}, events: map[string]int{},
 	}
-	listed, _, err := s.db.store.Payments(s.Context(), store.PaymentFilter{
+	listed, _, err := settle.NewReader(s.db.store).Payments(s.Context(), settle.PaymentFilter{
 		ChainKey: s.name, IncludePending: true, IncludeUnattributed: true, Limit: 10_000,
 	})
 	if err != nil {
@@ -83,7 +82,7 @@ func (v *oracle) receives(a invoice.Address) bool {
 // compareSweep looks for a transfer out of a deposit address among the sweeps.
 func (v *oracle) compareSweep(m *move, b *chaintest.Block) {
 	id := v.id(invoice.PrefixSweep, m)
-	found, err := v.db.store.SweepsByID(v.Context(), []string{id})
+	found, err := settle.SweepsByID(v.Context(), v.db.store, []string{id})
 	if err != nil {
 		v.Fatal(err)
 	}
@@ -168,14 +167,14 @@ func (v *oracle) comparePayments() {
 }
 
 // pays notes which order a canonical transfer is stored as paying.
-func (v *oracle) pays(m *move, p store.PaymentRow) {
+func (v *oracle) pays(m *move, p settle.PaymentRow) {
 	if i := slices.IndexFunc(v.orders, func(o *order) bool { return o.ID == p.InvoiceID }); i >= 0 {
 		v.paid[v.orders[i]] = append(v.paid[v.orders[i]], m)
 	}
 }
 
 // compareAttribution checks that the payment's order is one that the transfer may pay.
-func (v *oracle) compareAttribution(m *move, p store.PaymentRow) {
+func (v *oracle) compareAttribution(m *move, p settle.PaymentRow) {
 	may := map[string]bool{}
 	for _, b := range m.of.at {
 		for _, id := range v.mayPay(m, b) {
@@ -235,7 +234,7 @@ func (v *oracle) mayPay(m *move, b *chaintest.Block) []string {
 // bound returns the first block with transfers that may pay the order. A reorg may have lowered it since the order was
 // created.
 func (v *oracle) bound(o *order) uint64 {
-	inv, err := v.db.store.Invoice(v.Context(), o.ID)
+	inv, err := settle.NewReader(v.db.store).Invoice(v.Context(), o.ID)
 	if err != nil {
 		v.Fatal(err)
 	}
@@ -267,7 +266,7 @@ func (v *oracle) compareRefunds() map[*order]uint64 {
 	for _, o := range v.orders {
 		ids = append(ids, o.ID)
 	}
-	refunds, err := v.db.store.RefundsOfInvoices(v.Context(), ids)
+	refunds, err := settle.RefundsOfInvoices(v.Context(), v.db.store, ids)
 	if err != nil {
 		v.Fatal(err)
 	}
@@ -324,7 +323,7 @@ func (v *oracle) isBefore(a, b *move, in *chaintest.Block) bool {
 
 // compareOrder computes the expected state of an invoice and compares it.
 func (v *oracle) compareOrder(o *order, refunded uint64) {
-	got, err := v.db.store.Invoice(v.Context(), o.ID)
+	got, err := settle.NewReader(v.db.store).Invoice(v.Context(), o.ID)
 	if err != nil {
 		v.Fatal(err)
 	}
@@ -424,7 +423,7 @@ func (v *oracle) compareIntents(o *order, status invoice.Status) {
 		return slices.Contains(m.of.records, registryNote{settle.RegistryPaid, o})
 	})
 	state := map[string]string{}
-	for _, in := range storetest.Intents(v.TB, v.db.sql, o.ID) {
+	for _, in := range dbtest.Intents(v.TB, v.db.sql, o.ID) {
 		state[in.Kind] = in.Status
 	}
 	switch open := state["open"]; {
@@ -440,7 +439,7 @@ func (v *oracle) compareIntents(o *order, status invoice.Status) {
 // compareEvents checks that each state change has exactly one event.
 func (v *oracle) compareEvents() {
 	for _, p := range v.parties {
-		for _, e := range storetest.Events(v.TB, v.db.sql, p.id) {
+		for _, e := range dbtest.Events(v.TB, v.db.sql, p.id) {
 			v.events[fmt.Sprint(e.Type, " ", e.Subject)]--
 		}
 	}

@@ -123,8 +123,8 @@ func (s *scenario) address(words ...any) (a invoice.Address) {
 }
 
 // playHistory plays the history of a seed.
-func playHistory(t *testing.T, seed uint64, db *historyDB) (outcome historyOutcome) {
-	s := newScenario(t, seed, db)
+func playHistory(t *testing.T, seed uint64, conn *historyDB) (outcome historyOutcome) {
+	s := newScenario(t, seed, conn)
 	defer func() {
 		s.lived.end()
 		s.stage.end()
@@ -150,10 +150,10 @@ func playHistory(t *testing.T, seed uint64, db *historyDB) (outcome historyOutco
 	return s.outcome
 }
 
-func newScenario(t *testing.T, seed uint64, db *historyDB) *scenario {
+func newScenario(t *testing.T, seed uint64, conn *historyDB) *scenario {
 	s := &scenario{
 		stage: &stage{TB: t}, lived: &stage{TB: t}, Rand: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)),
-		db: db, seed: seed, name: fmt.Sprintf("h%d", seed),
+		db: conn, seed: seed, name: fmt.Sprintf("h%d", seed),
 	}
 	s.clock.Store(chaintest.GenesisTime + 100)
 	s.outcome.tally = map[string]int{}
@@ -387,7 +387,7 @@ func (s *scenario) end() {
 	last := s.highest // the head
 	s.mineTo(last + 8 + s.finality.Depth)
 	s.restart()
-	var cursor settle.Cursor
+	var cursor settle.Progress
 	var err error
 	for range 60 {
 		for _, w := range s.indexers {

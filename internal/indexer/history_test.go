@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // Flags that select the histories.
@@ -125,12 +125,12 @@ func (r *historyRun) add(seed uint64, outcome historyOutcome) {
 // historyDB is a database that histories share. Each history has its own chain and
 // merchants.
 type historyDB struct {
-	store *store.Store
-	sql   *storetest.DB
+	store *db.DB
+	sql   *dbtest.DB
 }
 
 func openHistoryDB(tb testing.TB, url string) *historyDB {
-	return &historyDB{store: storetest.Open(tb, url), sql: storetest.SQL(tb, url)}
+	return &historyDB{store: dbtest.Open(tb, url), sql: dbtest.SQL(tb, url)}
 }
 
 // historyDBs are the databases of one goroutine.
@@ -147,14 +147,14 @@ func (d *historyDBs) of(seed uint64) *historyDB {
 		d.run.mu.Lock()
 		defer d.run.mu.Unlock()
 		if d.run.postgres == nil {
-			d.run.postgres = openHistoryDB(d.run.T, storetest.MigratedPostgres(d.run.T))
+			d.run.postgres = openHistoryDB(d.run.T, dbtest.MigratedPostgres(d.run.T))
 		}
 		return d.run.postgres
 	}
 	if d.file == nil || d.used == historiesPerFile {
 		d.close()
 		d.open = &stage{TB: d.run.T}
-		d.file, d.used = openHistoryDB(d.open, storetest.SQLite(d.open)), 0
+		d.file, d.used = openHistoryDB(d.open, dbtest.SQLite(d.open)), 0
 	}
 	d.used++
 	return d.file

@@ -15,7 +15,6 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 	"github.com/quittance/quittance/internal/watchdog"
 )
@@ -96,7 +95,7 @@ type Status struct {
 	Compared   map[Comparison]uint64
 	Audit      *Audit // of final blocks; nil before the first audit
 	// Unread counts the chain's transactions that are not recorded and wait to be read again.
-	Unread   map[store.UnreadReason]int
+	Unread   map[settle.UnreadReason]int
 	Restarts uint64 // how often the indexer was replaced because it made no progress
 }
 

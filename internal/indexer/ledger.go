@@ -6,14 +6,13 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Ledger stores what an Indexer reads. Each method that changes the ledger is one database transaction, which includes
 // the cursor that it moves.
 type Ledger interface {
 	// Cursor returns how far the chain is read.
-	Cursor(ctx context.Context, chainKey string) (settle.Cursor, error)
+	Cursor(ctx context.Context, chainKey string) (settle.Progress, error)
 	// Genesis returns the stored oldest block of a chain, or nil.
 	Genesis(ctx context.Context, chainKey string) (*invoice.Header, error)
 	// SetGenesis stores the oldest block of a chain, unless one is stored.
@@ -56,22 +55,22 @@ type Ledger interface {
 	Fill(ctx context.Context, chainKey string, next uint64, blocks []settle.Block, through invoice.Header) error
 	// ReportUnread records that an indexed block holds an unrecorded transfer to one of our addresses, unless that is
 	// known.
-	ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason store.UnreadReason) error
+	ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason settle.UnreadReason) error
 	// DueUnread returns up to limit unread transactions that are due to be read.
 	DueUnread(ctx context.Context, chainKey string, limit int) ([]settle.UnreadTransaction, error)
 	// PostponeUnread records why a transaction could not be read.
 	PostponeUnread(ctx context.Context, chainKey string, u settle.UnreadTransaction, reason string) error
 	// CountUnread returns how many unread transactions wait to be read.
-	CountUnread(ctx context.Context, chainKey string) (map[store.UnreadReason]int, error)
+	CountUnread(ctx context.Context, chainKey string) (map[settle.UnreadReason]int, error)
 	// CanSkipTransaction fails if the limit of skipped transactions, which no node returns, is reached.
 	CanSkipTransaction(ctx context.Context, chainKey string) error
 	// Supplement records what an indexed block holds in addition, and that these unread transactions are read. The
 	// error is settle.ErrCursorMoved if the block is not indexed yet.
 	Supplement(ctx context.Context, chainKey string, b settle.Block, above invoice.Header, settled ...invoice.Hash) error
 	// ChainAudits returns the progress of reading the final blocks a second time.
-	ChainAudits(ctx context.Context, chainKey string) ([]store.ChainAudit, error)
+	ChainAudits(ctx context.Context, chainKey string) ([]settle.ChainAudit, error)
 	// AdvanceAudit records that a part is audited up to the block before next.
-	AdvanceAudit(ctx context.Context, chainKey string, from store.ChainAudit, next uint64, more store.AuditCounts) error
+	AdvanceAudit(ctx context.Context, chainKey string, from settle.ChainAudit, next uint64, more settle.AuditCounts) error
 	// RecordedTransactions returns which of the given transactions have recorded transfers.
 	RecordedTransactions(ctx context.Context, chainKey string, txs []invoice.Hash) (map[invoice.Hash]bool, error)
 	// UnlinkedNotices returns the receipt times, within a time range, of transfer notices without a stored payment.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // record is a transfer as the ledger stores it.
@@ -26,7 +25,7 @@ type memory struct {
 	registries []invoice.Address // former registries
 
 	mu       sync.Mutex
-	cursor   settle.Cursor
+	cursor   settle.Progress
 	headers  []invoice.Header
 	records  map[string]record // by the payment's id
 	events   map[settle.RegistryEvent]int
@@ -38,7 +37,7 @@ type memory struct {
 	due      int      // number of Expire calls until no work is left
 	expired  []uint64 // the newest indexed block at each call of Expire
 	unread   map[invoice.Hash]settle.UnreadTransaction
-	audits   []store.ChainAudit
+	audits   []settle.ChainAudit
 	notices  []time.Time // without a stored payment
 	breaches []string
 
@@ -76,7 +75,7 @@ func (m *memory) change(f func() error) error {
 	return err
 }
 
-func (m *memory) Cursor(context.Context, string) (settle.Cursor, error) {
+func (m *memory) Cursor(context.Context, string) (settle.Progress, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := m.cursor
@@ -92,8 +91,8 @@ func (m *memory) Start(_ context.Context, _ string, at invoice.Header, from uint
 		if m.cursor.Started {
 			return settle.ErrCursorMoved
 		}
-		m.cursor = settle.Cursor{Started: true, Indexed: at, Confirmed: at}
-		m.audits = []store.ChainAudit{{Part: store.AuditNew, Next: at.Number + 1}}
+		m.cursor = settle.Progress{Started: true, Indexed: at, Confirmed: at}
+		m.audits = []settle.ChainAudit{{Part: settle.AuditNew, Next: at.Number + 1}}
 		if from <= at.Number {
 			m.cursor.Gap = &settle.Gap{Next: from, Last: at.Number, LastTime: at.Time}
 		}
@@ -278,7 +277,7 @@ func (m *memory) Fill(_ context.Context, _ string, next uint64, blocks []settle.
 		m.fills = append(m.fills, through.Number)
 		last := through.Number
 		if len(m.audits) < 2 {
-			m.audits = append(m.audits, store.ChainAudit{Part: store.AuditOlder, Next: gap.Next})
+			m.audits = append(m.audits, settle.ChainAudit{Part: settle.AuditOlder, Next: gap.Next})
 		}
 		m.audits[len(m.audits)-1].Last = &last
 		m.cursor.Gap = gap.After(through.Number)
@@ -292,7 +291,7 @@ func (m *memory) addUnread(all []settle.UnreadTransaction) {
 	}
 }
 
-func (m *memory) ReportUnread(_ context.Context, _ string, tx invoice.Hash, block uint64, reason store.UnreadReason) error {
+func (m *memory) ReportUnread(_ context.Context, _ string, tx invoice.Hash, block uint64, reason settle.UnreadReason) error {
 	return m.change(func() error {
 		m.addUnread([]settle.UnreadTransaction{{TxHash: tx, Block: block, Reason: reason}})
 		return nil
@@ -316,26 +315,26 @@ func (m *memory) PostponeUnread(_ context.Context, _ string, u settle.UnreadTran
 	})
 }
 
-func (m *memory) CountUnread(context.Context, string) (map[store.UnreadReason]int, error) {
+func (m *memory) CountUnread(context.Context, string) (map[settle.UnreadReason]int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	counts := map[store.UnreadReason]int{}
+	counts := map[settle.UnreadReason]int{}
 	for _, u := range m.unread {
 		counts[u.Reason]++
 	}
 	return counts, nil
 }
 
-func (m *memory) ChainAudits(context.Context, string) ([]store.ChainAudit, error) {
+func (m *memory) ChainAudits(context.Context, string) ([]settle.ChainAudit, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.audits) == 0 {
-		m.audits = []store.ChainAudit{{Part: store.AuditNew, Next: m.cursor.Confirmed.Number + 1}}
+		m.audits = []settle.ChainAudit{{Part: settle.AuditNew, Next: m.cursor.Confirmed.Number + 1}}
 	}
 	return slices.Clone(m.audits), nil
 }
 
-func (m *memory) AdvanceAudit(_ context.Context, _ string, from store.ChainAudit, next uint64, more store.AuditCounts) error {
+func (m *memory) AdvanceAudit(_ context.Context, _ string, from settle.ChainAudit, next uint64, more settle.AuditCounts) error {
 	return m.change(func() error {
 		for i := range m.audits {
 			if a := &m.audits[i]; a.Part == from.Part && a.Next == from.Next {

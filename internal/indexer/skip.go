@@ -12,7 +12,6 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Limits for skipping a transaction that a node names in a log and does not return.
@@ -138,7 +137,7 @@ func (ix *Indexer) skippedIn(h invoice.Header) (all []settle.UnreadTransaction) 
 	for tx, u := range maps.All(ix.unreadable) {
 		if u.skipped && u.block.Hash == h.Hash {
 			all = append(all, settle.UnreadTransaction{
-				TxHash: invoice.Hash(tx), Block: h.Number, Reason: store.UnreadUnreadable, Detail: u.reason, Attempts: 1,
+				TxHash: invoice.Hash(tx), Block: h.Number, Reason: settle.UnreadUnreadable, Detail: u.reason, Attempts: 1,
 			})
 		}
 	}

@@ -97,7 +97,7 @@ func (ix *Indexer) standBy(ctx context.Context, n node, t heads) (unread bool, e
 }
 
 // adopt sets the tracker to the ledger's cursor.
-func (ix *Indexer) adopt(ctx context.Context, cursor settle.Cursor) error {
+func (ix *Indexer) adopt(ctx context.Context, cursor settle.Progress) error {
 	if cursor.Halted != "" {
 		return &HaltedError{ChainKey: ix.cfg.Chain.Key, Reason: cursor.Halted}
 	}

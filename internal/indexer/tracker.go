@@ -40,7 +40,7 @@ type Step struct {
 }
 
 // NewTracker returns a tracker at the cursor's position, with the stored headers of the blocks between its two ends.
-func NewTracker(c settle.Cursor, stored []invoice.Header) *Tracker {
+func NewTracker(c settle.Progress, stored []invoice.Header) *Tracker {
 	t := &Tracker{blocks: []invoice.Header{c.Confirmed}}
 	for _, h := range stored {
 		// The cursor does not know the parent of its newest block.

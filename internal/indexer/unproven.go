@@ -9,7 +9,6 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // maxUnproven is how many transactions of a block are stored as unread because only another node returns them. The
@@ -50,7 +49,7 @@ func (ix *Indexer) keepUnproven(ctx context.Context, other node, h chain.Header,
 		ix.cfg.Logger.Warn("only another node returns a transaction; it will be read again", "chain", ix.cfg.Chain.Key,
 			"node", other.String(), "block", h.Number, "tx", tx.String())
 		found = append(found, settle.UnreadTransaction{
-			TxHash: invoice.Hash(tx), Block: h.Number, Reason: store.UnreadNode,
+			TxHash: invoice.Hash(tx), Block: h.Number, Reason: settle.UnreadNode,
 			Detail: "only " + other.String() + " returns it",
 		})
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -257,7 +256,7 @@ func (ix *Indexer) reportUnrecorded(ctx context.Context, receipts map[common.Has
 		if !slices.ContainsFunc(to, func(a invoice.Address) bool { return watched[a] }) {
 			continue
 		}
-		err := ix.cfg.Ledger.ReportUnread(ctx, ix.cfg.Chain.Key, invoice.Hash(hash), uint64(receipts[hash].BlockNumber), store.UnreadReceipt)
+		err := ix.cfg.Ledger.ReportUnread(ctx, ix.cfg.Chain.Key, invoice.Hash(hash), uint64(receipts[hash].BlockNumber), settle.UnreadReceipt)
 		if err != nil {
 			return err
 		}

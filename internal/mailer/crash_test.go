@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/mailer"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // Environment variables of a child process: its database, the port of its server, and how
@@ -38,13 +38,13 @@ func child() int {
 	if err != nil {
 		return fail(err)
 	}
-	s, err := store.Open(context.Background(), os.Getenv(childEnv))
+	s, err := db.Open(context.Background(), os.Getenv(childEnv))
 	if err != nil {
 		return fail(err)
 	}
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead) * time.Second) }
 	mailer.New(mailer.Config{
-		Store: s, Compose: compose, Now: now, Random: func() float64 { return 0.5 }, Logger: slog.New(slog.DiscardHandler),
+		Store: mailer.NewTables(s), Compose: compose, Now: now, Random: func() float64 { return 0.5 }, Logger: slog.New(slog.DiscardHandler),
 		Sender: &mailer.SMTP{Host: "127.0.0.1", Port: port, Encryption: mailer.NoTLS, From: mail.Address{Address: "receipts@pay.example"}, Now: now},
 	}).Run(context.Background())
 	return 1
@@ -67,15 +67,15 @@ func startChild(t *testing.T, database string, server *smtpServer, ahead time.Du
 // is sent again under the same id.
 func TestKilledMailer(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.MigratedDatabases() {
+	for name, database := range dbtest.MigratedDatabases() {
 		for stage, copies := range map[string]int{"RCPT": 1, "END": 2} {
 			t.Run(name+" "+stage, func(t *testing.T) {
 				t.Parallel()
 				url := database(t)
-				s := storetest.Open(t, url)
+				s := dbtest.Open(t, url)
 				addInvoices(t, s, "inv_1")
 				queued := mailer.New(mailer.Config{
-					Store: s, Compose: compose, Sender: senderFunc(nil), Now: time.Now, Random: func() float64 { return 0.5 }, Logger: slog.New(slog.DiscardHandler),
+					Store: mailer.NewTables(s), Compose: compose, Sender: senderFunc(nil), Now: time.Now, Random: func() float64 { return 0.5 }, Logger: slog.New(slog.DiscardHandler),
 				})
 				if err := queued.Queue(t.Context(), "inv_1", "en", payer); err != nil {
 					t.Fatal(err)

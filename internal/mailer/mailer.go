@@ -13,7 +13,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -55,13 +55,13 @@ var (
 // errTooOld: the mail was tried for its Lifetime, or no process ran.
 var errTooOld = errors.New("it is too old")
 
-// Store keeps the queue. *store.Store implements it.
+// Store keeps the queue. *db.DB implements it.
 type Store interface {
-	QueueReceiptMail(ctx context.Context, m store.ReceiptMail, limit int) (number int, err error)
+	QueueReceiptMail(ctx context.Context, m ReceiptMail, limit int) (number int, err error)
 	CountReceiptMails(ctx context.Context, invoiceID string, limit int) (all, ofMerchant int, err error)
-	LeaseReceiptMails(ctx context.Context, now, until time.Time, limit int) ([]store.ReceiptMail, error)
-	EndReceiptMail(ctx context.Context, m store.ReceiptMail, sentAt time.Time) error
-	RetryReceiptMail(ctx context.Context, m store.ReceiptMail, at time.Time) error
+	LeaseReceiptMails(ctx context.Context, now, until time.Time, limit int) ([]ReceiptMail, error)
+	EndReceiptMail(ctx context.Context, m ReceiptMail, sentAt time.Time) error
+	RetryReceiptMail(ctx context.Context, m ReceiptMail, at time.Time) error
 }
 
 // Message is a mail's content.
@@ -122,8 +122,8 @@ func (m *Mailer) Queue(ctx context.Context, invoiceID, language, address string)
 	if own >= MaxWaiting-waiting {
 		return ErrBusy
 	}
-	number, err := m.conf.Store.QueueReceiptMail(ctx, store.ReceiptMail{InvoiceID: invoiceID, Language: language, Recipient: address, CreatedAt: m.conf.Now()}, MaxOfInvoice)
-	if errors.Is(err, store.ErrConflict) {
+	number, err := m.conf.Store.QueueReceiptMail(ctx, ReceiptMail{InvoiceID: invoiceID, Language: language, Recipient: address, CreatedAt: m.conf.Now()}, MaxOfInvoice)
+	if errors.Is(err, db.ErrConflict) {
 		return ErrTooMany
 	}
 	if err != nil {
@@ -169,7 +169,7 @@ func (m *Mailer) sendDue(ctx context.Context) (int, error) {
 
 // attempt sends a leased mail and records the outcome. If the outcome cannot be recorded,
 // the mail is sent again when the lease ends.
-func (m *Mailer) attempt(ctx context.Context, mail store.ReceiptMail) {
+func (m *Mailer) attempt(ctx context.Context, mail ReceiptMail) {
 	err := errTooOld
 	if !m.conf.Now().After(mail.CreatedAt.Add(Lifetime)) {
 		err = m.send(ctx, mail)
@@ -194,7 +194,7 @@ func (m *Mailer) attempt(ctx context.Context, mail store.ReceiptMail) {
 }
 
 // send composes a mail and hands it to the server, within Timeout.
-func (m *Mailer) send(ctx context.Context, mail store.ReceiptMail) error {
+func (m *Mailer) send(ctx context.Context, mail ReceiptMail) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	message, err := m.conf.Compose(ctx, mail.InvoiceID, mail.Language)

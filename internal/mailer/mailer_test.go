@@ -15,11 +15,13 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/mailer"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 func TestMain(m *testing.M) {
@@ -32,7 +34,7 @@ func TestMain(m *testing.M) {
 const payer = "ada.lovelace@example.com"
 
 // addInvoices stores invoices, to which mails belong.
-func addInvoices(t *testing.T, s *store.Store, ids ...string) {
+func addInvoices(t *testing.T, s *db.DB, ids ...string) {
 	t.Helper()
 	var all []invoice.Invoice
 	for _, id := range ids {
@@ -42,11 +44,11 @@ func addInvoices(t *testing.T, s *store.Store, ids ...string) {
 			CreatedAt: invoice.Unix(1000), Collection: invoice.Direct,
 		})
 	}
-	if err := s.Update(t.Context(), func(tx *store.Tx) error {
-		if err := tx.InsertSettlementAddresses(t.Context(), []store.SettlementAddress{{ChainKey: "base", Address: invoice.Address{0xaa}, MerchantID: "m"}}, invoice.Unix(1)); err != nil {
+	if err := s.Update(t.Context(), func(tx *db.Tx) error {
+		if err := access.InsertSettlementAddresses(t.Context(), tx, []access.SettlementAddress{{ChainKey: "base", Address: invoice.Address{0xaa}, MerchantID: "m"}}, invoice.Unix(1)); err != nil {
 			return err
 		}
-		_, err := tx.InsertInvoices(t.Context(), all)
+		_, err := settle.InsertInvoices(t.Context(), tx, all)
 		return err
 	}); err != nil {
 		t.Fatal(err)
@@ -61,7 +63,7 @@ func compose(_ context.Context, id, language string) (mailer.Message, error) {
 // queue is a store in memory with the mails of one invoice.
 type queue struct {
 	mu       sync.Mutex
-	waiting  []store.ReceiptMail
+	waiting  []mailer.ReceiptMail
 	due      time.Time
 	outcomes []string // with the time since the start
 	start    time.Time
@@ -70,11 +72,11 @@ type queue struct {
 	ofMerchant int
 }
 
-func (q *queue) QueueReceiptMail(_ context.Context, m store.ReceiptMail, limit int) (int, error) {
+func (q *queue) QueueReceiptMail(_ context.Context, m mailer.ReceiptMail, limit int) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.number >= limit {
-		return 0, store.ErrConflict
+		return 0, db.ErrConflict
 	}
 	q.number++
 	m.Number = q.number
@@ -86,7 +88,7 @@ func (q *queue) CountReceiptMails(context.Context, string, int) (all, ofMerchant
 	return len(q.waiting), q.ofMerchant, nil
 }
 
-func (q *queue) LeaseReceiptMails(_ context.Context, now, until time.Time, _ int) ([]store.ReceiptMail, error) {
+func (q *queue) LeaseReceiptMails(_ context.Context, now, until time.Time, _ int) ([]mailer.ReceiptMail, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) == 0 || now.Before(q.due) {
@@ -94,10 +96,10 @@ func (q *queue) LeaseReceiptMails(_ context.Context, now, until time.Time, _ int
 	}
 	q.waiting[0].Attempts++
 	q.due = until
-	return []store.ReceiptMail{q.waiting[0]}, nil
+	return []mailer.ReceiptMail{q.waiting[0]}, nil
 }
 
-func (q *queue) EndReceiptMail(_ context.Context, m store.ReceiptMail, sentAt time.Time) error {
+func (q *queue) EndReceiptMail(_ context.Context, m mailer.ReceiptMail, sentAt time.Time) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting = q.waiting[1:]
@@ -109,7 +111,7 @@ func (q *queue) EndReceiptMail(_ context.Context, m store.ReceiptMail, sentAt ti
 	return nil
 }
 
-func (q *queue) RetryReceiptMail(_ context.Context, _ store.ReceiptMail, at time.Time) error {
+func (q *queue) RetryReceiptMail(_ context.Context, _ mailer.ReceiptMail, at time.Time) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.due = at
@@ -206,10 +208,10 @@ func TestQueueRefuses(t *testing.T) {
 			t.Errorf("mail %d: %v, want %v", mailer.MaxOfInvoice+i, err, want)
 		}
 	}
-	q.number, q.waiting = 0, make([]store.ReceiptMail, mailer.MaxWaiting-1)
+	q.number, q.waiting = 0, make([]mailer.ReceiptMail, mailer.MaxWaiting-1)
 	for i, want := range []error{nil, mailer.ErrBusy, nil, mailer.ErrBusy} {
 		if i == 2 { // other merchants have no mail waiting; one more uses up this one's share
-			q.number, q.waiting, q.ofMerchant = 0, make([]store.ReceiptMail, mailer.MaxWaiting/2), mailer.MaxWaiting/2-1
+			q.number, q.waiting, q.ofMerchant = 0, make([]mailer.ReceiptMail, mailer.MaxWaiting/2), mailer.MaxWaiting/2-1
 		} else if i == 3 {
 			q.ofMerchant++
 		}
@@ -222,7 +224,7 @@ func TestQueueRefuses(t *testing.T) {
 // TestTwoMailersShareTheQueue checks that each mail is sent once.
 func TestTwoMailersShareTheQueue(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		addInvoices(t, s, "inv_1", "inv_2", "inv_3")
 		all := make(chan struct{})
 		var mu sync.Mutex
@@ -242,7 +244,7 @@ func TestTwoMailersShareTheQueue(t *testing.T) {
 		defer cancel()
 		for n := range 2 {
 			m := mailer.New(mailer.Config{
-				Store: s, Compose: compose, Sender: server.client(mailer.StartTLS), Now: time.Now, Random: func() float64 { return 0.5 }, Logger: slog.New(slog.DiscardHandler),
+				Store: mailer.NewTables(s), Compose: compose, Sender: server.client(mailer.StartTLS), Now: time.Now, Random: func() float64 { return 0.5 }, Logger: slog.New(slog.DiscardHandler),
 			})
 			for i := range 3 * mailer.MaxOfInvoice {
 				if i%2 == n {

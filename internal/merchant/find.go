@@ -6,8 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 const (
@@ -46,14 +47,14 @@ func (m *Manager) Find(ctx context.Context, id string) (_ invoice.Merchant, know
 // read reads a merchant, and whether its id was retired.
 func (m *Manager) read(ctx context.Context, id string, now time.Time) (found cached, err error) {
 	found.readAt = now
-	found.merchant, err = m.conf.Store.Merchant(ctx, id)
-	if found.exists = err == nil; err != nil && !errors.Is(err, store.ErrNotFound) {
+	found.merchant, err = access.Merchant(ctx, m.conf.Store, id)
+	if found.exists = err == nil; err != nil && !errors.Is(err, db.ErrNotFound) {
 		return found, err
 	}
-	switch h, err := m.conf.Store.MerchantHolder(ctx, id); {
+	switch h, err := access.FindMerchantHolder(ctx, m.conf.Store, id); {
 	case err == nil:
 		found.retired = !h.RetiredAt.IsZero()
-	case !errors.Is(err, store.ErrNotFound):
+	case !errors.Is(err, db.ErrNotFound):
 		return found, err
 	}
 	return found, nil

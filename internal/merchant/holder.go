@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/times"
 )
 
@@ -39,16 +39,7 @@ func (e *RefusedError) Error() string { return errors.Join(e.Faults...).Error() 
 type Left struct {
 	ID   string
 	At   time.Time // the first start without it, or this one
-	Uses store.MerchantUses
-}
-
-// holders reads the recorded holders of merchant ids. *store.Store and *store.Tx implement it.
-type holders interface {
-	MerchantHolders(ctx context.Context) ([]store.MerchantHolder, error)
-	MerchantsWithoutHolder(ctx context.Context) ([]string, error)
-	Merchant(ctx context.Context, id string) (invoice.Merchant, error)
-	MerchantUses(ctx context.Context, id string) (store.MerchantUses, error)
-	HoldsAll(ctx context.Context, id string, addresses []invoice.Address) (bool, error)
+	Uses access.MerchantUses
 }
 
 // RecordConfigured compares the configured merchants, and their configured webhook URLs, with the
@@ -58,13 +49,13 @@ func (m *Manager) RecordConfigured(ctx context.Context, webhooks map[string]stri
 	if m.conf.AcceptAll {
 		return nil, nil
 	}
-	err = m.conf.Store.Update(ctx, func(tx *store.Tx) error {
-		var changed []store.MerchantHolder
+	err = m.conf.Store.Update(ctx, func(tx *db.Tx) error {
+		var changed []access.MerchantHolder
 		if changed, left, err = m.compare(ctx, tx, webhooks); err != nil {
 			return err
 		}
 		for _, h := range changed {
-			if err := tx.PutMerchantHolder(ctx, h); err != nil {
+			if err := access.PutMerchantHolder(ctx, tx, h); err != nil {
 				return fmt.Errorf("record the merchant %s: %w", h.MerchantID, err)
 			}
 		}
@@ -82,9 +73,9 @@ func (m *Manager) CompareConfigured(ctx context.Context, webhooks map[string]str
 }
 
 // compare returns the holders that have changed, and the merchants that left the configuration.
-func (m *Manager) compare(ctx context.Context, db holders, webhooks map[string]string) (changed []store.MerchantHolder, left []Left, err error) {
-	known := make(map[string]store.MerchantHolder)
-	all, err := db.MerchantHolders(ctx)
+func (m *Manager) compare(ctx context.Context, conn db.Querier, webhooks map[string]string) (changed []access.MerchantHolder, left []Left, err error) {
+	known := make(map[string]access.MerchantHolder)
+	all, err := access.MerchantHolders(ctx, conn)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the merchants that the configuration had: %w", err)
 	}
@@ -94,10 +85,10 @@ func (m *Manager) compare(ctx context.Context, db holders, webhooks map[string]s
 	var refused []error
 	for _, id := range slices.Sorted(maps.Keys(m.conf.Configured)) {
 		was, found := known[id]
-		is := store.MerchantHolder{MerchantID: id, Allowed: m.conf.Configured[id].Allowed, Webhook: fingerprint(hostOf(webhooks[id])), URL: fingerprint(webhooks[id]), Since: m.now()}
+		is := access.MerchantHolder{MerchantID: id, Allowed: m.conf.Configured[id].Allowed, Webhook: fingerprint(hostOf(webhooks[id])), URL: fingerprint(webhooks[id]), Since: m.now()}
 		if found {
 			is.Since = was.Since
-			fault, err := sameCompany(ctx, db, was, is)
+			fault, err := sameCompany(ctx, conn, was, is)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -113,13 +104,13 @@ func (m *Manager) compare(ctx context.Context, db holders, webhooks map[string]s
 	if len(refused) > 0 {
 		return nil, nil, &RefusedError{refused}
 	}
-	gone, err := m.gone(ctx, db, known)
+	gone, err := m.gone(ctx, conn, known)
 	for _, h := range gone {
 		if h.LeftAt.IsZero() {
 			h.LeftAt = m.now()
 			changed = append(changed, h)
 		}
-		uses, err := db.MerchantUses(ctx, h.MerchantID)
+		uses, err := access.FindMerchantUses(ctx, conn, h.MerchantID)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -130,22 +121,22 @@ func (m *Manager) compare(ctx context.Context, db holders, webhooks map[string]s
 
 // gone returns the merchants, with and without a holder, that are neither in the configuration nor in
 // the database nor retired.
-func (m *Manager) gone(ctx context.Context, db holders, known map[string]store.MerchantHolder) (gone []store.MerchantHolder, err error) {
-	others, err := db.MerchantsWithoutHolder(ctx)
+func (m *Manager) gone(ctx context.Context, conn db.Querier, known map[string]access.MerchantHolder) (gone []access.MerchantHolder, err error) {
+	others, err := access.MerchantsWithoutHolder(ctx, conn)
 	if err != nil {
 		return nil, fmt.Errorf("read the merchants without a profile: %w", err)
 	}
 	for _, id := range others {
 		if _, ok := m.conf.Configured[id]; !ok {
-			known[id] = store.MerchantHolder{MerchantID: id, Since: m.now()}
+			known[id] = access.MerchantHolder{MerchantID: id, Since: m.now()}
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(known)) {
 		if !known[id].RetiredAt.IsZero() {
 			continue
 		}
-		switch _, err := db.Merchant(ctx, id); {
-		case errors.Is(err, store.ErrNotFound):
+		switch _, err := access.Merchant(ctx, conn, id); {
+		case errors.Is(err, db.ErrNotFound):
 			gone = append(gone, known[id])
 		case err != nil:
 			return nil, err
@@ -176,7 +167,7 @@ func hostOf(raw string) string {
 // had its id. A common address or the same host of the webhook URL is proof of the same company, and
 // so is an unchanged entry. An entry that had neither may get both while it stays, but must return
 // unchanged.
-func sameCompany(ctx context.Context, db holders, was, is store.MerchantHolder) (fault, err error) {
+func sameCompany(ctx context.Context, conn db.Querier, was, is access.MerchantHolder) (fault, err error) {
 	if !was.RetiredAt.IsZero() {
 		return fmt.Errorf("the merchant id %s was retired on %s, and is not used again: choose another id for the merchant in the configuration",
 			was.MerchantID, times.Format(was.RetiredAt, time.UTC, time.DateOnly)), nil
@@ -185,11 +176,11 @@ func sameCompany(ctx context.Context, db holders, was, is store.MerchantHolder) 
 		return nil, nil
 	}
 	if len(is.Allowed) > 0 {
-		if held, err := db.HoldsAll(ctx, is.MerchantID, addressesOf(is.Allowed)); err != nil || held {
+		if held, err := access.HoldsAll(ctx, conn, is.MerchantID, addressesOf(is.Allowed)); err != nil || held {
 			return nil, err
 		}
 	}
-	uses, err := db.MerchantUses(ctx, is.MerchantID)
+	uses, err := access.FindMerchantUses(ctx, conn, is.MerchantID)
 	if err != nil || !uses.Any() {
 		return nil, err
 	}
@@ -201,7 +192,7 @@ func sameCompany(ctx context.Context, db holders, was, is store.MerchantHolder) 
 }
 
 // haveCommonMark reports whether two entries of a merchant prove the same company.
-func haveCommonMark(was, is store.MerchantHolder) bool {
+func haveCommonMark(was, is access.MerchantHolder) bool {
 	switch {
 	case was.Webhook != "" && was.Webhook == is.Webhook:
 		return true
@@ -226,10 +217,10 @@ func addressesOf(all []invoice.AllowedAddress) (addresses []invoice.Address) {
 
 // takeOver permits creating a merchant in the database that left the configuration. Errors are ErrLeft
 // and ErrRetired.
-func (m *Manager) takeOver(ctx context.Context, tx *store.Tx, created invoice.Merchant) error {
-	was, err := tx.MerchantHolder(ctx, created.ID)
+func (m *Manager) takeOver(ctx context.Context, tx *db.Tx, created invoice.Merchant) error {
+	was, err := access.FindMerchantHolder(ctx, tx, created.ID)
 	switch {
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, db.ErrNotFound):
 		return nil
 	case err != nil:
 		return err
@@ -237,18 +228,18 @@ func (m *Manager) takeOver(ctx context.Context, tx *store.Tx, created invoice.Me
 		return ErrRetired
 	}
 	named := append(addressesOf(created.Allowed), slices.Collect(maps.Values(created.DefaultAddresses))...)
-	same, err := tx.HoldsAll(ctx, created.ID, named)
+	same, err := access.HoldsAll(ctx, tx, created.ID, named)
 	if err != nil {
 		return err
 	}
-	uses, err := tx.MerchantUses(ctx, created.ID)
+	uses, err := access.FindMerchantUses(ctx, tx, created.ID)
 	switch {
 	case err != nil:
 		return err
 	case uses.Any() && (!same || len(named) == 0):
 		return ErrLeft
 	}
-	return tx.DeleteMerchantHolder(ctx, created.ID)
+	return access.DeleteMerchantHolder(ctx, tx, created.ID)
 }
 
 // Retire makes a merchant's id unusable: its keys and sessions end within a second, and it can no
@@ -256,32 +247,32 @@ func (m *Manager) takeOver(ctx context.Context, tx *store.Tx, created invoice.Me
 // events are still sent to its webhook endpoint. Errors are ErrNotFound, ErrForbidden, ErrConfigured
 // and ErrRetired.
 func (m *Manager) Retire(ctx context.Context, by access.Principal, id string) error {
-	return m.decide(ctx, by, id, access.ActionMerchantRetire, func(tx *store.Tx, was store.MerchantHolder, known bool) error {
+	return m.decide(ctx, by, id, access.ActionMerchantRetire, func(tx *db.Tx, was access.MerchantHolder, known bool) error {
 		if !was.RetiredAt.IsZero() {
 			return ErrRetired
 		}
 		if !known {
-			if _, err := tx.Merchant(ctx, id); err != nil {
+			if _, err := access.Merchant(ctx, tx, id); err != nil {
 				return err
 			}
 		}
 		was.MerchantID, was.RetiredAt = id, m.now()
 		was.Since = cmp.Or(was.Since, was.RetiredAt)
-		return tx.PutMerchantHolder(ctx, was)
+		return access.PutMerchantHolder(ctx, tx, was)
 	})
 }
 
 // Resume lets an id that left the configuration, or was retired, be used again by the same company.
 // Errors are ErrNotFound if the id may be used already, and ErrForbidden.
 func (m *Manager) Resume(ctx context.Context, by access.Principal, id string) error {
-	return m.decide(ctx, by, id, access.ActionMerchantResume, func(tx *store.Tx, _ store.MerchantHolder, _ bool) error {
-		return tx.DeleteMerchantHolder(ctx, id)
+	return m.decide(ctx, by, id, access.ActionMerchantResume, func(tx *db.Tx, _ access.MerchantHolder, _ bool) error {
+		return access.DeleteMerchantHolder(ctx, tx, id)
 	})
 }
 
 // decide makes a change of a holder in one transaction with its audit entry.
 func (m *Manager) decide(
-	ctx context.Context, by access.Principal, id string, action access.Action, do func(tx *store.Tx, was store.MerchantHolder, known bool) error,
+	ctx context.Context, by access.Principal, id string, action access.Action, do func(tx *db.Tx, was access.MerchantHolder, known bool) error,
 ) error {
 	_, configured := m.conf.Configured[id]
 	switch {
@@ -292,18 +283,18 @@ func (m *Manager) decide(
 	case configured && action == access.ActionMerchantRetire:
 		return ErrConfigured
 	}
-	err := m.conf.Store.Update(ctx, func(tx *store.Tx) error {
-		was, err := tx.MerchantHolder(ctx, id)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
+	err := m.conf.Store.Update(ctx, func(tx *db.Tx) error {
+		was, err := access.FindMerchantHolder(ctx, tx, id)
+		if err != nil && !errors.Is(err, db.ErrNotFound) {
 			return err
 		}
 		if err := do(tx, was, err == nil); err != nil {
 			return err
 		}
-		return tx.AppendAudit(ctx, m.entry(ctx, action, id, nil, nil))
+		return access.AppendAudit(ctx, tx, m.entry(ctx, action, id, nil, nil))
 	})
 	m.cache.forget(id)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, db.ErrNotFound) {
 		err = ErrNotFound
 	}
 	return err

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/merchant"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // started is a start of the service with the merchant "shop" in its configuration, or without.
@@ -80,7 +80,7 @@ func TestIDOfAnotherCompany(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(t *testing.T, w *world) {
-				storetest.Schedule(t, w.db, "shop", 0, 3, 1000)
+				dbtest.Schedule(t, w.db, "shop", 0, 3, 1000)
 				last := len(test.starts) - 1
 				for _, is := range test.starts[:last] {
 					if _, err := w.start(t, is); err != nil {
@@ -124,7 +124,7 @@ func TestUnusedIDComesBack(t *testing.T) {
 // database.
 func TestLeft(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		storetest.Schedule(t, w.db, "shop", 0, 3, 1000)
+		dbtest.Schedule(t, w.db, "shop", 0, 3, 1000)
 		if left, err := w.start(t, started{allowed: []invoice.AllowedAddress{home}}); err != nil || len(left) != 0 {
 			t.Errorf("with the merchant: %v, %v", left, err)
 		}
@@ -132,7 +132,7 @@ func TestLeft(t *testing.T) {
 		gone := w.now
 		for range 2 {
 			left, err := w.start(t, started{without: true})
-			want := store.MerchantUses{Open: 1, Waiting: 3}
+			want := access.MerchantUses{Open: 1, Waiting: 3}
 			if err != nil || len(left) != 1 || left[0].ID != "shop" || !left[0].At.Equal(gone) || left[0].Uses != want {
 				t.Errorf("without it: %+v, %v; want %+v since %s", left, err, want, gone)
 			}
@@ -161,7 +161,7 @@ func TestLeft(t *testing.T) {
 // TestRetire retires a merchant of the database and one that left the configuration, and resumes one.
 func TestRetire(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		storetest.Schedule(t, w.db, "shop", 0, 1, 1000)
+		dbtest.Schedule(t, w.db, "shop", 0, 1, 1000)
 		if err := w.Retire(t.Context(), operator, "shop"); !errors.Is(err, merchant.ErrConfigured) {
 			t.Errorf("a configured one: %v", err)
 		}
@@ -209,17 +209,17 @@ func TestRetire(t *testing.T) {
 // TestBreakerOfTheURL opens a merchant's breaker. It closes if the webhookUrl changes, and with no
 // other change.
 func TestBreakerOfTheURL(t *testing.T) {
-	for name, fresh := range storetest.MigratedDatabases() {
+	for name, fresh := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := fresh(t)
-			w := &world{db: storetest.Open(t, url), now: time.Unix(1_764_000_000, 0)}
-			storetest.Schedule(t, w.db, "shop", 0, 1, 1000)
+			w := &world{db: dbtest.Open(t, url), now: time.Unix(1_764_000_000, 0)}
+			dbtest.Schedule(t, w.db, "shop", 0, 1, 1000)
 			broken := started{webhook: "https://a.example/wrong"}
 			if _, err := w.start(t, broken); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := storetest.SQL(t, url).ExecContext(t.Context(), `INSERT INTO breakers (merchant_id, state, steady, allowed, failures, timeouts, pauses, since_ms, until_ms)
+			if _, err := dbtest.SQL(t, url).ExecContext(t.Context(), `INSERT INTO breakers (merchant_id, state, steady, allowed, failures, timeouts, pauses, since_ms, until_ms)
 				VALUES ('shop', 'open', 0, 1, 9, 0, 1, 1, 2)`); err != nil {
 				t.Fatal(err)
 			}
@@ -230,7 +230,7 @@ func TestBreakerOfTheURL(t *testing.T) {
 				if _, err := w.start(t, step.is); err != nil {
 					t.Fatal(err)
 				}
-				if b, err := w.db.Breakers(t.Context(), []string{"shop"}); err != nil || b["shop"].Used != step.used {
+				if b, err := dispatcher.NewReader(w.db).Breakers(t.Context(), []string{"shop"}); err != nil || b["shop"].Used != step.used {
 					t.Errorf("with %+v the breaker is %+v, %v", step.is, b["shop"], err)
 				}
 			}

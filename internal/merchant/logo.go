@@ -12,8 +12,8 @@ import (
 	_ "image/png"  // read
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Limits of a logo.
@@ -34,26 +34,26 @@ func (m *Manager) SetLogo(ctx context.Context, by access.Principal, id string, u
 	if err != nil {
 		return changed, err
 	}
-	err = m.change(ctx, id, func(tx *store.Tx, was invoice.Merchant) (access.Action, error) {
+	err = m.change(ctx, id, func(tx *db.Tx, was invoice.Merchant) (access.Action, error) {
 		if changed = was; was.Logo != nil && *was.Logo == logo {
 			return "", nil
 		}
 		changed.Logo, changed.ChangedAt = &logo, m.now()
-		if err := tx.UpdateMerchant(ctx, changed); err != nil {
+		if err := access.UpdateMerchant(ctx, tx, changed); err != nil {
 			return "", err
 		}
-		return access.ActionMerchantUpdate, tx.PutLogo(ctx, id, logo, encoded)
+		return access.ActionMerchantUpdate, access.PutLogo(ctx, tx, id, logo, encoded)
 	})
 	return changed, err
 }
 
-// LogoPNG returns a merchant's logo, or store.ErrNotFound.
+// LogoPNG returns a merchant's logo, or db.ErrNotFound.
 func (m *Manager) LogoPNG(ctx context.Context, id string) ([]byte, error) {
-	return m.conf.Store.LogoPNG(ctx, id)
+	return access.NewReader(m.conf.Store).LogoPNG(ctx, id)
 }
 
 // Logo returns the logo of a merchant that the principal may see, as PNG. Errors are ErrNotFound
-// and store.ErrNotFound.
+// and db.ErrNotFound.
 func (m *Manager) Logo(ctx context.Context, by access.Principal, id string) ([]byte, error) {
 	if _, err := m.Get(ctx, by, id); err != nil {
 		return nil, err
@@ -67,15 +67,15 @@ func (m *Manager) DropLogo(ctx context.Context, by access.Principal, id string) 
 	if err := m.mayChangeLogo(by, id); err != nil {
 		return err
 	}
-	return m.change(ctx, id, func(tx *store.Tx, was invoice.Merchant) (access.Action, error) {
+	return m.change(ctx, id, func(tx *db.Tx, was invoice.Merchant) (access.Action, error) {
 		if was.Logo == nil {
 			return "", nil
 		}
 		was.ChangedAt = m.now()
-		if err := tx.UpdateMerchant(ctx, was); err != nil {
+		if err := access.UpdateMerchant(ctx, tx, was); err != nil {
 			return "", err
 		}
-		return access.ActionMerchantUpdate, tx.DeleteLogo(ctx, id)
+		return access.ActionMerchantUpdate, access.DeleteLogo(ctx, tx, id)
 	})
 }
 

@@ -8,6 +8,8 @@ import (
 	"image/png"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/quittance/quittance/internal/access"
 )
 
 // noise returns an image that no PNG compresses, with 16 bits for each channel.
@@ -41,7 +43,7 @@ func TestLogoIsSmall(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 				continue
 			}
-			stored, err := w.db.LogoPNG(t.Context(), "acme")
+			stored, err := access.NewReader(w.db).LogoPNG(t.Context(), "acme")
 			if err != nil || len(stored) > most {
 				t.Errorf("%s: %d bytes of %d are stored, %v", name, len(stored), len(test.upload), err)
 			}
@@ -66,7 +68,7 @@ func TestLogoKeepsItsColors(t *testing.T) {
 		if _, err := w.SetLogo(t.Context(), operator, "acme", encoded(t, func(out *bytes.Buffer) error { return png.Encode(out, half) })); err != nil {
 			t.Fatal(err)
 		}
-		stored, err := w.db.LogoPNG(t.Context(), "acme")
+		stored, err := access.NewReader(w.db).LogoPNG(t.Context(), "acme")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Errors of the use cases.
@@ -38,7 +38,7 @@ const DefaultDelay = 24 * time.Hour
 
 // Config is the configuration of a Manager. Store, Chains and Now are required.
 type Config struct {
-	Store      *store.Store
+	Store      *db.DB
 	Configured map[string]invoice.Merchant // by id
 	// AcceptAll accepts every other id as a merchant, without a profile.
 	AcceptAll bool
@@ -72,8 +72,8 @@ func (m *Manager) Get(ctx context.Context, by access.Principal, id string) (invo
 	if c, ok := m.conf.Configured[id]; ok {
 		return c, nil
 	}
-	found, err := m.conf.Store.Merchant(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
+	found, err := access.Merchant(ctx, m.conf.Store, id)
+	if errors.Is(err, db.ErrNotFound) {
 		err = ErrNotFound
 	}
 	return found.At(m.now()), err
@@ -92,7 +92,7 @@ func (m *Manager) List(ctx context.Context, by access.Principal, after string, l
 		}
 		return []invoice.Merchant{own}, err
 	}
-	found, err := m.conf.Store.Merchants(ctx, after, limit)
+	found, err := access.Merchants(ctx, m.conf.Store, after, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -126,19 +126,19 @@ func (m *Manager) Create(ctx context.Context, by access.Principal, id string, c 
 	if err != nil {
 		return invoice.Merchant{}, err
 	}
-	err = m.conf.Store.Update(ctx, func(tx *store.Tx) error {
+	err = m.conf.Store.Update(ctx, func(tx *db.Tx) error {
 		if err := m.takeOver(ctx, tx, created); err != nil {
 			return err
 		}
-		if err := tx.InsertMerchant(ctx, created); err != nil {
+		if err := access.InsertMerchant(ctx, tx, created); err != nil {
 			return err
 		}
 		if _, err := m.grant(ctx, tx, holdings(id, c)); err != nil {
 			return err
 		}
-		return tx.AppendAudit(ctx, m.entry(ctx, access.ActionMerchantCreate, id, nil, audited(created)))
+		return access.AppendAudit(ctx, tx, m.entry(ctx, access.ActionMerchantCreate, id, nil, audited(created)))
 	})
-	if errors.Is(err, store.ErrConflict) {
+	if errors.Is(err, db.ErrConflict) {
 		err = ErrExists
 	}
 	m.cache.forget(id)
@@ -158,7 +158,7 @@ func (m *Manager) Update(ctx context.Context, by access.Principal, id string, c 
 	if err := m.checkChains(c); err != nil {
 		return changed, err
 	}
-	err = m.change(ctx, id, func(tx *store.Tx, was invoice.Merchant) (access.Action, error) {
+	err = m.change(ctx, id, func(tx *db.Tx, was invoice.Merchant) (access.Action, error) {
 		if changed, err = was.Change(c, m.now(), m.conf.Delay); err != nil {
 			return "", err
 		}
@@ -174,7 +174,7 @@ func (m *Manager) Update(ctx context.Context, by access.Principal, id string, c 
 		if c.Allowed != nil {
 			action = access.ActionAllowList
 		}
-		return action, tx.UpdateMerchant(ctx, changed)
+		return action, access.UpdateMerchant(ctx, tx, changed)
 	})
 	return changed, err
 }
@@ -198,9 +198,9 @@ func (m *Manager) mayChange(by access.Principal, id string) error {
 
 // change changes a merchant in one transaction with its audit entry. do returns the kind
 // of the change, or "" for no change.
-func (m *Manager) change(ctx context.Context, id string, do func(tx *store.Tx, was invoice.Merchant) (access.Action, error)) error {
-	err := m.conf.Store.Update(ctx, func(tx *store.Tx) error {
-		was, err := tx.LockMerchant(ctx, id)
+func (m *Manager) change(ctx context.Context, id string, do func(tx *db.Tx, was invoice.Merchant) (access.Action, error)) error {
+	err := m.conf.Store.Update(ctx, func(tx *db.Tx) error {
+		was, err := access.LockMerchant(ctx, tx, id)
 		if err != nil {
 			return err
 		}
@@ -209,14 +209,14 @@ func (m *Manager) change(ctx context.Context, id string, do func(tx *store.Tx, w
 		if err != nil || action == "" {
 			return err
 		}
-		is, err := tx.Merchant(ctx, id)
+		is, err := access.Merchant(ctx, tx, id)
 		if err != nil {
 			return err
 		}
-		return tx.AppendAudit(ctx, m.entry(ctx, action, id, audited(was), audited(is)))
+		return access.AppendAudit(ctx, tx, m.entry(ctx, action, id, audited(was), audited(is)))
 	})
 	m.cache.forget(id)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, db.ErrNotFound) {
 		return ErrNotFound
 	}
 	return err

@@ -17,10 +17,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/merchant"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 var (
@@ -33,7 +33,7 @@ var (
 // world is a manager on a real store, with a clock.
 type world struct {
 	*merchant.Manager
-	db  *store.Store
+	db  *db.DB
 	now time.Time
 }
 
@@ -42,8 +42,8 @@ func (w *world) pass(d time.Duration) { w.now = w.now.Add(d) }
 // each runs a test with a manager on both databases. The merchant "shop" is configured, and
 // "acme" is created.
 func each(t *testing.T, test func(t *testing.T, w *world)) {
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		w := &world{db: db, now: time.Unix(1_764_000_000, 0)}
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		w := &world{db: conn, now: time.Unix(1_764_000_000, 0)}
 		w.Manager = w.open()
 		name := "Acme"
 		if _, err := w.Create(t.Context(), operator, "acme", invoice.MerchantChange{Name: &name}); err != nil {
@@ -63,7 +63,7 @@ func (w *world) open() *merchant.Manager {
 
 func (w *world) actions(t *testing.T) (actions []access.Action) {
 	t.Helper()
-	entries, err := w.db.AuditEntries(t.Context(), store.AuditFilter{MerchantID: "acme", Limit: 99})
+	entries, err := access.NewReader(w.db).AuditEntries(t.Context(), access.AuditFilter{MerchantID: "acme", Limit: 99})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestAllowListIsDelayed(t *testing.T) {
 		if err != nil || changed.Pending == nil || !changed.Pending.EffectiveAt.Equal(effective) {
 			t.Fatalf("pending: %+v, %v", changed.Pending, err)
 		}
-		entries, err := w.db.AuditEntries(t.Context(), store.AuditFilter{Action: access.ActionAllowList, Limit: 1})
+		entries, err := access.NewReader(w.db).AuditEntries(t.Context(), access.AuditFilter{Action: access.ActionAllowList, Limit: 1})
 		if err != nil || len(entries) != 1 || !strings.Contains(entries[0].After, `"pendingAllowedAddresses":["base 0x0200`) ||
 			!strings.Contains(entries[0].After, `"effectiveAt":1764086400`) {
 			t.Errorf("the log: %+v, %v", entries, err)
@@ -168,7 +168,7 @@ func TestAllowListIsDelayed(t *testing.T) {
 		if _, err := w.Update(t.Context(), operator, "acme", invoice.MerchantChange{SupportContact: &contact, Allowed: bankOnly}); err != nil {
 			t.Fatal(err)
 		}
-		entries, err = w.db.AuditEntries(t.Context(), store.AuditFilter{Limit: 1})
+		entries, err = access.NewReader(w.db).AuditEntries(t.Context(), access.AuditFilter{Limit: 1})
 		if err != nil || len(entries) != 1 || entries[0].Action != access.ActionAllowList {
 			t.Errorf("the log of a list with another member: %+v, %v", entries, err)
 		}
@@ -259,7 +259,7 @@ func TestLogo(t *testing.T) {
 				t.Errorf("%s: %+v, %v", name, m.Logo, err)
 				continue
 			}
-			stored, err := w.db.LogoPNG(t.Context(), "acme")
+			stored, err := access.NewReader(w.db).LogoPNG(t.Context(), "acme")
 			if _, kind, decodeErr := image.Decode(bytes.NewReader(stored)); err != nil || decodeErr != nil || kind != "png" || bytes.Contains(stored, []byte("secret")) {
 				t.Errorf("%s is stored as %q, %v, %v", name, kind, err, decodeErr)
 			}
@@ -289,7 +289,7 @@ func TestLogo(t *testing.T) {
 		if m, err := w.Get(t.Context(), operator, "acme"); err != nil || m.Logo != nil {
 			t.Errorf("after it was dropped: %+v, %v", m.Logo, err)
 		}
-		if _, err := w.db.LogoPNG(t.Context(), "acme"); !errors.Is(err, store.ErrNotFound) {
+		if _, err := access.NewReader(w.db).LogoPNG(t.Context(), "acme"); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("after it was dropped: %v", err)
 		}
 		for _, id := range []string{"shop", "beta"} {

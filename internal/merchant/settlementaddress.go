@@ -9,13 +9,13 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // HoldConfigured grants the configured merchants the addresses on their lists.
 func (m *Manager) HoldConfigured(ctx context.Context) error {
-	var all []store.Holding
+	var all []access.Holding
 	for id, c := range m.conf.Configured {
 		all = append(all, holdings(id, invoice.MerchantChange{Allowed: c.Allowed})...)
 	}
@@ -23,7 +23,7 @@ func (m *Manager) HoldConfigured(ctx context.Context) error {
 		return nil
 	}
 	ctx = access.WithOrigin(ctx, access.Origin{Actor: access.ActorConfig})
-	return m.conf.Store.Update(ctx, func(tx *store.Tx) error {
+	return m.conf.Store.Update(ctx, func(tx *db.Tx) error {
 		_, err := m.grant(ctx, tx, all)
 		return err
 	})
@@ -32,12 +32,12 @@ func (m *Manager) HoldConfigured(ctx context.Context) error {
 // hold makes a merchant hold the addresses of a change. The operator grants them, and a merchant's
 // principal claims them. granted is true if the operator granted a new one. The error is an
 // *invoice.FieldError for an address that another merchant holds.
-func (m *Manager) hold(ctx context.Context, tx *store.Tx, by access.Principal, id string, c invoice.MerchantChange) (granted bool, err error) {
+func (m *Manager) hold(ctx context.Context, tx *db.Tx, by access.Principal, id string, c invoice.MerchantChange) (granted bool, err error) {
 	all := holdings(id, c)
 	if by.IsOperator() {
 		return m.grant(ctx, tx, all)
 	}
-	refused, err := tx.ClaimAddresses(ctx, all, m.now())
+	refused, err := access.ClaimAddresses(ctx, tx, all, m.now())
 	if err != nil || len(refused) == 0 {
 		return false, err
 	}
@@ -54,19 +54,19 @@ func (m *Manager) hold(ctx context.Context, tx *store.Tx, by access.Principal, i
 // HoldAddress makes a merchant hold a settlement address that a change in tx names. The
 // operator grants it, and a merchant's principal claims it. held is false if another
 // merchant's holding prevents a claim.
-func (m *Manager) HoldAddress(ctx context.Context, tx *store.Tx, by access.Principal, id string, address invoice.Address) (held bool, err error) {
-	all := []store.Holding{{Address: address, MerchantID: id}}
+func (m *Manager) HoldAddress(ctx context.Context, tx *db.Tx, by access.Principal, id string, address invoice.Address) (held bool, err error) {
+	all := []access.Holding{{Address: address, MerchantID: id}}
 	if by.IsOperator() {
 		_, err := m.grant(ctx, tx, all)
 		return err == nil, err
 	}
-	refused, err := tx.ClaimAddresses(ctx, all, m.now())
+	refused, err := access.ClaimAddresses(ctx, tx, all, m.now())
 	return len(refused) == 0, err
 }
 
 // grant grants addresses, with an audit entry for each merchant that loses one.
-func (m *Manager) grant(ctx context.Context, tx *store.Tx, all []store.Holding) (granted bool, err error) {
-	missing, lost, err := tx.GrantAddresses(ctx, all, m.now())
+func (m *Manager) grant(ctx context.Context, tx *db.Tx, all []access.Holding) (granted bool, err error) {
+	missing, lost, err := access.GrantAddresses(ctx, tx, all, m.now())
 	if err != nil {
 		return false, err
 	}
@@ -74,16 +74,16 @@ func (m *Manager) grant(ctx context.Context, tx *store.Tx, all []store.Holding) 
 	for i, l := range lost {
 		entries[i] = access.NewAddressLost(ctx, m.now(), l.MerchantID, chain.Checksum(l.Address))
 	}
-	return len(missing) > 0, tx.AppendAudit(ctx, entries...)
+	return len(missing) > 0, access.AppendAudit(ctx, tx, entries...)
 }
 
 // holdings returns the holdings that a change of a merchant requests.
-func holdings(id string, c invoice.MerchantChange) (all []store.Holding) {
+func holdings(id string, c invoice.MerchantChange) (all []access.Holding) {
 	for _, a := range c.Allowed {
-		all = append(all, store.Holding{Address: a.Address, MerchantID: id})
+		all = append(all, access.Holding{Address: a.Address, MerchantID: id})
 	}
 	for _, a := range c.DefaultAddresses {
-		all = append(all, store.Holding{Address: a, MerchantID: id})
+		all = append(all, access.Holding{Address: a, MerchantID: id})
 	}
 	return all
 }
@@ -98,23 +98,23 @@ func (m *Manager) Release(ctx context.Context, by access.Principal, id string, a
 	case !by.IsOperator():
 		return ErrForbidden
 	}
-	err := m.conf.Store.Update(ctx, func(tx *store.Tx) error {
+	err := m.conf.Store.Update(ctx, func(tx *db.Tx) error {
 		is, configured := m.conf.Configured[id]
 		if !configured {
 			var err error
-			if is, err = tx.LockMerchant(ctx, id); err != nil && !errors.Is(err, store.ErrNotFound) { // not every merchant has a profile
+			if is, err = access.LockMerchant(ctx, tx, id); err != nil && !errors.Is(err, db.ErrNotFound) { // not every merchant has a profile
 				return err
 			}
 		}
 		if lists(is, address) {
 			return &invoice.FieldError{Field: "address", Detail: "is one of the merchant's allowed or default addresses; remove it there first"}
 		}
-		if err := tx.ReleaseAddress(ctx, store.Holding{Address: address, MerchantID: id}); err != nil {
+		if err := access.ReleaseAddress(ctx, tx, access.Holding{Address: address, MerchantID: id}); err != nil {
 			return err
 		}
-		return tx.AppendAudit(ctx, m.entry(ctx, access.ActionAddressRelease, id, map[string]string{"address": chain.Checksum(address)}, nil))
+		return access.AppendAudit(ctx, tx, m.entry(ctx, access.ActionAddressRelease, id, map[string]string{"address": chain.Checksum(address)}, nil))
 	})
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, db.ErrNotFound) {
 		return ErrNotHeld
 	}
 	return err

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // ErrAmount is the error of an amount that the link does not take.
@@ -25,30 +25,30 @@ type UnusableError struct {
 func (e *UnusableError) Error() string { return "payment link " + e.ID + ": " + e.Reason.Error() }
 
 // Find returns the merchant's link with the slug, or the newest one if all are archived, or
-// store.ErrNotFound.
+// db.ErrNotFound.
 func (m *Manager) Find(ctx context.Context, merchantID, slug string) (invoice.PaymentLink, error) {
 	if !invoice.ValidMerchantID(merchantID) || !invoice.ValidSlug(slug) {
-		return invoice.PaymentLink{}, store.ErrNotFound // not every text is valid in a database
+		return invoice.PaymentLink{}, db.ErrNotFound // not every text is valid in a database
 	}
-	return m.conf.Store.PaymentLinkBySlug(ctx, merchantID, slug)
+	return settle.PaymentLinkBySlug(ctx, m.conf.Store, merchantID, slug)
 }
 
-// OfInvoice returns the link from which an invoice was made, or store.ErrNotFound.
+// OfInvoice returns the link from which an invoice was made, or db.ErrNotFound.
 func (m *Manager) OfInvoice(ctx context.Context, inv invoice.Invoice) (invoice.PaymentLink, error) {
 	id := inv.Details.Metadata[invoice.MetadataPaymentLink]
 	if id == "" {
-		return invoice.PaymentLink{}, store.ErrNotFound
+		return invoice.PaymentLink{}, db.ErrNotFound
 	}
-	l, err := m.conf.Store.PaymentLink(ctx, id)
+	l, err := settle.PaymentLink(ctx, m.conf.Store, id)
 	if err == nil && l.MerchantID != inv.MerchantID { // a merchant writes metadata
-		err = store.ErrNotFound
+		err = db.ErrNotFound
 	}
 	return l, err
 }
 
 // Pay returns an invoice of a link for an amount, which is the link's amount unless the payer enters
 // it. visit names an opening of the link's page: with the same visit and amount, Pay returns the same
-// invoice for store.IdempotencyWindow, unless the link was changed. Errors are ErrAmount, ErrArchived,
+// invoice for settle.IdempotencyWindow, unless the link was changed. Errors are ErrAmount, ErrArchived,
 // *UnusableError, settle.ErrIdempotencyInProgress and internal errors.
 func (m *Manager) Pay(ctx context.Context, l invoice.PaymentLink, amount invoice.Amount, visit string) (invoice.Invoice, error) {
 	switch {

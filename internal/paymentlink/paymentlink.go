@@ -14,9 +14,9 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Errors of the use cases.
@@ -38,12 +38,12 @@ type Ledger interface {
 
 // Holders decides who may receive payments at an address. *merchant.Manager implements it.
 type Holders interface {
-	HoldAddress(ctx context.Context, tx *store.Tx, by access.Principal, merchantID string, address invoice.Address) (held bool, err error)
+	HoldAddress(ctx context.Context, tx *db.Tx, by access.Principal, merchantID string, address invoice.Address) (held bool, err error)
 }
 
 // Config is the configuration of a Manager. All fields but Rand are required.
 type Config struct {
-	Store   *store.Store
+	Store   *db.DB
 	Ledger  Ledger
 	Holders Holders
 	Now     func() time.Time
@@ -88,7 +88,7 @@ func (m *Manager) Create(ctx context.Context, by access.Principal, r Request) (l
 	if err != nil {
 		return l, err
 	}
-	if first, err := m.replay(ctx, r, hash); !errors.Is(err, store.ErrNotFound) {
+	if first, err := m.replay(ctx, r, hash); !errors.Is(err, db.ErrNotFound) {
 		return first, err
 	}
 	now := m.now()
@@ -106,18 +106,18 @@ func (m *Manager) Create(ctx context.Context, by access.Principal, r Request) (l
 	if err := m.check(ctx, l); err != nil {
 		return l, err
 	}
-	err = m.conf.Store.Update(ctx, func(tx *store.Tx) error {
+	err = m.conf.Store.Update(ctx, func(tx *db.Tx) error {
 		if err := m.hold(ctx, tx, by, l); err != nil {
 			return err
 		}
-		if err := tx.InsertPaymentLink(ctx, l, r.Scope, r.Key, hash); err != nil {
+		if err := settle.InsertPaymentLink(ctx, tx, l, r.Scope, r.Key, hash); err != nil {
 			return err
 		}
-		return tx.AppendAudit(ctx, m.entry(ctx, access.ActionLinkCreate, l, nil, audited(l)))
+		return access.AppendAudit(ctx, tx, m.entry(ctx, access.ActionLinkCreate, l, nil, audited(l)))
 	})
-	if errors.Is(err, store.ErrConflict) {
+	if errors.Is(err, db.ErrConflict) {
 		// Another request with the same key may have been first.
-		if first, err := m.replay(ctx, r, hash); !errors.Is(err, store.ErrNotFound) {
+		if first, err := m.replay(ctx, r, hash); !errors.Is(err, db.ErrNotFound) {
 			return first, err
 		}
 		return l, ErrSlugTaken
@@ -125,12 +125,12 @@ func (m *Manager) Create(ctx context.Context, by access.Principal, r Request) (l
 	return l, err
 }
 
-// replay returns the link of the first request with the key, or store.ErrNotFound.
+// replay returns the link of the first request with the key, or db.ErrNotFound.
 func (m *Manager) replay(ctx context.Context, r Request, hash invoice.Hash) (invoice.PaymentLink, error) {
 	if r.Key == "" {
-		return invoice.PaymentLink{}, store.ErrNotFound
+		return invoice.PaymentLink{}, db.ErrNotFound
 	}
-	first, used, err := m.conf.Store.PaymentLinkByKey(ctx, r.Scope, r.Key)
+	first, used, err := settle.PaymentLinkByKey(ctx, m.conf.Store, r.Scope, r.Key)
 	if err == nil && used != hash {
 		err = settle.ErrIdempotencyMismatch
 	}
@@ -161,7 +161,7 @@ func (m *Manager) check(ctx context.Context, l invoice.PaymentLink) error {
 }
 
 // hold makes the merchant hold the link's settlement address, if it names one.
-func (m *Manager) hold(ctx context.Context, tx *store.Tx, by access.Principal, l invoice.PaymentLink) error {
+func (m *Manager) hold(ctx context.Context, tx *db.Tx, by access.Principal, l invoice.PaymentLink) error {
 	if l.Merchant.IsZero() {
 		return nil
 	}
@@ -173,13 +173,13 @@ func (m *Manager) hold(ctx context.Context, tx *store.Tx, by access.Principal, l
 }
 
 // Update changes a link that the principal sees. Archiving cannot be undone. Errors are
-// store.ErrNotFound, ErrArchived and *invoice.FieldError.
+// db.ErrNotFound, ErrArchived and *invoice.FieldError.
 func (m *Manager) Update(ctx context.Context, by access.Principal, id string, c invoice.PaymentLinkChange) (changed invoice.PaymentLink, err error) {
 	if _, err := m.Get(ctx, by, id); err != nil {
 		return changed, err
 	}
-	err = m.conf.Store.Update(ctx, func(tx *store.Tx) error {
-		was, err := tx.LockPaymentLink(ctx, id)
+	err = m.conf.Store.Update(ctx, func(tx *db.Tx) error {
+		was, err := settle.LockPaymentLink(ctx, tx, id)
 		if err != nil {
 			return err
 		}
@@ -204,26 +204,26 @@ func (m *Manager) Update(ctx context.Context, by access.Principal, id string, c 
 			return err
 		}
 		changed.ChangedAt = m.now()
-		if err := tx.UpdatePaymentLink(ctx, changed); err != nil {
+		if err := settle.UpdatePaymentLink(ctx, tx, changed); err != nil {
 			return err
 		}
-		return tx.AppendAudit(ctx, m.entry(ctx, action, changed, audited(was), audited(changed)))
+		return access.AppendAudit(ctx, tx, m.entry(ctx, action, changed, audited(was), audited(changed)))
 	})
 	return changed, err
 }
 
-// Get returns a link that the principal sees, or store.ErrNotFound.
+// Get returns a link that the principal sees, or db.ErrNotFound.
 func (m *Manager) Get(ctx context.Context, by access.Principal, id string) (invoice.PaymentLink, error) {
-	l, err := m.conf.Store.PaymentLink(ctx, id)
+	l, err := settle.PaymentLink(ctx, m.conf.Store, id)
 	if err == nil && !by.Sees(l.MerchantID) {
-		return invoice.PaymentLink{}, store.ErrNotFound
+		return invoice.PaymentLink{}, db.ErrNotFound
 	}
 	return l, err
 }
 
 // List returns the matching links, newest first.
-func (m *Manager) List(ctx context.Context, f store.PaymentLinkFilter) ([]invoice.PaymentLink, error) {
-	return m.conf.Store.PaymentLinks(ctx, f)
+func (m *Manager) List(ctx context.Context, f settle.PaymentLinkFilter) ([]invoice.PaymentLink, error) {
+	return settle.PaymentLinks(ctx, m.conf.Store, f)
 }
 
 func (m *Manager) entry(ctx context.Context, action access.Action, l invoice.PaymentLink, before, after any) access.Entry {

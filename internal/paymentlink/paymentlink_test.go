@@ -14,12 +14,12 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/paymentlink"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -38,7 +38,7 @@ var (
 type world struct {
 	*paymentlink.Manager
 	merchants *merchant.Manager
-	db        *store.Store
+	db        *db.DB
 	mu        sync.Mutex
 	now       time.Time
 }
@@ -62,30 +62,30 @@ func (directory) WantsEvents(string) bool { return false }
 
 // each runs a test on both databases, with the merchants acme and globex.
 func each(t *testing.T, test func(t *testing.T, w *world)) {
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		w := &world{db: db, now: time.Unix(start, 0)}
-		w.merchants = merchant.New(merchant.Config{Store: db, Chains: []string{"base"}, Now: w.clock})
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		w := &world{db: conn, now: time.Unix(start, 0)}
+		w.merchants = merchant.New(merchant.Config{Store: conn, Chains: []string{"base"}, Now: w.clock})
 		base, _ := chain.Lookup("base")
 		base.Tokens = []chain.Token{{Currency: "USDC", Address: usdc, Decimals: 6}}
-		ledger := settle.New(settle.Config{Store: db, Chains: []chain.Chain{base}, Merchants: directory{w.merchants}, Now: w.clock, Rand: rand.Reader})
-		w.Manager = paymentlink.New(paymentlink.Config{Store: db, Ledger: ledger, Holders: w.merchants, Now: w.clock})
+		ledger := settle.New(settle.Config{Store: conn, Chains: []chain.Chain{base}, Merchants: directory{w.merchants}, Now: w.clock, Rand: rand.Reader})
+		w.Manager = paymentlink.New(paymentlink.Config{Store: conn, Ledger: ledger, Holders: w.merchants, Now: w.clock})
 		for _, id := range []string{"acme", "globex"} {
 			name := strings.ToUpper(id)
 			if _, err := w.merchants.Create(t.Context(), operator, id, invoice.MerchantChange{Name: &name}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		update(t, db, func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.InsertChain(ctx, "base", invoice.Header{Number: 9, Hash: invoice.Hash{9}, Time: time.Unix(start, 0)}, nil)
+		update(t, conn, func(ctx context.Context, tx *db.Tx) error {
+			_, err := settle.InsertChain(ctx, tx, "base", invoice.Header{Number: 9, Hash: invoice.Hash{9}, Time: time.Unix(start, 0)}, nil)
 			return err
 		})
 		test(t, w)
 	})
 }
 
-func update(t *testing.T, db *store.Store, fn func(ctx context.Context, tx *store.Tx) error) {
+func update(t *testing.T, conn *db.DB, fn func(ctx context.Context, tx *db.Tx) error) {
 	t.Helper()
-	if err := db.Update(t.Context(), func(tx *store.Tx) error { return fn(t.Context(), tx) }); err != nil {
+	if err := conn.Update(t.Context(), func(tx *db.Tx) error { return fn(t.Context(), tx) }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -123,7 +123,7 @@ func TestCreate(t *testing.T) {
 		if got, err := w.Get(t.Context(), acme, l.ID); err != nil || got != l {
 			t.Errorf("read %+v, %v; want %+v", got, err, l)
 		}
-		if _, err := w.Get(t.Context(), globex, l.ID); !errors.Is(err, store.ErrNotFound) {
+		if _, err := w.Get(t.Context(), globex, l.ID); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("another merchant reads it: %v", err)
 		}
 		if _, err := w.Create(t.Context(), acme, espresso()); !errors.Is(err, paymentlink.ErrSlugTaken) {
@@ -139,7 +139,7 @@ func TestCreate(t *testing.T) {
 		if random := w.create(t, r); len(random.Slug) != 10 || !invoice.ValidSlug(random.Slug) {
 			t.Errorf("the random slug is %q", random.Slug)
 		}
-		entries, err := w.db.AuditEntries(t.Context(), store.AuditFilter{Action: access.ActionLinkCreate, Limit: 9})
+		entries, err := access.NewReader(w.db).AuditEntries(t.Context(), access.AuditFilter{Action: access.ActionLinkCreate, Limit: 9})
 		if err != nil || len(entries) != 3 || entries[2].Object != l.ID || entries[2].MerchantID != "acme" || strings.Contains(entries[2].After, "secret") {
 			t.Errorf("the log: %+v, %v", entries, err)
 		}
@@ -258,7 +258,7 @@ func TestUpdate(t *testing.T) {
 		if got, err := w.Get(t.Context(), acme, l.ID); err != nil || got != changed {
 			t.Errorf("read: %+v, %v", got, err)
 		}
-		if _, err := w.Update(t.Context(), globex, l.ID, invoice.PaymentLinkChange{Archived: true}); !errors.Is(err, store.ErrNotFound) {
+		if _, err := w.Update(t.Context(), globex, l.ID, invoice.PaymentLinkChange{Archived: true}); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("by another merchant: %v", err)
 		}
 		moon := "moon"
@@ -280,7 +280,7 @@ func TestUpdate(t *testing.T) {
 		if found, err := w.Find(t.Context(), "acme", "espresso"); err != nil || found.ID != next.ID {
 			t.Errorf("by the slug of two: %+v, %v", found, err)
 		}
-		entries, err := w.db.AuditEntries(t.Context(), store.AuditFilter{MerchantID: "acme", Limit: 4})
+		entries, err := access.NewReader(w.db).AuditEntries(t.Context(), access.AuditFilter{MerchantID: "acme", Limit: 4})
 		var actions []access.Action
 		for _, e := range entries {
 			actions = append(actions, e.Action)
@@ -318,7 +318,7 @@ func TestPay(t *testing.T) {
 		if second.ID == first.ID || second.Details.Reference == first.Details.Reference {
 			t.Errorf("another visit made %+v", second)
 		}
-		of, _, err := w.db.Invoices(t.Context(), store.InvoiceFilter{Metadata: []store.MetadataPair{{Key: invoice.MetadataPaymentLink, Value: l.ID}}, Limit: 9})
+		of, _, err := settle.NewReader(w.db).Invoices(t.Context(), settle.InvoiceFilter{Metadata: []settle.MetadataPair{{Key: invoice.MetadataPaymentLink, Value: l.ID}}, Limit: 9})
 		if err != nil || len(of) != 2 {
 			t.Errorf("the link's invoices are %+v, %v", of, err)
 		}
@@ -376,7 +376,7 @@ func TestFind(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.create(t, espresso())
 		for _, c := range []struct{ merchant, slug string }{{"acme", "tea"}, {"globex", "espresso"}, {"", ""}, {"a\x00", "espresso"}, {"acme", "\xff"}, {"acme", "Espresso"}} {
-			if _, err := w.Find(t.Context(), c.merchant, c.slug); !errors.Is(err, store.ErrNotFound) {
+			if _, err := w.Find(t.Context(), c.merchant, c.slug); !errors.Is(err, db.ErrNotFound) {
 				t.Errorf("%q: %v", c, err)
 			}
 		}
@@ -396,16 +396,16 @@ func TestList(t *testing.T) {
 		}
 		yes, no := true, false
 		for _, c := range []struct {
-			f    store.PaymentLinkFilter
+			f    settle.PaymentLinkFilter
 			want []string
 		}{
-			{store.PaymentLinkFilter{Limit: 9}, []string{ids[2], ids[1], ids[0]}},
-			{store.PaymentLinkFilter{Limit: 1}, []string{ids[2]}},
-			{store.PaymentLinkFilter{Before: ids[2], Limit: 9}, []string{ids[1], ids[0]}},
-			{store.PaymentLinkFilter{MerchantID: "acme", Archived: &no, Limit: 9}, []string{ids[2], ids[0]}},
-			{store.PaymentLinkFilter{Archived: &yes, Limit: 9}, []string{ids[1]}},
-			{store.PaymentLinkFilter{Slug: "a", Limit: 9}, []string{ids[0]}},
-			{store.PaymentLinkFilter{MerchantID: "globex", Limit: 9}, nil},
+			{settle.PaymentLinkFilter{Limit: 9}, []string{ids[2], ids[1], ids[0]}},
+			{settle.PaymentLinkFilter{Limit: 1}, []string{ids[2]}},
+			{settle.PaymentLinkFilter{Before: ids[2], Limit: 9}, []string{ids[1], ids[0]}},
+			{settle.PaymentLinkFilter{MerchantID: "acme", Archived: &no, Limit: 9}, []string{ids[2], ids[0]}},
+			{settle.PaymentLinkFilter{Archived: &yes, Limit: 9}, []string{ids[1]}},
+			{settle.PaymentLinkFilter{Slug: "a", Limit: 9}, []string{ids[0]}},
+			{settle.PaymentLinkFilter{MerchantID: "globex", Limit: 9}, nil},
 		} {
 			found, err := w.List(t.Context(), c.f)
 			var got []string
@@ -433,7 +433,7 @@ func TestOfInvoice(t *testing.T) {
 		foreign, plain := inv, inv
 		foreign.MerchantID, plain.Details.Metadata = "globex", nil
 		for _, other := range []invoice.Invoice{foreign, plain} {
-			if _, err := w.OfInvoice(t.Context(), other); !errors.Is(err, store.ErrNotFound) {
+			if _, err := w.OfInvoice(t.Context(), other); !errors.Is(err, db.ErrNotFound) {
 				t.Errorf("of an invoice of %s with %v: %v", other.MerchantID, other.Details.Metadata, err)
 			}
 		}

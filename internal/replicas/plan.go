@@ -3,7 +3,7 @@ package replicas
 import (
 	"slices"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
 )
 
 // plan is what a replica does in a round.
@@ -17,7 +17,7 @@ type plan struct {
 // take it: that one has a round's time. It gives up work that it is unable to do, if there is a
 // candidate. In each round it also gives up one piece of work if a candidate would have less work than
 // this replica even with that piece.
-func makePlan(me string, works []string, states map[string]store.SharedWork, wasFree map[string]bool, unable []string) plan {
+func makePlan(me string, works []string, states map[string]db.SharedWork, wasFree map[string]bool, unable []string) plan {
 	p := plan{free: make(map[string]bool)}
 	l := loads{me: me, of: make(map[string]int)}
 	for _, state := range states {
@@ -51,18 +51,18 @@ type loads struct {
 }
 
 // others reports whether there is another candidate.
-func (l loads) others(state store.SharedWork) bool {
+func (l loads) others(state db.SharedWork) bool {
 	return slices.ContainsFunc(state.Candidates, func(c string) bool { return c != l.me })
 }
 
 // lighter reports whether another candidate has less work than this replica, by at least the given
 // number.
-func (l loads) lighter(state store.SharedWork, by int) bool {
+func (l loads) lighter(state db.SharedWork, by int) bool {
 	return slices.ContainsFunc(state.Candidates, func(c string) bool { return c != l.me && l.of[c] <= l.of[l.me]-by })
 }
 
 // takes reports whether this replica takes the free work.
-func (l loads) takes(state store.SharedWork, wasFree bool) bool {
+func (l loads) takes(state db.SharedWork, wasFree bool) bool {
 	if !slices.Contains(state.Candidates, l.me) {
 		return len(state.Candidates) == 0
 	}

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -33,9 +33,9 @@ const (
 
 // Store is the part of the database that a Share needs. Times are on the replicas' common clock.
 type Store interface {
-	ShareWork(ctx context.Context, holder string, works, wanted []string, now, until time.Time) (map[string]store.SharedWork, error)
-	AcquireWorkLease(ctx context.Context, l store.WorkLease, now, until time.Time) (bool, error)
-	ReleaseWorkLease(ctx context.Context, l store.WorkLease) error
+	ShareWork(ctx context.Context, holder string, works, wanted []string, now, until time.Time) (map[string]db.SharedWork, error)
+	AcquireWorkLease(ctx context.Context, l db.WorkLease, now, until time.Time) (bool, error)
+	ReleaseWorkLease(ctx context.Context, l db.WorkLease) error
 	LeaveWork(ctx context.Context, holder string) error
 }
 
@@ -117,7 +117,7 @@ func (s *Share) round(ctx context.Context, now time.Time) error {
 	}
 	p := makePlan(s.conf.Holder, s.conf.Works, works, s.free, unable)
 	for _, work := range p.take {
-		taken, err := s.conf.Store.AcquireWorkLease(ctx, store.WorkLease{Name: work, Holder: s.conf.Holder}, now, now.Add(leaseTTL))
+		taken, err := s.conf.Store.AcquireWorkLease(ctx, db.WorkLease{Name: work, Holder: s.conf.Holder}, now, now.Add(leaseTTL))
 		if err != nil {
 			return fmt.Errorf("take %s: %w", work, err)
 		}
@@ -131,7 +131,7 @@ func (s *Share) round(ctx context.Context, now time.Time) error {
 		if slices.Contains(unable, work) {
 			s.unwanted[work] = now.Add(unwantedAfter)
 		}
-		if err := s.conf.Store.ReleaseWorkLease(ctx, store.WorkLease{Name: work, Holder: s.conf.Holder}); err != nil {
+		if err := s.conf.Store.ReleaseWorkLease(ctx, db.WorkLease{Name: work, Holder: s.conf.Holder}); err != nil {
 			return fmt.Errorf("give %s away: %w", work, err)
 		}
 		s.conf.Logger.Info("work is left to another replica", "work", work)

@@ -10,13 +10,13 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // world is a database, a clock, and the replicas of a service.
 type world struct {
-	store  *store.Store
+	store  *db.DB
 	works  []string
 	now    time.Time
 	living []*replica
@@ -91,7 +91,7 @@ func (w *world) owners() (owners []int) {
 // Afterwards each work has an owner if there is an able one, all have about the same number, and no
 // work moves any more.
 func TestShares(t *testing.T) {
-	s, cases := storetest.Open(t, storetest.SQLite(t)), 0
+	s, cases := dbtest.Open(t, dbtest.SQLite(t)), 0
 	rapid.Check(t, func(t *rapid.T) {
 		cases++
 		w := &world{store: s, now: time.Unix(1_800_000_000, 0)}
@@ -173,7 +173,7 @@ func (w *world) checkShares(t *rapid.T, owners []int) {
 // TestTakeover kills one replica and stops another. Their work is taken over, in the first case within
 // 5 seconds.
 func TestTakeover(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		w := &world{store: s, works: []string{"a", "b"}, now: time.Unix(1_800_000_000, 0)}
 		one := w.start()
 		w.pass(t, []int{0})
@@ -210,7 +210,7 @@ func TestTakeover(t *testing.T) {
 
 // TestLostDatabase checks that a replica does not rely on its lease longer than others do.
 func TestLostDatabase(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		w := &world{store: s, works: []string{"a"}, now: time.Unix(1_800_000_000, 0)}
 		one := w.start()
 		w.pass(t, []int{0})

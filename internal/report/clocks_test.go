@@ -5,9 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // TestClocksOfReplicas adds up in one replica by its clock, while another replica, with a clock ten
@@ -15,7 +16,7 @@ import (
 // check finds a difference.
 func TestClocksOfReplicas(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		begin := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
 		fast := begin.Add(time.Hour + time.Second) // it closes all periods before 0:45
 		slow := fast.Add(-20*time.Minute - 10*time.Second)
@@ -42,19 +43,19 @@ func TestClocksOfReplicas(t *testing.T) {
 // committed.
 func TestConfirmedWhileAddedUp(t *testing.T) {
 	t.Parallel()
-	url := storetest.MigratedPostgres(t)
-	s := storetest.Open(t, url)
+	url := dbtest.MigratedPostgres(t)
+	s := dbtest.Open(t, url)
 	begin := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
 	b := newBooks(t, s, begin.Add(time.Hour))
 	b.pay(begin, "", "base", 5)
 	b.attribute(0, "acme")
 	p := b.pending(begin.Add(time.Minute), "acme", "base", 7)
 	added := make(chan error, 1)
-	b.write(func(ctx context.Context, tx *store.Tx) error {
-		if _, err := tx.LockCursor(ctx, "base"); err != nil {
+	b.write(func(ctx context.Context, tx *db.Tx) error {
+		if _, err := settle.LockCursor(ctx, tx, "base"); err != nil {
 			return err
 		}
-		if err := tx.ConfirmThrough(ctx, "base", p.BlockNumber, p.ConfirmedAt); err != nil {
+		if err := settle.ConfirmThrough(ctx, tx, "base", p.BlockNumber, p.ConfirmedAt); err != nil {
 			return err
 		}
 		if err := tx.Flush(ctx); err != nil {
@@ -64,7 +65,7 @@ func TestConfirmedWhileAddedUp(t *testing.T) {
 			_, err := b.rollups().Advance(ctx)
 			added <- err
 		}()
-		awaitWaiting(t, storetest.SQL(t, url), added)
+		awaitWaiting(t, dbtest.SQL(t, url), added)
 		return nil
 	})
 	if err := <-added; err != nil {
@@ -76,22 +77,22 @@ func TestConfirmedWhileAddedUp(t *testing.T) {
 // TestCheckWaitsForNoChain checks sums while another transaction holds a chain's cursor for long.
 func TestCheckWaitsForNoChain(t *testing.T) {
 	t.Parallel()
-	url := storetest.MigratedPostgres(t)
+	url := dbtest.MigratedPostgres(t)
 	begin := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
-	b := newBooks(t, storetest.Open(t, url), begin.Add(time.Hour))
+	b := newBooks(t, dbtest.Open(t, url), begin.Add(time.Hour))
 	b.pay(begin, "acme", "base", 5)
 	rollups := b.rollups()
 	b.advance(rollups)
 	checked := make(chan error, 1)
-	b.write(func(ctx context.Context, tx *store.Tx) error {
-		if _, err := tx.LockCursor(ctx, "base"); err != nil {
+	b.write(func(ctx context.Context, tx *db.Tx) error {
+		if _, err := settle.LockCursor(ctx, tx, "base"); err != nil {
 			return err
 		}
 		go func() {
 			_, err := rollups.Advance(ctx)
 			checked <- err
 		}()
-		awaitWaiting(t, storetest.SQL(t, url), checked)
+		awaitWaiting(t, dbtest.SQL(t, url), checked)
 		if len(checked) == 0 {
 			t.Error("the check waits for the chain")
 		}
@@ -104,10 +105,10 @@ func TestCheckWaitsForNoChain(t *testing.T) {
 
 // awaitWaiting waits until a transaction of the database waits for a row, or done has a result, which
 // it leaves there.
-func awaitWaiting(t *testing.T, db *storetest.DB, done <-chan error) {
+func awaitWaiting(t *testing.T, conn *dbtest.DB, done <-chan error) {
 	t.Helper()
 	for waiting := 0; waiting == 0 && len(done) == 0; {
-		err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
+		err := conn.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"math/big"
 	"slices"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/txmgr"
 )
 
 // FeeKind is the purpose of transactions.
@@ -24,13 +24,13 @@ const (
 var FeeKinds = []FeeKind{FeeCommitment, FeeAuthorization, FeeSweep}
 
 // feeKind returns the kind of the fee of a transaction.
-func feeKind(k store.TxKind) FeeKind {
+func feeKind(k txmgr.TxKind) FeeKind {
 	switch k {
-	case store.TxAuthorization:
+	case txmgr.TxAuthorization:
 		return FeeAuthorization
-	case store.TxSweep:
+	case txmgr.TxSweep:
 		return FeeSweep
-	case store.TxOpen, store.TxClose:
+	case txmgr.TxOpen, txmgr.TxClose:
 	}
 	return FeeCommitment
 }
@@ -53,10 +53,10 @@ type feeKey struct {
 
 // fees adds up the cost of the period's transactions. Each merchant has its part of a transaction, the
 // same for each item.
-func fees(ctx context.Context, db Reader, r Request) ([]*FeeLine, error) {
+func fees(ctx context.Context, conn Source, r Request) ([]*FeeLine, error) {
 	lines := make(map[feeKey]*FeeLine)
 	for f := r.filter(); ; {
-		page, err := db.TxShares(ctx, f)
+		page, err := conn.TxShares(ctx, f)
 		if err != nil {
 			return nil, err
 		}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 const (
@@ -17,9 +17,9 @@ const (
 	maxInvoicePages = 20
 )
 
-// InvoiceReader reads invoices from the database. *store.Store implements it.
+// InvoiceReader reads invoices from the database. *db.DB implements it.
 type InvoiceReader interface {
-	Invoices(ctx context.Context, f store.InvoiceFilter) (found []invoice.Invoice, examined string, err error)
+	Invoices(ctx context.Context, f settle.InvoiceFilter) (found []invoice.Invoice, examined string, err error)
 }
 
 // InvoiceLine has the sums of invoices of a chain and currency, in minor units. Drafts and void
@@ -38,13 +38,13 @@ type Invoices struct {
 }
 
 // SumFiltered adds up the newest invoices of a filter, up to a limit.
-func SumFiltered(ctx context.Context, db InvoiceReader, f store.InvoiceFilter, limit int, decimals func(chainKey, currency string) (int, bool)) (Invoices, error) {
+func SumFiltered(ctx context.Context, conn InvoiceReader, f settle.InvoiceFilter, limit int, decimals func(chainKey, currency string) (int, bool)) (Invoices, error) {
 	lines := make(map[Key]*InvoiceLine)
 	out := Invoices{Truncated: true}
 	added := 0
 	for range maxInvoicePages {
 		f.Limit = min(invoicePage, limit+1-added)
-		page, examined, err := db.Invoices(ctx, f)
+		page, examined, err := conn.Invoices(ctx, f)
 		if err != nil {
 			return Invoices{}, err
 		}

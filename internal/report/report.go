@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/txmgr"
 )
 
 const (
@@ -23,16 +23,16 @@ const (
 	maxRemembered = 1000
 )
 
-// Reader reads from the database. *store.Store implements it.
-type Reader interface {
+// Source reads from the database. *db.DB implements it.
+type Source interface {
 	// ReportedPayments returns confirmed payments of invoices.
-	ReportedPayments(ctx context.Context, f store.ReportFilter) ([]store.ReportedPayment, error)
+	ReportedPayments(ctx context.Context, f ReportFilter) ([]ReportedPayment, error)
 	// ReportedRefunds returns confirmed refunds of payments that have an invoice.
-	ReportedRefunds(ctx context.Context, f store.ReportFilter) ([]invoice.Refund, error)
+	ReportedRefunds(ctx context.Context, f ReportFilter) ([]invoice.Refund, error)
 	// ConfirmedPaymentsBetween returns confirmed payments of an invoice between positions.
 	ConfirmedPaymentsBetween(ctx context.Context, invoiceID string, after, before invoice.Position, limit int) ([]invoice.Payment, error)
 	// TxShares returns merchants' parts of the costs of transactions.
-	TxShares(ctx context.Context, f store.ReportFilter) ([]store.TxShare, error)
+	TxShares(ctx context.Context, f ReportFilter) ([]txmgr.TxShare, error)
 }
 
 // Group is a group of payments with its own line in a report.
@@ -84,15 +84,15 @@ type Report struct {
 
 // Settlement reports on settlements. It reads pages, so that its memory does not grow with
 // the number of payments.
-func Settlement(ctx context.Context, db Reader, r Request) (Report, error) {
-	b := builder{request: r, db: db, lines: make(map[Key]*Line), totals: make(map[Key]*Line), tallies: make(map[string]*tally)}
+func Settlement(ctx context.Context, conn Source, r Request) (Report, error) {
+	b := builder{request: r, db: conn, lines: make(map[Key]*Line), totals: make(map[Key]*Line), tallies: make(map[string]*tally)}
 	if err := b.addPayments(ctx); err != nil {
 		return Report{}, fmt.Errorf("add payments up: %w", err)
 	}
 	if err := b.addRefunds(ctx); err != nil {
 		return Report{}, fmt.Errorf("add refunds up: %w", err)
 	}
-	paid, err := fees(ctx, db, r)
+	paid, err := fees(ctx, conn, r)
 	if err != nil {
 		return Report{}, fmt.Errorf("add fees up: %w", err)
 	}
@@ -102,14 +102,14 @@ func Settlement(ctx context.Context, db Reader, r Request) (Report, error) {
 // builder builds a report.
 type builder struct {
 	request       Request
-	db            Reader
+	db            Source
 	lines, totals map[Key]*Line
 	tallies       map[string]*tally // by invoice
 }
 
 // filter returns the filter of the first page.
-func (r Request) filter() store.ReportFilter {
-	return store.ReportFilter{MerchantID: r.MerchantID, From: r.From, To: r.To, Limit: pageSize}
+func (r Request) filter() ReportFilter {
+	return ReportFilter{MerchantID: r.MerchantID, From: r.From, To: r.To, Limit: pageSize}
 }
 
 // addPayments adds the payments of the period.
@@ -224,7 +224,7 @@ type tally struct {
 // before returns the sum of the confirmed payments of the invoice that count toward its amount and are
 // before the payment on the chain. Payments mostly come in the order of the chain, so an invoice's
 // payments are usually read once.
-func (b *builder) before(ctx context.Context, p store.ReportedPayment) (invoice.Amount, error) {
+func (b *builder) before(ctx context.Context, p ReportedPayment) (invoice.Amount, error) {
 	if p.Invoice.Sums.Payments == 1 {
 		return invoice.Amount{}, nil
 	}

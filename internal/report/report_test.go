@@ -12,19 +12,20 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/txmgr"
 )
 
 // ledger has the confirmed payments of invoices, in the order of the chain. Each was
 // confirmed a second after its block.
 type ledger struct {
 	invoices []invoice.Invoice
-	payments []store.ReportedPayment
+	payments []report.ReportedPayment
 	reads    int // rows of ConfirmedPaymentsBetween
-	shares   []store.TxShare
+	shares   []txmgr.TxShare
 }
 
-func (l *ledger) TxShares(_ context.Context, f store.ReportFilter) (page []store.TxShare, err error) {
+func (l *ledger) TxShares(_ context.Context, f report.ReportFilter) (page []txmgr.TxShare, err error) {
 	txs := make(map[string]bool)
 	for _, s := range l.shares {
 		behind := f.AfterID == "" || s.Cost.At.After(f.After) || s.Cost.At.Equal(f.After) && s.TxID > f.AfterID
@@ -36,7 +37,7 @@ func (l *ledger) TxShares(_ context.Context, f store.ReportFilter) (page []store
 	return page, nil
 }
 
-func (l *ledger) ReportedPayments(_ context.Context, f store.ReportFilter) (page []store.ReportedPayment, err error) {
+func (l *ledger) ReportedPayments(_ context.Context, f report.ReportFilter) (page []report.ReportedPayment, err error) {
 	for _, p := range l.payments {
 		behind := f.AfterID == "" || p.ConfirmedAt.After(f.After) || p.ConfirmedAt.Equal(f.After) && p.SeenID > f.AfterID
 		if behind && !p.ConfirmedAt.Before(f.From) && p.ConfirmedAt.Before(f.To) && len(page) < f.Limit {
@@ -46,7 +47,7 @@ func (l *ledger) ReportedPayments(_ context.Context, f store.ReportFilter) (page
 	return page, nil
 }
 
-func (l *ledger) ReportedRefunds(context.Context, store.ReportFilter) ([]invoice.Refund, error) {
+func (l *ledger) ReportedRefunds(context.Context, report.ReportFilter) ([]invoice.Refund, error) {
 	return nil, nil
 }
 
@@ -72,7 +73,7 @@ func newLedger(r *rapid.T, payments int) *ledger {
 	for n := range payments {
 		i := rapid.IntRange(0, len(l.invoices)-1).Draw(r, "invoice")
 		inv := &l.invoices[i]
-		p := store.PaymentRow{SeenID: fmt.Sprintf("%09d", n), Payment: invoice.Payment{
+		p := settle.PaymentRow{SeenID: fmt.Sprintf("%09d", n), Payment: invoice.Payment{
 			InvoiceID: inv.ID, Status: invoice.Confirmed, ConfirmedAt: time.Unix(int64(n/2)+1, 0),
 			Transfer: invoice.Transfer{Currency: "USDC", Amount: invoice.NewAmount(rapid.Uint64Range(1, 9).Draw(r, "paid"))},
 		}}
@@ -81,7 +82,7 @@ func newLedger(r *rapid.T, payments int) *ledger {
 			p.Amount = inv.Amount
 		}
 		inv.Sums.Payments++
-		l.payments = append(l.payments, store.ReportedPayment{PaymentRow: p})
+		l.payments = append(l.payments, report.ReportedPayment{PaymentRow: p})
 	}
 	for i, inv := range l.invoices {
 		l.invoices[i] = inv.Settle(paymentsOf(l, inv.ID))
@@ -140,24 +141,24 @@ func TestFees(t *testing.T) {
 	t.Parallel()
 	var l ledger
 	for i := range 1200 {
-		add := func(chainKey string, kind store.TxKind, merchant string, items, gwei int64) {
-			l.shares = append(l.shares, store.TxShare{
+		add := func(chainKey string, kind txmgr.TxKind, merchant string, items, gwei int64) {
+			l.shares = append(l.shares, txmgr.TxShare{
 				TxID: fmt.Sprintf("ctx_%05d", i), ChainKey: chainKey, Kind: kind, MerchantID: merchant, Items: items,
-				Cost: store.TxCost{Gwei: gwei, At: time.Unix(int64(i/100), 0)},
+				Cost: settle.TxCost{Gwei: gwei, At: time.Unix(int64(i/100), 0)},
 			})
 		}
 		switch {
 		case i%100 == 0:
-			add("arbitrum", store.TxSweep, "", 0, 7) // by an earlier release
+			add("arbitrum", txmgr.TxSweep, "", 0, 7) // by an earlier release
 		case i%100 == 1:
-			add("base", store.TxAuthorization, "a", 1, 3)
+			add("base", txmgr.TxAuthorization, "a", 1, 3)
 		case i%100 < 4:
-			add("base", []store.TxKind{store.TxOpen, store.TxClose}[i%2], "a", 2, 5)
+			add("base", []txmgr.TxKind{txmgr.TxOpen, txmgr.TxClose}[i%2], "a", 2, 5)
 		case i%2 == 0:
-			add("base", store.TxSweep, "b", 4, 7)
+			add("base", txmgr.TxSweep, "b", 4, 7)
 		default:
-			add("base", store.TxSweep, "a", 1, 2)
-			add("base", store.TxSweep, "b", 2, 5)
+			add("base", txmgr.TxSweep, "a", 1, 2)
+			add("base", txmgr.TxSweep, "b", 2, 5)
 		}
 	}
 	for merchant, want := range map[string]string{

@@ -10,8 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/times"
 )
 
@@ -29,9 +30,9 @@ const (
 	checkedPeriod = 100 * 24 * time.Hour
 )
 
-// Updater runs transactions; a store.Store is one.
+// Updater runs transactions; a db.DB is one.
 type Updater interface {
-	Update(ctx context.Context, fn func(*store.Tx) error) error
+	Update(ctx context.Context, fn func(*db.Tx) error) error
 }
 
 // Rollups adds up settled amounts by quarters of an hour, so that Days is fast. A period is added up
@@ -53,7 +54,7 @@ func NewRollups(s Updater, now func() time.Time, logger *slog.Logger) *Rollups {
 // earlier ones, and corrects differences.
 func (r *Rollups) Advance(ctx context.Context) (more bool, err error) {
 	var a advance
-	err = r.store.Update(ctx, func(tx *store.Tx) error {
+	err = r.store.Update(ctx, func(tx *db.Tx) error {
 		a, err = r.advance(ctx, tx)
 		return err
 	})
@@ -76,13 +77,13 @@ type advance struct {
 	corrected bool
 }
 
-func (r *Rollups) advance(ctx context.Context, tx *store.Tx) (advance, error) {
-	closed := store.RollupStart(r.now().Add(-rollupDelay))
-	through, err := tx.LockRollups(ctx, closed)
+func (r *Rollups) advance(ctx context.Context, tx *db.Tx) (advance, error) {
+	closed := settle.RollupStart(r.now().Add(-rollupDelay))
+	through, err := lockRollups(ctx, tx, closed)
 	if err != nil {
 		return advance{}, fmt.Errorf("lock rollups: %w", err)
 	}
-	stale, err := tx.TakeStaleRollups(ctx, staleBatch)
+	stale, err := TakeStaleRollups(ctx, tx, staleBatch)
 	if err != nil {
 		return advance{}, fmt.Errorf("take stale rollups: %w", err)
 	}
@@ -103,29 +104,29 @@ func (r *Rollups) advance(ctx context.Context, tx *store.Tx) (advance, error) {
 	if _, err := replaceRollups(ctx, tx, through, to); err != nil {
 		return advance{}, err
 	}
-	if err := addDays(ctx, tx, store.DayStart(through), store.DayStart(to)); err != nil {
+	if err := addDays(ctx, tx, DayStart(through), DayStart(to)); err != nil {
 		return advance{}, err
 	}
-	return advance{more: more || to.Before(closed)}, tx.SetRollupsThrough(ctx, to)
+	return advance{more: more || to.Before(closed)}, setRollupsThrough(ctx, tx, to)
 }
 
 // replaceStale adds up stale periods before a time, and the days that change.
-func replaceStale(ctx context.Context, tx *store.Tx, stale []time.Time, through time.Time) error {
+func replaceStale(ctx context.Context, tx *db.Tx, stale []time.Time, through time.Time) error {
 	var days []time.Time
 	for _, start := range stale {
 		if !start.Before(through) {
 			break
 		}
-		changed, err := replaceRollups(ctx, tx, start, start.Add(store.RollupPeriod))
+		changed, err := replaceRollups(ctx, tx, start, start.Add(settle.RollupPeriod))
 		if err != nil {
 			return err
 		}
-		if day := store.DayStart(start); changed && day.Before(store.DayStart(through)) {
+		if day := DayStart(start); changed && day.Before(DayStart(through)) {
 			days = append(days, day)
 		}
 	}
 	for _, day := range slices.CompactFunc(days, time.Time.Equal) {
-		if err := addDays(ctx, tx, day, day.Add(store.Day)); err != nil {
+		if err := addDays(ctx, tx, day, day.Add(Day)); err != nil {
 			return err
 		}
 	}
@@ -134,18 +135,18 @@ func replaceStale(ctx context.Context, tx *store.Tx, stale []time.Time, through 
 
 // addDays adds up the rollups of the days from a time on and before another one. All days before the
 // progress are added up.
-func addDays(ctx context.Context, tx *store.Tx, from, to time.Time) error {
+func addDays(ctx context.Context, tx *db.Tx, from, to time.Time) error {
 	if !from.Before(to) {
 		return nil
 	}
-	rollups, err := tx.RollupsBetween(ctx, from, to)
+	rollups, err := RollupsBetween(ctx, tx, from, to)
 	if err != nil {
 		return fmt.Errorf("read rollups: %w", err)
 	}
 	lines := make(map[rollupKey]*Line)
 	for _, r := range rollups {
 		key := keyOf(r)
-		key.start = store.DayStart(r.Start)
+		key.start = DayStart(r.Start)
 		if lines[key] == nil {
 			lines[key] = new(Line)
 		}
@@ -153,18 +154,18 @@ func addDays(ctx context.Context, tx *store.Tx, from, to time.Time) error {
 			return err
 		}
 	}
-	if err := tx.ReplaceDays(ctx, from, to, rollupsOf(lines)); err != nil {
+	if err := ReplaceDays(ctx, tx, from, to, rollupsOf(lines)); err != nil {
 		return fmt.Errorf("replace days: %w", err)
 	}
 	return nil
 }
 
 // rollupsOf returns lines as rollups, in order.
-func rollupsOf(lines map[rollupKey]*Line) []store.Rollup {
-	rollups := make([]store.Rollup, 0, len(lines))
+func rollupsOf(lines map[rollupKey]*Line) []Rollup {
+	rollups := make([]Rollup, 0, len(lines))
 	for _, key := range slices.SortedFunc(maps.Keys(lines), rollupKey.compare) {
 		l := lines[key]
-		rollups = append(rollups, store.Rollup{
+		rollups = append(rollups, Rollup{
 			MerchantID: key.merchantID, Start: key.start, ChainKey: key.chainKey, Currency: key.currency,
 			Payments: l.Payments, Refunds: l.Refunds, Gross: l.Gross.String(), Refunded: l.Refunded.String(),
 		})
@@ -174,9 +175,9 @@ func rollupsOf(lines map[rollupKey]*Line) []store.Rollup {
 
 // check adds up some periods once more. A difference in periods that another transaction has marked as
 // stale since is no fault.
-func (r *Rollups) check(ctx context.Context, tx *store.Tx, through time.Time) (advance, error) {
+func (r *Rollups) check(ctx context.Context, tx *db.Tx, through time.Time) (advance, error) {
 	from := r.checked
-	if first := store.RollupStart(through.Add(-checkedPeriod)); from.Before(first) || !from.Before(through) {
+	if first := settle.RollupStart(through.Add(-checkedPeriod)); from.Before(first) || !from.Before(through) {
 		from = first
 	}
 	to, err := window(ctx, tx, from, through)
@@ -186,10 +187,10 @@ func (r *Rollups) check(ctx context.Context, tx *store.Tx, through time.Time) (a
 	changed, err := replaceRollups(ctx, tx, from, to)
 	var stale []time.Time
 	if changed {
-		if stale, err = tx.StaleRollups(ctx, from, to, 1); err != nil {
+		if stale, err = NewReader(tx).StaleRollups(ctx, from, to, 1); err != nil {
 			return advance{}, err
 		}
-		if err := addDays(ctx, tx, store.DayStart(from), times.Earlier(store.DayStart(to.Add(store.Day)), store.DayStart(through))); err != nil {
+		if err := addDays(ctx, tx, DayStart(from), times.Earlier(DayStart(to.Add(Day)), DayStart(through))); err != nil {
 			return advance{}, err
 		}
 	}
@@ -198,25 +199,25 @@ func (r *Rollups) check(ctx context.Context, tx *store.Tx, through time.Time) (a
 
 // window returns the end of the periods from a time on that have about rollupPage payments and
 // as many refunds, at least one period, and at most those before end.
-func window(ctx context.Context, tx *store.Tx, from, end time.Time) (time.Time, error) {
-	f := store.ReportFilter{From: from, To: end, Limit: rollupPage}
-	payments, err := tx.SettledAmounts(ctx, f)
+func window(ctx context.Context, tx *db.Tx, from, end time.Time) (time.Time, error) {
+	f := ReportFilter{From: from, To: end, Limit: rollupPage}
+	payments, err := NewReader(tx).SettledAmounts(ctx, f)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read payments: %w", err)
 	}
 	if len(payments) == f.Limit {
-		end = store.RollupStart(payments[len(payments)-1].ConfirmedAt)
+		end = settle.RollupStart(payments[len(payments)-1].ConfirmedAt)
 	}
-	refunds, err := tx.ReportedRefunds(ctx, f)
+	refunds, err := NewReader(tx).ReportedRefunds(ctx, f)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read refunds: %w", err)
 	}
 	if len(refunds) == f.Limit {
-		if at := store.RollupStart(refunds[len(refunds)-1].ConfirmedAt); at.Before(end) {
+		if at := settle.RollupStart(refunds[len(refunds)-1].ConfirmedAt); at.Before(end) {
 			end = at
 		}
 	}
-	if first := from.Add(store.RollupPeriod); end.Before(first) {
+	if first := from.Add(settle.RollupPeriod); end.Before(first) {
 		end = first
 	}
 	return end, nil
@@ -224,38 +225,38 @@ func window(ctx context.Context, tx *store.Tx, from, end time.Time) (time.Time, 
 
 // replaceRollups adds up the periods from a time on and before another one, and reports whether a sum
 // has changed.
-func replaceRollups(ctx context.Context, tx *store.Tx, from, to time.Time) (changed bool, err error) {
+func replaceRollups(ctx context.Context, tx *db.Tx, from, to time.Time) (changed bool, err error) {
 	lines := make(map[rollupKey]*Line)
 	add := func(at time.Time, merchantID, chainKey, currency string, change func(*Line)) {
 		for _, id := range []string{merchantID, ""} {
-			key := rollupKey{id, store.RollupStart(at), chainKey, currency}
+			key := rollupKey{id, settle.RollupStart(at), chainKey, currency}
 			if lines[key] == nil {
 				lines[key] = new(Line)
 			}
 			change(lines[key])
 		}
 	}
-	f := store.ReportFilter{From: from, To: to, Limit: rollupPage}
-	if err := eachSettled(ctx, tx, f, func(p store.SettledAmount) {
+	f := ReportFilter{From: from, To: to, Limit: rollupPage}
+	if err := eachSettled(ctx, NewReader(tx), f, func(p SettledAmount) {
 		add(p.ConfirmedAt, p.MerchantID, p.ChainKey, p.Currency, func(l *Line) { l.addPayment(p.Amount, invoice.Portion{}) })
 	}); err != nil {
 		return false, err
 	}
-	if err := eachRefund(ctx, tx, f, func(r invoice.Refund) {
+	if err := eachRefund(ctx, NewReader(tx), f, func(r invoice.Refund) {
 		add(r.ConfirmedAt, r.MerchantID, r.ChainKey, r.Currency, func(l *Line) { l.addRefund(r.Amount) })
 	}); err != nil {
 		return false, err
 	}
 	rollups := rollupsOf(lines)
-	stored, err := tx.RollupsBetween(ctx, from, to)
+	stored, err := RollupsBetween(ctx, tx, from, to)
 	if err != nil {
 		return false, fmt.Errorf("read rollups: %w", err)
 	}
-	slices.SortFunc(stored, func(a, b store.Rollup) int { return keyOf(a).compare(keyOf(b)) }) // databases collate texts differently
+	slices.SortFunc(stored, func(a, b Rollup) int { return keyOf(a).compare(keyOf(b)) }) // databases collate texts differently
 	if slices.Equal(stored, rollups) {
 		return false, nil
 	}
-	if err := tx.ReplaceRollups(ctx, from, to, rollups); err != nil {
+	if err := ReplaceRollups(ctx, tx, from, to, rollups); err != nil {
 		return false, fmt.Errorf("replace rollups: %w", err)
 	}
 	return true, nil
@@ -268,7 +269,7 @@ type rollupKey struct {
 	chainKey, currency string
 }
 
-func keyOf(r store.Rollup) rollupKey {
+func keyOf(r Rollup) rollupKey {
 	return rollupKey{r.MerchantID, r.Start, r.ChainKey, r.Currency}
 }
 

@@ -12,18 +12,17 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/times"
 )
 
-// StatementReader reads from the database. *store.Store implements it.
+// StatementReader reads from the database. *db.DB implements it.
 type StatementReader interface {
-	Reader
+	Source
 	SummaryReader
 	// StatedInvoices returns invoices of a merchant that were issued, by id.
-	StatedInvoices(ctx context.Context, f store.StatedFilter) ([]store.StatedInvoice, error)
+	StatedInvoices(ctx context.Context, f StatedFilter) ([]StatedInvoice, error)
 	// EarlierInvoices calls do with pages of earlier invoices. Only some of them may count.
-	EarlierInvoices(ctx context.Context, f store.EarlierFilter, do func([]store.StatedInvoice) error) error
+	EarlierInvoices(ctx context.Context, f EarlierFilter, do func([]StatedInvoice) error) error
 }
 
 // StatementLine is an account of a period on a chain in a currency, in minor units.
@@ -47,15 +46,15 @@ type Statement struct {
 // NewStatement returns the account of a merchant in the period of a request. Its figures of money are
 // the figures of Settlement. It reads the invoices of the period, of the two days before it, and older
 // ones that had not ended by then.
-func NewStatement(ctx context.Context, db StatementReader, r Request) (Statement, error) {
-	b := statementBuilder{request: r, db: db, lines: make(map[Key]*StatementLine)}
+func NewStatement(ctx context.Context, conn StatementReader, r Request) (Statement, error) {
+	b := statementBuilder{request: r, db: conn, lines: make(map[Key]*StatementLine)}
 	if err := b.addMoney(ctx); err != nil {
 		return Statement{}, fmt.Errorf("add payments up: %w", err)
 	}
 	if err := b.addInvoices(ctx); err != nil {
 		return Statement{}, fmt.Errorf("add invoices up: %w", err)
 	}
-	paid, err := fees(ctx, db, r)
+	paid, err := fees(ctx, conn, r)
 	if err != nil {
 		return Statement{}, fmt.Errorf("add fees up: %w", err)
 	}
@@ -126,10 +125,10 @@ const statedSlack = time.Minute
 // addInvoices adds the changes of the merchant's invoices until the end of the period.
 func (b *statementBuilder) addInvoices(ctx context.Context) error {
 	r := b.request
-	f := store.StatedFilter{MerchantID: r.MerchantID, From: r.From, To: r.To, End: invoice.FirstID(invoice.PrefixInvoice, r.To.Add(statedSlack)), Limit: summaryPage}
-	if since := r.From.Add(-store.UsualLifetime - store.UsualDelay - statedSlack); since.Unix() > 0 {
+	f := StatedFilter{MerchantID: r.MerchantID, From: r.From, To: r.To, End: invoice.FirstID(invoice.PrefixInvoice, r.To.Add(statedSlack)), Limit: summaryPage}
+	if since := r.From.Add(-UsualLifetime - UsualDelay - statedSlack); since.Unix() > 0 {
 		f.After = invoice.FirstID(invoice.PrefixInvoice, since)
-		if err := b.db.EarlierInvoices(ctx, store.EarlierFilter{MerchantID: r.MerchantID, From: r.From, To: r.To, End: f.After, Limit: pageSize}, func(page []store.StatedInvoice) error { return b.addAll(ctx, page) }); err != nil {
+		if err := b.db.EarlierInvoices(ctx, EarlierFilter{MerchantID: r.MerchantID, From: r.From, To: r.To, End: f.After, Limit: pageSize}, func(page []StatedInvoice) error { return b.addAll(ctx, page) }); err != nil {
 			return err
 		}
 	}
@@ -137,13 +136,13 @@ func (b *statementBuilder) addInvoices(ctx context.Context) error {
 }
 
 // addStated adds the invoices of a filter. It reads both halves of the period in parallel.
-func (b *statementBuilder) addStated(ctx context.Context, f store.StatedFilter) error {
+func (b *statementBuilder) addStated(ctx context.Context, f StatedFilter) error {
 	middle := invoice.FirstID(invoice.PrefixInvoice, f.From.Add(f.To.Sub(f.From)/2))
 	first, second := f, f
 	first.End, second.After = middle+"0", middle // the first half has the invoice with that id
 	group, ctx := errgroup.WithContext(ctx)
 	var adding sync.Mutex
-	for _, half := range []store.StatedFilter{first, second} {
+	for _, half := range []StatedFilter{first, second} {
 		group.Go(func() error {
 			for {
 				page, err := b.db.StatedInvoices(ctx, half)
@@ -164,7 +163,7 @@ func (b *statementBuilder) addStated(ctx context.Context, f store.StatedFilter) 
 }
 
 // addAll adds invoices.
-func (b *statementBuilder) addAll(ctx context.Context, page []store.StatedInvoice) error {
+func (b *statementBuilder) addAll(ctx context.Context, page []StatedInvoice) error {
 	for _, inv := range page {
 		if err := b.addInvoice(ctx, inv); err != nil {
 			return err
@@ -181,7 +180,7 @@ type entry struct {
 
 // addInvoice adds the changes of the sum that an invoice demands. No change is before the invoice was
 // issued, not even a payment that is older than the invoice to which it was attributed.
-func (b *statementBuilder) addInvoice(ctx context.Context, inv store.StatedInvoice) error {
+func (b *statementBuilder) addInvoice(ctx context.Context, inv StatedInvoice) error {
 	paid, err := b.counted(ctx, inv)
 	if err != nil {
 		return err
@@ -228,7 +227,7 @@ func (b *statementBuilder) add(l *StatementLine, e entry, sign int, sum *big.Int
 
 // counted returns which amounts of confirmed payments counted toward the invoice's amount, and when.
 // Payments that were all confirmed before the period, or all in it, are one entry.
-func (b *statementBuilder) counted(ctx context.Context, inv store.StatedInvoice) ([]entry, error) {
+func (b *statementBuilder) counted(ctx context.Context, inv StatedInvoice) ([]entry, error) {
 	if inv.ConfirmedAt.IsZero() && !inv.Contained {
 		return nil, nil
 	}

@@ -5,15 +5,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/seed"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // BenchmarkStatement makes statements of months of a merchant with 100,000 invoices of a year.
 func BenchmarkStatement(b *testing.B) {
-	for name, url := range storetest.MigratedDatabases() {
+	for name, url := range dbtest.MigratedDatabases() {
 		b.Run(name, func(b *testing.B) {
 			until := time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC)
 			s := seeded(b, url(b), seed.Config{Invoices: 100_000, Merchants: 1, Open: 250, Until: until, BlockTime: 2 * time.Second})
@@ -25,7 +26,7 @@ func BenchmarkStatement(b *testing.B) {
 						Decimals: func(string, string) (int, bool) { return 6, true },
 					}
 					for b.Loop() {
-						if _, err := report.NewStatement(b.Context(), s, r); err != nil {
+						if _, err := report.NewStatement(b.Context(), report.NewReader(s), r); err != nil {
 							b.Fatal(err)
 						}
 					}
@@ -36,12 +37,12 @@ func BenchmarkStatement(b *testing.B) {
 }
 
 // seeded returns a database with rows, which are added up.
-func seeded(b *testing.B, url string, c seed.Config) *store.Store {
+func seeded(b *testing.B, url string, c seed.Config) *db.DB {
 	b.Helper()
-	s := storetest.Open(b, url)
+	s := dbtest.Open(b, url)
 	rows, err := seed.New(c)
 	if err == nil {
-		err = s.Load(b.Context(), rows.Batches(), func(store.LoadProgress) {})
+		err = settle.LoadInvoices(b.Context(), s, rows.Batches(), func(db.LoadProgress) {})
 	}
 	rollups := report.NewRollups(s, func() time.Time { return c.Until }, slog.New(slog.DiscardHandler))
 	for more := err == nil; more && err == nil; {

@@ -13,11 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/seed"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/times"
 )
 
@@ -28,23 +30,23 @@ type shop struct {
 	merchantID string
 	address    invoice.Address
 	invoices   []string
-	paid       map[string][]store.PaymentRow // by invoice
-	times      []time.Time                   // when the last change happened, or the invoice ended
-	n          int                           // of payments
+	paid       map[string][]settle.PaymentRow // by invoice
+	times      []time.Time                    // when the last change happened, or the invoice ended
+	n          int                            // of payments
 }
 
 // newShop returns a merchant without invoices.
-func newShop(r *rapid.T, s *store.Store, number int) *shop {
+func newShop(r *rapid.T, s *db.DB, number int) *shop {
 	r.Helper()
 	began := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	b := &shop{books: books{reporter: r, Store: s, now: began}, draw: r, merchantID: fmt.Sprint("shop", number), paid: make(map[string][]store.PaymentRow)}
+	b := &shop{books: books{reporter: r, DB: s, now: began}, draw: r, merchantID: fmt.Sprint("shop", number), paid: make(map[string][]settle.PaymentRow)}
 	sum := sha256.Sum256([]byte(b.merchantID))
 	copy(b.address[:], sum[:])
-	b.write(func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.InsertSettlementAddresses(ctx, []store.SettlementAddress{{ChainKey: "base", Address: b.address, MerchantID: b.merchantID}}, began); err != nil {
+	b.write(func(ctx context.Context, tx *db.Tx) error {
+		if err := access.InsertSettlementAddresses(ctx, tx, []access.SettlementAddress{{ChainKey: "base", Address: b.address, MerchantID: b.merchantID}}, began); err != nil {
 			return err
 		}
-		_, _, err := tx.GrantAddresses(ctx, []store.Holding{{Address: b.address, MerchantID: b.merchantID}}, began)
+		_, _, err := access.GrantAddresses(ctx, tx, []access.Holding{{Address: b.address, MerchantID: b.merchantID}}, began)
 		return err
 	})
 	return b
@@ -63,8 +65,8 @@ func (b *shop) create(lifetime time.Duration, status invoice.Status) {
 		Tolerance: invoice.NewAmount(rapid.Uint64Range(0, 2).Draw(b.draw, "tolerance")), Status: status, CreatedAt: b.now, Collection: invoice.Direct,
 	}
 	b.invoices, b.times = append(b.invoices, id), append(b.times, b.now, inv.ExpiresAt)
-	b.write(func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.InsertInvoices(ctx, []invoice.Invoice{inv})
+	b.write(func(ctx context.Context, tx *db.Tx) error {
+		_, err := settle.InsertInvoices(ctx, tx, []invoice.Invoice{inv})
 		return err
 	})
 }
@@ -73,11 +75,11 @@ func (b *shop) create(lifetime time.Duration, status invoice.Status) {
 func (b *shop) issue(inv invoice.Invoice) {
 	b.Helper()
 	inv.Status, inv.ExpiresAt = invoice.Open, b.now.Add(time.Hour)
-	b.write(func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.UpdateDraft(ctx, inv); err != nil {
+	b.write(func(ctx context.Context, tx *db.Tx) error {
+		if err := settle.UpdateDraft(ctx, tx, inv); err != nil {
 			return err
 		}
-		return tx.InsertInvoiceTransition(ctx, inv.ID, store.InvoiceTransition{Status: invoice.Open, At: b.now})
+		return settle.InsertInvoiceTransition(ctx, tx, inv.ID, settle.InvoiceTransition{Status: invoice.Open, At: b.now})
 	})
 }
 
@@ -86,7 +88,7 @@ func (b *shop) issue(inv invoice.Invoice) {
 func (b *shop) pay(inv invoice.Invoice) {
 	b.Helper()
 	b.n++
-	p := store.PaymentRow{SeenID: fmt.Sprintf("%s_%06d", b.merchantID, b.n)}
+	p := settle.PaymentRow{SeenID: fmt.Sprintf("%s_%06d", b.merchantID, b.n)}
 	p.Transfer = transfer(b.n, "base", rapid.Uint64Range(1, 30).Draw(b.draw, "paid"))
 	newest := uint64(2)
 	if inv.Status == invoice.Open {
@@ -102,7 +104,7 @@ func (b *shop) pay(inv invoice.Invoice) {
 	p.InvoiceID, p.MerchantID, p.Method = inv.ID, b.merchantID, invoice.ByTransferAmount
 	b.settle(inv, append(b.paid[inv.ID], p))
 	if rapid.Bool().Draw(b.draw, "final") {
-		inv, err := b.Invoice(b.Context(), inv.ID)
+		inv, err := settle.NewReader(b).Invoice(b.Context(), inv.ID)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -127,18 +129,18 @@ func (b *shop) decide(inv invoice.Invoice) {
 }
 
 // settle stores the payments of an invoice with their effects.
-func (b *shop) settle(inv invoice.Invoice, payments []store.PaymentRow) {
+func (b *shop) settle(inv invoice.Invoice, payments []settle.PaymentRow) {
 	b.Helper()
 	b.paid[inv.ID] = payments
 	all := make([]invoice.Payment, len(payments))
 	for i, p := range payments {
 		all[i] = p.Payment
 	}
-	b.write(func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.SavePayments(ctx, payments); err != nil {
+	b.write(func(ctx context.Context, tx *db.Tx) error {
+		if err := settle.SavePayments(ctx, tx, payments); err != nil {
 			return err
 		}
-		return tx.UpdateInvoices(ctx, []invoice.Invoice{inv.Recount(all)})
+		return settle.UpdateInvoices(ctx, tx, []invoice.Invoice{inv.Recount(all)})
 	})
 }
 
@@ -152,11 +154,11 @@ func (b *shop) end(inv invoice.Invoice) {
 			return
 		}
 	}
-	b.write(func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.UpdateInvoices(ctx, []invoice.Invoice{ended}); err != nil || expired {
+	b.write(func(ctx context.Context, tx *db.Tx) error {
+		if err := settle.UpdateInvoices(ctx, tx, []invoice.Invoice{ended}); err != nil || expired {
 			return err
 		}
-		return tx.InsertInvoiceTransition(ctx, inv.ID, store.InvoiceTransition{Status: invoice.Void, At: b.now})
+		return settle.InsertInvoiceTransition(ctx, tx, inv.ID, settle.InvoiceTransition{Status: invoice.Void, At: b.now})
 	})
 }
 
@@ -169,7 +171,7 @@ func (b *shop) duration(label string) time.Duration {
 // near draws a time close to a change, or a day later.
 func (b *shop) near(label string) time.Time {
 	from := rapid.SampledFrom(b.times).Draw(b.draw, label)
-	return from.Add(rapid.SampledFrom([]time.Duration{0, -time.Second, time.Second, store.UsualDelay}).Draw(b.draw, label+" after"))
+	return from.Add(rapid.SampledFrom([]time.Duration{0, -time.Second, time.Second, report.UsualDelay}).Draw(b.draw, label+" after"))
 }
 
 // step lets something happen.
@@ -180,7 +182,7 @@ func (b *shop) step() {
 		b.create(b.duration("lifetime"), rapid.SampledFrom([]invoice.Status{invoice.Open, invoice.Open, invoice.Drafted}).Draw(b.draw, "status"))
 		return
 	}
-	inv, err := b.Invoice(b.Context(), rapid.SampledFrom(b.invoices).Draw(b.draw, "invoice"))
+	inv, err := settle.NewReader(b).Invoice(b.Context(), rapid.SampledFrom(b.invoices).Draw(b.draw, "invoice"))
 	switch {
 	case err != nil:
 		b.Fatal(err)
@@ -198,13 +200,13 @@ func (b *shop) step() {
 }
 
 // wholeStore reads all invoices for a statement, as if all were earlier ones, and no sums.
-type wholeStore struct{ *store.Store }
+type wholeStore struct{ report.Reader }
 
-func (s wholeStore) EarlierInvoices(ctx context.Context, f store.EarlierFilter, do func([]store.StatedInvoice) error) error {
+func (s wholeStore) EarlierInvoices(ctx context.Context, f report.EarlierFilter, do func([]report.StatedInvoice) error) error {
 	// An empty period, which ends before it begins.
-	all := store.StatedFilter{MerchantID: f.MerchantID, From: time.Unix(1<<40, 0), To: time.Unix(0, 0), End: invoice.PrefixInvoice + "zz", Limit: f.Limit}
+	all := report.StatedFilter{MerchantID: f.MerchantID, From: time.Unix(1<<40, 0), To: time.Unix(0, 0), End: invoice.PrefixInvoice + "zz", Limit: f.Limit}
 	for {
-		page, err := s.Store.StatedInvoices(ctx, all)
+		page, err := s.Reader.StatedInvoices(ctx, all)
 		if err != nil {
 			return err
 		}
@@ -215,7 +217,7 @@ func (s wholeStore) EarlierInvoices(ctx context.Context, f store.EarlierFilter, 
 	}
 }
 
-func (s wholeStore) StatedInvoices(context.Context, store.StatedFilter) ([]store.StatedInvoice, error) {
+func (s wholeStore) StatedInvoices(context.Context, report.StatedFilter) ([]report.StatedInvoice, error) {
 	return nil, nil
 }
 
@@ -225,11 +227,11 @@ func (s wholeStore) RollupsThrough(context.Context) (time.Time, error) { return 
 func (b *shop) want(from, to time.Time) {
 	b.Helper()
 	r := report.Request{MerchantID: b.merchantID, From: from, To: to, Location: time.UTC, Decimals: func(string, string) (int, bool) { return 6, true }}
-	got, err := report.NewStatement(b.Context(), b.Store, r)
+	got, err := report.NewStatement(b.Context(), report.NewReader(b.DB), r)
 	if err != nil {
 		b.Fatal(err)
 	}
-	want, err := report.NewStatement(b.Context(), wholeStore{b.Store}, r)
+	want, err := report.NewStatement(b.Context(), wholeStore{report.NewReader(b.DB)}, r)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -251,7 +253,7 @@ func lines(s report.Statement) (all []string) {
 // after each of random steps.
 func TestStatementReadsEnough(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		newBooks(t, s, time.Time{})
 		shops := 0
 		rapid.Check(t, func(r *rapid.T) {
@@ -275,19 +277,19 @@ func TestStatementReadsEnough(t *testing.T) {
 
 // countedStore counts the invoices that statements read.
 type countedStore struct {
-	*store.Store
+	report.Reader
 	read atomic.Int64
 }
 
-func (s *countedStore) EarlierInvoices(ctx context.Context, f store.EarlierFilter, do func([]store.StatedInvoice) error) error {
-	return s.Store.EarlierInvoices(ctx, f, func(page []store.StatedInvoice) error {
+func (s *countedStore) EarlierInvoices(ctx context.Context, f report.EarlierFilter, do func([]report.StatedInvoice) error) error {
+	return s.Reader.EarlierInvoices(ctx, f, func(page []report.StatedInvoice) error {
 		s.read.Add(int64(len(page)))
 		return do(page)
 	})
 }
 
-func (s *countedStore) StatedInvoices(ctx context.Context, f store.StatedFilter) ([]store.StatedInvoice, error) {
-	page, err := s.Store.StatedInvoices(ctx, f)
+func (s *countedStore) StatedInvoices(ctx context.Context, f report.StatedFilter) ([]report.StatedInvoice, error) {
+	page, err := s.Reader.StatedInvoices(ctx, f)
 	s.read.Add(int64(len(page)))
 	return page, err
 }
@@ -297,17 +299,17 @@ func (s *countedStore) StatedInvoices(ctx context.Context, f store.StatedFilter)
 // it, and invoices that are open for long.
 func TestStatementReadsTheMonth(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		until := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 		const perDay, open = 10, 20
 		rows, err := seed.New(seed.Config{Invoices: 365 * perDay, Merchants: 1, Open: open, Until: until, BlockTime: 2 * time.Second})
 		if err == nil {
-			err = s.Load(t.Context(), rows.Batches(), func(store.LoadProgress) {})
+			err = settle.LoadInvoices(t.Context(), s, rows.Batches(), func(db.LoadProgress) {})
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		counted := &countedStore{Store: s}
+		counted := &countedStore{Reader: report.NewReader(s)}
 		r := report.Request{MerchantID: seed.Merchant(0), Location: time.UTC, Decimals: func(string, string) (int, bool) { return 6, true }}
 		for month := range 13 {
 			r.From = time.Date(2025, time.November, 1, 0, 0, 0, 0, time.UTC).AddDate(0, month, 0)
@@ -320,7 +322,7 @@ func TestStatementReadsTheMonth(t *testing.T) {
 			if most := int64(34*perDay + open); counted.read.Load() > most {
 				t.Errorf("%s: read %d invoices, want %d at most", r.From.Format("2006-01"), counted.read.Load(), most)
 			}
-			want, err := report.NewStatement(t.Context(), wholeStore{s}, r)
+			want, err := report.NewStatement(t.Context(), wholeStore{report.NewReader(s)}, r)
 			if err != nil {
 				t.Fatal(err)
 			}

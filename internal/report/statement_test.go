@@ -14,19 +14,19 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/times"
 )
 
 // account has the invoices of a merchant with their confirmed payments and refunds.
 type account struct {
 	ledger
-	stated  []store.StatedInvoice
+	stated  []report.StatedInvoice
 	refunds []invoice.Refund
 	newer   bool // a payment was confirmed before its invoice was issued
 }
 
-func (b *account) StatedInvoices(_ context.Context, f store.StatedFilter) (page []store.StatedInvoice, err error) {
+func (b *account) StatedInvoices(_ context.Context, f report.StatedFilter) (page []report.StatedInvoice, err error) {
 	for _, inv := range b.stated {
 		if inv.ID > f.After && inv.ID < f.End && len(page) < f.Limit {
 			page = append(page, inv)
@@ -35,15 +35,15 @@ func (b *account) StatedInvoices(_ context.Context, f store.StatedFilter) (page 
 	return page, nil
 }
 
-func (b *account) EarlierInvoices(_ context.Context, f store.EarlierFilter, do func([]store.StatedInvoice) error) error {
-	i := slices.IndexFunc(b.stated, func(inv store.StatedInvoice) bool { return inv.ID >= f.End })
+func (b *account) EarlierInvoices(_ context.Context, f report.EarlierFilter, do func([]report.StatedInvoice) error) error {
+	i := slices.IndexFunc(b.stated, func(inv report.StatedInvoice) bool { return inv.ID >= f.End })
 	if i < 0 {
 		i = len(b.stated)
 	}
 	return do(b.stated[:i])
 }
 
-func (b *account) ReportedRefunds(_ context.Context, f store.ReportFilter) (page []invoice.Refund, err error) {
+func (b *account) ReportedRefunds(_ context.Context, f report.ReportFilter) (page []invoice.Refund, err error) {
 	for _, r := range b.refunds {
 		behind := f.AfterID == "" || r.ConfirmedAt.After(f.After) || r.ConfirmedAt.Equal(f.After) && r.ID > f.AfterID
 		if behind && !r.ConfirmedAt.Before(f.From) && r.ConfirmedAt.Before(f.To) && len(page) < f.Limit {
@@ -65,10 +65,10 @@ func (b *account) ConfirmedPaymentsBetween(_ context.Context, id string, after, 
 	return page, nil
 }
 
-func (b *account) SettledAmounts(ctx context.Context, f store.ReportFilter) (page []store.SettledAmount, err error) {
+func (b *account) SettledAmounts(ctx context.Context, f report.ReportFilter) (page []report.SettledAmount, err error) {
 	payments, err := b.ReportedPayments(ctx, f)
 	for _, p := range payments {
-		page = append(page, store.SettledAmount{SeenID: p.SeenID, ConfirmedAt: p.ConfirmedAt, Currency: p.Currency, Amount: p.Amount})
+		page = append(page, report.SettledAmount{SeenID: p.SeenID, ConfirmedAt: p.ConfirmedAt, Currency: p.Currency, Amount: p.Amount})
 	}
 	return page, err
 }
@@ -79,11 +79,11 @@ func (b *account) StaleRollups(context.Context, time.Time, time.Time, int) ([]ti
 	return nil, nil
 }
 
-func (b *account) DayRollups(context.Context, store.RollupFilter) ([]store.Rollup, error) {
+func (b *account) DayRollups(context.Context, report.RollupFilter) ([]report.Rollup, error) {
 	return nil, nil
 }
 
-func (b *account) Rollups(context.Context, store.RollupFilter) ([]store.Rollup, error) {
+func (b *account) Rollups(context.Context, report.RollupFilter) ([]report.Rollup, error) {
 	return nil, nil
 }
 
@@ -104,19 +104,19 @@ func newAccount(r *rapid.T) *account {
 		for range rapid.IntRange(0, 4).Draw(r, "payments") {
 			block++
 			mined = mined.Add(time.Duration(rapid.IntRange(0, 200).Draw(r, "later")) * time.Hour)
-			p := store.PaymentRow{SeenID: fmt.Sprintf("%09d", block), Payment: invoice.Payment{
+			p := settle.PaymentRow{SeenID: fmt.Sprintf("%09d", block), Payment: invoice.Payment{
 				InvoiceID: inv.ID, Status: invoice.Confirmed, ConfirmedAt: mined.Add(time.Duration(rapid.IntRange(0, 100).Draw(r, "confirmed")) * time.Hour),
 				Transfer: invoice.Transfer{Currency: "USDC", Amount: invoice.NewAmount(rapid.Uint64Range(1, 20).Draw(r, "paid"))},
 			}}
 			p.BlockNumber, p.BlockTime = block, mined
 			inv.Sums.Payments++
-			b.payments = append(b.payments, store.ReportedPayment{PaymentRow: p})
+			b.payments = append(b.payments, report.ReportedPayment{PaymentRow: p})
 			b.newer = b.newer || p.ConfirmedAt.Before(opened)
 			if rapid.Bool().Draw(r, "refunded") {
 				b.refunds = append(b.refunds, invoice.Refund{ID: p.SeenID, ConfirmedAt: p.ConfirmedAt.Add(time.Minute), Transfer: invoice.Transfer{Currency: "USDC", Amount: p.Amount}})
 			}
 		}
-		stated := store.StatedInvoice{Invoice: inv.Settle(paymentsOf(&b.ledger, inv.ID)), OpenedAt: opened}
+		stated := report.StatedInvoice{Invoice: inv.Settle(paymentsOf(&b.ledger, inv.ID)), OpenedAt: opened}
 		switch {
 		case stated.Status == invoice.Open && rapid.Bool().Draw(r, "expired"), rapid.IntRange(0, 9).Draw(r, "found late") == 0:
 			stated.Status = invoice.Expired
@@ -137,8 +137,8 @@ func newAccount(r *rapid.T) *account {
 		}
 		b.stated = append(b.stated, stated)
 	}
-	slices.SortFunc(b.stated, func(x, y store.StatedInvoice) int { return strings.Compare(x.ID, y.ID) })
-	slices.SortFunc(b.payments, func(x, y store.ReportedPayment) int {
+	slices.SortFunc(b.stated, func(x, y report.StatedInvoice) int { return strings.Compare(x.ID, y.ID) })
+	slices.SortFunc(b.payments, func(x, y report.ReportedPayment) int {
 		return cmp.Or(x.ConfirmedAt.Compare(y.ConfirmedAt), strings.Compare(x.SeenID, y.SeenID))
 	})
 	slices.SortFunc(b.refunds, func(x, y invoice.Refund) int {

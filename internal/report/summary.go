@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/times"
 )
 
@@ -21,15 +21,15 @@ const (
 	maxStale = 100
 )
 
-// SettledReader reads payments and refunds. *store.Store and *store.Tx implement it.
+// SettledReader reads payments and refunds. *db.DB and *db.Tx implement it.
 type SettledReader interface {
 	// SettledAmounts returns confirmed payments of invoices.
-	SettledAmounts(ctx context.Context, f store.ReportFilter) ([]store.SettledAmount, error)
+	SettledAmounts(ctx context.Context, f ReportFilter) ([]SettledAmount, error)
 	// ReportedRefunds returns confirmed refunds of such payments.
-	ReportedRefunds(ctx context.Context, f store.ReportFilter) ([]invoice.Refund, error)
+	ReportedRefunds(ctx context.Context, f ReportFilter) ([]invoice.Refund, error)
 }
 
-// SummaryReader reads from the database. *store.Store implements it.
+// SummaryReader reads from the database. *db.DB implements it.
 type SummaryReader interface {
 	SettledReader
 	// RollupsThrough returns the time before which rollups are complete.
@@ -37,9 +37,9 @@ type SummaryReader interface {
 	// StaleRollups returns periods with incomplete rollups, the oldest first.
 	StaleRollups(ctx context.Context, from, to time.Time, limit int) ([]time.Time, error)
 	// Rollups lists rollups in the order of their periods.
-	Rollups(ctx context.Context, f store.RollupFilter) ([]store.Rollup, error)
+	Rollups(ctx context.Context, f RollupFilter) ([]Rollup, error)
 	// DayRollups lists the sums of the rollups of days in UTC.
-	DayRollups(ctx context.Context, f store.RollupFilter) ([]store.Rollup, error)
+	DayRollups(ctx context.Context, f RollupFilter) ([]Rollup, error)
 }
 
 // Days returns a line for each day, chain and currency with a payment or refund that was confirmed
@@ -48,8 +48,8 @@ type SummaryReader interface {
 //
 // It adds up rollups, and payments where there is no rollup: in the last minutes, in a stale period,
 // and in the rest of a period at the beginning.
-func Days(ctx context.Context, db SummaryReader, r Request) ([]*Line, error) {
-	b := &daysBuilder{Request: r, db: db, byDay: true, lines: make(map[Key]*Line)}
+func Days(ctx context.Context, conn SummaryReader, r Request) ([]*Line, error) {
+	b := &daysBuilder{Request: r, db: conn, byDay: true, lines: make(map[Key]*Line)}
 	err := b.add(ctx, r.From, r.To)
 	return sorted(b.lines), err
 }
@@ -57,34 +57,34 @@ func Days(ctx context.Context, db SummaryReader, r Request) ([]*Line, error) {
 // Total returns a line for each chain and currency with the figures that Days returns by day. It adds
 // up sums of whole days in UTC, and uses Days for the rest of the period and for days with a stale
 // period.
-func Total(ctx context.Context, db SummaryReader, r Request) ([]*Line, error) {
+func Total(ctx context.Context, conn SummaryReader, r Request) ([]*Line, error) {
 	r.Location = time.UTC
-	b := &daysBuilder{Request: r, db: db, lines: make(map[Key]*Line)}
-	through, err := db.RollupsThrough(ctx)
+	b := &daysBuilder{Request: r, db: conn, lines: make(map[Key]*Line)}
+	through, err := conn.RollupsThrough(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read progress of rollups: %w", err)
 	}
-	from, to := store.DayStart(r.From.Add(store.Day-time.Second)), store.DayStart(times.Earlier(r.To, through))
+	from, to := DayStart(r.From.Add(Day-time.Second)), DayStart(times.Earlier(r.To, through))
 	if !from.Before(to) {
 		err := b.add(ctx, r.From, r.To)
 		return sorted(b.lines), err
 	}
-	stale, err := db.StaleRollups(ctx, from, to, maxStale+1)
+	stale, err := conn.StaleRollups(ctx, from, to, maxStale+1)
 	if err != nil {
 		return nil, fmt.Errorf("find stale rollups: %w", err)
 	}
 	for i, start := range stale {
-		stale[i] = store.DayStart(start)
+		stale[i] = DayStart(start)
 	}
 	if len(stale) > maxStale {
 		to = stale[maxStale]
 	}
 	stale = slices.DeleteFunc(slices.CompactFunc(stale, time.Time.Equal), func(day time.Time) bool { return !day.Before(to) })
-	if err := b.addRollups(ctx, db.DayRollups, from, to, stale); err != nil {
+	if err := b.addRollups(ctx, conn.DayRollups, from, to, stale); err != nil {
 		return nil, err
 	}
 	for _, day := range stale {
-		if err := b.add(ctx, day, day.Add(store.Day)); err != nil {
+		if err := b.add(ctx, day, day.Add(Day)); err != nil {
 			return nil, err
 		}
 	}
@@ -103,7 +103,7 @@ func (b *daysBuilder) add(ctx context.Context, first, end time.Time) error {
 	if err != nil {
 		return fmt.Errorf("read progress of rollups: %w", err)
 	}
-	from, to := store.RollupStart(first.Add(store.RollupPeriod-time.Second)), store.RollupStart(end)
+	from, to := settle.RollupStart(first.Add(settle.RollupPeriod-time.Second)), settle.RollupStart(end)
 	if through.Before(to) {
 		to = through
 	}
@@ -121,7 +121,7 @@ func (b *daysBuilder) add(ctx context.Context, first, end time.Time) error {
 		return err
 	}
 	for _, start := range stale {
-		if err := b.addSettled(ctx, start, start.Add(store.RollupPeriod)); err != nil {
+		if err := b.addSettled(ctx, start, start.Add(settle.RollupPeriod)); err != nil {
 			return err
 		}
 	}
@@ -142,7 +142,7 @@ type daysBuilder struct {
 // aligned reports whether the days of the time zone begin at the beginning of a period.
 func (b *daysBuilder) aligned(at time.Time) bool {
 	_, offset := at.In(b.Location).Zone()
-	return offset%int(store.RollupPeriod.Seconds()) == 0
+	return offset%int(settle.RollupPeriod.Seconds()) == 0
 }
 
 // line returns the line of a time, chain and currency.
@@ -158,8 +158,8 @@ func (b *daysBuilder) line(at time.Time, chainKey, currency string) *Line {
 }
 
 // addRollups adds the sums that read returns from a time on and before another one, except stale ones.
-func (b *daysBuilder) addRollups(ctx context.Context, read func(context.Context, store.RollupFilter) ([]store.Rollup, error), from, to time.Time, stale []time.Time) error {
-	for f := (store.RollupFilter{MerchantID: b.MerchantID, From: from, To: to, Limit: rollupsPage}); ; {
+func (b *daysBuilder) addRollups(ctx context.Context, read func(context.Context, RollupFilter) ([]Rollup, error), from, to time.Time, stale []time.Time) error {
+	for f := (RollupFilter{MerchantID: b.MerchantID, From: from, To: to, Limit: rollupsPage}); ; {
 		page, err := read(ctx, f)
 		if err != nil {
 			return fmt.Errorf("read rollups: %w", err)
@@ -179,7 +179,7 @@ func (b *daysBuilder) addRollups(ctx context.Context, read func(context.Context,
 }
 
 // addRollup adds a rollup to a line.
-func (l *Line) addRollup(r store.Rollup) error {
+func (l *Line) addRollup(r Rollup) error {
 	var gross, refunded big.Int
 	if _, ok := gross.SetString(r.Gross, 10); !ok {
 		return fmt.Errorf("rollup of %s has the sum %q", r.Start, r.Gross)
@@ -197,8 +197,8 @@ func (l *Line) addRollup(r store.Rollup) error {
 
 // addSettled adds the payments and refunds from a time on and before another one.
 func (b *daysBuilder) addSettled(ctx context.Context, from, to time.Time) error {
-	f := store.ReportFilter{MerchantID: b.MerchantID, From: from, To: to, Limit: summaryPage}
-	if err := eachSettled(ctx, b.db, f, func(p store.SettledAmount) {
+	f := ReportFilter{MerchantID: b.MerchantID, From: from, To: to, Limit: summaryPage}
+	if err := eachSettled(ctx, b.db, f, func(p SettledAmount) {
 		b.line(p.ConfirmedAt, p.ChainKey, p.Currency).addPayment(p.Amount, invoice.Portion{})
 	}); err != nil {
 		return err
@@ -207,9 +207,9 @@ func (b *daysBuilder) addSettled(ctx context.Context, from, to time.Time) error 
 }
 
 // eachSettled calls do with the payments of a filter, in order.
-func eachSettled(ctx context.Context, db SettledReader, f store.ReportFilter, do func(store.SettledAmount)) error {
+func eachSettled(ctx context.Context, conn SettledReader, f ReportFilter, do func(SettledAmount)) error {
 	for f.From.Before(f.To) {
-		page, err := db.SettledAmounts(ctx, f)
+		page, err := conn.SettledAmounts(ctx, f)
 		if err != nil {
 			return fmt.Errorf("read payments: %w", err)
 		}
@@ -226,9 +226,9 @@ func eachSettled(ctx context.Context, db SettledReader, f store.ReportFilter, do
 }
 
 // eachRefund calls do with the refunds of a filter, in order.
-func eachRefund(ctx context.Context, db SettledReader, f store.ReportFilter, do func(invoice.Refund)) error {
+func eachRefund(ctx context.Context, conn SettledReader, f ReportFilter, do func(invoice.Refund)) error {
 	for f.From.Before(f.To) {
-		page, err := db.ReportedRefunds(ctx, f)
+		page, err := conn.ReportedRefunds(ctx, f)
 		if err != nil {
 			return fmt.Errorf("read refunds: %w", err)
 		}
@@ -252,7 +252,7 @@ type Sum struct {
 }
 
 // SumInvoices adds up amounts of invoices by chain and currency, in that order.
-func SumInvoices(amounts []store.InvoicedAmount, decimals func(chainKey, currency string) (int, bool)) []*Sum {
+func SumInvoices(amounts []InvoicedAmount, decimals func(chainKey, currency string) (int, bool)) []*Sum {
 	sums := make(map[Key]*Sum)
 	for _, a := range amounts {
 		key := Key{ChainKey: a.ChainKey, Currency: a.Currency, Decimals: -1}

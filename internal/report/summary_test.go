@@ -17,10 +17,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // reporter is a *testing.T or a *rapid.T.
@@ -35,30 +37,30 @@ type reporter interface {
 // summary must count.
 type books struct {
 	reporter
-	*store.Store
+	*db.DB
 	now      time.Time
 	log      bytes.Buffer
-	payments []store.PaymentRow
+	payments []settle.PaymentRow
 	refunds  []invoice.Refund
 }
 
 // newBooks returns an empty database at a time, in which each merchant has an invoice.
-func newBooks(t testing.TB, s *store.Store, now time.Time) *books {
+func newBooks(t testing.TB, s *db.DB, now time.Time) *books {
 	t.Helper()
-	b := &books{reporter: t, Store: s, now: now}
-	b.write(func(ctx context.Context, tx *store.Tx) error {
+	b := &books{reporter: t, DB: s, now: now}
+	b.write(func(ctx context.Context, tx *db.Tx) error {
 		for _, key := range []string{"base", "arc"} {
-			if _, err := tx.InsertChain(ctx, key, invoice.Header{Number: 1, Time: invoice.Unix(1)}, nil); err != nil {
+			if _, err := settle.InsertChain(ctx, tx, key, invoice.Header{Number: 1, Time: invoice.Unix(1)}, nil); err != nil {
 				return err
 			}
 		}
 		var invoices []invoice.Invoice
 		for _, m := range []string{"acme", "globex"} {
 			address := invoice.Address{m[0]}
-			if err := tx.InsertSettlementAddresses(ctx, []store.SettlementAddress{{ChainKey: "base", Address: address, MerchantID: m}}, invoice.Unix(900)); err != nil {
+			if err := access.InsertSettlementAddresses(ctx, tx, []access.SettlementAddress{{ChainKey: "base", Address: address, MerchantID: m}}, invoice.Unix(900)); err != nil {
 				return err
 			}
-			if _, _, err := tx.GrantAddresses(ctx, []store.Holding{{Address: address, MerchantID: m}}, invoice.Unix(900)); err != nil {
+			if _, _, err := access.GrantAddresses(ctx, tx, []access.Holding{{Address: address, MerchantID: m}}, invoice.Unix(900)); err != nil {
 				return err
 			}
 			invoices = append(invoices, invoice.Invoice{
@@ -67,15 +69,15 @@ func newBooks(t testing.TB, s *store.Store, now time.Time) *books {
 				Status: invoice.Open, CreatedAt: invoice.Unix(1000), Collection: invoice.Direct,
 			})
 		}
-		_, err := tx.InsertInvoices(ctx, invoices)
+		_, err := settle.InsertInvoices(ctx, tx, invoices)
 		return err
 	})
 	return b
 }
 
-func (b *books) write(fn func(ctx context.Context, tx *store.Tx) error) {
+func (b *books) write(fn func(ctx context.Context, tx *db.Tx) error) {
 	b.Helper()
-	if err := b.Update(b.Context(), func(tx *store.Tx) error { return fn(b.Context(), tx) }); err != nil {
+	if err := b.Update(b.Context(), func(tx *db.Tx) error { return fn(b.Context(), tx) }); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -93,20 +95,22 @@ func transfer(n int, chainKey string, amount uint64) invoice.Transfer {
 func (b *books) pay(at time.Time, merchantID, chainKey string, amount uint64) {
 	b.Helper()
 	p := b.pending(at, merchantID, chainKey, amount)
-	b.write(func(ctx context.Context, tx *store.Tx) error {
-		return tx.ConfirmThrough(ctx, chainKey, p.BlockNumber, at)
+	b.write(func(ctx context.Context, tx *db.Tx) error {
+		return settle.ConfirmThrough(ctx, tx, chainKey, p.BlockNumber, at)
 	})
 }
 
 // pending adds a payment that is to be confirmed at a time.
-func (b *books) pending(at time.Time, merchantID, chainKey string, amount uint64) store.PaymentRow {
+func (b *books) pending(at time.Time, merchantID, chainKey string, amount uint64) settle.PaymentRow {
 	b.Helper()
 	n := len(b.payments) + len(b.refunds)
-	p := store.PaymentRow{}
+	p := settle.PaymentRow{}
 	p.Transfer, p.ID, p.SeenID, p.Status = transfer(n, chainKey, amount), fmt.Sprintf("pay_%d", n), fmt.Sprintf("seen_%06d", n), invoice.Pending
 	p.ObservedAt = at
 	b.payments = append(b.payments, p)
-	b.write(func(ctx context.Context, tx *store.Tx) error { return tx.SavePayments(ctx, []store.PaymentRow{p}) })
+	b.write(func(ctx context.Context, tx *db.Tx) error {
+		return settle.SavePayments(ctx, tx, []settle.PaymentRow{p})
+	})
 	i := len(b.payments) - 1
 	if merchantID != "" {
 		b.attribute(i, merchantID)
@@ -120,7 +124,9 @@ func (b *books) attribute(i int, merchantID string) {
 	b.Helper()
 	p := &b.payments[i]
 	p.InvoiceID, p.MerchantID, p.Method = "inv_"+merchantID, merchantID, invoice.ByTransferAmount
-	b.write(func(ctx context.Context, tx *store.Tx) error { return tx.SavePayments(ctx, []store.PaymentRow{*p}) })
+	b.write(func(ctx context.Context, tx *db.Tx) error {
+		return settle.SavePayments(ctx, tx, []settle.PaymentRow{*p})
+	})
 }
 
 // refund adds a confirmed refund of a payment.
@@ -129,14 +135,14 @@ func (b *books) refund(at time.Time, i int, amount uint64) {
 	n := len(b.payments) + len(b.refunds)
 	r := invoice.Refund{ID: fmt.Sprintf("ref_%d", n), PaymentID: b.payments[i].ID, Status: invoice.Confirmed, ObservedAt: at, ConfirmedAt: at, Transfer: transfer(n, b.payments[i].ChainKey, amount)}
 	b.refunds = append(b.refunds, r)
-	b.write(func(ctx context.Context, tx *store.Tx) error { return tx.SaveRefund(ctx, r) })
+	b.write(func(ctx context.Context, tx *db.Tx) error { return settle.SaveRefund(ctx, tx, r) })
 }
 
 // sums adds up a request without rollups.
 func (b *books) sums(r report.Request) map[string]string {
 	type sum struct{ payments, refunds, gross, refunded uint64 }
 	all := make(map[string]*sum)
-	add := func(at time.Time, p store.PaymentRow, change func(*sum)) {
+	add := func(at time.Time, p settle.PaymentRow, change func(*sum)) {
 		if p.MerchantID == "" || r.MerchantID != "" && r.MerchantID != p.MerchantID || at.Before(r.From) || !at.Before(r.To) {
 			return
 		}
@@ -150,7 +156,7 @@ func (b *books) sums(r report.Request) map[string]string {
 		add(p.ConfirmedAt, p, func(s *sum) { s.payments++; s.gross += small(p.Amount) })
 	}
 	for _, refund := range b.refunds {
-		i := slices.IndexFunc(b.payments, func(p store.PaymentRow) bool { return p.ID == refund.PaymentID })
+		i := slices.IndexFunc(b.payments, func(p settle.PaymentRow) bool { return p.ID == refund.PaymentID })
 		add(refund.ConfirmedAt, b.payments[i], func(s *sum) { s.refunds++; s.refunded += small(refund.Amount) })
 	}
 	out := make(map[string]string)
@@ -170,7 +176,7 @@ func small(a invoice.Amount) uint64 {
 func (b *books) want(r report.Request) {
 	b.Helper()
 	r.Decimals = func(string, string) (int, bool) { return 6, true }
-	lines, err := report.Days(b.Context(), b.Store, r)
+	lines, err := report.Days(b.Context(), report.NewReader(b.DB), r)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -202,7 +208,7 @@ func (b *books) wantTotal(r report.Request, days []*report.Line) {
 	for chainKey, l := range sums {
 		want[chainKey] = fmt.Sprint(l.Payments, l.Refunds, &l.Gross, &l.Net)
 	}
-	total, err := report.Total(b.Context(), b.Store, r)
+	total, err := report.Total(b.Context(), report.NewReader(b.DB), r)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -215,7 +221,7 @@ func (b *books) wantTotal(r report.Request, days []*report.Line) {
 }
 
 // rollups returns a Rollups of the books.
-func (b *books) rollups() *report.Rollups { return b.rollupsOf(b.Store) }
+func (b *books) rollups() *report.Rollups { return b.rollupsOf(b.DB) }
 
 func (b *books) rollupsOf(s report.Updater) *report.Rollups {
 	return report.NewRollups(s, func() time.Time { return b.now }, slog.New(slog.NewTextHandler(&b.log, nil)))
@@ -241,7 +247,7 @@ func TestSummaryIsExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	zones := []*time.Location{time.UTC, time.FixedZone("east", 5*3600+1800), time.FixedZone("west", -11*3600), time.FixedZone("odd", 1234), santiago}
-	b := newBooks(t, storetest.Open(t, storetest.Migrated(t)), time.Time{})
+	b := newBooks(t, dbtest.Open(t, dbtest.Migrated(t)), time.Time{})
 	year := 2026
 	rapid.Check(t, func(r *rapid.T) {
 		b.reporter = r
@@ -281,7 +287,7 @@ func TestSummaryIsExact(t *testing.T) {
 // TestRollups adds up periods that are over, and again when a payment or refund is added to them.
 func TestRollups(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		begin := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
 		b := newBooks(t, s, begin.AddDate(0, 0, 2))
 		rollups := b.rollups()
@@ -292,11 +298,11 @@ func TestRollups(t *testing.T) {
 				request.To = b.now
 				b.want(request)
 			}
-			stale, err := s.StaleRollups(t.Context(), begin, b.now, 10)
+			stale, err := report.NewReader(s).StaleRollups(t.Context(), begin, b.now, 10)
 			if err != nil {
 				t.Fatal(err)
 			}
-			through, err := s.RollupsThrough(t.Context())
+			through, err := settle.NewReader(s).RollupsThrough(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -327,14 +333,14 @@ func TestRollups(t *testing.T) {
 
 // undoing is a store that rolls back a transaction although its function succeeded.
 type undoing struct {
-	*store.Store
+	*db.DB
 	next error // of the next transaction; nil commits it
 }
 
-func (s *undoing) Update(ctx context.Context, fn func(*store.Tx) error) error {
+func (s *undoing) Update(ctx context.Context, fn func(*db.Tx) error) error {
 	next := s.next
 	s.next = nil
-	return s.Store.Update(ctx, func(tx *store.Tx) error {
+	return s.DB.Update(ctx, func(tx *db.Tx) error {
 		if err := fn(tx); err != nil {
 			return err
 		}
@@ -346,17 +352,17 @@ func (s *undoing) Update(ctx context.Context, fn func(*store.Tx) error) error {
 func TestRollupsAreChecked(t *testing.T) {
 	t.Parallel()
 	begin := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
-	b := newBooks(t, storetest.Open(t, storetest.Migrated(t)), begin.AddDate(0, 0, 2))
-	undone := &undoing{Store: b.Store}
+	b := newBooks(t, dbtest.Open(t, dbtest.Migrated(t)), begin.AddDate(0, 0, 2))
+	undone := &undoing{DB: b.DB}
 	rollups := b.rollupsOf(undone)
 	b.pay(begin, "acme", "base", 5)
 	b.advance(rollups)
-	b.write(func(ctx context.Context, tx *store.Tx) error {
-		wrong := []store.Rollup{{MerchantID: "acme", Start: begin, ChainKey: "base", Currency: "USDC", Payments: 1, Gross: "6", Refunded: "0"}}
-		if err := tx.ReplaceDays(ctx, begin, begin.Add(store.Day), wrong); err != nil {
+	b.write(func(ctx context.Context, tx *db.Tx) error {
+		wrong := []report.Rollup{{MerchantID: "acme", Start: begin, ChainKey: "base", Currency: "USDC", Payments: 1, Gross: "6", Refunded: "0"}}
+		if err := report.ReplaceDays(ctx, tx, begin, begin.Add(report.Day), wrong); err != nil {
 			return err
 		}
-		return tx.ReplaceRollups(ctx, begin, begin.Add(store.RollupPeriod), wrong)
+		return report.ReplaceRollups(ctx, tx, begin, begin.Add(settle.RollupPeriod), wrong)
 	})
 	undone.next = errors.New("rolled back")
 	if _, err := rollups.Advance(t.Context()); err == nil || b.log.Len() > 0 {

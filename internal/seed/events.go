@@ -7,8 +7,9 @@ import (
 
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 const (
@@ -84,7 +85,7 @@ func (l *eventLog) add(e event) {
 }
 
 // eventsBefore takes the events up to a time from the log.
-func (m *Maker) eventsBefore(until time.Time, log *eventLog) (rows []store.LoadedEvent, err error) {
+func (m *Maker) eventsBefore(until time.Time, log *eventLog) (rows []settle.LoadedEvent, err error) {
 	for len(log.next) > 0 && !log.next[0].at.After(until) {
 		e := heap.Pop(&log.next).(queued) //nolint:forcetypeassert // add pushes only queued
 		log.seq++
@@ -98,13 +99,13 @@ func (m *Maker) eventsBefore(until time.Time, log *eventLog) (rows []store.Loade
 }
 
 // logged returns an event as it is stored.
-func (m *Maker) logged(e event, seq int64) (row store.LoadedEvent, err error) {
+func (m *Maker) logged(e event, seq int64) (row settle.LoadedEvent, err error) {
 	id := m.id(invoice.PrefixEvent, e.at, int(seq), idEvent)
 	body, err := apiconv.EventBody(id, e.typ, e.at, e.data)
 	if err != nil {
 		return row, fmt.Errorf("event of invoice %d: %w", e.n, err)
 	}
-	row.Event = store.Event{ID: id, Seq: seq, Type: e.typ, Subject: e.subject, MerchantID: e.to.MerchantID, InvoiceID: e.to.ID, Body: body, CreatedAt: e.at, Due: e.at}
+	row.Event = dispatcher.Event{ID: id, Seq: seq, Type: e.typ, Subject: e.subject, MerchantID: e.to.MerchantID, InvoiceID: e.to.ID, Body: body, CreatedAt: e.at, Due: e.at}
 	if m.Owner(e.n)%quiet != quiet-1 {
 		row.DeliveryID = invoice.DeliveryID(e.typ, e.subject, e.to.MerchantID, e.to.ID)
 		m.deliver(&row)
@@ -113,7 +114,7 @@ func (m *Maker) logged(e event, seq int64) (row store.LoadedEvent, err error) {
 }
 
 // deliver decides the outcome of an event's delivery.
-func (m *Maker) deliver(e *store.LoadedEvent) {
+func (m *Maker) deliver(e *settle.LoadedEvent) {
 	drawn := m.below(1000, int(e.Seq), drawDelivery)
 	switch {
 	case m.Until.Sub(e.CreatedAt) < pendingFor:

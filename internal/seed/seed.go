@@ -11,9 +11,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 const (
@@ -140,11 +141,11 @@ func (m *Maker) position(at time.Time, log int) invoice.Position {
 
 // Batches returns all rows: first the chain and the merchants, then the invoices in the order of
 // their creation. Numbers of events follow their times.
-func (m *Maker) Batches() iter.Seq2[store.Rows, error] {
-	return func(yield func(store.Rows, error) bool) {
-		all := store.Rows{Since: m.first, Chains: []store.LoadedChain{{ChainKey: chain.Local, Head: m.Head()}}}
+func (m *Maker) Batches() iter.Seq2[settle.Rows, error] {
+	return func(yield func(settle.Rows, error) bool) {
+		all := settle.Rows{Since: m.first, Chains: []settle.LoadedChain{{ChainKey: chain.Local, Head: m.Head()}}}
 		for i := range m.Merchants {
-			all.Addresses = append(all.Addresses, store.SettlementAddress{ChainKey: chain.Local, Address: m.Address(i), MerchantID: Merchant(i)})
+			all.Addresses = append(all.Addresses, access.SettlementAddress{ChainKey: chain.Local, Address: m.Address(i), MerchantID: Merchant(i)})
 		}
 		if !yield(all, nil) {
 			return
@@ -162,7 +163,7 @@ func (m *Maker) Batches() iter.Seq2[store.Rows, error] {
 
 // rows returns the rows of the invoices from first to end, and the events that happened
 // before invoice end was created.
-func (m *Maker) rows(first, end int, log *eventLog) (rows store.Rows, err error) {
+func (m *Maker) rows(first, end int, log *eventLog) (rows settle.Rows, err error) {
 	rows.Voided = make(map[string]time.Time)
 	for n := first; n < end; n++ {
 		s := m.story(n)

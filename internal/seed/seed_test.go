@@ -9,12 +9,15 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/seed"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 func must(t testing.TB, err error) {
@@ -38,10 +41,10 @@ func maker(t testing.TB, c seed.Config) *seed.Maker {
 	return m
 }
 
-func load(t testing.TB, s *store.Store, m *seed.Maker) (invoices int) {
+func load(t testing.TB, s *db.DB, m *seed.Maker) (invoices int) {
 	t.Helper()
-	must(t, s.Load(t.Context(), m.Batches(), func(p store.LoadProgress) {
-		if p.Step == store.LoadInvoices {
+	must(t, settle.LoadInvoices(t.Context(), s, m.Batches(), func(p db.LoadProgress) {
+		if p.Step == db.LoadInvoices {
 			invoices = p.Done
 		}
 	}))
@@ -53,7 +56,7 @@ func load(t testing.TB, s *store.Store, m *seed.Maker) (invoices int) {
 func TestSeededDatabaseIsConsistent(t *testing.T) {
 	t.Parallel()
 	const n = 10_000
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		m := maker(t, config(n))
 		if got := load(t, s, m); got != n {
 			t.Errorf("%d invoices were reported, want %d", got, n)
@@ -90,11 +93,11 @@ func TestSeededDatabaseIsConsistent(t *testing.T) {
 }
 
 // eachPage reads all invoices in pages.
-func eachPage(t *testing.T, s *store.Store, do func([]invoice.Invoice)) (listed int) {
+func eachPage(t *testing.T, s *db.DB, do func([]invoice.Invoice)) (listed int) {
 	t.Helper()
-	f := store.InvoiceFilter{Limit: 500}
+	f := settle.InvoiceFilter{Limit: 500}
 	for {
-		page, _, err := s.Invoices(t.Context(), f)
+		page, _, err := settle.NewReader(s).Invoices(t.Context(), f)
 		must(t, err)
 		if len(page) == 0 {
 			return listed
@@ -106,19 +109,19 @@ func eachPage(t *testing.T, s *store.Store, do func([]invoice.Invoice)) (listed 
 }
 
 // checkInvoices compares invoices with their payments, refunds and terms.
-func checkInvoices(t *testing.T, s *store.Store, page []invoice.Invoice) {
+func checkInvoices(t *testing.T, s *db.DB, page []invoice.Invoice) {
 	t.Helper()
 	var ids []string
 	for _, inv := range page {
 		ids = append(ids, inv.ID)
 	}
-	rows, err := s.PaymentsOfInvoices(t.Context(), ids)
+	rows, err := settle.NewReader(s).PaymentsOfInvoices(t.Context(), ids)
 	must(t, err)
 	payments := make(map[string][]invoice.Payment)
 	for _, p := range rows {
 		payments[p.InvoiceID] = append(payments[p.InvoiceID], p.Payment)
 	}
-	refunds, err := s.RefundsOfInvoices(t.Context(), ids)
+	refunds, err := settle.RefundsOfInvoices(t.Context(), s, ids)
 	must(t, err)
 	back := make(map[string]invoice.Amount)
 	for _, r := range refunds {
@@ -140,13 +143,13 @@ func checkInvoices(t *testing.T, s *store.Store, page []invoice.Invoice) {
 
 // checkEvents checks that events are numbered in the order of their times, and are not older
 // than KeepEvents.
-func checkEvents(t *testing.T, s *store.Store, m *seed.Maker) {
+func checkEvents(t *testing.T, s *db.DB, m *seed.Maker) {
 	t.Helper()
 	var before time.Time
 	statuses := make(map[delivery.Status]int)
 	seq := int64(0)
 	for {
-		page, err := s.Events(t.Context(), store.EventFilter{After: &seq, Limit: 500})
+		page, err := dispatcher.NewReader(s).Events(t.Context(), dispatcher.EventFilter{After: &seq, Limit: 500})
 		must(t, err)
 		if len(page) == 0 {
 			break
@@ -168,7 +171,7 @@ func checkEvents(t *testing.T, s *store.Store, m *seed.Maker) {
 
 func TestSeedIsDeterministic(t *testing.T) {
 	t.Parallel()
-	all := func(c seed.Config) (rows []store.Rows) {
+	all := func(c seed.Config) (rows []settle.Rows) {
 		for r, err := range maker(t, c).Batches() {
 			must(t, err)
 			rows = append(rows, r)
@@ -188,12 +191,12 @@ func TestSeedIsDeterministic(t *testing.T) {
 
 func TestLoadRefusesUsedDatabases(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		must(t, s.Update(t.Context(), func(tx *store.Tx) error {
-			return tx.InsertSettlementAddresses(t.Context(), []store.SettlementAddress{{ChainKey: chain.Local, Address: invoice.Address{1}, MerchantID: "shop"}}, invoice.Unix(1))
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		must(t, s.Update(t.Context(), func(tx *db.Tx) error {
+			return access.InsertSettlementAddresses(t.Context(), tx, []access.SettlementAddress{{ChainKey: chain.Local, Address: invoice.Address{1}, MerchantID: "shop"}}, invoice.Unix(1))
 		}))
-		err := s.Load(t.Context(), maker(t, config(10)).Batches(), func(store.LoadProgress) {})
-		if !errors.Is(err, store.ErrNotEmpty) {
+		err := settle.LoadInvoices(t.Context(), s, maker(t, config(10)).Batches(), func(db.LoadProgress) {})
+		if !errors.Is(err, db.ErrNotEmpty) {
 			t.Errorf("%v, want ErrNotEmpty", err)
 		}
 	})
@@ -202,17 +205,17 @@ func TestLoadRefusesUsedDatabases(t *testing.T) {
 // TestInterruptedLoad checks that PostgreSQL keeps no row of a load that fails.
 func TestInterruptedLoad(t *testing.T) {
 	t.Parallel()
-	s := storetest.Open(t, storetest.MigratedPostgres(t))
+	s := dbtest.Open(t, dbtest.MigratedPostgres(t))
 	m := maker(t, config(100))
 	interrupted := errors.New("interrupted")
-	err := s.Load(t.Context(), func(yield func(store.Rows, error) bool) {
+	err := settle.LoadInvoices(t.Context(), s, func(yield func(settle.Rows, error) bool) {
 		for rows, err := range m.Batches() {
 			if !yield(rows, err) {
 				return
 			}
 		}
-		yield(store.Rows{}, interrupted)
-	}, func(store.LoadProgress) {})
+		yield(settle.Rows{}, interrupted)
+	}, func(db.LoadProgress) {})
 	if !errors.Is(err, interrupted) {
 		t.Errorf("%v, want that it was interrupted", err)
 	}
@@ -225,13 +228,13 @@ func TestInterruptedLoad(t *testing.T) {
 // table.
 func TestLoadDoesNotWaitForServices(t *testing.T) {
 	t.Parallel()
-	url := storetest.MigratedPostgres(t)
-	s, service := storetest.Open(t, url), storetest.Open(t, url)
-	must(t, service.Update(t.Context(), func(tx *store.Tx) error {
-		if _, err := tx.LastSeq(t.Context()); err != nil {
+	url := dbtest.MigratedPostgres(t)
+	s, service := dbtest.Open(t, url), dbtest.Open(t, url)
+	must(t, service.Update(t.Context(), func(tx *db.Tx) error {
+		if _, err := dispatcher.NewReader(tx).LastSeq(t.Context()); err != nil {
 			return err
 		}
-		err := s.Load(t.Context(), maker(t, config(10)).Batches(), func(store.LoadProgress) {})
+		err := settle.LoadInvoices(t.Context(), s, maker(t, config(10)).Batches(), func(db.LoadProgress) {})
 		if err == nil || !strings.Contains(err.Error(), "does a service use the database?") {
 			t.Errorf("%v, want that a service may use the database", err)
 		}
@@ -240,9 +243,9 @@ func TestLoadDoesNotWaitForServices(t *testing.T) {
 }
 
 // ids returns the ids of all objects that may be items of the inbox.
-func ids(t *testing.T, db *storetest.DB) (all []string) {
+func ids(t *testing.T, conn *dbtest.DB) (all []string) {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), "SELECT id FROM invoices UNION ALL SELECT id FROM payments UNION ALL SELECT id FROM refund_records")
+	rows, err := conn.QueryContext(t.Context(), "SELECT id FROM invoices UNION ALL SELECT id FROM payments UNION ALL SELECT id FROM refund_records")
 	must(t, err)
 	defer rows.Close() //nolint:errcheck // rows.Err is checked
 	for rows.Next() {
@@ -257,19 +260,19 @@ func ids(t *testing.T, db *storetest.DB) (all []string) {
 // TestSeededItems compares the loaded items of the inbox with the items that the service sets.
 func TestSeededItems(t *testing.T) {
 	t.Parallel()
-	storetest.EachURL(t, func(t *testing.T, url string) {
-		s, m := storetest.Open(t, url), maker(t, config(3000))
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		s, m := dbtest.Open(t, url), maker(t, config(3000))
 		load(t, s, m)
-		read := func(merchantID string) []store.InboxEntry {
+		read := func(merchantID string) []settle.InboxEntry {
 			t.Helper()
-			found, err := s.InboxEntries(t.Context(), store.InboxFilter{MerchantID: merchantID, Limit: 10_000}, time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC))
+			found, err := settle.InboxEntries(t.Context(), s, settle.InboxFilter{MerchantID: merchantID, Limit: 10_000}, time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC))
 			must(t, err)
 			return found
 		}
-		loaded := [][]store.InboxEntry{read(""), read(seed.Merchant(0))}
-		ids := ids(t, storetest.SQL(t, url))
-		must(t, s.Update(t.Context(), func(tx *store.Tx) error { return tx.RefreshItems(t.Context(), ids...) }))
-		if diff := gocmp.Diff([][]store.InboxEntry{read(""), read(seed.Merchant(0))}, loaded); diff != "" || len(loaded[1]) == 0 {
+		loaded := [][]settle.InboxEntry{read(""), read(seed.Merchant(0))}
+		ids := ids(t, dbtest.SQL(t, url))
+		must(t, s.Update(t.Context(), func(tx *db.Tx) error { return settle.RefreshItems(t.Context(), tx, ids...) }))
+		if diff := gocmp.Diff([][]settle.InboxEntry{read(""), read(seed.Merchant(0))}, loaded); diff != "" || len(loaded[1]) == 0 {
 			t.Errorf("%d items of the largest merchant (-set +loaded):\n%s", len(loaded[1]), diff)
 		}
 	})

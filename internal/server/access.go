@@ -23,7 +23,7 @@ type Access struct {
 // buildAccess builds the authenticator of callers, and the managers of keys and sessions.
 func (s *Server) buildAccess() {
 	s.authenticator = apikey.NewAuthenticator(apikey.AuthenticatorConfig{
-		Store: s.store, Admit: s.limits.guesses.admit, Mode: s.cfg.Access.Mode, Open: s.cfg.Access.Open, Configured: s.cfg.Access.OperatorKey, Now: s.cfg.Now, Logger: s.cfg.Logger,
+		Store: access.NewTables(s.store), Admit: s.limits.guesses.admit, Mode: s.cfg.Access.Mode, Open: s.cfg.Access.Open, Configured: s.cfg.Access.OperatorKey, Now: s.cfg.Now, Logger: s.cfg.Logger,
 		Known: s.merchants.Known,
 	})
 	s.keys = apikey.NewManager(apikey.ManagerConfig{

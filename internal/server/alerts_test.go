@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/alerttest"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // metricsOf polls /metrics until they contain all of the lines, and returns them.
@@ -69,7 +69,7 @@ func TestAlertsOfATroubledService(t *testing.T) {
 	down.RPC = []string{"http://127.0.0.1:1"}
 	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
 	t.Cleanup(gone.Close)
-	database := storetest.Migrated(t)
+	database := dbtest.Migrated(t)
 	first := startServer(t, Config{Chains: []Chain{halted}, Database: database})
 	await(t, first.url, "readiness", func(status int, h health) bool { return status == http.StatusOK && h.Chains[0].Indexed > 0 })
 	first.stop()

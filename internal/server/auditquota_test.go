@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // TestAuditQuotaOfRoutes makes the request of each route with which a merchant's key can make a
@@ -22,7 +22,7 @@ import (
 func TestAuditQuotaOfRoutes(t *testing.T) {
 	t.Parallel()
 	table, _ := testTable(t)
-	for name, database := range storetest.MigratedDatabases() {
+	for name, database := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newMatrixWorld(t, database(t))
@@ -69,7 +69,7 @@ func TestAuditQuotaOfRoutes(t *testing.T) {
 // writes no entry is served.
 func TestAuditQuotaOfAStandardKey(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.MigratedDatabases() {
+	for name, database := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newMatrixWorld(t, database(t))
@@ -94,14 +94,14 @@ func TestAuditQuotaOfAStandardKey(t *testing.T) {
 					t.Errorf("%s, after %d changes: %d %v %s", what, written, a.status, a.header, a.body)
 				}
 			}
-			stored, err := w.store.MerchantStorage(t.Context(), "acme")
+			stored, err := access.NewReader(w.store).MerchantStorage(t.Context(), "acme")
 			if err != nil || stored.AuditBytes > most || stored.AuditBytes < most*9/10 || written < 10 {
 				t.Errorf("%d entries take %d bytes of %d, %v", written, stored.AuditBytes, most, err)
 			}
 			if a := w.call("POST /api/invoices", "acme", "", key); a.status != http.StatusCreated {
 				t.Errorf("an invoice is answered %d %s", a.status, a.body)
 			}
-			if _, err := w.store.VerifyAudit(t.Context()); err != nil {
+			if _, err := access.VerifyAudit(t.Context(), w.store); err != nil {
 				t.Error(err)
 			}
 		})
@@ -110,8 +110,8 @@ func TestAuditQuotaOfAStandardKey(t *testing.T) {
 
 func (w *matrixWorld) setAuditQuota(merchantID string, bytes int64) {
 	w.t.Helper()
-	if err := w.store.Update(w.t.Context(), func(tx *store.Tx) error {
-		return tx.SetQuotas(context.WithoutCancel(w.t.Context()), merchantID, bytes, 0)
+	if err := w.store.Update(w.t.Context(), func(tx *db.Tx) error {
+		return access.SetQuotas(context.WithoutCancel(w.t.Context()), tx, merchantID, bytes, 0)
 	}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func (w *matrixWorld) setAuditQuota(merchantID string, bytes int64) {
 // auditSeq returns the number of the newest entry of the audit log.
 func (w *matrixWorld) auditSeq() int64 {
 	w.t.Helper()
-	head, err := w.store.AuditHead(w.t.Context())
+	head, err := access.NewReader(w.store).AuditHead(w.t.Context())
 	if err != nil {
 		w.t.Fatal(err)
 	}

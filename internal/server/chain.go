@@ -77,7 +77,7 @@ func (s *Server) newChainWorkers(c Chain) (_ *chainWorkers, err error) {
 	})
 	if c.OperatorKey != nil {
 		run.writer, err = txmgr.New(txmgr.Config{
-			Chain: c.Chain, Key: c.OperatorKey, Client: run.pool.Writer(), Nodes: nodesOf(run.pool.Writer()), Store: clockedStore{s.store, s.clock},
+			Chain: c.Chain, Key: c.OperatorKey, Client: run.pool.Writer(), Nodes: nodesOf(run.pool.Writer()), Store: s.store, Leases: clockedStore{s.store, s.clock},
 			Logger: s.cfg.Logger, Wake: run.wake, Metrics: s.txMetrics, Gasless: c.Gasless != nil, Now: s.cfg.Now, Schedule: s.clock.Now, Rand: s.cfg.Rand,
 		})
 		if err != nil {

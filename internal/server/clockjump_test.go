@@ -10,24 +10,24 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/keyring/keyringtest"
-	"github.com/quittance/quittance/internal/requestlog"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // oneRoundLog is a log that stops the cleaner after its first round.
 type oneRoundLog struct {
-	*store.Store
+	dispatcher.Tables
 	end context.CancelFunc
 }
 
 func (l oneRoundLog) DropRetiredSecrets(ctx context.Context, now time.Time) (int64, error) {
 	defer l.end()
-	return l.Store.DropRetiredSecrets(ctx, now)
+	return l.Tables.DropRetiredSecrets(ctx, now)
 }
 
 // built returns a server that is built but does not run.
@@ -38,7 +38,7 @@ func built(t *testing.T, cfg Config) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.store, err = store.Open(t.Context(), cfg.Database); err != nil {
+	if s.store, err = db.Open(t.Context(), cfg.Database); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -70,7 +70,7 @@ func TestClockJumpRemovesNothing(t *testing.T) {
 	now := func() time.Time { return time.Now().Add(time.Duration(jump.Load())) }
 	c, _ := scripted(t, "house", 7)
 	cfg := Config{
-		Database: storetest.Migrated(t), Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true},
+		Database: dbtest.Migrated(t), Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true},
 		KeepEvents: 24 * time.Hour, KeepAttempts: 24 * time.Hour, Now: now,
 	}
 	request := settle.CreateRequest{Once: settle.Once{Key: "k"}, Draft: invoice.Draft{
@@ -96,9 +96,9 @@ func TestClockJumpRemovesNothing(t *testing.T) {
 			t.Errorf("%s: the key made %s, and now %s, %v", when, made.ID, again.ID, err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		cleaner := s.cleaner(oneRoundLog{s.store, cancel})
+		cleaner := s.cleaner(oneRoundLog{dispatcher.NewTables(s.store), cancel})
 		cleaner.Run(ctx)
-		if left, err := s.store.Events(t.Context(), store.EventFilter{InvoiceID: made.ID, Limit: 2}); err != nil || len(left) != 1 {
+		if left, err := dispatcher.NewReader(s.store).Events(t.Context(), dispatcher.EventFilter{InvoiceID: made.ID, Limit: 2}); err != nil || len(left) != 1 {
 			t.Errorf("%s: %d events of the invoice are left, %v", when, len(left), err)
 		}
 	}
@@ -120,21 +120,21 @@ func TestServiceOffAtNight(t *testing.T) {
 	now := func() time.Time { return began.Add(time.Duration(passed.Load())) }
 	c, _ := scripted(t, "house", 7)
 	cfg := Config{
-		Database: storetest.Migrated(t), Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true},
+		Database: dbtest.Migrated(t), Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true},
 		KeepEvents: 2 * day, KeepAttempts: 2 * day, Now: now, Access: Access{Mode: access.Test, Open: true},
 		Keyring: keyring.New(keyringtest.Key(t)),
 	}
-	db := storetest.SQL(t, cfg.Database)
+	conn := dbtest.SQL(t, cfg.Database)
 	insert := func(statement string, args ...any) {
 		t.Helper()
-		if _, err := db.ExecContext(t.Context(), statement, args...); err != nil {
+		if _, err := conn.ExecContext(t.Context(), statement, args...); err != nil {
 			t.Fatal(err)
 		}
 	}
 	start := func() *Server {
 		s := built(t, cfg)
 		s.buildAccess()
-		s.requests = requestlog.New(requestlog.Config{Store: s.store, IDs: s.ids, Now: now, Logger: s.cfg.Logger})
+		s.requests = access.New(access.Config{Store: access.NewTables(s.store), IDs: s.ids, Now: now, Logger: s.cfg.Logger})
 		return s
 	}
 	for n := range days {
@@ -148,7 +148,7 @@ func TestServiceOffAtNight(t *testing.T) {
 		}
 		insert("INSERT INTO endpoint_secrets VALUES ('m', $1, 'x', $2, 'retiring', 1, $3, NULL)", n+1, cfg.Keyring.KeyID(), now().Add(day).Unix())
 		insert("INSERT INTO sign_in_links (token_hash, key_id, expires_at) VALUES ($1, 'key', $2)", fmt.Sprintf("%064d", n), now().Add(day).Unix())
-		s.requests.Add(requestlog.Entry{MerchantID: "m", At: now(), Method: "GET", Status: 200})
+		s.requests.Add(access.LoggedRequest{MerchantID: "m", At: now(), Method: "GET", Status: 200})
 		s.requests.Flush(t.Context())
 		for range 3 { // a process that starts counts up to an hour
 			passed.Add(int64(time.Hour))
@@ -159,14 +159,14 @@ func TestServiceOffAtNight(t *testing.T) {
 		}
 		insert("DELETE FROM deliveries")
 		ctx, cancel := context.WithCancel(t.Context())
-		s.cleaner(oneRoundLog{s.store, cancel}).Run(ctx)
+		s.cleaner(oneRoundLog{dispatcher.NewTables(s.store), cancel}).Run(ctx)
 		s.maintain(t.Context())
 	}
 	for table, oldest := range map[string]time.Duration{
-		"events": most, "endpoint_secrets": most, "sign_in_links": most, "api_requests": most - 2*day + requestlog.Lifetime,
+		"events": most, "endpoint_secrets": most, "sign_in_links": most, "api_requests": most - 2*day + access.Lifetime,
 	} {
 		var left int
-		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&left); err != nil {
+		if err := conn.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&left); err != nil {
 			t.Fatal(err)
 		}
 		if left < 2 || left > int(oldest/day) {

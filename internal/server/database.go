@@ -5,19 +5,20 @@ import (
 	"errors"
 
 	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // errLiveDatabase is the error of an isolated service on a database that is no copy.
 var errLiveDatabase = errors.New("replicas of the service use this database, so it is no copy; restore the backup into another database, and name that one in the setting database")
 
 // openStore opens the database, and its standby if there is one.
-func (s *Server) openStore(ctx context.Context) (*store.Store, error) {
+func (s *Server) openStore(ctx context.Context) (*db.DB, error) {
 	if s.cfg.ReadOnly == "" {
-		return store.Open(ctx, s.cfg.Database)
+		return db.Open(ctx, s.cfg.Database)
 	}
-	return store.OpenWithStandby(ctx, s.cfg.Database, store.StandbyConfig{URL: s.cfg.ReadOnly, OnRead: countReads(s.registry), Logger: s.cfg.Logger})
+	return db.OpenWithStandby(ctx, s.cfg.Database, db.StandbyConfig{URL: s.cfg.ReadOnly, OnRead: countReads(s.registry), Logger: s.cfg.Logger})
 }
 
 // prepareStore returns an error that explains what to do if the database takes no writes, may have
@@ -35,12 +36,12 @@ func (s *Server) prepareStore(ctx context.Context) error {
 	if s.store.Created() && !s.cfg.Merchants.AcceptAll {
 		s.cfg.Logger.Warn("the database was empty, and a new installation begins in it; if there was one before, stop this service and correct the setting database")
 	}
-	return s.store.BeginFirstTimeline(ctx, s.ids.New(invoice.PrefixTimeline), s.cfg.Now())
+	return dispatcher.BeginFirstTimeline(ctx, s.store, s.ids.New(invoice.PrefixTimeline), s.cfg.Now())
 }
 
 // checkIntact returns an error if the database is damaged.
 func (s *Server) checkIntact(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, store.IntactTimeout)
+	ctx, cancel := context.WithTimeout(ctx, db.IntactTimeout)
 	defer cancel()
 	complete, err := s.store.CheckIntact(ctx)
 	if err == nil && !complete {

@@ -18,7 +18,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/certs/certstest"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // listenOn listens on a free port for each of the addresses.
@@ -260,7 +260,7 @@ func TestCertificateProblem(t *testing.T) {
 func TestHTTPSWithoutCertificate(t *testing.T) {
 	t.Parallel()
 	listeners := listenOn(t, Address{HTTPS: true})
-	err := Run(t.Context(), Config{Listeners: listeners, Database: storetest.Migrated(t), Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler)})
+	err := Run(t.Context(), Config{Listeners: listeners, Database: dbtest.Migrated(t), Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.Contains(err.Error(), "no certificate") {
 		t.Errorf("it ended with %v", err)
 	}

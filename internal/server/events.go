@@ -9,10 +9,11 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -20,7 +21,8 @@ import (
 // for an endpoint, converts times of the schedule to this machine's, and wakes the
 // webhook worker when deliveries are scheduled again.
 type eventLog struct {
-	*store.Store
+	dispatcher.Tables
+	auditLog
 	endpoints *endpoint.Directory
 	clock     *clock.Clock // of the schedule
 	now       func() time.Time
@@ -28,9 +30,12 @@ type eventLog struct {
 	wakeFeed  func()
 }
 
+// auditLog reads the audit log.
+type auditLog struct{ access.Reader }
+
 // Events returns the store's events, and marks those that wait for an endpoint.
-func (l eventLog) Events(ctx context.Context, f store.EventFilter) ([]store.EventRow, error) {
-	rows, err := l.Store.Events(ctx, f)
+func (l eventLog) Events(ctx context.Context, f dispatcher.EventFilter) ([]dispatcher.EventRow, error) {
+	rows, err := dispatcher.NewReader(l.DB).Events(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -40,26 +45,26 @@ func (l eventLog) Events(ctx context.Context, f store.EventFilter) ([]store.Even
 
 // EventRecord returns the store's record of an event, and marks it if it waits for
 // an endpoint.
-func (l eventLog) EventRecord(ctx context.Context, id string) (store.EventRow, []delivery.Attempt, error) {
-	row, attempts, err := l.Store.EventRecord(ctx, id)
+func (l eventLog) EventRecord(ctx context.Context, id string) (dispatcher.EventRow, []delivery.Attempt, error) {
+	row, attempts, err := dispatcher.NewReader(l.DB).EventRecord(ctx, id)
 	if err != nil {
 		return row, nil, err
 	}
-	rows := []store.EventRow{row}
+	rows := []dispatcher.EventRow{row}
 	l.convertTimes(rows)
 	err = l.mark(ctx, rows)
 	return rows[0], attempts, err
 }
 
 // convertTimes converts times of the schedule to this machine's.
-func (l eventLog) convertTimes(rows []store.EventRow) {
+func (l eventLog) convertTimes(rows []dispatcher.EventRow) {
 	for i, r := range rows {
 		rows[i].Due, rows[i].Deadline = l.clock.Wall(r.Due), l.clock.Wall(r.Deadline)
 	}
 }
 
 // mark sets NoEndpoint of the events that wait for an endpoint.
-func (l eventLog) mark(ctx context.Context, rows []store.EventRow) error {
+func (l eventLog) mark(ctx context.Context, rows []dispatcher.EventRow) error {
 	var pending []string
 	for _, r := range rows {
 		if r.Status == delivery.Pending && !slices.Contains(pending, r.MerchantID) {
@@ -81,14 +86,14 @@ const listenerTime = 30 * time.Second
 
 // Listen notes that redelivered events reach the listener for listenerTime, by the
 // schedule's clock.
-func (l eventLog) Listen(ctx context.Context, listener *store.Listener) error {
+func (l eventLog) Listen(ctx context.Context, listener *dispatcher.Listener) error {
 	now := l.clock.Now()
 	if listener.Until.Sub(now) > listenerTime*2/3 {
 		return nil
 	}
 	renewed := *listener
 	renewed.Until = now.Add(listenerTime)
-	if err := l.Store.PutListener(ctx, renewed, now); err != nil {
+	if err := dispatcher.PutListener(ctx, l.DB, renewed, now); err != nil {
 		return err
 	}
 	*listener = renewed
@@ -98,11 +103,11 @@ func (l eventLog) Listen(ctx context.Context, listener *store.Listener) error {
 // Redeliver schedules an event's delivery for now, by the schedule's clock. The audit entry makes
 // streams with deliveries send the event, also if its delivery is pending or does not exist.
 func (l eventLog) Redeliver(ctx context.Context, eventID string, _ time.Time) error {
-	err := l.Store.Update(ctx, func(tx *store.Tx) error {
-		was, err := tx.Redeliver(ctx, eventID, l.clock.Now())
+	err := l.DB.Update(ctx, func(tx *db.Tx) error {
+		was, err := dispatcher.Redeliver(ctx, tx, eventID, l.clock.Now())
 		is := redeliveredEvent{string(delivery.Pending), was.Attempts}
-		if errors.Is(err, store.ErrPending) || errors.Is(err, store.ErrNoDelivery) {
-			listened, readErr := tx.HasListener(ctx, was.Event, l.clock.Now())
+		if errors.Is(err, dispatcher.ErrPending) || errors.Is(err, dispatcher.ErrNoDelivery) {
+			listened, readErr := dispatcher.HasListener(ctx, tx, was.Event, l.clock.Now())
 			if readErr != nil || !listened {
 				return cmp.Or(readErr, err)
 			}
@@ -111,7 +116,7 @@ func (l eventLog) Redeliver(ctx context.Context, eventID string, _ time.Time) er
 		if err != nil {
 			return err
 		}
-		return tx.AppendAudit(ctx, access.NewEntry(ctx, l.now(), access.Change{
+		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, l.now(), access.Change{
 			MerchantID: was.MerchantID, Action: access.ActionEventRedeliver, Object: was.ID,
 			Before: redeliveredEvent{string(was.Status), was.Attempts}, After: is,
 		}))
@@ -125,12 +130,12 @@ func (l eventLog) Redeliver(ctx context.Context, eventID string, _ time.Time) er
 
 // RedeliverMany schedules the deliveries of the selected events for now, by the
 // schedule's clock.
-func (l eventLog) RedeliverMany(ctx context.Context, f store.RedeliverFilter, _ time.Time, limit int) (scheduled, next int64, err error) {
-	err = l.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		if scheduled, next, err = tx.RedeliverMany(ctx, f, l.clock.Now(), limit); err != nil || scheduled == 0 {
+func (l eventLog) RedeliverMany(ctx context.Context, f dispatcher.RedeliverFilter, _ time.Time, limit int) (scheduled, next int64, err error) {
+	err = l.DB.Update(ctx, func(tx *db.Tx) (err error) {
+		if scheduled, next, err = dispatcher.RedeliverMany(ctx, tx, f, l.clock.Now(), limit); err != nil || scheduled == 0 {
 			return err
 		}
-		return tx.AppendAudit(ctx, access.NewEntry(ctx, l.now(), access.Change{
+		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, l.now(), access.Change{
 			MerchantID: f.MerchantID, Action: access.ActionEventRedeliver, After: redeliveredEvents{
 				Redelivered: scheduled, Type: string(f.Type), InvoiceID: f.InvoiceID, From: invoice.UnixSeconds(f.CreatedFrom), To: invoice.UnixSeconds(f.CreatedTo), FailedOnly: f.OnlyFailed,
 			},
@@ -162,13 +167,13 @@ type redeliveredEvents struct {
 // clockedStore is the store for callers without the schedule's clock: it converts
 // between the schedule's times and this machine's.
 type clockedStore struct {
-	*store.Store
+	*db.DB
 	clock *clock.Clock
 }
 
 // Breakers returns the store's breakers, with times of this machine.
 func (s clockedStore) Breakers(ctx context.Context, merchantIDs []string) (map[string]delivery.Breaker, error) {
-	all, err := s.Store.Breakers(ctx, merchantIDs)
+	all, err := dispatcher.NewReader(s.DB).Breakers(ctx, merchantIDs)
 	for id, b := range all {
 		b.Since, b.Until = s.clock.Wall(b.Since), s.clock.Wall(b.Until)
 		all[id] = b
@@ -179,24 +184,24 @@ func (s clockedStore) Breakers(ctx context.Context, merchantIDs []string) (map[s
 // AcquireWorkLease acquires or renews a lease for until-now, by the schedule's clock. So a lease of a
 // dead process ends although a machine's clock is set back, and replicas with different clocks do not
 // take it from each other.
-func (s clockedStore) AcquireWorkLease(ctx context.Context, l store.WorkLease, now, until time.Time) (bool, error) {
+func (s clockedStore) AcquireWorkLease(ctx context.Context, l db.WorkLease, now, until time.Time) (bool, error) {
 	scheduled := s.clock.Now()
-	return s.Store.AcquireWorkLease(ctx, l, scheduled, scheduled.Add(until.Sub(now)))
+	return s.DB.AcquireWorkLease(ctx, l, scheduled, scheduled.Add(until.Sub(now)))
 }
 
 // ShareWork shares work until-now, by the schedule's clock.
-func (s clockedStore) ShareWork(ctx context.Context, holder string, works, wanted []string, now, until time.Time) (map[string]store.SharedWork, error) {
+func (s clockedStore) ShareWork(ctx context.Context, holder string, works, wanted []string, now, until time.Time) (map[string]db.SharedWork, error) {
 	scheduled := s.clock.Now()
-	return s.Store.ShareWork(ctx, holder, works, wanted, scheduled, scheduled.Add(until.Sub(now)))
+	return s.DB.ShareWork(ctx, holder, works, wanted, scheduled, scheduled.Add(until.Sub(now)))
 }
 
 // committed passes events on after their transaction.
-func (s *Server) committed(events []store.Event) {
+func (s *Server) committed(events []dispatcher.Event) {
 	s.worker.Committed(events)
 	s.feed.Wake()
 }
 
 // eventLog returns the log of events for the API and the feed.
 func (s *Server) eventLog() eventLog {
-	return eventLog{s.store, s.endpoints, s.clock, s.cfg.Now, s.deliveryWake, func() { s.feed.Wake() }}
+	return eventLog{dispatcher.NewTables(s.store), auditLog{access.NewReader(s.store)}, s.endpoints, s.clock, s.cfg.Now, s.deliveryWake, func() { s.feed.Wake() }}
 }

@@ -7,31 +7,32 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/delivery"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dispatcher"
 )
 
 // TestRedeliveryIsAudited expects an audit entry for each redelivered event, and no entry for a
 // request without effect.
 func TestRedeliveryIsAudited(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
 		now := time.Unix(1_764_000_000, 0)
-		storetest.Schedule(t, db, "m", 0, 3, 1)
-		me := store.Worker{ID: "me"}
-		if err := db.RegisterWorker(t.Context(), me, now, now.Add(time.Second)); err != nil {
+		dbtest.Schedule(t, conn, "m", 0, 3, 1)
+		me := dispatcher.Deliverer{ID: "me"}
+		if err := dispatcher.NewTables(conn).RegisterWorker(t.Context(), me, now, now.Add(time.Second)); err != nil {
 			t.Fatal(err)
 		}
-		if n, _, err := db.FailOverdueDeliveries(t.Context(), store.OverdueRequest{
+		if n, _, err := dispatcher.NewTables(conn).FailOverdueDeliveries(t.Context(), dispatcher.OverdueRequest{
 			Worker: me, MerchantIDs: []string{"m"}, Unreachable: map[string]bool{"m": true}, Now: now, Limit: 9,
 		}); err != nil || n["m"] != 3 {
 			t.Fatalf("expired %v, %v", n, err)
 		}
-		schedule, err := clock.Open(t.Context(), clock.Config{Store: db, Wall: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)})
+		schedule, err := clock.Open(t.Context(), clock.Config{Store: conn, Wall: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := eventLog{db, nil, schedule, func() time.Time { return now }, make(chan struct{}, 1), func() {}}
+		l := eventLog{dispatcher.NewTables(conn), auditLog{access.NewReader(conn)}, nil, schedule, func() time.Time { return now }, make(chan struct{}, 1), func() {}}
 		if err := l.Redeliver(t.Context(), "evt_m_000001", time.Time{}); err != nil {
 			t.Fatal(err)
 		}
@@ -39,11 +40,11 @@ func TestRedeliveryIsAudited(t *testing.T) {
 			t.Error("a pending event is sent again")
 		}
 		for range 2 {
-			if _, _, err := l.RedeliverMany(t.Context(), store.RedeliverFilter{OnlyFailed: true}, time.Time{}, 9); err != nil {
+			if _, _, err := l.RedeliverMany(t.Context(), dispatcher.RedeliverFilter{OnlyFailed: true}, time.Time{}, 9); err != nil {
 				t.Fatal(err)
 			}
 		}
-		entries, err := db.AuditEntries(t.Context(), store.AuditFilter{Action: access.ActionEventRedeliver, Limit: 9})
+		entries, err := access.NewReader(conn).AuditEntries(t.Context(), access.AuditFilter{Action: access.ActionEventRedeliver, Limit: 9})
 		if err != nil || len(entries) != 2 {
 			t.Fatalf("%+v, %v; want 2 entries", entries, err)
 		}

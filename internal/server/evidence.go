@@ -15,7 +15,8 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/txmgr"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -45,7 +46,7 @@ func (s *Server) compareNonces(ctx context.Context) error {
 	for _, run := range s.chains {
 		group.Go(func() error {
 			if run.writer == nil {
-				return s.store.ForgetOperators(ctx, run.Key)
+				return txmgr.ForgetOperators(ctx, s.store, run.Key)
 			}
 			allowed, err := s.allowedNonces(ctx, run.Chain)
 			if err != nil {
@@ -70,14 +71,14 @@ func (s *Server) compareNonces(ctx context.Context) error {
 func (s *Server) allowedNonces(ctx context.Context, c chain.Chain) (uint64, error) {
 	if s.replica != "" {
 		if live, err := s.store.HasLiveReplica(ctx, s.clock.Now()); err != nil || live {
-			return store.AnyNonces, err
+			return txmgr.AnyNonces, err
 		}
 	}
-	known, err := s.store.Remembered(ctx)
+	known, err := settle.Remembered(ctx, s.store)
 	if err != nil {
 		return 0, err
 	}
-	registries, err := s.store.Registries(ctx, c.Key)
+	registries, err := settle.Registries(ctx, s.store, c.Key)
 	if err != nil {
 		return 0, err
 	}
@@ -138,7 +139,7 @@ func (s *Server) judgeForeignTx(ctx context.Context, run *chainWorkers, hash inv
 	if !ok { // it is of a kind that this service does not send
 		return nil
 	}
-	_, err := s.store.NoteSigned(ctx, run.Key, from, tx.Nonce(), hash, s.cfg.Now()) // ignores other services
+	_, err := txmgr.NoteSigned(ctx, s.store, run.Key, from, tx.Nonce(), hash, s.cfg.Now()) // ignores other services
 	return err
 }
 
@@ -156,7 +157,7 @@ func signed(raw json.RawMessage, hash invoice.Hash, chainID uint64) (tx *types.T
 // operators returns the accounts of a chain's operator: the configured one, and the accounts of stored
 // transactions.
 func (s *Server) operators(ctx context.Context, chainKey string) ([]invoice.Address, error) {
-	all, err := s.store.Operators(ctx, chainKey)
+	all, err := txmgr.Operators(ctx, s.store, chainKey)
 	for _, c := range s.cfg.Chains {
 		if c.Key == chainKey && c.OperatorKey != nil {
 			all = append(all, invoice.Address(crypto.PubkeyToAddress(c.OperatorKey.PublicKey)))

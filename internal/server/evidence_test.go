@@ -22,9 +22,9 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // withOperator returns a chain that the service writes to, and the operator's account.
@@ -53,8 +53,8 @@ func isSuspected(t *testing.T, url string, config Chain, reason string) {
 	cfg := recoverConfig(url, config)
 	cfg.Listeners, cfg.Ready = listenOn(t, Address{}), func(string) { t.Error("it serves") }
 	err := Run(t.Context(), cfg)
-	var restored store.RestoredError
-	if !errors.As(err, &restored) || restored.Recovery.State != store.RecoverySuspected || !strings.Contains(restored.Recovery.Reason, reason) {
+	var restored db.RestoredError
+	if !errors.As(err, &restored) || restored.Recovery.State != db.RecoverySuspected || !strings.Contains(restored.Recovery.Reason, reason) {
 		t.Errorf("it ended with %v", err)
 	}
 }
@@ -65,7 +65,7 @@ func TestCopiedFileIsNoticed(t *testing.T) {
 	t.Parallel()
 	config, c, _, account := withOperator(t)
 	c.SetNonce(account, 5) // used before the first start
-	url := storetest.Migrated(t)
+	url := dbtest.Migrated(t)
 	starts(t, url, config)
 	text, err := os.ReadFile(strings.TrimPrefix(url, "sqlite:"))
 	must(t, err)
@@ -80,7 +80,7 @@ func TestCopiedFileIsNoticed(t *testing.T) {
 // stopped.
 func TestUnknownNonces(t *testing.T) {
 	t.Parallel()
-	storetest.EachURL(t, func(t *testing.T, url string) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
 		config, c, node, account := withOperator(t)
 		c.SetNonce(account, 5)
 		starts(t, url, config)
@@ -117,7 +117,7 @@ func TestUnknownNonces(t *testing.T) {
 // one of them. Later, or with more than the deployments, unknown nonces are evidence again.
 func TestDeploymentIsNoEvidence(t *testing.T) {
 	t.Parallel()
-	storetest.EachURL(t, func(t *testing.T, url string) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
 		config, c, _, account := withOperator(t)
 		c.SetNonce(account, 5)
 		starts(t, url, config)
@@ -137,7 +137,7 @@ func TestDeploymentIsNoEvidence(t *testing.T) {
 // runs has noticed no loss.
 func TestNoncesWhileAnotherReplicaRuns(t *testing.T) {
 	t.Parallel()
-	url := storetest.MigratedPostgres(t)
+	url := dbtest.MigratedPostgres(t)
 	config, c, _, account := withOperator(t)
 	c.SetNonce(account, 5)
 	run := startServer(t, recoverConfig(url, config))
@@ -153,7 +153,7 @@ func TestNoncesWhileAnotherReplicaRuns(t *testing.T) {
 // TestKeyThatReturns removes an operator's key, and gives it back after coins were moved by hand.
 func TestKeyThatReturns(t *testing.T) {
 	t.Parallel()
-	url := storetest.Migrated(t)
+	url := dbtest.Migrated(t)
 	config, c, _, account := withOperator(t)
 	starts(t, url, config)
 	without := config
@@ -188,7 +188,7 @@ func TestRegistryTransactionThatANodeLacks(t *testing.T) {
 	}))
 	t.Cleanup(front.Close)
 	config.RPC = []string{front.URL}
-	run := startServer(t, recoverConfig(storetest.Migrated(t), config))
+	run := startServer(t, recoverConfig(dbtest.Migrated(t), config))
 	await(t, run.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 	c.Mine(signedBy(t, config.OperatorKey, 0, config.Registry, chaintest.Opened(config.Registry, invoice.Hash{3})))
 	await(t, run.url, "the restore", func(status int, h health) bool { return status == http.StatusServiceUnavailable && h.Restored != "" })
@@ -209,7 +209,7 @@ func signedBy(t *testing.T, key *ecdsa.PrivateKey, nonce uint64, registry invoic
 // two services share. The other service's commitments are no evidence.
 func TestUnknownRegistryEvents(t *testing.T) {
 	t.Parallel()
-	storetest.EachURL(t, func(t *testing.T, url string) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
 		config, c, _, account := withOperator(t)
 		c.SetNonce(account, 5)
 		run := startServer(t, recoverConfig(url, config))
@@ -235,7 +235,7 @@ func TestUnknownRegistryEvents(t *testing.T) {
 // they are lost ones.
 func TestForeignCommitments(t *testing.T) {
 	t.Parallel()
-	storetest.EachURL(t, func(t *testing.T, url string) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
 		config, c, node, account := withOperator(t)
 		starts(t, url, config)
 		other, err := crypto.GenerateKey()

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5" //nolint:depguard // the test changes the database's settings as its administrator does
 
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // smallDisk is a PostgreSQL server with a disk that can be filled.
@@ -34,7 +34,7 @@ func newSmallDisk(t *testing.T) smallDisk {
 		}
 	})
 	d := smallDisk{t: t}
-	opts := storetest.Options{Settings: []string{"min_wal_size=32MB", "max_wal_size=64MB"}}
+	opts := dbtest.Options{Settings: []string{"min_wal_size=32MB", "max_wal_size=64MB"}}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=200m,mode=1777"); err == nil {
 		opts.Dir, d.fill = dir, filepath.Join(dir, "fill")
 		t.Cleanup(func() {
@@ -45,7 +45,7 @@ func newSmallDisk(t *testing.T) smallDisk {
 	} else if !errors.Is(err, syscall.EPERM) {
 		t.Fatal(err)
 	}
-	cluster, err := storetest.StartCluster(t.Context(), opts)
+	cluster, err := dbtest.StartCluster(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/clientip"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // discarded is a http.ResponseWriter that keeps only the status.
@@ -45,7 +45,7 @@ func BenchmarkGuess(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s.store = storetest.Open(b, storetest.SQLite(b))
+	s.store = dbtest.Open(b, dbtest.SQLite(b))
 	if err := s.build(b.Context()); err != nil {
 		b.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // fakeKeys is a database of keys.
@@ -31,7 +31,7 @@ type fakeKeys struct {
 func (f *fakeKeys) KeysVersion(context.Context) (int64, error) { return 1, nil }
 
 func (f *fakeKeys) Key(context.Context, string) (access.Record, error) {
-	return access.Record{}, store.ErrNotFound
+	return access.Record{}, db.ErrNotFound
 }
 
 func (f *fakeKeys) RecordKeyUses(context.Context, map[string]time.Time) error { return nil }
@@ -44,7 +44,7 @@ func (f *fakeKeys) KeyByHash(_ context.Context, hash [access.HashSize]byte) (acc
 	if r, ok := f.known[hash]; ok {
 		return r, f.failure
 	}
-	return access.Record{}, errors.Join(store.ErrNotFound, f.failure)
+	return access.Record{}, errors.Join(db.ErrNotFound, f.failure)
 }
 
 // guessed is an authenticator under guesses.

@@ -7,12 +7,13 @@ import (
 
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/checkout"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/inspect"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/paymentlink"
 	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // handlers builds the API and the checkout, and returns a function that returns the
@@ -21,7 +22,7 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 	chains, payments := s.networks(), s.facilitator()
 	links := paymentlink.New(paymentlink.Config{Store: s.store, Ledger: tracedLedger{s.settle}, Holders: s.merchants, Now: s.cfg.Now, Rand: s.cfg.Rand})
 	refused := func(limit string) { s.metrics.refused.WithLabelValues(limit).Inc() }
-	reader := s.store.Reader()
+	reader := api.NewReader(s.store.Reader())
 	rest := api.New(api.Config{
 		Ledger: tracedLedger{s.settle}, Reader: reader, Summarized: reader,
 		Events:    s.eventLog(),
@@ -34,7 +35,7 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 		return s.page.ReceiptMail(ctx, invoiceID, language)
 	})
 	s.page = checkout.New(checkout.Config{
-		Reader: s.store, Merchants: s.merchants, Chains: chains, Inspector: s.inspector(), Unread: s.settle, Claims: tracedLedger{s.settle}, Reports: s.store, Refunds: refunds{s.store, s.settle, s.inspector()}, TestWallet: s.cfg.TestWallet,
+		Reader: settle.NewReader(s.store), Merchants: s.merchants, Chains: chains, Inspector: s.inspector(), Unread: s.settle, Claims: tracedLedger{s.settle}, Reports: settle.NewTables(s.store), Refunds: refunds{s.store, s.settle, s.inspector()}, TestWallet: s.cfg.TestWallet,
 		Links: links, Mails: s.mails(), PublicURL: s.cfg.PublicURL, Rand: s.cfg.Rand,
 		Progress: s.progress, Feed: s.feed, MaxStreams: s.maxStreams(), Refused: refused, Opened: s.openings.add,
 		X402: rest.PayInvoice(), TakesX402: payments.Takes,
@@ -66,9 +67,14 @@ func (s *Server) progress(chainKey string) checkout.Progress {
 
 // refunds is the backend of the page of a refund.
 type refunds struct {
-	*store.Store
+	db *db.DB
 	*settle.Service
 	*inspect.Inspector
+}
+
+// RefundByClaimToken implements checkout.Refunds.
+func (r refunds) RefundByClaimToken(ctx context.Context, token string) (invoice.RefundRecord, error) {
+	return settle.RefundByClaimToken(ctx, r.db, token)
 }
 
 // inspector returns an inspector of transactions on the configured chains.

@@ -17,8 +17,8 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // answer is a response. code is the code of a problem document.
@@ -124,7 +124,7 @@ func TestHosts(t *testing.T) {
 // new one. The former host serves no other page, and other hosts are not redirected.
 func TestFormerPublicURL(t *testing.T) {
 	t.Parallel()
-	for name, fresh := range storetest.MigratedDatabases() {
+	for name, fresh := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			database := fresh(t)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Importer creates invoices of merchants' copies in the database of a service that is stopped.
@@ -29,7 +29,7 @@ func OpenImporter(ctx context.Context, cfg Config) (_ *Importer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if state.State != store.RecoveryUnderWay && state.Err() != nil {
+	if state.State != db.RecoveryUnderWay && state.Err() != nil {
 		return nil, state.Err()
 	}
 	return &Importer{s, closeAll}, s.build(ctx)

@@ -13,10 +13,10 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -27,12 +27,12 @@ func TestImporter(t *testing.T) {
 	chain, _, _ := scriptedChain(t, "house", 7)
 	cfg := Config{
 		Chains: []Chain{chain}, Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {URL: "http://127.0.0.1:1", Secret: "whsec_of_the_shop"}}},
-		Database: storetest.Migrated(t), WebhookAllow: poster.Loopback(),
+		Database: dbtest.Migrated(t), WebhookAllow: poster.Loopback(),
 	}
 	live := startServer(t, cfg)
 	await(t, live.url, "readiness", func(status int, h health) bool { return status == http.StatusOK && h.Chains[0].Confirmed > 0 })
 	path := filepath.Join(t.TempDir(), "copy.db")
-	if err := store.Backup(t.Context(), cfg.Database, path, time.Now()); err != nil {
+	if err := db.Backup(t.Context(), cfg.Database, path, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	var made apitypes.CreateInvoiceResponse
@@ -55,7 +55,7 @@ func TestImporter(t *testing.T) {
 	}
 
 	cfg.Database, cfg.Access, cfg.Now, cfg.Rand, cfg.Logger = "sqlite:"+path, Access{Mode: access.Test, Open: true}, time.Now, rand.Reader, slog.New(slog.DiscardHandler)
-	var restored store.RestoredError
+	var restored db.RestoredError
 	if _, err := OpenImporter(t.Context(), cfg); !errors.As(err, &restored) {
 		t.Errorf("before the recovery: %v", err)
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // refusalTime is how long a client may take to send the rest of a request that its door refuses, and
@@ -106,15 +106,15 @@ func (l *limits) claims(r *http.Request) (own, networks []ratelimit.Claim[sharer
 // inShare returns a handler for requests that share the connections to the database. Requests at the
 // operator's door ask for the service's health and have a separate share.
 func inShare(door Door, next http.Handler) http.Handler {
-	reads := map[Door]store.ConnShare{PublicDoor: store.PayerReads, APIDoor: store.MerchantReads}[door]
+	reads := map[Door]db.ConnShare{PublicDoor: db.PayerReads, APIDoor: db.MerchantReads}[door]
 	if reads == 0 {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		share := store.Writes
+		share := db.Writes
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {
 			share = reads
 		}
-		next.ServeHTTP(w, r.WithContext(store.WithShare(r.Context(), share)))
+		next.ServeHTTP(w, r.WithContext(db.WithShare(r.Context(), share)))
 	})
 }

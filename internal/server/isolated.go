@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/webpage"
 )
 
@@ -26,7 +26,7 @@ func isolate(cfg Config) (Config, error) {
 		}
 		l.https = false
 	}
-	if err := store.CheckExists(cfg.Database); err != nil {
+	if err := db.CheckExists(cfg.Database); err != nil {
 		return cfg, err
 	}
 	cfg.ReadOnly, cfg.SMTP, cfg.TLS, cfg.PublicURL, cfg.Hosts, cfg.Proxies.Trusted = "", nil, nil, "", nil, nil

@@ -15,9 +15,9 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -43,13 +43,13 @@ func (b *lockedBuffer) String() string {
 // writes an event. The copy sends no webhook, no mail, and no call to a node except reads.
 func TestIsolated(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.MigratedDatabases() {
+	for name, database := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			receiver, received := newReceiver(t)
 			config, c, node := scriptedChain(t, "house", 7)
-			db := database(t)
-			live := startServer(t, Config{Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {}}}, Database: db})
+			conn := database(t)
+			live := startServer(t, Config{Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {}}}, Database: conn})
 			await(t, live.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 			made := create(t, live.url, "house")
 			if made.status != http.StatusCreated {
@@ -59,7 +59,7 @@ func TestIsolated(t *testing.T) {
 			if err := <-live.ended; err != nil {
 				t.Fatal(err)
 			}
-			base, log, wrote := startIsolated(t, config, node, db, receiver)
+			base, log, wrote := startIsolated(t, config, node, conn, receiver)
 
 			var inv apitypes.InvoiceResponse
 			if err := json.Unmarshal([]byte(made.body), &inv); err != nil {
@@ -87,7 +87,7 @@ func TestIsolated(t *testing.T) {
 
 // startIsolated starts an isolated copy that is configured as the live service is, with everything that could send. It
 // returns the methods that writers call and that were called at its node.
-func startIsolated(t *testing.T, config Chain, node *chaintest.Node, db, receiver string) (base string, log *lockedBuffer, wrote func() []string) {
+func startIsolated(t *testing.T, config Chain, node *chaintest.Node, conn, receiver string) (base string, log *lockedBuffer, wrote func() []string) {
 	t.Helper()
 	key, err := crypto.GenerateKey()
 	if err != nil {
@@ -106,7 +106,7 @@ func startIsolated(t *testing.T, config Chain, node *chaintest.Node, db, receive
 	config.OperatorKey = key
 	log = new(lockedBuffer)
 	base = startServer(t, Config{
-		Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {URL: receiver, Secret: "whsec_of_the_shop"}}}, Database: db, Isolated: true, IsCopy: true,
+		Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {URL: receiver, Secret: "whsec_of_the_shop"}}}, Database: conn, Isolated: true, IsCopy: true,
 		WebhookAllow: poster.Loopback(), SMTP: &mailer.SMTP{Host: "127.0.0.1", Port: 1}, PublicURL: "https://pay.example.com", Hosts: []string{"pay.example.com"},
 		KeepEvents: time.Nanosecond, KeepAttempts: time.Nanosecond, Logger: slog.New(slog.NewTextHandler(log, nil)),
 	}).url

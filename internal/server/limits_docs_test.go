@@ -23,6 +23,7 @@ import (
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/dashboard"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/eventfeed"
@@ -36,10 +37,8 @@ import (
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/push"
 	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/requestlog"
 	"github.com/quittance/quittance/internal/session"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/x402"
 )
 
@@ -73,14 +72,14 @@ func limitRows() []string {
 		row("exports as CSV | %d for each owner of keys %d in all; a write %d s; %d customers that a text finds", api.MaxOwnExports, api.MaxExports, seconds(longrequest.ChunkTimeout), api.MaxFoundCustomers),
 		row("creates that wait for a transaction | %d s until it begins; 128 in a transaction a second one at a time while 128 wait or the first takes over 50 ms", seconds(settle.CreateWait)),
 		row("connections to the database that requests use | 15 of 24 to PostgreSQL: 13 those that read 10 those that read for merchants and operators; of the %d of SQLite that read 4 3 and 2; a statement and a transaction wait %d s",
-			store.SQLiteReaders, seconds(store.ShareWait)),
+			db.SQLiteReaders, seconds(db.ShareWait)),
 		row("lists being read | %d in all of which an owner of keys has its share", api.MaxPages),
 		row("a page of a list | %d elements %d by default; %d MiB; a cursor of %d bytes", api.MaxPage, api.DefaultPage, api.MaxPageBytes>>20, api.MaxCursor),
-		row("elements examined for a part of a page | %d", store.MaxExamined),
+		row("elements examined for a part of a page | %d", db.MaxExamined),
 		row("pairs of metadata in a filter | %d", api.MaxMetadataFilters),
 		row("the text `q` | %d characters", invoice.MaxLabel),
 		row("what SQLite's connections keep of the file | %d MB the one that writes %d MB each of the %d that read; %d prepared statements of each",
-			store.SQLiteWriterCache/1000, store.SQLiteReaderCache/1000, store.SQLiteReaders, store.SQLiteStatements),
+			db.SQLiteWriterCache/1000, db.SQLiteReaderCache/1000, db.SQLiteReaders, db.SQLiteStatements),
 		row("keys in memory | %d that are valid %d that are unknown %d that were read before; %d uses that wait; %d sessions", apikey.MaxCached, apikey.MaxCached, apikey.MaxCached, apikey.MaxCached, session.MaxKnown),
 		row("merchants in memory | %d", merchant.MaxCached),
 		row("addresses in memory | %d that are stored and %d that merchants hold; %d while a chain's old blocks are read", settle.MaxSettlements, settle.MaxHoldings, indexer.MaxCached),
@@ -89,10 +88,10 @@ func limitRows() []string {
 		row("opened pages in memory | %d; %d that wait", maxOpened, maxOpenings),
 		row("merchants in memory for deliveries | %d to which nothing is to be delivered; all others", dispatcher.MaxKnown),
 		row("the standby of PostgreSQL | %d connections of a process; a read waits %d ms for it and takes %d s; %d s until it is tried again",
-			store.StandbyConns, store.StandbyWait/time.Millisecond, seconds(store.StandbyTimeout), seconds(store.StandbyRetry)),
+			db.StandbyConns, db.StandbyWait/time.Millisecond, seconds(db.StandbyTimeout), seconds(db.StandbyRetry)),
 		row("the inbox | %d of each kind are counted; the dashboard shows %d on a page", settle.MaxInboxCount, dashboard.InboxSize),
 		row("timeline of an invoice | %d payments %d refunds %d sweeps %d events %d attempts %d transactions",
-			store.MaxHistoryPayments, store.MaxHistoryPayments, store.MaxHistoryPayments, store.MaxHistoryEvents, store.MaxHistoryAttempts, store.MaxHistoryTxs),
+			settle.MaxHistoryPayments, settle.MaxHistoryPayments, settle.MaxHistoryPayments, settle.MaxHistoryEvents, settle.MaxHistoryAttempts, settle.MaxHistoryTxs),
 		row("an unattributed payment | %d candidates %d claims", api.MaxCandidates, api.MaxListedClaims),
 		row("events that one request sends again | as many as it finds in %d s", seconds(api.RedeliverTime)),
 		row("payments by x402 | a header of %d KiB; a URL of %d bytes other texts of %d; `maxTimeoutSeconds` of %d; %d s until an answer without the outcome "+
@@ -100,11 +99,11 @@ func limitRows() []string {
 			x402.MaxHeader>>10, x402.MaxURL, x402.MaxText, seconds(x402.MaxTimeout), seconds(facilitator.MaxWait), facilitator.MaxWaiting, facilitator.MaxWaitingForInvoice,
 			facilitator.MaxAnswers, seconds(facilitator.Timeout)),
 		row("an erasure of a customer | %d invoices or %d answers to their webhooks in a transaction", settle.EraseBatch, settle.EraseAnswers),
-		row("hosts of former public URLs | %d", store.MaxFormerHosts),
+		row("hosts of former public URLs | %d", db.MaxFormerHosts),
 		row("claims | %d a minute of one invoice %d of one client network %d in all; a form of %d KiB",
 			checkout.ClaimsOfInvoice, checkout.ClaimsOfClient, checkout.AllClaims, checkout.MaxClaimForm>>10),
 		row("what wallets sent | %d reports a minute of one invoice %d of one client network %d in all; %d transactions of an invoice",
-			checkout.ReportsOfInvoice, checkout.ReportsOfClient, checkout.AllReports, store.MaxReportedTransactions),
+			checkout.ReportsOfInvoice, checkout.ReportsOfClient, checkout.AllReports, settle.MaxReportedTransactions),
 		row("addresses that payers name for refunds | %d a minute for one refund %d of one client network %d in all; a form of %d KiB",
 			checkout.AddressesOfRefund, checkout.AddressesOfClient, checkout.AllAddresses, checkout.MaxClaimForm>>10),
 		row("invoices of payment links | %d a minute of one link %d of one client network %d in all; %d an hour of one client network; a form of %d KiB",
@@ -133,7 +132,7 @@ func limitRows() []string {
 		row("the header `Authorization` | %d bytes", api.MaxAuthorization),
 		row("an amount | %d digits and below 2^256", invoice.MaxAmountDigits),
 		row("a JSON body | nested %d deep", api.MaxDepth),
-		row("`Idempotency-Key` | %d characters; %d hours of an erasure %d days", api.MaxIdempotencyKey, store.IdempotencyWindow/time.Hour, store.ErasureLifetime/day),
+		row("`Idempotency-Key` | %d characters; %d hours of an erasure %d days", api.MaxIdempotencyKey, settle.IdempotencyWindow/time.Hour, settle.ErasureLifetime/day),
 		row("an invoice | %d days until it expires; %d line items; `merchantId` of %d characters; `metadata` of %d pairs keys of %d and values of %d characters; "+
 			"`reference` `customer.id` and labels of %d `description` of %d `customer.email` of %d characters; `returnUrl` and `cancelUrl` of %d bytes",
 			invoice.MaxLifetime/day, invoice.MaxLineItems, invoice.MaxMerchantID, invoice.MaxMetadata, invoice.MaxMetadataKey, invoice.MaxMetadataValue,
@@ -154,10 +153,10 @@ func limitRows() []string {
 		row("streams of the dashboard's open pages | %d of a person; %d in all of which the people of one merchant have as many as are free", dashboard.StreamsOfKey, dashboard.MaxStreams),
 		row("a text in a provider's notice | %d bytes", api.MaxNoticeText),
 		row("what a merchant's keys store | `audit_storage`: %d GiB of entries of the audit log; `invoice_storage`: %d invoices counted every %d s; set by `quittance merchant quotas` and shown by `GET /api/merchants/{id}`",
-			store.DefaultAuditQuota>>30, store.DefaultInvoiceQuota, seconds(store.QuotaInterval)),
+			access.DefaultAuditQuota>>30, access.DefaultInvoiceQuota, seconds(access.QuotaInterval)),
 		row("an entry of the audit log | `before` and `after` of %d KiB other texts of %d bytes", access.MaxChange>>10, access.MaxEntryText),
 		row("the log of requests | the newest %d of each owner of keys and up to %d more; %d days; %d that wait of each of %d owners of keys %d in all; %d written in %d s",
-			requestlog.MaxKept, requestlog.MaxUncounted, requestlog.Lifetime/day, requestlog.MaxPending, requestlog.MaxOwners, requestlog.MaxWaiting, requestlog.MaxBatch, seconds(requestlog.Interval)),
+			access.MaxKept, access.MaxUncounted, access.Lifetime/day, access.MaxPending, access.MaxOwners, access.MaxWaiting, access.MaxBatch, seconds(access.Interval)),
 		row("time of a request | headers %d s whole %d s answer %d s", seconds(readHeaderTimeout), seconds(readTimeout), seconds(api.RequestTimeout)),
 		row("idle connections | %d s; at a door without room %d s for a first request and %d s for a request to arrive", seconds(idleTimeout), seconds(newConnectionGrace), seconds(arrivalGrace)),
 		row("an attempt to deliver an event | %d s; %d hours of retries; %d KiB of the answer's body and of its headers are read %d KiB of the body and errors of %d bytes are kept",
@@ -179,7 +178,7 @@ var notInTable = map[string]string{
 	"checkout.MaxID":           "a longer path is 404 as every unknown one",
 	"invoice.MaxSuffix":        "of a transfer amount",
 	"poster.MaxResponseHeader": "the same as MaxResponse",
-	"store.MaxCountedUses":     "bounds what a message to the operator counts",
+	"access.MaxCountedUses":    "bounds what a message to the operator counts",
 }
 
 // TestLimitsAreDocumented compares the table of limits in docs/operations.md with the constants, row

@@ -21,8 +21,8 @@ import (
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/logtest"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // limited is limits under test.
@@ -93,9 +93,9 @@ func TestOwnerLimit(t *testing.T) {
 // and are logged with the key's id.
 func TestOwnerLimitOfRefusedRequests(t *testing.T) {
 	t.Parallel()
-	url, log, start := storetest.SQLite(t), new(logtest.Buffer), time.Now()
+	url, log, start := dbtest.SQLite(t), new(logtest.Buffer), time.Now()
 	now := func() time.Time { return start } // so that no token comes back
-	keys := apikey.NewManager(apikey.ManagerConfig{Store: storetest.Open(t, url), Mode: access.Live, Known: func(string) bool { return true }, Now: now, Rand: rand.Reader})
+	keys := apikey.NewManager(apikey.ManagerConfig{Store: dbtest.Open(t, url), Mode: access.Live, Known: func(string) bool { return true }, Now: now, Rand: rand.Reader})
 	r, key, err := keys.Create(t.Context(), access.Open(), apikey.Request{Name: "reader", Scopes: access.Read})
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 func (s *Server) buildMailer(compose func(ctx context.Context, invoiceID, language string) (mailer.Message, error)) {
 	if s.cfg.SMTP != nil {
 		s.mailer = mailer.New(mailer.Config{
-			Store: s.store, Sender: s.cfg.SMTP, Compose: compose, Now: s.clock.Now, Random: rand.Float64, Logger: s.cfg.Logger,
+			Store: mailer.NewTables(s.store), Sender: s.cfg.SMTP, Compose: compose, Now: s.clock.Now, Random: rand.Float64, Logger: s.cfg.Logger,
 		})
 	}
 }

@@ -6,9 +6,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -41,7 +41,7 @@ func (s *Server) startMaintenance(ctx context.Context, group *errgroup.Group) {
 		{maintenanceInterval, s.maintain},
 		{remainderInterval, s.assignRemainders},
 		{refundInterval, s.expireRefunds},
-		{store.QuotaInterval, s.countInvoices},
+		{access.QuotaInterval, s.countInvoices},
 		{rollupInterval, func(ctx context.Context) { s.advanceRollups(ctx, rollups) }},
 		{statisticsInterval, s.updateStatistics},
 		{eraseInterval, s.eraseCustomers},

@@ -16,11 +16,11 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/keyring/keyringtest"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -132,7 +132,7 @@ func (w *keyWorld) deliver(base, merchant string) {
 // sealed, no request fails, and no receiver rejects an event.
 func TestMasterKeyRotation(t *testing.T) {
 	t.Parallel()
-	w := newKeyWorld(t, storetest.MigratedPostgres(t))
+	w := newKeyWorld(t, dbtest.MigratedPostgres(t))
 	old, newer := keyringtest.Key(t), keyringtest.Key(t)
 	replicas := []*running{w.start(old), w.start(old)}
 	n := 0
@@ -179,7 +179,7 @@ func TestMasterKeyRotation(t *testing.T) {
 // again and for one that replaces it once more.
 func TestLostMasterKey(t *testing.T) {
 	t.Parallel()
-	for name, fresh := range storetest.MigratedDatabases() {
+	for name, fresh := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newKeyWorld(t, fresh(t))

@@ -14,12 +14,13 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // matrixRow is the request that TestMatrix makes of a route, and the status for a key of the merchant
@@ -100,7 +101,7 @@ type matrixWorld struct {
 	log   logtest.Buffer
 	t     *testing.T
 	url   string
-	store *store.Store
+	store *db.DB
 	keys  *apikey.Manager
 	past  *apikey.Manager              // creates keys as of two hours ago
 	ids   map[string]map[string]string // of objects, by merchant and first part of the path
@@ -125,7 +126,7 @@ func newMatrixWorld(t *testing.T, database string) *matrixWorld {
 		Access: Access{Mode: access.Live}, Logger: slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}).url
 	await(t, w.url, "readiness", func(status int, h health) bool { return status == http.StatusOK && h.Chains[0].Confirmed > 0 })
-	w.store = storetest.Open(t, database)
+	w.store = dbtest.Open(t, database)
 	manager := func(now func() time.Time) *apikey.Manager {
 		return apikey.NewManager(apikey.ManagerConfig{Store: w.store, Mode: access.Live, Known: merchants.Known, Now: now, Rand: rand.Reader})
 	}
@@ -162,7 +163,7 @@ func (w *matrixWorld) fill(merchant string, n byte) {
 		Events []struct{ Event struct{ ID string } }
 	}
 	w.decode(w.call("GET /api/events", merchant, "", admin), &events)
-	payment := store.PaymentRow{SeenID: "seen_" + merchant, Payment: invoice.Payment{
+	payment := settle.PaymentRow{SeenID: "seen_" + merchant, Payment: invoice.Payment{
 		ID: invoice.TransferID(invoice.PrefixPayment, merchant, invoice.Hash{}, 0), Status: invoice.Confirmed, ObservedAt: time.Unix(100, 0), ConfirmedAt: time.Unix(100, 0),
 		Transfer: invoice.Transfer{
 			ChainKey: "house", TxHash: invoice.Hash{n}, Position: invoice.Position{BlockNumber: 1, BlockHash: invoice.Hash{1}, BlockTime: time.Unix(100, 0)},
@@ -173,11 +174,11 @@ func (w *matrixWorld) fill(merchant string, n byte) {
 		ID: fmt.Sprintf("dec_%026d", n), MerchantID: merchant, Kind: invoice.ItemUnattributed, ObjectID: payment.ID, Version: "of another time",
 		Outcome: invoice.Dismissed, Reason: "test", By: "maria", At: time.Now(),
 	}
-	if err := w.store.Update(w.t.Context(), func(tx *store.Tx) error {
-		if err := tx.SavePayments(context.WithoutCancel(w.t.Context()), []store.PaymentRow{payment}); err != nil {
+	if err := w.store.Update(w.t.Context(), func(tx *db.Tx) error {
+		if err := settle.SavePayments(context.WithoutCancel(w.t.Context()), tx, []settle.PaymentRow{payment}); err != nil {
 			return err
 		}
-		return tx.InsertDecision(context.WithoutCancel(w.t.Context()), decision)
+		return settle.InsertDecision(context.WithoutCancel(w.t.Context()), tx, decision)
 	}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -453,7 +454,7 @@ func anonymous(a answer) string {
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	table, _ := testTable(t)
-	for name, database := range storetest.MigratedDatabases() {
+	for name, database := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newMatrixWorld(t, database(t))

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Merchants are the configured merchants. With AcceptAll, other merchants are accepted too, and their
@@ -58,10 +59,10 @@ func (m Merchants) profiles() map[string]invoice.Merchant {
 func (s *Server) buildMerchants(ctx context.Context, chainKeys []string) error {
 	configured := s.cfg.Merchants.profiles()
 	for id := range configured {
-		switch _, err := s.store.Merchant(ctx, id); {
+		switch _, err := access.Merchant(ctx, s.store, id); {
 		case err == nil:
 			return fmt.Errorf("the merchant %s is in the database and in the configuration, whose rules would replace those in the database; remove it from the configuration", id)
-		case !errors.Is(err, store.ErrNotFound):
+		case !errors.Is(err, db.ErrNotFound):
 			return err
 		}
 	}

@@ -12,24 +12,30 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/keyring/keyringtest"
 	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 func TestMerchants(t *testing.T) {
-	db := storetest.Open(t, storetest.SQLite(t))
-	seal := func(int64) ([]byte, string, error) { return []byte("x"), "key", nil }
-	if err := db.Update(t.Context(), func(tx *store.Tx) error {
-		_, err := tx.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: "owner", URL: "https://owner.example/", ChangedAt: invoice.Unix(1)}, seal)
+	conn := dbtest.Open(t, dbtest.SQLite(t))
+	keys := keyringtest.New(t)
+	seal := func(version int64) ([]byte, string, error) {
+		sealed := keys.Seal("owner", version, "whsec_owner")
+		return sealed.Data, sealed.KeyID, nil
+	}
+	if err := conn.Update(t.Context(), func(tx *db.Tx) error {
+		_, err := dispatcher.PutEndpoint(t.Context(), tx, dispatcher.EndpointRow{MerchantID: "owner", URL: "https://owner.example/", ChangedAt: invoice.Unix(1)}, seal)
 		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
-	endpoints, err := endpoint.Open(t.Context(), endpoint.Config{Store: unsealedStore{db}})
+	endpoints, err := endpoint.Open(t.Context(), endpoint.Config{Store: conn, Keyring: keys})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,19 +64,14 @@ func TestMerchants(t *testing.T) {
 	}
 }
 
-// unsealedStore is a store without sealed secrets.
-type unsealedStore struct{ endpoint.Store }
-
-func (unsealedStore) MasterKeyIDs(context.Context) ([]string, error) { return nil, nil }
-
 // TestMerchantConfiguredTwice starts a service with a configuration that names a merchant of the
 // database. The list of allowed addresses there would no longer be in force.
 func TestMerchantConfiguredTwice(t *testing.T) {
 	t.Parallel()
-	url := storetest.SQLite(t)
-	db := storetest.Open(t, url)
-	if err := db.Update(t.Context(), func(tx *store.Tx) error {
-		return tx.InsertMerchant(t.Context(), invoice.Merchant{ID: "shop", Name: "Shop", Allowed: []invoice.AllowedAddress{{ChainKey: "house", Address: invoice.Address{1}}}})
+	url := dbtest.SQLite(t)
+	conn := dbtest.Open(t, url)
+	if err := conn.Update(t.Context(), func(tx *db.Tx) error {
+		return access.InsertMerchant(t.Context(), tx, invoice.Merchant{ID: "shop", Name: "Shop", Allowed: []invoice.AllowedAddress{{ChainKey: "house", Address: invoice.Address{1}}}})
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,7 @@ func TestConfiguredProfiles(t *testing.T) {
 // it works again when the merchant is back.
 func TestMerchantLeaves(t *testing.T) {
 	t.Parallel()
-	url, log := storetest.Migrated(t), new(logtest.Buffer)
+	url, log := dbtest.Migrated(t), new(logtest.Buffer)
 	chain, _ := scripted(t, "house", 5)
 	config := func(shop ...invoice.AllowedAddress) Config {
 		m := Merchants{Endpoints: map[string]poster.Endpoint{"cafe": {}}, Allowed: map[string][]invoice.AllowedAddress{}}

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/quittance/quittance/internal/clock"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
@@ -73,7 +73,7 @@ func freeSpace(path string) prometheus.Collector {
 		Name: "quittance_database_free_bytes",
 		Help: "What the disk of the SQLite database has left, in bytes. NaN where the system does not say.",
 	}, func() float64 {
-		n, err := store.FreeBytes(path)
+		n, err := db.FreeBytes(path)
 		if err != nil {
 			return math.NaN()
 		}

@@ -19,9 +19,9 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/api/apitest"
 	"github.com/quittance/quittance/internal/checkout"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 type (
@@ -42,7 +42,7 @@ func (f fakeReader) Invoice(ctx context.Context, id string) (invoice.Invoice, er
 }
 
 // RefundRecords returns an empty list.
-func (fakeReader) RefundRecords(context.Context, store.RefundFilter) ([]invoice.RefundRecord, error) {
+func (fakeReader) RefundRecords(context.Context, settle.RefundFilter) ([]invoice.RefundRecord, error) {
 	return nil, nil
 }
 
@@ -50,15 +50,15 @@ func (fakeReader) RefundRecords(context.Context, store.RefundFilter) ([]invoice.
 type noLinks struct{}
 
 func (noLinks) Find(context.Context, string, string) (invoice.PaymentLink, error) {
-	return invoice.PaymentLink{}, store.ErrNotFound
+	return invoice.PaymentLink{}, db.ErrNotFound
 }
 
 func (noLinks) Pay(context.Context, invoice.PaymentLink, invoice.Amount, string) (invoice.Invoice, error) {
-	return invoice.Invoice{}, store.ErrNotFound
+	return invoice.Invoice{}, db.ErrNotFound
 }
 
 func (noLinks) OfInvoice(context.Context, invoice.Invoice) (invoice.PaymentLink, error) {
-	return invoice.PaymentLink{}, store.ErrNotFound
+	return invoice.PaymentLink{}, db.ErrNotFound
 }
 
 // noFeed is a feed that no page reads.
@@ -68,7 +68,7 @@ type noFeed struct{ checkout.Feed }
 type noClaims struct{}
 
 func (noClaims) Claim(context.Context, settle.Claim) (settle.ClaimResult, error) {
-	return "", store.ErrNotFound
+	return "", db.ErrNotFound
 }
 
 // testRoutes returns the routes of the API and the checkout in their
@@ -181,7 +181,7 @@ func TestHalfClosedConnections(t *testing.T) {
 	h := testRoutes(t, io.Discard, func(ctx context.Context) error {
 		select {
 		case <-(<-requests).Done(): // net/http has seen that the client sends no more
-			return cmp.Or(ctx.Err(), store.ErrNotFound)
+			return cmp.Or(ctx.Err(), db.ErrNotFound)
 		case <-ctx.Done():
 			return errors.New("net/http has not seen that the client sends no more")
 		}

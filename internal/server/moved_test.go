@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // TestServeMoved moves the database of a service to PostgreSQL. The service continues there, with the
@@ -14,7 +14,7 @@ import (
 func TestServeMoved(t *testing.T) {
 	t.Parallel()
 	chain, _ := scripted(t, "house", 5)
-	from, to := storetest.Migrated(t), storetest.Postgres(t)
+	from, to := dbtest.Migrated(t), dbtest.Postgres(t)
 	config := Config{Database: from, Chains: []Chain{chain}, Merchants: Merchants{AcceptAll: true}}
 	r := startServer(t, config)
 	var made struct{ Invoice struct{ ID string } }
@@ -25,7 +25,7 @@ func TestServeMoved(t *testing.T) {
 	if err := <-r.ended; err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Move(t.Context(), from, to, time.Now(), func(store.MovedTable) {}); err != nil {
+	if _, err := db.Move(t.Context(), from, to, time.Now(), func(db.MovedTable) {}); err != nil {
 		t.Fatal(err)
 	}
 	config.Database = to

@@ -15,10 +15,10 @@ import (
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // tooManyError is how a node refuses a call beyond its rate.
@@ -59,7 +59,7 @@ func TestVerifyFloodLeavesPayments(t *testing.T) {
 	c.OperatorKey, c.Gasless = testKey(t), &settle.AuthorizationBudget{PerMerchant: 1000, PerPayer: 1000, PerDay: 1000}
 	c.Registry = testToken // any contract
 	c.PollInterval = 250 * time.Millisecond
-	database := storetest.Migrated(t)
+	database := dbtest.Migrated(t)
 	merchants := Merchants{Endpoints: map[string]poster.Endpoint{"acme": {}, "globex": {}}}
 	base := startServer(t, Config{
 		Database: database, Chains: []Chain{c}, Merchants: merchants, Access: Access{Mode: access.Live},
@@ -69,7 +69,7 @@ func TestVerifyFloodLeavesPayments(t *testing.T) {
 	node.Intercept(limit.intercept)
 
 	keys := apikey.NewManager(apikey.ManagerConfig{
-		Store: storetest.Open(t, database), Mode: access.Live, Known: merchants.Known, Now: time.Now, Rand: rand.Reader,
+		Store: dbtest.Open(t, database), Mode: access.Live, Known: merchants.Known, Now: time.Now, Rand: rand.Reader,
 	})
 	with := func(merchant string, scopes access.Scopes) func(*http.Request) {
 		_, key, err := keys.Create(t.Context(), access.Open(), apikey.Request{Name: "test", MerchantID: merchant, Scopes: scopes})

@@ -5,7 +5,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -21,21 +22,21 @@ const (
 
 // openings stores when the pages of invoices were first opened, without making a payer wait.
 type openings struct {
-	store  *store.Store
+	store  *db.DB
 	now    func() time.Time
 	logger *slog.Logger
-	queue  chan store.Opening
+	queue  chan settle.Opening
 	known  map[string]struct{} // belongs to the goroutine of run
 }
 
-func newOpenings(s *store.Store, now func() time.Time, logger *slog.Logger) *openings {
-	return &openings{store: s, now: now, logger: logger, queue: make(chan store.Opening, maxOpenings), known: make(map[string]struct{})}
+func newOpenings(s *db.DB, now func() time.Time, logger *slog.Logger) *openings {
+	return &openings{store: s, now: now, logger: logger, queue: make(chan settle.Opening, maxOpenings), known: make(map[string]struct{})}
 }
 
 // add notes that the page of an invoice was opened.
 func (o *openings) add(invoiceID string) {
 	select {
-	case o.queue <- store.Opening{InvoiceID: invoiceID, At: o.now()}:
+	case o.queue <- settle.Opening{InvoiceID: invoiceID, At: o.now()}:
 	default:
 	}
 }
@@ -54,7 +55,7 @@ func (o *openings) run(ctx context.Context) error {
 }
 
 // gather returns an opening and the waiting ones, except openings of known invoices.
-func (o *openings) gather(next store.Opening) (fresh []store.Opening) {
+func (o *openings) gather(next settle.Opening) (fresh []settle.Opening) {
 	for range maxOpenings {
 		if _, ok := o.known[next.InvoiceID]; !ok {
 			if len(o.known) >= maxOpened {
@@ -73,11 +74,11 @@ func (o *openings) gather(next store.Opening) (fresh []store.Opening) {
 }
 
 // save stores openings. Those that cannot be stored are stored when the page is opened again.
-func (o *openings) save(ctx context.Context, fresh []store.Opening) {
+func (o *openings) save(ctx context.Context, fresh []settle.Opening) {
 	if len(fresh) == 0 {
 		return
 	}
-	if err := o.store.RecordOpenings(ctx, fresh); err != nil {
+	if err := settle.RecordOpenings(ctx, o.store, fresh); err != nil {
 		for _, opening := range fresh {
 			delete(o.known, opening.InvoiceID)
 		}

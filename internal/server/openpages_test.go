@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // pageStream is a stream of an open checkout page.
@@ -76,7 +76,7 @@ func (s *pageStream) want(state string) {
 // TestOpenPages follows an invoice that its merchant makes void, and stops the service.
 func TestOpenPages(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.MigratedDatabases() {
+	for name, database := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, _ := scripted(t, "house", 7)

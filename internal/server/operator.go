@@ -10,10 +10,12 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/txmgr"
 )
 
 const (
@@ -31,16 +33,16 @@ type operations struct {
 
 // VerifyAudit implements api.Operations.
 func (o operations) VerifyAudit(ctx context.Context, heads ...access.Head) (access.Head, error) {
-	with := store.AuditSources{Heads: heads}
+	with := access.AuditSources{Heads: heads}
 	if o.server.cfg.Keyring != nil {
 		with.Signer = o.server.cfg.Keyring
 	}
-	return o.server.store.VerifyAuditWith(ctx, with)
+	return access.VerifyAuditWith(ctx, o.server.store, with)
 }
 
 // CountMerchant implements api.Operations.
-func (o operations) CountMerchant(ctx context.Context, merchantID string, now time.Time) (store.MerchantCounts, error) {
-	return o.server.store.CountMerchant(ctx, merchantID, now)
+func (o operations) CountMerchant(ctx context.Context, merchantID string, now time.Time) (api.MerchantCounts, error) {
+	return api.CountMerchant(ctx, o.server.store, merchantID, now)
 }
 
 // ServiceStatus implements api.Operations.
@@ -79,7 +81,7 @@ func (o operations) ServiceStatus(ctx context.Context) (apitypes.ServiceStatus, 
 // deliveryQueues returns the queues of waiting deliveries.
 func (s *Server) deliveryQueues(ctx context.Context) (out apitypes.DeliveryQueues, err error) {
 	for _, lane := range []delivery.Lane{delivery.First, delivery.Retry} {
-		queues, err := s.store.Queues(ctx, lane)
+		queues, err := dispatcher.NewReader(s.store).Queues(ctx, lane)
 		if err != nil {
 			return out, err
 		}
@@ -94,7 +96,7 @@ func (s *Server) deliveryQueues(ctx context.Context) (out apitypes.DeliveryQueue
 			}
 		}
 	}
-	counts, err := s.store.BreakerCounts(ctx)
+	counts, err := dispatcher.NewReader(s.store).BreakerCounts(ctx)
 	out.PausedEndpoints, out.GoneEndpoints = counts[delivery.BreakerOpen], counts[delivery.BreakerGone]
 	return out, err
 }
@@ -166,14 +168,14 @@ func (s *Server) writerDetails(ctx context.Context, run *chainWorkers, w *admin.
 		out.SweepsQueued, out.SweepsFailing = w.Sweeps.Queued, w.Sweeps.Failing
 	}
 	today := s.cfg.Now().UTC().Truncate(24 * time.Hour)
-	costs, err := s.store.DailyCosts(ctx, run.Key, today.AddDate(0, 0, 1-costDays))
+	costs, err := txmgr.DailyCosts(ctx, s.store, run.Key, today.AddDate(0, 0, 1-costDays))
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range costs {
 		out.Costs = append(out.Costs, apitypes.WriterCost{Date: times.Format(c.Day, time.UTC, time.DateOnly), Gwei: big.NewInt(c.Gwei).String()})
 	}
-	txs, err := s.store.UnsettledTxs(ctx, run.Key)
+	txs, err := txmgr.UnsettledTxs(ctx, s.store, run.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -186,8 +188,8 @@ func (s *Server) writerDetails(ctx context.Context, run *chainWorkers, w *admin.
 }
 
 // kindName returns the name of a kind of transactions in the interface.
-func kindName(kind store.TxKind) string {
-	names := map[store.TxKind]string{store.TxOpen: "commitment.open", store.TxClose: "commitment.close"}
+func kindName(kind txmgr.TxKind) string {
+	names := map[txmgr.TxKind]string{txmgr.TxOpen: "commitment.open", txmgr.TxClose: "commitment.close"}
 	return cmp.Or(names[kind], string(kind))
 }
 

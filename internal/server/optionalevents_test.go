@@ -7,16 +7,16 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring/keyringtest"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // TestOptionalEventsSetThroughTheAPI sets an endpoint that asks for
 // payment.unattributed, and then pays too little.
 func TestOptionalEventsSetThroughTheAPI(t *testing.T) {
-	for name, database := range storetest.MigratedDatabases() {
+	for name, database := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			receiver, arrived := newReceiver(t)
 			config, c, _ := scriptedChain(t, "house", 7)

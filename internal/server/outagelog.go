@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
 )
 
 // outageInterval is how often a message about a database outage is logged at most.
@@ -69,7 +69,7 @@ func hasOutage(r slog.Record) (found bool) {
 			return true
 		}
 		err, ok := a.Value.Any().(error)
-		found = ok && store.Unavailable(err)
+		found = ok && db.Unavailable(err)
 		return !found
 	})
 	return found

@@ -11,15 +11,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/logtest"
-	"github.com/quittance/quittance/internal/store"
 )
 
 func TestOutagesAreLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := new(logtest.Buffer)
 		logger := limitOutageLogs(slog.New(slog.NewTextHandler(log, nil)))
-		outage := fmt.Errorf("lease deliveries: %w", store.ErrTimeout)
+		outage := fmt.Errorf("lease deliveries: %w", db.ErrTimeout)
 		node := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 		for range 100 {
 			logger.With("chain", "house").Error("leasing failed", "err", outage)

@@ -18,11 +18,11 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring/keyringtest"
 	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/internal/wait"
 	"github.com/quittance/quittance/webhook"
 )
@@ -48,7 +48,7 @@ const (
 type overload struct {
 	*testing.T
 	url    string
-	proxy  *storetest.Proxy
+	proxy  *dbtest.Proxy
 	blocks *chaintest.Chain
 	clock  func() time.Time
 	log    *logtest.Buffer
@@ -71,7 +71,7 @@ type overload struct {
 // without an invoice.
 func TestOverload(t *testing.T) {
 	t.Parallel()
-	database := storetest.MigratedPostgres(t)
+	database := dbtest.MigratedPostgres(t)
 	o := startOverload(t, database)
 	invoices := o.createInvoices()
 	o.proxy.SetRoundTrip(overloadTrip)
@@ -96,7 +96,7 @@ func TestOverload(t *testing.T) {
 		t.Errorf("%d of %d requests for the service's health were not answered 200\n%s", o.unhealthy.Load(), o.probes.Load(), o.log.String())
 	}
 	var stored int64
-	if err := storetest.SQL(t, database).QueryRowContext(t.Context(), "SELECT count(*) FROM invoices").Scan(&stored); err != nil {
+	if err := dbtest.SQL(t, database).QueryRowContext(t.Context(), "SELECT count(*) FROM invoices").Scan(&stored); err != nil {
 		t.Fatal(err)
 	}
 	if least := o.made.Load() + overloadPayments; stored < least || stored > least+o.open.Load() {
@@ -109,7 +109,7 @@ func startOverload(t *testing.T, database string) *overload {
 	t.Helper()
 	began := time.Now()
 	o := &overload{T: t, log: new(logtest.Buffer), paid: make(chan string, overloadPayments)}
-	proxy, through, err := storetest.StartProxy(t.Context(), database, 0)
+	proxy, through, err := dbtest.StartProxy(t.Context(), database, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func (o *overload) begin(id string) {
 // hold keeps the lock of events, for which all creates wait, until one is refused.
 func (o *overload) hold(database string) {
 	o.Helper()
-	tx, err := storetest.SQL(o.T, database).BeginTx(o.Context(), nil)
+	tx, err := dbtest.SQL(o.T, database).BeginTx(o.Context(), nil)
 	if err != nil {
 		o.Fatal(err)
 	}

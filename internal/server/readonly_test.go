@@ -17,9 +17,9 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/keyring/keyringtest"
 	"github.com/quittance/quittance/internal/logtest"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // setReadOnly makes a database read-only (on) or writable (off), and closes its
@@ -66,7 +66,7 @@ func TestReadOnlyDatabase(t *testing.T) {
 		Tokens: []chain.Token{{Currency: chain.USDC, Address: testToken, Decimals: 6}},
 	}}
 	const secret = "secret of the provider"
-	database := storetest.MigratedPostgres(t)
+	database := dbtest.MigratedPostgres(t)
 	log := new(logtest.Buffer)
 	base := startServer(t, Config{
 		Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}, Keyring: keyringtest.New(t),

@@ -8,8 +8,10 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // Limits of a recovery.
@@ -77,14 +79,14 @@ func openAlone(ctx context.Context, cfg Config) (s *Server, closeAll func() erro
 		return nil, nil, err
 	}
 	s.recovering = true
-	if err := store.CheckExists(cfg.Database); err != nil { // before its lock
+	if err := db.CheckExists(cfg.Database); err != nil { // before its lock
 		return nil, nil, err
 	}
-	unlock, err := store.LockService(cfg.Database)
+	unlock, err := db.LockService(cfg.Database)
 	if err != nil {
 		return nil, nil, err
 	}
-	if s.store, err = store.OpenExisting(ctx, cfg.Database); err != nil {
+	if s.store, err = db.OpenExisting(ctx, cfg.Database); err != nil {
 		return nil, nil, errors.Join(err, unlock())
 	}
 	closeAll = func() error {
@@ -107,23 +109,23 @@ func (s *Server) checkAlone(ctx context.Context) error {
 // dismissRecovery makes the state normal again without a recovery.
 func (s *Server) dismissRecovery(ctx context.Context) error {
 	was, err := s.store.Recovery(ctx)
-	switch marked := errors.Is(was.Err(), store.ErrMarkedCopy); {
-	case err != nil, was.State == store.RecoveryNormal:
+	switch marked := errors.Is(was.Err(), db.ErrMarkedCopy); {
+	case err != nil, was.State == db.RecoveryNormal:
 		return err
-	case was.State == store.RecoveryUnderWay:
+	case was.State == db.RecoveryUnderWay:
 		return errors.New(`a recovery has begun, which cannot be dismissed; run "quittance recover --config FILE" to finish it`)
 	case marked:
 		if err := s.build(ctx); err != nil {
 			return err
 		}
 	}
-	is := store.Recovery{State: store.RecoveryNormal, Since: s.cfg.Now()}
-	return s.store.Update(ctx, func(tx *store.Tx) error {
+	is := db.Recovery{State: db.RecoveryNormal, Since: s.cfg.Now()}
+	return s.store.Update(ctx, func(tx *db.Tx) error {
 		if s.endpoints == nil {
 			return s.setRecovery(ctx, tx, access.ActionRecoveryDismiss, was, is)
 		}
 		wants := directory{s.cfg.Merchants, s.endpoints, s.merchants, false}.WantsEvents
-		if err := tx.UnmarkCopy(ctx, wants, s.clock.Now()); err != nil {
+		if err := dispatcher.UnmarkCopy(ctx, tx, wants, s.clock.Now()); err != nil {
 			return err
 		}
 		return s.auditRecovery(ctx, tx, access.ActionRecoveryDismiss, was, is)
@@ -132,17 +134,17 @@ func (s *Server) dismissRecovery(ctx context.Context) error {
 
 // auditedRecovery is the audit log's form of the state of the database.
 type auditedRecovery struct {
-	State    store.RecoveryState `json:"state"`
-	Reason   string              `json:"reason,omitempty"`
-	Timeline string              `json:"timeline,omitempty"` // that began
+	State    db.RecoveryState `json:"state"`
+	Reason   string           `json:"reason,omitempty"`
+	Timeline string           `json:"timeline,omitempty"` // that began
 }
 
 // setRecovery changes the state of the database and records it in the audit log.
-func (s *Server) setRecovery(ctx context.Context, tx *store.Tx, action access.Action, was, is store.Recovery) error {
+func (s *Server) setRecovery(ctx context.Context, tx *db.Tx, action access.Action, was, is db.Recovery) error {
 	if err := tx.SetRecovery(ctx, is); err != nil {
 		return err
 	}
-	if is.State == store.RecoveryNormal {
+	if is.State == db.RecoveryNormal {
 		if err := tx.AdoptDatabase(ctx); err != nil {
 			return err
 		}
@@ -151,8 +153,8 @@ func (s *Server) setRecovery(ctx context.Context, tx *store.Tx, action access.Ac
 }
 
 // auditRecovery records in the audit log that the state of the database has changed.
-func (s *Server) auditRecovery(ctx context.Context, tx *store.Tx, action access.Action, was, is store.Recovery) error {
-	all, err := tx.Timelines(ctx)
+func (s *Server) auditRecovery(ctx context.Context, tx *db.Tx, action access.Action, was, is db.Recovery) error {
+	all, err := dispatcher.Timelines(ctx, tx)
 	if err != nil {
 		return err
 	}
@@ -160,7 +162,7 @@ func (s *Server) auditRecovery(ctx context.Context, tx *store.Tx, action access.
 	if len(all) > 0 {
 		after.Timeline = all[len(all)-1].ID
 	}
-	return tx.AppendAudit(ctx, access.NewEntry(ctx, s.cfg.Now(), access.Change{
+	return access.AppendAudit(ctx, tx, access.NewEntry(ctx, s.cfg.Now(), access.Change{
 		Action: action, Object: "database", Before: auditedRecovery{State: was.State, Reason: was.Reason}, After: after,
 	}))
 }
@@ -169,32 +171,32 @@ func (s *Server) auditRecovery(ctx context.Context, tx *store.Tx, action access.
 // that has ended continues if no service has run since: its findings stay, and imports count from the
 // backup on.
 func (s *Server) beginRecovery(ctx context.Context) error {
-	return s.store.Update(ctx, func(tx *store.Tx) error {
+	return s.store.Update(ctx, func(tx *db.Tx) error {
 		was, err := tx.Recovery(ctx)
-		if err != nil || was.State == store.RecoveryUnderWay {
+		if err != nil || was.State == db.RecoveryUnderWay {
 			return err
 		}
 		if was.IsMoved() {
 			return was.Err()
 		}
-		is := store.Recovery{State: store.RecoveryUnderWay, Reason: was.Reason, Since: s.cfg.Now()}
-		if was.State == store.RecoveryNormal {
+		is := db.Recovery{State: db.RecoveryUnderWay, Reason: was.Reason, Since: s.cfg.Now()}
+		if was.State == db.RecoveryNormal {
 			is.Reason = "nothing was found, and a person asked for the recovery"
 		}
-		if was.State == store.RecoveryNormal && !was.Ended.IsZero() {
+		if was.State == db.RecoveryNormal && !was.Ended.IsZero() {
 			is.Reason = "it is run again, and no service has run since it ended"
-			if err := tx.ResumeRecovery(ctx); err != nil {
+			if err := settle.ResumeRecovery(ctx, tx); err != nil {
 				return err
 			}
 			return s.setRecovery(ctx, tx, access.ActionRecoveryBegin, was, is)
 		}
-		if _, err := tx.StartTimeline(ctx, s.ids.New(invoice.PrefixTimeline), s.cfg.Now()); err != nil {
+		if _, err := dispatcher.StartTimeline(ctx, tx, s.ids.New(invoice.PrefixTimeline), s.cfg.Now()); err != nil {
 			return err
 		}
-		if err := tx.RecoverFrom(ctx); err != nil {
+		if err := settle.RecoverFrom(ctx, tx); err != nil {
 			return err
 		}
-		if err := tx.EndSessions(ctx); err != nil {
+		if err := access.EndSessions(ctx, tx); err != nil {
 			return err
 		}
 		return s.setRecovery(ctx, tx, access.ActionRecoveryBegin, was, is)
@@ -230,7 +232,7 @@ func (s *Server) readPast(ctx context.Context, o RecoverOptions) error {
 // backup had never read, the database has no such block: it is read from startBlock on, even if an
 // earlier recovery has read only newer blocks. Without startBlock, that is an error.
 func (s *Server) recoverFrom(ctx context.Context) (map[string]uint64, error) {
-	from, err := s.store.RecoveredFrom(ctx)
+	from, err := settle.RecoveredFrom(ctx, s.store)
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +249,7 @@ func (s *Server) recoverFrom(ctx context.Context) (map[string]uint64, error) {
 		if err := s.settle.ReadAgain(ctx, c.Key, from[c.Key]); err != nil {
 			return nil, fmt.Errorf("read %s again: %w", c.Key, err)
 		}
-		err := s.store.Update(ctx, func(tx *store.Tx) error { return tx.RecoverChainFrom(ctx, c.Key, from[c.Key]) })
+		err := s.store.Update(ctx, func(tx *db.Tx) error { return settle.RecoverChainFrom(ctx, tx, c.Key, from[c.Key]) })
 		if err != nil {
 			return nil, fmt.Errorf("record where the recovery begins to read %s: %w", c.Key, err)
 		}
@@ -285,7 +287,7 @@ func (s *Server) closePools() {
 
 // leaseEvents returns the function that leases deliveries to this process; nil in a recovery, which
 // does not deliver.
-func (s *Server) leaseEvents() func([]store.Event) {
+func (s *Server) leaseEvents() func([]dispatcher.Event) {
 	if s.recovering {
 		return nil
 	}

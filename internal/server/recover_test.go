@@ -17,10 +17,12 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // recoverConfig returns the configuration of a recovery of a database.
@@ -50,12 +52,12 @@ func TestRecover(t *testing.T) {
 	config, c, _ := scriptedChain(t, "house", 7)
 	config.Registry = invoice.Address{0x60}
 	c.Contract(config.Registry)
-	url := storetest.Migrated(t)
+	url := dbtest.Migrated(t)
 	live := startServer(t, Config{Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {}}}, Database: url})
 	await(t, live.url, "readiness", func(status int, h health) bool { return status == http.StatusOK && h.Chains[0].Indexed == 3 })
 	paid, closed := createdInvoice(t, live.url), createdInvoice(t, live.url)
 	path := filepath.Join(t.TempDir(), "copy.db")
-	must(t, store.Backup(t.Context(), url, path, time.Now()))
+	must(t, db.Backup(t.Context(), url, path, time.Now()))
 	live.stop()
 	must(t, <-live.ended)
 
@@ -79,7 +81,7 @@ func TestRecover(t *testing.T) {
 	if len(report.Chains) != 1 || report.Timeline == "" || !strings.Contains(report.Reason, "quittance backup") {
 		t.Fatalf("reported %+v", report)
 	}
-	if from, through, err := storetest.Open(t, copied).LostPast(t.Context(), config.Key); err != nil || from != 4 || through != 8 {
+	if from, through, err := settle.LostPast(t.Context(), dbtest.Open(t, copied), config.Key); err != nil || from != 4 || through != 8 {
 		t.Errorf("the lost past is recorded from %d through %d, %v", from, through, err)
 	}
 	past := report.Chains[0]
@@ -109,7 +111,7 @@ func TestRecover(t *testing.T) {
 	for id, want := range map[string]string{paid.ID: `"status":"paid"`, closed.ID: `"status":"void"`} {
 		awaitBody(t, again.url+"/api/invoices/"+id, want)
 	}
-	if _, err := storetest.Open(t, copied).Timelines(t.Context()); err != nil {
+	if _, err := dispatcher.Timelines(t.Context(), dbtest.Open(t, copied)); err != nil {
 		t.Error(err)
 	}
 }
@@ -118,25 +120,25 @@ func TestRecover(t *testing.T) {
 // service does not start, and no work is done twice. A false alarm is dismissed without a decision.
 func TestRecoverAsksAboutKeys(t *testing.T) {
 	t.Parallel()
-	storetest.EachURL(t, func(t *testing.T, url string) {
-		s := storetest.Open(t, url)
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		s := dbtest.Open(t, url)
 		config, _, _ := scriptedChain(t, "house", 7)
 		config.StartBlock = new(uint64(1)) // it was never read
-		must(t, s.BeginFirstTimeline(t.Context(), "tml_1", time.Now()))
+		must(t, dispatcher.BeginFirstTimeline(t.Context(), s, "tml_1", time.Now()))
 		state := func(reason string) {
 			t.Helper()
-			must(t, s.Update(t.Context(), func(tx *store.Tx) error { return tx.SuspectRestore(t.Context(), reason, time.Now()) }))
+			must(t, s.Update(t.Context(), func(tx *db.Tx) error { return tx.SuspectRestore(t.Context(), reason, time.Now()) }))
 		}
 		state("a false alarm")
 		_, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{Dismiss: true})
 		must(t, err)
-		must(t, s.Update(t.Context(), func(tx *store.Tx) error {
+		must(t, s.Update(t.Context(), func(tx *db.Tx) error {
 			for _, id := range []string{"key_00000000000000000000000001", "key_00000000000000000000000002"} {
 				key := access.Record{ID: id, Name: "a key", Hint: "qk_12345…", Hash: [access.HashSize]byte{id[len(id)-1]}, Scopes: access.Standard, CreatedAt: time.Unix(1000, 0)}
-				if err := tx.LockKeys(t.Context()); err != nil {
+				if err := access.LockKeys(t.Context(), tx); err != nil {
 					return err
 				}
-				if err := tx.InsertKey(t.Context(), key); err != nil {
+				if err := access.InsertKey(t.Context(), tx, key); err != nil {
 					return err
 				}
 			}
@@ -149,7 +151,7 @@ func TestRecoverAsksAboutKeys(t *testing.T) {
 				t.Fatalf("undecided keys: %v, %+v", err, report.Keys)
 			}
 		}
-		if r, err := s.Recovery(t.Context()); err != nil || r.State != store.RecoveryUnderWay || r.Reason != "a lost past" {
+		if r, err := s.Recovery(t.Context()); err != nil || r.State != db.RecoveryUnderWay || r.Reason != "a lost past" {
 			t.Errorf("the database is %+v, %v", r, err)
 		}
 		_, err = Recover(t.Context(), recoverConfig(url, config), RecoverOptions{KeepKeys: []string{"key_00000000000000000000000003"}})
@@ -163,13 +165,13 @@ func TestRecoverAsksAboutKeys(t *testing.T) {
 		report, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{KeepKeys: []string{"key_00000000000000000000000001"}})
 		must(t, err)
 		for _, k := range report.Keys {
-			r, err := s.Key(t.Context(), k.ID)
+			r, err := access.NewReader(s).Key(t.Context(), k.ID)
 			if err != nil || r.RevokedAt.IsZero() != (k.ID == "key_00000000000000000000000001") || k.Kept != (k.ID == "key_00000000000000000000000001") {
 				t.Errorf("%+v was revoked at %s, %v", k, r.RevokedAt, err)
 			}
 		}
-		all, err := s.Timelines(t.Context())
-		if r, stateErr := s.Recovery(t.Context()); err != nil || stateErr != nil || len(all) != 2 || r.State != store.RecoveryNormal {
+		all, err := dispatcher.Timelines(t.Context(), s)
+		if r, stateErr := s.Recovery(t.Context()); err != nil || stateErr != nil || len(all) != 2 || r.State != db.RecoveryNormal {
 			t.Errorf("the database is %+v on timelines %+v, %v, %v", r, all, err, stateErr)
 		}
 	})
@@ -180,7 +182,7 @@ func TestRecoverAsksAboutKeys(t *testing.T) {
 // finds the invoices, also if an earlier recovery has read only newer blocks.
 func TestRecoverUnreadChain(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.MigratedDatabases() {
+	for name, database := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			config, c, _ := scriptedChain(t, "house", 7)
@@ -188,20 +190,20 @@ func TestRecoverUnreadChain(t *testing.T) {
 			c.Contract(config.Registry)
 			c.Mine(chaintest.NewTx(chaintest.Opened(config.Registry, invoice.Hash{0x77})))
 			c.MineEmpty(3)
-			for _, state := range []store.RecoveryState{store.RecoverySuspected, store.RecoveryUnderWay} {
+			for _, state := range []db.RecoveryState{db.RecoverySuspected, db.RecoveryUnderWay} {
 				url, config := database(t), config
-				s := storetest.Open(t, url)
-				if state == store.RecoveryUnderWay {
+				s := dbtest.Open(t, url)
+				if state == db.RecoveryUnderWay {
 					starts(t, url, config)
-					if cur, err := s.Cursor(t.Context(), "house"); err != nil || cur.Indexed.Number < 6 {
+					if cur, err := settle.NewReader(s).Cursor(t.Context(), "house"); err != nil || cur.Indexed.Number < 6 {
 						t.Fatalf("the service has read up to block %d, %v", cur.Indexed.Number, err)
 					}
 				}
-				must(t, s.Update(t.Context(), func(tx *store.Tx) error {
-					return tx.SetRecovery(t.Context(), store.Recovery{State: state, Reason: "a lost past", Since: time.Unix(1000, 0)})
+				must(t, s.Update(t.Context(), func(tx *db.Tx) error {
+					return tx.SetRecovery(t.Context(), db.Recovery{State: state, Reason: "a lost past", Since: time.Unix(1000, 0)})
 				}))
-				if state == store.RecoverySuspected {
-					must(t, s.BeginFirstTimeline(t.Context(), "tml_1", time.Now()))
+				if state == db.RecoverySuspected {
+					must(t, dispatcher.BeginFirstTimeline(t.Context(), s, "tml_1", time.Now()))
 				}
 				for range 2 {
 					if _, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{}); err == nil || !strings.Contains(err.Error(), "Set startBlock") {
@@ -225,7 +227,7 @@ func TestRecoverUnreadChain(t *testing.T) {
 // findings remain, and no timeline begins. Once a service has run, the next recovery is a new one.
 func TestRecoverAgain(t *testing.T) {
 	t.Parallel()
-	storetest.EachURL(t, func(t *testing.T, url string) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
 		config, blocks, _ := scriptedChain(t, "house", 7)
 		serve := func() *running {
 			t.Helper()
@@ -239,7 +241,7 @@ func TestRecoverAgain(t *testing.T) {
 			blocks.MineEmpty(5)
 			report, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{})
 			must(t, err)
-			all, err := storetest.Open(t, url).Timelines(t.Context())
+			all, err := dispatcher.Timelines(t.Context(), dbtest.Open(t, url))
 			must(t, err)
 			return len(all), report.Chains[0].From
 		}
@@ -265,16 +267,16 @@ func TestOfflineWithoutDatabase(t *testing.T) {
 	_, imported := OpenImporter(t.Context(), cfg)
 	cfg.Isolated, cfg.IsCopy = true, true
 	for name, err := range map[string]error{"dismiss": dismissed, "recover": recovered, "import": imported, "isolated": Run(t.Context(), cfg)} {
-		if !errors.Is(err, store.ErrNoDatabase) {
-			t.Errorf("%s: %v, want %v", name, err, store.ErrNoDatabase)
+		if !errors.Is(err, db.ErrNoDatabase) {
+			t.Errorf("%s: %v, want %v", name, err, db.ErrNoDatabase)
 		}
 	}
 	if _, err := os.Stat(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the folder of the database was created: %v", err)
 	}
-	cfg.Isolated, cfg.Database = false, storetest.Postgres(t)
-	if _, err := Recover(t.Context(), cfg, RecoverOptions{}); !errors.Is(err, store.ErrNoDatabase) {
-		t.Errorf("an empty PostgreSQL database: %v, want %v", err, store.ErrNoDatabase)
+	cfg.Isolated, cfg.Database = false, dbtest.Postgres(t)
+	if _, err := Recover(t.Context(), cfg, RecoverOptions{}); !errors.Is(err, db.ErrNoDatabase) {
+		t.Errorf("an empty PostgreSQL database: %v, want %v", err, db.ErrNoDatabase)
 	}
 }
 

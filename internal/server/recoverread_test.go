@@ -10,22 +10,23 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // TestRecoverWaitsForNodes runs a recovery of two chains while the node of one is down. The recovery
 // ends with an error that names the chain and the node, and continues when it is run again.
 func TestRecoverWaitsForNodes(t *testing.T) {
 	t.Parallel()
-	storetest.EachURL(t, func(t *testing.T, url string) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
 		config, _, _ := scriptedChain(t, "house", 7)
 		other, _, node := scriptedChain(t, "garden", 8)
 		config.StartBlock, other.StartBlock = new(uint64(1)), new(uint64(1)) // the chains were never read
-		s := storetest.Open(t, url)
-		must(t, s.BeginFirstTimeline(t.Context(), "tml_1", time.Now()))
-		must(t, s.Update(t.Context(), func(tx *store.Tx) error { return tx.SuspectRestore(t.Context(), "a lost past", time.Now()) }))
+		s := dbtest.Open(t, url)
+		must(t, dispatcher.BeginFirstTimeline(t.Context(), s, "tml_1", time.Now()))
+		must(t, s.Update(t.Context(), func(tx *db.Tx) error { return tx.SuspectRestore(t.Context(), "a lost past", time.Now()) }))
 		node.Intercept(func(context.Context, string) error { return errors.New("the node is down") })
 		cfg, log := recoverConfig(url, config), new(lockedBuffer)
 		cfg.Chains, cfg.Logger = append(cfg.Chains, other), slog.New(slog.NewTextHandler(log, nil))
@@ -41,7 +42,7 @@ func TestRecoverWaitsForNodes(t *testing.T) {
 		if text := log.String(); !strings.Contains(text, "the past of a chain is being read") || !strings.Contains(text, "chain=garden") {
 			t.Errorf("the log does not say what it waits for:\n%s", text)
 		}
-		if r, err := s.Recovery(t.Context()); err != nil || r.State != store.RecoveryUnderWay {
+		if r, err := s.Recovery(t.Context()); err != nil || r.State != db.RecoveryUnderWay {
 			t.Errorf("the state is %+v, %v", r, err)
 		}
 		node.Intercept(nil)
@@ -56,7 +57,7 @@ func TestRecoverWaitsForNodes(t *testing.T) {
 // TestIsolatedLiveDatabase runs --isolated --copy on the live database of a service. It is refused while a replica runs.
 func TestIsolatedLiveDatabase(t *testing.T) {
 	t.Parallel()
-	url := storetest.MigratedPostgres(t)
+	url := dbtest.MigratedPostgres(t)
 	config, _, _ := scriptedChain(t, "house", 7)
 	live := startServer(t, recoverConfig(url, config))
 	await(t, live.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
@@ -65,7 +66,7 @@ func TestIsolatedLiveDatabase(t *testing.T) {
 	if err := Run(t.Context(), cfg); !errors.Is(err, errLiveDatabase) {
 		t.Errorf("it ended with %v", err)
 	}
-	if r, err := storetest.Open(t, url).Recovery(t.Context()); err != nil || r.State != store.RecoveryNormal || !r.Isolated.IsZero() {
+	if r, err := dbtest.Open(t, url).Recovery(t.Context()); err != nil || r.State != db.RecoveryNormal || !r.Isolated.IsZero() {
 		t.Errorf("the live database is marked: %+v, %v", r, err)
 	}
 }
@@ -74,7 +75,7 @@ func TestIsolatedLiveDatabase(t *testing.T) {
 // --dismiss undoes it, and the event that was written in isolation is delivered.
 func TestUndoIsolation(t *testing.T) {
 	t.Parallel()
-	storetest.EachURL(t, func(t *testing.T, url string) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
 		config, c, _ := scriptedChain(t, "house", 7)
 		receiver, received := newReceiver(t)
 		configured := func() Config {
@@ -104,7 +105,7 @@ func TestUndoIsolation(t *testing.T) {
 
 		cfg = configured()
 		cfg.Listeners, cfg.Ready = listenOn(t, Address{}), func(string) { t.Error("it serves") }
-		if err := Run(t.Context(), cfg); !errors.Is(err, store.ErrMarkedCopy) || !strings.Contains(err.Error(), "--dismiss") {
+		if err := Run(t.Context(), cfg); !errors.Is(err, db.ErrMarkedCopy) || !strings.Contains(err.Error(), "--dismiss") {
 			t.Errorf("it ended with %v", err)
 		}
 		_, err := Recover(t.Context(), configured(), RecoverOptions{Dismiss: true})

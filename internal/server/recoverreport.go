@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/txmgr"
 )
 
 // maxReported bounds each list of a report, and recoveryKeys the keys that are read in one statement.
@@ -113,7 +115,7 @@ func (s *Server) endRecovery(ctx context.Context, o RecoverOptions) (report Reco
 			return report, fmt.Errorf("there is no active key %s; the report lists them", id)
 		}
 	}
-	return report, s.store.Update(ctx, func(tx *store.Tx) error {
+	return report, s.store.Update(ctx, func(tx *db.Tx) error {
 		if err := s.revokeKeys(ctx, tx, report.Keys); err != nil {
 			return err
 		}
@@ -121,34 +123,34 @@ func (s *Server) endRecovery(ctx context.Context, o RecoverOptions) (report Reco
 		if err != nil {
 			return err
 		}
-		if err := tx.ForgetNonces(ctx); err != nil {
+		if err := txmgr.ForgetNonces(ctx, tx); err != nil {
 			return err
 		}
-		if err := tx.EndRecovery(ctx); err != nil {
+		if err := settle.EndRecovery(ctx, tx); err != nil {
 			return err
 		}
-		return s.setRecovery(ctx, tx, access.ActionRecoveryEnd, was, store.Recovery{State: store.RecoveryNormal, Since: s.cfg.Now()})
+		return s.setRecovery(ctx, tx, access.ActionRecoveryEnd, was, db.Recovery{State: db.RecoveryNormal, Since: s.cfg.Now()})
 	})
 }
 
 // revokeKeys revokes the keys that are not kept.
-func (s *Server) revokeKeys(ctx context.Context, tx *store.Tx, keys []ReportedKey) error {
-	if err := tx.LockKeys(ctx); err != nil {
+func (s *Server) revokeKeys(ctx context.Context, tx *db.Tx, keys []ReportedKey) error {
+	if err := access.LockKeys(ctx, tx); err != nil {
 		return err
 	}
 	for _, k := range keys {
 		if k.Kept {
 			continue
 		}
-		r, err := tx.Key(ctx, k.ID)
+		r, err := access.NewReader(tx).Key(ctx, k.ID)
 		if err != nil {
 			return err
 		}
 		r.RevokedAt = s.cfg.Now()
-		if err := tx.UpdateKey(ctx, r); err != nil {
+		if err := access.UpdateKey(ctx, tx, r); err != nil {
 			return err
 		}
-		if err := tx.AppendAudit(ctx, access.NewEntry(ctx, s.cfg.Now(), access.Change{MerchantID: r.MerchantID, Action: access.ActionKeyRevoke, Object: r.ID})); err != nil {
+		if err := access.AppendAudit(ctx, tx, access.NewEntry(ctx, s.cfg.Now(), access.Change{MerchantID: r.MerchantID, Action: access.ActionKeyRevoke, Object: r.ID})); err != nil {
 			return err
 		}
 	}
@@ -161,14 +163,14 @@ func (s *Server) recoveryReport(ctx context.Context) (report RecoveryReport, err
 	if err != nil {
 		return report, err
 	}
-	all, err := s.store.Timelines(ctx)
+	all, err := dispatcher.Timelines(ctx, s.store)
 	if err != nil {
 		return report, err
 	}
 	t := all[len(all)-1]
 	report = RecoveryReport{Reason: state.Reason, BegunAt: state.Since.Unix(), Timeline: t.ID, LastSeq: t.LastSeq, Audit: ReportedHead{Seq: t.LastAudit}}
 	if t.LastAudit > 0 {
-		entries, err := s.store.AuditEntries(ctx, store.AuditFilter{Before: t.LastAudit + 1, Limit: 1})
+		entries, err := access.NewReader(s.store).AuditEntries(ctx, access.AuditFilter{Before: t.LastAudit + 1, Limit: 1})
 		if err != nil {
 			return report, err
 		}
@@ -176,7 +178,7 @@ func (s *Server) recoveryReport(ctx context.Context) (report RecoveryReport, err
 			report.Audit.Hash = entries[0].Hash.String()
 		}
 	}
-	from, err := s.store.RecoveredFrom(ctx)
+	from, err := settle.RecoveredFrom(ctx, s.store)
 	if err != nil {
 		return report, err
 	}
@@ -187,7 +189,7 @@ func (s *Server) recoveryReport(ctx context.Context) (report RecoveryReport, err
 		}
 		report.Chains = append(report.Chains, past)
 	}
-	if report.Refunds, err = s.store.RefundsByReason(ctx, settle.LostRefundReason, maxReported); err != nil {
+	if report.Refunds, err = settle.RefundsByReason(ctx, s.store, settle.LostRefundReason, maxReported); err != nil {
 		return report, err
 	}
 	report.Keys, err = s.activeKeys(ctx)
@@ -201,7 +203,7 @@ func (s *Server) reportPast(ctx context.Context, key string, from uint64) (past 
 		return past, err
 	}
 	past = ReportedPast{ChainKey: key, From: from, To: cur.Indexed.Number}
-	lost, err := s.store.LostInvoices(ctx, key)
+	lost, err := settle.LostInvoices(ctx, s.store, key)
 	if err != nil {
 		return past, err
 	}
@@ -216,17 +218,17 @@ func (s *Server) reportPast(ctx context.Context, key string, from uint64) (past 
 			past.Lost = append(past.Lost, found)
 		}
 	}
-	if past.Watched, err = s.store.LostAddresses(ctx, key); err != nil {
+	if past.Watched, err = settle.LostAddresses(ctx, s.store, key); err != nil {
 		return past, err
 	}
 	if past.Unwatched, err = s.settle.UnwatchedLost(ctx, key); err != nil {
 		return past, err
 	}
-	payments, err := s.store.UnattributedSince(ctx, key, from, maxReported)
+	payments, err := settle.UnattributedSince(ctx, s.store, key, from, maxReported)
 	if err != nil {
 		return past, err
 	}
-	of, err := s.store.LostPayments(ctx, payments)
+	of, err := settle.NewReader(s.store).LostPayments(ctx, payments)
 	for _, p := range payments {
 		id := of[p.ID]
 		found := ReportedPayment{ID: p.ID, TxHash: p.TxHash.String(), To: p.To.String(), Amount: p.Amount.String(), Currency: p.Currency}
@@ -238,7 +240,7 @@ func (s *Server) reportPast(ctx context.Context, key string, from uint64) (past 
 	if err != nil {
 		return past, err
 	}
-	transfers, err := s.store.UnrecognizedTransfers(ctx, key, store.UnrecognizedTransfer{}, maxReported)
+	transfers, err := settle.UnrecognizedTransfers(ctx, s.store, key, settle.UnrecognizedTransfer{}, maxReported)
 	for _, t := range transfers {
 		past.Transfers = append(past.Transfers, ReportedTransfer{
 			ID: t.ID, TxHash: t.TxHash.String(), From: t.From.String(), To: t.To.String(), Amount: t.Amount.String(), Currency: t.Currency, Payments: t.Payments,
@@ -250,7 +252,7 @@ func (s *Server) reportPast(ctx context.Context, key string, from uint64) (past 
 // activeKeys returns the keys that are valid.
 func (s *Server) activeKeys(ctx context.Context) (active []ReportedKey, err error) {
 	for before := ""; ; {
-		keys, err := s.store.Keys(ctx, store.KeyFilter{Before: before, Limit: recoveryKeys})
+		keys, err := access.NewReader(s.store).Keys(ctx, access.KeyFilter{Before: before, Limit: recoveryKeys})
 		if err != nil {
 			return nil, err
 		}

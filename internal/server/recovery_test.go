@@ -12,24 +12,24 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/alerttest"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // TestRunRefusesBackup starts the service on a backup without a recovery.
 func TestRunRefusesBackup(t *testing.T) {
 	t.Parallel()
-	url := storetest.Migrated(t)
+	url := dbtest.Migrated(t)
 	path := filepath.Join(t.TempDir(), "copy.db")
-	if err := store.Backup(t.Context(), url, path, time.Now()); err != nil {
+	if err := db.Backup(t.Context(), url, path, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	err := Run(t.Context(), Config{
 		Listeners: listenOn(t, Address{}), Database: "sqlite:" + path, Access: Access{Mode: access.Test, Open: true}, Now: time.Now,
 		Logger: slog.New(slog.DiscardHandler), Ready: func(string) { t.Error("it serves") },
 	})
-	var restored store.RestoredError
-	if !errors.As(err, &restored) || restored.Recovery.State != store.RecoveryBackup || errors.Is(err, context.Canceled) {
+	var restored db.RestoredError
+	if !errors.As(err, &restored) || restored.Recovery.State != db.RecoveryBackup || errors.Is(err, context.Canceled) {
 		t.Errorf("it ended with %v", err)
 	}
 }
@@ -38,12 +38,12 @@ func TestRunRefusesBackup(t *testing.T) {
 // answers 503 with the reason, and does not start again.
 func TestRestoredWhileRunning(t *testing.T) {
 	t.Parallel()
-	url := storetest.Migrated(t)
+	url := dbtest.Migrated(t)
 	advanced := make(chan struct{}, 1)
 	config, _, _ := scriptedChain(t, "house", 7)
 	run := startServer(t, Config{Database: url, Chains: []Chain{config}, TestClock: &TestClock{Real: time.Now, Advanced: advanced}})
 	await(t, run.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
-	if _, err := storetest.SQL(t, url).ExecContext(t.Context(), "UPDATE recovery SET heartbeats = -1"); err != nil {
+	if _, err := dbtest.SQL(t, url).ExecContext(t.Context(), "UPDATE recovery SET heartbeats = -1"); err != nil {
 		t.Fatal(err)
 	}
 	advanced <- struct{}{} // a clock reading
@@ -63,8 +63,8 @@ func TestRestoredWhileRunning(t *testing.T) {
 		Listeners: listenOn(t, Address{}), Database: url, Access: Access{Mode: access.Test, Open: true}, Now: time.Now,
 		Logger: slog.New(slog.DiscardHandler), Ready: func(string) { t.Error("it serves") },
 	})
-	var restored store.RestoredError
-	if !errors.As(err, &restored) || restored.Recovery.State != store.RecoverySuspected {
+	var restored db.RestoredError
+	if !errors.As(err, &restored) || restored.Recovery.State != db.RecoverySuspected {
 		t.Errorf("it ended with %v", err)
 	}
 }

@@ -9,8 +9,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -18,13 +17,13 @@ import (
 // while a stream of deliveries gets the event, also one of another process, and is refused otherwise.
 func TestRedeliverToTerminals(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.MigratedDatabases() {
+	for name, database := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db := database(t)
+			conn := database(t)
 			start := func() string {
 				c, _ := scripted(t, "house", 7)
-				url := startServer(t, Config{Database: db, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}}).url
+				url := startServer(t, Config{Database: conn, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}}).url
 				await(t, url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 				return url
 			}
@@ -75,7 +74,7 @@ func TestRedeliverToTerminals(t *testing.T) {
 					t.Fatal("the terminals have left, and an event is redelivered to them")
 				}
 			}
-			entries, err := storetest.Open(t, db).AuditEntries(t.Context(), store.AuditFilter{Action: access.ActionEventRedeliver, Limit: 100})
+			entries, err := access.NewReader(dbtest.Open(t, conn)).AuditEntries(t.Context(), access.AuditFilter{Action: access.ActionEventRedeliver, Limit: 100})
 			if err != nil || len(entries) < 2 || entries[0].Object != event.ID() || entries[0].MerchantID != event.MerchantID {
 				t.Errorf("the audit log has %+v, %v", entries, err)
 			}

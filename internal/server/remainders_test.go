@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // TestRemaindersAreAssignedAtStart starts a service on the database of a version
@@ -18,7 +20,7 @@ import (
 // its transfer amount at once.
 func TestRemaindersAreAssignedAtStart(t *testing.T) {
 	t.Parallel()
-	database := storetest.Migrated(t)
+	database := dbtest.Migrated(t)
 	now := time.Now().Unix()
 	c, node := scripted(t, "house", 7)
 	down := errors.New("the node is down")
@@ -28,28 +30,28 @@ func TestRemaindersAreAssignedAtStart(t *testing.T) {
 		ID:    "inv_00000000000000000000000000", CommitmentID: invoice.Hash{1}, MerchantID: "m", Currency: "USDC", ChainKey: c.Key,
 		Status: invoice.Open, CreatedAt: invoice.Unix(now - 60),
 	}
-	p := store.PaymentRow{SeenID: "1", Payment: invoice.Payment{
+	p := settle.PaymentRow{SeenID: "1", Payment: invoice.Payment{
 		ID: "pay_1", InvoiceID: inv.ID, MerchantID: "m", Method: invoice.ByCalldata, Status: invoice.Pending, ObservedAt: time.Unix(now, 0),
 		Transfer: invoice.Transfer{
 			ChainKey: c.Key, TxHash: invoice.Hash{2}, Token: testToken, Currency: "USDC", From: invoice.Address{0x22}, To: inv.Merchant,
 			Amount: invoice.NewAmount(400_000), Position: invoice.Position{BlockNumber: 2, BlockHash: invoice.Hash{3}, BlockTime: invoice.Unix(now)},
 		},
 	}}
-	db, err := store.Open(t.Context(), database)
+	conn, err := db.Open(t.Context(), database)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = db.Update(t.Context(), func(tx *store.Tx) error {
+	err = conn.Update(t.Context(), func(tx *db.Tx) error {
 		ctx := t.Context()
-		_, inserted := tx.InsertChain(ctx, c.Key, invoice.Header{Number: 2, Hash: invoice.Hash{3}, Time: invoice.Unix(now)}, nil)
-		settled := tx.InsertSettlementAddresses(ctx, []store.SettlementAddress{{ChainKey: c.Key, Address: inv.Merchant, MerchantID: "m"}}, invoice.Unix(now))
-		_, created := tx.InsertInvoices(ctx, []invoice.Invoice{inv})
-		return errors.Join(inserted, settled, created, tx.SavePayments(ctx, []store.PaymentRow{p}))
+		_, inserted := settle.InsertChain(ctx, tx, c.Key, invoice.Header{Number: 2, Hash: invoice.Hash{3}, Time: invoice.Unix(now)}, nil)
+		settled := access.InsertSettlementAddresses(ctx, tx, []access.SettlementAddress{{ChainKey: c.Key, Address: inv.Merchant, MerchantID: "m"}}, invoice.Unix(now))
+		_, created := settle.InsertInvoices(ctx, tx, []invoice.Invoice{inv})
+		return errors.Join(inserted, settled, created, settle.SavePayments(ctx, tx, []settle.PaymentRow{p}))
 	})
-	if err := errors.Join(err, db.Close()); err != nil {
+	if err := errors.Join(err, conn.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := storetest.SQL(t, database).ExecContext(t.Context(), "UPDATE invoices SET sums_stale = 1"); err != nil {
+	if _, err := dbtest.SQL(t, database).ExecContext(t.Context(), "UPDATE invoices SET sums_stale = 1"); err != nil {
 		t.Fatal(err)
 	}
 	base := startServer(t, Config{Chains: []Chain{c}, Database: database}).url

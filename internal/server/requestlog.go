@@ -13,7 +13,6 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/clientip"
-	"github.com/quittance/quittance/internal/requestlog"
 )
 
 // requestRecord is what the handlers of a request add to its log line.
@@ -131,7 +130,7 @@ func (s *Server) keepRequest(r *http.Request, line requestLine, record *requestR
 	if record.owner == nil || s.requests == nil {
 		return
 	}
-	e := requestlog.Entry{
+	e := access.LoggedRequest{
 		MerchantID: record.owner.MerchantID, KeyID: line.keyID, At: s.cfg.Now().Add(-line.took), Method: line.method, Route: line.route, Path: r.URL.EscapedPath(),
 		Status: line.status, Code: string(record.problem.Code), Detail: record.problem.Detail, Duration: line.took, Client: line.client, RequestID: line.id,
 	}

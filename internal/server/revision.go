@@ -13,9 +13,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -49,17 +50,17 @@ func (c Config) decides() drift.Configured {
 // other replicas run. These stop their work. The only service of a SQLite database would stop reading
 // and not be restarted, so ApplyConfiguration fails while one runs.
 func ApplyConfiguration(ctx context.Context, cfg Config) (err error) {
-	unlock, err := store.LockService(cfg.Database)
+	unlock, err := db.LockService(cfg.Database)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	db, err := store.Open(ctx, cfg.Database)
+	conn, err := db.Open(ctx, cfg.Database)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	_, _, err = settle.Remember(ctx, db, settle.Start{Configured: cfg.decides(), Now: cfg.Now(), Force: true})
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	_, _, err = settle.Remember(ctx, conn, settle.Start{Configured: cfg.decides(), Now: cfg.Now(), Force: true})
 	return err
 }
 
@@ -205,7 +206,7 @@ func (s *Server) onlyCurrent(writeError errorWriter, next http.Handler) http.Han
 		case stale != nil:
 			writeError(w, r, stale)
 		default:
-			writeError(w, r, store.RestoredError{Recovery: *restored})
+			writeError(w, r, db.RestoredError{Recovery: *restored})
 		}
 	})
 }
@@ -220,7 +221,7 @@ func (s *Server) startWork(ctx context.Context, group *errgroup.Group) {
 	}
 	s.startMaintenance(ctx, group)
 	if s.cfg.KeepEvents > 0 && s.cfg.KeepAttempts > 0 {
-		cleaner := s.cleaner(s.store)
+		cleaner := s.cleaner(dispatcher.NewTables(s.store))
 		group.Go(func() error {
 			cleaner.Run(ctx)
 			return nil

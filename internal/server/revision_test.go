@@ -14,9 +14,9 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // five is 5 units.
@@ -95,7 +95,7 @@ func awaitBody(t *testing.T, url, text string) {
 // the chain without it. No payment is lost. The other replica stops its work and reports why.
 func TestTokenAddedByRollingRestart(t *testing.T) {
 	t.Parallel()
-	database := storetest.MigratedPostgres(t)
+	database := dbtest.MigratedPostgres(t)
 	c, blocks, eurc, start := withTwoTokens(t, database)
 	usdc := c.Tokens[0]
 	old := start(usdc).url
@@ -140,7 +140,7 @@ func TestTokenAddedByRollingRestart(t *testing.T) {
 // running one continues.
 func TestFailedStartStopsNoReplica(t *testing.T) {
 	t.Parallel()
-	database := storetest.MigratedPostgres(t)
+	database := dbtest.MigratedPostgres(t)
 	c, blocks, _ := scriptedChain(t, "house", 7)
 	blocks.Token(secondToken, 6)
 	old := startServer(t, Config{Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}}).url
@@ -150,8 +150,8 @@ func TestFailedStartStopsNoReplica(t *testing.T) {
 	if err := startError(t, database, failing); err == nil {
 		t.Fatal("a start with a node of no known scheme succeeds")
 	}
-	db := storetest.Open(t, database)
-	if newest, err := db.NewestRevision(t.Context()); err != nil || newest.Number != 1 {
+	conn := dbtest.Open(t, database)
+	if newest, err := conn.NewestRevision(t.Context()); err != nil || newest.Number != 1 {
 		t.Errorf("the newest revision is %d (%v), want 1", newest.Number, err)
 	}
 	if _, _, a := createIn(t, old, "USDC", 1); a.status != http.StatusCreated {
@@ -164,7 +164,7 @@ func TestFailedStartStopsNoReplica(t *testing.T) {
 // makes it the newest again.
 func TestAbandonedRevision(t *testing.T) {
 	t.Parallel()
-	database := storetest.MigratedPostgres(t)
+	database := dbtest.MigratedPostgres(t)
 	c, blocks, _ := scriptedChain(t, "house", 7)
 	blocks.Token(secondToken, 6)
 	more := withTokens(c, c.Tokens[0], chain.Token{Currency: "EURC", Address: secondToken, Decimals: 6})
@@ -195,7 +195,7 @@ func TestAbandonedRevision(t *testing.T) {
 // service, which would then stop reading blocks. It is refused, and the service keeps working.
 func TestApplyNeedsStoppedSQLite(t *testing.T) {
 	t.Parallel()
-	database := storetest.Migrated(t)
+	database := dbtest.Migrated(t)
 	c, blocks, usdcOnly := withSecondToken(t)
 	r := startServer(t, Config{Database: database, Chains: []Chain{usdcOnly}, Merchants: Merchants{AcceptAll: true}})
 	id, address, _ := createIn(t, r.url, "USDC", 1)
@@ -234,7 +234,7 @@ func withTwoTokens(t *testing.T, database string) (c Chain, blocks *chaintest.Ch
 // settles it, and new invoices in it are refused.
 func TestRemovedToken(t *testing.T) {
 	t.Parallel()
-	for name, url := range storetest.MigratedDatabases() {
+	for name, url := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, blocks, eurc, start := withTwoTokens(t, url(t))
@@ -288,7 +288,7 @@ func TestRemovedToken(t *testing.T) {
 // recorded, and invoices in the token are taken once the blocks are read.
 func TestRetiredTokenReturns(t *testing.T) {
 	t.Parallel()
-	for name, url := range storetest.MigratedDatabases() {
+	for name, url := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			database := url(t)
@@ -306,8 +306,8 @@ func TestRetiredTokenReturns(t *testing.T) {
 			second := start(usdc)
 			await(t, second.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 			second.end(t)
-			db := storetest.Open(t, database)
-			if err := settle.RetireToken(t.Context(), db, "house", secondToken, time.Now()); err != nil {
+			conn := dbtest.Open(t, database)
+			if err := settle.RetireToken(t.Context(), conn, "house", secondToken, time.Now()); err != nil {
 				t.Fatal(err)
 			}
 			third := start(usdc)
@@ -343,7 +343,7 @@ func TestRetiredTokenReturns(t *testing.T) {
 // TestContradictionDoesNotStart renames a chain and a currency, and changes a chain id.
 func TestContradictionDoesNotStart(t *testing.T) {
 	t.Parallel()
-	database := storetest.Migrated(t)
+	database := dbtest.Migrated(t)
 	c, _, _ := scriptedChain(t, "house", 7)
 	first := startServer(t, Config{Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}})
 	await(t, first.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
@@ -366,7 +366,7 @@ func TestContradictionDoesNotStart(t *testing.T) {
 // chain was verified, with a node that is down.
 func TestUnverifiedChainTakesNoInvoices(t *testing.T) {
 	t.Parallel()
-	database := storetest.Migrated(t)
+	database := dbtest.Migrated(t)
 	c, _, _ := scriptedChain(t, "house", 7)
 	wrong := c
 	wrong.ID = 8
@@ -395,7 +395,7 @@ func TestWrongTokenTakesNoInvoices(t *testing.T) {
 		for was, verified := range map[string]bool{"new": false, "verified": true} {
 			t.Run(name+", "+was, func(t *testing.T) {
 				t.Parallel()
-				database := storetest.Migrated(t)
+				database := dbtest.Migrated(t)
 				c, blocks, _ := scriptedChain(t, "house", 7)
 				blocks.Token(eighteen, 18)
 				wrong := []chain.Token{{Currency: "EURC", Address: at, Decimals: 6}}
@@ -422,14 +422,14 @@ func TestWrongTokenTakesNoInvoices(t *testing.T) {
 // read it under its new key.
 func TestChainRenamedWithUpgrade(t *testing.T) {
 	t.Parallel()
-	database := storetest.Migrated(t)
+	database := dbtest.Migrated(t)
 	c, blocks, _ := scriptedChain(t, "house", 7)
 	first := startServer(t, Config{Database: database, Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}})
 	await(t, first.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 	first.end(t)
-	db := storetest.SQL(t, database)
+	conn := dbtest.SQL(t, database)
 	for _, table := range []string{"known_tokens", "known_contracts", "known_chains", "revisions"} {
-		if _, err := db.ExecContext(t.Context(), "DELETE FROM "+table); err != nil {
+		if _, err := conn.ExecContext(t.Context(), "DELETE FROM "+table); err != nil {
 			t.Fatal(err)
 		}
 	}

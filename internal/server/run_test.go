@@ -25,10 +25,10 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/logtest"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
@@ -174,13 +174,13 @@ func TestReadyHidesReasons(t *testing.T) {
 }
 
 func TestReadyReportsTheDatabase(t *testing.T) {
-	db, err := store.Open(t.Context(), storetest.Migrated(t))
+	conn, err := db.Open(t.Context(), dbtest.Migrated(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var log logtest.Buffer
-	s := &Server{cfg: Config{Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))}, store: db, watchdog: watchdog.New(0)}
-	if s.clock, err = clock.Open(t.Context(), clock.Config{Store: db, Wall: s.cfg.Now, Logger: s.cfg.Logger}); err != nil {
+	s := &Server{cfg: Config{Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))}, store: conn, watchdog: watchdog.New(0)}
+	if s.clock, err = clock.Open(t.Context(), clock.Config{Store: conn, Wall: s.cfg.Now, Logger: s.cfg.Logger}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
@@ -189,7 +189,7 @@ func TestReadyReportsTheDatabase(t *testing.T) {
 		if unreachable := strings.Contains(w.Body.String(), `"database":"unreachable"`); w.Code != want || unreachable != (want != http.StatusOK) {
 			t.Errorf("answered %d %s; want %d", w.Code, w.Body, want)
 		}
-		if err := db.Close(); err != nil {
+		if err := conn.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -200,17 +200,17 @@ func TestReadyReportsTheDatabase(t *testing.T) {
 
 // TestReadyReportsStalledWork begins a task that makes no progress.
 func TestReadyReportsStalledWork(t *testing.T) {
-	db, err := store.Open(t.Context(), storetest.Migrated(t))
+	conn, err := db.Open(t.Context(), dbtest.Migrated(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
+		if err := conn.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	s := &Server{cfg: Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, store: db, watchdog: watchdog.New(1)}
-	if s.clock, err = clock.Open(t.Context(), clock.Config{Store: db, Wall: s.cfg.Now, Logger: s.cfg.Logger}); err != nil {
+	s := &Server{cfg: Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, store: conn, watchdog: watchdog.New(1)}
+	if s.clock, err = clock.Open(t.Context(), clock.Config{Store: conn, Wall: s.cfg.Now, Logger: s.cfg.Logger}); err != nil {
 		t.Fatal(err)
 	}
 	task := s.watchdog.Begin("deliveries: lease")
@@ -353,9 +353,9 @@ func TestRunClosesItsListener(t *testing.T) {
 
 // TestDamagedFile starts a service on a SQLite file with a damaged page.
 func TestDamagedFile(t *testing.T) {
-	url := storetest.SQLite(t)
-	s := storetest.Open(t, url)
-	storetest.Schedule(t, s, "shop", 0, 200, 1000)
+	url := dbtest.SQLite(t)
+	s := dbtest.Open(t, url)
+	dbtest.Schedule(t, s, "shop", 0, 200, 1000)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // TestDuplicateChainDoesNotStart configures two keys with one chain id.
@@ -19,7 +19,7 @@ func TestDuplicateChainDoesNotStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = Run(t.Context(), Config{
-		Listeners: []*Listener{listener}, Database: storetest.Migrated(t), Chains: []Chain{first, second},
+		Listeners: []*Listener{listener}, Database: dbtest.Migrated(t), Chains: []Chain{first, second},
 		Merchants: Merchants{AcceptAll: true}, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err == nil || !strings.Contains(err.Error(), "house and home have one chain id, 7") {

@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/chain"
@@ -27,6 +28,7 @@ import (
 	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/dashboard"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/descriptors"
 	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/drift"
@@ -38,10 +40,8 @@ import (
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/replicas"
-	"github.com/quittance/quittance/internal/requestlog"
 	"github.com/quittance/quittance/internal/session"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/tracing"
 	"github.com/quittance/quittance/internal/txmgr"
 	"github.com/quittance/quittance/internal/wait"
@@ -65,8 +65,8 @@ const (
 // Config configures a Server. Listeners, Database, Chains, Now, Rand and Logger are required.
 type Config struct {
 	Listeners []*Listener // at most one for each door; Run closes them
-	Database  string      // as store.Open takes it
-	ReadOnly  string      // a standby of the database that serves lists, as store.OpenWithStandby takes it; empty: none
+	Database  string      // as db.Open takes it
+	ReadOnly  string      // a standby of the database that serves lists, as db.OpenWithStandby takes it; empty: none
 	Chains    []Chain
 	Merchants Merchants
 	// AllowListDelay is the delay before a change of a merchant's allowed addresses takes effect.
@@ -113,7 +113,7 @@ type Config struct {
 	// Isolated runs the service on a copy of a database without effects outside: at loopback addresses,
 	// read-only to requests, and sending nothing out except reads from nodes.
 	Isolated bool
-	// IsCopy declares that the database is a copy. An isolated service then marks it as one. store.Backup
+	// IsCopy declares that the database is a copy. An isolated service then marks it as one. db.Backup
 	// marks its copies already.
 	IsCopy bool
 	Build  Build
@@ -134,7 +134,7 @@ type Config struct {
 // Server is a running service.
 type Server struct {
 	cfg           Config
-	store         *store.Store
+	store         *db.DB
 	settle        *settle.Service
 	chains        []*chainWorkers
 	byKey         map[string]*chainWorkers
@@ -165,7 +165,7 @@ type Server struct {
 	mailer        *mailer.Mailer  // nil without an SMTP server
 	ids           *invoice.IDs    // of requests
 	share         *replicas.Share // of the chains; nil if this replica reads all
-	requests      *requestlog.Log
+	requests      *access.Log
 
 	configured drift.Configured                 // the configuration of chains
 	remembered drift.Remembered                 // earlier configurations of chains, once this one is applied
@@ -173,10 +173,10 @@ type Server struct {
 	stale      atomic.Pointer[drift.StaleError] // once others run a newer revision; set once
 
 	gate             gate
-	restored         atomic.Pointer[store.Recovery] // once there is evidence that the database was restored; set once
-	recovering       bool                           // Recover runs, and not the service
-	deliveryWake     chan struct{}                  // wakes the webhook worker
-	remainderCursors map[string]string              // where assignRemainders ended, by chain
+	restored         atomic.Pointer[db.Recovery] // once there is evidence that the database was restored; set once
+	recovering       bool                        // Recover runs, and not the service
+	deliveryWake     chan struct{}               // wakes the webhook worker
+	remainderCursors map[string]string           // where assignRemainders ended, by chain
 }
 
 // newServer returns a server without a database and without components.
@@ -221,7 +221,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
-	unlock, err := store.LockService(cfg.Database)
+	unlock, err := db.LockService(cfg.Database)
 	if err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	s.buildAccess()
-	s.requests = requestlog.New(requestlog.Config{Store: s.store, IDs: s.ids, Now: s.cfg.Now, Dropped: func(n int) { s.metrics.unlogged.Add(float64(n)) }, Logger: s.cfg.Logger})
+	s.requests = access.New(access.Config{Store: access.NewTables(s.store), IDs: s.ids, Now: s.cfg.Now, Dropped: func(n int) { s.metrics.unlogged.Add(float64(n)) }, Logger: s.cfg.Logger})
 	defer func() {
 		for _, run := range s.chains {
 			run.pool.Close()
@@ -317,14 +317,14 @@ func (s *Server) buildDelivery(ctx context.Context) (err error) {
 	guard := poster.NewGuard(s.cfg.WebhookAllow)
 	client := poster.NewClient(poster.ClientConfig{Guard: guard, Connections: s.budget.Webhooks, Idle: s.budget.IdleWebhooks, CA: s.cfg.WebhookCA, Proxy: s.cfg.WebhookProxy})
 	s.endpoints, err = endpoint.Open(ctx, endpoint.Config{
-		Store: clockedStore{s.store, s.clock}, Configured: s.cfg.Merchants.Endpoints, Fallback: s.cfg.Merchants.Fallback, Optional: s.cfg.Merchants.Optional, Known: s.merchants.Known,
+		Store: s.store, Breakers: clockedStore{s.store, s.clock}.Breakers, Configured: s.cfg.Merchants.Endpoints, Fallback: s.cfg.Merchants.Fallback, Optional: s.cfg.Merchants.Optional, Known: s.merchants.Known,
 		Keyring: s.cfg.Keyring, Guard: guard, Ping: poster.New(poster.Config{Client: client, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real}).Ping, Changed: func() { wait.Wake(s.deliveryWake) }, Now: s.cfg.Now, Rand: s.cfg.Rand, Logger: s.cfg.Logger,
 	})
 	if err != nil {
 		return err
 	}
 	s.worker = dispatcher.New(dispatcher.Config{
-		Store: s.store, Endpoints: s.endpoints.Endpoints, Configured: s.endpoints.Fingerprint(), Client: client, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real, Schedule: s.clock.Now, Rand: s.cfg.Rand,
+		Store: dispatcher.NewTables(s.store), Endpoints: s.endpoints.Endpoints, Configured: s.endpoints.Fingerprint(), Client: client, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real, Schedule: s.clock.Now, Rand: s.cfg.Rand,
 		Logger: s.cfg.Logger, Wake: s.deliveryWake, Metrics: dispatcher.NewMetrics(s.registry), Watchdog: s.watchdog,
 		Limits:  dispatcher.LimitsFor(s.budget.Webhooks - s.budget.IdleWebhooks),
 		GiveWay: func(ctx context.Context, most time.Duration) { s.settle.GiveWay(ctx, most) },

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/testdeps"
 	"github.com/quittance/quittance/webhook"
 )
@@ -37,7 +37,7 @@ type running struct {
 func startServer(t *testing.T, cfg Config) *running {
 	t.Helper()
 	if cfg.Database == "" {
-		cfg.Database = storetest.Migrated(t)
+		cfg.Database = dbtest.Migrated(t)
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

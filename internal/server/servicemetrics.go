@@ -8,9 +8,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/quittance/quittance/internal/checkout"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Build describes the program for metrics and traces.
@@ -61,7 +61,7 @@ func (c healthCollector) Collect(out chan<- prometheus.Metric) {
 }
 
 // countEvents returns a function that counts committed events and calls next with them.
-func countEvents(reg prometheus.Registerer, next func([]store.Event)) func([]store.Event) {
+func countEvents(reg prometheus.Registerer, next func([]dispatcher.Event)) func([]dispatcher.Event) {
 	total := promauto.With(reg).NewCounterVec(prometheus.CounterOpts{
 		Name: "quittance_events_total",
 		Help: "Events recorded, by their type: invoices created, paid and expired, and payments received and refunded.",
@@ -69,7 +69,7 @@ func countEvents(reg prometheus.Registerer, next func([]store.Event)) func([]sto
 	for _, typ := range invoice.EventTypes {
 		total.WithLabelValues(string(typ)) // export 0 before the first one
 	}
-	return func(events []store.Event) {
+	return func(events []dispatcher.Event) {
 		for _, e := range events {
 			if e.Seq != 0 { // it is new
 				total.WithLabelValues(string(e.Type)).Inc()

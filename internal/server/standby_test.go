@@ -7,19 +7,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // TestListsOfStandby runs two services, and lists through each what was just created through the
 // other. The standby serves the lists, until it is killed.
 func TestListsOfStandby(t *testing.T) {
 	t.Parallel()
-	primary, err := storetest.StartCluster(t.Context(), storetest.Options{Fsync: true})
+	primary, err := dbtest.StartCluster(t.Context(), dbtest.Options{Fsync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { stopCluster(t, primary) })
-	standby, err := storetest.StartReplica(t.Context(), primary)
+	standby, err := dbtest.StartReplica(t.Context(), primary)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestListsOfStandby(t *testing.T) {
 	}
 }
 
-func stopCluster(t *testing.T, c *storetest.Cluster) {
+func stopCluster(t *testing.T, c *dbtest.Cluster) {
 	t.Helper()
 	if err := c.Stop(); err != nil {
 		t.Error(err)

@@ -16,11 +16,11 @@ import (
 
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/indexer"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // statusOf polls /status until wanted returns true, and returns the status.
@@ -114,12 +114,12 @@ func TestProvidersOfOneHost(t *testing.T) {
 // halt halts a chain.
 func halt(t *testing.T, database, chainKey, reason string) {
 	t.Helper()
-	db, err := store.Open(t.Context(), database)
+	conn, err := db.Open(t.Context(), database)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ledger := settle.New(settle.Config{Store: db, Now: time.Now})
-	if err := errors.Join(ledger.Halt(t.Context(), chainKey, reason), db.Close()); err != nil {
+	ledger := settle.New(settle.Config{Store: conn, Now: time.Now})
+	if err := errors.Join(ledger.Halt(t.Context(), chainKey, reason), conn.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -129,7 +129,7 @@ func halt(t *testing.T, database, chainKey, reason string) {
 func TestHaltedAndResumed(t *testing.T) {
 	t.Parallel()
 	c, _ := scripted(t, "house", 7)
-	database := storetest.Migrated(t)
+	database := dbtest.Migrated(t)
 	first := startServer(t, Config{Chains: []Chain{c}, Database: database})
 	await(t, first.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 	first.stop()

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // TestStopLosesNoRequest stops a server under load from clients with and without
@@ -94,7 +94,7 @@ func TestStopFailsReadinessFirst(t *testing.T) {
 func TestStopLogsTheLastRequests(t *testing.T) {
 	t.Parallel()
 	c, _ := scripted(t, "house", 7)
-	database := storetest.Migrated(t)
+	database := dbtest.Migrated(t)
 	s := startServer(t, Config{Chains: []Chain{c}, Database: database, StopDelay: 3 * time.Second})
 	await(t, s.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 	s.stop()
@@ -105,7 +105,7 @@ func TestStopLogsTheLastRequests(t *testing.T) {
 	if err := <-s.ended; err != nil {
 		t.Error(err)
 	}
-	logged, err := storetest.Open(t, database).Requests(t.Context(), store.RequestFilter{Limit: 10})
+	logged, err := access.NewReader(dbtest.Open(t, database)).Requests(t.Context(), access.RequestFilter{Limit: 10})
 	if err != nil || len(logged) != 1 || logged[0].Path != "/api/invoices/inv_last" {
 		t.Errorf("the log of requests has %+v, %v", logged, err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/apikey"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // message is a message of an event stream.
@@ -120,7 +120,7 @@ func (w *matrixWorld) create(merchant string, n int) (ids []string) {
 // TestEventStream follows the events of a merchant, with interruptions.
 func TestEventStream(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.MigratedDatabases() {
+	for name, database := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newMatrixWorld(t, database(t))
@@ -207,7 +207,7 @@ func (w *matrixWorld) wantRevoked() {
 // events in the order of the list.
 func TestStreamsOfReplicas(t *testing.T) {
 	t.Parallel()
-	database := storetest.MigratedPostgres(t)
+	database := dbtest.MigratedPostgres(t)
 	var urls []string
 	var streams []*stream
 	for range 2 {

@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // TestVersions names versions of the interface in requests, on both databases.
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	for name, database := range storetest.MigratedDatabases() {
+	for name, database := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newMatrixWorld(t, database(t))

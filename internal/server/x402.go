@@ -10,13 +10,14 @@ import (
 	"github.com/quittance/quittance/internal/facilitator"
 	"github.com/quittance/quittance/internal/gasless"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/x402"
 )
 
 // facilitator returns the facilitator that takes payments by x402.
 func (s *Server) facilitator() *facilitator.Service {
 	return facilitator.New(facilitator.Config{
-		Ledger: s.settle, Store: s.store, Merchants: s.merchants, Networks: s.networks(),
+		Ledger: s.settle, Store: settle.NewTables(s.store), Merchants: s.merchants, Networks: s.networks(),
 		Chains: &x402Chains{chains: s.cfg.Chains, checker: s.authorizationChecker(), domains: make(map[tokenKey]x402.Domain)}, Feed: s.feed, Stopping: s.long, Now: s.cfg.Now,
 	})
 }

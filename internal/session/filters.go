@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
 )
 
 // Errors of SaveFilter.
@@ -20,7 +20,7 @@ var (
 
 // Filters returns the saved filters of a list of the person of a session, by name.
 func (m *Manager) Filters(ctx context.Context, s access.Session, list string) ([]access.SavedFilter, error) {
-	return m.cfg.Store.SavedFilters(ctx, s.KeyID, list, access.MaxSavedFilters)
+	return access.SavedFilters(ctx, m.cfg.Store, s.KeyID, list, access.MaxSavedFilters)
 }
 
 // SaveFilter saves a filter for the person of a session. It replaces a filter with the same name.
@@ -33,11 +33,11 @@ func (m *Manager) SaveFilter(ctx context.Context, s access.Session, f access.Sav
 	case f.Query == "", len(f.Query) > access.MaxFilterQuery:
 		return ErrFilterQuery
 	}
-	return m.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.PutSavedFilter(ctx, s.KeyID, f); err != nil {
+	return m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		if err := access.PutSavedFilter(ctx, tx, s.KeyID, f); err != nil {
 			return err
 		}
-		all, err := tx.SavedFilters(ctx, s.KeyID, f.List, access.MaxSavedFilters+1)
+		all, err := access.SavedFilters(ctx, tx, s.KeyID, f.List, access.MaxSavedFilters+1)
 		if err == nil && len(all) > access.MaxSavedFilters {
 			err = ErrFilters
 		}
@@ -47,5 +47,5 @@ func (m *Manager) SaveFilter(ctx context.Context, s access.Session, f access.Sav
 
 // RemoveFilter removes a filter of the person of a session, if there is one.
 func (m *Manager) RemoveFilter(ctx context.Context, s access.Session, list string, name string) error {
-	return m.cfg.Store.Update(ctx, func(tx *store.Tx) error { return tx.DeleteSavedFilter(ctx, s.KeyID, list, name) })
+	return m.cfg.Store.Update(ctx, func(tx *db.Tx) error { return access.DeleteSavedFilter(ctx, tx, s.KeyID, list, name) })
 }

@@ -3,7 +3,7 @@ package session
 import (
 	"sync"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/access"
 )
 
 // MaxKnown bounds the tokens of sessions that a process caches. A dropped one is looked up like a new
@@ -13,10 +13,10 @@ const MaxKnown = 10_000
 // known are tokens of sessions that were found.
 type known struct {
 	mu     sync.Mutex
-	tokens map[store.TokenHash]struct{}
+	tokens map[access.TokenHash]struct{}
 }
 
-func (k *known) has(token store.TokenHash) bool {
+func (k *known) has(token access.TokenHash) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	_, ok := k.tokens[token]
@@ -24,7 +24,7 @@ func (k *known) has(token store.TokenHash) bool {
 }
 
 // add adds a token. Beyond MaxKnown it drops a random one.
-func (k *known) add(token store.TokenHash) {
+func (k *known) add(token access.TokenHash) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.tokens) >= MaxKnown {
@@ -36,7 +36,7 @@ func (k *known) add(token store.TokenHash) {
 	k.tokens[token] = struct{}{}
 }
 
-func (k *known) remove(token store.TokenHash) {
+func (k *known) remove(token access.TokenHash) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.tokens, token)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
 )
 
 // Link is a link that signs a person in once.
@@ -20,15 +20,15 @@ type Link struct {
 
 // MakeLink makes a link for the person of a key: the principal's own, or one that the
 // principal could make. The link, and the session that it begins, end with the keys that let
-// the principal in. Errors are store.ErrNotFound, *apikey.ScopeError, apikey.ErrNotActive,
+// the principal in. Errors are db.ErrNotFound, *apikey.ScopeError, apikey.ErrNotActive,
 // ErrTooManyLinks and internal ones.
 func (m *Manager) MakeLink(ctx context.Context, by access.Principal, keyID string) (Link, error) {
 	person, parents := by, by.ParentKeys
 	if keyID != by.KeyID {
-		key, err := m.cfg.Store.Key(ctx, keyID)
+		key, err := access.NewReader(m.cfg.Store).Key(ctx, keyID)
 		switch {
 		case err == nil && !by.Sees(key.MerchantID):
-			return Link{}, store.ErrNotFound
+			return Link{}, db.ErrNotFound
 		case err != nil:
 			return Link{}, err
 		case key.State(m.now()) != access.Active:
@@ -48,11 +48,11 @@ func (m *Manager) MakeLink(ctx context.Context, by access.Principal, keyID strin
 	}
 	now := m.now()
 	link := Link{Token: token, KeyID: keyID, ExpiresAt: by.CapExpiry(person.CapExpiry(now.Add(access.SignInLinkLifetime)))}
-	return link, m.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.InsertSignInLink(ctx, hash(token), store.SignInLink{KeyID: keyID, ParentKeys: parents, ExpiresAt: link.ExpiresAt}); err != nil {
+	return link, m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		if err := access.InsertSignInLink(ctx, tx, hash(token), access.SignInLink{KeyID: keyID, ParentKeys: parents, ExpiresAt: link.ExpiresAt}); err != nil {
 			return err
 		}
-		return tx.AppendAudit(ctx, access.NewEntry(ctx, now, access.Change{
+		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, now, access.Change{
 			MerchantID: person.MerchantID, Action: access.ActionSignInLink, Object: keyID,
 		}))
 	})
@@ -68,9 +68,9 @@ func (m *Manager) OpenLink(ctx context.Context, linkToken string, from Browser) 
 	if err != nil {
 		return "", err
 	}
-	link, err := m.cfg.Store.SignInLink(ctx, hash(linkToken), m.now())
-	done(errors.Is(err, store.ErrNotFound))
-	if errors.Is(err, store.ErrNotFound) {
+	link, err := access.FindSignInLink(ctx, m.cfg.Store, hash(linkToken), m.now())
+	done(errors.Is(err, db.ErrNotFound))
+	if errors.Is(err, db.ErrNotFound) {
 		return "", ErrLink
 	}
 	if err != nil {
@@ -83,9 +83,9 @@ func (m *Manager) OpenLink(ctx context.Context, linkToken string, from Browser) 
 	case err != nil:
 		return "", err
 	}
-	err = m.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		switch _, err := tx.TakeSignInLink(ctx, hash(linkToken), m.now()); {
-		case errors.Is(err, store.ErrNotFound): // it was used in between
+	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		switch _, err := access.TakeSignInLink(ctx, tx, hash(linkToken), m.now()); {
+		case errors.Is(err, db.ErrNotFound): // it was used in between
 			return ErrLink
 		case err != nil:
 			return err

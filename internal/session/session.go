@@ -14,8 +14,8 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Errors of a Manager, in addition to the errors of apikey.Authenticator.
@@ -40,7 +40,7 @@ type Authenticator interface {
 
 // Config is the configuration of a Manager. All fields but Admit are required.
 type Config struct {
-	Store         *store.Store
+	Store         *db.DB
 	Authenticator Authenticator
 	// Admit is called before a token of a link, or of a session that this process does not know, is looked
 	// up in the database. If it is nil, all are looked up.
@@ -65,7 +65,7 @@ func NewManager(cfg Config) *Manager {
 	if cfg.Admit == nil {
 		cfg.Admit = func(context.Context, [access.HashSize]byte) (func(bool), error) { return func(bool) {}, nil }
 	}
-	return &Manager{cfg: cfg, ids: invoice.NewIDs(cfg.Now, cfg.Rand), known: known{tokens: make(map[store.TokenHash]struct{})}}
+	return &Manager{cfg: cfg, ids: invoice.NewIDs(cfg.Now, cfg.Rand), known: known{tokens: make(map[access.TokenHash]struct{})}}
 }
 
 // now returns the time in the precision of the database.
@@ -84,7 +84,7 @@ func (m *Manager) SignIn(ctx context.Context, key string, from Browser) (token s
 	if err != nil {
 		return "", err
 	}
-	err = m.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
 		token, err = m.begin(ctx, tx, p, from)
 		return err
 	})
@@ -92,7 +92,7 @@ func (m *Manager) SignIn(ctx context.Context, key string, from Browser) (token s
 }
 
 // begin begins a session of a principal.
-func (m *Manager) begin(ctx context.Context, tx *store.Tx, p access.Principal, from Browser) (token string, err error) {
+func (m *Manager) begin(ctx context.Context, tx *db.Tx, p access.Principal, from Browser) (token string, err error) {
 	now := m.now()
 	s := access.Session{
 		ID: m.ids.New(access.PrefixSession), KeyID: p.KeyID, ParentKeys: p.ParentKeys, MerchantID: p.MerchantID, Client: shorten(from.Client), Browser: shorten(from.Name),
@@ -102,11 +102,11 @@ func (m *Manager) begin(ctx context.Context, tx *store.Tx, p access.Principal, f
 	if err != nil {
 		return "", err
 	}
-	if err := tx.InsertSession(ctx, s, hash(token)); err != nil {
+	if err := access.InsertSession(ctx, tx, s, hash(token)); err != nil {
 		return "", err
 	}
 	ctx = access.WithPrincipal(ctx, p)
-	return token, tx.AppendAudit(ctx, access.NewEntry(ctx, now, access.Change{
+	return token, access.AppendAudit(ctx, tx, access.NewEntry(ctx, now, access.Change{
 		MerchantID: s.MerchantID, Action: access.ActionSessionBegin, Object: s.ID, After: audited(s),
 	}))
 }
@@ -115,7 +115,7 @@ func (m *Manager) begin(ctx context.Context, tx *store.Tx, p access.Principal, f
 func (m *Manager) Find(ctx context.Context, token string) (access.Session, access.Principal, error) {
 	s, p, err := m.Look(ctx, token)
 	if now := m.now(); err == nil && now.Sub(s.UsedAt) >= time.Minute {
-		if err := m.cfg.Store.RecordSessionUse(ctx, s.ID, now); err != nil {
+		if err := access.RecordSessionUse(ctx, m.cfg.Store, s.ID, now); err != nil {
 			return access.Session{}, access.Principal{}, err
 		}
 	}
@@ -131,7 +131,7 @@ func (m *Manager) Look(ctx context.Context, token string) (access.Session, acces
 	s, err := m.lookUp(ctx, hash(token))
 	now := m.now()
 	switch {
-	case errors.Is(err, store.ErrNotFound), err == nil && s.Ended(now):
+	case errors.Is(err, db.ErrNotFound), err == nil && s.Ended(now):
 		return access.Session{}, access.Principal{}, ErrSignedOut
 	case err != nil:
 		return access.Session{}, access.Principal{}, err
@@ -146,11 +146,11 @@ func (m *Manager) Look(ctx context.Context, token string) (access.Session, acces
 	return s, p, nil
 }
 
-// lookUp returns the session of a token, or store.ErrNotFound, or the error of Admit.
-func (m *Manager) lookUp(ctx context.Context, token store.TokenHash) (access.Session, error) {
+// lookUp returns the session of a token, or db.ErrNotFound, or the error of Admit.
+func (m *Manager) lookUp(ctx context.Context, token access.TokenHash) (access.Session, error) {
 	if m.known.has(token) {
-		s, err := m.cfg.Store.SessionByToken(ctx, token)
-		if errors.Is(err, store.ErrNotFound) {
+		s, err := access.SessionByToken(ctx, m.cfg.Store, token)
+		if errors.Is(err, db.ErrNotFound) {
 			m.known.remove(token)
 		}
 		return s, err
@@ -159,8 +159,8 @@ func (m *Manager) lookUp(ctx context.Context, token store.TokenHash) (access.Ses
 	if err != nil {
 		return access.Session{}, err
 	}
-	s, err := m.cfg.Store.SessionByToken(ctx, token)
-	done(errors.Is(err, store.ErrNotFound))
+	s, err := access.SessionByToken(ctx, m.cfg.Store, token)
+	done(errors.Is(err, db.ErrNotFound))
 	if err == nil {
 		m.known.add(token)
 	}
@@ -198,17 +198,17 @@ func (m *Manager) Confirm(ctx context.Context, s access.Session, key string) err
 	if p.KeyID != s.KeyID {
 		return ErrOtherKey
 	}
-	return m.cfg.Store.ConfirmSession(ctx, s.ID, m.now())
+	return access.ConfirmSession(ctx, m.cfg.Store, s.ID, m.now())
 }
 
 // List lists the active sessions: of the principal's own key, or, if it may write keys, of all keys of
 // its merchant or of the operator.
 func (m *Manager) List(ctx context.Context, by access.Principal, before string, limit int) ([]access.Session, error) {
-	f := store.SessionFilter{KeyID: by.KeyID, Before: before, Limit: limit}
+	f := access.SessionFilter{KeyID: by.KeyID, Before: before, Limit: limit}
 	if by.Can(access.KeysWrite) {
 		f.KeyID, f.MerchantID = "", by.MerchantID
 	}
-	all, err := m.cfg.Store.Sessions(ctx, f)
+	all, err := access.Sessions(ctx, m.cfg.Store, f)
 	if err != nil {
 		return nil, err
 	}
@@ -222,20 +222,20 @@ func (m *Manager) List(ctx context.Context, by access.Principal, before string, 
 }
 
 // End ends a session of the principal's own key, or one that List returns. Errors are
-// store.ErrNotFound and internal ones.
+// db.ErrNotFound and internal ones.
 func (m *Manager) End(ctx context.Context, by access.Principal, id string) error {
-	return m.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		s, err := tx.Session(ctx, id)
+	return m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		s, err := access.FindSession(ctx, tx, id)
 		if err == nil && s.KeyID != by.KeyID && (!by.Can(access.KeysWrite) || s.MerchantID != by.MerchantID) {
-			err = store.ErrNotFound
+			err = db.ErrNotFound
 		}
 		if err != nil {
 			return err
 		}
-		if _, err := tx.DeleteSession(ctx, id); err != nil {
+		if _, err := access.DeleteSession(ctx, tx, id); err != nil {
 			return err
 		}
-		return tx.AppendAudit(ctx, access.NewEntry(ctx, m.now(), access.Change{
+		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, m.now(), access.Change{
 			MerchantID: s.MerchantID, Action: access.ActionSessionEnd, Object: s.ID, Before: audited(s),
 		}))
 	})
@@ -244,18 +244,18 @@ func (m *Manager) End(ctx context.Context, by access.Principal, id string) error
 // TakeForm records that a form of a session was sent, and reports whether it was not sent just before,
 // to this replica or another.
 func (m *Manager) TakeForm(ctx context.Context, s access.Session, token string) (first bool, err error) {
-	return m.cfg.Store.TakeForm(ctx, s.ID, hash(token))
+	return access.TakeForm(ctx, m.cfg.Store, s.ID, hash(token))
 }
 
 // SetLanguage stores the language that the person of a session chose, or "" for the
 // browser's.
 func (m *Manager) SetLanguage(ctx context.Context, s access.Session, language string) error {
-	return m.cfg.Store.SetSessionLanguage(ctx, s.ID, language)
+	return access.SetSessionLanguage(ctx, m.cfg.Store, s.ID, language)
 }
 
 // Clean deletes sessions and links that have ended by a time, which must not jump forward.
 func (m *Manager) Clean(ctx context.Context, now time.Time) error {
-	return m.cfg.Store.CleanSessions(ctx, now.UTC(), cleanBatch)
+	return access.CleanSessions(ctx, m.cfg.Store, now.UTC(), cleanBatch)
 }
 
 const (
@@ -281,7 +281,7 @@ func (m *Manager) newToken(prefix string) (string, error) {
 }
 
 // hash returns the hash of a token. Only the hash is stored.
-func hash(token string) store.TokenHash { return sha256.Sum256([]byte(token)) }
+func hash(token string) access.TokenHash { return sha256.Sum256([]byte(token)) }
 
 // shorten returns the stored form of a text that a browser sent.
 func shorten(text string) string {
@@ -313,11 +313,11 @@ const visitInterval = time.Minute
 // previous visit ended, or zero for the first visit.
 func (m *Manager) Visit(ctx context.Context, s access.Session) (before time.Time, err error) {
 	now := m.now()
-	if own, _, err := m.cfg.Store.SessionVisits(ctx, s); err != nil || now.Sub(own.Last) < visitInterval {
+	if own, _, err := access.SessionVisits(ctx, m.cfg.Store, s); err != nil || now.Sub(own.Last) < visitInterval {
 		return own.Before, err
 	}
-	err = m.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		own, last, err := tx.SessionVisits(ctx, s)
+	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		own, last, err := access.SessionVisits(ctx, tx, s)
 		if err != nil {
 			return err
 		}
@@ -325,7 +325,7 @@ func (m *Manager) Visit(ctx context.Context, s access.Session) (before time.Time
 			own.Before = last
 		}
 		own.Last, before = now, own.Before
-		return tx.SetSessionVisits(ctx, s.ID, own)
+		return access.SetSessionVisits(ctx, tx, s.ID, own)
 	})
 	return before, err
 }

@@ -15,10 +15,10 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/session"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,18 +27,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type world struct {
 	*session.Manager
 	t     *testing.T
-	store *store.Store
+	store *db.DB
 	keys  *apikey.Manager
 	at    time.Time
 }
 
-func newWorld(t *testing.T, s *store.Store) *world {
+func newWorld(t *testing.T, s *db.DB) *world {
 	t.Helper()
 	w := &world{t: t, store: s, at: time.Unix(1_000_000, 0).UTC()}
 	now := func() time.Time { return w.at }
 	w.keys = apikey.NewManager(apikey.ManagerConfig{Store: s, Mode: access.Live, Known: func(string) bool { return true }, Now: now, Rand: rand.Reader})
 	w.Manager = session.NewManager(session.Config{Store: s, Now: now, Rand: rand.Reader, Authenticator: apikey.NewAuthenticator(apikey.AuthenticatorConfig{
-		Store: s, Mode: access.Live, Now: now, Logger: slog.New(slog.DiscardHandler),
+		Store: access.NewTables(s), Mode: access.Live, Now: now, Logger: slog.New(slog.DiscardHandler),
 	})})
 	return w
 }
@@ -85,8 +85,8 @@ func (w *world) wantSignedOut(token, why string) {
 
 func TestSession(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		w := newWorld(t, db)
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		w := newWorld(t, conn)
 		maria := w.person("acme", access.Finance)
 		token, s := w.signIn(maria)
 		found, p, err := w.Find(t.Context(), token)
@@ -127,8 +127,8 @@ func TestSession(t *testing.T) {
 // TestSessionEnds checks to the second when sessions end, by idleness and by age.
 func TestSessionEnds(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		w := newWorld(t, db)
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		w := newWorld(t, conn)
 		token, s := w.signIn(w.person("acme", access.Read))
 		for w.at.Add(access.SessionIdle).Before(s.ExpiresAt) {
 			w.at = w.at.Add(access.SessionIdle - time.Second)
@@ -144,7 +144,7 @@ func TestSessionEnds(t *testing.T) {
 		if err := w.Clean(t.Context(), w.at); err != nil {
 			t.Fatal(err)
 		}
-		if left, err := w.store.Sessions(t.Context(), store.SessionFilter{MerchantID: "acme", Limit: 9}); err != nil || len(left) != 0 {
+		if left, err := access.Sessions(t.Context(), w.store, access.SessionFilter{MerchantID: "acme", Limit: 9}); err != nil || len(left) != 0 {
 			t.Errorf("left after a cleaning: %+v, %v", left, err)
 		}
 	})
@@ -153,8 +153,8 @@ func TestSessionEnds(t *testing.T) {
 // TestOldestSessionEnds signs in more often than a key may have sessions.
 func TestOldestSessionEnds(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		w := newWorld(t, db)
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		w := newWorld(t, conn)
 		maria, other := w.person("acme", access.Read), w.person("acme", access.Read)
 		kept, _ := w.signIn(other)
 		first, _ := w.signIn(maria)
@@ -172,8 +172,8 @@ func TestOldestSessionEnds(t *testing.T) {
 // TestEndSession ends sessions of the own key, of the same merchant, and of others.
 func TestEndSession(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		w := newWorld(t, db)
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		w := newWorld(t, conn)
 		people := map[string]person{
 			"owner": w.person("acme", access.Admin), "support": w.person("acme", access.Support),
 			"stranger": w.person("globex", access.Admin), "operator": w.person("", access.Admin),
@@ -187,7 +187,7 @@ func TestEndSession(t *testing.T) {
 						t.Errorf("%s cannot end a session of %s: %v", by, of, err)
 					}
 					w.wantSignedOut(token, "a session of "+of+" that "+by+" ended")
-				} else if !errors.Is(err, store.ErrNotFound) {
+				} else if !errors.Is(err, db.ErrNotFound) {
 					t.Errorf("%s ends a session of %s: %v", by, of, err)
 				}
 				listed, err := w.List(t.Context(), people[by].Principal(), "", 100)
@@ -206,8 +206,8 @@ func TestEndSession(t *testing.T) {
 
 func TestLink(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		w := newWorld(t, db)
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		w := newWorld(t, conn)
 		owner, support := w.person("acme", access.Admin), w.person("acme", access.Support)
 		stranger, operator := w.person("globex", access.Admin), w.person("", access.Admin)
 		for name, c := range map[string]struct {
@@ -220,7 +220,7 @@ func TestLink(t *testing.T) {
 			link, err := w.MakeLink(t.Context(), c.by.Principal(), c.of.ID)
 			if !c.ok {
 				var scope *apikey.ScopeError
-				if !errors.Is(err, store.ErrNotFound) && !errors.As(err, &scope) {
+				if !errors.Is(err, db.ErrNotFound) && !errors.As(err, &scope) {
 					t.Errorf("%s: %+v, %v", name, link, err)
 				}
 				continue
@@ -291,8 +291,8 @@ func (w *world) enter(by access.Principal, keyID string) (token string, p access
 // from there, and makes keys and links. All of it ends with the expiring key.
 func TestNothingOutlivesItsKey(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		w := newWorld(t, db)
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		w := newWorld(t, conn)
 		ctx := t.Context()
 		owner, temp := w.person("acme", access.Admin), w.limited("acme", access.Admin)
 		first, p := w.enter(temp.Principal(), owner.ID)
@@ -333,8 +333,8 @@ func TestNothingOutlivesItsKey(t *testing.T) {
 // make no key or link from a cached principal.
 func TestRevokedBehind(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		w := newWorld(t, db)
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		w := newWorld(t, conn)
 		ctx := t.Context()
 		owner, other := w.person("acme", access.Admin), w.person("acme", access.Admin)
 		used, p := w.enter(other.Principal(), owner.ID)
@@ -365,8 +365,8 @@ func TestRevokedBehind(t *testing.T) {
 // TestBehindIsBounded signs in with one key after another in one session. The last is refused.
 func TestBehindIsBounded(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		w := newWorld(t, db)
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		w := newWorld(t, conn)
 		p := w.person("acme", access.Admin).Principal()
 		for range access.MaxParentKeys {
 			_, p = w.enter(p, w.person("acme", access.Admin).ID)
@@ -385,8 +385,8 @@ func TestBehindIsBounded(t *testing.T) {
 // key end, and the new key does not see its filters.
 func TestConfiguredKeyIsReplaced(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		w := newWorld(t, db)
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		w := newWorld(t, conn)
 		ctx := t.Context()
 		with := func() (*world, string) {
 			key, err := access.NewKey(access.Live, rand.Reader)
@@ -395,8 +395,8 @@ func TestConfiguredKeyIsReplaced(t *testing.T) {
 			}
 			v := *w
 			now := func() time.Time { return w.at }
-			v.Manager = session.NewManager(session.Config{Store: db, Now: now, Rand: rand.Reader, Authenticator: apikey.NewAuthenticator(apikey.AuthenticatorConfig{
-				Store: db, Mode: access.Live, Now: now, Logger: slog.New(slog.DiscardHandler), Configured: key,
+			v.Manager = session.NewManager(session.Config{Store: conn, Now: now, Rand: rand.Reader, Authenticator: apikey.NewAuthenticator(apikey.AuthenticatorConfig{
+				Store: access.NewTables(conn), Mode: access.Live, Now: now, Logger: slog.New(slog.DiscardHandler), Configured: key,
 			})})
 			return &v, key.Reveal()
 		}
@@ -441,8 +441,8 @@ func TestConfiguredKeyIsReplaced(t *testing.T) {
 // up, and no lookup beyond the limit. A session that was found before continues.
 func TestInventedTokensAreAdmitted(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		w := newWorld(t, db)
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		w := newWorld(t, conn)
 		ctx := t.Context()
 		maria := w.person("acme", access.Read)
 		token, _ := w.signIn(maria)
@@ -450,7 +450,7 @@ func TestInventedTokensAreAdmitted(t *testing.T) {
 		var asked, wrong int
 		var full error
 		now := func() time.Time { return w.at }
-		m := session.NewManager(session.Config{Store: db, Now: now, Rand: rand.Reader,
+		m := session.NewManager(session.Config{Store: conn, Now: now, Rand: rand.Reader,
 			Admit: func(context.Context, [access.HashSize]byte) (func(bool), error) {
 				asked++
 				return func(is bool) {
@@ -459,7 +459,7 @@ func TestInventedTokensAreAdmitted(t *testing.T) {
 					}
 				}, full
 			},
-			Authenticator: apikey.NewAuthenticator(apikey.AuthenticatorConfig{Store: db, Mode: access.Live, Now: now, Logger: slog.New(slog.DiscardHandler)}),
+			Authenticator: apikey.NewAuthenticator(apikey.AuthenticatorConfig{Store: access.NewTables(conn), Mode: access.Live, Now: now, Logger: slog.New(slog.DiscardHandler)}),
 		})
 		invented := "qs_" + strings.Repeat("a", 52)
 		link := "ql_" + strings.Repeat("a", 52)
@@ -494,12 +494,12 @@ func TestInventedTokensAreAdmitted(t *testing.T) {
 // minute.
 func TestVisits(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		w := newWorld(t, s)
 		_, own := w.signIn(w.person("shop", access.Read))
 		began := w.at
 		stored := func() time.Time {
-			v, _, err := s.SessionVisits(t.Context(), own)
+			v, _, err := access.SessionVisits(t.Context(), s, own)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -532,8 +532,8 @@ func TestVisits(t *testing.T) {
 // time.
 func TestTakeForm(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		w := newWorld(t, db)
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		w := newWorld(t, conn)
 		maria := w.person("acme", access.NewScopes(access.KeysWrite))
 		_, first := w.signIn(maria)
 		_, second := w.signIn(maria)
@@ -543,7 +543,7 @@ func TestTakeForm(t *testing.T) {
 			var senders sync.WaitGroup
 			for range 4 {
 				senders.Go(func() {
-					switch ok, err := newWorld(t, db).TakeForm(t.Context(), s, form); {
+					switch ok, err := newWorld(t, conn).TakeForm(t.Context(), s, form); {
 					case err != nil:
 						t.Error(err)
 					case ok:

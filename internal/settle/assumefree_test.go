@@ -7,15 +7,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // rivalry is a world whose creates choose suffix 1 first, and whose round trips are counted.
 type rivalry struct {
 	*world
-	proxy   *storetest.Proxy
+	proxy   *dbtest.Proxy
 	holders []invoice.Invoice // their transfer amounts are changed by another process
 	base    uint64            // the amount of the next invoice
 }

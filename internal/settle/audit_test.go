@@ -5,7 +5,6 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // newestEntry returns the newest entry of the audit log about an object.
@@ -22,7 +21,7 @@ func (w *world) newestEntry(object string) access.Entry {
 // entries returns the audit log, newest first.
 func (w *world) entries() []access.Entry {
 	w.t.Helper()
-	entries, err := w.db.store.AuditEntries(w.t.Context(), store.AuditFilter{Limit: 1000})
+	entries, err := access.NewReader(w.db.store).AuditEntries(w.t.Context(), access.AuditFilter{Limit: 1000})
 	w.must(err)
 	return entries
 }
@@ -31,8 +30,8 @@ func (w *world) entries() []access.Entry {
 // resumed chains. A repeated change has no second entry.
 func TestAudit(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		check := func(object string, action access.Action, actor, merchantID, before, after string) access.Entry {
 			t.Helper()
 			e := w.newestEntry(object)
@@ -63,7 +62,7 @@ func TestAudit(t *testing.T) {
 			w.must(w.Resume(t.Context(), w.chainKey))
 		}
 		check(w.chainKey, access.ActionChainResume, access.ActorService, "", `{"halted":"block 7 is gone"}`, "")
-		own, err := w.db.store.AuditEntries(t.Context(), store.AuditFilter{MerchantID: w.merchant, Limit: 10})
+		own, err := access.NewReader(w.db.store).AuditEntries(t.Context(), access.AuditFilter{MerchantID: w.merchant, Limit: 10})
 		w.must(err)
 		if len(own) != 1 || own[0] != entry {
 			t.Errorf("the merchant sees %+v", own)

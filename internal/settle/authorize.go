@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/times"
 )
 
@@ -50,14 +50,14 @@ type Gasless struct {
 // authorization that was accepted before is returned as it is now, so that a repetition
 // has no effect.
 //
-// Errors are store.ErrNotFound for an unknown invoice, and *invoice.RefusalError, with
+// Errors are db.ErrNotFound for an unknown invoice, and *invoice.RefusalError, with
 // which nothing was stored. Other errors say nothing about the authorization; it can be
 // submitted again.
-func (s *Service) Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (store.Authorization, error) {
+func (s *Service) Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (Authorization, error) {
 	a = a.Normal()
-	inv, err := s.store.Invoice(ctx, invoiceID)
+	inv, err := NewReader(s.store).Invoice(ctx, invoiceID)
 	if err != nil {
-		return store.Authorization{}, err
+		return Authorization{}, err
 	}
 	known, err := boundTo(ctx, s.store, inv, a)
 	if err != nil || known.ID != "" {
@@ -69,15 +69,15 @@ func (s *Service) Authorize(ctx context.Context, invoiceID string, a invoice.Aut
 		if known, again := boundTo(ctx, s.store, inv, a); again == nil && known.ID != "" {
 			return known, nil
 		}
-		return store.Authorization{}, err
+		return Authorization{}, err
 	}
-	err = s.store.Update(ctx, func(tx *store.Tx) (err error) {
+	err = s.store.Update(ctx, func(tx *db.Tx) (err error) {
 		known, err = s.acceptAuthorization(ctx, tx, inv, a, checked)
 		return err
 	})
 	if err != nil {
 		s.countAuthorization(inv.ChainKey, err)
-		return store.Authorization{}, err
+		return Authorization{}, err
 	}
 	s.signals.OnAuthorization(inv.ChainKey, "")
 	s.signals.WakeTxManager(inv.ChainKey)
@@ -116,13 +116,13 @@ func (s *Service) countAuthorization(chainKey string, err error) {
 
 // acceptAuthorization stores an authorization that was checked, under the cursor of its
 // chain: what it depends on does not change until the transaction ends.
-func (s *Service) acceptAuthorization(ctx context.Context, tx *store.Tx, inv invoice.Invoice, a invoice.Authorization, checked AuthorizationCheck) (store.Authorization, error) {
+func (s *Service) acceptAuthorization(ctx context.Context, tx *db.Tx, inv invoice.Invoice, a invoice.Authorization, checked AuthorizationCheck) (Authorization, error) {
 	if err := lockForAuthorization(ctx, tx, inv.ChainKey); err != nil {
-		return store.Authorization{}, err
+		return Authorization{}, err
 	}
-	inv, err := tx.Invoice(ctx, inv.ID) // as of the lock
+	inv, err := NewReader(tx).Invoice(ctx, inv.ID) // as of the lock
 	if err != nil {
-		return store.Authorization{}, err
+		return Authorization{}, err
 	}
 	if known, err := boundTo(ctx, tx, inv, a); err != nil || known.ID != "" {
 		return known, err
@@ -133,30 +133,30 @@ func (s *Service) acceptAuthorization(ctx context.Context, tx *store.Tx, inv inv
 		return acceptMade(ctx, tx, accepted, made, err)
 	}
 	if err := s.checkAgain(ctx, tx, inv, a, checked); err != nil {
-		return store.Authorization{}, err
+		return Authorization{}, err
 	}
-	return accepted, tx.InsertAuthorization(ctx, accepted)
+	return accepted, InsertAuthorization(ctx, tx, accepted)
 }
 
 // lockForAuthorization locks the cursor of a chain, or refuses authorizations where it is not read.
-func lockForAuthorization(ctx context.Context, tx *store.Tx, chainKey string) error {
+func lockForAuthorization(ctx context.Context, tx *db.Tx, chainKey string) error {
 	_, err := lockRunning(ctx, tx, chainKey)
-	if errors.Is(err, ErrHalted) || errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, ErrHalted) || errors.Is(err, db.ErrNotFound) {
 		return invoice.Refuse(invoice.RefusedGaslessOff, "The service does not read the chain now, so it could not see the payment.")
 	}
 	return err
 }
 
 // newAuthorization returns the row of an accepted authorization.
-func (s *Service) newAuthorization(inv invoice.Invoice, a invoice.Authorization, checked AuthorizationCheck) store.Authorization {
-	return store.Authorization{
+func (s *Service) newAuthorization(inv invoice.Invoice, a invoice.Authorization, checked AuthorizationCheck) Authorization {
+	return Authorization{
 		Authorization: a, ID: s.ids.New(invoice.PrefixAuthorization), ChainKey: inv.ChainKey, Token: inv.Token,
-		InvoiceID: inv.ID, MerchantID: inv.MerchantID, Gas: checked.Gas, Status: store.AuthorizationAccepted, CreatedAt: s.now(), Scheduled: s.schedule(),
+		InvoiceID: inv.ID, MerchantID: inv.MerchantID, Gas: checked.Gas, Status: AuthorizationAccepted, CreatedAt: s.now(), Scheduled: s.schedule(),
 	}
 }
 
 // checkAgain repeats, under the cursor of the chain, what CheckAuthorization checked before it asked a node.
-func (s *Service) checkAgain(ctx context.Context, tx *store.Tx, inv invoice.Invoice, a invoice.Authorization, checked AuthorizationCheck) error {
+func (s *Service) checkAgain(ctx context.Context, tx *db.Tx, inv invoice.Invoice, a invoice.Authorization, checked AuthorizationCheck) error {
 	now := s.now()
 	if err := inv.CheckAuthorization(a, times.Earlier(now, checked.Time), times.Later(now, checked.Time)); err != nil {
 		return err
@@ -167,62 +167,52 @@ func (s *Service) checkAgain(ctx context.Context, tx *store.Tx, inv invoice.Invo
 // madeFor returns the payment of the invoice that somebody else's transaction has made with the
 // authorization, or an empty one. It is known to be for the invoice only if its nonce names the
 // invoice. Everybody can read any other nonce on the chain, with its signature.
-func madeFor(ctx context.Context, r authorizationReader, inv invoice.Invoice, a invoice.Authorization) (store.PaymentRow, error) {
+func madeFor(ctx context.Context, r db.Querier, inv invoice.Invoice, a invoice.Authorization) (PaymentRow, error) {
 	if !inv.IsNamedByNonce(a.Nonce) {
-		return store.PaymentRow{}, nil
+		return PaymentRow{}, nil
 	}
-	p, err := r.PaymentByNonce(ctx, inv.ChainKey, inv.Token, a.From, a.Nonce)
-	if errors.Is(err, store.ErrNotFound) || err == nil && (p.InvoiceID != inv.ID || p.To != a.To || p.Amount != a.Value) {
-		return store.PaymentRow{}, nil
+	p, err := paymentByNonce(ctx, r, inv.ChainKey, inv.Token, a.From, a.Nonce)
+	if errors.Is(err, db.ErrNotFound) || err == nil && (p.InvoiceID != inv.ID || p.To != a.To || p.Amount != a.Value) {
+		return PaymentRow{}, nil
 	}
 	return p, err
 }
 
 // acceptMade stores an authorization with the payment that it has made.
-func acceptMade(ctx context.Context, tx *store.Tx, a store.Authorization, p store.PaymentRow, err error) (store.Authorization, error) {
+func acceptMade(ctx context.Context, tx *db.Tx, a Authorization, p PaymentRow, err error) (Authorization, error) {
 	if err == nil {
-		err = tx.InsertAuthorization(ctx, a)
+		err = InsertAuthorization(ctx, tx, a)
 	}
 	if err == nil {
-		err = tx.SetAuthorizationPayments(ctx, map[string]string{a.ID: p.ID})
+		err = SetAuthorizationPayments(ctx, tx, map[string]string{a.ID: p.ID})
 	}
-	a.Payment = &store.AuthorizedPayment{ID: p.ID, TxHash: p.TxHash, Status: p.Status}
+	a.Payment = &AuthorizedPayment{ID: p.ID, TxHash: p.TxHash, Status: p.Status}
 	return a, err
-}
-
-// authorizationReader reads what the acceptance of an authorization depends on.
-// *store.Store and *store.Tx implement it.
-type authorizationReader interface {
-	AuthorizationByNonce(ctx context.Context, chainKey string, token, authorizer invoice.Address, nonce invoice.Hash) (store.Authorization, error)
-	PaymentByNonce(ctx context.Context, chainKey string, token, authorizer invoice.Address, nonce invoice.Hash) (store.PaymentRow, error)
-	PendingAuthorization(ctx context.Context, invoiceID string) (store.Authorization, error)
-	InvoicesByCommitment(ctx context.Context, commitments []invoice.Hash) (map[invoice.Hash]string, error)
-	CountAuthorizations(ctx context.Context, chainKey, merchantID string, authorizer invoice.Address, w store.Window) (all, merchant, payer int64, err error)
 }
 
 // boundTo returns the accepted authorization if a is it, and an empty one if the nonce is
 // not bound. A nonce that is bound otherwise is RefusedMismatch.
-func boundTo(ctx context.Context, r authorizationReader, inv invoice.Invoice, a invoice.Authorization) (store.Authorization, error) {
-	known, err := r.AuthorizationByNonce(ctx, inv.ChainKey, inv.Token, a.From, a.Nonce)
+func boundTo(ctx context.Context, r db.Querier, inv invoice.Invoice, a invoice.Authorization) (Authorization, error) {
+	known, err := NewReader(r).AuthorizationByNonce(ctx, inv.ChainKey, inv.Token, a.From, a.Nonce)
 	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return store.Authorization{}, nil
+	case errors.Is(err, db.ErrNotFound):
+		return Authorization{}, nil
 	case err != nil:
-		return store.Authorization{}, err
+		return Authorization{}, err
 	case known.InvoiceID != inv.ID || !known.Equal(a):
-		return store.Authorization{}, invoice.Refuse(invoice.RefusedMismatch)
+		return Authorization{}, invoice.Refuse(invoice.RefusedMismatch)
 	}
 	return known, nil
 }
 
 // mayAccept returns why a new authorization for the invoice is not accepted, as far as
 // stored rows say.
-func (s *Service) mayAccept(ctx context.Context, r authorizationReader, inv invoice.Invoice, a invoice.Authorization) error {
+func (s *Service) mayAccept(ctx context.Context, r db.Querier, inv invoice.Invoice, a invoice.Authorization) error {
 	budget, on := s.gasless.Budgets[inv.ChainKey]
 	if !on || s.gasless.Checker == nil {
 		return invoice.Refuse(invoice.RefusedGaslessOff)
 	}
-	named, err := r.InvoicesByCommitment(ctx, []invoice.Hash{a.Nonce})
+	named, err := InvoicesByCommitment(ctx, r, []invoice.Hash{a.Nonce})
 	if err != nil {
 		return err
 	}
@@ -230,19 +220,19 @@ func (s *Service) mayAccept(ctx context.Context, r authorizationReader, inv invo
 		return invoice.Refuse(invoice.RefusedNonceOfOther)
 	}
 	// The node may have answered from a block below the payment's block.
-	switch _, err := r.PaymentByNonce(ctx, inv.ChainKey, inv.Token, a.From, a.Nonce); {
+	switch _, err := paymentByNonce(ctx, r, inv.ChainKey, inv.Token, a.From, a.Nonce); {
 	case err == nil:
 		return invoice.Refuse(invoice.RefusedNonceUsed)
-	case !errors.Is(err, store.ErrNotFound):
+	case !errors.Is(err, db.ErrNotFound):
 		return err
 	}
-	switch _, err := r.PendingAuthorization(ctx, inv.ID); {
+	switch _, err := NewReader(r).PendingAuthorization(ctx, inv.ID); {
 	case err == nil:
 		return invoice.Refuse(invoice.RefusedPending)
-	case !errors.Is(err, store.ErrNotFound):
+	case !errors.Is(err, db.ErrNotFound):
 		return err
 	}
-	all, merchant, payer, err := r.CountAuthorizations(ctx, inv.ChainKey, inv.MerchantID, a.From, store.WindowBefore(s.now(), s.schedule(), budgetWindow))
+	all, merchant, payer, err := CountAuthorizations(ctx, r, inv.ChainKey, inv.MerchantID, a.From, WindowBefore(s.now(), s.schedule(), budgetWindow))
 	if err != nil {
 		return err
 	}
@@ -269,7 +259,7 @@ func (b *transferBatch) loadAuthorizations(ctx context.Context) error {
 	for i, e := range b.entries {
 		transfers[i] = e.Transfer
 	}
-	bound, err := b.tx.BoundAuthorizations(ctx, transfers)
+	bound, err := BoundAuthorizations(ctx, b.tx, transfers)
 	for i, a := range bound {
 		b.entries[i].bound = a
 	}
@@ -294,7 +284,7 @@ func (b *transferBatch) authorize(e *entry, p invoice.Payment) {
 
 // saveAuthorizations writes the payments of authorizations, which must be written already.
 func (b *transferBatch) saveAuthorizations(ctx context.Context) error {
-	err := b.tx.SetAuthorizationPayments(ctx, b.authorized)
+	err := SetAuthorizationPayments(ctx, b.tx, b.authorized)
 	clear(b.authorized)
 	return err
 }
@@ -302,6 +292,6 @@ func (b *transferBatch) saveAuthorizations(ctx context.Context) error {
 // endAuthorizations ends the authorizations whose outcome the chain's finalized block makes
 // certain. Every payment up to that block is stored, and none of a later block can be made
 // by an authorization whose window closed before it.
-func (s *Service) endAuthorizations(ctx context.Context, tx *store.Tx, chainKey string, cur store.Cursor) error {
-	return tx.EndAuthorizations(ctx, chainKey, cur.Confirmed.Time, invoice.RefusedWindowClosed, s.now())
+func (s *Service) endAuthorizations(ctx context.Context, tx *db.Tx, chainKey string, cur Cursor) error {
+	return EndAuthorizations(ctx, tx, chainKey, cur.Confirmed.Time, invoice.RefusedWindowClosed, s.now())
 }

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // headChecker accepts every authorization as of the head, unless fail is set.
@@ -61,9 +61,9 @@ func (w *world) transferOf(a invoice.Authorization) invoice.Transfer {
 }
 
 // stored returns an authorization as it is now.
-func (w *world) stored(id string) store.Authorization {
+func (w *world) stored(id string) settle.Authorization {
 	w.t.Helper()
-	a, err := w.db.store.Authorization(w.t.Context(), id)
+	a, err := settle.NewReader(w.db.store).Authorization(w.t.Context(), id)
 	w.must(err)
 	return a
 }
@@ -85,7 +85,7 @@ func TestAuthorize(t *testing.T) {
 		w.signals()
 		accepted, err := w.Authorize(t.Context(), inv.ID, a)
 		w.must(err)
-		if accepted.Status != store.AuthorizationAccepted || accepted.InvoiceID != inv.ID || accepted.Gas != 60_000 || accepted.Paid() {
+		if accepted.Status != settle.AuthorizationAccepted || accepted.InvoiceID != inv.ID || accepted.Gas != 60_000 || accepted.Paid() {
 			t.Fatalf("accepted %+v", accepted)
 		}
 		if got := w.signals(); !slices.Contains(got, "intents "+w.chainKey) {
@@ -106,13 +106,13 @@ func TestAuthorize(t *testing.T) {
 			t.Errorf("observed, it is %+v", got)
 		}
 		w.final()
-		if got := w.stored(accepted.ID); got.Status != store.AuthorizationPaid || got.Payment.Status != invoice.Confirmed || got.EndedAt.IsZero() {
+		if got := w.stored(accepted.ID); got.Status != settle.AuthorizationPaid || got.Payment.Status != invoice.Confirmed || got.EndedAt.IsZero() {
 			t.Errorf("final, it is %+v", got)
 		}
 		if got := w.invoice(inv.ID); got.Status != invoice.Paid {
 			t.Errorf("the invoice is %s", got.Status)
 		}
-		if again, err = w.Authorize(t.Context(), inv.ID, a); err != nil || again.Status != store.AuthorizationPaid {
+		if again, err = w.Authorize(t.Context(), inv.ID, a); err != nil || again.Status != settle.AuthorizationPaid {
 			t.Errorf("afterwards it is %s, %v", again.Status, err)
 		}
 	})
@@ -149,7 +149,7 @@ func TestAuthorizationIsBound(t *testing.T) {
 		_, err = w.Authorize(t.Context(), other.ID, w.authorization(other, inv.CommitmentID))
 		wantRefused(t, err, invoice.RefusedNonceOfOther)
 		_, err = w.Authorize(t.Context(), "inv_none", a)
-		if !errors.Is(err, store.ErrNotFound) {
+		if !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("of no invoice it is %v", err)
 		}
 	})
@@ -166,7 +166,7 @@ func TestAuthorizationInAReorg(t *testing.T) {
 		w.must(err)
 		w.mine(start+1, w.transferOf(a))
 		w.reorg(1)
-		if got := w.stored(accepted.ID); got.Paid() || got.Status != store.AuthorizationAccepted {
+		if got := w.stored(accepted.ID); got.Paid() || got.Status != settle.AuthorizationAccepted {
 			t.Errorf("after a reorg it is %+v", got)
 		}
 		_, err = w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("another nonce")))
@@ -174,7 +174,7 @@ func TestAuthorizationInAReorg(t *testing.T) {
 		second := w.transferOf(a)
 		w.mine(start+2, second)
 		w.final()
-		if got := w.stored(accepted.ID); got.Status != store.AuthorizationPaid || got.Payment.TxHash != second.TxHash {
+		if got := w.stored(accepted.ID); got.Status != settle.AuthorizationPaid || got.Payment.TxHash != second.TxHash {
 			t.Errorf("made by another transaction, it is %+v", got)
 		}
 	})
@@ -214,7 +214,7 @@ func TestAnotherTransferByTheNonce(t *testing.T) {
 		}
 		w.mine(a.ValidBefore.Unix())
 		w.final()
-		if got := w.stored(accepted.ID); got.Status != store.AuthorizationRefused || got.Paid() {
+		if got := w.stored(accepted.ID); got.Status != settle.AuthorizationRefused || got.Paid() {
 			t.Errorf("after its window it is %+v", got)
 		}
 		if got := w.invoice(inv.ID); got.Status == invoice.Paid || got.AmountPaid != small.Value {
@@ -233,12 +233,12 @@ func TestStrangerSubmitsARefusedAuthorization(t *testing.T) {
 		a := w.authorization(inv, w.hash("nonce"))
 		accepted, err := w.Authorize(t.Context(), inv.ID, a)
 		w.must(err)
-		lease := store.WorkLease{Name: "writer", Holder: "holder"}
+		lease := db.WorkLease{Name: "writer", Holder: "holder"}
 		if _, err := w.db.store.AcquireWorkLease(t.Context(), lease, at(start), at(start+3600)); err != nil {
 			t.Fatal(err)
 		}
-		w.must(w.db.store.RefuseAuthorization(t.Context(), lease, accepted.ID, invoice.RefusedReverts, at(start)))
-		if got := w.stored(accepted.ID); got.Status != store.AuthorizationRefused {
+		w.must(settle.RefuseAuthorization(t.Context(), w.db.store, lease, accepted.ID, invoice.RefusedReverts, at(start)))
+		if got := w.stored(accepted.ID); got.Status != settle.AuthorizationRefused {
 			t.Fatalf("it is %s", got.Status)
 		}
 		w.mine(start+1, w.transferOf(a))
@@ -246,16 +246,16 @@ func TestStrangerSubmitsARefusedAuthorization(t *testing.T) {
 			t.Errorf("submitted by somebody else, it is %+v", got)
 		}
 		w.reorg(1)
-		if got := w.stored(accepted.ID); got.Paid() || got.Status != store.AuthorizationAccepted || got.Reason != "" {
+		if got := w.stored(accepted.ID); got.Paid() || got.Status != settle.AuthorizationAccepted || got.Reason != "" {
 			t.Errorf("after a reorg it is %+v", got)
 		}
-		w.must(w.db.store.RefuseAuthorization(t.Context(), lease, accepted.ID, invoice.RefusedReverts, at(start)))
-		if got := w.stored(accepted.ID); got.Status != store.AuthorizationAccepted {
+		w.must(settle.RefuseAuthorization(t.Context(), w.db.store, lease, accepted.ID, invoice.RefusedReverts, at(start)))
+		if got := w.stored(accepted.ID); got.Status != settle.AuthorizationAccepted {
 			t.Errorf("although it is public, it is %s", got.Status)
 		}
 		w.mine(start+2, w.transferOf(a))
 		w.final()
-		if got := w.stored(accepted.ID); got.Status != store.AuthorizationPaid {
+		if got := w.stored(accepted.ID); got.Status != settle.AuthorizationPaid {
 			t.Errorf("final, it is %+v", got)
 		}
 	})
@@ -279,7 +279,7 @@ func TestUsedNonce(t *testing.T) {
 		a := w.authorization(inv, inv.CommitmentID)
 		accepted, err := w.Authorize(t.Context(), inv.ID, a)
 		w.must(err)
-		if accepted.Paid() || accepted.Status != store.AuthorizationAccepted {
+		if accepted.Paid() || accepted.Status != settle.AuthorizationAccepted {
 			t.Errorf("before its block is read it is %+v", accepted)
 		}
 		w.mine(start+1, w.transferOf(a))
@@ -367,7 +367,7 @@ func TestBlockBeforeAcceptance(t *testing.T) {
 				checker.meanwhile = func() { test.meanwhile(w, inv, a) }
 				_, err := w.Authorize(t.Context(), inv.ID, a)
 				wantRefused(t, err, test.want)
-				if _, err := w.db.store.AuthorizationByNonce(t.Context(), w.chainKey, usdc, a.From, a.Nonce); !errors.Is(err, store.ErrNotFound) {
+				if _, err := settle.NewReader(w.db.store).AuthorizationByNonce(t.Context(), w.chainKey, usdc, a.From, a.Nonce); !errors.Is(err, db.ErrNotFound) {
 					t.Errorf("the nonce is bound: %v", err)
 				}
 			})
@@ -390,7 +390,7 @@ func TestMadeBeforeAcceptance(t *testing.T) {
 			t.Errorf("it is %+v, stored %+v", accepted, w.stored(accepted.ID))
 		}
 		w.final()
-		if got := w.stored(accepted.ID); got.Status != store.AuthorizationPaid {
+		if got := w.stored(accepted.ID); got.Status != settle.AuthorizationPaid {
 			t.Errorf("final, it is %+v", got)
 		}
 	})
@@ -434,15 +434,15 @@ func TestAuthorizationLapses(t *testing.T) {
 		w.must(err)
 		w.mine(a.ValidBefore.Unix() - 1)
 		w.final()
-		if got := w.stored(accepted.ID); got.Status != store.AuthorizationAccepted {
+		if got := w.stored(accepted.ID); got.Status != settle.AuthorizationAccepted {
 			t.Errorf("in the last second it is %s", got.Status)
 		}
 		w.mine(a.ValidBefore.Unix())
-		if got := w.stored(accepted.ID); got.Status != store.AuthorizationAccepted {
+		if got := w.stored(accepted.ID); got.Status != settle.AuthorizationAccepted {
 			t.Errorf("before the block is final it is %s", got.Status)
 		}
 		w.final()
-		if got := w.stored(accepted.ID); got.Status != store.AuthorizationRefused || got.Reason != invoice.RefusedWindowClosed || got.Reason.Detail() == "" {
+		if got := w.stored(accepted.ID); got.Status != settle.AuthorizationRefused || got.Reason != invoice.RefusedWindowClosed || got.Reason.Detail() == "" {
 			t.Errorf("afterwards it is %+v", got)
 		}
 		w.seconds.Store(a.ValidBefore.Unix())
@@ -579,7 +579,7 @@ func TestAuthorizeRefusals(t *testing.T) {
 			t.Errorf("without a node: %v", err)
 		}
 		checker.fail = nil
-		if found, err := w.db.store.AuthorizationsOfInvoice(t.Context(), inv.ID, 10); err != nil || len(found) > 0 {
+		if found, err := settle.NewReader(w.db.store).AuthorizationsOfInvoice(t.Context(), inv.ID, 10); err != nil || len(found) > 0 {
 			t.Errorf("stored %d, %v; want nothing", len(found), err)
 		}
 		w.mine(start+1, tagged(w.pay(inv.Amount), invoice.Evidence{Calldata: inv.CommitmentID}))
@@ -603,10 +603,10 @@ func TestGaslessTurnedOff(t *testing.T) {
 		w.Service = w.service()
 		for _, after := range []struct {
 			seconds int64
-			want    store.AuthorizationStatus
-		}{{599, store.AuthorizationAccepted}, {1, store.AuthorizationRefused}} {
+			want    settle.AuthorizationStatus
+		}{{599, settle.AuthorizationAccepted}, {1, settle.AuthorizationRefused}} {
 			w.advance(w.seconds.Load() + after.seconds)
-			if got, err := w.db.store.Authorization(t.Context(), accepted.ID); err != nil || got.Status != after.want {
+			if got, err := settle.NewReader(w.db.store).Authorization(t.Context(), accepted.ID); err != nil || got.Status != after.want {
 				t.Errorf("it is %s (%s), %v; want %s", got.Status, got.Reason, err, after.want)
 			}
 		}
@@ -620,8 +620,8 @@ func TestGaslessTurnedOff(t *testing.T) {
 // was bound to, and the outcome of each authorization is what the chain says.
 func TestBoundNonces(t *testing.T) {
 	t.Parallel()
-	properties(t, func(db *database, random *rand.Rand) string {
-		h := &boundHistory{w: db.world(t), random: random, bound: make(map[string]store.Authorization)}
+	properties(t, func(conn *database, random *rand.Rand) string {
+		h := &boundHistory{w: conn.world(t), random: random, bound: make(map[string]settle.Authorization)}
 		h.w.gasless(plenty)
 		for range 40 {
 			if wrong := h.step(); wrong != "" {
@@ -639,7 +639,7 @@ type boundHistory struct {
 	w        *world
 	random   *rand.Rand
 	invoices []invoice.Invoice
-	bound    map[string]store.Authorization // by id
+	bound    map[string]settle.Authorization // by id
 }
 
 func (h *boundHistory) step() string {
@@ -678,7 +678,7 @@ func (h *boundHistory) step() string {
 
 // finalNumber returns the newest final block.
 func (h *boundHistory) finalNumber() uint64 {
-	cursor, err := h.w.db.store.Cursor(h.w.t.Context(), h.w.chainKey)
+	cursor, err := settle.NewReader(h.w.db.store).Cursor(h.w.t.Context(), h.w.chainKey)
 	h.w.must(err)
 	return cursor.Confirmed.Number
 }
@@ -687,7 +687,7 @@ func (h *boundHistory) finalNumber() uint64 {
 func (h *boundHistory) mine() {
 	var transfers []invoice.Transfer
 	for id := range h.bound {
-		if a := h.w.stored(id); !a.Paid() && a.Status != store.AuthorizationRefused && h.random.IntN(2) == 0 {
+		if a := h.w.stored(id); !a.Paid() && a.Status != settle.AuthorizationRefused && h.random.IntN(2) == 0 {
 			transfers = append(transfers, h.w.transferOf(a.Authorization))
 		}
 	}
@@ -703,17 +703,17 @@ func (h *boundHistory) check(done bool) string {
 			return fmt.Sprintf("%s moved from %s to %s", id, was.InvoiceID, a.InvoiceID)
 		}
 		switch {
-		case a.Status == store.AuthorizationPaid && (!a.Paid() || a.Payment.Status != invoice.Confirmed):
+		case a.Status == settle.AuthorizationPaid && (!a.Paid() || a.Payment.Status != invoice.Confirmed):
 			return fmt.Sprintf("%s is paid without a confirmed payment", id)
-		case a.Status == store.AuthorizationRefused && a.Paid():
+		case a.Status == settle.AuthorizationRefused && a.Paid():
 			return fmt.Sprintf("%s is refused and was carried out", id)
-		case done && a.Status != store.AuthorizationPaid && a.Status != store.AuthorizationRefused:
+		case done && a.Status != settle.AuthorizationPaid && a.Status != settle.AuthorizationRefused:
 			return fmt.Sprintf("%s is %s after its window", id, a.Status)
 		}
 		if a.Payment == nil {
 			continue
 		}
-		p, err := h.w.db.store.Payment(h.w.t.Context(), a.Payment.ID)
+		p, err := settle.NewReader(h.w.db.store).Payment(h.w.t.Context(), a.Payment.ID)
 		h.w.must(err)
 		if p.InvoiceID != was.InvoiceID || p.Method != invoice.ByAuthorization {
 			return fmt.Sprintf("%s is bound to %s, and its transfer belongs to %q by %q", id, was.InvoiceID, p.InvoiceID, p.Method)

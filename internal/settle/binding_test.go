@@ -6,17 +6,17 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // onPostgres returns a world in a PostgreSQL database, where transactions run
 // concurrently. Its service chooses suffix 1 first.
 func onPostgres(t *testing.T) *world {
 	t.Helper()
-	u := storetest.MigratedPostgres(t)
-	w := (&database{store: storetest.Open(t, u), sql: storetest.SQL(t, u)}).world(t)
+	u := dbtest.MigratedPostgres(t)
+	w := (&database{store: dbtest.Open(t, u), sql: dbtest.SQL(t, u)}).world(t)
 	w.chooseSuffixOne()
 	return w
 }
@@ -29,7 +29,7 @@ func (w *world) chooseSuffixOne() {
 
 // session is a transaction of another process.
 type session struct {
-	*storetest.Tx
+	*dbtest.Tx
 	w *world
 }
 
@@ -129,7 +129,7 @@ func TestCreateWhileBlocksAreReplaced(t *testing.T) {
 // and in no others.
 func TestOnlyReplacedBlocksBindLower(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for name, test := range map[string]struct {
 			late   bool   // the invoice is created while the blocks are rolled back
 			forkAt uint64 // the first replaced block; 0 for none
@@ -147,7 +147,7 @@ func TestOnlyReplacedBlocksBindLower(t *testing.T) {
 			"replaced, created between":  {batch: 2, forkAt: 104, bound: 103, late: true},
 			"replaced, with gaps":        {batch: 4, forkAt: 103, bound: 101, sparse: true},
 		} {
-			w := db.world(t)
+			w := conn.world(t)
 			var read []settle.Block
 			var old []invoice.Transfer
 			add := func(n uint64) {

@@ -4,11 +4,7 @@ import (
 	"errors"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
-
-// Gap is a range of older blocks that are still to be read, or read again.
-type Gap = store.Gap
 
 // Block is what the indexer read of one block: the transfers to and from
 // settlement and deposit addresses, in the order of their logs, and the registry's events.
@@ -20,9 +16,6 @@ type Block struct {
 	// address.
 	Unread []UnreadTransaction
 }
-
-// UnreadTransaction is a transaction that may be a payment and is not recorded.
-type UnreadTransaction = store.UnreadTransaction
 
 // RegistryEvent is a change of a commitment that a registry announced.
 type RegistryEvent struct {
@@ -43,8 +36,8 @@ const (
 	RegistryClosed RegistryEventKind = "closed"
 )
 
-// Cursor is how far a chain is read.
-type Cursor struct {
+// Progress is how far a chain is read.
+type Progress struct {
 	Started   bool           // false for a chain that was never read
 	Indexed   invoice.Header // the newest block whose transfers are stored
 	Confirmed invoice.Header // the newest block whose transfers are final

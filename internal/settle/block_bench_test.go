@@ -4,18 +4,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // BenchmarkBlock stores blocks of 500 payments that each pay an invoice of one price, and makes them final.
 func BenchmarkBlock(b *testing.B) {
-	for name, url := range storetest.MigratedDatabases() {
+	for name, url := range dbtest.MigratedDatabases() {
 		b.Run(name, func(b *testing.B) {
 			u := url(b)
-			db := &database{store: storetest.Open(b, u), sql: storetest.SQL(b, u)}
-			benchmarkBlock(b, db.world(b))
+			conn := &database{store: dbtest.Open(b, u), sql: dbtest.SQL(b, u)}
+			benchmarkBlock(b, conn.world(b))
 		})
 	}
 }

@@ -5,8 +5,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 // amountGroup is the transfers of a batch that move the same amount of a token
 // to the same receiver. They share what is looked up for that amount.
 type amountGroup struct {
-	lookup   store.AmountLookup
+	lookup   AmountLookup
 	byAmount invoiceList // with the amount, as theirs or as a former remainder
 	tolerant invoiceList // with a tolerance and a larger amount; empty if no transfer needs it
 }
@@ -35,8 +36,8 @@ type amountGroup struct {
 // invoiceList lists the invoices that some transfer of a group can pay, in no
 // order. It is complete if it is shorter than its limit.
 type invoiceList struct {
-	lookup *store.AmountLookup
-	find   func(context.Context, []store.AmountLookup, int) ([][]string, error)
+	lookup *AmountLookup
+	find   func(context.Context, db.Querier, []AmountLookup, int) ([][]string, error)
 	ids    []string
 	limit  int
 }
@@ -48,20 +49,20 @@ func (b *transferBatch) findCandidates(ctx context.Context, entries []*entry) er
 		return err
 	}
 	var byAmount, tolerant []*invoiceList
-	groups := make(map[store.AmountKey]*amountGroup)
+	groups := make(map[AmountKey]*amountGroup)
 	for _, e := range entries {
-		key := store.AmountKey{ChainKey: e.ChainKey, Merchant: e.To, Token: e.Token, Amount: e.Amount}
+		key := AmountKey{ChainKey: e.ChainKey, Merchant: e.To, Token: e.Token, Amount: e.Amount}
 		g := groups[key]
 		if g == nil {
-			g = &amountGroup{lookup: store.AmountLookup{AmountKey: key, FirstBlock: e.BlockNumber, FirstTime: e.BlockTime}}
-			g.byAmount = invoiceList{lookup: &g.lookup, find: b.tx.InvoicesByAmount}
+			g = &amountGroup{lookup: AmountLookup{AmountKey: key, FirstBlock: e.BlockNumber, FirstTime: e.BlockTime}}
+			g.byAmount = invoiceList{lookup: &g.lookup, find: InvoicesByAmount}
 			byAmount = append(byAmount, &g.byAmount)
 			groups[key] = g
 		}
 		g.lookup.LastBlock = e.BlockNumber // the entries are in the chain's order
 		e.group = g
 		if g.tolerant.lookup == nil && !slices.ContainsFunc(b.identified(e), func(c invoice.Candidate) bool { return c.MatchedBy(e.Transfer) }) {
-			g.tolerant = invoiceList{lookup: &g.lookup, find: b.tx.InvoicesWithTolerance}
+			g.tolerant = invoiceList{lookup: &g.lookup, find: InvoicesWithTolerance}
 			tolerant = append(tolerant, &g.tolerant)
 		}
 	}
@@ -82,11 +83,11 @@ func (b *transferBatch) findIdentified(ctx context.Context, entries []*entry) er
 			commitments[c] = true
 		}
 	}
-	named, err := b.tx.InvoicesByCommitment(ctx, slices.Collect(maps.Keys(commitments)))
+	named, err := InvoicesByCommitment(ctx, b.tx, slices.Collect(maps.Keys(commitments)))
 	if err != nil {
 		return err
 	}
-	assigned, err := b.tx.InvoicesByTransferAmount(ctx, transfers)
+	assigned, err := InvoicesByTransferAmount(ctx, b.tx, transfers)
 	if err != nil {
 		return err
 	}
@@ -115,11 +116,11 @@ func (b *transferBatch) extend(ctx context.Context, limit int, lists ...*invoice
 	if len(lists) == 0 {
 		return nil
 	}
-	lookups := make([]store.AmountLookup, len(lists))
+	lookups := make([]AmountLookup, len(lists))
 	for i, l := range lists {
 		lookups[i] = *l.lookup
 	}
-	found, err := lists[0].find(ctx, lookups, limit)
+	found, err := lists[0].find(ctx, b.tx, lookups, limit)
 	if err != nil {
 		return err
 	}
@@ -256,7 +257,7 @@ func (b *transferBatch) isNewer(ctx context.Context, p invoice.Payment, id strin
 				missing = append(missing, id)
 			}
 		}
-		seqs, err := b.tx.CreatedSeqs(ctx, missing)
+		seqs, err := dispatcher.CreatedSeqs(ctx, b.tx, missing)
 		if err != nil {
 			return false, err
 		}

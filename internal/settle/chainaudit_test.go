@@ -7,30 +7,29 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // TestChainAudits audits the blocks of a chain from its start on, and the blocks of back-fills.
 func TestChainAudits(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
-		audits := func() []store.ChainAudit {
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		audits := func() []settle.ChainAudit {
 			all, err := w.ChainAudits(t.Context(), w.chainKey)
 			w.must(err)
 			return all
 		}
-		check := func(want ...store.ChainAudit) {
+		check := func(want ...settle.ChainAudit) {
 			t.Helper()
 			if diff := cmp.Diff(want, audits()); diff != "" {
 				t.Errorf("audits (-want +got):\n%s", diff)
 			}
 		}
-		recent := store.ChainAudit{Part: store.AuditNew, Next: 101}
+		recent := settle.ChainAudit{Part: settle.AuditNew, Next: 101}
 		check(recent)
-		w.must(w.AdvanceAudit(t.Context(), w.chainKey, recent, 104, store.AuditCounts{Header: 1, Receipts: 2}))
-		w.must(w.AdvanceAudit(t.Context(), w.chainKey, recent, 105, store.AuditCounts{Node: 1})) // another process was first
-		recent = store.ChainAudit{Part: store.AuditNew, Next: 104, Counted: store.AuditCounts{Header: 1, Receipts: 2}}
+		w.must(w.AdvanceAudit(t.Context(), w.chainKey, recent, 104, settle.AuditCounts{Header: 1, Receipts: 2}))
+		w.must(w.AdvanceAudit(t.Context(), w.chainKey, recent, 105, settle.AuditCounts{Node: 1})) // another process was first
+		recent = settle.ChainAudit{Part: settle.AuditNew, Next: 104, Counted: settle.AuditCounts{Header: 1, Receipts: 2}}
 		check(recent)
 
 		var blocks []settle.Block
@@ -42,11 +41,11 @@ func TestChainAudits(t *testing.T) {
 		w.rescan()
 		w.fill(101, blocks[0].Header)
 		w.fill(102, blocks[2].Header)
-		older := store.ChainAudit{Part: store.AuditOlder, Next: 101, Last: new(uint64(103))}
+		older := settle.ChainAudit{Part: settle.AuditOlder, Next: 101, Last: new(uint64(103))}
 		check(recent, older)
-		w.must(w.AdvanceAudit(t.Context(), w.chainKey, older, 104, store.AuditCounts{Unverified: 3}))
+		w.must(w.AdvanceAudit(t.Context(), w.chainKey, older, 104, settle.AuditCounts{Unverified: 3}))
 		w.fill(104, blocks[3].Header)
-		check(recent, store.ChainAudit{Part: store.AuditOlder, Next: 104, Last: new(uint64(104)), Counted: store.AuditCounts{Unverified: 3}})
+		check(recent, settle.ChainAudit{Part: settle.AuditOlder, Next: 104, Last: new(uint64(104)), Counted: settle.AuditCounts{Unverified: 3}})
 	})
 }
 
@@ -54,8 +53,8 @@ func TestChainAudits(t *testing.T) {
 // payments.
 func TestRecordedTransactions(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		inv := w.create()
 		paid, lost := w.pay(inv.TransferAmount), w.pay(invoice.NewAmount(7))
 		w.mine(start+1, paid)

@@ -7,9 +7,10 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // lostPayment mines a payment of 1000, names its invoice, and mines refunds of it. A reorg drops
@@ -52,7 +53,7 @@ func (w *world) states(back []invoice.Transfer) (states []invoice.PaymentStatus)
 // mined again with another amount, and what does not fit into it is no refund any more.
 func TestRefundsOfAPaymentThatChanged(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for name, c := range map[string]struct {
 			refunds []uint64
 			returns uint64
@@ -65,7 +66,7 @@ func TestRefundsOfAPaymentThatChanged(t *testing.T) {
 			"enough for one":       {[]uint64{600, 400}, 500, []bool{false, true}},
 			"enough for two":       {[]uint64{300, 400, 200}, 500, []bool{true, false, true}},
 		} {
-			w := db.world(t)
+			w := conn.world(t)
 			inv, paid, back := w.lostPayment(c.refunds...)
 			w.mine(w.head().Time.Unix()+1, over(paid, c.returns))
 			var pending, confirmed []invoice.PaymentStatus
@@ -100,7 +101,7 @@ func TestRefundsOfAPaymentThatChanged(t *testing.T) {
 // currency. Its refund does not refund that payment, which is large enough for it.
 func TestRefundOfAPaymentOfOthers(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for name, change := range map[string]func(w *world, t invoice.Transfer) invoice.Transfer{
 			"from another account": func(_ *world, t invoice.Transfer) invoice.Transfer {
 				t.From = invoice.Address{0xbc}
@@ -112,7 +113,7 @@ func TestRefundOfAPaymentOfOthers(t *testing.T) {
 			},
 			"in another currency": func(_ *world, t invoice.Transfer) invoice.Transfer { return inEUR(t) },
 		} {
-			w := db.world(t)
+			w := conn.world(t)
 			_, paid, back := w.lostPayment(400)
 			paid = change(w, paid)
 			w.mine(w.head().Time.Unix()+1, paid)
@@ -198,8 +199,8 @@ func TestFinalRefundExceedsAPaymentThatChanged(t *testing.T) {
 func TestRollupsOfARefundWhosePaymentChanged(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		stale := func() (periods []time.Time) {
-			w.must(w.db.store.Update(t.Context(), func(tx *store.Tx) (err error) {
-				periods, err = tx.TakeStaleRollups(t.Context(), 10)
+			w.must(w.db.store.Update(t.Context(), func(tx *db.Tx) (err error) {
+				periods, err = report.TakeStaleRollups(t.Context(), tx, 10)
 				return err
 			}))
 			return periods
@@ -209,7 +210,7 @@ func TestRollupsOfARefundWhosePaymentChanged(t *testing.T) {
 		_, refund := w.storedRefund(back[0])
 		stale()
 		w.mine(w.head().Time.Unix()+1, tagged(over(paid, 400), invoice.Evidence{}))
-		if got := stale(); len(got) != 1 || !got[0].Equal(store.RollupStart(refund.ConfirmedAt)) {
+		if got := stale(); len(got) != 1 || !got[0].Equal(settle.RollupStart(refund.ConfirmedAt)) {
 			t.Errorf("stale are %v, want the time of %v", got, refund.ConfirmedAt)
 		}
 		if got := w.invoice(inv.ID).AmountRefunded; !got.IsZero() {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // expireRefundBatch is how many refunds one transaction expires.
@@ -14,7 +14,7 @@ const expireRefundBatch = 500
 
 // CancelRefund cancels a prepared refund that was not sent, so that it reserves nothing
 // any more. Repeating it changes nothing. If merchantID is set, only refunds of that
-// merchant are found. Errors are store.ErrNotFound, ErrRefundNotOpen, and *SubmittedError
+// merchant are found. Errors are db.ErrNotFound, ErrRefundNotOpen, and *SubmittedError
 // while somebody sends it.
 func (s *Service) CancelRefund(ctx context.Context, id, merchantID string) (invoice.RefundRecord, error) {
 	return s.changeRefund(ctx, id, merchantID, access.ActionRefundCancel, func(r invoice.RefundRecord) (invoice.RefundRecord, bool) {
@@ -37,19 +37,19 @@ func (s *Service) ApproveRefund(ctx context.Context, id, merchantID string, to i
 func (s *Service) changeRefund(ctx context.Context, id, merchantID string, action access.Action,
 	change func(invoice.RefundRecord) (invoice.RefundRecord, bool), done func(invoice.RefundRecord) bool,
 ) (r invoice.RefundRecord, err error) {
-	if r, err = s.store.RefundRecord(ctx, id); err != nil {
+	if r, err = NewReader(s.store).RefundRecord(ctx, id); err != nil {
 		return r, err
 	}
 	if merchantID != "" && r.MerchantID != merchantID {
-		return r, store.ErrNotFound
+		return r, db.ErrNotFound
 	}
-	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
+	err = s.update(ctx, func(tx *db.Tx, out *outbox) error {
 		was, err := lockRefund(ctx, tx, r)
 		if err != nil {
 			return err
 		}
 		if merchantID != "" && was.MerchantID != merchantID {
-			return store.ErrNotFound
+			return db.ErrNotFound
 		}
 		if done(was) {
 			r = was
@@ -68,7 +68,7 @@ func (s *Service) changeRefund(ctx context.Context, id, merchantID string, actio
 }
 
 // saveChangedRefund writes a prepared refund that an action has changed, and the consequences.
-func (s *Service) saveChangedRefund(ctx context.Context, tx *store.Tx, out *outbox, action access.Action, was, r invoice.RefundRecord) error {
+func (s *Service) saveChangedRefund(ctx context.Context, tx *db.Tx, out *outbox, action access.Action, was, r invoice.RefundRecord) error {
 	if action == access.ActionRefundApprove {
 		if err := s.checkRecipient(ctx, tx, r, r.To); err != nil {
 			return err
@@ -77,15 +77,15 @@ func (s *Service) saveChangedRefund(ctx context.Context, tx *store.Tx, out *outb
 	out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
 		MerchantID: r.MerchantID, Action: action, Object: r.ID, Before: auditRefund(was), After: auditRefund(r),
 	}))
-	if err := tx.UpdatePreparedRefund(ctx, r); err != nil {
+	if err := updatePreparedRefund(ctx, tx, r); err != nil {
 		return err
 	}
 	return s.updateReturned(ctx, tx, out, r.ChainKey, r.PaymentID)
 }
 
 // wantUnsubmitted returns a *SubmittedError if somebody sends the refund.
-func wantUnsubmitted(ctx context.Context, tx *store.Tx, r invoice.RefundRecord) error {
-	all, err := tx.Submissions(ctx, r.ID)
+func wantUnsubmitted(ctx context.Context, tx *db.Tx, r invoice.RefundRecord) error {
+	all, err := NewReader(tx).Submissions(ctx, r.ID)
 	if current, ok := invoice.InForceOf(all); ok {
 		return &SubmittedError{current}
 	}
@@ -93,11 +93,11 @@ func wantUnsubmitted(ctx context.Context, tx *store.Tx, r invoice.RefundRecord) 
 }
 
 // lockRefund locks the chain of a refund and reads the refund again.
-func lockRefund(ctx context.Context, tx *store.Tx, r invoice.RefundRecord) (invoice.RefundRecord, error) {
-	if _, err := tx.LockCursor(ctx, r.ChainKey); err != nil {
+func lockRefund(ctx context.Context, tx *db.Tx, r invoice.RefundRecord) (invoice.RefundRecord, error) {
+	if _, err := LockCursor(ctx, tx, r.ChainKey); err != nil {
 		return r, err
 	}
-	return tx.RefundRecord(ctx, r.ID)
+	return NewReader(tx).RefundRecord(ctx, r.ID)
 }
 
 // RefundClaim is the address that a payer names for a refund.
@@ -110,10 +110,10 @@ type RefundClaim struct {
 
 // NameRefundAddress stores the address that a payer names for a prepared refund. With a
 // signature of the account that paid, the refund can be sent; otherwise it waits for the
-// merchant's approval. Errors are store.ErrNotFound, *invoice.FieldError,
+// merchant's approval. Errors are db.ErrNotFound, *invoice.FieldError,
 // ErrRefundNotOpen, ErrNotThePayer and chain.ErrSignature.
 func (s *Service) NameRefundAddress(ctx context.Context, claim RefundClaim) (r invoice.RefundRecord, err error) {
-	if r, err = s.store.RefundByClaimToken(ctx, claim.Token); err != nil {
+	if r, err = RefundByClaimToken(ctx, s.store, claim.Token); err != nil {
 		return r, err
 	}
 	if err := s.CheckRecipient(ctx, r, claim.To); err != nil {
@@ -128,7 +128,7 @@ func (s *Service) NameRefundAddress(ctx context.Context, claim RefundClaim) (r i
 			return r, ErrNotThePayer
 		}
 	}
-	err = s.update(ctx, func(tx *store.Tx, _ *outbox) error {
+	err = s.update(ctx, func(tx *db.Tx, _ *outbox) error {
 		was, err := lockRefund(ctx, tx, r)
 		if err != nil {
 			return err
@@ -145,7 +145,7 @@ func (s *Service) NameRefundAddress(ctx context.Context, claim RefundClaim) (r i
 			r = was
 			return ErrRefundNotOpen
 		}
-		return tx.UpdatePreparedRefund(ctx, r)
+		return updatePreparedRefund(ctx, tx, r)
 	})
 	return r, err
 }
@@ -156,8 +156,8 @@ func (s *Service) ExpireRefunds(ctx context.Context) error {
 	for _, c := range s.chains {
 		for more := true; more; {
 			more = false // if the chain was never read
-			err := s.updateChain(ctx, c.Key, func(tx *store.Tx, out *outbox) error {
-				payments, err := tx.ExpireRefunds(ctx, c.Key, s.confirmed(), expireRefundBatch)
+			err := s.updateChain(ctx, c.Key, func(tx *db.Tx, out *outbox) error {
+				payments, err := ExpireRefunds(ctx, tx, c.Key, s.confirmed(), expireRefundBatch)
 				more = len(payments) == expireRefundBatch
 				if err != nil || len(payments) == 0 {
 					return err

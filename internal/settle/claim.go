@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // MaxClaims is how many claims to unattributed payments an invoice can have
@@ -53,10 +53,10 @@ const (
 // has signed. Any other claim is stored for the merchant, also one to an
 // undecided payment.
 //
-// Errors are store.ErrNotFound when there is no such invoice, ErrNothingToClaim,
+// Errors are db.ErrNotFound when there is no such invoice, ErrNothingToClaim,
 // ErrNotThePayer, ErrTooManyClaims, and chain.ErrSignature.
 func (s *Service) Claim(ctx context.Context, claim Claim) (result ClaimResult, err error) {
-	inv, err := s.store.Invoice(ctx, claim.InvoiceID)
+	inv, err := NewReader(s.store).Invoice(ctx, claim.InvoiceID)
 	if err != nil {
 		return "", err
 	}
@@ -68,14 +68,14 @@ func (s *Service) Claim(ctx context.Context, claim Claim) (result ClaimResult, e
 		}
 	}
 	chainKey := inv.ChainKey
-	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
-		if _, err := tx.LockCursor(ctx, chainKey); err != nil {
+	err = s.update(ctx, func(tx *db.Tx, out *outbox) error {
+		if _, err := LockCursor(ctx, tx, chainKey); err != nil {
 			return err
 		}
-		if inv, err = tx.Invoice(ctx, claim.InvoiceID); err != nil {
+		if inv, err = NewReader(tx).Invoice(ctx, claim.InvoiceID); err != nil {
 			return err
 		}
-		payments, err := tx.PaymentsToClaim(ctx, inv, claim.TxHash, signer, maxClaimPayments)
+		payments, err := PaymentsToClaim(ctx, tx, inv, claim.TxHash, signer, maxClaimPayments)
 		if err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ var errHasPayment = errors.New("the payment belongs to the invoice")
 // claimable returns those of a transaction's payments that the invoice accepts
 // and that are unattributed. A signed claim can claim payments of the signer, an
 // unsigned one payments that are not dust.
-func claimable(inv invoice.Invoice, payments []store.PaymentRow, signer invoice.Address) (open []store.PaymentRow, err error) {
+func claimable(inv invoice.Invoice, payments []PaymentRow, signer invoice.Address) (open []PaymentRow, err error) {
 	err = ErrNothingToClaim
 	for _, p := range payments {
 		switch {
@@ -122,7 +122,7 @@ func claimable(inv invoice.Invoice, payments []store.PaymentRow, signer invoice.
 // resolveClaim attributes the payment if the claim is signed and conclusive, and
 // stores the claim otherwise. A signature does not say which of several payments
 // is for this invoice; the claim is then stored with the nearest in amount.
-func (s *Service) resolveClaim(ctx context.Context, tx *store.Tx, out *outbox, inv invoice.Invoice, open []store.PaymentRow, claim Claim) (ClaimResult, error) {
+func (s *Service) resolveClaim(ctx context.Context, tx *db.Tx, out *outbox, inv invoice.Invoice, open []PaymentRow, claim Claim) (ClaimResult, error) {
 	p := nearest(inv, open)
 	if claim.Signature == "" || len(open) > 1 {
 		return s.storeClaim(ctx, tx, inv, p, claim)
@@ -143,9 +143,9 @@ func (s *Service) resolveClaim(ctx context.Context, tx *store.Tx, out *outbox, i
 
 // nearest returns the payment whose amount differs least from the amounts that
 // the invoice asks for, the first of several.
-func nearest(inv invoice.Invoice, payments []store.PaymentRow) store.PaymentRow {
+func nearest(inv invoice.Invoice, payments []PaymentRow) PaymentRow {
 	near := invoice.NearInvoice{Invoice: inv, Asks: []invoice.Amount{inv.Remaining, inv.RemainingTransfer}}
-	return slices.MinFunc(payments, func(a, b store.PaymentRow) int {
+	return slices.MinFunc(payments, func(a, b PaymentRow) int {
 		return cmp.Or(near.Differ(a.Transfer).Distance().Cmp(near.Differ(b.Transfer).Distance()), cmp.Compare(a.Ordinal, b.Ordinal))
 	})
 }
@@ -154,7 +154,7 @@ func nearest(inv invoice.Invoice, payments []store.PaymentRow) store.PaymentRow 
 // the payment came after the invoice and within LateWindow after its expiry. It has no use, was not
 // refunded in part, is no refund itself, is not undecided, and was not dismissed. Otherwise the
 // merchant may have handled it already, or a rule may attribute it to another invoice.
-func (s *Service) isConclusive(ctx context.Context, tx *store.Tx, inv invoice.Invoice, p store.PaymentRow) (bool, error) {
+func (s *Service) isConclusive(ctx context.Context, tx *db.Tx, inv invoice.Invoice, p PaymentRow) (bool, error) {
 	d := invoice.NearInvoice{Invoice: inv}.Differ(p.Transfer)
 	if d.Early || d.LateBy > invoice.LateWindow {
 		return false, nil
@@ -169,27 +169,27 @@ func (s *Service) isConclusive(ctx context.Context, tx *store.Tx, inv invoice.In
 	if err != nil || used.Decided || !used.Refunded.IsZero() || used.excludes(invoice.ActAttribute) {
 		return false, err
 	}
-	refunded, err := tx.MayBeRefunded(ctx, p.Transfer)
+	refunded, err := MayBeRefunded(ctx, tx, p.Transfer)
 	return !refunded, err
 }
 
 // storeClaim stores a claim for the merchant. It returns ErrTooManyClaims for an
 // unsigned one if the invoice has MaxClaims open claims. Signed claims are not
 // limited, because only the payer can make them.
-func (s *Service) storeClaim(ctx context.Context, tx *store.Tx, inv invoice.Invoice, p store.PaymentRow, claim Claim) (ClaimResult, error) {
+func (s *Service) storeClaim(ctx context.Context, tx *db.Tx, inv invoice.Invoice, p PaymentRow, claim Claim) (ClaimResult, error) {
 	signed := claim.Signature != ""
-	known, err := tx.InvoiceClaims(ctx, inv.ID, p.ID)
+	known, err := NewReader(tx).InvoiceClaims(ctx, inv.ID, p.ID)
 	if err != nil {
 		return "", err
 	}
 	if !known && !signed {
-		if claims, err := tx.OpenClaimsOfInvoice(ctx, inv.ID, MaxClaims); err != nil {
+		if claims, err := OpenClaimsOfInvoice(ctx, tx, inv.ID, MaxClaims); err != nil {
 			return "", err
 		} else if len(claims) >= MaxClaims {
 			return "", ErrTooManyClaims
 		}
 	}
-	return ClaimKept, tx.SaveClaim(ctx, store.Claim{
+	return ClaimKept, SaveClaim(ctx, tx, ClaimRow{
 		ID: s.ids.New(invoice.PrefixClaim), PaymentID: p.ID, InvoiceID: inv.ID, MerchantID: inv.MerchantID,
 		Signed: signed, At: s.seconds(),
 	})

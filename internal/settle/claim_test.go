@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // account is a payer's account with its private key.
@@ -52,7 +52,7 @@ func (a account) signRefund(t *testing.T, r invoice.RefundRecord, to invoice.Add
 }
 
 // unattributedPaymentOf mines a payment of the account that no rule attributes.
-func (w *world) unattributedPaymentOf(a account, at int64, amount uint64) store.PaymentRow {
+func (w *world) unattributedPaymentOf(a account, at int64, amount uint64) settle.PaymentRow {
 	w.t.Helper()
 	t := w.pay(invoice.NewAmount(amount))
 	t.From = a.address
@@ -61,7 +61,7 @@ func (w *world) unattributedPaymentOf(a account, at int64, amount uint64) store.
 }
 
 // claimFor claims a payment for an invoice, with a signature if by is not nil.
-func (w *world) claimFor(inv invoice.Invoice, p store.PaymentRow, by *account) (settle.ClaimResult, error) {
+func (w *world) claimFor(inv invoice.Invoice, p settle.PaymentRow, by *account) (settle.ClaimResult, error) {
 	c := settle.Claim{InvoiceID: inv.ID, TxHash: p.TxHash}
 	if by != nil {
 		c.Signature = by.sign(w.t.(*testing.T), inv, p.TxHash)
@@ -69,9 +69,9 @@ func (w *world) claimFor(inv invoice.Invoice, p store.PaymentRow, by *account) (
 	return w.Claim(w.t.Context(), c)
 }
 
-func (w *world) claims(paymentID string) []store.Claim {
+func (w *world) claims(paymentID string) []settle.ClaimRow {
 	w.t.Helper()
-	found, err := w.db.store.Claims(w.t.Context(), store.ClaimFilter{PaymentID: paymentID, Limit: 100})
+	found, err := settle.NewReader(w.db.store).Claims(w.t.Context(), settle.ClaimFilter{PaymentID: paymentID, Limit: 100})
 	w.must(err)
 	return found
 }
@@ -174,19 +174,19 @@ func TestClaimByStrangers(t *testing.T) {
 
 func TestInconclusiveClaimsAreStored(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		for name, play := range map[string]func(w *world, payer account) (invoice.Invoice, store.PaymentRow){
-			"before the invoice": func(w *world, payer account) (invoice.Invoice, store.PaymentRow) {
+	each(t, func(t *testing.T, conn *database) {
+		for name, play := range map[string]func(w *world, payer account) (invoice.Invoice, settle.PaymentRow){
+			"before the invoice": func(w *world, payer account) (invoice.Invoice, settle.PaymentRow) {
 				w.create() // so that the address is known
 				p := w.unattributedPaymentOf(payer, start+10, 990_000)
 				w.seconds.Add(1000)
 				return w.create(amount(2_000_000)), p
 			},
-			"sent back": func(w *world, payer account) (invoice.Invoice, store.PaymentRow) {
+			"sent back": func(w *world, payer account) (invoice.Invoice, settle.PaymentRow) {
 				inv := w.create()
 				p := w.unattributedPaymentOf(payer, start+10, 990_000)
-				w.must(db.store.Update(t.Context(), func(tx *store.Tx) error {
-					return tx.SaveRefund(t.Context(), invoice.Refund{
+				w.must(conn.store.Update(t.Context(), func(tx *db.Tx) error {
+					return settle.SaveRefund(t.Context(), tx, invoice.Refund{
 						ID: "ref_" + p.ID, PaymentID: p.ID, InvoiceID: inv.ID, MerchantID: inv.MerchantID, Status: invoice.Pending,
 						Transfer: w.back(invoice.NewAmount(990_000)),
 					})
@@ -194,7 +194,7 @@ func TestInconclusiveClaimsAreStored(t *testing.T) {
 				return inv, p
 			},
 		} {
-			w := db.world(t)
+			w := conn.world(t)
 			payer := newAccount(t)
 			inv, p := play(w, payer)
 			if got, err := w.claimFor(inv, p, nil); got != settle.ClaimKept || err != nil {
@@ -226,7 +226,7 @@ func TestClaimsAreBoundedForAnInvoice(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		payer := newAccount(t)
 		inv, other := w.create(), w.create()
-		var last store.PaymentRow
+		var last settle.PaymentRow
 		for i := range settle.MaxClaims + 1 {
 			last = w.unattributedPaymentOf(payer, start+10, 990_000+uint64(i))
 			_, err := w.claimFor(inv, last, nil)
@@ -249,7 +249,7 @@ func TestOpenClaimsAreBounded(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		payer := newAccount(t)
 		inv, other := w.create(), w.create()
-		var all []store.PaymentRow
+		var all []settle.PaymentRow
 		for i := range settle.MaxClaims + 2 {
 			all = append(all, w.unattributedPaymentOf(payer, start+10, 990_000+uint64(i)))
 		}
@@ -295,7 +295,7 @@ func TestClaimIsCountedOnce(t *testing.T) {
 			if got, err := w.claimFor(inv, w.payment(p), by); got != settle.ClaimKept || err != nil {
 				t.Errorf("the claim: %q, %v", got, err)
 			}
-			claims, err := w.db.store.OpenClaimsOfInvoice(t.Context(), inv.ID, 1000)
+			claims, err := settle.OpenClaimsOfInvoice(t.Context(), w.db.store, inv.ID, 1000)
 			w.must(err)
 			if want := w.payment(many[201]).ID; len(claims) != 1 || claims[0].PaymentID != want || claims[0].Signed != (by != nil) {
 				t.Errorf("claims are kept: %+v; want one, to %s", claims, want)
@@ -333,7 +333,7 @@ func TestClaimErrors(t *testing.T) {
 			claim settle.Claim
 			want  error
 		}{
-			"no such invoice":       {settle.Claim{InvoiceID: "inv_none", TxHash: p.TxHash}, store.ErrNotFound},
+			"no such invoice":       {settle.Claim{InvoiceID: "inv_none", TxHash: p.TxHash}, db.ErrNotFound},
 			"no such transaction":   {settle.Claim{InvoiceID: inv.ID, TxHash: invoice.Hash{7}}, settle.ErrNothingToClaim},
 			"to another address":    {settle.Claim{InvoiceID: elsewhere.ID, TxHash: p.TxHash}, settle.ErrNothingToClaim},
 			"signed for it, too":    {settle.Claim{InvoiceID: elsewhere.ID, TxHash: p.TxHash, Signature: payer.sign(t, elsewhere, p.TxHash)}, settle.ErrNothingToClaim},

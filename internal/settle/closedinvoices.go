@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 const (
@@ -17,30 +17,30 @@ const (
 
 // endsInLostPast reports whether the close of an invoice's commitment shows that the invoice became void or paid in a past
 // that the database has lost.
-func endsInLostPast(inv invoice.Invoice, l store.LostInvoice) bool {
+func endsInLostPast(inv invoice.Invoice, l LostInvoice) bool {
 	return l.ClosedBlock > 0 && inv.Status == invoice.Open && !inv.EndedInLostPast() && !l.ClosedAt.After(inv.ExpiresAt)
 }
 
 // endInLostPast records that the close of its commitment ended an open invoice. voidClosed decides about it.
-func endInLostPast(ctx context.Context, tx *store.Tx, inv invoice.Invoice, l store.LostInvoice) error {
-	if err := tx.InsertLostInvoices(ctx, []store.LostInvoice{l}); err != nil {
+func endInLostPast(ctx context.Context, tx *db.Tx, inv invoice.Invoice, l LostInvoice) error {
+	if err := InsertLostInvoices(ctx, tx, []LostInvoice{l}); err != nil {
 		return err
 	}
-	if err := tx.MarkClosed(ctx, l.CommitmentID, true); err != nil {
+	if err := markClosed(ctx, tx, l.CommitmentID, true); err != nil {
 		return err
 	}
-	return tx.EndInLostPast(ctx, inv.ID, l.ClosedBlock)
+	return markEndedInLostPast(ctx, tx, inv.ID, l.ClosedBlock)
 }
 
 // voidClosed makes open invoices void whose commitments were closed in final blocks, before they expired, by a past that
 // the database has lost. Payments up to there have paid those that they cover. One that payments without an invoice may have
 // paid, by hand, stays open until a person decides; it does not expire. During a recovery nothing is decided, because
 // invoices that are imported may explain such payments. It reports whether there may be more than it decided about.
-func (s *Service) voidClosed(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, cur store.Cursor) (more bool, err error) {
+func (s *Service) voidClosed(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, cur Cursor) (more bool, err error) {
 	if s.recovery {
 		return false, nil
 	}
-	closed, err := tx.ClosedInvoices(ctx, chainKey, cur.Confirmed.Number, closedBatch)
+	closed, err := closedInvoices(ctx, tx, chainKey, cur.Confirmed.Number, closedBatch)
 	if err != nil || len(closed) == 0 {
 		return false, err
 	}
@@ -60,7 +60,7 @@ func (s *Service) voidClosed(ctx context.Context, tx *store.Tx, out *outbox, cha
 		if err := s.voidUnlessPaid(ctx, out, invoices, was); err != nil {
 			return false, err
 		}
-		if err := tx.MarkClosed(ctx, l.CommitmentID, false); err != nil {
+		if err := markClosed(ctx, tx, l.CommitmentID, false); err != nil {
 			return false, err
 		}
 		more = len(closed) == closedBatch
@@ -91,8 +91,8 @@ func (s *Service) voidUnlessPaid(ctx context.Context, out *outbox, invoices *inv
 
 // mayBePaidByHand reports whether payments without an invoice, up to the block at which an open invoice ended, suffice to
 // have paid it, or are too many to be read.
-func mayBePaidByHand(ctx context.Context, tx *store.Tx, inv invoice.Invoice) (bool, error) {
-	payments, err := tx.UnattributedOf(ctx, inv, ClosedPayments)
+func mayBePaidByHand(ctx context.Context, tx *db.Tx, inv invoice.Invoice) (bool, error) {
+	payments, err := unattributedOf(ctx, tx, inv, ClosedPayments)
 	for _, p := range payments {
 		if inv.Accepts(p.Transfer) {
 			inv = inv.WithPayment(p)

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // keptHeaders is how many headers of final blocks are kept, to detect a deep
@@ -29,11 +29,11 @@ const keptHeaders = 256
 // when the finalized block is not one that was read, it returns ErrCursorMoved
 // and changes nothing.
 func (s *Service) Confirm(ctx context.Context, chainKey string, finalized invoice.Header, revision int64, unfinal uint64) (more bool, err error) {
-	return s.updateAndExpire(ctx, chainKey, unfinal, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
+	return s.updateAndExpire(ctx, chainKey, unfinal, func(tx *db.Tx, out *outbox, cur *Cursor) error {
 		if finalized.Number <= cur.Confirmed.Number {
 			return nil
 		}
-		kept, err := tx.Headers(ctx, chainKey, finalized.Number, finalized.Number)
+		kept, err := Headers(ctx, tx, chainKey, finalized.Number, finalized.Number)
 		if err != nil {
 			return err
 		}
@@ -43,33 +43,33 @@ func (s *Service) Confirm(ctx context.Context, chainKey string, finalized invoic
 		if err := s.confirmTransfers(ctx, tx, out, chainKey, finalized.Number, cur.Indexed.Number, unfinal); err != nil {
 			return err
 		}
-		if err := tx.FinishIntents(ctx, chainKey, finalized.Number); err != nil {
+		if err := FinishIntents(ctx, tx, chainKey, finalized.Number); err != nil {
 			return err
 		}
-		if err := tx.DeleteHeaders(ctx, chainKey, finalized.Number-min(finalized.Number, keptHeaders), math.MaxInt64); err != nil {
+		if err := DeleteHeaders(ctx, tx, chainKey, finalized.Number-min(finalized.Number, keptHeaders), math.MaxInt64); err != nil {
 			return err
 		}
 		cur.Confirmed = finalized
 		if err := s.endAuthorizations(ctx, tx, chainKey, *cur); err != nil {
 			return err
 		}
-		return tx.SaveCursor(ctx, chainKey, *cur)
+		return SaveCursor(ctx, tx, chainKey, *cur)
 	})
 }
 
 // confirmTransfers confirms the pending payments, refunds and sweeps up to a block and
 // recomputes their invoices. indexed is the newest block that was read, and unfinal is how many of the chain's newest
 // blocks are not final.
-func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, through, indexed, unfinal uint64) error {
-	payments, err := tx.PendingPayments(ctx, chainKey, 0, through)
+func (s *Service) confirmTransfers(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, through, indexed, unfinal uint64) error {
+	payments, err := PendingPayments(ctx, tx, chainKey, 0, through)
 	if err != nil {
 		return err
 	}
-	refunds, err := tx.PendingRefunds(ctx, chainKey, 0, through)
+	refunds, err := PendingRefunds(ctx, tx, chainKey, 0, through)
 	if err != nil {
 		return err
 	}
-	sweeps, err := tx.PendingSweeps(ctx, chainKey, 0, through)
+	sweeps, err := PendingSweeps(ctx, tx, chainKey, 0, through)
 	if err != nil || len(payments)+len(refunds)+len(sweeps) == 0 {
 		return err
 	}
@@ -85,16 +85,16 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *store.Tx, out *outbo
 	if err := invoices.load(ctx, ids...); err != nil {
 		return err
 	}
-	if err := tx.ConfirmThrough(ctx, chainKey, through, now); err != nil {
+	if err := ConfirmThrough(ctx, tx, chainKey, through, now); err != nil {
 		return err
 	}
-	if err := tx.RecordConfirmations(ctx, chainKey, confirmed, indexed); err != nil {
+	if err := recordConfirmations(ctx, tx, chainKey, confirmed, indexed); err != nil {
 		return err
 	}
-	if err := tx.RefreshItems(ctx, refresh...); err != nil {
+	if err := RefreshItems(ctx, tx, refresh...); err != nil {
 		return err
 	}
-	if err := tx.AddToDeposits(ctx, confirmed, sweeps); err != nil {
+	if err := AddToDeposits(ctx, tx, confirmed, sweeps); err != nil {
 		return err
 	}
 	if err := s.settleInOrder(ctx, invoices, s.refundedInPast(invoices, confirmed), unfinal); err != nil {
@@ -125,7 +125,7 @@ func (s *Service) refundedInPast(invoices *invoiceSet, payments []invoice.Paymen
 }
 
 // confirmedAt returns payments confirmed at a time, and the ids of their invoices.
-func confirmedAt(payments []store.PaymentRow, now time.Time) (confirmed []invoice.Payment, ids []string) {
+func confirmedAt(payments []PaymentRow, now time.Time) (confirmed []invoice.Payment, ids []string) {
 	confirmed = make([]invoice.Payment, len(payments))
 	for i, p := range payments {
 		confirmed[i] = p.Payment
@@ -156,19 +156,19 @@ func (s *Service) Expire(ctx context.Context, chainKey string) (more bool, err e
 }
 
 // unchanged changes nothing in a transaction.
-func unchanged(*store.Tx, *outbox, *store.Cursor) error { return nil }
+func unchanged(*db.Tx, *outbox, *Cursor) error { return nil }
 
 // updateAndExpire runs a transaction that may raise the finalized height or close
 // the gap, under the chain's cursor. In it, undecided payments are attributed
 // and invoices expire that can now. If these are more than one transaction
 // handles, others follow for expiryShift, and creates that wait go first. more reports whether
 // some are left. unfinal is how many of the chain's newest blocks are not final; if it is 0, those that were read count.
-func (s *Service) updateAndExpire(ctx context.Context, chainKey string, unfinal uint64, fn func(tx *store.Tx, out *outbox, cur *store.Cursor) error) (more bool, err error) {
+func (s *Service) updateAndExpire(ctx context.Context, chainKey string, unfinal uint64, fn func(tx *db.Tx, out *outbox, cur *Cursor) error) (more bool, err error) {
 	started := s.schedule()
 	for pace := newExpiryPace(); ; {
 		var held time.Duration // that others waited
 		began := time.Now()
-		err := s.update(ctx, func(tx *store.Tx, out *outbox) error {
+		err := s.update(ctx, func(tx *db.Tx, out *outbox) error {
 			out.held = &held
 			cur, err := lockRunning(ctx, tx, chainKey)
 			if err != nil {
@@ -205,7 +205,7 @@ func (s *Service) updateAndExpire(ctx context.Context, chainKey string, unfinal 
 // once. Payments up to that block are counted, except those in the gap and
 // undecided ones: invoices that these could pay do not expire yet. During a recovery none expires, since
 // the registry may have closed it for another reason.
-func (s *Service) expire(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, cur store.Cursor, batch int) (more bool, err error) {
+func (s *Service) expire(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, cur Cursor, batch int) (more bool, err error) {
 	if s.recovery {
 		return false, nil
 	}
@@ -213,7 +213,7 @@ func (s *Service) expire(ctx context.Context, tx *store.Tx, out *outbox, chainKe
 	if err != nil {
 		return false, err
 	}
-	due, err := tx.ExpiringInvoices(ctx, chainKey, uncounted, cur.Confirmed.Time, batch)
+	due, err := ExpiringInvoices(ctx, tx, chainKey, uncounted, cur.Confirmed.Time, batch)
 	if err != nil {
 		return false, err
 	}
@@ -228,7 +228,7 @@ func (s *Service) expire(ctx context.Context, tx *store.Tx, out *outbox, chainKe
 			return false, err
 		}
 	}
-	if err := tx.ExpireInvoices(ctx, chainKey, due); err != nil {
+	if err := ExpireInvoices(ctx, tx, chainKey, due); err != nil {
 		return false, err
 	}
 	return len(due) == batch, nil
@@ -236,7 +236,7 @@ func (s *Service) expire(ctx context.Context, tx *store.Tx, out *outbox, chainKe
 
 // newestUncounted returns the newest block with payments that may not be counted: in the gap, of unread
 // transactions, or undecided. It is 0 without such a block.
-func newestUncounted(ctx context.Context, tx *store.Tx, chainKey string, cur store.Cursor) (uncounted uint64, err error) {
+func newestUncounted(ctx context.Context, tx *db.Tx, chainKey string, cur Cursor) (uncounted uint64, err error) {
 	uncounted = cur.UnreadTx
 	if cur.Gap != nil {
 		uncounted = max(uncounted, cur.Gap.Last)
@@ -244,6 +244,6 @@ func newestUncounted(ctx context.Context, tx *store.Tx, chainKey string, cur sto
 	if cur.Unread == nil {
 		return uncounted, nil
 	}
-	last, err := tx.LastUndecidedBlock(ctx, chainKey)
+	last, err := LastUndecidedBlock(ctx, tx, chainKey)
 	return max(uncounted, last), err
 }

@@ -6,15 +6,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // checkConfirmations says which blocks confirm the payments of an invoice.
-func (w *world) checkConfirmations(inv invoice.Invoice, want ...[]store.Confirmation) {
+func (w *world) checkConfirmations(inv invoice.Invoice, want ...[]settle.Confirmation) {
 	w.t.Helper()
-	h, err := w.db.store.InvoiceHistory(w.t.Context(), inv.ID)
+	h, err := settle.NewReader(w.db.store).InvoiceHistory(w.t.Context(), inv.ID)
 	w.must(err)
-	var got [][]store.Confirmation
+	var got [][]settle.Confirmation
 	for _, p := range h.Payments {
 		got = append(got, p.Confirmations)
 	}
@@ -32,24 +32,24 @@ func TestConfirmations(t *testing.T) {
 		start := w.head().Time.Unix()
 		w.mine(start+1, payment)
 		w.mine(start + 3)
-		first, second := store.Confirmation{Number: 1, Time: at(start + 1)}, store.Confirmation{Number: 2, Time: at(start + 3)}
-		w.checkConfirmations(inv, []store.Confirmation{first, second})
+		first, second := settle.Confirmation{Number: 1, Time: at(start + 1)}, settle.Confirmation{Number: 2, Time: at(start + 3)}
+		w.checkConfirmations(inv, []settle.Confirmation{first, second})
 		w.reorg(1)
-		w.checkConfirmations(inv, []store.Confirmation{first})
+		w.checkConfirmations(inv, []settle.Confirmation{first})
 		w.mine(start + 4)
 		second.Time = at(start + 4)
-		w.checkConfirmations(inv, []store.Confirmation{first, second})
+		w.checkConfirmations(inv, []settle.Confirmation{first, second})
 		w.reorg(2)
 		w.checkConfirmations(inv, nil)
 
 		w.mine(start + 2)
 		w.mine(start+5, payment)
-		want := []store.Confirmation{{Number: 1, Time: at(start + 5)}}
+		want := []settle.Confirmation{{Number: 1, Time: at(start + 5)}}
 		w.checkConfirmations(inv, want)
 		for n := uint64(2); n <= 20; n++ {
 			w.mine(start + 10*int64(n))
 			if n <= 12 || n == 16 {
-				want = append(want, store.Confirmation{Number: n, Time: at(start + 10*int64(n))})
+				want = append(want, settle.Confirmation{Number: n, Time: at(start + 10*int64(n))})
 			}
 		}
 		w.checkConfirmations(inv, want)

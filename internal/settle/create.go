@@ -8,12 +8,12 @@ import (
 
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // CreateRequest is a request to create an invoice. With a key the same request may be repeated within
-// store.IdempotencyWindow.
+// settle.IdempotencyWindow.
 type CreateRequest struct {
 	Once
 	Draft invoice.Draft
@@ -81,11 +81,11 @@ func (s *Service) insertReserved(ctx context.Context, c create) (invoice.Invoice
 	}
 	for {
 		if c.inv.Details.UniqueReference {
-			holder, err := s.store.ReferenceHolder(ctx, c.inv.MerchantID, c.inv.Details.Reference)
+			holder, err := ReferenceHolder(ctx, s.store, c.inv.MerchantID, c.inv.Details.Reference)
 			if err == nil {
 				return invoice.Invoice{}, &ReferenceTakenError{InvoiceID: holder}
 			}
-			if !errors.Is(err, store.ErrNotFound) {
+			if !errors.Is(err, db.ErrNotFound) {
 				return invoice.Invoice{}, err
 			}
 		}
@@ -170,11 +170,11 @@ const deleteBatch = 1000
 func (s *Service) DeleteOldKeys(ctx context.Context) error {
 	for {
 		var keys, erasures int64
-		err := s.store.Update(ctx, func(tx *store.Tx) (err error) {
-			if keys, err = tx.DeleteIdempotencyKeys(ctx, s.schedule(), deleteBatch); err != nil {
+		err := s.store.Update(ctx, func(tx *db.Tx) (err error) {
+			if keys, err = DeleteIdempotencyKeys(ctx, tx, s.schedule(), deleteBatch); err != nil {
 				return err
 			}
-			erasures, err = tx.DeleteErasures(ctx, s.schedule(), deleteBatch)
+			erasures, err = DeleteErasures(ctx, tx, s.schedule(), deleteBatch)
 			return err
 		})
 		if err != nil || keys < deleteBatch && erasures == 0 {

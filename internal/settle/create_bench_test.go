@@ -5,20 +5,20 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // BenchmarkCreate creates invoices from 64 goroutines, each with its own price, with and
 // without an idempotency key.
 func BenchmarkCreate(b *testing.B) {
-	for name, url := range storetest.MigratedDatabases() {
+	for name, url := range dbtest.MigratedDatabases() {
 		for _, keyed := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/keyed=%t", name, keyed), func(b *testing.B) {
 				u := url(b)
-				db := &database{store: storetest.Open(b, u)}
-				w := db.world(b)
+				conn := &database{store: dbtest.Open(b, u)}
+				w := conn.world(b)
 				var n atomic.Uint64
 				b.SetParallelism(32) // times GOMAXPROCS, which was 2 for the recorded figures
 				b.ResetTimer()

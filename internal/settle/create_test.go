@@ -11,16 +11,15 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 func TestCreate(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		d := w.draft()
 		d.LineItems = []invoice.LineItem{{Label: "tea & <biscuits> ☕", Amount: d.Amount}}
 		inv, err := w.Create(t.Context(), settle.CreateRequest{Draft: d})
@@ -41,7 +40,7 @@ func TestCreate(t *testing.T) {
 		if diff := cmp.Diff(want, w.invoice(inv.ID), comparer); diff != "" {
 			t.Errorf("stored (-want +got):\n%s", diff)
 		}
-		events := storetest.Events(t, db.sql, w.merchant)
+		events := dbtest.Events(t, conn.sql, w.merchant)
 		if len(events) != 1 || events[0].DeliveryID == "" || events[0].Due.Unix() != start || events[0].Subject != inv.ID {
 			t.Fatalf("events %+v, want one with a delivery that is due now", events)
 		}
@@ -68,10 +67,10 @@ var comparer = cmp.Options{cmp.Comparer(func(a, b invoice.Amount) bool { return 
 
 func TestCreateWithoutEndpointOrRegistry(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		silent := w.create(func(d *invoice.Draft) { d.MerchantID = "silent" })
-		events := storetest.Events(t, db.sql, "silent")
+		events := dbtest.Events(t, conn.sql, "silent")
 		if len(events) != 1 || events[0].DeliveryID != "" {
 			t.Errorf("events of a merchant without an endpoint: %+v, want one without a delivery", events)
 		}
@@ -93,8 +92,8 @@ func TestCreateWithoutEndpointOrRegistry(t *testing.T) {
 
 func TestCreateErrors(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		for field, by := range map[string]func(*invoice.Draft){
 			"merchantId":      func(d *invoice.Draft) { d.MerchantID = "stranger" },
 			"chainKey":        func(d *invoice.Draft) { d.ChainKey = "base" },
@@ -123,7 +122,7 @@ func TestCreateErrors(t *testing.T) {
 		if _, err := w.Create(t.Context(), settle.CreateRequest{Draft: d}); err != nil {
 			t.Errorf("the address of another chain's registry: %v", err)
 		}
-		if found, _, err := db.store.Invoices(t.Context(), store.InvoiceFilter{MerchantID: w.merchant, Limit: 10}); err != nil || len(found) != 1 {
+		if found, _, err := settle.NewReader(conn.store).Invoices(t.Context(), settle.InvoiceFilter{MerchantID: w.merchant, Limit: 10}); err != nil || len(found) != 1 {
 			t.Errorf("%d invoices, %v, want the last alone", len(found), err)
 		}
 	})
@@ -133,8 +132,8 @@ func TestCreateErrors(t *testing.T) {
 // replicas. Each is stored with its event, and transfer amounts are unique.
 func TestCreateConcurrently(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		replicas := []*settle.Service{w.Service, w.service()}
 		const n = 400
 		invoices := make([]invoice.Invoice, n)
@@ -165,7 +164,7 @@ func TestCreateConcurrently(t *testing.T) {
 		}
 		events := 0
 		for _, suffix := range []string{"", "-b", "-c", "-d"} {
-			events += len(storetest.Events(t, db.sql, w.merchant+suffix))
+			events += len(dbtest.Events(t, conn.sql, w.merchant+suffix))
 		}
 		if events != n {
 			t.Errorf("%d events, want %d", events, n)
@@ -175,8 +174,8 @@ func TestCreateConcurrently(t *testing.T) {
 
 func TestCreateWithCancelledContext(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for _, key := range []string{"", "key"} {
@@ -191,8 +190,8 @@ func TestCreateWithCancelledContext(t *testing.T) {
 
 func TestSuffixesRunOut(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		// Every suffix is taken, except for every tenth.
 		const left = invoice.MaxSuffix / 10
 		var taken []invoice.Invoice
@@ -244,8 +243,8 @@ func TestSuffixesRunOut(t *testing.T) {
 
 func TestSuffixOverflow(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		none := w.create(func(d *invoice.Draft) { d.Amount = invoice.MaxAmount })
 		if !none.TransferAmount.IsZero() || !w.invoice(none.ID).TransferAmount.IsZero() {
 			t.Errorf("the largest amount has the transfer amount %s", none.TransferAmount)
@@ -264,8 +263,8 @@ func TestSuffixOverflow(t *testing.T) {
 // inserted again, because its payments would not be indexed otherwise.
 func TestCreateAfterLostRows(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		w.create()
 		for _, statement := range []string{
 			"DELETE FROM deliveries WHERE merchant_id = '" + w.merchant + "'",
@@ -275,7 +274,7 @@ func TestCreateAfterLostRows(t *testing.T) {
 			"DELETE FROM invoices WHERE merchant_id = '" + w.merchant + "'",
 			"DELETE FROM settlement_addresses WHERE merchant_id = '" + w.merchant + "'",
 		} {
-			if _, err := db.sql.ExecContext(t.Context(), statement); err != nil {
+			if _, err := conn.sql.ExecContext(t.Context(), statement); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/batch"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/tracing"
 	"github.com/quittance/quittance/internal/wait"
 )
@@ -40,9 +40,9 @@ var ErrCreatesWait = fmt.Errorf("creates wait for the database: %w", ratelimit.E
 // create is an invoice to be inserted, with the idempotency key of its request.
 type create struct {
 	inv        invoice.Invoice
-	key        *store.IdempotencyKey // nil without one
-	byMerchant bool                  // the merchant asks, not the operator
-	origin     access.Origin         // of the request
+	key        *IdempotencyKey // nil without one
+	byMerchant bool            // the merchant asks, not the operator
+	origin     access.Origin   // of the request
 }
 
 // createCall is a request that waits for its invoice.
@@ -107,7 +107,7 @@ func (s *Service) GiveWay(ctx context.Context, most time.Duration) (waited bool)
 // until each has a transfer amount of its own, and finishes their calls. It assumes that what the
 // first transaction reads to be free stays so, unless that was wrong for one of the batches before.
 func (s *Service) createAll(ctx context.Context, calls []*createCall) {
-	ctx = store.WithShare(context.WithoutCancel(ctx), 0) // the batch is not the request that started the lane
+	ctx = db.WithShare(context.WithoutCancel(ctx), 0) // the batch is not the request that started the lane
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
 	ctx, span := tracing.StartRoot(ctx, "create invoices")
@@ -117,7 +117,7 @@ func (s *Service) createAll(ctx context.Context, calls []*createCall) {
 	assume, collided := s.asking.Load() <= 0, false
 	for try := 0; len(calls) > 0; {
 		got, err := s.tryCreate(ctx, calls, try, assume)
-		if assume && store.Taken(err) { // rolled back: all are inserted again
+		if assume && db.Taken(err) { // rolled back: all are inserted again
 			assume, collided = false, true
 			continue
 		}
@@ -157,10 +157,10 @@ type triedCreates struct {
 	collided bool // a transfer amount or key was free when it was looked up, and then was not
 }
 
-// tryCreate inserts invoices in one transaction. With assume it fails with an error for which store.Taken holds if
+// tryCreate inserts invoices in one transaction. With assume it fails with an error for which db.Taken holds if
 // a transfer amount or key is no longer free.
 func (s *Service) tryCreate(ctx context.Context, calls []*createCall, try int, assume bool) (got triedCreates, err error) {
-	err = s.update(ctx, func(tx *store.Tx, out *outbox) (err error) {
+	err = s.update(ctx, func(tx *db.Tx, out *outbox) (err error) {
 		if assume {
 			tx.AssumeFree()
 		}
@@ -174,8 +174,8 @@ func (s *Service) tryCreate(ctx context.Context, calls []*createCall, try int, a
 //
 // Before bind has taken the lock on from_block, it does not write. The indexer takes the same lock and
 // waits for all that hold it.
-func (s *Service) createIn(ctx context.Context, tx *store.Tx, out *outbox, calls []*createCall, try int) (got triedCreates, err error) {
-	if got.repeated, err = tx.SendUsedKeys(ctx, keysOf(calls), s.schedule()); err != nil {
+func (s *Service) createIn(ctx context.Context, tx *db.Tx, out *outbox, calls []*createCall, try int) (got triedCreates, err error) {
+	if got.repeated, err = sendUsedKeys(ctx, tx, keysOf(calls), s.schedule()); err != nil {
 		return got, err
 	}
 	held, settled, err := s.sendHoldings(ctx, tx, calls)
@@ -234,7 +234,7 @@ func splitRepeats(calls []*createCall) (first []*createCall, repeats repeatedCal
 }
 
 // finish finishes the repeats of a call that ended with err.
-func (r repeatedCalls) finish(k *store.IdempotencyKey, err error) {
+func (r repeatedCalls) finish(k *IdempotencyKey, err error) {
 	if k == nil {
 		return
 	}

@@ -8,32 +8,29 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Cursor returns how far the chain is read.
-func (s *Service) Cursor(ctx context.Context, chainKey string) (Cursor, error) {
-	cur, err := s.store.Cursor(ctx, chainKey)
-	if errors.Is(err, store.ErrNotFound) {
-		return Cursor{}, nil
+func (s *Service) Cursor(ctx context.Context, chainKey string) (Progress, error) {
+	cur, err := NewReader(s.store).Cursor(ctx, chainKey)
+	if errors.Is(err, db.ErrNotFound) {
+		return Progress{}, nil
 	}
-	return Cursor{Started: err == nil, Indexed: cur.Indexed, Confirmed: cur.Confirmed, Halted: cur.Halted, Gap: cur.Gap, Revision: cur.Revision}, err
+	return Progress{Started: err == nil, Indexed: cur.Indexed, Confirmed: cur.Confirmed, Halted: cur.Halted, Gap: cur.Gap, Revision: cur.Revision}, err
 }
-
-// Awaited reports what the service waits for on a chain.
-type Awaited = store.Awaited
 
 // Awaited returns what is awaited on a chain.
 func (s *Service) Awaited(ctx context.Context, chainKey string) (Awaited, error) {
-	return s.store.Awaited(ctx, chainKey)
+	return readAwaited(ctx, s.store, chainKey)
 }
 
 // SinceFirstInvoice returns how long ago the first invoice of a chain was
 // created, by the service's clock; ok is false before the first invoice.
 func (s *Service) SinceFirstInvoice(ctx context.Context, chainKey string) (d time.Duration, ok bool, err error) {
-	first, err := s.store.FirstInvoice(ctx, chainKey)
-	if errors.Is(err, store.ErrNotFound) {
+	first, err := firstInvoice(ctx, s.store, chainKey)
+	if errors.Is(err, db.ErrNotFound) {
 		return 0, false, nil
 	}
 	return max(0, s.now().Sub(first.CreatedAt)), err == nil, err
@@ -48,18 +45,18 @@ func (s *Service) Start(ctx context.Context, chainKey string, at invoice.Header,
 	if from <= at.Number {
 		gap = &Gap{Next: from, Last: at.Number, LastTime: at.Time}
 	}
-	return s.store.Update(ctx, func(tx *store.Tx) error {
-		fresh, err := tx.InsertChain(ctx, chainKey, at, gap)
+	return s.store.Update(ctx, func(tx *db.Tx) error {
+		fresh, err := InsertChain(ctx, tx, chainKey, at, gap)
 		if err != nil {
 			return err
 		}
 		if !fresh {
 			return ErrCursorMoved
 		}
-		if err := tx.BeginAudit(ctx, chainKey, at.Number+1); err != nil {
+		if err := beginAudit(ctx, tx, chainKey, at.Number+1); err != nil {
 			return err
 		}
-		return tx.InsertHeaders(ctx, chainKey, []invoice.Header{at})
+		return InsertHeaders(ctx, tx, chainKey, []invoice.Header{at})
 	})
 }
 
@@ -67,27 +64,27 @@ func (s *Service) Start(ctx context.Context, chainKey string, at invoice.Header,
 // in ascending order. Stored are those above the finalized height and the newest
 // below it.
 func (s *Service) Headers(ctx context.Context, chainKey string, from, to uint64) ([]invoice.Header, error) {
-	return s.store.Headers(ctx, chainKey, from, to)
+	return Headers(ctx, s.store, chainKey, from, to)
 }
 
 // Watched returns which of the addresses are settlement or deposit addresses.
 func (s *Service) Watched(ctx context.Context, chainKey string, addrs []invoice.Address) (map[invoice.Address]bool, error) {
-	return s.store.WatchedAddresses(ctx, chainKey, addrs)
+	return WatchedAddresses(ctx, s.store, chainKey, addrs)
 }
 
 // Pending returns the transfers up to a block that are not final yet: pending
 // payments, refunds and sweeps, and possible refunds that are undecided. Verify them
 // by their receipts, then pass the revision to Confirm.
 func (s *Service) Pending(ctx context.Context, chainKey string, through uint64) (all []invoice.Transfer, revision int64, err error) {
-	cur, err := s.store.Cursor(ctx, chainKey) // read first, so that the revision is not newer than the transfers
+	cur, err := NewReader(s.store).Cursor(ctx, chainKey) // read first, so that the revision is not newer than the transfers
 	if err != nil {
 		return nil, 0, err
 	}
-	payments, err := s.store.PendingPayments(ctx, chainKey, 0, through)
+	payments, err := PendingPayments(ctx, s.store, chainKey, 0, through)
 	if err != nil {
 		return nil, 0, err
 	}
-	refunds, err := s.store.PendingRefunds(ctx, chainKey, 0, through)
+	refunds, err := PendingRefunds(ctx, s.store, chainKey, 0, through)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -97,14 +94,14 @@ func (s *Service) Pending(ctx context.Context, chainKey string, through uint64) 
 	for _, r := range refunds {
 		all = append(all, r.Transfer)
 	}
-	sweeps, err := s.store.PendingSweeps(ctx, chainKey, 0, through)
+	sweeps, err := PendingSweeps(ctx, s.store, chainKey, 0, through)
 	if err != nil {
 		return nil, 0, err
 	}
 	for _, w := range sweeps {
 		all = append(all, w.Transfer)
 	}
-	undecided, err := s.store.UndecidedRefunds(ctx, chainKey, cur.Confirmed.Number+1, through, math.MaxInt32)
+	undecided, err := UndecidedRefunds(ctx, s.store, chainKey, cur.Confirmed.Number+1, through, math.MaxInt32)
 	return append(all, undecided...), cur.Revision, err
 }
 
@@ -112,15 +109,15 @@ func (s *Service) Pending(ctx context.Context, chainKey string, through uint64) 
 // finalized height and up to a number. Where such a block is canonical, the
 // transfer was missed when the block was read again.
 func (s *Service) Orphaned(ctx context.Context, chainKey string, through uint64) ([]invoice.Transfer, error) {
-	cur, err := s.store.Cursor(ctx, chainKey)
+	cur, err := NewReader(s.store).Cursor(ctx, chainKey)
 	if err != nil {
 		return nil, err
 	}
-	payments, err := s.store.OrphanedPayments(ctx, chainKey, cur.Confirmed.Number+1, through)
+	payments, err := OrphanedPayments(ctx, s.store, chainKey, cur.Confirmed.Number+1, through)
 	if err != nil {
 		return nil, err
 	}
-	sweeps, err := s.store.OrphanedSweeps(ctx, chainKey, cur.Confirmed.Number+1, through)
+	sweeps, err := OrphanedSweeps(ctx, s.store, chainKey, cur.Confirmed.Number+1, through)
 	var transfers []invoice.Transfer
 	for _, p := range payments {
 		transfers = append(transfers, p.Transfer)
@@ -134,18 +131,18 @@ func (s *Service) Orphaned(ctx context.Context, chainKey string, through uint64)
 // Halt stops the chain's indexer until Resume. It returns ErrNotStarted for a
 // chain that was never read.
 func (s *Service) Halt(ctx context.Context, chainKey, reason string) error {
-	return s.updateCursor(ctx, chainKey, func(_ *store.Tx, cur *store.Cursor) error { cur.Halted = reason; return nil })
+	return s.updateCursor(ctx, chainKey, func(_ *db.Tx, cur *Cursor) error { cur.Halted = reason; return nil })
 }
 
 // Resume ends a Halt. It returns ErrNotStarted for a chain that was never read.
 func (s *Service) Resume(ctx context.Context, chainKey string) error {
-	return s.updateCursor(ctx, chainKey, func(tx *store.Tx, cur *store.Cursor) error {
+	return s.updateCursor(ctx, chainKey, func(tx *db.Tx, cur *Cursor) error {
 		if cur.Halted == "" {
 			return nil
 		}
 		was := auditedHalt{cur.Halted}
 		cur.Halted = ""
-		return tx.AppendAudit(ctx, access.NewEntry(ctx, s.now(), access.Change{Action: access.ActionChainResume, Object: chainKey, Before: was}))
+		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, s.now(), access.Change{Action: access.ActionChainResume, Object: chainKey, Before: was}))
 	})
 }
 
@@ -155,10 +152,10 @@ type auditedHalt struct {
 }
 
 // updateCursor changes the chain's cursor, also while the chain is halted.
-func (s *Service) updateCursor(ctx context.Context, chainKey string, change func(*store.Tx, *store.Cursor) error) error {
-	return s.store.Update(ctx, func(tx *store.Tx) error {
-		cur, err := tx.LockCursor(ctx, chainKey)
-		if errors.Is(err, store.ErrNotFound) {
+func (s *Service) updateCursor(ctx context.Context, chainKey string, change func(*db.Tx, *Cursor) error) error {
+	return s.store.Update(ctx, func(tx *db.Tx) error {
+		cur, err := LockCursor(ctx, tx, chainKey)
+		if errors.Is(err, db.ErrNotFound) {
 			return fmt.Errorf("%s: %w", chainKey, ErrNotStarted)
 		}
 		if err != nil {
@@ -167,6 +164,6 @@ func (s *Service) updateCursor(ctx context.Context, chainKey string, change func
 		if err := change(tx, &cur); err != nil {
 			return err
 		}
-		return tx.SaveCursor(ctx, chainKey, cur)
+		return SaveCursor(ctx, tx, chainKey, cur)
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // ErrItemChanged means that an item of the inbox is not as the person saw it.
@@ -57,14 +57,14 @@ func auditDecision(d invoice.Decision) auditedDecision {
 // version. It changes no payment, invoice or refund. Of two people who decide, the second has
 // an error.
 //
-// Errors are store.ErrNotFound, *invoice.FieldError, *DecidedError, *AttributedError,
+// Errors are db.ErrNotFound, *invoice.FieldError, *DecidedError, *AttributedError,
 // ErrItemChanged, and *UsedError while a refund of the payment, or of one of the invoice, is prepared or
 // not final.
 func (s *Service) Decide(ctx context.Context, req DecisionRequest) (d invoice.Decision, err error) {
 	if err := invoice.CheckOutcome(req.Kind, req.Outcome); err != nil {
 		return d, err
 	}
-	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
+	err = s.update(ctx, func(tx *db.Tx, out *outbox) error {
 		item, merchantID, err := s.lockItem(ctx, tx, req.ObjectID, req.MerchantID)
 		if err != nil {
 			return err
@@ -85,19 +85,19 @@ func (s *Service) Decide(ctx context.Context, req DecisionRequest) (d invoice.De
 		out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
 			MerchantID: merchantID, Action: access.ActionInboxDecide, Object: d.ID, After: auditDecision(d),
 		}))
-		return tx.InsertDecision(ctx, d)
+		return InsertDecision(ctx, tx, d)
 	})
 	return d, err
 }
 
 // UndoDecision takes a decision back, so that its item is in the inbox again if it still needs
 // a decision. Repeating it changes nothing. If merchantID is set, only decisions of that
-// merchant are found. The error is store.ErrNotFound.
+// merchant are found. The error is db.ErrNotFound.
 func (s *Service) UndoDecision(ctx context.Context, id, merchantID string) (d invoice.Decision, err error) {
-	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
-		was, err := tx.Decision(ctx, id)
+	err = s.update(ctx, func(tx *db.Tx, out *outbox) error {
+		was, err := decision(ctx, tx, id)
 		if err == nil && merchantID != "" && was.MerchantID != merchantID {
-			err = store.ErrNotFound
+			err = db.ErrNotFound
 		}
 		if err != nil {
 			return err
@@ -105,21 +105,21 @@ func (s *Service) UndoDecision(ctx context.Context, id, merchantID string) (d in
 		if _, _, err := s.lockItem(ctx, tx, was.ObjectID, ""); err != nil {
 			return err
 		}
-		if d, err = tx.Decision(ctx, id); err != nil || d.UndoneBy != "" {
+		if d, err = decision(ctx, tx, id); err != nil || d.UndoneBy != "" {
 			return err
 		}
 		d.UndoneBy, d.UndoneAt = access.FromContext(ctx).Label(), s.seconds()
 		out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
 			MerchantID: d.MerchantID, Action: access.ActionInboxUndo, Object: d.ID, Before: auditDecision(was), After: auditDecision(d),
 		}))
-		return tx.UndoDecision(ctx, d)
+		return UndoDecision(ctx, tx, d)
 	})
 	return d, err
 }
 
 // lockItem returns the item that an object is, under the lock of its chain, and the merchant
 // whose inbox it is in.
-func (s *Service) lockItem(ctx context.Context, tx *store.Tx, objectID, merchantID string) (item InboxItem, of string, err error) {
+func (s *Service) lockItem(ctx context.Context, tx *db.Tx, objectID, merchantID string) (item InboxItem, of string, err error) {
 	switch {
 	case strings.HasPrefix(objectID, invoice.PrefixPayment):
 		return lockPaymentItem(ctx, tx, objectID, merchantID)
@@ -128,51 +128,51 @@ func (s *Service) lockItem(ctx context.Context, tx *store.Tx, objectID, merchant
 		of = item.Invoice.MerchantID
 	case strings.HasPrefix(objectID, invoice.PrefixRefund):
 		var r invoice.RefundRecord
-		if r, err = tx.RefundRecord(ctx, objectID); err == nil {
+		if r, err = NewReader(tx).RefundRecord(ctx, objectID); err == nil {
 			r, err = lockRefund(ctx, tx, r)
 		}
 		item, of = s.refundItem(r), r.MerchantID
 	default:
-		err = store.ErrNotFound
+		err = db.ErrNotFound
 	}
 	if err == nil && merchantID != "" && of != merchantID {
-		err = store.ErrNotFound
+		err = db.ErrNotFound
 	}
 	return item, of, err
 }
 
-func lockInvoiceItem(ctx context.Context, tx *store.Tx, id string) (InboxItem, error) {
-	inv, err := tx.Invoice(ctx, id)
+func lockInvoiceItem(ctx context.Context, tx *db.Tx, id string) (InboxItem, error) {
+	inv, err := NewReader(tx).Invoice(ctx, id)
 	if err != nil {
 		return InboxItem{}, err
 	}
-	if _, err := tx.LockCursor(ctx, inv.ChainKey); err != nil {
+	if _, err := LockCursor(ctx, tx, inv.ChainKey); err != nil {
 		return InboxItem{}, err
 	}
-	inv, err = tx.Invoice(ctx, id)
+	inv, err = NewReader(tx).Invoice(ctx, id)
 	return invoiceItem(inv), err
 }
 
 // lockPaymentItem returns the item of a payment. For the operator, it is in the inbox of the
 // one merchant that sees the payment, if there is exactly one.
-func lockPaymentItem(ctx context.Context, tx *store.Tx, id, merchantID string) (item InboxItem, of string, err error) {
-	p, err := tx.Payment(ctx, id)
+func lockPaymentItem(ctx context.Context, tx *db.Tx, id, merchantID string) (item InboxItem, of string, err error) {
+	p, err := NewReader(tx).Payment(ctx, id)
 	if err != nil {
 		return item, "", err
 	}
-	if _, err := tx.LockCursor(ctx, p.ChainKey); err != nil {
+	if _, err := LockCursor(ctx, tx, p.ChainKey); err != nil {
 		return item, "", err
 	}
-	if p, err = tx.Payment(ctx, id); err != nil {
+	if p, err = NewReader(tx).Payment(ctx, id); err != nil {
 		return item, "", err
 	}
 	if ok, err := sees(ctx, tx, merchantID, p); err != nil {
 		return item, "", err
 	} else if !ok {
-		return item, "", store.ErrNotFound
+		return item, "", db.ErrNotFound
 	}
 	if of = merchantID; of == "" {
-		merchants, err := tx.MerchantsOfUnattributed(ctx, []string{id})
+		merchants, err := MerchantsOfUnattributed(ctx, tx, []string{id})
 		if err != nil {
 			return item, "", err
 		}
@@ -180,7 +180,7 @@ func lockPaymentItem(ctx context.Context, tx *store.Tx, id, merchantID string) (
 			of = merchants[id][0]
 		}
 	}
-	items, err := paymentItems(ctx, tx, []store.PaymentRow{p}, of)
+	items, err := paymentItems(ctx, tx, []PaymentRow{p}, of)
 	if err != nil {
 		return item, "", err
 	}
@@ -189,8 +189,8 @@ func lockPaymentItem(ctx context.Context, tx *store.Tx, id, merchantID string) (
 
 // wantUndecided returns a *DecidedError if a decision of a merchant, or of the operator
 // alone, about an item is in force.
-func wantUndecided(ctx context.Context, tx *store.Tx, item InboxItem, merchantID string) error {
-	decisions, err := tx.DecisionsInForce(ctx, []string{item.ObjectID()})
+func wantUndecided(ctx context.Context, tx *db.Tx, item InboxItem, merchantID string) error {
+	decisions, err := DecisionsInForce(ctx, tx, []string{item.ObjectID()})
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // undecidedBatch is how many payments and how many refunds one transaction of
@@ -18,7 +18,7 @@ const undecidedBatch = 500
 // attributeDeferred attributes the undecided payments and refunds of a chain in
 // its order, once the older blocks are read that they depend on. It reports
 // whether there may be more than one transaction handles. unfinal is how many of the chain's newest blocks are not final.
-func (s *Service) attributeDeferred(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, cur *store.Cursor, unfinal uint64) (more bool, err error) {
+func (s *Service) attributeDeferred(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, cur *Cursor, unfinal uint64) (more bool, err error) {
 	if cur.Unread == nil || cur.Gap != nil && cur.Gap.Next <= *cur.Unread {
 		return false, nil
 	}
@@ -48,14 +48,14 @@ func (s *Service) attributeDeferred(ctx context.Context, tx *store.Tx, out *outb
 	if err := s.finishInvoices(ctx, out, invoices, cur.Indexed.Number); err != nil {
 		return false, err
 	}
-	if err := tx.UnmarkUndecided(ctx, ids); err != nil {
+	if err := UnmarkUndecided(ctx, tx, ids); err != nil {
 		return false, err
 	}
-	if err := tx.DeleteUndecidedRefunds(ctx, refunds); err != nil || more {
+	if err := deleteUndecidedRefunds(ctx, tx, refunds); err != nil || more {
 		return more, err
 	}
 	cur.Unread = nil
-	return false, tx.SaveCursor(ctx, chainKey, *cur)
+	return false, SaveCursor(ctx, tx, chainKey, *cur)
 }
 
 // blockRange is a range of blocks. The zero value is block 0, which holds no transactions.
@@ -64,9 +64,9 @@ type blockRange struct{ from, through uint64 }
 func (r blockRange) has(block uint64) bool { return r.from <= block && block <= r.through }
 
 // lostPast returns the blocks of a chain that a restored backup had not read, and that the recovery has.
-func lostPast(ctx context.Context, tx *store.Tx, chainKey string) (r blockRange, err error) {
-	r.from, r.through, err = tx.LostPast(ctx, chainKey)
-	if errors.Is(err, store.ErrNotFound) {
+func lostPast(ctx context.Context, tx *db.Tx, chainKey string) (r blockRange, err error) {
+	r.from, r.through, err = LostPast(ctx, tx, chainKey)
+	if errors.Is(err, db.ErrNotFound) {
 		return blockRange{}, nil
 	}
 	return r, err
@@ -75,17 +75,17 @@ func lostPast(ctx context.Context, tx *store.Tx, chainKey string) (r blockRange,
 // nextUndecided returns the next undecided payments and refunds of the chain,
 // and whether there may be more. Where one list was cut off, the other ends
 // below the same position, so that both are attributed in the chain's order.
-func nextUndecided(ctx context.Context, tx *store.Tx, chainKey string) (payments []store.PaymentRow, refunds []invoice.Transfer, more bool, err error) {
-	if payments, err = tx.UndecidedPayments(ctx, chainKey, undecidedBatch); err != nil {
+func nextUndecided(ctx context.Context, tx *db.Tx, chainKey string) (payments []PaymentRow, refunds []invoice.Transfer, more bool, err error) {
+	if payments, err = UndecidedPayments(ctx, tx, chainKey, undecidedBatch); err != nil {
 		return nil, nil, false, err
 	}
-	if refunds, err = tx.UndecidedRefunds(ctx, chainKey, 0, math.MaxInt64, undecidedBatch); err != nil {
+	if refunds, err = UndecidedRefunds(ctx, tx, chainKey, 0, math.MaxInt64, undecidedBatch); err != nil {
 		return nil, nil, false, err
 	}
 	morePayments, moreRefunds := len(payments) == undecidedBatch, len(refunds) == undecidedBatch
 	if moreRefunds {
 		last := refunds[len(refunds)-1].Position
-		payments = slices.DeleteFunc(payments, func(p store.PaymentRow) bool { return last.Before(p.Position) })
+		payments = slices.DeleteFunc(payments, func(p PaymentRow) bool { return last.Before(p.Position) })
 	}
 	if morePayments && len(payments) > 0 {
 		last := payments[len(payments)-1].Position
@@ -164,7 +164,7 @@ func (b *transferBatch) attributeStored(ctx context.Context, e *entry) error {
 // loadUndecided reads which known payments are undecided, and the states of the
 // receivers where payments can be above blocks that were never read.
 func (b *transferBatch) loadUndecided(ctx context.Context) (err error) {
-	marked, err := b.tx.WhichUndecided(ctx, slices.Collect(maps.Keys(b.payments)))
+	marked, err := NewReader(b.tx).WhichUndecided(ctx, slices.Collect(maps.Keys(b.payments)))
 	for _, id := range marked {
 		b.undecided[id], b.marked[id] = true, true
 	}
@@ -177,7 +177,7 @@ func (b *transferBatch) loadUndecided(ctx context.Context) (err error) {
 			receivers = append(receivers, e.To)
 		}
 	}
-	b.receivers, err = b.tx.ReceiverStates(ctx, b.chain.key, receivers)
+	b.receivers, err = ReceiverStates(ctx, b.tx, b.chain.key, receivers)
 	return err
 }
 
@@ -214,8 +214,8 @@ func (b *transferBatch) mustDefer(e *entry, candidates []invoice.Candidate, a in
 }
 
 // saveUndecided marks the undecided payments and unmarks the others.
-func (b *transferBatch) saveUndecided(ctx context.Context, payments []store.PaymentRow) error {
-	var undecided []store.PaymentRow
+func (b *transferBatch) saveUndecided(ctx context.Context, payments []PaymentRow) error {
+	var undecided []PaymentRow
 	var decided []string
 	for _, p := range payments {
 		switch {
@@ -227,8 +227,8 @@ func (b *transferBatch) saveUndecided(ctx context.Context, payments []store.Paym
 			decided = append(decided, p.ID)
 		}
 	}
-	if err := b.tx.UnmarkUndecided(ctx, decided); err != nil {
+	if err := UnmarkUndecided(ctx, b.tx, decided); err != nil {
 		return err
 	}
-	return b.tx.MarkUndecided(ctx, undecided)
+	return MarkUndecided(ctx, b.tx, undecided)
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // late restarts the world's chain at its head under another key, with all blocks from
@@ -53,7 +52,7 @@ func TestRulesPrecedeClaimsAndManualAttribution(t *testing.T) {
 		if got, err := w.claimFor(other, short, &payer); got != settle.ClaimKept || err != nil {
 			t.Errorf("a claim to what waits: %q, %v", got, err)
 		}
-		for _, p := range []store.PaymentRow{exact, short} {
+		for _, p := range []settle.PaymentRow{exact, short} {
 			if _, err := w.attribute(p, other); !errors.Is(err, settle.ErrUndecided) {
 				t.Errorf("%s attributed by hand: %v, want ErrUndecided", p.Amount, err)
 			}
@@ -112,9 +111,9 @@ func TestUndecidedPaymentIsNoRefund(t *testing.T) {
 // without the reorg.
 func TestDeferredPaymentIsMinedAgain(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for _, reorg := range []bool{false, true} {
-			w := db.world(t)
+			w := conn.world(t)
 			w.late()
 			inv := w.create()
 			unread := w.startAboveUnread()
@@ -139,7 +138,7 @@ func TestDeferredPaymentIsMinedAgain(t *testing.T) {
 			if got := len(w.unattributedIDs); got != 600 {
 				t.Errorf("reorg %t: %d payments were found unattributed, want 600", reorg, got)
 			}
-			if left, err := db.store.WhichUndecided(t.Context(), []string{w.payment(transfers[0]).ID, w.payment(transfers[1]).ID}); err != nil || len(left) > 0 {
+			if left, err := settle.NewReader(conn.store).WhichUndecided(t.Context(), []string{w.payment(transfers[0]).ID, w.payment(transfers[1]).ID}); err != nil || len(left) > 0 {
 				t.Errorf("reorg %t: still undecided: %q, %v", reorg, left, err)
 			}
 		}
@@ -150,9 +149,9 @@ func TestDeferredPaymentIsMinedAgain(t *testing.T) {
 // settlement addresses, which may be a refund.
 func TestDeferredRefundIsMinedAgain(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for _, reorg := range []bool{false, true} {
-			w := db.world(t)
+			w := conn.world(t)
 			w.late()
 			partner := invoice.Address{0: 0xac, 18: w.address[18], 19: w.address[19]}
 			ours := w.create(amount(5_000_000))
@@ -198,9 +197,9 @@ func (w *world) acrossTheGap() (inv invoice.Invoice, below settle.Block, above [
 // several orders. It must not be attached to another payment.
 func TestRefundIsDeferredForUnreadBlocks(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for _, how := range []string{"in order", "gap", "not final", "reorg", "restart", "rescan", "halted"} {
-			w := db.world(t)
+			w := conn.world(t)
 			inv, below, above := w.acrossTheGap()
 			genesis := w.head()
 			w.blocks = append(w.blocks, below)
@@ -247,12 +246,12 @@ func TestRefundIsDeferredForUnreadBlocks(t *testing.T) {
 			if got := w.refunds(); len(got) != 1 || got[inv.ID] != 1 {
 				t.Errorf("%s: refunds announced of invoices: %v", how, got)
 			}
-			back, err := db.store.AmountsRefunded(t.Context(), []string{w.payment(below.Transfers[0]).ID})
+			back, err := settle.NewReader(conn.store).AmountsRefunded(t.Context(), []string{w.payment(below.Transfers[0]).ID})
 			w.must(err)
 			if got := back[w.payment(below.Transfers[0]).ID]; got != invoice.NewAmount(3_210_000) {
 				t.Errorf("%s: of what fits nothing %s are paid back", how, got)
 			}
-			left, err := db.store.UndecidedRefunds(t.Context(), w.chainKey, 0, 1000, 10)
+			left, err := settle.UndecidedRefunds(t.Context(), conn.store, w.chainKey, 0, 1000, 10)
 			if w.must(err); len(left) > 0 {
 				t.Errorf("%s: %d transfers wait still", how, len(left))
 			}
@@ -283,7 +282,7 @@ func TestManyDeferredRefunds(t *testing.T) {
 		}
 		for _, s := range strays {
 			p := w.payment(s)
-			back, err := w.db.store.AmountsRefunded(t.Context(), []string{p.ID})
+			back, err := settle.NewReader(w.db.store).AmountsRefunded(t.Context(), []string{p.ID})
 			if w.must(err); back[p.ID] != inv.Amount {
 				t.Fatalf("of the payment in block %d at %d %q are paid back", p.BlockNumber, p.LogIndex, back[p.ID])
 			}

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // withDepositAddress returns a deposit invoice with its address, which it keeps when another
@@ -53,11 +54,11 @@ var errDepositHeld = &invoice.FieldError{
 // checkDepositAddress returns errDepositHeld if the deposit address of an invoice is a
 // settlement address. The address of a draft can be computed before it is issued. Other
 // invoices have ids that nobody knows before.
-func checkDepositAddress(ctx context.Context, tx *store.Tx, inv invoice.Invoice) error {
+func checkDepositAddress(ctx context.Context, tx *db.Tx, inv invoice.Invoice) error {
 	if inv.DepositAddress.IsZero() {
 		return nil
 	}
-	taken, err := tx.SettlementAddresses(ctx, inv.ChainKey, []invoice.Address{inv.DepositAddress})
+	taken, err := access.SettlementAddresses(ctx, tx, inv.ChainKey, []invoice.Address{inv.DepositAddress})
 	if err == nil && taken[inv.DepositAddress] {
 		err = errDepositHeld
 	}
@@ -67,13 +68,13 @@ func checkDepositAddress(ctx context.Context, tx *store.Tx, inv invoice.Invoice)
 // loadDeposits finds out which of the entries go to or come from a deposit address, and
 // reads the invoices of those that receive.
 func (b *transferBatch) loadDeposits(ctx context.Context, ends []invoice.Address) error {
-	deposits, err := b.tx.Deposits(ctx, b.chain.key, ends)
+	deposits, err := Deposits(ctx, b.tx, b.chain.key, ends)
 	if err != nil || len(deposits) == 0 {
 		return err
 	}
 	var ids []string
 	for _, e := range b.entries {
-		e.fromLost, e.toLost = store.IsLostDeposit(deposits[e.From]), store.IsLostDeposit(deposits[e.To])
+		e.fromLost, e.toLost = IsLostDeposit(deposits[e.From]), IsLostDeposit(deposits[e.To])
 		if e.fromLost {
 			continue
 		}
@@ -124,7 +125,7 @@ func (b *transferBatch) storeSweeps(ctx context.Context) error {
 			ids = append(ids, e.sweepID)
 		}
 	}
-	stored, err := b.tx.SweepsByID(ctx, ids)
+	stored, err := SweepsByID(ctx, b.tx, ids)
 	if err != nil {
 		return err
 	}
@@ -149,5 +150,5 @@ func (b *transferBatch) storeSweeps(ctx context.Context) error {
 	if b.chain.final {
 		b.swept = unsaved
 	}
-	return b.tx.SaveSweeps(ctx, unsaved)
+	return SaveSweeps(ctx, b.tx, unsaved)
 }

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // depositCounts counts what the cases of TestDepositsKeepTheirMoney had, and what was
@@ -38,12 +38,12 @@ func (d *depositGame) stored() map[transferKey]storedTransfer {
 		sweeps = append(sweeps, invoice.TransferID(invoice.PrefixSweep, d.chainKey, k.tx, k.ordinal))
 		refunds = append(refunds, invoice.TransferID(invoice.PrefixRefund, d.chainKey, k.tx, k.ordinal))
 	}
-	ctx, db := d.t.Context(), d.db.store
-	rows, err := db.PaymentsByID(ctx, payments)
+	ctx, conn := d.t.Context(), d.db.store
+	rows, err := settle.PaymentsByID(ctx, conn, payments)
 	d.must(err)
-	swept, err := db.SweepsByID(ctx, sweeps)
+	swept, err := settle.SweepsByID(ctx, conn, sweeps)
 	d.must(err)
-	refunded, err := db.RefundsByID(ctx, refunds)
+	refunded, err := settle.RefundsByID(ctx, conn, refunds)
 	d.must(err)
 	all := make(map[transferKey]storedTransfer)
 	set := func(t invoice.Transfer, change func(*storedTransfer)) {
@@ -93,7 +93,7 @@ func (d *depositGame) judge(counts *depositCounts) string {
 // withdrawDropped ends the wait for refunds that reorgs left, as a person does when no node has their transactions.
 func (d *depositGame) withdrawDropped() {
 	d.seconds.Add(int64(invoice.SubmissionPatience.Seconds()) + 1)
-	dropped, err := d.db.store.RefundRecords(d.t.Context(), store.RefundFilter{Status: invoice.RefundOrphaned, Limit: 1000})
+	dropped, err := settle.NewReader(d.db.store).RefundRecords(d.t.Context(), settle.RefundFilter{Status: invoice.RefundOrphaned, Limit: 1000})
 	d.must(err)
 	for _, r := range dropped {
 		if r.IsAwaited() {
@@ -243,7 +243,7 @@ func (d *depositGame) enter(l *depositLedger, t invoice.Transfer, s storedTransf
 // the ledger.
 func (d *depositGame) compare(l *depositLedger, counts *depositCounts) string {
 	ctx := d.t.Context()
-	invoices, err := d.db.store.InvoicesWithoutLines(ctx, d.set.ids)
+	invoices, err := settle.InvoicesWithoutLines(ctx, d.db.store, d.set.ids)
 	d.must(err)
 	if len(invoices) != len(d.set.ids) {
 		return fmt.Sprintf("%d invoices are left of %d", len(invoices), len(d.set.ids))
@@ -276,7 +276,7 @@ func (d *depositGame) compareRefunds(l *depositLedger) string {
 	for id := range l.refunds {
 		ids = append(ids, id)
 	}
-	payments, err := d.db.store.PaymentsByID(d.t.Context(), ids)
+	payments, err := settle.PaymentsByID(d.t.Context(), d.db.store, ids)
 	d.must(err)
 	if len(payments) != len(ids) {
 		return "a refund is of no payment"
@@ -322,7 +322,7 @@ func (d *depositGame) compareQueue(l *depositLedger, counts *depositCounts) stri
 			}
 		}
 	}
-	queue, err := d.db.store.QueuedSweeps(d.t.Context(), d.chainKey, "", len(l.received)+1)
+	queue, err := settle.QueuedSweeps(d.t.Context(), d.db.store, d.chainKey, "", len(l.received)+1)
 	d.must(err)
 	queued := make(map[balanceKey]uint64)
 	for _, q := range queue {

@@ -17,10 +17,11 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // depositInvoices is how many invoices a case of TestDepositsKeepTheirMoney has.
@@ -81,16 +82,16 @@ const depositMerchants = 3
 func newDepositSet(t *testing.T, n int) *depositSet {
 	t.Helper()
 	set := &depositSet{dir: t.TempDir(), owner: make(map[invoice.Address]string), byID: make(map[string]invoice.Invoice)}
-	url := storetest.Migrated(t)
-	s, err := store.Open(t.Context(), url)
+	url := dbtest.Migrated(t)
+	s, err := db.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := (&database{store: s}).world(t)
 	r := rand.New(rand.NewPCG(12, 0))
-	var addresses []store.SettlementAddress
+	var addresses []access.SettlementAddress
 	for i := range depositMerchants {
-		addresses = append(addresses, store.SettlementAddress{ChainKey: w.chainKey, Address: w.settlement(i), MerchantID: w.merchantID(i)})
+		addresses = append(addresses, access.SettlementAddress{ChainKey: w.chainKey, Address: w.settlement(i), MerchantID: w.merchantID(i)})
 	}
 	for i := range n + n/10 {
 		inv := w.insertable(uint64(i + 1))
@@ -112,11 +113,11 @@ func newDepositSet(t *testing.T, n int) *depositSet {
 		set.ids = append(set.ids, inv.ID)
 		set.byID[inv.ID] = inv
 	}
-	w.must(s.Update(t.Context(), func(tx *store.Tx) error {
-		if err := tx.InsertSettlementAddresses(t.Context(), addresses, invoice.Unix(start)); err != nil {
+	w.must(s.Update(t.Context(), func(tx *db.Tx) error {
+		if err := access.InsertSettlementAddresses(t.Context(), tx, addresses, invoice.Unix(start)); err != nil {
 			return err
 		}
-		_, err := tx.InsertInvoices(t.Context(), append(set.deposits, set.direct...))
+		_, err := settle.InsertInvoices(t.Context(), tx, append(set.deposits, set.direct...))
 		return err
 	}))
 	w.must(s.Close())
@@ -143,7 +144,7 @@ func (set *depositSet) open(t *testing.T) (*world, func()) {
 	if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(path, set.file, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	s, err := store.Open(t.Context(), "sqlite:"+path)
+	s, err := db.Open(t.Context(), "sqlite:"+path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -460,7 +461,7 @@ func (d *depositGame) void() {
 	switch {
 	case err == nil:
 		d.voided[inv.ID] = true
-	case !errors.Is(err, invoice.ErrFinal) && !errors.Is(err, invoice.ErrCovered) && !errors.Is(err, settle.ErrUnread) && !errors.Is(err, store.ErrNotFound):
+	case !errors.Is(err, invoice.ErrFinal) && !errors.Is(err, invoice.ErrCovered) && !errors.Is(err, settle.ErrUnread) && !errors.Is(err, db.ErrNotFound):
 		d.must(err)
 	}
 }

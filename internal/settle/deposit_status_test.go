@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // depositStates are the states of the invoices of a case of TestDepositsKeepTheirMoney.
@@ -30,7 +31,7 @@ func (d *depositGame) follow() {
 		return
 	}
 	least, most := d.counting(d.stored())
-	invoices, err := d.db.store.InvoicesWithoutLines(d.t.Context(), d.set.ids)
+	invoices, err := settle.InvoicesWithoutLines(d.t.Context(), d.db.store, d.set.ids)
 	d.must(err)
 	inGap := d.gap() != nil
 	for _, inv := range invoices {

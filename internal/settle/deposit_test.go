@@ -10,9 +10,9 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 func TestCreateDeposit(t *testing.T) {
@@ -161,7 +161,7 @@ func TestRepeatedCreateOfADeposit(t *testing.T) {
 // TestDepositPayments pays deposit invoices over 1,000,000 that expire after an hour.
 func TestDepositPayments(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for name, test := range map[string]struct {
 			play      func(w *world, inv invoice.Invoice)
 			status    invoice.Status
@@ -211,7 +211,7 @@ func TestDepositPayments(t *testing.T) {
 				w.mine(start+1, w.deposit(inv, 1_000_000))
 			}, invoice.Void, invoice.Late, 1_000_000},
 		} {
-			w := db.world(t)
+			w := conn.world(t)
 			inv := w.create(deposited)
 			test.play(w, inv)
 			w.final()
@@ -302,11 +302,11 @@ func TestDepositInAnotherCurrency(t *testing.T) {
 			t.Error("it counts for an invoice")
 		}
 		for merchant, want := range map[string]bool{w.merchant: true, "other": false} {
-			if got, err := w.db.store.HasUnattributed(t.Context(), merchant, p.SeenID); err != nil || got != want {
+			if got, err := settle.NewReader(w.db.store).HasUnattributed(t.Context(), merchant, p.SeenID); err != nil || got != want {
 				t.Errorf("merchant %s sees it: %t, %v", merchant, got, err)
 			}
 		}
-		events, err := w.db.store.Events(t.Context(), store.EventFilter{MerchantID: w.merchant, Type: invoice.EventUnattributed, Limit: 10})
+		events, err := dispatcher.NewReader(w.db.store).Events(t.Context(), dispatcher.EventFilter{MerchantID: w.merchant, Type: invoice.EventUnattributed, Limit: 10})
 		w.must(err)
 		if len(events) != 1 {
 			t.Fatalf("%d events were emitted", len(events))
@@ -337,7 +337,7 @@ func TestDepositInAnotherCurrency(t *testing.T) {
 		back := inEUR(w.back(wrong.Amount))
 		w.mine(start+3, back)
 		w.final()
-		refunds, err := w.db.store.RefundsOfPayments(t.Context(), []string{p.ID})
+		refunds, err := settle.RefundsOfPayments(t.Context(), w.db.store, []string{p.ID})
 		w.must(err)
 		if len(refunds) != 1 || refunds[0].Status != invoice.Confirmed {
 			t.Errorf("its refunds are %+v", refunds)
@@ -369,7 +369,7 @@ func TestRefundOfADeposit(t *testing.T) {
 		}
 		w.mine(start+4, tagged(w.back(invoice.NewAmount(300_000)), invoice.Evidence{Calldata: r.Tag}))
 		w.final()
-		if r, err = w.db.store.RefundRecord(t.Context(), r.ID); err != nil || r.Status != invoice.RefundConfirmed || r.From != w.address {
+		if r, err = settle.NewReader(w.db.store).RefundRecord(t.Context(), r.ID); err != nil || r.Status != invoice.RefundConfirmed || r.From != w.address {
 			t.Errorf("the prepared refund is %s from %s, %v", r.Status, r.From, err)
 		}
 		if got := w.invoice(inv.ID); number(got.AmountRefunded) != 800_000 {

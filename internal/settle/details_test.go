@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // details are details with every member.
@@ -26,7 +26,7 @@ var details = invoice.Details{
 func (w *world) eventInvoice(typ string) apitypes.Invoice {
 	w.t.Helper()
 	var found apitypes.Invoice
-	for _, e := range storetest.Events(w.t, w.db.sql, w.merchant) {
+	for _, e := range dbtest.Events(w.t, w.db.sql, w.merchant) {
 		if string(e.Type) == typ {
 			var body struct{ Data apitypes.InvoiceData }
 			w.must(json.Unmarshal(e.Body, &body))
@@ -57,7 +57,7 @@ func TestDetailsInEvents(t *testing.T) {
 		w.mine(start + 2*day)
 		w.final()
 		check("invoice.expired")
-		for _, e := range storetest.Events(t, w.db.sql, w.merchant) {
+		for _, e := range dbtest.Events(t, w.db.sql, w.merchant) {
 			if e.Type == invoice.EventPaid {
 				var body struct {
 					Data struct{ Invoice map[string]any }

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Errors of the use cases of drafts and open invoices.
@@ -59,10 +59,10 @@ func draftOf(inv invoice.Invoice, c InvoiceChange) invoice.Draft {
 
 // UpdateInvoice changes the details of an invoice, and the terms of a draft. A term with
 // its present value is no change. Errors are
-// store.ErrNotFound, also for an invoice that the principal does not see, ErrNotDraft,
+// db.ErrNotFound, also for an invoice that the principal does not see, ErrNotDraft,
 // *ReferenceTakenError and *invoice.FieldError.
 func (s *Service) UpdateInvoice(ctx context.Context, by access.Principal, id string, c InvoiceChange) (changed invoice.Invoice, err error) {
-	err = s.updateLocked(ctx, by, id, func(tx *store.Tx, out *outbox, inv invoice.Invoice) error {
+	err = s.updateLocked(ctx, by, id, func(tx *db.Tx, out *outbox, inv invoice.Invoice) error {
 		changed = inv
 		changed.Details = inv.Details.Change(c.Details)
 		if c.changesTerms(inv) {
@@ -84,7 +84,7 @@ func (s *Service) UpdateInvoice(ctx context.Context, by access.Principal, id str
 }
 
 // replaceDetails checks and writes the details of an invoice, if they changed.
-func (s *Service) replaceDetails(ctx context.Context, tx *store.Tx, was invoice.Details, inv invoice.Invoice) error {
+func (s *Service) replaceDetails(ctx context.Context, tx *db.Tx, was invoice.Details, inv invoice.Invoice) error {
 	is := inv.Details
 	if was.Equal(is) {
 		return nil
@@ -101,11 +101,11 @@ func (s *Service) replaceDetails(ctx context.Context, tx *store.Tx, was invoice.
 			return err
 		}
 	}
-	taken, err := tx.ReplaceDetails(ctx, inv)
+	taken, err := replaceDetails(ctx, tx, inv)
 	if err != nil || !taken {
 		return err
 	}
-	holder, err := tx.ReferenceHolder(ctx, inv.MerchantID, is.Reference)
+	holder, err := ReferenceHolder(ctx, tx, inv.MerchantID, is.Reference)
 	if err != nil {
 		return err
 	}
@@ -117,10 +117,10 @@ var errAmountTaken = errors.New("transfer amount taken")
 
 // Finalize issues a draft: it becomes open, and can be paid by transfers above the newest
 // block that was read. An invoice that was issued before is returned as it is. Errors are
-// store.ErrNotFound, ErrVoid, ErrUnverified and *invoice.FieldError, such as for an expiresAt
+// db.ErrNotFound, ErrVoid, ErrUnverified and *invoice.FieldError, such as for an expiresAt
 // that has passed.
 func (s *Service) Finalize(ctx context.Context, by access.Principal, id string) (issued invoice.Invoice, err error) {
-	draft, err := s.store.Invoice(ctx, id)
+	draft, err := NewReader(s.store).Invoice(ctx, id)
 	if err == nil && by.Sees(draft.MerchantID) && draft.Status == invoice.Drafted {
 		err = s.checkOpen(ctx, draft)
 	}
@@ -128,7 +128,7 @@ func (s *Service) Finalize(ctx context.Context, by access.Principal, id string) 
 		return invoice.Invoice{}, err
 	}
 	for try := 0; ; try++ {
-		err = s.updateLocked(ctx, by, id, func(tx *store.Tx, out *outbox, inv invoice.Invoice) error {
+		err = s.updateLocked(ctx, by, id, func(tx *db.Tx, out *outbox, inv invoice.Invoice) error {
 			issued = inv
 			switch inv.Status {
 			case invoice.Void:
@@ -147,7 +147,7 @@ func (s *Service) Finalize(ctx context.Context, by access.Principal, id string) 
 			if issued, err = s.rewrite(ctx, tx, out, by, built, try); err != nil {
 				return err
 			}
-			if err := tx.InsertInvoiceTransition(ctx, id, store.InvoiceTransition{Status: invoice.Open, At: s.now()}); err != nil {
+			if err := InsertInvoiceTransition(ctx, tx, id, InvoiceTransition{Status: invoice.Open, At: s.now()}); err != nil {
 				return err
 			}
 			return s.emitCreated(out, issued)
@@ -160,7 +160,7 @@ func (s *Service) Finalize(ctx context.Context, by access.Principal, id string) 
 
 // rewrite writes the terms and the state of a locked draft. try counts from 0 how often
 // its transfer amount turned out to be taken.
-func (s *Service) rewrite(ctx context.Context, tx *store.Tx, out *outbox, by access.Principal, inv invoice.Invoice, try int) (invoice.Invoice, error) {
+func (s *Service) rewrite(ctx context.Context, tx *db.Tx, out *outbox, by access.Principal, inv invoice.Invoice, try int) (invoice.Invoice, error) {
 	call := &createCall{Value: &create{inv: inv, byMerchant: !by.IsOperator(), origin: access.OriginFrom(ctx)}}
 	calls := []*createCall{call}
 	if err := s.bind(ctx, tx, calls, try); err != nil {
@@ -176,13 +176,13 @@ func (s *Service) rewrite(ctx context.Context, tx *store.Tx, out *outbox, by acc
 	if err := checkDepositAddress(ctx, tx, inv); err != nil {
 		return inv, err
 	}
-	if err := tx.InsertSettlementAddresses(ctx, []store.SettlementAddress{call.Value.settlement()}, s.now()); err != nil {
+	if err := access.InsertSettlementAddresses(ctx, tx, []access.SettlementAddress{call.Value.settlement()}, s.now()); err != nil {
 		return inv, err
 	}
 	inv = call.Value.inv
 	if !inv.TransferAmount.IsZero() {
-		assigned := store.TransferAmount{Invoice: inv, Base: inv.Amount, Amount: inv.TransferAmount, FromBlock: inv.FromBlock}
-		inserted, err := tx.InsertTransferAmounts(ctx, []store.TransferAmount{assigned})
+		assigned := TransferAmount{Invoice: inv, Base: inv.Amount, Amount: inv.TransferAmount, FromBlock: inv.FromBlock}
+		inserted, err := insertTransferAmounts(ctx, tx, []TransferAmount{assigned})
 		if err != nil {
 			return inv, err
 		}
@@ -190,30 +190,30 @@ func (s *Service) rewrite(ctx context.Context, tx *store.Tx, out *outbox, by acc
 			return inv, errAmountTaken
 		}
 	}
-	return inv, tx.UpdateDraft(ctx, inv)
+	return inv, UpdateDraft(ctx, tx, inv)
 }
 
-// DeleteDraft deletes a draft. Errors are store.ErrNotFound and ErrNotDraft.
+// DeleteDraft deletes a draft. Errors are db.ErrNotFound and ErrNotDraft.
 func (s *Service) DeleteDraft(ctx context.Context, by access.Principal, id string) error {
-	return s.updateLocked(ctx, by, id, func(tx *store.Tx, out *outbox, inv invoice.Invoice) error {
+	return s.updateLocked(ctx, by, id, func(tx *db.Tx, out *outbox, inv invoice.Invoice) error {
 		if inv.Status != invoice.Drafted {
 			return ErrNotDraft
 		}
 		out.audit = append(out.audit, s.invoiceEntry(ctx, access.ActionInvoiceDelete, inv, nil))
-		return tx.DeleteDraft(ctx, id)
+		return deleteDraft(ctx, tx, id)
 	})
 }
 
-// updateLocked runs a transaction with an invoice locked. It returns store.ErrNotFound if
+// updateLocked runs a transaction with an invoice locked. It returns db.ErrNotFound if
 // the principal does not see the invoice.
-func (s *Service) updateLocked(ctx context.Context, by access.Principal, id string, fn func(tx *store.Tx, out *outbox, inv invoice.Invoice) error) error {
-	return s.update(ctx, func(tx *store.Tx, out *outbox) error {
-		inv, err := tx.LockInvoice(ctx, id)
+func (s *Service) updateLocked(ctx context.Context, by access.Principal, id string, fn func(tx *db.Tx, out *outbox, inv invoice.Invoice) error) error {
+	return s.update(ctx, func(tx *db.Tx, out *outbox) error {
+		inv, err := lockInvoice(ctx, tx, id)
 		if err != nil {
 			return err
 		}
 		if !by.Sees(inv.MerchantID) {
-			return store.ErrNotFound
+			return db.ErrNotFound
 		}
 		return fn(tx, out, inv)
 	})

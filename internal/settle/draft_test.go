@@ -9,9 +9,9 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // own is the principal of the world's merchant.
@@ -78,7 +78,7 @@ func TestDraft(t *testing.T) {
 		if diff := cmp.Diff([]string{"invoice.created"}, w.eventTypes(d)); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
-		w.checkTransitions(d, store.InvoiceTransition{Status: invoice.Open, At: at(start + 20)})
+		w.checkTransitions(d, settle.InvoiceTransition{Status: invoice.Open, At: at(start + 20)})
 		if got := w.eventInvoice("invoice.created"); got.Status != "open" || got.Amount != "2000000" || got.Reference != details.Reference {
 			t.Errorf("invoice.created has %+v", got)
 		}
@@ -115,12 +115,12 @@ func TestDraftErrors(t *testing.T) {
 		}
 		other := access.Principal{MerchantID: "other", Scopes: access.Admin}
 		_, err = w.UpdateInvoice(ctx, other, d.ID, settle.InvoiceChange{})
-		wantError(t, "change by another merchant", err, store.ErrNotFound)
+		wantError(t, "change by another merchant", err, db.ErrNotFound)
 		_, err = w.Finalize(ctx, other, d.ID)
-		wantError(t, "finalize by another merchant", err, store.ErrNotFound)
+		wantError(t, "finalize by another merchant", err, db.ErrNotFound)
 		_, err = w.Void(ctx, other, d.ID)
-		wantError(t, "void by another merchant", err, store.ErrNotFound)
-		wantError(t, "delete by another merchant", w.DeleteDraft(ctx, other, d.ID), store.ErrNotFound)
+		wantError(t, "void by another merchant", err, db.ErrNotFound)
+		wantError(t, "delete by another merchant", w.DeleteDraft(ctx, other, d.ID), db.ErrNotFound)
 
 		w.seconds.Add(3600)
 		_, err = w.Finalize(ctx, w.own(), d.ID)
@@ -128,9 +128,9 @@ func TestDraftErrors(t *testing.T) {
 			t.Errorf("finalize after expiresAt: %v", err)
 		}
 		w.must(w.DeleteDraft(ctx, w.own(), d.ID))
-		_, err = w.db.store.Invoice(ctx, d.ID)
-		wantError(t, "the deleted draft", err, store.ErrNotFound)
-		wantError(t, "deleting it again", w.DeleteDraft(ctx, w.own(), d.ID), store.ErrNotFound)
+		_, err = settle.NewReader(w.db.store).Invoice(ctx, d.ID)
+		wantError(t, "the deleted draft", err, db.ErrNotFound)
+		wantError(t, "deleting it again", w.DeleteDraft(ctx, w.own(), d.ID), db.ErrNotFound)
 		if e := w.newestEntry(d.ID); e.Action != access.ActionInvoiceDelete || e.MerchantID != w.merchant {
 			t.Errorf("audit entry %+v", e)
 		}
@@ -242,9 +242,9 @@ func TestDetailsAreEditableInEveryState(t *testing.T) {
 }
 
 // checkTransitions says which transitions of an invoice are recorded.
-func (w *world) checkTransitions(inv invoice.Invoice, want ...store.InvoiceTransition) {
+func (w *world) checkTransitions(inv invoice.Invoice, want ...settle.InvoiceTransition) {
 	w.t.Helper()
-	h, err := w.db.store.InvoiceHistory(w.t.Context(), inv.ID)
+	h, err := settle.NewReader(w.db.store).InvoiceHistory(w.t.Context(), inv.ID)
 	w.must(err)
 	if diff := cmp.Diff(want, h.Transitions); diff != "" {
 		w.t.Errorf("transitions (-want +got):\n%s", diff)
@@ -295,11 +295,11 @@ func TestVoid(t *testing.T) {
 			t.Errorf("after expiresAt it is %s", got)
 		}
 
-		w.checkTransitions(inv, store.InvoiceTransition{Status: invoice.Void, At: at(start)})
+		w.checkTransitions(inv, settle.InvoiceTransition{Status: invoice.Void, At: at(start)})
 		w.checkTransitions(other)
 		draft := w.drafted()
 		w.void(draft)
-		w.checkTransitions(draft, store.InvoiceTransition{Status: invoice.Void, At: at(start + 2*day)})
+		w.checkTransitions(draft, settle.InvoiceTransition{Status: invoice.Void, At: at(start + 2*day)})
 		if got := w.intents(draft); len(got) != 0 {
 			t.Errorf("a void draft has intents %v", got)
 		}

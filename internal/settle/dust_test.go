@@ -4,14 +4,14 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // TestDustHidesNoException sends dust that names an invoice, before and after the invoice
 // is paid. The dust is listed and emits no event.
 func TestDustHidesNoException(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for name, test := range map[string]struct {
 			paid uint64 // 0 for the transfer amount
 			want invoice.Exception
@@ -20,7 +20,7 @@ func TestDustHidesNoException(t *testing.T) {
 			"the bare amount":     {34_000_000, ""},
 			"50 for 34":           {50_000_000, invoice.Overpaid},
 		} {
-			w := db.world(t)
+			w := conn.world(t)
 			inv := w.create(amount(34_000_000))
 			named := invoice.Evidence{Calldata: inv.CommitmentID}
 			p := tagged(w.pay(invoice.NewAmount(test.paid)), named)
@@ -41,7 +41,7 @@ func TestDustHidesNoException(t *testing.T) {
 			if want := p.Amount.Plus(invoice.NewAmount(20_001)); got.AmountPaid != want {
 				t.Errorf("%s, with dust: amountPaid %s, want %s", name, got.AmountPaid, want)
 			}
-			listed, _, err := db.store.Payments(t.Context(), store.PaymentFilter{MerchantID: w.merchant, Limit: 50})
+			listed, _, err := settle.NewReader(conn.store).Payments(t.Context(), settle.PaymentFilter{MerchantID: w.merchant, Limit: 50})
 			if err != nil || len(listed) != 6 {
 				t.Errorf("%s: %d payments are listed, %v; want 6", name, len(listed), err)
 			}

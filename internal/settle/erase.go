@@ -7,8 +7,8 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 const (
@@ -24,12 +24,12 @@ const (
 // are. While that is under way, it returns the same erasure. Of a customer without invoices nothing is stored without a key.
 // With a key, it returns the erasure of the first request, and never erases what was created since. Other errors are
 // ErrIdempotencyMismatch and ErrIdempotencyInProgress.
-func (s *Service) EraseCustomer(ctx context.Context, merchantID, customer string, once Once) (e store.Erasure, err error) {
+func (s *Service) EraseCustomer(ctx context.Context, merchantID, customer string, once Once) (e Erasure, err error) {
 	key, err := erasureKey(merchantID, customer, once)
 	if err != nil {
 		return e, err
 	}
-	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
+	err = s.update(ctx, func(tx *db.Tx, out *outbox) error {
 		var known bool
 		if e, known, err = erasureOf(ctx, tx, key, once); known || err != nil {
 			return err
@@ -39,7 +39,7 @@ func (s *Service) EraseCustomer(ctx context.Context, merchantID, customer string
 			return err
 		}
 		if once.Key != "" {
-			if ok, err := tx.InsertErasureKey(ctx, key, e.ID); err != nil {
+			if ok, err := insertErasureKey(ctx, tx, key, e.ID); err != nil {
 				return err
 			} else if !ok {
 				return ErrIdempotencyInProgress
@@ -59,13 +59,13 @@ func (s *Service) EraseCustomer(ctx context.Context, merchantID, customer string
 }
 
 // erasureOf returns the erasure that a request with the same key began, if there is one.
-func erasureOf(ctx context.Context, tx *store.Tx, key store.ErasureKey, once Once) (e store.Erasure, known bool, err error) {
+func erasureOf(ctx context.Context, tx *db.Tx, key ErasureKey, once Once) (e Erasure, known bool, err error) {
 	if once.Key == "" {
 		return e, false, nil
 	}
-	e, requested, err := tx.ErasureByKey(ctx, key.KeyHash)
+	e, requested, err := erasureByKey(ctx, tx, key.KeyHash)
 	switch {
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, db.ErrNotFound):
 		return e, false, nil
 	case err == nil && requested != key.RequestHash:
 		return e, true, ErrIdempotencyMismatch
@@ -76,7 +76,7 @@ func erasureOf(ctx context.Context, tx *store.Tx, key store.ErasureKey, once Onc
 
 // erasureKey returns what is stored of a request's key. The hashes hold the key: if it is random, the customer cannot be found
 // from them by trying.
-func erasureKey(merchantID, customer string, once Once) (key store.ErasureKey, err error) {
+func erasureKey(merchantID, customer string, once Once) (key ErasureKey, err error) {
 	if key.KeyHash, err = hashFields(once.Scope, once.Key); err != nil {
 		return key, err
 	}
@@ -86,23 +86,23 @@ func erasureKey(merchantID, customer string, once Once) (key store.ErasureKey, e
 
 // beginErasure returns the erasure that a request begins, or the one of the same customer that is running. One of a customer
 // without invoices is stored if it has a key, so that a repeated request finds it.
-func (s *Service) beginErasure(ctx context.Context, tx *store.Tx, merchantID, customer string, withKey bool) (e store.Erasure, err error) {
-	e = store.Erasure{ID: s.ids.New(invoice.PrefixErasure), MerchantID: merchantID, Customer: customer, CreatedAt: s.seconds()}
-	named, err := tx.Customer(ctx, merchantID, customer)
+func (s *Service) beginErasure(ctx context.Context, tx *db.Tx, merchantID, customer string, withKey bool) (e Erasure, err error) {
+	e = Erasure{ID: s.ids.New(invoice.PrefixErasure), MerchantID: merchantID, Customer: customer, CreatedAt: s.seconds()}
+	named, err := FindCustomer(ctx, tx, merchantID, customer)
 	switch {
 	case err == nil:
 		e.Through = named.NewestInvoice
-		return tx.InsertErasure(ctx, e)
-	case !errors.Is(err, store.ErrNotFound):
+		return insertErasure(ctx, tx, e)
+	case !errors.Is(err, db.ErrNotFound):
 		return e, err
 	}
 	e.Customer, e.FinishedAt = "", e.CreatedAt // erased already, or no invoice has the customer
 	if withKey {
-		if e, err = tx.InsertErasure(ctx, e); err != nil {
+		if e, err = insertErasure(ctx, tx, e); err != nil {
 			return e, err
 		}
 	}
-	return e, tx.DeleteCustomerFilters(ctx, merchantID, customer)
+	return e, deleteCustomerFilters(ctx, tx, merchantID, customer)
 }
 
 // auditedErasure is a finished erasure in the audit log.
@@ -112,10 +112,10 @@ type auditedErasure struct {
 
 // EraseMore continues the oldest erasure, with that id or a greater one, that is not finished and that no other process
 // works on. It returns that erasure, also with an error, or an empty one.
-func (s *Service) EraseMore(ctx context.Context, from string) (e store.Erasure, err error) {
-	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
-		if e, err = tx.LockErasure(ctx, from); errors.Is(err, store.ErrNotFound) {
-			e = store.Erasure{}
+func (s *Service) EraseMore(ctx context.Context, from string) (e Erasure, err error) {
+	err = s.update(ctx, func(tx *db.Tx, out *outbox) error {
+		if e, err = lockErasure(ctx, tx, from); errors.Is(err, db.ErrNotFound) {
+			e = Erasure{}
 			return nil
 		} else if err != nil {
 			return err
@@ -125,7 +125,7 @@ func (s *Service) EraseMore(ctx context.Context, from string) (e store.Erasure, 
 			return fmt.Errorf("erasure %s: %w", e.ID, err)
 		}
 		if !more {
-			if err := tx.DeleteCustomerFilters(ctx, e.MerchantID, e.Customer); err != nil {
+			if err := deleteCustomerFilters(ctx, tx, e.MerchantID, e.Customer); err != nil {
 				return err
 			}
 			e.FinishedAt = s.seconds()
@@ -133,14 +133,14 @@ func (s *Service) EraseMore(ctx context.Context, from string) (e store.Erasure, 
 				MerchantID: e.MerchantID, Action: access.ActionCustomerErased, Object: e.ID, After: auditedErasure{e.Invoices},
 			}))
 		}
-		return tx.UpdateErasure(ctx, e)
+		return updateErasure(ctx, tx, e)
 	})
 	return e, err
 }
 
 // eraseInvoices erases some invoices of an erasure, and reports whether there may be more.
-func eraseInvoices(ctx context.Context, tx *store.Tx, e *store.Erasure) (more bool, err error) {
-	invoices, more, err := tx.LockInvoicesToErase(ctx, *e, EraseBatch)
+func eraseInvoices(ctx context.Context, tx *db.Tx, e *Erasure) (more bool, err error) {
+	invoices, more, err := LockInvoicesToErase(ctx, tx, *e, EraseBatch)
 	if err != nil || len(invoices) == 0 {
 		return more, err
 	}
@@ -149,15 +149,15 @@ func eraseInvoices(ctx context.Context, tx *store.Tx, e *store.Erasure) (more bo
 		invoices[i], ids[i] = inv.Erase(), inv.ID
 		erased[inv.ID] = invoices[i]
 	}
-	if n, err := tx.EraseAnswers(ctx, ids, EraseAnswers); err != nil || n == EraseAnswers {
+	if n, err := eraseAnswers(ctx, tx, ids, EraseAnswers); err != nil || n == EraseAnswers {
 		return true, err
 	}
-	err = tx.RewriteEvents(ctx, ids, func(invoiceID string, body []byte) ([]byte, error) {
+	err = rewriteEvents(ctx, tx, ids, func(invoiceID string, body []byte) ([]byte, error) {
 		return apiconv.EraseEvent(body, erased[invoiceID])
 	})
 	if err != nil {
 		return false, err
 	}
 	e.Invoices += int64(len(ids))
-	return more, tx.EraseInvoices(ctx, invoices)
+	return more, EraseInvoices(ctx, tx, invoices)
 }

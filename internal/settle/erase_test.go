@@ -12,11 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // Texts about a customer: one in what programs write, and one in what people write when they decide.
@@ -65,15 +67,15 @@ func (w *world) spread() {
 	for range settle.EraseBatch {
 		w.create(ofMarker)
 	}
-	_, err = w.db.store.QueueReceiptMail(ctx, store.ReceiptMail{InvoiceID: paid.ID, Language: "en", Recipient: marker + "@example.org", CreatedAt: at(start)}, 5)
+	_, err = mailer.NewTables(w.db.store).QueueReceiptMail(ctx, mailer.ReceiptMail{InvoiceID: paid.ID, Language: "en", Recipient: marker + "@example.org", CreatedAt: at(start)}, 5)
 	w.must(err)
 	_, err = w.db.sql.ExecContext(ctx, `INSERT INTO attempts (seq, number, started_ms, duration_ms, status_code, excerpt)
 		SELECT seq, 1, 1000 * created_at, 5, 500, '`+marker+` is unknown' FROM events WHERE merchant_id = $1`, w.merchant)
 	w.must(err)
-	w.must(w.db.store.Update(ctx, func(tx *store.Tx) error {
+	w.must(w.db.store.Update(ctx, func(tx *db.Tx) error {
 		return errors.Join(
-			tx.PutSavedFilter(ctx, "key_1", access.SavedFilter{List: "/dashboard/invoices", Name: "Hers", Query: "customer=" + marker + "%2F1&status=paid", CreatedAt: at(start)}),
-			tx.PutSavedFilter(ctx, "key_1", access.SavedFilter{List: "/dashboard/invoices", Name: "Others", Query: "customer=x&status=paid", CreatedAt: at(start)}))
+			access.PutSavedFilter(ctx, tx, "key_1", access.SavedFilter{List: "/dashboard/invoices", Name: "Hers", Query: "customer=" + marker + "%2F1&status=paid", CreatedAt: at(start)}),
+			access.PutSavedFilter(ctx, tx, "key_1", access.SavedFilter{List: "/dashboard/invoices", Name: "Others", Query: "customer=x&status=paid", CreatedAt: at(start)}))
 	}))
 }
 
@@ -81,13 +83,13 @@ func (w *world) spread() {
 // what was written about them.
 func (w *world) kept() []string {
 	w.t.Helper()
-	all, _, err := w.db.store.Invoices(w.t.Context(), store.InvoiceFilter{MerchantID: w.merchant, Limit: 1000})
+	all, _, err := settle.NewReader(w.db.store).Invoices(w.t.Context(), settle.InvoiceFilter{MerchantID: w.merchant, Limit: 1000})
 	w.must(err)
 	var kept []string
 	for _, inv := range all {
 		kept = append(kept, fmt.Sprintf("%+v", inv.Erase()))
 	}
-	for _, e := range storetest.Events(w.t, w.db.sql, w.merchant) {
+	for _, e := range dbtest.Events(w.t, w.db.sql, w.merchant) {
 		kept = append(kept, fmt.Sprint(e.ID, e.Seq, e.Type, e.Subject, e.InvoiceID, e.DeliveryID, e.Due))
 	}
 	return kept
@@ -100,7 +102,7 @@ func TestEraseCustomer(t *testing.T) {
 		w.spread()
 		other := w.create(func(d *invoice.Draft) { d.Details = details })
 		before := w.kept()
-		if diff := cmp.Diff(personal, storetest.Find(t, w.db.sql, marker)); diff != "" {
+		if diff := cmp.Diff(personal, dbtest.Find(t, w.db.sql, marker)); diff != "" {
 			t.Fatalf("columns with the customer's data (-want +got):\n%s", diff)
 		}
 
@@ -116,10 +118,10 @@ func TestEraseCustomer(t *testing.T) {
 			e, err = restarted.EraseMore(t.Context(), "")
 			w.must(err)
 		}
-		if places := storetest.Find(t, w.db.sql, marker); len(places) > 0 {
+		if places := dbtest.Find(t, w.db.sql, marker); len(places) > 0 {
 			t.Errorf("the customer's data are in %s", places)
 		}
-		if places := storetest.Find(t, w.db.sql, noticed); !slices.Equal(places, []string{"audit_entries.after"}) {
+		if places := dbtest.Find(t, w.db.sql, noticed); !slices.Equal(places, []string{"audit_entries.after"}) {
 			t.Errorf("what people wrote of the customer is in %s", places)
 		}
 		if diff := cmp.Diff(before, w.kept()); diff != "" {
@@ -131,7 +133,7 @@ func TestEraseCustomer(t *testing.T) {
 		if got := w.eventInvoice("invoice.expired"); got.Reference != "order-7" || got.LineItems[0].Label != invoice.Erased || got.Amount != "500" {
 			t.Errorf("an event has %+v", got)
 		}
-		if got := storetest.Find(t, w.db.sql, "customer=x"); !slices.Equal(got, []string{"saved_filters.query"}) {
+		if got := dbtest.Find(t, w.db.sql, "customer=x"); !slices.Equal(got, []string{"saved_filters.query"}) {
 			t.Errorf("another filter is in %s", got)
 		}
 		w.checkErasureAudit()
@@ -142,10 +144,10 @@ func TestEraseCustomer(t *testing.T) {
 // checkWaiting checks what is sent of the deliveries that wait.
 func (w *world) checkWaiting() {
 	w.t.Helper()
-	queues, err := w.db.store.Queues(w.t.Context(), delivery.First)
+	queues, err := dispatcher.NewReader(w.db.store).Queues(w.t.Context(), delivery.First)
 	w.must(err)
 	now := at(w.head().Time.Unix() + day)
-	leased, err := w.db.store.LeaseDeliveries(w.t.Context(), delivery.LeaseRequest{
+	leased, err := dispatcher.NewTables(w.db.store).LeaseDeliveries(w.t.Context(), delivery.LeaseRequest{
 		LeaseID: "lease", Now: now, Until: now.Add(time.Minute), Lane: delivery.First, Queues: queues, Healthy: 10, Suspect: 10, PerMerchant: 10,
 	})
 	if err != nil || len(leased.Deliveries) == 0 {
@@ -226,7 +228,7 @@ func TestEraseOnce(t *testing.T) {
 		if err != nil || replayed || joined.ID != begun.ID || joined.FinishedAt.IsZero() {
 			t.Errorf("asked under another key meanwhile: replayed %t, %+v, %v", replayed, joined, err)
 		}
-		if places := storetest.Find(t, w.db.sql, marker); len(places) > 0 {
+		if places := dbtest.Find(t, w.db.sql, marker); len(places) > 0 {
 			t.Errorf("the customer's data are in %s", places)
 		}
 		later := w.create(ofMarker)
@@ -274,7 +276,7 @@ func TestOldErasuresAreDeleted(t *testing.T) {
 		for _, customer := range []string{marker + "/1", "unknown"} {
 			erase(customer, false)
 		}
-		end := w.seconds.Load() + int64(store.ErasureLifetime/time.Second)
+		end := w.seconds.Load() + int64(settle.ErasureLifetime/time.Second)
 		w.seconds.Store(end)
 		w.must(w.DeleteOldKeys(ctx))
 		count(2)
@@ -320,9 +322,9 @@ func TestEraseFilters(t *testing.T) {
 			"customer=Ada%2F1": false, "merchantId=" + w.merchant + "&q=Ada%2F1": false,
 			"customer=Ada%2F1&merchantId=other": true, "customer=ada%2F1": true, "customer=Ada%2F12": true,
 		}
-		w.must(w.db.store.Update(ctx, func(tx *store.Tx) (err error) {
+		w.must(w.db.store.Update(ctx, func(tx *db.Tx) (err error) {
 			for query := range queries {
-				err = errors.Join(err, tx.PutSavedFilter(ctx, "key_1", access.SavedFilter{List: "/dashboard/invoices", Name: query, Query: query, CreatedAt: at(start)}))
+				err = errors.Join(err, access.PutSavedFilter(ctx, tx, "key_1", access.SavedFilter{List: "/dashboard/invoices", Name: query, Query: query, CreatedAt: at(start)}))
 			}
 			return err
 		}))
@@ -344,13 +346,13 @@ func TestErasedEventsAreWrittenOnce(t *testing.T) {
 		inv := w.create(ofMarker)
 		w.mine(inv.ExpiresAt.Unix() + 1)
 		expired := make(chan error, 1)
-		w.must(w.db.store.Update(t.Context(), func(tx *store.Tx) error {
-			locked, _, err := tx.LockInvoicesToErase(t.Context(), store.Erasure{MerchantID: w.merchant, Customer: marker + "/1", Through: inv.ID}, 10)
+		w.must(w.db.store.Update(t.Context(), func(tx *db.Tx) error {
+			locked, _, err := settle.LockInvoicesToErase(t.Context(), tx, settle.Erasure{MerchantID: w.merchant, Customer: marker + "/1", Through: inv.ID}, 10)
 			if err != nil {
 				return err
 			}
 			go func() { expired <- w.Confirm(t.Context(), w.chainKey, w.head()) }()
-			return tx.EraseInvoices(t.Context(), []invoice.Invoice{locked[0].Erase()})
+			return settle.EraseInvoices(t.Context(), tx, []invoice.Invoice{locked[0].Erase()})
 		}))
 		w.must(<-expired)
 		if got := w.eventInvoice("invoice.expired"); got.Customer != nil {

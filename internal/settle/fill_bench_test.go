@@ -4,21 +4,21 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // BenchmarkFill measures the rate at which a gap is filled, with transfers that each pay
 // an invoice, and with transfers that pay none. Each iteration adds 10,000 transfers to
 // the same database, so -benchtime=10x is a back-fill of 100,000.
 func BenchmarkFill(b *testing.B) {
-	for name, url := range storetest.MigratedDatabases() {
+	for name, url := range dbtest.MigratedDatabases() {
 		for _, paying := range []bool{true, false} {
 			b.Run(fmt.Sprintf("%s/paying=%t", name, paying), func(b *testing.B) {
 				u := url(b)
-				db := &database{store: storetest.Open(b, u), sql: storetest.SQL(b, u)}
-				benchmarkFill(b, db.world(b), paying)
+				conn := &database{store: dbtest.Open(b, u), sql: dbtest.SQL(b, u)}
+				benchmarkFill(b, conn.world(b), paying)
 			})
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Rescan schedules the chain's blocks from a number up to the newest one read
@@ -17,7 +17,7 @@ import (
 // an *invoice.FieldError when the number is above the newest block read.
 func (s *Service) Rescan(ctx context.Context, chainKey string, from uint64) (Gap, error) {
 	var gap Gap
-	err := s.updateCursor(ctx, chainKey, func(tx *store.Tx, cur *store.Cursor) error {
+	err := s.updateCursor(ctx, chainKey, func(tx *db.Tx, cur *Cursor) error {
 		if from > cur.Indexed.Number {
 			return &invoice.FieldError{Field: "from", Detail: fmt.Sprintf("is block %d; %s is read up to block %d; give that or a lower one", from, chainKey, cur.Indexed.Number)}
 		}
@@ -27,7 +27,7 @@ func (s *Service) Rescan(ctx context.Context, chainKey string, from uint64) (Gap
 		}
 		cur.ReadAgain(from)
 		gap = *cur.Gap
-		return tx.AppendAudit(ctx, access.NewEntry(ctx, s.now(), access.Change{
+		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, s.now(), access.Change{
 			Action: access.ActionChainRescan, Object: chainKey, Before: before, After: auditedGap{gap.Next, gap.Last},
 		}))
 	})
@@ -57,12 +57,12 @@ func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks
 	if err := checkAscending(next, blocks, through.Number); err != nil {
 		return fmt.Errorf("fill the gap of %s: %w", chainKey, err)
 	}
-	_, err := s.updateAndExpire(ctx, chainKey, 0, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
+	_, err := s.updateAndExpire(ctx, chainKey, 0, func(tx *db.Tx, out *outbox, cur *Cursor) error {
 		gap := cur.Gap
 		if gap == nil || gap.Next != next || through.Number > min(gap.Last, cur.Confirmed.Number) {
 			return ErrCursorMoved
 		}
-		kept, err := tx.Headers(ctx, chainKey, through.Number, through.Number)
+		kept, err := Headers(ctx, tx, chainKey, through.Number, through.Number)
 		if err != nil {
 			return err
 		}
@@ -77,27 +77,27 @@ func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks
 		if err := deleteRead(ctx, tx, chainKey, *cur, blocks); err != nil {
 			return err
 		}
-		if err := tx.FinishIntents(ctx, chainKey, through.Number); err != nil {
+		if err := FinishIntents(ctx, tx, chainKey, through.Number); err != nil {
 			return err
 		}
-		if err := tx.AuditOlder(ctx, chainKey, next, through.Number); err != nil {
+		if err := auditOlder(ctx, tx, chainKey, next, through.Number); err != nil {
 			return err
 		}
 		shrinkGap(cur, through.Number, stored)
 		if stored.unread || cur.UnreadTx > 0 {
 			return saveCursor(ctx, tx, chainKey, cur)
 		}
-		return tx.SaveCursor(ctx, chainKey, *cur)
+		return SaveCursor(ctx, tx, chainKey, *cur)
 	})
 	return err
 }
 
 // deleteRead deletes the unread transactions of which the blocks hold a transfer.
-func deleteRead(ctx context.Context, tx *store.Tx, chainKey string, cur store.Cursor, blocks []Block) error {
+func deleteRead(ctx context.Context, tx *db.Tx, chainKey string, cur Cursor, blocks []Block) error {
 	if cur.UnreadTx == 0 {
 		return nil
 	}
-	unread, err := tx.UnreadTransactions(ctx, chainKey, MaxUnread+MaxUnreadable)
+	unread, err := unreadTransactions(ctx, tx, chainKey, MaxUnread+MaxUnreadable)
 	if err != nil {
 		return err
 	}
@@ -113,11 +113,11 @@ func deleteRead(ctx context.Context, tx *store.Tx, chainKey string, cur store.Cu
 			}
 		}
 	}
-	return tx.DeleteUnread(ctx, chainKey, slices.Compact(read))
+	return deleteUnread(ctx, tx, chainKey, slices.Compact(read))
 }
 
 // shrinkGap ends the part of the gap up to a block, in which blocks were stored.
-func shrinkGap(cur *store.Cursor, through uint64, stored storedBlocks) {
+func shrinkGap(cur *Cursor, through uint64, stored storedBlocks) {
 	gap := cur.Gap
 	cur.Gap = gap.After(through)
 	if stored.moved {
@@ -129,11 +129,11 @@ func shrinkGap(cur *store.Cursor, through uint64, stored storedBlocks) {
 }
 
 // saveCursor writes the cursor, and reads it with the newest block of which transactions are unread.
-func saveCursor(ctx context.Context, tx *store.Tx, chainKey string, cur *store.Cursor) (err error) {
-	if err := tx.SaveCursor(ctx, chainKey, *cur); err != nil {
+func saveCursor(ctx context.Context, tx *db.Tx, chainKey string, cur *Cursor) (err error) {
+	if err := SaveCursor(ctx, tx, chainKey, *cur); err != nil {
 		return err
 	}
-	*cur, err = tx.LockCursor(ctx, chainKey)
+	*cur, err = LockCursor(ctx, tx, chainKey)
 	return err
 }
 

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Once lets a request be repeated without a second effect.
@@ -56,7 +56,7 @@ func (s *Service) createOnce(ctx context.Context, req CreateRequest) (invoice.In
 		return first, replayErr
 	case !errors.Is(err, errKeyTaken):
 		return invoice.Invoice{}, err
-	case errors.Is(replayErr, store.ErrNotFound):
+	case errors.Is(replayErr, db.ErrNotFound):
 		return invoice.Invoice{}, ErrIdempotencyInProgress
 	}
 	return invoice.Invoice{}, replayErr
@@ -68,23 +68,23 @@ func (s *Service) createFirst(ctx context.Context, req CreateRequest, hash invoi
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
-	return s.insertReserved(ctx, create{inv: inv, byMerchant: req.ByMerchant, key: &store.IdempotencyKey{
+	return s.insertReserved(ctx, create{inv: inv, byMerchant: req.ByMerchant, key: &IdempotencyKey{
 		Scope: req.Scope, Key: req.Key, RequestHash: hash, InvoiceID: inv.ID,
 	}})
 }
 
-// replay returns the invoice of the key's first use as it is now. Errors are store.ErrNotFound if the key was not used,
+// replay returns the invoice of the key's first use as it is now. Errors are db.ErrNotFound if the key was not used,
 // ErrIdempotencyMismatch, and *DraftDeletedError.
 func (s *Service) replay(ctx context.Context, req CreateRequest, hash invoice.Hash) (invoice.Invoice, error) {
-	k, err := s.store.IdempotencyKey(ctx, req.Scope, req.Key, s.schedule())
+	k, err := FindIdempotencyKey(ctx, s.store, req.Scope, req.Key, s.schedule())
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
 	if k.RequestHash != hash {
 		return invoice.Invoice{}, ErrIdempotencyMismatch
 	}
-	inv, err := s.store.Invoice(ctx, k.InvoiceID)
-	if errors.Is(err, store.ErrNotFound) {
+	inv, err := NewReader(s.store).Invoice(ctx, k.InvoiceID)
+	if errors.Is(err, db.ErrNotFound) {
 		err = &DraftDeletedError{InvoiceID: k.InvoiceID}
 	}
 	return inv, err

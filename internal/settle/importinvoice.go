@@ -10,8 +10,9 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Errors of imports.
@@ -59,13 +60,13 @@ func (s *Service) ImportInvoice(ctx context.Context, c InvoiceCopy, secrets []st
 	if err != nil {
 		return done, err
 	}
-	from, err := s.store.RecoveredFrom(ctx)
+	from, err := RecoveredFrom(ctx, s.store)
 	if err != nil {
 		return done, err
 	}
-	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
-		cur, err := tx.LockCursor(ctx, inv.ChainKey)
-		if errors.Is(err, store.ErrNotFound) {
+	err = s.update(ctx, func(tx *db.Tx, out *outbox) error {
+		cur, err := LockCursor(ctx, tx, inv.ChainKey)
+		if errors.Is(err, db.ErrNotFound) {
 			return ErrNoRecovery
 		}
 		if err != nil {
@@ -74,14 +75,14 @@ func (s *Service) ImportInvoice(ctx context.Context, c InvoiceCopy, secrets []st
 		done = Imported{Invoice: inv}
 		first, recovered := from[inv.ChainKey]
 		p := pastEnd{status: c.status(), recovered: recovered, backup: max(first, 1) - 1, cur: cur}
-		switch existing, err := tx.Invoice(ctx, inv.ID); {
+		switch existing, err := NewReader(tx).Invoice(ctx, inv.ID); {
 		case err == nil && !sameInvoice(existing, inv):
 			return ErrCopyDiffers
 		case err == nil:
 			done.Exists = true
 			done.Invoice, err = s.endImported(ctx, tx, out, existing, p)
 			return err
-		case !errors.Is(err, store.ErrNotFound):
+		case !errors.Is(err, db.ErrNotFound):
 			return err
 		}
 		if !recovered {
@@ -138,9 +139,9 @@ func sameInvoice(a, b invoice.Invoice) bool {
 // prove returns the invoice with its registry, commitment and deposit address, and what proves it. A commitment on the
 // chain does not name the merchant, so it proves only invoices at addresses of the merchant, unless the copy is signed. A
 // signed one commits to the registry that its own commitment or deposit address names, or else to the configured one.
-func (s *Service) prove(ctx context.Context, tx *store.Tx, c InvoiceCopy, inv invoice.Invoice, secrets []string) (_ invoice.Invoice, proof string, on store.LostInvoice, err error) {
+func (s *Service) prove(ctx context.Context, tx *db.Tx, c InvoiceCopy, inv invoice.Invoice, secrets []string) (_ invoice.Invoice, proof string, on LostInvoice, err error) {
 	network := s.byKey[inv.ChainKey]
-	registries, err := tx.Registries(ctx, inv.ChainKey)
+	registries, err := Registries(ctx, tx, inv.ChainKey)
 	if err != nil {
 		return inv, "", on, err
 	}
@@ -154,13 +155,13 @@ func (s *Service) prove(ctx context.Context, tx *store.Tx, c InvoiceCopy, inv in
 		if !c.names(try) {
 			continue
 		}
-		switch on, err := tx.LostInvoice(ctx, try.CommitmentID); {
+		switch on, err := lostInvoice(ctx, tx, try.CommitmentID); {
 		case err == nil:
 			if of, err := s.isOfMerchant(ctx, tx, inv); err != nil || !of && !c.signedBy(secrets) {
 				return inv, "", on, cmp.Or(err, ErrNotOfMerchant)
 			}
 			return try, ProvedByChain, on, nil
-		case !errors.Is(err, store.ErrNotFound):
+		case !errors.Is(err, db.ErrNotFound):
 			return inv, "", on, err
 		case signed == nil:
 			signed = &try
@@ -176,7 +177,7 @@ func (s *Service) prove(ctx context.Context, tx *store.Tx, c InvoiceCopy, inv in
 }
 
 // isOfMerchant reports whether the merchant of an invoice holds its settlement address, or the configuration names it.
-func (s *Service) isOfMerchant(ctx context.Context, tx *store.Tx, inv invoice.Invoice) (bool, error) {
+func (s *Service) isOfMerchant(ctx context.Context, tx *db.Tx, inv invoice.Invoice) (bool, error) {
 	m, _, err := s.merchants.Find(ctx, inv.MerchantID)
 	if err != nil {
 		return false, err
@@ -185,7 +186,7 @@ func (s *Service) isOfMerchant(ctx context.Context, tx *store.Tx, inv invoice.In
 	if m.Configured && named {
 		return true, nil
 	}
-	return tx.HoldsAll(ctx, inv.MerchantID, []invoice.Address{inv.Merchant})
+	return access.HoldsAll(ctx, tx, inv.MerchantID, []invoice.Address{inv.Merchant})
 }
 
 // names reports whether the copy's commitment and deposit address are those of an invoice, as far as it has them.
@@ -196,7 +197,7 @@ func (c InvoiceCopy) names(inv invoice.Invoice) bool {
 
 // insertImported inserts an imported invoice with its events, and the intent to open or close its commitment unless the
 // chain shows that.
-func (s *Service) insertImported(ctx context.Context, tx *store.Tx, out *outbox, done Imported, p pastEnd) error {
+func (s *Service) insertImported(ctx context.Context, tx *db.Tx, out *outbox, done Imported, p pastEnd) error {
 	inv := done.Invoice
 	if err := checkDepositAddress(ctx, tx, inv); err != nil {
 		return err
@@ -209,11 +210,11 @@ func (s *Service) insertImported(ctx context.Context, tx *store.Tx, out *outbox,
 	if held.refused[call] {
 		return errNotHeld
 	}
-	at := store.SettlementAddress{ChainKey: inv.ChainKey, Address: inv.Merchant, MerchantID: inv.MerchantID}
-	if err := tx.InsertSettlementAddresses(ctx, []store.SettlementAddress{at}, s.now()); err != nil {
+	at := access.SettlementAddress{ChainKey: inv.ChainKey, Address: inv.Merchant, MerchantID: inv.MerchantID}
+	if err := access.InsertSettlementAddresses(ctx, tx, []access.SettlementAddress{at}, s.now()); err != nil {
 		return err
 	}
-	inserted, err := tx.InsertInvoices(ctx, []invoice.Invoice{inv})
+	inserted, err := InsertInvoices(ctx, tx, []invoice.Invoice{inv})
 	if err != nil {
 		return err
 	}
@@ -221,7 +222,7 @@ func (s *Service) insertImported(ctx context.Context, tx *store.Tx, out *outbox,
 		return fmt.Errorf("its transferAmount %s is that of an open invoice at the same address; close that one first", inv.TransferAmount)
 	}
 	if p.status == invoice.Open {
-		taken, err := tx.ReserveReferences(ctx, []invoice.Invoice{inv})
+		taken, err := ReserveReferences(ctx, tx, []invoice.Invoice{inv})
 		if err != nil {
 			return err
 		}
@@ -234,24 +235,24 @@ func (s *Service) insertImported(ctx context.Context, tx *store.Tx, out *outbox,
 
 // readForImport schedules the blocks since the backup for reading again, and lets payments to an imported invoice's
 // addresses wait for them. The proof shows that the invoice is older than they are, so they may pay it by their amount.
-func readForImport(ctx context.Context, tx *store.Tx, inv invoice.Invoice, cur store.Cursor, from uint64) error {
+func readForImport(ctx context.Context, tx *db.Tx, inv invoice.Invoice, cur Cursor, from uint64) error {
 	addresses := []invoice.Address{inv.Merchant, inv.DepositAddress}
-	payments, err := tx.UnattributedTo(ctx, inv.ChainKey, from, addresses)
+	payments, err := unattributedTo(ctx, tx, inv.ChainKey, from, addresses)
 	if err != nil {
 		return err
 	}
-	last, err := tx.LastSeq(ctx)
+	last, err := dispatcher.NewReader(tx).LastSeq(ctx)
 	if err != nil {
 		return err
 	}
 	// The transaction records one event, invoice.created, which gets the next number.
-	if err := tx.MoveSeenAfter(ctx, inv.ChainKey, from, addresses, last+1); err != nil {
+	if err := moveSeenAfter(ctx, tx, inv.ChainKey, from, addresses, last+1); err != nil {
 		return err
 	}
-	if err := tx.MarkUndecided(ctx, payments); err != nil || from > cur.Indexed.Number {
+	if err := MarkUndecided(ctx, tx, payments); err != nil || from > cur.Indexed.Number {
 		return err
 	}
 	cur.ReadAgain(from)
 	cur.Unread = &cur.Gap.Last
-	return tx.SaveCursor(ctx, inv.ChainKey, cur)
+	return SaveCursor(ctx, tx, inv.ChainKey, cur)
 }

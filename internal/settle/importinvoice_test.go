@@ -13,11 +13,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -45,27 +46,27 @@ func (w *world) lostInvoice(change func(*invoice.Invoice)) invoice.Invoice {
 // lose records that a recovery found invoices on the chain that the database does not have.
 func (w *world) lose(all ...invoice.Invoice) {
 	w.t.Helper()
-	w.must(w.db.store.Update(w.t.Context(), func(tx *store.Tx) error {
-		if err := tx.RecoverFrom(w.t.Context()); err != nil {
+	w.must(w.db.store.Update(w.t.Context(), func(tx *db.Tx) error {
+		if err := settle.RecoverFrom(w.t.Context(), tx); err != nil {
 			return err
 		}
-		var lost []store.LostInvoice
+		var lost []settle.LostInvoice
 		for _, inv := range all {
-			lost = append(lost, store.LostInvoice{ChainKey: inv.ChainKey, CommitmentID: inv.CommitmentID, Registry: inv.Registry, Block: w.head().Number})
+			lost = append(lost, settle.LostInvoice{ChainKey: inv.ChainKey, CommitmentID: inv.CommitmentID, Registry: inv.Registry, Block: w.head().Number})
 		}
-		return tx.InsertLostInvoices(w.t.Context(), lost)
+		return settle.InsertLostInvoices(w.t.Context(), tx, lost)
 	}))
 }
 
 // holds makes the world's merchant hold addresses.
 func (w *world) holds(addresses ...invoice.Address) {
 	w.t.Helper()
-	w.must(w.db.store.Update(w.t.Context(), func(tx *store.Tx) error {
-		var claims []store.Holding
+	w.must(w.db.store.Update(w.t.Context(), func(tx *db.Tx) error {
+		var claims []access.Holding
 		for _, a := range addresses {
-			claims = append(claims, store.Holding{Address: a, MerchantID: w.merchant})
+			claims = append(claims, access.Holding{Address: a, MerchantID: w.merchant})
 		}
-		refused, err := tx.ClaimAddresses(w.t.Context(), claims, invoice.Unix(start))
+		refused, err := access.ClaimAddresses(w.t.Context(), tx, claims, invoice.Unix(start))
 		if len(refused) > 0 {
 			err = errors.Join(err, fmt.Errorf("refused %v", refused))
 		}
@@ -146,8 +147,8 @@ func TestImportInvoice(t *testing.T) {
 		begun := w.head().Number + 1
 		paid, unseen := w.deposit(deposit, 1_000_000), w.pay(direct.TransferAmount)
 		unseen.To = direct.Merchant
-		w.must(w.db.store.Update(ctx, func(tx *store.Tx) error {
-			return tx.InsertLostAddresses(ctx, w.chainKey, map[invoice.Address]invoice.Hash{deposit.DepositAddress: deposit.CommitmentID})
+		w.must(w.db.store.Update(ctx, func(tx *db.Tx) error {
+			return settle.InsertLostAddresses(ctx, tx, w.chainKey, map[invoice.Address]invoice.Hash{deposit.DepositAddress: deposit.CommitmentID})
 		}))
 		w.mine(start+1, paid, unseen)
 		w.final()
@@ -293,9 +294,9 @@ func (m named) Find(context.Context, string) (invoice.Merchant, bool, error) {
 // the same id, commitment and deposit address.
 func TestImportProperty(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		rapid.Check(t, func(r *rapid.T) {
-			w := db.world(t)
+			w := conn.world(t)
 			var all []invoice.Invoice
 			for i := range rapid.IntRange(1, 5).Draw(r, "invoices") {
 				all = append(all, w.lostInvoice(func(inv *invoice.Invoice) {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // StatusDiffersError is the error of a copy with a final status that the invoice cannot have here any more.
@@ -20,11 +20,11 @@ func (e *StatusDiffersError) Error() string {
 
 // pastEnd is what became of an imported invoice in the lost past, as its copy and the chain show it.
 type pastEnd struct {
-	status    invoice.Status    // in the copy
-	lost      store.LostInvoice // its commitment on the chain; zero without it
-	recovered bool              // a recovery has read the chain
-	backup    uint64            // the newest block that the backup had read
-	cur       store.Cursor
+	status    invoice.Status // in the copy
+	lost      LostInvoice    // its commitment on the chain; zero without it
+	recovered bool           // a recovery has read the chain
+	backup    uint64         // the newest block that the backup had read
+	cur       Cursor
 }
 
 // Ended reports whether the invoice has a final status in the copy.
@@ -64,7 +64,7 @@ func (p pastEnd) apply(inv invoice.Invoice) invoice.Invoice {
 
 // followImport emits the events that the merchant has had of an imported invoice, with their former ids, and enqueues what
 // is to be done with its commitment.
-func (s *Service) followImport(ctx context.Context, tx *store.Tx, out *outbox, done Imported, p pastEnd) error {
+func (s *Service) followImport(ctx context.Context, tx *db.Tx, out *outbox, done Imported, p pastEnd) error {
 	inv := done.Invoice
 	created := inv
 	created.Status = invoice.Open
@@ -77,13 +77,13 @@ func (s *Service) followImport(ctx context.Context, tx *store.Tx, out *outbox, d
 	case inv.Status == invoice.Open && done.Proof != ProvedByChain:
 		s.enqueueIntent(out, invoice.IntentOpen, inv)
 	case p.status == invoice.Open && inv.EndedInLostPast():
-		return tx.MarkClosed(ctx, p.lost.CommitmentID, true)
+		return markClosed(ctx, tx, p.lost.CommitmentID, true)
 	}
 	switch inv.Status {
 	case invoice.Expired:
 		return s.emit(out, invoice.EventExpired, inv.ID, inv, apiconv.InvoiceData(inv))
 	case invoice.Void:
-		return tx.InsertInvoiceTransition(ctx, inv.ID, store.InvoiceTransition{Status: invoice.Void, At: s.now()})
+		return InsertInvoiceTransition(ctx, tx, inv.ID, InvoiceTransition{Status: invoice.Void, At: s.now()})
 	case invoice.Open, invoice.Drafted, invoice.Paid:
 	}
 	return nil
@@ -91,7 +91,7 @@ func (s *Service) followImport(ctx context.Context, tx *store.Tx, out *outbox, d
 
 // endImported applies the final status of a copy to an invoice that exists. An open one expires and is paid
 // as usual.
-func (s *Service) endImported(ctx context.Context, tx *store.Tx, out *outbox, inv invoice.Invoice, p pastEnd) (invoice.Invoice, error) {
+func (s *Service) endImported(ctx context.Context, tx *db.Tx, out *outbox, inv invoice.Invoice, p pastEnd) (invoice.Invoice, error) {
 	switch {
 	case p.status == invoice.Open, p.status == inv.Status:
 		return inv, nil
@@ -106,10 +106,10 @@ func (s *Service) endImported(ctx context.Context, tx *store.Tx, out *outbox, in
 	if p.status == invoice.Void {
 		block = p.backup
 	}
-	if err := tx.EndInLostPast(ctx, inv.ID, block); err != nil {
+	if err := markEndedInLostPast(ctx, tx, inv.ID, block); err != nil {
 		return inv, err
 	}
-	if err := tx.MarkClosed(ctx, inv.CommitmentID, false); err != nil {
+	if err := markClosed(ctx, tx, inv.CommitmentID, false); err != nil {
 		return inv, err
 	}
 	invoices := newInvoiceSet(tx)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // InboxItem is a payment, an invoice or a refund that needs a decision.
@@ -14,7 +14,7 @@ type InboxItem struct {
 	Version string           // changes with what the decision depends on
 	// Position orders the items by when their objects were created.
 	Position string
-	Payment  store.PaymentRow     // of an unattributed or claimed one
+	Payment  PaymentRow           // of an unattributed or claimed one
 	Invoice  invoice.Invoice      // of an exception
 	Refund   invoice.RefundRecord // to be approved, or without a payment
 }
@@ -34,10 +34,10 @@ const MaxInboxCount = 100
 
 // Inbox lists what needs a decision, newest first. next is the position behind which the list
 // goes on, or "" at the end.
-func (s *Service) Inbox(ctx context.Context, f store.InboxFilter) (found []InboxItem, next string, err error) {
+func (s *Service) Inbox(ctx context.Context, f InboxFilter) (found []InboxItem, next string, err error) {
 	limit := f.Limit
 	f.Limit++
-	entries, err := s.store.InboxEntries(ctx, f, s.confirmed())
+	entries, err := InboxEntries(ctx, s.store, f, s.confirmed())
 	if err != nil {
 		return nil, "", err
 	}
@@ -56,7 +56,7 @@ func (s *Service) Inbox(ctx context.Context, f store.InboxFilter) (found []Inbox
 
 // InboxCounts counts the items of each kind, up to MaxInboxCount.
 func (s *Service) InboxCounts(ctx context.Context, merchantID string) ([]InboxCount, error) {
-	found, err := s.store.CountInbox(ctx, merchantID, s.confirmed(), MaxInboxCount+1)
+	found, err := CountInbox(ctx, s.store, merchantID, s.confirmed(), MaxInboxCount+1)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (s *Service) InboxCounts(ctx context.Context, merchantID string) ([]InboxCo
 }
 
 // readItems reads the items of entries, by position.
-func (s *Service) readItems(ctx context.Context, entries []store.InboxEntry, merchantID string) (map[string]InboxItem, error) {
+func (s *Service) readItems(ctx context.Context, entries []InboxEntry, merchantID string) (map[string]InboxItem, error) {
 	var seen, invoiceIDs, refundIDs []string
 	for _, e := range entries {
 		switch {
@@ -80,7 +80,7 @@ func (s *Service) readItems(ctx context.Context, entries []store.InboxEntry, mer
 			invoiceIDs = append(invoiceIDs, e.Key)
 		}
 	}
-	payments, err := s.store.PaymentsSeen(ctx, seen)
+	payments, err := PaymentsSeen(ctx, s.store, seen)
 	if err != nil {
 		return nil, err
 	}
@@ -88,14 +88,14 @@ func (s *Service) readItems(ctx context.Context, entries []store.InboxEntry, mer
 	if err != nil {
 		return nil, err
 	}
-	invoices, err := s.store.InvoicesByID(ctx, invoiceIDs)
+	invoices, err := InvoicesByID(ctx, s.store, invoiceIDs)
 	if err != nil {
 		return nil, err
 	}
 	for _, inv := range invoices {
 		found = append(found, invoiceItem(inv))
 	}
-	refunds, err := s.store.RefundRecordsByID(ctx, refundIDs)
+	refunds, err := RefundRecordsByID(ctx, s.store, refundIDs)
 	for _, r := range refunds {
 		found = append(found, s.refundItem(r))
 	}
@@ -111,20 +111,14 @@ func (i InboxItem) decidedBy(d invoice.Decision) bool {
 	return d.ObjectID == i.ObjectID() && d.Kind == i.Kind && d.Version == i.Version
 }
 
-// paymentJudge reads what the items of payments depend on. *store.Store and *store.Tx
-// implement it.
-type paymentJudge interface {
-	JudgePayments(ctx context.Context, items []store.PaymentItem) error
-}
-
 // paymentItems returns the items that payments are in the inbox of a merchant, or of the
 // operator if merchantID is empty.
-func paymentItems(ctx context.Context, r paymentJudge, rows []store.PaymentRow, merchantID string) ([]InboxItem, error) {
-	judged := make([]store.PaymentItem, len(rows))
+func paymentItems(ctx context.Context, r db.Querier, rows []PaymentRow, merchantID string) ([]InboxItem, error) {
+	judged := make([]PaymentItem, len(rows))
 	for i, p := range rows {
-		judged[i] = store.PaymentItem{Payment: p, MerchantID: merchantID}
+		judged[i] = PaymentItem{Payment: p, MerchantID: merchantID}
 	}
-	err := r.JudgePayments(ctx, judged)
+	err := judgePayments(ctx, r, judged)
 	items := make([]InboxItem, len(rows))
 	for i, j := range judged {
 		items[i] = InboxItem{Kind: j.Kind, Version: j.Version, Position: j.Payment.SeenID, Payment: j.Payment}
@@ -139,7 +133,7 @@ func invoiceItem(inv invoice.Invoice) InboxItem {
 }
 
 func (s *Service) refundItem(r invoice.RefundRecord) InboxItem {
-	item := InboxItem{Position: store.RefundListID(r.CreatedAt, r.ID), Refund: r}
+	item := InboxItem{Position: RefundListID(r.CreatedAt, r.ID), Refund: r}
 	item.Kind, item.Version = invoice.ItemOfRefund(r, s.confirmed())
 	return item
 }

@@ -9,9 +9,9 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // inboxMachine is a machine in which people also claim, attribute, refund and decide.
@@ -26,9 +26,9 @@ type inboxMachine struct {
 // stored.
 func TestInboxModel(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		rapid.Check(t, func(r *rapid.T) {
-			m := &inboxMachine{machine: &machine{world: db.world(t)}}
+			m := &inboxMachine{machine: &machine{world: conn.world(t)}}
 			m.draw(r)
 			r.Repeat(map[string]func(*rapid.T){
 				"create": m.create, "void": m.voidOne, "mine": m.mine, "mine more": m.mine, "reorg": m.reorg, "confirm": m.confirm,
@@ -60,11 +60,11 @@ func inOrder[T any](ids []string, found []T, id func(T) string) []T {
 }
 
 // payments returns the payments that are stored of the machine's transfers.
-func (m *inboxMachine) payments() []store.PaymentRow {
+func (m *inboxMachine) payments() []settle.PaymentRow {
 	ids := m.ids(invoice.PrefixPayment)
-	found, err := m.db.store.PaymentsByID(m.t.Context(), ids)
+	found, err := settle.PaymentsByID(m.t.Context(), m.db.store, ids)
 	m.must(err)
-	return inOrder(ids, found, func(p store.PaymentRow) string { return p.ID })
+	return inOrder(ids, found, func(p settle.PaymentRow) string { return p.ID })
 }
 
 // some returns one of the values, if there are any.
@@ -90,7 +90,7 @@ func (m *inboxMachine) claimOne(r *rapid.T) {
 	inv, made := some(r, "claimed for", m.made)
 	if paid && made {
 		_, err := m.claimFor(inv, p, nil)
-		wantOneOf(r, err, store.ErrNotFound, settle.ErrTooManyClaims, settle.ErrNothingToClaim)
+		wantOneOf(r, err, db.ErrNotFound, settle.ErrTooManyClaims, settle.ErrNothingToClaim)
 	}
 }
 
@@ -128,7 +128,7 @@ func (m *inboxMachine) undoOne(r *rapid.T) {
 // refundRecords returns the records of refunds: those prepared, and the transfers back.
 func (m *inboxMachine) refundRecords() []invoice.RefundRecord {
 	ids := append(slices.Clone(m.prepared), m.ids(invoice.PrefixRefund)...)
-	found, err := m.db.store.RefundRecordsByID(m.t.Context(), ids)
+	found, err := settle.RefundRecordsByID(m.t.Context(), m.db.store, ids)
 	m.must(err)
 	return inOrder(ids, found, func(r invoice.RefundRecord) string { return r.ID })
 }
@@ -188,7 +188,7 @@ func (m *inboxMachine) wait(r *rapid.T) {
 
 // listed returns the inbox of a merchant or the operator, without what belongs to others.
 func (m *inboxMachine) listed(r *rapid.T, merchantID string) []settle.InboxItem {
-	items, next, err := m.Inbox(m.t.Context(), store.InboxFilter{MerchantID: merchantID, Limit: 100_000})
+	items, next, err := m.Inbox(m.t.Context(), settle.InboxFilter{MerchantID: merchantID, Limit: 100_000})
 	if err != nil || next != "" {
 		r.Fatal(next, err)
 	}
@@ -207,7 +207,7 @@ type shown struct {
 // stored is everything that the machine's inboxes are computed from.
 type stored struct {
 	invoices []invoice.Invoice
-	payments []store.PaymentRow
+	payments []settle.PaymentRow
 	refunds  []invoice.RefundRecord
 	refunded map[string]invoice.Amount     // by payment, in blocks
 	holders  map[string][]string           // merchants of unattributed payments
@@ -228,9 +228,9 @@ func (m *inboxMachine) readAll() stored {
 	}
 	objects = append(append(objects, invoices...), payments...)
 	var err error
-	all.invoices, err = m.db.store.InvoicesByID(m.t.Context(), invoices)
+	all.invoices, err = settle.InvoicesByID(m.t.Context(), m.db.store, invoices)
 	m.must(err)
-	refunds, err := m.db.store.RefundsOfPayments(m.t.Context(), payments)
+	refunds, err := settle.RefundsOfPayments(m.t.Context(), m.db.store, payments)
 	m.must(err)
 	all.refunded = make(map[string]invoice.Amount)
 	for _, back := range refunds {
@@ -238,9 +238,9 @@ func (m *inboxMachine) readAll() stored {
 			all.refunded[back.PaymentID] = all.refunded[back.PaymentID].Plus(back.Amount)
 		}
 	}
-	all.holders, err = m.db.store.MerchantsOfUnattributed(m.t.Context(), payments)
+	all.holders, err = settle.MerchantsOfUnattributed(m.t.Context(), m.db.store, payments)
 	m.must(err)
-	decided, err := m.db.store.DecisionsInForce(m.t.Context(), objects)
+	decided, err := settle.DecisionsInForce(m.t.Context(), m.db.store, objects)
 	m.must(err)
 	for _, d := range decided {
 		all.decided[d.ObjectID] = append(all.decided[d.ObjectID], d)
@@ -283,8 +283,8 @@ func (m *inboxMachine) checkInbox(r *rapid.T) {
 
 // checkUses compares the stored uses of payments with the uses computed from all stored facts. A refund
 // that has expired by the clock is stored as expired later.
-func (m *inboxMachine) checkUses(r *rapid.T, payments []store.PaymentRow) {
-	uses, err := m.db.store.PaymentUses(m.t.Context(), payments)
+func (m *inboxMachine) checkUses(r *rapid.T, payments []settle.PaymentRow) {
+	uses, err := settle.PaymentUses(m.t.Context(), m.db.store, payments)
 	m.must(err)
 	for _, p := range payments {
 		facts := uses[p.ID].UseFacts
@@ -306,7 +306,7 @@ func (m *inboxMachine) entries(all stored, merchant string) (n int) {
 	for _, r := range all.refunds {
 		keys = append(keys, r.ID)
 	}
-	found, err := m.db.store.InboxEntries(m.t.Context(), store.InboxFilter{MerchantID: merchant, Limit: 100_000}, at(m.seconds.Load()))
+	found, err := settle.InboxEntries(m.t.Context(), m.db.store, settle.InboxFilter{MerchantID: merchant, Limit: 100_000}, at(m.seconds.Load()))
 	m.must(err)
 	for _, e := range found {
 		if slices.Contains(keys, e.Key) {
@@ -334,7 +334,7 @@ func (m *inboxMachine) examine(all stored, merchant string) (found []shown) {
 	for _, p := range all.payments {
 		payments = append(payments, p.ID)
 	}
-	claims, err := m.db.store.ClaimsOfPayments(m.t.Context(), payments, merchant, 10)
+	claims, err := settle.NewReader(m.db.store).ClaimsOfPayments(m.t.Context(), payments, merchant, 10)
 	m.must(err)
 	for _, p := range all.payments {
 		if merchant == "" || slices.Contains(all.holders[p.ID], merchant) {

@@ -8,13 +8,12 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // inbox returns the items of a kind, and checks that they are counted.
 func (w *world) inbox(kind invoice.ItemKind) []settle.InboxItem {
 	w.t.Helper()
-	items, next, err := w.Inbox(w.t.Context(), store.InboxFilter{MerchantID: w.merchant, Kind: kind, Limit: 10})
+	items, next, err := w.Inbox(w.t.Context(), settle.InboxFilter{MerchantID: w.merchant, Kind: kind, Limit: 10})
 	w.must(err)
 	counts, err := w.InboxCounts(w.t.Context(), w.merchant)
 	w.must(err)

@@ -6,8 +6,9 @@ import (
 	"context"
 	"slices"
 
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // insertInvoices inserts the invoices of calls, each with a transfer amount that
@@ -22,9 +23,9 @@ import (
 // each other. So they are inserted in sorted order, amounts first and references last,
 // and one transaction tries only one transfer amount for each invoice. The indexer
 // assigns transfer amounts in another order; where it deadlocks with a create,
-// store.Update runs one of the two transactions again.
-func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox, calls []*createCall, got *triedCreates) (err error) {
-	if err := tx.InsertSettlementAddresses(ctx, s.settlements.missing(calls), s.now()); err != nil {
+// db.Update runs one of the two transactions again.
+func (s *Service) insertInvoices(ctx context.Context, tx *db.Tx, out *outbox, calls []*createCall, got *triedCreates) (err error) {
+	if err := access.InsertSettlementAddresses(ctx, tx, s.settlements.missing(calls), s.now()); err != nil {
 		return err
 	}
 	calls = oncePerAmount(calls)
@@ -35,7 +36,7 @@ func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox,
 	slices.SortFunc(invoices, func(a, b invoice.Invoice) int {
 		return cmp.Or(bytes.Compare(a.Merchant[:], b.Merchant[:]), a.TransferAmount.Cmp(b.TransferAmount), cmp.Compare(a.ID, b.ID))
 	})
-	if got.inserted, err = tx.InsertInvoices(ctx, invoices); err != nil {
+	if got.inserted, err = InsertInvoices(ctx, tx, invoices); err != nil {
 		return err
 	}
 	calls = slices.DeleteFunc(calls, func(c *createCall) bool { return !got.inserted[c.Value.inv.ID] })
@@ -48,11 +49,11 @@ func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox,
 			}
 		}
 	}
-	used, err := tx.InsertIdempotencyKeys(ctx, keysOf(calls), s.schedule())
+	used, err := InsertIdempotencyKeys(ctx, tx, keysOf(calls), s.schedule())
 	if err != nil {
 		return err
 	}
-	reserved, err := tx.ReserveReferences(ctx, created)
+	reserved, err := ReserveReferences(ctx, tx, created)
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (s *Service) insertInvoices(ctx context.Context, tx *store.Tx, out *outbox,
 
 // oncePerAmount returns the calls but those that chose the transfer amount of one before.
 func oncePerAmount(calls []*createCall) []*createCall {
-	seen := make(map[store.AmountKey]bool)
+	seen := make(map[AmountKey]bool)
 	return slices.DeleteFunc(slices.Clone(calls), func(c *createCall) bool {
 		inv := c.Value.inv
 		key := amountKey(inv, inv.TransferAmount)
@@ -88,7 +89,7 @@ func without(calls []*createCall, ids map[string]bool) []*createCall {
 }
 
 // keysOf returns the idempotency keys of calls that have one.
-func keysOf(calls []*createCall) (keys []store.IdempotencyKey) {
+func keysOf(calls []*createCall) (keys []IdempotencyKey) {
 	for _, c := range calls {
 		if c.Value.key != nil {
 			keys = append(keys, *c.Value.key)
@@ -99,9 +100,9 @@ func keysOf(calls []*createCall) (keys []store.IdempotencyKey) {
 
 // bind sets the transfer amounts of open direct invoices, and the blocks from which they can be
 // paid. Drafts can be paid in no block.
-func (s *Service) bind(ctx context.Context, tx *store.Tx, calls []*createCall, try int) error {
+func (s *Service) bind(ctx context.Context, tx *db.Tx, calls []*createCall, try int) error {
 	var chains []string
-	var bases []store.AmountKey
+	var bases []AmountKey
 	var open []*invoice.Invoice
 	for _, c := range calls {
 		inv := &c.Value.inv
@@ -112,7 +113,7 @@ func (s *Service) bind(ctx context.Context, tx *store.Tx, calls []*createCall, t
 			open, bases = append(open, inv), append(bases, amountKey(*inv, inv.Amount))
 		}
 	}
-	heights, err := tx.SendHeightsForNewInvoices(ctx, chains)
+	heights, err := sendHeightsForNewInvoices(ctx, tx, chains)
 	if err != nil {
 		return err
 	}
@@ -137,6 +138,6 @@ func (s *Service) bind(ctx context.Context, tx *store.Tx, calls []*createCall, t
 }
 
 // amountKey returns the key of an amount at the invoice's address.
-func amountKey(inv invoice.Invoice, a invoice.Amount) store.AmountKey {
-	return store.AmountKey{ChainKey: inv.ChainKey, Merchant: inv.Merchant, Token: inv.Token, Amount: a}
+func amountKey(inv invoice.Invoice, a invoice.Amount) AmountKey {
+	return AmountKey{ChainKey: inv.ChainKey, Merchant: inv.Merchant, Token: inv.Token, Amount: a}
 }

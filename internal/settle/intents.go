@@ -2,7 +2,6 @@ package settle
 
 import (
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // A commitment is opened in the registry when its invoice is created, or opened from a
@@ -16,7 +15,7 @@ func (s *Service) enqueueIntent(out *outbox, kind invoice.IntentKind, inv invoic
 	if inv.Registry.IsZero() || !s.byKey[inv.ChainKey].Commits(inv) {
 		return
 	}
-	out.intents = append(out.intents, store.Intent{
+	out.intents = append(out.intents, Intent{
 		ID: s.ids.New(invoice.PrefixIntent), ChainKey: inv.ChainKey, InvoiceID: inv.ID,
 		CommitmentID: inv.CommitmentID, Registry: inv.Registry, Kind: kind, CreatedAt: s.seconds(),
 	})

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // invoiceSet holds the invoices whose payments a transaction changes, in memory.
@@ -14,7 +14,7 @@ import (
 // transaction that changes a payment of the chain locks it, so that the sums
 // cannot change meanwhile.
 type invoiceSet struct {
-	tx      *store.Tx
+	tx      *db.Tx
 	byID    map[string]invoice.Invoice
 	changed map[string]bool // ids of the invoices to be written
 
@@ -35,7 +35,7 @@ type invoiceSet struct {
 	paid      []string // ids of the invoices that newly confirmed payments paid
 }
 
-func newInvoiceSet(tx *store.Tx) *invoiceSet {
+func newInvoiceSet(tx *db.Tx) *invoiceSet {
 	return &invoiceSet{
 		tx: tx, byID: make(map[string]invoice.Invoice), changed: make(map[string]bool),
 		remainders: make(map[string][]invoice.Amount), byRemainder: make(map[invoice.Amount][]string), outOfOrder: make(map[string]bool),
@@ -51,7 +51,7 @@ func (set *invoiceSet) load(ctx context.Context, ids ...string) error {
 		_, ok := set.byID[id]
 		return ok
 	})
-	invoices, err := set.tx.InvoicesWithoutLines(ctx, missing)
+	invoices, err := InvoicesWithoutLines(ctx, set.tx, missing)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (set *invoiceSet) recount(ctx context.Context, ids []string) error {
 
 // payments reads the payments of the invoices with the ids, by invoice.
 func (set *invoiceSet) payments(ctx context.Context, ids []string) (map[string][]invoice.Payment, error) {
-	rows, err := set.tx.PaymentsOfInvoices(ctx, ids)
+	rows, err := NewReader(set.tx).PaymentsOfInvoices(ctx, ids)
 	payments := make(map[string][]invoice.Payment)
 	for _, p := range rows {
 		payments[p.InvoiceID] = append(payments[p.InvoiceID], p.Payment)
@@ -102,12 +102,12 @@ func (set *invoiceSet) payments(ctx context.Context, ids []string) (map[string][
 
 // history returns the history of an invoice of the set. The first time it is
 // read, with the payments that are not written yet, given by id.
-func (set *invoiceSet) history(ctx context.Context, id string, unsaved map[string]store.PaymentRow) (*invoice.History, error) {
+func (set *invoiceSet) history(ctx context.Context, id string, unsaved map[string]PaymentRow) (*invoice.History, error) {
 	if h := set.histories[id]; h != nil {
 		return h, nil
 	}
 	inv := set.byID[id]
-	rows, err := set.tx.PaymentsInTime(ctx, inv)
+	rows, err := PaymentsInTime(ctx, set.tx, inv)
 	if err != nil {
 		return nil, err
 	}
@@ -241,5 +241,5 @@ func (set *invoiceSet) save(ctx context.Context) error {
 	clear(set.changed)
 	clear(set.remainders)
 	clear(set.byRemainder)
-	return set.tx.UpdateInvoices(ctx, changed)
+	return UpdateInvoices(ctx, set.tx, changed)
 }

@@ -30,7 +30,7 @@ func (b *transferBatch) payment(ctx context.Context, id string) (p invoice.Payme
 	if row, ok := b.payments[id]; ok {
 		return row.Payment, true, nil
 	}
-	rows, err := b.tx.PaymentsByID(ctx, []string{id})
+	rows, err := PaymentsByID(ctx, b.tx, []string{id})
 	if err != nil || len(rows) == 0 {
 		return p, false, err
 	}
@@ -44,7 +44,7 @@ func (b *transferBatch) judgeRefunds(ctx context.Context, p invoice.Payment) err
 	if err := b.save(ctx); err != nil { // the refunds are read with the payment's invoice
 		return err
 	}
-	refunds, err := b.tx.RefundsOfPayments(ctx, []string{p.ID})
+	refunds, err := RefundsOfPayments(ctx, b.tx, []string{p.ID})
 	if err != nil {
 		return err
 	}

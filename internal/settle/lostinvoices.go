@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // maxLostAddresses bounds the deposit addresses of lost invoices that are watched on a chain.
@@ -16,13 +16,13 @@ const maxLostAddresses = 1_000_000
 // noteRegistry records what the blocks' events say about a past that the database has lost. An open invoice whose commitment
 // was closed before it expired ended in that past: the service closes only what is not open. During a recovery,
 // commitments that no invoice has are recorded as well. On a chain that was never recovered there is no such past.
-func (s *Service) noteRegistry(ctx context.Context, tx *store.Tx, chainKey string, blocks []Block) error {
+func (s *Service) noteRegistry(ctx context.Context, tx *db.Tx, chainKey string, blocks []Block) error {
 	facts := registryFacts(chainKey, blocks, s.recovery)
 	if len(facts) == 0 {
 		return nil
 	}
 	if !s.recovery {
-		from, err := tx.RecoveredFrom(ctx)
+		from, err := RecoveredFrom(ctx, tx)
 		if _, recovered := from[chainKey]; err != nil || !recovered {
 			return err
 		}
@@ -31,12 +31,12 @@ func (s *Service) noteRegistry(ctx context.Context, tx *store.Tx, chainKey strin
 }
 
 // noteFacts records what events of the registry say about the lost past.
-func (s *Service) noteFacts(ctx context.Context, tx *store.Tx, chainKey string, facts []registryFact) error {
+func (s *Service) noteFacts(ctx context.Context, tx *db.Tx, chainKey string, facts []registryFact) error {
 	ids := make([]invoice.Hash, len(facts))
 	for i, f := range facts {
 		ids[i] = f.CommitmentID
 	}
-	found, err := tx.InvoicesByCommitment(ctx, ids)
+	found, err := InvoicesByCommitment(ctx, tx, ids)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (s *Service) noteFacts(ctx context.Context, tx *store.Tx, chainKey string, 
 	if err := invoices.load(ctx, slices.Collect(maps.Values(found))...); err != nil {
 		return err
 	}
-	var lost []store.LostInvoice
+	var lost []LostInvoice
 	paidTo := make(map[invoice.Address]invoice.Hash)
 	for _, f := range facts {
 		if inv, known := invoices.byID[found[f.CommitmentID]]; known {
@@ -66,15 +66,15 @@ func (s *Service) noteFacts(ctx context.Context, tx *store.Tx, chainKey string, 
 			paidTo[f.paidTo] = invoice.Hash{}
 		}
 	}
-	if err := tx.InsertLostInvoices(ctx, lost); err != nil {
+	if err := InsertLostInvoices(ctx, tx, lost); err != nil {
 		return err
 	}
-	return tx.InsertLostAddresses(ctx, chainKey, paidTo)
+	return InsertLostAddresses(ctx, tx, chainKey, paidTo)
 }
 
 // registryFact is what an event of a registry says about a commitment.
 type registryFact struct {
-	store.LostInvoice
+	LostInvoice
 	paidTo invoice.Address // zero unless it was paid
 }
 
@@ -82,7 +82,7 @@ type registryFact struct {
 func registryFacts(chainKey string, blocks []Block, all bool) (facts []registryFact) {
 	for _, b := range blocks {
 		for _, e := range b.Registry {
-			f := registryFact{store.LostInvoice{ChainKey: chainKey, CommitmentID: e.CommitmentID, Registry: e.Registry, Block: b.Number}, e.Merchant}
+			f := registryFact{LostInvoice{ChainKey: chainKey, CommitmentID: e.CommitmentID, Registry: e.Registry, Block: b.Number}, e.Merchant}
 			if e.Kind != RegistryPaid { // payers do that
 				f.TxHash = e.TxHash
 			}
@@ -99,12 +99,12 @@ func registryFacts(chainKey string, blocks []Block, all bool) (facts []registryF
 
 // isLost reports whether a commitment without an invoice is one of the lost past. During a recovery each is, and
 // afterwards those that it found.
-func (s *Service) isLost(ctx context.Context, tx *store.Tx, id invoice.Hash) (bool, error) {
+func (s *Service) isLost(ctx context.Context, tx *db.Tx, id invoice.Hash) (bool, error) {
 	if s.recovery {
 		return true, nil
 	}
-	_, err := tx.LostInvoice(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
+	_, err := lostInvoice(ctx, tx, id)
+	if errors.Is(err, db.ErrNotFound) {
 		return false, nil
 	}
 	return err == nil, err
@@ -112,7 +112,7 @@ func (s *Service) isLost(ctx context.Context, tx *store.Tx, id invoice.Hash) (bo
 
 // noteForeign collects the transactions that opened or closed commitments, and that are not among those that the service
 // has stored.
-func noteForeign(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, blocks []Block) error {
+func noteForeign(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, blocks []Block) error {
 	var txs []invoice.Hash
 	for _, b := range blocks {
 		for _, e := range b.Registry {
@@ -121,7 +121,7 @@ func noteForeign(ctx context.Context, tx *store.Tx, out *outbox, chainKey string
 			}
 		}
 	}
-	foreign, err := tx.ForeignTxs(ctx, txs)
+	foreign, err := foreignTxs(ctx, tx, txs)
 	for _, hash := range foreign {
 		out.foreign = append(out.foreign, foreignTx{chainKey, hash})
 	}
@@ -141,11 +141,11 @@ func (s *Service) WatchLost(ctx context.Context, chainKey string) (watched int, 
 		for _, to := range settlements {
 			addresses[s.byKey[chainKey].DepositAddress(to, l.CommitmentID)] = l.CommitmentID
 		}
-		if err := s.store.Update(ctx, func(tx *store.Tx) error { return tx.InsertLostAddresses(ctx, chainKey, addresses) }); err != nil {
+		if err := s.store.Update(ctx, func(tx *db.Tx) error { return InsertLostAddresses(ctx, tx, chainKey, addresses) }); err != nil {
 			return 0, err
 		}
 	}
-	return s.store.LostAddresses(ctx, chainKey)
+	return LostAddresses(ctx, s.store, chainKey)
 }
 
 // UnwatchedLost returns how many lost invoices WatchLost leaves out, because they have too many deposit addresses.
@@ -156,17 +156,17 @@ func (s *Service) UnwatchedLost(ctx context.Context, chainKey string) (int, erro
 
 // lostDeposits returns the lost invoices of a chain whose deposit addresses are watched, for these settlement addresses,
 // and how many invoices are left out.
-func (s *Service) lostDeposits(ctx context.Context, chainKey string) (lost []store.LostInvoice, settlements []invoice.Address, left int, err error) {
+func (s *Service) lostDeposits(ctx context.Context, chainKey string) (lost []LostInvoice, settlements []invoice.Address, left int, err error) {
 	if s.byKey[chainKey].DepositFactory.IsZero() {
 		return nil, nil, 0, nil
 	}
-	if lost, err = s.store.LostInvoices(ctx, chainKey); err != nil {
+	if lost, err = LostInvoices(ctx, s.store, chainKey); err != nil {
 		return nil, nil, 0, err
 	}
-	if settlements, err = s.store.AllSettlementAddresses(ctx, chainKey); err != nil {
+	if settlements, err = allSettlementAddresses(ctx, s.store, chainKey); err != nil {
 		return nil, nil, 0, err
 	}
-	lost = slices.DeleteFunc(lost, func(l store.LostInvoice) bool { return l.InvoiceID != "" })
+	lost = slices.DeleteFunc(lost, func(l LostInvoice) bool { return l.InvoiceID != "" })
 	fit := fittingLost(len(lost), len(settlements))
 	return lost[:fit], settlements, len(lost) - fit, nil
 }

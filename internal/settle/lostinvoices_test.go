@@ -39,7 +39,7 @@ func TestLostInvoices(t *testing.T) {
 		if n, err := w.WatchLost(t.Context(), w.chainKey); err != nil || n != 1 {
 			t.Fatalf("%d addresses are watched, %v", n, err)
 		}
-		found, err := w.db.store.LostInvoices(t.Context(), w.chainKey)
+		found, err := settle.LostInvoices(t.Context(), w.db.store, w.chainKey)
 		w.must(err)
 		if len(found) != 2 || found[0].CommitmentID == found[1].CommitmentID {
 			t.Errorf("found %+v", found)
@@ -63,13 +63,13 @@ func TestLostInvoices(t *testing.T) {
 		named.ID, named.To, named.Evidence.Calldata = "named", w.address, lost
 		none := named
 		none.ID, none.Evidence.Calldata = "none", closed.CommitmentID // which an invoice has
-		if ids, err := w.db.store.LostPayments(t.Context(), []invoice.Payment{p.Payment, named, none}); err != nil || len(ids) != 2 || ids[p.ID] != lost || ids["named"] != lost {
+		if ids, err := settle.NewReader(w.db.store).LostPayments(t.Context(), []invoice.Payment{p.Payment, named, none}); err != nil || len(ids) != 2 || ids[p.ID] != lost || ids["named"] != lost {
 			t.Errorf("the payments are for %v, %v", ids, err)
 		}
 		if p := w.payment(sweep); p.Attributed() {
 			t.Errorf("the sweep pays %s", p.InvoiceID)
 		}
-		if listed, err := w.db.store.UnattributedSince(t.Context(), w.chainKey, begun, 10); err != nil || len(listed) != 1 || listed[0].ID != p.ID {
+		if listed, err := settle.UnattributedSince(t.Context(), w.db.store, w.chainKey, begun, 10); err != nil || len(listed) != 1 || listed[0].ID != p.ID {
 			t.Errorf("payments without an invoice are %+v, %v, want %s and not its sweep", listed, err, p.ID)
 		}
 		for _, inv := range []invoice.Invoice{open, closed} {

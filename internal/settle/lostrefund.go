@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/times"
 )
 
@@ -39,7 +39,7 @@ func (b *transferBatch) restorePrepared(ctx context.Context, e *entry) error {
 	if e.Amount.IsZero() || p.Amount.Minus(b.refundSums.without(p.ID, b.refunds[e.refundID])).Less(e.Amount) {
 		return nil
 	}
-	if _, err := b.tx.RefundRecord(ctx, refundID); !errors.Is(err, store.ErrNotFound) {
+	if _, err := NewReader(b.tx).RefundRecord(ctx, refundID); !errors.Is(err, db.ErrNotFound) {
 		return err // the id is another refund's
 	}
 	return b.insertLost(ctx, e, p, invoice.RefundRecord{ID: refundID, Tag: tag, CreatedAt: preparedAt.Truncate(time.Second)})
@@ -60,11 +60,11 @@ func (b *transferBatch) insertLost(ctx context.Context, e *entry, p invoice.Paym
 	r.PaymentID, r.InvoiceID, r.MerchantID, r.ChainKey = p.ID, p.InvoiceID, p.MerchantID, p.ChainKey
 	r.Token, r.Currency, r.From, r.Payer, r.Amount, r.To = p.Token, p.Currency, e.From, p.From, e.Amount, e.To
 	r.Status, r.Reason, r.Account, r.ExpiresAt = invoice.RefundPending, LostRefundReason, invoice.AccountUnknown, r.CreatedAt.Add(invoice.RefundLifetime)
-	if r.ManyInvoices, err = b.tx.HasPaidManyInvoices(ctx, p, invoice.ManyInvoices); err != nil {
+	if r.ManyInvoices, err = HasPaidManyInvoices(ctx, b.tx, p, invoice.ManyInvoices); err != nil {
 		return err
 	}
 	b.prepared = append(b.prepared, r)
-	return b.tx.InsertPreparedRefund(ctx, r, "", "", invoice.Hash{})
+	return InsertPreparedRefund(ctx, b.tx, r, "", "", invoice.Hash{})
 }
 
 // noteUnrecognized records, during a recovery, the transfers out of settlement addresses that are no known refunds. The
@@ -79,5 +79,5 @@ func (b *transferBatch) noteUnrecognized(ctx context.Context) error {
 			unknown = append(unknown, e.Transfer)
 		}
 	}
-	return b.tx.InsertUnrecognizedTransfers(ctx, unknown)
+	return InsertUnrecognizedTransfers(ctx, b.tx, unknown)
 }

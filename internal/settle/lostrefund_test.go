@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // forget deletes a prepared refund that was not sent, as a restored backup does.
@@ -21,7 +21,7 @@ func (w *world) forget(r invoice.RefundRecord) {
 		_, err := w.db.sql.ExecContext(w.t.Context(), statement, r.ID)
 		w.must(err)
 	}
-	w.must(w.db.store.Update(w.t.Context(), func(tx *store.Tx) error { return tx.RefreshUses(w.t.Context(), r.PaymentID) }))
+	w.must(w.db.store.Update(w.t.Context(), func(tx *db.Tx) error { return settle.RefreshUses(w.t.Context(), tx, r.PaymentID) }))
 }
 
 // TestLostRefundIsRecognized restores a backup from before refunds were prepared and sent to another
@@ -99,7 +99,7 @@ func TestForeignTagsRestoreNothing(t *testing.T) {
 		w.must(err)
 		w.mine(w.head().Time.Unix()+1, tooMuch, elsewhere, otherToken, taken)
 		w.final()
-		if _, err := w.db.store.RefundRecord(t.Context(), lost.ID); err == nil {
+		if _, err := settle.NewReader(w.db.store).RefundRecord(t.Context(), lost.ID); err == nil {
 			t.Errorf("it restored %s", lost.ID)
 		}
 		w.wantRefunded("foreign", p, 0)
@@ -143,7 +143,7 @@ func TestUnrecognizedTransfers(t *testing.T) {
 		w.mine(w.head().Time.Unix()+1, elsewhere, equal, tooMuch, inEuro, w.send(prepared), out(5, payer))
 		w.final()
 		later := w.paid(9000) // after the transfers
-		all, err := w.db.store.UnrecognizedTransfers(ctx, w.chainKey, store.UnrecognizedTransfer{}, 10)
+		all, err := settle.UnrecognizedTransfers(ctx, w.db.store, w.chainKey, settle.UnrecognizedTransfer{}, 10)
 		w.must(err)
 		found := make(map[invoice.Hash][]string)
 		for _, u := range all {
@@ -169,7 +169,7 @@ func TestUnrecognizedTransfers(t *testing.T) {
 			t.Errorf("the refund of a payment that came after the transfers has %v", got.Warnings(now))
 		}
 		for _, u := range all {
-			w.must(w.db.store.Update(ctx, func(tx *store.Tx) error { return tx.CheckTransfer(ctx, u.ID) }))
+			w.must(w.db.store.Update(ctx, func(tx *db.Tx) error { return settle.CheckTransfer(ctx, tx, u.ID) }))
 		}
 		if got := w.refund(r.ID); !got.CanBeSent(now) || slices.Contains(got.Warnings(now), invoice.WarnMayBeRefunded) {
 			t.Errorf("after the check the refund has %v", got.Warnings(now))

@@ -8,8 +8,8 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Errors of AttributeManually.
@@ -52,27 +52,27 @@ type auditedAttribution struct {
 // not prepared, that refund is orphaned. It works on a halted chain.
 //
 // It returns the payment; if the payment belongs to the invoice already, nothing
-// changes. The error is store.ErrNotFound when there is no such payment, and *invoice.FieldError when
+// changes. The error is db.ErrNotFound when there is no such payment, and *invoice.FieldError when
 // there is no such invoice or it expects another chain, token or address. It is *DecidedError if
 // somebody dismissed the payment, and *UsedError if it is used for something else. Other errors are
 // *AttributedError, ErrIsRefund, ErrOrphaned and ErrUndecided.
 func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (invoice.Payment, error) {
-	found, err := s.store.Payment(ctx, m.PaymentID)
+	found, err := NewReader(s.store).Payment(ctx, m.PaymentID)
 	if err != nil {
 		return invoice.Payment{}, err
 	}
 	chainKey := found.ChainKey
-	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
-		if _, err := tx.LockCursor(ctx, chainKey); err != nil {
+	err = s.update(ctx, func(tx *db.Tx, out *outbox) error {
+		if _, err := LockCursor(ctx, tx, chainKey); err != nil {
 			return err
 		}
-		if found, err = tx.Payment(ctx, m.PaymentID); err != nil {
+		if found, err = NewReader(tx).Payment(ctx, m.PaymentID); err != nil {
 			return err
 		}
 		if sees, err := sees(ctx, tx, m.MerchantID, found); err != nil {
 			return err
 		} else if !sees {
-			return store.ErrNotFound
+			return db.ErrNotFound
 		}
 		if found.InvoiceID == m.InvoiceID {
 			return nil
@@ -80,9 +80,9 @@ func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (i
 		if err := checkAttributable(ctx, tx, found.Payment); err != nil {
 			return err
 		}
-		inv, err := tx.Invoice(ctx, m.InvoiceID)
+		inv, err := NewReader(tx).Invoice(ctx, m.InvoiceID)
 		switch {
-		case errors.Is(err, store.ErrNotFound), err == nil && m.MerchantID != "" && inv.MerchantID != m.MerchantID:
+		case errors.Is(err, db.ErrNotFound), err == nil && m.MerchantID != "" && inv.MerchantID != m.MerchantID:
 			return &invoice.FieldError{Field: "invoiceId", Detail: "is of no invoice"}
 		case err != nil:
 			return err
@@ -104,16 +104,16 @@ func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (i
 }
 
 // sees reports whether a merchant may see a payment. The empty merchant is the operator.
-func sees(ctx context.Context, tx *store.Tx, merchantID string, p store.PaymentRow) (bool, error) {
+func sees(ctx context.Context, tx *db.Tx, merchantID string, p PaymentRow) (bool, error) {
 	if merchantID == "" || p.Attributed() {
 		return merchantID == "" || p.MerchantID == merchantID, nil
 	}
-	return tx.HasUnattributed(ctx, merchantID, p.SeenID)
+	return NewReader(tx).HasUnattributed(ctx, merchantID, p.SeenID)
 }
 
 // checkAttributable returns ErrAttributed, ErrOrphaned, ErrUndecided or ErrIsRefund if the
 // payment cannot be attributed by hand.
-func checkAttributable(ctx context.Context, tx *store.Tx, p invoice.Payment) error {
+func checkAttributable(ctx context.Context, tx *db.Tx, p invoice.Payment) error {
 	switch undecided, err := isUndecided(ctx, tx, p.ID); {
 	case p.Attributed():
 		return &AttributedError{p}
@@ -132,7 +132,7 @@ func checkAttributable(ctx context.Context, tx *store.Tx, p invoice.Payment) err
 }
 
 // attributeTo attributes a payment without an invoice by an off-chain method.
-func (s *Service) attributeTo(ctx context.Context, tx *store.Tx, out *outbox, method invoice.Method, p *store.PaymentRow, inv invoice.Invoice, m ManualAttribution) error {
+func (s *Service) attributeTo(ctx context.Context, tx *db.Tx, out *outbox, method invoice.Method, p *PaymentRow, inv invoice.Invoice, m ManualAttribution) error {
 	invoices := newInvoiceSet(tx)
 	if err := invoices.add(ctx, []invoice.Invoice{inv}); err != nil {
 		return err
@@ -140,18 +140,18 @@ func (s *Service) attributeTo(ctx context.Context, tx *store.Tx, out *outbox, me
 	was := p.Payment
 	p.Payment = p.WithAttribution(invoice.Attribution{Invoice: inv, Method: method})
 	p.AttributedBy, p.AttributedAt = m.By, s.seconds()
-	back, err := tx.AmountsReturned(ctx, []string{p.ID}, s.schedule().Add(-returnPatience))
+	back, err := amountsReturned(ctx, tx, []string{p.ID}, s.schedule().Add(-returnPatience))
 	if err != nil {
 		return err
 	}
 	p.Returned = inv.ReturnedBefore(p.Payment, back[p.ID])
-	if err := tx.SavePayments(ctx, []store.PaymentRow{*p}); err != nil {
+	if err := SavePayments(ctx, tx, []PaymentRow{*p}); err != nil {
 		return err
 	}
-	if err := tx.SetRefundInvoices(ctx, []string{p.ID}); err != nil {
+	if err := SetRefundInvoices(ctx, tx, []string{p.ID}); err != nil {
 		return err
 	}
-	err = tx.InsertAttribution(ctx, store.AttributionRow{
+	err = insertAttribution(ctx, tx, AttributionRow{
 		ID: s.ids.New(""), PaymentID: p.ID, InvoiceID: inv.ID, By: m.By, Note: m.Note, At: p.AttributedAt,
 	})
 	if err != nil {
@@ -179,7 +179,7 @@ func (s *Service) attributeTo(ctx context.Context, tx *store.Tx, out *outbox, me
 	if err := s.recompute(ctx, out, invoices, confirmed, refunds); err != nil {
 		return err
 	}
-	heights, err := tx.IndexedHeights(ctx, []string{inv.ChainKey})
+	heights, err := IndexedHeights(ctx, tx, []string{inv.ChainKey})
 	if err != nil {
 		return err
 	}
@@ -187,20 +187,20 @@ func (s *Service) attributeTo(ctx context.Context, tx *store.Tx, out *outbox, me
 }
 
 // isUndecided reports whether a payment's attribution was deferred.
-func isUndecided(ctx context.Context, tx *store.Tx, paymentID string) (bool, error) {
-	undecided, err := tx.WhichUndecided(ctx, []string{paymentID})
+func isUndecided(ctx context.Context, tx *db.Tx, paymentID string) (bool, error) {
+	undecided, err := NewReader(tx).WhichUndecided(ctx, []string{paymentID})
 	return len(undecided) > 0, err
 }
 
 // confirmedRefunds returns the confirmed refunds of a payment.
-func confirmedRefunds(ctx context.Context, tx *store.Tx, paymentID string) ([]invoice.Refund, error) {
-	refunds, err := tx.RefundsOfPayments(ctx, []string{paymentID})
+func confirmedRefunds(ctx context.Context, tx *db.Tx, paymentID string) ([]invoice.Refund, error) {
+	refunds, err := RefundsOfPayments(ctx, tx, []string{paymentID})
 	return slices.DeleteFunc(refunds, func(r invoice.Refund) bool { return r.Status != invoice.Confirmed }), err
 }
 
 // storedRefund returns the refund that a transfer is stored as, or a zero Refund.
-func storedRefund(ctx context.Context, tx *store.Tx, t invoice.Transfer) (r invoice.Refund, err error) {
-	refunds, err := tx.RefundsByID(ctx, []string{tx.TransferID(invoice.PrefixRefund, t)})
+func storedRefund(ctx context.Context, tx *db.Tx, t invoice.Transfer) (r invoice.Refund, err error) {
+	refunds, err := RefundsByID(ctx, tx, []string{tx.TransferID(invoice.PrefixRefund, t)})
 	if len(refunds) > 0 {
 		r = refunds[0]
 	}
@@ -208,7 +208,7 @@ func storedRefund(ctx context.Context, tx *store.Tx, t invoice.Transfer) (r invo
 }
 
 // isRefund reports whether a transfer is stored as a refund.
-func isRefund(ctx context.Context, tx *store.Tx, t invoice.Transfer) (bool, error) {
+func isRefund(ctx context.Context, tx *db.Tx, t invoice.Transfer) (bool, error) {
 	r, err := storedRefund(ctx, tx, t)
 	return isActive(r), err
 }
@@ -236,7 +236,7 @@ func (set *invoiceSet) orphanRefund(ctx context.Context, p invoice.Payment) (fre
 	if err := sums.save(ctx); err != nil {
 		return "", err
 	}
-	return was.PaymentID, set.tx.SaveRefund(ctx, r)
+	return was.PaymentID, SaveRefund(ctx, set.tx, r)
 }
 
 // emitReceived emits payment.received for an attributed payment. For one payment

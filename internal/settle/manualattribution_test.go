@@ -8,13 +8,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // unattributedPayment mines a payment that no rule attributes.
-func (w *world) unattributedPayment(at int64, a invoice.Amount) store.PaymentRow {
+func (w *world) unattributedPayment(at int64, a invoice.Amount) settle.PaymentRow {
 	w.t.Helper()
 	t := w.pay(a)
 	w.mine(at, t)
@@ -26,14 +26,14 @@ func (w *world) unattributedPayment(at int64, a invoice.Amount) store.PaymentRow
 }
 
 // attribute attributes the payment to the invoice manually.
-func (w *world) attribute(p store.PaymentRow, inv invoice.Invoice) (invoice.Payment, error) {
+func (w *world) attribute(p settle.PaymentRow, inv invoice.Invoice) (invoice.Payment, error) {
 	return w.AttributeManually(w.t.Context(), settle.ManualAttribution{PaymentID: p.ID, InvoiceID: inv.ID, By: "maria", Note: "she wrote to us"})
 }
 
 // unattributed returns the ids of the merchant's unattributed payments.
 func (w *world) unattributed() []string {
 	w.t.Helper()
-	all, _, err := w.db.store.Payments(w.t.Context(), store.PaymentFilter{MerchantID: w.merchant, IncludePending: true, IncludeUnattributed: true, Limit: 100})
+	all, _, err := settle.NewReader(w.db.store).Payments(w.t.Context(), settle.PaymentFilter{MerchantID: w.merchant, IncludePending: true, IncludeUnattributed: true, Limit: 100})
 	w.must(err)
 	ids := []string{}
 	for _, p := range all {
@@ -47,46 +47,46 @@ func (w *world) unattributed() []string {
 func TestAttributeManually(t *testing.T) {
 	t.Parallel()
 	const created, received, paid = "invoice.created", "payment.received", "invoice.paid"
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for name, test := range map[string]struct {
-			play      func(w *world, inv invoice.Invoice) store.PaymentRow
+			play      func(w *world, inv invoice.Invoice) settle.PaymentRow
 			status    invoice.Status
 			exception invoice.Exception
 			paid      uint64
 			events    []string
 		}{
-			"pending": {func(w *world, _ invoice.Invoice) store.PaymentRow {
+			"pending": {func(w *world, _ invoice.Invoice) settle.PaymentRow {
 				return w.unattributedPayment(start+10, invoice.NewAmount(1_500_000))
 			}, invoice.Open, "", 0, []string{created, received}},
-			"final, and more than the amount": {func(w *world, _ invoice.Invoice) store.PaymentRow {
+			"final, and more than the amount": {func(w *world, _ invoice.Invoice) settle.PaymentRow {
 				p := w.unattributedPayment(start+10, invoice.NewAmount(1_500_000))
 				w.final()
 				return p
 			}, invoice.Paid, invoice.Overpaid, 1_500_000, []string{created, received, paid}},
-			"final, and less than the amount": {func(w *world, _ invoice.Invoice) store.PaymentRow {
+			"final, and less than the amount": {func(w *world, _ invoice.Invoice) settle.PaymentRow {
 				p := w.unattributedPayment(start+10, invoice.NewAmount(400_000))
 				w.final()
 				return p
 			}, invoice.Open, invoice.Underpaid, 400_000, []string{created, received}},
-			"late": {func(w *world, _ invoice.Invoice) store.PaymentRow {
+			"late": {func(w *world, _ invoice.Invoice) settle.PaymentRow {
 				p := w.unattributedPayment(start+3601, invoice.NewAmount(1_500_000))
 				w.final()
 				return p
 			}, invoice.Expired, invoice.Late, 1_500_000, []string{created, "invoice.expired", received}},
-			"in time, of an invoice that expired": {func(w *world, _ invoice.Invoice) store.PaymentRow {
+			"in time, of an invoice that expired": {func(w *world, _ invoice.Invoice) settle.PaymentRow {
 				p := w.unattributedPayment(start+10, invoice.NewAmount(1_500_000))
 				w.mine(start + 3601)
 				w.final()
 				return p
 			}, invoice.Expired, invoice.Late, 1_500_000, []string{created, "invoice.expired", received}},
-			"of an invoice that is paid": {func(w *world, inv invoice.Invoice) store.PaymentRow {
+			"of an invoice that is paid": {func(w *world, inv invoice.Invoice) settle.PaymentRow {
 				w.mine(start+10, w.pay(inv.Amount))
 				p := w.unattributedPayment(start+20, invoice.NewAmount(1_500_000))
 				w.final()
 				return p
 			}, invoice.Paid, invoice.Duplicate, 2_500_000, []string{created, received, paid, received}},
 		} {
-			w := db.world(t)
+			w := conn.world(t)
 			inv := w.create()
 			p := test.play(w, inv)
 			w.seconds.Add(77)
@@ -113,7 +113,7 @@ func TestAttributeManually(t *testing.T) {
 				t.Errorf("%s: without an invoice are %v still", name, got)
 			}
 			var records int
-			w.must(db.sql.QueryRowContext(t.Context(), `SELECT count(*) FROM attributions WHERE payment_id = $1 AND invoice_id = $2
+			w.must(conn.sql.QueryRowContext(t.Context(), `SELECT count(*) FROM attributions WHERE payment_id = $1 AND invoice_id = $2
 				AND attributed_by = 'maria' AND note = 'she wrote to us' AND attributed_at = $3`, p.ID, inv.ID, start+77).Scan(&records))
 			if records != 1 {
 				t.Errorf("%s: it is recorded %d times, want once", name, records)
@@ -140,12 +140,12 @@ func TestAttributeManuallyErrors(t *testing.T) {
 		gone := w.unattributedPayment(start+30, invoice.NewAmount(4))
 		w.reorg(1)
 		for name, test := range map[string]struct {
-			payment store.PaymentRow
+			payment settle.PaymentRow
 			invoice invoice.Invoice
 			want    error
 			field   string
 		}{
-			"no payment":         {store.PaymentRow{Payment: invoice.Payment{ID: "pay_0"}}, inv, store.ErrNotFound, ""},
+			"no payment":         {settle.PaymentRow{Payment: invoice.Payment{ID: "pay_0"}}, inv, db.ErrNotFound, ""},
 			"no invoice":         {p, invoice.Invoice{ID: "inv_0"}, nil, "invoiceId"},
 			"another address":    {p, elsewhere, nil, "invoiceId"},
 			"another chain":      {p, unregistered, nil, "invoiceId"},

@@ -24,7 +24,7 @@ func (b *transferBatch) loadPrepared(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	b.prepared, err = b.tx.PreparedFor(ctx, b.chain.key, slices.Sorted(maps.Keys(tags)), slices.Sorted(maps.Keys(recipients)))
+	b.prepared, err = PreparedFor(ctx, b.tx, b.chain.key, slices.Sorted(maps.Keys(tags)), slices.Sorted(maps.Keys(recipients)))
 	return err
 }
 
@@ -80,7 +80,7 @@ func (b *transferBatch) matchPrepared(ctx context.Context, e *entry) (m invoice.
 	if !ok {
 		return m, named, nil
 	}
-	rows, err := b.tx.PaymentsByID(ctx, []string{r.PaymentID})
+	rows, err := PaymentsByID(ctx, b.tx, []string{r.PaymentID})
 	if err != nil || len(rows) == 0 {
 		return m, named, err
 	}

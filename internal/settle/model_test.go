@@ -12,10 +12,9 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // TestModel plays random histories: invoices, transfers that name
@@ -25,9 +24,9 @@ import (
 // says, read by a model that knows no reorgs.
 func TestModel(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		rapid.Check(t, func(r *rapid.T) {
-			m := &machine{world: db.world(t)}
+			m := &machine{world: conn.world(t)}
 			m.draw(r)
 			r.Repeat(map[string]func(*rapid.T){
 				"create":  m.create,
@@ -60,9 +59,9 @@ func TestModel(t *testing.T) {
 // started at its head in the end, and what lies below is filled in.
 func TestModelWithALateStart(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		rapid.Check(t, func(r *rapid.T) {
-			m := &machine{world: db.world(t), late: true}
+			m := &machine{world: conn.world(t), late: true}
 			m.chainKey += "-late"
 			m.Service = m.service()
 			m.draw(r)
@@ -114,7 +113,7 @@ func (m *machine) checkRules(r *rapid.T) {
 
 // isRefundOfInvoice reports whether a transfer is stored as a refund of a payment with an invoice.
 func (m *machine) isRefundOfInvoice(t invoice.Transfer) bool {
-	refunds, err := m.db.store.RefundsByID(m.t.Context(), []string{invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)})
+	refunds, err := settle.RefundsByID(m.t.Context(), m.db.store, []string{invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)})
 	m.must(err)
 	return len(refunds) > 0 && refunds[0].Attributed()
 }
@@ -403,19 +402,19 @@ type verdict struct {
 
 // wasDropped reports whether a reorg has dropped a refund of a payment of the invoice.
 func (m *machine) wasDropped(inv invoice.Invoice) bool {
-	refunds, err := m.db.store.RefundsOfInvoices(m.t.Context(), []string{inv.ID})
+	refunds, err := settle.RefundsOfInvoices(m.t.Context(), m.db.store, []string{inv.ID})
 	m.must(err)
 	return slices.ContainsFunc(refunds, func(r invoice.Refund) bool { return r.Status == invoice.Orphaned })
 }
 
 // checkReturned checks that the returned amounts of payments were refunded while their invoice was
 // open.
-func (m *machine) checkReturned(r *rapid.T, inv invoice.Invoice, payments []store.PaymentRow) {
+func (m *machine) checkReturned(r *rapid.T, inv invoice.Invoice, payments []settle.PaymentRow) {
 	ids := make([]string, len(payments))
 	for i, p := range payments {
 		ids[i] = p.ID
 	}
-	refunds, err := m.db.store.RefundsOfPayments(m.t.Context(), ids)
+	refunds, err := settle.RefundsOfPayments(m.t.Context(), m.db.store, ids)
 	m.must(err)
 	sums, all := make(map[string]invoice.Amount), make(map[string]invoice.Amount)
 	for _, refund := range refunds {
@@ -441,7 +440,7 @@ func (m *machine) check(r *rapid.T) {
 	for _, inv := range m.made {
 		want := judge(inv, attributed[inv.ID], m.head().Time)
 		want.Refunded = refunded[inv.ID]
-		now, err := m.db.store.Invoice(m.t.Context(), inv.ID)
+		now, err := settle.NewReader(m.db.store).Invoice(m.t.Context(), inv.ID)
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -461,9 +460,9 @@ func (m *machine) check(r *rapid.T) {
 // storedPayments checks that the payments are the transfers of the chain,
 // at their positions, and confirmed; those left by reorgs are orphaned.
 // It returns all that have an invoice, and those of the chain by invoice.
-func (m *machine) storedPayments(r *rapid.T) ([]store.PaymentRow, map[string][]store.PaymentRow) {
-	var stored []store.PaymentRow
-	byInvoice := make(map[string][]store.PaymentRow)
+func (m *machine) storedPayments(r *rapid.T) ([]settle.PaymentRow, map[string][]settle.PaymentRow) {
+	var stored []settle.PaymentRow
+	byInvoice := make(map[string][]settle.PaymentRow)
 	where := make(map[invoice.Hash]invoice.Position)
 	for _, b := range m.blocks {
 		for _, t := range b.Transfers {
@@ -477,7 +476,7 @@ func (m *machine) storedPayments(r *rapid.T) ([]store.PaymentRow, map[string][]s
 			continue
 		}
 		seen[t.TxHash] = true
-		p, err := m.db.store.Payment(m.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
+		p, err := settle.NewReader(m.db.store).Payment(m.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
 		position, stands := where[t.TxHash]
 		if err != nil {
 			if stands && position.BlockTime.After(m.made[0].CreatedAt) {
@@ -504,7 +503,7 @@ func (m *machine) storedPayments(r *rapid.T) ([]store.PaymentRow, map[string][]s
 
 // checkEvidence says that payments that name an invoice went to it, and that
 // no other is with an invoice whose amounts it does not have.
-func (m *machine) checkEvidence(r *rapid.T, stored []store.PaymentRow) {
+func (m *machine) checkEvidence(r *rapid.T, stored []settle.PaymentRow) {
 	named := make(map[invoice.Hash]invoice.Hash)
 	for _, t := range m.transfers {
 		named[t.TxHash] = cmp.Or(t.Evidence.Registry, t.Evidence.Authorization, t.Evidence.Calldata)
@@ -532,8 +531,8 @@ func (m *machine) checkEvidence(r *rapid.T, stored []store.PaymentRow) {
 }
 
 // judge computes the state of an invoice from the transfers of the chain that are its own.
-func judge(inv invoice.Invoice, payments []store.PaymentRow, chainTime time.Time) verdict {
-	slices.SortFunc(payments, func(a, b store.PaymentRow) int { return a.Compare(b.Position) })
+func judge(inv invoice.Invoice, payments []settle.PaymentRow, chainTime time.Time) verdict {
+	slices.SortFunc(payments, func(a, b settle.PaymentRow) int { return a.Compare(b.Position) })
 	v := verdict{Status: invoice.Open}
 	if inv.Status == invoice.Void {
 		v.Status = invoice.Void
@@ -571,11 +570,11 @@ func judge(inv invoice.Invoice, payments []store.PaymentRow, chainTime time.Time
 }
 
 // checkEvents says that each event was emitted once, and each is as the state is.
-func (m *machine) checkEvents(r *rapid.T, stored []store.PaymentRow) {
+func (m *machine) checkEvents(r *rapid.T, stored []settle.PaymentRow) {
 	want := make(map[string]int)
 	for _, inv := range m.made {
 		want["invoice.created "+inv.ID] = 1
-		switch now, err := m.db.store.Invoice(m.t.Context(), inv.ID); {
+		switch now, err := settle.NewReader(m.db.store).Invoice(m.t.Context(), inv.ID); {
 		case err != nil:
 			r.Fatal(err)
 		case now.Status == invoice.Paid:
@@ -583,7 +582,7 @@ func (m *machine) checkEvents(r *rapid.T, stored []store.PaymentRow) {
 		case now.Status == invoice.Expired:
 			want["invoice.expired "+inv.ID] = 1
 		}
-		refunds, err := m.db.store.RefundsOfInvoices(m.t.Context(), []string{inv.ID})
+		refunds, err := settle.RefundsOfInvoices(m.t.Context(), m.db.store, []string{inv.ID})
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -597,7 +596,7 @@ func (m *machine) checkEvents(r *rapid.T, stored []store.PaymentRow) {
 		want[fmt.Sprintf("payment.received %s/%s", p.ID, p.InvoiceID)] = 1
 	}
 	got := make(map[string]int)
-	for _, e := range storetest.Events(m.t, m.db.sql, m.merchant) {
+	for _, e := range dbtest.Events(m.t, m.db.sql, m.merchant) {
 		if want[string(e.Type)+" "+e.Subject] == 0 && m.isLessened(e.Subject) {
 			continue // of the invoice that it paid with more
 		}

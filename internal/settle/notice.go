@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // ReceiveNotice stores a notice and wakes the chain's indexer. The notice is
@@ -20,21 +20,21 @@ func (s *Service) ReceiveNotice(ctx context.Context, n invoice.Notice) error {
 	if address, err := chain.ParseAddress(n.Destination); err == nil && known {
 		n.Address = address
 	}
-	err := s.store.Update(ctx, func(tx *store.Tx) error {
+	err := s.store.Update(ctx, func(tx *db.Tx) error {
 		n.PaymentID = ""
 		if known && !n.Amount.IsZero() && !n.Address.IsZero() {
 			// The lock keeps the payment from being stored at the same time, when
 			// neither would be linked. A chain that was never read has no payments.
-			if _, err := tx.LockCursor(ctx, n.ChainKey); err != nil && !errors.Is(err, store.ErrNotFound) {
+			if _, err := LockCursor(ctx, tx, n.ChainKey); err != nil && !errors.Is(err, db.ErrNotFound) {
 				return err
 			}
-			p, err := tx.UnlinkedPayment(ctx, n)
-			if err != nil && !errors.Is(err, store.ErrNotFound) {
+			p, err := UnlinkedPayment(ctx, tx, n)
+			if err != nil && !errors.Is(err, db.ErrNotFound) {
 				return err
 			}
 			n.PaymentID = p.ID
 		}
-		_, err := tx.InsertNotice(ctx, n)
+		_, err := InsertNotice(ctx, tx, n)
 		return err
 	})
 	if err == nil && known {

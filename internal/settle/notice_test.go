@@ -27,7 +27,7 @@ func (w *world) receive(n invoice.Notice) {
 // announced returns the provider's ids of the notices linked to a payment.
 func (w *world) announced(t invoice.Transfer) []string {
 	w.t.Helper()
-	found, err := w.db.store.NoticesOfPayment(w.t.Context(), w.payment(t).ID)
+	found, err := settle.NoticesOfPayment(w.t.Context(), w.db.store, w.payment(t).ID)
 	w.must(err)
 	ids := []string{}
 	for _, n := range found {
@@ -38,7 +38,7 @@ func (w *world) announced(t invoice.Transfer) []string {
 
 func TestNoticeIsLinkedToItsPayment(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for name, play := range map[string]func(w *world, n invoice.Notice, p invoice.Transfer){
 			"before": func(w *world, n invoice.Notice, p invoice.Transfer) { w.receive(n); w.mine(start+1, p) },
 			"after":  func(w *world, n invoice.Notice, p invoice.Transfer) { w.mine(start+1, p); w.receive(n) },
@@ -66,7 +66,7 @@ func TestNoticeIsLinkedToItsPayment(t *testing.T) {
 				w.mine(start+2, p)
 			},
 		} {
-			w := db.world(t)
+			w := conn.world(t)
 			inv := w.create()
 			p := w.pay(inv.TransferAmount)
 			w.signals()
@@ -83,8 +83,8 @@ func TestNoticeIsLinkedToItsPayment(t *testing.T) {
 
 func TestNoticesAreNotMixedUp(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		inv := w.create()
 		one, two := w.pay(inv.TransferAmount), w.pay(inv.TransferAmount)
 		for _, id := range []string{"t1", "t2"} {
@@ -117,8 +117,8 @@ func TestNoticesAreNotMixedUp(t *testing.T) {
 
 func TestNoticeWithoutAPayment(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		inv := w.create()
 		p := w.pay(inv.Amount)
 		w.mine(start+1, p)
@@ -152,8 +152,8 @@ func TestNoticeWithoutAPayment(t *testing.T) {
 // times. They are linked whichever is first.
 func TestNoticeAndPaymentConcurrently(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		w.create()
 		for round := range 60 {
 			a := invoice.NewAmount(uint64(3_000_000 + round))
@@ -178,8 +178,8 @@ func TestNoticeAndPaymentConcurrently(t *testing.T) {
 // long before, and again soon after.
 func TestNoticeOutsideTheWindow(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		old := w.pay(invoice.NewAmount(5_000_000))
 		w.receive(w.notice("never paid", invoice.NewAmount(6_000_000)))
 		w.create()

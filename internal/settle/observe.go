@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Observe stores what blocks above the newest one read hold: pending payments
@@ -23,7 +23,7 @@ func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) 
 	if len(blocks) == 0 {
 		return nil
 	}
-	return s.update(ctx, func(tx *store.Tx, out *outbox) error {
+	return s.update(ctx, func(tx *db.Tx, out *outbox) error {
 		cur, err := lockRunning(ctx, tx, chainKey)
 		if err != nil {
 			return err
@@ -47,7 +47,7 @@ func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) 
 		if stored.moved {
 			cur.Revision++
 		}
-		return tx.SaveCursor(ctx, chainKey, cur)
+		return SaveCursor(ctx, tx, chainKey, cur)
 	})
 }
 
@@ -56,8 +56,8 @@ func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) 
 // is the same proves that all below it are. Those above were replaced, and
 // invoices that were created when they were known can be paid by the blocks that
 // replace them.
-func storeHeaders(ctx context.Context, tx *store.Tx, chainKey string, height uint64, headers []invoice.Header) error {
-	known, err := tx.Headers(ctx, chainKey, height+1, math.MaxInt64)
+func storeHeaders(ctx context.Context, tx *db.Tx, chainKey string, height uint64, headers []invoice.Header) error {
+	known, err := Headers(ctx, tx, chainKey, height+1, math.MaxInt64)
 	if err != nil {
 		return err
 	}
@@ -69,17 +69,17 @@ func storeHeaders(ctx context.Context, tx *store.Tx, chainKey string, height uin
 	}
 	last := headers[len(headers)-1].Number
 	if slices.ContainsFunc(known, func(k invoice.Header) bool { return same < k.Number && k.Number <= last }) {
-		if err := tx.LockFromBlocks(ctx, chainKey); err != nil {
+		if err := lockFromBlocks(ctx, tx, chainKey); err != nil {
 			return err
 		}
-		if err := tx.LowerFromBlocks(ctx, chainKey, same); err != nil {
+		if err := LowerFromBlocks(ctx, tx, chainKey, same); err != nil {
 			return err
 		}
-		if err := tx.DeleteHeaders(ctx, chainKey, 0, same); err != nil {
+		if err := DeleteHeaders(ctx, tx, chainKey, 0, same); err != nil {
 			return err
 		}
 	}
-	return tx.InsertHeaders(ctx, chainKey, headers)
+	return InsertHeaders(ctx, tx, chainKey, headers)
 }
 
 // follows reports whether a block can be above another: as its child, or higher
@@ -93,8 +93,8 @@ func follows(b, below invoice.Header) bool {
 
 // lockRunning locks the chain's cursor until the transaction ends. It returns
 // ErrHalted for a halted chain.
-func lockRunning(ctx context.Context, tx *store.Tx, chainKey string) (store.Cursor, error) {
-	cur, err := tx.LockCursor(ctx, chainKey)
+func lockRunning(ctx context.Context, tx *db.Tx, chainKey string) (Cursor, error) {
+	cur, err := LockCursor(ctx, tx, chainKey)
 	if err == nil && cur.Halted != "" {
 		err = fmt.Errorf("%w: %s", ErrHalted, cur.Halted)
 	}

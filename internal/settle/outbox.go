@@ -6,15 +6,16 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // outbox collects what a transaction inserts at its end: events and intents for
 // other components, and audit entries. They are saved in the same transaction, and signalled after it.
 type outbox struct {
-	events       []store.Event
-	intents      []store.Intent
+	events       []dispatcher.Event
+	intents      []Intent
 	unattributed []invoice.Payment // that no rule attributes
 	foreign      []foreignTx
 	audit        []access.Entry
@@ -29,9 +30,9 @@ type foreignTx struct {
 
 // update runs a transaction with an outbox, saves the outbox in it, and wakes
 // the other components after it. fn may run more than once.
-func (s *Service) update(ctx context.Context, fn func(tx *store.Tx, out *outbox) error) error {
+func (s *Service) update(ctx context.Context, fn func(tx *db.Tx, out *outbox) error) error {
 	var out outbox
-	err := s.store.Update(ctx, func(tx *store.Tx) error {
+	err := s.store.Update(ctx, func(tx *db.Tx) error {
 		out = outbox{}
 		if err := fn(tx, &out); err != nil {
 			return err
@@ -49,17 +50,17 @@ func (s *Service) update(ctx context.Context, fn func(tx *store.Tx, out *outbox)
 }
 
 // save inserts the intents, the audit entries and the events.
-func (out *outbox) save(ctx context.Context, tx *store.Tx) error {
-	if err := tx.InsertIntents(ctx, out.intents); err != nil {
+func (out *outbox) save(ctx context.Context, tx *db.Tx) error {
+	if err := InsertIntents(ctx, tx, out.intents); err != nil {
 		return err
 	}
-	if err := tx.AppendAudit(ctx, out.audit...); err != nil {
+	if err := access.AppendAudit(ctx, tx, out.audit...); err != nil {
 		return err
 	}
-	if err := tx.InsertEvents(ctx, out.events); err != nil || len(out.events) == 0 || out.held == nil {
+	if err := dispatcher.InsertEvents(ctx, tx, out.events); err != nil || len(out.events) == 0 || out.held == nil {
 		return err
 	}
-	return tx.MeasureHold(ctx, out.held)
+	return dispatcher.MeasureHold(ctx, tx, out.held)
 }
 
 // signal wakes the components that an outbox, which was committed, has work for.
@@ -97,7 +98,7 @@ func (s *Service) emitTo(out *outbox, typ invoice.EventType, subject, merchantID
 	if err != nil {
 		return err
 	}
-	e := store.Event{
+	e := dispatcher.Event{
 		ID: id, Type: typ, Subject: subject, MerchantID: merchantID, InvoiceID: invoiceID,
 		Body: body, CreatedAt: now, Due: s.schedule(),
 	}

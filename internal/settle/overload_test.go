@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/wait"
 )
 
@@ -20,14 +20,14 @@ import (
 // long for its transaction was not created, and the same key creates one invoice, whatever came of the first try.
 func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		const creates, timeout = 500, 10 * time.Second // a request's
-		w := db.world(t)
+		w := conn.world(t)
 		w.create() // it prepares the statements, and claims the address
 		repeat := settle.CreateRequest{Once: settle.Once{Key: "made-before", Scope: w.merchant}, Draft: w.draft()}
 		made, err := w.Create(t.Context(), repeat)
 		w.must(err)
-		release := db.hold(t)
+		release := conn.hold(t)
 		requests, errs := make([]settle.CreateRequest, creates), make([]error, creates)
 		began := time.Now()
 		var group sync.WaitGroup
@@ -64,7 +64,7 @@ func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
 		}
 		withdrawn := 0
 		for i, err := range errs {
-			n := db.invoicesOf(t, w, requests[i])
+			n := conn.invoicesOf(t, w, requests[i])
 			switch {
 			case errors.Is(err, settle.ErrCreatesWait):
 				withdrawn++
@@ -73,7 +73,7 @@ func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
 				}
 			case err == nil && n != 1, n > 1:
 				t.Errorf("create %d made %d invoices and returned %v", i, n, err)
-			case err != nil && !store.Unavailable(err) && !errors.Is(err, context.DeadlineExceeded):
+			case err != nil && !db.Unavailable(err) && !errors.Is(err, context.DeadlineExceeded):
 				t.Errorf("create %d: %v, want an error that asks to try again", i, err)
 			}
 		}
@@ -84,7 +84,7 @@ func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
 			group.Go(func() {
 				if _, err := w.Create(t.Context(), requests[i]); err != nil {
 					t.Errorf("create %d with its key again: %v", i, err)
-				} else if n := db.invoicesOf(t, w, requests[i]); n != 1 {
+				} else if n := conn.invoicesOf(t, w, requests[i]); n != 1 {
 					t.Errorf("create %d with its key again: %d invoices, want 1", i, n)
 				}
 			})
@@ -96,14 +96,14 @@ func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
 // TestGiveWay checks that work that gives way waits until no create does, for its time at most.
 func TestGiveWay(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		w.create()
 		w.GiveWay(t.Context(), time.Hour) // until the transaction is over
 		if w.GiveWay(t.Context(), time.Hour) {
 			t.Error("it gave way, and no create waited")
 		}
-		release := db.hold(t)
+		release := conn.hold(t)
 		made := make(chan error, 1)
 		go func() {
 			_, err := w.Create(t.Context(), settle.CreateRequest{Once: settle.Once{Scope: w.merchant}, Draft: w.draft()})
@@ -132,37 +132,37 @@ func TestGiveWay(t *testing.T) {
 }
 
 // hold has a session of its own hold what creates need, until release is called.
-func (db *database) hold(t *testing.T) (release func()) {
+func (conn *database) hold(t *testing.T) (release func()) {
 	t.Helper()
 	statement := "UPDATE chains SET halted = halted"
 	if strings.HasSuffix(t.Name(), "postgres") {
 		statement = "SELECT pg_advisory_xact_lock(1903520116)" // the lock of events
 	}
-	conn, err := db.sql.Conn(t.Context())
+	session, err := conn.sql.Conn(t.Context())
 	if err == nil {
-		_, err = conn.ExecContext(t.Context(), "BEGIN")
+		_, err = session.ExecContext(t.Context(), "BEGIN")
 	}
 	if err == nil {
-		_, err = conn.ExecContext(t.Context(), statement)
+		_, err = session.ExecContext(t.Context(), statement)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	return func() {
-		if _, err := conn.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		if _, err := session.ExecContext(t.Context(), "ROLLBACK"); err != nil {
 			t.Error(err)
 		}
-		if err := conn.Close(); err != nil {
+		if err := session.Close(); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
 // invoicesOf counts the invoices of a create, whose amount no other create has.
-func (db *database) invoicesOf(t *testing.T, w *world, r settle.CreateRequest) (n int) {
+func (conn *database) invoicesOf(t *testing.T, w *world, r settle.CreateRequest) (n int) {
 	t.Helper()
 	query := fmt.Sprintf("SELECT count(*) FROM invoices WHERE merchant_id = '%s' AND amount = '%s'", w.merchant, r.Draft.Amount)
-	if err := db.sql.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
+	if err := conn.sql.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

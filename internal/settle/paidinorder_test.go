@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // wantPaidAndRefunded wants an invoice to be paid once, with a refund that changes nothing but what was refunded.
@@ -93,9 +93,9 @@ func TestImportOfRefundedInvoice(t *testing.T) {
 // and the merchant sent it back after the recovery. No lost past counted it, so it stays refunded.
 func TestImportAfterTheRecovery(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for inThePast := range 2 { // of the two transfers
-			w := db.world(t)
+			w := conn.world(t)
 			w.create(amount(2_000_000))
 			lost := w.lostInvoice(nil)
 			w.lose(lost)
@@ -104,7 +104,7 @@ func TestImportAfterTheRecovery(t *testing.T) {
 			transfers := []invoice.Transfer{w.pay(lost.TransferAmount), w.back(lost.TransferAmount)}
 			for n, transfer := range transfers {
 				if n == inThePast {
-					w.must(w.db.store.Update(t.Context(), func(tx *store.Tx) error { return tx.EndRecovery(t.Context()) }))
+					w.must(w.db.store.Update(t.Context(), func(tx *db.Tx) error { return settle.EndRecovery(t.Context(), tx) }))
 				}
 				w.mine(w.head().Time.Unix()+1, transfer)
 			}

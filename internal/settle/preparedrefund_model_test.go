@@ -10,13 +10,12 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // refunding is a world with one payment that is refunded at random.
 type refunding struct {
 	*world
-	payment   store.PaymentRow
+	payment   settle.PaymentRow
 	prepared  []string               // ids
 	forgotten []invoice.RefundRecord // that the database has lost, and that may be sent
 	mined     []invoice.Transfer     // that may be mined again after a reorg
@@ -29,9 +28,9 @@ type refunding struct {
 // may be mined, and the list agrees with the transfers and with the sums of payment and invoice.
 func TestRefundModel(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		rapid.Check(t, func(r *rapid.T) {
-			m := &refunding{world: db.world(t)}
+			m := &refunding{world: conn.world(t)}
 			m.payment = m.paid(1000)
 			m.finalized = len(m.blocks)
 			r.Repeat(map[string]func(*rapid.T){
@@ -53,7 +52,7 @@ func TestRefundModel(t *testing.T) {
 			m.world.final()
 			m.checkRefunds(r)
 			sum := invoice.Amount{}
-			refunds, err := db.store.RefundsOfPayments(t.Context(), []string{m.payment.ID})
+			refunds, err := settle.RefundsOfPayments(t.Context(), conn.store, []string{m.payment.ID})
 			m.must(err)
 			for _, refund := range refunds {
 				if refund.Status == invoice.Confirmed {
@@ -85,14 +84,14 @@ func (m *refunding) prepareSome(r *rapid.T) {
 
 // onChain returns how much of the payment is refunded on the chain.
 func (m *refunding) onChain(r *rapid.T) (sum uint64) {
-	refunds, err := m.db.store.RefundsOfPayments(m.t.Context(), []string{m.payment.ID})
+	refunds, err := settle.RefundsOfPayments(m.t.Context(), m.db.store, []string{m.payment.ID})
 	m.must(err)
 	for _, refund := range refunds {
 		if refund.Status != invoice.Orphaned {
 			sum += number(refund.Amount)
 		}
 	}
-	sums, err := m.db.store.RefundedSums(m.t.Context(), []string{m.payment.ID})
+	sums, err := settle.RefundedSums(m.t.Context(), m.db.store, []string{m.payment.ID})
 	m.must(err)
 	if number(sums[m.payment.ID]) != sum {
 		r.Errorf("the payment has %s refunded, its transfers add up to %d", sums[m.payment.ID], sum)
@@ -102,7 +101,7 @@ func (m *refunding) onChain(r *rapid.T) (sum uint64) {
 
 // reserved returns how much prepared refunds reserve.
 func (m *refunding) reserved() uint64 {
-	prepared, err := m.db.store.ReservingRefunds(m.t.Context(), []string{m.payment.ID})
+	prepared, err := settle.ReservingRefunds(m.t.Context(), m.db.store, []string{m.payment.ID})
 	m.must(err)
 	return number(invoice.ReservedOf(prepared))
 }
@@ -126,7 +125,7 @@ func (m *refunding) submitSome(r *rapid.T) {
 	}
 	id := rapid.SampledFrom(m.prepared).Draw(r, "submitted")
 	hash := invoice.Hash{0xff, rapid.Byte().Draw(r, "hash")}
-	all, err := m.db.store.Submissions(m.t.Context(), id)
+	all, err := settle.NewReader(m.db.store).Submissions(m.t.Context(), id)
 	m.must(err)
 	if len(all) > 0 && rapid.Bool().Draw(r, "former") {
 		_, err = m.RecordTransaction(m.as("maria"), id, rapid.SampledFrom(all).Draw(r, "submission").ID, "", hash)
@@ -218,7 +217,7 @@ func (m *refunding) checkRefunds(r *rapid.T) {
 	if got := m.onChain(r); got > 1000 {
 		r.Errorf("%d of 1000 are refunded", got)
 	}
-	list, err := m.db.store.RefundRecords(m.t.Context(), store.RefundFilter{PaymentID: m.payment.ID, Limit: 1000})
+	list, err := settle.NewReader(m.db.store).RefundRecords(m.t.Context(), settle.RefundFilter{PaymentID: m.payment.ID, Limit: 1000})
 	m.must(err)
 	m.checkSendable(r, list)
 	shown := make(map[string]bool) // ids of the transfers
@@ -234,7 +233,7 @@ func (m *refunding) checkRefunds(r *rapid.T) {
 			r.Errorf("refund %s is %s without a transfer, canceled at %s", rec.ID, rec.Status, rec.CanceledAt)
 		}
 	}
-	refunds, err := m.db.store.RefundsOfPayments(m.t.Context(), []string{m.payment.ID})
+	refunds, err := settle.RefundsOfPayments(m.t.Context(), m.db.store, []string{m.payment.ID})
 	m.must(err)
 	for _, refund := range refunds {
 		if refund.Status != invoice.Orphaned && !shown[refund.ID] {

@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // paid mines the payment of an invoice over n minor units, and makes it final. It returns
 // the payment.
-func (w *world) paid(n uint64) store.PaymentRow {
+func (w *world) paid(n uint64) settle.PaymentRow {
 	w.t.Helper()
 	inv := w.create(amount(n))
 	t := tagged(w.pay(inv.Amount), invoice.Evidence{Calldata: inv.CommitmentID})
@@ -27,7 +27,7 @@ func (w *world) paid(n uint64) store.PaymentRow {
 }
 
 // prepare prepares a refund of n minor units to the payer; 0 means all that is left.
-func (w *world) prepare(p store.PaymentRow, n uint64, change ...func(*settle.RefundRequest)) (invoice.RefundRecord, error) {
+func (w *world) prepare(p settle.PaymentRow, n uint64, change ...func(*settle.RefundRequest)) (invoice.RefundRecord, error) {
 	w.t.Helper()
 	req := settle.RefundRequest{PaymentID: p.ID, Amount: invoice.NewAmount(n), Account: invoice.AccountWithKey}
 	for _, apply := range change {
@@ -36,7 +36,7 @@ func (w *world) prepare(p store.PaymentRow, n uint64, change ...func(*settle.Ref
 	return w.PrepareRefund(w.t.Context(), req)
 }
 
-func (w *world) mustPrepare(p store.PaymentRow, n uint64, change ...func(*settle.RefundRequest)) invoice.RefundRecord {
+func (w *world) mustPrepare(p settle.PaymentRow, n uint64, change ...func(*settle.RefundRequest)) invoice.RefundRecord {
 	w.t.Helper()
 	r, err := w.prepare(p, n, change...)
 	w.must(err)
@@ -58,7 +58,7 @@ func (w *world) send(r invoice.RefundRecord) invoice.Transfer {
 
 func (w *world) refund(id string) invoice.RefundRecord {
 	w.t.Helper()
-	r, err := w.db.store.RefundRecord(w.t.Context(), id)
+	r, err := settle.NewReader(w.db.store).RefundRecord(w.t.Context(), id)
 	w.must(err)
 	return r
 }
@@ -71,9 +71,9 @@ func (w *world) wantRefund(what, id string, status invoice.RefundStatus, transfe
 }
 
 // wantRefunded fails the test unless a payment has refunds of n on the chain.
-func (w *world) wantRefunded(what string, p store.PaymentRow, n uint64) {
+func (w *world) wantRefunded(what string, p settle.PaymentRow, n uint64) {
 	w.t.Helper()
-	sums, err := w.db.store.RefundedSums(w.t.Context(), []string{p.ID})
+	sums, err := settle.RefundedSums(w.t.Context(), w.db.store, []string{p.ID})
 	w.must(err)
 	if got := number(sums[p.ID]); got != n {
 		w.t.Errorf("%s: %d of the payment are refunded, want %d", what, got, n)
@@ -114,7 +114,7 @@ func TestPreparedRefundIsSent(t *testing.T) {
 		if got := w.refund(r.ID); got.Transfer.TxHash != transfer.TxHash || got.Transfer.BlockNumber == 0 || got.Transfer.ConfirmedAt.IsZero() {
 			t.Errorf("confirmed by %+v", got.Transfer)
 		}
-		for _, e := range storetest.Events(t, w.db.sql, w.merchant) {
+		for _, e := range dbtest.Events(t, w.db.sql, w.merchant) {
 			if e.Type == invoice.EventRefunded && !strings.Contains(string(e.Body), `"preparedRefundId":"`+r.ID+`"`) {
 				t.Errorf("the event does not name the prepared refund: %s", e.Body)
 			}
@@ -122,7 +122,7 @@ func TestPreparedRefundIsSent(t *testing.T) {
 		if got := w.refunds()[p.InvoiceID]; got != 1 {
 			t.Errorf("%d events, want 1", got)
 		}
-		all, err := w.db.store.RefundRecords(t.Context(), store.RefundFilter{PaymentID: p.ID, Limit: 10})
+		all, err := settle.NewReader(w.db.store).RefundRecords(t.Context(), settle.RefundFilter{PaymentID: p.ID, Limit: 10})
 		if err != nil || len(all) != 1 || all[0].ID != r.ID {
 			t.Errorf("the list has %v, %v", all, err)
 		}
@@ -155,7 +155,7 @@ func TestPreparedRefundsDoNotExceedThePayment(t *testing.T) {
 			t.Errorf("canceled again %+v, %v", again, err)
 		}
 		_, err = w.CancelRefund(t.Context(), first.ID, "another")
-		wantErr(t, "another merchant cancels", err, store.ErrNotFound)
+		wantErr(t, "another merchant cancels", err, db.ErrNotFound)
 		next := w.mustPrepare(p, 600)
 
 		// A record that has expired reserves its amount until it is stored as expired.
@@ -230,9 +230,9 @@ func TestWhatCannotBeRefunded(t *testing.T) {
 		w.mine(start+2, pending)
 		w.final()
 		_, err = w.prepare(p, 1, func(req *settle.RefundRequest) { req.MerchantID = "another" })
-		wantErr(t, "another merchant", err, store.ErrNotFound)
-		_, err = w.prepare(store.PaymentRow{Payment: invoice.Payment{ID: "pay_none"}}, 1)
-		wantErr(t, "no payment", err, store.ErrNotFound)
+		wantErr(t, "another merchant", err, db.ErrNotFound)
+		_, err = w.prepare(settle.PaymentRow{Payment: invoice.Payment{ID: "pay_none"}}, 1)
+		wantErr(t, "no payment", err, db.ErrNotFound)
 		for name, address := range map[string]invoice.Address{"token": usdc, "registry": registry, "itself": w.address} {
 			if _, err := w.prepare(p, 1, to(address)); !isFieldError(err, "to") {
 				t.Errorf("to %s: %v", name, err)
@@ -254,7 +254,7 @@ func isFieldError(err error, field string) bool {
 func TestTransfersOfPreparedRefunds(t *testing.T) {
 	t.Parallel()
 	elsewhere := invoice.Address{0xee}
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for name, test := range map[string]struct {
 			change   func(w *world, r invoice.RefundRecord) []invoice.Transfer
 			to       invoice.Address // of the refund of 600 of 1000; zero: the payer
@@ -319,7 +319,7 @@ func TestTransfersOfPreparedRefunds(t *testing.T) {
 				return []invoice.Transfer{w.send(r)}
 			}, invoice.Address{}, invoice.RefundConfirmed, 600, 600},
 		} {
-			w := db.world(t)
+			w := conn.world(t)
 			p := w.paid(1000)
 			r := w.mustPrepare(p, 600, to(test.to))
 			transfers := test.change(w, r)
@@ -389,7 +389,7 @@ func TestOtherTransferOvertakesThePrepared(t *testing.T) {
 		if got.Status != invoice.RefundPending || got.CanBeSent(at(start)) || len(got.Warnings(at(w.seconds.Load()))) != 1 || got.Warnings(at(start))[0] != invoice.WarnExceedsRemainder {
 			t.Errorf("it is %s with warnings %v", got.Status, got.Warnings(at(w.seconds.Load())))
 		}
-		all, err := w.db.store.RefundRecords(t.Context(), store.RefundFilter{MerchantID: w.merchant, Limit: 10})
+		all, err := settle.NewReader(w.db.store).RefundRecords(t.Context(), settle.RefundFilter{MerchantID: w.merchant, Limit: 10})
 		if err != nil || len(all) != 2 {
 			t.Errorf("the list has %v, %v; want both", all, err)
 		}
@@ -446,7 +446,7 @@ func TestPayerNamesTheAddress(t *testing.T) {
 		_, err = w.ApproveRefund(t.Context(), asked.ID, "", payer)
 		wantErr(t, "approve another address", err, settle.ErrRefundNotOpen)
 		_, err = w.ApproveRefund(t.Context(), asked.ID, "another", home)
-		wantErr(t, "another merchant approves", err, store.ErrNotFound)
+		wantErr(t, "another merchant approves", err, db.ErrNotFound)
 		for range 2 {
 			got, err = w.ApproveRefund(t.Context(), asked.ID, w.merchant, home)
 			if err != nil || got.Status != invoice.RefundPending || !got.CanBeSent(at(start)) {
@@ -470,7 +470,7 @@ func TestPayerNamesTheAddress(t *testing.T) {
 
 func TestManyInvoicesOfOneAccount(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
-		var last store.PaymentRow
+		var last settle.PaymentRow
 		for n := range invoice.ManyInvoices {
 			if n == invoice.ManyInvoices-1 && w.mustPrepare(last, 1).ManyInvoices {
 				t.Errorf("%d invoices are many", n)

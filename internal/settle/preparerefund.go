@@ -6,8 +6,8 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Errors of prepared refunds.
@@ -57,25 +57,25 @@ func auditRefund(r invoice.RefundRecord) auditedRefund {
 // With a key, the refund of the first request is returned in its present state. It works
 // on a halted chain.
 //
-// Errors are store.ErrNotFound, ErrOrphaned, ErrPaymentPending, ErrUndecided, *DecidedError if
+// Errors are db.ErrNotFound, ErrOrphaned, ErrPaymentPending, ErrUndecided, *DecidedError if
 // somebody dismissed the payment or waived what its invoice lacks, *UsedError, ErrRefundExceeds, ErrTooManyRefunds, ErrIdempotencyMismatch and *invoice.FieldError.
 func (s *Service) PrepareRefund(ctx context.Context, req RefundRequest) (r invoice.RefundRecord, err error) {
-	found, err := s.store.Payment(ctx, req.PaymentID)
+	found, err := NewReader(s.store).Payment(ctx, req.PaymentID)
 	if err != nil {
 		return r, err
 	}
 	chainKey := found.ChainKey
-	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
-		if _, err := tx.LockCursor(ctx, chainKey); err != nil {
+	err = s.update(ctx, func(tx *db.Tx, out *outbox) error {
+		if _, err := LockCursor(ctx, tx, chainKey); err != nil {
 			return err
 		}
-		if found, err = tx.Payment(ctx, req.PaymentID); err != nil {
+		if found, err = NewReader(tx).Payment(ctx, req.PaymentID); err != nil {
 			return err
 		}
 		if sees, err := sees(ctx, tx, req.MerchantID, found); err != nil {
 			return err
 		} else if !sees {
-			return store.ErrNotFound
+			return db.ErrNotFound
 		}
 		r, err = s.prepareOnce(ctx, tx, out, req, found)
 		return err
@@ -85,17 +85,17 @@ func (s *Service) PrepareRefund(ctx context.Context, req RefundRequest) (r invoi
 
 // prepareOnce prepares the refund unless the request's key was used before for the
 // payment.
-func (s *Service) prepareOnce(ctx context.Context, tx *store.Tx, out *outbox, req RefundRequest, p store.PaymentRow) (r invoice.RefundRecord, err error) {
+func (s *Service) prepareOnce(ctx context.Context, tx *db.Tx, out *outbox, req RefundRequest, p PaymentRow) (r invoice.RefundRecord, err error) {
 	hash, err := hashRefund(req)
 	if err != nil {
 		return r, err
 	}
 	if req.Key != "" {
-		first, used, err := tx.RefundByKey(ctx, p.ID, req.Scope, req.Key)
+		first, used, err := RefundByKey(ctx, tx, p.ID, req.Scope, req.Key)
 		switch {
 		case err == nil && used != hash:
 			return r, ErrIdempotencyMismatch
-		case !errors.Is(err, store.ErrNotFound):
+		case !errors.Is(err, db.ErrNotFound):
 			req.Mark(err == nil)
 			return first, err
 		}
@@ -106,20 +106,20 @@ func (s *Service) prepareOnce(ctx context.Context, tx *store.Tx, out *outbox, re
 	out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
 		MerchantID: r.MerchantID, Action: access.ActionRefundPrepare, Object: r.ID, After: auditRefund(r),
 	}))
-	if err := tx.InsertPreparedRefund(ctx, r, req.Scope, req.Key, hash); err != nil {
+	if err := InsertPreparedRefund(ctx, tx, r, req.Scope, req.Key, hash); err != nil {
 		return r, err
 	}
 	if err := s.updateReturned(ctx, tx, out, r.ChainKey, r.PaymentID); err != nil {
 		return r, err
 	}
 	token := r.ClaimToken
-	r, err = tx.RefundRecord(ctx, r.ID)
+	r, err = NewReader(tx).RefundRecord(ctx, r.ID)
 	r.ClaimToken = token
 	return r, err
 }
 
 // buildRefund checks a request and returns its refund.
-func (s *Service) buildRefund(ctx context.Context, tx *store.Tx, req RefundRequest, p store.PaymentRow) (r invoice.RefundRecord, err error) {
+func (s *Service) buildRefund(ctx context.Context, tx *db.Tx, req RefundRequest, p PaymentRow) (r invoice.RefundRecord, err error) {
 	if err := checkRefundable(ctx, tx, p.Payment); err != nil {
 		return r, err
 	}
@@ -149,7 +149,7 @@ func (s *Service) buildRefund(ctx context.Context, tx *store.Tx, req RefundReque
 	if r.MerchantID == "" {
 		r.MerchantID = req.MerchantID
 	}
-	if r.ManyInvoices, err = tx.HasPaidManyInvoices(ctx, p.Payment, invoice.ManyInvoices); err != nil {
+	if r.ManyInvoices, err = HasPaidManyInvoices(ctx, tx, p.Payment, invoice.ManyInvoices); err != nil {
 		return r, err
 	}
 	if req.AskPayer {
@@ -171,13 +171,7 @@ func (s *Service) CheckRecipient(ctx context.Context, r invoice.RefundRecord, to
 	return s.checkRecipient(ctx, s.store, r, to)
 }
 
-// receivers finds out which addresses receive payments. *store.Store and *store.Tx implement it.
-type receivers interface {
-	SettlementAddresses(ctx context.Context, chainKey string, among []invoice.Address) (map[invoice.Address]bool, error)
-	Deposits(ctx context.Context, chainKey string, among []invoice.Address) (map[invoice.Address]string, error)
-}
-
-func (s *Service) checkRecipient(ctx context.Context, read receivers, r invoice.RefundRecord, to invoice.Address) error {
+func (s *Service) checkRecipient(ctx context.Context, read db.Querier, r invoice.RefundRecord, to invoice.Address) error {
 	switch {
 	case to.IsZero():
 		return &invoice.FieldError{Field: "to", Detail: "must not be the zero address"}
@@ -188,11 +182,11 @@ func (s *Service) checkRecipient(ctx context.Context, read receivers, r invoice.
 	case to == r.Payer:
 		return nil
 	}
-	settlements, err := read.SettlementAddresses(ctx, r.ChainKey, []invoice.Address{to})
+	settlements, err := access.SettlementAddresses(ctx, read, r.ChainKey, []invoice.Address{to})
 	if err != nil {
 		return err
 	}
-	deposits, err := read.Deposits(ctx, r.ChainKey, []invoice.Address{to})
+	deposits, err := Deposits(ctx, read, r.ChainKey, []invoice.Address{to})
 	if err == nil && (settlements[to] || deposits[to] != "") {
 		err = &invoice.FieldError{Field: "to", Detail: "is an address at which payments are received"}
 	}
@@ -200,7 +194,7 @@ func (s *Service) checkRecipient(ctx context.Context, read receivers, r invoice.
 }
 
 // checkRefundable returns an error if no refund of the payment can be prepared.
-func checkRefundable(ctx context.Context, tx *store.Tx, p invoice.Payment) error {
+func checkRefundable(ctx context.Context, tx *db.Tx, p invoice.Payment) error {
 	switch p.Status {
 	case invoice.Orphaned:
 		return ErrOrphaned
@@ -223,8 +217,8 @@ func checkRefundable(ctx context.Context, tx *store.Tx, p invoice.Payment) error
 
 // leftToRefund returns how much of a payment neither the refunds on the chain nor the
 // prepared ones take. The chain's cursor must be locked.
-func (s *Service) leftToRefund(ctx context.Context, tx *store.Tx, p invoice.Payment) (left invoice.Amount, err error) {
-	reserving, err := tx.ReservingRefunds(ctx, []string{p.ID})
+func (s *Service) leftToRefund(ctx context.Context, tx *db.Tx, p invoice.Payment) (left invoice.Amount, err error) {
+	reserving, err := ReservingRefunds(ctx, tx, []string{p.ID})
 	if err != nil {
 		return left, err
 	}

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/dbtest"
 )
 
 // Which cases of the properties are played: so many, with the seeds from the
@@ -24,7 +24,7 @@ const casesPerFile = 200
 
 // properties plays cases of a property, each a function of its seed, on SQLite.
 // A case returns what is wrong, empty when nothing is.
-func properties(t *testing.T, play func(db *database, random *rand.Rand) string) {
+func properties(t *testing.T, play func(conn *database, random *rand.Rand) string) {
 	t.Helper()
 	count := *propertyCount
 	if testing.Short() {
@@ -34,16 +34,16 @@ func properties(t *testing.T, play func(db *database, random *rand.Rand) string)
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
-			var db *database
+			var conn *database
 			for played := 0; ; played++ {
 				seed := next.Add(1) - 1 + *propertySeed
 				if seed >= *propertySeed+count || failed.Load() >= 5 || t.Failed() && failed.Load() == 0 {
 					return
 				}
 				if played%casesPerFile == 0 {
-					db = &database{store: storetest.Open(t, storetest.SQLite(t))}
+					conn = &database{store: dbtest.Open(t, dbtest.SQLite(t))}
 				}
-				if wrong := play(db, rand.New(rand.NewPCG(seed, 0))); wrong != "" {
+				if wrong := play(conn, rand.New(rand.NewPCG(seed, 0))); wrong != "" {
 					failed.Add(1)
 					t.Errorf("seed %d: %s\nagain: go test ./internal/settle -run '^%s$' -property.seed=%d -property.count=1", seed, wrong, t.Name(), seed)
 				}

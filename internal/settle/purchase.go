@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Purchase is a payment of a merchant's resource. Each purchase gets a separate invoice.
@@ -14,26 +14,26 @@ type Purchase struct {
 	// Draft is of the invoice: direct, with a reference that need not be unique.
 	Draft         invoice.Draft
 	Authorization invoice.Authorization
-	Settlement    store.X402Settlement // without the invoice's id
+	Settlement    X402Settlement // without the invoice's id
 }
 
 // Purchase creates the invoice of a purchase, stores its settlement and accepts its authorization in one transaction.
 // So a refused purchase does not leave an invoice.
 //
-// It returns the errors of Create and of Authorize, and store.ErrConflict if the authorization has a
+// It returns the errors of Create and of Authorize, and db.ErrConflict if the authorization has a
 // settlement already.
-func (s *Service) Purchase(ctx context.Context, p Purchase) (store.Authorization, error) {
+func (s *Service) Purchase(ctx context.Context, p Purchase) (Authorization, error) {
 	a := p.Authorization.Normal()
 	inv, err := s.buildInvoice(ctx, p.Draft, s.ids.New(invoice.PrefixInvoice))
 	if err != nil {
-		return store.Authorization{}, err
+		return Authorization{}, err
 	}
 	if err := s.quotas.admit(inv.MerchantID); err != nil {
-		return store.Authorization{}, err
+		return Authorization{}, err
 	}
 	checked, err := s.CheckAuthorization(ctx, inv, a)
 	if err != nil {
-		return store.Authorization{}, err
+		return Authorization{}, err
 	}
 	p.Settlement.InvoiceID = inv.ID
 	accepted := s.newAuthorization(inv, a, checked)
@@ -44,7 +44,7 @@ func (s *Service) Purchase(ctx context.Context, p Purchase) (store.Authorization
 	}
 	if err != nil {
 		s.countAuthorization(inv.ChainKey, err)
-		return store.Authorization{}, err
+		return Authorization{}, err
 	}
 	s.signals.OnAuthorization(inv.ChainKey, "")
 	s.signals.WakeTxManager(inv.ChainKey)
@@ -54,18 +54,18 @@ func (s *Service) Purchase(ctx context.Context, p Purchase) (store.Authorization
 // tryPurchase judges a purchase under the cursor of its chain and stores it, unless another invoice has its transfer
 // amount.
 func (s *Service) tryPurchase(
-	ctx context.Context, call *createCall, try int, settled store.X402Settlement, accepted store.Authorization, checked AuthorizationCheck,
+	ctx context.Context, call *createCall, try int, settled X402Settlement, accepted Authorization, checked AuthorizationCheck,
 ) error {
 	calls, inv := []*createCall{call}, call.Value.inv
 	var got triedCreates
-	err := s.update(ctx, func(tx *store.Tx, out *outbox) (err error) {
+	err := s.update(ctx, func(tx *db.Tx, out *outbox) (err error) {
 		if err := lockForAuthorization(ctx, tx, inv.ChainKey); err != nil {
 			return err
 		}
-		switch _, err := tx.X402Settlement(ctx, settled.AuthorizationKey); {
+		switch _, err := NewReader(tx).X402Settlement(ctx, settled.AuthorizationKey); {
 		case err == nil:
-			return store.ErrConflict
-		case !errors.Is(err, store.ErrNotFound):
+			return db.ErrConflict
+		case !errors.Is(err, db.ErrNotFound):
 			return err
 		}
 		if _, err := boundTo(ctx, tx, inv, accepted.Authorization); err != nil {
@@ -83,10 +83,10 @@ func (s *Service) tryPurchase(
 		case !got.inserted[inv.ID]:
 			return errAmountTaken
 		}
-		if err := tx.InsertX402Settlement(ctx, settled); err != nil {
+		if err := InsertX402Settlement(ctx, tx, settled); err != nil {
 			return err
 		}
-		return tx.InsertAuthorization(ctx, accepted)
+		return InsertAuthorization(ctx, tx, accepted)
 	})
 	s.settlements.remember(calls, err == nil)
 	if err != nil {

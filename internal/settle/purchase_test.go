@@ -4,9 +4,9 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // TestBlockBeforePurchase reads a block, or has another request accepted, between the check of a
@@ -36,13 +36,13 @@ func TestBlockBeforePurchase(t *testing.T) {
 					From: payer, To: draft.Merchant, Value: draft.Amount, ValidAfter: invoice.Unix(0),
 					ValidBefore: invoice.Unix(w.seconds.Load() + 600), Nonce: w.hash("nonce"), Signature: []byte{1, 2, 3},
 				}
-				key := store.AuthorizationKey{ChainKey: w.chainKey, Token: usdc, Authorizer: a.From, Nonce: a.Nonce}
+				key := settle.AuthorizationKey{ChainKey: w.chainKey, Token: usdc, Authorizer: a.From, Nonce: a.Nonce}
 				checker.meanwhile = func() { test.meanwhile(w, a) }
 				made, err := w.Purchase(t.Context(), settle.Purchase{
 					Draft: draft, Authorization: a,
-					Settlement: store.X402Settlement{AuthorizationKey: key, MerchantID: w.merchant, Resource: "https://api.shop.example/1", CreatedAt: at(w.seconds.Load())},
+					Settlement: settle.X402Settlement{AuthorizationKey: key, MerchantID: w.merchant, Resource: "https://api.shop.example/1", CreatedAt: at(w.seconds.Load())},
 				})
-				settled, settlementErr := w.db.store.X402Settlement(t.Context(), key)
+				settled, settlementErr := settle.NewReader(w.db.store).X402Settlement(t.Context(), key)
 				if test.want == "" {
 					w.must(errors.Join(err, settlementErr))
 					if settled.InvoiceID != made.InvoiceID || w.invoice(made.InvoiceID).Status != invoice.Open {
@@ -51,10 +51,10 @@ func TestBlockBeforePurchase(t *testing.T) {
 					return
 				}
 				wantRefused(t, err, test.want)
-				if !errors.Is(settlementErr, store.ErrNotFound) {
+				if !errors.Is(settlementErr, db.ErrNotFound) {
 					t.Errorf("its settlement is %+v, %v", settled, settlementErr)
 				}
-				if _, err := w.db.store.AuthorizationByNonce(t.Context(), w.chainKey, usdc, a.From, a.Nonce); !errors.Is(err, store.ErrNotFound) {
+				if _, err := settle.NewReader(w.db.store).AuthorizationByNonce(t.Context(), w.chainKey, usdc, a.From, a.Nonce); !errors.Is(err, db.ErrNotFound) {
 					t.Errorf("the nonce is bound: %v", err)
 				}
 			})

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/store"
 )
 
 const (
@@ -40,7 +40,7 @@ func (q *quotas) admit(merchantID string) error {
 		q.active[merchantID] = true
 	}
 	if q.full[merchantID] {
-		return &ratelimit.ExceededError{Limit: store.InvoiceQuotaName, RetryAfter: retryQuota}
+		return &ratelimit.ExceededError{Limit: access.InvoiceQuotaName, RetryAfter: retryQuota}
 	}
 	return nil
 }
@@ -69,12 +69,12 @@ func (q *quotas) set(merchantID string, full bool) {
 }
 
 // CountInvoices counts the invoices of the merchants that have made some since the last call, so
-// that a create need not. The caller calls it every store.QuotaInterval.
+// that a create need not. The caller calls it every access.QuotaInterval.
 func (s *Service) CountInvoices(ctx context.Context) error {
 	var errs []error
 	for merchantID := range s.quotas.take() {
 		for range countSteps {
-			stored, more, err := s.store.CountInvoices(ctx, merchantID)
+			stored, more, err := access.CountInvoices(ctx, s.store, merchantID)
 			if err != nil {
 				errs = append(errs, err)
 				break

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/ratelimit"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // TestInvoiceQuota has a merchant use up its quota of invoices. Others still make invoices, and the
@@ -15,7 +16,7 @@ func TestInvoiceQuota(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		quota := func(n int64) {
 			t.Helper()
-			if err := w.db.store.Update(t.Context(), func(tx *store.Tx) error { return tx.SetQuotas(t.Context(), w.merchant, 0, n) }); err != nil {
+			if err := w.db.store.Update(t.Context(), func(tx *db.Tx) error { return access.SetQuotas(t.Context(), tx, w.merchant, 0, n) }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -45,7 +46,7 @@ func TestInvoiceQuota(t *testing.T) {
 		}
 		count()
 		exceeded := (*ratelimit.ExceededError)(nil)
-		if err := create(true, ""); !errors.As(err, &exceeded) || exceeded.Limit != store.InvoiceQuotaName {
+		if err := create(true, ""); !errors.As(err, &exceeded) || exceeded.Limit != access.InvoiceQuotaName {
 			t.Errorf("beyond the quota: %v", err)
 		}
 		if err := create(true, "first"); err != nil {

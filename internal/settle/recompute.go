@@ -26,12 +26,12 @@ func (s *Service) emitPaid(ctx context.Context, out *outbox, invoices *invoiceSe
 	if err := invoices.recountConfirmed(ctx); err != nil {
 		return err
 	}
-	registered, err := invoices.tx.PaidThroughRegistry(ctx, invoices.paid)
+	registered, err := PaidThroughRegistry(ctx, invoices.tx, invoices.paid)
 	if err != nil {
 		return err
 	}
 	slices.Sort(invoices.paid)
-	if err := invoices.tx.MarkInvoicesPaid(ctx, invoices.paid); err != nil {
+	if err := markInvoicesPaid(ctx, invoices.tx, invoices.paid); err != nil {
 		return err
 	}
 	for _, id := range invoices.paid {
@@ -53,7 +53,7 @@ func (s *Service) recomputeRefunds(ctx context.Context, out *outbox, invoices *i
 	for i, r := range refunds {
 		ids[i] = r.PaymentID
 	}
-	rows, err := invoices.tx.PaymentsByID(ctx, slices.Compact(slices.Sorted(slices.Values(ids))))
+	rows, err := PaymentsByID(ctx, invoices.tx, slices.Compact(slices.Sorted(slices.Values(ids))))
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // maxTagged bounds the payments of an invoice that are candidates for a refund
@@ -23,7 +23,7 @@ type paymentSet map[string]invoice.Payment
 // paid there is not a refund, unless it was prepared.
 func (b *transferBatch) loadRefunds(ctx context.Context) error {
 	var ids []string
-	var pairs []store.Pair
+	var pairs []Pair
 	for _, e := range b.entries {
 		if e.refundID != "" {
 			ids, pairs = append(ids, e.refundID), append(pairs, e.refundPair())
@@ -32,20 +32,20 @@ func (b *transferBatch) loadRefunds(ctx context.Context) error {
 	if err := b.loadPrepared(ctx); err != nil {
 		return err
 	}
-	stored, err := b.tx.RefundsByID(ctx, ids)
+	stored, err := RefundsByID(ctx, b.tx, ids)
 	if err != nil {
 		return err
 	}
 	for _, r := range stored {
 		b.refunds[r.ID] = r
 	}
-	b.paidPairs, err = b.tx.PaidPairs(ctx, b.chain.key, pairs)
+	b.paidPairs, err = PaidPairs(ctx, b.tx, b.chain.key, pairs)
 	return err
 }
 
 // addRefundable adds a payment to those that can be refunded.
 func (b *transferBatch) addRefundable(p invoice.Payment) {
-	pair := store.Pair{Payer: p.From, Receiver: p.RefundedFrom()}
+	pair := Pair{Payer: p.From, Receiver: p.RefundedFrom()}
 	b.paidPairs[pair] = true
 	if set, ok := b.refundable[pair]; ok {
 		set[p.ID] = p
@@ -106,10 +106,10 @@ func (b *transferBatch) storeRefund(ctx context.Context, e *entry) error {
 			return err
 		}
 	}
-	delete(b.refundable[store.Pair{Payer: e.From, Receiver: e.To}], e.paymentID) // a refund is not refunded
+	delete(b.refundable[Pair{Payer: e.From, Receiver: e.To}], e.paymentID) // a refund is not refunded
 	if b.isNamed(e) && !b.proved[e.From] {
 		b.proved[e.From] = true
-		if err := b.tx.ProveAddress(ctx, r); err != nil {
+		if err := ProveAddress(ctx, b.tx, r); err != nil {
 			return err
 		}
 	}
@@ -147,14 +147,14 @@ func (b *transferBatch) saveRefund(ctx context.Context, was, is invoice.Refund) 
 	}
 	b.refunds[is.ID] = is
 	b.linkPrepared(is)
-	if err := b.tx.SaveRefund(ctx, is); err != nil {
+	if err := SaveRefund(ctx, b.tx, is); err != nil {
 		return err
 	}
 	if err := b.endWaiver(ctx, was, is); err != nil {
 		return err
 	}
 	if was.PaymentID != "" && was.PaymentID != is.PaymentID {
-		if err := b.tx.RefreshItems(ctx, was.PaymentID); err != nil {
+		if err := RefreshItems(ctx, b.tx, was.PaymentID); err != nil {
 			return err
 		}
 	}
@@ -184,7 +184,7 @@ func (b *transferBatch) endWaiver(ctx context.Context, was, is invoice.Refund) e
 	b.out.audit = append(b.out.audit, access.NewEntry(ctx, b.service.now(), access.Change{
 		MerchantID: d.MerchantID, Action: access.ActionInboxUndo, Object: d.ID, Before: auditDecision(waiver), After: auditDecision(d),
 	}))
-	return b.tx.UndoDecision(ctx, d)
+	return UndoDecision(ctx, b.tx, d)
 }
 
 // matchRefund returns the payment that a transfer refunds. It is the payment of the prepared refund
@@ -227,7 +227,7 @@ func (b *transferBatch) trusts(ctx context.Context, e *entry) (bool, error) {
 	if known {
 		return proved, nil
 	}
-	proved, err := b.tx.IsProved(ctx, b.chain.key, e.From)
+	proved, err := isProved(ctx, b.tx, b.chain.key, e.From)
 	b.proved[e.From] = proved
 	return proved, err
 }
@@ -242,7 +242,7 @@ func (b *transferBatch) refundablePayments(ctx context.Context, e *entry) (payme
 		return nil, err
 	}
 	last := b.entries[len(b.entries)-1].BlockNumber
-	rows, err := b.tx.PaymentsBetween(ctx, b.chain.key, e.To, e.From, last)
+	rows, err := PaymentsBetween(ctx, b.tx, b.chain.key, e.To, e.From, last)
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +269,7 @@ func (b *transferBatch) dropRefunds(ctx context.Context, set paymentSet) error {
 		ofRefund[refundID] = id
 		ids = append(ids, refundID)
 	}
-	refunds, err := b.tx.RefundsByID(ctx, ids)
+	refunds, err := RefundsByID(ctx, b.tx, ids)
 	for _, r := range refunds {
 		if r.Status != invoice.Orphaned {
 			delete(set, ofRefund[r.ID])
@@ -285,8 +285,8 @@ func (b *transferBatch) taggedPayments(ctx context.Context, t invoice.Transfer, 
 	if t.Evidence.Calldata.IsZero() {
 		return "", nil, nil
 	}
-	inv, err := b.tx.InvoiceByCommitment(ctx, t.Evidence.Calldata)
-	if errors.Is(err, store.ErrNotFound) || err == nil && (inv.ChainKey != t.ChainKey || inv.Merchant != t.From) {
+	inv, err := InvoiceByCommitment(ctx, b.tx, t.Evidence.Calldata)
+	if errors.Is(err, db.ErrNotFound) || err == nil && (inv.ChainKey != t.ChainKey || inv.Merchant != t.From) {
 		return "", nil, nil
 	}
 	if err != nil {
@@ -304,7 +304,7 @@ func (b *transferBatch) taggedPayments(ctx context.Context, t invoice.Transfer, 
 	if older, ok := b.tagged[inv.ID]; ok {
 		return inv.ID, older, nil
 	}
-	rows, err := b.tx.NewestPayments(ctx, inv.ID, maxTagged)
+	rows, err := NewReader(b.tx).NewestPayments(ctx, inv.ID, maxTagged)
 	for _, row := range rows {
 		tagged[row.ID] = row.Payment
 	}

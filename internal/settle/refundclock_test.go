@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // scheduled gives the world's service a separate schedule's clock, and returns it.
@@ -125,14 +125,14 @@ func TestSubmissionSeenBeginsAnew(t *testing.T) {
 		w.must(err)
 		pass(patience)
 		w.must(w.SubmissionSeen(t.Context(), r.ID, s.ID, w.merchant, invoice.Hash{1}))
-		wantErr(t, "of another merchant", w.SubmissionSeen(t.Context(), r.ID, s.ID, "other", invoice.Hash{1}), store.ErrNotFound)
+		wantErr(t, "of another merchant", w.SubmissionSeen(t.Context(), r.ID, s.ID, "other", invoice.Hash{1}), db.ErrNotFound)
 		pass(patience - 1)
 		w.must(w.SubmissionSeen(t.Context(), r.ID, s.ID, w.merchant, invoice.Hash{2}))
 		wantSubmitted(t, "a second too early", w.withdraw(r.ID), "maria")
 		pass(1)
 		w.must(w.withdraw(r.ID))
 		w.must(w.SubmissionSeen(t.Context(), r.ID, s.ID, w.merchant, invoice.Hash{1}))
-		if all, err := w.db.store.Submissions(t.Context(), r.ID); err != nil || all[0].InForce() {
+		if all, err := settle.NewReader(w.db.store).Submissions(t.Context(), r.ID); err != nil || all[0].InForce() {
 			t.Errorf("seen after it was withdrawn: %+v, %v", all, err)
 		}
 	})
@@ -149,7 +149,7 @@ func TestDroppedRefundWhileTheClockIsAhead(t *testing.T) {
 		w.mine(w.head().Time.Unix()+1, back)
 		w.reorg(1)
 		record, _ := w.storedRefund(back)
-		all, err := w.db.store.Submissions(t.Context(), record.ID)
+		all, err := settle.NewReader(w.db.store).Submissions(t.Context(), record.ID)
 		w.must(err)
 		_, err = w.WithdrawSubmission(w.as("juan"), settle.Withdrawal{RefundID: record.ID, SubmissionID: all[0].ID, Gone: all[0].TxHash, Failed: true})
 		w.must(err)

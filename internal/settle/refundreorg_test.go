@@ -15,7 +15,7 @@ const byReorg = "a transaction that left the chain"
 // withdraw withdraws the submission of a refund in force. No node has its transaction.
 func (w *world) withdraw(refundID string) error {
 	w.t.Helper()
-	all, err := w.db.store.Submissions(w.t.Context(), refundID)
+	all, err := settle.NewReader(w.db.store).Submissions(w.t.Context(), refundID)
 	w.must(err)
 	s, ok := invoice.InForceOf(all)
 	if !ok {
@@ -84,7 +84,7 @@ func TestDroppedRefundIsWithdrawn(t *testing.T) {
 		w.mine(w.head().Time.Unix()+1, transfer)
 		w.reorg(1)
 		wantSubmitted(t, "withdrawn within ten minutes of the reorg", w.withdraw(r.ID), "maria")
-		if all, err := w.db.store.Submissions(t.Context(), r.ID); err != nil || len(all) != 1 || all[0].ID != s.ID || all[0].TxHash != transfer.TxHash {
+		if all, err := settle.NewReader(w.db.store).Submissions(t.Context(), r.ID); err != nil || len(all) != 1 || all[0].ID != s.ID || all[0].TxHash != transfer.TxHash {
 			t.Errorf("the submissions are %+v, %v; want maria's, with the transaction that was seen", all, err)
 		}
 		w.seconds.Add(int64(invoice.SubmissionPatience / time.Second))
@@ -236,7 +236,7 @@ func TestAcceptedOrRefunded(t *testing.T) {
 
 		// A transfer by hand ends the acceptance as soon as it is in a block.
 		w.mine(w.head().Time.Unix()+1, w.back(p.Amount))
-		inForce, err := w.db.store.DecisionsInForce(t.Context(), []string{item.Invoice.ID})
+		inForce, err := settle.DecisionsInForce(t.Context(), w.db.store, []string{item.Invoice.ID})
 		if err != nil || len(inForce) != 0 {
 			t.Errorf("in force after the money went back: %+v, %v", inForce, err)
 		}

@@ -3,20 +3,20 @@ package settle
 import (
 	"context"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // refundedSums holds how much of payments was refunded, in refunds that are not
 // orphaned. The sums are stored with the payments, so that a refund does not
 // read all refunds before it. The chain's cursor must be locked.
 type refundedSums struct {
-	tx      *store.Tx
+	tx      *db.Tx
 	sums    map[string]invoice.Amount // by payment id
 	changed map[string]bool           // ids of the payments whose sum is to be written
 }
 
-func newRefundedSums(tx *store.Tx) *refundedSums {
+func newRefundedSums(tx *db.Tx) *refundedSums {
 	return &refundedSums{tx: tx, sums: make(map[string]invoice.Amount), changed: make(map[string]bool)}
 }
 
@@ -31,7 +31,7 @@ func (f *refundedSums) load(ctx context.Context, paymentIDs ...string) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	known, err := f.tx.RefundedSums(ctx, missing)
+	known, err := RefundedSums(ctx, f.tx, missing)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (f *refundedSums) save(ctx context.Context) error {
 		changed[id] = f.sums[id]
 	}
 	clear(f.changed)
-	return f.tx.SaveRefundedSums(ctx, changed)
+	return SaveRefundedSums(ctx, f.tx, changed)
 }
 
 // isActive reports whether a refund counts: it is not the zero Refund and not

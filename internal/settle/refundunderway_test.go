@@ -36,7 +36,7 @@ func (w *world) patience() { w.seconds.Add(int64(invoice.SubmissionPatience / ti
 // is not offered until the dropped one is withdrawn.
 func TestNothingIsSentBesideDropped(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		var w *world
 		for name, prepare := range map[string]func(settle.RefundRequest) (dropped invoice.Transfer, other string){
 			"by hand": func(req settle.RefundRequest) (invoice.Transfer, string) {
@@ -63,7 +63,7 @@ func TestNothingIsSentBesideDropped(t *testing.T) {
 				return w.send(first), other.ID
 			},
 		} {
-			w = db.world(t)
+			w = conn.world(t)
 			p := w.paid(1000)
 			transfer, other := prepare(settle.RefundRequest{PaymentID: p.ID, MerchantID: w.merchant, Amount: invoice.NewAmount(1000), To: p.From, Account: invoice.AccountWithKey})
 			w.mine(w.head().Time.Unix()+1, transfer)
@@ -115,9 +115,9 @@ func TestRefundsSubmittedTogether(t *testing.T) {
 // mined.
 func TestDroppedTransactionIsKept(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for _, byHand := range []bool{true, false} {
-			w := db.world(t)
+			w := conn.world(t)
 			p := w.paid(1000)
 			transfer := w.back(invoice.NewAmount(1000))
 			if !byHand {
@@ -129,7 +129,7 @@ func TestDroppedTransactionIsKept(t *testing.T) {
 			w.mine(w.head().Time.Unix()+1, transfer)
 			w.reorg(1)
 			record, _ := w.storedRefund(transfer)
-			all, err := w.db.store.Submissions(t.Context(), record.ID)
+			all, err := settle.NewReader(w.db.store).Submissions(t.Context(), record.ID)
 			w.must(err)
 			put := func(tx invoice.Hash) error {
 				_, err := w.RecordTransaction(w.as("maria"), record.ID, all[0].ID, w.merchant, tx)
@@ -237,9 +237,9 @@ func TestTransactionAfterTheEnd(t *testing.T) {
 // TestAcceptedWhileDropped: the rest of an amount is not waived while a refund that a reorg dropped may be mined.
 func TestAcceptedWhileDropped(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for _, name := range []string{"by hand", "canceled", "canceled, with a transaction"} {
-			w := db.world(t)
+			w := conn.world(t)
 			item, part := w.underpaid()
 			var id string
 			if name == "by hand" {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // refundWithoutPayment has an invoice paid and paid back in full, a reorg drop both transfers,
@@ -32,7 +31,7 @@ func (w *world) refundWithoutPayment() (inv invoice.Invoice, paid, back invoice.
 func (w *world) storedRefund(t invoice.Transfer) (invoice.RefundRecord, invoice.Refund) {
 	w.t.Helper()
 	id := invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)
-	found, err := w.db.store.RefundsByID(w.t.Context(), []string{id})
+	found, err := settle.RefundsByID(w.t.Context(), w.db.store, []string{id})
 	if err != nil || len(found) != 1 {
 		w.t.Fatalf("the refund is %+v, %v", found, err)
 	}
@@ -145,7 +144,7 @@ func TestRefundWithoutPaymentIsRead(t *testing.T) {
 		_, _, back := w.refundWithoutPayment()
 		record, _ := w.storedRefund(back)
 		for merchant, want := range map[string]bool{"": true, w.merchant: true, "stranger": false} {
-			items, _, err := w.Inbox(t.Context(), store.InboxFilter{MerchantID: merchant, Limit: 100})
+			items, _, err := w.Inbox(t.Context(), settle.InboxFilter{MerchantID: merchant, Limit: 100})
 			w.must(err)
 			if got := slices.ContainsFunc(items, func(i settle.InboxItem) bool { return i.Refund.ID == record.ID }); got != want {
 				t.Errorf("in the inbox of %q: %t", merchant, got)
@@ -243,17 +242,17 @@ func (m *machine) lessen(t invoice.Transfer) {
 // refund of such a payment.
 func (m *machine) isLessened(subject string) bool {
 	id, _, _ := strings.Cut(subject, "/")
-	refunds, err := m.db.store.RefundsByID(m.t.Context(), []string{id})
+	refunds, err := settle.RefundsByID(m.t.Context(), m.db.store, []string{id})
 	m.must(err)
 	return m.lessened[id] || len(refunds) > 0 && m.lessened[refunds[0].PaymentID]
 }
 
 // refundedBy returns what was paid back on the chain, by invoice, as the refunds are stored. Some
 // payments have left the chain since, unlike what was paid back of them.
-func (m *machine) refundedBy(r *rapid.T, payments []store.PaymentRow) map[string]uint64 {
+func (m *machine) refundedBy(r *rapid.T, payments []settle.PaymentRow) map[string]uint64 {
 	sums := make(map[string]uint64)
 	for _, p := range payments {
-		refunds, err := m.db.store.RefundsOfPayments(m.t.Context(), []string{p.ID})
+		refunds, err := settle.RefundsOfPayments(m.t.Context(), m.db.store, []string{p.ID})
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -264,7 +263,7 @@ func (m *machine) refundedBy(r *rapid.T, payments []store.PaymentRow) map[string
 
 // checkRefundsOf says that the refunds of a payment are on the chain, as many as fit into it. More
 // are only those that were final before it came back with less. It returns their sum.
-func (m *machine) checkRefundsOf(r *rapid.T, p store.PaymentRow, refunds []invoice.Refund) (sum uint64) {
+func (m *machine) checkRefundsOf(r *rapid.T, p settle.PaymentRow, refunds []invoice.Refund) (sum uint64) {
 	var early uint64
 	for _, refund := range refunds {
 		if refund.InvoiceID != p.InvoiceID {

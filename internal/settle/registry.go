@@ -5,27 +5,27 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Registries returns the registries of a chain whose events count: all that were
 // ever configured, because payers can still pay through them.
 func (s *Service) Registries(ctx context.Context, chainKey string) ([]invoice.Address, error) {
-	return s.store.Registries(ctx, chainKey)
+	return Registries(ctx, s.store, chainKey)
 }
 
 // RecordRegistries records the configured registries. It must be called before
 // invoices are created and blocks are read.
 func (s *Service) RecordRegistries(ctx context.Context) error {
 	ctx = access.WithOrigin(ctx, access.Origin{Actor: access.ActorConfig})
-	return s.store.Update(ctx, func(tx *store.Tx) error {
+	return s.store.Update(ctx, func(tx *db.Tx) error {
 		var entries []access.Entry
 		for _, c := range s.chains {
 			if c.Registry.IsZero() {
 				continue
 			}
-			added, err := tx.InsertRegistry(ctx, c.Key, c.Registry, s.now())
+			added, err := insertRegistry(ctx, tx, c.Key, c.Registry, s.now())
 			if err != nil {
 				return err
 			}
@@ -35,7 +35,7 @@ func (s *Service) RecordRegistries(ctx context.Context) error {
 				}))
 			}
 		}
-		return tx.AppendAudit(ctx, entries...)
+		return access.AppendAudit(ctx, tx, entries...)
 	})
 }
 

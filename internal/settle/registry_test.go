@@ -20,7 +20,7 @@ func (w *world) configured(registry invoice.Address) *settle.Service {
 // due returns the kinds of the intents that are due for a registry.
 func (w *world) due(registry invoice.Address) []string {
 	w.t.Helper()
-	intents, err := w.db.store.DueIntents(w.t.Context(), w.chainKey, registry, "", 100)
+	intents, err := settle.DueIntents(w.t.Context(), w.db.store, w.chainKey, registry, "", 100)
 	w.must(err)
 	kinds := []string{}
 	for _, in := range intents {
@@ -33,8 +33,8 @@ func (w *world) due(registry invoice.Address) []string {
 // registry of its commitment, and follow that registry's events.
 func TestRegistryIsReplacedUnderOpenInvoices(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		w.must(w.RecordRegistries(t.Context()))
 		before := w.create()
 		w.Service = w.configured(another)
@@ -70,7 +70,7 @@ func TestRegistryIsReplacedUnderOpenInvoices(t *testing.T) {
 		if diff := cmp.Diff([]string{"close " + after.ID}, w.due(another)); diff != "" {
 			t.Errorf("due for the configured registry (-want +got):\n%s", diff)
 		}
-		due, elsewhere, err := db.store.DueCount(t.Context(), w.chainKey, another)
+		due, elsewhere, err := settle.DueCount(t.Context(), conn.store, w.chainKey, another)
 		if err != nil || due != 1 || elsewhere != 2 {
 			t.Errorf("%d are due and %d wait for another registry (%v), want 1 and 2", due, elsewhere, err)
 		}

@@ -8,8 +8,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // saveInvoices writes the changed invoices, and assigns a transfer amount to
@@ -77,15 +77,15 @@ func (set *invoiceSet) allRemainders(ids []string) map[string][]invoice.Amount {
 // it.
 func (s *Service) saveRemainders(ctx context.Context, invoices *invoiceSet, ids []string, indexed uint64) error {
 	remainders := invoices.allRemainders(ids)
-	assigned, err := invoices.tx.RemainderTransferAmounts(ctx, remainders)
+	assigned, err := RemainderTransferAmounts(ctx, invoices.tx, remainders)
 	if err != nil {
 		return err
 	}
-	var wanted, retried, earlier []store.TransferAmount
+	var wanted, retried, earlier []TransferAmount
 	for _, id := range ids {
 		inv := invoices.byID[id]
 		for _, r := range remainders[id] {
-			t := store.TransferAmount{Invoice: inv, Base: r, FromBlock: indexed, Remainder: true}
+			t := TransferAmount{Invoice: inv, Base: r, FromBlock: indexed, Remainder: true}
 			amount, recorded := assigned[id][r]
 			switch {
 			case r == inv.Remaining && inv.Status == invoice.Open && amount.IsZero():
@@ -98,10 +98,10 @@ func (s *Service) saveRemainders(ctx context.Context, invoices *invoiceSet, ids 
 			}
 		}
 	}
-	if err := invoices.tx.InsertBareRemainders(ctx, earlier); err != nil {
+	if err := InsertBareRemainders(ctx, invoices.tx, earlier); err != nil {
 		return err
 	}
-	if err := invoices.tx.DeleteBareRemainders(ctx, retried); err != nil {
+	if err := deleteBareRemainders(ctx, invoices.tx, retried); err != nil {
 		return err
 	}
 	if err := s.assign(ctx, invoices.tx, wanted, assigned); err != nil {
@@ -117,19 +117,19 @@ func (s *Service) saveRemainders(ctx context.Context, invoices *invoiceSet, ids 
 
 // assign records remainders, with a transfer amount where one is free, and adds
 // these to assigned. It retries because other transactions may take the amounts.
-func (s *Service) assign(ctx context.Context, tx *store.Tx, wanted []store.TransferAmount, assigned map[string]map[invoice.Amount]invoice.Amount) error {
+func (s *Service) assign(ctx context.Context, tx *db.Tx, wanted []TransferAmount, assigned map[string]map[invoice.Amount]invoice.Amount) error {
 	for try := 0; len(wanted) > 0; try += randomTries {
 		if err := s.chooseForRemainders(ctx, tx, wanted, try); err != nil {
 			return err
 		}
-		slices.SortFunc(wanted, func(a, b store.TransferAmount) int {
+		slices.SortFunc(wanted, func(a, b TransferAmount) int {
 			return cmp.Or(bytes.Compare(a.Invoice.Merchant[:], b.Invoice.Merchant[:]), a.Amount.Cmp(b.Amount))
 		})
-		inserted, err := tx.InsertTransferAmounts(ctx, wanted)
+		inserted, err := insertTransferAmounts(ctx, tx, wanted)
 		if err != nil {
 			return err
 		}
-		wanted = slices.DeleteFunc(wanted, func(t store.TransferAmount) bool {
+		wanted = slices.DeleteFunc(wanted, func(t TransferAmount) bool {
 			if inserted[t.Invoice.ID] {
 				assigned[t.Invoice.ID][t.Base] = t.Amount
 			}
@@ -143,8 +143,8 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, wanted []store.Trans
 // MaxSuffix is free it is a larger one: the payer has no other amount to pay the
 // remainder by, and an attacker can use up the suffixes of a remainder that he
 // makes.
-func (s *Service) chooseForRemainders(ctx context.Context, tx *store.Tx, wanted []store.TransferAmount, try int) error {
-	bases := make([]store.AmountKey, len(wanted))
+func (s *Service) chooseForRemainders(ctx context.Context, tx *db.Tx, wanted []TransferAmount, try int) error {
+	bases := make([]AmountKey, len(wanted))
 	for i, w := range wanted {
 		bases[i] = amountKey(w.Invoice, w.Base)
 	}
@@ -200,7 +200,7 @@ func (s *Service) AssignMoreTransferAmounts(ctx context.Context, last map[string
 // last, or nothing when there are no more.
 func (s *Service) assignAfter(ctx context.Context, chainKey, after string, limit int) (string, error) {
 	for ; limit > 0; limit -= assignBatch {
-		ids, err := s.store.InvoicesLackingTransferAmounts(ctx, chainKey, after, assignBatch)
+		ids, err := InvoicesLackingTransferAmounts(ctx, s.store, chainKey, after, assignBatch)
 		if err != nil || len(ids) == 0 {
 			return "", err
 		}
@@ -215,8 +215,8 @@ func (s *Service) assignAfter(ctx context.Context, chainKey, after string, limit
 // resave recounts stale sums of invoices and assigns transfer amounts. It works
 // on a halted chain.
 func (s *Service) resave(ctx context.Context, chainKey string, ids []string) error {
-	return s.store.Update(ctx, func(tx *store.Tx) error {
-		cur, err := tx.LockCursor(ctx, chainKey)
+	return s.store.Update(ctx, func(tx *db.Tx) error {
+		cur, err := LockCursor(ctx, tx, chainKey)
 		if err != nil {
 			return err
 		}

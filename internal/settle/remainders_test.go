@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // part returns a transfer of n that names the invoice.
@@ -50,9 +51,9 @@ func (w *world) checkRemainder(inv invoice.Invoice, remaining, least, most uint6
 // block and in many. The rest can still be paid, also by the first transfer amount.
 func TestManySmallPartsKeepTheRemainderPayable(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for _, first := range []bool{false, true} {
-			w := db.world(t)
+			w := conn.world(t)
 			inv := w.create(amount(34_000_000))
 			for i := range int64(20) {
 				w.mine(start+i, w.part(inv, 340_000))
@@ -77,8 +78,8 @@ func TestManySmallPartsKeepTheRemainderPayable(t *testing.T) {
 // taken.
 func TestRemainderWithLargerSuffix(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		inv := w.create(amount(34_000_000))
 		w.takeSuffixes(33_660_000, invoice.MaxSuffix, start+3600)
 		w.mine(start+1, w.part(inv, 340_000))
@@ -88,8 +89,8 @@ func TestRemainderWithLargerSuffix(t *testing.T) {
 
 // withoutFreeSuffix returns a world with an invoice whose remainder got no transfer
 // amount, because none was free. Some are free when it returns.
-func (db *database) withoutFreeSuffix(t *testing.T) (w *world, inv invoice.Invoice) {
-	w = db.world(t)
+func (conn *database) withoutFreeSuffix(t *testing.T) (w *world, inv invoice.Invoice) {
+	w = conn.world(t)
 	w.random = narrow{rand.New(rand.NewPCG(1, 0)), 0, 4} // generates only the first four of the larger suffixes
 	w.Service = w.service()
 	inv = w.create(amount(34_000_000), func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 3*minQuarantine) })
@@ -113,11 +114,11 @@ func (db *database) withoutFreeSuffix(t *testing.T) (w *world, inv invoice.Invoi
 // free: in the background, and when the invoice changes.
 func TestAssignWhenASuffixIsFree(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w, inv := db.withoutFreeSuffix(t)
+	each(t, func(t *testing.T, conn *database) {
+		w, inv := conn.withoutFreeSuffix(t)
 		w.must(w.AssignTransferAmounts(t.Context()))
 		w.checkRemainder(inv, 33_660_000, 1, invoice.MaxSuffix)
-		w, inv = db.withoutFreeSuffix(t)
+		w, inv = conn.withoutFreeSuffix(t)
 		w.mine(w.head().Time.Unix()+1, w.part(inv, 5)) // dust
 		w.checkRemainder(inv, 33_660_000, 1, invoice.MaxSuffix)
 	})
@@ -127,8 +128,8 @@ func TestAssignWhenASuffixIsFree(t *testing.T) {
 // was paid in part and confirmed.
 func TestAssignAfterAnUpgrade(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		inv, other := w.create(), w.create()
 		w.mine(start+1, w.part(inv, 400_000))
 		w.final()
@@ -136,12 +137,12 @@ func TestAssignAfterAnUpgrade(t *testing.T) {
 			"DELETE FROM transfer_amounts WHERE remainder = 1",
 			"UPDATE invoices SET remaining = NULL, remaining_transfer = NULL, sums_stale = 1, arrived_in_time = '0', payment_count = 0",
 		} {
-			_, err := db.sql.ExecContext(t.Context(), s)
+			_, err := conn.sql.ExecContext(t.Context(), s)
 			w.must(err)
 		}
 		for range 2 { // the second run finds nothing to do
 			w.must(w.AssignTransferAmounts(t.Context()))
-			if left, err := db.store.InvoicesLackingTransferAmounts(t.Context(), w.chainKey, "", 9); len(left) != 0 || err != nil {
+			if left, err := settle.InvoicesLackingTransferAmounts(t.Context(), conn.store, w.chainKey, "", 9); len(left) != 0 || err != nil {
 				t.Errorf("%q are left (%v)", left, err)
 			}
 		}
@@ -160,8 +161,8 @@ func TestAssignAfterAnUpgrade(t *testing.T) {
 // examines. The next run continues where the last one ended.
 func TestAssignMoreContinues(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		const all, run = 450, 200
 		for range all / 50 {
 			var parts []invoice.Transfer
@@ -171,13 +172,13 @@ func TestAssignMoreContinues(t *testing.T) {
 			w.mine(w.head().Time.Unix()+1, parts...)
 		}
 		for _, s := range []string{"DELETE FROM transfer_amounts WHERE remainder = 1", "UPDATE invoices SET remaining_transfer = NULL"} {
-			_, err := db.sql.ExecContext(t.Context(), s)
+			_, err := conn.sql.ExecContext(t.Context(), s)
 			w.must(err)
 		}
 		last := make(map[string]string)
 		for n, want := range []int{all - run, all - 2*run, 0} {
 			w.must(w.AssignMoreTransferAmounts(t.Context(), last))
-			left, err := db.store.InvoicesLackingTransferAmounts(t.Context(), w.chainKey, "", all)
+			left, err := settle.InvoicesLackingTransferAmounts(t.Context(), conn.store, w.chainKey, "", all)
 			w.must(err)
 			if len(left) != want {
 				t.Errorf("after %d runs %d are left, want %d", n+1, len(left), want)

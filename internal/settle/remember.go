@@ -8,8 +8,8 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/drift"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Start is what a replica starts with.
@@ -45,14 +45,14 @@ var errPlanned = errors.New("planned")
 // before the components are built, and without it once nothing else can fail, because it stops replicas with another
 // configuration.
 // It fails with a *drift.RefusedError or a *ReturnedError, and changes nothing then.
-func Remember(ctx context.Context, db *store.Store, start Start) (after drift.Remembered, changes []drift.Change, err error) {
+func Remember(ctx context.Context, conn *db.DB, start Start) (after drift.Remembered, changes []drift.Change, err error) {
 	ctx = access.WithOrigin(ctx, access.Origin{Actor: access.ActorConfig})
 	var number int64
-	err = db.Update(ctx, func(tx *store.Tx) error {
+	err = conn.Update(ctx, func(tx *db.Tx) error {
 		if err := tx.LockConfiguration(ctx); err != nil {
 			return err
 		}
-		was, err := tx.Remembered(ctx)
+		was, err := Remembered(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func Remember(ctx context.Context, db *store.Store, start Start) (after drift.Re
 			if after, err = applyRevision(ctx, tx, was, start, revision); err != nil {
 				return err
 			}
-			if err := tx.AppendAudit(ctx, revisionEntry(ctx, start.Now, revision, changes)); err != nil {
+			if err := access.AppendAudit(ctx, tx, revisionEntry(ctx, start.Now, revision, changes)); err != nil {
 				return err
 			}
 		}
@@ -76,15 +76,15 @@ func Remember(ctx context.Context, db *store.Store, start Start) (after drift.Re
 	if err != nil && !errors.Is(err, errPlanned) {
 		return after, changes, err
 	}
-	db.SetIDKeys(after.IDKeys())
+	conn.SetIDKeys(after.IDKeys())
 	if !start.Plan {
-		db.SetRevision(number)
+		conn.SetRevision(number)
 	}
 	return after, changes, nil
 }
 
 // finish notes that the replica runs the revision. It returns errPlanned for a plan.
-func (s Start) finish(ctx context.Context, tx *store.Tx, number int64) error {
+func (s Start) finish(ctx context.Context, tx *db.Tx, number int64) error {
 	switch {
 	case s.Plan:
 		return errPlanned
@@ -109,10 +109,10 @@ func revisionEntry(ctx context.Context, now time.Time, r drift.Revision, changes
 }
 
 // nextRevision returns the revision of a replica that starts, and whether it is a new one.
-func nextRevision(ctx context.Context, tx *store.Tx, start Start) (r drift.Revision, raised bool, err error) {
+func nextRevision(ctx context.Context, tx *db.Tx, start Start) (r drift.Revision, raised bool, err error) {
 	hash := start.Configured.Hash()
 	newest, err := tx.NewestRevision(ctx)
-	if err != nil && !errors.Is(err, store.ErrNotFound) || newest.Hash == hash {
+	if err != nil && !errors.Is(err, db.ErrNotFound) || newest.Hash == hash {
 		return newest, false, err
 	}
 	returned, err := tx.WasRevision(ctx, hash)
@@ -132,12 +132,12 @@ func nextRevision(ctx context.Context, tx *store.Tx, start Start) (r drift.Revis
 }
 
 // applyRevision stores a new revision. Blocks that a returning token missed are scheduled to be read again.
-func applyRevision(ctx context.Context, tx *store.Tx, was drift.Remembered, start Start, r drift.Revision) (drift.Remembered, error) {
+func applyRevision(ctx context.Context, tx *db.Tx, was drift.Remembered, start Start, r drift.Revision) (drift.Remembered, error) {
 	keys := make([]string, len(start.Configured.Chains))
 	for i, c := range start.Configured.Chains {
 		keys[i] = c.Key
 	}
-	cursors, err := tx.LockBlocks(ctx, keys)
+	cursors, err := lockBlocks(ctx, tx, keys)
 	if err != nil {
 		return was, err
 	}
@@ -149,18 +149,18 @@ func applyRevision(ctx context.Context, tx *store.Tx, was drift.Remembered, star
 	for key, from := range missed {
 		cur := cursors[key]
 		cur.ReadAgain(from)
-		if err := tx.SaveCursor(ctx, key, cur); err != nil {
+		if err := SaveCursor(ctx, tx, key, cur); err != nil {
 			return was, err
 		}
 	}
-	if err := tx.PutKnownChains(ctx, after.Chains, start.Now); err != nil {
+	if err := PutKnownChains(ctx, tx, after.Chains, start.Now); err != nil {
 		return was, err
 	}
 	return after, tx.InsertRevision(ctx, r, start.Now)
 }
 
 // Differences returns how the configuration differs from what the database remembers, and changes nothing.
-func Differences(ctx context.Context, db *store.Store, chains []chain.Chain) ([]drift.Change, error) {
-	was, err := db.Remembered(ctx)
+func Differences(ctx context.Context, conn *db.DB, chains []chain.Chain) ([]drift.Change, error) {
+	was, err := Remembered(ctx, conn)
 	return drift.Compare(was, drift.Configured{Chains: chains}), err
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // configuration returns the world's chain with tokens.
@@ -22,9 +22,9 @@ func (w *world) configuration(tokens ...chain.Token) []chain.Chain {
 var usdcToken, eurcToken = chain.Token{Currency: "USDC", Address: usdc, Decimals: 6}, chain.Token{Currency: "EURC", Address: eurc, Decimals: 6}
 
 // remember starts a replica with chains. The store is the replica's own.
-func (w *world) remember(db *store.Store, replica string, chains []chain.Chain) (drift.Remembered, error) {
+func (w *world) remember(conn *db.DB, replica string, chains []chain.Chain) (drift.Remembered, error) {
 	w.t.Helper()
-	after, _, err := settle.Remember(w.t.Context(), db, settle.Start{
+	after, _, err := settle.Remember(w.t.Context(), conn, settle.Start{
 		Configured: drift.Configured{Chains: chains}, Replica: replica, Now: at(start), Scheduled: at(start),
 	})
 	return after, err
@@ -42,7 +42,7 @@ func TestRemember(t *testing.T) {
 		}
 		_, err := w.remember(w.db.store, "", w.configuration(usdcToken))
 		w.must(err)
-		was, err := w.db.store.Remembered(t.Context())
+		was, err := settle.Remembered(t.Context(), w.db.store)
 		w.must(err)
 		chains := was.Configure(w.configuration(usdcToken))
 		if diff := cmp.Diff([]chain.Token{eurcToken}, chains[0].Former); diff != "" {
@@ -54,7 +54,7 @@ func TestRemember(t *testing.T) {
 		if _, err := w.remember(w.db.store, "", w.configuration(renamed)); !errors.As(err, &refused) {
 			t.Errorf("a renamed currency: %v, want a refusal", err)
 		}
-		now, err := w.db.store.Remembered(t.Context())
+		now, err := settle.Remembered(t.Context(), w.db.store)
 		w.must(err)
 		if diff := cmp.Diff(was, now); diff != "" {
 			t.Errorf("a refused start changed what is remembered:\n%s", diff)
@@ -69,13 +69,13 @@ func TestRemember(t *testing.T) {
 // TestOlderRevisionWritesNothing lets a replica go on after another one started with another configuration.
 func TestOlderRevisionWritesNothing(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
-		_, err := w.remember(db.store, "old", w.configuration(usdcToken))
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		_, err := w.remember(conn.store, "old", w.configuration(usdcToken))
 		w.must(err)
 		w.create()
 		w.mine(start + 1)
-		other := storetest.Open(t, db.url)
+		other := dbtest.Open(t, conn.url)
 		_, err = w.remember(other, "new", w.configuration(usdcToken, eurcToken))
 		w.must(err)
 
@@ -83,17 +83,17 @@ func TestOlderRevisionWritesNothing(t *testing.T) {
 		if err := w.Observe(t.Context(), w.chainKey, []settle.Block{w.next(start + 2)}); !errors.As(err, &stale) || stale.Own != 1 || stale.Newest != 2 {
 			t.Errorf("a block: %v, want the error of an older revision", err)
 		}
-		if _, err := w.Create(t.Context(), settle.CreateRequest{Draft: w.draft()}); db.store.Shared() && !errors.As(err, &stale) {
+		if _, err := w.Create(t.Context(), settle.CreateRequest{Draft: w.draft()}); conn.store.Shared() && !errors.As(err, &stale) {
 			t.Errorf("an invoice: %v, want the error of an older revision", err)
 		}
-		if err := db.store.KeepRevision(t.Context(), "old", at(start), at(start+5)); !errors.As(err, &stale) {
+		if err := conn.store.KeepRevision(t.Context(), "old", at(start), at(start+5)); !errors.As(err, &stale) {
 			t.Errorf("a note that it runs: %v, want the error of an older revision", err)
 		}
 		w.must(other.KeepRevision(t.Context(), "new", at(start), at(start+5)))
 
 		// A replica with the former configuration that is started again stops none of the others.
 		var returned *settle.ReturnedError
-		again := storetest.Open(t, db.url)
+		again := dbtest.Open(t, conn.url)
 		if _, err := w.remember(again, "again", w.configuration(usdcToken)); !errors.As(err, &returned) {
 			t.Errorf("a start with the former configuration: %v, want a refusal while others run", err)
 		}
@@ -139,7 +139,7 @@ func TestTokenReturns(t *testing.T) {
 				t.Errorf("after the blocks are read: %v", err)
 			}
 		}
-		now, err := w.db.store.Remembered(t.Context())
+		now, err := settle.Remembered(t.Context(), w.db.store)
 		w.must(err)
 		if known, _ := now.Chains[0].TokenAt(eurc); known.MissedThrough != nil || known.Retired() {
 			t.Errorf("remembered %+v, want no missed blocks", known)
@@ -178,7 +178,7 @@ func TestRenameChain(t *testing.T) {
 		w.mine(start+1, w.pay(paid.TransferAmount))
 		was := w.payment(w.blocks[len(w.blocks)-1].Transfers[0])
 		from, to := w.chainKey, w.chainKey+"-renamed"
-		fresh := storetest.Open(t, w.db.url)
+		fresh := dbtest.Open(t, w.db.url)
 		w.must(settle.RenameChain(t.Context(), fresh, from, to, at(start)))
 		if err := settle.RenameChain(t.Context(), fresh, from, to, at(start)); !errors.Is(err, settle.ErrUnknownChain) {
 			t.Errorf("a second rename: %v, want %v", err, settle.ErrUnknownChain)
@@ -196,7 +196,7 @@ func TestRenameChain(t *testing.T) {
 		}
 		w.Service = w.service(func(c *settle.Config) { c.Store = fresh })
 		for _, inv := range []invoice.Invoice{paid, open} {
-			got, err := fresh.Invoice(t.Context(), inv.ID)
+			got, err := settle.NewReader(fresh).Invoice(t.Context(), inv.ID)
 			if w.must(err); got.ChainKey != to || got.DepositAddress != inv.DepositAddress || got.CommitmentID != inv.CommitmentID {
 				t.Errorf("the invoice became %+v", got)
 			}
@@ -210,7 +210,7 @@ func TestRenameChain(t *testing.T) {
 		gap, err := w.Rescan(t.Context(), to, 101)
 		w.must(err)
 		w.fill(gap.Next, w.blocks[len(w.blocks)-1].Header, w.blocks[1:]...)
-		payments, err := fresh.PaymentsOfInvoices(t.Context(), []string{paid.ID})
+		payments, err := settle.NewReader(fresh).PaymentsOfInvoices(t.Context(), []string{paid.ID})
 		if w.must(err); len(payments) != 1 || payments[0].ID != was.ID || payments[0].ChainKey != to || payments[0].Status != invoice.Confirmed {
 			t.Errorf("payments %+v, want %s confirmed", payments, was.ID)
 		}

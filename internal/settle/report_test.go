@@ -10,7 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // figures are those of a line of a report.
@@ -25,7 +25,7 @@ func (m *machine) checkReport(r *rapid.T) {
 	from := time.Unix(m.seconds.Load()-rapid.Int64Range(0, 100).Draw(r, "from"), 0)
 	to := from.Add(time.Duration(rapid.IntRange(1, 100).Draw(r, "length")) * time.Second)
 	group := rapid.SampledFrom(report.Groups).Draw(r, "group")
-	made, err := report.Settlement(m.t.Context(), m.db.store, report.Request{
+	made, err := report.Settlement(m.t.Context(), report.NewReader(m.db.store), report.Request{
 		MerchantID: m.merchant, From: from, To: to, GroupBy: group, Location: time.UTC, Decimals: func(string, string) (int, bool) { return 6, true },
 	})
 	if err != nil {
@@ -56,21 +56,21 @@ func (m *machine) checkReport(r *rapid.T) {
 // addUp adds up the listed payments that were confirmed in a period, and the refunds that were,
 // also of payments that are not.
 func (m *machine) addUp(r *rapid.T, within func(time.Time) bool) (f figures) {
-	listed, _, err := m.db.store.Payments(m.t.Context(), store.PaymentFilter{MerchantID: m.merchant, IncludePending: true, Limit: 1000})
+	listed, _, err := settle.NewReader(m.db.store).Payments(m.t.Context(), settle.PaymentFilter{MerchantID: m.merchant, IncludePending: true, Limit: 1000})
 	if err != nil {
 		r.Fatal(err)
 	}
-	slices.SortFunc(listed, func(a, b store.PaymentRow) int { return a.Compare(b.Position) })
+	slices.SortFunc(listed, func(a, b settle.PaymentRow) int { return a.Compare(b.Position) })
 	due := make(map[string]uint64)
 	for _, p := range listed {
-		inv, err := m.db.store.Invoice(m.t.Context(), p.InvoiceID)
+		inv, err := settle.NewReader(m.db.store).Invoice(m.t.Context(), p.InvoiceID)
 		if err != nil {
 			r.Fatal(err)
 		}
 		if p.Status == invoice.Confirmed {
 			f.add(within(p.ConfirmedAt), inv, p, due)
 		}
-		refunds, err := m.db.store.RefundsOfPayments(m.t.Context(), []string{p.ID})
+		refunds, err := settle.RefundsOfPayments(m.t.Context(), m.db.store, []string{p.ID})
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func (m *machine) addUp(r *rapid.T, within func(time.Time) bool) (f figures) {
 }
 
 // add adds a payment; one outside the period only reduces what is due.
-func (f *figures) add(within bool, inv invoice.Invoice, p store.PaymentRow, due map[string]uint64) {
+func (f *figures) add(within bool, inv invoice.Invoice, p settle.PaymentRow, due map[string]uint64) {
 	amount, price, paid := number(p.Amount), number(inv.Amount), inv.Status == invoice.Paid
 	var counted, excess, returned uint64
 	whole := &f.Late

@@ -9,9 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // TestTheSameChainSaysTheSame reads one chain, with payments of invoices that exist
@@ -22,9 +23,9 @@ import (
 // attributions, methods, refunds and states of invoices.
 func TestTheSameChainSaysTheSame(t *testing.T) {
 	t.Parallel()
-	properties(t, func(db *database, r *rand.Rand) string {
+	properties(t, func(conn *database, r *rand.Rand) string {
 		s := newStory(r)
-		want := s.read(db.world(t), r, reading{})
+		want := s.read(conn.world(t), r, reading{})
 		for _, how := range []reading{
 			{batches: true},
 			{batches: r.IntN(2) == 0, late: true},
@@ -34,7 +35,7 @@ func TestTheSameChainSaysTheSame(t *testing.T) {
 			{batches: true, late: true, rollbacks: true},
 			{batches: true, late: true, rescans: true, rollbacks: true},
 		} {
-			if diff := cmp.Diff(want, s.read(db.world(t), r, how)); diff != "" {
+			if diff := cmp.Diff(want, s.read(conn.world(t), r, how)); diff != "" {
 				return fmt.Sprintf("%+v (-in order +so):\n%s", how, diff)
 			}
 		}
@@ -335,9 +336,9 @@ func (s story) insert(w *world) []invoice.Invoice {
 		all[i] = inv
 	}
 	if slices.ContainsFunc(s.terms, func(t terms) bool { return t.partner }) {
-		w.must(w.db.store.Update(w.t.Context(), func(tx *store.Tx) error {
-			theirs := store.SettlementAddress{ChainKey: w.chainKey, Address: w.account(thePartner), MerchantID: w.merchant}
-			return tx.InsertSettlementAddresses(w.t.Context(), []store.SettlementAddress{theirs}, invoice.Unix(start))
+		w.must(w.db.store.Update(w.t.Context(), func(tx *db.Tx) error {
+			theirs := access.SettlementAddress{ChainKey: w.chainKey, Address: w.account(thePartner), MerchantID: w.merchant}
+			return access.InsertSettlementAddresses(w.t.Context(), tx, []access.SettlementAddress{theirs}, invoice.Unix(start))
 		}))
 	}
 	w.insert(all)
@@ -394,13 +395,13 @@ func (s story) outcome(w *world, invoices []invoice.Invoice, all []settle.Block)
 	for _, b := range all {
 		for _, t := range b.Transfers {
 			line := fmt.Sprintf("%s from %x to %x in block %d at %d, named %t", t.Amount, t.From[:1], t.To[:1], b.Number, b.Time.Unix()-start, !t.Evidence.Calldata.IsZero())
-			payments, err := w.db.store.PaymentsByID(w.t.Context(), []string{invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal)})
+			payments, err := settle.PaymentsByID(w.t.Context(), w.db.store, []string{invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal)})
 			w.must(err)
 			for _, p := range payments {
 				paid[p.ID] = fmt.Sprint(p.Amount, " in block ", b.Number)
 				line += fmt.Sprintf(": pays %d by %q, %s", number[p.InvoiceID], p.Method, p.Status)
 			}
-			refunds, err := w.db.store.RefundsByID(w.t.Context(), []string{invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)})
+			refunds, err := settle.RefundsByID(w.t.Context(), w.db.store, []string{invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)})
 			w.must(err)
 			for _, f := range refunds {
 				if f.Status != invoice.Orphaned {

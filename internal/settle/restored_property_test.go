@@ -11,10 +11,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // past is a history that a backup has only in part.
@@ -114,14 +114,14 @@ func (p *past) write() {
 func TestRestoredHistory(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
-		url := storetest.Migrated(t)
-		db := &database{url: url, store: storetest.Open(t, url), sql: storetest.SQL(t, url)}
-		p := &past{world: db.world(t), r: r, announced: map[string]bool{}, closed: map[string]bool{}, inTime: map[string]bool{}, raced: map[string]bool{}, byHand: map[string]bool{}}
+		url := dbtest.Migrated(t)
+		conn := &database{url: url, store: dbtest.Open(t, url), sql: dbtest.SQL(t, url)}
+		p := &past{world: conn.world(t), r: r, announced: map[string]bool{}, closed: map[string]bool{}, inTime: map[string]bool{}, raced: map[string]bool{}, byHand: map[string]bool{}}
 		for range rapid.IntRange(0, 15).Draw(r, "before the backup") {
 			p.act()
 		}
 		copied := filepath.Join(t.TempDir(), "copy.db")
-		p.must(store.Backup(t.Context(), url, copied, time.Now()))
+		p.must(db.Backup(t.Context(), url, copied, time.Now()))
 		known, read := slices.Clone(p.ids), p.head().Number
 		for range rapid.IntRange(1, 25).Draw(r, "after the backup") {
 			p.act()
@@ -161,10 +161,10 @@ func TestRestoredHistory(t *testing.T) {
 func (p *past) restore(copied string, read uint64) {
 	url := "sqlite:" + copied
 	chain := p.blocks
-	p.db = &database{url: url, store: storetest.Open(p.t, url), sql: storetest.SQL(p.t, url)}
+	p.db = &database{url: url, store: dbtest.Open(p.t, url), sql: dbtest.SQL(p.t, url)}
 	p.Service = p.service(func(c *settle.Config) { c.Recovery = true })
 	ctx := p.t.Context()
-	p.must(p.db.store.Update(ctx, func(tx *store.Tx) error { return tx.RecoverFrom(ctx) }))
+	p.must(p.db.store.Update(ctx, func(tx *db.Tx) error { return settle.RecoverFrom(ctx, tx) }))
 	for _, b := range chain {
 		if b.Number > read {
 			p.must(p.Observe(ctx, p.chainKey, []settle.Block{b}))
@@ -223,7 +223,7 @@ func (p *past) importCopies(live map[string]invoice.Invoice, known []string, cop
 // eventsByInvoice returns the types of the events of each invoice.
 func (p *past) eventsByInvoice() map[string][]string {
 	events := make(map[string][]string)
-	for _, e := range storetest.Events(p.t, p.db.sql, p.merchant) {
+	for _, e := range dbtest.Events(p.t, p.db.sql, p.merchant) {
 		events[e.InvoiceID] = append(events[e.InvoiceID], string(e.Type))
 	}
 	return events

@@ -8,9 +8,9 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // ErrUnknownChain means that the service was never configured with a chain.
@@ -21,7 +21,7 @@ type TokenInUseError struct {
 	Token      chain.Token
 	ChainKey   string
 	Configured bool // by the newest revision
-	Uses       store.TokenUses
+	Uses       db.TokenUses
 }
 
 // Error names what needs the token.
@@ -33,18 +33,18 @@ func (e *TokenInUseError) Error() string {
 }
 
 // RetireToken ends the reading of a token that left the configuration and has no live state. Replicas that run go on
-// reading it until they are restarted. It fails with ErrUnknownChain, store.ErrNotFound or a *TokenInUseError.
-func RetireToken(ctx context.Context, db *store.Store, chainKey string, token invoice.Address, now time.Time) error {
-	return db.Update(ctx, func(tx *store.Tx) error {
+// reading it until they are restarted. It fails with ErrUnknownChain, db.ErrNotFound or a *TokenInUseError.
+func RetireToken(ctx context.Context, conn *db.DB, chainKey string, token invoice.Address, now time.Time) error {
+	return conn.Update(ctx, func(tx *db.Tx) error {
 		known, err := lockKnown(ctx, tx, chainKey)
 		if err != nil {
 			return err
 		}
 		t, ok := known.TokenAt(token)
 		if !ok || t.Retired() {
-			return fmt.Errorf("token %s of chain %s: %w", chain.Checksum(token), chainKey, store.ErrNotFound)
+			return fmt.Errorf("token %s of chain %s: %w", chain.Checksum(token), chainKey, db.ErrNotFound)
 		}
-		cursors, err := tx.LockBlocks(ctx, []string{chainKey})
+		cursors, err := lockBlocks(ctx, tx, []string{chainKey})
 		if err != nil {
 			return err
 		}
@@ -52,13 +52,13 @@ func RetireToken(ctx context.Context, db *store.Store, chainKey string, token in
 		if err != nil {
 			return err
 		}
-		if configured := t.Configured && known.Configured; configured || uses != (store.TokenUses{}) {
+		if configured := t.Configured && known.Configured; configured || uses != (db.TokenUses{}) {
 			return &TokenInUseError{t.Token, chainKey, configured, uses}
 		}
 		if err := tx.RetireToken(ctx, chainKey, token, cursors[chainKey].Indexed.Number); err != nil {
 			return err
 		}
-		return tx.AppendAudit(ctx, access.NewEntry(ctx, now, access.Change{
+		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, now, access.Change{
 			Action: access.ActionTokenRetire, Object: chainKey, Before: auditedToken{t.Currency, chain.Checksum(token)},
 		}))
 	})
@@ -72,24 +72,24 @@ type auditedToken struct {
 
 // RetireChain frees the chain id of a chain for another key. The key cannot be used again. Replicas that
 // run stop their work.
-func RetireChain(ctx context.Context, db *store.Store, chainKey string, now time.Time) error {
-	return db.Update(ctx, func(tx *store.Tx) error {
+func RetireChain(ctx context.Context, conn *db.DB, chainKey string, now time.Time) error {
+	return conn.Update(ctx, func(tx *db.Tx) error {
 		if _, err := lockKnown(ctx, tx, chainKey); err != nil {
 			return err
 		}
 		if err := stopReplicas(ctx, tx, "retire "+chainKey, now, chainKey); err != nil {
 			return err
 		}
-		if err := tx.RetireChain(ctx, chainKey, now); err != nil {
+		if err := retireChain(ctx, tx, chainKey, now); err != nil {
 			return err
 		}
-		return tx.AppendAudit(ctx, access.NewEntry(ctx, now, access.Change{Action: access.ActionChainRetire, Object: chainKey}))
+		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, now, access.Change{Action: access.ActionChainRetire, Object: chainKey}))
 	})
 }
 
 // RenameChain gives a chain another key, in all rows at once. Ids stay as they are. Replicas that run stop their work.
-func RenameChain(ctx context.Context, db *store.Store, from, to string, now time.Time) error {
-	return db.Update(ctx, func(tx *store.Tx) error {
+func RenameChain(ctx context.Context, conn *db.DB, from, to string, now time.Time) error {
+	return conn.Update(ctx, func(tx *db.Tx) error {
 		if _, err := lockKnown(ctx, tx, from); err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func RenameChain(ctx context.Context, db *store.Store, from, to string, now time
 		if err := tx.RenameChain(ctx, from, to); err != nil {
 			return err
 		}
-		return tx.AppendAudit(ctx, access.NewEntry(ctx, now, access.Change{
+		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, now, access.Change{
 			Action: access.ActionChainRename, Object: to, Before: auditedChain{from}, After: auditedChain{to},
 		}))
 	})
@@ -114,11 +114,11 @@ type auditedChain struct {
 }
 
 // lockKnown returns what is remembered of a chain, and has starts wait until the transaction ends.
-func lockKnown(ctx context.Context, tx *store.Tx, chainKey string) (drift.Chain, error) {
+func lockKnown(ctx context.Context, tx *db.Tx, chainKey string) (drift.Chain, error) {
 	if err := tx.LockConfiguration(ctx); err != nil {
 		return drift.Chain{}, err
 	}
-	was, err := tx.Remembered(ctx)
+	was, err := Remembered(ctx, tx)
 	known, ok := was.Chain(chainKey)
 	if err == nil && !ok {
 		err = fmt.Errorf("%s: %w", chainKey, ErrUnknownChain)
@@ -127,12 +127,12 @@ func lockKnown(ctx context.Context, tx *store.Tx, chainKey string) (drift.Chain,
 }
 
 // stopReplicas begins a revision that no configuration has, so that replicas that run stop before they write more.
-func stopReplicas(ctx context.Context, tx *store.Tx, why string, now time.Time, chainKeys ...string) error {
-	if _, err := tx.LockBlocks(ctx, chainKeys); err != nil {
+func stopReplicas(ctx context.Context, tx *db.Tx, why string, now time.Time, chainKeys ...string) error {
+	if _, err := lockBlocks(ctx, tx, chainKeys); err != nil {
 		return err
 	}
 	newest, err := tx.NewestRevision(ctx)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return err
 	}
 	return tx.InsertRevision(ctx, drift.Revision{Number: newest.Number + 1, Hash: fmt.Sprint(why, " ", newest.Number+1)}, now)

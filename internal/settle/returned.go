@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // While an invoice is open, an amount that was or is to be refunded of a payment does not count for it.
@@ -21,11 +21,11 @@ const returnPatience = invoice.SubmissionPatience
 // written. Invoices that are paid by it are left to emitPaid.
 func (s *Service) recountReturned(ctx context.Context, set *invoiceSet, paymentIDs []string) (changed map[string]invoice.Amount, err error) {
 	ids := slices.Compact(slices.Sorted(slices.Values(paymentIDs)))
-	payments, err := set.tx.PaymentsByID(ctx, ids)
+	payments, err := PaymentsByID(ctx, set.tx, ids)
 	if err != nil {
 		return nil, err
 	}
-	payments = slices.DeleteFunc(payments, func(p store.PaymentRow) bool { return !p.Attributed() })
+	payments = slices.DeleteFunc(payments, func(p PaymentRow) bool { return !p.Attributed() })
 	if len(payments) == 0 {
 		return nil, nil
 	}
@@ -36,7 +36,7 @@ func (s *Service) recountReturned(ctx context.Context, set *invoiceSet, paymentI
 	if err := set.load(ctx, invoices...); err != nil {
 		return nil, err
 	}
-	back, err := set.tx.AmountsReturned(ctx, ids[:len(payments)], s.schedule().Add(-returnPatience))
+	back, err := amountsReturned(ctx, set.tx, ids[:len(payments)], s.schedule().Add(-returnPatience))
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (s *Service) recountReturned(ctx context.Context, set *invoiceSet, paymentI
 			set.toRecount[p.InvoiceID] = true
 		}
 	}
-	return changed, set.tx.SetReturned(ctx, changed)
+	return changed, setReturned(ctx, set.tx, changed)
 }
 
 // settleInOrder finds out which open invoices newly confirmed payments paid before they were refunded, where the refunds
@@ -71,7 +71,7 @@ func (s *Service) settleInOrder(ctx context.Context, set *invoiceSet, invoiceIDs
 			paymentIDs = append(paymentIDs, p.ID)
 		}
 	}
-	all, err := set.tx.RefundsOfPayments(ctx, paymentIDs)
+	all, err := RefundsOfPayments(ctx, set.tx, paymentIDs)
 	refunds := make(map[string][]invoice.Refund) // by invoice
 	for _, r := range all {
 		if isActive(r) {
@@ -81,7 +81,7 @@ func (s *Service) settleInOrder(ctx context.Context, set *invoiceSet, invoiceIDs
 	if err != nil || len(refunds) == 0 {
 		return err
 	}
-	back, err := set.tx.AmountsReturned(ctx, paymentIDs, s.schedule().Add(-returnPatience))
+	back, err := amountsReturned(ctx, set.tx, paymentIDs, s.schedule().Add(-returnPatience))
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (s *Service) settleInOrder(ctx context.Context, set *invoiceSet, invoiceIDs
 		set.putConfirmed(set.byID[id].Settle(payments[id]))
 		set.toRecount[id], set.outOfOrder[id] = true, true
 	}
-	return set.tx.SetReturned(ctx, changed)
+	return setReturned(ctx, set.tx, changed)
 }
 
 // recountReturned computes what was returned of stored payments of the batch, or of before it.
@@ -120,7 +120,7 @@ func (b *transferBatch) recountReturned(ctx context.Context, paymentIDs ...strin
 
 // updateReturned does what recountReturned does in a transaction that does not change the payments and
 // invoices otherwise. It works on a halted chain.
-func (s *Service) updateReturned(ctx context.Context, tx *store.Tx, out *outbox, chainKey string, paymentIDs ...string) error {
+func (s *Service) updateReturned(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, paymentIDs ...string) error {
 	set := newInvoiceSet(tx)
 	if _, err := s.recountReturned(ctx, set, paymentIDs); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (s *Service) updateReturned(ctx context.Context, tx *store.Tx, out *outbox,
 	if err := s.emitPaid(ctx, out, set); err != nil || len(set.changed) == 0 {
 		return err
 	}
-	heights, err := tx.IndexedHeights(ctx, []string{chainKey})
+	heights, err := IndexedHeights(ctx, tx, []string{chainKey})
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (s *Service) updateReturned(ctx context.Context, tx *store.Tx, out *outbox,
 // AmountReturned returns how much of a payment was refunded, is being refunded, or may be since a reorg
 // dropped the refund.
 func (s *Service) AmountReturned(ctx context.Context, paymentID string) (invoice.Amount, error) {
-	back, err := s.store.AmountsReturned(ctx, []string{paymentID}, s.schedule().Add(-returnPatience))
+	back, err := amountsReturned(ctx, s.store, []string{paymentID}, s.schedule().Add(-returnPatience))
 	return back[paymentID], err
 }
 
@@ -154,11 +154,11 @@ const releaseWindow = 24 * returnPatience
 // releaseWindow, the oldest first.
 func (s *Service) releaseDropped(ctx context.Context, chainKey string) error {
 	to := s.schedule().Add(-returnPatience)
-	after := store.OrphanedRefund{At: to.Add(-releaseWindow)}
+	after := OrphanedRefund{At: to.Add(-releaseWindow)}
 	for more := true; more; {
 		more = false // if the chain was never read
-		err := s.updateChain(ctx, chainKey, func(tx *store.Tx, out *outbox) error {
-			ids, last, err := tx.OrphanedRefundsBetween(ctx, chainKey, after, to, returnedBatch)
+		err := s.updateChain(ctx, chainKey, func(tx *db.Tx, out *outbox) error {
+			ids, last, err := OrphanedRefundsBetween(ctx, tx, chainKey, after, to, returnedBatch)
 			after, more = last, last.ID != ""
 			if err != nil || len(ids) == 0 {
 				return err
@@ -174,14 +174,14 @@ func (s *Service) releaseDropped(ctx context.Context, chainKey string) error {
 
 // updateChain runs a transaction under the cursor of a chain. It has no effect for a chain that was
 // never read.
-func (s *Service) updateChain(ctx context.Context, chainKey string, fn func(tx *store.Tx, out *outbox) error) error {
-	err := s.update(ctx, func(tx *store.Tx, out *outbox) error {
-		if _, err := tx.LockCursor(ctx, chainKey); err != nil {
+func (s *Service) updateChain(ctx context.Context, chainKey string, fn func(tx *db.Tx, out *outbox) error) error {
+	err := s.update(ctx, func(tx *db.Tx, out *outbox) error {
+		if _, err := LockCursor(ctx, tx, chainKey); err != nil {
 			return err
 		}
 		return fn(tx, out)
 	})
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, db.ErrNotFound) {
 		return nil
 	}
 	return err

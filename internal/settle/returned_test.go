@@ -7,7 +7,6 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // payFor returns a transfer to the world's merchant with calldata that names the invoice.
@@ -24,14 +23,14 @@ func (w *world) finalized(t invoice.Transfer) {
 }
 
 // confirmed mines a transfer in a block that becomes final, and returns its payment.
-func (w *world) confirmed(t invoice.Transfer) store.PaymentRow {
+func (w *world) confirmed(t invoice.Transfer) settle.PaymentRow {
 	w.t.Helper()
 	w.finalized(t)
 	return w.payment(t)
 }
 
 // prepared prepares a refund of all that is left of a payment.
-func (w *world) prepared(p store.PaymentRow) invoice.RefundRecord {
+func (w *world) prepared(p settle.PaymentRow) invoice.RefundRecord {
 	w.t.Helper()
 	r, err := w.PrepareRefund(w.t.Context(), settle.RefundRequest{PaymentID: p.ID, Account: invoice.AccountWithKey})
 	w.must(err)
@@ -53,7 +52,7 @@ func (w *world) wantDue(id string, status invoice.Status, due uint64) invoice.In
 	if inv.Status != status || inv.Due() != invoice.NewAmount(due) {
 		w.t.Errorf("the invoice is %s and asks for %s, want %s and %d; its sums are %+v", inv.Status, inv.Due(), status, due, inv.Sums)
 	}
-	rows, err := w.db.store.PaymentsOfInvoices(w.t.Context(), []string{id})
+	rows, err := settle.NewReader(w.db.store).PaymentsOfInvoices(w.t.Context(), []string{id})
 	w.must(err)
 	payments := make([]invoice.Payment, len(rows))
 	for i, row := range rows {
@@ -194,7 +193,7 @@ func TestRefundPreparedBeforePaid(t *testing.T) {
 		w.wantDue(inv.ID, invoice.Paid, 0)
 		after := w.prepared(w.confirmed(w.payFor(inv, 5_000)))
 		for id, want := range map[string]bool{r.ID: true, after.ID: false} {
-			got, err := w.db.store.RefundRecord(t.Context(), id)
+			got, err := settle.NewReader(w.db.store).RefundRecord(t.Context(), id)
 			w.must(err)
 			warned := false
 			for _, warning := range got.Warnings(at(w.seconds.Load())) {
@@ -233,12 +232,12 @@ func TestReleasedRefundOfAnExpiredInvoice(t *testing.T) {
 // TestReleasedRefundPays wants an invoice to be paid once the refund of the covering payment is
 // canceled, has expired, or was dropped by a reorg for longer than it is awaited.
 func TestReleasedRefundPays(t *testing.T) {
-	for name, release := range map[string]func(w *world, p store.PaymentRow, r invoice.RefundRecord){
-		"canceled": func(w *world, _ store.PaymentRow, r invoice.RefundRecord) {
+	for name, release := range map[string]func(w *world, p settle.PaymentRow, r invoice.RefundRecord){
+		"canceled": func(w *world, _ settle.PaymentRow, r invoice.RefundRecord) {
 			_, err := w.CancelRefund(w.t.Context(), r.ID, "")
 			w.must(err)
 		},
-		"expired": func(w *world, _ store.PaymentRow, _ invoice.RefundRecord) {
+		"expired": func(w *world, _ settle.PaymentRow, _ invoice.RefundRecord) {
 			w.seconds.Add(int64(invoice.RefundLifetime.Seconds()))
 			w.must(w.ExpireRefunds(w.t.Context()))
 		},

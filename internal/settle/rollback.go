@@ -4,8 +4,8 @@ import (
 	"context"
 	"math"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Rollback orphans all payments, refunds and sweeps above the given header, which is the
@@ -14,12 +14,12 @@ import (
 // ErrFinalityViolated when that would undo a final block, and ErrCursorMoved when
 // the header is not one that was read, below the newest.
 func (s *Service) Rollback(ctx context.Context, chainKey string, to invoice.Header) error {
-	return s.store.Update(ctx, func(tx *store.Tx) error {
+	return s.store.Update(ctx, func(tx *db.Tx) error {
 		cur, err := lockRunning(ctx, tx, chainKey)
 		if err != nil {
 			return err
 		}
-		kept, err := tx.Headers(ctx, chainKey, to.Number, to.Number)
+		kept, err := Headers(ctx, tx, chainKey, to.Number, to.Number)
 		if err != nil {
 			return err
 		}
@@ -33,24 +33,24 @@ func (s *Service) Rollback(ctx context.Context, chainKey string, to invoice.Head
 		if err := s.orphanAbove(ctx, tx, chainKey, to.Number); err != nil {
 			return err
 		}
-		if err := tx.UnmarkIntentsObserved(ctx, chainKey, to.Number); err != nil {
+		if err := UnmarkIntentsObserved(ctx, tx, chainKey, to.Number); err != nil {
 			return err
 		}
-		if err := tx.ReopenClosed(ctx, chainKey, to.Number); err != nil {
+		if err := reopenClosed(ctx, tx, chainKey, to.Number); err != nil {
 			return err
 		}
 		cur.Indexed = to
 		// The replaced blocks of the gap are read again as part of the head.
 		cur.Gap = cur.Gap.UpTo(to)
 		cur.Revision++
-		return tx.SaveCursor(ctx, chainKey, cur)
+		return SaveCursor(ctx, tx, chainKey, cur)
 	})
 }
 
 // orphanAbove orphans the payments, refunds and sweeps of blocks above the number, and
 // removes them from the sums.
-func (s *Service) orphanAbove(ctx context.Context, tx *store.Tx, chainKey string, number uint64) error {
-	payments, err := tx.PendingPayments(ctx, chainKey, number+1, math.MaxInt64)
+func (s *Service) orphanAbove(ctx context.Context, tx *db.Tx, chainKey string, number uint64) error {
+	payments, err := PendingPayments(ctx, tx, chainKey, number+1, math.MaxInt64)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (s *Service) orphanAbove(ctx context.Context, tx *store.Tx, chainKey string
 	for _, inv := range invoices.byID {
 		invoices.put(inv.WithoutBlocksAbove(number))
 	}
-	refunds, err := tx.PendingRefunds(ctx, chainKey, number+1, math.MaxInt64)
+	refunds, err := PendingRefunds(ctx, tx, chainKey, number+1, math.MaxInt64)
 	if err != nil {
 		return err
 	}
@@ -90,16 +90,16 @@ func (s *Service) orphanAbove(ctx context.Context, tx *store.Tx, chainKey string
 	if err := sums.save(ctx); err != nil {
 		return err
 	}
-	if err := tx.OrphanAbove(ctx, chainKey, number, s.now(), s.schedule()); err != nil {
+	if err := OrphanAbove(ctx, tx, chainKey, number, s.now(), s.schedule()); err != nil {
 		return err
 	}
 	if err := s.awaitDropped(ctx, tx, refunds); err != nil {
 		return err
 	}
-	if err := tx.RefreshItems(ctx, append(loose, changedItems(refunds)...)...); err != nil {
+	if err := RefreshItems(ctx, tx, append(loose, changedItems(refunds)...)...); err != nil {
 		return err
 	}
-	if err := tx.RefreshRefundsOf(ctx, dropped); err != nil {
+	if err := refreshRefundsOf(ctx, tx, dropped); err != nil {
 		return err
 	}
 	return s.saveInvoices(ctx, invoices, number)

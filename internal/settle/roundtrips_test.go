@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // TestRoundTripsOfACreate bounds what a create waits for a database that is far away.
@@ -136,18 +136,18 @@ func TestRoundTripsOfImport(t *testing.T) {
 }
 
 // proxied returns a world on PostgreSQL, and the proxy that counts its round trips.
-func proxied(t *testing.T) (*world, *storetest.Proxy) {
+func proxied(t *testing.T) (*world, *dbtest.Proxy) {
 	t.Helper()
-	direct := storetest.MigratedPostgres(t)
-	proxy, through, err := storetest.StartProxy(t.Context(), direct, 0)
+	direct := dbtest.MigratedPostgres(t)
+	proxy, through, err := dbtest.StartProxy(t.Context(), direct, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := &database{store: storetest.Open(t, through), sql: storetest.SQL(t, direct)}
+	conn := &database{store: dbtest.Open(t, through), sql: dbtest.SQL(t, direct)}
 	t.Cleanup(func() {
-		if err := errors.Join(db.store.Close(), proxy.Close()); err != nil {
+		if err := errors.Join(conn.store.Close(), proxy.Close()); err != nil {
 			t.Error(err)
 		}
 	})
-	return db.world(t), proxy
+	return conn.world(t), proxy
 }

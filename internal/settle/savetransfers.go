@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-
-	"github.com/quittance/quittance/internal/store"
 )
 
 // finish counts what was confirmed, and writes the sums and the invoices. Events
@@ -21,10 +19,10 @@ func (b *transferBatch) finish(ctx context.Context) error {
 	if err := b.refundSums.save(ctx); err != nil {
 		return err
 	}
-	if err := b.tx.RefreshRefundsOf(ctx, b.minedAgain); err != nil {
+	if err := refreshRefundsOf(ctx, b.tx, b.minedAgain); err != nil {
 		return err
 	}
-	if err := b.tx.AddToDeposits(ctx, b.confirmed, b.swept); err != nil {
+	if err := AddToDeposits(ctx, b.tx, b.confirmed, b.swept); err != nil {
 		return err
 	}
 	return b.service.saveInvoices(ctx, b.invoices, b.chain.indexed)
@@ -46,16 +44,16 @@ func (b *transferBatch) save(ctx context.Context) error {
 	if len(b.unsaved) == 0 {
 		return nil
 	}
-	rows := make([]store.PaymentRow, len(b.unsaved))
+	rows := make([]PaymentRow, len(b.unsaved))
 	for i, id := range b.unsaved {
 		rows[i] = b.payments[id]
 	}
 	b.unsaved = nil
 	clear(b.dirty)
-	if err := b.tx.SavePayments(ctx, rows); err != nil {
+	if err := SavePayments(ctx, b.tx, rows); err != nil {
 		return err
 	}
-	if err := b.tx.SetRefundInvoices(ctx, b.reattributed); err != nil {
+	if err := SetRefundInvoices(ctx, b.tx, b.reattributed); err != nil {
 		return err
 	}
 	b.reattributed = nil
@@ -65,9 +63,9 @@ func (b *transferBatch) save(ctx context.Context) error {
 	if err := b.saveUndecided(ctx, rows); err != nil {
 		return err
 	}
-	announced, err := b.tx.Announced(ctx, rows)
+	announced, err := Announced(ctx, b.tx, rows)
 	for _, p := range announced {
-		err = errors.Join(err, b.tx.LinkNotices(ctx, p.Payment))
+		err = errors.Join(err, LinkNotices(ctx, b.tx, p.Payment))
 	}
 	return err
 }

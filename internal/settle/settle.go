@@ -15,10 +15,11 @@ import (
 
 	"github.com/quittance/quittance/internal/batch"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/times"
 )
 
@@ -50,10 +51,10 @@ type Merchants interface {
 type Signals struct {
 	// LeaseEvents is called in the transaction, before the events are inserted: the
 	// deliverer leases the deliveries that it is to attempt once it is woken.
-	LeaseEvents   func(events []store.Event)
-	WakeDeliverer func(events []store.Event) // that were committed
-	WakeTxManager func(chainKey string)      // intents are due
-	WakeIndexer   func(chainKey string)      // a transfer was announced
+	LeaseEvents   func(events []dispatcher.Event)
+	WakeDeliverer func(events []dispatcher.Event) // that were committed
+	WakeTxManager func(chainKey string)           // intents are due
+	WakeIndexer   func(chainKey string)           // a transfer was announced
 	// OnUnattributed is called with each payment that no rule attributes, once it
 	// is stored, and again when it is mined again.
 	OnUnattributed func(p invoice.Payment)
@@ -68,10 +69,10 @@ type Signals struct {
 // orIgnored returns the signals with functions that do nothing for nil ones.
 func (s Signals) orIgnored() Signals {
 	if s.LeaseEvents == nil {
-		s.LeaseEvents = func([]store.Event) {}
+		s.LeaseEvents = func([]dispatcher.Event) {}
 	}
 	if s.WakeDeliverer == nil {
-		s.WakeDeliverer = func([]store.Event) {}
+		s.WakeDeliverer = func([]dispatcher.Event) {}
 	}
 	if s.WakeTxManager == nil {
 		s.WakeTxManager = func(string) {}
@@ -94,7 +95,7 @@ func (s Signals) orIgnored() Signals {
 // Config configures a Service. Store and Now are required. Merchants is required
 // to create invoices and to process blocks.
 type Config struct {
-	Store     *store.Store
+	Store     *db.DB
 	Chains    []chain.Chain
 	Merchants Merchants
 	// OptionalEvents returns the optional types of events that a merchant is sent,
@@ -128,7 +129,7 @@ type Config struct {
 
 // Service runs the use cases. It is safe for concurrent use.
 type Service struct {
-	store          *store.Store
+	store          *db.DB
 	chains         []chain.Chain
 	byKey          map[string]chain.Chain
 	merchants      Merchants

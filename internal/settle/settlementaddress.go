@@ -8,8 +8,8 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 const (
@@ -35,18 +35,18 @@ var errNotHeld = &invoice.FieldError{
 
 // sendHoldings looks up the holdings of creates that were not found lately. settled says, after the transaction
 // was flushed, whether hold has nothing to do.
-func (s *Service) sendHoldings(ctx context.Context, tx *store.Tx, calls []*createCall) (h holdings, settled func() bool, err error) {
+func (s *Service) sendHoldings(ctx context.Context, tx *db.Tx, calls []*createCall) (h holdings, settled func() bool, err error) {
 	h.at = s.schedule()
 	for _, c := range s.holdings.stale(calls, h.at) {
 		h.found = append(h.found, c.Value.heldAs())
 	}
 	claims, grants := h.divided()
-	settled, err = tx.SendHoldings(ctx, claims, grants)
+	settled, err = access.SendHoldings(ctx, tx, claims, grants)
 	return h, settled, err
 }
 
 // divided returns the holdings that merchants claim, and those that the operator grants.
-func (h *holdings) divided() (claims, grants []store.Holding) {
+func (h *holdings) divided() (claims, grants []access.Holding) {
 	for _, held := range h.found {
 		if held.claim {
 			claims = append(claims, held.Holding)
@@ -60,7 +60,7 @@ func (h *holdings) divided() (claims, grants []store.Holding) {
 // hold makes the merchants of creates hold their settlement addresses: the operator's
 // creates grant them, a merchant's own creates claim them. Nobody can hold a deposit
 // address, since what it receives belongs to its invoice. Creates change nothing that are in repeated.
-func (s *Service) hold(ctx context.Context, tx *store.Tx, out *outbox, calls []*createCall, repeated map[string]bool) (h holdings, err error) {
+func (s *Service) hold(ctx context.Context, tx *db.Tx, out *outbox, calls []*createCall, repeated map[string]bool) (h holdings, err error) {
 	h.at = s.schedule()
 	origins := make(map[invoice.Address]access.Origin)
 	stale := s.holdings.stale(calls, h.at)
@@ -81,7 +81,7 @@ func (s *Service) hold(ctx context.Context, tx *store.Tx, out *outbox, calls []*
 		}
 	}
 	claims, grants := h.divided()
-	_, lost, err := tx.GrantAddresses(ctx, grants, h.at)
+	_, lost, err := access.GrantAddresses(ctx, tx, grants, h.at)
 	if err != nil {
 		return h, err
 	}
@@ -89,7 +89,7 @@ func (s *Service) hold(ctx context.Context, tx *store.Tx, out *outbox, calls []*
 		by := access.WithOrigin(ctx, origins[l.Address])
 		out.audit = append(out.audit, access.NewAddressLost(by, h.at, l.MerchantID, chain.Checksum(l.Address)))
 	}
-	denied, err := tx.ClaimAddresses(ctx, claims, h.at)
+	denied, err := access.ClaimAddresses(ctx, tx, claims, h.at)
 	if err != nil || len(denied)+len(deposits) == 0 {
 		return h, err
 	}
@@ -103,22 +103,22 @@ func (s *Service) hold(ctx context.Context, tx *store.Tx, out *outbox, calls []*
 }
 
 // depositsAmong returns which settlement addresses of creates are deposit addresses.
-func depositsAmong(ctx context.Context, tx *store.Tx, calls []*createCall) (map[invoice.Address]bool, error) {
+func depositsAmong(ctx context.Context, tx *db.Tx, calls []*createCall) (map[invoice.Address]bool, error) {
 	addresses := make([]invoice.Address, len(calls))
 	for i, c := range calls {
 		addresses[i] = c.Value.inv.Merchant
 	}
-	return tx.AreDeposits(ctx, addresses)
+	return NewReader(tx).AreDeposits(ctx, addresses)
 }
 
 // heldAs is a holding, and whether it was a claim of the merchant or a grant.
 type heldAs struct {
-	store.Holding
+	access.Holding
 	claim bool
 }
 
 func (c *create) heldAs() heldAs {
-	return heldAs{store.Holding{Address: c.inv.Merchant, MerchantID: c.inv.MerchantID}, c.byMerchant}
+	return heldAs{access.Holding{Address: c.inv.Merchant, MerchantID: c.inv.MerchantID}, c.byMerchant}
 }
 
 // holdingCache holds the holdings that were found in the database, with the time. It is

@@ -11,10 +11,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // managed adapts a manager of merchants, all of which want events.
@@ -115,10 +115,10 @@ func TestOperatorTakesAnAddressBack(t *testing.T) {
 		_, err = w.createAt(rightful, w.address, true)
 		w.must(err)
 		_, err = w.AttributeManually(t.Context(), settle.ManualAttribution{PaymentID: p.ID, InvoiceID: inv.ID, By: "x", MerchantID: squatter})
-		if !errors.Is(err, store.ErrNotFound) {
+		if !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("a merchant that lost the address attributes its payment: %v", err)
 		}
-		entries, err := w.db.store.AuditEntries(t.Context(), store.AuditFilter{MerchantID: squatter, Action: access.ActionAddressLost, Limit: 9})
+		entries, err := access.NewReader(w.db.store).AuditEntries(t.Context(), access.AuditFilter{MerchantID: squatter, Action: access.ActionAddressLost, Limit: 9})
 		w.must(err)
 		if len(entries) != 1 || entries[0].Object != squatter || entries[0].Actor != access.ActorOpen && entries[0].Actor != access.ActorService {
 			t.Errorf("the log has %+v", entries)
@@ -156,9 +156,9 @@ func TestHoldingIsReadOnceASecond(t *testing.T) {
 // that it does not hold, and each sees all payments to its own.
 func TestHoldersModel(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		rapid.Check(t, func(r *rapid.T) {
-			m := newHolders(db.world(t))
+			m := newHolders(conn.world(t))
 			r.Repeat(map[string]func(*rapid.T){
 				"create": m.create, "list": m.list, "pay": m.pay, "attribute": m.attribute,
 				"restart": func(*rapid.T) { m.Service = m.service(func(c *settle.Config) { c.Merchants = managed{m.lists} }) },
@@ -179,14 +179,14 @@ type holders struct {
 	allowed   map[string][]invoice.Address        // lists, by merchant
 	invoices  map[string][]invoice.Invoice        // by merchant
 	shown     map[string]map[string]bool          // unattributed payments that a merchant must see, by merchant and id
-	payments  map[string]store.PaymentRow         // without an invoice, by id
+	payments  map[string]settle.PaymentRow        // without an invoice, by id
 	names     map[string]map[invoice.Address]bool // addresses that a merchant's invoices named
 }
 
 func newHolders(w *world) *holders {
 	m := &holders{
 		world: w, claimed: make(map[invoice.Address]string), granted: make(map[invoice.Address][]string), allowed: make(map[string][]invoice.Address),
-		invoices: make(map[string][]invoice.Invoice), shown: make(map[string]map[string]bool), payments: make(map[string]store.PaymentRow),
+		invoices: make(map[string][]invoice.Invoice), shown: make(map[string]map[string]bool), payments: make(map[string]settle.PaymentRow),
 		names: make(map[string]map[invoice.Address]bool),
 	}
 	for i := range 4 {
@@ -309,7 +309,7 @@ func (m *holders) attribute(r *rapid.T) {
 	_, err := m.AttributeManually(m.t.Context(), settle.ManualAttribution{PaymentID: p.ID, InvoiceID: inv.ID, By: "maria", MerchantID: id})
 	switch field := (*invoice.FieldError)(nil); {
 	case !m.shown[id][p.ID]:
-		if !errors.Is(err, store.ErrNotFound) {
+		if !errors.Is(err, db.ErrNotFound) {
 			r.Fatalf("a payment that the merchant does not see: %v", err)
 		}
 	case inv.Merchant != p.To:
@@ -392,7 +392,7 @@ func TestReleasedAddress(t *testing.T) {
 		if got := w.unattributed(); len(got) != 0 {
 			t.Errorf("the merchant sees %v, among them perhaps %s", got, unattributed.ID)
 		}
-		entries, err := w.db.store.AuditEntries(t.Context(), store.AuditFilter{MerchantID: w.merchant, Action: access.ActionAddressRelease, Limit: 9})
+		entries, err := access.NewReader(w.db.store).AuditEntries(t.Context(), access.AuditFilter{MerchantID: w.merchant, Action: access.ActionAddressRelease, Limit: 9})
 		w.must(err)
 		if len(entries) != 1 || entries[0].Object != w.merchant || entries[0].After != "" || entries[0].Before == "" {
 			t.Errorf("the log has %+v", entries)

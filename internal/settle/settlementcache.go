@@ -3,7 +3,7 @@ package settle
 import (
 	"sync"
 
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/access"
 )
 
 // MaxSettlements bounds the settlement addresses that a settlementCache holds.
@@ -14,20 +14,20 @@ const MaxSettlements = 100_000
 // standby that took over may lack the newest. It is safe for concurrent use.
 type settlementCache struct {
 	mu     sync.Mutex
-	stored map[store.SettlementAddress]bool
+	stored map[access.SettlementAddress]bool
 }
 
 func newSettlementCache() *settlementCache {
-	return &settlementCache{stored: make(map[store.SettlementAddress]bool)}
+	return &settlementCache{stored: make(map[access.SettlementAddress]bool)}
 }
 
 // missing returns the settlement addresses of invoices that are not in the cache,
 // each once.
-func (s *settlementCache) missing(calls []*createCall) []store.SettlementAddress {
+func (s *settlementCache) missing(calls []*createCall) []access.SettlementAddress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var missing []store.SettlementAddress
-	seen := make(map[store.SettlementAddress]bool)
+	var missing []access.SettlementAddress
+	seen := make(map[access.SettlementAddress]bool)
 	for _, c := range calls {
 		key := c.Value.settlement()
 		if !s.stored[key] && !seen[key] {
@@ -55,6 +55,6 @@ func (s *settlementCache) remember(calls []*createCall, stored bool) {
 	}
 }
 
-func (c *create) settlement() store.SettlementAddress {
-	return store.SettlementAddress{ChainKey: c.inv.ChainKey, Address: c.inv.Merchant, MerchantID: c.inv.MerchantID}
+func (c *create) settlement() access.SettlementAddress {
+	return access.SettlementAddress{ChainKey: c.inv.ChainKey, Address: c.inv.Merchant, MerchantID: c.inv.MerchantID}
 }

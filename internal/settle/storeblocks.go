@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // maxTransferBatch is how many transfers share their queries.
@@ -39,9 +39,9 @@ type storedBlocks struct {
 
 // storeBlocks stores the transfers of the blocks, in their order, and what the
 // registry announced.
-func (s *Service) storeBlocks(ctx context.Context, tx *store.Tx, out *outbox, scope chainScope, blocks []Block) (stored storedBlocks, err error) {
+func (s *Service) storeBlocks(ctx context.Context, tx *db.Tx, out *outbox, scope chainScope, blocks []Block) (stored storedBlocks, err error) {
 	var transfers []invoice.Transfer
-	var observations []store.IntentObservation
+	var observations []IntentObservation
 	var unread []UnreadTransaction
 	for _, b := range blocks {
 		for _, t := range b.Transfers {
@@ -55,7 +55,7 @@ func (s *Service) storeBlocks(ctx context.Context, tx *store.Tx, out *outbox, sc
 		unread = append(unread, s.newUnread(b.Unread)...)
 	}
 	stored.unread = len(unread) > 0
-	if err := tx.InsertUnread(ctx, scope.key, unread); err != nil {
+	if err := insertUnread(ctx, tx, scope.key, unread); err != nil {
 		return stored, err
 	}
 	if err := s.noteRegistry(ctx, tx, scope.key, blocks); err != nil {
@@ -78,7 +78,7 @@ func (s *Service) storeBlocks(ctx context.Context, tx *store.Tx, out *outbox, sc
 	if err := s.finishInvoices(ctx, out, invoices, scope.indexed); err != nil {
 		return stored, err
 	}
-	return stored, tx.MarkIntentsObserved(ctx, scope.key, observations)
+	return stored, MarkIntentsObserved(ctx, tx, scope.key, observations)
 }
 
 // finishInvoices ends the batches of a transaction: it emits the events of
@@ -93,12 +93,12 @@ func (s *Service) finishInvoices(ctx context.Context, out *outbox, invoices *inv
 // observations returns the intents that the event carries out. Paid and Closed
 // carry out an intent to open as well, because the commitment is past being
 // opened.
-func (e RegistryEvent) observations(block uint64) []store.IntentObservation {
-	opened := store.IntentObservation{Registry: e.Registry, CommitmentID: e.CommitmentID, Kind: invoice.IntentOpen, Block: block}
+func (e RegistryEvent) observations(block uint64) []IntentObservation {
+	opened := IntentObservation{Registry: e.Registry, CommitmentID: e.CommitmentID, Kind: invoice.IntentOpen, Block: block}
 	if e.Kind == RegistryOpened {
-		return []store.IntentObservation{opened}
+		return []IntentObservation{opened}
 	}
 	closed := opened
 	closed.Kind = invoice.IntentClose
-	return []store.IntentObservation{opened, closed}
+	return []IntentObservation{opened, closed}
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Errors of submissions.
@@ -47,7 +47,7 @@ func auditSubmission(s invoice.Submission) auditedSubmission {
 // merchant are found. Who gets a submission may sign, so a key returns the one that is in force only to the principal that
 // made it with the key, and only as that request left it. Otherwise the key has no effect.
 //
-// Errors are store.ErrNotFound, ErrRefundNotOpen, *SubmittedError, ErrTooManySubmissions and ErrIdempotencyMismatch.
+// Errors are db.ErrNotFound, ErrRefundNotOpen, *SubmittedError, ErrTooManySubmissions and ErrIdempotencyMismatch.
 func (s *Service) SubmitRefund(ctx context.Context, refundID, merchantID string, tx invoice.Hash, once Once) (made invoice.Submission, err error) {
 	hash, err := hashFields(tx.String())
 	if err != nil {
@@ -57,9 +57,9 @@ func (s *Service) SubmitRefund(ctx context.Context, refundID, merchantID string,
 		p, open := access.FromContext(ctx), c.refund.CanBeSent(s.confirmed())
 		switch current, ok := invoice.InForceOf(c.all); {
 		case ok:
-			used, err := c.tx.HashInForce(ctx, c.refund.ID, once.Scope, once.Key)
+			used, err := hashInForce(ctx, c.tx, c.refund.ID, once.Scope, once.Key)
 			switch own := err == nil && current.KeyID == p.KeyID; {
-			case err != nil && !errors.Is(err, store.ErrNotFound):
+			case err != nil && !errors.Is(err, db.ErrNotFound):
 				return err
 			case own && used != hash:
 				return ErrIdempotencyMismatch
@@ -76,7 +76,7 @@ func (s *Service) SubmitRefund(ctx context.Context, refundID, merchantID string,
 		}
 		made = invoice.Submission{ID: s.ids.New(invoice.PrefixSubmission), RefundID: c.refund.ID, KeyID: p.KeyID, By: p.Label(), StartedAt: s.seconds(), Scheduled: s.scheduled(), TxHash: tx}
 		c.audit(access.ActionRefundSubmit, nil, made)
-		return c.tx.InsertSubmission(ctx, made, once.Scope, once.Key, hash)
+		return insertSubmission(ctx, c.tx, made, once.Scope, once.Key, hash)
 	})
 	return made, err
 }
@@ -84,7 +84,7 @@ func (s *Service) SubmitRefund(ctx context.Context, refundID, merchantID string,
 // RecordTransaction records the transaction of a submission. A wallet may replace it by
 // another one, unless a reorg dropped the one that is known, which may be mined again. A submission that was withdrawn
 // before its wallet answered is in force again, unless another one is. Each transaction may be on its way to the nodes
-// for invoice.SubmissionPatience. Repeating it changes nothing. Errors are store.ErrNotFound, and *SubmittedError while
+// for invoice.SubmissionPatience. Repeating it changes nothing. Errors are db.ErrNotFound, and *SubmittedError while
 // a dropped transaction is awaited.
 func (s *Service) RecordTransaction(ctx context.Context, refundID, submissionID, merchantID string, tx invoice.Hash) (is invoice.Submission, err error) {
 	err = s.changeSubmissions(ctx, refundID, merchantID, func(c submissionChange) error {
@@ -122,7 +122,7 @@ type Withdrawal struct {
 // WithdrawSubmission records that a submission has sent nothing, so that the refund can be
 // submitted again. Repeating it changes nothing.
 //
-// Errors are store.ErrNotFound, *SubmittedError while something may be sent, and
+// Errors are db.ErrNotFound, *SubmittedError while something may be sent, and
 // ErrSubmissionSent if it has another transaction.
 func (s *Service) WithdrawSubmission(ctx context.Context, req Withdrawal) (is invoice.Submission, err error) {
 	err = s.changeSubmissions(ctx, req.RefundID, req.MerchantID, func(c submissionChange) error {
@@ -147,7 +147,7 @@ func (s *Service) WithdrawSubmission(ctx context.Context, req Withdrawal) (is in
 // SubmissionSeen records that a node has the transaction of a submission, so that it is not withdrawn
 // before another invoice.SubmissionPatience. A submission that has another transaction or was withdrawn
 // stays as it is. If merchantID is set, only refunds of that merchant are found. The error is
-// store.ErrNotFound.
+// db.ErrNotFound.
 func (s *Service) SubmissionSeen(ctx context.Context, refundID, submissionID, merchantID string, tx invoice.Hash) error {
 	return s.changeSubmissions(ctx, refundID, merchantID, func(c submissionChange) error {
 		is, err := c.find(submissionID)
@@ -155,13 +155,13 @@ func (s *Service) SubmissionSeen(ctx context.Context, refundID, submissionID, me
 			return err
 		}
 		is.Scheduled = s.scheduled()
-		return c.tx.UpdateSubmission(ctx, is)
+		return updateSubmission(ctx, c.tx, is)
 	})
 }
 
 // submissionChange is a change of the submissions of a refund, under the lock of its chain.
 type submissionChange struct {
-	tx     *store.Tx
+	tx     *db.Tx
 	refund invoice.RefundRecord
 	all    []invoice.Submission // newest first
 	audit  func(action access.Action, was any, is invoice.Submission)
@@ -172,10 +172,10 @@ const byReorg = "a transaction that left the chain"
 
 // awaitDropped makes the transfers of refunds that a reorg drops submissions, because their transactions may be
 // mined again. A submission that is in force takes the transaction that was seen, and begins anew.
-func (s *Service) awaitDropped(ctx context.Context, tx *store.Tx, dropped []invoice.Refund) error {
+func (s *Service) awaitDropped(ctx context.Context, tx *db.Tx, dropped []invoice.Refund) error {
 	for _, r := range dropped {
 		id := cmp.Or(r.PreparedID, r.ID)
-		all, err := tx.Submissions(ctx, id)
+		all, err := NewReader(tx).Submissions(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -186,9 +186,9 @@ func (s *Service) awaitDropped(ctx context.Context, tx *store.Tx, dropped []invo
 		if ok {
 			is.TxHash, is.StartedAt, is.Scheduled = r.TxHash, s.seconds(), s.scheduled()
 			is.WithdrawnBy, is.WithdrawnAt = "", time.Time{}
-			err = tx.UpdateSubmission(ctx, is)
+			err = updateSubmission(ctx, tx, is)
 		} else {
-			err = tx.InsertSubmission(ctx, invoice.Submission{
+			err = insertSubmission(ctx, tx, invoice.Submission{
 				ID: s.ids.New(invoice.PrefixSubmission), RefundID: id, By: byReorg, StartedAt: s.seconds(), Scheduled: s.scheduled(), TxHash: r.TxHash,
 			}, "", "", invoice.Hash{})
 		}
@@ -206,7 +206,7 @@ func (b *transferBatch) endAwait(ctx context.Context, e *entry) error {
 	if !known || r.Status != invoice.Orphaned {
 		return nil
 	}
-	all, err := b.tx.Submissions(ctx, cmp.Or(r.PreparedID, r.ID))
+	all, err := NewReader(b.tx).Submissions(ctx, cmp.Or(r.PreparedID, r.ID))
 	is, ok := invoice.InForceOf(all)
 	if err != nil || !ok || is.TxHash != r.TxHash {
 		return err
@@ -215,20 +215,20 @@ func (b *transferBatch) endAwait(ctx context.Context, e *entry) error {
 	if err := b.save(ctx); err != nil {
 		return err
 	}
-	if err := b.tx.UpdateSubmission(ctx, is); err != nil {
+	if err := updateSubmission(ctx, b.tx, is); err != nil {
 		return err
 	}
-	if err := b.tx.RefreshUses(ctx, r.PaymentID); err != nil {
+	if err := RefreshUses(ctx, b.tx, r.PaymentID); err != nil {
 		return err
 	}
 	return b.recountReturned(ctx, r.PaymentID)
 }
 
-// find returns the submission with an id, or store.ErrNotFound.
+// find returns the submission with an id, or db.ErrNotFound.
 func (c submissionChange) find(id string) (invoice.Submission, error) {
 	i := slices.IndexFunc(c.all, func(s invoice.Submission) bool { return s.ID == id })
 	if i < 0 {
-		return invoice.Submission{}, store.ErrNotFound
+		return invoice.Submission{}, db.ErrNotFound
 	}
 	return c.all[i], nil
 }
@@ -239,24 +239,24 @@ func (c submissionChange) update(ctx context.Context, action access.Action, was,
 		return nil
 	}
 	c.audit(action, auditSubmission(was), is)
-	return c.tx.UpdateSubmission(ctx, is)
+	return updateSubmission(ctx, c.tx, is)
 }
 
 // changeSubmissions has change change the submissions of a prepared refund.
 func (s *Service) changeSubmissions(ctx context.Context, refundID, merchantID string, change func(submissionChange) error) error {
-	found, err := s.store.RefundRecord(ctx, refundID)
+	found, err := NewReader(s.store).RefundRecord(ctx, refundID)
 	if err != nil {
 		return err
 	}
-	return s.update(ctx, func(tx *store.Tx, out *outbox) error {
+	return s.update(ctx, func(tx *db.Tx, out *outbox) error {
 		r, err := lockRefund(ctx, tx, found)
 		if err != nil {
 			return err
 		}
 		if merchantID != "" && r.MerchantID != merchantID {
-			return store.ErrNotFound
+			return db.ErrNotFound
 		}
-		all, err := tx.Submissions(ctx, r.ID)
+		all, err := NewReader(tx).Submissions(ctx, r.ID)
 		if err != nil {
 			return err
 		}
@@ -268,7 +268,7 @@ func (s *Service) changeSubmissions(ctx context.Context, refundID, merchantID st
 		if err := change(c); err != nil {
 			return err
 		}
-		if err := tx.RefreshUses(ctx, r.PaymentID); err != nil { // a transfer may be awaited no longer
+		if err := RefreshUses(ctx, tx, r.PaymentID); err != nil { // a transfer may be awaited no longer
 			return err
 		}
 		return s.updateReturned(ctx, tx, out, r.ChainKey, r.PaymentID)

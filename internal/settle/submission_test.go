@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // as returns the context of a request by the merchant's key of a person.
@@ -135,7 +135,7 @@ func TestSubmitRefund(t *testing.T) {
 		_, err = w.WithdrawSubmission(juan, settle.Withdrawal{RefundID: r.ID, SubmissionID: first.ID, MerchantID: w.merchant, Gone: invoice.Hash{2}})
 		w.must(err)
 
-		all, err := w.db.store.Submissions(t.Context(), r.ID)
+		all, err := settle.NewReader(w.db.store).Submissions(t.Context(), r.ID)
 		if err != nil || len(all) != 2 || all[0].ID != second.ID || all[1].ID != first.ID {
 			t.Errorf("the submissions are %+v, %v", all, err)
 		}
@@ -245,10 +245,10 @@ func TestSubmitRefundOfOthers(t *testing.T) {
 				return err
 			},
 		} {
-			wantErr(t, what+" of another merchant", call(r.ID, s.ID, "other"), store.ErrNotFound)
-			wantErr(t, what+" of no refund", call("ref_none", s.ID, w.merchant), store.ErrNotFound)
+			wantErr(t, what+" of another merchant", call(r.ID, s.ID, "other"), db.ErrNotFound)
+			wantErr(t, what+" of no refund", call("ref_none", s.ID, w.merchant), db.ErrNotFound)
 			if what != "submit" {
-				wantErr(t, what+" of no submission", call(r.ID, "sub_none", w.merchant), store.ErrNotFound)
+				wantErr(t, what+" of no submission", call(r.ID, "sub_none", w.merchant), db.ErrNotFound)
 			}
 		}
 	})

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // fillSuffixes inserts open invoices with all suffixes except the given ones.
@@ -30,7 +30,7 @@ func (w *world) fillSuffixes(left ...uint64) {
 // quarantines.
 func TestTransferAmountQuarantine(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for name, test := range map[string]struct {
 			left  []uint64 // suffixes without an open invoice; the first is the closed invoice's
 			paid  bool
@@ -46,7 +46,7 @@ func TestTransferAmountQuarantine(t *testing.T) {
 			"while another is free":           {[]uint64{7, 8}, true, minQuarantine + 1, 8},
 			"while another is free for a day": {[]uint64{7, 8}, false, quarantine, 8},
 		} {
-			w := db.world(t)
+			w := conn.world(t)
 			w.seconds.Store(start + 2*quarantine) // the other invoices stay open
 			w.fillSuffixes(test.left...)
 			w.seconds.Store(start)
@@ -76,10 +76,10 @@ func TestTransferAmountQuarantine(t *testing.T) {
 // and also when the chain is read late.
 func TestLateOrSecondPaymentPaysNoOtherInvoice(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for n := range 4 {
 			paid, readLate := n%2 == 1, n/2 == 1
-			w := db.world(t)
+			w := conn.world(t)
 			w.seconds.Store(start + 2*quarantine) // the other invoices stay open
 			w.fillSuffixes(7)
 			w.seconds.Store(start)
@@ -106,8 +106,8 @@ func TestLateOrSecondPaymentPaysNoOtherInvoice(t *testing.T) {
 // the newest of which expired first, which former versions allowed.
 func TestQuarantineUntilTheLastExpiry(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		var all []invoice.Invoice
 		for i := range int64(3) {
 			inv := w.insertable(7)
@@ -116,10 +116,10 @@ func TestQuarantineUntilTheLastExpiry(t *testing.T) {
 			all = append(all, inv)
 		}
 		w.insert(all)
-		k := store.AmountKey{ChainKey: w.chainKey, Merchant: w.address, Token: usdc, Amount: all[0].TransferAmount}
-		uses, err := db.store.AmountUses(t.Context(), []store.AmountKey{k}, func() time.Time { return invoice.Unix(start) })
+		k := settle.AmountKey{ChainKey: w.chainKey, Merchant: w.address, Token: usdc, Amount: all[0].TransferAmount}
+		uses, err := settle.AmountUses(t.Context(), conn.store, []settle.AmountKey{k}, func() time.Time { return invoice.Unix(start) })
 		w.must(err)
-		if got, want := uses[k], (store.AmountUse{Until: invoice.Unix(start + 300)}); got != want {
+		if got, want := uses[k], (settle.AmountUse{Until: invoice.Unix(start + 300)}); got != want {
 			t.Errorf("the amount's use is %+v, want %+v", got, want)
 		}
 	})
@@ -129,8 +129,8 @@ func TestQuarantineUntilTheLastExpiry(t *testing.T) {
 // its last invoice expired.
 func TestSuffixAfterQuarantine(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		used := w.create()
 		w.mine(used.ExpiresAt.Unix() + 1)
 		w.final()
@@ -142,10 +142,10 @@ func TestSuffixAfterQuarantine(t *testing.T) {
 		}{
 			"within": {used.ExpiresAt, used.ExpiresAt}, "behind": {used.ExpiresAt.Add(time.Second), time.Time{}},
 		} {
-			k := store.AmountKey{ChainKey: w.chainKey, Merchant: w.address, Token: usdc, Amount: used.TransferAmount}
-			uses, err := db.store.AmountUses(t.Context(), []store.AmountKey{k}, func() time.Time { return test.since })
+			k := settle.AmountKey{ChainKey: w.chainKey, Merchant: w.address, Token: usdc, Amount: used.TransferAmount}
+			uses, err := settle.AmountUses(t.Context(), conn.store, []settle.AmountKey{k}, func() time.Time { return test.since })
 			w.must(err)
-			if got := uses[k]; got != (store.AmountUse{Until: test.want}) {
+			if got := uses[k]; got != (settle.AmountUse{Until: test.want}) {
 				t.Errorf("%s the quarantine: %+v, want until %s", name, got, test.want)
 			}
 		}
@@ -159,8 +159,8 @@ func TestSuffixAfterQuarantine(t *testing.T) {
 // open invoice.
 func TestSuffixAvoidsOpenAmounts(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		w.fillSuffixes(7, 8)
 		other := w.insertable(7)
 		other.ID, other.CommitmentID = other.ID+"_bare", w.hash("bare")
@@ -193,9 +193,9 @@ func TestTruncatedCandidates(t *testing.T) {
 		}
 		w.insert(all)
 	}
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		t.Run("stale", func(t *testing.T) {
-			w := db.world(t)
+			w := conn.world(t)
 			crowd(w, start+10) // still open, because no final block is younger
 			inv := w.create()
 			p := w.pay(inv.Amount)
@@ -205,7 +205,7 @@ func TestTruncatedCandidates(t *testing.T) {
 			}
 		})
 		t.Run("payable", func(t *testing.T) {
-			w := db.world(t)
+			w := conn.world(t)
 			crowd(w, start+3600)
 			p := w.pay(invoice.NewAmount(1_000_000))
 			w.mine(start+20, p)
@@ -214,7 +214,7 @@ func TestTruncatedCandidates(t *testing.T) {
 			}
 		})
 		t.Run("covered but for one that was looked at", func(t *testing.T) {
-			w := db.world(t)
+			w := conn.world(t)
 			crowd(w, start+3600)
 			var paid []invoice.Transfer
 			for i := range uint64(many) - 2 {
@@ -234,8 +234,8 @@ func TestTruncatedCandidates(t *testing.T) {
 // equals the remainder of another invoice. That one is not assigned.
 func TestTransferAmountAvoidsRemainders(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		partly := w.create(amount(2_000_000))
 		w.mine(start+1, tagged(w.pay(invoice.NewAmount(999_500)), invoice.Evidence{Calldata: partly.CommitmentID}))
 		remains := w.invoice(partly.ID).Remaining

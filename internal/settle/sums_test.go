@@ -9,7 +9,6 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // recounted returns an invoice as it is stored, and with the sums of all its payments
@@ -17,7 +16,7 @@ import (
 func (w *world) recounted(id string) (stored, want invoice.Invoice) {
 	w.t.Helper()
 	stored = w.invoice(id)
-	rows, err := w.db.store.PaymentsOfInvoices(w.t.Context(), []string{id})
+	rows, err := settle.NewReader(w.db.store).PaymentsOfInvoices(w.t.Context(), []string{id})
 	w.must(err)
 	payments := make([]invoice.Payment, len(rows))
 	for i, row := range rows {
@@ -30,9 +29,9 @@ func (w *world) recounted(id string) (stored, want invoice.Invoice) {
 // attributions. After each step the stored sums must equal those of all payments.
 func TestRunningSumsFollowEveryHistory(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		rapid.Check(t, func(r *rapid.T) {
-			m := &machine{world: db.world(t)}
+			m := &machine{world: conn.world(t)}
 			m.draw(r)
 			r.Repeat(map[string]func(*rapid.T){
 				"create":  m.create,
@@ -52,13 +51,13 @@ func TestRunningSumsFollowEveryHistory(t *testing.T) {
 
 // byHand manually attributes an unattributed payment.
 func (m *machine) byHand(r *rapid.T) {
-	found, _, err := m.db.store.Payments(m.t.Context(), store.PaymentFilter{
+	found, _, err := settle.NewReader(m.db.store).Payments(m.t.Context(), settle.PaymentFilter{
 		MerchantID: m.merchant, IncludePending: true, IncludeUnattributed: true, Limit: 100,
 	})
 	if err != nil {
 		r.Fatal(err)
 	}
-	found = slices.DeleteFunc(found, func(p store.PaymentRow) bool {
+	found = slices.DeleteFunc(found, func(p settle.PaymentRow) bool {
 		return p.Attributed() || p.Status == invoice.Orphaned || p.InOtherCurrency()
 	})
 	if len(found) == 0 {
@@ -80,7 +79,7 @@ func (m *machine) checkSums(r *rapid.T) {
 		if diff := gocmp.Diff(want, stored, gocmp.Comparer(func(a, b invoice.Amount) bool { return a == b })); diff != "" {
 			r.Errorf("invoice %s (-recounted +stored):\n%s", inv.ID, diff)
 		}
-		refunds, err := m.db.store.RefundsOfInvoices(m.t.Context(), []string{inv.ID})
+		refunds, err := settle.RefundsOfInvoices(m.t.Context(), m.db.store, []string{inv.ID})
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -111,7 +110,7 @@ func (m *machine) checkPaidBack(r *rapid.T, refunds []invoice.Refund) {
 		}
 		want[refund.PaymentID] = want[refund.PaymentID].Plus(n)
 	}
-	got, err := m.db.store.RefundedSums(m.t.Context(), ids)
+	got, err := settle.RefundedSums(m.t.Context(), m.db.store, ids)
 	m.must(err)
 	for id := range want {
 		if got[id] != want[id] {
@@ -124,8 +123,8 @@ func (m *machine) checkPaidBack(r *rapid.T, refunds []invoice.Refund) {
 // reorg.
 func TestSumsFollowEvidence(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		one, two := w.create(), w.create()
 		p := w.pay(invoice.NewAmount(400_000))
 		w.mine(start+1, tagged(p, invoice.Evidence{Calldata: one.CommitmentID}))
@@ -151,10 +150,10 @@ func TestSumsFollowEvidence(t *testing.T) {
 // sums.
 func TestStaleSumsAreRecounted(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		forget := func(id string) {
 			t.Helper()
-			if _, err := db.sql.ExecContext(t.Context(), "UPDATE invoices SET sums_stale = 1, payment_count = 0, arrived_in_time = '0', "+
+			if _, err := conn.sql.ExecContext(t.Context(), "UPDATE invoices SET sums_stale = 1, payment_count = 0, arrived_in_time = '0', "+
 				"newest_block = 0, due = '0', counted_block = 0 WHERE id = '"+id+"'"); err != nil {
 				t.Fatal(err)
 			}
@@ -184,7 +183,7 @@ func TestStaleSumsAreRecounted(t *testing.T) {
 				w.must(err)
 			},
 		} {
-			w := db.world(t)
+			w := conn.world(t)
 			inv := w.create()
 			first := w.pay(invoice.NewAmount(400_000))
 			w.mine(start+1, tagged(first, invoice.Evidence{Calldata: inv.CommitmentID}))
@@ -205,8 +204,8 @@ func TestStaleSumsAreRecounted(t *testing.T) {
 // counted.
 func TestPaymentsAreCountedOutOfOrder(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		inv := w.create()
 		newer := tagged(w.pay(invoice.NewAmount(500_000)), invoice.Evidence{Calldata: inv.CommitmentID})
 		older := tagged(w.pay(invoice.NewAmount(500_000)), invoice.Evidence{Calldata: inv.CommitmentID})
@@ -230,15 +229,15 @@ func TestPaymentsAreCountedOutOfOrder(t *testing.T) {
 // remainder an older version did not record.
 func TestPartPaidBeforeAnUpgradeLeavesARemainder(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		inv := w.create()
 		w.mine(start+1, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
 		for _, s := range []string{
 			"DELETE FROM transfer_amounts WHERE remainder = 1",
 			"UPDATE invoices SET remaining = NULL, remaining_transfer = NULL, sums_stale = 1",
 		} {
-			_, err := db.sql.ExecContext(t.Context(), s)
+			_, err := conn.sql.ExecContext(t.Context(), s)
 			w.must(err)
 		}
 		w.final()
@@ -262,9 +261,9 @@ func (w *world) tag(inv invoice.Invoice, n uint64) invoice.Transfer {
 // TestCostOfAReorgOfALatePayment orphans a late payment of a partly paid invoice with few
 // or many other late payments, which must not be read.
 func TestCostOfAReorgOfALatePayment(t *testing.T) {
-	eachAlone(t, func(t *testing.T, db *database) {
+	eachAlone(t, func(t *testing.T, conn *database) {
 		cost := func(late int) uint64 {
-			w := db.world(t)
+			w := conn.world(t)
 			inv := w.create(amount(34_000_000), func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 10) })
 			w.mine(start+1, w.tag(inv, 1_000_000))
 			w.mine(start + 11)
@@ -287,9 +286,9 @@ func TestCostOfAReorgOfALatePayment(t *testing.T) {
 // TestCostOfDustBelowAPayment fills in dust below the payment that paid its invoice. The
 // invoice is recounted once, not once for each batch.
 func TestCostOfDustBelowAPayment(t *testing.T) {
-	eachAlone(t, func(t *testing.T, db *database) {
+	eachAlone(t, func(t *testing.T, conn *database) {
 		cost := func(n int) uint64 {
-			w := db.world(t)
+			w := conn.world(t)
 			w.late()
 			inv := w.create(amount(34_000_000))
 			var dust []invoice.Transfer

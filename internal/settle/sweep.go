@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/db"
 )
 
 // auditedSweep is a request to sweep deposits in the audit log.
@@ -18,16 +18,16 @@ type auditedSweep struct {
 // RequestSweeps has the transaction manager sweep the selected deposits whatever the
 // chain's policy says, and returns how many they are. Those that a transaction carries are
 // left alone. A token of which nothing is recorded is swept of the selected invoice alone.
-func (s *Service) RequestSweeps(ctx context.Context, r store.SweepRequest) (n int64, err error) {
-	err = s.update(ctx, func(tx *store.Tx, _ *outbox) error {
-		if n, err = tx.RequestSweeps(ctx, r, s.seconds()); err != nil {
+func (s *Service) RequestSweeps(ctx context.Context, r SweepRequest) (n int64, err error) {
+	err = s.update(ctx, func(tx *db.Tx, _ *outbox) error {
+		if n, err = RequestSweeps(ctx, tx, r, s.seconds()); err != nil {
 			return err
 		}
 		after := auditedSweep{MerchantID: r.MerchantID, InvoiceID: r.InvoiceID, Deposits: n}
 		if r.Token != nil {
 			after.Token = r.Token.String()
 		}
-		return tx.AppendAudit(ctx, access.NewEntry(ctx, s.now(), access.Change{
+		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, s.now(), access.Change{
 			Action: access.ActionDepositSweep, MerchantID: r.MerchantID, Object: r.ChainKey, After: after,
 		}))
 	})

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // checkOpen returns an error if an invoice must not be opened now: its chain or deposit factory is not
@@ -109,14 +109,14 @@ func (s *Service) checkMissed(ctx context.Context, inv invoice.Invoice) error {
 	if !ok {
 		return nil
 	}
-	cur, err := s.store.Cursor(ctx, inv.ChainKey)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	cur, err := NewReader(s.store).Cursor(ctx, inv.ChainKey)
+	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return err
 	}
 	if cur.Gap != nil && cur.Gap.Next <= through {
 		return &MissedBlocksError{inv.ChainKey, inv.Currency, cur.Gap.Next, through}
 	}
-	if err := s.store.Update(ctx, func(tx *store.Tx) error { return tx.ClearMissed(ctx, k.chainKey, k.token) }); err != nil {
+	if err := s.store.Update(ctx, func(tx *db.Tx) error { return clearMissed(ctx, tx, k.chainKey, k.token) }); err != nil {
 		return err
 	}
 	s.missed.mu.Lock()
@@ -127,10 +127,10 @@ func (s *Service) checkMissed(ctx context.Context, inv invoice.Invoice) error {
 
 // Genesis returns the oldest block that is remembered of a chain, or nil.
 func (s *Service) Genesis(ctx context.Context, chainKey string) (*invoice.Header, error) {
-	return s.store.Genesis(ctx, chainKey)
+	return genesis(ctx, s.store, chainKey)
 }
 
 // SetGenesis records the oldest block that the nodes of a chain have, unless one is remembered.
 func (s *Service) SetGenesis(ctx context.Context, chainKey string, at invoice.Header) error {
-	return s.store.Update(ctx, func(tx *store.Tx) error { return tx.SetGenesis(ctx, chainKey, at) })
+	return s.store.Update(ctx, func(tx *db.Tx) error { return setGenesis(ctx, tx, chainKey, at) })
 }

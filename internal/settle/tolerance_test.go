@@ -14,7 +14,7 @@ func TestTolerance(t *testing.T) {
 	t.Parallel()
 	const created, received, paid = "invoice.created", "payment.received", "invoice.paid"
 	n := invoice.NewAmount
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for name, test := range map[string]struct {
 			play      func(w *world, inv invoice.Invoice)
 			status    invoice.Status
@@ -46,7 +46,7 @@ func TestTolerance(t *testing.T) {
 				w.mine(start+3601, w.pay(n(950_000)))
 			}, invoice.Expired, "", 0, "", []string{created, "invoice.expired"}},
 		} {
-			w := db.world(t)
+			w := conn.world(t)
 			w.merchant = "lenient-" + w.merchant
 			inv := w.create()
 			if inv.Tolerance != n(50_000) {

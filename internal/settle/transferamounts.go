@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 const (
@@ -48,8 +48,8 @@ type suffixCache struct {
 
 	// mu guards the maps, whose keys are amounts without suffix.
 	mu        sync.Mutex
-	shortlist map[store.AmountKey][]choice  // amounts with a free suffix; the best is the last
-	exhausted map[store.AmountKey]time.Time // until when no suffix is assumed to be free
+	shortlist map[AmountKey][]choice  // amounts with a free suffix; the best is the last
+	exhausted map[AmountKey]time.Time // until when no suffix is assumed to be free
 }
 
 // choice is a transfer amount that can be assigned.
@@ -59,15 +59,15 @@ type choice struct {
 }
 
 func newSuffixCache(now func() time.Time) *suffixCache {
-	return &suffixCache{now: now, shortlist: make(map[store.AmountKey][]choice), exhausted: make(map[store.AmountKey]time.Time)}
+	return &suffixCache{now: now, shortlist: make(map[AmountKey][]choice), exhausted: make(map[AmountKey]time.Time)}
 }
 
 // chooseAmounts returns a transfer amount for each base, which no invoice of its
 // address uses; zero where none is free. try counts from 0 how often the amounts
 // it returned turned out to be taken.
-func (s *Service) chooseAmounts(ctx context.Context, tx *store.Tx, bases []store.AmountKey, try int) ([]invoice.Amount, error) {
+func (s *Service) chooseAmounts(ctx context.Context, tx *db.Tx, bases []AmountKey, try int) ([]invoice.Amount, error) {
 	tried := make([]choice, len(bases))
-	var keys []store.AmountKey
+	var keys []AmountKey
 	for i, base := range bases {
 		if try >= maxTries || s.suffixes.isExhausted(base) {
 			continue
@@ -106,18 +106,18 @@ func (s *Service) chooseAmounts(ctx context.Context, tx *store.Tx, bases []store
 // expired less than MinQuarantine before the newest final block of the chain is
 // taken. Every block that is read after that is younger, whatever the service's
 // clock says and however far behind the head it reads.
-func amountUses(ctx context.Context, tx *store.Tx, keys []store.AmountKey) (map[store.AmountKey]store.AmountUse, error) {
+func amountUses(ctx context.Context, tx *db.Tx, keys []AmountKey) (map[AmountKey]AmountUse, error) {
 	var chains []string
 	for _, k := range keys {
 		if !slices.Contains(chains, k.ChainKey) {
 			chains = append(chains, k.ChainKey)
 		}
 	}
-	times, err := tx.SendFinalTimes(ctx, chains)
+	times, err := sendFinalTimes(ctx, tx, chains)
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
-	uses, err := tx.AmountUses(ctx, keys, func() time.Time {
+	uses, err := AmountUses(ctx, tx, keys, func() time.Time {
 		oldest := times[chains[0]]
 		for _, key := range chains {
 			if times[key].Before(oldest) {
@@ -128,7 +128,7 @@ func amountUses(ctx context.Context, tx *store.Tx, keys []store.AmountKey) (map[
 	})
 	for k, use := range uses {
 		if !use.Until.Before(times[k.ChainKey].Add(-MinQuarantine)) {
-			uses[k] = store.AmountUse{Taken: true, Until: use.Until}
+			uses[k] = AmountUse{Taken: true, Until: use.Until}
 		}
 	}
 	return uses, err
@@ -136,8 +136,8 @@ func amountUses(ctx context.Context, tx *store.Tx, keys []store.AmountKey) (map[
 
 // chooseLarger sets amounts that are zero to one with a larger suffix, if one of
 // a few random ones is free.
-func (s *Service) chooseLarger(ctx context.Context, tx *store.Tx, bases []store.AmountKey, amounts []invoice.Amount) error {
-	tried := make([][]store.AmountKey, len(bases))
+func (s *Service) chooseLarger(ctx context.Context, tx *db.Tx, bases []AmountKey, amounts []invoice.Amount) error {
+	tried := make([][]AmountKey, len(bases))
 	for i, base := range bases {
 		for range largerTries {
 			if !amounts[i].IsZero() {
@@ -155,7 +155,7 @@ func (s *Service) chooseLarger(ctx context.Context, tx *store.Tx, bases []store.
 	uses, err := amountUses(ctx, tx, slices.Concat(tried...))
 	for i := range bases {
 		for _, k := range tried[i] {
-			if uses[k] == (store.AmountUse{}) {
+			if uses[k] == (AmountUse{}) {
 				amounts[i] = k.Amount
 			}
 		}
@@ -165,7 +165,7 @@ func (s *Service) chooseLarger(ctx context.Context, tx *store.Tx, bases []store.
 
 // suffixed returns an amount with a suffix; ok is false when it overflows or is
 // round.
-func suffixed(base store.AmountKey, suffix uint64) (a invoice.Amount, ok bool) {
+func suffixed(base AmountKey, suffix uint64) (a invoice.Amount, ok bool) {
 	a, ok = base.Amount.Add(invoice.NewAmount(suffix))
 	if !ok || a.IsRound() {
 		return invoice.Amount{}, false
@@ -176,8 +176,8 @@ func suffixed(base store.AmountKey, suffix uint64) (a invoice.Amount, ok bool) {
 // chooseFree returns a random one of the unused transfer amounts; if all are
 // used, the one whose last invoice expired longest ago; if none may be reused, zero.
 // The other choices become the shortlist.
-func (s *Service) chooseFree(ctx context.Context, tx *store.Tx, base store.AmountKey) (invoice.Amount, error) {
-	var all []store.AmountKey
+func (s *Service) chooseFree(ctx context.Context, tx *db.Tx, base AmountKey) (invoice.Amount, error) {
+	var all []AmountKey
 	for suffix := range uint64(invoice.MaxSuffix) {
 		if a, ok := suffixed(base, suffix+1); ok {
 			all = append(all, base.With(a))
@@ -210,7 +210,7 @@ func (s *Service) chooseFree(ctx context.Context, tx *store.Tx, base store.Amoun
 }
 
 // next removes the best choice from the amount's shortlist, if there is one.
-func (f *suffixCache) next(base store.AmountKey) (choice, bool) {
+func (f *suffixCache) next(base AmountKey) (choice, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	list := f.shortlist[base]
@@ -225,7 +225,7 @@ func (f *suffixCache) next(base store.AmountKey) (choice, bool) {
 }
 
 // keep sets the amount's shortlist.
-func (f *suffixCache) keep(base store.AmountKey, choices []choice) {
+func (f *suffixCache) keep(base AmountKey, choices []choice) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.shortlist) >= MaxShortlists {
@@ -234,14 +234,14 @@ func (f *suffixCache) keep(base store.AmountKey, choices []choice) {
 	f.shortlist[base] = choices
 }
 
-func (f *suffixCache) isExhausted(base store.AmountKey) bool {
+func (f *suffixCache) isExhausted(base AmountKey) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	until, ok := f.exhausted[base]
 	return ok && f.now().Before(until)
 }
 
-func (f *suffixCache) exhaust(base store.AmountKey) {
+func (f *suffixCache) exhaust(base AmountKey) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.exhausted) > MaxExhausted {

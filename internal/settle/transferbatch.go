@@ -6,8 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // transferBatch stores transfers of one chain in its order, as payments,
@@ -15,14 +17,14 @@ import (
 // memory, so that each transfer sees the effects of those before it.
 type transferBatch struct {
 	service *Service
-	tx      *store.Tx
+	tx      *db.Tx
 	out     *outbox
 	chain   chainScope
 	entries []*entry
 
-	payments map[string]store.PaymentRow // known payments of the entries, by id
-	unsaved  []string                    // ids of the payments to be written, in order
-	dirty    map[string]bool             // whether a payment is in unsaved
+	payments map[string]PaymentRow // known payments of the entries, by id
+	unsaved  []string              // ids of the payments to be written, in order
+	dirty    map[string]bool       // whether a payment is in unsaved
 	// reattributed are the ids of unsaved payments that were stored before with another invoice.
 	reattributed []string
 	// minedAgain are the ids of payments that were orphaned.
@@ -34,12 +36,12 @@ type transferBatch struct {
 	refunds    map[string]invoice.Refund // stored refunds of the entries, by id
 	prepared   []invoice.RefundRecord    // prepared refunds that the entries may pay
 	refundSums *refundedSums             // how much of payments was refunded
-	paidPairs  map[store.Pair]bool       // accounts between which payments were made
+	paidPairs  map[Pair]bool             // accounts between which payments were made
 	proved     map[invoice.Address]bool  // whether settlement addresses are controlled by their holders; read on demand
-	refundable map[store.Pair]paymentSet // payments that can be refunded; read on demand
+	refundable map[Pair]paymentSet       // payments that can be refunded; read on demand
 	tagged     map[string]paymentSet     // older payments of invoices that refunds name, by invoice
 
-	receivers       map[invoice.Address]store.ReceiverState
+	receivers       map[invoice.Address]ReceiverState
 	undecided       map[string]bool    // ids of undecided payments
 	lostPast        blockRange         // of a lost past whose undecided payments are attributed now
 	marked          map[string]bool    // ids of the payments that are stored as undecided
@@ -72,7 +74,7 @@ type entry struct {
 
 	// bound is the authorization that made it, with its invoice; zero without one that the
 	// service accepted.
-	bound store.BoundAuthorization
+	bound BoundAuthorization
 
 	// The invoices that it can pay: see findCandidates.
 	named    []string // ids of those that its transaction names
@@ -82,7 +84,7 @@ type entry struct {
 
 // refundPair returns the accounts of the payment that the transfer refunds, if
 // it is a refund.
-func (e *entry) refundPair() store.Pair { return store.Pair{Payer: e.To, Receiver: e.From} }
+func (e *entry) refundPair() Pair { return Pair{Payer: e.To, Receiver: e.From} }
 
 // newTransferBatch returns a batch that shares the invoices with the other batches
 // of the transaction.
@@ -90,10 +92,10 @@ func (s *Service) newTransferBatch(invoices *invoiceSet, out *outbox, scope chai
 	tx := invoices.tx
 	b := &transferBatch{
 		service: s, tx: tx, out: out, chain: scope,
-		payments: make(map[string]store.PaymentRow), dirty: make(map[string]bool), created: make(map[string]int64),
+		payments: make(map[string]PaymentRow), dirty: make(map[string]bool), created: make(map[string]int64),
 		proved:   make(map[invoice.Address]bool),
 		invoices: invoices, refunds: make(map[string]invoice.Refund), refundSums: newRefundedSums(tx),
-		refundable: make(map[store.Pair]paymentSet), tagged: make(map[string]paymentSet),
+		refundable: make(map[Pair]paymentSet), tagged: make(map[string]paymentSet),
 		undecided: make(map[string]bool), marked: make(map[string]bool), authorized: make(map[string]string),
 	}
 	for _, t := range transfers {
@@ -128,7 +130,7 @@ func (b *transferBatch) store(ctx context.Context) error {
 	if err := b.noteUnrecognized(ctx); err != nil {
 		return err
 	}
-	if err := b.tx.DeferRefunds(ctx, b.deferredRefunds); err != nil {
+	if err := deferRefunds(ctx, b.tx, b.deferredRefunds); err != nil {
 		return err
 	}
 	return b.finish(ctx)
@@ -143,7 +145,7 @@ func (b *transferBatch) load(ctx context.Context) error {
 	}
 	slices.SortFunc(ends, func(a, b invoice.Address) int { return bytes.Compare(a[:], b[:]) })
 	ends = slices.Compact(ends)
-	ours, err := b.tx.SettlementAddresses(ctx, b.chain.key, ends)
+	ours, err := access.SettlementAddresses(ctx, b.tx, b.chain.key, ends)
 	if err != nil {
 		return err
 	}
@@ -166,12 +168,12 @@ func (b *transferBatch) load(ctx context.Context) error {
 	if err := b.loadAuthorizations(ctx); err != nil {
 		return err
 	}
-	stored, err := b.tx.PaymentsByID(ctx, ids)
+	stored, err := PaymentsByID(ctx, b.tx, ids)
 	for _, p := range stored {
 		b.payments[p.ID] = p
 	}
 	if err == nil && len(stored) < len(ids) {
-		b.lastSeq, err = b.tx.LastSeq(ctx)
+		b.lastSeq, err = dispatcher.NewReader(b.tx).LastSeq(ctx)
 	}
 	return err
 }
@@ -204,7 +206,7 @@ func (b *transferBatch) loadCandidates(ctx context.Context) error {
 // payment without an invoice stays without, unless other evidence names one. An
 // undecided payment is attributed whenever it is read, and so is one whose authorization
 // was bound to an invoice since.
-func (b *transferBatch) keepsAttribution(p store.PaymentRow, e *entry) bool {
+func (b *transferBatch) keepsAttribution(p PaymentRow, e *entry) bool {
 	switch {
 	case !p.SameMovement(e.Transfer):
 		return false
@@ -263,7 +265,7 @@ func (b *transferBatch) status() (invoice.PaymentStatus, time.Time) {
 }
 
 // put replaces a payment in memory and marks it to be written.
-func (b *transferBatch) put(was invoice.Payment, p store.PaymentRow) {
+func (b *transferBatch) put(was invoice.Payment, p PaymentRow) {
 	b.invoices.replace(was, p.Payment)
 	if !b.dirty[p.ID] {
 		b.dirty[p.ID] = true
@@ -302,7 +304,7 @@ func (b *transferBatch) attribute(ctx context.Context, e *entry, p *invoice.Paym
 	a, ok := invoice.Attribute(p.Transfer, candidates, truncated)
 	if b.undecided[p.ID] = b.mustDefer(e, candidates, a); b.undecided[p.ID] {
 		a, ok = invoice.Attribution{}, false
-		b.receivers[p.To] = store.ReceiverState{Unbound: true, Undecided: true}
+		b.receivers[p.To] = ReceiverState{Unbound: true, Undecided: true}
 	}
 	if ok && a.Method.Inferred() && e.refundID != "" && b.mayRefund(e) {
 		m, isRefund, err := b.matchRefund(ctx, e)
@@ -351,7 +353,7 @@ func (b *transferBatch) isUsed(ctx context.Context, e *entry, paymentID string) 
 	if !used || !refunded || !b.undecided[paymentID] || !b.lostPast.has(was.BlockNumber) {
 		return used, nil
 	}
-	refunds, err := b.tx.RefundsOfPayments(ctx, []string{paymentID})
+	refunds, err := RefundsOfPayments(ctx, b.tx, []string{paymentID})
 	refunds = slices.DeleteFunc(refunds, func(r invoice.Refund) bool { return !isActive(r) })
 	later := slices.ContainsFunc(refunds, func(r invoice.Refund) bool { return !b.lostPast.has(r.BlockNumber) })
 	return later || len(refunds) == 0, err

@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 // emitUnattributed emits payment.unattributed for payments that no rule
 // attributes, to the merchants of their address that ask for it. It emits none during a recovery: a merchant may
 // have a copy of the invoice, and gets payment.received again once that is imported.
-func (s *Service) emitUnattributed(ctx context.Context, tx *store.Tx, out *outbox) error {
+func (s *Service) emitUnattributed(ctx context.Context, tx *db.Tx, out *outbox) error {
 	if s.optionalEvents == nil || s.recovery || len(out.unattributed) == 0 {
 		return nil
 	}
@@ -30,7 +31,7 @@ func (s *Service) emitUnattributed(ctx context.Context, tx *store.Tx, out *outbo
 	for i, p := range out.unattributed {
 		ids[i] = p.ID
 	}
-	merchants, err := tx.MerchantsOfUnattributed(ctx, ids)
+	merchants, err := MerchantsOfUnattributed(ctx, tx, ids)
 	if err != nil {
 		return err
 	}
@@ -41,7 +42,7 @@ func (s *Service) emitUnattributed(ctx context.Context, tx *store.Tx, out *outbo
 	if !slices.Contains(slices.Collect(maps.Values(wants)), true) {
 		return nil
 	}
-	lost, err := tx.LostPayments(ctx, out.unattributed)
+	lost, err := NewReader(tx).LostPayments(ctx, out.unattributed)
 	if err != nil {
 		return err
 	}
@@ -62,10 +63,10 @@ func (s *Service) emitUnattributed(ctx context.Context, tx *store.Tx, out *outbo
 
 // emitUnattributedTo emits payment.unattributed to one merchant. lost is the commitment of the lost invoice that the
 // payment was for, or zero. suggest says whether the event suggests invoices.
-func (s *Service) emitUnattributedTo(ctx context.Context, tx *store.Tx, out *outbox, p invoice.Payment, lost invoice.Hash, merchantID string, suggest bool) error {
+func (s *Service) emitUnattributedTo(ctx context.Context, tx *db.Tx, out *outbox, p invoice.Payment, lost invoice.Hash, merchantID string, suggest bool) error {
 	var near []invoice.NearInvoice
 	if suggest {
-		found, err := tx.NearInvoices(ctx, []store.NearLookup{{Transfer: p.Transfer, CreatedBefore: p.ObservedAt.Add(time.Second)}}, merchantID)
+		found, err := NewReader(tx).NearInvoices(ctx, []NearLookup{{Transfer: p.Transfer, CreatedBefore: p.ObservedAt.Add(time.Second)}}, merchantID)
 		if err != nil {
 			return err
 		}
@@ -81,7 +82,7 @@ func (s *Service) emitUnattributedTo(ctx context.Context, tx *store.Tx, out *out
 // wantsUnattributed returns which of the payments' merchants ask for
 // payment.unattributed. Their endpoints are read in the transaction, because
 // another replica may have changed them.
-func (s *Service) wantsUnattributed(ctx context.Context, tx *store.Tx, merchants map[string][]string) (map[string]bool, error) {
+func (s *Service) wantsUnattributed(ctx context.Context, tx *db.Tx, merchants map[string][]string) (map[string]bool, error) {
 	wants := make(map[string]bool)
 	var ids []string
 	for _, some := range merchants {
@@ -92,7 +93,7 @@ func (s *Service) wantsUnattributed(ctx context.Context, tx *store.Tx, merchants
 			}
 		}
 	}
-	stored, err := tx.OptionalEvents(ctx, ids)
+	stored, err := dispatcher.OptionalEvents(ctx, tx, ids)
 	for _, id := range ids {
 		wants[id] = slices.Contains(s.optionalEvents(id, stored[id]), invoice.EventUnattributed)
 	}

@@ -8,17 +8,18 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api/apitest"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // TestOnUnattributed checks that the signal is called once for each stored unattributed
 // payment, and for no attributed one.
 func TestOnUnattributed(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		inv := w.create()
 		p := w.unattributedPayment(start+10, invoice.NewAmount(990_000))
 		w.mine(start+11, w.pay(inv.TransferAmount))
@@ -38,7 +39,7 @@ func TestUnattributedEventOfLostInvoice(t *testing.T) {
 		lost := w.lostInvoice(nil)
 		w.lose(lost)
 		w.mine(start+1, tagged(w.pay(invoice.NewAmount(990_000)), invoice.Evidence{Calldata: lost.CommitmentID}))
-		rows, err := w.db.store.Events(t.Context(), store.EventFilter{MerchantID: w.merchant, Type: invoice.EventUnattributed, Limit: 10})
+		rows, err := dispatcher.NewReader(w.db.store).Events(t.Context(), dispatcher.EventFilter{MerchantID: w.merchant, Type: invoice.EventUnattributed, Limit: 10})
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("%d events, %v", len(rows), err)
 		}
@@ -59,7 +60,7 @@ func TestNoUnattributedEventInRecovery(t *testing.T) {
 		w.Service = w.service(func(c *settle.Config) { c.Recovery = true })
 		w.mine(start+1, w.pay(invoice.NewAmount(990_000)))
 		w.final()
-		rows, err := w.db.store.Events(t.Context(), store.EventFilter{MerchantID: w.merchant, Type: invoice.EventUnattributed, Limit: 10})
+		rows, err := dispatcher.NewReader(w.db.store).Events(t.Context(), dispatcher.EventFilter{MerchantID: w.merchant, Type: invoice.EventUnattributed, Limit: 10})
 		if err != nil || len(rows) != 0 {
 			t.Errorf("%d events, %v", len(rows), err)
 		}
@@ -68,7 +69,7 @@ func TestNoUnattributedEventInRecovery(t *testing.T) {
 
 func TestUnattributedEvents(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		asks := []invoice.EventType{invoice.EventUnattributed}
 		for merchant, c := range map[string]struct {
 			stored []invoice.EventType // expected with an endpoint; nil for no endpoint
@@ -76,12 +77,12 @@ func TestUnattributedEvents(t *testing.T) {
 		}{
 			"curious-": {nil, true}, "asked-": {asks, true}, "silent-": {[]invoice.EventType{}, false}, "": {nil, false},
 		} {
-			w := db.world(t)
+			w := conn.world(t)
 			w.merchant = merchant + w.merchant
 			if c.stored != nil {
 				seal := func(int64) ([]byte, string, error) { return []byte("x"), "key", nil }
-				w.must(db.store.Update(t.Context(), func(tx *store.Tx) error {
-					_, err := tx.PutEndpoint(t.Context(), store.EndpointRow{MerchantID: w.merchant, URL: "https://shop.example/", Optional: c.stored}, seal)
+				w.must(conn.store.Update(t.Context(), func(tx *db.Tx) error {
+					_, err := dispatcher.PutEndpoint(t.Context(), tx, dispatcher.EndpointRow{MerchantID: w.merchant, URL: "https://shop.example/", Optional: c.stored}, seal)
 					return err
 				}))
 			}
@@ -91,7 +92,7 @@ func TestUnattributedEvents(t *testing.T) {
 			w.mine(start+12, p.Transfer) // emitted once
 			w.mine(start+13, w.pay(inv.TransferAmount))
 			w.final()
-			rows, err := db.store.Events(t.Context(), store.EventFilter{MerchantID: w.merchant, Type: invoice.EventUnattributed, Limit: 10})
+			rows, err := dispatcher.NewReader(conn.store).Events(t.Context(), dispatcher.EventFilter{MerchantID: w.merchant, Type: invoice.EventUnattributed, Limit: 10})
 			w.must(err)
 			if (len(rows) == 1) != c.wanted || len(rows) > 1 {
 				t.Fatalf("%q is sent %d events", merchant, len(rows))
@@ -121,7 +122,7 @@ func TestUnattributedEvents(t *testing.T) {
 func TestNoInvoiceCollectsWhatWasSeenBefore(t *testing.T) {
 	t.Parallel()
 	other := invoice.Evidence{Registry: invoice.Hash{0xee}} // names no invoice
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for name, test := range map[string]struct {
 			waits, between, attributed bool
 			again                      invoice.Evidence // evidence of the payment when it is mined again
@@ -131,7 +132,7 @@ func TestNoInvoiceCollectsWhatWasSeenBefore(t *testing.T) {
 			"unattributed, other evidence": {again: other},
 			"attributed, other evidence":   {again: other, attributed: true},
 		} {
-			w := db.world(t)
+			w := conn.world(t)
 			w.late()
 			const paid = 1_234_567
 			older := w.create(amount(9_000_000))
@@ -166,7 +167,7 @@ func TestNoInvoiceCollectsWhatWasSeenBefore(t *testing.T) {
 			if test.waits {
 				continue
 			}
-			w = db.world(t)
+			w = conn.world(t)
 			w.create(amount(9_000_000))
 			p = w.pay(invoice.NewAmount(paid))
 			w.mine(start+1, p)

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // Limits of unread transactions.
@@ -51,24 +51,24 @@ func shortened(text string) string {
 // it is recorded. Its block was read. It wakes the chain's indexer, which reads the block again. It has
 // no effect if the block is still to be read, if the transaction is known to be unread, or while
 // MaxUnread are.
-func (s *Service) ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason store.UnreadReason) error {
-	cur, err := s.store.Cursor(ctx, chainKey)
-	if errors.Is(err, store.ErrNotFound) || err == nil && !hasRead(cur, block) {
+func (s *Service) ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason UnreadReason) error {
+	cur, err := NewReader(s.store).Cursor(ctx, chainKey)
+	if errors.Is(err, db.ErrNotFound) || err == nil && !hasRead(cur, block) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := s.store.UnreadTransaction(ctx, chainKey, tx); !errors.Is(err, store.ErrNotFound) {
+	if _, err := FindUnreadTransaction(ctx, s.store, chainKey, tx); !errors.Is(err, db.ErrNotFound) {
 		return err
 	}
-	counts, err := s.store.CountUnread(ctx, chainKey)
+	counts, err := countUnread(ctx, s.store, chainKey)
 	if err != nil || TotalUnread(counts) >= MaxUnread {
 		return err
 	}
 	now := s.now()
-	err = s.store.Update(ctx, func(t *store.Tx) error {
-		return t.InsertUnread(ctx, chainKey, []UnreadTransaction{{TxHash: tx, Block: block, Reason: reason, FoundAt: now, NextAt: now}})
+	err = s.store.Update(ctx, func(t *db.Tx) error {
+		return insertUnread(ctx, t, chainKey, []UnreadTransaction{{TxHash: tx, Block: block, Reason: reason, FoundAt: now, NextAt: now}})
 	})
 	if err == nil {
 		s.signals.WakeIndexer(chainKey)
@@ -77,7 +77,7 @@ func (s *Service) ReportUnread(ctx context.Context, chainKey string, tx invoice.
 }
 
 // TotalUnread returns how many transactions the counts of CountUnread add up to.
-func TotalUnread(counts map[store.UnreadReason]int) (n int) {
+func TotalUnread(counts map[UnreadReason]int) (n int) {
 	for _, c := range counts {
 		n += c
 	}
@@ -87,8 +87,8 @@ func TotalUnread(counts map[store.UnreadReason]int) (n int) {
 // CanSkipTransaction fails with ErrTooManyUnreadable when no more transactions of the chain may
 // be set aside.
 func (s *Service) CanSkipTransaction(ctx context.Context, chainKey string) error {
-	counts, err := s.store.CountUnread(ctx, chainKey)
-	if err == nil && counts[store.UnreadUnreadable] >= MaxUnreadable {
+	counts, err := countUnread(ctx, s.store, chainKey)
+	if err == nil && counts[UnreadUnreadable] >= MaxUnreadable {
 		err = fmt.Errorf("chain %s: %w", chainKey, ErrTooManyUnreadable)
 	}
 	return err
@@ -96,7 +96,7 @@ func (s *Service) CanSkipTransaction(ctx context.Context, chainKey string) error
 
 // DueUnread returns up to limit unread transactions of the chain that are to be read now.
 func (s *Service) DueUnread(ctx context.Context, chainKey string, limit int) ([]UnreadTransaction, error) {
-	return s.store.DueUnread(ctx, chainKey, s.now(), limit)
+	return dueUnread(ctx, s.store, chainKey, s.now(), limit)
 }
 
 // PostponeUnread records why a transaction could not be read. It is read again later.
@@ -107,7 +107,7 @@ func (s *Service) PostponeUnread(ctx context.Context, chainKey string, u UnreadT
 	}
 	u.Attempts++
 	u.Detail, u.NextAt = shortened(reason), s.now().Add(wait)
-	return s.store.Update(ctx, func(tx *store.Tx) error { return tx.PostponeUnread(ctx, chainKey, u) })
+	return s.store.Update(ctx, func(tx *db.Tx) error { return postponeUnread(ctx, tx, chainKey, u) })
 }
 
 // Supplement records the transfers of a block that was read before, and deletes the unread
@@ -120,7 +120,7 @@ func (s *Service) PostponeUnread(ctx context.Context, chainKey string, u UnreadT
 // still to be read, or if it is not final and is not the one that was read. It returns
 // ErrFinalityViolated if a final block has another hash.
 func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, above invoice.Header, settled ...invoice.Hash) error {
-	_, err := s.updateAndExpire(ctx, chainKey, 0, func(tx *store.Tx, out *outbox, cur *store.Cursor) error {
+	_, err := s.updateAndExpire(ctx, chainKey, 0, func(tx *db.Tx, out *outbox, cur *Cursor) error {
 		if err := checkWasRead(ctx, tx, chainKey, *cur, b.Header, above); err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, abov
 				cur.ReadAgain(b.Number + 1) // transfers there may refund what was not known
 			}
 		}
-		if err := tx.DeleteUnread(ctx, chainKey, settled); err != nil {
+		if err := deleteUnread(ctx, tx, chainKey, settled); err != nil {
 			return err
 		}
 		if !final {
@@ -150,11 +150,11 @@ func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, abov
 
 // checkWasRead returns Supplement's errors for a block that was not read, or is not the one that was. It stores the header
 // of a block that was read between others.
-func checkWasRead(ctx context.Context, tx *store.Tx, chainKey string, cur store.Cursor, b, above invoice.Header) error {
+func checkWasRead(ctx context.Context, tx *db.Tx, chainKey string, cur Cursor, b, above invoice.Header) error {
 	if !hasRead(cur, b.Number) {
 		return ErrCursorMoved
 	}
-	kept, err := tx.Headers(ctx, chainKey, b.Number, b.Number)
+	kept, err := Headers(ctx, tx, chainKey, b.Number, b.Number)
 	if err != nil {
 		return err
 	}
@@ -172,13 +172,13 @@ func checkWasRead(ctx context.Context, tx *store.Tx, chainKey string, cur store.
 
 // onlyLookedUp reports whether payers looked up all of the transactions. Then no blocks are read again, since anybody can look
 // up an old transaction, and invoices do not expire while blocks are read again.
-func onlyLookedUp(ctx context.Context, tx *store.Tx, chainKey string, settled []invoice.Hash) (bool, error) {
+func onlyLookedUp(ctx context.Context, tx *db.Tx, chainKey string, settled []invoice.Hash) (bool, error) {
 	for _, hash := range settled {
-		u, err := tx.UnreadTransaction(ctx, chainKey, hash)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
+		u, err := FindUnreadTransaction(ctx, tx, chainKey, hash)
+		if err != nil && !errors.Is(err, db.ErrNotFound) {
 			return false, err
 		}
-		if err == nil && u.Reason != store.UnreadLookup {
+		if err == nil && u.Reason != UnreadLookup {
 			return false, nil
 		}
 	}
@@ -187,21 +187,21 @@ func onlyLookedUp(ctx context.Context, tx *store.Tx, chainKey string, settled []
 
 // keepBetween stores the header of a block that was read between others, unless above is not a block
 // above it that was read.
-func keepBetween(ctx context.Context, tx *store.Tx, chainKey string, cur store.Cursor, b, above invoice.Header) error {
-	kept, err := tx.Headers(ctx, chainKey, above.Number, above.Number)
+func keepBetween(ctx context.Context, tx *db.Tx, chainKey string, cur Cursor, b, above invoice.Header) error {
+	kept, err := Headers(ctx, tx, chainKey, above.Number, above.Number)
 	if err != nil {
 		return err
 	}
 	if above.Number <= b.Number || above.Number > cur.Indexed.Number || len(kept) != 1 || kept[0].Hash != above.Hash {
 		return ErrCursorMoved
 	}
-	return tx.InsertHeaders(ctx, chainKey, []invoice.Header{b})
+	return InsertHeaders(ctx, tx, chainKey, []invoice.Header{b})
 }
 
 // RetryUnread schedules an unread transaction to be read now, also if it was dismissed. It returns
-// store.ErrNotFound if the transaction is not unread.
+// db.ErrNotFound if the transaction is not unread.
 func (s *Service) RetryUnread(ctx context.Context, chainKey string, hash invoice.Hash) error {
-	err := s.decideUnread(ctx, chainKey, hash, access.ActionUnreadRetry, (*store.Tx).RetryUnread)
+	err := s.decideUnread(ctx, chainKey, hash, access.ActionUnreadRetry, retryUnread)
 	if err == nil {
 		s.signals.WakeIndexer(chainKey)
 	}
@@ -209,20 +209,20 @@ func (s *Service) RetryUnread(ctx context.Context, chainKey string, hash invoice
 }
 
 // DismissUnread ends the attempts to read a transaction. Invoices that it could pay may
-// expire then. It returns store.ErrNotFound without one.
+// expire then. It returns db.ErrNotFound without one.
 func (s *Service) DismissUnread(ctx context.Context, chainKey string, hash invoice.Hash) error {
-	return s.decideUnread(ctx, chainKey, hash, access.ActionUnreadDismiss, (*store.Tx).DismissUnread)
+	return s.decideUnread(ctx, chainKey, hash, access.ActionUnreadDismiss, dismissUnread)
 }
 
 func (s *Service) decideUnread(
 	ctx context.Context, chainKey string, hash invoice.Hash, action access.Action,
-	change func(*store.Tx, context.Context, string, invoice.Hash, time.Time) error,
+	change func(context.Context, *db.Tx, string, invoice.Hash, time.Time) error,
 ) error {
-	return s.store.Update(ctx, func(tx *store.Tx) error {
-		if err := change(tx, ctx, chainKey, hash, s.now()); err != nil {
+	return s.store.Update(ctx, func(tx *db.Tx) error {
+		if err := change(ctx, tx, chainKey, hash, s.now()); err != nil {
 			return err
 		}
-		return tx.AppendAudit(ctx, access.NewEntry(ctx, s.now(), access.Change{Action: action, Object: chainKey, After: auditedUnread{hash.String()}}))
+		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, s.now(), access.Change{Action: action, Object: chainKey, After: auditedUnread{hash.String()}}))
 	})
 }
 
@@ -232,7 +232,7 @@ type auditedUnread struct {
 }
 
 // hasRead reports whether a block was read, and is not to be read again.
-func hasRead(cur store.Cursor, block uint64) bool {
+func hasRead(cur Cursor, block uint64) bool {
 	inGap := cur.Gap != nil && cur.Gap.Next <= block && block <= cur.Gap.Last
 	return block <= cur.Indexed.Number && !inGap
 }
@@ -240,16 +240,16 @@ func hasRead(cur store.Cursor, block uint64) bool {
 // UnlinkedNotices returns when notices of transfers on a chain were received, in a range of
 // time, of which no payment is stored.
 func (s *Service) UnlinkedNotices(ctx context.Context, chainKey string, from, before time.Time) ([]time.Time, error) {
-	return s.store.UnlinkedNotices(ctx, chainKey, from, before)
+	return unlinkedNotices(ctx, s.store, chainKey, from, before)
 }
 
 // CountUnread returns how many unread transactions of a chain wait to be read, by reason.
-func (s *Service) CountUnread(ctx context.Context, chainKey string) (map[store.UnreadReason]int, error) {
-	return s.store.CountUnread(ctx, chainKey)
+func (s *Service) CountUnread(ctx context.Context, chainKey string) (map[UnreadReason]int, error) {
+	return countUnread(ctx, s.store, chainKey)
 }
 
 // UnreadTransactions returns the chain's unread transactions without the dismissed ones, in the order
 // of their blocks.
 func (s *Service) UnreadTransactions(ctx context.Context, chainKey string) ([]UnreadTransaction, error) {
-	return s.store.UnreadTransactions(ctx, chainKey, MaxUnread+MaxUnreadable)
+	return unreadTransactions(ctx, s.store, chainKey, MaxUnread+MaxUnreadable)
 }

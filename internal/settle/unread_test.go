@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // due returns the unread transactions that are to be read now.
@@ -24,19 +24,19 @@ func (w *world) dueUnread() []settle.UnreadTransaction {
 // block it is confirmed immediately and pays its invoice. Until then the invoice does not expire.
 func TestSupplement(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for _, final := range []bool{false, true} {
-			w := db.world(t)
+			w := conn.world(t)
 			inv, other := w.create(), w.create()
 			paid := w.pay(inv.TransferAmount)
 			b := w.observeEmpty(w.next(start+1, paid))
 			w.signals()
-			w.must(w.ReportUnread(t.Context(), w.chainKey, paid.TxHash, b.Number, store.UnreadLookup))
-			w.must(w.ReportUnread(t.Context(), w.chainKey, paid.TxHash, b.Number, store.UnreadReceipt)) // is known
+			w.must(w.ReportUnread(t.Context(), w.chainKey, paid.TxHash, b.Number, settle.UnreadLookup))
+			w.must(w.ReportUnread(t.Context(), w.chainKey, paid.TxHash, b.Number, settle.UnreadReceipt)) // is known
 			if got, want := w.signals(), []string{"look " + w.chainKey}; !slices.Equal(got, want) {
 				t.Errorf("signals are %v, want %v", got, want)
 			}
-			if due := w.dueUnread(); len(due) != 1 || due[0].TxHash != paid.TxHash || due[0].Block != b.Number || due[0].Reason != store.UnreadLookup {
+			if due := w.dueUnread(); len(due) != 1 || due[0].TxHash != paid.TxHash || due[0].Block != b.Number || due[0].Reason != settle.UnreadLookup {
 				t.Errorf("due are %+v", due)
 			}
 			if final {
@@ -75,12 +75,12 @@ func TestSupplement(t *testing.T) {
 // TestRefundOfAnUnreadPayment sends a payment back before its transaction can be read.
 func TestRefundOfAnUnreadPayment(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		inv := w.create()
 		paid := w.pay(inv.TransferAmount)
 		b := w.observeEmpty(w.next(start+1, paid))
-		w.must(w.ReportUnread(t.Context(), w.chainKey, paid.TxHash, b.Number, store.UnreadReceipt))
+		w.must(w.ReportUnread(t.Context(), w.chainKey, paid.TxHash, b.Number, settle.UnreadReceipt))
 		w.mine(start+2, w.back(inv.TransferAmount))
 		above := w.blocks[len(w.blocks)-1]
 		w.mine(start + 3)
@@ -99,15 +99,15 @@ func TestRefundOfAnUnreadPayment(t *testing.T) {
 // TestRefundOfAnOrphanedPayment has a reorg move a payment to a block of which it cannot be read, and sends it back.
 func TestRefundOfAnOrphanedPayment(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		inv := w.create()
 		paid := w.pay(inv.TransferAmount)
 		w.mine(start+1, paid)
 		w.reorg(1)
 		b := w.next(start+2, paid)
 		without := b
-		without.Transfers, without.Unread = nil, []settle.UnreadTransaction{{TxHash: paid.TxHash, Block: b.Number, Reason: store.UnreadUnreadable}}
+		without.Transfers, without.Unread = nil, []settle.UnreadTransaction{{TxHash: paid.TxHash, Block: b.Number, Reason: settle.UnreadUnreadable}}
 		w.observe(without)
 		w.mine(start+3, w.back(inv.TransferAmount))
 		above := w.blocks[len(w.blocks)-1]
@@ -124,8 +124,8 @@ func TestRefundOfAnOrphanedPayment(t *testing.T) {
 // TestRefundAboveAGap finds a payment in a gap, and its refund above.
 func TestRefundAboveAGap(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		inv := w.create()
 		paid := w.pay(inv.TransferAmount)
 		b := w.observeEmpty(w.next(start+1, paid))
@@ -148,13 +148,13 @@ func TestRefundAboveAGap(t *testing.T) {
 // TestFilledTransactionsAreRead fills a gap with a block. A transaction of it could not be read before.
 func TestFilledTransactionsAreRead(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		inv := w.create()
 		paid := w.pay(inv.TransferAmount)
 		b := w.next(start+1, paid)
 		without := b
-		without.Transfers, without.Unread = nil, []settle.UnreadTransaction{{TxHash: paid.TxHash, Block: b.Number, Reason: store.UnreadUnreadable}}
+		without.Transfers, without.Unread = nil, []settle.UnreadTransaction{{TxHash: paid.TxHash, Block: b.Number, Reason: settle.UnreadUnreadable}}
 		w.observe(without)
 		w.rescan()
 		w.final()
@@ -179,14 +179,14 @@ func TestFilledTransactionsAreRead(t *testing.T) {
 // expire as before.
 func TestLookupReadsNothingAgain(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		inv := w.create()
 		paid := w.pay(inv.TransferAmount)
 		b := w.observeEmpty(w.next(start+1, paid))
 		w.mine(start + 2)
 		w.final()
-		w.must(w.ReportUnread(t.Context(), w.chainKey, paid.TxHash, b.Number, store.UnreadLookup))
+		w.must(w.ReportUnread(t.Context(), w.chainKey, paid.TxHash, b.Number, settle.UnreadLookup))
 		w.must(w.Supplement(t.Context(), w.chainKey, b, invoice.Header{}, paid.TxHash))
 		if got := w.invoice(inv.ID).Status; got != invoice.Paid {
 			t.Errorf("the invoice is %s", got)
@@ -201,8 +201,8 @@ func TestLookupReadsNothingAgain(t *testing.T) {
 // names their address, so the gap does not grow for them.
 func TestUnknownTransferKeepsNoGapOpen(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		w.create()
 		b := w.observeEmpty(w.next(start+1, w.pay(invoice.NewAmount(7))))
 		gap := w.rescan()
@@ -218,15 +218,15 @@ func TestUnknownTransferKeepsNoGapOpen(t *testing.T) {
 // TestFillWithUnread closes a gap with blocks of which a transaction was not read.
 func TestFillWithUnread(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		inv := w.create()
 		paid := w.pay(inv.TransferAmount)
 		b := w.observeEmpty(w.next(start+1, paid))
 		gap := w.rescan()
 		w.advance(inv.ExpiresAt.Unix() + 100)
 		without := b
-		without.Transfers, without.Unread = nil, []settle.UnreadTransaction{{TxHash: paid.TxHash, Block: b.Number, Reason: store.UnreadUnreadable}}
+		without.Transfers, without.Unread = nil, []settle.UnreadTransaction{{TxHash: paid.TxHash, Block: b.Number, Reason: settle.UnreadUnreadable}}
 		w.fill(gap.Next, b.Header, without)
 		if got := w.invoice(inv.ID).Status; got != invoice.Open {
 			t.Errorf("while its payment is unread, the invoice is %s", got)
@@ -241,8 +241,8 @@ func TestFillWithUnread(t *testing.T) {
 // TestSupplementOfOtherBlocks names blocks that are not those that were read.
 func TestSupplementOfOtherBlocks(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		b := w.next(start + 1)
 		if err := w.Supplement(t.Context(), w.chainKey, b, invoice.Header{}); !errors.Is(err, settle.ErrCursorMoved) {
 			t.Errorf("a block that was not read: %v", err)
@@ -268,9 +268,9 @@ func TestSupplementOfOtherBlocks(t *testing.T) {
 // not kept. The payment is recorded if a block above is named that was read.
 func TestSupplementBetween(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for _, replaced := range []bool{false, true} {
-			w := db.world(t)
+			w := conn.world(t)
 			inv := w.create()
 			paid := w.pay(inv.TransferAmount)
 			var read []settle.Block
@@ -317,26 +317,26 @@ func TestSupplementBetween(t *testing.T) {
 // than are kept.
 func TestReportUnreadBounds(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
-		w.must(w.ReportUnread(t.Context(), "unregistered", w.hash("tx"), 1, store.UnreadLookup))
-		w.must(w.ReportUnread(t.Context(), w.chainKey, w.hash("tx"), w.head().Number+1, store.UnreadLookup))
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		w.must(w.ReportUnread(t.Context(), "unregistered", w.hash("tx"), 1, settle.UnreadLookup))
+		w.must(w.ReportUnread(t.Context(), w.chainKey, w.hash("tx"), w.head().Number+1, settle.UnreadLookup))
 		if got := w.dueUnread(); len(got) != 0 {
 			t.Errorf("due are %+v, want none of blocks that are not read", got)
 		}
 		named := make([]settle.UnreadTransaction, settle.MaxUnread-1)
 		for i := range named {
-			named[i] = settle.UnreadTransaction{TxHash: w.hash("tx", i), Reason: store.UnreadNode}
+			named[i] = settle.UnreadTransaction{TxHash: w.hash("tx", i), Reason: settle.UnreadNode}
 		}
 		b := w.next(start + 1)
 		b.Unread = named
 		w.observe(b)
 		for i := range 3 {
-			w.must(w.ReportUnread(t.Context(), w.chainKey, w.hash("more", i), 100, store.UnreadLookup))
+			w.must(w.ReportUnread(t.Context(), w.chainKey, w.hash("more", i), 100, settle.UnreadLookup))
 		}
 		counts, err := w.CountUnread(t.Context(), w.chainKey)
 		w.must(err)
-		if counts[store.UnreadLookup] != 1 || counts[store.UnreadNode] != settle.MaxUnread-1 {
+		if counts[settle.UnreadLookup] != 1 || counts[settle.UnreadNode] != settle.MaxUnread-1 {
 			t.Errorf("counts are %v", counts)
 		}
 	})
@@ -346,13 +346,13 @@ func TestReportUnreadBounds(t *testing.T) {
 // the chain is still read. Invoices that they could pay expire once a person dismisses them.
 func TestSkippedTransactions(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		inv := w.create()
 		b := w.next(start + 1)
 		for i := range settle.MaxUnreadable {
 			w.must(w.CanSkipTransaction(t.Context(), w.chainKey))
-			u := settle.UnreadTransaction{TxHash: w.hash("tx", i), Block: b.Number, Reason: store.UnreadUnreadable, Detail: fmt.Sprint("failed ", i), Attempts: 1}
+			u := settle.UnreadTransaction{TxHash: w.hash("tx", i), Block: b.Number, Reason: settle.UnreadUnreadable, Detail: fmt.Sprint("failed ", i), Attempts: 1}
 			w.observe(settle.Block{Header: w.next(start + 1).Header, Unread: []settle.UnreadTransaction{u}})
 		}
 		if err := w.CanSkipTransaction(t.Context(), w.chainKey); !errors.Is(err, settle.ErrTooManyUnreadable) {
@@ -362,7 +362,7 @@ func TestSkippedTransactions(t *testing.T) {
 		if got := w.invoice(inv.ID).Status; got != invoice.Open {
 			t.Errorf("the invoice is %s", got)
 		}
-		u, err := db.store.UnreadTransaction(t.Context(), w.chainKey, w.hash("tx", 7))
+		u, err := settle.FindUnreadTransaction(t.Context(), conn.store, w.chainKey, w.hash("tx", 7))
 		w.must(err)
 		if u.Detail != "failed 7" || u.Attempts != 1 || u.NextAt.Sub(u.FoundAt) != settle.FirstUnreadRetry {
 			t.Errorf("stored is %+v", u)
@@ -384,7 +384,7 @@ func TestSkippedTransactions(t *testing.T) {
 		for _, err := range []error{
 			w.RetryUnread(t.Context(), w.chainKey, w.hash("unknown")), w.DismissUnread(t.Context(), w.chainKey, w.hash("unknown")),
 		} {
-			if !errors.Is(err, store.ErrNotFound) {
+			if !errors.Is(err, db.ErrNotFound) {
 				t.Errorf("an unknown transaction: %v", err)
 			}
 		}
@@ -394,14 +394,14 @@ func TestSkippedTransactions(t *testing.T) {
 // TestUnreadRetries postpones a transaction again and again.
 func TestUnreadRetries(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
-		w.must(w.ReportUnread(t.Context(), w.chainKey, w.hash("tx"), 100, store.UnreadLookup))
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		w.must(w.ReportUnread(t.Context(), w.chainKey, w.hash("tx"), 100, settle.UnreadLookup))
 		var waits []time.Duration
 		for range 10 {
 			u := w.dueUnread()[0]
 			w.must(w.PostponeUnread(t.Context(), w.chainKey, u, "no"))
-			next, err := db.store.UnreadTransaction(t.Context(), w.chainKey, w.hash("tx"))
+			next, err := settle.FindUnreadTransaction(t.Context(), conn.store, w.chainKey, w.hash("tx"))
 			w.must(err)
 			waits = append(waits, next.NextAt.Sub(time.Unix(w.seconds.Load(), 0)))
 			w.seconds.Store(next.NextAt.Unix())
@@ -415,8 +415,8 @@ func TestUnreadRetries(t *testing.T) {
 // TestUnlinkedNotices asks for notices of transfers that are not stored.
 func TestUnlinkedNotices(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
-		w := db.world(t)
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
 		inv := w.create()
 		now := w.seconds.Load()
 		w.mine(start+1, w.pay(inv.TransferAmount))

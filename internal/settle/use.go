@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // UsedError means that a payment is used for something that excludes what is asked for.
@@ -21,7 +21,7 @@ type UsedError struct {
 func (e *UsedError) Error() string { return (&invoice.UsedError{Use: e.Use}).Error() }
 
 // paymentUse is the use of a payment as it is now, and who decided.
-type paymentUse struct{ store.PaymentUse }
+type paymentUse struct{ PaymentUse }
 
 // excludes reports whether the payment cannot be put to another use by an act.
 func (u paymentUse) excludes(act invoice.UseAct) bool {
@@ -30,15 +30,15 @@ func (u paymentUse) excludes(act invoice.UseAct) bool {
 }
 
 // usesOf returns what decides the use of a payment now. The chain's cursor must be locked.
-func (s *Service) usesOf(ctx context.Context, tx *store.Tx, p store.PaymentRow) (paymentUse, error) {
-	uses, err := tx.PaymentUses(ctx, []store.PaymentRow{p})
+func (s *Service) usesOf(ctx context.Context, tx *db.Tx, p PaymentRow) (paymentUse, error) {
+	uses, err := PaymentUses(ctx, tx, []PaymentRow{p})
 	return paymentUse{uses[p.ID]}, err
 }
 
 // wantUse returns an error unless a payment may be put to another use by a merchant, or by the
 // operator if merchantID is empty. The error names what the payment is used for: *AttributedError,
 // *DecidedError, *UsedError, or ErrRefundExceeds for a refund of one that was sent back.
-func (s *Service) wantUse(ctx context.Context, tx *store.Tx, p store.PaymentRow, act invoice.UseAct, merchantID string) error {
+func (s *Service) wantUse(ctx context.Context, tx *db.Tx, p PaymentRow, act invoice.UseAct, merchantID string) error {
 	is, err := s.usesOf(ctx, tx, p)
 	if err != nil {
 		return err
@@ -84,13 +84,13 @@ func (u paymentUse) refusal(p invoice.Payment, use invoice.PaymentUse, merchantI
 
 // waiverOf returns the decision that waives the rest of the amount of a payment's invoice. ok is false
 // without one, and for a payment that came too late to count.
-func waiverOf(ctx context.Context, tx *store.Tx, p invoice.Payment) (d invoice.Decision, ok bool, err error) {
-	decisions, err := tx.DecisionsInForce(ctx, []string{p.InvoiceID})
+func waiverOf(ctx context.Context, tx *db.Tx, p invoice.Payment) (d invoice.Decision, ok bool, err error) {
+	decisions, err := DecisionsInForce(ctx, tx, []string{p.InvoiceID})
 	i := slices.IndexFunc(decisions, func(d invoice.Decision) bool { return d.Outcome == invoice.Accepted })
 	if err != nil || i < 0 {
 		return d, false, err
 	}
-	inv, err := tx.Invoice(ctx, p.InvoiceID)
+	inv, err := NewReader(tx).Invoice(ctx, p.InvoiceID)
 	return decisions[i], err == nil && !inv.IsLate(p.Position), err
 }
 
@@ -100,14 +100,14 @@ const maxRefunding = 100
 
 // wantFree returns a *UsedError unless a person may decide about an item. The payment must have no
 // other use, and the payments of an underpaid invoice must not be on their way back.
-func (s *Service) wantFree(ctx context.Context, tx *store.Tx, item InboxItem, req DecisionRequest) error {
+func (s *Service) wantFree(ctx context.Context, tx *db.Tx, item InboxItem, req DecisionRequest) error {
 	if item.Payment.ID != "" {
 		return s.wantUse(ctx, tx, item.Payment, invoice.ActDismiss, req.MerchantID)
 	}
 	if req.Outcome != invoice.Accepted {
 		return nil
 	}
-	payments, err := tx.PaymentsBeingRefunded(ctx, item.Invoice, maxRefunding)
+	payments, err := paymentsBeingRefunded(ctx, tx, item.Invoice, maxRefunding)
 	for _, p := range payments {
 		if !item.Invoice.IsLate(p.Position) {
 			err = errors.Join(err, s.wantUse(ctx, tx, p, invoice.ActAccept, req.MerchantID))

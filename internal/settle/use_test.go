@@ -9,22 +9,21 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // useGame is a world with a final payment that no rule attributes.
 type useGame struct {
 	*world
 	by      account // who paid
-	payment store.PaymentRow
+	payment settle.PaymentRow
 	item    settle.InboxItem // the payment, as it was in the inbox
 	first   invoice.Invoice  // for the first of two acts
 	second  invoice.Invoice  // for the second
 }
 
-func newUseGame(t *testing.T, db *database) *useGame {
+func newUseGame(t *testing.T, conn *database) *useGame {
 	t.Helper()
-	g := &useGame{world: db.world(t), by: newAccount(t)}
+	g := &useGame{world: conn.world(t), by: newAccount(t)}
 	g.first, g.second = g.create(), g.create()
 	g.payment = g.unattributedPaymentOf(g.by, start+10, 990_000)
 	g.final()
@@ -149,7 +148,7 @@ var outcomes = map[string]map[invoice.PaymentUse]string{
 func (g *useGame) checkUse(what string, want invoice.PaymentUse, counted bool) {
 	g.t.Helper()
 	p := g.world.payment(g.payment.Transfer)
-	uses, err := g.db.store.PaymentUses(g.t.Context(), []store.PaymentRow{p})
+	uses, err := settle.PaymentUses(g.t.Context(), g.db.store, []settle.PaymentRow{p})
 	g.must(err)
 	made, _ := invoice.ChangeUse(uses[p.ID].UseFacts, invoice.ActNone)
 	if p.Use != want || made != want || p.Attributed() != counted {
@@ -161,10 +160,10 @@ func (g *useGame) checkUse(what string, want invoice.PaymentUse, counted bool) {
 // payment's use, or has a defined result.
 func TestUsesInPairs(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for before, use := range usesAfter {
 			for name, act := range acts {
-				g := newUseGame(t, db)
+				g := newUseGame(t, conn)
 				if first, ok := acts[before]; ok {
 					g.must(first(g, g.first))
 				} else {
@@ -197,9 +196,9 @@ func TestUsesInPairs(t *testing.T) {
 // a refund even after a decision of people, and no act is accepted afterwards.
 func TestTransfersAfterUses(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for name, act := range acts {
-			g := newUseGame(t, db)
+			g := newUseGame(t, conn)
 			g.must(act(g, g.first))
 			counted := usesAfter[name] == invoice.UseCounted
 			back := toward(g.back(g.payment.Amount), g.by.address)
@@ -226,10 +225,10 @@ func TestTransfersAfterUses(t *testing.T) {
 // of the two orders.
 func TestUsesConcurrently(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) {
+	each(t, func(t *testing.T, conn *database) {
 		for a := range acts {
 			for b := range acts {
-				g := newUseGame(t, db)
+				g := newUseGame(t, conn)
 				var got [2]string
 				var group sync.WaitGroup
 				group.Go(func() { got[0] = useName(acts[a](g, g.first)) })
@@ -336,7 +335,7 @@ func TestUsesAtASharedAddress(t *testing.T) {
 		if _, err := g.attribute(g.payment, theirs); !errors.As(err, &used) || used.RefundID != r.ID {
 			t.Errorf("the operator attributes: %v, want the refund %s named", err, r.ID)
 		}
-		if mine, err := g.db.store.RefundRecords(t.Context(), store.RefundFilter{MerchantID: g.merchant, Limit: 10}); err != nil || len(mine) != 1 || mine[0].ID != r.ID {
+		if mine, err := settle.NewReader(g.db.store).RefundRecords(t.Context(), settle.RefundFilter{MerchantID: g.merchant, Limit: 10}); err != nil || len(mine) != 1 || mine[0].ID != r.ID {
 			t.Errorf("the refunds of who prepared it are %+v, %v", mine, err)
 		}
 	})

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // ErrUnread is the error of Void if blocks that could hold a payment of the invoice have
@@ -23,21 +23,21 @@ var errVoidAlready = errors.New("the invoice is void already")
 // Void makes a draft or an open invoice void, and enqueues the intent to close its
 // commitment. It takes place between the newest block that was read and the next one: an
 // invoice that payments in the blocks up to there cover is not voided, and a transfer
-// above is late. A void invoice is returned as it is. Errors are store.ErrNotFound,
+// above is late. A void invoice is returned as it is. Errors are db.ErrNotFound,
 // invoice.ErrFinal, invoice.ErrCovered, ErrUnread and ErrOutcomeUnknown.
 func (s *Service) Void(ctx context.Context, by access.Principal, id string) (voided invoice.Invoice, err error) {
-	err = s.update(ctx, func(tx *store.Tx, out *outbox) error {
-		was, err := tx.Invoice(ctx, id)
+	err = s.update(ctx, func(tx *db.Tx, out *outbox) error {
+		was, err := NewReader(tx).Invoice(ctx, id)
 		if err != nil {
 			return err
 		}
 		if !by.Sees(was.MerchantID) {
-			return store.ErrNotFound
+			return db.ErrNotFound
 		}
 		// A draft may be finalized until it is locked. An open invoice changes under the
 		// cursor of its chain.
 		if was.Status == invoice.Drafted {
-			if was, err = tx.LockInvoice(ctx, id); err != nil {
+			if was, err = lockInvoice(ctx, tx, id); err != nil {
 				return err
 			}
 		}
@@ -49,7 +49,7 @@ func (s *Service) Void(ctx context.Context, by access.Principal, id string) (voi
 		if err != nil {
 			return err
 		}
-		if voided, err = tx.Invoice(ctx, id); err != nil || !changed {
+		if voided, err = NewReader(tx).Invoice(ctx, id); err != nil || !changed {
 			return err
 		}
 		return s.recordVoid(ctx, tx, out, was, voided)
@@ -58,14 +58,14 @@ func (s *Service) Void(ctx context.Context, by access.Principal, id string) (voi
 }
 
 // recordVoid records in the audit log and the history that an invoice became void.
-func (s *Service) recordVoid(ctx context.Context, tx *store.Tx, out *outbox, was, voided invoice.Invoice) error {
+func (s *Service) recordVoid(ctx context.Context, tx *db.Tx, out *outbox, was, voided invoice.Invoice) error {
 	out.audit = append(out.audit, s.invoiceEntry(ctx, access.ActionInvoiceVoid, was, &voided))
-	return tx.InsertInvoiceTransition(ctx, was.ID, store.InvoiceTransition{Status: invoice.Void, At: s.now()})
+	return InsertInvoiceTransition(ctx, tx, was.ID, InvoiceTransition{Status: invoice.Void, At: s.now()})
 }
 
 // cancel makes a draft or an open invoice void. changed is false if another request has
 // done so meanwhile.
-func (s *Service) cancel(ctx context.Context, tx *store.Tx, out *outbox, was invoice.Invoice) (changed bool, err error) {
+func (s *Service) cancel(ctx context.Context, tx *db.Tx, out *outbox, was invoice.Invoice) (changed bool, err error) {
 	if was.Status == invoice.Open {
 		err := s.voidOpen(ctx, tx, out, was)
 		if errors.Is(err, errVoidAlready) {
@@ -77,14 +77,14 @@ func (s *Service) cancel(ctx context.Context, tx *store.Tx, out *outbox, was inv
 	if err != nil {
 		return false, err
 	}
-	return true, tx.UpdateInvoices(ctx, []invoice.Invoice{voided})
+	return true, UpdateInvoices(ctx, tx, []invoice.Invoice{voided})
 }
 
 // voidOpen makes an open invoice void under the cursor of its chain.
-func (s *Service) voidOpen(ctx context.Context, tx *store.Tx, out *outbox, inv invoice.Invoice) error {
+func (s *Service) voidOpen(ctx context.Context, tx *db.Tx, out *outbox, inv invoice.Invoice) error {
 	cur, err := lockRunning(ctx, tx, inv.ChainKey)
 	switch {
-	case errors.Is(err, store.ErrNotFound): // no block was read
+	case errors.Is(err, db.ErrNotFound): // no block was read
 	case errors.Is(err, ErrHalted):
 		return ErrUnread
 	case err != nil:
@@ -109,10 +109,10 @@ func (s *Service) voidOpen(ctx context.Context, tx *store.Tx, out *outbox, inv i
 	if err != nil {
 		return err
 	}
-	switch _, err := tx.PendingAuthorization(ctx, inv.ID); {
+	switch _, err := NewReader(tx).PendingAuthorization(ctx, inv.ID); {
 	case err == nil:
 		return ErrOutcomeUnknown
-	case !errors.Is(err, store.ErrNotFound):
+	case !errors.Is(err, db.ErrNotFound):
 		return err
 	}
 	set.put(voided)

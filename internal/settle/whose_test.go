@@ -9,7 +9,6 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // TestWhoseMoneyIsWhose plays sequences of creates, drafts, payments, expiries, voids
@@ -35,8 +34,8 @@ import (
 // A payment that is mined again keeps its invoice, or stays without one.
 func TestWhoseMoneyIsWhose(t *testing.T) {
 	t.Parallel()
-	properties(t, func(db *database, r *rand.Rand) string {
-		g := &game{world: db.world(t), Rand: r, shown: make(map[string][]invoice.Amount), meant: make(map[invoice.Hash]meant)}
+	properties(t, func(conn *database, r *rand.Rand) string {
+		g := &game{world: conn.world(t), Rand: r, shown: make(map[string][]invoice.Amount), meant: make(map[invoice.Hash]meant)}
 		g.random = narrow{r, 0, 8}
 		g.Service = g.service()
 		for range 10 + r.IntN(25) {
@@ -134,7 +133,7 @@ func (g *game) issue() {
 // may ask for the amount at the payer's own address.
 func (g *game) sendBack() {
 	for _, t := range g.mined {
-		p, err := g.db.store.Payment(g.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
+		p, err := settle.NewReader(g.db.store).Payment(g.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
 		if err != nil || p.Status != invoice.Confirmed || p.DepositOf != "" || g.IntN(2) == 0 {
 			continue
 		}
@@ -286,7 +285,7 @@ func (g *game) judge(b settle.Block) {
 	var payments []invoice.Payment
 	for _, id := range g.made {
 		invoices[id] = g.invoice(id)
-		rows, err := g.db.store.PaymentsOfInvoices(g.t.Context(), []string{id})
+		rows, err := settle.NewReader(g.db.store).PaymentsOfInvoices(g.t.Context(), []string{id})
 		g.must(err)
 		for _, row := range rows {
 			payments = append(payments, row.Payment)
@@ -310,7 +309,7 @@ func (g *game) judge(b settle.Block) {
 			}
 			continue
 		}
-		p, err := g.db.store.Payment(g.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
+		p, err := settle.NewReader(g.db.store).Payment(g.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
 		g.must(err)
 		if m.seen {
 			if m.seenAs != p.InvoiceID {
@@ -338,14 +337,14 @@ func (g *game) judgeRefund(t invoice.Transfer, m meant) {
 	if r := g.refund(m.refund); r.Transfer.TxHash != t.TxHash || !r.Sent() {
 		g.wrong = append(g.wrong, fmt.Sprintf("the refund %s of %s was sent and has the transfer %q", r.ID, r.Amount, r.Transfer.ID))
 	}
-	p, err := g.db.store.Payment(g.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
+	p, err := settle.NewReader(g.db.store).Payment(g.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
 	if err == nil && p.Attributed() {
 		g.wrong = append(g.wrong, fmt.Sprintf("the refund %s of %s pays the invoice %s by %q", m.refund, t.Amount, p.InvoiceID, p.Method))
 	}
 }
 
 // misplaced says what is wrong with where a new payment went.
-func (g *game) misplaced(t invoice.Transfer, p store.PaymentRow, m meant, invoices map[string]invoice.Invoice, payments []invoice.Payment) (wrong []string) {
+func (g *game) misplaced(t invoice.Transfer, p settle.PaymentRow, m meant, invoices map[string]invoice.Invoice, payments []invoice.Payment) (wrong []string) {
 	waits := func(inv invoice.Invoice) bool {
 		covered, _ := invoice.NewHistory(inv, payments).DueAt(p.Position)
 		return inv.PayableAt(p.Position) && !covered

@@ -17,13 +17,15 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/keyring/keyringtest"
 	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
@@ -60,20 +62,20 @@ var (
 
 // database is a database that several worlds share, each with its own merchant and chain.
 type database struct {
-	store  *store.Store
+	store  *db.DB
 	url    string
-	sql    *storetest.DB
+	sql    *dbtest.DB
 	worlds atomic.Int64
 }
 
 // each runs the test on both databases.
-func each(t *testing.T, test func(t *testing.T, db *database)) {
+func each(t *testing.T, test func(t *testing.T, conn *database)) {
 	t.Helper()
-	for name, url := range storetest.MigratedDatabases() {
+	for name, url := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := url(t)
-			test(t, &database{url: u, store: storetest.Open(t, u), sql: storetest.SQL(t, u)})
+			test(t, &database{url: u, store: dbtest.Open(t, u), sql: dbtest.SQL(t, u)})
 		})
 	}
 }
@@ -82,7 +84,7 @@ func each(t *testing.T, test func(t *testing.T, db *database)) {
 func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	t.Parallel()
-	each(t, func(t *testing.T, db *database) { test(t, db.world(t)) })
+	each(t, func(t *testing.T, conn *database) { test(t, conn.world(t)) })
 }
 
 // world is a service with its clock and its chain, whose first block is final.
@@ -127,18 +129,18 @@ func (merchants) Find(_ context.Context, id string) (m invoice.Merchant, known b
 	return m, id != "stranger", nil
 }
 
-func (db *database) world(t testing.TB) *world {
+func (conn *database) world(t testing.TB) *world {
 	t.Helper()
-	w := db.unstarted(t)
+	w := conn.unstarted(t)
 	w.must(w.Start(t.Context(), w.chainKey, w.head(), w.head().Number+1))
 	return w
 }
 
 // unstarted returns a world whose chain is not recorded yet.
-func (db *database) unstarted(t testing.TB) *world {
+func (conn *database) unstarted(t testing.TB) *world {
 	t.Helper()
-	n := db.worlds.Add(1)
-	w := &world{t: t, db: db, random: rand.Reader, merchant: fmt.Sprintf("acme-%d", n), chainKey: fmt.Sprintf("chain-%d", n)}
+	n := conn.worlds.Add(1)
+	w := &world{t: t, db: conn, random: rand.Reader, merchant: fmt.Sprintf("acme-%d", n), chainKey: fmt.Sprintf("chain-%d", n)}
 	w.address = invoice.Address{0: 0xaa, 18: byte(n >> 8), 19: byte(n)}
 	w.keys = keyringtest.New(t)
 	w.seconds.Store(start)
@@ -151,9 +153,9 @@ func (db *database) unstarted(t testing.TB) *world {
 // refund does.
 func (w *world) prove(addresses ...invoice.Address) {
 	w.t.Helper()
-	w.must(w.db.store.Update(w.t.Context(), func(tx *store.Tx) (err error) {
+	w.must(w.db.store.Update(w.t.Context(), func(tx *db.Tx) (err error) {
 		for _, a := range addresses {
-			err = errors.Join(err, tx.ProveAddress(w.t.Context(), invoice.Refund{
+			err = errors.Join(err, settle.ProveAddress(w.t.Context(), tx, invoice.Refund{
 				ObservedAt: at(start), Transfer: invoice.Transfer{ChainKey: w.chainKey, From: a, TxHash: w.hash("proof of", a)},
 			}))
 		}
@@ -184,7 +186,7 @@ func (w *world) service(change ...func(*settle.Config)) *settle.Service {
 			return stored
 		},
 		Signals: settle.Signals{
-			WakeDeliverer: func([]store.Event) { signal("deliveries") },
+			WakeDeliverer: func([]dispatcher.Event) { signal("deliveries") },
 			WakeTxManager: func(key string) { signal("intents %s", key) },
 			WakeIndexer:   func(key string) { signal("look %s", key) },
 			OnUnattributed: func(p invoice.Payment) {
@@ -307,7 +309,7 @@ func inEUR(t invoice.Transfer) invoice.Transfer {
 // swept returns the sweep that a transfer is stored as; ok is false for none.
 func (w *world) swept(t invoice.Transfer) (s invoice.Sweep, ok bool) {
 	w.t.Helper()
-	found, err := w.db.store.SweepsByID(w.t.Context(), []string{invoice.TransferID(invoice.PrefixSweep, t.ChainKey, t.TxHash, t.Ordinal)})
+	found, err := settle.SweepsByID(w.t.Context(), w.db.store, []string{invoice.TransferID(invoice.PrefixSweep, t.ChainKey, t.TxHash, t.Ordinal)})
 	w.must(err)
 	if len(found) == 0 {
 		return s, false
@@ -319,7 +321,7 @@ func (w *world) swept(t invoice.Transfer) (s invoice.Sweep, ok bool) {
 func (w *world) unswept(token invoice.Address) map[string]uint64 {
 	w.t.Helper()
 	held := make(map[string]uint64)
-	queued, err := w.db.store.QueuedSweeps(w.t.Context(), w.chainKey, "", 1000)
+	queued, err := settle.QueuedSweeps(w.t.Context(), w.db.store, w.chainKey, "", 1000)
 	w.must(err)
 	for _, s := range queued {
 		if s.Token == token {
@@ -332,9 +334,9 @@ func (w *world) unswept(token invoice.Address) map[string]uint64 {
 // isPaymentOrRefund reports whether a transfer is stored as either.
 func (w *world) isPaymentOrRefund(t invoice.Transfer) bool {
 	w.t.Helper()
-	payments, err := w.db.store.PaymentsByID(w.t.Context(), []string{invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal)})
+	payments, err := settle.PaymentsByID(w.t.Context(), w.db.store, []string{invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal)})
 	w.must(err)
-	refunds, err := w.db.store.RefundsByID(w.t.Context(), []string{invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)})
+	refunds, err := settle.RefundsByID(w.t.Context(), w.db.store, []string{invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)})
 	w.must(err)
 	return len(payments)+len(refunds) > 0
 }
@@ -413,15 +415,15 @@ func (w *world) final() {
 
 func (w *world) invoice(id string) invoice.Invoice {
 	w.t.Helper()
-	inv, err := w.db.store.Invoice(w.t.Context(), id)
+	inv, err := settle.NewReader(w.db.store).Invoice(w.t.Context(), id)
 	w.must(err)
 	return inv
 }
 
 // payment returns the stored payment of a transfer.
-func (w *world) payment(t invoice.Transfer) store.PaymentRow {
+func (w *world) payment(t invoice.Transfer) settle.PaymentRow {
 	w.t.Helper()
-	p, err := w.db.store.Payment(w.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
+	p, err := settle.NewReader(w.db.store).Payment(w.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
 	w.must(err)
 	return p
 }
@@ -430,7 +432,7 @@ func (w *world) payment(t invoice.Transfer) store.PaymentRow {
 func (w *world) eventTypes(inv invoice.Invoice) []string {
 	w.t.Helper()
 	types := []string{}
-	for _, e := range storetest.Events(w.t, w.db.sql, inv.MerchantID) {
+	for _, e := range dbtest.Events(w.t, w.db.sql, inv.MerchantID) {
 		if e.InvoiceID == inv.ID {
 			types = append(types, string(e.Type))
 		}
@@ -442,7 +444,7 @@ func (w *world) eventTypes(inv invoice.Invoice) []string {
 func (w *world) intents(inv invoice.Invoice) []string {
 	w.t.Helper()
 	all := []string{}
-	for _, in := range storetest.Intents(w.t, w.db.sql, inv.ID) {
+	for _, in := range dbtest.Intents(w.t, w.db.sql, inv.ID) {
 		all = append(all, fmt.Sprint(in.Kind, " ", in.Status, " ", in.Seen))
 	}
 	return all
@@ -469,12 +471,12 @@ func (w *world) insertable(suffix uint64) invoice.Invoice {
 func (w *world) insert(invoices []invoice.Invoice) {
 	w.t.Helper()
 	ctx := w.t.Context()
-	w.must(w.db.store.Update(ctx, func(tx *store.Tx) error {
-		all := []store.SettlementAddress{{ChainKey: w.chainKey, Address: w.address, MerchantID: w.merchant}}
-		if err := tx.InsertSettlementAddresses(ctx, all, invoice.Unix(start)); err != nil {
+	w.must(w.db.store.Update(ctx, func(tx *db.Tx) error {
+		all := []access.SettlementAddress{{ChainKey: w.chainKey, Address: w.address, MerchantID: w.merchant}}
+		if err := access.InsertSettlementAddresses(ctx, tx, all, invoice.Unix(start)); err != nil {
 			return err
 		}
-		_, err := tx.InsertInvoices(ctx, invoices)
+		_, err := settle.InsertInvoices(ctx, tx, invoices)
 		return err
 	}))
 }

@@ -40,7 +40,7 @@ func Notify(text string) error {
 }
 
 // Debian installs Debian packages. It fails if the user is not root or if MayInstall
-// fails. It announces the commands with the reason, as in "storetest: no PostgreSQL
+// fails. It announces the commands with the reason, as in "dbtest: no PostgreSQL
 // server found".
 func Debian(ctx context.Context, reason string, packages ...string) (err error) {
 	if err := MayInstall(); err != nil {

@@ -13,9 +13,8 @@ import (
 
 	"github.com/quittance/quittance/internal/anviltest"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // onAnvil returns a world on anvil, which mines on request.
@@ -33,7 +32,7 @@ func onAnvil(t *testing.T) *world {
 	client, err := ethclient.Dial(a.URL())
 	must(t, err)
 	t.Cleanup(client.Close)
-	w := worldOn(t, client, operator, common.Address(registry), storetest.Open(t, storetest.SQLite(t)))
+	w := worldOn(t, client, operator, common.Address(registry), dbtest.Open(t, dbtest.SQLite(t)))
 	w.nodeCall("evm_setAutomine", false)
 	return w
 }
@@ -66,7 +65,7 @@ func TestFeeMarket(t *testing.T) {
 	}
 	base(20, bumpBlocks)
 	w.tick(writer)
-	attempts := w.wantTxs(store.TxSent)[0].Attempts
+	attempts := w.wantTxs(TxSent)[0].Attempts
 	if len(attempts) != 2 || attempts[1].FeeCap.Cmp(big.NewInt(20*params.GWei)) <= 0 {
 		t.Fatalf("%d attempts offer %s wei at last, want 2 and more than the base fee", len(attempts), attempts[len(attempts)-1].FeeCap)
 	}
@@ -80,7 +79,7 @@ func TestFeeMarket(t *testing.T) {
 	w.enqueueIntents(invoice.IntentOpen, commitments(1)...) // waits for its turn
 	base(90, bumpBlocks)
 	writer.report(writer.tick(w.ctx))
-	attempts = w.wantTxs(store.TxSent)[0].Attempts
+	attempts = w.wantTxs(TxSent)[0].Attempts
 	if last := attempts[len(attempts)-1].FeeCap; len(attempts) != 3 || last.Cmp(most) != 0 {
 		t.Fatalf("%d attempts offer %s wei at last, want 3 and all that is allowed", len(attempts), last)
 	}
@@ -102,7 +101,7 @@ func TestFeeMarket(t *testing.T) {
 	}
 	base(10, 1)
 	w.tick(writer)
-	w.wantTxs(store.TxMined, store.TxMined, store.TxSent)
+	w.wantTxs(TxMined, TxMined, TxSent)
 }
 
 func TestDroppedTransaction(t *testing.T) {
@@ -119,7 +118,7 @@ func TestDroppedTransaction(t *testing.T) {
 	w.tick(writer)
 	w.mine(1)
 	w.tick(writer)
-	w.wantTxs(store.TxMined)
+	w.wantTxs(TxMined)
 	w.wantStatus(statusOpen, ids...)
 	if len(w.net.sent) != 2 {
 		t.Errorf("%d broadcasts, want 2", len(w.net.sent))
@@ -136,18 +135,18 @@ func TestReorgThatForgets(t *testing.T) {
 	w.mine(1)
 	w.index()
 	w.tick(writer)
-	w.wantTxs(store.TxMined)
+	w.wantTxs(TxMined)
 	w.nodeCall("anvil_reorg", 1, []any{})
 	w.mine(1)
 	w.index()
 	w.wantStatus(statusNone, ids...)
 	w.tick(writer)
-	w.wantTxs(store.TxSent)
+	w.wantTxs(TxSent)
 	w.mine(1 + finality)
 	w.index()
 	w.tick(writer)
 	w.wantAllDone()
-	if attempts := w.wantTxs(store.TxMined)[0].Attempts; len(attempts) != 1 {
+	if attempts := w.wantTxs(TxMined)[0].Attempts; len(attempts) != 1 {
 		t.Errorf("%d attempts were signed, want the first alone", len(attempts))
 	}
 	w.wantStatus(statusOpen, ids...)
@@ -194,19 +193,19 @@ func TestFactsOfRealNodes(t *testing.T) {
 				c.Chain.Limits = chain.SpendLimits{MaxFeeWei: 1 << 62, MaxTipWei: 1 << 61, PerTxGwei: 1 << 62, PerDayGwei: 1 << 62}
 			})
 			operator := crypto.PubkeyToAddress(w.operator.PublicKey)
-			attempt := func(nonce uint64, percent int64) store.TxAttempt {
+			attempt := func(nonce uint64, percent int64) TxAttempt {
 				gwei := func(n int64) *big.Int { return new(big.Int).Mul(big.NewInt(percent), big.NewInt(n*params.GWei/100)) }
 				a, err := writer.sign(nonce, operator, 21_000, nil, fees{cap: gwei(10), tip: gwei(1)})
 				must(t, err)
 				return a
 			}
-			explained := func(nonce uint64, a store.TxAttempt) broadcastState {
+			explained := func(nonce uint64, a TxAttempt) broadcastState {
 				t.Helper()
 				f := broadcastState{err: w.node().broadcast(w.ctx, a.Raw)}
 				if f.err == nil {
 					t.Fatal("the node took it")
 				}
-				writer.explain(w.ctx, store.ChainTx{Nonce: nonce}, a, &f)
+				writer.explain(w.ctx, ChainTx{Nonce: nonce}, a, &f)
 				return f
 			}
 			first := attempt(0, 100)

@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // authorizationWork submits transfers that payers have signed. Its items are authorizations. An authorization is done
@@ -44,7 +44,7 @@ func newAuthorizationWork(w *Writer) *authorizationWork {
 	}
 }
 
-func (k *authorizationWork) carries(kind store.TxKind) bool { return kind == store.TxAuthorization }
+func (k *authorizationWork) carries(kind TxKind) bool { return kind == TxAuthorization }
 
 func (k *authorizationWork) budgetPercent() uint64 { return authorizationBudget }
 
@@ -52,7 +52,7 @@ func (k *authorizationWork) resign() {}
 
 // count counts the due authorizations.
 func (k *authorizationWork) count(ctx context.Context) error {
-	due, err := k.w.conf.Store.CountDueAuthorizations(ctx, k.w.conf.Chain.Key)
+	due, err := settle.CountDueAuthorizations(ctx, k.w.conf.Store, k.w.conf.Chain.Key)
 	if err != nil {
 		return err
 	}
@@ -60,14 +60,14 @@ func (k *authorizationWork) count(ctx context.Context) error {
 	return nil
 }
 
-func (k *authorizationWork) finish(context.Context, store.Cursor) error { return nil }
+func (k *authorizationWork) finish(context.Context, settle.Cursor) error { return nil }
 
 func (k *authorizationWork) check(context.Context) error { return nil }
 
 // next returns due authorizations that would be carried out now, the first to expire first. With gasless turned off it
 // refuses those that no transaction carried and returns no others; it still follows those that were sent.
 func (k *authorizationWork) next(ctx context.Context) (batch, error) {
-	due, err := k.w.conf.Store.DueAuthorizations(ctx, k.w.conf.Chain.Key, maxDueAuthorizations)
+	due, err := settle.DueAuthorizations(ctx, k.w.conf.Store, k.w.conf.Chain.Key, maxDueAuthorizations)
 	if err != nil || len(due) == 0 {
 		return batch{}, err
 	}
@@ -88,7 +88,7 @@ func (k *authorizationWork) next(ctx context.Context) (batch, error) {
 	}
 	pack := func(n int) []byte { return contracts.PackRelay(calls[:n], limits[:n]) }
 	return batch{
-		kind: store.TxAuthorization, to: k.relay, items: items, pack: pack,
+		kind: TxAuthorization, to: k.relay, items: items, pack: pack,
 		most: func(n int) uint64 {
 			before, _ := contracts.TransactionGas(pack(n))
 			most := before + txGas
@@ -106,7 +106,7 @@ func (k *authorizationWork) next(ctx context.Context) (batch, error) {
 
 // readyAuthorization is an authorization that would be carried out now.
 type readyAuthorization struct {
-	row   store.Authorization
+	row   settle.Authorization
 	call  contracts.RelayedAuthorization
 	limit uint64 // the most gas that the relay allows it
 }
@@ -114,7 +114,7 @@ type readyAuthorization struct {
 // direct returns the batch of one authorization, which calls the token directly.
 func (k *authorizationWork) direct(r readyAuthorization) batch {
 	return batch{
-		kind: store.TxAuthorization, to: r.call.Token, items: []string{r.row.ID},
+		kind: TxAuthorization, to: r.call.Token, items: []string{r.row.ID},
 		most: func(int) uint64 { return chain.MaxAuthorizationGas },
 		pack: func(int) []byte { return contracts.PackTransferWithAuthorization(r.call) },
 		refused: func(_ context.Context, _ int, why error) error {
@@ -127,13 +127,13 @@ func (k *authorizationWork) direct(r readyAuthorization) batch {
 // ready returns the due authorizations that a simulation carries out, up to the size of a batch, and only one for each
 // payer, because a payer's balance may not suffice for two. It refuses those that were never sent and cannot be carried
 // out.
-func (k *authorizationWork) ready(ctx context.Context, due []store.Authorization) ([]readyAuthorization, error) {
+func (k *authorizationWork) ready(ctx context.Context, due []settle.Authorization) ([]readyAuthorization, error) {
 	k.forget()
 	ids := make([]string, len(due))
 	for i, a := range due {
 		ids[i] = a.InvoiceID
 	}
-	invoices, err := k.w.conf.Store.InvoicesWithoutLines(ctx, ids)
+	invoices, err := settle.InvoicesWithoutLines(ctx, k.w.conf.Store, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (k *authorizationWork) ready(ctx context.Context, due []store.Authorization
 // isSkipped reports whether a due authorization waits. After a transaction that did not carry it out it waits for
 // retryAuthorization, and twice as long each time: the payer's account may behave differently in a simulation, at the
 // operator's cost.
-func (k *authorizationWork) isSkipped(a store.Authorization) bool {
+func (k *authorizationWork) isSkipped(a settle.Authorization) bool {
 	now := k.w.conf.Now()
 	last, known := k.attempts[a.ID]
 	if known && a.TxID != last.failed {
@@ -207,7 +207,7 @@ type authorizationSimulation struct {
 }
 
 // simulate simulates an authorization for an invoice that awaits an amount.
-func (k *authorizationWork) simulate(ctx context.Context, a store.Authorization, awaited invoice.Amount) (authorizationSimulation, error) {
+func (k *authorizationWork) simulate(ctx context.Context, a settle.Authorization, awaited invoice.Amount) (authorizationSimulation, error) {
 	call, err := chain.AuthorizationCall(a.Token, a.Authorization)
 	found := authorizationSimulation{call: call}
 	switch {
@@ -250,7 +250,7 @@ func (k *authorizationWork) simulate(ctx context.Context, a store.Authorization,
 
 // refuseUnsent refuses due authorizations that no transaction carried and that have an unused nonce, because gasless is
 // turned off.
-func (k *authorizationWork) refuseUnsent(ctx context.Context, due []store.Authorization) error {
+func (k *authorizationWork) refuseUnsent(ctx context.Context, due []settle.Authorization) error {
 	k.forget()
 	for _, a := range due {
 		if k.isSkipped(a) {
@@ -287,22 +287,22 @@ func (k *authorizationWork) deploys(ctx context.Context, call *contracts.Relayed
 
 // refuse refuses an authorization that certainly cannot be carried out. It skips one that can still be carried out
 // until its window closes.
-func (k *authorizationWork) refuse(ctx context.Context, a store.Authorization, found authorizationSimulation) error {
+func (k *authorizationWork) refuse(ctx context.Context, a settle.Authorization, found authorizationSimulation) error {
 	if found.isPublic || a.TxID != "" || a.Payment != nil {
 		k.skip(a.ID)
 		return nil
 	}
 	k.w.conf.Logger.Info("authorization refused before it was sent", "authorization", a.ID, "invoice", a.InvoiceID, "reason", found.refusal)
-	return k.w.conf.Store.RefuseAuthorization(ctx, k.w.lease, a.ID, found.refusal, k.w.conf.Now())
+	return settle.RefuseAuthorization(ctx, k.w.conf.Store, k.w.lease, a.ID, found.refusal, k.w.conf.Now())
 }
 
-func (k *authorizationWork) mined(store.ChainTx, *chain.Receipt) {
+func (k *authorizationWork) mined(ChainTx, *chain.Receipt) {
 	k.batch = min(2*k.batch, maxAuthorizations)
 }
 
-func (k *authorizationWork) reverted(store.ChainTx) error { return nil }
+func (k *authorizationWork) reverted(ChainTx) error { return nil }
 
 // settle makes authorizations due again that the transaction did not carry out.
-func (k *authorizationWork) settle(ctx context.Context, t store.ChainTx, _ *chain.Receipt) error {
-	return k.w.conf.Store.ReleaseAuthorizations(ctx, k.w.lease, t.ID)
+func (k *authorizationWork) settle(ctx context.Context, t ChainTx, _ *chain.Receipt) error {
+	return settle.ReleaseAuthorizations(ctx, k.w.conf.Store, k.w.lease, t.ID)
 }

@@ -18,11 +18,13 @@ import (
 
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/contracts/hostile"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // authorizationUsed is the first topic of the token's log of an authorization.
@@ -52,7 +54,7 @@ func (w *world) giveTokens(to common.Address, tokens int64) {
 
 // accept stores an accepted authorization over 7 tokens, of a key's account or of another account with signatures from
 // sign.
-func (w *world) accept(from common.Address, sign func(contracts.Authorization) []byte) store.Authorization {
+func (w *world) accept(from common.Address, sign func(contracts.Authorization) []byte) settle.Authorization {
 	w.Helper()
 	amount := invoice.NewAmount(7)
 	inv := invoice.Invoice{
@@ -60,7 +62,7 @@ func (w *world) accept(from common.Address, sign func(contracts.Authorization) [
 		Status: invoice.Open, CreatedAt: invoice.Unix(1),
 		Terms: invoice.Terms{Merchant: invoice.Address(devchain.Address(w.dev.Keys.Merchant)), Token: invoice.Address(w.dev.Token), Amount: amount, ExpiresAt: invoice.Unix(9_000_000_000)},
 	}
-	a := store.Authorization{
+	a := settle.Authorization{
 		ID: w.ids.New(invoice.PrefixAuthorization), ChainKey: chain.Local, Token: inv.Token, InvoiceID: inv.ID, MerchantID: "m", Gas: 60_000, CreatedAt: time.Unix(1, 0),
 		Authorization: invoice.Authorization{
 			From: invoice.Address(from), To: inv.Merchant, Value: amount, ValidAfter: invoice.Unix(0), ValidBefore: invoice.Unix(8_000_000_000), Nonce: inv.CommitmentID,
@@ -69,21 +71,21 @@ func (w *world) accept(from common.Address, sign func(contracts.Authorization) [
 	a.Signature = sign(contracts.Authorization{
 		From: from, To: common.Address(a.To), Value: big.NewInt(7), ValidAfter: new(big.Int), ValidBefore: big.NewInt(8_000_000_000), Nonce: common.Hash(a.Nonce),
 	})
-	must(w, w.store.Update(w.ctx, func(tx *store.Tx) error {
-		all := []store.SettlementAddress{{ChainKey: chain.Local, Address: inv.Merchant, MerchantID: "m"}}
-		if err := tx.InsertSettlementAddresses(w.ctx, all, invoice.Unix(1)); err != nil {
+	must(w, w.store.Update(w.ctx, func(tx *db.Tx) error {
+		all := []access.SettlementAddress{{ChainKey: chain.Local, Address: inv.Merchant, MerchantID: "m"}}
+		if err := access.InsertSettlementAddresses(w.ctx, tx, all, invoice.Unix(1)); err != nil {
 			return err
 		}
-		if _, err := tx.InsertInvoices(w.ctx, []invoice.Invoice{inv}); err != nil {
+		if _, err := settle.InsertInvoices(w.ctx, tx, []invoice.Invoice{inv}); err != nil {
 			return err
 		}
-		return tx.InsertAuthorization(w.ctx, a)
+		return settle.InsertAuthorization(w.ctx, tx, a)
 	}))
 	return a
 }
 
 // acceptOf is accept for a key's account.
-func (w *world) acceptOf(key *ecdsa.PrivateKey) store.Authorization {
+func (w *world) acceptOf(key *ecdsa.PrivateKey) settle.Authorization {
 	w.Helper()
 	return w.accept(devchain.Address(key), func(a contracts.Authorization) []byte { return w.signed(a, key) })
 }
@@ -105,14 +107,14 @@ func (w *world) indexAuthorizations() {
 	})
 	must(w, err)
 	final := w.head() - finality
-	must(w, w.store.Update(w.ctx, func(tx *store.Tx) error {
+	must(w, w.store.Update(w.ctx, func(tx *db.Tx) error {
 		for _, l := range logs {
-			a, err := tx.AuthorizationByNonce(w.ctx, chain.Local, invoice.Address(l.Address), invoice.Address(l.Topics[1][12:]), invoice.Hash(l.Topics[2]))
+			a, err := settle.NewReader(tx).AuthorizationByNonce(w.ctx, chain.Local, invoice.Address(l.Address), invoice.Address(l.Topics[1][12:]), invoice.Hash(l.Topics[2]))
 			if err != nil {
 				return err
 			}
 			id := invoice.TransferID(invoice.PrefixPayment, chain.Local, invoice.Hash(l.TxHash), int(l.Index))
-			p := store.PaymentRow{SeenID: id, Payment: invoice.Payment{
+			p := settle.PaymentRow{SeenID: id, Payment: invoice.Payment{
 				ID: id, InvoiceID: a.InvoiceID, MerchantID: "m", Method: invoice.ByAuthorization, Status: invoice.Pending, ObservedAt: invoice.Unix(1),
 				Transfer: invoice.Transfer{
 					Position: invoice.Position{BlockNumber: l.BlockNumber, BlockHash: invoice.Hash(l.BlockHash), BlockTime: invoice.Unix(1), LogIndex: int(l.Index)},
@@ -123,26 +125,26 @@ func (w *world) indexAuthorizations() {
 			if l.BlockNumber <= final {
 				p.Status, p.ConfirmedAt = invoice.Confirmed, invoice.Unix(1)
 			}
-			if err := tx.SavePayments(w.ctx, []store.PaymentRow{p}); err != nil {
+			if err := settle.SavePayments(w.ctx, tx, []settle.PaymentRow{p}); err != nil {
 				return err
 			}
-			if err := tx.SetAuthorizationPayments(w.ctx, map[string]string{a.ID: p.ID}); err != nil {
+			if err := settle.SetAuthorizationPayments(w.ctx, tx, map[string]string{a.ID: p.ID}); err != nil {
 				return err
 			}
 		}
-		return tx.EndAuthorizations(w.ctx, chain.Local, invoice.Unix(2), invoice.RefusedWindowClosed, time.Unix(2, 0))
+		return settle.EndAuthorizations(w.ctx, tx, chain.Local, invoice.Unix(2), invoice.RefusedWindowClosed, time.Unix(2, 0))
 	}))
 }
 
-func (w *world) stored(a store.Authorization) store.Authorization {
+func (w *world) stored(a settle.Authorization) settle.Authorization {
 	w.Helper()
-	now, err := w.store.Authorization(w.ctx, a.ID)
+	now, err := settle.NewReader(w.store).Authorization(w.ctx, a.ID)
 	must(w, err)
 	return now
 }
 
 // wantStates requires the states of authorizations.
-func (w *world) wantStates(want store.AuthorizationStatus, all ...store.Authorization) {
+func (w *world) wantStates(want settle.AuthorizationStatus, all ...settle.Authorization) {
 	w.Helper()
 	for i, a := range all {
 		if now := w.stored(a); now.Status != want {
@@ -190,23 +192,23 @@ func TestAuthorizationsShareATransaction(t *testing.T) {
 		code := append(common.FromHex(hostile.SmartAccountMetaData.Bin), hostile.NewSmartAccount().PackConstructor(devchain.Address(owner))...)
 		account := crypto.CreateAddress2(factory, [32]byte{}, crypto.Keccak256(code))
 		w.giveTokens(account, 7)
-		all := []store.Authorization{w.acceptOf(w.payer(7)), w.acceptOf(w.payer(7)), w.accept(account, func(a contracts.Authorization) []byte {
+		all := []settle.Authorization{w.acceptOf(w.payer(7)), w.acceptOf(w.payer(7)), w.accept(account, func(a contracts.Authorization) []byte {
 			wrapped, err := contracts.WrapSignature(factory, hostile.NewSmartAccountFactory().PackDeploy(devchain.Address(owner)), append([]byte{0}, w.signed(a, owner)...))
 			must(t, err)
 			return wrapped
 		})}
 		w.tick(writer)
-		w.wantStates(store.AuthorizationSent, all...)
-		if tx := w.wantTxs(store.TxSent)[0]; tx.Kind != store.TxAuthorization || tx.Destination != invoice.Address(w.dev.AuthorizationRelay) {
+		w.wantStates(settle.AuthorizationSent, all...)
+		if tx := w.wantTxs(TxSent)[0]; tx.Kind != TxAuthorization || tx.Destination != invoice.Address(w.dev.AuthorizationRelay) {
 			t.Errorf("the transaction is of kind %s, to %s", tx.Kind, tx.Destination)
 		}
 		w.seal(1)
 		w.tick(writer)
 		w.wantMerchantHas(21)
 		w.settled(writer)
-		w.wantStates(store.AuthorizationPaid, all...)
+		w.wantStates(settle.AuthorizationPaid, all...)
 		w.settled(writer)
-		w.wantTxs(store.TxMined)
+		w.wantTxs(TxMined)
 	})
 }
 
@@ -217,7 +219,7 @@ func TestGaslessIsTurnedOff(t *testing.T) {
 		writer := w.writer(w.gasless)
 		sent := w.acceptOf(w.payer(7))
 		w.tick(writer)
-		w.wantStates(store.AuthorizationSent, sent)
+		w.wantStates(settle.AuthorizationSent, sent)
 		must(t, writer.release(w.ctx))
 
 		writer = w.writer()
@@ -230,17 +232,17 @@ func TestGaslessIsTurnedOff(t *testing.T) {
 		must(t, err)
 		w.seal(1)
 		w.tick(writer)
-		w.wantTxs(store.TxMined)
-		w.wantStates(store.AuthorizationRefused, later)
+		w.wantTxs(TxMined)
+		w.wantStates(settle.AuthorizationRefused, later)
 		if got := w.stored(later).Reason; got != invoice.RefusedGaslessOff {
 			t.Errorf("it is refused for %s", got)
 		}
-		w.wantStates(store.AuthorizationAccepted, itself)
+		w.wantStates(settle.AuthorizationAccepted, itself)
 		w.settled(writer)
-		w.wantStates(store.AuthorizationPaid, sent, itself)
+		w.wantStates(settle.AuthorizationPaid, sent, itself)
 		w.tick(writer)
 		w.wantMerchantHas(14)
-		w.wantTxs(store.TxMined)
+		w.wantTxs(TxMined)
 	})
 }
 
@@ -251,15 +253,15 @@ func TestOneAuthorizationCallsTheToken(t *testing.T) {
 		a := w.acceptOf(w.payer(7))
 		w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 		w.tick(writer)
-		if tx := w.wantTxs(store.TxSent)[0]; tx.Kind != store.TxAuthorization || tx.Destination != invoice.Address(w.dev.Token) {
+		if tx := w.wantTxs(TxSent)[0]; tx.Kind != TxAuthorization || tx.Destination != invoice.Address(w.dev.Token) {
 			t.Errorf("the transaction is of kind %s, to %s", tx.Kind, tx.Destination)
 		}
 		w.seal(1)
 		w.tick(writer) // sends the intent
 		w.wantMerchantHas(7)
 		w.settled(writer)
-		w.wantStates(store.AuthorizationPaid, a)
-		w.wantTxs(store.TxMined, store.TxMined)
+		w.wantStates(settle.AuthorizationPaid, a)
+		w.wantTxs(TxMined, TxMined)
 	})
 }
 
@@ -276,18 +278,18 @@ func TestOnePayerInABatch(t *testing.T) {
 		w.settled(writer)
 		w.wantMerchantHas(7)
 		paid, refused := 0, 0
-		for _, a := range []store.Authorization{w.stored(first), w.stored(second)} {
+		for _, a := range []settle.Authorization{w.stored(first), w.stored(second)} {
 			switch {
-			case a.Status == store.AuthorizationPaid:
+			case a.Status == settle.AuthorizationPaid:
 				paid++
-			case a.Status == store.AuthorizationRefused && a.Reason == invoice.RefusedReverts:
+			case a.Status == settle.AuthorizationRefused && a.Reason == invoice.RefusedReverts:
 				refused++
 			}
 		}
 		if paid != 1 || refused != 1 {
 			t.Errorf("%d are paid and %d refused, want one of each", paid, refused)
 		}
-		w.wantTxs(store.TxMined)
+		w.wantTxs(TxMined)
 	})
 }
 
@@ -297,16 +299,16 @@ func TestRefusedBeforeItIsSent(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		writer := w.writer(w.gasless)
 		poor, closed := w.acceptOf(w.payer(6)), w.acceptOf(w.payer(7))
-		must(t, w.store.Update(w.ctx, func(tx *store.Tx) error {
-			inv, err := tx.Invoice(w.ctx, closed.InvoiceID)
+		must(t, w.store.Update(w.ctx, func(tx *db.Tx) error {
+			inv, err := settle.NewReader(tx).Invoice(w.ctx, closed.InvoiceID)
 			if err != nil {
 				return err
 			}
 			inv.Status = invoice.Void
-			return tx.UpdateInvoices(w.ctx, []invoice.Invoice{inv})
+			return settle.UpdateInvoices(w.ctx, tx, []invoice.Invoice{inv})
 		}))
 		w.tick(writer)
-		w.wantStates(store.AuthorizationRefused, poor, closed)
+		w.wantStates(settle.AuthorizationRefused, poor, closed)
 		if got := w.stored(poor).Reason; got != invoice.RefusedReverts {
 			t.Errorf("the poor payer is refused for %s", got)
 		}
@@ -327,7 +329,7 @@ func TestFailedAuthorizationIsSentAgain(t *testing.T) {
 		has, err := w.dev.Balance(w.ctx, devchain.Address(payer))
 		must(t, err)
 		w.tick(writer)
-		w.wantStates(store.AuthorizationSent, a)
+		w.wantStates(settle.AuthorizationSent, a)
 		// The payer transfers the tokens first.
 		data := contracts.NewTestUSDC().PackTransfer(common.Address{1}, has)
 		own, err := w.dev.Sign(payer, w.nonceOf(devchain.Address(payer)), w.dev.Token, data)
@@ -336,24 +338,24 @@ func TestFailedAuthorizationIsSentAgain(t *testing.T) {
 		must(t, ours.UnmarshalBinary(w.txs()[0].Attempts[0].Raw))
 		must(t, w.dev.Fork(w.ctx, 0, []*types.Transaction{own, ours}))
 		w.tick(writer)
-		w.wantTxs(store.TxFailed)
-		w.wantStates(store.AuthorizationAccepted, a)
+		w.wantTxs(TxFailed)
+		w.wantStates(settle.AuthorizationAccepted, a)
 		w.tick(writer)
 		w.clock.Add(retryAuthorization)
 		w.tick(writer)
-		w.wantStates(store.AuthorizationAccepted, a)
-		w.wantTxs(store.TxFailed)
+		w.wantStates(settle.AuthorizationAccepted, a)
+		w.wantTxs(TxFailed)
 
 		_, err = w.dev.Send(w.ctx, w.dev.Keys.Deployer, w.dev.Token, contracts.NewTestUSDC().PackMint(devchain.Address(payer), big.NewInt(7)))
 		must(t, err)
 		w.seal(1)
 		w.clock.Add(retryAuthorization)
 		w.tick(writer)
-		w.wantStates(store.AuthorizationSent, a)
+		w.wantStates(settle.AuthorizationSent, a)
 		w.seal(1)
 		w.tick(writer)
 		w.settled(writer)
-		w.wantStates(store.AuthorizationPaid, a)
+		w.wantStates(settle.AuthorizationPaid, a)
 		w.wantMerchantHas(7)
 	})
 }
@@ -372,12 +374,12 @@ func TestStrangerIsFaster(t *testing.T) {
 		must(t, err)
 		w.seal(1)
 		w.tick(writer)
-		w.wantStates(store.AuthorizationAccepted, a)
+		w.wantStates(settle.AuthorizationAccepted, a)
 		w.clock.Add(retryAuthorization)
 		w.tick(writer)
-		w.wantStates(store.AuthorizationAccepted, a)
+		w.wantStates(settle.AuthorizationAccepted, a)
 		w.settled(writer)
-		w.wantStates(store.AuthorizationPaid, a)
+		w.wantStates(settle.AuthorizationPaid, a)
 		w.wantMerchantHas(7)
 		w.wantTxs()
 	})
@@ -392,7 +394,7 @@ func TestFailingAuthorizationIsSentRarely(t *testing.T) {
 		a := w.acceptOf(payer)
 		has, err := w.dev.Balance(w.ctx, devchain.Address(payer))
 		must(t, err)
-		want := []store.TxStatus{store.TxSent}
+		want := []TxStatus{TxSent}
 		for _, pause := range []time.Duration{retryAuthorization, 2 * retryAuthorization, 4 * retryAuthorization} {
 			w.tick(writer)
 			txs := w.wantTxs(want...)
@@ -404,23 +406,23 @@ func TestFailingAuthorizationIsSentRarely(t *testing.T) {
 			_, err = w.dev.Send(w.ctx, w.dev.Keys.Deployer, w.dev.Token, contracts.NewTestUSDC().PackMint(devchain.Address(payer), has))
 			must(t, err)
 			w.seal(1)
-			want[len(want)-1] = store.TxFailed
+			want[len(want)-1] = TxFailed
 			w.tick(writer)
 			w.clock.Add(pause - time.Second)
 			w.tick(writer)
 			w.wantTxs(want...)
 			w.clock.Add(time.Second)
-			want = append(want, store.TxSent)
+			want = append(want, TxSent)
 		}
-		w.wantStates(store.AuthorizationAccepted, a)
+		w.wantStates(settle.AuthorizationAccepted, a)
 	})
 }
 
 // TestKilledWriterOfAuthorizations kills writers, each a process, at a random request to
 // the node, while authorizations come and go: each is carried out once.
 func TestKilledWriterOfAuthorizations(t *testing.T) {
-	storetest.EachURL(t, func(t *testing.T, url string) {
-		w := newWorld(t, newChain(t), storetest.Open(t, url))
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		w := newWorld(t, newChain(t), dbtest.Open(t, url))
 		line, near := newFaultyProxy(t, w.dev.RPCURL())
 		env := strings.Join([]string{
 			url, near, w.dev.Registry.Hex(), hex.EncodeToString(crypto.FromECDSA(w.dev.Keys.Operator)), w.dev.AuthorizationRelay.Hex(),
@@ -430,7 +432,7 @@ func TestKilledWriterOfAuthorizations(t *testing.T) {
 			payers = append(payers, w.payer(1_000_000))
 		}
 		k := newKiller(t, line, env)
-		var all []store.Authorization
+		var all []settle.Authorization
 		w.traffic(func(int) bool { return !k.done() }, func() {
 			if !k.done() && len(all) < 300 {
 				all = append(all, w.acceptOf(payers[rand.IntN(len(payers))]))
@@ -446,7 +448,7 @@ func TestKilledWriterOfAuthorizations(t *testing.T) {
 }
 
 // awaitPaid seals blocks until all authorizations are paid.
-func (w *world) awaitPaid(all []store.Authorization) {
+func (w *world) awaitPaid(all []settle.Authorization) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
 	defer cancel()
@@ -456,10 +458,10 @@ func (w *world) awaitPaid(all []store.Authorization) {
 		open := 0
 		for _, a := range all {
 			now := w.stored(a)
-			if now.Status == store.AuthorizationRefused {
+			if now.Status == settle.AuthorizationRefused {
 				w.Fatalf("%s is refused: %s", a.ID, now.Reason)
 			}
-			if now.Status != store.AuthorizationPaid {
+			if now.Status != settle.AuthorizationPaid {
 				open++
 			}
 		}

@@ -17,7 +17,6 @@ import (
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 func TestOperatorResumesWhenFunded(t *testing.T) {
@@ -140,7 +139,7 @@ func TestOperatorWithoutItsRole(t *testing.T) {
 	w.clock.Add(blockerCheckEvery)
 	w.tick(writer)
 	w.seal(1)
-	w.wantTxs(store.TxSent) // one batch: no item was blamed
+	w.wantTxs(TxSent) // one batch: no item was blamed
 	w.wantStatus(statusOpen, ids...)
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // TestDailyBudgetStopsTheWriter uses up the daily budget. The writer reports it, and resumes when the spending is a day
@@ -34,7 +33,7 @@ func TestDailyBudgetStopsTheWriter(t *testing.T) {
 		w.tick(writer)
 		w.seal(1)
 		w.tick(writer)
-		mined := w.wantTxs(store.TxMined)[0]
+		mined := w.wantTxs(TxMined)[0]
 		balance, err := w.client.BalanceAt(w.ctx, crypto.PubkeyToAddress(w.operator.PublicKey), nil)
 		must(t, err)
 		before, err := w.client.BalanceAt(w.ctx, crypto.PubkeyToAddress(w.operator.PublicKey), new(big.Int).SetUint64(w.head()-1))
@@ -52,7 +51,7 @@ func TestDailyBudgetStopsTheWriter(t *testing.T) {
 			writer.report(writer.tick(w.ctx))
 			w.clock.Add(blockerCheckEvery)
 		}
-		w.wantTxs(store.TxMined)
+		w.wantTxs(TxMined)
 		w.wantDue(20)
 		s := writer.Status()
 		if !strings.Contains(s.Err, errBudget.Error()) || s.Spent.Cmp(inWei(uint64(mined.Spent.Gwei))) != 0 || s.Budget.Cmp(s.Spent) <= 0 {
@@ -81,7 +80,7 @@ func TestDailyBudgetStopsTheWriter(t *testing.T) {
 		writer.report(writer.tick(w.ctx))
 		w.seal(1)
 		w.tick(writer)
-		w.wantTxs(store.TxMined, store.TxMined)
+		w.wantTxs(TxMined, TxMined)
 		w.wantStatus(statusOpen, append(first, second...)...)
 		if s := writer.Status(); s.Err != "" {
 			t.Errorf("status is %+v after a day", s)
@@ -105,7 +104,7 @@ func TestDailyBudgetWhileTheClockIsAhead(t *testing.T) {
 		w.tick(writer)
 		w.seal(1)
 		w.tick(writer)
-		mined := w.wantTxs(store.TxMined)[0]
+		mined := w.wantTxs(TxMined)[0]
 		w.clock.Add(DefaultLeaseTTL)
 		writer = w.writer(budget(mined.Spent.Gwei + mined.Reserved/2))
 		w.enqueueIntents(invoice.IntentOpen, commitments(20)...)
@@ -117,7 +116,7 @@ func TestDailyBudgetWhileTheClockIsAhead(t *testing.T) {
 		writer.report(writer.tick(w.ctx))
 		w.seal(1)
 		w.tick(writer)
-		w.wantTxs(store.TxMined, store.TxMined)
+		w.wantTxs(TxMined, TxMined)
 	})
 }
 
@@ -127,7 +126,7 @@ func TestBudgetCountsWhatIsInFlight(t *testing.T) {
 	writer := w.writer()
 	w.enqueueIntents(invoice.IntentOpen, commitments(20)...)
 	w.tick(writer)
-	reserved := w.wantTxs(store.TxSent)[0].Reserved
+	reserved := w.wantTxs(TxSent)[0].Reserved
 	w.clock.Add(DefaultLeaseTTL)
 	writer = w.writer(func(c *Config) { c.Chain.Limits.PerDayGwei = uint64(reserved) })
 	w.tick(writer)
@@ -136,10 +135,10 @@ func TestBudgetCountsWhatIsInFlight(t *testing.T) {
 	if err := writer.tick(w.ctx); !errors.Is(err, errBudget) {
 		t.Errorf("a round that offers more than is left ends with %v", err)
 	}
-	if attempts := w.wantTxs(store.TxSent)[0].Attempts; len(attempts) != 1 {
+	if attempts := w.wantTxs(TxSent)[0].Attempts; len(attempts) != 1 {
 		t.Errorf("%d attempts were signed, want 1", len(attempts))
 	}
 	w.seal(1)
 	w.tick(writer) // the transaction in flight is still mined
-	w.wantTxs(store.TxMined)
+	w.wantTxs(TxMined)
 }

@@ -17,7 +17,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // byzantine is a node that falsifies a number of answers; a negative number means
@@ -134,7 +134,7 @@ func TestGapOfAnEarlierVersion(t *testing.T) {
 		w.clock.Add(DefaultLeaseTTL)
 		next := w.writer()
 		w.believed(next)
-		if all := w.txs(); all[len(all)-1].Status != store.TxFailed {
+		if all := w.txs(); all[len(all)-1].Status != TxFailed {
 			t.Errorf("the transaction beyond the gap is %s", all[len(all)-1].Status)
 		}
 		for range 3 {
@@ -157,8 +157,8 @@ func TestGapOfAnEarlierVersion(t *testing.T) {
 func (w *world) beyond(writer *Writer, by uint64) {
 	w.Helper()
 	t := w.txs()[0]
-	must(w, w.store.SetTxStatus(w.ctx, writer.lease, t.ID, store.TxFailed, nil))
-	due, err := w.store.DueIntents(w.ctx, chain.Local, invoice.Address(w.registry), "", maxBatch)
+	must(w, SetTxStatus(w.ctx, w.store, writer.lease, t.ID, TxFailed, nil))
+	due, err := settle.DueIntents(w.ctx, w.store, chain.Local, invoice.Address(w.registry), "", maxBatch)
 	must(w, err)
 	var ids []string
 	for _, in := range due {
@@ -168,8 +168,8 @@ func (w *world) beyond(writer *Writer, by uint64) {
 	must(w, err)
 	attempt, err := writer.sign(t.Nonce+by, *tx.To(), tx.Gas(), tx.Data(), fees{tx.GasFeeCap(), tx.GasTipCap()})
 	must(w, err)
-	t.ID, t.Nonce, t.Status, t.Attempts = t.ID+"x", t.Nonce+by, store.TxSent, []store.TxAttempt{attempt}
-	must(w, w.store.SaveChainTx(w.ctx, writer.lease, t, ids))
+	t.ID, t.Nonce, t.Status, t.Attempts = t.ID+"x", t.Nonce+by, TxSent, []TxAttempt{attempt}
+	must(w, SaveChainTx(w.ctx, w.store, writer.lease, t, ids))
 }
 
 // TestNonceIsHeldAgainstASecondNode makes the first of two nodes always report a wrong number of used nonces.
@@ -218,7 +218,7 @@ func TestTooLowEstimateIsHeldAgainstASecondNode(t *testing.T) {
 	w.tick(writer)
 	w.seal(1)
 	w.tick(writer)
-	w.wantTxs(store.TxMined)
+	w.wantTxs(TxMined)
 	w.wantStatus(statusOpen, ids...)
 }
 
@@ -284,13 +284,13 @@ func TestAttemptThatNoNodeTookIsReplacedByALowerOne(t *testing.T) {
 	writer.report(writer.tick(w.ctx)) // broadcasts it; every node refuses it
 	w.clock.Add(rebroadcastAfter)
 	w.tick(writer)
-	attempts := w.wantTxs(store.TxSent)[0].Attempts
+	attempts := w.wantTxs(TxSent)[0].Attempts
 	if len(attempts) != 2 || attempts[1].FeeCap.Cmp(big.NewInt(10*params.GWei)) > 0 {
 		t.Fatalf("the last of %d attempts offers %s wei, want the market's price", len(attempts), attempts[len(attempts)-1].FeeCap)
 	}
 	w.seal(1)
 	w.tick(writer)
-	w.wantTxs(store.TxMined)
+	w.wantTxs(TxMined)
 	w.wantStatus(statusOpen, ids...)
 	w.wantSameContents()
 }

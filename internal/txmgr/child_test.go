@@ -17,9 +17,9 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
 )
 
 // childEnv makes the test binary run a writer instead of tests. It holds the database, node, registry, key, relay,
@@ -46,7 +46,7 @@ func runChild(args []string) error {
 		defer stop()
 		io.Copy(io.Discard, os.Stdin) //nolint:errcheck // any end of the input will do
 	}()
-	s, err := store.Open(ctx, args[0])
+	s, err := db.Open(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -86,8 +86,8 @@ func runChild(args []string) error {
 // TestKilledWriter kills writers, each a process, at a random request to the node: before the request arrives, or after
 // it was carried out.
 func TestKilledWriter(t *testing.T) {
-	storetest.EachURL(t, func(t *testing.T, url string) {
-		w := newWorld(t, newChain(t), storetest.Open(t, url))
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		w := newWorld(t, newChain(t), dbtest.Open(t, url))
 		line, near := newFaultyProxy(t, w.dev.RPCURL())
 		env := strings.Join([]string{
 			url, near, w.dev.Registry.Hex(), hex.EncodeToString(crypto.FromECDSA(w.dev.Keys.Operator)),

@@ -12,14 +12,13 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // errRestored ends a round in which the used nonces showed that the database may have been restored.
 var errRestored = errors.New("the operator has used nonces that the database does not know, so that it may have been restored from a backup; nothing is sent")
 
 // CompareNonces compares the number of nonces that the operator has used with the number in the database, like
-// store.NoteNonces. Call it before Run. If several nodes are configured and fewer than two answer, the writer makes the
+// NoteNonces. Call it before Run. If several nodes are configured and fewer than two answer, the writer makes the
 // comparison later, before its first transaction. Accounts of former keys are left out, because their coins are moved
 // by hand. allowed is how many unknown nonces are not evidence.
 func (w *Writer) CompareNonces(ctx context.Context, allowed uint64) error {
@@ -58,11 +57,11 @@ func (w *Writer) trusted() error {
 
 // noteNonces records how many nonces are used. It returns errRestored if that is evidence.
 func (w *Writer) noteNonces(ctx context.Context, used uint64) error {
-	suspected, err := w.conf.Store.NoteNonces(ctx, w.conf.Chain.Key, w.sender, used, w.allowed, w.conf.Now())
+	suspected, err := NoteNonces(ctx, w.conf.Store, w.conf.Chain.Key, w.sender, used, w.allowed, w.conf.Now())
 	if err != nil {
 		return err
 	}
-	w.allowed, w.notedAt, w.restored = store.AnyNonces, w.conf.Schedule(), suspected
+	w.allowed, w.notedAt, w.restored = AnyNonces, w.conf.Schedule(), suspected
 	return w.trusted()
 }
 

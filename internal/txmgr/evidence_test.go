@@ -9,8 +9,8 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // counter is a node of a chain where an account has sent some transactions.
@@ -76,7 +76,7 @@ func TestCompareNonces(t *testing.T) {
 		suspected := func() bool {
 			r, err := w.store.Recovery(t.Context())
 			must(t, err)
-			return r.State != store.RecoveryNormal
+			return r.State != db.RecoveryNormal
 		}
 		for range 2 { // a start, with transactions of this service in every state
 			writer := w.writer()
@@ -100,7 +100,7 @@ func TestCompareNonces(t *testing.T) {
 		}
 		w.seal(1)
 		w.tick(running)
-		w.wantTxs(store.TxMined, store.TxMined, store.TxMined)
+		w.wantTxs(TxMined, TxMined, TxMined)
 		must(t, running.release(t.Context()))
 		must(t, w.writer().CompareNonces(t.Context(), 0))
 		if suspected() {
@@ -153,7 +153,7 @@ func TestNoncesUsedByHandWhileIdle(t *testing.T) {
 		must(t, w.writer().CompareNonces(t.Context(), 0))
 		r, err := w.store.Recovery(t.Context())
 		must(t, err)
-		if r.State != store.RecoveryNormal {
+		if r.State != db.RecoveryNormal {
 			t.Errorf("a false alarm: %s", r.Reason)
 		}
 	})

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // TestBroadcastsFailInAnyWords has a node answer a broadcast with an error text that does not name the cause, or names
@@ -57,7 +56,7 @@ func hasIt(t *testing.T, w *world, says answer) {
 	w.tick(writer)
 	w.seal(1)
 	w.tick(writer)
-	if got := len(w.wantTxs(store.TxMined)[0].Attempts); got != 1 {
+	if got := len(w.wantTxs(TxMined)[0].Attempts); got != 1 {
 		t.Errorf("%d attempts were signed, want 1", got)
 	}
 }
@@ -71,7 +70,7 @@ func nonceIsUsed(_ *testing.T, w *world, says answer) {
 		w.seal(1)
 	})
 	w.tick(writer)
-	w.wantTxs(store.TxSent)
+	w.wantTxs(TxSent)
 }
 
 func nonceIsHeld(t *testing.T, w *world, says answer) {
@@ -85,7 +84,7 @@ func nonceIsHeld(t *testing.T, w *world, says answer) {
 	w.sealEmpty(bumpBlocks)
 	w.clock.Add(bumpAfter)
 	w.tick(writer)
-	attempts := w.wantTxs(store.TxSent)[0].Attempts
+	attempts := w.wantTxs(TxSent)[0].Attempts
 	if len(attempts) != 2 || attempts[1].TipCap.Cmp(new(big.Int).Lsh(attempts[0].TipCap, 1)) < 0 {
 		t.Errorf("the attempts are %+v, want a second one with twice the fee", attempts)
 	}
@@ -103,14 +102,14 @@ func hasNoFunds(t *testing.T, w *world, says answer) {
 		w.sealEmpty(bumpBlocks)
 		w.clock.Add(bumpAfter)
 	}
-	if got := len(w.wantTxs(store.TxSent)[0].Attempts); got != 1 {
+	if got := len(w.wantTxs(TxSent)[0].Attempts); got != 1 {
 		t.Errorf("%d attempts were signed for a sender without funds, want 1", got)
 	}
 	w.net.before, poor.times = nil, 0
 	w.tick(writer)
 	w.seal(1)
 	w.tick(writer)
-	w.wantTxs(store.TxMined)
+	w.wantTxs(TxMined)
 }
 
 func isRefused(t *testing.T, w *world, says answer) {
@@ -128,7 +127,7 @@ func isRefused(t *testing.T, w *world, says answer) {
 	w.tick(writer)
 	w.seal(1)
 	w.tick(writer)
-	w.wantTxs(store.TxMined)
+	w.wantTxs(TxMined)
 	w.wantStatus(statusOpen, ids...)
 	w.wantSameContents()
 }

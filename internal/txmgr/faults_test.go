@@ -12,7 +12,6 @@ import (
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 var errCut = errors.New("connection reset")
@@ -75,7 +74,7 @@ func TestLostBroadcastIsRepeated(t *testing.T) {
 			}
 			w.seal(1)
 			w.tick(writer)
-			if attempt := w.wantTxs(store.TxMined)[0].Attempts; len(attempt) != 1 {
+			if attempt := w.wantTxs(TxMined)[0].Attempts; len(attempt) != 1 {
 				t.Errorf("%d attempts were signed, want 1", len(attempt))
 			}
 		})
@@ -96,7 +95,7 @@ func TestWriterThatDiedAfterSavingIsContinued(t *testing.T) {
 		w.tick(next)
 		w.seal(1)
 		w.tick(next)
-		w.wantTxs(store.TxMined)
+		w.wantTxs(TxMined)
 		w.wantStatus(statusOpen, ids...)
 	})
 }
@@ -110,20 +109,20 @@ func TestReorgBringsTheSameBytesBack(t *testing.T) {
 		w.seal(1)
 		w.index()
 		w.tick(writer)
-		w.wantTxs(store.TxMined)
+		w.wantTxs(TxMined)
 		must(t, w.dev.Fork(w.ctx, 1, nil, nil))
 		w.dev.DropPending()
 		w.wantStatus(statusNone, ids...)
 		w.tick(writer) // before the indexer has seen the reorg
 		w.index()
 		w.tick(writer)
-		w.wantTxs(store.TxSent)
+		w.wantTxs(TxSent)
 		w.seal(1)
 		w.tick(writer)
 		w.seal(finality)
 		w.index()
 		w.wantAllDone()
-		if got := len(w.wantTxs(store.TxMined)[0].Attempts); got != 1 {
+		if got := len(w.wantTxs(TxMined)[0].Attempts); got != 1 {
 			t.Errorf("%d attempts were signed, want the first alone", got)
 		}
 		w.wantSameContents()
@@ -149,7 +148,7 @@ func TestRevertedTransactionIsSentInHalves(t *testing.T) {
 	if err := writer.tick(w.ctx); !errors.Is(err, errRole) {
 		t.Fatalf("a round without the role ends with %v", err)
 	}
-	w.wantTxs(store.TxFailed)
+	w.wantTxs(TxFailed)
 	w.wantDue(9)
 	if writer.registry.batch != 4 {
 		t.Errorf("next batch is %d, want 4, half of the 9 that were reverted", writer.registry.batch)
@@ -163,7 +162,7 @@ func TestRevertedTransactionIsSentInHalves(t *testing.T) {
 	}
 	w.tick(writer)
 	w.wantStatus(statusOpen, ids...)
-	w.wantTxs(store.TxFailed, store.TxMined, store.TxMined) // 4, and then the other 5
+	w.wantTxs(TxFailed, TxMined, TxMined) // 4, and then the other 5
 }
 
 func TestOneBadCommitmentDoesNotHoldUpTheOthers(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // account returns the address of a contract account of a key, the call of its factory that deploys it, and a signer.
@@ -58,7 +58,7 @@ func (w *world) send(to common.Address, data []byte) {
 }
 
 // gasOf returns the gas that the mined attempt of a transaction used.
-func (w *world) gasOf(t store.ChainTx) uint64 {
+func (w *world) gasOf(t ChainTx) uint64 {
 	w.Helper()
 	for _, a := range t.Attempts {
 		if r, err := w.client.TransactionReceipt(w.ctx, common.Hash(a.TxHash)); err == nil {
@@ -104,13 +104,13 @@ func TestAccountWasDeployedMeanwhile(t *testing.T) {
 
 // wantPaidWithin makes the writer send authorizations and, in the end, an intent. The authorizations' transaction must
 // not use more than this much gas.
-func (w *world) wantPaidWithin(writer *Writer, most uint64, all ...store.Authorization) {
+func (w *world) wantPaidWithin(writer *Writer, most uint64, all ...settle.Authorization) {
 	w.Helper()
 	w.tick(writer)
 	w.seal(1)
 	w.tick(writer)
 	w.settled(writer)
-	w.wantStates(store.AuthorizationPaid, all...)
+	w.wantStates(settle.AuthorizationPaid, all...)
 	if used := w.gasOf(w.txs()[0]); used > most {
 		w.Errorf("the authorizations' transaction used %d gas, want at most %d", used, most)
 	}
@@ -142,7 +142,7 @@ func TestDeployerBurnsGas(t *testing.T) {
 		_, missing, _, signMissing := w.account(burner, deploys)
 		paid, refused, other := w.accept(account, sign), w.accept(missing, signMissing), w.acceptOf(w.payer(7))
 		w.wantPaidWithin(writer, 2*chain.MaxAuthorizationGas, paid, other)
-		w.wantStates(store.AuthorizationRefused, refused)
+		w.wantStates(settle.AuthorizationRefused, refused)
 	})
 }
 
@@ -157,7 +157,7 @@ func TestAccountBurnsGasLater(t *testing.T) {
 		burning, other := w.accept(account, sign), w.acceptOf(w.payer(7))
 		ignite()
 		w.wantPaidWithin(writer, chain.MaxAuthorizationGas, other)
-		w.wantStates(store.AuthorizationRefused, burning)
+		w.wantStates(settle.AuthorizationRefused, burning)
 		if got := w.stored(burning).Reason; got != invoice.RefusedGas {
 			t.Errorf("the burning account is refused for %s", got)
 		}
@@ -165,7 +165,7 @@ func TestAccountBurnsGasLater(t *testing.T) {
 		for _, others := range []int{0, 3} {
 			account, _ := w.burner()
 			burning := w.accept(account, sign)
-			var all []store.Authorization
+			var all []settle.Authorization
 			for range others {
 				all = append(all, w.acceptOf(w.payer(7)))
 			}
@@ -184,8 +184,8 @@ func TestAccountBurnsGasLater(t *testing.T) {
 			}
 			t.Logf("with %d others it used %d gas", others, used)
 			w.settled(writer)
-			w.wantStates(store.AuthorizationPaid, all...)
-			w.wantStates(store.AuthorizationAccepted, burning)
+			w.wantStates(settle.AuthorizationPaid, all...)
+			w.wantStates(settle.AuthorizationAccepted, burning)
 			w.wantWriting(writer)
 		}
 	})
@@ -211,7 +211,7 @@ func TestTooMuchGasRefusesOneItem(t *testing.T) {
 		}, func(_ *testing.T, w *world) { w.wantDue(1) }},
 		"sweep": {func(w *world) []byte {
 			deposits := w.deposit("m", 5, 7, 11)
-			inv, err := w.store.Invoice(w.ctx, w.deposits.invoices[deposits[0]])
+			inv, err := settle.NewReader(w.store).Invoice(w.ctx, w.deposits.invoices[deposits[0]])
 			must(w, err)
 			return inv.CommitmentID[:]
 		}, func(_ *testing.T, w *world) { w.wantBalance(w.settlementOf("m"), 18) }},
@@ -283,7 +283,7 @@ func TestRefusedTransactionIsReplaced(t *testing.T) {
 					w.indexAuthorizations()
 				}
 				stuck := w.txs()[0]
-				if stuck.Status != store.TxFailed || len(stuck.Attempts) != 2 || w.gasOf(stuck) != 21_000 {
+				if stuck.Status != TxFailed || len(stuck.Attempts) != 2 || w.gasOf(stuck) != 21_000 {
 					t.Fatalf("the transaction is %s with %d attempts", stuck.Status, len(stuck.Attempts))
 				}
 				w.wantWriting(writer)
@@ -320,9 +320,9 @@ func (w *world) saveAboveCap(writer *Writer, k work) {
 	}
 	attempt, err := writer.sign(w.nonce(), b.to, 2*chain.DefaultMaxTxGas, b.pack(len(b.items)), fees{big.NewInt(2e9), big.NewInt(1e9)})
 	must(w, err)
-	must(w, w.store.SaveChainTx(w.ctx, writer.lease, store.ChainTx{
+	must(w, SaveChainTx(w.ctx, w.store, writer.lease, ChainTx{
 		ID: w.ids.New(invoice.PrefixTx), ChainKey: chain.Local, Sender: writer.sender, Nonce: w.nonce(), Kind: b.kind,
-		Destination: invoice.Address(b.to), Status: store.TxSent, CreatedAt: w.clock.Now(), Attempts: []store.TxAttempt{attempt},
+		Destination: invoice.Address(b.to), Status: TxSent, CreatedAt: w.clock.Now(), Attempts: []TxAttempt{attempt},
 	}, b.items))
 }
 
@@ -356,11 +356,11 @@ func TestTransactionThatNoNodeTakes(t *testing.T) {
 		w.seal(1)
 		w.tick(writer)
 		w.wantStatus(statusOpen, ids[0])
-		if stuck := w.txs()[1]; stuck.Status != store.TxFailed || w.gasOf(stuck) != 21_000 {
+		if stuck := w.txs()[1]; stuck.Status != TxFailed || w.gasOf(stuck) != 21_000 {
 			t.Errorf("the transaction that no node took is %s", stuck.Status)
 		}
 		w.wantWriting(writer)
 		w.settled(writer)
-		w.wantStates(store.AuthorizationPaid, a)
+		w.wantStates(settle.AuthorizationPaid, a)
 	})
 }

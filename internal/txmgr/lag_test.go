@@ -14,7 +14,6 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // laggingClient is two nodes behind one client; one does not know the newest blocks. Both forward transactions.
@@ -96,7 +95,7 @@ func TestNodeThatLags(t *testing.T) {
 				}
 				w.index()
 				for _, tx := range w.txs() {
-					if tx.Status == store.TxFailed {
+					if tx.Status == TxFailed {
 						t.Fatalf("the transaction with nonce %d was given up", tx.Nonce)
 					}
 				}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // fate is the fate of a request at the proxy.
@@ -194,7 +193,7 @@ func (w *world) wantEveryNonceUsed() {
 		w.Errorf("%d transactions were saved, and %d nonces used", len(all), w.nonce())
 	}
 	for i, tx := range all {
-		if tx.Nonce != uint64(i) || tx.Status != store.TxMined {
+		if tx.Nonce != uint64(i) || tx.Status != TxMined {
 			w.Errorf("transaction %d has nonce %d and is %s", i, tx.Nonce, tx.Status)
 		}
 	}

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-
-	"github.com/quittance/quittance/internal/store"
 )
 
 // The next nonce is the number of used nonces as of the newest block, so that a wrong answer cannot cause a nonce gap.
@@ -66,8 +64,8 @@ func (w *Writer) isOwnNonce(ctx context.Context, used uint64) (bool, error) {
 	if used == 0 {
 		return true, nil
 	}
-	rows, err := w.conf.Store.ChainTxsFrom(ctx, w.conf.Chain.Key, w.sender, used-1)
-	return len(rows) > 0 && rows[0].Nonce == used-1 && rows[0].Status != store.TxSent, err
+	rows, err := ChainTxsFrom(ctx, w.conf.Store, w.conf.Chain.Key, w.sender, used-1)
+	return len(rows) > 0 && rows[0].Nonce == used-1 && rows[0].Status != TxSent, err
 }
 
 // verifyNonce returns nil if it is certain that this many nonces of the sender are used, and otherwise an
@@ -75,7 +73,7 @@ func (w *Writer) isOwnNonce(ctx context.Context, used uint64) (bool, error) {
 // stay the same for lostAfter, for firstAfter while the sender has no transaction of ours, and for foreignAfter if
 // another node contradicts it.
 func (w *Writer) verifyNonce(ctx context.Context, used uint64) error {
-	known, err := w.conf.Store.HasChainTxs(ctx, w.conf.Chain.Key, w.sender)
+	known, err := hasChainTxs(ctx, w.conf.Store, w.conf.Chain.Key, w.sender)
 	if err != nil {
 		return err
 	}
@@ -196,12 +194,12 @@ func (w *Writer) confirmPending(ctx context.Context, used uint64) bool {
 
 // giveUpStranded gives up the transactions that wait for a lower nonce which no transaction of ours has. Their items
 // are due again and are sent with the free nonce. It fails while the nonce is uncertain.
-func (w *Writer) giveUpStranded(ctx context.Context, used uint64, beyond []store.ChainTx) error {
+func (w *Writer) giveUpStranded(ctx context.Context, used uint64, beyond []ChainTx) error {
 	if err := w.verifyNonce(ctx, used); err != nil {
 		return err
 	}
 	for _, t := range beyond {
-		if t.Status == store.TxFailed {
+		if t.Status == TxFailed {
 			continue
 		}
 		w.forget(t)
@@ -214,7 +212,7 @@ func (w *Writer) giveUpStranded(ctx context.Context, used uint64, beyond []store
 
 // splitContiguous splits transactions, ordered by nonce, into those with contiguous nonces from used on, and the
 // others.
-func splitContiguous(used uint64, all []store.ChainTx) (contiguous, beyond []store.ChainTx) {
+func splitContiguous(used uint64, all []ChainTx) (contiguous, beyond []ChainTx) {
 	for i, t := range all {
 		if t.Nonce != used+uint64(i) {
 			return all[:i], all[i:]
@@ -225,8 +223,8 @@ func splitContiguous(used uint64, all []store.ChainTx) (contiguous, beyond []sto
 
 // unmined returns the sender's transactions that are not in the chain if this many nonces are used, whatever their
 // status: those that can be mined in order, and those behind a nonce gap.
-func (w *Writer) unmined(ctx context.Context, used uint64) (contiguous, beyond []store.ChainTx, err error) {
-	all, err := w.conf.Store.ChainTxsFrom(ctx, w.conf.Chain.Key, w.sender, used)
+func (w *Writer) unmined(ctx context.Context, used uint64) (contiguous, beyond []ChainTx, err error) {
+	all, err := ChainTxsFrom(ctx, w.conf.Store, w.conf.Chain.Key, w.sender, used)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -235,9 +233,9 @@ func (w *Writer) unmined(ctx context.Context, used uint64) (contiguous, beyond [
 }
 
 // anyLive reports whether one of the transactions was not given up.
-func anyLive(txs []store.ChainTx) bool {
+func anyLive(txs []ChainTx) bool {
 	for _, t := range txs {
-		if t.Status != store.TxFailed {
+		if t.Status != TxFailed {
 			return true
 		}
 	}

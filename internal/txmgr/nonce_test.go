@@ -14,7 +14,6 @@ import (
 
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // writerThatLostItsNonce returns a writer after its broadcast of two intents failed and another program used the nonce.
@@ -38,14 +37,14 @@ func TestNonceUsedByAnotherProgram(t *testing.T) {
 		writer, ids := w.writerThatLostItsNonce()
 		w.clock.Add(lostAfter - 1)
 		w.tick(writer)
-		w.wantTxs(store.TxSent)
+		w.wantTxs(TxSent)
 		w.clock.Add(1)
 		w.tick(writer)
-		w.wantTxs(store.TxFailed)
+		w.wantTxs(TxFailed)
 		w.tick(writer)
 		w.seal(1)
 		w.tick(writer)
-		w.wantTxs(store.TxFailed, store.TxMined)
+		w.wantTxs(TxFailed, TxMined)
 		w.wantStatus(statusOpen, ids...)
 	})
 }
@@ -76,7 +75,7 @@ func TestFirstNonce(t *testing.T) {
 	}
 	w.seal(1)
 	w.tick(writer)
-	w.wantTxs(store.TxMined)
+	w.wantTxs(TxMined)
 	w.wantStatus(statusOpen, ids...)
 }
 
@@ -93,11 +92,11 @@ func TestNonceThatAReorgFreedIsUsed(t *testing.T) {
 	must(t, w.dev.Fork(w.ctx, 2, nil, nil, nil))
 	w.dev.DropPending()
 	w.believed(writer) // the transaction with the nonce behind the free one is given up
-	w.wantTxs(store.TxFailed)
+	w.wantTxs(TxFailed)
 	w.tick(writer)
 	w.seal(1)
 	w.tick(writer)
-	w.wantTxs(store.TxMined, store.TxFailed)
+	w.wantTxs(TxMined, TxFailed)
 	w.wantStatus(statusOpen, ids...)
 	if got := w.nonce(); got != 1 {
 		t.Errorf("operator's nonce is %d, want 1", got)
@@ -109,19 +108,19 @@ func TestFailedTransactionThatAReorgFreedIsTakenUpAgain(t *testing.T) {
 	writer, ids := w.writerThatLostItsNonce()
 	w.clock.Add(lostAfter)
 	w.tick(writer)
-	w.wantTxs(store.TxFailed)
+	w.wantTxs(TxFailed)
 	must(t, w.dev.Fork(w.ctx, 1, nil))
 	w.dev.DropPending()
 	w.tick(writer)
-	w.wantTxs(store.TxSent) // its nonce must be used before any other
+	w.wantTxs(TxSent) // its nonce must be used before any other
 	w.seal(1)
 	w.tick(writer)
 	w.tick(writer)
-	w.wantTxs(store.TxMined, store.TxSent) // its intents were free in between: logging them twice has no effect
+	w.wantTxs(TxMined, TxSent) // its intents were free in between: logging them twice has no effect
 	w.wantStatus(statusOpen, ids...)
 	w.seal(1)
 	w.tick(writer)
-	w.wantTxs(store.TxMined, store.TxMined)
+	w.wantTxs(TxMined, TxMined)
 	w.seal(finality)
 	w.index()
 	w.tick(writer)
@@ -152,10 +151,10 @@ func TestNonceThatSeemedLostIsJudgedAnew(t *testing.T) {
 	w.seal(1)
 	w.net.before = nil
 	w.tick(writer)
-	w.wantTxs(store.TxSent)
+	w.wantTxs(TxSent)
 	w.clock.Add(lostAfter)
 	w.tick(writer)
-	w.wantTxs(store.TxFailed)
+	w.wantTxs(TxFailed)
 }
 
 func TestOperatorKeyIsChanged(t *testing.T) {
@@ -178,7 +177,7 @@ func TestOperatorKeyIsChanged(t *testing.T) {
 	w.tick(writer)
 	w.tick(writer)
 	w.seal(1)
-	w.wantTxs(store.TxFailed)
+	w.wantTxs(TxFailed)
 	w.wantStatus(statusOpen, ids...)
 }
 
@@ -212,12 +211,12 @@ func TestForeignTransactionAhead(t *testing.T) {
 		w.sealEmpty(bumpBlocks)
 		w.clock.Add(bumpAfter)
 	}
-	if ours := w.wantTxs(store.TxSent)[0]; w.nonce() != 0 || ours.Nonce != 0 {
+	if ours := w.wantTxs(TxSent)[0]; w.nonce() != 0 || ours.Nonce != 0 {
 		t.Errorf("our transaction has nonce %d, want 0", ours.Nonce)
 	}
 	w.seal(1)
 	w.tick(writer)
-	w.wantTxs(store.TxMined)
+	w.wantTxs(TxMined)
 	w.wantStatus(statusOpen, ids...)
 }
 
@@ -230,10 +229,10 @@ func TestForeignTransactionAheadThatIsDropped(t *testing.T) {
 	w.tick(writer)
 	w.dev.DropPending()
 	w.tick(writer)
-	w.wantTxs(store.TxSent)
+	w.wantTxs(TxSent)
 	w.seal(1)
 	w.tick(writer)
-	w.wantTxs(store.TxMined)
+	w.wantTxs(TxMined)
 	w.wantStatus(statusOpen, ids...)
 }
 
@@ -255,7 +254,7 @@ func TestForeignTransactionBehind(t *testing.T) {
 		w.tick(writer)
 	}
 	w.wantStatus(statusOpen, ids...)
-	all := w.wantTxs(store.TxMined, store.TxMined, store.TxMined)
+	all := w.wantTxs(TxMined, TxMined, TxMined)
 	if last := all[2].Nonce; last != 3 || w.nonce() != 4 {
 		t.Errorf("the last nonce is %d and %d are used, want 3 and 4", last, w.nonce())
 	}

@@ -1,7 +1,6 @@
 package txmgr
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"testing"
@@ -11,11 +10,11 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"pgregory.net/rapid"
 
-	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // TestWriterProperties injects faults into calls of the node and of the database, kills writers, drops and reorders
@@ -27,7 +26,7 @@ func TestWriterProperties(t *testing.T) {
 	cases := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		cases++
-		s, err := store.Open(t.Context(), storetest.Migrated(t))
+		s, err := db.Open(t.Context(), dbtest.Migrated(t))
 		must(rt, err)
 		defer func() { must(rt, s.Close()) }()
 		dev.DropPending()
@@ -74,8 +73,8 @@ var errInjected = errors.New("spoiled by the test")
 // faulty returns a writer with injected faults. It takes over from another replica, so that another program's
 // transactions are not evidence of a restore.
 func (m *machine) faulty() *Writer {
-	writer := m.world.writer(m.sweeping(atOnce), func(c *Config) { c.Store = faultyStore{c.Store, m} })
-	writer.allowed = store.AnyNonces
+	writer := m.world.writer(m.sweeping(atOnce), func(c *Config) { c.Store, c.Leases = db.Intercepted(c.Store, m.around), c.Store })
+	writer.allowed = AnyNonces
 	return writer
 }
 
@@ -116,7 +115,7 @@ func (m *machine) depositSome(t *rapid.T) {
 
 // sweepByStranger sends another account's transaction, which sweeps some of the queued deposits.
 func (m *machine) sweepByStranger(t *rapid.T) {
-	queued, err := m.store.QueuedSweeps(m.ctx, chain.Local, "", rapid.IntRange(1, 4).Draw(t, "deposits"))
+	queued, err := settle.QueuedSweeps(m.ctx, m.store, chain.Local, "", rapid.IntRange(1, 4).Draw(t, "deposits"))
 	must(t, err)
 	if len(queued) > 0 {
 		_, err := m.dev.SendWithGas(m.ctx, m.dev.Keys.Merchant, m.dev.DepositFactory, chain.PackSweeps(calls(queued)), 1_000_000)
@@ -126,7 +125,7 @@ func (m *machine) sweepByStranger(t *rapid.T) {
 
 // allSwept reports whether the queue of sweeps is empty.
 func (m *machine) allSwept() bool {
-	queued, err := m.store.QueuedSweeps(m.ctx, chain.Local, "", 1)
+	queued, err := settle.QueuedSweeps(m.ctx, m.store, chain.Local, "", 1)
 	must(m, err)
 	return len(queued) == 0
 }
@@ -146,7 +145,7 @@ func (m *machine) tickWithFaults(t *rapid.T) {
 // tolerable reports whether a round may end with this error: another writer has the lease, or the pool holds another
 // program's transaction.
 func tolerable(err error) bool {
-	return errors.Is(err, store.ErrConflict) || errors.Is(err, errForeignTx) || errors.Is(err, errNonceUncertain) || isAnswer(err)
+	return errors.Is(err, db.ErrConflict) || errors.Is(err, errForeignTx) || errors.Is(err, errNonceUncertain) || isAnswer(err)
 }
 
 func (m *machine) die(t *rapid.T) {
@@ -157,7 +156,7 @@ func (m *machine) die(t *rapid.T) {
 }
 
 func (m *machine) fork(t *rapid.T) {
-	cursor, err := m.store.Cursor(m.ctx, "local")
+	cursor, err := settle.NewReader(m.store).Cursor(m.ctx, "local")
 	must(t, err)
 	head := m.head()
 	most := min(head-m.start, head-min(head, cursor.Confirmed.Number))
@@ -212,7 +211,7 @@ func (m *machine) converge(t *rapid.T) {
 	}
 	m.wantShares()
 	for _, tx := range m.txs() {
-		if tx.Nonce >= m.nonce() && tx.Status != store.TxFailed {
+		if tx.Nonce >= m.nonce() && tx.Status != TxFailed {
 			t.Fatalf("nonce %d was signed for, and neither used nor given up", tx.Nonce)
 		}
 	}
@@ -222,7 +221,7 @@ func (m *machine) converge(t *rapid.T) {
 // replaced.
 func (m *machine) wantShares() {
 	got, want := make(map[string]int64), make(map[string]int64)
-	shares, err := m.store.TxShares(m.ctx, store.ReportFilter{To: m.clock.Now().Add(time.Hour), Limit: 1000})
+	shares, err := TxShares(m.ctx, m.store, ShareFilter{To: m.clock.Now().Add(time.Hour), Limit: 1000})
 	must(m, err)
 	for _, s := range shares {
 		got[s.TxID] += s.Cost.Gwei
@@ -240,54 +239,13 @@ func (m *machine) wantShares() {
 	}
 }
 
-// faultyStore fails like a database with a lost connection: before or after the change.
-type faultyStore struct {
-	Store
-	m *machine
-}
-
-func (s faultyStore) around(do func() error) error {
-	if err := s.m.strike(false); err != nil {
+// around fails a transaction like a database with a lost connection: before or after the change.
+func (m *machine) around(transaction func() error) error {
+	if err := m.strike(false); err != nil {
 		return err
 	}
-	if err := do(); err != nil {
+	if err := transaction(); err != nil {
 		return err
 	}
-	return s.m.strike(true)
-}
-
-func (s faultyStore) SatisfyIntents(ctx context.Context, l store.WorkLease, ids []string) error {
-	return s.around(func() error { return s.Store.SatisfyIntents(ctx, l, ids) })
-}
-
-func (s faultyStore) ReleaseIntents(ctx context.Context, l store.WorkLease, txID string) error {
-	return s.around(func() error { return s.Store.ReleaseIntents(ctx, l, txID) })
-}
-
-func (s faultyStore) SettleIntents(ctx context.Context, l store.WorkLease, txID string) error {
-	return s.around(func() error { return s.Store.SettleIntents(ctx, l, txID) })
-}
-
-func (s faultyStore) SaveChainTx(ctx context.Context, l store.WorkLease, t store.ChainTx, ids []string) error {
-	return s.around(func() error { return s.Store.SaveChainTx(ctx, l, t, ids) })
-}
-
-func (s faultyStore) AddAttempt(ctx context.Context, l store.WorkLease, txID string, number int, a store.TxAttempt, reserved int64) error {
-	return s.around(func() error { return s.Store.AddAttempt(ctx, l, txID, number, a, reserved) })
-}
-
-func (s faultyStore) SetTxStatus(ctx context.Context, l store.WorkLease, txID string, status store.TxStatus, spent *store.TxCost, audit ...access.Entry) error {
-	return s.around(func() error { return s.Store.SetTxStatus(ctx, l, txID, status, spent, audit...) })
-}
-
-func (s faultyStore) AcceptAttempt(ctx context.Context, l store.WorkLease, txHash invoice.Hash, at time.Time) error {
-	return s.around(func() error { return s.Store.AcceptAttempt(ctx, l, txHash, at) })
-}
-
-func (s faultyStore) SettleSweeps(ctx context.Context, l store.WorkLease, results []store.SweepResult) error {
-	return s.around(func() error { return s.Store.SettleSweeps(ctx, l, results) })
-}
-
-func (s faultyStore) RetrySweeps(ctx context.Context, l store.WorkLease, chainKey string, now time.Time) error {
-	return s.around(func() error { return s.Store.RetrySweeps(ctx, l, chainKey, now) })
+	return m.strike(true)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // registryWork opens and closes commitments in the chain's registry. Its items are
@@ -43,12 +43,12 @@ type intentClass struct {
 	expired bool
 }
 
-func (k *registryWork) classOf(in store.Intent) intentClass {
+func (k *registryWork) classOf(in settle.Intent) intentClass {
 	return intentClass{in.Kind, in.Kind == invoice.IntentClose && k.time > expiryOf(in)}
 }
 
 // expiryOf returns when an intent's invoice expires, in the registry's time.
-func expiryOf(in store.Intent) uint64 { return uint64(max(0, in.ExpiresAt.Unix())) }
+func expiryOf(in settle.Intent) uint64 { return uint64(max(0, in.ExpiresAt.Unix())) }
 
 // intentKey identifies the request of an intent.
 type intentKey struct {
@@ -63,8 +63,8 @@ type blockRef struct {
 	hash   common.Hash
 }
 
-func (k *registryWork) carries(kind store.TxKind) bool {
-	return kind == store.TxOpen || kind == store.TxClose
+func (k *registryWork) carries(kind TxKind) bool {
+	return kind == TxOpen || kind == TxClose
 }
 
 func (k *registryWork) budgetPercent() uint64 { return 100 }
@@ -74,7 +74,7 @@ func (k *registryWork) resign() { clear(k.satisfied) }
 // count counts the due intents.
 func (k *registryWork) count(ctx context.Context) error {
 	w := k.w
-	due, elsewhere, err := w.conf.Store.DueCount(ctx, w.conf.Chain.Key, w.conf.Chain.Registry)
+	due, elsewhere, err := settle.DueCount(ctx, w.conf.Store, w.conf.Chain.Key, w.conf.Chain.Registry)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (k *registryWork) next(ctx context.Context) (batch, error) {
 		latest = max(latest, expiryOf(in))
 	}
 	return batch{
-		kind: store.TxKind(kind), to: k.address, items: ids,
+		kind: TxKind(kind), to: k.address, items: ids,
 		most: func(n int) uint64 { return txGas + uint64(n)*intentGas },
 		pack: func(n int) []byte { return pack(kind, commitments[:n], latest) },
 		refused: func(ctx context.Context, n int, why error) error {
@@ -117,9 +117,9 @@ func (k *registryWork) next(ctx context.Context) (batch, error) {
 	}, nil
 }
 
-func (k *registryWork) mined(store.ChainTx, *chain.Receipt) { k.batch = min(2*k.batch, maxBatch) }
+func (k *registryWork) mined(ChainTx, *chain.Receipt) { k.batch = min(2*k.batch, maxBatch) }
 
-func (k *registryWork) reverted(t store.ChainTx) error {
+func (k *registryWork) reverted(t ChainTx) error {
 	kind, commitments, err := commitmentsOf(t)
 	if err == nil {
 		k.halveBatch(kind, commitments)
@@ -130,7 +130,7 @@ func (k *registryWork) reverted(t store.ChainTx) error {
 // settle ends intents for which the indexer has seen no event, if the receipt has an event for each commitment.
 // Otherwise it makes them due again: the registry skipped some that were paid or closed before, and they are checked
 // again.
-func (k *registryWork) settle(ctx context.Context, t store.ChainTx, r *chain.Receipt) error {
+func (k *registryWork) settle(ctx context.Context, t ChainTx, r *chain.Receipt) error {
 	_, commitments, err := commitmentsOf(t)
 	if err != nil {
 		return err
@@ -142,20 +142,20 @@ func (k *registryWork) settle(ctx context.Context, t store.ChainTx, r *chain.Rec
 		}
 	}
 	if logged < len(commitments) {
-		return k.w.conf.Store.ReleaseIntents(ctx, k.w.lease, t.ID)
+		return settle.ReleaseIntents(ctx, k.w.conf.Store, k.w.lease, t.ID)
 	}
-	return k.w.conf.Store.SettleIntents(ctx, k.w.lease, t.ID)
+	return settle.SettleIntents(ctx, k.w.conf.Store, k.w.lease, t.ID)
 }
 
 // pickBatch returns the oldest due intents of one kind that need a transaction. A batch of closes has only expired
 // invoices, or only others.
-func (k *registryWork) pickBatch(ctx context.Context) ([]store.Intent, error) {
+func (k *registryWork) pickBatch(ctx context.Context) ([]settle.Intent, error) {
 	now := k.w.conf.Now()
 	maps.DeleteFunc(k.skipped, func(_ intentKey, until time.Time) bool { return !now.Before(until) })
-	var batch []store.Intent
+	var batch []settle.Intent
 	after := ""
 	for range maxPages {
-		page, err := k.w.conf.Store.DueIntents(ctx, k.w.conf.Chain.Key, k.w.conf.Chain.Registry, after, maxBatch)
+		page, err := settle.DueIntents(ctx, k.w.conf.Store, k.w.conf.Chain.Key, k.w.conf.Chain.Registry, after, maxBatch)
 		if err != nil {
 			return nil, err
 		}
@@ -181,8 +181,8 @@ func (k *registryWork) pickBatch(ctx context.Context) ([]store.Intent, error) {
 
 // unsatisfied returns the intents that are neither skipped nor satisfied as of the newest block. It remembers the
 // satisfied ones: the indexer has yet to read their event, or the event came before the intent.
-func (k *registryWork) unsatisfied(ctx context.Context, page []store.Intent) ([]store.Intent, error) {
-	var unknown []store.Intent
+func (k *registryWork) unsatisfied(ctx context.Context, page []settle.Intent) ([]settle.Intent, error) {
+	var unknown []settle.Intent
 	var commitments []invoice.Hash
 	for _, in := range page {
 		_, stands := k.satisfied[in.ID]
@@ -204,7 +204,7 @@ func (k *registryWork) unsatisfied(ctx context.Context, page []store.Intent) ([]
 		return nil, err
 	}
 	k.time = head.Time.N
-	var wanting []store.Intent
+	var wanting []settle.Intent
 	for i, in := range unknown {
 		// A commitment that is paid or closed needs to be neither opened nor closed. On one branch of the chain that
 		// does not change.
@@ -219,7 +219,7 @@ func (k *registryWork) unsatisfied(ctx context.Context, page []store.Intent) ([]
 
 // finish finishes the intents that a final block satisfies. If another block
 // became final at its height, they are checked again.
-func (k *registryWork) finish(ctx context.Context, cursor store.Cursor) error {
+func (k *registryWork) finish(ctx context.Context, cursor settle.Cursor) error {
 	final := make(map[blockRef][]string)
 	for id, at := range k.satisfied {
 		if at.number <= cursor.Confirmed.Number {
@@ -235,7 +235,7 @@ func (k *registryWork) finish(ctx context.Context, cursor store.Cursor) error {
 			return errors.New("the node lacks a block that is final")
 		}
 		if *canonical.Hash == at.hash {
-			if err := k.w.conf.Store.SatisfyIntents(ctx, k.w.lease, ids); err != nil {
+			if err := settle.SatisfyIntents(ctx, k.w.conf.Store, k.w.lease, ids); err != nil {
 				return err
 			}
 		}
@@ -279,7 +279,7 @@ func pack(kind invoice.IntentKind, commitments []invoice.Hash, latest uint64) []
 }
 
 // commitmentsOf decodes the kind and commitments of a transaction.
-func commitmentsOf(t store.ChainTx) (invoice.IntentKind, []invoice.Hash, error) {
+func commitmentsOf(t ChainTx) (invoice.IntentKind, []invoice.Hash, error) {
 	tx, err := decode(t.Attempts[0])
 	if err != nil {
 		return "", nil, err
@@ -287,7 +287,7 @@ func commitmentsOf(t store.ChainTx) (invoice.IntentKind, []invoice.Hash, error) 
 	// A selector, the offset of the commitments, when the last one of those to close expires, their number, and the
 	// commitments.
 	words := tx.Data()[4+2*32:]
-	if t.Kind == store.TxClose {
+	if t.Kind == TxClose {
 		words = words[32:]
 	}
 	ids := make([]invoice.Hash, len(words)/32)

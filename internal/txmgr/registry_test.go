@@ -7,9 +7,11 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // TestIntentsOfAnotherRegistryAreLeftAlone stores intents for a registry that is no
@@ -50,7 +52,7 @@ func TestReplacementCallsTheRegistryOfItsAttempts(t *testing.T) {
 	w.sealEmpty(bumpBlocks)
 	w.clock.Add(bumpAfter)
 	w.tick(next)
-	attempts := w.wantTxs(store.TxSent)[0].Attempts
+	attempts := w.wantTxs(TxSent)[0].Attempts
 	last, err := decode(attempts[len(attempts)-1])
 	must(t, err)
 	if len(attempts) != 2 || *last.To() != before {
@@ -71,12 +73,12 @@ func TestExpiredCommitmentsAreClosedTogether(t *testing.T) {
 				Terms: invoice.Terms{Merchant: invoice.Address{1}, Token: invoice.Address{2}, Amount: invoice.NewAmount(1), ExpiresAt: invoice.Unix([]int64{2, 9_000_000_000}[i%2])},
 			}
 		}
-		must(t, w.store.Update(w.ctx, func(tx *store.Tx) error {
-			owners := []store.SettlementAddress{{ChainKey: chain.Local, Address: invoice.Address{1}, MerchantID: "m"}}
-			if err := tx.InsertSettlementAddresses(w.ctx, owners, invoice.Unix(1)); err != nil {
+		must(t, w.store.Update(w.ctx, func(tx *db.Tx) error {
+			owners := []access.SettlementAddress{{ChainKey: chain.Local, Address: invoice.Address{1}, MerchantID: "m"}}
+			if err := access.InsertSettlementAddresses(w.ctx, tx, owners, invoice.Unix(1)); err != nil {
 				return err
 			}
-			_, err := tx.InsertInvoices(w.ctx, invoices)
+			_, err := settle.InsertInvoices(w.ctx, tx, invoices)
 			return err
 		}))
 		w.enqueueIntents(invoice.IntentClose, ids...)
@@ -92,7 +94,7 @@ func TestExpiredCommitmentsAreClosedTogether(t *testing.T) {
 		if want := []contracts.Status{statusNone, statusClosed, statusNone, statusClosed, statusNone}; !slices.Equal(stored, want) {
 			t.Errorf("%v are stored, want %v", stored, want)
 		}
-		for i, tx := range w.wantTxs(store.TxMined, store.TxMined) {
+		for i, tx := range w.wantTxs(TxMined, TxMined) {
 			if _, carried, err := commitmentsOf(tx); err != nil || len(carried) != 3-i {
 				t.Errorf("transaction %d closes %d commitments (%v), want %d", i, len(carried), err, 3-i)
 			}

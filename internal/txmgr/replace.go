@@ -9,12 +9,11 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 // replace signs and saves another attempt of a transaction, and returns it. Otherwise it returns the last attempt, and
 // why there is no other one. held is true if another transaction holds the nonce.
-func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, held bool) (store.TxAttempt, error) {
+func (w *Writer) replace(ctx context.Context, t ChainTx, head *block, held bool) (TxAttempt, error) {
 	last := t.Attempts[len(t.Attempts)-1]
 	old, err := decode(last)
 	if err != nil {
@@ -41,7 +40,7 @@ func (w *Writer) replace(ctx context.Context, t store.ChainTx, head *block, held
 		return last, err
 	}
 	reserved := greatest(cost, costOf(call.gas, acceptedFees(t).cap))
-	if err := w.conf.Store.AddAttempt(ctx, w.lease, t.ID, len(t.Attempts)+1, attempt, inGwei(reserved)); err != nil {
+	if err := AddAttempt(ctx, w.conf.Store, w.lease, t.ID, len(t.Attempts)+1, attempt, inGwei(reserved)); err != nil {
 		return last, fmt.Errorf("save another attempt of a transaction: %w", err)
 	}
 	w.conf.Metrics.bumps.WithLabelValues(w.conf.Chain.Key).Inc()
@@ -60,7 +59,7 @@ type nextCall struct {
 // nextCall returns the call of the next attempt: the same as the last one, unless no node has accepted an attempt. Then
 // the gas estimate may have been too high. If the network's rules refuse the call, or no node accepts it for
 // harmlessAfter, an empty transfer to the sender takes its nonce.
-func (w *Writer) nextCall(ctx context.Context, t store.ChainTx, last *types.Transaction, held bool) (nextCall, error) {
+func (w *Writer) nextCall(ctx context.Context, t ChainTx, last *types.Transaction, held bool) (nextCall, error) {
 	same := nextCall{*last.To(), last.Data(), last.Gas()}
 	if isAccepted(t) || w.isHarmless(last) {
 		return same, nil
@@ -79,11 +78,11 @@ func (w *Writer) nextCall(ctx context.Context, t store.ChainTx, last *types.Tran
 }
 
 // isAccepted reports whether a node accepted an attempt of the transaction.
-func isAccepted(t store.ChainTx) bool { return acceptedFees(t).cap.Sign() > 0 }
+func isAccepted(t ChainTx) bool { return acceptedFees(t).cap.Sign() > 0 }
 
 // isRefusedByRule reports whether the network accepts no attempt of the transaction, because their gas limit is above
 // its cap.
-func (w *Writer) isRefusedByRule(t store.ChainTx) bool {
+func (w *Writer) isRefusedByRule(t ChainTx) bool {
 	return attemptGas(t.Attempts[len(t.Attempts)-1]) > w.conf.Chain.MaxTxGas && !isAccepted(t)
 }
 

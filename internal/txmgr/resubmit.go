@@ -9,8 +9,9 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // process follows the transactions in flight and, if there are no such transactions, sends the next one.
@@ -23,11 +24,11 @@ func (w *Writer) process(ctx context.Context) error {
 	}
 	// The cursor is read first: for everything still unsettled afterwards, the indexer has seen all events up to the
 	// cursor.
-	cursor, err := w.conf.Store.Cursor(ctx, w.conf.Chain.Key)
-	if err != nil && !errors.Is(err, store.ErrNotFound) { // no block is final before the chain is read
+	cursor, err := settle.NewReader(w.conf.Store).Cursor(ctx, w.conf.Chain.Key)
+	if err != nil && !errors.Is(err, db.ErrNotFound) { // no block is final before the chain is read
 		return err
 	}
-	txs, err := w.conf.Store.UnsettledTxs(ctx, w.conf.Chain.Key)
+	txs, err := UnsettledTxs(ctx, w.conf.Store, w.conf.Chain.Key)
 	if err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (w *Writer) process(ctx context.Context) error {
 
 // recordReceipts records the outcome of transactions that have a receipt. It returns
 // how many nonces of the sender are used, and the transactions without a receipt.
-func (w *Writer) recordReceipts(ctx context.Context, cursor store.Cursor, txs []store.ChainTx) (uint64, []store.ChainTx, error) {
+func (w *Writer) recordReceipts(ctx context.Context, cursor settle.Cursor, txs []ChainTx) (uint64, []ChainTx, error) {
 	var hashes []invoice.Hash
 	for _, t := range txs {
 		for _, a := range t.Attempts {
@@ -60,7 +61,7 @@ func (w *Writer) recordReceipts(ctx context.Context, cursor store.Cursor, txs []
 	if err != nil {
 		return 0, nil, err
 	}
-	var missing []store.ChainTx
+	var missing []ChainTx
 	for _, t := range txs {
 		own := receipts[:len(t.Attempts)]
 		receipts = receipts[len(t.Attempts):]
@@ -74,7 +75,7 @@ func (w *Writer) recordReceipts(ctx context.Context, cursor store.Cursor, txs []
 }
 
 // recordMined records that an attempt of a transaction was mined, given by its index.
-func (w *Writer) recordMined(ctx context.Context, cursor store.Cursor, t store.ChainTx, index int, r *chain.Receipt) error {
+func (w *Writer) recordMined(ctx context.Context, cursor settle.Cursor, t ChainTx, index int, r *chain.Receipt) error {
 	w.forget(t)
 	k := w.workOf(t.Kind)
 	if k == nil {
@@ -101,12 +102,12 @@ func (w *Writer) recordMined(ctx context.Context, cursor store.Cursor, t store.C
 		}
 		return w.fail(ctx, t, why, spent, entries...)
 	}
-	if t.Status != store.TxMined {
+	if t.Status != TxMined {
 		spent, entries, err := w.cost(ctx, t, r)
 		if err != nil {
 			return err
 		}
-		if err := w.setStatus(ctx, t, store.TxMined, spent, entries...); err != nil {
+		if err := w.setStatus(ctx, t, TxMined, spent, entries...); err != nil {
 			return err
 		}
 		k.mined(t, r)
@@ -120,7 +121,7 @@ func (w *Writer) recordMined(ctx context.Context, cursor store.Cursor, t store.C
 
 // resubmit broadcasts or replaces transactions without a receipt, or gives them up.
 // used is how many nonces of the sender are used.
-func (w *Writer) resubmit(ctx context.Context, used uint64, missing []store.ChainTx) error {
+func (w *Writer) resubmit(ctx context.Context, used uint64, missing []ChainTx) error {
 	for _, t := range missing {
 		if t.Sender != w.sender || t.Nonce < used {
 			if err := w.handleLostNonce(ctx, used, t); err != nil {
@@ -146,12 +147,12 @@ func (w *Writer) resubmit(ctx context.Context, used uint64, missing []store.Chai
 	}
 	for _, t := range contiguous {
 		first := t.Nonce == used
-		if !first && t.Status == store.TxFailed {
+		if !first && t.Status == TxFailed {
 			continue // its turn comes, unless another transaction takes its nonce
 		}
 		delete(w.lostSince, t.ID) // its nonce is free
-		if t.Status != store.TxSent {
-			if err := w.setStatus(ctx, t, store.TxSent, nil); err != nil {
+		if t.Status != TxSent {
+			if err := w.setStatus(ctx, t, TxSent, nil); err != nil {
 				return err
 			}
 		}
@@ -163,7 +164,7 @@ func (w *Writer) resubmit(ctx context.Context, used uint64, missing []store.Chai
 
 // handleLostNonce gives up a transaction after another one has used its nonce, once that is certain. Its items are due
 // again.
-func (w *Writer) handleLostNonce(ctx context.Context, used uint64, t store.ChainTx) error {
+func (w *Writer) handleLostNonce(ctx context.Context, used uint64, t ChainTx) error {
 	now := w.conf.Now()
 	if t.Sender == w.sender {
 		w.nonceClaim.heldFor(used, now)
@@ -184,19 +185,19 @@ func (w *Writer) handleLostNonce(ctx context.Context, used uint64, t store.Chain
 		return err
 	}
 	w.forget(t)
-	return w.fail(ctx, t, "its nonce was used by a transaction that this service did not send", &store.TxCost{At: now, Scheduled: w.conf.Schedule()})
+	return w.fail(ctx, t, "its nonce was used by a transaction that this service did not send", &settle.TxCost{At: now, Scheduled: w.conf.Schedule()})
 }
 
 // fail gives up a transaction, with its cost if it is known, and entries for the audit log.
-func (w *Writer) fail(ctx context.Context, t store.ChainTx, why string, spent *store.TxCost, entries ...access.Entry) error {
+func (w *Writer) fail(ctx context.Context, t ChainTx, why string, spent *settle.TxCost, entries ...access.Entry) error {
 	w.conf.Logger.Warn("transaction failed, what it carried is due again",
 		"tx", t.Attempts[len(t.Attempts)-1].TxHash, "kind", t.Kind, "nonce", t.Nonce, "reason", why)
-	return w.setStatus(ctx, t, store.TxFailed, spent, entries...)
+	return w.setStatus(ctx, t, TxFailed, spent, entries...)
 }
 
 // setStatus records a transaction's status and cost, with entries for the audit log.
-func (w *Writer) setStatus(ctx context.Context, t store.ChainTx, to store.TxStatus, spent *store.TxCost, entries ...access.Entry) error {
-	if err := w.conf.Store.SetTxStatus(ctx, w.lease, t.ID, to, spent, entries...); err != nil {
+func (w *Writer) setStatus(ctx context.Context, t ChainTx, to TxStatus, spent *settle.TxCost, entries ...access.Entry) error {
+	if err := SetTxStatus(ctx, w.conf.Store, w.lease, t.ID, to, spent, entries...); err != nil {
 		return fmt.Errorf("record that transaction %s is %s: %w", t.ID, to, err)
 	}
 	w.conf.Metrics.txs.WithLabelValues(w.conf.Chain.Key, string(t.Kind), string(to)).Inc()
@@ -206,7 +207,7 @@ func (w *Writer) setStatus(ctx context.Context, t store.ChainTx, to store.TxStat
 	return nil
 }
 
-func (w *Writer) forget(t store.ChainTx) {
+func (w *Writer) forget(t ChainTx) {
 	delete(w.broadcasts, t.ID)
 	delete(w.lostSince, t.ID)
 }
@@ -238,7 +239,7 @@ func (f broadcastState) refused() bool {
 
 // explain finds out what happened to an attempt after its broadcast failed. It asks nodes for the transaction, the
 // nonce and the account. Their error texts differ and change, and they may have the attempt despite the error.
-func (w *Writer) explain(ctx context.Context, t store.ChainTx, attempt store.TxAttempt, f *broadcastState) {
+func (w *Writer) explain(ctx context.Context, t ChainTx, attempt TxAttempt, f *broadcastState) {
 	if known, _ := w.find(ctx, attempt.TxHash); known {
 		f.err = nil
 		return

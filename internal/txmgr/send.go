@@ -9,8 +9,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // draft is a transaction before it is signed.
@@ -27,12 +28,12 @@ func (d draft) cost() *big.Int { return costOf(d.gas, d.offer.cap) }
 
 // sendNext sends the transaction of the first kind of work that has one. An error of one kind does not block the
 // others.
-func (w *Writer) sendNext(ctx context.Context, cursor store.Cursor) error {
+func (w *Writer) sendNext(ctx context.Context, cursor settle.Cursor) error {
 	var troubles []error
 	for _, k := range w.works {
 		sent, err := w.sendOf(ctx, cursor, k)
 		troubles = append(troubles, err)
-		if sent || errors.Is(err, store.ErrConflict) {
+		if sent || errors.Is(err, db.ErrConflict) {
 			break
 		}
 	}
@@ -41,7 +42,7 @@ func (w *Writer) sendNext(ctx context.Context, cursor store.Cursor) error {
 
 // sendOf finishes work of one kind that needs no transaction, and sends one for the rest. The result is true if a
 // transaction is in flight, or if no transaction can be sent now.
-func (w *Writer) sendOf(ctx context.Context, cursor store.Cursor, k work) (bool, error) {
+func (w *Writer) sendOf(ctx context.Context, cursor settle.Cursor, k work) (bool, error) {
 	if err := k.finish(ctx, cursor); err != nil {
 		return false, err
 	}
@@ -91,19 +92,19 @@ func (w *Writer) submit(ctx context.Context, nonce uint64, k work, b batch) (boo
 	if err != nil {
 		return false, err
 	}
-	t := store.ChainTx{
+	t := ChainTx{
 		ID: w.ids.New(invoice.PrefixTx), ChainKey: w.conf.Chain.Key, Sender: w.sender, Nonce: nonce,
-		Kind: b.kind, Destination: invoice.Address(b.to), Status: store.TxSent, CreatedAt: w.conf.Now(), Scheduled: w.conf.Schedule(), Reserved: inGwei(d.cost()),
+		Kind: b.kind, Destination: invoice.Address(b.to), Status: TxSent, CreatedAt: w.conf.Now(), Scheduled: w.conf.Schedule(), Reserved: inGwei(d.cost()),
 	}
 	attempt, err := w.sign(nonce, b.to, d.gas, d.data, d.offer)
 	if err != nil {
 		return false, err
 	}
-	t.Attempts = []store.TxAttempt{attempt}
-	if err := w.conf.Store.SaveChainTx(ctx, w.lease, t, d.items); err != nil {
+	t.Attempts = []TxAttempt{attempt}
+	if err := SaveChainTx(ctx, w.conf.Store, w.lease, t, d.items); err != nil {
 		return false, fmt.Errorf("save a transaction of kind %s: %w", b.kind, err)
 	}
-	w.conf.Metrics.txs.WithLabelValues(w.conf.Chain.Key, string(b.kind), string(store.TxSent)).Inc()
+	w.conf.Metrics.txs.WithLabelValues(w.conf.Chain.Key, string(b.kind), string(TxSent)).Inc()
 	w.conf.Logger.Info("transaction signed", "tx", attempt.TxHash, "kind", b.kind, "nonce", nonce, "items", len(d.items))
 	w.update(func(s *Status) { s.InFlight++ })
 	return true, w.broadcastDue(ctx, t, d.head, true)
@@ -111,7 +112,7 @@ func (w *Writer) submit(ctx context.Context, nonce uint64, k work, b batch) (boo
 
 // broadcastDue broadcasts a transaction if that is due. If the first in line is stuck or no node accepts it, it is
 // replaced by another attempt.
-func (w *Writer) broadcastDue(ctx context.Context, t store.ChainTx, head *block, first bool) error {
+func (w *Writer) broadcastDue(ctx context.Context, t ChainTx, head *block, first bool) error {
 	now, attempt := w.conf.Now(), t.Attempts[len(t.Attempts)-1]
 	f := w.broadcasts[t.ID]
 	stuck := f.attempt == attempt.TxHash && head.Number.N >= f.since+bumpBlocks &&
@@ -132,7 +133,7 @@ func (w *Writer) broadcastDue(ctx context.Context, t store.ChainTx, head *block,
 	}
 	w.broadcasts[t.ID] = f
 	if f.err == nil && attempt.AcceptedAt.IsZero() {
-		trouble = errors.Join(trouble, w.conf.Store.AcceptAttempt(ctx, w.lease, attempt.TxHash, now))
+		trouble = errors.Join(trouble, AcceptAttempt(ctx, w.conf.Store, w.lease, attempt.TxHash, now))
 	}
 	return errors.Join(trouble, f.outcome())
 }
@@ -143,7 +144,7 @@ func (w *Writer) broadcastDue(ctx context.Context, t store.ChainTx, head *block,
 // with an eighth more, up to twice the market fees: above that, the fee is not the reason why it is not mined. If
 // another transaction holds the nonce, steps of an eighth would take too long, and the fee is doubled within the
 // limits.
-func (w *Writer) nextFees(t store.ChainTx, gas uint64, market fees, held bool) (*fees, error) {
+func (w *Writer) nextFees(t ChainTx, gas uint64, market fees, held bool) (*fees, error) {
 	last := t.Attempts[len(t.Attempts)-1]
 	limit := fees{cap: w.maxFeeFor(gas), tip: new(big.Int).Lsh(wei(w.conf.Chain.Limits.MaxTipWei), 1)}
 	former, why := acceptedFees(t), errFeeCapExceeded
@@ -174,7 +175,7 @@ func (w *Writer) nextFees(t store.ChainTx, gas uint64, market fees, held bool) (
 }
 
 // acceptedFees returns the highest fees of the attempts that a node accepted, or 0 if no attempt was accepted.
-func acceptedFees(t store.ChainTx) fees {
+func acceptedFees(t ChainTx) fees {
 	f := fees{cap: new(big.Int), tip: new(big.Int)}
 	for _, a := range t.Attempts {
 		if !a.AcceptedAt.IsZero() {
@@ -185,22 +186,22 @@ func acceptedFees(t store.ChainTx) fees {
 }
 
 // sign signs an attempt of a transaction to a contract: the configured one, or the contract of its earlier attempts.
-func (w *Writer) sign(nonce uint64, to common.Address, gas uint64, data []byte, offer fees) (store.TxAttempt, error) {
+func (w *Writer) sign(nonce uint64, to common.Address, gas uint64, data []byte, offer fees) (TxAttempt, error) {
 	id := new(big.Int).SetUint64(w.conf.Chain.ID)
 	tx, err := types.SignNewTx(w.conf.Key, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
 		ChainID: id, Nonce: nonce, GasTipCap: offer.tip, GasFeeCap: offer.cap, Gas: gas, To: &to, Data: data,
 	})
 	if err != nil {
-		return store.TxAttempt{}, fmt.Errorf("sign a transaction: %w", err)
+		return TxAttempt{}, fmt.Errorf("sign a transaction: %w", err)
 	}
 	raw, err := tx.MarshalBinary()
-	return store.TxAttempt{
+	return TxAttempt{
 		TxHash: invoice.Hash(tx.Hash()), Raw: raw, FeeCap: offer.cap, TipCap: offer.tip, CreatedAt: w.conf.Now(),
 	}, err
 }
 
 // attemptGas returns the gas limit of an attempt, or 0 if it cannot be decoded.
-func attemptGas(a store.TxAttempt) uint64 {
+func attemptGas(a TxAttempt) uint64 {
 	tx, err := decode(a)
 	if err != nil {
 		return 0
@@ -208,7 +209,7 @@ func attemptGas(a store.TxAttempt) uint64 {
 	return tx.Gas()
 }
 
-func decode(a store.TxAttempt) (*types.Transaction, error) {
+func decode(a TxAttempt) (*types.Transaction, error) {
 	tx := new(types.Transaction)
 	if err := tx.UnmarshalBinary(a.Raw); err != nil {
 		return nil, fmt.Errorf("decode the saved transaction %s: %w", a.TxHash, err)

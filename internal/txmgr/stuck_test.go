@@ -12,7 +12,6 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 )
 
 func TestStuckTransactionIsReplaced(t *testing.T) {
@@ -50,7 +49,7 @@ func TestStuckTransactionIsReplaced(t *testing.T) {
 		w.wantSameContents()
 		w.seal(1)
 		w.tick(writer)
-		w.wantTxs(store.TxMined)
+		w.wantTxs(TxMined)
 		w.wantStatus(statusOpen, ids...)
 	})
 }
@@ -78,7 +77,7 @@ func TestStuckTransactionInACalmMarket(t *testing.T) {
 	}
 	w.seal(1)
 	w.tick(writer)
-	w.wantTxs(store.TxMined)
+	w.wantTxs(TxMined)
 }
 
 func TestFeeIsCapped(t *testing.T) {
@@ -118,13 +117,13 @@ func TestNodeThatWantsMoreToReplace(t *testing.T) {
 		w.clock.Add(bumpAfter)
 		w.tick(writer)
 	}
-	last := w.wantTxs(store.TxSent)[0].Attempts[2]
+	last := w.wantTxs(TxSent)[0].Attempts[2]
 	if _, pending, err := w.dev.Client().TransactionByHash(w.ctx, [32]byte(last.TxHash)); err != nil || !pending {
 		t.Fatalf("the node did not take the attempt after the one it refused: pending %t, %v", pending, err)
 	}
 	w.seal(1)
 	w.tick(writer)
-	w.wantTxs(store.TxMined)
+	w.wantTxs(TxMined)
 }
 
 // TestAttemptsAreLimited has a node refuse every attempt because of another transaction with its nonce.

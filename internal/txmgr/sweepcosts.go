@@ -6,7 +6,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // auditedCost is the audit log's entry for the cost of a mined transaction for a merchant's deposits.
@@ -19,17 +19,17 @@ type auditedCost struct {
 
 // cost returns the cost of a mined transaction and its entries for the audit log: one for each merchant with deposits
 // that it was sent to sweep, and no entry for other kinds.
-func (w *Writer) cost(ctx context.Context, t store.ChainTx, r *chain.Receipt) (*store.TxCost, []access.Entry, error) {
+func (w *Writer) cost(ctx context.Context, t ChainTx, r *chain.Receipt) (*settle.TxCost, []access.Entry, error) {
 	cost := w.spent(t, r)
-	if t.Kind != store.TxSweep {
+	if t.Kind != TxSweep {
 		return cost, nil, nil
 	}
-	merchants, err := w.conf.Store.TxMerchants(ctx, t.ID)
+	merchants, err := TxMerchants(ctx, w.conf.Store, t.ID)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(merchants) == 0 {
-		merchants = []store.TxMerchant{{}} // sent by an earlier release
+		merchants = []TxMerchant{{}} // sent by an earlier release
 	}
 	entries := make([]access.Entry, len(merchants))
 	for i, m := range merchants {

@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // sweepWork sends final deposits from deposit addresses to the merchants, when the chain's policy or a command requests
@@ -32,7 +32,7 @@ func newSweepWork(w *Writer) *sweepWork {
 	return &sweepWork{w: w, batch: maxBatch, gas: sweepGas}
 }
 
-func (k *sweepWork) carries(kind store.TxKind) bool { return kind == store.TxSweep }
+func (k *sweepWork) carries(kind TxKind) bool { return kind == TxSweep }
 
 func (k *sweepWork) budgetPercent() uint64 { return sweepBudgetPercent }
 
@@ -44,7 +44,7 @@ func (k *sweepWork) check(context.Context) error { return nil }
 // count counts the queued sweeps.
 func (k *sweepWork) count(ctx context.Context) error {
 	w := k.w
-	n, err := w.conf.Store.CountSweeps(ctx, w.conf.Chain.Key, k.tokens())
+	n, err := settle.CountSweeps(ctx, w.conf.Store, w.conf.Chain.Key, k.tokens())
 	if err != nil {
 		return err
 	}
@@ -71,13 +71,13 @@ func (k *sweepWork) tokens() []invoice.Address {
 }
 
 // finish makes sweeps due again if their transactions failed long enough ago.
-func (k *sweepWork) finish(ctx context.Context, _ store.Cursor) error {
-	return k.w.conf.Store.RetrySweeps(ctx, k.w.lease, k.w.conf.Chain.Key, k.w.conf.Now())
+func (k *sweepWork) finish(ctx context.Context, _ settle.Cursor) error {
+	return settle.RetrySweeps(ctx, k.w.conf.Store, k.w.lease, k.w.conf.Chain.Key, k.w.conf.Now())
 }
 
 // next returns the sweeps that commands requested and those that the policy wants now, of one factory.
 func (k *sweepWork) next(ctx context.Context) (batch, error) {
-	due, err := k.w.conf.Store.RequestedSweeps(ctx, k.w.conf.Chain.Key, k.batch)
+	due, err := settle.RequestedSweeps(ctx, k.w.conf.Store, k.w.conf.Chain.Key, k.batch)
 	if err != nil {
 		return batch{}, err
 	}
@@ -101,7 +101,7 @@ func (k *sweepWork) next(ctx context.Context) (batch, error) {
 		ids[i] = s.ID
 	}
 	return batch{
-		kind: store.TxSweep, to: common.Address(due[0].Factory), items: ids,
+		kind: TxSweep, to: common.Address(due[0].Factory), items: ids,
 		most: func(n int) uint64 { return txGas + uint64(n)*maxSweepGas },
 		pack: func(n int) []byte { return chain.PackSweeps(calls(due[:n])) },
 		refused: func(ctx context.Context, n int, why error) error {
@@ -111,9 +111,9 @@ func (k *sweepWork) next(ctx context.Context) (batch, error) {
 }
 
 // ofOneFactory returns the sweeps of the first one's factory, each once.
-func (k *sweepWork) ofOneFactory(all []store.QueuedSweep) []store.QueuedSweep {
+func (k *sweepWork) ofOneFactory(all []settle.QueuedSweep) []settle.QueuedSweep {
 	seen := make(map[string]bool, len(all))
-	var some []store.QueuedSweep
+	var some []settle.QueuedSweep
 	for _, s := range all {
 		if s.Factory == all[0].Factory && !seen[s.ID] {
 			seen[s.ID] = true
@@ -124,7 +124,7 @@ func (k *sweepWork) ofOneFactory(all []store.QueuedSweep) []store.QueuedSweep {
 }
 
 // calls returns the arguments that sweep the deposits.
-func calls(sweeps []store.QueuedSweep) []contracts.Sweep {
+func calls(sweeps []settle.QueuedSweep) []contracts.Sweep {
 	all := make([]contracts.Sweep, len(sweeps))
 	for i, s := range sweeps {
 		all[i] = contracts.Sweep{Merchant: common.Address(s.Merchant), Id: s.CommitmentID, Token: common.Address(s.Token)}
@@ -134,18 +134,18 @@ func calls(sweeps []store.QueuedSweep) []contracts.Sweep {
 
 // refused halves the next batches after the factory refused one, which it does only if the gas is too low. A deposit
 // that is refused on its own waits.
-func (k *sweepWork) refused(ctx context.Context, sweeps []store.QueuedSweep, why error) error {
+func (k *sweepWork) refused(ctx context.Context, sweeps []settle.QueuedSweep, why error) error {
 	k.batch = max(1, len(sweeps)/2)
 	if len(sweeps) == 1 {
-		result := store.SweepResult{ID: sweeps[0].ID, RetryAt: k.retryAt(sweeps[0])}
-		if err := k.w.conf.Store.SettleSweeps(ctx, k.w.lease, []store.SweepResult{result}); err != nil {
+		result := settle.SweepResult{ID: sweeps[0].ID, RetryAt: k.retryAt(sweeps[0])}
+		if err := settle.SettleSweeps(ctx, k.w.conf.Store, k.w.lease, []settle.SweepResult{result}); err != nil {
 			return err
 		}
 	}
 	return fmt.Errorf("the factory %s refuses to sweep %d deposits: %w", sweeps[0].Factory, len(sweeps), why)
 }
 
-func (k *sweepWork) reverted(t store.ChainTx) error {
+func (k *sweepWork) reverted(t ChainTx) error {
 	n, err := sweepsIn(t)
 	if err == nil {
 		k.batch = max(1, n/2)
@@ -154,7 +154,7 @@ func (k *sweepWork) reverted(t store.ChainTx) error {
 }
 
 // sweepsIn returns how many deposits a transaction sweeps.
-func sweepsIn(t store.ChainTx) (int, error) {
+func sweepsIn(t ChainTx) (int, error) {
 	tx, err := decode(t.Attempts[0])
 	if err != nil {
 		return 0, err
@@ -164,7 +164,7 @@ func sweepsIn(t store.ChainTx) (int, error) {
 }
 
 // mined measures how many deposits a transaction swept and how much gas it took.
-func (k *sweepWork) mined(t store.ChainTx, r *chain.Receipt) {
+func (k *sweepWork) mined(t ChainTx, r *chain.Receipt) {
 	k.batch, k.dueSince = min(2*k.batch, maxBatch), time.Time{}
 	if n, err := sweepsIn(t); err == nil && n > 0 {
 		k.gas = max(uint64(r.GasUsed)/uint64(n), minSweepGas)
@@ -184,8 +184,8 @@ func (k *sweepWork) mined(t store.ChainTx, r *chain.Receipt) {
 
 // settle ends a final transaction's work on the deposits that are still in the queue. Deposits that it did not sweep
 // wait, each longer than the last time.
-func (k *sweepWork) settle(ctx context.Context, t store.ChainTx, r *chain.Receipt) error {
-	sweeps, err := k.w.conf.Store.SweepsOfTx(ctx, t.ID)
+func (k *sweepWork) settle(ctx context.Context, t ChainTx, r *chain.Receipt) error {
+	sweeps, err := settle.SweepsOfTx(ctx, k.w.conf.Store, t.ID)
 	if err != nil {
 		return err
 	}
@@ -194,10 +194,10 @@ func (k *sweepWork) settle(ctx context.Context, t store.ChainTx, r *chain.Receip
 	for _, e := range chain.SweepEvents(t.Destination, r) {
 		events[deposit{e.Deposit, e.Token}] = e
 	}
-	results := make([]store.SweepResult, len(sweeps))
+	results := make([]settle.SweepResult, len(sweeps))
 	for i, s := range sweeps {
 		e, found := events[deposit{s.Address, s.Token}]
-		results[i] = store.SweepResult{ID: s.ID, Gone: s.Amount.IsZero()} // without recorded deposits: tried once
+		results[i] = settle.SweepResult{ID: s.ID, Gone: s.Amount.IsZero()} // without recorded deposits: tried once
 		if !found && results[i].Gone || found && !e.Failed {
 			continue
 		}
@@ -207,7 +207,7 @@ func (k *sweepWork) settle(ctx context.Context, t store.ChainTx, r *chain.Receip
 		k.w.conf.Logger.Warn("sweep failed", "deposit", s.Address, "token", s.Token, "invoice", s.InvoiceID,
 			"merchant", s.MerchantID, "tx", r.TxHash, "retry_at", results[i].RetryAt)
 	}
-	return k.w.conf.Store.SettleSweeps(ctx, k.w.lease, results)
+	return settle.SettleSweeps(ctx, k.w.conf.Store, k.w.lease, results)
 }
 
 // inUnits converts minor units to units, only for metrics.
@@ -218,7 +218,7 @@ func inUnits(amount *big.Int, decimals int) float64 {
 }
 
 // retryAt returns when a sweep is sent again after one more failure.
-func (k *sweepWork) retryAt(s store.QueuedSweep) time.Time {
+func (k *sweepWork) retryAt(s settle.QueuedSweep) time.Time {
 	wait := sweepRetryMax
 	if s.Failures < 16 {
 		wait = min(wait, sweepRetry<<s.Failures)

@@ -20,8 +20,9 @@ import (
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // deposits is the tests' indexer's knowledge of deposit addresses.
@@ -62,7 +63,7 @@ func (w *world) deposit(merchant string, amounts ...uint64) []common.Address {
 	}
 	var addresses []common.Address
 	var invoices []invoice.Invoice
-	var payments []store.PaymentRow
+	var payments []settle.PaymentRow
 	settlement := w.settlementOf(merchant)
 	for i, c := range commitments(len(amounts)) {
 		factory := w.dev.DepositFactory
@@ -80,12 +81,12 @@ func (w *world) deposit(merchant string, amounts ...uint64) []common.Address {
 		must(w, err)
 	}
 	w.seal(1)
-	must(w, w.store.Update(w.ctx, func(tx *store.Tx) error {
-		settles := store.SettlementAddress{ChainKey: chain.Local, Address: invoice.Address(settlement), MerchantID: merchant}
-		if err := tx.InsertSettlementAddresses(w.ctx, []store.SettlementAddress{settles}, invoice.Unix(1)); err != nil {
+	must(w, w.store.Update(w.ctx, func(tx *db.Tx) error {
+		settles := access.SettlementAddress{ChainKey: chain.Local, Address: invoice.Address(settlement), MerchantID: merchant}
+		if err := access.InsertSettlementAddresses(w.ctx, tx, []access.SettlementAddress{settles}, invoice.Unix(1)); err != nil {
 			return err
 		}
-		if _, err := tx.InsertInvoices(w.ctx, invoices); err != nil {
+		if _, err := settle.InsertInvoices(w.ctx, tx, invoices); err != nil {
 			return err
 		}
 		return w.receive(tx, payments...)
@@ -94,8 +95,8 @@ func (w *world) deposit(merchant string, amounts ...uint64) []common.Address {
 }
 
 // depositPayment returns a payment of the token to a deposit address in the next block.
-func (w *world) depositPayment(invoiceID string, to common.Address, amount uint64) store.PaymentRow {
-	p := store.PaymentRow{Payment: invoice.Payment{
+func (w *world) depositPayment(invoiceID string, to common.Address, amount uint64) settle.PaymentRow {
+	p := settle.PaymentRow{Payment: invoice.Payment{
 		ID: w.ids.New(invoice.PrefixPayment), DepositOf: invoiceID, Status: invoice.Confirmed, ObservedAt: invoice.Unix(1), ConfirmedAt: invoice.Unix(1),
 	}}
 	p.SeenID = p.ID
@@ -108,17 +109,17 @@ func (w *world) depositPayment(invoiceID string, to common.Address, amount uint6
 }
 
 // receive stores payments to deposit addresses.
-func (w *world) receive(tx *store.Tx, rows ...store.PaymentRow) error {
+func (w *world) receive(tx *db.Tx, rows ...settle.PaymentRow) error {
 	payments := make([]invoice.Payment, len(rows))
 	for i, row := range rows {
 		payments[i] = row.Payment
 	}
-	return errors.Join(tx.SavePayments(w.ctx, rows), tx.AddToDeposits(w.ctx, payments, nil))
+	return errors.Join(settle.SavePayments(w.ctx, tx, rows), settle.AddToDeposits(w.ctx, tx, payments, nil))
 }
 
 // indexSweeps reads the transfers from deposit addresses in the blocks starting at from, and makes those in blocks up
 // to final final. It returns those that are not final. It changes only the transaction, which may run again.
-func (w *world) indexSweeps(tx *store.Tx, from, final uint64) ([]types.Log, error) {
+func (w *world) indexSweeps(tx *db.Tx, from, final uint64) ([]types.Log, error) {
 	if w.deposits.token == (common.Address{}) {
 		return nil, nil
 	}
@@ -152,15 +153,15 @@ func (w *world) indexSweeps(tx *store.Tx, from, final uint64) ([]types.Log, erro
 		sweeps = append(sweeps, s)
 		return true
 	})
-	return pending, tx.AddToDeposits(w.ctx, nil, sweeps)
+	return pending, settle.AddToDeposits(w.ctx, tx, nil, sweeps)
 }
 
 // wantQueue requires the numbers of waiting, in-flight and failing sweeps.
 func (w *world) wantQueue(waiting, inFlight, failing int64) {
 	w.Helper()
-	got, err := w.store.CountSweeps(w.ctx, chain.Local, []invoice.Address{invoice.Address(w.dev.Token)})
+	got, err := settle.CountSweeps(w.ctx, w.store, chain.Local, []invoice.Address{invoice.Address(w.dev.Token)})
 	must(w, err)
-	if want := (store.SweepCounts{Waiting: waiting, InFlight: inFlight, Failing: failing}); got != want {
+	if want := (settle.SweepCounts{Waiting: waiting, InFlight: inFlight, Failing: failing}); got != want {
 		w.Fatalf("the queue is %+v, want %+v", got, want)
 	}
 }
@@ -191,7 +192,7 @@ func TestSweepsAtOnce(t *testing.T) {
 		w.index()
 		w.tick(writer)
 		w.wantQueue(0, 0, 0)
-		if tx := w.wantTxs(store.TxMined)[0]; tx.Kind != store.TxSweep || common.Address(tx.Destination) != w.dev.DepositFactory {
+		if tx := w.wantTxs(TxMined)[0]; tx.Kind != TxSweep || common.Address(tx.Destination) != w.dev.DepositFactory {
 			w.Errorf("the transaction is of kind %s and calls %s", tx.Kind, tx.Destination)
 		}
 	})
@@ -232,7 +233,7 @@ func TestReorgMakesSweepsDueAgain(t *testing.T) {
 		w.tick(writer)
 		w.wantQueue(0, 0, 0)
 		w.wantBalance(w.settlementOf("m"), 12)
-		w.wantTxs(store.TxMined)
+		w.wantTxs(TxMined)
 	})
 }
 
@@ -248,7 +249,7 @@ func TestDepositThatIsPaidWhileItIsSwept(t *testing.T) {
 	_, err := w.dev.SendToken(w.ctx, w.dev.Keys.Payer, to, big.NewInt(3), nil)
 	must(t, err)
 	p := w.depositPayment(w.deposits.invoices[to], to, 3)
-	must(t, w.store.Update(w.ctx, func(tx *store.Tx) error { return w.receive(tx, p) }))
+	must(t, w.store.Update(w.ctx, func(tx *db.Tx) error { return w.receive(tx, p) }))
 	w.seal(finality)
 	w.index()
 	w.tick(writer)
@@ -368,14 +369,14 @@ func TestMerchantsAreServedInTheOrderOfTheDatabase(t *testing.T) {
 }
 
 // queued returns the queue of all merchants.
-func (w *world) queued() []store.QueuedSweep {
+func (w *world) queued() []settle.QueuedSweep {
 	w.Helper()
-	f := store.SweepFilter{ChainKey: chain.Local, Token: invoice.Address(w.dev.Token)}
-	merchants, err := w.store.MerchantsWithSweeps(w.ctx, f, "", 100)
+	f := settle.SweepFilter{ChainKey: chain.Local, Token: invoice.Address(w.dev.Token)}
+	merchants, err := settle.MerchantsWithSweeps(w.ctx, w.store, f, "", 100)
 	must(w, err)
-	var all []store.QueuedSweep
+	var all []settle.QueuedSweep
 	for _, m := range merchants {
-		some, err := w.store.DueSweeps(w.ctx, f, m, 100)
+		some, err := settle.DueSweeps(w.ctx, w.store, f, m, 100)
 		must(w, err)
 		all = append(all, some...)
 	}
@@ -412,7 +413,7 @@ func TestDepositThatCannotBeSwept(t *testing.T) {
 			w.wantQueue(1, 0, 1)
 		}
 		w.wantBalance(w.settlementOf("m"), 20)
-		w.wantTxs(slices.Repeat([]store.TxStatus{store.TxMined}, 7)...)
+		w.wantTxs(slices.Repeat([]TxStatus{TxMined}, 7)...)
 	})
 }
 
@@ -425,8 +426,8 @@ func TestUnrecordedTokenIsTriedOnce(t *testing.T) {
 		w.seal(1)
 		w.index()
 		noToken := invoice.Address(w.dev.DepositFactory)
-		must(w, w.store.Update(w.ctx, func(tx *store.Tx) error {
-			_, err := tx.RequestSweeps(w.ctx, store.SweepRequest{ChainKey: chain.Local, InvoiceID: w.deposits.invoices[to], Token: &noToken}, w.clock.Now())
+		must(w, w.store.Update(w.ctx, func(tx *db.Tx) error {
+			_, err := settle.RequestSweeps(w.ctx, tx, settle.SweepRequest{ChainKey: chain.Local, InvoiceID: w.deposits.invoices[to], Token: &noToken}, w.clock.Now())
 			return err
 		}))
 		w.wantQueue(2, 0, 0)
@@ -438,7 +439,7 @@ func TestUnrecordedTokenIsTriedOnce(t *testing.T) {
 		w.wantQueue(1, 0, 0)
 		w.clock.Add(sweepRetryMax)
 		w.tick(writer)
-		w.wantTxs(store.TxMined)
+		w.wantTxs(TxMined)
 	})
 }
 
@@ -471,8 +472,8 @@ func TestCommitmentsGoBeforeSweeps(t *testing.T) {
 		w.tick(writer)
 		w.seal(1)
 	}
-	txs := w.wantTxs(store.TxMined, store.TxMined)
-	if txs[0].Kind != store.TxOpen || txs[1].Kind != store.TxSweep {
+	txs := w.wantTxs(TxMined, TxMined)
+	if txs[0].Kind != TxOpen || txs[1].Kind != TxSweep {
 		t.Errorf("the transactions are of kinds %s and %s", txs[0].Kind, txs[1].Kind)
 	}
 }
@@ -495,7 +496,7 @@ func TestSweepsLeaveAPartOfTheBudget(t *testing.T) {
 	if err := writer.tick(w.ctx); err != nil && !errors.Is(err, errBudget) {
 		t.Fatal(err)
 	}
-	if tx := w.wantTxs(store.TxSent)[0]; tx.Kind != store.TxOpen {
+	if tx := w.wantTxs(TxSent)[0]; tx.Kind != TxOpen {
 		t.Errorf("the transaction is of kind %s, want the commitment's", tx.Kind)
 	}
 }
@@ -521,7 +522,7 @@ func TestSweepBackoff(t *testing.T) {
 	for failures, want := range map[int]time.Duration{
 		0: 10 * time.Minute, 1: 20 * time.Minute, 7: 1280 * time.Minute, 8: 24 * time.Hour, 15: 24 * time.Hour, 16: 24 * time.Hour, 1 << 40: 24 * time.Hour,
 	} {
-		if got := k.retryAt(store.QueuedSweep{Failures: failures}).Sub(now); got != want {
+		if got := k.retryAt(settle.QueuedSweep{Failures: failures}).Sub(now); got != want {
 			t.Errorf("after %d failures it waits %s, want %s", failures, got, want)
 		}
 	}
@@ -548,7 +549,7 @@ func TestSweepBatch(t *testing.T) {
 	w.tick(writer)
 	w.wantQueue(0, 0, 0)
 	w.wantBalance(w.settlementOf("m"), 5*(maxBatch+1))
-	for _, row := range w.wantTxs(store.TxMined, store.TxMined) {
+	for _, row := range w.wantTxs(TxMined, TxMined) {
 		tx, err := decode(row.Attempts[0])
 		must(t, err)
 		if n, err := sweepsIn(row); err != nil || n > maxBatch || tx.Gas() > chain.DefaultMaxTxGas || tx.Gas() < uint64(n)*80_000 {
@@ -570,8 +571,8 @@ func TestSweepCostIsAudited(t *testing.T) {
 		w.seal(1)
 		w.index()
 		w.tick(writer)
-		tx := w.wantTxs(store.TxMined)[0]
-		entries, err := w.store.AuditEntries(w.ctx, store.AuditFilter{Action: access.ActionDepositSwept, Limit: 10})
+		tx := w.wantTxs(TxMined)[0]
+		entries, err := access.NewReader(w.store).AuditEntries(w.ctx, access.AuditFilter{Action: access.ActionDepositSwept, Limit: 10})
 		must(w, err)
 		sum, deposits := int64(0), make(map[string]int64)
 		for _, e := range entries {

@@ -6,40 +6,40 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // work is one kind of work of a writer. The writer calls its methods from one
 // goroutine, and only while it holds the lease.
 type work interface {
 	// carries reports whether transactions of a kind belong to this work.
-	carries(kind store.TxKind) bool
+	carries(kind TxKind) bool
 	// budgetPercent is the part of the daily budget up to which this work may begin a
 	// transaction.
 	budgetPercent() uint64
 	// count publishes how much is due. It is called every countEvery.
 	count(ctx context.Context) error
 	// finish finishes what is due and needs no transaction.
-	finish(ctx context.Context, cursor store.Cursor) error
+	finish(ctx context.Context, cursor settle.Cursor) error
 	// check fails with a blocker if every transaction of this work would be reverted.
 	check(ctx context.Context) error
 	// next returns the contents of the next transaction, or a batch without items if no item is due. It calls a node
 	// only if an item may be due.
 	next(ctx context.Context) (batch, error)
 	// mined is called when a transaction was mined and succeeded, once unless a reorg removes it.
-	mined(t store.ChainTx, r *chain.Receipt)
+	mined(t ChainTx, r *chain.Receipt)
 	// reverted is called when a transaction was mined and reverted. Its items are due again.
-	reverted(t store.ChainTx) error
+	reverted(t ChainTx) error
 	// settle is called while the transaction is in a final block and items are still assigned to it. It may be called
 	// again after it succeeded.
-	settle(ctx context.Context, t store.ChainTx, r *chain.Receipt) error
+	settle(ctx context.Context, t ChainTx, r *chain.Receipt) error
 	// resign drops state that another writer may change.
 	resign()
 }
 
 // batch is the contents of one transaction.
 type batch struct {
-	kind  store.TxKind
+	kind  TxKind
 	to    common.Address
 	items []string // ids of the rows, the most urgent ones first; SaveChainTx assigns them
 	// most returns the most gas that a transaction with the first n items may take.
@@ -52,7 +52,7 @@ type batch struct {
 }
 
 // workOf returns the work with transactions of a kind, or nil.
-func (w *Writer) workOf(kind store.TxKind) work {
+func (w *Writer) workOf(kind TxKind) work {
 	for _, k := range w.works {
 		if k.carries(kind) {
 			return k

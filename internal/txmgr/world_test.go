@@ -23,11 +23,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock/clocktest"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
+	"github.com/quittance/quittance/internal/settle"
 )
 
 // finality is how many blocks must be above a block for the tests' indexer to take it as final.
@@ -41,7 +43,7 @@ type world struct {
 	client   *ethclient.Client
 	operator *ecdsa.PrivateKey
 	registry common.Address
-	store    *store.Store
+	store    *db.DB
 	ids      *invoice.IDs
 	net      *faults
 	start    uint64 // the head at the start
@@ -62,7 +64,7 @@ func newChain(tb testing.TB) *devchain.Chain {
 }
 
 // newWorld returns a world with the embedded chain.
-func newWorld(tb rapid.TB, dev *devchain.Chain, s *store.Store) *world {
+func newWorld(tb rapid.TB, dev *devchain.Chain, s *db.DB) *world {
 	tb.Helper()
 	w := worldOn(tb, dev.Client(), dev.Keys.Operator, dev.Registry, s)
 	w.dev = dev
@@ -71,7 +73,7 @@ func newWorld(tb rapid.TB, dev *devchain.Chain, s *store.Store) *world {
 
 // worldOn returns a world on any node; its indexer begins at the head.
 func worldOn(
-	tb rapid.TB, client *ethclient.Client, operator *ecdsa.PrivateKey, registry common.Address, s *store.Store,
+	tb rapid.TB, client *ethclient.Client, operator *ecdsa.PrivateKey, registry common.Address, s *db.DB,
 ) *world {
 	tb.Helper()
 	w := &world{
@@ -82,8 +84,8 @@ func worldOn(
 	}
 	w.net.sending = w.wantSaved
 	w.start = w.head()
-	must(tb, s.Update(w.ctx, func(tx *store.Tx) error {
-		_, err := tx.InsertChain(w.ctx, chain.Local, invoice.Header{Number: w.start}, nil)
+	must(tb, s.Update(w.ctx, func(tx *db.Tx) error {
+		_, err := settle.InsertChain(w.ctx, tx, chain.Local, invoice.Header{Number: w.start}, nil)
 		return err
 	}))
 	return w
@@ -165,10 +167,10 @@ func (w *world) enqueueIntents(kind invoice.IntentKind, commitments ...invoice.H
 	must(w, enqueueIntents(w.ctx, w.store, w.ids, invoice.Address(w.registry), kind, commitments...))
 }
 
-func enqueueIntents(ctx context.Context, s *store.Store, ids *invoice.IDs, registry invoice.Address, kind invoice.IntentKind, commitments ...invoice.Hash) error {
+func enqueueIntents(ctx context.Context, s *db.DB, ids *invoice.IDs, registry invoice.Address, kind invoice.IntentKind, commitments ...invoice.Hash) error {
 	merchant := invoice.Address{1}
-	return s.Update(ctx, func(tx *store.Tx) error {
-		err := tx.InsertSettlementAddresses(ctx, []store.SettlementAddress{{ChainKey: chain.Local, Address: merchant, MerchantID: "m"}}, invoice.Unix(1))
+	return s.Update(ctx, func(tx *db.Tx) error {
+		err := access.InsertSettlementAddresses(ctx, tx, []access.SettlementAddress{{ChainKey: chain.Local, Address: merchant, MerchantID: "m"}}, invoice.Unix(1))
 		if err != nil {
 			return err
 		}
@@ -180,28 +182,28 @@ func enqueueIntents(ctx context.Context, s *store.Store, ids *invoice.IDs, regis
 		for _, c := range commitments {
 			names = append(names, "inv_"+c.String())
 		}
-		known, err := tx.InvoicesWithoutLines(ctx, names)
+		known, err := settle.InvoicesWithoutLines(ctx, tx, names)
 		if err != nil {
 			return err
 		}
 		var invoices []invoice.Invoice
-		var intents []store.Intent
+		var intents []settle.Intent
 		for i, c := range commitments {
 			invoices = append(invoices, invoice.Invoice{
 				ID: names[i], CommitmentID: c, MerchantID: "m", ChainKey: chain.Local, Currency: chain.USDC,
 				Status: invoice.Open, CreatedAt: invoice.Unix(1),
 				Terms: invoice.Terms{Merchant: merchant, Token: invoice.Address{2}, Amount: amount, ExpiresAt: invoice.Unix(2)},
 			})
-			intents = append(intents, store.Intent{
+			intents = append(intents, settle.Intent{
 				ID: ids.New(invoice.PrefixIntent), ChainKey: chain.Local, InvoiceID: names[i], CommitmentID: c, Registry: registry, Kind: kind, CreatedAt: invoice.Unix(1),
 			})
 		}
 		if len(known) == 0 {
-			if _, err := tx.InsertInvoices(ctx, invoices); err != nil {
+			if _, err := settle.InsertInvoices(ctx, tx, invoices); err != nil {
 				return err
 			}
 		}
-		return tx.InsertIntents(ctx, intents)
+		return settle.InsertIntents(ctx, tx, intents)
 	})
 }
 
@@ -218,7 +220,7 @@ func commitments(n int) []invoice.Hash {
 // index reads the chain as the service's indexer does.
 func (w *world) index() {
 	w.Helper()
-	cursor, err := w.store.Cursor(w.ctx, chain.Local)
+	cursor, err := settle.NewReader(w.store).Cursor(w.ctx, chain.Local)
 	must(w, err)
 	shared := cursor.Indexed.Number
 	for shared > w.start && w.hashOf(shared) != w.hashes[shared] {
@@ -234,32 +236,32 @@ func (w *world) index() {
 		must(w, err)
 	}
 	var pending []types.Log
-	must(w, w.store.Update(w.ctx, func(tx *store.Tx) error {
-		if err := tx.UnmarkIntentsObserved(w.ctx, chain.Local, shared); err != nil {
+	must(w, w.store.Update(w.ctx, func(tx *db.Tx) error {
+		if err := settle.UnmarkIntentsObserved(w.ctx, tx, chain.Local, shared); err != nil {
 			return err
 		}
-		var observed []store.IntentObservation
+		var observed []settle.IntentObservation
 		for _, l := range logs {
 			id := invoice.Hash(l.Topics[1])
 			if slices.Contains(w.missed, id) {
 				continue
 			}
 			for _, kind := range satisfies(l) {
-				observed = append(observed, store.IntentObservation{Registry: invoice.Address(w.registry), CommitmentID: id, Kind: kind, Block: l.BlockNumber})
+				observed = append(observed, settle.IntentObservation{Registry: invoice.Address(w.registry), CommitmentID: id, Kind: kind, Block: l.BlockNumber})
 			}
 		}
-		if err := tx.MarkIntentsObserved(w.ctx, chain.Local, observed); err != nil {
+		if err := settle.MarkIntentsObserved(w.ctx, tx, chain.Local, observed); err != nil {
 			return err
 		}
 		cursor.Indexed.Number = head
 		cursor.Confirmed.Number = max(cursor.Confirmed.Number, head-min(head, finality))
-		if err := tx.FinishIntents(w.ctx, chain.Local, cursor.Confirmed.Number); err != nil {
+		if err := settle.FinishIntents(w.ctx, tx, chain.Local, cursor.Confirmed.Number); err != nil {
 			return err
 		}
 		if pending, err = w.indexSweeps(tx, shared+1, cursor.Confirmed.Number); err != nil {
 			return err
 		}
-		return tx.SaveCursor(w.ctx, chain.Local, cursor)
+		return settle.SaveCursor(w.ctx, tx, chain.Local, cursor)
 	}))
 	w.deposits.pending = pending
 	for n := shared + 1; n <= head; n++ {
@@ -312,7 +314,7 @@ func (w *world) node() node { return node{w.client.Client()} }
 // wantDue requires the number of due intents.
 func (w *world) wantDue(want int) {
 	w.Helper()
-	due, _, err := w.store.DueCount(w.ctx, chain.Local, invoice.Address(w.registry))
+	due, _, err := settle.DueCount(w.ctx, w.store, chain.Local, invoice.Address(w.registry))
 	must(w, err)
 	if due != int64(want) {
 		w.Fatalf("%d intents are due, want %d", due, want)
@@ -326,15 +328,15 @@ var errUndo = errors.New("undone on purpose")
 func (w *world) allDone() bool {
 	w.Helper()
 	var left int64
-	err := w.store.Update(w.ctx, func(tx *store.Tx) error {
-		due, _, err := tx.DueCount(w.ctx, chain.Local, invoice.Address(w.registry))
+	err := w.store.Update(w.ctx, func(tx *db.Tx) error {
+		due, _, err := settle.DueCount(w.ctx, tx, chain.Local, invoice.Address(w.registry))
 		if err == nil {
-			err = tx.UnmarkIntentsObserved(w.ctx, chain.Local, 0)
+			err = settle.UnmarkIntentsObserved(w.ctx, tx, chain.Local, 0)
 		}
 		if err != nil {
 			return err
 		}
-		unsettled, err := tx.UnsettledTxs(w.ctx, chain.Local)
+		unsettled, err := UnsettledTxs(w.ctx, tx, chain.Local)
 		if err != nil {
 			return err
 		}
@@ -345,7 +347,7 @@ func (w *world) allDone() bool {
 		w.Fatal(err)
 	}
 	if w.deposits.token != (common.Address{}) {
-		n, err := w.store.CountSweeps(w.ctx, chain.Local, []invoice.Address{invoice.Address(w.deposits.token)})
+		n, err := settle.CountSweeps(w.ctx, w.store, chain.Local, []invoice.Address{invoice.Address(w.deposits.token)})
 		must(w, err)
 		left += n.Waiting + n.InFlight
 	}
@@ -360,18 +362,18 @@ func (w *world) wantAllDone() {
 }
 
 // txs returns all transactions that writers saved.
-func (w *world) txs() []store.ChainTx {
+func (w *world) txs() []ChainTx {
 	w.Helper()
-	all, err := w.store.ChainTxsFrom(w.ctx, chain.Local, invoice.Address(crypto.PubkeyToAddress(w.operator.PublicKey)), 0)
+	all, err := ChainTxsFrom(w.ctx, w.store, chain.Local, invoice.Address(crypto.PubkeyToAddress(w.operator.PublicKey)), 0)
 	must(w, err)
 	return all
 }
 
 // wantTxs requires the states of the transactions, by nonce.
-func (w *world) wantTxs(want ...store.TxStatus) []store.ChainTx {
+func (w *world) wantTxs(want ...TxStatus) []ChainTx {
 	w.Helper()
 	all := w.txs()
-	var got []store.TxStatus
+	var got []TxStatus
 	for _, t := range all {
 		got = append(got, t.Status)
 	}
@@ -411,9 +413,9 @@ func (w *world) wantSaved(raw []byte) {
 	if tx.Gas() > chain.DefaultMaxTxGas {
 		w.Errorf("transaction %s has a gas limit of %d, which networks refuse", tx.Hash(), tx.Gas())
 	}
-	saved, err := w.store.ChainTxsFrom(w.ctx, chain.Local, invoice.Address(sender), tx.Nonce())
+	saved, err := ChainTxsFrom(w.ctx, w.store, chain.Local, invoice.Address(sender), tx.Nonce())
 	must(w, err)
-	if len(saved) == 0 || !slices.ContainsFunc(saved[0].Attempts, func(a store.TxAttempt) bool { return bytes.Equal(a.Raw, raw) }) {
+	if len(saved) == 0 || !slices.ContainsFunc(saved[0].Attempts, func(a TxAttempt) bool { return bytes.Equal(a.Raw, raw) }) {
 		w.Errorf("transaction %s is broadcast and was not saved", tx.Hash())
 	}
 }

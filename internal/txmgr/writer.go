@@ -17,7 +17,7 @@
 //
 // To add a kind of work:
 //
-//  1. Give its transactions a store.TxKind, and define in store's chaintxs.go which rows such
+//  1. Give its transactions a TxKind, and define in chaintxs_sql.go which rows such
 //     a transaction carries: SaveChainTx assigns them, a failed transaction makes them due
 //     again, and UnsettledTxs returns their transaction until they are done.
 //  2. Write a type that implements work, in a separate file, and add it to the list in
@@ -47,45 +47,16 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
 	"github.com/quittance/quittance/internal/tracing"
 )
 
-// Store is the writer's storage. *store.Store is one.
-type Store interface {
-	AcquireWorkLease(ctx context.Context, l store.WorkLease, now, until time.Time) (bool, error)
-	ReleaseWorkLease(ctx context.Context, l store.WorkLease) error
-	Cursor(ctx context.Context, chainKey string) (store.Cursor, error)
-	DueIntents(ctx context.Context, chainKey string, registry invoice.Address, after string, limit int) ([]store.Intent, error)
-	DueCount(ctx context.Context, chainKey string, registry invoice.Address) (due, elsewhere int64, err error)
-	SatisfyIntents(ctx context.Context, l store.WorkLease, ids []string) error
-	ReleaseIntents(ctx context.Context, l store.WorkLease, txID string) error
-	SettleIntents(ctx context.Context, l store.WorkLease, txID string) error
-	UnsettledTxs(ctx context.Context, chainKey string) ([]store.ChainTx, error)
-	ChainTxsFrom(ctx context.Context, chainKey string, sender invoice.Address, nonce uint64) ([]store.ChainTx, error)
-	CountSweeps(ctx context.Context, chainKey string, tokens []invoice.Address) (store.SweepCounts, error)
-	MerchantsWithSweeps(ctx context.Context, f store.SweepFilter, after string, limit int) ([]string, error)
-	DueSweeps(ctx context.Context, f store.SweepFilter, merchantID string, limit int) ([]store.QueuedSweep, error)
-	RequestedSweeps(ctx context.Context, chainKey string, limit int) ([]store.QueuedSweep, error)
-	SweepsOfTx(ctx context.Context, txID string) ([]store.QueuedSweep, error)
-	RetrySweeps(ctx context.Context, l store.WorkLease, chainKey string, now time.Time) error
-	SettleSweeps(ctx context.Context, l store.WorkLease, results []store.SweepResult) error
-	HasChainTxs(ctx context.Context, chainKey string, sender invoice.Address) (bool, error)
-	NoteNonces(ctx context.Context, chainKey string, account invoice.Address, used, allowed uint64, now time.Time) (suspected bool, err error)
-	SaveChainTx(ctx context.Context, l store.WorkLease, t store.ChainTx, intentIDs []string) error
-	DueAuthorizations(ctx context.Context, chainKey string, limit int) ([]store.Authorization, error)
-	CountDueAuthorizations(ctx context.Context, chainKey string) (int64, error)
-	InvoicesWithoutLines(ctx context.Context, ids []string) ([]invoice.Invoice, error)
-	RefuseAuthorization(ctx context.Context, l store.WorkLease, id string, reason invoice.Refusal, at time.Time) error
-	ReleaseAuthorizations(ctx context.Context, l store.WorkLease, txID string) error
-	AddAttempt(ctx context.Context, l store.WorkLease, txID string, number int, a store.TxAttempt, reserved int64) error
-	AcceptAttempt(ctx context.Context, l store.WorkLease, txHash invoice.Hash, at time.Time) error
-	SetTxStatus(ctx context.Context, l store.WorkLease, txID string, status store.TxStatus, spent *store.TxCost, audit ...access.Entry) error
-	TxMerchants(ctx context.Context, txID string) ([]store.TxMerchant, error)
-	Spending(ctx context.Context, chainKey string, w store.Window, but string) (spent, reserved int64, err error)
+// Leases are leases on work, by the clock of its caller. *db.DB implements it.
+type Leases interface {
+	AcquireWorkLease(ctx context.Context, l db.WorkLease, now, until time.Time) (bool, error)
+	ReleaseWorkLease(ctx context.Context, l db.WorkLease) error
 }
 
 // Config configures a Writer.
@@ -96,7 +67,8 @@ type Config struct {
 	// Nodes returns a client for each of the chain's nodes, to compare their answers. If it is nil, the Client is the
 	// only node.
 	Nodes  func() []Client
-	Store  Store
+	Store  *db.DB
+	Leases Leases // nil means Store
 	Logger *slog.Logger
 
 	Wake     <-chan struct{} // signals that intents may be due; nil means only polling
@@ -121,7 +93,7 @@ type Writer struct {
 	notedAt     time.Time // when the used nonces were last queried or recorded
 	restored    bool      // the used nonces were evidence, so no more transactions are sent
 	ids         *invoice.IDs
-	lease       store.WorkLease
+	lease       db.WorkLease
 	leasedUntil time.Time // the lease is certainly ours until then
 
 	registry *registryWork
@@ -156,6 +128,9 @@ func New(conf Config) (*Writer, error) {
 	setDefault(&conf.LeaseTTL, DefaultLeaseTTL)
 	setDefault(&conf.Metrics, NewMetrics(nil))
 	setDefault(&conf.Logger, slog.New(slog.DiscardHandler))
+	if conf.Leases == nil {
+		conf.Leases = conf.Store
+	}
 	if conf.Now == nil {
 		conf.Now = time.Now
 	}
@@ -170,7 +145,7 @@ func New(conf Config) (*Writer, error) {
 	conf.Logger = conf.Logger.With("component", "writer", "chain", conf.Chain.Key)
 	w := &Writer{
 		conf: conf, node: node{conf.Client}, sender: invoice.Address(sender), ids: ids,
-		lease:      store.WorkLease{Name: "writer:" + conf.Chain.Key, Holder: ids.New("lse_")},
+		lease:      db.WorkLease{Name: "writer:" + conf.Chain.Key, Holder: ids.New("lse_")},
 		broadcasts: make(map[string]broadcastState),
 		lostSince:  make(map[string]time.Time),
 		blockers:   make(map[work]*blocker),
@@ -215,7 +190,7 @@ func (w *Writer) tick(ctx context.Context) error {
 	now := w.conf.Now()
 	if now.Add(w.conf.LeaseTTL / 2).After(w.leasedUntil) {
 		until := now.Add(w.conf.LeaseTTL)
-		ours, err := w.conf.Store.AcquireWorkLease(ctx, w.lease, now, until)
+		ours, err := w.conf.Leases.AcquireWorkLease(ctx, w.lease, now, until)
 		if err != nil {
 			return fmt.Errorf("acquire the writer's lease: %w", err)
 		}
@@ -227,7 +202,7 @@ func (w *Writer) tick(ctx context.Context) error {
 		w.leasedUntil = until
 	}
 	err := w.process(ctx)
-	if errors.Is(err, store.ErrConflict) {
+	if errors.Is(err, db.ErrConflict) {
 		w.leasedUntil = time.Time{} // the lease may be lost: check before the next round
 	}
 	return err
@@ -248,7 +223,7 @@ func (w *Writer) resign() {
 func (w *Writer) release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
 	defer cancel()
-	if err := w.conf.Store.ReleaseWorkLease(ctx, w.lease); err != nil {
+	if err := w.conf.Leases.ReleaseWorkLease(ctx, w.lease); err != nil {
 		return fmt.Errorf("give back the writer's lease: %w", err)
 	}
 	return nil

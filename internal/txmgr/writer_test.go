@@ -10,9 +10,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/store"
-	"github.com/quittance/quittance/internal/store/storetest"
+	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
@@ -34,13 +35,13 @@ func TestMain(m *testing.M) {
 
 // each runs a test on a new chain, once with each database.
 func each(t *testing.T, test func(t *testing.T, w *world)) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) { test(t, newWorld(t, newChain(t), s)) })
+	dbtest.Each(t, func(t *testing.T, s *db.DB) { test(t, newWorld(t, newChain(t), s)) })
 }
 
 // onSQLite is for tests that do not depend on the database.
 func onSQLite(t *testing.T) *world {
 	t.Helper()
-	return newWorld(t, newChain(t), storetest.Open(t, storetest.SQLite(t)))
+	return newWorld(t, newChain(t), dbtest.Open(t, dbtest.SQLite(t)))
 }
 
 func TestOpensThenCloses(t *testing.T) {
@@ -50,7 +51,7 @@ func TestOpensThenCloses(t *testing.T) {
 		w.enqueueIntents(invoice.IntentOpen, ids...)
 		w.tick(writer)
 		w.wantDue(0)
-		w.wantTxs(store.TxSent)
+		w.wantTxs(TxSent)
 		if s := writer.Status(); !s.Leader || s.InFlight != 1 || s.Err != "" {
 			t.Errorf("status is %+v, want one transaction in flight", s)
 		}
@@ -58,10 +59,10 @@ func TestOpensThenCloses(t *testing.T) {
 		w.wantStatus(statusOpen, ids...)
 		w.enqueueIntents(invoice.IntentClose, ids[:2]...)
 		w.tick(writer) // sees the receipt, and continues immediately
-		w.wantTxs(store.TxMined, store.TxSent)
+		w.wantTxs(TxMined, TxSent)
 		w.seal(1)
 		w.tick(writer)
-		w.wantTxs(store.TxMined, store.TxMined)
+		w.wantTxs(TxMined, TxMined)
 		w.wantStatus(statusClosed, ids[:2]...)
 		w.wantStatus(statusOpen, ids[2])
 		if w.allDone() {
@@ -70,7 +71,7 @@ func TestOpensThenCloses(t *testing.T) {
 		w.seal(finality)
 		w.index()
 		w.wantAllDone()
-		w.wantTxs(store.TxMined, store.TxMined)
+		w.wantTxs(TxMined, TxMined)
 	})
 }
 
@@ -88,7 +89,7 @@ func TestSendsOldestFirstAndOneKindAtATime(t *testing.T) {
 	}
 	w.tick(writer)
 	var sizes []int
-	for _, tx := range w.wantTxs(store.TxMined, store.TxMined, store.TxMined) {
+	for _, tx := range w.wantTxs(TxMined, TxMined, TxMined) {
 		_, ids, err := commitmentsOf(tx)
 		must(t, err)
 		sizes = append(sizes, len(ids))
@@ -97,7 +98,7 @@ func TestSendsOldestFirstAndOneKindAtATime(t *testing.T) {
 	if sizes[0] != maxBatch || sizes[1] != 1 || sizes[2] != 1 {
 		t.Errorf("transactions carry %v, want %d, the close, and the last open", sizes, maxBatch)
 	}
-	if kind := w.txs()[1].Kind; kind != store.TxClose {
+	if kind := w.txs()[1].Kind; kind != TxClose {
 		t.Errorf("second transaction is of kind %s", kind)
 	}
 	w.wantStatus(statusOpen, first...)
@@ -112,10 +113,10 @@ func TestWithoutIntentsNothingIsAskedOfTheNode(t *testing.T) {
 
 func TestHaltedChainIsNotWritten(t *testing.T) {
 	w := onSQLite(t)
-	must(t, w.store.Update(w.ctx, func(tx *store.Tx) error {
-		cursor, err := tx.Cursor(w.ctx, "local")
+	must(t, w.store.Update(w.ctx, func(tx *db.Tx) error {
+		cursor, err := settle.NewReader(tx).Cursor(w.ctx, "local")
 		cursor.Halted = "a reorg deeper than finality"
-		return errors.Join(err, tx.SaveCursor(w.ctx, "local", cursor))
+		return errors.Join(err, settle.SaveCursor(w.ctx, tx, "local", cursor))
 	}))
 	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 	w.tick(w.writer())
@@ -133,7 +134,7 @@ func TestOneWriterAtATime(t *testing.T) {
 		}
 		w.wantTxs()
 		w.tick(one)
-		w.wantTxs(store.TxSent)
+		w.wantTxs(TxSent)
 
 		// The first dies: the second waits for the lease's end, to the millisecond.
 		w.clock.Add(DefaultLeaseTTL - time.Millisecond)
@@ -144,16 +145,16 @@ func TestOneWriterAtATime(t *testing.T) {
 		w.clock.Add(time.Millisecond)
 		w.seal(1)
 		w.tick(two)
-		w.wantTxs(store.TxMined)
+		w.wantTxs(TxMined)
 
 		// The first wakes up, and its writes are refused.
 		w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
-		if err := one.process(w.ctx); !errors.Is(err, store.ErrConflict) {
+		if err := one.process(w.ctx); !errors.Is(err, db.ErrConflict) {
 			t.Errorf("a writer that lost its lease ends a round with %v, want ErrConflict", err)
 		}
-		w.wantTxs(store.TxMined)
+		w.wantTxs(TxMined)
 		w.tick(two)
-		w.wantTxs(store.TxMined, store.TxSent)
+		w.wantTxs(TxMined, TxSent)
 	})
 }
 
@@ -161,12 +162,12 @@ func TestWriterThatLostItsLeaseAsksForIt(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()
 	w.tick(writer)
-	thief, later := store.WorkLease{Name: writer.lease.Name, Holder: "thief"}, w.clock.Now().Add(DefaultLeaseTTL)
+	thief, later := db.WorkLease{Name: writer.lease.Name, Holder: "thief"}, w.clock.Now().Add(DefaultLeaseTTL)
 	if taken, err := w.store.AcquireWorkLease(w.ctx, thief, later, later.Add(time.Millisecond)); err != nil || !taken {
 		t.Fatal(taken, err)
 	}
 	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
-	if err := writer.tick(w.ctx); !errors.Is(err, store.ErrConflict) {
+	if err := writer.tick(w.ctx); !errors.Is(err, db.ErrConflict) {
 		t.Errorf("a turn without the lease ends with %v, want ErrConflict", err)
 	}
 	w.tick(writer)
@@ -265,7 +266,7 @@ func TestSatisfactionThatAReorgTakesBackIsSent(t *testing.T) {
 	w.index()
 	w.tick(writer)
 	w.tick(writer)
-	w.wantTxs(store.TxSent)
+	w.wantTxs(TxSent)
 }
 
 func TestSkippedIntentsAreLookedAtAnew(t *testing.T) {
@@ -283,5 +284,5 @@ func TestSkippedIntentsAreLookedAtAnew(t *testing.T) {
 	w.tick(writer) // finds the event in the receipt
 	w.wantDue(0)
 	w.wantAllDone()
-	w.wantTxs(store.TxMined)
+	w.wantTxs(TxMined)
 }

@@ -1,0 +1,210 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+)
+
+const auditColumns = "seq, at, actor, client, request_id, merchant_id, action, object, before, after, prev_hash, hash"
+
+func scanAuditEntry(row db.Scanner) (Entry, error) {
+	return scanEntry(row, ParseEntryHash)
+}
+
+// scanSuspectEntry is scanAuditEntry for an entry that may be damaged. It reads an
+// invalid hash as zero.
+func scanSuspectEntry(row db.Scanner) (Entry, error) {
+	return scanEntry(row, func(text string) (EntryHash, error) {
+		hash, err := ParseEntryHash(text)
+		if err != nil {
+			hash = EntryHash{}
+		}
+		return hash, nil
+	})
+}
+
+func scanEntry(row db.Scanner, parseHash func(string) (EntryHash, error)) (e Entry, err error) {
+	err = row.Scan(&e.Seq, db.Seconds(&e.At), &e.Actor, &e.Client, &e.RequestID, db.NullText(&e.MerchantID), &e.Action, &e.Object,
+		&e.Before, &e.After, db.Parsed(&e.Prev, parseHash), db.Parsed(&e.Hash, parseHash))
+	return e, err
+}
+
+// AppendAudit appends entries to the audit log, in the transaction of the changes that
+// they record. It assigns their numbers and hashes. It locks the head of the log until
+// the transaction ends, so it should be the transaction's last statement.
+//
+// Entries that a merchant's key causes count against the merchant's quota. Beyond it, the error is an
+// *ratelimit.ExceededError.
+func AppendAudit(ctx context.Context, tx *db.Tx, entries ...Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	head, err := readAuditHead(ctx, tx, tx.ForUpdate())
+	if err != nil {
+		return fmt.Errorf("append to the audit log: %w", err)
+	}
+	rows := make([][]any, len(entries))
+	for i, e := range entries {
+		e = e.Following(head)
+		rows[i] = []any{e.Seq, e.At.Unix(), e.Actor, e.Client, e.RequestID, db.OrNull(e.MerchantID), string(e.Action), e.Object,
+			e.Before, e.After, e.Prev.String(), e.Hash.String()}
+		if err := tx.Insert(ctx, db.Insertion{Table: "audit_entries", Columns: strings.Split(auditColumns, ", "), Conflict: ""}, rows[i:i+1]); err != nil {
+			return err
+		}
+		head = Head{Seq: e.Seq, Hash: e.Hash}
+		if _, err := tx.Exec(ctx, "UPDATE audit_head SET seq = $1, hash = $2", head.Seq, head.Hash.String()); err != nil {
+			return fmt.Errorf("append to the audit log: %w", err)
+		}
+	}
+	return countAudit(ctx, tx, entries)
+}
+
+// AuditHead returns the head of the audit log.
+func (q Reader) AuditHead(ctx context.Context) (Head, error) {
+	return readAuditHead(ctx, q, "")
+}
+
+func readAuditHead(ctx context.Context, q db.Querier, lock string) (Head, error) {
+	return db.QueryRow(ctx, q, func(row db.Scanner) (h Head, err error) {
+		err = row.Scan(&h.Seq, db.Parsed(&h.Hash, ParseEntryHash))
+		return h, err
+	}, "SELECT seq, hash FROM audit_head"+lock)
+}
+
+// AuditFilter selects entries of the audit log. Empty fields match all.
+type AuditFilter struct {
+	MerchantID string
+	Action     Action
+	Since      time.Time
+	Before     int64 // only entries with lower numbers, unless it is 0
+	Limit      int
+}
+
+// AuditEntries returns the matching entries, newest first.
+func (q Reader) AuditEntries(ctx context.Context, f AuditFilter) ([]Entry, error) {
+	w := db.Where{}
+	w.Equal("merchant_id", f.MerchantID)
+	w.Equal("action", string(f.Action))
+	if !f.Since.IsZero() {
+		w.Add("at >= $%d", f.Since.Unix())
+	}
+	if f.Before != 0 {
+		w.Add("seq < $%d", f.Before)
+	}
+	entries, err := db.QueryAll(ctx, q, scanAuditEntry,
+		"SELECT "+auditColumns+" FROM audit_entries"+w.Text()+" ORDER BY seq DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
+	if err != nil {
+		return nil, fmt.Errorf("list the audit log: %w", err)
+	}
+	return entries, nil
+}
+
+// ChangeRow is what an entry of the audit log is about.
+type ChangeRow struct {
+	Seq        int64
+	MerchantID string // empty if only the operator may read the entry
+	Action     Action
+	Object     string
+}
+
+// Changes returns what the entries with numbers above after are about, in their order. An
+// entry becomes visible after all with lower numbers, so a reader in that order misses none.
+func (q Reader) Changes(ctx context.Context, after int64, limit int) ([]ChangeRow, error) {
+	changes, err := db.QueryAll(ctx, q, func(row db.Scanner) (c ChangeRow, err error) {
+		err = row.Scan(&c.Seq, db.NullText(&c.MerchantID), &c.Action, &c.Object)
+		return c, err
+	}, "SELECT seq, merchant_id, action, object FROM audit_entries WHERE seq > $1 ORDER BY seq LIMIT $2", after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list changes: %w", err)
+	}
+	return changes, nil
+}
+
+// auditPage is how many entries VerifyAudit reads at a time.
+const auditPage = 500
+
+// AuditSources are the sources for the verification of an audit log, in addition to its entries. All
+// are optional.
+type AuditSources struct {
+	Signer  Signer                  // verifies checkpoints
+	Archive iter.Seq2[Entry, error] // all entries that were archived, from the first
+	Heads   []Head                  // that were stored elsewhere
+}
+
+// VerifyAudit is VerifyAuditWith for a log that was never archived.
+func VerifyAudit(ctx context.Context, s *db.DB, heads ...Head) (Head, error) {
+	return VerifyAuditWith(ctx, s, AuditSources{Heads: heads})
+}
+
+// VerifyAuditWith reads the whole audit log and returns its head. The error is an
+// *access.FaultError if an entry was changed or removed, or is not one that the heads name. A log
+// that was archived is verified from its newest checkpoint, or from the first archived entry if
+// those are given.
+func VerifyAuditWith(ctx context.Context, s *db.DB, with AuditSources) (Head, error) {
+	stored, err := NewReader(s).AuditHead(ctx)
+	if err != nil {
+		return Head{}, fmt.Errorf("verify the audit log: %w", err)
+	}
+	v := NewVerifier(append(with.Heads, stored)...)
+	if err := startAudit(ctx, s, v, with); err != nil {
+		return Head{}, err
+	}
+	for after := int64(math.MinInt64); ; after = v.Head().Seq { // no entry precedes the first
+		entries, err := db.QueryAll(ctx, s, scanSuspectEntry, "SELECT "+auditColumns+
+			" FROM audit_entries WHERE seq > $1 ORDER BY seq LIMIT $2", after, auditPage)
+		if err != nil {
+			return v.Head(), fmt.Errorf("verify the audit log: %w", err)
+		}
+		for _, e := range entries {
+			if err := v.Next(e); err != nil {
+				return v.Head(), err
+			}
+		}
+		if len(entries) < auditPage {
+			break
+		}
+	}
+	if stored, err = NewReader(s).AuditHead(ctx); err != nil {
+		return v.Head(), fmt.Errorf("verify the audit log: %w", err)
+	}
+	return v.Head(), v.End(stored)
+}
+
+// startAudit verifies the checkpoints, and has the verification go on from the newest one.
+func startAudit(ctx context.Context, s *db.DB, v *Verifier, with AuditSources) error {
+	checkpoints, err := AuditCheckpoints(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, c := range checkpoints {
+		if err := c.Verify(with.Signer); err != nil {
+			return err
+		}
+	}
+	if with.Archive != nil {
+		for e, err := range with.Archive {
+			if err == nil {
+				err = v.Next(e)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if len(checkpoints) == 0 {
+		return nil
+	}
+	switch newest := checkpoints[len(checkpoints)-1].Head; {
+	case with.Archive == nil:
+		return v.StartAt(newest)
+	case v.Head() != newest:
+		return fmt.Errorf("the archive ends at %s, and the checkpoint of the audit log is %s", v.Head(), newest)
+	}
+	return nil
+}

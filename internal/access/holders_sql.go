@@ -1,0 +1,234 @@
+package access
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Holding says that a merchant holds an address: its invoices may settle to the address,
+// and it sees the unattributed payments that the address receives. An address is held by
+// one merchant that claimed it, or by all to which the operator granted it; by none of them
+// once the operator took it back.
+type Holding struct {
+	Address    invoice.Address
+	MerchantID string
+}
+
+// compare orders holdings, so that transactions insert them in one order, which avoids
+// deadlocks.
+func (h Holding) compare(o Holding) int {
+	return cmp.Or(bytes.Compare(h.Address[:], o.Address[:]), cmp.Compare(h.MerchantID, o.MerchantID))
+}
+
+const (
+	grantedTo = "address_grants WHERE address = wanted_address AND merchant_id = holder"
+	heldBy    = "held_addresses h WHERE h.address = wanted_address AND (h.sole_holder = holder OR EXISTS (SELECT 1 FROM " + grantedTo + "))"
+)
+
+// SendHoldings asks whether ClaimAddresses and GrantAddresses would find all holdings, of which each is given once,
+// and none at a deposit address. settled answers after the next Flush.
+func SendHoldings(ctx context.Context, tx *db.Tx, claims, grants []Holding) (settled func() bool, err error) {
+	both := holdingRows(slices.Concat(claims, grants))
+	deposits, err := tx.SendCountExisting(ctx, holdingColumns, both, "deposits WHERE deposits.address = wanted_address")
+	if err != nil {
+		return nil, err
+	}
+	held, err := tx.SendCountExisting(ctx, holdingColumns, both[:len(claims)], heldBy)
+	if err != nil {
+		return nil, err
+	}
+	granted, err := tx.SendCountExisting(ctx, holdingColumns, both[len(claims):], grantedTo)
+	return func() bool { return *deposits == 0 && *held == len(claims) && *granted == len(grants) }, err
+}
+
+// ClaimAddresses makes the merchants hold the addresses that nobody held, and returns the
+// holdings that others' prevent. Of two transactions that claim one address, the second
+// waits for the first.
+func ClaimAddresses(ctx context.Context, tx *db.Tx, claims []Holding, now time.Time) (refused []Holding, err error) {
+	claims = sortedHoldings(claims)
+	missing, err := lackingHoldings(ctx, tx, claims, heldBy)
+	if err != nil || len(missing) == 0 {
+		return nil, err
+	}
+	first := slices.CompactFunc(slices.Clone(missing), func(a, b Holding) bool { return a.Address == b.Address })
+	if err := insertHolders(ctx, tx, first, now); err != nil {
+		return nil, err
+	}
+	rows := make([][]any, len(first))
+	for i, h := range first {
+		rows[i] = []any{h.Address.String(), h.MerchantID, invoice.UnixSeconds(now)}
+	}
+	err = tx.Insert(ctx, db.Insertion{Table: "held_addresses", Columns: []string{"address", "sole_holder", "created_at"}, Conflict: "ON CONFLICT DO NOTHING"}, rows)
+	if err != nil {
+		return nil, err
+	}
+	return lackingHoldings(ctx, tx, missing, heldBy)
+}
+
+// GrantAddresses makes the merchants hold the addresses. It returns the grants that did not
+// exist, and the holdings of others that had claimed one and lose it, with their sight of
+// its unattributed payments.
+func GrantAddresses(ctx context.Context, tx *db.Tx, grants []Holding, now time.Time) (granted, lost []Holding, err error) {
+	missing, err := lackingHoldings(ctx, tx, sortedHoldings(grants), grantedTo)
+	if err != nil || len(missing) == 0 {
+		return nil, nil, err
+	}
+	if err := insertHolders(ctx, tx, missing, now); err != nil {
+		return nil, nil, err
+	}
+	var addresses []string
+	var held, rows [][]any
+	for _, h := range missing {
+		text := h.Address.String()
+		rows = append(rows, []any{text, h.MerchantID, invoice.UnixSeconds(now)})
+		if n := len(addresses); n == 0 || addresses[n-1] != text {
+			addresses = append(addresses, text)
+			held = append(held, []any{text, invoice.UnixSeconds(now)})
+		}
+	}
+	if err := tx.Insert(ctx, db.Insertion{Table: "held_addresses", Columns: []string{"address", "created_at"}, Conflict: "ON CONFLICT DO NOTHING"}, held); err != nil {
+		return nil, nil, err
+	}
+	if lost, err = endClaims(ctx, tx, addresses); err != nil {
+		return nil, nil, err
+	}
+	err = tx.Insert(ctx, db.Insertion{Table: "address_grants", Columns: []string{"address", "merchant_id", "created_at"}, Conflict: "ON CONFLICT DO NOTHING"}, rows)
+	if err != nil {
+		return nil, nil, err
+	}
+	lost = slices.DeleteFunc(lost, func(h Holding) bool { return slices.Contains(missing, h) })
+	for _, h := range lost {
+		if err := hideUnattributed(ctx, tx, h); err != nil {
+			return nil, nil, err
+		}
+	}
+	return missing, lost, nil
+}
+
+// hideUnattributed ends a merchant's sight of the unattributed payments that an address
+// received.
+func hideUnattributed(ctx context.Context, tx *db.Tx, h Holding) error {
+	_, err := tx.Exec(ctx, `DELETE FROM unattributed WHERE merchant_id = $1 AND seen_id IN (
+		SELECT seen_id FROM payments WHERE to_address = $2 AND invoice_id IS NULL)`, h.MerchantID, h.Address.String())
+	if err != nil {
+		return fmt.Errorf("end the holding of an address: %w", err)
+	}
+	return nil
+}
+
+// ReleaseAddress ends a holding, a claim or a grant, with the merchant's sight of the
+// address's unattributed payments. It returns ErrNotFound if the merchant does not hold the
+// address. An address that nobody holds any more cannot be claimed, only granted: otherwise
+// the merchant's next create would claim it again.
+func ReleaseAddress(ctx context.Context, tx *db.Tx, h Holding) error {
+	if _, err := db.QueryAll(ctx, tx, db.ScanID, "SELECT address FROM held_addresses WHERE address = $1"+tx.ForUpdate(), h.Address.String()); err != nil {
+		return fmt.Errorf("lock an address: %w", err)
+	}
+	var ended int64
+	for _, statement := range []string{
+		"UPDATE held_addresses SET sole_holder = NULL WHERE address = $1 AND sole_holder = $2",
+		"DELETE FROM address_grants WHERE address = $1 AND merchant_id = $2",
+	} {
+		n, err := tx.Exec(ctx, statement, h.Address.String(), h.MerchantID)
+		if err != nil {
+			return fmt.Errorf("release an address: %w", err)
+		}
+		ended += n
+	}
+	if ended == 0 {
+		return fmt.Errorf("release the address %s: %w", h.Address, db.ErrNotFound)
+	}
+	return hideUnattributed(ctx, tx, h)
+}
+
+// endClaims ends the claims to the addresses, and returns those that there were.
+func endClaims(ctx context.Context, tx *db.Tx, addresses []string) ([]Holding, error) {
+	ended, err := db.QueryIn(addresses, func(chunk []any) ([]Holding, error) {
+		return db.QueryAll(ctx, tx, func(row db.Scanner) (h Holding, err error) {
+			err = row.Scan(db.AddressCol(&h.Address), &h.MerchantID)
+			return h, err
+		}, "SELECT address, sole_holder FROM held_addresses WHERE sole_holder IS NOT NULL AND address IN "+
+			db.ParameterList(0, len(chunk))+" ORDER BY address"+tx.ForUpdate(), chunk...)
+	})
+	if err != nil || len(ended) == 0 {
+		return nil, err
+	}
+	return ended, db.SendIn(ctx, tx, "UPDATE held_addresses SET sole_holder = NULL WHERE address IN ", addresses)
+}
+
+// insertHolders inserts the merchants of holdings, unless they exist.
+func insertHolders(ctx context.Context, tx *db.Tx, holdings []Holding, now time.Time) error {
+	var ids []string
+	for _, h := range holdings {
+		ids = append(ids, h.MerchantID)
+	}
+	return InsertMerchants(ctx, tx, ids, now)
+}
+
+// holdingColumns name the columns of holdingRows.
+var holdingColumns = []string{"wanted_address", "holder"}
+
+func holdingRows(all []Holding) [][]any {
+	rows := make([][]any, len(all))
+	for i, h := range all {
+		rows[i] = []any{h.Address.String(), h.MerchantID}
+	}
+	return rows
+}
+
+// lackingHoldings returns those of the holdings for which no row exists.
+func lackingHoldings(ctx context.Context, q db.Querier, all []Holding, tableAndConditions string) ([]Holding, error) {
+	found, err := q.WhichExist(ctx, holdingColumns, holdingRows(all), tableAndConditions)
+	exists := make(map[int]bool, len(found))
+	for _, n := range found {
+		exists[n] = true
+	}
+	var lacking []Holding
+	for i, h := range all {
+		if !exists[i] {
+			lacking = append(lacking, h)
+		}
+	}
+	return lacking, err
+}
+
+// sortedHoldings returns the holdings in order, each once.
+func sortedHoldings(all []Holding) []Holding {
+	return slices.Compact(slices.SortedFunc(slices.Values(all), Holding.compare))
+}
+
+// InsertUnattributed adds payments without an invoice, by their SeenID, to the unattributed
+// payments of the merchants that hold the settlement address which received them, and whose
+// invoices named it on that chain. It locks the address, so that a merchant that loses it
+// keeps none. Those at a deposit address are added to the payments of its merchant.
+func InsertUnattributed(ctx context.Context, tx *db.Tx, seen []string) error {
+	return db.InBatches(seen, "", func(part []string) error {
+		if tx.OnPostgres() { // in a statement of its own: the next one sees what others did before
+			err := tx.Send(ctx, nil, `SELECT address FROM held_addresses WHERE address IN (
+				SELECT to_address FROM payments WHERE seen_id IN `+db.ParameterList(0, len(part))+") ORDER BY address FOR SHARE", db.ToAny(part)...)
+			if err != nil {
+				return err
+			}
+		}
+		err := tx.Send(ctx, nil, `INSERT INTO unattributed (seen_id, merchant_id, chain_key)
+			SELECT payments.seen_id, settled.merchant_id, payments.chain_key
+			FROM payments JOIN settlement_addresses AS settled ON settled.chain_key = payments.chain_key AND settled.address = payments.to_address
+			JOIN held_addresses AS held ON held.address = settled.address
+			WHERE (held.sole_holder = settled.merchant_id OR EXISTS (
+				SELECT 1 FROM address_grants AS granted WHERE granted.address = held.address AND granted.merchant_id = settled.merchant_id))
+			AND payments.seen_id IN `+db.ParameterList(0, len(part)), db.ToAny(part)...)
+		if err != nil {
+			return err
+		}
+		return tx.Send(ctx, nil, `INSERT INTO unattributed (seen_id, merchant_id, chain_key)
+			SELECT payments.seen_id, invoices.merchant_id, payments.chain_key FROM payments JOIN invoices ON invoices.id = payments.deposit_of
+			WHERE payments.seen_id IN `+db.ParameterList(0, len(part)), db.ToAny(part)...)
+	})
+}

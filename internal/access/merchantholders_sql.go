@@ -1,0 +1,118 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// MerchantHolder is what the database remembers of a merchant of the configuration, or of one that was retired.
+type MerchantHolder struct {
+	MerchantID string
+	Allowed    []invoice.AllowedAddress // in the configuration when a service last started with the merchant
+	Webhook    string                   // SHA-256 of the host of its URL then, in hex, or ""
+	URL        string                   // SHA-256 of the whole URL then, in hex, or ""
+	Since      time.Time                // the first start with it
+	LeftAt     time.Time                // the first start without it; zero while the configuration has it
+	RetiredAt  time.Time                // zero unless it was retired
+}
+
+const holderColumns = "merchant_id, addresses, webhook_sha256, url_sha256, since, left_at, retired_at"
+
+func scanHolder(row db.Scanner) (h MerchantHolder, err error) {
+	err = row.Scan(&h.MerchantID, db.Parsed(&h.Allowed, parseAllowed), &h.Webhook, &h.URL,
+		db.Seconds(&h.Since), db.Seconds(&h.LeftAt), db.Seconds(&h.RetiredAt))
+	return h, err
+}
+
+// MerchantHolders returns all holders, in the order of their ids.
+func MerchantHolders(ctx context.Context, q db.Querier) ([]MerchantHolder, error) {
+	return db.QueryAll(ctx, q, scanHolder, "SELECT "+holderColumns+" FROM merchant_holders ORDER BY merchant_id")
+}
+
+// FindMerchantHolder returns the holder of a merchant id, or ErrNotFound.
+func FindMerchantHolder(ctx context.Context, q db.Querier, merchantID string) (MerchantHolder, error) {
+	return db.QueryRow(ctx, q, scanHolder, "SELECT "+holderColumns+" FROM merchant_holders WHERE merchant_id = $1", merchantID)
+}
+
+// PutMerchantHolder inserts or replaces a holder. If it has another URL, the breaker of the former one ends.
+func PutMerchantHolder(ctx context.Context, tx *db.Tx, h MerchantHolder) error {
+	allowed, err := allowedText(h.Allowed)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `DELETE FROM breakers WHERE merchant_id = $1 AND EXISTS (
+		SELECT 1 FROM merchant_holders h WHERE h.merchant_id = $1 AND h.url_sha256 <> $2)`, h.MerchantID, h.URL); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, "INSERT INTO merchant_holders ("+holderColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (merchant_id) DO UPDATE SET addresses = excluded.addresses, webhook_sha256 = excluded.webhook_sha256, url_sha256 = excluded.url_sha256,
+			since = excluded.since, left_at = excluded.left_at, retired_at = excluded.retired_at`,
+		h.MerchantID, allowed, h.Webhook, h.URL, h.Since.Unix(), db.OrNull(h.LeftAt), db.OrNull(h.RetiredAt))
+	return err
+}
+
+// DeleteMerchantHolder forgets who held a merchant id. It returns ErrNotFound if that is not known.
+func DeleteMerchantHolder(ctx context.Context, tx *db.Tx, merchantID string) error {
+	n, err := tx.Exec(ctx, "DELETE FROM merchant_holders WHERE merchant_id = $1", merchantID)
+	if err == nil && n == 0 {
+		err = db.ErrNotFound
+	}
+	return err
+}
+
+// MerchantsWithoutHolder returns the ids of merchants that have no profile and no holder.
+func MerchantsWithoutHolder(ctx context.Context, q db.Querier) ([]string, error) {
+	return db.QueryAll(ctx, q, db.ScanID, `SELECT id FROM merchants m WHERE NOT EXISTS (SELECT 1 FROM merchant_profiles p WHERE p.merchant_id = m.id)
+		AND NOT EXISTS (SELECT 1 FROM merchant_holders h WHERE h.merchant_id = m.id) ORDER BY id`)
+}
+
+// HoldsAll reports whether a merchant holds all of the addresses.
+func HoldsAll(ctx context.Context, q db.Querier, merchantID string, addresses []invoice.Address) (bool, error) {
+	for _, address := range addresses {
+		n, err := db.QueryRow(ctx, q, db.ScanCount, `SELECT count(*) FROM held_addresses h WHERE h.address = $1 AND (h.sole_holder = $2 OR
+			EXISTS (SELECT 1 FROM address_grants g WHERE g.address = h.address AND g.merchant_id = $2))`, address.String(), merchantID)
+		if err != nil || n == 0 {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// MaxCountedUses bounds the counts of MerchantUses.
+const MaxCountedUses = 1000
+
+// MerchantUses is what would be touched if somebody else had a merchant's id. Each count ends at MaxCountedUses.
+type MerchantUses struct {
+	Open    int // invoices that can still be paid, and drafts
+	Waiting int // events that wait to be delivered
+	Keys    int // that were not revoked
+	Past    int // other invoices, and payment links
+}
+
+// Any reports whether there is a use.
+func (u MerchantUses) Any() bool { return u.Open+u.Waiting+u.Keys+u.Past > 0 }
+
+// FindMerchantUses counts what belongs to a merchant.
+func FindMerchantUses(ctx context.Context, q db.Querier, merchantID string) (u MerchantUses, err error) {
+	for _, count := range []struct {
+		to   *int
+		rows string
+	}{
+		{&u.Open, "invoices WHERE merchant_id = $1 AND status IN ('open', 'draft')"},
+		{&u.Waiting, "deliveries WHERE merchant_id = $1"},
+		{&u.Keys, "api_keys WHERE merchant_id = $1 AND revoked_at IS NULL"},
+		{&u.Past, "invoices WHERE merchant_id = $1 AND status NOT IN ('open', 'draft')"},
+		{&u.Past, "payment_links WHERE merchant_id = $1"},
+	} {
+		n, err := db.QueryRow(ctx, q, db.ScanCount, fmt.Sprintf("SELECT count(*) FROM (SELECT 1 FROM %s LIMIT %d) AS bounded", count.rows, MaxCountedUses), merchantID)
+		if err != nil {
+			return u, fmt.Errorf("count what belongs to the merchant %s: %w", merchantID, err)
+		}
+		*count.to += n
+	}
+	return u, nil
+}

@@ -1,0 +1,203 @@
+package access
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+)
+
+// sessionUseInterval is how old the stored last use of a session must be to be replaced,
+// in seconds.
+const sessionUseInterval = 60
+
+const sessionColumns = "id, key_id, parent_keys, merchant_id, client, browser, language, created_at, confirmed_at, used_at, expires_at"
+
+func scanSession(row db.Scanner) (s Session, err error) {
+	err = row.Scan(&s.ID, &s.KeyID, &s.ParentKeys, db.NullText(&s.MerchantID), &s.Client, &s.Browser, &s.Language, db.Seconds(&s.CreatedAt), db.Seconds(&s.ConfirmedAt),
+		db.Seconds(&s.UsedAt), db.Seconds(&s.ExpiresAt))
+	return s, err
+}
+
+// TokenHash is the SHA-256 hash of a token of a session or of a link that signs in.
+type TokenHash [HashSize]byte
+
+func (h TokenHash) text() string { return hex.EncodeToString(h[:]) }
+
+// SessionByToken returns the session whose token has a hash, or ErrNotFound. It may have
+// ended.
+func SessionByToken(ctx context.Context, q db.Querier, token TokenHash) (Session, error) {
+	return db.QueryRow(ctx, q, scanSession, "SELECT "+sessionColumns+" FROM sessions WHERE token_hash = $1", token.text())
+}
+
+// FindSession returns a session, or ErrNotFound. It may have ended.
+func FindSession(ctx context.Context, q db.Querier, id string) (Session, error) {
+	return db.QueryRow(ctx, q, scanSession, "SELECT "+sessionColumns+" FROM sessions WHERE id = $1", id)
+}
+
+// SessionFilter selects sessions of a key or, without a key, of a merchant, or of the
+// operator if both are empty.
+type SessionFilter struct {
+	KeyID, MerchantID string
+	Before            string // a session's id; those listed began before it
+	Limit             int
+}
+
+// Sessions lists sessions, the last that began first. Some may have ended.
+func Sessions(ctx context.Context, q db.Querier, f SessionFilter) ([]Session, error) {
+	w := db.Where{}
+	switch {
+	case f.KeyID != "":
+		w.Equal("key_id", f.KeyID)
+	case f.MerchantID != "":
+		w.Equal("merchant_id", f.MerchantID)
+	default:
+		w.Conditions = append(w.Conditions, "merchant_id IS NULL")
+	}
+	w.Below("id", f.Before)
+	return db.QueryAll(ctx, q, scanSession, "SELECT "+sessionColumns+" FROM sessions"+w.Text()+" ORDER BY id DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
+}
+
+// InsertSession stores a new session, and deletes the oldest of its key beyond
+// access.MaxSessions.
+func InsertSession(ctx context.Context, tx *db.Tx, s Session, token TokenHash) error {
+	if err := tx.Insert(ctx, db.Insertion{Table: "sessions", Columns: append(strings.Split(sessionColumns, ", "), "token_hash")}, [][]any{{
+		s.ID, s.KeyID, string(s.ParentKeys), db.OrNull(s.MerchantID), s.Client, s.Browser, s.Language, s.CreatedAt.Unix(), s.ConfirmedAt.Unix(), s.UsedAt.Unix(), s.ExpiresAt.Unix(),
+		token.text(),
+	}}); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `DELETE FROM sessions WHERE key_id = $1 AND id <=
+		(SELECT id FROM sessions WHERE key_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)`, s.KeyID, MaxSessions)
+	return err
+}
+
+// RecordSessionUse stores when a session was last used, except if a use within the last
+// minute is stored.
+func RecordSessionUse(ctx context.Context, s *db.DB, id string, at time.Time) error {
+	return s.Update(ctx, func(tx *db.Tx) error {
+		_, err := tx.Exec(ctx, "UPDATE sessions SET used_at = $2 WHERE id = $1 AND used_at <= $3", id, at.Unix(), at.Unix()-sessionUseInterval)
+		return err
+	})
+}
+
+// ConfirmSession stores that the person of a session proved to hold the key.
+func ConfirmSession(ctx context.Context, s *db.DB, id string, at time.Time) error {
+	return updateSession(ctx, s, "UPDATE sessions SET confirmed_at = $2 WHERE id = $1", id, at.Unix())
+}
+
+// SetSessionLanguage stores the language that the person of a session chose.
+func SetSessionLanguage(ctx context.Context, s *db.DB, id, language string) error {
+	return updateSession(ctx, s, "UPDATE sessions SET language = $2 WHERE id = $1", id, language)
+}
+
+// TakeForm stores the form that a session has sent last, and reports whether it was not the last
+// one before.
+func TakeForm(ctx context.Context, s *db.DB, id string, form TokenHash) (first bool, err error) {
+	err = updateSession(ctx, s, "UPDATE sessions SET last_form = $2 WHERE id = $1 AND (last_form IS NULL OR last_form <> $2)", id, form.text())
+	if errors.Is(err, db.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// updateSession executes a statement that changes one session, or returns ErrNotFound.
+func updateSession(ctx context.Context, s *db.DB, statement string, args ...any) error {
+	return s.Update(ctx, func(tx *db.Tx) error {
+		n, err := tx.Exec(ctx, statement, args...)
+		if err == nil && n == 0 {
+			err = db.ErrNotFound
+		}
+		return err
+	})
+}
+
+// DeleteSession deletes a session, and reports whether there was one.
+func DeleteSession(ctx context.Context, tx *db.Tx, id string) (bool, error) {
+	n, err := tx.Exec(ctx, "DELETE FROM sessions WHERE id = $1", id)
+	return n > 0, err
+}
+
+// SignInLink has the stored data of a link by which a person signs in, except its token.
+type SignInLink struct {
+	KeyID      string // of the person
+	ParentKeys KeyIDs // the other keys that gave its maker access
+	ExpiresAt  time.Time
+}
+
+func scanSignInLink(row db.Scanner) (l SignInLink, err error) {
+	err = row.Scan(&l.KeyID, &l.ParentKeys, db.Seconds(&l.ExpiresAt))
+	return l, err
+}
+
+// InsertSignInLink stores a link.
+func InsertSignInLink(ctx context.Context, tx *db.Tx, token TokenHash, l SignInLink) error {
+	return tx.Insert(ctx, db.Insertion{Table: "sign_in_links", Columns: []string{"token_hash", "key_id", "parent_keys", "expires_at"}}, [][]any{{
+		token.text(), l.KeyID, string(l.ParentKeys), l.ExpiresAt.Unix(),
+	}})
+}
+
+// FindSignInLink returns a link that has not expired, or ErrNotFound.
+func FindSignInLink(ctx context.Context, q db.Querier, token TokenHash, now time.Time) (SignInLink, error) {
+	return db.QueryRow(ctx, q, scanSignInLink, "SELECT key_id, parent_keys, expires_at FROM sign_in_links WHERE token_hash = $1 AND expires_at > $2", token.text(), now.Unix())
+}
+
+// TakeSignInLink deletes a link that has not expired, and returns it, or ErrNotFound.
+func TakeSignInLink(ctx context.Context, tx *db.Tx, token TokenHash, now time.Time) (SignInLink, error) {
+	return db.QueryRow(ctx, tx, scanSignInLink, "DELETE FROM sign_in_links WHERE token_hash = $1 AND expires_at > $2 RETURNING key_id, parent_keys, expires_at",
+		token.text(), now.Unix())
+}
+
+// CleanSessions deletes up to limit sessions that have ended, and as many links that have
+// expired.
+func CleanSessions(ctx context.Context, s *db.DB, now time.Time, limit int) error {
+	idle := now.Add(-SessionIdle)
+	return s.Update(ctx, func(tx *db.Tx) error {
+		if _, err := tx.Exec(ctx, "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= $1 OR used_at <= $2 LIMIT $3)", now.Unix(), idle.Unix(), limit); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "DELETE FROM sign_in_links WHERE token_hash IN (SELECT token_hash FROM sign_in_links WHERE expires_at <= $1 LIMIT $2)", now.Unix(), limit)
+		return err
+	})
+}
+
+// Visits are when the person of a session last opened the dashboard's first page, and when
+// the visit before ended. They are zero if there was none.
+type Visits struct{ Last, Before time.Time }
+
+// SessionVisits returns the visits of a session, and the last one of any session of its
+// key.
+func SessionVisits(ctx context.Context, q db.Querier, s Session) (own Visits, last time.Time, err error) {
+	own, err = db.QueryRow(ctx, q, func(row db.Scanner) (v Visits, err error) {
+		err = row.Scan(db.Seconds(&v.Last), db.Seconds(&v.Before))
+		return v, err
+	}, "SELECT visited_at, visited_before FROM sessions WHERE id = $1", s.ID)
+	if err != nil {
+		return Visits{}, time.Time{}, err
+	}
+	last, err = db.QueryRow(ctx, q, func(row db.Scanner) (at time.Time, err error) {
+		err = row.Scan(db.Seconds(&at))
+		return at, err
+	}, "SELECT max(visited_at) FROM sessions WHERE key_id = $1", s.KeyID)
+	return own, last, err
+}
+
+// SetSessionVisits stores the visits of a session.
+func SetSessionVisits(ctx context.Context, tx *db.Tx, id string, v Visits) error {
+	_, err := tx.Exec(ctx, "UPDATE sessions SET visited_at = $2, visited_before = $3 WHERE id = $1", id, db.OrNull(v.Last), db.OrNull(v.Before))
+	return err
+}
+
+// EndSessions ends all sessions and links that sign in.
+func EndSessions(ctx context.Context, tx *db.Tx) error {
+	for _, table := range []string{"sessions", "sign_in_links"} {
+		if _, err := tx.Exec(ctx, "DELETE FROM "+table); err != nil {
+			return fmt.Errorf("end the %s: %w", table, err)
+		}
+	}
+	return nil
+}

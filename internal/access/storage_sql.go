@@ -1,0 +1,188 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/ratelimit"
+)
+
+// Quotas of merchants without own quotas. The operator can set others.
+const (
+	// DefaultAuditQuota bounds what the entries of the audit log take that a merchant's keys caused,
+	// in bytes. Everything that a key can do again and again writes one, but creating invoices.
+	DefaultAuditQuota = 1 << 30
+	// DefaultInvoiceQuota bounds the invoices of a merchant.
+	DefaultInvoiceQuota = 10_000_000
+)
+
+// Names of the quotas, in refusals and metrics.
+const (
+	AuditQuotaName   = "audit_storage"
+	InvoiceQuotaName = "invoice_storage"
+)
+
+// Quotas are the names of all quotas.
+var Quotas = []string{AuditQuotaName, InvoiceQuotaName}
+
+// auditOverhead is about how many bytes an entry of the audit log takes in addition to its texts, for
+// hashes, numbers and indexes.
+const auditOverhead = 400
+
+// auditSize returns what entries take, in bytes.
+func auditSize(entries []Entry) (n int64) {
+	for _, e := range entries {
+		n += int64(auditOverhead + len(e.Actor) + len(e.Client) + len(e.RequestID) + len(e.Object) + len(e.Before) + len(e.After))
+	}
+	return n
+}
+
+// retryQuota is the Retry-After beyond a quota, in seconds. The operator decides how long it takes.
+const retryQuota = "3600"
+
+// countAudit counts entries against a merchant's quota if the merchant's key caused them. An act that
+// takes access away is never refused.
+func countAudit(ctx context.Context, tx *db.Tx, entries []Entry) error {
+	merchantID := FromContext(ctx).MerchantID
+	if merchantID == "" {
+		return nil
+	}
+	only := func(a Action) bool { return len(entries) == 1 && entries[0].Action == a }
+	if only(ActionKeyRevoke) || only(ActionSessionEnd) {
+		return nil
+	}
+	const quota = "coalesce(merchant_storage.audit_quota, (SELECT d.audit_quota FROM merchant_storage AS d WHERE d.merchant_id = ''))"
+	n, err := tx.Exec(ctx, `INSERT INTO merchant_storage (merchant_id, audit_bytes) VALUES ($1, $2)
+		ON CONFLICT (merchant_id) DO UPDATE SET audit_bytes = merchant_storage.audit_bytes + excluded.audit_bytes
+		WHERE merchant_storage.audit_bytes + excluded.audit_bytes <= `+quota, merchantID, auditSize(entries))
+	if err != nil {
+		return fmt.Errorf("count what the audit log takes: %w", err)
+	}
+	if n == 0 {
+		return &ratelimit.ExceededError{Limit: AuditQuotaName, RetryAfter: retryQuota}
+	}
+	return nil
+}
+
+// Storage is how much a merchant has stored, and its quotas.
+type Storage struct {
+	MerchantID   string // empty: the quotas of merchants without own ones
+	AuditBytes   int64
+	AuditQuota   int64
+	OwnAudit     bool // the quota is the merchant's own
+	Invoices     int64
+	InvoiceQuota int64
+	OwnInvoices  bool // the quota is the merchant's own
+	countedTo    string
+}
+
+// selectStorage begins a statement that reads rows of merchant_storage with their quotas.
+const selectStorage = `SELECT s.merchant_id, s.audit_bytes, coalesce(s.audit_quota, d.audit_quota), s.audit_quota, s.invoices,
+	coalesce(s.invoice_quota, d.invoice_quota), s.invoice_quota, s.counted_to FROM merchant_storage AS s JOIN merchant_storage AS d ON d.merchant_id = '' `
+
+func scanStorage(row db.Scanner) (s Storage, err error) {
+	var audit, invoices int64
+	err = row.Scan(&s.MerchantID, &s.AuditBytes, &s.AuditQuota, db.NullInt(&audit), &s.Invoices, &s.InvoiceQuota, db.NullInt(&invoices), &s.countedTo)
+	s.OwnAudit, s.OwnInvoices = audit > 0, invoices > 0
+	return s, err
+}
+
+// ListStorage lists up to limit merchants that have stored something or have own quotas, with ids after the
+// given one. The first, with the empty id, has the quotas of all others.
+func ListStorage(ctx context.Context, q db.Querier, after string, limit int) ([]Storage, error) {
+	return db.QueryAll(ctx, q, scanStorage, selectStorage+"WHERE s.merchant_id >= $1 ORDER BY s.merchant_id LIMIT $2", after, limit)
+}
+
+// MerchantStorage returns what a merchant has stored, and its quotas.
+func (q Reader) MerchantStorage(ctx context.Context, merchantID string) (Storage, error) {
+	known, err := db.QueryRow(ctx, q, scanStorage, selectStorage+"WHERE s.merchant_id = $1", merchantID)
+	if errors.Is(err, db.ErrNotFound) { // it has not stored anything
+		known, err = db.QueryRow(ctx, q, scanStorage, selectStorage+"WHERE s.merchant_id = ''")
+		known = Storage{MerchantID: merchantID, AuditQuota: known.AuditQuota, InvoiceQuota: known.InvoiceQuota}
+	}
+	if err != nil {
+		return Storage{}, fmt.Errorf("read the storage of %s: %w", merchantID, err)
+	}
+	return known, nil
+}
+
+// SetQuotas sets the quotas of a merchant, or of all merchants without own ones if merchantID is
+// empty. A quota of 0 stays as it is, and a quota below 0 becomes the quota of all.
+func SetQuotas(ctx context.Context, tx *db.Tx, merchantID string, auditBytes, invoices int64) error {
+	if merchantID != "" {
+		if err := addStorage(ctx, tx, merchantID); err != nil {
+			return err
+		}
+	}
+	for column, quota := range map[string]int64{"audit_quota": auditBytes, "invoice_quota": invoices} {
+		if quota == 0 {
+			continue
+		}
+		if _, err := tx.Exec(ctx, "UPDATE merchant_storage SET "+column+" = $2 WHERE merchant_id = $1", merchantID, db.OrNull(max(quota, 0))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addStorage adds the row of a merchant, unless it exists.
+func addStorage(ctx context.Context, tx *db.Tx, merchantID string) error {
+	_, err := tx.Exec(ctx, "INSERT INTO merchant_storage (merchant_id) VALUES ($1) ON CONFLICT (merchant_id) DO NOTHING", merchantID)
+	return err
+}
+
+// countBatch is the largest number of invoices that one call of CountInvoices counts.
+const countBatch = 50_000
+
+// CountInvoices counts the invoices of a merchant that were made since the last call, and returns
+// what it has stored. more is set if there may be others. Invoices that are being made are counted
+// with the next ones, or not at all: the quota is about millions.
+func CountInvoices(ctx context.Context, s *db.DB, merchantID string) (stored Storage, more bool, err error) {
+	known, err := NewReader(s).MerchantStorage(ctx, merchantID)
+	if err != nil {
+		return Storage{}, false, err
+	}
+	type count struct {
+		n    int64
+		last string
+	}
+	found, err := db.QueryRow(ctx, s, func(row db.Scanner) (c count, err error) {
+		err = row.Scan(&c.n, db.NullText(&c.last))
+		return c, err
+	}, `SELECT count(*), max(id) FROM (SELECT id FROM invoices WHERE merchant_id = $1 AND id > $2 ORDER BY id LIMIT $3) AS newer`,
+		merchantID, known.countedTo, countBatch)
+	if err != nil || found.n == 0 {
+		return known, false, err
+	}
+	err = s.Update(ctx, func(tx *db.Tx) error { // by one replica
+		if err := addStorage(ctx, tx, merchantID); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "UPDATE merchant_storage SET invoices = invoices + $2, counted_to = $3 WHERE merchant_id = $1 AND counted_to = $4",
+			merchantID, found.n, found.last, known.countedTo)
+		return err
+	})
+	known.Invoices += found.n
+	return known, found.n == countBatch, err
+}
+
+// RecountAudit counts again what the entries of the audit log take that merchants' keys caused,
+// after others were archived.
+func RecountAudit(ctx context.Context, s *db.DB) error {
+	return s.Update(ctx, func(tx *db.Tx) error {
+		if _, err := readAuditHead(ctx, tx, tx.ForUpdate()); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `UPDATE merchant_storage SET audit_bytes = (SELECT coalesce(sum($1 + length(e.actor) + length(e.client) + length(e.request_id) + length(e.object)
+				+ length(e.before) + length(e.after)), 0)
+			FROM audit_entries AS e JOIN api_keys AS k ON k.id = e.actor AND k.merchant_id = e.merchant_id
+			WHERE e.merchant_id = merchant_storage.merchant_id) WHERE audit_bytes > 0`, auditOverhead)
+		return err
+	})
+}
+
+// QuotaInterval is how often the invoices of a merchant are counted while it makes some.
+const QuotaInterval = 10 * time.Second

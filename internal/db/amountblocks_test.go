@@ -1,0 +1,95 @@
+package db_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/rowtest"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// TestAmountLookupsReadFewBlocks checks how many blocks PostgreSQL reads for an amount that no open invoice of an address has. Where the open
+// invoices of a chain have few prices and one address, reading all of them seems as cheap to it as the index of amounts.
+//
+// Nor may it choose the index of prices, which does not have the address: very many invoices at others may have the amount. It cannot,
+// not even without the index of open amounts.
+func TestAmountLookupsReadFewBlocks(t *testing.T) {
+	t.Parallel()
+	const prices, most = 2, 100 // two of each index for 10 lookups
+	url := dbtest.MigratedPostgres(t)
+	s := dbtest.Open(t, url)
+	rowtest.StartChain(t, s, "base")
+	var all []invoice.Invoice
+	for i := range 4000 {
+		inv := rowtest.Sample(fmt.Sprintf("inv_%05d", i), "m")
+		inv.Amount = invoice.NewAmount(uint64(1 + i%prices))
+		inv.TransferAmount = invoice.NewAmount(uint64(100_000 + i))
+		all = append(all, inv)
+	}
+	rowtest.Insert(t, s, all...)
+	blocks := newBlockCheck(t, url)
+	_, err := blocks.conn.Exec(t.Context(), "ANALYZE invoices, transfer_amounts")
+	rowtest.Must(t, err)
+	read := db.Recorded(s, blocks.record)
+	key := settle.AmountKey{ChainKey: "base", Merchant: all[0].Merchant, Token: all[0].Token, Amount: all[9].TransferAmount}
+	_, err = settle.InvoicesByAmount(t.Context(), read, []settle.AmountLookup{{AmountKey: key, FirstBlock: 101, LastBlock: 101, FirstTime: invoice.Unix(1500)}}, 16)
+	rowtest.Must(t, err)
+	_, err = settle.AmountUses(t.Context(), read, []settle.AmountKey{key.With(invoice.NewAmount(200_000))}, func() time.Time { return invoice.Unix(1500) })
+	rowtest.Must(t, err)
+	list := blocks.list
+	blocks.check("an unused amount", most)
+	_, err = blocks.conn.Exec(t.Context(), "DROP INDEX invoices_open_by_amount_direct, invoices_bound, invoices_closed_by_amount_direct")
+	rowtest.Must(t, err)
+	for _, l := range list {
+		rows, err := blocks.conn.Query(t.Context(), "EXPLAIN "+l.Query, l.Args...)
+		rowtest.Must(t, err)
+		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		rowtest.Must(t, err)
+		if text := strings.Join(plan, "\n"); strings.Contains(text, "invoices_of_price") {
+			t.Errorf("an amount is looked up in the index of prices\n%s", text)
+		}
+	}
+}
+
+// TestOldTransferAmountsAreNotRead checks how many blocks PostgreSQL reads for an amount that very many closed invoices of an address
+// had as transfer amount, one after the other: those of the newest.
+func TestOldTransferAmountsAreNotRead(t *testing.T) {
+	t.Parallel()
+	const told, most = 1000, 100
+	url := dbtest.MigratedPostgres(t)
+	s := dbtest.Open(t, url)
+	rowtest.StartChain(t, s, "base")
+	var all []invoice.Invoice
+	for i := range told {
+		for other := range uint64(20) { // lie between those of the amount
+			inv := rowtest.Sample(fmt.Sprintf("inv_%05d_%d", i, other), "m")
+			inv.Amount, inv.TransferAmount = invoice.NewAmount(100), invoice.NewAmount(101+other)
+			inv.Status, inv.FromBlock, inv.ClosedBlock = invoice.Expired, uint64(i), uint64(i)
+			all = append(all, inv)
+		}
+	}
+	rowtest.Insert(t, s, all...)
+	blocks := newBlockCheck(t, url)
+	_, err := blocks.conn.Exec(t.Context(), "ANALYZE invoices, transfer_amounts")
+	rowtest.Must(t, err)
+	read := db.Recorded(s, blocks.record)
+	key := settle.AmountKey{ChainKey: "base", Merchant: all[0].Merchant, Token: all[0].Token, Amount: all[0].TransferAmount}
+	uses, err := settle.AmountUses(t.Context(), read, []settle.AmountKey{key}, func() time.Time { return invoice.Unix(0) })
+	if err != nil || uses[key] != (settle.AmountUse{Until: all[0].ExpiresAt}) {
+		t.Errorf("the amount's use is %+v, %v", uses[key], err)
+	}
+	moved := rowtest.SamplePayment(1).Transfer
+	moved.To, moved.Amount, moved.BlockNumber = key.Merchant, key.Amount, told
+	of, err := settle.InvoicesByTransferAmount(t.Context(), read, []invoice.Transfer{moved})
+	if want := fmt.Sprintf("inv_%05d_0", told-1); err != nil || len(of) != 1 || of[0] != want {
+		t.Errorf("the amount is of %v, %v; want %s", of, err, want)
+	}
+	blocks.check("an amount of many", most)
+}

@@ -1,0 +1,182 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/dispatcher"
+	"github.com/quittance/quittance/internal/rowtest"
+)
+
+// TestRequestsLeaveConnections has many more requests read than there are connections, none of which ends.
+// Transactions, the service's own reads and its health are not delayed, payers still read,
+// requests that write have a part of their own, and the requests beyond the shares get ErrBusy.
+func TestRequestsLeaveConnections(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		merchants, readers, all := s.ConnShares()
+		const requests = 60
+		var reading [3]atomic.Int64
+		release, refused := make(chan struct{}), make(chan error, 3*requests)
+		var group sync.WaitGroup
+		flood := func(of db.ConnShare, n *atomic.Int64, want int64) {
+			for range requests {
+				group.Go(func() {
+					err := s.Read(db.WithShare(t.Context(), of), func() { n.Add(1); <-release })
+					if err != nil {
+						refused <- err
+					}
+				})
+			}
+			awaitConns(t, n, want)
+		}
+		began := time.Now()
+		flood(db.MerchantReads, &reading[0], merchants)
+		flood(db.PayerReads, &reading[1], readers-merchants)
+		flood(db.Writes, &reading[2], all-readers)
+
+		ctx, cancel := context.WithTimeout(t.Context(), db.ShareWait)
+		defer cancel()
+		rowtest.Must(t, s.Update(ctx, func(tx *db.Tx) error { _, err := dispatcher.NewReader(tx).LastSeq(ctx); return err }))
+		rowtest.Must(t, s.Read(ctx, func() {}))
+		rowtest.Must(t, s.Ping(ctx))
+
+		for range 3*requests - int(all) {
+			if err := <-refused; !errors.Is(err, db.ErrBusy) || db.Unavailable(err) {
+				t.Fatalf("a request beyond the shares: %v, want ErrBusy, and no outage", err)
+			}
+		}
+		if took := time.Since(began); took < db.ShareWait {
+			t.Errorf("requests were refused after %v, want %v", took, db.ShareWait)
+		}
+		if m, p, w := reading[0].Load(), reading[1].Load(), reading[2].Load(); m != merchants || p != readers-merchants || w != all-readers {
+			t.Errorf("%d merchants, %d payers and %d writes read at a time, want %d, %d and %d", m, p, w, merchants, readers-merchants, all-readers)
+		}
+		close(release)
+		group.Wait()
+		rowtest.Must(t, s.Read(db.WithShare(t.Context(), db.MerchantReads), func() {}))
+	})
+}
+
+// TestTransactionsOfRequests has requests keep as many transactions open as they may. The next one does
+// not begin, and the service's own do.
+func TestTransactionsOfRequests(t *testing.T) {
+	t.Parallel()
+	s := dbtest.Open(t, dbtest.Postgres(t))
+	_, _, all := s.ConnShares()
+	request := db.WithShare(t.Context(), db.Writes)
+	release := hold(t, int(all), func(fn func(*db.Tx) error) error { return s.Update(request, fn) })
+	err := s.Update(request, func(*db.Tx) error {
+		t.Error("a transaction beyond the share began")
+		return nil
+	})
+	if !errors.Is(err, db.ErrBusy) {
+		t.Errorf("a transaction beyond the share: %v, want ErrBusy", err)
+	}
+	rowtest.Must(t, s.Update(t.Context(), func(tx *db.Tx) error { _, err := dispatcher.NewReader(tx).LastSeq(t.Context()); return err }))
+	release()
+	rowtest.Must(t, s.Update(request, func(*db.Tx) error { return nil }))
+}
+
+// TestReadsDuringTransactionsOfRequests has other requests use the requests' share of the connections. A request reads on
+// another connection while it has a transaction open, and not after it.
+func TestReadsDuringTransactionsOfRequests(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		_, _, all := s.ConnShares()
+		others := all
+		if s.Shared() {
+			others-- // the transaction has one
+		}
+		defer hold(t, int(others), func(fn func(*db.Tx) error) (err error) {
+			read := s.Read(db.WithShare(t.Context(), db.Writes), func() { err = fn(nil) })
+			return errors.Join(err, read)
+		})()
+		request := db.WithShare(t.Context(), db.Writes)
+		rowtest.Must(t, s.Update(request, func(*db.Tx) error {
+			if err := s.Read(request, func() {}); err != nil {
+				t.Errorf("a read in the transaction: %v", err)
+			}
+			return nil
+		}))
+		if s.Shared() {
+			defer hold(t, 1, func(fn func(*db.Tx) error) error { return s.Update(db.WithShare(t.Context(), db.Writes), fn) })()
+		}
+		brief, cancel := context.WithTimeout(request, 100*time.Millisecond)
+		defer cancel()
+		if err := s.Read(brief, func() {}); !errors.Is(err, db.ErrBusy) {
+			t.Errorf("a read after the transaction: %v, want ErrBusy", err)
+		}
+	})
+}
+
+// TestHeartbeats has the service's own transactions hold all other connections. The check of its health,
+// its clock and its share of the work do not wait.
+func TestHeartbeats(t *testing.T) {
+	t.Parallel()
+	s := dbtest.Open(t, dbtest.Postgres(t))
+	defer hold(t, db.PostgresConns, func(fn func(*db.Tx) error) error { return s.Update(t.Context(), fn) })()
+	ctx, cancel := context.WithTimeout(t.Context(), db.ShareWait)
+	defer cancel()
+	rowtest.Must(t, s.Ping(ctx))
+	_, err := s.ReadClock(ctx, rowtest.At(1), func(_ db.ClockReading, source time.Time) db.ClockReading {
+		return db.ClockReading{Now: source}
+	})
+	rowtest.Must(t, err)
+	_, err = s.ShareWork(ctx, "holder", []string{"work"}, []string{"work"}, rowtest.At(1), rowtest.At(2))
+	rowtest.Must(t, err)
+}
+
+// TestHeartbeatsKeepTheirConnections has the service open the connections of its heartbeats before
+// other programs have all that the server accepts.
+func TestHeartbeatsKeepTheirConnections(t *testing.T) {
+	t.Parallel()
+	s := dbtest.Open(t, dbtest.Postgres(t))
+	rowtest.Must(t, s.Ping(t.Context()))
+	if n := s.OpenHeartbeats(); n != db.HeartbeatConns {
+		t.Errorf("%d connections after the first heartbeat, want %d", n, db.HeartbeatConns)
+	}
+}
+
+// hold keeps n transactions, or reads, open until release is called, which returns when they have ended.
+func hold(t *testing.T, n int, update func(fn func(*db.Tx) error) error) (release func()) {
+	t.Helper()
+	var group sync.WaitGroup
+	var begun atomic.Int64
+	released := make(chan struct{})
+	for range n {
+		group.Go(func() {
+			err := update(func(*db.Tx) error {
+				begun.Add(1)
+				<-released
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	awaitConns(t, &begun, int64(n))
+	return func() {
+		close(released)
+		group.Wait()
+	}
+}
+
+// awaitConns waits until a number of connections is in use.
+func awaitConns(t *testing.T, n *atomic.Int64, want int64) {
+	t.Helper()
+	for deadline := time.After(db.ShareWait); n.Load() < want; {
+		select {
+		case <-deadline:
+			t.Fatalf("%d at a time, want %d", n.Load(), want)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package db_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/rowtest"
+	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/wait"
+)
+
+// TestSeenPaymentsChangeNoIndex requires that PostgreSQL writes nothing to the indexes of invoices when a payment of one is seen,
+// which changes none of their columns: pages have room for such rows (HOT updates).
+func TestSeenPaymentsChangeNoIndex(t *testing.T) {
+	t.Parallel()
+	url := dbtest.MigratedPostgres(t)
+	s := dbtest.Open(t, url)
+	rowtest.StartChain(t, s, "base")
+	var all, seen []invoice.Invoice
+	for i := range 200 {
+		inv := rowtest.Sample(fmt.Sprintf("inv_%05d", i), "m")
+		all = append(all, inv)
+		if i%10 == 0 {
+			p := rowtest.SamplePayment(i)
+			p.Amount = inv.Amount
+			seen = append(seen, inv.WithPayment(p.Payment))
+		}
+	}
+	rowtest.Insert(t, s, all...)
+	rowtest.Must(t, s.Update(t.Context(), func(tx *db.Tx) error { return settle.UpdateInvoices(t.Context(), tx, seen) }))
+	rowtest.Must(t, s.Close()) // PostgreSQL counts what a connection did when that ends
+	conn := dbtest.SQL(t, url)
+	var updated, inPlace int
+	for end := time.Now().Add(time.Minute); updated == 0 && time.Now().Before(end); wait.Sleep(t.Context(), 10*time.Millisecond, nil) {
+		rowtest.Must(t, conn.QueryRowContext(t.Context(), "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'invoices'").Scan(&updated, &inPlace))
+	}
+	if updated != len(seen) || inPlace != updated {
+		t.Errorf("%d invoices were updated, %d of them without their indexes; want %d", updated, inPlace, len(seen))
+	}
+}

@@ -1,0 +1,36 @@
+package db_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/dispatcher"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/rowtest"
+	"github.com/quittance/quittance/internal/wait"
+)
+
+// TestMeasureHold checks that a transaction's hold on events is all of its time on SQLite, which has one
+// writer, and on PostgreSQL the time since it has the lock, without the wait for it.
+func TestMeasureHold(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		const before = 300 * time.Millisecond
+		rowtest.Insert(t, s, rowtest.Sample("inv_m", "m"))
+		var held time.Duration
+		rowtest.Must(t, s.Update(t.Context(), func(tx *db.Tx) error {
+			wait.Sleep(t.Context(), before, nil)
+			err := dispatcher.InsertEvents(t.Context(), tx, []dispatcher.Event{{ID: "evt_1", Type: invoice.EventCreated, Subject: "inv_m", MerchantID: "m", InvoiceID: "inv_m", Body: []byte("{}"), CreatedAt: rowtest.At(1)}})
+			if err != nil {
+				return err
+			}
+			return dispatcher.MeasureHold(t.Context(), tx, &held)
+		}))
+		if isPostgres := strings.HasSuffix(t.Name(), "postgres"); held <= 0 || isPostgres == (held >= before) {
+			t.Errorf("on PostgreSQL %v: held others for %v, of which %v were before its events", isPostgres, held, before)
+		}
+	})
+}

@@ -1,0 +1,35 @@
+package db
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestRenameNew renames a file to a free name, and to one that is taken, in both ways.
+func TestRenameNew(t *testing.T) {
+	t.Parallel()
+	for way, rename := range map[string]func(from, to string) error{"rename": renameNew, "link": linkNew} {
+		dir := t.TempDir()
+		from, to, taken := filepath.Join(dir, "from"), filepath.Join(dir, "to"), filepath.Join(dir, "taken")
+		for _, path := range []string{from, taken} {
+			if err := os.WriteFile(path, []byte(path), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := rename(from, taken); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%s to a taken name: %v", way, err)
+		}
+		if err := rename(from, to); err != nil {
+			t.Errorf("%s: %v", way, err)
+		}
+		if text, err := os.ReadFile(to); err != nil || string(text) != from || linkCount(to) != 1 {
+			t.Errorf("%s: the file has %d names and %q, %v", way, linkCount(to), text, err)
+		}
+		if _, err := os.Stat(from); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s left the former name: %v", way, err)
+		}
+	}
+}

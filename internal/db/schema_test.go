@@ -1,0 +1,319 @@
+package db_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/rowtest"
+)
+
+// column is a column of a schema file.
+type column struct{ name, definition, comment string }
+
+// table is a table of a schema file.
+type table struct {
+	name, comment string
+	columns       []column
+}
+
+var (
+	startsTable  = regexp.MustCompile(`^CREATE TABLE (\w+) \($`)
+	startsColumn = regexp.MustCompile(`^    ([a-z]\w*) +(.*)$`)
+)
+
+// schemaTables reads the tables of a schema file. The comment of a column is at the end of its line or above it.
+func schemaTables(t *testing.T, kind string) (tables []table) {
+	t.Helper()
+	var above []string
+	inside := false
+	for line := range strings.Lines(schemaFile(t, kind)) {
+		line = strings.TrimRight(line, "\n")
+		definition, comment, _ := strings.Cut(line, "-- ")
+		definition = strings.TrimRight(definition, " ")
+		switch name, field := startsTable.FindStringSubmatch(line), startsColumn.FindStringSubmatch(definition); {
+		case definition == "" && comment != "":
+			above = append(above, comment)
+			continue
+		case name != nil:
+			tables = append(tables, table{name: name[1], comment: strings.Join(above, " ")})
+			inside = true
+		case strings.HasPrefix(line, ")"):
+			inside = false
+		case inside && field != nil:
+			if comment == "" {
+				comment = strings.Join(above, " ")
+			}
+			of := &tables[len(tables)-1]
+			of.columns = append(of.columns, column{field[1], field[2], comment})
+		}
+		above = nil
+	}
+	return tables
+}
+
+// schemaFile returns a schema file.
+func schemaFile(t *testing.T, kind string) string {
+	t.Helper()
+	text, err := os.ReadFile("schema/" + kind + ".sql")
+	rowtest.Must(t, err)
+	return string(text)
+}
+
+// TestSchemaFiles requires the same tables and columns in both schema files, in the same order and with the same
+// comments, and a comment for each of them.
+func TestSchemaFiles(t *testing.T) {
+	t.Parallel()
+	sqlite, postgres := schemaTables(t, "sqlite"), schemaTables(t, "postgres")
+	if len(sqlite) < 50 {
+		t.Fatalf("the test finds only %d tables", len(sqlite))
+	}
+	for _, of := range sqlite {
+		if of.comment == "" {
+			t.Errorf("the table %s has no comment", of.name)
+		}
+		for _, c := range of.columns {
+			if c.comment == "" {
+				t.Errorf("the column %s.%s has no comment", of.name, c.name)
+			}
+		}
+	}
+	for _, of := range postgres {
+		for _, c := range of.columns {
+			if strings.HasPrefix(c.definition, "TEXT") && !strings.HasPrefix(c.definition, `TEXT COLLATE "C"`) {
+				t.Errorf(`the column %s.%s of postgres.sql lacks COLLATE "C"`, of.name, c.name)
+			}
+		}
+	}
+	common := func(tables []table) (all []string) {
+		for _, of := range tables {
+			all = append(all, of.name+" -- "+of.comment)
+			for _, c := range of.columns {
+				all = append(all, of.name+"."+c.name+" -- "+c.comment)
+			}
+		}
+		return all
+	}
+	if diff := cmp.Diff(common(sqlite), common(postgres)); diff != "" {
+		t.Errorf("the schema files differ (-sqlite.sql +postgres.sql):\n%s", diff)
+	}
+}
+
+// TestMigrationFiles requires the same migrations for both databases, with numbers that follow one another.
+func TestMigrationFiles(t *testing.T) {
+	t.Parallel()
+	of := make(map[string][]string)
+	for _, kind := range []string{"sqlite", "postgres"} {
+		paths, err := filepath.Glob("migrations/" + kind + "/*")
+		rowtest.Must(t, err)
+		for i, path := range paths {
+			if name := filepath.Base(path); !strings.HasPrefix(name, fmt.Sprintf("%05d_", i+2)) || filepath.Ext(name) != ".sql" {
+				t.Errorf("%s is number %d; want a name such as %05[2]d_name.sql", path, i+2)
+			}
+			of[kind] = append(of[kind], filepath.Base(path))
+		}
+	}
+	if diff := cmp.Diff(of["sqlite"], of["postgres"]); diff != "" {
+		t.Errorf("the migrations differ (-sqlite +postgres):\n%s", diff)
+	}
+	if want := int64(len(of["sqlite"]) + 1); db.NewestMigration() != want {
+		t.Errorf("the schema's version is %d, want %d", db.NewestMigration(), want)
+	}
+}
+
+// released is the schema of a release in testdata/released.
+type released struct {
+	folder  string
+	version int64
+}
+
+// releases returns the releases, the oldest first.
+func releases(t *testing.T) (all []released) {
+	t.Helper()
+	folders, err := filepath.Glob("testdata/released/*/")
+	rowtest.Must(t, err)
+	for _, folder := range folders {
+		number, _, _ := strings.Cut(filepath.Base(folder), "_")
+		version, err := strconv.ParseInt(number, 10, 64)
+		rowtest.Must(t, err)
+		all = append(all, released{folder, version})
+	}
+	return all
+}
+
+// eachEmpty runs the test with the URL of an empty database of each kind, and the kind.
+func eachEmpty(t *testing.T, test func(t *testing.T, url, kind string)) {
+	t.Helper()
+	for kind, url := range dbtest.Databases() {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			test(t, url(t), kind)
+		})
+	}
+}
+
+// newSchema returns the schema of a new database that this program makes.
+func newSchema(t *testing.T, kind string) []string {
+	t.Helper()
+	url := dbtest.MigratedDatabases()[kind](t)
+	dbtest.Open(t, url)
+	return dbtest.Schema(t, url)
+}
+
+// TestUpgradeOfReleases upgrades the schema of each release. It becomes the one of the schema files, so a change of
+// these needs a migration, and a migration a change of these. Rows of the release stay.
+func TestUpgradeOfReleases(t *testing.T) {
+	t.Parallel()
+	for _, r := range releases(t) {
+		eachEmpty(t, func(t *testing.T, url, kind string) {
+			text, err := os.ReadFile(filepath.Join(r.folder, kind+".sql"))
+			rowtest.Must(t, err)
+			rowtest.Must(t, db.MakeRelease(t.Context(), url, string(text), r.version))
+			counts := insertRows(t, url, filepath.Join(r.folder, "rows.sql"))
+			dbtest.Open(t, url)
+			if diff := cmp.Diff(newSchema(t, kind), dbtest.Schema(t, url)); diff != "" {
+				t.Errorf("%s: the schema files (-) and an upgraded database (+) differ: migrations/README.md says what to change\n%s", r.folder, diff)
+			}
+			conn := dbtest.SQL(t, url)
+			for name, want := range counts {
+				var n int
+				rowtest.Must(t, conn.QueryRowContext(t.Context(), "SELECT count(*) FROM "+name).Scan(&n))
+				if n != want {
+					t.Errorf("%s: %s has %d rows after the upgrade; want %d", r.folder, name, n, want)
+				}
+			}
+		})
+	}
+}
+
+var insertInto = regexp.MustCompile(`^INSERT INTO (\w+) `)
+
+// insertRows runs the statements of a file, if there is one, and returns how many rows each table of them has.
+func insertRows(t *testing.T, url, path string) map[string]int {
+	t.Helper()
+	counts := make(map[string]int)
+	text, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return counts
+	}
+	rowtest.Must(t, err)
+	conn := dbtest.SQL(t, url)
+	for line := range strings.Lines(string(text)) {
+		if m := insertInto.FindStringSubmatch(line); m != nil {
+			_, err := conn.ExecContext(t.Context(), line)
+			rowtest.Must(t, err)
+			rowtest.Must(t, conn.QueryRowContext(t.Context(), "SELECT count(*) FROM "+m[1]).Scan(new(int)))
+			counts[m[1]]++
+		}
+	}
+	return counts
+}
+
+// madeUp is a release with an index, a column and a table less than this program, and the migrations since then.
+type madeUp struct {
+	schema     string
+	migrations fstest.MapFS
+}
+
+// madeUpRelease takes parts out of a schema file, and makes migrations that add them.
+func madeUpRelease(t *testing.T, kind string) madeUp {
+	t.Helper()
+	const table, index = "CREATE TABLE public_hosts (", "CREATE INDEX invoices_by_status ON invoices (status, id);\n"
+	old := schemaFile(t, kind)
+	at := strings.Index(old, table)
+	end := strings.Index(old[at:], ";") + 1
+	made := old[at : at+end]
+	column := regexp.MustCompile(`(?m)^    config_revision .*\n`).FindString(old)
+	if !strings.Contains(old, index) || at < 0 || column == "" {
+		t.Fatalf("%s.sql has no such parts: %q %q", kind, made, column)
+	}
+	old = strings.Replace(strings.Replace(old[:at]+old[at+end:], index, "", 1), column, "", 1)
+	column, _, _ = strings.Cut(column, ",")
+	up := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte("-- +goose Up\n" + text)} }
+	first, concurrently := made+"\nALTER TABLE chains ADD COLUMN "+strings.TrimSpace(column)+";\n", up(index)
+	if kind == "postgres" {
+		concurrently.Data = []byte("-- +goose NO TRANSACTION\n-- +goose Up\n" + strings.Replace(index, "INDEX", "INDEX CONCURRENTLY", 1))
+	}
+	return madeUp{old, fstest.MapFS{"00002_two_parts.sql": up(first), "00003_index.sql": concurrently}}
+}
+
+// TestUpgradeMachinery upgrades a made-up release to this program's schema. A migration that fails leaves the database
+// as it was. A new database has all of it at once. A program of the release refuses both.
+func TestUpgradeMachinery(t *testing.T) {
+	t.Parallel()
+	eachEmpty(t, func(t *testing.T, url, kind string) {
+		ctx, made, want, current := t.Context(), madeUpRelease(t, kind), newSchema(t, kind), schemaFile(t, kind)
+		rowtest.Must(t, db.MakeRelease(ctx, url, made.schema, 1))
+		before := dbtest.Schema(t, url)
+		if len(before) >= len(want) {
+			t.Fatalf("the release has %d parts, and this program %d", len(before), len(want))
+		}
+		broken := fstest.MapFS{"00002_broken.sql": {Data: append(slices.Clone(made.migrations["00002_two_parts.sql"].Data), "DROP TABLE no_such_table;\n"...)}}
+		if err := db.Migrate(ctx, url, current, broken, false); err == nil || !strings.Contains(err.Error(), "no_such_table") {
+			t.Errorf("a broken migration ended with %v", err)
+		}
+		if diff := cmp.Diff(before, dbtest.Schema(t, url)); diff != "" {
+			t.Errorf("a broken migration left (-before +after):\n%s", diff)
+		}
+		rowtest.Must(t, db.Migrate(ctx, url, current, made.migrations, false))
+		if diff := cmp.Diff(want, dbtest.Schema(t, url)); diff != "" {
+			t.Errorf("the schema file (-) and the upgraded database (+) differ:\n%s", diff)
+		}
+		fresh := dbtest.Databases()[kind](t)
+		rowtest.Must(t, db.Migrate(ctx, fresh, current, made.migrations, true))
+		if diff := cmp.Diff(want, dbtest.Schema(t, fresh)); diff != "" {
+			t.Errorf("the schema file (-) and a new database (+) differ:\n%s", diff)
+		}
+		for _, at := range []string{url, fresh} {
+			rowtest.Must(t, db.Migrate(ctx, at, current, made.migrations, false)) // nothing is left to do
+			err := db.Migrate(ctx, at, made.schema, fstest.MapFS{}, false)
+			if err == nil || !strings.Contains(err.Error(), "its version is 3, and this program knows versions up to 1") {
+				t.Errorf("a program of the release starts with %v", err)
+			}
+		}
+	})
+}
+
+// TestSchemaDiffersWithoutMigration requires that a part which a schema file has and no migration makes is noticed.
+func TestSchemaDiffersWithoutMigration(t *testing.T) {
+	t.Parallel()
+	eachEmpty(t, func(t *testing.T, url, kind string) {
+		made, want := madeUpRelease(t, kind), newSchema(t, kind)
+		rowtest.Must(t, db.MakeRelease(t.Context(), url, made.schema, 1))
+		delete(made.migrations, "00003_index.sql")
+		rowtest.Must(t, db.Migrate(t.Context(), url, schemaFile(t, kind), made.migrations, false))
+		got := dbtest.Schema(t, url)
+		missing := slices.DeleteFunc(slices.Clone(want), func(part string) bool { return slices.Contains(got, part) })
+		if len(got) != len(want)-1 || len(missing) != 1 || !strings.Contains(missing[0], "invoices_by_status") {
+			t.Errorf("missing are %q; want the index invoices_by_status", missing)
+		}
+	})
+}
+
+// TestCreateIsOneTransaction makes the schema of a file that fails at its end: the database stays empty, and the next
+// start makes it.
+func TestCreateIsOneTransaction(t *testing.T) {
+	t.Parallel()
+	eachEmpty(t, func(t *testing.T, url, kind string) {
+		if err := db.Migrate(t.Context(), url, schemaFile(t, kind)+"DROP TABLE no_such_table;", fs.FS(fstest.MapFS{}), true); err == nil {
+			t.Fatal("a broken schema was made")
+		}
+		if left := dbtest.Schema(t, url); len(left) != 0 {
+			t.Errorf("%d parts are left", len(left))
+		}
+		if s := dbtest.Open(t, url); !s.Created() {
+			t.Error("the next start found a database")
+		}
+	})
+}

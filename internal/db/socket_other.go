@@ -1,0 +1,9 @@
+//go:build !linux
+
+package db
+
+import "syscall"
+
+// setUserTimeout does nothing: the system has no such limit. Keep-alives and the
+// limits of statements remain.
+func setUserTimeout(_, _ string, _ syscall.RawConn) error { return nil }

@@ -1,0 +1,41 @@
+package db
+
+import (
+	"context"
+	"fmt"
+)
+
+const (
+	// incrementalVacuum is the value of auto_vacuum with which a file shrinks when it is asked to.
+	incrementalVacuum = 2
+	// keptFree is the part of a SQLite file that stays free, as a divisor: new rows take the place of those that
+	// retention removes, and the file need not grow again at once.
+	keptFree = 10
+)
+
+// ReturnSpace returns up to limit free pages of a SQLite file to the disk, and reports whether it may do more. A tenth of the file
+// stays free. It does nothing on PostgreSQL, which reuses space, and in a file that was made without the setting
+// for it.
+func (s *DB) ReturnSpace(ctx context.Context, limit int) (more bool, err error) {
+	if s.OnPostgres() {
+		return false, nil
+	}
+	err = s.Update(ctx, func(tx *Tx) error {
+		free, err := QueryRow(ctx, tx, func(row Scanner) (free int64, err error) {
+			var mode, pages int64
+			if err = row.Scan(&mode, &free, &pages); mode != incrementalVacuum {
+				return 0, err
+			}
+			return free - pages/keptFree, err
+		}, "SELECT auto_vacuum, freelist_count, page_count FROM pragma_auto_vacuum, pragma_freelist_count, pragma_page_count")
+		if more = err == nil && free >= int64(limit); !more {
+			return err
+		}
+		_, err = tx.Exec(ctx, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", limit))
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("return space to the disk: %w", err)
+	}
+	return more, nil
+}

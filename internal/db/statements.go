@@ -1,0 +1,107 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// SQLiteStatements bounds the prepared statements of SQLite's writing connection, and of each of
+// those that read.
+const SQLiteStatements = 500
+
+// statements runs statements on SQLite. It rewrites PostgreSQL's parameters
+// ($1) and caches a prepared statement for each of the first SQLiteStatements texts, since
+// parsing costs more than running most of them. The service has about 200 texts, but the
+// filters of lists can be combined to many more. No statement may contain a dollar sign of
+// another meaning.
+type statements struct {
+	on    sqliteConn
+	mu    sync.Mutex
+	cache map[string]*sql.Stmt // at most SQLiteStatements
+}
+
+// sqliteConn is a connection, or a pool of them.
+type sqliteConn interface {
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// prepared returns the prepared statement of a text, or nil for a text beyond SQLiteStatements.
+func (s *statements) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if stmt := s.cache[query]; stmt != nil || len(s.cache) >= SQLiteStatements {
+		return stmt, nil
+	}
+	stmt, err := s.on.PrepareContext(ctx, SQLiteText(query))
+	if err != nil {
+		return nil, err
+	}
+	if s.cache == nil {
+		s.cache = make(map[string]*sql.Stmt)
+	}
+	s.cache[query] = stmt
+	return stmt, nil
+}
+
+var numbered = regexp.MustCompile(`\$\d+`)
+
+// limitParameter matches a limit that is a parameter.
+var limitParameter = regexp.MustCompile(`LIMIT (\$\d+)`)
+
+// SQLiteText rewrites parameters to ?1, or to ? if each occurs once and in
+// order: SQLite's driver looks up every numbered parameter by name among all,
+// which costs more than the statement when there are many. A limit becomes a
+// sum, because SQLite replans a statement whose limit is a bare parameter for
+// each new value.
+func SQLiteText(query string) string {
+	query = limitParameter.ReplaceAllString(query, "LIMIT 0 + $1")
+	n, ordered := 0, true
+	text := numbered.ReplaceAllStringFunc(query, func(found string) string {
+		n++
+		ordered = ordered && found == Parameter(n)
+		return "?"
+	})
+	if !ordered {
+		return strings.ReplaceAll(query, "$", "?")
+	}
+	return text
+}
+
+func (s *statements) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	stmt, err := s.prepared(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if stmt == nil {
+		return s.on.ExecContext(ctx, SQLiteText(query), args...)
+	}
+	return stmt.ExecContext(ctx, args...)
+}
+
+func (s *statements) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	stmt, err := s.prepared(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if stmt == nil {
+		return s.on.QueryContext(ctx, SQLiteText(query), args...)
+	}
+	return stmt.QueryContext(ctx, args...)
+}
+
+func (s *statements) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, stmt := range s.cache {
+		errs = append(errs, stmt.Close())
+	}
+	s.cache = nil
+	return errors.Join(errs...)
+}

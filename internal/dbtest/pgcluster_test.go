@@ -1,0 +1,213 @@
+package dbtest
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// connect opens a connection and closes it when the test ends.
+func connect(t *testing.T, dsn string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The server may have stopped, so the error of Close does not matter.
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+// ping returns the error with which a database refuses a connection.
+func ping(t *testing.T, dsn string) error {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		return err
+	}
+	return conn.Close(t.Context())
+}
+
+func query[T any](t *testing.T, conn *pgx.Conn, sql string) T {
+	t.Helper()
+	var v T
+	if err := conn.QueryRow(t.Context(), sql).Scan(&v); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return v
+}
+
+func run(t *testing.T, conn *pgx.Conn, sql string) {
+	t.Helper()
+	if _, err := conn.Exec(t.Context(), sql); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func TestPostgresGivesEachTestItsOwnDatabase(t *testing.T) {
+	const tables = `SELECT count(*) FROM pg_tables WHERE schemaname = 'public'`
+	var dsns []string
+	for range 2 {
+		// The first test leaves a table and an open connection.
+		t.Run("", func(t *testing.T) {
+			dsn := Postgres(t)
+			dsns = append(dsns, dsn)
+			conn, err := pgx.Connect(t.Context(), dsn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := query[int](t, conn, tables); n != 0 {
+				t.Errorf("a new database holds %d tables, want 0", n)
+			}
+			run(t, conn, `CREATE TABLE left_behind (id int)`)
+		})
+		// Finalizers close unreferenced files. The cluster's lock must not be one of them.
+		runtime.GC()
+	}
+	if dsns[0] == dsns[1] {
+		t.Errorf("two tests were given the same database, %s", dsns[0])
+	}
+	for _, dsn := range dsns {
+		var pgErr interface{ SQLState() string }
+		if err := ping(t, dsn); !errors.As(err, &pgErr) || pgErr.SQLState() != "3D000" {
+			t.Errorf("after its test, connecting to the database gives %v, want SQLSTATE 3D000 (no such database)", err)
+		}
+	}
+}
+
+func TestPostgresIsNewEnough(t *testing.T) {
+	conn := connect(t, Postgres(t))
+	if v := query[int](t, conn, `SELECT current_setting('server_version_num')::int`); v < minMajor*10_000 {
+		t.Errorf("server_version_num = %d, want at least %d", v, minMajor*10_000)
+	}
+	t.Logf("PostgreSQL %s", query[string](t, conn, `SHOW server_version`))
+}
+
+func TestClusterSurvivesItsPlugBeingPulled(t *testing.T) {
+	t.Parallel()
+	c, err := StartCluster(t.Context(), Options{Fsync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := false
+	stop := func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(stop)
+
+	conn := connect(t, c.DSN("postgres"))
+	for _, name := range []string{"fsync", "synchronous_commit", "full_page_writes"} {
+		if v := query[string](t, conn, "SHOW "+name); v != "on" {
+			t.Errorf("with Fsync, %s = %s, want on", name, v)
+		}
+	}
+	run(t, conn, `CREATE TABLE kept (n int)`)
+	run(t, conn, `INSERT INTO kept VALUES (42)`)
+
+	if err := c.Kill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), `SELECT 1`); err == nil {
+		t.Error("a connection works after Kill")
+	}
+	if err := ping(t, c.DSN("postgres")); err == nil {
+		t.Error("the server accepts connections after Kill")
+	}
+
+	for _, when := range []string{"after Kill", "while it runs"} {
+		if err := c.Restart(t.Context()); err != nil {
+			t.Fatalf("Restart %s: %v", when, err)
+		}
+		if n := query[int](t, connect(t, c.DSN("postgres")), `SELECT n FROM kept`); n != 42 {
+			t.Errorf("Restart %s: a committed row is %d, want 42", when, n)
+		}
+	}
+
+	stop()
+	if err := ping(t, c.DSN("postgres")); err == nil {
+		t.Error("the server accepts connections after Stop")
+	}
+	if _, err := os.Stat(c.dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("after Stop, looking for %s gives %v, want that it does not exist", c.dir, err)
+	}
+}
+
+func TestClusterWithoutFsync(t *testing.T) {
+	t.Parallel()
+	c, err := StartCluster(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	conn := connect(t, c.DSN("postgres"))
+	if v := query[string](t, conn, `SHOW fsync`); v != "off" {
+		t.Errorf("fsync = %s, want off", v)
+	}
+	// Sorted by bytes it would be B, a; the tests use the collation of production servers.
+	rows, err := conn.Query(t.Context(), `SELECT x FROM (VALUES ('B'), ('a')) AS v (x) ORDER BY x`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := pgx.CollectRows(rows, pgx.RowTo[string]); err != nil || !slices.Equal(got, []string{"a", "B"}) {
+		t.Errorf("sorted text = %v, %v, want [a B]", got, err)
+	}
+}
+
+func TestStartClusterGivesUpWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if c, err := StartCluster(ctx, Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("StartCluster with a cancelled context gives %v, %v, want context.Canceled", c, err)
+	}
+}
+
+func TestMajorVersion(t *testing.T) {
+	for text, want := range map[string]int{
+		"postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n": 15,
+		"postgres (PostgreSQL) 18beta1\n":                        18,
+		"postgres (PostgreSQL) 17":                               17,
+		"postgres (PostgreSQL) devel":                            0,
+		"":                                                       0,
+	} {
+		if got := majorVersion(text); got != want {
+			t.Errorf("majorVersion(%q) = %d, want %d", text, got, want)
+		}
+	}
+}
+
+func TestWithDatabase(t *testing.T) {
+	for dsn, want := range map[string]string{
+		"postgres://u:p@h:5/old?sslmode=disable": "postgres://u:p@h:5/new?connect_timeout=60&sslmode=disable",
+		"postgres://h":                           "postgres://h/new?connect_timeout=60",
+		"host=/run user=u dbname=old":            "host=/run user=u dbname=old dbname=new connect_timeout=60",
+	} {
+		got, err := withDatabase(dsn, "new")
+		if err != nil || got != want {
+			t.Errorf("withDatabase(%q) = %q, %v, want %q", dsn, got, err, want)
+		}
+		if config, err := pgx.ParseConfig(got); err != nil || config.Database != "new" {
+			t.Errorf("pgx reads %q as %v, %v, want the database new", got, config, err)
+		}
+	}
+	var urlErr *url.Error
+	if got, err := withDatabase("postgres://[", "new"); !errors.As(err, &urlErr) || !strings.Contains(err.Error(), serverEnv) {
+		t.Errorf("withDatabase of a broken URL = %q, %v, want an error that names %s", got, err, serverEnv)
+	}
+}

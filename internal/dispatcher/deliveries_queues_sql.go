@@ -1,0 +1,39 @@
+package dispatcher
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/delivery"
+)
+
+// Conditions select the deliveries of a lane, word for word as the lane's index
+// does.
+var Conditions = map[delivery.Lane]string{delivery.First: "attempts = 0", delivery.Retry: "attempts > 0"}
+
+// Queues returns the queues of a lane that hold something, when the first of
+// their deliveries is due, and when the first of them runs out of time. It walks
+// the lane's index from one merchant to the next. It is slow while a long
+// snapshot is open on PostgreSQL.
+func (q Reader) Queues(ctx context.Context, lane delivery.Lane) ([]delivery.Queue, error) {
+	first := "(SELECT min(merchant_id) FROM deliveries WHERE " + Conditions[lane] + " AND merchant_id > "
+	least := func(column string) string {
+		return "(SELECT min(" + column + ") FROM deliveries WHERE deliveries.merchant_id = queued.merchant_id AND " + Conditions[lane] + ")"
+	}
+	end := least("deadline_ms")
+	if lane == delivery.First { // which is in the order of deadlines, too
+		end = least("due_ms") + fmt.Sprintf(" + %d", delivery.RetryWindow.Milliseconds())
+	}
+	return db.QueryAll(ctx, q, scanQueue, `WITH RECURSIVE queued (merchant_id) AS (
+			SELECT `+first+`'')
+			UNION ALL
+			SELECT `+first+`queued.merchant_id) FROM queued WHERE queued.merchant_id IS NOT NULL)
+		SELECT merchant_id, head_ms, end_ms FROM (SELECT merchant_id, `+least("due_ms")+` AS head_ms, `+end+` AS end_ms FROM queued) AS queues
+		WHERE head_ms IS NOT NULL`)
+}
+
+func scanQueue(row db.Scanner) (found delivery.Queue, err error) {
+	err = row.Scan(&found.MerchantID, db.Milliseconds(&found.Head), db.Milliseconds(&found.End))
+	return found, err
+}

@@ -1,0 +1,43 @@
+package dispatcher_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/dispatcher"
+	"github.com/quittance/quittance/internal/rowtest"
+)
+
+// TestStatementsForOneEvent counts statements on PostgreSQL, where each is a round trip.
+// An event that is handed to its process's worker takes one after its own transaction,
+// which records the outcome. Otherwise a transaction of four statements leases it. Reading
+// the endpoint of a merchant that is not in the configuration takes another one.
+func TestStatementsForOneEvent(t *testing.T) {
+	s := dbtest.Open(t, dbtest.MigratedPostgres(t))
+	dbtest.Schedule(t, s, "m", 0, 2, now)
+	trust(t, s, "m")
+	var texts []string
+	report := func(query string, _ []any) { texts = append(texts, query) }
+	r := storedRequest("l")
+	r.Queues, r.Healthy = []delivery.Queue{{MerchantID: "m", Head: rowtest.AtMS(now), HeadSeq: 1}}, 1
+	rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
+		return dispatcher.LeaseInTransaction(ctx, db.RecordedTx(tx, report), r)
+	})
+	if len(texts) != 4 {
+		t.Errorf("%d statements lease one, want 4:\n%q", len(texts), texts)
+	}
+	texts = nil
+	lost, err := dispatcher.NewTables(db.Recorded(s, report)).FinishDeliveries(t.Context(), []delivery.Outcome{{
+		Delivery: delivery.Delivery{Seq: 1, MerchantID: "m"}, LeaseID: "l", Attempt: &delivery.Attempt{Number: 1, StatusCode: 200},
+		Status: delivery.Delivered, Finished: rowtest.AtMS(now), Change: func(b delivery.Breaker) delivery.Breaker { return b },
+	}})
+	if e := storedRecord(t, s, "evt_m_000000"); e.Status != delivery.Delivered || len(lost) > 0 || err != nil {
+		t.Errorf("it ended as %+v, lost %v, %v", e, lost, err)
+	}
+	if len(texts) != 1 {
+		t.Errorf("%d statements record one, want 1:\n%q", len(texts), texts)
+	}
+}

@@ -1,0 +1,129 @@
+package report
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// Day is the length of the days in UTC whose rollups are added up once more.
+const Day = 24 * time.Hour
+
+// DayStart returns when the day of a time begins in UTC.
+func DayStart(at time.Time) time.Time { return at.UTC().Truncate(Day) }
+
+// Rollup is what was confirmed in a RollupPeriod, or in a day in UTC: payments of invoices and
+// refunds of such payments, of a merchant or, without one, of all together.
+type Rollup struct {
+	MerchantID         string
+	Start              time.Time
+	ChainKey, Currency string
+	Payments, Refunds  int64
+	Gross, Refunded    string // minor units; sums of amounts may exceed 256 bits
+}
+
+const rollupColumns = "merchant_id, quarter, chain_key, currency, payments, refunds, gross, refunded"
+
+func scanRollup(row db.Scanner) (r Rollup, err error) {
+	err = row.Scan(&r.MerchantID, db.Seconds(&r.Start), &r.ChainKey, &r.Currency, &r.Payments, &r.Refunds, &r.Gross, &r.Refunded)
+	return r, err
+}
+
+// RollupFilter selects a page of the rollups of a merchant, or of those of all together
+// without one, from From on and before To.
+type RollupFilter struct {
+	MerchantID string
+	From, To   time.Time
+	After      Rollup // the last one of the page before; zero on the first page
+	Limit      int
+}
+
+// Rollups lists rollups, the oldest first, and those of a period by chain and currency.
+func (q Reader) Rollups(ctx context.Context, f RollupFilter) ([]Rollup, error) {
+	after := f.After
+	if after.Start.IsZero() {
+		after.Start = f.From
+	}
+	return db.QueryAll(ctx, q, scanRollup, "SELECT "+rollupColumns+` FROM settled_rollups
+		WHERE merchant_id = $1 AND quarter < $2 AND (quarter, chain_key, currency) > ($3, $4, $5) ORDER BY quarter, chain_key, currency LIMIT $6`,
+		f.MerchantID, f.To.Unix(), after.Start.Unix(), after.ChainKey, after.Currency, f.Limit)
+}
+
+// DayRollups lists the sums of days, the oldest first, and those of a day by chain and currency.
+// Days before that of RollupsThrough are complete.
+func (q Reader) DayRollups(ctx context.Context, f RollupFilter) ([]Rollup, error) {
+	after := f.After
+	if after.Start.IsZero() {
+		after.Start = f.From
+	}
+	return db.QueryAll(ctx, q, scanRollup, `SELECT merchant_id, day, chain_key, currency, payments, refunds, gross, refunded FROM settled_days
+		WHERE merchant_id = $1 AND day < $2 AND (day, chain_key, currency) > ($3, $4, $5) ORDER BY day, chain_key, currency LIMIT $6`,
+		f.MerchantID, f.To.Unix(), after.Start.Unix(), after.ChainKey, after.Currency, f.Limit)
+}
+
+// RollupsBetween lists the rollups of all merchants of the periods from a time on and before
+// another one.
+func RollupsBetween(ctx context.Context, q db.Querier, from, to time.Time) ([]Rollup, error) {
+	return db.QueryAll(ctx, q, scanRollup, "SELECT "+rollupColumns+" FROM settled_rollups WHERE quarter >= $1 AND quarter < $2 ORDER BY merchant_id, quarter, chain_key, currency", from.Unix(), to.Unix())
+}
+
+// StaleRollups returns up to limit periods from a time on and before another one whose
+// rollups lack something, the oldest first.
+func (q Reader) StaleRollups(ctx context.Context, from, to time.Time, limit int) ([]time.Time, error) {
+	return db.QueryAll(ctx, q, db.ScanTime, "SELECT DISTINCT quarter FROM stale_rollups WHERE quarter >= $1 AND quarter < $2 ORDER BY quarter LIMIT $3", from.Unix(), to.Unix(), limit)
+}
+
+// lockRollups returns the time before which rollups are complete. Until the transaction ends, no other one writes rollups. If
+// that time is before another one, up to which the caller adds up, then no other one holds the cursor of a chain
+// either: each that confirms payments has ended, or sees the time that this one stores (markConfirmed).
+func lockRollups(ctx context.Context, tx *db.Tx, closed time.Time) (through time.Time, err error) {
+	if through, err = settle.NewReader(tx).RollupsThrough(ctx); err != nil {
+		return through, err
+	}
+	if tx.OnPostgres() && through.Before(closed) { // SQLite has one transaction at a time
+		if _, err := db.QueryAll(ctx, tx, db.ScanID, `SELECT chain_key FROM chains ORDER BY chain_key COLLATE "C" FOR SHARE`); err != nil { // as LockBlocks
+			return through, err
+		}
+	}
+	return db.QueryRow(ctx, tx, db.ScanTime, "UPDATE rollup_progress SET through = through WHERE id = 1 RETURNING through")
+}
+
+// setRollupsThrough stores the time before which rollups are complete.
+func setRollupsThrough(ctx context.Context, tx *db.Tx, through time.Time) error {
+	_, err := tx.Exec(ctx, "UPDATE rollup_progress SET through = $1 WHERE id = 1", through.Unix())
+	return err
+}
+
+// TakeStaleRollups returns up to limit stale periods, the oldest first, and takes their marks
+// away. The caller adds the periods up in the same transaction.
+func TakeStaleRollups(ctx context.Context, tx *db.Tx, limit int) ([]time.Time, error) {
+	taken, err := db.QueryAll(ctx, tx, db.ScanTime,
+		"DELETE FROM stale_rollups WHERE quarter IN (SELECT DISTINCT quarter FROM stale_rollups ORDER BY quarter LIMIT $1) RETURNING quarter", limit)
+	slices.SortFunc(taken, time.Time.Compare)
+	return slices.CompactFunc(taken, time.Time.Equal), err
+}
+
+// ReplaceRollups replaces the rollups of all merchants of the periods from a time on and
+// before another one.
+func ReplaceRollups(ctx context.Context, tx *db.Tx, from, to time.Time, rollups []Rollup) error {
+	return replaceSums(ctx, tx, "settled_rollups", "quarter", from, to, rollups)
+}
+
+// ReplaceDays replaces the sums of all merchants of the days from a time on and before another one.
+func ReplaceDays(ctx context.Context, tx *db.Tx, from, to time.Time, days []Rollup) error {
+	return replaceSums(ctx, tx, "settled_days", "day", from, to, days)
+}
+
+func replaceSums(ctx context.Context, tx *db.Tx, table, start string, from, to time.Time, sums []Rollup) error {
+	if _, err := tx.Exec(ctx, "DELETE FROM "+table+" WHERE "+start+" >= $1 AND "+start+" < $2", from.Unix(), to.Unix()); err != nil {
+		return err
+	}
+	rows := make([][]any, len(sums))
+	for i, r := range sums {
+		rows[i] = []any{r.MerchantID, r.Start.Unix(), r.ChainKey, r.Currency, r.Payments, r.Refunds, r.Gross, r.Refunded}
+	}
+	return tx.Insert(ctx, db.Insertion{Table: table, Columns: []string{"merchant_id", start, "chain_key", "currency", "payments", "refunds", "gross", "refunded"}}, rows)
+}

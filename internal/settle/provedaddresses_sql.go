@@ -1,0 +1,26 @@
+package settle
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// ProveAddress records that the holder of the address from which a refund went controls it: the transaction
+// names a refund that was prepared for the address.
+func ProveAddress(ctx context.Context, tx *db.Tx, r invoice.Refund) error {
+	_, err := tx.Exec(ctx, "INSERT INTO proved_addresses (chain_key, address, tx_hash, proved_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+		r.ChainKey, r.From.String(), r.TxHash.String(), invoice.UnixSeconds(r.ObservedAt))
+	if err != nil {
+		return fmt.Errorf("record that %s is controlled by its holder: %w", r.From, err)
+	}
+	return nil
+}
+
+// isProved reports whether ProveAddress recorded an address.
+func isProved(ctx context.Context, q db.Querier, chainKey string, a invoice.Address) (bool, error) {
+	found, err := q.WhichAddresses(ctx, chainKey, []invoice.Address{a}, "proved_addresses WHERE chain_key = chain AND address = account")
+	return found[a], err
+}

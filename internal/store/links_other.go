@@ -1,6 +1,0 @@
-//go:build !unix
-
-package store
-
-// linkCount returns 0: how many names a file has is not known here.
-func linkCount(string) uint64 { return 0 }

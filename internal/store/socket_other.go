@@ -1,9 +1,0 @@
-//go:build !linux
-
-package store
-
-import "syscall"
-
-// setUserTimeout does nothing: the system has no such limit. Keep-alives and the
-// limits of statements remain.
-func setUserTimeout(_, _ string, _ syscall.RawConn) error { return nil }

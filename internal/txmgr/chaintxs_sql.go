@@ -1,0 +1,269 @@
+package txmgr
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/settle"
+)
+
+// ChainTx is a transaction of the transaction manager: one nonce of its sender
+// and all its attempts.
+type ChainTx struct {
+	ID          string
+	ChainKey    string
+	Sender      invoice.Address
+	Nonce       uint64
+	Kind        TxKind
+	Destination invoice.Address // the contract that it calls; zero when it is not known
+	Status      TxStatus
+	CreatedAt   time.Time
+	Scheduled   time.Time      // CreatedAt by the schedule's clock
+	Reserved    int64          // the most that it can cost, in gwei: billionths of the native coin
+	Spent       *settle.TxCost // what it did cost; nil while that is not known
+	Attempts    []TxAttempt    // in the order they were made; never empty
+}
+
+// TxKind is what a transaction carries.
+type TxKind string
+
+// The kinds of transactions.
+const (
+	TxOpen          = TxKind(invoice.IntentOpen)  // intents to open commitments
+	TxClose         = TxKind(invoice.IntentClose) // intents to close commitments
+	TxSweep         = TxKind("sweep")             // deposits to sweep
+	TxAuthorization = TxKind("authorization")     // payers' authorizations to relay
+)
+
+// columns returns the values of the columns kind and work.
+func (k TxKind) columns() (kind string, work any) {
+	if k == TxOpen || k == TxClose {
+		return string(k), nil
+	}
+	return string(TxOpen), string(k)
+}
+
+// TxStatus is the state of a transaction, as far as the transaction manager
+// knows.
+type TxStatus string
+
+// The states of a transaction. A reorg can revert the last two.
+const (
+	TxSent   TxStatus = "sent"   // saved, and perhaps broadcast
+	TxMined  TxStatus = "mined"  // carried out in a block
+	TxFailed TxStatus = "failed" // reverted, or its nonce was used otherwise
+)
+
+// TxAttempt is one signed version of a transaction.
+type TxAttempt struct {
+	TxHash    invoice.Hash
+	Raw       []byte   // as it is broadcast
+	FeeCap    *big.Int // wei for a unit of gas
+	TipCap    *big.Int // wei for a unit of gas
+	CreatedAt time.Time
+	// AcceptedAt is when a node first accepted it into its pool, and zero while none
+	// is known to have.
+	AcceptedAt time.Time
+}
+
+// SaveChainTx inserts a transaction with its attempts, assigns it the items
+// of its kind with the ids, and records whose they are. It returns ErrConflict
+// if an item is not due, the nonce is taken, or the lease was lost.
+func SaveChainTx(ctx context.Context, s *db.DB, l db.WorkLease, t ChainTx, items []string) error {
+	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error {
+		kind, work := t.Kind.columns()
+		n, err := tx.Exec(ctx, `INSERT INTO chain_txs (id, chain_key, sender, nonce, kind, work, destination, status, created_ms, reserved_gwei, created_scheduled_ms)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (chain_key, sender, nonce) DO NOTHING`,
+			t.ID, t.ChainKey, t.Sender.String(), int64(t.Nonce), kind, work, db.OrNull(t.Destination), string(t.Status), t.CreatedAt.UnixMilli(), t.Reserved, db.NullMilliseconds(t.Scheduled))
+		if err != nil {
+			return err
+		}
+		if n != 1 {
+			return fmt.Errorf("nonce %d of %s is taken: %w", t.Nonce, t.Sender, db.ErrConflict)
+		}
+		for i, a := range t.Attempts {
+			if err := insertAttempt(ctx, tx, t.ID, i+1, a); err != nil {
+				return err
+			}
+		}
+		assigned, err := assignItems(ctx, tx, t, items)
+		if err != nil {
+			return err
+		}
+		if assigned != int64(len(items)) {
+			return fmt.Errorf("%d of %d items are due: %w", assigned, len(items), db.ErrConflict)
+		}
+		return insertTxMerchants(ctx, tx, t.ID, t.Kind)
+	})
+}
+
+// assignItems assigns due items of the transaction's kind to it, and returns how
+// many it assigned.
+func assignItems(ctx context.Context, tx *db.Tx, t ChainTx, items []string) (int64, error) {
+	switch t.Kind {
+	case TxOpen, TxClose:
+		return settle.ChangeIntents(ctx, tx, "SET status = 'sent', tx_id = $1 WHERE status = 'due'", []any{t.ID}, items)
+	case TxAuthorization:
+		return settle.AssignAuthorizations(ctx, tx, t.ID, items)
+	case TxSweep:
+		return settle.AssignSweeps(ctx, tx, t.ID, items)
+	}
+	return 0, fmt.Errorf("no items belong to a transaction of kind %q", t.Kind)
+}
+
+// releaseItems makes the items of a transaction due again, whatever its kind.
+func releaseItems(ctx context.Context, tx *db.Tx, txID string) error {
+	if err := settle.ReleaseTxAuthorizations(ctx, tx, txID); err != nil {
+		return err
+	}
+	if err := settle.ReleaseSweeps(ctx, tx, txID); err != nil {
+		return err
+	}
+	return settle.ReleaseTxIntents(ctx, tx, txID)
+}
+
+// AddAttempt inserts an attempt, numbered from 1, and updates the most that the
+// transaction may cost, in gwei. It returns ErrConflict if the lease was lost.
+func AddAttempt(ctx context.Context, s *db.DB, l db.WorkLease, txID string, number int, a TxAttempt, reserved int64) error {
+	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error {
+		if err := insertAttempt(ctx, tx, txID, number, a); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "UPDATE chain_txs SET reserved_gwei = $2 WHERE id = $1", txID, reserved)
+		return err
+	})
+}
+
+// AcceptAttempt records when a node first accepted an attempt into its pool. It
+// returns ErrConflict if the lease was lost.
+func AcceptAttempt(ctx context.Context, s *db.DB, l db.WorkLease, txHash invoice.Hash, at time.Time) error {
+	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error {
+		_, err := tx.Exec(ctx, "UPDATE chain_tx_attempts SET accepted_ms = $2 WHERE tx_hash = $1 AND accepted_ms IS NULL", txHash.String(), at.UnixMilli())
+		return err
+	})
+}
+
+func insertAttempt(ctx context.Context, tx *db.Tx, txID string, number int, a TxAttempt) error {
+	_, err := tx.Exec(ctx, `INSERT INTO chain_tx_attempts (tx_id, number, tx_hash, raw, fee_cap, tip_cap, created_ms, accepted_ms)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, txID, number, a.TxHash.String(), hexutil.Encode(a.Raw),
+		a.FeeCap.String(), a.TipCap.String(), a.CreatedAt.UnixMilli(), db.NullMilliseconds(a.AcceptedAt))
+	return err
+}
+
+// SetTxStatus updates a transaction's status and its cost, which is nil while
+// unknown, and appends entries to the audit log. The items of a failed transaction
+// become due again. It returns ErrConflict if the lease was lost.
+func SetTxStatus(ctx context.Context, s *db.DB, l db.WorkLease, txID string, status TxStatus, spent *settle.TxCost, audit ...access.Entry) error {
+	cost := []any{txID, string(status), nil, nil, nil}
+	if spent != nil {
+		cost = []any{txID, string(status), spent.Gwei, spent.At.UnixMilli(), db.NullMilliseconds(spent.Scheduled)}
+	}
+	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error {
+		_, err := tx.Exec(ctx, "UPDATE chain_txs SET status = $2, spent_gwei = $3, spent_ms = $4, spent_scheduled_ms = $5 WHERE id = $1", cost...)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "UPDATE chain_tx_merchants SET spent_ms = $2 WHERE tx_id = $1", txID, cost[3]); err != nil {
+			return err
+		}
+		if status == TxFailed {
+			if err := releaseItems(ctx, tx, txID); err != nil {
+				return err
+			}
+		}
+		return access.AppendAudit(ctx, tx, audit...)
+	})
+}
+
+// Spending returns, in gwei, the cost of the chain's transactions in a window, and how much they may
+// cost in addition. The second sum is of transactions in flight, and of transactions in the window with
+// unknown cost. It leaves out the transaction with the id exceptID, unless that is empty.
+func Spending(ctx context.Context, q db.Querier, chainKey string, w settle.Window, exceptID string) (spent, reserved int64, err error) {
+	oldest, since := w.Oldest.UnixMilli(), w.Since.UnixMilli()
+	sum := func(what, condition string, args ...any) (int64, error) {
+		return db.QueryRow(ctx, q, func(row db.Scanner) (n int64, err error) {
+			err = row.Scan(&n)
+			return n, err
+		}, "SELECT CAST(COALESCE(SUM("+what+"), 0) AS BIGINT) FROM chain_txs WHERE chain_key = $1 AND id <> $2 AND "+condition, append([]any{chainKey, exceptID}, args...)...)
+	}
+	if spent, err = sum("spent_gwei", "spent_ms >= $3 AND COALESCE(spent_scheduled_ms, spent_ms) >= $4", oldest, since); err != nil {
+		return 0, 0, err
+	}
+	recent, err := sum("reserved_gwei", "spent_ms IS NULL AND created_ms >= $3 AND (status = 'sent' OR COALESCE(created_scheduled_ms, created_ms) >= $4)", oldest, since)
+	if err != nil {
+		return 0, 0, err
+	}
+	older, err := sum("reserved_gwei", "spent_ms IS NULL AND created_ms < $3 AND status = 'sent'", oldest)
+	return spent, recent + older, err
+}
+
+// UnsettledTxs returns, by nonce, the chain's transactions that the transaction
+// manager must look after: those that are sent, and those with items that have
+// no event on the chain yet.
+func UnsettledTxs(ctx context.Context, q db.Querier, chainKey string) ([]ChainTx, error) {
+	return chainTxs(ctx, q, `id IN (SELECT id FROM chain_txs WHERE chain_key = $1 AND status = 'sent' UNION ALL
+		SELECT tx_id FROM intents WHERE chain_key = $1 AND status = 'sent' AND seen_block IS NULL UNION ALL
+		SELECT a.tx_id`+settle.AuthorizationTables+` WHERE a.chain_key = $1 AND a.status IN ('accepted', 'sent') AND a.status = 'sent' AND `+settle.IsUnpaid+` UNION ALL
+		SELECT tx_id FROM queued_sweeps WHERE chain_key = $1 AND tx_id IS NOT NULL)`, chainKey)
+}
+
+// ChainTxsFrom returns, by nonce, the sender's transactions from a nonce on.
+func ChainTxsFrom(ctx context.Context, q db.Querier, chainKey string, sender invoice.Address, nonce uint64) ([]ChainTx, error) {
+	return chainTxs(ctx, q, "chain_key = $1 AND sender = $2 AND nonce >= $3", chainKey, sender.String(), int64(nonce))
+}
+
+// hasChainTxs reports whether any transaction of the sender is stored.
+func hasChainTxs(ctx context.Context, q db.Querier, chainKey string, sender invoice.Address) (bool, error) {
+	n, err := db.QueryRow(ctx, q, db.ScanSeq, "SELECT count(*) FROM (SELECT 1 FROM chain_txs WHERE chain_key = $1 AND sender = $2 LIMIT 1) AS found",
+		chainKey, sender.String())
+	return n > 0, err
+}
+
+func chainTxs(ctx context.Context, q db.Querier, condition string, args ...any) ([]ChainTx, error) {
+	txs, err := db.QueryAll(ctx, q, func(row db.Scanner) (t ChainTx, err error) {
+		var spent sql.NullInt64
+		var at, scheduled time.Time
+		err = row.Scan(&t.ID, &t.ChainKey, db.AddressCol(&t.Sender), &t.Nonce, &t.Kind, db.AddressCol(&t.Destination), &t.Status, db.Milliseconds(&t.CreatedAt), &t.Reserved, &spent, db.Milliseconds(&at),
+			db.Milliseconds(&t.Scheduled), db.Milliseconds(&scheduled))
+		if spent.Valid {
+			t.Spent = &settle.TxCost{Gwei: spent.Int64, At: at, Scheduled: scheduled}
+		}
+		return t, err
+	}, `SELECT id, chain_key, sender, nonce, COALESCE(work, kind), destination, status, created_ms, reserved_gwei, spent_gwei, spent_ms, created_scheduled_ms, spent_scheduled_ms
+		FROM chain_txs WHERE `+condition+" ORDER BY nonce", args...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range txs {
+		txs[i].Attempts, err = db.QueryAll(ctx, q, scanAttempt, `SELECT tx_hash, raw, fee_cap, tip_cap, created_ms, accepted_ms
+			FROM chain_tx_attempts WHERE tx_id = $1 ORDER BY number`, txs[i].ID)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return txs, nil
+}
+
+func scanAttempt(row db.Scanner) (TxAttempt, error) {
+	var a TxAttempt
+	err := row.Scan(db.HashCol(&a.TxHash), db.Parsed(&a.Raw, hexutil.Decode), weiCol(&a.FeeCap), weiCol(&a.TipCap), db.Milliseconds(&a.CreatedAt), db.Milliseconds(&a.AcceptedAt))
+	return a, err
+}
+
+func weiCol(dst **big.Int) sql.Scanner {
+	return db.Parsed(dst, func(text string) (*big.Int, error) {
+		v, ok := new(big.Int).SetString(text, 10)
+		if !ok {
+			return nil, fmt.Errorf("not a decimal number")
+		}
+		return v, nil
+	})
+}
