@@ -41,7 +41,7 @@ func flag(set *bool) any {
 	return 0
 }
 
-// TrimRequests deletes requests of an owner of keys but the newest, up to limit.
+// TrimRequests deletes up to limit requests of an owner of keys, but keeps the newest.
 func (s Tables) TrimRequests(ctx context.Context, merchantID string, keep, limit int) error {
 	return s.DB.Update(ctx, func(tx *db.Tx) error {
 		_, err := tx.Exec(ctx, `DELETE FROM api_requests WHERE id IN
@@ -65,7 +65,7 @@ type RequestFilter struct {
 	MerchantID string
 	KeyID      string
 	Status     RequestStatus
-	Before     string // an id; those listed ended before it
+	Before     string // an id; lists requests that ended before this one
 	Limit      int
 }
 
@@ -83,8 +83,8 @@ const (
 // RequestStatuses are all sets of statuses.
 var RequestStatuses = []RequestStatus{Failed, Succeeded, ClientErrors, ServerErrors}
 
-// condition returns the condition for the rows of a set. Its bounds are those of the partial
-// indexes.
+// condition returns the condition for the rows of a set. Its bounds equal the conditions of the
+// partial indexes.
 func (s RequestStatus) condition() string {
 	switch s {
 	case Succeeded:

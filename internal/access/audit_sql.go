@@ -113,8 +113,8 @@ type ChangeRow struct {
 	Object     string
 }
 
-// Changes returns what the entries with numbers above after are about, in their order. An
-// entry becomes visible after all with lower numbers, so a reader in that order misses none.
+// Changes returns the objects of the entries with numbers above after, in their order. An entry
+// becomes visible after all entries with lower numbers, so a reader in that order misses no entry.
 func (q Reader) Changes(ctx context.Context, after int64, limit int) ([]ChangeRow, error) {
 	changes, err := db.QueryAll(ctx, q, func(row db.Scanner) (c ChangeRow, err error) {
 		err = row.Scan(&c.Seq, db.NullText(&c.MerchantID), &c.Action, &c.Object)
@@ -142,10 +142,9 @@ func VerifyAudit(ctx context.Context, s *db.DB, heads ...Head) (Head, error) {
 	return VerifyAuditWith(ctx, s, AuditSources{Heads: heads})
 }
 
-// VerifyAuditWith reads the whole audit log and returns its head. The error is an
-// *access.FaultError if an entry was changed or removed, or is not one that the heads name. A log
-// that was archived is verified from its newest checkpoint, or from the first archived entry if
-// those are given.
+// VerifyAuditWith reads the whole audit log and returns its head. It returns an *access.FaultError if
+// an entry was changed, removed or added. It verifies an archived log from its newest checkpoint, or
+// from the first archived entry if the caller passes the archived entries.
 func VerifyAuditWith(ctx context.Context, s *db.DB, with AuditSources) (Head, error) {
 	stored, err := NewReader(s).AuditHead(ctx)
 	if err != nil {
@@ -176,7 +175,7 @@ func VerifyAuditWith(ctx context.Context, s *db.DB, with AuditSources) (Head, er
 	return v.Head(), v.End(stored)
 }
 
-// startAudit verifies the checkpoints, and has the verification go on from the newest one.
+// startAudit verifies the checkpoints, and makes the verification continue from the newest one.
 func startAudit(ctx context.Context, s *db.DB, v *Verifier, with AuditSources) error {
 	checkpoints, err := AuditCheckpoints(ctx, s)
 	if err != nil {

@@ -177,8 +177,8 @@ func dropAuditTriggers(t *testing.T, conn *sql.DB, name string) {
 	}
 }
 
-// TestVerifyAuditBelowTheFirst has entries with numbers below 1, where no reader of the log from
-// its first entry sees them.
+// TestVerifyAuditBelowTheFirst adds entries with numbers below 1. A reader of the log from its first
+// entry does not see them.
 func TestVerifyAuditBelowTheFirst(t *testing.T) {
 	t.Parallel()
 	for name, fresh := range dbtest.MigratedDatabases() {
@@ -271,7 +271,7 @@ func TestVerifyAudit(t *testing.T) {
 	}
 }
 
-// rehash computes hashes again: that of entry 2, or all of them and the head.
+// rehash computes hashes again: the hash of entry 2, or all of them and the head.
 func rehash(t *testing.T, s *db.DB, conn *sql.DB, second bool) {
 	t.Helper()
 	entries, err := access.NewReader(s).AuditEntries(t.Context(), access.AuditFilter{Limit: 9})

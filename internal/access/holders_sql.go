@@ -12,17 +12,15 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Holding says that a merchant holds an address: its invoices may settle to the address,
-// and it sees the unattributed payments that the address receives. An address is held by
-// one merchant that claimed it, or by all to which the operator granted it; by none of them
-// once the operator took it back.
+// Holding records that a merchant holds an address: its invoices may settle to the address, and it
+// sees the unattributed payments that the address receives. An address is held by one merchant that
+// claimed it, or by all to which the operator granted it, until the operator takes it back.
 type Holding struct {
 	Address    invoice.Address
 	MerchantID string
 }
 
-// compare orders holdings, so that transactions insert them in one order, which avoids
-// deadlocks.
+// compare orders holdings. Transactions insert them in this order, which avoids deadlocks.
 func (h Holding) compare(o Holding) int {
 	return cmp.Or(bytes.Compare(h.Address[:], o.Address[:]), cmp.Compare(h.MerchantID, o.MerchantID))
 }
@@ -32,8 +30,8 @@ const (
 	heldBy    = "held_addresses h WHERE h.address = wanted_address AND (h.sole_holder = holder OR EXISTS (SELECT 1 FROM " + grantedTo + "))"
 )
 
-// SendHoldings asks whether ClaimAddresses and GrantAddresses would find all holdings, of which each is given once,
-// and none at a deposit address. settled answers after the next Flush.
+// SendHoldings asks whether ClaimAddresses and GrantAddresses would find all holdings, each of which
+// is given once, and no deposit address. settled answers after the next Flush.
 func SendHoldings(ctx context.Context, tx *db.Tx, claims, grants []Holding) (settled func() bool, err error) {
 	both := holdingRows(slices.Concat(claims, grants))
 	deposits, err := tx.SendCountExisting(ctx, holdingColumns, both, "deposits WHERE deposits.address = wanted_address")
@@ -48,9 +46,9 @@ func SendHoldings(ctx context.Context, tx *db.Tx, claims, grants []Holding) (set
 	return func() bool { return *deposits == 0 && *held == len(claims) && *granted == len(grants) }, err
 }
 
-// ClaimAddresses makes the merchants hold the addresses that nobody held, and returns the
-// holdings that others' prevent. Of two transactions that claim one address, the second
-// waits for the first.
+// ClaimAddresses makes the merchants hold addresses that no merchant held, and returns the holdings
+// that other merchants prevent. Of two transactions that claim one address, the second waits for the
+// first.
 func ClaimAddresses(ctx context.Context, tx *db.Tx, claims []Holding, now time.Time) (refused []Holding, err error) {
 	claims = sortedHoldings(claims)
 	missing, err := lackingHoldings(ctx, tx, claims, heldBy)
@@ -72,9 +70,9 @@ func ClaimAddresses(ctx context.Context, tx *db.Tx, claims []Holding, now time.T
 	return lackingHoldings(ctx, tx, missing, heldBy)
 }
 
-// GrantAddresses makes the merchants hold the addresses. It returns the grants that did not
-// exist, and the holdings of others that had claimed one and lose it, with their sight of
-// its unattributed payments.
+// GrantAddresses grants the addresses to the merchants. It returns the new grants, and the holdings
+// that other merchants lose because they had only claimed the addresses; these merchants no longer see
+// the unattributed payments to the addresses.
 func GrantAddresses(ctx context.Context, tx *db.Tx, grants []Holding, now time.Time) (granted, lost []Holding, err error) {
 	missing, err := lackingHoldings(ctx, tx, sortedHoldings(grants), grantedTo)
 	if err != nil || len(missing) == 0 {
@@ -112,8 +110,7 @@ func GrantAddresses(ctx context.Context, tx *db.Tx, grants []Holding, now time.T
 	return missing, lost, nil
 }
 
-// hideUnattributed ends a merchant's sight of the unattributed payments that an address
-// received.
+// hideUnattributed hides the unattributed payments to an address from a merchant.
 func hideUnattributed(ctx context.Context, tx *db.Tx, h Holding) error {
 	_, err := tx.Exec(ctx, `DELETE FROM unattributed WHERE merchant_id = $1 AND seen_id IN (
 		SELECT seen_id FROM payments WHERE to_address = $2 AND invoice_id IS NULL)`, h.MerchantID, h.Address.String())
@@ -123,10 +120,10 @@ func hideUnattributed(ctx context.Context, tx *db.Tx, h Holding) error {
 	return nil
 }
 
-// ReleaseAddress ends a holding, a claim or a grant, with the merchant's sight of the
-// address's unattributed payments. It returns ErrNotFound if the merchant does not hold the
-// address. An address that nobody holds any more cannot be claimed, only granted: otherwise
-// the merchant's next create would claim it again.
+// ReleaseAddress ends a holding, a claim or a grant, and hides the address's unattributed payments
+// from the merchant. It returns ErrNotFound if the merchant does not hold the address. An address
+// without a holder cannot be claimed, only granted: otherwise the merchant's next create would claim
+// it again.
 func ReleaseAddress(ctx context.Context, tx *db.Tx, h Holding) error {
 	if _, err := db.QueryAll(ctx, tx, db.ScanID, "SELECT address FROM held_addresses WHERE address = $1"+tx.ForUpdate(), h.Address.String()); err != nil {
 		return fmt.Errorf("lock an address: %w", err)
@@ -148,7 +145,7 @@ func ReleaseAddress(ctx context.Context, tx *db.Tx, h Holding) error {
 	return hideUnattributed(ctx, tx, h)
 }
 
-// endClaims ends the claims to the addresses, and returns those that there were.
+// endClaims ends the claims to the addresses, and returns the claims that it ended.
 func endClaims(ctx context.Context, tx *db.Tx, addresses []string) ([]Holding, error) {
 	ended, err := db.QueryIn(addresses, func(chunk []any) ([]Holding, error) {
 		return db.QueryAll(ctx, tx, func(row db.Scanner) (h Holding, err error) {
@@ -183,7 +180,7 @@ func holdingRows(all []Holding) [][]any {
 	return rows
 }
 
-// lackingHoldings returns those of the holdings for which no row exists.
+// lackingHoldings returns the holdings for which no row exists.
 func lackingHoldings(ctx context.Context, q db.Querier, all []Holding, tableAndConditions string) ([]Holding, error) {
 	found, err := q.WhichExist(ctx, holdingColumns, holdingRows(all), tableAndConditions)
 	exists := make(map[int]bool, len(found))
@@ -204,13 +201,13 @@ func sortedHoldings(all []Holding) []Holding {
 	return slices.Compact(slices.SortedFunc(slices.Values(all), Holding.compare))
 }
 
-// InsertUnattributed adds payments without an invoice, by their SeenID, to the unattributed
-// payments of the merchants that hold the settlement address which received them, and whose
-// invoices named it on that chain. It locks the address, so that a merchant that loses it
-// keeps none. Those at a deposit address are added to the payments of its merchant.
+// InsertUnattributed adds payments without an invoice, by their SeenID, to the unattributed payments
+// of the merchants that hold the settlement address which received them, if their invoices named it on
+// that chain. It locks the address, so that a merchant that loses it keeps no payments. Payments to a
+// deposit address are added for its merchant.
 func InsertUnattributed(ctx context.Context, tx *db.Tx, seen []string) error {
 	return db.InBatches(seen, "", func(part []string) error {
-		if tx.OnPostgres() { // in a statement of its own: the next one sees what others did before
+		if tx.OnPostgres() { // a separate statement, so that the next one sees earlier commits
 			err := tx.Send(ctx, nil, `SELECT address FROM held_addresses WHERE address IN (
 				SELECT to_address FROM payments WHERE seen_id IN `+db.ParameterList(0, len(part))+") ORDER BY address FOR SHARE", db.ToAny(part)...)
 			if err != nil {

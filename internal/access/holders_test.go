@@ -27,7 +27,7 @@ func claim(t *testing.T, s *db.DB, h access.Holding) (holds bool) {
 	return holds
 }
 
-// grant grants addresses, and returns the grants that are new, and the holdings that end.
+// grant grants addresses, and returns the new grants and the holdings that end.
 func grant(t *testing.T, s *db.DB, all ...access.Holding) (granted, lost []access.Holding) {
 	t.Helper()
 	rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) (err error) {
@@ -87,8 +87,8 @@ func release(t *testing.T, s *db.DB, h access.Holding) bool {
 	return err == nil
 }
 
-// TestReleasedAddress takes an address back from a merchant that claimed it, and from one of
-// two to which it was granted.
+// TestReleasedAddress releases an address of a merchant that claimed it, and of one of two merchants
+// to which it was granted.
 func TestReleasedAddress(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
@@ -146,7 +146,7 @@ func TestClaimsRace(t *testing.T) {
 }
 
 // TestLostAddressIsNotSeen checks that a merchant that loses an address no longer sees its
-// unattributed payments, also not those that are stored again.
+// unattributed payments, even if they are stored again.
 func TestLostAddressIsNotSeen(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {

@@ -14,8 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// keyUseInterval is how old the stored last use of a key must be to be replaced, in
-// seconds.
+// keyUseInterval is the age in seconds from which a stored last use of a key is replaced.
 const keyUseInterval = 60
 
 const keyColumns = "id, name, hint, hash, merchant_id, scopes, created_at, expires_at, revoked_at, last_used_at, replaced_by, api_version"
@@ -73,14 +72,14 @@ func CountActiveKeys(ctx context.Context, q db.Querier, merchantID string, now t
 		merchantID, now.Unix())
 }
 
-// KeysVersion returns the number of changes of keys so far. A key that is read later has
-// all these changes.
+// KeysVersion returns how many changes of keys there were. A key that is read later reflects all these
+// changes.
 func (q Reader) KeysVersion(ctx context.Context) (int64, error) {
 	return db.QueryRow(ctx, q, db.ScanSeq, "SELECT version FROM api_key_changes")
 }
 
-// LockKeys counts a change of keys, and keeps other transactions from changing keys until
-// this one ends. InsertKey and UpdateKey need it first.
+// LockKeys counts a change of keys, and keeps other transactions from changing keys until this one
+// ends. Call it before InsertKey and UpdateKey.
 func LockKeys(ctx context.Context, tx *db.Tx) error {
 	_, err := tx.Exec(ctx, "UPDATE api_key_changes SET version = version + 1")
 	return err
@@ -94,8 +93,7 @@ func InsertKey(ctx context.Context, tx *db.Tx, r Record) error {
 	}})
 }
 
-// UpdateKey stores when a key expires, when it was revoked, and what replaced it. LockKeys
-// must have been called.
+// UpdateKey stores a key's expiry, revocation and replacement. LockKeys must have been called.
 func UpdateKey(ctx context.Context, tx *db.Tx, r Record) error {
 	n, err := tx.Exec(ctx, "UPDATE api_keys SET expires_at = $2, revoked_at = $3, replaced_by = $4 WHERE id = $1",
 		r.ID, db.OrNull(r.ExpiresAt), db.OrNull(r.RevokedAt), db.OrNull(r.ReplacedBy))
@@ -105,8 +103,8 @@ func UpdateKey(ctx context.Context, tx *db.Tx, r Record) error {
 	return err
 }
 
-// RecordKeyUses stores when keys were last used, by id, except where a use within the
-// last minute is stored.
+// RecordKeyUses stores when keys were last used, by id. It skips a key with a stored use within the
+// last minute.
 func (s Tables) RecordKeyUses(ctx context.Context, uses map[string]time.Time) error {
 	ids := slices.Sorted(maps.Keys(uses)) // in one order, so that replicas do not deadlock
 	return s.DB.Update(ctx, func(tx *db.Tx) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// MerchantHolder is what the database remembers of a merchant of the configuration, or of one that was retired.
+// MerchantHolder is the record of a merchant that the configuration has or had.
 type MerchantHolder struct {
 	MerchantID string
 	Allowed    []invoice.AllowedAddress // in the configuration when a service last started with the merchant
@@ -38,7 +38,8 @@ func FindMerchantHolder(ctx context.Context, q db.Querier, merchantID string) (M
 	return db.QueryRow(ctx, q, scanHolder, "SELECT "+holderColumns+" FROM merchant_holders WHERE merchant_id = $1", merchantID)
 }
 
-// PutMerchantHolder inserts or replaces a holder. If it has another URL, the breaker of the former one ends.
+// PutMerchantHolder inserts or replaces a holder. If its URL has changed, the former URL's breaker is
+// deleted.
 func PutMerchantHolder(ctx context.Context, tx *db.Tx, h MerchantHolder) error {
 	allowed, err := allowedText(h.Allowed)
 	if err != nil {
@@ -55,7 +56,7 @@ func PutMerchantHolder(ctx context.Context, tx *db.Tx, h MerchantHolder) error {
 	return err
 }
 
-// DeleteMerchantHolder forgets who held a merchant id. It returns ErrNotFound if that is not known.
+// DeleteMerchantHolder deletes the record of a merchant id. It returns ErrNotFound for an unknown id.
 func DeleteMerchantHolder(ctx context.Context, tx *db.Tx, merchantID string) error {
 	n, err := tx.Exec(ctx, "DELETE FROM merchant_holders WHERE merchant_id = $1", merchantID)
 	if err == nil && n == 0 {
@@ -85,7 +86,8 @@ func HoldsAll(ctx context.Context, q db.Querier, merchantID string, addresses []
 // MaxCountedUses bounds the counts of MerchantUses.
 const MaxCountedUses = 1000
 
-// MerchantUses is what would be touched if somebody else had a merchant's id. Each count ends at MaxCountedUses.
+// MerchantUses is what would be affected if another company used a merchant's id. Each count ends at
+// MaxCountedUses.
 type MerchantUses struct {
 	Open    int // invoices that can still be paid, and drafts
 	Waiting int // events that wait to be delivered
@@ -93,7 +95,7 @@ type MerchantUses struct {
 	Past    int // other invoices, and payment links
 }
 
-// Any reports whether there is a use.
+// Any reports whether any count is above 0.
 func (u MerchantUses) Any() bool { return u.Open+u.Waiting+u.Keys+u.Past > 0 }
 
 // FindMerchantUses counts what belongs to a merchant.

@@ -100,8 +100,8 @@ func scanMerchant(row db.Scanner) (m invoice.Merchant, err error) {
 	return m, err
 }
 
-// Merchant returns a merchant that was created by command or through the API, or
-// ErrNotFound. Its pending addresses may be effective.
+// Merchant returns a merchant that was created by command or through the API, or ErrNotFound. Its
+// pending addresses may be due already.
 func Merchant(ctx context.Context, q db.Querier, id string) (invoice.Merchant, error) {
 	m, err := db.QueryRow(ctx, q, scanMerchant, "SELECT "+profileColumns+profileTables+" WHERE p.merchant_id = $1", id)
 	if err != nil {
@@ -119,8 +119,7 @@ func LockMerchant(ctx context.Context, tx *db.Tx, id string) (invoice.Merchant, 
 	return Merchant(ctx, tx, id)
 }
 
-// Merchants returns the merchants whose ids are greater than after, in the order of the
-// ids.
+// Merchants returns the merchants with ids greater than after, in the order of the ids.
 func Merchants(ctx context.Context, q db.Querier, after string, limit int) ([]invoice.Merchant, error) {
 	all, err := db.QueryAll(ctx, q, scanMerchant, "SELECT "+profileColumns+profileTables+" WHERE p.merchant_id > $1 ORDER BY p.merchant_id LIMIT $2", after, limit)
 	if err != nil {
@@ -148,8 +147,8 @@ func InsertMerchant(ctx context.Context, tx *db.Tx, m invoice.Merchant) error {
 	return err
 }
 
-// UpdateMerchant stores a merchant's profile, except its logo. It returns ErrNotFound if
-// the merchant has none.
+// UpdateMerchant stores a merchant's profile, except its logo. It returns ErrNotFound if the merchant
+// has no profile.
 func UpdateMerchant(ctx context.Context, tx *db.Tx, m invoice.Merchant) error {
 	row, err := profileRow(m)
 	if err != nil {

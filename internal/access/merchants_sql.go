@@ -18,8 +18,7 @@ type SettlementAddress struct {
 	MerchantID string
 }
 
-// compare orders settlements, so that transactions insert them in one order,
-// which avoids deadlocks.
+// compare orders settlements. Transactions insert them in this order, which avoids deadlocks.
 func (s SettlementAddress) compare(o SettlementAddress) int {
 	return cmp.Or(cmp.Compare(s.MerchantID, o.MerchantID), cmp.Compare(s.ChainKey, o.ChainKey), bytes.Compare(s.Address[:], o.Address[:]))
 }
@@ -49,7 +48,7 @@ func InsertMerchants(ctx context.Context, tx *db.Tx, ids []string, now time.Time
 	return tx.Insert(ctx, db.Insertion{Table: "merchants", Columns: []string{"id", "created_at"}, Conflict: "ON CONFLICT DO NOTHING"}, rows)
 }
 
-// IsSettlement selects the settlement address account on chain, also that of a lost invoice.
+// IsSettlement selects the settlement address account on chain, including the ones of lost invoices.
 const IsSettlement = "settlement_addresses WHERE chain_key = chain AND address = account" +
 	" UNION ALL SELECT 1 FROM lost_addresses WHERE lost_addresses.chain_key = chain AND lost_addresses.address = account AND commitment_id IS NULL"
 

@@ -6,8 +6,8 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// SavedFilters returns up to limit filters of a list that the person of a key keeps, in the
-// order of their names.
+// SavedFilters returns up to limit filters of a list that the person with a key saved, in the order of
+// their names.
 func SavedFilters(ctx context.Context, q db.Querier, keyID string, list string, limit int) ([]SavedFilter, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (f SavedFilter, err error) {
 		err = row.Scan(&f.Name, &f.Query, db.Seconds(&f.CreatedAt))
@@ -16,7 +16,7 @@ func SavedFilters(ctx context.Context, q db.Querier, keyID string, list string, 
 	}, "SELECT name, query, created_at FROM saved_filters WHERE key_id = $1 AND list = $2 ORDER BY name LIMIT $3", keyID, list, limit)
 }
 
-// PutSavedFilter stores a filter. One of the same list and name is replaced.
+// PutSavedFilter stores a filter. It replaces one with the same list and name.
 func PutSavedFilter(ctx context.Context, tx *db.Tx, keyID string, f SavedFilter) error {
 	return tx.Insert(ctx, db.Insertion{
 		Table: "saved_filters", Columns: []string{"key_id", "list", "name", "query", "created_at"}, Conflict: "ON CONFLICT (key_id, list, name) DO UPDATE SET query = excluded.query",

@@ -11,8 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// sessionUseInterval is how old the stored last use of a session must be to be replaced,
-// in seconds.
+// sessionUseInterval is the age in seconds from which a stored last use of a session is replaced.
 const sessionUseInterval = 60
 
 const sessionColumns = "id, key_id, parent_keys, merchant_id, client, browser, language, created_at, confirmed_at, used_at, expires_at"
@@ -28,8 +27,7 @@ type TokenHash [HashSize]byte
 
 func (h TokenHash) text() string { return hex.EncodeToString(h[:]) }
 
-// SessionByToken returns the session whose token has a hash, or ErrNotFound. It may have
-// ended.
+// SessionByToken returns the session with the hash of a token, or ErrNotFound. It may have ended.
 func SessionByToken(ctx context.Context, q db.Querier, token TokenHash) (Session, error) {
 	return db.QueryRow(ctx, q, scanSession, "SELECT "+sessionColumns+" FROM sessions WHERE token_hash = $1", token.text())
 }
@@ -43,7 +41,7 @@ func FindSession(ctx context.Context, q db.Querier, id string) (Session, error) 
 // operator if both are empty.
 type SessionFilter struct {
 	KeyID, MerchantID string
-	Before            string // a session's id; those listed began before it
+	Before            string // a session's id; lists sessions that began before it
 	Limit             int
 }
 
@@ -76,8 +74,7 @@ func InsertSession(ctx context.Context, tx *db.Tx, s Session, token TokenHash) e
 	return err
 }
 
-// RecordSessionUse stores when a session was last used, except if a use within the last
-// minute is stored.
+// RecordSessionUse stores when a session was last used, unless a use within the last minute is stored.
 func RecordSessionUse(ctx context.Context, s *db.DB, id string, at time.Time) error {
 	return s.Update(ctx, func(tx *db.Tx) error {
 		_, err := tx.Exec(ctx, "UPDATE sessions SET used_at = $2 WHERE id = $1 AND used_at <= $3", id, at.Unix(), at.Unix()-sessionUseInterval)
@@ -85,18 +82,18 @@ func RecordSessionUse(ctx context.Context, s *db.DB, id string, at time.Time) er
 	})
 }
 
-// ConfirmSession stores that the person of a session proved to hold the key.
+// ConfirmSession stores that the person using a session proved to hold the key.
 func ConfirmSession(ctx context.Context, s *db.DB, id string, at time.Time) error {
 	return updateSession(ctx, s, "UPDATE sessions SET confirmed_at = $2 WHERE id = $1", id, at.Unix())
 }
 
-// SetSessionLanguage stores the language that the person of a session chose.
+// SetSessionLanguage stores the language that the person using a session chose.
 func SetSessionLanguage(ctx context.Context, s *db.DB, id, language string) error {
 	return updateSession(ctx, s, "UPDATE sessions SET language = $2 WHERE id = $1", id, language)
 }
 
-// TakeForm stores the form that a session has sent last, and reports whether it was not the last
-// one before.
+// TakeForm stores a form as the last one that the session sent, and reports whether it differs from
+// the one before.
 func TakeForm(ctx context.Context, s *db.DB, id string, form TokenHash) (first bool, err error) {
 	err = updateSession(ctx, s, "UPDATE sessions SET last_form = $2 WHERE id = $1 AND (last_form IS NULL OR last_form <> $2)", id, form.text())
 	if errors.Is(err, db.ErrNotFound) {
@@ -122,7 +119,7 @@ func DeleteSession(ctx context.Context, tx *db.Tx, id string) (bool, error) {
 	return n > 0, err
 }
 
-// SignInLink has the stored data of a link by which a person signs in, except its token.
+// SignInLink is the stored data of a sign-in link, except its token.
 type SignInLink struct {
 	KeyID      string // of the person
 	ParentKeys KeyIDs // the other keys that gave its maker access
@@ -152,8 +149,7 @@ func TakeSignInLink(ctx context.Context, tx *db.Tx, token TokenHash, now time.Ti
 		token.text(), now.Unix())
 }
 
-// CleanSessions deletes up to limit sessions that have ended, and as many links that have
-// expired.
+// CleanSessions deletes up to limit sessions that have ended, and up to limit links that have expired.
 func CleanSessions(ctx context.Context, s *db.DB, now time.Time, limit int) error {
 	idle := now.Add(-SessionIdle)
 	return s.Update(ctx, func(tx *db.Tx) error {
@@ -165,8 +161,8 @@ func CleanSessions(ctx context.Context, s *db.DB, now time.Time, limit int) erro
 	})
 }
 
-// Visits are when the person of a session last opened the dashboard's first page, and when
-// the visit before ended. They are zero if there was none.
+// Visits are when the person of a session last opened the dashboard's first page, and when the
+// previous visit ended. They are zero without a visit.
 type Visits struct{ Last, Before time.Time }
 
 // SessionVisits returns the visits of a session, and the last one of any session of its
@@ -192,7 +188,7 @@ func SetSessionVisits(ctx context.Context, tx *db.Tx, id string, v Visits) error
 	return err
 }
 
-// EndSessions ends all sessions and links that sign in.
+// EndSessions ends all sessions and sign-in links.
 func EndSessions(ctx context.Context, tx *db.Tx) error {
 	for _, table := range []string{"sessions", "sign_in_links"} {
 		if _, err := tx.Exec(ctx, "DELETE FROM "+table); err != nil {

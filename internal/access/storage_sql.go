@@ -12,8 +12,8 @@ import (
 
 // Quotas of merchants without own quotas. The operator can set others.
 const (
-	// DefaultAuditQuota bounds what the entries of the audit log take that a merchant's keys caused,
-	// in bytes. Everything that a key can do again and again writes one, but creating invoices.
+	// DefaultAuditQuota is how many bytes a merchant's keys may add to the audit log. Everything that a
+	// key can do repeatedly writes an entry, except creating invoices.
 	DefaultAuditQuota = 1 << 30
 	// DefaultInvoiceQuota bounds the invoices of a merchant.
 	DefaultInvoiceQuota = 10_000_000
@@ -32,7 +32,7 @@ var Quotas = []string{AuditQuotaName, InvoiceQuotaName}
 // hashes, numbers and indexes.
 const auditOverhead = 400
 
-// auditSize returns what entries take, in bytes.
+// auditSize returns the size of entries in bytes.
 func auditSize(entries []Entry) (n int64) {
 	for _, e := range entries {
 		n += int64(auditOverhead + len(e.Actor) + len(e.Client) + len(e.RequestID) + len(e.Object) + len(e.Before) + len(e.After))
@@ -40,7 +40,8 @@ func auditSize(entries []Entry) (n int64) {
 	return n
 }
 
-// retryQuota is the Retry-After beyond a quota, in seconds. The operator decides how long it takes.
+// retryQuota is the Retry-After beyond a quota, in seconds. Only the operator can raise a quota, so
+// this is a guess.
 const retryQuota = "3600"
 
 // countAudit counts entries against a merchant's quota if the merchant's key caused them. An act that
@@ -169,8 +170,8 @@ func CountInvoices(ctx context.Context, s *db.DB, merchantID string) (stored Sto
 	return known, found.n == countBatch, err
 }
 
-// RecountAudit counts again what the entries of the audit log take that merchants' keys caused,
-// after others were archived.
+// RecountAudit counts again how much of the audit log merchants' keys caused, after entries were
+// archived.
 func RecountAudit(ctx context.Context, s *db.DB) error {
 	return s.Update(ctx, func(tx *db.Tx) error {
 		if _, err := readAuditHead(ctx, tx, tx.ForUpdate()); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/quittance/quittance/internal/rowtest"
 )
 
-// TestAuditQuota has a merchant's key write entries up to its quota. Others, the operator and acts that
-// take access away are not refused. The key may write again after the quota was raised.
+// TestAuditQuota writes entries with a merchant's key up to its quota. Others, the operator and acts
+// that take access away are not refused. The key may write again after the quota was raised.
 func TestAuditQuota(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
@@ -91,7 +91,7 @@ func TestAuditQuota(t *testing.T) {
 	})
 }
 
-// TestRecountAudit counts what is left of entries that a merchant's own keys caused.
+// TestRecountAudit counts the remaining entries that a merchant's own keys caused.
 func TestRecountAudit(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {

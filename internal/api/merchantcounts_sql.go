@@ -10,15 +10,15 @@ import (
 	"github.com/quittance/quittance/internal/dispatcher"
 )
 
-// maxCounted bounds what is counted of a merchant.
+// maxCounted bounds the counts of a merchant's objects.
 const maxCounted = 100
 
-// MerchantCounts are numbers of what a merchant has, each up to maxCounted.
+// MerchantCounts are numbers of a merchant's objects, each up to maxCounted.
 type MerchantCounts struct {
 	OpenInvoices, PendingEvents, FailedEvents, ActiveKeys int
 }
 
-// CountMerchant counts what a merchant has.
+// CountMerchant counts a merchant's objects.
 func CountMerchant(ctx context.Context, q db.Querier, merchantID string, now time.Time) (MerchantCounts, error) {
 	counts, err := db.QueryRow(ctx, q, func(row db.Scanner) (c MerchantCounts, err error) {
 		var retries int

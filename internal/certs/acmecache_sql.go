@@ -26,7 +26,7 @@ func FindACMEEntry(ctx context.Context, q db.Querier, name string) (ACMEEntry, e
 	}, "SELECT sealed, key_id FROM acme_cache WHERE name = $1", name)
 }
 
-// PutACMEEntry stores the entry with a name, in the place of the one before.
+// PutACMEEntry stores an entry, and replaces an earlier one with the same name.
 func PutACMEEntry(ctx context.Context, s *db.DB, name string, e ACMEEntry, now time.Time) error {
 	return s.Update(ctx, func(tx *db.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO acme_cache (name, sealed, key_id, updated_at) VALUES ($1, $2, $3, $4)
@@ -44,9 +44,9 @@ func DeleteACMEEntry(ctx context.Context, s *db.DB, name string) error {
 	})
 }
 
-// ClaimACMEOrder gives an owner the right to order the certificate with a name, unless another
-// owner claimed it after staleBefore. It reports whether the owner has the right.
-// ReleaseACMEOrder ends it.
+// ClaimACMEOrder gives an owner the right to order the certificate with a name, unless another owner
+// claimed it after staleBefore. It reports whether the owner has the right. ReleaseACMEOrder gives the
+// right up.
 func ClaimACMEOrder(ctx context.Context, s *db.DB, name, owner string, now, staleBefore time.Time) (mine bool, err error) {
 	err = s.Update(ctx, func(tx *db.Tx) error {
 		n, err := tx.Exec(ctx, `INSERT INTO acme_cache (name, sealed, key_id, updated_at) VALUES ($1, $2, 'none', $3)
@@ -59,10 +59,10 @@ func ClaimACMEOrder(ctx context.Context, s *db.DB, name, owner string, now, stal
 	return mine, err
 }
 
-// ReleaseACMEOrder ends the right to order a certificate.
+// ReleaseACMEOrder gives up the right to order a certificate.
 func ReleaseACMEOrder(ctx context.Context, s *db.DB, name string) error {
 	return DeleteACMEEntry(ctx, s, acmeOrder(name))
 }
 
-// acmeOrder is the name of the entry that says who orders a certificate.
+// acmeOrder is the name of the entry that records which replica orders a certificate.
 func acmeOrder(name string) string { return "order/" + name }

@@ -162,7 +162,7 @@ func (l *location) UnmarshalYAML(node ast.Node) error {
 // readOnly.
 type databaseFile struct {
 	location
-	readOnly *location // nil without one
+	readOnly *location // nil without a gap
 }
 
 // UnmarshalYAML accepts both forms.

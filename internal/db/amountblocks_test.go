@@ -15,11 +15,12 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// TestAmountLookupsReadFewBlocks checks how many blocks PostgreSQL reads for an amount that no open invoice of an address has. Where the open
-// invoices of a chain have few prices and one address, reading all of them seems as cheap to it as the index of amounts.
+// TestAmountLookupsReadFewBlocks checks how many blocks PostgreSQL reads for an amount that no open
+// invoice of an address has. If the open invoices of a chain have few prices and one address,
+// PostgreSQL estimates that reading all of them is as cheap as the index of amounts.
 //
-// Nor may it choose the index of prices, which does not have the address: very many invoices at others may have the amount. It cannot,
-// not even without the index of open amounts.
+// Nor may it choose the index of prices, which does not have the address: very many invoices at other
+// addresses may have the amount. It cannot, not even without the index of open amounts.
 func TestAmountLookupsReadFewBlocks(t *testing.T) {
 	t.Parallel()
 	const prices, most = 2, 100 // two of each index for 10 lookups
@@ -58,8 +59,9 @@ func TestAmountLookupsReadFewBlocks(t *testing.T) {
 	}
 }
 
-// TestOldTransferAmountsAreNotRead checks how many blocks PostgreSQL reads for an amount that very many closed invoices of an address
-// had as transfer amount, one after the other: those of the newest.
+// TestOldTransferAmountsAreNotRead checks how many blocks PostgreSQL reads for an amount that very
+// many closed invoices of an address had as transfer amount, one after the other. It must read only
+// the blocks of the newest.
 func TestOldTransferAmountsAreNotRead(t *testing.T) {
 	t.Parallel()
 	const told, most = 1000, 100
@@ -68,7 +70,7 @@ func TestOldTransferAmountsAreNotRead(t *testing.T) {
 	rowtest.StartChain(t, s, "base")
 	var all []invoice.Invoice
 	for i := range told {
-		for other := range uint64(20) { // lie between those of the amount
+		for other := range uint64(20) { // in the index between the rows of the amount
 			inv := rowtest.Sample(fmt.Sprintf("inv_%05d_%d", i, other), "m")
 			inv.Amount, inv.TransferAmount = invoice.NewAmount(100), invoice.NewAmount(101+other)
 			inv.Status, inv.FromBlock, inv.ClosedBlock = invoice.Expired, uint64(i), uint64(i)

@@ -14,14 +14,14 @@ import (
 	"github.com/quittance/quittance/internal/times"
 )
 
-// ErrNoBackup is returned by Backup for a database that has tools of its own.
+// ErrNoBackup is returned by Backup for PostgreSQL, which has its own tools.
 var ErrNoBackup = errors.New("PostgreSQL is backed up by its own tools, also while the service runs: " +
 	"pg_dump --format=custom --file=FILE, or pg_basebackup and an archive of the WAL for any moment")
 
-// Backup writes the SQLite database at the URL to a new file at path, as of one moment,
-// while services may use it. The file is complete, checked and on disk when Backup returns
-// nil; otherwise it leaves no file. The copy says that it is one, in state RecoveryBackup since
-// now. Backup does not migrate the schema, and returns ErrNoBackup for PostgreSQL.
+// Backup writes the SQLite database at the URL to a new file at path, as of one moment, while services
+// may use it. The file is complete, checked and on disk when Backup returns nil; otherwise it leaves
+// no file. The copy is marked as one, in state RecoveryBackup since now. Backup does not migrate the
+// schema, and returns ErrNoBackup for PostgreSQL.
 func Backup(ctx context.Context, url, path string, now time.Time) (err error) {
 	from, ok := strings.CutPrefix(url, "sqlite:")
 	if !ok {
@@ -63,7 +63,7 @@ func Backup(ctx context.Context, url, path string, now time.Time) (err error) {
 	return syncFile(filepath.Dir(path))
 }
 
-// linkNew renames a file by a link, which unlike a rename replaces no file.
+// linkNew renames a file by a hard link, because a link, unlike a rename, never replaces a file.
 func linkNew(from, to string) error {
 	if err := os.Link(from, to); err != nil {
 		return err
@@ -71,7 +71,7 @@ func linkNew(from, to string) error {
 	return os.Remove(from)
 }
 
-// makeEmpty creates a file that its owner alone can read.
+// makeEmpty creates a file that only its owner can read.
 func makeEmpty(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -106,7 +106,7 @@ func copyDatabase(ctx context.Context, from, to string) (err error) {
 	return nil
 }
 
-// markBackup records in a copy that it is one.
+// markBackup marks a database as a copy.
 func markBackup(ctx context.Context, path string, now time.Time) (err error) {
 	db, err := sql.Open("sqlite", sqliteURI(path, "mode=rw"))
 	if err != nil {
@@ -138,7 +138,7 @@ func checkDatabase(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-// syncFile has the content of a file or folder written to disk.
+// syncFile writes the content of a file or folder to disk.
 func syncFile(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

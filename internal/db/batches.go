@@ -15,8 +15,8 @@ const MaxBatch = 1024
 // keep the number of prepared statements small.
 var batchSizes = []int{1, 4, 16, 64, 256, MaxBatch}
 
-// InBatches calls fn with the values in batches of batchSizes. It pads the last
-// batch with the value nothing, which must match no row.
+// InBatches calls fn with the values in batches of batchSizes. It pads the last batch with nothing, a
+// value that must match no row.
 func InBatches[V any](values []V, nothing V, fn func(list []V) error) error {
 	for len(values) > 0 {
 		var size int
@@ -98,9 +98,8 @@ func withWanted(columns []string, rows [][]any) (text string, args []any) {
 	return b.String(), args
 }
 
-// WhichExist returns the indexes of those rows for which the table holds a row
-// under the conditions. The conditions refer to a row's texts by the names in
-// columns.
+// WhichExist returns the indexes of the rows that have a match in the table. The conditions refer to a
+// row's texts by the names in columns.
 func (q *Queries) WhichExist(ctx context.Context, columns []string, rows [][]any, tableAndConditions string) ([]int, error) {
 	numbered := make([][]any, len(rows))
 	for n, row := range rows {
@@ -119,7 +118,7 @@ func (q *Queries) WhichExist(ctx context.Context, columns []string, rows [][]any
 	return found, err
 }
 
-// SendCountExisting is whichExist for their number, which count has after the next Flush.
+// SendCountExisting is like whichExist, but sets count to the number of these rows at the next Flush.
 func (tx *Tx) SendCountExisting(ctx context.Context, columns []string, rows [][]any, tableAndConditions string) (count *int, err error) {
 	count = new(int)
 	err = tx.LookUpWanted(columns, rows, func(with string, args []any) error {
@@ -133,9 +132,9 @@ func (tx *Tx) SendCountExisting(ctx context.Context, columns []string, rows [][]
 	return count, err
 }
 
-// FromExisting is the end of a query that selects of those rows of wanted for which one of the tables
-// holds a row under its conditions. OFFSET 0 keeps PostgreSQL from turning the lookups into a join that
-// reads the whole table.
+// FromExisting ends a query on wanted. It selects the rows that have a match in one of the tables
+// under its conditions. OFFSET 0 keeps PostgreSQL from turning the lookups into a join that reads the
+// whole table.
 func FromExisting(tablesAndConditions ...string) string {
 	exists := make([]string, len(tablesAndConditions))
 	for i, t := range tablesAndConditions {
@@ -144,12 +143,12 @@ func FromExisting(tablesAndConditions ...string) string {
 	return " FROM wanted WHERE " + strings.Join(exists, " OR ")
 }
 
-// minLookups is how many rows PostgreSQL expects of an array. For fewer it would make a new plan each time, which takes
-// longer than looking up so many.
+// minLookups is how many rows PostgreSQL expects of an array. For fewer it would make a new plan each
+// time, which takes longer than looking up the additional rows.
 const minLookups = 10
 
-// LookUpWanted calls do with the clause WITH wanted that holds rows to look up, up to maxBatch
-// at a time. Rows of -1, 0 and empty texts, which must match nothing, pad them: to batchSizes on SQLite, to
+// LookUpWanted calls do with the clause WITH wanted that holds rows to look up, up to maxBatch at a
+// time. Rows of -1, 0 and empty texts, which must match no row, pad them: to batchSizes on SQLite, to
 // minLookups on PostgreSQL.
 func (q *Queries) LookUpWanted(columns []string, rows [][]any, do func(with string, args []any) error) error {
 	nothing := make([]any, len(columns))
@@ -190,7 +189,7 @@ func LookUpIn[T any](ctx context.Context, q Querier, scan func(Scanner) (T, erro
 	return all, err
 }
 
-// RowsOf returns a row of each text.
+// RowsOf returns one row for each text.
 func RowsOf(texts []string) [][]any {
 	rows := make([][]any, len(texts))
 	for i, text := range texts {
@@ -217,8 +216,8 @@ func (q *Queries) SendFrom(ctx context.Context, columns []string, rows [][]any, 
 	})
 }
 
-// Wanted calls do with the clause WITH wanted that holds the rows: with all of them on
-// PostgreSQL, as one array for each column, and with chunks of them on SQLite.
+// Wanted calls do with the clause WITH Wanted that holds the rows: on PostgreSQL once, with one array
+// for each column, and on SQLite for each chunk of the rows.
 func (q *Queries) Wanted(columns []string, rows [][]any, do func(with string, args []any) error) error {
 	switch {
 	case len(rows) == 0:
@@ -232,7 +231,7 @@ func (q *Queries) Wanted(columns []string, rows [][]any, do func(with string, ar
 	})
 }
 
-// Each returns a column of rows, as an array parameter of PostgreSQL.
+// Each returns a column of the rows as a PostgreSQL array.
 func Each[R, V any](rows []R, column func(R) V) []V {
 	values := make([]V, len(rows))
 	for i, r := range rows {
@@ -241,9 +240,9 @@ func Each[R, V any](rows []R, column func(R) V) []V {
 	return values
 }
 
-// SkipLocked is the clause that locks the rows of a SELECT until the transaction
-// ends, for changes that leave their keys alone, and leaves out those that
-// others have locked. SQLite has one writer and needs none.
+// SkipLocked is the clause that locks the rows of a SELECT until the transaction ends, for changes
+// that leave their keys alone, and skips rows that other transactions have locked. SQLite has one
+// writer and needs no clause.
 func (tx *Tx) SkipLocked() string {
 	if tx.OnPostgres() {
 		return " FOR NO KEY UPDATE SKIP LOCKED"
@@ -251,8 +250,8 @@ func (tx *Tx) SkipLocked() string {
 	return ""
 }
 
-// WhichAddresses returns those of the addresses for which the table has a row under the
-// conditions on chain and account.
+// WhichAddresses returns the addresses for which the table has a row under the conditions on chain and
+// account.
 func (q *Queries) WhichAddresses(ctx context.Context, chainKey string, among []invoice.Address, tableAndConditions string) (map[invoice.Address]bool, error) {
 	rows := make([][]any, len(among))
 	for i, a := range among {

@@ -7,14 +7,13 @@ import (
 	"time"
 )
 
-// ClockReading is the last stored reading of the schedule's clock. Now and Source are
-// zero before the first reading, and the other fields before the first one by a program
-// that knows them.
+// ClockReading is the last stored reading of the schedule's clock. Now and Source are zero before the
+// first reading. The other fields are zero before the first reading by a program that knows them.
 type ClockReading struct {
 	Now    time.Time // of the schedule's clock
 	Source time.Time // of the clock that it follows
-	// Offset is the smallest distance of Source from Now since Since, and Before the smallest
-	// one of the period before.
+	// Offset is the smallest difference of Source and Now since Since, and Before the smallest one of the
+	// period before.
 	Since          time.Time
 	Before, Offset time.Duration
 }
@@ -73,9 +72,10 @@ func (s *DB) ReadClock(ctx context.Context, own time.Time, next func(last ClockR
 	return now, nil
 }
 
-// probeDisk fails if PostgreSQL's disk is full. The write of a reading shows it too late: it replaces a row
-// in its page, and its WAL goes to a segment that has its size already. So the probe makes PostgreSQL write a temporary
-// file of some 100 kB, which leaves nothing behind, in the catalog, the WAL or a table.
+// probeDisk fails if PostgreSQL's disk is full. The write of a reading shows that too late: it
+// replaces a row in its page, and its WAL goes to a segment that already has its full size. So the
+// probe makes PostgreSQL write a temporary file of some 100 kB, which leaves no trace in the catalog,
+// the WAL or a table.
 func (tx *Tx) probeDisk(ctx context.Context) error {
 	if !tx.OnPostgres() {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/rowtest"
 )
 
-// TestClockReading checks that a reading is stored with all that it says of the source, also of one that is
-// behind or centuries ahead.
+// TestClockReading checks that a reading is stored with all its fields, also a reading that is behind
+// or centuries ahead.
 func TestClockReading(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {

@@ -11,8 +11,7 @@ import (
 // Scanner is a *sql.Row or *sql.Rows.
 type Scanner interface{ Scan(dest ...any) error }
 
-// PrefixedRow scans the first columns of a row into its own targets, and the
-// rest into those of the caller.
+// PrefixedRow scans the first columns of a row into its own targets, and the rest into the caller's.
 type PrefixedRow struct {
 	Row   Scanner
 	First []any

@@ -15,11 +15,11 @@ import (
 // ShareWait is how long a request waits for its share of the connections.
 const ShareWait = 5 * time.Second
 
-// ErrBusy is returned for a read or a transaction that waited for ShareWait, because other
-// requests have their share of the connections. The transaction did not begin.
+// ErrBusy is returned for a read or a transaction that waited for ShareWait because other requests
+// used the whole share of connections. The transaction did not begin.
 var ErrBusy = fmt.Errorf("requests have their share of the connections to the database: %w", ratelimit.ErrBusy)
 
-// ConnShare is whose work uses connections. The zero value is the service itself.
+// ConnShare is the kind of work that uses connections. The zero value is the service itself.
 type ConnShare int
 
 const (
@@ -31,7 +31,7 @@ const (
 	Writes
 )
 
-// request has what the contexts of a request share.
+// request is the state that the contexts of a request share.
 type request struct {
 	share        ConnShare
 	transactions atomic.Int32 // that are open
@@ -39,13 +39,14 @@ type request struct {
 
 type requestKey struct{}
 
-// WithShare returns a context whose reads and transactions share the connections with those of
-// other requests. The rest is left to the service itself, however slow the requests are.
+// WithShare returns a context under which reads and transactions share the connections with other
+// requests. The rest is reserved for the service itself, however slow the requests are.
 func WithShare(ctx context.Context, s ConnShare) context.Context {
 	return context.WithValue(ctx, requestKey{}, &request{share: s})
 }
 
-// countOpen returns a function that runs fn and counts it among the open transactions of the context's request meanwhile.
+// countOpen returns a function that runs fn and, while it runs, counts it as an open transaction of
+// the context's request.
 func countOpen(ctx context.Context, fn func(*Tx) error) func(*Tx) error {
 	r, _ := ctx.Value(requestKey{}).(*request)
 	if r == nil {
@@ -58,11 +59,12 @@ func countOpen(ctx context.Context, fn func(*Tx) error) func(*Tx) error {
 	}
 }
 
-// connShares bounds the connections that requests use at a time, but for those with which they read while they have a
-// transaction open.
+// connShares bounds the connections that requests use at a time, except connections with which they
+// read while they have a transaction open.
 //
-// Invariant: a request takes its shares in the order of the fields. So merchants that read never keep payers from
-// what readers has in addition, nor readers those that write from the rest of requests.
+// Invariant: a request takes its shares in the order of the fields. So merchants that read cannot use
+// up the additional part of readers, which payers use, and readers cannot use up the rest of requests,
+// which writers use.
 type connShares struct {
 	merchants, readers, requests *semaphore.Weighted
 }
@@ -71,8 +73,9 @@ func newConnShares(merchants, readers, requests int64) *connShares {
 	return &connShares{semaphore.NewWeighted(merchants), semaphore.NewWeighted(readers), semaphore.NewWeighted(requests)}
 }
 
-// enter waits for the share of a context. leave gives it back. A request that reads while it has a transaction open
-// does not wait, since those that have the shares may wait for that transaction.
+// enter waits for a connection from the share of a context; leave returns it. A request that reads
+// during its own transaction does not wait, because the users of the share may wait for that
+// transaction.
 func (s *connShares) enter(ctx context.Context, transaction bool) (leave func(), err error) {
 	r, _ := ctx.Value(requestKey{}).(*request)
 	var shares []*semaphore.Weighted
@@ -106,7 +109,7 @@ func release(shares []*semaphore.Weighted) {
 	}
 }
 
-// sharedReads runs the queries of requests in their shares of the connections.
+// sharedReads runs queries of requests within their shares of the connections.
 type sharedReads struct {
 	runner
 	shares *connShares

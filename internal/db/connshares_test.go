@@ -14,9 +14,9 @@ import (
 	"github.com/quittance/quittance/internal/rowtest"
 )
 
-// TestRequestsLeaveConnections has many more requests read than there are connections, none of which ends.
-// Transactions, the service's own reads and its health are not delayed, payers still read,
-// requests that write have a part of their own, and the requests beyond the shares get ErrBusy.
+// TestRequestsLeaveConnections reads in many more requests than there are connections. No read ends.
+// Transactions, the service's own reads and its health are not delayed, payers still read, requests
+// that write have a separate part, and the requests beyond the shares get ErrBusy.
 func TestRequestsLeaveConnections(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
@@ -64,8 +64,8 @@ func TestRequestsLeaveConnections(t *testing.T) {
 	})
 }
 
-// TestTransactionsOfRequests has requests keep as many transactions open as they may. The next one does
-// not begin, and the service's own do.
+// TestTransactionsOfRequests keeps as many transactions of requests open as allowed. The next
+// request's transaction does not begin, but the service's own do.
 func TestTransactionsOfRequests(t *testing.T) {
 	t.Parallel()
 	s := dbtest.Open(t, dbtest.Postgres(t))
@@ -84,8 +84,8 @@ func TestTransactionsOfRequests(t *testing.T) {
 	rowtest.Must(t, s.Update(request, func(*db.Tx) error { return nil }))
 }
 
-// TestReadsDuringTransactionsOfRequests has other requests use the requests' share of the connections. A request reads on
-// another connection while it has a transaction open, and not after it.
+// TestReadsDuringTransactionsOfRequests uses up the requests' share of the connections. Another
+// request reads on a free connection while it has a transaction open, but not afterwards.
 func TestReadsDuringTransactionsOfRequests(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
@@ -116,8 +116,8 @@ func TestReadsDuringTransactionsOfRequests(t *testing.T) {
 	})
 }
 
-// TestHeartbeats has the service's own transactions hold all other connections. The check of its health,
-// its clock and its share of the work do not wait.
+// TestHeartbeats fills all other connections with the service's own transactions. The health check,
+// the clock and the shared work do not wait.
 func TestHeartbeats(t *testing.T) {
 	t.Parallel()
 	s := dbtest.Open(t, dbtest.Postgres(t))
@@ -133,8 +133,8 @@ func TestHeartbeats(t *testing.T) {
 	rowtest.Must(t, err)
 }
 
-// TestHeartbeatsKeepTheirConnections has the service open the connections of its heartbeats before
-// other programs have all that the server accepts.
+// TestHeartbeatsKeepTheirConnections checks that the service opens its heartbeat connections before
+// other programs use up all that the server accepts.
 func TestHeartbeatsKeepTheirConnections(t *testing.T) {
 	t.Parallel()
 	s := dbtest.Open(t, dbtest.Postgres(t))
@@ -144,7 +144,8 @@ func TestHeartbeatsKeepTheirConnections(t *testing.T) {
 	}
 }
 
-// hold keeps n transactions, or reads, open until release is called, which returns when they have ended.
+// hold keeps n transactions, or reads, open until the caller calls release, which returns when they
+// have ended.
 func hold(t *testing.T, n int, update func(fn func(*db.Tx) error) error) (release func()) {
 	t.Helper()
 	var group sync.WaitGroup

@@ -67,8 +67,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestCrashChild is the process that TestCrash kills. Without crashEnv it does
-// nothing.
+// TestCrashChild is the process that TestCrash kills. Without crashEnv it has no effect.
 func TestCrashChild(t *testing.T) {
 	url := os.Getenv(crashEnv)
 	if url == "" {

@@ -30,20 +30,20 @@ import (
 // ErrNotFound is returned when no row has the given identifier.
 var ErrNotFound = errors.New("not found")
 
-// ErrConflict is returned by a write whose precondition no longer holds because
-// another process changed the state first.
+// ErrConflict is returned by a write with a precondition that no longer holds because another process
+// changed the state first.
 var ErrConflict = errors.New("state was changed by another process")
 
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
 	Queries // outside a transaction
 	dialect dialect
-	standby *standby // nil without one
+	standby *standby // nil without a gap
 	created bool     // Open found no tables
 
-	// revision is the configuration revision of this process; 0 for one that may write under any.
+	// revision is the configuration revision of this process; 0 allows writes under any revision.
 	revision atomic.Int64
-	// beats are what the process remembers of the database.
+	// beats detect that the database was replaced.
 	beats beats
 
 	closing  sync.Once
@@ -54,8 +54,8 @@ type DB struct {
 // nor by several goroutines at once.
 type Tx struct {
 	Queries
-	// heldSince is when the transaction began to keep others from inserting events, by the clock of
-	// PostgreSQL, whose last round trip sets it, or on SQLite by that of this process.
+	// heldSince is when the transaction began to keep others from inserting events, by PostgreSQL's clock,
+	// which the last round trip reads, or on SQLite by this process's.
 	HeldSince time.Time
 	// assumesFree: see AssumeFree.
 	assumesFree bool
@@ -63,11 +63,11 @@ type Tx struct {
 	Revision int64
 }
 
-// dialect is what differs between the databases.
+// dialect is the part that differs between the databases.
 type dialect interface {
 	// update runs fn in a transaction.
 	update(ctx context.Context, fn func(*Tx) error) error
-	// heartbeat runs fn in a transaction that waits for no connection of other work.
+	// heartbeat runs fn in a transaction that does not wait for the connections of other work.
 	heartbeat(ctx context.Context, fn func(*Tx) error) error
 	// migrate brings the schema to the newest version, and reports whether there were no tables.
 	migrate(ctx context.Context) (created bool, err error)
@@ -80,8 +80,8 @@ type dialect interface {
 	close() error
 }
 
-// Open opens the database at the URL and migrates its schema. The URL is
-// sqlite:PATH, whose file and folder are created when missing, or postgres://….
+// Open opens the database at the URL and migrates its schema. The URL is sqlite:PATH, with a file and
+// folder that are created if missing, or postgres://….
 func Open(ctx context.Context, url string) (*DB, error) {
 	s, err := OpenUnchanged(ctx, url)
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *DB) migrate(ctx context.Context) (err error) {
 // Created reports whether Open found an empty database.
 func (s *DB) Created() bool { return s.created }
 
-// redact keeps the scheme of a URL alone, since the rest may hold credentials.
+// redact keeps only the scheme of a URL, since the rest may hold credentials.
 func redact(url string) string {
 	scheme, _, found := strings.Cut(url, ":")
 	if !found {
@@ -153,15 +153,15 @@ func redact(url string) string {
 	return scheme + ":…"
 }
 
-// Update runs fn in one transaction and commits it when fn returns nil. It
-// returns fn's error unchanged. fn may run more than once, even after it returned nil: PostgreSQL
-// aborts transactions, which are retried, and SQLite runs several in one, which are run again if that
-// fails. So fn must assign what it leaves outside the database, and never append to it.
+// Update runs fn in one transaction and commits it when fn returns nil. It returns fn's error
+// unchanged. fn may run more than once, even after it returned nil: PostgreSQL aborts transactions,
+// which are retried, and SQLite runs several in one, which are run again if that fails. So fn must
+// assign outer variables, and never append to them.
 func (s *DB) Update(ctx context.Context, fn func(*Tx) error) error {
 	return s.traced(ctx, countOpen(ctx, fn), s.dialect.update)
 }
 
-// heartbeat is Update for what must not wait while other work has all connections.
+// heartbeat is Update for transactions that must not wait while other work has all connections.
 func (s *DB) heartbeat(ctx context.Context, fn func(*Tx) error) error {
 	return s.traced(ctx, fn, s.dialect.heartbeat)
 }
@@ -180,7 +180,7 @@ func (s *DB) traced(ctx context.Context, fn func(*Tx) error, update func(context
 	return err
 }
 
-// system returns the name of the database's product, as OpenTelemetry has it.
+// system returns the name of the database's product in OpenTelemetry's conventions.
 func (s *DB) system() string {
 	if s.OnPostgres() {
 		return "postgresql"
@@ -198,8 +198,8 @@ func (s *DB) Ping(ctx context.Context) error {
 	return classify(ctx, s.dialect.ping(ctx))
 }
 
-// CheckWritable returns an error when the database takes no writes, such as a
-// standby. The error says what the operator can do.
+// CheckWritable returns an error if the database, such as a standby, takes no writes. The error
+// explains what the operator can do.
 func (s *DB) CheckWritable(ctx context.Context) error {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
@@ -285,9 +285,9 @@ func (q *Queries) Exec(ctx context.Context, query string, args ...any) (int64, e
 	return n, q.wrapError(ctx, err)
 }
 
-// Send runs a statement whose result nobody needs before the transaction ends. In a
-// transaction of PostgreSQL it travels with the next statement that is not sent, or with the
-// commit, which then returns its error. each, which may be nil, is called with its rows.
+// Send runs a statement without a result that is needed before the transaction ends. In a transaction
+// of PostgreSQL it is sent with the next statement that is not deferred, or with the commit, which
+// then returns its error. each, which may be nil, is called with its rows.
 func (q *Queries) Send(ctx context.Context, each func(Scanner) error, query string, args ...any) error {
 	ctx, cancel := q.withTimeout(ctx)
 	defer cancel()
@@ -298,8 +298,8 @@ func (q *Queries) Send(ctx context.Context, each func(Scanner) error, query stri
 	return q.wrapError(ctx, q.run.send(ctx, read, query, args...))
 }
 
-// ForUpdate is the clause that locks the rows of a SELECT until the
-// transaction ends. SQLite has one writer and needs none.
+// ForUpdate is the clause that locks the rows of a SELECT until the transaction ends. SQLite has one
+// writer and needs no clause.
 func (q *Queries) ForUpdate() string {
 	if q.OnPostgres() {
 		return " FOR UPDATE"
@@ -314,8 +314,8 @@ func (tx *Tx) Flush(ctx context.Context) error {
 	return tx.wrapError(ctx, tx.run.flush(ctx))
 }
 
-// query runs a query on the standby, if there is one and the context allows it, or else on run.
-// It calls start before the first row, and again if it begins anew.
+// query runs a query on the standby, if there is one and the context allows it, or else on run. It
+// calls start before the first row, and again if it starts over.
 func (q *Queries) query(ctx context.Context, start func(), each func(Scanner) (bool, error), query string, args []any) error {
 	start()
 	if q.standby != nil {

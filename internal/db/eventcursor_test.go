@@ -102,7 +102,7 @@ func (r *cursorRun) write(w int, random *rand.Rand) {
 		before, after, giveUp := random.IntN(8) == 0, random.IntN(4) == 0, random.IntN(10) == 0
 		pause := time.Duration(random.IntN(20)) * time.Millisecond
 		err := r.writing.Update(r.ctx, func(tx *db.Tx) error {
-			if before { // a long transaction, whose snapshot is older than many events
+			if before { // a long transaction with a snapshot that is older than many events
 				if _, err := dispatcher.NewReader(tx).LastSeq(r.ctx); err != nil {
 					return err
 				}
@@ -148,8 +148,8 @@ func (r *cursorRun) record(events []dispatcher.Event, err error) {
 	}
 }
 
-// kill ends connections while there are writers: by the server, in a transaction or while a
-// statement runs, and by the network.
+// kill ends connections while there are writers: through the server, in a transaction or during a
+// statement, and through the network.
 func (r *cursorRun) kill(direct string, proxy *dbtest.Proxy, random *rand.Rand) {
 	admin, err := pgx.Connect(r.ctx, direct)
 	if err != nil {
@@ -181,8 +181,8 @@ func (r *cursorRun) kill(direct string, proxy *dbtest.Proxy, random *rand.Rand) 
 	}
 }
 
-// awaitLostSessions waits until the server has ended what lost connections began: it notices
-// only when it answers, and may have committed by then.
+// awaitLostSessions waits until the server has ended the sessions of lost connections: it notices a
+// lost client only when it answers, and may have committed by then.
 func (r *cursorRun) awaitLostSessions(direct string) {
 	admin, err := pgx.Connect(r.ctx, direct)
 	rowtest.Must(r.t, err)
@@ -193,8 +193,8 @@ func (r *cursorRun) awaitLostSessions(direct string) {
 	}
 }
 
-// read pages through the events by cursor until all are written, and compares what it saw
-// with what is stored.
+// read pages through the events by cursor until all are written, and compares them with the stored
+// ones.
 func (r *cursorRun) read(f dispatcher.EventFilter, random *rand.Rand) {
 	var cursor int64
 	var seen []string
@@ -239,7 +239,7 @@ func (r *cursorRun) read(f dispatcher.EventFilter, random *rand.Rand) {
 	}
 }
 
-// checkKept checks that each acknowledged event is stored, and none that was rolled back.
+// checkKept checks that each acknowledged event is stored, and no event that was rolled back.
 func (r *cursorRun) checkKept() {
 	var start int64
 	rows, err := dispatcher.NewReader(r.reading).Events(r.ctx, dispatcher.EventFilter{After: &start, Limit: cursorWriters * cursorTransactions * 10})

@@ -11,37 +11,36 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// MaxExamined bounds the rows that one statement of a list examines. A list with several
-// filters reads by the index of one of them and examines the rows for the others, so a
-// page may end before it is full.
+// MaxExamined is how many rows one statement of a list examines. A list with several filters reads the
+// index of one of them, and tests the rows for the others, so a page may end before it is full.
 const MaxExamined = 5000
 
 var maxExamined = strconv.Itoa(MaxExamined)
 
-// Selection is the statement of a list, in descending order of a key. An index answers the
-// conditions of where in that order. The rows that it finds, up to MaxExamined, are
-// examined for the other conditions, if there are any.
+// Selection is the statement of a list, in descending order of a key. An index finds the rows that
+// meet the conditions of where, in that order. Up to MaxExamined of these rows are tested for the
+// other conditions, if there are any.
 type Selection struct {
 	Where
 	Rows     string   // the table that is listed
-	From     string   // rows, or a table whose index names its rows
+	From     string   // rows, or a table with an index that names its rows
 	Joined   string   // rows, if it is not from
 	On       string   // the condition of the join
 	Index    string   // that SQLite must use; empty for its choice
 	Order    []string // columns of the index
 	Key      []string // columns of the index that are the key
 	lower    string   // the condition on the index's columns where the rows end
-	Ends     bool     // lower may be false of rows whose first column has the value
-	Many     bool     // many rows may be read that lower is false of
+	Ends     bool     // lower may be false for rows with the value in the first column
+	Many     bool     // many rows for which lower is false may be read
 	Found    int      // arguments of where
 	Examined []string // other conditions
-	Narrows  bool     // these may be false of some rows
+	Narrows  bool     // these may be false for some rows
 }
 
-// Between makes the statement read an index, from below end down to first. The index has
-// the columns, of which all but the last have one value. The conditions do not say so,
-// because PostgreSQL would then also consider other indexes that are in the order of the
-// last column, and examine their rows for the value.
+// Between makes the statement read an index, from below end down to first. The index has the columns;
+// all except the last have one value. The conditions do not include these values, because PostgreSQL
+// would then also consider other indexes that are in the order of the last column, and examine their
+// rows for the value.
 func (s *Selection) Between(index string, columns, values []string, first, end string) {
 	s.Index = index
 	row := "(" + strings.Join(columns, ", ") + ")"
@@ -59,16 +58,16 @@ func (s *Selection) Between(index string, columns, values []string, first, end s
 	s.Found = len(s.Args)
 }
 
-// Examine adds a condition on the rows that the index finds. An empty value matches all:
-// the condition is part of the statement nevertheless, so that there are few statements.
+// Examine adds a condition on the rows that the index finds. An empty value matches all rows, but the
+// condition is still part of the statement, so that there are few different statements.
 func (s *Selection) Examine(condition, value string) {
 	s.Args, s.Narrows = append(s.Args, value), s.Narrows || value != ""
 	n := Parameter(len(s.Args))
 	s.Examined = append(s.Examined, "("+n+" = '' OR "+strings.ReplaceAll(condition, "?", n)+")")
 }
 
-// ExamineTime adds the condition that a column of Unix seconds lies within a span. NULL
-// lies only within the span without bounds.
+// ExamineTime adds the condition that a column of Unix seconds lies within a span. NULL lies only
+// within a span without bounds.
 func (s *Selection) ExamineTime(column string, t Span) {
 	first := int64(0)
 	if !t.IsZero() {
@@ -78,8 +77,8 @@ func (s *Selection) ExamineTime(column string, t Span) {
 	s.Examined = append(s.Examined, fmt.Sprintf("coalesce(%s, 0) >= $%d AND coalesce(%[1]s, 0) < $%[3]d", column, len(s.Args)-1, len(s.Args)))
 }
 
-// List reads up to limit rows. Unless there are so many, and if MaxExamined rows were
-// examined for them, it returns the key of the last of these; else the zero value.
+// List reads up to limit rows. If there are fewer, and MaxExamined rows were examined for them, it
+// returns the key of the last examined row; else the zero value.
 func List[T, K any](ctx context.Context, q Querier, s *Selection, columns, join string, limit int, scan func(Scanner) (T, error), key func(Scanner) (K, error)) (found []T, last K, err error) {
 	args := append(s.Args[:len(s.Args):len(s.Args)], limit)
 	found, err = QueryAll(ctx, q, scan, s.Text(q, columns, join), args...)
@@ -95,7 +94,7 @@ func List[T, K any](ctx context.Context, q Querier, s *Selection, columns, join 
 	return found, last, err
 }
 
-// reading is what a selection reads by an index.
+// reading is a selection's read of an index.
 type reading struct {
 	Where
 	from       string
@@ -103,7 +102,7 @@ type reading struct {
 	order, key []string
 }
 
-// reading returns what is read, of which no more than limit is wanted.
+// reading returns the read of an index, of which the caller needs at most limit rows.
 func (s *Selection) reading(q Querier, limit string) reading {
 	r := reading{Where: s.Where, from: s.From, joined: s.Joined, on: s.On, order: s.Order, key: s.Key}
 	if s.Index != "" {
@@ -116,9 +115,9 @@ func (s *Selection) reading(q Querier, limit string) reading {
 		r.Conditions = append(slices.Clone(r.Conditions), s.lower)
 		return r
 	}
-	// PostgreSQL does not end a scan at a row to which those of an index are compared, unless their first columns
-	// differ: it would read the rest of a merchant's rows, or of a state's. So the limit ends it, and what is
-	// read of many rows is in the index.
+	// PostgreSQL does not end a scan at a row to which an index's rows are compared, unless their first
+	// columns differ: it would read the rest of a merchant's rows, or of a state's. So the limit ends it,
+	// and the columns that are read of many rows are in the index.
 	name, columns := s.From, "*"
 	if s.Many || s.Joined != "" || len(s.Examined) > 0 {
 		columns = strings.Join(s.Order, ", ")
@@ -138,7 +137,7 @@ func (s *Selection) reading(q Querier, limit string) reading {
 	return r
 }
 
-// source returns what is read, joined with the rows that are listed.
+// source returns the rows that the index finds, joined with the listed rows.
 func (r reading) source(q Querier) string {
 	switch {
 	case r.joined == "":
@@ -169,8 +168,8 @@ func (s *Selection) Text(q Querier, columns, join string) string {
 		}
 	}
 	if q.OnPostgres() {
-		// SQLite keeps the order of the inner statement, and would sort all rows for
-		// an order of the outer one.
+		// SQLite keeps the order of the inner statement. If the outer one had an order, it would sort all
+		// rows.
 		end = orderBy(order) + end
 	}
 	return "SELECT " + columns + " FROM (SELECT " + inner + " FROM " + r.source(q) + r.Where.Text() + orderBy(r.order) +

@@ -118,7 +118,7 @@ func (tx *Tx) WriteForEver(ctx context.Context) error {
 	return err
 }
 
-// BreakCommit writes what SQLite refuses when the transaction is committed.
+// BreakCommit writes a row that makes SQLite refuse the commit.
 func (tx *Tx) BreakCommit(ctx context.Context) error {
 	_, err := tx.Exec(ctx, `INSERT INTO transfer_amounts (invoice_id, base, merchant_address, chain_key, token, from_block, expires_at, remainder, live, closed_block)
 		VALUES ('none', '1', '0xaa', 'base', '0xbb', 1, 1, 1, 0, 1)`)
@@ -134,7 +134,7 @@ func (s *DB) Read(ctx context.Context, reading func()) error {
 	return err
 }
 
-// ConnShares returns how many connections requests have: those of merchants that read, all that read, and all.
+// ConnShares returns how many connections requests have: merchants that read, all that read, and all.
 func (s *DB) ConnShares() (merchants, readers, requests int64) {
 	if s.postgres {
 		return postgresMerchantReads, postgresReads, postgresRequests
@@ -153,8 +153,8 @@ func (s *DB) OpenHeartbeats() int {
 	return s.dialect.(*postgresDB).heartbeats.Stats().OpenConnections
 }
 
-// UpdateTogether runs transactions that share a commit of SQLite, while nothing else uses the store, and returns
-// their errors.
+// UpdateTogether runs transactions that share a commit of SQLite, while the store has no other use,
+// and returns their errors.
 func UpdateTogether(ctx context.Context, s *DB, fns ...func(*Tx) error) (errs []error) {
 	group := make([]*job, len(fns))
 	for i, fn := range fns {
@@ -167,7 +167,7 @@ func UpdateTogether(ctx context.Context, s *DB, fns ...func(*Tx) error) (errs []
 	return errs
 }
 
-// LeaveTransactionOpen begins a transaction of SQLite that nothing ends, with a merchant "open" in it.
+// LeaveTransactionOpen begins a transaction of SQLite that never ends, with a merchant "open" in it.
 func (s *DB) LeaveTransactionOpen(ctx context.Context) error {
 	w := s.dialect.(*sqliteDB).writer
 	return errors.Join(w.exec(ctx, "BEGIN IMMEDIATE"), w.exec(ctx, "INSERT INTO merchants VALUES ('open', 1)"))

@@ -135,7 +135,7 @@ func checkFilteredPayments(t *testing.T, r *rapid.T, s *db.DB, all []settle.Paym
 		IncludeUnattributed: rapid.Bool().Draw(r, "unattributed"),
 		Limit:               rapid.IntRange(1, 100).Draw(r, "limit"),
 	}
-	owners := map[invoice.Address][]string{{0xa0}: {"m"}, {0xa1}: {"n"}, {0xa2}: {"m"}, {0xa3}: {"n"}} // on base alone
+	owners := map[invoice.Address][]string{{0xa0}: {"m"}, {0xa1}: {"n"}, {0xa2}: {"m"}, {0xa3}: {"n"}} // only on base
 	var want []settle.PaymentRow
 	var got []string
 	for _, p := range all {

@@ -13,8 +13,9 @@ import (
 	"github.com/quittance/quittance/internal/wait"
 )
 
-// TestSeenPaymentsChangeNoIndex requires that PostgreSQL writes nothing to the indexes of invoices when a payment of one is seen,
-// which changes none of their columns: pages have room for such rows (HOT updates).
+// TestSeenPaymentsChangeNoIndex requires that PostgreSQL does not write to the indexes of invoices
+// when a payment of one is seen, because none of their columns changes: pages have room for such rows
+// (HOT updates).
 func TestSeenPaymentsChangeNoIndex(t *testing.T) {
 	t.Parallel()
 	url := dbtest.MigratedPostgres(t)
@@ -32,7 +33,7 @@ func TestSeenPaymentsChangeNoIndex(t *testing.T) {
 	}
 	rowtest.Insert(t, s, all...)
 	rowtest.Must(t, s.Update(t.Context(), func(tx *db.Tx) error { return settle.UpdateInvoices(t.Context(), tx, seen) }))
-	rowtest.Must(t, s.Close()) // PostgreSQL counts what a connection did when that ends
+	rowtest.Must(t, s.Close()) // PostgreSQL counts a connection's work when the connection ends
 	conn := dbtest.SQL(t, url)
 	var updated, inPlace int
 	for end := time.Now().Add(time.Minute); updated == 0 && time.Now().Before(end); wait.Sleep(t.Context(), 10*time.Millisecond, nil) {

@@ -19,9 +19,9 @@ const groupLimit = 64
 // errClosed is returned for transactions that begin after the store was closed.
 var errClosed = errors.New("the database is closed")
 
-// groupWriter runs all transactions of a SQLite database on one connection and
-// commits those that wait at the same time together, since a commit's cost is
-// its sync to disk. One that fails leaves the others intact.
+// groupWriter runs all transactions of a SQLite database on one connection. Transactions that wait at
+// the same time share one commit, since a commit's cost is its sync to disk. If one fails, the others
+// stay intact.
 type groupWriter struct {
 	conn    *sql.Conn
 	stmts   *statements
@@ -45,10 +45,10 @@ func startGroupWriter(conn *sql.Conn) *groupWriter {
 	return w
 }
 
-// do runs fn in a transaction and returns once it is committed or rolled back.
-// It gives up if ctx ends, or statementTimeout passes, before a commit takes fn along.
-// From then on do waits even if ctx ends, because the caller could not otherwise
-// learn the outcome. A fn whose ctx has ended before its turn is not run.
+// do runs fn in a transaction and returns once it is committed or rolled back. It gives up if ctx
+// ends, or statementTimeout passes, before fn has started. Once fn has started, do waits even if ctx
+// ends, because the caller could not otherwise learn the outcome. If ctx has ended before its turn, fn
+// is not run.
 func (w *groupWriter) do(ctx context.Context, fn func(*Tx) error) error {
 	j := &job{ctx: ctx, fn: fn, result: make(chan error, 1)}
 	turn, cancel := withStatementTimeout(ctx)
@@ -101,14 +101,13 @@ func (w *groupWriter) gather(first *job) []*job {
 
 // commit runs the group and answers its jobs.
 //
-// They share a transaction without savepoints. If one fails after it changed a row, or
-// the commit fails, each runs again in a transaction of its own. In a savepoint, SQLite
-// copies each page that a statement changes, at a cost that grows with the square of the
-// statements, and keeps the copies in memory: hundreds of megabytes for a block of many
-// payments in a large database.
+// They share a transaction without savepoints. If one fails after it changed a row, or the commit
+// fails, each runs again in a separate transaction. In a savepoint, SQLite copies each page that a
+// statement changes, at a cost that grows with the square of the statements, and keeps the copies in
+// memory: hundreds of megabytes for a block of many payments in a large database.
 //
-// If the database does not answer, the whole group has that error, since each job
-// would wait as long again.
+// If the database does not answer, the whole group gets that error, because each job would wait as
+// long again.
 func (w *groupWriter) commit(group []*job) {
 	err := w.transaction(group)
 	if err == nil || len(group) == 1 || Unavailable(err) {
@@ -125,15 +124,15 @@ func (w *groupWriter) commit(group []*job) {
 	}
 }
 
-// answer gives the jobs the error of their transaction, or each its own. The former comes
-// first: a job may have failed because of what another one wrote, which was rolled back.
+// answer gives the jobs the error of their transaction, or each its own. The former comes first: a job
+// may have failed because of rows of another one, which were rolled back.
 func answer(group []*job, err error) {
 	for _, j := range group {
 		j.result <- cmp.Or(err, j.err)
 	}
 }
 
-// transaction runs the group in one transaction. If it returns an error, that is rolled back.
+// transaction runs the group in one transaction, and rolls it back if it returns an error.
 func (w *groupWriter) transaction(group []*job) error {
 	ctx := context.Background()
 	if err := w.begin(ctx); err != nil {
@@ -153,7 +152,8 @@ func (w *groupWriter) transaction(group []*job) error {
 	return nil
 }
 
-// begin begins a transaction. One that is open still, since its rollback failed, is rolled back first.
+// begin begins a transaction. It first rolls back a transaction that is still open because its
+// rollback failed.
 func (w *groupWriter) begin(ctx context.Context) error {
 	err := w.exec(ctx, "BEGIN IMMEDIATE")
 	if err == nil || Unavailable(err) {
@@ -166,7 +166,7 @@ func (w *groupWriter) begin(ctx context.Context) error {
 }
 
 // run runs a job and records its error. It returns an error, this or another, if the transaction has
-// to be rolled back: a job that failed before it changed a row leaves nothing.
+// to be rolled back: a job that failed before it changed a row needs no rollback.
 func (w *groupWriter) run(ctx context.Context, j *job) error {
 	before, err := w.changes(ctx)
 	if err != nil {
@@ -186,14 +186,12 @@ func (w *groupWriter) changes(ctx context.Context) (int64, error) {
 	return QueryRow(ctx, &Queries{run: sqlRunner{w.stmts}}, ScanSeq, "SELECT total_changes()")
 }
 
-// call runs a job's function. A panic is carried to the goroutine that called
-// do.
+// call runs a job's function. It passes a panic on to the goroutine that called do.
 //
-// The end of the caller's context does not interrupt a statement, since an
-// interrupted statement can roll back the whole transaction and with it the
-// work of others. A statement's own timeout does. After a timeout or a full
-// disk no further statement runs, because it would run outside the transaction,
-// and the function has failed, whatever it returns.
+// The end of the caller's context does not interrupt a statement, because an interrupted statement can
+// roll back the whole transaction and with it the work of others. A statement's own timeout does
+// interrupt it. After a timeout or a full disk no further statement runs, because it would run outside
+// the transaction, and the function counts as failed, whatever it returns.
 func (w *groupWriter) call(j *job) (err error) {
 	whole, end := context.WithCancelCause(context.Background())
 	defer end(nil)
@@ -216,7 +214,8 @@ func (w *groupWriter) call(j *job) (err error) {
 	}})
 }
 
-// rollback rolls back the transaction, if one is open: SQLite rolls it back itself when the disk is full or fails.
+// rollback rolls back the open transaction, if there is one: SQLite rolls it back itself when the disk
+// is full or fails.
 func (w *groupWriter) rollback(ctx context.Context) error {
 	err := w.exec(ctx, "ROLLBACK")
 	var answer *sqlite.Error

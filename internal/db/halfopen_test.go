@@ -19,7 +19,7 @@ import (
 // connections.
 const recoveryLimit = 20 * time.Second
 
-// lossy opens a store whose connections can be cut.
+// lossy opens a store with connections that can be cut.
 func lossy(t *testing.T) (*db.DB, *dbtest.Proxy, string) {
 	t.Helper()
 	direct := dbtest.MigratedPostgres(t)

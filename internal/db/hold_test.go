@@ -13,8 +13,8 @@ import (
 	"github.com/quittance/quittance/internal/wait"
 )
 
-// TestMeasureHold checks that a transaction's hold on events is all of its time on SQLite, which has one
-// writer, and on PostgreSQL the time since it has the lock, without the wait for it.
+// TestMeasureHold checks how long a transaction holds up events: on SQLite, with its one writer, for
+// its whole duration, and on PostgreSQL from when it gets the lock, without the wait for it.
 func TestMeasureHold(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {

@@ -17,10 +17,9 @@ const maxParameters = 65535
 // sizes keep the number of prepared statements small.
 var sqliteRows = []int{16, 4, 1}
 
-// Insertion describes an INSERT. The first column is the row's key. conflict is
-// an ON CONFLICT clause, or empty. A column's name may be followed by its type, which is text
-// or BIGINT: where some are, PostgreSQL gets one array for each column, and plans one statement
-// for all numbers of rows.
+// Insertion describes an INSERT. The first column is the row's key. conflict is an ON CONFLICT clause,
+// or empty. The type text or BIGINT may follow a column's name: if any column has a type, PostgreSQL
+// gets one array for each column, and plans one statement for any number of rows.
 type Insertion struct {
 	Table    string
 	Columns  []string
@@ -81,7 +80,7 @@ func splitTypes(columns []string) (names, types []string) {
 	return names, types
 }
 
-// numberColumns are the columns with numbers of tables whose columns are listed without types.
+// numberColumns are the number columns of tables with column lists without types.
 var numberColumns = []string{
 	"ordinal", "log_index", "block_number", "block_time", "observed_at", "confirmed_at", "attributed_at", "seen_after",
 	"seq", "attempts", "finished_ms", "number", "started_ms", "duration_ms", "status_code", "lookup_ms", "connect_ms", "handshake_ms", "answer_ms",
@@ -112,7 +111,7 @@ func arrays(types []string, rows [][]any) []any {
 	columns := make([]any, len(types))
 	for c, t := range types {
 		if t == "" {
-			columns[c] = arrayOf(rows, c, func(v any) string { return v.(string) }) // the column's type says so
+			columns[c] = arrayOf(rows, c, func(v any) string { return v.(string) }) // the column has this type
 		} else {
 			columns[c] = arrayOf(rows, c, wideInt)
 		}
@@ -120,7 +119,7 @@ func arrays(types []string, rows [][]any) []any {
 	return columns
 }
 
-// wideInt returns the value of a column of integers, which is an int or an int64.
+// wideInt returns the value of an integer column, an int or an int64.
 func wideInt(v any) int64 {
 	if n, ok := v.(int); ok {
 		return int64(n)

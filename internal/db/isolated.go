@@ -9,24 +9,25 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// markedCopy is the reason of a mark that a person asked for.
+// markedCopy is the reason of a mark that a person made.
 const markedCopy = "serve --isolated --copy was run on it"
 
 // Errors of isolated copies.
 var (
-	// ErrMarkedCopy: a person marked a database as a copy, and it was served in isolation.
+	// ErrMarkedCopy means that a person marked a database as a copy, and a service served it in isolation.
 	ErrMarkedCopy = errors.New(`the database is marked as a copy, because "quittance serve --isolated --copy" was run on it. Delete it after the test. ` +
 		`If it is the live database, which was marked by mistake, run "quittance recover --config FILE --dismiss": what was written since then is sent to the merchants, and serve starts`)
-	// ErrNoCopy: a database is not known to be a copy.
+	// ErrNoCopy means that a database is not marked as a copy.
 	ErrNoCopy = errors.New(`the database is not marked as a copy, as one that "quittance backup" made is. If it was restored from a dump or an archive ` +
 		`and no service uses it, repeat the command with --copy, which marks it: no service starts on it afterwards`)
-	// ErrIsolated: a copy was served in isolation, and cannot become the live database.
+	// ErrIsolated means that a copy was served in isolation, and cannot become the live database.
 	ErrIsolated = errors.New(`the database is a copy that "quittance serve --isolated" has run on. Its events were sent to no merchant, ` +
 		`so it cannot become the live database; restore the backup again, and use that copy`)
 )
 
-// MarkIsolated records that the service runs on a copy in isolation. It returns ErrNoCopy unless the database is marked
-// as a copy, or copied says that it is one, which marks it; it is taken to be as old as its newest event.
+// MarkIsolated records that the service runs on a copy in isolation. If copied is set, it marks the
+// database as a copy, with the age of its newest event. Without it, it returns ErrNoCopy unless the
+// database is marked as a copy.
 func (s *DB) MarkIsolated(ctx context.Context, copied bool, now time.Time) error {
 	return s.Update(ctx, func(tx *Tx) error {
 		r, err := tx.Recovery(ctx)
@@ -52,5 +53,5 @@ func (s *DB) MarkIsolated(ctx context.Context, copied bool, now time.Time) error
 	})
 }
 
-// MarkedByHand reports whether a person marked the database as a copy, and not quittance backup.
+// MarkedByHand reports whether a person, and not quittance backup, marked the database as a copy.
 func (r Recovery) MarkedByHand() bool { return !r.Isolated.IsZero() && r.Reason == markedCopy }

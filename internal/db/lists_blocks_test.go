@@ -17,9 +17,9 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// TestShortListsReadFewBlocks checks how many blocks PostgreSQL reads for a list that ends before
-// its limit: at most those of as many entries of an index as a list examines. With as many rows of one
-// merchant, the rest of an index has hundreds.
+// TestShortListsReadFewBlocks checks how many blocks PostgreSQL reads for a list that ends before its
+// limit: no more than the blocks with as many entries of an index as a list examines. With as many
+// rows of one merchant, the rest of an index has hundreds.
 func TestShortListsReadFewBlocks(t *testing.T) {
 	t.Parallel()
 	const few, indexed, examined = 15, 40, 80
@@ -48,7 +48,7 @@ func TestShortListsReadFewBlocks(t *testing.T) {
 		return err
 	}))
 	blocks.check("expiry of prepared refunds", few)
-	// By an index alone, and with invoices that are examined for another filter.
+	// Only by an index, and with invoices that are examined for another filter.
 	for most, filters := range map[int]map[string]settle.InvoiceFilter{
 		indexed: {
 			"all":                    {},
@@ -89,12 +89,13 @@ type blockCheck struct {
 	list []rowtest.Statement // recorded since the last check
 }
 
-// newBlockCheck connects to a database as the service does, where statements that are prepared have one plan for all values.
+// newBlockCheck connects to a database as the service does, so that prepared statements have one plan
+// for all values.
 func newBlockCheck(t *testing.T, url string) *blockCheck {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
 	rowtest.Must(t, err)
-	t.Cleanup(func() { conn.Close(context.WithoutCancel(t.Context())) }) //nolint:errcheck // nothing depends on it
+	t.Cleanup(func() { conn.Close(context.WithoutCancel(t.Context())) }) //nolint:errcheck // a failure has no consequences
 	_, err = conn.Exec(t.Context(), db.SessionSettings+"; SET plan_cache_mode = force_generic_plan")
 	rowtest.Must(t, err)
 	return &blockCheck{T: t, conn: conn}
@@ -104,7 +105,7 @@ func (c *blockCheck) record(query string, args []any) {
 	c.list = append(c.list, rowtest.Statement{Query: query, Args: args})
 }
 
-// check requires that each statement since the last check reads so many blocks at most.
+// check requires that each statement since the last check reads at most the given number of blocks.
 func (c *blockCheck) check(name string, most int) {
 	c.Helper()
 	for _, l := range c.list {

@@ -81,7 +81,7 @@ func TestPagesOfPayments(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		rowtest.StartChain(t, s, "base")
 		rowtest.StartChain(t, s, "other")
-		// The address is the settlement address of m on one chain, and of n on the other.
+		// The address is m's settlement address on one chain, and n's on the other.
 		shared, elsewhere := rowtest.Sample("inv_2", "n"), rowtest.Sample("inv_3", "n")
 		shared.Merchant, elsewhere.ChainKey = invoice.Address{0xab}, "other"
 		rowtest.Insert(t, s, rowtest.Sample("inv_1", "m"), shared, elsewhere)

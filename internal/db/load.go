@@ -10,7 +10,7 @@ import (
 // ErrNotEmpty is returned by Load for a database that a service has used.
 var ErrNotEmpty = errors.New("the database is not empty; name a fresh one")
 
-// Loaded are rows of some tables, in an order in which a row comes after those that it refers to.
+// Loaded are rows of some tables. A row comes after the rows that it refers to.
 type Loaded struct {
 	Tables []TableRows
 	Count  int // of the rows that LoadProgress counts
@@ -33,9 +33,9 @@ const (
 	LoadAnalyze  LoadStep = "count rows for the planner"
 )
 
-// Load fills the tables of an empty database. It returns ErrNotEmpty if a service has used the database.
-// On PostgreSQL one transaction writes all rows, so that a load that fails leaves nothing; on
-// SQLite each Rows are a transaction, and a load that fails leaves a database without its indexes.
+// Load fills the tables of an empty database. It returns ErrNotEmpty if a service has used the
+// database. On PostgreSQL one transaction writes all rows, so that a load that fails leaves no rows;
+// on SQLite each Rows are a transaction, and a load that fails leaves a database without its indexes.
 func (s *DB) Load(ctx context.Context, tables []string, rows iter.Seq2[Loaded, error], report func(LoadProgress)) error {
 	if err := s.dialect.load(ctx, s, tables, rows, report); err != nil {
 		return fmt.Errorf("fill the database: %w", err)

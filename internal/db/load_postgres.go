@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// loadSettings are those of the transaction that fills a database. A service that uses the
+// loadSettings are the settings of the transaction that fills a database. A service that uses the
 // database holds locks on its tables; the load does not wait for it.
 var loadSettings = []string{"statement_timeout = 0", "idle_in_transaction_session_timeout = 0", "lock_timeout = 5000", "maintenance_work_mem = '512MB'", "jit = off"}
 
@@ -124,8 +124,8 @@ func (d definition) create() string {
 	return "ALTER TABLE " + d.table + " ADD CONSTRAINT " + d.name + " " + d.text
 }
 
-// definitions returns the foreign keys of the tables and to them, and the keys and other
-// indexes of those that are not partitioned, in the order in which they can be dropped.
+// definitions returns the foreign keys of the tables and to them, and the keys and other indexes of
+// the tables that are not partitioned, in the order in which they can be dropped.
 func (l *loader) definitions(ctx context.Context) ([]definition, error) {
 	rows, err := l.tx.Query(ctx, `SELECT * FROM (SELECT conrelid::regclass::text AS tbl, quote_ident(conname) AS name, CASE contype WHEN 'f' THEN 'foreign key' ELSE 'key' END AS kind, pg_get_constraintdef(oid) AS text
 		FROM pg_constraint WHERE conparentid = 0 AND (contype = 'f' OR contype IN ('p', 'u') AND conrelid <> ALL ($2::text[]::regclass[])) AND (conrelid = ANY ($1::text[]::regclass[]) OR confrelid = ANY ($1::text[]::regclass[]))
@@ -141,7 +141,7 @@ func (l *loader) definitions(ctx context.Context) ([]definition, error) {
 	})
 }
 
-// create creates what was dropped, the last first.
+// create creates the dropped indexes and constraints again, in reverse order.
 func (l *loader) create(ctx context.Context, dropped []definition) error {
 	for i, d := range slices.Backward(dropped) {
 		if _, err := l.tx.Exec(ctx, d.create()); err != nil {
@@ -152,7 +152,7 @@ func (l *loader) create(ctx context.Context, dropped []definition) error {
 	return nil
 }
 
-// copied is what COPY reads of Loaded.
+// copied is the input of COPY for some Loaded.
 type copied struct {
 	count  int
 	tables []copiedTable
@@ -163,7 +163,7 @@ type copiedTable struct {
 	text []byte
 }
 
-// copyAll copies all rows. Some are encoded while those before are sent.
+// copyAll copies all rows. It encodes rows while it sends the ones before.
 func (l *loader) copyAll(ctx context.Context, rows iter.Seq2[Loaded, error]) error {
 	group, ctx := errgroup.WithContext(ctx)
 	encoded := make(chan copied, 1)

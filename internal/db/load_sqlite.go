@@ -8,7 +8,7 @@ import (
 	"iter"
 )
 
-// loadCache is how many KB of pages a load keeps: those of the keys, whose order is random.
+// loadCache is how many KB of pages a load keeps: the pages of the keys, which have a random order.
 const loadCache = 512_000
 
 // load inserts each Loaded in a transaction, without syncs, into tables without the indexes that
@@ -22,7 +22,7 @@ func (db *sqliteDB) load(ctx context.Context, s *DB, tables []string, rows iter.
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	file.SetMaxOpenConns(1) // settings are those of a connection
+	file.SetMaxOpenConns(1) // settings apply to one connection
 	indexes, err := s.droppableIndexes(ctx, tables)
 	if err != nil {
 		return err

@@ -14,15 +14,15 @@ import (
 // maxHolder bounds how many bytes of a lock file are read.
 const maxHolder = 20
 
-// LockService prevents a second service on the same SQLite file, because each
-// would take over the other's work. Commands that read or change the file while
-// a service runs do not take the lock. On PostgreSQL it does nothing, since
-// several services may share the database. The lock ends with the process at
-// the latest.
+// LockService prevents a second service on the same SQLite file, because each would take over the
+// other's work. Commands that read or change the file while a service runs do not take the lock. On
+// PostgreSQL it has no effect, because several services may share the database. The lock ends with the
+// process at the latest.
 //
 // There are two locks: a file next to the database, which names the process that holds it, and on
-// Linux one on the database's file itself, which also holds under another path to the file. Close the
-// database before you unlock: closing the file ends all locks that this process has on it for SQLite.
+// Linux a lock on the database's file itself, which also works under another path to the file. Close
+// the database before you unlock: closing the file ends all locks that this process has on it for
+// SQLite.
 func LockService(url string) (unlock func() error, err error) {
 	path, ok := strings.CutPrefix(url, "sqlite:")
 	if !ok || path == "" {
@@ -62,7 +62,7 @@ func inUse(path, who string) error {
 }
 
 // checkNames returns an error if a SQLite file has a second name. SQLite keeps the newest changes in a
-// file that is named after the database, so what one name wrote is missing under the other.
+// file that is named after the database, so changes made under one name are missing under the other.
 func checkNames(path string) error {
 	if n := linkCount(path); n > 1 {
 		return fmt.Errorf("the database %s is one file with %d names (hard links). SQLite keeps the newest changes in a file that is "+

@@ -11,12 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockedByte is the byte of a SQLite file that a service locks. It is behind every byte that SQLite reads,
-// writes or locks.
+// lockedByte is the byte of a SQLite file that a service locks. It lies behind every byte that SQLite
+// reads, writes or locks.
 const lockedByte = math.MaxInt64 - 1
 
-// lockFile locks a SQLite file, which it may create, until the result is closed. The lock
-// belongs to the open file and not to the process: SQLite ends the other kind whenever it closes one of its own.
+// lockFile locks a SQLite file, which it may create, until the result is closed. The lock belongs to
+// the open file and not to the process: SQLite releases the process's locks whenever it closes its own
+// file.
 func lockFile(path string) (io.Closer, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -26,7 +27,7 @@ func lockFile(path string) (io.Closer, error) {
 	switch err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &lock); {
 	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EACCES):
 		return nil, errors.Join(inUse(path, " under another path"), f.Close())
-	case slices.Contains([]error{unix.EINVAL, unix.ENOSYS, unix.EOPNOTSUPP, unix.ENOLCK}, err): // the lock file is all that such a file system has
+	case slices.Contains([]error{unix.EINVAL, unix.ENOSYS, unix.EOPNOTSUPP, unix.ENOLCK}, err): // such a file system has only the lock file
 	case err != nil:
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/quittance/quittance/internal/rowtest"
 )
 
-// TestSecondName gives a database a second name by a hard link. Neither a service nor a command
-// uses it under either name, until one name is left.
+// TestSecondName gives a database a second name by a hard link. No service and no command uses it
+// under either name, until one name is left.
 func TestSecondName(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -42,8 +42,8 @@ func TestSecondName(t *testing.T) {
 	rowtest.Must(t, unlock())
 }
 
-// TestLockedFile checks that the lock is on the database's file too: it holds after the file next to it
-// was removed, and for a path with a lock file of its own, as a bind mount of the file has.
+// TestLockedFile checks that the lock is on the database's file too: it holds after the file next to
+// it was removed, and for a path with a separate lock file, such as a bind mount of the file.
 func TestLockedFile(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -63,7 +63,7 @@ func TestLockedFile(t *testing.T) {
 	rowtest.Must(t, unlock())
 }
 
-// TestIntact damages a page of a table, which no statement of a start reads.
+// TestIntact damages a page of a table that no statement reads at the start.
 func TestIntact(t *testing.T) {
 	t.Parallel()
 	url := dbtest.SQLite(t)
@@ -85,7 +85,7 @@ func TestIntact(t *testing.T) {
 	if at < 0 {
 		t.Fatal("the file holds no event")
 	}
-	clear(content[at-at%4096 : at-at%4096+64]) // the page's header, and where its rows are
+	clear(content[at-at%4096 : at-at%4096+64]) // the page's header, and the place of its rows
 	rowtest.Must(t, os.WriteFile(path, content, 0o600))
 	s, err = db.Open(t.Context(), url)
 	rowtest.Must(t, err)

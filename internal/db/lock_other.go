@@ -4,7 +4,8 @@ package db
 
 import "io"
 
-// lockFile does nothing: elsewhere a file has another path only by a link, and LockService knows links.
+// lockFile has no effect: on other systems a file has another path only by a link, and LockService
+// resolves links.
 func lockFile(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
 // renameNew renames a file unless the other name is taken.

@@ -15,7 +15,7 @@ import (
 	"github.com/pressly/goose/v3/database"
 )
 
-// schemaFiles has the current schema of each database. A new database is made by it.
+// schemaFiles has the current schema of each database, from which new databases are made.
 //
 //go:embed schema/sqlite.sql schema/postgres.sql
 var schemaFiles embed.FS
@@ -29,7 +29,7 @@ var migrationFiles embed.FS
 // firstVersion is the version of the first release's schema. Each migration adds 1.
 const firstVersion = 1
 
-// schema is what a program knows of the schema of a database. Tests replace a part of it.
+// schema is a program's knowledge of a database's schema. Tests replace parts of it.
 type schema struct {
 	dialect    goose.Dialect
 	current    string // statements that make it in an empty database
@@ -75,7 +75,7 @@ func (s schema) migrate(ctx context.Context, db *sql.DB, empty bool) error {
 	return err
 }
 
-// create makes the current schema in one transaction, and records that it has all migrations.
+// create makes the current schema in one transaction, and records all migrations as applied.
 func (s schema) create(ctx context.Context, db *sql.DB, sources []*goose.Source) (err error) {
 	versions, err := database.NewStore(s.dialect, goose.DefaultTablename)
 	if err != nil {

@@ -51,7 +51,7 @@ var (
 	createTable = regexp.MustCompile(`CREATE TABLE (?:IF NOT EXISTS )?(\w+)`)
 	harmless    = regexp.MustCompile(`^(CREATE (TABLE|FUNCTION|OR REPLACE FUNCTION)|INSERT INTO|SELECT) `)
 	concurrent  = regexp.MustCompile(`^(CREATE INDEX|DROP INDEX) CONCURRENTLY `)
-	parameter   = regexp.MustCompile(`^ALTER TABLE \w+ (ALTER COLUMN \w+ SET \(N_DISTINCT = [-.\d]+\)|SET \(FILLFACTOR = \d+\))$`) // waits for nothing but VACUUM and ANALYZE
+	parameter   = regexp.MustCompile(`^ALTER TABLE \w+ (ALTER COLUMN \w+ SET \(N_DISTINCT = [-.\d]+\)|SET \(FILLFACTOR = \d+\))$`) // conflicts only with VACUUM and ANALYZE
 	addColumn   = regexp.MustCompile(`^ALTER TABLE (?:ONLY )?\w+ ADD COLUMN [^,]*$`)
 	onTable     = regexp.MustCompile(`^(?:ALTER TABLE(?: ONLY)?(?: IF EXISTS)?|UPDATE(?: ONLY)?|DELETE FROM(?: ONLY)?|TRUNCATE(?: TABLE)?|LOCK(?: TABLE)?|DROP TABLE(?: IF EXISTS)?|CREATE(?: UNIQUE)? INDEX.* ON(?: ONLY)?|CREATE TRIGGER.*? ON) (\w+)`)
 	computed    = regexp.MustCompile(`DEFAULT \(|DEFAULT \w+ ?\(`)

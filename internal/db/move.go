@@ -15,18 +15,19 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// MovedTable is a table whose rows Move has copied and compared.
+// MovedTable is a table with rows that Move has copied and compared.
 type MovedTable struct {
 	Name   string
 	Rows   int64
-	Amount string // sum of its column amount in minor units, of all tokens together; empty without that column
+	Amount string // sum of the column amount in minor units, over all tokens; empty without that column
 }
 
-// Move copies a SQLite database into an empty PostgreSQL database, in one transaction. It compares every table by
-// its number of rows, a hash of all rows, and the sum of the column amount, before it commits. The file is marked before
-// the copy, so that no service starts on it next to the target, however the copy ends. Until Move returns, no service can
-// use the file, and no command can write to it. After an error the target is as empty as before and the file is not
-// marked, unless the error says otherwise. report, which is not nil, is called for each table.
+// Move copies a SQLite database into an empty PostgreSQL database, in one transaction. It compares
+// every table by its number of rows, a hash of all rows, and the sum of the column amount, before it
+// commits. The file is marked before the copy, so that no service starts on it next to the target,
+// however the copy ends. Until Move returns, no service can use the file, and no command can write to
+// it. After an error the target is as empty as before and the file is not marked, unless the error
+// reports otherwise. report, which is not nil, is called for each table.
 func Move(ctx context.Context, from, to string, now time.Time, report func(MovedTable)) (moved []MovedTable, err error) {
 	path, ok := strings.CutPrefix(from, "sqlite:")
 	if !ok {
@@ -73,7 +74,8 @@ func Move(ctx context.Context, from, to string, now time.Time, report func(Moved
 	return nil, errors.Join(err, setMoveState(context.WithoutCancel(ctx), db, found))
 }
 
-// errMaybeMoved is in an error after which the rows are, or may be, in the target. The file stays marked.
+// errMaybeMoved is part of an error after which the rows are, or may be, in the target. The file stays
+// marked.
 var errMaybeMoved = errors.New("the file stays marked")
 
 // moveMarked copies all rows of a marked file, and marks it as moved.

@@ -176,7 +176,7 @@ func TestMoveEveryTable(t *testing.T) {
 	rowtest.Must(t, dbtest.Open(t, from).Close())
 	rowtest.Must(t, dbtest.Open(t, to).Close())
 	source := dbtest.SQL(t, from)
-	source.SetMaxOpenConns(1) // the settings are those of a connection
+	source.SetMaxOpenConns(1) // the settings apply to one connection
 	run := func(conn *dbtest.DB, statement string, args ...any) {
 		t.Helper()
 		if _, err := conn.ExecContext(t.Context(), statement, args...); err != nil {

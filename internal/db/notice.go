@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// beats is what a process remembers of the database, to notice that it is another one.
+// beats is what a process keeps in memory to notice that the database was replaced.
 type beats struct {
 	mu   sync.Mutex
 	last int64       // the beat that was committed last; 0 before the first
@@ -16,8 +16,8 @@ type beats struct {
 	file os.FileInfo // of a SQLite database; nil for PostgreSQL
 }
 
-// beat counts a reading of the clock. If the database has fewer than this process has committed, it was restored
-// while the process ran, which is recorded.
+// beat counts a reading of the clock. If the database has counted fewer readings than this process has
+// committed, it was restored while the process ran, and beat records that.
 func (tx *Tx) beat(ctx context.Context, known int64, now time.Time) (beat int64, r Recovery, err error) {
 	beat, err = QueryRow(ctx, tx, ScanSeq, "UPDATE recovery SET heartbeats = heartbeats + 1 WHERE id = 1 RETURNING heartbeats")
 	if err != nil {
@@ -33,7 +33,7 @@ func (tx *Tx) beat(ctx context.Context, known int64, now time.Time) (beat int64,
 	return beat, r, err
 }
 
-// committed remembers a beat that was committed.
+// committed keeps a beat that was committed.
 func (b *beats) committed(beat int64, r Recovery) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -49,8 +49,9 @@ func (b *beats) known() int64 {
 	return b.last
 }
 
-// Noticed returns the state of the database as of the last reading of the clock. It never becomes normal again in
-// a process that has seen another state. A SQLite file that was replaced while it is open counts as restored.
+// Noticed returns the state of the database as of the last reading of the clock. Once a process has
+// seen another state than normal, Noticed never returns normal again. A SQLite file that was replaced
+// while it is open counts as restored.
 func (s *DB) Noticed(now time.Time) Recovery {
 	s.beats.mu.Lock()
 	defer s.beats.mu.Unlock()
@@ -60,7 +61,7 @@ func (s *DB) Noticed(now time.Time) Recovery {
 	if db, ok := s.dialect.(*sqliteDB); ok {
 		is, err := os.Stat(db.path)
 		switch {
-		case err != nil: // it is moved, or cannot be read now
+		case err != nil: // it was moved, or cannot be read now
 		case s.beats.file == nil:
 			s.beats.file = is
 		case !os.SameFile(s.beats.file, is):
@@ -70,7 +71,8 @@ func (s *DB) Noticed(now time.Time) Recovery {
 	return s.beats.seen
 }
 
-// identity is which database of which PostgreSQL cluster this is. Fields that the role may not read are zero.
+// identity identifies the database and its PostgreSQL cluster. Fields that the role may not read are
+// zero.
 type identity struct {
 	cluster            string // system identifier
 	oid                int64  // of the database
@@ -110,8 +112,9 @@ func (q *Queries) identify(ctx context.Context) (id identity, err error) {
 	return id, err
 }
 
-// differs returns what shows that a database was restored, given what was stored; empty for nothing. A failover
-// raises the timeline, and so does a recovery to a point in time, whose settings stay.
+// differs returns the evidence that a database was restored, compared with the stored identity, or "".
+// A failover raises the timeline, and so does a recovery to a point in time, which also leaves its
+// target in the settings.
 func (id identity) differs(was identity) string {
 	switch {
 	case was.cluster != "" && id.cluster != "" && was.cluster != id.cluster:
@@ -126,8 +129,8 @@ func (id identity) differs(was identity) string {
 	return ""
 }
 
-// NoticeRestore compares the PostgreSQL database with what was stored about it at the last start, records evidence of
-// a restore, and returns the state. In the normal state it stores what the database is now.
+// NoticeRestore compares the PostgreSQL database with its stored identity at the last start, records
+// evidence of a restore, and returns the state. In the normal state it stores the current identity.
 func (s *DB) NoticeRestore(ctx context.Context, now time.Time) (r Recovery, err error) {
 	if !s.OnPostgres() {
 		return s.Recovery(ctx)
@@ -156,14 +159,14 @@ func (s *DB) NoticeRestore(ctx context.Context, now time.Time) (r Recovery, err 
 	return r, err
 }
 
-// adopt stores what the database is.
+// adopt stores the identity of the database.
 func (tx *Tx) adopt(ctx context.Context, id identity) error {
 	_, err := tx.Exec(ctx, "UPDATE recovery SET cluster = $1, database_oid = $2, wal_timeline = $3, wal_position = $4 WHERE id = 1",
 		OrNull(id.cluster), OrNull(id.oid), OrNull(id.timeline), OrNull(id.position))
 	return err
 }
 
-// AdoptDatabase stores what the database is, at the end of a recovery or a false alarm.
+// AdoptDatabase stores the identity of the database, at the end of a recovery or a false alarm.
 func (tx *Tx) AdoptDatabase(ctx context.Context) error {
 	if !tx.OnPostgres() {
 		return nil

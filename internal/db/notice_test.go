@@ -20,8 +20,8 @@ func readClock(ctx context.Context, s *db.DB) error {
 	return err
 }
 
-// TestLostBeatIsNoticed sets the database back under a replica that runs. Another replica, which has started
-// since, learns it by its next reading.
+// TestLostBeatIsNoticed sets the database back under a running replica. Another replica, which has
+// started since, notices it at its next reading.
 func TestLostBeatIsNoticed(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		s, other := dbtest.Open(t, url), dbtest.Open(t, url)
@@ -66,7 +66,8 @@ func TestReplacedFileIsNoticed(t *testing.T) {
 	}
 }
 
-// TestAnotherClusterIsNoticed starts a service on PostgreSQL databases that are not the one of its last start.
+// TestAnotherClusterIsNoticed starts a service on other PostgreSQL databases than that of its last
+// start.
 func TestAnotherClusterIsNoticed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ change, want string }{

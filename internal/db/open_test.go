@@ -94,7 +94,7 @@ func TestOpenGivesUpWithItsContext(t *testing.T) {
 	}
 }
 
-// TestOpenStrangePaths opens databases whose paths look like URLs with options.
+// TestOpenStrangePaths opens databases with paths that look like URLs with options.
 func TestOpenStrangePaths(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -15,5 +15,5 @@ func (s *DB) SchemaVersions(ctx context.Context) (found, known int64, err error)
 	return found, newestMigration(), nil
 }
 
-// Product returns what the database is: sqlite or postgresql.
+// Product returns the kind of database: sqlite or postgresql.
 func (s *DB) Product() string { return s.system() }

@@ -18,8 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/txmgr"
 )
 
-// TestSchemaVersions compares the migrations of a new database with those that the program
-// has.
+// TestSchemaVersions compares the migrations of a new database with the program's.
 func TestSchemaVersions(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
@@ -33,7 +32,7 @@ func TestSchemaVersions(t *testing.T) {
 	})
 }
 
-// TestOperatorReads counts what a merchant has, and adds up what transactions cost by day.
+// TestOperatorReads counts a merchant's objects, and adds up the costs of transactions by day.
 func TestOperatorReads(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
@@ -53,7 +52,7 @@ func TestOperatorReads(t *testing.T) {
 	})
 }
 
-// TestDailyCosts adds up what transactions cost by day.
+// TestDailyCosts adds up the costs of transactions by day.
 func TestDailyCosts(t *testing.T) {
 	t.Parallel()
 	rowtest.EachWriter(t, 3, func(t *testing.T, s *db.DB, _ *sql.DB) {

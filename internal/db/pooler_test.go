@@ -71,7 +71,7 @@ func wantCleanSessions(t *testing.T, direct, through string) {
 	t.Helper()
 	admin, err := pgx.Connect(t.Context(), direct)
 	rowtest.Must(t, err)
-	defer admin.Close(t.Context()) //nolint:errcheck // nothing depends on it
+	defer admin.Close(t.Context()) //nolint:errcheck // a failure has no consequences
 	var locks int
 	rowtest.Must(t, admin.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())").Scan(&locks))
 	if locks > 0 {
@@ -85,7 +85,7 @@ func wantCleanSessions(t *testing.T, direct, through string) {
 		cfg.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
 		conn, err := pgx.ConnectConfig(t.Context(), cfg)
 		rowtest.Must(t, err)
-		defer conn.Close(t.Context()) //nolint:errcheck // nothing depends on it
+		defer conn.Close(t.Context()) //nolint:errcheck // a failure has no consequences
 		tx, err := conn.Begin(t.Context())
 		rowtest.Must(t, err)
 		held = append(held, tx)

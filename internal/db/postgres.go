@@ -18,24 +18,24 @@ import (
 )
 
 const (
-	// postgresConns and heartbeatConns bound the connections of one process. The health check, the clock and the
-	// division of work among replicas use heartbeatConns, and nothing else does.
+	// postgresConns and heartbeatConns bound the connections of one process. Only the health check, the
+	// clock and the division of work among replicas use heartbeatConns.
 	postgresConns, heartbeatConns = 21, 3
-	// postgresRequests is how many of postgresConns requests use at a time. Those that read use
-	// postgresReads of these, and those that read for merchants and operators postgresMerchantReads.
+	// postgresRequests is how many of postgresConns requests use at a time. Reading requests use
+	// postgresReads of these, and those of merchants and operators postgresMerchantReads.
 	postgresRequests, postgresReads, postgresMerchantReads = 15, 13, 10
-	// postgresTries bounds how often a transaction runs that the database aborts.
+	// postgresTries is how often a transaction runs if the database aborts it.
 	postgresTries = 5
-	// pingTries bounds the connections on which the server is pinged.
+	// pingTries is how many connections a ping of the server tries.
 	pingTries = 3
 	// migrateWait bounds the wait for another process that migrates the schema.
 	migrateWait = 5 * time.Minute
 )
 
-// migrationTransaction sets the limits of the transaction that holds the lock of
-// migrations, and migrationLock takes the lock, which goose defines, until it ends. It does
-// not wait for it: a statement that waits would keep the process that holds the lock from
-// creating an index concurrently.
+// migrationTransaction sets the limits of the transaction that holds the lock of migrations.
+// migrationLock takes the lock, which goose defines, until the transaction ends. It does not wait for
+// the lock: a waiting statement would keep the process that holds the lock from creating an index
+// concurrently.
 var migrationLock, migrationTransaction = fmt.Sprintf("SELECT pg_try_advisory_xact_lock(%d)", lock.DefaultLockID), setAll("SET LOCAL", []string{
 	fmt.Sprintf("statement_timeout = %d", migrateTimeout.Milliseconds()),
 	fmt.Sprintf("idle_in_transaction_session_timeout = %d", migrateTimeout.Milliseconds()),
@@ -121,9 +121,8 @@ func (p *postgresDB) run(ctx context.Context, tx *postgresTx, fn func(*Tx) error
 	return inTime(ctx, tx.commit)
 }
 
-// aborted reports whether the database aborted a transaction that may succeed
-// when it is retried: after a serialization failure or a deadlock, or on a connection that
-// was lost before.
+// aborted reports whether the database aborted a transaction that may succeed on a retry: after a
+// serialization failure or a deadlock, or because its connection had been lost.
 func aborted(err error) bool {
 	var lost notBegunError
 	var pg *pgconn.PgError
@@ -145,8 +144,8 @@ func (p *postgresDB) migrate(ctx context.Context) (created bool, err error) {
 	}
 	db := stdlib.OpenDB(*p.config, stdlib.OptionAfterConnect(set))
 	defer func() { err = errors.Join(err, db.Close()) }()
-	// One process at a time migrates: a transaction of its own holds the lock meanwhile,
-	// since a lock of the session would not be this process's behind a pooler.
+	// One process at a time migrates. A separate transaction holds the lock until it is done, because
+	// behind a pooler a lock of the session would not be this process's.
 	locked, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return false, err
@@ -165,8 +164,8 @@ func (p *postgresDB) migrate(ctx context.Context) (created bool, err error) {
 	return created, schema.migrate(ctx, db, created)
 }
 
-// isEmpty reports whether the schema has no tables. It returns an error if another schema has them, since the
-// connection then has another search_path than before, probably.
+// isEmpty reports whether the schema has no tables. It returns an error if another schema has them,
+// because the search_path of the connection has then probably changed.
 func isEmpty(ctx context.Context, db *sql.DB) (bool, error) {
 	var empty bool
 	var elsewhere string
@@ -182,7 +181,7 @@ func isEmpty(ctx context.Context, db *sql.DB) (bool, error) {
 // migrationPoll is how often a process asks for the lock of migrations.
 const migrationPoll = 100 * time.Millisecond
 
-// waitForMigrationLock waits for the lock for at most migrateWait.
+// waitForMigrationLock waits up to migrateWait for the lock.
 func waitForMigrationLock(ctx context.Context, tx *sql.Tx) error {
 	ctx, cancel := context.WithTimeout(ctx, migrateWait)
 	defer cancel()
@@ -191,7 +190,7 @@ func waitForMigrationLock(ctx context.Context, tx *sql.Tx) error {
 	}
 	for {
 		var locked bool
-		// The simple protocol leaves no portal, whose snapshot would delay a concurrent index, too.
+		// The simple protocol leaves no portal. A portal's snapshot would also delay a concurrent index.
 		if err := tx.QueryRowContext(ctx, migrationLock, pgx.QueryExecModeSimpleProtocol).Scan(&locked); locked || err != nil {
 			return err
 		}
@@ -201,8 +200,8 @@ func waitForMigrationLock(ctx context.Context, tx *sql.Tx) error {
 	}
 }
 
-// ping pings the server. A connection that turns out to be closed is replaced
-// by another, since it proves nothing about the server.
+// ping pings the server. A closed connection is replaced by another, because it does not show whether
+// the server works.
 func (p *postgresDB) ping(ctx context.Context) error {
 	p.fillHeartbeats(ctx)
 	var err error

@@ -10,14 +10,13 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// withoutCancel returns a connector whose connections send no cancel request when the
-// context of a statement ends.
+// withoutCancel returns a connector with connections that send no cancel request when the context of a
+// statement ends.
 //
-// PostgreSQL answers a cancel request during a commit that waits for a synchronous
-// standby by ending the wait: the transaction becomes visible although no standby has
-// it, and a failover would lose what others have read of it. Without the request it
-// stays invisible until a standby has it. Other statements of a lost client end by
-// statement_timeout.
+// PostgreSQL answers a cancel request during a commit that waits for a synchronous standby by ending
+// the wait: the transaction becomes visible although no standby has it, and after a failover other
+// clients may have read lost data. Without the request it stays invisible until a standby has it.
+// Other statements of a lost client end by statement_timeout.
 func withoutCancel(cfg *pgx.ConnConfig, options ...stdlib.OptionOpenDB) driver.Connector {
 	cfg = cfg.Copy()
 	dial := cfg.DialFunc
@@ -32,8 +31,8 @@ func withoutCancel(cfg *pgx.ConnConfig, options ...stdlib.OptionOpenDB) driver.C
 
 var errNoCancel = errors.New("statements are not canceled")
 
-// connecting is the context key that distinguishes a connect from a cancel request,
-// which pgx dials with a context of its own.
+// connecting is the context key that distinguishes a connect from a cancel request, which pgx dials
+// with another context.
 type connecting struct{}
 
 type connector struct{ driver.Connector }

@@ -28,36 +28,33 @@ const (
 	// retireInterval is the minimum time between two retirements of all
 	// connections because the server takes no writes.
 	retireInterval = 5 * time.Second
-	// With keepAliveIdle, keepAliveInterval and keepAliveCount the system
-	// notices within 11 s that a silent connection is dead; with userTimeout,
-	// within 10 s that data which was sent is not acknowledged.
+	// With keepAliveIdle, keepAliveInterval and keepAliveCount the system notices within 11 s that a
+	// silent connection is dead; with userTimeout it notices within 10 s that sent data was not
+	// acknowledged.
 	keepAliveIdle     = 5 * time.Second
 	keepAliveInterval = 2 * time.Second
 	keepAliveCount    = 3
 	userTimeout       = 10 * time.Second
 )
 
-// SessionSettings are those of every connection.
+// SessionSettings are the settings of every connection.
 //
-// enable_seqscan is off because a connection keeps its plans. While a table is
-// small PostgreSQL reads it from end to end, and it would continue to do so after
-// the table has grown, until the next ANALYZE. Every statement has an index to use
-// instead (TestStatementsUseIndexes).
+// enable_seqscan is off because a connection keeps its plans. While a table is small PostgreSQL scans
+// it, and would continue to do so after the table has grown, until the next ANALYZE. Every statement
+// has an index to use instead (TestStatementsUseIndexes).
 //
-// Bitmap scans, incremental sorts and parallel workers are off because PostgreSQL expects
-// that a comparison of rows matches many, and that a prepared statement does. It would
-// then read and sort all that an index has, instead of a page in the order of another.
+// Bitmap scans, incremental sorts and parallel workers are off because PostgreSQL expects that a row
+// comparison, or a prepared statement, matches many rows. It would then read and sort all rows of an
+// index, instead of a page in the order of another index.
 //
-// The server cleans up after a lost client, so that its locks become free.
-// Statements of lost clients that wait for a lock end (statement_timeout) before
-// the lost client that holds the lock is disconnected
-// (idle_in_transaction_session_timeout), so they do not inherit the lock one after
-// another. A statement times out on the server before its caller gives up, which
-// saves the connection.
+// The server cleans up after a lost client, so that its locks become free. Statements of lost clients
+// that wait for a lock end (statement_timeout) before the lost client that holds the lock is
+// disconnected (idle_in_transaction_session_timeout), so they do not inherit the lock one after
+// another. A statement times out on the server before its caller gives up, which saves the connection.
 var SessionSettings = setAll("SET", planSettings, timeoutSettings) + "; " + serverKeepAlive
 
-// transactionSettings are those of every transaction where connections are a pooler's,
-// which gives each transaction a session that others use next.
+// transactionSettings are the settings of every transaction if connections come from a pooler, which
+// gives each transaction a session that others use next.
 var transactionSettings = eachSet("SET LOCAL", planSettings, timeoutSettings)
 
 var (
@@ -78,7 +75,7 @@ func eachSet(command string, settings ...[]string) []string {
 	return Each(slices.Concat(settings...), func(setting string) string { return command + " " + setting })
 }
 
-// migrationSettings are those of the connections that migrate the schema.
+// migrationSettings are the settings of the connections that migrate the schema.
 var migrationSettings = fmt.Sprintf("SET statement_timeout = %d; SET idle_in_transaction_session_timeout = %[1]d; %s",
 	migrateTimeout.Milliseconds(), serverKeepAlive)
 
@@ -97,8 +94,8 @@ type postgresDB struct {
 	config     *pgx.ConnConfig
 	pooled     bool // a pooler is in between
 	openedAt   time.Time
-	// retired is the time since openedAt, in nanoseconds, up to which
-	// connections were created that must not be used again.
+	// retired is a time since openedAt, in nanoseconds. Connections that were created up to then must not
+	// be used again.
 	retired atomic.Int64
 }
 
@@ -137,12 +134,12 @@ func openPool(connector driver.Connector, conns int) *sql.DB {
 	return db
 }
 
-// fillHeartbeats opens all connections of heartbeats before the first is used, and the pool keeps
-// them: once other programs have all connections of the server, it would refuse another one, and
-// the service would seem to have lost its database. One that cannot be opened is left to the next
-// heartbeat. One that finds no connection fails with its own error.
+// fillHeartbeats opens all heartbeat connections before their first use, and the pool keeps them:
+// otherwise, once other programs use all connections of the server, it would refuse a new one, and the
+// service would seem to have lost its database. A connection that cannot be opened is left to the next
+// heartbeat. A heartbeat that finds no connection fails with its own error.
 func (p *postgresDB) fillHeartbeats(ctx context.Context) {
-	if p.filled.Load() || !p.filling.TryLock() { // two that fill would wait for each other
+	if p.filled.Load() || !p.filling.TryLock() { // two concurrent fills would wait for each other
 		return
 	}
 	defer p.filling.Unlock()
@@ -182,7 +179,7 @@ func (p *postgresDB) resetSession(ctx context.Context, conn *pgx.Conn) error {
 		ping, cancel := context.WithTimeout(ctx, pingTimeout)
 		defer cancel()
 		if err := conn.PgConn().Ping(ping); err != nil {
-			// A caller that gave up early proves nothing about the connection.
+			// If a caller gave up early, the connection may still work.
 			if ctx.Err() == nil || time.Since(now) >= pingTimeout/2 {
 				p.retireConns(now)
 			}
@@ -206,10 +203,9 @@ func (p *postgresDB) retireConns(before time.Time) {
 	}
 }
 
-// checkServer retires all connections when err says that the server is stopping
-// or takes no writes: after a failover a new connection may reach another
-// server. While a server stays read-only, it retires them at most once every
-// retireInterval.
+// checkServer retires all connections if err means that the server is stopping or takes no writes:
+// after a failover a new connection may reach another server. While a server stays read-only, it
+// retires them at most once every retireInterval.
 func (p *postgresDB) checkServer(err error) {
 	var answer *pgconn.PgError
 	if !errors.As(err, &answer) {

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// errUnreadableURL says what a URL of PostgreSQL is like. It does not say what is wrong with one: the parser may take a
-// part of a password for a port.
+// errUnreadableURL describes the form of a PostgreSQL URL. It does not say what is wrong with one: the
+// parser may take a part of a password for a port.
 var errUnreadableURL = errors.New("cannot be read; expected postgres://USER:PASSWORD@HOST:PORT/DATABASE, where the port is a number, " +
 	"other characters are escaped as %40 is for @, sslmode is one of PostgreSQL's modes, and the files of certificates exist")
 
@@ -26,9 +26,9 @@ func CheckPostgresURL(url string) error {
 	return nil
 }
 
-// parsePostgres returns the configuration of connections to the URL's server. With
-// several hosts, the first one that suits is chosen, and all hosts together have
-// connectTimeout: a host that does not answer must leave time for the next one.
+// parsePostgres returns the configuration of connections to the URL's server. Of several hosts, pgx
+// uses the first suitable one. All hosts share connectTimeout: a host that does not answer must leave
+// time for the next one.
 func parsePostgres(url string, suits pgconn.ValidateConnectFunc) (*pgx.ConnConfig, error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {

@@ -8,12 +8,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// connectPostgres finds out how to use the server, by one connection to it.
+// connectPostgres makes one connection to the server to find out how to use it.
 //
-// A pooler such as PgBouncer cannot pass on the server's process ids, since it shares
-// the processes among its clients. Where there is one, it may be in transaction mode.
-// So nothing of a session is relied on: no setting, no prepared statement and no lock
-// outlives its transaction.
+// A pooler such as PgBouncer cannot pass on the server's process ids, because its clients share the
+// processes. If there is one, it may be in transaction mode. So the service relies on no part of a
+// session: no setting, no prepared statement and no lock outlives its transaction.
 func connectPostgres(ctx context.Context, cfg *pgx.ConnConfig) (_ *postgresDB, err error) {
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {

@@ -9,33 +9,33 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// postgresTx is a transaction of PostgreSQL. What costs most where the server is far away is
-// the round trip of a statement. So a statement whose result is not needed waits for the next
-// one whose result is, and travels with it; the first round trip begins the transaction as well.
+// postgresTx is a transaction of PostgreSQL. If the server is far away, the round trips of statements
+// cost most. So a statement without a needed result waits for the next one with a needed result, and
+// is sent with it; the first round trip begins the transaction as well.
 //
 // Invariant: waiting begins with BEGIN until the first round trip.
 type postgresTx struct {
 	conn    *pgx.Conn
 	waiting []statement
 	sent    bool  // the first round trip was begun
-	failed  error // of a round trip: nothing more is sent, since it might run outside the transaction
+	failed  error // of a round trip: further statements are not sent, since they might run outside the transaction
 }
 
-// statement is one that waits to be sent.
+// statement is a statement that was not sent yet.
 type statement struct {
 	query string
 	args  []any
 	read  func(pgx.BatchResults) error
 }
 
-// notBegunError is an error of a transaction that the server has not begun, which may succeed on another
-// connection.
+// notBegunError is the error of a transaction that the server has not begun, and that may succeed on
+// another connection.
 type notBegunError struct{ error }
 
 // Unwrap returns the error of the connection.
 func (e notBegunError) Unwrap() error { return e.error }
 
-// newPostgresTx returns a transaction that begins with statements of its own.
+// newPostgresTx returns a transaction that begins with the given statements.
 func newPostgresTx(conn *pgx.Conn, first ...string) *postgresTx {
 	tx := &postgresTx{conn: conn}
 	for _, query := range append([]string{"BEGIN"}, first...) {
@@ -93,7 +93,7 @@ func readBatchRows(results pgx.BatchResults, each func(Scanner) (bool, error)) e
 	return readRows(postgresRows{rows}, each)
 }
 
-// postgresRows scan as those of database/sql do.
+// postgresRows scan like the rows of database/sql.
 type postgresRows struct{ pgx.Rows }
 
 // Scan reads numbers into bools, too.
@@ -150,7 +150,7 @@ func (tx *postgresTx) flush(ctx context.Context) error {
 
 // commit commits the transaction with the statements that still wait.
 func (tx *postgresTx) commit(ctx context.Context) error {
-	if !tx.sent && len(tx.waiting) == 1 { // nothing was done
+	if !tx.sent && len(tx.waiting) == 1 { // no statement was run
 		return nil
 	}
 	var tag pgconn.CommandTag

@@ -57,11 +57,11 @@ func TestMissingPrivilege(t *testing.T) {
 		}
 		run("GRANT " + test.privilege + " ON " + test.table + " TO $role")
 	}
-	run("REVOKE UPDATE, DELETE ON audit_entries FROM $role") // nobody needs them
+	run("REVOKE UPDATE, DELETE ON audit_entries FROM $role") // the service does not need them
 	rowtest.Must(t, s.CheckWritable(t.Context()))
 }
 
-// TestOtherSchema opens a database whose tables are in another schema than that of the connection.
+// TestOtherSchema opens a database with tables in another schema than the connection's.
 func TestOtherSchema(t *testing.T) {
 	t.Parallel()
 	dsn := dbtest.MigratedPostgres(t)
@@ -90,7 +90,7 @@ func TestOtherSchema(t *testing.T) {
 	}
 }
 
-// TestOwnTables compares the tables of which privileges are checked with those of a new database.
+// TestOwnTables compares the tables with checked privileges with the tables of a new database.
 func TestOwnTables(t *testing.T) {
 	t.Parallel()
 	conn := dbtest.SQL(t, dbtest.MigratedPostgres(t))

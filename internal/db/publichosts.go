@@ -7,10 +7,10 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// MaxFormerHosts bounds how many former public hosts are known. The ones that were used last count.
+// MaxFormerHosts is how many former public hosts are stored, the last used ones.
 const MaxFormerHosts = 64
 
-// UsePublicHost records that the service has a public host, and returns those that it had before.
+// UsePublicHost records that the service has a public host, and returns its former ones.
 func (s *DB) UsePublicHost(ctx context.Context, host string, now time.Time) (former []string, err error) {
 	err = s.Update(ctx, func(tx *Tx) error {
 		if _, err := tx.Exec(ctx, "INSERT INTO public_hosts (host, used_at) VALUES ($1, $2) ON CONFLICT (host) DO UPDATE SET used_at = excluded.used_at",

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// Reader reads outside a transaction. Where its context is OnStandby's and the Store has a
-// standby, the standby may answer.
+// Reader reads outside a transaction. The standby may answer if the context is OnStandby's and the
+// Store has a standby.
 type Reader struct {
 	Queries
 }
@@ -24,9 +24,9 @@ func (s *DB) Reader() *Reader {
 	return &Reader{q}
 }
 
-// OnStandby returns a context under which a Reader may use the standby. What it reads has
-// everything that was committed and acknowledged before this call, by whichever process, and is never older than
-// what was read before under the context: once the primary answered, it answers the rest.
+// OnStandby returns a context under which a Reader may use the standby. The result includes everything
+// that any process committed and acknowledged before this call, and is never older than an earlier
+// read under the context: once the primary answered, it answers the rest.
 func OnStandby(ctx context.Context) context.Context {
 	return context.WithValue(ctx, standbyKey{}, new(standbyReads))
 }
@@ -39,10 +39,10 @@ type standbyReads struct {
 	mu        sync.Mutex // guards the fields below
 	atPrimary bool       // the primary answers
 	known     bool       // target is set
-	target    walState   // what the next read must have
+	target    walState   // the position that the next read requires
 }
 
-// next returns what the next read must have.
+// next returns the position that the next read requires.
 func (r *standbyReads) next(ctx context.Context, position func(context.Context) (walState, error)) (walState, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,21 +59,21 @@ func (r *standbyReads) next(ctx context.Context, position func(context.Context) 
 	return r.target, nil
 }
 
-// advance requires at least the position for the following reads.
+// advance raises the position that the following reads require.
 func (r *standbyReads) advance(lsn int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.target.lsn = max(r.target.lsn, lsn)
 }
 
-// toPrimary has the primary answer the following reads.
+// toPrimary sends the following reads to the primary.
 func (r *standbyReads) toPrimary() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.atPrimary = true
 }
 
-// Why the standby was not asked.
+// Reasons for not asking the standby.
 var (
 	errAtPrimary  = errors.New("the primary answered a read before")
 	errNoPosition = errors.New("the primary's position is not known")
@@ -81,8 +81,8 @@ var (
 	errBusy       = errors.New("all connections to the standby are in use")
 )
 
-// query runs a query on the standby if the context allows it. done is false if the primary has to
-// run it, from its first row.
+// query runs a query on the standby if the context allows it. If done is false, the primary has to run
+// it, from its first row.
 func (s *standby) query(ctx context.Context, each func(Scanner) (bool, error), query string, args []any) (done bool, err error) {
 	reads, ok := ctx.Value(standbyKey{}).(*standbyReads)
 	if !ok {
@@ -93,7 +93,7 @@ func (s *standby) query(ctx context.Context, each func(Scanner) (bool, error), q
 		s.cfg.OnRead("standby", "replayed")
 		return true, nil
 	}
-	if ctx.Err() != nil { // nobody waits for the primary's answer
+	if ctx.Err() != nil { // no caller waits for the primary's answer
 		return true, err
 	}
 	reason, leave := verdict(err)
@@ -105,7 +105,7 @@ func (s *standby) query(ctx context.Context, each func(Scanner) (bool, error), q
 	return false, nil
 }
 
-// verdict names the reason for which the primary runs a query, and whether the standby is left.
+// verdict returns why the primary runs a query, and whether to stop using the standby.
 func verdict(err error) (reason string, leave bool) {
 	var answer *pgconn.PgError
 	switch {
@@ -170,12 +170,12 @@ func (s *standby) enter(ctx context.Context) error {
 }
 
 // queryReplayed runs a query on a standby that has replayed the target, in one round trip, and sets
-// the target to what the query may have seen. Without the target it does not call each.
+// the target to the state that the query may have seen. Without the target it does not call each.
 func queryReplayed(ctx context.Context, conn *pgx.Conn, target *walState, each func(Scanner) (bool, error), query string, args []any) (err error) {
 	var b pgx.Batch
 	b.Queue(standbyState)
 	b.Queue(query, args...)
-	b.Queue(standbyState) // a standby may be promoted meanwhile
+	b.Queue(standbyState) // a standby may have been promoted
 	results := conn.SendBatch(ctx, &b)
 	defer func() {
 		if closed := results.Close(); err == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/times"
 )
 
-// RecoveryState says whether a database may have been restored from a backup.
+// RecoveryState is whether a database may have been restored from a backup.
 type RecoveryState string
 
 // States of a database. The service starts only in the first.
@@ -20,7 +20,7 @@ const (
 	RecoveryUnderWay  RecoveryState = "recovering" // quittance recover has begun, and has not finished
 )
 
-// Reasons of RecoveryBackup that Move leaves.
+// Reasons of RecoveryBackup that Move sets.
 const (
 	movingReason = "quittance migrate began to move its rows to PostgreSQL, and has not finished"
 	movedReason  = "quittance migrate has moved its rows to PostgreSQL"
@@ -29,15 +29,16 @@ const (
 // Recovery is the state of a database.
 type Recovery struct {
 	State  RecoveryState
-	Reason string    // what was found; empty if the state is normal
-	Since  time.Time // when the state began; of a copy, when it was made
+	Reason string    // the evidence; empty if the state is normal
+	Since  time.Time // when the state began; for a copy, when it was made
 	// Isolated is when serve --isolated first ran on the copy; zero if it never did. SetRecovery does not set it.
 	Isolated time.Time
 	// Ended is when the last recovery ended, and zero if a service has run since. SetRecovery computes it.
 	Ended time.Time
 }
 
-// Err returns an error that says what was found and what to do, or nil if the state is normal or not known yet.
+// Err returns an error that explains the evidence and what to do, or nil if the state is normal or not
+// known yet.
 func (r Recovery) Err() error {
 	switch {
 	case r.State == RecoveryNormal, r.State == "":
@@ -56,7 +57,7 @@ func (r Recovery) IsMoved() bool { return r.Reason == movingReason || r.Reason =
 // RestoredError is why the service does not use a database.
 type RestoredError struct{ Recovery Recovery }
 
-// Error says what was found and what to do.
+// Error explains the evidence and what to do.
 func (e RestoredError) Error() string {
 	const undo = `if nothing was restored, run "quittance recover --config FILE --dismiss"`
 	since := times.Format(e.Recovery.Since, time.UTC, time.RFC3339)
@@ -85,7 +86,7 @@ func (e RestoredError) Unavailable() string {
 	return "The database may have been restored from a backup, so the service does nothing until its operator has looked at it. Repeat the request later."
 }
 
-// recoveryColumns are those of Recovery.
+// recoveryColumns are the columns of Recovery.
 const recoveryColumns = "state, reason, since, isolated_at, ended_at"
 
 func scanRecovery(row Scanner) (r Recovery, err error) {
@@ -115,7 +116,7 @@ func (tx *Tx) SetRecovery(ctx context.Context, r Recovery) error {
 	return nil
 }
 
-// BeginService records that a service runs. A recovery before it is finished for good.
+// BeginService records that a service runs. An earlier recovery is then finished for good.
 func (s *DB) BeginService(ctx context.Context) error {
 	return s.Update(ctx, func(tx *Tx) error {
 		_, err := tx.Exec(ctx, "UPDATE recovery SET ended_at = NULL WHERE ended_at IS NOT NULL")
@@ -123,8 +124,8 @@ func (s *DB) BeginService(ctx context.Context) error {
 	})
 }
 
-// SuspectRestore records evidence that the database was restored, unless it is in another state than
-// normal already.
+// SuspectRestore records evidence that the database was restored, unless its state is already not
+// normal.
 func (tx *Tx) SuspectRestore(ctx context.Context, reason string, now time.Time) error {
 	_, err := tx.Exec(ctx, "UPDATE recovery SET state = 'suspected', reason = $1, since = $2 WHERE id = 1 AND state = 'normal'", reason, now.Unix())
 	if err != nil {

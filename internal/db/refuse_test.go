@@ -70,7 +70,7 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"INSERT INTO deposits VALUES ('base', '0xaa', 'inv_1', 'm')",
 				"INSERT INTO deposits VALUES ('base', '" + account + "', 'inv_9', 'm')",
 				"INSERT INTO deposits VALUES ('base', '" + account + "', 'inv_1', 'nobody')",
-				"INSERT INTO deposits SELECT chain_key, address, 'inv_2', merchant_id FROM deposits", // which is that of another
+				"INSERT INTO deposits SELECT chain_key, address, 'inv_2', merchant_id FROM deposits", // another invoice's
 				"INSERT INTO deposits SELECT chain_key, '" + account + "', invoice_id, merchant_id FROM deposits",
 				"UPDATE deposit_balances SET unswept = '0'",
 				"UPDATE deposit_balances SET since = NULL",

@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TransferID is the id of a transfer that the service stores. It is made of the first key that the transfer's chain
-// had, so that a renamed chain keeps its ids.
+// TransferID is the id of a transfer that the service stores. It depends on the first key of the
+// transfer's chain, so that transfers keep their ids when the chain is renamed.
 func (q *Queries) TransferID(prefix string, t invoice.Transfer) string {
 	key := t.ChainKey
 	if first, ok := q.idKeys[key]; ok {
@@ -27,7 +27,7 @@ func (s *DB) SetIDKeys(first map[string]string) { s.idKeys = first }
 // renameTimeout bounds a statement that renames a chain in one table.
 const renameTimeout = 30 * time.Minute
 
-// RenameChain gives a chain another key in all tables. Stored bodies of events keep the former one.
+// RenameChain gives a chain another key in all tables. Stored bodies of events keep the former key.
 func (tx *Tx) RenameChain(ctx context.Context, from, to string) error {
 	tx.timeout = func(ctx context.Context) (context.Context, context.CancelFunc) {
 		return context.WithTimeoutCause(ctx, renameTimeout, ErrTimeout)
@@ -64,7 +64,7 @@ func (tx *Tx) RenameChain(ctx context.Context, from, to string) error {
 	return restore()
 }
 
-// asMember returns a chain key in the form that it has in a column of JSON.
+// asMember returns a chain key as it appears in a JSON column.
 func asMember(form, key string) (string, error) {
 	text, err := json.Marshal(key)
 	return fmt.Sprintf(form, text), err
@@ -80,7 +80,8 @@ func (tx *Tx) chainColumns(ctx context.Context) ([]string, error) {
 	return QueryAll(ctx, tx, ScanID, query)
 }
 
-// deferChainKeys has foreign keys that name a chain checked at the end of the transaction, until restore checks them.
+// deferChainKeys defers the checks of foreign keys that name a chain, until the end of the transaction
+// or until restore.
 func (tx *Tx) deferChainKeys(ctx context.Context) (restore func() error, err error) {
 	if !tx.OnPostgres() {
 		_, err := tx.Exec(ctx, "PRAGMA defer_foreign_keys = ON")
@@ -113,7 +114,7 @@ func (tx *Tx) deferChainKeys(ctx context.Context) (restore func() error, err err
 	}, alter("DEFERRABLE INITIALLY DEFERRED")
 }
 
-// TokenUses are what still needs a token to be read.
+// TokenUses are counts of objects that still need the token.
 type TokenUses struct {
 	OpenInvoices    int `json:"openInvoices"`
 	PendingPayments int `json:"pendingPayments"`
@@ -128,7 +129,7 @@ func (u TokenUses) Plus(v TokenUses) TokenUses {
 	}
 }
 
-// String names what there is, such as "2 open invoices or drafts".
+// String describes the counts, such as "2 open invoices or drafts".
 func (u TokenUses) String() string {
 	var uses []string
 	for _, use := range []struct {
@@ -147,7 +148,7 @@ func (u TokenUses) String() string {
 	return strings.Join(uses, ", ")
 }
 
-// TokenUses counts what still needs a token to be read.
+// TokenUses counts the objects that still need a token.
 func (q *Queries) TokenUses(ctx context.Context, chainKey string, token invoice.Address) (u TokenUses, err error) {
 	for _, use := range []struct {
 		count *int

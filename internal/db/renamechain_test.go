@@ -12,8 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/rowtest"
 )
 
-// TestRenamedChainOfHolder renames a chain that a merchant's remembered addresses name. The renamed configuration has
-// the same ones, so the merchant is the same company.
+// TestRenamedChainOfHolder renames a chain in a merchant's stored addresses. The renamed configuration
+// has the same addresses, so the merchant still counts as the same company.
 func TestRenamedChainOfHolder(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {

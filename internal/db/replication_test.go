@@ -25,7 +25,7 @@ func TestUnreplicatedCommitStaysInvisible(t *testing.T) {
 	rowtest.Insert(t, s, rowtest.Sample("inv_0", "m"))
 	admin, err := pgx.Connect(t.Context(), cluster.DSN("postgres"))
 	rowtest.Must(t, err)
-	defer admin.Close(context.Background()) //nolint:errcheck // nothing depends on it
+	defer admin.Close(context.Background()) //nolint:errcheck // a failure has no consequences
 	standbys := func(names string) {
 		for _, statement := range []string{"ALTER SYSTEM SET synchronous_standby_names = '" + names + "'", "SELECT pg_reload_conf()"} {
 			_, err := admin.Exec(t.Context(), statement)

@@ -11,14 +11,15 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// revisionWork begins the names under which replicas note that they run a revision.
+// revisionWork begins the names under which replicas record that they run a revision.
 const revisionWork = "revision:"
 
-// configLock is the key of PostgreSQL's advisory lock on the revisions and on what is remembered.
+// configLock is the key of PostgreSQL's advisory lock on the revisions and on the known chains.
 const configLock = 0x636f6e66
 
 // SetRevision sets the configuration revision that this process runs. From then on, its transactions
-// that lock a chain's cursor or create invoices fail with a *drift.StaleError once others run a newer one.
+// that lock a chain's cursor or create invoices fail with a *drift.StaleError once other processes run
+// a newer revision.
 func (s *DB) SetRevision(number int64) { s.revision.Store(number) }
 
 // CheckRevision returns a *drift.StaleError if the process runs an older revision than the newest.
@@ -29,8 +30,8 @@ func (tx *Tx) CheckRevision(newest int64) error {
 	return nil
 }
 
-// SendRevisionCheck has the transaction fail at the next Flush if its process runs an older revision. A SQLite
-// database has one replica.
+// SendRevisionCheck makes the transaction fail at the next Flush if its process runs an older
+// revision. A SQLite database has one replica.
 func (tx *Tx) SendRevisionCheck(ctx context.Context) error {
 	if !tx.OnPostgres() || tx.Revision == 0 {
 		return nil
@@ -66,7 +67,8 @@ func (q *Queries) WasRevision(ctx context.Context, hash string) (bool, error) {
 	return err == nil, IgnoreNotFound(err)
 }
 
-// InsertRevision records a revision. Chains that were read can be changed only under it from then on.
+// InsertRevision records a revision. From then on, only processes that run it can change chains that
+// were read.
 func (tx *Tx) InsertRevision(ctx context.Context, r drift.Revision, now time.Time) error {
 	if err := tx.Send(ctx, nil, "INSERT INTO revisions (number, hash, created_at) VALUES ($1, $2, $3)", r.Number, r.Hash, invoice.UnixSeconds(now)); err != nil {
 		return err
@@ -75,7 +77,7 @@ func (tx *Tx) InsertRevision(ctx context.Context, r drift.Revision, now time.Tim
 	return tx.Send(ctx, nil, "UPDATE chains SET config_revision = $1", r.Number)
 }
 
-// LockConfiguration waits for other transactions that compare the configuration with what is remembered,
+// LockConfiguration waits for other transactions that compare the configuration with the recorded one,
 // and has others wait for this one.
 func (tx *Tx) LockConfiguration(ctx context.Context) error {
 	if !tx.OnPostgres() {
@@ -96,14 +98,14 @@ func (q *Queries) HasLiveReplica(ctx context.Context, now time.Time) (bool, erro
 	return n > 0, err
 }
 
-// RunRevision notes until when a replica runs a revision.
+// RunRevision records until when a replica runs a revision.
 func (tx *Tx) RunRevision(ctx context.Context, replica string, number int64, now, until time.Time) error {
 	works := []string{fmt.Sprint(revisionWork, number)}
 	return tx.nominate(ctx, replica, works, works, now, until)
 }
 
-// KeepRevision notes until when a replica runs the revision of this process. It fails with a *drift.StaleError if
-// others run a newer one.
+// KeepRevision records until when a replica runs the revision of this process. It fails with a
+// *drift.StaleError if others run a newer one.
 func (s *DB) KeepRevision(ctx context.Context, replica string, now, until time.Time) error {
 	own := s.revision.Load()
 	return s.heartbeat(ctx, func(tx *Tx) error {

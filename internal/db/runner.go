@@ -10,13 +10,12 @@ import (
 type runner interface {
 	// exec runs a statement and returns how many rows it changed.
 	exec(ctx context.Context, query string, args ...any) (int64, error)
-	// query runs a statement and calls each with its rows, until it returns false or an
-	// error.
+	// query runs a statement and calls each with its rows, until each returns false or an error.
 	query(ctx context.Context, each func(Scanner) (more bool, err error), query string, args ...any) error
-	// send runs a statement like query, but may leave it until the next call or the end of the
+	// send runs a statement like query, but may defer it until the next call or the end of the
 	// transaction, which then returns its error. each may be nil.
 	send(ctx context.Context, each func(Scanner) (more bool, err error), query string, args ...any) error
-	// flush runs what was sent and not run yet.
+	// flush runs the statements that were sent and not run yet.
 	flush(ctx context.Context) error
 }
 

@@ -226,7 +226,7 @@ type madeUp struct {
 	migrations fstest.MapFS
 }
 
-// madeUpRelease takes parts out of a schema file, and makes migrations that add them.
+// madeUpRelease removes parts from a schema file, and makes migrations that add them.
 func madeUpRelease(t *testing.T, kind string) madeUp {
 	t.Helper()
 	const table, index = "CREATE TABLE public_hosts (", "CREATE INDEX invoices_by_status ON invoices (status, id);\n"
@@ -248,8 +248,8 @@ func madeUpRelease(t *testing.T, kind string) madeUp {
 	return madeUp{old, fstest.MapFS{"00002_two_parts.sql": up(first), "00003_index.sql": concurrently}}
 }
 
-// TestUpgradeMachinery upgrades a made-up release to this program's schema. A migration that fails leaves the database
-// as it was. A new database has all of it at once. A program of the release refuses both.
+// TestUpgradeMachinery upgrades a made-up release to this program's schema. A failed migration leaves
+// the database unchanged. A new database has the whole schema. A program of the release refuses both.
 func TestUpgradeMachinery(t *testing.T) {
 	t.Parallel()
 	eachEmpty(t, func(t *testing.T, url, kind string) {
@@ -276,7 +276,7 @@ func TestUpgradeMachinery(t *testing.T) {
 			t.Errorf("the schema file (-) and a new database (+) differ:\n%s", diff)
 		}
 		for _, at := range []string{url, fresh} {
-			rowtest.Must(t, db.Migrate(ctx, at, current, made.migrations, false)) // nothing is left to do
+			rowtest.Must(t, db.Migrate(ctx, at, current, made.migrations, false)) // no migration is left
 			err := db.Migrate(ctx, at, made.schema, fstest.MapFS{}, false)
 			if err == nil || !strings.Contains(err.Error(), "its version is 3, and this program knows versions up to 1") {
 				t.Errorf("a program of the release starts with %v", err)
@@ -285,7 +285,8 @@ func TestUpgradeMachinery(t *testing.T) {
 	})
 }
 
-// TestSchemaDiffersWithoutMigration requires that a part which a schema file has and no migration makes is noticed.
+// TestSchemaDiffersWithoutMigration requires that a difference is found if a schema file has a part
+// that no migration makes.
 func TestSchemaDiffersWithoutMigration(t *testing.T) {
 	t.Parallel()
 	eachEmpty(t, func(t *testing.T, url, kind string) {

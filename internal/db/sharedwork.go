@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// SharedWork is who has the lease of some work, and who would take it.
+// SharedWork is the holder of the lease on some work, and the replicas that would take the lease.
 type SharedWork struct {
-	Holder     string // empty while nobody has it
+	Holder     string // empty without a holder
 	Candidates []string
 }
 
-// ShareWork notes for which of the works the holder would take the lease until a time, extends
-// the leases that it has, and returns the state of all of the works.
+// ShareWork records for which works the holder would take the lease until a time, extends its leases,
+// and returns the state of all works.
 func (s *DB) ShareWork(ctx context.Context, holder string, works, wanted []string, now, until time.Time) (map[string]SharedWork, error) {
 	var shares map[string]SharedWork
 	err := s.heartbeat(ctx, func(tx *Tx) (err error) {
@@ -35,8 +35,7 @@ func (s *DB) ShareWork(ctx context.Context, holder string, works, wanted []strin
 	return shares, nil
 }
 
-// nominate stores for which works the holder would take the lease, and forgets replicas that
-// are dead.
+// nominate stores for which works the holder would take the lease, and deletes dead replicas.
 func (tx *Tx) nominate(ctx context.Context, holder string, works, wanted []string, now, until time.Time) error {
 	if err := tx.Send(ctx, nil, "DELETE FROM lease_candidates WHERE until_ms <= $1", now.UnixMilli()); err != nil {
 		return err
@@ -84,7 +83,7 @@ func (tx *Tx) sharedWork(ctx context.Context, works []string, now time.Time) (ma
 	return shares, nil
 }
 
-// LeaveWork ends the leases of the holder, and that it would take others.
+// LeaveWork ends the holder's leases and nominations.
 func (s *DB) LeaveWork(ctx context.Context, holder string) error {
 	err := s.heartbeat(ctx, func(tx *Tx) error {
 		if err := tx.Send(ctx, nil, "DELETE FROM lease_candidates WHERE holder = $1", holder); err != nil {

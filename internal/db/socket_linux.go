@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setUserTimeout has the system end a TCP connection on which nobody
-// acknowledges for userTimeout what was sent.
+// setUserTimeout makes the system end a TCP connection if sent data is not acknowledged for
+// userTimeout.
 func setUserTimeout(network, _ string, conn syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") {
 		return nil

@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// incrementalVacuum is the value of auto_vacuum with which a file shrinks when it is asked to.
+	// incrementalVacuum is the value of auto_vacuum that lets a file shrink on request.
 	incrementalVacuum = 2
-	// keptFree is the part of a SQLite file that stays free, as a divisor: new rows take the place of those that
-	// retention removes, and the file need not grow again at once.
+	// keptFree is the part of a SQLite file that stays free, as a divisor. New rows replace those that
+	// retention removes, so the file need not grow again immediately.
 	keptFree = 10
 )
 
-// ReturnSpace returns up to limit free pages of a SQLite file to the disk, and reports whether it may do more. A tenth of the file
-// stays free. It does nothing on PostgreSQL, which reuses space, and in a file that was made without the setting
-// for it.
+// ReturnSpace returns up to limit free pages of a SQLite file to the disk, and reports whether it may
+// do more. A tenth of the file stays free. It has no effect on PostgreSQL, which reuses space, and in
+// a file that was made without the setting for it.
 func (s *DB) ReturnSpace(ctx context.Context, limit int) (more bool, err error) {
 	if s.OnPostgres() {
 		return false, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/rowtest"
 )
 
-// vacuumMode returns the file's auto_vacuum: 0 for none, 2 for incremental.
+// vacuumMode returns the file's auto_vacuum: 0 is off, 2 is incremental.
 func vacuumMode(t *testing.T, path string) (mode int) {
 	t.Helper()
 	conn := dbtest.SQL(t, "sqlite:"+path)

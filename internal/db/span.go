@@ -8,8 +8,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Span is a span of time in whole seconds: From is the first, and To the one after the
-// last. A zero time does not bound it.
+// Span is a span of time in whole seconds: From is its first second, and To is the one after its last.
+// A zero time is no bound.
 type Span struct{ From, To time.Time }
 
 // IsZero reports whether the span has no bounds.
@@ -31,12 +31,12 @@ func (t Span) End() int64 {
 	return t.To.Unix()
 }
 
-// idSlack is how far the time in an identifier may lie from the time that its object was
-// created at, which was read from the clock before.
+// idSlack is how far the time in an object's identifier may differ from the object's time of creation,
+// which was read from the clock earlier.
 const idSlack = time.Minute
 
-// Ids returns bounds of the identifiers of what was created in the span: from the first,
-// and below the second.
+// Ids returns bounds of the identifiers of objects created in the span: from the first, and below the
+// second.
 func (t Span) Ids(prefix string) (first, end string) {
 	first, end = prefix, prefix+LastID
 	if from := t.From.Add(-idSlack); !t.From.IsZero() && from.Unix() > 0 {
@@ -48,5 +48,5 @@ func (t Span) Ids(prefix string) (first, end string) {
 	return first, end
 }
 
-// LastID is above all identifiers of at most 26 characters, without their prefix.
+// LastID sorts after all identifiers of at most 26 characters, without their prefix.
 var LastID = strings.Repeat("z", 27)

@@ -18,13 +18,13 @@ import (
 const (
 	// SQLiteReaders is the number of read-only connections.
 	SQLiteReaders = 5
-	// sqliteRequests is how many of them requests use at a time. Those that read use sqliteReads of
-	// these, and those that read for merchants and operators sqliteMerchantReads.
+	// sqliteRequests is how many of them requests use at a time. Reading requests use sqliteReads of
+	// these, and those of merchants and operators sqliteMerchantReads.
 	sqliteRequests, sqliteReads, sqliteMerchantReads = 4, 3, 2
-	// SQLiteWriterCache bounds the pages that the writing connection keeps, in KB.
+	// SQLiteWriterCache is how many KB of pages the writing connection caches.
 	SQLiteWriterCache = 8_000
-	// SQLiteReaderCache bounds those of a read-only connection. What it lacks, the operating
-	// system has in its own cache.
+	// SQLiteReaderCache bounds the pages of a read-only connection. Other pages are in the operating
+	// system's cache.
 	SQLiteReaderCache = 2_000
 )
 
@@ -83,8 +83,8 @@ func makePrivate(path string) error {
 	return f.Close()
 }
 
-// shrinking returns the setting with which a new file can shrink. It must come before anything is written. ReturnSpace
-// shrinks the file.
+// shrinking returns the setting that lets a new file shrink. It must come before any write.
+// ReturnSpace shrinks the file.
 func shrinking(path string) []string {
 	if info, err := os.Stat(path); err != nil || info.Size() > 0 {
 		return nil
@@ -92,9 +92,9 @@ func shrinking(path string) []string {
 	return []string{"_pragma=auto_vacuum(INCREMENTAL)"}
 }
 
-// sqliteDSN adds the settings of every connection: WAL so that readers never
-// wait, synchronous FULL so that a commit survives a power loss, foreign keys
-// because SQLite does not check them by default. They come after those in first.
+// sqliteDSN adds the settings of every connection: WAL so that readers never wait, synchronous FULL so
+// that a commit survives a power loss, foreign keys because SQLite does not check them by default.
+// They follow the settings in first.
 func sqliteDSN(path string, cache int, extra string, first ...string) string {
 	q := strings.Join(append(first, ""), "&") + "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
 		fmt.Sprintf("&_pragma=foreign_keys(1)&_pragma=cache_size(-%d)&_pragma=temp_store(MEMORY)&", cache) + extra

@@ -21,37 +21,36 @@ import (
 const (
 	// StandbyConns bounds the connections of one process to the standby.
 	StandbyConns = 8
-	// StandbyWait is how long a read waits until the standby has replayed what it must have,
-	// and for a connection, before it is made at the primary.
+	// StandbyWait is how long a read waits for a connection and for the standby to replay what it
+	// requires, before it goes to the primary.
 	StandbyWait = 100 * time.Millisecond
 	// StandbyTimeout bounds a read at the standby. The primary has the rest of the statement's
 	// time.
 	StandbyTimeout = statementTimeout / 2
-	// StandbyRetry is how long a standby that failed or was behind is left alone.
+	// StandbyRetry is how long a standby that failed or was behind is not used.
 	StandbyRetry = 5 * time.Second
-	// positionTimeout bounds the question for the primary's position.
+	// positionTimeout bounds the query for the primary's position.
 	positionTimeout = 2 * time.Second
 )
 
 // StandbyConfig is the configuration of a standby.
 type StandbyConfig struct {
-	// URL is the standby's, postgres://…; with several hosts, the first standby of them is
-	// used.
+	// URL is the standby's, postgres://…; of several hosts, the first standby is used.
 	URL string
 	// Retry replaces StandbyRetry, unless it is 0.
 	Retry time.Duration
-	// OnRead is called for each statement that the standby may run, with the server that ran it
-	// and why.
+	// OnRead is called for each statement that the standby may run, with the server that ran it and the
+	// reason.
 	OnRead func(server, reason string)
 	Logger *slog.Logger
 }
 
-// standby is a read replica of a PostgreSQL database. It runs the statements of a Reader whose
-// context OnStandby returned, if it has replayed everything that was committed before; else the
-// primary does.
+// standby is a read replica of a PostgreSQL database. It runs the statements of a Reader under a
+// context from OnStandby, if it has replayed everything that was committed before; else the primary
+// does.
 //
-// It is left when it fails, lags or is no standby of the primary. Then it is tried every Retry,
-// by no request, and used again after the first success.
+// It is not used after it fails, lags or is no standby of the primary. Then the store, not a request,
+// tries it every Retry, and uses it again after the first success.
 type standby struct {
 	cfg       StandbyConfig
 	config    *pgx.ConnConfig
@@ -60,7 +59,7 @@ type standby struct {
 	// inUse is written by run, when a try succeeded, and by leave.
 	inUse  atomic.Bool
 	db     atomic.Pointer[postgresDB] // nil until the first connection
-	left   chan error                 // passes run why the standby was left
+	left   chan error                 // the reason why the standby was left, for run
 	cancel context.CancelFunc         // ends run
 	ended  chan struct{}              // closed when run has ended
 }
@@ -83,7 +82,7 @@ func OpenWithStandby(ctx context.Context, url string, c StandbyConfig) (*DB, err
 	return s, nil
 }
 
-// newStandby returns a standby that is tried at once. position asks the primary for its
+// newStandby returns a standby that it starts trying immediately. position asks the primary for its
 // position.
 func newStandby(c StandbyConfig, config *pgx.ConnConfig, ask func(context.Context) (walState, error)) *standby {
 	if c.Retry == 0 {
@@ -115,8 +114,8 @@ type position struct {
 	err   error
 }
 
-// primaryPosition returns a position of the primary at which all is committed that was
-// acknowledged before the call. Calls that are made while it is asked share the next question.
+// primaryPosition returns a position of the primary that includes all commits acknowledged before the
+// call. Calls during a query for the position share the next query.
 func (s *standby) primaryPosition(ctx context.Context) (walState, error) {
 	select {
 	case p := <-s.positions.Submit(ctx, struct{}{}):
@@ -126,14 +125,16 @@ func (s *standby) primaryPosition(ctx context.Context) (walState, error) {
 	}
 }
 
-// run tries the standby until it can be used, and again some time after it was left.
+// run tries to connect to the standby until it succeeds, and again some time after the standby was
+// left.
 func (s *standby) run(ctx context.Context) {
 	defer close(s.ended)
 	logged := "" // why it is not in use
 	warn := func(err error) {
 		if reason, _ := verdict(err); reason != logged && ctx.Err() == nil {
 			logged = reason
-			// Not the error itself: of messages about an outage the server's log leaves out repeats, and this is a change.
+			// Not the error itself: the server's log leaves out repeated messages about an outage, and this is a
+			// change.
 			s.cfg.Logger.Warn("standby not in use, the primary serves lists", "standby", address(s.config), "err", err.Error())
 		}
 	}

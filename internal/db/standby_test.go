@@ -121,8 +121,8 @@ func on(t testing.TB, c *dbtest.Cluster, statements ...string) {
 	rowtest.Must(t, conn.Close(context.Background()))
 }
 
-// TestStandbyServesLists reads at the standby alone what was just written, and at the primary what the
-// standby does not replay.
+// TestStandbyServesLists reads new rows from the standby, without the primary, and from the primary if
+// the standby does not replay them.
 func TestStandbyServesLists(t *testing.T) {
 	t.Parallel()
 	p := startPair(t)
@@ -186,8 +186,8 @@ func TestStandbyServesLists(t *testing.T) {
 	}
 }
 
-// TestStandbyOfAnotherDatabase has a URL that leads to another cluster's standby, to a primary, or to another
-// database of the standby. None of them serves a list.
+// TestStandbyOfAnotherDatabase uses a URL that leads to another cluster's standby, to a primary, or to
+// another database of the standby. None of them serves a list.
 func TestStandbyOfAnotherDatabase(t *testing.T) {
 	t.Parallel()
 	p, other := startPair(t), startPair(t)
@@ -217,8 +217,8 @@ func TestStandbyOfAnotherDatabase(t *testing.T) {
 	}
 }
 
-// TestStandbyOfAnotherTimeline has a standby that still follows the former primary after a failover, and is
-// ahead of the new one. It serves nothing until it follows the new one.
+// TestStandbyOfAnotherTimeline uses a standby that still follows the former primary after a failover,
+// and is ahead of the new one. It serves no reads until it follows the new one.
 func TestStandbyOfAnotherTimeline(t *testing.T) {
 	t.Parallel()
 	former := startPair(t)
@@ -247,7 +247,7 @@ func TestStandbyOfAnotherTimeline(t *testing.T) {
 	}
 }
 
-// TestConflictWithReplay has the standby cancel a statement that is in the way of the replay. The
+// TestConflictWithReplay makes the standby cancel a statement that conflicts with the replay. The
 // primary repeats it, and the standby remains in use. Its user is no superuser.
 func TestConflictWithReplay(t *testing.T) {
 	t.Parallel()
@@ -256,7 +256,7 @@ func TestConflictWithReplay(t *testing.T) {
 	s := p.open(t, strings.Replace(p.standby.DSN("postgres"), "postgres@", "app@", 1))
 	rowtest.Insert(t, s, rowtest.Sample("inv_1", "m"))
 	p.listFrom(t, s, "standby replayed")
-	// The owner of the table, who reads at the primary, passes its policies by.
+	// The owner of the table, who reads at the primary, is not subject to its policies.
 	on(t, p.primary, "CREATE FUNCTION slow() RETURNS bool LANGUAGE sql VOLATILE AS 'SELECT pg_sleep(4) IS NOT NULL'",
 		"CREATE POLICY slow ON invoices USING (slow())", "ALTER TABLE invoices ENABLE ROW LEVEL SECURITY")
 	on(t, p.standby, "ALTER SYSTEM SET max_standby_streaming_delay = 0", "SELECT pg_reload_conf()")
@@ -277,8 +277,8 @@ func TestConflictWithReplay(t *testing.T) {
 	p.listFrom(t, s, "standby replayed")
 }
 
-// TestReadYourWritesOnStandby has writers and readers at two stores while the standby pauses, and is killed and
-// restarted. A list has everything that was acknowledged before it began.
+// TestReadYourWritesOnStandby runs writers and readers at two stores while the standby pauses, and is
+// killed and restarted. A list has everything that was acknowledged before it began.
 func TestReadYourWritesOnStandby(t *testing.T) {
 	t.Parallel()
 	p := startPair(t)

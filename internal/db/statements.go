@@ -9,15 +9,14 @@ import (
 	"sync"
 )
 
-// SQLiteStatements bounds the prepared statements of SQLite's writing connection, and of each of
-// those that read.
+// SQLiteStatements is how many prepared statements SQLite's writing connection keeps, and each reading
+// connection.
 const SQLiteStatements = 500
 
-// statements runs statements on SQLite. It rewrites PostgreSQL's parameters
-// ($1) and caches a prepared statement for each of the first SQLiteStatements texts, since
-// parsing costs more than running most of them. The service has about 200 texts, but the
-// filters of lists can be combined to many more. No statement may contain a dollar sign of
-// another meaning.
+// statements runs statements on SQLite. It rewrites PostgreSQL's parameters ($1) and caches a prepared
+// statement for each of the first SQLiteStatements texts, since parsing costs more than running most
+// of them. The service has about 200 texts, but combinations of list filters make many more. No
+// statement may contain a dollar sign with another meaning.
 type statements struct {
 	on    sqliteConn
 	mu    sync.Mutex
@@ -54,11 +53,10 @@ var numbered = regexp.MustCompile(`\$\d+`)
 // limitParameter matches a limit that is a parameter.
 var limitParameter = regexp.MustCompile(`LIMIT (\$\d+)`)
 
-// SQLiteText rewrites parameters to ?1, or to ? if each occurs once and in
-// order: SQLite's driver looks up every numbered parameter by name among all,
-// which costs more than the statement when there are many. A limit becomes a
-// sum, because SQLite replans a statement whose limit is a bare parameter for
-// each new value.
+// SQLiteText rewrites parameters to ?1, or to ? if each occurs once and in order: SQLite's driver
+// looks up every numbered parameter by name among all, which costs more than the statement if there
+// are many. A limit becomes a sum, because SQLite replans a statement for each new value of a limit
+// that is a bare parameter.
 func SQLiteText(query string) string {
 	query = limitParameter.ReplaceAllString(query, "LIMIT 0 + $1")
 	n, ordered := 0, true

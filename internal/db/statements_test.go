@@ -27,7 +27,7 @@ func TestParametersOnSQLite(t *testing.T) {
 	}
 }
 
-// TestStatementsAreBounded runs more texts than are kept prepared.
+// TestStatementsAreBounded runs more texts than the cache keeps.
 func TestStatementsAreBounded(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

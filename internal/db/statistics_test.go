@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/wait"
 )
 
-// TestUpdateStatistics checks that the planner counts a table once it has 500 rows, and
-// again once it has doubled.
+// TestUpdateStatistics checks that a table is analyzed once it has 500 rows, and again once it has
+// doubled.
 func TestUpdateStatistics(t *testing.T) {
 	t.Parallel()
 	url := dbtest.MigratedPostgres(t)
@@ -45,8 +45,8 @@ func TestUpdateStatistics(t *testing.T) {
 	}
 }
 
-// addMerchants adds merchants with the numbers from first, and waits until PostgreSQL has
-// noted as many changes more.
+// addMerchants adds merchants with the numbers from first, and waits until PostgreSQL has counted as
+// many more changes.
 func addMerchants(t *testing.T, conn *sql.DB, first, end int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

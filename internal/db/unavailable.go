@@ -19,9 +19,9 @@ import (
 // read-only session.
 const readOnlyTransaction = "25006"
 
-// Unavailable reports whether err means that the database is unreachable or
-// cannot work for this process at the moment, so that the call can be retried later. The failed
-// call may have been carried out all the same.
+// Unavailable reports whether err means that the database is unreachable or cannot work for this
+// process at the moment, so that the caller can retry later. The failed call may still have been
+// carried out.
 func Unavailable(err error) bool {
 	var unconnected *pgconn.ConnectError
 	var broke connectionError

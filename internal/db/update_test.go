@@ -140,20 +140,22 @@ func TestUpdatesAtOnce(t *testing.T) {
 	})
 }
 
-// TestUpdatesOfOneTransaction has transactions share one of SQLite. If some fail, the others are stored nevertheless,
-// by running again if what failed had changed a row. If the database does not answer, none is stored, and none waits again.
+// TestUpdatesOfOneTransaction runs several transactions in one of SQLite. If some fail, the others are
+// still stored; they run again if a failed one had changed a row. If the database does not answer, all
+// fail, and none waits again.
 func TestUpdatesOfOneTransaction(t *testing.T) {
 	t.Parallel()
 	s := dbtest.Open(t, dbtest.SQLite(t))
 	rowtest.Insert(t, s, rowtest.Sample("inv_0", "m"))
 	broken := errors.New("broken")
 	for _, test := range []struct {
-		// do is what each of the transactions does after an insert: n for nothing, e for an error, p for a panic, t for a
-		// timeout, l for a timeout when it runs again, c for what fails with the commit. Without an insert, r returns an error, q
-		// panics, and k inserts a row that exists. h is t, but hides its error.
+		// do is the action of each of the transactions after an insert: n for nothing, e for an error, p for a
+		// panic, t for a timeout, l for a timeout when it runs again, c for a failure of the commit. Without
+		// an insert, r returns an error, q panics, and k inserts a row that exists. h is t, but hides its
+		// error.
 		do      string
 		runs    string // of each
-		results string // s for stored, e for an error of its own, a for a database that is away
+		results string // s for stored, e for its own error, a for a database that is away
 	}{
 		{"nnn", "111", "sss"},
 		{"enn", "211", "ess"},
@@ -238,8 +240,8 @@ func TestUpdatesOfOneTransaction(t *testing.T) {
 	}
 }
 
-// TestUpdateAfterAnOpenTransaction has a transaction of SQLite stay open, as when its rollback failed. The next
-// transaction does without what it wrote.
+// TestUpdateAfterAnOpenTransaction leaves a SQLite transaction open, as when its rollback failed. The
+// next transaction does not contain its writes.
 func TestUpdateAfterAnOpenTransaction(t *testing.T) {
 	t.Parallel()
 	s := dbtest.Open(t, dbtest.SQLite(t))
@@ -270,8 +272,7 @@ func TestUpdateWithAContextThatEnded(t *testing.T) {
 				t.Errorf("Update gives %v, want context.Canceled", err)
 			}
 		}
-		// A context that ends while the function runs leads to a commit or a rollback, and
-		// never to a part.
+		// If a context ends while the function runs, the whole transaction is committed or rolled back.
 		ctx, cancel = context.WithCancel(t.Context())
 		err := s.Update(ctx, func(tx *db.Tx) error {
 			if err := add(ctx, tx, "inv_1"); err != nil {

@@ -42,8 +42,8 @@ func (w *Where) Text() string {
 // Next returns the number of the first parameter after the conditions.
 func (w *Where) Next() int { return len(w.Args) + 1 }
 
-// IndexedBy returns a clause that has SQLite use an index. Statistics of many
-// equal rows would favour others (TestStatementsUseIndexes).
+// IndexedBy returns a clause that makes SQLite use an index. With statistics of many equal rows it
+// would prefer others (TestStatementsUseIndexes).
 func (q *Queries) IndexedBy(index string) string {
 	if q.OnPostgres() {
 		return ""
@@ -51,7 +51,7 @@ func (q *Queries) IndexedBy(index string) string {
 	return "INDEXED BY " + index + " "
 }
 
-// Ordered returns an expression in the order of its text's bytes.
+// Ordered returns an expression that sorts by the bytes of its text.
 func (q *Queries) Ordered(expression string) string {
 	if q.OnPostgres() {
 		return expression + ` COLLATE "C"`

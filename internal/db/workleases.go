@@ -29,8 +29,7 @@ func (s *DB) AcquireWorkLease(ctx context.Context, l WorkLease, now, until time.
 	return n == 1, err
 }
 
-// ReleaseWorkLease ends the lease early. It does nothing if the lease has another
-// holder by now.
+// ReleaseWorkLease ends the lease early. It has no effect if the lease has another holder by now.
 func (s *DB) ReleaseWorkLease(ctx context.Context, l WorkLease) error {
 	return s.Update(ctx, func(tx *Tx) error {
 		_, err := tx.Exec(ctx, "DELETE FROM leases WHERE name = $1 AND holder = $2", l.Name, l.Holder)
@@ -38,8 +37,8 @@ func (s *DB) ReleaseWorkLease(ctx context.Context, l WorkLease) error {
 	})
 }
 
-// WithWorkLease runs fn in a transaction during which nobody else can take the
-// lease. It returns ErrConflict if the lease has another holder.
+// WithWorkLease runs fn in a transaction during which no other process can take the lease. It returns
+// ErrConflict if the lease has another holder.
 func (s *DB) WithWorkLease(ctx context.Context, l WorkLease, fn func(*Tx) error) error {
 	return s.Update(ctx, func(tx *Tx) error {
 		_, err := QueryRow(ctx, tx, ScanID, "SELECT name FROM leases WHERE name = $1 AND holder = $2"+tx.ForUpdate(), l.Name, l.Holder)

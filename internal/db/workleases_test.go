@@ -33,7 +33,7 @@ func TestLease(t *testing.T) {
 				t.Errorf("step %d: acquired is %t, want %t", i, got, step.want)
 			}
 		}
-		rowtest.Must(t, s.ReleaseWorkLease(t.Context(), one)) // the lease of another holder, so nothing happens
+		rowtest.Must(t, s.ReleaseWorkLease(t.Context(), one)) // the lease of another holder, so it has no effect
 		if got, err := s.AcquireWorkLease(t.Context(), one, rowtest.AtMS(510), rowtest.AtMS(610)); err != nil || got {
 			t.Errorf("a lease was released by another than its holder: %t, %v", got, err)
 		}

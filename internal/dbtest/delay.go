@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// inFlight is how many chunks are on their way through a delay; a reader waits beyond it.
+// inFlight is how many chunks are on their way through a delay; beyond it, a reader waits.
 const inFlight = 4096
 
-// chunk is what was read at once.
+// chunk is the result of one read.
 type chunk struct {
 	due  time.Time // when it arrives
 	data []byte
@@ -22,7 +22,7 @@ type late struct {
 	rest   []byte
 }
 
-// delayed returns a reader of what from has, a time later, which may change. It reads until from ends.
+// delayed returns a reader of from with a delay, which may change. It reads until from ends.
 func delayed(from io.Reader, by *atomic.Int64) io.Reader {
 	chunks := make(chan chunk, inFlight)
 	go func() {

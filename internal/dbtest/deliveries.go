@@ -13,11 +13,10 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// Schedule inserts an invoice of the merchant and n events about it, whose
-// deliveries are due one millisecond after the other from dueMS on. It
-// returns the events, each with the id of its delivery, and with its number unless
-// another inserts some at the same time. The ids continue with
-// `first`, which keeps several calls for one merchant apart.
+// Schedule inserts an invoice of the merchant and n events about it. Their deliveries are due one
+// millisecond after the other from dueMS on. It returns the events, each with the id of its delivery,
+// and with its number unless another caller inserts some at the same time. The ids continue with
+// `first`, so that several calls for one merchant do not collide.
 func Schedule(tb testing.TB, s *db.DB, merchant string, first, n int, dueMS int64) []dispatcher.Event {
 	tb.Helper()
 	id := fmt.Sprintf("inv_%s_%d", merchant, first)

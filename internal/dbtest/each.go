@@ -34,9 +34,8 @@ func EachURL(t *testing.T, test func(t *testing.T, url string)) {
 	}
 }
 
-// Databases returns, by name, a function for each kind of database that creates
-// a fresh one for a test and returns its URL. With -short there is SQLite
-// alone.
+// Databases returns, by name, a function for each kind of database that creates a fresh one for a test
+// and returns its URL. With -short there is only SQLite.
 func Databases() map[string]func(testing.TB) string { return databases(SQLite, Postgres) }
 
 // MigratedDatabases is Databases with databases that have the schema.
@@ -95,8 +94,8 @@ func Open(tb testing.TB, url string) *db.DB {
 	return s
 }
 
-// copySchema makes a SQLite database with the schema, unless the file is there.
-// Making the schema takes fifty times as long.
+// copySchema makes a SQLite database with the schema, unless the file exists. Running the schema takes
+// fifty times as long.
 func copySchema(tb testing.TB, path string) {
 	tb.Helper()
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -111,8 +110,7 @@ func copySchema(tb testing.TB, path string) {
 	}
 }
 
-// sqliteSchema returns the file of a SQLite database that has the schema and
-// nothing else.
+// sqliteSchema returns the file of a SQLite database that has only the schema.
 var sqliteSchema = sync.OnceValues(func() (file []byte, err error) {
 	dir, err := os.MkdirTemp("", "quittance-schema-")
 	if err != nil {

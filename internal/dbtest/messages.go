@@ -5,8 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// messages counts what a server of PostgreSQL answers to a client. The connection is not
-// encrypted.
+// messages counts a PostgreSQL server's answers to a client. The connection is not encrypted.
 type messages struct {
 	header []byte // of the current message: its type, its length and the beginning of its body
 	skip   int    // bytes of its body that are still to come

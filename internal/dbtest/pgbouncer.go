@@ -113,8 +113,8 @@ logfile = %s
 	return u.String(), nil
 }
 
-// awaitBouncer returns once connections through PgBouncer work, or with the error of
-// the last one when it has ended or takes too long.
+// awaitBouncer returns once connections through PgBouncer work. If PgBouncer has ended or takes too
+// long, it returns the error of the last connection.
 func awaitBouncer(ctx context.Context, through string, ended <-chan error) error {
 	ctx, cancel := context.WithTimeout(ctx, bouncerStart)
 	defer cancel()

@@ -23,25 +23,24 @@ const (
 	// maxConnections is the server's max_connections: several test binaries,
 	// each with a few pools, share one cluster.
 	maxConnections = 200
-	// startAttempts is how many ports are tried before a start is given up:
-	// between choosing a free port and listening on it another process may
-	// take it.
+	// startAttempts is how many ports are tried before a start is given up: another process may take a
+	// free port before the server listens on it.
 	startAttempts = 5
-	// firstPort and lastPort bound the ports used. They lie below the range
-	// from which Linux takes ports of outgoing connections (32768 and up), so
-	// that nobody takes the port of a server that is down until its Restart.
+	// firstPort and lastPort bound the ports used. They are below the range from which Linux takes ports
+	// of outgoing connections (32768 and up), so that the port of a stopped server stays free until its
+	// Restart.
 	firstPort, lastPort = 20000, 31999
 	// logTail is how many bytes of the server's log an error quotes.
 	logTail = 2000
 )
 
-// Options says how StartCluster sets a cluster up. The zero value is a cluster
-// for tests.
+// Options configures how StartCluster sets a cluster up. The zero value is a cluster for tests.
 type Options struct {
-	// Fsync makes commits durable, as in production. Without it the server
-	// never waits for the disk: right for tests, dishonest for benchmarks.
+	// Fsync makes commits durable, as in production. Without it the server never waits for the disk: good
+	// for tests, but wrong for benchmarks.
 	Fsync bool
-	// Dir is the folder for its files, in which the server's user may make and remove some. Empty means a usual one.
+	// Dir is the folder for its files, in which the server's user may create and remove folders. Empty
+	// means a usual one.
 	Dir string
 	// Settings are further settings of the server, as name=value.
 	Settings []string
@@ -49,26 +48,25 @@ type Options struct {
 	Archive bool
 }
 
-// Cluster is a running PostgreSQL server with a data directory of its own. It
-// collates text by ICU's en-US rules, so that a query which relies on byte
-// order, SQLite's, fails in the tests and not at an operator's.
+// Cluster is a running PostgreSQL server with a separate data directory. It collates text by ICU's
+// en-US rules, so that a query which relies on byte order, SQLite's, fails in the tests and not at an
+// operator's.
 //
-// A Cluster is not left behind: when the process that started it ends, however
-// it ends, the server is stopped and its files are removed.
+// When the process that started a Cluster ends, however it ends, the server is stopped and its files
+// are removed.
 type Cluster struct {
 	server  server
 	dir     string // holds data/ and log; owned by the server's user
 	port    int
 	fsync   bool
 	more    []string  // settings
-	users   *os.File  // the lock whose release stops the cluster
+	users   *os.File  // releasing this lock stops the cluster
 	janitor *exec.Cmd // waits for that release
 }
 
-// StartCluster starts a private cluster and returns when it accepts
-// connections. The caller ends it with Stop. It looks for PostgreSQL 15 or
-// newer where Debian keeps it and on PATH, and installs it when it can; the
-// error says what is missing otherwise.
+// StartCluster starts a private cluster and returns when it accepts connections. The caller ends it
+// with Stop. It looks for PostgreSQL 15 or newer where Debian keeps it and on PATH, and installs it if
+// it can; otherwise the error explains what is missing.
 func StartCluster(ctx context.Context, opts Options) (*Cluster, error) {
 	c, err := newCluster(ctx, opts)
 	if err != nil {
@@ -127,14 +125,14 @@ func (c *Cluster) DSN(database string) string {
 // Bin returns the path of a program that came with the server, such as pgbench.
 func (c *Cluster) Bin(name string) string { return c.server.bin(name) }
 
-// Kill stops the server at once, as if its plug had been pulled: connections
-// break, nothing is flushed. Restart brings it back.
+// Kill stops the server immediately, like a power failure: connections break, and buffers are not
+// flushed. Restart brings it back.
 func (c *Cluster) Kill(ctx context.Context) error {
 	return c.pgCtl(ctx, "stop", "-m", "immediate")
 }
 
-// Restart starts the server again, on the same port and data, after Kill. A
-// server that still runs is shut down in good order first.
+// Restart starts the server again, on the same port and data, after Kill. It first shuts down a server
+// that still runs.
 func (c *Cluster) Restart(ctx context.Context) error {
 	if c.running(ctx) {
 		if err := c.pgCtl(ctx, "stop", "-m", "fast"); err != nil {
@@ -144,8 +142,7 @@ func (c *Cluster) Restart(ctx context.Context) error {
 	return c.launch(ctx)
 }
 
-// Stop ends the cluster and removes its files. The Cluster is of no use
-// afterwards.
+// Stop ends the cluster and removes its files. The Cluster cannot be used afterwards.
 func (c *Cluster) Stop() error {
 	if err := c.users.Close(); err != nil {
 		return fmt.Errorf("release the cluster in %s: %w", c.dir, err)
@@ -167,7 +164,7 @@ func (c *Cluster) create(ctx context.Context) error {
 	return c.launchOnFreePort(ctx)
 }
 
-// launchOnFreePort starts the server on a port that nobody uses.
+// launchOnFreePort starts the server on a free port.
 func (c *Cluster) launchOnFreePort(ctx context.Context) (err error) {
 	for range startAttempts {
 		if c.port, err = freePort(ctx); err != nil {
@@ -210,9 +207,9 @@ func (c *Cluster) pgCtl(ctx context.Context, action string, args ...string) erro
 	return nil
 }
 
-// hireJanitor starts the process that outlives this one to clean up: it waits
-// until nobody holds the users lock, stops the server and removes its files.
-// The kernel releases the lock of a process that was killed, too.
+// hireJanitor starts the process that outlives this one to clean up: it waits until no process holds
+// the users lock, stops the server and removes its files. The kernel also releases the lock of a
+// process that was killed.
 func (c *Cluster) hireJanitor() (err error) {
 	const script = `
 		"$1" --exclusive 3 || exit
@@ -222,7 +219,7 @@ func (c *Cluster) hireJanitor() (err error) {
 	if err != nil {
 		return fmt.Errorf("find flock, which a PostgreSQL cluster for tests needs: install the package util-linux: %w", err)
 	}
-	// Opened anew: a lock belongs to the opening, not to the process.
+	// Opened again: a lock belongs to the open file, not to the process.
 	users, err := openLock(c.users.Name())
 	if err != nil {
 		return err
@@ -230,8 +227,8 @@ func (c *Cluster) hireJanitor() (err error) {
 	defer func() { err = errors.Join(err, users.Close()) }()
 	cmd := c.server.system("sh", "-c", script, "janitor", flock, c.Bin("pg_ctl"), c.dir)
 	cmd.ExtraFiles = []*os.File{users} // its file descriptor 3
-	// A session of its own: Ctrl-C on the terminal ends the tests, not the
-	// one that cleans up after them.
+	// A separate session: Ctrl-C on the terminal ends the tests, but not the process that cleans up after
+	// them.
 	cmd.SysProcAttr.Setsid = true
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start the process that removes the cluster: %w", err)
@@ -243,13 +240,13 @@ func (c *Cluster) hireJanitor() (err error) {
 func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
 func (c *Cluster) log() string  { return filepath.Join(c.dir, "log") }
 
-// address is what another process must know to use a cluster.
+// address is the information that another process needs to use a cluster.
 type address struct {
 	Dir  string `json:"dir"`
 	Port int    `json:"port"`
 }
 
-// publish writes the cluster's address to path, whole or not at all.
+// publish writes the cluster's address to path atomically.
 func (c *Cluster) publish(path string) error {
 	text, err := json.Marshal(address{c.dir, c.port})
 	if err != nil {
@@ -264,7 +261,7 @@ func (c *Cluster) publish(path string) error {
 	return nil
 }
 
-// freePort returns a port of 127.0.0.1 that nobody listens on now.
+// freePort returns a port of 127.0.0.1 that is free now.
 func freePort(ctx context.Context) (int, error) {
 	for range 100 {
 		port := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // a port is no secret

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// archivePoll is how often it is looked whether a file of the WAL has been archived.
+// archivePoll is the interval of checks whether a WAL file has been archived.
 const archivePoll = 10 * time.Millisecond
 
 // BaseBackup is a copy of a cluster's files that was made while its server ran.
@@ -30,7 +30,8 @@ func (c *Cluster) archiving() []string {
 	return []string{"archive_mode=on", fmt.Sprintf(command, c.archive())}
 }
 
-// BaseBackup copies the files of a cluster that has Options.Archive, with pg_basebackup. Stop removes the copy.
+// BaseBackup copies the files of a cluster with Options.Archive, using pg_basebackup. Stop removes the
+// copy.
 func (c *Cluster) BaseBackup(ctx context.Context) (BaseBackup, error) {
 	b := BaseBackup{of: c, dir: filepath.Join(c.dir, "backup-"+rand.Text())}
 	out, err := c.server.command(ctx, "pg_basebackup", "--pgdata", b.dir, "--dbname", c.DSN("postgres"),
@@ -41,14 +42,14 @@ func (c *Cluster) BaseBackup(ctx context.Context) (BaseBackup, error) {
 	return b, nil
 }
 
-// RestorePoint names this moment, up to which RecoverTo can go, and returns once the WAL until then is archived. Later
-// commits are not in the archive until the next call.
+// RestorePoint gives this moment a name, up to which RecoverTo can recover, and returns once the WAL
+// until then is archived. Later commits are not in the archive until the next call.
 func (c *Cluster) RestorePoint(ctx context.Context, name string) error {
 	conn, err := pgx.Connect(ctx, c.DSN("postgres"))
 	if err != nil {
 		return fmt.Errorf("connect to the cluster: %w", err)
 	}
-	defer conn.Close(ctx) //nolint:errcheck // nothing depends on it
+	defer conn.Close(ctx) //nolint:errcheck // a failure has no consequences
 	var file string
 	if _, err := conn.Exec(ctx, "SELECT pg_create_restore_point($1)", name); err != nil {
 		return fmt.Errorf("name a moment: %w", err)
@@ -102,7 +103,7 @@ func (c *Cluster) recoverFrom(ctx context.Context, b BaseBackup) error {
 	if err != nil {
 		return fmt.Errorf("connect to the recovered cluster: %w\n%s", err, tail(c.log()))
 	}
-	defer conn.Close(ctx) //nolint:errcheck // nothing depends on it
+	defer conn.Close(ctx) //nolint:errcheck // a failure has no consequences
 	for reading := true; reading; {
 		if err := conn.QueryRow(ctx, "SELECT pg_is_in_recovery() FROM pg_sleep(0.01)").Scan(&reading); err != nil {
 			return fmt.Errorf("wait for the end of the recovery: %w\n%s", err, tail(c.log()))

@@ -121,19 +121,18 @@ func postgresUser() (*syscall.Credential, error) {
 
 func (s server) bin(name string) string { return filepath.Join(s.binDir, name) }
 
-// command prepares a program of the server's.
+// command prepares one of the server's programs.
 func (s server) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	return s.prepare(exec.CommandContext(ctx, s.bin(name), args...))
 }
 
-// system prepares a program of the system's that is to run until it is done.
+// system prepares a system program that runs to its end.
 func (s server) system(name string, args ...string) *exec.Cmd {
-	return s.prepare(exec.Command(name, args...)) //nolint:noctx // it must outlive whatever context there is
+	return s.prepare(exec.Command(name, args...)) //nolint:noctx // it must outlive every context
 }
 
-// prepare lets a program run as the server's user, in a folder and with an
-// environment that do not depend on the caller's: PGDATA, PGPORT and their
-// like would change what the programs do.
+// prepare makes a program run as the server's user, in a folder and with an environment that do not
+// depend on the caller's: PGDATA, PGPORT and the like would change what the programs do.
 func (s server) prepare(cmd *exec.Cmd) *exec.Cmd {
 	cmd.Dir = "/"
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
@@ -167,6 +166,6 @@ func tempDir() string {
 	return os.TempDir()
 }
 
-// memoryDir is the folder for clusters whose data may be lost: one in memory if
-// there is room, where making a database, 300 files, takes a tenth of the time.
+// memoryDir is the folder for clusters with data that may be lost: one in memory if there is room,
+// where making a database, 300 files, takes a tenth of the time.
 func memoryDir() string { return cmp.Or(testdeps.MemoryDir(), tempDir()) }

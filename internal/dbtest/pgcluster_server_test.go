@@ -62,8 +62,8 @@ func TestFindServerSaysWhatToInstall(t *testing.T) {
 	}
 }
 
-// TestFindServerInstalls replaces apt-get by a script whose first installation fails
-// because of outdated package lists.
+// TestFindServerInstalls replaces apt-get by a script. Its first installation fails because of
+// outdated package lists.
 func TestFindServerInstalls(t *testing.T) {
 	root := t.TempDir()
 	script(t, root, "apt-get", `

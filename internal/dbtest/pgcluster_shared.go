@@ -39,12 +39,11 @@ const (
 	createDatabase = "CREATE DATABASE %s TEMPLATE %s STRATEGY file_copy"
 )
 
-// Postgres returns the URL of a new, empty PostgreSQL database for one test,
-// which is dropped when the test ends. The test fails if no server can be had.
-// It is skipped only with -short.
+// Postgres returns the URL of a new, empty PostgreSQL database for one test, which is dropped when the
+// test ends. The test fails if no server is available. It is skipped only with -short.
 //
-// The test binaries of one user that run at the same time share one cluster:
-// the first starts it, and it ends with the last of them.
+// The test binaries of one user that run at the same time share one cluster: the first starts it, and
+// it ends with the last of them.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
 	return newPostgres(tb, func() (string, error) { return emptyTemplate, nil })
@@ -82,13 +81,13 @@ func newPostgres(tb testing.TB, template func() (string, error)) string {
 // host is the server that the tests of this process use.
 type host struct {
 	url string
-	// cluster is the shared one, if that is what they use. It is kept because
-	// its lock is held for as long as somebody refers to the file.
+	// cluster is the shared cluster, if the tests use it. It is kept because its lock ends when the file
+	// is garbage-collected.
 	cluster *Cluster
 }
 
-// sharedHost is findHost, once for the process. It prints the error, which all
-// tests would repeat otherwise.
+// sharedHost calls findHost once for the process. It prints the error, which all tests would repeat
+// otherwise.
 var sharedHost = sync.OnceValues(func() (host, error) {
 	h, err := findHost()
 	if err != nil {
@@ -115,13 +114,12 @@ func findHost() (host, error) {
 	return host{c.DSN("postgres"), c}, nil
 }
 
-// joinCluster returns the cluster published in the folder base, or starts and
-// publishes one. The caller uses it until it closes the cluster's users lock
-// or ends; the last one makes the janitor's wait end.
+// joinCluster returns the cluster published in the folder base, or starts and publishes one. The
+// caller uses it until it closes the cluster's users lock or ends; when the last user has gone, the
+// janitor stops the cluster.
 //
-// Two locks in base keep order. "start" is held while joining, so one process
-// at a time decides. "users" is held shared by every user, and exclusively by
-// the janitor while it stops a cluster.
+// Two locks in base keep order. "start" is held while joining, so one process at a time decides.
+// "users" is held shared by every user, and exclusively by the janitor while it stops a cluster.
 func joinCluster(ctx context.Context, base string) (c *Cluster, err error) {
 	start, err := holdStart(base)
 	if err != nil {
@@ -144,8 +142,8 @@ func joinCluster(ctx context.Context, base string) (c *Cluster, err error) {
 
 	published := filepath.Join(base, "cluster")
 	if err := flock(users, syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
-		// Nobody uses what is there, so its janitor is about to remove it, or
-		// was killed. Do its work here; of the new cluster it knows nothing.
+		// No process uses the old cluster, so its janitor is about to remove it, or was killed. Do its work
+		// here; it does not know the new cluster.
 		if err := removeStale(ctx, srv, published); err != nil {
 			return nil, err
 		}
@@ -174,7 +172,7 @@ func startShared(ctx context.Context, srv server, users *os.File, path string) (
 		return nil, err
 	}
 	fresh := &Cluster{server: srv, dir: dir, users: users}
-	// Before the server, so that none is ever without a janitor.
+	// Before the server, so that a server always has a janitor.
 	if err := fresh.hireJanitor(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -221,8 +219,7 @@ func readCluster(srv server, path string) (*Cluster, error) {
 	return &Cluster{server: srv, dir: a.Dir, port: a.Port}, nil
 }
 
-// findServerLocked is findServer for one process at a time: two at once cannot
-// both install it.
+// findServerLocked is findServer for one process at a time: two cannot both install the server.
 func findServerLocked(ctx context.Context) (srv server, err error) {
 	base, err := baseDir()
 	if err != nil {
@@ -236,9 +233,8 @@ func findServerLocked(ctx context.Context) (srv server, err error) {
 	return findServer(ctx, debianBinDirs)
 }
 
-// baseDir returns this user's folder for the shared cluster, making it when
-// needed. Others may write to the folder above, so one of another owner is
-// refused.
+// baseDir returns this user's folder for the shared cluster, and makes it if needed. Others may write
+// to its parent folder, so it refuses a folder of another owner.
 func baseDir() (string, error) {
 	dir := filepath.Join(tempDir(), "quittance-postgres-shared-"+strconv.Itoa(os.Geteuid()))
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {

@@ -14,9 +14,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// StartStandby starts a synchronous standby of a primary whose commits are durable
-// (Options.Fsync), and returns once each commit of the primary waits for it. The caller
-// ends it with Stop.
+// StartStandby starts a synchronous standby of a primary with durable commits (Options.Fsync), and
+// returns once each commit of the primary waits for it. The caller ends it with Stop.
 func StartStandby(ctx context.Context, primary *Cluster) (*Cluster, error) {
 	c, err := StartReplica(ctx, primary)
 	if err != nil {
@@ -70,7 +69,7 @@ func (c *Cluster) KillNine() error {
 	if err != nil {
 		return fmt.Errorf("find the server's process: %w", err)
 	}
-	// Where there is no such file, its children notice by themselves that it is gone.
+	// Without such a file, its children notice on their own that it is gone.
 	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		return fmt.Errorf("kill the server: %w", err)
@@ -106,14 +105,13 @@ func (c *Cluster) copyFrom(ctx context.Context, primary *Cluster) error {
 	return nil
 }
 
-// awaitStandby has every commit wait for a standby from now on, and returns once
-// there is one.
+// awaitStandby makes every commit wait for a standby from now on, and returns once there is one.
 func (c *Cluster) awaitStandby(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, c.DSN("postgres"))
 	if err != nil {
 		return fmt.Errorf("connect to the primary: %w", err)
 	}
-	defer conn.Close(ctx) //nolint:errcheck // nothing depends on it
+	defer conn.Close(ctx) //nolint:errcheck // a failure has no consequences
 	for _, statement := range []string{"ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"} {
 		if _, err := conn.Exec(ctx, statement); err != nil {
 			return fmt.Errorf("%s: %w", statement, err)

@@ -11,16 +11,15 @@ import (
 )
 
 // MigratedPostgres is Postgres with a database that has the schema. It copies one: running the
-// migrations takes ten times as long. A server that the environment names gets no template, which
-// nobody would remove; there the database is empty.
+// migrations takes ten times as long. A server that the environment names gets no template, because it
+// would not be removed; there the database is empty.
 func MigratedPostgres(tb testing.TB) string {
 	tb.Helper()
 	return newPostgres(tb, pgTemplate)
 }
 
-// pgTemplate returns the name of a database of the shared cluster that has the schema and
-// nothing else. Each process makes its own, because others may have another schema. It ends
-// with the cluster.
+// pgTemplate returns the name of a database of the shared cluster that has only the schema. Each
+// process makes its own, because others may have another schema. It ends with the cluster.
 var pgTemplate = sync.OnceValues(func() (name string, err error) {
 	host, err := sharedHost()
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TestMigratedPostgres changes a database with the schema, and makes another one: it has the schema alone.
+// TestMigratedPostgres changes a database with the schema, and makes another one, which has only the
+// schema.
 func TestMigratedPostgres(t *testing.T) {
 	t.Parallel()
 	if _, err := connect(t, MigratedPostgres(t)).Exec(t.Context(), "CREATE TABLE first ()"); err != nil {

@@ -25,8 +25,8 @@ const (
 	Dropped Loss = "dropped"
 )
 
-// Proxy forwards TCP connections to a database, as slowly as a longer link does. It can make
-// those that exist half-open: neither end learns that they lead nowhere.
+// Proxy forwards TCP connections to a database, as slowly as a longer link does. It can make existing
+// connections half-open: neither end learns that the other is unreachable.
 type Proxy struct {
 	listener net.Listener
 	target   string
@@ -66,7 +66,7 @@ func StartProxy(ctx context.Context, target string, roundTrip time.Duration) (*P
 	return p, u.String(), nil
 }
 
-// SetRoundTrip makes a round trip take so much longer than without the proxy, from now on.
+// SetRoundTrip makes a round trip take d longer than without the proxy, from now on.
 func (p *Proxy) SetRoundTrip(d time.Duration) { p.delay.Store(int64(d / 2)) }
 
 // Lose makes the connections that exist now half-open and returns how many
@@ -92,8 +92,7 @@ func (p *Proxy) Lose(how Loss) (int, error) {
 	return n, nil
 }
 
-// Cut closes one of the connections, whichever, and reports whether there was one. Both ends
-// learn of it.
+// Cut closes one of the connections and reports whether there was one. Both ends learn of it.
 func (p *Proxy) Cut() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,7 +131,7 @@ func (p *Proxy) accept(ctx context.Context) {
 		}
 		server, err := new(net.Dialer).DialContext(ctx, "tcp", p.target)
 		if err != nil {
-			_ = conn.Close() // which is how the client learns that the server is away
+			_ = conn.Close() // the client then notices that the server is away
 			continue
 		}
 		l := &link{ends: [2]*net.TCPConn{conn.(*net.TCPConn), server.(*net.TCPConn)}} // both are of the network tcp

@@ -22,8 +22,8 @@ type DB = sql.DB
 // Tx is a transaction of a DB.
 type Tx = sql.Tx
 
-// SQL opens the database for the length of the test, for reading rows that the
-// program has no reader for, and for trying rows that it would never write.
+// SQL opens the database for the length of the test, to read rows for which the program has no reader,
+// and to try rows that it would never write.
 func SQL(tb testing.TB, url string) *DB {
 	tb.Helper()
 	driver, source := "pgx", url
@@ -95,7 +95,8 @@ func rows[T any](tb testing.TB, conn *DB, scan func(*sql.Rows) (T, error), query
 	return all
 }
 
-// Find returns the columns, such as events.body, of all tables that have a text in a row, in order.
+// Find returns the columns, such as events.body, of all tables that contain a text in some row, in
+// order.
 func Find(tb testing.TB, conn *DB, text string) []string {
 	tb.Helper()
 	name := func(row *sql.Rows) (name string, err error) {

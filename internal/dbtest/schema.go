@@ -82,7 +82,7 @@ func plainSQL(text string) string {
 	return strings.TrimSpace(inBrackets.Replace(sqlSpace.ReplaceAllString(sqlComment.ReplaceAllString(text, ""), " ")))
 }
 
-// splitSQL splits at the commas that are in no brackets and no text.
+// splitSQL splits at the commas outside brackets and texts.
 func splitSQL(text string) (parts []string) {
 	depth, quoted, from := 0, false, 0
 	for i, c := range text {

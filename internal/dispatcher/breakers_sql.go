@@ -47,10 +47,10 @@ func scanBreaker(row db.Scanner) (merchantID string, b delivery.Breaker, err err
 	return merchantID, b, err
 }
 
-// breakerChanges are what outcomes change of the breakers, in their order.
+// breakerChanges are changes of breakers that follow from outcomes, in their order.
 type breakerChanges map[string][]func(delivery.Breaker) delivery.Breaker
 
-// changesOf returns the changes of those of the breakers that change.
+// changesOf returns the changes of the breakers that change.
 func changesOf(outcomes []delivery.Outcome, before map[string]delivery.Breaker) breakerChanges {
 	changes := make(breakerChanges)
 	for _, o := range outcomes {
@@ -71,7 +71,7 @@ func (c breakerChanges) after(id string, b delivery.Breaker) delivery.Breaker {
 	return b
 }
 
-// updateBreakers changes breakers. before holds how they were read.
+// updateBreakers changes breakers. before holds them as they were read.
 func updateBreakers(ctx context.Context, tx *db.Tx, changes breakerChanges, before map[string]delivery.Breaker) (err error) {
 	if len(changes) == 0 {
 		return nil

@@ -9,18 +9,17 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// CleanEvents deletes events that were created before a time,
-// with their deliveries and attempts, unless a delivery is pending. It examines
-// up to limit events with sequence numbers greater than after. It returns the
-// number from which to continue and whether there may be more. It keeps the newest
-// event, since numbering continues from it. An event whose date is in the future,
-// since a clock was wrong, is kept until then, and does not keep those that follow.
+// CleanEvents deletes events that were created before a time, with their deliveries and attempts,
+// unless a delivery is pending. It examines up to limit events with sequence numbers greater than
+// after. It returns the number from which to continue and whether there may be more. It keeps the
+// newest event, because numbering continues from it. An event with a date in the future, written while
+// a clock was wrong, is kept until then, but does not keep the events after it.
 func (s Tables) CleanEvents(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error) {
 	return clean(ctx, s.DB, before, after, limit, "attempts", "finished_deliveries", "events")
 }
 
-// CleanAttempts deletes only the attempts of such events. Attempts of pending
-// deliveries are kept until a later call finds them finished.
+// CleanAttempts deletes only attempts of events with a finished delivery. Attempts of pending
+// deliveries stay until a later call finds them finished.
 func (s Tables) CleanAttempts(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error) {
 	return clean(ctx, s.DB, before, after, limit, "attempts")
 }
@@ -88,11 +87,11 @@ func cleanTables(ctx context.Context, tx *db.Tx, before time.Time, after int64, 
 	return done, more, nil
 }
 
-// olderFollow reports whether events that were created before a time follow the event with number last,
-// which is younger. Events are numbered in the order of their commits, so that they do only if a clock
-// was wrong: then the date of one event must not keep all that follow it. It examines an event at
-// distances that double, and so finds old events at the latest when they are as many as the younger ones
-// before them.
+// olderFollow reports whether events that were created before a time follow the event with number
+// last, which is younger. Events are numbered in the order of their commits, so that happens only if a
+// clock was wrong: then the date of one event must not keep all events after it. It examines an event
+// at distances that double, and so finds old events at the latest when there are as many of them as
+// younger ones before them.
 func olderFollow(ctx context.Context, tx *db.Tx, before time.Time, last, newest, distance int64) (bool, error) {
 	for ; last+distance < newest; distance *= 2 {
 		created, err := db.QueryAll(ctx, tx, db.ScanTime, "SELECT created_at FROM events WHERE seq >= $1 ORDER BY seq LIMIT 1", last+distance)

@@ -52,10 +52,10 @@ func leaseDeliveriesIn(ctx context.Context, tx *db.Tx, r delivery.LeaseRequest) 
 	return leased, err
 }
 
-// lockMerchants returns the breakers of the merchants. On PostgreSQL it keeps
-// other replicas from serving these merchants until the transaction ends: two
-// that count at once what a merchant has in flight would both fill the rest. It
-// leaves out merchants that another replica is serving.
+// lockMerchants returns the breakers of the merchants. On PostgreSQL it keeps other replicas from
+// serving these merchants until the transaction ends: two replicas that count the deliveries in flight
+// at the same time would both use up the merchant's limit. It leaves out merchants that another
+// replica is serving.
 func lockMerchants(ctx context.Context, tx *db.Tx, ids []string) (map[string]delivery.Breaker, error) {
 	if !tx.OnPostgres() {
 		return NewReader(tx).Breakers(ctx, ids)
@@ -144,9 +144,9 @@ func scanPeeked(row db.Scanner) (d delivery.Delivery, err error) {
 	return d, err
 }
 
-// lease leases the deliveries and returns them with what is to be sent. It
-// leaves out deliveries that another process changed since they were read, or
-// is finishing now, as the holder of an ended lease.
+// lease leases the deliveries and returns them with the messages to send. It leaves out deliveries
+// that another process has changed since they were read, or is finishing now, as the holder of an
+// ended lease.
 func lease(ctx context.Context, tx *db.Tx, r delivery.LeaseRequest, chosen []delivery.Delivery) ([]delivery.Delivery, error) {
 	if len(chosen) == 0 {
 		return nil, nil
@@ -191,8 +191,8 @@ func leaseOnPostgres(ctx context.Context, tx *db.Tx, r delivery.LeaseRequest, ch
 	return err
 }
 
-// leaseOnSQLite writes the leases and reads the messages. SQLite has one writer,
-// so nothing has changed since it was read.
+// leaseOnSQLite writes the leases and reads the messages. SQLite has one writer, so no row has changed
+// since it was read.
 func leaseOnSQLite(ctx context.Context, tx *db.Tx, r delivery.LeaseRequest, chosen []delivery.Delivery, add func(db.Scanner) (struct{}, error)) error {
 	taken, err := db.QueryIn(seqsOf(chosen), func(chunk []any) ([]int64, error) {
 		return db.QueryAll(ctx, tx, db.ScanSeq, "UPDATE deliveries SET lease_id = $1, due_ms = $2 WHERE (lease_id IS NULL OR due_ms <= $3) AND seq IN "+

@@ -15,21 +15,19 @@ import (
 type OverdueRequest struct {
 	Worker      Deliverer // that asks
 	MerchantIDs []string
-	// Unreachable are those of the merchants of which the worker knows no
-	// endpoint.
+	// Unreachable are the deliveries of merchants without an endpoint, as far as the worker knows.
 	Unreachable map[string]bool
 	Now         time.Time
 	Limit       int // how many are failed at most
 }
 
-// FailOverdueDeliveries fails up to r.Limit deliveries of the merchants whose
-// deadlines passed and that nobody is attempting. It returns how many failed by
-// merchant, and whether there may be more.
+// FailOverdueDeliveries fails up to r.Limit deliveries of the merchants if their deadlines have passed
+// and no worker is attempting them. It returns how many failed by merchant, and whether there may be
+// more.
 //
-// A delivery that was never attempted since it was scheduled gets an attempt
-// even after its deadline, because the service may have been down. It fails
-// without one if its endpoint was probed in vain for a whole retry window, or
-// if no running worker knows an endpoint.
+// A delivery that was never attempted since it was scheduled gets an attempt even after its deadline,
+// because the service may have been down. It fails without an attempt if probes of its endpoint failed
+// for a whole retry window, or if no running worker knows an endpoint.
 func (s Tables) FailOverdueDeliveries(ctx context.Context, r OverdueRequest) (expired map[string]int, more bool, err error) {
 	now, limit := r.Now, r.Limit
 	err = s.DB.Update(ctx, func(tx *db.Tx) error {
@@ -67,9 +65,8 @@ func (s Tables) FailOverdueDeliveries(ctx context.Context, r OverdueRequest) (ex
 	return expired, more, nil
 }
 
-// unreachable returns those of r.Unreachable that have no endpoint: none is
-// stored, and all running workers have the same configuration as the one that
-// asks.
+// unreachable returns the merchants of r.Unreachable without an endpoint: the database has none, and
+// all running workers have the same configuration as the calling one.
 func unreachable(ctx context.Context, tx *db.Tx, r OverdueRequest) (map[string]bool, error) {
 	if len(r.Unreachable) == 0 {
 		return nil, nil
@@ -88,8 +85,8 @@ func unreachable(ctx context.Context, tx *db.Tx, r OverdueRequest) (map[string]b
 	})
 }
 
-// overdue locks and returns the merchant's deliveries whose deadlines passed.
-// It includes deliveries without an attempt only if the endpoint is given up.
+// overdue locks and returns the merchant's deliveries with deadlines that have passed. It includes
+// deliveries without an attempt only if the endpoint is given up.
 func overdue(ctx context.Context, tx *db.Tx, merchantID string, givenUp bool, now time.Time, limit int) ([]delivery.Delivery, error) {
 	look := func(conditions string, before time.Time) ([]delivery.Delivery, error) {
 		return db.QueryAll(ctx, tx, func(row db.Scanner) (d delivery.Delivery, err error) {
@@ -107,7 +104,7 @@ func overdue(ctx context.Context, tx *db.Tx, merchantID string, givenUp bool, no
 		before     time.Time
 	}{
 		{"attempts = 0 AND lease_id IS NOT NULL AND due_ms <= $2 AND deadline_ms < $2 ORDER BY due_ms, seq", now},
-		// The deadline of one that was never leased is that long after it fell due.
+		// For a delivery that was never leased, the deadline is that long after its due time.
 		{"attempts = 0 AND lease_id IS NULL AND due_ms < $2 ORDER BY due_ms, seq", now.Add(-delivery.RetryWindow)},
 	} {
 		if err != nil || len(found) == limit {

@@ -39,9 +39,9 @@ func finishOnPostgres(ctx context.Context, tx *db.Tx, outcomes []delivery.Outcom
 	return mine, updateBreakers(ctx, tx, changesOf(keep(outcomes, mine), breakers), breakers)
 }
 
-// finishDelivered records successes, most of which change no breaker: then it
-// takes no transaction but that of the one statement. A breaker that is not
-// changed after a crash is changed by the next success.
+// finishDelivered records successes. Most of them change no breaker; then one statement, without an
+// explicit transaction, is enough. A breaker that is not changed because of a crash is changed by the
+// next success.
 func finishDelivered(ctx context.Context, s *db.DB, outcomes []delivery.Outcome) (map[leaseKey]bool, error) {
 	mine, breakers, err := applyOutcomes(ctx, s, outcomes)
 	if err != nil {

@@ -12,9 +12,8 @@ import (
 // does.
 var Conditions = map[delivery.Lane]string{delivery.First: "attempts = 0", delivery.Retry: "attempts > 0"}
 
-// Queues returns the queues of a lane that hold something, when the first of
-// their deliveries is due, and when the first of them runs out of time. It walks
-// the lane's index from one merchant to the next. It is slow while a long
+// Queues returns the non-empty queues of a lane, with the due time of their first delivery and their
+// earliest deadline. It walks the lane's index from one merchant to the next. It is slow while a long
 // snapshot is open on PostgreSQL.
 func (q Reader) Queues(ctx context.Context, lane delivery.Lane) ([]delivery.Queue, error) {
 	first := "(SELECT min(merchant_id) FROM deliveries WHERE " + Conditions[lane] + " AND merchant_id > "

@@ -110,10 +110,9 @@ func TestLeaseDeliveriesSkipsLockedMerchants(t *testing.T) {
 	wantIDs(t, "afterwards", lease(t, other, storedRequest("l3")))
 }
 
-// TestLeaseDeliveriesProperties checks for random queues, limits and turns: a lease
-// returns at most as many as requested, no merchant exceeds its share, the oldest come
-// first, no merchant gets two turns while another waits, and in the end all deliveries are
-// leased.
+// TestLeaseDeliveriesProperties checks for random queues, limits and turns: a lease never exceeds the
+// requested number, no merchant exceeds its share, the oldest come first, no merchant gets two turns
+// while another waits, and in the end all deliveries are leased.
 func TestLeaseDeliveriesProperties(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		run := 0

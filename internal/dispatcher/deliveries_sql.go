@@ -14,9 +14,8 @@ import (
 
 const attemptColumns = "number, started_ms, duration_ms, status_code, error, excerpt, lookup_ms, connect_ms, handshake_ms, answer_ms"
 
-// FinishDeliveries records outcomes, ends the leases on their deliveries, and
-// updates the breakers. It leaves out outcomes whose lease somebody else has by
-// now, and returns their indexes.
+// FinishDeliveries records outcomes, ends the leases on their deliveries, and updates the breakers. It
+// leaves out outcomes with a lease that has another holder by now, and returns their indexes.
 func (s Tables) FinishDeliveries(ctx context.Context, outcomes []delivery.Outcome) (lost []int, err error) {
 	var mine map[leaseKey]bool
 	if s.DB.OnPostgres() && !slices.ContainsFunc(outcomes, func(o delivery.Outcome) bool { return o.Status != delivery.Delivered }) {
@@ -38,7 +37,7 @@ func (s Tables) FinishDeliveries(ctx context.Context, outcomes []delivery.Outcom
 	return lost, nil
 }
 
-// finish returns the leases that the outcomes had.
+// finish returns the leases of the outcomes.
 func finish(ctx context.Context, tx *db.Tx, outcomes []delivery.Outcome) (map[leaseKey]bool, error) {
 	if tx.OnPostgres() {
 		return finishOnPostgres(ctx, tx, outcomes)
@@ -62,7 +61,7 @@ func finish(ctx context.Context, tx *db.Tx, outcomes []delivery.Outcome) (map[le
 	return mine, updateBreakers(ctx, tx, changesOf(kept, breakers), breakers)
 }
 
-// keep returns the outcomes that had their lease.
+// keep returns the outcomes with a valid lease.
 func keep(outcomes []delivery.Outcome, mine map[leaseKey]bool) (kept []delivery.Outcome) {
 	for _, o := range outcomes {
 		if mine[leaseKeyOf(o)] {
@@ -144,14 +143,14 @@ func AttemptValues(seq int64, a delivery.Attempt) []any {
 		a.Lookup.Milliseconds(), a.Connect.Milliseconds(), a.Handshake.Milliseconds(), a.Answer.Milliseconds()}
 }
 
-// ReleaseDeliveries ends the leases on deliveries before their time, so that
-// they are due at once. It returns how many leases that were.
+// ReleaseDeliveries ends leases on deliveries early, so that the deliveries are due at once. It
+// returns the number of these leases.
 func (s Tables) ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64, now time.Time) (released int64, err error) {
 	slices.Sort(seqs)
 	err = s.DB.Update(ctx, func(tx *db.Tx) error {
 		released = 0
 		return db.InBatches(seqs, 0, func(part []int64) error {
-			// A first attempt is due again when it was, by which it expires.
+			// A first attempt gets its old due time back, because its deadline depends on it.
 			n, err := tx.Exec(ctx, fmt.Sprintf(`UPDATE deliveries SET lease_id = NULL, due_ms = CASE WHEN attempts = 0 THEN deadline_ms - %d ELSE $1 END
 				WHERE lease_id = $2 AND seq IN `, delivery.RetryWindow.Milliseconds())+db.ParameterList(2, len(part)), append([]any{now.UnixMilli(), leaseID}, db.ToAny(part)...)...)
 			released += n

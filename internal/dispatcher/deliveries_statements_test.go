@@ -11,10 +11,10 @@ import (
 	"github.com/quittance/quittance/internal/rowtest"
 )
 
-// TestStatementsForOneEvent counts statements on PostgreSQL, where each is a round trip.
-// An event that is handed to its process's worker takes one after its own transaction,
-// which records the outcome. Otherwise a transaction of four statements leases it. Reading
-// the endpoint of a merchant that is not in the configuration takes another one.
+// TestStatementsForOneEvent counts statements on PostgreSQL, where each is a round trip. If the event
+// goes straight to its process's worker, it takes one statement after its own transaction, which
+// records the outcome. Otherwise a transaction of four statements leases it. Reading the endpoint of a
+// merchant that is not in the configuration takes another statement.
 func TestStatementsForOneEvent(t *testing.T) {
 	s := dbtest.Open(t, dbtest.MigratedPostgres(t))
 	dbtest.Schedule(t, s, "m", 0, 2, now)

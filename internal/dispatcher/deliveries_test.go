@@ -96,7 +96,7 @@ func wantIDs(t testing.TB, what string, got []delivery.Delivery, want ...string)
 	}
 }
 
-// state is what the store has about a delivery.
+// state is the stored state of a delivery.
 type state struct {
 	Status        delivery.Status
 	Count         int

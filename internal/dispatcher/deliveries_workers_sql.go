@@ -21,7 +21,7 @@ type Deliverer struct {
 // no lease may last longer.
 func (s Tables) RegisterWorker(ctx context.Context, w Deliverer, now, until time.Time) error {
 	err := s.DB.Update(ctx, func(tx *db.Tx) error {
-		if err := lockEvents(ctx, tx); err != nil { // one of which may be leased meanwhile
+		if err := lockEvents(ctx, tx); err != nil { // an event may be leased while the lock is awaited
 			return err
 		}
 		if _, err := tx.Exec(ctx, "DELETE FROM deliverers WHERE until_ms < $1", now.UnixMilli()); err != nil {

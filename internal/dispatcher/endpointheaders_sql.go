@@ -27,8 +27,8 @@ func headers(ctx context.Context, q db.Querier, merchantIDs []string) (map[strin
 	})
 }
 
-// PutHeaders stores the encrypted headers of a merchant's endpoint, in place of the present ones.
-// Without r.Sealed, the endpoint has no headers.
+// PutHeaders replaces the encrypted headers of a merchant's endpoint. Without r.Sealed, it removes
+// them.
 func PutHeaders(ctx context.Context, tx *db.Tx, r SecretRow) error {
 	text, args := "DELETE FROM endpoint_headers WHERE merchant_id = $1", []any{r.MerchantID}
 	if len(r.Sealed) > 0 {

@@ -27,7 +27,7 @@ type EndpointRow struct {
 // SecretState is the state of a secret.
 type SecretState string
 
-// active, and retiring when another one took its place.
+// A secret becomes active, and retires when another one replaces it.
 const (
 	SecretStaged   SecretState = "staged"
 	SecretActive   SecretState = "active"
@@ -43,13 +43,12 @@ type SecretRow struct {
 	State      SecretState
 	CreatedAt  time.Time
 	ValidUntil time.Time // how long a retiring one still signs; zero for others
-	// ReplacedAt is when it took the place of others whose master key was lost. It is zero once the
-	// endpoint answered a ping, and for others.
+	// ReplacedAt is when it replaced others, because their master key was lost. It is zero for others, and
+	// once the endpoint has answered a ping.
 	ReplacedAt time.Time
 }
 
-// Endpoints returns the endpoints of those of the merchants that have one,
-// with their secrets.
+// Endpoints returns the endpoints of the merchants that have one, with their secrets.
 func Endpoints(ctx context.Context, q db.Querier, merchantIDs []string) (map[string]EndpointRow, error) {
 	found := make(map[string]EndpointRow)
 	err := db.InBatches(merchantIDs, "", func(part []string) error {
@@ -81,8 +80,8 @@ func Endpoints(ctx context.Context, q db.Querier, merchantIDs []string) (map[str
 	return found, err
 }
 
-// OptionalEvents returns the optional types of events that the merchants' stored
-// endpoints are sent. Merchants without any are left out.
+// OptionalEvents returns the optional event types that the merchants' stored endpoints receive. It
+// leaves out merchants without any.
 func OptionalEvents(ctx context.Context, q db.Querier, merchantIDs []string) (map[string][]invoice.EventType, error) {
 	found := make(map[string][]invoice.EventType)
 	return found, db.InBatches(merchantIDs, "", func(part []string) error {
@@ -96,7 +95,7 @@ func OptionalEvents(ctx context.Context, q db.Querier, merchantIDs []string) (ma
 	})
 }
 
-// eventTypes reads a column of types of events with commas between.
+// eventTypes is a column of event types, separated by commas.
 type eventTypes struct{ dst *[]invoice.EventType }
 
 // Scan sets the types, to nil for an empty text.
@@ -225,11 +224,10 @@ func insertSecret(ctx context.Context, tx *db.Tx, r SecretRow, seal Seal) (versi
 // ErrURLChanged is returned by PromoteSecret if the endpoint's URL was changed.
 var ErrURLChanged = errors.New("the endpoint has another URL by now")
 
-// PromoteSecret activates the staged secret, which the endpoint at the URL has
-// proved to know. The previously active secret still signs until a time.
-// PromoteSecret returns ErrConflict if that secret is not staged,
-// even if another has its version, because versions of dropped secrets are
-// reused. It returns ErrURLChanged if the endpoint has another URL.
+// PromoteSecret activates the staged secret, after the endpoint at the URL has proved that it knows
+// it. The previously active secret still signs until a time. PromoteSecret returns ErrConflict if that
+// secret is not staged, even if another secret has its version, because versions of dropped secrets
+// are reused. It returns ErrURLChanged if the endpoint has another URL.
 func PromoteSecret(ctx context.Context, tx *db.Tx, staged SecretRow, url string, validUntil time.Time) error {
 	sealed := base64.StdEncoding.EncodeToString(staged.Sealed)
 	at, err := db.QueryRow(ctx, tx, db.ScanID, "SELECT url FROM endpoints WHERE merchant_id = $1"+tx.ForUpdate(), staged.MerchantID)
@@ -278,8 +276,8 @@ func MasterKeyIDs(ctx context.Context, q db.Querier) ([]string, error) {
 	return db.QueryAll(ctx, q, db.ScanID, "SELECT key_id FROM endpoint_secrets UNION SELECT key_id FROM endpoint_headers ORDER BY key_id")
 }
 
-// MerchantsSealedUnder returns up to limit merchants, in the order of their ids after the given one, of whose secrets or
-// headers some are encrypted under one of the master keys.
+// MerchantsSealedUnder returns up to limit merchants, in the order of their ids after the given one,
+// that have secrets or headers encrypted under one of the master keys.
 func MerchantsSealedUnder(ctx context.Context, q db.Querier, after string, keyIDs []string, limit int) ([]string, error) {
 	of := "SELECT merchant_id FROM %s WHERE merchant_id > $1 AND key_id IN " + db.ParameterList(1, len(keyIDs))
 	return db.QueryAll(ctx, q, db.ScanID, fmt.Sprintf(of+" UNION "+of+" ORDER BY merchant_id LIMIT %d", "endpoint_secrets", "endpoint_headers", limit),
@@ -302,7 +300,8 @@ func ReplaceLostSecrets(ctx context.Context, tx *db.Tx, merchantID string, keyID
 	return err == nil, err
 }
 
-// ConfirmSecret records that the merchant's endpoint knows the active secret, which took the place of others.
+// ConfirmSecret records that the merchant's endpoint knows the active secret, which has replaced
+// others.
 func ConfirmSecret(ctx context.Context, tx *db.Tx, merchantID string) error {
 	_, err := tx.Exec(ctx, "UPDATE endpoint_secrets SET replaced_at = NULL WHERE merchant_id = $1 AND state = 'active'", merchantID)
 	return err
@@ -318,8 +317,8 @@ func SecretsNotUnder(ctx context.Context, q db.Querier, keyID string, limit int)
 	return db.QueryAll(ctx, q, scanSecret, selectHeaders+"WHERE key_id <> $1 ORDER BY merchant_id LIMIT $2", keyID, limit)
 }
 
-// ReplaceSealed stores the new encryption of a secret or of headers. It returns
-// ErrConflict if they are no longer encrypted as old is.
+// ReplaceSealed stores the new encryption of a secret or of headers. It returns ErrConflict if the
+// stored encryption is not old.
 func ReplaceSealed(ctx context.Context, tx *db.Tx, r, old SecretRow) error {
 	text, args := "UPDATE endpoint_headers SET sealed = $2, key_id = $3 WHERE merchant_id = $1 AND sealed = $4",
 		[]any{r.MerchantID, base64.StdEncoding.EncodeToString(r.Sealed), r.KeyID, base64.StdEncoding.EncodeToString(old.Sealed)}

@@ -51,7 +51,7 @@ func TestOptionalEvents(t *testing.T) {
 			put  []invoice.EventType
 			want []invoice.EventType
 		}{
-			{nil, nil}, // the first time, none
+			{nil, nil}, // no types at first
 			{[]invoice.EventType{"b", "a", "b"}, []invoice.EventType{"a", "b"}},
 			{nil, []invoice.EventType{"a", "b"}}, // kept
 			{[]invoice.EventType{}, nil},
@@ -75,7 +75,7 @@ func TestOptionalEvents(t *testing.T) {
 	})
 }
 
-// storedSecret returns a row whose secret is that of sealed.
+// storedSecret returns a row with the secret of sealed.
 func storedSecret(merchant string, version int64, state dispatcher.SecretState, created int64) dispatcher.SecretRow {
 	return dispatcher.SecretRow{
 		MerchantID: merchant, Version: version, Sealed: []byte{0, 255, byte(version)}, KeyID: fmt.Sprint("key", version), State: state, CreatedAt: invoice.Unix(created),

@@ -9,7 +9,7 @@ import (
 // FewDeliveries is fewDeliveries.
 const FewDeliveries = fewDeliveries
 
-// EventsInParts lists events among those of their type, whatever is in the state.
+// EventsInParts lists events from the ones of their type, regardless of the number in the state.
 func EventsInParts(ctx context.Context, s *db.DB, f EventFilter) ([]EventRow, error) {
 	seqs, err := seqsInParts(ctx, s, f)
 	if err != nil {

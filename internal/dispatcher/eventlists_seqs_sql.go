@@ -10,13 +10,12 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// fewDeliveries is how many deliveries in a state are all read to find those of
-// an event type.
+// fewDeliveries bounds the deliveries in a state that are all read to find those of an event type.
 const fewDeliveries = 1000
 
-// eventSeqs returns the sequence numbers of the events on a page, and possibly of
-// later ones, in no order and some twice. The number of rows it reads is bounded
-// by indexes that a delivery does not have to update, but for its merchant's:
+// eventSeqs returns the sequence numbers of the events on a page, and possibly of later ones, in no
+// order and some twice. The number of rows it reads is bounded by indexes that a delivery does not
+// have to update, except its merchant's:
 //   - An invoice has few events.
 //   - Events with a delivery and events without one have separate indexes.
 //   - Deliveries in each state have indexes by number and by merchant and number.
@@ -36,7 +35,7 @@ func eventSeqs(ctx context.Context, q db.Querier, f EventFilter) ([]int64, error
 	return seqsOfType(ctx, q, f)
 }
 
-// seqsInState lists deliveries in a state, whatever the type of their events.
+// seqsInState lists deliveries in a state, with events of any type.
 func seqsInState(ctx context.Context, q db.Querier, f EventFilter) ([]int64, error) {
 	c := &condition{of: "deliveries s"}
 	if f.Delivery != delivery.Pending {
@@ -46,7 +45,7 @@ func seqsInState(ctx context.Context, q db.Querier, f EventFilter) ([]int64, err
 	return seqs(ctx, q, c, f, 0)
 }
 
-// seqsOfFew reads all deliveries in the state and on the page or behind it, and returns those of
+// seqsOfFew reads all deliveries in the state and on the page or behind it, and returns the ones of
 // the filter's type. few is false if there are too many.
 func seqsOfFew(ctx context.Context, q db.Querier, f EventFilter) (found []int64, few bool, err error) {
 	all := f
@@ -61,8 +60,8 @@ func seqsOfFew(ctx context.Context, q db.Querier, f EventFilter) (found []int64,
 	return found, true, err
 }
 
-// seqsOfType lists the events of a type with deliveries in a state. Where the latter
-// begin spares it the events in front of them, which can be very many after an outage.
+// seqsOfType lists the events of a type with deliveries in a state. It starts at the first delivery in
+// the state, to skip earlier events, which can be very many after an outage.
 func seqsOfType(ctx context.Context, q db.Querier, f EventFilter) ([]int64, error) {
 	one := f
 	one.Limit = 1
@@ -79,14 +78,13 @@ func seqsOfType(ctx context.Context, q db.Querier, f EventFilter) ([]int64, erro
 	return seqsInParts(ctx, q, f)
 }
 
-// seqsInParts lists events by several indexes, each of which holds a part of
-// them in order.
+// seqsInParts lists events by several indexes, each of which covers a part of them in order.
 func seqsInParts(ctx context.Context, q db.Querier, f EventFilter) ([]int64, error) {
 	var through int64
 	parts := f.parts()
 	if len(parts) > 1 && f.After != nil {
-		// What is recorded from one part to the next would be listed of the latter
-		// alone, and who goes on behind it would miss the rest.
+		// An event that is recorded between two parts would be listed only in the second, and a reader that
+		// continues after it would miss the rest.
 		var err error
 		if through, err = NewReader(q).LastSeq(ctx); through == 0 || err != nil {
 			return nil, err
@@ -103,8 +101,8 @@ func seqsInParts(ctx context.Context, q db.Querier, f EventFilter) ([]int64, err
 	return all, nil
 }
 
-// parts splits the filter into conditions that an index serves each: by type
-// for a merchant's events, and by whether they have a delivery.
+// parts splits the filter into conditions that one index serves each: by type for a merchant's events,
+// and by whether they have a delivery.
 func (f EventFilter) parts() []*condition {
 	kinds := []string{"s.delivery_id IS NULL", "s.delivery_id IS NOT NULL"}
 	switch f.Delivery {
@@ -130,9 +128,8 @@ func (f EventFilter) parts() []*condition {
 	return parts
 }
 
-// condition returns the condition of a part: events of a type, of one kind
-// unless there are two. OFFSET 0 keeps PostgreSQL from turning lookups into a join
-// that reads the whole table.
+// condition returns the condition of a part: events of a type, with or without a delivery, or both.
+// OFFSET 0 keeps PostgreSQL from turning lookups into a join that reads the whole table.
 func (f EventFilter) condition(kinds []string, t invoice.EventType) *condition {
 	c := &condition{of: "events s"}
 	if len(kinds) == 1 {
@@ -148,8 +145,8 @@ func (f EventFilter) condition(kinds []string, t invoice.EventType) *condition {
 	}
 	merchant, kind := "s.merchant_id", "s.type"
 	if f.InvoiceID != "" {
-		// An invoice has fewer events than a merchant or a type. The concatenations
-		// keep planners from the indexes of these (TestEventListsUseTheirIndexes).
+		// An invoice has fewer events than a merchant or a type. The concatenations keep the planners from
+		// using the indexes on those (TestEventListsUseTheirIndexes).
 		merchant, kind = "s.merchant_id || ''", "s.type || ''"
 	}
 	c.equal(merchant, f.MerchantID)

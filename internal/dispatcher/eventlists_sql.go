@@ -18,15 +18,13 @@ type EventFilter struct {
 	InvoiceID  string
 	Delivery   delivery.Status
 	Created    db.Span
-	// After, when not nil, lists those behind that number, the oldest first;
-	// 0 is before all. Otherwise the newest come first, those before the number
-	// Before alone unless that is 0.
+	// After, if not nil, lists events behind that number, the oldest first; 0 is before all. Otherwise the
+	// newest come first: all, or the events before the number Before unless that is 0.
 	After  *int64
 	Before int64
 	Limit  int
 
-	// above and through bound the numbers that events of Created can have. A through
-	// of 0 is no bound.
+	// above and through bound the numbers of events in Created. A through of 0 is no bound.
 	above, through int64
 }
 
@@ -37,8 +35,8 @@ type EventRow struct {
 	Attempts int
 	Deadline time.Time // of a pending delivery
 	Finished time.Time // zero while pending
-	// NoEndpoint is set when the delivery is pending and its merchant has no
-	// endpoint. The store leaves it unset: it does not know what is configured.
+	// NoEndpoint is set if the delivery is pending and its merchant has no endpoint. The store leaves it
+	// unset, because it does not know the configured endpoints.
 	NoEndpoint bool
 }
 
@@ -71,7 +69,7 @@ func (q Reader) Events(ctx context.Context, f EventFilter) ([]EventRow, error) {
 	return rows, nil
 }
 
-// events finds the sequence numbers of the events and then reads the events.
+// events finds the sequence numbers of the events, and then reads the events.
 func events(ctx context.Context, q db.Querier, f EventFilter) ([]EventRow, error) {
 	var err error
 	if f.above, f.through, err = seqsCreated(ctx, q, f.Created); err != nil {

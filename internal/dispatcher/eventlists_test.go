@@ -200,8 +200,8 @@ func TestEventsInOrderOfCommits(t *testing.T) {
 	}
 }
 
-// TestEventsRecordedDuringList checks that a reader who follows a merchant's events, with
-// any filter by type, misses none that is inserted while a page is read.
+// TestEventsRecordedDuringList checks that a reader who follows a merchant's events, with any filter
+// by type, misses no event that is inserted while a page is read.
 func TestEventsRecordedDuringList(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
@@ -336,14 +336,14 @@ func TestCleanEvents(t *testing.T) {
 			t.Errorf("of all, the newest left is %d, %v; swept up to %d; want the newest to stay", seq, err, done)
 		}
 		wantLogState(t, s, 36, 35, 10_000)
-		_, _, err = dispatcher.NewTables(s).CleanEvents(t.Context(), time.Unix(10_001, 0), 0, 12) // another process, which removes nothing
+		_, _, err = dispatcher.NewTables(s).CleanEvents(t.Context(), time.Unix(10_001, 0), 0, 12) // another process, which removes no event
 		rowtest.Must(t, err)
 		wantLogState(t, s, 36, 35, 10_000)
 	})
 }
 
-// TestEventsWithFutureDates checks that events that were created while a clock was ahead do not keep the old
-// events that follow, whatever their number, and are kept until their date has passed.
+// TestEventsWithFutureDates checks that events created while a clock was ahead do not keep older
+// events that follow, however many they are, and stay until their own date has passed.
 func TestEventsWithFutureDates(t *testing.T) {
 	t.Parallel()
 	for name, fresh := range dbtest.MigratedDatabases() {

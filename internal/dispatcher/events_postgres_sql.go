@@ -8,9 +8,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// insertEvents inserts events with their numbers and their deliveries. It
-// returns those that it did not leave out, and how many workers are registered
-// besides the one that leases.
+// insertEvents inserts events with their numbers and their deliveries. It returns the inserted ones,
+// and how many workers are registered in addition to the one that leases.
 const insertEvents = `WITH newest AS (
 		SELECT COALESCE(max(seq), 0) AS seq FROM events
 	), others AS (
@@ -28,8 +27,8 @@ const insertEvents = `WITH newest AS (
 		FROM inserted JOIN (SELECT fresh.*, lease_until_ms > 0 AND workers = 0 AS leased FROM fresh, others) f USING (id) WHERE delivery_id <> ''
 	) SELECT id, seq, workers FROM inserted, others`
 
-// insertEventsOnPostgres inserts events in one statement, which travels with the commit: no
-// other transaction waits for a round trip of this one. Until then the events have no number.
+// insertEventsOnPostgres inserts events in one statement, which it sends together with the commit, so
+// that no other transaction waits for a round trip of this one. Until then the events have no number.
 func insertEventsOnPostgres(ctx context.Context, tx *db.Tx, events []Event) error {
 	if err := lockEvents(ctx, tx); err != nil {
 		return err

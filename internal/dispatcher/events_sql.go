@@ -11,8 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Event is a notification of a merchant. A subject has at most one event of
-// each type.
+// Event is a notification to a merchant. A subject has at most one event of each type.
 type Event struct {
 	ID         string
 	Seq        int64 // its place in the order of commits; InsertEvents has it set by the commit, 0 for an event that it leaves out
@@ -26,8 +25,8 @@ type Event struct {
 	// has no endpoint to deliver to.
 	DeliveryID string
 	Due        time.Time // when its first attempt is due
-	// LeaseID leases the delivery until LeaseUntil to the only registered worker,
-	// whose id it is. InsertEvents clears it if another worker is registered.
+	// LeaseID leases the delivery until LeaseUntil to the worker with this id, if it is the only
+	// registered one. InsertEvents clears it if another worker is registered.
 	LeaseID    string
 	LeaseUntil time.Time
 }
@@ -35,12 +34,12 @@ type Event struct {
 // eventsLock is the key of PostgreSQL's advisory lock on the order of events.
 const eventsLock = 0x71756974
 
-// InsertEvents inserts events and schedules their deliveries. It skips an event
-// whose subject already has one of its type.
+// InsertEvents inserts events and schedules their deliveries. It skips an event if its subject already
+// has one of the type.
 //
-// It must be the last call of a transaction: from here to the commit no other
-// transaction can insert events. Events therefore become visible in the order
-// of their sequence numbers, and a reader in that order misses none.
+// It must be the last call of a transaction: from here to the commit no other transaction can insert
+// events. Events therefore become visible in the order of their sequence numbers, and a reader in that
+// order misses no event.
 func InsertEvents(ctx context.Context, tx *db.Tx, events []Event) error {
 	switch {
 	case len(events) == 0:
@@ -109,8 +108,8 @@ func leaserOf(events []Event) (worker string, now time.Time) {
 	return events[i].LeaseID, events[i].Due
 }
 
-// insertedAs sets the number of an event; 0 if it was left out. While other workers are
-// registered it clears the lease: all workers count what is leased before they lease more.
+// insertedAs sets the number of an event, or 0 if it was left out. It clears the lease while other
+// workers are registered, because each worker counts the leased deliveries before it leases more.
 func (e *Event) insertedAs(seq, others int64) {
 	e.Seq = seq
 	if others > 0 {
@@ -128,9 +127,9 @@ func lockEvents(ctx context.Context, tx *db.Tx) error {
 	return tx.Send(ctx, func(row db.Scanner) error { return row.Scan(&tx.HeldSince) }, "SELECT clock_timestamp() FROM pg_advisory_xact_lock($1)", eventsLock)
 }
 
-// MeasureHold sets *held, once the transaction is committed, to how long it kept others from inserting
-// events before its commit: on PostgreSQL from the lock of events on, on SQLite from its beginning. It
-// follows InsertEvents.
+// MeasureHold sets *held, once the transaction is committed, to how long the transaction kept others
+// from inserting events: on PostgreSQL from the lock of events to the commit, on SQLite from its
+// beginning. Call it after InsertEvents.
 func MeasureHold(ctx context.Context, tx *db.Tx, held *time.Duration) error {
 	if !tx.OnPostgres() {
 		*held = time.Since(tx.HeldSince)

@@ -7,16 +7,15 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// clockSkew is by how much the order of events' numbers may differ from that of
-// their times: replicas' clocks differ, and an event is made before it is
-// committed.
+// clockSkew is how much the order of events' numbers may differ from the order of their times:
+// replicas' clocks differ, and an event is made before it is committed.
 const clockSkew = 5 * time.Minute
 
 // timePoints is the number of events that one step of a search by time looks at.
 const timePoints = 64
 
-// seqsCreated returns bounds of the numbers that events which were created in a span can have:
-// they are behind the first and, unless it is 0, up to the second.
+// seqsCreated returns bounds of the numbers of events that were created in a span: the numbers are
+// above the first bound and, unless it is 0, not above the second.
 func seqsCreated(ctx context.Context, q db.Querier, created db.Span) (after, through int64, err error) {
 	if !created.From.IsZero() {
 		if after, _, err = firstSeqs(ctx, q, created.From.Add(-clockSkew)); err != nil {
@@ -33,14 +32,14 @@ func seqsCreated(ctx context.Context, q db.Querier, created db.Span) (after, thr
 	return after, through, err
 }
 
-// firstSeqs returns the numbers of two events that follow each other: the first one was created
-// before a time, and the second one was not. They are 0 where there is no such event. Among the
-// events that it looks at, no earlier one was created later, as one with a wrong date may be.
+// firstSeqs returns the numbers of two successive events: the first was created before a time, the
+// second was not. They are 0 if there are no such events. No earlier event among those it looks at was
+// created later, as an event with a wrong date may be.
 func firstSeqs(ctx context.Context, q db.Querier, at time.Time) (before, from int64, err error) {
 	return seqsAt(ctx, q, at, false)
 }
 
-// lastSeqs returns what firstSeqs does: the last such events.
+// lastSeqs is like firstSeqs, but returns the last such events.
 func lastSeqs(ctx context.Context, q db.Querier, at time.Time) (before, from int64, err error) {
 	return seqsAt(ctx, q, at, true)
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/quittance/quittance/internal/rowtest"
 )
 
-// TestEventsByTime lists events by the time of their creation: the numbers have gaps, replicas' clocks
-// differ by minutes, and two events have wrong dates. Those with right dates are all listed.
+// TestEventsByTime lists events by the time of their creation. The numbers have gaps, the replicas'
+// clocks differ by minutes, and two events have wrong dates. The lists have all events with right
+// dates.
 func TestEventsByTime(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
@@ -68,7 +69,8 @@ func TestEventsByTime(t *testing.T) {
 	})
 }
 
-// TestEventsAreInsertedOnce inserts an event again that has the id it had, in one transaction and in another.
+// TestEventsAreInsertedOnce inserts an event with the id of an existing event, in the same transaction
+// and in another.
 func TestEventsAreInsertedOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {

@@ -8,7 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/delivery"
 )
 
-// The methods below call those of Tx in their own transaction.
+// The methods below call methods of Tx in separate transactions.
 
 // PutEndpointOnce is Tx.PutEndpoint.
 func PutEndpointOnce(ctx context.Context, s *db.DB, e EndpointRow, seal Seal) (first bool, err error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Listener is a stream that gets redelivered events, and which events it gets. Empty fields
+// Listener is a stream that receives redelivered events, with a filter of these events. Empty fields
 // match all.
 type Listener struct {
 	ID         string // random, of one stream
@@ -20,7 +20,7 @@ type Listener struct {
 	Until      time.Time // when it has ended, unless it is put again before
 }
 
-// PutListener inserts a listener, or sets its Until, and deletes those whose time is over.
+// PutListener inserts a listener, or sets its Until, and deletes listeners that have expired.
 func PutListener(ctx context.Context, s *db.DB, l Listener, now time.Time) error {
 	if err := s.Update(ctx, func(tx *db.Tx) error { return insertListener(ctx, tx, l, now) }); err != nil {
 		return fmt.Errorf("put a listener: %w", err)

@@ -17,12 +17,12 @@ import (
 const (
 	// partitionsLock is the key of PostgreSQL's advisory lock on making and dropping partitions.
 	partitionsLock = 0x71756975
-	// partitionSpan is the time of whose events one partition has the attempts, and minPartition
-	// the number of events that it is for at least.
+	// partitionSpan is the time span of the events of one partition of attempts, and minPartition is the
+	// least number of events of a partition.
 	partitionSpan = 24 * time.Hour
 	minPartition  = 1_000_000
-	// partitionLead is how far above the newest event a partition begins that is made late, when
-	// the attempts of new events are in the default partition already.
+	// partitionLead is how far above the newest event a partition begins that is made late, when the
+	// default partition already has the attempts of new events.
 	partitionLead = minPartition / 10
 	// maxDropped bounds the partitions that one call drops.
 	maxDropped = 10
@@ -32,19 +32,19 @@ const (
 // it.
 const partitionLocks = "SET LOCAL lock_timeout = 1000"
 
-// partition is a partition of attempts: of the events from a number on and before another one.
+// partition is a partition of attempts: of the events with numbers from one on, and below another.
 type partition struct {
 	name     string
 	from, to int64
 }
 
-// MaintainPartitions makes a partition for the attempts of the next events, if the last one is
-// for less than a day, and drops those whose events were all created before a time and of
-// which none is pending. Attempts for which there is no partition are in a default one, and so
-// nothing depends on when this is called. Two processes do it in turn.
+// MaintainPartitions makes a partition for the attempts of the next events, if the last one is for
+// less than a day, and drops partitions if all their events were created before a time and none is
+// pending. Attempts without a partition are in a default one, so it does not matter when this is
+// called. Two processes take turns.
 //
-// It returns the time before which the attempts of events are to be deleted row by row: those
-// that no partition is dropped with soon. SQLite has no partitions.
+// It returns the time before which the attempts of events must be deleted row by row, because their
+// partition will not be dropped soon. SQLite has no partitions.
 func (s Tables) MaintainPartitions(ctx context.Context, now, before time.Time) (rowsBefore time.Time, err error) {
 	if !s.DB.OnPostgres() {
 		return before, nil
@@ -126,14 +126,14 @@ func dropPartition(ctx context.Context, s *db.DB, before time.Time) (dropped boo
 			}
 			if dropped, err = dropIfOver(ctx, tx, p, before); dropped || err != nil {
 				return err
-			} // a later one may be over, if a clock was wrong
+			} // a later one may have ended, if a clock was wrong
 		}
 		return nil
 	})
 	return dropped, err
 }
 
-// dropIfOver drops a partition, unless one of its events is to be kept.
+// dropIfOver drops a partition, unless retention keeps one of its events.
 func dropIfOver(ctx context.Context, tx *db.Tx, p partition, before time.Time) (dropped bool, err error) {
 	if over, err := isOver(ctx, tx, p, before); !over || err != nil {
 		return false, err
@@ -145,8 +145,8 @@ func dropIfOver(ctx context.Context, tx *db.Tx, p partition, before time.Time) (
 	return err == nil, err
 }
 
-// isOver reports whether the events of a partition were created before a time: nine tenths of its last
-// thousand, because some may have been created while a clock was wrong.
+// isOver reports whether the events of a partition were created before a time. It requires this of
+// nine tenths of its last thousand events, because some may have been created while a clock was wrong.
 func isOver(ctx context.Context, tx *db.Tx, p partition, before time.Time) (bool, error) {
 	created, err := db.QueryAll(ctx, tx, db.ScanTime, `SELECT percentile_disc(0.9) WITHIN GROUP (ORDER BY created_at)
 		FROM (SELECT created_at FROM events WHERE seq >= $1 AND seq < $2 ORDER BY seq DESC LIMIT 1000) AS last HAVING count(*) > 0`, p.from, p.to)
@@ -161,9 +161,9 @@ func hasPending(ctx context.Context, tx *db.Tx, p partition) (bool, error) {
 
 var partitionBounds = regexp.MustCompile(`^FOR VALUES FROM \((?:MINVALUE|'?(\d+)'?)\) TO \('?(\d+)'?\)$`)
 
-// lockPartitions returns the partitions of attempts but the default one, in their order, and
-// lets nobody else make or drop some until the transaction ends. It returns none while another
-// transaction does.
+// lockPartitions returns the partitions of attempts except the default one, in their order, and
+// prevents other transactions from making or dropping partitions until the transaction ends. It
+// returns no partitions while another transaction does so.
 func lockPartitions(ctx context.Context, tx *db.Tx) ([]partition, error) {
 	if err := tx.Send(ctx, nil, partitionLocks); err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/rowtest"
 )
 
-// partitioned is a database of PostgreSQL whose events have any numbers.
+// partitioned is a PostgreSQL database with arbitrary event numbers.
 type partitioned struct {
 	*db.DB
 	t   *testing.T
@@ -119,8 +119,9 @@ func TestPartitionsOfAttempts(t *testing.T) {
 	p.wantPartitions(map[string]int{"attempts_default": 3, "attempts_2600000": 1})
 }
 
-// TestPartitionWithFutureDate checks that an event that was created while a clock was ahead keeps only the
-// partition that ends with it, and that one of a clock that was behind drops no partition of young events.
+// TestPartitionWithFutureDate checks that an event created while a clock was ahead keeps only the
+// partition that ends with it, and that one created while a clock was behind does not drop a partition
+// of young events.
 func TestPartitionWithFutureDate(t *testing.T) {
 	t.Parallel()
 	p := newPartitioned(t)
@@ -164,7 +165,7 @@ func TestPartitionsArePruned(t *testing.T) {
 	}
 }
 
-// TestPartitionsOfSeveralReplicas has replicas maintain partitions while attempts are written.
+// TestPartitionsOfSeveralReplicas maintains partitions in several replicas while attempts are written.
 func TestPartitionsOfSeveralReplicas(t *testing.T) {
 	t.Parallel()
 	p := newPartitioned(t)
@@ -193,8 +194,8 @@ func TestPartitionsOfSeveralReplicas(t *testing.T) {
 	p.wantPartitions(map[string]int{"attempts_4100000": 0, "attempts_default": 2 + 5*rounds})
 }
 
-// TestPartitionsAndLocks checks that making a partition gives up while another transaction
-// locks the events, and that nothing is left when it is killed meanwhile.
+// TestPartitionsAndLocks checks that making a partition gives up while another transaction locks the
+// events, and that no part of it is left if it is killed while it waits.
 func TestPartitionsAndLocks(t *testing.T) {
 	t.Parallel()
 	p := newPartitioned(t)

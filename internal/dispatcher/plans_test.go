@@ -22,10 +22,9 @@ import (
 	"github.com/quittance/quittance/internal/txmgr"
 )
 
-// TestStatementsUseIndexes checks the query plans of the statements that run repeatedly.
-// None may scan a whole table, build a temporary index or sort a list, so that the cost
-// does not grow with the stored rows. The plans are made with few rows, and with
-// statistics of very many similar rows.
+// TestStatementsUseIndexes checks the query plans of the statements that run repeatedly. No plan may
+// scan a whole table, build a temporary index or sort a list, so that the cost does not grow with the
+// stored rows. The plans are made with few rows, and with statistics of very many similar rows.
 func TestStatementsUseIndexes(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -33,12 +32,12 @@ func TestStatementsUseIndexes(t *testing.T) {
 		url := dbtest.SQLite(t)
 		statements := recordStatements(t, dbtest.Open(t, url))
 		conn := dbtest.SQL(t, url)
-		conn.SetMaxOpenConns(1) // the plans must come from the connection that ran ANALYZE
+		conn.SetMaxOpenConns(1) // the connection that ran ANALYZE must make the plans
 		for _, fill := range []func(*testing.T, *sql.DB){func(*testing.T, *sql.DB) {}, fillLopsided} {
 			fill(t, conn)
 			for _, s := range statements {
 				if strings.HasPrefix(s.Query, "INSERT") && !strings.Contains(s.Query, "SELECT") {
-					continue // it reads nothing and has no plan
+					continue // it reads no table and has no plan
 				}
 				steps := rowtest.Explain(t, conn, "EXPLAIN QUERY PLAN "+db.SQLiteText(s.Query), s.Args, 4)
 				checkIndex(t, s, steps)
@@ -93,7 +92,7 @@ func checkFilteredOnPostgres(t *testing.T, url string, statements []rowtest.Stat
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
 	rowtest.Must(t, err)
-	defer conn.Close(t.Context()) //nolint:errcheck // nothing depends on it
+	defer conn.Close(t.Context()) //nolint:errcheck // a failure has no consequences
 	for _, query := range []string{
 		db.SessionSettings, "SET plan_cache_mode = force_generic_plan",
 		"INSERT INTO invoice_details (invoice_id, merchant_id, reference) SELECT id, merchant_id, 'order-' || id FROM invoices WHERE id LIKE 'inv_10%'",
@@ -176,7 +175,7 @@ func checkExpression(t *testing.T, s rowtest.Statement, steps []string) {
 	}
 }
 
-// checkPages checks that SQLite does not read the pages of a statement once more that come before.
+// checkPages checks that SQLite, for a statement, does not read the earlier pages again.
 func checkPages(t *testing.T, s rowtest.Statement, steps []string) {
 	t.Helper()
 	if strings.HasPrefix(s.What, "report: stated after ") && !strings.Contains(strings.Join(steps, "\n"), "(merchant_id=? AND id>? AND id<?)") {
@@ -184,8 +183,8 @@ func checkPages(t *testing.T, s rowtest.Statement, steps []string) {
 	}
 }
 
-// checkOpenInvoices checks that invoices with an amount are not found by a scan of all
-// open invoices of a chain.
+// checkOpenInvoices checks that a lookup of invoices by amount does not scan all open invoices of a
+// chain.
 func checkOpenInvoices(t *testing.T, s rowtest.Statement, steps []string) {
 	t.Helper()
 	if s.What != "candidates" && s.What != "taken" {

@@ -249,7 +249,7 @@ func recordInbox(t *testing.T, read *db.DB, what *string) {
 	rowtest.Must(t, err)
 }
 
-// recordOperator reads what the operator sees.
+// recordOperator runs the operator's reads.
 func recordOperator(t *testing.T, read *db.DB, what *string) {
 	t.Helper()
 	*what = "operator: counts"

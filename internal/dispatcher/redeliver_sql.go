@@ -12,16 +12,16 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Why an event is not sent again.
+// Reasons for not sending an event again.
 var (
 	ErrPending    = errors.New("the event's delivery is not finished")
 	ErrNoDelivery = errors.New("the event has no delivery: its merchant wanted no events when it happened")
 )
 
-// Redeliver schedules a finished delivery again, under its old id and with a
-// deadline of its own. It returns ErrNotFound, ErrPending or ErrNoDelivery
-// when it does not. The event is returned as it was, also with the last two. The
-// merchant's endpoint is tried at once even when its breaker is open.
+// Redeliver schedules a finished delivery again, under its old id and with a new deadline. Otherwise
+// it returns ErrNotFound, ErrPending or ErrNoDelivery. The event is returned in its previous state,
+// also with the last two errors. The merchant's endpoint is tried immediately even if its breaker is
+// open.
 func Redeliver(ctx context.Context, tx *db.Tx, eventID string, now time.Time) (EventRow, error) {
 	r, _, err := NewReader(tx).EventRecord(ctx, eventID)
 	switch {
@@ -42,22 +42,21 @@ func Redeliver(ctx context.Context, tx *db.Tx, eventID string, now time.Time) (E
 	return r, nil
 }
 
-// RedeliverFilter says which finished deliveries to send again. Empty fields
-// match all.
+// RedeliverFilter selects the finished deliveries to send again. Empty fields match all.
 type RedeliverFilter struct {
 	MerchantID string
 	Type       invoice.EventType
 	InvoiceID  string
-	// After and Through bound the events' numbers: behind the one, up to and
-	// with the other. Through 0 is the newest there is.
+	// After and Through bound the events' numbers, After exclusive and Through inclusive. A Through of 0
+	// is the newest event.
 	After, Through int64
-	// CreatedFrom and CreatedTo are the first and the last second in which the
-	// events were created. Zero is no bound.
+	// CreatedFrom and CreatedTo are the first and the last second of the events' creation. Zero is no
+	// bound.
 	CreatedFrom, CreatedTo time.Time
 	OnlyFailed             bool
 }
 
-// bound narrows the numbers to those that events of these times can have.
+// bound narrows the numbers to those of events that may have been created in these times.
 func (f *RedeliverFilter) bound(ctx context.Context, q db.Querier) error {
 	created := db.Span{From: f.CreatedFrom}
 	if !f.CreatedTo.IsZero() {
@@ -78,9 +77,8 @@ func (f *RedeliverFilter) matches(r EventRow) bool {
 	return finished && !r.CreatedAt.Before(f.CreatedFrom) && (f.CreatedTo.IsZero() || !r.CreatedAt.After(f.CreatedTo))
 }
 
-// RedeliverMany schedules finished deliveries again, at most so many in one
-// call. It returns how many it scheduled and, for the After of the next call,
-// the number up to which it is done; 0 when nothing is left.
+// RedeliverMany schedules finished deliveries again, at most limit in one call. It returns how many it
+// scheduled and, for the After of the next call, the number up to which it is done, or 0 at the end.
 func RedeliverMany(ctx context.Context, tx *db.Tx, f RedeliverFilter, now time.Time, limit int) (scheduled int64, next int64, err error) {
 	if scheduled, next, err = redeliverMany(ctx, tx, f, now, limit); err != nil {
 		return 0, 0, fmt.Errorf("send events again: %w", err)
@@ -103,7 +101,7 @@ func redeliverMany(ctx context.Context, tx *db.Tx, f RedeliverFilter, now time.T
 	var seqs []int64
 	for _, r := range rows {
 		if f.Through != 0 && r.Seq > f.Through {
-			rows = nil // nothing is left
+			rows = nil // all are done
 			break
 		}
 		if f.matches(r) {
@@ -137,7 +135,7 @@ func scheduleAgain(ctx context.Context, tx *db.Tx, seqs []int64, now time.Time) 
 		rows[i] = []any{m.seq, m.merchantID, m.attempts, m.attempts, now.UnixMilli(), now.Add(delivery.RetryWindow).UnixMilli()}
 		merchants[i] = m.merchantID
 	}
-	// Breakers are always locked in this order, which rules out deadlocks.
+	// All transactions lock breakers in this order, so they cannot deadlock.
 	slices.Sort(merchants)
 	if err := db.InBatches(slices.Compact(merchants), "", func(part []string) error {
 		_, err := tx.Exec(ctx, "UPDATE breakers SET until_ms = $1 WHERE until_ms > $1 AND merchant_id IN (SELECT merchant_id FROM breakers WHERE merchant_id IN "+

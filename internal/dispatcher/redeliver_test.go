@@ -43,8 +43,8 @@ func TestRedeliver(t *testing.T) {
 	})
 }
 
-// TestRedelivered checks that a redelivery is due at once in the lane of retries, and that
-// its endpoint's breaker lets it through.
+// TestRedelivered checks that a redelivery is due immediately in the lane of retries, and that its
+// endpoint's breaker lets it through.
 func TestRedelivered(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {

@@ -103,7 +103,7 @@ func TestRedeliverOfTimes(t *testing.T) {
 func TestTailer(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		const writers, rounds, each = 8, 15, 3
-		for w := range writers { // merchants and invoices are inserted first, so that the rounds below insert events alone
+		for w := range writers { // merchants and invoices are inserted first, so that the rounds below insert only events
 			dbtest.Schedule(t, s, fmt.Sprint("m", w), 0, 1, 1)
 		}
 		done := make(chan error, writers)

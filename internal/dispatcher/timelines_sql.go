@@ -13,14 +13,14 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Timeline is a history of the logs. Another one begins when the database was restored from a
-// backup: the numbers behind the backup are given again, to other events.
+// Timeline is a history of the logs. A new one begins when the database was restored from a backup:
+// the numbers after the backup are given again, to other events.
 type Timeline struct {
 	Number    int64 // 1 is the first
 	ID        string
 	StartedAt time.Time
-	LastSeq   int64 // number of the last event that it shares with the timeline before it
-	LastAudit int64 // number of the last entry of the audit log that it shares with that one
+	LastSeq   int64 // number of the last event in common with the timeline before
+	LastAudit int64 // number of the last audit log entry in common with the timeline before
 }
 
 const timelineColumns = "number, id, started_at, last_seq, last_audit"
@@ -84,22 +84,22 @@ func StartTimeline(ctx context.Context, tx *db.Tx, id string, now time.Time) (Ti
 	return t, nil
 }
 
-// LogState decides which positions in the logs can be continued.
+// LogState decides from which positions readers can continue in the logs.
 type LogState struct {
 	Timelines []Timeline // oldest first
 	Head      int64      // number of the newest event, or 0
 	Oldest    int64      // number of the oldest event, or 0
-	// Removed is the highest number of an event that retention removed, or 0. Events with lower
-	// numbers may be stored: those whose deliveries were pending.
+	// Removed is the highest number of an event that retention removed, or 0. Events with lower numbers
+	// may be stored if their deliveries were pending.
 	Removed       int64
 	RemovedBefore time.Time // removed events were created before; zero if that is not known
 }
 
 var errNoTimeline = errors.New("the database has no timeline: expected the one that the service starts when it opens the database")
 
-// LogState returns what decides which positions in the logs can be continued, by a reader of the
-// events of a merchant or, if that is empty, of all. What a program without timelines removed counts
-// only for readers of all events, because it did not note the merchants.
+// LogState returns the state that decides which positions in the logs can be continued, by a reader of
+// the events of a merchant or, if that is empty, of all. Events that a program without timelines
+// removed count only for readers of all events, because that program did not record the merchants.
 func (q Reader) LogState(ctx context.Context, merchantID string) (LogState, error) {
 	var s LogState
 	var err error
@@ -121,8 +121,8 @@ func (q Reader) LogState(ctx context.Context, merchantID string) (LogState, erro
 	return s, nil
 }
 
-// noteRemoved notes that retention removes events, which were created before a time. highest has the
-// highest number by merchant, and that of all under the empty id.
+// noteRemoved records that retention removes events, which were created before a time. highest has the
+// highest number by merchant, and the highest of all under the empty id.
 func noteRemoved(ctx context.Context, tx *db.Tx, highest map[string]int64, before time.Time) error {
 	for _, merchantID := range slices.Sorted(maps.Keys(highest)) {
 		err := tx.Send(ctx, nil, `INSERT INTO event_retention (merchant_id, removed_seq, removed_before) VALUES ($1, $2, $3) ON CONFLICT (merchant_id) DO UPDATE

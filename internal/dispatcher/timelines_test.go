@@ -87,7 +87,7 @@ func TestLogState(t *testing.T) {
 		}
 		wantLogState(t, s, 3, 1, 0)
 		if got, err := dispatcher.NewReader(s).LogState(t.Context(), "m"); got.Removed != 0 || got.Oldest != 2 || err != nil {
-			t.Errorf("for a merchant: %+v, %v", got, err) // it is not known whose was removed
+			t.Errorf("for a merchant: %+v, %v", got, err) // the merchants of removed events are unknown
 		}
 	}
 }

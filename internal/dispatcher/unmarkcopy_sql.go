@@ -10,9 +10,10 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// UnmarkCopy undoes the mark of a person on a database that is no copy, and schedules the deliveries of the events that
-// were written in isolation, of merchants that want events. now is by the schedule's clock. It returns ErrIsolated for
-// any other copy. What is known of the database's identity stays, so that a start still notices one that is a copy.
+// UnmarkCopy removes a person's mark from a database that is not a copy, and schedules the deliveries
+// of the events that were written in isolation, of merchants that want events. now is by the
+// schedule's clock. It returns ErrIsolated for any other copy. The record of the database's identity
+// stays, so that a start still notices a real copy.
 func UnmarkCopy(ctx context.Context, tx *db.Tx, wants func(merchantID string) bool, now time.Time) error {
 	r, err := tx.Recovery(ctx)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// ReceiptMail is a receipt that is to be sent by e-mail.
+// ReceiptMail is a receipt to be sent by e-mail.
 type ReceiptMail struct {
 	InvoiceID string
 	Number    int // within the invoice, from 1
@@ -17,8 +17,8 @@ type ReceiptMail struct {
 	CreatedAt time.Time
 }
 
-// QueueReceiptMail queues a mail, due at once, and returns its number. It returns
-// ErrConflict if the invoice has limit mails, or another one is queued at the same time.
+// QueueReceiptMail queues a mail, due immediately, and returns its number. It returns ErrConflict if
+// the invoice has limit mails, or another one is queued at the same time.
 func (s Tables) QueueReceiptMail(ctx context.Context, m ReceiptMail, limit int) (number int, err error) {
 	err = s.DB.Update(ctx, func(tx *db.Tx) error {
 		numbers, err := db.QueryAll(ctx, tx, db.ScanSeq, `INSERT INTO receipt_mails (invoice_id, number, language, recipient, due_at, created_at)
@@ -37,8 +37,8 @@ func (s Tables) QueueReceiptMail(ctx context.Context, m ReceiptMail, limit int) 
 	return number, err
 }
 
-// CountReceiptMails counts the mails that wait to be sent, up to limit. ofMerchant is how many of these
-// mails the merchant of an invoice has.
+// CountReceiptMails counts the mails that wait to be sent, up to limit. ofMerchant is how many of them
+// are for invoices of the merchant.
 func (q Reader) CountReceiptMails(ctx context.Context, invoiceID string, limit int) (all, ofMerchant int, err error) {
 	n, err := db.QueryRow(ctx, q, func(row db.Scanner) (n [2]int, err error) {
 		err = row.Scan(&n[0], &n[1])
@@ -48,8 +48,8 @@ func (q Reader) CountReceiptMails(ctx context.Context, invoiceID string, limit i
 	return n[0], n[1], err
 }
 
-// LeaseReceiptMails leases up to limit due mails until a time, oldest first, and counts an
-// attempt of each. A mail whose lease ends without an outcome is due again.
+// LeaseReceiptMails leases up to limit due mails until a time, oldest first, and counts an attempt of
+// each. If the lease of a mail ends without an outcome, it is due again.
 func (s Tables) LeaseReceiptMails(ctx context.Context, now, until time.Time, limit int) (leased []ReceiptMail, err error) {
 	due, err := db.QueryAll(ctx, s.DB, db.ScanSeq, "SELECT due_at FROM receipt_mails WHERE due_at <= $1 LIMIT 1", now.Unix())
 	if err != nil || len(due) == 0 {
@@ -67,8 +67,8 @@ func (s Tables) LeaseReceiptMails(ctx context.Context, now, until time.Time, lim
 	return leased, err
 }
 
-// EndReceiptMail records that a leased mail was sent, or given up if sentAt is zero, and
-// forgets the address. It returns ErrConflict if the mail was leased again.
+// EndReceiptMail records that a leased mail was sent, or given up if sentAt is zero, and deletes the
+// address. It returns ErrConflict if the mail was leased again.
 func (s Tables) EndReceiptMail(ctx context.Context, m ReceiptMail, sentAt time.Time) error {
 	return updateReceiptMail(ctx, s.DB, m, "due_at = NULL, recipient = NULL, sent_at = $4", db.OrNull(sentAt))
 }

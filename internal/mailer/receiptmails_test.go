@@ -93,7 +93,7 @@ func byNumber(mails []mailer.ReceiptMail, of mailer.ReceiptMail) (found mailer.R
 	return found
 }
 
-// TestReceiptMailsForgetAddresses checks that a mail that was sent or given up keeps none.
+// TestReceiptMailsForgetAddresses checks that a mail that was sent or given up has no address.
 func TestReceiptMailsForgetAddresses(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {

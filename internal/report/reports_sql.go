@@ -11,13 +11,13 @@ import (
 	"github.com/quittance/quittance/internal/txmgr"
 )
 
-// ReportFilter selects a page of what was confirmed from From on and before To, in the
-// order of confirmation.
+// ReportFilter selects a page of rows that were confirmed from From on and before To, in the order of
+// confirmation.
 type ReportFilter struct {
 	MerchantID string // empty for all
 	From, To   time.Time
-	// After and AfterID continue behind an element: its ConfirmedAt, and its SeenID or, of
-	// a refund, its ID. AfterID is empty on the first page.
+	// After and AfterID are the last element of the page before: its ConfirmedAt, and its SeenID or, for a
+	// refund, its ID. AfterID is empty on the first page.
 	After   time.Time
 	AfterID string
 	Limit   int
@@ -38,8 +38,8 @@ func (f ReportFilter) condition(at, id string) db.Where {
 	return w
 }
 
-// ReportedPayment is a confirmed payment, with its invoice. Both have only what a report
-// needs.
+// ReportedPayment is a confirmed payment, with its invoice. Only the fields that a report needs are
+// set.
 type ReportedPayment struct {
 	settle.PaymentRow
 	Invoice invoice.Invoice
@@ -67,8 +67,8 @@ func (q Reader) ReportedRefunds(ctx context.Context, f ReportFilter) ([]invoice.
 		fmt.Sprintf(" ORDER BY refunds.confirmed_at, refunds.id LIMIT $%d", w.Next()), append(w.Args, f.Limit)...)
 }
 
-// ConfirmedPaymentsBetween returns confirmed payments of an invoice between two positions,
-// in the order of the chain. They have only an amount, what was returned of it, a position and a time of confirmation.
+// ConfirmedPaymentsBetween returns confirmed payments of an invoice between two positions, in the
+// order of the chain. Only their amount, returned amount, position and time of confirmation are set.
 func (q Reader) ConfirmedPaymentsBetween(ctx context.Context, invoiceID string, after, before invoice.Position, limit int) ([]invoice.Payment, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (p invoice.Payment, err error) {
 		err = row.Scan(db.AmountCol(&p.Amount), db.AmountCol(&p.Returned), &p.BlockNumber, &p.LogIndex, db.Seconds(&p.BlockTime), db.Seconds(&p.ConfirmedAt))

@@ -9,14 +9,14 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// Day is the length of the days in UTC whose rollups are added up once more.
+// Day is the length of a day in UTC. The rollups of a day are added up once more.
 const Day = 24 * time.Hour
 
 // DayStart returns when the day of a time begins in UTC.
 func DayStart(at time.Time) time.Time { return at.UTC().Truncate(Day) }
 
-// Rollup is what was confirmed in a RollupPeriod, or in a day in UTC: payments of invoices and
-// refunds of such payments, of a merchant or, without one, of all together.
+// Rollup has the sums that were confirmed in a RollupPeriod, or on a day in UTC: payments of invoices
+// and refunds of such payments, for a merchant or, with an empty MerchantID, for all together.
 type Rollup struct {
 	MerchantID         string
 	Start              time.Time
@@ -32,8 +32,8 @@ func scanRollup(row db.Scanner) (r Rollup, err error) {
 	return r, err
 }
 
-// RollupFilter selects a page of the rollups of a merchant, or of those of all together
-// without one, from From on and before To.
+// RollupFilter selects a page of the rollups of a merchant, or of all merchants together without one,
+// from From on and before To.
 type RollupFilter struct {
 	MerchantID string
 	From, To   time.Time
@@ -41,7 +41,7 @@ type RollupFilter struct {
 	Limit      int
 }
 
-// Rollups lists rollups, the oldest first, and those of a period by chain and currency.
+// Rollups lists rollups, the oldest first, and within a period by chain and currency.
 func (q Reader) Rollups(ctx context.Context, f RollupFilter) ([]Rollup, error) {
 	after := f.After
 	if after.Start.IsZero() {
@@ -52,8 +52,8 @@ func (q Reader) Rollups(ctx context.Context, f RollupFilter) ([]Rollup, error) {
 		f.MerchantID, f.To.Unix(), after.Start.Unix(), after.ChainKey, after.Currency, f.Limit)
 }
 
-// DayRollups lists the sums of days, the oldest first, and those of a day by chain and currency.
-// Days before that of RollupsThrough are complete.
+// DayRollups lists the sums of days, the oldest first, and within a day by chain and currency. Days
+// before the day of RollupsThrough are complete.
 func (q Reader) DayRollups(ctx context.Context, f RollupFilter) ([]Rollup, error) {
 	after := f.After
 	if after.Start.IsZero() {
@@ -64,21 +64,22 @@ func (q Reader) DayRollups(ctx context.Context, f RollupFilter) ([]Rollup, error
 		f.MerchantID, f.To.Unix(), after.Start.Unix(), after.ChainKey, after.Currency, f.Limit)
 }
 
-// RollupsBetween lists the rollups of all merchants of the periods from a time on and before
-// another one.
+// RollupsBetween lists the rollups of all merchants for the periods between two times, the first
+// inclusive and the second exclusive.
 func RollupsBetween(ctx context.Context, q db.Querier, from, to time.Time) ([]Rollup, error) {
 	return db.QueryAll(ctx, q, scanRollup, "SELECT "+rollupColumns+" FROM settled_rollups WHERE quarter >= $1 AND quarter < $2 ORDER BY merchant_id, quarter, chain_key, currency", from.Unix(), to.Unix())
 }
 
-// StaleRollups returns up to limit periods from a time on and before another one whose
-// rollups lack something, the oldest first.
+// StaleRollups returns up to limit periods from a time on and before another one with incomplete
+// rollups, the oldest first.
 func (q Reader) StaleRollups(ctx context.Context, from, to time.Time, limit int) ([]time.Time, error) {
 	return db.QueryAll(ctx, q, db.ScanTime, "SELECT DISTINCT quarter FROM stale_rollups WHERE quarter >= $1 AND quarter < $2 ORDER BY quarter LIMIT $3", from.Unix(), to.Unix(), limit)
 }
 
-// lockRollups returns the time before which rollups are complete. Until the transaction ends, no other one writes rollups. If
-// that time is before another one, up to which the caller adds up, then no other one holds the cursor of a chain
-// either: each that confirms payments has ended, or sees the time that this one stores (markConfirmed).
+// lockRollups returns the time before which rollups are complete. Until the transaction ends, no other
+// transaction writes rollups. If the returned time is before the time up to which the caller adds up,
+// no other transaction holds the cursor of a chain either: each transaction that confirms payments has
+// ended, or sees the time that this one stores (markConfirmed).
 func lockRollups(ctx context.Context, tx *db.Tx, closed time.Time) (through time.Time, err error) {
 	if through, err = settle.NewReader(tx).RollupsThrough(ctx); err != nil {
 		return through, err
@@ -97,8 +98,8 @@ func setRollupsThrough(ctx context.Context, tx *db.Tx, through time.Time) error 
 	return err
 }
 
-// TakeStaleRollups returns up to limit stale periods, the oldest first, and takes their marks
-// away. The caller adds the periods up in the same transaction.
+// TakeStaleRollups returns up to limit stale periods, the oldest first, and removes their marks. The
+// caller adds the periods up in the same transaction.
 func TakeStaleRollups(ctx context.Context, tx *db.Tx, limit int) ([]time.Time, error) {
 	taken, err := db.QueryAll(ctx, tx, db.ScanTime,
 		"DELETE FROM stale_rollups WHERE quarter IN (SELECT DISTINCT quarter FROM stale_rollups ORDER BY quarter LIMIT $1) RETURNING quarter", limit)
@@ -106,13 +107,14 @@ func TakeStaleRollups(ctx context.Context, tx *db.Tx, limit int) ([]time.Time, e
 	return slices.CompactFunc(taken, time.Time.Equal), err
 }
 
-// ReplaceRollups replaces the rollups of all merchants of the periods from a time on and
-// before another one.
+// ReplaceRollups replaces the rollups of all merchants for the periods between two times, the first
+// inclusive and the second exclusive.
 func ReplaceRollups(ctx context.Context, tx *db.Tx, from, to time.Time, rollups []Rollup) error {
 	return replaceSums(ctx, tx, "settled_rollups", "quarter", from, to, rollups)
 }
 
-// ReplaceDays replaces the sums of all merchants of the days from a time on and before another one.
+// ReplaceDays replaces the sums of all merchants for the days between two times, the first inclusive
+// and the second exclusive.
 func ReplaceDays(ctx context.Context, tx *db.Tx, from, to time.Time, days []Rollup) error {
 	return replaceSums(ctx, tx, "settled_days", "day", from, to, days)
 }

@@ -9,28 +9,28 @@ import (
 )
 
 const (
-	// UsualLifetime is how long an invoice can be paid that is found by the time in its id
-	// alone. Those that live longer are in the index invoices_long_lived.
+	// UsualLifetime is the longest time to pay of invoices that are found only by the time in their ids.
+	// Invoices with a longer time are in the index invoices_long_lived.
 	UsualLifetime = 24 * time.Hour
 	// UsualDelay is how long after its block a payment is confirmed at the latest, unless it
 	// is in the index payments_confirmed_late.
 	UsualDelay = 24 * time.Hour
 )
 
-// StatedInvoice is an invoice that was issued, with what a statement of a period needs.
+// StatedInvoice is an issued invoice, with the fields that a statement of a period needs.
 type StatedInvoice struct {
 	invoice.Invoice
-	// Contained is set if all of it happened in the period. Then OpenedAt is some time in it,
-	// and VoidedAt and ConfirmedAt are zero.
+	// Contained is set if the whole life of the invoice lies in the period. Then OpenedAt is some time in
+	// it, and VoidedAt and ConfirmedAt are zero.
 	Contained   bool
 	OpenedAt    time.Time // when it was created, or a draft became open
 	VoidedAt    time.Time // when it was made void; expiresAt if that is not known
 	ConfirmedAt time.Time // when the last of its payments was confirmed; zero without one
 }
 
-// statedInvoices selects invoices that were issued, from those that end selects. A draft that was made
-// void was not: it never had an amount to transfer or an address, or blocks in which it was open.
-// Adding 0 keeps PostgreSQL from reading all payments in the order of their confirmation.
+// statedInvoices selects invoices that were issued, from the rows that the parameter ends selects. A
+// voided draft was not issued: it never had an amount to transfer or an address, or blocks in which it
+// was open. Adding 0 keeps PostgreSQL from reading all payments in the order of their confirmation.
 func statedInvoices(contained, index, end string) string {
 	const columns = "id, chain_key, currency, amount, tolerance, status, expires_at, closed_block, sums_stale, payment_count, due, due_returned, "
 	return "SELECT " + columns + `contained,
@@ -48,8 +48,8 @@ func scanStatedInvoice(row db.Scanner) (s StatedInvoice, err error) {
 	return s, err
 }
 
-// StatedFilter selects a page of the invoices of a merchant for a statement of what happened from
-// From on and before To.
+// StatedFilter selects a page of the invoices of a merchant for a statement from From on and before
+// To.
 type StatedFilter struct {
 	MerchantID string
 	From, To   time.Time
@@ -76,19 +76,18 @@ type EarlierFilter struct {
 	Limit      int    // of a page
 }
 
-// settled returns the time such that what was mined before it was confirmed before From, except
-// late payments.
+// settled returns a time: payments mined before it were confirmed before From, except late payments.
 func (f EarlierFilter) settled() time.Time { return f.From.Add(-UsualDelay) }
 
-// EarlierInvoices calls do with pages of the invoices of a filter that were issued, each once:
-// those that live longer than UsualLifetime and expire later than UsualDelay before From, those
-// that are open although they should have expired, and those with a late payment. All others
-// had ended by From, and all that they were paid was confirmed.
+// EarlierInvoices calls do with pages of the filter's issued invoices, each invoice once: those that
+// live longer than UsualLifetime and expire later than UsualDelay before From, those that are open
+// although they should have expired, and those with a late payment. All others had ended by From, and
+// all their payments were confirmed.
 func (q Reader) EarlierInvoices(ctx context.Context, f EarlierFilter, do func([]StatedInvoice) error) error {
 	if err := eachPage(f.Limit, do, func(after StatedInvoice) ([]StatedInvoice, error) { return longLivedInvoices(ctx, q, f, after) }); err != nil {
 		return err
 	}
-	// An invoice that closes after this was read as open, and is not read again.
+	// An invoice that is read as open here may close before the next list, which then leaves it out.
 	read := make(map[string]bool)
 	if err := eachPage(f.Limit, func(page []StatedInvoice) error {
 		for _, inv := range page {
@@ -114,7 +113,7 @@ func (q Reader) EarlierInvoices(ctx context.Context, f EarlierFilter, do func([]
 	}, func(after latePayment) ([]latePayment, error) { return latePayments(ctx, q, f, after) })
 }
 
-// eachPage calls do with each page that read returns behind the last element of the one before.
+// eachPage calls do with each page. read returns the page after the last element of the page before.
 func eachPage[T any](limit int, do func([]T) error, read func(after T) ([]T, error)) error {
 	for after := *new(T); ; {
 		page, err := read(after)
@@ -131,8 +130,7 @@ func eachPage[T any](limit int, do func([]T) error, read func(after T) ([]T, err
 	}
 }
 
-// longLivedInvoices returns invoices that live longer than UsualLifetime, those that expire first
-// first.
+// longLivedInvoices returns invoices that live longer than UsualLifetime, ordered by their expiry.
 func longLivedInvoices(ctx context.Context, q db.Querier, f EarlierFilter, after StatedInvoice) ([]StatedInvoice, error) {
 	if after.ID == "" {
 		after.ExpiresAt = f.settled()
@@ -149,7 +147,7 @@ func overdueInvoices(ctx context.Context, q db.Querier, f EarlierFilter, after S
 		ORDER BY merchant_id, status, id LIMIT $5`), f.MerchantID, after.ID, f.End, f.settled().Unix(), f.Limit)
 }
 
-// closedInvoices returns those of the invoices with the ids that are not open and have expired.
+// closedInvoices returns the invoices with the ids that are not open and have expired.
 func closedInvoices(ctx context.Context, q db.Querier, f EarlierFilter, ids []string) ([]StatedInvoice, error) {
 	return db.QueryIn(ids, func(chunk []any) ([]StatedInvoice, error) {
 		return db.QueryAll(ctx, q, scanStatedInvoice, statedInvoices("1 = 0", "",

@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// SettledAmount is what a report by days needs of a confirmed payment of an invoice.
+// SettledAmount is the part of a confirmed payment of an invoice that a report by days needs.
 type SettledAmount struct {
 	SeenID, MerchantID string
 	ConfirmedAt        time.Time

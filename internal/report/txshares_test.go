@@ -120,9 +120,9 @@ func TestTxShares(t *testing.T) {
 	})
 }
 
-// TestTxSharesAddUp sends transactions of all kinds, some of which are replaced, reverted or
-// dropped by a reorg. Each with a known cost counts once, by parts that add up to its cost, and
-// merchants have the same parts as the whole report.
+// TestTxSharesAddUp sends transactions of all kinds; some are replaced, reverted or dropped by a
+// reorg. Each with a known cost counts once, by parts that add up to its cost, and merchants have the
+// same parts as the whole report.
 func TestTxSharesAddUp(t *testing.T) {
 	rowtest.EachWriter(t, 0, func(t *testing.T, s *db.DB, _ *sql.DB) {
 		n, round := 0, int64(0)

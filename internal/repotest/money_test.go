@@ -14,7 +14,7 @@ var moneyPackages = []string{
 	"apitypes", "client", "internal/api", "internal/apiconv", "internal/checkout", "internal/invoice", "internal/report", "internal/settle", "internal/access", "internal/db",
 }
 
-// TestMoneyIsNoFloat wants no floating-point number in the packages that deal with money, and in SQL.
+// TestMoneyIsNoFloat rejects floating-point numbers in the packages that deal with money, and in SQL.
 func TestMoneyIsNoFloat(t *testing.T) {
 	t.Parallel()
 	eachGoFile(t, func(name string, set *token.FileSet, file *ast.File) {

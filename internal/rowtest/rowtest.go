@@ -1,4 +1,4 @@
-// Package rowtest makes rows for tests: invoices, payments, transactions and what belongs to them.
+// Package rowtest makes rows for tests: invoices, payments, transactions and related objects.
 package rowtest
 
 import (
@@ -162,8 +162,8 @@ var (
 	Bigs         = cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })
 )
 
-// EachWriter runs a test on each database, with the lease of a writer and n due intents to
-// open: int_0 of inv_0 and so on.
+// EachWriter runs a test on each database, with a writer's lease and n due intents to open: int_0 of
+// inv_0, int_1 of inv_1, and so on.
 func EachWriter(t *testing.T, n int, test func(t *testing.T, s *db.DB, conn *sql.DB)) {
 	t.Helper()
 	for name, url := range dbtest.MigratedDatabases() {
@@ -327,7 +327,7 @@ type PlanReader struct {
 	Parameters string
 	Sort       string
 	Index      *regexp.Regexp
-	Names      map[string]string // our names of the indexes that the database has named
+	Names      map[string]string // our names for indexes that the database named
 }
 
 // fillAuthorizations stores the authorizations of two invoices, and the settlement of the first.

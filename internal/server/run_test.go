@@ -365,7 +365,7 @@ func TestDamagedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := bytes.Index(content, []byte(`{"id": "evt_shop_000100"`))
-	clear(content[at-at%4096 : at-at%4096+64]) // the page's header, and where its rows are
+	clear(content[at-at%4096 : at-at%4096+64]) // the page's header, and the place of its rows
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -23,12 +23,12 @@ func (k AmountKey) With(a invoice.Amount) AmountKey {
 	return k
 }
 
-// AmountUse says which invoices an amount at an address already refers to.
+// AmountUse describes the invoices that an amount at an address already refers to.
 type AmountUse struct {
-	// Taken says that it is the amount or the transfer amount of an open direct invoice.
+	// Taken is set if it is the amount or the transfer amount of an open direct invoice.
 	Taken bool
-	// Until is the last expiresAt of the closed invoices that had it as transfer
-	// amount; zero without such an invoice since the requested time.
+	// Until is the latest expiresAt of the closed invoices with this transfer amount. It is zero if no
+	// such invoice expired since the requested time.
 	Until time.Time
 }
 
@@ -55,11 +55,11 @@ func AmountUses(ctx context.Context, q db.Querier, keys []AmountKey, since func(
 }
 
 // newestTransferAmounts selects a column of the n newest rows of transfer_amounts, named assigned,
-// with the wanted amount and under a condition. The columns of wanted identify the amount.
+// that have the wanted amount and meet a condition. The columns of wanted identify the amount.
 //
-// On PostgreSQL it reads the index transfer_amounts_by_key, by a hash of them, which keeps it
-// small. The index ends in the block, so that all rows of the last one's block are selected, also
-// more than n. They are few, since only one of an amount is open.
+// PostgreSQL reads the index transfer_amounts_by_key, which stays small because it holds a hash of
+// these columns. The index ends in the block, so the query selects all rows of the last row's block,
+// even more than n. There are few, since an amount belongs to only one open invoice at a time.
 func newestTransferAmounts(q db.Querier, column, condition string, n int) string {
 	key, order := "", "assigned.from_block DESC, assigned.invoice_id DESC LIMIT "+strconv.Itoa(n)
 	if q.OnPostgres() {
@@ -74,13 +74,13 @@ func newestTransferAmounts(q db.Querier, column, condition string, n int) string
 // live replaces the expiry of an open invoice.
 const live = 1 << 62
 
-// maxRecentInvoices bounds the invoices with one transfer amount that are
-// considered, the newest. The newest usually expires last, because an amount is
-// assigned again only after earlier invoices with it have expired.
+// maxRecentInvoices is how many of the newest invoices with a transfer amount are read. The newest
+// invoice usually expires last, because an amount is assigned again only after earlier invoices with
+// it have expired.
 const maxRecentInvoices = 8
 
-// lookUpAmountUses looks up each of the wanted amounts with index lookups that stop at the first
-// row. A join could read all open invoices.
+// lookUpAmountUses looks up each wanted amount by index, and stops at the first row. A join could read
+// all open invoices.
 func lookUpAmountUses(ctx context.Context, q db.Querier, with string, args []any, report func(n int64, taken bool, until time.Time)) error {
 	_, err := db.QueryAll(ctx, q, func(row db.Scanner) (struct{}, error) {
 		var n, bare int64

@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// rivalry is a world whose creates choose suffix 1 first, and whose round trips are counted.
+// rivalry is a world in which creates choose suffix 1 first, and their round trips are counted.
 type rivalry struct {
 	*world
 	proxy   *dbtest.Proxy
@@ -29,7 +29,7 @@ func newRivalry(t *testing.T) *rivalry {
 	return r
 }
 
-// request returns a request for an amount that was not asked for before.
+// request returns a request for a new amount.
 func (r *rivalry) request() settle.CreateRequest {
 	r.base += 1_000_000
 	d := r.draft()
@@ -43,7 +43,7 @@ func (r *rivalry) take(other session, req settle.CreateRequest, holder int) {
 	other.run("UPDATE transfer_amounts SET amount = $1 WHERE invoice_id = $2", fmt.Sprint(number(req.Draft.Amount)+1), r.holders[holder].ID)
 }
 
-// createDuring creates an invoice that waits for another session, which ends by end.
+// createDuring creates an invoice that waits for another session. end ends that session.
 func (r *rivalry) createDuring(req settle.CreateRequest, end func() error) (inv invoice.Invoice) {
 	r.t.Helper()
 	created := r.requestLater(req, &inv)
@@ -72,7 +72,8 @@ func (r *rivalry) asking() (creates int) {
 }
 
 // checkAsking checks that as many creates ask as after a collision. The last of them prepares the
-// statements that failed, and where the machine is slow, some more may look whether their connection is alive.
+// statements that failed, and on a slow machine, some more may check whether their connection is
+// alive.
 func (r *rivalry) checkAsking(after string) {
 	r.t.Helper()
 	const want = 16 + 1
@@ -81,9 +82,9 @@ func (r *rivalry) checkAsking(after string) {
 	}
 }
 
-// TestTransferAmountTakenMeanwhile lets another process take transfer amounts that creates have
-// looked up to be free. The first create assumes that they are. The next ones ask, until none
-// was taken for a while.
+// TestTransferAmountTakenMeanwhile lets another process take transfer amounts after creates have
+// looked them up as free. The first create assumes that they are still free. The next ones ask the
+// database, until no amount was taken for a while.
 func TestTransferAmountTakenMeanwhile(t *testing.T) {
 	t.Parallel()
 	r := newRivalry(t)
@@ -108,7 +109,7 @@ func TestTransferAmountTakenMeanwhile(t *testing.T) {
 	}
 	r.asking() // the first ones prepare statements
 	collide(false)
-	if n := r.asking(); n > 1 { // which may look whether its connection is alive
+	if n := r.asking(); n > 1 { // it may check whether its connection is alive
 		t.Errorf("%d creates asked after one whose transfer amount was not taken", n)
 	}
 	collide(true)
@@ -157,8 +158,8 @@ func TestKeyUsedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestOneTransferAmountTwiceInABatch creates two invoices in one transaction that choose the
-// same transfer amount, which is no reason to ask.
+// TestOneTransferAmountTwiceInABatch creates two invoices in one transaction that choose the same
+// transfer amount. That must not make later batches ask.
 func TestOneTransferAmountTwiceInABatch(t *testing.T) {
 	t.Parallel()
 	r := newRivalry(t)
@@ -195,7 +196,7 @@ func TestOneTransferAmountTwiceInABatch(t *testing.T) {
 	if twins[0].TransferAmount == twins[1].TransferAmount {
 		t.Errorf("both have the transfer amount %s", twins[0].TransferAmount)
 	}
-	if n := min(r.turns(), r.turns(), r.turns()); n != 2 { // one may look whether its connection is alive
+	if n := min(r.turns(), r.turns(), r.turns()); n != 2 { // one may check whether its connection is alive
 		t.Errorf("the next creates took %d round trips at least, want 2", n)
 	}
 }

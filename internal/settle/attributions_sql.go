@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// AttributionRow records that somebody attributed a payment to an invoice.
+// AttributionRow records that a person attributed a payment to an invoice.
 type AttributionRow struct {
 	ID        string // ordered by time
 	PaymentID string

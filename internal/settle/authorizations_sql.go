@@ -14,7 +14,8 @@ import (
 // AuthorizationStatus is the state of a stored authorization.
 type AuthorizationStatus string
 
-// The states of an authorization. A reorg can orphan the payment of one in the first two.
+// The states of an authorization. A reorg can orphan the payment of an authorization that is accepted
+// or sent.
 const (
 	AuthorizationAccepted AuthorizationStatus = "accepted" // to be sent
 	AuthorizationSent     AuthorizationStatus = "sent"     // a transaction carries it
@@ -33,11 +34,11 @@ type Authorization struct {
 	Gas        uint64 // that the transfer used in a simulation
 	Status     AuthorizationStatus
 	Reason     invoice.Refusal // with AuthorizationRefused
-	TxID       string          // newest transaction that carries or carried it; empty if none ever did
+	TxID       string          // newest transaction that carries or carried it, or empty
 	CreatedAt  time.Time
 	Scheduled  time.Time // CreatedAt by the schedule's clock
 	EndedAt    time.Time // when it was paid or refused; zero before
-	// Payment is its transfer; nil before it was observed. It is read and not written.
+	// Payment is its transfer, or nil before it is observed. Inserts ignore it.
 	Payment *AuthorizedPayment
 }
 
@@ -63,11 +64,11 @@ const AuthorizationTables = " FROM authorizations a LEFT JOIN payments p ON p.id
 // IsUnpaid holds for authorizations without a payment, or with an orphaned one.
 const IsUnpaid = "(a.payment_id IS NULL OR p.status = 'orphaned')"
 
-// isPendingAuthorization holds for unpaid authorizations whose outcome is open. It names the states of
+// isPendingAuthorization holds for unpaid authorizations with an open outcome. It names the states of
 // the index authorizations_open.
 const isPendingAuthorization = "a.status IN ('accepted', 'sent') AND " + IsUnpaid
 
-// isDueAuthorization holds for those that are to be sent.
+// isDueAuthorization holds for authorizations that still have to be sent.
 const isDueAuthorization = "a.status = 'accepted' AND " + isPendingAuthorization
 
 func scanAuthorization(row db.Scanner) (a Authorization, err error) {
@@ -135,14 +136,14 @@ type BoundAuthorization struct {
 	PaymentID string // empty before its transfer was observed
 }
 
-// IsMadeBy reports whether a transfer by the nonce is the one that was accepted. A payer can
-// sign others with the same nonce, and have one of those carried out.
+// IsMadeBy reports whether a transfer with the nonce carries out this authorization. A payer can sign
+// several authorizations with one nonce, and have any of them carried out.
 func (a BoundAuthorization) IsMadeBy(t invoice.Transfer) bool {
 	return a.To == t.To && a.Value == t.Amount
 }
 
-// BoundAuthorizations returns, for each transfer that an authorization made, the invoice
-// that its nonce is bound to, by the transfer's index. Transfers without one are left out.
+// BoundAuthorizations returns the invoices to which the transfers' nonces are bound, by the index of
+// the transfer. It leaves out transfers without a bound nonce.
 func BoundAuthorizations(ctx context.Context, q db.Querier, transfers []invoice.Transfer) (map[int]BoundAuthorization, error) {
 	bound := make(map[int]BoundAuthorization)
 	var rows [][]any
@@ -165,9 +166,9 @@ func BoundAuthorizations(ctx context.Context, q db.Querier, transfers []invoice.
 	return bound, err
 }
 
-// SetAuthorizationPayments records which payments authorizations made, by authorization; an
-// empty id says that it made none. An authorization that was refused before it was sent, and
-// that somebody else has submitted, is open again: a reorg can drop its payment.
+// SetAuthorizationPayments records which payments authorizations made, by authorization; an empty id
+// means that it made no payment. An authorization that was refused before it was sent, and that
+// another account has submitted, is open again: a reorg can drop its payment.
 func SetAuthorizationPayments(ctx context.Context, tx *db.Tx, made map[string]string) error {
 	rows := make([][]any, 0, len(made))
 	for id, paymentID := range made {
@@ -179,9 +180,9 @@ func SetAuthorizationPayments(ctx context.Context, tx *db.Tx, made map[string]st
 	return err
 }
 
-// EndAuthorizations ends those authorizations of a chain whose outcome is certain at a
-// final block of that time: paid ones whose payment is confirmed, and refused ones whose
-// window the chain has passed without a payment.
+// EndAuthorizations ends the authorizations of a chain with an outcome that is certain at a final
+// block of that time: paid ones with a confirmed payment, and refused ones if the chain has passed
+// their window without a payment.
 func EndAuthorizations(ctx context.Context, tx *db.Tx, chainKey string, final time.Time, reason invoice.Refusal, now time.Time) error {
 	_, err := tx.Exec(ctx, `UPDATE authorizations SET status = 'paid', ended_ms = $2 WHERE chain_key = $1 AND status IN ('accepted', 'sent')
 		AND payment_id IN (SELECT id FROM payments WHERE status = 'confirmed' AND payments.id = authorizations.payment_id)`, chainKey, now.UnixMilli())
@@ -209,22 +210,22 @@ func CountAuthorizations(ctx context.Context, q db.Querier, chainKey, merchantID
 	return n[0], n[1], n[2], err
 }
 
-// PendingAuthorization returns an authorization of the invoice whose outcome is open and
-// that has no payment, or ErrNotFound.
+// PendingAuthorization returns an authorization of the invoice with an open outcome and without a
+// payment, or ErrNotFound.
 func (q Reader) PendingAuthorization(ctx context.Context, invoiceID string) (Authorization, error) {
 	return db.QueryRow(ctx, q, scanAuthorization, "SELECT "+authorizationColumns+AuthorizationTables+
 		" WHERE a.invoice_id = $1 AND "+isPendingAuthorization+" LIMIT 1", invoiceID)
 }
 
-// DueAuthorizations returns accepted authorizations of the chain without a payment, the
-// first to lapse first.
+// DueAuthorizations returns accepted authorizations of the chain without a payment, ordered by when
+// they lapse.
 func DueAuthorizations(ctx context.Context, q db.Querier, chainKey string, limit int) ([]Authorization, error) {
 	return db.QueryAll(ctx, q, scanAuthorization, "SELECT "+authorizationColumns+AuthorizationTables+
 		" WHERE a.chain_key = $1 AND "+isDueAuthorization+" ORDER BY a.valid_before LIMIT $2", chainKey, limit)
 }
 
-// RefuseAuthorization refuses an authorization that no transaction ever carried and that made
-// no payment. It leaves another one alone, and returns ErrConflict if the lease was lost.
+// RefuseAuthorization refuses an authorization that no transaction ever carried and that made no
+// payment. On other authorizations it has no effect. It returns ErrConflict if the lease was lost.
 func RefuseAuthorization(ctx context.Context, s *db.DB, l db.WorkLease, id string, reason invoice.Refusal, at time.Time) error {
 	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE authorizations SET status = 'refused', reason = $2, ended_ms = $3
@@ -240,14 +241,14 @@ func CountDueAuthorizations(ctx context.Context, q db.Querier, chainKey string) 
 		" WHERE a.chain_key = $1 AND "+isDueAuthorization, chainKey)
 }
 
-// ReleaseAuthorizations makes those that a transaction carries and that are not ended due
-// again. It returns ErrConflict if the lease was lost.
+// ReleaseAuthorizations makes the open authorizations of a transaction due again. It returns
+// ErrConflict if the lease was lost.
 func ReleaseAuthorizations(ctx context.Context, s *db.DB, l db.WorkLease, txID string) error {
 	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error { return ReleaseTxAuthorizations(ctx, tx, txID) })
 }
 
-// AssignAuthorizations has a transaction carry accepted authorizations, and returns how
-// many it carries.
+// AssignAuthorizations assigns accepted authorizations to a transaction, and returns how many it
+// assigned.
 func AssignAuthorizations(ctx context.Context, tx *db.Tx, txID string, ids []string) (assigned int64, err error) {
 	for _, id := range ids {
 		n, err := tx.Exec(ctx, "UPDATE authorizations SET status = 'sent', tx_id = $2 WHERE id = $1 AND status = 'accepted'", id, txID)
@@ -259,7 +260,7 @@ func AssignAuthorizations(ctx context.Context, tx *db.Tx, txID string, ids []str
 	return assigned, nil
 }
 
-// ReleaseTxAuthorizations makes those that a transaction carries due again.
+// ReleaseTxAuthorizations makes the authorizations of a transaction due again.
 func ReleaseTxAuthorizations(ctx context.Context, tx *db.Tx, txID string) error {
 	_, err := tx.Exec(ctx, "UPDATE authorizations SET status = 'accepted' WHERE tx_id = $1 AND status = 'sent'", txID)
 	return err

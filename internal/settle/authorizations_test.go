@@ -81,8 +81,8 @@ func TestAuthorizationRoundTrip(t *testing.T) {
 	})
 }
 
-// TestDueAuthorizations expects those to be due that are accepted and have no payment, the
-// first to lapse first.
+// TestDueAuthorizations expects that accepted authorizations without a payment are due, ordered by
+// when they lapse.
 func TestDueAuthorizations(t *testing.T) {
 	t.Parallel()
 	rowtest.EachWriter(t, 4, func(t *testing.T, s *db.DB, _ *sql.DB) {

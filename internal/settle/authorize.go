@@ -18,12 +18,12 @@ type AuthorizationChecker interface {
 	CheckAuthorization(ctx context.Context, chainKey string, token invoice.Address, a invoice.Authorization) (AuthorizationCheck, error)
 }
 
-// AuthorizationCheck is what a simulation of an authorization has found.
+// AuthorizationCheck is the result of a simulation of an authorization.
 type AuthorizationCheck struct {
 	Time time.Time // of the newest block
-	Gas  uint64    // that the transfer used
-	// IsUsed says that the payer has signed and that the token has seen the nonce: the
-	// authorization, or another one by the same nonce, was carried out or canceled.
+	Gas  uint64    // used by the transfer
+	// IsUsed is set if the token has seen the nonce: the authorization, or another one with the same
+	// nonce, was carried out or canceled.
 	IsUsed bool
 }
 
@@ -38,21 +38,19 @@ type AuthorizationBudget struct {
 // budgetWindow is how long an authorization counts against a budget.
 const budgetWindow = 24 * time.Hour
 
-// Gasless says where the service sends authorizations that payers have signed.
+// Gasless configures where the service sends authorizations that payers have signed.
 type Gasless struct {
 	Checker AuthorizationChecker
 	// Budgets are the budgets by chain key. Other chains take no authorizations.
 	Budgets map[string]AuthorizationBudget
 }
 
-// Authorize accepts a payer's authorization for an invoice: it checks it, binds its nonce
-// to the invoice for ever, and leaves it to the transaction manager to send. An
-// authorization that was accepted before is returned as it is now, so that a repetition
-// has no effect.
+// Authorize accepts a payer's authorization for an invoice: it checks it, permanently binds its nonce
+// to the invoice, and leaves it to the transaction manager to send. If the authorization was accepted
+// before, its current state is returned, so that a repetition has no effect.
 //
-// Errors are db.ErrNotFound for an unknown invoice, and *invoice.RefusalError, with
-// which nothing was stored. Other errors say nothing about the authorization; it can be
-// submitted again.
+// Errors are db.ErrNotFound for an unknown invoice, and *invoice.RefusalError; with these, no row was
+// stored. After another error, the authorization can be submitted again.
 func (s *Service) Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (Authorization, error) {
 	a = a.Normal()
 	inv, err := NewReader(s.store).Invoice(ctx, invoiceID)
@@ -65,7 +63,7 @@ func (s *Service) Authorize(ctx context.Context, invoiceID string, a invoice.Aut
 	}
 	checked, err := s.CheckAuthorization(ctx, inv, a)
 	if err != nil {
-		// The same request may have been accepted meanwhile, which fails the checks of this one.
+		// The same request may have been accepted since, which fails the checks of this one.
 		if known, again := boundTo(ctx, s.store, inv, a); again == nil && known.ID != "" {
 			return known, nil
 		}
@@ -84,8 +82,8 @@ func (s *Service) Authorize(ctx context.Context, invoiceID string, a invoice.Aut
 	return known, nil
 }
 
-// CheckAuthorization checks an authorization for an invoice, which need not be stored,
-// without accepting it. Errors are those of Authorize.
+// CheckAuthorization checks an authorization for an invoice, which need not be stored, without
+// accepting it. It returns the same errors as Authorize.
 func (s *Service) CheckAuthorization(ctx context.Context, inv invoice.Invoice, a invoice.Authorization) (checked AuthorizationCheck, err error) {
 	defer func() { s.countAuthorization(inv.ChainKey, err) }()
 	now := s.now()
@@ -99,8 +97,8 @@ func (s *Service) CheckAuthorization(ctx context.Context, inv invoice.Invoice, a
 	if err != nil {
 		return AuthorizationCheck{}, err
 	}
-	// Somebody else may have submitted the authorization. If its nonce names the invoice, so
-	// does its transfer, and the indexer finds the outcome.
+	// Another account may have submitted the authorization. If its nonce names the invoice, so does its
+	// transfer, and the indexer finds the outcome.
 	if checked.IsUsed && !inv.IsNamedByNonce(a.Nonce) {
 		return AuthorizationCheck{}, invoice.Refuse(invoice.RefusedNonceUsed)
 	}
@@ -114,8 +112,8 @@ func (s *Service) countAuthorization(chainKey string, err error) {
 	}
 }
 
-// acceptAuthorization stores an authorization that was checked, under the cursor of its
-// chain: what it depends on does not change until the transaction ends.
+// acceptAuthorization stores an authorization that was checked, under the cursor of its chain, so that
+// the checked facts do not change until the transaction ends.
 func (s *Service) acceptAuthorization(ctx context.Context, tx *db.Tx, inv invoice.Invoice, a invoice.Authorization, checked AuthorizationCheck) (Authorization, error) {
 	if err := lockForAuthorization(ctx, tx, inv.ChainKey); err != nil {
 		return Authorization{}, err
@@ -138,7 +136,8 @@ func (s *Service) acceptAuthorization(ctx context.Context, tx *db.Tx, inv invoic
 	return accepted, InsertAuthorization(ctx, tx, accepted)
 }
 
-// lockForAuthorization locks the cursor of a chain, or refuses authorizations where it is not read.
+// lockForAuthorization locks the cursor of a chain, or refuses authorizations if the chain is not
+// read.
 func lockForAuthorization(ctx context.Context, tx *db.Tx, chainKey string) error {
 	_, err := lockRunning(ctx, tx, chainKey)
 	if errors.Is(err, ErrHalted) || errors.Is(err, db.ErrNotFound) {
@@ -164,7 +163,7 @@ func (s *Service) checkAgain(ctx context.Context, tx *db.Tx, inv invoice.Invoice
 	return s.mayAccept(ctx, tx, inv, a)
 }
 
-// madeFor returns the payment of the invoice that somebody else's transaction has made with the
+// madeFor returns the payment of the invoice that another account's transaction has made with the
 // authorization, or an empty one. It is known to be for the invoice only if its nonce names the
 // invoice. Everybody can read any other nonce on the chain, with its signature.
 func madeFor(ctx context.Context, r db.Querier, inv invoice.Invoice, a invoice.Authorization) (PaymentRow, error) {
@@ -190,8 +189,8 @@ func acceptMade(ctx context.Context, tx *db.Tx, a Authorization, p PaymentRow, e
 	return a, err
 }
 
-// boundTo returns the accepted authorization if a is it, and an empty one if the nonce is
-// not bound. A nonce that is bound otherwise is RefusedMismatch.
+// boundTo returns the accepted authorization if it equals a, and an empty one if the nonce is not
+// bound. A nonce that is bound to something else is RefusedMismatch.
 func boundTo(ctx context.Context, r db.Querier, inv invoice.Invoice, a invoice.Authorization) (Authorization, error) {
 	known, err := NewReader(r).AuthorizationByNonce(ctx, inv.ChainKey, inv.Token, a.From, a.Nonce)
 	switch {
@@ -205,8 +204,8 @@ func boundTo(ctx context.Context, r db.Querier, inv invoice.Invoice, a invoice.A
 	return known, nil
 }
 
-// mayAccept returns why a new authorization for the invoice is not accepted, as far as
-// stored rows say.
+// mayAccept returns the reason why a new authorization for the invoice is refused, as far as stored
+// rows show.
 func (s *Service) mayAccept(ctx context.Context, r db.Querier, inv invoice.Invoice, a invoice.Authorization) error {
 	budget, on := s.gasless.Budgets[inv.ChainKey]
 	if !on || s.gasless.Checker == nil {
@@ -266,8 +265,8 @@ func (b *transferBatch) loadAuthorizations(ctx context.Context) error {
 	return err
 }
 
-// authorize notes whether a payment is the transfer that its authorization was accepted for.
-// A transfer of another amount by the same nonce pays the invoice in part, and leaves the
+// authorize records whether a payment is the transfer for which its authorization was accepted. A
+// transfer of another amount with the same nonce pays the invoice in part, and leaves the
 // authorization unpaid.
 func (b *transferBatch) authorize(e *entry, p invoice.Payment) {
 	if e.bound.InvoiceID == "" {
@@ -289,9 +288,9 @@ func (b *transferBatch) saveAuthorizations(ctx context.Context) error {
 	return err
 }
 
-// endAuthorizations ends the authorizations whose outcome the chain's finalized block makes
-// certain. Every payment up to that block is stored, and none of a later block can be made
-// by an authorization whose window closed before it.
+// endAuthorizations ends the authorizations with an outcome that the chain's finalized block decides.
+// Every payment up to that block is stored, and an authorization cannot make a payment in a later
+// block if its window closed before it.
 func (s *Service) endAuthorizations(ctx context.Context, tx *db.Tx, chainKey string, cur Cursor) error {
 	return EndAuthorizations(ctx, tx, chainKey, cur.Confirmed.Time, invoice.RefusedWindowClosed, s.now())
 }

@@ -33,7 +33,8 @@ func (c *headChecker) CheckAuthorization(context.Context, string, invoice.Addres
 	return checked, c.fail
 }
 
-// gasless has the world's service take authorizations with a budget, after other changes of its configuration.
+// gasless makes the world's service take authorizations with a budget, after other changes of its
+// configuration.
 func (w *world) gasless(budget settle.AuthorizationBudget, change ...func(*settle.Config)) *headChecker {
 	checker := &headChecker{w: w}
 	w.Service = w.service(append(change, func(c *settle.Config) {
@@ -45,7 +46,8 @@ func (w *world) gasless(budget settle.AuthorizationBudget, change ...func(*settl
 // plenty is a budget that no test uses up.
 var plenty = settle.AuthorizationBudget{PerMerchant: 1000, PerPayer: 1000, PerDay: 1000}
 
-// authorization returns one of the payer over what the invoice asks for, with the nonce.
+// authorization returns an authorization of the payer over the amount due of the invoice, with the
+// nonce.
 func (w *world) authorization(inv invoice.Invoice, nonce invoice.Hash) invoice.Authorization {
 	return invoice.Authorization{
 		From: payer, To: inv.PayTo(), Value: w.invoice(inv.ID).Due(), ValidAfter: invoice.Unix(0),
@@ -53,14 +55,14 @@ func (w *world) authorization(inv invoice.Invoice, nonce invoice.Hash) invoice.A
 	}
 }
 
-// transferOf returns the transfer that an authorization makes, in a transaction of its own.
+// transferOf returns the transfer that an authorization makes, in a separate transaction.
 func (w *world) transferOf(a invoice.Authorization) invoice.Transfer {
 	t := w.pay(a.Value)
 	t.From, t.To = a.From, a.To
 	return tagged(t, invoice.Evidence{Authorization: a.Nonce})
 }
 
-// stored returns an authorization as it is now.
+// stored returns the current state of an authorization.
 func (w *world) stored(id string) settle.Authorization {
 	w.t.Helper()
 	a, err := settle.NewReader(w.db.store).Authorization(w.t.Context(), id)
@@ -118,8 +120,8 @@ func TestAuthorize(t *testing.T) {
 	})
 }
 
-// TestAuthorizationIsBound wants the nonce of an accepted authorization to name one
-// invoice, with one payload, for ever.
+// TestAuthorizationIsBound expects the nonce of an accepted authorization to name one invoice, with
+// one payload, permanently.
 func TestAuthorizationIsBound(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.gasless(plenty)
@@ -155,8 +157,8 @@ func TestAuthorizationIsBound(t *testing.T) {
 	})
 }
 
-// TestAuthorizationInAReorg wants the outcome to be unknown while a reorg has dropped the
-// transfer, and paid again when another transaction has made it.
+// TestAuthorizationInAReorg expects the outcome to be unknown while a reorg has dropped the transfer,
+// and paid again when another transaction has made it.
 func TestAuthorizationInAReorg(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.gasless(plenty)
@@ -180,8 +182,8 @@ func TestAuthorizationInAReorg(t *testing.T) {
 	})
 }
 
-// TestAnotherTransferByTheNonce has the payer sign two transfers with one nonce, submit the larger
-// one to the service, and the smaller one to the chain: nothing counts as paid that was not.
+// TestAnotherTransferByTheNonce signs two transfers with one nonce, and submits the larger one to the
+// service, and the smaller one to the chain. Only the smaller one counts as paid.
 func TestAnotherTransferByTheNonce(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.gasless(plenty)
@@ -223,9 +225,9 @@ func TestAnotherTransferByTheNonce(t *testing.T) {
 	})
 }
 
-// TestStrangerSubmitsARefusedAuthorization wants an authorization that was refused before it was
-// sent to be paid once somebody else's transaction has made its transfer, and unknown while a
-// reorg has dropped that.
+// TestStrangerSubmitsARefusedAuthorization refuses an authorization before it is sent. Once another
+// account's transaction has made its transfer it must be paid, and unknown while a reorg has dropped
+// that.
 func TestStrangerSubmitsARefusedAuthorization(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.gasless(plenty)
@@ -261,9 +263,9 @@ func TestStrangerSubmitsARefusedAuthorization(t *testing.T) {
 	})
 }
 
-// TestUsedNonce submits an authorization that somebody else has carried out already. If its
-// nonce names the invoice, its outcome follows from the chain. Any other nonce is refused:
-// everybody can read it there.
+// TestUsedNonce submits an authorization that another account has carried out already. If its nonce
+// names the invoice, its outcome follows from the chain. Any other nonce is refused: everybody can
+// read it there.
 func TestUsedNonce(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		checker := w.gasless(plenty)
@@ -289,8 +291,8 @@ func TestUsedNonce(t *testing.T) {
 	})
 }
 
-// TestStoredPaymentByTheNonce submits an authorization that somebody else has carried out. Its transfer
-// is stored, but the node answers from an older block, in which the nonce is unused.
+// TestStoredPaymentByTheNonce submits an authorization that another account has carried out. Its
+// transfer is stored, but the node answers from an older block, in which the nonce is unused.
 func TestStoredPaymentByTheNonce(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.gasless(plenty)
@@ -328,7 +330,7 @@ func TestStoredPaymentByTheNonce(t *testing.T) {
 	})
 }
 
-// TestBlockBeforeAcceptance reads a block, or has another request accepted, after an authorization was
+// TestBlockBeforeAcceptance reads a block, or accepts another request, after an authorization was
 // checked and before it is accepted.
 func TestBlockBeforeAcceptance(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -423,8 +425,8 @@ func TestVoidWhilePaying(t *testing.T) {
 	})
 }
 
-// TestAuthorizationLapses wants a refusal when a final block is at the end of the window,
-// and not before.
+// TestAuthorizationLapses expects a refusal when a final block is at the end of the window, and not
+// before.
 func TestAuthorizationLapses(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.gasless(plenty)
@@ -513,7 +515,7 @@ func TestAuthorizationBudgetByTheSchedule(t *testing.T) {
 		pass(day - 1)
 		wantRefused(t, authorize(), invoice.RefusedBudget)
 		pass(1)
-		w.must(authorize()) // 24 hours after the one before, though the clocks differ by days
+		w.must(authorize()) // 24 hours after the previous one, though the clocks differ by days
 	})
 }
 
@@ -539,8 +541,8 @@ func TestAuthorizationsOfAll(t *testing.T) {
 	})
 }
 
-// TestAuthorizeAtOnce has the same authorization submitted at the same time: it is accepted
-// once, and all callers get it.
+// TestAuthorizeAtOnce submits the same authorization many times concurrently: it is accepted once, and
+// all callers get it.
 func TestAuthorizeAtOnce(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.gasless(plenty)
@@ -592,8 +594,8 @@ func TestAuthorizeRefusals(t *testing.T) {
 	})
 }
 
-// TestGaslessTurnedOff has the service, without an operator key and with gasless turned off, end an authorization that it
-// accepted before, once a final block has passed its window.
+// TestGaslessTurnedOff turns gasless off and removes the operator key. The service must still end an
+// authorization that it accepted before, once a final block has passed its window.
 func TestGaslessTurnedOff(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.gasless(plenty)
@@ -615,9 +617,9 @@ func TestGaslessTurnedOff(t *testing.T) {
 	})
 }
 
-// TestBoundNonces plays random histories of authorizations with any nonce, transfers,
-// reorgs and restarts: each transfer by a bound nonce belongs to the invoice that the nonce
-// was bound to, and the outcome of each authorization is what the chain says.
+// TestBoundNonces plays random histories of authorizations with any nonce, transfers, reorgs and
+// restarts. Each transfer with a bound nonce belongs to the invoice of the nonce, and the outcome of
+// each authorization is the chain's.
 func TestBoundNonces(t *testing.T) {
 	t.Parallel()
 	properties(t, func(conn *database, random *rand.Rand) string {
@@ -695,7 +697,7 @@ func (h *boundHistory) mine() {
 	h.w.mine(h.w.seconds.Load(), transfers...)
 }
 
-// check compares what is stored with what was bound. done says that every window is over.
+// check compares the stored rows with the bound nonces. done is set once every window is over.
 func (h *boundHistory) check(done bool) string {
 	for id, was := range h.bound {
 		a := h.w.stored(id)

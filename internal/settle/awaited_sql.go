@@ -6,7 +6,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// Awaited reports what the service waits for on a chain.
+// Awaited is the payments that the service waits for on a chain.
 type Awaited struct {
 	// Any: something may concern an open invoice, a payment, refund or sweep that is not
 	// final, or a transaction or authorization on its way.
@@ -15,8 +15,8 @@ type Awaited struct {
 	Unconfirmed bool
 }
 
-// readAwaited returns what is awaited on a chain. A refund that was prepared is not, because most
-// are never sent or are sent days later: its transfer is found at the slow pace.
+// readAwaited returns what the service waits for on a chain. It ignores prepared refunds, because most
+// are never sent or are sent days later: the indexer finds their transfers at its slow pace.
 func readAwaited(ctx context.Context, q db.Querier, chainKey string) (Awaited, error) {
 	return db.QueryRow(ctx, q, func(row db.Scanner) (a Awaited, err error) {
 		var unconfirmed, other int

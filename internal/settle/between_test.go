@@ -13,7 +13,7 @@ import (
 // is in block 103.
 type partnerChain struct {
 	paid    uint64 // what the partner paid
-	stray   bool   // the partner's transfer is for no invoice
+	stray   bool   // the partner's transfer does not pay an invoice
 	above   bool
 	sent    string // amount of the merchant's transfer: "amount" or "transfer amount" of the partner's invoice, or "another"
 	tagged  bool   // the merchant's transfer names the partner's invoice

@@ -132,7 +132,7 @@ func TestOnlyReplacedBlocksBindLower(t *testing.T) {
 	each(t, func(t *testing.T, conn *database) {
 		for name, test := range map[string]struct {
 			late   bool   // the invoice is created while the blocks are rolled back
-			forkAt uint64 // the first replaced block; 0 for none
+			forkAt uint64 // the first replaced block, or 0
 			batch  int    // number of blocks that are observed together
 			sparse bool   // block 102 is omitted at first
 			bound  uint64
@@ -233,8 +233,8 @@ func TestCreateSurvivesADeadlock(t *testing.T) {
 	}
 }
 
-// TestLockBeforeRows lets a create, and the finalizing of a draft, wait for the lock on
-// from_block. They have inserted no row then, for which others that hold the lock could wait.
+// TestLockBeforeRows lets a create, and the finalizing of a draft, wait for the lock on from_block. At
+// that point they must not have inserted a row for which holders of the lock could wait.
 func TestLockBeforeRows(t *testing.T) {
 	t.Parallel()
 	w := onPostgres(t)

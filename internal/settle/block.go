@@ -17,16 +17,16 @@ type Block struct {
 	Unread []UnreadTransaction
 }
 
-// RegistryEvent is a change of a commitment that a registry announced.
+// RegistryEvent is a change of a commitment in an event of a registry.
 type RegistryEvent struct {
 	Registry     invoice.Address
 	Kind         RegistryEventKind
 	CommitmentID invoice.Hash
 	TxHash       invoice.Hash
-	Merchant     invoice.Address // who was paid; zero unless it was paid
+	Merchant     invoice.Address // recipient of the payment; zero unless it was paid
 }
 
-// RegistryEventKind is the state that a commitment moved to.
+// RegistryEventKind is the new state of a commitment.
 type RegistryEventKind string
 
 // The events of the registry.
@@ -39,10 +39,10 @@ const (
 // Progress is how far a chain is read.
 type Progress struct {
 	Started   bool           // false for a chain that was never read
-	Indexed   invoice.Header // the newest block whose transfers are stored
-	Confirmed invoice.Header // the newest block whose transfers are final
+	Indexed   invoice.Header // the newest block with stored transfers
+	Confirmed invoice.Header // the newest block with final transfers
 	Halted    string         // why the chain's indexer stopped; empty while it runs
-	Gap       *Gap           // nil without one
+	Gap       *Gap           // nil without a gap
 	Revision  int64          // the argument of Confirm
 }
 

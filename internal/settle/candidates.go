@@ -19,14 +19,14 @@ const (
 	// transfer's, up to twice of it, that await the transfer.
 	maxTolerant = 500
 
-	// listedFirst is how many invoices of an amount are listed at first, and
-	// listGrowth how many times more are where these do not suffice.
+	// listedFirst is how many invoices of an amount are listed at first, and listGrowth by which factor
+	// the number grows if these do not suffice.
 	listedFirst = 16
 	listGrowth  = 8
 )
 
-// amountGroup is the transfers of a batch that move the same amount of a token
-// to the same receiver. They share what is looked up for that amount.
+// amountGroup is the transfers of a batch that transfer the same amount of a token to the same
+// receiver. They share the lookups for that amount.
 type amountGroup struct {
 	lookup   AmountLookup
 	byAmount invoiceList // with the amount, as theirs or as a former remainder
@@ -42,8 +42,8 @@ type invoiceList struct {
 	limit  int
 }
 
-// findCandidates looks up the invoices that the entries can pay: those that
-// their transactions and transfer amounts identify, and those of their amounts.
+// findCandidates looks up the invoices that the entries can pay: those that their transactions and
+// transfer amounts identify, and those with their amounts.
 func (b *transferBatch) findCandidates(ctx context.Context, entries []*entry) error {
 	if err := b.findIdentified(ctx, entries); err != nil {
 		return err
@@ -72,8 +72,8 @@ func (b *transferBatch) findCandidates(ctx context.Context, entries []*entry) er
 	return b.extend(ctx, maxTolerant+1, tolerant...)
 }
 
-// findIdentified looks up the invoices that the entries' transactions name, and
-// those whose transfer amounts they have.
+// findIdentified looks up the invoices that the entries' transactions name, and the invoices that have
+// their transfer amounts.
 func (b *transferBatch) findIdentified(ctx context.Context, entries []*entry) error {
 	transfers := make([]invoice.Transfer, len(entries))
 	commitments := make(map[invoice.Hash]bool)
@@ -137,8 +137,7 @@ func (b *transferBatch) extend(ctx context.Context, limit int, lists ...*invoice
 	return b.invoices.load(ctx, ids...)
 }
 
-// identified returns the invoices that a transfer identifies, whatever was paid
-// to them and to others.
+// identified returns the invoices that a transfer identifies, regardless of other payments.
 func (b *transferBatch) identified(e *entry) []invoice.Candidate {
 	var candidates []invoice.Candidate
 	for _, id := range e.named {
@@ -152,11 +151,10 @@ func (b *transferBatch) identified(e *entry) []invoice.Candidate {
 	return candidates
 }
 
-// candidatesAt returns the candidates of a payment, with what was due before it.
-// Where the payment's transaction names one of them, that does not matter and is
-// not computed. Of those that merely await its amount it returns no more than
-// decide what Attribute says; truncated is set where they are too many to
-// consider.
+// candidatesAt returns the candidates of a payment, with the amount due before it. If the payment's
+// transaction names a candidate, the amounts due do not matter and are not computed. Of the invoices
+// that merely await its amount it returns only as many as Attribute needs to decide; truncated is set
+// if there are too many to consider.
 func (b *transferBatch) candidatesAt(ctx context.Context, p invoice.Payment, e *entry) (candidates []invoice.Candidate, truncated bool, err error) {
 	candidates = b.identified(e)
 	if slices.ContainsFunc(candidates, func(c invoice.Candidate) bool { return c.NamedBy(p.Transfer) }) {
@@ -190,8 +188,8 @@ func (b *transferBatch) candidatesAt(ctx context.Context, p invoice.Payment, e *
 	return candidates, truncated, err
 }
 
-// withPartlyPaid returns the identified candidates, and the invoices whose
-// remainder a payment may be, with what was due before it.
+// withPartlyPaid returns the identified candidates and the invoices with a remainder equal to the
+// payment, with the amount due before it.
 func (b *transferBatch) withPartlyPaid(ctx context.Context, p invoice.Payment, candidates []invoice.Candidate) ([]invoice.Candidate, error) {
 	for _, inv := range b.invoices.partlyPaid(p.Transfer) {
 		if !contains(candidates, inv.ID) {
@@ -212,8 +210,8 @@ func (b *transferBatch) withPartlyPaid(ctx context.Context, p invoice.Payment, c
 	return candidates, nil
 }
 
-// wasLeft reports whether a payment was decided before and left unattributed. It
-// stays so, unless its transaction names an invoice.
+// wasLeft reports whether a stored payment was left unattributed by an earlier decision. It stays so,
+// unless its transaction names an invoice.
 func (b *transferBatch) wasLeft(p invoice.Payment) bool {
 	was, known := b.payments[p.ID]
 	return known && !was.Attributed() && was.SameMovement(p.Transfer) && !b.undecided[p.ID]
@@ -299,9 +297,9 @@ func (b *transferBatch) eachAwaiting(ctx context.Context, p invoice.Payment, lis
 	}
 }
 
-// awaiting returns an invoice with what was due before a payment. ok is false if
-// the payment cannot pay it by its amount: it is not payable then, newer than the
-// payment, or covered. ids are invoices that are asked for next.
+// awaiting returns an invoice with the amount due before a payment. ok is false if the payment cannot
+// pay it by its amount: it is not payable then, newer than the payment, or covered. ids are the
+// invoices that will be asked for next.
 func (b *transferBatch) awaiting(ctx context.Context, p invoice.Payment, id string, ids []string) (c invoice.Candidate, ok bool, err error) {
 	c.Invoice = b.invoices.byID[id]
 	if !c.PayableAt(p.Position) {

@@ -10,9 +10,9 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// AmountLookup asks for invoices that transfers of one amount to one receiver
-// can pay by that amount, closed ones included. Those that none of the transfers
-// can pay are left out.
+// AmountLookup asks for invoices that transfers of one amount to one receiver can pay by that amount,
+// including closed ones. It leaves out invoices that cannot be paid by any of the transfers. can pay
+// are left out.
 type AmountLookup struct {
 	AmountKey
 	FirstBlock, LastBlock uint64    // the transfers are in these blocks and between them
@@ -44,13 +44,12 @@ func hasCommitment(q db.Querier, id string) string {
 	return condition
 }
 
-// firstHalf is the first half of a commitment id in PostgreSQL's index invoices_by_commitment, as 16 bytes. Two invoices
-// of which it is the same would be as unlikely as a collision of a hash of 128 bits.
+// firstHalf is the first half of a commitment id in PostgreSQL's index invoices_by_commitment, as 16
+// bytes. Two invoices with the same half are as unlikely as a collision of a 128-bit hash.
 const firstHalf = "substr(commitment_id, 3, 32)::uuid"
 
-// InvoicesByTransferAmount returns, for each of the transfers, the id of the
-// invoice to which its amount was last assigned as a transfer amount before its
-// block, or "".
+// InvoicesByTransferAmount returns an invoice id for each transfer: the invoice to which the amount
+// was last assigned as transfer amount before the transfer's block, or "".
 func InvoicesByTransferAmount(ctx context.Context, q db.Querier, transfers []invoice.Transfer) ([]string, error) {
 	rows := make([][]any, len(transfers))
 	for n, t := range transfers {
@@ -60,10 +59,9 @@ func InvoicesByTransferAmount(ctx context.Context, q db.Querier, transfers []inv
 		"SELECT max(invoice_id) FROM ("+newestTransferAmounts(q, "assigned.invoice_id", " AND assigned.from_block < wanted.block", 1)+") AS newest")
 }
 
-// InvoicesByAmount returns, for each of the lookups, the ids of up to limit direct
-// invoices that have the amount, or had it as a remainder. Invoices that were
-// closed below FirstBlock are covered or expired there; indexes leave them out,
-// since their number only grows.
+// InvoicesByAmount returns, for each lookup, the ids of up to limit direct invoices that have the
+// amount, or had it as a remainder. Invoices that were closed below FirstBlock were covered or had
+// expired there; the indexes leave them out, since their number only grows.
 func InvoicesByAmount(ctx context.Context, q db.Querier, lookups []AmountLookup, limit int) ([][]string, error) {
 	rows := make([][]any, len(lookups))
 	for n, l := range lookups {
@@ -80,10 +78,9 @@ func InvoicesByAmount(ctx context.Context, q db.Querier, lookups []AmountLookup,
 		"SELECT invoice_id FROM transfer_amounts "+q.IndexedBy("transfer_amounts_by_remainder")+"WHERE "+hadRemainder+"closed_block >= lowest")
 }
 
-// InvoicesWithTolerance returns, for each of the lookups, the ids of up to limit direct
-// invoices with a tolerance and an amount above the lookup's, up to twice of it.
-// No others tolerate its amount, since a tolerance is at most half of an
-// invoice's amount.
+// InvoicesWithTolerance returns, for each lookup, the ids of up to limit direct invoices that have a
+// tolerance and an amount between the lookup's and twice that. No other invoice accepts the lookup's
+// amount, since a tolerance is at most half of an invoice's amount.
 func InvoicesWithTolerance(ctx context.Context, q db.Querier, lookups []AmountLookup, limit int) ([][]string, error) {
 	var rows [][]any
 	for n, l := range lookups {
@@ -106,9 +103,9 @@ func InvoicesWithTolerance(ctx context.Context, q db.Querier, lookups []AmountLo
 		"SELECT id FROM invoices "+q.IndexedBy("invoices_closed_by_tolerance_direct")+"WHERE "+tolerates+"status <> 'open' AND closed_block >= lowest")
 }
 
-// lookupColumns are the first columns of a lookup in the table wanted, and
-// payable the conditions that they set. Of two columns it compares expressions, since
-// PostgreSQL would otherwise read all open invoices of a chain by their expiry, for each lookup.
+// lookupColumns are the first columns of a lookup in the table wanted. payable has the conditions on
+// these columns. For two columns it compares expressions, since PostgreSQL would otherwise read all
+// open invoices of a chain by their expiry, for each lookup.
 var lookupColumns = []string{"n BIGINT", "chain", "receiver", "coin", "lowest BIGINT", "highest BIGINT", "mined BIGINT"}
 
 const payable = "merchant_address = receiver AND chain_key = chain AND token = coin AND from_block + 0 < highest AND expires_at + 0 >= mined"
@@ -118,10 +115,9 @@ func (l AmountLookup) values(n int) []any {
 	return []any{int64(n), l.ChainKey, l.Merchant.String(), l.Token.String(), int64(l.FirstBlock), int64(l.LastBlock), invoice.UnixSeconds(l.FirstTime)}
 }
 
-// listInvoices returns the ids that the queries find for each number in the
-// first column of the rows, up to limit for each row. The ids of a row are
-// joined by the database, because reading a row of a result costs more than
-// finding an id.
+// listInvoices returns the ids that the queries find for each number in the first column of the rows,
+// up to limit for each row. The database joins the ids of a row into one text, because reading a row
+// of a result costs more than finding an id.
 func listInvoices(ctx context.Context, q db.Querier, columns []string, rows [][]any, limit int, queries ...string) ([][]string, error) {
 	numbers := make([]int64, len(rows))
 	for i, row := range rows {
@@ -140,10 +136,9 @@ func listInvoices(ctx context.Context, q db.Querier, columns []string, rows [][]
 	return lists, nil
 }
 
-// lookUp returns what the subquery finds for each of the rows, which it refers to
-// by the names in columns; empty where it finds nothing. The first column is the
-// row's index. A subquery looks up one row after the other; a join could read
-// the whole table.
+// lookUp returns the result of the subquery for each of the rows, which it refers to by the names in
+// columns; empty without a result. The first column is the row's index. A subquery looks up one row
+// after the other; a join could read the whole table.
 func lookUp(ctx context.Context, q db.Querier, columns []string, rows [][]any, subquery string) ([]string, error) {
 	found := make([]string, len(rows))
 	err := q.LookUpWanted(columns, rows, func(with string, args []any) error {

@@ -219,9 +219,9 @@ func TestPaidPairs(t *testing.T) {
 	})
 }
 
-// TestFormerRemaindersAreNotRead looks up a former remainder of invoices, before and
-// in the transaction that closes them. Blocks up to the one that closed an invoice find
-// it. For later blocks the index excludes it, so that it costs nothing.
+// TestFormerRemaindersAreNotRead looks up a former remainder of invoices, before and in the
+// transaction that closes them. Blocks up to the one that closed an invoice find it. For later blocks
+// the index excludes it, so that it has no cost.
 func TestFormerRemaindersAreNotRead(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {

@@ -10,9 +10,9 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// TestCandidatesDoNotDependOnConfirm pays the bare amount of many invoices, of which
-// all but one are paid or expired. The attribution must not depend on whether the earlier
-// payments were confirmed before.
+// TestCandidatesDoNotDependOnConfirm pays the bare amount of many invoices. All but one of them are
+// paid or expired. The attribution must not depend on whether the earlier payments were confirmed
+// before.
 func TestCandidatesDoNotDependOnConfirm(t *testing.T) {
 	t.Parallel()
 	plays := map[string]func(w *world, before, after settle.Block){
@@ -159,8 +159,8 @@ func eachAlone(t *testing.T, test func(t *testing.T, conn *database)) {
 	}
 }
 
-// allocated returns how many kilobytes fn allocates, as a measure of the rows it reads. No
-// other test may run meanwhile.
+// allocated returns how many kilobytes fn allocates, as a measure of the rows it reads. No other test
+// may run at the same time.
 func allocated(fn func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -169,9 +169,9 @@ func allocated(fn func()) uint64 {
 	return (after.TotalAlloc - before.TotalAlloc) >> 10
 }
 
-// TestCostOfDustOfAPrice compares transfers whose amount, or slightly more, many invoices
-// ask for with other transfers. Both must cost about the same: each amount is looked up
-// once, and line items are not read.
+// TestCostOfDustOfAPrice compares transfers of an amount that many invoices ask for, or slightly more,
+// with other transfers. Both must cost about the same: each amount is looked up once, and line items
+// are not read.
 func TestCostOfDustOfAPrice(t *testing.T) {
 	eachAlone(t, func(t *testing.T, conn *database) {
 		cost := func(tolerance, amount, step uint64) uint64 {

@@ -16,7 +16,7 @@ const (
 	AuditOlder AuditPart = "older" // of a back-fill
 )
 
-// ChainAudit is how far a part of a chain's final blocks was read a second time.
+// ChainAudit is the progress of the second reading of a part of a chain's final blocks.
 type ChainAudit struct {
 	Part    AuditPart
 	Next    uint64  // first block that is not audited
@@ -24,7 +24,7 @@ type ChainAudit struct {
 	Counted AuditCounts
 }
 
-// AuditCounts are numbers of blocks, by the means of their audit.
+// AuditCounts are numbers of blocks, by how they were audited.
 type AuditCounts struct{ Header, Receipts, Node, Unverified uint64 }
 
 // chainAudits returns the audits of a chain.
@@ -35,13 +35,14 @@ func chainAudits(ctx context.Context, q db.Querier, chainKey string) ([]ChainAud
 	}, "SELECT part, next_block, last_block, by_header, by_receipts, by_node, unverified FROM chain_audits WHERE chain_key = $1 ORDER BY part", chainKey)
 }
 
-// beginAudit has the blocks of a chain audited from a number on, unless they are already.
+// beginAudit starts the audit of a chain's blocks at a number, unless it has started already.
 func beginAudit(ctx context.Context, tx *db.Tx, chainKey string, next uint64) error {
 	return tx.Send(ctx, nil, `INSERT INTO chain_audits (chain_key, part, next_block) VALUES ($1, 'new', $2) ON CONFLICT DO NOTHING`,
 		chainKey, int64(next))
 }
 
-// auditOlder schedules a range of older blocks for an audit, with the rest of an earlier range.
+// auditOlder schedules an audit of a range of older blocks, together with the rest of an earlier
+// range.
 func auditOlder(ctx context.Context, tx *db.Tx, chainKey string, first, last uint64) error {
 	return tx.Send(ctx, nil, `INSERT INTO chain_audits (chain_key, part, next_block, last_block) VALUES ($1, 'older', $2, $3)
 		ON CONFLICT (chain_key, part) DO UPDATE SET

@@ -16,12 +16,11 @@ type Cursor struct {
 	Confirmed invoice.Header // the newest block that is final
 	Halted    string         // why the indexer stopped; empty while it runs
 	Gap       *Gap           // nil when all older blocks are read
-	// Revision counts how often data of a block that is not final was reverted: by
-	// a rollback, or when a transfer turned up in another block. While it does not
-	// change, blocks are only added.
+	// Revision counts how often data of a non-final block was reverted: by a rollback, or because a
+	// transfer turned up in another block. While it stays the same, blocks are only added.
 	Revision int64
-	// Unread is the newest block in the gap that was never read before. It remains
-	// until the payments that waited for these blocks are decided, and is nil then.
+	// Unread is the newest block in the gap that was never read before. It stays set until the payments
+	// that wait for these blocks are decided, and is nil afterwards.
 	Unread *uint64
 	// UnreadTx is the newest block with an unread transaction that was not dismissed; 0 without one.
 	// SaveCursor ignores it.
@@ -38,7 +37,7 @@ type Gap struct {
 	LastTime   time.Time // of block Last
 }
 
-// ReadAgain has the blocks from a number up to the newest one read again, and the gap with them.
+// ReadAgain schedules the blocks from a number up to the newest one, and the gap, to be read again.
 func (c *Cursor) ReadAgain(from uint64) {
 	if c.Gap != nil {
 		from = min(from, c.Gap.Next)
@@ -96,9 +95,9 @@ func (q Reader) Cursor(ctx context.Context, chainKey string) (Cursor, error) {
 	return db.QueryRow(ctx, q, scanCursor, cursorQuery, chainKey)
 }
 
-// LockCursor returns a chain's cursor and locks it until the transaction ends.
-// The indexer writes only while it holds this lock. It fails with a *drift.StaleError in a process with
-// an older configuration revision than others run.
+// LockCursor returns a chain's cursor and locks it until the transaction ends. The indexer writes only
+// while it holds this lock. LockCursor fails with a *drift.StaleError in a process with an older
+// configuration revision than others run.
 func LockCursor(ctx context.Context, tx *db.Tx, chainKey string) (Cursor, error) {
 	c, err := db.QueryRow(ctx, tx, scanCursor, cursorQuery+tx.ForUpdate(), chainKey)
 	if err == nil {
@@ -127,9 +126,9 @@ func SaveCursor(ctx context.Context, tx *db.Tx, chainKey string, c Cursor) error
 			int64(c.Confirmed.Number), c.Confirmed.Hash.String(), invoice.UnixSeconds(c.Confirmed.Time), c.Halted}, c.Gap.columns()...), c.Revision, blockColumn(c.Unread))...)
 }
 
-// Headers returns the stored headers from one number to another, inclusive, in
-// ascending order. Those above the newest block read are of blocks that were rolled
-// back and not replaced yet.
+// Headers returns the stored headers from one number to another, inclusive, in ascending order.
+// Headers above the newest block that was read belong to rolled-back blocks that were not replaced
+// yet.
 func Headers(ctx context.Context, q db.Querier, chainKey string, from, to uint64) ([]invoice.Header, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (h invoice.Header, err error) {
 		err = row.Scan(&h.Number, db.HashCol(&h.Hash), db.HashCol(&h.Parent), db.Seconds(&h.Time))

@@ -13,8 +13,8 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// lostPayment mines a payment of 1000, names its invoice, and mines refunds of it. A reorg drops
-// them all, and the refunds are mined again alone.
+// lostPayment mines a payment of 1000 that names its invoice, and mines refunds of it. A reorg drops
+// them all, and only the refunds are mined again.
 func (w *world) lostPayment(refunds ...uint64) (inv invoice.Invoice, paid invoice.Transfer, back []invoice.Transfer) {
 	w.t.Helper()
 	inv = w.create(amount(1000))
@@ -49,8 +49,8 @@ func (w *world) states(back []invoice.Transfer) (states []invoice.PaymentStatus)
 	return states
 }
 
-// TestRefundsOfAPaymentThatChanged has a reorg drop a payment and not its refunds. The payment is
-// mined again with another amount, and what does not fit into it is no refund any more.
+// TestRefundsOfAPaymentThatChanged drops a payment by a reorg, but not its refunds. The payment is
+// mined again with another amount. Refunds that do not fit into it are no longer refunds.
 func TestRefundsOfAPaymentThatChanged(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -97,8 +97,8 @@ func TestRefundsOfAPaymentThatChanged(t *testing.T) {
 	})
 }
 
-// TestRefundOfAPaymentOfOthers has a payment mined again between other accounts or in another
-// currency. Its refund does not refund that payment, which is large enough for it.
+// TestRefundOfAPaymentOfOthers mines a payment again between other accounts or in another currency.
+// Its refund does not refund that payment, which is large enough for it.
 func TestRefundOfAPaymentOfOthers(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -129,8 +129,8 @@ func TestRefundOfAPaymentOfOthers(t *testing.T) {
 	})
 }
 
-// TestRefundTakesAnotherPaymentInstead has a payment mined again with less than its refund, after
-// another payment was found that the provider had left out. The refund is one of that.
+// TestRefundTakesAnotherPaymentInstead mines a payment again with less than its refund, after another
+// payment was found that the provider had left out. The refund then belongs to that one.
 func TestRefundTakesAnotherPaymentInstead(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		other := w.create(amount(2000))
@@ -161,8 +161,8 @@ func TestRefundTakesAnotherPaymentInstead(t *testing.T) {
 	})
 }
 
-// TestFinalRefundExceedsAPaymentThatChanged has a payment mined again with less than was refunded
-// of it in a final block. The refund stays, nothing more is refunded, and it needs a decision.
+// TestFinalRefundExceedsAPaymentThatChanged mines a payment again with less than a final block had
+// refunded of it. The refund stays, no more can be refunded, and the payment needs a decision.
 func TestFinalRefundExceedsAPaymentThatChanged(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv, paid, back := w.lostPayment(1000)
@@ -194,8 +194,8 @@ func TestFinalRefundExceedsAPaymentThatChanged(t *testing.T) {
 	})
 }
 
-// TestRollupsOfARefundWhosePaymentChanged has a payment mined again for no invoice, after its
-// refund was final. The time in which the refund was added up has to be added up again.
+// TestRollupsOfARefundWhosePaymentChanged mines a payment again without an invoice, after its refund
+// was final. The period of the refund has to be added up again.
 func TestRollupsOfARefundWhosePaymentChanged(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		stale := func() (periods []time.Time) {

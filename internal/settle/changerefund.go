@@ -12,19 +12,18 @@ import (
 // expireRefundBatch is how many refunds one transaction expires.
 const expireRefundBatch = 500
 
-// CancelRefund cancels a prepared refund that was not sent, so that it reserves nothing
-// any more. Repeating it changes nothing. If merchantID is set, only refunds of that
-// merchant are found. Errors are db.ErrNotFound, ErrRefundNotOpen, and *SubmittedError
-// while somebody sends it.
+// CancelRefund cancels a prepared refund that was not sent, which ends its reservation. Repeating it
+// has no effect. If merchantID is set, only refunds of that merchant are found. Errors are
+// db.ErrNotFound, ErrRefundNotOpen, and *SubmittedError while another person sends it.
 func (s *Service) CancelRefund(ctx context.Context, id, merchantID string) (invoice.RefundRecord, error) {
 	return s.changeRefund(ctx, id, merchantID, access.ActionRefundCancel, func(r invoice.RefundRecord) (invoice.RefundRecord, bool) {
 		return r.Cancel(s.seconds())
 	}, func(r invoice.RefundRecord) bool { return r.Status == invoice.RefundCanceled })
 }
 
-// ApproveRefund approves the address that a payer named without a signature. It must be
-// the named one, so that the merchant approves what it has seen. Repeating it has no effect. It returns
-// the errors of CancelRefund, and *invoice.FieldError if payments are received at the address.
+// ApproveRefund approves the address that a payer named without a signature. The caller repeats the
+// address, so that the merchant approves the one that it has seen. Repeating it has no effect. It
+// returns the errors of CancelRefund, and *invoice.FieldError if the address receives payments.
 func (s *Service) ApproveRefund(ctx context.Context, id, merchantID string, to invoice.Address) (invoice.RefundRecord, error) {
 	return s.changeRefund(ctx, id, merchantID, access.ActionRefundApprove, func(r invoice.RefundRecord) (invoice.RefundRecord, bool) {
 		return r.Approve(to, s.confirmed())
@@ -33,7 +32,7 @@ func (s *Service) ApproveRefund(ctx context.Context, id, merchantID string, to i
 	})
 }
 
-// changeRefund changes a prepared refund, unless that is done already.
+// changeRefund changes a prepared refund, unless the change was made already.
 func (s *Service) changeRefund(ctx context.Context, id, merchantID string, action access.Action,
 	change func(invoice.RefundRecord) (invoice.RefundRecord, bool), done func(invoice.RefundRecord) bool,
 ) (r invoice.RefundRecord, err error) {
@@ -83,7 +82,7 @@ func (s *Service) saveChangedRefund(ctx context.Context, tx *db.Tx, out *outbox,
 	return s.updateReturned(ctx, tx, out, r.ChainKey, r.PaymentID)
 }
 
-// wantUnsubmitted returns a *SubmittedError if somebody sends the refund.
+// wantUnsubmitted returns a *SubmittedError if another person sends the refund.
 func wantUnsubmitted(ctx context.Context, tx *db.Tx, r invoice.RefundRecord) error {
 	all, err := NewReader(tx).Submissions(ctx, r.ID)
 	if current, ok := invoice.InForceOf(all); ok {

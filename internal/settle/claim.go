@@ -96,9 +96,8 @@ func (s *Service) Claim(ctx context.Context, claim Claim) (result ClaimResult, e
 // errHasPayment: the payment is attributed to the invoice already.
 var errHasPayment = errors.New("the payment belongs to the invoice")
 
-// claimable returns those of a transaction's payments that the invoice accepts
-// and that are unattributed. A signed claim can claim payments of the signer, an
-// unsigned one payments that are not dust.
+// claimable returns the payments of a transaction that the invoice accepts and that are unattributed.
+// A signed claim can claim payments of the signer, an unsigned one payments that are not dust.
 func claimable(inv invoice.Invoice, payments []PaymentRow, signer invoice.Address) (open []PaymentRow, err error) {
 	err = ErrNothingToClaim
 	for _, p := range payments {
@@ -119,9 +118,9 @@ func claimable(inv invoice.Invoice, payments []PaymentRow, signer invoice.Addres
 	return open, err
 }
 
-// resolveClaim attributes the payment if the claim is signed and conclusive, and
-// stores the claim otherwise. A signature does not say which of several payments
-// is for this invoice; the claim is then stored with the nearest in amount.
+// resolveClaim attributes the payment if the claim is signed and conclusive, and stores the claim
+// otherwise. A signature does not show which of several payments is for this invoice; the claim is
+// then stored with the nearest in amount.
 func (s *Service) resolveClaim(ctx context.Context, tx *db.Tx, out *outbox, inv invoice.Invoice, open []PaymentRow, claim Claim) (ClaimResult, error) {
 	p := nearest(inv, open)
 	if claim.Signature == "" || len(open) > 1 {
@@ -141,8 +140,8 @@ func (s *Service) resolveClaim(ctx context.Context, tx *db.Tx, out *outbox, inv 
 	return ClaimCounted, nil
 }
 
-// nearest returns the payment whose amount differs least from the amounts that
-// the invoice asks for, the first of several.
+// nearest returns the payment with the smallest difference from the amounts that the invoice asks for,
+// the first of several.
 func nearest(inv invoice.Invoice, payments []PaymentRow) PaymentRow {
 	near := invoice.NearInvoice{Invoice: inv, Asks: []invoice.Amount{inv.Remaining, inv.RemainingTransfer}}
 	return slices.MinFunc(payments, func(a, b PaymentRow) int {

@@ -70,8 +70,8 @@ func listClaims(f settle.ClaimFilter) func(context.Context, *db.DB) error {
 	}
 }
 
-// TestClaimReadsUseTheirIndexes checks that each read uses its index and sorts nothing,
-// because payers write claims and their number is unlimited.
+// TestClaimReadsUseTheirIndexes checks that each read uses its index without a sort, because payers
+// write claims and their number is unlimited.
 func TestClaimReadsUseTheirIndexes(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {

@@ -8,24 +8,24 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// ClaimRow is a payer's statement that a payment without an invoice is for theirs.
+// ClaimRow is a payer's statement that a payment without an invoice is for their invoice.
 type ClaimRow struct {
-	ID         string // their order is that of the claims
+	ID         string // in the order of the claims
 	PaymentID  string
 	InvoiceID  string
 	MerchantID string // of the invoice
 	Signed     bool   // the account that paid has signed the claim
 	At         time.Time
 
-	// AttributedTo is the invoice that the payment belongs to by now; empty
-	// while it belongs to none. It is read and not written.
+	// AttributedTo is the invoice that the payment belongs to by now, or empty. It is read and not
+	// written.
 	AttributedTo string
 }
 
 const claimColumns = "claims.id, claims.payment_id, claims.invoice_id, claims.merchant_id, claims.signed, claims.created_at, payments.invoice_id"
 
-// claimTables joins each claim with its payment. It is a left join, though every
-// claim has a payment, so that databases begin with the claims.
+// claimTables joins each claim with its payment. Every claim has a payment, but a left join makes the
+// databases begin with the claims.
 const claimTables = " FROM claims LEFT JOIN payments ON payments.id = claims.payment_id"
 
 func scanClaim(row db.Scanner) (c ClaimRow, err error) {
@@ -74,7 +74,7 @@ func (q Reader) ClaimsOfPayments(ctx context.Context, paymentIDs []string, merch
 	return found, nil
 }
 
-// whichClaimed returns the ids of those of the payments that have claims.
+// whichClaimed returns the ids of the payments that have claims.
 func whichClaimed(ctx context.Context, q db.Querier, paymentIDs []string) ([]string, error) {
 	rows := make([][]any, len(paymentIDs))
 	for i, id := range paymentIDs {
@@ -115,9 +115,8 @@ func (q Reader) Claims(ctx context.Context, f ClaimFilter) ([]ClaimRow, error) {
 		" ORDER BY claims.id DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
 }
 
-// PaymentsToClaim returns up to limit payments of a transaction that a claim
-// for the invoice can refer to: those of the invoice first, then those of the
-// signer, then the largest.
+// PaymentsToClaim returns up to limit payments of a transaction that a claim for the invoice can refer
+// to: the invoice's first, then the signer's, then the largest.
 func PaymentsToClaim(ctx context.Context, q db.Querier, inv invoice.Invoice, tx invoice.Hash, signer invoice.Address, limit int) ([]PaymentRow, error) {
 	return db.QueryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
 		WHERE tx_hash = $1 AND chain_key = $2 AND to_address = $3 AND token = $4

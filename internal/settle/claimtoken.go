@@ -10,8 +10,8 @@ import (
 // claimTokenSize is the size of the token of the page on which a payer names an address, in bytes.
 const claimTokenSize = 20
 
-// ClaimToken returns the token of a refund's page, or "" if it is not known. Only its hash is stored. A
-// master key makes it again; without a master key it is not known after it was made.
+// ClaimToken returns the token of a refund's page, or "" if it is not known. Only its hash is stored.
+// With a master key the token can be computed again; without one it is known only when it is made.
 func (s *Service) ClaimToken(r invoice.RefundRecord) string {
 	if r.ClaimToken != "" || r.ClaimHash.IsZero() {
 		return r.ClaimToken
@@ -24,7 +24,8 @@ func (s *Service) ClaimToken(r invoice.RefundRecord) string {
 	return ""
 }
 
-// claimTokens returns the tokens that the master keys make for a refund, beginning with the newest key.
+// claimTokens returns the tokens that the master keys derive for a refund, beginning with the newest
+// key.
 func (s *Service) claimTokens(refundID string) (tokens []string) {
 	if s.keyring == nil {
 		return nil
@@ -35,7 +36,7 @@ func (s *Service) claimTokens(refundID string) (tokens []string) {
 	return tokens
 }
 
-// newClaimToken returns 160 bits as text: those that the master key makes, or random ones.
+// newClaimToken returns 160 bits as text: derived from the master key, or random.
 func (s *Service) newClaimToken(refundID string) (string, error) {
 	if tokens := s.claimTokens(refundID); len(tokens) > 0 {
 		return tokens[0], nil

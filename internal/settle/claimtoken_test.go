@@ -9,8 +9,8 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// TestClaimTokenIsMadeAgain has the master keys make the tokens of refunds, of which only hashes are
-// stored. Without the key that made one, it is known only to who prepared the refund.
+// TestClaimTokenIsMadeAgain derives the tokens of refunds from the master keys; only hashes are
+// stored. Without the key that made a token, only the caller that prepared the refund knows it.
 func TestClaimTokenIsMadeAgain(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		old, newer := keyringtest.Key(t), keyringtest.Key(t)

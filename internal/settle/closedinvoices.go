@@ -9,9 +9,11 @@ import (
 )
 
 const (
-	// closedBatch is how many closed invoices one transaction decides about. It keeps their chain from being read on.
+	// closedBatch is how many closed invoices one transaction decides about. While it runs, their chain
+	// cannot be read.
 	closedBatch = 20
-	// ClosedPayments is how many payments without an invoice it reads for each. One with as many may be paid by hand.
+	// ClosedPayments is how many payments without an invoice it reads for each. An invoice with that many
+	// may be paid by hand.
 	ClosedPayments = 500
 )
 
@@ -32,10 +34,11 @@ func endInLostPast(ctx context.Context, tx *db.Tx, inv invoice.Invoice, l LostIn
 	return markEndedInLostPast(ctx, tx, inv.ID, l.ClosedBlock)
 }
 
-// voidClosed makes open invoices void whose commitments were closed in final blocks, before they expired, by a past that
-// the database has lost. Payments up to there have paid those that they cover. One that payments without an invoice may have
-// paid, by hand, stays open until a person decides; it does not expire. During a recovery nothing is decided, because
-// invoices that are imported may explain such payments. It reports whether there may be more than it decided about.
+// voidClosed makes open invoices void if their commitments were closed in final blocks, before they
+// expired, by a past that the database has lost. Payments up to there have paid the invoices that they
+// cover. An invoice that payments without an invoice may have paid by hand stays open until a person
+// decides; it does not expire. During a recovery voidClosed does not decide, because imported invoices
+// may explain such payments. It reports whether there may be more invoices than it decided about.
 func (s *Service) voidClosed(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, cur Cursor) (more bool, err error) {
 	if s.recovery {
 		return false, nil
@@ -89,8 +92,8 @@ func (s *Service) voidUnlessPaid(ctx context.Context, out *outbox, invoices *inv
 	return s.recordVoid(ctx, invoices.tx, out, was, voided)
 }
 
-// mayBePaidByHand reports whether payments without an invoice, up to the block at which an open invoice ended, suffice to
-// have paid it, or are too many to be read.
+// mayBePaidByHand reports whether payments without an invoice, up to the block at which an open
+// invoice ended, may have paid it, or are too many to be read.
 func mayBePaidByHand(ctx context.Context, tx *db.Tx, inv invoice.Invoice) (bool, error) {
 	payments, err := unattributedOf(ctx, tx, inv, ClosedPayments)
 	for _, p := range payments {

@@ -28,8 +28,9 @@ func (w *world) readGap() {
 	w.final()
 }
 
-// TestClosedInvoice closes the commitment of an open invoice that the service has not closed, as a writer did in a past that
-// the database has lost. A payment above that block does not pay it, and it becomes void; one below does.
+// TestClosedInvoice closes the commitment of an open invoice that the service has not closed, like a
+// writer in a past that the database has lost. A payment above that block does not pay it, and it
+// becomes void; one below pays it.
 func TestClosedInvoice(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.lose()
@@ -84,8 +85,9 @@ func TestClosedInvoice(t *testing.T) {
 	})
 }
 
-// TestClosedInReplacedBlock closes commitments in a block that a reorg drops: an invoice expires as if it had not been
-// closed, and one whose close is mined again becomes void. One that was closed because it had expired, expires.
+// TestClosedInReplacedBlock closes commitments in a block that a reorg drops: an invoice expires as if
+// it had not been closed, and one that is closed again in another block becomes void. An invoice that
+// was closed because it had expired, expires.
 func TestClosedInReplacedBlock(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.lose()
@@ -113,8 +115,8 @@ func TestClosedInReplacedBlock(t *testing.T) {
 	})
 }
 
-// TestManyClosedInvoices closes more invoices than one transaction decides about. One becomes void unless more payments
-// came in without an invoice, before it ended, than are read.
+// TestManyClosedInvoices closes more invoices than one transaction decides about. One becomes void
+// unless there were more payments without an invoice before its end than are read.
 func TestManyClosedInvoices(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.lose()
@@ -169,8 +171,8 @@ func TestPersonEndsHeldInvoice(t *testing.T) {
 	})
 }
 
-// TestImportEndedInvoices imports invoices that ended in the lost past, from copies of every status. None is open in the end
-// that was not, and no event contradicts an earlier one.
+// TestImportEndedInvoices imports invoices that ended in the lost past, from copies of every status.
+// In the end each has its former status, and no event contradicts an earlier one.
 func TestImportEndedInvoices(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
@@ -232,7 +234,8 @@ func TestImportEndedInvoices(t *testing.T) {
 	})
 }
 
-// TestImportKeepsFirstStatus refuses a copy that says void of an invoice that was paid since the backup.
+// TestImportKeepsFirstStatus refuses a copy with status void of an invoice that was paid since the
+// backup.
 func TestImportKeepsFirstStatus(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()

@@ -17,17 +17,15 @@ import (
 // reorg.
 const keptHeaders = 256
 
-// Confirm makes the blocks up to a finalized one final: payments, refunds and sweeps are
-// confirmed, invoices are paid, and intents whose event is in these blocks are
-// finished. Then the invoices expire whose expiresAt the chain has passed; more
-// reports that it left some of them to Expire, since there are very many. The
-// finalized block must be one that was read; one that is final already changes
-// nothing. unfinal is how many of the chain's newest blocks are not final now.
+// Confirm makes the blocks up to a finalized one final: payments, refunds and sweeps are confirmed,
+// invoices are paid, and intents with an event in these blocks are finished. Then it expires invoices
+// if the chain has passed their expiresAt; more reports that it left some of them to Expire, because
+// there are very many. The finalized block must be one that was read; if it is final already, Confirm
+// has no effect. unfinal is how many of the chain's newest blocks are not final now.
 //
-// revision is that of the cursor when the transfers in the blocks were verified.
-// If the chain has another revision, they have been replaced since. Then, and
-// when the finalized block is not one that was read, it returns ErrCursorMoved
-// and changes nothing.
+// revision is the cursor's revision when the transfers in the blocks were verified. If the chain has
+// another revision, they have been replaced since. Then, and if the finalized block is not one that
+// was read, Confirm returns ErrCursorMoved and makes no change.
 func (s *Service) Confirm(ctx context.Context, chainKey string, finalized invoice.Header, revision int64, unfinal uint64) (more bool, err error) {
 	return s.updateAndExpire(ctx, chainKey, unfinal, func(tx *db.Tx, out *outbox, cur *Cursor) error {
 		if finalized.Number <= cur.Confirmed.Number {
@@ -102,7 +100,7 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *db.Tx, out *outbox, 
 	}
 	returning := make([]string, len(refunds))
 	for i, r := range refunds {
-		returning[i] = r.PaymentID // a smaller transfer than was prepared reserves no rest any more
+		returning[i] = r.PaymentID // after a smaller transfer, the rest of the prepared amount is no longer reserved
 	}
 	if _, err := s.recountReturned(ctx, invoices, returning); err != nil {
 		return err
@@ -113,8 +111,9 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *db.Tx, out *outbox, 
 	return s.saveInvoices(ctx, invoices, indexed)
 }
 
-// refundedInPast returns, during a recovery, the invoices of payments of which something was refunded. They were paid in
-// the lost past if their payments were final before that. Otherwise what is read as refunded by now does not count.
+// refundedInPast returns, during a recovery, the invoices of payments with refunds. They were paid in
+// the lost past if their payments were final before the refunds. Otherwise amounts that are read as
+// refunded by now do not count.
 func (s *Service) refundedInPast(invoices *invoiceSet, payments []invoice.Payment) (ids []string) {
 	for _, p := range payments {
 		if s.recovery && p.Attributed() && !invoices.byID[p.InvoiceID].Sums.Returned.IsZero() {
@@ -137,7 +136,7 @@ func confirmedAt(payments []PaymentRow, now time.Time) (confirmed []invoice.Paym
 	return confirmed, ids
 }
 
-// changedItems returns the ids of what may be another item of the inbox once refunds are
+// changedItems returns the ids of objects that may be another item of the inbox once refunds are
 // confirmed: their records, and the payments without an invoice that they refund.
 func changedItems(refunds []invoice.Refund) (ids []string) {
 	for _, r := range refunds {
@@ -149,20 +148,20 @@ func changedItems(refunds []invoice.Refund) (ids []string) {
 	return ids
 }
 
-// Expire has invoices expire that an earlier call left open, and attributes undecided payments that
-// it left. more reports whether it leaves some itself.
+// Expire expires invoices that an earlier call left open, and attributes undecided payments that it
+// left. more reports whether some are left again.
 func (s *Service) Expire(ctx context.Context, chainKey string) (more bool, err error) {
 	return s.updateAndExpire(ctx, chainKey, 0, unchanged)
 }
 
-// unchanged changes nothing in a transaction.
+// unchanged is a step that makes no change in a transaction.
 func unchanged(*db.Tx, *outbox, *Cursor) error { return nil }
 
-// updateAndExpire runs a transaction that may raise the finalized height or close
-// the gap, under the chain's cursor. In it, undecided payments are attributed
-// and invoices expire that can now. If these are more than one transaction
-// handles, others follow for expiryShift, and creates that wait go first. more reports whether
-// some are left. unfinal is how many of the chain's newest blocks are not final; if it is 0, those that were read count.
+// updateAndExpire runs a transaction that may raise the finalized height or close the gap, under the
+// chain's cursor. It then attributes undecided payments and expires invoices if they are due. If there
+// are more than one transaction handles, further ones follow for expiryShift, and waiting creates have
+// priority. more reports whether some are left. unfinal is how many of the chain's newest blocks are
+// not final; if it is 0, the blocks that were read count.
 func (s *Service) updateAndExpire(ctx context.Context, chainKey string, unfinal uint64, fn func(tx *db.Tx, out *outbox, cur *Cursor) error) (more bool, err error) {
 	started := s.schedule()
 	for pace := newExpiryPace(); ; {
@@ -200,11 +199,11 @@ func (s *Service) updateAndExpire(ctx context.Context, chainKey string, unfinal 
 	}
 }
 
-// expire expires up to a batch of open invoices whose expiresAt is before the time of the chain's
-// finalized block, and reports whether there may be more than it handles at
-// once. Payments up to that block are counted, except those in the gap and
-// undecided ones: invoices that these could pay do not expire yet. During a recovery none expires, since
-// the registry may have closed it for another reason.
+// expire expires up to a batch of open invoices with an expiresAt before the time of the chain's
+// finalized block, and reports whether there may be more than it handles at once. Payments up to that
+// block are counted, except payments in the gap and undecided ones: invoices that these could pay do
+// not expire yet. During a recovery no invoice expires, because the registry may have closed it for
+// another reason.
 func (s *Service) expire(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, cur Cursor, batch int) (more bool, err error) {
 	if s.recovery {
 		return false, nil

@@ -128,7 +128,7 @@ func TestReplicasConfirmTheirRevisions(t *testing.T) {
 	})
 }
 
-// replica is one of several services, with what it verified last.
+// replica is one of several services, with the transfers that it verified last.
 type replica struct {
 	*settle.Service
 	line     invoice.Header
@@ -144,8 +144,8 @@ func (p *replica) verify(t *testing.T, w *world, line invoice.Header) {
 	w.must(err)
 }
 
-// wantVerified fails the test unless the transfers that became final are those that the
-// replica verified and that were not final before.
+// wantVerified fails the test unless the newly final transfers are exactly the ones that the replica
+// verified and that were not final before.
 func (p *replica) wantVerified(r *rapid.T, became []invoice.Transfer, final map[invoice.Hash]bool) {
 	known := make(map[invoice.Hash]bool)
 	for _, t := range p.verified {

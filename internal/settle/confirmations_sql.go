@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// allConfirmations is up to which number each confirmation of a payment is kept. Beyond
-	// it, powers of two are.
+	// allConfirmations is the number up to which every confirmation of a payment is kept. Of higher
+	// numbers only powers of two are kept.
 	allConfirmations = 12
 	// maxConfirmation bounds the numbers of confirmations that are kept.
 	maxConfirmation = 1 << 13
@@ -38,8 +38,8 @@ func keptConfirmations(last uint64) (numbers []uint64) {
 	return numbers
 }
 
-// confirmationsIn returns the confirmations of each of the payments in a chain's blocks up to
-// indexed, as far as the headers are stored. Blocks that were replaced confirm nothing.
+// confirmationsIn returns the confirmations of each of the payments in a chain's blocks up to indexed,
+// as far as the headers are stored. Replaced blocks do not count.
 func confirmationsIn(ctx context.Context, q db.Querier, chainKey string, payments []invoice.Payment, indexed uint64) (map[string][]Confirmation, error) {
 	wanted := make(map[uint64]struct{})
 	for _, p := range payments {
@@ -78,8 +78,8 @@ func confirmationsIn(ctx context.Context, q db.Querier, chainKey string, payment
 	return all, nil
 }
 
-// recordConfirmations keeps the times of the blocks up to indexed that confirmed payments of a
-// chain. Payments whose blocks were read without headers have none.
+// recordConfirmations stores the times of the blocks up to indexed that confirmed payments of a chain.
+// Payments in blocks that were read without headers have no such times.
 func recordConfirmations(ctx context.Context, tx *db.Tx, chainKey string, payments []invoice.Payment, indexed uint64) error {
 	all, err := confirmationsIn(ctx, tx, chainKey, payments, indexed)
 	if err != nil {
@@ -118,8 +118,8 @@ func parseConfirmations(times string) (list []Confirmation, err error) {
 	return list, nil
 }
 
-// addConfirmations adds the confirmations of an invoice's payments: of pending ones those so
-// far, of confirmed ones those that were kept.
+// addConfirmations adds the confirmations of an invoice's payments: for pending payments those so far,
+// for confirmed payments those that were kept.
 func addConfirmations(ctx context.Context, q db.Querier, chainKey string, payments []SeenPayment) error {
 	var pending []invoice.Payment
 	var confirmed []string

@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestKeptConfirmations has each of the first confirmations kept, a bounded number of them in
-// all, and none that a later block could not add.
+// TestKeptConfirmations expects each of the first confirmations to be stored, a bounded number of
+// them, and no confirmation that a later block could not add.
 func TestKeptConfirmations(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -31,7 +31,7 @@ func TestKeptConfirmations(t *testing.T) {
 	})
 }
 
-// TestConfirmationsRoundTrip writes and reads confirmations, as many as are kept.
+// TestConfirmationsRoundTrip writes and reads the largest number of confirmations.
 func TestConfirmationsRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

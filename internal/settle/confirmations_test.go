@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// checkConfirmations says which blocks confirm the payments of an invoice.
+// checkConfirmations checks which blocks confirm the payments of an invoice.
 func (w *world) checkConfirmations(inv invoice.Invoice, want ...[]settle.Confirmation) {
 	w.t.Helper()
 	h, err := settle.NewReader(w.db.store).InvoiceHistory(w.t.Context(), inv.ID)

@@ -17,11 +17,11 @@ import (
 type CreateRequest struct {
 	Once
 	Draft invoice.Draft
-	// ByMerchant says that the merchant asks, not the operator: the invoice may settle only
-	// to an address that the merchant holds, or that nobody holds.
+	// ByMerchant is set if the merchant asks, not the operator: the invoice may settle only to an address
+	// that the merchant holds, or that no merchant holds.
 	ByMerchant bool
-	// Lifetime, if set, is how long the invoice can be paid from its creation. The expiry is
-	// no part of the request that a key names then.
+	// Lifetime, if set, is how long the invoice can be paid from its creation. The expiry is then not part
+	// of the request that a key identifies.
 	Lifetime time.Duration
 }
 
@@ -57,8 +57,8 @@ func (s *Service) CheckDraft(ctx context.Context, d invoice.Draft) error {
 	return err
 }
 
-// ReferenceTakenError is the error of a create whose reference is to be unique, where
-// another draft or open invoice of the merchant has it.
+// ReferenceTakenError is the error of a create with a reference that must be unique, if another draft
+// or open invoice of the merchant has it.
 type ReferenceTakenError struct {
 	InvoiceID string // of that invoice
 }
@@ -66,8 +66,8 @@ type ReferenceTakenError struct {
 // Error names the invoice.
 func (e *ReferenceTakenError) Error() string { return "the reference is that of " + e.InvoiceID }
 
-// insertReserved inserts an invoice, unless its reference is to be unique and is taken.
-// Then it returns a *ReferenceTakenError.
+// insertReserved inserts an invoice, unless its reference must be unique and is taken. Then it returns
+// a *ReferenceTakenError.
 func (s *Service) insertReserved(ctx context.Context, c create) (invoice.Invoice, error) {
 	if c.byMerchant {
 		if err := s.quotas.admit(c.inv.MerchantID); err != nil {
@@ -90,7 +90,7 @@ func (s *Service) insertReserved(ctx context.Context, c create) (invoice.Invoice
 			}
 		}
 		inv, err := s.insert(ctx, c)
-		if !errors.Is(err, errReserved) { // another request reserved the reference meanwhile
+		if !errors.Is(err, errReserved) { // another request has reserved the reference
 			return inv, err
 		}
 	}

@@ -183,7 +183,7 @@ func TestCreateWithCancelledContext(t *testing.T) {
 				t.Errorf("key %q: %v, want context.Canceled", key, err)
 			}
 		}
-		// The next create succeeds, whatever became of the canceled ones.
+		// The next create succeeds, regardless of the canceled ones.
 		w.create()
 	})
 }
@@ -192,7 +192,7 @@ func TestSuffixesRunOut(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
 		w := conn.world(t)
-		// Every suffix is taken, except for every tenth.
+		// Every suffix except each tenth is taken.
 		const left = invoice.MaxSuffix / 10
 		var taken []invoice.Invoice
 		for suffix := range uint64(invoice.MaxSuffix + 1) {

@@ -21,26 +21,27 @@ import (
 const (
 	// createBatch is how many invoices one transaction creates.
 	createBatch = 128
-	// createLanes is how many such transactions run at once, at most: the second while createBatch invoices wait, or
-	// while the first takes longer than createPatience.
+	// createLanes is the largest number of such transactions at the same time. The second runs while
+	// createBatch invoices wait, or while the first takes longer than createPatience.
 	createLanes, createPatience = 2, 50 * time.Millisecond
 	// createTimeout bounds the transactions of one batch.
 	createTimeout = 30 * time.Second
-	// askAfterCollision is how many batches ask which transfer amounts and keys they have inserted, after one found
-	// that another transaction had taken some.
+	// askAfterCollision is how many batches ask which transfer amounts and keys they have inserted, after
+	// a batch found that another transaction had taken some.
 	askAfterCollision = 16
 	// CreateWait is how long a create waits for a transaction to begin.
 	CreateWait = 5 * time.Second
 )
 
-// ErrCreatesWait is the error of a create whose transaction did not begin within CreateWait, or before the request's
-// deadline, since those before it take the database that long. It created nothing, and will not.
+// ErrCreatesWait is the error of a create with a transaction that did not begin within CreateWait, or
+// before the request's deadline, because earlier creates keep the database busy. It created no
+// invoice, and will not.
 var ErrCreatesWait = fmt.Errorf("creates wait for the database: %w", ratelimit.ErrBusy)
 
 // create is an invoice to be inserted, with the idempotency key of its request.
 type create struct {
 	inv        invoice.Invoice
-	key        *IdempotencyKey // nil without one
+	key        *IdempotencyKey // nil without a gap
 	byMerchant bool            // the merchant asks, not the operator
 	origin     access.Origin   // of the request
 }
@@ -49,19 +50,18 @@ type create struct {
 type createCall = batch.Call[*create, error]
 
 var (
-	// errKeyTaken: the idempotency key has been used by another request.
+	// errKeyTaken: another request has used the idempotency key.
 	errKeyTaken = errors.New("idempotency key taken")
 	// errReserved: another invoice has reserved the reference.
 	errReserved = errors.New("reference reserved")
-	// errRefused: a transaction was rolled back since some of its invoices were refused.
+	// errRefused: a transaction was rolled back because some of its invoices were refused.
 	errRefused = errors.New("invoices refused")
 )
 
-// insert inserts an invoice in one transaction with those that are created at the
-// same time. It returns errKeyTaken or errReserved, and inserts nothing, when the key
-// has been used or the reference is reserved, errNotHeld when the merchant may not
-// use the address, and ErrCreatesWait when it has waited too long. Where ctx ends while
-// the transaction runs, the invoice may still be inserted.
+// insert inserts an invoice in one transaction with the invoices that are created at the same time. It
+// returns errKeyTaken or errReserved, and inserts no row, if the key was used or the reference is
+// reserved, errNotHeld if the merchant may not use the address, and ErrCreatesWait if it has waited
+// too long. If ctx ends while the transaction runs, the invoice may still be inserted.
 func (s *Service) insert(ctx context.Context, c create) (invoice.Invoice, error) {
 	c.origin = access.OriginFrom(ctx)
 	result := s.creates.Submit(ctx, &c)
@@ -80,7 +80,7 @@ func (s *Service) insert(ctx context.Context, c create) (invoice.Invoice, error)
 		}
 		return invoice.Invoice{}, ctx.Err()
 	}
-	select { // the database is at it
+	select { // the transaction has started
 	case err := <-result:
 		return c.inv, err
 	case <-ctx.Done():
@@ -91,7 +91,8 @@ func (s *Service) insert(ctx context.Context, c create) (invoice.Invoice, error)
 // CreatesWaiting returns how many creates wait for a transaction.
 func (s *Service) CreatesWaiting() int { return s.creates.Waiting() }
 
-// GiveWay waits until no create waits or is under way, for at most as long, and reports whether one was.
+// GiveWay waits until no create waits or is in progress, for at most the given time, and reports
+// whether there was one.
 func (s *Service) GiveWay(ctx context.Context, most time.Duration) (waited bool) {
 	idle := s.creates.Idle()
 	select {
@@ -103,11 +104,11 @@ func (s *Service) GiveWay(ctx context.Context, most time.Duration) (waited bool)
 	}
 }
 
-// createAll inserts the invoices of a batch, in as many transactions as it takes
-// until each has a transfer amount of its own, and finishes their calls. It assumes that what the
-// first transaction reads to be free stays so, unless that was wrong for one of the batches before.
+// createAll inserts the invoices of a batch, in as many transactions as necessary until each has a
+// unique transfer amount, and finishes their calls. It assumes that amounts which the first
+// transaction reads as free stay free, unless that was wrong for one of the previous batches.
 func (s *Service) createAll(ctx context.Context, calls []*createCall) {
-	ctx = db.WithShare(context.WithoutCancel(ctx), 0) // the batch is not the request that started the lane
+	ctx = db.WithShare(context.WithoutCancel(ctx), 0) // the batch is not limited to the request that started the lane
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
 	ctx, span := tracing.StartRoot(ctx, "create invoices")
@@ -148,13 +149,13 @@ func (s *Service) createAll(ctx context.Context, calls []*createCall) {
 	}
 }
 
-// triedCreates is what a transaction did with creates.
+// triedCreates is the result of a transaction with creates.
 type triedCreates struct {
 	inserted map[string]bool  // ids of the invoices
-	repeated map[string]bool  // ids of those whose keys were used before
-	refused  map[string]error // why, by the id of the invoice
+	repeated map[string]bool  // ids of invoices with keys that were used before
+	refused  map[string]error // error by the id of the invoice
 	held     holdings
-	collided bool // a transfer amount or key was free when it was looked up, and then was not
+	collided bool // a transfer amount or key was free when it was looked up, but no longer
 }
 
 // tryCreate inserts invoices in one transaction. With assume it fails with an error for which db.Taken holds if
@@ -170,7 +171,7 @@ func (s *Service) tryCreate(ctx context.Context, calls []*createCall, try int, a
 	return got, err
 }
 
-// createIn inserts invoices, unless the transaction has to be rolled back, for which it returns an error.
+// createIn inserts invoices. If the transaction has to be rolled back, it returns an error.
 //
 // Before bind has taken the lock on from_block, it does not write. The indexer takes the same lock and
 // waits for all that hold it.

@@ -21,7 +21,7 @@ func (s *Service) Cursor(ctx context.Context, chainKey string) (Progress, error)
 	return Progress{Started: err == nil, Indexed: cur.Indexed, Confirmed: cur.Confirmed, Halted: cur.Halted, Gap: cur.Gap, Revision: cur.Revision}, err
 }
 
-// Awaited returns what is awaited on a chain.
+// Awaited returns the payments that are awaited on a chain.
 func (s *Service) Awaited(ctx context.Context, chainKey string) (Awaited, error) {
 	return readAwaited(ctx, s.store, chainKey)
 }
@@ -60,9 +60,8 @@ func (s *Service) Start(ctx context.Context, chainKey string, at invoice.Header,
 	})
 }
 
-// Headers returns the stored headers from one number to another, both included,
-// in ascending order. Stored are those above the finalized height and the newest
-// below it.
+// Headers returns the stored headers from one number to another, both included, in ascending order.
+// The headers above the finalized height and the newest below it are stored.
 func (s *Service) Headers(ctx context.Context, chainKey string, from, to uint64) ([]invoice.Header, error) {
 	return Headers(ctx, s.store, chainKey, from, to)
 }

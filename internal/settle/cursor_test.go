@@ -229,8 +229,7 @@ func TestPendingAndWatched(t *testing.T) {
 				t.Errorf("pending through %d: %d, %v, want %d", through, len(got), err, want)
 			}
 		}
-		// A transfer that no invoice asks for is stored without an invoice and without an
-		// event.
+		// A transfer without a matching invoice is stored without an invoice and without an event.
 		if p := w.payment(unknown); p.Attributed() || p.MerchantID != "" || p.Method != "" || p.Status != invoice.Pending {
 			t.Errorf("the unknown transfer is %+v", p)
 		}

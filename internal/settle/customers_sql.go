@@ -10,12 +10,12 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Customer is whom a merchant's invoices are for: those with the same id or, without one, with
+// Customer is a customer of a merchant: all invoices with the same customer id or, without an id, with
 // the same e-mail address.
 type Customer struct {
 	MerchantID string
 	invoice.Customer
-	// NewestInvoice is the newest invoice, whose e-mail address is the customer's.
+	// NewestInvoice is the newest invoice. Its e-mail address is the customer's.
 	NewestInvoice string
 	InvoicedAt    time.Time // when that was created
 }
@@ -33,8 +33,8 @@ const (
 	hasIDAndBox = "customer_email IS NOT NULL AND customer_id IS NOT NULL"
 )
 
-// text returns a parameter that is compared with the expression of an index. SQLite reads none by a
-// value that has a type.
+// text returns a parameter that is compared with the expression of an index. SQLite does not use such
+// an index for a value that has a type.
 func text(q db.Querier, parameter string) string {
 	if q.OnPostgres() {
 		return q.Base().Ordered("CAST(" + parameter + " AS TEXT)")
@@ -72,8 +72,8 @@ func scanCustomer(row db.Scanner) (c Customer, err error) {
 	return c, err
 }
 
-// FindCustomers returns up to limit customers of a merchant whose id begins with a text, or
-// whose e-mail address does on an invoice.
+// FindCustomers returns up to limit customers of a merchant with an id that begins with a text, or
+// with an invoice that has such an e-mail address.
 func (q Reader) FindCustomers(ctx context.Context, merchantID, text string, limit int) ([]Customer, error) {
 	found, err := q.Customers(ctx, CustomerFilter{MerchantID: merchantID, Prefix: text, Limit: limit})
 	if err != nil || len(found) == limit {
@@ -113,8 +113,8 @@ func FindCustomer(ctx context.Context, q db.Querier, merchantID, key string) (Cu
 			ORDER BY `+order+` LIMIT 1) AS newest JOIN invoices ON invoices.id = newest.invoice_id`, merchantID, key)
 }
 
-// customersOfEmail returns the ids of customers with an id whose e-mail address begins with a
-// text. A customer may be there more than once.
+// customersOfEmail returns the ids of customers with an id and an e-mail address that begins with a
+// text. A customer may occur more than once.
 func customersOfEmail(ctx context.Context, q db.Querier, merchantID, text string, limit int) ([]string, error) {
 	email, id := q.Base().Ordered("customer_email"), q.Ordered("customer_id")
 	from := "FROM invoice_details " + q.IndexedBy("invoice_details_by_customer_email") + "WHERE merchant_id = $1 AND " + hasIDAndBox
@@ -135,8 +135,8 @@ func byCustomer(s *db.Selection, q db.Querier, f InvoiceFilter, first, end strin
 	s.Conditions = []string{strings.ReplaceAll(isCustomer, "customer_", "invoice_details.customer_")}
 	const index, id = "invoice_details_by_customer", "invoice_details.invoice_id"
 	key := q.Base().Ordered("coalesce(invoice_details.customer_id, invoice_details.customer_email)")
-	// SQLite compares rows by an index only up to an expression. PostgreSQL expects few invoices of a customer, so
-	// that it does not prefer another index.
+	// SQLite compares rows by an index only up to an expression. PostgreSQL must expect few invoices of a
+	// customer, or it prefers another index.
 	s.Index, s.Order, s.Key = index, []string{id}, []string{id}
 	s.Args = []any{f.MerchantID, f.Customer, first, end}
 	s.Conditions = append(s.Conditions, "invoice_details.merchant_id = $1", key+" = $2", id+" >= $3", id+" < $4")

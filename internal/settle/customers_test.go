@@ -35,8 +35,7 @@ func TestCustomers(t *testing.T) {
 	})
 }
 
-// customersOf returns the customers of a merchant that a condition on their invoices names, by
-// their keys.
+// customersOf returns the customers of a merchant with invoices that meet a condition, by their keys.
 func customersOf(invoices []invoice.Invoice, merchantID string, ok func(invoice.Customer) bool) []settle.Customer {
 	newest, named := make(map[string]settle.Customer), make(map[string]bool)
 	for _, inv := range invoices {

@@ -10,10 +10,10 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// ErrItemChanged means that an item of the inbox is not as the person saw it.
+// ErrItemChanged means that an item of the inbox has changed since the person saw it.
 var ErrItemChanged = errors.New("the item has changed")
 
-// DecidedError means that somebody decided about an item before.
+// DecidedError means that another person has decided about an item.
 type DecidedError struct{ invoice.Decision }
 
 // Error names who decided.
@@ -33,7 +33,7 @@ func (e *AttributedError) Is(target error) bool { return target == ErrAttributed
 type DecisionRequest struct {
 	Kind     invoice.ItemKind
 	ObjectID string
-	Version  string // of the item, as the person saw it
+	Version  string // version of the item that the person saw
 	Outcome  invoice.Outcome
 	Reason   string
 	// MerchantID, if set, is the merchant that decides. Only its items are found then.
@@ -53,13 +53,11 @@ func auditDecision(d invoice.Decision) auditedDecision {
 	return auditedDecision{d.Kind, d.ObjectID, d.Outcome, d.Reason, d.UndoneBy}
 }
 
-// Decide records a decision about an item, which takes it out of the inbox while it has this
-// version. It changes no payment, invoice or refund. Of two people who decide, the second has
-// an error.
+// Decide records a decision about an item, which takes it out of the inbox while it has this version.
+// It does not change payments, invoices or refunds. If two people decide, the second gets an error.
 //
-// Errors are db.ErrNotFound, *invoice.FieldError, *DecidedError, *AttributedError,
-// ErrItemChanged, and *UsedError while a refund of the payment, or of one of the invoice, is prepared or
-// not final.
+// Errors are db.ErrNotFound, *invoice.FieldError, *DecidedError, *AttributedError, ErrItemChanged, and
+// *UsedError while a refund of the payment, or of one of the invoice, is prepared or not final.
 func (s *Service) Decide(ctx context.Context, req DecisionRequest) (d invoice.Decision, err error) {
 	if err := invoice.CheckOutcome(req.Kind, req.Outcome); err != nil {
 		return d, err
@@ -90,9 +88,9 @@ func (s *Service) Decide(ctx context.Context, req DecisionRequest) (d invoice.De
 	return d, err
 }
 
-// UndoDecision takes a decision back, so that its item is in the inbox again if it still needs
-// a decision. Repeating it changes nothing. If merchantID is set, only decisions of that
-// merchant are found. The error is db.ErrNotFound.
+// UndoDecision undoes a decision, so that its item is in the inbox again if it still needs a decision.
+// Repeating it has no effect. If merchantID is set, only decisions of that merchant are found. The
+// error is db.ErrNotFound.
 func (s *Service) UndoDecision(ctx context.Context, id, merchantID string) (d invoice.Decision, err error) {
 	err = s.update(ctx, func(tx *db.Tx, out *outbox) error {
 		was, err := decision(ctx, tx, id)
@@ -117,8 +115,8 @@ func (s *Service) UndoDecision(ctx context.Context, id, merchantID string) (d in
 	return d, err
 }
 
-// lockItem returns the item that an object is, under the lock of its chain, and the merchant
-// whose inbox it is in.
+// lockItem returns the item of an object, under the lock of its chain, and the merchant of the inbox
+// that it is in.
 func (s *Service) lockItem(ctx context.Context, tx *db.Tx, objectID, merchantID string) (item InboxItem, of string, err error) {
 	switch {
 	case strings.HasPrefix(objectID, invoice.PrefixPayment):
@@ -187,8 +185,8 @@ func lockPaymentItem(ctx context.Context, tx *db.Tx, id, merchantID string) (ite
 	return items[0], of, nil
 }
 
-// wantUndecided returns a *DecidedError if a decision of a merchant, or of the operator
-// alone, about an item is in force.
+// wantUndecided returns a *DecidedError if a decision about an item is in force, by the merchant or by
+// the operator.
 func wantUndecided(ctx context.Context, tx *db.Tx, item InboxItem, merchantID string) error {
 	decisions, err := DecisionsInForce(ctx, tx, []string{item.ObjectID()})
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 // attributeDeferred handles.
 const undecidedBatch = 500
 
-// attributeDeferred attributes the undecided payments and refunds of a chain in
-// its order, once the older blocks are read that they depend on. It reports
-// whether there may be more than one transaction handles. unfinal is how many of the chain's newest blocks are not final.
+// attributeDeferred attributes the undecided payments and refunds of a chain in its order, once the
+// older blocks on which they depend are read. It reports whether there may be more than one
+// transaction handles. unfinal is how many of the chain's newest blocks are not final.
 func (s *Service) attributeDeferred(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, cur *Cursor, unfinal uint64) (more bool, err error) {
 	if cur.Unread == nil || cur.Gap != nil && cur.Gap.Next <= *cur.Unread {
 		return false, nil
@@ -72,9 +72,9 @@ func lostPast(ctx context.Context, tx *db.Tx, chainKey string) (r blockRange, er
 	return r, err
 }
 
-// nextUndecided returns the next undecided payments and refunds of the chain,
-// and whether there may be more. Where one list was cut off, the other ends
-// below the same position, so that both are attributed in the chain's order.
+// nextUndecided returns the next undecided payments and refunds of the chain, and whether there may be
+// more. If one list was cut off, the other ends below the same position, so that both are attributed
+// in the chain's order.
 func nextUndecided(ctx context.Context, tx *db.Tx, chainKey string) (payments []PaymentRow, refunds []invoice.Transfer, more bool, err error) {
 	if payments, err = UndecidedPayments(ctx, tx, chainKey, undecidedBatch); err != nil {
 		return nil, nil, false, err
@@ -161,8 +161,8 @@ func (b *transferBatch) attributeStored(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// loadUndecided reads which known payments are undecided, and the states of the
-// receivers where payments can be above blocks that were never read.
+// loadUndecided reads which known payments are undecided, and the states of receivers that can have
+// payments above blocks that were never read.
 func (b *transferBatch) loadUndecided(ctx context.Context) (err error) {
 	marked, err := NewReader(b.tx).WhichUndecided(ctx, slices.Collect(maps.Keys(b.payments)))
 	for _, id := range marked {
@@ -181,11 +181,10 @@ func (b *transferBatch) loadUndecided(ctx context.Context) (err error) {
 	return err
 }
 
-// mustDefer reports whether the blocks that were never read can change the
-// attribution of a transfer. They can hold payments of invoices that were
-// created before the chain was first read, and so change what remains of these;
-// and an undecided payment can pay any invoice of its receiver. They can also
-// hold the payment that a transfer from a settlement address refunds.
+// mustDefer reports whether the blocks that were never read can change the attribution of a transfer.
+// They can hold payments of invoices that were created before the chain was first read, and so change
+// their remainders; and an undecided payment can pay any invoice of its receiver. They can also hold
+// the payment that a transfer from a settlement address refunds.
 func (b *transferBatch) mustDefer(e *entry, candidates []invoice.Candidate, a invoice.Attribution) bool {
 	t := e.Transfer
 	if !b.chain.isAboveUnread(t.Position) {

@@ -145,8 +145,8 @@ func TestDeferredPaymentIsMinedAgain(t *testing.T) {
 	})
 }
 
-// TestDeferredRefundIsMinedAgain does that with a transfer between two
-// settlement addresses, which may be a refund.
+// TestDeferredRefundIsMinedAgain does the same with a transfer between two settlement addresses, which
+// may be a refund.
 func TestDeferredRefundIsMinedAgain(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -179,9 +179,9 @@ func TestDeferredRefundIsMinedAgain(t *testing.T) {
 	})
 }
 
-// acrossTheGap returns the blocks of a payer who sends 3.21, which matches no invoice, and
-// pays an invoice over 5. The merchant refunds the 3.21, and sends 1 to another account,
-// which is no refund.
+// acrossTheGap returns the blocks of a payer who sends 3.21, which matches no invoice, and pays an
+// invoice over 5. The merchant refunds the 3.21, and sends 1 to another account, which is not a
+// refund.
 func (w *world) acrossTheGap() (inv invoice.Invoice, below settle.Block, above [][]invoice.Transfer) {
 	w.late()
 	inv = w.create(amount(5_000_000))
@@ -273,7 +273,7 @@ func TestManyDeferredRefunds(t *testing.T) {
 		w.mine(start+3, append(strays[300:], backs[300:]...)...)
 		w.final()
 		w.fill(101, unread.Header)
-		// The payment in each block that pays it is refunded in the same block.
+		// In each block, the payment is refunded in the same block.
 		if got := w.invoice(inv.ID); got.AmountRefunded != inv.Amount.Plus(inv.Amount) {
 			t.Errorf("the invoice is %s, of which %s are refunded", got.Status, got.AmountRefunded)
 		}
@@ -290,8 +290,8 @@ func TestManyDeferredRefunds(t *testing.T) {
 	})
 }
 
-// TestPaymentWithADeferredRefundIsNotClaimed claims a payment whose refund may be
-// deferred. The claim is stored for the merchant to decide.
+// TestPaymentWithADeferredRefundIsNotClaimed claims a payment that may have a deferred refund. The
+// claim is stored for the merchant to decide.
 func TestPaymentWithADeferredRefundIsNotClaimed(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.late()

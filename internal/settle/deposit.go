@@ -11,9 +11,9 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// withDepositAddress returns a deposit invoice with its address, which it keeps when another
-// factory is configured. A draft has none, because its terms can change. Other invoices are
-// returned as they are. It returns an *invoice.FieldError if the chain has no factory.
+// withDepositAddress returns a deposit invoice with its address, which stays the same if another
+// factory is configured. A draft has no address, because its terms can change. Other invoices are
+// returned unchanged. It returns an *invoice.FieldError if the chain has no factory.
 func withDepositAddress(inv invoice.Invoice, c chain.Chain) (invoice.Invoice, error) {
 	if !inv.IsDeposit() {
 		return inv, nil
@@ -31,9 +31,9 @@ func withDepositAddress(inv invoice.Invoice, c chain.Chain) (invoice.Invoice, er
 // verifyTimeout bounds how long a create waits until a node confirms the deposit factory.
 const verifyTimeout = 5 * time.Second
 
-// verifyFactory returns ErrUnverified for a deposit invoice if no node confirms the code of
-// the chain's factory: what is paid to an address of another contract may be lost. It must
-// not be called in a transaction.
+// verifyFactory returns ErrUnverified for a deposit invoice if no node confirms the code of the
+// chain's factory: money that is paid to an address of another contract may be lost. It must not be
+// called in a transaction.
 func (s *Service) verifyFactory(ctx context.Context, inv invoice.Invoice) error {
 	if !inv.IsDeposit() || s.verify == nil {
 		return nil
@@ -51,9 +51,9 @@ var errDepositHeld = &invoice.FieldError{
 	Field: "collection", Detail: "cannot be deposit with these terms: an invoice names their deposit address as merchantAddress; change one of them",
 }
 
-// checkDepositAddress returns errDepositHeld if the deposit address of an invoice is a
-// settlement address. The address of a draft can be computed before it is issued. Other
-// invoices have ids that nobody knows before.
+// checkDepositAddress returns errDepositHeld if the deposit address of an invoice is a settlement
+// address. The address of a draft can be computed before it is issued. The ids of other invoices
+// cannot be known in advance.
 func checkDepositAddress(ctx context.Context, tx *db.Tx, inv invoice.Invoice) error {
 	if inv.DepositAddress.IsZero() {
 		return nil
@@ -65,8 +65,8 @@ func checkDepositAddress(ctx context.Context, tx *db.Tx, inv invoice.Invoice) er
 	return err
 }
 
-// loadDeposits finds out which of the entries go to or come from a deposit address, and
-// reads the invoices of those that receive.
+// loadDeposits finds out which of the entries go to or come from a deposit address, and reads the
+// invoices of the receiving ones.
 func (b *transferBatch) loadDeposits(ctx context.Context, ends []invoice.Address) error {
 	deposits, err := Deposits(ctx, b.tx, b.chain.key, ends)
 	if err != nil || len(deposits) == 0 {
@@ -91,8 +91,8 @@ func (b *transferBatch) loadDeposits(ctx context.Context, ends []invoice.Address
 	return b.invoices.load(ctx, ids...)
 }
 
-// attributeDeposit sets the invoice of a payment to a deposit address and emits
-// payment.received. A payment in another currency than the invoice's belongs to none.
+// attributeDeposit sets the invoice of a payment to a deposit address and emits payment.received. A
+// payment in another currency than the invoice's gets no invoice.
 func (b *transferBatch) attributeDeposit(e *entry, p *invoice.Payment) error {
 	inv := b.invoices.byID[e.depositOf]
 	p.DepositOf, p.SettlesTo = inv.ID, inv.Merchant
@@ -105,8 +105,8 @@ func (b *transferBatch) attributeDeposit(e *entry, p *invoice.Payment) error {
 	return b.service.emitReceived(b.out, *p, a.Invoice)
 }
 
-// leaveUnattributed leaves a payment without an invoice. Money at a deposit address is swept all the
-// same.
+// leaveUnattributed leaves a payment without an invoice. Money at a deposit address is swept in any
+// case.
 func (b *transferBatch) leaveUnattributed(e *entry, p *invoice.Payment) {
 	p.DepositOf, p.SettlesTo = "", invoice.Address{}
 	if e.depositOf != "" {

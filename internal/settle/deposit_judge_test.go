@@ -9,8 +9,8 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// depositCounts counts what the cases of TestDepositsKeepTheirMoney had, and what was
-// wrong.
+// depositCounts counts the cases of TestDepositsKeepTheirMoney by what happened in them, and the
+// faults.
 type depositCounts struct {
 	deposits, other, late, sweeps, refunds, direct, orphaned, restarts, kills atomic.Int64
 	unpaid, misattributed, lost, astray                                       atomic.Int64
@@ -23,14 +23,14 @@ func (c *depositCounts) String() string {
 		c.orphaned.Load(), c.unpaid.Load(), c.restarts.Load(), c.kills.Load(), c.misattributed.Load(), c.lost.Load(), c.astray.Load())
 }
 
-// storedTransfer is what a transfer is stored as; each is nil if it is not.
+// storedTransfer is the rows of a transfer; each is nil if it does not exist.
 type storedTransfer struct {
 	payment *invoice.Payment
 	sweep   *invoice.Sweep
 	refund  *invoice.Refund
 }
 
-// stored returns what the transfers are stored as that were in any block.
+// stored returns the stored rows of all transfers that were in any block.
 func (d *depositGame) stored() map[transferKey]storedTransfer {
 	var payments, sweeps, refunds []string
 	for k := range d.mined {
@@ -63,7 +63,7 @@ func (d *depositGame) stored() map[transferKey]storedTransfer {
 	return all
 }
 
-// judge compares what is stored with the chain, and returns what is wrong.
+// judge compares the stored rows with the chain, and returns the faults.
 func (d *depositGame) judge(counts *depositCounts) string {
 	counts.restarts.Add(int64(d.restarts))
 	counts.kills.Add(int64(d.kills))
@@ -90,7 +90,8 @@ func (d *depositGame) judge(counts *depositCounts) string {
 	return d.compare(ledger, counts)
 }
 
-// withdrawDropped ends the wait for refunds that reorgs left, as a person does when no node has their transactions.
+// withdrawDropped ends the wait for refunds that reorgs dropped, like a person when no node has their
+// transactions.
 func (d *depositGame) withdrawDropped() {
 	d.seconds.Add(int64(invoice.SubmissionPatience.Seconds()) + 1)
 	dropped, err := settle.NewReader(d.db.store).RefundRecords(d.t.Context(), settle.RefundFilter{Status: invoice.RefundOrphaned, Limit: 1000})
@@ -103,7 +104,8 @@ func (d *depositGame) withdrawDropped() {
 	d.withdrawn = true
 }
 
-// leftBehind returns what is stored of a transfer besides one kind, unless it is orphaned.
+// leftBehind describes a stored row of a transfer that is of another kind than the given one and not
+// orphaned.
 func leftBehind(s storedTransfer, but any) string {
 	switch {
 	case s.payment != nil && but != any(s.payment) && s.payment.Status != invoice.Orphaned:
@@ -116,7 +118,7 @@ func leftBehind(s storedTransfer, but any) string {
 	return ""
 }
 
-// misplaced says what is wrong with how a transfer of the chain is stored.
+// misplaced describes what is wrong with the stored rows of a transfer of the chain.
 func (d *depositGame) misplaced(t invoice.Transfer, s storedTransfer, counts *depositCounts) string {
 	from, to := d.set.owner[t.From], d.set.owner[t.To]
 	switch {
@@ -143,8 +145,8 @@ func (d *depositGame) misplaced(t invoice.Transfer, s storedTransfer, counts *de
 	return leftBehind(s, s.refund)
 }
 
-// misplacedDeposit says what is wrong with how a transfer to the deposit address of an
-// invoice is stored.
+// misplacedDeposit describes what is wrong with the stored rows of a transfer to the deposit address
+// of an invoice.
 func (d *depositGame) misplacedDeposit(t invoice.Transfer, to string, s storedTransfer, counts *depositCounts) string {
 	inv := d.set.byID[to]
 	counts.deposits.Add(1)
@@ -167,7 +169,7 @@ func (d *depositGame) misplacedDeposit(t invoice.Transfer, to string, s storedTr
 	return leftBehind(s, p)
 }
 
-// misplacedDirect says what is wrong with how a payment to a settlement address is stored:
+// misplacedDirect describes what is wrong with the stored rows of a payment to a settlement address:
 // only one that names a deposit invoice of the address counts for it.
 func (d *depositGame) misplacedDirect(t invoice.Transfer, s storedTransfer, counts *depositCounts) string {
 	p := s.payment
@@ -189,13 +191,13 @@ func (d *depositGame) misplacedDirect(t invoice.Transfer, s storedTransfer, coun
 	return leftBehind(s, p)
 }
 
-// balanceKey identifies what a deposit address holds of a token.
+// balanceKey identifies the balance of a deposit address in a token.
 type balanceKey struct {
 	invoiceID string
 	token     invoice.Address
 }
 
-// depositLedger is what the chain says of the invoices.
+// depositLedger is the state of the invoices according to the chain.
 type depositLedger struct {
 	received     map[balanceKey][]invoice.Transfer
 	emptied      map[balanceKey]invoice.Position // by the newest sweep
@@ -239,8 +241,8 @@ func (d *depositGame) enter(l *depositLedger, t invoice.Transfer, s storedTransf
 	}
 }
 
-// compare compares the sums and states of all invoices, and what is held and queued, with
-// the ledger.
+// compare compares the sums and states of all invoices, and the balances and queued sweeps, with the
+// ledger.
 func (d *depositGame) compare(l *depositLedger, counts *depositCounts) string {
 	ctx := d.t.Context()
 	invoices, err := settle.InvoicesWithoutLines(ctx, d.db.store, d.set.ids)
@@ -289,8 +291,8 @@ func (d *depositGame) compareRefunds(l *depositLedger) string {
 	return ""
 }
 
-// misrefunded says what is wrong with the refunds of a payment. Only those that were final when
-// it was mined may be more than it is, or to others: it moved other money before.
+// misrefunded describes what is wrong with the refunds of a payment. Only refunds that were final when
+// it was mined may exceed it, or go to others: it transferred other money before.
 func (d *depositGame) misrefunded(p invoice.Payment, refunds []invoice.Refund) string {
 	var sum, early uint64
 	for _, r := range refunds {
@@ -312,7 +314,7 @@ func (d *depositGame) misrefunded(p invoice.Payment, refunds []invoice.Refund) s
 	return ""
 }
 
-// compareQueue compares what deposit addresses hold with what is queued to be swept.
+// compareQueue compares the balances of deposit addresses with the queued sweeps.
 func (d *depositGame) compareQueue(l *depositLedger, counts *depositCounts) string {
 	held := make(map[balanceKey]uint64)
 	for key, received := range l.received {

@@ -27,10 +27,10 @@ import (
 // depositInvoices is how many invoices a case of TestDepositsKeepTheirMoney has.
 var depositInvoices = flag.Int("deposit.invoices", 30, "how many deposit invoices a case of the property has")
 
-// TestDepositsKeepTheirMoney plays payments of any amount, order, time and currency to the
-// deposit addresses of many invoices of several merchants, with sweeps by anyone, refunds,
-// direct payments, reorgs, blocks read again, restarts, two replicas, and transactions that
-// are killed. A transaction that a reorg left may be mined again with another outcome. Then:
+// TestDepositsKeepTheirMoney plays payments of any amount, order, time and currency to the deposit
+// addresses of many invoices of several merchants, with sweeps by anyone, refunds, direct payments,
+// reorgs, blocks read again, restarts, two replicas, and transactions that are killed. A transaction
+// that a reorg dropped may be mined again with another outcome. Then:
 //
 //   - Each transfer to a deposit address is stored once, for the invoice of that address and
 //     no other, and counts if it is in the invoice's currency.
@@ -39,9 +39,9 @@ var depositInvoices = flag.Int("deposit.invoices", 30, "how many deposit invoice
 //     queued to be swept.
 //   - An invoice is paid once its final payments in time are enough, less their refunds by then,
 //     and not otherwise. It stays paid.
-//   - A refund goes back to who paid, and was mined above its payment, which a reorg may have
-//     dropped since. Refunds are never more than their payment, unless they were final when it
-//     was mined again with less.
+//   - A refund goes back to the payer, and was mined above its payment, which a reorg may have
+//     dropped since. Refunds never exceed their payment, unless they were final when it was mined
+//     again with less.
 //
 // Each case begins with a copy of the same invoices.
 func TestDepositsKeepTheirMoney(t *testing.T) {
@@ -77,8 +77,8 @@ type depositSet struct {
 // depositMerchants is how many merchants the invoices of a depositSet belong to.
 const depositMerchants = 3
 
-// newDepositSet makes n deposit invoices, of which one in ten expires early, and some
-// direct invoices over amounts that are paid to others.
+// newDepositSet makes n deposit invoices, of which one in ten expires early, and some direct invoices
+// over amounts that others are paid.
 func newDepositSet(t *testing.T, n int) *depositSet {
 	t.Helper()
 	set := &depositSet{dir: t.TempDir(), owner: make(map[invoice.Address]string), byID: make(map[string]invoice.Invoice)}
@@ -155,7 +155,7 @@ func (set *depositSet) open(t *testing.T) (*world, func()) {
 	}
 }
 
-// transferKey identifies a transfer: a reorg may change what it moves.
+// transferKey identifies a transfer: a reorg may change its amount and accounts.
 type transferKey struct {
 	tx      invoice.Hash
 	ordinal int
@@ -163,13 +163,13 @@ type transferKey struct {
 
 func keyOf(t invoice.Transfer) transferKey { return transferKey{t.TxHash, t.Ordinal} }
 
-// returned is a transfer back, in any block, and the payment that it was mined above.
+// returned is a transfer back, in any block, and the payment below it.
 type returned struct {
 	payment transferKey
 	back    invoice.Transfer
 }
 
-// returnOf returns a transfer with its payment, whatever its block is.
+// returnOf returns a transfer with its payment, regardless of its block.
 func returnOf(payment, back invoice.Transfer) returned {
 	back.Position = invoice.Position{}
 	return returned{keyOf(payment), back}
@@ -180,7 +180,7 @@ type depositGame struct {
 	*world
 	*rand.Rand
 	set      *depositSet
-	hot      []invoice.Invoice // deposit invoices that many transfers are of
+	hot      []invoice.Invoice // deposit invoices that get many transfers
 	replicas []*settle.Service
 	txs      [][]invoice.Transfer    // each transaction with its newest outcome
 	mined    map[transferKey]bool    // every transfer that was in a block
@@ -205,7 +205,7 @@ func newDepositGame(w *world, r *rand.Rand, set *depositSet) *depositGame {
 	return d
 }
 
-// replica returns one of the replicas, with what it cached.
+// replica returns one of the replicas, with its caches.
 func (d *depositGame) replica() *settle.Service { return pick(d.Rand, d.replicas...) }
 
 func (d *depositGame) step() {
@@ -278,7 +278,7 @@ func (d *depositGame) transaction() []invoice.Transfer {
 	return numbered(d.hash("tx", d.world.txs), all)
 }
 
-// numbered returns the transfers as those of a transaction.
+// numbered returns the transfers as transfers of one transaction.
 func numbered(tx invoice.Hash, all []invoice.Transfer) []invoice.Transfer {
 	for i := range all {
 		all[i].TxHash, all[i].Ordinal = tx, i
@@ -286,8 +286,8 @@ func numbered(tx invoice.Hash, all []invoice.Transfer) []invoice.Transfer {
 	return all
 }
 
-// otherwise returns a transaction that is mined again where some of its calls end in
-// another way: a transfer is not made, or another one is.
+// otherwise returns a transaction that is mined again with another result of some of its calls: a
+// transfer is missing, or is a different one.
 func (d *depositGame) otherwise(was []invoice.Transfer) []invoice.Transfer {
 	all := append([]invoice.Transfer(nil), was...)
 	at := d.IntN(len(all))
@@ -299,8 +299,8 @@ func (d *depositGame) otherwise(was []invoice.Transfer) []invoice.Transfer {
 	return numbered(was[0].TxHash, all)
 }
 
-// mineSome mines up to three blocks, and has them read at once. They contain new
-// transactions, and some that a reorg left.
+// mineSome mines up to three blocks, and has them read together. They contain new transactions, and
+// some that a reorg dropped.
 func (d *depositGame) mineSome() {
 	var blocks []settle.Block
 	on := d.canonical()
@@ -342,7 +342,7 @@ func (d *depositGame) mineSome() {
 	}
 }
 
-// note remembers what a block has, that was mined on top of the chain.
+// note records the transactions of a block that was mined on top of the chain.
 func (d *depositGame) note(b settle.Block) {
 	d.finality[b.Hash] = d.blocks[d.line].Number
 	for _, t := range b.Transfers {
@@ -357,7 +357,7 @@ func (d *depositGame) note(b settle.Block) {
 	}
 }
 
-// isReverse reports whether a transfer goes from where a payment to an address ends to who made it.
+// isReverse reports whether a transfer goes from the final address of a payment to its payer.
 func (d *depositGame) isReverse(p, t invoice.Transfer) bool {
 	receiver := p.To
 	if id := d.set.owner[p.To]; id != "" {
@@ -366,7 +366,7 @@ func (d *depositGame) isReverse(p, t invoice.Transfer) bool {
 	return p.Token == t.Token && p.From == t.To && receiver == t.From
 }
 
-// race has both replicas do the same.
+// race makes both replicas do the same work.
 func (d *depositGame) race(fn func(context.Context, *settle.Service) error) {
 	errs := make([]error, len(d.replicas))
 	var replicas sync.WaitGroup
@@ -387,7 +387,7 @@ func (d *depositGame) race(fn func(context.Context, *settle.Service) error) {
 	}
 }
 
-// do has a replica do something. Before, another one may be killed while it does the same.
+// do makes a replica do some work. Before, another one may be killed while it does the same.
 func (d *depositGame) do(fn func(context.Context, *settle.Service) error) {
 	if d.IntN(4) == 0 && d.kill(fn) {
 		return
@@ -395,8 +395,8 @@ func (d *depositGame) do(fn func(context.Context, *settle.Service) error) {
 	d.must(fn(d.t.Context(), d.replica()))
 }
 
-// kill has a replica do something and kills it when it has read the clock some times. It
-// reports whether the replica ended before.
+// kill makes a replica do some work and kills it when it has read the clock some times. It reports
+// whether the replica finished before.
 func (d *depositGame) kill(fn func(context.Context, *settle.Service) error) (done bool) {
 	ctx, cancel := context.WithCancel(d.t.Context())
 	defer cancel()
@@ -433,7 +433,7 @@ func (d *depositGame) rollBack() {
 	d.do(func(ctx context.Context, s *settle.Service) error { return s.Rollback(ctx, d.chainKey, d.head()) })
 }
 
-// confirmSome makes some of the blocks final that were read.
+// confirmSome makes some of the read blocks final.
 func (d *depositGame) confirmSome() {
 	d.line += d.IntN(len(d.blocks) - d.line)
 	d.do(func(ctx context.Context, s *settle.Service) error {
@@ -441,7 +441,7 @@ func (d *depositGame) confirmSome() {
 	})
 }
 
-// rescan has blocks read again, some of them at once.
+// rescan schedules blocks to be read again, and reads some of them immediately.
 func (d *depositGame) rescan() {
 	if len(d.blocks) == 1 {
 		return

@@ -14,7 +14,7 @@ type depositStates struct {
 	ended     map[string]invoice.Status // invoices that were seen paid or expired, and stay so
 	dropped   map[string]int64          // when a reorg dropped refunds, in Unix seconds
 	withdrawn bool                      // dropped refunds are not awaited any more
-	wrong     string                    // the first invoice that was in a wrong state
+	wrong     string                    // the first invoice in a wrong state
 }
 
 func newDepositStates() depositStates {
@@ -24,8 +24,8 @@ func newDepositStates() depositStates {
 }
 
 // follow requires each invoice to be in the state that follows from its final payments, less their
-// refunds so far. It has to see the invoices after each transaction that may change them, because a
-// refund after an invoice was paid leaves it paid.
+// refunds so far. It has to look at the invoices after each transaction that may change them, because
+// a refund after an invoice was paid leaves it paid.
 func (d *depositGame) follow() {
 	if d.wrong != "" {
 		return
@@ -47,8 +47,8 @@ func (d *depositGame) follow() {
 	}
 }
 
-// states returns the states that an invoice may be in, if an amount between two counts for it. It does not expire while
-// blocks have to be read again.
+// states returns the states that an invoice may be in, if an amount between two bounds counts for it.
+// It does not expire while blocks have to be read again.
 func (d *depositGame) states(inv invoice.Invoice, least, most uint64, inGap bool) (may []invoice.Status) {
 	switch ended := d.ended[inv.ID]; {
 	case d.voided[inv.ID]:
@@ -70,9 +70,9 @@ func (d *depositGame) states(inv invoice.Invoice, least, most uint64, inGap bool
 	return may
 }
 
-// counting returns how much counts for each invoice: its confirmed payments in time, less their
-// refunds. The two differ by refunds that a reorg dropped and that may or may not be expected to be
-// mined again.
+// counting returns the amounts that count for each invoice: its confirmed payments in time, less their
+// refunds. The two bounds differ by refunds that a reorg dropped and that may or may not be expected
+// to be mined again.
 func (d *depositGame) counting(stored map[transferKey]storedTransfer) (least, most map[string]uint64) {
 	sure, possible := d.refunded(stored)
 	least, most = make(map[string]uint64), make(map[string]uint64)
@@ -89,9 +89,9 @@ func (d *depositGame) counting(stored map[transferKey]storedTransfer) (least, mo
 	return least, most
 }
 
-// refunded returns how much was refunded of each payment, for sure and possibly. A refund that a reorg dropped counts
-// for sure for invoice.SubmissionPatience, unless its transaction was mined again as something else, and possibly as
-// long as somebody may wait for it.
+// refunded returns the refunded amounts of each payment, certain and possible. A refund that a reorg
+// dropped is certain for invoice.SubmissionPatience, unless its transaction was mined again as
+// something else, and possible as long as a person may wait for it.
 func (d *depositGame) refunded(stored map[transferKey]storedTransfer) (sure, possible map[string]uint64) {
 	mined := make(map[invoice.Hash]bool)
 	for k := range d.canonical() {

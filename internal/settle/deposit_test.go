@@ -65,7 +65,7 @@ func TestCreateDepositIsRefused(t *testing.T) {
 	})
 }
 
-// TestDepositIsNotGivenOutUnverified has no node that confirms the factory.
+// TestDepositIsNotGivenOutUnverified uses nodes that do not confirm the factory.
 func TestDepositIsNotGivenOutUnverified(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		down := errors.New("no node answers")
@@ -111,7 +111,7 @@ func TestDepositByDefault(t *testing.T) {
 	})
 }
 
-// TestDepositOfADraft finalizes drafts: the address is of the final terms.
+// TestDepositOfADraft finalizes drafts: the address derives from the final terms.
 func TestDepositOfADraft(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		unissued := func(d *invoice.Draft) { d.Unissued = true }
@@ -283,9 +283,8 @@ func TestSweepIsNoPayment(t *testing.T) {
 	})
 }
 
-// TestDepositInAnotherCurrency sends a known token to the deposit address of an invoice in
-// another currency: the merchant sees it with the invoice, it counts for nothing, and the
-// sweep recovers it.
+// TestDepositInAnotherCurrency sends a known token to the deposit address of an invoice in another
+// currency. The merchant sees it with the invoice, it does not count, and the sweep recovers it.
 func TestDepositInAnotherCurrency(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.merchant = "curious-" + w.merchant
@@ -381,7 +380,7 @@ func TestRefundOfADeposit(t *testing.T) {
 	})
 }
 
-// TestDepositAddressIsNoSettlementAddress has another merchant name a deposit address.
+// TestDepositAddressIsNoSettlementAddress checks that another merchant cannot name a deposit address.
 func TestDepositAddressIsNoSettlementAddress(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create(deposited)
@@ -438,9 +437,9 @@ func TestReadDepositsAgain(t *testing.T) {
 	})
 }
 
-// TestReorgChangesWhatATransactionMoves has a reorg mine transactions again with another
-// outcome, so that their logs have other ordinals: one that swept two addresses sweeps the
-// second alone, and payments go to an address of another kind.
+// TestReorgChangesWhatATransactionMoves mines transactions again with another outcome, so that their
+// logs have other ordinals. One that swept two addresses sweeps only the second, and payments go to an
+// address of another kind.
 func TestReorgChangesWhatATransactionMoves(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		first, second, third := w.create(deposited), w.create(deposited), w.create(deposited)

@@ -21,8 +21,8 @@ func insertDeposits(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) 
 	return tx.Insert(ctx, db.Insertion{Table: "deposits", Columns: []string{"chain_key", "address", "invoice_id", "merchant_id"}}, rows)
 }
 
-// Deposits returns the invoices whose deposit addresses are among the addresses, by
-// address. Those of lost invoices have ids that IsLostDeposit recognizes.
+// Deposits returns the invoices that have one of the deposit addresses, by address. Addresses of lost
+// invoices have ids that IsLostDeposit recognizes.
 func Deposits(ctx context.Context, q db.Querier, chainKey string, among []invoice.Address) (map[invoice.Address]string, error) {
 	rows := make([][]any, len(among))
 	for n, a := range among {
@@ -52,7 +52,7 @@ func (q Reader) AreDeposits(ctx context.Context, among []invoice.Address) (map[i
 	return q.WhichAddresses(ctx, "", among, "deposits WHERE deposits.address = account")
 }
 
-// depositKey identifies what a deposit address holds of a token.
+// depositKey identifies the balance of a deposit address in a token.
 type depositKey struct {
 	chainKey       string
 	address, token invoice.Address
@@ -91,8 +91,8 @@ func (b *depositBalance) sweep(t invoice.Transfer) {
 // the addresses, and sets the swept transactions of their invoices. Payments to other addresses are
 // ignored. The cursor of the chain must be locked, and the payments and sweeps must have been written.
 //
-// A sweep empties its address, also of money that was never recorded. So an address holds what it received
-// after its newest sweep, in whichever order the blocks were read.
+// A sweep empties its address, also of money that was never recorded. So the balance of an address is
+// what it received after its newest sweep, in whichever order the blocks were read.
 func AddToDeposits(ctx context.Context, tx *db.Tx, payments []invoice.Payment, sweeps []invoice.Sweep) error {
 	var keys []depositKey
 	received, swept := make(map[depositKey][]invoice.Transfer), make(map[depositKey][]invoice.Transfer)
@@ -148,7 +148,7 @@ func AddToDeposits(ctx context.Context, tx *db.Tx, payments []invoice.Payment, s
 		ORDER BY sweeps.block_number DESC, sweeps.log_index DESC LIMIT 1) WHERE id IN `, ids)
 }
 
-// saveDepositBalances writes what the addresses hold.
+// saveDepositBalances writes the balances of deposit addresses.
 func saveDepositBalances(ctx context.Context, tx *db.Tx, keys []depositKey, balances map[depositKey]depositBalance) error {
 	rows := make([][]any, len(keys))
 	for i, key := range keys {
@@ -165,7 +165,7 @@ const lastSweep = ` FROM sweeps WHERE sweeps.token = coin AND sweeps.status = 'c
 		SELECT deposits.invoice_id FROM deposits WHERE deposits.address = account AND deposits.chain_key = chain)
 	ORDER BY sweeps.block_number DESC, sweeps.log_index DESC LIMIT 1`
 
-// depositBalances returns what is stored of the addresses.
+// depositBalances returns the stored balances of the addresses.
 func depositBalances(ctx context.Context, q db.Querier, keys []depositKey) (map[depositKey]depositBalance, error) {
 	rows := make([][]any, len(keys))
 	for i, k := range keys {

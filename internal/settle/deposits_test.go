@@ -126,8 +126,8 @@ func TestDepositBalances(t *testing.T) {
 	})
 }
 
-// TestDepositBalancesInAnyOrder adds payments and sweeps in any order and in any batches. An address holds
-// what it received after its newest sweep.
+// TestDepositBalancesInAnyOrder adds payments and sweeps in any order and in any batches. The balance
+// of an address is what it received after its newest sweep.
 func TestDepositBalancesInAnyOrder(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
@@ -172,7 +172,7 @@ func indexes(n int) (all []int) {
 	return all
 }
 
-// checkHeld compares what is queued of a token with the payments and sweeps that were read.
+// checkHeld compares the queued balances in a token with the payments and sweeps that were read.
 func checkHeld(r *rapid.T, s *db.DB, token invoice.Address, sweeps []bool, read map[int]uint64) {
 	var want uint64
 	for i, sweep := range sweeps { // in the order of the chain
@@ -195,8 +195,8 @@ func checkHeld(r *rapid.T, s *db.DB, token invoice.Address, sweeps []bool, read 
 	}
 }
 
-// TestDepositIsPaidBeforeItsSweepIsSettled records a payment after the transaction manager
-// read that nothing was left to sweep: the payment stays queued, and can be sent.
+// TestDepositIsPaidBeforeItsSweepIsSettled records a payment after the transaction manager read a zero
+// balance: the payment stays queued, and can be sent.
 func TestDepositIsPaidBeforeItsSweepIsSettled(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
@@ -221,8 +221,8 @@ func TestDepositIsPaidBeforeItsSweepIsSettled(t *testing.T) {
 	})
 }
 
-// TestRequestSweepOfAnothersInvoice names an invoice of another merchant, and a token of
-// which nothing is recorded.
+// TestRequestSweepOfAnothersInvoice names an invoice of another merchant, and a token without recorded
+// payments.
 func TestRequestSweepOfAnothersInvoice(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {

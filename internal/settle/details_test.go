@@ -194,8 +194,8 @@ func TestUniqueReferenceConcurrently(t *testing.T) {
 	})
 }
 
-// TestUniqueReferenceRepeatedConcurrently repeats a request with its idempotency key while
-// the first is in progress. It is not refused because of its own reference.
+// TestUniqueReferenceRepeatedConcurrently repeats a request with its idempotency key while the first
+// is in progress. Its own reference does not make it fail.
 func TestUniqueReferenceRepeatedConcurrently(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		services := []*settle.Service{w.Service, w.service()}

@@ -19,8 +19,8 @@ var (
 	ErrVoid = errors.New("the invoice is void")
 )
 
-// InvoiceChange is a change of an invoice. Nil members stay as they are. The terms can be
-// changed of a draft alone.
+// InvoiceChange is a change of an invoice. Nil members stay as they are. The terms can be changed only
+// in a draft.
 type InvoiceChange struct {
 	Merchant   *invoice.Address
 	Amount     *invoice.Amount
@@ -57,10 +57,9 @@ func draftOf(inv invoice.Invoice, c InvoiceChange) invoice.Draft {
 	return d
 }
 
-// UpdateInvoice changes the details of an invoice, and the terms of a draft. A term with
-// its present value is no change. Errors are
-// db.ErrNotFound, also for an invoice that the principal does not see, ErrNotDraft,
-// *ReferenceTakenError and *invoice.FieldError.
+// UpdateInvoice changes the details of an invoice, and the terms of a draft. A term with its current
+// value is not a change. Errors are db.ErrNotFound, also for an invoice that the principal does not
+// see, ErrNotDraft, *ReferenceTakenError and *invoice.FieldError.
 func (s *Service) UpdateInvoice(ctx context.Context, by access.Principal, id string, c InvoiceChange) (changed invoice.Invoice, err error) {
 	err = s.updateLocked(ctx, by, id, func(tx *db.Tx, out *outbox, inv invoice.Invoice) error {
 		changed = inv
@@ -158,8 +157,8 @@ func (s *Service) Finalize(ctx context.Context, by access.Principal, id string) 
 	}
 }
 
-// rewrite writes the terms and the state of a locked draft. try counts from 0 how often
-// its transfer amount turned out to be taken.
+// rewrite writes the terms and the state of a locked draft. try counts from 0 how often its transfer
+// amount was already taken.
 func (s *Service) rewrite(ctx context.Context, tx *db.Tx, out *outbox, by access.Principal, inv invoice.Invoice, try int) (invoice.Invoice, error) {
 	call := &createCall{Value: &create{inv: inv, byMerchant: !by.IsOperator(), origin: access.OriginFrom(ctx)}}
 	calls := []*createCall{call}

@@ -241,7 +241,7 @@ func TestDetailsAreEditableInEveryState(t *testing.T) {
 	})
 }
 
-// checkTransitions says which transitions of an invoice are recorded.
+// checkTransitions checks which transitions of an invoice are recorded.
 func (w *world) checkTransitions(inv invoice.Invoice, want ...settle.InvoiceTransition) {
 	w.t.Helper()
 	h, err := settle.NewReader(w.db.store).InvoiceHistory(w.t.Context(), inv.ID)
@@ -251,7 +251,7 @@ func (w *world) checkTransitions(inv invoice.Invoice, want ...settle.InvoiceTran
 	}
 }
 
-// void makes an invoice void, and returns it as it is stored.
+// void makes an invoice void, and returns the stored invoice.
 func (w *world) void(inv invoice.Invoice) invoice.Invoice {
 	w.t.Helper()
 	voided, err := w.Void(w.t.Context(), w.own(), inv.ID)
@@ -321,7 +321,7 @@ func TestVoidRacesAPayment(t *testing.T) {
 		paying := w.pay(covered.TransferAmount)
 		w.mine(start+10, paying, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: part.CommitmentID}))
 
-		// The payment was first: pending, then taken back by a reorg, then final.
+		// The payment was first: pending, then dropped by a reorg, then final.
 		_, err := w.Void(t.Context(), w.own(), covered.ID)
 		wantError(t, "void after a payment", err, invoice.ErrCovered)
 		w.void(part)

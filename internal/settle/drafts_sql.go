@@ -16,8 +16,8 @@ func lockInvoice(ctx context.Context, tx *db.Tx, id string) (invoice.Invoice, er
 	return NewReader(tx).Invoice(ctx, id)
 }
 
-// UpdateDraft writes the terms of a locked draft, and its state, which may be open now.
-// An open invoice needs its transfer amount inserted first.
+// UpdateDraft writes the terms and the state of a locked draft, which may have become open. Insert the
+// transfer amount of an open invoice first.
 func UpdateDraft(ctx context.Context, tx *db.Tx, inv invoice.Invoice) error {
 	lines, err := linesText(inv.LineItems)
 	if err != nil {

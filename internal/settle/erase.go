@@ -12,18 +12,19 @@ import (
 )
 
 const (
-	// EraseBatch is how many invoices one transaction erases. It keeps their chains from being read on.
+	// EraseBatch is how many invoices one transaction erases. While it runs, their chains cannot be read.
 	EraseBatch = 50
 	// EraseAnswers is how many excerpts of answers it erases. A webhook that was down has many for an invoice.
 	EraseAnswers = 1000
 )
 
-// EraseCustomer erases the personal data of a merchant's customer, by the customer's key: all that the merchant wrote about
-// the customer's invoices but the references, wherever it is stored, events included. Amounts, addresses and transactions
-// stay. If there are more than EraseBatch invoices, EraseMore erases the rest. Invoices that are created later stay as they
-// are. While that is under way, it returns the same erasure. Of a customer without invoices nothing is stored without a key.
-// With a key, it returns the erasure of the first request, and never erases what was created since. Other errors are
-// ErrIdempotencyMismatch and ErrIdempotencyInProgress.
+// EraseCustomer erases the personal data of a merchant's customer, by the customer's key: everything
+// that the merchant wrote about the customer's invoices except the references, in all tables and in
+// events. Amounts, addresses and transactions stay. If there are more than EraseBatch invoices,
+// EraseMore erases the rest. Invoices that are created later are not erased. While an erasure is in
+// progress, EraseCustomer returns it. Without a key, no row is stored for a customer without invoices.
+// With a key, it returns the erasure of the first request, and never erases invoices created since.
+// Other errors are ErrIdempotencyMismatch and ErrIdempotencyInProgress.
 func (s *Service) EraseCustomer(ctx context.Context, merchantID, customer string, once Once) (e Erasure, err error) {
 	key, err := erasureKey(merchantID, customer, once)
 	if err != nil {
@@ -74,8 +75,8 @@ func erasureOf(ctx context.Context, tx *db.Tx, key ErasureKey, once Once) (e Era
 	return e, err == nil, err
 }
 
-// erasureKey returns what is stored of a request's key. The hashes hold the key: if it is random, the customer cannot be found
-// from them by trying.
+// erasureKey returns the stored form of a request's key. The hashes include the key: if it is random,
+// the customer cannot be found by guessing.
 func erasureKey(merchantID, customer string, once Once) (key ErasureKey, err error) {
 	if key.KeyHash, err = hashFields(once.Scope, once.Key); err != nil {
 		return key, err
@@ -84,8 +85,8 @@ func erasureKey(merchantID, customer string, once Once) (key ErasureKey, err err
 	return key, err
 }
 
-// beginErasure returns the erasure that a request begins, or the one of the same customer that is running. One of a customer
-// without invoices is stored if it has a key, so that a repeated request finds it.
+// beginErasure returns the erasure that a request begins, or a running one of the same customer. For a
+// customer without invoices it is stored only if it has a key, so that a repeated request finds it.
 func (s *Service) beginErasure(ctx context.Context, tx *db.Tx, merchantID, customer string, withKey bool) (e Erasure, err error) {
 	e = Erasure{ID: s.ids.New(invoice.PrefixErasure), MerchantID: merchantID, Customer: customer, CreatedAt: s.seconds()}
 	named, err := FindCustomer(ctx, tx, merchantID, customer)
@@ -110,8 +111,8 @@ type auditedErasure struct {
 	Invoices int64 `json:"invoices"`
 }
 
-// EraseMore continues the oldest erasure, with that id or a greater one, that is not finished and that no other process
-// works on. It returns that erasure, also with an error, or an empty one.
+// EraseMore continues the oldest unfinished erasure, with the given id or a greater one, that no other
+// process works on. It returns that erasure, also with an error, or an empty one.
 func (s *Service) EraseMore(ctx context.Context, from string) (e Erasure, err error) {
 	err = s.update(ctx, func(tx *db.Tx, out *outbox) error {
 		if e, err = lockErasure(ctx, tx, from); errors.Is(err, db.ErrNotFound) {

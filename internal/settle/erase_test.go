@@ -21,7 +21,8 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// Texts about a customer: one in what programs write, and one in what people write when they decide.
+// Texts about a customer: one in texts that programs write, and one in texts that people write when
+// they decide.
 const (
 	marker  = "Ada-Lovelace"
 	noticed = "Countess"
@@ -34,7 +35,7 @@ var personal = []string{
 	"invoices.line_items", "receipt_mails.recipient", "saved_filters.query",
 }
 
-// ofMarker makes an invoice of a customer whose data are everywhere.
+// ofMarker makes an invoice of a customer with a marker in all data.
 func ofMarker(d *invoice.Draft) {
 	d.LineItems = []invoice.LineItem{{Label: "For " + marker, Amount: d.Amount}}
 	d.Details = invoice.Details{
@@ -43,8 +44,9 @@ func ofMarker(d *invoice.Draft) {
 	}
 }
 
-// spread writes a customer's data wherever the service stores some: drafts, open, paid and expired invoices, answers of the
-// merchant's server, a receipt, a saved filter, a decision, and the reasons of a refund and an attribution.
+// spread writes a customer's data to every place where the service stores some: drafts, open, paid and
+// expired invoices, answers of the merchant's server, a receipt, a saved filter, a decision, and the
+// reasons of a refund and an attribution.
 func (w *world) spread() {
 	w.t.Helper()
 	ctx := w.t.Context()
@@ -79,8 +81,8 @@ func (w *world) spread() {
 	}))
 }
 
-// kept describes what an erasure must not change: the numbers, ids and deliveries of events, and all of the invoices but
-// what was written about them.
+// kept describes the data that an erasure must not change: the numbers, ids and deliveries of events,
+// and the invoices except the texts about them.
 func (w *world) kept() []string {
 	w.t.Helper()
 	all, _, err := settle.NewReader(w.db.store).Invoices(w.t.Context(), settle.InvoiceFilter{MerchantID: w.merchant, Limit: 1000})
@@ -141,7 +143,7 @@ func TestEraseCustomer(t *testing.T) {
 	})
 }
 
-// checkWaiting checks what is sent of the deliveries that wait.
+// checkWaiting checks the bodies of the waiting deliveries.
 func (w *world) checkWaiting() {
 	w.t.Helper()
 	queues, err := dispatcher.NewReader(w.db.store).Queues(w.t.Context(), delivery.First)
@@ -160,7 +162,7 @@ func (w *world) checkWaiting() {
 	}
 }
 
-// checkErasureAudit checks the entries of the only erasure that erased something.
+// checkErasureAudit checks the entries of the only erasure that erased data.
 func (w *world) checkErasureAudit() {
 	w.t.Helper()
 	var actions []string
@@ -174,7 +176,8 @@ func (w *world) checkErasureAudit() {
 	}
 }
 
-// TestEraseIsOfOneMoment erases the invoices that exist when it is asked for, and no customer of another merchant.
+// TestEraseIsOfOneMoment erases the invoices that exist at the time of the request, and no customer of
+// another merchant.
 func TestEraseIsOfOneMoment(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
@@ -205,7 +208,8 @@ func TestEraseIsOfOneMoment(t *testing.T) {
 	})
 }
 
-// TestEraseOnce repeats requests with their keys after the erasure has ended. What was created since stays as it is.
+// TestEraseOnce repeats requests with their keys after the erasure has ended. Data that was created
+// since stays.
 func TestEraseOnce(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
@@ -290,7 +294,7 @@ func TestOldErasuresAreDeleted(t *testing.T) {
 	})
 }
 
-// TestEraseOnceAtOnce sends the same request many times at once: one erasure begins.
+// TestEraseOnceAtOnce sends the same request many times concurrently: one erasure begins.
 func TestEraseOnceAtOnce(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.create(ofMarker)
@@ -314,7 +318,7 @@ func TestEraseOnceAtOnce(t *testing.T) {
 	})
 }
 
-// TestEraseFilters erases a customer, and looks which saved filters of the operator are left.
+// TestEraseFilters erases a customer, and checks which saved filters of the operator are left.
 func TestEraseFilters(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
@@ -340,7 +344,8 @@ func TestEraseFilters(t *testing.T) {
 	})
 }
 
-// TestErasedEventsAreWrittenOnce has an invoice expire while it is erased: the event never has the customer's data.
+// TestErasedEventsAreWrittenOnce lets an invoice expire while it is erased: the event never has the
+// customer's data.
 func TestErasedEventsAreWrittenOnce(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create(ofMarker)

@@ -29,8 +29,8 @@ func scanErasure(row db.Scanner) (e Erasure, err error) {
 	return e, err
 }
 
-// insertErasure inserts an erasure, and returns it. If one of the same customer is running it returns that one, and
-// inserts none.
+// insertErasure inserts an erasure, and returns it. If an erasure of the same customer is running it
+// returns that one, and inserts no row.
 func insertErasure(ctx context.Context, tx *db.Tx, e Erasure) (Erasure, error) {
 	return db.QueryRow(ctx, tx, scanErasure, `INSERT INTO erasures (`+erasureColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)
 		ON CONFLICT (merchant_id, customer) WHERE customer IS NOT NULL DO UPDATE SET through = erasures.through RETURNING `+erasureColumns, e.ID, e.MerchantID, db.OrNull(e.Customer), e.Through, e.Invoices, e.CreatedAt.Unix(), db.OrNull(e.FinishedAt))
@@ -50,14 +50,15 @@ func erasureByKey(ctx context.Context, q db.Querier, keyHash invoice.Hash) (e Er
 	return e, requestHash, err
 }
 
-// insertErasureKey stores the key of a request that got an erasure. ok is false if it is stored already.
+// insertErasureKey stores the key of a request for an erasure. ok is false if the key is stored
+// already.
 func insertErasureKey(ctx context.Context, tx *db.Tx, k ErasureKey, erasureID string) (ok bool, err error) {
 	n, err := tx.Exec(ctx, "INSERT INTO erasure_keys (key_hash, request_hash, erasure_id) VALUES ($1, $2, $3) ON CONFLICT (key_hash) DO NOTHING",
 		k.KeyHash.String(), k.RequestHash.String(), erasureID)
 	return n > 0, err
 }
 
-// ErasureLifetime is how long a finished erasure and its keys are remembered.
+// ErasureLifetime is how long a finished erasure and its keys are kept.
 const ErasureLifetime = 365 * 24 * time.Hour
 
 // DeleteErasures deletes erasures that ended and are older than ErasureLifetime, up to limit keys or up to limit erasures. It
@@ -71,14 +72,15 @@ func DeleteErasures(ctx context.Context, tx *db.Tx, now time.Time, limit int) (i
 	return tx.Exec(ctx, "DELETE FROM erasures WHERE id IN (SELECT id FROM erasures WHERE id < $1 AND customer IS NULL ORDER BY id LIMIT $2)", below, limit)
 }
 
-// lockErasure returns the oldest erasure, with that id or a greater one, that is running and that no other transaction works
-// on, or ErrNotFound. No other one works on it until this one ends.
+// lockErasure returns the oldest running erasure with this id or a greater one that no other
+// transaction has locked, or ErrNotFound. It locks the erasure until the transaction ends.
 func lockErasure(ctx context.Context, tx *db.Tx, from string) (Erasure, error) {
 	return db.QueryRow(ctx, tx, scanErasure,
 		"SELECT "+erasureColumns+" FROM erasures "+tx.IndexedBy("erasures_running")+"WHERE customer IS NOT NULL AND id >= $1 ORDER BY id LIMIT 1"+tx.SkipLocked(), from)
 }
 
-// updateErasure stores how far a locked erasure is. A finished one forgets the customer.
+// updateErasure stores the progress of a locked erasure. For a finished one it deletes the customer's
+// key.
 func updateErasure(ctx context.Context, tx *db.Tx, e Erasure) error {
 	if !e.FinishedAt.IsZero() {
 		e.Customer = ""
@@ -87,8 +89,9 @@ func updateErasure(ctx context.Context, tx *db.Tx, e Erasure) error {
 	return err
 }
 
-// LockInvoicesToErase locks up to limit invoices of an erasure, and the cursors of their chains: no transaction that has
-// read one of them writes an event of it afterwards. It reports whether there may be more.
+// LockInvoicesToErase locks up to limit invoices of an erasure, and the cursors of their chains, so
+// that no transaction that has read one of the invoices writes an event of it afterwards. It reports
+// whether there may be more.
 func LockInvoicesToErase(ctx context.Context, tx *db.Tx, e Erasure, limit int) (locked []invoice.Invoice, more bool, err error) {
 	key := customerKey(tx)
 	ids, err := db.QueryAll(ctx, tx, db.ScanID, "SELECT invoice_id FROM invoice_details "+tx.IndexedBy("invoice_details_by_customer")+"WHERE merchant_id = $1 AND "+isCustomer+
@@ -127,9 +130,10 @@ func eraseAnswers(ctx context.Context, tx *db.Tx, invoiceIDs []string, limit int
 		append([]any{limit}, db.ToAny(invoiceIDs)...)...)
 }
 
-// EraseInvoices writes the line items and details of locked invoices, from which personal data was removed. It removes such
-// data from what else is stored of them, except from events and answers to these: what people wrote of their payments and refunds, and
-// addresses to which receipts are to be sent.
+// EraseInvoices writes the line items and details of locked invoices, from which personal data was
+// removed. It also removes personal data from rows that refer to them, except events and the answers
+// to deliveries: texts that people wrote about their payments and refunds, and addresses that await
+// receipts.
 func EraseInvoices(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) error {
 	ids := make([]string, len(invoices))
 	for i, inv := range invoices {
@@ -163,7 +167,8 @@ func EraseInvoices(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) e
 	return nil
 }
 
-// rewriteEvents replaces the bodies of the events of invoices that have the invoice. change returns the new body.
+// rewriteEvents replaces the bodies of events that contain one of the invoices. change returns the new
+// body.
 func rewriteEvents(ctx context.Context, tx *db.Tx, invoiceIDs []string, change func(invoiceID string, body []byte) ([]byte, error)) error {
 	type stored struct {
 		seq             int64
@@ -188,8 +193,8 @@ func rewriteEvents(ctx context.Context, tx *db.Tx, invoiceIDs []string, change f
 	return nil
 }
 
-// deleteCustomerFilters deletes the saved filters that select a customer, of the merchant's people, and of the operator's
-// unless they name another merchant.
+// deleteCustomerFilters deletes the saved filters that select a customer: those of the merchant's
+// people, and those of the operator unless they name another merchant.
 func deleteCustomerFilters(ctx context.Context, tx *db.Tx, merchantID, customer string) error {
 	const whole = "'&' || query || '&'"
 	has := func(text string) string { return "replace(" + whole + ", " + text + ", '') <> " + whole } // LIKE ignores case on SQLite

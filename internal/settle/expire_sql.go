@@ -8,21 +8,19 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// ExpiringInvoices returns open invoices of the chain, with their details, that expire
-// before a time and cannot be paid by a transfer up to the block from, those that
-// expire first first. Invoices that ended in a past which the database has lost are left out,
-// because they were made void or paid.
+// ExpiringInvoices returns open invoices of the chain, with their details, that expire before a time
+// and that no transfer up to the block from can pay, ordered by their expiry. It leaves out invoices
+// that ended in a past that the database has lost, because they were voided or paid.
 func ExpiringInvoices(ctx context.Context, q db.Querier, chainKey string, from uint64, before time.Time, limit int) ([]invoice.Invoice, error) {
 	return db.QueryAll(ctx, q, scanDetailedInvoice, "SELECT "+detailedColumns+detailedInvoices+`
 		WHERE chain_key = $1 AND expires_at < $2 AND from_block >= $3 AND status = 'open' AND closed_block IS NULL ORDER BY expires_at LIMIT $4`,
 		chainKey, invoice.UnixSeconds(before), int64(from), limit)
 }
 
-// ExpireInvoices updates open invoices of a chain that have expired. Their transfer amounts become free for
-// others. It returns ErrNotFound if an invoice does not exist.
+// ExpireInvoices updates open invoices of a chain that have expired. Their transfer amounts become
+// free for others. It returns ErrNotFound if an invoice does not exist.
 //
-// Of most of them no payment was seen: nothing but their state changes, which costs half of
-// UpdateInvoices.
+// Most of them have no payment: only their state changes, which costs half of UpdateInvoices.
 func ExpireInvoices(ctx context.Context, tx *db.Tx, chainKey string, expired []invoice.Invoice) error {
 	var paid []invoice.Invoice // in part
 	var unpaid [][]any
@@ -54,6 +52,6 @@ func ExpireInvoices(ctx context.Context, tx *db.Tx, chainKey string, expired []i
 	})
 }
 
-// freeAmounts ends the transfer amounts of invoices that are not open any more.
+// freeAmounts ends the transfer amounts of invoices that are no longer open.
 const freeAmounts = `UPDATE transfer_amounts SET live = 0, closed_block =
 	(SELECT invoices.closed_block FROM invoices WHERE invoices.id = transfer_amounts.invoice_id)`

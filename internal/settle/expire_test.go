@@ -61,8 +61,8 @@ func TestExpireInvoices(t *testing.T) {
 	}
 }
 
-// openInEveryState inserts open invoices without payments, with a part paid and pending, with all refunded, and with
-// sums that must be added up again. Their names begin with a number.
+// openInEveryState inserts open invoices without payments, with a pending part, with a fully refunded
+// payment, and with sums that must be added up again. Their names begin with a number.
 func openInEveryState(t *testing.T, s *db.DB, first int) []invoice.Invoice {
 	t.Helper()
 	var all []invoice.Invoice

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestExpiryPace checks that the batches of expiring invoices come near the time for which one may
-// keep others waiting, whatever a transaction, an invoice and its event cost, and stay within their bounds.
+// TestExpiryPace checks that the batches of expiring invoices come close to the permitted waiting
+// time, whatever a transaction, an invoice and its event cost, and stay within their bounds.
 func TestExpiryPace(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -9,9 +9,9 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// BenchmarkFill measures the rate at which a gap is filled, with transfers that each pay
-// an invoice, and with transfers that pay none. Each iteration adds 10,000 transfers to
-// the same database, so -benchtime=10x is a back-fill of 100,000.
+// BenchmarkFill measures the rate at which a gap is filled, with transfers that each pay an invoice,
+// and with transfers that pay no invoice. Each iteration adds 10,000 transfers to the same database,
+// so -benchtime=10x is a back-fill of 100,000.
 func BenchmarkFill(b *testing.B) {
 	for name, url := range dbtest.MigratedDatabases() {
 		for _, paying := range []bool{true, false} {

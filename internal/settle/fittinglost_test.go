@@ -2,7 +2,7 @@ package settle
 
 import "testing"
 
-// TestFittingLost watches the addresses of as many lost invoices as the limit allows.
+// TestFittingLost watches the addresses of the largest number of lost invoices within the limit.
 func TestFittingLost(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ lost, settlements, want int }{

@@ -40,19 +40,18 @@ type auditedGap struct {
 	To   uint64 `json:"to"`
 }
 
-// Fill stores what the next blocks of the chain's gap hold, up to the block
-// through. blocks are those with relevant transfers or events, in ascending
-// order. All of them are final: new payments are attributed, announced and
-// confirmed at once, invoices are paid, refunds are announced, and intents are
-// finished. Payments that are confirmed already stay as they are. The gap
-// shrinks in the same transaction. Undecided payments are attributed once all
-// blocks that were never read are read, and invoices that the gap kept from
-// expiring expire once it is closed; of very many, some when the next block is final.
-// If a payment of an invoice is new, the gap grows up to the newest block read, since a transfer there may refund it.
+// Fill stores the contents of the next blocks of the chain's gap, up to the block through. blocks are
+// the ones with relevant transfers or events, in ascending order. All of them are final: new payments
+// are attributed, announced and confirmed immediately, invoices are paid, refunds are announced, and
+// intents are finished. Payments that are confirmed already stay as they are. The gap shrinks in the
+// same transaction. Undecided payments are attributed once all blocks that were never read are read.
+// Invoices that the gap kept from expiring expire once it is closed; if there are very many, some
+// expire when the next block is final. If a payment of an invoice is new, the gap grows up to the
+// newest block read, because a transfer there may refund it.
 //
-// It returns ErrCursorMoved when the gap does not begin at the block next, or
-// when through is above the gap or the finalized height, and ErrFinalityViolated
-// when through is not the block that was read at its number.
+// It returns ErrCursorMoved when the gap does not begin at the block next, or when through is above
+// the gap or the finalized height, and ErrFinalityViolated when through is not the block that was read
+// at its number.
 func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks []Block, through invoice.Header) error {
 	if err := checkAscending(next, blocks, through.Number); err != nil {
 		return fmt.Errorf("fill the gap of %s: %w", chainKey, err)
@@ -92,7 +91,7 @@ func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks
 	return err
 }
 
-// deleteRead deletes the unread transactions of which the blocks hold a transfer.
+// deleteRead deletes the unread transactions that have a transfer in the blocks.
 func deleteRead(ctx context.Context, tx *db.Tx, chainKey string, cur Cursor, blocks []Block) error {
 	if cur.UnreadTx == 0 {
 		return nil
@@ -124,11 +123,11 @@ func shrinkGap(cur *Cursor, through uint64, stored storedBlocks) {
 		cur.Revision++
 	}
 	if stored.found && cur.Unread == nil && gap.Last < cur.Indexed.Number {
-		cur.ReadAgain(through + 1) // what was read above the gap may refund it
+		cur.ReadAgain(through + 1) // transfers above the gap may refund it
 	}
 }
 
-// saveCursor writes the cursor, and reads it with the newest block of which transactions are unread.
+// saveCursor writes the cursor, and reads it with the newest block that has unread transactions.
 func saveCursor(ctx context.Context, tx *db.Tx, chainKey string, cur *Cursor) (err error) {
 	if err := SaveCursor(ctx, tx, chainKey, *cur); err != nil {
 		return err

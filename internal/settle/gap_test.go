@@ -111,8 +111,8 @@ func TestRescanWidensTheGap(t *testing.T) {
 	})
 }
 
-// TestFillFindsMissedTransfers observes blocks without their transfers, and fills these in
-// twice. What is found is settled once.
+// TestFillFindsMissedTransfers observes blocks without their transfers, and fills these in twice.
+// Found transfers are settled once.
 func TestFillFindsMissedTransfers(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -246,8 +246,8 @@ func TestFillErrors(t *testing.T) {
 	})
 }
 
-// TestGapDefersExpiry checks that an invoice does not expire while blocks that may pay it
-// are unread, whatever the clock was when it was created.
+// TestGapDefersExpiry checks that an invoice does not expire while blocks that may pay it are unread,
+// whatever the clock showed when it was created.
 func TestGapDefersExpiry(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {

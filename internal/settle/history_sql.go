@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Limits of an InvoiceHistory, whose invoice anyone can send any number of payments.
+// Limits of an InvoiceHistory: anyone can send any number of payments to an invoice.
 const (
 	// MaxHistoryPayments bounds the payments of a history, its refunds, and its sweeps.
 	MaxHistoryPayments = 100
@@ -38,15 +38,15 @@ type InvoiceHistory struct {
 	Truncated   bool            // there is more than the limits allow
 }
 
-// InvoiceTransition is a transition that a request asked for: a draft became open, or an
-// invoice void.
+// InvoiceTransition is a transition that a request caused: of a draft to open, or of an invoice to
+// void.
 type InvoiceTransition struct {
-	Status invoice.Status // that the invoice came into
+	Status invoice.Status // the new state of the invoice
 	At     time.Time
 }
 
-// SeenPayment is a payment with the time when it was last orphaned, which is zero if it
-// never was, and with the blocks that confirm it.
+// SeenPayment is a payment with the blocks that confirm it, and with the time when it was last
+// orphaned, which is zero if it never was.
 type SeenPayment struct {
 	PaymentRow
 	OrphanedAt    time.Time
@@ -74,7 +74,7 @@ type CommitmentTx struct {
 	Kind    invoice.IntentKind
 	Hash    invoice.Hash
 	Created time.Time
-	Cost    TxCost // the invoice's share; zero while it is not known, and of a form that was replaced
+	Cost    TxCost // the invoice's share; zero while unknown, and for a replaced form
 }
 
 // InvoiceHistory returns the history of an invoice, or ErrNotFound.
@@ -131,7 +131,7 @@ func truncate[T any](h *InvoiceHistory, rows []T, limit int) []T {
 	return rows[:limit]
 }
 
-// InsertInvoiceTransition records a transition that a request asked for.
+// InsertInvoiceTransition records a transition that a request caused.
 func InsertInvoiceTransition(ctx context.Context, tx *db.Tx, invoiceID string, t InvoiceTransition) error {
 	return tx.Insert(ctx, db.Insertion{Table: "invoice_transitions", Columns: []string{"invoice_id", "status", "at"}},
 		[][]any{{invoiceID, string(t.Status), invoice.UnixSeconds(t.At)}})
@@ -165,7 +165,7 @@ func eventsOfInvoice(ctx context.Context, q db.Querier, invoiceID string) ([]dis
 	}, "SELECT id, seq, type, created_at FROM events WHERE invoice_id = $1 ORDER BY seq LIMIT $2", invoiceID, MaxHistoryEvents+1)
 }
 
-// attemptsOf returns the attempts to deliver the events, the first events' first.
+// attemptsOf returns the attempts to deliver the events, ordered by event.
 func attemptsOf(ctx context.Context, q db.Querier, events []dispatcher.Event) ([]EventAttempt, error) {
 	ids, seqs := make(map[int64]string), make([]int64, len(events))
 	for i, e := range events {

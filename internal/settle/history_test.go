@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// boundedRows are the rows of which a history has a limited number: how to insert those of
-// inv_1 that are numbered in many, and how many a history has.
+// boundedRows are the rows of which a history has a limited number: how to insert inv_1's rows
+// numbered in many, and how many a history has.
 var boundedRows = map[string]struct {
 	limit  int
 	setup  string
@@ -65,8 +65,8 @@ var boundedRows = map[string]struct {
 	},
 }
 
-// TestHistoryIsBounded reads the history of an invoice with as many rows as it has room for,
-// and with one more.
+// TestHistoryIsBounded reads the history of an invoice with as many rows as the history may have, and
+// with one more.
 func TestHistoryIsBounded(t *testing.T) {
 	t.Parallel()
 	for name, rows := range boundedRows {
@@ -109,8 +109,8 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestHistoryOfCosts has the invoice's part of what its commitment transaction cost, at the
-// form that was signed last.
+// TestHistoryOfCosts expects the invoice's part of the cost of its commitment transaction, at the form
+// that was signed last.
 func TestHistoryOfCosts(t *testing.T) {
 	t.Parallel()
 	for database, url := range dbtest.MigratedDatabases() {

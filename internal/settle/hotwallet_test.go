@@ -6,9 +6,9 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestHotWalletIsNoSettlementAddress: a merchant names an exchange's account as settlement address, to which
-// another merchant has sent money. Payments that the exchange then makes for its customers are no
-// refunds of that money.
+// TestHotWalletIsNoSettlementAddress: a merchant names an exchange's account as settlement address, to
+// which another merchant has sent money. Payments that the exchange then makes for its customers must
+// not become refunds of that money.
 func TestHotWalletIsNoSettlementAddress(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {

@@ -14,7 +14,7 @@ import (
 // Once lets a request be repeated without a second effect.
 type Once struct {
 	Key      string // the Idempotency-Key; empty without one
-	Scope    string // of the key: the same key in two scopes is two keys
+	Scope    string // the key's scope: the same key in two scopes is two keys
 	Replayed *bool  // if set, it becomes true if an earlier request with the key did the work
 }
 
@@ -34,9 +34,9 @@ func hashFields(fields ...any) (invoice.Hash, error) {
 	return sha256.Sum256(text), nil
 }
 
-// createOnce creates the invoice unless the request's key was used before. A request that fails may be a repeat:
-// what it says may have become invalid since, for its expiresAt has passed, or its reference is that of its own invoice; or
-// the database takes no more creates.
+// createOnce creates the invoice unless the request's key was used before. A request that fails may be
+// a repeat: its members may have become invalid since, because its expiresAt has passed, or because
+// its reference belongs to its own invoice, or the database takes no more creates.
 func (s *Service) createOnce(ctx context.Context, req CreateRequest) (invoice.Invoice, error) {
 	hash, err := hashDraft(req.Draft)
 	if err != nil {
@@ -73,8 +73,8 @@ func (s *Service) createFirst(ctx context.Context, req CreateRequest, hash invoi
 	}})
 }
 
-// replay returns the invoice of the key's first use as it is now. Errors are db.ErrNotFound if the key was not used,
-// ErrIdempotencyMismatch, and *DraftDeletedError.
+// replay returns the current state of the invoice of the key's first use. Errors are db.ErrNotFound if
+// the key was not used, ErrIdempotencyMismatch, and *DraftDeletedError.
 func (s *Service) replay(ctx context.Context, req CreateRequest, hash invoice.Hash) (invoice.Invoice, error) {
 	k, err := FindIdempotencyKey(ctx, s.store, req.Scope, req.Key, s.schedule())
 	if err != nil {

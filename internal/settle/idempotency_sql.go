@@ -11,10 +11,10 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// IdempotencyWindow is how long an idempotency key is remembered.
+// IdempotencyWindow is how long an idempotency key is kept.
 const IdempotencyWindow = 24 * time.Hour
 
-// IdempotencyKey is a caller's name for one create.
+// IdempotencyKey is a caller's name for one create request.
 type IdempotencyKey struct {
 	Scope, Key  string       // the same key in two scopes is two keys
 	RequestHash invoice.Hash // of the request's fields
@@ -31,13 +31,13 @@ func FindIdempotencyKey(ctx context.Context, q db.Querier, scope, key string, no
 	}, selectKey("idempotency_keys")+" UNION ALL "+selectKey("deleted_draft_keys"), scope, key, invoice.UnixSeconds(now.Add(-IdempotencyWindow)))
 }
 
-// selectKey selects a key from one of the two tables that have used keys.
+// selectKey selects a key from one of the two tables of used keys.
 func selectKey(table string) string {
 	return "SELECT request_hash, invoice_id FROM " + table + " WHERE scope = $1 AND idem_key = $2 AND created_at > $3"
 }
 
-// sendUsedKeys asks which of the keys were used within the window before a time. used has the invoices of these keys
-// after the next Flush: those that the keys' requests would create.
+// sendUsedKeys asks which of the keys were used within the window before a time. After the next Flush,
+// used has the invoices that the requests with these keys created.
 func sendUsedKeys(ctx context.Context, tx *db.Tx, keys []IdempotencyKey, now time.Time) (used map[string]bool, err error) {
 	used = make(map[string]bool)
 	rows := make([][]any, len(keys))
@@ -56,8 +56,7 @@ func sendUsedKeys(ctx context.Context, tx *db.Tx, keys []IdempotencyKey, now tim
 	return used, err
 }
 
-// keyInsertion replaces keys that are older than the window, and skips those that
-// are not.
+// keyInsertion replaces keys that are older than the window, and skips younger ones.
 var keyInsertion = db.Insertion{
 	Table:   "idempotency_keys",
 	Columns: []string{"invoice_id", "scope", "idem_key", "request_hash", "created_at BIGINT"},
@@ -66,10 +65,10 @@ var keyInsertion = db.Insertion{
 		WHERE idempotency_keys.created_at <= excluded.created_at - ` + strconv.Itoa(int(IdempotencyWindow/time.Second)),
 }
 
-// InsertIdempotencyKeys records the first uses of keys, each given once. It
-// returns the ids of the invoices whose keys were used within the window, after AssumeFree none. The
-// invoices must have been inserted. Keys are inserted in sorted order, so that
-// transactions that insert the same ones do not deadlock.
+// InsertIdempotencyKeys records the first uses of keys, each given once. It returns the ids of the
+// invoices with keys that were used within the window; after AssumeFree, it returns no ids. The
+// invoices must have been inserted. Keys are inserted in sorted order, so that transactions that
+// insert the same ones do not deadlock.
 func InsertIdempotencyKeys(ctx context.Context, tx *db.Tx, keys []IdempotencyKey, now time.Time) (taken map[string]bool, err error) {
 	keys = slices.SortedFunc(slices.Values(keys), func(a, b IdempotencyKey) int {
 		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Key, b.Key))

@@ -213,8 +213,8 @@ func TestIdempotencyKeysShareBatches(t *testing.T) {
 	})
 }
 
-// TestIdempotencyKeySurvivesAClockJump sets the clock forward by two days while the
-// schedule's clock goes on. The key must stay valid.
+// TestIdempotencyKeySurvivesAClockJump sets the clock forward by two days while the schedule's clock
+// continues. The key must stay valid.
 func TestIdempotencyKeySurvivesAClockJump(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -236,8 +236,9 @@ func TestIdempotencyKeySurvivesAClockJump(t *testing.T) {
 	})
 }
 
-// TestRepeatsChangeNothing repeats a request after its merchant lost the address, also with another address, together with
-// new ones. The repeats get the first answer, the new ones their invoices, and nothing else changes.
+// TestRepeatsChangeNothing repeats a request after its merchant lost the address, also with another
+// address, together with new ones. The repeats get the first answer, the new ones their invoices, and
+// all other rows stay the same.
 func TestRepeatsChangeNothing(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		request := func(merchant, key string, to invoice.Address, amount uint64) settle.CreateRequest {

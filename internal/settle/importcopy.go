@@ -14,17 +14,18 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// MaxCopy bounds a merchant's copy of an invoice, in bytes: that of the largest body with headers, quoted in JSON.
+// MaxCopy bounds a merchant's copy of an invoice, in bytes: a copy of the largest body with headers,
+// quoted in JSON.
 const MaxCopy = 1 << 20
 
 // ErrNoTerms is the error for an event that does not have the terms of an invoice, such as invoice.paid.
 var ErrNoTerms = errors.New("the event does not have the terms of an invoice")
 
-// InvoiceCopy is what a merchant kept of an invoice that the database has lost.
+// InvoiceCopy is a merchant's copy of an invoice that the database has lost.
 type InvoiceCopy struct {
 	Invoice    apitypes.Invoice
 	Commitment string // onChainInvoiceId; empty if the copy lacks it
-	// Signature is the header with which the service signed Body; empty if the copy has none.
+	// Signature is the header with which the service signed Body; empty without a signature.
 	Signature string
 	Body      []byte
 }
@@ -84,7 +85,7 @@ func ParseInvoiceCopy(line []byte) (c InvoiceCopy, err error) {
 	return c, nil
 }
 
-// signature returns the header with the signature of a delivery, or nothing.
+// signature returns the header with the signature of a delivery, or "".
 func (l copiedLine) signature() string {
 	for name, value := range l.Headers {
 		if strings.EqualFold(name, webhook.HeaderSignature) {
@@ -94,13 +95,13 @@ func (l copiedLine) signature() string {
 	return ""
 }
 
-// hasTerms reports whether the invoice of an event may have its terms. One that cannot be read may.
+// hasTerms reports whether the event of an invoice may have its terms. An unreadable one may.
 func hasTerms(text []byte) bool {
 	var terms copiedLine
 	return len(text) > 0 && (json.Unmarshal(text, &terms) != nil || terms.MerchantAddress != "")
 }
 
-// signedBy reports whether one of the secrets signed the copy, at whatever time: a copy is old.
+// signedBy reports whether one of the secrets signed the copy, at any time: a copy is old.
 func (c InvoiceCopy) signedBy(secrets []string) bool {
 	at, ok := signedAt(c.Signature)
 	if !ok {

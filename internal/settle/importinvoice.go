@@ -20,7 +20,7 @@ var (
 	// ErrCopyUnproved: neither the chain nor a signature proves a copy.
 	ErrCopyUnproved = errors.New("its commitment is not on the chain, and no secret of the merchant's endpoint signed it; " +
 		"run quittance recover first, or give the delivery with its header X-Service-Signature")
-	// ErrNotOfMerchant: the commitment proves a copy, which does not say whose invoice it is.
+	// ErrNotOfMerchant: the commitment proves a copy, but not which merchant the invoice belongs to.
 	ErrNotOfMerchant = errors.New("its commitment is on the chain, but that does not prove whose invoice it is: the merchant of the copy does not hold its merchantAddress; " +
 		"give the delivery with its header X-Service-Signature, or name the address in the merchant's allowedAddresses or defaultAddresses in the configuration")
 	// ErrCopyDiffers: the database has the invoice with other terms or details.
@@ -35,26 +35,30 @@ const (
 	provedBySignature = "signature"
 )
 
-// Imported is what became of a copy.
+// Imported is the result of importing a copy.
 type Imported struct {
 	Invoice invoice.Invoice
 	Exists  bool // it was in the database already
-	// Proof is what proves the copy: ProvedByChain, or a signature. It is empty for an invoice that exists.
+	// Proof is the proof of the copy: ProvedByChain, or a signature. It is empty for an invoice that
+	// exists.
 	Proof string
-	// Held says that the invoice is open here, and was paid in its copy or closed on the chain. It does not expire.
+	// Held is set if the invoice is open here, and was paid in its copy or closed on the chain. It does
+	// not expire.
 	Held bool
 }
 
-// ImportInvoice creates the invoice of a merchant's copy that the database has lost, with the same id, commitment and
-// deposit address. The chain must have its commitment, or one of the secrets must have signed it. Its payments
-// since the backup are attributed by the usual rules, once the chain is read again: those that were recorded without
-// an invoice wait for that. It may be repeated.
+// ImportInvoice creates the invoice of a merchant's copy that the database has lost, with the same id,
+// commitment and deposit address. Either the chain must have its commitment, or one of the secrets
+// must have signed the copy. Its payments since the backup are attributed by the usual rules once the
+// chain is read again; payments that were recorded without an invoice wait for that. ImportInvoice may
+// be repeated.
 //
-// An invoice that is void or expired in the copy becomes so here, also one that exists and is open. One that is paid in
-// the copy is open until its payments are attributed, and does not expire meanwhile. That its commitment was closed
-// before it expired counts as in noteRegistry.
+// An invoice that is void or expired in the copy becomes so here, also one that exists and is open.
+// One that is paid in the copy stays open until its payments are attributed, and does not expire until
+// then. If its commitment was closed before it expired, that counts as in noteRegistry.
 //
-// Errors are those of imports, *StatusDiffersError, *invoice.FieldError and others that name what is wrong with the copy.
+// Errors are the errors of imports, *StatusDiffersError, *invoice.FieldError and others that describe
+// what is wrong with the copy.
 func (s *Service) ImportInvoice(ctx context.Context, c InvoiceCopy, secrets []string) (done Imported, err error) {
 	inv, err := s.copiedInvoice(ctx, c)
 	if err != nil {
@@ -101,7 +105,7 @@ func (s *Service) ImportInvoice(ctx context.Context, c InvoiceCopy, secrets []st
 	return done, err
 }
 
-// copiedInvoice returns the invoice of a copy, without what depends on its registry.
+// copiedInvoice returns the invoice of a copy, without the fields that depend on its registry.
 func (s *Service) copiedInvoice(ctx context.Context, c InvoiceCopy) (inv invoice.Invoice, err error) {
 	d, transfer, tolerance, err := c.draft()
 	if err != nil {
@@ -129,16 +133,18 @@ func (s *Service) copiedInvoice(ctx context.Context, c InvoiceCopy) (inv invoice
 	return inv, nil
 }
 
-// sameInvoice reports whether two invoices with one id are the same, apart from what payments change.
+// sameInvoice reports whether two invoices with one id are the same, apart from members that payments
+// change.
 func sameInvoice(a, b invoice.Invoice) bool {
 	return a.Terms.Merchant == b.Terms.Merchant && a.Amount == b.Amount && a.ExpiresAt.Equal(b.ExpiresAt) && a.MerchantID == b.MerchantID &&
 		a.Currency == b.Currency && a.ChainKey == b.ChainKey && a.CreatedAt.Equal(b.CreatedAt) && a.Collection == b.Collection &&
 		a.TransferAmount == b.TransferAmount && a.Tolerance == b.Tolerance && slices.Equal(a.LineItems, b.LineItems) && a.Details.Equal(b.Details)
 }
 
-// prove returns the invoice with its registry, commitment and deposit address, and what proves it. A commitment on the
-// chain does not name the merchant, so it proves only invoices at addresses of the merchant, unless the copy is signed. A
-// signed one commits to the registry that its own commitment or deposit address names, or else to the configured one.
+// prove returns the invoice with its registry, commitment and deposit address, and the proof. A
+// commitment on the chain does not name the merchant, so it proves only invoices at addresses of the
+// merchant, unless the copy is signed. A signed copy commits to the registry that its own commitment
+// or deposit address names, or else to the configured one.
 func (s *Service) prove(ctx context.Context, tx *db.Tx, c InvoiceCopy, inv invoice.Invoice, secrets []string) (_ invoice.Invoice, proof string, on LostInvoice, err error) {
 	network := s.byKey[inv.ChainKey]
 	registries, err := Registries(ctx, tx, inv.ChainKey)
@@ -189,14 +195,14 @@ func (s *Service) isOfMerchant(ctx context.Context, tx *db.Tx, inv invoice.Invoi
 	return access.HoldsAll(ctx, tx, inv.MerchantID, []invoice.Address{inv.Merchant})
 }
 
-// names reports whether the copy's commitment and deposit address are those of an invoice, as far as it has them.
+// names reports whether the copy's commitment and deposit address, if present, belong to an invoice.
 func (c InvoiceCopy) names(inv invoice.Invoice) bool {
 	return (c.Commitment == "" || strings.EqualFold(c.Commitment, inv.CommitmentID.String())) &&
 		(c.Invoice.DepositAddress == "" || strings.EqualFold(c.Invoice.DepositAddress, chain.Checksum(inv.DepositAddress)))
 }
 
-// insertImported inserts an imported invoice with its events, and the intent to open or close its commitment unless the
-// chain shows that.
+// insertImported inserts an imported invoice with its events. It also inserts the intent to open or
+// close its commitment, unless the chain shows that it is.
 func (s *Service) insertImported(ctx context.Context, tx *db.Tx, out *outbox, done Imported, p pastEnd) error {
 	inv := done.Invoice
 	if err := checkDepositAddress(ctx, tx, inv); err != nil {
@@ -233,8 +239,9 @@ func (s *Service) insertImported(ctx context.Context, tx *db.Tx, out *outbox, do
 	return s.followImport(ctx, tx, out, done, p)
 }
 
-// readForImport schedules the blocks since the backup for reading again, and lets payments to an imported invoice's
-// addresses wait for them. The proof shows that the invoice is older than they are, so they may pay it by their amount.
+// readForImport schedules the blocks since the backup to be read again, and makes payments to an
+// imported invoice's addresses wait for them. The proof shows that the invoice is older than the
+// payments, so they may pay it by their amount.
 func readForImport(ctx context.Context, tx *db.Tx, inv invoice.Invoice, cur Cursor, from uint64) error {
 	addresses := []invoice.Address{inv.Merchant, inv.DepositAddress}
 	payments, err := unattributedTo(ctx, tx, inv.ChainKey, from, addresses)

@@ -22,7 +22,8 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// lostInvoice returns an invoice of a service with the world's chain that the database does not have.
+// lostInvoice returns an invoice that a service with the world's chain created, and that the database
+// does not have.
 func (w *world) lostInvoice(change func(*invoice.Invoice)) invoice.Invoice {
 	w.txs++
 	inv := invoice.Invoice{
@@ -105,8 +106,8 @@ func copyOf(t testing.TB, inv invoice.Invoice, kind int, secret string) settle.I
 	return c
 }
 
-// TestImportInvoiceAtKnownAddress creates a lost invoice again, whose payment by its transfer amount was recorded without
-// an invoice, because other invoices settle to its address.
+// TestImportInvoiceAtKnownAddress creates a lost invoice again. Its payment by its transfer amount was
+// recorded without an invoice, because other invoices settle to its address.
 func TestImportInvoiceAtKnownAddress(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.create(amount(2_000_000))
@@ -131,8 +132,9 @@ func TestImportInvoiceAtKnownAddress(t *testing.T) {
 	})
 }
 
-// TestImportInvoice creates two lost invoices again, whose payments arrived after the backup: one at a deposit address
-// that was watched, so that it was recorded without an invoice, and one at a settlement address that was not.
+// TestImportInvoice creates two lost invoices again. Their payments arrived after the backup: one at a
+// deposit address that was watched, so that it was recorded without an invoice, and one at a
+// settlement address that was not.
 func TestImportInvoice(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
@@ -180,7 +182,8 @@ func TestImportInvoice(t *testing.T) {
 	})
 }
 
-// TestImportRefuses refuses copies that nothing proves, that were changed, and that differ from what was imported.
+// TestImportRefuses refuses copies without proof, copies that were changed, and copies that differ
+// from an earlier import.
 func TestImportRefuses(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		const secret = "whsec_of_the_shop"
@@ -228,8 +231,9 @@ func TestImportRefuses(t *testing.T) {
 	})
 }
 
-// TestImportOfAnotherMerchant gives copies of a public invoice with another merchant's id, at an address that no merchant
-// holds. The commitment does not say whose invoice it is. The configuration, a holding or a signature does.
+// TestImportOfAnotherMerchant gives copies of a public invoice with another merchant's id, at an
+// address that no merchant holds. The commitment does not show whose invoice it is. The configuration,
+// a holding or a signature does.
 func TestImportOfAnotherMerchant(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		const secret = "whsec_of_the_shop"
@@ -243,7 +247,7 @@ func TestImportOfAnotherMerchant(t *testing.T) {
 			}
 		}
 		for _, m := range []invoice.Merchant{
-			{DefaultAddresses: map[string]invoice.Address{w.chainKey: lost.Merchant}}, // a merchant's own setting proves nothing
+			{DefaultAddresses: map[string]invoice.Address{w.chainKey: lost.Merchant}}, // a merchant's own setting is no proof
 			{Configured: true, DefaultAddresses: map[string]invoice.Address{"unregistered": lost.Merchant}},
 			{Configured: true, Allowed: []invoice.AllowedAddress{{ChainKey: "unregistered", Address: lost.Merchant}}},
 		} {
@@ -281,7 +285,7 @@ func TestImportOfAnotherMerchant(t *testing.T) {
 	})
 }
 
-// named knows one merchant, by whatever id.
+// named has one merchant, with any id.
 type named struct{ invoice.Merchant }
 
 func (named) WantsEvents(string) bool { return true }
@@ -290,8 +294,8 @@ func (m named) Find(context.Context, string) (invoice.Merchant, bool, error) {
 	return m.Merchant, true, nil
 }
 
-// TestImportProperty loses invoices with random terms, and imports them from random kinds of copies: each comes back with
-// the same id, commitment and deposit address.
+// TestImportProperty loses invoices with random terms, and imports them from random kinds of copies.
+// Each has the same id, commitment and deposit address again.
 func TestImportProperty(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -325,7 +329,7 @@ func TestImportProperty(t *testing.T) {
 	})
 }
 
-// FuzzParseInvoiceCopy parses arbitrary lines. What it accepts has an invoice with an id.
+// FuzzParseInvoiceCopy parses arbitrary lines. An accepted line has an invoice with an id.
 func FuzzParseInvoiceCopy(f *testing.F) {
 	for _, line := range []string{
 		`{"id":"inv_00000000000000000000000001","merchantAddress":"0x1"}`, `{"invoice":{"id":"inv_00000000000000000000000001"}}`,
@@ -343,7 +347,7 @@ func FuzzParseInvoiceCopy(f *testing.F) {
 	})
 }
 
-// TestLongCopies reads a copy at the limit, and none above.
+// TestLongCopies reads a copy at the limit, and refuses longer ones.
 func TestLongCopies(t *testing.T) {
 	t.Parallel()
 	line := `{"merchantAddress":"0x1","id":"inv_00000000000000000000000001","x":"`

@@ -8,8 +8,9 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// unattributedTo returns the payments to addresses in blocks from a number on that have no invoice, that no person
-// dismissed, and that do not wait for older blocks already. They may have been refunded.
+// unattributedTo returns the payments to addresses, in blocks from a number on, that have no invoice,
+// that no person dismissed, and that do not wait for older blocks already. They may have been
+// refunded.
 func unattributedTo(ctx context.Context, q db.Querier, chainKey string, from uint64, to []invoice.Address) (all []PaymentRow, err error) {
 	for _, address := range to {
 		found, err := db.QueryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE "+unattributedSince+isDecided, address.String(), chainKey, int64(from))
@@ -44,8 +45,8 @@ const (
 	isDecided = " AND NOT EXISTS (SELECT 1 FROM undecided_payments WHERE payment_id = payments.id)"
 )
 
-// moveSeenAfter lets payments to addresses in blocks from a number on, that have no invoice, count as first seen after
-// the event with a number.
+// moveSeenAfter makes payments without an invoice to addresses, in blocks from a number on, count as
+// first seen after the event with a number.
 func moveSeenAfter(ctx context.Context, tx *db.Tx, chainKey string, from uint64, to []invoice.Address, seq int64) error {
 	for _, address := range to {
 		if _, err := tx.Exec(ctx, "UPDATE payments SET seen_after = $4 WHERE "+unattributedSince, address.String(), chainKey, int64(from), seq); err != nil {

@@ -10,15 +10,16 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// StatusDiffersError is the error of a copy with a final status that the invoice cannot have here any more.
+// StatusDiffersError is the error of a copy with a final status that the invoice can no longer have
+// here.
 type StatusDiffersError struct{ Copied, Stored invoice.Status }
 
-// Error says how they differ and who decides.
+// Error describes how they differ and who decides.
 func (e *StatusDiffersError) Error() string {
 	return fmt.Sprintf("its status is %s in the copy and %s in the database, and both are final; compare its payments with the merchant, and refund what is too much", e.Copied, e.Stored)
 }
 
-// pastEnd is what became of an imported invoice in the lost past, as its copy and the chain show it.
+// pastEnd is how an imported invoice ended in the lost past, as its copy and the chain show it.
 type pastEnd struct {
 	status    invoice.Status // in the copy
 	lost      LostInvoice    // its commitment on the chain; zero without it
@@ -40,8 +41,9 @@ func (c InvoiceCopy) status() invoice.Status {
 	return invoice.Open
 }
 
-// apply returns an invoice that the database lacks as it is imported. A void invoice takes no payment since the backup in
-// time: it is not known which arrived before it became void, and one with its amount may be another invoice's.
+// apply returns the imported form of an invoice that the database lacks. For a void invoice, no
+// payment since the backup is in time: it is unknown which arrived before it became void, and one with
+// its amount may be for another invoice.
 func (p pastEnd) apply(inv invoice.Invoice) invoice.Invoice {
 	inv.FromBlock = p.backup
 	if endsInLostPast(inv, p.lost) {
@@ -62,8 +64,8 @@ func (p pastEnd) apply(inv invoice.Invoice) invoice.Invoice {
 	return inv
 }
 
-// followImport emits the events that the merchant has had of an imported invoice, with their former ids, and enqueues what
-// is to be done with its commitment.
+// followImport emits the events of an imported invoice that the merchant has had, with their former
+// ids, and enqueues the intents for its commitment.
 func (s *Service) followImport(ctx context.Context, tx *db.Tx, out *outbox, done Imported, p pastEnd) error {
 	inv := done.Invoice
 	created := inv

@@ -10,8 +10,8 @@ import (
 
 // InboxItem is a payment, an invoice or a refund that needs a decision.
 type InboxItem struct {
-	Kind    invoice.ItemKind // empty if it needs none
-	Version string           // changes with what the decision depends on
+	Kind    invoice.ItemKind // empty if it needs no decision
+	Version string           // changes with the facts that the decision depends on
 	// Position orders the items by when their objects were created.
 	Position string
 	Payment  PaymentRow           // of an unattributed or claimed one
@@ -19,7 +19,7 @@ type InboxItem struct {
 	Refund   invoice.RefundRecord // to be approved, or without a payment
 }
 
-// ObjectID returns the id of what the item is about.
+// ObjectID returns the id of the item's object.
 func (i InboxItem) ObjectID() string { return i.Payment.ID + i.Invoice.ID + i.Refund.ID }
 
 // InboxCount is how many items of a kind there are.
@@ -29,11 +29,11 @@ type InboxCount struct {
 	More  bool // there are more
 }
 
-// MaxInboxCount bounds what InboxCounts counts of a kind.
+// MaxInboxCount bounds the items of a kind that InboxCounts counts.
 const MaxInboxCount = 100
 
-// Inbox lists what needs a decision, newest first. next is the position behind which the list
-// goes on, or "" at the end.
+// Inbox lists the items that need a decision, newest first. next is the position after which the list
+// continues, or "" at the end.
 func (s *Service) Inbox(ctx context.Context, f InboxFilter) (found []InboxItem, next string, err error) {
 	limit := f.Limit
 	f.Limit++
@@ -46,7 +46,7 @@ func (s *Service) Inbox(ctx context.Context, f InboxFilter) (found []InboxItem, 
 	}
 	items, err := s.readItems(ctx, entries, f.MerchantID)
 	for _, e := range entries {
-		// An item that changed since the entries were read needs no decision, or another one.
+		// An item that changed since the entries were read needs no decision, or a different one.
 		if item, ok := items[e.Position]; ok && item.Kind == e.Kind {
 			found = append(found, item)
 		}
@@ -106,13 +106,13 @@ func (s *Service) readItems(ctx context.Context, entries []InboxEntry, merchantI
 	return items, err
 }
 
-// decidedBy reports whether a decision is about the item as it is now.
+// decidedBy reports whether a decision is about the item's current version.
 func (i InboxItem) decidedBy(d invoice.Decision) bool {
 	return d.ObjectID == i.ObjectID() && d.Kind == i.Kind && d.Version == i.Version
 }
 
-// paymentItems returns the items that payments are in the inbox of a merchant, or of the
-// operator if merchantID is empty.
+// paymentItems returns the items of payments in the inbox of a merchant, or of the operator if
+// merchantID is empty.
 func paymentItems(ctx context.Context, r db.Querier, rows []PaymentRow, merchantID string) ([]InboxItem, error) {
 	judged := make([]PaymentItem, len(rows))
 	for i, p := range rows {

@@ -21,9 +21,8 @@ type inboxMachine struct {
 	prepared  []string // ids of refunds
 }
 
-// TestInboxModel plays random histories of the chain, and of people who decide. After each
-// step, the inbox that is read by indexes is the one that is computed from everything that is
-// stored.
+// TestInboxModel plays random histories of the chain, and of people who decide. After each step, the
+// inbox that is read by indexes must equal the one computed from all stored rows.
 func TestInboxModel(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -42,7 +41,7 @@ func TestInboxModel(t *testing.T) {
 	})
 }
 
-// ids returns the ids that the machine's transfers have as payments or as refunds.
+// ids returns the possible ids of the machine's transfers as payments or as refunds.
 func (m *inboxMachine) ids(prefix string) []string {
 	var ids []string
 	for _, t := range m.transfers {
@@ -53,13 +52,13 @@ func (m *inboxMachine) ids(prefix string) []string {
 	return ids
 }
 
-// inOrder sorts what is stored as the ids are.
+// inOrder sorts rows by their ids.
 func inOrder[T any](ids []string, found []T, id func(T) string) []T {
 	slices.SortFunc(found, func(a, b T) int { return slices.Index(ids, id(a)) - slices.Index(ids, id(b)) })
 	return found
 }
 
-// payments returns the payments that are stored of the machine's transfers.
+// payments returns the stored payments of the machine's transfers.
 func (m *inboxMachine) payments() []settle.PaymentRow {
 	ids := m.ids(invoice.PrefixPayment)
 	found, err := settle.PaymentsByID(m.t.Context(), m.db.store, ids)
@@ -75,7 +74,7 @@ func some[T any](r *rapid.T, label string, values []T) (v T, ok bool) {
 	return rapid.SampledFrom(values).Draw(r, label), true
 }
 
-// wantOneOf fails the test for another error than those that an act may have.
+// wantOneOf fails the test for an error that an act must not return.
 func wantOneOf(r *rapid.T, err error, allowed ...error) {
 	field, decided, attributed, used := (*invoice.FieldError)(nil), (*settle.DecidedError)(nil), (*settle.AttributedError)(nil), (*settle.UsedError)(nil)
 	submitted := (*settle.SubmittedError)(nil)
@@ -143,7 +142,7 @@ func (m *inboxMachine) prepareOne(r *rapid.T) {
 	}
 }
 
-// nameOne has a payer name an address.
+// nameOne makes a payer name an address.
 func (m *inboxMachine) nameOne(r *rapid.T) {
 	if id, ok := some(r, "named", m.prepared); ok {
 		to := invoice.Address{0xcc, rapid.Byte().Draw(r, "recipient")}
@@ -176,7 +175,7 @@ func (m *inboxMachine) changeOne(r *rapid.T) {
 	wantOneOf(r, err, settle.ErrRefundNotOpen)
 }
 
-// wait lets time pass, to the second in which a refund expires, or about it.
+// wait lets time pass, to the second in which a refund expires, or close to it.
 func (m *inboxMachine) wait(r *rapid.T) {
 	if id, ok := some(r, "expiring", m.prepared); ok && rapid.Bool().Draw(r, "long") {
 		m.seconds.Store(max(m.seconds.Load(), m.refund(id).ExpiresAt.Unix()+rapid.Int64Range(-1, 1).Draw(r, "about")))
@@ -186,7 +185,7 @@ func (m *inboxMachine) wait(r *rapid.T) {
 	}
 }
 
-// listed returns the inbox of a merchant or the operator, without what belongs to others.
+// listed returns the inbox of a merchant or the operator, without items of other tests.
 func (m *inboxMachine) listed(r *rapid.T, merchantID string) []settle.InboxItem {
 	items, next, err := m.Inbox(m.t.Context(), settle.InboxFilter{MerchantID: merchantID, Limit: 100_000})
 	if err != nil || next != "" {
@@ -197,14 +196,14 @@ func (m *inboxMachine) listed(r *rapid.T, merchantID string) []settle.InboxItem 
 	})
 }
 
-// shown is what the checks compare of an item.
+// shown is the part of an item that the checks compare.
 type shown struct {
 	ID      string
 	Kind    invoice.ItemKind
 	Version string
 }
 
-// stored is everything that the machine's inboxes are computed from.
+// stored is the rows from which the machine's inboxes are computed.
 type stored struct {
 	invoices []invoice.Invoice
 	payments []settle.PaymentRow
@@ -248,7 +247,7 @@ func (m *inboxMachine) readAll() stored {
 	return all
 }
 
-// checkInbox compares the inboxes with those that are computed by examining everything.
+// checkInbox compares the inboxes with the inboxes computed from all rows.
 func (m *inboxMachine) checkInbox(r *rapid.T) {
 	all := m.readAll()
 	m.checkUses(r, all.payments)
@@ -316,7 +315,7 @@ func (m *inboxMachine) entries(all stored, merchant string) (n int) {
 	return n
 }
 
-// examine computes an inbox from everything that is stored.
+// examine computes an inbox from all stored rows.
 func (m *inboxMachine) examine(all stored, merchant string) (found []shown) {
 	add := func(id string, kind invoice.ItemKind, version string) {
 		about := func(d invoice.Decision) bool {

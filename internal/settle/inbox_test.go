@@ -40,7 +40,7 @@ func (w *world) dismissal(i settle.InboxItem) settle.DecisionRequest {
 	return settle.DecisionRequest{Kind: i.Kind, ObjectID: i.ObjectID(), Version: i.Version, Outcome: invoice.Dismissed, Reason: "Settled by phone", MerchantID: w.merchant}
 }
 
-// TestInboxApprovals lists refunds to addresses that nobody has signed for.
+// TestInboxApprovals lists refunds to addresses without a payer's signature.
 func TestInboxApprovals(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)
@@ -119,7 +119,8 @@ func TestInboxClaims(t *testing.T) {
 	})
 }
 
-// TestDecideConcurrently has many people decide at once: one does, and the others learn who.
+// TestDecideConcurrently decides as many people at the same time: one succeeds, and the others see
+// who.
 func TestDecideConcurrently(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.create() // has the address watched

@@ -30,8 +30,8 @@ type InboxEntry struct {
 	Key      string // id of the invoice or the refund, or SeenID of the payment
 }
 
-// itemTable is a table with the items of a kind. An index has the positions of those of each
-// merchant, or of all.
+// itemTable is a table with the items of a kind. An index has the positions of each merchant's items,
+// or of all.
 type itemTable struct {
 	name, position, key string
 	prefix              string // of the positions
@@ -50,8 +50,8 @@ func itemTableOf(kind invoice.ItemKind, merchantID string) itemTable {
 	return itemTable{name: "unattributed", position: "seen_id", key: "seen_id"}
 }
 
-// selection returns the statement that reads the items of a kind at a time, in the order of an
-// index of items. Its parameters are behind those of before, which its arguments begin with.
+// selection returns the statement that reads the items of a kind at a time, in the order of an index
+// of items. Its parameters come after the parameters of before, which are the first of its arguments.
 func (t itemTable) selection(kind invoice.ItemKind, f InboxFilter, now time.Time, before ...any) *db.Selection {
 	s := &db.Selection{Rows: t.name, From: t.name, Where: db.Where{Conditions: []string{"item IS NOT NULL"}, Args: slices.Clone(before)}}
 	index, columns, values := t.name+"_by_item", []string{"item", t.position}, []string{string(kind)}
@@ -60,12 +60,12 @@ func (t itemTable) selection(kind invoice.ItemKind, f InboxFilter, now time.Time
 	}
 	first, end := "", t.prefix+cmp.Or(f.Before, db.LastID)
 	if kind == invoice.ItemApproval {
-		// Those that have expired are not read, because all live equally long.
+		// It skips expired ones without reading them, because all have the same lifetime.
 		first = invoice.FirstID("", now.Add(-invoice.RefundLifetime).Truncate(time.Second))
 	}
 	s.Between(index, columns, values, first, end)
 	if kind == invoice.ItemApproval {
-		s.Ends = false // else those that have expired would be read for the condition
+		s.Ends = false // otherwise it would read the expired ones to test the condition
 		s.Add("expires_at > $%d", invoice.UnixSeconds(now))
 	}
 	return s

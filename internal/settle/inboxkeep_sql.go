@@ -10,11 +10,11 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// The column item of a table is the kind of the item that an object is. Every transaction that
-// changes what an item depends on sets it, under the chain's cursor.
+// The column item of a table is the kind of inbox item of an object. Every transaction that changes
+// one of the facts that decide it sets it, under the chain's cursor.
 
-// PaymentItem is a payment in the inbox of a merchant, or of the operator if MerchantID is
-// empty, and the item that it is there.
+// PaymentItem is a payment and its item in the inbox of a merchant, or of the operator if MerchantID
+// is empty.
 type PaymentItem struct {
 	Payment    PaymentRow
 	MerchantID string
@@ -22,7 +22,7 @@ type PaymentItem struct {
 	Version    string
 }
 
-// judgePayments sets the kinds and versions of items, whatever was decided about them.
+// judgePayments sets the kinds and versions of items, regardless of decisions about them.
 func judgePayments(ctx context.Context, q db.Querier, items []PaymentItem) error {
 	ids := make([]string, len(items))
 	for i, item := range items {
@@ -50,7 +50,7 @@ func judgePayments(ctx context.Context, q db.Querier, items []PaymentItem) error
 }
 
 // RefreshItems sets the items of payments, invoices and refunds, and the uses of the payments and of
-// those that are refunded. The cursors of their chains must be locked.
+// the refunded payments. The cursors of their chains must be locked.
 func RefreshItems(ctx context.Context, tx *db.Tx, objectIDs ...string) error {
 	for _, of := range []struct {
 		prefix  string
@@ -120,8 +120,8 @@ func refreshPayments(ctx context.Context, tx *db.Tx, ids []string) error {
 	return RefreshUses(ctx, tx, ids...)
 }
 
-// isDecidedBy reports whether a decision is about the item as it is now. One of any merchant
-// counts for the operator, and one of the operator alone for all.
+// isDecidedBy reports whether a decision is about the item in its current version. A decision of any
+// merchant counts for the operator, and a decision of the operator for all.
 func (i PaymentItem) isDecidedBy(d invoice.Decision) bool {
 	return d.ObjectID == i.Payment.ID && d.Kind == i.Kind && d.Version == i.Version &&
 		(i.MerchantID == "" || d.MerchantID == "" || d.MerchantID == i.MerchantID)
@@ -134,15 +134,15 @@ func undecided(object, kind, version string) string {
 		" AND d.version = " + version + " AND d.undone_at IS NULL) THEN " + kind + " END"
 }
 
-// setItems sets the items of rows of a table, of which rows hold the id, the kind and the version. It writes
-// only rows whose item changes.
+// setItems sets the items of rows of a table; rows hold the id, the kind and the version. It writes
+// only rows with an item that changes.
 func setItems(ctx context.Context, tx *db.Tx, table string, rows [][]any) error {
 	item := undecided("wanted.id", "wanted.kind", "wanted.version")
 	return tx.SendFrom(ctx, []string{"id", "kind", "version"}, rows,
 		"UPDATE "+table+" SET item = "+item+" FROM wanted WHERE "+table+".id = wanted.id AND "+table+".item IS DISTINCT FROM "+item)
 }
 
-// itemValues returns the item that an invoice is, and its version, whatever was decided.
+// itemValues returns the kind and version of an invoice's item, regardless of decisions.
 func itemValues(inv invoice.Invoice) []any {
 	kind, version := invoice.ItemOf(inv)
 	return []any{db.OrNull(string(kind)), db.OrNull(version)}

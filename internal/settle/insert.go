@@ -11,19 +11,17 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// insertInvoices inserts the invoices of calls, each with a transfer amount that
-// no other open invoice of its address has, their idempotency keys and events.
-// It sets in got the ids of those inserted. For the others the transfer amount was
-// taken: they have to be inserted in another transaction, with the next number
-// of a try. An invoice for which all suffixes are taken has no transfer amount.
-// Where keys are used meanwhile, or references are reserved, it returns errRefused, and sets
-// errKeyTaken or errReserved of their invoices.
+// insertInvoices inserts the invoices of calls, each with a transfer amount that no other open invoice
+// of its address has, their idempotency keys and events. It sets in got the ids of the inserted ones.
+// For the others the transfer amount was taken: they have to be inserted in another transaction, with
+// the next number of a try. An invoice gets no transfer amount if all suffixes are taken. If keys were
+// used or references reserved since, it returns errRefused, and sets errKeyTaken or errReserved for
+// their invoices.
 //
-// Two transactions that insert the same transfer amounts, keys or references wait for
-// each other. So they are inserted in sorted order, amounts first and references last,
-// and one transaction tries only one transfer amount for each invoice. The indexer
-// assigns transfer amounts in another order; where it deadlocks with a create,
-// db.Update runs one of the two transactions again.
+// Two transactions that insert the same transfer amounts, keys or references wait for each other. So
+// they are inserted in sorted order, amounts first and references last, and one transaction tries only
+// one transfer amount for each invoice. The indexer assigns transfer amounts in another order; if it
+// deadlocks with a create, db.Update runs one of the two transactions again.
 func (s *Service) insertInvoices(ctx context.Context, tx *db.Tx, out *outbox, calls []*createCall, got *triedCreates) (err error) {
 	if err := access.InsertSettlementAddresses(ctx, tx, s.settlements.missing(calls), s.now()); err != nil {
 		return err
@@ -71,7 +69,7 @@ func (s *Service) insertInvoices(ctx context.Context, tx *db.Tx, out *outbox, ca
 	return nil
 }
 
-// oncePerAmount returns the calls but those that chose the transfer amount of one before.
+// oncePerAmount returns the calls except those with the same transfer amount as an earlier one.
 func oncePerAmount(calls []*createCall) []*createCall {
 	seen := make(map[AmountKey]bool)
 	return slices.DeleteFunc(slices.Clone(calls), func(c *createCall) bool {
@@ -83,7 +81,7 @@ func oncePerAmount(calls []*createCall) []*createCall {
 	})
 }
 
-// without returns the calls but those of some invoices.
+// without returns the calls except those for the given invoices.
 func without(calls []*createCall, ids map[string]bool) []*createCall {
 	return slices.DeleteFunc(slices.Clone(calls), func(c *createCall) bool { return ids[c.Value.inv.ID] })
 }
@@ -98,8 +96,8 @@ func keysOf(calls []*createCall) (keys []IdempotencyKey) {
 	return keys
 }
 
-// bind sets the transfer amounts of open direct invoices, and the blocks from which they can be
-// paid. Drafts can be paid in no block.
+// bind sets the transfer amounts of open direct invoices, and the blocks from which they can be paid.
+// Drafts cannot be paid.
 func (s *Service) bind(ctx context.Context, tx *db.Tx, calls []*createCall, try int) error {
 	var chains []string
 	var bases []AmountKey

@@ -4,13 +4,12 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// A commitment is opened in the registry when its invoice is created, or opened from a
-// draft. It is closed when the invoice expires, becomes void, or is paid without the
-// registry, which closes what is paid through it (invoice.Invoice.CloseIntent).
+// A commitment is opened in the registry when its invoice is created, or opened from a draft. It is
+// closed when the invoice expires, becomes void, or is paid without the registry; the registry itself
+// closes invoices that are paid through it (invoice.Invoice.CloseIntent).
 
-// enqueueIntent adds an intent to the outbox, if the invoice's commitment names
-// a registry. The transaction manager leaves the intent alone while another
-// registry is configured.
+// enqueueIntent adds an intent to the outbox, if the invoice's commitment names a registry. The
+// transaction manager ignores the intent while another registry is configured.
 func (s *Service) enqueueIntent(out *outbox, kind invoice.IntentKind, inv invoice.Invoice) {
 	if inv.Registry.IsZero() || !s.byKey[inv.ChainKey].Commits(inv) {
 		return

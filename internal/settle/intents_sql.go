@@ -21,8 +21,7 @@ type Intent struct {
 	ExpiresAt    time.Time // of the invoice; only DueIntents sets it
 }
 
-// InsertIntents inserts intents that are due. One that the invoice has
-// already is left out.
+// InsertIntents inserts due intents. It skips intents that the invoice has already.
 func InsertIntents(ctx context.Context, tx *db.Tx, intents []Intent) error {
 	rows := make([][]any, len(intents))
 	for i, in := range intents {
@@ -41,9 +40,9 @@ type IntentObservation struct {
 	Block        uint64
 }
 
-// MarkIntentsObserved records the blocks whose events carry out intents. Events
-// of another registry than the intent's are ignored. The lowest such block is
-// kept, because a reorg of a higher one does not undo it.
+// MarkIntentsObserved records the blocks with events that carry out intents. Events of another
+// registry than the intent's are ignored. The lowest such block is kept, because a reorg of a higher
+// one does not undo it.
 func MarkIntentsObserved(ctx context.Context, tx *db.Tx, chainKey string, observed []IntentObservation) error {
 	type key struct {
 		registry   invoice.Address
@@ -68,23 +67,22 @@ func MarkIntentsObserved(ctx context.Context, tx *db.Tx, chainKey string, observ
 	return err
 }
 
-// UnmarkIntentsObserved undoes MarkIntentsObserved for the blocks above a
-// number, which a reorg replaced.
+// UnmarkIntentsObserved undoes MarkIntentsObserved for the blocks above a number, after a reorg
+// replaced them.
 func UnmarkIntentsObserved(ctx context.Context, tx *db.Tx, chainKey string, above uint64) error {
 	_, err := tx.Exec(ctx, `UPDATE intents SET seen_block = NULL
 		WHERE chain_key = $1 AND seen_block > $2 AND status <> 'done'`, chainKey, int64(above))
 	return err
 }
 
-// FinishIntents marks those done whose event is in a final block.
+// FinishIntents marks intents with an event in a final block as done.
 func FinishIntents(ctx context.Context, tx *db.Tx, chainKey string, final uint64) error {
 	return tx.Send(ctx, nil, `UPDATE intents SET status = 'done'
 		WHERE chain_key = $1 AND seen_block <= $2 AND status <> 'done'`, chainKey, int64(final))
 }
 
-// DueIntents returns intents for a registry of the chain that are due and of
-// which nothing was seen in the chain, oldest first, from the one after the
-// given id on.
+// DueIntents returns intents for a registry of the chain that are due and have no event in the chain,
+// oldest first, starting after the given id.
 func DueIntents(ctx context.Context, q db.Querier, chainKey string, registry invoice.Address, after string, limit int) ([]Intent, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (in Intent, err error) {
 		err = row.Scan(&in.ID, &in.ChainKey, &in.InvoiceID, db.HashCol(&in.CommitmentID), db.AddressCol(&in.Registry), &in.Kind, db.Seconds(&in.CreatedAt), db.Seconds(&in.ExpiresAt))
@@ -94,9 +92,8 @@ func DueIntents(ctx context.Context, q db.Querier, chainKey string, registry inv
 		chainKey, registry.String(), after, limit)
 }
 
-// DueCount returns how many intents of the chain are due for a registry, and how
-// many for others, or for one that is not known: these wait until that one is
-// configured.
+// DueCount returns how many intents of the chain are due for a registry, and how many for other or
+// unknown registries: these wait until their registry is configured.
 func DueCount(ctx context.Context, q db.Querier, chainKey string, registry invoice.Address) (due, elsewhere int64, err error) {
 	type counts struct{ due, all int64 }
 	n, err := db.QueryRow(ctx, q, func(row db.Scanner) (n counts, err error) {
@@ -107,8 +104,8 @@ func DueCount(ctx context.Context, q db.Querier, chainKey string, registry invoi
 	return n.due, n.all - n.due, err
 }
 
-// ReleaseIntents makes those that a transaction carries, and that are not
-// done, due again. It is ErrConflict when the lease is another's.
+// ReleaseIntents makes the open intents of a transaction due again. It returns ErrConflict if another
+// holder has the lease.
 func ReleaseIntents(ctx context.Context, s *db.DB, l db.WorkLease, txID string) error {
 	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error { return ReleaseTxIntents(ctx, tx, txID) })
 }
@@ -118,8 +115,8 @@ func ReleaseTxIntents(ctx context.Context, tx *db.Tx, txID string) error {
 	return err
 }
 
-// SettleIntents marks those done that a transaction carries. It is ErrConflict when the
-// lease is another's.
+// SettleIntents marks the intents of a transaction as done. It returns ErrConflict if another holder
+// has the lease.
 func SettleIntents(ctx context.Context, s *db.DB, l db.WorkLease, txID string) error {
 	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error {
 		_, err := tx.Exec(ctx, "UPDATE intents SET status = 'done' WHERE tx_id = $1 AND status = 'sent'", txID)
@@ -127,8 +124,8 @@ func SettleIntents(ctx context.Context, s *db.DB, l db.WorkLease, txID string) e
 	})
 }
 
-// SatisfyIntents marks due intents done whose commitment got where they want
-// it without them. It is ErrConflict when the lease is another's.
+// SatisfyIntents marks due intents as done if their commitments reached the wanted state without them.
+// It returns ErrConflict if the lease has another holder.
 func SatisfyIntents(ctx context.Context, s *db.DB, l db.WorkLease, ids []string) error {
 	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error {
 		_, err := ChangeIntents(ctx, tx, "SET status = 'done' WHERE status = 'due'", nil, ids)
@@ -136,8 +133,8 @@ func SatisfyIntents(ctx context.Context, s *db.DB, l db.WorkLease, ids []string)
 	})
 }
 
-// ChangeIntents updates the intents with the ids and returns how many it
-// changed. args are the parameters of what the update says.
+// ChangeIntents updates the intents with the ids and returns how many it changed. args are the
+// parameters of update.
 func ChangeIntents(ctx context.Context, tx *db.Tx, update string, args []any, ids []string) (int64, error) {
 	var changed int64
 	for chunk := range slices.Chunk(ids, db.MaxBatch) {

@@ -33,8 +33,7 @@ func scanDetailedInvoice(row db.Scanner) (invoice.Invoice, error) {
 	return inv, err
 }
 
-// suffixedRow scans the last columns of a row into its own targets, and the first into
-// those of the caller.
+// suffixedRow scans the last columns of a row into its own targets, and the first into the caller's.
 type suffixedRow struct {
 	row  db.Scanner
 	last []any
@@ -48,8 +47,7 @@ func parseMetadata(text string) (pairs map[string]string, err error) {
 	return pairs, err
 }
 
-// insertDetails inserts the details of new invoices. It inserts nothing for an invoice
-// without details.
+// insertDetails inserts the details of new invoices. An invoice without details gets no row.
 func insertDetails(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) error {
 	details, pairs, err := detailRows(invoices)
 	if err != nil {
@@ -91,10 +89,9 @@ func detailRows(invoices []invoice.Invoice) (details, pairs [][]any, err error) 
 	return details, pairs, nil
 }
 
-// reservation replaces the row of an invoice that is closed, and skips a reference that a
-// draft or open invoice has. On PostgreSQL, an invoice that another transaction committed
-// meanwhile is not visible to the condition; so it asks for one that is closed, and not
-// for the lack of one that is open.
+// reservation replaces the row of an invoice that is closed, and skips a reference that a draft or
+// open invoice has. On PostgreSQL, the condition does not see an invoice that another transaction has
+// committed since; so it asks for a closed one, and not for the lack of an open one.
 var reservation = db.Insertion{
 	Table:   "reserved_references",
 	Columns: []string{"invoice_id", "merchant_id", "reference"},
@@ -102,10 +99,9 @@ var reservation = db.Insertion{
 		(SELECT 1 FROM invoices WHERE invoices.id = reserved_references.invoice_id AND invoices.status NOT IN ('draft', 'open'))`,
 }
 
-// ReserveReferences reserves the references of new invoices that are to be unique. It
-// returns the ids of the invoices whose reference another invoice has, of the given ones
-// or of others. References are inserted in sorted order, so that transactions that
-// insert the same ones do not deadlock.
+// ReserveReferences reserves the references of new invoices that must be unique. It returns the ids of
+// the invoices with a reference that another invoice has, of the given ones or of others. References
+// are inserted in sorted order, so that transactions that insert the same ones do not deadlock.
 func ReserveReferences(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) (taken map[string]bool, err error) {
 	var unique []invoice.Invoice
 	for _, inv := range invoices {

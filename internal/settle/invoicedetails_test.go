@@ -96,9 +96,8 @@ func TestReserveReferences(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		made := 0
-		// reserve inserts invoices with unique references, given as "merchant reference", and
-		// reserves these. It returns which of them were taken. The transaction is rolled back
-		// if one was.
+		// reserve inserts invoices with unique references, given as "merchant reference", and reserves the
+		// references. It returns the references that were taken; in that case it rolls the transaction back.
 		rollback := errors.New("rollback")
 		reserve := func(references ...string) (ids []string, taken []int) {
 			var invoices []invoice.Invoice

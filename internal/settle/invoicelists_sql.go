@@ -15,20 +15,20 @@ type InvoiceFilter struct {
 	Exception  invoice.Exception
 	Reference  string
 	Customer   string         // key of a customer; only with a merchant
-	Metadata   []MetadataPair // all of which the invoices have
+	Metadata   []MetadataPair // the invoices have all of them
 	Amount     string         // in minor units
 	To         string         // the settlement address, in lower case
 	Created    db.Span
-	Before     string // an invoice's id; those listed were created before it
+	Before     string // an invoice's id; lists invoices created before it
 	Limit      int
 }
 
 // MetadataPair is a key and its value.
 type MetadataPair struct{ Key, Value string }
 
-// Invoices lists invoices with their details, newest first. The cost does not depend on their number. If it
-// examined MaxExamined of them without finding as many as the limit, it also returns the
-// id of the last, before which the list continues.
+// Invoices lists invoices with their details, newest first. The cost does not depend on their number.
+// If it examined MaxExamined invoices without finding enough, it also returns the id of the last,
+// before which the list continues.
 func (q Reader) Invoices(ctx context.Context, f InvoiceFilter) (found []invoice.Invoice, last string, err error) {
 	return db.List(ctx, q, f.selection(q), detailedColumns, joinedDetails, f.Limit, scanDetailedInvoice, db.ScanID)
 }
@@ -58,8 +58,8 @@ func (f InvoiceFilter) selection(q db.Querier) *db.Selection {
 	return s
 }
 
-// byIndex makes the statement read the index of the filter that is usually met by the fewest invoices, and returns the filters that it
-// does not answer.
+// byIndex chooses the index of the filter that the fewest invoices usually match, and returns the
+// filters that the index does not answer.
 func (f InvoiceFilter) byIndex(q db.Querier, s *db.Selection) (rest InvoiceFilter) {
 	first, end := f.Created.Ids(invoice.PrefixInvoice)
 	if f.Before != "" {
@@ -77,7 +77,7 @@ func (f InvoiceFilter) byIndex(q db.Querier, s *db.Selection) (rest InvoiceFilte
 		byDetail(s, "invoice_metadata", "invoice_metadata_by", f.MerchantID, "pair", []string{"key", "value"}, []string{f.Metadata[0].Key, f.Metadata[0].Value}, first, end)
 		rest.Metadata, rest.MerchantID = f.Metadata[1:], ""
 	case f.Amount != "":
-		s.Conditions = []string{"length(invoices.id) > 0"} // that of the index
+		s.Conditions = []string{"length(invoices.id) > 0"} // the condition of the index
 		s.Between("invoices_of_price", []string{"invoices.amount", "invoices.id"}, []string{f.Amount}, first, end)
 		rest.Amount = ""
 	case f.Exception != "" && f.MerchantID != "":
@@ -99,7 +99,7 @@ func (f InvoiceFilter) byIndex(q db.Querier, s *db.Selection) (rest InvoiceFilte
 }
 
 // ByState makes the statement read the invoices of a merchant and of a status, if the filter has them.
-// Few of very many invoices may be in a status, and the newest of them old.
+// A merchant with very many invoices may have few in a status, and only old ones.
 func (f InvoiceFilter) ByState(s *db.Selection, first, end string) {
 	switch {
 	case f.MerchantID != "" && f.Status != "":
@@ -113,8 +113,8 @@ func (f InvoiceFilter) ByState(s *db.Selection, first, end string) {
 	}
 }
 
-// byDetail makes the statement read an index of a table of details. Its columns are those
-// given and the invoice's id, after the merchant's if merchantID is not empty.
+// byDetail makes the statement read an index of a table of details. Its columns are the merchant's,
+// unless merchantID is empty, then those given, then the invoice's id.
 func byDetail(s *db.Selection, table, index, merchantID, name string, columns, values []string, first, end string) {
 	s.From, s.Joined = table, "invoices"
 	s.On = "invoices.id = " + table + ".invoice_id"

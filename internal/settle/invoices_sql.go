@@ -27,9 +27,9 @@ func scanInvoice(row db.Scanner) (invoice.Invoice, error) {
 	return inv, err
 }
 
-// InsertInvoices inserts new invoices with their transfer amounts and deposit addresses, and returns the ids of
-// those that were inserted. It leaves out an invoice whose transfer amount an open invoice
-// has; after AssumeFree none.
+// InsertInvoices inserts new invoices with their transfer amounts and deposit addresses, and returns
+// the ids of the inserted ones. It leaves out an invoice if an open invoice has its transfer amount;
+// after AssumeFree it leaves out no invoice.
 func InsertInvoices(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) (map[string]bool, error) {
 	var amounts []TransferAmount
 	for _, inv := range invoices {
@@ -144,8 +144,8 @@ func InvoiceByCommitment(ctx context.Context, q db.Querier, id invoice.Hash) (in
 	return db.QueryRow(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE "+hasCommitment(q, "$1"), id.String())
 }
 
-// columnsWithoutLines are invoiceColumns without the line items, which can be
-// longer than all others by far.
+// columnsWithoutLines are invoiceColumns without the line items, which can be much longer than all
+// others.
 var columnsWithoutLines = strings.Replace(invoiceColumns, "line_items", "'[]'", 1)
 
 // InvoicesWithoutLines returns the invoices with the ids, in no order, without

@@ -9,25 +9,23 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// invoiceSet holds the invoices whose payments a transaction changes, in memory.
-// Their sums are never stale. The chain's cursor must be locked: every
-// transaction that changes a payment of the chain locks it, so that the sums
-// cannot change meanwhile.
+// invoiceSet holds in memory the invoices with payments that a transaction changes. Their sums are
+// never stale. The chain's cursor must be locked: every transaction that changes a payment of the
+// chain locks it, so the sums cannot change in between.
 type invoiceSet struct {
 	tx      *db.Tx
 	byID    map[string]invoice.Invoice
 	changed map[string]bool // ids of the invoices to be written
 
-	// remainders are what payments of a part left to pay, by invoice, for payments
-	// that were added above all others of their invoice. outOfOrder marks invoices
-	// with payments that were added below others, or removed: recountRemainders
-	// has to find out their remainders and their Remaining.
+	// remainders are the remainders that partial payments left, by invoice, for payments that were added
+	// above all others of their invoice. outOfOrder marks invoices with payments that were added below
+	// others, or removed: recountRemainders has to compute their remainders and their Remaining.
 	remainders  map[string][]invoice.Amount
 	byRemainder map[invoice.Amount][]string // the ids of the invoices in remainders
 	outOfOrder  map[string]bool
 
-	// histories are the payments of invoices whose sums do not say what was due
-	// before a payment, by invoice. They are read on demand.
+	// histories are the payments of invoices, by invoice. They are read on demand, if an invoice's sums do
+	// not determine the amount due before a payment.
 	histories map[string]*invoice.History
 	// toRecount marks invoices with newly confirmed payments below others that were
 	// counted. They are recounted once, by recountConfirmed.
@@ -164,8 +162,7 @@ func (set *invoiceSet) replace(was, is invoice.Payment) {
 	set.put(inv)
 }
 
-// partlyPaid returns the invoices of which a transfer may pay a remainder that
-// this transaction made.
+// partlyPaid returns the invoices with a remainder made by this transaction that a transfer may pay.
 func (set *invoiceSet) partlyPaid(t invoice.Transfer) []invoice.Invoice {
 	ids := slices.Clone(set.byRemainder[t.Amount])
 	for id := range set.outOfOrder {
@@ -195,8 +192,8 @@ func (set *invoiceSet) confirm(payments []invoice.Payment) {
 	}
 }
 
-// recountConfirmed counts the payments that confirm could not add to those that
-// were counted before. The payments must have been written.
+// recountConfirmed counts the payments that confirm could not add to earlier counted ones. The
+// payments must have been written.
 func (set *invoiceSet) recountConfirmed(ctx context.Context) error {
 	ids := slices.Sorted(maps.Keys(set.toRecount))
 	clear(set.toRecount)

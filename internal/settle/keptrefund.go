@@ -7,12 +7,12 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// A reorg can drop a payment and not its refund. The money has left, so that the refund keeps
-// the payment, which is orphaned then. When the payment is mined again, it may move other money
-// than before, and the refunds that it kept are judged again.
+// A reorg can drop a payment and not its refund. The money has left, so the refund keeps the payment,
+// which is then orphaned. If the payment is mined again with different money, its refunds are judged
+// again.
 
-// keptMatch returns the payment that a stored refund keeps although none matches its transfer.
-// ok is false if the payment is of other accounts, or less is left of it.
+// keptMatch returns the payment that a stored refund keeps although no payment matches its transfer.
+// ok is false if the payment is between other accounts, or less is left of it.
 func (b *transferBatch) keptMatch(ctx context.Context, was invoice.Refund, e *entry) (m invoice.RefundMatch, ok bool, err error) {
 	p, ok, err := b.payment(ctx, was.PaymentID)
 	if err != nil || !ok {
@@ -37,9 +37,9 @@ func (b *transferBatch) payment(ctx context.Context, id string) (p invoice.Payme
 	return rows[0].Payment, true, nil
 }
 
-// judgeRefunds judges the refunds of a payment again that moves other money than before. A
-// confirmed one is final and stays. A pending one stays if it still refunds the payment, within
-// what is left of it, and is matched again otherwise.
+// judgeRefunds judges again the refunds of a payment that transfers different money than before. A
+// confirmed one is final and stays. A pending one stays if it still refunds the payment, within its
+// remaining amount, and is matched again otherwise.
 func (b *transferBatch) judgeRefunds(ctx context.Context, p invoice.Payment) error {
 	if err := b.save(ctx); err != nil { // the refunds are read with the payment's invoice
 		return err
@@ -69,8 +69,8 @@ func (b *transferBatch) judgeRefunds(ctx context.Context, p invoice.Payment) err
 	return nil
 }
 
-// matchAgain stores a pending refund as one of the payment that matches it now, or orphans it
-// if none does. It was not prepared, because only refunds of final payments are.
+// matchAgain stores a pending refund with the payment that matches it now, or orphans it without a
+// match. It was not prepared, because only refunds of final payments are.
 func (b *transferBatch) matchAgain(ctx context.Context, was invoice.Refund) error {
 	e := &entry{Transfer: was.Transfer, refundID: was.ID}
 	id := b.tx.TransferID(invoice.PrefixPayment, e.Transfer)
@@ -93,8 +93,8 @@ func (b *transferBatch) matchAgain(ctx context.Context, was invoice.Refund) erro
 	return b.saveRefund(ctx, was, is)
 }
 
-// moveRefunds counts the confirmed refunds of a payment at another invoice than before. Only a
-// refund that a reorg left without its payment is confirmed before that.
+// moveRefunds counts the confirmed refunds of a payment at another invoice than before. A refund is
+// confirmed before that only if a reorg dropped its payment but not the refund.
 func (b *transferBatch) moveRefunds(ctx context.Context, was, is invoice.Payment) error {
 	refunds, err := confirmedRefunds(ctx, b.tx, is.ID)
 	if err != nil || len(refunds) == 0 {

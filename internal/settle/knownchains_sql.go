@@ -62,8 +62,8 @@ func Remembered(ctx context.Context, q db.Querier) (r drift.Remembered, err erro
 	return r, err
 }
 
-// readBefore returns the chains of which blocks or rows are stored and no configuration was recorded, as in a database that
-// package seed filled, with the tokens that something still needs.
+// readBefore returns the chains that have blocks or rows but no recorded configuration, as in a
+// database that package seed filled, and the tokens that are still needed.
 func readBefore(ctx context.Context, q db.Querier) ([]drift.Chain, error) {
 	chains, err := db.QueryAll(ctx, q, func(row db.Scanner) (drift.Chain, error) {
 		c := drift.Chain{Read: true, Configured: true}
@@ -96,7 +96,7 @@ const (
 	contractRelay   = "relay"
 )
 
-// block returns the number of a block that may be unknown.
+// block returns the number of a block, which may be unknown.
 func block(n sql.NullInt64) *uint64 {
 	if !n.Valid {
 		return nil
@@ -104,7 +104,7 @@ func block(n sql.NullInt64) *uint64 {
 	return new(uint64(n.Int64))
 }
 
-// blockColumn is the value of a column with the number of a block that may be unknown.
+// blockColumn is the column value of a block number, which may be unknown.
 func blockColumn(n *uint64) any {
 	if n == nil {
 		return nil
@@ -128,7 +128,7 @@ func genesisOf(hash invoice.Hash, number sql.NullInt64) *invoice.Header {
 	return &invoice.Header{Number: uint64(number.Int64), Hash: hash}
 }
 
-// genesis returns the oldest block that is remembered of a chain, or nil.
+// genesis returns the recorded oldest block of a chain, or nil.
 func genesis(ctx context.Context, q db.Querier, chainKey string) (*invoice.Header, error) {
 	at, err := db.QueryRow(ctx, q, func(row db.Scanner) (*invoice.Header, error) {
 		var hash invoice.Hash
@@ -139,8 +139,8 @@ func genesis(ctx context.Context, q db.Querier, chainKey string) (*invoice.Heade
 	return at, db.IgnoreNotFound(err)
 }
 
-// PutKnownChains stores what the chains were used with. A genesis
-// or retirement that is stored remains.
+// PutKnownChains stores the settings with which the chains were used. It keeps a stored genesis or
+// retirement.
 func PutKnownChains(ctx context.Context, tx *db.Tx, chains []drift.Chain, now time.Time) error {
 	var rows, tokens, contracts [][]any
 	at := invoice.UnixSeconds(now)
@@ -180,12 +180,12 @@ func setGenesis(ctx context.Context, tx *db.Tx, chainKey string, at invoice.Head
 		chainKey, at.Hash.String(), int64(at.Number))
 }
 
-// clearMissed records that no blocks are left to read again for a token.
+// clearMissed records that all blocks of a token have been read again.
 func clearMissed(ctx context.Context, tx *db.Tx, chainKey string, token invoice.Address) error {
 	return tx.Send(ctx, nil, "UPDATE known_tokens SET missed_through = NULL WHERE chain_key = $1 AND address = $2", chainKey, token.String())
 }
 
-// retireChain records that another key may have the chain id of a chain.
+// retireChain records that another key may use the chain id of a chain.
 func retireChain(ctx context.Context, tx *db.Tx, chainKey string, now time.Time) error {
 	return tx.Send(ctx, nil, "UPDATE known_chains SET retired_at = $2 WHERE chain_key = $1", chainKey, invoice.UnixSeconds(now))
 }

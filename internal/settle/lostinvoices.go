@@ -13,9 +13,10 @@ import (
 // maxLostAddresses bounds the deposit addresses of lost invoices that are watched on a chain.
 const maxLostAddresses = 1_000_000
 
-// noteRegistry records what the blocks' events say about a past that the database has lost. An open invoice whose commitment
-// was closed before it expired ended in that past: the service closes only what is not open. During a recovery,
-// commitments that no invoice has are recorded as well. On a chain that was never recovered there is no such past.
+// noteRegistry records facts in the blocks' events about a past that the database has lost. If the
+// commitment of an open invoice was closed before the invoice expired, the invoice ended in that past:
+// the service closes only invoices that are not open. During a recovery, commitments without an
+// invoice are recorded as well. A chain that was never recovered has no such past.
 func (s *Service) noteRegistry(ctx context.Context, tx *db.Tx, chainKey string, blocks []Block) error {
 	facts := registryFacts(chainKey, blocks, s.recovery)
 	if len(facts) == 0 {
@@ -30,7 +31,7 @@ func (s *Service) noteRegistry(ctx context.Context, tx *db.Tx, chainKey string, 
 	return s.noteFacts(ctx, tx, chainKey, facts)
 }
 
-// noteFacts records what events of the registry say about the lost past.
+// noteFacts records facts in events of the registry about the lost past.
 func (s *Service) noteFacts(ctx context.Context, tx *db.Tx, chainKey string, facts []registryFact) error {
 	ids := make([]invoice.Hash, len(facts))
 	for i, f := range facts {
@@ -72,13 +73,13 @@ func (s *Service) noteFacts(ctx context.Context, tx *db.Tx, chainKey string, fac
 	return InsertLostAddresses(ctx, tx, chainKey, paidTo)
 }
 
-// registryFact is what an event of a registry says about a commitment.
+// registryFact is the content of an event of a registry about a commitment.
 type registryFact struct {
 	LostInvoice
 	paidTo invoice.Address // zero unless it was paid
 }
 
-// registryFacts returns what the blocks' events say: all of them, or only those that closed a commitment.
+// registryFacts returns the facts in the blocks' events: all of them, or only closed commitments.
 func registryFacts(chainKey string, blocks []Block, all bool) (facts []registryFact) {
 	for _, b := range blocks {
 		for _, e := range b.Registry {
@@ -97,8 +98,8 @@ func registryFacts(chainKey string, blocks []Block, all bool) (facts []registryF
 	return facts
 }
 
-// isLost reports whether a commitment without an invoice is one of the lost past. During a recovery each is, and
-// afterwards those that it found.
+// isLost reports whether a commitment without an invoice is from the lost past. During a recovery all
+// are, and afterwards the ones that it found.
 func (s *Service) isLost(ctx context.Context, tx *db.Tx, id invoice.Hash) (bool, error) {
 	if s.recovery {
 		return true, nil
@@ -110,8 +111,8 @@ func (s *Service) isLost(ctx context.Context, tx *db.Tx, id invoice.Hash) (bool,
 	return err == nil, err
 }
 
-// noteForeign collects the transactions that opened or closed commitments, and that are not among those that the service
-// has stored.
+// noteForeign collects the transactions that opened or closed commitments and that the service has not
+// stored.
 func noteForeign(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, blocks []Block) error {
 	var txs []invoice.Hash
 	for _, b := range blocks {
@@ -128,9 +129,9 @@ func noteForeign(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, b
 	return err
 }
 
-// WatchLost has the deposit addresses recorded that lost invoices of a chain may have: one for each lost invoice
-// and settlement address, the oldest invoices first, up to maxLostAddresses. It returns how many lost addresses are
-// watched, and does nothing on a chain without a deposit factory.
+// WatchLost records the deposit addresses that lost invoices of a chain may have: one for each lost
+// invoice and settlement address, the oldest invoices first, up to maxLostAddresses. It returns how
+// many lost addresses are watched. On a chain without a deposit factory it has no effect.
 func (s *Service) WatchLost(ctx context.Context, chainKey string) (watched int, err error) {
 	lost, settlements, _, err := s.lostDeposits(ctx, chainKey)
 	if err != nil {
@@ -154,8 +155,8 @@ func (s *Service) UnwatchedLost(ctx context.Context, chainKey string) (int, erro
 	return left, err
 }
 
-// lostDeposits returns the lost invoices of a chain whose deposit addresses are watched, for these settlement addresses,
-// and how many invoices are left out.
+// lostDeposits returns the lost invoices of a chain with watched deposit addresses, for these
+// settlement addresses, and how many invoices are left out.
 func (s *Service) lostDeposits(ctx context.Context, chainKey string) (lost []LostInvoice, settlements []invoice.Address, left int, err error) {
 	if s.byKey[chainKey].DepositFactory.IsZero() {
 		return nil, nil, 0, nil
@@ -174,8 +175,8 @@ func (s *Service) lostDeposits(ctx context.Context, chainKey string) (lost []Los
 // fittingLost returns how many of the lost invoices have no more than maxLostAddresses deposit addresses together.
 func fittingLost(lost, settlements int) int { return min(lost, maxLostAddresses/max(1, settlements)) }
 
-// ReadAgain schedules the blocks of a chain from a number on for reading again, also those that are not
-// final.
+// ReadAgain schedules the blocks of a chain from a number on to be read again, including ones that are
+// not final.
 func (s *Service) ReadAgain(ctx context.Context, chainKey string, from uint64) error {
 	cur, err := s.Cursor(ctx, chainKey)
 	if err != nil || !cur.Started {

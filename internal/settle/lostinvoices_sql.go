@@ -18,12 +18,12 @@ type LostInvoice struct {
 	CommitmentID invoice.Hash
 	Registry     invoice.Address // that announced it
 	Block        uint64
-	TxHash       invoice.Hash // of the last transaction that opened or closed it; zero if none is known
-	// ClosedBlock is where the registry closed it, at ClosedAt; 0 if it did not.
+	TxHash       invoice.Hash // of the last known transaction that opened or closed it, or zero
+	// ClosedBlock is the block in which the registry closed it, at ClosedAt; 0 if it is not closed.
 	ClosedBlock uint64
 	ClosedAt    time.Time
-	// InvoiceID is the invoice that has the commitment now, which is open and was closed before it expired; empty
-	// without one. It is read and not written.
+	// InvoiceID is the open invoice that has the commitment now, and that was closed before it expired;
+	// empty without one. Inserts ignore it.
 	InvoiceID string
 }
 
@@ -34,7 +34,7 @@ func scanLost(row db.Scanner) (l LostInvoice, err error) {
 	return l, err
 }
 
-// InsertLostInvoices records commitments, and of those that are recorded where they were closed.
+// InsertLostInvoices records commitments. For recorded ones it updates where they were closed.
 func InsertLostInvoices(ctx context.Context, tx *db.Tx, lost []LostInvoice) error {
 	for _, l := range lost { // few, and each at most twice
 		_, err := tx.Exec(ctx, "INSERT INTO lost_invoices ("+lostColumns+`, closed) VALUES ($1, $2, $3, $4, $5, $6, $7, 0) ON CONFLICT (commitment_id) DO UPDATE SET
@@ -48,13 +48,13 @@ func InsertLostInvoices(ctx context.Context, tx *db.Tx, lost []LostInvoice) erro
 	return nil
 }
 
-// lostInvoice returns what was recorded of a commitment, or ErrNotFound.
+// lostInvoice returns the record of a commitment, or ErrNotFound.
 func lostInvoice(ctx context.Context, q db.Querier, id invoice.Hash) (LostInvoice, error) {
 	return db.QueryRow(ctx, q, scanLost, "SELECT "+lostColumns+" FROM lost_invoices WHERE commitment_id = $1", id.String())
 }
 
-// LostInvoices returns the commitments of a chain that were recorded, in the order of their blocks: those that no invoice
-// has, and the commitments of open invoices that ended in the lost past.
+// LostInvoices returns the recorded commitments of a chain in the order of their blocks: commitments
+// without an invoice, and commitments of open invoices that ended in the lost past.
 func LostInvoices(ctx context.Context, q db.Querier, chainKey string) ([]LostInvoice, error) {
 	all, err := db.QueryAll(ctx, q, scanLost, "SELECT "+lostColumns+" FROM lost_invoices WHERE chain_key = $1 ORDER BY block_number, commitment_id", chainKey)
 	if err != nil {
@@ -73,21 +73,23 @@ func LostInvoices(ctx context.Context, q db.Querier, chainKey string) ([]LostInv
 	return lost, nil
 }
 
-// markEndedInLostPast records that an open invoice ended in a past that the database has lost: transfers above a block do not
-// pay it, and it does not expire. Its sums are counted again. An invoice of which that is recorded stays as it is.
+// markEndedInLostPast records that an open invoice ended in a past that the database has lost:
+// transfers above a block do not pay it, it does not expire, and its sums are counted again. It leaves
+// an invoice unchanged that has such a record.
 func markEndedInLostPast(ctx context.Context, tx *db.Tx, id string, block uint64) error {
 	_, err := tx.Exec(ctx, "UPDATE invoices SET closed_block = $2, sums_stale = 1 WHERE id = $1 AND status = 'open' AND closed_block IS NULL", id, int64(block))
 	return err
 }
 
-// markClosed records whether it is to be decided if the open invoice of a closed commitment becomes void.
+// markClosed records whether the service still has to decide if the open invoice of a closed
+// commitment becomes void.
 func markClosed(ctx context.Context, tx *db.Tx, id invoice.Hash, undecided bool) error {
 	_, err := tx.Exec(ctx, "UPDATE lost_invoices SET closed = $2 WHERE commitment_id = $1", id.String(), bit(undecided))
 	return err
 }
 
-// closedInvoices returns the commitments of a chain that MarkClosed left to be decided, closed in blocks up to a number,
-// with their invoices.
+// closedInvoices returns the undecided commitments of a chain that were closed in blocks up to a
+// number, with their invoices.
 func closedInvoices(ctx context.Context, q db.Querier, chainKey string, through uint64, limit int) ([]LostInvoice, error) {
 	all, err := db.QueryAll(ctx, q, scanLost, "SELECT "+lostColumns+" FROM lost_invoices WHERE chain_key = $1 AND closed = 1 AND closed_block <= $2 ORDER BY closed_block LIMIT $3", chainKey, int64(through), limit)
 	for i := range all {
@@ -100,7 +102,8 @@ func closedInvoices(ctx context.Context, q db.Querier, chainKey string, through 
 	return all, err
 }
 
-// reopenClosed undoes what was recorded of commitments that were closed in blocks above a number, which a reorg dropped.
+// reopenClosed deletes the records of commitments that were closed in blocks above a number, after a
+// reorg dropped the blocks.
 func reopenClosed(ctx context.Context, tx *db.Tx, chainKey string, above uint64) error {
 	dropped, err := db.QueryAll(ctx, tx, scanLost, "SELECT "+lostColumns+" FROM lost_invoices WHERE chain_key = $1 AND closed_block > $2", chainKey, int64(above))
 	for _, l := range dropped {
@@ -115,8 +118,8 @@ func reopenClosed(ctx context.Context, tx *db.Tx, chainKey string, above uint64)
 	return err
 }
 
-// InsertLostAddresses has payments to addresses recorded. The commitment is that of the lost invoice
-// with the deposit address, or zero for a settlement address.
+// InsertLostAddresses makes the service record payments to addresses. The commitment is the one of the
+// lost invoice with the deposit address, or zero for a settlement address.
 func InsertLostAddresses(ctx context.Context, tx *db.Tx, chainKey string, addresses map[invoice.Address]invoice.Hash) error {
 	rows := make([][]any, 0, len(addresses))
 	for a, id := range addresses {
@@ -130,7 +133,8 @@ func LostAddresses(ctx context.Context, q db.Querier, chainKey string) (int, err
 	return db.QueryRow(ctx, q, db.ScanCount, "SELECT count(*) FROM lost_addresses WHERE chain_key = $1", chainKey)
 }
 
-// allSettlementAddresses returns the settlement addresses of a chain, also those of lost invoices.
+// allSettlementAddresses returns the settlement addresses of a chain, including the ones of lost
+// invoices.
 func allSettlementAddresses(ctx context.Context, q db.Querier, chainKey string) ([]invoice.Address, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (a invoice.Address, err error) {
 		err = row.Scan(db.AddressCol(&a))
@@ -145,8 +149,9 @@ const lostDeposit = "lost:"
 // IsLostDeposit reports whether Deposits returned an id for the deposit address of a lost invoice.
 func IsLostDeposit(id string) bool { return strings.HasPrefix(id, lostDeposit) }
 
-// LostPayments returns, by the ids of payments without an invoice, the commitments of the lost invoices that they were for:
-// that of the deposit address, or one that the payment's evidence names. Others are left out.
+// LostPayments returns, by the ids of payments without an invoice, the commitments of the lost
+// invoices that they were for: the one of the deposit address, or one that the payment's evidence
+// names. It leaves out other payments.
 func (q Reader) LostPayments(ctx context.Context, payments []invoice.Payment) (map[string]invoice.Hash, error) {
 	rows := make([][]any, len(payments))
 	for n, p := range payments {
@@ -168,7 +173,8 @@ func (q Reader) LostPayments(ctx context.Context, payments []invoice.Payment) (m
 	return found, nil
 }
 
-// RecoverFrom records the first block that the backup had not read of each chain, for a recovery that begins.
+// RecoverFrom records, at the start of a recovery, the first block of each chain that the backup had
+// not read.
 func RecoverFrom(ctx context.Context, tx *db.Tx) error {
 	for _, statement := range []string{
 		"DELETE FROM recovery_chains",
@@ -181,7 +187,8 @@ func RecoverFrom(ctx context.Context, tx *db.Tx) error {
 	return nil
 }
 
-// RecoverChainFrom records the first block that a recovery reads of a chain which the backup had never read.
+// RecoverChainFrom records the first block that a recovery reads of a chain that the backup had never
+// read.
 func RecoverChainFrom(ctx context.Context, tx *db.Tx, chainKey string, from uint64) error {
 	_, err := tx.Exec(ctx, "INSERT INTO recovery_chains (chain_key, from_block) VALUES ($1, $2)", chainKey, int64(from))
 	return err
@@ -193,14 +200,15 @@ func EndRecovery(ctx context.Context, tx *db.Tx) error {
 	return err
 }
 
-// ResumeRecovery records that a recovery which had ended goes on.
+// ResumeRecovery records that a recovery which had ended continues.
 func ResumeRecovery(ctx context.Context, tx *db.Tx) error {
 	_, err := tx.Exec(ctx, "UPDATE recovery_chains SET through_block = NULL")
 	return err
 }
 
-// LostPast returns the blocks of a chain which the backup had not read and the recovery has; through is the greatest number
-// while it is under way. It returns ErrNotFound for a chain that no recovery has read.
+// LostPast returns the blocks of a chain that the recovery has read and the backup had not; through is
+// the greatest number while the recovery runs. It returns ErrNotFound for a chain that no recovery has
+// read.
 func LostPast(ctx context.Context, q db.Querier, chainKey string) (from, through uint64, err error) {
 	_, err = db.QueryRow(ctx, q, func(row db.Scanner) (struct{}, error) { return struct{}{}, row.Scan(&from, &through) },
 		"SELECT from_block, coalesce(through_block, $2) FROM recovery_chains WHERE chain_key = $1", chainKey, int64(math.MaxInt64))
@@ -220,8 +228,9 @@ func RecoveredFrom(ctx context.Context, q db.Querier) (map[string]uint64, error)
 	return from, err
 }
 
-// UnattributedSince returns the newest payments of a chain without an invoice in blocks from a number on. A transfer out
-// of the deposit address of a lost invoice is left out: it sweeps a payment that is listed.
+// UnattributedSince returns the newest payments of a chain without an invoice in blocks from a number
+// on. It leaves out a transfer from the deposit address of a lost invoice, because that sweeps a
+// payment that is listed.
 func UnattributedSince(ctx context.Context, q db.Querier, chainKey string, from uint64, limit int) ([]invoice.Payment, error) {
 	rows, err := db.QueryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
 		WHERE chain_key = $1 AND block_number >= $2 AND invoice_id IS NULL AND status <> 'orphaned'

@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/times"
 )
 
-// LostRefundReason is the reason of a prepared refund whose record was made from its transfer.
+// LostRefundReason is the reason of a prepared refund with a record that was made from its transfer.
 const LostRefundReason = "Recovered from the chain: the database had lost what was prepared"
 
 // restorePrepared makes the record of a prepared refund that the database has lost, if the tag of the
@@ -67,8 +67,8 @@ func (b *transferBatch) insertLost(ctx context.Context, e *entry, p invoice.Paym
 	return InsertPreparedRefund(ctx, b.tx, r, "", "", invoice.Hash{})
 }
 
-// noteUnrecognized records, during a recovery, the transfers out of settlement addresses that are no known refunds. The
-// database may have lost that they were refunds.
+// noteUnrecognized records, during a recovery, the transfers out of settlement addresses that are not
+// known refunds. They may be refunds with records that the database has lost.
 func (b *transferBatch) noteUnrecognized(ctx context.Context) error {
 	if !b.service.recovery {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// forget deletes a prepared refund that was not sent, as a restored backup does.
+// forget deletes a prepared refund that was not sent, like a restored backup.
 func (w *world) forget(r invoice.RefundRecord) {
 	w.t.Helper()
 	for _, statement := range []string{"DELETE FROM refund_submissions WHERE refund_id = $1", "DELETE FROM refund_records WHERE id = $1"} {
@@ -25,8 +25,8 @@ func (w *world) forget(r invoice.RefundRecord) {
 }
 
 // TestLostRefundIsRecognized restores a backup from before refunds were prepared and sent to another
-// account than the payer's. Their transfers are read afterwards: they are the same refunds, and what
-// they took is not offered again.
+// account than the payer's. Their transfers are read afterwards: they become the same refunds, and
+// their amounts are not offered again.
 func TestLostRefundIsRecognized(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)
@@ -82,8 +82,8 @@ func TestLostPaymentAndRefund(t *testing.T) {
 	})
 }
 
-// TestForeignTagsRestoreNothing sends transfers whose tags name a payment that they do not refund, or
-// a refund that is another one.
+// TestForeignTagsRestoreNothing sends transfers with tags that name a payment that they do not refund,
+// or another refund.
 func TestForeignTagsRestoreNothing(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		p, q := w.paid(1000), w.paid(500)

@@ -11,15 +11,17 @@ import (
 // maxMayRefund bounds the payments that are listed with an unrecognized transfer.
 const maxMayRefund = 10
 
-// UnrecognizedTransfer is a transfer out of a settlement address that a recovery found and that is no known refund.
+// UnrecognizedTransfer is a transfer out of a settlement address that a recovery found and that
+// matches no known refund.
 type UnrecognizedTransfer struct {
-	ID string // of the refund that it would be
+	ID string // id of the refund, if it is one
 	invoice.Transfer
-	Payments []string // ids of payments that it may have refunded, the newest first, up to maxMayRefund
+	Payments []string // ids of payments that it may refund, the newest first, up to maxMayRefund
 }
 
-// unrecognized are conditions for a row of unrecognized_transfers named unknown: it became neither a refund nor the payment
-// of an invoice since. The ids of a transfer's refund and payment differ in their prefix.
+// unrecognized are conditions for a row of unrecognized_transfers named unknown: the transfer is still
+// neither a refund nor the payment of an invoice. The ids of a transfer's refund and payment differ in
+// their prefix.
 const unrecognized = `NOT EXISTS (SELECT 1 FROM refunds AS known WHERE known.id = unknown.id AND known.status <> 'orphaned')
 	AND NOT EXISTS (SELECT 1 FROM payments AS known WHERE known.id = '` + invoice.PrefixPayment + `' || substr(unknown.id, 5) AND known.invoice_id IS NOT NULL)`
 
@@ -37,8 +39,9 @@ func InsertUnrecognizedTransfers(ctx context.Context, tx *db.Tx, transfers []inv
 		Columns: []string{"id", "chain_key", "tx_hash", "block_number BIGINT", "token", "currency", "from_address", "to_address", "amount"}, Conflict: "ON CONFLICT (id) DO NOTHING"}, rows)
 }
 
-// UnrecognizedTransfers returns the transfers of a chain, or of all if it is empty, that are no known refund and that no
-// person has checked, in the order of their blocks: up to limit of them, after one of an earlier page.
+// UnrecognizedTransfers returns the transfers of a chain, or of all chains if it is empty, that match
+// no known refund and that no person has checked, in the order of their blocks: up to limit transfers,
+// after the last one of the page before.
 func UnrecognizedTransfers(ctx context.Context, q db.Querier, chainKey string, after UnrecognizedTransfer, limit int) ([]UnrecognizedTransfer, error) {
 	all, err := db.QueryAll(ctx, q, func(row db.Scanner) (t UnrecognizedTransfer, err error) {
 		err = row.Scan(&t.ID, &t.ChainKey, db.HashCol(&t.TxHash), &t.BlockNumber, db.AddressCol(&t.Token), &t.Currency, db.AddressCol(&t.From), db.AddressCol(&t.To), db.AmountCol(&t.Amount))

@@ -45,17 +45,16 @@ type auditedAttribution struct {
 	Note      string `json:"note,omitempty"`
 }
 
-// AttributeManually attributes a payment without an invoice, and records by
-// whom. payment.received is emitted as for any payment, and the invoice is
-// recomputed at once if the payment is final. Its confirmed refunds are
-// attributed and announced with it. If the transfer was stored as a refund that was
-// not prepared, that refund is orphaned. It works on a halted chain.
+// AttributeManually attributes a payment without an invoice, and records by whom. payment.received is
+// emitted as for any payment, and the invoice is recomputed at once if the payment is final. Its
+// confirmed refunds are attributed and announced with it. If the transfer was stored as a refund that
+// was not prepared, that refund is orphaned. It works on a halted chain.
 //
-// It returns the payment; if the payment belongs to the invoice already, nothing
-// changes. The error is db.ErrNotFound when there is no such payment, and *invoice.FieldError when
-// there is no such invoice or it expects another chain, token or address. It is *DecidedError if
-// somebody dismissed the payment, and *UsedError if it is used for something else. Other errors are
-// *AttributedError, ErrIsRefund, ErrOrphaned and ErrUndecided.
+// It returns the payment; if the payment belongs to the invoice already, it makes no change. The error
+// is db.ErrNotFound if there is no such payment, and *invoice.FieldError if there is no such invoice
+// or it expects another chain, token or address. It is *DecidedError if a person dismissed the
+// payment, and *UsedError if the payment has another use. Other errors are *AttributedError,
+// ErrIsRefund, ErrOrphaned and ErrUndecided.
 func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (invoice.Payment, error) {
 	found, err := NewReader(s.store).Payment(ctx, m.PaymentID)
 	if err != nil {
@@ -198,7 +197,7 @@ func confirmedRefunds(ctx context.Context, tx *db.Tx, paymentID string) ([]invoi
 	return slices.DeleteFunc(refunds, func(r invoice.Refund) bool { return r.Status != invoice.Confirmed }), err
 }
 
-// storedRefund returns the refund that a transfer is stored as, or a zero Refund.
+// storedRefund returns the stored refund of a transfer, or a zero Refund.
 func storedRefund(ctx context.Context, tx *db.Tx, t invoice.Transfer) (r invoice.Refund, err error) {
 	refunds, err := RefundsByID(ctx, tx, []string{tx.TransferID(invoice.PrefixRefund, t)})
 	if len(refunds) > 0 {
@@ -213,9 +212,8 @@ func isRefund(ctx context.Context, tx *db.Tx, t invoice.Transfer) (bool, error) 
 	return isActive(r), err
 }
 
-// orphanRefund orphans the refund that a payment's transfer is stored as. The
-// event of the refund stays sent. It returns the id of the payment that was refunded, or
-// an empty one.
+// orphanRefund orphans the stored refund of a payment's transfer. The event of the refund stays sent.
+// It returns the id of the payment that was refunded, or an empty one.
 func (set *invoiceSet) orphanRefund(ctx context.Context, p invoice.Payment) (freed string, err error) {
 	was, err := storedRefund(ctx, set.tx, p.Transfer)
 	if err != nil || !isActive(was) {
@@ -239,8 +237,8 @@ func (set *invoiceSet) orphanRefund(ctx context.Context, p invoice.Payment) (fre
 	return was.PaymentID, SaveRefund(ctx, set.tx, r)
 }
 
-// emitReceived emits payment.received for an attributed payment. For one payment
-// and invoice it is stored once.
+// emitReceived emits payment.received for an attributed payment. It is stored once for each payment
+// and invoice.
 func (s *Service) emitReceived(out *outbox, p invoice.Payment, inv invoice.Invoice) error {
 	return s.emit(out, invoice.EventReceived, p.ID+"/"+inv.ID, inv, apiconv.PaymentData(p))
 }

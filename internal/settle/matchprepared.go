@@ -28,8 +28,8 @@ func (b *transferBatch) loadPrepared(ctx context.Context) error {
 	return err
 }
 
-// mayRefund reports whether a transfer out of a settlement address can be a refund: to an
-// account that paid there, or one that was prepared.
+// mayRefund reports whether a transfer out of a settlement address can be a refund: to an account that
+// paid there, or a prepared one.
 func (b *transferBatch) mayRefund(e *entry) bool {
 	if b.paidPairs[e.refundPair()] {
 		return true
@@ -60,8 +60,8 @@ func (b *transferBatch) isPreparedRefund(ctx context.Context, e *entry) (bool, e
 	return decided && m.PreparedID != "", err
 }
 
-// preparedFor returns the prepared refund that a transfer pays, as invoice.PreparedFor. A
-// transfer that was stored before without one pays only the one that its calldata names.
+// preparedFor returns the prepared refund that a transfer pays, as invoice.PreparedFor. If the
+// transfer was stored before without a prepared refund, it pays only the one that its calldata names.
 func (b *transferBatch) preparedFor(e *entry) (r invoice.RefundRecord, named, ok bool) {
 	prepared := b.prepared
 	was, known := b.refunds[e.refundID]
@@ -71,10 +71,10 @@ func (b *transferBatch) preparedFor(e *entry) (r invoice.RefundRecord, named, ok
 	return invoice.PreparedFor(e.Transfer, e.refundID, prepared, was.PreparedID)
 }
 
-// matchPrepared returns the payment of the prepared refund that a transfer pays. decided
-// is false without one, and the rules for other refunds apply. A transfer whose
-// calldata names a prepared refund refunds its payment or nothing. If another transfer
-// pays that prepared refund, it refunds the payment on its own.
+// matchPrepared returns the payment of the prepared refund that a transfer pays. decided is false if
+// there is no such refund; then the rules for other refunds apply. A transfer with calldata that names
+// a prepared refund can refund only that refund's payment. If another transfer pays that prepared
+// refund, it still refunds the payment, but not the prepared refund.
 func (b *transferBatch) matchPrepared(ctx context.Context, e *entry) (m invoice.RefundMatch, decided bool, err error) {
 	r, named, ok := b.preparedFor(e)
 	if !ok {
@@ -99,7 +99,7 @@ func (b *transferBatch) matchPrepared(ctx context.Context, e *entry) (m invoice.
 	return m, true, nil
 }
 
-// linkPrepared keeps in memory which transfer pays which prepared refund.
+// linkPrepared stores in memory which transfer pays which prepared refund.
 func (b *transferBatch) linkPrepared(refund invoice.Refund) {
 	for i, r := range b.prepared {
 		switch {

@@ -17,11 +17,10 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// TestModel plays random histories: invoices, transfers that name
-// them or not, of right and wrong amounts, refunds, reorgs of what is not
-// final, restarts, confirmations, and blocks that are read again. In the end
-// all is confirmed, and what is stored must be what the chain that is left
-// says, read by a model that knows no reorgs.
+// TestModel plays random histories: invoices, transfers that name them or not, of right and wrong
+// amounts, refunds, reorgs of blocks that are not final, restarts, confirmations, and blocks that are
+// read again. In the end everything is confirmed, and the stored rows must equal the state of a model
+// that reads the final chain and knows no reorgs.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -55,8 +54,8 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// TestModelWithALateStart plays histories that nobody reads. The chain is
-// started at its head in the end, and what lies below is filled in.
+// TestModelWithALateStart plays histories while the service does not read. In the end the chain is
+// started at its head, and the blocks below are filled in.
 func TestModelWithALateStart(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -78,9 +77,8 @@ func TestModelWithALateStart(t *testing.T) {
 	})
 }
 
-// checkRules says that the payments of a chain that was read from below went
-// where the rules send them, one after the other, when all invoices are there
-// to choose from.
+// checkRules checks the payments of a chain that was read from below. Each must have the invoice that
+// the rules choose, one payment after the other, from all invoices.
 func (m *machine) checkRules(r *rapid.T) {
 	all := make([]invoice.Candidate, len(m.made))
 	for i, inv := range m.made {
@@ -93,7 +91,7 @@ func (m *machine) checkRules(r *rapid.T) {
 				return // whether its invoice was paid before that depends on when the blocks were read
 			}
 			if !m.isPayment(t) || len(m.made) == 0 {
-				continue // nobody's address, or a sweep
+				continue // an unknown address, or a sweep
 			}
 			for i := range all {
 				all[i].Covered, all[i].Remainder = invoice.NewHistory(all[i].Invoice, before).DueAt(t.Position)
@@ -118,20 +116,20 @@ func (m *machine) isRefundOfInvoice(t invoice.Transfer) bool {
 	return len(refunds) > 0 && refunds[0].Attributed()
 }
 
-// machine is a world that is moved at random.
+// machine is a world with random operations.
 type machine struct {
 	*world
-	made      []invoice.Invoice // that were issued; those that were made void as Void returned them
+	made      []invoice.Invoice // issued ones; void ones as Void returned them
 	drafts    []invoice.Invoice
 	transfers []invoice.Transfer      // all that were ever mined
 	line      int                     // blocks up to this index are final
-	lost      []invoice.Transfer      // payments that a reorg dropped, and not their refunds
+	lost      []invoice.Transfer      // payments that a reorg dropped, but not their refunds
 	lessened  map[string]bool         // ids of payments that were mined again with less
 	finality  map[invoice.Hash]uint64 // the newest final block when a block was mined, by its hash
-	late      bool                    // nothing is read while it happens
+	late      bool                    // the blocks are not read while they are mined
 }
 
-// draw says whether the merchant takes a little less than the amount.
+// draw decides whether the merchant takes a little less than the amount.
 func (m *machine) draw(r *rapid.T) {
 	if rapid.Bool().Draw(r, "lenient") {
 		m.merchant = "lenient-" + m.merchant
@@ -159,7 +157,7 @@ func (m *machine) createOne(r *rapid.T, unissued bool) invoice.Invoice {
 	return inv
 }
 
-// issue finalizes a draft, or deletes it when it is too old for that.
+// issue finalizes a draft, or deletes it if it is too old for that.
 func (m *machine) issue(r *rapid.T) {
 	if len(m.drafts) == 0 {
 		return
@@ -195,7 +193,7 @@ func (m *machine) voidOne(r *rapid.T) {
 	}
 }
 
-// mine adds blocks with transfers. What a reorg left may be mined again.
+// mine adds blocks with transfers. Transfers that a reorg dropped may be mined again.
 func (m *machine) mine(r *rapid.T) {
 	var blocks []settle.Block
 	for range rapid.IntRange(1, 3).Draw(r, "blocks") {
@@ -242,7 +240,7 @@ func (m *machine) fill(r *rapid.T) {
 		if b.Number == through {
 			end = b.Header
 		}
-		// Those that hold nothing may be left out.
+		// Blocks without transfers may be left out.
 		if cur.Gap.Next <= b.Number && b.Number <= through && (len(b.Transfers) > 0 || rapid.Bool().Draw(r, "with empty")) {
 			blocks = append(blocks, b)
 		}
@@ -320,7 +318,7 @@ func (m *machine) depositTransfer(r *rapid.T, inv invoice.Invoice) invoice.Trans
 	return t
 }
 
-// depositOf returns the invoice whose deposit address it is, or a zero one.
+// depositOf returns the invoice with the deposit address, or a zero one.
 func (m *machine) depositOf(a invoice.Address) (inv invoice.Invoice) {
 	if i := slices.IndexFunc(m.made, func(inv invoice.Invoice) bool { return !inv.DepositAddress.IsZero() && inv.DepositAddress == a }); i >= 0 {
 		inv = m.made[i]
@@ -335,7 +333,7 @@ func (m *machine) isPayment(t invoice.Transfer) bool {
 }
 
 // checkDeposits checks that transfers from deposit addresses are stored only as sweeps, and that the
-// addresses hold what they received after their newest sweep.
+// balances of the addresses are the payments after their newest sweep.
 func (m *machine) checkDeposits(r *rapid.T) {
 	on := make(map[invoice.Hash]invoice.Position)
 	held := map[invoice.Address]map[string]uint64{usdc: {}, eurc: {}}
@@ -392,7 +390,7 @@ func (m *machine) confirm(r *rapid.T) {
 	}
 }
 
-// verdict is what the chain says of an invoice.
+// verdict is the state of an invoice according to the chain.
 type verdict struct {
 	Status         invoice.Status
 	Exception      invoice.Exception
@@ -433,7 +431,7 @@ func (m *machine) checkReturned(r *rapid.T, inv invoice.Invoice, payments []sett
 	}
 }
 
-// check compares the invoices, payments and events with those of the chain.
+// check compares the invoices, payments and events with the chain.
 func (m *machine) check(r *rapid.T) {
 	stored, attributed := m.storedPayments(r)
 	refunded := m.refundedBy(r, stored)
@@ -457,9 +455,9 @@ func (m *machine) check(r *rapid.T) {
 	m.checkEvents(r, stored)
 }
 
-// storedPayments checks that the payments are the transfers of the chain,
-// at their positions, and confirmed; those left by reorgs are orphaned.
-// It returns all that have an invoice, and those of the chain by invoice.
+// storedPayments checks that the payments are the transfers of the chain, at their positions, and
+// confirmed; payments that reorgs dropped must be orphaned. It returns all payments with an invoice,
+// and the chain's payments by invoice.
 func (m *machine) storedPayments(r *rapid.T) ([]settle.PaymentRow, map[string][]settle.PaymentRow) {
 	var stored []settle.PaymentRow
 	byInvoice := make(map[string][]settle.PaymentRow)
@@ -482,7 +480,7 @@ func (m *machine) storedPayments(r *rapid.T) ([]settle.PaymentRow, map[string][]
 			if stands && position.BlockTime.After(m.made[0].CreatedAt) {
 				r.Errorf("transfer %s is not recorded: %v", t.TxHash, err)
 			}
-			continue // mined before the address was anybody's
+			continue // mined before a merchant had the address
 		}
 		if stands && (p.Status != invoice.Confirmed || p.Position != position) {
 			r.Errorf("payment %s is %s at %+v, want confirmed at %+v", p.ID, p.Status, p.Position, position)
@@ -501,8 +499,8 @@ func (m *machine) storedPayments(r *rapid.T) ([]settle.PaymentRow, map[string][]
 	return stored, byInvoice
 }
 
-// checkEvidence says that payments that name an invoice went to it, and that
-// no other is with an invoice whose amounts it does not have.
+// checkEvidence checks that payments that name an invoice have it, and that other payments have only
+// an invoice with their amount.
 func (m *machine) checkEvidence(r *rapid.T, stored []settle.PaymentRow) {
 	named := make(map[invoice.Hash]invoice.Hash)
 	for _, t := range m.transfers {
@@ -523,7 +521,7 @@ func (m *machine) checkEvidence(r *rapid.T, stored []settle.PaymentRow) {
 		if !name.IsZero() && name != inv.CommitmentID {
 			r.Errorf("payment %s names %s and went to %s", p.ID, name, inv.ID)
 		}
-		rest := p.Method == invoice.ByAmount && p.Amount.Less(inv.Amount) // what was missing when it was mined
+		rest := p.Method == invoice.ByAmount && p.Amount.Less(inv.Amount) // the missing amount when it was mined
 		if name.IsZero() && !rest && p.Amount != inv.Amount && p.Amount != inv.TransferAmount && (inv.Tolerance.IsZero() || p.Amount.Plus(inv.Tolerance).Less(inv.Amount)) {
 			r.Errorf("payment %s of %s went to %s by %s", p.ID, p.Amount, inv.ID, p.Method)
 		}
@@ -569,7 +567,7 @@ func judge(inv invoice.Invoice, payments []settle.PaymentRow, chainTime time.Tim
 	return v
 }
 
-// checkEvents says that each event was emitted once, and each is as the state is.
+// checkEvents checks that each event was emitted once, and matches the state.
 func (m *machine) checkEvents(r *rapid.T, stored []settle.PaymentRow) {
 	want := make(map[string]int)
 	for _, inv := range m.made {
@@ -598,7 +596,7 @@ func (m *machine) checkEvents(r *rapid.T, stored []settle.PaymentRow) {
 	got := make(map[string]int)
 	for _, e := range dbtest.Events(m.t, m.db.sql, m.merchant) {
 		if want[string(e.Type)+" "+e.Subject] == 0 && m.isLessened(e.Subject) {
-			continue // of the invoice that it paid with more
+			continue // of the invoice that it overpaid
 		}
 		got[string(e.Type)+" "+e.Subject]++
 		if !json.Valid(e.Body) || e.DeliveryID == "" {

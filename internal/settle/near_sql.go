@@ -14,8 +14,7 @@ const (
 	// nearAmounts is how many different amounts above a transfer's, and how
 	// many below it, are searched.
 	nearAmounts = 3
-	// nearLimit bounds the invoices of each amount, of which the newest are
-	// taken.
+	// nearLimit is how many invoices of each amount are returned, the newest ones.
 	nearLimit = 10
 )
 
@@ -34,16 +33,16 @@ func (l NearLookup) values(n int) []any {
 	return []any{int64(n), t.ChainKey, t.To.String(), t.Token.String(), t.Amount.String()}
 }
 
-// firstNewer returns the first id of what was created at CreatedBefore.
+// firstNewer returns the first id of objects created at CreatedBefore.
 func (l NearLookup) firstNewer() string {
 	return invoice.FirstID(invoice.PrefixInvoice, l.CreatedBefore)
 }
 
-// NearInvoices returns, for each of the lookups, direct invoices of the transfer's receiver, chain
-// and token that it could be meant for though no rule attributes it, without their line items:
-// unpaid ones with its amount or the next amounts above and below, partly paid ones, and closed
-// ones with exactly its amount. Of equal amounts it takes the newest. The number of rows it reads
-// for a lookup is bounded. Unless merchantID is empty, it leaves out other merchants' invoices.
+// NearInvoices returns, for each lookup, direct invoices of the transfer's receiver, chain and token
+// for which the payer could have meant it though no rule attributes it, without their line items:
+// unpaid ones with its amount or the next amounts above and below, partly paid ones, and closed ones
+// with exactly its amount. Of equal amounts it takes the newest. The number of rows it reads for a
+// lookup is bounded. Unless merchantID is empty, it leaves out other merchants' invoices.
 func (q Reader) NearInvoices(ctx context.Context, lookups []NearLookup, merchantID string) ([][]invoice.NearInvoice, error) {
 	ids := make([][]string, len(lookups))
 	for _, find := range []func(context.Context, db.Querier, []NearLookup) ([][]string, error){unpaidNear, partlyPaidNear, closedNear} {
@@ -97,8 +96,8 @@ func invoicesByID(ctx context.Context, q db.Querier, lists [][]string) (map[stri
 	return byID, err
 }
 
-// nearRows selects the unpaid invoices of an address with amounts of as many digits. It repeats
-// the condition of the index invoices_near.
+// nearRows selects the unpaid invoices of an address with amounts of the same number of digits. It
+// repeats the condition of the index invoices_near.
 func nearRows(q db.Querier, digits string) string {
 	return " FROM invoices " + q.IndexedBy("invoices_near") + "WHERE merchant_address = receiver AND chain_key = chain AND token = coin AND status IN ('open', 'expired') AND length(amount) = " +
 		digits + " AND amount "
@@ -110,14 +109,14 @@ func unpaidNear(ctx context.Context, q db.Querier, lookups []NearLookup) ([][]st
 	for n, l := range lookups {
 		rows[n] = l.values(n)
 	}
-	// Numbers of the same length compare like their texts. The next amount has as many digits, or one
-	// more or less: all numbers are below a letter, in every collation.
+	// Numbers of the same length compare like their texts. The next amount has the same number of digits,
+	// or one more or less: all numbers sort below a letter, in every collation.
 	above := fmt.Sprintf("coalesce((SELECT amount%s> found ORDER BY amount LIMIT 1), (SELECT amount%s> '' ORDER BY amount LIMIT 1))",
 		nearRows(q, "length(found)"), nearRows(q, "length(found) + 1"))
 	below := fmt.Sprintf("coalesce((SELECT amount%s< found ORDER BY amount DESC LIMIT 1), (SELECT amount%s< 'a' ORDER BY amount DESC LIMIT 1))",
 		nearRows(q, "length(found)"), nearRows(q, "length(found) - 1"))
 	first := "moved"
-	if q.OnPostgres() { // which wants one collation in all rows: that of the column
+	if q.OnPostgres() { // it needs one collation in all rows: the column's
 		first = "coalesce((SELECT amount FROM invoices WHERE FALSE), moved)"
 	}
 	walk := func(name, next string) string {
@@ -141,7 +140,7 @@ func unpaidNear(ctx context.Context, q db.Querier, lookups []NearLookup) ([][]st
 		fmt.Sprintf("SELECT id FROM (SELECT id%s= moved AND id < newer ORDER BY id DESC LIMIT %d) AS listed", nearRows(q, "length(moved)"), nearLimit))
 }
 
-// partlyPaidNear returns the newest invoices of which a remainder is due.
+// partlyPaidNear returns the newest invoices with a remainder due.
 func partlyPaidNear(ctx context.Context, q db.Querier, lookups []NearLookup) ([][]string, error) {
 	rows := make([][]any, len(lookups))
 	for n, l := range lookups {

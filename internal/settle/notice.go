@@ -9,10 +9,9 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// ReceiveNotice stores a notice and wakes the chain's indexer. The notice is
-// linked to the payment that it announces, whichever comes first; it never pays
-// an invoice. A notice that was received before changes nothing. ReceiveNotice
-// sets the fields ID, Address, PaymentID and ReceivedAt.
+// ReceiveNotice stores a notice and wakes the chain's indexer. The notice is linked to the payment
+// that it announces, whichever comes first; it never pays an invoice. A notice that was received
+// before has no effect. ReceiveNotice sets the fields ID, Address, PaymentID and ReceivedAt.
 func (s *Service) ReceiveNotice(ctx context.Context, n invoice.Notice) error {
 	n.ID, n.ReceivedAt = s.ids.New(invoice.PrefixNotice), s.now()
 	n.Address = invoice.Address{}

@@ -21,10 +21,9 @@ func InsertNotice(ctx context.Context, tx *db.Tx, n invoice.Notice) (bool, error
 	return rows == 1, err
 }
 
-// UnlinkedPayment returns the newest payment that the notice can announce: of
-// its chain, address and amount, seen within the window, and not linked to
-// another notice of this provider and type. It returns ErrNotFound without
-// such a payment.
+// UnlinkedPayment returns the newest payment that the notice can announce: with its chain, address and
+// amount, seen within the window, and not linked to another notice of this provider and type. It
+// returns ErrNotFound if there is no such payment.
 func UnlinkedPayment(ctx context.Context, q db.Querier, n invoice.Notice) (PaymentRow, error) {
 	return db.QueryRow(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments `+q.IndexedBy("payments_by_receiver")+`
 		WHERE to_address = $1 AND amount = $2 AND chain_key = $3 AND currency = $4 AND status <> 'orphaned'
@@ -33,19 +32,18 @@ func UnlinkedPayment(ctx context.Context, q db.Querier, n invoice.Notice) (Payme
 		n.Address.String(), n.Amount.String(), n.ChainKey, n.Currency, n.Provider, n.Type, n.ReceivedAt.Add(-invoice.NoticeWindow).Unix())
 }
 
-// maxUnlinkedNotices bounds the notices that UnlinkedNotices looks at.
+// maxUnlinkedNotices is how many notices UnlinkedNotices reads.
 const maxUnlinkedNotices = 100
 
-// unlinkedNotices returns when notices of transfers on a chain were received, in a range of
-// time, of which no payment is stored. It looks at the newest maxUnlinkedNotices only.
+// unlinkedNotices returns when notices of transfers on a chain were received, in a range of time, if
+// no payment of theirs is stored. It reads only the newest maxUnlinkedNotices.
 func unlinkedNotices(ctx context.Context, q db.Querier, chainKey string, from, before time.Time) ([]time.Time, error) {
 	return db.QueryAll(ctx, q, db.ScanTime, `SELECT received_at FROM (SELECT * FROM notices ORDER BY id DESC LIMIT $4) AS newest
 		WHERE chain_key = $1 AND payment_id IS NULL AND address IS NOT NULL AND amount IS NOT NULL AND received_at >= $2 AND received_at < $3
 		ORDER BY received_at`, chainKey, from.Unix(), before.Unix(), maxUnlinkedNotices)
 }
 
-// Announced returns the payments whose address and amount appear in a notice
-// without a payment.
+// Announced returns the payments with the address and amount of a notice without a payment.
 func Announced(ctx context.Context, q db.Querier, payments []PaymentRow) ([]PaymentRow, error) {
 	rows := make([][]any, len(payments))
 	for i, p := range payments {

@@ -10,15 +10,14 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Observe stores what blocks above the newest one read hold: pending payments
-// with their attribution, payment.received events, pending refunds, and the
-// registry's events. The cursor moves in the same transaction.
+// Observe stores the contents of blocks above the newest one read: pending payments with their
+// attribution, payment.received events, pending refunds, and the registry's events. The cursor moves
+// in the same transaction.
 //
-// Blocks come in ascending order. The first must be the child of the newest
-// block read, and a block whose number follows the one before it must be its
-// child; otherwise the error is ErrCursorMoved. After the first, and below the
-// finalized height, blocks without relevant transfers and events may be left
-// out.
+// Blocks come in ascending order. The first must be the child of the newest read block, and a block
+// with the next number after the one before it must be its child; otherwise the error is
+// ErrCursorMoved. After the first, and below the finalized height, blocks without relevant transfers
+// and events may be left out.
 func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) error {
 	if len(blocks) == 0 {
 		return nil
@@ -51,11 +50,10 @@ func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) 
 	})
 }
 
-// storeHeaders stores the headers of blocks that are read above a height. Where
-// blocks were rolled back, it compares the headers with theirs: the newest that
-// is the same proves that all below it are. Those above were replaced, and
-// invoices that were created when they were known can be paid by the blocks that
-// replace them.
+// storeHeaders stores the headers of blocks that are read above a height. If blocks were rolled back,
+// it compares the headers with theirs: the newest equal one proves that all below it are equal. Those
+// above were replaced, and invoices that were created when they were known can be paid by the blocks
+// that replace them.
 func storeHeaders(ctx context.Context, tx *db.Tx, chainKey string, height uint64, headers []invoice.Header) error {
 	known, err := Headers(ctx, tx, chainKey, height+1, math.MaxInt64)
 	if err != nil {

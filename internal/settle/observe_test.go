@@ -75,7 +75,7 @@ func TestReorgChangesAttribution(t *testing.T) {
 		if got := w.invoice(one.ID); got.Status != invoice.Open || !got.AmountPaid.IsZero() {
 			t.Errorf("the first is %s, with %s", got.Status, got.AmountPaid)
 		}
-		// After finality, the same transfer in a later block changes nothing.
+		// After finality, the same transfer in a later block has no effect.
 		w.mine(start+3, p)
 		if got := w.payment(p); got.Status != invoice.Confirmed || got.BlockNumber != second.BlockNumber {
 			t.Errorf("observed once more, it is %s in block %d", got.Status, got.BlockNumber)
@@ -83,8 +83,8 @@ func TestReorgChangesAttribution(t *testing.T) {
 	})
 }
 
-// TestMovedPaymentFreesItsInvoice moves a payment to another invoice, in the block whose
-// next transfer may be meant for the former one.
+// TestMovedPaymentFreesItsInvoice moves a payment to another invoice. The next transfer in its block
+// may be meant for the former one.
 func TestMovedPaymentFreesItsInvoice(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {

@@ -14,7 +14,7 @@ type Opening struct {
 	At        time.Time
 }
 
-// RecordOpenings stores openings, but those of invoices that have one.
+// RecordOpenings stores openings, except of invoices that have one.
 func RecordOpenings(ctx context.Context, s *db.DB, openings []Opening) error {
 	rows := make([][]any, len(openings))
 	for i, o := range openings {

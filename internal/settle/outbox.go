@@ -11,18 +11,18 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// outbox collects what a transaction inserts at its end: events and intents for
-// other components, and audit entries. They are saved in the same transaction, and signalled after it.
+// outbox collects the rows that a transaction inserts at its end: events and intents for other
+// components, and audit entries. They are saved in the same transaction, and signalled after it.
 type outbox struct {
 	events       []dispatcher.Event
 	intents      []Intent
 	unattributed []invoice.Payment // that no rule attributes
 	foreign      []foreignTx
 	audit        []access.Entry
-	held         *time.Duration // set to how long the transaction kept others from inserting events; nil where nobody asks
+	held         *time.Duration // set to how long the transaction kept others from inserting events; nil if not needed
 }
 
-// foreignTx is a transaction that changed a registry, and that the service has not stored.
+// foreignTx is a transaction that changed a registry and that the service has not stored.
 type foreignTx struct {
 	chainKey string
 	hash     invoice.Hash
@@ -63,7 +63,7 @@ func (out *outbox) save(ctx context.Context, tx *db.Tx) error {
 	return dispatcher.MeasureHold(ctx, tx, out.held)
 }
 
-// signal wakes the components that an outbox, which was committed, has work for.
+// signal wakes the components for which a committed outbox has work.
 func (s *Service) signal(out outbox) {
 	if len(out.events) > 0 {
 		s.signals.WakeDeliverer(out.events)

@@ -15,9 +15,10 @@ import (
 	"github.com/quittance/quittance/internal/wait"
 )
 
-// TestCreatesWhileTheDatabaseIsHeld has another session hold what every create needs: on PostgreSQL the lock
-// of events, on SQLite the file's only writer. Each of many creates ends in time. One that waited too
-// long for its transaction was not created, and the same key creates one invoice, whatever came of the first try.
+// TestCreatesWhileTheDatabaseIsHeld blocks creates from another session: on PostgreSQL by the lock of
+// events, on SQLite as the file's only writer. Each of many creates ends in time. One that waited too
+// long for its transaction was not created, and the same key creates one invoice, whatever the result
+// of the first try.
 func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -58,7 +59,7 @@ func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
 		}
 		release()
 		again := time.Now()
-		w.create() // behind what the database still works at
+		w.create() // behind the transaction in progress
 		if took := time.Since(again); took > settle.CreateWait {
 			t.Errorf("a create took %v once the database was free", took)
 		}
@@ -93,7 +94,7 @@ func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
 	})
 }
 
-// TestGiveWay checks that work that gives way waits until no create does, for its time at most.
+// TestGiveWay checks that low-priority work waits until no create waits, for its time at most.
 func TestGiveWay(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -131,7 +132,7 @@ func TestGiveWay(t *testing.T) {
 	})
 }
 
-// hold has a session of its own hold what creates need, until release is called.
+// hold blocks creates from a separate session, until release is called.
 func (conn *database) hold(t *testing.T) (release func()) {
 	t.Helper()
 	statement := "UPDATE chains SET halted = halted"
@@ -158,7 +159,7 @@ func (conn *database) hold(t *testing.T) (release func()) {
 	}
 }
 
-// invoicesOf counts the invoices of a create, whose amount no other create has.
+// invoicesOf counts the invoices of a create with a unique amount.
 func (conn *database) invoicesOf(t *testing.T, w *world, r settle.CreateRequest) (n int) {
 	t.Helper()
 	query := fmt.Sprintf("SELECT count(*) FROM invoices WHERE merchant_id = '%s' AND amount = '%s'", w.merchant, r.Draft.Amount)

@@ -9,7 +9,8 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// wantPaidAndRefunded wants an invoice to be paid once, with a refund that changes nothing but what was refunded.
+// wantPaidAndRefunded wants an invoice to be paid once, with a refund that changes only the refunded
+// amount.
 func (w *world) wantPaidAndRefunded(what, id string, refunded uint64) {
 	w.t.Helper()
 	inv := w.invoice(id)
@@ -19,8 +20,9 @@ func (w *world) wantPaidAndRefunded(what, id string, refunded uint64) {
 	w.wantDue(id, invoice.Paid, 0)
 }
 
-// TestPaidInLostPast reads, in a recovery, payments that were final before they were refunded. Their invoices were paid
-// then, and remain so. A payment that was refunded before it was final pays nothing.
+// TestPaidInLostPast reads, in a recovery, payments that were final before they were refunded. Their
+// invoices were paid then, and remain so. A payment that was refunded before it was final does not pay
+// its invoice.
 func TestPaidInLostPast(t *testing.T) {
 	eachWorld(t, func(_ *testing.T, w *world) {
 		whole, part, early := w.create(amount(700_000)), w.create(), w.create(amount(500_000))
@@ -42,8 +44,9 @@ func TestPaidInLostPast(t *testing.T) {
 	})
 }
 
-// TestCatchUpInRecovery has a recovery read many final blocks at once, and confirm all that it has read. How many of
-// the chain's newest blocks are not final says which payment was sent back before it was final.
+// TestCatchUpInRecovery reads many final blocks at once in a recovery, and confirms all of them. The
+// number of the chain's newest blocks that are not final determines which payment was sent back before
+// it was final.
 func TestCatchUpInRecovery(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		early, paid := w.create(amount(500_000)), w.create(amount(700_000))
@@ -67,7 +70,8 @@ func TestCatchUpInRecovery(t *testing.T) {
 	})
 }
 
-// TestImportOfRefundedInvoice creates a lost invoice again whose payment was refunded after it was final.
+// TestImportOfRefundedInvoice creates a lost invoice again. Its payment was refunded after it was
+// final.
 func TestImportOfRefundedInvoice(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.create(amount(2_000_000))
@@ -89,8 +93,9 @@ func TestImportOfRefundedInvoice(t *testing.T) {
 	})
 }
 
-// TestImportAfterTheRecovery creates a lost invoice again. A payment that fits it came after the recovery, or in the lost past,
-// and the merchant sent it back after the recovery. No lost past counted it, so it stays refunded.
+// TestImportAfterTheRecovery creates a lost invoice again. A payment that fits it came after the
+// recovery, or in the lost past, and the merchant sent it back after the recovery. It did not count in
+// the lost past, so it stays refunded.
 func TestImportAfterTheRecovery(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -120,8 +125,8 @@ func TestImportAfterTheRecovery(t *testing.T) {
 	})
 }
 
-// TestLostPreparedRefund reads a refund that was prepared for its payment, and so was sent after that was final. How many
-// blocks are not final does not matter for it.
+// TestLostPreparedRefund reads a refund that was prepared for its payment, and so was sent after the
+// payment was final. It does not matter how many blocks are not final.
 func TestLostPreparedRefund(t *testing.T) {
 	eachWorld(t, func(_ *testing.T, w *world) {
 		inv := w.create()

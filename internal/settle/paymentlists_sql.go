@@ -13,8 +13,8 @@ import (
 
 // PaymentFilter selects payments. Empty fields match all.
 type PaymentFilter struct {
-	// MerchantID lists the payments of the merchant's invoices and, of those
-	// without an invoice, the ones that an address of the merchant got.
+	// MerchantID selects payments of the merchant's invoices, and payments without an invoice to an
+	// address of the merchant.
 	MerchantID          string
 	ChainKey            string
 	InvoiceID           string
@@ -22,20 +22,20 @@ type PaymentFilter struct {
 	From, To            string
 	Amount              string // in minor units
 	Confirmed           db.Span
-	IncludePending      bool // those not confirmed, and those orphaned, too
-	IncludeUnattributed bool // those that belong to no invoice, too
+	IncludePending      bool // also unconfirmed and orphaned payments
+	IncludeUnattributed bool // also payments without an invoice
 	Before              PaymentPosition
 	Limit               int
 }
 
 // PaymentPosition is a position in a list of payments. The zero value is before all.
 type PaymentPosition struct {
-	Confirmed int64  // Unix seconds; 0 in a list that is in the order of observation
+	Confirmed int64  // Unix seconds; 0 in a list in the order of observation
 	SeenID    string // of the payment
 }
 
-// ByConfirmation reports whether the list is in the order of confirmation. Otherwise it is
-// in that of observation.
+// ByConfirmation reports whether the list is in the order of confirmation. Otherwise it is in the
+// order of observation.
 func (f PaymentFilter) ByConfirmation() bool {
 	return !f.Confirmed.IsZero() && f.InvoiceID == "" && f.TxHash == "" && f.From == "" && f.To == "" && f.Amount == ""
 }
@@ -68,14 +68,14 @@ func (f PaymentFilter) ParsePosition(text string) (p PaymentPosition, ok bool) {
 	return PaymentPosition{n, id}, ok && err == nil && n > 0
 }
 
-// compare returns a negative number if p is listed before o.
+// compare returns a negative number if p comes before o in the list.
 func (p PaymentPosition) compare(o PaymentPosition) int {
 	return cmp.Or(cmp.Compare(o.Confirmed, p.Confirmed), cmp.Compare(o.SeenID, p.SeenID))
 }
 
-// Payments lists payments, the last seen or confirmed first. The cost does not depend on
-// their number. If it examined MaxExamined of them without finding as many as the limit, it
-// also returns the position of the last, behind which the list continues.
+// Payments lists payments, the last seen or confirmed first. The cost does not depend on their number.
+// If it examined MaxExamined payments without finding enough, it also returns the position of the
+// last, behind which the list continues.
 func (q Reader) Payments(ctx context.Context, f PaymentFilter) (found []PaymentRow, last PaymentPosition, err error) {
 	columns := "payments." + strings.ReplaceAll(paymentColumns, ", ", ", payments.")
 	for _, s := range f.selections() {
@@ -89,10 +89,10 @@ func (q Reader) Payments(ctx context.Context, f PaymentFilter) (found []PaymentR
 		}
 	}
 	slices.SortFunc(found, func(a, b PaymentRow) int { return f.Position(a).compare(f.Position(b)) })
-	if last != (PaymentPosition{}) { // what follows it may be incomplete
+	if last != (PaymentPosition{}) { // the rest may be incomplete
 		found = slices.DeleteFunc(found, func(p PaymentRow) bool { return f.Position(p).compare(last) > 0 })
 	}
-	if len(found) >= f.Limit { // each selection alone was long enough
+	if len(found) >= f.Limit { // each selection was long enough
 		return found[:f.Limit], PaymentPosition{}, nil
 	}
 	return found, last, nil
@@ -105,9 +105,9 @@ func (f PaymentFilter) scanPosition(row db.Scanner) (p PaymentPosition, err erro
 	return p, row.Scan(&p.SeenID)
 }
 
-// selections returns the statements that find the payments together. Each begins with the
-// filter that is usually met by the fewest payments. Without one, payments with and without
-// an invoice have indexes of their own.
+// selections returns the statements that find the payments together. Each begins with the filter that
+// the fewest payments usually meet. Without a filter, payments with and without an invoice have
+// separate indexes.
 func (f PaymentFilter) selections() []*db.Selection {
 	s := &db.Selection{Rows: "payments", From: "payments"}
 	by := func(index, column, value string) {
@@ -137,8 +137,7 @@ func (f PaymentFilter) selections() []*db.Selection {
 	return []*db.Selection{s}
 }
 
-// plainSelections returns the selections of a list without a filter that few payments
-// meet.
+// plainSelections returns the selections of a list whose filters each match many payments.
 func (f PaymentFilter) plainSelections() []*db.Selection {
 	attributed := &db.Selection{Rows: "payments", From: "payments", Where: db.Where{Conditions: []string{"payments.invoice_id IS NOT NULL"}}}
 	attributed.Equal("payments.merchant_id", f.MerchantID)
@@ -167,7 +166,7 @@ func (f PaymentFilter) plainSelections() []*db.Selection {
 	return all
 }
 
-// position adds the key, by an index of the table, and the position in its order.
+// position adds the key of an index of the table, and the position in its order.
 func (f PaymentFilter) position(s *db.Selection, table string) {
 	s.Order = []string{table + ".seen_id"}
 	if f.ByConfirmation() {
@@ -204,8 +203,8 @@ func (f PaymentFilter) examine(s *db.Selection) {
 	s.ExamineTime("payments.confirmed_at", f.Confirmed)
 }
 
-// HasUnattributed reports whether a payment without an invoice, by its SeenID, is listed
-// for the merchant.
+// HasUnattributed reports whether the merchant's list has a payment without an invoice, given by its
+// SeenID.
 func (q Reader) HasUnattributed(ctx context.Context, merchantID, seenID string) (bool, error) {
 	n, err := db.QueryRow(ctx, q, db.ScanCount,
 		"SELECT count(*) FROM unattributed WHERE seen_id = $1 AND merchant_id = $2", seenID, merchantID)

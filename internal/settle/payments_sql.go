@@ -35,8 +35,7 @@ type PaymentRow struct {
 	invoice.Payment
 	SeenID    string
 	SeenAfter int64 // number of the newest event when it was first seen
-	// Use is the use of the payment. It is read
-	// and not written.
+	// Use is the use of the payment. Inserts ignore it.
 	Use invoice.PaymentUse
 }
 
@@ -57,11 +56,11 @@ func scanPayment(row db.Scanner) (PaymentRow, error) {
 	return p, err
 }
 
-// SavePayments inserts payments, and updates existing ones: their block,
-// transfer, state and invoice. The payments must be distinct. Payments without an invoice are added to
-// the unattributed payments of merchants. These are the merchants that hold the receiving settlement
-// address and have invoices that named it on that chain. For a deposit address it is the merchant of
-// that address. Of an existing payment with another invoice than before, RefreshUses must follow.
+// SavePayments inserts payments, and updates existing ones: their block, transfer, state and invoice.
+// The payments must be distinct. It adds payments without an invoice to the unattributed payments of
+// merchants: for a settlement address, those of the merchants that hold it and have invoices that
+// named it on that chain; for a deposit address, those of its merchant. Call RefreshUses afterwards if
+// the invoice of an existing payment changes.
 func SavePayments(ctx context.Context, tx *db.Tx, payments []PaymentRow) error {
 	rows := make([][]any, len(payments))
 	seen := make([]string, len(payments))
@@ -100,8 +99,8 @@ func SavePayments(ctx context.Context, tx *db.Tx, payments []PaymentRow) error {
 	return RefreshItems(ctx, tx, ids...)
 }
 
-// MerchantsOfUnattributed returns, for each payment without an invoice, the
-// merchants whose address received it.
+// MerchantsOfUnattributed returns, for each payment without an invoice, the merchants with the address
+// that received it.
 func MerchantsOfUnattributed(ctx context.Context, q db.Querier, ids []string) (map[string][]string, error) {
 	found := make(map[string][]string)
 	_, err := db.QueryIn(ids, func(chunk []any) ([]string, error) {
@@ -134,8 +133,7 @@ func (q Reader) PaymentsOfTransaction(ctx context.Context, chainKeys []string, t
 	return found, err
 }
 
-// PaymentsByID returns the payments with the ids, in no order. Ids that no
-// payment has are left out.
+// PaymentsByID returns the payments with the ids, in no order. It skips unknown ids.
 func PaymentsByID(ctx context.Context, q db.Querier, ids []string) ([]PaymentRow, error) {
 	return db.LookUpIn(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE id IN ", ids)
 }
@@ -154,12 +152,12 @@ func PaymentsInTime(ctx context.Context, q db.Querier, inv invoice.Invoice) ([]P
 		WHERE invoice_id = $1 AND block_time <= $2 ORDER BY block_time`, inv.ID, invoice.UnixSeconds(inv.ExpiresAt))
 }
 
-// pairLimit bounds the payments between a payer and a merchant that a refund is
-// matched with: the newest.
+// pairLimit is how many payments between a payer and a merchant a refund is compared with: the newest
+// ones.
 const pairLimit = 2000
 
-// PaymentsBetween returns the newest payments from one account to a settlement address, and
-// the newest to deposit addresses of it, in blocks up to a number.
+// PaymentsBetween returns the newest payments from an account to a settlement address, and the newest
+// to its deposit addresses, in blocks up to a number.
 func PaymentsBetween(ctx context.Context, q db.Querier, chainKey string, from, to invoice.Address, through uint64) (found []PaymentRow, err error) {
 	for _, receiver := range receiversClause {
 		some, err := db.QueryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
@@ -173,14 +171,14 @@ func PaymentsBetween(ctx context.Context, q db.Querier, chainKey string, from, t
 	return found, nil
 }
 
-// receiversClause are the columns of payments that hold a settlement address: that of a payment
-// to the address itself, and of one to a deposit address.
+// receiversClause are the columns of payments that hold a settlement address: for a payment to the
+// address itself, and for one to a deposit address.
 var receiversClause = []string{"to_address", "settles_to"}
 
 // Pair is a payer and a settlement address.
 type Pair struct{ Payer, Receiver invoice.Address }
 
-// PaidPairs returns the pairs between which there are payments, also by deposit addresses.
+// PaidPairs returns the pairs that have payments, also through deposit addresses.
 func PaidPairs(ctx context.Context, q db.Querier, chainKey string, pairs []Pair) (map[Pair]bool, error) {
 	rows := make([][]any, len(pairs))
 	for i, p := range pairs {
@@ -225,9 +223,9 @@ func ConfirmThrough(ctx context.Context, tx *db.Tx, chainKey string, number uint
 		WHERE chain_key = $1 AND block_number <= $2 AND status = 'pending'`, chainKey, int64(number), at.Unix())
 }
 
-// OrphanAbove orphans the chain's pending payments, refunds and sweeps in blocks above
-// a number, at a time, and deletes the undecided refunds there. For refunds the time is scheduled, by
-// the schedule's clock, which decides whether they may be mined again.
+// OrphanAbove orphans the chain's pending payments, refunds and sweeps in blocks above a number, at a
+// time, and deletes the undecided refunds there. The time for refunds is scheduled, by the schedule's
+// clock, which decides whether they may be mined again.
 func OrphanAbove(ctx context.Context, tx *db.Tx, chainKey string, number uint64, at, scheduled time.Time) error {
 	if _, err := tx.Exec(ctx, "DELETE FROM undecided_refunds WHERE chain_key = $1 AND block_number > $2", chainKey, int64(number)); err != nil {
 		return err

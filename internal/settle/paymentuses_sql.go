@@ -9,18 +9,18 @@ import (
 )
 
 // The column use of a payment is its use, by invoice.ChangeUse. Every transaction that changes one of
-// the facts that decide the use sets it, under the chain's cursor.
+// the facts that decide it sets it, under the chain's cursor.
 
-// PaymentUse has the facts that decide the use of a payment, and the decisions.
+// PaymentUse has the facts and the decisions that determine the use of a payment.
 type PaymentUse struct {
 	invoice.UseFacts
 	Dismissals []invoice.Decision     // in force, of the payment as it is now
-	Decided    bool                   // somebody dismissed it, as it is now or was before
-	Prepared   []invoice.RefundRecord // and those that a reorg dropped
+	Decided    bool                   // a person dismissed it, in its present or an earlier version
+	Prepared   []invoice.RefundRecord // including those that a reorg dropped
 }
 
-// PaymentUses returns what decides the uses of payments, by id. It does not find out
-// whether what an invoice lacks is waived.
+// PaymentUses returns the facts that determine the uses of payments, by id. It does not determine
+// whether an invoice's shortfall is waived.
 func PaymentUses(ctx context.Context, q db.Querier, payments []PaymentRow) (map[string]PaymentUse, error) {
 	byID := make(map[string]PaymentRow, len(payments))
 	ids := make([]string, len(payments))
@@ -61,19 +61,19 @@ func PaymentUses(ctx context.Context, q db.Querier, payments []PaymentRow) (map[
 	return uses, nil
 }
 
-// firstUse returns what decides the use of a payment that is new.
+// firstUse returns the facts that determine the use of a new payment.
 func firstUse(p PaymentRow) invoice.UseFacts {
 	return invoice.UseFacts{Amount: p.Amount, Counted: p.Attributed()}
 }
 
-// useValue returns the use that facts make.
+// useValue returns the use that follows from the facts.
 func useValue(f invoice.UseFacts) any {
 	use, _ := invoice.ChangeUse(f, invoice.ActNone) // which is not refused
 	return string(use)
 }
 
-// ReservingRefunds returns the refunds that may reserve a part of payments, in no order: the prepared ones, and
-// transfers that a reorg dropped.
+// ReservingRefunds returns the refunds that may reserve a part of payments, in no order: prepared
+// refunds, and transfers that a reorg dropped.
 func ReservingRefunds(ctx context.Context, q db.Querier, paymentIDs []string) ([]invoice.RefundRecord, error) {
 	return db.QueryIn(paymentIDs, func(chunk []any) ([]invoice.RefundRecord, error) {
 		return db.QueryAll(ctx, q, scanRecord, selectRecords+"WHERE (refund_records.tag IS NOT NULL OR refund_records.status = 'orphaned') AND refund_records.payment_id IN "+
@@ -84,7 +84,7 @@ func ReservingRefunds(ctx context.Context, q db.Querier, paymentIDs []string) ([
 // dismissal is a dismissal of a payment that is in force.
 type dismissal struct {
 	invoice.Decision
-	current bool // the payment is as the person saw it
+	current bool // the payment has not changed since
 }
 
 // dismissals returns the dismissals of payments, by payment id.
@@ -132,9 +132,8 @@ func RefreshUses(ctx context.Context, tx *db.Tx, paymentIDs ...string) error {
 		"UPDATE payments SET use = used_for FROM wanted WHERE payments.id = payment")
 }
 
-// paymentsBeingRefunded returns up to limit payments of an invoice that were mined before it expired,
-// in no order. In the list of refunds, a refund of each payment is prepared or not final, or its
-// transaction may be mined.
+// paymentsBeingRefunded returns up to limit payments of an invoice that were mined before it expired
+// and that have a refund that is prepared, not final, or may still be mined, in no order.
 func paymentsBeingRefunded(ctx context.Context, q db.Querier, inv invoice.Invoice, limit int) ([]PaymentRow, error) {
 	ids, err := db.QueryAll(ctx, q, db.ScanID, `SELECT DISTINCT refund_records.payment_id FROM refund_records JOIN payments ON payments.id = refund_records.payment_id
 		WHERE refund_records.invoice_id = $1 AND (refund_records.status IN ('awaiting_address', 'awaiting_approval', 'pending')

@@ -24,8 +24,9 @@ type refunding struct {
 
 // TestRefundModel plays random histories of prepared refunds, cancellations, submissions, transfers
 // with and without tag, reorgs, restarts, expiries and lost records. Refunds on the chain never exceed
-// the payment, prepared ones fit when they are prepared, those that can be sent fit next to what
-// may be mined, and the list agrees with the transfers and with the sums of payment and invoice.
+// the payment, and prepared ones fit when they are prepared. Refunds that can be sent fit even if all
+// refunds in flight are mined, and the list agrees with the transfers and with the sums of payment and
+// invoice.
 func TestRefundModel(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -150,8 +151,8 @@ func (m *refunding) withdrawSome(r *rapid.T) {
 	}
 }
 
-// sendSome mines a block with transfers of prepared refunds, as they are or changed, or
-// with one that a reorg dropped.
+// sendSome mines a block with transfers of prepared refunds, unchanged or changed, or with one that a
+// reorg dropped.
 func (m *refunding) sendSome(r *rapid.T) {
 	var transfers []invoice.Transfer
 	for range rapid.IntRange(0, 2).Draw(r, "transfers") {
@@ -181,7 +182,7 @@ func (m *refunding) sendSome(r *rapid.T) {
 	m.mine(m.head().Time.Unix()+1, transfers...)
 }
 
-// forgetSome loses a refund that was prepared and was in no block, as a restored backup does.
+// forgetSome loses a prepared refund that was in no block, like a restored backup.
 func (m *refunding) forgetSome(r *rapid.T) {
 	if len(m.prepared) == 0 {
 		return
@@ -242,7 +243,8 @@ func (m *refunding) checkRefunds(r *rapid.T) {
 	}
 }
 
-// checkSendable adds up what is refunded, what others may send or have sent, and what can be sent then.
+// checkSendable adds up the refunded amounts, the amounts that others may send or have sent, and the
+// amounts that can then be sent.
 func (m *refunding) checkSendable(r *rapid.T, list []invoice.RefundRecord) {
 	onChain := m.onChain(r)
 	for _, rec := range list {

@@ -26,7 +26,7 @@ func (w *world) paid(n uint64) settle.PaymentRow {
 	return w.payment(t)
 }
 
-// prepare prepares a refund of n minor units to the payer; 0 means all that is left.
+// prepare prepares a refund of n minor units to the payer; 0 means the rest.
 func (w *world) prepare(p settle.PaymentRow, n uint64, change ...func(*settle.RefundRequest)) (invoice.RefundRecord, error) {
 	w.t.Helper()
 	req := settle.RefundRequest{PaymentID: p.ID, Amount: invoice.NewAmount(n), Account: invoice.AccountWithKey}
@@ -363,8 +363,8 @@ func TestCanceledRefundArrives(t *testing.T) {
 	})
 }
 
-// TestSmallerTransferReleasesTheRestWhenFinal sends less than was prepared. Until the
-// transfer is final, a reorg may drop it and the whole amount may be sent.
+// TestSmallerTransferReleasesTheRestWhenFinal sends less than was prepared. Until the transfer is
+// final, a reorg may drop it, and the whole amount may be sent.
 func TestSmallerTransferReleasesTheRestWhenFinal(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)
@@ -377,8 +377,8 @@ func TestSmallerTransferReleasesTheRestWhenFinal(t *testing.T) {
 	})
 }
 
-// TestOtherTransferOvertakesThePrepared refunds the amount that a prepared refund reserved
-// by another transfer.
+// TestOtherTransferOvertakesThePrepared refunds, with another transfer, the amount that a prepared
+// refund reserved.
 func TestOtherTransferOvertakesThePrepared(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)

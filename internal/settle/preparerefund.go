@@ -29,7 +29,7 @@ type RefundRequest struct {
 	// MerchantID, if set, is the merchant that asks. Only payments that it sees are found
 	// then.
 	MerchantID string
-	Amount     invoice.Amount      // zero: what is left of the payment
+	Amount     invoice.Amount      // zero: the rest of the payment
 	To         invoice.Address     // zero: the payer
 	AskPayer   bool                // the payer names To
 	Account    invoice.AccountKind // of To, unless the payer names it
@@ -53,12 +53,13 @@ func auditRefund(r invoice.RefundRecord) auditedRefund {
 	return a
 }
 
-// PrepareRefund reserves a part of a payment for a refund, which the merchant then sends.
-// With a key, the refund of the first request is returned in its present state. It works
-// on a halted chain.
+// PrepareRefund reserves a part of a payment for a refund, which the merchant then sends. With a key
+// that was used before, it returns the refund of the first request in its current state. It works on a
+// halted chain.
 //
-// Errors are db.ErrNotFound, ErrOrphaned, ErrPaymentPending, ErrUndecided, *DecidedError if
-// somebody dismissed the payment or waived what its invoice lacks, *UsedError, ErrRefundExceeds, ErrTooManyRefunds, ErrIdempotencyMismatch and *invoice.FieldError.
+// Errors are db.ErrNotFound, ErrOrphaned, ErrPaymentPending, ErrUndecided, *DecidedError if a person
+// dismissed the payment or waived the rest of its invoice, *UsedError, ErrRefundExceeds,
+// ErrTooManyRefunds, ErrIdempotencyMismatch and *invoice.FieldError.
 func (s *Service) PrepareRefund(ctx context.Context, req RefundRequest) (r invoice.RefundRecord, err error) {
 	found, err := NewReader(s.store).Payment(ctx, req.PaymentID)
 	if err != nil {
@@ -164,9 +165,9 @@ func (s *Service) buildRefund(ctx context.Context, tx *db.Tx, req RefundRequest,
 	return r, s.checkRecipient(ctx, tx, r, r.To)
 }
 
-// CheckRecipient returns an *invoice.FieldError if the tokens of a refund must not go to
-// an address: it keeps what it gets, or payments are received there. The account that paid may
-// be one that receives payments.
+// CheckRecipient returns an *invoice.FieldError if the tokens of a refund must not go to an address:
+// it cannot send them on, or it receives payments. The account that paid may be one that receives
+// payments.
 func (s *Service) CheckRecipient(ctx context.Context, r invoice.RefundRecord, to invoice.Address) error {
 	return s.checkRecipient(ctx, s.store, r, to)
 }
@@ -215,8 +216,8 @@ func checkRefundable(ctx context.Context, tx *db.Tx, p invoice.Payment) error {
 	return nil
 }
 
-// leftToRefund returns how much of a payment neither the refunds on the chain nor the
-// prepared ones take. The chain's cursor must be locked.
+// leftToRefund returns the part of a payment that neither refunds on the chain nor prepared ones take.
+// The chain's cursor must be locked.
 func (s *Service) leftToRefund(ctx context.Context, tx *db.Tx, p invoice.Payment) (left invoice.Amount, err error) {
 	reserving, err := ReservingRefunds(ctx, tx, []string{p.ID})
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/dbtest"
 )
 
-// Which cases of the properties are played: so many, with the seeds from the
-// first on.
+// The number of cases to play of each property, and the seed of the first one. The seeds are
+// consecutive.
 var (
 	propertySeed  = flag.Uint64("property.seed", 1, "seed of the first case of a property")
 	propertyCount = flag.Uint64("property.count", 80, "how many cases of each property to play; a hundredth with -short")
@@ -22,8 +22,8 @@ var (
 // casesPerFile is how many cases share a SQLite database.
 const casesPerFile = 200
 
-// properties plays cases of a property, each a function of its seed, on SQLite.
-// A case returns what is wrong, empty when nothing is.
+// properties plays cases of a property, each a function of its seed, on SQLite. A case returns a
+// description of the fault, or "".
 func properties(t *testing.T, play func(conn *database, random *rand.Rand) string) {
 	t.Helper()
 	count := *propertyCount
@@ -57,14 +57,14 @@ func properties(t *testing.T, play func(conn *database, random *rand.Rand) strin
 // pick returns one of the values.
 func pick[V any](r *rand.Rand, of ...V) V { return of[r.IntN(len(of))] }
 
-// narrow is a source of randomness that yields numbers of two bytes below a
-// bound, so that the suffixes that are chosen first are few.
+// narrow is a source of randomness that yields numbers of two bytes below a bound, so that the first
+// choices of suffixes are few.
 type narrow struct {
 	*rand.Rand
 	high, below byte // the first byte, and the bound of the second
 }
 
-// Read fills two bytes so, and more as any source does.
+// Read fills two bytes in this way, and longer slices like any source.
 func (n narrow) Read(into []byte) (int, error) {
 	if len(into) != 2 {
 		return crand.Read(into)

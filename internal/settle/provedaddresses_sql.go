@@ -8,7 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// ProveAddress records that the holder of the address from which a refund went controls it: the transaction
+// ProveAddress records that the holder of a refund's sending address controls it: the transaction
 // names a refund that was prepared for the address.
 func ProveAddress(ctx context.Context, tx *db.Tx, r invoice.Refund) error {
 	_, err := tx.Exec(ctx, "INSERT INTO proved_addresses (chain_key, address, tx_hash, proved_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",

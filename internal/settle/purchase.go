@@ -11,7 +11,7 @@ import (
 
 // Purchase is a payment of a merchant's resource. Each purchase gets a separate invoice.
 type Purchase struct {
-	// Draft is of the invoice: direct, with a reference that need not be unique.
+	// Draft is the draft of the invoice: direct, with a reference that need not be unique.
 	Draft         invoice.Draft
 	Authorization invoice.Authorization
 	Settlement    X402Settlement // without the invoice's id

@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// QueuedSweep is what is to be swept of a token from a deposit address.
+// QueuedSweep is a queued sweep of a token from a deposit address.
 type QueuedSweep struct {
 	ID           string
 	ChainKey     string
@@ -20,17 +20,17 @@ type QueuedSweep struct {
 	Address      invoice.Address // the deposit address
 	Merchant     invoice.Address // settlement address
 	Token        invoice.Address // zero for the network's coin
-	Amount       invoice.Amount  // zero if nothing of the token is recorded
-	ByPolicy     bool            // the token is the invoice's; others are swept on command alone
+	Amount       invoice.Amount  // zero if no payment of the token is recorded
+	ByPolicy     bool            // the token is the invoice's; others are swept only on command
 	QueuedAt     time.Time
 	RequestedAt  time.Time // zero unless a command asked for it
 	Failures     int       // transactions that did not sweep it
 	RetryAt      time.Time // it is not sent before; zero if it may be sent
-	TxID         string    // transaction that carries it; empty while none does
+	TxID         string    // transaction that carries it, or empty
 }
 
-// isDueSweep and isRequestedSweep select what no transaction carries, word for word as the
-// indexes do.
+// isDueSweep and isRequestedSweep select sweeps without a transaction, with the same words as the
+// indexes.
 const (
 	isDueSweep       = "by_policy = 1 AND tx_id IS NULL AND retry_at IS NULL"
 	isRequestedSweep = "requested_at IS NOT NULL AND tx_id IS NULL AND retry_at IS NULL"
@@ -54,8 +54,8 @@ func queuedSweeps(ctx context.Context, q db.Querier, rows, order string, args ..
 		JOIN invoices ON invoices.id = deposits.invoice_id`+order, args...)
 }
 
-// queueSweeps queues what the addresses hold of the tokens after a change of their
-// balances, and removes from the queue what is swept.
+// queueSweeps queues the addresses' balances in the tokens after a change of their balances, and
+// removes swept ones from the queue.
 func queueSweeps(ctx context.Context, tx *db.Tx, keys []depositKey) error {
 	rows := make([][]any, len(keys))
 	for i, k := range keys {
@@ -86,12 +86,11 @@ type SweepFilter struct {
 	QueuedBefore time.Time      // zero for any time
 }
 
-// isWantedSweep selects those of isDueSweep that a SweepFilter does, with the arguments of
-// args.
+// isWantedSweep selects the rows of isDueSweep that a SweepFilter selects, with the arguments of args.
 const isWantedSweep = isDueSweep + " AND length(amount) >= $3 AND (length(amount) > $3 OR amount >= $4) AND queued_at < $5"
 
-// args returns the first five arguments of a query that ends in isWantedSweep: chain, token
-// and those of that.
+// args returns the first five arguments of a query that ends in isWantedSweep: chain, token and the
+// arguments of isWantedSweep.
 func (f SweepFilter) args() []any {
 	least, before := f.MinAmount.String(), int64(1)<<62
 	if !f.QueuedBefore.IsZero() {
@@ -109,9 +108,9 @@ func DueSweeps(ctx context.Context, q db.Querier, f SweepFilter, merchantID stri
 	return due, err
 }
 
-// MerchantsWithSweeps returns up to limit merchants with queued sweeps that the filter
-// selects and no transaction carries, in the database's order, from the one after the given
-// id on. The cost grows with the merchants that have any queued sweep of the token.
+// MerchantsWithSweeps returns up to limit merchants, in the database's order and after the given id,
+// that have queued sweeps that the filter selects and no transaction carries. The cost grows with the
+// number of merchants that have any queued sweep of the token.
 func MerchantsWithSweeps(ctx context.Context, q db.Querier, f SweepFilter, after string, limit int) ([]string, error) {
 	const first = "(SELECT min(merchant_id) FROM queued_sweeps WHERE chain_key = $1 AND token = $2 AND " + isDueSweep + " AND merchant_id > "
 	return db.QueryAll(ctx, q, db.ScanID, `WITH RECURSIVE queued (merchant) AS (
@@ -141,8 +140,7 @@ type SweepCounts struct {
 	Failing  int64 // of Waiting: they wait after a transaction that did not sweep them
 }
 
-// CountSweeps counts the queued sweeps of a chain: those whose tokens the policy or a
-// command has swept.
+// CountSweeps counts the queued sweeps of a chain with tokens that the policy or a command sweeps.
 func CountSweeps(ctx context.Context, q db.Querier, chainKey string, tokens []invoice.Address) (n SweepCounts, err error) {
 	count := func(condition string, args ...any) (n int64, err error) {
 		return db.QueryRow(ctx, q, db.ScanSeq, "SELECT count(*) FROM queued_sweeps WHERE chain_key = $1 AND "+condition, append([]any{chainKey}, args...)...)
@@ -166,8 +164,8 @@ func CountSweeps(ctx context.Context, q db.Querier, chainKey string, tokens []in
 	return n, err
 }
 
-// RetrySweeps lets those failed sweeps of a chain be sent again whose time has come. It
-// returns ErrConflict if the lease was lost.
+// RetrySweeps makes failed sweeps of a chain due again when their time has come. It returns
+// ErrConflict if the lease was lost.
 func RetrySweeps(ctx context.Context, s *db.DB, l db.WorkLease, chainKey string, now time.Time) error {
 	const due = "chain_key = $1 AND retry_at <= $2"
 	ids, err := db.QueryAll(ctx, s, db.ScanID, "SELECT id FROM queued_sweeps WHERE "+due+" LIMIT 1", chainKey, now.Unix())
@@ -188,9 +186,9 @@ type SweepRequest struct {
 	Token      *invoice.Address // nil for the tokens of the invoices; zero for the network's coin
 }
 
-// RequestSweeps marks the queued sweeps that are selected, and that no transaction
-// carries, as requested by a command, and returns how many they are. With an invoice and a
-// token it queues the sweep if nothing of the token is recorded.
+// RequestSweeps marks the selected queued sweeps that no transaction carries as requested by a
+// command, and returns how many they are. With an invoice and a token it queues the sweep if no
+// payment of the token is recorded.
 func RequestSweeps(ctx context.Context, tx *db.Tx, r SweepRequest, now time.Time) (int64, error) {
 	if r.InvoiceID != "" && r.Token != nil {
 		_, err := tx.Exec(ctx, `INSERT INTO queued_sweeps (id, chain_key, address, token, merchant_id, amount, by_policy, queued_at, requested_at)
@@ -231,22 +229,22 @@ func QueuedSweeps(ctx context.Context, q db.Querier, chainKey, merchantID string
 	return queuedSweeps(ctx, q, rows, " ORDER BY queued.id", args...)
 }
 
-// SweepResult is what became of a queued sweep in a final transaction.
+// SweepResult is the outcome of a queued sweep in a final transaction.
 type SweepResult struct {
 	ID      string
-	Gone    bool      // nothing is left to sweep, unless something is recorded
+	Gone    bool      // the balance is zero, unless a payment is recorded
 	RetryAt time.Time // when it is sent again after a failure; zero if it did not fail
 }
 
-// SettleSweeps ends the work of a transaction on queued sweeps. Those that the indexer saw
-// swept have left the queue before. It returns ErrConflict if the lease was lost.
+// SettleSweeps ends the work of a transaction on queued sweeps. Sweeps that the indexer has seen are
+// no longer in the queue. It returns ErrConflict if the lease was lost.
 func SettleSweeps(ctx context.Context, s *db.DB, l db.WorkLease, results []SweepResult) error {
 	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error {
 		for _, r := range results {
 			text, args := "UPDATE queued_sweeps SET tx_id = NULL WHERE id = $1", []any{r.ID}
 			switch {
 			case r.Gone:
-				// A payment may have been recorded since: then the sweep is due again.
+				// If a payment was recorded in between, the sweep is due again.
 				if _, err := tx.Exec(ctx, "DELETE FROM queued_sweeps WHERE id = $1 AND amount = '0'", r.ID); err != nil {
 					return err
 				}
@@ -261,8 +259,8 @@ func SettleSweeps(ctx context.Context, s *db.DB, l db.WorkLease, results []Sweep
 	})
 }
 
-// AssignSweeps has a transaction carry queued sweeps, and returns how many of them were
-// due. It records whose they are.
+// AssignSweeps has a transaction carry queued sweeps, and returns how many of them were due. It
+// records the merchants of the sweeps.
 func AssignSweeps(ctx context.Context, tx *db.Tx, txID string, ids []string) (int64, error) {
 	rows := make([][]any, len(ids))
 	for i, id := range ids {
@@ -272,7 +270,7 @@ func AssignSweeps(ctx context.Context, tx *db.Tx, txID string, ids []string) (in
 		WHERE queued_sweeps.id = item AND queued_sweeps.tx_id IS NULL AND queued_sweeps.retry_at IS NULL`)
 }
 
-// ReleaseSweeps makes those that a transaction carries due again.
+// ReleaseSweeps makes the authorizations of a transaction due again.
 func ReleaseSweeps(ctx context.Context, tx *db.Tx, txID string) error {
 	_, err := tx.Exec(ctx, "UPDATE queued_sweeps SET tx_id = NULL WHERE tx_id = $1", txID)
 	return err

@@ -21,15 +21,15 @@ const (
 // how long it takes.
 const retryQuota = "3600"
 
-// quotas know which merchants have as many invoices as they may.
+// quotas record which merchants have used up their quota of invoices.
 type quotas struct {
 	mu     sync.Mutex
-	active map[string]bool // have made invoices, or tried to, since the last round
+	active map[string]bool // active since the last round, also if a create was refused
 	full   map[string]bool
 }
 
-// admit notes that a merchant makes an invoice. It returns an *ratelimit.ExceededError if the merchant
-// has used up its quota.
+// admit records that a merchant makes an invoice. It returns an *ratelimit.ExceededError if the
+// merchant has used up its quota.
 func (q *quotas) admit(merchantID string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -54,7 +54,7 @@ func (q *quotas) take() map[string]bool {
 	return active
 }
 
-// set stores whether a merchant has as many invoices as it may.
+// set stores whether a merchant has used up its quota.
 func (q *quotas) set(merchantID string, full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -68,8 +68,8 @@ func (q *quotas) set(merchantID string, full bool) {
 	q.full[merchantID] = true
 }
 
-// CountInvoices counts the invoices of the merchants that have made some since the last call, so
-// that a create need not. The caller calls it every access.QuotaInterval.
+// CountInvoices counts the invoices of the merchants that were active since the last call, so that a
+// create need not count. The caller calls it every access.QuotaInterval.
 func (s *Service) CountInvoices(ctx context.Context) error {
 	var errs []error
 	for merchantID := range s.quotas.take() {

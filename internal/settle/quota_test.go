@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// TestInvoiceQuota has a merchant use up its quota of invoices. Others still make invoices, and the
-// merchant does after the operator raised the quota. The operator's invoices are not refused.
+// TestInvoiceQuota uses up a merchant's quota of invoices. Other merchants can still make invoices,
+// and so can this one after the operator raised the quota. The operator's invoices are not refused.
 func TestInvoiceQuota(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		quota := func(n int64) {

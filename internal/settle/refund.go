@@ -11,11 +11,11 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// maxTagged bounds the payments of an invoice that are candidates for a refund
-// whose calldata names the invoice.
+// maxTagged bounds the payments of an invoice that are candidates for a refund with calldata that
+// names the invoice.
 const maxTagged = 1000
 
-// paymentSet is payments that can be refunded, by id.
+// paymentSet is the refundable payments, by id.
 type paymentSet map[string]invoice.Payment
 
 // loadRefunds reads the stored refunds of the entries, and which accounts paid
@@ -43,7 +43,7 @@ func (b *transferBatch) loadRefunds(ctx context.Context) error {
 	return err
 }
 
-// addRefundable adds a payment to those that can be refunded.
+// addRefundable adds a refundable payment.
 func (b *transferBatch) addRefundable(p invoice.Payment) {
 	pair := Pair{Payer: p.From, Receiver: p.RefundedFrom()}
 	b.paidPairs[pair] = true
@@ -116,15 +116,15 @@ func (b *transferBatch) storeRefund(ctx context.Context, e *entry) error {
 	return b.saveRefund(ctx, was, r)
 }
 
-// matched returns a refund as one of the payment that matches.
+// matched returns a refund with the matching payment.
 func matched(r invoice.Refund, m invoice.RefundMatch) invoice.Refund {
 	p := m.Payment
 	r.PaymentID, r.InvoiceID, r.MerchantID, r.PreparedID = p.ID, p.InvoiceID, p.MerchantID, m.PreparedID
 	return r
 }
 
-// orphanRefund orphans the pending refund that a transfer was stored as, now
-// that it is a payment. A confirmed one stays.
+// orphanRefund orphans the pending refund that was stored for a transfer, now that the transfer is a
+// payment. A confirmed one stays.
 func (b *transferBatch) orphanRefund(ctx context.Context, e *entry) error {
 	was, known := b.refunds[e.refundID]
 	if known {
@@ -165,8 +165,8 @@ func (b *transferBatch) saveRefund(ctx context.Context, was, is invoice.Refund) 
 	return b.recountReturned(ctx, was.PaymentID, is.PaymentID)
 }
 
-// endWaiver takes back that the rest of an invoice's amount was waived, once a payment that counts for
-// the invoice is sent back. A person waived the rest because that payment had arrived.
+// endWaiver undoes the waiver of the rest of an invoice's amount, after a payment that counts for the
+// invoice is sent back. A person waived the rest because that payment had arrived.
 func (b *transferBatch) endWaiver(ctx context.Context, was, is invoice.Refund) error {
 	if !isActive(is) || !is.Attributed() || isActive(was) && was.PaymentID == is.PaymentID {
 		return nil

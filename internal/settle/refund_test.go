@@ -26,7 +26,7 @@ func permutations(of []string) [][]string {
 	return all
 }
 
-// read fills as much of the gap as is final.
+// read fills in the final part of the gap.
 func (w *world) read() {
 	w.t.Helper()
 	cur, err := w.Cursor(w.t.Context(), w.chainKey)
@@ -124,7 +124,7 @@ func TestRefundOfAnUnattributedPaymentHasNoEvent(t *testing.T) {
 		if back[odd.ID] != odd.Amount {
 			t.Errorf("of the payment, %s are paid back, want %s", back[odd.ID], odd.Amount)
 		}
-		w.mine(start+4, w.back(invoice.NewAmount(1_000_000))) // nothing of the payment is left to refund
+		w.mine(start+4, w.back(invoice.NewAmount(1_000_000))) // the payment is refunded completely
 		w.final()
 		if got := w.invoice(paid.ID).AmountRefunded; got != invoice.NewAmount(1_000_000) {
 			t.Errorf("of the invoice, %s are refunded, want 1000000", got)
@@ -243,8 +243,8 @@ func TestExactRefundIsNoPaymentByBareAmount(t *testing.T) {
 	})
 }
 
-// TestRefundIsNotRefunded sends the same amount back and forth between two shops. A refund
-// is no payment that can be refunded.
+// TestRefundIsNotRefunded sends the same amount back and forth between two shops. A refund is not a
+// payment that can be refunded.
 func TestRefundIsNotRefunded(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {

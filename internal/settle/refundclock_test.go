@@ -68,8 +68,8 @@ func TestRefundsWhileTheClockIsAhead(t *testing.T) {
 	}
 }
 
-// TestTimesOfAServiceThatIsOffAtNight lets a refund expire and a key end while the schedule's clock is 60 days
-// behind, because the service was off for as long.
+// TestTimesOfAServiceThatIsOffAtNight lets a refund expire and a key end while the schedule's clock is
+// 60 days behind, because the service was off for that long.
 func TestTimesOfAServiceThatIsOffAtNight(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.Service = w.service(func(cfg *settle.Config) {
@@ -94,8 +94,8 @@ func TestTimesOfAServiceThatIsOffAtNight(t *testing.T) {
 	})
 }
 
-// TestWithdrawalWhileTheClockIsAhead withdraws what somebody else sends, a moment after it began, while the clock is
-// ahead by hours.
+// TestWithdrawalWhileTheClockIsAhead withdraws another person's submission, a moment after it began,
+// while the clock is ahead by hours.
 func TestWithdrawalWhileTheClockIsAhead(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		schedule := w.scheduled()
@@ -110,8 +110,8 @@ func TestWithdrawalWhileTheClockIsAhead(t *testing.T) {
 	})
 }
 
-// TestSubmissionSeenBeginsAnew finds a submission's transaction at a node: its 10 minutes begin anew, unless it has another
-// transaction by now.
+// TestSubmissionSeenBeginsAnew finds a submission's transaction at a node: its 10 minutes start again,
+// unless it has another transaction by now.
 func TestSubmissionSeenBeginsAnew(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		schedule := w.scheduled()
@@ -138,8 +138,8 @@ func TestSubmissionSeenBeginsAnew(t *testing.T) {
 	})
 }
 
-// TestDroppedRefundWhileTheClockIsAhead drops the refund of an open invoice, which no submission awaits
-// any more. The refunded amount counts again when the patience is over by the schedule's clock.
+// TestDroppedRefundWhileTheClockIsAhead drops the refund of an open invoice that no submission awaits
+// any more. The refunded amount counts again once the patience is over by the schedule's clock.
 func TestDroppedRefundWhileTheClockIsAhead(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		schedule := w.scheduled()

@@ -34,7 +34,8 @@ func TestPreparedRefundIsNoPayment(t *testing.T) {
 					n = number(inv.TransferAmount)
 				}
 				p := w.paid(2 * n)
-				// Refunds to such an address were prepared by the previous release, or before it received payments.
+				// The previous release prepared refunds to such an address, or they were prepared before it received
+				// payments.
 				r := w.mustPrepare(p, n)
 				_, err := w.db.sql.ExecContext(t.Context(), "UPDATE refund_records SET recipient = $1 WHERE id = $2", receiver.String(), r.ID)
 				w.must(err)
@@ -72,8 +73,8 @@ func TestPreparedRefundIsNoPayment(t *testing.T) {
 	})
 }
 
-// TestNamedTransferIsNoPayment sends, with the name of a prepared refund, what cannot be that
-// refund: it is no payment either.
+// TestNamedTransferIsNoPayment sends transfers that name a prepared refund but do not match it. They must
+// not become payments either.
 func TestNamedTransferIsNoPayment(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		elsewhere, other := invoice.Address{0xee, 8}, invoice.Address{0xee, 9}
@@ -89,7 +90,7 @@ func TestNamedTransferIsNoPayment(t *testing.T) {
 			if got := w.payment(sent); got.Attributed() {
 				t.Errorf("%d to %s went to an invoice by %q", c.amount, c.to, got.Method)
 			}
-			_, err := w.attribute(w.payment(sent), inv) // a person may know better
+			_, err := w.attribute(w.payment(sent), inv) // a person can still attribute it
 			w.must(err)
 		}
 		w.wantRefund("others' names", r.ID, invoice.RefundPending, 0)
@@ -118,7 +119,7 @@ func TestNamedRefundAboveUnreadBlocks(t *testing.T) {
 	})
 }
 
-// TestRefundToAReceiver refuses addresses at which payments are received, however they are named.
+// TestRefundToAReceiver refuses addresses that receive payments, however they are named.
 func TestRefundToAReceiver(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		relay := invoice.Address{0x62}
@@ -153,7 +154,7 @@ func TestRefundToAReceiver(t *testing.T) {
 				t.Errorf("approved for the %s: %v", what, err)
 			}
 		}
-		// An address that receives payments since it was named is not approved.
+		// The merchant cannot approve an address that has received payments since it was named.
 		later := invoice.Address{0xee, 12}
 		r := w.mustPrepare(p, 1, askPayer)
 		w.must(name(r, later, ""))
@@ -164,8 +165,8 @@ func TestRefundToAReceiver(t *testing.T) {
 	})
 }
 
-// TestRefundToAPayerWhoIsPaid prepares a refund for the account that paid, at which an invoice asks for that amount: the
-// money goes back there, and is no payment.
+// TestRefundToAPayerWhoIsPaid prepares a refund for the account that paid, where an invoice asks for
+// that amount. The transfer is a refund and not a payment.
 func TestRefundToAPayerWhoIsPaid(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		customer := newAccount(t)

@@ -12,15 +12,15 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// unsentStatus is the status of a record whose transfer a reorg drops.
+// unsentStatus is the status of a record after a reorg dropped its transfer.
 const unsentStatus = "CASE WHEN tag IS NULL THEN 'orphaned' WHEN canceled_at IS NOT NULL THEN 'canceled' ELSE 'pending' END"
 
-// recordColumns are the columns of a record that are written with it.
+// recordColumns are the columns that are written together with a record.
 const recordColumns = "id, list_id, payment_id, invoice_id, merchant_id, chain_key, status, created_at, tag, amount, recipient, reason, " +
 	"account, many_invoices, claim_token, claim_signature, expires_at, canceled_at"
 
-// submittedAmount is what another refund takes that somebody submitted: its amount, or that of the transfer that was
-// in a block, if it is more or the refund itself was canceled or has expired.
+// submittedAmount is the amount that another submitted refund takes: its amount, or the amount of its
+// transfer in a block, if that is more or the refund itself was canceled or has expired.
 const submittedAmount = `CASE WHEN other.amount IS NULL OR sent.tx_hash = gone.tx_hash AND (other.status IN ('canceled', 'expired')
 	OR (length(other.amount), other.amount) < (length(gone.amount), gone.amount)) THEN gone.amount ELSE other.amount END`
 
@@ -74,8 +74,8 @@ func RefundListID(createdAt time.Time, id string) string {
 	return invoice.FirstID("", createdAt) + "_" + id
 }
 
-// recordRefund writes the record of a refund: that of the prepared refund which it pays,
-// or its own.
+// recordRefund writes the record of a refund: the record of the prepared refund that it pays, or its
+// own.
 func recordRefund(ctx context.Context, tx *db.Tx, r invoice.Refund) error {
 	_, err := tx.Exec(ctx, `UPDATE refund_records SET refund_id = NULL, tx_hash = NULL, item = NULL, status = `+unsentStatus+`
 		WHERE refund_id = $1 AND id <> $2 AND tag IS NOT NULL`, r.ID, r.PreparedID)
@@ -88,7 +88,7 @@ func recordRefund(ctx context.Context, tx *db.Tx, r invoice.Refund) error {
 		}
 		return RefreshItems(ctx, tx, r.ID)
 	}
-	for _, statement := range []string{ // it is not listed separately any more, and its submissions are done
+	for _, statement := range []string{ // it has no row of its own in the list any more, and its submissions are done
 		"DELETE FROM refund_submissions WHERE refund_id = (SELECT id FROM refund_records WHERE id = $1 AND tag IS NULL)",
 		"DELETE FROM refund_records WHERE id = $1 AND tag IS NULL",
 	} {
@@ -153,8 +153,8 @@ func SetRefundInvoices(ctx context.Context, tx *db.Tx, paymentIDs []string) erro
 	return RefreshUses(ctx, tx, paymentIDs...)
 }
 
-// InsertPreparedRefund inserts a prepared refund. hash is that of its request, and is not
-// used without a key.
+// InsertPreparedRefund inserts a prepared refund. hash is the hash of its request, and is not used
+// without a key.
 func InsertPreparedRefund(ctx context.Context, tx *db.Tx, r invoice.RefundRecord, scope, key string, hash invoice.Hash) error {
 	many := int64(0)
 	if r.ManyInvoices {
@@ -184,7 +184,7 @@ func updatePreparedRefund(ctx context.Context, tx *db.Tx, r invoice.RefundRecord
 	return RefreshItems(ctx, tx, r.ID)
 }
 
-// RefundRecord returns the record with the id, or that of the transfer with the id, or
+// RefundRecord returns the record with the id, or the record of the transfer with the id, or
 // ErrNotFound.
 func (q Reader) RefundRecord(ctx context.Context, id string) (invoice.RefundRecord, error) {
 	r, err := db.QueryRow(ctx, q, scanRecord, selectRecords+"WHERE refund_records.id = $1", id)
@@ -206,15 +206,14 @@ func RefundByKey(ctx context.Context, q db.Querier, paymentID, scope, key string
 	return r, hash, err
 }
 
-// PreparedRefunds returns the prepared refunds of a payment, which are at most
-// invoice.MaxPreparedRefunds.
+// PreparedRefunds returns the prepared refunds of a payment, at most invoice.MaxPreparedRefunds.
 func PreparedRefunds(ctx context.Context, q db.Querier, paymentID string) ([]invoice.RefundRecord, error) {
 	return db.QueryAll(ctx, q, scanRecord, selectRecords+`WHERE refund_records.payment_id = $1 AND refund_records.tag IS NOT NULL
 		ORDER BY refund_records.list_id DESC LIMIT $2`, paymentID, invoice.MaxPreparedRefunds)
 }
 
-// PreparedFor returns the prepared refunds of a chain that transfers may pay, the oldest
-// first: those with one of the tags, and the pending ones to one of the recipients.
+// PreparedFor returns the prepared refunds of a chain that transfers may pay, the oldest first:
+// refunds with one of the tags, and pending refunds to one of the recipients.
 func PreparedFor(ctx context.Context, q db.Querier, chainKey string, tags, recipients []string) ([]invoice.RefundRecord, error) {
 	read := func(condition string, values []string) ([]invoice.RefundRecord, error) {
 		return db.QueryIn(values, func(chunk []any) ([]invoice.RefundRecord, error) {
@@ -230,9 +229,8 @@ func PreparedFor(ctx context.Context, q db.Querier, chainKey string, tags, recip
 	return append(named, fitting...), err
 }
 
-// HasPaidManyInvoices reports whether the account of a payment paid at least n invoices at
-// the settlement address or deposit addresses of it, by up to pairLimit of its payments of
-// each kind.
+// HasPaidManyInvoices reports whether a payment's account has paid at least n invoices at the
+// settlement address or its deposit addresses, among up to pairLimit of its payments of each kind.
 func HasPaidManyInvoices(ctx context.Context, q db.Querier, p invoice.Payment, n int) (bool, error) {
 	var ids []string
 	for _, receiver := range receiversClause {
@@ -256,7 +254,7 @@ type RefundFilter struct {
 	Status     invoice.RefundStatus
 	ChainKey   string
 	TxHash     string
-	Before     string // a list id; those listed come after it
+	Before     string // a list id; lists records after it
 	Limit      int
 }
 

@@ -52,7 +52,7 @@ func TestRefundRecordRoundTrip(t *testing.T) {
 		got, err := settle.NewReader(s).RefundRecord(t.Context(), prepared.ID)
 		rowtest.Must(t, err)
 		token := prepared.ClaimToken
-		prepared.ClaimToken, prepared.ClaimHash = "", invoice.HashClaimToken(token) // which is all that is stored
+		prepared.ClaimToken, prepared.ClaimHash = "", invoice.HashClaimToken(token) // this is all that is stored
 		if diff := cmp.Diff(prepared, got, rowtest.Equal); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}

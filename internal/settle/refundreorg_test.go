@@ -12,7 +12,7 @@ import (
 
 const byReorg = "a transaction that left the chain"
 
-// withdraw withdraws the submission of a refund in force. No node has its transaction.
+// withdraw withdraws the submission in force of a refund. No node has its transaction.
 func (w *world) withdraw(refundID string) error {
 	w.t.Helper()
 	all, err := settle.NewReader(w.db.store).Submissions(w.t.Context(), refundID)
@@ -196,7 +196,7 @@ func TestDecidedWithoutLatePayment(t *testing.T) {
 	})
 }
 
-// wantItem fails the test unless an invoice is an item of the kind, or no item if the kind is empty.
+// wantItem fails the test unless an invoice has an item of the kind, or no item if the kind is empty.
 func (w *world) wantItem(what string, inv invoice.Invoice, want invoice.ItemKind) {
 	w.t.Helper()
 	var got invoice.ItemKind
@@ -212,7 +212,8 @@ func (w *world) wantItem(what string, inv invoice.Invoice, want invoice.ItemKind
 	}
 }
 
-// TestAcceptedOrRefunded: the rest of an amount is not waived for money that goes back, in either order.
+// TestAcceptedOrRefunded: the rest of an amount cannot be waived for money that goes back, in either
+// order.
 func TestAcceptedOrRefunded(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		item, part := w.underpaid()
@@ -232,7 +233,7 @@ func TestAcceptedOrRefunded(t *testing.T) {
 		w.final()
 		_, err = w.attribute(w.payment(late), item.Invoice)
 		w.must(err)
-		w.mustPrepare(w.payment(late), 0) // it does not count toward what was accepted
+		w.mustPrepare(w.payment(late), 0) // it does not count toward the accepted amount
 
 		// A transfer by hand ends the acceptance as soon as it is in a block.
 		w.mine(w.head().Time.Unix()+1, w.back(p.Amount))

@@ -11,11 +11,11 @@ import (
 
 const refundColumns = transferColumns + ", payment_id"
 
-// selectRefunds reads refunds with the invoice of the refunded payment, and the prepared
-// refunds that they pay.
+// selectRefunds reads refunds with the invoice of the refunded payment, and with the prepared refund
+// that each pays.
 var selectRefunds = SelectRefundsBy("")
 
-// SelectRefundsBy is selectRefunds with INDEXED BY, or nothing, after the table refunds.
+// SelectRefundsBy is selectRefunds with INDEXED BY after the table refunds, if index is not empty.
 func SelectRefundsBy(index string) string {
 	return "SELECT refunds." + strings.ReplaceAll(refundColumns, ", ", ", refunds.") +
 		`, payments.invoice_id, payments.merchant_id, prepared.id FROM refunds ` + index + `JOIN payments ON payments.id = refunds.payment_id
@@ -34,8 +34,8 @@ func refundValues(r invoice.Refund) []any {
 	return append(transferValues(r.ID, r.Transfer), string(r.Status), invoice.UnixSeconds(r.ObservedAt), db.OrNull(r.ConfirmedAt), r.PaymentID)
 }
 
-// SaveRefund inserts a refund or updates an existing one, and its record in the list of
-// refunds. It does not store the invoice, which is the payment's.
+// SaveRefund inserts a refund or updates an existing one, and its record in the list of refunds. It
+// does not store the invoice, because that is the payment's.
 func SaveRefund(ctx context.Context, tx *db.Tx, r invoice.Refund) error {
 	_, err := tx.Exec(ctx, `INSERT INTO refunds (`+refundColumns+`)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
@@ -58,8 +58,7 @@ func SaveRefund(ctx context.Context, tx *db.Tx, r invoice.Refund) error {
 	return RefreshItems(ctx, tx, r.PaymentID)
 }
 
-// RefundsByID returns the refunds with the ids, in no order. Ids that no
-// refund has are left out.
+// RefundsByID returns the refunds with the ids, in no order. It skips unknown ids.
 func RefundsByID(ctx context.Context, q db.Querier, ids []string) ([]invoice.Refund, error) {
 	return refundsIn(ctx, q, "refunds.id", ids)
 }
@@ -74,7 +73,7 @@ func RefundsOfInvoices(ctx context.Context, q db.Querier, invoiceIDs []string) (
 	return refundsIn(ctx, q, "payments.invoice_id", invoiceIDs)
 }
 
-// refundsIn returns the refunds whose column has one of the values.
+// refundsIn returns the refunds with one of the values in a column.
 func refundsIn(ctx context.Context, q db.Querier, column string, values []string) ([]invoice.Refund, error) {
 	return db.QueryIn(values, func(chunk []any) ([]invoice.Refund, error) {
 		return db.QueryAll(ctx, q, ScanRefund, selectRefunds+"WHERE "+column+" IN "+db.ParameterList(0, len(chunk)), chunk...)
@@ -95,13 +94,13 @@ func (q Reader) AmountsRefunded(ctx context.Context, paymentIDs []string) (map[s
 	return sumRefunds(ctx, q, paymentIDs, func(s invoice.PaymentStatus) bool { return s == invoice.Confirmed })
 }
 
-// amountsSentBack returns the refunds of payments that are in blocks, final or not, added up, by
+// amountsSentBack returns the sums of the refunds of payments that are in blocks, final or not, by
 // payment id.
 func amountsSentBack(ctx context.Context, q db.Querier, paymentIDs []string) (map[string]invoice.Amount, error) {
 	return sumRefunds(ctx, q, paymentIDs, func(s invoice.PaymentStatus) bool { return s != invoice.Orphaned })
 }
 
-// sumRefunds adds up the refunds of payments in the states that are wanted, by payment id.
+// sumRefunds adds up the refunds of payments in the wanted states, by payment id.
 func sumRefunds(ctx context.Context, q db.Querier, paymentIDs []string, wanted func(invoice.PaymentStatus) bool) (map[string]invoice.Amount, error) {
 	refunds, err := RefundsOfPayments(ctx, q, paymentIDs)
 	sums := make(map[string]invoice.Amount)

@@ -7,13 +7,13 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// refundedSums holds how much of payments was refunded, in refunds that are not
-// orphaned. The sums are stored with the payments, so that a refund does not
-// read all refunds before it. The chain's cursor must be locked.
+// refundedSums holds the refunded amounts of payments, in refunds that are not orphaned. The sums are
+// stored with the payments, so that a refund does not read all earlier refunds. The chain's cursor
+// must be locked.
 type refundedSums struct {
 	tx      *db.Tx
 	sums    map[string]invoice.Amount // by payment id
-	changed map[string]bool           // ids of the payments whose sum is to be written
+	changed map[string]bool           // ids of the payments with a sum to be written
 }
 
 func newRefundedSums(tx *db.Tx) *refundedSums {
@@ -61,7 +61,7 @@ func (f *refundedSums) replace(ctx context.Context, was, is invoice.Refund) erro
 	return nil
 }
 
-// without returns how much of a payment was refunded in other refunds than r.
+// without returns the refunded amount of a payment in refunds other than r.
 func (f *refundedSums) without(paymentID string, r invoice.Refund) invoice.Amount {
 	if r.PaymentID == paymentID && isActive(r) {
 		return f.sums[paymentID].Minus(r.Amount)

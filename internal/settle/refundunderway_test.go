@@ -29,11 +29,11 @@ func (w *world) wantUnsendable(when, id string, warnings ...invoice.RefundWarnin
 	}
 }
 
-// patience lets the time pass after which a submission may be withdrawn.
+// patience advances the clocks until a submission may be withdrawn.
 func (w *world) patience() { w.seconds.Add(int64(invoice.SubmissionPatience / time.Second)) }
 
-// TestNothingIsSentBesideDropped drops the transfer of a refund while another one of the payment is prepared. That
-// is not offered until the dropped one is withdrawn.
+// TestNothingIsSentBesideDropped drops the transfer of a refund while another one of the payment is
+// prepared. The other one is not offered until the dropped one is withdrawn.
 func TestNothingIsSentBesideDropped(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -99,7 +99,8 @@ func TestRefundsBesideDropped(t *testing.T) {
 	})
 }
 
-// TestRefundsSubmittedTogether submits two refunds that together exceed what a transfer by hand leaves.
+// TestRefundsSubmittedTogether submits two refunds that together exceed the rest after a transfer by
+// hand.
 func TestRefundsSubmittedTogether(t *testing.T) {
 	eachWorld(t, func(_ *testing.T, w *world) {
 		p := w.paid(1000)
@@ -140,7 +141,7 @@ func TestDroppedTransactionIsKept(t *testing.T) {
 			if err := put(invoice.Hash{1}); !errors.As(err, &submitted) || submitted.TxHash != transfer.TxHash {
 				t.Errorf("another transaction: %v, want an error that names the known one", err)
 			}
-			w.must(put(transfer.TxHash)) // changes nothing
+			w.must(put(transfer.TxHash)) // no effect
 			_, err = w.prepare(p, 1)
 			wantErr(t, "another refund", err, settle.ErrRefundExceeds)
 
@@ -162,8 +163,8 @@ func TestDroppedTransactionIsKept(t *testing.T) {
 	})
 }
 
-// TestRecordedTransactionHasTime records a transaction long after its submission began. It may be on its way to the
-// nodes for as long as any other.
+// TestRecordedTransactionHasTime records a transaction long after its submission began. It may take as
+// long to reach the nodes as any other.
 func TestRecordedTransactionHasTime(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		r := w.mustPrepare(w.paid(1000), 1000)
@@ -180,7 +181,7 @@ func TestRecordedTransactionHasTime(t *testing.T) {
 			wantSubmitted(t, "withdrawn at once", w.withdraw(r.ID), "maria")
 		}
 		w.seconds.Add(int64(invoice.SubmissionPatience/time.Second) - 1)
-		put(invoice.Hash{8}) // changes nothing
+		put(invoice.Hash{8}) // no effect
 		wantSubmitted(t, "withdrawn a second too early", w.withdraw(r.ID), "maria")
 		w.seconds.Add(1)
 		w.must(w.withdraw(r.ID))

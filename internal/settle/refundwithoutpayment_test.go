@@ -50,9 +50,8 @@ func (w *world) wantRefundOf(t invoice.Transfer, status invoice.PaymentStatus, o
 	}
 }
 
-// TestRefundWithoutPayment drops a payment and not its refund. The refund becomes final, its
-// event is sent, and it needs a decision. Mined again, the payment is one of which all was
-// paid back.
+// TestRefundWithoutPayment drops a payment and not its refund. The refund becomes final, its event is
+// sent, and it needs a decision. When the payment is mined again, it is completely refunded.
 func TestRefundWithoutPayment(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv, paid, back := w.refundWithoutPayment()
@@ -64,7 +63,7 @@ func TestRefundWithoutPayment(t *testing.T) {
 		}
 		w.final()
 		w.wantRefundOf(back, invoice.Confirmed, paid)
-		item := w.only(invoice.ItemWithoutPayment) // what is final is another loss than what may be undone
+		item := w.only(invoice.ItemWithoutPayment) // a final loss is different from one that may be undone
 		if item.Version == pending.Version || item.ObjectID() != pending.ObjectID() {
 			t.Errorf("the item is %s %q, was %s %q", item.ObjectID(), item.Version, pending.ObjectID(), pending.Version)
 		}
@@ -94,8 +93,8 @@ func TestRefundWithoutPayment(t *testing.T) {
 	})
 }
 
-// TestRefundWithoutPaymentTakesAnother has the payer pay twice. A refund whose payment is
-// dropped is then one of the other payment.
+// TestRefundWithoutPaymentTakesAnother pays twice. If the payment of a refund is dropped, the refund
+// belongs to the other payment.
 func TestRefundWithoutPaymentTakesAnother(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv, other := w.create(), w.create(amount(2_000_000))
@@ -115,8 +114,8 @@ func TestRefundWithoutPaymentTakesAnother(t *testing.T) {
 	})
 }
 
-// TestRefundsWithoutPaymentStayWithinIt drops a payment and two refunds of all of it, of which
-// the second was sent when the first had been dropped. Together they are more than the payment.
+// TestRefundsWithoutPaymentStayWithinIt drops a payment and two refunds of all of it. The second
+// refund was sent after the first had been dropped. Together they exceed the payment.
 func TestRefundsWithoutPaymentStayWithinIt(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
@@ -153,8 +152,8 @@ func TestRefundWithoutPaymentIsRead(t *testing.T) {
 	})
 }
 
-// TestRefundWithoutPaymentFollowsIt has a payment mined again with evidence for another invoice,
-// after its refund became final.
+// TestRefundWithoutPaymentFollowsIt mines a payment again with evidence for another invoice, after its
+// refund became final.
 func TestRefundWithoutPaymentFollowsIt(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv, paid, back := w.refundWithoutPayment()
@@ -210,7 +209,7 @@ func (m *machine) losePayment(r *rapid.T) {
 	m.observe(m.next(at, back))
 }
 
-// returnPayment mines a payment again that losePayment dropped, perhaps with less, which is no dust.
+// returnPayment mines a payment again that losePayment dropped, possibly with less, but not dust.
 func (m *machine) returnPayment(r *rapid.T) {
 	t, ok := some(r, "returned", m.lost)
 	if !ok || m.isMined(t) {
@@ -223,7 +222,7 @@ func (m *machine) returnPayment(r *rapid.T) {
 	m.observe(m.next(m.head().Time.Unix()+1, t))
 }
 
-// lessen gives a transfer another amount wherever it is mined from now on.
+// lessen gives a transfer another amount from now on.
 func (m *machine) lessen(t invoice.Transfer) {
 	if m.lessened == nil {
 		m.lessened = make(map[string]bool)
@@ -247,8 +246,8 @@ func (m *machine) isLessened(subject string) bool {
 	return m.lessened[id] || len(refunds) > 0 && m.lessened[refunds[0].PaymentID]
 }
 
-// refundedBy returns what was paid back on the chain, by invoice, as the refunds are stored. Some
-// payments have left the chain since, unlike what was paid back of them.
+// refundedBy returns the stored refunded amounts on the chain, by invoice. Some payments have left the
+// chain since, but their refunds have not.
 func (m *machine) refundedBy(r *rapid.T, payments []settle.PaymentRow) map[string]uint64 {
 	sums := make(map[string]uint64)
 	for _, p := range payments {
@@ -261,8 +260,8 @@ func (m *machine) refundedBy(r *rapid.T, payments []settle.PaymentRow) map[strin
 	return sums
 }
 
-// checkRefundsOf says that the refunds of a payment are on the chain, as many as fit into it. More
-// are only those that were final before it came back with less. It returns their sum.
+// checkRefundsOf checks that the refunds of a payment are on the chain, as many as fit into it. Only
+// refunds that were final before the payment came back with less may exceed it. It returns their sum.
 func (m *machine) checkRefundsOf(r *rapid.T, p settle.PaymentRow, refunds []invoice.Refund) (sum uint64) {
 	var early uint64
 	for _, refund := range refunds {

@@ -16,7 +16,7 @@ func insertRegistry(ctx context.Context, tx *db.Tx, chainKey string, registry in
 	return n > 0, err
 }
 
-// Registries returns all registries that the service ever used on a chain.
+// Registries returns all registries that the service has ever used on a chain.
 func Registries(ctx context.Context, q db.Querier, chainKey string) ([]invoice.Address, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (a invoice.Address, err error) {
 		err = row.Scan(db.AddressCol(&a))

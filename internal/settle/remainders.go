@@ -12,10 +12,9 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// saveInvoices writes the changed invoices, and assigns a transfer amount to
-// what remains of each direct one that is partly paid, unless it has one. Earlier transfer
-// amounts stay. The payments must have been written. indexed is the newest block
-// that was read.
+// saveInvoices writes the changed invoices, and assigns a transfer amount to the remainder of each
+// direct one that is partly paid, unless it has one. Earlier transfer amounts stay. The payments must
+// have been written. indexed is the newest block that was read.
 func (s *Service) saveInvoices(ctx context.Context, invoices *invoiceSet, indexed uint64) error {
 	if err := invoices.recountRemainders(ctx); err != nil {
 		return err
@@ -115,8 +114,8 @@ func (s *Service) saveRemainders(ctx context.Context, invoices *invoiceSet, ids 
 	return nil
 }
 
-// assign records remainders, with a transfer amount where one is free, and adds
-// these to assigned. It retries because other transactions may take the amounts.
+// assign records remainders, with a transfer amount if one is free, and adds these to assigned. It
+// retries because other transactions may take the amounts.
 func (s *Service) assign(ctx context.Context, tx *db.Tx, wanted []TransferAmount, assigned map[string]map[invoice.Amount]invoice.Amount) error {
 	for try := 0; len(wanted) > 0; try += randomTries {
 		if err := s.chooseForRemainders(ctx, tx, wanted, try); err != nil {
@@ -139,10 +138,9 @@ func (s *Service) assign(ctx context.Context, tx *db.Tx, wanted []TransferAmount
 	return nil
 }
 
-// chooseForRemainders sets transfer amounts for remainders. Where no suffix up to
-// MaxSuffix is free it is a larger one: the payer has no other amount to pay the
-// remainder by, and an attacker can use up the suffixes of a remainder that he
-// makes.
+// chooseForRemainders sets transfer amounts for remainders. If no suffix up to MaxSuffix is free it
+// chooses a larger one: the payer has no other amount to pay the remainder by, and an attacker can use
+// up the suffixes of a remainder that the attacker makes.
 func (s *Service) chooseForRemainders(ctx context.Context, tx *db.Tx, wanted []TransferAmount, try int) error {
 	bases := make([]AmountKey, len(wanted))
 	for i, w := range wanted {
@@ -164,17 +162,15 @@ func (s *Service) chooseForRemainders(ctx context.Context, tx *db.Tx, wanted []T
 }
 
 const (
-	// assignBatch is how many invoices one transaction of AssignTransferAmounts
-	// examines. It locks the cursor of their chain, and an invoice takes
-	// milliseconds where all suffixes are taken.
+	// assignBatch is how many invoices one transaction of AssignTransferAmounts examines. It locks the
+	// cursor of their chain, and an invoice takes milliseconds if all suffixes are taken.
 	assignBatch = 50
 	// assignRun is how many invoices of a chain AssignMoreTransferAmounts examines.
 	assignRun = 4 * assignBatch
 )
 
-// AssignTransferAmounts computes the remainders of open invoices whose payments
-// were not added up since an upgrade, and assigns transfer amounts to remainders
-// of which none was free before.
+// AssignTransferAmounts computes the remainders of open invoices with payments that were not added up
+// since an upgrade, and assigns transfer amounts to remainders if no amount was free for them before.
 func (s *Service) AssignTransferAmounts(ctx context.Context) error {
 	for _, c := range s.chains {
 		if _, err := s.assignAfter(ctx, c.Key, "", math.MaxInt); err != nil {
@@ -196,8 +192,8 @@ func (s *Service) AssignMoreTransferAmounts(ctx context.Context, last map[string
 	return nil
 }
 
-// assignAfter examines invoices of a chain with ids above after. It returns the
-// last, or nothing when there are no more.
+// assignAfter examines invoices of a chain with ids above after. It returns the last id, or "" if
+// there are no more.
 func (s *Service) assignAfter(ctx context.Context, chainKey, after string, limit int) (string, error) {
 	for ; limit > 0; limit -= assignBatch {
 		ids, err := InvoicesLackingTransferAmounts(ctx, s.store, chainKey, after, assignBatch)

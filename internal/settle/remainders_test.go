@@ -30,8 +30,8 @@ func (w *world) takeSuffixes(price, last uint64, expiresAt int64) {
 	w.insert(all)
 }
 
-// checkRemainder checks the invoice's remainder and its transfer amount, whose suffix must
-// be in a range, and that the transfer amount pays the invoice.
+// checkRemainder checks the invoice's remainder and its transfer amount: that its suffix is in a
+// range, and that it pays the invoice.
 func (w *world) checkRemainder(inv invoice.Invoice, remaining, least, most uint64) {
 	w.t.Helper()
 	got := w.invoice(inv.ID)
@@ -87,8 +87,8 @@ func TestRemainderWithLargerSuffix(t *testing.T) {
 	})
 }
 
-// withoutFreeSuffix returns a world with an invoice whose remainder got no transfer
-// amount, because none was free. Some are free when it returns.
+// withoutFreeSuffix returns a world with an invoice that has a remainder without a transfer amount,
+// because no amount was free. Some are free when it returns.
 func (conn *database) withoutFreeSuffix(t *testing.T) (w *world, inv invoice.Invoice) {
 	w = conn.world(t)
 	w.random = narrow{rand.New(rand.NewPCG(1, 0)), 0, 4} // generates only the first four of the larger suffixes
@@ -140,7 +140,7 @@ func TestAssignAfterAnUpgrade(t *testing.T) {
 			_, err := conn.sql.ExecContext(t.Context(), s)
 			w.must(err)
 		}
-		for range 2 { // the second run finds nothing to do
+		for range 2 { // the second run makes no change
 			w.must(w.AssignTransferAmounts(t.Context()))
 			if left, err := settle.InvoicesLackingTransferAmounts(t.Context(), conn.store, w.chainKey, "", 9); len(left) != 0 || err != nil {
 				t.Errorf("%q are left (%v)", left, err)
@@ -157,8 +157,8 @@ func TestAssignAfterAnUpgrade(t *testing.T) {
 	})
 }
 
-// TestAssignMoreContinues has more invoices without a transfer amount than one run
-// examines. The next run continues where the last one ended.
+// TestAssignMoreContinues makes more invoices without a transfer amount than one run examines. The
+// next run continues where the last one ended.
 func TestAssignMoreContinues(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {

@@ -12,39 +12,39 @@ import (
 	"github.com/quittance/quittance/internal/drift"
 )
 
-// Start is what a replica starts with.
+// Start is the input of Remember when a replica starts.
 type Start struct {
 	Configured drift.Configured
 	Now        time.Time
-	Replica    string    // a random id of the replica; empty if the database has one only
+	Replica    string    // a random id of the replica; empty if the database has only one
 	Scheduled  time.Time // by the schedule's clock, by which replicas note that they run
-	// Plan has Remember compare, and change nothing.
+	// Plan makes Remember compare only, without changes.
 	Plan bool
 	// Force makes the configuration the newest revision although it is an earlier one and other replicas run.
 	Force bool
 }
 
-// RevisionTTL is how long a replica counts as running after it noted that last.
+// RevisionTTL is how long a replica counts as running after its last note.
 const RevisionTTL = 5 * time.Second
 
 // ReturnedError is the error of a start with the configuration of an earlier revision while others run a newer one.
 type ReturnedError struct{ Newest int64 }
 
-// Error says what to do.
+// Error explains what to do.
 func (e *ReturnedError) Error() string {
 	return fmt.Sprintf("this configuration is that of an earlier revision, and other replicas run revision %d, which is newer. "+
 		"If theirs is the current one, start with that. If this one is, run quittance config apply --config FILE --yes: the others then stop their work. "+
 		"If all replicas were stopped, start again in %s", e.Newest, RevisionTTL)
 }
 
-// errPlanned rolls a transaction back that only planned.
+// errPlanned rolls back a transaction that only planned.
 var errPlanned = errors.New("planned")
 
-// Remember compares the configuration with what the database remembers, and applies the difference. It returns
-// what is remembered from then on, and the changes. It must run before blocks are read and invoices created: with Plan
-// before the components are built, and without it once nothing else can fail, because it stops replicas with another
-// configuration.
-// It fails with a *drift.RefusedError or a *ReturnedError, and changes nothing then.
+// Remember compares the configuration with the recorded one, and applies the difference. It returns
+// the new record, and the changes. It must run before blocks are read and invoices created: with Plan
+// before the components are built, and without it after everything else that can fail, because it
+// stops replicas with another configuration. If it fails with a *drift.RefusedError or a
+// *ReturnedError, it has made no change.
 func Remember(ctx context.Context, conn *db.DB, start Start) (after drift.Remembered, changes []drift.Change, err error) {
 	ctx = access.WithOrigin(ctx, access.Origin{Actor: access.ActorConfig})
 	var number int64
@@ -83,7 +83,7 @@ func Remember(ctx context.Context, conn *db.DB, start Start) (after drift.Rememb
 	return after, changes, nil
 }
 
-// finish notes that the replica runs the revision. It returns errPlanned for a plan.
+// finish records that the replica runs the revision. It returns errPlanned for a plan.
 func (s Start) finish(ctx context.Context, tx *db.Tx, number int64) error {
 	switch {
 	case s.Plan:
@@ -108,7 +108,7 @@ func revisionEntry(ctx context.Context, now time.Time, r drift.Revision, changes
 	return access.NewEntry(ctx, now, access.Change{Action: access.ActionConfigRevision, Object: fmt.Sprint(r.Number), After: auditedRevision{texts}})
 }
 
-// nextRevision returns the revision of a replica that starts, and whether it is a new one.
+// nextRevision returns the revision of a starting replica, and whether it is new.
 func nextRevision(ctx context.Context, tx *db.Tx, start Start) (r drift.Revision, raised bool, err error) {
 	hash := start.Configured.Hash()
 	newest, err := tx.NewestRevision(ctx)
@@ -159,7 +159,7 @@ func applyRevision(ctx context.Context, tx *db.Tx, was drift.Remembered, start S
 	return after, tx.InsertRevision(ctx, r, start.Now)
 }
 
-// Differences returns how the configuration differs from what the database remembers, and changes nothing.
+// Differences returns how the configuration differs from the recorded one. It only reads.
 func Differences(ctx context.Context, conn *db.DB, chains []chain.Chain) ([]drift.Change, error) {
 	was, err := Remembered(ctx, conn)
 	return drift.Compare(was, drift.Configured{Chains: chains}), err

@@ -32,7 +32,7 @@ func (w *world) remember(conn *db.DB, replica string, chains []chain.Chain) (dri
 
 func TestRemember(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
-		for range 2 { // the second time, nothing changes
+		for range 2 { // the second time, there is no change
 			after, err := w.remember(w.db.store, "", w.configuration(usdcToken, eurcToken))
 			w.must(err)
 			known, ok := after.Chain(w.chainKey)
@@ -66,7 +66,8 @@ func TestRemember(t *testing.T) {
 	})
 }
 
-// TestOlderRevisionWritesNothing lets a replica go on after another one started with another configuration.
+// TestOlderRevisionWritesNothing lets a replica continue after another one started with another
+// configuration.
 func TestOlderRevisionWritesNothing(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -91,7 +92,7 @@ func TestOlderRevisionWritesNothing(t *testing.T) {
 		}
 		w.must(other.KeepRevision(t.Context(), "new", at(start), at(start+5)))
 
-		// A replica with the former configuration that is started again stops none of the others.
+		// A restarted replica with the former configuration does not stop the others.
 		var returned *settle.ReturnedError
 		again := dbtest.Open(t, conn.url)
 		if _, err := w.remember(again, "again", w.configuration(usdcToken)); !errors.As(err, &returned) {

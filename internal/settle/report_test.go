@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// figures are those of a line of a report.
+// figures are the figures of a line of a report.
 type figures struct {
 	Payments, Refunds                                                        int64
 	Gross, Settled, Underpaid, Suffixes, Overpaid, Late, Duplicate, Refunded uint64
@@ -53,8 +53,8 @@ func (m *machine) checkReport(r *rapid.T) {
 	}
 }
 
-// addUp adds up the listed payments that were confirmed in a period, and the refunds that were,
-// also of payments that are not.
+// addUp adds up the listed payments that were confirmed in a period, and the refunds that were
+// confirmed in it, also of earlier or later payments.
 func (m *machine) addUp(r *rapid.T, within func(time.Time) bool) (f figures) {
 	listed, _, err := settle.NewReader(m.db.store).Payments(m.t.Context(), settle.PaymentFilter{MerchantID: m.merchant, IncludePending: true, Limit: 1000})
 	if err != nil {

@@ -8,17 +8,17 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// MaxReportedTransactions bounds the transactions that are kept of an invoice.
+// MaxReportedTransactions is how many transactions are kept of an invoice.
 const MaxReportedTransactions = 20
 
-// ReportedTransaction is a transaction that the page of an invoice was given by a wallet.
+// ReportedTransaction is a transaction that a wallet gave to the page of an invoice.
 type ReportedTransaction struct {
 	Hash invoice.Hash
 	At   time.Time
 }
 
-// ReportTransaction keeps a transaction that the page of an invoice was given by a wallet,
-// unless it is known or the invoice has MaxReportedTransactions.
+// ReportTransaction keeps a transaction that a wallet gave to the page of an invoice, unless it is
+// known or the invoice has MaxReportedTransactions.
 func (s Tables) ReportTransaction(ctx context.Context, invoiceID string, t ReportedTransaction) error {
 	return s.DB.Update(ctx, func(tx *db.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO reported_transactions (invoice_id, tx_hash, reported_at)

@@ -83,8 +83,8 @@ type storyTransfer struct {
 	deposit  *storyDeposit
 }
 
-// storyDeposit says that a transfer goes to the deposit address of an invoice, in another
-// currency than the invoice's, or that it is swept to the merchant.
+// storyDeposit marks a transfer that goes to the deposit address of an invoice, in another currency
+// than the invoice's if other is set, or a sweep to the merchant.
 type storyDeposit struct {
 	of           int
 	other, sweep bool
@@ -131,7 +131,7 @@ func newStory(r *rand.Rand) story {
 				move.from, move.to = theMerchant, pick(r, thePartner, thePartner, thePayer)
 				move.amount = pick(r, t.amount, t.transfer, 400_000, 1_000_000, 3_000)
 			}
-			if d := r.IntN(len(s.terms)); s.terms[d].deposit && !s.terms[d].bound { // nobody knew its address before
+			if d := r.IntN(len(s.terms)); s.terms[d].deposit && !s.terms[d].bound { // its address was unknown before
 				move.deposit = &storyDeposit{of: d, other: r.IntN(5) == 0, sweep: r.IntN(3) == 0}
 			}
 			b.transfers = append(b.transfers, move)
@@ -150,7 +150,7 @@ func newStory(r *rand.Rand) story {
 	return s
 }
 
-// reading is how a story is read.
+// reading is the way of reading a story.
 type reading struct{ batches, late, rescans, rollbacks bool }
 
 // outcome is the result of a story: the invoice and method of each transfer, and the state
@@ -160,7 +160,7 @@ type outcome struct {
 	Invoices  []string
 }
 
-// read has a world read the story.
+// read makes a world read the story.
 func (s story) read(w *world, r *rand.Rand, how reading) outcome {
 	w.random = narrow{r, 2, 200} // far above the suffixes of the story
 	if how.late {
@@ -223,8 +223,8 @@ func (s story) nextVoid(from int) int {
 	return next
 }
 
-// nextBack returns the index of the first block from one on with a transfer of a merchant. All below is
-// final before it is read: whether a payment that is refunded was paid first depends on that.
+// nextBack returns the index of the first block from one on with a transfer of a merchant. All blocks
+// below are final before it is read, because it matters whether a refunded payment was final first.
 func (s story) nextBack(from int) int {
 	for i := from; i < len(s.blocks); i++ {
 		if slices.ContainsFunc(s.blocks[i].transfers, func(t storyTransfer) bool { return t.from != thePayer && t.deposit == nil }) {
@@ -234,7 +234,7 @@ func (s story) nextBack(from int) int {
 	return len(s.blocks)
 }
 
-// settle makes all blocks final that were read, and closes the gap.
+// settle makes all read blocks final, and closes the gap.
 func (w *world) settle(r *rand.Rand) {
 	w.final()
 	for w.gap() != nil {
@@ -242,8 +242,7 @@ func (w *world) settle(r *rand.Rand) {
 	}
 }
 
-// void makes the invoices void whose block is the newest, unless they are covered. It
-// closes the gap first.
+// void makes invoices of the newest block void, unless they are covered. It closes the gap first.
 func (s story) void(w *world, r *rand.Rand, invoices []invoice.Invoice, newest int) {
 	for i, t := range s.terms {
 		if t.void != newest || newest == 0 {

@@ -17,20 +17,20 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// past is a history that a backup has only in part.
+// past is a history; a backup has only a part of it.
 type past struct {
 	*world
 	r         *rapid.T
 	ids       []string
 	announced map[string]bool // commitments that the writer has opened
 	closed    map[string]bool // commitments that the writer has closed
-	inTime    map[string]bool // those that were closed before they expired
+	inTime    map[string]bool // commitments that were closed before they expired
 	raced     map[string]bool // invoices with a payment between their end and its close on the chain, which only a copy explains
-	strays    int             // payments that no rule attributes, of which a person may have attributed any
+	strays    int             // payments that no rule attributes; a person may have attributed them
 	byHand    map[string]bool // invoices with payments that a person attributed
 }
 
-// act does one of the things that merchants, payers, people and the writer do.
+// act makes a random action of merchants, payers, people and the writer.
 func (p *past) act() {
 	pick := func() invoice.Invoice {
 		if len(p.ids) == 0 {
@@ -88,7 +88,7 @@ func (p *past) mineBlock(transfers ...invoice.Transfer) {
 	p.final()
 }
 
-// write mines what the writer announces.
+// write mines the events of the writer.
 func (p *past) write() {
 	b := p.next(p.head().Time.Unix() + 1)
 	for _, id := range p.ids {
@@ -108,9 +108,9 @@ func (p *past) write() {
 	p.final()
 }
 
-// TestRestoredHistory plays histories, loses what came after a backup, recovers it, and imports the merchants' copies in any
-// order. Each invoice of which a copy or the chain shows how it ended has its former status, and no event contradicts one
-// that was sent before.
+// TestRestoredHistory plays histories, loses everything after a backup, recovers it, and imports the
+// merchants' copies in any order. If a copy or the chain shows how an invoice ended, it has its former
+// status, and no event contradicts an earlier one.
 func TestRestoredHistory(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -131,7 +131,7 @@ func TestRestoredHistory(t *testing.T) {
 			live[id] = p.invoice(id)
 		}
 		was := p.eventsByInvoice()
-		copies := make(map[string]bool) // invoices whose last state the merchant has
+		copies := make(map[string]bool) // invoices of which the merchant has the last state
 		p.restore(copied, read)
 		p.importCopies(live, known, copies)
 		p.Service = p.service()

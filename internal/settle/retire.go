@@ -24,7 +24,7 @@ type TokenInUseError struct {
 	Uses       db.TokenUses
 }
 
-// Error names what needs the token.
+// Error names the objects that need the token.
 func (e *TokenInUseError) Error() string {
 	if e.Configured {
 		return fmt.Sprintf("%s is in the configuration of chain %s; remove it there, and restart the service first", e.Token.Currency, e.ChainKey)
@@ -32,8 +32,9 @@ func (e *TokenInUseError) Error() string {
 	return fmt.Sprintf("%s on chain %s still has %s; wait for these, or void, cancel and sweep them first", e.Token.Currency, e.ChainKey, e.Uses)
 }
 
-// RetireToken ends the reading of a token that left the configuration and has no live state. Replicas that run go on
-// reading it until they are restarted. It fails with ErrUnknownChain, db.ErrNotFound or a *TokenInUseError.
+// RetireToken stops reading a token that left the configuration and has no live state. Running
+// replicas continue to read it until they are restarted. It fails with ErrUnknownChain, db.ErrNotFound
+// or a *TokenInUseError.
 func RetireToken(ctx context.Context, conn *db.DB, chainKey string, token invoice.Address, now time.Time) error {
 	return conn.Update(ctx, func(tx *db.Tx) error {
 		known, err := lockKnown(ctx, tx, chainKey)
@@ -70,8 +71,8 @@ type auditedToken struct {
 	Token    string `json:"token"` // address
 }
 
-// RetireChain frees the chain id of a chain for another key. The key cannot be used again. Replicas that
-// run stop their work.
+// RetireChain frees the chain id of a chain for another key. The key cannot be used again. Running
+// replicas stop their work.
 func RetireChain(ctx context.Context, conn *db.DB, chainKey string, now time.Time) error {
 	return conn.Update(ctx, func(tx *db.Tx) error {
 		if _, err := lockKnown(ctx, tx, chainKey); err != nil {
@@ -87,7 +88,8 @@ func RetireChain(ctx context.Context, conn *db.DB, chainKey string, now time.Tim
 	})
 }
 
-// RenameChain gives a chain another key, in all rows at once. Ids stay as they are. Replicas that run stop their work.
+// RenameChain gives a chain another key, in all rows at once. Ids stay the same. Running replicas stop
+// their work.
 func RenameChain(ctx context.Context, conn *db.DB, from, to string, now time.Time) error {
 	return conn.Update(ctx, func(tx *db.Tx) error {
 		if _, err := lockKnown(ctx, tx, from); err != nil {
@@ -113,7 +115,7 @@ type auditedChain struct {
 	ChainKey string `json:"chainKey"`
 }
 
-// lockKnown returns what is remembered of a chain, and has starts wait until the transaction ends.
+// lockKnown returns the record of a chain, and makes starts wait until the transaction ends.
 func lockKnown(ctx context.Context, tx *db.Tx, chainKey string) (drift.Chain, error) {
 	if err := tx.LockConfiguration(ctx); err != nil {
 		return drift.Chain{}, err
@@ -126,7 +128,8 @@ func lockKnown(ctx context.Context, tx *db.Tx, chainKey string) (drift.Chain, er
 	return known, err
 }
 
-// stopReplicas begins a revision that no configuration has, so that replicas that run stop before they write more.
+// stopReplicas begins a revision that no configuration has, so that running replicas stop before they
+// write more.
 func stopReplicas(ctx context.Context, tx *db.Tx, why string, now time.Time, chainKeys ...string) error {
 	if _, err := lockBlocks(ctx, tx, chainKeys); err != nil {
 		return err

@@ -9,16 +9,16 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// While an invoice is open, an amount that was or is to be refunded of a payment does not count for it.
+// While an invoice is open, the refunded or reserved amount of a payment does not count for it.
 // Payment.Returned holds this amount, and every transaction that changes refunds computes it again
 // under the chain's cursor.
 
-// returnPatience is for how long a refund that a reorg dropped is expected to be mined again.
+// returnPatience is how long a refund that a reorg dropped is expected to be mined again.
 const returnPatience = invoice.SubmissionPatience
 
-// recountReturned computes what was returned of payments, and adds up their invoices again where it
-// has changed. It returns the payments that have changed. The payments and their refunds must have been
-// written. Invoices that are paid by it are left to emitPaid.
+// recountReturned computes the returned amounts of payments, and adds up their invoices again if they
+// have changed. It returns the changed payments. The payments and their refunds must have been
+// written. Invoices that become paid by it are left to emitPaid.
 func (s *Service) recountReturned(ctx context.Context, set *invoiceSet, paymentIDs []string) (changed map[string]invoice.Amount, err error) {
 	ids := slices.Compact(slices.Sorted(slices.Values(paymentIDs)))
 	payments, err := PaymentsByID(ctx, set.tx, ids)
@@ -56,9 +56,9 @@ func (s *Service) recountReturned(ctx context.Context, set *invoiceSet, paymentI
 	return changed, setReturned(ctx, set.tx, changed)
 }
 
-// settleInOrder finds out which open invoices newly confirmed payments paid before they were refunded, where the refunds
-// were read before the payments were confirmed. unfinal is how many of the chain's newest blocks are not final. The payments
-// must have been written.
+// settleInOrder finds out which open invoices newly confirmed payments paid before they were refunded,
+// if the refunds were read before the payments were confirmed. unfinal is how many of the chain's
+// newest blocks are not final. The payments must have been written.
 func (s *Service) settleInOrder(ctx context.Context, set *invoiceSet, invoiceIDs []string, unfinal uint64) error {
 	ids := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(invoiceIDs))), func(id string) bool { return set.byID[id].Status != invoice.Open })
 	payments, err := set.payments(ctx, ids)
@@ -106,7 +106,7 @@ func (s *Service) settleInOrder(ctx context.Context, set *invoiceSet, invoiceIDs
 	return setReturned(ctx, set.tx, changed)
 }
 
-// recountReturned computes what was returned of stored payments of the batch, or of before it.
+// recountReturned computes the returned amounts of stored payments, in the batch or before it.
 func (b *transferBatch) recountReturned(ctx context.Context, paymentIDs ...string) error {
 	changed, err := b.service.recountReturned(ctx, b.invoices, paymentIDs)
 	for id, amount := range changed {
@@ -118,8 +118,8 @@ func (b *transferBatch) recountReturned(ctx context.Context, paymentIDs ...strin
 	return err
 }
 
-// updateReturned does what recountReturned does in a transaction that does not change the payments and
-// invoices otherwise. It works on a halted chain.
+// updateReturned runs recountReturned in a transaction that does not otherwise change the payments and
+// invoices. It works on a halted chain.
 func (s *Service) updateReturned(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, paymentIDs ...string) error {
 	set := newInvoiceSet(tx)
 	if _, err := s.recountReturned(ctx, set, paymentIDs); err != nil {
@@ -135,23 +135,23 @@ func (s *Service) updateReturned(ctx context.Context, tx *db.Tx, out *outbox, ch
 	return s.saveInvoices(ctx, set, heights[chainKey])
 }
 
-// AmountReturned returns how much of a payment was refunded, is being refunded, or may be since a reorg
-// dropped the refund.
+// AmountReturned returns how much of a payment was refunded, is being refunded, or may be refunded
+// because a reorg dropped the refund.
 func (s *Service) AmountReturned(ctx context.Context, paymentID string) (invoice.Amount, error) {
 	back, err := amountsReturned(ctx, s.store, []string{paymentID}, s.schedule().Add(-returnPatience))
 	return back[paymentID], err
 }
 
-// returnedBatch is of how many refunds one transaction computes what was returned.
+// returnedBatch is the number of refunds for which one transaction computes the returned amounts.
 const returnedBatch = 500
 
-// releaseWindow is for how long after returnPatience releaseDropped looks at a dropped refund.
+// releaseWindow is how long after returnPatience releaseDropped looks at a dropped refund.
 const releaseWindow = 24 * returnPatience
 
 // releaseDropped makes refunded amounts count again if a reorg dropped the refunds and they were not
-// mined again for returnPatience. That concerns refunds that no submission awaits. Others count until they are
-// mined or somebody withdraws them, however long that takes. It handles those that were dropped within
-// releaseWindow, the oldest first.
+// mined again for returnPatience. That concerns refunds without a submission. Others count until they
+// are mined or a person withdraws them, however long that takes. It handles refunds that were dropped
+// within releaseWindow, the oldest first.
 func (s *Service) releaseDropped(ctx context.Context, chainKey string) error {
 	to := s.schedule().Add(-returnPatience)
 	after := OrphanedRefund{At: to.Add(-releaseWindow)}

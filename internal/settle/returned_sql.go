@@ -11,8 +11,8 @@ import (
 
 // amountsReturned returns how much of payments was refunded or is on its way back to the payers, by
 // payment id. It adds up refunds on the chain, and prepared refunds that are not stored as canceled or
-// expired. It also adds refunds that a reorg dropped, if that was after since or they are awaited,
-// because they may be mined again. The chain's cursor must be locked.
+// expired. It also adds refunds that a reorg dropped after since, or that are awaited, because they
+// may be mined again. The chain's cursor must be locked.
 func amountsReturned(ctx context.Context, q db.Querier, paymentIDs []string, since time.Time) (map[string]invoice.Amount, error) {
 	returned := make(map[string]invoice.Amount, len(paymentIDs))
 	reserving := make(map[string]bool) // ids of records
@@ -38,8 +38,8 @@ func amountsReturned(ctx context.Context, q db.Querier, paymentIDs []string, sin
 	return returned, err
 }
 
-// refundsOrphanedSince returns which of the refunds a reorg dropped after a time, without those that
-// turned out to be payments.
+// refundsOrphanedSince returns the refunds that a reorg dropped after a time, except those that turned
+// out to be payments.
 func refundsOrphanedSince(ctx context.Context, q db.Querier, refunds []invoice.Refund, since time.Time) (map[string]bool, error) {
 	var ids, asPayments []string
 	byPayment := make(map[string]string)
@@ -84,8 +84,9 @@ type OrphanedRefund struct {
 	ID string
 }
 
-// OrphanedRefundsBetween returns the payments of up to limit refunds of a chain, in the order in which reorgs
-// dropped them: those after one, and before a time. last is the last one, or zero if there are no more.
+// OrphanedRefundsBetween returns the payments of up to limit refunds of a chain that reorgs dropped,
+// in the order in which they were dropped: the refunds after one place, and before a time. last is the
+// last place, or zero if there are no more.
 func OrphanedRefundsBetween(ctx context.Context, q db.Querier, chainKey string, after OrphanedRefund, to time.Time, limit int) (paymentIDs []string, last OrphanedRefund, err error) {
 	found, err := db.QueryAll(ctx, q, func(row db.Scanner) (r OrphanedRefund, err error) {
 		var paymentID string
@@ -101,8 +102,8 @@ func OrphanedRefundsBetween(ctx context.Context, q db.Querier, chainKey string, 
 	return paymentIDs, last, err
 }
 
-// markInvoicesPaid notes with the prepared refunds of invoices that can still be sent that the
-// invoices were paid.
+// markInvoicesPaid records that the invoices were paid, in their prepared refunds that can still be
+// sent.
 func markInvoicesPaid(ctx context.Context, tx *db.Tx, invoiceIDs []string) error {
 	return db.SendIn(ctx, tx, `UPDATE refund_records SET invoice_paid = 1 WHERE tag IS NOT NULL
 		AND status IN ('awaiting_address', 'awaiting_approval', 'pending') AND invoice_id IN `, invoiceIDs)

@@ -12,7 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// TestOrphanedRefundsBetween reads the refunds that reorgs dropped in pages, with several of one second.
+// TestOrphanedRefundsBetween reads the refunds that reorgs dropped in pages; several were dropped in
+// one second.
 func TestOrphanedRefundsBetween(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {

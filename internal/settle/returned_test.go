@@ -29,7 +29,7 @@ func (w *world) confirmed(t invoice.Transfer) settle.PaymentRow {
 	return w.payment(t)
 }
 
-// prepared prepares a refund of all that is left of a payment.
+// prepared prepares a refund of the rest of a payment.
 func (w *world) prepared(p settle.PaymentRow) invoice.RefundRecord {
 	w.t.Helper()
 	r, err := w.PrepareRefund(w.t.Context(), settle.RefundRequest{PaymentID: p.ID, Account: invoice.AccountWithKey})
@@ -77,7 +77,7 @@ func (w *world) paidEvents(inv invoice.Invoice) (n int) {
 	return n
 }
 
-// TestRefundedMoneyCoversNothing refunds a part of an open invoice, and wants the rest to be worth the rest.
+// TestRefundedMoneyCoversNothing refunds a part of an open invoice. Only the rest counts.
 func TestRefundedMoneyCoversNothing(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.gasless(plenty)
@@ -143,8 +143,9 @@ func TestRefundInTheGap(t *testing.T) {
 	})
 }
 
-// TestTwoRefundsInTheGap reads final blocks in one transaction. The first refund has the invoice's payments counted anew. They
-// pay it below the block of the second one, which takes so much that they would not any more.
+// TestTwoRefundsInTheGap reads final blocks in one transaction. The first refund makes the invoice's
+// payments count again. They pay it below the block of the second refund, which takes so much that
+// afterwards they would not.
 func TestTwoRefundsInTheGap(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.chainKey += "-late"
@@ -166,8 +167,8 @@ func TestTwoRefundsInTheGap(t *testing.T) {
 	})
 }
 
-// TestSmallerRefundConfirmed has the transfer of a prepared refund send less than that. Once it is final, the rest counts
-// for the open invoice again.
+// TestSmallerRefundConfirmed sends less for a prepared refund than its amount. Once the transfer is
+// final, the difference counts for the open invoice again.
 func TestSmallerRefundConfirmed(t *testing.T) {
 	eachWorld(t, func(_ *testing.T, w *world) {
 		inv := w.create()
@@ -211,7 +212,8 @@ func TestRefundPreparedBeforePaid(t *testing.T) {
 	})
 }
 
-// TestReleasedRefundOfAnExpiredInvoice wants an expired invoice to be underpaid again once what it got is not sent back.
+// TestReleasedRefundOfAnExpiredInvoice expects an expired invoice to be underpaid again once its
+// payment is not sent back.
 func TestReleasedRefundOfAnExpiredInvoice(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
@@ -259,8 +261,8 @@ func TestReleasedRefundPays(t *testing.T) {
 	}
 }
 
-// TestClockAhead has the machine's clock be ahead for a while. Reservations and windows last by the clock of the schedule, which
-// does not jump.
+// TestClockAhead runs while the machine's clock is ahead. Reservations and windows last by the
+// schedule's clock, which does not jump.
 func TestClockAhead(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		checker := &headChecker{w: w}
@@ -292,8 +294,8 @@ func TestClockAhead(t *testing.T) {
 	})
 }
 
-// TestDroppedRefundOfOpenInvoice drops the transfer of a refund in a reorg. It can be mined again, so that what it
-// refunded does not count until somebody withdraws it.
+// TestDroppedRefundOfOpenInvoice drops the transfer of a refund in a reorg. It can be mined again, so
+// the refunded amount does not count until a person withdraws it.
 func TestDroppedRefundOfOpenInvoice(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
@@ -332,8 +334,8 @@ func TestVoidOfRefundedInvoice(t *testing.T) {
 	})
 }
 
-// TestAttributeWhatIsLeft refunds a part of a payment without an invoice, and then gives it to an invoice that is open, has
-// expired, or is paid. What is left of the payment counts.
+// TestAttributeWhatIsLeft refunds a part of a payment without an invoice, and then attributes it to an
+// invoice that is open, has expired, or is paid. The rest of the payment counts.
 func TestAttributeWhatIsLeft(t *testing.T) {
 	for when, c := range map[string]struct {
 		prepare func(w *world, inv invoice.Invoice)

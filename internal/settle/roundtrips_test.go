@@ -10,7 +10,8 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// TestRoundTripsOfACreate bounds what a create waits for a database that is far away.
+// TestRoundTripsOfACreate bounds the round trips of a create, which matter if the database is far
+// away.
 func TestRoundTripsOfACreate(t *testing.T) {
 	t.Parallel()
 	w, proxy := proxied(t)

@@ -18,8 +18,8 @@ type Rows struct {
 	Chains          []LoadedChain
 	Addresses       []access.SettlementAddress // each is held by its merchant
 	Since           time.Time                  // since when the merchants and their addresses exist
-	Invoices        []invoice.Invoice          // in their present state, with their details
-	TransferAmounts []TransferAmount           // of remainders; those of invoices follow from Invoices
+	Invoices        []invoice.Invoice          // in their current state, with their details
+	TransferAmounts []TransferAmount           // of remainders; the amounts of invoices follow from Invoices
 	Voided          map[string]time.Time
 	Payments        []PaymentRow
 	Refunds         []invoice.Refund // of Payments of the same Rows
@@ -32,7 +32,7 @@ type LoadedChain struct {
 	Head     invoice.Header
 }
 
-// LoadedEvent is an event with its number and what became of its delivery.
+// LoadedEvent is an event with its number and the outcome of its delivery.
 type LoadedEvent struct {
 	dispatcher.Event
 	Status   delivery.Status // empty for an event without a delivery
@@ -43,7 +43,7 @@ type LoadedEvent struct {
 
 // LoadInvoices fills an empty database with rows, as Load does.
 func LoadInvoices(ctx context.Context, s *db.DB, rows iter.Seq2[Rows, error], report func(db.LoadProgress)) error {
-	tables, _ := Rows{}.tables() // nothing can fail without rows
+	tables, _ := Rows{}.tables() // it cannot fail without rows
 	var names []string
 	for _, t := range tables {
 		names = append(names, t.Table)
@@ -61,7 +61,7 @@ func LoadInvoices(ctx context.Context, s *db.DB, rows iter.Seq2[Rows, error], re
 	}, report)
 }
 
-// tables returns the rows by table. A row comes after those that it refers to.
+// tables returns the rows by table, in the order of their foreign keys.
 func (r Rows) tables() ([]db.TableRows, error) {
 	invoices, err := r.invoiceTables()
 	return slices.Concat(r.foundations(), invoices, r.paymentTables(), r.eventTables()), err
@@ -98,7 +98,7 @@ func (r Rows) invoiceTables() ([]db.TableRows, error) {
 		if err != nil {
 			return nil, err
 		}
-		item := itemValues(inv)[:1]                                                     // nothing was decided
+		item := itemValues(inv)[:1]                                                     // there is no decision
 		invoices = append(invoices, slices.Concat(first, updatedValues(inv)[1:], item)) // status is in both
 		if !inv.TransferAmount.IsZero() {
 			amounts = append(amounts, TransferAmount{Invoice: inv, Base: inv.Amount, Amount: inv.TransferAmount, FromBlock: inv.FromBlock})

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// finish counts what was confirmed, and writes the sums and the invoices. Events
-// of invoices that are paid are left to emitPaid.
+// finish counts confirmed payments, and writes the sums and the invoices. Events of paid invoices are
+// left to emitPaid.
 func (b *transferBatch) finish(ctx context.Context) error {
 	if err := b.recountReturned(ctx, b.returning...); err != nil {
 		return err

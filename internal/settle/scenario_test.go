@@ -235,7 +235,7 @@ func playScenarios(t *testing.T, conn *database) {
 			w := conn.world(t)
 			inv := w.create()
 			test.play(w, inv)
-			w.must(w.Confirm(t.Context(), w.chainKey, w.blocks[0].Header)) // final before, so it changes nothing
+			w.must(w.Confirm(t.Context(), w.chainKey, w.blocks[0].Header)) // already final, so it has no effect
 			got := w.invoice(inv.ID)
 			suffix := number(inv.TransferAmount) - 1_000_000
 			paid, refunded := number(got.AmountPaid)-test.want.suffixes*suffix, number(got.AmountRefunded)

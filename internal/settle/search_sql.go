@@ -10,20 +10,19 @@ import (
 )
 
 const (
-	// minPrefix is the least length of a prefix that is searched for, of identifiers and
-	// hashes that are evenly spread.
+	// minPrefix is the least length of a prefix in a search for identifiers and hashes that are evenly
+	// spread.
 	minPrefix = 10
 	// searchRows bounds the rows that each lookup of a search reads.
 	searchRows          = 200
 	addressLen, hashLen = 42, 66
 )
 
-// FindInvoices returns the newest invoices that a text names: by their id or the beginning
-// of it, on-chain id, reference, a transaction that paid, refunded or recorded them, the
-// account that paid, their settlement or deposit address, or the id of a payment, refund, claim or
-// event. Spaces around the text are ignored, and so is its case, but not that of a
-// reference. Unless merchantID is empty, it leaves out other merchants' invoices. The number
-// of rows it reads is bounded.
+// FindInvoices returns the newest invoices that a text names: by their id or the beginning of it,
+// on-chain id, reference, a transaction that paid, refunded or recorded them, the account that paid,
+// their settlement or deposit address, or the id of a payment, refund, claim or event. It ignores
+// spaces around the text, and its case, except for a reference. Unless merchantID is empty, it leaves
+// out other merchants' invoices. The number of rows it reads is bounded.
 func (q Reader) FindInvoices(ctx context.Context, text, merchantID string, limit int) ([]invoice.Invoice, error) {
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" {
@@ -52,8 +51,8 @@ func (q Reader) FindInvoices(ctx context.Context, text, merchantID string, limit
 	return found[:min(len(found), limit)], err
 }
 
-// namedInvoices returns the ids of invoices that a text in lower case names otherwise than
-// by their reference, some of them other merchants'.
+// namedInvoices returns the ids of invoices that a text in lower case names by anything but their
+// reference. They include other merchants' invoices.
 func namedInvoices(ctx context.Context, q db.Querier, text, merchantID string, limit int) ([]string, error) {
 	if strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' }) {
 		return nil, nil // not every text is valid in a comparison of identifiers
@@ -94,8 +93,8 @@ var namedBy = map[string]string{
 	"ref": "SELECT invoice_id FROM refund_records WHERE id = $1",
 }
 
-// invoicesOfAddress returns the newest invoices that settle to an address or were paid
-// from it, and the one whose deposit address it is.
+// invoicesOfAddress returns the newest invoices that settle to an address or were paid from it, and
+// the one that has it as deposit address.
 func invoicesOfAddress(ctx context.Context, q db.Querier, address, merchantID string, limit int) (ids []string, err error) {
 	ids, err = db.QueryAll(ctx, q, db.ScanID, "SELECT invoice_id FROM deposits WHERE address = $1", address)
 	if err != nil {
@@ -115,8 +114,8 @@ func invoicesOfAddress(ctx context.Context, q db.Querier, address, merchantID st
 	return ids, err
 }
 
-// invoicesOfHash returns invoices whose on-chain id, or a transaction of which, has a hash
-// or begins with it.
+// invoicesOfHash returns invoices with an on-chain id or a transaction that has a hash or begins with
+// it.
 func invoicesOfHash(ctx context.Context, q db.Querier, hash string) (ids []string, err error) {
 	named := "commitment_id >= $1 AND commitment_id < $2"
 	if q.OnPostgres() {

@@ -13,8 +13,8 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// TestFindInvoices searches an invoice by everything that a support person may be given.
-// Another merchant finds nothing.
+// TestFindInvoices searches an invoice by everything that a support person may be given. Another
+// merchant does not find it.
 func TestFindInvoices(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {

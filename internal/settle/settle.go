@@ -1,8 +1,8 @@
-// Package settle holds the use cases of Quittance. Each is one database
-// transaction that writes a change together with the events that announce it.
+// Package settle holds the use cases of Quittance. Each is one database transaction that writes a
+// change together with the events that announce it.
 //
-// The rules themselves are pure functions of package invoice. This package
-// loads what they need, applies them and stores the result.
+// The rules themselves are pure functions of package invoice. This package loads their input, applies
+// them and stores the result.
 package settle
 
 import (
@@ -49,8 +49,8 @@ type Merchants interface {
 // They must not block. The components also find the work without them, later.
 // Each may be nil.
 type Signals struct {
-	// LeaseEvents is called in the transaction, before the events are inserted: the
-	// deliverer leases the deliveries that it is to attempt once it is woken.
+	// LeaseEvents is called in the transaction, before the events are inserted: the deliverer leases the
+	// deliveries that it will attempt once it is woken.
 	LeaseEvents   func(events []dispatcher.Event)
 	WakeDeliverer func(events []dispatcher.Event) // that were committed
 	WakeTxManager func(chainKey string)           // intents are due
@@ -58,15 +58,15 @@ type Signals struct {
 	// OnUnattributed is called with each payment that no rule attributes, once it
 	// is stored, and again when it is mined again.
 	OnUnattributed func(p invoice.Payment)
-	// OnForeignTx is called with each transaction that opened or closed commitments in one of the service's registries,
-	// and that is not among those that the service has stored.
+	// OnForeignTx is called with each transaction that opened or closed commitments in one of the
+	// service's registries and that the service has not stored.
 	OnForeignTx func(chainKey string, tx invoice.Hash)
 	// OnAuthorization is called when an authorization was accepted, with an empty refusal, or
 	// refused.
 	OnAuthorization func(chainKey string, refused invoice.Refusal)
 }
 
-// orIgnored returns the signals with functions that do nothing for nil ones.
+// orIgnored returns the signals with empty functions for nil ones.
 func (s Signals) orIgnored() Signals {
 	if s.LeaseEvents == nil {
 		s.LeaseEvents = func([]dispatcher.Event) {}
@@ -98,11 +98,11 @@ type Config struct {
 	Store     *db.DB
 	Chains    []chain.Chain
 	Merchants Merchants
-	// OptionalEvents returns the optional types of events that a merchant is sent,
-	// given those that are stored with its endpoint. Nil means no optional events.
+	// OptionalEvents returns the optional types of events that a merchant gets, given the types that are
+	// stored with its endpoint. Nil means no optional events.
 	OptionalEvents func(merchantID string, stored []invoice.EventType) []invoice.EventType
 	Signals        Signals
-	// Remembered is what Remember returned; zero if nothing is remembered.
+	// Remembered is the result of Remember; zero without a record.
 	Remembered drift.Remembered
 	// VerifyChain returns nil if the nodes of a chain serve that chain, with the token, as far as is known. Nil
 	// means that this is not checked.
@@ -110,16 +110,16 @@ type Config struct {
 	// VerifyContracts returns nil if a node has confirmed the code of a chain's contracts
 	// since the start, and otherwise asks one. Nil means that they are not verified.
 	VerifyContracts func(ctx context.Context, chainKey string) error
-	// Gasless is zero where the service sends no authorizations.
+	// Gasless is zero if the service sends no authorizations.
 	Gasless Gasless
-	// Keyring makes the tokens of the pages on which payers name an address for a refund. Without it
-	// they are random, and known only to who prepared the refund.
+	// Keyring derives the tokens of the pages on which payers name an address for a refund. Without it
+	// they are random, and known only to the caller that prepared the refund.
 	Keyring *keyring.Keyring
 	Now     func() time.Time
 	// Schedule is the clock by which deliveries are scheduled; nil is Now.
 	Schedule func() time.Time
-	// Confirmed ends what ends for good, such as the reservation of a refund. nil is the earlier of
-	// Now and Schedule.
+	// Confirmed is the clock for decisions that cannot be undone, such as ending the reservation of a
+	// refund. nil is the earlier of Now and Schedule.
 	Confirmed func() time.Time
 	Rand      io.Reader // nil is crypto/rand
 	// Recovery is set while the chains are read after a restored backup: commitments that the database

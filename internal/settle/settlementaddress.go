@@ -13,28 +13,28 @@ import (
 )
 
 const (
-	// holdingTime is how long a merchant that held an address is taken to hold it. So a
-	// create costs no statement more while many come, and a loss is felt within that time.
+	// holdingTime is how long a merchant that held an address is assumed to hold it. So frequent creates
+	// need no additional statement, and a loss takes effect within that time.
 	holdingTime = time.Second
 	// MaxHoldings bounds the holdings that a holdingCache holds.
 	MaxHoldings = 100_000
 )
 
-// holdings are those that the transaction of creates has made sure of.
+// holdings are the holdings that the transaction of creates has verified.
 type holdings struct {
 	found   []heldAs
 	at      time.Time
-	refused map[*createCall]bool // calls whose address another merchant holds
+	refused map[*createCall]bool // calls with an address that another merchant holds
 }
 
-// errNotHeld: the merchant may not have its invoice paid to the address. It does not say
-// whose the address is.
+// errNotHeld: the merchant may not have its invoice paid to the address. It does not reveal whose
+// address it is.
 var errNotHeld = &invoice.FieldError{
 	Field: "merchantAddress", Detail: "cannot be used by this merchant; ask the operator to allow it",
 }
 
-// sendHoldings looks up the holdings of creates that were not found lately. settled says, after the transaction
-// was flushed, whether hold has nothing to do.
+// sendHoldings looks up the holdings of creates that were not found recently. settled reports, after
+// the transaction was flushed, whether hold is unnecessary.
 func (s *Service) sendHoldings(ctx context.Context, tx *db.Tx, calls []*createCall) (h holdings, settled func() bool, err error) {
 	h.at = s.schedule()
 	for _, c := range s.holdings.stale(calls, h.at) {
@@ -57,9 +57,9 @@ func (h *holdings) divided() (claims, grants []access.Holding) {
 	return claims, grants
 }
 
-// hold makes the merchants of creates hold their settlement addresses: the operator's
-// creates grant them, a merchant's own creates claim them. Nobody can hold a deposit
-// address, since what it receives belongs to its invoice. Creates change nothing that are in repeated.
+// hold makes the merchants of creates hold their settlement addresses: the operator's creates grant
+// them, a merchant's own creates claim them. A merchant cannot hold a deposit address, because money
+// at it belongs to its invoice. Creates in repeated have no effect.
 func (s *Service) hold(ctx context.Context, tx *db.Tx, out *outbox, calls []*createCall, repeated map[string]bool) (h holdings, err error) {
 	h.at = s.schedule()
 	origins := make(map[invoice.Address]access.Origin)

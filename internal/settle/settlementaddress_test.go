@@ -22,7 +22,7 @@ type managed struct{ *merchant.Manager }
 
 func (managed) WantsEvents(string) bool { return true }
 
-// manage creates merchants with a manager whose lists take effect at once.
+// manage creates merchants with a manager that applies lists immediately.
 func (w *world) manage(ids ...string) *merchant.Manager {
 	w.t.Helper()
 	m := merchant.New(merchant.Config{
@@ -91,8 +91,8 @@ func TestOneMerchantGetsAnAddress(t *testing.T) {
 	})
 }
 
-// TestOperatorTakesAnAddressBack checks what a merchant cannot do any more with an address
-// that it claimed, after the operator used it for another merchant.
+// TestOperatorTakesAnAddressBack checks what a merchant can no longer do with an address that it
+// claimed, after the operator used it for another merchant.
 func TestOperatorTakesAnAddressBack(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		squatter, rightful := w.merchant+"-squatter", w.merchant+"-rightful"
@@ -174,7 +174,7 @@ type holders struct {
 	lists     *merchant.Manager
 	ids       []string // of merchants
 	addresses []invoice.Address
-	claimed   map[invoice.Address]string          // the merchant whose claim is in force
+	claimed   map[invoice.Address]string          // the merchant with the claim in force
 	granted   map[invoice.Address][]string        // the merchants to which the operator granted it
 	allowed   map[string][]invoice.Address        // lists, by merchant
 	invoices  map[string][]invoice.Invoice        // by merchant
@@ -344,8 +344,8 @@ func (m *holders) check(r *rapid.T) {
 	}
 }
 
-// TestReleasedAddress takes an address back from a merchant. Its open invoice is paid as
-// before, also late; it gets no other one there, neither by a create nor from a draft.
+// TestReleasedAddress takes an address from a merchant. Its open invoice is paid as before, also late;
+// the merchant gets no other invoice there, neither by a create nor from a draft.
 func TestReleasedAddress(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		lists := w.manage(w.merchant, w.merchant+"-2")

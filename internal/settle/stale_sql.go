@@ -28,9 +28,9 @@ func markStale(ctx context.Context, tx *db.Tx, payments []PaymentRow) error {
 	return markRefundsStale(ctx, tx, ids)
 }
 
-// markConfirmed marks the rollup of the payments and refunds of a chain that are pending up to a block and are about to be confirmed at
-// a time, if it was added up already. The clock that gave the time may be behind the one by which rollups are
-// added up. The cursor of the chain must be locked.
+// markConfirmed marks the rollup of the payments and refunds of a chain that are pending up to a block
+// and are about to be confirmed at a time, if it was added up already. The clock that gave the time
+// may be behind the clock of the rollups. The cursor of the chain must be locked.
 func markConfirmed(ctx context.Context, tx *db.Tx, chainKey string, number uint64, at time.Time) error {
 	through, err := NewReader(tx).RollupsThrough(ctx)
 	if err != nil || !at.Before(through) {
@@ -66,8 +66,8 @@ func markRefundStale(ctx context.Context, tx *db.Tx, r invoice.Refund) error {
 	return insertStale(ctx, tx, [][]any{{r.ID, RollupStart(r.ConfirmedAt).Unix()}})
 }
 
-// insertStale inserts marks. One that exists is written again, so that TakeStaleRollups of
-// another transaction does not take it away unseen.
+// insertStale inserts marks. It writes an existing mark again, so that TakeStaleRollups in another
+// transaction does not remove it unseen.
 func insertStale(ctx context.Context, tx *db.Tx, rows [][]any) error {
 	return tx.Insert(ctx, db.Insertion{Table: "stale_rollups", Columns: []string{"object_id", "quarter BIGINT"}, Conflict: "ON CONFLICT (object_id) DO UPDATE SET quarter = excluded.quarter"}, rows)
 }
@@ -83,7 +83,7 @@ func (q Reader) RollupsThrough(ctx context.Context) (time.Time, error) {
 	return db.QueryRow(ctx, q, db.ScanTime, "SELECT through FROM rollup_progress WHERE id = 1")
 }
 
-// RollupPeriod is what a rollup adds up. The days of all time zones begin at a multiple of it.
+// RollupPeriod is the period of a rollup. The days of all time zones begin at a multiple of it.
 const RollupPeriod = 15 * time.Minute
 
 // rollupSeconds is RollupPeriod in seconds.

@@ -12,13 +12,13 @@ import (
 // maxTransferBatch is how many transfers share their queries.
 const maxTransferBatch = 1000
 
-// chainScope is what the transfers of one transaction have in common.
+// chainScope is the common context of the transfers of one transaction.
 type chainScope struct {
 	key     string // of the chain
 	indexed uint64 // the newest block that was read before the transaction
 	final   bool   // the transfers are in final blocks
-	// finalized is the newest final block, where the transfers are below and
-	// above it; 0 where final covers all of them.
+	// finalized is the newest final block, if there are transfers below and above it; 0 if final covers
+	// all of them.
 	finalized uint64
 	// unread is the newest block that was never read; nil without one. The
 	// attribution of transfers above it may depend on it and on blocks below.
@@ -30,15 +30,14 @@ func (c chainScope) isAboveUnread(p invoice.Position) bool {
 	return c.unread != nil && p.BlockNumber > *c.unread
 }
 
-// storedBlocks is what blocks changed.
+// storedBlocks is the result of storing blocks.
 type storedBlocks struct {
 	moved  bool // a pending payment was found in another block than before
 	found  bool // a payment of an invoice was not known, or was orphaned
 	unread bool // a transaction in them could not be read
 }
 
-// storeBlocks stores the transfers of the blocks, in their order, and what the
-// registry announced.
+// storeBlocks stores the transfers of the blocks, in their order, and the registry's events.
 func (s *Service) storeBlocks(ctx context.Context, tx *db.Tx, out *outbox, scope chainScope, blocks []Block) (stored storedBlocks, err error) {
 	var transfers []invoice.Transfer
 	var observations []IntentObservation
@@ -81,8 +80,8 @@ func (s *Service) storeBlocks(ctx context.Context, tx *db.Tx, out *outbox, scope
 	return stored, MarkIntentsObserved(ctx, tx, scope.key, observations)
 }
 
-// finishInvoices ends the batches of a transaction: it emits the events of
-// invoices that they paid, and writes what changed by that.
+// finishInvoices ends the batches of a transaction: it emits the events of invoices that they paid,
+// and writes the resulting changes.
 func (s *Service) finishInvoices(ctx context.Context, out *outbox, invoices *invoiceSet, indexed uint64) error {
 	if err := s.emitPaid(ctx, out, invoices); err != nil {
 		return err

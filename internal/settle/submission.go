@@ -16,11 +16,11 @@ import (
 var (
 	// ErrTooManySubmissions: the refund has invoice.MaxSubmissions.
 	ErrTooManySubmissions = errors.New("the refund was submitted too often")
-	// ErrSubmissionSent: the submission has another transaction than was found to be gone.
+	// ErrSubmissionSent: the submission has another transaction than the one that was not found.
 	ErrSubmissionSent = errors.New("the submission's transaction may be mined")
 )
 
-// SubmittedError means that somebody sends a refund.
+// SubmittedError means that a person sends a refund.
 type SubmittedError struct{ invoice.Submission }
 
 // Error names who sends it.
@@ -42,12 +42,14 @@ func auditSubmission(s invoice.Submission) auditedSubmission {
 	return a
 }
 
-// SubmitRefund records that the principal sends the transaction of a refund, so that nobody
-// else does. tx is zero if it is not sent yet. If merchantID is set, only refunds of that
-// merchant are found. Who gets a submission may sign, so a key returns the one that is in force only to the principal that
-// made it with the key, and only as that request left it. Otherwise the key has no effect.
+// SubmitRefund records that the principal sends the transaction of a refund, so that no other
+// principal does. tx is zero if it is not sent yet. If merchantID is set, only refunds of that
+// merchant are found. A principal that gets a submission may sign. So a key returns the submission in
+// force only to the principal that made it with the key, and only if it is unchanged since. Otherwise
+// the key has no effect.
 //
-// Errors are db.ErrNotFound, ErrRefundNotOpen, *SubmittedError, ErrTooManySubmissions and ErrIdempotencyMismatch.
+// Errors are db.ErrNotFound, ErrRefundNotOpen, *SubmittedError, ErrTooManySubmissions and
+// ErrIdempotencyMismatch.
 func (s *Service) SubmitRefund(ctx context.Context, refundID, merchantID string, tx invoice.Hash, once Once) (made invoice.Submission, err error) {
 	hash, err := hashFields(tx.String())
 	if err != nil {
@@ -81,11 +83,11 @@ func (s *Service) SubmitRefund(ctx context.Context, refundID, merchantID string,
 	return made, err
 }
 
-// RecordTransaction records the transaction of a submission. A wallet may replace it by
-// another one, unless a reorg dropped the one that is known, which may be mined again. A submission that was withdrawn
-// before its wallet answered is in force again, unless another one is. Each transaction may be on its way to the nodes
-// for invoice.SubmissionPatience. Repeating it changes nothing. Errors are db.ErrNotFound, and *SubmittedError while
-// a dropped transaction is awaited.
+// RecordTransaction records the transaction of a submission. A wallet may replace it by another one,
+// unless a reorg dropped the known one, which may be mined again. A submission that was withdrawn
+// before its wallet answered is in force again, unless another one is. Each transaction may take
+// invoice.SubmissionPatience to reach the nodes. Repeating it has no effect. Errors are
+// db.ErrNotFound, and *SubmittedError while a dropped transaction is awaited.
 func (s *Service) RecordTransaction(ctx context.Context, refundID, submissionID, merchantID string, tx invoice.Hash) (is invoice.Submission, err error) {
 	err = s.changeSubmissions(ctx, refundID, merchantID, func(c submissionChange) error {
 		was, err := c.find(submissionID)
@@ -119,11 +121,11 @@ type Withdrawal struct {
 	Failed bool
 }
 
-// WithdrawSubmission records that a submission has sent nothing, so that the refund can be
-// submitted again. Repeating it changes nothing.
+// WithdrawSubmission records that a submission did not send a transaction, so that the refund can be
+// submitted again. Repeating it has no effect.
 //
-// Errors are db.ErrNotFound, *SubmittedError while something may be sent, and
-// ErrSubmissionSent if it has another transaction.
+// Errors are db.ErrNotFound, *SubmittedError while a transaction may be sent, and ErrSubmissionSent if
+// it has another transaction.
 func (s *Service) WithdrawSubmission(ctx context.Context, req Withdrawal) (is invoice.Submission, err error) {
 	err = s.changeSubmissions(ctx, req.RefundID, req.MerchantID, func(c submissionChange) error {
 		was, err := c.find(req.SubmissionID)
@@ -144,10 +146,10 @@ func (s *Service) WithdrawSubmission(ctx context.Context, req Withdrawal) (is in
 	return is, err
 }
 
-// SubmissionSeen records that a node has the transaction of a submission, so that it is not withdrawn
-// before another invoice.SubmissionPatience. A submission that has another transaction or was withdrawn
-// stays as it is. If merchantID is set, only refunds of that merchant are found. The error is
-// db.ErrNotFound.
+// SubmissionSeen records that a node has the transaction of a submission, so that it cannot be
+// withdrawn for another invoice.SubmissionPatience. A submission with another transaction, or a
+// withdrawn one, does not change. If merchantID is set, only refunds of that merchant are found. The
+// error is db.ErrNotFound.
 func (s *Service) SubmissionSeen(ctx context.Context, refundID, submissionID, merchantID string, tx invoice.Hash) error {
 	return s.changeSubmissions(ctx, refundID, merchantID, func(c submissionChange) error {
 		is, err := c.find(submissionID)
@@ -167,11 +169,11 @@ type submissionChange struct {
 	audit  func(action access.Action, was any, is invoice.Submission)
 }
 
-// byReorg is who made the submission of a transfer that a reorg dropped.
+// byReorg is the maker of the submission of a transfer that a reorg dropped.
 const byReorg = "a transaction that left the chain"
 
-// awaitDropped makes the transfers of refunds that a reorg drops submissions, because their transactions may be
-// mined again. A submission that is in force takes the transaction that was seen, and begins anew.
+// awaitDropped makes submissions of the transfers of refunds that a reorg dropped, because their
+// transactions may be mined again. A submission in force takes the seen transaction, and starts again.
 func (s *Service) awaitDropped(ctx context.Context, tx *db.Tx, dropped []invoice.Refund) error {
 	for _, r := range dropped {
 		id := cmp.Or(r.PreparedID, r.ID)
@@ -199,8 +201,8 @@ func (s *Service) awaitDropped(ctx context.Context, tx *db.Tx, dropped []invoice
 	return nil
 }
 
-// endAwait withdraws the submission of a transfer that a reorg dropped, now that it is mined again and is no
-// refund: it will not come as one.
+// endAwait withdraws the submission of a transfer that a reorg dropped, now that it is mined again and
+// is not a refund.
 func (b *transferBatch) endAwait(ctx context.Context, e *entry) error {
 	r, known := b.refunds[e.refundID]
 	if !known || r.Status != invoice.Orphaned {
@@ -242,7 +244,7 @@ func (c submissionChange) update(ctx context.Context, action access.Action, was,
 	return updateSubmission(ctx, c.tx, is)
 }
 
-// changeSubmissions has change change the submissions of a prepared refund.
+// changeSubmissions runs change on the submissions of a prepared refund.
 func (s *Service) changeSubmissions(ctx context.Context, refundID, merchantID string, change func(submissionChange) error) error {
 	found, err := NewReader(s.store).RefundRecord(ctx, refundID)
 	if err != nil {

@@ -19,7 +19,7 @@ func (w *world) as(name string) context.Context {
 	return access.WithPrincipal(w.t.Context(), access.Principal{KeyID: "key_" + name, Name: name, MerchantID: w.merchant, Scopes: access.Finance})
 }
 
-// wantSubmitted fails the test unless an error says that a person sends the refund.
+// wantSubmitted fails the test unless an error reports that a person sends the refund.
 func wantSubmitted(t *testing.T, what string, err error, by string) {
 	t.Helper()
 	var submitted *settle.SubmittedError
@@ -91,7 +91,7 @@ func TestWithdrawnRefundExpires(t *testing.T) {
 	})
 }
 
-// TestSubmitRefund has two people send a refund: one may at a time.
+// TestSubmitRefund sends a refund as two people: one may at a time.
 func TestSubmitRefund(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		r := w.mustPrepare(w.paid(1000), 400)
@@ -146,7 +146,8 @@ func TestSubmitRefund(t *testing.T) {
 	})
 }
 
-// TestSubmitRefundOnce repeats a submission with its key: who made it gets it again while it is as the request left it.
+// TestSubmitRefundOnce repeats a submission with its key: its maker gets it again if it is unchanged
+// since the request.
 func TestSubmitRefundOnce(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		r := w.mustPrepare(w.paid(1000), 400)
@@ -225,7 +226,7 @@ func TestRepeatSubmissionOfClosedRefund(t *testing.T) {
 	})
 }
 
-// TestSubmitRefundOfOthers finds refunds of the merchant alone.
+// TestSubmitRefundOfOthers finds only refunds of the merchant.
 func TestSubmitRefundOfOthers(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		r := w.mustPrepare(w.paid(1000), 400)
@@ -254,7 +255,7 @@ func TestSubmitRefundOfOthers(t *testing.T) {
 	})
 }
 
-// TestSubmitRefundConcurrently lets one of many send a refund.
+// TestSubmitRefundConcurrently sends a refund as many people at the same time; one may.
 func TestSubmitRefundConcurrently(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		r := w.mustPrepare(w.paid(1000), 400)

@@ -12,8 +12,8 @@ func scanSubmission(row db.Scanner) (s invoice.Submission, err error) {
 	return s, err
 }
 
-// insertSubmission inserts a submission. At most one of a refund may be in force. key is empty without an Idempotency-Key;
-// hash is of its request.
+// insertSubmission inserts a submission. At most one of a refund may be in force. key is empty without
+// an Idempotency-Key; hash is the request's.
 func insertSubmission(ctx context.Context, tx *db.Tx, s invoice.Submission, scope, key string, hash invoice.Hash) error {
 	args := []any{s.ID, s.RefundID, db.OrNull(s.KeyID), s.By, invoice.UnixSeconds(s.StartedAt), db.OrNull(s.TxHash), db.OrNull(s.Scheduled), nil, nil, nil}
 	if key != "" {
@@ -24,8 +24,8 @@ func insertSubmission(ctx context.Context, tx *db.Tx, s invoice.Submission, scop
 	return err
 }
 
-// hashInForce returns the hash of the request that made a refund's submission in force with an Idempotency-Key, or
-// ErrNotFound if another request made it.
+// hashInForce returns the hash of the request with an Idempotency-Key that made a refund's submission
+// in force, or ErrNotFound if another request made it.
 func hashInForce(ctx context.Context, q db.Querier, refundID, scope, key string) (invoice.Hash, error) {
 	return db.QueryRow(ctx, q, func(row db.Scanner) (hash invoice.Hash, err error) { return hash, row.Scan(db.HashCol(&hash)) },
 		"SELECT request_hash FROM refund_submissions WHERE refund_id = $1 AND withdrawn_at IS NULL AND idem_scope = $2 AND idem_key = $3", refundID, scope, key)
@@ -38,8 +38,7 @@ func updateSubmission(ctx context.Context, tx *db.Tx, s invoice.Submission) erro
 	return err
 }
 
-// Submissions returns the submissions of a refund, newest first. They are at most
-// invoice.MaxSubmissions.
+// Submissions returns the submissions of a refund, newest first, at most invoice.MaxSubmissions.
 func (q Reader) Submissions(ctx context.Context, refundID string) ([]invoice.Submission, error) {
 	return db.QueryAll(ctx, q, scanSubmission, `SELECT id, refund_id, key_id, submitted_by, started_at, tx_hash, withdrawn_by, withdrawn_at, started_scheduled
 		FROM refund_submissions WHERE refund_id = $1 ORDER BY id DESC LIMIT $2`, refundID, invoice.MaxSubmissions)

@@ -35,7 +35,7 @@ func TestTransferAmountQuarantine(t *testing.T) {
 			left  []uint64 // suffixes without an open invoice; the first is the closed invoice's
 			paid  bool
 			after int64  // seconds after its expiresAt
-			want  uint64 // the suffix of the new invoice; 0 for none
+			want  uint64 // suffix of the new invoice; 0 without one
 		}{
 			"paid, at once":                   {[]uint64{7}, true, -3600, 0},
 			"expired, at once":                {[]uint64{7}, false, 1, 0},
@@ -70,10 +70,9 @@ func TestTransferAmountQuarantine(t *testing.T) {
 	})
 }
 
-// TestLateOrSecondPaymentPaysNoOtherInvoice lets a stranger hold all other suffixes of a
-// price, and create an invoice when the last one is closed. A payment of the closed
-// invoice within the hour must not pay the stranger's, whatever the service's clock is,
-// and also when the chain is read late.
+// TestLateOrSecondPaymentPaysNoOtherInvoice lets a stranger hold all other suffixes of a price, and
+// create an invoice when the last one is closed. A payment of the closed invoice within the hour must
+// not pay the stranger's, whatever the service's clock shows, and also if the chain is read late.
 func TestLateOrSecondPaymentPaysNoOtherInvoice(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -102,8 +101,8 @@ func TestLateOrSecondPaymentPaysNoOtherInvoice(t *testing.T) {
 	})
 }
 
-// TestQuarantineUntilTheLastExpiry has several closed invoices with one transfer amount,
-// the newest of which expired first, which former versions allowed.
+// TestQuarantineUntilTheLastExpiry makes several closed invoices with one transfer amount. The newest
+// expired first, which former versions allowed.
 func TestQuarantineUntilTheLastExpiry(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {

@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// recounted returns an invoice as it is stored, and with the sums of all its payments
-// added up again.
+// recounted returns the stored invoice, and the invoice with the sums of all its payments added up
+// again.
 func (w *world) recounted(id string) (stored, want invoice.Invoice) {
 	w.t.Helper()
 	stored = w.invoice(id)
@@ -25,8 +25,8 @@ func (w *world) recounted(id string) (stored, want invoice.Invoice) {
 	return stored, stored.Recount(payments)
 }
 
-// TestRunningSumsFollowEveryHistory plays the histories of TestModel with manual
-// attributions. After each step the stored sums must equal those of all payments.
+// TestRunningSumsFollowEveryHistory plays the histories of TestModel with manual attributions. After
+// each step the stored sums must equal the sums of all payments.
 func TestRunningSumsFollowEveryHistory(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -146,8 +146,7 @@ func TestSumsFollowEvidence(t *testing.T) {
 	})
 }
 
-// TestStaleSumsAreRecounted upgrades an invoice whose payments are older than the stored
-// sums.
+// TestStaleSumsAreRecounted upgrades an invoice with payments that are older than the stored sums.
 func TestStaleSumsAreRecounted(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -225,8 +224,8 @@ func TestPaymentsAreCountedOutOfOrder(t *testing.T) {
 	})
 }
 
-// TestPartPaidBeforeAnUpgradeLeavesARemainder confirms a part of an invoice whose
-// remainder an older version did not record.
+// TestPartPaidBeforeAnUpgradeLeavesARemainder confirms a part of an invoice with a remainder that an
+// older version did not record.
 func TestPartPaidBeforeAnUpgradeLeavesARemainder(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -253,7 +252,7 @@ func TestPartPaidBeforeAnUpgradeLeavesARemainder(t *testing.T) {
 	})
 }
 
-// tag returns a transfer of an amount whose calldata names the invoice.
+// tag returns a transfer of an amount with calldata that names the invoice.
 func (w *world) tag(inv invoice.Invoice, n uint64) invoice.Transfer {
 	return tagged(w.pay(invoice.NewAmount(n)), invoice.Evidence{Calldata: inv.CommitmentID})
 }
@@ -294,7 +293,7 @@ func TestCostOfDustBelowAPayment(t *testing.T) {
 			var dust []invoice.Transfer
 			for i := range n {
 				dust = append(dust, w.tag(inv, 1))
-				if i%10 == 0 { // each pays what is due
+				if i%10 == 0 { // each pays the amount due
 					dust = append(dust, w.pay(invoice.NewAmount(34_000_000)))
 				}
 			}

@@ -15,9 +15,9 @@ type auditedSweep struct {
 	Deposits   int64  `json:"deposits"`
 }
 
-// RequestSweeps has the transaction manager sweep the selected deposits whatever the
-// chain's policy says, and returns how many they are. Those that a transaction carries are
-// left alone. A token of which nothing is recorded is swept of the selected invoice alone.
+// RequestSweeps has the transaction manager sweep the selected deposits regardless of the chain's
+// policy, and returns how many they are. It leaves out deposits that a transaction is already
+// sweeping. A token without recorded payments is swept only for the selected invoice.
 func (s *Service) RequestSweeps(ctx context.Context, r SweepRequest) (n int64, err error) {
 	err = s.update(ctx, func(tx *db.Tx, _ *outbox) error {
 		if n, err = RequestSweeps(ctx, tx, r, s.seconds()); err != nil {

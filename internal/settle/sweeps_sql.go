@@ -32,8 +32,7 @@ func SaveSweeps(ctx context.Context, tx *db.Tx, sweeps []invoice.Sweep) error {
 			invoice_id = excluded.invoice_id`}, rows)
 }
 
-// SweepsByID returns the sweeps with the ids, in no order. Ids that no sweep has are left
-// out.
+// SweepsByID returns the sweeps with the ids, in no order. It skips unknown ids.
 func SweepsByID(ctx context.Context, q db.Querier, ids []string) ([]invoice.Sweep, error) {
 	return db.QueryIn(ids, func(chunk []any) ([]invoice.Sweep, error) {
 		return db.QueryAll(ctx, q, scanSweep, "SELECT "+sweepColumns+" FROM sweeps WHERE id IN "+db.ParameterList(0, len(chunk)), chunk...)

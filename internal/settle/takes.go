@@ -27,8 +27,8 @@ func (s *Service) checkOpen(ctx context.Context, inv invoice.Invoice) error {
 	return s.checkMissed(ctx, inv)
 }
 
-// UnverifiedError is the error of a create on a chain with nodes that serve another one, or none that was
-// asked before.
+// UnverifiedError is the error of a create on a chain with nodes that serve another chain, or that
+// were never asked before.
 type UnverifiedError struct {
 	ChainKey string
 	err      error
@@ -53,7 +53,7 @@ type MissedBlocksError struct {
 	Next, Through      uint64
 }
 
-// Error says which blocks.
+// Error names the blocks.
 func (e *MissedBlocksError) Error() string {
 	return fmt.Sprintf("blocks %d to %d of %s were read without %s, and are read again", e.Next, e.Through, e.ChainKey, e.Currency)
 }
@@ -87,7 +87,7 @@ func newMissedBlocks(r drift.Remembered) *missedBlocks {
 	return m
 }
 
-// SetRemembered replaces what the service knows of blocks that are read again, by what Remember returned.
+// SetRemembered replaces the service's record of blocks that are read again by the result of Remember.
 func (s *Service) SetRemembered(r drift.Remembered) {
 	through := newMissedBlocks(r).through
 	s.missed.mu.Lock()
@@ -125,12 +125,12 @@ func (s *Service) checkMissed(ctx context.Context, inv invoice.Invoice) error {
 	return nil
 }
 
-// Genesis returns the oldest block that is remembered of a chain, or nil.
+// Genesis returns the recorded oldest block of a chain, or nil.
 func (s *Service) Genesis(ctx context.Context, chainKey string) (*invoice.Header, error) {
 	return genesis(ctx, s.store, chainKey)
 }
 
-// SetGenesis records the oldest block that the nodes of a chain have, unless one is remembered.
+// SetGenesis records the oldest block that the nodes of a chain have, unless one is recorded.
 func (s *Service) SetGenesis(ctx context.Context, chainKey string, at invoice.Header) error {
 	return s.store.Update(ctx, func(tx *db.Tx) error { return setGenesis(ctx, tx, chainKey, at) })
 }

@@ -17,14 +17,13 @@ import (
 const (
 	// randomTries is how many random suffixes are tried before all are looked up.
 	randomTries = 3
-	// maxTries is after how many tries no transfer amount is chosen. After
-	// randomTries they take suffixes that were free when they were looked up; other
-	// transactions may take these first.
+	// maxTries is the number of tries after which no transfer amount is chosen. After randomTries they
+	// take suffixes that were free when they were looked up; other transactions may take these first.
 	maxTries = 2 * randomTries
-	// maxLargerSuffix is the largest suffix of a remainder of which none up to
-	// MaxSuffix is free. It stays below a cent.
+	// maxLargerSuffix is the largest suffix of a remainder for which no suffix up to MaxSuffix is free. It
+	// is below a cent.
 	maxLargerSuffix = invoice.RoundUnit - 1
-	// largerTries is how many of the larger suffixes are looked up at once.
+	// largerTries is how many of the larger suffixes are looked up in one statement.
 	largerTries = 8
 	// MinQuarantine is how long after an invoice's expiry its transfer
 	// amounts are not assigned to another invoice: its payer may be late, or pay
@@ -32,21 +31,20 @@ const (
 	MinQuarantine = time.Hour
 	// Quarantine is how long they are not assigned while other amounts are free.
 	Quarantine = 24 * time.Hour
-	// exhaustedTTL is how long an amount is remembered to have no free suffix.
+	// exhaustedTTL is how long an amount is cached as having no free suffix.
 	exhaustedTTL = 5 * time.Second
-	// MaxExhausted bounds how many such amounts are remembered.
+	// MaxExhausted bounds the cache of such amounts.
 	MaxExhausted = 4096
-	// MaxShortlists bounds for how many amounts a shortlist is kept.
+	// MaxShortlists bounds the number of amounts with a cached shortlist.
 	MaxShortlists = 256
 )
 
-// suffixCache remembers which suffixes of an amount are free, so that they are
-// not all looked up for each invoice of a price. The transaction that uses an
-// entry checks it. It is safe for concurrent use.
+// suffixCache caches which suffixes of an amount are free, so that they are not all looked up for each
+// invoice of a price. The transaction that uses an entry checks it. It is safe for concurrent use.
 type suffixCache struct {
 	now func() time.Time
 
-	// mu guards the maps, whose keys are amounts without suffix.
+	// mu guards the maps. Their keys are amounts without suffix.
 	mu        sync.Mutex
 	shortlist map[AmountKey][]choice  // amounts with a free suffix; the best is the last
 	exhausted map[AmountKey]time.Time // until when no suffix is assumed to be free
@@ -55,16 +53,15 @@ type suffixCache struct {
 // choice is a transfer amount that can be assigned.
 type choice struct {
 	amount invoice.Amount
-	until  time.Time // last expiry of the closed invoices that had it; zero for none
+	until  time.Time // last expiry of the closed invoices that had it, or zero
 }
 
 func newSuffixCache(now func() time.Time) *suffixCache {
 	return &suffixCache{now: now, shortlist: make(map[AmountKey][]choice), exhausted: make(map[AmountKey]time.Time)}
 }
 
-// chooseAmounts returns a transfer amount for each base, which no invoice of its
-// address uses; zero where none is free. try counts from 0 how often the amounts
-// it returned turned out to be taken.
+// chooseAmounts returns a transfer amount for each base that no invoice of its address uses, or zero
+// if no amount is free. try counts from 0 how often the returned amounts were already taken.
 func (s *Service) chooseAmounts(ctx context.Context, tx *db.Tx, bases []AmountKey, try int) ([]invoice.Amount, error) {
 	tried := make([]choice, len(bases))
 	var keys []AmountKey
@@ -102,10 +99,9 @@ func (s *Service) chooseAmounts(ctx context.Context, tx *db.Tx, bases []AmountKe
 	return chosen, nil
 }
 
-// amountUses returns which invoices use the amounts. One whose last invoice
-// expired less than MinQuarantine before the newest final block of the chain is
-// taken. Every block that is read after that is younger, whatever the service's
-// clock says and however far behind the head it reads.
+// amountUses returns which invoices use the amounts. An amount is taken if its last invoice expired
+// less than MinQuarantine before the newest final block of the chain. Every block that is read after
+// that is younger, regardless of the service's clock and of how far behind the head it reads.
 func amountUses(ctx context.Context, tx *db.Tx, keys []AmountKey) (map[AmountKey]AmountUse, error) {
 	var chains []string
 	for _, k := range keys {
@@ -173,9 +169,9 @@ func suffixed(base AmountKey, suffix uint64) (a invoice.Amount, ok bool) {
 	return a, true
 }
 
-// chooseFree returns a random one of the unused transfer amounts; if all are
-// used, the one whose last invoice expired longest ago; if none may be reused, zero.
-// The other choices become the shortlist.
+// chooseFree returns a random unused transfer amount. If all are used, it returns the one with the
+// last invoice that expired longest ago, or zero if none may be reused. The other choices become the
+// shortlist.
 func (s *Service) chooseFree(ctx context.Context, tx *db.Tx, base AmountKey) (invoice.Amount, error) {
 	var all []AmountKey
 	for suffix := range uint64(invoice.MaxSuffix) {

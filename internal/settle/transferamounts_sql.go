@@ -10,12 +10,12 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TransferAmount is an amount that payers of an invoice are shown, and that
-// identifies the invoice. It is a row of transfer_amounts.
+// TransferAmount is an amount that is shown to payers of an invoice and identifies the invoice. It is
+// a row of transfer_amounts.
 type TransferAmount struct {
 	Invoice   invoice.Invoice
-	Base      invoice.Amount // what is due: the invoice's amount, or a remainder of it
-	Amount    invoice.Amount // Base with a suffix; zero for a remainder of which none is free
+	Base      invoice.Amount // the amount due: the invoice's amount, or a remainder of it
+	Amount    invoice.Amount // Base with a suffix; zero for a remainder for which no amount is free
 	FromBlock uint64         // the height up to which the chain is read; transfers above can mean it
 	Remainder bool           // Base is a remainder
 }
@@ -28,9 +28,9 @@ var transferAmountInsertion = db.Insertion{
 	Conflict: "ON CONFLICT (amount, merchant_address, chain_key, token) WHERE live = 1 DO NOTHING",
 }
 
-// insertTransferAmounts records transfer amounts, of each invoice one, and
-// returns the ids of the invoices for which it did. The transfer amount of
-// another open invoice is left out; a remainder without one is recorded.
+// insertTransferAmounts records transfer amounts, one for each invoice, and returns the ids of the
+// invoices for which it did. It skips a transfer amount that another open invoice has. It also records
+// a remainder without a transfer amount.
 func insertTransferAmounts(ctx context.Context, tx *db.Tx, amounts []TransferAmount) (map[string]bool, error) {
 	return tx.InsertReturningKeys(ctx, transferAmountInsertion, transferAmountRows(amounts))
 }
@@ -56,7 +56,7 @@ func transferAmountRows(amounts []TransferAmount) [][]any {
 	rows := make([][]any, len(amounts))
 	for i, t := range amounts {
 		inv := t.Invoice
-		var closed any // null where the transaction closes the invoice only afterwards
+		var closed any // null if the same transaction closes the invoice later
 		if inv.Status != invoice.Open {
 			closed = db.OrNull(int64(inv.ClosedBlock))
 		}
@@ -73,8 +73,8 @@ func bit(b bool) int64 {
 	return 0
 }
 
-// RemainderTransferAmounts returns the transfer amounts of those remainders that
-// are recorded, by invoice and remainder; zero for one without.
+// RemainderTransferAmounts returns the recorded transfer amounts of the remainders, by invoice and
+// remainder; zero for a remainder without one.
 func RemainderTransferAmounts(ctx context.Context, q db.Querier, remainders map[string][]invoice.Amount) (map[string]map[invoice.Amount]invoice.Amount, error) {
 	type remainder struct {
 		id   string
@@ -107,9 +107,8 @@ func RemainderTransferAmounts(ctx context.Context, q db.Querier, remainders map[
 	return amounts, err
 }
 
-// lacksTransferAmount holds for open invoices that may lack a transfer amount
-// for their remainder: those whose payments were not added up since an upgrade,
-// and those of whose remainder no transfer amount was free.
+// lacksTransferAmount holds for open invoices that may lack a transfer amount for their remainder:
+// their payments were not added up since an upgrade, or no transfer amount was free.
 const lacksTransferAmount = "status = 'open' AND (sums_stale = 1 OR remaining IS NOT NULL AND remaining_transfer IS NULL)"
 
 // InvoicesLackingTransferAmounts returns the ids of open invoices of the chain
@@ -137,41 +136,41 @@ func LowerFromBlocks(ctx context.Context, tx *db.Tx, chainKey string, height uin
 	return nil
 }
 
-// fromBlocksLock is the first key of PostgreSQL's advisory locks on from_block of a
-// chain's new invoices. The second is a hash of the chain's key.
+// fromBlocksLock is the first key of PostgreSQL's advisory locks on from_block of a chain's new
+// invoices. The second is a hash of the chain's key.
 //
-// A transaction that makes invoices payable takes it before it inserts a row. Rows follow in this order:
-// holders of addresses, merchants, settlement addresses, transfer amounts, invoices, idempotency keys, references,
-// intents, audit entries and events. Then no two of them wait for each other.
+// A transaction that makes invoices payable takes it before it inserts a row. It then inserts rows in
+// this order: holders of addresses, merchants, settlement addresses, transfer amounts, invoices,
+// idempotency keys, references, intents, audit entries and events. So no two transactions wait for
+// each other.
 const fromBlocksLock = 0x62696e64
 
-// sendHeightsForNewInvoices asks for the newest known block of each chain for invoices
-// that this transaction inserts: the newest one read, or one that was rolled back
-// and not replaced yet. heights has them after the next Flush. Until the transaction ends nobody
-// lowers from_block of the chains' invoices, since LowerFromBlocks would not see the new ones.
-// It fails like LockCursor in a process with an older configuration revision.
+// sendHeightsForNewInvoices asks for the newest known block of each chain for invoices that this
+// transaction inserts: the newest one read, or one that was rolled back and not replaced yet. heights
+// has them after the next Flush. Until the transaction ends no other one lowers from_block of the
+// chains' invoices, because LowerFromBlocks would not see the new ones. It fails like LockCursor in a
+// process with an older configuration revision.
 func sendHeightsForNewInvoices(ctx context.Context, tx *db.Tx, chainKeys []string) (heights map[string]uint64, err error) {
 	for _, key := range slices.Sorted(slices.Values(chainKeys)) { // in one order, so that no two wait for each other
 		if err := lockFromBlocksAs(ctx, tx, "pg_advisory_xact_lock_shared", key); err != nil {
 			return nil, err
 		}
 	}
-	// Statements of their own: they see what was committed while the lock was waited for.
+	// Separate statements: they see what was committed during the wait for the lock.
 	if err := tx.SendRevisionCheck(ctx); err != nil {
 		return nil, err
 	}
 	return sendChainColumn(ctx, tx, "coalesce((SELECT max(number) FROM blocks WHERE blocks.chain_key = chains.chain_key), indexed_number)", chainKeys, blockNumber)
 }
 
-// lockFromBlocks waits for transactions that insert invoices on the chain, and
-// blocks others until this one ends. The cursor must be locked, and nothing
-// written yet, because the transactions waited for may themselves wait for
-// written rows.
+// lockFromBlocks waits for transactions that insert invoices on the chain, and blocks others until
+// this one ends. The cursor must be locked, and no row written yet, because the transactions waited
+// for may themselves wait for written rows.
 func lockFromBlocks(ctx context.Context, tx *db.Tx, chainKey string) error {
 	return lockFromBlocksAs(ctx, tx, "pg_advisory_xact_lock", chainKey)
 }
 
-// lockFromBlocksAs takes an advisory lock. SQLite has one writer and needs none.
+// lockFromBlocksAs takes an advisory lock. SQLite has one writer and needs no lock.
 func lockFromBlocksAs(ctx context.Context, tx *db.Tx, lock, chainKey string) error {
 	if !tx.OnPostgres() {
 		return nil
@@ -185,8 +184,8 @@ func IndexedHeights(ctx context.Context, q db.Querier, chainKeys []string) (map[
 	return chainColumn(ctx, q, "indexed_number", chainKeys, blockNumber)
 }
 
-// sendFinalTimes asks for the time of the newest final block of each chain. times has them
-// after the next Flush, without chains that were never read.
+// sendFinalTimes asks for the time of the newest final block of each chain. After the next Flush times
+// has them, without chains that were never read.
 func sendFinalTimes(ctx context.Context, tx *db.Tx, chainKeys []string) (times map[string]time.Time, err error) {
 	return sendChainColumn(ctx, tx, "confirmed_time", chainKeys, func(dst *time.Time) any { return db.Seconds(dst) })
 }
@@ -194,8 +193,8 @@ func sendFinalTimes(ctx context.Context, tx *db.Tx, chainKeys []string) (times m
 // blockNumber returns the scan target of a column that holds a block number.
 func blockNumber(dst *uint64) any { return dst }
 
-// chainColumn returns a value of each of the chains that were read, which it scans
-// into what target returns.
+// chainColumn returns the value of a column for each of the chains that were read. It scans the value
+// into the result of target.
 func chainColumn[T any](ctx context.Context, q db.Querier, expression string, chainKeys []string, target func(dst *T) any) (map[string]T, error) {
 	values := make(map[string]T)
 	_, err := db.QueryIn(chainKeys, func(chunk []any) ([]struct{}, error) {
@@ -206,7 +205,7 @@ func chainColumn[T any](ctx context.Context, q db.Querier, expression string, ch
 	return values, err
 }
 
-// sendChainColumn sends what chainColumn asks for.
+// sendChainColumn sends the query of chainColumn.
 func sendChainColumn[T any](ctx context.Context, tx *db.Tx, expression string, chainKeys []string, target func(dst *T) any) (map[string]T, error) {
 	values := make(map[string]T)
 	err := db.InBatches(chainKeys, "", func(part []string) error {

@@ -44,8 +44,8 @@ func TestTransferAmountsAreNotRound(t *testing.T) {
 	})
 }
 
-// TestTransferAmountCannotBeTaken creates an invoice whose amount is the transfer amount
-// of another, before and after that one was paid.
+// TestTransferAmountCannotBeTaken creates an invoice with an amount that is the transfer amount of
+// another, before and after that one was paid.
 func TestTransferAmountCannotBeTaken(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -55,8 +55,8 @@ func TestTransferAmountCannotBeTaken(t *testing.T) {
 		first, second := w.pay(mine.TransferAmount), w.pay(mine.TransferAmount)
 		w.mine(start+1, first)
 		w.checkAttributed(first, mine, invoice.ByTransferAmount)
-		// The paid invoice asks for nothing, and the other one is still open. A second
-		// payment of the transfer amount must not pay the other.
+		// The paid invoice awaits no payment, and the other one is still open. A second payment of the
+		// transfer amount must not pay the other.
 		w.mine(start+2, second)
 		w.checkAttributed(second, invoice.Invoice{}, "")
 		w.mine(start+3, w.pay(theirs.TransferAmount))
@@ -67,8 +67,8 @@ func TestTransferAmountCannotBeTaken(t *testing.T) {
 	})
 }
 
-// TestLatePaymentPaysNoOtherInvoice lets an attacker create an invoice over the transfer
-// amount of another one, whose payer pays a second late.
+// TestLatePaymentPaysNoOtherInvoice lets an attacker create an invoice over the transfer amount of
+// another one. Its payer pays a second late.
 func TestLatePaymentPaysNoOtherInvoice(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -83,8 +83,8 @@ func TestLatePaymentPaysNoOtherInvoice(t *testing.T) {
 	})
 }
 
-// TestRemainderPaysNoOtherInvoice has an attacker pay a hundredth of an invoice, and create one over
-// its remainder.
+// TestRemainderPaysNoOtherInvoice pays a hundredth of an invoice as an attacker, who then creates an
+// invoice over its remainder.
 func TestRemainderPaysNoOtherInvoice(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -100,9 +100,9 @@ func TestRemainderPaysNoOtherInvoice(t *testing.T) {
 	})
 }
 
-// TestObservedPaymentCannotBeTaken lets an attacker see an unattributed payment whose
-// block is then orphaned. Mined again, it pays no invoice that has its amount as amount,
-// transfer amount or remainder.
+// TestObservedPaymentCannotBeTaken lets an attacker see an unattributed payment. Its block is then
+// orphaned. Mined again, it pays no invoice that has its amount as amount, transfer amount or
+// remainder.
 func TestObservedPaymentCannotBeTaken(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -146,8 +146,8 @@ func TestObservedPaymentCannotBeTaken(t *testing.T) {
 	})
 }
 
-// TestTransferAmountAfterAPart checks that the first transfer amount, that of each
-// remainder and the bare remainder stay valid through a reorg that drops the part.
+// TestTransferAmountAfterAPart checks that the first transfer amount, each remainder's transfer amount
+// and the bare remainder stay valid through a reorg that drops the part.
 func TestTransferAmountAfterAPart(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -289,8 +289,8 @@ func TestAttributionIgnoresClocks(t *testing.T) {
 	})
 }
 
-// TestInvoiceIsBoundToAHeight checks that blocks that were indexed before the create pay
-// nothing, unless a reorg replaces them.
+// TestInvoiceIsBoundToAHeight checks that payments in blocks that were indexed before the create do
+// not pay the invoice, unless a reorg replaces these blocks.
 func TestInvoiceIsBoundToAHeight(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -311,9 +311,8 @@ func TestInvoiceIsBoundToAHeight(t *testing.T) {
 	})
 }
 
-// TestPaymentIsDeferredForUnreadBlocks starts a chain at its head. Payments whose
-// attribution depends on earlier blocks are attributed when those are read, and no invoice
-// expires before.
+// TestPaymentIsDeferredForUnreadBlocks starts a chain at its head. Payments with an attribution that
+// depends on earlier blocks are attributed when those are read, and no invoice expires before.
 func TestPaymentIsDeferredForUnreadBlocks(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -379,9 +378,9 @@ func TestManyDeferredPayments(t *testing.T) {
 	})
 }
 
-// TestLongestFreeSuffixIsUsedFirst creates invoices of a price of which all suffixes were
-// used. Each gets the suffix whose last invoice expired longest ago, and none gets one
-// whose last invoice expired within the hour.
+// TestLongestFreeSuffixIsUsedFirst creates invoices of a price after all its suffixes were used. Each
+// gets the suffix with the last invoice that expired longest ago, and no suffix is reused within an
+// hour of an expiry.
 func TestLongestFreeSuffixIsUsedFirst(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {

@@ -12,9 +12,9 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// transferBatch stores transfers of one chain in its order, as payments,
-// refunds or both. It loads what they need in a few queries, and updates it in
-// memory, so that each transfer sees the effects of those before it.
+// transferBatch stores transfers of one chain in its order, as payments, refunds or both. It loads the
+// necessary rows in a few queries, and updates them in memory, so that each transfer sees the effects
+// of earlier ones.
 type transferBatch struct {
 	service *Service
 	tx      *db.Tx
@@ -35,7 +35,7 @@ type transferBatch struct {
 
 	refunds    map[string]invoice.Refund // stored refunds of the entries, by id
 	prepared   []invoice.RefundRecord    // prepared refunds that the entries may pay
-	refundSums *refundedSums             // how much of payments was refunded
+	refundSums *refundedSums             // refunded amounts of payments
 	paidPairs  map[Pair]bool             // accounts between which payments were made
 	proved     map[invoice.Address]bool  // whether settlement addresses are controlled by their holders; read on demand
 	refundable map[Pair]paymentSet       // payments that can be refunded; read on demand
@@ -43,7 +43,7 @@ type transferBatch struct {
 
 	receivers       map[invoice.Address]ReceiverState
 	undecided       map[string]bool    // ids of undecided payments
-	lostPast        blockRange         // of a lost past whose undecided payments are attributed now
+	lostPast        blockRange         // blocks of a lost past; undecided payments in them are attributed now
 	marked          map[string]bool    // ids of the payments that are stored as undecided
 	deferredRefunds []invoice.Transfer // possible refunds above blocks that were never read
 
@@ -56,7 +56,7 @@ type transferBatch struct {
 	swept     []invoice.Sweep
 	moved     bool     // a pending payment was found in another block than before
 	found     bool     // a payment of an invoice was not known, or was orphaned
-	returning []string // ids of the payments of which more or less may be refunded than before
+	returning []string // ids of payments with a changed refundable amount
 }
 
 // entry is a transfer of a batch. It is a sweep when it comes from a deposit address.
@@ -64,21 +64,21 @@ type transferBatch struct {
 // refund when it comes from a settlement address.
 type entry struct {
 	invoice.Transfer
-	paymentID string // empty when it is no payment
-	refundID  string // empty when it is not from a settlement address
-	sweepID   string // empty when it is no sweep
-	depositOf string // the invoice whose deposit address receives it; empty without one
-	sweepOf   string // the invoice whose deposit address it comes from; empty without one
-	fromLost  bool   // it comes from the deposit address of a lost invoice, so that it is a sweep of which nothing is recorded
-	toLost    bool   // the deposit address of a lost invoice receives it
+	paymentID string // empty if it is not a payment
+	refundID  string // empty if it is not from a settlement address
+	sweepID   string // empty if it is not a sweep
+	depositOf string // the invoice that owns the receiving deposit address, or empty
+	sweepOf   string // the invoice that owns the sending deposit address, or empty
+	fromLost  bool   // it comes from the deposit address of a lost invoice, so it is a sweep that is not recorded
+	toLost    bool   // it goes to the deposit address of a lost invoice
 
 	// bound is the authorization that made it, with its invoice; zero without one that the
 	// service accepted.
 	bound BoundAuthorization
 
 	// The invoices that it can pay: see findCandidates.
-	named    []string // ids of those that its transaction names
-	assigned string   // id of the one that its amount is a transfer amount of; empty without one
+	named    []string // ids of the invoices that its transaction names
+	assigned string   // id of the invoice with it as transfer amount, or empty
 	group    *amountGroup
 }
 
@@ -178,8 +178,7 @@ func (b *transferBatch) load(ctx context.Context) error {
 	return err
 }
 
-// loadCandidates reads the invoices that the transfers can pay, and those of
-// known payments.
+// loadCandidates reads the invoices that the transfers can pay, and the invoices of known payments.
 func (b *transferBatch) loadCandidates(ctx context.Context) error {
 	var open []*entry
 	for _, e := range b.entries {
@@ -199,13 +198,12 @@ func (b *transferBatch) loadCandidates(ctx context.Context) error {
 	return b.invoices.load(ctx, ids...)
 }
 
-// keepsAttribution reports whether a stored payment keeps its attribution now
-// that its block is read again or it is mined again. It does while it moves the
-// same money on the same evidence, since a provider can have made up the first
-// evidence. An attribution made off the chain does not depend on evidence. A
-// payment without an invoice stays without, unless other evidence names one. An
-// undecided payment is attributed whenever it is read, and so is one whose authorization
-// was bound to an invoice since.
+// keepsAttribution reports whether a stored payment keeps its attribution now that its block is read
+// again or it is mined again. It does while it transfers the same money on the same evidence, because
+// a provider can have made up the first evidence. An attribution made off the chain does not depend on
+// evidence. A payment without an invoice stays without, unless other evidence names one. An undecided
+// payment is attributed whenever it is read, and so is one with an authorization that was bound to an
+// invoice since.
 func (b *transferBatch) keepsAttribution(p PaymentRow, e *entry) bool {
 	switch {
 	case !p.SameMovement(e.Transfer):
@@ -224,7 +222,7 @@ func (b *transferBatch) storePayment(ctx context.Context, e *entry) error {
 	p, known := b.payments[e.paymentID]
 	was := p.Payment
 	if was.Status == invoice.Confirmed {
-		return nil // final: reading the chain again changes nothing
+		return nil // final: reading the chain again has no effect
 	}
 	if !known {
 		p.SeenID, p.SeenAfter = b.service.ids.New(""), b.lastSeq
@@ -282,11 +280,10 @@ func (b *transferBatch) put(was invoice.Payment, p PaymentRow) {
 	b.addRefundable(p.Payment)
 }
 
-// attribute sets the payment's invoice and emits payment.received, unless the
-// attribution has to be deferred. A transfer that was prepared as a refund is one, before
-// any other rule, and pays no invoice. One that refunds a payment exactly is
-// not attributed by an inferred method. A payment without an invoice that is used
-// for something else stays without.
+// attribute sets the payment's invoice and emits payment.received, unless the attribution has to be
+// deferred. A transfer that was prepared as a refund is a refund, before any other rule, and pays no
+// invoice. A transfer that refunds a payment exactly is not attributed by an inferred method. A
+// payment without an invoice that has another use stays without.
 func (b *transferBatch) attribute(ctx context.Context, e *entry, p *invoice.Payment) error {
 	if stays, err := b.staysWithout(ctx, e, p); err != nil || stays {
 		return err
@@ -325,8 +322,8 @@ func (b *transferBatch) attribute(ctx context.Context, e *entry, p *invoice.Paym
 	return b.service.emitReceived(b.out, *p, a.Invoice)
 }
 
-// staysWithout reports whether no rule is asked for the invoice of a payment: it is used for something
-// else, or a prepared refund, which is left without an invoice.
+// staysWithout reports whether a payment stays without an invoice regardless of the rules: it has
+// another use, or is a prepared refund.
 func (b *transferBatch) staysWithout(ctx context.Context, e *entry, p *invoice.Payment) (bool, error) {
 	used, err := b.isUsed(ctx, e, p.ID)
 	if err != nil {
@@ -343,9 +340,9 @@ func (b *transferBatch) staysWithout(ctx context.Context, e *entry, p *invoice.P
 	return true, nil
 }
 
-// isUsed reports whether a stored payment without an invoice, which moves the same money as before,
-// is used for something that excludes an invoice. A refund in a lost past does not, of an undecided payment there: it
-// refunds the invoice that was imported since.
+// isUsed reports whether a stored payment without an invoice, which transfers the same money as
+// before, has a use that excludes an invoice. A refund in a lost past of an undecided payment does not
+// exclude one: it refunds the invoice that was imported since.
 func (b *transferBatch) isUsed(ctx context.Context, e *entry, paymentID string) (bool, error) {
 	was, known := b.payments[paymentID]
 	used := known && !was.Attributed() && was.SameMovement(e.Transfer) && was.Use.Excludes(invoice.ActAttribute)
@@ -359,16 +356,16 @@ func (b *transferBatch) isUsed(ctx context.Context, e *entry, paymentID string) 
 	return later || len(refunds) == 0, err
 }
 
-// dueAt returns whether the invoice is covered right before a payment on the
-// chain, and what remains of it otherwise. The invoice's sums say so, unless it
-// has payments above p, or p itself was one of its payments.
+// dueAt returns whether the invoice is covered right before a payment on the chain, and otherwise its
+// remainder. The invoice's sums determine it, unless it has payments above p, or p itself was one of
+// its payments.
 func (b *transferBatch) dueAt(ctx context.Context, inv invoice.Invoice, p invoice.Payment) (bool, invoice.Amount, error) {
 	was := b.payments[p.ID].Payment
 	if !inv.Covered() && !inv.HasParts() {
 		return false, invoice.Amount{}, nil
 	}
 	inOrder := inv.Sums.Newest.Before(p.Position) && !b.invoices.outOfOrder[inv.ID] && was.InvoiceID != inv.ID
-	if inOrder && (inv.Covered() || inv.Status == invoice.Open) { // Remaining is kept for open invoices alone
+	if inOrder && (inv.Covered() || inv.Status == invoice.Open) { // Remaining is kept only for open invoices
 		return inv.Covered(), inv.Remaining, nil
 	}
 	h, err := b.invoices.history(ctx, inv.ID, b.payments)

@@ -20,9 +20,9 @@ const (
 	maxSuggestedPayments = 100
 )
 
-// emitUnattributed emits payment.unattributed for payments that no rule
-// attributes, to the merchants of their address that ask for it. It emits none during a recovery: a merchant may
-// have a copy of the invoice, and gets payment.received again once that is imported.
+// emitUnattributed emits payment.unattributed for payments that no rule attributes, to the merchants
+// of their address that ask for it. It emits no events during a recovery: a merchant may have a copy
+// of the invoice, and gets payment.received again once that is imported.
 func (s *Service) emitUnattributed(ctx context.Context, tx *db.Tx, out *outbox) error {
 	if s.optionalEvents == nil || s.recovery || len(out.unattributed) == 0 {
 		return nil
@@ -61,8 +61,8 @@ func (s *Service) emitUnattributed(ctx context.Context, tx *db.Tx, out *outbox) 
 	return nil
 }
 
-// emitUnattributedTo emits payment.unattributed to one merchant. lost is the commitment of the lost invoice that the
-// payment was for, or zero. suggest says whether the event suggests invoices.
+// emitUnattributedTo emits payment.unattributed to one merchant. lost is the commitment of the lost
+// invoice that the payment was for, or zero. suggest makes the event suggest invoices.
 func (s *Service) emitUnattributedTo(ctx context.Context, tx *db.Tx, out *outbox, p invoice.Payment, lost invoice.Hash, merchantID string, suggest bool) error {
 	var near []invoice.NearInvoice
 	if suggest {

@@ -30,8 +30,8 @@ func TestOnUnattributed(t *testing.T) {
 	})
 }
 
-// TestUnattributedEventOfLostInvoice says in payment.unattributed that the payment was for an invoice that the database has
-// lost.
+// TestUnattributedEventOfLostInvoice expects payment.unattributed to show that the payment was for an
+// invoice that the database has lost.
 func TestUnattributedEventOfLostInvoice(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.merchant = "curious-" + w.merchant

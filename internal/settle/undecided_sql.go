@@ -10,8 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// MarkUndecided marks payments whose attribution depends on older blocks that
-// are not read yet.
+// MarkUndecided marks payments with an attribution that depends on older blocks that are not read yet.
 func MarkUndecided(ctx context.Context, tx *db.Tx, payments []PaymentRow) error {
 	rows := make([][]any, len(payments))
 	for i, p := range payments {
@@ -47,7 +46,7 @@ func UndecidedPayments(ctx context.Context, q db.Querier, chainKey string, limit
 	return found, err
 }
 
-// WhichUndecided returns the ids of those of the payments that are undecided.
+// WhichUndecided returns the ids of the payments that are undecided.
 func (q Reader) WhichUndecided(ctx context.Context, paymentIDs []string) ([]string, error) {
 	return db.QueryIn(paymentIDs, func(chunk []any) ([]string, error) {
 		return db.QueryAll(ctx, q, func(row db.Scanner) (id string, err error) {
@@ -67,8 +66,8 @@ func LastUndecidedBlock(ctx context.Context, q db.Querier, chainKey string) (uin
 	}, "SELECT max(block_number) FROM undecided_payments WHERE chain_key = $1", chainKey)
 }
 
-// ReceiverState says why the attribution of a payment to an address may depend on
-// older blocks that are not read yet.
+// ReceiverState is why the attribution of a payment to an address may depend on older blocks that are
+// not read yet.
 type ReceiverState struct {
 	Unbound   bool // it has invoices that were created before the chain was first read
 	Undecided bool // it has undecided payments

@@ -8,12 +8,12 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// undecidedRefundColumns are those that a refund shares with a payment, but for
-// what becomes of it.
+// undecidedRefundColumns are the columns that a refund shares with a payment, without the columns of
+// its outcome.
 var undecidedRefundColumns = strings.TrimSuffix(transferColumns, ", status, observed_at, confirmed_at")
 
-// deferRefunds stores transfers out of settlement addresses until the blocks are
-// read that may hold the payments that they pay back. None may come twice.
+// deferRefunds stores transfers out of settlement addresses until the blocks are read that may hold
+// the payments that they refund. The transfers must be distinct.
 func deferRefunds(ctx context.Context, tx *db.Tx, transfers []invoice.Transfer) error {
 	rows := make([][]any, len(transfers))
 	for i, t := range transfers {
@@ -48,8 +48,7 @@ func deleteUndecidedRefunds(ctx context.Context, tx *db.Tx, transfers []invoice.
 	return db.SendIn(ctx, tx, "DELETE FROM undecided_refunds WHERE id IN ", ids)
 }
 
-// MayBeRefunded reports whether a transfer that DeferRefunds stored may pay back
-// a payment.
+// MayBeRefunded reports whether a transfer that DeferRefunds stored may refund a payment.
 func MayBeRefunded(ctx context.Context, q db.Querier, p invoice.Transfer) (bool, error) {
 	found, err := q.WhichExist(ctx, []string{"chain", "payer", "receiver"}, [][]any{{p.ChainKey, p.From.String(), p.To.String()}},
 		"undecided_refunds WHERE chain_key = chain AND to_address = payer AND from_address = receiver")

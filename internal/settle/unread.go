@@ -30,7 +30,7 @@ const (
 // ErrTooManyUnreadable means that MaxUnreadable transactions of the chain are set aside already.
 var ErrTooManyUnreadable = errors.New("too many transactions are set aside that no node returns")
 
-// newUnread returns transactions that a block names as they are stored.
+// newUnread returns the rows of unread transactions that a block names.
 func (s *Service) newUnread(named []UnreadTransaction) []UnreadTransaction {
 	all := make([]UnreadTransaction, len(named))
 	for i, u := range named {
@@ -47,10 +47,10 @@ func shortened(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxUnreadDetail)], "")
 }
 
-// ReportUnread records a transaction that moves a token to an address of ours although no transfer of
-// it is recorded. Its block was read. It wakes the chain's indexer, which reads the block again. It has
-// no effect if the block is still to be read, if the transaction is known to be unread, or while
-// MaxUnread are.
+// ReportUnread records a transaction that transfers a token to an address of ours although no transfer
+// of it is recorded. Its block was read. It wakes the chain's indexer, which reads the block again. It
+// has no effect if the block is still to be read, if the transaction is known to be unread, or while
+// there are MaxUnread.
 func (s *Service) ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason UnreadReason) error {
 	cur, err := NewReader(s.store).Cursor(ctx, chainKey)
 	if errors.Is(err, db.ErrNotFound) || err == nil && !hasRead(cur, block) {
@@ -94,7 +94,7 @@ func (s *Service) CanSkipTransaction(ctx context.Context, chainKey string) error
 	return err
 }
 
-// DueUnread returns up to limit unread transactions of the chain that are to be read now.
+// DueUnread returns up to limit unread transactions of the chain that are due to be read.
 func (s *Service) DueUnread(ctx context.Context, chainKey string, limit int) ([]UnreadTransaction, error) {
 	return dueUnread(ctx, s.store, chainKey, s.now(), limit)
 }
@@ -111,14 +111,14 @@ func (s *Service) PostponeUnread(ctx context.Context, chainKey string, u UnreadT
 }
 
 // Supplement records the transfers of a block that was read before, and deletes the unread
-// transactions that it settles. Transfers that are recorded stay as they are. Invoices that waited for
-// these expire. If a payment of an invoice is new, and not only looked up, the blocks above are read
-// again, since they may hold refunds of it.
+// transactions that it settles. Recorded transfers stay as they are. Invoices that waited for these
+// expire. If a payment of an invoice is new, and not only looked up, the blocks above are read again,
+// because they may hold refunds of it.
 //
-// The header of a block that was read between others may not be kept. Then above shows that the block is
-// theirs: a block that was read, above b and of the same chain. It returns ErrCursorMoved if the block is
-// still to be read, or if it is not final and is not the one that was read. It returns
-// ErrFinalityViolated if a final block has another hash.
+// The header of a block that was read between others may not be kept. Then above proves that the block
+// belongs to the chain: a block that was read, above b and of the same chain. It returns
+// ErrCursorMoved if the block is still to be read, or if it is not final and is not the one that was
+// read. It returns ErrFinalityViolated if a final block has another hash.
 func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, above invoice.Header, settled ...invoice.Hash) error {
 	_, err := s.updateAndExpire(ctx, chainKey, 0, func(tx *db.Tx, out *outbox, cur *Cursor) error {
 		if err := checkWasRead(ctx, tx, chainKey, *cur, b.Header, above); err != nil {
@@ -134,7 +134,7 @@ func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, abov
 			if lookedUp, err := onlyLookedUp(ctx, tx, chainKey, settled); err != nil {
 				return err
 			} else if !lookedUp {
-				cur.ReadAgain(b.Number + 1) // transfers there may refund what was not known
+				cur.ReadAgain(b.Number + 1) // transfers there may refund new payments
 			}
 		}
 		if err := deleteUnread(ctx, tx, chainKey, settled); err != nil {
@@ -148,8 +148,8 @@ func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, abov
 	return err
 }
 
-// checkWasRead returns Supplement's errors for a block that was not read, or is not the one that was. It stores the header
-// of a block that was read between others.
+// checkWasRead returns Supplement's errors for a block that was not read, or differs from the one that
+// was. It stores the header of a block that was read between others.
 func checkWasRead(ctx context.Context, tx *db.Tx, chainKey string, cur Cursor, b, above invoice.Header) error {
 	if !hasRead(cur, b.Number) {
 		return ErrCursorMoved
@@ -185,8 +185,8 @@ func onlyLookedUp(ctx context.Context, tx *db.Tx, chainKey string, settled []inv
 	return true, nil
 }
 
-// keepBetween stores the header of a block that was read between others, unless above is not a block
-// above it that was read.
+// keepBetween stores the header of a block that was read between others, unless above is not a read
+// block above it.
 func keepBetween(ctx context.Context, tx *db.Tx, chainKey string, cur Cursor, b, above invoice.Header) error {
 	kept, err := Headers(ctx, tx, chainKey, above.Number, above.Number)
 	if err != nil {
@@ -237,8 +237,8 @@ func hasRead(cur Cursor, block uint64) bool {
 	return block <= cur.Indexed.Number && !inGap
 }
 
-// UnlinkedNotices returns when notices of transfers on a chain were received, in a range of
-// time, of which no payment is stored.
+// UnlinkedNotices returns when notices of transfers on a chain without a stored payment were received,
+// in a range of time.
 func (s *Service) UnlinkedNotices(ctx context.Context, chainKey string, from, before time.Time) ([]time.Time, error) {
 	return unlinkedNotices(ctx, s.store, chainKey, from, before)
 }

@@ -96,7 +96,8 @@ func TestRefundOfAnUnreadPayment(t *testing.T) {
 	})
 }
 
-// TestRefundOfAnOrphanedPayment has a reorg move a payment to a block of which it cannot be read, and sends it back.
+// TestRefundOfAnOrphanedPayment moves a payment by a reorg to a block from which it cannot be read,
+// and sends it back.
 func TestRefundOfAnOrphanedPayment(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -215,7 +216,7 @@ func TestUnknownTransferKeepsNoGapOpen(t *testing.T) {
 	})
 }
 
-// TestFillWithUnread closes a gap with blocks of which a transaction was not read.
+// TestFillWithUnread closes a gap with blocks that have an unread transaction.
 func TestFillWithUnread(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -238,7 +239,7 @@ func TestFillWithUnread(t *testing.T) {
 	})
 }
 
-// TestSupplementOfOtherBlocks names blocks that are not those that were read.
+// TestSupplementOfOtherBlocks names blocks that differ from the read ones.
 func TestSupplementOfOtherBlocks(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -313,8 +314,8 @@ func TestSupplementBetween(t *testing.T) {
 	})
 }
 
-// TestReportUnreadBounds reports transactions of blocks that are still to be read, and more
-// than are kept.
+// TestReportUnreadBounds reports transactions of blocks that are still to be read, and more than the
+// limit.
 func TestReportUnreadBounds(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -342,7 +343,7 @@ func TestReportUnreadBounds(t *testing.T) {
 	})
 }
 
-// TestSkippedTransactions has blocks name transactions that no node returns. Up to a number of them,
+// TestSkippedTransactions reads blocks with transactions that no node returns. Up to a number of them,
 // the chain is still read. Invoices that they could pay expire once a person dismisses them.
 func TestSkippedTransactions(t *testing.T) {
 	t.Parallel()

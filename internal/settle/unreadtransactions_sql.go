@@ -8,7 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// UnreadReason is how a transaction became known that is not recorded.
+// UnreadReason is how an unrecorded transaction became known.
 type UnreadReason string
 
 // Reasons of unread transactions.
@@ -63,7 +63,7 @@ func unreadTransactions(ctx context.Context, q db.Querier, chainKey string, limi
 	return db.QueryAll(ctx, q, scanUnread, unreadColumns+" AND dismissed_at IS NULL ORDER BY block_number, tx_hash LIMIT $2", chainKey, limit)
 }
 
-// dueUnread returns those that are to be read now, in the order of their blocks.
+// dueUnread returns the transactions that are due to be read, in the order of their blocks.
 func dueUnread(ctx context.Context, q db.Querier, chainKey string, now time.Time, limit int) ([]UnreadTransaction, error) {
 	return db.QueryAll(ctx, q, scanUnread, unreadColumns+" AND dismissed_at IS NULL AND next_at <= $2 ORDER BY block_number, tx_hash LIMIT $3",
 		chainKey, now.Unix(), limit)
@@ -93,13 +93,13 @@ func postponeUnread(ctx context.Context, tx *db.Tx, chainKey string, u UnreadTra
 	return err
 }
 
-// retryUnread has a transaction read at a time, also if it was dismissed. It returns
-// ErrNotFound without one.
+// retryUnread schedules a transaction to be read at a time, even if it was dismissed. It returns
+// ErrNotFound for an unknown transaction.
 func retryUnread(ctx context.Context, tx *db.Tx, chainKey string, hash invoice.Hash, at time.Time) error {
 	return changeUnread(ctx, tx, "next_at = $3, dismissed_at = NULL", chainKey, hash, at)
 }
 
-// dismissUnread ends the reading of a transaction. It returns ErrNotFound without one.
+// dismissUnread ends the attempts to read a transaction. It returns ErrNotFound for an unknown transaction.
 func dismissUnread(ctx context.Context, tx *db.Tx, chainKey string, hash invoice.Hash, at time.Time) error {
 	return changeUnread(ctx, tx, "dismissed_at = $3", chainKey, hash, at)
 }

@@ -9,18 +9,18 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// UsedError means that a payment is used for something that excludes what is asked for.
+// UsedError means that a payment has a use that excludes the requested one.
 type UsedError struct {
 	Payment invoice.Payment
 	Use     invoice.PaymentUse
-	// RefundID is the refund that is prepared, if the merchant that asks sees it; otherwise empty.
+	// RefundID is the prepared refund, if the calling merchant sees it; otherwise empty.
 	RefundID string
 }
 
 // Error names the use.
 func (e *UsedError) Error() string { return (&invoice.UsedError{Use: e.Use}).Error() }
 
-// paymentUse is the use of a payment as it is now, and who decided.
+// paymentUse is the current use of a payment, and who decided.
 type paymentUse struct{ PaymentUse }
 
 // excludes reports whether the payment cannot be put to another use by an act.
@@ -29,15 +29,16 @@ func (u paymentUse) excludes(act invoice.UseAct) bool {
 	return err != nil
 }
 
-// usesOf returns what decides the use of a payment now. The chain's cursor must be locked.
+// usesOf returns the facts that decide the current use of a payment. The chain's cursor must be
+// locked.
 func (s *Service) usesOf(ctx context.Context, tx *db.Tx, p PaymentRow) (paymentUse, error) {
 	uses, err := PaymentUses(ctx, tx, []PaymentRow{p})
 	return paymentUse{uses[p.ID]}, err
 }
 
 // wantUse returns an error unless a payment may be put to another use by a merchant, or by the
-// operator if merchantID is empty. The error names what the payment is used for: *AttributedError,
-// *DecidedError, *UsedError, or ErrRefundExceeds for a refund of one that was sent back.
+// operator if merchantID is empty. The error names the current use: *AttributedError, *DecidedError,
+// *UsedError, or ErrRefundExceeds for a refund of a payment that was sent back.
 func (s *Service) wantUse(ctx context.Context, tx *db.Tx, p PaymentRow, act invoice.UseAct, merchantID string) error {
 	is, err := s.usesOf(ctx, tx, p)
 	if err != nil {
@@ -94,8 +95,8 @@ func waiverOf(ctx context.Context, tx *db.Tx, p invoice.Payment) (d invoice.Deci
 	return decisions[i], err == nil && !inv.IsLate(p.Position), err
 }
 
-// maxRefunding bounds the payments of an invoice of which a refund is prepared or not final that
-// are examined before what it lacks is waived.
+// maxRefunding bounds the payments of an invoice with a refund that is prepared or not final that are
+// examined before the rest of the invoice is waived.
 const maxRefunding = 100
 
 // wantFree returns a *UsedError unless a person may decide about an item. The payment must have no

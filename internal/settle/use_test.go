@@ -16,7 +16,7 @@ type useGame struct {
 	*world
 	by      account // who paid
 	payment settle.PaymentRow
-	item    settle.InboxItem // the payment, as it was in the inbox
+	item    settle.InboxItem // the payment's item in the inbox
 	first   invoice.Invoice  // for the first of two acts
 	second  invoice.Invoice  // for the second
 }
@@ -31,7 +31,7 @@ func newUseGame(t *testing.T, conn *database) *useGame {
 	return g
 }
 
-// errKept: a claim was kept for the merchant.
+// errKept: a claim was stored for the merchant.
 var errKept = errors.New("the claim was kept")
 
 // acts are the ways in which people use a payment.
@@ -61,7 +61,7 @@ func of(merchantID string) func(*settle.RefundRequest) {
 	return func(req *settle.RefundRequest) { req.MerchantID = merchantID }
 }
 
-// events are what else happens to a payment.
+// events are other things that happen to a payment.
 var events = map[string]func(g *useGame){
 	"nothing": func(*useGame) {},
 	"plain transfer": func(g *useGame) {
@@ -133,7 +133,7 @@ func useName(err error) string {
 	return err.Error()
 }
 
-// outcomes are what becomes of an act on a payment of each use.
+// outcomes are the results of an act on a payment with each use.
 var outcomes = map[string]map[invoice.PaymentUse]string{
 	"claim": {invoice.UseUndecided: "done", invoice.UseCounted: settle.ErrNothingToClaim.Error(), invoice.UseRefunding: errKept.Error(), invoice.UseRefunded: errKept.Error(),
 		invoice.UseDismissed: errKept.Error()},
@@ -143,8 +143,8 @@ var outcomes = map[string]map[invoice.PaymentUse]string{
 	"dismiss": {invoice.UseUndecided: "done", invoice.UseCounted: "attributed", invoice.UseRefunding: "refunding", invoice.UseRefunded: "refunded", invoice.UseDismissed: "decided"},
 }
 
-// checkUse fails the test unless the payment has a use, which everything stored makes, and an
-// invoice only where one of the two acts attributed it.
+// checkUse fails the test unless a payment has a use, as computed from all stored rows, and an invoice
+// only if one of the two acts attributed it.
 func (g *useGame) checkUse(what string, want invoice.PaymentUse, counted bool) {
 	g.t.Helper()
 	p := g.world.payment(g.payment.Transfer)
@@ -221,8 +221,8 @@ func TestTransfersAfterUses(t *testing.T) {
 	})
 }
 
-// TestUsesConcurrently has two people act at the same time, many times. The result is the result of one
-// of the two orders.
+// TestUsesConcurrently acts as two people at the same time, many times. The result is the result of
+// one of the two orders.
 func TestUsesConcurrently(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conn *database) {
@@ -253,7 +253,7 @@ func TestUsesConcurrently(t *testing.T) {
 	})
 }
 
-// TestPartlyRefundedPayment attributes what is left of a payment that was sent back in part.
+// TestPartlyRefundedPayment attributes the rest of a payment that was sent back in part.
 func TestPartlyRefundedPayment(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		g := newUseGame(t, w.db)

@@ -17,7 +17,7 @@ var ErrUnread = errors.New("blocks that could hold a payment are not read yet")
 // yet. Its transfer may be on its way.
 var ErrOutcomeUnknown = errors.New("a payment of the invoice is being made")
 
-// errVoidAlready: another request made the invoice void meanwhile.
+// errVoidAlready: another request has made the invoice void.
 var errVoidAlready = errors.New("the invoice is void already")
 
 // Void makes a draft or an open invoice void, and enqueues the intent to close its
@@ -63,8 +63,7 @@ func (s *Service) recordVoid(ctx context.Context, tx *db.Tx, out *outbox, was, v
 	return InsertInvoiceTransition(ctx, tx, was.ID, InvoiceTransition{Status: invoice.Void, At: s.now()})
 }
 
-// cancel makes a draft or an open invoice void. changed is false if another request has
-// done so meanwhile.
+// cancel makes a draft or an open invoice void. changed is false if another request has done so since.
 func (s *Service) cancel(ctx context.Context, tx *db.Tx, out *outbox, was invoice.Invoice) (changed bool, err error) {
 	if was.Status == invoice.Open {
 		err := s.voidOpen(ctx, tx, out, was)

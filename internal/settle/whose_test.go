@@ -11,21 +11,21 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// TestWhoseMoneyIsWhose plays sequences of creates, drafts, payments, expiries, voids
-// and reorgs at one address, where some of the creators choose amounts that collide
-// with those of others. These rules hold for each payment when it is first seen:
+// TestWhoseMoneyIsWhose plays sequences of creates, drafts, payments, expiries, voids and reorgs at
+// one address. Some creators choose amounts that collide with others. These rules hold for each
+// payment when it is first seen:
 //
 //   - A payment of a transfer amount that the checkout showed counts for that
 //     invoice while it is payable and not covered, whatever others created since.
-//   - A payment counts for no invoice over another amount while an invoice that is
-//     payable and not covered asks for its amount. An invoice whose amount is the
-//     transfer amount of another one that is payable and not covered asks for its
-//     transfer amount alone.
+//   - A payment never counts for an invoice over another amount while an invoice that is
+//     payable and not covered asks for its amount. If the amount of an invoice is the
+//     transfer amount of another one that is payable and not covered, the invoice asks
+//     only for its own transfer amount.
 //   - A payment of the transfer amount of an invoice is never attributed to another
-//     invoice by that one's amount, remainder or tolerance.
+//     invoice by the other's amount, remainder or tolerance.
 //   - A payment to the deposit address of an invoice counts for that invoice, whatever its
-//     amount and evidence, and for none if it is in another currency. No amount at the
-//     settlement address counts for a deposit invoice.
+//     amount and evidence, and does not count if it is in another currency. No payment to the
+//     settlement address counts for a deposit invoice because of its amount.
 //   - A transfer out of a deposit address is a sweep, and neither a payment nor a refund,
 //     also if an invoice asks for its amount.
 //   - A transfer of a prepared refund is that refund and pays no invoice. This holds even if an
@@ -77,8 +77,8 @@ type game struct {
 	wrong  []string
 }
 
-// meant says for which invoice a transfer is made. The id is empty if no invoice had its
-// amount as transfer amount.
+// meant is the invoice that a transfer is made for. The id is empty if no invoice had its amount as
+// transfer amount.
 type meant struct {
 	invoiceID string
 	seenAs    string // the invoice that it was attributed to when it was first seen
@@ -116,7 +116,7 @@ func (g *game) create() {
 	g.noteTransferAmounts(inv)
 }
 
-// issue finalizes an invoice, which may be none that can be.
+// issue finalizes an invoice, which may fail.
 func (g *game) issue() {
 	if len(g.made) == 0 {
 		return
@@ -156,7 +156,7 @@ func (g *game) sendBack() {
 	}
 }
 
-// trap returns an invoice that asks for the amount of a refund where it goes.
+// trap returns an invoice at the recipient of a refund that asks for the refund's amount.
 func (g *game) trap(r invoice.RefundRecord) invoice.Draft {
 	d := g.draft()
 	d.Merchant, d.Amount = r.To, r.Amount
@@ -177,7 +177,7 @@ func (g *game) void() {
 	}
 }
 
-// noteTransferAmounts notes the transfer amounts that the checkout of an invoice shows now.
+// noteTransferAmounts records the transfer amounts that the checkout of an invoice shows now.
 func (g *game) noteTransferAmounts(inv invoice.Invoice) {
 	for _, a := range []invoice.Amount{inv.TransferAmount, inv.RemainingTransfer} {
 		if !a.IsZero() {
@@ -189,7 +189,7 @@ func (g *game) noteTransferAmounts(inv invoice.Invoice) {
 	}
 }
 
-// mine adds a block, mostly with transfers, and judges what became of them.
+// mine adds a block, usually with transfers, and judges the result.
 func (g *game) mine() {
 	at := g.head().Time.Unix() + 1 + g.Int64N(20)
 	g.seconds.Store(at)
@@ -208,7 +208,7 @@ func (g *game) mine() {
 	}
 }
 
-// transfer makes a transfer, or has one mined again that a reorg left.
+// transfer makes a transfer, or mines one again that a reorg dropped.
 func (g *game) transfer(sameBlock []invoice.Transfer) (invoice.Transfer, bool) {
 	on := make(map[invoice.Hash]bool)
 	for _, t := range sameBlock {
@@ -279,7 +279,7 @@ func (g *game) depositTransfer(inv invoice.Invoice) invoice.Transfer {
 	return g.deposit(inv, n)
 }
 
-// judge says whether the transfers of a block went where they must.
+// judge checks that the transfers of a block have the right rows.
 func (g *game) judge(b settle.Block) {
 	invoices := make(map[string]invoice.Invoice)
 	var payments []invoice.Payment
@@ -343,7 +343,7 @@ func (g *game) judgeRefund(t invoice.Transfer, m meant) {
 	}
 }
 
-// misplaced says what is wrong with where a new payment went.
+// misplaced describes what is wrong with the attribution of a new payment.
 func (g *game) misplaced(t invoice.Transfer, p settle.PaymentRow, m meant, invoices map[string]invoice.Invoice, payments []invoice.Payment) (wrong []string) {
 	waits := func(inv invoice.Invoice) bool {
 		covered, _ := invoice.NewHistory(inv, payments).DueAt(p.Position)

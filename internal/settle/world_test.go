@@ -87,7 +87,7 @@ func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	each(t, func(t *testing.T, conn *database) { test(t, conn.world(t)) })
 }
 
-// world is a service with its clock and its chain, whose first block is final.
+// world is a service with its clock and its chain. The chain's first block is final.
 type world struct {
 	*settle.Service
 	t        testing.TB
@@ -136,7 +136,7 @@ func (conn *database) world(t testing.TB) *world {
 	return w
 }
 
-// unstarted returns a world whose chain is not recorded yet.
+// unstarted returns a world with a chain that is not recorded yet.
 func (conn *database) unstarted(t testing.TB) *world {
 	t.Helper()
 	n := conn.worlds.Add(1)
@@ -306,7 +306,7 @@ func inEUR(t invoice.Transfer) invoice.Transfer {
 	return t
 }
 
-// swept returns the sweep that a transfer is stored as; ok is false for none.
+// swept returns the stored sweep of a transfer; ok is false without one.
 func (w *world) swept(t invoice.Transfer) (s invoice.Sweep, ok bool) {
 	w.t.Helper()
 	found, err := settle.SweepsByID(w.t.Context(), w.db.store, []string{invoice.TransferID(invoice.PrefixSweep, t.ChainKey, t.TxHash, t.Ordinal)})
@@ -317,7 +317,7 @@ func (w *world) swept(t invoice.Transfer) (s invoice.Sweep, ok bool) {
 	return found[0], true
 }
 
-// unswept returns what deposit addresses hold of a token, by invoice.
+// unswept returns the balances of deposit addresses in a token, by invoice.
 func (w *world) unswept(token invoice.Address) map[string]uint64 {
 	w.t.Helper()
 	held := make(map[string]uint64)
@@ -331,7 +331,7 @@ func (w *world) unswept(token invoice.Address) map[string]uint64 {
 	return held
 }
 
-// isPaymentOrRefund reports whether a transfer is stored as either.
+// isPaymentOrRefund reports whether a transfer is stored as one of the two.
 func (w *world) isPaymentOrRefund(t invoice.Transfer) bool {
 	w.t.Helper()
 	payments, err := settle.PaymentsByID(w.t.Context(), w.db.store, []string{invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal)})
@@ -450,7 +450,7 @@ func (w *world) intents(inv invoice.Invoice) []string {
 	return all
 }
 
-// number turns an amount that fits 64 bits into a number.
+// number converts an amount that fits 64 bits to a number.
 func number(a invoice.Amount) uint64 {
 	word := a.Bytes()
 	return binary.BigEndian.Uint64(word[24:])

@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// AuthorizationKey identifies an authorization: a token takes each nonce of an account once.
+// AuthorizationKey identifies an authorization: a token accepts each nonce of an account once.
 type AuthorizationKey struct {
 	ChainKey          string
 	Token, Authorizer invoice.Address
@@ -26,8 +26,8 @@ type X402Settlement struct {
 	AuthorizationKey
 	InvoiceID  string
 	MerchantID string
-	Resource   string // that is paid for
-	// ClientSecret is a digest of what the merchant's server gave to the client; empty without
+	Resource   string // the paid resource
+	// ClientSecret is a digest of the secret that the merchant's server gave to the client; empty without
 	// such a secret.
 	ClientSecret string
 	Answers      int // how often it was answered with success
@@ -55,8 +55,8 @@ func InsertX402Settlement(ctx context.Context, tx *db.Tx, row X402Settlement) er
 	return err
 }
 
-// CountX402Answer adds one to the answers of a settlement if they are fewer than most, and
-// reports whether they were.
+// CountX402Answer adds one to the answers of a settlement if there are fewer than most, and reports
+// whether it did.
 func (s Tables) CountX402Answer(ctx context.Context, key AuthorizationKey, most int) (counted bool, err error) {
 	err = s.DB.Update(ctx, func(tx *db.Tx) error {
 		n, err := tx.Exec(ctx, `UPDATE x402_settlements SET answers = answers + 1
@@ -71,8 +71,7 @@ func (k AuthorizationKey) args() []any {
 	return []any{k.ChainKey, k.Token.String(), k.Authorizer.String(), k.Nonce.String()}
 }
 
-// SentTx returns the hash of a transaction of the transaction manager as it was last sent,
-// or ErrNotFound.
+// SentTx returns the hash of the last sent attempt of a transaction, or ErrNotFound.
 func (q Reader) SentTx(ctx context.Context, txID string) (invoice.Hash, error) {
 	return db.QueryRow(ctx, q, func(row db.Scanner) (hash invoice.Hash, err error) {
 		err = row.Scan(db.HashCol(&hash))
@@ -80,7 +79,7 @@ func (q Reader) SentTx(ctx context.Context, txID string) (invoice.Hash, error) {
 	}, "SELECT tx_hash FROM chain_tx_attempts WHERE tx_id = $1 ORDER BY number DESC LIMIT 1", txID)
 }
 
-// IsHeldByOther reports whether an address is held, and not by the merchant.
+// IsHeldByOther reports whether another merchant holds an address.
 func (q Reader) IsHeldByOther(ctx context.Context, a invoice.Address, merchantID string) (bool, error) {
 	const wanted = " h WHERE h.address = $1"
 	return db.QueryRow(ctx, q, func(row db.Scanner) (held bool, err error) {

@@ -15,8 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/settle"
 )
 
-// ChainTx is a transaction of the transaction manager: one nonce of its sender
-// and all its attempts.
+// ChainTx is a transaction of the transaction manager: one nonce of its sender, with all its attempts.
 type ChainTx struct {
 	ID          string
 	ChainKey    string
@@ -69,14 +68,13 @@ type TxAttempt struct {
 	FeeCap    *big.Int // wei for a unit of gas
 	TipCap    *big.Int // wei for a unit of gas
 	CreatedAt time.Time
-	// AcceptedAt is when a node first accepted it into its pool, and zero while none
-	// is known to have.
+	// AcceptedAt is when a node first accepted it into its pool, or zero.
 	AcceptedAt time.Time
 }
 
-// SaveChainTx inserts a transaction with its attempts, assigns it the items
-// of its kind with the ids, and records whose they are. It returns ErrConflict
-// if an item is not due, the nonce is taken, or the lease was lost.
+// SaveChainTx inserts a transaction with its attempts, assigns it the items of its kind with the ids,
+// and records the merchants of the items. It returns ErrConflict if an item is not due, the nonce is
+// taken, or the lease was lost.
 func SaveChainTx(ctx context.Context, s *db.DB, l db.WorkLease, t ChainTx, items []string) error {
 	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error {
 		kind, work := t.Kind.columns()
@@ -183,9 +181,9 @@ func SetTxStatus(ctx context.Context, s *db.DB, l db.WorkLease, txID string, sta
 	})
 }
 
-// Spending returns, in gwei, the cost of the chain's transactions in a window, and how much they may
-// cost in addition. The second sum is of transactions in flight, and of transactions in the window with
-// unknown cost. It leaves out the transaction with the id exceptID, unless that is empty.
+// Spending returns, in gwei, the cost of the chain's transactions in a window, and how much more they
+// may cost. The second sum covers transactions in flight, and transactions in the window with unknown
+// cost. It leaves out the transaction with the id exceptID, unless that is empty.
 func Spending(ctx context.Context, q db.Querier, chainKey string, w settle.Window, exceptID string) (spent, reserved int64, err error) {
 	oldest, since := w.Oldest.UnixMilli(), w.Since.UnixMilli()
 	sum := func(what, condition string, args ...any) (int64, error) {
@@ -205,9 +203,8 @@ func Spending(ctx context.Context, q db.Querier, chainKey string, w settle.Windo
 	return spent, recent + older, err
 }
 
-// UnsettledTxs returns, by nonce, the chain's transactions that the transaction
-// manager must look after: those that are sent, and those with items that have
-// no event on the chain yet.
+// UnsettledTxs returns, by nonce, the chain's transactions that the transaction manager must watch:
+// the sent ones, and those with items that have no event on the chain yet.
 func UnsettledTxs(ctx context.Context, q db.Querier, chainKey string) ([]ChainTx, error) {
 	return chainTxs(ctx, q, `id IN (SELECT id FROM chain_txs WHERE chain_key = $1 AND status = 'sent' UNION ALL
 		SELECT tx_id FROM intents WHERE chain_key = $1 AND status = 'sent' AND seen_block IS NULL UNION ALL

@@ -17,8 +17,8 @@ import (
 	"github.com/quittance/quittance/internal/txmgr"
 )
 
-// wantIntents fails the test unless the intents, in order, have the given statuses. An
-// asterisk marks an intent whose event was observed.
+// wantIntents fails the test unless the intents, in order, have the given statuses. An asterisk marks
+// an intent with an observed event.
 func wantIntents(t *testing.T, conn *sql.DB, want ...string) {
 	t.Helper()
 	var got []string
@@ -129,7 +129,7 @@ func TestIntentsFollowTheirTransaction(t *testing.T) {
 	})
 }
 
-// TestSettleIntents ends those that a transaction carries, and no others.
+// TestSettleIntents settles only the intents that a transaction carries.
 func TestSettleIntents(t *testing.T) {
 	rowtest.EachWriter(t, 3, func(t *testing.T, s *db.DB, conn *sql.DB) {
 		rowtest.Must(t, txmgr.SaveChainTx(t.Context(), s, rowtest.WriterLease, rowtest.ChainTx("ctx_1", 5), []string{"int_0", "int_2"}))
@@ -253,7 +253,8 @@ func TestSpendingByTheSchedule(t *testing.T) {
 	})
 }
 
-// TestSpending adds up what transactions did cost, and what those in flight may cost.
+// TestSpending adds up the costs of mined transactions and the possible costs of transactions in
+// flight.
 func TestSpending(t *testing.T) {
 	rowtest.EachWriter(t, 1, func(t *testing.T, s *db.DB, _ *sql.DB) {
 		ctx := t.Context()

@@ -14,8 +14,8 @@ type DailyCost struct {
 	Gwei int64     // billionths of the native coin
 }
 
-// DailyCosts returns what the transactions of a chain have cost since a time, by the day on
-// which that became known, the last first.
+// DailyCosts returns the costs of a chain's transactions since a time, by the day on which the cost
+// became known, newest first.
 func DailyCosts(ctx context.Context, q db.Querier, chainKey string, since time.Time) ([]DailyCost, error) {
 	const day = int64(24 * time.Hour / time.Millisecond)
 	costs, err := db.QueryAll(ctx, q, func(row db.Scanner) (c DailyCost, err error) {

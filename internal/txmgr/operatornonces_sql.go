@@ -10,14 +10,15 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// foreignTransactions ends the reasons that the operators' transactions give.
+// foreignTransactions ends the reasons for suspecting a restore because of the operators'
+// transactions.
 const foreignTransactions = "either the database has lost transactions, or another program or person sends with the key of this account, " +
 	"which should be the service's only. After --dismiss, transactions of this account do not count as evidence, until a recovery ends"
 
-// AnyNonces allows all unknown nonces, for NoteNonces.
+// AnyNonces makes NoteNonces accept all unknown nonces.
 const AnyNonces = math.MaxUint64
 
-// Operators returns the accounts whose transactions on a chain are stored.
+// Operators returns the accounts with stored transactions on a chain.
 func Operators(ctx context.Context, q db.Querier, chainKey string) ([]invoice.Address, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (a invoice.Address, err error) {
 		err = row.Scan(db.AddressCol(&a))
@@ -25,11 +26,12 @@ func Operators(ctx context.Context, q db.Querier, chainKey string) ([]invoice.Ad
 	}, "SELECT DISTINCT sender FROM chain_txs WHERE chain_key = $1 ORDER BY sender", chainKey)
 }
 
-// NoteNonces compares how many nonces an account has used on a chain with what the database knows. The count must have
-// been read before the call: a transaction is stored before it is broadcast, so that the database knows all that were
-// counted. What was used before the first call for an account is accepted. Later, more unknown nonces than are allowed
-// are evidence that the database was restored. A service that runs has noticed no loss: it allows AnyNonces, and
-// forgets the chain's former accounts. NoteNonces reports whether it found evidence.
+// NoteNonces compares how many nonces an account has used on a chain with the database. The count must
+// have been read before the call: a transaction is stored before it is broadcast, so the database
+// knows all that were counted. Nonces that were used before the first call for an account are
+// accepted. Later, more unknown nonces than allowed are evidence that the database was restored. A
+// running service would have noticed a loss: it allows AnyNonces, and removes the chain's former
+// accounts. NoteNonces reports whether it found evidence.
 func NoteNonces(ctx context.Context, s *db.DB, chainKey string, account invoice.Address, used, allowed uint64, now time.Time) (suspected bool, err error) {
 	err = s.Update(ctx, func(tx *db.Tx) error {
 		suspected = false
@@ -60,7 +62,8 @@ func NoteNonces(ctx context.Context, s *db.DB, chainKey string, account invoice.
 	return suspected, nil
 }
 
-// NoteSigned is NoteNonces for a transaction that an account signed, and that calls one of the service's registries.
+// NoteSigned is like NoteNonces, for a transaction that an account signed and that calls one of the
+// service's registries.
 func NoteSigned(ctx context.Context, s *db.DB, chainKey string, account invoice.Address, nonce uint64, txHash invoice.Hash, now time.Time) (suspected bool, err error) {
 	err = s.Update(ctx, func(tx *db.Tx) error {
 		suspected = false
@@ -82,13 +85,14 @@ func NoteSigned(ctx context.Context, s *db.DB, chainKey string, account invoice.
 	return suspected, nil
 }
 
-// ForgetOperators forgets the accounts of a chain that has no operator key. Their coins may be moved by hand before one
-// returns.
+// ForgetOperators deletes the accounts of a chain without an operator key. A person may move their
+// coins before a key returns.
 func ForgetOperators(ctx context.Context, s *db.DB, chainKey string) error {
 	return s.Update(ctx, func(tx *db.Tx) error { return forgetAccounts(ctx, tx, chainKey, invoice.Address{}) })
 }
 
-// forgetAccounts forgets the accounts of a chain but one, and those that others send with.
+// forgetAccounts deletes the accounts of a chain except one account, and except accounts that others
+// also use to send.
 func forgetAccounts(ctx context.Context, tx *db.Tx, chainKey string, but invoice.Address) error {
 	if _, err := tx.Exec(ctx, "DELETE FROM operator_nonces WHERE chain_key = $1 AND account <> $2 AND shared = 0", chainKey, but.String()); err != nil {
 		return fmt.Errorf("forget former operators of %s: %w", chainKey, err)
@@ -105,7 +109,8 @@ func knownNonces(ctx context.Context, tx *db.Tx, chainKey string, account invoic
 	return uint64(max(r.accepted, r.stored)), r.shared == 1, err
 }
 
-// suspectAccount records evidence that the transactions of an account gave. It gives no other, until a recovery ends.
+// suspectAccount records evidence from an account's transactions. Until a recovery ends, the account
+// gives no further evidence.
 func suspectAccount(ctx context.Context, tx *db.Tx, chainKey string, account invoice.Address, used uint64, reason string, now time.Time) error {
 	_, err := tx.Exec(ctx, "UPDATE operator_nonces SET known = $3, shared = 1 WHERE chain_key = $1 AND account = $2", chainKey, account.String(), int64(used))
 	if err != nil {
@@ -114,7 +119,8 @@ func suspectAccount(ctx context.Context, tx *db.Tx, chainKey string, account inv
 	return tx.SuspectRestore(ctx, reason, now)
 }
 
-// ForgetNonces has the nonces that are used at the next start accepted, for the end of a recovery.
+// ForgetNonces makes the next start accept all nonces that are used by then, for the end of a
+// recovery.
 func ForgetNonces(ctx context.Context, tx *db.Tx) error {
 	if _, err := tx.Exec(ctx, "DELETE FROM operator_nonces"); err != nil {
 		return fmt.Errorf("forget the nonces of operators: %w", err)

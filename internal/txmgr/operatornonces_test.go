@@ -33,7 +33,7 @@ func (o operator) sends(t *testing.T, nonce uint64) {
 	}
 }
 
-// notes compares a count with the database, which must be evidence or not.
+// notes compares a count with the database, and checks whether that is evidence.
 func (o operator) notes(t *testing.T, used uint64, running, want bool) {
 	t.Helper()
 	allowed := uint64(0)
@@ -43,7 +43,7 @@ func (o operator) notes(t *testing.T, used uint64, running, want bool) {
 	o.allows(t, used, allowed, want)
 }
 
-// allows is notes with a number of unknown nonces that are no evidence.
+// allows is like notes, with a number of unknown nonces that are not evidence.
 func (o operator) allows(t *testing.T, used, allowed uint64, want bool) {
 	t.Helper()
 	suspected, err := txmgr.NoteNonces(t.Context(), o.s, "base", o.name, used, allowed, time.Unix(1000, 0))
@@ -61,7 +61,7 @@ func (o operator) state(t *testing.T) db.Recovery {
 	return r
 }
 
-// end makes the state normal again: at the end of a recovery, or of a false alarm.
+// end makes the state normal again, as the end of a recovery or of a false alarm does.
 func (o operator) end(t *testing.T, recovered bool) {
 	t.Helper()
 	if err := o.s.Update(t.Context(), func(tx *db.Tx) error {
@@ -83,7 +83,7 @@ func eachOperator(t *testing.T, test func(t *testing.T, o operator)) {
 	})
 }
 
-// TestNoncesAreEvidence has an account use nonces that the database does not know.
+// TestNoncesAreEvidence uses nonces of an account that the database does not know.
 func TestNoncesAreEvidence(t *testing.T) {
 	eachOperator(t, func(t *testing.T, o operator) {
 		t.Helper()
@@ -115,7 +115,7 @@ func TestNoncesAreEvidence(t *testing.T) {
 	})
 }
 
-// TestDeploymentsAreNoEvidence has an account use as many nonces as are allowed, and one more.
+// TestDeploymentsAreNoEvidence uses as many nonces of an account as are allowed, and one more.
 func TestDeploymentsAreNoEvidence(t *testing.T) {
 	eachOperator(t, func(t *testing.T, o operator) {
 		t.Helper()
@@ -126,8 +126,9 @@ func TestDeploymentsAreNoEvidence(t *testing.T) {
 	})
 }
 
-// TestFormerOperators replaces the key of an operator. What is sent by hand with the former key is no evidence when it
-// returns, and its signatures are until the service has run with the other.
+// TestFormerOperators replaces the key of an operator. Transactions that are sent by hand with the
+// former key are no evidence when it returns. Its signatures are evidence until the service has run
+// with the other key.
 func TestFormerOperators(t *testing.T) {
 	eachOperator(t, func(t *testing.T, o operator) {
 		t.Helper()
@@ -163,7 +164,7 @@ func TestFormerOperators(t *testing.T) {
 	})
 }
 
-// TestSignedTransactionsAreEvidence has an account sign a transaction that changes a registry.
+// TestSignedTransactionsAreEvidence signs a transaction of an account that changes a registry.
 func TestSignedTransactionsAreEvidence(t *testing.T) {
 	eachOperator(t, func(t *testing.T, o operator) {
 		t.Helper()
@@ -190,8 +191,9 @@ func TestSignedTransactionsAreEvidence(t *testing.T) {
 	})
 }
 
-// TestExclusiveKeyGivesNoFalseAlarm has replicas that are started and stopped send with a key that only they use, while
-// nodes are behind and blocks are replaced. Nothing is evidence, until the database loses a transaction that was mined.
+// TestExclusiveKeyGivesNoFalseAlarm starts and stops replicas that send with a key that only they use,
+// while nodes are behind and blocks are replaced. None of it is evidence, until the database loses a
+// mined transaction.
 func TestExclusiveKeyGivesNoFalseAlarm(t *testing.T) {
 	t.Parallel()
 	url := dbtest.Migrated(t)

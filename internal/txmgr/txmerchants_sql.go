@@ -30,7 +30,7 @@ func (m TxMerchant) Share(gwei int64) int64 {
 	return upTo(m.Before+m.Items) - upTo(m.Before)
 }
 
-// insertTxMerchants records whose items a transaction carries.
+// insertTxMerchants records the merchants of the items that a transaction carries.
 func insertTxMerchants(ctx context.Context, tx *db.Tx, txID string, kind TxKind) error {
 	_, err := tx.Exec(ctx, `INSERT INTO chain_tx_merchants (tx_id, merchant_id, items, items_before, items_total)
 		SELECT chain_txs.id, merchant_id, n, SUM(n) OVER (ORDER BY merchant_id) - n, SUM(n) OVER ()
@@ -42,8 +42,8 @@ func insertTxMerchants(ctx context.Context, tx *db.Tx, txID string, kind TxKind)
 	return nil
 }
 
-// itemMerchants are, by kind, queries of the merchants of the items that a transaction carries,
-// with a row for each item.
+// itemMerchants are, by kind, queries of the merchants of a transaction's items, with a row for each
+// item.
 var itemMerchants = map[TxKind]string{
 	TxOpen:          "SELECT invoices.merchant_id FROM intents JOIN invoices ON invoices.id = intents.invoice_id WHERE intents.tx_id = $1",
 	TxClose:         "SELECT invoices.merchant_id FROM intents JOIN invoices ON invoices.id = intents.invoice_id WHERE intents.tx_id = $1",
@@ -51,7 +51,7 @@ var itemMerchants = map[TxKind]string{
 	TxSweep:         "SELECT merchant_id FROM queued_sweeps WHERE tx_id = $1",
 }
 
-// TxMerchants returns whose items a transaction was signed to carry, by merchant.
+// TxMerchants returns the merchants of the items that a transaction was signed to carry.
 func TxMerchants(ctx context.Context, q db.Querier, txID string) ([]TxMerchant, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (m TxMerchant, err error) {
 		err = row.Scan(&m.MerchantID, &m.Items, &m.Before, &m.Total)

@@ -14,7 +14,7 @@ type TxShare struct {
 	TxID       string
 	ChainKey   string
 	Kind       TxKind
-	MerchantID string        // empty if it is not recorded for whom the transaction was signed
+	MerchantID string        // empty if it is not recorded for which merchants the transaction was signed
 	Items      int64         // of the merchant that it was signed to carry
 	Cost       settle.TxCost // the merchant's part
 }
@@ -29,8 +29,8 @@ type ShareFilter struct {
 	Limit   int // of transactions
 }
 
-// TxShares returns the parts of transactions, by when their cost became known: those of a
-// merchant, or all if the filter names none. Those of a transaction are in no order.
+// TxShares returns the parts of transactions, by when their cost became known: the parts of a
+// merchant, or all if the filter names no merchant. The parts of one transaction are in no order.
 func TxShares(ctx context.Context, q db.Querier, f ShareFilter) ([]TxShare, error) {
 	id := "id"
 	if f.MerchantID != "" {
@@ -44,7 +44,8 @@ func TxShares(ctx context.Context, q db.Querier, f ShareFilter) ([]TxShare, erro
 		w.Args = append(w.Args, f.After.UnixMilli(), f.AfterID)
 		w.Conditions = append(w.Conditions, "(spent_ms, "+id+") > ("+db.Parameter(len(w.Args)-1)+", "+db.Parameter(len(w.Args))+")")
 	}
-	// A replica of an earlier release records the time of a cost with the transaction alone, which then has no parts in either query.
+	// A replica of an earlier release records the time of a cost only with the transaction, which then has
+	// no parts in either query.
 	query := `SELECT txs.id, txs.chain_key, COALESCE(txs.work, txs.kind), txs.spent_ms, txs.spent_gwei, merchant_id, items, items_before, items_total
 		FROM (SELECT id, chain_key, work, kind, spent_ms, spent_gwei FROM chain_txs%s ORDER BY spent_ms, id LIMIT %s) AS txs
 		LEFT JOIN chain_tx_merchants AS shares ON shares.tx_id = txs.id AND shares.spent_ms = txs.spent_ms ORDER BY txs.spent_ms, txs.id`
