@@ -68,7 +68,7 @@ type LoggedRequest struct {
 	Idempotent *bool
 }
 
-// Store stores requests. *db.DB implements it.
+// Store stores requests. Tables implement it.
 type Store interface {
 	InsertRequests(ctx context.Context, entries []LoggedRequest) error
 	// TrimRequests deletes requests of an owner of keys, up to limit, and keeps the newest.

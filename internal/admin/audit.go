@@ -49,7 +49,7 @@ func Storage(ctx context.Context, database string, limit int) (all []access.Stor
 }
 
 // SetQuotas sets the quotas of a merchant, or of all others if merchantID is empty; see
-// db.Tx.SetQuotas.
+// access.SetQuotas.
 func SetQuotas(ctx context.Context, database, merchantID string, auditBytes, invoices int64) error {
 	return withStore(ctx, database, func(conn *db.DB) error {
 		return conn.Update(ctx, func(tx *db.Tx) error {

@@ -82,7 +82,7 @@ type Ledger interface {
 	ReceiveNotice(ctx context.Context, n invoice.Notice) error
 }
 
-// Reader reads from the database. *db.DB implements it.
+// Reader reads from the database. NewReader returns one.
 type Reader interface {
 	CustomerReader
 	// Invoice returns an invoice, or db.ErrNotFound.

@@ -26,7 +26,7 @@ const (
 	MaxSummedInvoices = 5000
 )
 
-// SummaryReader reads the rows for a summary or a statement from the database. *db.DB implements it.
+// SummaryReader reads the rows for a summary or a statement from the database. NewReader returns one.
 type SummaryReader interface {
 	report.StatementReader
 	// InvoicedAmounts returns the amounts of up to limit invoices of a merchant in a state

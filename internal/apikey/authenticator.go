@@ -69,7 +69,7 @@ type Admit func(ctx context.Context, keyHash [access.HashSize]byte) (done func(w
 // admitAll is the default of Admit.
 func admitAll(context.Context, hash) (done func(bool), err error) { return func(bool) {}, nil }
 
-// KeyReader reads keys and stores their use. *db.DB implements it.
+// KeyReader reads keys and stores their use. access.Tables implement it.
 type KeyReader interface {
 	// KeysVersion returns the number of changes of keys.
 	KeysVersion(ctx context.Context) (int64, error)

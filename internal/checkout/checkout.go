@@ -35,7 +35,7 @@ const (
 	RefreshPlain = 10 * time.Second
 )
 
-// Reader reads from the database. *db.DB implements it.
+// Reader reads from the database. settle.Reader implements it.
 type Reader interface {
 	// Invoice returns an invoice, or db.ErrNotFound.
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)

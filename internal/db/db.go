@@ -233,7 +233,7 @@ type Queries struct {
 	idKeys map[string]string
 }
 
-// Querier runs statements: a Store, a Reader or a Tx.
+// Querier runs statements: a DB, a Reader or a Tx.
 type Querier interface {
 	Exec(ctx context.Context, query string, args ...any) (int64, error)
 	Send(ctx context.Context, each func(Scanner) error, query string, args ...any) error

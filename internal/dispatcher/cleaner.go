@@ -27,7 +27,7 @@ const (
 	restFactor = 10
 )
 
-// Log holds the entries that the cleaner removes. *db.DB implements it.
+// Log holds the entries that the cleaner removes. Tables implement it.
 type Log interface {
 	CleanEvents(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error)
 	CleanAttempts(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error)

@@ -8,42 +8,42 @@ import (
 	"github.com/quittance/quittance/internal/delivery"
 )
 
-// The methods below call methods of Tx in separate transactions.
+// The functions below run others in separate transactions.
 
-// PutEndpointOnce is Tx.PutEndpoint.
+// PutEndpointOnce runs PutEndpoint in a transaction.
 func PutEndpointOnce(ctx context.Context, s *db.DB, e EndpointRow, seal Seal) (first bool, err error) {
 	err = s.Update(ctx, func(tx *db.Tx) error { first, err = PutEndpoint(ctx, tx, e, seal); return err })
 	return first, err
 }
 
-// StageSecretOnce is Tx.StageSecret.
+// StageSecretOnce runs StageSecret in a transaction.
 func StageSecretOnce(ctx context.Context, s *db.DB, merchantID string, now time.Time, seal Seal) (version int64, err error) {
 	err = s.Update(ctx, func(tx *db.Tx) error { version, err = StageSecret(ctx, tx, merchantID, now, seal); return err })
 	return version, err
 }
 
-// PromoteSecretOnce is Tx.PromoteSecret.
+// PromoteSecretOnce runs PromoteSecret in a transaction.
 func PromoteSecretOnce(ctx context.Context, s *db.DB, staged SecretRow, url string, validUntil time.Time) error {
 	return s.Update(ctx, func(tx *db.Tx) error { return PromoteSecret(ctx, tx, staged, url, validUntil) })
 }
 
-// DropStagedSecretOnce is Tx.DropStagedSecret.
+// DropStagedSecretOnce runs DropStagedSecret in a transaction.
 func DropStagedSecretOnce(ctx context.Context, s *db.DB, merchantID string) error {
 	return s.Update(ctx, func(tx *db.Tx) error { return DropStagedSecret(ctx, tx, merchantID) })
 }
 
-// RedeliverOnce is Tx.Redeliver.
+// RedeliverOnce runs Redeliver in a transaction.
 func RedeliverOnce(ctx context.Context, s *db.DB, eventID string, now time.Time) error {
 	return s.Update(ctx, func(tx *db.Tx) error { _, err := Redeliver(ctx, tx, eventID, now); return err })
 }
 
-// RedeliverManyOnce is Tx.RedeliverMany.
+// RedeliverManyOnce runs RedeliverMany in a transaction.
 func RedeliverManyOnce(ctx context.Context, s *db.DB, f RedeliverFilter, now time.Time, limit int) (scheduled, next int64, err error) {
 	err = s.Update(ctx, func(tx *db.Tx) error { scheduled, next, err = RedeliverMany(ctx, tx, f, now, limit); return err })
 	return scheduled, next, err
 }
 
-// ReplaceSealedOnce is Tx.ReplaceSealed.
+// ReplaceSealedOnce runs ReplaceSealed in a transaction.
 func ReplaceSealedOnce(ctx context.Context, s *db.DB, r, old SecretRow) error {
 	return s.Update(ctx, func(tx *db.Tx) error { return ReplaceSealed(ctx, tx, r, old) })
 }

@@ -27,7 +27,7 @@ import (
 	"github.com/quittance/quittance/internal/watchdog"
 )
 
-// Store is the schedule of deliveries. *db.DB implements it.
+// Store is the schedule of deliveries. Tables implement it.
 type Store interface {
 	LeaseDeliveries(ctx context.Context, r delivery.LeaseRequest) (delivery.Leased, error)
 	FinishDeliveries(ctx context.Context, outcomes []delivery.Outcome) (lost []int, err error)

@@ -44,7 +44,7 @@ type Ledger interface {
 	AmountReturned(ctx context.Context, paymentID string) (invoice.Amount, error)
 }
 
-// Store reads and writes the database. *db.DB implements it.
+// Store reads and writes the database. settle.Tables implement it.
 type Store interface {
 	// Invoice returns an invoice, or db.ErrNotFound.
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)

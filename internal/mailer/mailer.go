@@ -55,7 +55,7 @@ var (
 // errTooOld: the mail was tried for its Lifetime, or no process ran.
 var errTooOld = errors.New("it is too old")
 
-// Store keeps the queue. *db.DB implements it.
+// Store keeps the queue. Tables implement it.
 type Store interface {
 	QueueReceiptMail(ctx context.Context, m ReceiptMail, limit int) (number int, err error)
 	CountReceiptMails(ctx context.Context, invoiceID string, limit int) (all, ofMerchant int, err error)

@@ -17,7 +17,7 @@ const (
 	maxInvoicePages = 20
 )
 
-// InvoiceReader reads invoices from the database. *db.DB implements it.
+// InvoiceReader reads invoices from the database. settle.Reader implements it.
 type InvoiceReader interface {
 	Invoices(ctx context.Context, f settle.InvoiceFilter) (found []invoice.Invoice, examined string, err error)
 }

@@ -23,7 +23,7 @@ const (
 	maxRemembered = 1000
 )
 
-// Source reads from the database. *db.DB implements it.
+// Source reads from the database. Reader implements it.
 type Source interface {
 	// ReportedPayments returns confirmed payments of invoices.
 	ReportedPayments(ctx context.Context, f ReportFilter) ([]ReportedPayment, error)

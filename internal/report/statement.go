@@ -15,7 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/times"
 )
 
-// StatementReader reads from the database. *db.DB implements it.
+// StatementReader reads from the database. Reader implements it.
 type StatementReader interface {
 	Source
 	SummaryReader

@@ -21,7 +21,7 @@ const (
 	maxStale = 100
 )
 
-// SettledReader reads payments and refunds. *db.DB and *db.Tx implement it.
+// SettledReader reads payments and refunds. Reader implements it.
 type SettledReader interface {
 	// SettledAmounts returns confirmed payments of invoices.
 	SettledAmounts(ctx context.Context, f ReportFilter) ([]SettledAmount, error)
@@ -29,7 +29,7 @@ type SettledReader interface {
 	ReportedRefunds(ctx context.Context, f ReportFilter) ([]invoice.Refund, error)
 }
 
-// SummaryReader reads from the database. *db.DB implements it.
+// SummaryReader reads from the database. Reader implements it.
 type SummaryReader interface {
 	SettledReader
 	// RollupsThrough returns the time before which rollups are complete.
