@@ -142,7 +142,7 @@ func VerifyAudit(ctx context.Context, s *db.DB, heads ...Head) (Head, error) {
 	return VerifyAuditWith(ctx, s, AuditSources{Heads: heads})
 }
 
-// VerifyAuditWith reads the whole audit log and returns its head. It returns an *access.FaultError if
+// VerifyAuditWith reads the whole audit log and returns its head. It returns an *FaultError if
 // an entry was changed, removed or added. It verifies an archived log from its newest checkpoint, or
 // from the first archived entry if the caller passes the archived entries.
 func VerifyAuditWith(ctx context.Context, s *db.DB, with AuditSources) (Head, error) {

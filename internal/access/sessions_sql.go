@@ -61,7 +61,7 @@ func Sessions(ctx context.Context, q db.Querier, f SessionFilter) ([]Session, er
 }
 
 // InsertSession stores a new session, and deletes the oldest of its key beyond
-// access.MaxSessions.
+// MaxSessions.
 func InsertSession(ctx context.Context, tx *db.Tx, s Session, token TokenHash) error {
 	if err := tx.Insert(ctx, db.Insertion{Table: "sessions", Columns: append(strings.Split(sessionColumns, ", "), "token_hash")}, [][]any{{
 		s.ID, s.KeyID, string(s.ParentKeys), db.OrNull(s.MerchantID), s.Client, s.Browser, s.Language, s.CreatedAt.Unix(), s.ConfirmedAt.Unix(), s.UsedAt.Unix(), s.ExpiresAt.Unix(),

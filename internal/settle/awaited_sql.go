@@ -6,10 +6,10 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// Awaited is the payments that the service waits for on a chain.
+// Awaited reports what kinds of changes the service waits for on a chain.
 type Awaited struct {
-	// Any: something may concern an open invoice, a payment, refund or sweep that is not
-	// final, or a transaction or authorization on its way.
+	// Any: there is an open invoice, a payment, refund or sweep that is not final, or a
+	// transaction or authorization on its way.
 	Any bool
 	// Unconfirmed: a payment, refund or sweep is in a block that is not final.
 	Unconfirmed bool

@@ -11,8 +11,7 @@ import (
 )
 
 // AmountLookup asks for invoices that transfers of one amount to one receiver can pay by that amount,
-// including closed ones. It leaves out invoices that cannot be paid by any of the transfers. can pay
-// are left out.
+// including closed ones. It leaves out invoices that cannot be paid by any of the transfers.
 type AmountLookup struct {
 	AmountKey
 	FirstBlock, LastBlock uint64    // the transfers are in these blocks and between them

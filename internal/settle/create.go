@@ -13,7 +13,7 @@ import (
 )
 
 // CreateRequest is a request to create an invoice. With a key the same request may be repeated within
-// settle.IdempotencyWindow.
+// IdempotencyWindow.
 type CreateRequest struct {
 	Once
 	Draft invoice.Draft
