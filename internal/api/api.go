@@ -117,7 +117,7 @@ type Reader interface {
 	// RefundRecords returns the matching refunds, newest first.
 	RefundRecords(ctx context.Context, f settle.RefundFilter) ([]invoice.RefundRecord, error)
 	// Submissions returns the submissions of a refund, newest first.
-	Submissions(ctx context.Context, refundID string) ([]invoice.Submission, error)
+	Submissions(ctx context.Context, refundIDs ...string) ([]invoice.Submission, error)
 	// Keys returns the matching keys, newest first.
 	Keys(ctx context.Context, f access.KeyFilter) ([]access.Record, error)
 	// Authorization returns an authorization, or db.ErrNotFound.

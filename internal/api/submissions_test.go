@@ -34,7 +34,7 @@ func (b *backend) SubmissionSeen(ctx context.Context, _, _, _ string, _ invoice.
 	return b.fail(ctx)
 }
 
-func (b *backend) Submissions(ctx context.Context, _ string) ([]invoice.Submission, error) {
+func (b *backend) Submissions(ctx context.Context, _ ...string) ([]invoice.Submission, error) {
 	return nil, b.fail(ctx)
 }
 

@@ -3,6 +3,7 @@ package dispatcher_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -471,19 +472,30 @@ func recordStatements(t *testing.T, s *db.DB) []rowtest.Statement {
 		"payment":        func() error { _, err := settle.NewReader(read).Payment(ctx, "pay_1"); return err },
 		"payments":       func() error { _, err := settle.NewReader(read).PaymentsOfInvoices(ctx, []string{"inv_1"}); return err },
 		"in time": func() error {
-			_, err := settle.PaymentsInTime(ctx, read, rowtest.Sample("inv_1", "m"))
+			_, err := settle.PaymentsInTime(ctx, read, []invoice.Invoice{rowtest.Sample("inv_1", "m")})
 			return err
 		},
-		"newest":     func() error { _, err := settle.NewReader(read).NewestPayments(ctx, "inv_1", 20); return err },
-		"registered": func() error { _, err := settle.PaidThroughRegistry(ctx, read, []string{"inv_1"}); return err },
-		"unfinal":    func() error { _, err := settle.PendingPayments(ctx, read, "base", 0, 999); return err },
-		"orphaned":   func() error { _, err := settle.OrphanedPayments(ctx, read, "base", 1, 999); return err },
+		"newest": func() error { _, err := settle.NewReader(read).NewestPayments(ctx, "inv_1", 20); return err },
+		"newest ids": func() error {
+			_, err := settle.NewestPaymentIDs(ctx, read, []string{"inv_1", "inv_2"}, 1000)
+			return err
+		},
+		"recorded": func() error { _, err := settle.WhichRecorded(ctx, read, []string{"ref_1", "ref_2"}); return err },
+		"dropped": func() error {
+			_, err := settle.DroppedSince(ctx, read, []string{"ref_1", "ref_2"}, time.Unix(1, 0))
+			return err
+		},
+		"submissions of many": func() error { _, err := settle.NewReader(read).Submissions(ctx, "ref_1", "ref_2"); return err },
+		"registered":          func() error { _, err := settle.PaidThroughRegistry(ctx, read, []string{"inv_1"}); return err },
+		"unfinal":             func() error { _, err := settle.PendingPayments(ctx, read, "base", 0, 999); return err },
+		"orphaned":            func() error { _, err := settle.OrphanedPayments(ctx, read, "base", 1, 999); return err },
 		"among undecided": func() error {
 			_, err := settle.NewReader(read).WhichUndecided(ctx, []string{"pay_1", "pay_2"})
 			return err
 		},
 		"refund": func() error {
-			_, err := settle.PaymentsBetween(ctx, read, "base", moved.From, moved.To, 999)
+			pair := settle.Pair{Payer: moved.From, Receiver: moved.To}
+			_, err := settle.PaymentsBetween(ctx, read, "base", []settle.Pair{pair}, 999)
 			return err
 		},
 		"refunds":     func() error { _, err := settle.RefundsOfPayments(ctx, read, []string{"pay_1"}); return err },
@@ -501,8 +513,9 @@ func recordStatements(t *testing.T, s *db.DB) []rowtest.Statement {
 		},
 		"prepared": func() error { _, err := settle.PreparedRefunds(ctx, read, "pay_1"); return err },
 		"prepared for": func() error {
-			_, err := settle.PreparedFor(ctx, read, "base", []string{invoice.Hash{1}.String()}, []string{moved.To.String(), moved.From.String()})
-			return err
+			_, byTag := settle.PreparedByTag(ctx, read, "base", []invoice.Hash{{1}})
+			_, err := settle.PreparedTo(ctx, read, "base", []invoice.Address{moved.To, moved.From})
+			return errors.Join(byTag, err)
 		},
 		"many invoices": func() error {
 			_, err := settle.HasPaidManyInvoices(ctx, read, invoice.Payment{Transfer: moved}, 10)

@@ -1,5 +1,7 @@
 package invoice
 
+import "cmp"
+
 // RefundMatch is the payment that a refund pays back.
 type RefundMatch struct {
 	Payment Payment
@@ -47,6 +49,24 @@ func (p Payment) reversedBy(t Transfer) bool {
 func (p Payment) KeepsRefund(was Refund, t Transfer) bool {
 	toPayer := p.From == t.To || was.PreparedID != ""
 	return was.PaymentID == p.ID && was.SameMovement(t) && p.Token == t.Token && p.RefundedFrom() == t.From && toPayer
+}
+
+// AmountReturned returns how much of a payment was refunded or is on its way back to the payer. It adds up its
+// refunds on the chain, and what the records of its refunds reserve. It also adds refunds that a reorg dropped, if
+// they may be mined again although no record reserves them.
+func AmountReturned(records []RefundRecord, refunds []Refund, mayBeMinedAgain func(Refund) bool) (sum Amount) {
+	reserving := make(map[string]bool) // ids of records
+	for _, r := range records {
+		reserved := r.Reserved()
+		reserving[r.ID] = !reserved.IsZero()
+		sum = sum.Plus(reserved)
+	}
+	for _, r := range refunds {
+		if r.Status != Orphaned || !reserving[cmp.Or(r.PreparedID, r.ID)] && mayBeMinedAgain(r) {
+			sum = sum.Plus(r.Amount)
+		}
+	}
+	return sum
 }
 
 // Returning returns how much of a payment of the invoice no longer counts. back is how much of it was or is to be

@@ -116,6 +116,17 @@ func (r RefundRecord) Prepared() bool { return !r.Tag.IsZero() }
 // Sent reports whether a transfer on the chain pays the refund.
 func (r RefundRecord) Sent() bool { return r.Transfer.ID != "" && r.Transfer.Status != Orphaned }
 
+// Unsent returns the state of the refund without a transfer on the chain.
+func (r RefundRecord) Unsent() RefundStatus {
+	switch {
+	case !r.Prepared():
+		return RefundOrphaned
+	case !r.CanceledAt.IsZero():
+		return RefundCanceled
+	}
+	return RefundPending
+}
+
 // IsAwaited reports whether the refund's transfer, which a reorg dropped, is expected to be mined again.
 // A transfer that was seen is a submission until somebody withdraws it.
 func (r RefundRecord) IsAwaited() bool {

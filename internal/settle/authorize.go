@@ -252,23 +252,10 @@ func (s *Service) mayAccept(ctx context.Context, r db.Querier, inv invoice.Invoi
 	return nil
 }
 
-// loadAuthorizations reads which invoices the authorizations of the entries are bound to.
-func (b *transferBatch) loadAuthorizations(ctx context.Context) error {
-	transfers := make([]invoice.Transfer, len(b.entries))
-	for i, e := range b.entries {
-		transfers[i] = e.Transfer
-	}
-	bound, err := BoundAuthorizations(ctx, b.tx, transfers)
-	for i, a := range bound {
-		b.entries[i].bound = a
-	}
-	return err
-}
-
-// authorize records whether a payment is the transfer for which its authorization was accepted. A
-// transfer of another amount with the same nonce pays the invoice in part, and leaves the
+// authorize notes whether a payment is the transfer that its authorization was accepted for.
+// A transfer of another amount by the same nonce pays the invoice in part, and leaves the
 // authorization unpaid.
-func (b *transferBatch) authorize(e *entry, p invoice.Payment) {
+func (ch *Changes) authorize(e *entry, p invoice.Payment) {
 	if e.bound.InvoiceID == "" {
 		return
 	}
@@ -277,20 +264,13 @@ func (b *transferBatch) authorize(e *entry, p invoice.Payment) {
 		made = p.ID
 	}
 	if made != e.bound.PaymentID {
-		b.authorized[e.bound.ID] = made
+		ch.effects.authorized[e.bound.ID] = made
 	}
 }
 
-// saveAuthorizations writes the payments of authorizations, which must be written already.
-func (b *transferBatch) saveAuthorizations(ctx context.Context) error {
-	err := SetAuthorizationPayments(ctx, b.tx, b.authorized)
-	clear(b.authorized)
-	return err
-}
-
-// endAuthorizations ends the authorizations with an outcome that the chain's finalized block decides.
-// Every payment up to that block is stored, and an authorization cannot make a payment in a later
-// block if its window closed before it.
+// endAuthorizations ends the authorizations whose outcome the chain's finalized block makes
+// certain. Every payment up to that block is stored, and none of a later block can be made
+// by an authorization whose window closed before it.
 func (s *Service) endAuthorizations(ctx context.Context, tx *db.Tx, chainKey string, cur Cursor) error {
 	return EndAuthorizations(ctx, tx, chainKey, cur.Confirmed.Time, invoice.RefusedWindowClosed, s.now())
 }

@@ -51,16 +51,20 @@ func (s *Service) voidClosed(ctx context.Context, tx *db.Tx, out *outbox, chainK
 	if err != nil {
 		return false, err
 	}
-	invoices := newInvoiceSet(tx)
+	ids := make([]string, len(closed))
+	for i, l := range closed {
+		ids[i] = l.InvoiceID
+	}
+	ch, err := s.load(ctx, tx, chainKey, ids...)
+	if err != nil {
+		return false, err
+	}
 	for _, l := range closed {
-		if err := invoices.load(ctx, l.InvoiceID); err != nil {
-			return false, err
-		}
-		was := invoices.byID[l.InvoiceID]
+		was := ch.invoice(l.InvoiceID)
 		if was.EndedInLostPast() && was.FromBlock < uncounted {
 			continue
 		}
-		if err := s.voidUnlessPaid(ctx, out, invoices, was); err != nil {
+		if err := s.voidUnlessPaid(ctx, tx, out, ch, was); err != nil {
 			return false, err
 		}
 		if err := markClosed(ctx, tx, l.CommitmentID, false); err != nil {
@@ -68,16 +72,16 @@ func (s *Service) voidClosed(ctx context.Context, tx *db.Tx, out *outbox, chainK
 		}
 		more = len(closed) == closedBatch
 	}
-	return more, invoices.save(ctx)
+	return more, UpdateInvoices(ctx, tx, ch.changedInvoices())
 }
 
-// voidUnlessPaid makes an invoice of the set void if it is open and no payment up to the block at which it ended can have
+// voidUnlessPaid makes an invoice void if it is open and no payment up to the block at which it ended can have
 // paid it.
-func (s *Service) voidUnlessPaid(ctx context.Context, out *outbox, invoices *invoiceSet, was invoice.Invoice) error {
+func (s *Service) voidUnlessPaid(ctx context.Context, tx *db.Tx, out *outbox, ch *Changes, was invoice.Invoice) error {
 	if !was.EndedInLostPast() {
 		return nil
 	}
-	byHand, err := mayBePaidByHand(ctx, invoices.tx, was)
+	byHand, err := mayBePaidByHand(ctx, tx, was)
 	if err != nil || byHand {
 		return err
 	}
@@ -88,8 +92,8 @@ func (s *Service) voidUnlessPaid(ctx context.Context, out *outbox, invoices *inv
 	if err != nil {
 		return err
 	}
-	invoices.put(voided)
-	return s.recordVoid(ctx, invoices.tx, out, was, voided)
+	ch.putInvoice(voided)
+	return s.recordVoid(ctx, tx, out, was, voided)
 }
 
 // mayBePaidByHand reports whether payments without an invoice, up to the block at which an open

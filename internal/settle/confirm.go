@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/apiconv"
@@ -71,69 +70,54 @@ func (s *Service) confirmTransfers(ctx context.Context, tx *db.Tx, out *outbox, 
 	if err != nil || len(payments)+len(refunds)+len(sweeps) == 0 {
 		return err
 	}
-	now := s.seconds()
-	confirmed, ids := confirmedAt(payments, now)
-	refresh := changedItems(refunds)
-	refunds = slices.DeleteFunc(refunds, func(r invoice.Refund) bool { return !r.Attributed() })
-	for i := range refunds {
-		refunds[i].Status, refunds[i].ConfirmedAt = invoice.Confirmed, now
-		ids = append(ids, refunds[i].InvoiceID)
-	}
-	invoices := newInvoiceSet(tx)
-	if err := invoices.load(ctx, ids...); err != nil {
+	scope := s.scope(chainKey, Cursor{Indexed: invoice.Header{Number: indexed}})
+	ch, err := change(ctx, tx, scope, func(ch *Changes) { ch.confirm(payments, refunds, unfinal) })
+	if err != nil {
 		return err
 	}
-	if err := ConfirmThrough(ctx, tx, chainKey, through, now); err != nil {
+	if err := ConfirmThrough(ctx, tx, chainKey, through, scope.now); err != nil {
 		return err
 	}
-	if err := recordConfirmations(ctx, tx, chainKey, confirmed, indexed); err != nil {
+	if err := recordConfirmations(ctx, tx, chainKey, ch.confirmed, indexed); err != nil {
 		return err
 	}
-	if err := RefreshItems(ctx, tx, refresh...); err != nil {
+	if err := RefreshItems(ctx, tx, changedItems(refunds)...); err != nil {
 		return err
 	}
-	if err := AddToDeposits(ctx, tx, confirmed, sweeps); err != nil {
+	if err := AddToDeposits(ctx, tx, ch.confirmed, sweeps); err != nil {
 		return err
 	}
-	if err := s.settleInOrder(ctx, invoices, s.refundedInPast(invoices, confirmed), unfinal); err != nil {
-		return err
-	}
-	returning := make([]string, len(refunds))
-	for i, r := range refunds {
-		returning[i] = r.PaymentID // after a smaller transfer, the rest of the prepared amount is no longer reserved
-	}
-	if _, err := s.recountReturned(ctx, invoices, returning); err != nil {
-		return err
-	}
-	if err := s.recompute(ctx, out, invoices, confirmed, refunds); err != nil {
-		return err
-	}
-	return s.saveInvoices(ctx, invoices, indexed)
+	return s.save(ctx, tx, out, ch)
 }
 
-// refundedInPast returns, during a recovery, the invoices of payments with refunds. They were paid in
-// the lost past if their payments were final before the refunds. Otherwise amounts that are read as
-// refunded by now do not count.
-func (s *Service) refundedInPast(invoices *invoiceSet, payments []invoice.Payment) (ids []string) {
+// confirm makes pending payments and refunds final, and finds out which invoices they pay.
+func (ch *Changes) confirm(payments []PaymentRow, refunds []invoice.Refund, unfinal uint64) {
+	var refundedInPast []string
 	for _, p := range payments {
-		if s.recovery && p.Attributed() && !invoices.byID[p.InvoiceID].Sums.Returned.IsZero() {
-			ids = append(ids, p.InvoiceID)
+		p.Status, p.ConfirmedAt = invoice.Confirmed, ch.chain.now
+		ch.setPayment(p)
+		ch.confirmed = append(ch.confirmed, p.Payment)
+		// The invoice of a payment of which something was refunded was paid in the lost past if its payments were
+		// final before that. Otherwise what is read as refunded by now does not count.
+		if p.Attributed() && !ch.invoice(p.InvoiceID).Sums.Returned.IsZero() && ch.chain.recovery {
+			refundedInPast = append(refundedInPast, p.InvoiceID)
 		}
 	}
-	return ids
-}
-
-// confirmedAt returns payments confirmed at a time, and the ids of their invoices.
-func confirmedAt(payments []PaymentRow, now time.Time) (confirmed []invoice.Payment, ids []string) {
-	confirmed = make([]invoice.Payment, len(payments))
-	for i, p := range payments {
-		confirmed[i] = p.Payment
-		confirmed[i].Status, confirmed[i].ConfirmedAt = invoice.Confirmed, now
-		if p.Attributed() {
-			ids = append(ids, p.InvoiceID)
+	for _, r := range refunds {
+		r.Status, r.ConfirmedAt = invoice.Confirmed, ch.chain.now
+		ch.setRefund(r)
+		if r.Attributed() {
+			ch.refunded = append(ch.refunded, r)
+			// A smaller transfer than was prepared reserves no rest any more.
+			ch.returning = append(ch.returning, r.PaymentID)
 		}
 	}
-	return confirmed, ids
+	ch.settleInOrder(refundedInPast, unfinal)
+	ch.recountReturned(ch.returning...)
+	ch.countConfirmed(maxBlock)
+	ch.finishPaid()
+	ch.countRefunds(ch.refunded)
+	ch.recountRemainders()
 }
 
 // changedItems returns the ids of objects that may be another item of the inbox once refunds are

@@ -3,7 +3,6 @@ package settle
 import (
 	"context"
 	"errors"
-	"maps"
 	"math"
 	"slices"
 
@@ -28,24 +27,25 @@ func (s *Service) attributeDeferred(ctx context.Context, tx *db.Tx, out *outbox,
 	}
 	ids := make([]string, len(payments))
 	transfers := slices.Clone(refunds)
-	undecided := make(map[string]bool)
 	for i, p := range payments {
 		ids[i] = p.ID
 		transfers = append(transfers, p.Transfer)
-		undecided[p.ID] = true
 	}
 	slices.SortFunc(transfers, func(a, b invoice.Transfer) int { return a.Compare(b.Position) })
 	transfers = slices.CompactFunc(transfers, func(a, b invoice.Transfer) bool { return a.TxHash == b.TxHash && a.Ordinal == b.Ordinal })
-	invoices := newInvoiceSet(tx)
-	b := s.newTransferBatch(invoices, out, chainScope{key: chainKey, indexed: cur.Indexed.Number, finalized: cur.Confirmed.Number}, transfers)
-	b.undecided = undecided
-	if b.lostPast, err = lostPast(ctx, tx, chainKey); err != nil {
+	past, err := lostPast(ctx, tx, chainKey)
+	if err != nil {
 		return false, err
 	}
-	if err := b.attributeUndecided(ctx, unfinal); err != nil {
+	scope := s.scope(chainKey, *cur)
+	scope.finalized, scope.unread = cur.Confirmed.Number, nil
+	ch, err := decide(ctx, tx, scope, transfers, func(before *Snapshot) *Changes {
+		return applyUndecided(before, transfers, past, unfinal)
+	})
+	if err != nil {
 		return false, err
 	}
-	if err := s.finishInvoices(ctx, out, invoices, cur.Indexed.Number); err != nil {
+	if err := s.save(ctx, tx, out, ch); err != nil {
 		return false, err
 	}
 	if err := UnmarkUndecided(ctx, tx, ids); err != nil {
@@ -94,104 +94,70 @@ func nextUndecided(ctx context.Context, tx *db.Tx, chainKey string) (payments []
 	return payments, refunds, morePayments || moreRefunds, nil
 }
 
-// attributeUndecided attributes the undecided payments among the entries as if
+// applyUndecided attributes the undecided payments among transfers as if
 // they were observed now, and stores the refunds.
-func (b *transferBatch) attributeUndecided(ctx context.Context, unfinal uint64) error {
-	if err := b.load(ctx); err != nil {
-		return err
-	}
-	var open []*entry
-	for _, e := range b.entries {
-		if b.undecided[e.paymentID] {
-			open = append(open, e)
-		}
-	}
-	if err := b.findCandidates(ctx, open); err != nil {
-		return err
-	}
-	if err := b.loadRefunds(ctx); err != nil {
-		return err
-	}
-	for _, e := range b.entries {
-		if err := b.restorePrepared(ctx, e); err != nil {
-			return err
-		}
-		if b.undecided[e.paymentID] {
-			if err := b.attributeStored(ctx, e); err != nil {
-				return err
-			}
-		}
-		if err := b.storeOutgoing(ctx, e); err != nil {
-			return err
-		}
-	}
-	if err := b.save(ctx); err != nil {
-		return err
-	}
-	ids := make([]string, len(b.confirmed))
-	for i, p := range b.confirmed {
+func applyUndecided(before *Snapshot, transfers []invoice.Transfer, past blockRange, unfinal uint64) *Changes {
+	ch := newChanges(before)
+	ch.lostPast = past
+	ch.each(transfers, ch.applyDeferred)
+	ids := make([]string, len(ch.confirmed))
+	for i, p := range ch.confirmed {
 		ids[i] = p.InvoiceID
 	}
-	if err := b.service.settleInOrder(ctx, b.invoices, ids, unfinal); err != nil {
-		return err
+	ch.settleInOrder(ids, unfinal)
+	ch.finish()
+	return ch
+}
+
+// applyDeferred stores a transfer of which the attribution was deferred.
+func (ch *Changes) applyDeferred(e *entry) {
+	ch.restorePrepared(e)
+	if e.paymentID != "" && ch.isUndecided(e.paymentID) {
+		ch.attributeStored(e)
 	}
-	return b.finish(ctx)
+	if !ch.before.lacking {
+		ch.storeOutgoing(e)
+	}
 }
 
 // attributeStored attributes a stored payment and its refunds.
-func (b *transferBatch) attributeStored(ctx context.Context, e *entry) error {
-	p := b.payments[e.paymentID]
+func (ch *Changes) attributeStored(e *entry) {
+	p, _ := ch.payment(e.paymentID)
+	if ch.before.lacking {
+		return
+	}
 	was := p.Payment
-	if err := b.attribute(ctx, e, &p.Payment); err != nil || !p.Attributed() {
-		return err
+	if ch.attribute(e, &p.Payment); ch.before.lacking || !p.Attributed() {
+		return
 	}
-	b.put(was, p)
-	b.authorize(e, p.Payment)
+	ch.put(was, p)
+	ch.authorize(e, p.Payment)
 	if p.Status == invoice.Confirmed {
-		b.confirmed = append(b.confirmed, p.Payment)
+		ch.confirmed = append(ch.confirmed, p.Payment)
 	}
-	refunds, err := confirmedRefunds(ctx, b.tx, p.ID)
-	if err != nil {
-		return err
-	}
-	for i := range refunds {
-		refunds[i].InvoiceID, refunds[i].MerchantID = p.InvoiceID, p.MerchantID
-	}
-	b.refunded = append(b.refunded, refunds...)
-	return nil
+	ch.refunded = append(ch.refunded, ch.confirmedRefunds(p.ID)...)
 }
 
-// loadUndecided reads which known payments are undecided, and the states of receivers that can have
-// payments above blocks that were never read.
-func (b *transferBatch) loadUndecided(ctx context.Context) (err error) {
-	marked, err := NewReader(b.tx).WhichUndecided(ctx, slices.Collect(maps.Keys(b.payments)))
-	for _, id := range marked {
-		b.undecided[id], b.marked[id] = true, true
+// receiver returns the state of a receiver of payments.
+func (ch *Changes) receiver(a invoice.Address) ReceiverState {
+	if r, changed := ch.receivers[a]; changed {
+		return r
 	}
-	if b.chain.unread == nil || err != nil {
-		return err
-	}
-	var receivers []invoice.Address
-	for _, e := range b.entries {
-		if e.paymentID != "" && !slices.Contains(receivers, e.To) {
-			receivers = append(receivers, e.To)
-		}
-	}
-	b.receivers, err = ReceiverStates(ctx, b.tx, b.chain.key, receivers)
-	return err
+	return ch.before.receivers.get(a)
 }
 
-// mustDefer reports whether the blocks that were never read can change the attribution of a transfer.
-// They can hold payments of invoices that were created before the chain was first read, and so change
-// their remainders; and an undecided payment can pay any invoice of its receiver. They can also hold
-// the payment that a transfer from a settlement address refunds.
-func (b *transferBatch) mustDefer(e *entry, candidates []invoice.Candidate, a invoice.Attribution) bool {
+// mustDefer reports whether the blocks that were never read can change the
+// attribution of a transfer. They can hold payments of invoices that were
+// created before the chain was first read, and so change what remains of these;
+// and an undecided payment can pay any invoice of its receiver. They can also
+// hold the payment that a transfer from a settlement address refunds.
+func (ch *Changes) mustDefer(e *entry, candidates []invoice.Candidate, a invoice.Attribution) bool {
 	t := e.Transfer
-	if !b.chain.isAboveUnread(t.Position) {
+	if !ch.chain.isAboveUnread(t.Position) {
 		return false
 	}
 	inferred := a.Method == "" || a.Method.Inferred()
-	receiver := b.receivers[t.To]
+	receiver := ch.receiver(t.To)
 	switch {
 	case inferred && e.refundID != "":
 		return true
@@ -210,24 +176,4 @@ func (b *transferBatch) mustDefer(e *entry, candidates []invoice.Candidate, a in
 		rivals = rivals || !c.HasTransferAmount && c.Amount == t.Amount
 	}
 	return rivals && !bound
-}
-
-// saveUndecided marks the undecided payments and unmarks the others.
-func (b *transferBatch) saveUndecided(ctx context.Context, payments []PaymentRow) error {
-	var undecided []PaymentRow
-	var decided []string
-	for _, p := range payments {
-		switch {
-		case b.undecided[p.ID]:
-			b.marked[p.ID] = true
-			undecided = append(undecided, p)
-		case b.marked[p.ID]:
-			delete(b.marked, p.ID)
-			decided = append(decided, p.ID)
-		}
-	}
-	if err := UnmarkUndecided(ctx, b.tx, decided); err != nil {
-		return err
-	}
-	return MarkUndecided(ctx, b.tx, undecided)
 }

@@ -65,90 +65,44 @@ func checkDepositAddress(ctx context.Context, tx *db.Tx, inv invoice.Invoice) er
 	return err
 }
 
-// loadDeposits finds out which of the entries go to or come from a deposit address, and reads the
-// invoices of the receiving ones.
-func (b *transferBatch) loadDeposits(ctx context.Context, ends []invoice.Address) error {
-	deposits, err := Deposits(ctx, b.tx, b.chain.key, ends)
-	if err != nil || len(deposits) == 0 {
-		return err
-	}
-	var ids []string
-	for _, e := range b.entries {
-		e.fromLost, e.toLost = IsLostDeposit(deposits[e.From]), IsLostDeposit(deposits[e.To])
-		if e.fromLost {
-			continue
-		}
-		if e.sweepOf = deposits[e.From]; e.sweepOf != "" {
-			e.sweepID = b.tx.TransferID(invoice.PrefixSweep, e.Transfer)
-			continue
-		}
-		if e.depositOf = deposits[e.To]; e.toLost {
-			e.depositOf = ""
-		} else if e.depositOf != "" {
-			ids = append(ids, e.depositOf)
-		}
-	}
-	return b.invoices.load(ctx, ids...)
-}
-
-// attributeDeposit sets the invoice of a payment to a deposit address and emits payment.received. A
-// payment in another currency than the invoice's gets no invoice.
-func (b *transferBatch) attributeDeposit(e *entry, p *invoice.Payment) error {
-	inv := b.invoices.byID[e.depositOf]
+// attributeDeposit sets the invoice of a payment to a deposit address and announces it.
+// A payment in another currency than the invoice's belongs to none.
+func (ch *Changes) attributeDeposit(e *entry, p *invoice.Payment) {
+	inv := ch.invoice(e.depositOf)
 	p.DepositOf, p.SettlesTo = inv.ID, inv.Merchant
 	a, ok := invoice.Attribute(p.Transfer, []invoice.Candidate{{Invoice: inv}}, false)
 	*p = p.WithAttribution(a)
 	if !ok {
-		b.out.unattributed = append(b.out.unattributed, *p)
-		return nil
+		ch.effects.unattributed = append(ch.effects.unattributed, *p)
+		return
 	}
-	return b.service.emitReceived(b.out, *p, a.Invoice)
+	ch.effects.received(*p, a.Invoice)
 }
 
-// leaveUnattributed leaves a payment without an invoice. Money at a deposit address is swept in any
-// case.
-func (b *transferBatch) leaveUnattributed(e *entry, p *invoice.Payment) {
+// leaveUnattributed leaves a payment without an invoice. Money at a deposit address is swept all the
+// same.
+func (ch *Changes) leaveUnattributed(e *entry, p *invoice.Payment) {
 	p.DepositOf, p.SettlesTo = "", invoice.Address{}
 	if e.depositOf != "" {
-		p.DepositOf, p.SettlesTo = e.depositOf, b.invoices.byID[e.depositOf].Merchant
+		p.DepositOf, p.SettlesTo = e.depositOf, ch.invoice(e.depositOf).Merchant
 	}
 	*p = p.WithAttribution(invoice.Attribution{})
-	b.out.unattributed = append(b.out.unattributed, *p)
+	ch.effects.unattributed = append(ch.effects.unattributed, *p)
 }
 
-// storeSweeps stores the transfers out of deposit addresses. A transfer that a reorg moved
+// storeSweep stores a transfer out of a deposit address. A transfer that a reorg moved
 // to another block is the same sweep, also if it comes from another address there.
-func (b *transferBatch) storeSweeps(ctx context.Context) error {
-	var ids []string
-	for _, e := range b.entries {
-		if e.sweepID != "" {
-			ids = append(ids, e.sweepID)
-		}
+func (ch *Changes) storeSweep(e *entry) {
+	id := ch.before.transferID(invoice.PrefixSweep, e.Transfer)
+	s := ch.before.sweeps.get(id)
+	if s.Status == invoice.Confirmed {
+		return
 	}
-	stored, err := SweepsByID(ctx, b.tx, ids)
-	if err != nil {
-		return err
+	if s.ID == "" {
+		s.ID, s.ObservedAt = id, ch.chain.now
 	}
-	known := make(map[string]invoice.Sweep, len(stored))
-	for _, s := range stored {
-		known[s.ID] = s
-	}
-	var unsaved []invoice.Sweep
-	for _, e := range b.entries {
-		s, ok := known[e.sweepID]
-		if e.sweepID == "" || s.Status == invoice.Confirmed {
-			continue
-		}
-		if !ok {
-			s.ID, s.ObservedAt = e.sweepID, b.service.seconds()
-		}
-		b.moved = b.moved || s.Status == invoice.Pending && s.BlockHash != e.BlockHash
-		s.Transfer, s.InvoiceID = e.Transfer, e.sweepOf
-		s.Status, s.ConfirmedAt = b.status()
-		unsaved = append(unsaved, s)
-	}
-	if b.chain.final {
-		b.swept = unsaved
-	}
-	return SaveSweeps(ctx, b.tx, unsaved)
+	ch.effects.moved = ch.effects.moved || s.Status == invoice.Pending && s.BlockHash != e.BlockHash
+	s.Transfer, s.InvoiceID = e.Transfer, e.sweepOf
+	s.Status, s.ConfirmedAt = ch.status()
+	ch.effects.sweeps = append(ch.effects.sweeps, s)
 }

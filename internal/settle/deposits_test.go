@@ -52,9 +52,10 @@ func TestDepositRoundTrip(t *testing.T) {
 		if diff := cmp.Diff(want, got, rowtest.Equal); err != nil || diff != "" {
 			t.Errorf("%v (-written +read):\n%s", err, diff)
 		}
-		between, err := settle.PaymentsBetween(t.Context(), s, "base", payment.From, inv.Merchant, 999)
-		if err != nil || len(between) != 3 {
-			t.Errorf("%d payments of the account to the settlement address and its deposit addresses, %v; want 3", len(between), err)
+		pair := settle.Pair{Payer: payment.From, Receiver: inv.Merchant}
+		between, err := settle.PaymentsBetween(t.Context(), s, "base", []settle.Pair{pair}, 999)
+		if err != nil || len(between[pair]) != 3 {
+			t.Errorf("%d payments of the account to the settlement address and its deposit addresses, %v; want 3", len(between[pair]), err)
 		}
 	})
 }

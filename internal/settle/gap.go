@@ -68,7 +68,8 @@ func (s *Service) Fill(ctx context.Context, chainKey string, next uint64, blocks
 		if len(kept) == 1 && kept[0].Hash != through.Hash {
 			return fmt.Errorf("block %d of %s: %w", through.Number, chainKey, ErrFinalityViolated)
 		}
-		scope := chainScope{key: chainKey, indexed: cur.Indexed.Number, final: true, unread: cur.Unread}
+		scope := s.scope(chainKey, *cur)
+		scope.final = true
 		stored, err := s.storeBlocks(ctx, tx, out, scope, blocks)
 		if err != nil {
 			return err

@@ -114,20 +114,20 @@ func (s *Service) endImported(ctx context.Context, tx *db.Tx, out *outbox, inv i
 	if err := markClosed(ctx, tx, inv.CommitmentID, false); err != nil {
 		return inv, err
 	}
-	invoices := newInvoiceSet(tx)
-	if err := invoices.load(ctx, inv.ID); err != nil {
+	ch, err := s.load(ctx, tx, inv.ChainKey, inv.ID)
+	if err != nil {
 		return inv, err
 	}
 	if p.status == invoice.Void {
-		voided, err := invoices.byID[inv.ID].Cancel(block)
+		voided, err := ch.invoice(inv.ID).Cancel(block)
 		if err != nil {
 			return inv, err
 		}
-		invoices.put(voided)
+		ch.putInvoice(voided)
 		s.enqueueIntent(out, invoice.IntentClose, voided)
 		if err := s.recordVoid(ctx, tx, out, inv, voided); err != nil {
 			return inv, err
 		}
 	}
-	return invoices.byID[inv.ID], invoices.save(ctx)
+	return ch.invoice(inv.ID), UpdateInvoices(ctx, tx, ch.changedInvoices())
 }

@@ -1,11 +1,9 @@
 package settle
 
 import (
-	"context"
 	"maps"
 	"slices"
 
-	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -13,9 +11,8 @@ import (
 // never stale. The chain's cursor must be locked: every transaction that changes a payment of the
 // chain locks it, so the sums cannot change in between.
 type invoiceSet struct {
-	tx      *db.Tx
-	byID    map[string]invoice.Invoice
-	changed map[string]bool // ids of the invoices to be written
+	byID    map[string]invoice.Invoice // that were looked at
+	changed map[string]bool            // ids of the invoices to be written
 
 	// remainders are the remainders that partial payments left, by invoice, for payments that were added
 	// above all others of their invoice. outOfOrder marks invoices with payments that were added below
@@ -33,210 +30,189 @@ type invoiceSet struct {
 	paid      []string // ids of the invoices that newly confirmed payments paid
 }
 
-func newInvoiceSet(tx *db.Tx) *invoiceSet {
-	return &invoiceSet{
-		tx: tx, byID: make(map[string]invoice.Invoice), changed: make(map[string]bool),
+func newInvoiceSet() invoiceSet {
+	return invoiceSet{
+		byID: make(map[string]invoice.Invoice), changed: make(map[string]bool),
 		remainders: make(map[string][]invoice.Amount), byRemainder: make(map[invoice.Amount][]string), outOfOrder: make(map[string]bool),
 		histories: make(map[string]*invoice.History), toRecount: make(map[string]bool),
 	}
 }
 
-// load reads the invoices with the ids that are not in the set. It must be
-// called before any of their payments is written, because stale sums are
-// recounted from the stored payments.
-func (set *invoiceSet) load(ctx context.Context, ids ...string) error {
-	missing := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(ids))), func(id string) bool {
-		_, ok := set.byID[id]
-		return ok
-	})
-	invoices, err := InvoicesWithoutLines(ctx, set.tx, missing)
-	if err != nil {
-		return err
+// invoice returns the invoice with the id, or a zero one. Stale sums are added up again.
+func (ch *Changes) invoice(id string) invoice.Invoice {
+	if inv, ok := ch.byID[id]; ok {
+		return inv
 	}
-	return set.add(ctx, invoices)
+	if id == "" {
+		return invoice.Invoice{}
+	}
+	inv := ch.before.invoices.get(id)
+	if inv.ID == "" {
+		return inv
+	}
+	ch.byID[id] = inv
+	if inv.Sums.Stale {
+		ch.outOfOrder[id] = true
+		ch.putInvoice(inv.Recount(asRead(ch.before.paymentsOf.get(id))))
+	}
+	return ch.byID[id]
 }
 
-// add adds invoices that are not in the set, and recounts those with stale sums.
-func (set *invoiceSet) add(ctx context.Context, invoices []invoice.Invoice) error {
-	var stale []string
-	for _, inv := range invoices {
-		if _, ok := set.byID[inv.ID]; ok {
-			continue
-		}
-		set.byID[inv.ID] = inv
-		if inv.Sums.Stale {
-			stale = append(stale, inv.ID)
-			set.outOfOrder[inv.ID] = true
-		}
+// asRead returns payments as they were before the decision.
+func asRead(rows []PaymentRow) []invoice.Payment {
+	payments := make([]invoice.Payment, len(rows))
+	for i, row := range rows {
+		payments[i] = row.Payment
 	}
-	return set.recount(ctx, stale)
+	return payments
 }
 
-// recount computes the sums of the invoices with the ids from all their
-// payments.
-func (set *invoiceSet) recount(ctx context.Context, ids []string) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	payments, err := set.payments(ctx, ids)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		set.put(set.byID[id].Recount(payments[id]))
-	}
-	return nil
+// putInvoice replaces an invoice.
+func (ch *Changes) putInvoice(inv invoice.Invoice) {
+	ch.byID[inv.ID] = inv
+	ch.changed[inv.ID] = true
 }
 
-// payments reads the payments of the invoices with the ids, by invoice.
-func (set *invoiceSet) payments(ctx context.Context, ids []string) (map[string][]invoice.Payment, error) {
-	rows, err := NewReader(set.tx).PaymentsOfInvoices(ctx, ids)
-	payments := make(map[string][]invoice.Payment)
-	for _, p := range rows {
-		payments[p.InvoiceID] = append(payments[p.InvoiceID], p.Payment)
+// changedInvoices returns the invoices to be written, in the order of their ids. Sums that became stale are recounted
+// when they are looked at again.
+func (ch *Changes) changedInvoices() []invoice.Invoice {
+	var changed []invoice.Invoice
+	for _, id := range slices.Sorted(maps.Keys(ch.changed)) {
+		changed = append(changed, ch.byID[id])
 	}
-	return payments, err
+	return changed
 }
 
-// history returns the history of an invoice of the set. The first time it is
-// read, with the payments that are not written yet, given by id.
-func (set *invoiceSet) history(ctx context.Context, id string, unsaved map[string]PaymentRow) (*invoice.History, error) {
-	if h := set.histories[id]; h != nil {
-		return h, nil
+// history returns the payments of an invoice in time.
+func (ch *Changes) history(id string) *invoice.History {
+	if h := ch.histories[id]; h != nil {
+		return h
 	}
-	inv := set.byID[id]
-	rows, err := PaymentsInTime(ctx, set.tx, inv)
-	if err != nil {
-		return nil, err
+	inv := ch.invoice(id)
+	if inv.ID == "" {
+		return invoice.NewHistory(inv, nil) // it is read next, and then its payments
 	}
-	var payments []invoice.Payment
-	for _, row := range rows {
-		if _, ok := unsaved[row.ID]; !ok {
-			payments = append(payments, row.Payment)
-		}
+	var rows []PaymentRow
+	for _, paymentID := range ch.before.inTime.get(expiryKey{id, invoice.UnixSeconds(inv.ExpiresAt)}) {
+		rows = append(rows, ch.before.payments.get(paymentID))
 	}
-	for _, p := range unsaved {
-		if p.InvoiceID == id {
-			payments = append(payments, p.Payment)
-		}
-	}
-	set.histories[id] = invoice.NewHistory(inv, payments)
-	return set.histories[id], nil
+	h := invoice.NewHistory(inv, ch.asChanged(rows, id))
+	ch.histories[id] = h
+	return h
 }
 
-// put replaces an invoice of the set.
-func (set *invoiceSet) put(inv invoice.Invoice) {
-	set.byID[inv.ID] = inv
-	set.changed[inv.ID] = true
-}
-
-// replace updates the sums after a payment changed. The invoices that it
-// belonged to and belongs to must be in the set.
-func (set *invoiceSet) replace(was, is invoice.Payment) {
-	if h := set.histories[was.InvoiceID]; h != nil {
+// replace updates the sums after a payment changed.
+func (ch *Changes) replace(was, is invoice.Payment) {
+	if h := ch.histories[was.InvoiceID]; h != nil {
 		h.Remove(was)
 	}
-	if h := set.histories[is.InvoiceID]; h != nil {
+	if h := ch.histories[is.InvoiceID]; h != nil {
 		h.Add(is)
 	}
 	if was.Attributed() {
-		before := set.byID[was.InvoiceID]
+		before := ch.invoice(was.InvoiceID)
 		if before.CountsInTime(was) && before.HasParts() {
-			set.outOfOrder[before.ID] = true
+			ch.outOfOrder[before.ID] = true
 		}
-		set.put(before.WithoutPayment(was))
+		ch.putInvoice(before.WithoutPayment(was))
 	}
 	if !is.Attributed() {
 		return
 	}
-	before := set.byID[is.InvoiceID]
+	before := ch.invoice(is.InvoiceID)
 	inv := before.WithPayment(is)
 	if before.Sums.Newest.Before(is.Position) {
 		if inv = inv.WithRemainderAfter(is); inv.Remaining != before.Remaining && !inv.Remaining.IsZero() {
-			set.remainders[inv.ID] = append(set.remainders[inv.ID], inv.Remaining)
-			set.byRemainder[inv.Remaining] = append(set.byRemainder[inv.Remaining], inv.ID)
+			ch.remainders[inv.ID] = append(ch.remainders[inv.ID], inv.Remaining)
+			ch.byRemainder[inv.Remaining] = append(ch.byRemainder[inv.Remaining], inv.ID)
 		}
 	} else if inv.CountsInTime(is) && inv.HasParts() {
-		set.outOfOrder[inv.ID] = true
+		ch.outOfOrder[inv.ID] = true
 	}
-	set.put(inv)
+	ch.putInvoice(inv)
 }
 
-// partlyPaid returns the invoices with a remainder made by this transaction that a transfer may pay.
-func (set *invoiceSet) partlyPaid(t invoice.Transfer) []invoice.Invoice {
-	ids := slices.Clone(set.byRemainder[t.Amount])
-	for id := range set.outOfOrder {
-		ids = append(ids, id)
-	}
+// partlyPaid returns the invoices of which a transfer may pay a remainder that
+// this decision made.
+func (ch *Changes) partlyPaid(t invoice.Transfer) []invoice.Invoice {
+	ids := slices.AppendSeq(slices.Clone(ch.byRemainder[t.Amount]), maps.Keys(ch.outOfOrder))
 	var found []invoice.Invoice
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
-		if inv := set.byID[id]; inv.Accepts(t) {
+		if inv := ch.invoice(id); inv.Accepts(t) {
 			found = append(found, inv)
 		}
 	}
 	return found
 }
 
-// confirm counts newly confirmed payments, given in the chain's order.
-func (set *invoiceSet) confirm(payments []invoice.Payment) {
-	for _, p := range payments {
-		if !p.Attributed() || set.toRecount[p.InvoiceID] {
+// countConfirmed counts the payments of the decision that are final and below a block. A refund in that block
+// does not undo them, just as if each block were read separately.
+func (ch *Changes) countConfirmed(below uint64) {
+	for ; ch.counted < len(ch.confirmed) && ch.confirmed[ch.counted].BlockNumber < below; ch.counted++ {
+		p := ch.confirmed[ch.counted]
+		if !p.Attributed() || ch.toRecount[p.InvoiceID] {
 			continue
 		}
-		inv, ok := set.byID[p.InvoiceID].WithConfirmed(p)
-		if !ok {
-			set.toRecount[p.InvoiceID] = true
-			continue
+		if inv, ok := ch.invoice(p.InvoiceID).WithConfirmed(p); ok {
+			ch.putConfirmed(inv)
+		} else {
+			ch.toRecount[p.InvoiceID] = true
 		}
-		set.putConfirmed(inv)
 	}
 }
 
-// recountConfirmed counts the payments that confirm could not add to earlier counted ones. The
-// payments must have been written.
-func (set *invoiceSet) recountConfirmed(ctx context.Context) error {
-	ids := slices.Sorted(maps.Keys(set.toRecount))
-	clear(set.toRecount)
-	payments, err := set.payments(ctx, ids)
-	for _, id := range ids {
-		set.putConfirmed(set.byID[id].Recount(payments[id]))
+// recountConfirmed counts the payments that countConfirmed could not add to those that
+// were counted before.
+func (ch *Changes) recountConfirmed() {
+	for _, id := range slices.Sorted(maps.Keys(ch.toRecount)) {
+		ch.putConfirmed(ch.invoice(id).Recount(ch.paymentsOf(id)))
 	}
-	return err
+	clear(ch.toRecount)
 }
 
 // settleBelow finds out whether an open invoice in toRecount was paid by confirmed payments below a
-// block, which must have been written.
-func (set *invoiceSet) settleBelow(ctx context.Context, id string, block uint64) error {
-	if !set.toRecount[id] || set.byID[id].Status != invoice.Open {
-		return nil
+// block.
+func (ch *Changes) settleBelow(id string, block uint64) {
+	if !ch.toRecount[id] || ch.invoice(id).Status != invoice.Open {
+		return
 	}
-	payments, err := set.payments(ctx, []string{id})
-	below := slices.DeleteFunc(payments[id], func(p invoice.Payment) bool { return p.BlockNumber >= block })
-	if inv := set.byID[id].Settle(below); inv.Status != invoice.Open {
-		set.putConfirmed(inv)
+	below := slices.DeleteFunc(ch.paymentsOf(id), func(p invoice.Payment) bool { return p.BlockNumber >= block })
+	if inv := ch.invoice(id).Settle(below); inv.Status != invoice.Open {
+		ch.putConfirmed(inv)
 	}
-	return err
 }
 
-// putConfirmed replaces an invoice of the set after payments were counted.
-func (set *invoiceSet) putConfirmed(inv invoice.Invoice) {
-	if set.byID[inv.ID].Status != inv.Status {
-		set.paid = append(set.paid, inv.ID)
+// putConfirmed replaces an invoice after payments were counted.
+func (ch *Changes) putConfirmed(inv invoice.Invoice) {
+	was := ch.invoice(inv.ID)
+	if was.Status != inv.Status {
+		ch.paid = append(ch.paid, inv.ID)
 		// Payments above the block at which it ended were late while it was open.
-		inv.Sums.Stale = inv.Sums.Stale || set.byID[inv.ID].EndedInLostPast()
+		inv.Sums.Stale = inv.Sums.Stale || was.EndedInLostPast()
 	}
-	set.put(inv)
+	ch.putInvoice(inv)
 }
 
-// save writes the changed invoices. Sums that became stale are recounted when
-// they are loaded again.
-func (set *invoiceSet) save(ctx context.Context) error {
-	changed := make([]invoice.Invoice, 0, len(set.changed))
-	for _, id := range slices.Sorted(maps.Keys(set.changed)) {
-		changed = append(changed, set.byID[id])
+// recountRemainders computes the remainders of the invoices that are out of
+// order from their payments in time. A closed invoice has no Remaining, but it had
+// remainders between its payments.
+func (ch *Changes) recountRemainders() {
+	for _, id := range slices.Sorted(maps.Keys(ch.outOfOrder)) {
+		inv, h := ch.invoice(id), ch.history(id)
+		if ch.remainders[id] = h.Remainders(); inv.Status == invoice.Open {
+			inv.Remaining = h.Remainder()
+		}
+		ch.putInvoice(inv)
 	}
-	clear(set.changed)
-	clear(set.remainders)
-	clear(set.byRemainder)
-	return UpdateInvoices(ctx, set.tx, changed)
+	clear(ch.outOfOrder)
+}
+
+// allRemainders returns the remainders of an invoice, Remaining included, in ascending order.
+func (ch *Changes) allRemainders(inv invoice.Invoice) []invoice.Amount {
+	remainders := slices.Clone(ch.remainders[inv.ID])
+	if inv.Status == invoice.Open && !inv.Remaining.IsZero() {
+		remainders = append(remainders, inv.Remaining)
+	}
+	slices.SortFunc(remainders, invoice.Amount.Cmp)
+	return slices.Compact(remainders)
 }

@@ -41,14 +41,14 @@ func (s *Service) noteFacts(ctx context.Context, tx *db.Tx, chainKey string, fac
 	if err != nil {
 		return err
 	}
-	invoices := newInvoiceSet(tx)
-	if err := invoices.load(ctx, slices.Collect(maps.Values(found))...); err != nil {
+	ch, err := s.load(ctx, tx, chainKey, slices.Collect(maps.Values(found))...)
+	if err != nil {
 		return err
 	}
 	var lost []LostInvoice
 	paidTo := make(map[invoice.Address]invoice.Hash)
 	for _, f := range facts {
-		if inv, known := invoices.byID[found[f.CommitmentID]]; known {
+		if inv := ch.invoice(found[f.CommitmentID]); inv.ID != "" {
 			if !endsInLostPast(inv, f.LostInvoice) {
 				continue
 			}

@@ -3,11 +3,9 @@ package settle
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -132,57 +130,62 @@ func checkAttributable(ctx context.Context, tx *db.Tx, p invoice.Payment) error 
 
 // attributeTo attributes a payment without an invoice by an off-chain method.
 func (s *Service) attributeTo(ctx context.Context, tx *db.Tx, out *outbox, method invoice.Method, p *PaymentRow, inv invoice.Invoice, m ManualAttribution) error {
-	invoices := newInvoiceSet(tx)
-	if err := invoices.add(ctx, []invoice.Invoice{inv}); err != nil {
-		return err
-	}
-	was := p.Payment
-	p.Payment = p.WithAttribution(invoice.Attribution{Invoice: inv, Method: method})
-	p.AttributedBy, p.AttributedAt = m.By, s.seconds()
-	back, err := amountsReturned(ctx, tx, []string{p.ID}, s.schedule().Add(-returnPatience))
-	if err != nil {
-		return err
-	}
-	p.Returned = inv.ReturnedBefore(p.Payment, back[p.ID])
-	if err := SavePayments(ctx, tx, []PaymentRow{*p}); err != nil {
-		return err
-	}
-	if err := SetRefundInvoices(ctx, tx, []string{p.ID}); err != nil {
-		return err
-	}
-	err = insertAttribution(ctx, tx, AttributionRow{
-		ID: s.ids.New(""), PaymentID: p.ID, InvoiceID: inv.ID, By: m.By, Note: m.Note, At: p.AttributedAt,
-	})
-	if err != nil {
-		return err
-	}
-	if err := s.emitReceived(out, p.Payment, inv); err != nil {
-		return err
-	}
-	invoices.replace(was, p.Payment)
-	freed, err := invoices.orphanRefund(ctx, p.Payment)
-	if err != nil {
-		return err
-	}
-	if _, err := s.recountReturned(ctx, invoices, []string{p.ID, freed}); err != nil {
-		return err
-	}
-	var confirmed []invoice.Payment
-	if p.Status == invoice.Confirmed {
-		confirmed = []invoice.Payment{p.Payment}
-	}
-	refunds, err := confirmedRefunds(ctx, tx, p.ID)
-	if err != nil {
-		return err
-	}
-	if err := s.recompute(ctx, out, invoices, confirmed, refunds); err != nil {
-		return err
-	}
 	heights, err := IndexedHeights(ctx, tx, []string{inv.ChainKey})
 	if err != nil {
 		return err
 	}
-	return s.saveInvoices(ctx, invoices, heights[inv.ChainKey])
+	at := s.seconds()
+	indexed := Cursor{Indexed: invoice.Header{Number: heights[inv.ChainKey]}}
+	ch, err := change(ctx, tx, s.scope(inv.ChainKey, indexed), func(ch *Changes) {
+		ch.attributeTo(*p, method, inv.ID, m.By)
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.save(ctx, tx, out, ch); err != nil {
+		return err
+	}
+	*p = ch.payments[p.ID]
+	return insertAttribution(ctx, tx, AttributionRow{
+		ID: s.ids.New(""), PaymentID: p.ID, InvoiceID: inv.ID, By: m.By, Note: m.Note, At: at,
+	})
+}
+
+// attributeTo attributes a payment without an invoice by an off-chain method.
+func (ch *Changes) attributeTo(p PaymentRow, method invoice.Method, invoiceID, by string) {
+	was, inv := p.Payment, ch.invoice(invoiceID)
+	p.Payment = p.WithAttribution(invoice.Attribution{Invoice: inv, Method: method})
+	p.AttributedBy, p.AttributedAt = by, ch.chain.now
+	p.Returned = inv.ReturnedBefore(p.Payment, ch.amountReturned(p.ID))
+	ch.effects.received(p.Payment, inv)
+	ch.put(was, p)
+	freed := ch.freeRefund(p.Payment)
+	ch.recountReturned(p.ID, freed)
+	if p.Status == invoice.Confirmed {
+		ch.confirmed = []invoice.Payment{p.Payment}
+	}
+	ch.countConfirmed(maxBlock)
+	ch.finishPaid()
+	ch.countRefunds(ch.confirmedRefunds(p.ID))
+	ch.recountRemainders()
+}
+
+// freeRefund orphans the refund that a payment's transfer is stored as. The
+// event of the refund stays sent. It returns the id of the payment that was refunded, or
+// an empty one.
+func (ch *Changes) freeRefund(p invoice.Payment) (freed string) {
+	was, _ := ch.refund(ch.before.transferID(invoice.PrefixRefund, p.Transfer))
+	if !isActive(was) {
+		return ""
+	}
+	r := was
+	if r.Status == invoice.Confirmed && r.Attributed() {
+		ch.putInvoice(ch.invoice(r.InvoiceID).WithoutRefund(r))
+	}
+	r.Status, r.ConfirmedAt = invoice.Orphaned, time.Time{}
+	ch.replaceRefund(was, r)
+	ch.markRefund(r.ID)
+	return was.PaymentID
 }
 
 // isUndecided reports whether a payment's attribution was deferred.
@@ -191,13 +194,7 @@ func isUndecided(ctx context.Context, tx *db.Tx, paymentID string) (bool, error)
 	return len(undecided) > 0, err
 }
 
-// confirmedRefunds returns the confirmed refunds of a payment.
-func confirmedRefunds(ctx context.Context, tx *db.Tx, paymentID string) ([]invoice.Refund, error) {
-	refunds, err := RefundsOfPayments(ctx, tx, []string{paymentID})
-	return slices.DeleteFunc(refunds, func(r invoice.Refund) bool { return r.Status != invoice.Confirmed }), err
-}
-
-// storedRefund returns the stored refund of a transfer, or a zero Refund.
+// storedRefund returns the refund that a transfer is stored as, or a zero Refund.
 func storedRefund(ctx context.Context, tx *db.Tx, t invoice.Transfer) (r invoice.Refund, err error) {
 	refunds, err := RefundsByID(ctx, tx, []string{tx.TransferID(invoice.PrefixRefund, t)})
 	if len(refunds) > 0 {
@@ -210,35 +207,4 @@ func storedRefund(ctx context.Context, tx *db.Tx, t invoice.Transfer) (r invoice
 func isRefund(ctx context.Context, tx *db.Tx, t invoice.Transfer) (bool, error) {
 	r, err := storedRefund(ctx, tx, t)
 	return isActive(r), err
-}
-
-// orphanRefund orphans the stored refund of a payment's transfer. The event of the refund stays sent.
-// It returns the id of the payment that was refunded, or an empty one.
-func (set *invoiceSet) orphanRefund(ctx context.Context, p invoice.Payment) (freed string, err error) {
-	was, err := storedRefund(ctx, set.tx, p.Transfer)
-	if err != nil || !isActive(was) {
-		return "", err
-	}
-	r := was
-	if r.Status == invoice.Confirmed && r.Attributed() {
-		if err := set.load(ctx, r.InvoiceID); err != nil {
-			return "", err
-		}
-		set.put(set.byID[r.InvoiceID].WithoutRefund(r))
-	}
-	r.Status, r.ConfirmedAt = invoice.Orphaned, time.Time{}
-	sums := newRefundedSums(set.tx)
-	if err := sums.replace(ctx, was, r); err != nil {
-		return "", err
-	}
-	if err := sums.save(ctx); err != nil {
-		return "", err
-	}
-	return was.PaymentID, SaveRefund(ctx, set.tx, r)
-}
-
-// emitReceived emits payment.received for an attributed payment. It is stored once for each payment
-// and invoice.
-func (s *Service) emitReceived(out *outbox, p invoice.Payment, inv invoice.Invoice) error {
-	return s.emit(out, invoice.EventReceived, p.ID+"/"+inv.ID, inv, apiconv.PaymentData(p))
 }

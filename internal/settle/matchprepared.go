@@ -1,112 +1,81 @@
 package settle
 
 import (
-	"context"
-	"maps"
 	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// loadPrepared reads the prepared refunds that the entries may pay.
-func (b *transferBatch) loadPrepared(ctx context.Context) error {
-	tags, recipients := make(map[string]bool), make(map[string]bool)
-	for _, e := range b.entries {
-		if e.refundID == "" {
-			continue
-		}
-		recipients[e.To.String()] = true
-		if !e.Evidence.Calldata.IsZero() {
-			tags[e.Evidence.Calldata.String()] = true
-		}
-	}
-	if len(recipients) == 0 {
+// prepared returns the prepared refunds that a transfer out of a settlement address may pay: those that its calldata
+// names, and the pending ones to its recipient.
+func (ch *Changes) prepared(e *entry) (all []invoice.RefundRecord) {
+	if e.refundID == "" {
 		return nil
 	}
-	var err error
-	b.prepared, err = PreparedFor(ctx, b.tx, b.chain.key, slices.Sorted(maps.Keys(tags)), slices.Sorted(maps.Keys(recipients)))
-	return err
-}
-
-// mayRefund reports whether a transfer out of a settlement address can be a refund: to an account that
-// paid there, or a prepared one.
-func (b *transferBatch) mayRefund(e *entry) bool {
-	if b.paidPairs[e.refundPair()] {
-		return true
+	if tag := e.Evidence.Calldata; !tag.IsZero() {
+		all = append(all, ch.before.preparedBy.get(tag)...)
 	}
-	_, _, ok := b.preparedFor(e)
-	return ok
+	all = slices.Concat(all, ch.before.preparedTo.get(e.To), ch.effects.restored)
+	for i, r := range all {
+		all[i].Transfer = ch.current(r).Transfer
+	}
+	return all
 }
 
 // isNamed reports whether the calldata of a transfer out of a settlement address names a refund that
 // was prepared for that address. The state of the refund and the recipient of the transfer do not
 // matter.
-func (b *transferBatch) isNamed(e *entry) bool {
-	return e.refundID != "" && slices.ContainsFunc(b.prepared, func(r invoice.RefundRecord) bool { return r.NamedBy(e.Transfer) })
+func (ch *Changes) isNamed(e *entry) bool {
+	return slices.ContainsFunc(ch.prepared(e), func(r invoice.RefundRecord) bool { return r.NamedBy(e.Transfer) })
 }
 
 // isPreparedRefund reports whether a transfer is a prepared refund. Its calldata names one, or it has
 // the recipient and amount of a waiting one and its transaction names no invoice.
-func (b *transferBatch) isPreparedRefund(ctx context.Context, e *entry) (bool, error) {
+func (ch *Changes) isPreparedRefund(e *entry) bool {
 	switch {
 	case e.refundID == "":
-		return false, nil
-	case b.isNamed(e):
-		return true, nil
-	case len(e.named) > 0:
-		return false, nil
+		return false
+	case ch.isNamed(e):
+		return true
+	case len(ch.namedBy(e)) > 0:
+		return false
 	}
-	m, decided, err := b.matchPrepared(ctx, e)
-	return decided && m.PreparedID != "", err
+	m, decided := ch.matchPrepared(e)
+	return decided && m.PreparedID != ""
 }
 
-// preparedFor returns the prepared refund that a transfer pays, as invoice.PreparedFor. If the
-// transfer was stored before without a prepared refund, it pays only the one that its calldata names.
-func (b *transferBatch) preparedFor(e *entry) (r invoice.RefundRecord, named, ok bool) {
-	prepared := b.prepared
-	was, known := b.refunds[e.refundID]
+// preparedFor returns the prepared refund that a transfer pays, as invoice.PreparedFor. A
+// transfer that was stored before without one pays only the one that its calldata names.
+func (ch *Changes) preparedFor(e *entry) (r invoice.RefundRecord, named, ok bool) {
+	prepared := ch.prepared(e)
+	was, known := ch.refund(e.refundID)
 	if known && was.PreparedID == "" {
-		prepared = slices.DeleteFunc(slices.Clone(prepared), func(r invoice.RefundRecord) bool { return r.Tag != e.Evidence.Calldata })
+		prepared = slices.DeleteFunc(prepared, func(r invoice.RefundRecord) bool { return r.Tag != e.Evidence.Calldata })
 	}
 	return invoice.PreparedFor(e.Transfer, e.refundID, prepared, was.PreparedID)
 }
 
-// matchPrepared returns the payment of the prepared refund that a transfer pays. decided is false if
-// there is no such refund; then the rules for other refunds apply. A transfer with calldata that names
-// a prepared refund can refund only that refund's payment. If another transfer pays that prepared
-// refund, it still refunds the payment, but not the prepared refund.
-func (b *transferBatch) matchPrepared(ctx context.Context, e *entry) (m invoice.RefundMatch, decided bool, err error) {
-	r, named, ok := b.preparedFor(e)
+// matchPrepared returns the payment of the prepared refund that a transfer pays. decided
+// is false without one, and the rules for other refunds apply. A transfer whose
+// calldata names a prepared refund refunds its payment or nothing. If another transfer
+// pays that prepared refund, it refunds the payment on its own.
+func (ch *Changes) matchPrepared(e *entry) (m invoice.RefundMatch, decided bool) {
+	r, named, ok := ch.preparedFor(e)
 	if !ok {
-		return m, named, nil
+		return m, named
 	}
-	rows, err := PaymentsByID(ctx, b.tx, []string{r.PaymentID})
-	if err != nil || len(rows) == 0 {
-		return m, named, err
+	p, ok := ch.payment(r.PaymentID)
+	if !ok {
+		return m, named
 	}
-	p := rows[0].Payment
-	if err := b.refundSums.load(ctx, p.ID); err != nil {
-		return m, false, err
-	}
-	left := p.Amount.Minus(b.refundSums.without(p.ID, b.refunds[e.refundID]))
+	was, _ := ch.refund(e.refundID)
+	left := p.Amount.Minus(ch.refundedWithout(p.ID, was))
 	if p.Status == invoice.Orphaned || !p.Before(e.Position) || e.Amount.IsZero() || left.Less(e.Amount) {
-		return m, named, nil
+		return m, named
 	}
-	m = invoice.RefundMatch{Payment: p, Exact: true}
+	m = invoice.RefundMatch{Payment: p.Payment, Exact: true}
 	if r.Takes(e.refundID) {
 		m.PreparedID = r.ID
 	}
-	return m, true, nil
-}
-
-// linkPrepared stores in memory which transfer pays which prepared refund.
-func (b *transferBatch) linkPrepared(refund invoice.Refund) {
-	for i, r := range b.prepared {
-		switch {
-		case r.ID == refund.PreparedID:
-			b.prepared[i].Transfer = refund
-		case r.Transfer.ID == refund.ID:
-			b.prepared[i].Transfer = invoice.Refund{}
-		}
-	}
+	return m, true
 }

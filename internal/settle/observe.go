@@ -38,7 +38,7 @@ func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) 
 		if err := storeHeaders(ctx, tx, chainKey, cur.Indexed.Number, headers); err != nil {
 			return err
 		}
-		stored, err := s.storeBlocks(ctx, tx, out, chainScope{key: chainKey, indexed: cur.Indexed.Number, unread: cur.Unread}, blocks)
+		stored, err := s.storeBlocks(ctx, tx, out, s.scope(chainKey, cur), blocks)
 		if err != nil {
 			return err
 		}

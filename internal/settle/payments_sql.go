@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -145,30 +146,46 @@ func (q Reader) PaymentsOfInvoices(ctx context.Context, invoiceIDs []string) ([]
 	})
 }
 
-// PaymentsInTime returns the invoice's payments that were mined before it
-// expired. It does not read late ones, of which anyone can send any number.
-func PaymentsInTime(ctx context.Context, q db.Querier, inv invoice.Invoice) ([]PaymentRow, error) {
-	return db.QueryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
-		WHERE invoice_id = $1 AND block_time <= $2 ORDER BY block_time`, inv.ID, invoice.UnixSeconds(inv.ExpiresAt))
+// PaymentsInTime returns the ids of the payments of invoices that were mined before the invoice
+// expired, by invoice. It does not read late ones, of which anyone can send any number.
+func PaymentsInTime(ctx context.Context, q db.Querier, invoices []invoice.Invoice) (map[string][]string, error) {
+	rows := make([][]any, len(invoices))
+	for n, inv := range invoices {
+		rows[n] = []any{int64(n), inv.ID, invoice.UnixSeconds(inv.ExpiresAt)}
+	}
+	found, err := lookUp(ctx, q, []string{"n BIGINT", "paid", "expires BIGINT"}, rows,
+		`SELECT string_agg(id, ' ') FROM (SELECT id FROM payments WHERE invoice_id = paid AND block_time <= expires
+			ORDER BY block_time) AS listed`)
+	inTime := make(map[string][]string, len(invoices))
+	for n, ids := range found {
+		inTime[invoices[n].ID] = strings.Fields(ids)
+	}
+	return inTime, err
 }
 
 // pairLimit is how many payments between a payer and a merchant a refund is compared with: the newest
 // ones.
 const pairLimit = 2000
 
-// PaymentsBetween returns the newest payments from an account to a settlement address, and the newest
-// to its deposit addresses, in blocks up to a number.
-func PaymentsBetween(ctx context.Context, q db.Querier, chainKey string, from, to invoice.Address, through uint64) (found []PaymentRow, err error) {
-	for _, receiver := range receiversClause {
-		some, err := db.QueryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
-			WHERE from_address = $1 AND `+receiver+` = $2 AND chain_key = $3 AND block_number <= $4
-			ORDER BY block_number DESC LIMIT $5`, from.String(), to.String(), chainKey, int64(through), pairLimit)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, some...)
+// PaymentsBetween returns the ids of the newest payments from an account to a settlement address, and
+// of the newest to deposit addresses of it, in blocks up to a number, for each of the pairs.
+func PaymentsBetween(ctx context.Context, q db.Querier, chainKey string, pairs []Pair, through uint64) (map[Pair][]string, error) {
+	rows := make([][]any, len(pairs))
+	for n, p := range pairs {
+		rows[n] = []any{int64(n), chainKey, p.Payer.String(), p.Receiver.String(), int64(through)}
 	}
-	return found, nil
+	var newest []string
+	for _, receiver := range receiversClause {
+		newest = append(newest, "SELECT id FROM (SELECT id FROM payments WHERE from_address = payer AND "+receiver+` = receiver
+			AND chain_key = chain AND block_number <= highest ORDER BY block_number DESC LIMIT `+strconv.Itoa(pairLimit)+") AS listed_"+receiver)
+	}
+	found, err := lookUp(ctx, q, []string{"n BIGINT", "chain", "payer", "receiver", "highest BIGINT"}, rows,
+		"SELECT string_agg(id, ' ') FROM ("+strings.Join(newest, " UNION ALL ")+") AS listed")
+	between := make(map[Pair][]string, len(pairs))
+	for n, ids := range found {
+		between[pairs[n]] = strings.Fields(ids)
+	}
+	return between, err
 }
 
 // receiversClause are the columns of payments that hold a settlement address: for a payment to the

@@ -232,11 +232,8 @@ func (s *Service) leftToRefund(ctx context.Context, tx *db.Tx, p invoice.Payment
 	if prepared >= invoice.MaxPreparedRefunds {
 		return left, ErrTooManyRefunds
 	}
-	sums := newRefundedSums(tx)
-	if err := sums.load(ctx, p.ID); err != nil {
-		return left, err
-	}
-	return p.Amount.Minus(sums.sums[p.ID]).Minus(invoice.ReservedOf(reserving)), nil
+	sums, err := RefundedSums(ctx, tx, []string{p.ID})
+	return p.Amount.Minus(sums[p.ID]).Minus(invoice.ReservedOf(reserving)), err
 }
 
 // hashRefund returns a hash of the request's fields, which does not depend on how its

@@ -19,8 +19,7 @@ func ProveAddress(ctx context.Context, tx *db.Tx, r invoice.Refund) error {
 	return nil
 }
 
-// isProved reports whether ProveAddress recorded an address.
-func isProved(ctx context.Context, q db.Querier, chainKey string, a invoice.Address) (bool, error) {
-	found, err := q.WhichAddresses(ctx, chainKey, []invoice.Address{a}, "proved_addresses WHERE chain_key = chain AND address = account")
-	return found[a], err
+// WhichProved returns those of the addresses that ProveAddress recorded.
+func WhichProved(ctx context.Context, q db.Querier, chainKey string, among []invoice.Address) (map[invoice.Address]bool, error) {
+	return q.WhichAddresses(ctx, chainKey, among, "proved_addresses WHERE chain_key = chain AND address = account")
 }

@@ -1,13 +1,9 @@
 package settle
 
 import (
-	"context"
-	"errors"
 	"maps"
 	"slices"
 
-	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -18,102 +14,62 @@ const maxTagged = 1000
 // paymentSet is the refundable payments, by id.
 type paymentSet map[string]invoice.Payment
 
-// loadRefunds reads the stored refunds of the entries, and which accounts paid
-// each other. A transfer out of a settlement address to an account that never
-// paid there is not a refund, unless it was prepared.
-func (b *transferBatch) loadRefunds(ctx context.Context) error {
-	var ids []string
-	var pairs []Pair
-	for _, e := range b.entries {
-		if e.refundID != "" {
-			ids, pairs = append(ids, e.refundID), append(pairs, e.refundPair())
-		}
-	}
-	if err := b.loadPrepared(ctx); err != nil {
-		return err
-	}
-	stored, err := RefundsByID(ctx, b.tx, ids)
-	if err != nil {
-		return err
-	}
-	for _, r := range stored {
-		b.refunds[r.ID] = r
-	}
-	b.paidPairs, err = PaidPairs(ctx, b.tx, b.chain.key, pairs)
-	return err
-}
-
-// addRefundable adds a refundable payment.
-func (b *transferBatch) addRefundable(p invoice.Payment) {
-	pair := Pair{Payer: p.From, Receiver: p.RefundedFrom()}
-	b.paidPairs[pair] = true
-	if set, ok := b.refundable[pair]; ok {
-		set[p.ID] = p
-	}
-}
-
 // storeOutgoing stores a transfer out of a settlement address as a refund,
 // unless it is an attributed or undecided payment. Above blocks that were never
 // read it is deferred, because they may hold the payment that it refunds, unless
 // its calldata names a prepared refund.
-func (b *transferBatch) storeOutgoing(ctx context.Context, e *entry) error {
-	switch {
-	case e.refundID == "" || b.undecided[e.paymentID]:
-		return nil
-	case b.payments[e.paymentID].Attributed():
-		if err := b.orphanRefund(ctx, e); err != nil {
-			return err
-		}
-	case b.isNamed(e): // its payment is known
-		return b.storeRefund(ctx, e)
-	case b.chain.isAboveUnread(e.Position):
-		b.deferredRefunds = append(b.deferredRefunds, e.Transfer)
-		return nil
-	case b.mayRefund(e):
-		if err := b.storeRefund(ctx, e); err != nil {
-			return err
-		}
+func (ch *Changes) storeOutgoing(e *entry) {
+	if e.refundID == "" || e.paymentID != "" && ch.isUndecided(e.paymentID) {
+		return
 	}
-	return b.endAwait(ctx, e)
+	p, _ := ch.payment(e.paymentID)
+	switch {
+	case p.Attributed():
+		ch.orphanRefund(e)
+	case ch.isNamed(e): // its payment is known
+		ch.storeRefund(e)
+		return
+	case ch.chain.isAboveUnread(e.Position):
+		ch.effects.deferred = append(ch.effects.deferred, e.Transfer)
+		return
+	case ch.mayRefund(e):
+		ch.storeRefund(e)
+	}
+	ch.endAwait(e)
 }
 
 // storeRefund stores a transfer as a refund, if it refunds a payment.
-func (b *transferBatch) storeRefund(ctx context.Context, e *entry) error {
-	was, known := b.refunds[e.refundID]
+func (ch *Changes) storeRefund(e *entry) {
+	was, known := ch.refund(e.refundID)
 	if was.Status == invoice.Confirmed {
-		return nil
+		return
 	}
 	r := was
 	if !known {
-		r.ID, r.ObservedAt = e.refundID, b.service.seconds()
+		r.ID, r.ObservedAt = e.refundID, ch.chain.now
 	}
-	m, ok, err := b.matchRefund(ctx, e)
-	if err == nil && !ok && known {
-		m, ok, err = b.keptMatch(ctx, was, e)
+	m, ok := ch.matchRefund(e)
+	if !ok && known {
+		m, ok = ch.keptMatch(was, e)
 	}
-	if err != nil || !ok {
-		return err
+	if !ok || ch.before.lacking {
+		return
 	}
 	r.Transfer = e.Transfer
-	r.Status, r.ConfirmedAt = b.status()
-	if e.BlockNumber <= b.chain.finalized { // its attribution was deferred
-		r.Status, r.ConfirmedAt = invoice.Confirmed, b.service.seconds()
+	r.Status, r.ConfirmedAt = ch.status()
+	if e.BlockNumber <= ch.chain.finalized { // its attribution was deferred
+		r.Status, r.ConfirmedAt = invoice.Confirmed, ch.chain.now
 	}
 	r = matched(r, m)
 	if r.Status == invoice.Confirmed && r.Attributed() {
-		b.refunded = append(b.refunded, r)
-		if err := b.invoices.load(ctx, r.InvoiceID); err != nil {
-			return err
-		}
+		ch.refunded = append(ch.refunded, r)
 	}
-	delete(b.refundable[Pair{Payer: e.From, Receiver: e.To}], e.paymentID) // a refund is not refunded
-	if b.isNamed(e) && !b.proved[e.From] {
-		b.proved[e.From] = true
-		if err := ProveAddress(ctx, b.tx, r); err != nil {
-			return err
-		}
+	if ch.isNamed(e) && !ch.proved[e.From] {
+		ch.proved[e.From] = true
+		ch.effects.proofs = append(ch.effects.proofs, r)
 	}
-	return b.saveRefund(ctx, was, r)
+	delete(ch.refundable[Pair{Payer: e.From, Receiver: e.To}], e.paymentID) // a refund is not refunded
+	ch.saveRefund(was, r)
 }
 
 // matched returns a refund with the matching payment.
@@ -123,174 +79,115 @@ func matched(r invoice.Refund, m invoice.RefundMatch) invoice.Refund {
 	return r
 }
 
-// orphanRefund orphans the pending refund that was stored for a transfer, now that the transfer is a
-// payment. A confirmed one stays.
-func (b *transferBatch) orphanRefund(ctx context.Context, e *entry) error {
-	was, known := b.refunds[e.refundID]
+// orphanRefund orphans the pending refund that a transfer was stored as, now
+// that it is a payment. A confirmed one stays.
+func (ch *Changes) orphanRefund(e *entry) {
+	was, known := ch.refund(e.refundID)
 	if known {
-		b.returning = append(b.returning, was.PaymentID)
+		ch.returning = append(ch.returning, was.PaymentID)
 	}
 	if !known || was.Status != invoice.Pending {
-		return nil
+		return
 	}
 	r := was
 	r.Status = invoice.Orphaned
-	return b.saveRefund(ctx, was, r)
+	ch.saveRefund(was, r)
 }
 
-func (b *transferBatch) saveRefund(ctx context.Context, was, is invoice.Refund) error {
-	if err := b.save(ctx); err != nil { // the refund refers to its payment
-		return err
-	}
-	if err := b.refundSums.replace(ctx, was, is); err != nil {
-		return err
-	}
-	b.refunds[is.ID] = is
-	b.linkPrepared(is)
-	if err := SaveRefund(ctx, b.tx, is); err != nil {
-		return err
-	}
-	if err := b.endWaiver(ctx, was, is); err != nil {
-		return err
-	}
+// saveRefund replaces a refund, and what depends on it.
+func (ch *Changes) saveRefund(was, is invoice.Refund) {
+	ch.replaceRefund(was, is)
+	ch.markRefund(is.ID)
+	ch.endWaiver(was, is)
 	if was.PaymentID != "" && was.PaymentID != is.PaymentID {
-		if err := RefreshItems(ctx, b.tx, was.PaymentID); err != nil {
-			return err
-		}
+		ch.effects.rematched = append(ch.effects.rematched, was.PaymentID)
 	}
-	b.countConfirmed(is.BlockNumber)
-	if err := b.invoices.settleBelow(ctx, is.InvoiceID, is.BlockNumber); err != nil {
-		return err
-	}
-	return b.recountReturned(ctx, was.PaymentID, is.PaymentID)
+	ch.countConfirmed(is.BlockNumber)
+	ch.settleBelow(is.InvoiceID, is.BlockNumber)
+	ch.recountReturned(was.PaymentID, is.PaymentID)
 }
 
-// endWaiver undoes the waiver of the rest of an invoice's amount, after a payment that counts for the
-// invoice is sent back. A person waived the rest because that payment had arrived.
-func (b *transferBatch) endWaiver(ctx context.Context, was, is invoice.Refund) error {
+// endWaiver takes back that the rest of an invoice's amount was waived, once a payment that counts for
+// the invoice is sent back. A person waived the rest because that payment had arrived.
+func (ch *Changes) endWaiver(was, is invoice.Refund) {
 	if !isActive(is) || !is.Attributed() || isActive(was) && was.PaymentID == is.PaymentID {
-		return nil
+		return
 	}
-	p, ok, err := b.payment(ctx, is.PaymentID)
-	if err != nil || !ok {
-		return err
+	p, ok := ch.payment(is.PaymentID)
+	if !ok || !p.Attributed() || ch.waived[p.InvoiceID] {
+		return
 	}
-	waiver, ok, err := waiverOf(ctx, b.tx, p)
-	if err != nil || !ok {
-		return err
+	waiver := ch.before.waivers.get(p.InvoiceID)
+	if waiver.ID == "" || ch.invoice(p.InvoiceID).IsLate(p.Position) {
+		return
 	}
-	d := waiver
-	d.UndoneBy, d.UndoneAt = "the refund "+is.ID, b.service.seconds()
-	b.out.audit = append(b.out.audit, access.NewEntry(ctx, b.service.now(), access.Change{
-		MerchantID: d.MerchantID, Action: access.ActionInboxUndo, Object: d.ID, Before: auditDecision(waiver), After: auditDecision(d),
-	}))
-	return UndoDecision(ctx, b.tx, d)
+	ch.waived[p.InvoiceID] = true
+	ch.effects.waivers = append(ch.effects.waivers, endedWaiver{waiver, is.ID})
 }
 
 // matchRefund returns the payment that a transfer refunds. It is the payment of the prepared refund
 // that the transfer pays. Without one, it is a payment of the invoice that the calldata names. Without
 // that, and if the transfer is trusted, it is one of the newest payments between the two accounts.
-func (b *transferBatch) matchRefund(ctx context.Context, e *entry) (invoice.RefundMatch, bool, error) {
-	if m, decided, err := b.matchPrepared(ctx, e); err != nil || decided {
-		return m, m.Payment.ID != "", err
+func (ch *Changes) matchRefund(e *entry) (invoice.RefundMatch, bool) {
+	if m, decided := ch.matchPrepared(e); decided || ch.before.lacking {
+		return m, m.Payment.ID != ""
 	}
-	payments, err := b.refundablePayments(ctx, e)
-	if err != nil {
-		return invoice.RefundMatch{}, false, err
-	}
-	tag, tagged, err := b.taggedPayments(ctx, e.Transfer, payments)
-	if err != nil {
-		return invoice.RefundMatch{}, false, err
-	}
+	payments := ch.refundablePayments(e)
+	tag, tagged := ch.taggedPayments(e.Transfer, payments)
 	if tag != "" {
 		payments = tagged
-	} else if trusted, err := b.trusts(ctx, e); err != nil || !trusted {
-		return invoice.RefundMatch{}, false, err
+	} else if !ch.trusts(e) {
+		return invoice.RefundMatch{}, false
 	}
-	if err := b.refundSums.load(ctx, slices.Collect(maps.Keys(payments))...); err != nil {
-		return invoice.RefundMatch{}, false, err
+	was, _ := ch.refund(e.refundID)
+	if ch.before.lacking {
+		return invoice.RefundMatch{}, false
 	}
-	m, ok := invoice.AttributeRefund(e.Transfer, slices.Collect(maps.Values(payments)), func(p invoice.Payment) invoice.Amount {
-		return p.Amount.Minus(b.refundSums.without(p.ID, b.refunds[e.refundID]))
+	return invoice.AttributeRefund(e.Transfer, slices.Collect(maps.Values(payments)), func(p invoice.Payment) invoice.Amount {
+		return p.Amount.Minus(ch.refundedWithout(p.ID, was))
 	}, tag)
-	return m, ok, nil
 }
 
 // trusts reports whether a transfer that names no refund can be one. A transfer from a settlement
 // address to another one can be a refund only if the holder of the sending address has proved control
 // of it. Otherwise the sender may be an exchange's account that pays for the exchange's customers.
-func (b *transferBatch) trusts(ctx context.Context, e *entry) (bool, error) {
-	if e.paymentID == "" {
-		return true, nil
-	}
-	proved, known := b.proved[e.From]
-	if known {
-		return proved, nil
-	}
-	proved, err := isProved(ctx, b.tx, b.chain.key, e.From)
-	b.proved[e.From] = proved
-	return proved, err
+func (ch *Changes) trusts(e *entry) bool {
+	return e.paymentID == "" || ch.proved[e.From] || ch.before.proved.get(e.From)
 }
 
-// refundablePayments returns the newest payments that a transfer between two
-// accounts can refund. They are read once, and then kept up to date.
-func (b *transferBatch) refundablePayments(ctx context.Context, e *entry) (paymentSet, error) {
-	if set, ok := b.refundable[e.refundPair()]; ok {
-		return set, nil
+// refundablePayments returns the newest payments that a transfer between two accounts can refund. They are collected
+// once, and then kept up to date. A payment that is a refund itself is not refunded. Only transfers between two
+// settlement addresses can be both.
+func (ch *Changes) refundablePayments(e *entry) paymentSet {
+	pair := e.refundPair()
+	if set, ok := ch.refundable[pair]; ok {
+		return set
 	}
-	if err := b.save(ctx); err != nil { // some may be of this batch
-		return nil, err
-	}
-	last := b.entries[len(b.entries)-1].BlockNumber
-	rows, err := PaymentsBetween(ctx, b.tx, b.chain.key, e.To, e.From, last)
-	if err != nil {
-		return nil, err
-	}
-	set := make(paymentSet, len(rows))
-	for _, row := range rows {
-		set[row.ID] = row.Payment
-	}
-	if e.paymentID != "" {
-		if err := b.dropRefunds(ctx, set); err != nil {
-			return nil, err
+	set := make(paymentSet)
+	for _, id := range slices.Concat(ch.before.between.get(pair), ch.ofPair[pair]) {
+		p, ok := ch.payment(id)
+		if ok && e.paymentID != "" {
+			r, _ := ch.refund(ch.before.transferID(invoice.PrefixRefund, p.Transfer))
+			ok = !isActive(r)
+		}
+		if ok {
+			set[id] = p.Payment
 		}
 	}
-	b.refundable[e.refundPair()] = set
-	return set, nil
-}
-
-// dropRefunds deletes the payments that are refunds themselves. Only transfers
-// between two settlement addresses can be both.
-func (b *transferBatch) dropRefunds(ctx context.Context, set paymentSet) error {
-	ofRefund := make(map[string]string)
-	ids := make([]string, 0, len(set))
-	for id, p := range set {
-		refundID := b.tx.TransferID(invoice.PrefixRefund, p.Transfer)
-		ofRefund[refundID] = id
-		ids = append(ids, refundID)
-	}
-	refunds, err := RefundsByID(ctx, b.tx, ids)
-	for _, r := range refunds {
-		if r.Status != invoice.Orphaned {
-			delete(set, ofRefund[r.ID])
-		}
-	}
-	return err
+	ch.refundable[pair] = set
+	return set
 }
 
 // taggedPayments returns the invoice of the sender that the transfer's calldata
 // names, or an empty id, and its payments: those among the refundable ones, or
 // else the newest stored.
-func (b *transferBatch) taggedPayments(ctx context.Context, t invoice.Transfer, refundable paymentSet) (id string, tagged paymentSet, err error) {
+func (ch *Changes) taggedPayments(t invoice.Transfer, refundable paymentSet) (id string, tagged paymentSet) {
 	if t.Evidence.Calldata.IsZero() {
-		return "", nil, nil
+		return "", nil
 	}
-	inv, err := InvoiceByCommitment(ctx, b.tx, t.Evidence.Calldata)
-	if errors.Is(err, db.ErrNotFound) || err == nil && (inv.ChainKey != t.ChainKey || inv.Merchant != t.From) {
-		return "", nil, nil
-	}
-	if err != nil {
-		return "", nil, err
+	inv := ch.invoice(ch.before.named.get(t.Evidence.Calldata))
+	if inv.ID == "" || inv.ChainKey != t.ChainKey || inv.Merchant != t.From {
+		return "", nil
 	}
 	tagged = make(paymentSet)
 	for id, p := range refundable {
@@ -298,16 +195,40 @@ func (b *transferBatch) taggedPayments(ctx context.Context, t invoice.Transfer, 
 			tagged[id] = p
 		}
 	}
-	if len(tagged) > 0 {
-		return inv.ID, tagged, nil
+	if len(tagged) > 0 || ch.before.lacking {
+		return inv.ID, tagged
 	}
-	if older, ok := b.tagged[inv.ID]; ok {
-		return inv.ID, older, nil
+	for _, id := range ch.before.newest.get(inv.ID) {
+		if p, ok := ch.payment(id); ok {
+			tagged[id] = p.Payment
+		}
 	}
-	rows, err := NewReader(b.tx).NewestPayments(ctx, inv.ID, maxTagged)
-	for _, row := range rows {
-		tagged[row.ID] = row.Payment
+	return inv.ID, tagged
+}
+
+// mayRefund reports whether a transfer out of a settlement address can be a refund: to an
+// account that paid there, or one that was prepared.
+func (ch *Changes) mayRefund(e *entry) bool {
+	if pair := e.refundPair(); len(ch.ofPair[pair]) > 0 || ch.before.paidPairs.get(pair) {
+		return true
 	}
-	b.tagged[inv.ID] = tagged
-	return inv.ID, tagged, err
+	_, _, ok := ch.preparedFor(e)
+	return ok
+}
+
+// moveRefunds counts the confirmed refunds of a payment at another invoice than before. Only a
+// refund that a reorg left without its payment is confirmed before that.
+func (ch *Changes) moveRefunds(was, is invoice.Payment) {
+	for _, r := range ch.confirmedRefunds(is.ID) {
+		isUncounted := func(u invoice.Refund) bool { return u.ID == r.ID }
+		if slices.ContainsFunc(ch.refunded, isUncounted) {
+			ch.refunded = slices.DeleteFunc(ch.refunded, isUncounted)
+		} else if was.Attributed() {
+			ch.putInvoice(ch.invoice(was.InvoiceID).WithoutRefund(r))
+		}
+		r.InvoiceID, r.MerchantID = is.InvoiceID, is.MerchantID
+		if is.Attributed() {
+			ch.refunded = append(ch.refunded, r)
+		}
+	}
 }

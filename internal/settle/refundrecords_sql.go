@@ -212,21 +212,43 @@ func PreparedRefunds(ctx context.Context, q db.Querier, paymentID string) ([]inv
 		ORDER BY refund_records.list_id DESC LIMIT $2`, paymentID, invoice.MaxPreparedRefunds)
 }
 
-// PreparedFor returns the prepared refunds of a chain that transfers may pay, the oldest first:
-// refunds with one of the tags, and pending refunds to one of the recipients.
-func PreparedFor(ctx context.Context, q db.Querier, chainKey string, tags, recipients []string) ([]invoice.RefundRecord, error) {
-	read := func(condition string, values []string) ([]invoice.RefundRecord, error) {
-		return db.QueryIn(values, func(chunk []any) ([]invoice.RefundRecord, error) {
-			return db.QueryAll(ctx, q, scanRecord, selectRecords+"WHERE refund_records.chain_key = $1 AND "+condition+" IN "+db.ParameterList(1, len(chunk))+
-				" ORDER BY refund_records.list_id", append([]any{chainKey}, chunk...)...)
-		})
+// PreparedByTag returns the prepared refunds of a chain with one of the tags, the oldest first.
+func PreparedByTag(ctx context.Context, q db.Querier, chainKey string, tags []invoice.Hash) ([]invoice.RefundRecord, error) {
+	return preparedWith(ctx, q, chainKey, "refund_records.tag", textsOf(tags))
+}
+
+// PreparedTo returns the pending prepared refunds of a chain to one of the recipients, the oldest first.
+func PreparedTo(ctx context.Context, q db.Querier, chainKey string, recipients []invoice.Address) ([]invoice.RefundRecord, error) {
+	const condition = "refund_records.tag IS NOT NULL AND refund_records.status = 'pending' AND refund_records.recipient"
+	return preparedWith(ctx, q, chainKey, condition, textsOf(recipients))
+}
+
+// preparedWith returns the prepared refunds of a chain under a condition that ends with a column that has one of the
+// values.
+func preparedWith(ctx context.Context, q db.Querier, chainKey, condition string, values []string) ([]invoice.RefundRecord, error) {
+	return db.QueryIn(values, func(chunk []any) ([]invoice.RefundRecord, error) {
+		query := selectRecords + "WHERE refund_records.chain_key = $1 AND " + condition + " IN " + db.ParameterList(1, len(chunk))
+		return db.QueryAll(ctx, q, scanRecord, query+" ORDER BY refund_records.list_id", append([]any{chainKey}, chunk...)...)
+	})
+}
+
+func textsOf[V fmt.Stringer](values []V) []string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = v.String()
 	}
-	named, err := read("refund_records.tag", tags)
-	if err != nil {
-		return nil, err
+	return texts
+}
+
+// WhichRecorded returns those of the ids that a refund in the list of refunds has, or its transfer.
+func WhichRecorded(ctx context.Context, q db.Querier, ids []string) (map[string]bool, error) {
+	found, err := q.WhichExist(ctx, []string{"known"}, db.RowsOf(ids),
+		"refund_records WHERE refund_records.id = known UNION ALL SELECT 1 FROM refund_records WHERE refund_records.refund_id = known")
+	recorded := make(map[string]bool, len(found))
+	for _, n := range found {
+		recorded[ids[n]] = true
 	}
-	fitting, err := read("refund_records.tag IS NOT NULL AND refund_records.status = 'pending' AND refund_records.recipient", recipients)
-	return append(named, fitting...), err
+	return recorded, err
 }
 
 // HasPaidManyInvoices reports whether a payment's account has paid at least n invoices at the

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"maps"
 	"math"
 	"slices"
 
@@ -12,80 +11,42 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// saveInvoices writes the changed invoices, and assigns a transfer amount to the remainder of each
-// direct one that is partly paid, unless it has one. Earlier transfer amounts stay. The payments must
-// have been written. indexed is the newest block that was read.
-func (s *Service) saveInvoices(ctx context.Context, invoices *invoiceSet, indexed uint64) error {
-	if err := invoices.recountRemainders(ctx); err != nil {
-		return err
-	}
-	var partlyPaid []string
-	for id := range invoices.changed {
-		inv := invoices.byID[id]
-		if !inv.IsDeposit() && (len(invoices.remainders[id]) > 0 || inv.Status == invoice.Open && !inv.Remaining.IsZero()) {
-			partlyPaid = append(partlyPaid, id)
+// saveInvoices writes the changed invoices, and assigns a transfer amount to
+// what remains of each direct one that is partly paid, unless it has one. Earlier transfer
+// amounts stay. The payments must have been written.
+func (s *Service) saveInvoices(ctx context.Context, tx *db.Tx, ch *Changes) error {
+	var partlyPaid []invoice.Invoice
+	for _, inv := range ch.changedInvoices() {
+		if !inv.IsDeposit() && (len(ch.remainders[inv.ID]) > 0 || inv.Status == invoice.Open && !inv.Remaining.IsZero()) {
+			partlyPaid = append(partlyPaid, inv)
 		} else if inv.RemainingTransfer = (invoice.Amount{}); inv.Remaining.IsZero() {
-			invoices.put(inv)
+			ch.putInvoice(inv)
 		}
 	}
-	slices.Sort(partlyPaid)
-	if err := s.saveRemainders(ctx, invoices, partlyPaid, indexed); err != nil {
+	if err := s.saveRemainders(ctx, tx, ch, partlyPaid); err != nil {
 		return err
 	}
-	return invoices.save(ctx)
-}
-
-// recountRemainders computes the remainders of the invoices that are out of
-// order from their payments in time. A closed invoice has no Remaining, but it had
-// remainders between its payments.
-func (set *invoiceSet) recountRemainders(ctx context.Context) error {
-	ids := slices.Sorted(maps.Keys(set.outOfOrder))
-	clear(set.outOfOrder)
-	for _, id := range ids {
-		inv := set.byID[id]
-		h, err := set.history(ctx, id, nil)
-		if err != nil {
-			return err
-		}
-		if set.remainders[id] = h.Remainders(); inv.Status == invoice.Open {
-			inv.Remaining = h.Remainder()
-		}
-		set.put(inv)
-	}
-	return nil
-}
-
-// allRemainders returns the remainders of the invoices with the ids, Remaining
-// included, by id, in ascending order.
-func (set *invoiceSet) allRemainders(ids []string) map[string][]invoice.Amount {
-	remainders := make(map[string][]invoice.Amount, len(ids))
-	for _, id := range ids {
-		remainders[id] = slices.Clone(set.remainders[id])
-		if inv := set.byID[id]; inv.Status == invoice.Open && !inv.Remaining.IsZero() {
-			remainders[id] = append(remainders[id], inv.Remaining)
-		}
-		slices.SortFunc(remainders[id], invoice.Amount.Cmp)
-		remainders[id] = slices.Compact(remainders[id])
-	}
-	return remainders
+	return UpdateInvoices(ctx, tx, ch.changedInvoices())
 }
 
 // saveRemainders records the remainders of invoices, and sets the transfer
 // amounts of those that remain now. An earlier remainder never gets a transfer
 // amount; it is recorded because a transfer between the payments may have paid
 // it.
-func (s *Service) saveRemainders(ctx context.Context, invoices *invoiceSet, ids []string, indexed uint64) error {
-	remainders := invoices.allRemainders(ids)
-	assigned, err := RemainderTransferAmounts(ctx, invoices.tx, remainders)
+func (s *Service) saveRemainders(ctx context.Context, tx *db.Tx, ch *Changes, invoices []invoice.Invoice) error {
+	remainders := make(map[string][]invoice.Amount, len(invoices))
+	for _, inv := range invoices {
+		remainders[inv.ID] = ch.allRemainders(inv)
+	}
+	assigned, err := RemainderTransferAmounts(ctx, tx, remainders)
 	if err != nil {
 		return err
 	}
 	var wanted, retried, earlier []TransferAmount
-	for _, id := range ids {
-		inv := invoices.byID[id]
-		for _, r := range remainders[id] {
-			t := TransferAmount{Invoice: inv, Base: r, FromBlock: indexed, Remainder: true}
-			amount, recorded := assigned[id][r]
+	for _, inv := range invoices {
+		for _, r := range remainders[inv.ID] {
+			t := TransferAmount{Invoice: inv, Base: r, FromBlock: ch.chain.indexed, Remainder: true}
+			amount, recorded := assigned[inv.ID][r]
 			switch {
 			case r == inv.Remaining && inv.Status == invoice.Open && amount.IsZero():
 				wanted = append(wanted, t)
@@ -97,19 +58,18 @@ func (s *Service) saveRemainders(ctx context.Context, invoices *invoiceSet, ids 
 			}
 		}
 	}
-	if err := InsertBareRemainders(ctx, invoices.tx, earlier); err != nil {
+	if err := InsertBareRemainders(ctx, tx, earlier); err != nil {
 		return err
 	}
-	if err := deleteBareRemainders(ctx, invoices.tx, retried); err != nil {
+	if err := deleteBareRemainders(ctx, tx, retried); err != nil {
 		return err
 	}
-	if err := s.assign(ctx, invoices.tx, wanted, assigned); err != nil {
+	if err := s.assign(ctx, tx, wanted, assigned); err != nil {
 		return err
 	}
-	for _, id := range ids {
-		inv := invoices.byID[id]
-		inv.RemainingTransfer = assigned[id][inv.Remaining]
-		invoices.put(inv)
+	for _, inv := range invoices {
+		inv.RemainingTransfer = assigned[inv.ID][inv.Remaining]
+		ch.putInvoice(inv)
 	}
 	return nil
 }
@@ -216,13 +176,15 @@ func (s *Service) resave(ctx context.Context, chainKey string, ids []string) err
 		if err != nil {
 			return err
 		}
-		invoices := newInvoiceSet(tx)
-		if err := invoices.load(ctx, ids...); err != nil {
+		ch, err := change(ctx, tx, s.scope(chainKey, cur), func(ch *Changes) {
+			for _, id := range ids {
+				ch.putInvoice(ch.invoice(id))
+			}
+			ch.recountRemainders()
+		})
+		if err != nil {
 			return err
 		}
-		for _, id := range ids {
-			invoices.put(invoices.byID[id])
-		}
-		return s.saveInvoices(ctx, invoices, cur.Indexed.Number)
+		return s.saveInvoices(ctx, tx, ch)
 	})
 }

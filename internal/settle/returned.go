@@ -16,130 +16,104 @@ import (
 // returnPatience is how long a refund that a reorg dropped is expected to be mined again.
 const returnPatience = invoice.SubmissionPatience
 
-// recountReturned computes the returned amounts of payments, and adds up their invoices again if they
-// have changed. It returns the changed payments. The payments and their refunds must have been
-// written. Invoices that become paid by it are left to emitPaid.
-func (s *Service) recountReturned(ctx context.Context, set *invoiceSet, paymentIDs []string) (changed map[string]invoice.Amount, err error) {
-	ids := slices.Compact(slices.Sorted(slices.Values(paymentIDs)))
-	payments, err := PaymentsByID(ctx, set.tx, ids)
-	if err != nil {
-		return nil, err
-	}
-	payments = slices.DeleteFunc(payments, func(p PaymentRow) bool { return !p.Attributed() })
-	if len(payments) == 0 {
-		return nil, nil
-	}
-	invoices := make([]string, len(payments))
-	for i, p := range payments {
-		invoices[i], ids[i] = p.InvoiceID, p.ID
-	}
-	if err := set.load(ctx, invoices...); err != nil {
-		return nil, err
-	}
-	back, err := amountsReturned(ctx, set.tx, ids[:len(payments)], s.schedule().Add(-returnPatience))
-	if err != nil {
-		return nil, err
-	}
-	changed = make(map[string]invoice.Amount)
-	for _, p := range payments {
-		is := p.Payment
-		if is.Returned = set.byID[p.InvoiceID].Returning(is, back[p.ID]); is.Returned == p.Returned {
+// recountReturned computes what was returned of payments, and adds up their invoices again where it
+// has changed.
+func (ch *Changes) recountReturned(paymentIDs ...string) {
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(paymentIDs))) {
+		p, ok := ch.payment(id)
+		if !ok || !p.Attributed() {
 			continue
 		}
-		changed[p.ID] = is.Returned
-		set.replace(p.Payment, is)
-		set.outOfOrder[p.InvoiceID] = true
-		if p.Status == invoice.Confirmed {
-			set.toRecount[p.InvoiceID] = true
-		}
+		ch.setReturned(p, ch.invoice(p.InvoiceID).Returning(p.Payment, ch.amountReturned(id)))
 	}
-	return changed, setReturned(ctx, set.tx, changed)
 }
 
-// settleInOrder finds out which open invoices newly confirmed payments paid before they were refunded,
-// if the refunds were read before the payments were confirmed. unfinal is how many of the chain's
-// newest blocks are not final. The payments must have been written.
-func (s *Service) settleInOrder(ctx context.Context, set *invoiceSet, invoiceIDs []string, unfinal uint64) error {
-	ids := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(invoiceIDs))), func(id string) bool { return set.byID[id].Status != invoice.Open })
-	payments, err := set.payments(ctx, ids)
-	if err != nil || len(payments) == 0 {
-		return err
+// setReturned sets what was returned of a payment, if that has changed.
+func (ch *Changes) setReturned(p PaymentRow, returned invoice.Amount) {
+	was := p.Payment
+	if p.Returned = returned; was.Returned == returned {
+		return
 	}
-	var paymentIDs []string
-	for _, id := range ids {
-		for _, p := range payments[id] {
-			paymentIDs = append(paymentIDs, p.ID)
+	ch.replace(was, p.Payment)
+	ch.setPayment(p)
+	ch.effects.returned = append(ch.effects.returned, p.ID)
+	ch.outOfOrder[p.InvoiceID] = true
+	if p.Status == invoice.Confirmed {
+		ch.toRecount[p.InvoiceID] = true
+	}
+}
+
+// amountReturned returns how much of a payment was refunded or is on its way back to the payer, as amountReturned
+// does.
+func (ch *Changes) amountReturned(paymentID string) invoice.Amount {
+	return invoice.AmountReturned(ch.recordsOf(paymentID), ch.refundsOf(paymentID), func(r invoice.Refund) bool {
+		p, _ := ch.payment(ch.before.transferID(invoice.PrefixPayment, r.Transfer))
+		return ch.before.dropped.get(r.ID) && !(p.Attributed() && p.Status != invoice.Orphaned)
+	})
+}
+
+// settleInOrder finds out which open invoices newly confirmed payments paid before they were refunded, where the
+// refunds were read before the payments were confirmed. unfinal is how many of the chain's newest blocks are not
+// final.
+func (ch *Changes) settleInOrder(invoiceIDs []string, unfinal uint64) {
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(invoiceIDs))) {
+		inv := ch.invoice(id)
+		if inv.Status != invoice.Open {
+			continue
 		}
-	}
-	all, err := RefundsOfPayments(ctx, set.tx, paymentIDs)
-	refunds := make(map[string][]invoice.Refund) // by invoice
-	for _, r := range all {
-		if isActive(r) {
-			refunds[r.InvoiceID] = append(refunds[r.InvoiceID], r)
+		payments := ch.paymentsOf(id)
+		var refunds []invoice.Refund
+		for _, p := range payments {
+			for _, r := range ch.refundsOf(p.ID) {
+				if isActive(r) {
+					refunds = append(refunds, r)
+				}
+			}
 		}
-	}
-	if err != nil || len(refunds) == 0 {
-		return err
-	}
-	back, err := amountsReturned(ctx, set.tx, paymentIDs, s.schedule().Add(-returnPatience))
-	if err != nil {
-		return err
-	}
-	changed := make(map[string]invoice.Amount)
-	for id, of := range refunds {
-		inv := set.byID[id]
-		returned, ok := inv.PaidInOrder(payments[id], of, back, unfinal)
+		if len(refunds) == 0 {
+			continue
+		}
+		back := make(map[string]invoice.Amount)
+		for _, p := range payments {
+			back[p.ID] = ch.amountReturned(p.ID)
+		}
+		returned, ok := inv.PaidInOrder(payments, refunds, back, unfinal)
 		if !ok {
 			continue
 		}
-		for i, p := range payments[id] {
-			is := p
-			if is.Returned = inv.Returning(p, returned[p.ID]); is.Returned == p.Returned {
-				continue
-			}
-			changed[p.ID], payments[id][i] = is.Returned, is
-			set.replace(p, is)
+		for _, p := range payments {
+			row, _ := ch.payment(p.ID)
+			row.Payment = p
+			ch.setReturned(row, inv.Returning(p, returned[p.ID]))
 		}
-		set.putConfirmed(set.byID[id].Settle(payments[id]))
-		set.toRecount[id], set.outOfOrder[id] = true, true
+		ch.putConfirmed(ch.invoice(id).Settle(ch.paymentsOf(id)))
+		ch.toRecount[id], ch.outOfOrder[id] = true, true
 	}
-	return setReturned(ctx, set.tx, changed)
 }
 
-// recountReturned computes the returned amounts of stored payments, in the batch or before it.
-func (b *transferBatch) recountReturned(ctx context.Context, paymentIDs ...string) error {
-	changed, err := b.service.recountReturned(ctx, b.invoices, paymentIDs)
-	for id, amount := range changed {
-		if p, ok := b.payments[id]; ok {
-			p.Returned = amount
-			b.payments[id] = p
-		}
-	}
-	return err
-}
-
-// updateReturned runs recountReturned in a transaction that does not otherwise change the payments and
-// invoices. It works on a halted chain.
+// updateReturned computes what was returned of payments in a transaction that does not change the payments and
+// invoices otherwise. It works on a halted chain.
 func (s *Service) updateReturned(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, paymentIDs ...string) error {
-	set := newInvoiceSet(tx)
-	if _, err := s.recountReturned(ctx, set, paymentIDs); err != nil {
-		return err
-	}
-	if err := s.emitPaid(ctx, out, set); err != nil || len(set.changed) == 0 {
+	ch, err := change(ctx, tx, s.scope(chainKey, Cursor{}), func(ch *Changes) {
+		ch.recountReturned(paymentIDs...)
+		ch.finishPaid()
+		ch.recountRemainders()
+	})
+	if err != nil || len(ch.changed) == 0 {
 		return err
 	}
 	heights, err := IndexedHeights(ctx, tx, []string{chainKey})
 	if err != nil {
 		return err
 	}
-	return s.saveInvoices(ctx, set, heights[chainKey])
+	ch.chain.indexed = heights[chainKey]
+	return s.save(ctx, tx, out, ch)
 }
 
 // AmountReturned returns how much of a payment was refunded, is being refunded, or may be refunded
 // because a reorg dropped the refund.
 func (s *Service) AmountReturned(ctx context.Context, paymentID string) (invoice.Amount, error) {
-	back, err := amountsReturned(ctx, s.store, []string{paymentID}, s.schedule().Add(-returnPatience))
-	return back[paymentID], err
+	return amountReturned(ctx, s.store, paymentID, s.schedule().Add(-returnPatience))
 }
 
 // returnedBatch is the number of refunds for which one transaction computes the returned amounts.

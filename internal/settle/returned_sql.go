@@ -1,7 +1,6 @@
 package settle
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -9,33 +8,33 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// amountsReturned returns how much of payments was refunded or is on its way back to the payers, by
-// payment id. It adds up refunds on the chain, and prepared refunds that are not stored as canceled or
-// expired. It also adds refunds that a reorg dropped after since, or that are awaited, because they
-// may be mined again. The chain's cursor must be locked.
-func amountsReturned(ctx context.Context, q db.Querier, paymentIDs []string, since time.Time) (map[string]invoice.Amount, error) {
-	returned := make(map[string]invoice.Amount, len(paymentIDs))
-	reserving := make(map[string]bool) // ids of records
-	records, err := ReservingRefunds(ctx, q, paymentIDs)
+// amountReturned returns how much of a payment was refunded or is on its way back to the payer. It adds up refunds on
+// the chain, and prepared refunds that are not stored as canceled or expired. It also adds refunds that a reorg
+// dropped, if that was after since or they are awaited, because they may be mined again.
+func amountReturned(ctx context.Context, q db.Querier, paymentID string, since time.Time) (sum invoice.Amount, err error) {
+	records, err := ReservingRefunds(ctx, q, []string{paymentID})
 	if err != nil {
-		return nil, err
+		return sum, err
 	}
-	for _, r := range records {
-		reserved := r.Reserved()
-		reserving[r.ID] = !reserved.IsZero()
-		returned[r.PaymentID] = returned[r.PaymentID].Plus(reserved)
-	}
-	refunds, err := RefundsOfPayments(ctx, q, paymentIDs)
+	refunds, err := RefundsOfPayments(ctx, q, []string{paymentID})
 	if err != nil {
-		return nil, err
+		return sum, err
 	}
 	dropped, err := refundsOrphanedSince(ctx, q, refunds, since)
-	for _, r := range refunds {
-		if r.Status != invoice.Orphaned || dropped[r.ID] && !reserving[cmp.Or(r.PreparedID, r.ID)] {
-			returned[r.PaymentID] = returned[r.PaymentID].Plus(r.Amount)
-		}
+	return invoice.AmountReturned(records, refunds, func(r invoice.Refund) bool { return dropped[r.ID] }), err
+}
+
+// DroppedSince returns those of the refunds that a reorg dropped after a time, wherever they are now.
+func DroppedSince(ctx context.Context, q db.Querier, ids []string, since time.Time) (map[string]bool, error) {
+	found, err := db.QueryIn(ids, func(chunk []any) ([]string, error) {
+		return db.QueryAll(ctx, q, db.ScanID, "SELECT id FROM refunds WHERE orphaned_at > $1 AND id IN "+
+			db.ParameterList(1, len(chunk)), append([]any{since.Unix()}, chunk...)...)
+	})
+	dropped := make(map[string]bool, len(found))
+	for _, id := range found {
+		dropped[id] = true
 	}
-	return returned, err
+	return dropped, err
 }
 
 // refundsOrphanedSince returns the refunds that a reorg dropped after a time, except those that turned
@@ -49,16 +48,9 @@ func refundsOrphanedSince(ctx context.Context, q db.Querier, refunds []invoice.R
 			ids, asPayments, byPayment[id] = append(ids, r.ID), append(asPayments, id), r.ID
 		}
 	}
-	found := make(map[string]bool)
-	recent, err := db.QueryIn(ids, func(chunk []any) ([]string, error) {
-		return db.QueryAll(ctx, q, db.ScanID, "SELECT id FROM refunds WHERE status = 'orphaned' AND orphaned_at > $1 AND id IN "+
-			db.ParameterList(1, len(chunk)), append([]any{since.Unix()}, chunk...)...)
-	})
-	if err != nil || len(recent) == 0 {
+	found, err := DroppedSince(ctx, q, ids, since)
+	if err != nil || len(found) == 0 {
 		return found, err
-	}
-	for _, id := range recent {
-		found[id] = true
 	}
 	payments, err := PaymentsByID(ctx, q, asPayments)
 	for _, p := range payments {

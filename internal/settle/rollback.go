@@ -54,40 +54,23 @@ func (s *Service) orphanAbove(ctx context.Context, tx *db.Tx, chainKey string, n
 	if err != nil {
 		return err
 	}
-	var dropped, ids, loose []string // payments, their invoices, and payments without one
+	var dropped, loose []string // payments, and those without an invoice
 	for _, p := range payments {
 		dropped = append(dropped, p.ID)
-		if p.Attributed() {
-			ids = append(ids, p.InvoiceID)
-		} else {
+		if !p.Attributed() {
 			loose = append(loose, p.ID)
 		}
-	}
-	invoices := newInvoiceSet(tx)
-	if err := invoices.load(ctx, ids...); err != nil {
-		return err
-	}
-	for _, p := range payments {
-		orphan := p.Payment
-		orphan.Status = invoice.Orphaned
-		invoices.replace(p.Payment, orphan)
-	}
-	for _, inv := range invoices.byID {
-		invoices.put(inv.WithoutBlocksAbove(number))
 	}
 	refunds, err := PendingRefunds(ctx, tx, chainKey, number+1, math.MaxInt64)
 	if err != nil {
 		return err
 	}
-	sums := newRefundedSums(tx)
-	for _, r := range refunds {
-		orphan := r
-		orphan.Status = invoice.Orphaned
-		if err := sums.replace(ctx, r, orphan); err != nil {
-			return err
-		}
+	scope := s.scope(chainKey, Cursor{Indexed: invoice.Header{Number: number}})
+	ch, err := change(ctx, tx, scope, func(ch *Changes) { ch.orphan(payments, refunds, number) })
+	if err != nil {
+		return err
 	}
-	if err := sums.save(ctx); err != nil {
+	if err := SaveRefundedSums(ctx, tx, ch.refundedSums); err != nil {
 		return err
 	}
 	if err := OrphanAbove(ctx, tx, chainKey, number, s.now(), s.schedule()); err != nil {
@@ -102,5 +85,24 @@ func (s *Service) orphanAbove(ctx context.Context, tx *db.Tx, chainKey string, n
 	if err := refreshRefundsOf(ctx, tx, dropped); err != nil {
 		return err
 	}
-	return s.saveInvoices(ctx, invoices, number)
+	return s.saveInvoices(ctx, tx, ch)
+}
+
+// orphan orphans pending payments and refunds above the block with the number.
+func (ch *Changes) orphan(payments []PaymentRow, refunds []invoice.Refund, number uint64) {
+	for _, p := range payments {
+		was := p.Payment
+		p.Status = invoice.Orphaned
+		ch.replace(was, p.Payment)
+		ch.setPayment(p)
+	}
+	for _, inv := range ch.byID {
+		ch.putInvoice(inv.WithoutBlocksAbove(number))
+	}
+	for _, r := range refunds {
+		was := r
+		r.Status = invoice.Orphaned
+		ch.replaceRefund(was, r)
+	}
+	ch.recountRemainders()
 }

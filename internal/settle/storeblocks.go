@@ -3,22 +3,22 @@ package settle
 import (
 	"context"
 	"fmt"
-	"slices"
+	"time"
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// maxTransferBatch is how many transfers share their queries.
-const maxTransferBatch = 1000
-
-// chainScope is the common context of the transfers of one transaction.
+// chainScope is what the transfers of one transaction have in common.
 type chainScope struct {
-	key     string // of the chain
-	indexed uint64 // the newest block that was read before the transaction
-	final   bool   // the transfers are in final blocks
-	// finalized is the newest final block, if there are transfers below and above it; 0 if final covers
-	// all of them.
+	key      string    // of the chain
+	indexed  uint64    // the newest block that was read before the transaction
+	now      time.Time // the time, in whole seconds
+	dropped  time.Time // a refund that a reorg dropped after it may be mined again
+	recovery bool
+	final    bool // the transfers are in final blocks
+	// finalized is the newest final block, where the transfers are below and
+	// above it; 0 where final covers all of them.
 	finalized uint64
 	// unread is the newest block that was never read; nil without one. The
 	// attribution of transfers above it may depend on it and on blocks below.
@@ -30,7 +30,15 @@ func (c chainScope) isAboveUnread(p invoice.Position) bool {
 	return c.unread != nil && p.BlockNumber > *c.unread
 }
 
-// storedBlocks is the result of storing blocks.
+// scope returns what decisions about a chain have in common.
+func (s *Service) scope(chainKey string, cur Cursor) chainScope {
+	return chainScope{
+		key: chainKey, indexed: cur.Indexed.Number, unread: cur.Unread,
+		now: s.seconds(), dropped: s.schedule().Add(-returnPatience), recovery: s.recovery,
+	}
+}
+
+// storedBlocks is what blocks changed.
 type storedBlocks struct {
 	moved  bool // a pending payment was found in another block than before
 	found  bool // a payment of an invoice was not known, or was orphaned
@@ -65,28 +73,18 @@ func (s *Service) storeBlocks(ctx context.Context, tx *db.Tx, out *outbox, scope
 			return stored, err
 		}
 	}
-	invoices := newInvoiceSet(tx)
-	for part := range slices.Chunk(transfers, maxTransferBatch) {
-		b := s.newTransferBatch(invoices, out, scope, part)
-		if err := b.store(ctx); err != nil {
-			return stored, fmt.Errorf("transfers in blocks %d to %d of %s: %w",
-				part[0].BlockNumber, part[len(part)-1].BlockNumber, scope.key, err)
+	if len(transfers) > 0 {
+		ch, err := decide(ctx, tx, scope, transfers, func(before *Snapshot) *Changes { return Apply(before, transfers) })
+		if err == nil {
+			err = s.save(ctx, tx, out, ch)
 		}
-		stored.moved, stored.found = stored.moved || b.moved, stored.found || b.found
-	}
-	if err := s.finishInvoices(ctx, out, invoices, scope.indexed); err != nil {
-		return stored, err
+		if err != nil {
+			return stored, fmt.Errorf("transfers in blocks %d to %d of %s: %w",
+				transfers[0].BlockNumber, transfers[len(transfers)-1].BlockNumber, scope.key, err)
+		}
+		stored.moved, stored.found = ch.effects.moved, ch.effects.found
 	}
 	return stored, MarkIntentsObserved(ctx, tx, scope.key, observations)
-}
-
-// finishInvoices ends the batches of a transaction: it emits the events of invoices that they paid,
-// and writes the resulting changes.
-func (s *Service) finishInvoices(ctx context.Context, out *outbox, invoices *invoiceSet, indexed uint64) error {
-	if err := s.emitPaid(ctx, out, invoices); err != nil {
-		return err
-	}
-	return s.saveInvoices(ctx, invoices, indexed)
 }
 
 // observations returns the intents that the event carries out. Paid and Closed

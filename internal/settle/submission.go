@@ -201,29 +201,23 @@ func (s *Service) awaitDropped(ctx context.Context, tx *db.Tx, dropped []invoice
 	return nil
 }
 
-// endAwait withdraws the submission of a transfer that a reorg dropped, now that it is mined again and
-// is not a refund.
-func (b *transferBatch) endAwait(ctx context.Context, e *entry) error {
-	r, known := b.refunds[e.refundID]
+// endAwait withdraws the submission of a transfer that a reorg dropped, now that it is mined again and is no
+// refund: it will not come as one.
+func (ch *Changes) endAwait(e *entry) {
+	r, known := ch.refund(e.refundID)
 	if !known || r.Status != invoice.Orphaned {
-		return nil
+		return
 	}
-	all, err := NewReader(b.tx).Submissions(ctx, cmp.Or(r.PreparedID, r.ID))
-	is, ok := invoice.InForceOf(all)
-	if err != nil || !ok || is.TxHash != r.TxHash {
-		return err
+	record := cmp.Or(r.PreparedID, r.ID)
+	is, ok := invoice.InForceOf(ch.before.submissions.get(record))
+	if !ok || is.TxHash != r.TxHash || ch.withdrawn[record] {
+		return
 	}
-	is.WithdrawnBy, is.WithdrawnAt = "the block that holds it as no refund", b.service.seconds()
-	if err := b.save(ctx); err != nil {
-		return err
-	}
-	if err := updateSubmission(ctx, b.tx, is); err != nil {
-		return err
-	}
-	if err := RefreshUses(ctx, b.tx, r.PaymentID); err != nil {
-		return err
-	}
-	return b.recountReturned(ctx, r.PaymentID)
+	is.WithdrawnBy, is.WithdrawnAt = "the block that holds it as no refund", ch.chain.now
+	ch.withdrawn[record] = true
+	ch.effects.withdrawn = append(ch.effects.withdrawn, is)
+	ch.effects.released = append(ch.effects.released, r.PaymentID)
+	ch.recountReturned(r.PaymentID)
 }
 
 // find returns the submission with an id, or db.ErrNotFound.

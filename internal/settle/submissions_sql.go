@@ -38,8 +38,11 @@ func updateSubmission(ctx context.Context, tx *db.Tx, s invoice.Submission) erro
 	return err
 }
 
-// Submissions returns the submissions of a refund, newest first, at most invoice.MaxSubmissions.
-func (q Reader) Submissions(ctx context.Context, refundID string) ([]invoice.Submission, error) {
-	return db.QueryAll(ctx, q, scanSubmission, `SELECT id, refund_id, key_id, submitted_by, started_at, tx_hash, withdrawn_by, withdrawn_at, started_scheduled
-		FROM refund_submissions WHERE refund_id = $1 ORDER BY id DESC LIMIT $2`, refundID, invoice.MaxSubmissions)
+// Submissions returns the submissions of refunds, newest first. Each refund has at most
+// invoice.MaxSubmissions.
+func (q Reader) Submissions(ctx context.Context, refundIDs ...string) ([]invoice.Submission, error) {
+	return db.QueryIn(refundIDs, func(chunk []any) ([]invoice.Submission, error) {
+		return db.QueryAll(ctx, q, scanSubmission, `SELECT id, refund_id, key_id, submitted_by, started_at, tx_hash, withdrawn_by,
+			withdrawn_at, started_scheduled FROM refund_submissions WHERE refund_id IN `+db.ParameterList(0, len(chunk))+" ORDER BY id DESC", chunk...)
+	})
 }

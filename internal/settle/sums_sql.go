@@ -2,6 +2,8 @@ package settle
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
@@ -35,6 +37,23 @@ func sumValues(s invoice.Sums) []any {
 func (q Reader) NewestPayments(ctx context.Context, invoiceID string, limit int) ([]PaymentRow, error) {
 	return db.QueryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments WHERE invoice_id = $1
 		ORDER BY block_number DESC, log_index DESC LIMIT $2`, invoiceID, limit)
+}
+
+// NewestPaymentIDs returns the ids of up to limit payments of each of the invoices, in any status, the highest on the
+// chain.
+func NewestPaymentIDs(ctx context.Context, q db.Querier, invoiceIDs []string, limit int) (map[string][]string, error) {
+	rows := make([][]any, len(invoiceIDs))
+	for n, id := range invoiceIDs {
+		rows[n] = []any{int64(n), id}
+	}
+	found, err := lookUp(ctx, q, []string{"n BIGINT", "paid"}, rows,
+		`SELECT string_agg(id, ' ') FROM (SELECT id FROM payments WHERE invoice_id = paid
+		ORDER BY block_number DESC, log_index DESC LIMIT `+strconv.Itoa(limit)+") AS listed")
+	newest := make(map[string][]string, len(invoiceIDs))
+	for n, ids := range found {
+		newest[invoiceIDs[n]] = strings.Fields(ids)
+	}
+	return newest, err
 }
 
 // PaidThroughRegistry returns which of the invoices have a confirmed payment

@@ -125,7 +125,8 @@ func (s *Service) Supplement(ctx context.Context, chainKey string, b Block, abov
 			return err
 		}
 		final := b.Number <= cur.Confirmed.Number
-		scope := chainScope{key: chainKey, indexed: cur.Indexed.Number, final: final, unread: cur.Unread}
+		scope := s.scope(chainKey, *cur)
+		scope.final = final
 		stored, err := s.storeBlocks(ctx, tx, out, scope, []Block{b})
 		if err != nil {
 			return err

@@ -97,14 +97,14 @@ func (s *Service) voidOpen(ctx context.Context, tx *db.Tx, out *outbox, inv invo
 			return ErrUnread
 		}
 	}
-	set := newInvoiceSet(tx)
-	if err := set.load(ctx, inv.ID); err != nil {
+	ch, err := s.load(ctx, tx, inv.ChainKey, inv.ID)
+	if err != nil {
 		return err
 	}
-	if set.byID[inv.ID].Status == invoice.Void {
+	if ch.invoice(inv.ID).Status == invoice.Void {
 		return errVoidAlready
 	}
-	voided, err := set.byID[inv.ID].Cancel(cur.Indexed.Number)
+	voided, err := ch.invoice(inv.ID).Cancel(cur.Indexed.Number)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (s *Service) voidOpen(ctx context.Context, tx *db.Tx, out *outbox, inv invo
 	case !errors.Is(err, db.ErrNotFound):
 		return err
 	}
-	set.put(voided)
+	ch.putInvoice(voided)
 	s.enqueueIntent(out, invoice.IntentClose, voided)
-	return set.save(ctx)
+	return UpdateInvoices(ctx, tx, ch.changedInvoices())
 }
