@@ -64,6 +64,7 @@ type expiryKey struct {
 type facts[K comparable, V any] struct {
 	rows    map[K]V // what was read; zero where there is nothing
 	wanted  map[K]bool
+	asked   []K // wanted, in the order in which it was asked for
 	lacking *bool
 	query   func(keys []K) (map[K]V, error)
 }
@@ -71,7 +72,10 @@ type facts[K comparable, V any] struct {
 // of returns the facts of a key. known is false if they were not read; then they will be.
 func (f *facts[K, V]) of(key K) (v V, known bool) {
 	if v, known = f.rows[key]; !known {
-		f.wanted[key], *f.lacking = true, true
+		*f.lacking = true
+		if !f.wanted[key] {
+			f.wanted[key], f.asked = true, append(f.asked, key)
+		}
 	}
 	return v, known
 }
@@ -93,15 +97,13 @@ func (f *facts[K, V]) read() (n int, err error) {
 	if len(f.wanted) == 0 {
 		return 0, nil
 	}
-	keys := make([]K, 0, len(f.wanted))
-	for key := range f.wanted {
-		keys = append(keys, key)
-	}
+	keys := f.asked
 	found, err := f.query(keys)
 	for _, key := range keys {
 		f.rows[key] = found[key]
 	}
 	clear(f.wanted)
+	f.asked = nil
 	return len(keys), err
 }
 
