@@ -53,9 +53,9 @@ histories: ## run HISTORIES seeded chain histories against the ledger
 
 .PHONY: properties
 properties: ## run HISTORIES cases of each property, INVARIANTS of each model, and as many sequences of 100 calls of the deposits' contracts
-	go test ./internal/settle -run '^(TestWhoseMoneyIsWhose|TestTheSameChainSaysTheSame)$$' -v -timeout 120m -property.seed=$(SEED) -property.count=$(HISTORIES)
-	go test ./internal/settle -run '^TestDepositsKeepTheirMoney$$' -v -timeout 240m -property.seed=$(SEED) -property.count=$(HISTORIES) -deposit.invoices=1000
-	go test ./internal/settle -run 'Model|Sums' -v -timeout 120m -rapid.checks=$(INVARIANTS)
+	go test ./internal/ledger -run '^(TestWhoseMoneyIsWhose|TestTheSameChainSaysTheSame)$$' -v -timeout 120m -property.seed=$(SEED) -property.count=$(HISTORIES)
+	go test ./internal/ledger -run '^TestDepositsKeepTheirMoney$$' -v -timeout 240m -property.seed=$(SEED) -property.count=$(HISTORIES) -deposit.invoices=1000
+	go test ./internal/ledger -run 'Model|Sums' -v -timeout 120m -rapid.checks=$(INVARIANTS)
 	go test ./contracts -run '^TestDepositInvariants$$' -v -timeout 120m -rapid.steps=100 -rapid.checks=$(INVARIANTS)
 
 .PHONY: requests

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/webhooks"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -46,7 +46,7 @@ func measureDeliveries(ctx context.Context, r *measurement) (err error) {
 		return err
 	}
 	in.await(r.Events)
-	endpoint := poster.Endpoint{URL: in.url, Secret: deliverSecret}
+	endpoint := webhooks.Endpoint{URL: in.url, Secret: deliverSecret}
 	s, err := r.startServer(ctx, n, serverConfig{Database: url, Webhook: endpoint})
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (in *receiver) rate() float64 {
 
 // bareDeliveries posts signed bodies.
 func bareDeliveries(ctx context.Context, url string, events int) error {
-	client := poster.NewClient(poster.ClientConfig{Guard: poster.NewGuard(poster.Loopback())})
+	client := webhooks.NewClient(webhooks.ClientConfig{Guard: webhooks.NewGuard(webhooks.Loopback())})
 	defer client.CloseIdleConnections()
 	var left atomic.Int64
 	left.Store(int64(events))
@@ -139,7 +139,7 @@ func bareDeliveries(ctx context.Context, url string, events int) error {
 }
 
 func signedPost(ctx context.Context, client *http.Client, url string) error {
-	ctx, cancel := context.WithTimeout(ctx, poster.DefaultTimeout)
+	ctx, cancel := context.WithTimeout(ctx, webhooks.DefaultTimeout)
 	defer cancel()
 	body, now := []byte(eventBody), time.Now()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/clock"
 )
 
 // record is one run of the bench, as written to a file.
@@ -51,7 +51,7 @@ func newRecord(ctx context.Context, b *bench) (r *record, err error) {
 // write adds the record to the file of its day and commit, and prints its path.
 func (r *record) write(out io.Writer, folder string, figures []figure) error {
 	r.Ended, r.LoadAfter, r.Figures = time.Now().UTC().Truncate(time.Second), loadAverages(), figures
-	path := filepath.Join(folder, times.Format(r.Began, time.UTC, time.DateOnly)+"-"+r.Commit+".json")
+	path := filepath.Join(folder, clock.Format(r.Began, time.UTC, time.DateOnly)+"-"+r.Commit+".json")
 	var all []*record
 	text, err := os.ReadFile(path)
 	if err == nil {

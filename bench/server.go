@@ -16,11 +16,10 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/heaproom"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/server"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 const (
@@ -38,7 +37,7 @@ type serverConfig struct {
 	Token      invoice.Address
 	Registry   invoice.Address
 	StartBlock *uint64
-	Webhook    poster.Endpoint // without a URL no events are delivered
+	Webhook    webhooks.Endpoint // without a URL no events are delivered
 }
 
 // serve runs the server of a measurement until its standard input ends.
@@ -53,7 +52,7 @@ func serve(ctx context.Context, text string) (err error) {
 		_, _ = bufio.NewReader(os.Stdin).ReadByte() // waits for the end
 		stop()
 	}()
-	defer heaproom.Keep()()
+	defer server.KeepHeap()()
 	local, _ := chain.Lookup(chain.Local)
 	local.RPC = []string{c.RPC}
 	local.Tokens = []chain.Token{{Currency: chain.USDC, Address: c.Token, Decimals: 6}}
@@ -64,7 +63,7 @@ func serve(ctx context.Context, text string) (err error) {
 	}
 	return server.Run(ctx, server.Config{
 		Listeners: listeners, Database: c.Database, Chains: []server.Chain{{Chain: local}},
-		Merchants: server.Merchants{AcceptAll: true, Fallback: c.Webhook}, WebhookAllow: poster.Loopback(),
+		Merchants: server.Merchants{AcceptAll: true, Fallback: c.Webhook}, WebhookAllow: webhooks.Loopback(),
 		Access: server.Access{Mode: access.Live, OperatorKey: operatorKey()},
 		Now:    time.Now, Rand: rand.Reader,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
@@ -151,7 +150,7 @@ func poll(ctx context.Context, what string, every, most time.Duration, done func
 		if ok {
 			return nil
 		}
-		if err != nil || !wait.Sleep(ctx, every, nil) {
+		if err != nil || !clock.Sleep(ctx, every, nil) {
 			return fmt.Errorf("wait until %s: %w", what, errors.Join(err, ctx.Err()))
 		}
 	}

@@ -96,7 +96,7 @@ func printAudit(out io.Writer, entries []apitypes.AuditEntry) error {
 	return writeTable(out, func(table io.Writer) {
 		fmt.Fprintln(table, "SEQ\tAT\tACTOR\tFROM\tACTION\tOBJECT\tMERCHANT")
 		for _, e := range entries {
-			fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Seq, clock(e.At), printable(e.Actor), orDash(e.Client), printable(e.Action),
+			fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Seq, timeOfDay(e.At), printable(e.Actor), orDash(e.Client), printable(e.Action),
 				orDash(printable(e.Object)), orDash(e.MerchantID))
 		}
 	})

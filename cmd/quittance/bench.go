@@ -12,8 +12,8 @@ import (
 
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/seed"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 const (
@@ -93,7 +93,7 @@ func runBenchSeed(ctx context.Context, env environment, url string, cfg seed.Con
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	p := &seedProgress{out: env.stdout, bar: env.width > 0, invoices: cfg.Invoices, now: time.Now, began: time.Now()}
-	err = settle.LoadInvoices(ctx, s, maker.Batches(), p.report)
+	err = ledger.LoadInvoices(ctx, s, maker.Batches(), p.report)
 	p.end()
 	if err != nil {
 		return err

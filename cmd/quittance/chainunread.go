@@ -8,7 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 func newChainUnread(env environment) *cobra.Command {
@@ -78,7 +78,7 @@ type unreadLine struct {
 }
 
 // printUnread prints unread transactions.
-func printUnread(env environment, chainKey string, all []settle.UnreadTransaction, asJSON bool) error {
+func printUnread(env environment, chainKey string, all []ledger.UnreadTransaction, asJSON bool) error {
 	lines := make([]unreadLine, len(all))
 	for i, u := range all {
 		lines[i] = unreadLine{u.TxHash.String(), u.Block, string(u.Reason), u.Detail, u.Attempts, u.FoundAt.Unix(), u.NextAt.Unix()}

@@ -28,10 +28,10 @@ import (
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/server"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // set sets a value of a configuration, or removes it if it is nil.
@@ -155,7 +155,7 @@ func (s *changingService) start(changed values) (*changingReplica, error) {
 		return nil, err
 	}
 	started, err := s.run(cfg)
-	if returned := (*settle.ReturnedError)(nil); errors.As(err, &returned) {
+	if returned := (*ledger.ReturnedError)(nil); errors.As(err, &returned) {
 		if err := server.ApplyConfiguration(s.Context(), serverConfig(cfg, nil, slog.New(slog.DiscardHandler), nil)); err != nil {
 			return nil, err
 		}
@@ -246,7 +246,7 @@ func (s *changingService) mustCreate(t *testing.T, at *changingReplica) string {
 // pay mines a transfer that pays an invoice.
 func (s *changingService) pay(t *testing.T, id string) {
 	t.Helper()
-	inv, err := settle.NewReader(s.db).Invoice(t.Context(), id)
+	inv, err := ledger.NewReader(s.db).Invoice(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +324,7 @@ func (s *changingService) payBetween(t *testing.T, from changeStep) {
 // events counts the events of an invoice by type.
 func (s *changingService) events(t *testing.T, id string) map[invoice.EventType]int {
 	t.Helper()
-	events, err := dispatcher.NewReader(s.db).Events(t.Context(), dispatcher.EventFilter{InvoiceID: id, After: new(int64), Limit: 50})
+	events, err := webhooks.NewReader(s.db).Events(t.Context(), webhooks.EventFilter{InvoiceID: id, After: new(int64), Limit: 50})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,14 +343,14 @@ func (s *changingService) check(t *testing.T) {
 	if !await(t, func() bool {
 		return !slices.ContainsFunc(s.unchecked, func(id string) bool {
 			var err error
-			inv, err = settle.NewReader(s.db).Invoice(t.Context(), id)
+			inv, err = ledger.NewReader(s.db).Invoice(t.Context(), id)
 			return err != nil || inv.Status != invoice.Paid
 		})
 	}) {
 		t.Fatalf("invoice %s is %s", inv.ID, inv.Status)
 	}
 	for _, id := range s.unchecked {
-		payments, err := settle.NewReader(s.db).NewestPayments(t.Context(), id, 9)
+		payments, err := ledger.NewReader(s.db).NewestPayments(t.Context(), id, 9)
 		if err != nil || len(payments) != 1 || common.Hash(payments[0].TxHash) != s.paid[id] {
 			t.Errorf("the payments of %s are %+v, %v; want one by %s", id, payments, err, s.paid[id])
 		}

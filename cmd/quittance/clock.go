@@ -77,7 +77,7 @@ func runClock(ctx context.Context, env environment, url string, asJSON bool, do 
 	case asJSON:
 		return env.writeJSON(c)
 	}
-	_, err = fmt.Fprintf(env.stdout, "It is %s in the world, %s ahead of real time.\n", clock(c.Now), time.Duration(c.AheadSeconds)*time.Second)
+	_, err = fmt.Fprintf(env.stdout, "It is %s in the world, %s ahead of real time.\n", timeOfDay(c.Now), time.Duration(c.AheadSeconds)*time.Second)
 	return err
 }
 

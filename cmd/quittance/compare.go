@@ -15,7 +15,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/clock"
 )
 
 func newCompare(env environment) *cobra.Command {
@@ -233,7 +233,7 @@ func printComparison(env environment, found comparisonResult) error {
 	for _, part := range []struct {
 		title     string
 		explained bool
-	}{{"Differences:", false}, {"Explained by the age of the copy, which is of " + times.Format(time.Unix(found.CopiedAt, 0), time.UTC, time.RFC3339) + ":", true}} {
+	}{{"Differences:", false}, {"Explained by the age of the copy, which is of " + clock.Format(time.Unix(found.CopiedAt, 0), time.UTC, time.RFC3339) + ":", true}} {
 		rows := slices.DeleteFunc(slices.Clone(found.Differences), func(d difference) bool { return (d.Reason != "") != part.explained })
 		if len(rows) == 0 {
 			continue

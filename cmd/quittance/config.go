@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/config"
-	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/server"
 )
 
@@ -50,13 +50,13 @@ be started with the configuration, else with 1.`,
 		if err != nil {
 			return err
 		}
-		return cmp.Or(printChanges(env, changes), drift.Refuse(changes))
+		return cmp.Or(printChanges(env, changes), chain.RefuseChanges(changes))
 	}
 	return cmd
 }
 
 // differences returns how a configuration differs from the earlier ones in the database.
-func differences(ctx context.Context, cfg config.Config) ([]drift.Change, error) {
+func differences(ctx context.Context, cfg config.Config) ([]chain.ConfigChange, error) {
 	changes, err := admin.Differences(ctx, admin.Config{Database: cfg.Database, Chains: chainsOf(cfg)})
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func differences(ctx context.Context, cfg config.Config) ([]drift.Change, error)
 }
 
 // printChanges prints how a configuration differs from the earlier ones in the database.
-func printChanges(env environment, changes []drift.Change) error {
+func printChanges(env environment, changes []chain.ConfigChange) error {
 	if len(changes) == 0 {
 		_, err := fmt.Fprintln(env.stdout, "Nothing differs from what the database remembers.")
 		return err
@@ -137,7 +137,7 @@ shown, and nothing is changed.`,
 		if err != nil {
 			return err
 		}
-		if err := cmp.Or(printChanges(env, changes), drift.Refuse(changes)); err != nil {
+		if err := cmp.Or(printChanges(env, changes), chain.RefuseChanges(changes)); err != nil {
 			return err
 		}
 		if !*yes {

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/drift"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // TestApplyComparesMerchants tries to make a configuration the newest with which a service would not
@@ -58,7 +58,7 @@ func TestRetireUnknownToken(t *testing.T) {
 	t.Parallel()
 	database := dbtest.Migrated(t)
 	err := dbtest.Open(t, database).Update(t.Context(), func(tx *db.Tx) error {
-		return settle.PutKnownChains(t.Context(), tx, []drift.Chain{{Key: "base", IDKey: "base", ID: 8453, Configured: true}}, time.Unix(1, 0))
+		return ledger.PutKnownChains(t.Context(), tx, []chain.KnownChain{{Key: "base", IDKey: "base", ID: 8453, Configured: true}}, time.Unix(1, 0))
 	})
 	if err != nil {
 		t.Fatal(err)

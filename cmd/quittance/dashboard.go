@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quittance/quittance/client"
-	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/clock"
 )
 
 func newDashboard(env environment) *cobra.Command {
@@ -97,7 +97,7 @@ func printSignInLink(ctx context.Context, env environment, at *remote, keyFile, 
 		return link, env.writeJSON(map[string]any{"url": link, "expiresAt": expiresAt.Unix()})
 	}
 	_, printed := fmt.Fprintln(env.stdout, link)
-	_, noted := fmt.Fprintf(env.stderr, "It signs in once, until %s.\n", times.Format(expiresAt, env.zone, "15:04"))
+	_, noted := fmt.Fprintf(env.stderr, "It signs in once, until %s.\n", clock.Format(expiresAt, env.zone, "15:04"))
 	return link, errors.Join(printed, noted)
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quittance/quittance/internal/demo"
+	"github.com/quittance/quittance/internal/dev"
 )
 
 func newDemo(env environment) *cobra.Command {
@@ -37,7 +37,7 @@ func runDemo(ctx context.Context, env environment, verbose bool) error {
 	if verbose {
 		level = slog.LevelDebug
 	}
-	return demo.Run(ctx, demo.Config{
+	return dev.RunDemo(ctx, dev.DemoConfig{
 		Out: env.stdout, Color: env.color, Now: time.Now, Rand: rand.Reader, Logger: env.logger(level),
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // maxListedDeposits bounds the deposits that deposits list prints.
@@ -88,7 +88,7 @@ up to %d of a chain. A deposit leaves the list when its sweep is final.`, maxLis
 	return cmd
 }
 
-func depositOf(c chain.Chain, s settle.QueuedSweep) queuedDeposit {
+func depositOf(c chain.Chain, s ledger.QueuedSweep) queuedDeposit {
 	d := queuedDeposit{
 		InvoiceID: s.InvoiceID, MerchantID: s.MerchantID, ChainKey: s.ChainKey, Address: chain.Checksum(s.Address), Token: chain.Checksum(s.Token),
 		Amount: s.Amount.String(), Since: s.QueuedAt.Unix(), State: "queued", Failures: s.Failures,
@@ -109,7 +109,7 @@ func depositOf(c chain.Chain, s settle.QueuedSweep) queuedDeposit {
 }
 
 // printDeposits prints deposits as a table.
-func (e environment) printDeposits(c chain.Chain, queued []settle.QueuedSweep, deposits []queuedDeposit) error {
+func (e environment) printDeposits(c chain.Chain, queued []ledger.QueuedSweep, deposits []queuedDeposit) error {
 	if len(deposits) == 0 {
 		_, err := fmt.Fprintf(e.stdout, "No deposit on %s is to be swept.\n", c.Key)
 		return err
@@ -146,7 +146,7 @@ the service has recorded nothing of it.`,
 		Args: noArgs,
 	}
 	o := operatedFlags(cmd)
-	var r settle.SweepRequest
+	var r ledger.SweepRequest
 	cmd.Flags().StringVar(&r.MerchantID, "merchant", "", "only those of the merchant with this `ID`")
 	cmd.Flags().StringVar(&r.InvoiceID, "invoice", "", "only that of the invoice with this `ID`")
 	token := cmd.Flags().String("token", "", "a currency, the `ADDR` of a token, or \"coin\" (default: the tokens of the invoices)")

@@ -35,7 +35,7 @@ import (
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/dev"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // TestDepositsCallWithoutAService prints the call for given terms.
@@ -343,7 +343,7 @@ func TestDepositsListIsBounded(t *testing.T) {
 		if err := access.InsertSettlementAddresses(t.Context(), tx, []access.SettlementAddress{{ChainKey: "base", Address: invoice.Address{1}, MerchantID: "a"}}, invoice.Unix(1)); err != nil {
 			return err
 		}
-		_, err := settle.InsertInvoices(t.Context(), tx, invoices)
+		_, err := ledger.InsertInvoices(t.Context(), tx, invoices)
 		return err
 	})
 	if err != nil {
@@ -397,10 +397,10 @@ func TestDepositsSweep(t *testing.T) {
 		if err := access.InsertSettlementAddresses(t.Context(), tx, settles, invoice.Unix(1)); err != nil {
 			return err
 		}
-		if _, err := settle.InsertInvoices(t.Context(), tx, []invoice.Invoice{first, second}); err != nil {
+		if _, err := ledger.InsertInvoices(t.Context(), tx, []invoice.Invoice{first, second}); err != nil {
 			return err
 		}
-		return settle.AddToDeposits(t.Context(), tx, []invoice.Payment{paid(first), paid(second)}, nil)
+		return ledger.AddToDeposits(t.Context(), tx, []invoice.Payment{paid(first), paid(second)}, nil)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,6 @@ import (
 	"github.com/quittance/quittance/internal/dashboard"
 	"github.com/quittance/quittance/internal/dev"
 	"github.com/quittance/quittance/internal/server"
-	"github.com/quittance/quittance/internal/trigger"
 )
 
 func newDev(env environment) *cobra.Command {
@@ -30,7 +29,7 @@ The database and the chain are kept and found again at the next start.`,
   quittance dev --info quittance.json`,
 		Args: noArgs,
 	}
-	cfg := dev.Config{Build: server.Build{Version: readBuild().Version, Commit: readBuild().Commit}, Player: func(info dev.Info) dashboard.Player { return trigger.Player{World: info} }, Now: time.Now, Rand: rand.Reader, Logger: env.logger(slog.LevelWarn), BlockTime: time.Second}
+	cfg := dev.Config{Build: server.Build{Version: readBuild().Version, Commit: readBuild().Commit}, Player: func(info dev.Info) dashboard.Player { return dev.Player{World: info} }, Now: time.Now, Rand: rand.Reader, Logger: env.logger(slog.LevelWarn), BlockTime: time.Second}
 	flags := cmd.Flags()
 	flags.StringVar(&cfg.Listen, "listen", "127.0.0.1:8080", "`ADDR` where the API listens; a loopback address")
 	flags.StringVar(&cfg.Dir, "data", ".quittance", "`DIR` where the database and the chain are kept")

@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/clock"
 )
 
 // printEvents writes a line for each event.
@@ -24,7 +24,7 @@ func printEvents(out io.Writer, all []apitypes.EventRecord) error {
 		fmt.Fprintln(table, "EVENT\tHAPPENED\tTYPE\tMERCHANT\tINVOICE\tDELIVERY")
 		for _, r := range all {
 			e := r.Envelope()
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, clock(e.CreatedAt), e.Type, r.MerchantID, r.InvoiceID, deliveryState(r.Delivery))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, timeOfDay(e.CreatedAt), e.Type, r.MerchantID, r.InvoiceID, deliveryState(r.Delivery))
 		}
 	})
 }
@@ -37,7 +37,7 @@ func printEvent(out io.Writer, r apitypes.EventRecord) error {
 	}
 	var text strings.Builder
 	e := r.Envelope()
-	fmt.Fprintf(&text, "%s  %s of merchant %s, invoice %s, %s\n\n  %s\n\n", e.ID, e.Type, r.MerchantID, r.InvoiceID, clock(e.CreatedAt), &body)
+	fmt.Fprintf(&text, "%s  %s of merchant %s, invoice %s, %s\n\n  %s\n\n", e.ID, e.Type, r.MerchantID, r.InvoiceID, timeOfDay(e.CreatedAt), &body)
 	if r.Delivery == nil {
 		text.WriteString("It has no delivery: the merchant wanted no events when it happened.\n")
 		_, err := io.WriteString(out, text.String())
@@ -49,7 +49,7 @@ func printEvent(out io.Writer, r apitypes.EventRecord) error {
 		fmt.Fprintln(table, "\nATTEMPT\tSTARTED\tTOOK\tLOOKUP\tCONNECT\tTLS\tFIRST BYTE\tSTATUS\tREMARK")
 	}
 	for _, a := range r.Attempts {
-		fmt.Fprintf(table, "%d\t%s\t%d ms\t%s\t%s\t%s\t%s\t%s\t%s\n", a.Number, clock(a.StartedAt), a.DurationMs,
+		fmt.Fprintf(table, "%d\t%s\t%d ms\t%s\t%s\t%s\t%s\t%s\t%s\n", a.Number, timeOfDay(a.StartedAt), a.DurationMs,
 			phase(a.LookupMs), phase(a.ConnectMs), phase(a.HandshakeMs), phase(a.AnswerMs), status(a.StatusCode), printable(a.Error))
 		if a.Excerpt != "" {
 			fmt.Fprintf(table, "\tanswered: %s\n", printable(a.Excerpt))
@@ -74,13 +74,13 @@ func deliveryState(d *apitypes.Delivery) string {
 	case d.WaitingFor == apitypes.DeliveryWaitEndpoint:
 		words += ", waiting for an endpoint"
 	case d.Status == apitypes.DeliveryPending:
-		words += ", next " + clock(d.NextAttemptAt)
+		words += ", next " + timeOfDay(d.NextAttemptAt)
 	}
 	return words
 }
 
-// clock formats a time in UTC, or "-" for 0.
-func clock(at int64) string { return orDash(times.Format(times.Unix(at), time.UTC, time.RFC3339)) }
+// timeOfDay formats a time in UTC, or "-" for 0.
+func timeOfDay(at int64) string { return orDash(clock.Format(clock.Unix(at), time.UTC, time.RFC3339)) }
 
 // phase formats the duration of a phase of an exchange, if it took place.
 func phase(ms int64) string {

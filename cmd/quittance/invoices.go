@@ -12,7 +12,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/clock"
 )
 
 func newInvoices(env environment) *cobra.Command {
@@ -316,7 +316,7 @@ func watchInvoice(ctx context.Context, env environment, at *remote, id string, a
 			return fmt.Errorf("the invoice is %s", i.Status)
 		case apitypes.StatusDraft, apitypes.StatusOpen: // it can change
 		}
-		if !wait.Sleep(ctx, watchInterval, nil) {
+		if !clock.Sleep(ctx, watchInterval, nil) {
 			return errors.New("the invoice is not paid yet")
 		}
 	}

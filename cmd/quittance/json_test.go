@@ -12,10 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/keyring"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // answer runs a command line, and returns its exit code and the JSON that it
@@ -33,14 +33,14 @@ func answer(t *testing.T, args ...string) (code int, got map[string]any) {
 // TestChainJSON changes the record of a chain, and reads the JSON about it.
 func TestChainJSON(t *testing.T) {
 	folder := t.TempDir()
-	ledger := settle.New(settle.Config{Store: dbtest.Open(t, "sqlite:"+folder+"/quittance.db"), Now: time.Now})
-	if err := ledger.Start(t.Context(), "base", invoice.Header{Number: 9, Hash: invoice.Hash{9}, Time: invoice.Unix(1)}, 10); err != nil {
+	books := ledger.New(ledger.Config{Store: dbtest.Open(t, "sqlite:"+folder+"/quittance.db"), Now: time.Now})
+	if err := books.Start(t.Context(), "base", invoice.Header{Number: 9, Hash: invoice.Hash{9}, Time: invoice.Unix(1)}, 10); err != nil {
 		t.Fatal(err)
 	}
 	file := configure(t, "127.0.0.1:1", folder)
 	rescan := []string{"chain", "rescan", "--config", file, "--from", "7", "--json"}
 	resume := []string{"chain", "resume", "--config", file, "--json"}
-	halt := func() error { return ledger.Halt(t.Context(), "base", "block 8 was replaced") }
+	halt := func() error { return books.Halt(t.Context(), "base", "block 8 was replaced") }
 	for _, test := range []struct {
 		before func() error
 		args   []string
@@ -69,7 +69,7 @@ func TestChainJSON(t *testing.T) {
 func TestResealJSON(t *testing.T) {
 	folder := t.TempDir()
 	dbtest.Open(t, "sqlite:"+folder+"/quittance.db")
-	key, err := keyring.NewKey(rand.Reader)
+	key, err := access.NewMasterKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/apikey"
 )
 
 func newKey(env environment) *cobra.Command {
@@ -42,7 +41,7 @@ events sent again, and admin may do everything. The presets ` + strings.Join(acc
 		Args: noArgs,
 	}
 	at := adminFlags(cmd)
-	var r apikey.Request
+	var r access.KeyRequest
 	cmd.Flags().StringVar(&r.Name, "name", "", "what you call it, 1 to 200 characters: `TEXT`")
 	cobra.CheckErr(cmd.MarkFlagRequired("name"))
 	cmd.Flags().StringVar(&r.MerchantID, "merchant", "", "it gives access to objects of the merchant with this `ID` alone")
@@ -166,11 +165,11 @@ stays valid for the overlap, in which its users change to the new one.`,
 		Args:    oneKey,
 	}
 	at := adminFlags(cmd)
-	overlap := cmd.Flags().Duration("overlap", apikey.DefaultOverlap, "how long the old key stays valid: a `TIME` of 0s to 720h")
+	overlap := cmd.Flags().Duration("overlap", access.DefaultOverlap, "how long the old key stays valid: a `TIME` of 0s to 720h")
 	asJSON := jsonFlag(cmd, "write JSON, as the service's POST /api/keys/{id}/rotate does")
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		if *overlap < 0 || *overlap > apikey.MaxOverlap {
-			return usageError{fmt.Errorf("--overlap is %s; want 0s to %s", *overlap, apikey.MaxOverlap)}
+		if *overlap < 0 || *overlap > access.MaxOverlap {
+			return usageError{fmt.Errorf("--overlap is %s; want 0s to %s", *overlap, access.MaxOverlap)}
 		}
 		keys, err := at.keyAdmin(env)
 		if err != nil {

@@ -10,13 +10,12 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/apiconv"
-	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/db"
 )
 
 // keyAdmin manages the keys of a service, in its database or through its API.
 type keyAdmin interface {
-	create(ctx context.Context, r apikey.Request) (apitypes.Key, string, error)
+	create(ctx context.Context, r access.KeyRequest) (apitypes.Key, string, error)
 	list(ctx context.Context, merchantID string) ([]apitypes.Key, error)
 	rotate(ctx context.Context, id string, overlap time.Duration) (apitypes.Key, string, error)
 	revoke(ctx context.Context, id string) error
@@ -36,16 +35,16 @@ func (r *remote) keyAdmin(env environment) (keyAdmin, error) {
 // storedKeys are the keys in a database.
 type storedKeys struct{ cfg admin.MerchantsConfig }
 
-func (s storedKeys) with(ctx context.Context, do func(context.Context, *apikey.Manager) error) error {
+func (s storedKeys) with(ctx context.Context, do func(context.Context, *access.KeyManager) error) error {
 	ctx = asCommand(ctx)
-	return admin.WithKeys(ctx, s.cfg, func(m *apikey.Manager) error { return do(ctx, m) })
+	return admin.WithKeys(ctx, s.cfg, func(m *access.KeyManager) error { return do(ctx, m) })
 }
 
 // made returns the key after a change.
 func (s storedKeys) made(
-	ctx context.Context, change func(context.Context, *apikey.Manager) (access.Record, access.Key, error),
+	ctx context.Context, change func(context.Context, *access.KeyManager) (access.Record, access.Key, error),
 ) (k apitypes.Key, secret string, err error) {
-	err = s.with(ctx, func(ctx context.Context, m *apikey.Manager) error {
+	err = s.with(ctx, func(ctx context.Context, m *access.KeyManager) error {
 		record, key, err := change(ctx, m)
 		if err == nil {
 			k, secret = apiconv.Key(record, time.Now()), key.Reveal()
@@ -55,14 +54,14 @@ func (s storedKeys) made(
 	return k, secret, err
 }
 
-func (s storedKeys) create(ctx context.Context, r apikey.Request) (apitypes.Key, string, error) {
-	return s.made(ctx, func(ctx context.Context, m *apikey.Manager) (access.Record, access.Key, error) {
+func (s storedKeys) create(ctx context.Context, r access.KeyRequest) (apitypes.Key, string, error) {
+	return s.made(ctx, func(ctx context.Context, m *access.KeyManager) (access.Record, access.Key, error) {
 		return m.Create(ctx, access.Open(), r)
 	})
 }
 
 func (s storedKeys) rotate(ctx context.Context, id string, overlap time.Duration) (apitypes.Key, string, error) {
-	return s.made(ctx, func(ctx context.Context, m *apikey.Manager) (access.Record, access.Key, error) {
+	return s.made(ctx, func(ctx context.Context, m *access.KeyManager) (access.Record, access.Key, error) {
 		return m.Rotate(ctx, access.Open(), id, overlap)
 	})
 }
@@ -77,7 +76,7 @@ func (s storedKeys) list(ctx context.Context, merchantID string) ([]apitypes.Key
 }
 
 func (s storedKeys) revoke(ctx context.Context, id string) error {
-	return s.with(ctx, func(ctx context.Context, m *apikey.Manager) error {
+	return s.with(ctx, func(ctx context.Context, m *access.KeyManager) error {
 		_, err := m.Revoke(ctx, access.Open(), id)
 		return err
 	})
@@ -86,7 +85,7 @@ func (s storedKeys) revoke(ctx context.Context, id string) error {
 // servedKeys are the keys that a service's API shows.
 type servedKeys struct{ c *client.Client }
 
-func (s servedKeys) create(ctx context.Context, r apikey.Request) (apitypes.Key, string, error) {
+func (s servedKeys) create(ctx context.Context, r access.KeyRequest) (apitypes.Key, string, error) {
 	wanted := apitypes.CreateKeyRequest{Name: r.Name, MerchantID: r.MerchantID, Scopes: r.Scopes.Names()}
 	if !r.ExpiresAt.IsZero() {
 		wanted.ExpiresAt = r.ExpiresAt.Unix()

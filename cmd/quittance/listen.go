@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/config"
-	"github.com/quittance/quittance/internal/keyring"
-	"github.com/quittance/quittance/internal/listen"
-	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/dev"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 func newListen(env environment) *cobra.Command {
@@ -33,7 +33,7 @@ alone. Neither needs an endpoint.`,
 		Example: "  quittance listen --forward-to http://127.0.0.1:9000/webhooks",
 		Args:    noArgs,
 	}
-	cfg := listen.Config{Out: listen.Printer{Out: env.stdout, Notes: env.stdout, Color: env.color}, Now: time.Now}
+	cfg := dev.ListenConfig{Out: dev.Printer{Out: env.stdout, Notes: env.stdout, Color: env.color}, Now: time.Now}
 	at := remoteFlags(cmd)
 	to := cmd.Flags().String("forward-to", "", "post each event to this `URL`, once")
 	secret := cmd.Flags().String("secret", "", "sign them with this `SECRET` (default: one that is made, and printed)")
@@ -51,27 +51,27 @@ alone. Neither needs an endpoint.`,
 	return cmd
 }
 
-func runListen(ctx context.Context, env environment, cfg listen.Config, at *remote, to, secret string) error {
+func runListen(ctx context.Context, env environment, cfg dev.ListenConfig, at *remote, to, secret string) error {
 	if to != "" {
 		if err := config.CheckWebhookURL(to); err != nil {
 			return usageError{fmt.Errorf("--forward-to %w", err)}
 		}
-		made, err := keyring.NewSecret(rand.Reader)
+		made, err := access.NewSecret(rand.Reader)
 		if err != nil {
 			return err
 		}
-		cfg.To = &poster.Endpoint{URL: to, Secret: cmp.Or(secret, made)}
+		cfg.To = &webhooks.Endpoint{URL: to, Secret: cmp.Or(secret, made)}
 	}
 	var err error
 	if cfg.API, err = at.client(env); err != nil {
 		return err
 	}
 	cfg.Ready = func() { printListening(cfg.Out.Notes, at.url, cfg) }
-	return listen.Run(ctx, cfg)
+	return dev.Listen(ctx, cfg)
 }
 
 // printListening prints the followed events, and the signing secret for the receiver.
-func printListening(out io.Writer, url string, cfg listen.Config) {
+func printListening(out io.Writer, url string, cfg dev.ListenConfig) {
 	what := "events"
 	if cfg.Filter != (client.EventFilter{}) {
 		what = "some events"

@@ -312,7 +312,7 @@ func printMerchant(env environment, m apitypes.Merchant, asJSON bool) error {
 		}
 		if p := m.PendingAllowedAddresses; p != nil {
 			for _, a := range p.Addresses {
-				fmt.Fprintf(table, "allowed from %s\t%s=%s\n", clock(p.EffectiveAt), a.ChainKey, a.Address)
+				fmt.Fprintf(table, "allowed from %s\t%s=%s\n", timeOfDay(p.EffectiveAt), a.ChainKey, a.Address)
 			}
 		}
 		for _, host := range m.ReturnHosts {

@@ -11,7 +11,6 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/merchant"
 )
 
 // merchantAdmin manages the merchants of a service, in its database or through its API.
@@ -53,10 +52,10 @@ type storedMerchants struct{ cfg admin.MerchantsConfig }
 
 // one returns the merchant that a function of the manager returns.
 func (s storedMerchants) one(
-	ctx context.Context, do func(context.Context, *merchant.Manager) (invoice.Merchant, error),
+	ctx context.Context, do func(context.Context, *access.MerchantManager) (invoice.Merchant, error),
 ) (m apitypes.Merchant, err error) {
 	ctx = asCommand(ctx)
-	err = admin.WithMerchants(ctx, s.cfg, func(manager *merchant.Manager) error {
+	err = admin.WithMerchants(ctx, s.cfg, func(manager *access.MerchantManager) error {
 		found, err := do(ctx, manager)
 		m = apiconv.Merchant(found)
 		return err
@@ -65,35 +64,35 @@ func (s storedMerchants) one(
 }
 
 func (s storedMerchants) create(ctx context.Context, id string, c invoice.MerchantChange) (apitypes.Merchant, error) {
-	return s.one(ctx, func(ctx context.Context, m *merchant.Manager) (invoice.Merchant, error) {
+	return s.one(ctx, func(ctx context.Context, m *access.MerchantManager) (invoice.Merchant, error) {
 		return m.Create(ctx, access.Open(), id, c)
 	})
 }
 
 func (s storedMerchants) update(ctx context.Context, id string, c invoice.MerchantChange) (apitypes.Merchant, error) {
-	return s.one(ctx, func(ctx context.Context, m *merchant.Manager) (invoice.Merchant, error) {
+	return s.one(ctx, func(ctx context.Context, m *access.MerchantManager) (invoice.Merchant, error) {
 		return m.Update(ctx, access.Open(), id, c)
 	})
 }
 
 func (s storedMerchants) setLogo(ctx context.Context, id string, image []byte) (apitypes.Merchant, error) {
-	return s.one(ctx, func(ctx context.Context, m *merchant.Manager) (invoice.Merchant, error) {
+	return s.one(ctx, func(ctx context.Context, m *access.MerchantManager) (invoice.Merchant, error) {
 		return m.SetLogo(ctx, access.Open(), id, image)
 	})
 }
 
 func (s storedMerchants) dropLogo(ctx context.Context, id string) error {
 	ctx = asCommand(ctx)
-	return admin.WithMerchants(ctx, s.cfg, func(m *merchant.Manager) error { return m.DropLogo(ctx, access.Open(), id) })
+	return admin.WithMerchants(ctx, s.cfg, func(m *access.MerchantManager) error { return m.DropLogo(ctx, access.Open(), id) })
 }
 
 func (s storedMerchants) release(ctx context.Context, id string, address invoice.Address) error {
 	ctx = asCommand(ctx)
-	return admin.WithMerchants(ctx, s.cfg, func(m *merchant.Manager) error { return m.Release(ctx, access.Open(), id, address) })
+	return admin.WithMerchants(ctx, s.cfg, func(m *access.MerchantManager) error { return m.Release(ctx, access.Open(), id, address) })
 }
 
 func (s storedMerchants) get(ctx context.Context, id string) (apitypes.Merchant, error) {
-	return s.one(ctx, func(ctx context.Context, m *merchant.Manager) (invoice.Merchant, error) {
+	return s.one(ctx, func(ctx context.Context, m *access.MerchantManager) (invoice.Merchant, error) {
 		return m.Get(ctx, access.Open(), id)
 	})
 }
@@ -102,7 +101,7 @@ func (s storedMerchants) get(ctx context.Context, id string) (apitypes.Merchant,
 const maxListedMerchants = 10_000
 
 func (s storedMerchants) list(ctx context.Context) (all []apitypes.Merchant, err error) {
-	err = admin.WithMerchants(ctx, s.cfg, func(m *merchant.Manager) error {
+	err = admin.WithMerchants(ctx, s.cfg, func(m *access.MerchantManager) error {
 		found, err := m.List(ctx, access.Open(), "", maxListedMerchants)
 		all = make([]apitypes.Merchant, len(found))
 		for i, m := range found {

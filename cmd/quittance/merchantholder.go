@@ -9,7 +9,6 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/merchant"
 )
 
 func newMerchantRetire(env environment) *cobra.Command {
@@ -20,7 +19,7 @@ working within a second, and no other company can have the id. Its invoices that
 exist can still be paid, and what happens to them is sent to its webhook endpoint.
 Remove a merchant of the configuration there first, and restart the service.`,
 		Example: "  quittance merchant retire acme --config quittance.yaml",
-	}, (*merchant.Manager).Retire, "%s is retired: its keys, sessions and payment links do not work any more, and the id is not used again.\n")
+	}, (*access.MerchantManager).Retire, "%s is retired: its keys, sessions and payment links do not work any more, and the id is not used again.\n")
 }
 
 func newMerchantResume(env environment) *cobra.Command {
@@ -31,11 +30,11 @@ retired, or was not in the configuration and comes back with other addresses. Th
 company has its keys, invoices, payment links and customers again. For another
 company choose another id.`,
 		Example: "  quittance merchant resume acme --config quittance.yaml",
-	}, (*merchant.Manager).Resume, "%s may be used again, by the same company. Start the service with it in the configuration, or create it with quittance merchant create.\n")
+	}, (*access.MerchantManager).Resume, "%s may be used again, by the same company. Start the service with it in the configuration, or create it with quittance merchant create.\n")
 }
 
 // newMerchantDecision completes a command that decides who may use a merchant's id.
-func newMerchantDecision(env environment, cmd *cobra.Command, do func(*merchant.Manager, context.Context, access.Principal, string) error, done string) *cobra.Command {
+func newMerchantDecision(env environment, cmd *cobra.Command, do func(*access.MerchantManager, context.Context, access.Principal, string) error, done string) *cobra.Command {
 	cmd.Args = func(_ *cobra.Command, ids []string) error {
 		if len(ids) != 1 {
 			return fmt.Errorf("%s needs the id of one merchant", cmd.Name())
@@ -52,7 +51,7 @@ func newMerchantDecision(env environment, cmd *cobra.Command, do func(*merchant.
 			return err
 		}
 		ctx := asCommand(cmd.Context())
-		if err := admin.WithMerchants(ctx, merchantsConfig(cfg), func(m *merchant.Manager) error { return do(m, ctx, access.Open(), ids[0]) }); err != nil {
+		if err := admin.WithMerchants(ctx, merchantsConfig(cfg), func(m *access.MerchantManager) error { return do(m, ctx, access.Open(), ids[0]) }); err != nil {
 			return fmt.Errorf("merchant %s: %w", ids[0], err)
 		}
 		_, err = fmt.Fprintf(env.stdout, done, ids[0])

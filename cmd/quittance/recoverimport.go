@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/server"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 func newRecoverImport(env environment) *cobra.Command {
@@ -34,7 +34,7 @@ invoice.paid and payment.received, are skipped. A line has at most %d bytes.
 An invoice that is void or expired in a copy becomes so, also one that is open in the
 database. One that is paid in a copy does not expire, and is paid once its payments are
 attributed. Lines with these states are applied first, one line at a time. FILE may be
-applied again. It ends with 1 if a line was refused.`, settle.MaxCopy),
+applied again. It ends with 1 if a line was refused.`, ledger.MaxCopy),
 		Example: "  quittance recover import copies.jsonl --config quittance.yaml",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -82,7 +82,7 @@ type importSummary struct {
 }
 
 // applyCopy applies a copy: server.Importer.Import.
-type applyCopy func(context.Context, settle.InvoiceCopy) (settle.Imported, error)
+type applyCopy func(context.Context, ledger.InvoiceCopy) (ledger.Imported, error)
 
 // importCopies applies the lines of a file. Final states come first: open invoices may use their
 // references and transfer amounts by now. A final state without proof is applied again after the
@@ -106,46 +106,46 @@ func importCopies(ctx context.Context, refused io.Writer, file io.ReadSeeker, ap
 // the first pass leaves for the second.
 func (sum *importSummary) read(ctx context.Context, refused io.Writer, file io.Reader, pass int, unproved map[int]bool, apply applyCopy) error {
 	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, settle.MaxCopy+1)
+	lines.Buffer(nil, ledger.MaxCopy+1)
 	for number := 1; lines.Scan(); number++ {
 		line := bytes.TrimSpace(lines.Bytes())
-		copied, err := settle.ParseInvoiceCopy(line)
+		copied, err := ledger.ParseInvoiceCopy(line)
 		ended := err == nil && copied.Ended()
 		if len(line) == 0 || ended != (pass != 1) || pass == 2 && !unproved[number] {
 			continue
 		}
-		var done settle.Imported
+		var done ledger.Imported
 		if err == nil {
 			done, err = apply(ctx, copied)
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if pass == 0 && (errors.Is(err, settle.ErrCopyUnproved) || errors.Is(err, settle.ErrNotOfMerchant)) {
+		if pass == 0 && (errors.Is(err, ledger.ErrCopyUnproved) || errors.Is(err, ledger.ErrNotOfMerchant)) {
 			unproved[number] = true
 			continue
 		}
-		if sum.add(done, err); err != nil && !errors.Is(err, settle.ErrNoTerms) {
+		if sum.add(done, err); err != nil && !errors.Is(err, ledger.ErrNoTerms) {
 			fmt.Fprintf(refused, "line %d %srefused: %v\n", number, named(copied.Invoice.ID), err)
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return fmt.Errorf("after %s, a line cannot be read; at most %d bytes are: %w", count(sum.Lines, "line"), settle.MaxCopy, err)
+		return fmt.Errorf("after %s, a line cannot be read; at most %d bytes are: %w", count(sum.Lines, "line"), ledger.MaxCopy, err)
 	}
 	return nil
 }
 
 // add counts the outcome of a line.
-func (sum *importSummary) add(done settle.Imported, err error) {
+func (sum *importSummary) add(done ledger.Imported, err error) {
 	sum.Lines++
 	switch {
-	case errors.Is(err, settle.ErrNoTerms):
+	case errors.Is(err, ledger.ErrNoTerms):
 		sum.Skipped++
 	case err != nil:
 		sum.Refused++
 	case done.Exists:
 		sum.Existing++
-	case done.Proof == settle.ProvedByChain:
+	case done.Proof == ledger.ProvedByChain:
 		sum.ByChain++
 	default:
 		sum.BySignature++

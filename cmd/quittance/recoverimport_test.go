@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // TestImportCopies counts the results of lines, and continues after refused ones.
@@ -16,11 +16,11 @@ func TestImportCopies(t *testing.T) {
 	line := func(n string) string {
 		return `{"merchantAddress":"0x1","id":"inv_0000000000000000000000000` + n + `"}` + "\n"
 	}
-	apply := func(_ context.Context, c settle.InvoiceCopy) (settle.Imported, error) {
-		done := settle.Imported{Invoice: invoice.Invoice{ID: c.Invoice.ID}}
+	apply := func(_ context.Context, c ledger.InvoiceCopy) (ledger.Imported, error) {
+		done := ledger.Imported{Invoice: invoice.Invoice{ID: c.Invoice.ID}}
 		switch c.Invoice.ID[len(c.Invoice.ID)-1] {
 		case '1':
-			done.Proof, done.Held = settle.ProvedByChain, true
+			done.Proof, done.Held = ledger.ProvedByChain, true
 		case '2':
 			done.Exists, done.Held = true, true
 		case '3':
@@ -41,7 +41,7 @@ func TestImportCopies(t *testing.T) {
 	if want := `{"lines":7,"byChain":1,"bySignature":1,"existing":1,"held":["inv_00000000000000000000000001","inv_00000000000000000000000002"],"skipped":2,"refused":2}` + "\n"; out.String() != want || err == nil {
 		t.Errorf("got %s, %v, want %s", &out, err, want)
 	}
-	if _, err := importCopies(t.Context(), &refused, strings.NewReader(strings.Repeat("x", settle.MaxCopy+2)), apply); err == nil || !strings.Contains(err.Error(), "at most 1048576") {
+	if _, err := importCopies(t.Context(), &refused, strings.NewReader(strings.Repeat("x", ledger.MaxCopy+2)), apply); err == nil || !strings.Contains(err.Error(), "at most 1048576") {
 		t.Errorf("a long line: %v", err)
 	}
 	if sum, err := importCopies(t.Context(), &refused, strings.NewReader(""), apply); err != nil || sum.print(environment{stdout: &out}, false) != nil {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 func newRecoverTransfers(env environment) *cobra.Command {
@@ -37,7 +37,7 @@ these. The service may run.`,
 			return err
 		}
 		left := 0
-		err = admin.UnrecognizedTransfers(asCommand(cmd.Context()), cfg.Database, *checked, time.Now(), func(some []settle.UnrecognizedTransfer) error {
+		err = admin.UnrecognizedTransfers(asCommand(cmd.Context()), cfg.Database, *checked, time.Now(), func(some []ledger.UnrecognizedTransfer) error {
 			left += len(some)
 			return printTransfers(env.stdout, some)
 		})
@@ -51,7 +51,7 @@ these. The service may run.`,
 }
 
 // printTransfers prints unrecognized transfers, one a line.
-func printTransfers(w io.Writer, some []settle.UnrecognizedTransfer) error {
+func printTransfers(w io.Writer, some []ledger.UnrecognizedTransfer) error {
 	for _, t := range some {
 		_, err := fmt.Fprintf(w, "%s  %s: %s minor units of %s from %s to %s in transaction %s; may have refunded %s\n", t.ID, t.ChainKey, t.Amount, t.Currency,
 			chain.Checksum(t.From), chain.Checksum(t.To), t.TxHash, cmp.Or(strings.Join(t.Payments, ", "), "no known payment"))

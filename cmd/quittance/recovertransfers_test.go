@@ -7,7 +7,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // TestRecoverTransfers lists a transfer that may have refunded a payment, and marks it as checked.
@@ -15,7 +15,7 @@ func TestRecoverTransfers(t *testing.T) {
 	folder := t.TempDir()
 	conn := dbtest.Open(t, "sqlite:"+folder+"/quittance.db")
 	if err := conn.Update(t.Context(), func(tx *db.Tx) error {
-		return settle.InsertUnrecognizedTransfers(t.Context(), tx, []invoice.Transfer{{ChainKey: "base", TxHash: invoice.Hash{0x77}, Currency: "USDC", Amount: invoice.NewAmount(5)}})
+		return ledger.InsertUnrecognizedTransfers(t.Context(), tx, []invoice.Transfer{{ChainKey: "base", TxHash: invoice.Hash{0x77}, Currency: "USDC", Amount: invoice.NewAmount(5)}})
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quittance/quittance/internal/trigger"
+	"github.com/quittance/quittance/internal/dev"
 )
 
 // runScenario plays a scenario, and prints its events.
@@ -24,7 +24,7 @@ func runScenario(ctx context.Context, env environment, url, name string, limit t
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	played, err := trigger.Play(ctx, cfg, scenario)
+	played, err := dev.Play(ctx, cfg, scenario)
 	if err != nil {
 		return err
 	}
@@ -47,22 +47,22 @@ func runScenario(ctx context.Context, env environment, url, name string, limit t
 }
 
 // findScenario returns the scenario with a name.
-func findScenario(name string) (trigger.Scenario, error) {
-	at := slices.IndexFunc(trigger.Scenarios, func(s trigger.Scenario) bool { return s.Name == name })
+func findScenario(name string) (dev.Scenario, error) {
+	at := slices.IndexFunc(dev.Scenarios, func(s dev.Scenario) bool { return s.Name == name })
 	if at < 0 {
-		known := keysOf(trigger.Scenarios, func(s trigger.Scenario) string { return s.Name })
-		return trigger.Scenario{}, fmt.Errorf("--scenario %q is unknown; there is %s", name, known)
+		known := keysOf(dev.Scenarios, func(s dev.Scenario) string { return s.Name })
+		return dev.Scenario{}, fmt.Errorf("--scenario %q is unknown; there is %s", name, known)
 	}
-	return trigger.Scenarios[at], nil
+	return dev.Scenarios[at], nil
 }
 
 // listTriggers lists the types of events and the scenarios.
 func listTriggers(env environment) error {
 	return env.writeTable(func(table io.Writer) {
-		for _, typ := range trigger.Types {
+		for _, typ := range dev.Types {
 			fmt.Fprintf(table, "%s\tan event\n", typ)
 		}
-		for _, s := range trigger.Scenarios {
+		for _, s := range dev.Scenarios {
 			fmt.Fprintf(table, "--scenario %s\t%s\n", s.Name, s.About)
 		}
 	})
@@ -71,7 +71,7 @@ func listTriggers(env environment) error {
 // scenarioCompletions returns the scenarios with their descriptions, for shells.
 func scenarioCompletions() []cobra.Completion {
 	var all []cobra.Completion
-	for _, s := range trigger.Scenarios {
+	for _, s := range dev.Scenarios {
 		all = append(all, cobra.CompletionWithDesc(s.Name, s.About))
 	}
 	return all

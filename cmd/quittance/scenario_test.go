@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/quittance/quittance/internal/trigger"
+	"github.com/quittance/quittance/internal/dev"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -35,8 +35,8 @@ var scenarioEvents = map[string]string{
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	for group := range scenarioGroups {
-		var scenarios []trigger.Scenario
-		for i, s := range trigger.Scenarios {
+		var scenarios []dev.Scenario
+		for i, s := range dev.Scenarios {
 			if i%scenarioGroups == group {
 				scenarios = append(scenarios, s)
 			}
@@ -53,7 +53,7 @@ const scenarioGroups = 3
 
 // playScenarios plays scenarios in one world. Its receiver verifies and gets each event that a
 // scenario shows. The receiver's clock is not advanced.
-func playScenarios(t *testing.T, scenarios []trigger.Scenario) {
+func playScenarios(t *testing.T, scenarios []dev.Scenario) {
 	t.Helper()
 	type post struct{ delivery, typ string }
 	posts := make(chan post, 100)
@@ -72,7 +72,7 @@ func playScenarios(t *testing.T, scenarios []trigger.Scenario) {
 		if code := run(t.Context(), environment{stdout: &out, stderr: &errs}, []string{"trigger", "--scenario", s.Name, "--url", url, "--json"}); code != 0 {
 			t.Fatalf("%s: exit code %d\n%s%s", s.Name, code, &out, &errs)
 		}
-		var played trigger.Played
+		var played dev.Played
 		if err := json.Unmarshal(out.Bytes(), &played); err != nil {
 			t.Fatalf("%s: %v in %s", s.Name, err, &out)
 		}
@@ -87,7 +87,7 @@ func playScenarios(t *testing.T, scenarios []trigger.Scenario) {
 		if got := strings.Join(shown, " "); got != scenarioEvents[s.Name] {
 			t.Errorf("%s: it shows %s\nwant %s\n%s", s.Name, got, scenarioEvents[s.Name], &errs)
 		}
-		redelivered := slices.IndexFunc(played.Events, func(e trigger.Came) bool { return e.Redelivered })
+		redelivered := slices.IndexFunc(played.Events, func(e dev.Came) bool { return e.Redelivered })
 		if redelivered >= 0 { // the order is not guaranteed before
 			if !slices.Equal(posted[redelivered:], shown[redelivered:]) {
 				t.Errorf("%s: the receiver got %q, want %q", s.Name, posted, shown)

@@ -16,7 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/config"
-	"github.com/quittance/quittance/internal/endpoint"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 func newSecrets(env environment) *cobra.Command {
@@ -165,7 +165,7 @@ func previewReplace(ctx context.Context, env environment, cfg config.Config, asJ
 }
 
 // lostKeyIDs returns the ids of the master keys that are missing.
-func lostKeyIDs(lost []endpoint.Lost) []string {
+func lostKeyIDs(lost []webhooks.Lost) []string {
 	ids := []string{}
 	for _, l := range lost {
 		ids = append(ids, l.KeyIDs...)
@@ -175,7 +175,7 @@ func lostKeyIDs(lost []endpoint.Lost) []string {
 }
 
 // describeLost describes what would happen to an endpoint.
-func describeLost(l endpoint.Lost) string {
+func describeLost(l webhooks.Lost) string {
 	var all []string
 	if l.ActiveSecret {
 		all = append(all, "gets a new secret")
@@ -203,9 +203,9 @@ func runSecretsReplace(ctx context.Context, env environment, cfg config.Config, 
 	lost, _, err := admin.LostSecrets(ctx, cfg.Database, cfg.Keyring)
 	written := 0
 	is := replacedSecrets{KeyID: cfg.Keyring.KeyID(), LostKeyIDs: lostKeyIDs(lost)}
-	var replaced []endpoint.Replaced
+	var replaced []webhooks.Replaced
 	if err == nil {
-		replaced, is.UnverifiedCheckpoints, err = admin.ReplaceSecrets(ctx, cfg.Database, cfg.Keyring, func(batch []endpoint.Replaced) error {
+		replaced, is.UnverifiedCheckpoints, err = admin.ReplaceSecrets(ctx, cfg.Database, cfg.Keyring, func(batch []webhooks.Replaced) error {
 			written += len(batch)
 			return writeSecrets(to, batch)
 		})
@@ -227,7 +227,7 @@ func runSecretsReplace(ctx context.Context, env environment, cfg config.Config, 
 }
 
 // writeSecrets writes endpoints with their new secrets, each as JSON on a line.
-func writeSecrets(to io.Writer, batch []endpoint.Replaced) error {
+func writeSecrets(to io.Writer, batch []webhooks.Replaced) error {
 	if len(batch) == 0 {
 		return nil
 	}

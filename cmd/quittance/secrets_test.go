@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/access/keyringtest"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/dispatcher"
-	"github.com/quittance/quittance/internal/keyring"
-	"github.com/quittance/quittance/internal/keyring/keyringtest"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // TestSecretsReplace lists the secrets that would be replaced, and replaces them with --yes. It
@@ -24,8 +24,8 @@ func TestSecretsReplace(t *testing.T) {
 	lost := keyringtest.Key(t)
 	conn := dbtest.Open(t, database)
 	if err := conn.Update(t.Context(), func(tx *db.Tx) error {
-		_, err := dispatcher.PutEndpoint(t.Context(), tx, dispatcher.EndpointRow{MerchantID: "cafe", URL: "https://cafe.example/?key=k", ChangedAt: time.Now()}, func(version int64) ([]byte, string, error) {
-			s := keyring.New(lost).Seal("cafe", version, "whsec_cafe")
+		_, err := webhooks.PutEndpoint(t.Context(), tx, webhooks.EndpointRow{MerchantID: "cafe", URL: "https://cafe.example/?key=k", ChangedAt: time.Now()}, func(version int64) ([]byte, string, error) {
+			s := access.NewKeyring(lost).Seal("cafe", version, "whsec_cafe")
 			return s.Data, s.KeyID, nil
 		})
 		return err
@@ -46,7 +46,7 @@ func TestSecretsReplace(t *testing.T) {
 	}
 	still := func(when string) {
 		t.Helper()
-		secrets, err := dispatcher.Secrets(t.Context(), conn, []string{"cafe"})
+		secrets, err := webhooks.Secrets(t.Context(), conn, []string{"cafe"})
 		if err != nil || len(secrets["cafe"]) != 1 || secrets["cafe"][0].KeyID != lost.ID {
 			t.Fatalf("%s: the secrets are %+v, %v", when, secrets, err)
 		}

@@ -18,13 +18,12 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/config"
-	"github.com/quittance/quittance/internal/heaproom"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/mailer"
-	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/server"
-	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/tracing/otlp"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 func newServe(env environment) *cobra.Command {
@@ -118,7 +117,7 @@ func runServe(ctx context.Context, env environment, cfg config.Config, options s
 		logger.Warn("configuration", "warning", warning)
 	}
 	limitMemory(os.DirFS("/"), os.Getenv("GOMEMLIMIT"), logger)
-	defer heaproom.Keep()()
+	defer server.KeepHeap()()
 	var tracer trace.Tracer
 	if !options.isolated { // traces leave the process
 		var stopTraces func()
@@ -187,7 +186,7 @@ func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.
 		Listeners: listeners, PublicURL: cfg.PublicURL, Proxies: cfg.Proxies, Hosts: cfg.Hosts, StopDelay: cfg.StopDelay, Database: cfg.Database, ReadOnly: cfg.ReadOnly, WebhookAllow: cfg.WebhookAllow, WebhookCA: cfg.WebhookCA, WebhookProxy: cfg.WebhookProxy,
 		Access: server.Access{Mode: access.Live, OperatorKey: cfg.OperatorKey}, AllowListDelay: cfg.AllowListDelay,
 		Keyring: cfg.Keyring, KeepEvents: cfg.KeepEvents, KeepAttempts: cfg.KeepAttempts,
-		Merchants: server.Merchants{Endpoints: make(map[string]poster.Endpoint), Tolerances: make(map[string]invoice.Tolerance),
+		Merchants: server.Merchants{Endpoints: make(map[string]webhooks.Endpoint), Tolerances: make(map[string]invoice.Tolerance),
 			Collections: make(map[string]invoice.Collection), ReturnHosts: make(map[string][]string), EmbedOrigins: make(map[string][]string), Timezones: make(map[string]string), Allowed: make(map[string][]invoice.AllowedAddress), Optional: make(map[string][]invoice.EventType)},
 		Build: server.Build{Version: readBuild().Version, Commit: readBuild().Commit}, Tracer: tracer,
 		Now: time.Now, Rand: rand.Reader, Logger: logger,
@@ -201,7 +200,7 @@ func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.
 		out.SMTP = &mailer.SMTP{Host: m.Host, Port: m.Port, Encryption: mailer.Encryption(m.TLS), Roots: m.Roots, User: m.User, Password: m.Password, From: m.From, Now: time.Now}
 	}
 	for _, m := range cfg.Merchants {
-		out.Merchants.Endpoints[m.ID] = poster.Endpoint{URL: m.WebhookURL, Secret: m.WebhookSecret, Headers: m.WebhookHeaders}
+		out.Merchants.Endpoints[m.ID] = webhooks.Endpoint{URL: m.WebhookURL, Secret: m.WebhookSecret, Headers: m.WebhookHeaders}
 		out.Merchants.Tolerances[m.ID] = m.Tolerance
 		out.Merchants.Collections[m.ID] = m.Collection
 		out.Merchants.Allowed[m.ID] = m.Allowed
@@ -214,7 +213,7 @@ func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.
 		out.Providers = append(out.Providers, api.Provider(p))
 	}
 	for _, c := range cfg.Chains {
-		out.Chains = append(out.Chains, server.Chain{Chain: c.Chain, OperatorKey: c.OperatorKey, Gasless: (*settle.AuthorizationBudget)(c.Gasless),
+		out.Chains = append(out.Chains, server.Chain{Chain: c.Chain, OperatorKey: c.OperatorKey, Gasless: (*ledger.AuthorizationBudget)(c.Gasless),
 			PollInterval: c.Latency, IdleInterval: c.IdleInterval})
 	}
 	return out

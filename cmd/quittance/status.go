@@ -16,7 +16,7 @@ import (
 
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 func newChainStatus(env environment) *cobra.Command {
@@ -336,7 +336,7 @@ func logsNote(c admin.Chain) []string {
 func unreadNote(c admin.Chain) []string {
 	var reasons []string
 	all := 0
-	for _, reason := range settle.UnreadReasons {
+	for _, reason := range ledger.UnreadReasons {
 		if n := c.Unread[reason]; n > 0 {
 			all += n
 			reasons = append(reasons, fmt.Sprint(n, " ", reason))

@@ -8,8 +8,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/times"
 )
 
 // writeTable writes a table. fill writes its lines, with a tab after each cell except the last.
@@ -41,7 +41,7 @@ func timeOrDash(at int64) string {
 	if at == 0 {
 		return "-"
 	}
-	return clock(at)
+	return timeOfDay(at)
 }
 
 // writeTable writes a table to standard output, cut to the width of the terminal.
@@ -78,7 +78,7 @@ func (c cutter) Write(line []byte) (int, error) {
 
 // localTime formats a time in the user's zone, or "-" for 0.
 func (e environment) localTime(at int64) string {
-	return orDash(times.Format(times.Unix(at), cmp.Or(e.zone, time.UTC), "2006-01-02 15:04:05 MST"))
+	return orDash(clock.Format(clock.Unix(at), cmp.Or(e.zone, time.UTC), "2006-01-02 15:04:05 MST"))
 }
 
 // decimals is the number of decimals of each currency that is shown in units.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/dev"
-	"github.com/quittance/quittance/internal/trigger"
 )
 
 // triggerTimeout is the default of --timeout.
@@ -68,16 +67,16 @@ scenarios. Those in which invoices expire advance the world's clock by a minute.
 
 // triggerConfig returns the configuration for actions in the development world of a
 // service. With asJSON the steps are printed to stderr.
-func triggerConfig(ctx context.Context, env environment, url string, asJSON bool) (trigger.Config, error) {
+func triggerConfig(ctx context.Context, env environment, url string, asJSON bool) (dev.TriggerConfig, error) {
 	api, err := openClient(url, env.key)
 	if err != nil {
-		return trigger.Config{}, err
+		return dev.TriggerConfig{}, err
 	}
 	world, err := dev.Ask(ctx, url)
 	if err != nil {
-		return trigger.Config{}, err
+		return dev.TriggerConfig{}, err
 	}
-	cfg := trigger.Config{World: world, API: api, Out: env.stdout}
+	cfg := dev.TriggerConfig{World: world, API: api, Out: env.stdout}
 	if asJSON {
 		cfg.Out = env.stderr
 	}
@@ -91,7 +90,7 @@ func runTrigger(ctx context.Context, env environment, url string, typ apitypes.E
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	e, err := trigger.Run(ctx, cfg, typ)
+	e, err := dev.Trigger(ctx, cfg, typ)
 	if err != nil {
 		return err
 	}
@@ -111,8 +110,8 @@ Look on:
 
 // triggerTypes returns the types of events that can be triggered.
 func triggerTypes() []string {
-	names := make([]string, len(trigger.Types))
-	for i, typ := range trigger.Types {
+	names := make([]string, len(dev.Types))
+	for i, typ := range dev.Types {
 		names[i] = string(typ)
 	}
 	return names

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/quittance/quittance/internal/trigger"
+	"github.com/quittance/quittance/internal/dev"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -75,7 +75,7 @@ func TestTriggerAndListen(t *testing.T) {
 	made := upTo(`whsec_\S+`)
 	secret.Store(&made)
 
-	for _, typ := range trigger.Types {
+	for _, typ := range dev.Types {
 		var out, errs bytes.Buffer
 		code := run(t.Context(), environment{stdout: &out, stderr: &errs}, []string{"trigger", string(typ), "--url", url})
 		if code != 0 || !strings.Contains(out.String(), `"type":"`+string(typ)+`"`) || !strings.Contains(out.String(), "events show evt_") {

@@ -12,8 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/rowtest"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // claim claims an address for a merchant, and reports whether the merchant then holds it.
@@ -161,10 +161,10 @@ func TestLostAddressIsNotSeen(t *testing.T) {
 			if err := access.InsertSettlementAddresses(ctx, tx, settled, rowtest.At(1)); err != nil {
 				return err
 			}
-			return settle.SavePayments(ctx, tx, []settle.PaymentRow{p})
+			return ledger.SavePayments(ctx, tx, []ledger.PaymentRow{p})
 		})
 		sees := func(id string) bool {
-			has, err := settle.NewReader(s).HasUnattributed(t.Context(), id, p.SeenID)
+			has, err := ledger.NewReader(s).HasUnattributed(t.Context(), id, p.SeenID)
 			rowtest.Must(t, err)
 			return has
 		}
@@ -177,7 +177,7 @@ func TestLostAddressIsNotSeen(t *testing.T) {
 		}
 		grant(t, s, m)
 		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
-			return settle.SavePayments(ctx, tx, []settle.PaymentRow{p})
+			return ledger.SavePayments(ctx, tx, []ledger.PaymentRow{p})
 		})
 		if !sees("m") {
 			t.Fatal("the payment was stored again, and the merchant does not see it")
@@ -188,7 +188,7 @@ func TestLostAddressIsNotSeen(t *testing.T) {
 			t.Error("the merchant sees a payment to an address that it lost")
 		}
 		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
-			return settle.SavePayments(ctx, tx, []settle.PaymentRow{p})
+			return ledger.SavePayments(ctx, tx, []ledger.PaymentRow{p})
 		})
 		if sees("m") || !sees("n") {
 			t.Errorf("stored again: m sees the payment: %t, n: %t", sees("m"), sees("n"))

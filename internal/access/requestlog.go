@@ -10,8 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/wait"
 )
 
 // Limits of the log.
@@ -68,8 +68,8 @@ type LoggedRequest struct {
 	Idempotent *bool
 }
 
-// Store stores requests. Tables implement it.
-type Store interface {
+// RequestLogStore stores requests. Tables implement it.
+type RequestLogStore interface {
 	InsertRequests(ctx context.Context, entries []LoggedRequest) error
 	// TrimRequests deletes requests of an owner of keys, up to limit, and keeps the newest.
 	TrimRequests(ctx context.Context, merchantID string, keep, limit int) error
@@ -77,9 +77,9 @@ type Store interface {
 	CleanRequests(ctx context.Context, below string, limit int) (int64, error)
 }
 
-// Config is the configuration of a Log. All fields but Dropped are required.
-type Config struct {
-	Store   Store
+// RequestLogConfig is the configuration of a Log. All fields but Dropped are required.
+type RequestLogConfig struct {
+	Store   RequestLogStore
 	IDs     *invoice.IDs
 	Now     func() time.Time
 	Dropped func(n int) // called with the number of dropped requests
@@ -88,7 +88,7 @@ type Config struct {
 
 // Log is the log of one process. It is safe for concurrent use.
 type Log struct {
-	cfg       Config
+	cfg       RequestLogConfig
 	uncounted map[string]int // requests written since an owner's were counted; only for the worker
 
 	mu      sync.Mutex
@@ -96,8 +96,8 @@ type Log struct {
 	waiting int                        // number of entries in pending: at most MaxWaiting
 }
 
-// New returns a Log. It panics if a required field is missing.
-func New(c Config) *Log {
+// NewRequestLog returns a Log. It panics if a required field is missing.
+func NewRequestLog(c RequestLogConfig) *Log {
 	if c.Store == nil || c.IDs == nil || c.Now == nil || c.Logger == nil {
 		panic("requestlog: Store, IDs, Now and Logger are required")
 	}
@@ -164,7 +164,7 @@ func (l *Log) take() []LoggedRequest {
 // write in progress.
 func (l *Log) Run(ctx context.Context) {
 	unstopped := context.WithoutCancel(ctx)
-	for wait.Sleep(ctx, Interval, nil) {
+	for clock.Sleep(ctx, Interval, nil) {
 		l.Flush(unstopped)
 	}
 	last, cancel := context.WithTimeout(unstopped, writeTimeout)

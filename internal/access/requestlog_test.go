@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/wait"
 )
 
 // memory is a store of requests.
@@ -28,7 +28,7 @@ type memory struct {
 }
 
 func (m *memory) InsertRequests(ctx context.Context, entries []access.LoggedRequest) error {
-	if m.takes > 0 && !wait.Sleep(ctx, m.takes, nil) {
+	if m.takes > 0 && !clock.Sleep(ctx, m.takes, nil) {
 		return ctx.Err()
 	}
 	if m.err != nil {
@@ -69,7 +69,7 @@ func (m *memory) count(merchantID string) (n int) {
 }
 
 func newLog(m *memory, dropped *int) *access.Log {
-	return access.New(access.Config{
+	return access.NewRequestLog(access.RequestLogConfig{
 		Store: m, IDs: invoice.NewIDs(time.Now, rand.Reader), Now: time.Now, Dropped: func(n int) { *dropped += n }, Logger: slog.New(slog.DiscardHandler),
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // Quotas of merchants without own quotas. The operator can set others.
@@ -63,7 +63,7 @@ func countAudit(ctx context.Context, tx *db.Tx, entries []Entry) error {
 		return fmt.Errorf("count what the audit log takes: %w", err)
 	}
 	if n == 0 {
-		return &ratelimit.ExceededError{Limit: AuditQuotaName, RetryAfter: retryQuota}
+		return &limits.ExceededError{Limit: AuditQuotaName, RetryAfter: retryQuota}
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/rowtest"
 )
 
@@ -38,7 +38,7 @@ func TestAuditQuota(t *testing.T) {
 		for ; err == nil; written++ {
 			err = write("acme", entry(access.ActionEndpointUpdate))
 		}
-		exceeded := (*ratelimit.ExceededError)(nil)
+		exceeded := (*limits.ExceededError)(nil)
 		if !errors.As(err, &exceeded) || exceeded.Limit != access.AuditQuotaName || written != 4 {
 			t.Errorf("after %d entries: %v", written, err)
 		}

@@ -21,7 +21,7 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 func TestMain(m *testing.M) {
@@ -79,7 +79,7 @@ func TestAsk(t *testing.T) {
 
 // world is a service that is configured with a chain of five blocks, of which it read three, and with
 // a chain that has the node of another chain.
-func world(t *testing.T) (admin.Config, *settle.Service) {
+func world(t *testing.T) (admin.Config, *ledger.Service) {
 	t.Helper()
 	scripted := chaintest.New(7)
 	scripted.Token(invoice.Address{0xc0}, 6)
@@ -92,7 +92,7 @@ func world(t *testing.T) (admin.Config, *settle.Service) {
 	moon := house
 	moon.Key, moon.ID, moon.RPC, moon.Quorum = "moon", 9, []string{node.URL}, 0
 	c := admin.Config{Database: dbtest.SQLite(t), Chains: []chain.Chain{house, moon}, Now: clock}
-	service := settle.New(settle.Config{Store: dbtest.Open(t, c.Database), Chains: c.Chains, Now: clock})
+	service := ledger.New(ledger.Config{Store: dbtest.Open(t, c.Database), Chains: c.Chains, Now: clock})
 	if err := service.Start(t.Context(), "house", invoice.Header{Number: 3, Hash: invoice.Hash{3}, Time: invoice.Unix(now - 40)}, 4); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestNoDatabase(t *testing.T) {
 func TestRescan(t *testing.T) {
 	c, service := world(t)
 	gap, err := admin.Rescan(t.Context(), c, "house", 2)
-	if want := (settle.Gap{Next: 2, Last: 3, LastTime: invoice.Unix(now - 40)}); err != nil || gap != want {
+	if want := (ledger.Gap{Next: 2, Last: 3, LastTime: invoice.Unix(now - 40)}); err != nil || gap != want {
 		t.Errorf("the gap is %+v, %v; want %+v", gap, err, want)
 	}
 	cur, err := service.Cursor(t.Context(), "house")
@@ -172,7 +172,7 @@ func TestRescan(t *testing.T) {
 	if diff := cmp.Diff(want, look(t, c).Chains[0].Backfill); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if _, err := admin.Rescan(t.Context(), c, "moon", 2); !errors.Is(err, settle.ErrNotStarted) {
+	if _, err := admin.Rescan(t.Context(), c, "moon", 2); !errors.Is(err, ledger.ErrNotStarted) {
 		t.Errorf("a chain that was never read: %v", err)
 	}
 }
@@ -200,7 +200,7 @@ func TestResume(t *testing.T) {
 	}
 	_, halted := admin.Halted(t.Context(), c, "moon")
 	for _, err := range []error{halted, admin.Resume(t.Context(), c, "moon")} {
-		if !errors.Is(err, settle.ErrNotStarted) {
+		if !errors.Is(err, ledger.ErrNotStarted) {
 			t.Errorf("a chain that was never read: %v", err)
 		}
 	}

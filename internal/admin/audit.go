@@ -6,7 +6,6 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/keyring"
 )
 
 // AuditEntries returns the matching entries of the audit log in a service's database, newest
@@ -23,7 +22,7 @@ func AuditEntries(ctx context.Context, database string, f access.AuditFilter) (e
 // an *access.FaultError if an entry was changed or removed, or is not one that the heads name. k
 // verifies checkpoints, and may be nil. With archives, which are files in their order, the
 // verification begins at the first entry of these.
-func VerifyAudit(ctx context.Context, database string, k *keyring.Keyring, archives []string, heads ...access.Head) (head access.Head, err error) {
+func VerifyAudit(ctx context.Context, database string, k *access.Keyring, archives []string, heads ...access.Head) (head access.Head, err error) {
 	with := access.AuditSources{Heads: heads}
 	if k != nil {
 		with.Signer = k

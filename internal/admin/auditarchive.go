@@ -16,7 +16,6 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/keyring"
 )
 
 const (
@@ -46,7 +45,7 @@ var (
 // do not end it, up to maxYounger in a row. Then it stores a checkpoint, which the
 // keyring signs, and deletes the entries. It is safe while a service runs. If it stops after it stored
 // the checkpoint, the next call deletes the remaining entries.
-func ArchiveAudit(ctx context.Context, database string, k *keyring.Keyring, before time.Time, file string) (made access.Checkpoint, entries int64, err error) {
+func ArchiveAudit(ctx context.Context, database string, k *access.Keyring, before time.Time, file string) (made access.Checkpoint, entries int64, err error) {
 	if time.Since(before) < MinArchiveAge {
 		return made, 0, ErrArchiveAge
 	}
@@ -96,7 +95,7 @@ func deleteArchived(ctx context.Context, conn *db.DB) error {
 
 // writeArchive writes entries to a file, which must not exist, and returns the checkpoint after them
 // without a time and a signature. It verifies each entry first.
-func writeArchive(ctx context.Context, conn *db.DB, k *keyring.Keyring, before time.Time, file string) (made access.Checkpoint, entries int64, err error) {
+func writeArchive(ctx context.Context, conn *db.DB, k *access.Keyring, before time.Time, file string) (made access.Checkpoint, entries int64, err error) {
 	checkpoints, err := access.AuditCheckpoints(ctx, conn)
 	if err != nil {
 		return made, 0, err
@@ -210,7 +209,7 @@ func readArchive(file string, yield func(access.Entry, error) bool) (err error) 
 // SignCheckpoints signs the checkpoints of the audit log with the keyring's newest key. It fails for a
 // checkpoint with a signature that no key of the keyring verifies. If keyLost is set, it signs such
 // checkpoints too, and counts them as unverified.
-func SignCheckpoints(ctx context.Context, conn *db.DB, k *keyring.Keyring, keyLost bool) (unverified int, err error) {
+func SignCheckpoints(ctx context.Context, conn *db.DB, k *access.Keyring, keyLost bool) (unverified int, err error) {
 	err = conn.Update(ctx, func(tx *db.Tx) error {
 		unverified = 0
 		all, err := access.AuditCheckpoints(ctx, tx)
@@ -218,7 +217,7 @@ func SignCheckpoints(ctx context.Context, conn *db.DB, k *keyring.Keyring, keyLo
 			return err
 		}
 		for _, c := range all {
-			if err := c.Verify(k); keyLost && errors.Is(err, keyring.ErrNoKey) {
+			if err := c.Verify(k); keyLost && errors.Is(err, access.ErrNoKey) {
 				unverified++
 			} else if err != nil {
 				return err

@@ -10,12 +10,11 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/access/keyringtest"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/endpoint"
-	"github.com/quittance/quittance/internal/keyring"
-	"github.com/quittance/quittance/internal/keyring/keyringtest"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // archived is a database with an archived audit log.
@@ -23,7 +22,7 @@ type archived struct {
 	t       *testing.T
 	url     string
 	db      *db.DB
-	keys    *keyring.Keyring
+	keys    *access.Keyring
 	folder  string
 	files   []string
 	written int
@@ -56,7 +55,7 @@ func (a *archived) archive() int64 {
 	return n
 }
 
-func (a *archived) verify(k *keyring.Keyring, files []string, heads ...access.Head) (access.Head, error) {
+func (a *archived) verify(k *access.Keyring, files []string, heads ...access.Head) (access.Head, error) {
 	return admin.VerifyAudit(a.t.Context(), a.url, k, files, heads...)
 }
 
@@ -66,7 +65,7 @@ func eachArchived(t *testing.T, test func(t *testing.T, a *archived)) {
 	for name, fresh := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			url := fresh(t)
-			test(t, &archived{t: t, url: url, db: dbtest.Open(t, url), keys: keyring.New(keyringtest.Key(t)), folder: t.TempDir()})
+			test(t, &archived{t: t, url: url, db: dbtest.Open(t, url), keys: access.NewKeyring(keyringtest.Key(t)), folder: t.TempDir()})
 		})
 	}
 }
@@ -101,7 +100,7 @@ func TestArchiveAudit(t *testing.T) {
 		if _, err := a.verify(nil, nil); !errors.Is(err, access.ErrUnsigned) {
 			t.Errorf("without a master key: %v", err)
 		}
-		if _, err := a.verify(keyring.New(keyringtest.Key(t)), nil); !errors.Is(err, keyring.ErrNoKey) {
+		if _, err := a.verify(access.NewKeyring(keyringtest.Key(t)), nil); !errors.Is(err, access.ErrNoKey) {
 			t.Errorf("with another master key: %v", err)
 		}
 		head, err := a.verify(a.keys, nil)
@@ -162,15 +161,15 @@ func TestCheckpointsOfALostKey(t *testing.T) {
 	eachArchived(t, func(t *testing.T, a *archived) {
 		a.write(3, 72*time.Hour)
 		a.archive()
-		newer := keyring.New(keyringtest.Key(t))
-		if _, err := a.verify(newer, nil); !errors.Is(err, keyring.ErrNoKey) {
+		newer := access.NewKeyring(keyringtest.Key(t))
+		if _, err := a.verify(newer, nil); !errors.Is(err, access.ErrNoKey) {
 			t.Errorf("before: %v", err)
 		}
 		for want := 1; want >= 0; want-- {
 			if lost, unverified, err := admin.LostSecrets(t.Context(), a.url, newer); err != nil || len(lost) != 0 || unverified != want {
 				t.Errorf("found %+v, %d unverified, %v; want %d", lost, unverified, err, want)
 			}
-			if all, unverified, err := admin.ReplaceSecrets(t.Context(), a.url, newer, func([]endpoint.Replaced) error { return nil }); err != nil || len(all) != 0 || unverified != want {
+			if all, unverified, err := admin.ReplaceSecrets(t.Context(), a.url, newer, func([]webhooks.Replaced) error { return nil }); err != nil || len(all) != 0 || unverified != want {
 				t.Errorf("replaced %+v, signed %d unverified, %v; want %d", all, unverified, err, want)
 			}
 		}
@@ -216,7 +215,7 @@ func TestDamagedArchive(t *testing.T) {
 			if _, err := sql.ExecContext(t.Context(), statement); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := a.verify(a.keys, nil); !errors.Is(err, keyring.ErrBroken) {
+			if _, err := a.verify(a.keys, nil); !errors.Is(err, access.ErrBroken) {
 				t.Errorf("the checkpoint was %s: %v", name, err)
 			}
 			if _, err := sql.ExecContext(t.Context(), "DELETE FROM audit_checkpoints WHERE seq = 6"); err != nil {
@@ -230,23 +229,23 @@ func TestDamagedArchive(t *testing.T) {
 func TestResealSignsCheckpoints(t *testing.T) {
 	eachArchived(t, func(t *testing.T, a *archived) {
 		old, newer := keyringtest.Key(t), keyringtest.Key(t)
-		a.keys = keyring.New(old)
+		a.keys = access.NewKeyring(old)
 		a.write(2, 72*time.Hour)
 		a.archive()
 		a.write(1, 72*time.Hour)
 		other := filepath.Join(a.folder, "other")
-		if _, _, err := admin.ArchiveAudit(t.Context(), a.url, keyring.New(newer), time.Now().Add(-48*time.Hour), other); !errors.Is(err, keyring.ErrNoKey) {
+		if _, _, err := admin.ArchiveAudit(t.Context(), a.url, access.NewKeyring(newer), time.Now().Add(-48*time.Hour), other); !errors.Is(err, access.ErrNoKey) {
 			t.Errorf("an archive under another key: %v", err)
 		}
 		for range 2 {
-			if _, err := admin.Reseal(t.Context(), a.url, keyring.New(newer, old)); err != nil {
+			if _, err := admin.Reseal(t.Context(), a.url, access.NewKeyring(newer, old)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := a.verify(keyring.New(newer), a.files); err != nil {
+		if _, err := a.verify(access.NewKeyring(newer), a.files); err != nil {
 			t.Errorf("under the new key: %v", err)
 		}
-		if _, err := a.verify(keyring.New(old), a.files); !errors.Is(err, keyring.ErrNoKey) {
+		if _, err := a.verify(access.NewKeyring(old), a.files); !errors.Is(err, access.ErrNoKey) {
 			t.Errorf("under the old key: %v", err)
 		}
 	})

@@ -7,15 +7,15 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Rescan schedules the blocks of a chain from a number up to the newest read block to be read again. A
 // running service starts at once, another when it is started. Rescan returns the range, which includes
 // a range that was scheduled before. It returns settle.ErrNotStarted if the chain was never read.
-func Rescan(ctx context.Context, c Config, chainKey string, from uint64) (gap settle.Gap, err error) {
-	err = c.withLedger(ctx, func(ledger *settle.Service) error {
-		gap, err = ledger.Rescan(ctx, chainKey, from)
+func Rescan(ctx context.Context, c Config, chainKey string, from uint64) (gap ledger.Gap, err error) {
+	err = c.withLedger(ctx, func(books *ledger.Service) error {
+		gap, err = books.Rescan(ctx, chainKey, from)
 		return err
 	})
 	return gap, err
@@ -23,10 +23,10 @@ func Rescan(ctx context.Context, c Config, chainKey string, from uint64) (gap se
 
 // Halted returns why the chain is halted, or an empty text if it is not.
 func Halted(ctx context.Context, c Config, chainKey string) (reason string, err error) {
-	err = c.withLedger(ctx, func(ledger *settle.Service) error {
-		cur, err := ledger.Cursor(ctx, chainKey)
+	err = c.withLedger(ctx, func(books *ledger.Service) error {
+		cur, err := books.Cursor(ctx, chainKey)
 		if err == nil && !cur.Started {
-			err = fmt.Errorf("%s: %w", chainKey, settle.ErrNotStarted)
+			err = fmt.Errorf("%s: %w", chainKey, ledger.ErrNotStarted)
 		}
 		reason = cur.Halted
 		return err
@@ -37,14 +37,14 @@ func Halted(ctx context.Context, c Config, chainKey string) (reason string, err 
 // Resume removes a chain's halt. A running service continues at once, another
 // when it is started.
 func Resume(ctx context.Context, c Config, chainKey string) error {
-	return c.withLedger(ctx, func(ledger *settle.Service) error { return ledger.Resume(ctx, chainKey) })
+	return c.withLedger(ctx, func(books *ledger.Service) error { return books.Resume(ctx, chainKey) })
 }
 
 // Unread returns the transactions of a chain that are not recorded, in the order of their
 // blocks.
-func Unread(ctx context.Context, c Config, chainKey string) (all []settle.UnreadTransaction, err error) {
-	err = c.withLedger(ctx, func(ledger *settle.Service) error {
-		all, err = ledger.UnreadTransactions(ctx, chainKey)
+func Unread(ctx context.Context, c Config, chainKey string) (all []ledger.UnreadTransaction, err error) {
+	err = c.withLedger(ctx, func(books *ledger.Service) error {
+		all, err = books.UnreadTransactions(ctx, chainKey)
 		return err
 	})
 	return all, err
@@ -52,13 +52,13 @@ func Unread(ctx context.Context, c Config, chainKey string) (all []settle.Unread
 
 // RetryUnread schedules an unread transaction to be read now. A running service does so within seconds.
 func RetryUnread(ctx context.Context, c Config, chainKey string, tx invoice.Hash) error {
-	return c.withLedger(ctx, func(ledger *settle.Service) error { return known(ledger.RetryUnread(ctx, chainKey, tx), chainKey, tx) })
+	return c.withLedger(ctx, func(books *ledger.Service) error { return known(books.RetryUnread(ctx, chainKey, tx), chainKey, tx) })
 }
 
 // DismissUnread ends the attempts to read a transaction that is not recorded.
 func DismissUnread(ctx context.Context, c Config, chainKey string, tx invoice.Hash) error {
-	return c.withLedger(ctx, func(ledger *settle.Service) error {
-		return known(ledger.DismissUnread(ctx, chainKey, tx), chainKey, tx)
+	return c.withLedger(ctx, func(books *ledger.Service) error {
+		return known(books.DismissUnread(ctx, chainKey, tx), chainKey, tx)
 	})
 }
 

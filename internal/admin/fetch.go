@@ -14,7 +14,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/quittance/quittance/internal/outbound"
+	"github.com/quittance/quittance/internal/chain"
 )
 
 // Limits of requests to a service.
@@ -106,7 +106,7 @@ func fetch(ctx context.Context, s Service, path, key string, exclude ...string) 
 	}
 	connections := s.Transport()
 	connections.DisableKeepAlives = true
-	transport := outbound.Transport{Base: connections}
+	transport := chain.Transport{Base: connections}
 	answer, err := transport.RoundTrip(r)
 	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
 		return 0, nil, fmt.Errorf("%w at %s: %w", ErrNoService, s, dial.Err)

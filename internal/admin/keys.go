@@ -6,9 +6,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/merchant"
 )
 
 // maxListedKeys bounds the keys that Keys returns.
@@ -16,9 +14,9 @@ const maxListedKeys = 10_000
 
 // WithKeys calls a function with the manager of the keys in a service's database, which it
 // creates if it is missing. It is safe while the service runs.
-func WithKeys(ctx context.Context, c MerchantsConfig, do func(*apikey.Manager) error) error {
-	return withMerchants(ctx, c, func(conn *db.DB, m *merchant.Manager) error {
-		return do(apikey.NewManager(apikey.ManagerConfig{Store: conn, Mode: access.Live, Known: m.Known, Now: time.Now, Rand: rand.Reader}))
+func WithKeys(ctx context.Context, c MerchantsConfig, do func(*access.KeyManager) error) error {
+	return withMerchants(ctx, c, func(conn *db.DB, m *access.MerchantManager) error {
+		return do(access.NewKeyManager(access.KeyManagerConfig{Store: conn, Mode: access.Live, Known: m.Known, Now: time.Now, Rand: rand.Reader}))
 	})
 }
 

@@ -4,48 +4,48 @@ import (
 	"context"
 	"errors"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // RetireToken stops reading a token that left the configuration and has no live state. The service may
 // run.
 func RetireToken(ctx context.Context, c Config, chainKey string, token invoice.Address) error {
 	return withStore(ctx, c.Database, func(conn *db.DB) error {
-		return settle.RetireToken(ctx, conn, chainKey, token, c.Now())
+		return ledger.RetireToken(ctx, conn, chainKey, token, c.Now())
 	})
 }
 
 // RetireChain frees the chain id of a chain for another key. A SQLite database must not be in use;
 // replicas that use a PostgreSQL database stop their work.
 func RetireChain(ctx context.Context, c Config, chainKey string) error {
-	return withStopped(ctx, c.Database, func(conn *db.DB) error { return settle.RetireChain(ctx, conn, chainKey, c.Now()) })
+	return withStopped(ctx, c.Database, func(conn *db.DB) error { return ledger.RetireChain(ctx, conn, chainKey, c.Now()) })
 }
 
 // RenameChain gives a chain another key in all rows. A SQLite database must not be in use; replicas
 // that use a PostgreSQL database stop their work.
 func RenameChain(ctx context.Context, c Config, from, to string) error {
-	return withStopped(ctx, c.Database, func(conn *db.DB) error { return settle.RenameChain(ctx, conn, from, to, c.Now()) })
+	return withStopped(ctx, c.Database, func(conn *db.DB) error { return ledger.RenameChain(ctx, conn, from, to, c.Now()) })
 }
 
 // KnownChain is the record of a chain, and the objects that still require reading it.
 type KnownChain struct {
-	drift.Chain
+	chain.KnownChain
 	Uses db.TokenUses // of all its tokens
 }
 
 // RememberedChain returns the record of a chain, or settle.ErrUnknownChain.
 func RememberedChain(ctx context.Context, c Config, chainKey string) (known KnownChain, err error) {
 	err = withStore(ctx, c.Database, func(conn *db.DB) error {
-		was, err := settle.Remembered(ctx, conn)
+		was, err := ledger.Remembered(ctx, conn)
 		if err != nil {
 			return err
 		}
 		var ok bool
-		if known.Chain, ok = was.Chain(chainKey); !ok {
-			return settle.ErrUnknownChain
+		if known.KnownChain, ok = was.Chain(chainKey); !ok {
+			return ledger.ErrUnknownChain
 		}
 		for _, t := range known.Tokens {
 			u, err := conn.TokenUses(ctx, chainKey, t.Address)

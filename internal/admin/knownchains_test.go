@@ -8,8 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/drift"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // TestRetireChain retires a chain, so that its chain id can have another key. Until then a second key is refused.
@@ -19,20 +18,20 @@ func TestRetireChain(t *testing.T) {
 	renamed := c.Chains[0]
 	renamed.Key = "home"
 	start := func(chains ...chain.Chain) error {
-		_, _, err := settle.Remember(t.Context(), conn, settle.Start{Configured: drift.Configured{Chains: chains}, Now: clock(), Plan: true})
+		_, _, err := ledger.Remember(t.Context(), conn, ledger.Start{Configured: chain.ConfiguredChains{Chains: chains}, Now: clock(), Plan: true})
 		return err
 	}
-	if _, err := admin.RememberedChain(t.Context(), c, "mars"); !errors.Is(err, settle.ErrUnknownChain) {
-		t.Errorf("a chain that was never configured: %v, want %v", err, settle.ErrUnknownChain)
+	if _, err := admin.RememberedChain(t.Context(), c, "mars"); !errors.Is(err, ledger.ErrUnknownChain) {
+		t.Errorf("a chain that was never configured: %v, want %v", err, ledger.ErrUnknownChain)
 	}
-	if _, _, err := settle.Remember(t.Context(), dbtest.Open(t, c.Database), settle.Start{Configured: drift.Configured{Chains: c.Chains}, Now: clock()}); err != nil {
+	if _, _, err := ledger.Remember(t.Context(), dbtest.Open(t, c.Database), ledger.Start{Configured: chain.ConfiguredChains{Chains: c.Chains}, Now: clock()}); err != nil {
 		t.Fatal(err)
 	}
 	known, err := admin.RememberedChain(t.Context(), c, "house")
 	if err != nil || known.ID != 7 || known.Uses.String() != "" {
 		t.Errorf("house is %+v (%v)", known, err)
 	}
-	var refused *drift.RefusedError
+	var refused *chain.RefusedError
 	if err := start(renamed); !errors.As(err, &refused) {
 		t.Errorf("a second key: %v, want a refusal", err)
 	}

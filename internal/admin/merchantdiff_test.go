@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/merchant"
 )
 
 // TestMerchantDifferences compares configurations without the merchant "shop", and with another company in its place.
@@ -25,7 +25,7 @@ func TestMerchantDifferences(t *testing.T) {
 	}
 	one, two := invoice.AllowedAddress{ChainKey: "base", Address: invoice.Address{1}}, invoice.AllowedAddress{ChainKey: "base", Address: invoice.Address{2}}
 	for _, is := range []admin.MerchantsConfig{config(one), config()} {
-		if err := admin.WithMerchants(t.Context(), is, func(m *merchant.Manager) error {
+		if err := admin.WithMerchants(t.Context(), is, func(m *access.MerchantManager) error {
 			_, err := m.RecordConfigured(t.Context(), nil)
 			return err
 		}); err != nil {
@@ -34,11 +34,11 @@ func TestMerchantDifferences(t *testing.T) {
 	}
 	for _, test := range []struct {
 		config admin.MerchantsConfig
-		kind   drift.Kind
+		kind   chain.DifferenceKind
 		want   string
 	}{
-		{config(), drift.Harmless, "it has 1 open invoices, 2 waiting events and 0 keys"},
-		{config(two), drift.Dangerous, "quittance merchant resume shop"},
+		{config(), chain.Harmless, "it has 1 open invoices, 2 waiting events and 0 keys"},
+		{config(two), chain.Dangerous, "quittance merchant resume shop"},
 	} {
 		got, err := admin.MerchantDifferences(t.Context(), test.config, nil)
 		if err != nil || len(got) != 1 || got[0].Kind != test.kind || !strings.Contains(got[0].Text, test.want) {

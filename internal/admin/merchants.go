@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/merchant"
 )
 
 // MerchantsConfig is the part of a service's configuration that its merchants need.
@@ -22,24 +22,24 @@ type MerchantsConfig struct {
 
 // WithMerchants calls a function with the manager of the merchants in a service's
 // database, which it creates if it is missing. It is safe while the service runs.
-func WithMerchants(ctx context.Context, c MerchantsConfig, do func(*merchant.Manager) error) error {
-	return withMerchants(ctx, c, func(_ *db.DB, m *merchant.Manager) error { return do(m) })
+func WithMerchants(ctx context.Context, c MerchantsConfig, do func(*access.MerchantManager) error) error {
+	return withMerchants(ctx, c, func(_ *db.DB, m *access.MerchantManager) error { return do(m) })
 }
 
 // MerchantDifferences compares the configured merchants, and their webhook URLs, with the recorded
 // ones.
-func MerchantDifferences(ctx context.Context, c MerchantsConfig, webhooks map[string]string) (all []drift.Change, err error) {
-	err = WithMerchants(ctx, c, func(m *merchant.Manager) error {
+func MerchantDifferences(ctx context.Context, c MerchantsConfig, webhooks map[string]string) (all []chain.ConfigChange, err error) {
+	err = WithMerchants(ctx, c, func(m *access.MerchantManager) error {
 		left, err := m.CompareConfigured(ctx, webhooks)
-		var refused *merchant.RefusedError
+		var refused *access.RefusedError
 		if errors.As(err, &refused) {
 			for _, fault := range refused.Faults {
-				all = append(all, drift.Change{Kind: drift.Dangerous, Text: fault.Error()})
+				all = append(all, chain.ConfigChange{Kind: chain.Dangerous, Text: fault.Error()})
 			}
 			return nil
 		}
 		for _, l := range left {
-			all = append(all, drift.Change{Kind: drift.Harmless, Text: fmt.Sprintf(
+			all = append(all, chain.ConfigChange{Kind: chain.Harmless, Text: fmt.Sprintf(
 				"merchant %s is not in the configuration any more: its keys and payment links do not work; it has %d open invoices, %d waiting events and %d keys",
 				l.ID, l.Uses.Open, l.Uses.Waiting, l.Uses.Keys)})
 		}
@@ -48,11 +48,11 @@ func MerchantDifferences(ctx context.Context, c MerchantsConfig, webhooks map[st
 	return all, err
 }
 
-func withMerchants(ctx context.Context, c MerchantsConfig, do func(*db.DB, *merchant.Manager) error) (err error) {
+func withMerchants(ctx context.Context, c MerchantsConfig, do func(*db.DB, *access.MerchantManager) error) (err error) {
 	conn, err := db.Open(ctx, c.Database)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	return do(conn, merchant.New(merchant.Config{Store: conn, Configured: c.Configured, Chains: c.Chains, Delay: c.Delay, Now: time.Now}))
+	return do(conn, access.NewMerchants(access.MerchantConfig{Store: conn, Configured: c.Configured, Chains: c.Chains, Delay: c.Delay, Now: time.Now}))
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Config is the part of a service's configuration that OfflineStatus and
@@ -35,7 +34,7 @@ func CheckAlone(ctx context.Context, conn *db.DB, now func() time.Time, logger *
 	if !conn.Shared() {
 		return nil
 	}
-	c, err := clock.Open(ctx, clock.Config{Store: conn, Wall: now, Logger: logger})
+	c, err := db.OpenClock(ctx, db.ClockConfig{Store: conn, Wall: now, Logger: logger})
 	if err != nil {
 		return err
 	}
@@ -47,16 +46,16 @@ func CheckAlone(ctx context.Context, conn *db.DB, now func() time.Time, logger *
 		if waited >= replicaPatience {
 			return ErrReplicaRuns
 		}
-		if !wait.Sleep(ctx, time.Second, nil) {
+		if !clock.Sleep(ctx, time.Second, nil) {
 			return ctx.Err()
 		}
 	}
 }
 
 // withLedger opens the service's ledger for a function.
-func (c Config) withLedger(ctx context.Context, do func(*settle.Service) error) error {
+func (c Config) withLedger(ctx context.Context, do func(*ledger.Service) error) error {
 	return withStore(ctx, c.Database, func(conn *db.DB) error {
-		return do(settle.New(settle.Config{Store: conn, Chains: c.Chains, Now: c.Now}))
+		return do(ledger.New(ledger.Config{Store: conn, Chains: c.Chains, Now: c.Now}))
 	})
 }
 
@@ -84,9 +83,9 @@ func OfflineStatus(ctx context.Context, c Config) Status {
 		group.Go(func() { st.Chains[i] = c.queryNodes(ctx, ch) })
 	}
 	group.Wait()
-	err := c.withLedger(ctx, func(ledger *settle.Service) error {
+	err := c.withLedger(ctx, func(books *ledger.Service) error {
 		for i := range st.Chains {
-			if err := st.Chains[i].addStored(ctx, ledger, c.Now()); err != nil {
+			if err := st.Chains[i].addStored(ctx, books, c.Now()); err != nil {
 				return err
 			}
 		}
@@ -119,13 +118,13 @@ func (c Config) queryNodes(ctx context.Context, ch chain.Chain) Chain {
 }
 
 // addStored adds the chain's status in the database.
-func (c *Chain) addStored(ctx context.Context, ledger *settle.Service, now time.Time) error {
-	cur, err := ledger.Cursor(ctx, c.ChainKey)
+func (c *Chain) addStored(ctx context.Context, books *ledger.Service, now time.Time) error {
+	cur, err := books.Cursor(ctx, c.ChainKey)
 	if err != nil {
 		return err
 	}
 	if !cur.Started {
-		c.Error = settle.ErrNotStarted.Error()
+		c.Error = ledger.ErrNotStarted.Error()
 		return nil
 	}
 	c.Indexed, c.Confirmed, c.Halted = cur.Indexed.Number, cur.Confirmed.Number, cur.Halted
@@ -133,6 +132,6 @@ func (c *Chain) addStored(ctx context.Context, ledger *settle.Service, now time.
 	if cur.Gap != nil {
 		c.Backfill = NewProgress(cur.Gap.Next, cur.Gap.Last, cur.Gap.Next, 0)
 	}
-	c.Unread, err = ledger.CountUnread(ctx, c.ChainKey)
+	c.Unread, err = books.CountUnread(ctx, c.ChainKey)
 	return err
 }

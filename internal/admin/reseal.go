@@ -9,16 +9,15 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/endpoint"
-	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // Reseal seals the webhook secrets in a service's database under the keyring's
 // newest key and returns how many it resealed. It is safe while a service runs
 // that has both keys. The checkpoints of the audit log are signed again, too.
-func Reseal(ctx context.Context, database string, v *keyring.Keyring) (n int, err error) {
+func Reseal(ctx context.Context, database string, v *access.Keyring) (n int, err error) {
 	err = withStore(ctx, database, func(conn *db.DB) error {
-		if n, err = endpoint.Reseal(ctx, conn, v, time.Now); err != nil {
+		if n, err = webhooks.Reseal(ctx, conn, v, time.Now); err != nil {
 			return err
 		}
 		_, err := SignCheckpoints(ctx, conn, v, false)
@@ -29,14 +28,14 @@ func Reseal(ctx context.Context, database string, v *keyring.Keyring) (n int, er
 
 // LostSecrets returns the secrets that ReplaceSecrets would replace, and how many checkpoints of the
 // audit log it would sign without being able to verify them. It only reads.
-func LostSecrets(ctx context.Context, database string, k *keyring.Keyring) (all []endpoint.Lost, unverified int, err error) {
+func LostSecrets(ctx context.Context, database string, k *access.Keyring) (all []webhooks.Lost, unverified int, err error) {
 	err = withStore(ctx, database, func(conn *db.DB) error {
-		if all, err = endpoint.FindLost(ctx, conn, k); err != nil {
+		if all, err = webhooks.FindLost(ctx, conn, k); err != nil {
 			return err
 		}
 		checkpoints, err := access.AuditCheckpoints(ctx, conn)
 		for _, c := range checkpoints {
-			if errors.Is(c.Verify(k), keyring.ErrNoKey) {
+			if errors.Is(c.Verify(k), access.ErrNoKey) {
 				unverified++
 			}
 		}
@@ -49,12 +48,12 @@ func LostSecrets(ctx context.Context, database string, k *keyring.Keyring) (all 
 // signs the checkpoints of the audit log. It passes each batch to keep before it is committed. It returns what it has
 // replaced, also with an error, and how many checkpoints it signed without being able to verify them. It fails with
 // ErrReplicaRuns if the service runs.
-func ReplaceSecrets(ctx context.Context, database string, k *keyring.Keyring, keep func([]endpoint.Replaced) error) (all []endpoint.Replaced, unverified int, err error) {
+func ReplaceSecrets(ctx context.Context, database string, k *access.Keyring, keep func([]webhooks.Replaced) error) (all []webhooks.Replaced, unverified int, err error) {
 	err = withStopped(ctx, database, func(conn *db.DB) error {
 		if err := CheckAlone(ctx, conn, time.Now, slog.New(slog.DiscardHandler)); err != nil {
 			return err
 		}
-		if all, err = endpoint.ReplaceLost(ctx, conn, k, time.Now, rand.Reader, keep); err != nil {
+		if all, err = webhooks.ReplaceLost(ctx, conn, k, time.Now, rand.Reader, keep); err != nil {
 			return err
 		}
 		unverified, err = SignCheckpoints(ctx, conn, k, true)

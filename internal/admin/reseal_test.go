@@ -7,19 +7,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/access/keyringtest"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/keyring"
-	"github.com/quittance/quittance/internal/keyring/keyringtest"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // TestReseal seals the secret of an endpoint under a new key.
 func TestReseal(t *testing.T) {
 	old, newer := keyringtest.Key(t), keyringtest.Key(t)
-	both := keyring.New(newer, old)
+	both := access.NewKeyring(newer, old)
 	missing := dbtest.SQLite(t)
 	if _, err := admin.Reseal(t.Context(), missing, both); err == nil || !strings.Contains(err.Error(), "there is no database yet") {
 		t.Errorf("without a database: %v", err)
@@ -31,11 +31,11 @@ func TestReseal(t *testing.T) {
 		url := fresh(t)
 		conn := dbtest.Open(t, url)
 		seal := func(version int64) ([]byte, string, error) {
-			s := keyring.New(old).Seal("cafe", version, "whsec_cafe")
+			s := access.NewKeyring(old).Seal("cafe", version, "whsec_cafe")
 			return s.Data, s.KeyID, nil
 		}
 		if err := conn.Update(t.Context(), func(tx *db.Tx) error {
-			_, err := dispatcher.PutEndpoint(t.Context(), tx, dispatcher.EndpointRow{MerchantID: "cafe", URL: "https://cafe.example/", ChangedAt: invoice.Unix(1)}, seal)
+			_, err := webhooks.PutEndpoint(t.Context(), tx, webhooks.EndpointRow{MerchantID: "cafe", URL: "https://cafe.example/", ChangedAt: invoice.Unix(1)}, seal)
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -45,12 +45,12 @@ func TestReseal(t *testing.T) {
 				t.Errorf("%d sealed anew, %v; want %d", n, err, want)
 			}
 		}
-		secrets, err := dispatcher.Secrets(t.Context(), conn, []string{"cafe"})
+		secrets, err := webhooks.Secrets(t.Context(), conn, []string{"cafe"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := secrets["cafe"][0]
-		if got, err := keyring.New(newer).Open("cafe", r.Version, keyring.Sealed{KeyID: r.KeyID, Data: r.Sealed}); got != "whsec_cafe" || err != nil || r.State != dispatcher.SecretActive {
+		if got, err := access.NewKeyring(newer).Open("cafe", r.Version, access.Sealed{KeyID: r.KeyID, Data: r.Sealed}); got != "whsec_cafe" || err != nil || r.State != webhooks.SecretActive {
 			t.Errorf("under the new key it is %q, %v", got, err)
 		}
 	}

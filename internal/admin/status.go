@@ -10,7 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Status is the status of a service's chains. Its JSON is the body of GET /status.
@@ -41,7 +41,7 @@ type Chain struct {
 	Checks    []Check    `json:"checks"`          // of the nodes' answers
 	Audit     *Audit     `json:"audit,omitempty"` // of final blocks; absent before it begins, and from the database
 	// Unread is how many transactions are not recorded and wait to be read again, by reason.
-	Unread map[settle.UnreadReason]int `json:"unread,omitempty"`
+	Unread map[ledger.UnreadReason]int `json:"unread,omitempty"`
 	// SkewSeconds is how far the service's clock is ahead of the timestamps of new
 	// blocks; absent while it is unknown. Skewed is set when it is too far.
 	SkewSeconds *int64  `json:"skewSeconds,omitempty"`

@@ -4,14 +4,14 @@ import (
 	"context"
 
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // RequestSweeps requests sweeps of the selected deposits from the service, and returns their number. A
 // running service makes them within seconds, another one when it is started.
-func RequestSweeps(ctx context.Context, c Config, r settle.SweepRequest) (n int64, err error) {
-	err = c.withLedger(ctx, func(ledger *settle.Service) error {
-		n, err = ledger.RequestSweeps(ctx, r)
+func RequestSweeps(ctx context.Context, c Config, r ledger.SweepRequest) (n int64, err error) {
+	err = c.withLedger(ctx, func(books *ledger.Service) error {
+		n, err = books.RequestSweeps(ctx, r)
 		return err
 	})
 	return n, err
@@ -19,9 +19,9 @@ func RequestSweeps(ctx context.Context, c Config, r settle.SweepRequest) (n int6
 
 // QueuedSweeps returns up to limit of the deposits of a chain that are to be swept: the deposits of a
 // merchant or, if merchantID is empty, all.
-func QueuedSweeps(ctx context.Context, database, chainKey, merchantID string, limit int) (all []settle.QueuedSweep, err error) {
+func QueuedSweeps(ctx context.Context, database, chainKey, merchantID string, limit int) (all []ledger.QueuedSweep, err error) {
 	err = withStore(ctx, database, func(conn *db.DB) error {
-		all, err = settle.QueuedSweeps(ctx, conn, chainKey, merchantID, limit)
+		all, err = ledger.QueuedSweeps(ctx, conn, chainKey, merchantID, limit)
 		return err
 	})
 	return all, err

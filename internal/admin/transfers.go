@@ -8,7 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // UnrecognizedBatch is how many unrecognized transfers are read at a time, and marked as checked in one transaction.
@@ -20,14 +20,14 @@ const CheckAll = "all"
 // UnrecognizedTransfers calls list with the transfers in a service's database that a recovery found
 // and that no person has checked, up to UnrecognizedBatch at a time. It leaves out the transfers in
 // checked, and records them as checked. It is safe while the service runs.
-func UnrecognizedTransfers(ctx context.Context, database string, checked []string, now time.Time, list func([]settle.UnrecognizedTransfer) error) (err error) {
+func UnrecognizedTransfers(ctx context.Context, database string, checked []string, now time.Time, list func([]ledger.UnrecognizedTransfer) error) (err error) {
 	conn, err := db.OpenExisting(ctx, database)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	if len(checked) == 1 && checked[0] == CheckAll {
-		err = eachUnrecognized(ctx, conn, func(some []settle.UnrecognizedTransfer) error {
+		err = eachUnrecognized(ctx, conn, func(some []ledger.UnrecognizedTransfer) error {
 			ids := make([]string, len(some))
 			for i, t := range some {
 				ids[i] = t.ID
@@ -44,10 +44,10 @@ func UnrecognizedTransfers(ctx context.Context, database string, checked []strin
 }
 
 // eachUnrecognized calls each with the unrecognized transfers, in the order of their blocks.
-func eachUnrecognized(ctx context.Context, conn *db.DB, each func([]settle.UnrecognizedTransfer) error) error {
-	var after settle.UnrecognizedTransfer
+func eachUnrecognized(ctx context.Context, conn *db.DB, each func([]ledger.UnrecognizedTransfer) error) error {
+	var after ledger.UnrecognizedTransfer
 	for {
-		some, err := settle.UnrecognizedTransfers(ctx, conn, "", after, UnrecognizedBatch)
+		some, err := ledger.UnrecognizedTransfers(ctx, conn, "", after, UnrecognizedBatch)
 		if err != nil || len(some) == 0 {
 			return err
 		}
@@ -62,7 +62,7 @@ func eachUnrecognized(ctx context.Context, conn *db.DB, each func([]settle.Unrec
 func checkTransfers(ctx context.Context, conn *db.DB, ids []string, now time.Time) error {
 	return conn.Update(ctx, func(tx *db.Tx) error {
 		for _, id := range ids {
-			if err := settle.CheckTransfer(ctx, tx, id); errors.Is(err, db.ErrNotFound) {
+			if err := ledger.CheckTransfer(ctx, tx, id); errors.Is(err, db.ErrNotFound) {
 				return fmt.Errorf("there is no unrecognized transfer %s; the command lists them without --checked", id)
 			} else if err != nil {
 				return err

@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // TestUnrecognizedTransfers marks transfers as checked, one and all others, and refuses an unknown one.
@@ -37,9 +37,9 @@ func TestUnrecognizedTransfersOfNoDatabase(t *testing.T) {
 }
 
 // unrecognized returns the remaining transfers after some were marked as checked.
-func unrecognized(t *testing.T, url string, checked ...string) (left []settle.UnrecognizedTransfer, err error) {
+func unrecognized(t *testing.T, url string, checked ...string) (left []ledger.UnrecognizedTransfer, err error) {
 	t.Helper()
-	err = admin.UnrecognizedTransfers(t.Context(), url, checked, time.Now(), func(some []settle.UnrecognizedTransfer) error {
+	err = admin.UnrecognizedTransfers(t.Context(), url, checked, time.Now(), func(some []ledger.UnrecognizedTransfer) error {
 		if len(some) > admin.UnrecognizedBatch {
 			t.Errorf("%d at a time", len(some))
 		}
@@ -59,7 +59,7 @@ func insertTransfers(t *testing.T, conn *db.DB, n int) {
 			transfer.BlockNumber = uint64(i / 3)
 			all = append(all, transfer)
 		}
-		return settle.InsertUnrecognizedTransfers(t.Context(), tx, all)
+		return ledger.InsertUnrecognizedTransfers(t.Context(), tx, all)
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func checkTransfers(t *testing.T, url string) {
 	t.Helper()
 	conn := dbtest.Open(t, url)
 	insertTransfers(t, conn, 3)
-	list := func(want int, checked ...string) []settle.UnrecognizedTransfer {
+	list := func(want int, checked ...string) []ledger.UnrecognizedTransfer {
 		t.Helper()
 		left, err := unrecognized(t, url, checked...)
 		if err != nil || len(left) != want {

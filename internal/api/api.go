@@ -13,14 +13,12 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/delivery"
-	"github.com/quittance/quittance/internal/dispatcher"
-	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/strictjson"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // Limits of the interface. Package invoice has the limits of an invoice.
@@ -28,7 +26,7 @@ const (
 	// MaxBody bounds a request body, in bytes.
 	MaxBody = 64 << 10
 	// MaxDepth bounds the nesting of a body's objects and arrays.
-	MaxDepth = strictjson.MaxDepth
+	MaxDepth = apiconv.MaxDepth
 	// MaxPage bounds the elements of a page.
 	MaxPage = 200
 	// DefaultPage is the default of a list's limit.
@@ -55,26 +53,26 @@ type Ledger interface {
 	// Create creates an invoice, or returns the one that the same request with the
 	// same key created before. Errors are *invoice.FieldError,
 	// settle.ErrIdempotencyMismatch, settle.ErrIdempotencyInProgress and internal ones.
-	Create(ctx context.Context, r settle.CreateRequest) (invoice.Invoice, error)
+	Create(ctx context.Context, r ledger.CreateRequest) (invoice.Invoice, error)
 	// UpdateInvoice, Finalize, Void and DeleteDraft change an invoice that the principal
 	// sees. *settle.Service documents the errors.
-	UpdateInvoice(ctx context.Context, by access.Principal, id string, c settle.InvoiceChange) (invoice.Invoice, error)
+	UpdateInvoice(ctx context.Context, by access.Principal, id string, c ledger.InvoiceChange) (invoice.Invoice, error)
 	Finalize(ctx context.Context, by access.Principal, id string) (invoice.Invoice, error)
 	Void(ctx context.Context, by access.Principal, id string) (invoice.Invoice, error)
 	DeleteDraft(ctx context.Context, by access.Principal, id string) error
 	// AttributeManually attributes a payment to an invoice, and returns the updated
 	// payment. Errors are db.ErrNotFound, *invoice.FieldError, settle.ErrAttributed,
 	// settle.ErrOrphaned, settle.ErrUndecided and internal ones.
-	AttributeManually(ctx context.Context, h settle.ManualAttribution) (invoice.Payment, error)
+	AttributeManually(ctx context.Context, h ledger.ManualAttribution) (invoice.Payment, error)
 	// PrepareRefund, CancelRefund and ApproveRefund return the refund in its new state.
 	// settle.Service documents the errors.
-	PrepareRefund(ctx context.Context, req settle.RefundRequest) (invoice.RefundRecord, error)
+	PrepareRefund(ctx context.Context, req ledger.RefundRequest) (invoice.RefundRecord, error)
 	CancelRefund(ctx context.Context, id, merchantID string) (invoice.RefundRecord, error)
 	// ClaimToken returns the token of the refund's page for the payer, or "" if it is not known.
 	ClaimToken(r invoice.RefundRecord) string
 	ApproveRefund(ctx context.Context, id, merchantID string, to invoice.Address) (invoice.RefundRecord, error)
 	// EraseCustomer erases the personal data of a merchant's customer. settle.Service documents the errors.
-	EraseCustomer(ctx context.Context, merchantID, customer string, once settle.Once) (settle.Erasure, error)
+	EraseCustomer(ctx context.Context, merchantID, customer string, once ledger.Once) (ledger.Erasure, error)
 	Authorizations
 	Inbox
 	Submissions
@@ -89,7 +87,7 @@ type Reader interface {
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
 	// Invoices returns the matching invoices, newest first. If it examined db.MaxExamined without
 	// finding enough, it also returns where it stopped.
-	Invoices(ctx context.Context, f settle.InvoiceFilter) (found []invoice.Invoice, examined string, err error)
+	Invoices(ctx context.Context, f ledger.InvoiceFilter) (found []invoice.Invoice, examined string, err error)
 	// FindInvoices returns the newest invoices that a text names.
 	FindInvoices(ctx context.Context, text, merchantID string, limit int) ([]invoice.Invoice, error)
 	// References returns the references of invoices that have one, by invoice id.
@@ -97,46 +95,46 @@ type Reader interface {
 	// AttributionNote returns the note of a payment's manual attribution, or "".
 	AttributionNote(ctx context.Context, paymentID string) (string, error)
 	// InvoiceHistory returns the history of an invoice.
-	InvoiceHistory(ctx context.Context, id string) (settle.InvoiceHistory, error)
+	InvoiceHistory(ctx context.Context, id string) (ledger.InvoiceHistory, error)
 	// Payment returns a payment, or db.ErrNotFound.
-	Payment(ctx context.Context, id string) (settle.PaymentRow, error)
+	Payment(ctx context.Context, id string) (ledger.PaymentRow, error)
 	// HasUnattributed reports whether a payment without an invoice, by its SeenID, was
 	// received by an address of the merchant.
 	HasUnattributed(ctx context.Context, merchantID, seenID string) (bool, error)
 	// Payments returns the matching payments, last observed or confirmed first. If it examined
 	// db.MaxExamined without finding enough, it also returns where it stopped.
-	Payments(ctx context.Context, f settle.PaymentFilter) (found []settle.PaymentRow, examined settle.PaymentPosition, err error)
+	Payments(ctx context.Context, f ledger.PaymentFilter) (found []ledger.PaymentRow, examined ledger.PaymentPosition, err error)
 	// AmountsRefunded returns the refunded amounts of payments, by payment id.
 	AmountsRefunded(ctx context.Context, paymentIDs []string) (map[string]invoice.Amount, error)
 	// NearInvoices returns the invoices that unattributed payments may be meant for. If merchantID is set,
 	// it returns only invoices of that merchant.
-	NearInvoices(ctx context.Context, lookups []settle.NearLookup, merchantID string) ([][]invoice.NearInvoice, error)
+	NearInvoices(ctx context.Context, lookups []ledger.NearLookup, merchantID string) ([][]invoice.NearInvoice, error)
 	// RefundRecord returns the refund with the id, or the refund that the transfer with the id made, or
 	// db.ErrNotFound.
 	RefundRecord(ctx context.Context, id string) (invoice.RefundRecord, error)
 	// RefundRecords returns the matching refunds, newest first.
-	RefundRecords(ctx context.Context, f settle.RefundFilter) ([]invoice.RefundRecord, error)
+	RefundRecords(ctx context.Context, f ledger.RefundFilter) ([]invoice.RefundRecord, error)
 	// Submissions returns the submissions of a refund, newest first.
 	Submissions(ctx context.Context, refundIDs ...string) ([]invoice.Submission, error)
 	// Keys returns the matching keys, newest first.
 	Keys(ctx context.Context, f access.KeyFilter) ([]access.Record, error)
 	// Authorization returns an authorization, or db.ErrNotFound.
-	Authorization(ctx context.Context, id string) (settle.Authorization, error)
+	Authorization(ctx context.Context, id string) (ledger.Authorization, error)
 	// AuthorizationsOfInvoice returns the newest authorizations of an invoice.
-	AuthorizationsOfInvoice(ctx context.Context, invoiceID string, limit int) ([]settle.Authorization, error)
+	AuthorizationsOfInvoice(ctx context.Context, invoiceID string, limit int) ([]ledger.Authorization, error)
 	// Claims returns the matching claims, newest first.
-	Claims(ctx context.Context, f settle.ClaimFilter) ([]settle.ClaimRow, error)
+	Claims(ctx context.Context, f ledger.ClaimFilter) ([]ledger.ClaimRow, error)
 	// LostPayments returns the commitments of lost invoices, by the ids of the payments without an invoice
 	// that were made for them.
 	LostPayments(ctx context.Context, payments []invoice.Payment) (map[string]invoice.Hash, error)
 	// ClaimsOfPayments returns the first claims to each payment.
-	ClaimsOfPayments(ctx context.Context, paymentIDs []string, merchantID string, limit int) (map[string][]settle.ClaimRow, error)
+	ClaimsOfPayments(ctx context.Context, paymentIDs []string, merchantID string, limit int) (map[string][]ledger.ClaimRow, error)
 	// Decisions returns the matching decisions, newest first.
-	Decisions(ctx context.Context, f settle.DecisionFilter) ([]invoice.Decision, error)
+	Decisions(ctx context.Context, f ledger.DecisionFilter) ([]invoice.Decision, error)
 	report.Source
 	// LogState returns the state that decides which positions in the logs a reader of a merchant's events,
 	// or of all, can continue from.
-	LogState(ctx context.Context, merchantID string) (dispatcher.LogState, error)
+	LogState(ctx context.Context, merchantID string) (webhooks.LogState, error)
 	// AuditEntries returns the matching entries of the audit log, newest first.
 	AuditEntries(ctx context.Context, f access.AuditFilter) ([]access.Entry, error)
 	// MerchantStorage returns what a merchant has stored, and its quotas.
@@ -148,9 +146,9 @@ type Reader interface {
 // Events is the event log with the delivery schedule.
 type Events interface {
 	// Events returns the matching events, in the filter's order.
-	Events(ctx context.Context, f dispatcher.EventFilter) ([]dispatcher.EventRow, error)
+	Events(ctx context.Context, f webhooks.EventFilter) ([]webhooks.EventRow, error)
 	// EventRecord returns an event with its attempts, or db.ErrNotFound.
-	EventRecord(ctx context.Context, id string) (dispatcher.EventRow, []delivery.Attempt, error)
+	EventRecord(ctx context.Context, id string) (webhooks.EventRow, []webhooks.Attempt, error)
 	// LastSeq returns the sequence number of the newest event, or 0.
 	LastSeq(ctx context.Context) (int64, error)
 	// AuditHead returns the newest entry's number and hash of the audit log.
@@ -159,7 +157,7 @@ type Events interface {
 	Changes(ctx context.Context, after int64, limit int) ([]access.ChangeRow, error)
 	// Listen records for a while that redelivered events reach the listener, unless it did so shortly
 	// before. DeleteListener ends that.
-	Listen(ctx context.Context, l *dispatcher.Listener) error
+	Listen(ctx context.Context, l *webhooks.Listener) error
 	DeleteListener(ctx context.Context, id string) error
 	// Redeliver reschedules an event's delivery, and passes the event to its listeners.
 	// Errors are db.ErrNotFound, dispatcher.ErrPending and dispatcher.ErrNoDelivery, both without a
@@ -167,17 +165,17 @@ type Events interface {
 	Redeliver(ctx context.Context, eventID string, now time.Time) error
 	// RedeliverMany reschedules up to limit deliveries. It returns their number, and the position to
 	// continue at, or 0 at the end.
-	RedeliverMany(ctx context.Context, f dispatcher.RedeliverFilter, now time.Time, limit int) (scheduled, next int64, err error)
+	RedeliverMany(ctx context.Context, f webhooks.RedeliverFilter, now time.Time, limit int) (scheduled, next int64, err error)
 }
 
 // Endpoints manages the merchants' webhook endpoints. *endpoint.Directory implements it
 // and documents the errors.
 type Endpoints interface {
-	View(ctx context.Context, merchantID string) (endpoint.View, error)
-	Put(ctx context.Context, merchantID string, set endpoint.Settings) (v endpoint.View, secret string, err error)
-	PingMerchant(ctx context.Context, merchantID string) (delivery.Attempt, error)
-	Stage(ctx context.Context, merchantID string) (v endpoint.View, secret string, err error)
-	Promote(ctx context.Context, merchantID string) (endpoint.View, error)
+	View(ctx context.Context, merchantID string) (webhooks.View, error)
+	Put(ctx context.Context, merchantID string, set webhooks.Settings) (v webhooks.View, secret string, err error)
+	PingMerchant(ctx context.Context, merchantID string) (webhooks.Attempt, error)
+	Stage(ctx context.Context, merchantID string) (v webhooks.View, secret string, err error)
+	Promote(ctx context.Context, merchantID string) (webhooks.View, error)
 	Unstage(ctx context.Context, merchantID string) error
 }
 

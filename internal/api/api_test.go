@@ -19,57 +19,55 @@ import (
 	"github.com/quittance/quittance/internal/api/apitest"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/delivery"
-	"github.com/quittance/quittance/internal/dispatcher"
-	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/txmgr"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 const now = 1_764_000_000
 
-func clock() time.Time { return time.Unix(now, 0) }
+func testClock() time.Time { return time.Unix(now, 0) }
 
 // backend is a fake of settle.Service and db.DB, with lists, oldest first.
 type backend struct {
 	api.CustomerReader // not called
 
 	invoices []invoice.Invoice
-	payments []settle.PaymentRow
+	payments []ledger.PaymentRow
 	refunded map[string]invoice.Amount // of payments, by id
-	requests []settle.CreateRequest
-	changes  []settle.InvoiceChange
+	requests []ledger.CreateRequest
+	changes  []ledger.InvoiceChange
 	refunds  []invoice.RefundRecord
 	notices  []invoice.Notice
-	hands    []settle.ManualAttribution
-	claims   []settle.ClaimRow
+	hands    []ledger.ManualAttribution
+	claims   []ledger.ClaimRow
 	lost     []invoice.Hash // commitments of lost invoices
-	events   []dispatcher.EventRow
+	events   []webhooks.EventRow
 
-	authorizations []settle.Authorization
+	authorizations []ledger.Authorization
 
-	timelines []dispatcher.Timeline // set first by newEventBackend
-	removed   int64                 // events up to it were removed
-	removedOf map[string]int64      // of merchants
+	timelines []webhooks.Timeline // set first by newEventBackend
+	removed   int64               // events up to it were removed
+	removedOf map[string]int64    // of merchants
 
-	attempts []delivery.Attempt           // of every event
-	redone   []dispatcher.RedeliverFilter // of the calls of RedeliverMany
-	audit    []access.Entry               // oldest first
-	logged   []access.LoggedRequest       // oldest first
-	refused  []string                     // limits that refused a request
+	attempts []webhooks.Attempt         // of every event
+	redone   []webhooks.RedeliverFilter // of the calls of RedeliverMany
+	audit    []access.Entry             // oldest first
+	logged   []access.LoggedRequest     // oldest first
+	refused  []string                   // limits that refused a request
 	// listeners are the current listeners, by id.
-	listeners map[string]dispatcher.Listener
+	listeners map[string]webhooks.Listener
 	examined  string                  // the second result of Invoices
-	history   settle.InvoiceHistory   // of every invoice
+	history   ledger.InvoiceHistory   // of every invoice
 	note      string                  // of every manual attribution
-	headers   []endpoint.HeaderChange // that were last set
+	headers   []webhooks.HeaderChange // that were last set
 	shares    []txmgr.TxShare
 	// The filters of the last lists.
-	invoiceFilter settle.InvoiceFilter
-	paymentFilter settle.PaymentFilter
-	eventFilter   dispatcher.EventFilter
-	tick          time.Duration // the clock advances by it at each call
+	invoiceFilter ledger.InvoiceFilter
+	paymentFilter ledger.PaymentFilter
+	eventFilter   webhooks.EventFilter
+	tick          time.Duration // the testClock advances by it at each call
 	ticks         int
 	err           error                       // if set, returned by every method
 	wait          func(context.Context) error // if set, called by every method, which returns its error
@@ -82,7 +80,7 @@ func (b *backend) fail(ctx context.Context) error {
 	return b.err
 }
 
-func (b *backend) Create(ctx context.Context, r settle.CreateRequest) (invoice.Invoice, error) {
+func (b *backend) Create(ctx context.Context, r ledger.CreateRequest) (invoice.Invoice, error) {
 	if err := cmp.Or(b.fail(ctx), r.Draft.Check(invoice.Unix(now))); err != nil {
 		return invoice.Invoice{}, err
 	}
@@ -104,7 +102,7 @@ func (b *backend) Create(ctx context.Context, r settle.CreateRequest) (invoice.I
 	return inv, nil
 }
 
-func (b *backend) UpdateInvoice(ctx context.Context, _ access.Principal, id string, c settle.InvoiceChange) (invoice.Invoice, error) {
+func (b *backend) UpdateInvoice(ctx context.Context, _ access.Principal, id string, c ledger.InvoiceChange) (invoice.Invoice, error) {
 	b.changes = append(b.changes, c)
 	return b.Invoice(ctx, id)
 }
@@ -117,8 +115,8 @@ func (b *backend) Void(ctx context.Context, _ access.Principal, id string) (invo
 	return b.Invoice(ctx, id)
 }
 
-func (b *backend) EraseCustomer(context.Context, string, string, settle.Once) (settle.Erasure, error) {
-	return settle.Erasure{}, errors.New("not called")
+func (b *backend) EraseCustomer(context.Context, string, string, ledger.Once) (ledger.Erasure, error) {
+	return ledger.Erasure{}, errors.New("not called")
 }
 
 func (b *backend) DeleteDraft(ctx context.Context, _ access.Principal, id string) error {
@@ -126,7 +124,7 @@ func (b *backend) DeleteDraft(ctx context.Context, _ access.Principal, id string
 	return err
 }
 
-func (b *backend) AttributeManually(ctx context.Context, h settle.ManualAttribution) (invoice.Payment, error) {
+func (b *backend) AttributeManually(ctx context.Context, h ledger.ManualAttribution) (invoice.Payment, error) {
 	p, err := b.Payment(ctx, h.PaymentID)
 	if err != nil {
 		return invoice.Payment{}, err
@@ -136,7 +134,7 @@ func (b *backend) AttributeManually(ctx context.Context, h settle.ManualAttribut
 	return p.Payment, nil
 }
 
-func (b *backend) PrepareRefund(ctx context.Context, _ settle.RefundRequest) (invoice.RefundRecord, error) {
+func (b *backend) PrepareRefund(ctx context.Context, _ ledger.RefundRequest) (invoice.RefundRecord, error) {
 	return invoice.RefundRecord{}, b.fail(ctx)
 }
 
@@ -159,7 +157,7 @@ func (b *backend) RefundRecord(ctx context.Context, id string) (invoice.RefundRe
 }
 
 // RefundRecords returns one page, with up to 4 refunds.
-func (b *backend) RefundRecords(ctx context.Context, f settle.RefundFilter) ([]invoice.RefundRecord, error) {
+func (b *backend) RefundRecords(ctx context.Context, f ledger.RefundFilter) ([]invoice.RefundRecord, error) {
 	if f.Before != "" {
 		return nil, b.fail(ctx)
 	}
@@ -193,7 +191,7 @@ func (b *backend) HasUnattributed(ctx context.Context, _, _ string) (bool, error
 	return false, b.fail(ctx)
 }
 
-func (b *backend) Invoices(ctx context.Context, f settle.InvoiceFilter) ([]invoice.Invoice, string, error) {
+func (b *backend) Invoices(ctx context.Context, f ledger.InvoiceFilter) ([]invoice.Invoice, string, error) {
 	b.invoiceFilter = f
 	return newest(b.invoices, f.Limit, func(inv invoice.Invoice) bool {
 		return (f.MerchantID == "" || f.MerchantID == inv.MerchantID) && (f.Status == "" || f.Status == inv.Status) &&
@@ -219,30 +217,30 @@ func (b *backend) References(ctx context.Context, ids []string) (map[string]stri
 
 func (b *backend) AttributionNote(context.Context, string) (string, error) { return b.note, nil }
 
-func (b *backend) InvoiceHistory(ctx context.Context, id string) (settle.InvoiceHistory, error) {
+func (b *backend) InvoiceHistory(ctx context.Context, id string) (ledger.InvoiceHistory, error) {
 	h := b.history
 	var err error
 	h.Invoice, err = b.Invoice(ctx, id)
 	return h, err
 }
 
-func (b *backend) Payment(ctx context.Context, id string) (settle.PaymentRow, error) {
+func (b *backend) Payment(ctx context.Context, id string) (ledger.PaymentRow, error) {
 	if err := b.fail(ctx); err != nil {
-		return settle.PaymentRow{}, err
+		return ledger.PaymentRow{}, err
 	}
-	i := slices.IndexFunc(b.payments, func(p settle.PaymentRow) bool { return p.ID == id })
+	i := slices.IndexFunc(b.payments, func(p ledger.PaymentRow) bool { return p.ID == id })
 	if i < 0 {
-		return settle.PaymentRow{}, db.ErrNotFound
+		return ledger.PaymentRow{}, db.ErrNotFound
 	}
 	return b.payments[i], nil
 }
 
-func (b *backend) Payments(ctx context.Context, f settle.PaymentFilter) ([]settle.PaymentRow, settle.PaymentPosition, error) {
+func (b *backend) Payments(ctx context.Context, f ledger.PaymentFilter) ([]ledger.PaymentRow, ledger.PaymentPosition, error) {
 	b.paymentFilter = f
-	return newest(b.payments, f.Limit, func(p settle.PaymentRow) bool {
+	return newest(b.payments, f.Limit, func(p ledger.PaymentRow) bool {
 		return (f.MerchantID == "" || f.MerchantID == p.MerchantID) && (f.ChainKey == "" || f.ChainKey == p.ChainKey) &&
 			(f.InvoiceID == "" || f.InvoiceID == p.InvoiceID) && (f.IncludePending || p.Status == invoice.Confirmed) && (f.IncludeUnattributed || p.Attributed()) && (f.Before.SeenID == "" || p.SeenID < f.Before.SeenID)
-	}), settle.PaymentPosition{}, b.fail(ctx)
+	}), ledger.PaymentPosition{}, b.fail(ctx)
 }
 
 func (b *backend) AmountsRefunded(ctx context.Context, ids []string) (map[string]invoice.Amount, error) {
@@ -255,12 +253,12 @@ func (b *backend) AmountsRefunded(ctx context.Context, ids []string) (map[string
 	return back, b.fail(ctx)
 }
 
-func (b *backend) Events(ctx context.Context, f dispatcher.EventFilter) ([]dispatcher.EventRow, error) {
+func (b *backend) Events(ctx context.Context, f webhooks.EventFilter) ([]webhooks.EventRow, error) {
 	b.eventFilter = f
 	if err := b.fail(ctx); err != nil {
 		return nil, err
 	}
-	var found []dispatcher.EventRow
+	var found []webhooks.EventRow
 	for _, e := range b.events {
 		fits := (f.MerchantID == "" || f.MerchantID == e.MerchantID) && (f.Type == "" || f.Type == e.Type) && (f.InvoiceID == "" || f.InvoiceID == e.InvoiceID) &&
 			(f.Delivery == "" || f.Delivery == e.Status) && (f.Before == 0 || e.Seq < f.Before) && (f.After == nil || e.Seq > *f.After)
@@ -274,13 +272,13 @@ func (b *backend) Events(ctx context.Context, f dispatcher.EventFilter) ([]dispa
 	return found[:min(len(found), f.Limit)], nil
 }
 
-func (b *backend) EventRecord(ctx context.Context, id string) (dispatcher.EventRow, []delivery.Attempt, error) {
+func (b *backend) EventRecord(ctx context.Context, id string) (webhooks.EventRow, []webhooks.Attempt, error) {
 	if err := b.fail(ctx); err != nil {
-		return dispatcher.EventRow{}, nil, err
+		return webhooks.EventRow{}, nil, err
 	}
-	i := slices.IndexFunc(b.events, func(e dispatcher.EventRow) bool { return e.ID == id })
+	i := slices.IndexFunc(b.events, func(e webhooks.EventRow) bool { return e.ID == id })
 	if i < 0 {
-		return dispatcher.EventRow{}, nil, db.ErrNotFound
+		return webhooks.EventRow{}, nil, db.ErrNotFound
 	}
 	return b.events[i], b.attempts, nil
 }
@@ -289,10 +287,10 @@ func (b *backend) LastSeq(ctx context.Context) (int64, error) {
 	return int64(len(b.events)), b.fail(ctx)
 }
 
-func (b *backend) LogState(ctx context.Context, merchantID string) (dispatcher.LogState, error) {
-	state := dispatcher.LogState{Timelines: b.timelines, Head: int64(len(b.events)), Removed: b.removed}
+func (b *backend) LogState(ctx context.Context, merchantID string) (webhooks.LogState, error) {
+	state := webhooks.LogState{Timelines: b.timelines, Head: int64(len(b.events)), Removed: b.removed}
 	if len(b.timelines) == 0 {
-		state.Timelines = []dispatcher.Timeline{{Number: 1, ID: "tml_1"}}
+		state.Timelines = []webhooks.Timeline{{Number: 1, ID: "tml_1"}}
 	}
 	if merchantID != "" {
 		state.Removed = b.removedOf[merchantID]
@@ -316,9 +314,9 @@ func (b *backend) addChange(action access.Action, merchantID, object string) {
 	b.audit = append(b.audit, access.Entry{Seq: int64(len(b.audit) + 1), MerchantID: merchantID, Action: action, Object: object})
 }
 
-func (b *backend) Listen(ctx context.Context, l *dispatcher.Listener) error {
+func (b *backend) Listen(ctx context.Context, l *webhooks.Listener) error {
 	if b.listeners == nil {
-		b.listeners = make(map[string]dispatcher.Listener)
+		b.listeners = make(map[string]webhooks.Listener)
 	}
 	b.listeners[l.ID] = *l
 	return b.fail(ctx)
@@ -334,18 +332,18 @@ func (b *backend) Redeliver(ctx context.Context, id string, now time.Time) error
 	switch {
 	case err != nil:
 		return err
-	case e.Status == delivery.Pending:
-		return dispatcher.ErrPending
-	case e.Status == delivery.None:
-		return dispatcher.ErrNoDelivery
+	case e.Status == webhooks.Pending:
+		return webhooks.ErrPending
+	case e.Status == webhooks.None:
+		return webhooks.ErrNoDelivery
 	}
-	e.Status, e.Due, e.Deadline, e.Finished = delivery.Pending, now, now.Add(delivery.RetryWindow), time.Time{}
+	e.Status, e.Due, e.Deadline, e.Finished = webhooks.Pending, now, now.Add(webhooks.RetryWindow), time.Time{}
 	b.events[e.Seq-1] = e
 	return nil
 }
 
 // RedeliverMany returns limit, three times.
-func (b *backend) RedeliverMany(ctx context.Context, f dispatcher.RedeliverFilter, _ time.Time, limit int) (int64, int64, error) {
+func (b *backend) RedeliverMany(ctx context.Context, f webhooks.RedeliverFilter, _ time.Time, limit int) (int64, int64, error) {
 	if err := b.fail(ctx); err != nil {
 		return 0, 0, err
 	}
@@ -385,7 +383,7 @@ func newLoggedAPI(t testing.TB, b *backend, log io.Writer) http.Handler {
 	base, _ := chain.Lookup("base")
 	return apitest.Check(t, api.New(api.Config{
 		Refused: func(limit string) { b.refused = append(b.refused, limit) },
-		Ledger:  b, Reader: b, Events: b, Nodes: &nodes{}, Endpoints: fakeEndpoints{b}, Now: func() time.Time { b.ticks++; return clock().Add(time.Duration(b.ticks) * b.tick) }, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Ledger:  b, Reader: b, Events: b, Nodes: &nodes{}, Endpoints: fakeEndpoints{b}, Now: func() time.Time { b.ticks++; return testClock().Add(time.Duration(b.ticks) * b.tick) }, Logger: slog.New(slog.NewTextHandler(log, nil)),
 		Chains: []chain.Chain{base, local},
 		Providers: []api.Provider{{
 			Name: "circle", Secret: secret,

@@ -9,8 +9,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/apikey"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/clock"
 )
 
 // MaxAuthorization bounds the header Authorization, in bytes.
@@ -102,7 +101,7 @@ func (a *API) checkKey(ctx context.Context, r *http.Request) error {
 			return err
 		}
 	}
-	if err := recheck(ctx); apikey.IsRefusal(err) {
+	if err := recheck(ctx); access.IsRefusal(err) {
 		return err
 	}
 	return nil
@@ -114,7 +113,7 @@ func (a *API) whileAccepted(ctx context.Context, r *http.Request) (accepted cont
 	accepted, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	group.Go(func() {
-		for wait.Sleep(accepted, keyCheckInterval, nil) {
+		for clock.Sleep(accepted, keyCheckInterval, nil) {
 			if a.checkKey(accepted, r) != nil {
 				cancel()
 			}
@@ -153,10 +152,10 @@ func unauthorizedDetail(err error) string {
 	if unauthorized := (*unauthorizedError)(nil); errors.As(err, &unauthorized) {
 		return unauthorized.detail
 	}
-	if errors.Is(err, apikey.ErrMissing) {
+	if errors.Is(err, access.ErrMissing) {
 		return "The request has no key. Send one in the header Authorization: Bearer qk_live_…"
 	}
-	for _, known := range []error{access.ErrMalformed, access.ErrChecksum, apikey.ErrWrongMode, apikey.ErrUnknown, apikey.ErrRevoked, apikey.ErrExpired, apikey.ErrNoMerchant} {
+	for _, known := range []error{access.ErrMalformed, access.ErrChecksum, access.ErrWrongMode, access.ErrUnknown, access.ErrRevoked, access.ErrExpired, access.ErrNoMerchant} {
 		if errors.Is(err, known) {
 			return "The key " + known.Error() + "."
 		}
@@ -166,7 +165,7 @@ func unauthorizedDetail(err error) string {
 
 // challenge returns the header WWW-Authenticate of an authentication error (RFC 6750).
 func challenge(err error) string {
-	if errors.Is(err, apikey.ErrMissing) {
+	if errors.Is(err, access.ErrMissing) {
 		return "Bearer"
 	}
 	return `Bearer error="invalid_token"`

@@ -12,11 +12,10 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // BenchmarkAuthentication measures GET /api/invoices/{id} with and without a key in turn, on the same
@@ -56,25 +55,25 @@ func authenticated(b *testing.B, s *db.DB) (handler http.Handler, path, key stri
 	b.Helper()
 	base, _ := chain.Lookup("base")
 	chains := []chain.Chain{base}
-	service := settle.New(settle.Config{Store: s, Chains: chains, Merchants: merchants{}, Now: time.Now, Rand: rand.Reader})
+	service := ledger.New(ledger.Config{Store: s, Chains: chains, Merchants: merchants{}, Now: time.Now, Rand: rand.Reader})
 	draft, err := api.ParseDraft([]byte(request()))
 	if err != nil {
 		b.Fatal(err)
 	}
 	draft.ExpiresAt = time.Now().Add(time.Hour)
-	inv, err := service.Create(b.Context(), settle.CreateRequest{Draft: draft})
+	inv, err := service.Create(b.Context(), ledger.CreateRequest{Draft: draft})
 	if err != nil {
 		b.Fatal(err)
 	}
-	manager := apikey.NewManager(apikey.ManagerConfig{Store: s, Mode: access.Live, Known: func(string) bool { return true }, Now: time.Now, Rand: rand.Reader})
-	_, made, err := manager.Create(b.Context(), access.Open(), apikey.Request{Name: "bench", MerchantID: inv.MerchantID, Scopes: access.Standard})
+	manager := access.NewKeyManager(access.KeyManagerConfig{Store: s, Mode: access.Live, Known: func(string) bool { return true }, Now: time.Now, Rand: rand.Reader})
+	_, made, err := manager.Create(b.Context(), access.Open(), access.KeyRequest{Name: "bench", MerchantID: inv.MerchantID, Scopes: access.Standard})
 	if err != nil {
 		b.Fatal(err)
 	}
 	logger := slog.New(slog.DiscardHandler)
 	a := api.New(api.Config{
 		Ledger: service, Reader: api.NewReader(s), Chains: chains, Now: time.Now, Logger: logger,
-		Authenticator: apikey.NewAuthenticator(apikey.AuthenticatorConfig{Store: access.NewTables(s), Mode: access.Live, Open: true, Now: time.Now, Logger: logger}),
+		Authenticator: access.NewAuthenticator(access.AuthenticatorConfig{Store: access.NewTables(s), Mode: access.Live, Open: true, Now: time.Now, Logger: logger}),
 	})
 	mux := http.NewServeMux()
 	for _, r := range a.Routes() {

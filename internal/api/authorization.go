@@ -3,22 +3,22 @@ package api
 import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // AuthorizationStatus returns the outcome of an authorization, as far as it is known.
-func AuthorizationStatus(a settle.Authorization) apitypes.AuthorizationStatus {
+func AuthorizationStatus(a ledger.Authorization) apitypes.AuthorizationStatus {
 	switch {
 	case a.Paid():
 		return apitypes.AuthorizationPaid
-	case a.Status == settle.AuthorizationRefused:
+	case a.Status == ledger.AuthorizationRefused:
 		return apitypes.AuthorizationRefused
 	}
 	return apitypes.AuthorizationUnknown
 }
 
 // Authorization returns an authorization with its outcome.
-func Authorization(a settle.Authorization) apitypes.Authorization {
+func Authorization(a ledger.Authorization) apitypes.Authorization {
 	w := apitypes.Authorization{
 		ID: a.ID, InvoiceID: a.InvoiceID, ChainKey: a.ChainKey, From: chain.Checksum(a.From), To: chain.Checksum(a.To),
 		Value: a.Value.String(), ValidBefore: a.ValidBefore.Unix(), Nonce: a.Nonce.String(), Status: AuthorizationStatus(a),

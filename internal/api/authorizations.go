@@ -13,9 +13,9 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/longrequest"
-	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // Limits of authorizations at the public door.
@@ -43,7 +43,7 @@ const (
 type Authorizations interface {
 	// Authorize accepts an authorization for an invoice, or returns the current state of a known one.
 	// Errors are db.ErrNotFound, *invoice.RefusalError and internal errors.
-	Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (settle.Authorization, error)
+	Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (ledger.Authorization, error)
 }
 
 // submitAuthorization answers POST /checkout/{id}/authorization.
@@ -117,7 +117,7 @@ func (a *API) getAuthorization(w http.ResponseWriter, r *http.Request) error {
 
 // answerAuthorization answers with the state of an authorization, as soon as its outcome
 // is known or the time is over.
-func (a *API) answerAuthorization(w http.ResponseWriter, r *http.Request, found settle.Authorization, wait time.Duration) error {
+func (a *API) answerAuthorization(w http.ResponseWriter, r *http.Request, found ledger.Authorization, wait time.Duration) error {
 	if wait > 0 && AuthorizationStatus(found) == apitypes.AuthorizationUnknown {
 		leave, err := a.waitingPayers.enterPayer(r.Context(), found.MerchantID, found.InvoiceID)
 		if err != nil {
@@ -134,15 +134,15 @@ func (a *API) answerAuthorization(w http.ResponseWriter, r *http.Request, found 
 
 // awaitAuthorization returns an authorization once its outcome is known, or the time is
 // over, or the client or the service ends the request.
-func (a *API) awaitAuthorization(w http.ResponseWriter, r *http.Request, known settle.Authorization, wait time.Duration) (_ settle.Authorization, err error) {
-	whole, cancel := longrequest.Context(a.stopping, r)
+func (a *API) awaitAuthorization(w http.ResponseWriter, r *http.Request, known ledger.Authorization, wait time.Duration) (_ ledger.Authorization, err error) {
+	whole, cancel := webpage.RequestContext(a.stopping, r)
 	defer cancel()
 	ctx, cancel := context.WithTimeout(whole, wait)
 	defer cancel()
-	if err := longrequest.ClearDeadlines(w); err != nil {
+	if err := webpage.ClearDeadlines(w); err != nil {
 		return known, err
 	}
-	defer func() { err = errors.Join(err, longrequest.ExtendDeadlines(w)) }()
+	defer func() { err = errors.Join(err, webpage.ExtendDeadlines(w)) }()
 	after, err := a.feed.Head(ctx)
 	for err == nil {
 		known, err = a.reader.Authorization(ctx, known.ID)
@@ -189,18 +189,18 @@ func parseAuthorization(body []byte) (invoice.Authorization, error) {
 
 // submitLimits limit the authorizations that are submitted.
 type submitLimits struct {
-	ofInvoices *ratelimit.Buckets[string]
+	ofInvoices *limits.Buckets[string]
 	// ofNetworks has the limits of client networks, by their weights.
-	ofNetworks map[int64]*ratelimit.Buckets[netip.Prefix]
+	ofNetworks map[int64]*limits.Buckets[netip.Prefix]
 }
 
 func newSubmitted(now func() time.Time) submitLimits {
-	limit := func(quota int) ratelimit.Limit {
-		return ratelimit.Limit{Name: "authorizations", Quota: quota, Window: authorizationWindow}
+	limit := func(quota int) limits.Limit {
+		return limits.Limit{Name: "authorizations", Quota: quota, Window: authorizationWindow}
 	}
-	s := submitLimits{ratelimit.NewBuckets[string](limit(AuthorizationsOfInvoice), limitedInvoices, now), make(map[int64]*ratelimit.Buckets[netip.Prefix])}
-	for _, weight := range []int64{1, ratelimit.SiteWeight} {
-		s.ofNetworks[weight] = ratelimit.NewBuckets[netip.Prefix](limit(AuthorizationsOfClient*int(weight)), limitedNetworks, now)
+	s := submitLimits{limits.NewBuckets[string](limit(AuthorizationsOfInvoice), limitedInvoices, now), make(map[int64]*limits.Buckets[netip.Prefix])}
+	for _, weight := range []int64{1, limits.SiteWeight} {
+		s.ofNetworks[weight] = limits.NewBuckets[netip.Prefix](limit(AuthorizationsOfClient*int(weight)), limitedNetworks, now)
 	}
 	return s
 }
@@ -211,7 +211,7 @@ func (s submitLimits) take(ctx context.Context, invoiceID string) error {
 	if err := s.ofInvoices.Take(invoiceID).Err(); err != nil {
 		return err
 	}
-	networks := ratelimit.Networks(ctx)
+	networks := limits.Networks(ctx)
 	for i, n := range networks {
 		err := s.ofNetworks[n.Weight].Take(n.Client.Network).Err()
 		if err == nil {

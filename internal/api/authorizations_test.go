@@ -13,38 +13,38 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/eventfeed"
-	"github.com/quittance/quittance/internal/gasless"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/watchdog"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/webhooks"
+	"github.com/quittance/quittance/internal/x402"
 )
 
 // Authorize accepts an authorization for any of the backend's invoices.
-func (b *backend) Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (settle.Authorization, error) {
+func (b *backend) Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (ledger.Authorization, error) {
 	inv, err := b.Invoice(ctx, invoiceID)
 	if err != nil {
-		return settle.Authorization{}, err
+		return ledger.Authorization{}, err
 	}
-	b.authorizations = append(b.authorizations, settle.Authorization{
+	b.authorizations = append(b.authorizations, ledger.Authorization{
 		Authorization: a, ID: invoice.PrefixAuthorization + number(len(b.authorizations)), ChainKey: inv.ChainKey, InvoiceID: inv.ID,
-		Status: settle.AuthorizationAccepted, CreatedAt: invoice.Unix(now),
+		Status: ledger.AuthorizationAccepted, CreatedAt: invoice.Unix(now),
 	})
 	return b.authorizations[len(b.authorizations)-1], nil
 }
 
-func (b *backend) Authorization(ctx context.Context, id string) (settle.Authorization, error) {
+func (b *backend) Authorization(ctx context.Context, id string) (ledger.Authorization, error) {
 	for _, a := range b.authorizations {
 		if a.ID == id {
 			return a, b.fail(ctx)
 		}
 	}
-	return settle.Authorization{}, db.ErrNotFound
+	return ledger.Authorization{}, db.ErrNotFound
 }
 
-func (b *backend) AuthorizationsOfInvoice(ctx context.Context, invoiceID string, limit int) ([]settle.Authorization, error) {
-	return newest(b.authorizations, limit, func(a settle.Authorization) bool { return a.InvoiceID == invoiceID }), b.fail(ctx)
+func (b *backend) AuthorizationsOfInvoice(ctx context.Context, invoiceID string, limit int) ([]ledger.Authorization, error) {
+	return newest(b.authorizations, limit, func(a ledger.Authorization) bool { return a.InvoiceID == invoiceID }), b.fail(ctx)
 }
 
 const authorizationBody = `{"from":"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed","to":"0x00000000000000000000000000000000000000aa","value":"4900000",
@@ -71,7 +71,7 @@ func TestSubmitAuthorization(t *testing.T) {
 		t.Errorf("submitted %+v", a.Authorization)
 	}
 
-	b.authorizations[0].Payment = &settle.AuthorizedPayment{ID: invoice.PrefixPayment + number(7), TxHash: invoice.Hash{5}, Status: invoice.Pending}
+	b.authorizations[0].Payment = &ledger.AuthorizedPayment{ID: invoice.PrefixPayment + number(7), TxHash: invoice.Hash{5}, Status: invoice.Pending}
 	for _, query := range []string{"", "?authorization=" + got.ID, "?wait=30"} {
 		paid := decode[apitypes.AuthorizationResponse](t, do(h, "GET", authorizationPath()+query, ""), 200).Authorization
 		if paid.Status != apitypes.AuthorizationPaid || paid.PaymentStatus != apitypes.PaymentPending || paid.TxHash != (invoice.Hash{5}).String() || paid.Detail != "" {
@@ -79,7 +79,7 @@ func TestSubmitAuthorization(t *testing.T) {
 		}
 	}
 	b.authorizations[0].Payment = nil
-	b.authorizations[0].Status, b.authorizations[0].Reason = settle.AuthorizationRefused, invoice.RefusedWindowClosed
+	b.authorizations[0].Status, b.authorizations[0].Reason = ledger.AuthorizationRefused, invoice.RefusedWindowClosed
 	refused := decode[apitypes.AuthorizationResponse](t, do(h, "GET", authorizationPath(), ""), 200).Authorization
 	if refused.Status != apitypes.AuthorizationRefused || refused.Reason != "window_closed" || refused.Detail == "" {
 		t.Errorf("answered %+v", refused)
@@ -139,7 +139,7 @@ func TestAuthorizationProblems(t *testing.T) {
 	if p.Detail != "The payer has 5." || !strings.Contains(w.Body.String(), `"reason":"insufficient_balance"`) {
 		t.Errorf("answered %s", w.Body)
 	}
-	b.err = fmt.Errorf("check: %w", gasless.ErrUnavailable)
+	b.err = fmt.Errorf("check: %w", x402.ErrUnavailable)
 	wantProblem(t, do(h, "POST", authorizationPath(), authorizationBody), http.StatusServiceUnavailable, "unavailable", "")
 	b.err = nil
 	for range api.AuthorizationsOfInvoice {
@@ -159,7 +159,7 @@ func TestAuthorizationProblems(t *testing.T) {
 func TestInventedInvoicesAreNotRemembered(t *testing.T) {
 	t.Parallel()
 	b := payableBackend()
-	h := api.New(api.Config{Ledger: b, Reader: b, Events: b, Now: clock, Logger: slog.New(slog.DiscardHandler)}).Handler()
+	h := api.New(api.Config{Ledger: b, Reader: b, Events: b, Now: testClock, Logger: slog.New(slog.DiscardHandler)}).Handler()
 	for range api.AuthorizationsOfInvoice {
 		decode[apitypes.AuthorizationResponse](t, do(h, "POST", authorizationPath(), authorizationBody), 200)
 	}
@@ -183,7 +183,7 @@ func TestAwaitAuthorization(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := payableBackend()
 		locked := &lockedBackend{backend: b}
-		feed := eventfeed.New(eventfeed.Config{Log: locked, Watchdog: watchdog.New(0), Logger: slog.New(slog.DiscardHandler)})
+		feed := webhooks.NewFeed(webhooks.FeedConfig{Log: locked, Watchdog: clock.New(0), Logger: slog.New(slog.DiscardHandler)})
 		ctx, stop := context.WithCancel(t.Context())
 		go feed.Run(ctx)
 		defer func() {
@@ -204,7 +204,7 @@ func TestAwaitAuthorization(t *testing.T) {
 			t.Errorf("the first answer is %d, want that beyond the limit", code)
 		}
 		locked.mu.Lock()
-		b.authorizations[0].Payment = &settle.AuthorizedPayment{ID: "pay_1", Status: invoice.Pending}
+		b.authorizations[0].Payment = &ledger.AuthorizedPayment{ID: "pay_1", Status: invoice.Pending}
 		locked.mu.Unlock()
 		start = time.Now()
 		for range api.MaxWaitingForInvoice {
@@ -218,7 +218,7 @@ func TestAwaitAuthorization(t *testing.T) {
 	})
 }
 
-func (b *lockedBackend) Authorization(ctx context.Context, id string) (settle.Authorization, error) {
+func (b *lockedBackend) Authorization(ctx context.Context, id string) (ledger.Authorization, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.backend.Authorization(ctx, id)

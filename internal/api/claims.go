@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Limits of an unattributed payment in a list.
@@ -26,7 +26,7 @@ func (a *API) listClaims(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	limit, scope := q.limit(), q.scope("claims", "merchantId", "paymentId")
 	merchantID, possible := q.merchantID()
-	filter := settle.ClaimFilter{MerchantID: merchantID, Before: q.cursor(scope)}
+	filter := ledger.ClaimFilter{MerchantID: merchantID, Before: q.cursor(scope)}
 	if id, ok := q.get("paymentId"); ok {
 		filter.PaymentID = id
 		if !strings.HasPrefix(id, invoice.PrefixPayment) || !isVisibleASCII(id) {
@@ -36,9 +36,9 @@ func (a *API) listClaims(w http.ResponseWriter, r *http.Request) error {
 	if q.err != nil {
 		return q.err
 	}
-	return listing[settle.ClaimRow]{
+	return listing[ledger.ClaimRow]{
 		name: "claims", limit: limit,
-		read: func(ctx context.Context, last *settle.ClaimRow, n int) ([]settle.ClaimRow, string, error) {
+		read: func(ctx context.Context, last *ledger.ClaimRow, n int) ([]ledger.ClaimRow, string, error) {
 			if !possible {
 				return nil, "", nil
 			}
@@ -53,11 +53,11 @@ func (a *API) listClaims(w http.ResponseWriter, r *http.Request) error {
 			return found, "", nil
 		},
 		elements: elementsOf(Claim),
-		cursor:   descendingCursor(scope, func(c *settle.ClaimRow) string { return c.ID }),
+		cursor:   descendingCursor(scope, func(c *ledger.ClaimRow) string { return c.ID }),
 	}.serve(a, w, r)
 }
 
-func fromClaims(claims []settle.ClaimRow) []apitypes.Claim {
+func fromClaims(claims []ledger.ClaimRow) []apitypes.Claim {
 	list := make([]apitypes.Claim, len(claims))
 	for i, c := range claims {
 		list[i] = Claim(c)
@@ -67,13 +67,13 @@ func fromClaims(claims []settle.ClaimRow) []apitypes.Claim {
 
 // addCandidates adds the candidate invoices and the claims to unattributed payments. If
 // merchantID is set, only invoices of that merchant are added.
-func (a *API) addCandidates(ctx context.Context, list []apitypes.Payment, found []settle.PaymentRow, merchantID string) error {
+func (a *API) addCandidates(ctx context.Context, list []apitypes.Payment, found []ledger.PaymentRow, merchantID string) error {
 	var ids []string
-	var lookups []settle.NearLookup
+	var lookups []ledger.NearLookup
 	for _, p := range found {
 		if !p.Attributed() {
 			ids = append(ids, p.ID)
-			lookups = append(lookups, settle.NearLookup{Transfer: p.Transfer, CreatedBefore: p.ObservedAt.Add(time.Second)})
+			lookups = append(lookups, ledger.NearLookup{Transfer: p.Transfer, CreatedBefore: p.ObservedAt.Add(time.Second)})
 		}
 	}
 	near, err := a.reader.NearInvoices(ctx, lookups, merchantID)

@@ -11,10 +11,10 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
-func (b *backend) NearInvoices(ctx context.Context, lookups []settle.NearLookup, merchantID string) ([][]invoice.NearInvoice, error) {
+func (b *backend) NearInvoices(ctx context.Context, lookups []ledger.NearLookup, merchantID string) ([][]invoice.NearInvoice, error) {
 	near := make([][]invoice.NearInvoice, len(lookups))
 	for n, l := range lookups {
 		for _, inv := range b.invoices {
@@ -26,8 +26,8 @@ func (b *backend) NearInvoices(ctx context.Context, lookups []settle.NearLookup,
 	return near, b.fail(ctx)
 }
 
-func (b *backend) Claims(ctx context.Context, f settle.ClaimFilter) ([]settle.ClaimRow, error) {
-	return newest(b.claims, f.Limit, func(c settle.ClaimRow) bool {
+func (b *backend) Claims(ctx context.Context, f ledger.ClaimFilter) ([]ledger.ClaimRow, error) {
+	return newest(b.claims, f.Limit, func(c ledger.ClaimRow) bool {
 		return (f.MerchantID == "" || f.MerchantID == c.MerchantID) && (f.PaymentID == "" || f.PaymentID == c.PaymentID) && (f.Before == "" || c.ID < f.Before)
 	}), b.fail(ctx)
 }
@@ -42,10 +42,10 @@ func (b *backend) LostPayments(ctx context.Context, payments []invoice.Payment) 
 	return found, b.fail(ctx)
 }
 
-func (b *backend) ClaimsOfPayments(ctx context.Context, ids []string, merchantID string, limit int) (map[string][]settle.ClaimRow, error) {
-	found := make(map[string][]settle.ClaimRow)
+func (b *backend) ClaimsOfPayments(ctx context.Context, ids []string, merchantID string, limit int) (map[string][]ledger.ClaimRow, error) {
+	found := make(map[string][]ledger.ClaimRow)
 	for _, id := range ids {
-		if claims, _ := b.Claims(ctx, settle.ClaimFilter{PaymentID: id, MerchantID: merchantID, Limit: limit}); len(claims) > 0 {
+		if claims, _ := b.Claims(ctx, ledger.ClaimFilter{PaymentID: id, MerchantID: merchantID, Limit: limit}); len(claims) > 0 {
 			found[id] = claims
 		}
 	}
@@ -62,11 +62,11 @@ func ambiguous() *backend {
 			ID: invoiceID(i), MerchantID: merchant, ChainKey: "base", Currency: "USDC", Status: invoice.Open, CreatedAt: invoice.Unix(now),
 			Terms: invoice.Terms{Merchant: at, Amount: invoice.NewAmount(34_000_000), ExpiresAt: invoice.Unix(now + 900)},
 		})
-		b.claims = append(b.claims, settle.ClaimRow{
+		b.claims = append(b.claims, ledger.ClaimRow{
 			ID: invoice.PrefixClaim + number(i), PaymentID: invoice.PrefixPayment + number(0), InvoiceID: invoiceID(i), MerchantID: merchant, Signed: i == 1, At: invoice.Unix(now),
 		})
 	}
-	b.payments = []settle.PaymentRow{{SeenID: number(0), Payment: invoice.Payment{
+	b.payments = []ledger.PaymentRow{{SeenID: number(0), Payment: invoice.Payment{
 		ID: invoice.PrefixPayment + number(0), Status: invoice.Confirmed, ConfirmedAt: time.Unix(now, 0),
 		Transfer: invoice.Transfer{
 			Position: invoice.Position{BlockNumber: 5, BlockTime: invoice.Unix(now + 907)}, ChainKey: "base", Currency: "USDC", From: invoice.Address{7}, To: at, Amount: invoice.NewAmount(33_990_000),

@@ -17,7 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // createInvoice answers POST /api/invoices.
@@ -41,7 +41,7 @@ func (a *API) createInvoice(w http.ResponseWriter, r *http.Request) error {
 	if draft.MerchantID, err = ownMerchant(r.Context(), draft.MerchantID); err != nil {
 		return err
 	}
-	inv, err := a.ledger.Create(r.Context(), settle.CreateRequest{Once: once, Draft: draft, ByMerchant: !p.IsOperator()})
+	inv, err := a.ledger.Create(r.Context(), ledger.CreateRequest{Once: once, Draft: draft, ByMerchant: !p.IsOperator()})
 	if err != nil {
 		return fmt.Errorf("create invoice: %w", err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 const address = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" // an example of ERC-55
@@ -339,15 +339,15 @@ func TestIdempotencyKeyTwiceOrEmpty(t *testing.T) {
 }
 
 func TestIdempotencyErrors(t *testing.T) {
-	h := newAPI(t, &backend{err: fmt.Errorf("wrapped: %w", settle.ErrIdempotencyMismatch)})
+	h := newAPI(t, &backend{err: fmt.Errorf("wrapped: %w", ledger.ErrIdempotencyMismatch)})
 	wantProblem(t, do(h, "POST", "/api/invoices", request(), "Idempotency-Key", "k"), http.StatusUnprocessableEntity, "idempotency_mismatch", "")
-	h = newAPI(t, &backend{err: fmt.Errorf("wrapped: %w", &settle.DraftDeletedError{InvoiceID: invoiceID(0)})})
+	h = newAPI(t, &backend{err: fmt.Errorf("wrapped: %w", &ledger.DraftDeletedError{InvoiceID: invoiceID(0)})})
 	deleted := do(h, "POST", "/api/invoices", request(), "Idempotency-Key", "k")
 	wantProblem(t, deleted, http.StatusConflict, "draft_deleted", "")
 	if got := decode[apitypes.Problem](t, deleted, http.StatusConflict).InvoiceID; got != invoiceID(0) {
 		t.Errorf("it names %q", got)
 	}
-	h = newAPI(t, &backend{err: fmt.Errorf("wrapped: %w", settle.ErrIdempotencyInProgress)})
+	h = newAPI(t, &backend{err: fmt.Errorf("wrapped: %w", ledger.ErrIdempotencyInProgress)})
 	w := do(h, "POST", "/api/invoices", request(), "Idempotency-Key", "k")
 	wantProblem(t, w, http.StatusConflict, "idempotency_in_progress", "")
 	if w.Header().Get("Retry-After") != "1" {

@@ -11,11 +11,8 @@ import (
 	"unicode"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/longrequest"
-	"github.com/quittance/quittance/internal/times"
-	"github.com/quittance/quittance/internal/wait"
 	"github.com/quittance/quittance/internal/webpage"
 )
 
@@ -78,12 +75,12 @@ func (l listing[T]) serveCSV(a *API, w http.ResponseWriter, r *http.Request, for
 		return err
 	}
 	defer leave()
-	ctx, cancel := longrequest.Context(a.stopping, r)
+	ctx, cancel := webpage.RequestContext(a.stopping, r)
 	defer cancel()
 	e := export[T]{listing: l, w: w, r: r, format: format, checkKey: func() error { return a.checkKey(ctx, r) }, checked: time.Now()}
 	e.csv = format.writer(&e.buffer)
 	header := w.Header()
-	setCSV(header, l.name+"-"+times.Format(a.now(), format.zone, "2006-01-02T150405"))
+	setCSV(header, l.name+"-"+clock.Format(a.now(), format.zone, "2006-01-02T150405"))
 	header.Set("Trailer", headerRows)
 	if r.Method == http.MethodHead {
 		webpage.NewStream(w, r, false) // a GET is compressed if the list is large, which is not read here
@@ -100,7 +97,7 @@ func (l listing[T]) serveCSV(a *API, w http.ResponseWriter, r *http.Request, for
 		return err
 	}
 	level := a.logger.ErrorContext
-	if ctx.Err() != nil || e.gone || apikey.IsRefusal(err) {
+	if ctx.Err() != nil || e.gone || access.IsRefusal(err) {
 		level = a.logger.DebugContext
 	}
 	level(r.Context(), "export cut off", "path", access.Redact(r.URL.Path), "rows", e.written, "err", err)
@@ -150,7 +147,7 @@ func (e *export[T]) run(ctx context.Context) error {
 		if len(elements) == exportRows {
 			last = &elements[exportRows-1]
 		}
-		if !wait.Sleep(ctx, exportPauses*time.Since(begun), nil) {
+		if !clock.Sleep(ctx, exportPauses*time.Since(begun), nil) {
 			return ctx.Err()
 		}
 	}
@@ -196,7 +193,7 @@ func (e *export[T]) send(last bool) error {
 	if !e.begun {
 		e.begun, e.body = true, webpage.NewStream(e.w, e.r, !last || e.buffer.Len() >= webpage.MinCompressed)
 	}
-	err := longrequest.ExtendDeadlines(e.w)
+	err := webpage.ExtendDeadlines(e.w)
 	if err == nil {
 		_, err = e.body.Write(e.buffer.Bytes())
 	}

@@ -23,11 +23,10 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // exported requests a list as CSV, and returns its records.
@@ -102,7 +101,7 @@ func TestExportForSpreadsheets(t *testing.T) {
 		ID: invoiceID(1), MerchantID: "acme", ChainKey: "base", Currency: "USDC", Terms: invoice.Terms{Amount: invoice.NewAmount(4_900_123)},
 		Details: invoice.Details{Description: "Zoë; 1.5 kg"}, CreatedAt: invoice.Unix(now),
 	}}
-	b.payments = []settle.PaymentRow{{SeenID: number(1), Payment: invoice.Payment{ID: "pay_1", InvoiceID: invoiceID(1), Status: invoice.Confirmed}}}
+	b.payments = []ledger.PaymentRow{{SeenID: number(1), Payment: invoice.Payment{ID: "pay_1", InvoiceID: invoiceID(1), Status: invoice.Confirmed}}}
 	b.refunds = []invoice.RefundRecord{{ID: "ref_1", InvoiceID: invoiceID(1), PaymentID: "pay_1"}}
 	h := newAPI(t, b)
 	const form = "bom=1&separator=semicolon&decimal=comma"
@@ -167,7 +166,7 @@ func TestExportedDetails(t *testing.T) {
 		invoices: []invoice.Invoice{{ID: invoiceID(1), MerchantID: "acme", Collection: invoice.Deposit, Details: invoice.Details{
 			Reference: "-order;@10017", Description: "Tea, 500 g", Customer: invoice.Customer{ID: "cus_1", Email: "a@b.example"}, Metadata: metadata,
 		}, DepositAddress: invoice.Address{0xda}, SweptTx: invoice.Hash{0x5e}}},
-		payments: []settle.PaymentRow{{SeenID: number(1), Payment: invoice.Payment{ID: "pay_1", InvoiceID: invoiceID(1), Status: invoice.Confirmed}}},
+		payments: []ledger.PaymentRow{{SeenID: number(1), Payment: invoice.Payment{ID: "pay_1", InvoiceID: invoiceID(1), Status: invoice.Confirmed}}},
 		refunds:  []invoice.RefundRecord{{ID: "ref_1", InvoiceID: invoiceID(1), PaymentID: "pay_1"}},
 	}
 	got := cellsOf(t, b, "/api/invoices")
@@ -210,7 +209,7 @@ func TestExportedPaymentsOfInvoice(t *testing.T) {
 
 // TestExportedCells reads one payment with all figures, in a time zone.
 func TestExportedCells(t *testing.T) {
-	b := &backend{payments: []settle.PaymentRow{{SeenID: number(1), Payment: invoice.Payment{
+	b := &backend{payments: []ledger.PaymentRow{{SeenID: number(1), Payment: invoice.Payment{
 		ID: "pay_1", InvoiceID: invoiceID(1), MerchantID: "-2+3", Method: invoice.ByCalldata, Status: invoice.Confirmed, ConfirmedAt: time.Unix(now, 0),
 		Transfer: invoice.Transfer{ChainKey: "base", Currency: "USDC", Amount: invoice.MaxAmount, Position: invoice.Position{BlockNumber: 7}},
 	}}}, refunded: map[string]invoice.Amount{"pay_1": invoice.NewAmount(1_500_000)}}
@@ -274,7 +273,7 @@ type failing struct {
 	reads int
 }
 
-func (f *failing) Invoices(ctx context.Context, filter settle.InvoiceFilter) ([]invoice.Invoice, string, error) {
+func (f *failing) Invoices(ctx context.Context, filter ledger.InvoiceFilter) ([]invoice.Invoice, string, error) {
 	if f.reads--; f.reads < 0 {
 		return nil, "", errors.New("the database is away")
 	}
@@ -287,7 +286,7 @@ func TestBrokenExports(t *testing.T) {
 	base, _ := chain.Lookup("base")
 	for reads, status := range map[int]int{0: http.StatusInternalServerError, 20: http.StatusOK, 31: http.StatusOK} {
 		b := newListBackend(6000)
-		a := api.New(api.Config{Reader: &failing{b, reads}, Events: b, Chains: []chain.Chain{base}, Now: clock, Logger: slog.New(slog.DiscardHandler)})
+		a := api.New(api.Config{Reader: &failing{b, reads}, Events: b, Chains: []chain.Chain{base}, Now: testClock, Logger: slog.New(slog.DiscardHandler)})
 		server := httptest.NewServer(a.Handler())
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/api/invoices", nil)
 		if err != nil {
@@ -317,7 +316,7 @@ func TestBrokenExports(t *testing.T) {
 // few rows match.
 type stopping struct{ *backend }
 
-func (s stopping) Invoices(ctx context.Context, filter settle.InvoiceFilter) ([]invoice.Invoice, string, error) {
+func (s stopping) Invoices(ctx context.Context, filter ledger.InvoiceFilter) ([]invoice.Invoice, string, error) {
 	filter.Limit = 2
 	found, _, err := s.backend.Invoices(ctx, filter)
 	if err != nil || len(found) < 2 {
@@ -329,7 +328,7 @@ func (s stopping) Invoices(ctx context.Context, filter settle.InvoiceFilter) ([]
 // TestExportsContinue checks exports with reads that stop early.
 func TestExportsContinue(t *testing.T) {
 	b := newListBackend(41)
-	a := api.New(api.Config{Reader: stopping{b}, Events: b, Now: clock, Logger: slog.New(slog.DiscardHandler)})
+	a := api.New(api.Config{Reader: stopping{b}, Events: b, Now: testClock, Logger: slog.New(slog.DiscardHandler)})
 	if records, _ := exported(t, a.Handler(), "/api/invoices"); len(records) != 1+21 {
 		t.Errorf("the export has %d lines, want 22", len(records))
 	}
@@ -350,7 +349,7 @@ func TestExportsBegin(t *testing.T) {
 			}
 			return nil
 		}
-		a := api.New(api.Config{Reader: b, Events: b, Now: clock, Logger: slog.New(slog.DiscardHandler)})
+		a := api.New(api.Config{Reader: b, Events: b, Now: testClock, Logger: slog.New(slog.DiscardHandler)})
 		server := httptest.NewServer(a.Handler())
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/api/invoices", nil)
 		if err != nil {
@@ -428,9 +427,9 @@ func TestLongRequestsCheckTheirKeys(t *testing.T) {
 				l.invoices = newListBackend(1000).invoices
 				reads := 0
 				l.wait = func(context.Context) error {
-					wait.Sleep(t.Context(), time.Second, nil)
+					clock.Sleep(t.Context(), time.Second, nil)
 					if reads++; reads == 1 {
-						l.lost = apikey.ErrRevoked
+						l.lost = access.ErrRevoked
 					}
 					return nil
 				}

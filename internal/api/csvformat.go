@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/clock"
 )
 
 // byteOrderMark is the UTF-8 form of U+FEFF. Excel takes a file that does not begin with it for
@@ -49,7 +49,7 @@ func (q *query) either(name, first, second string) bool {
 }
 
 // at formats a time.
-func (f csvFormat) at(t time.Time) string { return times.Format(t, f.zone, time.RFC3339) }
+func (f csvFormat) at(t time.Time) string { return clock.Format(t, f.zone, time.RFC3339) }
 
 // writer returns a writer of rows, and writes what precedes them.
 func (f csvFormat) writer(to *bytes.Buffer) *csv.Writer {

@@ -3,12 +3,12 @@ package api
 import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // Customer converts a customer of a merchant.
-func Customer(c settle.Customer) apitypes.CustomerRecord {
+func Customer(c ledger.Customer) apitypes.CustomerRecord {
 	return apitypes.CustomerRecord{
 		Customer: c.Key(), MerchantID: c.MerchantID, ID: c.ID, Email: c.Email, NewestInvoiceID: c.NewestInvoice, InvoicedAt: invoice.UnixSeconds(c.InvoicedAt),
 	}
@@ -28,7 +28,7 @@ func InvoiceReport(r report.Invoices) apitypes.InvoiceReport {
 }
 
 // Erasure converts the erasure of a customer.
-func Erasure(e settle.Erasure) apitypes.Erasure {
+func Erasure(e ledger.Erasure) apitypes.Erasure {
 	w := apitypes.Erasure{ID: e.ID, MerchantID: e.MerchantID, Status: apitypes.ErasureRunning, Invoices: e.Invoices, CreatedAt: invoice.UnixSeconds(e.CreatedAt)}
 	if !e.FinishedAt.IsZero() {
 		w.Status, w.FinishedAt = apitypes.ErasureDone, invoice.UnixSeconds(e.FinishedAt)

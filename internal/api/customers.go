@@ -10,8 +10,8 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // MaxFoundCustomers bounds the customers of an export that a text finds.
@@ -20,10 +20,10 @@ const MaxFoundCustomers = 1000
 // CustomerReader reads customers from the database. settle.Reader implements it.
 type CustomerReader interface {
 	// Customers lists customers of a merchant, in the order of their keys.
-	Customers(ctx context.Context, f settle.CustomerFilter) ([]settle.Customer, error)
+	Customers(ctx context.Context, f ledger.CustomerFilter) ([]ledger.Customer, error)
 	// FindCustomers returns customers of a merchant with an id or an e-mail address that begins with a
 	// text.
-	FindCustomers(ctx context.Context, merchantID, text string, limit int) ([]settle.Customer, error)
+	FindCustomers(ctx context.Context, merchantID, text string, limit int) ([]ledger.Customer, error)
 }
 
 // listCustomers answers GET /api/customers.
@@ -48,9 +48,9 @@ func (a *API) listCustomers(w http.ResponseWriter, r *http.Request) error {
 	if q.err != nil {
 		return q.err
 	}
-	return listing[settle.Customer]{
+	return listing[ledger.Customer]{
 		name: "customers", limit: limit,
-		read: func(ctx context.Context, last *settle.Customer, n int) (found []settle.Customer, stopped string, err error) {
+		read: func(ctx context.Context, last *ledger.Customer, n int) (found []ledger.Customer, stopped string, err error) {
 			switch {
 			case !possible, search && last != nil:
 				return nil, "", nil
@@ -60,7 +60,7 @@ func (a *API) listCustomers(w http.ResponseWriter, r *http.Request) error {
 				if last != nil {
 					after = last.Key()
 				}
-				found, err = a.reader.Customers(ctx, settle.CustomerFilter{MerchantID: merchantID, After: after, Limit: n})
+				found, err = a.reader.Customers(ctx, ledger.CustomerFilter{MerchantID: merchantID, After: after, Limit: n})
 			}
 			if err != nil {
 				return nil, "", fmt.Errorf("list customers: %w", err)
@@ -69,7 +69,7 @@ func (a *API) listCustomers(w http.ResponseWriter, r *http.Request) error {
 		},
 		elements: elementsOf(Customer),
 		table:    customerTable(),
-		cursor: func(last *settle.Customer, more bool) string {
+		cursor: func(last *ledger.Customer, more bool) string {
 			if search || !more || last == nil {
 				return ""
 			}
@@ -80,7 +80,7 @@ func (a *API) listCustomers(w http.ResponseWriter, r *http.Request) error {
 
 // findCustomers returns up to limit customers that a text finds. An export contains all of them, and
 // is refused if there are too many.
-func (a *API) findCustomers(ctx context.Context, merchantID, text string, limit int, export bool) ([]settle.Customer, error) {
+func (a *API) findCustomers(ctx context.Context, merchantID, text string, limit int, export bool) ([]ledger.Customer, error) {
 	if !export {
 		return a.reader.FindCustomers(ctx, merchantID, text, limit)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // with returns a request with further members. Values are JSON texts.
@@ -97,7 +97,7 @@ func TestCreateRefusesDetails(t *testing.T) {
 }
 
 func TestReferenceTaken(t *testing.T) {
-	b := backend{err: fmt.Errorf("wrapped: %w", &settle.ReferenceTakenError{InvoiceID: invoiceID(7)})}
+	b := backend{err: fmt.Errorf("wrapped: %w", &ledger.ReferenceTakenError{InvoiceID: invoiceID(7)})}
 	w := do(newAPI(t, &b), "POST", "/api/invoices", request())
 	wantProblem(t, w, http.StatusConflict, "reference_taken", "")
 	if p := decode[apitypes.Problem](t, w, http.StatusConflict); p.InvoiceID != invoiceID(7) {

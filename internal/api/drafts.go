@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // updateInvoice answers PATCH /api/invoices/{id}.
@@ -41,7 +41,7 @@ func (a *API) updateInvoice(w http.ResponseWriter, r *http.Request) error {
 
 // invoiceChange parses the members of an invoice's change. It returns an
 // *invoice.FieldError for the first that is malformed.
-func invoiceChange(o object) (c settle.InvoiceChange, err error) {
+func invoiceChange(o object) (c ledger.InvoiceChange, err error) {
 	err = cmp.Or(
 		optionalParsed(o, "merchantAddress", &c.Merchant, chain.ParseAddress),
 		optionalParsed(o, "amount", &c.Amount, invoice.ParseAmount),

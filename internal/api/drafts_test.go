@@ -12,7 +12,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 func TestChangeInvoice(t *testing.T) {
@@ -116,12 +116,12 @@ func TestFinalizeVoidAndDelete(t *testing.T) {
 		err                error
 		method, path, code string
 	}{
-		{settle.ErrNotDraft, "DELETE", path, "invoice_not_draft"},
-		{settle.ErrNotDraft, "PATCH", path, "invoice_not_draft"},
-		{settle.ErrVoid, "POST", path + "/finalize", "invoice_final"},
+		{ledger.ErrNotDraft, "DELETE", path, "invoice_not_draft"},
+		{ledger.ErrNotDraft, "PATCH", path, "invoice_not_draft"},
+		{ledger.ErrVoid, "POST", path + "/finalize", "invoice_final"},
 		{invoice.ErrFinal, "POST", path + "/void", "invoice_final"},
 		{invoice.ErrCovered, "POST", path + "/void", "payment_seen"},
-		{settle.ErrUnread, "POST", path + "/void", "chain_behind"},
+		{ledger.ErrUnread, "POST", path + "/void", "chain_behind"},
 	} {
 		b.err = fmt.Errorf("wrapped: %w", test.err)
 		wantProblem(t, do(h, test.method, test.path, "{}", "Content-Type", "application/json"), http.StatusConflict, test.code, "")

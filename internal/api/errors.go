@@ -7,17 +7,13 @@ import (
 	"net/http"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dispatcher"
-	"github.com/quittance/quittance/internal/endpoint"
-	"github.com/quittance/quittance/internal/gasless"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/merchant"
-	"github.com/quittance/quittance/internal/paymentlink"
-	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/session"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/webhooks"
+	"github.com/quittance/quittance/internal/x402"
 )
 
 // answers maps error codes to HTTP statuses and titles.
@@ -110,50 +106,50 @@ var problems = []struct {
 	code   apitypes.ErrorCode
 	detail string
 }{
-	{settle.ErrIdempotencyMismatch, apitypes.CodeIdempotencyMismatch, "This Idempotency-Key was used with another request, one whose fields differ; use a new key for a new request."},
-	{settle.ErrIdempotencyInProgress, apitypes.CodeIdempotencyInProgress, "Another request with this Idempotency-Key has not ended yet; repeat it later."},
-	{settle.ErrNotDraft, apitypes.CodeInvoiceNotDraft, "This invoice is not a draft, so it is not deleted, and its terms stay as they are; its metadata and other details can be changed."},
-	{settle.ErrVoid, apitypes.CodeInvoiceFinal, "This invoice is void, and stays so; create another."},
+	{ledger.ErrIdempotencyMismatch, apitypes.CodeIdempotencyMismatch, "This Idempotency-Key was used with another request, one whose fields differ; use a new key for a new request."},
+	{ledger.ErrIdempotencyInProgress, apitypes.CodeIdempotencyInProgress, "Another request with this Idempotency-Key has not ended yet; repeat it later."},
+	{ledger.ErrNotDraft, apitypes.CodeInvoiceNotDraft, "This invoice is not a draft, so it is not deleted, and its terms stay as they are; its metadata and other details can be changed."},
+	{ledger.ErrVoid, apitypes.CodeInvoiceFinal, "This invoice is void, and stays so; create another."},
 	{invoice.ErrFinal, apitypes.CodeInvoiceFinal, "This invoice is paid or expired, and stays so."},
 	{invoice.ErrCovered, apitypes.CodePaymentSeen, "Payments that arrived in time cover this invoice; it becomes paid once they are final. It can be voided if a reorg takes them back."},
-	{settle.ErrUnread, apitypes.CodeChainBehind, "Blocks of the chain that could hold a payment of this invoice are not read yet; repeat the request later."},
-	{settle.ErrNotStarted, apitypes.CodeChainBehind, "No block of the chain was read yet; repeat the request when it is."},
-	{settle.ErrAttributed, apitypes.CodeAlreadyAttributed, "This payment belongs to another invoice, and stays there."},
-	{settle.ErrItemChanged, apitypes.CodeItemChanged, "This is not as you saw it: it was dealt with, or more has arrived since. Read it again."},
-	{settle.ErrOrphaned, apitypes.CodePaymentOrphaned, "The chain dropped this payment's block; attribute the payment when it is mined again."},
-	{settle.ErrUndecided, apitypes.CodePaymentUndecided, "This payment waits for older blocks of its chain to be read; attribute it when they are, if no rule has."},
-	{settle.ErrIsRefund, apitypes.CodePaymentInUse, "This transfer is a refund that was prepared, and pays no invoice."},
-	{settle.ErrOutcomeUnknown, apitypes.CodePaymentPending, "A payment of this invoice is being made, and its outcome is not known. It is within an hour; void the invoice then."},
-	{settle.ErrPaymentPending, apitypes.CodePaymentPending, "This payment is not final, and a reorg could still drop it; refund it when its status is confirmed."},
-	{settle.ErrRefundExceeds, apitypes.CodeRefundExceedsPayment, "This is more than the other refunds of the payment leave of it."},
-	{settle.ErrTooManyRefunds, apitypes.CodeTooManyRefunds, fmt.Sprintf("%d refunds were prepared for this payment, and no more can be.", invoice.MaxPreparedRefunds)},
-	{settle.ErrTooManySubmissions, apitypes.CodeTooManyRefunds, fmt.Sprintf("%d submissions of this refund were withdrawn, and no more can be made. Cancel it and prepare another.", invoice.MaxSubmissions)},
-	{settle.ErrSubmissionSent, apitypes.CodeRefundSubmitted, "Another transaction was recorded meanwhile, which may send this refund."},
-	{settle.ErrRefundNotOpen, apitypes.CodeRefundNotOpen, "The state of this refund does not allow that."},
-	{paymentlink.ErrSlugTaken, apitypes.CodeSlugTaken, "Another link of the merchant that is not archived has this slug; archive it, or choose another slug."},
-	{paymentlink.ErrArchived, apitypes.CodeLinkArchived, "This link is archived, and stays as it is; create another, which may have its slug."},
-	{dispatcher.ErrPending, apitypes.CodeDeliveryPending, "This event is being sent as it is, or waits for an endpoint; wait until it is delivered, or has failed. To have it at once, run quittance listen, and repeat the request."},
-	{dispatcher.ErrNoDelivery, apitypes.CodeNoDelivery, "The merchant wanted no events when this one happened, so it has no delivery to repeat, and no terminal listens to its events. Run quittance listen, and repeat the request."},
-	{endpoint.ErrNone, apitypes.CodeNotFound, "There is no such merchant, or it has no webhook endpoint."},
-	{endpoint.ErrConfigured, apitypes.CodeConfiguredEndpoint, "This merchant's webhook endpoint is set in the service's configuration; change it there."},
-	{merchant.ErrNotFound, apitypes.CodeNotFound, "There is no such merchant."},
-	{merchant.ErrNotHeld, apitypes.CodeNotFound, "The merchant does not hold this address."},
-	{merchant.ErrConfigured, apitypes.CodeConfiguredMerchant, "This merchant is set in the service's configuration; change it there."},
-	{merchant.ErrExists, apitypes.CodeMerchantExists, "A merchant with this id exists; PATCH changes it."},
-	{merchant.ErrLeft, apitypes.CodeMerchantExists, "The service's configuration had a merchant with this id, and the request names no address that it held. If this is the same company, the operator runs quittance merchant resume; otherwise choose another id."},
-	{merchant.ErrRetired, apitypes.CodeMerchantExists, "The merchant with this id was retired, and the id is not used again; choose another one."},
-	{merchant.ErrForbidden, apitypes.CodeForbidden, "Only the operator may do this. A merchant's own key may change its allowedAddresses, with the delay."},
-	{endpoint.ErrNoMasterKey, apitypes.CodeNoMasterKey, "The service has no master key to encrypt secrets under; its operator can configure one."},
-	{endpoint.ErrStaged, apitypes.CodeSecretStaged, "A secret is staged already; promote it, or drop it first."},
-	{endpoint.ErrNotStaged, apitypes.CodeNoStagedSecret, "No secret is staged."},
-	{session.ErrTooManyLinks, apitypes.CodeForbidden, "You signed in by links that keys made for each other; sign in with a key to make a link for another one."},
-	{apikey.ErrTooMany, apitypes.CodeTooManyKeys, fmt.Sprintf("The owner has %d active keys; revoke one first.", apikey.MaxKeys)},
-	{apikey.ErrNotActive, apitypes.CodeKeyNotActive, "This key was revoked, has expired or was rotated; create another."},
-	{settle.ErrCreatesWait, apitypes.CodeUnavailable, "The database is behind with creating invoices, and this request created none; repeat it later, with the same Idempotency-Key if it has one."},
+	{ledger.ErrUnread, apitypes.CodeChainBehind, "Blocks of the chain that could hold a payment of this invoice are not read yet; repeat the request later."},
+	{ledger.ErrNotStarted, apitypes.CodeChainBehind, "No block of the chain was read yet; repeat the request when it is."},
+	{ledger.ErrAttributed, apitypes.CodeAlreadyAttributed, "This payment belongs to another invoice, and stays there."},
+	{ledger.ErrItemChanged, apitypes.CodeItemChanged, "This is not as you saw it: it was dealt with, or more has arrived since. Read it again."},
+	{ledger.ErrOrphaned, apitypes.CodePaymentOrphaned, "The chain dropped this payment's block; attribute the payment when it is mined again."},
+	{ledger.ErrUndecided, apitypes.CodePaymentUndecided, "This payment waits for older blocks of its chain to be read; attribute it when they are, if no rule has."},
+	{ledger.ErrIsRefund, apitypes.CodePaymentInUse, "This transfer is a refund that was prepared, and pays no invoice."},
+	{ledger.ErrOutcomeUnknown, apitypes.CodePaymentPending, "A payment of this invoice is being made, and its outcome is not known. It is within an hour; void the invoice then."},
+	{ledger.ErrPaymentPending, apitypes.CodePaymentPending, "This payment is not final, and a reorg could still drop it; refund it when its status is confirmed."},
+	{ledger.ErrRefundExceeds, apitypes.CodeRefundExceedsPayment, "This is more than the other refunds of the payment leave of it."},
+	{ledger.ErrTooManyRefunds, apitypes.CodeTooManyRefunds, fmt.Sprintf("%d refunds were prepared for this payment, and no more can be.", invoice.MaxPreparedRefunds)},
+	{ledger.ErrTooManySubmissions, apitypes.CodeTooManyRefunds, fmt.Sprintf("%d submissions of this refund were withdrawn, and no more can be made. Cancel it and prepare another.", invoice.MaxSubmissions)},
+	{ledger.ErrSubmissionSent, apitypes.CodeRefundSubmitted, "Another transaction was recorded meanwhile, which may send this refund."},
+	{ledger.ErrRefundNotOpen, apitypes.CodeRefundNotOpen, "The state of this refund does not allow that."},
+	{ledger.ErrSlugTaken, apitypes.CodeSlugTaken, "Another link of the merchant that is not archived has this slug; archive it, or choose another slug."},
+	{ledger.ErrArchived, apitypes.CodeLinkArchived, "This link is archived, and stays as it is; create another, which may have its slug."},
+	{webhooks.ErrPending, apitypes.CodeDeliveryPending, "This event is being sent as it is, or waits for an endpoint; wait until it is delivered, or has failed. To have it at once, run quittance listen, and repeat the request."},
+	{webhooks.ErrNoDelivery, apitypes.CodeNoDelivery, "The merchant wanted no events when this one happened, so it has no delivery to repeat, and no terminal listens to its events. Run quittance listen, and repeat the request."},
+	{webhooks.ErrNone, apitypes.CodeNotFound, "There is no such merchant, or it has no webhook endpoint."},
+	{webhooks.ErrConfigured, apitypes.CodeConfiguredEndpoint, "This merchant's webhook endpoint is set in the service's configuration; change it there."},
+	{access.ErrNotFound, apitypes.CodeNotFound, "There is no such merchant."},
+	{access.ErrNotHeld, apitypes.CodeNotFound, "The merchant does not hold this address."},
+	{access.ErrConfigured, apitypes.CodeConfiguredMerchant, "This merchant is set in the service's configuration; change it there."},
+	{access.ErrExists, apitypes.CodeMerchantExists, "A merchant with this id exists; PATCH changes it."},
+	{access.ErrLeft, apitypes.CodeMerchantExists, "The service's configuration had a merchant with this id, and the request names no address that it held. If this is the same company, the operator runs quittance merchant resume; otherwise choose another id."},
+	{access.ErrRetired, apitypes.CodeMerchantExists, "The merchant with this id was retired, and the id is not used again; choose another one."},
+	{access.ErrForbidden, apitypes.CodeForbidden, "Only the operator may do this. A merchant's own key may change its allowedAddresses, with the delay."},
+	{webhooks.ErrNoMasterKey, apitypes.CodeNoMasterKey, "The service has no master key to encrypt secrets under; its operator can configure one."},
+	{webhooks.ErrStaged, apitypes.CodeSecretStaged, "A secret is staged already; promote it, or drop it first."},
+	{webhooks.ErrNotStaged, apitypes.CodeNoStagedSecret, "No secret is staged."},
+	{access.ErrTooManyLinks, apitypes.CodeForbidden, "You signed in by links that keys made for each other; sign in with a key to make a link for another one."},
+	{access.ErrTooMany, apitypes.CodeTooManyKeys, fmt.Sprintf("The owner has %d active keys; revoke one first.", access.MaxKeys)},
+	{access.ErrNotActive, apitypes.CodeKeyNotActive, "This key was revoked, has expired or was rotated; create another."},
+	{ledger.ErrCreatesWait, apitypes.CodeUnavailable, "The database is behind with creating invoices, and this request created none; repeat it later, with the same Idempotency-Key if it has one."},
 	{db.ErrBusy, apitypes.CodeUnavailable, "Too many requests use the database at the same time; repeat it later."},
-	{ratelimit.ErrBusy, apitypes.CodeUnavailable, "Too many requests are being served at the same time; repeat it later."},
-	{gasless.ErrUnavailable, apitypes.CodeUnavailable, "The chain's nodes do not answer, so the authorization could not be checked. Nothing was sent; submit it again."},
-	{settle.ErrUnverified, apitypes.CodeUnavailable, "No node of the chain has confirmed the code of its deposit factory since the service was started, so no deposit address is given out; repeat the request later."},
+	{limits.ErrBusy, apitypes.CodeUnavailable, "Too many requests are being served at the same time; repeat it later."},
+	{x402.ErrUnavailable, apitypes.CodeUnavailable, "The chain's nodes do not answer, so the authorization could not be checked. Nothing was sent; submit it again."},
+	{ledger.ErrUnverified, apitypes.CodeUnavailable, "No node of the chain has confirmed the code of its deposit factory since the service was started, so no deposit address is given out; repeat the request later."},
 	{db.ErrNotFound, apitypes.CodeNotFound, "Nothing has this id."},
 	{context.DeadlineExceeded, apitypes.CodeUnavailable, "The request took too long; repeat it later."},
 	{context.Canceled, apitypes.CodeUnavailable, "The request took too long; repeat it later."},
@@ -162,8 +158,8 @@ var problems = []struct {
 // problemOfInvoice returns the problem for an error of a create that names another invoice, or for an
 // error that explains why the service refuses work now, or nil.
 func problemOfInvoice(err error) *problemError {
-	var taken *settle.ReferenceTakenError
-	var deleted *settle.DraftDeletedError
+	var taken *ledger.ReferenceTakenError
+	var deleted *ledger.DraftDeletedError
 	var down interface{ Unavailable() string }
 	switch {
 	case errors.As(err, &down):
@@ -186,13 +182,13 @@ func problemOfInvoice(err error) *problemError {
 func problemFor(err error) *problemError {
 	var known *problemError
 	var field *invoice.FieldError
-	var ping *endpoint.PingError
+	var ping *webhooks.PingError
 	var refusal *invoice.RefusalError
-	var exceeded *ratelimit.ExceededError
-	var decided *settle.DecidedError
-	var submitted *settle.SubmittedError
-	var attributed *settle.AttributedError
-	var used *settle.UsedError
+	var exceeded *limits.ExceededError
+	var decided *ledger.DecidedError
+	var submitted *ledger.SubmittedError
+	var attributed *ledger.AttributedError
+	var used *ledger.UsedError
 	switch {
 	case errors.As(err, &used):
 		return &problemError{code: apitypes.CodePaymentInUse, detail: usedDetail(used)}

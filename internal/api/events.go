@@ -9,9 +9,8 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/delivery"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // Values of the parameter after that are not cursors.
@@ -21,7 +20,7 @@ const (
 )
 
 // deliveryStates are the values of the filter by delivery state.
-var deliveryStates = []delivery.Status{delivery.Pending, delivery.Delivered, delivery.Failed, delivery.None}
+var deliveryStates = []webhooks.Status{webhooks.Pending, webhooks.Delivered, webhooks.Failed, webhooks.None}
 
 // listEvents answers GET /api/events.
 func (a *API) listEvents(w http.ResponseWriter, r *http.Request) error {
@@ -46,13 +45,13 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	page := a.eventPage(limit, possible, filter)
-	page.cursor = descendingCursor(scope, func(e *dispatcher.EventRow) string { return h.at(e.Seq, -1, 0).key() })
+	page.cursor = descendingCursor(scope, func(e *webhooks.EventRow) string { return h.at(e.Seq, -1, 0).key() })
 	return page.serve(a, w, r)
 }
 
 // catchUp answers GET /api/events with after: oldest first, with a nextCursor also on
 // the last page, for events that are recorded later.
-func (a *API) catchUp(w http.ResponseWriter, r *http.Request, q *query, filter dispatcher.EventFilter, possible bool, limit int) error {
+func (a *API) catchUp(w http.ResponseWriter, r *http.Request, q *query, filter webhooks.EventFilter, possible bool, limit int) error {
 	for _, other := range []string{"cursor", "delivery"} {
 		if _, ok := q.values[other]; ok {
 			q.reject("after", "must not stand beside %s", other)
@@ -66,7 +65,7 @@ func (a *API) catchUp(w http.ResponseWriter, r *http.Request, q *query, filter d
 	filter.After = &after.Event
 	page := a.eventPage(limit, possible, filter)
 	page.read = a.whileStored(scope, filter.MerchantID, &after, page.read)
-	page.cursor = func(last *dispatcher.EventRow, more bool) string {
+	page.cursor = func(last *webhooks.EventRow, more bool) string {
 		if last != nil {
 			after.Event = last.Seq
 		}
@@ -103,9 +102,9 @@ func (a *API) beginAfter(ctx context.Context, q *query, scope, merchantID string
 // whileStored returns the read function of a page. The page begins at a position, which the function
 // advances. If retention has removed events before they were read, it ends the page, or fails if the
 // page is empty.
-func (a *API) whileStored(scope, merchantID string, after *position, read readPage[dispatcher.EventRow]) readPage[dispatcher.EventRow] {
+func (a *API) whileStored(scope, merchantID string, after *position, read readPage[webhooks.EventRow]) readPage[webhooks.EventRow] {
 	begun, ended := false, false
-	return func(ctx context.Context, last *dispatcher.EventRow, n int) ([]dispatcher.EventRow, string, error) {
+	return func(ctx context.Context, last *webhooks.EventRow, n int) ([]webhooks.EventRow, string, error) {
 		if last != nil {
 			after.Event, begun = last.Seq, true
 		}
@@ -134,10 +133,10 @@ func (q *query) catchUpScope() string {
 }
 
 // eventPage returns a page of the matching events, without its cursor.
-func (a *API) eventPage(limit int, possible bool, filter dispatcher.EventFilter) listing[dispatcher.EventRow] {
-	return listing[dispatcher.EventRow]{
+func (a *API) eventPage(limit int, possible bool, filter webhooks.EventFilter) listing[webhooks.EventRow] {
+	return listing[webhooks.EventRow]{
 		name: "events", limit: limit,
-		read: func(ctx context.Context, last *dispatcher.EventRow, n int) ([]dispatcher.EventRow, string, error) {
+		read: func(ctx context.Context, last *webhooks.EventRow, n int) ([]webhooks.EventRow, string, error) {
 			if !possible {
 				return nil, "", nil
 			}
@@ -161,7 +160,7 @@ func (a *API) eventPage(limit int, possible bool, filter dispatcher.EventFilter)
 }
 
 // eventFilter parses the filter. possible is false if no event can match.
-func (q *query) eventFilter() (f dispatcher.EventFilter, possible bool) {
+func (q *query) eventFilter() (f webhooks.EventFilter, possible bool) {
 	f.MerchantID, possible = q.merchantID()
 	if typ, ok := q.get("type"); ok {
 		f.Type = q.eventType("type", typ)
@@ -172,7 +171,7 @@ func (q *query) eventFilter() (f dispatcher.EventFilter, possible bool) {
 	}
 	f.Created = q.span("createdAfter", "createdBefore")
 	if state, ok := q.get("delivery"); ok {
-		f.Delivery = delivery.Status(state)
+		f.Delivery = webhooks.Status(state)
 		if !slices.Contains(deliveryStates, f.Delivery) {
 			q.reject("delivery", "must be one of %s; it is %.40q", enumerate(deliveryStates), state)
 		}
@@ -235,10 +234,10 @@ func (a *API) writeEvent(w http.ResponseWriter, r *http.Request, withAttempts bo
 
 // visibleEvent returns an event with its attempts, or db.ErrNotFound unless the
 // principal may see it.
-func (a *API) visibleEvent(ctx context.Context, id string) (dispatcher.EventRow, []delivery.Attempt, error) {
+func (a *API) visibleEvent(ctx context.Context, id string) (webhooks.EventRow, []webhooks.Attempt, error) {
 	row, attempts, err := a.events.EventRecord(ctx, id)
 	if err == nil && !access.FromContext(ctx).Sees(row.MerchantID) {
-		return dispatcher.EventRow{}, nil, db.ErrNotFound
+		return webhooks.EventRow{}, nil, db.ErrNotFound
 	}
 	return row, attempts, err
 }

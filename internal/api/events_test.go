@@ -14,9 +14,8 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/delivery"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 func eventID(n int) string { return invoice.PrefixEvent + number(n) }
@@ -24,19 +23,19 @@ func eventID(n int) string { return invoice.PrefixEvent + number(n) }
 // newEventBackend returns a backend with n events, numbered from 1, in all delivery
 // states.
 func newEventBackend(n int) *backend {
-	b := &backend{attempts: []delivery.Attempt{
+	b := &backend{attempts: []webhooks.Attempt{
 		{Number: 1, Started: time.Unix(now, 0), Duration: 5 * time.Second, Error: "no answer within 5s", Lookup: 2 * time.Millisecond},
 		{Number: 2, Started: time.Unix(now+5, 0), Duration: 12 * time.Millisecond, StatusCode: 200, Excerpt: "ok", Connect: 3 * time.Millisecond, Handshake: 4 * time.Millisecond, Answer: 5 * time.Millisecond},
 	}}
 	for i := range n {
 		b.addEvent()
 		e := &b.events[i]
-		switch e.Status = []delivery.Status{delivery.Pending, delivery.Delivered, delivery.Failed, delivery.None}[i%4]; e.Status {
-		case delivery.Pending:
+		switch e.Status = []webhooks.Status{webhooks.Pending, webhooks.Delivered, webhooks.Failed, webhooks.None}[i%4]; e.Status {
+		case webhooks.Pending:
 			e.Attempts, e.Due, e.Deadline = 1, time.UnixMilli((now+60)*1000+999), time.Unix(now+86400, 0)
-		case delivery.None:
+		case webhooks.None:
 			e.DeliveryID = ""
-		case delivery.Delivered, delivery.Failed:
+		case webhooks.Delivered, webhooks.Failed:
 			e.Attempts, e.Finished = 2, time.Unix(now+7, 0)
 		}
 	}
@@ -47,7 +46,7 @@ func newEventBackend(n int) *backend {
 func (b *backend) addEvent() {
 	i := len(b.events)
 	typ := invoice.EventTypes[i%5]
-	e := dispatcher.EventRow{Status: delivery.Pending, Deadline: time.Unix(now, 0).Add(delivery.RetryWindow), Event: dispatcher.Event{
+	e := webhooks.EventRow{Status: webhooks.Pending, Deadline: time.Unix(now, 0).Add(webhooks.RetryWindow), Event: webhooks.Event{
 		ID: eventID(i), Seq: int64(i + 1), Type: typ, MerchantID: []string{"acme", "bean"}[i%2], InvoiceID: invoiceID(i / 3), DeliveryID: invoice.PrefixDelivery + number(i),
 		CreatedAt: invoice.Unix(now), Due: time.Unix(now, 0), Body: fmt.Appendf(nil, `{"id":%q,"type":%q,"createdAt":%d,"data":{"note":"\u003cb\u003e & <i>"}}`, eventID(i), typ, now),
 	}}
@@ -214,7 +213,7 @@ func TestRedeliver(t *testing.T) {
 
 func TestRedeliverMany(t *testing.T) {
 	all := fmt.Sprintf(`{"merchantId":"acme","type":"invoice.paid","invoiceId":%q,"from":%d,"to":%d,"failedOnly":true`, invoiceID(1), now-60, now)
-	want := dispatcher.RedeliverFilter{
+	want := webhooks.RedeliverFilter{
 		MerchantID: "acme", Type: invoice.EventPaid, InvoiceID: invoiceID(1), CreatedFrom: invoice.Unix(now - 60), CreatedTo: invoice.Unix(now), OnlyFailed: true,
 	}
 	for name, test := range map[string]struct {

@@ -10,11 +10,11 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // invoiceFilter parses the filter of invoices. possible is false if no invoice can match.
-func (q *query) invoiceFilter() (f settle.InvoiceFilter, possible bool) {
+func (q *query) invoiceFilter() (f ledger.InvoiceFilter, possible bool) {
 	f.MerchantID, possible = q.merchantID()
 	f.Status = invoice.Status(one(q, "status", invoice.Statuses))
 	customer, valid := q.customer(f.MerchantID)
@@ -25,7 +25,7 @@ func (q *query) invoiceFilter() (f settle.InvoiceFilter, possible bool) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(q.values)) {
 		if key := metadataKey(name); key != "" {
-			f.Metadata = append(f.Metadata, settle.MetadataPair{Key: key, Value: q.values.Get(name)})
+			f.Metadata = append(f.Metadata, ledger.MetadataPair{Key: key, Value: q.values.Get(name)})
 			possible = possible && invoice.Details{Metadata: map[string]string{key: q.values.Get(name)}}.Check() == nil
 		}
 	}
@@ -40,7 +40,7 @@ func (q *query) invoiceFilter() (f settle.InvoiceFilter, possible bool) {
 }
 
 // paymentFilter parses the filter of payments. possible is false if no payment can match.
-func (q *query) paymentFilter(chains map[string]chain.Chain) (f settle.PaymentFilter, possible bool) {
+func (q *query) paymentFilter(chains map[string]chain.Chain) (f ledger.PaymentFilter, possible bool) {
 	f.MerchantID, possible = q.merchantID()
 	if key, ok := q.get("chainKey"); ok {
 		f.ChainKey = key

@@ -11,9 +11,9 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 const (
@@ -26,8 +26,8 @@ func TestFilters(t *testing.T) {
 	b := newListBackend(3)
 	h := newAPI(t, b)
 	span := db.Span{From: time.Unix(100, 0).UTC(), To: time.Unix(200, 0).UTC()}
-	unimportant := cmpopts.IgnoreFields(dispatcher.EventFilter{}, "Limit")
-	for query, want := range map[string]settle.InvoiceFilter{
+	unimportant := cmpopts.IgnoreFields(webhooks.EventFilter{}, "Limit")
+	for query, want := range map[string]ledger.InvoiceFilter{
 		"exception=late&status=paid":           {Exception: invoice.Late, Status: invoice.Paid},
 		"amount=25000000&to=" + account:        {Amount: "25000000", To: strings.ToLower(account)},
 		"createdAfter=100&createdBefore=200":   {Created: span},
@@ -35,11 +35,11 @@ func TestFilters(t *testing.T) {
 		"to=" + strings.ToLower(account) + "&": {To: strings.ToLower(account)},
 	} {
 		decode[apitypes.InvoiceList](t, do(h, "GET", "/api/invoices?"+query, ""), http.StatusOK)
-		if diff := cmp.Diff(want, b.invoiceFilter, cmpopts.IgnoreFields(settle.InvoiceFilter{}, "Limit")); diff != "" {
+		if diff := cmp.Diff(want, b.invoiceFilter, cmpopts.IgnoreFields(ledger.InvoiceFilter{}, "Limit")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", query, diff)
 		}
 	}
-	for query, want := range map[string]settle.PaymentFilter{
+	for query, want := range map[string]ledger.PaymentFilter{
 		"invoiceId=" + invoiceID(1):               {InvoiceID: invoiceID(1)},
 		"txHash=" + txHash + "&chainKey=base":     {TxHash: strings.ToLower(txHash), ChainKey: "base"},
 		"from=" + account + "&to=" + account:      {From: strings.ToLower(account), To: strings.ToLower(account)},
@@ -48,12 +48,12 @@ func TestFilters(t *testing.T) {
 		"confirmedAfter=100&include=unattributed": {Confirmed: db.Span{From: span.From}, IncludeUnattributed: true},
 	} {
 		decode[apitypes.PaymentList](t, do(h, "GET", "/api/payments?"+query, ""), http.StatusOK)
-		if diff := cmp.Diff(want, b.paymentFilter, cmpopts.IgnoreFields(settle.PaymentFilter{}, "Limit")); diff != "" {
+		if diff := cmp.Diff(want, b.paymentFilter, cmpopts.IgnoreFields(ledger.PaymentFilter{}, "Limit")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", query, diff)
 		}
 	}
 	decode[apitypes.EventList](t, do(h, "GET", "/api/events?createdAfter=100&createdBefore=200", ""), http.StatusOK)
-	if diff := cmp.Diff(dispatcher.EventFilter{Created: span}, b.eventFilter, unimportant, cmpopts.IgnoreUnexported(dispatcher.EventFilter{})); diff != "" {
+	if diff := cmp.Diff(webhooks.EventFilter{Created: span}, b.eventFilter, unimportant, cmpopts.IgnoreUnexported(webhooks.EventFilter{})); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // HeaderIdempotencyKey is the header of draft-ietf-httpapi-idempotency-key-header.
@@ -55,13 +55,13 @@ func idempotencyKey(h http.Header) (string, error) {
 }
 
 // onceFor returns the Idempotency-Key of a request, in the scope of its principal.
-func onceFor(r *http.Request) (settle.Once, error) {
+func onceFor(r *http.Request) (ledger.Once, error) {
 	key, err := idempotencyKey(r.Header)
-	return settle.Once{Key: key, Scope: idempotencyScope(access.FromContext(r.Context())), Replayed: new(bool)}, err
+	return ledger.Once{Key: key, Scope: idempotencyScope(access.FromContext(r.Context())), Replayed: new(bool)}, err
 }
 
 // readOnce reads the body of a request that may have an Idempotency-Key, and the key.
-func (a *API) readOnce(w http.ResponseWriter, r *http.Request) (object, settle.Once, error) {
+func (a *API) readOnce(w http.ResponseWriter, r *http.Request) (object, ledger.Once, error) {
 	once, err := onceFor(r)
 	if err != nil {
 		return nil, once, err

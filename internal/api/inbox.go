@@ -12,18 +12,18 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Inbox lists and decides the items that need a decision. *settle.Service implements it and documents
 // the errors.
 type Inbox interface {
-	Inbox(ctx context.Context, f settle.InboxFilter) (items []settle.InboxItem, next string, err error)
-	InboxCounts(ctx context.Context, merchantID string) ([]settle.InboxCount, error)
-	Decide(ctx context.Context, req settle.DecisionRequest) (invoice.Decision, error)
+	Inbox(ctx context.Context, f ledger.InboxFilter) (items []ledger.InboxItem, next string, err error)
+	InboxCounts(ctx context.Context, merchantID string) ([]ledger.InboxCount, error)
+	Decide(ctx context.Context, req ledger.DecisionRequest) (invoice.Decision, error)
 	UndoDecision(ctx context.Context, id, merchantID string) (invoice.Decision, error)
 }
 
@@ -32,7 +32,7 @@ func (a *API) listInbox(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	limit, scope := q.limit(), q.scope("inbox", "merchantId", "kind")
 	merchantID, possible := q.merchantID()
-	f := settle.InboxFilter{MerchantID: merchantID, Kind: q.itemKind(), Before: q.cursor(scope), Limit: limit}
+	f := ledger.InboxFilter{MerchantID: merchantID, Kind: q.itemKind(), Before: q.cursor(scope), Limit: limit}
 	if q.err != nil {
 		return q.err
 	}
@@ -62,8 +62,8 @@ func (q *query) itemKind() invoice.ItemKind {
 }
 
 // fromItems converts items with the objects that they are about.
-func (a *API) fromItems(ctx context.Context, items []settle.InboxItem, merchantID string) ([]apitypes.InboxItem, error) {
-	var rows []settle.PaymentRow
+func (a *API) fromItems(ctx context.Context, items []ledger.InboxItem, merchantID string) ([]apitypes.InboxItem, error) {
+	var rows []ledger.PaymentRow
 	for _, item := range items {
 		if item.Payment.ID != "" {
 			rows = append(rows, item.Payment)
@@ -119,7 +119,7 @@ func (a *API) decide(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var req settle.DecisionRequest
+	var req ledger.DecisionRequest
 	var named string
 	err = cmp.Or(
 		text(o, "", "kind", &req.Kind, func(s string) (invoice.ItemKind, error) { return invoice.ItemKind(s), nil }),
@@ -168,7 +168,7 @@ func (a *API) listDecisions(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	limit, scope := q.limit(), q.scope("decisions", "merchantId", "objectId")
 	merchantID, possible := q.merchantID()
-	filter := settle.DecisionFilter{MerchantID: merchantID, Before: q.cursor(scope)}
+	filter := ledger.DecisionFilter{MerchantID: merchantID, Before: q.cursor(scope)}
 	if id, ok := q.get("objectId"); ok {
 		filter.ObjectID = id
 		if !isVisibleASCII(id) || len(id) > maxObjectID {
@@ -203,7 +203,7 @@ func (a *API) listDecisions(w http.ResponseWriter, r *http.Request) error {
 const maxObjectID = 64
 
 // usedDetail returns the detail that names the use of a payment.
-func usedDetail(e *settle.UsedError) string {
+func usedDetail(e *ledger.UsedError) string {
 	switch {
 	case e.Use == invoice.UseRefunding && e.RefundID != "":
 		return fmt.Sprintf("The payment %s is being sent back by the refund %s. Cancel that first, if it was not sent.", e.Payment.ID, e.RefundID)
@@ -219,8 +219,8 @@ func usedDetail(e *settle.UsedError) string {
 
 // conflictOf returns the problem of a decision or an attribution that another person made first, or
 // nil.
-func conflictOf(decided *settle.DecidedError, attributed *settle.AttributedError) *problemError {
-	stamp := func(at time.Time) string { return times.Format(at, time.UTC, time.RFC3339) }
+func conflictOf(decided *ledger.DecidedError, attributed *ledger.AttributedError) *problemError {
+	stamp := func(at time.Time) string { return clock.Format(at, time.UTC, time.RFC3339) }
 	switch {
 	case decided != nil:
 		return &problemError{code: apitypes.CodeAlreadyDecided, detail: fmt.Sprintf("%s has %s this at %s, because: %s. Undo that decision first, if it was wrong.",

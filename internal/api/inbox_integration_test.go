@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // TestIntegrationInbox dismisses an approval as several people at the same time, and undoes the
@@ -24,7 +24,7 @@ func TestIntegrationInbox(t *testing.T) {
 		if list := decode[apitypes.InboxList](t, do(s.handler, "GET", "/api/inbox", ""), http.StatusOK); len(list.Items) != 0 {
 			t.Errorf("the inbox has %+v", list.Items)
 		}
-		_, err := s.service.NameRefundAddress(t.Context(), settle.RefundClaim{Token: strings.TrimPrefix(asked.ClaimURL, "/refunds/"), To: invoice.Address{0xcc}, Account: invoice.AccountWithKey})
+		_, err := s.service.NameRefundAddress(t.Context(), ledger.RefundClaim{Token: strings.TrimPrefix(asked.ClaimURL, "/refunds/"), To: invoice.Address{0xcc}, Account: invoice.AccountWithKey})
 		must(t, err)
 		list := decode[apitypes.InboxList](t, do(s.handler, "GET", "/api/inbox?kind=approval", ""), http.StatusOK)
 		if len(list.Items) != 1 || list.Items[0].Refund == nil || list.Items[0].Refund.ID != asked.Refund.ID {

@@ -24,13 +24,13 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // integration is the API on the real service and database, with a client.
 type integration struct {
 	*client.Client
-	service *settle.Service
+	service *ledger.Service
 	handler http.Handler
 	nodes   *nodes
 }
@@ -56,20 +56,20 @@ func (merchants) Find(_ context.Context, id string) (m invoice.Merchant, known b
 // others.
 func newIntegration(t *testing.T, s *db.DB, others ...chain.Chain) integration {
 	t.Helper()
-	return newIntegrationAt(t, s, clock, others...)
+	return newIntegrationAt(t, s, testClock, others...)
 }
 
 // newIntegrationAt returns what newIntegration returns, with a clock.
-func newIntegrationAt(t *testing.T, s *db.DB, clock func() time.Time, others ...chain.Chain) integration {
+func newIntegrationAt(t *testing.T, s *db.DB, testClock func() time.Time, others ...chain.Chain) integration {
 	t.Helper()
 	base, _ := chain.Lookup("base")
 	chains := append([]chain.Chain{base}, others...)
-	service := settle.New(settle.Config{
-		Store: s, Chains: chains, Merchants: merchants{}, Now: clock, Rand: rand.Reader,
+	service := ledger.New(ledger.Config{
+		Store: s, Chains: chains, Merchants: merchants{}, Now: testClock, Rand: rand.Reader,
 	})
 	asked := new(nodes)
 	handler := apitest.Check(t, api.New(api.Config{
-		Ledger: service, Reader: api.NewReader(s), Nodes: asked, Chains: chains, Now: clock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Ledger: service, Reader: api.NewReader(s), Nodes: asked, Chains: chains, Now: testClock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Providers: []api.Provider{{Name: "circle", Secret: secret, Chains: map[string]string{"BASE": "base"}, Currencies: map[string]string{"USD": "USDC"}}},
 	}).Handler())
 	server := httptest.NewServer(handler)
@@ -210,7 +210,7 @@ func (s integration) createInvoice(t *testing.T, conn *db.DB) (apitypes.CreateIn
 	if err != nil {
 		t.Fatal(err)
 	}
-	inv, err := settle.NewReader(conn).Invoice(t.Context(), created.ID)
+	inv, err := ledger.NewReader(conn).Invoice(t.Context(), created.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,12 +222,12 @@ func TestIntegrationPayment(t *testing.T) {
 		s, ctx := newIntegration(t, conn), t.Context()
 		created, inv := s.createInvoice(t, conn)
 		genesis := invoice.Header{Number: 1, Hash: invoice.Hash{1}, Time: invoice.Unix(now)}
-		block := settle.Block{Header: invoice.Header{Number: 2, Hash: invoice.Hash{2}, Parent: genesis.Hash, Time: invoice.Unix(now + 10)}}
+		block := ledger.Block{Header: invoice.Header{Number: 2, Hash: invoice.Hash{2}, Parent: genesis.Hash, Time: invoice.Unix(now + 10)}}
 		block.Transfers = []invoice.Transfer{{
 			Position: invoice.Position{BlockNumber: 2, BlockHash: block.Hash, BlockTime: block.Time},
 			ChainKey: "base", TxHash: invoice.Hash{3}, Token: inv.Token, Currency: "USDC", From: invoice.Address{4}, To: inv.Merchant, Amount: inv.Amount,
 		}}
-		if err := errors.Join(s.service.Start(ctx, "base", genesis, genesis.Number+1), s.service.Observe(ctx, "base", []settle.Block{block})); err != nil {
+		if err := errors.Join(s.service.Start(ctx, "base", genesis, genesis.Number+1), s.service.Observe(ctx, "base", []ledger.Block{block})); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.payments(t, client.PaymentFilter{}); got != "" {
@@ -265,12 +265,12 @@ func TestIntegrationAttribution(t *testing.T) {
 			t.Fatal(err)
 		}
 		genesis := invoice.Header{Number: 1, Hash: invoice.Hash{1}, Time: invoice.Unix(now)}
-		block := settle.Block{Header: invoice.Header{Number: 2, Hash: invoice.Hash{2}, Parent: genesis.Hash, Time: invoice.Unix(now + 10)}}
+		block := ledger.Block{Header: invoice.Header{Number: 2, Hash: invoice.Hash{2}, Parent: genesis.Hash, Time: invoice.Unix(now + 10)}}
 		block.Transfers = []invoice.Transfer{{ // two invoices have this amount
 			Position: invoice.Position{BlockNumber: 2, BlockHash: block.Hash, BlockTime: block.Time},
 			ChainKey: "base", TxHash: invoice.Hash{3}, Token: inv.Token, Currency: "USDC", From: invoice.Address{4}, To: inv.Merchant, Amount: inv.Amount,
 		}}
-		if err := errors.Join(s.service.Start(ctx, "base", genesis, genesis.Number+1), s.service.Observe(ctx, "base", []settle.Block{block})); err != nil {
+		if err := errors.Join(s.service.Start(ctx, "base", genesis, genesis.Number+1), s.service.Observe(ctx, "base", []ledger.Block{block})); err != nil {
 			t.Fatal(err)
 		}
 		for filter, want := range map[client.PaymentFilter]string{
@@ -409,7 +409,7 @@ func TestIntegrationNotices(t *testing.T) {
 }
 
 // confirm confirms the pending payments of the chain base up to a height.
-func confirm(ctx context.Context, service *settle.Service, line invoice.Header) error {
+func confirm(ctx context.Context, service *ledger.Service, line invoice.Header) error {
 	_, revision, err := service.Pending(ctx, "base", line.Number)
 	if err != nil {
 		return err

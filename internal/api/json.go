@@ -4,14 +4,14 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/quittance/quittance/internal/strictjson"
+	"github.com/quittance/quittance/internal/apiconv"
 )
 
 // object is a JSON object of package strictjson.
 type object map[string]any
 
 // parseObject parses the text of an object as strictjson.Object does.
-func parseObject(text []byte) (object, error) { return strictjson.Object(text) }
+func parseObject(text []byte) (object, error) { return apiconv.Object(text) }
 
 // text returns a string member. The error explains why it is invalid.
 func (o object) text(name string) (string, error) {
@@ -27,7 +27,7 @@ func (o object) text(name string) (string, error) {
 }
 
 // kind returns the JSON type of a value for error texts.
-func kind(v any) string { return strictjson.Kind(v) }
+func kind(v any) string { return apiconv.Kind(v) }
 
 // object returns a member that must be an object; path is the path of o. With an error it returns an
 // empty object.

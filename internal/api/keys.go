@@ -12,13 +12,12 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
-	"github.com/quittance/quittance/internal/apikey"
 )
 
 // Keys manages the keys of the API. *apikey.Manager implements it and documents the
 // errors.
 type Keys interface {
-	Create(ctx context.Context, by access.Principal, r apikey.Request) (access.Record, access.Key, error)
+	Create(ctx context.Context, by access.Principal, r access.KeyRequest) (access.Record, access.Key, error)
 	Rotate(ctx context.Context, by access.Principal, id string, overlap time.Duration) (access.Record, access.Key, error)
 	Revoke(ctx context.Context, by access.Principal, id string) (access.Record, error)
 }
@@ -43,7 +42,7 @@ func (a *API) createKey(w http.ResponseWriter, r *http.Request) error {
 
 // parseKeyRequest parses the members of a new key. It returns an *invoice.FieldError for
 // the first invalid member.
-func parseKeyRequest(o object) (r apikey.Request, err error) {
+func parseKeyRequest(o object) (r access.KeyRequest, err error) {
 	err = cmp.Or(
 		label(o, "name", &r.Name),
 		optional(o, "merchantId", func(n string) error { return text(o, "", n, &r.MerchantID, parseMerchantID) }),
@@ -82,7 +81,7 @@ func (a *API) rotateKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	overlap := int64(apikey.DefaultOverlap / time.Second)
+	overlap := int64(access.DefaultOverlap / time.Second)
 	if err := optional(o, "overlapSeconds", func(n string) error { return overlapSeconds(o, n, &overlap) }); err != nil {
 		return err
 	}
@@ -96,7 +95,7 @@ func (a *API) rotateKey(w http.ResponseWriter, r *http.Request) error {
 
 // overlapSeconds reads the overlap of a rotation.
 func overlapSeconds(o object, name string, dst *int64) error {
-	most := int64(apikey.MaxOverlap / time.Second)
+	most := int64(access.MaxOverlap / time.Second)
 	n, err := strconv.ParseInt(fmt.Sprint(o[name]), 10, 64)
 	if _, quoted := o[name].(string); err != nil || quoted || n < 0 || n > most {
 		return invalidField(name, "must be an integer from 0 to %d", most)
@@ -159,10 +158,10 @@ func (a *API) listKeys(w http.ResponseWriter, r *http.Request) error {
 
 // keyProblem returns the problem of an error of Keys, or nil for another error.
 func keyProblem(err error) *problemError {
-	if scope := (*apikey.ScopeError)(nil); errors.As(err, &scope) {
+	if scope := (*access.ScopeError)(nil); errors.As(err, &scope) {
 		return &problemError{code: apitypes.CodeForbidden, detail: "The key of the request lacks scopes of the other one: " + scope.Missing.String() + "."}
 	}
-	if merchant := (*apikey.MerchantError)(nil); errors.As(err, &merchant) {
+	if merchant := (*access.MerchantError)(nil); errors.As(err, &merchant) {
 		return &problemError{code: apitypes.CodeForbidden, detail: otherMerchant}
 	}
 	return nil

@@ -17,12 +17,10 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/api/apitest"
-	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/session"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // keyed is the API with keys on a database.
@@ -36,14 +34,14 @@ func newKeyed(t *testing.T, s *db.DB) keyed {
 	base, _ := chain.Lookup("base")
 	chains := []chain.Chain{base}
 	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
-	authenticator := apikey.NewAuthenticator(apikey.AuthenticatorConfig{Store: access.NewTables(s), Mode: access.Test, Open: true, Now: time.Now, Logger: logger})
+	authenticator := access.NewAuthenticator(access.AuthenticatorConfig{Store: access.NewTables(s), Mode: access.Test, Open: true, Now: time.Now, Logger: logger})
 	a := api.New(api.Config{
-		Ledger: settle.New(settle.Config{Store: s, Chains: chains, Merchants: merchants{}, Now: clock, Rand: rand.Reader}),
-		Reader: api.NewReader(s), Chains: chains, Now: clock, Logger: logger,
-		Keys: apikey.NewManager(apikey.ManagerConfig{
-			Store: s, Mode: access.Test, Known: func(id string) bool { return id != "nobody" }, Now: clock, Rand: rand.Reader,
+		Ledger: ledger.New(ledger.Config{Store: s, Chains: chains, Merchants: merchants{}, Now: testClock, Rand: rand.Reader}),
+		Reader: api.NewReader(s), Chains: chains, Now: testClock, Logger: logger,
+		Keys: access.NewKeyManager(access.KeyManagerConfig{
+			Store: s, Mode: access.Test, Known: func(id string) bool { return id != "nobody" }, Now: testClock, Rand: rand.Reader,
 		}),
-		SignInLinks:   session.NewManager(session.Config{Store: s, Authenticator: authenticator, Now: clock, Rand: rand.Reader}),
+		SignInLinks:   access.NewSessions(access.SessionConfig{Store: s, Authenticator: authenticator, Now: testClock, Rand: rand.Reader}),
 		Authenticator: authenticator,
 	})
 	mux := http.NewServeMux()

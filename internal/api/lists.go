@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // pathID returns the id in the request's path. An id without the prefix is not found; it
@@ -131,7 +131,7 @@ func (a *API) listInvoicePayments(w http.ResponseWriter, r *http.Request) error 
 	if _, err := a.visibleInvoice(r.Context(), id); err != nil {
 		return err
 	}
-	return a.paymentPage(parseQuery(r), "payments of "+id, settle.PaymentFilter{InvoiceID: id, IncludePending: true}, true, shownMembers{details: true}, w, r)
+	return a.paymentPage(parseQuery(r), "payments of "+id, ledger.PaymentFilter{InvoiceID: id, IncludePending: true}, true, shownMembers{details: true}, w, r)
 }
 
 // getPayment answers GET /api/payments/{id}.
@@ -140,7 +140,7 @@ func (a *API) getPayment(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.fromPayments(r.Context(), []settle.PaymentRow{p}, access.FromContext(r.Context()).MerchantID, shownMembers{details: true, candidates: true})
+	found, err := a.fromPayments(r.Context(), []ledger.PaymentRow{p}, access.FromContext(r.Context()).MerchantID, shownMembers{details: true, candidates: true})
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (a *API) getPayment(w http.ResponseWriter, r *http.Request) error {
 
 // checkSees returns db.ErrNotFound unless the principal may see the payment: one of its
 // merchant's invoices, or one without an invoice that an address of the merchant got.
-func (a *API) checkSees(ctx context.Context, p settle.PaymentRow) error {
+func (a *API) checkSees(ctx context.Context, p ledger.PaymentRow) error {
 	by := access.FromContext(ctx)
 	if by.Sees(p.MerchantID) {
 		return nil
@@ -183,7 +183,7 @@ func (a *API) writePayment(w http.ResponseWriter, r *http.Request, p invoice.Pay
 
 // addLost marks the payments without an invoice that were made for invoices that the database has
 // lost.
-func (a *API) addLost(ctx context.Context, list []apitypes.Payment, found []settle.PaymentRow) error {
+func (a *API) addLost(ctx context.Context, list []apitypes.Payment, found []ledger.PaymentRow) error {
 	var loose []invoice.Payment
 	for _, p := range found {
 		if !p.Attributed() && !p.InOtherCurrency() {
@@ -245,7 +245,7 @@ type shownMembers struct {
 }
 
 // paymentPage answers with a page of the payments that match a filter.
-func (a *API) paymentPage(q *query, scope string, filter settle.PaymentFilter, possible bool, show shownMembers, w http.ResponseWriter, r *http.Request) error {
+func (a *API) paymentPage(q *query, scope string, filter ledger.PaymentFilter, possible bool, show shownMembers, w http.ResponseWriter, r *http.Request) error {
 	limit, before := q.limit(), q.cursor(scope)
 	if before != "" {
 		var ok bool
@@ -256,9 +256,9 @@ func (a *API) paymentPage(q *query, scope string, filter settle.PaymentFilter, p
 	if q.err != nil {
 		return q.err
 	}
-	return listing[settle.PaymentRow]{
+	return listing[ledger.PaymentRow]{
 		name: "payments", limit: limit,
-		read: func(ctx context.Context, last *settle.PaymentRow, n int) ([]settle.PaymentRow, string, error) {
+		read: func(ctx context.Context, last *ledger.PaymentRow, n int) ([]ledger.PaymentRow, string, error) {
 			if !possible {
 				return nil, "", nil
 			}
@@ -275,16 +275,16 @@ func (a *API) paymentPage(q *query, scope string, filter settle.PaymentFilter, p
 			}
 			return found, stoppedCursor(scope, examined.String()), nil
 		},
-		elements: func(ctx context.Context, rows []settle.PaymentRow) ([]any, error) {
+		elements: func(ctx context.Context, rows []ledger.PaymentRow) ([]any, error) {
 			return a.fromPayments(ctx, rows, filter.MerchantID, show)
 		},
 		table:  a.paymentTable(),
-		cursor: descendingCursor(scope, func(p *settle.PaymentRow) string { return filter.Position(*p).String() }),
+		cursor: descendingCursor(scope, func(p *ledger.PaymentRow) string { return filter.Position(*p).String() }),
 	}.serve(a, w, r)
 }
 
 // fromPayments converts payments for a list of a merchant, or of all if merchantID is empty.
-func (a *API) fromPayments(ctx context.Context, rows []settle.PaymentRow, merchantID string, show shownMembers) ([]any, error) {
+func (a *API) fromPayments(ctx context.Context, rows []ledger.PaymentRow, merchantID string, show shownMembers) ([]any, error) {
 	payments := make([]apitypes.Payment, len(rows))
 	for i, p := range rows {
 		payments[i] = apiconv.Payment(p.Payment, show.details)

@@ -15,7 +15,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // newListBackend returns a backend with n invoices and n payments of two merchants.
@@ -31,7 +31,7 @@ func newListBackend(n int) *backend {
 			inv.Status, inv.SettledTx, inv.SettledAt = invoice.Paid, invoice.Hash{2}, invoice.Unix(now+30)
 		}
 		b.invoices = append(b.invoices, inv)
-		p := settle.PaymentRow{SeenID: number(i), Payment: invoice.Payment{
+		p := ledger.PaymentRow{SeenID: number(i), Payment: invoice.Payment{
 			ID: invoice.PrefixPayment + number(i), InvoiceID: inv.ID, MerchantID: merchant, Method: invoice.ByAmount,
 			Status: invoice.Confirmed, ConfirmedAt: time.Unix(now, 0),
 			Transfer: invoice.Transfer{

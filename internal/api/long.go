@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // Limits of long requests: those that may take longer than RequestTimeout.
@@ -41,37 +41,37 @@ const (
 // slots bounds how many requests of a kind are served at a time, for all owners together and for each.
 // An owner has a limit and a share of the free slots.
 type slots struct {
-	shares  *ratelimit.Shares[ratelimit.Party]
+	shares  *limits.Shares[limits.Party]
 	mostOwn int64              // 0: its share
 	refused func(limit string) // called with the name of the shares, or "all_" and the name
 }
 
 func newSlots(name string, mostOwn, mostAll int64, refused func(limit string)) *slots {
-	return &slots{shares: ratelimit.NewShares[ratelimit.Party](name, mostAll), mostOwn: mostOwn, refused: refused}
+	return &slots{shares: limits.NewShares[limits.Party](name, mostAll), mostOwn: mostOwn, refused: refused}
 }
 
 // enter takes a slot for the owner of the context's key, and returns a function that
 // frees it. Errors are *ratelimit.ExceededError and ratelimit.ErrBusy.
 func (s *slots) enter(ctx context.Context) (leave func(), err error) {
-	owner := ratelimit.PartyOf(access.FromContext(ctx).MerchantID)
-	return s.enterAs(ratelimit.Claim[ratelimit.Party]{Client: owner, Weight: 1, Most: s.mostOwn})
+	owner := limits.PartyOf(access.FromContext(ctx).MerchantID)
+	return s.enterAs(limits.Claim[limits.Party]{Client: owner, Weight: 1, Most: s.mostOwn})
 }
 
 // enterPayer takes a slot for the context's client at a merchant, and for an object that has its own
 // limit.
 func (s *slots) enterPayer(ctx context.Context, merchantID, object string) (leave func(), err error) {
-	of := ratelimit.Claim[ratelimit.Party]{Client: ratelimit.Party{Object: object}, Weight: 1, Most: s.mostOwn}
-	return s.enterAs(append(ratelimit.Payer(ctx, merchantID), of)...)
+	of := limits.Claim[limits.Party]{Client: limits.Party{Object: object}, Weight: 1, Most: s.mostOwn}
+	return s.enterAs(append(limits.Payer(ctx, merchantID), of)...)
 }
 
-func (s *slots) enterAs(claims ...ratelimit.Claim[ratelimit.Party]) (leave func(), err error) {
+func (s *slots) enterAs(claims ...limits.Claim[limits.Party]) (leave func(), err error) {
 	switch err := s.shares.Take(1, claims...); {
-	case errors.Is(err, ratelimit.ErrBusy):
+	case errors.Is(err, limits.ErrBusy):
 		s.refused("all_" + s.shares.Name())
 		return nil, err
 	case err != nil:
 		s.refused(s.shares.Name())
-		return nil, &ratelimit.ExceededError{Limit: s.shares.Name(), RetryAfter: strconv.Itoa(retryLong)}
+		return nil, &limits.ExceededError{Limit: s.shares.Name(), RetryAfter: strconv.Itoa(retryLong)}
 	}
 	return func() { s.shares.Give(1, claims...) }, nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // attributePayment answers POST /api/payments/{id}/attribution.
@@ -38,8 +38,8 @@ func (a *API) attributePayment(w http.ResponseWriter, r *http.Request) error {
 
 // parseAttribution parses the body of an attribution. It returns a problemError if the
 // body is not a JSON object, or an *invoice.FieldError for the first invalid member.
-func parseAttribution(body []byte) (settle.ManualAttribution, error) {
-	var asked settle.ManualAttribution
+func parseAttribution(body []byte) (ledger.ManualAttribution, error) {
+	var asked ledger.ManualAttribution
 	o, err := parseObject(body)
 	if err != nil {
 		return asked, invalidJSON(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // attribution returns the body of an attribution, with more appended to its members.
@@ -33,7 +33,7 @@ func TestAttribute(t *testing.T) {
 			t.Errorf("%s: answered %+v", body, p)
 		}
 	}
-	want := []settle.ManualAttribution{
+	want := []ledger.ManualAttribution{
 		{PaymentID: id, InvoiceID: invoiceID(1), By: "Mar\u00eda"},
 		{PaymentID: id, InvoiceID: invoiceID(1), By: strings.Repeat("m", invoice.MaxLabel), Note: "two parts"},
 	}
@@ -93,9 +93,9 @@ func TestAttributeRefusals(t *testing.T) {
 		status int
 		field  string
 	}{
-		"already_attributed": {settle.ErrAttributed, http.StatusConflict, ""},
-		"payment_orphaned":   {settle.ErrOrphaned, http.StatusConflict, ""},
-		"payment_undecided":  {settle.ErrUndecided, http.StatusConflict, ""},
+		"already_attributed": {ledger.ErrAttributed, http.StatusConflict, ""},
+		"payment_orphaned":   {ledger.ErrOrphaned, http.StatusConflict, ""},
+		"payment_undecided":  {ledger.ErrUndecided, http.StatusConflict, ""},
 		"invalid_field":      {&invoice.FieldError{Field: "invoiceId", Detail: "is of another chain"}, http.StatusBadRequest, "invoiceId"},
 	} {
 		h := newAPI(t, &backend{err: fmt.Errorf("deep inside: %w", test.err)})

@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/delivery"
-	"github.com/quittance/quittance/internal/dispatcher"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // maxCounted bounds the counts of a merchant's objects.
@@ -26,8 +25,8 @@ func CountMerchant(ctx context.Context, q db.Querier, merchantID string, now tim
 		c.PendingEvents = min(c.PendingEvents+retries, maxCounted)
 		return c, err
 	}, `SELECT (SELECT count(*) FROM (SELECT 1 FROM invoices WHERE merchant_id = $1 AND status = 'open' LIMIT $2) AS listed),
-		(SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE merchant_id = $1 AND `+dispatcher.Conditions[delivery.First]+` LIMIT $2) AS listed),
-		(SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE merchant_id = $1 AND `+dispatcher.Conditions[delivery.Retry]+` LIMIT $2) AS listed),
+		(SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE merchant_id = $1 AND `+webhooks.Conditions[webhooks.First]+` LIMIT $2) AS listed),
+		(SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE merchant_id = $1 AND `+webhooks.Conditions[webhooks.Retry]+` LIMIT $2) AS listed),
 		(SELECT count(*) FROM (SELECT 1 FROM finished_deliveries WHERE merchant_id = $1 AND status = 'failed' LIMIT $2) AS listed),
 		(SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE merchant_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $3) LIMIT $2) AS listed)`,
 		merchantID, maxCounted, now.Unix())

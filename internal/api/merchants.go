@@ -14,7 +14,6 @@ import (
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/merchant"
 )
 
 // listMerchants answers GET /api/merchants.
@@ -219,12 +218,12 @@ func (a *API) putLogo(w http.ResponseWriter, r *http.Request) error {
 
 // readLogo reads a body of at most merchant.MaxLogoBytes.
 func readLogo(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	tooLarge := problemf(apitypes.CodeBodyTooLarge, "The image must be at most %d bytes.", merchant.MaxLogoBytes)
-	if r.ContentLength > merchant.MaxLogoBytes {
+	tooLarge := problemf(apitypes.CodeBodyTooLarge, "The image must be at most %d bytes.", access.MaxLogoBytes)
+	if r.ContentLength > access.MaxLogoBytes {
 		w.Header().Set("Connection", "close") // so that net/http does not read the rest
 		return nil, tooLarge
 	}
-	image, err := io.ReadAll(http.MaxBytesReader(w, r.Body, merchant.MaxLogoBytes))
+	image, err := io.ReadAll(http.MaxBytesReader(w, r.Body, access.MaxLogoBytes))
 	switch limit := (*http.MaxBytesError)(nil); {
 	case errors.As(err, &limit):
 		return nil, tooLarge

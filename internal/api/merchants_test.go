@@ -17,7 +17,6 @@ import (
 	"github.com/quittance/quittance/internal/api/apitest"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/merchant"
 )
 
 // newMerchantAPI returns the API with merchants in a database, and a function that sends
@@ -25,11 +24,11 @@ import (
 func newMerchantAPI(t *testing.T) func(by access.Principal, method, path, body string, header ...string) (int, string) {
 	t.Helper()
 	conn := dbtest.Open(t, dbtest.SQLite(t))
-	manager := merchant.New(merchant.Config{
+	manager := access.NewMerchants(access.MerchantConfig{
 		Store: conn, Configured: map[string]invoice.Merchant{"shop": {ID: "shop", Configured: true, Tolerance: invoice.Tolerance{BasisPoints: 50}}},
-		Chains: []string{"base"}, Delay: 24 * time.Hour, Now: clock,
+		Chains: []string{"base"}, Delay: 24 * time.Hour, Now: testClock,
 	})
-	rest := api.New(api.Config{Reader: api.NewReader(conn), Merchants: manager, Now: clock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}).Handler()
+	rest := api.New(api.Config{Reader: api.NewReader(conn), Merchants: manager, Now: testClock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}).Handler()
 	return func(by access.Principal, method, path, body string, header ...string) (int, string) {
 		t.Helper()
 		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -121,7 +120,7 @@ func TestMerchantLogo(t *testing.T) {
 		{"set", "PUT", "/api/merchants/acme/logo", logo.String(), 200, `"width":30,"height":20`},
 		{"read", "GET", "/api/merchants/acme/logo", "", 200, "\x89PNG"},
 		{"svg", "PUT", "/api/merchants/acme/logo", "<svg/>", 400, `"field":"logo"`},
-		{"too large", "PUT", "/api/merchants/acme/logo", strings.Repeat("x", merchant.MaxLogoBytes+1), 413, "body_too_large"},
+		{"too large", "PUT", "/api/merchants/acme/logo", strings.Repeat("x", access.MaxLogoBytes+1), 413, "body_too_large"},
 		{"of none", "PUT", "/api/merchants/zeta/logo", logo.String(), 404, "not_found"},
 		{"of a configured one", "PUT", "/api/merchants/shop/logo", logo.String(), 409, "configured_merchant"},
 		{"drop", "DELETE", "/api/merchants/acme/logo", "", 204, ""},

@@ -25,7 +25,7 @@ var goodNotice = notice(`"4.90"`, `"USD"`, `"BASE"`)
 
 // notify sends a notice with a valid signature.
 func notify(h http.Handler, body string, header ...string) *httptest.ResponseRecorder {
-	header = append([]string{webhook.HeaderProviderSignature, webhook.Sign(secret, clock(), []byte(body))}, header...)
+	header = append([]string{webhook.HeaderProviderSignature, webhook.Sign(secret, testClock(), []byte(body))}, header...)
 	return do(h, "POST", "/api/webhooks/circle", body, header...)
 }
 
@@ -44,7 +44,7 @@ func TestNoticesWhileASecretIsReplaced(t *testing.T) {
 		{"circle", "", http.StatusUnauthorized},
 	} {
 		h := newAPI(t, new(backend))
-		w := do(h, "POST", "/api/webhooks/"+c.provider, goodNotice, webhook.HeaderProviderSignature, webhook.Sign(c.signed, clock(), []byte(goodNotice)))
+		w := do(h, "POST", "/api/webhooks/"+c.provider, goodNotice, webhook.HeaderProviderSignature, webhook.Sign(c.signed, testClock(), []byte(goodNotice)))
 		if w.Code != c.want {
 			t.Errorf("%s, signed with %q: answered %d %s, want %d", c.provider, c.signed, w.Code, w.Body, c.want)
 		}
@@ -135,15 +135,15 @@ func TestReceiveNoticeRefusesSignatures(t *testing.T) {
 	var b backend
 	h := newAPI(t, &b)
 	body := goodNotice
-	good := webhook.Sign(secret, clock(), []byte(body))
+	good := webhook.Sign(secret, testClock(), []byte(body))
 	for name, header := range map[string]string{
 		"missing":      "",
 		"malformed":    "v1=" + strings.Repeat("0", 64),
 		"no digest":    "t=" + fmt.Sprint(now),
-		"other secret": webhook.Sign("other", clock(), []byte(body)),
-		"other body":   webhook.Sign(secret, clock(), []byte(body+" ")),
-		"stale":        webhook.Sign(secret, clock().Add(-301*time.Second), []byte(body)),
-		"early":        webhook.Sign(secret, clock().Add(301*time.Second), []byte(body)),
+		"other secret": webhook.Sign("other", testClock(), []byte(body)),
+		"other body":   webhook.Sign(secret, testClock(), []byte(body+" ")),
+		"stale":        webhook.Sign(secret, testClock().Add(-301*time.Second), []byte(body)),
+		"early":        webhook.Sign(secret, testClock().Add(301*time.Second), []byte(body)),
 		"upper-case":   strings.ToUpper(good),
 		"body alone":   strings.Replace(good, fmt.Sprint("t=", now), fmt.Sprint("t=", now+1), 1),
 		"twice":        good + "," + good,
@@ -163,7 +163,7 @@ func TestReceiveNoticeRefusesSignatures(t *testing.T) {
 		t.Errorf("%d notices were stored", len(b.notices))
 	}
 	for _, skew := range []time.Duration{-300 * time.Second, 300 * time.Second} {
-		w := do(h, "POST", "/api/webhooks/circle", body, webhook.HeaderProviderSignature, webhook.Sign(secret, clock().Add(skew), []byte(body)))
+		w := do(h, "POST", "/api/webhooks/circle", body, webhook.HeaderProviderSignature, webhook.Sign(secret, testClock().Add(skew), []byte(body)))
 		if w.Code != http.StatusOK {
 			t.Errorf("skew %v: answered %d %s", skew, w.Code, w.Body)
 		}

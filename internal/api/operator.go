@@ -11,10 +11,10 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
-	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/longrequest"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/webhooks"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // VerifyTimeout bounds a verification of the audit log.
@@ -25,9 +25,9 @@ type Operations interface {
 	// ServiceStatus returns the state of the process. It does not call a node.
 	ServiceStatus(ctx context.Context) (apitypes.ServiceStatus, error)
 	// Rescan schedules blocks of a chain to be read again; see settle.Service.
-	Rescan(ctx context.Context, chainKey string, from uint64) (settle.Gap, error)
+	Rescan(ctx context.Context, chainKey string, from uint64) (ledger.Gap, error)
 	// Cursor returns how far a chain is read.
-	Cursor(ctx context.Context, chainKey string) (settle.Progress, error)
+	Cursor(ctx context.Context, chainKey string) (ledger.Progress, error)
 	// Resume ends a chain's halt.
 	Resume(ctx context.Context, chainKey string) error
 	// VerifyAudit reads the whole audit log and returns its head; see db.DB.
@@ -135,21 +135,21 @@ func (a *API) verifyAudit(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer leave()
-	long, cancel := longrequest.Context(a.stopping, r)
+	long, cancel := webpage.RequestContext(a.stopping, r)
 	defer cancel()
 	accepted, stop := a.whileAccepted(long, r)
 	defer stop()
 	ctx, cancel := context.WithTimeout(accepted, VerifyTimeout)
 	defer cancel()
-	if err := longrequest.ClearDeadlines(w); err != nil {
+	if err := webpage.ClearDeadlines(w); err != nil {
 		return err
 	}
 	head, err := a.operations.VerifyAudit(ctx, heads...)
 	fault := (*access.FaultError)(nil)
 	if err != nil && !errors.As(err, &fault) {
-		return errors.Join(err, longrequest.ExtendDeadlines(w))
+		return errors.Join(err, webpage.ExtendDeadlines(w))
 	}
-	if err := longrequest.ExtendDeadlines(w); err != nil {
+	if err := webpage.ExtendDeadlines(w); err != nil {
 		return err
 	}
 	answer := apitypes.AuditVerification{Head: head.String()}
@@ -195,7 +195,7 @@ func (a *API) overviewOf(ctx context.Context, m invoice.Merchant) (apitypes.Merc
 		return apitypes.MerchantOverview{}, err
 	}
 	view, err := a.endpoints.View(ctx, m.ID)
-	if err != nil && !errors.Is(err, endpoint.ErrNone) {
+	if err != nil && !errors.Is(err, webhooks.ErrNone) {
 		return apitypes.MerchantOverview{}, err
 	}
 	shown := apiconv.Merchant(m)

@@ -12,9 +12,8 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/delivery"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // large returns a backend with invoices, payments and events of nearly maximal size.
@@ -25,9 +24,9 @@ func large(n int) *backend {
 		for range 100 {
 			b.invoices[i].LineItems = append(b.invoices[i].LineItems, invoice.LineItem{Label: strings.Repeat("x", 200), Amount: invoice.NewAmount(1)})
 		}
-		b.events = append(b.events, dispatcher.EventRow{
-			Event: dispatcher.Event{ID: fmt.Sprintf("evt_%026d", i), Type: invoice.EventTypes[0], MerchantID: "acme",
-				Body: []byte(`{"id":"evt_` + fmt.Sprint(i) + `","data":{"x":"` + strings.Repeat("y", 40_000) + `"}}`), Seq: int64(i + 1)}, Status: delivery.None,
+		b.events = append(b.events, webhooks.EventRow{
+			Event: webhooks.Event{ID: fmt.Sprintf("evt_%026d", i), Type: invoice.EventTypes[0], MerchantID: "acme",
+				Body: []byte(`{"id":"evt_` + fmt.Sprint(i) + `","data":{"x":"` + strings.Repeat("y", 40_000) + `"}}`), Seq: int64(i + 1)}, Status: webhooks.None,
 		})
 	}
 	return b
@@ -38,7 +37,7 @@ func large(n int) *backend {
 func TestPagesEndAtMaxPageBytes(t *testing.T) {
 	const n = 150
 	b := large(n)
-	h := api.New(api.Config{Ledger: b, Reader: b, Events: b, Now: clock, Logger: slog.New(slog.DiscardHandler)}).Handler()
+	h := api.New(api.Config{Ledger: b, Reader: b, Events: b, Now: testClock, Logger: slog.New(slog.DiscardHandler)}).Handler()
 	for _, list := range []struct{ name, path, next string }{
 		{"invoices", "/api/invoices?limit=200", "cursor"}, {"events", "/api/events?limit=200", "cursor"}, {"events", "/api/events?limit=200&after=start", "after"},
 	} {
@@ -91,7 +90,7 @@ func TestListsAreShared(t *testing.T) {
 	b := newListBackend(3)
 	refused := make(map[string]int)
 	a := api.New(api.Config{
-		Ledger: b, Reader: b, Events: b, Now: clock, Logger: slog.New(slog.DiscardHandler),
+		Ledger: b, Reader: b, Events: b, Now: testClock, Logger: slog.New(slog.DiscardHandler),
 		Refused: func(limit string) { refused[limit]++ },
 	})
 	h := a.Handler() // of the operator
@@ -151,7 +150,7 @@ func TestFailedPageAbortsTheConnection(t *testing.T) {
 		return nil
 	}
 	var log bytes.Buffer
-	h := api.New(api.Config{Ledger: b, Reader: b, Events: b, Now: clock, Logger: slog.New(slog.NewTextHandler(&log, nil))}).Handler()
+	h := api.New(api.Config{Ledger: b, Reader: b, Events: b, Now: testClock, Logger: slog.New(slog.NewTextHandler(&log, nil))}).Handler()
 	defer func() {
 		if err, _ := recover().(error); !errors.Is(err, http.ErrAbortHandler) {
 			t.Errorf("recovered %v, want http.ErrAbortHandler", err)

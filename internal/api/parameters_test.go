@@ -88,7 +88,7 @@ func TestParametersOfOpenAPI(t *testing.T) {
 			slices.Sort(documented[strings.ToUpper(method)+" "+path])
 		}
 	}
-	for _, r := range api.New(api.Config{Now: clock, Logger: slog.New(slog.DiscardHandler)}).Routes() {
+	for _, r := range api.New(api.Config{Now: testClock, Logger: slog.New(slog.DiscardHandler)}).Routes() {
 		if diff := cmp.Diff(documented[r.Pattern], slices.Sorted(slices.Values(r.Parameters))); diff != "" {
 			t.Errorf("%s: openapi.yaml (-) and the route (+):\n%s", r.Pattern, diff)
 		}

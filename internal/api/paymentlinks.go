@@ -14,16 +14,15 @@ import (
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/paymentlink"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Links manages payment links. *paymentlink.Manager implements it and documents the errors.
 type Links interface {
-	Create(ctx context.Context, by access.Principal, r paymentlink.Request) (invoice.PaymentLink, error)
+	Create(ctx context.Context, by access.Principal, r ledger.PaymentLinkRequest) (invoice.PaymentLink, error)
 	Update(ctx context.Context, by access.Principal, id string, c invoice.PaymentLinkChange) (invoice.PaymentLink, error)
 	Get(ctx context.Context, by access.Principal, id string) (invoice.PaymentLink, error)
-	List(ctx context.Context, f settle.PaymentLinkFilter) ([]invoice.PaymentLink, error)
+	List(ctx context.Context, f ledger.PaymentLinkFilter) ([]invoice.PaymentLink, error)
 }
 
 // createPaymentLink answers POST /api/payment-links.
@@ -54,7 +53,7 @@ func (a *API) createPaymentLink(w http.ResponseWriter, r *http.Request) error {
 // parsePaymentLink parses the members of a new link. It returns an *invoice.FieldError for the
 // first that is missing or malformed. merchantID is the default of the member merchantId,
 // which is required if that is empty.
-func parsePaymentLink(o object, merchantID string) (r paymentlink.Request, err error) {
+func parsePaymentLink(o object, merchantID string) (r ledger.PaymentLinkRequest, err error) {
 	if _, named := o["merchantId"]; !named && merchantID != "" {
 		o["merchantId"] = merchantID
 	}
@@ -203,7 +202,7 @@ func (a *API) listPaymentLinks(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	limit, scope := q.limit(), q.scope("payment-links", "merchantId", "slug", "archived")
 	merchantID, possible := q.merchantID()
-	filter := settle.PaymentLinkFilter{MerchantID: merchantID, Before: q.cursor(scope)}
+	filter := ledger.PaymentLinkFilter{MerchantID: merchantID, Before: q.cursor(scope)}
 	if slug, ok := q.get("slug"); ok {
 		if filter.Slug = slug; !invoice.ValidSlug(slug) {
 			q.reject("slug", "must be 1 to %d lower-case letters, digits and single hyphens between them", invoice.MaxSlug)

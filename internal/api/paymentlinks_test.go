@@ -14,13 +14,11 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/merchant"
-	"github.com/quittance/quittance/internal/paymentlink"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // silentMerchants are merchants without endpoints.
-type silentMerchants struct{ *merchant.Manager }
+type silentMerchants struct{ *access.MerchantManager }
 
 func (silentMerchants) WantsEvents(string) bool { return false }
 
@@ -30,15 +28,15 @@ func newLinkAPI(t *testing.T) func(by access.Principal, method, path, body strin
 	t.Helper()
 	conn := dbtest.Open(t, dbtest.SQLite(t))
 	base, _ := chain.Lookup("base")
-	manager := merchant.New(merchant.Config{Store: conn, Chains: []string{"base"}, Now: clock})
+	manager := access.NewMerchants(access.MerchantConfig{Store: conn, Chains: []string{"base"}, Now: testClock})
 	name := "Acme"
 	if _, err := manager.Create(t.Context(), access.Open(), "acme", invoice.MerchantChange{Name: &name}); err != nil {
 		t.Fatal(err)
 	}
-	ledger := settle.New(settle.Config{Store: conn, Chains: []chain.Chain{base}, Merchants: silentMerchants{manager}, Now: clock})
-	links := paymentlink.New(paymentlink.Config{Store: conn, Ledger: ledger, Holders: manager, Now: clock})
+	books := ledger.New(ledger.Config{Store: conn, Chains: []chain.Chain{base}, Merchants: silentMerchants{manager}, Now: testClock})
+	links := ledger.NewPaymentLinks(ledger.PaymentLinkConfig{Store: conn, Ledger: books, Holders: manager, Now: testClock})
 	rest := api.New(api.Config{
-		Reader: api.NewReader(conn), Links: links, PublicURL: "https://pay.example", Now: clock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Reader: api.NewReader(conn), Links: links, PublicURL: "https://pay.example", Now: testClock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}).Handler()
 	return func(by access.Principal, method, path, body string, header ...string) (int, string) {
 		t.Helper()

@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // contracts are a chain's contracts that keep what they get.
@@ -44,7 +44,7 @@ func unattributed(t *testing.T, conn *db.DB) (s integration, payment string, mad
 		ChainKey: chain.Local, TxHash: invoice.Hash{3}, Token: contracts.Tokens[0].Address, Currency: "USDC", From: invoice.Address{0xbb}, To: to,
 		Position: invoice.Position{BlockNumber: 101, BlockHash: at.Hash, BlockTime: at.Time}, Amount: invoice.NewAmount(4_000_000),
 	}
-	must(t, s.service.Observe(t.Context(), chain.Local, []settle.Block{{Header: at, Transfers: []invoice.Transfer{transfer}}}))
+	must(t, s.service.Observe(t.Context(), chain.Local, []ledger.Block{{Header: at, Transfers: []invoice.Transfer{transfer}}}))
 	_, revision, err := s.service.Pending(t.Context(), chain.Local, at.Number)
 	must(t, err)
 	_, err = s.service.Confirm(t.Context(), chain.Local, at, revision, 0)

@@ -9,10 +9,9 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/dispatcher"
-	"github.com/quittance/quittance/internal/eventfeed"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // position is a place in the logs, as cursors encode it. Its numbers belong to its timeline.
@@ -20,7 +19,7 @@ type position struct {
 	timeline string // id; empty for the first one, as in cursors of versions without timelines
 	root     string // id of the first timeline; empty with an empty timeline
 	shared   int64  // last event that its timeline shares with the first one, of which it is not a part
-	eventfeed.Position
+	webhooks.Position
 	removed int64 // its reader knows that events up to this number were removed
 }
 
@@ -80,7 +79,7 @@ func parsePositionKey(key string) (p position, ok bool) {
 }
 
 // history decides which positions can be continued.
-type history struct{ dispatcher.LogState }
+type history struct{ webhooks.LogState }
 
 // history reads it for a reader of the events of a merchant or, if that is empty, of all.
 func (a *API) history(ctx context.Context, merchantID string) (history, error) {
@@ -93,7 +92,7 @@ func (a *API) history(ctx context.Context, merchantID string) (history, error) {
 	return history{state}, err
 }
 
-func (h history) current() dispatcher.Timeline { return h.Timelines[len(h.Timelines)-1] }
+func (h history) current() webhooks.Timeline { return h.Timelines[len(h.Timelines)-1] }
 
 // since returns the numbers up to which the timelines from an index on share their logs with the one
 // before them: MaxInt64 without such timelines.
@@ -107,7 +106,7 @@ func (h history) since(first int) (event, change int64) {
 
 // at returns a position on the current timeline.
 func (h history) at(event, change, removed int64) position {
-	p := position{Position: eventfeed.Position{Event: event, Change: change}, removed: removed}
+	p := position{Position: webhooks.Position{Event: event, Change: change}, removed: removed}
 	if len(h.Timelines) > 1 { // in an upgrade, a replica of a version without timelines may get the cursor
 		p.timeline, p.root = h.current().ID, h.Timelines[0].ID
 		p.shared, _ = h.since(1)
@@ -203,4 +202,4 @@ func (h history) gone(scope string, next position, reason string) error {
 }
 
 // at formats a time for a detail.
-func at(t time.Time) string { return times.Format(t, time.UTC, time.RFC3339) }
+func at(t time.Time) string { return clock.Format(t, time.UTC, time.RFC3339) }

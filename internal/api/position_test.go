@@ -13,11 +13,11 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/dispatcher"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // restored are the timelines of a database that was restored twice, with 8 events.
-var restored = []dispatcher.Timeline{
+var restored = []webhooks.Timeline{
 	{Number: 1, ID: "tml_1"},
 	{Number: 2, ID: "tml_2", LastSeq: 6, LastAudit: 4, StartedAt: time.Unix(now, 0)},
 	{Number: 3, ID: "tml_3", LastSeq: 5, LastAudit: 3, StartedAt: time.Unix(now+1, 0)},
@@ -29,7 +29,7 @@ const eventScope = "events after merchantId=[] type=[] invoiceId=[]"
 func TestCursorGone(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		timelines []dispatcher.Timeline
+		timelines []webhooks.Timeline
 		removed   int64
 		key       string
 		want      string // number of the first event, or the reason and the key of the member after
@@ -206,7 +206,7 @@ type removing struct {
 	at, reads int
 }
 
-func (r *removing) Events(ctx context.Context, f dispatcher.EventFilter) ([]dispatcher.EventRow, error) {
+func (r *removing) Events(ctx context.Context, f webhooks.EventFilter) ([]webhooks.EventRow, error) {
 	if r.reads++; r.reads == r.at {
 		r.removed = 100
 	}
@@ -214,7 +214,7 @@ func (r *removing) Events(ctx context.Context, f dispatcher.EventFilter) ([]disp
 }
 
 func newReaderAPI(t *testing.T, r *removing) http.Handler {
-	return api.New(api.Config{Reader: r.backend, Events: r, Now: clock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}).Handler()
+	return api.New(api.Config{Reader: r.backend, Events: r, Now: testClock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}).Handler()
 }
 
 // TestQuietMerchantsLoseNothing follows a merchant from before the events that were removed. All of

@@ -10,7 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // TestRefusedQuotas refuses merchants that have used up their quotas. Each refusal counts under the
@@ -20,11 +20,11 @@ func TestRefusedQuotas(t *testing.T) {
 	b := newListBackend(1)
 	refused := make(map[string]int)
 	h := api.New(api.Config{
-		Ledger: b, Reader: b, Events: b, Now: clock, Logger: slog.New(slog.DiscardHandler),
+		Ledger: b, Reader: b, Events: b, Now: testClock, Logger: slog.New(slog.DiscardHandler),
 		Refused: func(limit string) { refused[limit]++ },
 	}).Handler()
 	for _, limit := range append(access.Quotas, "another") {
-		b.err = fmt.Errorf("wrapped: %w", &ratelimit.ExceededError{Limit: limit, RetryAfter: "3600"})
+		b.err = fmt.Errorf("wrapped: %w", &limits.ExceededError{Limit: limit, RetryAfter: "3600"})
 		w := do(h, "GET", "/api/invoices/"+invoiceID(0), "")
 		wantProblem(t, w, http.StatusTooManyRequests, "rate_limited", "")
 		if got := w.Header().Get("Retry-After"); got != "3600" {

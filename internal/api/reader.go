@@ -3,14 +3,14 @@ package api
 import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dispatcher"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // reader implements Reader by the tables of several packages.
 type reader struct {
-	settle.Reader
+	ledger.Reader
 	reports
 	events
 	audit
@@ -18,7 +18,7 @@ type reader struct {
 
 type (
 	reports struct{ report.Reader }
-	events  struct{ dispatcher.Reader }
+	events  struct{ webhooks.Reader }
 	audit   struct{ access.Reader }
 )
 
@@ -27,5 +27,5 @@ func NewReader(q db.Querier) interface {
 	Reader
 	SummaryReader
 } {
-	return reader{settle.NewReader(q), reports{report.NewReader(q)}, events{dispatcher.NewReader(q)}, audit{access.NewReader(q)}}
+	return reader{ledger.NewReader(q), reports{report.NewReader(q)}, events{webhooks.NewReader(q)}, audit{access.NewReader(q)}}
 }

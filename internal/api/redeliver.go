@@ -8,8 +8,8 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // redeliverEvent answers POST /api/events/{id}/redeliver.
@@ -75,7 +75,7 @@ func (a *API) redeliverEvents(w http.ResponseWriter, r *http.Request) error {
 // parseRedeliver parses the filter of the events to redeliver, and returns the scope of its cursors
 // and the position in the given cursor. It returns a problemError if the body is not a JSON object, or
 // an *invoice.FieldError for the first invalid member.
-func parseRedeliver(ctx context.Context, body []byte) (f dispatcher.RedeliverFilter, scope string, after position, err error) {
+func parseRedeliver(ctx context.Context, body []byte) (f webhooks.RedeliverFilter, scope string, after position, err error) {
 	o, err := parseObject(body)
 	if err != nil {
 		return f, "", after, invalidJSON(err)

@@ -12,9 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // askPayer is the value of to with which the payer names the recipient of a refund.
@@ -25,7 +24,7 @@ type Nodes interface {
 	// Account returns the kind of an account of a chain.
 	Account(ctx context.Context, chainKey string, account invoice.Address) invoice.AccountKind
 	// RefundTransaction returns the state of a transaction that was to send a refund.
-	RefundTransaction(ctx context.Context, r invoice.RefundRecord, tx invoice.Hash) (inspect.State, error)
+	RefundTransaction(ctx context.Context, r invoice.RefundRecord, tx invoice.Hash) (chain.TransactionState, error)
 	// HasWaiting reports whether a transaction of an account waits to be mined.
 	HasWaiting(ctx context.Context, chainKey string, account invoice.Address) (bool, error)
 }
@@ -70,8 +69,8 @@ func (a *API) prepareRefund(w http.ResponseWriter, r *http.Request) error {
 }
 
 // parseRefund parses the body of a refund. All members are optional.
-func parseRefund(body []byte) (settle.RefundRequest, error) {
-	var asked settle.RefundRequest
+func parseRefund(body []byte) (ledger.RefundRequest, error) {
+	var asked ledger.RefundRequest
 	o, err := parseObject(body)
 	if err != nil {
 		return asked, invalidJSON(err)
@@ -106,10 +105,10 @@ func parsePositive(s string) (invoice.Amount, error) {
 
 // visiblePayment returns the payment that the request's path names, if the principal may
 // see it.
-func (a *API) visiblePayment(r *http.Request) (settle.PaymentRow, error) {
+func (a *API) visiblePayment(r *http.Request) (ledger.PaymentRow, error) {
 	id, err := pathID(r, invoice.PrefixPayment)
 	if err != nil {
-		return settle.PaymentRow{}, err
+		return ledger.PaymentRow{}, err
 	}
 	p, err := a.reader.Payment(r.Context(), id)
 	if err == nil {
@@ -212,7 +211,7 @@ func (a *API) approveRefund(w http.ResponseWriter, r *http.Request) error {
 func (a *API) listRefunds(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
 	merchantID, possible := q.merchantID()
-	filter := settle.RefundFilter{MerchantID: merchantID, PaymentID: q.id("paymentId", invoice.PrefixPayment, "a payment"),
+	filter := ledger.RefundFilter{MerchantID: merchantID, PaymentID: q.id("paymentId", invoice.PrefixPayment, "a payment"),
 		InvoiceID: q.id("invoiceId", invoice.PrefixInvoice, "an invoice")}
 	if text, ok := q.get("txHash"); ok {
 		tx, err := invoice.ParseHash(text)
@@ -230,11 +229,11 @@ func (a *API) listPaymentRefunds(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.refundList(w, r, parseQuery(r), settle.RefundFilter{PaymentID: p.ID}, true)
+	return a.refundList(w, r, parseQuery(r), ledger.RefundFilter{PaymentID: p.ID}, true)
 }
 
 // refundList answers with a page of refunds. possible is false if no refund can match.
-func (a *API) refundList(w http.ResponseWriter, r *http.Request, q *query, filter settle.RefundFilter, possible bool) error {
+func (a *API) refundList(w http.ResponseWriter, r *http.Request, q *query, filter ledger.RefundFilter, possible bool) error {
 	limit, scope := q.limit(), q.scope("refunds "+filter.PaymentID, "merchantId", "paymentId", "invoiceId", "txHash", "status", "chainKey")
 	filter.Before = q.cursor(scope)
 	if status, ok := q.get("status"); ok {
@@ -252,7 +251,7 @@ func (a *API) refundList(w http.ResponseWriter, r *http.Request, q *query, filte
 	if q.err != nil {
 		return q.err
 	}
-	position := func(r *invoice.RefundRecord) string { return settle.RefundListID(r.CreatedAt, r.ID) }
+	position := func(r *invoice.RefundRecord) string { return ledger.RefundListID(r.CreatedAt, r.ID) }
 	return listing[invoice.RefundRecord]{
 		name: "refunds", limit: limit,
 		read: func(ctx context.Context, last *invoice.RefundRecord, n int) ([]invoice.RefundRecord, string, error) {

@@ -11,16 +11,15 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // nodes report that all accounts are contracts, and report the configured state of transactions. asked
 // counts the questions about accounts.
 type nodes struct {
 	asked int
-	state inspect.State // of each transaction; empty if no node answers
+	state chain.TransactionState // of each transaction; empty if no node answers
 	waits bool
 }
 
@@ -29,16 +28,16 @@ func (n *nodes) Account(context.Context, string, invoice.Address) invoice.Accoun
 	return invoice.AccountContract
 }
 
-func (n *nodes) RefundTransaction(context.Context, invoice.RefundRecord, invoice.Hash) (inspect.State, error) {
+func (n *nodes) RefundTransaction(context.Context, invoice.RefundRecord, invoice.Hash) (chain.TransactionState, error) {
 	if n.state == "" {
-		return "", inspect.ErrUnavailable
+		return "", chain.ErrUnavailable
 	}
 	return n.state, nil
 }
 
 func (n *nodes) HasWaiting(context.Context, string, invoice.Address) (bool, error) {
 	if n.state == "" {
-		return false, inspect.ErrUnavailable
+		return false, chain.ErrUnavailable
 	}
 	return n.waits, nil
 }
@@ -69,7 +68,7 @@ func (s integration) confirmedPayment(t *testing.T) (id string, at invoice.Heade
 // observe adds a block with a transfer, and makes it final.
 func (s integration) observe(t *testing.T, at invoice.Header, transfer invoice.Transfer) {
 	t.Helper()
-	must(t, s.service.Observe(t.Context(), "base", []settle.Block{{Header: at, Transfers: []invoice.Transfer{transfer}}}))
+	must(t, s.service.Observe(t.Context(), "base", []ledger.Block{{Header: at, Transfers: []invoice.Transfer{transfer}}}))
 	_, revision, err := s.service.Pending(t.Context(), "base", at.Number)
 	must(t, err)
 	_, err = s.service.Confirm(t.Context(), "base", at, revision, 0)
@@ -129,7 +128,7 @@ func TestIntegrationRefund(t *testing.T) {
 			t.Errorf("the payer is asked: %+v", all)
 		}
 		wantProblem(t, do(s.handler, "POST", "/api/refunds/"+all.Refund.ID+"/approve", `{"to":"`+address+`"}`), http.StatusConflict, "refund_not_open", "")
-		_, err = s.service.NameRefundAddress(t.Context(), settle.RefundClaim{Token: strings.TrimPrefix(all.ClaimURL, "/refunds/"), To: invoice.Address{0xcc}, Account: invoice.AccountWithKey})
+		_, err = s.service.NameRefundAddress(t.Context(), ledger.RefundClaim{Token: strings.TrimPrefix(all.ClaimURL, "/refunds/"), To: invoice.Address{0xcc}, Account: invoice.AccountWithKey})
 		must(t, err)
 		approved := decode[apitypes.RefundResponse](t, do(s.handler, "POST", "/api/refunds/"+all.Refund.ID+"/approve", `{"to":"`+chain.Checksum(invoice.Address{0xcc})+`"}`), http.StatusOK)
 		if approved.Transaction == nil || approved.Refund.Status != apitypes.RefundPending || approved.ClaimURL != "" {
@@ -142,7 +141,7 @@ func TestIntegrationRefund(t *testing.T) {
 			}
 		}
 
-		record, err := settle.NewReader(conn).RefundRecord(t.Context(), r.ID)
+		record, err := ledger.NewReader(conn).RefundRecord(t.Context(), r.ID)
 		must(t, err)
 		next := invoice.Header{Number: 102, Hash: invoice.Hash{4}, Parent: at.Hash, Time: invoice.Unix(now + 2)}
 		s.observe(t, next, invoice.Transfer{

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/longrequest"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // Limits of reports.
@@ -44,7 +44,7 @@ func (a *API) settlementReport(w http.ResponseWriter, r *http.Request) error {
 	}
 	answer := SettlementReport(request, made)
 	if rows != nil {
-		period := times.Format(request.From, request.Location, time.DateOnly) + "-" + times.Format(request.To.Add(-time.Second), request.Location, time.DateOnly)
+		period := clock.Format(request.From, request.Location, time.DateOnly) + "-" + clock.Format(request.To.Add(-time.Second), request.Location, time.DateOnly)
 		return writeTable(w, r, format, tableName("settlement", table, period), rows(answer))
 	}
 	a.writeJSON(w, r, http.StatusOK, apitypes.SettlementReportResponse{Report: answer})
@@ -58,16 +58,16 @@ func (a *API) makeReport(w http.ResponseWriter, r *http.Request, report func(ctx
 		return err
 	}
 	defer leave()
-	long, cancel := longrequest.Context(a.stopping, r)
+	long, cancel := webpage.RequestContext(a.stopping, r)
 	defer cancel()
 	accepted, stop := a.whileAccepted(long, r)
 	defer stop()
 	ctx, cancel := context.WithTimeout(accepted, ReportTimeout)
 	defer cancel()
-	if err := longrequest.ClearDeadlines(w); err != nil {
+	if err := webpage.ClearDeadlines(w); err != nil {
 		return err
 	}
-	made := errors.Join(report(ctx), longrequest.ExtendDeadlines(w))
+	made := errors.Join(report(ctx), webpage.ExtendDeadlines(w))
 	if err := a.checkKey(long, r); err != nil {
 		return err
 	}

@@ -18,10 +18,9 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/txmgr"
 )
 
@@ -57,7 +56,7 @@ func (b *backend) TxShares(ctx context.Context, f report.ReportFilter) (all []tx
 func TestReportedFees(t *testing.T) {
 	b := reported()
 	share := func(tx string, kind txmgr.TxKind, merchant string, items, gwei int64) txmgr.TxShare {
-		return txmgr.TxShare{TxID: tx, ChainKey: "base", Kind: kind, MerchantID: merchant, Items: items, Cost: settle.TxCost{Gwei: gwei, At: time.Unix(10, 0)}}
+		return txmgr.TxShare{TxID: tx, ChainKey: "base", Kind: kind, MerchantID: merchant, Items: items, Cost: ledger.TxCost{Gwei: gwei, At: time.Unix(10, 0)}}
 	}
 	b.shares = []txmgr.TxShare{
 		share("ctx_1", txmgr.TxSweep, "acme", 1, 33), share("ctx_1", txmgr.TxSweep, "globex", 2, 67),
@@ -86,7 +85,7 @@ func reported() *backend {
 		if err != nil {
 			panic(err)
 		}
-		b.payments = append(b.payments, settle.PaymentRow{SeenID: number(i), Payment: invoice.Payment{
+		b.payments = append(b.payments, ledger.PaymentRow{SeenID: number(i), Payment: invoice.Payment{
 			ID: "pay_" + number(i), InvoiceID: invoiceID(i), MerchantID: "acme", Status: invoice.Confirmed, ConfirmedAt: t,
 			Transfer: invoice.Transfer{ChainKey: "base", Currency: "USDC", Amount: invoice.NewAmount(1007)},
 		}})
@@ -215,7 +214,7 @@ func TestReportEndsWithItsKey(t *testing.T) {
 		}
 		h := newAPI(t, b)
 		var revoked error
-		time.AfterFunc(time.Second, func() { revoked = apikey.ErrRevoked })
+		time.AfterFunc(time.Second, func() { revoked = access.ErrRevoked })
 		r := newRequest("GET", "/api/reports/settlement?from=1&to=2", "")
 		ctx := access.WithRecheck(r.Context(), func(context.Context) error { return revoked })
 		w, begun := httptest.NewRecorder(), time.Now()
@@ -229,7 +228,7 @@ func TestReportEndsWithItsKey(t *testing.T) {
 // TestReportAsCSV reads each table of a report as CSV.
 func TestReportAsCSV(t *testing.T) {
 	b := reported()
-	b.shares = []txmgr.TxShare{{TxID: "ctx_1", ChainKey: "base", Kind: txmgr.TxAuthorization, MerchantID: "-acme", Items: 3, Cost: settle.TxCost{Gwei: 100, At: time.Unix(1795388400, 0)}}}
+	b.shares = []txmgr.TxShare{{TxID: "ctx_1", ChainKey: "base", Kind: txmgr.TxAuthorization, MerchantID: "-acme", Items: 3, Cost: ledger.TxCost{Gwei: 100, At: time.Unix(1795388400, 0)}}}
 	h := newAPI(t, b)
 	const path = "/api/reports/settlement?from=1795000000&to=1796000000&groupBy=chain"
 	const head = "day,chainKey,currency,decimals,payments,gross,settled,underpaid,suffixes,overpaid,late,duplicate,refunds,refunded,net," +

@@ -21,21 +21,21 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // storeEvents is the log of a store, without redelivery.
 type storeEvents struct {
-	dispatcher.Tables
+	webhooks.Tables
 	storedAudit
 }
 
 type storedAudit struct{ access.Reader }
 
-func (storeEvents) Listen(context.Context, *dispatcher.Listener) error { return nil }
+func (storeEvents) Listen(context.Context, *webhooks.Listener) error   { return nil }
 func (storeEvents) Redeliver(context.Context, string, time.Time) error { return nil }
-func (storeEvents) RedeliverMany(context.Context, dispatcher.RedeliverFilter, time.Time, int) (int64, int64, error) {
+func (storeEvents) RedeliverMany(context.Context, webhooks.RedeliverFilter, time.Time, int) (int64, int64, error) {
 	return 0, 0, nil
 }
 
@@ -82,7 +82,7 @@ func TestFollowersOverRestores(t *testing.T) {
 		w.url = server.URL
 		w.open()
 		defer func() { w.must(w.store.Close()) }()
-		w.must(dispatcher.BeginFirstTimeline(context.Background(), w.store, "tml_first", time.Unix(0, 0)))
+		w.must(webhooks.BeginFirstTimeline(context.Background(), w.store, "tml_first", time.Unix(0, 0)))
 		for _, e := range dbtest.Schedule(t, w.store, "acme", 0, 1, 1) { // with its invoice
 			w.history = append(w.history, e.ID)
 		}
@@ -117,7 +117,7 @@ func (w *restoredWorld) open() {
 	s, err := db.Open(context.Background(), "sqlite:"+w.path)
 	w.must(err)
 	w.store = s
-	w.handler = api.New(api.Config{Reader: api.NewReader(s), Events: storeEvents{dispatcher.NewTables(s), storedAudit{access.NewReader(s)}}, Now: clock, Logger: slog.New(slog.DiscardHandler)}).Handler()
+	w.handler = api.New(api.Config{Reader: api.NewReader(s), Events: storeEvents{webhooks.NewTables(s), storedAudit{access.NewReader(s)}}, Now: testClock, Logger: slog.New(slog.DiscardHandler)}).Handler()
 }
 
 func (w *restoredWorld) newClient() *client.Client {
@@ -142,7 +142,7 @@ func (w *restoredWorld) record(facts bool) {
 // insert adds the events with the ids. Some have a delivery that stays pending.
 func (w *restoredWorld) insert(ids []string) {
 	w.made++
-	events := make([]dispatcher.Event, len(ids))
+	events := make([]webhooks.Event, len(ids))
 	for i, id := range ids {
 		typ := invoice.EventReceived
 		if rapid.Bool().Draw(w.t, "refunded") {
@@ -151,7 +151,7 @@ func (w *restoredWorld) insert(ids []string) {
 		if n := slices.Index(w.facts, id); n >= 0 { // a fact is always the same
 			typ = []invoice.EventType{invoice.EventReceived, invoice.EventRefunded}[n%2]
 		}
-		events[i] = dispatcher.Event{
+		events[i] = webhooks.Event{
 			ID: id, Type: typ, Subject: id, MerchantID: "acme", InvoiceID: "inv_acme_0", CreatedAt: invoice.Unix(int64(w.made)),
 			Body: fmt.Appendf(nil, `{"id":%q,"type":%q,"createdAt":1,"data":{}}`, id, typ),
 		}
@@ -159,7 +159,7 @@ func (w *restoredWorld) insert(ids []string) {
 			events[i].DeliveryID, events[i].Due = "dlv_"+id, time.Unix(1, 0)
 		}
 	}
-	w.update(func(ctx context.Context, tx *db.Tx) error { return dispatcher.InsertEvents(ctx, tx, events) })
+	w.update(func(ctx context.Context, tx *db.Tx) error { return webhooks.InsertEvents(ctx, tx, events) })
 	w.history = append(w.history, ids...)
 }
 
@@ -167,7 +167,7 @@ func (w *restoredWorld) insert(ids []string) {
 func (w *restoredWorld) clean() {
 	w.cleaned = true
 	before := rapid.IntRange(0, w.made).Draw(w.t, "before")
-	_, _, err := dispatcher.NewTables(w.store).CleanEvents(context.Background(), time.Unix(int64(before), 0), 0, 1000)
+	_, _, err := webhooks.NewTables(w.store).CleanEvents(context.Background(), time.Unix(int64(before), 0), 0, 1000)
 	w.must(err)
 }
 
@@ -200,7 +200,7 @@ func (w *restoredWorld) restore() {
 	w.made++
 	id := fmt.Sprint("tml_", w.made)
 	w.update(func(ctx context.Context, tx *db.Tx) error {
-		_, err := dispatcher.StartTimeline(ctx, tx, id, time.Unix(int64(w.made), 0))
+		_, err := webhooks.StartTimeline(ctx, tx, id, time.Unix(int64(w.made), 0))
 		return err
 	})
 	w.history = slices.Clone(from.history)
@@ -236,7 +236,7 @@ func (w *restoredWorld) poll(f *logFollower) (more bool) {
 // check lets all followers catch up, and compares what they got with the log.
 func (w *restoredWorld) check() {
 	var start int64
-	rows, err := dispatcher.NewReader(w.store).Events(context.Background(), dispatcher.EventFilter{After: &start, Limit: 10_000})
+	rows, err := webhooks.NewReader(w.store).Events(context.Background(), webhooks.EventFilter{After: &start, Limit: 10_000})
 	w.must(err)
 	stored := make(map[string]invoice.EventType)
 	for _, r := range rows {
@@ -275,8 +275,8 @@ func TestCursorGoneOnDatabases(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			must(dispatcher.BeginFirstTimeline(ctx, s, "tml_1", time.Unix(0, 0)))
-			server := httptest.NewServer(api.New(api.Config{Reader: api.NewReader(s), Events: storeEvents{dispatcher.NewTables(s), storedAudit{access.NewReader(s)}}, Now: clock, Logger: slog.New(slog.DiscardHandler)}).Handler())
+			must(webhooks.BeginFirstTimeline(ctx, s, "tml_1", time.Unix(0, 0)))
+			server := httptest.NewServer(api.New(api.Config{Reader: api.NewReader(s), Events: storeEvents{webhooks.NewTables(s), storedAudit{access.NewReader(s)}}, Now: testClock, Logger: slog.New(slog.DiscardHandler)}).Handler())
 			t.Cleanup(server.Close)
 			c, err := client.New(server.URL, client.WithRetries(0))
 			must(err)
@@ -300,19 +300,19 @@ func TestCursorGoneOnDatabases(t *testing.T) {
 				must(err)
 			}
 			must(s.Update(ctx, func(tx *db.Tx) error {
-				if _, err := dispatcher.StartTimeline(ctx, tx, "tml_2", time.Unix(1, 0)); err != nil {
+				if _, err := webhooks.StartTimeline(ctx, tx, "tml_2", time.Unix(1, 0)); err != nil {
 					return err
 				}
 				fresh := events[2]
 				fresh.ID, fresh.Subject, fresh.Body, fresh.DeliveryID = "evt_new", "new", []byte(`{"id":"evt_new","type":"payment.received","createdAt":1,"data":{}}`), ""
-				fresh.CreatedAt = clock()
-				return dispatcher.InsertEvents(ctx, tx, []dispatcher.Event{events[4], fresh, events[3]})
+				fresh.CreatedAt = testClock()
+				return webhooks.InsertEvents(ctx, tx, []webhooks.Event{events[4], fresh, events[3]})
 			}))
 			next := follow(at, "evt_new")
 			follow(next)
 			_, err = conn.ExecContext(ctx, "DELETE FROM deliveries WHERE seq < 3")
 			must(err)
-			_, _, err = dispatcher.NewTables(s).CleanEvents(ctx, clock(), 0, 100)
+			_, _, err = webhooks.NewTables(s).CleanEvents(ctx, testClock(), 0, 100)
 			must(err)
 			follow(next) // the removed events are before it
 			_, _, err = c.EventsAfter(ctx, client.EventFilter{}, at)
@@ -322,7 +322,7 @@ func TestCursorGoneOnDatabases(t *testing.T) {
 			}
 			_, err = conn.ExecContext(ctx, "DELETE FROM deliveries")
 			must(err)
-			_, _, err = dispatcher.NewTables(s).CleanEvents(ctx, clock(), 0, 100)
+			_, _, err = webhooks.NewTables(s).CleanEvents(ctx, testClock(), 0, 100)
 			must(err)
 			if _, next, err = c.EventsAfter(ctx, client.EventFilter{}, at); !errors.As(err, &lost) || next != lost.Position {
 				t.Errorf("got the position %q and %v, want that events are lost", next, err)

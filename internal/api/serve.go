@@ -14,8 +14,8 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/webpage"
 )
 
@@ -53,14 +53,14 @@ func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	a.countBusy(err)
 	level := slog.LevelDebug
-	if p.Status >= http.StatusInternalServerError && !errors.Is(err, ratelimit.ErrBusy) { // the metrics count those
+	if p.Status >= http.StatusInternalServerError && !errors.Is(err, limits.ErrBusy) { // the metrics count those
 		level = slog.LevelError
 	}
 	if a.logger.Enabled(r.Context(), level) {
 		a.logger.Log(r.Context(), level, "request failed",
 			"method", r.Method, "path", access.Redact(r.URL.Path), "status", p.Status, "code", p.Code, "err", access.RedactError(err))
 	}
-	if exceeded := (*ratelimit.ExceededError)(nil); p.Code == apitypes.CodeRateLimited && errors.As(err, &exceeded) {
+	if exceeded := (*limits.ExceededError)(nil); p.Code == apitypes.CodeRateLimited && errors.As(err, &exceeded) {
 		w.Header().Set("Retry-After", exceeded.RetryAfter)
 	}
 	if p.Code == apitypes.CodeIdempotencyInProgress || p.Status == http.StatusServiceUnavailable {
@@ -74,12 +74,12 @@ func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 // countBusy counts a request that was refused because the database is too busy, or because a merchant
 // has stored too much.
 func (a *API) countBusy(err error) {
-	switch exceeded := (*ratelimit.ExceededError)(nil); {
+	switch exceeded := (*limits.ExceededError)(nil); {
 	case errors.As(err, &exceeded) && slices.Contains(access.Quotas, exceeded.Limit):
 		a.refused(exceeded.Limit)
 	case errors.Is(err, db.ErrBusy):
 		a.refused("connections")
-	case errors.Is(err, settle.ErrCreatesWait):
+	case errors.Is(err, ledger.ErrCreatesWait):
 		a.refused("creates")
 	}
 }

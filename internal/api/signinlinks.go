@@ -8,13 +8,12 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/session"
 )
 
 // SignInLinks makes links that sign people in at the dashboard. *session.Manager implements
 // it and documents the errors.
 type SignInLinks interface {
-	MakeLink(ctx context.Context, by access.Principal, keyID string) (session.Link, error)
+	MakeLink(ctx context.Context, by access.Principal, keyID string) (access.Link, error)
 }
 
 // createSignInLink answers POST /api/sign-in-links.

@@ -12,8 +12,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/delivery"
-	"github.com/quittance/quittance/internal/endpoint"
+	"github.com/quittance/quittance/internal/webhooks"
 	"github.com/quittance/quittance/internal/x402"
 )
 
@@ -30,14 +29,14 @@ func (o *outside) await() {
 	<-o.leave
 }
 
-func (o *outside) PingMerchant(context.Context, string) (delivery.Attempt, error) {
+func (o *outside) PingMerchant(context.Context, string) (webhooks.Attempt, error) {
 	o.await()
-	return delivery.Attempt{Number: 1, StatusCode: http.StatusOK}, nil
+	return webhooks.Attempt{Number: 1, StatusCode: http.StatusOK}, nil
 }
 
-func (o *outside) Promote(_ context.Context, id string) (endpoint.View, error) {
+func (o *outside) Promote(_ context.Context, id string) (webhooks.View, error) {
 	o.await()
-	return endpoint.View{MerchantID: id, Breaker: delivery.NewBreaker}, nil
+	return webhooks.View{MerchantID: id, Breaker: webhooks.NewBreaker}, nil
 }
 
 func (o *outside) Settle(context.Context, string, x402.Request) (apitypes.X402SettleResponse, error) {
@@ -70,7 +69,7 @@ func TestRequestsThatWaitOutside(t *testing.T) {
 			o := &outside{fakeEndpoints: fakeEndpoints{new(backend)}, entered: make(chan struct{}), leave: make(chan struct{})}
 			var refused []string
 			h := api.New(api.Config{
-				Endpoints: o, Facilitator: o, Now: clock, Logger: slog.New(slog.DiscardHandler), Refused: func(limit string) { refused = append(refused, limit) },
+				Endpoints: o, Facilitator: o, Now: testClock, Logger: slog.New(slog.DiscardHandler), Refused: func(limit string) { refused = append(refused, limit) },
 			}).Handler()
 			ask := func(path, owner string) *httptest.ResponseRecorder {
 				r := newRequest("POST", strings.ReplaceAll(path, "acme", owner), c.body)

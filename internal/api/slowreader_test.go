@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/eventfeed"
-	"github.com/quittance/quittance/internal/longrequest"
-	"github.com/quittance/quittance/internal/watchdog"
+	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/webhooks"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // slowConn is a connection with a client that does not read.
@@ -63,8 +63,8 @@ func (l slowListener) Accept() (net.Conn, error) {
 func TestClientsThatDoNotRead(t *testing.T) {
 	const clients, size = 20, 16 << 10
 	b := &lockedBackend{backend: newEventBackend(0)}
-	feed := eventfeed.New(eventfeed.Config{Log: b, Watchdog: watchdog.New(0), Logger: slog.New(slog.DiscardHandler)})
-	a := api.New(api.Config{Reader: b, Events: b, Feed: feed, Authenticator: b, Now: clock, Logger: slog.New(slog.DiscardHandler)})
+	feed := webhooks.NewFeed(webhooks.FeedConfig{Log: b, Watchdog: clock.New(0), Logger: slog.New(slog.DiscardHandler)})
+	a := api.New(api.Config{Reader: b, Events: b, Feed: feed, Authenticator: b, Now: testClock, Logger: slog.New(slog.DiscardHandler)})
 	ended := make(chan struct{}, clients)
 	h := a.Handler()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -87,7 +87,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := append(append([]byte(`{"note":"`), bytes.Repeat([]byte("x"), size)...), `"}`...)
-	const events = eventfeed.MaxBytes / (size + 20)
+	const events = webhooks.MaxBytes / (size + 20)
 	b.change(func(b *backend) {
 		for range events {
 			b.addEvent()
@@ -95,7 +95,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 		}
 	})
 	feed.Wake()
-	if _, err := feed.Next(t.Context(), eventfeed.Position{Event: events - 1}); err != nil {
+	if _, err := feed.Next(t.Context(), webhooks.Position{Event: events - 1}); err != nil {
 		t.Fatal(err)
 	}
 	before := heap()
@@ -122,8 +122,8 @@ func TestClientsThatDoNotRead(t *testing.T) {
 		t.Errorf("a stream that is not read holds %d KiB", each>>10)
 	}
 	for _, c := range conns {
-		if d := <-c.deadline; d > longrequest.ChunkTimeout || d < longrequest.ChunkTimeout-10*time.Second {
-			t.Errorf("a write has %v, want %v", d, longrequest.ChunkTimeout)
+		if d := <-c.deadline; d > webpage.ChunkTimeout || d < webpage.ChunkTimeout-10*time.Second {
+			t.Errorf("a write has %v, want %v", d, webpage.ChunkTimeout)
 		}
 		if err := c.TCPConn.SetWriteDeadline(time.Now()); err != nil { // as if the time had passed
 			t.Fatal(err)

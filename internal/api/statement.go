@@ -9,10 +9,9 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/merchant"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/times"
 )
 
 // monthLayout is how a month is written, such as 2026-11.
@@ -59,18 +58,18 @@ func (a *API) statementRequest(ctx context.Context, q *query) (r report.Request,
 	}
 	if _, given := q.get("timezone"); !given && q.err == nil {
 		m, err := a.merchants.Get(ctx, access.FromContext(ctx), r.MerchantID)
-		if err != nil && !errors.Is(err, merchant.ErrNotFound) {
+		if err != nil && !errors.Is(err, access.ErrNotFound) {
 			return r, "", err
 		}
 		r.Location = m.Zone()
 	}
 	month, _ = q.get("month")
 	first, err := time.Parse(monthLayout, month)
-	if err != nil || first.Year() < 1970 || times.Format(first, time.UTC, monthLayout) != month {
+	if err != nil || first.Year() < 1970 || clock.Format(first, time.UTC, monthLayout) != month {
 		q.reject("month", "must be a month such as 2026-11; it is %.40q", month)
 		return r, month, q.err
 	}
-	r.From, r.To = invoice.DayStart(times.Format(first, time.UTC, time.DateOnly), r.Location), invoice.DayStart(times.Format(first.AddDate(0, 1, 0), time.UTC, time.DateOnly), r.Location)
+	r.From, r.To = invoice.DayStart(clock.Format(first, time.UTC, time.DateOnly), r.Location), invoice.DayStart(clock.Format(first.AddDate(0, 1, 0), time.UTC, time.DateOnly), r.Location)
 	switch {
 	case r.From.Unix() < 0:
 		q.reject("month", "must not begin before 1970 in UTC; it is %s", month)

@@ -13,9 +13,8 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dispatcher"
-	"github.com/quittance/quittance/internal/eventfeed"
-	"github.com/quittance/quittance/internal/longrequest"
+	"github.com/quittance/quittance/internal/webhooks"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 const (
@@ -38,12 +37,12 @@ const includeDeliveries = "deliveries"
 // Feed returns new events and changes. *eventfeed.Feed implements it.
 type Feed interface {
 	// Head returns a position: everything that commits after the call is behind it.
-	Head(ctx context.Context) (eventfeed.Position, error)
+	Head(ctx context.Context) (webhooks.Position, error)
 	// Next waits for news behind a position. The error is eventfeed.ErrBehind if the logs have to be read
 	// up to news.Through.
-	Next(ctx context.Context, after eventfeed.Position) (news eventfeed.News, err error)
+	Next(ctx context.Context, after webhooks.Position) (news webhooks.News, err error)
 	// NextMatching waits for news that match, at most for a time, and returns the position reached.
-	NextMatching(ctx context.Context, after eventfeed.Position, atMost time.Duration, match func(eventfeed.News) bool) (eventfeed.Position, error)
+	NextMatching(ctx context.Context, after webhooks.Position, atMost time.Duration, match func(webhooks.News) bool) (webhooks.Position, error)
 }
 
 // eventStream is an answer to GET /api/events/stream.
@@ -51,21 +50,21 @@ type eventStream struct {
 	api        *API
 	w          http.ResponseWriter
 	r          *http.Request
-	filter     dispatcher.EventFilter
+	filter     webhooks.EventFilter
 	scope      string // of the ids
 	none       bool   // no event can match
 	deliveries bool   // include is deliveries
-	listener   dispatcher.Listener
-	after      position           // everything up to it was sent
-	sent       eventfeed.Position // in the last id
+	listener   webhooks.Listener
+	after      position          // everything up to it was sent
+	sent       webhooks.Position // in the last id
 	checked    time.Time
 	written    time.Time
 }
 
 // streamed is an event of a stream, and the position behind it.
 type streamed struct {
-	event dispatcher.EventRow
-	at    eventfeed.Position
+	event webhooks.EventRow
+	at    webhooks.Position
 	again bool // it was redelivered
 }
 
@@ -85,7 +84,7 @@ func (a *API) streamEvents(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer leave()
-	ctx, cancel := longrequest.Context(a.stopping, r)
+	ctx, cancel := webpage.RequestContext(a.stopping, r)
 	defer cancel()
 	if s.deliveries && possible {
 		if err := s.listen(ctx); err != nil {
@@ -143,7 +142,7 @@ func (s *eventStream) continueAfter(last []string) (position, error) {
 }
 
 // id returns the id of a message: the cursor of a position.
-func (s *eventStream) id(p eventfeed.Position) string {
+func (s *eventStream) id(p webhooks.Position) string {
 	s.sent = p
 	at := s.after
 	if at.Position = p; !s.deliveries {
@@ -155,7 +154,7 @@ func (s *eventStream) id(p eventfeed.Position) string {
 // listen records that redelivered events reach a client by this stream.
 func (s *eventStream) listen(ctx context.Context) error {
 	if s.listener.ID == "" {
-		s.listener = dispatcher.Listener{ID: rand.Text(), MerchantID: s.filter.MerchantID, Type: s.filter.Type, InvoiceID: s.filter.InvoiceID}
+		s.listener = webhooks.Listener{ID: rand.Text(), MerchantID: s.filter.MerchantID, Type: s.filter.Type, InvoiceID: s.filter.InvoiceID}
 	}
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
@@ -240,7 +239,7 @@ func (s *eventStream) next(ctx context.Context) ([]streamed, error) {
 	soon, cancel := context.WithTimeout(ctx, keyCheckInterval)
 	defer cancel()
 	news, err := s.api.feed.Next(soon, s.after.Position)
-	if errors.Is(err, eventfeed.ErrBehind) {
+	if errors.Is(err, webhooks.ErrBehind) {
 		news, err = s.readLogs(ctx, news.Through)
 	} else if err != nil && ctx.Err() == nil && soon.Err() != nil {
 		return nil, nil
@@ -251,7 +250,7 @@ func (s *eventStream) next(ctx context.Context) ([]streamed, error) {
 	var all []streamed
 	for _, e := range news.Events {
 		if s.matches(e) {
-			all = append(all, streamed{event: e, at: eventfeed.Position{Event: e.Seq, Change: s.after.Change}})
+			all = append(all, streamed{event: e, at: webhooks.Position{Event: e.Seq, Change: s.after.Change}})
 		}
 	}
 	again, err := s.redelivered(ctx, news)
@@ -263,10 +262,10 @@ func (s *eventStream) next(ctx context.Context) ([]streamed, error) {
 }
 
 // readLogs reads a page of each log. They have everything up to through, and may have more.
-func (s *eventStream) readLogs(ctx context.Context, through eventfeed.Position) (news eventfeed.News, err error) {
+func (s *eventStream) readLogs(ctx context.Context, through webhooks.Position) (news webhooks.News, err error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	news.Through = eventfeed.Position{Event: max(s.after.Event, through.Event), Change: max(s.after.Change, through.Change)}
+	news.Through = webhooks.Position{Event: max(s.after.Event, through.Event), Change: max(s.after.Change, through.Change)}
 	if s.none {
 		return news, nil
 	}
@@ -300,7 +299,7 @@ func (s *eventStream) readLogs(ctx context.Context, through eventfeed.Position) 
 }
 
 // redelivered returns the matching events that were redelivered.
-func (s *eventStream) redelivered(ctx context.Context, news eventfeed.News) (all []streamed, err error) {
+func (s *eventStream) redelivered(ctx context.Context, news webhooks.News) (all []streamed, err error) {
 	for _, c := range news.Changes {
 		isOne := s.deliveries && c.Action == access.ActionEventRedeliver && c.Object != ""
 		if !isOne || s.filter.MerchantID != "" && s.filter.MerchantID != c.MerchantID {
@@ -312,14 +311,14 @@ func (s *eventStream) redelivered(ctx context.Context, news eventfeed.News) (all
 		case err != nil:
 			return nil, fmt.Errorf("read a redelivered event: %w", err)
 		case s.matches(e):
-			all = append(all, streamed{event: e, at: eventfeed.Position{Event: news.Through.Event, Change: c.Seq}, again: true})
+			all = append(all, streamed{event: e, at: webhooks.Position{Event: news.Through.Event, Change: c.Seq}, again: true})
 		}
 	}
 	return all, nil
 }
 
 // matches reports whether an event matches the filter.
-func (s *eventStream) matches(e dispatcher.EventRow) bool {
+func (s *eventStream) matches(e webhooks.EventRow) bool {
 	f := s.filter
 	return !s.none && (f.MerchantID == "" || f.MerchantID == e.MerchantID) && (f.Type == "" || f.Type == e.Type) && (f.InvoiceID == "" || f.InvoiceID == e.InvoiceID)
 }
@@ -345,7 +344,7 @@ func (s *eventStream) appendEvent(text []byte, e streamed) ([]byte, error) {
 // send writes a part of the stream.
 func (s *eventStream) send(text []byte) error {
 	s.written = time.Now()
-	if err := longrequest.ExtendDeadlines(s.w); err != nil {
+	if err := webpage.ExtendDeadlines(s.w); err != nil {
 		return err
 	}
 	if _, err := s.w.Write(text); err != nil {

@@ -15,10 +15,9 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/apikey"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // streamWriter records a response that is written while it is read.
@@ -75,7 +74,7 @@ func TestStreamHeartbeats(t *testing.T) {
 		if coding := w.header.Get("Content-Encoding"); coding != "" {
 			t.Errorf("it is compressed: %s", coding)
 		}
-		wait.Sleep(t.Context(), time.Minute+time.Second, nil)
+		clock.Sleep(t.Context(), time.Minute+time.Second, nil)
 		if text := w.take(); text != strings.Repeat(":\n\n", 4) {
 			t.Errorf("in a minute it sent %q", text)
 		}
@@ -89,7 +88,7 @@ func TestStreamReadsTheLog(t *testing.T) {
 	playLive(t, 300, func(t *testing.T, l live) {
 		for query, want := range map[string]int{"after=start": 300, "after=start&invoiceId=" + invoiceID(7): 3, "after=start&merchantId=nobody": 0, "after=start&merchantId=no%00body": 0, "": 0} {
 			w, ended := openStream(t, l, query)
-			wait.Sleep(t.Context(), 2*time.Second, nil)
+			clock.Sleep(t.Context(), 2*time.Second, nil)
 			if text := w.take(); strings.Count(text, "data: ") != want {
 				t.Errorf("%s: sent %d events, want %d", query, strings.Count(text, "data: "), want)
 			}
@@ -112,7 +111,7 @@ func TestStreamRepeatsNoEvent(t *testing.T) {
 		l.change(func(b *backend) { b.addEvent(); b.addEvent() })
 		for _, query := range []string{"after=start", "after=start&type=" + string(l.events[4].Type)} {
 			w, ended := openStream(t, l, query)
-			wait.Sleep(t.Context(), 2*time.Second, nil)
+			clock.Sleep(t.Context(), 2*time.Second, nil)
 			text := w.take()
 			for i, e := range l.events {
 				want := 1
@@ -133,13 +132,13 @@ func TestStreamRepeatsNoEvent(t *testing.T) {
 
 // TestStreamChecksItsKey checks streams with a refused key, and with a check of the key that fails.
 func TestStreamChecksItsKey(t *testing.T) {
-	exceeded := &ratelimit.ExceededError{Limit: "authentication", RetryAfter: "1"}
-	for name, refusal := range map[string]error{"revoked": apikey.ErrRevoked, "beyond the limit of refusals": errors.Join(exceeded, apikey.ErrRevoked)} {
+	exceeded := &limits.ExceededError{Limit: "authentication", RetryAfter: "1"}
+	for name, refusal := range map[string]error{"revoked": access.ErrRevoked, "beyond the limit of refusals": errors.Join(exceeded, access.ErrRevoked)} {
 		playLive(t, 1, func(t *testing.T, l live) {
 			_, ended := openStream(t, l, "")
 			lose := func(err error) {
 				l.lose(err)
-				wait.Sleep(t.Context(), time.Second, nil)
+				clock.Sleep(t.Context(), time.Second, nil)
 				synctest.Wait()
 			}
 			lose(db.ErrTimeout)
@@ -166,7 +165,7 @@ func TestStreamOfDeliveries(t *testing.T) {
 	playLive(t, 8, func(t *testing.T, l live) {
 		sent := func(w *streamWriter) (all []string, last string) {
 			t.Helper()
-			wait.Sleep(t.Context(), 2*time.Second, nil)
+			clock.Sleep(t.Context(), 2*time.Second, nil)
 			for line := range strings.Lines(w.take()) {
 				if id, ok := strings.CutPrefix(line, "id: "); ok {
 					last = strings.TrimSpace(id)
@@ -240,7 +239,7 @@ func TestStreamOfDeliveries(t *testing.T) {
 		for range 5000 { // more than the feed keeps
 			l.change(func(b *backend) { b.addChange(access.ActionInvoiceVoid, "acme", invoiceID(0)) })
 		}
-		wait.Sleep(t.Context(), time.Second, nil)
+		clock.Sleep(t.Context(), time.Second, nil)
 		old, oldEnded := openStream(t, l, "merchantId=acme&include=deliveries&after="+first)
 		got, _ = sent(old)
 		want("far behind", got, 8, 10, 2, 4, 6)

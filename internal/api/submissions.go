@@ -11,19 +11,18 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/inspect"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // Submissions records who sends refunds. *settle.Service implements it and documents the
 // errors.
 type Submissions interface {
-	SubmitRefund(ctx context.Context, refundID, merchantID string, tx invoice.Hash, once settle.Once) (invoice.Submission, error)
+	SubmitRefund(ctx context.Context, refundID, merchantID string, tx invoice.Hash, once ledger.Once) (invoice.Submission, error)
 	RecordTransaction(ctx context.Context, refundID, submissionID, merchantID string, tx invoice.Hash) (invoice.Submission, error)
-	WithdrawSubmission(ctx context.Context, req settle.Withdrawal) (invoice.Submission, error)
+	WithdrawSubmission(ctx context.Context, req ledger.Withdrawal) (invoice.Submission, error)
 	SubmissionSeen(ctx context.Context, refundID, submissionID, merchantID string, tx invoice.Hash) error
 }
 
@@ -84,7 +83,7 @@ func (a *API) withdrawSubmission(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	asked := settle.Withdrawal{RefundID: id, SubmissionID: r.PathValue("submissionId"), MerchantID: access.FromContext(r.Context()).MerchantID}
+	asked := ledger.Withdrawal{RefundID: id, SubmissionID: r.PathValue("submissionId"), MerchantID: access.FromContext(r.Context()).MerchantID}
 	if err := a.askNodes(r.Context(), &asked); err != nil {
 		return err
 	}
@@ -98,7 +97,7 @@ func (a *API) withdrawSubmission(w http.ResponseWriter, r *http.Request) error {
 
 // askNodes asks the chain's nodes whether the submission to be withdrawn has sent a transaction. The
 // error describes what they found, or that no node answers.
-func (a *API) askNodes(ctx context.Context, asked *settle.Withdrawal) error {
+func (a *API) askNodes(ctx context.Context, asked *ledger.Withdrawal) error {
 	refund, err := a.reader.RefundRecord(ctx, asked.RefundID)
 	if err != nil || asked.MerchantID != "" && refund.MerchantID != asked.MerchantID {
 		return err // the ledger returns the error
@@ -123,19 +122,19 @@ func (a *API) askNodes(ctx context.Context, asked *settle.Withdrawal) error {
 		return unanswered(err)
 	}
 	state, err := a.nodes.RefundTransaction(ctx, refund, asked.Gone)
-	if err == nil && (state == inspect.Queued || state == inspect.Mined) {
+	if err == nil && (state == chain.Queued || state == chain.Mined) {
 		if err := a.ledger.SubmissionSeen(ctx, asked.RefundID, asked.SubmissionID, asked.MerchantID, asked.Gone); err != nil {
 			return fmt.Errorf("record that a transaction was seen: %w", err)
 		}
 		return problemf(apitypes.CodeRefundSubmitted, "The network has the transaction %s, which sends this refund.", asked.Gone)
 	}
-	asked.Failed = state == inspect.Failed
+	asked.Failed = state == chain.Failed
 	return unanswered(err)
 }
 
 // unanswered returns the problem if nodes do not answer or were not asked, or nil.
 func unanswered(err error) error {
-	if exceeded := (*ratelimit.ExceededError)(nil); err == nil || errors.As(err, &exceeded) {
+	if exceeded := (*limits.ExceededError)(nil); err == nil || errors.As(err, &exceeded) {
 		return err
 	}
 	return problemf(apitypes.CodeUnavailable, "No node of the chain answers, so whether something was sent is not known; repeat the request later.")
@@ -143,7 +142,7 @@ func unanswered(err error) error {
 
 // submittedDetail describes who sends a refund.
 func submittedDetail(s invoice.Submission) string {
-	detail := fmt.Sprintf("%s has been sending this refund since %s", s.By, times.Format(s.StartedAt, time.UTC, time.RFC3339))
+	detail := fmt.Sprintf("%s has been sending this refund since %s", s.By, clock.Format(s.StartedAt, time.UTC, time.RFC3339))
 	if s.TxHash.IsZero() {
 		return fmt.Sprintf("%s, and the wallet has not answered. For %d minutes, only %s can withdraw that.", detail, int(invoice.SubmissionPatience.Minutes()), s.By)
 	}

@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
-func (b *backend) SubmitRefund(ctx context.Context, _, _ string, _ invoice.Hash, _ settle.Once) (invoice.Submission, error) {
+func (b *backend) SubmitRefund(ctx context.Context, _, _ string, _ invoice.Hash, _ ledger.Once) (invoice.Submission, error) {
 	return invoice.Submission{}, b.fail(ctx)
 }
 
@@ -26,7 +26,7 @@ func (b *backend) RecordTransaction(ctx context.Context, _, _, _ string, _ invoi
 	return invoice.Submission{}, b.fail(ctx)
 }
 
-func (b *backend) WithdrawSubmission(ctx context.Context, _ settle.Withdrawal) (invoice.Submission, error) {
+func (b *backend) WithdrawSubmission(ctx context.Context, _ ledger.Withdrawal) (invoice.Submission, error) {
 	return invoice.Submission{}, b.fail(ctx)
 }
 
@@ -50,14 +50,14 @@ func TestIntegrationSubmissionSeen(t *testing.T) {
 		path := "/api/refunds/" + made.Refund.ID + "/submissions"
 		submission := decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", path, `{"txHash":"`+invoice.Hash{7}.String()+`"}`), http.StatusCreated).Submission
 		const patience = int64(invoice.SubmissionPatience / time.Second)
-		withdraw := func(after int64, state inspect.State) *httptest.ResponseRecorder {
+		withdraw := func(after int64, state chain.TransactionState) *httptest.ResponseRecorder {
 			at.Add(after)
 			s.nodes.state = state
 			return do(s.handler, "POST", path+"/"+submission.ID+"/withdraw", "")
 		}
-		wantProblem(t, withdraw(patience, inspect.Queued), http.StatusConflict, "refund_submitted", "")
-		wantProblem(t, withdraw(patience-1, inspect.Unknown), http.StatusConflict, "refund_submitted", "")
-		if got := decode[apitypes.SubmissionResponse](t, withdraw(1, inspect.Unknown), http.StatusOK).Submission; got.WithdrawnBy == "" || got.StartedAt != now {
+		wantProblem(t, withdraw(patience, chain.Queued), http.StatusConflict, "refund_submitted", "")
+		wantProblem(t, withdraw(patience-1, chain.Unknown), http.StatusConflict, "refund_submitted", "")
+		if got := decode[apitypes.SubmissionResponse](t, withdraw(1, chain.Unknown), http.StatusOK).Submission; got.WithdrawnBy == "" || got.StartedAt != now {
 			t.Errorf("withdrawn after no node has had it for 10 minutes: %+v", got)
 		}
 	})
@@ -138,11 +138,11 @@ func TestIntegrationSubmissions(t *testing.T) {
 		}
 
 		wantProblem(t, do(s.handler, "POST", submission+"/withdraw", ""), http.StatusServiceUnavailable, "unavailable", "")
-		for _, state := range []inspect.State{inspect.Queued, inspect.Mined, inspect.Unknown} { // the last may be on its way
+		for _, state := range []chain.TransactionState{chain.Queued, chain.Mined, chain.Unknown} { // the last may be on its way
 			s.nodes.state = state
 			wantProblem(t, do(s.handler, "POST", submission+"/withdraw", ""), http.StatusConflict, "refund_submitted", "")
 		}
-		s.nodes.state = inspect.Failed
+		s.nodes.state = chain.Failed
 		for range 2 {
 			got := decode[apitypes.SubmissionResponse](t, do(s.handler, "POST", submission+"/withdraw", ""), http.StatusOK).Submission
 			if got.WithdrawnBy == "" || got.WithdrawnAt != now {

@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/clientip"
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // TestAuthorizationsOfClients submits authorizations from one client network, each for another invoice,
@@ -19,11 +18,11 @@ func TestAuthorizationsOfClients(t *testing.T) {
 	s, invoices := newSubmitted(func() time.Time { return now }), 0
 	// fill submits authorizations until the client is refused, and returns how many were accepted.
 	fill := func(client string) (n int) {
-		ctx := clientip.NewContext(t.Context(), netip.MustParseAddr(client))
+		ctx := limits.NewContext(t.Context(), netip.MustParseAddr(client))
 		for ; n < 10*AuthorizationsOfClient; n++ {
 			invoices++
 			err := s.take(ctx, fmt.Sprint("inv_", invoices))
-			if exceeded := (*ratelimit.ExceededError)(nil); errors.As(err, &exceeded) && exceeded.Limit == "authorizations" {
+			if exceeded := (*limits.ExceededError)(nil); errors.As(err, &exceeded) && exceeded.Limit == "authorizations" {
 				break
 			} else if err != nil {
 				t.Fatal(err)
@@ -40,7 +39,7 @@ func TestAuthorizationsOfClients(t *testing.T) {
 	for i := range 10 {
 		site += fill(fmt.Sprintf("2001:db8:1:%x::1", i))
 	}
-	if want := ratelimit.SiteWeight * AuthorizationsOfClient; site != want {
+	if want := limits.SiteWeight * AuthorizationsOfClient; site != want {
 		t.Errorf("the networks of a site submit %d, want %d", site, want)
 	}
 	last := fmt.Sprint("inv_", invoices) // its authorization was refused

@@ -12,9 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/merchant"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // Limits of summaries.
@@ -33,7 +32,7 @@ type SummaryReader interface {
 	// that were created at a time or later, newest first.
 	InvoicedAmounts(ctx context.Context, merchantID string, status invoice.Status, since time.Time, limit int) ([]report.InvoicedAmount, error)
 	// Cursor returns the cursor of a chain, or db.ErrNotFound.
-	Cursor(ctx context.Context, chainKey string) (settle.Cursor, error)
+	Cursor(ctx context.Context, chainKey string) (ledger.Cursor, error)
 }
 
 // summary answers GET /api/reports/summary.
@@ -89,7 +88,7 @@ func (a *API) summaryRequest(ctx context.Context, q *query) (report.Request, err
 	}
 	if _, given := q.get("timezone"); !given && r.MerchantID != "" && q.err == nil {
 		m, err := a.merchants.Get(ctx, access.FromContext(ctx), r.MerchantID)
-		if err != nil && !errors.Is(err, merchant.ErrNotFound) {
+		if err != nil && !errors.Is(err, access.ErrNotFound) {
 			return r, err
 		}
 		r.Location = m.Zone()

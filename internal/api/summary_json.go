@@ -4,8 +4,8 @@ import (
 	"cmp"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // Summary is a merchant's view of a period and of now.
@@ -25,7 +25,7 @@ type InvoiceSums struct {
 // ReadChain is how far a chain is read.
 type ReadChain struct {
 	Key    string
-	Cursor settle.Cursor
+	Cursor ledger.Cursor
 }
 
 // Compare orders chains by their keys.

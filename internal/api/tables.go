@@ -10,9 +10,9 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/apiconv"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // invoiceTable returns the columns of invoices.
@@ -65,11 +65,11 @@ func references[T any](ctx context.Context, a *API, elements []T, invoiceID func
 }
 
 // paymentTable returns the columns of payments.
-func (a *API) paymentTable() *table[settle.PaymentRow] {
-	return &table[settle.PaymentRow]{[]string{
+func (a *API) paymentTable() *table[ledger.PaymentRow] {
+	return &table[ledger.PaymentRow]{[]string{
 		"id", "status", "invoiceId", "merchantId", "chainKey", "txHash", "currency", "amount", "amountDecimal",
 		"amountRefunded", "amountRefundedDecimal", "from", "to", "blockNumber", "confirmedAt", "attribution", "reference",
-	}, func(ctx context.Context, payments []settle.PaymentRow, at func(time.Time) string) ([][]string, error) {
+	}, func(ctx context.Context, payments []ledger.PaymentRow, at func(time.Time) string) ([][]string, error) {
 		ids, rows := make([]string, len(payments)), make([][]string, len(payments))
 		for i, p := range payments {
 			ids[i] = p.ID
@@ -78,7 +78,7 @@ func (a *API) paymentTable() *table[settle.PaymentRow] {
 		if err != nil {
 			return nil, fmt.Errorf("read refunds: %w", err)
 		}
-		reference, err := references(ctx, a, payments, func(p settle.PaymentRow) string { return p.InvoiceID })
+		reference, err := references(ctx, a, payments, func(p ledger.PaymentRow) string { return p.InvoiceID })
 		if err != nil {
 			return nil, err
 		}
@@ -133,8 +133,8 @@ func (a *API) refundCells(r invoice.RefundRecord, at func(time.Time) string) []s
 }
 
 // customerTable returns the columns of customers.
-func customerTable() *table[settle.Customer] {
-	return tableOf([]string{"customer", "merchantId", "id", "email", "newestInvoiceId", "invoicedAt"}, func(c settle.Customer, at func(time.Time) string) []string {
+func customerTable() *table[ledger.Customer] {
+	return tableOf([]string{"customer", "merchantId", "id", "email", "newestInvoiceId", "invoicedAt"}, func(c ledger.Customer, at func(time.Time) string) []string {
 		return []string{c.Key(), c.MerchantID, c.ID, c.Email, c.NewestInvoice, at(c.InvoicedAt)}
 	})
 }
@@ -161,10 +161,10 @@ func (a *API) paymentLinkTable() *table[invoice.PaymentLink] {
 }
 
 // eventTable returns the columns of events.
-func eventTable() *table[dispatcher.EventRow] {
+func eventTable() *table[webhooks.EventRow] {
 	return tableOf([]string{
 		"id", "type", "createdAt", "merchantId", "invoiceId", "deliveryId", "deliveryStatus", "attempts", "nextAttemptAt", "finishedAt",
-	}, func(e dispatcher.EventRow, at func(time.Time) string) []string {
+	}, func(e webhooks.EventRow, at func(time.Time) string) []string {
 		row := []string{e.ID, string(e.Type), at(e.CreatedAt), e.MerchantID, e.InvoiceID, "", "", "", "", ""}
 		if d := EventRecord(e).Delivery; d != nil {
 			copy(row[5:], []string{d.ID, string(d.Status), strconv.FormatInt(int64(d.Attempts), 10), at(fromSeconds(d.NextAttemptAt)), at(fromSeconds(d.FinishedAt))})

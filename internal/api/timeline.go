@@ -11,7 +11,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // timelineEntry is an entry with its sort key: its time, then the order of entries of the same time.
@@ -95,7 +95,7 @@ func (a *API) listTimeline(w http.ResponseWriter, r *http.Request) error {
 }
 
 // addTxs adds the transactions of an invoice's commitment.
-func (t *timeline) addTxs(txs []settle.CommitmentTx) {
+func (t *timeline) addTxs(txs []ledger.CommitmentTx) {
 	for _, tx := range txs {
 		entry := apitypes.TimelineEntry{Kind: "commitment." + string(tx.Kind), TxHash: tx.Hash.String()}
 		if !tx.Cost.At.IsZero() {
@@ -107,7 +107,7 @@ func (t *timeline) addTxs(txs []settle.CommitmentTx) {
 
 // addPayments adds the transfers and authorizations of payers, and their outcomes. needed is how many
 // confirmations a payment needs, or 0 if the node decides.
-func (t *timeline) addPayments(h settle.InvoiceHistory, needed uint64) {
+func (t *timeline) addPayments(h ledger.InvoiceHistory, needed uint64) {
 	for _, r := range h.Reported {
 		t.add(r.At, rankSent, r.Hash.String(), apitypes.TimelineEntry{Kind: "payment.sent", TxHash: r.Hash.String()})
 	}
@@ -129,7 +129,7 @@ func (t *timeline) addPayments(h settle.InvoiceHistory, needed uint64) {
 
 // confirmedAt returns when a block confirmed a payment: at the block's time, but not before the
 // payment was seen or after it was final. The chain's clock may differ from the service's.
-func confirmedAt(c settle.Confirmation, p settle.SeenPayment) time.Time {
+func confirmedAt(c ledger.Confirmation, p ledger.SeenPayment) time.Time {
 	at := c.Time
 	if at.Before(p.ObservedAt) {
 		at = p.ObservedAt
@@ -150,7 +150,7 @@ func (a *API) confirmationsNeeded(chainKey string) uint64 {
 }
 
 // timelineOf returns the entries of a history in their order.
-func timelineOf(h settle.InvoiceHistory, needed uint64, now time.Time) timeline {
+func timelineOf(h ledger.InvoiceHistory, needed uint64, now time.Time) timeline {
 	var t timeline
 	inv := h.Invoice
 	t.add(inv.CreatedAt, rankInvoice, "created", apitypes.TimelineEntry{Kind: "invoice.created", Amount: inv.Amount.String()})

@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 func TestTimeline(t *testing.T) {
@@ -23,14 +23,14 @@ func TestTimeline(t *testing.T) {
 	p.ObservedAt, p.ConfirmedAt = at(20), at(40)
 	event := invoice.PrefixEvent + number(1)
 	sweep := invoice.Sweep{ID: "swp_1", ObservedAt: at(55), ConfirmedAt: at(70)}
-	b.history = settle.InvoiceHistory{
-		Payments: []settle.SeenPayment{{PaymentRow: p, OrphanedAt: at(25), Confirmations: []settle.Confirmation{{Number: 1, Time: at(35)}, {Number: 2, Time: at(40)}}}},
-		Reported: []settle.ReportedTransaction{{Hash: p.TxHash, At: at(19)}},
-		Signed:   []settle.Authorization{{ID: "aut_1", CreatedAt: at(18)}},
-		Sweeps:   []settle.SeenSweep{{Sweep: sweep, OrphanedAt: at(60)}},
-		Events:   []dispatcher.Event{{ID: event, Type: invoice.EventReceived, CreatedAt: at(20)}},
-		Attempts: []settle.EventAttempt{{EventID: event, Number: 1, Started: at(20).Add(5 * time.Millisecond), StatusCode: 500, Error: "500"}, {EventID: event, Number: 2, Started: at(50), StatusCode: 200}},
-		Txs:      []settle.CommitmentTx{{Kind: invoice.IntentOpen, Hash: invoice.Hash{7}, Created: at(2), Cost: settle.TxCost{Gwei: 52, At: at(3)}}}, OpenedAt: at(2),
+	b.history = ledger.InvoiceHistory{
+		Payments: []ledger.SeenPayment{{PaymentRow: p, OrphanedAt: at(25), Confirmations: []ledger.Confirmation{{Number: 1, Time: at(35)}, {Number: 2, Time: at(40)}}}},
+		Reported: []ledger.ReportedTransaction{{Hash: p.TxHash, At: at(19)}},
+		Signed:   []ledger.Authorization{{ID: "aut_1", CreatedAt: at(18)}},
+		Sweeps:   []ledger.SeenSweep{{Sweep: sweep, OrphanedAt: at(60)}},
+		Events:   []webhooks.Event{{ID: event, Type: invoice.EventReceived, CreatedAt: at(20)}},
+		Attempts: []ledger.EventAttempt{{EventID: event, Number: 1, Started: at(20).Add(5 * time.Millisecond), StatusCode: 500, Error: "500"}, {EventID: event, Number: 2, Started: at(50), StatusCode: 200}},
+		Txs:      []ledger.CommitmentTx{{Kind: invoice.IntentOpen, Hash: invoice.Hash{7}, Created: at(2), Cost: ledger.TxCost{Gwei: 52, At: at(3)}}}, OpenedAt: at(2),
 	}
 	h := newAPI(t, b)
 	confirmations := 0
@@ -71,24 +71,24 @@ func TestTimeline(t *testing.T) {
 
 // TestTimelineOfStates reads the timelines of invoices with different outcomes.
 func TestTimelineOfStates(t *testing.T) {
-	finalized := settle.InvoiceTransition{Status: invoice.Open, At: invoice.Unix(now + 5)}
-	void := settle.InvoiceTransition{Status: invoice.Void, At: invoice.Unix(now + 9)}
+	finalized := ledger.InvoiceTransition{Status: invoice.Open, At: invoice.Unix(now + 5)}
+	void := ledger.InvoiceTransition{Status: invoice.Void, At: invoice.Unix(now + 9)}
 	for name, c := range map[string]struct {
 		status      invoice.Status
-		transitions []settle.InvoiceTransition
+		transitions []ledger.InvoiceTransition
 		want        []string
 	}{
 		"draft":                {invoice.Drafted, nil, []string{"invoice.created"}},
 		"open":                 {invoice.Open, nil, []string{"invoice.created"}},
-		"finalized":            {invoice.Open, []settle.InvoiceTransition{finalized}, []string{"invoice.created", "invoice.finalized"}},
-		"finalized and void":   {invoice.Void, []settle.InvoiceTransition{void, finalized}, []string{"invoice.created", "invoice.finalized", "invoice.void"}},
-		"finalized, expired":   {invoice.Expired, []settle.InvoiceTransition{finalized}, []string{"invoice.created", "invoice.finalized", "invoice.expired"}},
-		"a draft that is void": {invoice.Void, []settle.InvoiceTransition{void}, []string{"invoice.created", "invoice.void"}},
+		"finalized":            {invoice.Open, []ledger.InvoiceTransition{finalized}, []string{"invoice.created", "invoice.finalized"}},
+		"finalized and void":   {invoice.Void, []ledger.InvoiceTransition{void, finalized}, []string{"invoice.created", "invoice.finalized", "invoice.void"}},
+		"finalized, expired":   {invoice.Expired, []ledger.InvoiceTransition{finalized}, []string{"invoice.created", "invoice.finalized", "invoice.expired"}},
+		"a draft that is void": {invoice.Void, []ledger.InvoiceTransition{void}, []string{"invoice.created", "invoice.void"}},
 	} {
 		b := newListBackend(2)
 		b.invoices[1].Status = c.status
 		for _, truncated := range []bool{false, true} {
-			b.history = settle.InvoiceHistory{Transitions: c.transitions, Truncated: truncated}
+			b.history = ledger.InvoiceHistory{Transitions: c.transitions, Truncated: truncated}
 			w := do(newAPI(t, b), "GET", "/api/invoices/"+invoiceID(1)+"/timeline", "")
 			if strings.Contains(w.Body.String(), "truncated") != truncated {
 				t.Errorf("%s: %s", name, w.Body)
@@ -129,12 +129,12 @@ func TestFindInvoices(t *testing.T) {
 	}
 }
 
-// A chain's clock may be behind or ahead of the service's.
+// A chain's testClock may be behind or ahead of the service's.
 func TestConfirmationsFollowThePayment(t *testing.T) {
 	b := newListBackend(1)
 	p := b.payments[0]
 	p.ObservedAt, p.ConfirmedAt = invoice.Unix(now+20), invoice.Unix(now+40)
-	b.history = settle.InvoiceHistory{Payments: []settle.SeenPayment{{PaymentRow: p, Confirmations: []settle.Confirmation{
+	b.history = ledger.InvoiceHistory{Payments: []ledger.SeenPayment{{PaymentRow: p, Confirmations: []ledger.Confirmation{
 		{Number: 1, Time: invoice.Unix(now + 15)}, {Number: 2, Time: invoice.Unix(now + 30)}, {Number: 3, Time: invoice.Unix(now + 45)},
 	}}}}
 	var got []string

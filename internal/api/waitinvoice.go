@@ -12,9 +12,9 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/longrequest"
+	"github.com/quittance/quittance/internal/webhooks"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // MaxWait bounds the parameter wait, in seconds.
@@ -88,16 +88,16 @@ func (a *API) awaitInvoice(w http.ResponseWriter, r *http.Request, id string, kn
 	if err != nil || first.Status != known.status || known.seconds == 0 {
 		return first, err
 	}
-	whole, cancel := longrequest.Context(a.stopping, r)
+	whole, cancel := webpage.RequestContext(a.stopping, r)
 	defer cancel()
 	accepted, stop := a.whileAccepted(whole, r)
 	defer stop()
 	ctx, cancel := context.WithTimeout(accepted, time.Duration(known.seconds)*time.Second)
 	defer cancel()
-	if err := longrequest.ClearDeadlines(w); err != nil {
+	if err := webpage.ClearDeadlines(w); err != nil {
 		return invoice.Invoice{}, err
 	}
-	defer func() { err = errors.Join(err, longrequest.ExtendDeadlines(w)) }()
+	defer func() { err = errors.Join(err, webpage.ExtendDeadlines(w)) }()
 	if err := a.awaitChange(ctx, first); err != nil && ctx.Err() == nil {
 		return invoice.Invoice{}, err
 	}
@@ -133,8 +133,8 @@ func (a *API) awaitChange(ctx context.Context, known invoice.Invoice) error {
 
 // nextAbout waits after a position for an event about an invoice or a change of its merchant,
 // at most for rereadInterval, and returns the position that it has reached.
-func (a *API) nextAbout(ctx context.Context, inv invoice.Invoice, after eventfeed.Position) (eventfeed.Position, error) {
-	return a.feed.NextMatching(ctx, after, rereadInterval, func(n eventfeed.News) bool {
+func (a *API) nextAbout(ctx context.Context, inv invoice.Invoice, after webhooks.Position) (webhooks.Position, error) {
+	return a.feed.NextMatching(ctx, after, rereadInterval, func(n webhooks.News) bool {
 		return n.IsAbout(inv.ID) || slices.ContainsFunc(n.Changes, func(c access.ChangeRow) bool { return c.MerchantID == inv.MerchantID })
 	})
 }

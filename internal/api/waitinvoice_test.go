@@ -17,12 +17,9 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/apikey"
-	"github.com/quittance/quittance/internal/delivery"
-	"github.com/quittance/quittance/internal/dispatcher"
-	"github.com/quittance/quittance/internal/eventfeed"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/watchdog"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // lockedBackend is a backend that several goroutines use.
@@ -38,7 +35,7 @@ func (b *lockedBackend) Invoice(ctx context.Context, id string) (invoice.Invoice
 	return b.backend.Invoice(ctx, id)
 }
 
-func (b *lockedBackend) Events(ctx context.Context, f dispatcher.EventFilter) ([]dispatcher.EventRow, error) {
+func (b *lockedBackend) Events(ctx context.Context, f webhooks.EventFilter) ([]webhooks.EventRow, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.backend.Events(ctx, f)
@@ -50,7 +47,7 @@ func (b *lockedBackend) LastSeq(ctx context.Context) (int64, error) {
 	return b.backend.LastSeq(ctx)
 }
 
-func (b *lockedBackend) EventRecord(ctx context.Context, id string) (dispatcher.EventRow, []delivery.Attempt, error) {
+func (b *lockedBackend) EventRecord(ctx context.Context, id string) (webhooks.EventRow, []webhooks.Attempt, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.backend.EventRecord(ctx, id)
@@ -68,7 +65,7 @@ func (b *lockedBackend) Changes(ctx context.Context, after int64, limit int) ([]
 	return b.backend.Changes(ctx, after, limit)
 }
 
-func (b *lockedBackend) Listen(ctx context.Context, l *dispatcher.Listener) error {
+func (b *lockedBackend) Listen(ctx context.Context, l *webhooks.Listener) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.backend.Listen(ctx, l)
@@ -104,7 +101,7 @@ func (b *lockedBackend) change(fn func(*backend)) {
 type live struct {
 	*lockedBackend
 	handler http.Handler
-	feed    *eventfeed.Feed
+	feed    *webhooks.Feed
 	stop    context.CancelFunc // as the service does
 	refused map[string]int     // by limit
 }
@@ -116,7 +113,7 @@ func playLive(t *testing.T, n int, fn func(t *testing.T, l live)) {
 		b := &lockedBackend{backend: newEventBackend(n)}
 		b.invoices = newListBackend(n).invoices
 		logger := slog.New(slog.DiscardHandler)
-		feed := eventfeed.New(eventfeed.Config{Log: b, Watchdog: watchdog.New(0), Logger: logger})
+		feed := webhooks.NewFeed(webhooks.FeedConfig{Log: b, Watchdog: clock.New(0), Logger: logger})
 		ctx, cancel := context.WithCancel(t.Context())
 		stopping, stop := context.WithCancel(t.Context())
 		var mu sync.Mutex
@@ -126,7 +123,7 @@ func playLive(t *testing.T, n int, fn func(t *testing.T, l live)) {
 			defer mu.Unlock()
 			refused[limit]++
 		}
-		a := api.New(api.Config{Refused: count, Reader: b, Events: b, Feed: feed, Authenticator: b, Stopping: stopping, Now: clock, Logger: logger})
+		a := api.New(api.Config{Refused: count, Reader: b, Events: b, Feed: feed, Authenticator: b, Stopping: stopping, Now: testClock, Logger: logger})
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
@@ -273,7 +270,7 @@ func TestWaitChecksItsKey(t *testing.T) {
 	} {
 		playLive(t, 1, func(t *testing.T, l live) {
 			l.change(func(b *backend) { b.invoices[0].Status = invoice.Open })
-			time.AfterFunc(time.Second, func() { l.lose(apikey.ErrRevoked) })
+			time.AfterFunc(time.Second, func() { l.lose(access.ErrRevoked) })
 			w := httptest.NewRecorder()
 			r := newRequest("GET", "/api/invoices/"+invoiceID(0)+"?wait=60", "")
 			if name == "key" {

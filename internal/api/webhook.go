@@ -7,9 +7,8 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/delivery"
-	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // pathMerchant returns the merchant in the request's path. A malformed id, and a merchant
@@ -17,7 +16,7 @@ import (
 func pathMerchant(r *http.Request) (string, error) {
 	id := r.PathValue("id")
 	if !invoice.ValidMerchantID(id) || !access.FromContext(r.Context()).Sees(id) {
-		return "", fmt.Errorf("merchant %q: %w", id, endpoint.ErrNone)
+		return "", fmt.Errorf("merchant %q: %w", id, webhooks.ErrNone)
 	}
 	return id, nil
 }
@@ -46,7 +45,7 @@ func (a *API) putWebhook(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var set endpoint.Settings
+	var set webhooks.Settings
 	if err := cmp.Or(text(o, "", "url", &set.URL, asIs), eventTypes(o, "optionalEvents", &set.Optional), headerChanges(o, "headers", &set.Headers)); err != nil {
 		return err
 	}
@@ -76,8 +75,8 @@ func eventTypes(o object, name string, dst *[]invoice.EventType) error {
 }
 
 // headerChanges reads an array of headers into dst, which is unchanged if the array is absent.
-func headerChanges(o object, name string, dst *[]endpoint.HeaderChange) error {
-	return array(o, name, dst, func(path string, element any, change *endpoint.HeaderChange) error {
+func headerChanges(o object, name string, dst *[]webhooks.HeaderChange) error {
+	return array(o, name, dst, func(path string, element any, change *webhooks.HeaderChange) error {
 		member, ok := element.(map[string]any)
 		if !ok {
 			return invalidField(path, "must be an object; it is %s", kind(element))
@@ -179,7 +178,7 @@ func (a *API) promoteSecret(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func fromView(v endpoint.View) apitypes.Webhook {
+func fromView(v webhooks.View) apitypes.Webhook {
 	w := apitypes.Webhook{
 		MerchantID: v.MerchantID, URL: v.URL, Configured: v.Configured,
 		ChangedAt:      invoice.UnixSeconds(v.ChangedAt),
@@ -190,7 +189,7 @@ func fromView(v endpoint.View) apitypes.Webhook {
 	for i, typ := range v.Optional {
 		w.OptionalEvents[i] = apitypes.EventType(typ)
 	}
-	if v.Breaker.State != delivery.BreakerClosed {
+	if v.Breaker.State != webhooks.BreakerClosed {
 		w.PausedUntil = v.Breaker.Until.Unix()
 	}
 	for i, s := range v.Secrets {

@@ -12,10 +12,8 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/delivery"
-	"github.com/quittance/quittance/internal/dispatcher"
-	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 const madeSecret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
@@ -24,51 +22,51 @@ const madeSecret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 // a configured one, and new has no endpoint.
 type fakeEndpoints struct{ *backend }
 
-func (h fakeEndpoints) View(ctx context.Context, id string) (endpoint.View, error) {
+func (h fakeEndpoints) View(ctx context.Context, id string) (webhooks.View, error) {
 	if err := h.fail(ctx); err != nil {
-		return endpoint.View{}, err
+		return webhooks.View{}, err
 	}
-	v := endpoint.View{MerchantID: id, URL: "https://" + id + ".example/", Breaker: delivery.NewBreaker}
+	v := webhooks.View{MerchantID: id, URL: "https://" + id + ".example/", Breaker: webhooks.NewBreaker}
 	switch id {
 	case "acme":
 		v.Optional = []invoice.EventType{invoice.EventUnattributed}
-		v.ChangedAt, v.Breaker = time.Unix(now, 0), delivery.Breaker{State: delivery.BreakerOpen, Until: time.UnixMilli((now+30)*1000 + 999)}
-		v.Secrets = []dispatcher.SecretRow{
-			{Version: 3, State: dispatcher.SecretStaged, CreatedAt: invoice.Unix(now), Sealed: []byte("sealed"), KeyID: "key"}, {Version: 2, State: dispatcher.SecretActive, CreatedAt: invoice.Unix(now - 1)},
-			{Version: 1, State: dispatcher.SecretRetiring, CreatedAt: invoice.Unix(now - 2), ValidUntil: invoice.Unix(now + 60)},
+		v.ChangedAt, v.Breaker = time.Unix(now, 0), webhooks.Breaker{State: webhooks.BreakerOpen, Until: time.UnixMilli((now+30)*1000 + 999)}
+		v.Secrets = []webhooks.SecretRow{
+			{Version: 3, State: webhooks.SecretStaged, CreatedAt: invoice.Unix(now), Sealed: []byte("sealed"), KeyID: "key"}, {Version: 2, State: webhooks.SecretActive, CreatedAt: invoice.Unix(now - 1)},
+			{Version: 1, State: webhooks.SecretRetiring, CreatedAt: invoice.Unix(now - 2), ValidUntil: invoice.Unix(now + 60)},
 		}
 	case "bean":
-		v.Configured, v.Breaker = true, delivery.Breaker{State: delivery.BreakerGone, Until: time.Unix(now+3600, 0)}
+		v.Configured, v.Breaker = true, webhooks.Breaker{State: webhooks.BreakerGone, Until: time.Unix(now+3600, 0)}
 	default:
-		return v, endpoint.ErrNone
+		return v, webhooks.ErrNone
 	}
 	return v, nil
 }
 
 // may returns the error of changing a merchant's endpoint, if any.
-func (h fakeEndpoints) may(ctx context.Context, id string) (endpoint.View, error) {
+func (h fakeEndpoints) may(ctx context.Context, id string) (webhooks.View, error) {
 	v, err := h.View(ctx, id)
 	if err == nil && v.Configured {
-		err = endpoint.ErrConfigured
+		err = webhooks.ErrConfigured
 	}
 	return v, err
 }
 
-func (h fakeEndpoints) Put(ctx context.Context, id string, set endpoint.Settings) (endpoint.View, string, error) {
+func (h fakeEndpoints) Put(ctx context.Context, id string, set webhooks.Settings) (webhooks.View, string, error) {
 	url, optional := set.URL, set.Optional
 	h.headers = set.Headers
 	if id == "new" {
-		return endpoint.View{MerchantID: id, URL: url, Optional: optional, Breaker: delivery.NewBreaker}, madeSecret, h.fail(ctx)
+		return webhooks.View{MerchantID: id, URL: url, Optional: optional, Breaker: webhooks.NewBreaker}, madeSecret, h.fail(ctx)
 	}
 	if url == "http://10.0.0.1/" {
-		return endpoint.View{}, "", &invoice.FieldError{Field: "url", Detail: "cannot be used"}
+		return webhooks.View{}, "", &invoice.FieldError{Field: "url", Detail: "cannot be used"}
 	}
 	if id == "keyless" {
-		return endpoint.View{}, "", endpoint.ErrNoMasterKey
+		return webhooks.View{}, "", webhooks.ErrNoMasterKey
 	}
 	for i, typ := range optional {
 		if typ != invoice.EventUnattributed {
-			return endpoint.View{}, "", &invoice.FieldError{Field: fmt.Sprintf("optionalEvents[%d]", i), Detail: "must be payment.unattributed"}
+			return webhooks.View{}, "", &invoice.FieldError{Field: fmt.Sprintf("optionalEvents[%d]", i), Detail: "must be payment.unattributed"}
 		}
 	}
 	v, err := h.may(ctx, id)
@@ -79,32 +77,32 @@ func (h fakeEndpoints) Put(ctx context.Context, id string, set endpoint.Settings
 	return v, "", err
 }
 
-func (h fakeEndpoints) PingMerchant(ctx context.Context, id string) (delivery.Attempt, error) {
+func (h fakeEndpoints) PingMerchant(ctx context.Context, id string) (webhooks.Attempt, error) {
 	_, err := h.View(ctx, id)
-	return delivery.Attempt{Number: 1, Started: time.Unix(now, 0), Duration: 7 * time.Millisecond, StatusCode: 500, Error: "answered 500, expected 2xx", Excerpt: "no"}, err
+	return webhooks.Attempt{Number: 1, Started: time.Unix(now, 0), Duration: 7 * time.Millisecond, StatusCode: 500, Error: "answered 500, expected 2xx", Excerpt: "no"}, err
 }
 
-func (h fakeEndpoints) Stage(ctx context.Context, id string) (endpoint.View, string, error) {
+func (h fakeEndpoints) Stage(ctx context.Context, id string) (webhooks.View, string, error) {
 	if id == "staged" {
-		return endpoint.View{}, "", endpoint.ErrStaged
+		return webhooks.View{}, "", webhooks.ErrStaged
 	}
 	v, err := h.may(ctx, id)
 	return v, madeSecret, err
 }
 
-func (h fakeEndpoints) Promote(ctx context.Context, id string) (endpoint.View, error) {
+func (h fakeEndpoints) Promote(ctx context.Context, id string) (webhooks.View, error) {
 	switch id {
 	case "deaf":
-		return endpoint.View{}, fmt.Errorf("wrapped: %w", &endpoint.PingError{Answer: "answered 401, expected 2xx"})
+		return webhooks.View{}, fmt.Errorf("wrapped: %w", &webhooks.PingError{Answer: "answered 401, expected 2xx"})
 	case "unstaged":
-		return endpoint.View{}, endpoint.ErrNotStaged
+		return webhooks.View{}, webhooks.ErrNotStaged
 	}
 	return h.may(ctx, id)
 }
 
 func (h fakeEndpoints) Unstage(ctx context.Context, id string) error {
 	if id == "unstaged" {
-		return endpoint.ErrNotStaged
+		return webhooks.ErrNotStaged
 	}
 	_, err := h.may(ctx, id)
 	return err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/facilitator"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/x402"
 )
@@ -23,7 +22,7 @@ type Facilitator interface {
 	Pending(ctx context.Context, inv invoice.Invoice) (r apitypes.X402SettleResponse, ok bool, err error)
 }
 
-var _ Facilitator = (*facilitator.Service)(nil)
+var _ Facilitator = (*x402.Service)(nil)
 
 // x402Supported answers GET /x402/supported.
 func (a *API) x402Supported(w http.ResponseWriter, r *http.Request) error {

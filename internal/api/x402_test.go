@@ -50,7 +50,7 @@ func newX402API(t *testing.T, f *facilitatorOf) http.Handler {
 	b := payableBackend()
 	b.invoices[0].Amount = invoice.NewAmount(5)
 	return apitest.Check(t, api.New(api.Config{
-		Ledger: b, Reader: b, Events: b, Facilitator: f, Now: clock, Logger: slog.New(slog.DiscardHandler), Refused: func(string) {},
+		Ledger: b, Reader: b, Events: b, Facilitator: f, Now: testClock, Logger: slog.New(slog.DiscardHandler), Refused: func(string) {},
 	}).Handler())
 }
 

@@ -8,10 +8,9 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/apiconv"
-	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/facilitator"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/x402"
 )
 
@@ -54,7 +53,7 @@ func (a *API) payInvoice(w http.ResponseWriter, r *http.Request) error {
 		if err := a.submitted.take(r.Context(), id); err != nil {
 			return err
 		}
-		if answer, err = a.facilitator.Pay(r.Context(), inv, p); err != nil && !errors.Is(err, facilitator.ErrNotTaken) {
+		if answer, err = a.facilitator.Pay(r.Context(), inv, p); err != nil && !errors.Is(err, x402.ErrNotTaken) {
 			return err
 		}
 	default:
@@ -98,9 +97,9 @@ func (a *API) answerPayment(w http.ResponseWriter, r *http.Request, id string, a
 func (a *API) requirePayment(w http.ResponseWriter, r *http.Request, inv invoice.Invoice, reason string) error {
 	want, err := a.facilitator.Requirements(r.Context(), inv)
 	switch {
-	case errors.Is(err, facilitator.ErrNotPayable):
+	case errors.Is(err, x402.ErrNotPayable):
 		return problemf(apitypes.CodeInvoiceFinal, "This invoice can no longer be paid.")
-	case errors.Is(err, facilitator.ErrNotTaken):
+	case errors.Is(err, x402.ErrNotTaken):
 		return problemf(apitypes.CodeNotFound, "This service takes no payments by x402 on the chain of the invoice.")
 	case err != nil:
 		return err
@@ -128,7 +127,7 @@ func (a *API) urlOf(r *http.Request) string {
 	if a.publicURL != "" {
 		return a.publicURL
 	}
-	return clientip.BaseURL(r)
+	return limits.BaseURL(r)
 }
 
 // publicInvoice returns an invoice that payers may see, or db.ErrNotFound.

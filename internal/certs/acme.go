@@ -15,9 +15,8 @@ import (
 	"golang.org/x/crypto/acme"
 	"golang.org/x/crypto/acme/autocert"
 
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/times"
-	"github.com/quittance/quittance/internal/wait"
 )
 
 const (
@@ -101,7 +100,7 @@ func (a *ACME) Run(ctx context.Context) {
 		for _, host := range a.cfg.Hosts {
 			go func() { _, _ = a.request(ctx, host) }() // record has the error
 		}
-		if !wait.Sleep(ctx, checkInterval, nil) {
+		if !clock.Sleep(ctx, checkInterval, nil) {
 			return
 		}
 	}
@@ -113,7 +112,7 @@ func (a *ACME) request(ctx context.Context, host string) (*tls.Certificate, erro
 	hello := &tls.ClientHelloInfo{ServerName: host, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}}
 	for {
 		pair, err := a.Certificate(hello)
-		if !errors.Is(err, errOrdered) || !wait.Sleep(ctx, orderPoll, nil) {
+		if !errors.Is(err, errOrdered) || !clock.Sleep(ctx, orderPoll, nil) {
 			return pair, err
 		}
 	}
@@ -128,7 +127,7 @@ func (a *ACME) Status() (s Status) {
 			s.NotAfter = end
 		}
 		if a.cfg.Now().After(end) && s.Problem == "" {
-			s.Problem = fmt.Sprintf("the certificate for %s expired at %s", host, times.Format(end, time.UTC, time.RFC3339))
+			s.Problem = fmt.Sprintf("the certificate for %s expired at %s", host, clock.Format(end, time.UTC, time.RFC3339))
 		}
 	}
 	for _, host := range a.cfg.Hosts {

@@ -25,8 +25,8 @@ import (
 	"github.com/miekg/dns"
 	"golang.org/x/crypto/acme/autocert"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/logtest"
 )
 
@@ -88,17 +88,17 @@ func newCache(t *testing.T) *Cache {
 	return &Cache{Store: s, Keyring: newKeyring(t, 1), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
 }
 
-func newKeyring(t *testing.T, seed byte) *keyring.Keyring {
+func newKeyring(t *testing.T, seed byte) *access.Keyring {
 	t.Helper()
-	raw := make([]byte, keyring.KeySize)
+	raw := make([]byte, access.KeySize)
 	for i := range raw {
 		raw[i] = byte(i*i) + seed
 	}
-	key, err := keyring.ParseKey(hex.EncodeToString(raw))
+	key, err := access.ParseMasterKey(hex.EncodeToString(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return keyring.New(key)
+	return access.NewKeyring(key)
 }
 
 // TestACME gets a certificate from Pebble by tls-alpn-01. The challenge reaches a replica that shares

@@ -8,15 +8,15 @@ import (
 
 	"golang.org/x/crypto/acme/autocert"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/keyring"
 )
 
 // Cache is an autocert.Cache in the database, so that replicas share certificates and
 // answer each other's challenges. Its content is encrypted, because it has private keys.
 type Cache struct {
 	Store   *db.DB
-	Keyring *keyring.Keyring
+	Keyring *access.Keyring
 	Now     func() time.Time
 	Logger  *slog.Logger
 }
@@ -34,7 +34,7 @@ func (c *Cache) Get(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := c.Keyring.Open(sealName(name), 0, keyring.Sealed{KeyID: e.KeyID, Data: e.Sealed})
+	text, err := c.Keyring.Open(sealName(name), 0, access.Sealed{KeyID: e.KeyID, Data: e.Sealed})
 	if err != nil {
 		c.Logger.WarnContext(ctx, "stored certificate not decrypted, another will be requested", "name", name, "err", err)
 		return nil, autocert.ErrCacheMiss

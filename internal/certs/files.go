@@ -13,8 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quittance/quittance/internal/times"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/clock"
 )
 
 // pollInterval is how often files are read to check for changes.
@@ -91,7 +90,7 @@ func (f *Files) Reload() {
 		f.failed = err.Error()
 	case !changed && f.failed == "":
 	case f.cfg.Now().After(pair.Leaf.NotAfter) && pair.Leaf.NotAfter.Before(f.current.Leaf.NotAfter):
-		f.failed = fmt.Sprintf("%s expired at %s", f.cfg.Certificate, times.Format(pair.Leaf.NotAfter, time.UTC, time.RFC3339))
+		f.failed = fmt.Sprintf("%s expired at %s", f.cfg.Certificate, clock.Format(pair.Leaf.NotAfter, time.UTC, time.RFC3339))
 	default:
 		f.failed, f.current = "", pair
 		if changed {
@@ -106,7 +105,7 @@ func (f *Files) Reload() {
 func (f *Files) report() {
 	problem := f.failed
 	if end := f.current.Leaf.NotAfter; problem == "" && f.cfg.Now().After(end) {
-		problem = fmt.Sprintf("the certificate in use expired at %s", times.Format(end, time.UTC, time.RFC3339))
+		problem = fmt.Sprintf("the certificate in use expired at %s", clock.Format(end, time.UTC, time.RFC3339))
 	}
 	if problem != "" && problem != f.problem {
 		f.cfg.Logger.Error("TLS certificate not usable, the one in use stays", "err", problem, "in_use_not_after", f.current.Leaf.NotAfter.UTC())
@@ -116,7 +115,7 @@ func (f *Files) report() {
 
 // Run reads the files at an interval until ctx ends.
 func (f *Files) Run(ctx context.Context) {
-	for wait.Sleep(ctx, pollInterval, nil) {
+	for clock.Sleep(ctx, pollInterval, nil) {
 		f.Reload()
 	}
 }

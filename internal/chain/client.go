@@ -64,7 +64,7 @@ type Client struct {
 	maxAnswer int64         // for each answer, in bytes
 
 	onRequest      func(class Class, calls int, took time.Duration, err error) // set by the pool; nil without one
-	limits         limits
+	limits         nodeLimits
 	pace           *pace // set by the pool; nil without one
 	headers        http.Header
 	subscribed     atomic.Bool
@@ -109,7 +109,7 @@ func NewClient(conf ClientConfig) (*Client, error) {
 		url: conf.URL, name: u.Scheme + "://" + u.Host, redactor: redactorOf(u, conf.Headers),
 		timeout: cmp.Or(conf.Timeout, CallTimeout), maxAnswer: cmp.Or(conf.MaxAnswer, MaxResponse),
 		http: newHTTPTransport(u.Hostname()), dialLock: make(chan struct{}, 1), inFlight: map[*exchange]time.Time{},
-		limits: limits{settings: conf.NodeSettings, now: time.Now, all: map[Kind]*Limit{}}, headers: conf.Headers,
+		limits: nodeLimits{settings: conf.NodeSettings, now: time.Now, all: map[Kind]*Limit{}}, headers: conf.Headers,
 	}
 	c.closed, c.quit = context.WithCancel(context.Background())
 	return c, nil

@@ -8,8 +8,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/ethclient"
 	"github.com/ethereum/go-ethereum/rpc"
-
-	"github.com/quittance/quittance/internal/outbound"
 )
 
 // pingAfter is how long an HTTP/2 connection may be silent before it is pinged,
@@ -70,7 +68,7 @@ func (c *Client) dial(ctx context.Context) (*rpc.Client, error) {
 	go func() {
 		client, err := rpc.DialOptions(ctx, c.url,
 			rpc.WithHTTPClient(&http.Client{
-				Transport:     transport{outbound.Transport{Base: c.http}, c.maxAnswer},
+				Transport:     transport{Transport{Base: c.http}, c.maxAnswer},
 				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 				Timeout:       2 * c.timeout, // for calls that are not made through do
 			}),

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/outbound"
 )
 
 // hijacked answers every request, and then leaves the connection open until the client closes it.
@@ -59,7 +58,7 @@ func TestHostileNodes(t *testing.T) {
 		url  string
 		want error
 	}{
-		"switches protocols": {hijacked(t, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"), outbound.ErrSwitched},
+		"switches protocols": {hijacked(t, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"), chain.ErrSwitched},
 		"no header":          {"http://" + mute(t), chain.ErrTimeout},
 		"header in parts":    {hijacked(t, "HTTP/1.1 200 OK\r\nContent-"), chain.ErrTimeout},
 		"endless body":       {hijacked(t, "HTTP/1.1 200 OK\r\n\r\n{"), chain.ErrTimeout},

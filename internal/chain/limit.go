@@ -157,8 +157,8 @@ func (l *Limit) status() (s LimitStatus, ok bool) {
 	return s, !l.refusedAt.IsZero() && l.size < l.most
 }
 
-// limits are the limits of a node.
-type limits struct {
+// nodeLimits are the limits of a node.
+type nodeLimits struct {
 	settings NodeSettings
 	now      func() time.Time
 
@@ -167,7 +167,7 @@ type limits struct {
 }
 
 // of returns the limit of a kind.
-func (l *limits) of(kind Kind) *Limit {
+func (l *nodeLimits) of(kind Kind) *Limit {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	limit, ok := l.all[kind]
@@ -179,7 +179,7 @@ func (l *limits) of(kind Kind) *Limit {
 }
 
 // status returns the limits that were refused, by kind.
-func (l *limits) status() []LimitStatus {
+func (l *nodeLimits) status() []LimitStatus {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var all []LimitStatus

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/clock"
 )
 
 // Node is a node of a pool: a client with its health. Callers report the outcome of their calls, which decides when the
@@ -78,7 +78,7 @@ func (p *Node) ReportFailure(err error) {
 	p.update(func(r *healthRecord, now time.Time) {
 		if now.Before(r.backoffUntil) {
 			// Of concurrent failed calls, only one counts.
-			r.backoffUntil = times.Later(r.backoffUntil, now.Add(wanted))
+			r.backoffUntil = clock.Later(r.backoffUntil, now.Add(wanted))
 			return
 		}
 		if now.Sub(r.backoffUntil) >= FailuresResetAfter {

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/clock"
 )
 
 // PoolConfig configures a Pool.
@@ -67,7 +67,7 @@ func NewPool(conf PoolConfig) *Pool {
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
-	wait.Sleep(ctx, d, nil)
+	clock.Sleep(ctx, d, nil)
 	return ctx.Err()
 }
 
@@ -76,7 +76,7 @@ func (p *Pool) jitter(pause time.Duration) time.Duration {
 	if p.conf.Jitter == nil {
 		return pause
 	}
-	return wait.Jitter(pause, p.conf.Jitter())
+	return clock.Jitter(pause, p.conf.Jitter())
 }
 
 // Nodes returns all nodes in the configured order.

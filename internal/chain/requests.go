@@ -11,8 +11,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/rpc"
 
-	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // Limits of calls to a chain's nodes that are made on behalf of requests.
@@ -52,20 +52,20 @@ type BatchCaller interface {
 // used up, and ratelimit.ErrBusy if the budget of all owners or of a node is.
 type Requests struct {
 	pool   *Pool
-	owners *ratelimit.Buckets[string]
-	all    *ratelimit.Buckets[struct{}]
+	owners *limits.Buckets[string]
+	all    *limits.Buckets[struct{}]
 
-	inFlight *ratelimit.Shares[string] // by owner
+	inFlight *limits.Shares[string] // by owner
 }
 
 func newRequests(p *Pool) *Requests {
 	rate := cmp.Or(p.conf.Chain.RequestCalls, DefaultRequestCalls)
-	limit := func(name string, rate int) ratelimit.Limit { return ratelimit.PerSecond(name, rate, RequestWindow) }
+	limit := func(name string, rate int) limits.Limit { return limits.PerSecond(name, rate, RequestWindow) }
 	return &Requests{
 		pool:     p,
-		owners:   ratelimit.NewBuckets[string](limit(limitNodeCalls, RequestCallsOfOwner(rate)), maxRequestOwners, p.conf.Now),
-		all:      ratelimit.NewBuckets[struct{}](limit(limitAllNodeCalls, rate), 1, p.conf.Now),
-		inFlight: ratelimit.NewShares[string](limitNodeCalls, MaxRequestCalls),
+		owners:   limits.NewBuckets[string](limit(limitNodeCalls, RequestCallsOfOwner(rate)), maxRequestOwners, p.conf.Now),
+		all:      limits.NewBuckets[struct{}](limit(limitAllNodeCalls, rate), 1, p.conf.Now),
+		inFlight: limits.NewShares[string](limitNodeCalls, MaxRequestCalls),
 	}
 }
 
@@ -97,7 +97,7 @@ func (r *Requests) Each(ctx context.Context, calls int, ask func(ctx context.Con
 	}
 	defer end()
 	if len(nodes) == 0 {
-		return fmt.Errorf("%w: %w", ratelimit.ErrBusy, ErrNoNode)
+		return fmt.Errorf("%w: %w", limits.ErrBusy, ErrNoNode)
 	}
 	limit := r.pool.conf.FailoverAfter
 	if len(nodes) == 1 {
@@ -132,7 +132,7 @@ func (r *Requests) do(ctx context.Context, calls int, call func(context.Context,
 	ctx = withClass(ctx, ClassRequest)
 	nodes := r.pool.usableForRequests()
 	if len(nodes) == 0 {
-		return fmt.Errorf("%w: %w", ratelimit.ErrBusy, ErrNoNode)
+		return fmt.Errorf("%w: %w", limits.ErrBusy, ErrNoNode)
 	}
 	for i, node := range nodes {
 		limit := r.pool.conf.FailoverAfter
@@ -153,7 +153,7 @@ func (r *Requests) admit(ctx context.Context, calls int) (end func(), err error)
 	if err != nil {
 		return nil, err
 	}
-	claim := ratelimit.Claim[string]{Client: owner, Weight: 1}
+	claim := limits.Claim[string]{Client: owner, Weight: 1}
 	if err := r.inFlight.Take(1, claim); err != nil {
 		return nil, r.refused(err)
 	}
@@ -173,7 +173,7 @@ func (r *Requests) admit(ctx context.Context, calls int) (end func(), err error)
 }
 
 // take takes one token from a bucket for each call. If there are too few tokens, it takes no token.
-func take[K comparable](b *ratelimit.Buckets[K], key K, calls int) error {
+func take[K comparable](b *limits.Buckets[K], key K, calls int) error {
 	for taken := range calls {
 		if err := b.Take(key).Err(); err != nil {
 			for range taken {
@@ -189,14 +189,14 @@ func take[K comparable](b *ratelimit.Buckets[K], key K, calls int) error {
 // up.
 func (r *Requests) refused(err error) error {
 	limit := limitAllNodeCalls
-	if exceeded := (*ratelimit.ExceededError)(nil); errors.As(err, &exceeded) {
+	if exceeded := (*limits.ExceededError)(nil); errors.As(err, &exceeded) {
 		limit = exceeded.Limit
 	}
 	if r.pool.conf.OnRefused != nil {
 		r.pool.conf.OnRefused(limit)
 	}
 	if limit == limitAllNodeCalls {
-		return fmt.Errorf("%w: %w", ratelimit.ErrBusy, errAllNodeCalls)
+		return fmt.Errorf("%w: %w", limits.ErrBusy, errAllNodeCalls)
 	}
 	return err
 }
@@ -239,7 +239,7 @@ func (p *Node) pauseRequests(err error) {
 		pause.failures = 0
 	}
 	if now.Before(pause.until) { // of concurrent failed calls, only one counts
-		pause.until = times.Later(pause.until, now.Add(min(wanted, MaxRetryAfter)))
+		pause.until = clock.Later(pause.until, now.Add(min(wanted, MaxRetryAfter)))
 		return
 	}
 	pause.failures++

@@ -14,7 +14,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // of returns the context of a merchant's request.
@@ -124,7 +124,7 @@ func TestRequestsSpareNodes(t *testing.T) {
 		t.Helper()
 		before := node.Calls("eth_chainId")
 		err := askFor(of(t, "acme"), p)
-		if !errors.Is(err, chain.ErrNoNode) || !errors.Is(err, ratelimit.ErrBusy) || node.Calls("eth_chainId") != before {
+		if !errors.Is(err, chain.ErrNoNode) || !errors.Is(err, limits.ErrBusy) || node.Calls("eth_chainId") != before {
 			t.Errorf("%s: %v, and %d calls", when, err, node.Calls("eth_chainId")-before)
 		}
 	}
@@ -177,14 +177,14 @@ func TestRequestBudgets(t *testing.T) {
 		}
 	}
 	use("acme")
-	var exceeded *ratelimit.ExceededError
+	var exceeded *limits.ExceededError
 	if err := batch("acme"); !errors.As(err, &exceeded) || exceeded.Limit != "node_calls" || exceeded.RetryAfter != "1" {
 		t.Errorf("beyond the budget of the owner: %v", err)
 	}
 	for _, owner := range []string{"b", "c", "d"} {
 		use(owner)
 	}
-	if err := askFor(of(t, "e"), p); !errors.Is(err, ratelimit.ErrBusy) || errors.As(err, &exceeded) && exceeded.Limit != "node_calls" {
+	if err := askFor(of(t, "e"), p); !errors.Is(err, limits.ErrBusy) || errors.As(err, &exceeded) && exceeded.Limit != "node_calls" {
 		t.Errorf("beyond the budget of all: %v", err)
 	}
 	if n := p.Health()[0].Calls[chain.ClassRequest]; n != all {
@@ -212,7 +212,7 @@ func TestRequestsInFlight(t *testing.T) {
 		}
 	}
 	begin("acme", chain.MaxRequestCalls/2)
-	var exceeded *ratelimit.ExceededError
+	var exceeded *limits.ExceededError
 	if err := askFor(of(t, "acme"), p); !errors.As(err, &exceeded) {
 		t.Errorf("beyond those of the owner: %v", err)
 	}
@@ -223,7 +223,7 @@ func TestRequestsInFlight(t *testing.T) {
 	for i := range chain.MaxRequestCalls / 4 { // owners without calls get one
 		begin(fmt.Sprint("merchant", i), 1)
 	}
-	if err := askFor(of(t, "initech"), p); !errors.Is(err, ratelimit.ErrBusy) {
+	if err := askFor(of(t, "initech"), p); !errors.Is(err, limits.ErrBusy) {
 		t.Errorf("beyond those of all: %v", err)
 	}
 	close(answer)
@@ -263,7 +263,7 @@ func TestRequestsOfEachNode(t *testing.T) {
 			t.Fatalf("of 2 nodes, %d answered: %v", answered.Load(), err)
 		}
 	}
-	var exceeded *ratelimit.ExceededError
+	var exceeded *limits.ExceededError
 	if err := ask("acme"); !errors.As(err, &exceeded) || answered.Load() != 0 {
 		t.Errorf("beyond the budget of the owner, %d answered: %v", answered.Load(), err)
 	}

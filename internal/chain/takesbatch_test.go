@@ -11,7 +11,7 @@ func TestTakesBatch(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	clock := func() time.Time { return now }
 	client := func(s NodeSettings) *Client {
-		return &Client{limits: limits{settings: s, now: clock, all: map[Kind]*Limit{}}}
+		return &Client{limits: nodeLimits{settings: s, now: clock, all: map[Kind]*Limit{}}}
 	}
 	for _, test := range []struct {
 		settings NodeSettings

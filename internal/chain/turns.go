@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/clock"
 )
 
 // Limits of waiting for a node's pace.
@@ -134,7 +134,7 @@ func (p *pace) take(t *turn) (took bool, wait time.Duration, err error) {
 			t.slept = at
 			return false, at.Sub(now), nil
 		}
-		p.next = times.Later(at, t.since)
+		p.next = clock.Later(at, t.since)
 		p.queue.pass(t.class)
 	}
 	p.count(now, t.calls)

@@ -13,9 +13,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // How long a page about a transaction waits before it asks again.
@@ -116,9 +115,9 @@ func parseAgain(q url.Values) (a again) {
 }
 
 // next returns the state that the page passes on after a report of the nodes, which may be nil.
-func (a again) next(report *inspect.Report) again {
+func (a again) next(report *chain.Report) again {
 	a.times++
-	if report != nil && report.State == inspect.Queued {
+	if report != nil && report.State == chain.Queued {
 		a.sender, a.nonce = report.Sender, report.Nonce
 	}
 	return a
@@ -158,7 +157,7 @@ func (c *Checkout) lookUp(r *http.Request, s pageInput, tx invoice.Hash, before 
 	switch {
 	case !asked.await(r.Context()):
 		found.pending = true
-	case errors.Is(asked.err, inspect.ErrUnavailable):
+	case errors.Is(asked.err, chain.ErrUnavailable):
 	case asked.err != nil:
 		return found, fmt.Errorf("look up transaction %s: %w", tx, asked.err)
 	default:
@@ -170,12 +169,12 @@ func (c *Checkout) lookUp(r *http.Request, s pageInput, tx invoice.Hash, before 
 
 // reportUnread has the block of a transaction read again if the transaction pays to the invoice's
 // address and no payment of it is stored.
-func (c *Checkout) reportUnread(ctx context.Context, s pageInput, tx invoice.Hash, r inspect.Report) error {
-	pays := func(m inspect.Transfer) bool { return m.Token == s.invoice.Token && s.receives(m.To) }
-	if c.unread == nil || r.State != inspect.Mined || r.Chain.Key != s.chain.Key || !slices.ContainsFunc(r.Transfers, pays) {
+func (c *Checkout) reportUnread(ctx context.Context, s pageInput, tx invoice.Hash, r chain.Report) error {
+	pays := func(m chain.Transfer) bool { return m.Token == s.invoice.Token && s.receives(m.To) }
+	if c.unread == nil || r.State != chain.Mined || r.Chain.Key != s.chain.Key || !slices.ContainsFunc(r.Transfers, pays) {
 		return nil
 	}
-	if err := c.unread.ReportUnread(ctx, s.chain.Key, tx, r.Block, settle.UnreadLookup); err != nil {
+	if err := c.unread.ReportUnread(ctx, s.chain.Key, tx, r.Block, ledger.UnreadLookup); err != nil {
 		return fmt.Errorf("report transaction %s, which is not recorded: %w", tx, err)
 	}
 	return nil

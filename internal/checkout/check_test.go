@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -22,14 +21,14 @@ var tx = invoice.Hash{0: 0xfe, 31: 11}
 
 // nodes is an Inspector that returns one report.
 type nodes struct {
-	report   inspect.Report
+	report   chain.Report
 	replaced bool // the payer's nonce 7 was used
 	err      error
 	hang     chan struct{} // if not nil, answers wait until it is closed
 	asked    int
 }
 
-func (n *nodes) Transaction(_ context.Context, chainKey string, _ invoice.Hash, _ invoice.Address) (inspect.Report, error) {
+func (n *nodes) Transaction(_ context.Context, chainKey string, _ invoice.Hash, _ invoice.Address) (chain.Report, error) {
 	n.asked++
 	if n.hang != nil {
 		<-n.hang
@@ -46,12 +45,12 @@ func (n *nodes) IsReplaced(_ context.Context, _ string, sender invoice.Address, 
 }
 
 // mined returns the report of a transaction on the invoice's chain.
-func mined(moved ...inspect.Transfer) *nodes {
-	return &nodes{report: inspect.Report{Chain: localChain(), State: inspect.Mined, Block: 11, Transfers: moved}}
+func mined(moved ...chain.Transfer) *nodes {
+	return &nodes{report: chain.Report{Chain: localChain(), State: chain.Mined, Block: 11, Transfers: moved}}
 }
 
-func moved(token invoice.Address, to invoice.Address) inspect.Transfer {
-	m := inspect.Transfer{Token: token, From: payerAddress, To: to, Amount: invoice.NewAmount(4_900_123)}
+func moved(token invoice.Address, to invoice.Address) chain.Transfer {
+	m := chain.Transfer{Token: token, From: payerAddress, To: to, Amount: invoice.NewAmount(4_900_123)}
 	if token == tokenAddress {
 		m.Currency = chain.USDC
 	}
@@ -131,10 +130,10 @@ func TestCheckResults(t *testing.T) {
 		"a part, and the time is up": {func(w *world) {
 			w.payments, w.now = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}, expires+1
 		}, warn, []string{"A part has arrived", "2.90 USDC of 4.90 USDC is still missing."}},
-		"not found":               {func(w *world) { w.nodes = &nodes{report: inspect.Report{State: inspect.Unknown}} }, busy, []string{"Not found yet"}},
-		"not mined":               {func(w *world) { w.nodes = &nodes{report: inspect.Report{State: inspect.Queued}} }, busy, []string{"not in a block yet"}},
-		"failed":                  {func(w *world) { w.nodes = &nodes{report: inspect.Report{State: inspect.Failed}} }, warn, []string{"failed", "nothing was transferred", "Please send the payment again", "Pay the invoice"}},
-		"nodes away":              {func(w *world) { w.nodes = &nodes{err: inspect.ErrUnavailable} }, busy, []string{"cannot be asked right now", "not lost", "looks again by itself"}},
+		"not found":               {func(w *world) { w.nodes = &nodes{report: chain.Report{State: chain.Unknown}} }, busy, []string{"Not found yet"}},
+		"not mined":               {func(w *world) { w.nodes = &nodes{report: chain.Report{State: chain.Queued}} }, busy, []string{"not in a block yet"}},
+		"failed":                  {func(w *world) { w.nodes = &nodes{report: chain.Report{State: chain.Failed}} }, warn, []string{"failed", "nothing was transferred", "Please send the payment again", "Pay the invoice"}},
+		"nodes away":              {func(w *world) { w.nodes = &nodes{err: chain.ErrUnavailable} }, busy, []string{"cannot be asked right now", "not lost", "looks again by itself"}},
 		"found before it is read": {func(w *world) { w.nodes = mined(moved(tokenAddress, merchantAddress)) }, busy, []string{"Found on the network", "this page shows whether it counts"}},
 		"another token": {func(w *world) { w.nodes = mined(moved(elsewhere, merchantAddress)) },
 			warn, []string{"Another token was sent", "Another token went to corner-cafe’s address", "asks for USDC", "Token that was sent " + chain.Checksum(elsewhere)}},
@@ -154,10 +153,10 @@ func TestCheckResults(t *testing.T) {
 			w.nodes = n
 		}, warn, []string{"Sent on another network", "did not go to corner-cafe’s address there"}},
 		"another chain, not mined": {func(w *world) {
-			w.nodes = &nodes{report: inspect.Report{Chain: chain.Chain{Key: "base"}, State: inspect.Queued}}
+			w.nodes = &nodes{report: chain.Report{Chain: chain.Chain{Key: "base"}, State: chain.Queued}}
 		}, busy, []string{"is on Base", "not in a block there yet"}},
 		"another chain, failed": {func(w *world) {
-			w.nodes = &nodes{report: inspect.Report{Chain: chain.Chain{Key: "base"}, State: inspect.Failed}}
+			w.nodes = &nodes{report: chain.Report{Chain: chain.Chain{Key: "base"}, State: chain.Failed}}
 		}, warn, []string{"is on Base", "failed there"}},
 	} {
 		w := newWorld()
@@ -195,7 +194,7 @@ func (w *world) hasNextStep(t *testing.T) bool {
 // A page that asks again passes on what it knows, and stops after maxAgain times.
 func TestPageAsksAgain(t *testing.T) {
 	w := newWorld()
-	n := &nodes{report: inspect.Report{State: inspect.Queued, Sender: payerAddress, Nonce: 7}}
+	n := &nodes{report: chain.Report{State: chain.Queued, Sender: payerAddress, Nonce: 7}}
 	w.nodes = n
 	path := func(page *element) string {
 		main := page.all(func(e *element) bool { return e.attrs["class"] == "check" })[0]
@@ -205,7 +204,7 @@ func TestPageAsksAgain(t *testing.T) {
 	if want := "/checkout/" + testID + "/check?again=1&from=" + chain.Checksum(payerAddress) + "&lang=en&nonce=7&tx=" + tx.String(); next != want {
 		t.Fatalf("the next page is %s, want %s", next, want)
 	}
-	n.report, n.replaced = inspect.Report{State: inspect.Unknown}, true
+	n.report, n.replaced = chain.Report{State: chain.Unknown}, true
 	page := parsePage(t, w.ask(http.MethodGet, next).Body.String())
 	for _, want := range []string{"Replaced by another transaction", "enter its hash", "Pay the invoice"} {
 		if words := page.id(t, "verdict").words(); !strings.Contains(words, want) {
@@ -229,7 +228,7 @@ func TestPageAsksAgain(t *testing.T) {
 func TestSlowLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		n := &nodes{report: inspect.Report{State: inspect.Failed}, hang: make(chan struct{})}
+		n := &nodes{report: chain.Report{State: chain.Failed}, hang: make(chan struct{})}
 		w.nodes = n
 		h := w.handler()
 		check := func() *element {
@@ -268,7 +267,7 @@ func TestBridgedTokenIsNamed(t *testing.T) {
 	w.chain, _ = chain.Lookup("arbitrum")
 	w.chain.Tokens[0].Address = tokenAddress
 	w.invoice.ChainKey = w.chain.Key
-	w.nodes = &nodes{report: inspect.Report{Chain: w.chain, State: inspect.Mined, Transfers: []inspect.Transfer{
+	w.nodes = &nodes{report: chain.Report{Chain: w.chain, State: chain.Mined, Transfers: []chain.Transfer{
 		moved(chain.MustAddress("0xFF970A61A04b1cA14834A43f5dE4533eBDDB5CC8"), merchantAddress)}}}
 	if words := w.check(t, tx.String()).id(t, "verdict").words(); !strings.Contains(words, "4.900123 USDC.e (bridged USDC) went to") {
 		t.Errorf("the bridged token is not named: %s", words)
@@ -325,9 +324,9 @@ func FuzzParseTxHash(f *testing.F) {
 // hangingNodes do not answer before hang is closed.
 type hangingNodes struct{ hang chan struct{} }
 
-func (n hangingNodes) Transaction(context.Context, string, invoice.Hash, invoice.Address) (inspect.Report, error) {
+func (n hangingNodes) Transaction(context.Context, string, invoice.Hash, invoice.Address) (chain.Report, error) {
 	<-n.hang
-	return inspect.Report{}, nil
+	return chain.Report{}, nil
 }
 
 func (n hangingNodes) IsReplaced(context.Context, string, invoice.Address, uint64) (bool, error) {
@@ -379,7 +378,7 @@ func TestLookupsInFlightAreShared(t *testing.T) {
 // Nodes are only queried for transactions that are not stored, within the limits.
 func TestLookupsAreLimited(t *testing.T) {
 	w := newWorld()
-	n := &nodes{report: inspect.Report{State: inspect.Unknown}}
+	n := &nodes{report: chain.Report{State: chain.Unknown}}
 	w.nodes = n
 	h := w.handler()
 	path := "/checkout/" + testID + "/check?tx="

@@ -12,8 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // Limits of the page.
@@ -40,22 +40,22 @@ type Reader interface {
 	// Invoice returns an invoice, or db.ErrNotFound.
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
 	// NewestPayments returns up to limit payments of the invoice, highest block first.
-	NewestPayments(ctx context.Context, invoiceID string, limit int) ([]settle.PaymentRow, error)
+	NewestPayments(ctx context.Context, invoiceID string, limit int) ([]ledger.PaymentRow, error)
 	// PaymentsOfInvoices returns the payments attributed to the invoices. It is called
 	// only if an invoice's sums are stale.
-	PaymentsOfInvoices(ctx context.Context, ids []string) ([]settle.PaymentRow, error)
+	PaymentsOfInvoices(ctx context.Context, ids []string) ([]ledger.PaymentRow, error)
 	// PaymentsOfTransaction returns the payments of a transaction on any of the chains,
 	// in log order.
-	PaymentsOfTransaction(ctx context.Context, chainKeys []string, tx invoice.Hash) ([]settle.PaymentRow, error)
+	PaymentsOfTransaction(ctx context.Context, chainKeys []string, tx invoice.Hash) ([]ledger.PaymentRow, error)
 	// InvoiceClaims reports whether a claim of the payment for the invoice is stored.
 	InvoiceClaims(ctx context.Context, invoiceID, paymentID string) (bool, error)
 	// WhichUndecided returns the ids of those payments that wait for older blocks to be
 	// indexed.
 	WhichUndecided(ctx context.Context, paymentIDs []string) ([]string, error)
 	// RefundRecords lists refunds, the newest first.
-	RefundRecords(ctx context.Context, f settle.RefundFilter) ([]invoice.RefundRecord, error)
+	RefundRecords(ctx context.Context, f ledger.RefundFilter) ([]invoice.RefundRecord, error)
 	// Cursor returns the cursor of a chain, or db.ErrNotFound.
-	Cursor(ctx context.Context, chainKey string) (settle.Cursor, error)
+	Cursor(ctx context.Context, chainKey string) (ledger.Cursor, error)
 }
 
 // Merchants finds the profiles of merchants. *merchant.Manager implements it.
@@ -73,7 +73,7 @@ type TestWallet func(ctx context.Context, inv invoice.Invoice) (txHash string, e
 // Unread takes transactions with payments that are not stored. *settle.Service implements it.
 type Unread interface {
 	// ReportUnread schedules the block of a transaction to be read again, if it was read before.
-	ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason settle.UnreadReason) error
+	ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason ledger.UnreadReason) error
 }
 
 // Config is the configuration of a Checkout. Inspector, Claims, Refunds, TestWallet and Origins may be
@@ -137,7 +137,7 @@ type Checkout struct {
 	links     Links
 	linked    limiter // of invoices of links
 	// linkedLong are the same limits for an hour, of client networks and of sites, by their weights.
-	linkedLong map[int]*ratelimit.Buckets[netip.Prefix]
+	linkedLong map[int]*limits.Buckets[netip.Prefix]
 	mails      Mails
 	mailed     limiter // requested mails
 	publicURL  string
@@ -183,15 +183,15 @@ func New(c Config) *Checkout {
 		unread: c.Unread, claims: c.Claims, reports: c.Reports, refunds: c.Refunds, links: c.Links, mails: c.Mails, publicURL: c.PublicURL, rand: c.Rand,
 		lookups: lookups{
 			inspector: c.Inspector, now: c.Now, logger: c.Logger,
-			inFlight: ratelimit.NewShares[ratelimit.Party]("lookups", MaxLookups), recent: make(map[transactionQuery]*nodeLookup),
+			inFlight: limits.NewShares[limits.Party]("lookups", MaxLookups), recent: make(map[transactionQuery]*nodeLookup),
 		},
 		x402: c.X402, takesX402: c.TakesX402, sameOrigin: cmp.Or(c.Origins, http.NewCrossOriginProtection()), progress: c.Progress, opened: c.Opened, now: c.Now, refundNow: c.RefundNow, refused: c.Refused, logger: c.Logger,
 		cursors: cursors{all: make(map[string]cursorRead, len(c.Chains))},
 	}
-	checkout.linkedLong = make(map[int]*ratelimit.Buckets[netip.Prefix])
+	checkout.linkedLong = make(map[int]*limits.Buckets[netip.Prefix])
 	for _, weight := range []int{1, SiteWeight} {
-		long := ratelimit.Limit{Name: "link_invoices", Quota: InvoicesOfClientPerHour * weight, Window: time.Hour}
-		checkout.linkedLong[weight] = ratelimit.NewBuckets[netip.Prefix](long, AllLinkInvoices*int(time.Hour/window), c.Now)
+		long := limits.Limit{Name: "link_invoices", Quota: InvoicesOfClientPerHour * weight, Window: time.Hour}
+		checkout.linkedLong[weight] = limits.NewBuckets[netip.Prefix](long, AllLinkInvoices*int(time.Hour/window), c.Now)
 	}
 	if c.Feed != nil {
 		checkout.open = newOpenPages(checkout, c)

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // Creation and expiry of the tests' invoice, and the default time.
@@ -78,7 +78,7 @@ type world struct {
 	progress  func(string) Progress
 	claims    claims
 	reports   Reports
-	cursor    settle.Cursor
+	cursor    ledger.Cursor
 	chain     chain.Chain
 	now       int64
 	err       error    // of every read
@@ -94,7 +94,7 @@ type world struct {
 }
 
 func newWorld() *world {
-	return &world{invoice: openInvoice(), chain: localChain(), now: defaultNow, cursor: settle.Cursor{Indexed: invoice.Header{Number: 12}}}
+	return &world{invoice: openInvoice(), chain: localChain(), now: defaultNow, cursor: ledger.Cursor{Indexed: invoice.Header{Number: 12}}}
 }
 
 func (w *world) Invoice(ctx context.Context, id string) (invoice.Invoice, error) {
@@ -114,27 +114,27 @@ func (w *world) Invoice(ctx context.Context, id string) (invoice.Invoice, error)
 	return inv, w.err
 }
 
-func (w *world) NewestPayments(ctx context.Context, id string, limit int) ([]settle.PaymentRow, error) {
+func (w *world) NewestPayments(ctx context.Context, id string, limit int) ([]ledger.PaymentRow, error) {
 	rows, err := w.PaymentsOfInvoices(ctx, []string{id})
-	slices.SortFunc(rows, func(a, b settle.PaymentRow) int { return b.Compare(a.Position) })
+	slices.SortFunc(rows, func(a, b ledger.PaymentRow) int { return b.Compare(a.Position) })
 	return rows[:min(limit, len(rows))], err
 }
 
-func (w *world) PaymentsOfInvoices(_ context.Context, ids []string) ([]settle.PaymentRow, error) {
-	var rows []settle.PaymentRow
+func (w *world) PaymentsOfInvoices(_ context.Context, ids []string) ([]ledger.PaymentRow, error) {
+	var rows []ledger.PaymentRow
 	for _, p := range w.payments {
 		if slices.Contains(ids, p.InvoiceID) {
-			rows = append(rows, settle.PaymentRow{Payment: p})
+			rows = append(rows, ledger.PaymentRow{Payment: p})
 		}
 	}
 	return rows, w.err
 }
 
-func (w *world) PaymentsOfTransaction(_ context.Context, _ []string, tx invoice.Hash) ([]settle.PaymentRow, error) {
-	var rows []settle.PaymentRow
+func (w *world) PaymentsOfTransaction(_ context.Context, _ []string, tx invoice.Hash) ([]ledger.PaymentRow, error) {
+	var rows []ledger.PaymentRow
 	for _, p := range slices.Concat(w.payments, w.others) {
 		if p.TxHash == tx {
-			rows = append(rows, settle.PaymentRow{Payment: p})
+			rows = append(rows, ledger.PaymentRow{Payment: p})
 		}
 	}
 	return rows, w.err
@@ -151,14 +151,14 @@ func (w *world) WhichUndecided(_ context.Context, ids []string) ([]string, error
 	return nil, w.err
 }
 
-func (w *world) Cursor(context.Context, string) (settle.Cursor, error) {
+func (w *world) Cursor(context.Context, string) (ledger.Cursor, error) {
 	if w.unread {
-		return settle.Cursor{}, db.ErrNotFound
+		return ledger.Cursor{}, db.ErrNotFound
 	}
 	return w.cursor, w.err
 }
 
-func (w *world) ReportUnread(_ context.Context, chainKey string, tx invoice.Hash, block uint64, reason settle.UnreadReason) error {
+func (w *world) ReportUnread(_ context.Context, chainKey string, tx invoice.Hash, block uint64, reason ledger.UnreadReason) error {
 	w.reported = append(w.reported, fmt.Sprint(chainKey, " ", tx, " ", block, " ", reason))
 	return w.err
 }
@@ -190,7 +190,7 @@ func (w *world) defaultNow() time.Time { return time.Unix(w.now, 0) }
 func askFrom(h http.Handler, client, path string) int {
 	r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "http://pay.example"+path, nil)
 	r.RemoteAddr = client
-	r = r.WithContext(clientip.NewContext(r.Context(), clientip.Proxies{}.Client(r)))
+	r = r.WithContext(limits.NewContext(r.Context(), limits.Proxies{}.Client(r)))
 	answer := httptest.NewRecorder()
 	h.ServeHTTP(answer, r)
 	return answer.Code
@@ -200,7 +200,7 @@ func askFrom(h http.Handler, client, path string) int {
 func postForm(h http.Handler, client, path string, form url.Values, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "http://pay.example"+path, strings.NewReader(form.Encode()))
 	r.RemoteAddr = client
-	r = r.WithContext(clientip.NewContext(r.Context(), clientip.Proxies{}.Client(r)))
+	r = r.WithContext(limits.NewContext(r.Context(), limits.Proxies{}.Client(r)))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])

@@ -5,14 +5,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quittance/quittance/internal/inspect"
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
 // lookup is what is known about a transaction.
 type lookup struct {
 	payments []invoice.Payment // its stored payments, on any chain
-	report   *inspect.Report   // of the nodes; nil if they were not asked, or did not answer
+	report   *chain.Report     // of the nodes; nil if they were not asked, or did not answer
 	pending  bool              // the nodes have not answered yet
 	replaced bool              // the report is that the transaction is unknown, and it cannot be mined any more
 }
@@ -57,13 +57,13 @@ func (s pageInput) resultOf(l lookup) checkResult {
 		return s.result(busy, "result.unavailable.headline", append(s.say("result.unavailable.text", nil), s.say("result.again", nil)...)).again(againAsk)
 	case l.replaced:
 		return s.result(warn, "result.replaced.headline", append(s.say("result.replaced.text", nil), s.say("result.replaced.hash", nil)...)).next(s.payNext())
-	case l.report.State == inspect.Unknown:
+	case l.report.State == chain.Unknown:
 		return s.result(busy, "result.unknown.headline", append(s.say("result.unknown.text", nil), s.say("result.again", nil)...)).again(againAsk)
 	case l.report.Chain.Key != s.chain.Key:
 		return s.resultOnOtherChain(*l.report)
-	case l.report.State == inspect.Queued:
+	case l.report.State == chain.Queued:
 		return s.result(busy, "result.queued.headline", s.say("result.queued.text", nil)).again(againAsk)
-	case l.report.State == inspect.Failed:
+	case l.report.State == chain.Failed:
 		return s.result(warn, "result.failed.headline", s.say("result.failed.text", nil)).next(s.payNext())
 	}
 	return s.resultOfMined(*l.report)
@@ -170,14 +170,14 @@ func (s pageInput) resultOfUnattributed(p invoice.Payment) checkResult {
 
 // resultOnOtherChain returns the result of a transaction on another chain than the
 // invoice's.
-func (s pageInput) resultOnOtherChain(r inspect.Report) checkResult {
+func (s pageInput) resultOnOtherChain(r chain.Report) checkResult {
 	v := s.result(warn, "result.network.headline", s.say("result.network.text", values{"Other": s.networkName(r.Chain.Key), "Network": s.network()}))
-	reached := slices.ContainsFunc(r.Transfers, func(m inspect.Transfer) bool { return s.receives(m.To) })
+	reached := slices.ContainsFunc(r.Transfers, func(m chain.Transfer) bool { return s.receives(m.To) })
 	switch {
-	case r.State == inspect.Failed:
+	case r.State == chain.Failed:
 		v = v.next(s.payNext())
 		v.Text = append(v.Text, s.say("result.network.failed", nil)...)
-	case r.State == inspect.Queued:
+	case r.State == chain.Queued:
 		v.Tone, v.Again = busy, againAsk
 		v.Text = append(v.Text, s.say("result.network.queued", nil)...)
 	case reached:
@@ -192,15 +192,15 @@ func (s pageInput) resultOnOtherChain(r inspect.Report) checkResult {
 
 // resultOfMined returns the result of a mined transaction without a stored payment to the
 // invoice's address.
-func (s pageInput) resultOfMined(r inspect.Report) checkResult {
-	var here []inspect.Transfer
+func (s pageInput) resultOfMined(r chain.Report) checkResult {
+	var here []chain.Transfer
 	for _, m := range r.Transfers {
 		if s.receives(m.To) {
 			here = append(here, m)
 		}
 	}
 	switch {
-	case slices.ContainsFunc(here, func(m inspect.Transfer) bool { return m.Token == s.invoice.Token }):
+	case slices.ContainsFunc(here, func(m chain.Transfer) bool { return m.Token == s.invoice.Token }):
 		return s.result(busy, "result.found.headline", s.say("result.found.text", nil)).again(againRead)
 	case len(here) > 0:
 		v := s.result(warn, "result.token.headline", s.say("result.token.text", values{
@@ -245,7 +245,7 @@ func (s pageInput) contactNext() []nextStep {
 }
 
 // tokenName returns the display name of a token, with the amount if its decimals are known.
-func (s pageInput) tokenName(m inspect.Transfer) string {
+func (s pageInput) tokenName(m chain.Transfer) string {
 	switch other, known := lookalikes[tokenContract{s.chain.ID, m.Token}]; {
 	case m.Currency != "":
 		return m.Amount.Major(s.decimals(m.Token)) + "\u00a0" + m.Currency

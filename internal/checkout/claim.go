@@ -8,7 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Limits of claims.
@@ -26,7 +26,7 @@ const (
 // Claims accepts claims of payers. *settle.Service implements it.
 type Claims interface {
 	// Claim attributes a payment or stores the claim. See settle.Service.Claim.
-	Claim(ctx context.Context, claim settle.Claim) (settle.ClaimResult, error)
+	Claim(ctx context.Context, claim ledger.Claim) (ledger.ClaimResult, error)
 }
 
 // claimForm is the form to claim a payment.
@@ -73,12 +73,12 @@ func (c *Checkout) claim(w http.ResponseWriter, r *http.Request) error {
 		return errTooOften
 	}
 	signature := compact(r.PostForm.Get("signature"))
-	result, err := c.claims.Claim(r.Context(), settle.Claim{InvoiceID: s.invoice.ID, TxHash: tx, Signature: signature})
+	result, err := c.claims.Claim(r.Context(), ledger.Claim{InvoiceID: s.invoice.ID, TxHash: tx, Signature: signature})
 	problem, status := s.claimProblem(err)
 	switch {
 	case problem != "":
 		return c.claimAgain(w, r, s, tx, signature, problem, status)
-	case err != nil && !errors.Is(err, settle.ErrNothingToClaim): // the page shows the state
+	case err != nil && !errors.Is(err, ledger.ErrNothingToClaim): // the page shows the state
 		return fmt.Errorf("claim %s for %s: %w", tx, s.invoice.ID, err)
 	case err == nil:
 		c.logger.InfoContext(r.Context(), "payment claimed", "invoice", s.invoice.ID, "tx", tx.String(), "signed", signature != "", "result", result)
@@ -92,9 +92,9 @@ func (s pageInput) claimProblem(err error) (problem string, status int) {
 	switch {
 	case errors.Is(err, chain.ErrSignature):
 		return s.text.T("problem.signature", nil), http.StatusBadRequest
-	case errors.Is(err, settle.ErrNotThePayer):
+	case errors.Is(err, ledger.ErrNotThePayer):
 		return s.text.T("problem.otherSigner", nil), http.StatusForbidden
-	case errors.Is(err, settle.ErrTooManyClaims):
+	case errors.Is(err, ledger.ErrTooManyClaims):
 		return s.text.T("problem.tooManyClaims", values{"Merchant": s.merchant()}), http.StatusConflict
 	}
 	return "", 0

@@ -11,19 +11,19 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // claims is a fake that returns one error, and records the claims.
 type claims struct {
-	made []settle.Claim
+	made []ledger.Claim
 	err  error
 	kept string // invoice and payment of a stored claim
 }
 
-func (c *claims) Claim(_ context.Context, claim settle.Claim) (settle.ClaimResult, error) {
+func (c *claims) Claim(_ context.Context, claim ledger.Claim) (ledger.ClaimResult, error) {
 	c.made = append(c.made, claim)
-	return settle.ClaimKept, c.err
+	return ledger.ClaimKept, c.err
 }
 
 func (w *world) claim(h http.Handler, form url.Values, header ...string) *httptest.ResponseRecorder {
@@ -90,7 +90,7 @@ func TestClaim(t *testing.T) {
 	if answer.Code != http.StatusSeeOther || answer.Header().Get("Location") != back {
 		t.Fatalf("status %d to %q", answer.Code, answer.Header().Get("Location"))
 	}
-	if want := (settle.Claim{InvoiceID: testID, TxHash: tx, Signature: "0xabcd"}); len(w.claims.made) != 1 || w.claims.made[0] != want {
+	if want := (ledger.Claim{InvoiceID: testID, TxHash: tx, Signature: "0xabcd"}); len(w.claims.made) != 1 || w.claims.made[0] != want {
 		t.Errorf("claimed is %+v, want %+v", w.claims.made, want)
 	}
 	for name, test := range map[string]struct {
@@ -99,9 +99,9 @@ func TestClaim(t *testing.T) {
 		says   string
 	}{
 		"no signature":    {chain.ErrSignature, http.StatusBadRequest, "This is not a signature."},
-		"another account": {settle.ErrNotThePayer, http.StatusForbidden, "signed by another account"},
-		"too many":        {settle.ErrTooManyClaims, http.StatusConflict, "Contact corner-cafe"},
-		"taken meanwhile": {settle.ErrNothingToClaim, http.StatusSeeOther, ""},
+		"another account": {ledger.ErrNotThePayer, http.StatusForbidden, "signed by another account"},
+		"too many":        {ledger.ErrTooManyClaims, http.StatusConflict, "Contact corner-cafe"},
+		"taken meanwhile": {ledger.ErrNothingToClaim, http.StatusSeeOther, ""},
 		"a fault":         {errors.New("a bug"), http.StatusInternalServerError, "fault is ours"},
 	} {
 		w.claims.err = test.err

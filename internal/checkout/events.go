@@ -4,8 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/quittance/quittance/internal/longrequest"
-	"github.com/quittance/quittance/internal/push"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // events answers with a stream of an invoice's statuses: the current one, each that differs from the
@@ -19,7 +18,7 @@ func (c *Checkout) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var stream *push.Stream
+	var stream *webpage.PushStream
 	left := func() { c.open.leave(id, from, stream) }
 	now, err := c.open.status(r.Context(), id, read)
 	if err == nil {
@@ -31,17 +30,17 @@ func (c *Checkout) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	if r.Method == http.MethodHead {
 		left()
-		w.Header().Set("Content-Type", push.MediaType)
+		w.Header().Set("Content-Type", webpage.MediaType)
 		return nil
 	}
-	stream, err = push.Accept(w, push.Message("status", now.json(c.now())))
+	stream, err = webpage.AcceptStream(w, webpage.EventMessage("status", now.json(c.now())))
 	if err != nil { // the client has disconnected
 		left()
 		c.logger.DebugContext(r.Context(), "begin a stream", "err", err)
 		return nil
 	}
 	c.open.add(id, stream, now)
-	ctx, cancel := longrequest.Context(context.Background(), r)
+	ctx, cancel := webpage.RequestContext(context.Background(), r)
 	defer cancel()
 	stream.Serve(ctx, left)
 	return nil

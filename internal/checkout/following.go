@@ -9,7 +9,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // BlindAfter is the age of the last proof that a chain's newest blocks are read after which pages show
@@ -41,7 +41,7 @@ type cursors struct {
 }
 
 type cursorRead struct {
-	settle.Cursor
+	ledger.Cursor
 	at time.Time
 }
 
@@ -73,7 +73,7 @@ func (c *Checkout) followNow(ctx context.Context, chainKey string) (following, e
 	return c.following(chainKey, read.Cursor), nil
 }
 
-func (c *Checkout) following(chainKey string, cursor settle.Cursor) following {
+func (c *Checkout) following(chainKey string, cursor ledger.Cursor) following {
 	return following{
 		Progress: c.progress(chainKey), indexed: cursor.Indexed, confirmed: cursor.Confirmed, revision: cursor.Revision, halted: cursor.Halted != "",
 	}

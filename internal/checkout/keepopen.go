@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/eventfeed"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 const (
@@ -58,12 +58,12 @@ func (p *openPages) followFeed(ctx context.Context) {
 
 // awaitNews waits for news after a position, at most for idleFeed, marks the pages of the news, and
 // returns the position reached.
-func (p *openPages) awaitNews(ctx context.Context, after eventfeed.Position) (eventfeed.Position, error) {
+func (p *openPages) awaitNews(ctx context.Context, after webhooks.Position) (webhooks.Position, error) {
 	bounded, cancel := context.WithTimeout(ctx, idleFeed)
 	defer cancel()
 	news, err := p.feed.Next(bounded, after)
 	switch {
-	case errors.Is(err, eventfeed.ErrBehind):
+	case errors.Is(err, webhooks.ErrBehind):
 		p.markAll()
 	case bounded.Err() != nil:
 		return after, ctx.Err()
@@ -77,7 +77,7 @@ func (p *openPages) awaitNews(ctx context.Context, after eventfeed.Position) (ev
 
 // markAbout marks the pages of the news as changed. The audit log has a manual attribution under the
 // payment's id, so it marks all pages of its merchant.
-func (p *openPages) markAbout(news eventfeed.News) {
+func (p *openPages) markAbout(news webhooks.News) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, e := range news.Events {
@@ -100,7 +100,7 @@ func (p *openPages) markAbout(news eventfeed.News) {
 
 // keep reads pages again and sends changes, until ctx ends.
 func (p *openPages) keep(ctx context.Context) {
-	for wait.Sleep(ctx, p.pause(), p.wake) {
+	for clock.Sleep(ctx, p.pause(), p.wake) {
 		if time.Since(p.rounds.observed) >= observeInterval/slotsOfRound {
 			p.rounds.observed = time.Now()
 			if time.Since(p.rounds.failed) >= rereadRetry {

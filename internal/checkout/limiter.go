@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // Limits of lookups at the nodes.
@@ -114,13 +114,13 @@ type network struct {
 // networksOf returns the networks of a request's client: its address or, over IPv6, its network and
 // that network's site. An address that many clients may share has no networks.
 func networksOf(r *http.Request) []network {
-	if clientip.IsSharedIn(r.Context()) {
+	if limits.IsSharedIn(r.Context()) {
 		return nil
 	}
-	addr := clientip.FromContext(r.Context())
-	all := []network{{clientip.Network(addr), 1}}
+	addr := limits.FromContext(r.Context())
+	all := []network{{limits.Network(addr), 1}}
 	if addr.Is6() {
-		all = append(all, network{clientip.Site(addr), SiteWeight})
+		all = append(all, network{limits.Site(addr), SiteWeight})
 	}
 	return all
 }

@@ -8,15 +8,14 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/quittance/quittance/internal/clientip"
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // from returns a request of a client at an address with a port.
 func from(address string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "/", nil)
 	r.RemoteAddr = address
-	return r.WithContext(clientip.NewContext(r.Context(), clientip.Proxies{}.Client(r)))
+	return r.WithContext(limits.NewContext(r.Context(), limits.Proxies{}.Client(r)))
 }
 
 // TestNetworksOfClients checks which networks count for a client.
@@ -39,11 +38,11 @@ func TestNetworksOfClients(t *testing.T) {
 // TestNetworksBehindProxies uses proxies that report private addresses. Each belongs to one client.
 func TestNetworksBehindProxies(t *testing.T) {
 	r := from("10.1.2.3:1")
-	r = r.WithContext(clientip.WithProxied(r.Context()))
+	r = r.WithContext(limits.WithProxied(r.Context()))
 	if got := networksOf(r); len(got) != 1 || got[0].prefix.String() != "10.1.2.3/32" {
 		t.Errorf("the client counts as %v", got)
 	}
-	if got := ratelimit.Networks(r.Context()); len(got) != 1 || got[0].Client.Network.String() != "10.1.2.3/32" {
+	if got := limits.Networks(r.Context()); len(got) != 1 || got[0].Client.Network.String() != "10.1.2.3/32" {
 		t.Errorf("of payers' limits, the client has %v", got)
 	}
 }

@@ -8,14 +8,12 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/quittance/quittance/internal/amountinput"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/paymentlink"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/webpage"
 )
 
@@ -133,11 +131,11 @@ func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 		return again(http.StatusTooManyRequests, "link.problem.often")
 	}
 	inv, err := c.links.Pay(r.Context(), l.PaymentLink, amount, visit)
-	unusable := (*paymentlink.UnusableError)(nil)
+	unusable := (*ledger.UnusableError)(nil)
 	switch {
-	case errors.Is(err, paymentlink.ErrArchived):
+	case errors.Is(err, ledger.ErrArchived):
 		return c.render(w, r, http.StatusGone, "message.html", errLinkArchived)
-	case errors.Is(err, settle.ErrIdempotencyInProgress):
+	case errors.Is(err, ledger.ErrIdempotencyInProgress):
 		return again(http.StatusConflict, "link.problem.progress")
 	case errors.As(err, &unusable):
 		c.logger.WarnContext(r.Context(), "payment link refused", "link", l.ID, "err", err)
@@ -182,11 +180,11 @@ func visitIn(w http.ResponseWriter, r *http.Request) (string, error) {
 // parseAmount parses the amount that a payer types. If the link does not take it, problem is the
 // reason.
 func (l link) parseAmount(typed string) (amount invoice.Amount, problem string) {
-	amount, err := amountinput.Parse(typed, l.text.Lang(), l.token.Decimals)
+	amount, err := webpage.ParseAmount(typed, l.text.Lang(), l.token.Decimals)
 	var id string
 	var bound invoice.Amount
 	switch {
-	case errors.Is(err, amountinput.ErrAmbiguous):
+	case errors.Is(err, webpage.ErrAmbiguous):
 		id = "link.problem.ambiguous"
 	case errors.Is(err, invoice.ErrTooPrecise):
 		id = "link.problem.precise"
@@ -274,7 +272,7 @@ func (c *Checkout) newVisit() (string, error) {
 
 // shortenedAmount returns what a payer typed, cut to amountinput.MaxLength.
 func shortenedAmount(typed string) string {
-	return strings.ToValidUTF8(typed[:min(len(typed), amountinput.MaxLength)], "")
+	return strings.ToValidUTF8(typed[:min(len(typed), webpage.MaxLength)], "")
 }
 
 // linkCode answers with a QR code of the link's URL.

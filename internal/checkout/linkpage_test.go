@@ -19,11 +19,10 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/paymentlink"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/webpage"
 )
 
@@ -110,7 +109,7 @@ func askLink(h http.Handler, path string, form url.Values, header ...string) *ht
 	}
 	ctx := context.Background()
 	if len(header) > 1 && header[0] == "client" {
-		ctx, header = clientip.NewContext(ctx, netip.MustParseAddr(header[1])), header[2:]
+		ctx, header = limits.NewContext(ctx, netip.MustParseAddr(header[1])), header[2:]
 	}
 	r := httptest.NewRequestWithContext(ctx, method, "http://pay.example/pay/"+path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -213,9 +212,9 @@ func TestLinkRefuses(t *testing.T) {
 		status int
 		says   string
 	}{
-		{paymentlink.ErrArchived, http.StatusGone, "no longer in use"},
-		{settle.ErrIdempotencyInProgress, http.StatusConflict, "Press the button again"},
-		{&paymentlink.UnusableError{ID: "lnk_1", Reason: &invoice.FieldError{Field: "merchantAddress", Detail: "is secret"}}, http.StatusConflict, "cannot be used at the moment"},
+		{ledger.ErrArchived, http.StatusGone, "no longer in use"},
+		{ledger.ErrIdempotencyInProgress, http.StatusConflict, "Press the button again"},
+		{&ledger.UnusableError{ID: "lnk_1", Reason: &invoice.FieldError{Field: "merchantAddress", Detail: "is secret"}}, http.StatusConflict, "cannot be used at the moment"},
 		{errors.New("secret"), http.StatusInternalServerError, "cannot be shown"},
 	} {
 		f.err = c.err
@@ -367,7 +366,7 @@ func TestLinkCode(t *testing.T) {
 	if got := askLink(h, cafeLink+"/logo", nil); got.Code != http.StatusOK || got.Body.String() != "png" {
 		t.Errorf("the logo: %d %s", got.Code, got.Body)
 	}
-	secure := httptest.NewRequestWithContext(clientip.WithSecure(t.Context()), http.MethodGet, "http://pay.example/pay/"+cafeLink+"/qr", nil)
+	secure := httptest.NewRequestWithContext(limits.WithSecure(t.Context()), http.MethodGet, "http://pay.example/pay/"+cafeLink+"/qr", nil)
 	answer := httptest.NewRecorder()
 	f.handler(new(bytes.Buffer)).ServeHTTP(answer, secure)
 	if want, err := webpage.NewQRCode("https://pay.example/pay/" + cafeLink); err != nil || !strings.Contains(answer.Body.String(), want.Path) {

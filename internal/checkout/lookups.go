@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 const (
@@ -26,7 +25,7 @@ const (
 type Inspector interface {
 	// Transaction returns the report of a transaction on the named chain or another one.
 	// The error is inspect.ErrUnavailable if the chain's nodes do not answer.
-	Transaction(ctx context.Context, chainKey string, tx invoice.Hash, to invoice.Address) (inspect.Report, error)
+	Transaction(ctx context.Context, chainKey string, tx invoice.Hash, to invoice.Address) (chain.Report, error)
 	// IsReplaced reports whether an unknown transaction of a sender can no longer be mined. The
 	// error is inspect.ErrUnavailable.
 	IsReplaced(ctx context.Context, chainKey string, sender invoice.Address, nonce uint64) (bool, error)
@@ -41,7 +40,7 @@ type lookups struct {
 	now       func() time.Time
 	logger    *slog.Logger
 	limit     limiter
-	inFlight  *ratelimit.Shares[ratelimit.Party]
+	inFlight  *limits.Shares[limits.Party]
 
 	mu     sync.Mutex
 	recent map[transactionQuery]*nodeLookup
@@ -62,7 +61,7 @@ type transactionQuery struct {
 type nodeLookup struct {
 	done     chan struct{}
 	ended    time.Time
-	report   inspect.Report
+	report   chain.Report
 	replaced bool
 	err      error
 }
@@ -84,7 +83,7 @@ func (l *lookups) ask(r *http.Request, owner string, q transactionQuery) (*nodeL
 	if lookup := l.recent[q]; lookup != nil {
 		return lookup, nil
 	}
-	payer := ratelimit.Payer(r.Context(), owner)
+	payer := limits.Payer(r.Context(), owner)
 	if l.inFlight.Take(1, payer...) != nil {
 		return nil, errTooOften
 	}
@@ -106,10 +105,10 @@ func (l *lookups) ask(r *http.Request, owner string, q transactionQuery) (*nodeL
 // run asks the nodes, which the inspector bounds.
 func (l *lookups) run(ctx context.Context, q transactionQuery, lookup *nodeLookup) {
 	lookup.report, lookup.err = l.inspector.Transaction(ctx, q.chainKey, q.tx, q.to)
-	if lookup.err == nil && lookup.report.State == inspect.Unknown && !q.sender.IsZero() {
+	if lookup.err == nil && lookup.report.State == chain.Unknown && !q.sender.IsZero() {
 		lookup.replaced, lookup.err = l.inspector.IsReplaced(ctx, q.chainKey, q.sender, q.nonce)
 	}
-	if errors.Is(lookup.err, inspect.ErrUnavailable) {
+	if errors.Is(lookup.err, chain.ErrUnavailable) {
 		l.logger.LogAttrs(ctx, slog.LevelWarn, "transaction not looked up",
 			slog.String("chain", q.chainKey), slog.String("tx", q.tx.String()), slog.Any("err", lookup.err))
 	}

@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quittance/quittance/internal/eventfeed"
-	"github.com/quittance/quittance/internal/push"
-	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/webhooks"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // Limits of the streams of open pages.
@@ -35,10 +35,10 @@ const (
 // Feed returns new events and changes. *eventfeed.Feed implements it.
 type Feed interface {
 	// Head returns a position: everything that commits after the call is behind it.
-	Head(ctx context.Context) (eventfeed.Position, error)
+	Head(ctx context.Context) (webhooks.Position, error)
 	// Next waits for news behind a position. The error is eventfeed.ErrBehind if the logs have to be read
 	// up to news.Through.
-	Next(ctx context.Context, after eventfeed.Position) (news eventfeed.News, err error)
+	Next(ctx context.Context, after webhooks.Position) (news webhooks.News, err error)
 }
 
 // openPages sends the status of invoices to the pages that are open. All pages of an invoice share one
@@ -50,7 +50,7 @@ type Feed interface {
 type openPages struct {
 	feed     Feed
 	checkout *Checkout
-	shares   *ratelimit.Shares[ratelimit.Party]
+	shares   *limits.Shares[limits.Party]
 	refused  func(limit string)
 	wake     chan struct{} // a page has to be read, or the first page was opened
 	opened   chan struct{} // the first page was opened
@@ -73,7 +73,7 @@ type openPages struct {
 type openPage struct {
 	id          string
 	slot, index int
-	streams     []*push.Stream
+	streams     []*webpage.PushStream
 	joined      int // streams, and requests that will be
 	status      pageStatus
 	read        uint64
@@ -82,11 +82,11 @@ type openPage struct {
 }
 
 // streamClaim is an account on which a stream counts.
-type streamClaim = ratelimit.Claim[ratelimit.Party]
+type streamClaim = limits.Claim[limits.Party]
 
 // streamsFrom returns the claims of the networks of a request's client.
 func streamsFrom(r *http.Request) []streamClaim {
-	from := ratelimit.Networks(r.Context())
+	from := limits.Networks(r.Context())
 	for i, n := range networksOf(r) {
 		from[i].Most = int64(StreamsOfClient * n.weight)
 	}
@@ -95,7 +95,7 @@ func streamsFrom(r *http.Request) []streamClaim {
 
 func newOpenPages(c *Checkout, conf Config) *openPages {
 	p := &openPages{
-		feed: conf.Feed, checkout: c, shares: ratelimit.NewShares[ratelimit.Party]("streams", int64(cmp.Or(conf.MaxStreams, MaxStreams))), refused: conf.Refused,
+		feed: conf.Feed, checkout: c, shares: limits.NewShares[limits.Party]("streams", int64(cmp.Or(conf.MaxStreams, MaxStreams))), refused: conf.Refused,
 		wake: make(chan struct{}, 1), opened: make(chan struct{}, 1),
 		pages: make(map[string]*openPage), rounds: rounds{revisions: make(map[string]int64)},
 	}
@@ -128,11 +128,11 @@ func (p *openPages) join(id string, from []streamClaim) (read uint64, err error)
 	case page != nil && page.joined >= StreamsOfInvoice:
 		return 0, p.refuse()
 	case p.closed:
-		err = ratelimit.ErrBusy
+		err = limits.ErrBusy
 	default:
 		err = p.shares.Take(1, from...)
 	}
-	if errors.Is(err, ratelimit.ErrBusy) {
+	if errors.Is(err, limits.ErrBusy) {
 		p.refused("all_streams")
 		return 0, err
 	}
@@ -144,8 +144,8 @@ func (p *openPages) join(id string, from []streamClaim) (read uint64, err error)
 	}
 	page.joined++
 	if p.total++; p.total == 1 {
-		wait.Wake(p.opened)
-		wait.Wake(p.wake)
+		clock.Wake(p.opened)
+		clock.Wake(p.wake)
 	}
 	if page.read > 0 && !page.changed {
 		return 0, nil
@@ -178,7 +178,7 @@ func (p *openPages) drop(page *openPage) {
 // charge counts a joined stream for the invoice's merchant as well, and returns the claims of both.
 // The error is an *ratelimit.ExceededError.
 func (p *openPages) charge(merchantID string, from []streamClaim) ([]streamClaim, error) {
-	at := ratelimit.AtMerchant(merchantID, from)
+	at := limits.AtMerchant(merchantID, from)
 	if err := p.shares.Charge(1, at...); err != nil {
 		return from, p.refuse()
 	}
@@ -188,11 +188,11 @@ func (p *openPages) charge(merchantID string, from []streamClaim) ([]streamClaim
 // refuse counts a stream beyond a share or the number of an invoice, and returns its error.
 func (p *openPages) refuse() error {
 	p.refused("streams")
-	return &ratelimit.ExceededError{Limit: "streams", RetryAfter: strconv.FormatInt(seconds(RetryStreams), 10)}
+	return &limits.ExceededError{Limit: "streams", RetryAfter: strconv.FormatInt(seconds(RetryStreams), 10)}
 }
 
 // leave undoes a join. from has all claims of it, and stream may be nil.
-func (p *openPages) leave(id string, from []streamClaim, stream *push.Stream) {
+func (p *openPages) leave(id string, from []streamClaim, stream *webpage.PushStream) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	page := p.pages[id]
@@ -240,7 +240,7 @@ func (p *openPages) status(ctx context.Context, id string, read uint64) (pageSta
 }
 
 // add adds a stream to which a status was sent.
-func (p *openPages) add(id string, stream *push.Stream, sent pageStatus) {
+func (p *openPages) add(id string, stream *webpage.PushStream, sent pageStatus) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -259,7 +259,7 @@ func (p *openPages) add(id string, stream *push.Stream, sent pageStatus) {
 
 // message returns a page's status as an event. The caller holds mu.
 func (p *openPages) message(page *openPage) []byte {
-	return push.Message("status", page.status.json(p.checkout.now()))
+	return webpage.EventMessage("status", page.status.json(p.checkout.now()))
 }
 
 // send sends a page's status to its streams. The caller holds mu.
@@ -273,7 +273,7 @@ func (p *openPages) send(page *openPage) {
 
 // nextBeat returns when a status that was sent now is repeated.
 func (p *openPages) nextBeat() time.Time {
-	return time.Now().Add(wait.Jitter(Heartbeat, rand.Float64())) //nolint:gosec // jitter is no secret
+	return time.Now().Add(clock.Jitter(Heartbeat, rand.Float64())) //nolint:gosec // jitter is no secret
 }
 
 // close ends all streams.

@@ -16,41 +16,38 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/clientip"
-	"github.com/quittance/quittance/internal/dispatcher"
-	"github.com/quittance/quittance/internal/eventfeed"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/longrequest"
-	"github.com/quittance/quittance/internal/push"
-	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/webhooks"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // feed is a Feed that returns what tests put into it.
 type feed struct {
-	news chan eventfeed.News
+	news chan webhooks.News
 	errs chan error
 }
 
-func newFeed() *feed { return &feed{make(chan eventfeed.News), make(chan error)} }
+func newFeed() *feed { return &feed{make(chan webhooks.News), make(chan error)} }
 
-func (f *feed) Head(context.Context) (eventfeed.Position, error) { return eventfeed.Position{}, nil }
+func (f *feed) Head(context.Context) (webhooks.Position, error) { return webhooks.Position{}, nil }
 
-func (f *feed) Next(ctx context.Context, _ eventfeed.Position) (eventfeed.News, error) {
+func (f *feed) Next(ctx context.Context, _ webhooks.Position) (webhooks.News, error) {
 	select {
 	case news := <-f.news:
 		return news, nil
 	case err := <-f.errs:
-		return eventfeed.News{}, err
+		return webhooks.News{}, err
 	case <-ctx.Done():
-		return eventfeed.News{}, ctx.Err()
+		return webhooks.News{}, ctx.Err()
 	}
 }
 
 // about returns news about an invoice.
-func about(id string) eventfeed.News {
-	return eventfeed.News{Events: []dispatcher.EventRow{{Event: dispatcher.Event{InvoiceID: id}}}}
+func about(id string) webhooks.News {
+	return webhooks.News{Events: []webhooks.EventRow{{Event: webhooks.Event{InvoiceID: id}}}}
 }
 
 // liveWorld is a world with an open page. change changes the world.
@@ -73,7 +70,7 @@ func (w *liveWorld) Invoice(ctx context.Context, id string) (invoice.Invoice, er
 }
 
 // Cursor implements Reader.
-func (w *liveWorld) Cursor(ctx context.Context, key string) (settle.Cursor, error) {
+func (w *liveWorld) Cursor(ctx context.Context, key string) (ledger.Cursor, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.world.Cursor(ctx, key)
@@ -111,7 +108,7 @@ func live(t *testing.T, set func(*Config), test func(t *testing.T, w *liveWorld)
 
 // pass lets time pass.
 func (w *liveWorld) pass(d time.Duration) {
-	wait.Sleep(w.t.Context(), d, nil)
+	clock.Sleep(w.t.Context(), d, nil)
 	synctest.Wait()
 }
 
@@ -149,7 +146,7 @@ func (w *liveWorld) openAs(id, from string) (*tab, int) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://pay.example/checkout/"+id+"/events", nil)
 	r.RemoteAddr = from
-	r = r.WithContext(clientip.NewContext(longrequest.WithConnection(ctx, ctx), clientip.Proxies{}.Client(r)))
+	r = r.WithContext(limits.NewContext(webpage.WithConnection(ctx, ctx), limits.Proxies{}.Client(r)))
 	tab := &tab{t: w.t, answer: &streamRecorder{ResponseRecorder: httptest.NewRecorder()}}
 	ended := make(chan struct{})
 	go func() {
@@ -167,7 +164,7 @@ func (w *liveWorld) openAs(id, from string) (*tab, int) {
 func (w *liveWorld) open() *tab {
 	w.t.Helper()
 	tab, status := w.openAs(testID, "127.0.0.1:9")
-	if status != http.StatusOK || tab.answer.Header().Get("Content-Type") != push.MediaType {
+	if status != http.StatusOK || tab.answer.Header().Get("Content-Type") != webpage.MediaType {
 		w.t.Fatalf("answered %d: %s", status, tab.answer.Body)
 	}
 	return tab
@@ -354,9 +351,9 @@ func TestPageFollowsTheAuditLog(t *testing.T) {
 			page.want(waiting)
 			w.pass(2 * observeInterval)
 			w.change(func() { w.invoice.Status = invoice.Void })
-			w.feed.news <- eventfeed.News{Changes: []access.ChangeRow{{Action: access.ActionInvoiceVoid, Object: "inv_other"}}}
+			w.feed.news <- webhooks.News{Changes: []access.ChangeRow{{Action: access.ActionInvoiceVoid, Object: "inv_other"}}}
 			page.wantNothing()
-			w.feed.news <- eventfeed.News{Changes: []access.ChangeRow{change}}
+			w.feed.news <- webhooks.News{Changes: []access.ChangeRow{change}}
 			page.want(void)
 		})
 	}
@@ -369,7 +366,7 @@ func TestPageIsReadAgainBehindTheFeed(t *testing.T) {
 		page.want(waiting)
 		w.pass(2 * observeInterval)
 		w.change(func() { w.invoice.Status = invoice.Void })
-		w.feed.errs <- eventfeed.ErrBehind
+		w.feed.errs <- webhooks.ErrBehind
 		page.want(void)
 	})
 }
@@ -395,7 +392,7 @@ func TestDeletedInvoiceEndsItsStreams(t *testing.T) {
 		w.invoice.Status = invoice.Drafted
 		w.open().want(draft)
 		w.change(func() { w.invoice.ID = "inv_another" })
-		w.feed.news <- eventfeed.News{Changes: []access.ChangeRow{{Action: access.ActionInvoiceDelete, Object: testID}}}
+		w.feed.news <- webhooks.News{Changes: []access.ChangeRow{{Action: access.ActionInvoiceDelete, Object: testID}}}
 		synctest.Wait()
 		if n := w.page.OpenStreams(); n != 0 {
 			t.Errorf("%d streams are open", n)
@@ -432,7 +429,7 @@ func TestStreamsOfClientsAreLimited(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var exceeded *ratelimit.ExceededError
+	var exceeded *limits.ExceededError
 	if err := join(0, "203.0.113.7:1"); !errors.As(err, &exceeded) {
 		t.Errorf("beyond the client's limit: %v", err)
 	}
@@ -441,7 +438,7 @@ func TestStreamsOfClientsAreLimited(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := join(60, "127.0.0.1:1"); !errors.Is(err, ratelimit.ErrBusy) {
+	if err := join(60, "127.0.0.1:1"); !errors.Is(err, limits.ErrBusy) {
 		t.Errorf("beyond the limit of all: %v", err)
 	}
 	p.leave("inv_0", streamsFrom(from("203.0.113.7:1")), nil)
@@ -509,7 +506,7 @@ func TestStreamsOfASiteAreLimited(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var exceeded *ratelimit.ExceededError
+	var exceeded *limits.ExceededError
 	if _, err := p.join("inv_x", streamsFrom(from("[2001:db8:1:ffff::1]:1"))); !errors.As(err, &exceeded) {
 		t.Errorf("beyond the site's limit: %v", err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/x402"
 )
 
@@ -194,14 +194,14 @@ func (c *Checkout) refundsOf(ctx context.Context, inv invoice.Invoice) ([]invoic
 	if inv.AmountRefunded.IsZero() {
 		return nil, nil
 	}
-	refunds, err := c.reader.RefundRecords(ctx, settle.RefundFilter{InvoiceID: inv.ID, Status: invoice.RefundConfirmed, Limit: MaxRefunds})
+	refunds, err := c.reader.RefundRecords(ctx, ledger.RefundFilter{InvoiceID: inv.ID, Status: invoice.RefundConfirmed, Limit: MaxRefunds})
 	if err != nil {
 		return nil, fmt.Errorf("read refunds of %s: %w", inv.ID, err)
 	}
 	return refunds, nil
 }
 
-func payments(rows []settle.PaymentRow) []invoice.Payment {
+func payments(rows []ledger.PaymentRow) []invoice.Payment {
 	list := make([]invoice.Payment, len(rows))
 	for i, row := range rows {
 		list[i] = row.Payment

@@ -8,9 +8,9 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/checkout/locale"
-	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // MaxReceiptRows bounds the payments on a receipt, which lists the newest ones, and its refunds.
@@ -83,7 +83,7 @@ func (c *Checkout) loadReceipt(ctx context.Context, id string) (s pageInput, ref
 		return s, nil, fmt.Errorf("read payments of %s: %w", s.invoice.ID, err)
 	}
 	s.payments = payments(rows)
-	refunds, err = c.reader.RefundRecords(ctx, settle.RefundFilter{InvoiceID: s.invoice.ID, Status: invoice.RefundConfirmed, Limit: MaxReceiptRows})
+	refunds, err = c.reader.RefundRecords(ctx, ledger.RefundFilter{InvoiceID: s.invoice.ID, Status: invoice.RefundConfirmed, Limit: MaxReceiptRows})
 	if err != nil {
 		return s, nil, fmt.Errorf("read refunds of %s: %w", s.invoice.ID, err)
 	}
@@ -145,5 +145,5 @@ func (c *Checkout) baseURL(r *http.Request) string {
 	if c.publicURL != "" {
 		return c.publicURL
 	}
-	return clientip.BaseURL(r)
+	return limits.BaseURL(r)
 }

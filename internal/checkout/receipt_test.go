@@ -12,11 +12,11 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/mailer"
-	"github.com/quittance/quittance/internal/settle"
 )
 
-func (w *world) RefundRecords(_ context.Context, f settle.RefundFilter) ([]invoice.RefundRecord, error) {
+func (w *world) RefundRecords(_ context.Context, f ledger.RefundFilter) ([]invoice.RefundRecord, error) {
 	if f.InvoiceID != w.invoice.ID || f.Status != invoice.RefundConfirmed {
 		return nil, w.err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Limits of the page on which a payer names the address of a refund.
@@ -34,7 +34,7 @@ type Refunds interface {
 	// implements it.
 	RefundByClaimToken(ctx context.Context, token string) (invoice.RefundRecord, error)
 	// NameRefundAddress and CheckRecipient are implemented by settle.Service.
-	NameRefundAddress(ctx context.Context, claim settle.RefundClaim) (invoice.RefundRecord, error)
+	NameRefundAddress(ctx context.Context, claim ledger.RefundClaim) (invoice.RefundRecord, error)
 	CheckRecipient(ctx context.Context, r invoice.RefundRecord, to invoice.Address) error
 	// Account is implemented by inspect.Inspector.
 	Account(ctx context.Context, chainKey string, account invoice.Address) invoice.AccountKind
@@ -125,7 +125,7 @@ func (c *Checkout) nameAddress(w http.ResponseWriter, r *http.Request) error {
 		return c.render(w, r, http.StatusBadRequest, "refund.html", v)
 	}
 	signature := compact(r.PostForm.Get("signature"))
-	named, err := c.refunds.NameRefundAddress(r.Context(), settle.RefundClaim{
+	named, err := c.refunds.NameRefundAddress(r.Context(), ledger.RefundClaim{
 		Token: r.PathValue("token"), To: to, Account: c.refunds.Account(chain.OnBehalfOf(r.Context(), refund.MerchantID), refund.ChainKey, to), Signature: signature,
 	})
 	unsigned, status := signatureProblem(err)
@@ -134,7 +134,7 @@ func (c *Checkout) nameAddress(w http.ResponseWriter, r *http.Request) error {
 		v.Confirm = c.confirmation(refund, to)
 		v.Confirm.Problem, v.Confirm.Signature = unsigned.in(locale.For(r)), signature
 		return c.render(w, r, status, "refund.html", v)
-	case err != nil && !errors.Is(err, settle.ErrRefundNotOpen): // the page shows the state
+	case err != nil && !errors.Is(err, ledger.ErrRefundNotOpen): // the page shows the state
 		return fmt.Errorf("name the address of refund %s: %w", refund.ID, err)
 	case err == nil:
 		c.logger.InfoContext(r.Context(), "refund address named", "refund", refund.ID, "to", chain.Checksum(to), "signed", signature != "", "status", named.Status)
@@ -242,7 +242,7 @@ func signatureProblem(err error) (wrong problem, status int) {
 	switch {
 	case errors.Is(err, chain.ErrSignature):
 		return "problem.signature", http.StatusBadRequest
-	case errors.Is(err, settle.ErrNotThePayer):
+	case errors.Is(err, ledger.ErrNotThePayer):
 		return "problem.otherSigner", http.StatusForbidden
 	}
 	return "", 0

@@ -15,7 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 const testToken = "3t9f0w6k2m5xq8r1v4z7b0n3hc2m5xq8"
@@ -26,7 +26,7 @@ var homeAddress = chain.MustAddress("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 type fakeRefunds struct {
 	refund invoice.RefundRecord
 	err    error // of NameRefundAddress
-	named  []settle.RefundClaim
+	named  []ledger.RefundClaim
 }
 
 func newFakeRefunds() *fakeRefunds {
@@ -44,7 +44,7 @@ func (f *fakeRefunds) RefundByClaimToken(_ context.Context, token string) (invoi
 	return f.refund, nil
 }
 
-func (f *fakeRefunds) NameRefundAddress(_ context.Context, claim settle.RefundClaim) (invoice.RefundRecord, error) {
+func (f *fakeRefunds) NameRefundAddress(_ context.Context, claim ledger.RefundClaim) (invoice.RefundRecord, error) {
 	f.named = append(f.named, claim)
 	if f.err != nil {
 		return f.refund, f.err
@@ -141,7 +141,7 @@ func TestRefundPageNamesAddress(t *testing.T) {
 			t.Errorf("%s: status %d", name, got)
 		}
 	}
-	f.err = settle.ErrNotThePayer
+	f.err = ledger.ErrNotThePayer
 	if got := askRefund(h, "", url.Values{"to": form["to"], "signature": {"0xab"}}); got.Code != http.StatusForbidden || !strings.Contains(got.Body.String(), "another account") {
 		t.Errorf("a stranger's signature answers %d", got.Code)
 	}
@@ -151,7 +151,7 @@ func TestRefundPageNamesAddress(t *testing.T) {
 	}
 	f.err, f.named = nil, nil
 	if got := askRefund(h, "", form); got.Code != http.StatusSeeOther || got.Header().Get("Location") != "/refunds/"+testToken || len(f.named) != 1 ||
-		f.named[0] != (settle.RefundClaim{Token: testToken, To: homeAddress, Account: invoice.AccountWithKey}) {
+		f.named[0] != (ledger.RefundClaim{Token: testToken, To: homeAddress, Account: invoice.AccountWithKey}) {
 		t.Errorf("answered %d to %q, named %+v", got.Code, got.Header().Get("Location"), f.named)
 	}
 	if got := askRefund(h, "", nil).Body.String(); !strings.Contains(got, "Waiting for corner-cafe") {
@@ -189,7 +189,7 @@ func TestRefundPageStates(t *testing.T) {
 func TestRefundPageLimits(t *testing.T) {
 	f := newFakeRefunds()
 	h := f.handler(new(bytes.Buffer))
-	f.err = settle.ErrRefundNotOpen
+	f.err = ledger.ErrRefundNotOpen
 	for i := range AddressesOfRefund + 1 {
 		want := http.StatusSeeOther
 		if i == AddressesOfRefund {

@@ -9,16 +9,16 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // reports is a fake that returns one error, and records what was reported.
 type reports struct {
-	made map[string][]settle.ReportedTransaction
+	made map[string][]ledger.ReportedTransaction
 	err  error
 }
 
-func (r *reports) ReportTransaction(_ context.Context, invoiceID string, t settle.ReportedTransaction) error {
+func (r *reports) ReportTransaction(_ context.Context, invoiceID string, t ledger.ReportedTransaction) error {
 	if r.err == nil {
 		r.made[invoiceID] = append(r.made[invoiceID], t)
 	}
@@ -28,7 +28,7 @@ func (r *reports) ReportTransaction(_ context.Context, invoiceID string, t settl
 // TestReportTransaction stores only what a wallet sent.
 func TestReportTransaction(t *testing.T) {
 	w := newWorld()
-	kept := &reports{made: make(map[string][]settle.ReportedTransaction)}
+	kept := &reports{made: make(map[string][]ledger.ReportedTransaction)}
 	w.reports = kept
 	h := w.handler()
 	report := func(form url.Values, header ...string) *httptest.ResponseRecorder {

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"time"
 
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/wait"
 )
 
 // rounds looks at all pages, a slot at a time.
@@ -39,7 +39,7 @@ func (p *openPages) markOne(id string) {
 	if page := p.pages[id]; page != nil {
 		page.changed = true
 		p.changed.news = append(p.changed.news, page)
-		wait.Wake(p.wake)
+		clock.Wake(p.wake)
 	}
 }
 
@@ -58,7 +58,7 @@ func (p *openPages) markAll() {
 	for _, page := range p.pages {
 		p.markLater(page)
 	}
-	wait.Wake(p.wake)
+	clock.Wake(p.wake)
 }
 
 // takeChanged returns a page that has to be read, pages with news first, and marks it as read. It

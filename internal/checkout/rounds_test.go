@@ -6,9 +6,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // manyPages returns open pages of n invoices that are not kept up to date.
@@ -94,7 +94,7 @@ type cursorReader struct {
 	reads int
 }
 
-func (r *cursorReader) Cursor(ctx context.Context, key string) (settle.Cursor, error) {
+func (r *cursorReader) Cursor(ctx context.Context, key string) (ledger.Cursor, error) {
 	r.reads++
 	return r.world.Cursor(ctx, key)
 }
@@ -127,7 +127,7 @@ func TestCursorIsShared(t *testing.T) {
 		if got := have(); got != 1 || r.reads != 2 {
 			t.Errorf("a payment above it has %d confirmations after %d reads", got, r.reads)
 		}
-		wait.Sleep(t.Context(), cursorAge, nil)
+		clock.Sleep(t.Context(), cursorAge, nil)
 		have()
 		if r.reads != 3 {
 			t.Errorf("a second later it was read %d times", r.reads)

@@ -13,9 +13,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Scene is a page that payers see, in one state.
@@ -207,7 +206,7 @@ func verdictScenes() []Scene {
 	elsewhere := invoice.Address{0: 9}
 	all := []Scene{
 		newScene("claim", query, func(w *world) { w.others = claimable().others }),
-		newScene("check not found", query, func(w *world) { w.nodes = &nodes{report: inspect.Report{State: inspect.Unknown}} }),
+		newScene("check not found", query, func(w *world) { w.nodes = &nodes{report: chain.Report{State: chain.Unknown}} }),
 		newScene("check another token", query, func(w *world) { w.nodes = mined(moved(elsewhere, merchantAddress)) }),
 		newScene("check with a problem", "/check?tx=0x12", func(*world) {}),
 		newScene("check", "/check", func(*world) {}),
@@ -236,7 +235,7 @@ func verdictScenes() []Scene {
 // CheckAgain is the page about a transaction that is found when the page looks again.
 func CheckAgain() Scene {
 	query := "/check?tx=" + tx.String()
-	unknown := newScene("", query, func(w *world) { w.nodes = &nodes{report: inspect.Report{State: inspect.Unknown}} })
+	unknown := newScene("", query, func(w *world) { w.nodes = &nodes{report: chain.Report{State: chain.Unknown}} })
 	counted := newScene("", query, func(w *world) {
 		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Confirmed)}
 	})
@@ -278,7 +277,7 @@ func refundScenes() []Scene {
 		ch := base()
 		f.refund.ChainKey, f.refund.Token = ch.Key, ch.Tokens[0].Address
 		change(&f.refund)
-		f.err = settle.ErrNotThePayer
+		f.err = ledger.ErrNotThePayer
 		return Scene{Name: "refund " + name, Path: "/refunds/" + testToken + query, Handler: handlerOf(New(Config{
 			Reader: newWorld(), Merchants: shop{cafe(), logoPNG()}, Chains: []chain.Chain{ch}, Refunds: f,
 			Now: func() time.Time { return time.Unix(defaultNow+ticks.Add(5), 0) }, Logger: newWorld().config().Logger,

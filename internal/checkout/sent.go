@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Limits of wallets' reports of sent transactions.
@@ -22,7 +22,7 @@ const (
 // Reports stores wallets' reports of sent transactions. settle.Tables implement it.
 type Reports interface {
 	// ReportTransaction stores a transaction that a wallet gave to the page of an invoice.
-	ReportTransaction(ctx context.Context, invoiceID string, t settle.ReportedTransaction) error
+	ReportTransaction(ctx context.Context, invoiceID string, t ledger.ReportedTransaction) error
 }
 
 // sent takes the hash of the transaction that a wallet gave the page. Anyone can report any hash, so
@@ -45,7 +45,7 @@ func (c *Checkout) sent(w http.ResponseWriter, r *http.Request) error {
 	if !c.reported.allow(c.now(), r, quota{all: AllReports, ofObject: ReportsOfInvoice, ofClient: ReportsOfClient}, s.invoice.MerchantID, s.invoice.ID) {
 		return errTooOften
 	}
-	if err := c.reports.ReportTransaction(r.Context(), s.invoice.ID, settle.ReportedTransaction{Hash: tx, At: c.now()}); err != nil {
+	if err := c.reports.ReportTransaction(r.Context(), s.invoice.ID, ledger.ReportedTransaction{Hash: tx, At: c.now()}); err != nil {
 		return fmt.Errorf("keep what a wallet sent for %s: %w", s.invoice.ID, err)
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -15,7 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/webpage"
 )
 
@@ -93,13 +93,13 @@ func (c *Checkout) MethodNotAllowed(allow string) http.Handler {
 // pageFor returns the page of an error. It hides the text of internal errors.
 func pageFor(err error) *pageError {
 	var known *pageError
-	var exceeded *ratelimit.ExceededError
+	var exceeded *limits.ExceededError
 	switch {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &exceeded):
 		return errTooOften
-	case errors.Is(err, ratelimit.ErrBusy):
+	case errors.Is(err, limits.ErrBusy):
 		return errBusy
 	case errors.Is(err, db.ErrNotFound):
 		return errNotFound
@@ -123,12 +123,12 @@ func (c *Checkout) WriteError(w http.ResponseWriter, r *http.Request, err error)
 	setHeaders(w)
 	page := pageFor(err)
 	level := slog.LevelDebug
-	if page.Status >= http.StatusInternalServerError && !errors.Is(err, ratelimit.ErrBusy) { // the metrics count those
+	if page.Status >= http.StatusInternalServerError && !errors.Is(err, limits.ErrBusy) { // the metrics count those
 		level = slog.LevelError
 	}
 	c.logger.Log(r.Context(), level, "checkout failed",
 		"method", r.Method, "path", loggedPath(r.URL.Path), "status", page.Status, "err", access.RedactError(err))
-	switch exceeded := (*ratelimit.ExceededError)(nil); {
+	switch exceeded := (*limits.ExceededError)(nil); {
 	case errors.As(err, &exceeded):
 		w.Header().Set("Retry-After", exceeded.RetryAfter)
 		if slices.Contains(access.Quotas, exceeded.Limit) {

@@ -8,7 +8,7 @@ import (
 	"html/template"
 	"strings"
 
-	"github.com/quittance/quittance/internal/shade"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 //go:embed static/checkout.css
@@ -69,24 +69,24 @@ func styleSources(data any) string {
 // The background colors of the style sheet with the lowest contrast to text: the darkest of the light
 // theme, and the lightest of the dark one. The accent color must be readable on all of them.
 var (
-	lightGround = shade.Color{0xef, 0xec, 0xe4}
-	darkGround  = shade.Color{0x16, 0x35, 0x2b}
+	lightGround = webpage.Color{0xef, 0xec, 0xe4}
+	darkGround  = webpage.Color{0x16, 0x35, 0x2b}
 )
 
 // accents returns the accent colors of both themes for a merchant's color. No color is readable on the
 // backgrounds of both, so each theme has its own shade.
-func accents(c shade.Color) (light, dark shade.Color) {
-	return c.ReadableOn(lightGround, shade.Black), c.ReadableOn(darkGround, shade.White)
+func accents(c webpage.Color) (light, dark webpage.Color) {
+	return c.ReadableOn(lightGround, webpage.Black), c.ReadableOn(darkGround, webpage.White)
 }
 
 // brandStyle returns a style sheet that replaces the accent color by a merchant's, #rrggbb.
 // It is empty for any other text.
 func brandStyle(color string) styleSheet {
-	c, ok := shade.Parse(color)
+	c, ok := webpage.ParseColor(color)
 	if !ok {
 		return newStyleSheet("")
 	}
-	rule := func(accent shade.Color) string {
+	rule := func(accent webpage.Color) string {
 		return fmt.Sprintf(":root { --accent: %s; --on-accent: %s; }", accent, accent.TextOn())
 	}
 	light, dark := accents(c)

@@ -10,21 +10,21 @@ import (
 
 	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/shade"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // themes returns the colors of checkout.css by name, of the light theme and of the dark one.
-func themes(t *testing.T) (light, dark map[string]shade.Color) {
+func themes(t *testing.T) (light, dark map[string]webpage.Color) {
 	t.Helper()
 	before, after, ok := strings.Cut(pageStyle, "@media (prefers-color-scheme: dark)")
 	if !ok {
 		t.Fatal("checkout.css has no dark theme")
 	}
-	colors := func(css string) map[string]shade.Color {
+	colors := func(css string) map[string]webpage.Color {
 		css, _, _ = strings.Cut(css, "}")
-		all := make(map[string]shade.Color)
+		all := make(map[string]webpage.Color)
 		for _, m := range regexp.MustCompile(`--([a-z-]+): (#[0-9a-f]{6});`).FindAllStringSubmatch(css, -1) {
-			color, ok := shade.Parse(m[2])
+			color, ok := webpage.ParseColor(m[2])
 			if !ok {
 				t.Fatalf("%q is no color", m[2])
 			}
@@ -40,11 +40,11 @@ func themes(t *testing.T) (light, dark map[string]shade.Color) {
 func TestBrandColorIsReadable(t *testing.T) {
 	light, dark := themes(t)
 	for name, theme := range map[string]struct {
-		colors map[string]shade.Color
-		accent func(shade.Color) shade.Color
+		colors map[string]webpage.Color
+		accent func(webpage.Color) webpage.Color
 	}{
-		"light": {light, func(c shade.Color) shade.Color { a, _ := accents(c); return a }},
-		"dark":  {dark, func(c shade.Color) shade.Color { _, a := accents(c); return a }},
+		"light": {light, func(c webpage.Color) webpage.Color { a, _ := accents(c); return a }},
+		"dark":  {dark, func(c webpage.Color) webpage.Color { _, a := accents(c); return a }},
 	} {
 		grounds := 0
 		for variable, ground := range theme.colors {
@@ -53,12 +53,12 @@ func TestBrandColorIsReadable(t *testing.T) {
 			}
 			grounds++
 			for i := range 9 * 9 * 9 {
-				color := shade.Color{uint8(i % 9 * 255 / 8), uint8(i / 9 % 9 * 255 / 8), uint8(i / 81 * 255 / 8)}
+				color := webpage.Color{uint8(i % 9 * 255 / 8), uint8(i / 9 % 9 * 255 / 8), uint8(i / 81 * 255 / 8)}
 				accent := theme.accent(color)
-				if got := shade.Contrast(accent, ground); got < shade.MinContrast {
+				if got := webpage.Contrast(accent, ground); got < webpage.MinContrast {
 					t.Fatalf("%s: %s of %s on --%s has a contrast of %.2f", name, accent, color, variable, got)
 				}
-				if got := shade.Contrast(accent.TextOn(), accent); got < shade.MinContrast {
+				if got := webpage.Contrast(accent.TextOn(), accent); got < webpage.MinContrast {
 					t.Fatalf("%s: text on %s of %s has a contrast of %.2f", name, accent, color, got)
 				}
 			}

@@ -9,9 +9,8 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // TestUnrecordedPaymentIsReported looks up transactions without a stored payment. The block of the one
@@ -20,7 +19,7 @@ func TestUnrecordedPaymentIsReported(t *testing.T) {
 	elsewhere := invoice.Address{19: 9}
 	known := fmt.Sprint(chain.Local, " ", tx, " 11 lookup")
 	queued := mined(moved(tokenAddress, merchantAddress))
-	queued.report.State = inspect.Queued
+	queued.report.State = chain.Queued
 	foreign := mined(moved(tokenAddress, merchantAddress))
 	foreign.report.Chain.Key = "elsewhere"
 	for name, test := range map[string]struct {
@@ -58,7 +57,7 @@ func TestUnrecordedPaymentIsReported(t *testing.T) {
 func TestClaimOfUnrecordedPayment(t *testing.T) {
 	w := newWorld()
 	w.nodes = mined(moved(tokenAddress, merchantAddress))
-	w.claims.err = settle.ErrNothingToClaim
+	w.claims.err = ledger.ErrNothingToClaim
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/checkout/"+testID+"/claim", strings.NewReader("tx="+tx.String()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	h, answer := w.handler(), httptest.NewRecorder()

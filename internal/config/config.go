@@ -24,10 +24,9 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/clientip"
-	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // MaxSize is how many bytes a configuration file may have.
@@ -42,7 +41,7 @@ type Config struct {
 	PublicURL string
 	TLS       *TLS // nil without a certificate
 	// Proxies are the reverse proxies that report the address of a client.
-	Proxies clientip.Proxies
+	Proxies limits.Proxies
 	// PerOwner and PerAddress are how many requests a second the owner of keys may make, and a client
 	// address at the public door.
 	PerOwner, PerAddress int
@@ -70,7 +69,7 @@ type Config struct {
 	KeepEvents, KeepAttempts time.Duration
 	// Keyring seals the secrets of endpoints that are set through the API. It is nil without a master key,
 	// and then the API cannot set endpoints.
-	Keyring *keyring.Keyring
+	Keyring *access.Keyring
 	// OperatorKey is a key of the operator, in addition to the keys in the database. It is the zero Key if
 	// the configuration has no operator key.
 	OperatorKey access.Key
@@ -87,7 +86,7 @@ type Merchant struct {
 	ID             string
 	WebhookURL     string              // http or https; empty when it is set through the API
 	WebhookSecret  string              // empty without a URL
-	WebhookHeaders []delivery.Header   // sent with each event; empty without a URL
+	WebhookHeaders []webhooks.Header   // sent with each event; empty without a URL
 	OptionalEvents []invoice.EventType // requested in addition to the five of the interface
 	Tolerance      invoice.Tolerance   // how much less than an invoice's amount pays it
 	Collection     invoice.Collection  // of invoices that are created without one

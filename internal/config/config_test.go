@@ -12,10 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/keyring"
 )
 
 const operatorKey = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
@@ -157,11 +157,11 @@ func TestMasterKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, text := range []string{masterKey, strings.Repeat("b2", 32), strings.Repeat("c3", 32)} {
-		key, err := keyring.ParseKey(text)
+		key, err := access.ParseMasterKey(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := cfg.Keyring.Open("shop", 1, keyring.New(key).Seal("shop", 1, "s")); err != nil || got != "s" {
+		if got, err := cfg.Keyring.Open("shop", 1, access.NewKeyring(key).Seal("shop", 1, "s")); err != nil || got != "s" {
 			t.Errorf("key %d opens %q, %v", i, got, err)
 		}
 		if newest := i == 0; (cfg.Keyring.KeyID() == key.ID) != newest {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // Names of the doors.
@@ -114,8 +114,8 @@ func CheckLoopback(listen string) error {
 }
 
 // proxies checks the networks of the reverse proxies and the header that they set.
-func (r *resolver) proxies(f httpFile) clientip.Proxies {
-	p := clientip.Proxies{Header: cmp.Or(f.ForwardedHeader, clientip.XForwardedFor)}
+func (r *resolver) proxies(f httpFile) limits.Proxies {
+	p := limits.Proxies{Header: cmp.Or(f.ForwardedHeader, limits.XForwardedFor)}
 	if n := len(f.TrustedProxies); n > MaxProxies {
 		r.fail("http.trustedProxies", "has %d networks; want at most %d", n, MaxProxies)
 		return p
@@ -127,8 +127,8 @@ func (r *resolver) proxies(f httpFile) clientip.Proxies {
 		}
 		p.Trusted = append(p.Trusted, network)
 	}
-	if p.Header != clientip.XForwardedFor && p.Header != clientip.Forwarded {
-		r.fail("http.forwardedHeader", "is %q; want %s or %s", f.ForwardedHeader, clientip.XForwardedFor, clientip.Forwarded)
+	if p.Header != limits.XForwardedFor && p.Header != limits.Forwarded {
+		r.fail("http.forwardedHeader", "is %q; want %s or %s", f.ForwardedHeader, limits.XForwardedFor, limits.Forwarded)
 	}
 	return p
 }

@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // newPair returns a self-signed certificate and its key, in PEM.
@@ -177,10 +177,10 @@ func TestPublicURL(t *testing.T) {
 func TestProxies(t *testing.T) {
 	t.Parallel()
 	cfg, err := config.Parse([]byte(minimal+"http: {trustedProxies: [10.0.0.0/8, '::1'], forwardedHeader: Forwarded}\n"), secrets)
-	if err != nil || len(cfg.Proxies.Trusted) != 2 || cfg.Proxies.Header != clientip.Forwarded {
+	if err != nil || len(cfg.Proxies.Trusted) != 2 || cfg.Proxies.Header != limits.Forwarded {
 		t.Errorf("%v, %v", cfg.Proxies, err)
 	}
-	if cfg, err = config.Parse([]byte(minimal), secrets); err != nil || len(cfg.Proxies.Trusted) != 0 || cfg.Proxies.Header != clientip.XForwardedFor {
+	if cfg, err = config.Parse([]byte(minimal), secrets); err != nil || len(cfg.Proxies.Trusted) != 0 || cfg.Proxies.Header != limits.XForwardedFor {
 		t.Errorf("by default %v, %v", cfg.Proxies, err)
 	}
 }

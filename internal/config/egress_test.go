@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/config"
-	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // TestEgressOfWebhooks reads the private CA, the proxy and the headers of webhooks.
@@ -24,7 +24,7 @@ func TestEgressOfWebhooks(t *testing.T) {
 	if !strings.Contains(string(cfg.WebhookCA), "CERTIFICATE") || cfg.WebhookProxy == nil || cfg.WebhookProxy.Host != "proxy.internal:3128" {
 		t.Errorf("the CA is %q, the proxy %v", cfg.WebhookCA, cfg.WebhookProxy)
 	}
-	if want := []delivery.Header{{Name: "Authorization", Value: "Bearer hunter2"}, {Name: "X-A", Value: "a"}}; !slices.Equal(cfg.Merchants[0].WebhookHeaders, want) {
+	if want := []webhooks.Header{{Name: "Authorization", Value: "Bearer hunter2"}, {Name: "X-A", Value: "a"}}; !slices.Equal(cfg.Merchants[0].WebhookHeaders, want) {
 		t.Errorf("the headers are %v", cfg.Merchants[0].WebhookHeaders)
 	}
 	if cfg, err = config.Parse([]byte(minimal+"webhooks: {proxy: 'http://proxy.internal:3128'}\n"), src); err != nil || cfg.WebhookProxy.String() != "http://proxy.internal:3128" || cfg.WebhookCA != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quittance/quittance/internal/outbound"
+	"github.com/quittance/quittance/internal/chain"
 )
 
 // Limits of the settings of HTTP.
@@ -95,7 +95,7 @@ func (r *resolver) publicURL(text string) (base, host string) {
 	case len(host) > MaxHost || !hostPattern.MatchString(host):
 		r.fail("publicUrl", "is %.80q; want a host name such as pay.example.com", origin(text))
 	default:
-		if err := outbound.CheckURL(text); err != nil {
+		if err := chain.CheckURL(text); err != nil {
 			r.fail("publicUrl", "%w", err)
 		}
 	}

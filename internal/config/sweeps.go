@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/clock"
 )
 
 // sweepFile configures when the deposits of a chain are swept.
@@ -79,7 +79,7 @@ func (r *resolver) sweepPolicy(path string, f sweepFile, unset chain.SweepTime) 
 // timeOfDay reads a time of day, such as 03:30, as the time since midnight.
 func (r *resolver) timeOfDay(path string, text scalar) time.Duration {
 	at, err := time.Parse("15:04", string(text))
-	if err != nil || times.Format(at, time.UTC, "15:04") != string(text) { // Parse also takes 3:30
+	if err != nil || clock.Format(at, time.UTC, "15:04") != string(text) { // Parse also takes 3:30
 		r.fail(path, "is %q; want a time of day in UTC, such as \"03:30\"", text)
 		return 0
 	}

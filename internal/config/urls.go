@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/outbound"
 )
 
 // CheckWebhookURL accepts absolute http and https URLs. The address is checked
@@ -22,7 +22,7 @@ func checkURL(text string, schemes ...string) error {
 	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) {
 		return fmt.Errorf("is %.80q; want a URL that begins with %s://", origin(text), strings.Join(schemes, ":// or "))
 	}
-	return outbound.CheckURL(text)
+	return chain.CheckURL(text)
 }
 
 // insteadOfURL explains how to configure a URL that holds a secret.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quittance/quittance/internal/delivery"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 const day = 24 * time.Hour
@@ -75,10 +75,10 @@ func (r *resolver) webhookProxy(path string, l *location) *url.URL {
 }
 
 // webhookHeaders reads the headers of a merchant's endpoint.
-func (r *resolver) webhookHeaders(path string, files []webhookHeaderFile) []delivery.Header {
-	var all []delivery.Header
+func (r *resolver) webhookHeaders(path string, files []webhookHeaderFile) []webhooks.Header {
+	var all []webhooks.Header
 	for i, f := range files {
-		h, at := delivery.Header{Name: f.Name, Value: f.Value}, fmt.Sprintf("%s[%d]", path, i)
+		h, at := webhooks.Header{Name: f.Name, Value: f.Value}, fmt.Sprintf("%s[%d]", path, i)
 		referred := f.ValueEnv != "" || f.ValueFile != ""
 		switch {
 		case referred && f.Value != "":
@@ -92,7 +92,7 @@ func (r *resolver) webhookHeaders(path string, files []webhookHeaderFile) []deli
 		}
 		all = append(all, h)
 	}
-	if wrong := (*delivery.HeaderError)(nil); errors.As(delivery.CheckHeaders(all), &wrong) {
+	if wrong := (*webhooks.HeaderError)(nil); errors.As(webhooks.CheckHeaders(all), &wrong) {
 		at := path
 		if wrong.Index >= 0 {
 			at = fmt.Sprintf("%s[%d]", path, wrong.Index)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/checkout/locale"
-	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/webpage"
 )
 
@@ -127,7 +127,7 @@ func functions(text *locale.Text, zone *time.Location) map[string]any {
 		"lang":     text.Lang,
 		"dir":      text.Dir,
 		"asset":    func(name string) string { return files[name].Path },
-		"time":     func(at int64) template.HTML { return text.TimeIn(times.Unix(at), zone) },
+		"time":     func(at int64) template.HTML { return text.TimeIn(clock.Unix(at), zone) },
 		"short":    short,
 		"duration": func(seconds int64) string { return duration(text, seconds) },
 		"megabytes": func(bytes int64) string {

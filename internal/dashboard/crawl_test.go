@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/dashboard"
-	"github.com/quittance/quittance/internal/session"
 )
 
 // routeTable finds the route of a request to the dashboard.
@@ -21,7 +21,7 @@ type routeTable struct {
 }
 
 func newRouteTable() *routeTable {
-	board := dashboard.New(dashboard.Config{API: http.NotFoundHandler(), Sessions: new(session.Manager), Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	board := dashboard.New(dashboard.Config{API: http.NotFoundHandler(), Sessions: new(access.SessionManager), Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 	table := &routeTable{mux: http.NewServeMux(), routes: make(map[string]dashboard.Route)}
 	for _, r := range board.Routes() {
 		if !strings.HasPrefix(r.Pattern, "GET /dashboard/static/") {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/session"
 )
 
 // Config is the configuration of a Dashboard. All fields are required, but PublicURL may
@@ -22,7 +21,7 @@ type Config struct {
 	// API answers the requests of the REST interface that carry their principal in the
 	// context.
 	API      http.Handler
-	Sessions *session.Manager
+	Sessions *access.SessionManager
 	Chains   []chain.Chain
 	// PublicURL is the base of the addresses of payers' pages, without a trailing slash. If it is empty,
 	// the base is the address at which the person reached the dashboard.

@@ -8,8 +8,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/dispatcher"
-	"github.com/quittance/quittance/internal/eventfeed"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // TestNext leads only to pages of the dashboard after a sign-in.
@@ -54,15 +53,15 @@ func TestTemplatesParse(t *testing.T) {
 // TestConcerns wakes pages if an event or a change of their merchant or their invoice is recorded.
 func TestConcerns(t *testing.T) {
 	t.Parallel()
-	event := func(merchantID, invoiceID string) eventfeed.News {
-		return eventfeed.News{Events: []dispatcher.EventRow{{Event: dispatcher.Event{MerchantID: merchantID, InvoiceID: invoiceID}}}}
+	event := func(merchantID, invoiceID string) webhooks.News {
+		return webhooks.News{Events: []webhooks.EventRow{{Event: webhooks.Event{MerchantID: merchantID, InvoiceID: invoiceID}}}}
 	}
-	change := func(merchantID string, action access.Action, object string) eventfeed.News {
-		return eventfeed.News{Changes: []access.ChangeRow{{MerchantID: merchantID, Action: action, Object: object}}}
+	change := func(merchantID string, action access.Action, object string) webhooks.News {
+		return webhooks.News{Changes: []access.ChangeRow{{MerchantID: merchantID, Action: action, Object: object}}}
 	}
 	operator, acme, one := &liveStream{}, &liveStream{merchant: "acme"}, &liveStream{merchant: "acme", invoice: "inv_1"}
 	for name, c := range map[string]struct {
-		news                 eventfeed.News
+		news                 webhooks.News
 		operator, acme, page bool
 	}{
 		"event of the invoice":     {event("acme", "inv_1"), true, true, true},
@@ -74,7 +73,7 @@ func TestConcerns(t *testing.T) {
 		"change of another":        {change("globex", access.ActionRefundCancel, "ref_1"), true, false, false},
 		"sign-in":                  {change("acme", access.ActionSessionBegin, "ses_1"), false, false, false},
 		"key":                      {change("acme", access.ActionKeyCreate, "key_1"), false, false, false},
-		"nothing":                  {eventfeed.News{}, false, false, false},
+		"nothing":                  {webhooks.News{}, false, false, false},
 	} {
 		if got := [3]bool{operator.concerns(c.news), acme.concerns(c.news), one.concerns(c.news)}; got != [3]bool{c.operator, c.acme, c.page} {
 			t.Errorf("%s wakes %v", name, got)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/delivery"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/webhooks"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -40,7 +40,7 @@ func eventRowOf(e apitypes.EventRecord) (eventRow, error) {
 // State returns the state of the delivery. It is for templates.
 func (e eventRow) State() string {
 	if e.Delivery == nil {
-		return string(delivery.None)
+		return string(webhooks.None)
 	}
 	return string(e.Delivery.Status)
 }
@@ -57,7 +57,7 @@ const (
 func readAgain(now time.Time, rows ...eventRow) int64 {
 	soonest := time.Duration(0)
 	for _, e := range rows {
-		if e.State() != string(delivery.Pending) {
+		if e.State() != string(webhooks.Pending) {
 			continue
 		}
 		pause := soonestAgain // the attempt is in progress
@@ -85,8 +85,8 @@ type eventList struct {
 func (eventList) Types() []invoice.EventType { return invoice.EventTypes }
 
 // States returns the states of deliveries. It is for templates.
-func (eventList) States() []delivery.Status {
-	return []delivery.Status{delivery.Pending, delivery.Delivered, delivery.Failed, delivery.None}
+func (eventList) States() []webhooks.Status {
+	return []webhooks.Status{webhooks.Pending, webhooks.Delivered, webhooks.Failed, webhooks.None}
 }
 
 // events lists events, newest first.
@@ -138,7 +138,7 @@ func (d *Dashboard) showEvent(w http.ResponseWriter, r *http.Request, status int
 	if err := json.Indent(&text, record.Event, "", "  "); err != nil {
 		return fmt.Errorf("indent an event: %w", err)
 	}
-	view := eventView{eventRow: row, Error: refused, Text: text.String(), May: visitOf(r).Can(access.EventsRedeliver) && row.State() != string(delivery.Pending)}
+	view := eventView{eventRow: row, Error: refused, Text: text.String(), May: visitOf(r).Can(access.EventsRedeliver) && row.State() != string(webhooks.Pending)}
 	view.Again = readAgain(d.cfg.Now(), row)
 	if view.Curl, err = d.curl(r, row); err != nil {
 		return err
@@ -202,7 +202,7 @@ type redeliverForm struct {
 // redeliverPage shows how many events have failed.
 func (d *Dashboard) redeliverPage(w http.ResponseWriter, r *http.Request) error {
 	query := limited(visitOf(r).query())
-	query.Set("delivery", string(delivery.Failed))
+	query.Set("delivery", string(webhooks.Failed))
 	var form redeliverForm
 	for {
 		var list apitypes.EventList

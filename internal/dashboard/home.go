@@ -14,8 +14,8 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/times"
 )
 
 // homePage is the first page that a person sees.
@@ -83,7 +83,7 @@ func (d *Dashboard) home(w http.ResponseWriter, r *http.Request) error {
 	}
 	now := d.cfg.Now()
 	query := v.query()
-	query.Set("from", times.Format(newCalendar(now.UTC()).from().AddDate(0, 0, -1), time.UTC, time.DateOnly)) // it may be another day in the merchant's time zone
+	query.Set("from", clock.Format(newCalendar(now.UTC()).from().AddDate(0, 0, -1), time.UTC, time.DateOnly)) // it may be another day in the merchant's time zone
 	var answer apitypes.SummaryResponse
 	if err := d.service.get(r.Context(), "/api/reports/summary", query, &answer); err != nil {
 		return err
@@ -219,7 +219,7 @@ func (c calendar) from() time.Time {
 }
 
 // dayOf returns the day of a time in its zone, such as 2026-11-23.
-func dayOf(at time.Time) string { return times.Format(at, at.Location(), time.DateOnly) }
+func dayOf(at time.Time) string { return clock.Format(at, at.Location(), time.DateOnly) }
 
 // chartDays are the days of the charts.
 func (c calendar) chartDays() []string {

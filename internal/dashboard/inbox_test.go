@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // decide sends the form of an item. The inbox must show exactly one.
@@ -76,7 +76,7 @@ func TestPaymentOfLostInvoice(t *testing.T) {
 	w.invoice("acme", nil)
 	p, id := w.payment("4700000"), invoice.Hash{0x77}
 	if err := w.store.Update(t.Context(), func(tx *db.Tx) error {
-		return settle.InsertLostAddresses(t.Context(), tx, house, map[invoice.Address]invoice.Hash{acmePays: id})
+		return ledger.InsertLostAddresses(t.Context(), tx, house, map[invoice.Address]invoice.Hash{acmePays: id})
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/webpage"
 )
 
@@ -124,7 +124,7 @@ func (d *Dashboard) reachedAt(r *http.Request) string {
 	if d.cfg.Secure {
 		return "https://" + r.Host
 	}
-	return clientip.BaseURL(r)
+	return limits.BaseURL(r)
 }
 
 // invoiceJSON answers with an invoice as the REST interface shows it, indented.

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/times"
 )
 
 // newInvoice shows the form of a new invoice, with the terms of the one that the parameter
@@ -103,7 +103,7 @@ func (d *Dashboard) editInvoice(w http.ResponseWriter, r *http.Request) error {
 	f.Draft = inv.ID
 	f.Set("reference", inv.Reference)
 	f.setMetadata(inv.Metadata)
-	f.Set("expiresAt", times.Format(times.Unix(inv.ExpiresAt), visitOf(r).Zone(), formTime))
+	f.Set("expiresAt", clock.Format(clock.Unix(inv.ExpiresAt), visitOf(r).Zone(), formTime))
 	if inv.Status != apitypes.StatusDraft {
 		return &pageError{Status: http.StatusConflict, Title: "error.refused.title", Text: "invoiceForm.notDraft"}
 	}

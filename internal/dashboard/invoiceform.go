@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/amountinput"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 const (
@@ -117,7 +117,7 @@ func (d *Dashboard) token(choice string) (chainKey, currency string, decimals in
 
 // newInvoiceForm returns an empty form.
 func (d *Dashboard) newInvoiceForm(v *visit) *invoiceForm {
-	f := &invoiceForm{fields: newFields(url.Values{"once": {rand.Text()}, "expiresAt": {times.Format(d.cfg.Now().Add(formLifetime), v.Zone(), formTime)}}), Tokens: d.tokens(), Deposits: d.hasDeposits()}
+	f := &invoiceForm{fields: newFields(url.Values{"once": {rand.Text()}, "expiresAt": {clock.Format(d.cfg.Now().Add(formLifetime), v.Zone(), formTime)}}), Tokens: d.tokens(), Deposits: d.hasDeposits()}
 	f.addRows()
 	return f
 }
@@ -278,9 +278,9 @@ func (f *invoiceForm) items(v *visit, decimals int) (items []apitypes.LineItem, 
 
 // parseAmount parses an amount that the person typed. problem explains why it is refused, or is empty.
 func (v *visit) parseAmount(typed string, decimals int) (amount invoice.Amount, problem string) {
-	amount, err := amountinput.Parse(typed, v.text.Lang(), decimals)
+	amount, err := webpage.ParseAmount(typed, v.text.Lang(), decimals)
 	switch {
-	case errors.Is(err, amountinput.ErrAmbiguous):
+	case errors.Is(err, webpage.ErrAmbiguous):
 		problem = "amount.error.ambiguous"
 	case errors.Is(err, invoice.ErrTooPrecise):
 		problem = "amount.error.precise"

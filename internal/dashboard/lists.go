@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/times"
 )
 
 const (
@@ -276,7 +276,7 @@ func dayText(day string, end bool, zone *time.Location) string {
 	if end {
 		date = date.AddDate(0, 0, 1)
 	}
-	return strconv.FormatInt(invoice.DayStart(times.Format(date, time.UTC, time.DateOnly), zone).Unix(), 10)
+	return strconv.FormatInt(invoice.DayStart(clock.Format(date, time.UTC, time.DateOnly), zone).Unix(), 10)
 }
 
 // applyAmount adds a filter by an amount that a person typed.

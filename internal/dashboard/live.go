@@ -11,13 +11,11 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/eventfeed"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/longrequest"
-	"github.com/quittance/quittance/internal/push"
-	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/session"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/webhooks"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // pathLive is the path of the streams of open pages.
@@ -44,17 +42,17 @@ const (
 // Feed returns new events and changes. *eventfeed.Feed implements it.
 type Feed interface {
 	// Head returns a position: everything that commits after the call is behind it.
-	Head(ctx context.Context) (eventfeed.Position, error)
+	Head(ctx context.Context) (webhooks.Position, error)
 	// Next waits for news behind a position. The error is eventfeed.ErrBehind if the logs have to be read
 	// up to news.Through.
-	Next(ctx context.Context, after eventfeed.Position) (news eventfeed.News, err error)
+	Next(ctx context.Context, after webhooks.Position) (news webhooks.News, err error)
 }
 
 // liveStream is the stream of an open page. Its messages are a number that grows with each change.
 // They do not contain the change: the page is read again, with the rights that the person has then.
 // The number is repeated as a heartbeat.
 type liveStream struct {
-	*push.Stream
+	*webpage.PushStream
 	version  int // guarded by the mutex of liveStreams
 	session  access.Session
 	person   access.Principal
@@ -75,7 +73,7 @@ type liveStreams struct {
 	mu      sync.Mutex
 	streams map[*liveStream]struct{}
 	keys    map[string]int
-	shares  *ratelimit.Shares[string] // by merchant; "" is the operator
+	shares  *limits.Shares[string] // by merchant; "" is the operator
 	total   int
 	closed  bool
 	// followed is closed once the end of every session will be seen, or the feed has stopped.
@@ -84,12 +82,12 @@ type liveStreams struct {
 }
 
 func newLiveStreams(feed Feed, now func() time.Time) *liveStreams {
-	return &liveStreams{feed: feed, now: now, opened: make(chan struct{}, 1), streams: make(map[*liveStream]struct{}), keys: make(map[string]int), shares: ratelimit.NewShares[string]("dashboard_streams", MaxStreams), followed: make(chan struct{})}
+	return &liveStreams{feed: feed, now: now, opened: make(chan struct{}, 1), streams: make(map[*liveStream]struct{}), keys: make(map[string]int), shares: limits.NewShares[string]("dashboard_streams", MaxStreams), followed: make(chan struct{})}
 }
 
 // ownerOf returns the account on which a person's streams count.
-func ownerOf(p access.Principal) ratelimit.Claim[string] {
-	return ratelimit.Claim[string]{Client: p.MerchantID, Weight: 1}
+func ownerOf(p access.Principal) limits.Claim[string] {
+	return limits.Claim[string]{Client: p.MerchantID, Weight: 1}
 }
 
 // join counts a stream of a person. Errors are *ratelimit.ExceededError and ratelimit.ErrBusy.
@@ -97,21 +95,21 @@ func (l *liveStreams) join(p access.Principal) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return ratelimit.ErrBusy
+		return limits.ErrBusy
 	}
-	exceeded := &ratelimit.ExceededError{Limit: l.shares.Name(), RetryAfter: strconv.Itoa(int(retryStreams.Seconds()))}
+	exceeded := &limits.ExceededError{Limit: l.shares.Name(), RetryAfter: strconv.Itoa(int(retryStreams.Seconds()))}
 	if l.keys[p.KeyID] >= StreamsOfKey {
 		return exceeded
 	}
 	switch err := l.shares.Take(1, ownerOf(p)); {
-	case errors.Is(err, ratelimit.ErrBusy):
+	case errors.Is(err, limits.ErrBusy):
 		return err
 	case err != nil:
 		return exceeded
 	}
 	l.keys[p.KeyID]++
 	if l.total++; l.total == 1 {
-		wait.Wake(l.opened)
+		clock.Wake(l.opened)
 	}
 	return nil
 }
@@ -145,7 +143,7 @@ func (l *liveStreams) add(stream *liveStream) (followed <-chan struct{}) {
 func (l *liveStreams) run(ctx context.Context) {
 	var group sync.WaitGroup
 	group.Go(func() {
-		for wait.Sleep(ctx, liveHeartbeat, nil) {
+		for clock.Sleep(ctx, liveHeartbeat, nil) {
 			l.beat()
 		}
 	})
@@ -167,14 +165,14 @@ func (l *liveStreams) follow(ctx context.Context) {
 	l.follows()
 	for err == nil && !l.idle() {
 		bounded, cancel := context.WithTimeout(ctx, liveHeartbeat)
-		var news eventfeed.News
+		var news webhooks.News
 		news, err = l.feed.Next(bounded, after)
 		cancel()
 		switch {
 		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil: // check whether there are streams
 			err = nil
 			continue
-		case errors.Is(err, eventfeed.ErrBehind):
+		case errors.Is(err, webhooks.ErrBehind):
 			err = nil
 			l.send(func(*liveStream) bool { return true })
 		case err == nil:
@@ -182,12 +180,12 @@ func (l *liveStreams) follow(ctx context.Context) {
 			l.send(func(s *liveStream) bool { return s.concerns(news) })
 		}
 		after = news.Through
-		wait.Sleep(ctx, liveBatch, nil)
+		clock.Sleep(ctx, liveBatch, nil)
 	}
 }
 
 // concerns reports whether news may change the page of a stream.
-func (s *liveStream) concerns(news eventfeed.News) bool {
+func (s *liveStream) concerns(news webhooks.News) bool {
 	for _, e := range news.Events {
 		if (s.merchant == "" || e.MerchantID == s.merchant) && (s.invoice == "" || e.InvoiceID == s.invoice) {
 			return true
@@ -211,7 +209,7 @@ func isOfAccess(a access.Action) bool {
 
 // message returns the version as a message.
 func (s *liveStream) message() []byte {
-	return push.Message("version", strconv.AppendInt(nil, int64(s.version), 10))
+	return webpage.EventMessage("version", strconv.AppendInt(nil, int64(s.version), 10))
 }
 
 // idle reports whether there are no streams, and no requests that will become streams. Then the feed
@@ -317,18 +315,18 @@ func (d *Dashboard) changes(w http.ResponseWriter, r *http.Request) error {
 	s := &liveStream{session: v.session, person: v.principal, merchant: v.merchant, invoice: about, ends: v.principal.CapExpiry(ends)}
 	left := func() { d.live.leave(v.principal, s) }
 	var err error
-	if s.Stream, err = push.Accept(w, s.message()); err != nil { // the client has disconnected
+	if s.PushStream, err = webpage.AcceptStream(w, s.message()); err != nil { // the client has disconnected
 		left()
 		d.cfg.Logger.DebugContext(r.Context(), "begin a stream", "err", err)
 		return nil
 	}
-	ctx, cancel := longrequest.Context(context.Background(), r)
+	ctx, cancel := webpage.RequestContext(context.Background(), r)
 	defer cancel()
 	select {
 	case <-d.live.add(s):
 	case <-ctx.Done():
 	}
-	if _, _, err := d.findSession(r); errors.Is(err, session.ErrSignedOut) { // it ended before
+	if _, _, err := d.findSession(r); errors.Is(err, access.ErrSignedOut) { // it ended before
 		s.End()
 	}
 	s.Serve(ctx, left)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // TestStreamsAreShared opens as many streams of one merchant as permitted, with many keys. The people
@@ -21,7 +21,7 @@ func TestStreamsAreShared(t *testing.T) {
 			p := access.Principal{MerchantID: merchantID, KeyID: fmt.Sprint("key_", merchantID, key)}
 			for {
 				err := l.join(p)
-				if exceeded := (*ratelimit.ExceededError)(nil); errors.As(err, &exceeded) && exceeded.RetryAfter == "60" {
+				if exceeded := (*limits.ExceededError)(nil); errors.As(err, &exceeded) && exceeded.RetryAfter == "60" {
 					break
 				}
 				if err != nil {

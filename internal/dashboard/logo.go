@@ -5,14 +5,14 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/quittance/quittance/internal/merchant"
+	"github.com/quittance/quittance/internal/access"
 )
 
 // Sizes of the form with a logo.
 const (
 	// LogoFormBytes is the size of a form with the largest logo. The rest of the form takes less than
 	// 16 KiB.
-	LogoFormBytes = merchant.MaxLogoBytes + 16<<10
+	LogoFormBytes = access.MaxLogoBytes + 16<<10
 	// MaxLogoForm is the size up to which a form that is too large is read and dropped. A browser shows
 	// the answer only after it has sent the request.
 	MaxLogoForm = 16 << 20
@@ -37,9 +37,9 @@ func (d *Dashboard) setLogo(w http.ResponseWriter, r *http.Request) error {
 	if v.merchant == "" {
 		return errNotFound
 	}
-	image, err := readFile(w, r, "logo", merchant.MaxLogoBytes)
+	image, err := readFile(w, r, "logo", access.MaxLogoBytes)
 	if errors.Is(err, errFileTooLarge) {
-		return d.showSettings(w, r, http.StatusRequestEntityTooLarge, v.text.T("settings.logo.large", map[string]any{"KB": merchant.MaxLogoBytes >> 10}))
+		return d.showSettings(w, r, http.StatusRequestEntityTooLarge, v.text.T("settings.logo.large", map[string]any{"KB": access.MaxLogoBytes >> 10}))
 	}
 	if err != nil {
 		return err

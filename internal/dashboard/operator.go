@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/longrequest"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // operatorRoutes returns the routes of the operator's view.
@@ -226,12 +226,12 @@ func (d *Dashboard) verifyAudit(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	if err := longrequest.ClearDeadlines(w); err != nil {
+	if err := webpage.ClearDeadlines(w); err != nil {
 		return err
 	}
 	view := auditView{Head: r.PostFormValue("head"), Verified: new(apitypes.AuditVerification)}
 	err := d.service.send(r.Context(), http.MethodPost, "/api/operator/audit/verify", apitypes.VerifyAuditRequest{Head: view.Head}, view.Verified)
-	if err := longrequest.ExtendDeadlines(w); err != nil {
+	if err := webpage.ExtendDeadlines(w); err != nil {
 		return err
 	}
 	if view.Error, err = detail(err); err != nil {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/apikey"
 )
 
 // requestFilters are the parameters of the list of requests that the REST interface takes.
@@ -28,7 +27,7 @@ func (r requestRow) Outcome() string {
 }
 
 // Listed reports whether the list of keys has the key of the request. It is for templates.
-func (r requestRow) Listed() bool { return !apikey.IsConfigured(r.KeyID) }
+func (r requestRow) Listed() bool { return !access.IsConfigured(r.KeyID) }
 
 // Unsafe reports whether the request created something without an Idempotency-Key. It is for
 // templates.

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/session"
 )
 
 // keptFilter is a saved filter, on the page of its list.
@@ -102,11 +101,11 @@ func (d *Dashboard) saveFilter(w http.ResponseWriter, r *http.Request) error {
 	}
 	v := visitOf(r)
 	switch err := d.cfg.Sessions.SaveFilter(r.Context(), v.session, f); {
-	case errors.Is(err, session.ErrFilterName):
+	case errors.Is(err, access.ErrFilterName):
 		return &pageError{Status: http.StatusBadRequest, Title: "error.refused.title", Text: "filter.error.name"}
-	case errors.Is(err, session.ErrFilterQuery):
+	case errors.Is(err, access.ErrFilterQuery):
 		return &pageError{Status: http.StatusBadRequest, Title: "error.refused.title", Text: "filter.error.query"}
-	case errors.Is(err, session.ErrFilters):
+	case errors.Is(err, access.ErrFilters):
 		return &pageError{Status: http.StatusConflict, Title: "error.refused.title", Text: "filter.error.many"}
 	case err != nil:
 		return err

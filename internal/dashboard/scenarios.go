@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/longrequest"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // playTimeout bounds the play of a scenario.
@@ -86,7 +86,7 @@ func (d *Dashboard) playScenario(w http.ResponseWriter, r *http.Request) error {
 		return d.render(w, r, http.StatusConflict, "scenarios.html", "scenarios.title", view)
 	}
 	defer d.playing.Unlock()
-	if err := longrequest.ClearDeadlines(w); err != nil {
+	if err := webpage.ClearDeadlines(w); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), playTimeout)
@@ -98,7 +98,7 @@ func (d *Dashboard) playScenario(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		view.Error = err.Error()
 	}
-	if err := longrequest.ExtendDeadlines(w); err != nil {
+	if err := webpage.ExtendDeadlines(w); err != nil {
 		return err
 	}
 	view.InvoiceID, view.Steps = played.InvoiceID, played.Steps

@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/webpage"
 )
 
@@ -83,7 +83,7 @@ func (d *Dashboard) MethodNotAllowed(allow string) http.Handler {
 func pageFor(err error) *pageError {
 	var known *pageError
 	var refused *problem
-	var exceeded *ratelimit.ExceededError
+	var exceeded *limits.ExceededError
 	switch {
 	case errors.As(err, &known):
 		return known
@@ -95,7 +95,7 @@ func pageFor(err error) *pageError {
 		return errEnded
 	case errors.Is(err, db.ErrNotFound):
 		return errNotFound
-	case errors.Is(err, ratelimit.ErrBusy), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), db.Unavailable(err):
+	case errors.Is(err, limits.ErrBusy), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), db.Unavailable(err):
 		return errBusy
 	}
 	return errInternal
@@ -124,12 +124,12 @@ func (d *Dashboard) WriteError(w http.ResponseWriter, r *http.Request, err error
 	setHeaders(w)
 	page := pageFor(err)
 	level := slog.LevelDebug
-	if page.Status >= http.StatusInternalServerError && !errors.Is(err, ratelimit.ErrBusy) { // the metrics count those
+	if page.Status >= http.StatusInternalServerError && !errors.Is(err, limits.ErrBusy) { // the metrics count those
 		level = slog.LevelError
 	}
 	d.cfg.Logger.Log(r.Context(), level, "dashboard failed",
 		"method", r.Method, "path", access.Redact(r.URL.Path), "status", page.Status, "err", access.RedactError(err))
-	switch exceeded := (*ratelimit.ExceededError)(nil); {
+	switch exceeded := (*limits.ExceededError)(nil); {
 	case errors.As(err, &exceeded):
 		w.Header().Set("Retry-After", exceeded.RetryAfter)
 	case page.Status == http.StatusServiceUnavailable:

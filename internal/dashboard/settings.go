@@ -8,7 +8,6 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/merchant"
 )
 
 // settingsView is the page of a merchant.
@@ -41,7 +40,7 @@ func (d *Dashboard) showSettings(w http.ResponseWriter, r *http.Request, status 
 	}
 	m := answer.Merchant
 	isOwn := m.Source == apitypes.MerchantDatabase && v.Can(access.KeysWrite)
-	view := settingsView{Merchant: m, Storage: answer.Storage, Error: refused, MayAddresses: isOwn, MayProfile: isOwn && v.IsOperator(), Immediately: v.IsOperator(), Deposits: d.hasDeposits(), LogoKB: merchant.MaxLogoBytes >> 10}
+	view := settingsView{Merchant: m, Storage: answer.Storage, Error: refused, MayAddresses: isOwn, MayProfile: isOwn && v.IsOperator(), Immediately: v.IsOperator(), Deposits: d.hasDeposits(), LogoKB: access.MaxLogoBytes >> 10}
 	view.Typed = map[string]string{
 		"name": m.Name, "color": m.Color, "supportContact": m.SupportContact, "statement": m.Statement,
 		"returnHosts": strings.Join(m.ReturnHosts, "\n"), "embedOrigins": strings.Join(m.EmbedOrigins, "\n"), "allowedAddresses": addressLines(m.AllowedAddresses),

@@ -15,7 +15,6 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/merchant"
 )
 
 // TestSettings changes a merchant's profile by the operator, and its addresses by its owner.
@@ -137,7 +136,7 @@ func TestLogo(t *testing.T) {
 		want   string
 	}{
 		"text": {[]byte("<svg/>"), "logo", 400, "PNG, JPEG or GIF"}, "damaged": {logo[:40], "logo", 400, "logo"}, "nothing": {nil, "logo", 400, "logo"}, "other field": {logo, "x", 400, "logo"},
-		"large": {make([]byte, merchant.MaxLogoBytes+1), "logo", 413, "The file is larger than 256 kB."}, "very large": {make([]byte, 17<<20), "logo", 413, "The file is larger than 256 kB."},
+		"large": {make([]byte, access.MaxLogoBytes+1), "logo", 413, "The file is larger than 256 kB."}, "very large": {make([]byte, 17<<20), "logo", 413, "The file is larger than 256 kB."},
 	} {
 		if got := w.operator.upload(path+operator, c.field, c.file); got.status != c.status || !strings.Contains(got.words(), c.want) {
 			t.Errorf("%s: %d\n%s", what, got.status, got.words())

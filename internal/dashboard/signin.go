@@ -5,11 +5,8 @@ import (
 	"net/http"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/apikey"
-	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/session"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // maxForm bounds the body of a form, in bytes.
@@ -46,7 +43,7 @@ func (d *Dashboard) signIn(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	from := session.Browser{Client: clientip.FromContext(r.Context()).String(), Name: r.UserAgent()}
+	from := access.Browser{Client: limits.FromContext(r.Context()).String(), Name: r.UserAgent()}
 	var token string
 	var err error
 	link := r.PostFormValue("link")
@@ -68,20 +65,20 @@ func (d *Dashboard) signIn(w http.ResponseWriter, r *http.Request) error {
 
 // refusal returns the id of the text about a refused sign-in, or "" for no error or another one.
 func refusal(err error) string {
-	switch exceeded := (*ratelimit.ExceededError)(nil); {
+	switch exceeded := (*limits.ExceededError)(nil); {
 	case errors.As(err, &exceeded):
 		return ""
-	case errors.Is(err, session.ErrLink):
+	case errors.Is(err, access.ErrLink):
 		return "signIn.error.link"
-	case errors.Is(err, session.ErrOtherKey):
+	case errors.Is(err, access.ErrOtherKey):
 		return "signIn.error.otherKey"
-	case errors.Is(err, apikey.ErrMissing):
+	case errors.Is(err, access.ErrMissing):
 		return "signIn.error.missing"
-	case errors.Is(err, apikey.ErrRevoked), errors.Is(err, apikey.ErrExpired):
+	case errors.Is(err, access.ErrRevoked), errors.Is(err, access.ErrExpired):
 		return "signIn.error.ended"
-	case errors.Is(err, apikey.ErrWrongMode):
+	case errors.Is(err, access.ErrWrongMode):
 		return "signIn.error.mode"
-	case apikey.IsRefusal(err):
+	case access.IsRefusal(err):
 		return "signIn.error.key"
 	}
 	return ""

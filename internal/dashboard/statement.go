@@ -9,8 +9,8 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/times"
 )
 
 // monthLayout is how a month is written in an address, such as 2026-11.
@@ -51,7 +51,7 @@ func (d *Dashboard) statement(w http.ResponseWriter, r *http.Request) error {
 	query := v.query()
 	month := r.URL.Query().Get("month")
 	if month == "" {
-		month = times.Format(d.cfg.Now(), v.Zone(), monthLayout)
+		month = clock.Format(d.cfg.Now(), v.Zone(), monthLayout)
 	}
 	query.Set("month", month)
 	var answer apitypes.StatementResponse
@@ -86,7 +86,7 @@ func (d *Dashboard) fillStatement(v *visit, body *statementPage) error {
 		return fmt.Errorf("month of a statement: %w", err)
 	}
 	link := func(months int) string {
-		return v.Link("/dashboard/statement", "month", times.Format(first.AddDate(0, months, 0), time.UTC, monthLayout))
+		return v.Link("/dashboard/statement", "month", clock.Format(first.AddDate(0, months, 0), time.UTC, monthLayout))
 	}
 	body.Earlier = link(-1)
 	if body.To <= body.Now {
@@ -104,7 +104,7 @@ func (s statementPage) Zoned(at int64) string {
 	if !ok {
 		zone = time.UTC
 	}
-	return times.Format(times.Unix(at), zone, "2006-01-02 15:04")
+	return clock.Format(clock.Unix(at), zone, "2006-01-02 15:04")
 }
 
 // exportStatement answers with a table of the statement as CSV.

@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/txmgr"
 )
 
@@ -93,18 +93,18 @@ func (w *world) record(cost int64, merchants ...string) {
 	w.t.Helper()
 	lease := db.WorkLease{Name: "writer:test", Holder: "test"}
 	_, err := w.store.AcquireWorkLease(w.t.Context(), lease, w.now(), w.now())
-	var intents []settle.Intent
+	var intents []ledger.Intent
 	var ids []string
 	for i, merchant := range merchants {
 		inv := w.invoice(merchant, nil)
 		ids = append(ids, fmt.Sprint("int_", i))
-		intents = append(intents, settle.Intent{ID: ids[i], ChainKey: house, InvoiceID: inv.ID, CommitmentID: invoice.Hash{byte(i)}, Kind: invoice.IntentOpen, CreatedAt: w.now()})
+		intents = append(intents, ledger.Intent{ID: ids[i], ChainKey: house, InvoiceID: inv.ID, CommitmentID: invoice.Hash{byte(i)}, Kind: invoice.IntentOpen, CreatedAt: w.now()})
 	}
 	tx := txmgr.ChainTx{ID: "ctx_1", ChainKey: house, Kind: txmgr.TxOpen, Status: txmgr.TxSent, CreatedAt: w.now()}
 	err = errors.Join(err,
-		w.store.Update(w.t.Context(), func(tx *db.Tx) error { return settle.InsertIntents(w.t.Context(), tx, intents) }),
+		w.store.Update(w.t.Context(), func(tx *db.Tx) error { return ledger.InsertIntents(w.t.Context(), tx, intents) }),
 		txmgr.SaveChainTx(w.t.Context(), w.store, lease, tx, ids),
-		txmgr.SetTxStatus(w.t.Context(), w.store, lease, tx.ID, txmgr.TxMined, &settle.TxCost{Gwei: cost, At: w.now()}))
+		txmgr.SetTxStatus(w.t.Context(), w.store, lease, tx.ID, txmgr.TxMined, &ledger.TxCost{Gwei: cost, At: w.now()}))
 	if err != nil {
 		w.t.Fatal(err)
 	}

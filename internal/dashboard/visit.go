@@ -12,10 +12,8 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/session"
 )
 
 // visit is what a page knows about the person who asks for it. Without a session, only the texts are
@@ -116,11 +114,11 @@ func (d *Dashboard) WithSession(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s, p, err := d.findSession(r)
 		switch {
-		case errors.Is(err, session.ErrSignedOut) && r.Method == http.MethodGet:
+		case errors.Is(err, access.ErrSignedOut) && r.Method == http.MethodGet:
 			setHeaders(w)
 			seeOther(w, r, "/dashboard/sign-in?"+url.Values{"next": {r.URL.RequestURI()}}.Encode())
 			return
-		case errors.Is(err, session.ErrSignedOut):
+		case errors.Is(err, access.ErrSignedOut):
 			err = errSignedOut
 		}
 		if err != nil {
@@ -175,7 +173,7 @@ const headerRefresh = "Quittance-Refresh"
 func (d *Dashboard) findSession(r *http.Request) (access.Session, access.Principal, error) {
 	c, err := r.Cookie(d.cookieName())
 	if err != nil {
-		return access.Session{}, access.Principal{}, session.ErrSignedOut
+		return access.Session{}, access.Principal{}, access.ErrSignedOut
 	}
 	if r.URL.Path == pathLive || r.Header.Get(headerRefresh) != "" {
 		return d.cfg.Sessions.Look(r.Context(), c.Value)
@@ -195,8 +193,8 @@ func (d *Dashboard) recheck(r *http.Request) error {
 	if err == nil {
 		_, _, err = d.cfg.Sessions.Look(r.Context(), c.Value)
 	}
-	if errors.Is(err, session.ErrSignedOut) {
-		return apikey.ErrRevoked
+	if errors.Is(err, access.ErrSignedOut) {
+		return access.ErrRevoked
 	}
 	return err
 }

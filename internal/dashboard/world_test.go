@@ -22,18 +22,16 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api/apitest"
-	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/browsertest"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/keyring"
 	"github.com/quittance/quittance/internal/logtest"
-	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/server"
 	"github.com/quittance/quittance/internal/testdeps"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 func TestMain(m *testing.M) {
@@ -68,7 +66,7 @@ type world struct {
 	chain    *chaintest.Chain
 	node     *chaintest.Node
 	store    *db.DB
-	keys     *apikey.Manager
+	keys     *access.KeyManager
 	operator *person
 	receiver *receiver  // of the events of acme
 	root     access.Key // the operator's of the configuration
@@ -85,7 +83,7 @@ func newWorld(t *testing.T, changes ...func(*server.Config)) *world {
 	w.chain.MineAt(w.now().Unix() - 1)
 	node := w.chain.Serve(t)
 	w.node = node
-	merchants := server.Merchants{Endpoints: map[string]poster.Endpoint{"acme": {}, "globex": {}}}
+	merchants := server.Merchants{Endpoints: map[string]webhooks.Endpoint{"acme": {}, "globex": {}}}
 	var err error
 	if w.root, err = access.NewKey(access.Test, rand.Reader); err != nil {
 		t.Fatal(err)
@@ -96,7 +94,7 @@ func newWorld(t *testing.T, changes ...func(*server.Config)) *world {
 		t.Fatal(err)
 	}
 	cfg := server.Config{
-		Listeners: []*server.Listener{l}, Database: database, Merchants: merchants, Keyring: newKeyring(t), WebhookAllow: poster.Loopback(),
+		Listeners: []*server.Listener{l}, Database: database, Merchants: merchants, Keyring: newKeyring(t), WebhookAllow: webhooks.Loopback(),
 		Chains: []server.Chain{{PollInterval: 5 * time.Millisecond, Chain: chain.Chain{
 			Key: house, ID: 7, RPC: []string{node.URL}, Finality: chain.Finality{Depth: 1},
 			Tokens: []chain.Token{{Currency: chain.USDC, Address: houseToken, Decimals: 6}},
@@ -109,7 +107,7 @@ func newWorld(t *testing.T, changes ...func(*server.Config)) *world {
 	}
 	w.run(cfg)
 	w.store = dbtest.Open(t, database)
-	w.keys = apikey.NewManager(apikey.ManagerConfig{Store: w.store, Mode: access.Test, Known: func(string) bool { return true }, Now: w.now, Rand: rand.Reader})
+	w.keys = access.NewKeyManager(access.KeyManagerConfig{Store: w.store, Mode: access.Test, Known: func(string) bool { return true }, Now: w.now, Rand: rand.Reader})
 	w.operator = w.person("", access.Admin)
 	w.operator.api("PUT", "/api/merchants/acme/webhook", map[string]string{"url": w.receiver.URL}, nil)
 	return w
@@ -147,17 +145,17 @@ func (w *world) run(cfg server.Config) {
 	})
 }
 
-func newKeyring(t *testing.T) *keyring.Keyring {
+func newKeyring(t *testing.T) *access.Keyring {
 	t.Helper()
-	text, err := keyring.NewKey(rand.Reader)
+	text, err := access.NewMasterKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	master, err := keyring.ParseKey(text)
+	master, err := access.ParseMasterKey(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return keyring.New(master)
+	return access.NewKeyring(master)
 }
 
 // await polls until ok returns true.
@@ -230,7 +228,7 @@ func (w *world) person(merchantID string, scopes access.Scopes) *person {
 // named is person with a name.
 func (w *world) named(merchantID, name string, scopes access.Scopes) *person {
 	w.t.Helper()
-	record, key, err := w.keys.Create(w.t.Context(), access.Open(), apikey.Request{Name: name, MerchantID: merchantID, Scopes: scopes})
+	record, key, err := w.keys.Create(w.t.Context(), access.Open(), access.KeyRequest{Name: name, MerchantID: merchantID, Scopes: scopes})
 	if err != nil {
 		w.t.Fatal(err)
 	}

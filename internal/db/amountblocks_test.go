@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/rowtest"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // TestAmountLookupsReadFewBlocks checks how many blocks PostgreSQL reads for an amount that no open
@@ -39,10 +39,10 @@ func TestAmountLookupsReadFewBlocks(t *testing.T) {
 	_, err := blocks.conn.Exec(t.Context(), "ANALYZE invoices, transfer_amounts")
 	rowtest.Must(t, err)
 	read := db.Recorded(s, blocks.record)
-	key := settle.AmountKey{ChainKey: "base", Merchant: all[0].Merchant, Token: all[0].Token, Amount: all[9].TransferAmount}
-	_, err = settle.InvoicesByAmount(t.Context(), read, []settle.AmountLookup{{AmountKey: key, FirstBlock: 101, LastBlock: 101, FirstTime: invoice.Unix(1500)}}, 16)
+	key := ledger.AmountKey{ChainKey: "base", Merchant: all[0].Merchant, Token: all[0].Token, Amount: all[9].TransferAmount}
+	_, err = ledger.InvoicesByAmount(t.Context(), read, []ledger.AmountLookup{{AmountKey: key, FirstBlock: 101, LastBlock: 101, FirstTime: invoice.Unix(1500)}}, 16)
 	rowtest.Must(t, err)
-	_, err = settle.AmountUses(t.Context(), read, []settle.AmountKey{key.With(invoice.NewAmount(200_000))}, func() time.Time { return invoice.Unix(1500) })
+	_, err = ledger.AmountUses(t.Context(), read, []ledger.AmountKey{key.With(invoice.NewAmount(200_000))}, func() time.Time { return invoice.Unix(1500) })
 	rowtest.Must(t, err)
 	list := blocks.list
 	blocks.check("an unused amount", most)
@@ -82,14 +82,14 @@ func TestOldTransferAmountsAreNotRead(t *testing.T) {
 	_, err := blocks.conn.Exec(t.Context(), "ANALYZE invoices, transfer_amounts")
 	rowtest.Must(t, err)
 	read := db.Recorded(s, blocks.record)
-	key := settle.AmountKey{ChainKey: "base", Merchant: all[0].Merchant, Token: all[0].Token, Amount: all[0].TransferAmount}
-	uses, err := settle.AmountUses(t.Context(), read, []settle.AmountKey{key}, func() time.Time { return invoice.Unix(0) })
-	if err != nil || uses[key] != (settle.AmountUse{Until: all[0].ExpiresAt}) {
+	key := ledger.AmountKey{ChainKey: "base", Merchant: all[0].Merchant, Token: all[0].Token, Amount: all[0].TransferAmount}
+	uses, err := ledger.AmountUses(t.Context(), read, []ledger.AmountKey{key}, func() time.Time { return invoice.Unix(0) })
+	if err != nil || uses[key] != (ledger.AmountUse{Until: all[0].ExpiresAt}) {
 		t.Errorf("the amount's use is %+v, %v", uses[key], err)
 	}
 	moved := rowtest.SamplePayment(1).Transfer
 	moved.To, moved.Amount, moved.BlockNumber = key.Merchant, key.Amount, told
-	of, err := settle.InvoicesByTransferAmount(t.Context(), read, []invoice.Transfer{moved})
+	of, err := ledger.InvoicesByTransferAmount(t.Context(), read, []invoice.Transfer{moved})
 	if want := fmt.Sprintf("inv_%05d_0", told-1); err != nil || len(of) != 1 || of[0] != want {
 		t.Errorf("the amount is of %v, %v; want %s", of, err, want)
 	}

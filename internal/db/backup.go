@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/clock"
 )
 
 // ErrNoBackup is returned by Backup for PostgreSQL, which has its own tools.
@@ -114,7 +114,7 @@ func markBackup(ctx context.Context, path string, now time.Time) (err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	_, err = db.ExecContext(ctx, "UPDATE recovery SET state = 'backup', reason = ?, since = ?",
-		"this file is a copy that quittance backup made at "+times.Format(now, time.UTC, time.RFC3339), now.Unix())
+		"this file is a copy that quittance backup made at "+clock.Format(now, time.UTC, time.RFC3339), now.Unix())
 	if err != nil {
 		return fmt.Errorf("mark the backup: %w", err)
 	}

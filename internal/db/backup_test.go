@@ -12,7 +12,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/dispatcher"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // TestBackup backs up a database during writes, and opens the copy.
@@ -32,7 +32,7 @@ func TestBackup(t *testing.T) {
 		t.Errorf("the backup has the mode %v, %v", info.Mode(), err)
 	}
 	copied := dbtest.Open(t, "sqlite:"+path)
-	events, err := dispatcher.NewReader(copied).Events(t.Context(), dispatcher.EventFilter{After: new(int64), Limit: 200})
+	events, err := webhooks.NewReader(copied).Events(t.Context(), webhooks.EventFilter{After: new(int64), Limit: 200})
 	if err != nil || len(events) < 100 {
 		t.Errorf("the backup has %d events, %v", len(events), err)
 	}

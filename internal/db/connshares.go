@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // ShareWait is how long a request waits for its share of the connections.
@@ -17,7 +17,7 @@ const ShareWait = 5 * time.Second
 
 // ErrBusy is returned for a read or a transaction that waited for ShareWait because other requests
 // used the whole share of connections. The transaction did not begin.
-var ErrBusy = fmt.Errorf("requests have their share of the connections to the database: %w", ratelimit.ErrBusy)
+var ErrBusy = fmt.Errorf("requests have their share of the connections to the database: %w", limits.ErrBusy)
 
 // ConnShare is the kind of work that uses connections. The zero value is the service itself.
 type ConnShare int

@@ -10,8 +10,8 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/rowtest"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // TestRequestsLeaveConnections reads in many more requests than there are connections. No read ends.
@@ -43,7 +43,7 @@ func TestRequestsLeaveConnections(t *testing.T) {
 
 		ctx, cancel := context.WithTimeout(t.Context(), db.ShareWait)
 		defer cancel()
-		rowtest.Must(t, s.Update(ctx, func(tx *db.Tx) error { _, err := dispatcher.NewReader(tx).LastSeq(ctx); return err }))
+		rowtest.Must(t, s.Update(ctx, func(tx *db.Tx) error { _, err := webhooks.NewReader(tx).LastSeq(ctx); return err }))
 		rowtest.Must(t, s.Read(ctx, func() {}))
 		rowtest.Must(t, s.Ping(ctx))
 
@@ -79,7 +79,7 @@ func TestTransactionsOfRequests(t *testing.T) {
 	if !errors.Is(err, db.ErrBusy) {
 		t.Errorf("a transaction beyond the share: %v, want ErrBusy", err)
 	}
-	rowtest.Must(t, s.Update(t.Context(), func(tx *db.Tx) error { _, err := dispatcher.NewReader(tx).LastSeq(t.Context()); return err }))
+	rowtest.Must(t, s.Update(t.Context(), func(tx *db.Tx) error { _, err := webhooks.NewReader(tx).LastSeq(t.Context()); return err }))
 	release()
 	rowtest.Must(t, s.Update(request, func(*db.Tx) error { return nil }))
 }

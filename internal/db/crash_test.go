@@ -12,11 +12,10 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/delivery"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/rowtest"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // crashEnv names the database that the child process of TestCrash fills.
@@ -56,10 +55,10 @@ func TestCrash(t *testing.T) {
 				t.Errorf("round %d: %s was kept, and is lost", round, id)
 			}
 		}
-		found, _, err := settle.NewReader(s).Invoices(t.Context(), settle.InvoiceFilter{MerchantID: "m", Limit: 100_000})
+		found, _, err := ledger.NewReader(s).Invoices(t.Context(), ledger.InvoiceFilter{MerchantID: "m", Limit: 100_000})
 		rowtest.Must(t, err)
 		for _, inv := range found {
-			if r, _, err := dispatcher.NewReader(s).EventRecord(t.Context(), "evt_"+inv.ID); err != nil || r.Status != delivery.Pending {
+			if r, _, err := webhooks.NewReader(s).EventRecord(t.Context(), "evt_"+inv.ID); err != nil || r.Status != webhooks.Pending {
 				t.Errorf("round %d: %s is there without its event: %v", round, inv.ID, err)
 			}
 		}
@@ -84,7 +83,7 @@ func TestCrashChild(t *testing.T) {
 					if err := add(ctx, tx, id); err != nil {
 						return err
 					}
-					return dispatcher.InsertEvents(ctx, tx, []dispatcher.Event{{
+					return webhooks.InsertEvents(ctx, tx, []webhooks.Event{{
 						ID: "evt_" + id, Type: "invoice.created", Subject: id, MerchantID: "m", InvoiceID: id, Body: []byte("{}"), DeliveryID: "dlv_" + id,
 					}})
 				})

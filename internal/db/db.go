@@ -1,10 +1,3 @@
-// Package db is the database engine: it opens SQLite or PostgreSQL, migrates the schema, runs transactions and
-// statements, and makes backups. The statements on a table are in the *_sql.go files of the package that owns the
-// table. Both databases share one SQL text wherever possible; sqlite.go, postgres.go and the files named after them
-// hold the differences.
-//
-// DB.Update runs a function in one transaction, which is committed as a whole or rolled back. A function that takes a
-// Querier runs in a transaction or outside one.
 package db
 
 import (

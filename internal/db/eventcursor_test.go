@@ -14,12 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/rowtest"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 const (
@@ -69,7 +69,7 @@ func TestCursorOfEventsMissesNone(t *testing.T) {
 		writers.Go(func() { r.write(w, rand.New(rand.NewPCG(seed, uint64(w)))) })
 	}
 	killer.Go(func() { r.kill(direct, proxy, rand.New(rand.NewPCG(seed, 1<<32))) })
-	for i, f := range []dispatcher.EventFilter{{}, {}, {MerchantID: "m1"}, {Type: invoice.EventPaid}, {Delivery: "none"}, {Delivery: "pending", MerchantID: "m0"}} {
+	for i, f := range []webhooks.EventFilter{{}, {}, {MerchantID: "m1"}, {Type: invoice.EventPaid}, {Delivery: "none"}, {Delivery: "pending", MerchantID: "m0"}} {
 		readers.Go(func() { r.read(f, rand.New(rand.NewPCG(seed, 1<<33+uint64(i)))) })
 	}
 	writers.Wait()
@@ -86,9 +86,9 @@ func TestCursorOfEventsMissesNone(t *testing.T) {
 // write runs the transactions of a writer.
 func (r *cursorRun) write(w int, random *rand.Rand) {
 	for n := range cursorTransactions {
-		var events []dispatcher.Event
+		var events []webhooks.Event
 		for i := range 1 + random.IntN(4) {
-			e := dispatcher.Event{
+			e := webhooks.Event{
 				ID: fmt.Sprintf("evt_%d_%d_%d", w, n, i), Type: []invoice.EventType{invoice.EventCreated, invoice.EventPaid}[random.IntN(2)],
 				MerchantID: fmt.Sprint("m", random.IntN(2)), Body: []byte("{}"),
 			}
@@ -103,19 +103,19 @@ func (r *cursorRun) write(w int, random *rand.Rand) {
 		pause := time.Duration(random.IntN(20)) * time.Millisecond
 		err := r.writing.Update(r.ctx, func(tx *db.Tx) error {
 			if before { // a long transaction with a snapshot that is older than many events
-				if _, err := dispatcher.NewReader(tx).LastSeq(r.ctx); err != nil {
+				if _, err := webhooks.NewReader(tx).LastSeq(r.ctx); err != nil {
 					return err
 				}
-				wait.Sleep(r.ctx, 5*pause, nil)
+				clock.Sleep(r.ctx, 5*pause, nil)
 			}
-			if err := dispatcher.InsertEvents(r.ctx, tx, slices.Clone(events)); err != nil {
+			if err := webhooks.InsertEvents(r.ctx, tx, slices.Clone(events)); err != nil {
 				return err
 			}
 			if after || giveUp { // the statements run before the commit is sent
-				if _, err := dispatcher.NewReader(tx).LastSeq(r.ctx); err != nil {
+				if _, err := webhooks.NewReader(tx).LastSeq(r.ctx); err != nil {
 					return err
 				}
-				wait.Sleep(r.ctx, pause, nil)
+				clock.Sleep(r.ctx, pause, nil)
 			}
 			if giveUp {
 				return errGivenUp
@@ -127,7 +127,7 @@ func (r *cursorRun) write(w int, random *rand.Rand) {
 }
 
 // record keeps how a transaction ended.
-func (r *cursorRun) record(events []dispatcher.Event, err error) {
+func (r *cursorRun) record(events []webhooks.Event, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.finished.Add(1)
@@ -165,7 +165,7 @@ func (r *cursorRun) kill(direct string, proxy *dbtest.Proxy, random *rand.Rand) 
 		default:
 		}
 		if r.finished.Load() < next {
-			wait.Sleep(r.ctx, time.Millisecond, nil)
+			clock.Sleep(r.ctx, time.Millisecond, nil)
 			continue
 		}
 		next = r.finished.Load() + int64(random.IntN(2*cursorKills))
@@ -195,7 +195,7 @@ func (r *cursorRun) awaitLostSessions(direct string) {
 
 // read pages through the events by cursor until all are written, and compares them with the stored
 // ones.
-func (r *cursorRun) read(f dispatcher.EventFilter, random *rand.Rand) {
+func (r *cursorRun) read(f webhooks.EventFilter, random *rand.Rand) {
 	var cursor int64
 	var seen []string
 	for last := false; ; {
@@ -205,7 +205,7 @@ func (r *cursorRun) read(f dispatcher.EventFilter, random *rand.Rand) {
 		default:
 		}
 		f.After, f.Limit = &cursor, 1+random.IntN(20)
-		page, err := dispatcher.NewReader(r.reading).Events(r.ctx, f)
+		page, err := webhooks.NewReader(r.reading).Events(r.ctx, f)
 		if db.Unavailable(err) { // the session was ended
 			continue
 		}
@@ -226,7 +226,7 @@ func (r *cursorRun) read(f dispatcher.EventFilter, random *rand.Rand) {
 	}
 	var start int64
 	f.After, f.Limit = &start, cursorWriters*cursorTransactions*10
-	rows, err := dispatcher.NewReader(r.reading).Events(r.ctx, f)
+	rows, err := webhooks.NewReader(r.reading).Events(r.ctx, f)
 	if err != nil {
 		r.t.Errorf("read events: %v", err)
 	}
@@ -242,7 +242,7 @@ func (r *cursorRun) read(f dispatcher.EventFilter, random *rand.Rand) {
 // checkKept checks that each acknowledged event is stored, and no event that was rolled back.
 func (r *cursorRun) checkKept() {
 	var start int64
-	rows, err := dispatcher.NewReader(r.reading).Events(r.ctx, dispatcher.EventFilter{After: &start, Limit: cursorWriters * cursorTransactions * 10})
+	rows, err := webhooks.NewReader(r.reading).Events(r.ctx, webhooks.EventFilter{After: &start, Limit: cursorWriters * cursorTransactions * 10})
 	rowtest.Must(r.t, err)
 	stored := make(map[string]bool, len(rows))
 	for _, e := range rows {

@@ -14,8 +14,8 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/rowtest"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // TestFilteredLists compares lists by random filters with a scan of all rows.
@@ -25,7 +25,7 @@ func TestFilteredLists(t *testing.T) {
 		rowtest.StartChain(t, s, "base")
 		rowtest.StartChain(t, s, "other")
 		var invoices []invoice.Invoice
-		var payments []settle.PaymentRow
+		var payments []ledger.PaymentRow
 		for i := range 60 {
 			created := int64(1000 + 100*(i/2))
 			inv := rowtest.Sample(invoice.FirstID(invoice.PrefixInvoice, invoice.Unix(created).Add(time.Duration(i)*time.Millisecond)), []string{"m", "n"}[i%2])
@@ -56,7 +56,7 @@ func TestFilteredLists(t *testing.T) {
 			payments = append(payments, p)
 		}
 		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
-			return errors.Join(settle.UpdateInvoices(ctx, tx, invoices), settle.SavePayments(ctx, tx, payments))
+			return errors.Join(ledger.UpdateInvoices(ctx, tx, invoices), ledger.SavePayments(ctx, tx, payments))
 		})
 		rapid.Check(t, func(r *rapid.T) { checkFilteredInvoices(t, r, s, invoices) })
 		rapid.Check(t, func(r *rapid.T) { checkFilteredPayments(t, r, s, payments) })
@@ -79,7 +79,7 @@ func within(s db.Span, t time.Time) bool {
 
 func checkFilteredInvoices(t *testing.T, r *rapid.T, s *db.DB, all []invoice.Invoice) {
 	t.Helper()
-	f := settle.InvoiceFilter{
+	f := ledger.InvoiceFilter{
 		MerchantID: rapid.SampledFrom([]string{"", "m", "n"}).Draw(r, "merchant"),
 		Status:     rapid.SampledFrom([]invoice.Status{"", "", invoice.Open, invoice.Expired}).Draw(r, "status"),
 		Exception:  rapid.SampledFrom([]invoice.Exception{"", "", invoice.Late}).Draw(r, "exception"),
@@ -87,7 +87,7 @@ func checkFilteredInvoices(t *testing.T, r *rapid.T, s *db.DB, all []invoice.Inv
 		To:         rapid.SampledFrom([]string{"", "", invoice.Address{0xa2}.String()}).Draw(r, "to"),
 		Created:    drawSpan(r, "created", 900, 4200),
 		Reference:  rapid.SampledFrom([]string{"", "", "order-1"}).Draw(r, "reference"),
-		Metadata: rapid.SampledFrom([][]settle.MetadataPair{nil, nil, {{Key: "colour", Value: "red"}}, {{Key: "colour", Value: "blue"}, {Key: "size", Value: "1"}}}).
+		Metadata: rapid.SampledFrom([][]ledger.MetadataPair{nil, nil, {{Key: "colour", Value: "red"}}, {{Key: "colour", Value: "blue"}, {Key: "size", Value: "1"}}}).
 			Draw(r, "metadata"),
 		Limit: rapid.IntRange(1, 70).Draw(r, "limit"),
 	}
@@ -96,14 +96,14 @@ func checkFilteredInvoices(t *testing.T, r *rapid.T, s *db.DB, all []invoice.Inv
 	}
 	var want, got []string
 	for _, inv := range slices.Backward(all) {
-		other := slices.ContainsFunc(f.Metadata, func(p settle.MetadataPair) bool { return inv.Details.Metadata[p.Key] != p.Value })
+		other := slices.ContainsFunc(f.Metadata, func(p ledger.MetadataPair) bool { return inv.Details.Metadata[p.Key] != p.Value })
 		if !other && (f.Customer == "" || f.Customer == inv.Details.Customer.Key()) && (f.Reference == "" || f.Reference == inv.Details.Reference) && (f.MerchantID == "" || f.MerchantID == inv.MerchantID) && (f.Status == "" || f.Status == inv.Status) && (f.Exception == "" || f.Exception == inv.Exception) &&
 			(f.Amount == "" || f.Amount == inv.Amount.String()) && (f.To == "" || f.To == inv.Merchant.String()) && within(f.Created, inv.CreatedAt) {
 			want = append(want, inv.ID)
 		}
 	}
 	for {
-		page, examined, err := settle.NewReader(s).Invoices(t.Context(), f)
+		page, examined, err := ledger.NewReader(s).Invoices(t.Context(), f)
 		if err != nil || examined != "" {
 			r.Fatal(err, examined)
 		}
@@ -120,9 +120,9 @@ func checkFilteredInvoices(t *testing.T, r *rapid.T, s *db.DB, all []invoice.Inv
 	}
 }
 
-func checkFilteredPayments(t *testing.T, r *rapid.T, s *db.DB, all []settle.PaymentRow) {
+func checkFilteredPayments(t *testing.T, r *rapid.T, s *db.DB, all []ledger.PaymentRow) {
 	t.Helper()
-	f := settle.PaymentFilter{
+	f := ledger.PaymentFilter{
 		MerchantID:          rapid.SampledFrom([]string{"", "m", "n"}).Draw(r, "merchant"),
 		ChainKey:            rapid.SampledFrom([]string{"", "base", "other"}).Draw(r, "chain"),
 		InvoiceID:           rapid.SampledFrom([]string{"", "", all[1].InvoiceID}).Draw(r, "invoice"),
@@ -136,7 +136,7 @@ func checkFilteredPayments(t *testing.T, r *rapid.T, s *db.DB, all []settle.Paym
 		Limit:               rapid.IntRange(1, 100).Draw(r, "limit"),
 	}
 	owners := map[invoice.Address][]string{{0xa0}: {"m"}, {0xa1}: {"n"}, {0xa2}: {"m"}, {0xa3}: {"n"}} // only on base
-	var want []settle.PaymentRow
+	var want []ledger.PaymentRow
 	var got []string
 	for _, p := range all {
 		merchants := []string{p.MerchantID}
@@ -153,15 +153,15 @@ func checkFilteredPayments(t *testing.T, r *rapid.T, s *db.DB, all []settle.Paym
 			want = append(want, p)
 		}
 	}
-	slices.SortFunc(want, func(a, b settle.PaymentRow) int {
+	slices.SortFunc(want, func(a, b ledger.PaymentRow) int {
 		if f.ByConfirmation() {
 			return cmp.Or(b.ConfirmedAt.Compare(a.ConfirmedAt), cmp.Compare(b.SeenID, a.SeenID))
 		}
 		return cmp.Compare(b.SeenID, a.SeenID)
 	})
 	for {
-		page, examined, err := settle.NewReader(s).Payments(t.Context(), f)
-		if err != nil || examined != (settle.PaymentPosition{}) {
+		page, examined, err := ledger.NewReader(s).Payments(t.Context(), f)
+		if err != nil || examined != (ledger.PaymentPosition{}) {
 			r.Fatal(err, examined)
 		}
 		for _, p := range page {
@@ -191,7 +191,7 @@ func TestExaminedRows(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		rowtest.StartChain(t, s, "base")
 		rowtest.Insert(t, s, rowtest.Sample("inv_1", "m"))
-		payments := make([]settle.PaymentRow, db.MaxExamined+50)
+		payments := make([]ledger.PaymentRow, db.MaxExamined+50)
 		for i := range payments {
 			p := rowtest.SamplePayment(i)
 			p.SeenID = invoice.FirstID("", invoice.Unix(1000).Add(time.Duration(i)*time.Millisecond))
@@ -201,26 +201,26 @@ func TestExaminedRows(t *testing.T) {
 		}
 		payments[3].From = invoice.Address{1}
 		for part := range slices.Chunk(payments, 1000) {
-			rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return settle.SavePayments(ctx, tx, part) })
+			rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return ledger.SavePayments(ctx, tx, part) })
 		}
 		first, last := payments[3], payments[len(payments)-db.MaxExamined]
-		for name, f := range map[string]settle.PaymentFilter{
+		for name, f := range map[string]ledger.PaymentFilter{
 			"amount":    {Amount: "7", ChainKey: "other", IncludeUnattributed: true},
 			"to":        {To: first.To.String(), MerchantID: "n"},
 			"confirmed": {Confirmed: db.Span{From: rowtest.At(1)}, ChainKey: "other", IncludeUnattributed: true},
 		} {
 			f.Limit = 50
-			page, examined, err := settle.NewReader(s).Payments(t.Context(), f)
+			page, examined, err := ledger.NewReader(s).Payments(t.Context(), f)
 			if err != nil || len(page) != 0 || examined != f.Position(last) {
 				t.Errorf("%s: %d payments, examined down to %q, %v; want none, and %q", name, len(page), examined, err, f.Position(last))
 			}
 			f.Before = examined
-			if page, examined, err = settle.NewReader(s).Payments(t.Context(), f); err != nil || len(page) != 0 || examined != (settle.PaymentPosition{}) {
+			if page, examined, err = ledger.NewReader(s).Payments(t.Context(), f); err != nil || len(page) != 0 || examined != (ledger.PaymentPosition{}) {
 				t.Errorf("%s: then %d payments, examined down to %q, %v; want the end", name, len(page), examined, err)
 			}
 		}
-		found, examined, err := settle.NewReader(s).Payments(t.Context(), settle.PaymentFilter{Amount: "7", From: first.From.String(), Limit: 50})
-		if err != nil || len(found) != 1 || found[0].ID != first.ID || examined != (settle.PaymentPosition{}) {
+		found, examined, err := ledger.NewReader(s).Payments(t.Context(), ledger.PaymentFilter{Amount: "7", From: first.From.String(), Limit: 50})
+		if err != nil || len(found) != 1 || found[0].ID != first.ID || examined != (ledger.PaymentPosition{}) {
 			t.Errorf("from one account: %d payments, examined down to %q, %v", len(found), examined, err)
 		}
 	})

@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/rowtest"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/wait"
 )
 
 // TestSeenPaymentsChangeNoIndex requires that PostgreSQL does not write to the indexes of invoices
@@ -32,11 +32,11 @@ func TestSeenPaymentsChangeNoIndex(t *testing.T) {
 		}
 	}
 	rowtest.Insert(t, s, all...)
-	rowtest.Must(t, s.Update(t.Context(), func(tx *db.Tx) error { return settle.UpdateInvoices(t.Context(), tx, seen) }))
+	rowtest.Must(t, s.Update(t.Context(), func(tx *db.Tx) error { return ledger.UpdateInvoices(t.Context(), tx, seen) }))
 	rowtest.Must(t, s.Close()) // PostgreSQL counts a connection's work when the connection ends
 	conn := dbtest.SQL(t, url)
 	var updated, inPlace int
-	for end := time.Now().Add(time.Minute); updated == 0 && time.Now().Before(end); wait.Sleep(t.Context(), 10*time.Millisecond, nil) {
+	for end := time.Now().Add(time.Minute); updated == 0 && time.Now().Before(end); clock.Sleep(t.Context(), 10*time.Millisecond, nil) {
 		rowtest.Must(t, conn.QueryRowContext(t.Context(), "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'invoices'").Scan(&updated, &inPlace))
 	}
 	if updated != len(seen) || inPlace != updated {

@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/rowtest"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // recoveryLimit is the time within which the store must work after it lost its
@@ -52,14 +52,14 @@ func TestHalfOpen(t *testing.T) {
 			s, proxy, direct := lossy(t)
 			ctx := context.WithoutCancel(t.Context()) // like a worker's context, without a deadline
 			rowtest.Must(t, s.Update(ctx, func(tx *db.Tx) error {
-				_, err := settle.InsertChain(ctx, tx, "a", invoice.Header{}, nil)
+				_, err := ledger.InsertChain(ctx, tx, "a", invoice.Header{}, nil)
 				return err
 			}))
 			locked, lost := make(chan struct{}), make(chan struct{})
 			held, waited := make(chan error, 1), make(chan error, 1)
 			lock := func(s *db.DB, then func()) error {
 				return s.Update(ctx, func(tx *db.Tx) error {
-					if _, err := settle.LockCursor(ctx, tx, "a"); err != nil {
+					if _, err := ledger.LockCursor(ctx, tx, "a"); err != nil {
 						return err
 					}
 					then()

@@ -8,8 +8,8 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/rowtest"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // TestMarkIsolated marks only copies, and never lets one that ran in isolation become the live database.
@@ -60,7 +60,7 @@ func TestIsolateBackup(t *testing.T) {
 		t.Errorf("the mark is %+v, %v", r, err)
 	}
 	err = s.Update(t.Context(), func(tx *db.Tx) error {
-		return dispatcher.UnmarkCopy(t.Context(), tx, func(string) bool { return true }, time.Unix(3000, 0))
+		return webhooks.UnmarkCopy(t.Context(), tx, func(string) bool { return true }, time.Unix(3000, 0))
 	})
 	if !errors.Is(err, db.ErrIsolated) {
 		t.Errorf("a copy became live: %v", err)

@@ -11,10 +11,10 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/rowtest"
 	"github.com/quittance/quittance/internal/seed"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // TestShortListsReadFewBlocks checks how many blocks PostgreSQL reads for a list that ends before its
@@ -28,7 +28,7 @@ func TestShortListsReadFewBlocks(t *testing.T) {
 	until := time.Unix(1_800_000_000, 0)
 	rows, err := seed.New(seed.Config{Invoices: 20_000, Merchants: 1, Until: until})
 	rowtest.Must(t, err)
-	rowtest.Must(t, settle.LoadInvoices(t.Context(), s, rows.Batches(), func(db.LoadProgress) {}))
+	rowtest.Must(t, ledger.LoadInvoices(t.Context(), s, rows.Batches(), func(db.LoadProgress) {}))
 	blocks := newBlockCheck(t, url)
 
 	some := rows.Invoice(15_000)
@@ -37,19 +37,19 @@ func TestShortListsReadFewBlocks(t *testing.T) {
 	for i := 0; exceptional.Exception == ""; i++ {
 		exceptional = rows.Invoice(i)
 	}
-	basket := []settle.MetadataPair{{Key: "basket", Value: details.Metadata["basket"]}}
+	basket := []ledger.MetadataPair{{Key: "basket", Value: details.Metadata["basket"]}}
 	newest := db.Span{From: rows.Invoice(19_999).CreatedAt}
 	read := db.Recorded(s, blocks.record)
 	_, err = report.NewReader(read).InvoicedAmounts(t.Context(), merchant, invoice.Void, newest.From, db.MaxExamined)
 	rowtest.Must(t, err)
 	blocks.check("amounts of none void in a second", examined)
 	rowtest.Must(t, s.Update(t.Context(), func(tx *db.Tx) error {
-		_, err := settle.ExpireRefunds(t.Context(), db.RecordedTx(tx, blocks.record), some.ChainKey, until, db.MaxExamined)
+		_, err := ledger.ExpireRefunds(t.Context(), db.RecordedTx(tx, blocks.record), some.ChainKey, until, db.MaxExamined)
 		return err
 	}))
 	blocks.check("expiry of prepared refunds", few)
 	// Only by an index, and with invoices that are examined for another filter.
-	for most, filters := range map[int]map[string]settle.InvoiceFilter{
+	for most, filters := range map[int]map[string]ledger.InvoiceFilter{
 		indexed: {
 			"all":                    {},
 			"address":                {To: some.Merchant.String()},
@@ -72,7 +72,7 @@ func TestShortListsReadFewBlocks(t *testing.T) {
 	} {
 		for name, f := range filters {
 			f.Limit = 5
-			found, _, err := settle.NewReader(read).Invoices(t.Context(), f)
+			found, _, err := ledger.NewReader(read).Invoices(t.Context(), f)
 			rowtest.Must(t, err)
 			if len(found) == 0 && f.Status != invoice.Void {
 				t.Errorf("%s: none is listed", name)

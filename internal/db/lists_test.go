@@ -12,8 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/rowtest"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // TestPagesOfInvoices walks random lists in random pages while invoices are created. Every
@@ -38,7 +38,7 @@ func TestPagesOfInvoices(t *testing.T) {
 				rowtest.Insert(t, s, made...)
 			}
 			create(rapid.IntRange(1, 12).Draw(r, "invoices"))
-			f := settle.InvoiceFilter{
+			f := ledger.InvoiceFilter{
 				MerchantID: rapid.SampledFrom(merchants).Draw(r, "of merchant"),
 				Status:     rapid.SampledFrom([]invoice.Status{"", invoice.Open, invoice.Expired, invoice.Paid}).Draw(r, "in status"),
 				Limit:      rapid.IntRange(1, 6).Draw(r, "page"),
@@ -51,7 +51,7 @@ func TestPagesOfInvoices(t *testing.T) {
 			}
 			var got []string
 			for {
-				page, _, err := settle.NewReader(s).Invoices(t.Context(), f)
+				page, _, err := ledger.NewReader(s).Invoices(t.Context(), f)
 				if err != nil || len(page) > f.Limit {
 					r.Fatalf("a page of %d of %d: %v", len(page), f.Limit, err)
 				}
@@ -68,7 +68,7 @@ func TestPagesOfInvoices(t *testing.T) {
 				r.Fatalf("listed %v, want %v", got, want)
 			}
 		})
-		all, _, err := settle.NewReader(s).Invoices(t.Context(), settle.InvoiceFilter{Limit: 100_000})
+		all, _, err := ledger.NewReader(s).Invoices(t.Context(), ledger.InvoiceFilter{Limit: 100_000})
 		rowtest.Must(t, err)
 		if !slices.IsSortedFunc(all, func(a, b invoice.Invoice) int { return strings.Compare(b.ID, a.ID) }) || len(all) == 0 {
 			t.Errorf("the list of all %d is not in order", len(all))
@@ -86,7 +86,7 @@ func TestPagesOfPayments(t *testing.T) {
 		shared.Merchant, elsewhere.ChainKey = invoice.Address{0xab}, "other"
 		rowtest.Insert(t, s, rowtest.Sample("inv_1", "m"), shared, elsewhere)
 		owner := map[string]string{"base": "m", "other": "n"}
-		var there []settle.PaymentRow
+		var there []ledger.PaymentRow
 		rapid.Check(t, func(r *rapid.T) {
 			create := func(n int, changes bool) {
 				for range n {
@@ -110,12 +110,12 @@ func TestPagesOfPayments(t *testing.T) {
 						there = append(there, p)
 					}
 					rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
-						return settle.SavePayments(ctx, tx, []settle.PaymentRow{p})
+						return ledger.SavePayments(ctx, tx, []ledger.PaymentRow{p})
 					})
 				}
 			}
 			create(rapid.IntRange(0, 6).Draw(r, "payments"), true)
-			f := settle.PaymentFilter{
+			f := ledger.PaymentFilter{
 				MerchantID:     rapid.SampledFrom([]string{"", "m", "n", "nobody"}).Draw(r, "of merchant"),
 				ChainKey:       rapid.SampledFrom([]string{"", "base", "other", "nochain"}).Draw(r, "on chain"),
 				IncludePending: rapid.Bool().Draw(r, "pending"),
@@ -136,7 +136,7 @@ func TestPagesOfPayments(t *testing.T) {
 			}
 			var got []string
 			for {
-				page, _, err := settle.NewReader(s).Payments(t.Context(), f)
+				page, _, err := ledger.NewReader(s).Payments(t.Context(), f)
 				if err != nil || len(page) > f.Limit {
 					r.Fatalf("a page of %d of %d: %v", len(page), f.Limit, err)
 				}
@@ -170,14 +170,14 @@ func TestExpiringInvoices(t *testing.T) {
 		other.ExpiresAt, other.ChainKey = invoice.Unix(1050), "other"
 		rowtest.Insert(t, s, append(made, closed, other)...)
 		for before, want := range map[int64]int{1100: 0, 1101: 1, 1200: 1, 1201: 2, 9999: 3} {
-			if got, err := settle.ExpiringInvoices(t.Context(), s, "base", 7, invoice.Unix(before), 10); err != nil || len(got) != want {
+			if got, err := ledger.ExpiringInvoices(t.Context(), s, "base", 7, invoice.Unix(before), 10); err != nil || len(got) != want {
 				t.Errorf("expiring before %d: %d, %v, want %d", before, len(got), err, want)
 			}
 		}
-		if got, err := settle.ExpiringInvoices(t.Context(), s, "base", 0, invoice.Unix(9999), 2); err != nil || len(got) != 2 || got[0].ID != "inv_1" || got[1].ID != "inv_2" {
+		if got, err := ledger.ExpiringInvoices(t.Context(), s, "base", 0, invoice.Unix(9999), 2); err != nil || len(got) != 2 || got[0].ID != "inv_1" || got[1].ID != "inv_2" {
 			t.Errorf("the first two that expire: %+v, %v", got, err)
 		}
-		if got, err := settle.ExpiringInvoices(t.Context(), s, "base", 8, invoice.Unix(9999), 10); err != nil || len(got) != 0 {
+		if got, err := ledger.ExpiringInvoices(t.Context(), s, "base", 8, invoice.Unix(9999), 10); err != nil || len(got) != 0 {
 			t.Errorf("%d expire that the block can pay, %v", len(got), err)
 		}
 	})

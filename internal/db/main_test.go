@@ -8,8 +8,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testdeps.Short("TestUnavailable", "TestUnavailableUnderLoad", "TestHalfOpen", "TestPooler", "TestUnreplicatedCommitStaysInvisible", "TestOpenAtOnce", "TestEventsInOrderOfCommits", "TestLeaseDeliveriesSkipsLockedMerchants", "TestLockServiceOnPostgres", "TestStatementsForOneEvent", "TestUpdateStatistics", "TestStandby.*", "TestConflictWithReplay", "TestReadYourWritesOnStandby", "TestTransactionsOfRequests", "TestHeartbeats",
-		"TestOpenStrangePaths", "TestDestroyedFile", "TestCrash", "TestVerifyAudit", "TestStatementsUseIndexes", "TestLeaseDeliveriesProperties")
+	testdeps.Short("TestStandby.*", "TestUnavailable", "TestUnavailableUnderLoad", "TestHalfOpen", "TestPooler", "TestUnreplicatedCommitStaysInvisible", "TestOpenAtOnce", "TestLockServiceOnPostgres", "TestUpdateStatistics", "TestConflictWithReplay", "TestReadYourWritesOnStandby", "TestTransactionsOfRequests", "TestHeartbeats",
+		"TestOpenStrangePaths", "TestDestroyedFile", "TestCrash")
 	const parallel = 4 // they wait for locks and timeouts
 	testdeps.Parallel(parallel)
 	os.Exit(m.Run())

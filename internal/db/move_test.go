@@ -14,10 +14,10 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/dispatcher"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/rowtest"
 	"github.com/quittance/quittance/internal/seed"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // tablesOf returns the names of a SQLite database's tables.
@@ -97,8 +97,8 @@ func TestMove(t *testing.T) {
 	s := dbtest.Open(t, from)
 	maker, err := seed.New(seed.Config{Invoices: 300, Merchants: 5, Open: 40, Seed: 1, Until: time.Unix(1_764_000_000, 0)})
 	rowtest.Must(t, err)
-	rowtest.Must(t, settle.LoadInvoices(t.Context(), s, maker.Batches(), func(db.LoadProgress) {}))
-	rowtest.Must(t, dispatcher.BeginFirstTimeline(t.Context(), s, "tln_1", time.Unix(1, 0)))
+	rowtest.Must(t, ledger.LoadInvoices(t.Context(), s, maker.Batches(), func(db.LoadProgress) {}))
+	rowtest.Must(t, webhooks.BeginFirstTimeline(t.Context(), s, "tln_1", time.Unix(1, 0)))
 	rowtest.Must(t, s.Close())
 	moved := move(t, from, to)
 	i := slices.IndexFunc(moved, func(m db.MovedTable) bool { return m.Name == "payments" })
@@ -288,7 +288,7 @@ func TestMoveRefuses(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "foreign key") {
 		t.Errorf("with a row that refers to nothing: %v", err)
 	}
-	if seq, err := dispatcher.NewReader(target).LastSeq(t.Context()); seq != 0 || err != nil {
+	if seq, err := webhooks.NewReader(target).LastSeq(t.Context()); seq != 0 || err != nil {
 		t.Errorf("the target has events to %d, %v", seq, err)
 	}
 	if r, err := s.Recovery(t.Context()); err != nil || r.State != db.RecoveryNormal || errors.Is(err, db.ErrNotFound) {

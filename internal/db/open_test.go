@@ -15,8 +15,8 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/rowtest"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // TestSQLiteIsPrivate checks that other users of the machine cannot read the database.
@@ -167,7 +167,7 @@ func TestOpenAgain(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if found, _, err := settle.NewReader(first).Invoices(t.Context(), settle.InvoiceFilter{Limit: 1000}); err != nil || len(found) != 81 {
+			if found, _, err := ledger.NewReader(first).Invoices(t.Context(), ledger.InvoiceFilter{Limit: 1000}); err != nil || len(found) != 81 {
 				t.Errorf("%d invoices, %v, want 81", len(found), err)
 			}
 		})

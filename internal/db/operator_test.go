@@ -13,8 +13,8 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/rowtest"
-	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/txmgr"
 )
 
@@ -60,7 +60,7 @@ func TestDailyCosts(t *testing.T) {
 		for i, gwei := range []int64{5, 7, 100} {
 			id := fmt.Sprint("ctx_", i)
 			rowtest.Must(t, txmgr.SaveChainTx(ctx, s, rowtest.WriterLease, rowtest.ChainTx(id, uint64(i)), []string{fmt.Sprint("int_", i)}))
-			rowtest.Must(t, txmgr.SetTxStatus(ctx, s, rowtest.WriterLease, id, txmgr.TxMined, &settle.TxCost{Gwei: gwei, At: day.Add(time.Duration(i-1) * 13 * time.Hour)}))
+			rowtest.Must(t, txmgr.SetTxStatus(ctx, s, rowtest.WriterLease, id, txmgr.TxMined, &ledger.TxCost{Gwei: gwei, At: day.Add(time.Duration(i-1) * 13 * time.Hour)}))
 		}
 		costs, err := txmgr.DailyCosts(ctx, s, "base", day.AddDate(0, 0, -1))
 		rowtest.Must(t, err)

@@ -14,7 +14,7 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/clock"
 )
 
 const (
@@ -194,7 +194,7 @@ func waitForMigrationLock(ctx context.Context, tx *sql.Tx) error {
 		if err := tx.QueryRowContext(ctx, migrationLock, pgx.QueryExecModeSimpleProtocol).Scan(&locked); locked || err != nil {
 			return err
 		}
-		if !wait.Sleep(ctx, migrationPoll, nil) {
+		if !clock.Sleep(ctx, migrationPoll, nil) {
 			return ctx.Err()
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/times"
 )
 
 // RecoveryState is whether a database may have been restored from a backup.
@@ -60,7 +60,7 @@ type RestoredError struct{ Recovery Recovery }
 // Error explains the evidence and what to do.
 func (e RestoredError) Error() string {
 	const undo = `if nothing was restored, run "quittance recover --config FILE --dismiss"`
-	since := times.Format(e.Recovery.Since, time.UTC, time.RFC3339)
+	since := clock.Format(e.Recovery.Since, time.UTC, time.RFC3339)
 	switch e.Recovery.Reason {
 	case movingReason:
 		return fmt.Sprintf(`The database is not used: %s (since %s). Run it again. If it says that the target is not empty, all rows are there: set database in the `+

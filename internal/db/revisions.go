@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/quittance/quittance/internal/drift"
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -25,7 +25,7 @@ func (s *DB) SetRevision(number int64) { s.revision.Store(number) }
 // CheckRevision returns a *drift.StaleError if the process runs an older revision than the newest.
 func (tx *Tx) CheckRevision(newest int64) error {
 	if tx.Revision > 0 && tx.Revision < newest {
-		return &drift.StaleError{Own: tx.Revision, Newest: newest}
+		return &chain.StaleError{Own: tx.Revision, Newest: newest}
 	}
 	return nil
 }
@@ -54,8 +54,8 @@ func IgnoreNotFound(err error) error {
 }
 
 // NewestRevision returns the newest revision, or ErrNotFound before the first.
-func (q *Queries) NewestRevision(ctx context.Context) (drift.Revision, error) {
-	return QueryRow(ctx, q, func(row Scanner) (r drift.Revision, err error) {
+func (q *Queries) NewestRevision(ctx context.Context) (chain.Revision, error) {
+	return QueryRow(ctx, q, func(row Scanner) (r chain.Revision, err error) {
 		err = row.Scan(&r.Number, &r.Hash)
 		return r, err
 	}, "SELECT number, hash FROM revisions ORDER BY number DESC LIMIT 1")
@@ -69,7 +69,7 @@ func (q *Queries) WasRevision(ctx context.Context, hash string) (bool, error) {
 
 // InsertRevision records a revision. From then on, only processes that run it can change chains that
 // were read.
-func (tx *Tx) InsertRevision(ctx context.Context, r drift.Revision, now time.Time) error {
+func (tx *Tx) InsertRevision(ctx context.Context, r chain.Revision, now time.Time) error {
 	if err := tx.Send(ctx, nil, "INSERT INTO revisions (number, hash, created_at) VALUES ($1, $2, $3)", r.Number, r.Hash, invoice.UnixSeconds(now)); err != nil {
 		return err
 	}

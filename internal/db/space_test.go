@@ -9,8 +9,8 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/rowtest"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // vacuumMode returns the file's auto_vacuum: 0 is off, 2 is incremental.
@@ -49,7 +49,7 @@ func TestFileShrinks(t *testing.T) {
 		t.Errorf("space of a full file: %v, %v", more, err)
 	}
 	for after, more := int64(0), true; more; {
-		after, more, err = dispatcher.NewTables(s).CleanEvents(t.Context(), time.Unix(100, 0), after, 500)
+		after, more, err = webhooks.NewTables(s).CleanEvents(t.Context(), time.Unix(100, 0), after, 500)
 		rowtest.Must(t, err)
 	}
 	conn := dbtest.SQL(t, url)

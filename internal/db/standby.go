@@ -13,8 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/quittance/quittance/internal/batch"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/clock"
 )
 
 // Limits of a standby.
@@ -54,7 +53,7 @@ type StandbyConfig struct {
 type standby struct {
 	cfg       StandbyConfig
 	config    *pgx.ConnConfig
-	positions *batch.Batcher[struct{}, position]
+	positions *Batcher[struct{}, position]
 	slots     *semaphore.Weighted
 	// inUse is written by run, when a try succeeded, and by leave.
 	inUse  atomic.Bool
@@ -92,9 +91,9 @@ func newStandby(c StandbyConfig, config *pgx.ConnConfig, ask func(context.Contex
 	s := &standby{
 		cfg: c, config: config, slots: semaphore.NewWeighted(StandbyConns), left: make(chan error, 1),
 		cancel: cancel, ended: make(chan struct{}),
-		positions: batch.New(batch.Config[struct{}, position]{
-			Lanes: 1, Take: batch.First[struct{}, position](math.MaxInt),
-			Flush: func(ctx context.Context, calls []*batch.Call[struct{}, position]) {
+		positions: NewBatcher(BatchConfig[struct{}, position]{
+			Lanes: 1, Take: First[struct{}, position](math.MaxInt),
+			Flush: func(ctx context.Context, calls []*Call[struct{}, position]) {
 				ctx, cancel := context.WithTimeoutCause(WithShare(context.WithoutCancel(ctx), 0), positionTimeout, ErrTimeout)
 				defer cancel()
 				state, err := ask(ctx)
@@ -151,7 +150,7 @@ func (s *standby) run(ctx context.Context) {
 			case <-ctx.Done():
 			}
 		}
-		wait.Sleep(ctx, s.cfg.Retry, nil)
+		clock.Sleep(ctx, s.cfg.Retry, nil)
 	}
 }
 

@@ -15,9 +15,9 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/rowtest"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // served counts the reads of a store with a standby, by server and reason.
@@ -89,7 +89,7 @@ func list(t testing.TB, s *db.DB, merchant string) []string {
 
 func listUnder(t testing.TB, ctx context.Context, s *db.DB, merchant string) []string { //nolint:revive // tests take t first
 	t.Helper()
-	found, _, err := settle.NewReader(s.Reader()).Invoices(ctx, settle.InvoiceFilter{MerchantID: merchant, Limit: 100})
+	found, _, err := ledger.NewReader(s.Reader()).Invoices(ctx, ledger.InvoiceFilter{MerchantID: merchant, Limit: 100})
 	rowtest.Must(t, err)
 	var ids []string
 	for _, inv := range found {

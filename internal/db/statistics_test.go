@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/wait"
 )
 
 // TestUpdateStatistics checks that a table is analyzed once it has 500 rows, and again once it has
@@ -63,7 +63,7 @@ func addMerchants(t *testing.T, conn *sql.DB, first, end int) {
 		t.Fatal(err)
 	}
 	for changes() < before+end-first {
-		if !wait.Sleep(ctx, 20*time.Millisecond, nil) {
+		if !clock.Sleep(ctx, 20*time.Millisecond, nil) {
 			t.Fatal("PostgreSQL has not noted the changes")
 		}
 	}

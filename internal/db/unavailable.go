@@ -12,7 +12,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/quittance/quittance/internal/drift"
+	"github.com/quittance/quittance/internal/chain"
 )
 
 // readOnlyTransaction is PostgreSQL's code for a write on a standby or in a
@@ -25,7 +25,7 @@ const readOnlyTransaction = "25006"
 func Unavailable(err error) bool {
 	var unconnected *pgconn.ConnectError
 	var broke connectionError
-	var stale *drift.StaleError
+	var stale *chain.StaleError
 	if errors.As(err, &unconnected) || errors.As(err, &broke) || errors.As(err, &stale) {
 		return true
 	}

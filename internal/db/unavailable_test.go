@@ -19,7 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // TestUnavailable stops the database of an open store.
@@ -36,7 +36,7 @@ func TestUnavailable(t *testing.T) {
 	})
 	s := dbtest.Open(t, cluster.DSN("postgres"))
 	look := func() error {
-		_, err := settle.NewReader(s).Invoice(t.Context(), "inv_0")
+		_, err := ledger.NewReader(s).Invoice(t.Context(), "inv_0")
 		return err
 	}
 	if err := look(); !errors.Is(err, db.ErrNotFound) || db.Unavailable(err) {
@@ -85,7 +85,7 @@ func TestUnavailableUnderLoad(t *testing.T) {
 					}
 					var err error
 					if i%2 == 0 {
-						_, err = settle.NewReader(s).Invoice(t.Context(), "inv_0")
+						_, err = ledger.NewReader(s).Invoice(t.Context(), "inv_0")
 					} else {
 						err = s.Update(t.Context(), func(tx *db.Tx) error {
 							return access.InsertSettlementAddresses(t.Context(), tx, []access.SettlementAddress{{ChainKey: "dev", MerchantID: fmt.Sprint("mer_", i, turn)}}, invoice.Unix(1))
@@ -139,7 +139,7 @@ func TestDestroyedFile(t *testing.T) {
 		if err := os.WriteFile(strings.TrimPrefix(url, "sqlite:"), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := settle.NewReader(s).Invoice(t.Context(), "inv_x"); !db.Unavailable(err) {
+		if _, err := ledger.NewReader(s).Invoice(t.Context(), "inv_x"); !db.Unavailable(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/rowtest"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // has reports whether the invoice is stored.
 func has(t *testing.T, s *db.DB, id string) bool {
 	t.Helper()
-	_, err := settle.NewReader(s).Invoice(t.Context(), id)
+	_, err := ledger.NewReader(s).Invoice(t.Context(), id)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func has(t *testing.T, s *db.DB, id string) bool {
 
 // add inserts an invoice of merchant m, which exists.
 func add(ctx context.Context, tx *db.Tx, id string) error {
-	_, err := settle.InsertInvoices(ctx, tx, []invoice.Invoice{rowtest.Sample(id, "m")})
+	_, err := ledger.InsertInvoices(ctx, tx, []invoice.Invoice{rowtest.Sample(id, "m")})
 	return err
 }
 
@@ -43,10 +43,10 @@ func TestUpdateIsUndoneByAnError(t *testing.T) {
 			if err := add(t.Context(), tx, "inv_1"); err != nil {
 				return err
 			}
-			if got, err := settle.NewReader(tx).Invoice(t.Context(), "inv_1"); err != nil || got.ID != "inv_1" {
+			if got, err := ledger.NewReader(tx).Invoice(t.Context(), "inv_1"); err != nil || got.ID != "inv_1" {
 				t.Errorf("a transaction does not see what it wrote: %v", err)
 			}
-			if _, err := settle.NewReader(s).Invoice(t.Context(), "inv_1"); !errors.Is(err, db.ErrNotFound) {
+			if _, err := ledger.NewReader(s).Invoice(t.Context(), "inv_1"); !errors.Is(err, db.ErrNotFound) {
 				t.Errorf("others see what is not committed: %v", err)
 			}
 			return broken
@@ -249,7 +249,7 @@ func TestUpdateAfterAnOpenTransaction(t *testing.T) {
 	rowtest.Must(t, s.LeaveTransactionOpen(t.Context()))
 	rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return add(ctx, tx, "inv_1") })
 	err := s.Update(t.Context(), func(tx *db.Tx) error {
-		_, err := settle.InsertInvoices(t.Context(), tx, []invoice.Invoice{rowtest.Sample("inv_2", "open")})
+		_, err := ledger.InsertInvoices(t.Context(), tx, []invoice.Invoice{rowtest.Sample("inv_2", "open")})
 		return err
 	})
 	if !has(t, s, "inv_1") || err == nil {
@@ -300,7 +300,7 @@ func TestClosedStore(t *testing.T) {
 		if err := s.Update(t.Context(), func(*db.Tx) error { return nil }); err == nil {
 			t.Errorf("%s: a closed store takes work", name)
 		}
-		if _, err := settle.NewReader(s).Invoice(t.Context(), "inv_0"); err == nil || errors.Is(err, db.ErrNotFound) {
+		if _, err := ledger.NewReader(s).Invoice(t.Context(), "inv_0"); err == nil || errors.Is(err, db.ErrNotFound) {
 			t.Errorf("%s: a closed store reads: %v", name, err)
 		}
 		if err := s.Ping(t.Context()); err == nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/clock"
 )
 
 // walState identifies the database of a connection, and a position in its write-ahead log.
@@ -94,7 +94,7 @@ func awaitReplay(ctx context.Context, conn *pgx.Conn, primary walState) error {
 		if err == nil {
 			err = state.serves(primary)
 		}
-		if !errors.Is(err, errBehind) || !wait.Sleep(waiting, pause, nil) {
+		if !errors.Is(err, errBehind) || !clock.Sleep(waiting, pause, nil) {
 			return err
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
 	_ "modernc.org/sqlite"             // registers the driver "sqlite"
 
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // DB is database/sql's, for tests of packages that do not know SQL.
@@ -44,9 +44,9 @@ func SQL(tb testing.TB, url string) *DB {
 
 // Events returns the merchant's events in the order of their ids, whether
 // they have a delivery or not.
-func Events(tb testing.TB, conn *DB, merchant string) []dispatcher.Event {
+func Events(tb testing.TB, conn *DB, merchant string) []webhooks.Event {
 	tb.Helper()
-	return rows(tb, conn, func(row *sql.Rows) (e dispatcher.Event, err error) {
+	return rows(tb, conn, func(row *sql.Rows) (e webhooks.Event, err error) {
 		var created, due int64
 		err = row.Scan(&e.ID, &e.Seq, &e.Type, &e.Subject, &e.MerchantID, &e.InvoiceID, &e.Body, &created, &e.DeliveryID, &due)
 		e.CreatedAt = invoice.Unix(created)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/outbound"
+	"github.com/quittance/quittance/internal/chain"
 )
 
 // infoPath is the path of a development world's Info. Only programs on this machine can
@@ -95,7 +95,7 @@ func call(ctx context.Context, method, baseURL, path string, body, answer any) (
 		return err
 	}
 	r.Header.Set("Content-Type", "application/json")
-	transport := outbound.Transport{Base: &http.Transport{DisableKeepAlives: true}} // without a proxy
+	transport := chain.Transport{Base: &http.Transport{DisableKeepAlives: true}} // without a proxy
 	resp, err := transport.RoundTrip(r)
 	if err != nil {
 		return fmt.Errorf("ask %s for its world: %w", baseURL, err)

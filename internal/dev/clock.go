@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/server"
-	"github.com/quittance/quittance/internal/wait"
 )
 
 // Limits of the world's clock.
@@ -82,7 +82,7 @@ func (c *worldClock) advance(d time.Duration) error {
 	c.mu.Lock()
 	c.ahead = ahead
 	c.mu.Unlock()
-	wait.Wake(c.wake)
+	clock.Wake(c.wake)
 	return nil
 }
 

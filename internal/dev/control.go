@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/devchain"
-	"github.com/quittance/quittance/internal/wait"
 )
 
 // Limits of requests to the control routes.
@@ -144,7 +144,7 @@ func (c *control) awaitSync(ctx context.Context) {
 			Chains []struct{ Indexed uint64 }
 		}
 		got := call(ctx, http.MethodGet, c.info.BaseURL, "/readyz", nil, &health)
-		if got == nil && health.Ready && len(health.Chains) > 0 && health.Chains[0].Indexed >= at.Head || !wait.Sleep(ctx, syncPoll, nil) {
+		if got == nil && health.Ready && len(health.Chains) > 0 && health.Chains[0].Indexed >= at.Head || !clock.Sleep(ctx, syncPoll, nil) {
 			return
 		}
 	}

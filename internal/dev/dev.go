@@ -1,5 +1,3 @@
-// Package dev runs a development world in one process: the service on SQLite, an embedded EVM chain with a token and a
-// registry, and accounts of a merchant and a payer.
 package dev
 
 import (
@@ -26,10 +24,9 @@ import (
 	"github.com/quittance/quittance/internal/dashboard"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/keyring"
-	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/server"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // ChainKey is the key of the embedded chain.
@@ -131,7 +128,7 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 	routes := landing{info, clock.now}.routes()
 	maps.Copy(routes, (&control{clock, node, info}).routes())
 	routes["GET "+infoPath] = info
-	endpoint := poster.Endpoint{URL: cfg.WebhookURL, Secret: kept.MerchantSecret}
+	endpoint := webhooks.Endpoint{URL: cfg.WebhookURL, Secret: kept.MerchantSecret}
 	var player dashboard.Player
 	if cfg.Player != nil {
 		player = cfg.Player(info)
@@ -142,11 +139,11 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 		Merchants: server.Merchants{AcceptAll: true, Fallback: endpoint},
 		Providers: []api.Provider{provider(kept.ProviderSecret)},
 		Access:    server.Access{Mode: access.Test, Open: true}, AllowListDelay: config.DefaultAllowListDelay,
-		Keyring: keyring.New(masterKey), KeepEvents: config.DefaultRetention, KeepAttempts: config.DefaultRetention,
+		Keyring: access.NewKeyring(masterKey), KeepEvents: config.DefaultRetention, KeepAttempts: config.DefaultRetention,
 		TestWallet: func(ctx context.Context, inv invoice.Invoice) (string, error) {
 			return payFromTestWallet(ctx, node, inv)
 		},
-		WebhookAllow: poster.Loopback(),
+		WebhookAllow: webhooks.Loopback(),
 		Now:          clock.now, TestClock: clock.forServer(), Rand: cfg.Rand, Logger: cfg.Logger,
 		Routes: routes, Build: cfg.Build, Player: player,
 		Ready: func(string) { ready(&World{Info: info, Node: node}) },
@@ -154,11 +151,11 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 }
 
 // gasless returns the budget of authorizations, or nil if authorizations are not sent.
-func (c Config) gasless() *settle.AuthorizationBudget {
+func (c Config) gasless() *ledger.AuthorizationBudget {
 	if c.NoGasless {
 		return nil
 	}
-	return new(settle.AuthorizationBudget(config.DefaultGasless()))
+	return new(ledger.AuthorizationBudget(config.DefaultGasless()))
 }
 
 // localChain returns the service's configuration of the embedded chain.

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/access"
 )
 
 // MerchantID is the id of a development world's merchant.
@@ -34,10 +34,10 @@ func loadState(folder string, random io.Reader) (state, error) {
 	path := filepath.Join(folder, "dev.json")
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if s.MerchantSecret, err = keyring.NewSecret(random); err != nil {
+		if s.MerchantSecret, err = access.NewSecret(random); err != nil {
 			return s, err
 		}
-		if s.ProviderSecret, err = keyring.NewSecret(random); err != nil {
+		if s.ProviderSecret, err = access.NewSecret(random); err != nil {
 			return s, err
 		}
 		return s, s.save(folder)
@@ -53,22 +53,22 @@ func loadState(folder string, random io.Reader) (state, error) {
 
 // loadMasterKey reads the master key that seals the endpoints' secrets, or creates it, in
 // the file format of quittance serve.
-func loadMasterKey(folder string, random io.Reader) (keyring.Key, error) {
+func loadMasterKey(folder string, random io.Reader) (access.MasterKey, error) {
 	path := filepath.Join(folder, "master.key")
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		text, err := keyring.NewKey(random)
+		text, err := access.NewMasterKey(random)
 		if err != nil {
-			return keyring.Key{}, err
+			return access.MasterKey{}, err
 		}
 		raw = []byte(text + "\n")
 		if err := replaceFile(path, raw); err != nil {
-			return keyring.Key{}, err
+			return access.MasterKey{}, err
 		}
 	} else if err != nil {
-		return keyring.Key{}, fmt.Errorf("read the world's master key: %w", err)
+		return access.MasterKey{}, fmt.Errorf("read the world's master key: %w", err)
 	}
-	key, err := keyring.ParseKey(string(raw))
+	key, err := access.ParseMasterKey(string(raw))
 	if err != nil {
 		return key, fmt.Errorf("%s %w; delete the folder %s to start over", path, err, folder)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/clock"
 )
 
 // reopenPause is the pause between two attempts to reopen the JSON-RPC port.
@@ -50,7 +50,7 @@ func (c *Chain) Refuse(d time.Duration) error {
 	}
 	c.background.Go(func() {
 		defer c.refusing.Unlock()
-		if wait.Sleep(c.running, d, nil) {
+		if clock.Sleep(c.running, d, nil) {
 			c.reopen()
 		}
 	})
@@ -71,7 +71,7 @@ func (c *Chain) reopen() {
 		if tries == 0 {
 			c.conf.Logger.Warn("development chain: the port of JSON-RPC was not opened again, will retry", "err", err)
 		}
-		if !wait.Sleep(c.running, reopenPause, nil) {
+		if !clock.Sleep(c.running, reopenPause, nil) {
 			return
 		}
 	}

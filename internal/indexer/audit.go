@@ -8,9 +8,9 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Limits of the audit of final blocks.
@@ -33,7 +33,7 @@ const (
 type Audit struct {
 	Next, Behind uint64 // first block that is not audited, and the number of unaudited final blocks
 	Older        uint64 // unaudited blocks of a back-fill
-	Counted      settle.AuditCounts
+	Counted      ledger.AuditCounts
 }
 
 // auditBlocks audits final blocks until ctx ends, at the configured rate of calls.
@@ -56,7 +56,7 @@ func (ix *Indexer) auditBlocks(ctx context.Context) {
 			said = err.Error()
 			ix.cfg.Logger.Warn("audit of final blocks failed, will retry", "chain", ix.cfg.Chain.Key, "err", err)
 		}
-		wait.Sleep(ctx, pause, nil)
+		clock.Sleep(ctx, pause, nil)
 	}
 }
 
@@ -92,7 +92,7 @@ func (ix *Indexer) auditStep(ctx context.Context) (calls int, more bool, err err
 			if ix.auditFailures < maxAuditFailures || ctx.Err() != nil {
 				return calls, true, err
 			}
-			err = ix.cfg.Ledger.AdvanceAudit(ctx, ix.cfg.Chain.Key, a, a.Next+1, settle.AuditCounts{Unverified: 1})
+			err = ix.cfg.Ledger.AdvanceAudit(ctx, ix.cfg.Chain.Key, a, a.Next+1, ledger.AuditCounts{Unverified: 1})
 		}
 		ix.auditFailures = 0
 		return calls, true, err
@@ -101,7 +101,7 @@ func (ix *Indexer) auditStep(ctx context.Context) (calls int, more bool, err err
 }
 
 // showAudits writes the progress of the audits to the status.
-func (ix *Indexer) showAudits(audits []settle.ChainAudit, cursor settle.Progress) {
+func (ix *Indexer) showAudits(audits []ledger.ChainAudit, cursor ledger.Progress) {
 	shown := &Audit{}
 	for _, a := range audits {
 		shown.Counted.Header += a.Counted.Header
@@ -118,8 +118,8 @@ func (ix *Indexer) showAudits(audits []settle.ChainAudit, cursor settle.Progress
 }
 
 // auditPart audits the next blocks of a part, up to a final one, and returns how many calls it made.
-func (ix *Indexer) auditPart(ctx context.Context, a settle.ChainAudit, last uint64, final invoice.Header) (calls int, err error) {
-	advance := func(next uint64, more settle.AuditCounts) error {
+func (ix *Indexer) auditPart(ctx context.Context, a ledger.ChainAudit, last uint64, final invoice.Header) (calls int, err error) {
+	advance := func(next uint64, more ledger.AuditCounts) error {
 		return ix.cfg.Ledger.AdvanceAudit(ctx, ix.cfg.Chain.Key, a, next, more)
 	}
 	if next, counts, err := ix.comparedBefore(ctx, a.Next, last); err != nil || next > a.Next {
@@ -129,7 +129,7 @@ func (ix *Indexer) auditPart(ctx context.Context, a settle.ChainAudit, last uint
 		return 0, err
 	}
 	if ix.cfg.Chain.Quorum > 1 { // two nodes read it before it was final
-		return 0, advance(last+1, settle.AuditCounts{Node: last + 1 - a.Next})
+		return 0, advance(last+1, ledger.AuditCounts{Node: last + 1 - a.Next})
 	}
 	nodes := ix.cfg.Pool.Healthy()
 	if len(nodes) == 0 {
@@ -144,13 +144,13 @@ func (ix *Indexer) auditPart(ctx context.Context, a settle.ChainAudit, last uint
 		return 1, err
 	}
 	h := headers[0]
-	if a.Part == settle.AuditNew && h.Time.Before(final.Time.Add(-AuditHorizon)) {
+	if a.Part == ledger.AuditNew && h.Time.Before(final.Time.Add(-AuditHorizon)) {
 		older, err := blockBefore(ctx, n, final.Number, final.Time.Add(-AuditHorizon))
 		if err != nil {
 			return 1, err
 		}
 		next := max(older+1, a.Next+1)
-		return 1, advance(next, settle.AuditCounts{Unverified: next - a.Next})
+		return 1, advance(next, ledger.AuditCounts{Unverified: next - a.Next})
 	}
 	calls, next, counts, err := ix.auditFrom(ctx, nodes, h, last)
 	if err == nil {
@@ -161,23 +161,23 @@ func (ix *Indexer) auditPart(ctx context.Context, a settle.ChainAudit, last uint
 
 // auditFrom audits a final block and the blocks after it, up to last, that fit into one step. It returns the calls it
 // made after the one for the header, and the next block to audit.
-func (ix *Indexer) auditFrom(ctx context.Context, nodes []*chain.Node, h chain.Header, last uint64) (calls int, next uint64, counts settle.AuditCounts, err error) {
+func (ix *Indexer) auditFrom(ctx context.Context, nodes []*chain.Node, h chain.Header, last uint64) (calls int, next uint64, counts ledger.AuditCounts, err error) {
 	n := node{nodes[0]}
 	switch {
 	case ix.canSkipByBloom(n) && h.Excludes(ix.decoder.filter()):
-		return 0, h.Number + 1, settle.AuditCounts{Header: 1}, nil
+		return 0, h.Number + 1, ledger.AuditCounts{Header: 1}, nil
 	case len(nodes) > 1:
 		next = min(last, h.Number+auditRange-1) + 1
 		calls, err = ix.auditByNodes(ctx, nodes[:2], h.Number, next-1)
-		return calls, next, settle.AuditCounts{Node: next - h.Number}, err
+		return calls, next, ledger.AuditCounts{Node: next - h.Number}, err
 	case !ix.offersReceipts(n) && len(ix.cfg.Pool.Nodes()) > 1: // another may be healthy soon
 		return 0, h.Number, counts, errNoSecondNode
 	case !ix.offersReceipts(n) && ix.hasReturnedReceipts(n): // this one may become healthy again
-		return 0, h.Number + 1, settle.AuditCounts{Unverified: 1}, nil
+		return 0, h.Number + 1, ledger.AuditCounts{Unverified: 1}, nil
 	case !ix.offersReceipts(n):
-		return 0, last + 1, settle.AuditCounts{Unverified: last + 1 - h.Number}, nil
+		return 0, last + 1, ledger.AuditCounts{Unverified: last + 1 - h.Number}, nil
 	}
-	return 1, h.Number + 1, settle.AuditCounts{Receipts: 1}, ix.auditByReceipts(ctx, n, h)
+	return 1, h.Number + 1, ledger.AuditCounts{Receipts: 1}, ix.auditByReceipts(ctx, n, h)
 }
 
 // auditByReceipts compares a final block with all of its receipts.
@@ -200,7 +200,7 @@ var errNoSecondNode = errors.New("the node returns no receipts of whole blocks, 
 
 // comparedBefore returns the first block, starting at one, that was not compared when it was read. It also returns how
 // the blocks below it were compared.
-func (ix *Indexer) comparedBefore(ctx context.Context, from, last uint64) (next uint64, counts settle.AuditCounts, err error) {
+func (ix *Indexer) comparedBefore(ctx context.Context, from, last uint64) (next uint64, counts ledger.AuditCounts, err error) {
 	headers, err := ix.cfg.Ledger.Headers(ctx, ix.cfg.Chain.Key, from, min(last, from+auditStored-1))
 	if err != nil {
 		return from, counts, err
@@ -274,7 +274,7 @@ func (ix *Indexer) requireRecorded(ctx context.Context, logs []types.Log) error 
 			continue
 		}
 		ix.cfg.Logger.Error("the audit found a payment that is not recorded", "chain", ix.cfg.Chain.Key, "block", blocks[tx], "tx", tx.String())
-		if err := ix.cfg.Ledger.ReportUnread(ctx, ix.cfg.Chain.Key, tx, blocks[tx], settle.UnreadNode); err != nil {
+		if err := ix.cfg.Ledger.ReportUnread(ctx, ix.cfg.Chain.Key, tx, blocks[tx], ledger.UnreadNode); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // audit runs the audit until no work is left, and returns how many calls it made.
@@ -115,7 +115,7 @@ func TestAuditPassesOver(t *testing.T) {
 	f.catchUp(t)
 	f.audit(t)
 	got := f.Status().Audit.Counted
-	if want := (settle.AuditCounts{Unverified: 1, Receipts: 1, Header: 1}); got != want {
+	if want := (ledger.AuditCounts{Unverified: 1, Receipts: 1, Header: 1}); got != want {
 		t.Errorf("of 3 final blocks, the first older than %d blocks' time, counted are %+v, want %+v", day, got, want)
 	}
 }

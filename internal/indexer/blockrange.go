@@ -8,7 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // blockRange is the blocks first..last, which are final or about to be.
@@ -20,8 +20,8 @@ type blockRange struct {
 
 // readBlockRange reads a block range from one node, in requests within its limits. It returns the blocks with events
 // and the last block, and may return others.
-func (ix *Indexer) readBlockRange(ctx context.Context, n node, s blockRange, c *addressCache) ([]settle.Block, error) {
-	var blocks []settle.Block
+func (ix *Indexer) readBlockRange(ctx context.Context, n node, s blockRange, c *addressCache) ([]ledger.Block, error) {
+	var blocks []ledger.Block
 	for at := s.first; at <= s.last; {
 		last, kind := s.nextPart(at, n)
 		count := last - at + 1
@@ -98,7 +98,7 @@ func (s blockRange) nextPart(at uint64, n node) (last uint64, kind chain.Kind) {
 // readPart reads one part of a range, and also returns how many logs it holds.
 func (ix *Indexer) readPart(
 	ctx context.Context, n node, kind chain.Kind, part blockRange, c *addressCache,
-) ([]settle.Block, int, error) {
+) ([]ledger.Block, int, error) {
 	if kind == chain.KindRange {
 		return ix.readRange(ctx, n, part.first, part.last, c)
 	}
@@ -119,6 +119,6 @@ func (ix *Indexer) readPart(
 }
 
 // withEvents returns the blocks that hold transfers, registry events or skipped transactions.
-func withEvents(blocks []settle.Block) []settle.Block {
-	return slices.DeleteFunc(slices.Clone(blocks), func(b settle.Block) bool { return len(b.Transfers)+len(b.Registry)+len(b.Unread) == 0 })
+func withEvents(blocks []ledger.Block) []ledger.Block {
+	return slices.DeleteFunc(slices.Clone(blocks), func(b ledger.Block) bool { return len(b.Transfers)+len(b.Registry)+len(b.Unread) == 0 })
 }

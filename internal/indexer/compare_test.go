@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // comparing turns on the comparison of logs.
@@ -216,7 +216,7 @@ func TestOmittedLogThatOnlyTheOtherNodeReturns(t *testing.T) {
 					t.Errorf("compared are %v, want one block with nothing", got)
 				}
 				u, unread := f.ledger.unread[invoice.Hash(omitted.Hash)]
-				if unread != proven || unread && (u.Reason != settle.UnreadNode || u.Block != b.Number) {
+				if unread != proven || unread && (u.Reason != ledger.UnreadNode || u.Block != b.Number) {
 					t.Errorf("unread is %t: %+v", unread, u)
 				}
 				if proven {

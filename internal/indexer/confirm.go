@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // maxQuorumBlocks is how many blocks a quorum confirms in one step: after days with only one node there are many.
@@ -68,7 +68,7 @@ func (ix *Indexer) verifyCanonical(ctx context.Context, n node, t heads, finaliz
 	for _, t := range pending {
 		h, _ := ix.tracker.At(t.BlockNumber)
 		if h.Number < t.BlockNumber {
-			return false, settle.ErrCursorMoved // the block was added since the cursor was loaded
+			return false, ledger.ErrCursorMoved // the block was added since the cursor was loaded
 		}
 		if h.Hash != t.BlockHash {
 			return false, fmt.Errorf("the ledger holds a pending transfer in block %s, which is not the block %d that was read", t.BlockHash, t.BlockNumber)

@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // authorizationTopic is the first topic of ERC-3009's log of an authorization.
@@ -150,19 +150,19 @@ func (d decoder) fromRegistry(log *types.Log) bool {
 
 // registryEvents returns the changes of commitments that the logs report, in
 // the logs' order.
-func (d decoder) registryEvents(logs []types.Log) []settle.RegistryEvent {
-	var events []settle.RegistryEvent
+func (d decoder) registryEvents(logs []types.Log) []ledger.RegistryEvent {
+	var events []ledger.RegistryEvent
 	for i := range logs {
 		if !d.fromRegistry(&logs[i]) {
 			continue
 		}
-		e := settle.RegistryEvent{Registry: invoice.Address(logs[i].Address), TxHash: invoice.Hash(logs[i].TxHash)}
+		e := ledger.RegistryEvent{Registry: invoice.Address(logs[i].Address), TxHash: invoice.Hash(logs[i].TxHash)}
 		if p, err := contracts.ParsePaid(logs[i]); err == nil {
-			e.Kind, e.CommitmentID, e.Merchant = settle.RegistryPaid, invoice.Hash(p.ID), invoice.Address(p.Merchant)
+			e.Kind, e.CommitmentID, e.Merchant = ledger.RegistryPaid, invoice.Hash(p.ID), invoice.Address(p.Merchant)
 		} else if id, err := contracts.ParseOpened(logs[i]); err == nil {
-			e.Kind, e.CommitmentID = settle.RegistryOpened, invoice.Hash(id)
+			e.Kind, e.CommitmentID = ledger.RegistryOpened, invoice.Hash(id)
 		} else if id, err := contracts.ParseClosed(logs[i]); err == nil {
-			e.Kind, e.CommitmentID = settle.RegistryClosed, invoice.Hash(id)
+			e.Kind, e.CommitmentID = ledger.RegistryClosed, invoice.Hash(id)
 		} else {
 			continue
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 var (
@@ -266,10 +266,10 @@ func TestRegistryEvents(t *testing.T) {
 		chaintest.Opened(registry, id1), fake, short, pays(alice, 5), paid(id1, alice, 5), chaintest.Closed(registry, id2),
 	).Logs
 	in := invoice.Hash(logs[0].TxHash)
-	want := []settle.RegistryEvent{
-		{Registry: registry, Kind: settle.RegistryOpened, CommitmentID: id1, TxHash: in},
-		{Registry: registry, Kind: settle.RegistryPaid, CommitmentID: id1, TxHash: in, Merchant: merchant},
-		{Registry: registry, Kind: settle.RegistryClosed, CommitmentID: id2, TxHash: in},
+	want := []ledger.RegistryEvent{
+		{Registry: registry, Kind: ledger.RegistryOpened, CommitmentID: id1, TxHash: in},
+		{Registry: registry, Kind: ledger.RegistryPaid, CommitmentID: id1, TxHash: in, Merchant: merchant},
+		{Registry: registry, Kind: ledger.RegistryClosed, CommitmentID: id2, TxHash: in},
 	}
 	if diff := cmp.Diff(want, testDecoder.registryEvents(logs)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
@@ -370,7 +370,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		registered := map[invoice.Hash]int{}
 		for _, e := range testDecoder.registryEvents(r.Logs) {
-			if e.Kind == settle.RegistryPaid {
+			if e.Kind == ledger.RegistryPaid {
 				registered[e.CommitmentID]++
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // TestRealNode reads a go-ethereum node over both transports: every way to pay, with its evidence, and a reorg that
@@ -100,7 +100,7 @@ func TestRealNode(t *testing.T) {
 			}
 		}
 		for _, id := range []invoice.Hash{registryID, bothID} {
-			if f.ledger.events[settle.RegistryEvent{Registry: invoice.Address(world.Registry), Kind: settle.RegistryPaid, CommitmentID: id, Merchant: invoice.Address(to)}] != 1 {
+			if f.ledger.events[ledger.RegistryEvent{Registry: invoice.Address(world.Registry), Kind: ledger.RegistryPaid, CommitmentID: id, Merchant: invoice.Address(to)}] != 1 {
 				t.Errorf("%s: the payment of %s was not announced: %v", name, id, f.ledger.events)
 			}
 		}

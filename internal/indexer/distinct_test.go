@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // ledgers is the ledger of a service with two chains.
@@ -18,7 +18,7 @@ type ledgers struct {
 	key     string  // of the other
 }
 
-func (l ledgers) Cursor(ctx context.Context, key string) (settle.Progress, error) {
+func (l ledgers) Cursor(ctx context.Context, key string) (ledger.Progress, error) {
 	if key == l.key {
 		return l.other.Cursor(ctx, key)
 	}

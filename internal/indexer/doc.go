@@ -1,5 +1,5 @@
-// Package indexer reads a chain's blocks and records, in the ledger, which transfers
-// touch settlement addresses, which blocks were replaced and which are final.
+// Package indexer reads a chain's blocks and records, in the ledger, which transfers touch settlement addresses, which
+// blocks were replaced and which are final.
 //
 // A Tracker and the judges decide; an Indexer acts. Tracker and judges are pure. The tracker takes the headers that a
 // node calls canonical and reports whether the chain grows, forked, or violated its finality. The judges take the

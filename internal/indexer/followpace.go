@@ -8,8 +8,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Limits of how often the nodes of a chain are called.
@@ -133,7 +133,7 @@ func sleepOrWake(ctx context.Context, d time.Duration, wake <-chan struct{}) (wo
 // onHead handles a node's announcement of a new head.
 func (ix *Indexer) onHead() {
 	if !ix.ignoreHeads.Load() {
-		wait.Wake(ix.wakeups)
+		clock.Wake(ix.wakeups)
 	}
 }
 
@@ -256,4 +256,4 @@ func (ix *Indexer) refreshOrCheck(ctx context.Context) {
 }
 
 // Awaited is what the ledger awaits on a chain.
-type Awaited = settle.Awaited
+type Awaited = ledger.Awaited

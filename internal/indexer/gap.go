@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // gapPollInterval is the time between two checks for a gap.
@@ -33,12 +33,12 @@ func (ix *Indexer) fillGaps(ctx context.Context) {
 				said = err.Error()
 				ix.cfg.Logger.Warn("back-fill failed, will retry", "chain", ix.cfg.Chain.Key, "err", err)
 			}
-			wait.Sleep(ctx, ix.backoff(failures), nil)
+			clock.Sleep(ctx, ix.backoff(failures), nil)
 		case more:
 			failures, said = 0, ""
 		default:
 			failures, said = 0, ""
-			wait.Sleep(ctx, gapPollInterval, ix.gapSeen)
+			clock.Sleep(ctx, gapPollInterval, ix.gapSeen)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func (ix *Indexer) fill(ctx context.Context) (more bool, err error) {
 	}
 	ix.backfill.begin(gap.Next, gap.Last)
 	s := blockRange{first: gap.Next, last: last, rangedUpTo: rangedUpTo(cursor.Confirmed.Number)}
-	err = ix.stream(ctx, s, below, cursor.Confirmed, func(ctx context.Context, blocks []settle.Block) error {
+	err = ix.stream(ctx, s, below, cursor.Confirmed, func(ctx context.Context, blocks []ledger.Block) error {
 		through := blocks[len(blocks)-1].Header
 		if err := ix.cfg.Ledger.Fill(ctx, ix.cfg.Chain.Key, gap.Next, withEvents(blocks), through); err != nil {
 			return err
@@ -80,9 +80,9 @@ func (ix *Indexer) fill(ctx context.Context) (more bool, err error) {
 		return nil
 	})
 	switch {
-	case errors.Is(err, settle.ErrCursorMoved):
+	case errors.Is(err, ledger.ErrCursorMoved):
 		return true, nil // another replica fills the gap too, or the gap was widened
-	case errors.Is(err, settle.ErrFinalityViolated):
+	case errors.Is(err, ledger.ErrFinalityViolated):
 		return false, fmt.Errorf("blocks read for the gap of %s do not lead to the blocks that are final above it: %w", ix.cfg.Chain.Key, err)
 	}
 	return err == nil, err

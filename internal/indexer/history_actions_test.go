@@ -9,7 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // party is a merchant. A lenient one accepts a little less than the amount.
@@ -38,7 +38,7 @@ type action struct {
 
 // registryNote is an event of the registry about an order.
 type registryNote struct {
-	kind settle.RegistryEventKind
+	kind ledger.RegistryEventKind
 	of   *order
 }
 
@@ -84,7 +84,7 @@ func (s *scenario) orderOf(p party) {
 		life = 5000
 	}
 	collection := pick(s, invoice.Direct, invoice.Direct, invoice.Direct, invoice.Deposit)
-	inv, err := s.service.Create(s.Context(), settle.CreateRequest{Draft: invoice.Draft{
+	inv, err := s.service.Create(s.Context(), ledger.CreateRequest{Draft: invoice.Draft{
 		MerchantID: p.id, Merchant: p.address, Amount: invoice.NewAmount(amount), Currency: chain.USDC,
 		ChainKey: s.name, ExpiresAt: invoice.Unix(s.clock.Load() + life), Collection: collection,
 	}})
@@ -196,7 +196,7 @@ func (d *draft) part() {
 		pay.amount, pay.attributionKind = o.amount, named
 		d.move(pay)
 		d.log(chaintest.Paid(registry, o.CommitmentID, from, o.Merchant, token, invoice.NewAmount(o.amount)))
-		d.action.records = append(d.action.records, registryNote{settle.RegistryPaid, o})
+		d.action.records = append(d.action.records, registryNote{ledger.RegistryPaid, o})
 	case 7, 8: // by an authorization
 		pay.amount, pay.attributionKind = sum, named
 		d.log(chaintest.AuthorizationUsed(token, from, o.CommitmentID))
@@ -276,7 +276,7 @@ func (d *draft) refund() {
 		amount = 1 + d.Uint64N(amount)
 	}
 	m.refunded += amount
-	inv, err := settle.NewReader(d.db.store).Invoice(d.Context(), m.order.ID)
+	inv, err := ledger.NewReader(d.db.store).Invoice(d.Context(), m.order.ID)
 	if err != nil {
 		d.Fatal(err)
 	}
@@ -287,11 +287,11 @@ func (d *draft) refund() {
 func (d *draft) registryEvent(o *order) {
 	if d.chance(50) {
 		d.log(chaintest.Opened(registry, o.CommitmentID))
-		d.action.records = append(d.action.records, registryNote{settle.RegistryOpened, o})
+		d.action.records = append(d.action.records, registryNote{ledger.RegistryOpened, o})
 		return
 	}
 	d.log(chaintest.Closed(registry, o.CommitmentID))
-	d.action.records = append(d.action.records, registryNote{settle.RegistryClosed, o})
+	d.action.records = append(d.action.records, registryNote{ledger.RegistryClosed, o})
 }
 
 // lookalike adds a log that resembles a transfer of the token to the order's address.

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // errInjected is the error of a failing ledger.
@@ -49,8 +49,8 @@ func (l *faultyLedger) change(do func() error) error {
 	return errInjected
 }
 
-func (l *faultyLedger) lookForUnread(blocks []settle.Block) {
-	if slices.ContainsFunc(blocks, func(b settle.Block) bool { return len(b.Unread) > 0 }) {
+func (l *faultyLedger) lookForUnread(blocks []ledger.Block) {
+	if slices.ContainsFunc(blocks, func(b ledger.Block) bool { return len(b.Unread) > 0 }) {
 		l.skipped()
 	}
 }
@@ -63,7 +63,7 @@ func (l *faultyLedger) Start(ctx context.Context, key string, at invoice.Header,
 	return l.change(func() error { return l.Ledger.Start(ctx, key, at, from) })
 }
 
-func (l *faultyLedger) Observe(ctx context.Context, key string, blocks []settle.Block) error {
+func (l *faultyLedger) Observe(ctx context.Context, key string, blocks []ledger.Block) error {
 	l.lookForUnread(blocks)
 	return l.change(func() error { return l.Ledger.Observe(ctx, key, blocks) })
 }
@@ -83,7 +83,7 @@ func (l *faultyLedger) Confirm(ctx context.Context, key string, line invoice.Hea
 	return more, err
 }
 
-func (l *faultyLedger) Fill(ctx context.Context, key string, next uint64, blocks []settle.Block, through invoice.Header) error {
+func (l *faultyLedger) Fill(ctx context.Context, key string, next uint64, blocks []ledger.Block, through invoice.Header) error {
 	l.lookForUnread(blocks)
 	return l.change(func() error {
 		err := l.Ledger.Fill(ctx, key, next, blocks, through)

@@ -8,7 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // oracle has the content of the chain and of the ledger.
@@ -16,7 +16,7 @@ type oracle struct {
 	*scenario
 	blocks   []*chaintest.Block // the chain
 	final    *chaintest.Block   // the newest final block, which is the head
-	payments map[string]settle.PaymentRow
+	payments map[string]ledger.PaymentRow
 	paid     map[*order][]*move // the canonical transfers that are stored as paying it, in the chain's order
 	events   map[string]int     // events that must exist, by type and subject
 }
@@ -26,10 +26,10 @@ type oracle struct {
 func (s *scenario) compare(final uint64) {
 	blocks := s.net.Blocks()
 	v := &oracle{
-		scenario: s, blocks: blocks, final: blocks[final], payments: map[string]settle.PaymentRow{},
+		scenario: s, blocks: blocks, final: blocks[final], payments: map[string]ledger.PaymentRow{},
 		paid: map[*order][]*move{}, events: map[string]int{},
 	}
-	listed, _, err := settle.NewReader(s.db.store).Payments(s.Context(), settle.PaymentFilter{
+	listed, _, err := ledger.NewReader(s.db.store).Payments(s.Context(), ledger.PaymentFilter{
 		ChainKey: s.name, IncludePending: true, IncludeUnattributed: true, Limit: 10_000,
 	})
 	if err != nil {
@@ -82,7 +82,7 @@ func (v *oracle) receives(a invoice.Address) bool {
 // compareSweep looks for a transfer out of a deposit address among the sweeps.
 func (v *oracle) compareSweep(m *move, b *chaintest.Block) {
 	id := v.id(invoice.PrefixSweep, m)
-	found, err := settle.SweepsByID(v.Context(), v.db.store, []string{id})
+	found, err := ledger.SweepsByID(v.Context(), v.db.store, []string{id})
 	if err != nil {
 		v.Fatal(err)
 	}
@@ -167,14 +167,14 @@ func (v *oracle) comparePayments() {
 }
 
 // pays notes which order a canonical transfer is stored as paying.
-func (v *oracle) pays(m *move, p settle.PaymentRow) {
+func (v *oracle) pays(m *move, p ledger.PaymentRow) {
 	if i := slices.IndexFunc(v.orders, func(o *order) bool { return o.ID == p.InvoiceID }); i >= 0 {
 		v.paid[v.orders[i]] = append(v.paid[v.orders[i]], m)
 	}
 }
 
 // compareAttribution checks that the payment's order is one that the transfer may pay.
-func (v *oracle) compareAttribution(m *move, p settle.PaymentRow) {
+func (v *oracle) compareAttribution(m *move, p ledger.PaymentRow) {
 	may := map[string]bool{}
 	for _, b := range m.of.at {
 		for _, id := range v.mayPay(m, b) {
@@ -234,7 +234,7 @@ func (v *oracle) mayPay(m *move, b *chaintest.Block) []string {
 // bound returns the first block with transfers that may pay the order. A reorg may have lowered it since the order was
 // created.
 func (v *oracle) bound(o *order) uint64 {
-	inv, err := settle.NewReader(v.db.store).Invoice(v.Context(), o.ID)
+	inv, err := ledger.NewReader(v.db.store).Invoice(v.Context(), o.ID)
 	if err != nil {
 		v.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func (v *oracle) compareRefunds() map[*order]uint64 {
 	for _, o := range v.orders {
 		ids = append(ids, o.ID)
 	}
-	refunds, err := settle.RefundsOfInvoices(v.Context(), v.db.store, ids)
+	refunds, err := ledger.RefundsOfInvoices(v.Context(), v.db.store, ids)
 	if err != nil {
 		v.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func (v *oracle) isBefore(a, b *move, in *chaintest.Block) bool {
 
 // compareOrder computes the expected state of an invoice and compares it.
 func (v *oracle) compareOrder(o *order, refunded uint64) {
-	got, err := settle.NewReader(v.db.store).Invoice(v.Context(), o.ID)
+	got, err := ledger.NewReader(v.db.store).Invoice(v.Context(), o.ID)
 	if err != nil {
 		v.Fatal(err)
 	}
@@ -420,7 +420,7 @@ func (v *oracle) compareIntents(o *order, status invoice.Status) {
 		}
 	}
 	byRegistry := slices.ContainsFunc(v.paid[o], func(m *move) bool {
-		return slices.Contains(m.of.records, registryNote{settle.RegistryPaid, o})
+		return slices.Contains(m.of.records, registryNote{ledger.RegistryPaid, o})
 	})
 	state := map[string]string{}
 	for _, in := range dbtest.Intents(v.TB, v.db.sql, o.ID) {

@@ -15,7 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // plan has the parameters of a history.
@@ -53,7 +53,7 @@ type scenario struct {
 	node     *chaintest.Node
 	proxies  []*chaintest.Proxy
 	ledger   *faultyLedger
-	service  *settle.Service
+	service  *ledger.Service
 	indexers []*Indexer
 	lived    *stage // everything that ends with a restart
 	random   *rand.ChaCha8
@@ -238,8 +238,8 @@ func (s *scenario) step() {
 }
 
 // newService returns the use cases as after a program start.
-func (s *scenario) newService() *settle.Service {
-	return settle.New(settle.Config{
+func (s *scenario) newService() *ledger.Service {
+	return ledger.New(ledger.Config{
 		Store: s.db.store, Chains: []chain.Chain{s.conf}, Merchants: s,
 		Now:  func() time.Time { return time.Unix(s.clock.Load(), 0) },
 		Rand: s.random,
@@ -387,7 +387,7 @@ func (s *scenario) end() {
 	last := s.highest // the head
 	s.mineTo(last + 8 + s.finality.Depth)
 	s.restart()
-	var cursor settle.Progress
+	var cursor ledger.Progress
 	var err error
 	for range 60 {
 		for _, w := range s.indexers {
@@ -434,7 +434,7 @@ func (s *scenario) unread() (n int) {
 	}
 	if n > 0 {
 		s.gapped = true
-		s.clock.Add(int64(settle.LastUnreadRetry / time.Second))
+		s.clock.Add(int64(ledger.LastUnreadRetry / time.Second))
 	}
 	return n
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -34,7 +33,7 @@ func (ix *Indexer) checkIdentity(ctx context.Context, n node) error {
 			return err
 		}
 	}
-	if c := (drift.Chain{Key: ix.cfg.Chain.Key, Genesis: genesis}).CompareGenesis(found); c != nil {
+	if c := (chain.KnownChain{Key: ix.cfg.Chain.Key, Genesis: genesis}).CompareGenesis(found); c != nil {
 		mismatch := fmt.Errorf("%w: %s", chain.ErrMismatch, c)
 		n.ReportMisconfigured(mismatch)
 		delete(ix.distinctChecks, of)

@@ -13,10 +13,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/wait"
-	"github.com/quittance/quittance/internal/watchdog"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Limits of an Indexer.
@@ -67,7 +66,7 @@ type Config struct {
 	// OnSync, if set, is called with the status after each sync.
 	OnSync func(Status)
 	// Watchdog watches the tasks in progress; if it is nil, the indexer makes one.
-	Watchdog *watchdog.Watchdog
+	Watchdog *clock.Watchdog
 }
 
 // Status is a snapshot of an Indexer's work.
@@ -95,7 +94,7 @@ type Status struct {
 	Compared   map[Comparison]uint64
 	Audit      *Audit // of final blocks; nil before the first audit
 	// Unread counts the chain's transactions that are not recorded and wait to be read again.
-	Unread   map[settle.UnreadReason]int
+	Unread   map[ledger.UnreadReason]int
 	Restarts uint64 // how often the indexer was replaced because it made no progress
 }
 
@@ -170,7 +169,7 @@ type Indexer struct {
 	unreadable   map[common.Hash]*unreadable // by transaction
 	offers       map[*chain.Node]receiptsOffer
 	compared     map[invoice.Hash]Comparison                 // blocks that were compared when they were read
-	unproven     map[invoice.Hash][]settle.UnreadTransaction // by block
+	unproven     map[invoice.Hash][]ledger.UnreadTransaction // by block
 	comparisons  map[Comparison]uint64                       // number of blocks compared in each way
 }
 
@@ -183,7 +182,7 @@ func New(c Config) *Indexer {
 		c.PollInterval = DefaultPollInterval
 	}
 	if c.Watchdog == nil {
-		c.Watchdog = watchdog.New(0)
+		c.Watchdog = clock.New(0)
 	}
 	log := c.Logger.With("chain", c.Chain.Key)
 	return &Indexer{
@@ -195,7 +194,7 @@ func New(c Config) *Indexer {
 		unreadable:     map[common.Hash]*unreadable{},
 		offers:         map[*chain.Node]receiptsOffer{},
 		compared:       map[invoice.Hash]Comparison{},
-		unproven:       map[invoice.Hash][]settle.UnreadTransaction{},
+		unproven:       map[invoice.Hash][]ledger.UnreadTransaction{},
 		comparisons:    map[Comparison]uint64{},
 		catchup:        &meter{now: c.Now, logger: log.With("reading", "catch-up")},
 		backfill:       &meter{now: c.Now, logger: log.With("reading", "back-fill")},
@@ -214,8 +213,8 @@ func New(c Config) *Indexer {
 // Wake makes the indexer look at the chain now. A call during a sync causes one more sync. It is safe for concurrent
 // use.
 func (ix *Indexer) Wake() {
-	wait.Wake(ix.wakeups)
-	wait.Wake(ix.unreadSeen)
+	clock.Wake(ix.wakeups)
+	clock.Wake(ix.unreadSeen)
 }
 
 // Status returns a snapshot of the indexer's work. It is safe for concurrent use.
@@ -263,13 +262,13 @@ func (ix *Indexer) Run(ctx context.Context) error {
 		var noQuorum *NoQuorumError
 		switch {
 		case errors.As(err, &halted):
-			wait.Sleep(ctx, haltedPollInterval, ix.wakeups)
+			clock.Sleep(ctx, haltedPollInterval, ix.wakeups)
 		case errors.As(err, &noQuorum), errors.Is(err, errUnread):
 			// Indexing continues, or another replica starts to read; only confirming waits.
-			wait.Sleep(ctx, ix.cfg.PollInterval, ix.wakeups)
+			clock.Sleep(ctx, ix.cfg.PollInterval, ix.wakeups)
 		case err != nil:
 			failures++
-			wait.Sleep(ctx, ix.backoff(failures), nil)
+			clock.Sleep(ctx, ix.backoff(failures), nil)
 		case more:
 			failures = 0
 		default:
@@ -283,7 +282,7 @@ func (ix *Indexer) Run(ctx context.Context) error {
 func (ix *Indexer) refreshHeads(ctx context.Context) {
 	for ctx.Err() == nil {
 		ix.step(ctx, loopRefreshHeads, ix.refreshOrCheck)
-		wait.Sleep(ctx, refreshHeadsEvery, nil)
+		clock.Sleep(ctx, refreshHeadsEvery, nil)
 	}
 }
 
@@ -293,7 +292,7 @@ func (ix *Indexer) backoff(n int) time.Duration {
 	for ; n > 1 && d < maxBackoff; n-- {
 		d *= 2
 	}
-	return wait.Jitter(min(d, maxBackoff), ix.cfg.Jitter())
+	return clock.Jitter(min(d, maxBackoff), ix.cfg.Jitter())
 }
 
 // subscribe keeps a subscription to the node's heads, which wakes the indexer. A failure to subscribe is harmless,
@@ -305,7 +304,7 @@ func (ix *Indexer) subscribe(ctx context.Context, p *chain.Node) {
 			return
 		}
 		ix.cfg.Logger.Debug("subscription to new heads ended", "chain", ix.cfg.Chain.Key, "node", p.String(), "err", err)
-		if !wait.Sleep(ctx, wait.Jitter(resubscribeAfter, ix.cfg.Jitter()), nil) {
+		if !clock.Sleep(ctx, clock.Jitter(resubscribeAfter, ix.cfg.Jitter()), nil) {
 			return
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
@@ -193,7 +193,7 @@ func TestReorg(t *testing.T) {
 	f.chain.Mine()
 	f.catchUp(t)
 	f.expect(t, 6, 3, 2, 0, 0)
-	if f.ledger.events[settle.RegistryEvent{Registry: registry, Kind: settle.RegistryOpened, CommitmentID: id1}] != 1 {
+	if f.ledger.events[ledger.RegistryEvent{Registry: registry, Kind: ledger.RegistryOpened, CommitmentID: id1}] != 1 {
 		t.Errorf("registry events are %v", f.ledger.events)
 	}
 
@@ -408,9 +408,9 @@ func TestFirstStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		line := max(0, test.mined-3)
-		var want *settle.Gap
+		var want *ledger.Gap
 		if test.gap > 0 {
-			want = &settle.Gap{Next: test.gap, Last: uint64(line), LastTime: invoice.Unix(chaintest.GenesisTime + int64(line)*chaintest.BlockSeconds)}
+			want = &ledger.Gap{Next: test.gap, Last: uint64(line), LastTime: invoice.Unix(chaintest.GenesisTime + int64(line)*chaintest.BlockSeconds)}
 		}
 		if diff := cmp.Diff(want, f.ledger.cursor.Gap); diff != "" {
 			t.Errorf("%s: gap (-want +got):\n%s", name, diff)

@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Ledger stores what an Indexer reads. Each method that changes the ledger is one database transaction, which includes
 // the cursor that it moves.
 type Ledger interface {
 	// Cursor returns how far the chain is read.
-	Cursor(ctx context.Context, chainKey string) (settle.Progress, error)
+	Cursor(ctx context.Context, chainKey string) (ledger.Progress, error)
 	// Genesis returns the stored oldest block of a chain, or nil.
 	Genesis(ctx context.Context, chainKey string) (*invoice.Header, error)
 	// SetGenesis stores the oldest block of a chain, unless one is stored.
@@ -33,7 +33,7 @@ type Ledger interface {
 	// Observe records blocks on top of the newest indexed one. The parent of the first must be that block; otherwise
 	// the error is settle.ErrCursorMoved. Between the other blocks there may be gaps of blocks without events of
 	// interest.
-	Observe(ctx context.Context, chainKey string, blocks []settle.Block) error
+	Observe(ctx context.Context, chainKey string, blocks []ledger.Block) error
 	// Rollback orphans everything above to, which becomes the newest indexed block. The error is
 	// settle.ErrFinalityViolated if to is below the newest final block.
 	Rollback(ctx context.Context, chainKey string, to invoice.Header) error
@@ -52,25 +52,25 @@ type Ledger interface {
 	// Fill records the final blocks next..through of the cursor's gap; blocks without events of interest may be left
 	// out. Their contents are final immediately. The error is settle.ErrCursorMoved if the gap begins elsewhere, and
 	// settle.ErrFinalityViolated if through is not the block that is stored at its height.
-	Fill(ctx context.Context, chainKey string, next uint64, blocks []settle.Block, through invoice.Header) error
+	Fill(ctx context.Context, chainKey string, next uint64, blocks []ledger.Block, through invoice.Header) error
 	// ReportUnread records that an indexed block holds an unrecorded transfer to one of our addresses, unless that is
 	// known.
-	ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason settle.UnreadReason) error
+	ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason ledger.UnreadReason) error
 	// DueUnread returns up to limit unread transactions that are due to be read.
-	DueUnread(ctx context.Context, chainKey string, limit int) ([]settle.UnreadTransaction, error)
+	DueUnread(ctx context.Context, chainKey string, limit int) ([]ledger.UnreadTransaction, error)
 	// PostponeUnread records why a transaction could not be read.
-	PostponeUnread(ctx context.Context, chainKey string, u settle.UnreadTransaction, reason string) error
+	PostponeUnread(ctx context.Context, chainKey string, u ledger.UnreadTransaction, reason string) error
 	// CountUnread returns how many unread transactions wait to be read.
-	CountUnread(ctx context.Context, chainKey string) (map[settle.UnreadReason]int, error)
+	CountUnread(ctx context.Context, chainKey string) (map[ledger.UnreadReason]int, error)
 	// CanSkipTransaction fails if the limit of skipped transactions, which no node returns, is reached.
 	CanSkipTransaction(ctx context.Context, chainKey string) error
 	// Supplement records what an indexed block holds in addition, and that these unread transactions are read. The
 	// error is settle.ErrCursorMoved if the block is not indexed yet.
-	Supplement(ctx context.Context, chainKey string, b settle.Block, above invoice.Header, settled ...invoice.Hash) error
+	Supplement(ctx context.Context, chainKey string, b ledger.Block, above invoice.Header, settled ...invoice.Hash) error
 	// ChainAudits returns the progress of reading the final blocks a second time.
-	ChainAudits(ctx context.Context, chainKey string) ([]settle.ChainAudit, error)
+	ChainAudits(ctx context.Context, chainKey string) ([]ledger.ChainAudit, error)
 	// AdvanceAudit records that a part is audited up to the block before next.
-	AdvanceAudit(ctx context.Context, chainKey string, from settle.ChainAudit, next uint64, more settle.AuditCounts) error
+	AdvanceAudit(ctx context.Context, chainKey string, from ledger.ChainAudit, next uint64, more ledger.AuditCounts) error
 	// RecordedTransactions returns which of the given transactions have recorded transfers.
 	RecordedTransactions(ctx context.Context, chainKey string, txs []invoice.Hash) (map[invoice.Hash]bool, error)
 	// UnlinkedNotices returns the receipt times, within a time range, of transfer notices without a stored payment.

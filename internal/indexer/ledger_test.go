@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // record is a transfer as the ledger stores it.
@@ -25,10 +25,10 @@ type memory struct {
 	registries []invoice.Address // former registries
 
 	mu       sync.Mutex
-	cursor   settle.Progress
+	cursor   ledger.Progress
 	headers  []invoice.Header
 	records  map[string]record // by the payment's id
-	events   map[settle.RegistryEvent]int
+	events   map[ledger.RegistryEvent]int
 	lines    []invoice.Header // of each Confirm
 	unfinal  []uint64         // of each Confirm
 	fills    []uint64         // the last block of each Fill
@@ -36,8 +36,8 @@ type memory struct {
 	genesis  *invoice.Header
 	due      int      // number of Expire calls until no work is left
 	expired  []uint64 // the newest indexed block at each call of Expire
-	unread   map[invoice.Hash]settle.UnreadTransaction
-	audits   []settle.ChainAudit
+	unread   map[invoice.Hash]ledger.UnreadTransaction
+	audits   []ledger.ChainAudit
 	notices  []time.Time // without a stored payment
 	breaches []string
 
@@ -47,7 +47,7 @@ type memory struct {
 }
 
 func newMemory(settlement ...invoice.Address) *memory {
-	m := &memory{settlement: map[invoice.Address]bool{}, records: map[string]record{}, events: map[settle.RegistryEvent]int{}, unread: map[invoice.Hash]settle.UnreadTransaction{}}
+	m := &memory{settlement: map[invoice.Address]bool{}, records: map[string]record{}, events: map[ledger.RegistryEvent]int{}, unread: map[invoice.Hash]ledger.UnreadTransaction{}}
 	for _, a := range settlement {
 		m.settlement[a] = true
 	}
@@ -75,7 +75,7 @@ func (m *memory) change(f func() error) error {
 	return err
 }
 
-func (m *memory) Cursor(context.Context, string) (settle.Progress, error) {
+func (m *memory) Cursor(context.Context, string) (ledger.Progress, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := m.cursor
@@ -89,12 +89,12 @@ func (m *memory) Cursor(context.Context, string) (settle.Progress, error) {
 func (m *memory) Start(_ context.Context, _ string, at invoice.Header, from uint64) error {
 	return m.change(func() error {
 		if m.cursor.Started {
-			return settle.ErrCursorMoved
+			return ledger.ErrCursorMoved
 		}
-		m.cursor = settle.Progress{Started: true, Indexed: at, Confirmed: at}
-		m.audits = []settle.ChainAudit{{Part: settle.AuditNew, Next: at.Number + 1}}
+		m.cursor = ledger.Progress{Started: true, Indexed: at, Confirmed: at}
+		m.audits = []ledger.ChainAudit{{Part: ledger.AuditNew, Next: at.Number + 1}}
 		if from <= at.Number {
-			m.cursor.Gap = &settle.Gap{Next: from, Last: at.Number, LastTime: at.Time}
+			m.cursor.Gap = &ledger.Gap{Next: from, Last: at.Number, LastTime: at.Time}
 		}
 		m.headers = []invoice.Header{at}
 		return nil
@@ -136,11 +136,11 @@ func (m *memory) Watched(_ context.Context, _ string, accounts []invoice.Address
 	return watched, nil
 }
 
-func (m *memory) Observe(_ context.Context, _ string, blocks []settle.Block) error {
+func (m *memory) Observe(_ context.Context, _ string, blocks []ledger.Block) error {
 	return m.change(func() error {
 		for i, b := range blocks {
 			if i == 0 && b.Parent != m.cursor.Indexed.Hash {
-				return settle.ErrCursorMoved
+				return ledger.ErrCursorMoved
 			}
 			if below := m.cursor.Indexed; b.Number <= below.Number || (b.Number == below.Number+1 && b.Parent != below.Hash) {
 				return m.breach("block %d is observed above block %d, which is not its parent", b.Number, below.Number)
@@ -170,10 +170,10 @@ func (m *memory) Observe(_ context.Context, _ string, blocks []settle.Block) err
 func (m *memory) Rollback(_ context.Context, _ string, to invoice.Header) error {
 	return m.change(func() error {
 		if to.Number < m.cursor.Confirmed.Number {
-			return settle.ErrFinalityViolated
+			return ledger.ErrFinalityViolated
 		}
 		if !slices.Contains(m.headers, to) {
-			return settle.ErrCursorMoved
+			return ledger.ErrCursorMoved
 		}
 		for id, r := range m.records {
 			if r.BlockNumber > to.Number {
@@ -236,7 +236,7 @@ func (m *memory) Confirm(_ context.Context, _ string, line invoice.Header, revis
 			return m.breach("block %d is confirmed when block %d is read, where the newest %d are not final", line.Number, m.cursor.Indexed.Number, unfinal)
 		}
 		if revision != m.cursor.Revision || !slices.Contains(m.headers, line) {
-			return settle.ErrCursorMoved
+			return ledger.ErrCursorMoved
 		}
 		for id, r := range m.records {
 			if r.Status == invoice.Pending && r.BlockNumber <= line.Number {
@@ -251,14 +251,14 @@ func (m *memory) Confirm(_ context.Context, _ string, line invoice.Header, revis
 	return m.due > 0, err
 }
 
-func (m *memory) Fill(_ context.Context, _ string, next uint64, blocks []settle.Block, through invoice.Header) error {
+func (m *memory) Fill(_ context.Context, _ string, next uint64, blocks []ledger.Block, through invoice.Header) error {
 	return m.change(func() error {
 		gap := m.cursor.Gap
 		if gap == nil || gap.Next != next || through.Number > min(gap.Last, m.cursor.Confirmed.Number) {
-			return settle.ErrCursorMoved
+			return ledger.ErrCursorMoved
 		}
 		if i := slices.IndexFunc(m.headers, func(h invoice.Header) bool { return h.Number == through.Number }); i >= 0 && m.headers[i].Hash != through.Hash {
-			return settle.ErrFinalityViolated
+			return ledger.ErrFinalityViolated
 		}
 		for _, b := range blocks {
 			if b.Number < next || b.Number > through.Number {
@@ -277,7 +277,7 @@ func (m *memory) Fill(_ context.Context, _ string, next uint64, blocks []settle.
 		m.fills = append(m.fills, through.Number)
 		last := through.Number
 		if len(m.audits) < 2 {
-			m.audits = append(m.audits, settle.ChainAudit{Part: settle.AuditOlder, Next: gap.Next})
+			m.audits = append(m.audits, ledger.ChainAudit{Part: ledger.AuditOlder, Next: gap.Next})
 		}
 		m.audits[len(m.audits)-1].Last = &last
 		m.cursor.Gap = gap.After(through.Number)
@@ -285,20 +285,20 @@ func (m *memory) Fill(_ context.Context, _ string, next uint64, blocks []settle.
 	})
 }
 
-func (m *memory) addUnread(all []settle.UnreadTransaction) {
+func (m *memory) addUnread(all []ledger.UnreadTransaction) {
 	for _, u := range all {
 		m.unread[u.TxHash] = u
 	}
 }
 
-func (m *memory) ReportUnread(_ context.Context, _ string, tx invoice.Hash, block uint64, reason settle.UnreadReason) error {
+func (m *memory) ReportUnread(_ context.Context, _ string, tx invoice.Hash, block uint64, reason ledger.UnreadReason) error {
 	return m.change(func() error {
-		m.addUnread([]settle.UnreadTransaction{{TxHash: tx, Block: block, Reason: reason}})
+		m.addUnread([]ledger.UnreadTransaction{{TxHash: tx, Block: block, Reason: reason}})
 		return nil
 	})
 }
 
-func (m *memory) DueUnread(_ context.Context, _ string, limit int) (due []settle.UnreadTransaction, err error) {
+func (m *memory) DueUnread(_ context.Context, _ string, limit int) (due []ledger.UnreadTransaction, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, u := range m.unread {
@@ -307,7 +307,7 @@ func (m *memory) DueUnread(_ context.Context, _ string, limit int) (due []settle
 	return due[:min(len(due), limit)], nil
 }
 
-func (m *memory) PostponeUnread(_ context.Context, _ string, u settle.UnreadTransaction, reason string) error {
+func (m *memory) PostponeUnread(_ context.Context, _ string, u ledger.UnreadTransaction, reason string) error {
 	return m.change(func() error {
 		u.Attempts, u.Detail = u.Attempts+1, reason
 		m.unread[u.TxHash] = u
@@ -315,26 +315,26 @@ func (m *memory) PostponeUnread(_ context.Context, _ string, u settle.UnreadTran
 	})
 }
 
-func (m *memory) CountUnread(context.Context, string) (map[settle.UnreadReason]int, error) {
+func (m *memory) CountUnread(context.Context, string) (map[ledger.UnreadReason]int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	counts := map[settle.UnreadReason]int{}
+	counts := map[ledger.UnreadReason]int{}
 	for _, u := range m.unread {
 		counts[u.Reason]++
 	}
 	return counts, nil
 }
 
-func (m *memory) ChainAudits(context.Context, string) ([]settle.ChainAudit, error) {
+func (m *memory) ChainAudits(context.Context, string) ([]ledger.ChainAudit, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.audits) == 0 {
-		m.audits = []settle.ChainAudit{{Part: settle.AuditNew, Next: m.cursor.Confirmed.Number + 1}}
+		m.audits = []ledger.ChainAudit{{Part: ledger.AuditNew, Next: m.cursor.Confirmed.Number + 1}}
 	}
 	return slices.Clone(m.audits), nil
 }
 
-func (m *memory) AdvanceAudit(_ context.Context, _ string, from settle.ChainAudit, next uint64, more settle.AuditCounts) error {
+func (m *memory) AdvanceAudit(_ context.Context, _ string, from ledger.ChainAudit, next uint64, more ledger.AuditCounts) error {
 	return m.change(func() error {
 		for i := range m.audits {
 			if a := &m.audits[i]; a.Part == from.Part && a.Next == from.Next {
@@ -372,11 +372,11 @@ func (m *memory) UnlinkedNotices(_ context.Context, _ string, from, before time.
 
 func (m *memory) CanSkipTransaction(context.Context, string) error { return nil }
 
-func (m *memory) Supplement(_ context.Context, _ string, b settle.Block, above invoice.Header, settled ...invoice.Hash) error {
+func (m *memory) Supplement(_ context.Context, _ string, b ledger.Block, above invoice.Header, settled ...invoice.Hash) error {
 	return m.change(func() error {
 		gap := m.cursor.Gap
 		if b.Number > m.cursor.Indexed.Number || gap != nil && gap.Next <= b.Number && b.Number <= gap.Last {
-			return settle.ErrCursorMoved
+			return ledger.ErrCursorMoved
 		}
 		status := invoice.Pending
 		if b.Number <= m.cursor.Confirmed.Number {
@@ -384,7 +384,7 @@ func (m *memory) Supplement(_ context.Context, _ string, b settle.Block, above i
 		} else if !slices.Contains(m.headers, b.Header) {
 			i := slices.IndexFunc(m.headers, func(h invoice.Header) bool { return h.Number >= b.Number })
 			if i < 0 || m.headers[i].Number == b.Number || above.Number <= b.Number || !slices.Contains(m.headers, above) {
-				return settle.ErrCursorMoved
+				return ledger.ErrCursorMoved
 			}
 			m.headers = slices.Insert(m.headers, i, b.Header)
 		}

@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/tracing"
-	"github.com/quittance/quittance/internal/watchdog"
 )
 
 // The loops of an indexer, as the watchdog names them.
@@ -25,7 +25,7 @@ const (
 
 // loop is a running step of one of the indexer's loops.
 type loop struct {
-	task     *watchdog.Task
+	task     *clock.Task
 	advanced time.Time // when it began, or last recorded something
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // maxBlocks is how many blocks a sync reads one by one. Further behind the finalized height it reads ranges, which end
@@ -18,7 +18,7 @@ import (
 const maxBlocks = chain.MaxBlocks
 
 // readUpTo reads blocks one by one, from first up to head, and no more than the node's limit allows.
-func (ix *Indexer) readUpTo(ctx context.Context, n node, first, head chain.Header) ([]settle.Block, error) {
+func (ix *Indexer) readUpTo(ctx context.Context, n node, first, head chain.Header) ([]ledger.Block, error) {
 	limit := n.Limit(chain.KindBlocks)
 	count := min(limit.Next(), head.Number-first.Number+1)
 	blocks, logs, err := ix.readNext(ctx, n, first, head, count)
@@ -30,7 +30,7 @@ func (ix *Indexer) readUpTo(ctx context.Context, n node, first, head chain.Heade
 
 // readNext reads count blocks from first on, up to head, and also returns how many
 // logs they hold.
-func (ix *Indexer) readNext(ctx context.Context, n node, first, head chain.Header, count uint64) ([]settle.Block, int, error) {
+func (ix *Indexer) readNext(ctx context.Context, n node, first, head chain.Header, count uint64) ([]ledger.Block, int, error) {
 	var numbers []uint64
 	for at := first.Number + 1; at < first.Number+count && at < head.Number; at++ {
 		numbers = append(numbers, at)
@@ -55,7 +55,7 @@ func (ix *Indexer) readNext(ctx context.Context, n node, first, head chain.Heade
 }
 
 // readBlocks reads the blocks of these headers by their hashes.
-func (ix *Indexer) readBlocks(ctx context.Context, n node, headers []chain.Header, c *addressCache) ([]settle.Block, int, error) {
+func (ix *Indexer) readBlocks(ctx context.Context, n node, headers []chain.Header, c *addressCache) ([]ledger.Block, int, error) {
 	filter := ix.decoder.filter()
 	var mentioned []chain.Header
 	over := ix.canSkipByBloom(n)
@@ -97,7 +97,7 @@ func (ix *Indexer) readBlocks(ctx context.Context, n node, headers []chain.Heade
 
 // readRange reads the logs of a range of final blocks. It returns the first block,
 // those with events, the last one, and how many logs there were.
-func (ix *Indexer) readRange(ctx context.Context, n node, first, last uint64, c *addressCache) ([]settle.Block, int, error) {
+func (ix *Indexer) readRange(ctx context.Context, n node, first, last uint64, c *addressCache) ([]ledger.Block, int, error) {
 	logs, err := n.LogsInRange(ctx, first, last, ix.decoder.filter())
 	if err != nil {
 		return nil, 0, &nodeError{node: n.Node, err: err, byRange: true}
@@ -109,7 +109,7 @@ func (ix *Indexer) readRange(ctx context.Context, n node, first, last uint64, c 
 // blocksInRange returns the blocks of a range with these logs: the first block, the blocks with events, and the last
 // one. ends are the headers of the first and the last block, or nil. Near the head, it compares the blocks that concern
 // the ledger.
-func (ix *Indexer) blocksInRange(ctx context.Context, n node, logs []types.Log, r blockRange, ends []chain.Header, c *addressCache) ([]settle.Block, error) {
+func (ix *Indexer) blocksInRange(ctx context.Context, n node, logs []types.Log, r blockRange, ends []chain.Header, c *addressCache) ([]ledger.Block, error) {
 	first, last := r.first, r.last
 	watched, err := c.watched(ctx, ix.decoder.accounts(logs))
 	if err != nil {
@@ -225,12 +225,12 @@ func (ix *Indexer) checkRangeEnds(ctx context.Context, n node, blocks []chain.He
 // from the receipts of their transactions.
 func (ix *Indexer) blocks(
 	ctx context.Context, n node, headers []chain.Header, logs map[invoice.Hash][]types.Log, watched map[invoice.Address]bool,
-) ([]settle.Block, error) {
-	blocks := make([]settle.Block, len(headers))
+) ([]ledger.Block, error) {
+	blocks := make([]ledger.Block, len(headers))
 	wanted := make([]evidenceRequest, len(headers))
 	for i, h := range headers {
 		of := logs[h.Hash]
-		blocks[i] = settle.Block{Header: h.Header, Registry: ix.decoder.registryEvents(of)}
+		blocks[i] = ledger.Block{Header: h.Header, Registry: ix.decoder.registryEvents(of)}
 		wanted[i].block = h
 		wanted[i].txs = ix.decoder.touching(of, watched)
 		wanted[i].wholeBlock = preferWholeBlock(of, wanted[i].txs)

@@ -3,7 +3,7 @@ package indexer
 import (
 	"time"
 
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 const (
@@ -31,7 +31,7 @@ type recordPace struct {
 func newRecordPace() *recordPace { return &recordPace{size: leastRecorded, least: leastRecorded} }
 
 // sizeOf returns how many transfers and events blocks have.
-func sizeOf(blocks ...settle.Block) (n int) {
+func sizeOf(blocks ...ledger.Block) (n int) {
 	for _, b := range blocks {
 		n += len(b.Transfers) + len(b.Registry)
 	}
@@ -40,7 +40,7 @@ func sizeOf(blocks ...settle.Block) (n int) {
 
 // split returns the first of the blocks, at least one, which are recorded in one step, and the others. The first of the
 // others is the child of the block before it, as the ledger requires of new blocks.
-func (p *recordPace) split(blocks []settle.Block) (next, rest []settle.Block) {
+func (p *recordPace) split(blocks []ledger.Block) (next, rest []ledger.Block) {
 	n := 0
 	for i, b := range blocks {
 		if n += sizeOf(b); n > p.size && i > 0 && b.Number == blocks[i-1].Number+1 {

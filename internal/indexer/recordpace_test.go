@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // TestRecordPace checks that recording steps take about as long as creates may wait, and that at most about three
@@ -71,14 +71,14 @@ func TestRecordPaceSplit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := &recordPace{size: rapid.IntRange(1, 20).Draw(t, "size")}
-		var blocks []settle.Block
+		var blocks []ledger.Block
 		number := uint64(1)
 		for _, distance := range rapid.SliceOfN(rapid.Uint64Range(1, 2), 1, 30).Draw(t, "distances") {
 			number += distance
-			blocks = append(blocks, settle.Block{
+			blocks = append(blocks, ledger.Block{
 				Header:    invoice.Header{Number: number},
 				Transfers: make([]invoice.Transfer, rapid.IntRange(0, 12).Draw(t, "transfers")),
-				Registry:  make([]settle.RegistryEvent, rapid.IntRange(0, 2).Draw(t, "events")),
+				Registry:  make([]ledger.RegistryEvent, rapid.IntRange(0, 2).Draw(t, "events")),
 			})
 		}
 		at := 0

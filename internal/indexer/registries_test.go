@@ -7,7 +7,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // TestFormerRegistries pays through a registry that is no longer configured, and
@@ -25,11 +25,11 @@ func TestFormerRegistries(t *testing.T) {
 	}
 	f.chain.Mine(through(former, id1, 5), through(other, id2, 6))
 	f.catchUp(t)
-	for kind, paidTo := range map[settle.RegistryEventKind]invoice.Address{settle.RegistryPaid: merchant, settle.RegistryOpened: {}} {
-		if got := f.ledger.events[settle.RegistryEvent{Registry: former, Kind: kind, CommitmentID: id1, Merchant: paidTo}]; got != 1 {
+	for kind, paidTo := range map[ledger.RegistryEventKind]invoice.Address{ledger.RegistryPaid: merchant, ledger.RegistryOpened: {}} {
+		if got := f.ledger.events[ledger.RegistryEvent{Registry: former, Kind: kind, CommitmentID: id1, Merchant: paidTo}]; got != 1 {
 			t.Errorf("%d events %s of the registry of before, want 1", got, kind)
 		}
-		if got := f.ledger.events[settle.RegistryEvent{Registry: other, Kind: kind, CommitmentID: id2, Merchant: paidTo}]; got != 0 {
+		if got := f.ledger.events[ledger.RegistryEvent{Registry: other, Kind: kind, CommitmentID: id2, Merchant: paidTo}]; got != 0 {
 			t.Errorf("%d events %s of a stranger's contract", got, kind)
 		}
 	}

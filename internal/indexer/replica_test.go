@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/chain/chaintest"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // TestReplicas has two indexers share a ledger; each is out of date by the other's work.
@@ -59,13 +59,13 @@ func TestLostRacesBackOff(t *testing.T) {
 	f.catchUp(t)
 	f.chain.Mine()
 	for range 2 {
-		f.ledger.fail = func(bool) error { return settle.ErrCursorMoved }
+		f.ledger.fail = func(bool) error { return ledger.ErrCursorMoved }
 		for n := range maxLostRaces {
 			if more, err := f.sync(t.Context()); !more || err != nil {
 				t.Errorf("round %d lost: %t, %v; want another one at once", n+1, more, err)
 			}
 		}
-		if _, err := f.sync(t.Context()); !errors.Is(err, settle.ErrCursorMoved) {
+		if _, err := f.sync(t.Context()); !errors.Is(err, ledger.ErrCursorMoved) {
 			t.Errorf("one sync more: %v, want ErrCursorMoved", err)
 		}
 		f.ledger.fail = nil

@@ -11,7 +11,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Limits for skipping a transaction that a node names in a log and does not return.
@@ -131,13 +131,13 @@ func (ix *Indexer) forgetUnreadable(txs ...common.Hash) {
 }
 
 // skippedIn returns the skipped transactions of a block.
-func (ix *Indexer) skippedIn(h invoice.Header) (all []settle.UnreadTransaction) {
+func (ix *Indexer) skippedIn(h invoice.Header) (all []ledger.UnreadTransaction) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	for tx, u := range maps.All(ix.unreadable) {
 		if u.skipped && u.block.Hash == h.Hash {
-			all = append(all, settle.UnreadTransaction{
-				TxHash: invoice.Hash(tx), Block: h.Number, Reason: settle.UnreadUnreadable, Detail: u.reason, Attempts: 1,
+			all = append(all, ledger.UnreadTransaction{
+				TxHash: invoice.Hash(tx), Block: h.Number, Reason: ledger.UnreadUnreadable, Detail: u.reason, Attempts: 1,
 			})
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // failingAfter is how long syncs may fail, and stuckAfter how long one may take, before another replica should read the
@@ -97,7 +97,7 @@ func (ix *Indexer) standBy(ctx context.Context, n node, t heads) (unread bool, e
 }
 
 // adopt sets the tracker to the ledger's cursor.
-func (ix *Indexer) adopt(ctx context.Context, cursor settle.Progress) error {
+func (ix *Indexer) adopt(ctx context.Context, cursor ledger.Progress) error {
 	if cursor.Halted != "" {
 		return &HaltedError{ChainKey: ix.cfg.Chain.Key, Reason: cursor.Halted}
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Limits of reading final blocks.
@@ -21,7 +21,7 @@ const (
 // Between the steps, waiting creates go first. It stops after maxParts. Each part must follow the one before; below is
 // the block below the range, if its hash is not zero. final is a block that is already final.
 func (ix *Indexer) stream(
-	ctx context.Context, s blockRange, below, final invoice.Header, apply func(context.Context, []settle.Block) error,
+	ctx context.Context, s blockRange, below, final invoice.Header, apply func(context.Context, []ledger.Block) error,
 ) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup

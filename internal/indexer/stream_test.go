@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // longChain mines the given number of blocks. Some of them pay the merchant, including the last ones and the ones
@@ -123,7 +123,7 @@ func TestGapBesideHead(t *testing.T) {
 	f.expect(t, 901, 898, 7, want-6, 0)
 
 	// Read again from block 880 to the head, of which 898 is final.
-	f.ledger.cursor.Gap = &settle.Gap{Next: 880, Last: 901}
+	f.ledger.cursor.Gap = &ledger.Gap{Next: 880, Last: 901}
 	f.catchUp(t)
 	if gap := f.ledger.cursor.Gap; gap == nil || gap.Next != 899 {
 		t.Errorf("the gap is %+v, want it to wait at block 899", gap)
@@ -261,11 +261,11 @@ func TestStreamOrder(t *testing.T) {
 		})
 		next := uint64(1)
 		for next <= uint64(blocks) {
-			err := f.stream(context.Background(), blockRange{first: next, last: span0.last, rangedUpTo: span0.rangedUpTo}, invoice.Header{}, invoice.Header{}, func(_ context.Context, blocks []settle.Block) error {
+			err := f.stream(context.Background(), blockRange{first: next, last: span0.last, rangedUpTo: span0.rangedUpTo}, invoice.Header{}, invoice.Header{}, func(_ context.Context, blocks []ledger.Block) error {
 				if blocks[0].Number != next {
 					rt.Fatalf("applied blocks from %d on, want %d", blocks[0].Number, next)
 				}
-				if !slices.IsSortedFunc(blocks, func(a, b settle.Block) int { return int(a.Number) - int(b.Number) }) {
+				if !slices.IsSortedFunc(blocks, func(a, b ledger.Block) int { return int(a.Number) - int(b.Number) }) {
 					rt.Fatalf("blocks are out of order")
 				}
 				next = blocks[len(blocks)-1].Number + 1

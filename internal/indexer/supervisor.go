@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quittance/quittance/internal/watchdog"
+	"github.com/quittance/quittance/internal/clock"
 )
 
 // Limits of a Supervisor.
@@ -36,7 +36,7 @@ type Supervisor struct {
 // NewSupervisor returns a supervisor that does not run yet.
 func NewSupervisor(c Config) *Supervisor {
 	if c.Watchdog == nil {
-		c.Watchdog = watchdog.New(0)
+		c.Watchdog = clock.New(0)
 	}
 	return &Supervisor{conf: c, current: New(c)}
 }

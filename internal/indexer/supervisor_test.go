@@ -8,8 +8,8 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/watchdog"
+	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // startSupervisor runs a supervisor of a chain of three blocks with nodes at the URLs, and returns it once all blocks
@@ -20,7 +20,7 @@ func startSupervisor(t *testing.T, f *fixture, change func(*Config), urls ...str
 	c.RPC = urls
 	conf := Config{
 		Chain: c, Ledger: f.ledger, Logger: slog.New(slog.DiscardHandler), Now: time.Now, Jitter: func() float64 { return 0.5 },
-		PollInterval: time.Millisecond, Watchdog: watchdog.New(200 * time.Millisecond),
+		PollInterval: time.Millisecond, Watchdog: clock.New(200 * time.Millisecond),
 	}
 	pool, err := chain.OpenPool(chain.PoolConfig{Chain: c, Now: time.Now, Sleep: noSleep, Logger: conf.Logger, Timeout: time.Hour})
 	if err != nil {
@@ -110,7 +110,7 @@ type stuckLedger struct {
 	free  chan struct{}
 }
 
-func (l *stuckLedger) Observe(ctx context.Context, key string, blocks []settle.Block) error {
+func (l *stuckLedger) Observe(ctx context.Context, key string, blocks []ledger.Block) error {
 	select {
 	case <-l.first:
 		<-l.free
@@ -126,7 +126,7 @@ func TestStuckGoroutineHoldsNothing(t *testing.T) {
 	stuck := &stuckLedger{f.ledger, make(chan struct{}, 1), make(chan struct{})}
 	stuck.first <- struct{}{}
 	t.Cleanup(func() { close(stuck.free) })
-	dog := watchdog.New(100 * time.Millisecond)
+	dog := clock.New(100 * time.Millisecond)
 	s := startSupervisor(t, f, func(c *Config) { c.Ledger, c.Watchdog = stuck, dog }, nodes[0].URL)
 	if st := s.Status(); st.Restarts == 0 {
 		t.Errorf("the status is %+v, want a restart", st)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // errNodeBehind means that a node's head is below the newest indexed block. That does
@@ -64,7 +64,7 @@ func (ix *Indexer) syncWith(ctx context.Context, n node) (more bool, err error) 
 	before := ix.position()
 	more, err = ix.advance(ctx, n, t)
 	switch {
-	case errors.Is(err, settle.ErrCursorMoved), errors.Is(err, settle.ErrFinalityViolated):
+	case errors.Is(err, ledger.ErrCursorMoved), errors.Is(err, ledger.ErrFinalityViolated):
 		if ix.lostRaces++; ix.lostRaces <= maxLostRaces {
 			// Another replica was faster. The next sync loads what it wrote.
 			return true, nil
@@ -150,7 +150,7 @@ func (ix *Indexer) nextHeader(ctx context.Context, n node, head chain.Header) (*
 }
 
 // observe records blocks on top of the newest indexed one.
-func (ix *Indexer) observe(ctx context.Context, blocks []settle.Block) error {
+func (ix *Indexer) observe(ctx context.Context, blocks []ledger.Block) error {
 	if err := ix.cfg.Ledger.Observe(ctx, ix.cfg.Chain.Key, blocks); err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (ix *Indexer) catchUp(ctx context.Context, n node, t heads, line uint64) er
 		return err
 	}
 	ix.catchup.begin(tip.Number+1, last)
-	return ix.stream(ctx, blockRange{first: tip.Number + 1, last: last, rangedUpTo: last}, tip, tip, func(ctx context.Context, blocks []settle.Block) error {
+	return ix.stream(ctx, blockRange{first: tip.Number + 1, last: last, rangedUpTo: last}, tip, tip, func(ctx context.Context, blocks []ledger.Block) error {
 		if err := ix.observe(ctx, blocks); err != nil {
 			return err
 		}
@@ -206,7 +206,7 @@ func (ix *Indexer) confirmBelow(ctx context.Context, n node, t heads, height, un
 		return err
 	}
 	if ix.tracker.Tip() != read {
-		return settle.ErrCursorMoved // the next sync continues where the rollback ended
+		return ledger.ErrCursorMoved // the next sync continues where the rollback ended
 	}
 	return nil
 }
@@ -221,7 +221,7 @@ func (ix *Indexer) confirmRead(ctx context.Context, n node, revision int64, unfi
 		if ok, err := ix.recheckOrphaned(ctx, n, through); err != nil {
 			return err
 		} else if !ok {
-			return settle.ErrCursorMoved // the next sync continues where the rollback ended
+			return ledger.ErrCursorMoved // the next sync continues where the rollback ended
 		}
 	}
 	more, err := ix.cfg.Ledger.Confirm(ctx, ix.cfg.Chain.Key, through, revision, unfinal)

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Tracker holds the indexed blocks that can still be replaced, and decides what a block that a node calls canonical
@@ -40,7 +40,7 @@ type Step struct {
 }
 
 // NewTracker returns a tracker at the cursor's position, with the stored headers of the blocks between its two ends.
-func NewTracker(c settle.Progress, stored []invoice.Header) *Tracker {
+func NewTracker(c ledger.Progress, stored []invoice.Header) *Tracker {
 	t := &Tracker{blocks: []invoice.Header{c.Confirmed}}
 	for _, h := range stored {
 		// The cursor does not know the parent of its newest block.

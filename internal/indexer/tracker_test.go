@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // block makes a header with a hash that is made of a number and a fork.
@@ -35,7 +35,7 @@ func line(first, last uint64, fork byte, parent invoice.Header) []invoice.Header
 func TestClassify(t *testing.T) {
 	a := line(0, 16, 'a', invoice.Header{})
 	stored := []invoice.Header{a[9], a[10], a[11], a[13], a[14]}
-	tracker := NewTracker(settle.Progress{Started: true, Indexed: a[14], Confirmed: a[10]}, stored)
+	tracker := NewTracker(ledger.Progress{Started: true, Indexed: a[14], Confirmed: a[10]}, stored)
 	b := func(n uint64) invoice.Header { return line(n, n, 'b', a[n-1])[0] }           // forks off at n
 	c := func(n uint64) invoice.Header { return block(n, 'c', block(n-1, 'c', a[0])) } // forks off earlier
 	for _, test := range []struct {
@@ -83,7 +83,7 @@ func TestLinked(t *testing.T) {
 	a := line(0, 16, 'a', invoice.Header{})
 	bare := a[14]
 	bare.Parent = invoice.Hash{} // as in the cursor
-	cursor := settle.Progress{Started: true, Indexed: bare, Confirmed: a[10]}
+	cursor := ledger.Progress{Started: true, Indexed: bare, Confirmed: a[10]}
 	for _, test := range []struct {
 		stored []invoice.Header
 		want   uint64
@@ -96,7 +96,7 @@ func TestLinked(t *testing.T) {
 			t.Errorf("with %d blocks stored, those from %d on lead to block %d, want %d and 14", len(test.stored), got, tracker.Tip().Number, test.want)
 		}
 	}
-	tracker := NewTracker(settle.Progress{Started: true, Indexed: a[10], Confirmed: a[10]}, nil)
+	tracker := NewTracker(ledger.Progress{Started: true, Indexed: a[10], Confirmed: a[10]}, nil)
 	tracker.Append(a[11])
 	tracker.Append(block(12, 'a', a[11]))
 	if got := tracker.Linked(); got != 10 {
@@ -110,7 +110,7 @@ func TestTrackerFollowsAnyFork(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		genesis := block(0, 0, invoice.Header{})
 		model := []invoice.Header{genesis}
-		tracker := NewTracker(settle.Progress{Started: true, Indexed: genesis, Confirmed: genesis}, nil)
+		tracker := NewTracker(ledger.Progress{Started: true, Indexed: genesis, Confirmed: genesis}, nil)
 		made := byte(0)
 		grow := func(n int) {
 			made++
@@ -146,7 +146,7 @@ func TestTrackerFollowsAnyFork(t *testing.T) {
 				}
 			},
 			"restart": func(t *rapid.T) {
-				cursor := settle.Progress{Started: true, Indexed: tracker.Tip(), Confirmed: tracker.Final()}
+				cursor := ledger.Progress{Started: true, Indexed: tracker.Tip(), Confirmed: tracker.Final()}
 				again := NewTracker(cursor, tracker.blocks)
 				if !slices.Equal(again.blocks, tracker.blocks) {
 					t.Fatalf("loaded again the blocks are %v, want %v", again.blocks, tracker.blocks)
@@ -201,7 +201,7 @@ func TestTrackerReportsEveryViolation(t *testing.T) {
 		fork := rapid.Uint64Range(1, tip).Draw(t, "fork")
 		head := rapid.Uint64Range(tip, tip+3).Draw(t, "head")
 		a := line(0, tip, 'a', invoice.Header{})
-		tracker := NewTracker(settle.Progress{Started: true, Indexed: a[tip], Confirmed: a[final]}, a)
+		tracker := NewTracker(ledger.Progress{Started: true, Indexed: a[tip], Confirmed: a[final]}, a)
 		b := append(slices.Clone(a[:fork]), line(fork, head, 'b', a[fork-1])...)
 		h := b[head]
 		for range 100 {
@@ -221,7 +221,7 @@ func TestTrackerReportsEveryViolation(t *testing.T) {
 
 func ExampleTracker() {
 	a := line(0, 3, 'a', invoice.Header{})
-	tracker := NewTracker(settle.Progress{Started: true, Indexed: a[3], Confirmed: a[1]}, a)
+	tracker := NewTracker(ledger.Progress{Started: true, Indexed: a[3], Confirmed: a[1]}, a)
 	b := line(3, 4, 'b', a[2])
 	for _, h := range []invoice.Header{b[1], b[0]} {
 		step := tracker.Classify(h)

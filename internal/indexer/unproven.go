@@ -8,7 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // maxUnproven is how many transactions of a block are stored as unread because only another node returns them. The
@@ -31,7 +31,7 @@ func (ix *Indexer) keepUnproven(ctx context.Context, other node, h chain.Header,
 	if err != nil {
 		return err
 	}
-	if settle.TotalUnread(counts)+len(txs) > settle.MaxUnread {
+	if ledger.TotalUnread(counts)+len(txs) > ledger.MaxUnread {
 		return nil
 	}
 	logs = slices.DeleteFunc(slices.Clone(logs), func(l types.Log) bool { return !slices.Contains(txs, l.TxHash) })
@@ -40,7 +40,7 @@ func (ix *Indexer) keepUnproven(ctx context.Context, other node, h chain.Header,
 		proven, _ = ix.provenBy(ctx, other, h, logs)
 		return ctx.Err()
 	})
-	var found []settle.UnreadTransaction
+	var found []ledger.UnreadTransaction
 	for _, tx := range txs {
 		of := slices.DeleteFunc(slices.Clone(logs), func(l types.Log) bool { return l.TxHash != tx })
 		if lacksOf(proven, of) {
@@ -48,8 +48,8 @@ func (ix *Indexer) keepUnproven(ctx context.Context, other node, h chain.Header,
 		}
 		ix.cfg.Logger.Warn("only another node returns a transaction; it will be read again", "chain", ix.cfg.Chain.Key,
 			"node", other.String(), "block", h.Number, "tx", tx.String())
-		found = append(found, settle.UnreadTransaction{
-			TxHash: invoice.Hash(tx), Block: h.Number, Reason: settle.UnreadNode,
+		found = append(found, ledger.UnreadTransaction{
+			TxHash: invoice.Hash(tx), Block: h.Number, Reason: ledger.UnreadNode,
 			Detail: "only " + other.String() + " returns it",
 		})
 	}
@@ -58,7 +58,7 @@ func (ix *Indexer) keepUnproven(ctx context.Context, other node, h chain.Header,
 }
 
 // setUnproven sets the transactions to store as unread with a block.
-func (ix *Indexer) setUnproven(block invoice.Hash, txs []settle.UnreadTransaction) {
+func (ix *Indexer) setUnproven(block invoice.Hash, txs []ledger.UnreadTransaction) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	if len(txs) == 0 {
@@ -72,7 +72,7 @@ func (ix *Indexer) setUnproven(block invoice.Hash, txs []settle.UnreadTransactio
 }
 
 // takeUnproven returns the transactions to store as unread with a block, once.
-func (ix *Indexer) takeUnproven(block invoice.Hash) []settle.UnreadTransaction {
+func (ix *Indexer) takeUnproven(block invoice.Hash) []ledger.UnreadTransaction {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	txs := ix.unproven[block]

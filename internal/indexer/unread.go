@@ -12,9 +12,9 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Limits of reading unrecorded transactions.
@@ -35,7 +35,7 @@ func (ix *Indexer) readUnreadTransactions(ctx context.Context) {
 			said = err.Error()
 			ix.cfg.Logger.Warn("unread transactions not read, will retry", "chain", ix.cfg.Chain.Key, "err", err)
 		}
-		wait.Sleep(ctx, unreadPollInterval, ix.unreadSeen)
+		clock.Sleep(ctx, unreadPollInterval, ix.unreadSeen)
 	}
 }
 
@@ -73,7 +73,7 @@ func (ix *Indexer) readUnread(ctx context.Context) error {
 // readAgain reads the block of an unread transaction, if possible from another node than the first one, and records its
 // contents. Nodes with logs that lack a part of it are quarantined. If all nodes agree that the transaction moves no
 // money from or to our addresses, it counts as read.
-func (ix *Indexer) readAgain(ctx context.Context, u settle.UnreadTransaction) error {
+func (ix *Indexer) readAgain(ctx context.Context, u ledger.UnreadTransaction) error {
 	var found *rereadBlock
 	var failed error
 	err := ix.try(ctx, 1, func(n node) error {
@@ -104,7 +104,7 @@ var errNothingMoved = fmt.Errorf("the transaction moves nothing from or to an ad
 
 // rereadBlock is a block that was read by its receipts, with the logs in them.
 type rereadBlock struct {
-	settle.Block
+	ledger.Block
 	node  node
 	logs  []types.Log
 	above invoice.Header // newest indexed block, if the node's chain has both; else zero
@@ -116,7 +116,7 @@ func (b *rereadBlock) holds(tx invoice.Hash) bool {
 }
 
 // readBlockOf reads the block of a transaction by its receipts, from one node.
-func (ix *Indexer) readBlockOf(ctx context.Context, n node, u settle.UnreadTransaction) (*rereadBlock, error) {
+func (ix *Indexer) readBlockOf(ctx context.Context, n node, u ledger.UnreadTransaction) (*rereadBlock, error) {
 	if err := n.ready(ctx); err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (ix *Indexer) readBlockOf(ctx context.Context, n node, u settle.UnreadTrans
 	if b.above = above; ix.cfg.Chain.Quorum < 2 {
 		return b, nil
 	}
-	return b, ix.requireSecond(ctx, reading{n, []settle.Block{b.Block}}, blockRange{first: h.Number, last: h.Number}, ix.newAddressCache())
+	return b, ix.requireSecond(ctx, reading{n, []ledger.Block{b.Block}}, blockRange{first: h.Number, last: h.Number}, ix.newAddressCache())
 }
 
 // headerBelowTip returns the header of a block, and the newest indexed block if the node's chain has both; otherwise
@@ -191,7 +191,7 @@ func (ix *Indexer) readByReceipts(ctx context.Context, n node, h chain.Header, k
 	}
 	b := &rereadBlock{Block: blocks[0], node: n, logs: logs}
 	for _, r := range known {
-		if i := slices.IndexFunc(b.Unread, func(u settle.UnreadTransaction) bool { return u.TxHash == invoice.Hash(r.TxHash) }); i >= 0 {
+		if i := slices.IndexFunc(b.Unread, func(u ledger.UnreadTransaction) bool { return u.TxHash == invoice.Hash(r.TxHash) }); i >= 0 {
 			return nil, n.wrap(fmt.Errorf("%s: %w", b.Unread[i].Detail, chain.ErrNotFound))
 		}
 	}
@@ -256,7 +256,7 @@ func (ix *Indexer) reportUnrecorded(ctx context.Context, receipts map[common.Has
 		if !slices.ContainsFunc(to, func(a invoice.Address) bool { return watched[a] }) {
 			continue
 		}
-		err := ix.cfg.Ledger.ReportUnread(ctx, ix.cfg.Chain.Key, invoice.Hash(hash), uint64(receipts[hash].BlockNumber), settle.UnreadReceipt)
+		err := ix.cfg.Ledger.ReportUnread(ctx, ix.cfg.Chain.Key, invoice.Hash(hash), uint64(receipts[hash].BlockNumber), ledger.UnreadReceipt)
 		if err != nil {
 			return err
 		}

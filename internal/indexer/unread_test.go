@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // TestOmittedLogIsReadAgain has a node leave out two payments of a block in which others satisfy the bloom filter.
@@ -44,7 +44,7 @@ func TestOmittedLogIsReadAgain(t *testing.T) {
 					if got := f.ledger.count(want); got != 1 {
 						t.Fatalf("%d payments are %s before, want 1", got, want)
 					}
-					if err := f.ledger.ReportUnread(t.Context(), "", invoice.Hash(omitted[0].Hash), b.Number, settle.UnreadLookup); err != nil {
+					if err := f.ledger.ReportUnread(t.Context(), "", invoice.Hash(omitted[0].Hash), b.Number, ledger.UnreadLookup); err != nil {
 						t.Fatal(err)
 					}
 					if err := f.readUnread(t.Context()); err != nil {
@@ -78,7 +78,7 @@ func TestReportWithoutTransfer(t *testing.T) {
 	tx := chaintest.NewTx(chaintest.Transfer(token, alice, bob, five))
 	b := f.chain.Mine(tx)
 	f.catchUp(t)
-	if err := f.ledger.ReportUnread(t.Context(), "", invoice.Hash(tx.Hash), b.Number, settle.UnreadLookup); err != nil {
+	if err := f.ledger.ReportUnread(t.Context(), "", invoice.Hash(tx.Hash), b.Number, ledger.UnreadLookup); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.readUnread(t.Context()); err != nil {
@@ -121,7 +121,7 @@ func TestReceiptShowsMore(t *testing.T) {
 	honest = true
 	f.chain.MineEmpty(3)
 	f.catchUp(t)
-	if u := f.ledger.unread[invoice.Hash(tx.Hash)]; u.Reason != settle.UnreadReceipt || u.Block != 1 {
+	if u := f.ledger.unread[invoice.Hash(tx.Hash)]; u.Reason != ledger.UnreadReceipt || u.Block != 1 {
 		t.Fatalf("unread are %+v", f.ledger.unread)
 	}
 	if err := f.readUnread(t.Context()); err != nil {
@@ -183,13 +183,13 @@ func unreadableTransaction(t *testing.T, drop chaintest.DropTx, blocks, nodes in
 	}
 	f.catchUp(t)
 	f.expect(t, uint64(5+blocks), uint64(2+blocks), 0, 2, 0)
-	if u := f.ledger.unread[invoice.Hash(bad.Hash)]; u.Reason != settle.UnreadUnreadable || u.Block != 1 || u.Detail == "" {
+	if u := f.ledger.unread[invoice.Hash(bad.Hash)]; u.Reason != ledger.UnreadUnreadable || u.Block != 1 || u.Detail == "" {
 		t.Errorf("set aside is %+v", u)
 	}
 	if err := f.readUnread(t.Context()); err != nil || len(f.ledger.unread) != 1 || f.ledger.unread[invoice.Hash(bad.Hash)].Attempts != 2 {
 		t.Errorf("read again: %v, %+v", err, f.ledger.unread)
 	}
-	if got := f.Status().Unread[settle.UnreadUnreadable]; got != 1 {
+	if got := f.Status().Unread[ledger.UnreadUnreadable]; got != 1 {
 		t.Errorf("the status shows %d", got)
 	}
 	now = now.Add(5 * time.Minute) // until no node cools down
@@ -271,7 +271,7 @@ func TestOversizedReceipt(t *testing.T) {
 		}
 		f.catchUp(t)
 		f.expect(t, 4, 1, 0, 1, 0)
-		if u := f.ledger.unread[invoice.Hash(large.Hash)]; u.Reason != settle.UnreadUnreadable {
+		if u := f.ledger.unread[invoice.Hash(large.Hash)]; u.Reason != ledger.UnreadUnreadable {
 			t.Errorf("%s: unread are %+v", name, f.ledger.unread)
 		}
 		f.restart(t, nil)
@@ -300,7 +300,7 @@ func TestLookupOfBlockReadTogether(t *testing.T) {
 		if kept, _ := f.ledger.Headers(t.Context(), "", b.Number, b.Number); len(kept) != 0 || f.ledger.count(invoice.Pending) != 0 {
 			t.Fatalf("kept is %+v", kept)
 		}
-		if err := f.ledger.ReportUnread(t.Context(), "", invoice.Hash(omitted.Hash), b.Number, settle.UnreadLookup); err != nil {
+		if err := f.ledger.ReportUnread(t.Context(), "", invoice.Hash(omitted.Hash), b.Number, ledger.UnreadLookup); err != nil {
 			t.Fatal(err)
 		}
 		if err := f.readUnread(t.Context()); err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // verifyTransfers reads the blocks that are about to become final from the node and from a second one. It returns true
@@ -80,7 +80,7 @@ func (ix *Indexer) quorumHeight(ctx context.Context, n node, t heads) (height ui
 // reading is a node's report of a block range.
 type reading struct {
 	node
-	blocks []settle.Block
+	blocks []ledger.Block
 }
 
 func (r *reading) last() invoice.Header { return r.blocks[len(r.blocks)-1].Header }
@@ -97,7 +97,7 @@ func (r *reading) transfers() []invoice.Transfer {
 // answer or has another block there.
 func (ix *Indexer) secondReading(ctx context.Context, n node, s blockRange, last invoice.Hash, c *addressCache) (*reading, error) {
 	err := n.ready(ctx)
-	var blocks []settle.Block
+	var blocks []ledger.Block
 	if err == nil {
 		blocks, err = ix.readBlockRange(ctx, n, s, c)
 	}

@@ -13,8 +13,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/wait"
 )
 
 // Limits of mails.
@@ -130,7 +130,7 @@ func (m *Mailer) Queue(ctx context.Context, invoiceID, language, address string)
 		return fmt.Errorf("queue a mail: %w", err)
 	}
 	m.conf.Logger.InfoContext(ctx, "receipt queued for e-mail", "invoice", invoiceID, "number", number)
-	wait.Wake(m.wake)
+	clock.Wake(m.wake)
 	return nil
 }
 
@@ -141,7 +141,7 @@ func (m *Mailer) Run(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			m.conf.Logger.Error("lease of mails failed, will retry", "err", err)
 		}
-		if pause := pollInterval; sent == 0 && !wait.Sleep(ctx, pause, m.wake) || ctx.Err() != nil {
+		if pause := pollInterval; sent == 0 && !clock.Sleep(ctx, pause, m.wake) || ctx.Err() != nil {
 			return
 		}
 	}
@@ -175,7 +175,7 @@ func (m *Mailer) attempt(ctx context.Context, mail ReceiptMail) {
 		err = m.send(ctx, mail)
 	}
 	now, logger := m.conf.Now(), m.conf.Logger.With("invoice", mail.InvoiceID, "number", mail.Number, "attempt", mail.Attempts)
-	next := now.Add(wait.Jitter(pauseAfter(mail.Attempts), m.conf.Random()))
+	next := now.Add(clock.Jitter(pauseAfter(mail.Attempts), m.conf.Random()))
 	refused := (*RefusedError)(nil)
 	switch {
 	case err == nil:

@@ -19,9 +19,9 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/mailer"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 func TestMain(m *testing.M) {
@@ -48,7 +48,7 @@ func addInvoices(t *testing.T, s *db.DB, ids ...string) {
 		if err := access.InsertSettlementAddresses(t.Context(), tx, []access.SettlementAddress{{ChainKey: "base", Address: invoice.Address{0xaa}, MerchantID: "m"}}, invoice.Unix(1)); err != nil {
 			return err
 		}
-		_, err := settle.InsertInvoices(t.Context(), tx, all)
+		_, err := ledger.InsertInvoices(t.Context(), tx, all)
 		return err
 	}); err != nil {
 		t.Fatal(err)

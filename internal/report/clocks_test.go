@@ -7,8 +7,8 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // TestClocksOfReplicas adds up in one replica by its clock, while another replica, with a clock ten
@@ -52,10 +52,10 @@ func TestConfirmedWhileAddedUp(t *testing.T) {
 	p := b.pending(begin.Add(time.Minute), "acme", "base", 7)
 	added := make(chan error, 1)
 	b.write(func(ctx context.Context, tx *db.Tx) error {
-		if _, err := settle.LockCursor(ctx, tx, "base"); err != nil {
+		if _, err := ledger.LockCursor(ctx, tx, "base"); err != nil {
 			return err
 		}
-		if err := settle.ConfirmThrough(ctx, tx, "base", p.BlockNumber, p.ConfirmedAt); err != nil {
+		if err := ledger.ConfirmThrough(ctx, tx, "base", p.BlockNumber, p.ConfirmedAt); err != nil {
 			return err
 		}
 		if err := tx.Flush(ctx); err != nil {
@@ -85,7 +85,7 @@ func TestCheckWaitsForNoChain(t *testing.T) {
 	b.advance(rollups)
 	checked := make(chan error, 1)
 	b.write(func(ctx context.Context, tx *db.Tx) error {
-		if _, err := settle.LockCursor(ctx, tx, "base"); err != nil {
+		if _, err := ledger.LockCursor(ctx, tx, "base"); err != nil {
 			return err
 		}
 		go func() {

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 
 // InvoiceReader reads invoices from the database. settle.Reader implements it.
 type InvoiceReader interface {
-	Invoices(ctx context.Context, f settle.InvoiceFilter) (found []invoice.Invoice, examined string, err error)
+	Invoices(ctx context.Context, f ledger.InvoiceFilter) (found []invoice.Invoice, examined string, err error)
 }
 
 // InvoiceLine has the sums of invoices of a chain and currency, in minor units. Drafts and void
@@ -38,7 +38,7 @@ type Invoices struct {
 }
 
 // SumFiltered adds up the newest invoices of a filter, up to a limit.
-func SumFiltered(ctx context.Context, conn InvoiceReader, f settle.InvoiceFilter, limit int, decimals func(chainKey, currency string) (int, bool)) (Invoices, error) {
+func SumFiltered(ctx context.Context, conn InvoiceReader, f ledger.InvoiceFilter, limit int, decimals func(chainKey, currency string) (int, bool)) (Invoices, error) {
 	lines := make(map[Key]*InvoiceLine)
 	out := Invoices{Truncated: true}
 	added := 0

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/times"
 	"github.com/quittance/quittance/internal/txmgr"
 )
 
@@ -162,7 +162,7 @@ func (b *builder) add(at time.Time, chainKey, currency string, change func(*Line
 	change(lineOf(b.totals, key))
 	switch b.request.GroupBy {
 	case ByDay:
-		key.Day = times.Format(at, b.request.Location, time.DateOnly)
+		key.Day = clock.Format(at, b.request.Location, time.DateOnly)
 	case ByChain:
 		key.ChainKey = chainKey
 	case ByCurrency:

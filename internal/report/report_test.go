@@ -11,21 +11,21 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/txmgr"
 )
 
-// ledger has the confirmed payments of invoices, in the order of the chain. Each was
+// confirmedLedger has the confirmed payments of invoices, in the order of the chain. Each was
 // confirmed a second after its block.
-type ledger struct {
+type confirmedLedger struct {
 	invoices []invoice.Invoice
 	payments []report.ReportedPayment
 	reads    int // rows of ConfirmedPaymentsBetween
 	shares   []txmgr.TxShare
 }
 
-func (l *ledger) TxShares(_ context.Context, f report.ReportFilter) (page []txmgr.TxShare, err error) {
+func (l *confirmedLedger) TxShares(_ context.Context, f report.ReportFilter) (page []txmgr.TxShare, err error) {
 	txs := make(map[string]bool)
 	for _, s := range l.shares {
 		behind := f.AfterID == "" || s.Cost.At.After(f.After) || s.Cost.At.Equal(f.After) && s.TxID > f.AfterID
@@ -37,7 +37,7 @@ func (l *ledger) TxShares(_ context.Context, f report.ReportFilter) (page []txmg
 	return page, nil
 }
 
-func (l *ledger) ReportedPayments(_ context.Context, f report.ReportFilter) (page []report.ReportedPayment, err error) {
+func (l *confirmedLedger) ReportedPayments(_ context.Context, f report.ReportFilter) (page []report.ReportedPayment, err error) {
 	for _, p := range l.payments {
 		behind := f.AfterID == "" || p.ConfirmedAt.After(f.After) || p.ConfirmedAt.Equal(f.After) && p.SeenID > f.AfterID
 		if behind && !p.ConfirmedAt.Before(f.From) && p.ConfirmedAt.Before(f.To) && len(page) < f.Limit {
@@ -47,11 +47,11 @@ func (l *ledger) ReportedPayments(_ context.Context, f report.ReportFilter) (pag
 	return page, nil
 }
 
-func (l *ledger) ReportedRefunds(context.Context, report.ReportFilter) ([]invoice.Refund, error) {
+func (l *confirmedLedger) ReportedRefunds(context.Context, report.ReportFilter) ([]invoice.Refund, error) {
 	return nil, nil
 }
 
-func (l *ledger) ConfirmedPaymentsBetween(_ context.Context, id string, after, before invoice.Position, limit int) (page []invoice.Payment, err error) {
+func (l *confirmedLedger) ConfirmedPaymentsBetween(_ context.Context, id string, after, before invoice.Position, limit int) (page []invoice.Payment, err error) {
 	for _, p := range l.payments {
 		if p.InvoiceID == id && after.Before(p.Position) && p.Before(before) && len(page) < limit {
 			page = append(page, p.Payment)
@@ -61,9 +61,9 @@ func (l *ledger) ConfirmedPaymentsBetween(_ context.Context, id string, after, b
 	return page, nil
 }
 
-// newLedger returns a ledger of invoices with many payments each.
-func newLedger(r *rapid.T, payments int) *ledger {
-	l := &ledger{}
+// newLedger returns a confirmedLedger of invoices with many payments each.
+func newLedger(r *rapid.T, payments int) *confirmedLedger {
+	l := &confirmedLedger{}
 	for i := range rapid.IntRange(1, 3).Draw(r, "invoices") {
 		l.invoices = append(l.invoices, invoice.Invoice{
 			ID: fmt.Sprint("inv_", i), Status: rapid.SampledFrom([]invoice.Status{invoice.Open, invoice.Expired}).Draw(r, "status"),
@@ -73,7 +73,7 @@ func newLedger(r *rapid.T, payments int) *ledger {
 	for n := range payments {
 		i := rapid.IntRange(0, len(l.invoices)-1).Draw(r, "invoice")
 		inv := &l.invoices[i]
-		p := settle.PaymentRow{SeenID: fmt.Sprintf("%09d", n), Payment: invoice.Payment{
+		p := ledger.PaymentRow{SeenID: fmt.Sprintf("%09d", n), Payment: invoice.Payment{
 			InvoiceID: inv.ID, Status: invoice.Confirmed, ConfirmedAt: time.Unix(int64(n/2)+1, 0),
 			Transfer: invoice.Transfer{Currency: "USDC", Amount: invoice.NewAmount(rapid.Uint64Range(1, 9).Draw(r, "paid"))},
 		}}
@@ -94,7 +94,7 @@ func newLedger(r *rapid.T, payments int) *ledger {
 	return l
 }
 
-func paymentsOf(l *ledger, id string) (all []invoice.Payment) {
+func paymentsOf(l *confirmedLedger, id string) (all []invoice.Payment) {
 	for _, p := range l.payments {
 		if p.InvoiceID == id {
 			all = append(all, p.Payment)
@@ -139,12 +139,12 @@ func TestPeriodsAddUp(t *testing.T) {
 // TestFees adds up more transactions than a page has, of two chains and all kinds.
 func TestFees(t *testing.T) {
 	t.Parallel()
-	var l ledger
+	var l confirmedLedger
 	for i := range 1200 {
 		add := func(chainKey string, kind txmgr.TxKind, merchant string, items, gwei int64) {
 			l.shares = append(l.shares, txmgr.TxShare{
 				TxID: fmt.Sprintf("ctx_%05d", i), ChainKey: chainKey, Kind: kind, MerchantID: merchant, Items: items,
-				Cost: settle.TxCost{Gwei: gwei, At: time.Unix(int64(i/100), 0)},
+				Cost: ledger.TxCost{Gwei: gwei, At: time.Unix(int64(i/100), 0)},
 			})
 		}
 		switch {

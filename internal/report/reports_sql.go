@@ -7,7 +7,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/txmgr"
 )
 
@@ -41,7 +41,7 @@ func (f ReportFilter) condition(at, id string) db.Where {
 // ReportedPayment is a confirmed payment, with its invoice. Only the fields that a report needs are
 // set.
 type ReportedPayment struct {
-	settle.PaymentRow
+	ledger.PaymentRow
 	Invoice invoice.Invoice
 }
 
@@ -63,7 +63,7 @@ func (q Reader) ReportedPayments(ctx context.Context, f ReportFilter) ([]Reporte
 // ReportedRefunds returns confirmed refunds of payments that have an invoice.
 func (q Reader) ReportedRefunds(ctx context.Context, f ReportFilter) ([]invoice.Refund, error) {
 	w := f.condition("refunds.confirmed_at", "refunds.id")
-	return db.QueryAll(ctx, q, settle.ScanRefund, settle.SelectRefundsBy(q.IndexedBy("refunds_by_confirmation"))+w.Text()[1:]+
+	return db.QueryAll(ctx, q, ledger.ScanRefund, ledger.SelectRefundsBy(q.IndexedBy("refunds_by_confirmation"))+w.Text()[1:]+
 		fmt.Sprintf(" ORDER BY refunds.confirmed_at, refunds.id LIMIT $%d", w.Next()), append(w.Args, f.Limit)...)
 }
 
@@ -85,5 +85,5 @@ func (q Reader) TxShares(ctx context.Context, f ReportFilter) ([]txmgr.TxShare, 
 
 // RollupsThrough returns the time up to which rollups are added up.
 func (q Reader) RollupsThrough(ctx context.Context) (time.Time, error) {
-	return settle.NewReader(q).RollupsThrough(ctx)
+	return ledger.NewReader(q).RollupsThrough(ctx)
 }

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 const (
@@ -78,7 +78,7 @@ type advance struct {
 }
 
 func (r *Rollups) advance(ctx context.Context, tx *db.Tx) (advance, error) {
-	closed := settle.RollupStart(r.now().Add(-rollupDelay))
+	closed := ledger.RollupStart(r.now().Add(-rollupDelay))
 	through, err := lockRollups(ctx, tx, closed)
 	if err != nil {
 		return advance{}, fmt.Errorf("lock rollups: %w", err)
@@ -117,7 +117,7 @@ func replaceStale(ctx context.Context, tx *db.Tx, stale []time.Time, through tim
 		if !start.Before(through) {
 			break
 		}
-		changed, err := replaceRollups(ctx, tx, start, start.Add(settle.RollupPeriod))
+		changed, err := replaceRollups(ctx, tx, start, start.Add(ledger.RollupPeriod))
 		if err != nil {
 			return err
 		}
@@ -177,7 +177,7 @@ func rollupsOf(lines map[rollupKey]*Line) []Rollup {
 // stale since is no fault.
 func (r *Rollups) check(ctx context.Context, tx *db.Tx, through time.Time) (advance, error) {
 	from := r.checked
-	if first := settle.RollupStart(through.Add(-checkedPeriod)); from.Before(first) || !from.Before(through) {
+	if first := ledger.RollupStart(through.Add(-checkedPeriod)); from.Before(first) || !from.Before(through) {
 		from = first
 	}
 	to, err := window(ctx, tx, from, through)
@@ -190,7 +190,7 @@ func (r *Rollups) check(ctx context.Context, tx *db.Tx, through time.Time) (adva
 		if stale, err = NewReader(tx).StaleRollups(ctx, from, to, 1); err != nil {
 			return advance{}, err
 		}
-		if err := addDays(ctx, tx, DayStart(from), times.Earlier(DayStart(to.Add(Day)), DayStart(through))); err != nil {
+		if err := addDays(ctx, tx, DayStart(from), clock.Earlier(DayStart(to.Add(Day)), DayStart(through))); err != nil {
 			return advance{}, err
 		}
 	}
@@ -206,18 +206,18 @@ func window(ctx context.Context, tx *db.Tx, from, end time.Time) (time.Time, err
 		return time.Time{}, fmt.Errorf("read payments: %w", err)
 	}
 	if len(payments) == f.Limit {
-		end = settle.RollupStart(payments[len(payments)-1].ConfirmedAt)
+		end = ledger.RollupStart(payments[len(payments)-1].ConfirmedAt)
 	}
 	refunds, err := NewReader(tx).ReportedRefunds(ctx, f)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read refunds: %w", err)
 	}
 	if len(refunds) == f.Limit {
-		if at := settle.RollupStart(refunds[len(refunds)-1].ConfirmedAt); at.Before(end) {
+		if at := ledger.RollupStart(refunds[len(refunds)-1].ConfirmedAt); at.Before(end) {
 			end = at
 		}
 	}
-	if first := from.Add(settle.RollupPeriod); end.Before(first) {
+	if first := from.Add(ledger.RollupPeriod); end.Before(first) {
 		end = first
 	}
 	return end, nil
@@ -229,7 +229,7 @@ func replaceRollups(ctx context.Context, tx *db.Tx, from, to time.Time) (changed
 	lines := make(map[rollupKey]*Line)
 	add := func(at time.Time, merchantID, chainKey, currency string, change func(*Line)) {
 		for _, id := range []string{merchantID, ""} {
-			key := rollupKey{id, settle.RollupStart(at), chainKey, currency}
+			key := rollupKey{id, ledger.RollupStart(at), chainKey, currency}
 			if lines[key] == nil {
 				lines[key] = new(Line)
 			}

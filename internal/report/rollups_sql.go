@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Day is the length of a day in UTC. The rollups of a day are added up once more.
@@ -81,7 +81,7 @@ func (q Reader) StaleRollups(ctx context.Context, from, to time.Time, limit int)
 // no other transaction holds the cursor of a chain either: each transaction that confirms payments has
 // ended, or sees the time that this one stores (markConfirmed).
 func lockRollups(ctx context.Context, tx *db.Tx, closed time.Time) (through time.Time, err error) {
-	if through, err = settle.NewReader(tx).RollupsThrough(ctx); err != nil {
+	if through, err = ledger.NewReader(tx).RollupsThrough(ctx); err != nil {
 		return through, err
 	}
 	if tx.OnPostgres() && through.Before(closed) { // SQLite has one transaction at a time

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/times"
 )
 
 // StatementReader reads from the database. Reader implements it.
@@ -189,23 +189,23 @@ func (b *statementBuilder) addInvoice(ctx context.Context, inv StatedInvoice) er
 	b.add(l, entry{inv.OpenedAt, inv.Amount}, 1, &l.Invoiced)
 	left, last := inv.Amount, inv.OpenedAt
 	for _, p := range paid {
-		p.at = times.Later(p.at, inv.OpenedAt)
+		p.at = clock.Later(p.at, inv.OpenedAt)
 		b.add(l, p, -1, &l.Settled)
-		left, last = left.Minus(p.amount), times.Later(last, p.at)
+		left, last = left.Minus(p.amount), clock.Later(last, p.at)
 	}
 	if left.IsZero() {
 		return nil
 	}
 	// The open rest ends with the invoice, and not before its payments. An invoice that became void after
 	// expiresAt, because the chain was not read to there, ends as if it had expired.
-	ended := func(at time.Time) entry { return entry{times.Later(at, last), left} }
+	ended := func(at time.Time) entry { return entry{clock.Later(at, last), left} }
 	switch inv.Status {
 	case invoice.Paid:
 		b.add(l, ended(last), -1, &l.Waived)
 	case invoice.Expired:
 		b.add(l, ended(inv.ExpiresAt), -1, &l.Expired)
 	case invoice.Void:
-		b.add(l, ended(times.Earlier(inv.VoidedAt, inv.ExpiresAt)), -1, &l.Canceled)
+		b.add(l, ended(clock.Earlier(inv.VoidedAt, inv.ExpiresAt)), -1, &l.Canceled)
 	case invoice.Open, invoice.Drafted:
 	}
 	return nil

@@ -7,9 +7,9 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/seed"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // BenchmarkStatement makes statements of months of a merchant with 100,000 invoices of a year.
@@ -42,7 +42,7 @@ func seeded(b *testing.B, url string, c seed.Config) *db.DB {
 	s := dbtest.Open(b, url)
 	rows, err := seed.New(c)
 	if err == nil {
-		err = settle.LoadInvoices(b.Context(), s, rows.Batches(), func(db.LoadProgress) {})
+		err = ledger.LoadInvoices(b.Context(), s, rows.Batches(), func(db.LoadProgress) {})
 	}
 	rollups := report.NewRollups(s, func() time.Time { return c.Until }, slog.New(slog.DiscardHandler))
 	for more := err == nil; more && err == nil; {

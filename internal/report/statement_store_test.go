@@ -14,13 +14,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/seed"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/times"
 )
 
 // shop is a merchant in a database. Its invoices are created, paid and closed as time passes.
@@ -30,7 +30,7 @@ type shop struct {
 	merchantID string
 	address    invoice.Address
 	invoices   []string
-	paid       map[string][]settle.PaymentRow // by invoice
+	paid       map[string][]ledger.PaymentRow // by invoice
 	times      []time.Time                    // when the last change happened, or the invoice ended
 	n          int                            // of payments
 }
@@ -39,7 +39,7 @@ type shop struct {
 func newShop(r *rapid.T, s *db.DB, number int) *shop {
 	r.Helper()
 	began := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	b := &shop{books: books{reporter: r, DB: s, now: began}, draw: r, merchantID: fmt.Sprint("shop", number), paid: make(map[string][]settle.PaymentRow)}
+	b := &shop{books: books{reporter: r, DB: s, now: began}, draw: r, merchantID: fmt.Sprint("shop", number), paid: make(map[string][]ledger.PaymentRow)}
 	sum := sha256.Sum256([]byte(b.merchantID))
 	copy(b.address[:], sum[:])
 	b.write(func(ctx context.Context, tx *db.Tx) error {
@@ -66,7 +66,7 @@ func (b *shop) create(lifetime time.Duration, status invoice.Status) {
 	}
 	b.invoices, b.times = append(b.invoices, id), append(b.times, b.now, inv.ExpiresAt)
 	b.write(func(ctx context.Context, tx *db.Tx) error {
-		_, err := settle.InsertInvoices(ctx, tx, []invoice.Invoice{inv})
+		_, err := ledger.InsertInvoices(ctx, tx, []invoice.Invoice{inv})
 		return err
 	})
 }
@@ -76,10 +76,10 @@ func (b *shop) issue(inv invoice.Invoice) {
 	b.Helper()
 	inv.Status, inv.ExpiresAt = invoice.Open, b.now.Add(time.Hour)
 	b.write(func(ctx context.Context, tx *db.Tx) error {
-		if err := settle.UpdateDraft(ctx, tx, inv); err != nil {
+		if err := ledger.UpdateDraft(ctx, tx, inv); err != nil {
 			return err
 		}
-		return settle.InsertInvoiceTransition(ctx, tx, inv.ID, settle.InvoiceTransition{Status: invoice.Open, At: b.now})
+		return ledger.InsertInvoiceTransition(ctx, tx, inv.ID, ledger.InvoiceTransition{Status: invoice.Open, At: b.now})
 	})
 }
 
@@ -88,7 +88,7 @@ func (b *shop) issue(inv invoice.Invoice) {
 func (b *shop) pay(inv invoice.Invoice) {
 	b.Helper()
 	b.n++
-	p := settle.PaymentRow{SeenID: fmt.Sprintf("%s_%06d", b.merchantID, b.n)}
+	p := ledger.PaymentRow{SeenID: fmt.Sprintf("%s_%06d", b.merchantID, b.n)}
 	p.Transfer = transfer(b.n, "base", rapid.Uint64Range(1, 30).Draw(b.draw, "paid"))
 	newest := uint64(2)
 	if inv.Status == invoice.Open {
@@ -104,7 +104,7 @@ func (b *shop) pay(inv invoice.Invoice) {
 	p.InvoiceID, p.MerchantID, p.Method = inv.ID, b.merchantID, invoice.ByTransferAmount
 	b.settle(inv, append(b.paid[inv.ID], p))
 	if rapid.Bool().Draw(b.draw, "final") {
-		inv, err := settle.NewReader(b).Invoice(b.Context(), inv.ID)
+		inv, err := ledger.NewReader(b).Invoice(b.Context(), inv.ID)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func (b *shop) decide(inv invoice.Invoice) {
 }
 
 // settle stores the payments of an invoice with their effects.
-func (b *shop) settle(inv invoice.Invoice, payments []settle.PaymentRow) {
+func (b *shop) settle(inv invoice.Invoice, payments []ledger.PaymentRow) {
 	b.Helper()
 	b.paid[inv.ID] = payments
 	all := make([]invoice.Payment, len(payments))
@@ -137,10 +137,10 @@ func (b *shop) settle(inv invoice.Invoice, payments []settle.PaymentRow) {
 		all[i] = p.Payment
 	}
 	b.write(func(ctx context.Context, tx *db.Tx) error {
-		if err := settle.SavePayments(ctx, tx, payments); err != nil {
+		if err := ledger.SavePayments(ctx, tx, payments); err != nil {
 			return err
 		}
-		return settle.UpdateInvoices(ctx, tx, []invoice.Invoice{inv.Recount(all)})
+		return ledger.UpdateInvoices(ctx, tx, []invoice.Invoice{inv.Recount(all)})
 	})
 }
 
@@ -155,10 +155,10 @@ func (b *shop) end(inv invoice.Invoice) {
 		}
 	}
 	b.write(func(ctx context.Context, tx *db.Tx) error {
-		if err := settle.UpdateInvoices(ctx, tx, []invoice.Invoice{ended}); err != nil || expired {
+		if err := ledger.UpdateInvoices(ctx, tx, []invoice.Invoice{ended}); err != nil || expired {
 			return err
 		}
-		return settle.InsertInvoiceTransition(ctx, tx, inv.ID, settle.InvoiceTransition{Status: invoice.Void, At: b.now})
+		return ledger.InsertInvoiceTransition(ctx, tx, inv.ID, ledger.InvoiceTransition{Status: invoice.Void, At: b.now})
 	})
 }
 
@@ -182,7 +182,7 @@ func (b *shop) step() {
 		b.create(b.duration("lifetime"), rapid.SampledFrom([]invoice.Status{invoice.Open, invoice.Open, invoice.Drafted}).Draw(b.draw, "status"))
 		return
 	}
-	inv, err := settle.NewReader(b).Invoice(b.Context(), rapid.SampledFrom(b.invoices).Draw(b.draw, "invoice"))
+	inv, err := ledger.NewReader(b).Invoice(b.Context(), rapid.SampledFrom(b.invoices).Draw(b.draw, "invoice"))
 	switch {
 	case err != nil:
 		b.Fatal(err)
@@ -268,7 +268,7 @@ func TestStatementReadsEnough(t *testing.T) {
 				}
 				for range 4 {
 					from, to := b.near("from"), b.near("to")
-					b.want(from, times.Later(to, from.Add(time.Second)))
+					b.want(from, clock.Later(to, from.Add(time.Second)))
 				}
 			}
 		})
@@ -304,7 +304,7 @@ func TestStatementReadsTheMonth(t *testing.T) {
 		const perDay, open = 10, 20
 		rows, err := seed.New(seed.Config{Invoices: 365 * perDay, Merchants: 1, Open: open, Until: until, BlockTime: 2 * time.Second})
 		if err == nil {
-			err = settle.LoadInvoices(t.Context(), s, rows.Batches(), func(db.LoadProgress) {})
+			err = ledger.LoadInvoices(t.Context(), s, rows.Batches(), func(db.LoadProgress) {})
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -12,15 +12,15 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/times"
 )
 
 // account has the invoices of a merchant with their confirmed payments and refunds.
 type account struct {
-	ledger
+	confirmedLedger
 	stated  []report.StatedInvoice
 	refunds []invoice.Refund
 	newer   bool // a payment was confirmed before its invoice was issued
@@ -55,7 +55,7 @@ func (b *account) ReportedRefunds(_ context.Context, f report.ReportFilter) (pag
 
 // ConfirmedPaymentsBetween returns payments in the order of the chain.
 func (b *account) ConfirmedPaymentsBetween(_ context.Context, id string, after, before invoice.Position, limit int) (page []invoice.Payment, err error) {
-	all := paymentsOf(&b.ledger, id)
+	all := paymentsOf(&b.confirmedLedger, id)
 	slices.SortFunc(all, func(x, y invoice.Payment) int { return x.Position.Compare(y.Position) })
 	for _, p := range all {
 		if after.Before(p.Position) && p.Before(before) && len(page) < limit {
@@ -104,7 +104,7 @@ func newAccount(r *rapid.T) *account {
 		for range rapid.IntRange(0, 4).Draw(r, "payments") {
 			block++
 			mined = mined.Add(time.Duration(rapid.IntRange(0, 200).Draw(r, "later")) * time.Hour)
-			p := settle.PaymentRow{SeenID: fmt.Sprintf("%09d", block), Payment: invoice.Payment{
+			p := ledger.PaymentRow{SeenID: fmt.Sprintf("%09d", block), Payment: invoice.Payment{
 				InvoiceID: inv.ID, Status: invoice.Confirmed, ConfirmedAt: mined.Add(time.Duration(rapid.IntRange(0, 100).Draw(r, "confirmed")) * time.Hour),
 				Transfer: invoice.Transfer{Currency: "USDC", Amount: invoice.NewAmount(rapid.Uint64Range(1, 20).Draw(r, "paid"))},
 			}}
@@ -116,13 +116,13 @@ func newAccount(r *rapid.T) *account {
 				b.refunds = append(b.refunds, invoice.Refund{ID: p.SeenID, ConfirmedAt: p.ConfirmedAt.Add(time.Minute), Transfer: invoice.Transfer{Currency: "USDC", Amount: p.Amount}})
 			}
 		}
-		stated := report.StatedInvoice{Invoice: inv.Settle(paymentsOf(&b.ledger, inv.ID)), OpenedAt: opened}
+		stated := report.StatedInvoice{Invoice: inv.Settle(paymentsOf(&b.confirmedLedger, inv.ID)), OpenedAt: opened}
 		switch {
 		case stated.Status == invoice.Open && rapid.Bool().Draw(r, "expired"), rapid.IntRange(0, 9).Draw(r, "found late") == 0:
 			stated.Status = invoice.Expired
 		case stated.Status == invoice.Open && rapid.Bool().Draw(r, "void"):
 			stated.Status, stated.ClosedBlock = invoice.Void, block
-			stated.VoidedAt = times.Later(mined, opened).Add(time.Hour)
+			stated.VoidedAt = clock.Later(mined, opened).Add(time.Hour)
 		}
 		for n, p := range b.payments {
 			if p.InvoiceID == inv.ID {
@@ -151,7 +151,7 @@ func newAccount(r *rapid.T) *account {
 func (b *account) demanded(at time.Time) (sum int64) {
 	for _, inv := range b.stated {
 		amount, due, counted, ended := int64(units(inv.Amount)), int64(0), int64(0), inv.OpenedAt
-		payments := paymentsOf(&b.ledger, inv.ID)
+		payments := paymentsOf(&b.confirmedLedger, inv.ID)
 		slices.SortFunc(payments, func(x, y invoice.Payment) int { return cmp.Compare(x.BlockNumber, y.BlockNumber) })
 		for _, p := range payments {
 			if p.BlockTime.After(inv.ExpiresAt) || inv.Status == invoice.Expired && units(inv.Sums.Tally.Due) >= units(inv.Amount)-units(inv.Tolerance) {
@@ -162,7 +162,7 @@ func (b *account) demanded(at time.Time) (sum int64) {
 			if part > 0 && ended.Before(p.ConfirmedAt) {
 				ended = p.ConfirmedAt
 			}
-			if times.Later(p.ConfirmedAt, inv.OpenedAt).Before(at) {
+			if clock.Later(p.ConfirmedAt, inv.OpenedAt).Before(at) {
 				counted += part
 			}
 		}
@@ -172,12 +172,12 @@ func (b *account) demanded(at time.Time) (sum int64) {
 		sum -= counted
 		switch inv.Status {
 		case invoice.Expired:
-			ended = times.Later(ended, inv.ExpiresAt)
+			ended = clock.Later(ended, inv.ExpiresAt)
 		case invoice.Void:
 			if inv.VoidedAt.Before(inv.ExpiresAt) {
-				ended = times.Later(ended, inv.VoidedAt)
+				ended = clock.Later(ended, inv.VoidedAt)
 			} else {
-				ended = times.Later(ended, inv.ExpiresAt)
+				ended = clock.Later(ended, inv.ExpiresAt)
 			}
 		case invoice.Open, invoice.Drafted:
 			continue

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 const (
@@ -64,7 +64,7 @@ func Total(ctx context.Context, conn SummaryReader, r Request) ([]*Line, error) 
 	if err != nil {
 		return nil, fmt.Errorf("read progress of rollups: %w", err)
 	}
-	from, to := DayStart(r.From.Add(Day-time.Second)), DayStart(times.Earlier(r.To, through))
+	from, to := DayStart(r.From.Add(Day-time.Second)), DayStart(clock.Earlier(r.To, through))
 	if !from.Before(to) {
 		err := b.add(ctx, r.From, r.To)
 		return sorted(b.lines), err
@@ -103,7 +103,7 @@ func (b *daysBuilder) add(ctx context.Context, first, end time.Time) error {
 	if err != nil {
 		return fmt.Errorf("read progress of rollups: %w", err)
 	}
-	from, to := settle.RollupStart(first.Add(settle.RollupPeriod-time.Second)), settle.RollupStart(end)
+	from, to := ledger.RollupStart(first.Add(ledger.RollupPeriod-time.Second)), ledger.RollupStart(end)
 	if through.Before(to) {
 		to = through
 	}
@@ -121,7 +121,7 @@ func (b *daysBuilder) add(ctx context.Context, first, end time.Time) error {
 		return err
 	}
 	for _, start := range stale {
-		if err := b.addSettled(ctx, start, start.Add(settle.RollupPeriod)); err != nil {
+		if err := b.addSettled(ctx, start, start.Add(ledger.RollupPeriod)); err != nil {
 			return err
 		}
 	}
@@ -142,14 +142,14 @@ type daysBuilder struct {
 // aligned reports whether the days of the time zone begin at the beginning of a period.
 func (b *daysBuilder) aligned(at time.Time) bool {
 	_, offset := at.In(b.Location).Zone()
-	return offset%int(settle.RollupPeriod.Seconds()) == 0
+	return offset%int(ledger.RollupPeriod.Seconds()) == 0
 }
 
 // line returns the line of a time, chain and currency.
 func (b *daysBuilder) line(at time.Time, chainKey, currency string) *Line {
 	key := Key{ChainKey: chainKey, Currency: currency, Decimals: -1}
 	if b.byDay {
-		key.Day = times.Format(at, b.Location, time.DateOnly)
+		key.Day = clock.Format(at, b.Location, time.DateOnly)
 	}
 	if decimals, ok := b.Decimals(chainKey, currency); ok {
 		key.Decimals = decimals

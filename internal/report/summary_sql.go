@@ -7,7 +7,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // SettledAmount is the part of a confirmed payment of an invoice that a report by days needs.
@@ -47,7 +47,7 @@ type InvoicedAmount struct {
 func (q Reader) InvoicedAmounts(ctx context.Context, merchantID string, status invoice.Status, since time.Time, limit int) ([]InvoicedAmount, error) {
 	list := &db.Selection{Rows: "invoices", From: "invoices"}
 	first, end := db.Span{From: since}.Ids(invoice.PrefixInvoice)
-	settle.InvoiceFilter{MerchantID: merchantID, Status: status}.ByState(list, first, end)
+	ledger.InvoiceFilter{MerchantID: merchantID, Status: status}.ByState(list, first, end)
 	list.Many = true
 	return db.QueryAll(ctx, q, func(row db.Scanner) (a InvoicedAmount, err error) {
 		err = row.Scan(&a.ChainKey, &a.Currency, db.AmountCol(&a.Amount))

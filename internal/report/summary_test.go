@@ -21,8 +21,8 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // reporter is a *testing.T or a *rapid.T.
@@ -40,7 +40,7 @@ type books struct {
 	*db.DB
 	now      time.Time
 	log      bytes.Buffer
-	payments []settle.PaymentRow
+	payments []ledger.PaymentRow
 	refunds  []invoice.Refund
 }
 
@@ -50,7 +50,7 @@ func newBooks(t testing.TB, s *db.DB, now time.Time) *books {
 	b := &books{reporter: t, DB: s, now: now}
 	b.write(func(ctx context.Context, tx *db.Tx) error {
 		for _, key := range []string{"base", "arc"} {
-			if _, err := settle.InsertChain(ctx, tx, key, invoice.Header{Number: 1, Time: invoice.Unix(1)}, nil); err != nil {
+			if _, err := ledger.InsertChain(ctx, tx, key, invoice.Header{Number: 1, Time: invoice.Unix(1)}, nil); err != nil {
 				return err
 			}
 		}
@@ -69,7 +69,7 @@ func newBooks(t testing.TB, s *db.DB, now time.Time) *books {
 				Status: invoice.Open, CreatedAt: invoice.Unix(1000), Collection: invoice.Direct,
 			})
 		}
-		_, err := settle.InsertInvoices(ctx, tx, invoices)
+		_, err := ledger.InsertInvoices(ctx, tx, invoices)
 		return err
 	})
 	return b
@@ -96,20 +96,20 @@ func (b *books) pay(at time.Time, merchantID, chainKey string, amount uint64) {
 	b.Helper()
 	p := b.pending(at, merchantID, chainKey, amount)
 	b.write(func(ctx context.Context, tx *db.Tx) error {
-		return settle.ConfirmThrough(ctx, tx, chainKey, p.BlockNumber, at)
+		return ledger.ConfirmThrough(ctx, tx, chainKey, p.BlockNumber, at)
 	})
 }
 
 // pending adds a payment that is to be confirmed at a time.
-func (b *books) pending(at time.Time, merchantID, chainKey string, amount uint64) settle.PaymentRow {
+func (b *books) pending(at time.Time, merchantID, chainKey string, amount uint64) ledger.PaymentRow {
 	b.Helper()
 	n := len(b.payments) + len(b.refunds)
-	p := settle.PaymentRow{}
+	p := ledger.PaymentRow{}
 	p.Transfer, p.ID, p.SeenID, p.Status = transfer(n, chainKey, amount), fmt.Sprintf("pay_%d", n), fmt.Sprintf("seen_%06d", n), invoice.Pending
 	p.ObservedAt = at
 	b.payments = append(b.payments, p)
 	b.write(func(ctx context.Context, tx *db.Tx) error {
-		return settle.SavePayments(ctx, tx, []settle.PaymentRow{p})
+		return ledger.SavePayments(ctx, tx, []ledger.PaymentRow{p})
 	})
 	i := len(b.payments) - 1
 	if merchantID != "" {
@@ -125,7 +125,7 @@ func (b *books) attribute(i int, merchantID string) {
 	p := &b.payments[i]
 	p.InvoiceID, p.MerchantID, p.Method = "inv_"+merchantID, merchantID, invoice.ByTransferAmount
 	b.write(func(ctx context.Context, tx *db.Tx) error {
-		return settle.SavePayments(ctx, tx, []settle.PaymentRow{*p})
+		return ledger.SavePayments(ctx, tx, []ledger.PaymentRow{*p})
 	})
 }
 
@@ -135,14 +135,14 @@ func (b *books) refund(at time.Time, i int, amount uint64) {
 	n := len(b.payments) + len(b.refunds)
 	r := invoice.Refund{ID: fmt.Sprintf("ref_%d", n), PaymentID: b.payments[i].ID, Status: invoice.Confirmed, ObservedAt: at, ConfirmedAt: at, Transfer: transfer(n, b.payments[i].ChainKey, amount)}
 	b.refunds = append(b.refunds, r)
-	b.write(func(ctx context.Context, tx *db.Tx) error { return settle.SaveRefund(ctx, tx, r) })
+	b.write(func(ctx context.Context, tx *db.Tx) error { return ledger.SaveRefund(ctx, tx, r) })
 }
 
 // sums adds up a request without rollups.
 func (b *books) sums(r report.Request) map[string]string {
 	type sum struct{ payments, refunds, gross, refunded uint64 }
 	all := make(map[string]*sum)
-	add := func(at time.Time, p settle.PaymentRow, change func(*sum)) {
+	add := func(at time.Time, p ledger.PaymentRow, change func(*sum)) {
 		if p.MerchantID == "" || r.MerchantID != "" && r.MerchantID != p.MerchantID || at.Before(r.From) || !at.Before(r.To) {
 			return
 		}
@@ -156,7 +156,7 @@ func (b *books) sums(r report.Request) map[string]string {
 		add(p.ConfirmedAt, p, func(s *sum) { s.payments++; s.gross += small(p.Amount) })
 	}
 	for _, refund := range b.refunds {
-		i := slices.IndexFunc(b.payments, func(p settle.PaymentRow) bool { return p.ID == refund.PaymentID })
+		i := slices.IndexFunc(b.payments, func(p ledger.PaymentRow) bool { return p.ID == refund.PaymentID })
 		add(refund.ConfirmedAt, b.payments[i], func(s *sum) { s.refunds++; s.refunded += small(refund.Amount) })
 	}
 	out := make(map[string]string)
@@ -302,7 +302,7 @@ func TestRollups(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			through, err := settle.NewReader(s).RollupsThrough(t.Context())
+			through, err := ledger.NewReader(s).RollupsThrough(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -362,7 +362,7 @@ func TestRollupsAreChecked(t *testing.T) {
 		if err := report.ReplaceDays(ctx, tx, begin, begin.Add(report.Day), wrong); err != nil {
 			return err
 		}
-		return report.ReplaceRollups(ctx, tx, begin, begin.Add(settle.RollupPeriod), wrong)
+		return report.ReplaceRollups(ctx, tx, begin, begin.Add(ledger.RollupPeriod), wrong)
 	})
 	undone.next = errors.New("rolled back")
 	if _, err := rollups.Advance(t.Context()); err == nil || b.log.Len() > 0 {

@@ -16,9 +16,9 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/rowtest"
-	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/txmgr"
 )
 
@@ -39,17 +39,17 @@ func addItem(t *testing.T, s *db.DB, kind txmgr.TxKind, n int, merchant string) 
 		switch kind {
 		case txmgr.TxSweep:
 			id = strings.Join([]string{inv.ChainKey, number.String(), inv.Token.String()}, "/")
-			return settle.AddToDeposits(ctx, tx, []invoice.Payment{rowtest.DepositPayment(inv).Payment}, nil)
+			return ledger.AddToDeposits(ctx, tx, []invoice.Payment{rowtest.DepositPayment(inv).Payment}, nil)
 		case txmgr.TxAuthorization:
 			a := rowtest.SampleAuthorization(1, inv.ID)
 			id, a.MerchantID, a.From = fmt.Sprint("aut_", n), merchant, number
 			a.ID = id
-			return settle.InsertAuthorization(ctx, tx, a)
+			return ledger.InsertAuthorization(ctx, tx, a)
 		case txmgr.TxOpen, txmgr.TxClose:
 		}
 		in := rowtest.Intent(n, inv)
 		id, in.Kind = in.ID, invoice.IntentKind(kind)
-		return settle.InsertIntents(ctx, tx, []settle.Intent{in})
+		return ledger.InsertIntents(ctx, tx, []ledger.Intent{in})
 	})
 	return id
 }
@@ -79,19 +79,19 @@ func TestTxShares(t *testing.T) {
 		for n, tx := range []struct {
 			kind      txmgr.TxKind
 			merchants []string
-			spent     *settle.TxCost
+			spent     *ledger.TxCost
 		}{
-			{txmgr.TxSweep, []string{"b", "a", "b", "b"}, &settle.TxCost{Gwei: 10, At: rowtest.AtMS(50)}},
-			{txmgr.TxSweep, nil, &settle.TxCost{Gwei: 7, At: rowtest.AtMS(50)}}, // as one of an earlier release
-			{txmgr.TxAuthorization, []string{"b"}, &settle.TxCost{Gwei: 100, At: rowtest.AtMS(60)}},
+			{txmgr.TxSweep, []string{"b", "a", "b", "b"}, &ledger.TxCost{Gwei: 10, At: rowtest.AtMS(50)}},
+			{txmgr.TxSweep, nil, &ledger.TxCost{Gwei: 7, At: rowtest.AtMS(50)}}, // as one of an earlier release
+			{txmgr.TxAuthorization, []string{"b"}, &ledger.TxCost{Gwei: 100, At: rowtest.AtMS(60)}},
 			{txmgr.TxOpen, []string{"b"}, nil}, // in flight
-			{txmgr.TxClose, []string{"a"}, &settle.TxCost{Gwei: 5, At: rowtest.AtMS(1000)}},
+			{txmgr.TxClose, []string{"a"}, &ledger.TxCost{Gwei: 5, At: rowtest.AtMS(1000)}},
 		} {
 			sendFor(t, s, tx.kind, 10*n, tx.merchants...)
 			rowtest.Must(t, txmgr.SetTxStatus(t.Context(), s, rowtest.WriterLease, fmt.Sprintf("ctx_%05d", 10*n), txmgr.TxMined, tx.spent))
 		}
 		share := func(n int, kind txmgr.TxKind, merchant string, items, gwei, ms int64) txmgr.TxShare {
-			return txmgr.TxShare{TxID: fmt.Sprintf("ctx_%05d", n), ChainKey: "base", Kind: kind, MerchantID: merchant, Items: items, Cost: settle.TxCost{Gwei: gwei, At: rowtest.AtMS(ms)}}
+			return txmgr.TxShare{TxID: fmt.Sprintf("ctx_%05d", n), ChainKey: "base", Kind: kind, MerchantID: merchant, Items: items, Cost: ledger.TxCost{Gwei: gwei, At: rowtest.AtMS(ms)}}
 		}
 		firstA, firstB := share(0, txmgr.TxSweep, "a", 1, 2, 50), share(0, txmgr.TxSweep, "b", 3, 8, 50)
 		second, third := share(10, txmgr.TxSweep, "", 0, 7, 50), share(20, txmgr.TxAuthorization, "b", 1, 100, 60)
@@ -143,7 +143,7 @@ func TestTxSharesAddUp(t *testing.T) {
 				if rapid.Bool().Draw(r, "replaced") {
 					rowtest.Must(t, txmgr.AddAttempt(t.Context(), s, rowtest.WriterLease, id, 2, rowtest.Attempt(id, 2), 9))
 				}
-				cost := settle.TxCost{Gwei: rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64Range(0, math.MaxInt64)).Draw(r, "cost"), At: rowtest.AtMS(100*round + rapid.Int64Range(0, 2).Draw(r, "at"))}
+				cost := ledger.TxCost{Gwei: rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64Range(0, math.MaxInt64)).Draw(r, "cost"), At: rowtest.AtMS(100*round + rapid.Int64Range(0, 2).Draw(r, "at"))}
 				status := rapid.SampledFrom([]txmgr.TxStatus{txmgr.TxMined, txmgr.TxFailed, txmgr.TxSent}).Draw(r, "status")
 				rowtest.Must(t, txmgr.SetTxStatus(t.Context(), s, rowtest.WriterLease, id, statusBefore(status), &cost))
 				if status == txmgr.TxSent { // a reorg

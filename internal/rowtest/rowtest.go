@@ -19,10 +19,10 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/txmgr"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // Equal compares amounts by value, and treats nil and empty slices alike.
@@ -68,7 +68,7 @@ func Insert(t testing.TB, s *db.DB, invoices ...invoice.Invoice) {
 		if _, _, err := access.GrantAddresses(ctx, tx, holdings, invoice.Unix(900)); err != nil {
 			return err
 		}
-		inserted, err := settle.InsertInvoices(ctx, tx, invoices)
+		inserted, err := ledger.InsertInvoices(ctx, tx, invoices)
 		if err == nil && len(inserted) != len(invoices) {
 			err = fmt.Errorf("%d of %d invoices were inserted", len(inserted), len(invoices))
 		}
@@ -83,20 +83,20 @@ func At(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
 func StartChain(t testing.TB, s *db.DB, chainKey string) {
 	t.Helper()
 	Update(t, s, func(ctx context.Context, tx *db.Tx) error {
-		if _, err := settle.InsertChain(ctx, tx, chainKey, invoice.Header{Number: 90, Hash: invoice.Hash{90}, Time: invoice.Unix(900)}, nil); err != nil {
+		if _, err := ledger.InsertChain(ctx, tx, chainKey, invoice.Header{Number: 90, Hash: invoice.Hash{90}, Time: invoice.Unix(900)}, nil); err != nil {
 			return err
 		}
-		c := settle.Cursor{
+		c := ledger.Cursor{
 			Indexed:   invoice.Header{Number: 100, Hash: invoice.Hash{100}, Time: invoice.Unix(1000)},
 			Confirmed: invoice.Header{Number: 90, Hash: invoice.Hash{90}, Time: invoice.Unix(900)},
 		}
-		return settle.SaveCursor(ctx, tx, chainKey, c)
+		return ledger.SaveCursor(ctx, tx, chainKey, c)
 	})
 }
 
 // SamplePayment returns the n-th sample payment, which is unattributed.
-func SamplePayment(n int) settle.PaymentRow {
-	var p settle.PaymentRow
+func SamplePayment(n int) ledger.PaymentRow {
+	var p ledger.PaymentRow
 	p.Transfer = invoice.Transfer{
 		Position: invoice.Position{BlockNumber: uint64(100 + n), BlockHash: invoice.Hash{1, byte(n)}, BlockTime: invoice.Unix(int64(1000 + n)), LogIndex: n},
 		ChainKey: "base", TxHash: sha256.Sum256(fmt.Append(nil, "tx", n)), Ordinal: 3, Token: invoice.Address{0xcc}, Currency: "USDC",
@@ -120,30 +120,30 @@ func AuditEntry(n int, merchantID string) access.Entry {
 }
 
 // SampleSettlement returns the settlement of an authorization.
-func SampleSettlement(a settle.Authorization) settle.X402Settlement {
-	return settle.X402Settlement{
-		AuthorizationKey: settle.AuthorizationKey{ChainKey: a.ChainKey, Token: a.Token, Authorizer: a.From, Nonce: a.Nonce},
+func SampleSettlement(a ledger.Authorization) ledger.X402Settlement {
+	return ledger.X402Settlement{
+		AuthorizationKey: ledger.AuthorizationKey{ChainKey: a.ChainKey, Token: a.Token, Authorizer: a.From, Nonce: a.Nonce},
 		InvoiceID:        a.InvoiceID, MerchantID: a.MerchantID, Resource: "https://api.shop.example/1", CreatedAt: AtMS(5),
 	}
 }
 
 // SampleAuthorization returns the n-th accepted authorization of an account, for an invoice.
-func SampleAuthorization(n int, invoiceID string) settle.Authorization {
-	return settle.Authorization{
+func SampleAuthorization(n int, invoiceID string) ledger.Authorization {
+	return ledger.Authorization{
 		Authorization: invoice.Authorization{
 			From: invoice.Address{0xbb}, To: invoice.Address{0xaa}, Value: invoice.NewAmount(100), ValidAfter: invoice.Unix(0),
 			ValidBefore: invoice.Unix(int64(2000 + n)), Nonce: invoice.Hash{0xee, byte(n)}, Signature: []byte{1, byte(n)},
 		},
 		ID: "aut_" + string(rune('0'+n)), ChainKey: "base", Token: invoice.Address{0xcc}, InvoiceID: invoiceID, MerchantID: "m",
-		Gas: 60_000, Status: settle.AuthorizationAccepted, CreatedAt: AtMS(int64(1000 * n)),
+		Gas: 60_000, Status: ledger.AuthorizationAccepted, CreatedAt: AtMS(int64(1000 * n)),
 	}
 }
 
 // Lookup returns the lookup of a transfer to the address of samplePayment.
-func Lookup(amount uint64, block uint64, at int64) settle.AmountLookup {
+func Lookup(amount uint64, block uint64, at int64) ledger.AmountLookup {
 	to := SamplePayment(1).Transfer
-	key := settle.AmountKey{ChainKey: "base", Merchant: to.To, Token: to.Token, Amount: invoice.NewAmount(amount)}
-	return settle.AmountLookup{AmountKey: key, FirstBlock: block, LastBlock: block, FirstTime: invoice.Unix(at)}
+	key := ledger.AmountKey{ChainKey: "base", Merchant: to.To, Token: to.Token, Amount: invoice.NewAmount(amount)}
+	return ledger.AmountLookup{AmountKey: key, FirstBlock: block, LastBlock: block, FirstTime: invoice.Unix(at)}
 }
 
 // ChainTx returns a transaction of the writer with an id and a nonce.
@@ -174,26 +174,27 @@ func EachWriter(t *testing.T, n int, test func(t *testing.T, s *db.DB, conn *sql
 			if ok, err := s.AcquireWorkLease(t.Context(), WriterLease, AtMS(1), AtMS(2)); err != nil || !ok {
 				t.Fatal(ok, err)
 			}
-			var intents []settle.Intent
+			var intents []ledger.Intent
 			for i := range n {
 				inv := Sample(fmt.Sprint("inv_", i), "m")
 				Insert(t, s, inv)
 				intents = append(intents, Intent(i, inv))
 			}
-			Update(t, s, func(ctx context.Context, tx *db.Tx) error { return settle.InsertIntents(ctx, tx, intents) })
+			Update(t, s, func(ctx context.Context, tx *db.Tx) error { return ledger.InsertIntents(ctx, tx, intents) })
 			test(t, s, dbtest.SQL(t, dsn))
 		})
 	}
 }
 
 // Intent returns an intent with an id.
-func Intent(i int, inv invoice.Invoice) settle.Intent {
-	return settle.Intent{
+func Intent(i int, inv invoice.Invoice) ledger.Intent {
+	return ledger.Intent{
 		ID: fmt.Sprint("int_", i), ChainKey: inv.ChainKey, InvoiceID: inv.ID, CommitmentID: inv.CommitmentID,
 		Registry: TestRegistry, Kind: invoice.IntentOpen, CreatedAt: invoice.Unix(1000),
 	}
 }
 
+// Attempt returns an attempt to send the transaction with an id.
 func Attempt(id string, number int64) txmgr.TxAttempt {
 	var hash invoice.Hash
 	copy(hash[:], id)
@@ -210,10 +211,10 @@ func DepositSweep(inv invoice.Invoice, n int, amount uint64) invoice.Sweep {
 }
 
 // DepositPayment is a confirmed payment of 100 to the deposit address of an invoice.
-func DepositPayment(inv invoice.Invoice) settle.PaymentRow { return NumberedDeposit(inv, 90, 100) }
+func DepositPayment(inv invoice.Invoice) ledger.PaymentRow { return NumberedDeposit(inv, 90, 100) }
 
 // RefundOf returns a pending refund of a payment.
-func RefundOf(p settle.PaymentRow) invoice.Refund {
+func RefundOf(p ledger.PaymentRow) invoice.Refund {
 	r := invoice.Refund{ID: "ref_of_" + p.ID, PaymentID: p.ID, Status: invoice.Pending, ObservedAt: At(1235), Transfer: p.Transfer}
 	r.From, r.To, r.Ordinal = r.To, r.From, 99
 	return r
@@ -240,29 +241,29 @@ func Fill(t *testing.T, s *db.DB) {
 	Update(t, s, func(ctx context.Context, tx *db.Tx) error {
 		paid, unknown := SamplePayment(1), SamplePayment(2)
 		paid.InvoiceID, paid.MerchantID, paid.Method = "inv_1", "m", invoice.ByAmount
-		if err := settle.SavePayments(ctx, tx, []settle.PaymentRow{paid, unknown}); err != nil {
+		if err := ledger.SavePayments(ctx, tx, []ledger.PaymentRow{paid, unknown}); err != nil {
 			return err
 		}
 		refund := invoice.Refund{Transfer: paid.Transfer, ID: "ref_1", PaymentID: paid.ID, InvoiceID: "inv_1", MerchantID: "m", Status: invoice.Pending}
-		if err := settle.SaveRefund(ctx, tx, refund); err != nil {
+		if err := ledger.SaveRefund(ctx, tx, refund); err != nil {
 			return err
 		}
-		event := dispatcher.Event{ID: "evt_1", Type: invoice.EventCreated, Subject: "inv_1", MerchantID: "m", InvoiceID: "inv_1", Body: []byte("{}"), DeliveryID: "dlv_1"}
+		event := webhooks.Event{ID: "evt_1", Type: invoice.EventCreated, Subject: "inv_1", MerchantID: "m", InvoiceID: "inv_1", Body: []byte("{}"), DeliveryID: "dlv_1"}
 		other := event
 		other.ID, other.Subject, other.InvoiceID, other.DeliveryID = "evt_2", "inv_2", "inv_2", "dlv_2"
-		if err := dispatcher.InsertEvents(ctx, tx, []dispatcher.Event{event, other}); err != nil {
+		if err := webhooks.InsertEvents(ctx, tx, []webhooks.Event{event, other}); err != nil {
 			return err
 		}
-		if err := settle.InsertIntents(ctx, tx, []settle.Intent{
+		if err := ledger.InsertIntents(ctx, tx, []ledger.Intent{
 			{ID: "int_1", ChainKey: "base", InvoiceID: "inv_1", Kind: invoice.IntentOpen},
 			{ID: "int_2", ChainKey: "base", InvoiceID: "inv_1", Kind: invoice.IntentClose},
 		}); err != nil {
 			return err
 		}
-		if _, err := settle.InsertNotice(ctx, tx, invoice.Notice{ID: "ntc_1", Provider: "p", Type: "t", TransferID: "1", ReceivedAt: time.Unix(1, 0)}); err != nil {
+		if _, err := ledger.InsertNotice(ctx, tx, invoice.Notice{ID: "ntc_1", Provider: "p", Type: "t", TransferID: "1", ReceivedAt: time.Unix(1, 0)}); err != nil {
 			return err
 		}
-		_, err := settle.InsertIdempotencyKeys(ctx, tx, []settle.IdempotencyKey{{Scope: "m", Key: "k", InvoiceID: "inv_1"}}, invoice.Unix(1000))
+		_, err := ledger.InsertIdempotencyKeys(ctx, tx, []ledger.IdempotencyKey{{Scope: "m", Key: "k", InvoiceID: "inv_1"}}, invoice.Unix(1000))
 		return err
 	})
 	fillAuthorizations(t, s)
@@ -334,25 +335,25 @@ type PlanReader struct {
 func fillAuthorizations(t *testing.T, s *db.DB) {
 	t.Helper()
 	Update(t, s, func(ctx context.Context, tx *db.Tx) error {
-		return errors.Join(settle.InsertAuthorization(ctx, tx, SampleAuthorization(1, "inv_1")), settle.InsertAuthorization(ctx, tx, SampleAuthorization(2, "inv_2")),
-			settle.InsertX402Settlement(ctx, tx, SampleSettlement(SampleAuthorization(1, "inv_1"))))
+		return errors.Join(ledger.InsertAuthorization(ctx, tx, SampleAuthorization(1, "inv_1")), ledger.InsertAuthorization(ctx, tx, SampleAuthorization(2, "inv_2")),
+			ledger.InsertX402Settlement(ctx, tx, SampleSettlement(SampleAuthorization(1, "inv_1"))))
 	})
 }
 
 // fillDeposit stores a payment to a deposit address, and a sweep that is not final.
 func fillDeposit(ctx context.Context, tx *db.Tx, inv invoice.Invoice) error {
 	p := DepositPayment(inv)
-	if err := settle.SavePayments(ctx, tx, []settle.PaymentRow{p}); err != nil {
+	if err := ledger.SavePayments(ctx, tx, []ledger.PaymentRow{p}); err != nil {
 		return err
 	}
-	if err := settle.SaveSweeps(ctx, tx, []invoice.Sweep{DepositSweep(inv, 91, 60)}); err != nil {
+	if err := ledger.SaveSweeps(ctx, tx, []invoice.Sweep{DepositSweep(inv, 91, 60)}); err != nil {
 		return err
 	}
-	return settle.AddToDeposits(ctx, tx, []invoice.Payment{p.Payment}, nil)
+	return ledger.AddToDeposits(ctx, tx, []invoice.Payment{p.Payment}, nil)
 }
 
 // NumberedDeposit is the confirmed payment number n of an amount to the deposit address of an invoice.
-func NumberedDeposit(inv invoice.Invoice, n int, amount uint64) settle.PaymentRow {
+func NumberedDeposit(inv invoice.Invoice, n int, amount uint64) ledger.PaymentRow {
 	p := SamplePayment(n)
 	p.Amount = invoice.NewAmount(amount)
 	p.To, p.DepositOf, p.SettlesTo = inv.DepositAddress, inv.ID, inv.Merchant

@@ -6,10 +6,9 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/apiconv"
-	"github.com/quittance/quittance/internal/delivery"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 const (
@@ -85,7 +84,7 @@ func (l *eventLog) add(e event) {
 }
 
 // eventsBefore takes the events up to a time from the log.
-func (m *Maker) eventsBefore(until time.Time, log *eventLog) (rows []settle.LoadedEvent, err error) {
+func (m *Maker) eventsBefore(until time.Time, log *eventLog) (rows []ledger.LoadedEvent, err error) {
 	for len(log.next) > 0 && !log.next[0].at.After(until) {
 		e := heap.Pop(&log.next).(queued) //nolint:forcetypeassert // add pushes only queued
 		log.seq++
@@ -99,13 +98,13 @@ func (m *Maker) eventsBefore(until time.Time, log *eventLog) (rows []settle.Load
 }
 
 // logged returns an event as it is stored.
-func (m *Maker) logged(e event, seq int64) (row settle.LoadedEvent, err error) {
+func (m *Maker) logged(e event, seq int64) (row ledger.LoadedEvent, err error) {
 	id := m.id(invoice.PrefixEvent, e.at, int(seq), idEvent)
 	body, err := apiconv.EventBody(id, e.typ, e.at, e.data)
 	if err != nil {
 		return row, fmt.Errorf("event of invoice %d: %w", e.n, err)
 	}
-	row.Event = dispatcher.Event{ID: id, Seq: seq, Type: e.typ, Subject: e.subject, MerchantID: e.to.MerchantID, InvoiceID: e.to.ID, Body: body, CreatedAt: e.at, Due: e.at}
+	row.Event = webhooks.Event{ID: id, Seq: seq, Type: e.typ, Subject: e.subject, MerchantID: e.to.MerchantID, InvoiceID: e.to.ID, Body: body, CreatedAt: e.at, Due: e.at}
 	if m.Owner(e.n)%quiet != quiet-1 {
 		row.DeliveryID = invoice.DeliveryID(e.typ, e.subject, e.to.MerchantID, e.to.ID)
 		m.deliver(&row)
@@ -114,27 +113,27 @@ func (m *Maker) logged(e event, seq int64) (row settle.LoadedEvent, err error) {
 }
 
 // deliver decides the outcome of an event's delivery.
-func (m *Maker) deliver(e *settle.LoadedEvent) {
+func (m *Maker) deliver(e *ledger.LoadedEvent) {
 	drawn := m.below(1000, int(e.Seq), drawDelivery)
 	switch {
 	case m.Until.Sub(e.CreatedAt) < pendingFor:
-		e.Status = delivery.Pending
+		e.Status = webhooks.Pending
 		return
-	case drawn < 5 && m.Until.Sub(e.CreatedAt) > delivery.RetryWindow:
-		e.Status, e.Tried = delivery.Failed, tries
+	case drawn < 5 && m.Until.Sub(e.CreatedAt) > webhooks.RetryWindow:
+		e.Status, e.Tried = webhooks.Failed, tries
 	case drawn < 50 && m.Until.Sub(e.CreatedAt) > tryPause+pendingFor:
-		e.Status, e.Tried = delivery.Delivered, 2
+		e.Status, e.Tried = webhooks.Delivered, 2
 	default:
-		e.Status, e.Tried = delivery.Delivered, 1
+		e.Status, e.Tried = webhooks.Delivered, 1
 	}
 	for n := range e.Tried {
-		a := delivery.Attempt{
+		a := webhooks.Attempt{
 			Number: n + 1, Started: e.CreatedAt.Add(time.Duration(n) * tryPause), StatusCode: 204,
 			Duration: time.Duration(20+m.below(200, int(e.Seq)*tries+n, drawDuration)) * time.Millisecond,
 		}
 		a.Answer = a.Duration / 2
 		e.Finished = a.Started.Add(a.Duration)
-		if n+1 < e.Tried || e.Status == delivery.Failed {
+		if n+1 < e.Tried || e.Status == webhooks.Failed {
 			a.StatusCode, a.Error, a.Excerpt = 503, "the endpoint answered 503", "upstream connect error"
 		}
 		if m.Until.Sub(a.Started) < m.KeepAttempts {

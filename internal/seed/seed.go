@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 const (
@@ -141,9 +141,9 @@ func (m *Maker) position(at time.Time, log int) invoice.Position {
 
 // Batches returns all rows: first the chain and the merchants, then the invoices in the order of
 // their creation. Numbers of events follow their times.
-func (m *Maker) Batches() iter.Seq2[settle.Rows, error] {
-	return func(yield func(settle.Rows, error) bool) {
-		all := settle.Rows{Since: m.first, Chains: []settle.LoadedChain{{ChainKey: chain.Local, Head: m.Head()}}}
+func (m *Maker) Batches() iter.Seq2[ledger.Rows, error] {
+	return func(yield func(ledger.Rows, error) bool) {
+		all := ledger.Rows{Since: m.first, Chains: []ledger.LoadedChain{{ChainKey: chain.Local, Head: m.Head()}}}
 		for i := range m.Merchants {
 			all.Addresses = append(all.Addresses, access.SettlementAddress{ChainKey: chain.Local, Address: m.Address(i), MerchantID: Merchant(i)})
 		}
@@ -163,7 +163,7 @@ func (m *Maker) Batches() iter.Seq2[settle.Rows, error] {
 
 // rows returns the rows of the invoices from first to end, and the events that happened
 // before invoice end was created.
-func (m *Maker) rows(first, end int, log *eventLog) (rows settle.Rows, err error) {
+func (m *Maker) rows(first, end int, log *eventLog) (rows ledger.Rows, err error) {
 	rows.Voided = make(map[string]time.Time)
 	for n := first; n < end; n++ {
 		s := m.story(n)

@@ -13,11 +13,10 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/delivery"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/seed"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 func must(t testing.TB, err error) {
@@ -43,7 +42,7 @@ func maker(t testing.TB, c seed.Config) *seed.Maker {
 
 func load(t testing.TB, s *db.DB, m *seed.Maker) (invoices int) {
 	t.Helper()
-	must(t, settle.LoadInvoices(t.Context(), s, m.Batches(), func(p db.LoadProgress) {
+	must(t, ledger.LoadInvoices(t.Context(), s, m.Batches(), func(p db.LoadProgress) {
 		if p.Step == db.LoadInvoices {
 			invoices = p.Done
 		}
@@ -95,9 +94,9 @@ func TestSeededDatabaseIsConsistent(t *testing.T) {
 // eachPage reads all invoices in pages.
 func eachPage(t *testing.T, s *db.DB, do func([]invoice.Invoice)) (listed int) {
 	t.Helper()
-	f := settle.InvoiceFilter{Limit: 500}
+	f := ledger.InvoiceFilter{Limit: 500}
 	for {
-		page, _, err := settle.NewReader(s).Invoices(t.Context(), f)
+		page, _, err := ledger.NewReader(s).Invoices(t.Context(), f)
 		must(t, err)
 		if len(page) == 0 {
 			return listed
@@ -115,13 +114,13 @@ func checkInvoices(t *testing.T, s *db.DB, page []invoice.Invoice) {
 	for _, inv := range page {
 		ids = append(ids, inv.ID)
 	}
-	rows, err := settle.NewReader(s).PaymentsOfInvoices(t.Context(), ids)
+	rows, err := ledger.NewReader(s).PaymentsOfInvoices(t.Context(), ids)
 	must(t, err)
 	payments := make(map[string][]invoice.Payment)
 	for _, p := range rows {
 		payments[p.InvoiceID] = append(payments[p.InvoiceID], p.Payment)
 	}
-	refunds, err := settle.RefundsOfInvoices(t.Context(), s, ids)
+	refunds, err := ledger.RefundsOfInvoices(t.Context(), s, ids)
 	must(t, err)
 	back := make(map[string]invoice.Amount)
 	for _, r := range refunds {
@@ -146,10 +145,10 @@ func checkInvoices(t *testing.T, s *db.DB, page []invoice.Invoice) {
 func checkEvents(t *testing.T, s *db.DB, m *seed.Maker) {
 	t.Helper()
 	var before time.Time
-	statuses := make(map[delivery.Status]int)
+	statuses := make(map[webhooks.Status]int)
 	seq := int64(0)
 	for {
-		page, err := dispatcher.NewReader(s).Events(t.Context(), dispatcher.EventFilter{After: &seq, Limit: 500})
+		page, err := webhooks.NewReader(s).Events(t.Context(), webhooks.EventFilter{After: &seq, Limit: 500})
 		must(t, err)
 		if len(page) == 0 {
 			break
@@ -162,7 +161,7 @@ func checkEvents(t *testing.T, s *db.DB, m *seed.Maker) {
 			statuses[e.Status]++
 		}
 	}
-	for _, want := range []delivery.Status{"none", delivery.Pending, delivery.Delivered, delivery.Failed} {
+	for _, want := range []webhooks.Status{"none", webhooks.Pending, webhooks.Delivered, webhooks.Failed} {
 		if statuses[want] == 0 {
 			t.Errorf("no event has the delivery status %q: %v", want, statuses)
 		}
@@ -171,7 +170,7 @@ func checkEvents(t *testing.T, s *db.DB, m *seed.Maker) {
 
 func TestSeedIsDeterministic(t *testing.T) {
 	t.Parallel()
-	all := func(c seed.Config) (rows []settle.Rows) {
+	all := func(c seed.Config) (rows []ledger.Rows) {
 		for r, err := range maker(t, c).Batches() {
 			must(t, err)
 			rows = append(rows, r)
@@ -195,7 +194,7 @@ func TestLoadRefusesUsedDatabases(t *testing.T) {
 		must(t, s.Update(t.Context(), func(tx *db.Tx) error {
 			return access.InsertSettlementAddresses(t.Context(), tx, []access.SettlementAddress{{ChainKey: chain.Local, Address: invoice.Address{1}, MerchantID: "shop"}}, invoice.Unix(1))
 		}))
-		err := settle.LoadInvoices(t.Context(), s, maker(t, config(10)).Batches(), func(db.LoadProgress) {})
+		err := ledger.LoadInvoices(t.Context(), s, maker(t, config(10)).Batches(), func(db.LoadProgress) {})
 		if !errors.Is(err, db.ErrNotEmpty) {
 			t.Errorf("%v, want ErrNotEmpty", err)
 		}
@@ -208,13 +207,13 @@ func TestInterruptedLoad(t *testing.T) {
 	s := dbtest.Open(t, dbtest.MigratedPostgres(t))
 	m := maker(t, config(100))
 	interrupted := errors.New("interrupted")
-	err := settle.LoadInvoices(t.Context(), s, func(yield func(settle.Rows, error) bool) {
+	err := ledger.LoadInvoices(t.Context(), s, func(yield func(ledger.Rows, error) bool) {
 		for rows, err := range m.Batches() {
 			if !yield(rows, err) {
 				return
 			}
 		}
-		yield(settle.Rows{}, interrupted)
+		yield(ledger.Rows{}, interrupted)
 	}, func(db.LoadProgress) {})
 	if !errors.Is(err, interrupted) {
 		t.Errorf("%v, want that it was interrupted", err)
@@ -231,10 +230,10 @@ func TestLoadDoesNotWaitForServices(t *testing.T) {
 	url := dbtest.MigratedPostgres(t)
 	s, service := dbtest.Open(t, url), dbtest.Open(t, url)
 	must(t, service.Update(t.Context(), func(tx *db.Tx) error {
-		if _, err := dispatcher.NewReader(tx).LastSeq(t.Context()); err != nil {
+		if _, err := webhooks.NewReader(tx).LastSeq(t.Context()); err != nil {
 			return err
 		}
-		err := settle.LoadInvoices(t.Context(), s, maker(t, config(10)).Batches(), func(db.LoadProgress) {})
+		err := ledger.LoadInvoices(t.Context(), s, maker(t, config(10)).Batches(), func(db.LoadProgress) {})
 		if err == nil || !strings.Contains(err.Error(), "does a service use the database?") {
 			t.Errorf("%v, want that a service may use the database", err)
 		}
@@ -263,16 +262,16 @@ func TestSeededItems(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		s, m := dbtest.Open(t, url), maker(t, config(3000))
 		load(t, s, m)
-		read := func(merchantID string) []settle.InboxEntry {
+		read := func(merchantID string) []ledger.InboxEntry {
 			t.Helper()
-			found, err := settle.InboxEntries(t.Context(), s, settle.InboxFilter{MerchantID: merchantID, Limit: 10_000}, time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC))
+			found, err := ledger.InboxEntries(t.Context(), s, ledger.InboxFilter{MerchantID: merchantID, Limit: 10_000}, time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC))
 			must(t, err)
 			return found
 		}
-		loaded := [][]settle.InboxEntry{read(""), read(seed.Merchant(0))}
+		loaded := [][]ledger.InboxEntry{read(""), read(seed.Merchant(0))}
 		ids := ids(t, dbtest.SQL(t, url))
-		must(t, s.Update(t.Context(), func(tx *db.Tx) error { return settle.RefreshItems(t.Context(), tx, ids...) }))
-		if diff := gocmp.Diff([][]settle.InboxEntry{read(""), read(seed.Merchant(0))}, loaded); diff != "" || len(loaded[1]) == 0 {
+		must(t, s.Update(t.Context(), func(tx *db.Tx) error { return ledger.RefreshItems(t.Context(), tx, ids...) }))
+		if diff := gocmp.Diff([][]ledger.InboxEntry{read(""), read(seed.Merchant(0))}, loaded); diff != "" || len(loaded[1]) == 0 {
 			t.Errorf("%d items of the largest merchant (-set +loaded):\n%s", len(loaded[1]), diff)
 		}
 	})

@@ -7,7 +7,7 @@ import (
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 const (
@@ -58,9 +58,9 @@ type story struct {
 	*Maker
 	n          int
 	invoice    invoice.Invoice
-	remainders []settle.TransferAmount
+	remainders []ledger.TransferAmount
 	closedAt   time.Time
-	payments   []settle.PaymentRow
+	payments   []ledger.PaymentRow
 	refunds    []invoice.Refund
 	events     []event
 }
@@ -69,7 +69,7 @@ type story struct {
 func (m *Maker) Invoice(n int) invoice.Invoice { return m.story(n).invoice }
 
 // Payments returns the payments that were made because of an invoice.
-func (m *Maker) Payments(n int) []settle.PaymentRow { return m.story(n).payments }
+func (m *Maker) Payments(n int) []ledger.PaymentRow { return m.story(n).payments }
 
 func (m *Maker) story(n int) *story {
 	s := &story{Maker: m, n: n, invoice: m.created(n)}
@@ -131,7 +131,7 @@ func (s *story) close() {
 		s.refund(amount)
 	case underpaid:
 		s.pay(s.paidAfter(), amount.Minus(invoice.NewAmount(50*cent)), invoice.ByCalldata)
-		s.remainders = append(s.remainders, settle.TransferAmount{Base: s.invoice.Missing(), Amount: s.invoice.Missing().Plus(exact.Minus(amount)), FromBlock: s.payments[0].BlockNumber, Remainder: true})
+		s.remainders = append(s.remainders, ledger.TransferAmount{Base: s.invoice.Missing(), Amount: s.invoice.Missing().Plus(exact.Minus(amount)), FromBlock: s.payments[0].BlockNumber, Remainder: true})
 		s.expire()
 	case late:
 		s.expire()
@@ -182,8 +182,8 @@ func (s *story) payer() invoice.Address {
 }
 
 // payment returns the confirmed payment of a transfer.
-func (s *story) payment(t invoice.Transfer, kind int) settle.PaymentRow {
-	return settle.PaymentRow{SeenID: s.id("", t.BlockTime, s.n, idPayment+kind), Payment: invoice.Payment{
+func (s *story) payment(t invoice.Transfer, kind int) ledger.PaymentRow {
+	return ledger.PaymentRow{SeenID: s.id("", t.BlockTime, s.n, idPayment+kind), Payment: invoice.Payment{
 		ID:     invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal),
 		Status: invoice.Confirmed, ObservedAt: t.BlockTime, ConfirmedAt: t.BlockTime, Transfer: t,
 	}}

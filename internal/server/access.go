@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/apikey"
-	"github.com/quittance/quittance/internal/session"
 )
 
 // Access configures which keys the service accepts.
@@ -22,14 +20,14 @@ type Access struct {
 
 // buildAccess builds the authenticator of callers, and the managers of keys and sessions.
 func (s *Server) buildAccess() {
-	s.authenticator = apikey.NewAuthenticator(apikey.AuthenticatorConfig{
+	s.authenticator = access.NewAuthenticator(access.AuthenticatorConfig{
 		Store: access.NewTables(s.store), Admit: s.limits.guesses.admit, Mode: s.cfg.Access.Mode, Open: s.cfg.Access.Open, Configured: s.cfg.Access.OperatorKey, Now: s.cfg.Now, Logger: s.cfg.Logger,
 		Known: s.merchants.Known,
 	})
-	s.keys = apikey.NewManager(apikey.ManagerConfig{
+	s.keys = access.NewKeyManager(access.KeyManagerConfig{
 		Store: s.store, Mode: s.cfg.Access.Mode, Known: s.merchants.Known, Now: s.cfg.Now, Rand: s.cfg.Rand,
 	})
-	s.sessions = session.NewManager(session.Config{Store: s.store, Authenticator: limitedAuthenticator{s.authenticator, s.limits}, Admit: s.limits.admitToken, Now: s.cfg.Now, Rand: s.cfg.Rand})
+	s.sessions = access.NewSessions(access.SessionConfig{Store: s.store, Authenticator: limitedAuthenticator{s.authenticator, s.limits}, Admit: s.limits.admitToken, Now: s.cfg.Now, Rand: s.cfg.Rand})
 }
 
 // isPrivate reports whether only programs on this machine reach the operator door at the

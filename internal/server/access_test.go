@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // listensOn is a listener that only has an address.
@@ -20,7 +20,7 @@ func (l listensOn) Addr() net.Addr { return &l.address }
 // TestPrivateListeners checks at which listeners /status and /metrics want no key.
 func TestPrivateListeners(t *testing.T) {
 	t.Parallel()
-	behindProxy := clientip.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	behindProxy := limits.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
 	for _, c := range []struct {
 		address string
 		doors   []Door

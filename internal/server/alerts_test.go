@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/alerttest"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // metricsOf polls /metrics until they contain all of the lines, and returns them.
@@ -44,8 +44,8 @@ func TestAlertsOfAHealthyService(t *testing.T) {
 	c, _ := scripted(t, "house", 7)
 	receiver, received := newReceiver(t)
 	base := startServer(t, Config{
-		Chains: []Chain{c}, WebhookAllow: poster.Loopback(), Build: Build{Version: "v1.2.3", Commit: "abc"},
-		Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {URL: receiver, Secret: "whsec_of_merchant_m"}}},
+		Chains: []Chain{c}, WebhookAllow: webhooks.Loopback(), Build: Build{Version: "v1.2.3", Commit: "abc"},
+		Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {URL: receiver, Secret: "whsec_of_merchant_m"}}},
 	}).url
 	if a := create(t, base, "house"); a.status != http.StatusCreated {
 		t.Fatalf("create: %d %s", a.status, a.body)
@@ -78,8 +78,8 @@ func TestAlertsOfATroubledService(t *testing.T) {
 	}
 	halt(t, database, "halted", "finalized block replaced")
 	base := startServer(t, Config{
-		Chains: []Chain{house, halted, down}, Database: database, WebhookAllow: poster.Loopback(),
-		Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {URL: gone.URL, Secret: "whsec_of_merchant_m"}, "n": {}}},
+		Chains: []Chain{house, halted, down}, Database: database, WebhookAllow: webhooks.Loopback(),
+		Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {URL: gone.URL, Secret: "whsec_of_merchant_m"}, "n": {}}},
 	}).url
 	statusOf(t, base, "troubles", func(st admin.Status) bool {
 		return st.Chains[1].Halted != "" && st.Chains[2].Providers[0].State == chain.StateBackoff && st.Chains[2].Error != ""

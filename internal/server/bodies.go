@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/dashboard"
-	"github.com/quittance/quittance/internal/merchant"
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // Limits of request bodies. docs/operations.md has them as a table.
@@ -31,7 +31,7 @@ var maxBodyBytes = map[Door]int64{PublicDoor: 16 << 20, APIDoor: 32 << 20, Opera
 
 // bodyLimits are the bytes that a route's body may have if the limit is not api.MaxBody.
 var bodyLimits = map[string]int64{
-	"PUT /api/merchants/{id}/logo":  merchant.MaxLogoBytes,
+	"PUT /api/merchants/{id}/logo":  access.MaxLogoBytes,
 	"POST /dashboard/settings/logo": dashboard.LogoFormBytes,
 }
 
@@ -51,7 +51,7 @@ func bodyLimit(pattern string) int64 {
 // else the route's limit, and then reads it. The memory is used until done is called. Reads of
 // Body return the same bytes and error. Beyond the route's limit that is an
 // *http.MaxBytesError. readAhead returns the errors of Shares.Take.
-func (l *limits) readAhead(w http.ResponseWriter, r *http.Request, rt route, claims []ratelimit.Claim[sharer]) (done func(), err error) {
+func (l *requestLimits) readAhead(w http.ResponseWriter, r *http.Request, rt route, claims []limits.Claim[sharer]) (done func(), err error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return func() {}, nil
 	}

@@ -15,10 +15,8 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/dashboard"
-	"github.com/quittance/quittance/internal/merchant"
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // bodyHandler answers with the bytes that it read of the body, and the error.
@@ -61,7 +59,7 @@ func (p *pending) end() {
 // bodyRequest is a request of a client, or of an owner of keys, with a body of unknown length.
 func bodyRequest(t *testing.T, client, keyID string) *http.Request {
 	t.Helper()
-	ctx := clientip.NewContext(access.WithPrincipal(t.Context(), access.Principal{KeyID: keyID}), netip.MustParseAddr(client))
+	ctx := limits.NewContext(access.WithPrincipal(t.Context(), access.Principal{KeyID: keyID}), netip.MustParseAddr(client))
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, apiPath, strings.NewReader("x"))
 	r.ContentLength = -1
 	return r
@@ -127,7 +125,7 @@ func TestBodyLimits(t *testing.T) {
 	t.Parallel()
 	const tooLarge = "http: request body too large"
 	l := newLimited(Config{})
-	for pattern, limit := range map[string]int{"POST /x": api.MaxBody, "PUT /api/merchants/{id}/logo": merchant.MaxLogoBytes, "POST /dashboard/settings/logo": dashboard.LogoFormBytes} {
+	for pattern, limit := range map[string]int{"POST /x": api.MaxBody, "PUT /api/merchants/{id}/logo": access.MaxLogoBytes, "POST /dashboard/settings/logo": dashboard.LogoFormBytes} {
 		h := l.capped(route{pattern: pattern, door: APIDoor, handler: bodyHandler}, l.writeError)
 		send := func(length int, known bool) string {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/x", strings.NewReader(strings.Repeat("x", length)))
@@ -201,7 +199,7 @@ func (endless) Read(p []byte) (int, error) { return len(p), nil }
 func TestSlowFormsAreNotInFlight(t *testing.T) {
 	t.Parallel()
 	l := newLimited(Config{})
-	l.inFlight[APIDoor] = ratelimit.NewShares[sharer]("in_flight", 1)
+	l.inFlight[APIDoor] = limits.NewShares[sharer]("in_flight", 1)
 	h := l.capped(route{pattern: "POST /dashboard/settings/logo", door: APIDoor, handler: bodyHandler}, l.writeError)
 	var p pending
 	defer p.end()

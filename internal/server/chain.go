@@ -10,10 +10,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/drift"
 	"github.com/quittance/quittance/internal/indexer"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/txmgr"
 )
 
@@ -23,7 +22,7 @@ type Chain struct {
 	OperatorKey *ecdsa.PrivateKey // nil: commitments are not recorded on chain
 	// Gasless bounds the authorizations that are sent for payers; nil: the service sends no
 	// authorizations. It takes an OperatorKey.
-	Gasless *settle.AuthorizationBudget
+	Gasless *ledger.AuthorizationBudget
 	// PollInterval is how often the head is asked for; 0 is
 	// indexer.DefaultPollInterval.
 	PollInterval time.Duration
@@ -115,7 +114,7 @@ func (s *Server) verifyChain(ctx context.Context, chainKey string, token invoice
 
 // wasReadFor reports whether blocks of a chain were read for a token. Then a node has confirmed the
 // token.
-func (s *Server) wasReadFor(ctx context.Context, c drift.Chain, token invoice.Address) bool {
+func (s *Server) wasReadFor(ctx context.Context, c chain.KnownChain, token invoice.Address) bool {
 	t, _ := c.TokenAt(token)
 	if t.FirstBlock == nil { // it is as old as the chain
 		return true

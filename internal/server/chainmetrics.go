@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quittance/quittance/internal/indexer"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Metrics of chains.
@@ -85,7 +85,7 @@ func collectSync(out chan<- prometheus.Metric, chainKey string, st indexer.Statu
 	if st.Audit != nil {
 		collectAudit(out, chainKey, *st.Audit)
 	}
-	for _, reason := range settle.UnreadReasons {
+	for _, reason := range ledger.UnreadReasons {
 		gauge(chainUnread, float64(st.Unread[reason]), string(reason))
 	}
 }
@@ -98,6 +98,6 @@ func collectAudit(out chan<- prometheus.Metric, chainKey string, a indexer.Audit
 	} {
 		out <- prometheus.MustNewConstMetric(chainAudited, prometheus.CounterValue, float64(n), chainKey, string(by))
 	}
-	out <- prometheus.MustNewConstMetric(chainUnaudited, prometheus.GaugeValue, float64(a.Behind), chainKey, string(settle.AuditNew))
-	out <- prometheus.MustNewConstMetric(chainUnaudited, prometheus.GaugeValue, float64(a.Older), chainKey, string(settle.AuditOlder))
+	out <- prometheus.MustNewConstMetric(chainUnaudited, prometheus.GaugeValue, float64(a.Behind), chainKey, string(ledger.AuditNew))
+	out <- prometheus.MustNewConstMetric(chainUnaudited, prometheus.GaugeValue, float64(a.Older), chainKey, string(ledger.AuditOlder))
 }

@@ -10,18 +10,17 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/access/keyringtest"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/keyring"
-	"github.com/quittance/quittance/internal/keyring/keyringtest"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // oneRoundLog is a log that stops the cleaner after its first round.
 type oneRoundLog struct {
-	dispatcher.Tables
+	webhooks.Tables
 	end context.CancelFunc
 }
 
@@ -73,7 +72,7 @@ func TestClockJumpRemovesNothing(t *testing.T) {
 		Database: dbtest.Migrated(t), Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true},
 		KeepEvents: 24 * time.Hour, KeepAttempts: 24 * time.Hour, Now: now,
 	}
-	request := settle.CreateRequest{Once: settle.Once{Key: "k"}, Draft: invoice.Draft{
+	request := ledger.CreateRequest{Once: ledger.Once{Key: "k"}, Draft: invoice.Draft{
 		MerchantID: "m", Merchant: invoice.Address{1}, Amount: invoice.NewAmount(5_000_000), Currency: "USDC", ChainKey: "house",
 		ExpiresAt: invoice.Unix(now().Add(30 * 24 * time.Hour).Unix()),
 	}}
@@ -96,9 +95,9 @@ func TestClockJumpRemovesNothing(t *testing.T) {
 			t.Errorf("%s: the key made %s, and now %s, %v", when, made.ID, again.ID, err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		cleaner := s.cleaner(oneRoundLog{dispatcher.NewTables(s.store), cancel})
+		cleaner := s.cleaner(oneRoundLog{webhooks.NewTables(s.store), cancel})
 		cleaner.Run(ctx)
-		if left, err := dispatcher.NewReader(s.store).Events(t.Context(), dispatcher.EventFilter{InvoiceID: made.ID, Limit: 2}); err != nil || len(left) != 1 {
+		if left, err := webhooks.NewReader(s.store).Events(t.Context(), webhooks.EventFilter{InvoiceID: made.ID, Limit: 2}); err != nil || len(left) != 1 {
 			t.Errorf("%s: %d events of the invoice are left, %v", when, len(left), err)
 		}
 	}
@@ -122,7 +121,7 @@ func TestServiceOffAtNight(t *testing.T) {
 	cfg := Config{
 		Database: dbtest.Migrated(t), Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true},
 		KeepEvents: 2 * day, KeepAttempts: 2 * day, Now: now, Access: Access{Mode: access.Test, Open: true},
-		Keyring: keyring.New(keyringtest.Key(t)),
+		Keyring: access.NewKeyring(keyringtest.Key(t)),
 	}
 	conn := dbtest.SQL(t, cfg.Database)
 	insert := func(statement string, args ...any) {
@@ -134,13 +133,13 @@ func TestServiceOffAtNight(t *testing.T) {
 	start := func() *Server {
 		s := built(t, cfg)
 		s.buildAccess()
-		s.requests = access.New(access.Config{Store: access.NewTables(s.store), IDs: s.ids, Now: now, Logger: s.cfg.Logger})
+		s.requests = access.NewRequestLog(access.RequestLogConfig{Store: access.NewTables(s.store), IDs: s.ids, Now: now, Logger: s.cfg.Logger})
 		return s
 	}
 	for n := range days {
 		passed.Store(int64(n) * int64(day))
 		s := start()
-		if _, err := s.settle.Create(t.Context(), settle.CreateRequest{Draft: invoice.Draft{
+		if _, err := s.settle.Create(t.Context(), ledger.CreateRequest{Draft: invoice.Draft{
 			MerchantID: "m", Merchant: invoice.Address{1}, Amount: invoice.NewAmount(5_000_000), Currency: "USDC", ChainKey: "house",
 			ExpiresAt: invoice.Unix(now().Add(30 * day).Unix()),
 		}}); err != nil {
@@ -159,7 +158,7 @@ func TestServiceOffAtNight(t *testing.T) {
 		}
 		insert("DELETE FROM deliveries")
 		ctx, cancel := context.WithCancel(t.Context())
-		s.cleaner(oneRoundLog{dispatcher.NewTables(s.store), cancel}).Run(ctx)
+		s.cleaner(oneRoundLog{webhooks.NewTables(s.store), cancel}).Run(ctx)
 		s.maintain(t.Context())
 	}
 	for table, oldest := range map[string]time.Duration{

@@ -8,8 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quittance/quittance/internal/descriptors"
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 const (
@@ -40,9 +39,9 @@ const (
 // taken 1 of shares.
 type connections struct {
 	*Listener
-	shares *ratelimit.Shares[sharer]
+	shares *limits.Shares[sharer]
 	// networks returns the clients that a connection from an address counts for.
-	networks func(remote net.Addr) []ratelimit.Claim[sharer]
+	networks func(remote net.Addr) []limits.Claim[sharer]
 	logger   *slog.Logger
 	metrics  *metrics
 
@@ -59,7 +58,7 @@ type connections struct {
 type connection struct {
 	*net.TCPConn
 	listener *connections
-	claims   []ratelimit.Claim[sharer]
+	claims   []limits.Claim[sharer]
 
 	// The fields below are guarded by listener.mu.
 	state http.ConnState
@@ -69,9 +68,9 @@ type connection struct {
 	since   time.Time // when it entered its state, or working became 0
 }
 
-func newConnections(l *Listener, limit int, networks func(net.Addr) []ratelimit.Claim[sharer], m *metrics, logger *slog.Logger) *connections {
+func newConnections(l *Listener, limit int, networks func(net.Addr) []limits.Claim[sharer], m *metrics, logger *slog.Logger) *connections {
 	return &connections{
-		Listener: l, shares: ratelimit.NewShares[sharer]("connections", int64(limit)), networks: networks, logger: logger, metrics: m,
+		Listener: l, shares: limits.NewShares[sharer]("connections", int64(limit)), networks: networks, logger: logger, metrics: m,
 		open: make(map[*connection]bool), change: make(chan struct{}),
 	}
 }
@@ -92,7 +91,7 @@ func (c *connections) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		c.failed(err)
-		if descriptors.IsShortage(err) {
+		if limits.IsShortage(err) {
 			c.closeOne(nil)
 		}
 		if !c.Listener.wait(pause) {
@@ -111,7 +110,7 @@ func (c *connections) admit(tcp *net.TCPConn) *connection {
 		changed := c.change
 		c.mu.Unlock()
 		err := c.shares.Take(1, claims...)
-		switch full := errors.Is(err, ratelimit.ErrBusy); {
+		switch full := errors.Is(err, limits.ErrBusy); {
 		case err == nil:
 			return c.add(tcp, claims)
 		case full && c.closeOne(nil), !full && c.closeOwn(claims):
@@ -135,7 +134,7 @@ func (c *connections) admit(tcp *net.TCPConn) *connection {
 }
 
 // add adds a connection that has taken its part of the shares.
-func (c *connections) add(tcp *net.TCPConn, claims []ratelimit.Claim[sharer]) *connection {
+func (c *connections) add(tcp *net.TCPConn, claims []limits.Claim[sharer]) *connection {
 	conn := &connection{TCPConn: tcp, listener: c, claims: claims, state: http.StateNew, since: time.Now()}
 	c.mu.Lock()
 	defer c.mu.Unlock()

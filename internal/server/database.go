@@ -6,8 +6,8 @@ import (
 
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // errLiveDatabase is the error of an isolated service on a database that is no copy.
@@ -36,7 +36,7 @@ func (s *Server) prepareStore(ctx context.Context) error {
 	if s.store.Created() && !s.cfg.Merchants.AcceptAll {
 		s.cfg.Logger.Warn("the database was empty, and a new installation begins in it; if there was one before, stop this service and correct the setting database")
 	}
-	return dispatcher.BeginFirstTimeline(ctx, s.store, s.ids.New(invoice.PrefixTimeline), s.cfg.Now())
+	return webhooks.BeginFirstTimeline(ctx, s.store, s.ids.New(invoice.PrefixTimeline), s.cfg.Now())
 }
 
 // checkIntact returns an error if the database is damaged.

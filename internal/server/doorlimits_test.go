@@ -15,19 +15,18 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/certs/certstest"
-	"github.com/quittance/quittance/internal/clientip"
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // behindProxy is a configuration with the tests as a proxy, so that they may send any client address
 // (fromClient).
 func behindProxy() Config {
-	return Config{Proxies: clientip.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Header: clientip.XForwardedFor}}
+	return Config{Proxies: limits.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Header: limits.XForwardedFor}}
 }
 
 // fromClient sends a request on behalf of a client address.
 func fromClient(client string) func(*http.Request) {
-	return func(r *http.Request) { r.Header.Set(clientip.XForwardedFor, client) }
+	return func(r *http.Request) { r.Header.Set(limits.XForwardedFor, client) }
 }
 
 // TestKeylessRequestsAreLimited uses up the requests of one client address without a key or a
@@ -113,7 +112,7 @@ func TestRequestsOfAnAddress(t *testing.T) {
 	const most = 10
 	l := newLimited(Config{})
 	entered, leave := make(chan struct{}), make(chan struct{})
-	h := l.entered(ratelimit.NewShares[sharer]("requests", most), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	h := l.entered(limits.NewShares[sharer]("requests", most), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("hold") {
 			entered <- struct{}{}
 			<-leave
@@ -201,5 +200,5 @@ func TestInFlightShares(t *testing.T) {
 func requestOf(keyID, client string) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, apiPath, nil)
 	ctx := access.WithPrincipal(r.Context(), access.Principal{KeyID: keyID})
-	return r.WithContext(clientip.NewContext(ctx, netip.MustParseAddr(client)))
+	return r.WithContext(limits.NewContext(ctx, netip.MustParseAddr(client)))
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/checkout"
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // Limits of the connections that doors may hold open, so that slow clients of one door do not
@@ -67,7 +67,7 @@ func (s *Server) entrances() []*entrance {
 // networksOf returns the clients that a connection from an address counts for: the client's network
 // and IPv6 site. A connection of a trusted proxy counts for no client, because the proxy has the
 // connections of many.
-func (s *Server) networksOf(remote net.Addr) []ratelimit.Claim[sharer] {
+func (s *Server) networksOf(remote net.Addr) []limits.Claim[sharer] {
 	peer, trusted := s.cfg.Proxies.Peer(remote.String())
 	if trusted {
 		return nil

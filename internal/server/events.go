@@ -10,21 +10,18 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/delivery"
-	"github.com/quittance/quittance/internal/dispatcher"
-	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // eventLog is the store's log of events for the API. It marks deliveries that wait
 // for an endpoint, converts times of the schedule to this machine's, and wakes the
 // webhook worker when deliveries are scheduled again.
 type eventLog struct {
-	dispatcher.Tables
+	webhooks.Tables
 	auditLog
-	endpoints *endpoint.Directory
-	clock     *clock.Clock // of the schedule
+	endpoints *webhooks.Directory
+	clock     *db.Clock // of the schedule
 	now       func() time.Time
 	wake      chan struct{} // of the webhook worker
 	wakeFeed  func()
@@ -34,8 +31,8 @@ type eventLog struct {
 type auditLog struct{ access.Reader }
 
 // Events returns the store's events, and marks those that wait for an endpoint.
-func (l eventLog) Events(ctx context.Context, f dispatcher.EventFilter) ([]dispatcher.EventRow, error) {
-	rows, err := dispatcher.NewReader(l.DB).Events(ctx, f)
+func (l eventLog) Events(ctx context.Context, f webhooks.EventFilter) ([]webhooks.EventRow, error) {
+	rows, err := webhooks.NewReader(l.DB).Events(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -45,29 +42,29 @@ func (l eventLog) Events(ctx context.Context, f dispatcher.EventFilter) ([]dispa
 
 // EventRecord returns the store's record of an event, and marks it if it waits for
 // an endpoint.
-func (l eventLog) EventRecord(ctx context.Context, id string) (dispatcher.EventRow, []delivery.Attempt, error) {
-	row, attempts, err := dispatcher.NewReader(l.DB).EventRecord(ctx, id)
+func (l eventLog) EventRecord(ctx context.Context, id string) (webhooks.EventRow, []webhooks.Attempt, error) {
+	row, attempts, err := webhooks.NewReader(l.DB).EventRecord(ctx, id)
 	if err != nil {
 		return row, nil, err
 	}
-	rows := []dispatcher.EventRow{row}
+	rows := []webhooks.EventRow{row}
 	l.convertTimes(rows)
 	err = l.mark(ctx, rows)
 	return rows[0], attempts, err
 }
 
 // convertTimes converts times of the schedule to this machine's.
-func (l eventLog) convertTimes(rows []dispatcher.EventRow) {
+func (l eventLog) convertTimes(rows []webhooks.EventRow) {
 	for i, r := range rows {
 		rows[i].Due, rows[i].Deadline = l.clock.Wall(r.Due), l.clock.Wall(r.Deadline)
 	}
 }
 
 // mark sets NoEndpoint of the events that wait for an endpoint.
-func (l eventLog) mark(ctx context.Context, rows []dispatcher.EventRow) error {
+func (l eventLog) mark(ctx context.Context, rows []webhooks.EventRow) error {
 	var pending []string
 	for _, r := range rows {
-		if r.Status == delivery.Pending && !slices.Contains(pending, r.MerchantID) {
+		if r.Status == webhooks.Pending && !slices.Contains(pending, r.MerchantID) {
 			pending = append(pending, r.MerchantID)
 		}
 	}
@@ -76,7 +73,7 @@ func (l eventLog) mark(ctx context.Context, rows []dispatcher.EventRow) error {
 	}
 	reachable, err := l.endpoints.Reachable(ctx, pending)
 	for i, r := range rows {
-		rows[i].NoEndpoint = err == nil && r.Status == delivery.Pending && !reachable[r.MerchantID]
+		rows[i].NoEndpoint = err == nil && r.Status == webhooks.Pending && !reachable[r.MerchantID]
 	}
 	return err
 }
@@ -86,14 +83,14 @@ const listenerTime = 30 * time.Second
 
 // Listen notes that redelivered events reach the listener for listenerTime, by the
 // schedule's clock.
-func (l eventLog) Listen(ctx context.Context, listener *dispatcher.Listener) error {
+func (l eventLog) Listen(ctx context.Context, listener *webhooks.Listener) error {
 	now := l.clock.Now()
 	if listener.Until.Sub(now) > listenerTime*2/3 {
 		return nil
 	}
 	renewed := *listener
 	renewed.Until = now.Add(listenerTime)
-	if err := dispatcher.PutListener(ctx, l.DB, renewed, now); err != nil {
+	if err := webhooks.PutListener(ctx, l.DB, renewed, now); err != nil {
 		return err
 	}
 	*listener = renewed
@@ -104,10 +101,10 @@ func (l eventLog) Listen(ctx context.Context, listener *dispatcher.Listener) err
 // streams with deliveries send the event, also if its delivery is pending or does not exist.
 func (l eventLog) Redeliver(ctx context.Context, eventID string, _ time.Time) error {
 	err := l.DB.Update(ctx, func(tx *db.Tx) error {
-		was, err := dispatcher.Redeliver(ctx, tx, eventID, l.clock.Now())
-		is := redeliveredEvent{string(delivery.Pending), was.Attempts}
-		if errors.Is(err, dispatcher.ErrPending) || errors.Is(err, dispatcher.ErrNoDelivery) {
-			listened, readErr := dispatcher.HasListener(ctx, tx, was.Event, l.clock.Now())
+		was, err := webhooks.Redeliver(ctx, tx, eventID, l.clock.Now())
+		is := redeliveredEvent{string(webhooks.Pending), was.Attempts}
+		if errors.Is(err, webhooks.ErrPending) || errors.Is(err, webhooks.ErrNoDelivery) {
+			listened, readErr := webhooks.HasListener(ctx, tx, was.Event, l.clock.Now())
 			if readErr != nil || !listened {
 				return cmp.Or(readErr, err)
 			}
@@ -122,7 +119,7 @@ func (l eventLog) Redeliver(ctx context.Context, eventID string, _ time.Time) er
 		}))
 	})
 	if err == nil {
-		wait.Wake(l.wake)
+		clock.Wake(l.wake)
 		l.wakeFeed()
 	}
 	return err
@@ -130,9 +127,9 @@ func (l eventLog) Redeliver(ctx context.Context, eventID string, _ time.Time) er
 
 // RedeliverMany schedules the deliveries of the selected events for now, by the
 // schedule's clock.
-func (l eventLog) RedeliverMany(ctx context.Context, f dispatcher.RedeliverFilter, _ time.Time, limit int) (scheduled, next int64, err error) {
+func (l eventLog) RedeliverMany(ctx context.Context, f webhooks.RedeliverFilter, _ time.Time, limit int) (scheduled, next int64, err error) {
 	err = l.DB.Update(ctx, func(tx *db.Tx) (err error) {
-		if scheduled, next, err = dispatcher.RedeliverMany(ctx, tx, f, l.clock.Now(), limit); err != nil || scheduled == 0 {
+		if scheduled, next, err = webhooks.RedeliverMany(ctx, tx, f, l.clock.Now(), limit); err != nil || scheduled == 0 {
 			return err
 		}
 		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, l.now(), access.Change{
@@ -142,7 +139,7 @@ func (l eventLog) RedeliverMany(ctx context.Context, f dispatcher.RedeliverFilte
 		}))
 	})
 	if scheduled > 0 {
-		wait.Wake(l.wake)
+		clock.Wake(l.wake)
 	}
 	return scheduled, next, err
 }
@@ -168,12 +165,12 @@ type redeliveredEvents struct {
 // between the schedule's times and this machine's.
 type clockedStore struct {
 	*db.DB
-	clock *clock.Clock
+	clock *db.Clock
 }
 
 // Breakers returns the store's breakers, with times of this machine.
-func (s clockedStore) Breakers(ctx context.Context, merchantIDs []string) (map[string]delivery.Breaker, error) {
-	all, err := dispatcher.NewReader(s.DB).Breakers(ctx, merchantIDs)
+func (s clockedStore) Breakers(ctx context.Context, merchantIDs []string) (map[string]webhooks.Breaker, error) {
+	all, err := webhooks.NewReader(s.DB).Breakers(ctx, merchantIDs)
 	for id, b := range all {
 		b.Since, b.Until = s.clock.Wall(b.Since), s.clock.Wall(b.Until)
 		all[id] = b
@@ -196,12 +193,12 @@ func (s clockedStore) ShareWork(ctx context.Context, holder string, works, wante
 }
 
 // committed passes events on after their transaction.
-func (s *Server) committed(events []dispatcher.Event) {
+func (s *Server) committed(events []webhooks.Event) {
 	s.worker.Committed(events)
 	s.feed.Wake()
 }
 
 // eventLog returns the log of events for the API and the feed.
 func (s *Server) eventLog() eventLog {
-	return eventLog{dispatcher.NewTables(s.store), auditLog{access.NewReader(s.store)}, s.endpoints, s.clock, s.cfg.Now, s.deliveryWake, func() { s.feed.Wake() }}
+	return eventLog{webhooks.NewTables(s.store), auditLog{access.NewReader(s.store)}, s.endpoints, s.clock, s.cfg.Now, s.deliveryWake, func() { s.feed.Wake() }}
 }

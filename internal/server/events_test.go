@@ -6,11 +6,9 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/delivery"
-	"github.com/quittance/quittance/internal/dispatcher"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // TestRedeliveryIsAudited expects an audit entry for each redelivered event, and no entry for a
@@ -19,20 +17,20 @@ func TestRedeliveryIsAudited(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
 		now := time.Unix(1_764_000_000, 0)
 		dbtest.Schedule(t, conn, "m", 0, 3, 1)
-		me := dispatcher.Deliverer{ID: "me"}
-		if err := dispatcher.NewTables(conn).RegisterWorker(t.Context(), me, now, now.Add(time.Second)); err != nil {
+		me := webhooks.Deliverer{ID: "me"}
+		if err := webhooks.NewTables(conn).RegisterWorker(t.Context(), me, now, now.Add(time.Second)); err != nil {
 			t.Fatal(err)
 		}
-		if n, _, err := dispatcher.NewTables(conn).FailOverdueDeliveries(t.Context(), dispatcher.OverdueRequest{
+		if n, _, err := webhooks.NewTables(conn).FailOverdueDeliveries(t.Context(), webhooks.OverdueRequest{
 			Worker: me, MerchantIDs: []string{"m"}, Unreachable: map[string]bool{"m": true}, Now: now, Limit: 9,
 		}); err != nil || n["m"] != 3 {
 			t.Fatalf("expired %v, %v", n, err)
 		}
-		schedule, err := clock.Open(t.Context(), clock.Config{Store: conn, Wall: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)})
+		schedule, err := db.OpenClock(t.Context(), db.ClockConfig{Store: conn, Wall: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := eventLog{dispatcher.NewTables(conn), auditLog{access.NewReader(conn)}, nil, schedule, func() time.Time { return now }, make(chan struct{}, 1), func() {}}
+		l := eventLog{webhooks.NewTables(conn), auditLog{access.NewReader(conn)}, nil, schedule, func() time.Time { return now }, make(chan struct{}, 1), func() {}}
 		if err := l.Redeliver(t.Context(), "evt_m_000001", time.Time{}); err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +38,7 @@ func TestRedeliveryIsAudited(t *testing.T) {
 			t.Error("a pending event is sent again")
 		}
 		for range 2 {
-			if _, _, err := l.RedeliverMany(t.Context(), dispatcher.RedeliverFilter{OnlyFailed: true}, time.Time{}, 9); err != nil {
+			if _, _, err := l.RedeliverMany(t.Context(), webhooks.RedeliverFilter{OnlyFailed: true}, time.Time{}, 9); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -49,7 +47,7 @@ func TestRedeliveryIsAudited(t *testing.T) {
 			t.Fatalf("%+v, %v; want 2 entries", entries, err)
 		}
 		many, one := entries[0], entries[1]
-		if one.MerchantID != "m" || one.Object != "evt_m_000001" || one.Before != `{"delivery":"`+string(delivery.Failed)+`","attempts":0}` {
+		if one.MerchantID != "m" || one.Object != "evt_m_000001" || one.Before != `{"delivery":"`+string(webhooks.Failed)+`","attempts":0}` {
 			t.Errorf("of one event: %+v", one)
 		}
 		if many.MerchantID != "" || many.After != `{"redelivered":2,"failedOnly":true}` || !many.At.Equal(now) {

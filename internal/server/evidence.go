@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/txmgr"
-	"github.com/quittance/quittance/internal/wait"
 )
 
 // errNoForeignTx is a node's answer that it does not have a transaction, although its event was read.
@@ -74,11 +74,11 @@ func (s *Server) allowedNonces(ctx context.Context, c chain.Chain) (uint64, erro
 			return txmgr.AnyNonces, err
 		}
 	}
-	known, err := settle.Remembered(ctx, s.store)
+	known, err := ledger.Remembered(ctx, s.store)
 	if err != nil {
 		return 0, err
 	}
-	registries, err := settle.Registries(ctx, s.store, c.Key)
+	registries, err := ledger.Registries(ctx, s.store, c.Key)
 	if err != nil {
 		return 0, err
 	}
@@ -113,7 +113,7 @@ func (s *Server) judgeForeignTxs(ctx context.Context, run *chainWorkers) error {
 			return nil
 		case tx := <-run.foreign:
 			err := s.judgeForeignTx(ctx, run, tx)
-			for try := 1; err != nil && try < foreignTries && wait.Sleep(ctx, foreignRetry, nil); try++ {
+			for try := 1; err != nil && try < foreignTries && clock.Sleep(ctx, foreignRetry, nil); try++ {
 				err = s.judgeForeignTx(ctx, run, tx)
 			}
 			if err != nil && ctx.Err() == nil {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/jackc/pgx/v5" //nolint:depguard // the test changes the database's settings as its administrator does
+	"github.com/jackc/pgx/v5"
 
 	"github.com/quittance/quittance/internal/dbtest"
 )

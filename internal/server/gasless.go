@@ -3,25 +3,25 @@ package server
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/quittance/quittance/internal/gasless"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/x402"
 )
 
 // gasless returns the chains on which the service sends payers' authorizations.
-func (s *Server) gasless() settle.Gasless {
-	budgets := make(map[string]settle.AuthorizationBudget)
+func (s *Server) gasless() ledger.Gasless {
+	budgets := make(map[string]ledger.AuthorizationBudget)
 	for _, c := range s.cfg.Chains {
 		if c.sendsAuthorizations() {
 			budgets[c.Key] = *c.Gasless
 		}
 	}
-	return settle.Gasless{Budgets: budgets, Checker: s.authorizationChecker()}
+	return ledger.Gasless{Budgets: budgets, Checker: s.authorizationChecker()}
 }
 
 // authorizationChecker returns a checker of authorizations at the nodes of the chains.
-func (s *Server) authorizationChecker() *gasless.Checker {
-	return gasless.NewChecker(s.networks(), func(chainKey string) gasless.Caller {
+func (s *Server) authorizationChecker() *x402.Checker {
+	return x402.NewChecker(s.networks(), func(chainKey string) x402.Caller {
 		if run := s.byKey[chainKey]; run != nil {
 			return run.pool.Requests()
 		}

@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/apikey"
-	"github.com/quittance/quittance/internal/clientip"
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // Limits of wrong keys from a client address. docs/operations.md has them as a table.
@@ -33,32 +31,32 @@ const (
 // limits. A token of lookups is taken before a key is looked up, and put back unless the key is
 // wrong, so the lookups in progress are limited too.
 type guesses struct {
-	refusals *ratelimit.Buckets[netip.Prefix]
-	lookups  *ratelimit.Buckets[netip.Prefix]
+	refusals *limits.Buckets[netip.Prefix]
+	lookups  *limits.Buckets[netip.Prefix]
 	// repeated are the lookups of keys that came back. They admit clients that share the address of a
 	// guesser: clients repeat a key, and a guesser has no reason to.
-	repeated *ratelimit.Buckets[netip.Prefix]
-	greylist *ratelimit.Greylist[uint64] // by a part of a key's hash
-	proxied  bool                        // as in limits
+	repeated *limits.Buckets[netip.Prefix]
+	greylist *limits.Greylist[uint64] // by a part of a key's hash
+	proxied  bool                     // as in limits
 }
 
 func newGuesses(proxied bool, now func() time.Time) *guesses {
-	buckets := func(name string, quota int, window time.Duration) *ratelimit.Buckets[netip.Prefix] {
-		return ratelimit.NewBuckets[netip.Prefix](ratelimit.Limit{Name: name, Quota: quota, Window: window}, maxBuckets, now)
+	buckets := func(name string, quota int, window time.Duration) *limits.Buckets[netip.Prefix] {
+		return limits.NewBuckets[netip.Prefix](limits.Limit{Name: name, Quota: quota, Window: window}, maxBuckets, now)
 	}
 	return &guesses{
 		refusals: buckets("authentication", maxRefusals, refusalWindow),
 		lookups:  buckets("lookup", maxLookups, lookupWindow),
 		repeated: buckets("lookup", maxRepeated, repeatedWindow),
-		greylist: ratelimit.NewGreylist[uint64](retryPause, maxBuckets, now),
+		greylist: limits.NewGreylist[uint64](retryPause, maxBuckets, now),
 		proxied:  proxied,
 	}
 }
 
 // client returns the client address of a request, and whether it is limited.
 func (g *guesses) client(ctx context.Context) (netip.Prefix, bool) {
-	addr := clientip.FromContext(ctx)
-	return clientip.Network(addr), g.proxied || !addr.IsLoopback()
+	addr := limits.FromContext(ctx)
+	return limits.Network(addr), g.proxied || !addr.IsLoopback()
 }
 
 // admit is an apikey.Admit. Its error is an *ratelimit.ExceededError.
@@ -82,15 +80,15 @@ func (g *guesses) admit(ctx context.Context, keyHash [access.HashSize]byte) (don
 }
 
 // admitToken is admit for the tokens of sessions and of links that sign in.
-func (l *limits) admitToken(ctx context.Context, tokenHash [access.HashSize]byte) (done func(wrong bool), err error) {
+func (l *requestLimits) admitToken(ctx context.Context, tokenHash [access.HashSize]byte) (done func(wrong bool), err error) {
 	done, err = l.guesses.admit(ctx, tokenHash)
 	l.countExceeded(ctx, err)
 	return done, err
 }
 
 // countExceeded counts a refusal by a limit, and notes it in the record of the request.
-func (l *limits) countExceeded(ctx context.Context, err error) {
-	exceeded := (*ratelimit.ExceededError)(nil)
+func (l *requestLimits) countExceeded(ctx context.Context, err error) {
+	exceeded := (*limits.ExceededError)(nil)
 	if !errors.As(err, &exceeded) {
 		return
 	}
@@ -110,14 +108,14 @@ type keyAuthenticator interface {
 // limitedAuthenticator is an authenticator that limits the refusals of keys.
 type limitedAuthenticator struct {
 	keyAuthenticator
-	limits *limits
+	limits *requestLimits
 }
 
 // Authenticate implements api.Authenticator. Errors are the authenticator's, also joined with an
 // *ratelimit.ExceededError.
 func (a limitedAuthenticator) Authenticate(ctx context.Context, text string) (access.Principal, error) {
 	p, err := a.keyAuthenticator.Authenticate(ctx, text)
-	if apikey.IsRefusal(err) {
+	if access.IsRefusal(err) {
 		if client, limited := a.limits.guesses.client(ctx); limited {
 			if exceeded := a.limits.guesses.refusals.Take(client).Err(); exceeded != nil {
 				err = errors.Join(exceeded, err) // streams end by the refusal

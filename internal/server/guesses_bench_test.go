@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // discarded is a http.ResponseWriter that keeps only the status.
@@ -40,7 +40,7 @@ func BenchmarkGuess(b *testing.B) {
 	defer l.Close() //nolint:errcheck // no client connects
 	s, err := newServer(Config{
 		Listeners: []*Listener{l}, Access: Access{Mode: access.Live}, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.NewTextHandler(log, nil)),
-		Proxies: clientip.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Header: clientip.XForwardedFor},
+		Proxies: limits.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Header: limits.XForwardedFor},
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -57,7 +57,7 @@ func BenchmarkGuess(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		headers[i] = http.Header{"Authorization": {"Bearer " + key.Reveal()}, clientip.XForwardedFor: {"203.0.113.7"}}
+		headers[i] = http.Header{"Authorization": {"Bearer " + key.Reveal()}, limits.XForwardedFor: {"203.0.113.7"}}
 	}
 	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "http://localhost/api/invoices/inv_x", nil)
 	if err != nil {

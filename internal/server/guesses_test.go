@@ -14,10 +14,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/apikey"
-	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // fakeKeys is a database of keys.
@@ -56,9 +54,9 @@ type guessed struct {
 
 func newGuessed() *guessed {
 	g := &guessed{limited: newLimited(Config{}), keys: &fakeKeys{known: make(map[[access.HashSize]byte]access.Record)}}
-	g.auth = limitedAuthenticator{apikey.NewAuthenticator(apikey.AuthenticatorConfig{
-		Store: g.keys, Admit: g.limits.guesses.admit, Mode: access.Live, Now: func() time.Time { return g.now }, Logger: slog.New(slog.DiscardHandler),
-	}), g.limits}
+	g.auth = limitedAuthenticator{access.NewAuthenticator(access.AuthenticatorConfig{
+		Store: g.keys, Admit: g.requestLimits.guesses.admit, Mode: access.Live, Now: func() time.Time { return g.now }, Logger: slog.New(slog.DiscardHandler),
+	}), g.requestLimits}
 	return g
 }
 
@@ -78,7 +76,7 @@ func (g *guessed) newKey(t *testing.T, known bool) string {
 // try presents a key from an address.
 func (g *guessed) try(t *testing.T, from, text string) error {
 	t.Helper()
-	_, err := g.auth.Authenticate(clientip.NewContext(t.Context(), netip.MustParseAddr(from)), text)
+	_, err := g.auth.Authenticate(limits.NewContext(t.Context(), netip.MustParseAddr(from)), text)
 	return err
 }
 
@@ -88,7 +86,7 @@ func (g *guessed) want(t *testing.T, what, text string, reads int64, want error)
 	t.Helper()
 	before := g.keys.reads.Load()
 	err := g.try(t, guesser, text)
-	if exceeded := (*ratelimit.ExceededError)(nil); errors.As(err, &exceeded) {
+	if exceeded := (*limits.ExceededError)(nil); errors.As(err, &exceeded) {
 		err = errLimited
 		if exceeded.RetryAfter != "1" {
 			t.Errorf("%s: retry after %s", what, exceeded.RetryAfter)
@@ -111,34 +109,34 @@ func TestLookups(t *testing.T) {
 	g.want(t, "a right key", held, 1, nil)
 	for range 3 * maxLookups {
 		g.want(t, "another right key", g.newKey(t, true), 1, nil)
-		g.want(t, "no key", "", 0, apikey.ErrMissing)
+		g.want(t, "no key", "", 0, access.ErrMissing)
 	}
 	g.keys.failure = errors.New("no database")
 	g.want(t, "a failed lookup", fresh, 1, g.keys.failure)
 	g.keys.failure = nil
 	repeated := g.newKey(t, false)
-	g.want(t, "a wrong key", repeated, 1, apikey.ErrUnknown)
+	g.want(t, "a wrong key", repeated, 1, access.ErrUnknown)
 	for range maxLookups - 1 {
-		g.want(t, "the same wrong key", repeated, 0, apikey.ErrUnknown)
+		g.want(t, "the same wrong key", repeated, 0, access.ErrUnknown)
 	}
 	for range maxLookups - 1 {
-		g.want(t, "a guess", g.newKey(t, false), 1, apikey.ErrUnknown)
+		g.want(t, "a guess", g.newKey(t, false), 1, access.ErrUnknown)
 	}
 	guess := g.newKey(t, false)
 	g.want(t, "a guess beyond the limit", guess, 0, errLimited)
 	g.want(t, "a right key beyond the limit that was never read", fresh, 0, errLimited)
 	g.want(t, "a right key that was read", held, 0, nil)
-	g.want(t, "no key", "", 0, apikey.ErrMissing)
+	g.want(t, "no key", "", 0, access.ErrMissing)
 	for _, from := range []string{"198.51.100.2", "127.0.0.1"} {
 		if err := g.try(t, from, other); err != nil {
 			t.Errorf("a right key from %s: %v", from, err)
 		}
 	}
 	g.now = g.now.Add(lookupWindow / maxLookups)
-	g.want(t, "a guess after the interval", g.newKey(t, false), 1, apikey.ErrUnknown)
+	g.want(t, "a guess after the interval", g.newKey(t, false), 1, access.ErrUnknown)
 	g.want(t, "the next one", g.newKey(t, false), 0, errLimited)
 	for range 2 * maxLookups {
-		if err := g.try(t, "127.0.0.1", g.newKey(t, false)); !errors.Is(err, apikey.ErrUnknown) {
+		if err := g.try(t, "127.0.0.1", g.newKey(t, false)); !errors.Is(err, access.ErrUnknown) {
 			t.Errorf("a guess on this machine: %v", err)
 		}
 	}
@@ -151,7 +149,7 @@ func TestRepeatedKeys(t *testing.T) {
 	g := newGuessed()
 	guessAll := func() {
 		for range maxLookups {
-			g.limits.guesses.lookups.Take(netip.MustParsePrefix(guesser + "/32"))
+			g.requestLimits.guesses.lookups.Take(netip.MustParsePrefix(guesser + "/32"))
 		}
 	}
 	guessAll()
@@ -174,7 +172,7 @@ func TestRepeatedKeys(t *testing.T) {
 	guessAll()
 	for i, guess := range guesses {
 		if i < maxRepeated {
-			g.want(t, "a repeated guess", guess, 1, apikey.ErrUnknown)
+			g.want(t, "a repeated guess", guess, 1, access.ErrUnknown)
 		} else {
 			g.want(t, "a repeated guess beyond the limit", guess, 0, errLimited)
 		}
@@ -194,9 +192,9 @@ func TestConcurrentGuesses(t *testing.T) {
 		for range 10 * maxLookups {
 			guess := g.newKey(t, false)
 			group.Go(func() {
-				if err := g.try(t, guesser, guess); errors.Is(err, apikey.ErrUnknown) {
+				if err := g.try(t, guesser, guess); errors.Is(err, access.ErrUnknown) {
 					unknown.Add(1)
-				} else if errors.As(err, new(*ratelimit.ExceededError)) {
+				} else if errors.As(err, new(*limits.ExceededError)) {
 					exceeded.Add(1)
 				}
 			})
@@ -244,10 +242,10 @@ func TestRefusalsBeyondTheLimit(t *testing.T) {
 	g.want(t, "the key", key.Reveal(), 1, nil)
 	g.now = g.now.Add(time.Second)
 	for range maxRefusals {
-		g.want(t, "the expired key", key.Reveal(), 0, apikey.ErrExpired)
+		g.want(t, "the expired key", key.Reveal(), 0, access.ErrExpired)
 	}
 	err = g.try(t, guesser, key.Reveal())
-	if !errors.As(err, new(*ratelimit.ExceededError)) || !apikey.IsRefusal(err) {
+	if !errors.As(err, new(*limits.ExceededError)) || !access.IsRefusal(err) {
 		t.Errorf("beyond the limit the error is %v", err)
 	}
 }

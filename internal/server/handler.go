@@ -6,21 +6,20 @@ import (
 	"path"
 
 	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/mailer"
-	"github.com/quittance/quittance/internal/paymentlink"
-	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/settle"
 )
 
 // handlers builds the API and the checkout, and returns a function that returns the
 // handler of a listener's requests.
 func (s *Server) handlers() func(*Listener) http.Handler {
 	chains, payments := s.networks(), s.facilitator()
-	links := paymentlink.New(paymentlink.Config{Store: s.store, Ledger: tracedLedger{s.settle}, Holders: s.merchants, Now: s.cfg.Now, Rand: s.cfg.Rand})
+	links := ledger.NewPaymentLinks(ledger.PaymentLinkConfig{Store: s.store, Ledger: tracedLedger{s.settle}, Holders: s.merchants, Now: s.cfg.Now, Rand: s.cfg.Rand})
 	refused := func(limit string) { s.metrics.refused.WithLabelValues(limit).Inc() }
 	reader := api.NewReader(s.store.Reader())
 	rest := api.New(api.Config{
@@ -35,7 +34,7 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 		return s.page.ReceiptMail(ctx, invoiceID, language)
 	})
 	s.page = checkout.New(checkout.Config{
-		Reader: settle.NewReader(s.store), Merchants: s.merchants, Chains: chains, Inspector: s.inspector(), Unread: s.settle, Claims: tracedLedger{s.settle}, Reports: settle.NewTables(s.store), Refunds: refunds{s.store, s.settle, s.inspector()}, TestWallet: s.cfg.TestWallet,
+		Reader: ledger.NewReader(s.store), Merchants: s.merchants, Chains: chains, Inspector: s.inspector(), Unread: s.settle, Claims: tracedLedger{s.settle}, Reports: ledger.NewTables(s.store), Refunds: refunds{s.store, s.settle, s.inspector()}, TestWallet: s.cfg.TestWallet,
 		Links: links, Mails: s.mails(), PublicURL: s.cfg.PublicURL, Rand: s.cfg.Rand,
 		Progress: s.progress, Feed: s.feed, MaxStreams: s.maxStreams(), Refused: refused, Opened: s.openings.add,
 		X402: rest.PayInvoice(), TakesX402: payments.Takes,
@@ -50,7 +49,7 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 		rt := newRouter(table, l.doors, s.middlewareFor(l, rest, board, errs), limited, errs)
 		h := newRequestFilter(s.cfg.Hosts, s.origins, rest, board, limited, s.onlyCurrent(rt.writeError, rt))
 		h.isolated, h.former = s.cfg.Isolated, s.former
-		requests := ratelimit.NewShares[sharer]("requests", int64(s.connectionLimit(l)))
+		requests := limits.NewShares[sharer]("requests", int64(s.connectionLimit(l)))
 		return withDeadline(s.markCopy(s.observeRequests(withRecover(rt.writeError, s.closeWhenStopping(s.limits.entered(requests, h))))))
 	}
 }
@@ -68,22 +67,22 @@ func (s *Server) progress(chainKey string) checkout.Progress {
 // refunds is the backend of the page of a refund.
 type refunds struct {
 	db *db.DB
-	*settle.Service
-	*inspect.Inspector
+	*ledger.Service
+	*chain.Inspector
 }
 
 // RefundByClaimToken implements checkout.Refunds.
 func (r refunds) RefundByClaimToken(ctx context.Context, token string) (invoice.RefundRecord, error) {
-	return settle.RefundByClaimToken(ctx, r.db, token)
+	return ledger.RefundByClaimToken(ctx, r.db, token)
 }
 
 // inspector returns an inspector of transactions on the configured chains.
-func (s *Server) inspector() *inspect.Inspector {
-	sources := make([]inspect.Source, len(s.chains))
+func (s *Server) inspector() *chain.Inspector {
+	sources := make([]chain.Source, len(s.chains))
 	for i, run := range s.chains {
-		sources[i] = inspect.Source{Chain: run.Chain, Node: run.pool.Requests()}
+		sources[i] = chain.Source{Chain: run.Chain, Node: run.pool.Requests()}
 	}
-	return inspect.New(sources)
+	return chain.NewInspector(sources)
 }
 
 // isClean reports whether ServeMux routes the path without a redirect. Requests for

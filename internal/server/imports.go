@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Importer creates invoices of merchants' copies in the database of a service that is stopped.
@@ -36,12 +36,12 @@ func OpenImporter(ctx context.Context, cfg Config) (_ *Importer, err error) {
 }
 
 // Import creates the invoice of a copy. *settle.Service documents the errors.
-func (i *Importer) Import(ctx context.Context, c settle.InvoiceCopy) (settle.Imported, error) {
+func (i *Importer) Import(ctx context.Context, c ledger.InvoiceCopy) (ledger.Imported, error) {
 	var secrets []string
 	if id := c.Invoice.MerchantID; c.Signature != "" {
 		found, err := i.server.endpoints.Endpoints(ctx, []string{id})
 		if err != nil {
-			return settle.Imported{}, err
+			return ledger.Imported{}, err
 		}
 		secrets = append([]string{found[id].Secret}, found[id].Others...)
 	}

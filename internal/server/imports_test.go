@@ -15,8 +15,8 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/webhooks"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -26,8 +26,8 @@ func TestImporter(t *testing.T) {
 	t.Parallel()
 	chain, _, _ := scriptedChain(t, "house", 7)
 	cfg := Config{
-		Chains: []Chain{chain}, Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {URL: "http://127.0.0.1:1", Secret: "whsec_of_the_shop"}}},
-		Database: dbtest.Migrated(t), WebhookAllow: poster.Loopback(),
+		Chains: []Chain{chain}, Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {URL: "http://127.0.0.1:1", Secret: "whsec_of_the_shop"}}},
+		Database: dbtest.Migrated(t), WebhookAllow: webhooks.Loopback(),
 	}
 	live := startServer(t, cfg)
 	await(t, live.url, "readiness", func(status int, h health) bool { return status == http.StatusOK && h.Chains[0].Confirmed > 0 })
@@ -49,7 +49,7 @@ func TestImporter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	copied, err := settle.ParseInvoiceCopy(line)
+	copied, err := ledger.ParseInvoiceCopy(line)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,9 +6,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // refusalTime is how long a client may take to send the rest of a request that its door refuses, and
@@ -24,7 +23,7 @@ var maxInFlight = map[Door]int64{PublicDoor: 512, APIDoor: 1024, OperatorDoor: 3
 //
 // A request counts as in flight once its body was read, so that slow clients do not keep others out.
 // Long requests do not: the API and the pages bound them.
-func (l *limits) capped(rt route, writeError errorWriter) http.Handler {
+func (l *requestLimits) capped(rt route, writeError errorWriter) http.Handler {
 	inFlight := l.inFlight[rt.door]
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		own, networks := l.claims(r)
@@ -54,9 +53,9 @@ func (l *limits) capped(rt route, writeError errorWriter) http.Handler {
 // it may have. Long requests and requests without a route count as well. Over HTTP/2 a connection
 // has many. The answer beyond the limit has no body, so it costs little and does not wait for its
 // reader.
-func (l *limits) entered(requests *ratelimit.Shares[sharer], next http.Handler) http.Handler {
+func (l *requestLimits) entered(requests *limits.Shares[sharer], next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		networks := l.networks(clientip.FromContext(r.Context()))
+		networks := l.networks(limits.FromContext(r.Context()))
 		if err := requests.Take(1, networks...); err != nil {
 			l.refuse(w, r, bare, requests.Name(), err)
 			return
@@ -72,7 +71,7 @@ func (l *limits) entered(requests *ratelimit.Shares[sharer], next http.Handler) 
 // bare is an errorWriter that writes only the status and Retry-After.
 func bare(w http.ResponseWriter, _ *http.Request, err error) {
 	status, after := http.StatusServiceUnavailable, "1"
-	if exceeded := (*ratelimit.ExceededError)(nil); errors.As(err, &exceeded) {
+	if exceeded := (*limits.ExceededError)(nil); errors.As(err, &exceeded) {
 		status, after = http.StatusTooManyRequests, exceeded.RetryAfter
 	}
 	w.Header().Set("Retry-After", after)
@@ -81,8 +80,8 @@ func bare(w http.ResponseWriter, _ *http.Request, err error) {
 }
 
 // refuse answers a request that a limit refuses.
-func (l *limits) refuse(w http.ResponseWriter, r *http.Request, writeError errorWriter, limit string, err error) {
-	if errors.Is(err, ratelimit.ErrBusy) {
+func (l *requestLimits) refuse(w http.ResponseWriter, r *http.Request, writeError errorWriter, limit string, err error) {
+	if errors.Is(err, limits.ErrBusy) {
 		limit = "all_" + limit
 	}
 	l.metrics.refused.WithLabelValues(limit).Inc()
@@ -95,10 +94,10 @@ func (l *limits) refuse(w http.ResponseWriter, r *http.Request, writeError error
 
 // claims returns the clients for which a request counts at its door: its owner of keys, if it has one,
 // and the client's networks.
-func (l *limits) claims(r *http.Request) (own, networks []ratelimit.Claim[sharer]) {
-	networks = l.networks(clientip.FromContext(r.Context()))
+func (l *requestLimits) claims(r *http.Request) (own, networks []limits.Claim[sharer]) {
+	networks = l.networks(limits.FromContext(r.Context()))
 	if p := access.FromContext(r.Context()); p.KeyID != "" || p.MerchantID != "" {
-		own = []ratelimit.Claim[sharer]{{Client: sharer{owner: ownerOf(p)}, Weight: 1}}
+		own = []limits.Claim[sharer]{{Client: sharer{owner: ownerOf(p)}, Weight: 1}}
 	}
 	return own, networks
 }

@@ -15,10 +15,10 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/mailer"
-	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // lockedBuffer is a buffer that several may write.
@@ -49,7 +49,7 @@ func TestIsolated(t *testing.T) {
 			receiver, received := newReceiver(t)
 			config, c, node := scriptedChain(t, "house", 7)
 			conn := database(t)
-			live := startServer(t, Config{Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {}}}, Database: conn})
+			live := startServer(t, Config{Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {}}}, Database: conn})
 			await(t, live.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 			made := create(t, live.url, "house")
 			if made.status != http.StatusCreated {
@@ -69,7 +69,7 @@ func TestIsolated(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			for !strings.Contains(ask(t, http.MethodGet, base+"/api/invoices/"+inv.Invoice.ID, "").body, `"status":"expired"`) {
-				if !wait.Sleep(ctx, 5*time.Millisecond, nil) {
+				if !clock.Sleep(ctx, 5*time.Millisecond, nil) {
 					t.Fatalf("the copy does not read the chain: %s", ask(t, http.MethodGet, base+"/readyz", "").body)
 				}
 			}
@@ -106,8 +106,8 @@ func startIsolated(t *testing.T, config Chain, node *chaintest.Node, conn, recei
 	config.OperatorKey = key
 	log = new(lockedBuffer)
 	base = startServer(t, Config{
-		Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {URL: receiver, Secret: "whsec_of_the_shop"}}}, Database: conn, Isolated: true, IsCopy: true,
-		WebhookAllow: poster.Loopback(), SMTP: &mailer.SMTP{Host: "127.0.0.1", Port: 1}, PublicURL: "https://pay.example.com", Hosts: []string{"pay.example.com"},
+		Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {URL: receiver, Secret: "whsec_of_the_shop"}}}, Database: conn, Isolated: true, IsCopy: true,
+		WebhookAllow: webhooks.Loopback(), SMTP: &mailer.SMTP{Host: "127.0.0.1", Port: 1}, PublicURL: "https://pay.example.com", Hosts: []string{"pay.example.com"},
 		KeepEvents: time.Nanosecond, KeepAttempts: time.Nanosecond, Logger: slog.New(slog.NewTextHandler(log, nil)),
 	}).url
 	return base, log, func() []string {

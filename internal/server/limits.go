@@ -5,10 +5,9 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/quittance/quittance/internal/limits"
+
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/clientip"
-	"github.com/quittance/quittance/internal/descriptors"
-	"github.com/quittance/quittance/internal/ratelimit"
 )
 
 // Limits of requests. docs/operations.md has them as a table.
@@ -38,41 +37,41 @@ type sharer struct {
 	network netip.Prefix
 }
 
-// limits are the limits of requests.
-type limits struct {
-	owners    *ratelimit.Buckets[owner]        // nil if they are not limited
-	addresses *ratelimit.Buckets[netip.Prefix] // of clients without a key; nil if they are not limited
+// requestLimits are the limits of requests.
+type requestLimits struct {
+	owners    *limits.Buckets[owner]        // nil if they are not limited
+	addresses *limits.Buckets[netip.Prefix] // of clients without a key; nil if they are not limited
 	guesses   *guesses
-	inFlight  map[Door]*ratelimit.Shares[sharer] // requests
-	bodies    map[Door]*ratelimit.Shares[sharer] // bytes
+	inFlight  map[Door]*limits.Shares[sharer] // requests
+	bodies    map[Door]*limits.Shares[sharer] // bytes
 	// proxied is set if proxies report the clients' addresses. Otherwise many clients may share a loopback or
 	// private address, so it is not limited.
 	proxied bool
 	metrics *metrics
 }
 
-func newLimits(cfg Config, m *metrics) *limits {
+func newLimits(cfg Config, m *metrics) *requestLimits {
 	proxied := len(cfg.Proxies.Trusted) > 0
-	l := &limits{
+	l := &requestLimits{
 		guesses: newGuesses(proxied, cfg.Now), proxied: proxied, metrics: m,
-		inFlight: make(map[Door]*ratelimit.Shares[sharer]), bodies: make(map[Door]*ratelimit.Shares[sharer]),
+		inFlight: make(map[Door]*limits.Shares[sharer]), bodies: make(map[Door]*limits.Shares[sharer]),
 	}
 	if cfg.PerOwner > 0 {
-		l.owners = ratelimit.NewBuckets[owner](ratelimit.PerSecond("owner", cfg.PerOwner, ownerWindow), maxBuckets, cfg.Now)
+		l.owners = limits.NewBuckets[owner](limits.PerSecond("owner", cfg.PerOwner, ownerWindow), maxBuckets, cfg.Now)
 	}
 	if cfg.PerAddress > 0 {
-		l.addresses = ratelimit.NewBuckets[netip.Prefix](ratelimit.PerSecond("address", cfg.PerAddress, addressWindow), maxBuckets, cfg.Now)
+		l.addresses = limits.NewBuckets[netip.Prefix](limits.PerSecond("address", cfg.PerAddress, addressWindow), maxBuckets, cfg.Now)
 	}
 	for _, door := range Doors {
-		l.inFlight[door] = ratelimit.NewShares[sharer]("in_flight", maxInFlight[door])
-		l.bodies[door] = ratelimit.NewShares[sharer]("bodies", maxBodyBytes[door])
+		l.inFlight[door] = limits.NewShares[sharer]("in_flight", maxInFlight[door])
+		l.bodies[door] = limits.NewShares[sharer]("bodies", maxBodyBytes[door])
 	}
 	return l
 }
 
 // perOwner returns a handler that limits the requests of the owner of the principal's key.
 // Requests without a key, which development services accept, are not limited.
-func (l *limits) perOwner(writeError errorWriter, next http.Handler) http.Handler {
+func (l *requestLimits) perOwner(writeError errorWriter, next http.Handler) http.Handler {
 	if l.owners == nil {
 		return next
 	}
@@ -88,29 +87,29 @@ func (l *limits) perOwner(writeError errorWriter, next http.Handler) http.Handle
 }
 
 // isLimited reports whether a client address belongs to one client, or to few.
-func (l *limits) isLimited(client netip.Addr) bool { return !clientip.IsShared(client, l.proxied) }
+func (l *requestLimits) isLimited(client netip.Addr) bool { return !limits.IsShared(client, l.proxied) }
 
 // networks returns the clients that a client address counts for at a door: the client's network, and
 // its IPv6 site.
-func (l *limits) networks(client netip.Addr) []ratelimit.Claim[sharer] {
+func (l *requestLimits) networks(client netip.Addr) []limits.Claim[sharer] {
 	if !l.isLimited(client) {
 		return nil
 	}
-	claims := []ratelimit.Claim[sharer]{{Client: sharer{network: clientip.Network(client)}, Weight: 1}}
+	claims := []limits.Claim[sharer]{{Client: sharer{network: limits.Network(client)}, Weight: 1}}
 	if client.Is6() {
-		claims = append(claims, ratelimit.Claim[sharer]{Client: sharer{network: clientip.Site(client)}, Weight: ratelimit.SiteWeight})
+		claims = append(claims, limits.Claim[sharer]{Client: sharer{network: limits.Site(client)}, Weight: limits.SiteWeight})
 	}
 	return claims
 }
 
 // perAddress returns a handler that limits the requests of a client address.
-func (l *limits) perAddress(writeError errorWriter, next http.Handler) http.Handler {
+func (l *requestLimits) perAddress(writeError errorWriter, next http.Handler) http.Handler {
 	if l.addresses == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if client := clientip.FromContext(r.Context()); l.isLimited(client) {
-			result := l.addresses.Take(clientip.Network(client))
+		if client := limits.FromContext(r.Context()); l.isLimited(client) {
+			result := l.addresses.Take(limits.Network(client))
 			if !l.allow(w, r, writeError, l.addresses.Limit(), result) {
 				return
 			}
@@ -121,7 +120,7 @@ func (l *limits) perAddress(writeError errorWriter, next http.Handler) http.Hand
 
 // unless returns a handler that limits the requests of a client address without a credential. next
 // refuses them.
-func (l *limits) unless(presents func(*http.Request) bool, writeError errorWriter, next http.Handler) http.Handler {
+func (l *requestLimits) unless(presents func(*http.Request) bool, writeError errorWriter, next http.Handler) http.Handler {
 	return choose(presents, next, l.perAddress(writeError, next))
 }
 
@@ -141,7 +140,7 @@ func choose(is func(*http.Request) bool, yes, no http.Handler) http.Handler {
 
 // allow sets the headers of a limit, and answers a request beyond it. It reports whether
 // the request is within the limit.
-func (l *limits) allow(w http.ResponseWriter, r *http.Request, writeError errorWriter, limit ratelimit.Limit, result ratelimit.Result) bool {
+func (l *requestLimits) allow(w http.ResponseWriter, r *http.Request, writeError errorWriter, limit limits.Limit, result limits.Result) bool {
 	w.Header().Set("RateLimit-Policy", limit.Policy())
 	w.Header().Set("RateLimit", result.Header())
 	err := result.Err()
@@ -153,17 +152,17 @@ func (l *limits) allow(w http.ResponseWriter, r *http.Request, writeError errorW
 }
 
 // newBudget divides the process's file descriptors among its parts.
-func (s *Server) newBudget() (descriptors.Budget, error) {
+func (s *Server) newBudget() (limits.Budget, error) {
 	limit := s.cfg.OpenFiles
 	if limit == 0 {
 		var err error
-		if limit, err = descriptors.Limit(); err != nil {
-			return descriptors.Budget{}, err
+		if limit, err = limits.DescriptorLimit(); err != nil {
+			return limits.Budget{}, err
 		}
 	}
 	nodes := 0
 	for _, c := range s.cfg.Chains {
 		nodes += len(c.RPC)
 	}
-	return descriptors.New(limit, nodes)
+	return limits.NewDescriptors(limit, nodes)
 }

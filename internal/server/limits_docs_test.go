@@ -18,27 +18,18 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/dashboard"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/delivery"
-	"github.com/quittance/quittance/internal/dispatcher"
-	"github.com/quittance/quittance/internal/eventfeed"
-	"github.com/quittance/quittance/internal/facilitator"
 	"github.com/quittance/quittance/internal/indexer"
-	"github.com/quittance/quittance/internal/inspect"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/longrequest"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/mailer"
-	"github.com/quittance/quittance/internal/merchant"
-	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/push"
-	"github.com/quittance/quittance/internal/ratelimit"
-	"github.com/quittance/quittance/internal/session"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/webhooks"
+	"github.com/quittance/quittance/internal/webpage"
 	"github.com/quittance/quittance/internal/x402"
 )
 
@@ -61,7 +52,7 @@ func limitRows() []string {
 		row("`requests` | as many as connections; over HTTP/2 %d of a connection with %d KiB that were not read yet and %d KiB of each",
 			streamsOfConnection, maxUnreadConnection>>10, maxUnreadStream>>10),
 		row("streams of events requests that wait | %d for each owner of keys %d in all; a write %d s and %d KiB or one event",
-			api.MaxOwnWaiting, api.MaxWaiting, seconds(longrequest.ChunkTimeout), eventfeed.MaxNext>>10),
+			api.MaxOwnWaiting, api.MaxWaiting, seconds(webpage.ChunkTimeout), webhooks.MaxNext>>10),
 		row("a stream of deliveries whose process was killed | %d s until a redelivery is no longer accepted for it", seconds(listenerTime)),
 		row("`wait` | %d s", api.MaxWait),
 		row("pings of endpoints | %d for each owner of keys %d in all", api.MaxOwnPings, api.MaxPings),
@@ -69,8 +60,8 @@ func limitRows() []string {
 		row("settlement reports being made | %d for each owner of keys %d in all; a period of %d days; %d minutes",
 			api.MaxOwnReports, api.MaxReports, api.MaxReportPeriod/day, api.ReportTimeout/time.Minute),
 		row("a verification of the audit log | %d minutes; counts as a settlement report", api.VerifyTimeout/time.Minute),
-		row("exports as CSV | %d for each owner of keys %d in all; a write %d s; %d customers that a text finds", api.MaxOwnExports, api.MaxExports, seconds(longrequest.ChunkTimeout), api.MaxFoundCustomers),
-		row("creates that wait for a transaction | %d s until it begins; 128 in a transaction a second one at a time while 128 wait or the first takes over 50 ms", seconds(settle.CreateWait)),
+		row("exports as CSV | %d for each owner of keys %d in all; a write %d s; %d customers that a text finds", api.MaxOwnExports, api.MaxExports, seconds(webpage.ChunkTimeout), api.MaxFoundCustomers),
+		row("creates that wait for a transaction | %d s until it begins; 128 in a transaction a second one at a time while 128 wait or the first takes over 50 ms", seconds(ledger.CreateWait)),
 		row("connections to the database that requests use | 15 of 24 to PostgreSQL: 13 those that read 10 those that read for merchants and operators; of the %d of SQLite that read 4 3 and 2; a statement and a transaction wait %d s",
 			db.SQLiteReaders, seconds(db.ShareWait)),
 		row("lists being read | %d in all of which an owner of keys has its share", api.MaxPages),
@@ -80,37 +71,37 @@ func limitRows() []string {
 		row("the text `q` | %d characters", invoice.MaxLabel),
 		row("what SQLite's connections keep of the file | %d MB the one that writes %d MB each of the %d that read; %d prepared statements of each",
 			db.SQLiteWriterCache/1000, db.SQLiteReaderCache/1000, db.SQLiteReaders, db.SQLiteStatements),
-		row("keys in memory | %d that are valid %d that are unknown %d that were read before; %d uses that wait; %d sessions", apikey.MaxCached, apikey.MaxCached, apikey.MaxCached, apikey.MaxCached, session.MaxKnown),
-		row("merchants in memory | %d", merchant.MaxCached),
-		row("addresses in memory | %d that are stored and %d that merchants hold; %d while a chain's old blocks are read", settle.MaxSettlements, settle.MaxHoldings, indexer.MaxCached),
-		row("transfer amounts in memory | %d free ones of %d prices; %d prices without a free one", invoice.MaxSuffix, settle.MaxShortlists, settle.MaxExhausted),
-		row("events in memory for streams | %d; %d MiB of bodies", eventfeed.MaxEvents, eventfeed.MaxBytes>>20),
+		row("keys in memory | %d that are valid %d that are unknown %d that were read before; %d uses that wait; %d sessions", access.MaxCached, access.MaxCached, access.MaxCached, access.MaxCached, access.MaxKnown),
+		row("merchants in memory | %d", access.MaxCachedMerchants),
+		row("addresses in memory | %d that are stored and %d that merchants hold; %d while a chain's old blocks are read", ledger.MaxSettlements, ledger.MaxHoldings, indexer.MaxCached),
+		row("transfer amounts in memory | %d free ones of %d prices; %d prices without a free one", invoice.MaxSuffix, ledger.MaxShortlists, ledger.MaxExhausted),
+		row("events in memory for streams | %d; %d MiB of bodies", webhooks.MaxEvents, webhooks.MaxBytes>>20),
 		row("opened pages in memory | %d; %d that wait", maxOpened, maxOpenings),
-		row("merchants in memory for deliveries | %d to which nothing is to be delivered; all others", dispatcher.MaxKnown),
+		row("merchants in memory for deliveries | %d to which nothing is to be delivered; all others", webhooks.MaxKnown),
 		row("the standby of PostgreSQL | %d connections of a process; a read waits %d ms for it and takes %d s; %d s until it is tried again",
 			db.StandbyConns, db.StandbyWait/time.Millisecond, seconds(db.StandbyTimeout), seconds(db.StandbyRetry)),
-		row("the inbox | %d of each kind are counted; the dashboard shows %d on a page", settle.MaxInboxCount, dashboard.InboxSize),
+		row("the inbox | %d of each kind are counted; the dashboard shows %d on a page", ledger.MaxInboxCount, dashboard.InboxSize),
 		row("timeline of an invoice | %d payments %d refunds %d sweeps %d events %d attempts %d transactions",
-			settle.MaxHistoryPayments, settle.MaxHistoryPayments, settle.MaxHistoryPayments, settle.MaxHistoryEvents, settle.MaxHistoryAttempts, settle.MaxHistoryTxs),
+			ledger.MaxHistoryPayments, ledger.MaxHistoryPayments, ledger.MaxHistoryPayments, ledger.MaxHistoryEvents, ledger.MaxHistoryAttempts, ledger.MaxHistoryTxs),
 		row("an unattributed payment | %d candidates %d claims", api.MaxCandidates, api.MaxListedClaims),
 		row("events that one request sends again | as many as it finds in %d s", seconds(api.RedeliverTime)),
 		row("payments by x402 | a header of %d KiB; a URL of %d bytes other texts of %d; `maxTimeoutSeconds` of %d; %d s until an answer without the outcome "+
 			"%d requests that wait with shares %d for one invoice; success is answered %d times; an invoice asks for %d s",
-			x402.MaxHeader>>10, x402.MaxURL, x402.MaxText, seconds(x402.MaxTimeout), seconds(facilitator.MaxWait), facilitator.MaxWaiting, facilitator.MaxWaitingForInvoice,
-			facilitator.MaxAnswers, seconds(facilitator.Timeout)),
-		row("an erasure of a customer | %d invoices or %d answers to their webhooks in a transaction", settle.EraseBatch, settle.EraseAnswers),
+			x402.MaxHeader>>10, x402.MaxURL, x402.MaxText, seconds(x402.MaxTimeout), seconds(x402.MaxWait), x402.MaxWaiting, x402.MaxWaitingForInvoice,
+			x402.MaxAnswers, seconds(x402.Timeout)),
+		row("an erasure of a customer | %d invoices or %d answers to their webhooks in a transaction", ledger.EraseBatch, ledger.EraseAnswers),
 		row("hosts of former public URLs | %d", db.MaxFormerHosts),
 		row("claims | %d a minute of one invoice %d of one client network %d in all; a form of %d KiB",
 			checkout.ClaimsOfInvoice, checkout.ClaimsOfClient, checkout.AllClaims, checkout.MaxClaimForm>>10),
 		row("what wallets sent | %d reports a minute of one invoice %d of one client network %d in all; %d transactions of an invoice",
-			checkout.ReportsOfInvoice, checkout.ReportsOfClient, checkout.AllReports, settle.MaxReportedTransactions),
+			checkout.ReportsOfInvoice, checkout.ReportsOfClient, checkout.AllReports, ledger.MaxReportedTransactions),
 		row("addresses that payers name for refunds | %d a minute for one refund %d of one client network %d in all; a form of %d KiB",
 			checkout.AddressesOfRefund, checkout.AddressesOfClient, checkout.AllAddresses, checkout.MaxClaimForm>>10),
 		row("invoices of payment links | %d a minute of one link %d of one client network %d in all; %d an hour of one client network; a form of %d KiB",
 			checkout.InvoicesOfLink, checkout.InvoicesOfClient, checkout.AllLinkInvoices, checkout.InvoicesOfClientPerHour, checkout.MaxClaimForm>>10),
 		row("authorizations | %d a minute of one invoice %d of one client network %d of an IPv6 /48; a signature of %d bytes; a window of %d s to %d h; %d gas %d with an account's deployment; "+
 			"in 24 hours %d for one merchant %d of one payer %d in all of which a merchant has its share where those refused without having been sent count for the payer alone (`chains[].gasless`)",
-			api.AuthorizationsOfInvoice, api.AuthorizationsOfClient, api.AuthorizationsOfClient*ratelimit.SiteWeight, invoice.MaxAuthorizationSignature, seconds(invoice.MinAuthorizationWindow), invoice.MaxAuthorizationWindow/time.Hour,
+			api.AuthorizationsOfInvoice, api.AuthorizationsOfClient, api.AuthorizationsOfClient*limits.SiteWeight, invoice.MaxAuthorizationSignature, seconds(invoice.MinAuthorizationWindow), invoice.MaxAuthorizationWindow/time.Hour,
 			chain.MaxAuthorizationGas, chain.MaxDeployGas, config.DefaultGasless().PerMerchant, config.DefaultGasless().PerPayer, config.DefaultGasless().PerDay),
 		row("calls of a chain's nodes for requests | %d a second %d at once (`chains[].requestCallsPerSecond`); %d a second %d at once for one merchant; %d in flight of which a merchant has its share",
 			chain.DefaultRequestCalls, chain.DefaultRequestCalls*seconds(chain.RequestWindow), chain.RequestCallsOfOwner(chain.DefaultRequestCalls),
@@ -121,18 +112,18 @@ func limitRows() []string {
 		row("payments and refunds on a receipt | the newest %d of each", checkout.MaxReceiptRows),
 		row("submissions of a prepared refund | %d; %d minutes until others withdraw one without a transaction", invoice.MaxSubmissions, invoice.SubmissionPatience/time.Minute),
 		row("prepared refunds | %d of one payment; %d days until one expires; a node has %d s to say whether the recipient is a contract",
-			invoice.MaxPreparedRefunds, invoice.RefundLifetime/day, seconds(inspect.AccountTimeout)),
+			invoice.MaxPreparedRefunds, invoice.RefundLifetime/day, seconds(chain.AccountTimeout)),
 		row("transactions looked up | %d a minute for one invoice %d for one client network %d in all; %d at a time with shares; the nodes have %d s of which an answer waits for %d ms; %d transfers are shown",
-			checkout.LookupsOfInvoice, checkout.LookupsOfClient, checkout.Lookups, checkout.MaxLookups, seconds(inspect.Timeout), checkout.AnswerWithin/time.Millisecond, inspect.MaxTransfers),
+			checkout.LookupsOfInvoice, checkout.LookupsOfClient, checkout.Lookups, checkout.MaxLookups, seconds(chain.Timeout), checkout.AnswerWithin/time.Millisecond, chain.MaxTransfers),
 		row("payments on a checkout page refunds | the newest %d of each", same(checkout.MaxPayments, checkout.MaxRefunds)),
 		row("streams of open checkout pages | %d of one invoice %d of one client network %d in all and three quarters of the door's connections with shares; a write %d s; %d s until another try",
-			checkout.StreamsOfInvoice, checkout.StreamsOfClient, checkout.MaxStreams, seconds(push.WriteTimeout), seconds(checkout.RetryStreams)),
-		row("size of a request | body %d KiB of a logo %d KiB of the form with one %d KiB; headers %d KiB", api.MaxBody>>10, merchant.MaxLogoBytes>>10, dashboard.LogoFormBytes>>10, maxHeaderBytes>>10),
+			checkout.StreamsOfInvoice, checkout.StreamsOfClient, checkout.MaxStreams, seconds(webpage.WriteTimeout), seconds(checkout.RetryStreams)),
+		row("size of a request | body %d KiB of a logo %d KiB of the form with one %d KiB; headers %d KiB", api.MaxBody>>10, access.MaxLogoBytes>>10, dashboard.LogoFormBytes>>10, maxHeaderBytes>>10),
 		row("time of a body | %d s; after %d s it must be as fast as %d KiB a second", seconds(bodyTimeout), seconds(bodyGrace), minBodyRate>>10),
 		row("the header `Authorization` | %d bytes", api.MaxAuthorization),
 		row("an amount | %d digits and below 2^256", invoice.MaxAmountDigits),
 		row("a JSON body | nested %d deep", api.MaxDepth),
-		row("`Idempotency-Key` | %d characters; %d hours of an erasure %d days", api.MaxIdempotencyKey, settle.IdempotencyWindow/time.Hour, settle.ErasureLifetime/day),
+		row("`Idempotency-Key` | %d characters; %d hours of an erasure %d days", api.MaxIdempotencyKey, ledger.IdempotencyWindow/time.Hour, ledger.ErasureLifetime/day),
 		row("an invoice | %d days until it expires; %d line items; `merchantId` of %d characters; `metadata` of %d pairs keys of %d and values of %d characters; "+
 			"`reference` `customer.id` and labels of %d `description` of %d `customer.email` of %d characters; `returnUrl` and `cancelUrl` of %d bytes",
 			invoice.MaxLifetime/day, invoice.MaxLineItems, invoice.MaxMerchantID, invoice.MaxMetadata, invoice.MaxMetadataKey, invoice.MaxMetadataValue,
@@ -143,8 +134,8 @@ func limitRows() []string {
 			"`embedOrigins` of %d origins of %d bytes; `timezone` of %d bytes",
 			invoice.MaxSupportContact, invoice.MaxStatement, invoice.MaxStatementLines, invoice.MaxAllowedAddresses, invoice.MaxReturnHosts, invoice.MaxHostName,
 			invoice.MaxEmbedOrigins, invoice.MaxOrigin, invoice.MaxTimezone),
-		row("a logo | %d KiB; %d to %d pixels wide and high", merchant.MaxLogoBytes>>10, merchant.MinLogoSide, merchant.MaxLogoSide),
-		row("keys | %d active ones of the operator and of each merchant; an overlap of %d days", apikey.MaxKeys, apikey.MaxOverlap/day),
+		row("a logo | %d KiB; %d to %d pixels wide and high", access.MaxLogoBytes>>10, access.MinLogoSide, access.MaxLogoSide),
+		row("keys | %d active ones of the operator and of each merchant; an overlap of %d days", access.MaxKeys, access.MaxOverlap/day),
 		row("a summary | a period of %d days; the newest %d invoices of a state or of a report on invoices are added up", api.MaxSummaryPeriod/day, api.MaxSummedInvoices),
 		row("sessions at the dashboard | %d days; %d hours without a request; %d of one key; %d minutes until it is confirmed again; a link signs in for %d minutes",
 			access.SessionLifetime/day, access.SessionIdle/time.Hour, access.MaxSessions, access.ConfirmedFor/time.Minute, access.SignInLinkLifetime/time.Minute),
@@ -160,8 +151,8 @@ func limitRows() []string {
 		row("time of a request | headers %d s whole %d s answer %d s", seconds(readHeaderTimeout), seconds(readTimeout), seconds(api.RequestTimeout)),
 		row("idle connections | %d s; at a door without room %d s for a first request and %d s for a request to arrive", seconds(idleTimeout), seconds(newConnectionGrace), seconds(arrivalGrace)),
 		row("an attempt to deliver an event | %d s; %d hours of retries; %d KiB of the answer's body and of its headers are read %d KiB of the body and errors of %d bytes are kept",
-			seconds(poster.DefaultTimeout), delivery.RetryWindow/time.Hour, poster.MaxResponse>>10, poster.MaxExcerpt>>10, poster.MaxError),
-		row("headers of a webhook endpoint | %d; a name of %d bytes a value of %d", delivery.MaxHeaders, delivery.MaxHeaderName, delivery.MaxHeaderValue),
+			seconds(webhooks.DefaultTimeout), webhooks.RetryWindow/time.Hour, webhooks.MaxResponse>>10, webhooks.MaxExcerpt>>10, webhooks.MaxError),
+		row("headers of a webhook endpoint | %d; a name of %d bytes a value of %d", webhooks.MaxHeaders, webhooks.MaxHeaderName, webhooks.MaxHeaderValue),
 	}
 }
 
@@ -175,10 +166,10 @@ func same(values ...int) int {
 
 // notInTable are constants with names like limits, and what they are.
 var notInTable = map[string]string{
-	"checkout.MaxID":           "a longer path is 404 as every unknown one",
-	"invoice.MaxSuffix":        "of a transfer amount",
-	"poster.MaxResponseHeader": "the same as MaxResponse",
-	"access.MaxCountedUses":    "bounds what a message to the operator counts",
+	"checkout.MaxID":             "a longer path is 404 as every unknown one",
+	"invoice.MaxSuffix":          "of a transfer amount",
+	"webhooks.MaxResponseHeader": "the same as MaxResponse",
+	"access.MaxCountedUses":      "bounds what a message to the operator counts",
 }
 
 // TestLimitsAreDocumented compares the table of limits in docs/operations.md with the constants, row
@@ -207,8 +198,8 @@ func TestLimitsAreDocumented(t *testing.T) {
 	if remembers := fmt.Sprintf("remembers %d", maxBuckets); !strings.Contains(section, remembers) {
 		t.Errorf("docs/operations.md lacks %q", remembers)
 	}
-	if poster.MaxResponseHeader != poster.MaxResponse {
-		t.Errorf("the table has one limit of an answer's body and headers; they are %d and %d", poster.MaxResponse, poster.MaxResponseHeader)
+	if webhooks.MaxResponseHeader != webhooks.MaxResponse {
+		t.Errorf("the table has one limit of an answer's body and headers; they are %d and %d", webhooks.MaxResponse, webhooks.MaxResponseHeader)
 	}
 }
 

@@ -18,16 +18,15 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/checkout"
-	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/logtest"
 )
 
 // limited is limits under test.
 type limited struct {
-	*limits
+	*requestLimits
 	renderers
 	now time.Time
 }
@@ -38,7 +37,7 @@ func newLimited(cfg Config) *limited {
 		api: api.New(api.Config{Reader: fakeReader{}, Now: time.Now, Logger: logger}), checkout: checkout.New(checkout.Config{Reader: fakeReader{}, Now: time.Now, Logger: logger}),
 	}}
 	cfg.Now = func() time.Time { return l.now }
-	l.limits = newLimits(cfg, newMetrics(prometheus.NewRegistry()))
+	l.requestLimits = newLimits(cfg, newMetrics(prometheus.NewRegistry()))
 	return l
 }
 
@@ -46,7 +45,7 @@ func newLimited(cfg Config) *limited {
 func answerOf(h http.Handler, path, keyID, client string) *httptest.ResponseRecorder {
 	ctx := access.WithPrincipal(context.Background(), access.Principal{KeyID: keyID})
 	if client != "" {
-		ctx = clientip.NewContext(ctx, netip.MustParseAddr(client))
+		ctx = limits.NewContext(ctx, netip.MustParseAddr(client))
 	}
 	return serveTest(h, httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil))
 }
@@ -95,8 +94,8 @@ func TestOwnerLimitOfRefusedRequests(t *testing.T) {
 	t.Parallel()
 	url, log, start := dbtest.SQLite(t), new(logtest.Buffer), time.Now()
 	now := func() time.Time { return start } // so that no token comes back
-	keys := apikey.NewManager(apikey.ManagerConfig{Store: dbtest.Open(t, url), Mode: access.Live, Known: func(string) bool { return true }, Now: now, Rand: rand.Reader})
-	r, key, err := keys.Create(t.Context(), access.Open(), apikey.Request{Name: "reader", Scopes: access.Read})
+	keys := access.NewKeyManager(access.KeyManagerConfig{Store: dbtest.Open(t, url), Mode: access.Live, Known: func(string) bool { return true }, Now: now, Rand: rand.Reader})
+	r, key, err := keys.Create(t.Context(), access.Open(), access.KeyRequest{Name: "reader", Scopes: access.Read})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +132,7 @@ func TestAddressLimit(t *testing.T) {
 			wantLimit(t, shared, answerOf(h, checkoutPath, "", shared), 200, "")
 		}
 	}
-	proxied := newLimited(Config{PerAddress: 1, Proxies: clientip.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}})
+	proxied := newLimited(Config{PerAddress: 1, Proxies: limits.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}})
 	h = proxied.perAddress(proxied.writeError, ok)
 	for range 10 {
 		answerOf(h, checkoutPath, "", "10.1.2.3")

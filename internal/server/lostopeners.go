@@ -13,7 +13,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Limits of the search for who opened lost invoices.
@@ -36,7 +36,7 @@ type ReportedOpener struct {
 
 // splitLost separates the lost invoices of unknown accounts from others, for a report. Invoices with
 // an unknown signer are among the others. So are all of a chain without a known operator.
-func (s *Server) splitLost(ctx context.Context, chainKey string, all []settle.LostInvoice) (lost []settle.LostInvoice, foreign []ReportedOpener, err error) {
+func (s *Server) splitLost(ctx context.Context, chainKey string, all []ledger.LostInvoice) (lost []ledger.LostInvoice, foreign []ReportedOpener, err error) {
 	operators, err := s.operators(ctx, chainKey)
 	if err != nil || len(operators) == 0 {
 		return all, nil, err
@@ -66,7 +66,7 @@ func (s *Server) splitLost(ctx context.Context, chainKey string, all []settle.Lo
 
 // senders returns the signers of the transactions of lost invoices, as far as a node has the
 // transactions. The signatures are the proof.
-func (s *Server) senders(ctx context.Context, chainKey string, lost []settle.LostInvoice) (map[invoice.Hash]invoice.Address, error) {
+func (s *Server) senders(ctx context.Context, chainKey string, lost []ledger.LostInvoice) (map[invoice.Hash]invoice.Address, error) {
 	run, found := s.byKey[chainKey], make(map[invoice.Hash]invoice.Address)
 	asked := make(map[invoice.Hash]bool)
 	var hashes []invoice.Hash

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/dispatcher"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 const (
@@ -55,7 +55,7 @@ func (s *Server) startMaintenance(ctx context.Context, group *errgroup.Group) {
 func every(ctx context.Context, interval time.Duration, do func(context.Context)) error {
 	for {
 		do(ctx)
-		if !wait.Sleep(ctx, interval, nil) {
+		if !clock.Sleep(ctx, interval, nil) {
 			return nil
 		}
 	}
@@ -139,15 +139,15 @@ func (s *Server) workOff(ctx context.Context, do func(context.Context) (more boo
 	for {
 		began := time.Now()
 		more, err := do(ctx)
-		if err != nil || !more || !wait.Sleep(ctx, max(backlogPause, time.Since(began)), nil) {
+		if err != nil || !more || !clock.Sleep(ctx, max(backlogPause, time.Since(began)), nil) {
 			return
 		}
 	}
 }
 
 // cleaner returns the cleaner of old events and attempts.
-func (s *Server) cleaner(log dispatcher.Log) *dispatcher.Cleaner {
-	return dispatcher.NewCleaner(dispatcher.CleanerConfig{
+func (s *Server) cleaner(log webhooks.CleanedLog) *webhooks.Cleaner {
+	return webhooks.NewCleaner(webhooks.CleanerConfig{
 		Log: log, KeepEvents: s.cfg.KeepEvents, KeepAttempts: s.cfg.KeepAttempts, Now: s.clock.Confirmed, Logger: s.cfg.Logger, Watchdog: s.watchdog,
 	})
 }

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // closeOwn closes a connection of the clients, as closeOne does. A search that finds no connection
 // is not repeated immediately: a client that opens connections would cause many.
-func (c *connections) closeOwn(claims []ratelimit.Claim[sharer]) bool {
+func (c *connections) closeOwn(claims []limits.Claim[sharer]) bool {
 	if time.Since(c.scanned) < scanInterval {
 		return false
 	}
@@ -28,14 +28,14 @@ func (c *connections) closeOwn(claims []ratelimit.Claim[sharer]) bool {
 // one with a request that is slow to arrive: of the client network with most connections, the
 // connection that has waited for longest. If claims is not empty, only connections of these clients
 // are closed. It reports whether it closed one.
-func (c *connections) closeOne(claims []ratelimit.Claim[sharer]) bool {
+func (c *connections) closeOne(claims []limits.Claim[sharer]) bool {
 	now := time.Now()
 	var idle, slow *connection
 	most := int64(0)
 	c.mu.Lock()
 	for conn := range c.open {
 		switch {
-		case len(claims) > 0 && !slices.ContainsFunc(conn.claims, func(of ratelimit.Claim[sharer]) bool { return slices.Contains(claims, of) }):
+		case len(claims) > 0 && !slices.ContainsFunc(conn.claims, func(of limits.Claim[sharer]) bool { return slices.Contains(claims, of) }):
 		case conn.idle(now):
 			if idle == nil || conn.since.Before(idle.since) {
 				idle = conn

@@ -17,16 +17,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/quittance/quittance/internal/clientip"
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // ofNobody makes connections count for no client.
-func ofNobody(net.Addr) []ratelimit.Claim[sharer] { return nil }
+func ofNobody(net.Addr) []limits.Claim[sharer] { return nil }
 
 // ofAddresses makes connections count for the clients of their addresses, also of loopback ones.
-func ofAddresses(remote net.Addr) []ratelimit.Claim[sharer] {
-	l := limits{proxied: true}
+func ofAddresses(remote net.Addr) []limits.Claim[sharer] {
+	l := requestLimits{proxied: true}
 	return l.networks(netip.MustParseAddrPort(remote.String()).Addr())
 }
 
@@ -111,9 +110,9 @@ func TestConnectionsOfANetwork(t *testing.T) {
 // TestNetworksOfPeers checks the clients for which connections count.
 func TestNetworksOfPeers(t *testing.T) {
 	t.Parallel()
-	proxies := clientip.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}
+	proxies := limits.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}
 	for _, test := range []struct {
-		proxies clientip.Proxies
+		proxies limits.Proxies
 		remote  string
 		want    []string // networks, with their weights
 	}{
@@ -121,11 +120,11 @@ func TestNetworksOfPeers(t *testing.T) {
 		{proxies, "[2001:db8:1:2::3]:1", []string{"2001:db8:1:2::/64 1", "2001:db8:1::/48 2"}},
 		{proxies, "10.1.2.3:1", nil},
 		{proxies, "10.2.2.3:1", []string{"10.2.2.3/32 1"}},
-		{clientip.Proxies{}, "10.1.2.3:1", nil},
-		{clientip.Proxies{}, "127.0.0.1:1", nil},
-		{clientip.Proxies{}, "198.51.100.1:1", []string{"198.51.100.1/32 1"}},
+		{limits.Proxies{}, "10.1.2.3:1", nil},
+		{limits.Proxies{}, "127.0.0.1:1", nil},
+		{limits.Proxies{}, "198.51.100.1:1", []string{"198.51.100.1/32 1"}},
 	} {
-		s := &Server{cfg: Config{Proxies: test.proxies}, limits: &limits{proxied: len(test.proxies.Trusted) > 0}}
+		s := &Server{cfg: Config{Proxies: test.proxies}, limits: &requestLimits{proxied: len(test.proxies.Trusted) > 0}}
 		var got []string
 		for _, c := range s.networksOf(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(test.remote))) {
 			got = append(got, fmt.Sprint(c.Client.network, " ", c.Weight))
@@ -161,7 +160,7 @@ func TestWhichConnectionMakesRoom(t *testing.T) {
 	add("arriving", b, http.StateActive, 0, 0)
 	add("worked on", b, http.StateActive, 1, time.Hour)
 	add("taken over", b, http.StateHijacked, 0, time.Hour)
-	closedBy := func(claims []ratelimit.Claim[sharer]) string {
+	closedBy := func(claims []limits.Claim[sharer]) string {
 		if !c.closeOne(claims) {
 			return ""
 		}
@@ -207,7 +206,7 @@ func TestArrivingRequestsAreNotWorkedOn(t *testing.T) {
 		<-leave
 	})}, l.writeError)
 	server := &http.Server{
-		Handler:     l.entered(ratelimit.NewShares[sharer]("requests", 10), handler),
+		Handler:     l.entered(limits.NewShares[sharer]("requests", 10), handler),
 		ConnContext: withConnection, ConnState: c.observe, ReadHeaderTimeout: readHeaderTimeout,
 		BaseContext: func(net.Listener) context.Context { return t.Context() },
 	}

@@ -15,12 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/access/keyringtest"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/endpoint"
-	"github.com/quittance/quittance/internal/keyring"
-	"github.com/quittance/quittance/internal/keyring/keyringtest"
-	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/webhooks"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -54,26 +53,26 @@ func newKeyWorld(t *testing.T, database string) *keyWorld {
 			out.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		if !bytes.Contains(body, []byte(poster.PingEvent)) {
+		if !bytes.Contains(body, []byte(webhooks.PingEvent)) {
 			w.arrived <- string(body)
 		}
 	}))
 	t.Cleanup(receiver.Close)
 	c, _ := scripted(t, "house", 7)
 	w.receiver = receiver.URL
-	merchants := map[string]poster.Endpoint{"cafe": {}, "bean": {}}
+	merchants := map[string]webhooks.Endpoint{"cafe": {}, "bean": {}}
 	for n := range 20 {
-		merchants[fmt.Sprintf("m%d", n)] = poster.Endpoint{}
+		merchants[fmt.Sprintf("m%d", n)] = webhooks.Endpoint{}
 	}
-	w.cfg = Config{Database: database, Chains: []Chain{c}, Merchants: Merchants{Endpoints: merchants}, WebhookAllow: poster.Loopback()}
+	w.cfg = Config{Database: database, Chains: []Chain{c}, Merchants: Merchants{Endpoints: merchants}, WebhookAllow: webhooks.Loopback()}
 	return w
 }
 
 // start starts a replica with master keys. The first one seals.
-func (w *keyWorld) start(newest keyring.Key, others ...keyring.Key) *running {
+func (w *keyWorld) start(newest access.MasterKey, others ...access.MasterKey) *running {
 	w.t.Helper()
 	cfg := w.cfg
-	cfg.Keyring = keyring.New(newest, others...)
+	cfg.Keyring = access.NewKeyring(newest, others...)
 	return startServer(w.t, cfg)
 }
 
@@ -154,9 +153,9 @@ func TestMasterKeyRotation(t *testing.T) {
 		}
 	}
 	check()
-	for _, step := range [][]keyring.Key{{old, newer}, {newer, old}, {newer}} {
+	for _, step := range [][]access.MasterKey{{old, newer}, {newer, old}, {newer}} {
 		if len(step) == 1 {
-			if sealed, err := admin.Reseal(t.Context(), w.cfg.Database, keyring.New(newer, old)); err != nil || sealed == 0 {
+			if sealed, err := admin.Reseal(t.Context(), w.cfg.Database, access.NewKeyring(newer, old)); err != nil || sealed == 0 {
 				t.Fatalf("resealed %d, %v", sealed, err)
 			}
 			check()
@@ -188,7 +187,7 @@ func TestLostMasterKey(t *testing.T) {
 			w.put(r.url, "bean")
 			w.deliver(r.url, "cafe")
 			newer := keyringtest.Key(t)
-			if all, _, err := admin.ReplaceSecrets(t.Context(), w.cfg.Database, keyring.New(newer), nil); err == nil || len(all) > 0 {
+			if all, _, err := admin.ReplaceSecrets(t.Context(), w.cfg.Database, access.NewKeyring(newer), nil); err == nil || len(all) > 0 {
 				t.Fatalf("while the service runs: replaced %+v, %v", all, err)
 			}
 			r.stop()
@@ -197,11 +196,11 @@ func TestLostMasterKey(t *testing.T) {
 			}
 			began := time.Now()
 			cfg := w.cfg
-			cfg.Keyring, cfg.Listeners, cfg.Now, cfg.Logger, cfg.Rand = keyring.New(newer), listenOn(t, Address{}), time.Now, slog.New(slog.DiscardHandler), rand.Reader
+			cfg.Keyring, cfg.Listeners, cfg.Now, cfg.Logger, cfg.Rand = access.NewKeyring(newer), listenOn(t, Address{}), time.Now, slog.New(slog.DiscardHandler), rand.Reader
 			if err := Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "quittance secrets replace --config FILE") {
 				t.Fatalf("with another key it ended with %v", err)
 			}
-			all, _, err := admin.ReplaceSecrets(t.Context(), w.cfg.Database, keyring.New(newer), func([]endpoint.Replaced) error { return nil })
+			all, _, err := admin.ReplaceSecrets(t.Context(), w.cfg.Database, access.NewKeyring(newer), func([]webhooks.Replaced) error { return nil })
 			if err != nil || len(all) != 2 {
 				t.Fatalf("replaced %+v, %v", all, err)
 			}

@@ -13,14 +13,12 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/logtest"
-	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // matrixRow is the request that TestMatrix makes of a route, and the status for a key of the merchant
@@ -102,33 +100,33 @@ type matrixWorld struct {
 	t     *testing.T
 	url   string
 	store *db.DB
-	keys  *apikey.Manager
-	past  *apikey.Manager              // creates keys as of two hours ago
+	keys  *access.KeyManager
+	past  *access.KeyManager           // creates keys as of two hours ago
 	ids   map[string]map[string]string // of objects, by merchant and first part of the path
 	made  map[access.Principal]string  // headers with keys, by merchant and scopes
 }
 
 func newMatrixWorld(t *testing.T, database string) *matrixWorld {
 	t.Helper()
-	text, err := keyring.NewKey(rand.Reader)
+	text, err := access.NewMasterKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	master, err := keyring.ParseKey(text)
+	master, err := access.ParseMasterKey(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	chain, _ := scripted(t, "house", 7)
-	merchants := Merchants{Endpoints: map[string]poster.Endpoint{"acme": {}, "globex": {}}}
+	merchants := Merchants{Endpoints: map[string]webhooks.Endpoint{"acme": {}, "globex": {}}}
 	w := &matrixWorld{t: t, ids: make(map[string]map[string]string), made: make(map[access.Principal]string)}
 	w.url = startServer(t, Config{
-		Database: database, Chains: []Chain{chain}, Merchants: merchants, Keyring: keyring.New(master), WebhookAllow: poster.Loopback(),
+		Database: database, Chains: []Chain{chain}, Merchants: merchants, Keyring: access.NewKeyring(master), WebhookAllow: webhooks.Loopback(),
 		Access: Access{Mode: access.Live}, Logger: slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}).url
 	await(t, w.url, "readiness", func(status int, h health) bool { return status == http.StatusOK && h.Chains[0].Confirmed > 0 })
 	w.store = dbtest.Open(t, database)
-	manager := func(now func() time.Time) *apikey.Manager {
-		return apikey.NewManager(apikey.ManagerConfig{Store: w.store, Mode: access.Live, Known: merchants.Known, Now: now, Rand: rand.Reader})
+	manager := func(now func() time.Time) *access.KeyManager {
+		return access.NewKeyManager(access.KeyManagerConfig{Store: w.store, Mode: access.Live, Known: merchants.Known, Now: now, Rand: rand.Reader})
 	}
 	w.keys, w.past = manager(time.Now), manager(func() time.Time { return time.Now().Add(-2 * time.Hour) })
 	for n, merchant := range []string{"acme", "globex"} {
@@ -163,7 +161,7 @@ func (w *matrixWorld) fill(merchant string, n byte) {
 		Events []struct{ Event struct{ ID string } }
 	}
 	w.decode(w.call("GET /api/events", merchant, "", admin), &events)
-	payment := settle.PaymentRow{SeenID: "seen_" + merchant, Payment: invoice.Payment{
+	payment := ledger.PaymentRow{SeenID: "seen_" + merchant, Payment: invoice.Payment{
 		ID: invoice.TransferID(invoice.PrefixPayment, merchant, invoice.Hash{}, 0), Status: invoice.Confirmed, ObservedAt: time.Unix(100, 0), ConfirmedAt: time.Unix(100, 0),
 		Transfer: invoice.Transfer{
 			ChainKey: "house", TxHash: invoice.Hash{n}, Position: invoice.Position{BlockNumber: 1, BlockHash: invoice.Hash{1}, BlockTime: time.Unix(100, 0)},
@@ -175,10 +173,10 @@ func (w *matrixWorld) fill(merchant string, n byte) {
 		Outcome: invoice.Dismissed, Reason: "test", By: "maria", At: time.Now(),
 	}
 	if err := w.store.Update(w.t.Context(), func(tx *db.Tx) error {
-		if err := settle.SavePayments(context.WithoutCancel(w.t.Context()), tx, []settle.PaymentRow{payment}); err != nil {
+		if err := ledger.SavePayments(context.WithoutCancel(w.t.Context()), tx, []ledger.PaymentRow{payment}); err != nil {
 			return err
 		}
-		return settle.InsertDecision(context.WithoutCancel(w.t.Context()), tx, decision)
+		return ledger.InsertDecision(context.WithoutCancel(w.t.Context()), tx, decision)
 	}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -201,7 +199,7 @@ func (w *matrixWorld) fill(merchant string, n byte) {
 // record creates a key of the merchant, and returns its record.
 func (w *matrixWorld) record(merchant string, scopes access.Scopes) access.Record {
 	w.t.Helper()
-	r, _, err := w.keys.Create(w.t.Context(), access.Open(), apikey.Request{Name: "of " + merchant, MerchantID: merchant, Scopes: scopes})
+	r, _, err := w.keys.Create(w.t.Context(), access.Open(), access.KeyRequest{Name: "of " + merchant, MerchantID: merchant, Scopes: scopes})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -215,7 +213,7 @@ func (w *matrixWorld) key(merchant string, scopes access.Scopes) string {
 	if w.made[of] != "" {
 		return w.made[of]
 	}
-	_, k, err := w.keys.Create(w.t.Context(), access.Open(), apikey.Request{Name: "test", MerchantID: merchant, Scopes: scopes})
+	_, k, err := w.keys.Create(w.t.Context(), access.Open(), access.KeyRequest{Name: "test", MerchantID: merchant, Scopes: scopes})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -275,7 +273,7 @@ var credentials = []struct {
 	}},
 	{"malformed", checkMalformed},
 	{"expired", func(t *testing.T, w *matrixWorld, r route) {
-		_, k, err := w.past.Create(t.Context(), access.Open(), apikey.Request{
+		_, k, err := w.past.Create(t.Context(), access.Open(), access.KeyRequest{
 			Name: "old", MerchantID: "acme", Scopes: access.Admin, ExpiresAt: time.Now().Add(-time.Hour),
 		})
 		if err != nil {
@@ -284,7 +282,7 @@ var credentials = []struct {
 		w.wantUnauthorized(t, w.call(r.pattern, "acme", "", "Bearer "+k.Reveal()), "has expired")
 	}},
 	{"revoked", func(t *testing.T, w *matrixWorld, r route) {
-		record, k, err := w.keys.Create(t.Context(), access.Open(), apikey.Request{Name: "bad", MerchantID: "acme", Scopes: access.Admin})
+		record, k, err := w.keys.Create(t.Context(), access.Open(), access.KeyRequest{Name: "bad", MerchantID: "acme", Scopes: access.Admin})
 		if err != nil {
 			t.Fatal(err)
 		}

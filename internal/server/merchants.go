@@ -7,17 +7,15 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/merchant"
-	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // Merchants are the configured merchants. With AcceptAll, other merchants are accepted too, and their
 // events are sent to the Fallback endpoint if it has a URL. A merchant with an endpoint without a URL
 // sets it through the API.
 type Merchants struct {
-	Endpoints map[string]poster.Endpoint
+	Endpoints map[string]webhooks.Endpoint
 	// Tolerances are the underpayments that merchants accept. By default it is 0.
 	Tolerances map[string]invoice.Tolerance
 	// Collections are the default ways to collect payments of merchants' invoices.
@@ -34,7 +32,7 @@ type Merchants struct {
 	// Optional are the optional event types that merchants receive.
 	Optional  map[string][]invoice.EventType
 	AcceptAll bool
-	Fallback  poster.Endpoint
+	Fallback  webhooks.Endpoint
 }
 
 // Known reports whether invoices may be created for the merchant.
@@ -66,7 +64,7 @@ func (s *Server) buildMerchants(ctx context.Context, chainKeys []string) error {
 			return err
 		}
 	}
-	s.merchants = merchant.New(merchant.Config{
+	s.merchants = access.NewMerchants(access.MerchantConfig{
 		Store: s.store, Configured: configured, AcceptAll: s.cfg.Merchants.AcceptAll,
 		Chains: chainKeys, Delay: s.cfg.AllowListDelay, Now: s.cfg.Now,
 	})
@@ -105,8 +103,8 @@ func (m Merchants) webhooks() map[string]string {
 // directory implements settle.Merchants.
 type directory struct {
 	Merchants
-	endpoints *endpoint.Directory
-	merchants *merchant.Manager
+	endpoints *webhooks.Directory
+	merchants *access.MerchantManager
 	isolated  bool
 }
 

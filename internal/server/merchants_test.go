@@ -12,14 +12,12 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/access/keyringtest"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/dispatcher"
-	"github.com/quittance/quittance/internal/endpoint"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/keyring/keyringtest"
 	"github.com/quittance/quittance/internal/logtest"
-	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 func TestMerchants(t *testing.T) {
@@ -30,18 +28,18 @@ func TestMerchants(t *testing.T) {
 		return sealed.Data, sealed.KeyID, nil
 	}
 	if err := conn.Update(t.Context(), func(tx *db.Tx) error {
-		_, err := dispatcher.PutEndpoint(t.Context(), tx, dispatcher.EndpointRow{MerchantID: "owner", URL: "https://owner.example/", ChangedAt: invoice.Unix(1)}, seal)
+		_, err := webhooks.PutEndpoint(t.Context(), tx, webhooks.EndpointRow{MerchantID: "owner", URL: "https://owner.example/", ChangedAt: invoice.Unix(1)}, seal)
 		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
-	endpoints, err := endpoint.Open(t.Context(), endpoint.Config{Store: conn, Keyring: keys})
+	endpoints, err := webhooks.OpenDirectory(t.Context(), webhooks.DirectoryConfig{Store: conn, Keyring: keys})
 	if err != nil {
 		t.Fatal(err)
 	}
-	shop := poster.Endpoint{URL: "https://shop.example/", Secret: "whsec_shop"}
-	configured := Merchants{Endpoints: map[string]poster.Endpoint{"shop": shop, "later": {}}}
-	dev := Merchants{AcceptAll: true, Fallback: poster.Endpoint{URL: "http://127.0.0.1:9000/", Secret: "whsec_all"}}
+	shop := webhooks.Endpoint{URL: "https://shop.example/", Secret: "whsec_shop"}
+	configured := Merchants{Endpoints: map[string]webhooks.Endpoint{"shop": shop, "later": {}}}
+	dev := Merchants{AcceptAll: true, Fallback: webhooks.Endpoint{URL: "http://127.0.0.1:9000/", Secret: "whsec_all"}}
 	quiet := Merchants{AcceptAll: true}
 	for name, test := range map[string]struct {
 		merchants    Merchants
@@ -78,7 +76,7 @@ func TestMerchantConfiguredTwice(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err := Run(ctx, Config{
-		Listeners: listenOn(t, Address{}), Database: url, Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"shop": {}}},
+		Listeners: listenOn(t, Address{}), Database: url, Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"shop": {}}},
 		Access: Access{Mode: access.Live}, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 		Ready: func(string) { cancel() },
 	})
@@ -89,7 +87,7 @@ func TestMerchantConfiguredTwice(t *testing.T) {
 
 func TestConfiguredProfiles(t *testing.T) {
 	half := invoice.Tolerance{BasisPoints: 50}
-	d := Merchants{Endpoints: map[string]poster.Endpoint{"shop": {}, "cafe": {}}, Tolerances: map[string]invoice.Tolerance{"shop": half},
+	d := Merchants{Endpoints: map[string]webhooks.Endpoint{"shop": {}, "cafe": {}}, Tolerances: map[string]invoice.Tolerance{"shop": half},
 		Allowed: map[string][]invoice.AllowedAddress{"shop": {{ChainKey: "base", Address: invoice.Address{1}}}}}
 	got := d.profiles()
 	if shop := got["shop"]; shop.Tolerance != half || !shop.Configured || shop.ID != "shop" || !shop.Allows("base", invoice.Address{1}) || shop.Allows("base", invoice.Address{2}) {
@@ -108,9 +106,9 @@ func TestMerchantLeaves(t *testing.T) {
 	url, log := dbtest.Migrated(t), new(logtest.Buffer)
 	chain, _ := scripted(t, "house", 5)
 	config := func(shop ...invoice.AllowedAddress) Config {
-		m := Merchants{Endpoints: map[string]poster.Endpoint{"cafe": {}}, Allowed: map[string][]invoice.AllowedAddress{}}
+		m := Merchants{Endpoints: map[string]webhooks.Endpoint{"cafe": {}}, Allowed: map[string][]invoice.AllowedAddress{}}
 		if shop != nil {
-			m.Endpoints["shop"], m.Allowed["shop"] = poster.Endpoint{}, shop
+			m.Endpoints["shop"], m.Allowed["shop"] = webhooks.Endpoint{}, shop
 		}
 		return Config{Database: url, Chains: []Chain{chain}, Merchants: m, Logger: slog.New(slog.NewTextHandler(log, nil))}
 	}

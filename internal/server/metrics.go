@@ -11,7 +11,6 @@ import (
 
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/watchdog"
 )
 
 // metrics are the metrics of the HTTP server. Other components register their own.
@@ -82,7 +81,7 @@ func freeSpace(path string) prometheus.Collector {
 }
 
 // clockOffset returns a collector of the schedule's clock offset.
-func clockOffset(c *clock.Clock) prometheus.Collector {
+func clockOffset(c *db.Clock) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "quittance_schedule_clock_offset_seconds",
 		Help: "By how much the clock of the schedule of deliveries is ahead of this machine's, which may have been set.",
@@ -107,7 +106,7 @@ var stalledSeconds = prometheus.NewDesc("quittance_stalled_seconds",
 
 // stallCollector collects how long the watchdog's stalled tasks have made no
 // progress.
-type stallCollector struct{ watchdog *watchdog.Watchdog }
+type stallCollector struct{ watchdog *clock.Watchdog }
 
 // Describe implements prometheus.Collector.
 func (m stallCollector) Describe(out chan<- *prometheus.Desc) { out <- stalledSeconds }

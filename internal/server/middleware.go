@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/longrequest"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // withDeadline returns a handler that gives each request api.RequestTimeout. The deadline is the only
@@ -18,7 +18,7 @@ func withDeadline(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), api.RequestTimeout)
 		defer cancel()
-		next.ServeHTTP(w, r.WithContext(longrequest.WithConnection(ctx, r.Context())))
+		next.ServeHTTP(w, r.WithContext(webpage.WithConnection(ctx, r.Context())))
 	})
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 type (
@@ -42,7 +42,7 @@ func (f fakeReader) Invoice(ctx context.Context, id string) (invoice.Invoice, er
 }
 
 // RefundRecords returns an empty list.
-func (fakeReader) RefundRecords(context.Context, settle.RefundFilter) ([]invoice.RefundRecord, error) {
+func (fakeReader) RefundRecords(context.Context, ledger.RefundFilter) ([]invoice.RefundRecord, error) {
 	return nil, nil
 }
 
@@ -67,7 +67,7 @@ type noFeed struct{ checkout.Feed }
 // noClaims rejects every claim.
 type noClaims struct{}
 
-func (noClaims) Claim(context.Context, settle.Claim) (settle.ClaimResult, error) {
+func (noClaims) Claim(context.Context, ledger.Claim) (ledger.ClaimResult, error) {
 	return "", db.ErrNotFound
 }
 

@@ -12,13 +12,12 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // tooManyError is how a node refuses a call beyond its rate.
@@ -56,11 +55,11 @@ func (l *callLimit) intercept(context.Context, string) error {
 func TestVerifyFloodLeavesPayments(t *testing.T) {
 	t.Parallel()
 	c, blocks, node := scriptedChain(t, "house", 7)
-	c.OperatorKey, c.Gasless = testKey(t), &settle.AuthorizationBudget{PerMerchant: 1000, PerPayer: 1000, PerDay: 1000}
+	c.OperatorKey, c.Gasless = testKey(t), &ledger.AuthorizationBudget{PerMerchant: 1000, PerPayer: 1000, PerDay: 1000}
 	c.Registry = testToken // any contract
 	c.PollInterval = 250 * time.Millisecond
 	database := dbtest.Migrated(t)
-	merchants := Merchants{Endpoints: map[string]poster.Endpoint{"acme": {}, "globex": {}}}
+	merchants := Merchants{Endpoints: map[string]webhooks.Endpoint{"acme": {}, "globex": {}}}
 	base := startServer(t, Config{
 		Database: database, Chains: []Chain{c}, Merchants: merchants, Access: Access{Mode: access.Live},
 	}).url
@@ -68,11 +67,11 @@ func TestVerifyFloodLeavesPayments(t *testing.T) {
 	limit := &callLimit{most: 100}
 	node.Intercept(limit.intercept)
 
-	keys := apikey.NewManager(apikey.ManagerConfig{
+	keys := access.NewKeyManager(access.KeyManagerConfig{
 		Store: dbtest.Open(t, database), Mode: access.Live, Known: merchants.Known, Now: time.Now, Rand: rand.Reader,
 	})
 	with := func(merchant string, scopes access.Scopes) func(*http.Request) {
-		_, key, err := keys.Create(t.Context(), access.Open(), apikey.Request{Name: "test", MerchantID: merchant, Scopes: scopes})
+		_, key, err := keys.Create(t.Context(), access.Open(), access.KeyRequest{Name: "test", MerchantID: merchant, Scopes: scopes})
 		if err != nil {
 			t.Fatal(err)
 		}

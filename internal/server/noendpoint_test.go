@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/keyring/keyringtest"
-	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/access/keyringtest"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // TestEventsWaitForAnEndpoint creates an invoice for a merchant without an
@@ -16,8 +16,8 @@ func TestEventsWaitForAnEndpoint(t *testing.T) {
 	receiver, arrived := newReceiver(t)
 	c, _ := scripted(t, "house", 7)
 	base := startServer(t, Config{
-		Chains: []Chain{c}, Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {}}},
-		Keyring: keyringtest.New(t), WebhookAllow: poster.Loopback(),
+		Chains: []Chain{c}, Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {}}},
+		Keyring: keyringtest.New(t), WebhookAllow: webhooks.Loopback(),
 	}).url
 	if a := create(t, base, "house"); a.status != http.StatusCreated {
 		t.Fatalf("create: %d %s", a.status, a.body)

@@ -5,9 +5,9 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 const (
@@ -25,18 +25,18 @@ type openings struct {
 	store  *db.DB
 	now    func() time.Time
 	logger *slog.Logger
-	queue  chan settle.Opening
+	queue  chan ledger.Opening
 	known  map[string]struct{} // belongs to the goroutine of run
 }
 
 func newOpenings(s *db.DB, now func() time.Time, logger *slog.Logger) *openings {
-	return &openings{store: s, now: now, logger: logger, queue: make(chan settle.Opening, maxOpenings), known: make(map[string]struct{})}
+	return &openings{store: s, now: now, logger: logger, queue: make(chan ledger.Opening, maxOpenings), known: make(map[string]struct{})}
 }
 
 // add notes that the page of an invoice was opened.
 func (o *openings) add(invoiceID string) {
 	select {
-	case o.queue <- settle.Opening{InvoiceID: invoiceID, At: o.now()}:
+	case o.queue <- ledger.Opening{InvoiceID: invoiceID, At: o.now()}:
 	default:
 	}
 }
@@ -46,7 +46,7 @@ func (o *openings) run(ctx context.Context) error {
 	for {
 		select {
 		case first := <-o.queue:
-			wait.Sleep(ctx, openingsDelay, nil)
+			clock.Sleep(ctx, openingsDelay, nil)
 			o.save(context.WithoutCancel(ctx), o.gather(first))
 		case <-ctx.Done():
 			return nil
@@ -55,7 +55,7 @@ func (o *openings) run(ctx context.Context) error {
 }
 
 // gather returns an opening and the waiting ones, except openings of known invoices.
-func (o *openings) gather(next settle.Opening) (fresh []settle.Opening) {
+func (o *openings) gather(next ledger.Opening) (fresh []ledger.Opening) {
 	for range maxOpenings {
 		if _, ok := o.known[next.InvoiceID]; !ok {
 			if len(o.known) >= maxOpened {
@@ -74,11 +74,11 @@ func (o *openings) gather(next settle.Opening) (fresh []settle.Opening) {
 }
 
 // save stores openings. Those that cannot be stored are stored when the page is opened again.
-func (o *openings) save(ctx context.Context, fresh []settle.Opening) {
+func (o *openings) save(ctx context.Context, fresh []ledger.Opening) {
 	if len(fresh) == 0 {
 		return
 	}
-	if err := settle.RecordOpenings(ctx, o.store, fresh); err != nil {
+	if err := ledger.RecordOpenings(ctx, o.store, fresh); err != nil {
 		for _, opening := range fresh {
 			delete(o.known, opening.InvoiceID)
 		}

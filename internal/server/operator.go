@@ -11,11 +11,10 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/delivery"
-	"github.com/quittance/quittance/internal/dispatcher"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/txmgr"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 const (
@@ -27,7 +26,7 @@ const (
 
 // operations is the operator's view of the service, and the operator's actions on it.
 type operations struct {
-	*settle.Service
+	*ledger.Service
 	server *Server
 }
 
@@ -80,13 +79,13 @@ func (o operations) ServiceStatus(ctx context.Context) (apitypes.ServiceStatus, 
 
 // deliveryQueues returns the queues of waiting deliveries.
 func (s *Server) deliveryQueues(ctx context.Context) (out apitypes.DeliveryQueues, err error) {
-	for _, lane := range []delivery.Lane{delivery.First, delivery.Retry} {
-		queues, err := dispatcher.NewReader(s.store).Queues(ctx, lane)
+	for _, lane := range []webhooks.Lane{webhooks.First, webhooks.Retry} {
+		queues, err := webhooks.NewReader(s.store).Queues(ctx, lane)
 		if err != nil {
 			return out, err
 		}
 		merchants, due := &out.FirstMerchants, &out.FirstDueAt
-		if lane == delivery.Retry {
+		if lane == webhooks.Retry {
 			merchants, due = &out.RetryMerchants, &out.RetryDueAt
 		}
 		*merchants = int64(len(queues))
@@ -96,8 +95,8 @@ func (s *Server) deliveryQueues(ctx context.Context) (out apitypes.DeliveryQueue
 			}
 		}
 	}
-	counts, err := dispatcher.NewReader(s.store).BreakerCounts(ctx)
-	out.PausedEndpoints, out.GoneEndpoints = counts[delivery.BreakerOpen], counts[delivery.BreakerGone]
+	counts, err := webhooks.NewReader(s.store).BreakerCounts(ctx)
+	out.PausedEndpoints, out.GoneEndpoints = counts[webhooks.BreakerOpen], counts[webhooks.BreakerGone]
 	return out, err
 }
 
@@ -173,7 +172,7 @@ func (s *Server) writerDetails(ctx context.Context, run *chainWorkers, w *admin.
 		return nil, err
 	}
 	for _, c := range costs {
-		out.Costs = append(out.Costs, apitypes.WriterCost{Date: times.Format(c.Day, time.UTC, time.DateOnly), Gwei: big.NewInt(c.Gwei).String()})
+		out.Costs = append(out.Costs, apitypes.WriterCost{Date: clock.Format(c.Day, time.UTC, time.DateOnly), Gwei: big.NewInt(c.Gwei).String()})
 	}
 	txs, err := txmgr.UnsettledTxs(ctx, s.store, run.Key)
 	if err != nil {

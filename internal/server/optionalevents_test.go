@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/access/keyringtest"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/keyring/keyringtest"
-	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // TestOptionalEventsSetThroughTheAPI sets an endpoint that asks for
@@ -21,8 +21,8 @@ func TestOptionalEventsSetThroughTheAPI(t *testing.T) {
 			receiver, arrived := newReceiver(t)
 			config, c, _ := scriptedChain(t, "house", 7)
 			base := startServer(t, Config{
-				Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {}}}, Database: database(t),
-				Keyring: keyringtest.New(t), WebhookAllow: poster.Loopback(),
+				Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {}}}, Database: database(t),
+				Keyring: keyringtest.New(t), WebhookAllow: webhooks.Loopback(),
 			}).url
 			const asks = `"optionalEvents":["payment.unattributed"]`
 			hook := base + "/api/merchants/m/webhook"

@@ -17,13 +17,13 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access/keyringtest"
 	"github.com/quittance/quittance/internal/chain/chaintest"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/keyring/keyringtest"
 	"github.com/quittance/quittance/internal/logtest"
-	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/webhooks"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -121,13 +121,13 @@ func startOverload(t *testing.T, database string) *overload {
 	o.proxy = proxy
 	receiver := httptest.NewServer(http.HandlerFunc(o.receive))
 	t.Cleanup(receiver.Close)
-	endpoint := poster.Endpoint{URL: receiver.URL, Secret: "whsec_test"}
+	endpoint := webhooks.Endpoint{URL: receiver.URL, Secret: "whsec_test"}
 	c, blocks, _ := scriptedChain(t, "house", 7)
 	o.blocks = blocks
 	o.clock = func() time.Time { return time.Unix(chaintest.GenesisTime, 0).Add(time.Since(began)) }
 	o.url = startServer(t, Config{
-		Now: o.clock, Database: through, Chains: []Chain{c}, Logger: slog.New(slog.NewTextHandler(o.log, &slog.HandlerOptions{Level: slog.LevelWarn})), Keyring: keyringtest.New(t), WebhookAllow: poster.Loopback(),
-		Merchants: Merchants{AcceptAll: true, Endpoints: map[string]poster.Endpoint{"paid": endpoint, "busy": endpoint}},
+		Now: o.clock, Database: through, Chains: []Chain{c}, Logger: slog.New(slog.NewTextHandler(o.log, &slog.HandlerOptions{Level: slog.LevelWarn})), Keyring: keyringtest.New(t), WebhookAllow: webhooks.Loopback(),
+		Merchants: Merchants{AcceptAll: true, Endpoints: map[string]webhooks.Endpoint{"paid": endpoint, "busy": endpoint}},
 	}).url
 	await(t, o.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 	o.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: overloadCreators + overloadReaders}}
@@ -168,7 +168,7 @@ func (o *overload) begin(id string) {
 		o.working.Go(func() {
 			for n := 0; !o.stop.Load(); n++ {
 				if !one(n) {
-					wait.Sleep(o.Context(), time.Second, nil) // as Retry-After asks
+					clock.Sleep(o.Context(), time.Second, nil) // as Retry-After asks
 				}
 			}
 		})
@@ -212,7 +212,7 @@ func (o *overload) hold(database string) {
 		o.Fatal(err)
 	}
 	for deadline := time.Now().Add(time.Minute); o.refused.Load() == 0; {
-		if time.Now().After(deadline) || !wait.Sleep(o.Context(), overloadTrip, nil) {
+		if time.Now().After(deadline) || !clock.Sleep(o.Context(), overloadTrip, nil) {
 			o.Fatal("no create is refused")
 		}
 	}
@@ -303,7 +303,7 @@ func (o *overload) backlog() int64 {
 func (o *overload) awaitBacklog() {
 	o.Helper()
 	for o.backlog() < overloadBacklog {
-		if !wait.Sleep(o.Context(), overloadTrip/10, nil) {
+		if !clock.Sleep(o.Context(), overloadTrip/10, nil) {
 			o.Fatal("no creates wait")
 		}
 	}

@@ -7,8 +7,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/quittance/quittance/internal/clientip"
-	"github.com/quittance/quittance/internal/ratelimit"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // TestPrivateClientsHaveOneRule compares the limits at a door with the limits for payers. In both, a
@@ -17,13 +16,13 @@ func TestPrivateClientsHaveOneRule(t *testing.T) {
 	for proxy, want := range map[string]int{"": 0, "10.9.0.0/16": 1} {
 		s, _ := newObserved(slog.LevelInfo)
 		if proxy != "" {
-			s.cfg.Proxies = clientip.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix(proxy)}, Header: clientip.XForwardedFor}
+			s.cfg.Proxies = limits.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix(proxy)}, Header: limits.XForwardedFor}
 		}
 		l := newLimits(s.cfg, s.metrics)
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.RemoteAddr = "10.1.2.3:4567"
 		s.observeRequests(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			atDoor, asPayer := l.networks(clientip.FromContext(r.Context())), ratelimit.Networks(r.Context())
+			atDoor, asPayer := l.networks(limits.FromContext(r.Context())), limits.Networks(r.Context())
 			if len(atDoor) != want || len(asPayer) != want {
 				t.Errorf("behind %q, a private address has %d shares at the door and %d as a payer, want %d", proxy, len(atDoor), len(asPayer), want)
 			}

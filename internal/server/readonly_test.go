@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5" //nolint:depguard // the test changes the database's settings as its administrator does
+	"github.com/jackc/pgx/v5"
 
+	"github.com/quittance/quittance/internal/access/keyringtest"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/keyring/keyringtest"
 	"github.com/quittance/quittance/internal/logtest"
 )
 

@@ -9,9 +9,9 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // Limits of a recovery.
@@ -125,7 +125,7 @@ func (s *Server) dismissRecovery(ctx context.Context) error {
 			return s.setRecovery(ctx, tx, access.ActionRecoveryDismiss, was, is)
 		}
 		wants := directory{s.cfg.Merchants, s.endpoints, s.merchants, false}.WantsEvents
-		if err := dispatcher.UnmarkCopy(ctx, tx, wants, s.clock.Now()); err != nil {
+		if err := webhooks.UnmarkCopy(ctx, tx, wants, s.clock.Now()); err != nil {
 			return err
 		}
 		return s.auditRecovery(ctx, tx, access.ActionRecoveryDismiss, was, is)
@@ -154,7 +154,7 @@ func (s *Server) setRecovery(ctx context.Context, tx *db.Tx, action access.Actio
 
 // auditRecovery records in the audit log that the state of the database has changed.
 func (s *Server) auditRecovery(ctx context.Context, tx *db.Tx, action access.Action, was, is db.Recovery) error {
-	all, err := dispatcher.Timelines(ctx, tx)
+	all, err := webhooks.Timelines(ctx, tx)
 	if err != nil {
 		return err
 	}
@@ -185,15 +185,15 @@ func (s *Server) beginRecovery(ctx context.Context) error {
 		}
 		if was.State == db.RecoveryNormal && !was.Ended.IsZero() {
 			is.Reason = "it is run again, and no service has run since it ended"
-			if err := settle.ResumeRecovery(ctx, tx); err != nil {
+			if err := ledger.ResumeRecovery(ctx, tx); err != nil {
 				return err
 			}
 			return s.setRecovery(ctx, tx, access.ActionRecoveryBegin, was, is)
 		}
-		if _, err := dispatcher.StartTimeline(ctx, tx, s.ids.New(invoice.PrefixTimeline), s.cfg.Now()); err != nil {
+		if _, err := webhooks.StartTimeline(ctx, tx, s.ids.New(invoice.PrefixTimeline), s.cfg.Now()); err != nil {
 			return err
 		}
-		if err := settle.RecoverFrom(ctx, tx); err != nil {
+		if err := ledger.RecoverFrom(ctx, tx); err != nil {
 			return err
 		}
 		if err := access.EndSessions(ctx, tx); err != nil {
@@ -232,7 +232,7 @@ func (s *Server) readPast(ctx context.Context, o RecoverOptions) error {
 // backup had never read, the database has no such block: it is read from startBlock on, even if an
 // earlier recovery has read only newer blocks. Without startBlock, that is an error.
 func (s *Server) recoverFrom(ctx context.Context) (map[string]uint64, error) {
-	from, err := settle.RecoveredFrom(ctx, s.store)
+	from, err := ledger.RecoveredFrom(ctx, s.store)
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +249,7 @@ func (s *Server) recoverFrom(ctx context.Context) (map[string]uint64, error) {
 		if err := s.settle.ReadAgain(ctx, c.Key, from[c.Key]); err != nil {
 			return nil, fmt.Errorf("read %s again: %w", c.Key, err)
 		}
-		err := s.store.Update(ctx, func(tx *db.Tx) error { return settle.RecoverChainFrom(ctx, tx, c.Key, from[c.Key]) })
+		err := s.store.Update(ctx, func(tx *db.Tx) error { return ledger.RecoverChainFrom(ctx, tx, c.Key, from[c.Key]) })
 		if err != nil {
 			return nil, fmt.Errorf("record where the recovery begins to read %s: %w", c.Key, err)
 		}
@@ -287,7 +287,7 @@ func (s *Server) closePools() {
 
 // leaseEvents returns the function that leases deliveries to this process; nil in a recovery, which
 // does not deliver.
-func (s *Server) leaseEvents() func([]dispatcher.Event) {
+func (s *Server) leaseEvents() func([]webhooks.Event) {
 	if s.recovering {
 		return nil
 	}

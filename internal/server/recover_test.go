@@ -19,17 +19,16 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // recoverConfig returns the configuration of a recovery of a database.
 func recoverConfig(url string, c Chain) Config {
 	return Config{
 		Database: url, Chains: []Chain{c}, Access: Access{Mode: access.Test, Open: true}, Now: time.Now, Rand: rand.Reader,
-		Logger: slog.New(slog.DiscardHandler), Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {}}},
+		Logger: slog.New(slog.DiscardHandler), Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {}}},
 	}
 }
 
@@ -53,7 +52,7 @@ func TestRecover(t *testing.T) {
 	config.Registry = invoice.Address{0x60}
 	c.Contract(config.Registry)
 	url := dbtest.Migrated(t)
-	live := startServer(t, Config{Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {}}}, Database: url})
+	live := startServer(t, Config{Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {}}}, Database: url})
 	await(t, live.url, "readiness", func(status int, h health) bool { return status == http.StatusOK && h.Chains[0].Indexed == 3 })
 	paid, closed := createdInvoice(t, live.url), createdInvoice(t, live.url)
 	path := filepath.Join(t.TempDir(), "copy.db")
@@ -81,7 +80,7 @@ func TestRecover(t *testing.T) {
 	if len(report.Chains) != 1 || report.Timeline == "" || !strings.Contains(report.Reason, "quittance backup") {
 		t.Fatalf("reported %+v", report)
 	}
-	if from, through, err := settle.LostPast(t.Context(), dbtest.Open(t, copied), config.Key); err != nil || from != 4 || through != 8 {
+	if from, through, err := ledger.LostPast(t.Context(), dbtest.Open(t, copied), config.Key); err != nil || from != 4 || through != 8 {
 		t.Errorf("the lost past is recorded from %d through %d, %v", from, through, err)
 	}
 	past := report.Chains[0]
@@ -107,11 +106,11 @@ func TestRecover(t *testing.T) {
 	if text := report.Markdown(); !strings.Contains(text, lost.String()) || !strings.Contains(text, closed.ID) {
 		t.Errorf("the document lacks an invoice:\n%s", text)
 	}
-	again := startServer(t, Config{Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {}}}, Database: copied})
+	again := startServer(t, Config{Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {}}}, Database: copied})
 	for id, want := range map[string]string{paid.ID: `"status":"paid"`, closed.ID: `"status":"void"`} {
 		awaitBody(t, again.url+"/api/invoices/"+id, want)
 	}
-	if _, err := dispatcher.Timelines(t.Context(), dbtest.Open(t, copied)); err != nil {
+	if _, err := webhooks.Timelines(t.Context(), dbtest.Open(t, copied)); err != nil {
 		t.Error(err)
 	}
 }
@@ -124,7 +123,7 @@ func TestRecoverAsksAboutKeys(t *testing.T) {
 		s := dbtest.Open(t, url)
 		config, _, _ := scriptedChain(t, "house", 7)
 		config.StartBlock = new(uint64(1)) // it was never read
-		must(t, dispatcher.BeginFirstTimeline(t.Context(), s, "tml_1", time.Now()))
+		must(t, webhooks.BeginFirstTimeline(t.Context(), s, "tml_1", time.Now()))
 		state := func(reason string) {
 			t.Helper()
 			must(t, s.Update(t.Context(), func(tx *db.Tx) error { return tx.SuspectRestore(t.Context(), reason, time.Now()) }))
@@ -170,7 +169,7 @@ func TestRecoverAsksAboutKeys(t *testing.T) {
 				t.Errorf("%+v was revoked at %s, %v", k, r.RevokedAt, err)
 			}
 		}
-		all, err := dispatcher.Timelines(t.Context(), s)
+		all, err := webhooks.Timelines(t.Context(), s)
 		if r, stateErr := s.Recovery(t.Context()); err != nil || stateErr != nil || len(all) != 2 || r.State != db.RecoveryNormal {
 			t.Errorf("the database is %+v on timelines %+v, %v, %v", r, all, err, stateErr)
 		}
@@ -195,7 +194,7 @@ func TestRecoverUnreadChain(t *testing.T) {
 				s := dbtest.Open(t, url)
 				if state == db.RecoveryUnderWay {
 					starts(t, url, config)
-					if cur, err := settle.NewReader(s).Cursor(t.Context(), "house"); err != nil || cur.Indexed.Number < 6 {
+					if cur, err := ledger.NewReader(s).Cursor(t.Context(), "house"); err != nil || cur.Indexed.Number < 6 {
 						t.Fatalf("the service has read up to block %d, %v", cur.Indexed.Number, err)
 					}
 				}
@@ -203,7 +202,7 @@ func TestRecoverUnreadChain(t *testing.T) {
 					return tx.SetRecovery(t.Context(), db.Recovery{State: state, Reason: "a lost past", Since: time.Unix(1000, 0)})
 				}))
 				if state == db.RecoverySuspected {
-					must(t, dispatcher.BeginFirstTimeline(t.Context(), s, "tml_1", time.Now()))
+					must(t, webhooks.BeginFirstTimeline(t.Context(), s, "tml_1", time.Now()))
 				}
 				for range 2 {
 					if _, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{}); err == nil || !strings.Contains(err.Error(), "Set startBlock") {
@@ -241,7 +240,7 @@ func TestRecoverAgain(t *testing.T) {
 			blocks.MineEmpty(5)
 			report, err := Recover(t.Context(), recoverConfig(url, config), RecoverOptions{})
 			must(t, err)
-			all, err := dispatcher.Timelines(t.Context(), dbtest.Open(t, url))
+			all, err := webhooks.Timelines(t.Context(), dbtest.Open(t, url))
 			must(t, err)
 			return len(all), report.Chains[0].From
 		}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/clock"
 )
 
 const (
@@ -59,7 +59,7 @@ func (s *Server) readToHeads(ctx context.Context, patience time.Duration) (err e
 		if behind == 0 {
 			return nil
 		}
-		if !wait.Sleep(ctx, recoverPoll, nil) {
+		if !clock.Sleep(ctx, recoverPoll, nil) {
 			return context.Cause(ctx)
 		}
 	}

@@ -12,8 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/dispatcher"
-	"github.com/quittance/quittance/internal/poster"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // TestRecoverWaitsForNodes runs a recovery of two chains while the node of one is down. The recovery
@@ -25,7 +24,7 @@ func TestRecoverWaitsForNodes(t *testing.T) {
 		other, _, node := scriptedChain(t, "garden", 8)
 		config.StartBlock, other.StartBlock = new(uint64(1)), new(uint64(1)) // the chains were never read
 		s := dbtest.Open(t, url)
-		must(t, dispatcher.BeginFirstTimeline(t.Context(), s, "tml_1", time.Now()))
+		must(t, webhooks.BeginFirstTimeline(t.Context(), s, "tml_1", time.Now()))
 		must(t, s.Update(t.Context(), func(tx *db.Tx) error { return tx.SuspectRestore(t.Context(), "a lost past", time.Now()) }))
 		node.Intercept(func(context.Context, string) error { return errors.New("the node is down") })
 		cfg, log := recoverConfig(url, config), new(lockedBuffer)
@@ -80,7 +79,7 @@ func TestUndoIsolation(t *testing.T) {
 		receiver, received := newReceiver(t)
 		configured := func() Config {
 			cfg := recoverConfig(url, config)
-			cfg.Merchants, cfg.WebhookAllow = Merchants{Endpoints: map[string]poster.Endpoint{"m": {URL: receiver, Secret: "whsec_of_the_shop"}}}, poster.Loopback()
+			cfg.Merchants, cfg.WebhookAllow = Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {URL: receiver, Secret: "whsec_of_the_shop"}}}, webhooks.Loopback()
 			return cfg
 		}
 		live := startServer(t, configured())

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dispatcher"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/txmgr"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // maxReported bounds each list of a report, and recoveryKeys the keys that are read in one statement.
@@ -126,7 +126,7 @@ func (s *Server) endRecovery(ctx context.Context, o RecoverOptions) (report Reco
 		if err := txmgr.ForgetNonces(ctx, tx); err != nil {
 			return err
 		}
-		if err := settle.EndRecovery(ctx, tx); err != nil {
+		if err := ledger.EndRecovery(ctx, tx); err != nil {
 			return err
 		}
 		return s.setRecovery(ctx, tx, access.ActionRecoveryEnd, was, db.Recovery{State: db.RecoveryNormal, Since: s.cfg.Now()})
@@ -163,7 +163,7 @@ func (s *Server) recoveryReport(ctx context.Context) (report RecoveryReport, err
 	if err != nil {
 		return report, err
 	}
-	all, err := dispatcher.Timelines(ctx, s.store)
+	all, err := webhooks.Timelines(ctx, s.store)
 	if err != nil {
 		return report, err
 	}
@@ -178,7 +178,7 @@ func (s *Server) recoveryReport(ctx context.Context) (report RecoveryReport, err
 			report.Audit.Hash = entries[0].Hash.String()
 		}
 	}
-	from, err := settle.RecoveredFrom(ctx, s.store)
+	from, err := ledger.RecoveredFrom(ctx, s.store)
 	if err != nil {
 		return report, err
 	}
@@ -189,7 +189,7 @@ func (s *Server) recoveryReport(ctx context.Context) (report RecoveryReport, err
 		}
 		report.Chains = append(report.Chains, past)
 	}
-	if report.Refunds, err = settle.RefundsByReason(ctx, s.store, settle.LostRefundReason, maxReported); err != nil {
+	if report.Refunds, err = ledger.RefundsByReason(ctx, s.store, ledger.LostRefundReason, maxReported); err != nil {
 		return report, err
 	}
 	report.Keys, err = s.activeKeys(ctx)
@@ -203,7 +203,7 @@ func (s *Server) reportPast(ctx context.Context, key string, from uint64) (past 
 		return past, err
 	}
 	past = ReportedPast{ChainKey: key, From: from, To: cur.Indexed.Number}
-	lost, err := settle.LostInvoices(ctx, s.store, key)
+	lost, err := ledger.LostInvoices(ctx, s.store, key)
 	if err != nil {
 		return past, err
 	}
@@ -218,17 +218,17 @@ func (s *Server) reportPast(ctx context.Context, key string, from uint64) (past 
 			past.Lost = append(past.Lost, found)
 		}
 	}
-	if past.Watched, err = settle.LostAddresses(ctx, s.store, key); err != nil {
+	if past.Watched, err = ledger.LostAddresses(ctx, s.store, key); err != nil {
 		return past, err
 	}
 	if past.Unwatched, err = s.settle.UnwatchedLost(ctx, key); err != nil {
 		return past, err
 	}
-	payments, err := settle.UnattributedSince(ctx, s.store, key, from, maxReported)
+	payments, err := ledger.UnattributedSince(ctx, s.store, key, from, maxReported)
 	if err != nil {
 		return past, err
 	}
-	of, err := settle.NewReader(s.store).LostPayments(ctx, payments)
+	of, err := ledger.NewReader(s.store).LostPayments(ctx, payments)
 	for _, p := range payments {
 		id := of[p.ID]
 		found := ReportedPayment{ID: p.ID, TxHash: p.TxHash.String(), To: p.To.String(), Amount: p.Amount.String(), Currency: p.Currency}
@@ -240,7 +240,7 @@ func (s *Server) reportPast(ctx context.Context, key string, from uint64) (past 
 	if err != nil {
 		return past, err
 	}
-	transfers, err := settle.UnrecognizedTransfers(ctx, s.store, key, settle.UnrecognizedTransfer{}, maxReported)
+	transfers, err := ledger.UnrecognizedTransfers(ctx, s.store, key, ledger.UnrecognizedTransfer{}, maxReported)
 	for _, t := range transfers {
 		past.Transfers = append(past.Transfers, ReportedTransfer{
 			ID: t.ID, TxHash: t.TxHash.String(), From: t.From.String(), To: t.To.String(), Amount: t.Amount.String(), Currency: t.Currency, Payments: t.Payments,
@@ -272,7 +272,7 @@ func (s *Server) activeKeys(ctx context.Context) (active []ReportedKey, err erro
 func (r RecoveryReport) Markdown() string {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	p("# Recovery of %s\n", times.Format(time.Unix(r.BegunAt, 0), time.UTC, time.RFC3339))
+	p("# Recovery of %s\n", clock.Format(time.Unix(r.BegunAt, 0), time.UTC, time.RFC3339))
 	p("Why: %s.\n", r.Reason)
 	p("- Timeline `%s` began behind event %d. All sessions and links that sign in have ended.", r.Timeline, r.LastSeq)
 	p("- The audit log was restored up to entry %d, `%s`. If an archived head is newer, the entries between are lost here.\n", r.Audit.Seq, r.Audit.Hash)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/wait"
 )
 
 // TestRedeliverToTerminals redelivers an event of a merchant without an endpoint. The request succeeds
@@ -70,7 +70,7 @@ func TestRedeliverToTerminals(t *testing.T) {
 				one.close()
 			}
 			for redeliver().status != http.StatusConflict {
-				if !wait.Sleep(t.Context(), 20*time.Millisecond, nil) {
+				if !clock.Sleep(t.Context(), 20*time.Millisecond, nil) {
 					t.Fatal("the terminals have left, and an event is redelivered to them")
 				}
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // TestRemaindersAreAssignedAtStart starts a service on the database of a version
@@ -30,7 +30,7 @@ func TestRemaindersAreAssignedAtStart(t *testing.T) {
 		ID:    "inv_00000000000000000000000000", CommitmentID: invoice.Hash{1}, MerchantID: "m", Currency: "USDC", ChainKey: c.Key,
 		Status: invoice.Open, CreatedAt: invoice.Unix(now - 60),
 	}
-	p := settle.PaymentRow{SeenID: "1", Payment: invoice.Payment{
+	p := ledger.PaymentRow{SeenID: "1", Payment: invoice.Payment{
 		ID: "pay_1", InvoiceID: inv.ID, MerchantID: "m", Method: invoice.ByCalldata, Status: invoice.Pending, ObservedAt: time.Unix(now, 0),
 		Transfer: invoice.Transfer{
 			ChainKey: c.Key, TxHash: invoice.Hash{2}, Token: testToken, Currency: "USDC", From: invoice.Address{0x22}, To: inv.Merchant,
@@ -43,10 +43,10 @@ func TestRemaindersAreAssignedAtStart(t *testing.T) {
 	}
 	err = conn.Update(t.Context(), func(tx *db.Tx) error {
 		ctx := t.Context()
-		_, inserted := settle.InsertChain(ctx, tx, c.Key, invoice.Header{Number: 2, Hash: invoice.Hash{3}, Time: invoice.Unix(now)}, nil)
+		_, inserted := ledger.InsertChain(ctx, tx, c.Key, invoice.Header{Number: 2, Hash: invoice.Hash{3}, Time: invoice.Unix(now)}, nil)
 		settled := access.InsertSettlementAddresses(ctx, tx, []access.SettlementAddress{{ChainKey: c.Key, Address: inv.Merchant, MerchantID: "m"}}, invoice.Unix(now))
-		_, created := settle.InsertInvoices(ctx, tx, []invoice.Invoice{inv})
-		return errors.Join(inserted, settled, created, settle.SavePayments(ctx, tx, []settle.PaymentRow{p}))
+		_, created := ledger.InsertInvoices(ctx, tx, []invoice.Invoice{inv})
+		return errors.Join(inserted, settled, created, ledger.SavePayments(ctx, tx, []ledger.PaymentRow{p}))
 	})
 	if err := errors.Join(err, conn.Close()); err != nil {
 		t.Fatal(err)

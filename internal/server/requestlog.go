@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/clientip"
+	"github.com/quittance/quittance/internal/limits"
 )
 
 // requestRecord is what the handlers of a request add to its log line.
@@ -38,12 +38,12 @@ func (s *Server) observeRequests(next http.Handler) http.Handler {
 		client := addr.String()
 		id := requestID(r, trusted, s.newRequestID)
 		record := &requestRecord{}
-		ctx := access.WithOrigin(clientip.NewContext(r.Context(), addr), access.Origin{Client: client, RequestID: id})
+		ctx := access.WithOrigin(limits.NewContext(r.Context(), addr), access.Origin{Client: client, RequestID: id})
 		if s.cfg.Proxies.Secure(r) {
-			ctx = clientip.WithSecure(ctx)
+			ctx = limits.WithSecure(ctx)
 		}
 		if len(s.cfg.Proxies.Trusted) > 0 {
-			ctx = clientip.WithProxied(ctx)
+			ctx = limits.WithProxied(ctx)
 		}
 		ctx, span := s.startRequestSpan(ctx, r, trusted)
 		r = r.WithContext(context.WithValue(ctx, requestRecordKey{}, record))

@@ -17,8 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/logtest"
 )
 
@@ -238,13 +238,13 @@ func TestRequestLogOfAuthenticatedRequests(t *testing.T) {
 // TestSchemeBehindProxy expects the public URL of a service behind a proxy that terminates HTTPS.
 func TestSchemeBehindProxy(t *testing.T) {
 	s, _ := newObserved(slog.LevelError)
-	s.cfg.Proxies = clientip.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}, Header: clientip.XForwardedFor}
+	s.cfg.Proxies = limits.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}, Header: limits.XForwardedFor}
 	for peer, want := range map[string]string{"192.0.2.1:1": "https://pay.example.com", "198.51.100.1:1": "http://pay.example.com"} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.RemoteAddr, r.Host = peer, "pay.example.com"
 		r.Header.Set("X-Forwarded-Proto", "https")
 		s.observeRequests(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			if got := clientip.BaseURL(r); got != want {
+			if got := limits.BaseURL(r); got != want {
 				t.Errorf("from %s: %s, want %s", peer, got, want)
 			}
 		})).ServeHTTP(httptest.NewRecorder(), r)

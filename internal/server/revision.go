@@ -13,11 +13,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dispatcher"
-	"github.com/quittance/quittance/internal/drift"
-	"github.com/quittance/quittance/internal/settle"
-	"github.com/quittance/quittance/internal/wait"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 const (
@@ -38,8 +37,8 @@ var staleRoutes = []string{"/healthz", "/readyz", "/status", "/metrics"}
 var errConfigurationChanged = errors.New("another replica started with another configuration at the same time; start again")
 
 // decides returns the settings that affect money.
-func (c Config) decides() drift.Configured {
-	configured := drift.Configured{Merchants: c.Merchants.profiles()}
+func (c Config) decides() chain.ConfiguredChains {
+	configured := chain.ConfiguredChains{Merchants: c.Merchants.profiles()}
 	for _, of := range c.Chains {
 		configured.Chains = append(configured.Chains, of.Chain)
 	}
@@ -60,7 +59,7 @@ func ApplyConfiguration(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	_, _, err = settle.Remember(ctx, conn, settle.Start{Configured: cfg.decides(), Now: cfg.Now(), Force: true})
+	_, _, err = ledger.Remember(ctx, conn, ledger.Start{Configured: cfg.decides(), Now: cfg.Now(), Force: true})
 	return err
 }
 
@@ -72,7 +71,7 @@ func (s *Server) plan(ctx context.Context) error {
 	if s.store.Shared() {
 		s.replica = s.ids.New("rep_")
 	}
-	after, _, err := settle.Remember(ctx, s.store, settle.Start{Configured: s.configured, Now: s.cfg.Now(), Scheduled: s.clock.Now(), Plan: true})
+	after, _, err := ledger.Remember(ctx, s.store, ledger.Start{Configured: s.configured, Now: s.cfg.Now(), Scheduled: s.clock.Now(), Plan: true})
 	if err != nil {
 		return err
 	}
@@ -91,7 +90,7 @@ func (s *Server) plan(ctx context.Context) error {
 // their work, so it is the last step before the service reads and serves. Before it, the service must
 // not read chains or accept requests.
 func (s *Server) commitConfiguration(ctx context.Context) error {
-	after, changes, err := settle.Remember(ctx, s.store, settle.Start{
+	after, changes, err := ledger.Remember(ctx, s.store, ledger.Start{
 		Configured: s.configured, Replica: s.replica, Now: s.cfg.Now(), Scheduled: s.clock.Now(),
 	})
 	if err != nil {
@@ -121,7 +120,7 @@ func (s *Server) whileCurrent(ctx context.Context, group *errgroup.Group) contex
 	}
 	work, end := context.WithCancel(ctx)
 	group.Go(func() error {
-		for current := true; current && wait.Sleep(ctx, revisionInterval, nil); {
+		for current := true; current && clock.Sleep(ctx, revisionInterval, nil); {
 			current = s.isCurrent(ctx)
 		}
 		end()
@@ -149,7 +148,7 @@ func (s *Server) whileTrusted(ctx context.Context, group *errgroup.Group) contex
 	work, end := context.WithCancel(ctx)
 	group.Go(func() error {
 		defer end()
-		for wait.Sleep(ctx, revisionInterval, nil) {
+		for clock.Sleep(ctx, revisionInterval, nil) {
 			if r := s.store.Noticed(s.cfg.Now()); r.Err() != nil {
 				s.restored.Store(&r)
 				s.gate.close(r.Reason)
@@ -165,7 +164,7 @@ func (s *Server) whileTrusted(ctx context.Context, group *errgroup.Group) contex
 // awaitAbandoned returns nil when ctx ends, or an error once no replica has run a newer revision for abandonedAfter.
 func (s *Server) awaitAbandoned(ctx context.Context) error {
 	since := s.clock.Now()
-	for wait.Sleep(ctx, revisionInterval, nil) {
+	for clock.Sleep(ctx, revisionInterval, nil) {
 		now := s.clock.Now()
 		newest, err := s.store.NewestRevision(ctx)
 		if err != nil {
@@ -185,8 +184,8 @@ func (s *Server) awaitAbandoned(ctx context.Context) error {
 // isCurrent reports whether no other replica is known to run a newer revision.
 func (s *Server) isCurrent(ctx context.Context) bool {
 	now := s.clock.Now()
-	err := s.store.KeepRevision(ctx, s.replica, now, now.Add(settle.RevisionTTL))
-	var stale *drift.StaleError
+	err := s.store.KeepRevision(ctx, s.replica, now, now.Add(ledger.RevisionTTL))
+	var stale *chain.StaleError
 	if !errors.As(err, &stale) {
 		return true // other errors are database errors, which /readyz shows
 	}
@@ -221,7 +220,7 @@ func (s *Server) startWork(ctx context.Context, group *errgroup.Group) {
 	}
 	s.startMaintenance(ctx, group)
 	if s.cfg.KeepEvents > 0 && s.cfg.KeepAttempts > 0 {
-		cleaner := s.cleaner(dispatcher.NewTables(s.store))
+		cleaner := s.cleaner(webhooks.NewTables(s.store))
 		group.Go(func() error {
 			cleaner.Run(ctx)
 			return nil

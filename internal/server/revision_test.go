@@ -16,7 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // five is 5 units.
@@ -307,7 +307,7 @@ func TestRetiredTokenReturns(t *testing.T) {
 			await(t, second.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 			second.end(t)
 			conn := dbtest.Open(t, database)
-			if err := settle.RetireToken(t.Context(), conn, "house", secondToken, time.Now()); err != nil {
+			if err := ledger.RetireToken(t.Context(), conn, "house", secondToken, time.Now()); err != nil {
 				t.Fatal(err)
 			}
 			third := start(usdc)

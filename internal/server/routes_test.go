@@ -21,7 +21,6 @@ import (
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/mailer"
-	"github.com/quittance/quittance/internal/session"
 )
 
 // routeList is the expected table of routes: the pattern, its door, the credential, and the scope of a
@@ -252,7 +251,7 @@ func testTable(t *testing.T) ([]route, renderers) {
 		Reader: fakeReader{}, Claims: noClaims{}, Reports: noReports{}, Refunds: refunds{}, Links: noLinks{}, Feed: noFeed{}, Mails: new(mailer.Mailer), PublicURL: "https://pay.example.com", Now: time.Now, Logger: logger,
 		TestWallet: func(context.Context, invoice.Invoice) (string, error) { return "", errors.New("no wallet") },
 	})
-	s.sessions = new(session.Manager)
+	s.sessions = new(access.SessionManager)
 	board := s.buildDashboard(rest)
 	return s.routes(rest, page, board), renderers{rest, page, board}
 }

@@ -29,7 +29,6 @@ import (
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/logtest"
-	"github.com/quittance/quittance/internal/watchdog"
 )
 
 // testToken is the token of the tests' chains.
@@ -179,8 +178,8 @@ func TestReadyReportsTheDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log logtest.Buffer
-	s := &Server{cfg: Config{Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))}, store: conn, watchdog: watchdog.New(0)}
-	if s.clock, err = clock.Open(t.Context(), clock.Config{Store: conn, Wall: s.cfg.Now, Logger: s.cfg.Logger}); err != nil {
+	s := &Server{cfg: Config{Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))}, store: conn, watchdog: clock.New(0)}
+	if s.clock, err = db.OpenClock(t.Context(), db.ClockConfig{Store: conn, Wall: s.cfg.Now, Logger: s.cfg.Logger}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
@@ -209,8 +208,8 @@ func TestReadyReportsStalledWork(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s := &Server{cfg: Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, store: conn, watchdog: watchdog.New(1)}
-	if s.clock, err = clock.Open(t.Context(), clock.Config{Store: conn, Wall: s.cfg.Now, Logger: s.cfg.Logger}); err != nil {
+	s := &Server{cfg: Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, store: conn, watchdog: clock.New(1)}
+	if s.clock, err = db.OpenClock(t.Context(), db.ClockConfig{Store: conn, Wall: s.cfg.Now, Logger: s.cfg.Logger}); err != nil {
 		t.Fatal(err)
 	}
 	task := s.watchdog.Begin("deliveries: lease")

@@ -1,6 +1,3 @@
-// Package server builds and runs the service: the database, the indexers, the
-// transaction managers, the webhook worker, the API, the checkout and the health
-// checks. It stops them in order.
 package server
 
 import (
@@ -22,30 +19,18 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/checkout"
-	"github.com/quittance/quittance/internal/clientip"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/dashboard"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/descriptors"
-	"github.com/quittance/quittance/internal/dispatcher"
-	"github.com/quittance/quittance/internal/drift"
-	"github.com/quittance/quittance/internal/endpoint"
-	"github.com/quittance/quittance/internal/eventfeed"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/keyring"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/mailer"
-	"github.com/quittance/quittance/internal/merchant"
-	"github.com/quittance/quittance/internal/poster"
-	"github.com/quittance/quittance/internal/replicas"
-	"github.com/quittance/quittance/internal/session"
-	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/tracing"
 	"github.com/quittance/quittance/internal/txmgr"
-	"github.com/quittance/quittance/internal/wait"
-	"github.com/quittance/quittance/internal/watchdog"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // Limits of the server.
@@ -80,7 +65,7 @@ type Config struct {
 	Access       Access
 	// Keyring seals the secrets of endpoints that are set through the API. If it is nil, the API cannot
 	// set endpoints.
-	Keyring *keyring.Keyring
+	Keyring *access.Keyring
 	// KeepEvents and KeepAttempts are how long finished events and their delivery
 	// attempts are kept. If one is 0, all are kept.
 	KeepEvents, KeepAttempts time.Duration
@@ -96,7 +81,7 @@ type Config struct {
 	// TLS configures the certificate of listeners with HTTPS. It is required with such a listener.
 	TLS *TLS
 	// Proxies are the reverse proxies that report the address of a client.
-	Proxies clientip.Proxies
+	Proxies limits.Proxies
 	// Hosts are the public names of the service, under which a reverse proxy
 	// passes requests on. Requests for any other host are refused, except for
 	// loopback names and the listener's address.
@@ -135,42 +120,42 @@ type Config struct {
 type Server struct {
 	cfg           Config
 	store         *db.DB
-	settle        *settle.Service
+	settle        *ledger.Service
 	chains        []*chainWorkers
 	byKey         map[string]*chainWorkers
-	worker        *dispatcher.Worker
-	endpoints     *endpoint.Directory
-	merchants     *merchant.Manager
-	authenticator *apikey.Authenticator
-	keys          *apikey.Manager
-	sessions      *session.Manager
+	worker        *webhooks.Worker
+	endpoints     *webhooks.Directory
+	merchants     *access.MerchantManager
+	authenticator *access.Authenticator
+	keys          *access.KeyManager
+	sessions      *access.SessionManager
 	metrics       *metrics
 	txMetrics     *txmgr.Metrics
 	registry      *prometheus.Registry
 	stopping      atomic.Bool
 	origins       *http.CrossOriginProtection
 	former        *formerHosts // nil without a public URL
-	budget        descriptors.Budget
-	watchdog      *watchdog.Watchdog
+	budget        limits.Budget
+	watchdog      *clock.Watchdog
 	certs         certificates // nil without HTTPS
-	limits        *limits
+	limits        *requestLimits
 	refused       *refusedLog
-	feed          *eventfeed.Feed
+	feed          *webhooks.Feed
 	page          *checkout.Checkout
 	board         *dashboard.Dashboard
 	openings      *openings
 	long          context.Context // of the feed and of long requests; endLong ends it
 	endLong       context.CancelFunc
-	clock         *clock.Clock    // of the delivery schedule
-	mailer        *mailer.Mailer  // nil without an SMTP server
-	ids           *invoice.IDs    // of requests
-	share         *replicas.Share // of the chains; nil if this replica reads all
+	clock         *db.Clock      // of the delivery schedule
+	mailer        *mailer.Mailer // nil without an SMTP server
+	ids           *invoice.IDs   // of requests
+	share         *Share         // of the chains; nil if this replica reads all
 	requests      *access.Log
 
-	configured drift.Configured                 // the configuration of chains
-	remembered drift.Remembered                 // earlier configurations of chains, once this one is applied
+	configured chain.ConfiguredChains           // the configuration of chains
+	remembered chain.RememberedChains           // earlier configurations of chains, once this one is applied
 	replica    string                           // a random id
-	stale      atomic.Pointer[drift.StaleError] // once others run a newer revision; set once
+	stale      atomic.Pointer[chain.StaleError] // once others run a newer revision; set once
 
 	gate             gate
 	restored         atomic.Pointer[db.Recovery] // once there is evidence that the database was restored; set once
@@ -186,7 +171,7 @@ func newServer(cfg Config) (*Server, error) {
 	}
 	cfg.Logger = limitOutageLogs(slog.New(requestLogs{cfg.Logger.Handler()}))
 	s := &Server{
-		cfg: cfg, byKey: make(map[string]*chainWorkers), registry: prometheus.NewRegistry(), watchdog: watchdog.New(0), ids: invoice.NewIDs(cfg.Now, cfg.Rand),
+		cfg: cfg, byKey: make(map[string]*chainWorkers), registry: prometheus.NewRegistry(), watchdog: clock.New(0), ids: invoice.NewIDs(cfg.Now, cfg.Rand),
 		deliveryWake: make(chan struct{}, 1), remainderCursors: make(map[string]string),
 	}
 	var err error
@@ -240,7 +225,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	s.buildAccess()
-	s.requests = access.New(access.Config{Store: access.NewTables(s.store), IDs: s.ids, Now: s.cfg.Now, Dropped: func(n int) { s.metrics.unlogged.Add(float64(n)) }, Logger: s.cfg.Logger})
+	s.requests = access.NewRequestLog(access.RequestLogConfig{Store: access.NewTables(s.store), IDs: s.ids, Now: s.cfg.Now, Dropped: func(n int) { s.metrics.unlogged.Add(float64(n)) }, Logger: s.cfg.Logger})
 	defer func() {
 		for _, run := range s.chains {
 			run.pool.Close()
@@ -258,7 +243,7 @@ func (s *Server) build(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if s.clock, err = clock.Open(ctx, clock.Config{
+	if s.clock, err = db.OpenClock(ctx, db.ClockConfig{
 		Store: s.store, Wall: s.cfg.Now, Elapsed: s.cfg.TestClock.Elapsed, MaxGap: s.cfg.TestClock.MaxGap, Wake: s.cfg.TestClock.Advanced,
 		Logger: s.cfg.Logger,
 	}); err != nil {
@@ -280,15 +265,15 @@ func (s *Server) build(ctx context.Context) error {
 	if err := s.buildDelivery(ctx); err != nil {
 		return err
 	}
-	s.feed = eventfeed.New(eventfeed.Config{Log: s.eventLog(), Watchdog: s.watchdog, Logger: s.cfg.Logger})
+	s.feed = webhooks.NewFeed(webhooks.FeedConfig{Log: s.eventLog(), Watchdog: s.watchdog, Logger: s.cfg.Logger})
 	s.openings = newOpenings(s.store, s.cfg.Now, s.cfg.Logger)
-	s.settle = settle.New(settle.Config{
+	s.settle = ledger.New(ledger.Config{
 		Store: s.store, Chains: s.networks(), Merchants: directory{s.cfg.Merchants, s.endpoints, s.merchants, s.cfg.Isolated}, OptionalEvents: s.endpoints.OptionalEvents, Keyring: s.cfg.Keyring, Now: s.cfg.Now, Schedule: s.clock.Now, Confirmed: s.clock.Confirmed, Rand: s.cfg.Rand,
-		Signals: settle.Signals{
+		Signals: ledger.Signals{
 			LeaseEvents: s.leaseEvents(), WakeDeliverer: countEvents(s.registry, s.committed),
 			WakeTxManager: func(key string) {
 				if run := s.byKey[key]; run != nil {
-					wait.Wake(run.wake)
+					clock.Wake(run.wake)
 				}
 			},
 			WakeIndexer: func(key string) {
@@ -314,19 +299,19 @@ func (s *Server) build(ctx context.Context) error {
 
 // buildDelivery builds the directory of endpoints and the webhook worker.
 func (s *Server) buildDelivery(ctx context.Context) (err error) {
-	guard := poster.NewGuard(s.cfg.WebhookAllow)
-	client := poster.NewClient(poster.ClientConfig{Guard: guard, Connections: s.budget.Webhooks, Idle: s.budget.IdleWebhooks, CA: s.cfg.WebhookCA, Proxy: s.cfg.WebhookProxy})
-	s.endpoints, err = endpoint.Open(ctx, endpoint.Config{
+	guard := webhooks.NewGuard(s.cfg.WebhookAllow)
+	client := webhooks.NewClient(webhooks.ClientConfig{Guard: guard, Connections: s.budget.Webhooks, Idle: s.budget.IdleWebhooks, CA: s.cfg.WebhookCA, Proxy: s.cfg.WebhookProxy})
+	s.endpoints, err = webhooks.OpenDirectory(ctx, webhooks.DirectoryConfig{
 		Store: s.store, Breakers: clockedStore{s.store, s.clock}.Breakers, Configured: s.cfg.Merchants.Endpoints, Fallback: s.cfg.Merchants.Fallback, Optional: s.cfg.Merchants.Optional, Known: s.merchants.Known,
-		Keyring: s.cfg.Keyring, Guard: guard, Ping: poster.New(poster.Config{Client: client, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real}).Ping, Changed: func() { wait.Wake(s.deliveryWake) }, Now: s.cfg.Now, Rand: s.cfg.Rand, Logger: s.cfg.Logger,
+		Keyring: s.cfg.Keyring, Guard: guard, Ping: webhooks.NewPoster(webhooks.PosterConfig{Client: client, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real}).Ping, Changed: func() { clock.Wake(s.deliveryWake) }, Now: s.cfg.Now, Rand: s.cfg.Rand, Logger: s.cfg.Logger,
 	})
 	if err != nil {
 		return err
 	}
-	s.worker = dispatcher.New(dispatcher.Config{
-		Store: dispatcher.NewTables(s.store), Endpoints: s.endpoints.Endpoints, Configured: s.endpoints.Fingerprint(), Client: client, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real, Schedule: s.clock.Now, Rand: s.cfg.Rand,
-		Logger: s.cfg.Logger, Wake: s.deliveryWake, Metrics: dispatcher.NewMetrics(s.registry), Watchdog: s.watchdog,
-		Limits:  dispatcher.LimitsFor(s.budget.Webhooks - s.budget.IdleWebhooks),
+	s.worker = webhooks.NewDispatcher(webhooks.DispatcherConfig{
+		Store: webhooks.NewTables(s.store), Endpoints: s.endpoints.Endpoints, Configured: s.endpoints.Fingerprint(), Client: client, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real, Schedule: s.clock.Now, Rand: s.cfg.Rand,
+		Logger: s.cfg.Logger, Wake: s.deliveryWake, Metrics: webhooks.NewMetrics(s.registry), Watchdog: s.watchdog,
+		Limits:  webhooks.LimitsFor(s.budget.Webhooks - s.budget.IdleWebhooks),
 		GiveWay: func(ctx context.Context, most time.Duration) { s.settle.GiveWay(ctx, most) },
 	})
 	return nil

@@ -8,9 +8,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/quittance/quittance/internal/checkout"
-	"github.com/quittance/quittance/internal/dispatcher"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // Build describes the program for metrics and traces.
@@ -61,7 +61,7 @@ func (c healthCollector) Collect(out chan<- prometheus.Metric) {
 }
 
 // countEvents returns a function that counts committed events and calls next with them.
-func countEvents(reg prometheus.Registerer, next func([]dispatcher.Event)) func([]dispatcher.Event) {
+func countEvents(reg prometheus.Registerer, next func([]webhooks.Event)) func([]webhooks.Event) {
 	total := promauto.With(reg).NewCounterVec(prometheus.CounterOpts{
 		Name: "quittance_events_total",
 		Help: "Events recorded, by their type: invoices created, paid and expired, and payments received and refunded.",
@@ -69,7 +69,7 @@ func countEvents(reg prometheus.Registerer, next func([]dispatcher.Event)) func(
 	for _, typ := range invoice.EventTypes {
 		total.WithLabelValues(string(typ)) // export 0 before the first one
 	}
-	return func(events []dispatcher.Event) {
+	return func(events []webhooks.Event) {
 		for _, e := range events {
 			if e.Seq != 0 { // it is new
 				total.WithLabelValues(string(e.Type)).Inc()
@@ -88,7 +88,7 @@ func openStreams(page *checkout.Checkout) prometheus.Collector {
 }
 
 // createsWaiting returns a collector of the creates that wait for the database.
-func createsWaiting(s *settle.Service) prometheus.Collector {
+func createsWaiting(s *ledger.Service) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "quittance_creates_waiting",
 		Help: "Invoices to be created that wait for a transaction of the database.",

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/quittance/quittance/internal/indexer"
-	"github.com/quittance/quittance/internal/replicas"
 )
 
 // readingWork is the prefix of the names of leases on reading a chain.
@@ -12,7 +11,7 @@ const readingWork = "indexer:"
 
 // newShare returns this replica's share of the chains to be read. It is nil if no other service can
 // use the database, and in a recovery.
-func (s *Server) newShare() *replicas.Share {
+func (s *Server) newShare() *Share {
 	if !s.store.Shared() || s.recovering {
 		return nil
 	}
@@ -21,7 +20,7 @@ func (s *Server) newShare() *replicas.Share {
 		works = append(works, readingWork+c.Key)
 	}
 	indexerOf := func(work string) *indexer.Supervisor { return s.byKey[strings.TrimPrefix(work, readingWork)].indexer }
-	return replicas.New(replicas.Config{
+	return newReplicas(replicaConfig{
 		Store: clockedStore{s.store, s.clock}, Holder: s.ids.New("lse_"), Works: works,
 		Able:    func(work string) bool { return !indexerOf(work).Failing() },
 		Changed: func(work string) { indexerOf(work).Wake() },

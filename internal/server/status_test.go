@@ -20,7 +20,7 @@ import (
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/indexer"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // statusOf polls /status until wanted returns true, and returns the status.
@@ -118,8 +118,8 @@ func halt(t *testing.T, database, chainKey, reason string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ledger := settle.New(settle.Config{Store: conn, Now: time.Now})
-	if err := errors.Join(ledger.Halt(t.Context(), chainKey, reason), conn.Close()); err != nil {
+	books := ledger.New(ledger.Config{Store: conn, Now: time.Now})
+	if err := errors.Join(books.Halt(t.Context(), chainKey, reason), conn.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

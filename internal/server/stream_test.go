@@ -14,7 +14,6 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/apikey"
 	"github.com/quittance/quittance/internal/dbtest"
 )
 
@@ -188,7 +187,7 @@ func (w *matrixWorld) wantRefused(key string) {
 // wantRevoked revokes the key of a stream.
 func (w *matrixWorld) wantRevoked() {
 	w.t.Helper()
-	record, k, err := w.keys.Create(w.t.Context(), access.Open(), apikey.Request{Name: "bad", MerchantID: "acme", Scopes: access.NewScopes(access.EventsRead)})
+	record, k, err := w.keys.Create(w.t.Context(), access.Open(), access.KeyRequest{Name: "bad", MerchantID: "acme", Scopes: access.NewScopes(access.EventsRead)})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/tracing"
 )
 
@@ -45,7 +45,7 @@ func endRequestSpan(span trace.Span, line requestLine) {
 }
 
 // tracedLedger is a settle.Service with a span for each use case.
-type tracedLedger struct{ *settle.Service }
+type tracedLedger struct{ *ledger.Service }
 
 // traced runs a use case in a span.
 func traced[T any](ctx context.Context, name string, do func(context.Context) (T, error)) (T, error) {
@@ -74,7 +74,7 @@ func tracedPart(ctx context.Context, name, chainKey string, do func(context.Cont
 }
 
 // Create creates an invoice.
-func (l tracedLedger) Create(ctx context.Context, r settle.CreateRequest) (invoice.Invoice, error) {
+func (l tracedLedger) Create(ctx context.Context, r ledger.CreateRequest) (invoice.Invoice, error) {
 	return traced(ctx, "create invoice", func(ctx context.Context) (invoice.Invoice, error) { return l.Service.Create(ctx, r) })
 }
 
@@ -89,13 +89,13 @@ func (l tracedLedger) Void(ctx context.Context, by access.Principal, id string) 
 }
 
 // AttributeManually attributes a payment to an invoice.
-func (l tracedLedger) AttributeManually(ctx context.Context, m settle.ManualAttribution) (invoice.Payment, error) {
+func (l tracedLedger) AttributeManually(ctx context.Context, m ledger.ManualAttribution) (invoice.Payment, error) {
 	return traced(ctx, "attribute payment", func(ctx context.Context) (invoice.Payment, error) { return l.Service.AttributeManually(ctx, m) })
 }
 
 // Claim records a payer's claim.
-func (l tracedLedger) Claim(ctx context.Context, c settle.Claim) (settle.ClaimResult, error) {
-	return traced(ctx, "claim payment", func(ctx context.Context) (settle.ClaimResult, error) { return l.Service.Claim(ctx, c) })
+func (l tracedLedger) Claim(ctx context.Context, c ledger.Claim) (ledger.ClaimResult, error) {
+	return traced(ctx, "claim payment", func(ctx context.Context) (ledger.ClaimResult, error) { return l.Service.Claim(ctx, c) })
 }
 
 // ReceiveNotice stores a notice.
@@ -104,7 +104,7 @@ func (l tracedLedger) ReceiveNotice(ctx context.Context, n invoice.Notice) error
 }
 
 // Observe records blocks.
-func (l tracedLedger) Observe(ctx context.Context, chainKey string, blocks []settle.Block) error {
+func (l tracedLedger) Observe(ctx context.Context, chainKey string, blocks []ledger.Block) error {
 	return tracedChange(ctx, "observe blocks", chainKey, func(ctx context.Context) error { return l.Service.Observe(ctx, chainKey, blocks) })
 }
 
@@ -126,6 +126,6 @@ func (l tracedLedger) Expire(ctx context.Context, chainKey string) (more bool, e
 }
 
 // Fill records blocks of the gap.
-func (l tracedLedger) Fill(ctx context.Context, chainKey string, next uint64, blocks []settle.Block, through invoice.Header) error {
+func (l tracedLedger) Fill(ctx context.Context, chainKey string, next uint64, blocks []ledger.Block, through invoice.Header) error {
 	return tracedChange(ctx, "fill gap", chainKey, func(ctx context.Context) error { return l.Service.Fill(ctx, chainKey, next, blocks, through) })
 }

@@ -15,9 +15,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/quittance/quittance/internal/logtest"
-	"github.com/quittance/quittance/internal/poster"
 	"github.com/quittance/quittance/internal/tracing/otlp"
 	"github.com/quittance/quittance/internal/tracing/otlp/otlptest"
+	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // headers collects the headers of requests that a service makes.
@@ -69,8 +69,8 @@ func TestTraces(t *testing.T) {
 	t.Cleanup(receiver.Close)
 	log := new(logtest.Buffer)
 	s := startServer(t, Config{
-		Chains: []Chain{c}, WebhookAllow: poster.Loopback(), Tracer: tracer, Logger: slog.New(slog.NewJSONHandler(log, nil)),
-		Merchants: Merchants{Endpoints: map[string]poster.Endpoint{"m": {URL: receiver.URL + "/" + secret, Secret: "whsec_" + secret}}},
+		Chains: []Chain{c}, WebhookAllow: webhooks.Loopback(), Tracer: tracer, Logger: slog.New(slog.NewJSONHandler(log, nil)),
+		Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {URL: receiver.URL + "/" + secret, Secret: "whsec_" + secret}}},
 	})
 	await(t, s.url, "the chain", func(_ int, h health) bool { return h.Chains[0].Confirmed > 0 })
 	script.MineEmpty(3)

@@ -7,17 +7,15 @@ import (
 
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"github.com/quittance/quittance/internal/facilitator"
-	"github.com/quittance/quittance/internal/gasless"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/x402"
 )
 
 // facilitator returns the facilitator that takes payments by x402.
-func (s *Server) facilitator() *facilitator.Service {
-	return facilitator.New(facilitator.Config{
-		Ledger: s.settle, Store: settle.NewTables(s.store), Merchants: s.merchants, Networks: s.networks(),
+func (s *Server) facilitator() *x402.Service {
+	return x402.New(x402.Config{
+		Ledger: s.settle, Store: ledger.NewTables(s.store), Merchants: s.merchants, Networks: s.networks(),
 		Chains: &x402Chains{chains: s.cfg.Chains, checker: s.authorizationChecker(), domains: make(map[tokenKey]x402.Domain)}, Feed: s.feed, Stopping: s.long, Now: s.cfg.Now,
 	})
 }
@@ -31,7 +29,7 @@ type tokenKey struct {
 // x402Chains implements facilitator.Chains.
 type x402Chains struct {
 	chains  []Chain
-	checker *gasless.Checker
+	checker *x402.Checker
 
 	mu      sync.Mutex
 	domains map[tokenKey]x402.Domain // of the configured tokens that were asked for

@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // authorizationWork submits transfers that payers have signed. Its items are authorizations. An authorization is done
@@ -52,7 +52,7 @@ func (k *authorizationWork) resign() {}
 
 // count counts the due authorizations.
 func (k *authorizationWork) count(ctx context.Context) error {
-	due, err := settle.CountDueAuthorizations(ctx, k.w.conf.Store, k.w.conf.Chain.Key)
+	due, err := ledger.CountDueAuthorizations(ctx, k.w.conf.Store, k.w.conf.Chain.Key)
 	if err != nil {
 		return err
 	}
@@ -60,14 +60,14 @@ func (k *authorizationWork) count(ctx context.Context) error {
 	return nil
 }
 
-func (k *authorizationWork) finish(context.Context, settle.Cursor) error { return nil }
+func (k *authorizationWork) finish(context.Context, ledger.Cursor) error { return nil }
 
 func (k *authorizationWork) check(context.Context) error { return nil }
 
 // next returns due authorizations that would be carried out now, the first to expire first. With gasless turned off it
 // refuses those that no transaction carried and returns no others; it still follows those that were sent.
 func (k *authorizationWork) next(ctx context.Context) (batch, error) {
-	due, err := settle.DueAuthorizations(ctx, k.w.conf.Store, k.w.conf.Chain.Key, maxDueAuthorizations)
+	due, err := ledger.DueAuthorizations(ctx, k.w.conf.Store, k.w.conf.Chain.Key, maxDueAuthorizations)
 	if err != nil || len(due) == 0 {
 		return batch{}, err
 	}
@@ -106,7 +106,7 @@ func (k *authorizationWork) next(ctx context.Context) (batch, error) {
 
 // readyAuthorization is an authorization that would be carried out now.
 type readyAuthorization struct {
-	row   settle.Authorization
+	row   ledger.Authorization
 	call  contracts.RelayedAuthorization
 	limit uint64 // the most gas that the relay allows it
 }
@@ -127,13 +127,13 @@ func (k *authorizationWork) direct(r readyAuthorization) batch {
 // ready returns the due authorizations that a simulation carries out, up to the size of a batch, and only one for each
 // payer, because a payer's balance may not suffice for two. It refuses those that were never sent and cannot be carried
 // out.
-func (k *authorizationWork) ready(ctx context.Context, due []settle.Authorization) ([]readyAuthorization, error) {
+func (k *authorizationWork) ready(ctx context.Context, due []ledger.Authorization) ([]readyAuthorization, error) {
 	k.forget()
 	ids := make([]string, len(due))
 	for i, a := range due {
 		ids[i] = a.InvoiceID
 	}
-	invoices, err := settle.InvoicesWithoutLines(ctx, k.w.conf.Store, ids)
+	invoices, err := ledger.InvoicesWithoutLines(ctx, k.w.conf.Store, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (k *authorizationWork) ready(ctx context.Context, due []settle.Authorizatio
 // isSkipped reports whether a due authorization waits. After a transaction that did not carry it out it waits for
 // retryAuthorization, and twice as long each time: the payer's account may behave differently in a simulation, at the
 // operator's cost.
-func (k *authorizationWork) isSkipped(a settle.Authorization) bool {
+func (k *authorizationWork) isSkipped(a ledger.Authorization) bool {
 	now := k.w.conf.Now()
 	last, known := k.attempts[a.ID]
 	if known && a.TxID != last.failed {
@@ -207,7 +207,7 @@ type authorizationSimulation struct {
 }
 
 // simulate simulates an authorization for an invoice that awaits an amount.
-func (k *authorizationWork) simulate(ctx context.Context, a settle.Authorization, awaited invoice.Amount) (authorizationSimulation, error) {
+func (k *authorizationWork) simulate(ctx context.Context, a ledger.Authorization, awaited invoice.Amount) (authorizationSimulation, error) {
 	call, err := chain.AuthorizationCall(a.Token, a.Authorization)
 	found := authorizationSimulation{call: call}
 	switch {
@@ -250,7 +250,7 @@ func (k *authorizationWork) simulate(ctx context.Context, a settle.Authorization
 
 // refuseUnsent refuses due authorizations that no transaction carried and that have an unused nonce, because gasless is
 // turned off.
-func (k *authorizationWork) refuseUnsent(ctx context.Context, due []settle.Authorization) error {
+func (k *authorizationWork) refuseUnsent(ctx context.Context, due []ledger.Authorization) error {
 	k.forget()
 	for _, a := range due {
 		if k.isSkipped(a) {
@@ -287,13 +287,13 @@ func (k *authorizationWork) deploys(ctx context.Context, call *contracts.Relayed
 
 // refuse refuses an authorization that certainly cannot be carried out. It skips one that can still be carried out
 // until its window closes.
-func (k *authorizationWork) refuse(ctx context.Context, a settle.Authorization, found authorizationSimulation) error {
+func (k *authorizationWork) refuse(ctx context.Context, a ledger.Authorization, found authorizationSimulation) error {
 	if found.isPublic || a.TxID != "" || a.Payment != nil {
 		k.skip(a.ID)
 		return nil
 	}
 	k.w.conf.Logger.Info("authorization refused before it was sent", "authorization", a.ID, "invoice", a.InvoiceID, "reason", found.refusal)
-	return settle.RefuseAuthorization(ctx, k.w.conf.Store, k.w.lease, a.ID, found.refusal, k.w.conf.Now())
+	return ledger.RefuseAuthorization(ctx, k.w.conf.Store, k.w.lease, a.ID, found.refusal, k.w.conf.Now())
 }
 
 func (k *authorizationWork) mined(ChainTx, *chain.Receipt) {
@@ -304,5 +304,5 @@ func (k *authorizationWork) reverted(ChainTx) error { return nil }
 
 // settle makes authorizations due again that the transaction did not carry out.
 func (k *authorizationWork) settle(ctx context.Context, t ChainTx, _ *chain.Receipt) error {
-	return settle.ReleaseAuthorizations(ctx, k.w.conf.Store, k.w.lease, t.ID)
+	return ledger.ReleaseAuthorizations(ctx, k.w.conf.Store, k.w.lease, t.ID)
 }

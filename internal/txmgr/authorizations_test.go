@@ -24,7 +24,7 @@ import (
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // authorizationUsed is the first topic of the token's log of an authorization.
@@ -54,7 +54,7 @@ func (w *world) giveTokens(to common.Address, tokens int64) {
 
 // accept stores an accepted authorization over 7 tokens, of a key's account or of another account with signatures from
 // sign.
-func (w *world) accept(from common.Address, sign func(contracts.Authorization) []byte) settle.Authorization {
+func (w *world) accept(from common.Address, sign func(contracts.Authorization) []byte) ledger.Authorization {
 	w.Helper()
 	amount := invoice.NewAmount(7)
 	inv := invoice.Invoice{
@@ -62,7 +62,7 @@ func (w *world) accept(from common.Address, sign func(contracts.Authorization) [
 		Status: invoice.Open, CreatedAt: invoice.Unix(1),
 		Terms: invoice.Terms{Merchant: invoice.Address(devchain.Address(w.dev.Keys.Merchant)), Token: invoice.Address(w.dev.Token), Amount: amount, ExpiresAt: invoice.Unix(9_000_000_000)},
 	}
-	a := settle.Authorization{
+	a := ledger.Authorization{
 		ID: w.ids.New(invoice.PrefixAuthorization), ChainKey: chain.Local, Token: inv.Token, InvoiceID: inv.ID, MerchantID: "m", Gas: 60_000, CreatedAt: time.Unix(1, 0),
 		Authorization: invoice.Authorization{
 			From: invoice.Address(from), To: inv.Merchant, Value: amount, ValidAfter: invoice.Unix(0), ValidBefore: invoice.Unix(8_000_000_000), Nonce: inv.CommitmentID,
@@ -76,16 +76,16 @@ func (w *world) accept(from common.Address, sign func(contracts.Authorization) [
 		if err := access.InsertSettlementAddresses(w.ctx, tx, all, invoice.Unix(1)); err != nil {
 			return err
 		}
-		if _, err := settle.InsertInvoices(w.ctx, tx, []invoice.Invoice{inv}); err != nil {
+		if _, err := ledger.InsertInvoices(w.ctx, tx, []invoice.Invoice{inv}); err != nil {
 			return err
 		}
-		return settle.InsertAuthorization(w.ctx, tx, a)
+		return ledger.InsertAuthorization(w.ctx, tx, a)
 	}))
 	return a
 }
 
 // acceptOf is accept for a key's account.
-func (w *world) acceptOf(key *ecdsa.PrivateKey) settle.Authorization {
+func (w *world) acceptOf(key *ecdsa.PrivateKey) ledger.Authorization {
 	w.Helper()
 	return w.accept(devchain.Address(key), func(a contracts.Authorization) []byte { return w.signed(a, key) })
 }
@@ -109,12 +109,12 @@ func (w *world) indexAuthorizations() {
 	final := w.head() - finality
 	must(w, w.store.Update(w.ctx, func(tx *db.Tx) error {
 		for _, l := range logs {
-			a, err := settle.NewReader(tx).AuthorizationByNonce(w.ctx, chain.Local, invoice.Address(l.Address), invoice.Address(l.Topics[1][12:]), invoice.Hash(l.Topics[2]))
+			a, err := ledger.NewReader(tx).AuthorizationByNonce(w.ctx, chain.Local, invoice.Address(l.Address), invoice.Address(l.Topics[1][12:]), invoice.Hash(l.Topics[2]))
 			if err != nil {
 				return err
 			}
 			id := invoice.TransferID(invoice.PrefixPayment, chain.Local, invoice.Hash(l.TxHash), int(l.Index))
-			p := settle.PaymentRow{SeenID: id, Payment: invoice.Payment{
+			p := ledger.PaymentRow{SeenID: id, Payment: invoice.Payment{
 				ID: id, InvoiceID: a.InvoiceID, MerchantID: "m", Method: invoice.ByAuthorization, Status: invoice.Pending, ObservedAt: invoice.Unix(1),
 				Transfer: invoice.Transfer{
 					Position: invoice.Position{BlockNumber: l.BlockNumber, BlockHash: invoice.Hash(l.BlockHash), BlockTime: invoice.Unix(1), LogIndex: int(l.Index)},
@@ -125,26 +125,26 @@ func (w *world) indexAuthorizations() {
 			if l.BlockNumber <= final {
 				p.Status, p.ConfirmedAt = invoice.Confirmed, invoice.Unix(1)
 			}
-			if err := settle.SavePayments(w.ctx, tx, []settle.PaymentRow{p}); err != nil {
+			if err := ledger.SavePayments(w.ctx, tx, []ledger.PaymentRow{p}); err != nil {
 				return err
 			}
-			if err := settle.SetAuthorizationPayments(w.ctx, tx, map[string]string{a.ID: p.ID}); err != nil {
+			if err := ledger.SetAuthorizationPayments(w.ctx, tx, map[string]string{a.ID: p.ID}); err != nil {
 				return err
 			}
 		}
-		return settle.EndAuthorizations(w.ctx, tx, chain.Local, invoice.Unix(2), invoice.RefusedWindowClosed, time.Unix(2, 0))
+		return ledger.EndAuthorizations(w.ctx, tx, chain.Local, invoice.Unix(2), invoice.RefusedWindowClosed, time.Unix(2, 0))
 	}))
 }
 
-func (w *world) stored(a settle.Authorization) settle.Authorization {
+func (w *world) stored(a ledger.Authorization) ledger.Authorization {
 	w.Helper()
-	now, err := settle.NewReader(w.store).Authorization(w.ctx, a.ID)
+	now, err := ledger.NewReader(w.store).Authorization(w.ctx, a.ID)
 	must(w, err)
 	return now
 }
 
 // wantStates requires the states of authorizations.
-func (w *world) wantStates(want settle.AuthorizationStatus, all ...settle.Authorization) {
+func (w *world) wantStates(want ledger.AuthorizationStatus, all ...ledger.Authorization) {
 	w.Helper()
 	for i, a := range all {
 		if now := w.stored(a); now.Status != want {
@@ -192,13 +192,13 @@ func TestAuthorizationsShareATransaction(t *testing.T) {
 		code := append(common.FromHex(hostile.SmartAccountMetaData.Bin), hostile.NewSmartAccount().PackConstructor(devchain.Address(owner))...)
 		account := crypto.CreateAddress2(factory, [32]byte{}, crypto.Keccak256(code))
 		w.giveTokens(account, 7)
-		all := []settle.Authorization{w.acceptOf(w.payer(7)), w.acceptOf(w.payer(7)), w.accept(account, func(a contracts.Authorization) []byte {
+		all := []ledger.Authorization{w.acceptOf(w.payer(7)), w.acceptOf(w.payer(7)), w.accept(account, func(a contracts.Authorization) []byte {
 			wrapped, err := contracts.WrapSignature(factory, hostile.NewSmartAccountFactory().PackDeploy(devchain.Address(owner)), append([]byte{0}, w.signed(a, owner)...))
 			must(t, err)
 			return wrapped
 		})}
 		w.tick(writer)
-		w.wantStates(settle.AuthorizationSent, all...)
+		w.wantStates(ledger.AuthorizationSent, all...)
 		if tx := w.wantTxs(TxSent)[0]; tx.Kind != TxAuthorization || tx.Destination != invoice.Address(w.dev.AuthorizationRelay) {
 			t.Errorf("the transaction is of kind %s, to %s", tx.Kind, tx.Destination)
 		}
@@ -206,7 +206,7 @@ func TestAuthorizationsShareATransaction(t *testing.T) {
 		w.tick(writer)
 		w.wantMerchantHas(21)
 		w.settled(writer)
-		w.wantStates(settle.AuthorizationPaid, all...)
+		w.wantStates(ledger.AuthorizationPaid, all...)
 		w.settled(writer)
 		w.wantTxs(TxMined)
 	})
@@ -219,7 +219,7 @@ func TestGaslessIsTurnedOff(t *testing.T) {
 		writer := w.writer(w.gasless)
 		sent := w.acceptOf(w.payer(7))
 		w.tick(writer)
-		w.wantStates(settle.AuthorizationSent, sent)
+		w.wantStates(ledger.AuthorizationSent, sent)
 		must(t, writer.release(w.ctx))
 
 		writer = w.writer()
@@ -233,13 +233,13 @@ func TestGaslessIsTurnedOff(t *testing.T) {
 		w.seal(1)
 		w.tick(writer)
 		w.wantTxs(TxMined)
-		w.wantStates(settle.AuthorizationRefused, later)
+		w.wantStates(ledger.AuthorizationRefused, later)
 		if got := w.stored(later).Reason; got != invoice.RefusedGaslessOff {
 			t.Errorf("it is refused for %s", got)
 		}
-		w.wantStates(settle.AuthorizationAccepted, itself)
+		w.wantStates(ledger.AuthorizationAccepted, itself)
 		w.settled(writer)
-		w.wantStates(settle.AuthorizationPaid, sent, itself)
+		w.wantStates(ledger.AuthorizationPaid, sent, itself)
 		w.tick(writer)
 		w.wantMerchantHas(14)
 		w.wantTxs(TxMined)
@@ -260,7 +260,7 @@ func TestOneAuthorizationCallsTheToken(t *testing.T) {
 		w.tick(writer) // sends the intent
 		w.wantMerchantHas(7)
 		w.settled(writer)
-		w.wantStates(settle.AuthorizationPaid, a)
+		w.wantStates(ledger.AuthorizationPaid, a)
 		w.wantTxs(TxMined, TxMined)
 	})
 }
@@ -278,11 +278,11 @@ func TestOnePayerInABatch(t *testing.T) {
 		w.settled(writer)
 		w.wantMerchantHas(7)
 		paid, refused := 0, 0
-		for _, a := range []settle.Authorization{w.stored(first), w.stored(second)} {
+		for _, a := range []ledger.Authorization{w.stored(first), w.stored(second)} {
 			switch {
-			case a.Status == settle.AuthorizationPaid:
+			case a.Status == ledger.AuthorizationPaid:
 				paid++
-			case a.Status == settle.AuthorizationRefused && a.Reason == invoice.RefusedReverts:
+			case a.Status == ledger.AuthorizationRefused && a.Reason == invoice.RefusedReverts:
 				refused++
 			}
 		}
@@ -300,15 +300,15 @@ func TestRefusedBeforeItIsSent(t *testing.T) {
 		writer := w.writer(w.gasless)
 		poor, closed := w.acceptOf(w.payer(6)), w.acceptOf(w.payer(7))
 		must(t, w.store.Update(w.ctx, func(tx *db.Tx) error {
-			inv, err := settle.NewReader(tx).Invoice(w.ctx, closed.InvoiceID)
+			inv, err := ledger.NewReader(tx).Invoice(w.ctx, closed.InvoiceID)
 			if err != nil {
 				return err
 			}
 			inv.Status = invoice.Void
-			return settle.UpdateInvoices(w.ctx, tx, []invoice.Invoice{inv})
+			return ledger.UpdateInvoices(w.ctx, tx, []invoice.Invoice{inv})
 		}))
 		w.tick(writer)
-		w.wantStates(settle.AuthorizationRefused, poor, closed)
+		w.wantStates(ledger.AuthorizationRefused, poor, closed)
 		if got := w.stored(poor).Reason; got != invoice.RefusedReverts {
 			t.Errorf("the poor payer is refused for %s", got)
 		}
@@ -329,7 +329,7 @@ func TestFailedAuthorizationIsSentAgain(t *testing.T) {
 		has, err := w.dev.Balance(w.ctx, devchain.Address(payer))
 		must(t, err)
 		w.tick(writer)
-		w.wantStates(settle.AuthorizationSent, a)
+		w.wantStates(ledger.AuthorizationSent, a)
 		// The payer transfers the tokens first.
 		data := contracts.NewTestUSDC().PackTransfer(common.Address{1}, has)
 		own, err := w.dev.Sign(payer, w.nonceOf(devchain.Address(payer)), w.dev.Token, data)
@@ -339,11 +339,11 @@ func TestFailedAuthorizationIsSentAgain(t *testing.T) {
 		must(t, w.dev.Fork(w.ctx, 0, []*types.Transaction{own, ours}))
 		w.tick(writer)
 		w.wantTxs(TxFailed)
-		w.wantStates(settle.AuthorizationAccepted, a)
+		w.wantStates(ledger.AuthorizationAccepted, a)
 		w.tick(writer)
 		w.clock.Add(retryAuthorization)
 		w.tick(writer)
-		w.wantStates(settle.AuthorizationAccepted, a)
+		w.wantStates(ledger.AuthorizationAccepted, a)
 		w.wantTxs(TxFailed)
 
 		_, err = w.dev.Send(w.ctx, w.dev.Keys.Deployer, w.dev.Token, contracts.NewTestUSDC().PackMint(devchain.Address(payer), big.NewInt(7)))
@@ -351,11 +351,11 @@ func TestFailedAuthorizationIsSentAgain(t *testing.T) {
 		w.seal(1)
 		w.clock.Add(retryAuthorization)
 		w.tick(writer)
-		w.wantStates(settle.AuthorizationSent, a)
+		w.wantStates(ledger.AuthorizationSent, a)
 		w.seal(1)
 		w.tick(writer)
 		w.settled(writer)
-		w.wantStates(settle.AuthorizationPaid, a)
+		w.wantStates(ledger.AuthorizationPaid, a)
 		w.wantMerchantHas(7)
 	})
 }
@@ -374,12 +374,12 @@ func TestStrangerIsFaster(t *testing.T) {
 		must(t, err)
 		w.seal(1)
 		w.tick(writer)
-		w.wantStates(settle.AuthorizationAccepted, a)
+		w.wantStates(ledger.AuthorizationAccepted, a)
 		w.clock.Add(retryAuthorization)
 		w.tick(writer)
-		w.wantStates(settle.AuthorizationAccepted, a)
+		w.wantStates(ledger.AuthorizationAccepted, a)
 		w.settled(writer)
-		w.wantStates(settle.AuthorizationPaid, a)
+		w.wantStates(ledger.AuthorizationPaid, a)
 		w.wantMerchantHas(7)
 		w.wantTxs()
 	})
@@ -414,7 +414,7 @@ func TestFailingAuthorizationIsSentRarely(t *testing.T) {
 			w.clock.Add(time.Second)
 			want = append(want, TxSent)
 		}
-		w.wantStates(settle.AuthorizationAccepted, a)
+		w.wantStates(ledger.AuthorizationAccepted, a)
 	})
 }
 
@@ -432,7 +432,7 @@ func TestKilledWriterOfAuthorizations(t *testing.T) {
 			payers = append(payers, w.payer(1_000_000))
 		}
 		k := newKiller(t, line, env)
-		var all []settle.Authorization
+		var all []ledger.Authorization
 		w.traffic(func(int) bool { return !k.done() }, func() {
 			if !k.done() && len(all) < 300 {
 				all = append(all, w.acceptOf(payers[rand.IntN(len(payers))]))
@@ -448,7 +448,7 @@ func TestKilledWriterOfAuthorizations(t *testing.T) {
 }
 
 // awaitPaid seals blocks until all authorizations are paid.
-func (w *world) awaitPaid(all []settle.Authorization) {
+func (w *world) awaitPaid(all []ledger.Authorization) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
 	defer cancel()
@@ -458,10 +458,10 @@ func (w *world) awaitPaid(all []settle.Authorization) {
 		open := 0
 		for _, a := range all {
 			now := w.stored(a)
-			if now.Status == settle.AuthorizationRefused {
+			if now.Status == ledger.AuthorizationRefused {
 				w.Fatalf("%s is refused: %s", a.ID, now.Reason)
 			}
-			if now.Status != settle.AuthorizationPaid {
+			if now.Status != ledger.AuthorizationPaid {
 				open++
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // budgetWindow is how long spending counts against the daily budget.
@@ -57,7 +57,7 @@ func (w *Writer) checkSpend(ctx context.Context, cost *big.Int, replacing string
 // checkDailyBudget fails if the spending of the last 24 hours, the transactions in flight and the given cost together
 // exceed the given percentage of the budget. Spending is in the database, so replicas and restarts share it.
 func (w *Writer) checkDailyBudget(ctx context.Context, cost *big.Int, replacing string, percent uint64) error {
-	window := settle.WindowBefore(w.conf.Now(), w.conf.Schedule(), budgetWindow)
+	window := ledger.WindowBefore(w.conf.Now(), w.conf.Schedule(), budgetWindow)
 	spent, reserved, err := Spending(ctx, w.conf.Store, w.conf.Chain.Key, window, replacing)
 	if err != nil {
 		return fmt.Errorf("add up what was spent: %w", err)
@@ -83,8 +83,8 @@ func (w *Writer) showSpending(spent, budget uint64) {
 
 // spent returns a transaction's cost by its receipt, but at most twice the maximum of its attempts, since a receipt is
 // one node's answer. Without a cost on the receipt it is the reserved amount.
-func (w *Writer) spent(t ChainTx, r *chain.Receipt) *settle.TxCost {
-	cost := settle.TxCost{Gwei: t.Reserved, At: w.conf.Now(), Scheduled: w.conf.Schedule()}
+func (w *Writer) spent(t ChainTx, r *chain.Receipt) *ledger.TxCost {
+	cost := ledger.TxCost{Gwei: t.Reserved, At: w.conf.Now(), Scheduled: w.conf.Schedule()}
 	if says := r.Cost(); says != nil && says.Sign() >= 0 {
 		cost.Gwei = min(inGwei(says), max(2*t.Reserved, 1))
 		if t.Reserved == 0 { // from before costs were recorded

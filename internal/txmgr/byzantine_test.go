@@ -17,7 +17,7 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // byzantine is a node that falsifies a number of answers; a negative number means
@@ -158,7 +158,7 @@ func (w *world) beyond(writer *Writer, by uint64) {
 	w.Helper()
 	t := w.txs()[0]
 	must(w, SetTxStatus(w.ctx, w.store, writer.lease, t.ID, TxFailed, nil))
-	due, err := settle.DueIntents(w.ctx, w.store, chain.Local, invoice.Address(w.registry), "", maxBatch)
+	due, err := ledger.DueIntents(w.ctx, w.store, chain.Local, invoice.Address(w.registry), "", maxBatch)
 	must(w, err)
 	var ids []string
 	for _, in := range due {

@@ -12,7 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // ChainTx is a transaction of the transaction manager: one nonce of its sender, with all its attempts.
@@ -27,7 +27,7 @@ type ChainTx struct {
 	CreatedAt   time.Time
 	Scheduled   time.Time      // CreatedAt by the schedule's clock
 	Reserved    int64          // the most that it can cost, in gwei: billionths of the native coin
-	Spent       *settle.TxCost // what it did cost; nil while that is not known
+	Spent       *ledger.TxCost // what it did cost; nil while that is not known
 	Attempts    []TxAttempt    // in the order they were made; never empty
 }
 
@@ -108,24 +108,24 @@ func SaveChainTx(ctx context.Context, s *db.DB, l db.WorkLease, t ChainTx, items
 func assignItems(ctx context.Context, tx *db.Tx, t ChainTx, items []string) (int64, error) {
 	switch t.Kind {
 	case TxOpen, TxClose:
-		return settle.ChangeIntents(ctx, tx, "SET status = 'sent', tx_id = $1 WHERE status = 'due'", []any{t.ID}, items)
+		return ledger.ChangeIntents(ctx, tx, "SET status = 'sent', tx_id = $1 WHERE status = 'due'", []any{t.ID}, items)
 	case TxAuthorization:
-		return settle.AssignAuthorizations(ctx, tx, t.ID, items)
+		return ledger.AssignAuthorizations(ctx, tx, t.ID, items)
 	case TxSweep:
-		return settle.AssignSweeps(ctx, tx, t.ID, items)
+		return ledger.AssignSweeps(ctx, tx, t.ID, items)
 	}
 	return 0, fmt.Errorf("no items belong to a transaction of kind %q", t.Kind)
 }
 
 // releaseItems makes the items of a transaction due again, whatever its kind.
 func releaseItems(ctx context.Context, tx *db.Tx, txID string) error {
-	if err := settle.ReleaseTxAuthorizations(ctx, tx, txID); err != nil {
+	if err := ledger.ReleaseTxAuthorizations(ctx, tx, txID); err != nil {
 		return err
 	}
-	if err := settle.ReleaseSweeps(ctx, tx, txID); err != nil {
+	if err := ledger.ReleaseSweeps(ctx, tx, txID); err != nil {
 		return err
 	}
-	return settle.ReleaseTxIntents(ctx, tx, txID)
+	return ledger.ReleaseTxIntents(ctx, tx, txID)
 }
 
 // AddAttempt inserts an attempt, numbered from 1, and updates the most that the
@@ -159,7 +159,7 @@ func insertAttempt(ctx context.Context, tx *db.Tx, txID string, number int, a Tx
 // SetTxStatus updates a transaction's status and its cost, which is nil while
 // unknown, and appends entries to the audit log. The items of a failed transaction
 // become due again. It returns ErrConflict if the lease was lost.
-func SetTxStatus(ctx context.Context, s *db.DB, l db.WorkLease, txID string, status TxStatus, spent *settle.TxCost, audit ...access.Entry) error {
+func SetTxStatus(ctx context.Context, s *db.DB, l db.WorkLease, txID string, status TxStatus, spent *ledger.TxCost, audit ...access.Entry) error {
 	cost := []any{txID, string(status), nil, nil, nil}
 	if spent != nil {
 		cost = []any{txID, string(status), spent.Gwei, spent.At.UnixMilli(), db.NullMilliseconds(spent.Scheduled)}
@@ -184,7 +184,7 @@ func SetTxStatus(ctx context.Context, s *db.DB, l db.WorkLease, txID string, sta
 // Spending returns, in gwei, the cost of the chain's transactions in a window, and how much more they
 // may cost. The second sum covers transactions in flight, and transactions in the window with unknown
 // cost. It leaves out the transaction with the id exceptID, unless that is empty.
-func Spending(ctx context.Context, q db.Querier, chainKey string, w settle.Window, exceptID string) (spent, reserved int64, err error) {
+func Spending(ctx context.Context, q db.Querier, chainKey string, w ledger.Window, exceptID string) (spent, reserved int64, err error) {
 	oldest, since := w.Oldest.UnixMilli(), w.Since.UnixMilli()
 	sum := func(what, condition string, args ...any) (int64, error) {
 		return db.QueryRow(ctx, q, func(row db.Scanner) (n int64, err error) {
@@ -208,7 +208,7 @@ func Spending(ctx context.Context, q db.Querier, chainKey string, w settle.Windo
 func UnsettledTxs(ctx context.Context, q db.Querier, chainKey string) ([]ChainTx, error) {
 	return chainTxs(ctx, q, `id IN (SELECT id FROM chain_txs WHERE chain_key = $1 AND status = 'sent' UNION ALL
 		SELECT tx_id FROM intents WHERE chain_key = $1 AND status = 'sent' AND seen_block IS NULL UNION ALL
-		SELECT a.tx_id`+settle.AuthorizationTables+` WHERE a.chain_key = $1 AND a.status IN ('accepted', 'sent') AND a.status = 'sent' AND `+settle.IsUnpaid+` UNION ALL
+		SELECT a.tx_id`+ledger.AuthorizationTables+` WHERE a.chain_key = $1 AND a.status IN ('accepted', 'sent') AND a.status = 'sent' AND `+ledger.IsUnpaid+` UNION ALL
 		SELECT tx_id FROM queued_sweeps WHERE chain_key = $1 AND tx_id IS NOT NULL)`, chainKey)
 }
 
@@ -231,7 +231,7 @@ func chainTxs(ctx context.Context, q db.Querier, condition string, args ...any) 
 		err = row.Scan(&t.ID, &t.ChainKey, db.AddressCol(&t.Sender), &t.Nonce, &t.Kind, db.AddressCol(&t.Destination), &t.Status, db.Milliseconds(&t.CreatedAt), &t.Reserved, &spent, db.Milliseconds(&at),
 			db.Milliseconds(&t.Scheduled), db.Milliseconds(&scheduled))
 		if spent.Valid {
-			t.Spent = &settle.TxCost{Gwei: spent.Int64, At: at, Scheduled: scheduled}
+			t.Spent = &ledger.TxCost{Gwei: spent.Int64, At: at, Scheduled: scheduled}
 		}
 		return t, err
 	}, `SELECT id, chain_key, sender, nonce, COALESCE(work, kind), destination, status, created_ms, reserved_gwei, spent_gwei, spent_ms, created_scheduled_ms, spent_scheduled_ms

@@ -12,8 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/rowtest"
-	"github.com/quittance/quittance/internal/settle"
 	"github.com/quittance/quittance/internal/txmgr"
 )
 
@@ -37,7 +37,7 @@ func wantIntents(t *testing.T, conn *sql.DB, want ...string) {
 
 func wantDue(t *testing.T, s *db.DB, want ...string) {
 	t.Helper()
-	due, err := settle.DueIntents(t.Context(), s, "base", rowtest.TestRegistry, "", 100)
+	due, err := ledger.DueIntents(t.Context(), s, "base", rowtest.TestRegistry, "", 100)
 	rowtest.Must(t, err)
 	var got []string
 	for _, in := range due {
@@ -76,22 +76,22 @@ func TestChainTxRoundTrip(t *testing.T) {
 
 func TestDueIntentsPage(t *testing.T) {
 	rowtest.EachWriter(t, 4, func(t *testing.T, s *db.DB, _ *sql.DB) {
-		page, err := settle.DueIntents(t.Context(), s, "base", rowtest.TestRegistry, "int_0", 2)
+		page, err := ledger.DueIntents(t.Context(), s, "base", rowtest.TestRegistry, "int_0", 2)
 		rowtest.Must(t, err)
-		want := []settle.Intent{rowtest.Intent(1, rowtest.Sample("inv_1", "m")), rowtest.Intent(2, rowtest.Sample("inv_2", "m"))}
+		want := []ledger.Intent{rowtest.Intent(1, rowtest.Sample("inv_1", "m")), rowtest.Intent(2, rowtest.Sample("inv_2", "m"))}
 		for i := range want {
 			want[i].ExpiresAt = rowtest.Sample("inv_1", "m").ExpiresAt
 		}
 		if diff := cmp.Diff(want, page); diff != "" {
 			t.Errorf("page (-want +got):\n%s", diff)
 		}
-		if none, err := settle.DueIntents(t.Context(), s, "polygon", rowtest.TestRegistry, "", 2); err != nil || len(none) != 0 {
+		if none, err := ledger.DueIntents(t.Context(), s, "polygon", rowtest.TestRegistry, "", 2); err != nil || len(none) != 0 {
 			t.Errorf("another chain has %v due, %v", none, err)
 		}
-		if n, other, err := settle.DueCount(t.Context(), s, "base", rowtest.TestRegistry); err != nil || n != 4 || other != 0 {
+		if n, other, err := ledger.DueCount(t.Context(), s, "base", rowtest.TestRegistry); err != nil || n != 4 || other != 0 {
 			t.Errorf("%d are due, and %d elsewhere, want 4 and 0; %v", n, other, err)
 		}
-		if n, other, err := settle.DueCount(t.Context(), s, "base", invoice.Address{1}); err != nil || n != 0 || other != 4 {
+		if n, other, err := ledger.DueCount(t.Context(), s, "base", invoice.Address{1}); err != nil || n != 0 || other != 4 {
 			t.Errorf("%d are due for another registry, and %d elsewhere, want 0 and 4; %v", n, other, err)
 		}
 	})
@@ -105,7 +105,7 @@ func TestIntentsFollowTheirTransaction(t *testing.T) {
 		wantDue(t, s, "int_3")
 		see := func(i int, block uint64) {
 			rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
-				return settle.MarkIntentsObserved(ctx, tx, "base", []settle.IntentObservation{
+				return ledger.MarkIntentsObserved(ctx, tx, "base", []ledger.IntentObservation{
 					{Registry: rowtest.TestRegistry, CommitmentID: rowtest.Sample(fmt.Sprint("inv_", i), "m").CommitmentID, Kind: invoice.IntentOpen, Block: block},
 				})
 			})
@@ -116,15 +116,15 @@ func TestIntentsFollowTheirTransaction(t *testing.T) {
 		wantDue(t, s)
 		rowtest.Must(t, txmgr.SetTxStatus(ctx, s, rowtest.WriterLease, "ctx_1", txmgr.TxMined, nil))
 		unsettled(t, s, "ctx_1") // because of int_2
-		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return settle.FinishIntents(ctx, tx, "base", 50) })
+		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return ledger.FinishIntents(ctx, tx, "base", 50) })
 		wantIntents(t, conn, "done*", "sent*", "sent", "due*")
-		rowtest.Must(t, settle.ReleaseIntents(ctx, s, rowtest.WriterLease, "ctx_1"))
+		rowtest.Must(t, ledger.ReleaseIntents(ctx, s, rowtest.WriterLease, "ctx_1"))
 		wantIntents(t, conn, "done*", "due*", "due", "due*")
 		wantDue(t, s, "int_2")
 		unsettled(t, s)
-		rowtest.Must(t, settle.SatisfyIntents(ctx, s, rowtest.WriterLease, []string{"int_0", "int_2"}))
+		rowtest.Must(t, ledger.SatisfyIntents(ctx, s, rowtest.WriterLease, []string{"int_0", "int_2"}))
 		wantIntents(t, conn, "done*", "due*", "done", "due*")
-		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return settle.UnmarkIntentsObserved(ctx, tx, "base", 50) })
+		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return ledger.UnmarkIntentsObserved(ctx, tx, "base", 50) })
 		wantDue(t, s, "int_1", "int_3")
 	})
 }
@@ -133,7 +133,7 @@ func TestIntentsFollowTheirTransaction(t *testing.T) {
 func TestSettleIntents(t *testing.T) {
 	rowtest.EachWriter(t, 3, func(t *testing.T, s *db.DB, conn *sql.DB) {
 		rowtest.Must(t, txmgr.SaveChainTx(t.Context(), s, rowtest.WriterLease, rowtest.ChainTx("ctx_1", 5), []string{"int_0", "int_2"}))
-		rowtest.Must(t, settle.SettleIntents(t.Context(), s, rowtest.WriterLease, "ctx_1"))
+		rowtest.Must(t, ledger.SettleIntents(t.Context(), s, rowtest.WriterLease, "ctx_1"))
 		wantIntents(t, conn, "done", "due", "done")
 		wantDue(t, s, "int_1")
 	})
@@ -206,9 +206,9 @@ func TestWritesNeedTheLease(t *testing.T) {
 				return txmgr.AddAttempt(ctx, s, rowtest.WriterLease, "ctx_1", 2, rowtest.Attempt("ctx_1", 2), 0)
 			},
 			"status":  func() error { return txmgr.SetTxStatus(ctx, s, rowtest.WriterLease, "ctx_1", txmgr.TxFailed, nil) },
-			"release": func() error { return settle.ReleaseIntents(ctx, s, rowtest.WriterLease, "ctx_1") },
-			"settle":  func() error { return settle.SettleIntents(ctx, s, rowtest.WriterLease, "ctx_1") },
-			"satisfy": func() error { return settle.SatisfyIntents(ctx, s, rowtest.WriterLease, []string{"int_1"}) },
+			"release": func() error { return ledger.ReleaseIntents(ctx, s, rowtest.WriterLease, "ctx_1") },
+			"settle":  func() error { return ledger.SettleIntents(ctx, s, rowtest.WriterLease, "ctx_1") },
+			"satisfy": func() error { return ledger.SatisfyIntents(ctx, s, rowtest.WriterLease, []string{"int_1"}) },
 		} {
 			if err := write(); !errors.Is(err, db.ErrConflict) {
 				t.Errorf("%s without the lease: error is %v, want ErrConflict", name, err)
@@ -240,13 +240,13 @@ func TestSpendingByTheSchedule(t *testing.T) {
 			row := rowtest.ChainTx(fmt.Sprint("ctx_", i), uint64(i))
 			row.CreatedAt, row.Scheduled, row.Reserved = rowtest.AtMS(at+tx.machine), rowtest.AtMS(at), 1<<i
 			rowtest.Must(t, txmgr.SaveChainTx(t.Context(), s, rowtest.WriterLease, row, nil))
-			var cost *settle.TxCost
+			var cost *ledger.TxCost
 			if tx.spent {
-				cost = &settle.TxCost{Gwei: 1 << i, At: row.CreatedAt, Scheduled: row.Scheduled}
+				cost = &ledger.TxCost{Gwei: 1 << i, At: row.CreatedAt, Scheduled: row.Scheduled}
 			}
 			rowtest.Must(t, txmgr.SetTxStatus(t.Context(), s, rowtest.WriterLease, row.ID, txmgr.TxFailed, cost))
 		}
-		spent, reserved, err := txmgr.Spending(t.Context(), s, "base", settle.WindowBefore(now, scheduled, day*1_000_000), "")
+		spent, reserved, err := txmgr.Spending(t.Context(), s, "base", ledger.WindowBefore(now, scheduled, day*1_000_000), "")
 		if err != nil || spent != 1+2+4 || reserved != 32 {
 			t.Errorf("%d spent and %d reserved, %v", spent, reserved, err)
 		}
@@ -260,7 +260,7 @@ func TestSpending(t *testing.T) {
 		ctx := t.Context()
 		want := func(spent, reserved int64, sinceMS int64, but string) {
 			t.Helper()
-			gotSpent, gotReserved, err := txmgr.Spending(ctx, s, "base", settle.Window{Since: rowtest.AtMS(sinceMS), Oldest: rowtest.AtMS(sinceMS)}, but)
+			gotSpent, gotReserved, err := txmgr.Spending(ctx, s, "base", ledger.Window{Since: rowtest.AtMS(sinceMS), Oldest: rowtest.AtMS(sinceMS)}, but)
 			rowtest.Must(t, err)
 			if gotSpent != spent || gotReserved != reserved {
 				t.Errorf("since %d, without %q: %d spent and %d reserved, want %d and %d", sinceMS, but, gotSpent, gotReserved, spent, reserved)
@@ -270,14 +270,14 @@ func TestSpending(t *testing.T) {
 		for i, tx := range []struct {
 			status txmgr.TxStatus
 			made   int64
-			spent  *settle.TxCost
+			spent  *ledger.TxCost
 		}{
 			{txmgr.TxSent, 10, nil}, // 1: in flight, at any age
-			{txmgr.TxMined, 10, &settle.TxCost{Gwei: 7, At: rowtest.AtMS(50)}}, // 2
-			{txmgr.TxMined, 60, &settle.TxCost{Gwei: 8, At: rowtest.AtMS(70)}}, // 4
+			{txmgr.TxMined, 10, &ledger.TxCost{Gwei: 7, At: rowtest.AtMS(50)}}, // 2
+			{txmgr.TxMined, 60, &ledger.TxCost{Gwei: 8, At: rowtest.AtMS(70)}}, // 4
 			{txmgr.TxFailed, 10, nil},                                  // 8: failed before the period
 			{txmgr.TxFailed, 60, nil},                                  // 16: failed, but a node may have it
-			{txmgr.TxFailed, 60, &settle.TxCost{At: rowtest.AtMS(60)}}, // 32: another transaction used its nonce
+			{txmgr.TxFailed, 60, &ledger.TxCost{At: rowtest.AtMS(60)}}, // 32: another transaction used its nonce
 		} {
 			row := rowtest.ChainTx(fmt.Sprint("ctx_", i), uint64(i))
 			row.CreatedAt, row.Reserved = rowtest.AtMS(tx.made), 1<<i
@@ -291,7 +291,7 @@ func TestSpending(t *testing.T) {
 		want(0, 1, 71, "")
 		rowtest.Must(t, txmgr.SetTxStatus(ctx, s, rowtest.WriterLease, "ctx_2", txmgr.TxSent, nil)) // a reorg
 		want(7, 1+4+16, 50, "")
-		if spent, reserved, err := txmgr.Spending(ctx, s, "polygon", settle.Window{}, ""); spent+reserved != 0 || err != nil {
+		if spent, reserved, err := txmgr.Spending(ctx, s, "polygon", ledger.Window{}, ""); spent+reserved != 0 || err != nil {
 			t.Errorf("another chain spent %d and reserved %d, %v", spent, reserved, err)
 		}
 	})

@@ -15,7 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // account returns the address of a contract account of a key, the call of its factory that deploys it, and a signer.
@@ -104,13 +104,13 @@ func TestAccountWasDeployedMeanwhile(t *testing.T) {
 
 // wantPaidWithin makes the writer send authorizations and, in the end, an intent. The authorizations' transaction must
 // not use more than this much gas.
-func (w *world) wantPaidWithin(writer *Writer, most uint64, all ...settle.Authorization) {
+func (w *world) wantPaidWithin(writer *Writer, most uint64, all ...ledger.Authorization) {
 	w.Helper()
 	w.tick(writer)
 	w.seal(1)
 	w.tick(writer)
 	w.settled(writer)
-	w.wantStates(settle.AuthorizationPaid, all...)
+	w.wantStates(ledger.AuthorizationPaid, all...)
 	if used := w.gasOf(w.txs()[0]); used > most {
 		w.Errorf("the authorizations' transaction used %d gas, want at most %d", used, most)
 	}
@@ -142,7 +142,7 @@ func TestDeployerBurnsGas(t *testing.T) {
 		_, missing, _, signMissing := w.account(burner, deploys)
 		paid, refused, other := w.accept(account, sign), w.accept(missing, signMissing), w.acceptOf(w.payer(7))
 		w.wantPaidWithin(writer, 2*chain.MaxAuthorizationGas, paid, other)
-		w.wantStates(settle.AuthorizationRefused, refused)
+		w.wantStates(ledger.AuthorizationRefused, refused)
 	})
 }
 
@@ -157,7 +157,7 @@ func TestAccountBurnsGasLater(t *testing.T) {
 		burning, other := w.accept(account, sign), w.acceptOf(w.payer(7))
 		ignite()
 		w.wantPaidWithin(writer, chain.MaxAuthorizationGas, other)
-		w.wantStates(settle.AuthorizationRefused, burning)
+		w.wantStates(ledger.AuthorizationRefused, burning)
 		if got := w.stored(burning).Reason; got != invoice.RefusedGas {
 			t.Errorf("the burning account is refused for %s", got)
 		}
@@ -165,7 +165,7 @@ func TestAccountBurnsGasLater(t *testing.T) {
 		for _, others := range []int{0, 3} {
 			account, _ := w.burner()
 			burning := w.accept(account, sign)
-			var all []settle.Authorization
+			var all []ledger.Authorization
 			for range others {
 				all = append(all, w.acceptOf(w.payer(7)))
 			}
@@ -184,8 +184,8 @@ func TestAccountBurnsGasLater(t *testing.T) {
 			}
 			t.Logf("with %d others it used %d gas", others, used)
 			w.settled(writer)
-			w.wantStates(settle.AuthorizationPaid, all...)
-			w.wantStates(settle.AuthorizationAccepted, burning)
+			w.wantStates(ledger.AuthorizationPaid, all...)
+			w.wantStates(ledger.AuthorizationAccepted, burning)
 			w.wantWriting(writer)
 		}
 	})
@@ -211,7 +211,7 @@ func TestTooMuchGasRefusesOneItem(t *testing.T) {
 		}, func(_ *testing.T, w *world) { w.wantDue(1) }},
 		"sweep": {func(w *world) []byte {
 			deposits := w.deposit("m", 5, 7, 11)
-			inv, err := settle.NewReader(w.store).Invoice(w.ctx, w.deposits.invoices[deposits[0]])
+			inv, err := ledger.NewReader(w.store).Invoice(w.ctx, w.deposits.invoices[deposits[0]])
 			must(w, err)
 			return inv.CommitmentID[:]
 		}, func(_ *testing.T, w *world) { w.wantBalance(w.settlementOf("m"), 18) }},
@@ -361,6 +361,6 @@ func TestTransactionThatNoNodeTakes(t *testing.T) {
 		}
 		w.wantWriting(writer)
 		w.settled(writer)
-		w.wantStates(settle.AuthorizationPaid, a)
+		w.wantStates(ledger.AuthorizationPaid, a)
 	})
 }

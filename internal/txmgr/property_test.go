@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // TestWriterProperties injects faults into calls of the node and of the database, kills writers, drops and reorders
@@ -115,7 +115,7 @@ func (m *machine) depositSome(t *rapid.T) {
 
 // sweepByStranger sends another account's transaction, which sweeps some of the queued deposits.
 func (m *machine) sweepByStranger(t *rapid.T) {
-	queued, err := settle.QueuedSweeps(m.ctx, m.store, chain.Local, "", rapid.IntRange(1, 4).Draw(t, "deposits"))
+	queued, err := ledger.QueuedSweeps(m.ctx, m.store, chain.Local, "", rapid.IntRange(1, 4).Draw(t, "deposits"))
 	must(t, err)
 	if len(queued) > 0 {
 		_, err := m.dev.SendWithGas(m.ctx, m.dev.Keys.Merchant, m.dev.DepositFactory, chain.PackSweeps(calls(queued)), 1_000_000)
@@ -125,7 +125,7 @@ func (m *machine) sweepByStranger(t *rapid.T) {
 
 // allSwept reports whether the queue of sweeps is empty.
 func (m *machine) allSwept() bool {
-	queued, err := settle.QueuedSweeps(m.ctx, m.store, chain.Local, "", 1)
+	queued, err := ledger.QueuedSweeps(m.ctx, m.store, chain.Local, "", 1)
 	must(m, err)
 	return len(queued) == 0
 }
@@ -156,7 +156,7 @@ func (m *machine) die(t *rapid.T) {
 }
 
 func (m *machine) fork(t *rapid.T) {
-	cursor, err := settle.NewReader(m.store).Cursor(m.ctx, "local")
+	cursor, err := ledger.NewReader(m.store).Cursor(m.ctx, "local")
 	must(t, err)
 	head := m.head()
 	most := min(head-m.start, head-min(head, cursor.Confirmed.Number))

@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // registryWork opens and closes commitments in the chain's registry. Its items are
@@ -43,12 +43,12 @@ type intentClass struct {
 	expired bool
 }
 
-func (k *registryWork) classOf(in settle.Intent) intentClass {
+func (k *registryWork) classOf(in ledger.Intent) intentClass {
 	return intentClass{in.Kind, in.Kind == invoice.IntentClose && k.time > expiryOf(in)}
 }
 
 // expiryOf returns when an intent's invoice expires, in the registry's time.
-func expiryOf(in settle.Intent) uint64 { return uint64(max(0, in.ExpiresAt.Unix())) }
+func expiryOf(in ledger.Intent) uint64 { return uint64(max(0, in.ExpiresAt.Unix())) }
 
 // intentKey identifies the request of an intent.
 type intentKey struct {
@@ -74,7 +74,7 @@ func (k *registryWork) resign() { clear(k.satisfied) }
 // count counts the due intents.
 func (k *registryWork) count(ctx context.Context) error {
 	w := k.w
-	due, elsewhere, err := settle.DueCount(ctx, w.conf.Store, w.conf.Chain.Key, w.conf.Chain.Registry)
+	due, elsewhere, err := ledger.DueCount(ctx, w.conf.Store, w.conf.Chain.Key, w.conf.Chain.Registry)
 	if err != nil {
 		return err
 	}
@@ -142,20 +142,20 @@ func (k *registryWork) settle(ctx context.Context, t ChainTx, r *chain.Receipt) 
 		}
 	}
 	if logged < len(commitments) {
-		return settle.ReleaseIntents(ctx, k.w.conf.Store, k.w.lease, t.ID)
+		return ledger.ReleaseIntents(ctx, k.w.conf.Store, k.w.lease, t.ID)
 	}
-	return settle.SettleIntents(ctx, k.w.conf.Store, k.w.lease, t.ID)
+	return ledger.SettleIntents(ctx, k.w.conf.Store, k.w.lease, t.ID)
 }
 
 // pickBatch returns the oldest due intents of one kind that need a transaction. A batch of closes has only expired
 // invoices, or only others.
-func (k *registryWork) pickBatch(ctx context.Context) ([]settle.Intent, error) {
+func (k *registryWork) pickBatch(ctx context.Context) ([]ledger.Intent, error) {
 	now := k.w.conf.Now()
 	maps.DeleteFunc(k.skipped, func(_ intentKey, until time.Time) bool { return !now.Before(until) })
-	var batch []settle.Intent
+	var batch []ledger.Intent
 	after := ""
 	for range maxPages {
-		page, err := settle.DueIntents(ctx, k.w.conf.Store, k.w.conf.Chain.Key, k.w.conf.Chain.Registry, after, maxBatch)
+		page, err := ledger.DueIntents(ctx, k.w.conf.Store, k.w.conf.Chain.Key, k.w.conf.Chain.Registry, after, maxBatch)
 		if err != nil {
 			return nil, err
 		}
@@ -181,8 +181,8 @@ func (k *registryWork) pickBatch(ctx context.Context) ([]settle.Intent, error) {
 
 // unsatisfied returns the intents that are neither skipped nor satisfied as of the newest block. It remembers the
 // satisfied ones: the indexer has yet to read their event, or the event came before the intent.
-func (k *registryWork) unsatisfied(ctx context.Context, page []settle.Intent) ([]settle.Intent, error) {
-	var unknown []settle.Intent
+func (k *registryWork) unsatisfied(ctx context.Context, page []ledger.Intent) ([]ledger.Intent, error) {
+	var unknown []ledger.Intent
 	var commitments []invoice.Hash
 	for _, in := range page {
 		_, stands := k.satisfied[in.ID]
@@ -204,7 +204,7 @@ func (k *registryWork) unsatisfied(ctx context.Context, page []settle.Intent) ([
 		return nil, err
 	}
 	k.time = head.Time.N
-	var wanting []settle.Intent
+	var wanting []ledger.Intent
 	for i, in := range unknown {
 		// A commitment that is paid or closed needs to be neither opened nor closed. On one branch of the chain that
 		// does not change.
@@ -219,7 +219,7 @@ func (k *registryWork) unsatisfied(ctx context.Context, page []settle.Intent) ([
 
 // finish finishes the intents that a final block satisfies. If another block
 // became final at its height, they are checked again.
-func (k *registryWork) finish(ctx context.Context, cursor settle.Cursor) error {
+func (k *registryWork) finish(ctx context.Context, cursor ledger.Cursor) error {
 	final := make(map[blockRef][]string)
 	for id, at := range k.satisfied {
 		if at.number <= cursor.Confirmed.Number {
@@ -235,7 +235,7 @@ func (k *registryWork) finish(ctx context.Context, cursor settle.Cursor) error {
 			return errors.New("the node lacks a block that is final")
 		}
 		if *canonical.Hash == at.hash {
-			if err := settle.SatisfyIntents(ctx, k.w.conf.Store, k.w.lease, ids); err != nil {
+			if err := ledger.SatisfyIntents(ctx, k.w.conf.Store, k.w.lease, ids); err != nil {
 				return err
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // TestIntentsOfAnotherRegistryAreLeftAlone stores intents for a registry that is no
@@ -78,7 +78,7 @@ func TestExpiredCommitmentsAreClosedTogether(t *testing.T) {
 			if err := access.InsertSettlementAddresses(w.ctx, tx, owners, invoice.Unix(1)); err != nil {
 				return err
 			}
-			_, err := settle.InsertInvoices(w.ctx, tx, invoices)
+			_, err := ledger.InsertInvoices(w.ctx, tx, invoices)
 			return err
 		}))
 		w.enqueueIntents(invoice.IntentClose, ids...)

@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // process follows the transactions in flight and, if there are no such transactions, sends the next one.
@@ -24,7 +24,7 @@ func (w *Writer) process(ctx context.Context) error {
 	}
 	// The cursor is read first: for everything still unsettled afterwards, the indexer has seen all events up to the
 	// cursor.
-	cursor, err := settle.NewReader(w.conf.Store).Cursor(ctx, w.conf.Chain.Key)
+	cursor, err := ledger.NewReader(w.conf.Store).Cursor(ctx, w.conf.Chain.Key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) { // no block is final before the chain is read
 		return err
 	}
@@ -50,7 +50,7 @@ func (w *Writer) process(ctx context.Context) error {
 
 // recordReceipts records the outcome of transactions that have a receipt. It returns
 // how many nonces of the sender are used, and the transactions without a receipt.
-func (w *Writer) recordReceipts(ctx context.Context, cursor settle.Cursor, txs []ChainTx) (uint64, []ChainTx, error) {
+func (w *Writer) recordReceipts(ctx context.Context, cursor ledger.Cursor, txs []ChainTx) (uint64, []ChainTx, error) {
 	var hashes []invoice.Hash
 	for _, t := range txs {
 		for _, a := range t.Attempts {
@@ -75,7 +75,7 @@ func (w *Writer) recordReceipts(ctx context.Context, cursor settle.Cursor, txs [
 }
 
 // recordMined records that an attempt of a transaction was mined, given by its index.
-func (w *Writer) recordMined(ctx context.Context, cursor settle.Cursor, t ChainTx, index int, r *chain.Receipt) error {
+func (w *Writer) recordMined(ctx context.Context, cursor ledger.Cursor, t ChainTx, index int, r *chain.Receipt) error {
 	w.forget(t)
 	k := w.workOf(t.Kind)
 	if k == nil {
@@ -185,18 +185,18 @@ func (w *Writer) handleLostNonce(ctx context.Context, used uint64, t ChainTx) er
 		return err
 	}
 	w.forget(t)
-	return w.fail(ctx, t, "its nonce was used by a transaction that this service did not send", &settle.TxCost{At: now, Scheduled: w.conf.Schedule()})
+	return w.fail(ctx, t, "its nonce was used by a transaction that this service did not send", &ledger.TxCost{At: now, Scheduled: w.conf.Schedule()})
 }
 
 // fail gives up a transaction, with its cost if it is known, and entries for the audit log.
-func (w *Writer) fail(ctx context.Context, t ChainTx, why string, spent *settle.TxCost, entries ...access.Entry) error {
+func (w *Writer) fail(ctx context.Context, t ChainTx, why string, spent *ledger.TxCost, entries ...access.Entry) error {
 	w.conf.Logger.Warn("transaction failed, what it carried is due again",
 		"tx", t.Attempts[len(t.Attempts)-1].TxHash, "kind", t.Kind, "nonce", t.Nonce, "reason", why)
 	return w.setStatus(ctx, t, TxFailed, spent, entries...)
 }
 
 // setStatus records a transaction's status and cost, with entries for the audit log.
-func (w *Writer) setStatus(ctx context.Context, t ChainTx, to TxStatus, spent *settle.TxCost, entries ...access.Entry) error {
+func (w *Writer) setStatus(ctx context.Context, t ChainTx, to TxStatus, spent *ledger.TxCost, entries ...access.Entry) error {
 	if err := SetTxStatus(ctx, w.conf.Store, w.lease, t.ID, to, spent, entries...); err != nil {
 		return fmt.Errorf("record that transaction %s is %s: %w", t.ID, to, err)
 	}

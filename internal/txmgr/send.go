@@ -11,7 +11,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // draft is a transaction before it is signed.
@@ -28,7 +28,7 @@ func (d draft) cost() *big.Int { return costOf(d.gas, d.offer.cap) }
 
 // sendNext sends the transaction of the first kind of work that has one. An error of one kind does not block the
 // others.
-func (w *Writer) sendNext(ctx context.Context, cursor settle.Cursor) error {
+func (w *Writer) sendNext(ctx context.Context, cursor ledger.Cursor) error {
 	var troubles []error
 	for _, k := range w.works {
 		sent, err := w.sendOf(ctx, cursor, k)
@@ -42,7 +42,7 @@ func (w *Writer) sendNext(ctx context.Context, cursor settle.Cursor) error {
 
 // sendOf finishes work of one kind that needs no transaction, and sends one for the rest. The result is true if a
 // transaction is in flight, or if no transaction can be sent now.
-func (w *Writer) sendOf(ctx context.Context, cursor settle.Cursor, k work) (bool, error) {
+func (w *Writer) sendOf(ctx context.Context, cursor ledger.Cursor, k work) (bool, error) {
 	if err := k.finish(ctx, cursor); err != nil {
 		return false, err
 	}

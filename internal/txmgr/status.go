@@ -10,7 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // Status is a writer's status, for health checks.
@@ -34,7 +34,7 @@ type Status struct {
 
 // SweepStatus is the status of the sweeps of deposits.
 type SweepStatus struct {
-	Queue   settle.SweepCounts
+	Queue   ledger.SweepCounts
 	Waiting string // why the policy sweeps no queued deposit; empty without a reason
 }
 

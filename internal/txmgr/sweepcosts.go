@@ -6,7 +6,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // auditedCost is the audit log's entry for the cost of a mined transaction for a merchant's deposits.
@@ -19,7 +19,7 @@ type auditedCost struct {
 
 // cost returns the cost of a mined transaction and its entries for the audit log: one for each merchant with deposits
 // that it was sent to sweep, and no entry for other kinds.
-func (w *Writer) cost(ctx context.Context, t ChainTx, r *chain.Receipt) (*settle.TxCost, []access.Entry, error) {
+func (w *Writer) cost(ctx context.Context, t ChainTx, r *chain.Receipt) (*ledger.TxCost, []access.Entry, error) {
 	cost := w.spent(t, r)
 	if t.Kind != TxSweep {
 		return cost, nil, nil

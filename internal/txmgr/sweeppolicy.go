@@ -8,18 +8,18 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // dueByPolicy returns up to limit queued sweeps that the chain's policy wants now. It asks a node for the gas price
 // only if a queued sweep depends on it.
-func (k *sweepWork) dueByPolicy(ctx context.Context, limit int) ([]settle.QueuedSweep, error) {
+func (k *sweepWork) dueByPolicy(ctx context.Context, limit int) ([]ledger.QueuedSweep, error) {
 	p, now := k.w.conf.Chain.Sweep, k.w.conf.Now()
 	if limit <= 0 || p.Time() == chain.SweepNever || now.Before(k.notBefore) {
 		return nil, nil
 	}
 	k.waiting = ""
-	f := settle.SweepFilter{ChainKey: k.w.conf.Chain.Key}
+	f := ledger.SweepFilter{ChainKey: k.w.conf.Chain.Key}
 	if p.Time() == chain.SweepDaily {
 		f.QueuedBefore = p.Boundary(now)
 	}
@@ -43,7 +43,7 @@ func (k *sweepWork) dueByPolicy(ctx context.Context, limit int) ([]settle.Queued
 }
 
 // affordable returns up to limit queued sweeps that the policy wants at the present gas price.
-func (k *sweepWork) affordable(ctx context.Context, f settle.SweepFilter, limit int) ([]settle.QueuedSweep, error) {
+func (k *sweepWork) affordable(ctx context.Context, f ledger.SweepFilter, limit int) ([]ledger.QueuedSweep, error) {
 	p := k.w.conf.Chain.Sweep
 	price, err := k.w.gasPrice(ctx)
 	if err != nil {
@@ -67,8 +67,8 @@ func (k *sweepWork) postpone(reason string) {
 
 // fairly returns up to limit queued sweeps that the policy allows if one costs costWei: the same number from each
 // merchant, the largest first. It begins with the merchant after the one that was served last.
-func (k *sweepWork) fairly(ctx context.Context, f settle.SweepFilter, limit int, cost *big.Int) ([]settle.QueuedSweep, error) {
-	var due []settle.QueuedSweep
+func (k *sweepWork) fairly(ctx context.Context, f ledger.SweepFilter, limit int, cost *big.Int) ([]ledger.QueuedSweep, error) {
+	var due []ledger.QueuedSweep
 	for _, token := range k.w.conf.Chain.AllTokens() {
 		least, ok := k.w.conf.Chain.Sweep.Least(token, cost)
 		if !ok || len(due) == limit {
@@ -82,7 +82,7 @@ func (k *sweepWork) fairly(ctx context.Context, f settle.SweepFilter, limit int,
 		left := limit - len(due)
 		for i, merchant := range merchants {
 			// Slots that the earlier merchants did not use are shared among the others.
-			some, err := settle.DueSweeps(ctx, k.w.conf.Store, f, merchant, max(1, left/(len(merchants)-i)))
+			some, err := ledger.DueSweeps(ctx, k.w.conf.Store, f, merchant, max(1, left/(len(merchants)-i)))
 			if err != nil {
 				return nil, err
 			}
@@ -95,12 +95,12 @@ func (k *sweepWork) fairly(ctx context.Context, f settle.SweepFilter, limit int,
 
 // merchants returns up to limit merchants with queued sweeps that the filter selects, starting after the one that was
 // served last. Only the database compares their ids, since its order may differ from Go's.
-func (k *sweepWork) merchants(ctx context.Context, f settle.SweepFilter, limit int) ([]string, error) {
-	merchants, err := settle.MerchantsWithSweeps(ctx, k.w.conf.Store, f, k.after, limit)
+func (k *sweepWork) merchants(ctx context.Context, f ledger.SweepFilter, limit int) ([]string, error) {
+	merchants, err := ledger.MerchantsWithSweeps(ctx, k.w.conf.Store, f, k.after, limit)
 	if err != nil || len(merchants) == limit || k.after == "" {
 		return merchants, err
 	}
-	others, err := settle.MerchantsWithSweeps(ctx, k.w.conf.Store, f, "", limit-len(merchants))
+	others, err := ledger.MerchantsWithSweeps(ctx, k.w.conf.Store, f, "", limit-len(merchants))
 	if len(merchants) > 0 {
 		if i := slices.Index(others, merchants[0]); i >= 0 {
 			others = others[:i]

@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // sweepWork sends final deposits from deposit addresses to the merchants, when the chain's policy or a command requests
@@ -44,7 +44,7 @@ func (k *sweepWork) check(context.Context) error { return nil }
 // count counts the queued sweeps.
 func (k *sweepWork) count(ctx context.Context) error {
 	w := k.w
-	n, err := settle.CountSweeps(ctx, w.conf.Store, w.conf.Chain.Key, k.tokens())
+	n, err := ledger.CountSweeps(ctx, w.conf.Store, w.conf.Chain.Key, k.tokens())
 	if err != nil {
 		return err
 	}
@@ -71,13 +71,13 @@ func (k *sweepWork) tokens() []invoice.Address {
 }
 
 // finish makes sweeps due again if their transactions failed long enough ago.
-func (k *sweepWork) finish(ctx context.Context, _ settle.Cursor) error {
-	return settle.RetrySweeps(ctx, k.w.conf.Store, k.w.lease, k.w.conf.Chain.Key, k.w.conf.Now())
+func (k *sweepWork) finish(ctx context.Context, _ ledger.Cursor) error {
+	return ledger.RetrySweeps(ctx, k.w.conf.Store, k.w.lease, k.w.conf.Chain.Key, k.w.conf.Now())
 }
 
 // next returns the sweeps that commands requested and those that the policy wants now, of one factory.
 func (k *sweepWork) next(ctx context.Context) (batch, error) {
-	due, err := settle.RequestedSweeps(ctx, k.w.conf.Store, k.w.conf.Chain.Key, k.batch)
+	due, err := ledger.RequestedSweeps(ctx, k.w.conf.Store, k.w.conf.Chain.Key, k.batch)
 	if err != nil {
 		return batch{}, err
 	}
@@ -111,9 +111,9 @@ func (k *sweepWork) next(ctx context.Context) (batch, error) {
 }
 
 // ofOneFactory returns the sweeps of the first one's factory, each once.
-func (k *sweepWork) ofOneFactory(all []settle.QueuedSweep) []settle.QueuedSweep {
+func (k *sweepWork) ofOneFactory(all []ledger.QueuedSweep) []ledger.QueuedSweep {
 	seen := make(map[string]bool, len(all))
-	var some []settle.QueuedSweep
+	var some []ledger.QueuedSweep
 	for _, s := range all {
 		if s.Factory == all[0].Factory && !seen[s.ID] {
 			seen[s.ID] = true
@@ -124,7 +124,7 @@ func (k *sweepWork) ofOneFactory(all []settle.QueuedSweep) []settle.QueuedSweep 
 }
 
 // calls returns the arguments that sweep the deposits.
-func calls(sweeps []settle.QueuedSweep) []contracts.Sweep {
+func calls(sweeps []ledger.QueuedSweep) []contracts.Sweep {
 	all := make([]contracts.Sweep, len(sweeps))
 	for i, s := range sweeps {
 		all[i] = contracts.Sweep{Merchant: common.Address(s.Merchant), Id: s.CommitmentID, Token: common.Address(s.Token)}
@@ -134,11 +134,11 @@ func calls(sweeps []settle.QueuedSweep) []contracts.Sweep {
 
 // refused halves the next batches after the factory refused one, which it does only if the gas is too low. A deposit
 // that is refused on its own waits.
-func (k *sweepWork) refused(ctx context.Context, sweeps []settle.QueuedSweep, why error) error {
+func (k *sweepWork) refused(ctx context.Context, sweeps []ledger.QueuedSweep, why error) error {
 	k.batch = max(1, len(sweeps)/2)
 	if len(sweeps) == 1 {
-		result := settle.SweepResult{ID: sweeps[0].ID, RetryAt: k.retryAt(sweeps[0])}
-		if err := settle.SettleSweeps(ctx, k.w.conf.Store, k.w.lease, []settle.SweepResult{result}); err != nil {
+		result := ledger.SweepResult{ID: sweeps[0].ID, RetryAt: k.retryAt(sweeps[0])}
+		if err := ledger.SettleSweeps(ctx, k.w.conf.Store, k.w.lease, []ledger.SweepResult{result}); err != nil {
 			return err
 		}
 	}
@@ -185,7 +185,7 @@ func (k *sweepWork) mined(t ChainTx, r *chain.Receipt) {
 // settle ends a final transaction's work on the deposits that are still in the queue. Deposits that it did not sweep
 // wait, each longer than the last time.
 func (k *sweepWork) settle(ctx context.Context, t ChainTx, r *chain.Receipt) error {
-	sweeps, err := settle.SweepsOfTx(ctx, k.w.conf.Store, t.ID)
+	sweeps, err := ledger.SweepsOfTx(ctx, k.w.conf.Store, t.ID)
 	if err != nil {
 		return err
 	}
@@ -194,10 +194,10 @@ func (k *sweepWork) settle(ctx context.Context, t ChainTx, r *chain.Receipt) err
 	for _, e := range chain.SweepEvents(t.Destination, r) {
 		events[deposit{e.Deposit, e.Token}] = e
 	}
-	results := make([]settle.SweepResult, len(sweeps))
+	results := make([]ledger.SweepResult, len(sweeps))
 	for i, s := range sweeps {
 		e, found := events[deposit{s.Address, s.Token}]
-		results[i] = settle.SweepResult{ID: s.ID, Gone: s.Amount.IsZero()} // without recorded deposits: tried once
+		results[i] = ledger.SweepResult{ID: s.ID, Gone: s.Amount.IsZero()} // without recorded deposits: tried once
 		if !found && results[i].Gone || found && !e.Failed {
 			continue
 		}
@@ -207,7 +207,7 @@ func (k *sweepWork) settle(ctx context.Context, t ChainTx, r *chain.Receipt) err
 		k.w.conf.Logger.Warn("sweep failed", "deposit", s.Address, "token", s.Token, "invoice", s.InvoiceID,
 			"merchant", s.MerchantID, "tx", r.TxHash, "retry_at", results[i].RetryAt)
 	}
-	return settle.SettleSweeps(ctx, k.w.conf.Store, k.w.lease, results)
+	return ledger.SettleSweeps(ctx, k.w.conf.Store, k.w.lease, results)
 }
 
 // inUnits converts minor units to units, only for metrics.
@@ -218,7 +218,7 @@ func inUnits(amount *big.Int, decimals int) float64 {
 }
 
 // retryAt returns when a sweep is sent again after one more failure.
-func (k *sweepWork) retryAt(s settle.QueuedSweep) time.Time {
+func (k *sweepWork) retryAt(s ledger.QueuedSweep) time.Time {
 	wait := sweepRetryMax
 	if s.Failures < 16 {
 		wait = min(wait, sweepRetry<<s.Failures)

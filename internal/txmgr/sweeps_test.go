@@ -22,7 +22,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // deposits is the tests' indexer's knowledge of deposit addresses.
@@ -63,7 +63,7 @@ func (w *world) deposit(merchant string, amounts ...uint64) []common.Address {
 	}
 	var addresses []common.Address
 	var invoices []invoice.Invoice
-	var payments []settle.PaymentRow
+	var payments []ledger.PaymentRow
 	settlement := w.settlementOf(merchant)
 	for i, c := range commitments(len(amounts)) {
 		factory := w.dev.DepositFactory
@@ -86,7 +86,7 @@ func (w *world) deposit(merchant string, amounts ...uint64) []common.Address {
 		if err := access.InsertSettlementAddresses(w.ctx, tx, []access.SettlementAddress{settles}, invoice.Unix(1)); err != nil {
 			return err
 		}
-		if _, err := settle.InsertInvoices(w.ctx, tx, invoices); err != nil {
+		if _, err := ledger.InsertInvoices(w.ctx, tx, invoices); err != nil {
 			return err
 		}
 		return w.receive(tx, payments...)
@@ -95,8 +95,8 @@ func (w *world) deposit(merchant string, amounts ...uint64) []common.Address {
 }
 
 // depositPayment returns a payment of the token to a deposit address in the next block.
-func (w *world) depositPayment(invoiceID string, to common.Address, amount uint64) settle.PaymentRow {
-	p := settle.PaymentRow{Payment: invoice.Payment{
+func (w *world) depositPayment(invoiceID string, to common.Address, amount uint64) ledger.PaymentRow {
+	p := ledger.PaymentRow{Payment: invoice.Payment{
 		ID: w.ids.New(invoice.PrefixPayment), DepositOf: invoiceID, Status: invoice.Confirmed, ObservedAt: invoice.Unix(1), ConfirmedAt: invoice.Unix(1),
 	}}
 	p.SeenID = p.ID
@@ -109,12 +109,12 @@ func (w *world) depositPayment(invoiceID string, to common.Address, amount uint6
 }
 
 // receive stores payments to deposit addresses.
-func (w *world) receive(tx *db.Tx, rows ...settle.PaymentRow) error {
+func (w *world) receive(tx *db.Tx, rows ...ledger.PaymentRow) error {
 	payments := make([]invoice.Payment, len(rows))
 	for i, row := range rows {
 		payments[i] = row.Payment
 	}
-	return errors.Join(settle.SavePayments(w.ctx, tx, rows), settle.AddToDeposits(w.ctx, tx, payments, nil))
+	return errors.Join(ledger.SavePayments(w.ctx, tx, rows), ledger.AddToDeposits(w.ctx, tx, payments, nil))
 }
 
 // indexSweeps reads the transfers from deposit addresses in the blocks starting at from, and makes those in blocks up
@@ -153,15 +153,15 @@ func (w *world) indexSweeps(tx *db.Tx, from, final uint64) ([]types.Log, error) 
 		sweeps = append(sweeps, s)
 		return true
 	})
-	return pending, settle.AddToDeposits(w.ctx, tx, nil, sweeps)
+	return pending, ledger.AddToDeposits(w.ctx, tx, nil, sweeps)
 }
 
 // wantQueue requires the numbers of waiting, in-flight and failing sweeps.
 func (w *world) wantQueue(waiting, inFlight, failing int64) {
 	w.Helper()
-	got, err := settle.CountSweeps(w.ctx, w.store, chain.Local, []invoice.Address{invoice.Address(w.dev.Token)})
+	got, err := ledger.CountSweeps(w.ctx, w.store, chain.Local, []invoice.Address{invoice.Address(w.dev.Token)})
 	must(w, err)
-	if want := (settle.SweepCounts{Waiting: waiting, InFlight: inFlight, Failing: failing}); got != want {
+	if want := (ledger.SweepCounts{Waiting: waiting, InFlight: inFlight, Failing: failing}); got != want {
 		w.Fatalf("the queue is %+v, want %+v", got, want)
 	}
 }
@@ -369,14 +369,14 @@ func TestMerchantsAreServedInTheOrderOfTheDatabase(t *testing.T) {
 }
 
 // queued returns the queue of all merchants.
-func (w *world) queued() []settle.QueuedSweep {
+func (w *world) queued() []ledger.QueuedSweep {
 	w.Helper()
-	f := settle.SweepFilter{ChainKey: chain.Local, Token: invoice.Address(w.dev.Token)}
-	merchants, err := settle.MerchantsWithSweeps(w.ctx, w.store, f, "", 100)
+	f := ledger.SweepFilter{ChainKey: chain.Local, Token: invoice.Address(w.dev.Token)}
+	merchants, err := ledger.MerchantsWithSweeps(w.ctx, w.store, f, "", 100)
 	must(w, err)
-	var all []settle.QueuedSweep
+	var all []ledger.QueuedSweep
 	for _, m := range merchants {
-		some, err := settle.DueSweeps(w.ctx, w.store, f, m, 100)
+		some, err := ledger.DueSweeps(w.ctx, w.store, f, m, 100)
 		must(w, err)
 		all = append(all, some...)
 	}
@@ -427,7 +427,7 @@ func TestUnrecordedTokenIsTriedOnce(t *testing.T) {
 		w.index()
 		noToken := invoice.Address(w.dev.DepositFactory)
 		must(w, w.store.Update(w.ctx, func(tx *db.Tx) error {
-			_, err := settle.RequestSweeps(w.ctx, tx, settle.SweepRequest{ChainKey: chain.Local, InvoiceID: w.deposits.invoices[to], Token: &noToken}, w.clock.Now())
+			_, err := ledger.RequestSweeps(w.ctx, tx, ledger.SweepRequest{ChainKey: chain.Local, InvoiceID: w.deposits.invoices[to], Token: &noToken}, w.clock.Now())
 			return err
 		}))
 		w.wantQueue(2, 0, 0)
@@ -522,7 +522,7 @@ func TestSweepBackoff(t *testing.T) {
 	for failures, want := range map[int]time.Duration{
 		0: 10 * time.Minute, 1: 20 * time.Minute, 7: 1280 * time.Minute, 8: 24 * time.Hour, 15: 24 * time.Hour, 16: 24 * time.Hour, 1 << 40: 24 * time.Hour,
 	} {
-		if got := k.retryAt(settle.QueuedSweep{Failures: failures}).Sub(now); got != want {
+		if got := k.retryAt(ledger.QueuedSweep{Failures: failures}).Sub(now); got != want {
 			t.Errorf("after %d failures it waits %s, want %s", failures, got, want)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // TxShare is a merchant's part in a mined transaction and its cost.
@@ -16,7 +16,7 @@ type TxShare struct {
 	Kind       TxKind
 	MerchantID string        // empty if it is not recorded for which merchants the transaction was signed
 	Items      int64         // of the merchant that it was signed to carry
-	Cost       settle.TxCost // the merchant's part
+	Cost       ledger.TxCost // the merchant's part
 }
 
 // ShareFilter selects a page of parts of transactions from From on and before To, in the order of their costs' times.

@@ -6,7 +6,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // work is one kind of work of a writer. The writer calls its methods from one
@@ -20,7 +20,7 @@ type work interface {
 	// count publishes how much is due. It is called every countEvery.
 	count(ctx context.Context) error
 	// finish finishes what is due and needs no transaction.
-	finish(ctx context.Context, cursor settle.Cursor) error
+	finish(ctx context.Context, cursor ledger.Cursor) error
 	// check fails with a blocker if every transaction of this work would be reverted.
 	check(ctx context.Context) error
 	// next returns the contents of the next transaction, or a batch without items if no item is due. It calls a node

@@ -29,7 +29,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // finality is how many blocks must be above a block for the tests' indexer to take it as final.
@@ -85,7 +85,7 @@ func worldOn(
 	w.net.sending = w.wantSaved
 	w.start = w.head()
 	must(tb, s.Update(w.ctx, func(tx *db.Tx) error {
-		_, err := settle.InsertChain(w.ctx, tx, chain.Local, invoice.Header{Number: w.start}, nil)
+		_, err := ledger.InsertChain(w.ctx, tx, chain.Local, invoice.Header{Number: w.start}, nil)
 		return err
 	}))
 	return w
@@ -182,28 +182,28 @@ func enqueueIntents(ctx context.Context, s *db.DB, ids *invoice.IDs, registry in
 		for _, c := range commitments {
 			names = append(names, "inv_"+c.String())
 		}
-		known, err := settle.InvoicesWithoutLines(ctx, tx, names)
+		known, err := ledger.InvoicesWithoutLines(ctx, tx, names)
 		if err != nil {
 			return err
 		}
 		var invoices []invoice.Invoice
-		var intents []settle.Intent
+		var intents []ledger.Intent
 		for i, c := range commitments {
 			invoices = append(invoices, invoice.Invoice{
 				ID: names[i], CommitmentID: c, MerchantID: "m", ChainKey: chain.Local, Currency: chain.USDC,
 				Status: invoice.Open, CreatedAt: invoice.Unix(1),
 				Terms: invoice.Terms{Merchant: merchant, Token: invoice.Address{2}, Amount: amount, ExpiresAt: invoice.Unix(2)},
 			})
-			intents = append(intents, settle.Intent{
+			intents = append(intents, ledger.Intent{
 				ID: ids.New(invoice.PrefixIntent), ChainKey: chain.Local, InvoiceID: names[i], CommitmentID: c, Registry: registry, Kind: kind, CreatedAt: invoice.Unix(1),
 			})
 		}
 		if len(known) == 0 {
-			if _, err := settle.InsertInvoices(ctx, tx, invoices); err != nil {
+			if _, err := ledger.InsertInvoices(ctx, tx, invoices); err != nil {
 				return err
 			}
 		}
-		return settle.InsertIntents(ctx, tx, intents)
+		return ledger.InsertIntents(ctx, tx, intents)
 	})
 }
 
@@ -220,7 +220,7 @@ func commitments(n int) []invoice.Hash {
 // index reads the chain as the service's indexer does.
 func (w *world) index() {
 	w.Helper()
-	cursor, err := settle.NewReader(w.store).Cursor(w.ctx, chain.Local)
+	cursor, err := ledger.NewReader(w.store).Cursor(w.ctx, chain.Local)
 	must(w, err)
 	shared := cursor.Indexed.Number
 	for shared > w.start && w.hashOf(shared) != w.hashes[shared] {
@@ -237,31 +237,31 @@ func (w *world) index() {
 	}
 	var pending []types.Log
 	must(w, w.store.Update(w.ctx, func(tx *db.Tx) error {
-		if err := settle.UnmarkIntentsObserved(w.ctx, tx, chain.Local, shared); err != nil {
+		if err := ledger.UnmarkIntentsObserved(w.ctx, tx, chain.Local, shared); err != nil {
 			return err
 		}
-		var observed []settle.IntentObservation
+		var observed []ledger.IntentObservation
 		for _, l := range logs {
 			id := invoice.Hash(l.Topics[1])
 			if slices.Contains(w.missed, id) {
 				continue
 			}
 			for _, kind := range satisfies(l) {
-				observed = append(observed, settle.IntentObservation{Registry: invoice.Address(w.registry), CommitmentID: id, Kind: kind, Block: l.BlockNumber})
+				observed = append(observed, ledger.IntentObservation{Registry: invoice.Address(w.registry), CommitmentID: id, Kind: kind, Block: l.BlockNumber})
 			}
 		}
-		if err := settle.MarkIntentsObserved(w.ctx, tx, chain.Local, observed); err != nil {
+		if err := ledger.MarkIntentsObserved(w.ctx, tx, chain.Local, observed); err != nil {
 			return err
 		}
 		cursor.Indexed.Number = head
 		cursor.Confirmed.Number = max(cursor.Confirmed.Number, head-min(head, finality))
-		if err := settle.FinishIntents(w.ctx, tx, chain.Local, cursor.Confirmed.Number); err != nil {
+		if err := ledger.FinishIntents(w.ctx, tx, chain.Local, cursor.Confirmed.Number); err != nil {
 			return err
 		}
 		if pending, err = w.indexSweeps(tx, shared+1, cursor.Confirmed.Number); err != nil {
 			return err
 		}
-		return settle.SaveCursor(w.ctx, tx, chain.Local, cursor)
+		return ledger.SaveCursor(w.ctx, tx, chain.Local, cursor)
 	}))
 	w.deposits.pending = pending
 	for n := shared + 1; n <= head; n++ {
@@ -314,7 +314,7 @@ func (w *world) node() node { return node{w.client.Client()} }
 // wantDue requires the number of due intents.
 func (w *world) wantDue(want int) {
 	w.Helper()
-	due, _, err := settle.DueCount(w.ctx, w.store, chain.Local, invoice.Address(w.registry))
+	due, _, err := ledger.DueCount(w.ctx, w.store, chain.Local, invoice.Address(w.registry))
 	must(w, err)
 	if due != int64(want) {
 		w.Fatalf("%d intents are due, want %d", due, want)
@@ -329,9 +329,9 @@ func (w *world) allDone() bool {
 	w.Helper()
 	var left int64
 	err := w.store.Update(w.ctx, func(tx *db.Tx) error {
-		due, _, err := settle.DueCount(w.ctx, tx, chain.Local, invoice.Address(w.registry))
+		due, _, err := ledger.DueCount(w.ctx, tx, chain.Local, invoice.Address(w.registry))
 		if err == nil {
-			err = settle.UnmarkIntentsObserved(w.ctx, tx, chain.Local, 0)
+			err = ledger.UnmarkIntentsObserved(w.ctx, tx, chain.Local, 0)
 		}
 		if err != nil {
 			return err
@@ -347,7 +347,7 @@ func (w *world) allDone() bool {
 		w.Fatal(err)
 	}
 	if w.deposits.token != (common.Address{}) {
-		n, err := settle.CountSweeps(w.ctx, w.store, chain.Local, []invoice.Address{invoice.Address(w.deposits.token)})
+		n, err := ledger.CountSweeps(w.ctx, w.store, chain.Local, []invoice.Address{invoice.Address(w.deposits.token)})
 		must(w, err)
 		left += n.Waiting + n.InFlight
 	}

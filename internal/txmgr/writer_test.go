@@ -13,7 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/settle"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
@@ -114,9 +114,9 @@ func TestWithoutIntentsNothingIsAskedOfTheNode(t *testing.T) {
 func TestHaltedChainIsNotWritten(t *testing.T) {
 	w := onSQLite(t)
 	must(t, w.store.Update(w.ctx, func(tx *db.Tx) error {
-		cursor, err := settle.NewReader(tx).Cursor(w.ctx, "local")
+		cursor, err := ledger.NewReader(tx).Cursor(w.ctx, "local")
 		cursor.Halted = "a reorg deeper than finality"
-		return errors.Join(err, settle.SaveCursor(w.ctx, tx, "local", cursor))
+		return errors.Join(err, ledger.SaveCursor(w.ctx, tx, "local", cursor))
 	}))
 	w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
 	w.tick(w.writer())

@@ -1,5 +1,3 @@
-// Package webpage sends pages, the files that they load, and the data of the API, compressed if the
-// client accepts that.
 package webpage
 
 import (

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/strictjson"
 )
 
 // EncodeHeader returns a message as the value of a header.
@@ -31,7 +31,7 @@ func ParseSignatureHeader(value string) (Payment, error) {
 	if err != nil {
 		return Payment{}, errorf(InvalidPayload, "the header %s must be base64", HeaderSignature)
 	}
-	o, err := strictjson.Object(text)
+	o, err := apiconv.Object(text)
 	if err != nil {
 		return Payment{}, errorf(InvalidPayload, "the header %s must be one JSON object: %v", HeaderSignature, err)
 	}

@@ -1,8 +1,3 @@
-// Package x402 has the messages of the x402 protocol, version 2, that the scheme "exact" on EVM chains needs: a payer
-// signs an EIP-3009 authorization, and a facilitator sends it. Messages from outside are parsed strictly, and unknown
-// members are ignored.
-//
-// The protocol is specified at https://github.com/x402-foundation/x402/tree/main/specs.
 package x402
 
 import (

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/strictjson"
 	"github.com/quittance/quittance/internal/x402"
 )
 
@@ -219,7 +219,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("%q: written as %s", text, again)
 			}
 		}
-		body, err := strictjson.Object([]byte(text))
+		body, err := apiconv.Object([]byte(text))
 		if err != nil {
 			return
 		}

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/browsertest"
-	"github.com/quittance/quittance/internal/merchant"
 )
 
 // TestHeaviestPage opens and pays an invoice of the most and longest items, of a merchant with
@@ -56,7 +56,7 @@ func setLogo(t *testing.T, w *browsertest.World) {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	const height = 430
-	picture := image.NewGray(image.Rect(0, 0, merchant.MaxLogoBytes/height*98/100, height))
+	picture := image.NewGray(image.Rect(0, 0, access.MaxLogoBytes/height*98/100, height))
 	for i := range picture.Pix {
 		picture.Pix[i] = byte(random.Uint32())
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/nicksnyder/go-i18n/v2/i18n"
 	"golang.org/x/text/language"
 
-	"github.com/quittance/quittance/internal/times"
+	"github.com/quittance/quittance/internal/clock"
 )
 
 //go:embed *.json
@@ -231,7 +231,7 @@ func (t *Text) Clock(at time.Time) string { return t.clockIn(at, time.UTC) }
 
 // clockIn returns a time in a zone, with the zone's abbreviation in place of the layout's UTC.
 func (t *Text) clockIn(at time.Time, zone *time.Location) string {
-	return times.Format(at, zone, strings.ReplaceAll(t.T("time.layout", nil), "UTC", "MST"))
+	return clock.Format(at, zone, strings.ReplaceAll(t.T("time.layout", nil), "UTC", "MST"))
 }
 
 // Time returns an element with a time in UTC, which the script replaces by the time in the
@@ -243,5 +243,5 @@ func (t *Text) TimeIn(at time.Time, zone *time.Location) template.HTML {
 	if at.IsZero() {
 		return ""
 	}
-	return template.HTML(`<time datetime="` + times.Format(at, time.UTC, time.RFC3339) + `">` + template.HTMLEscapeString(t.clockIn(at, zone)) + `</time>`) //nolint:gosec // escaped
+	return template.HTML(`<time datetime="` + clock.Format(at, time.UTC, time.RFC3339) + `">` + template.HTMLEscapeString(t.clockIn(at, zone)) + `</time>`) //nolint:gosec // escaped
 }

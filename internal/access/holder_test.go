@@ -1,0 +1,238 @@
+package access_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/webhooks"
+)
+
+// started is a start of the service with the merchant "shop" in its configuration, or without.
+type started struct {
+	without bool
+	allowed []invoice.AllowedAddress
+	webhook string
+}
+
+// start compares the configuration with the database, as a start does.
+func (w *merchantWorld) start(t *testing.T, is started) ([]access.Left, error) {
+	t.Helper()
+	configured, webhooks := map[string]invoice.Merchant{}, map[string]string{}
+	if !is.without {
+		configured["shop"] = invoice.Merchant{ID: "shop", Configured: true, Allowed: is.allowed}
+		webhooks["shop"] = is.webhook
+	}
+	w.MerchantManager = access.NewMerchants(access.MerchantConfig{Store: w.db, Configured: configured, Chains: []string{"base"}, Now: func() time.Time { return w.now }})
+	checked, wrong := w.CompareConfigured(t.Context(), webhooks)
+	left, err := w.RecordConfigured(t.Context(), webhooks)
+	if len(checked) != len(left) || (wrong == nil) != (err == nil) {
+		t.Errorf("the comparison says %v, %v, and the start %v, %v", checked, wrong, left, err)
+	}
+	if err == nil {
+		err = w.HoldConfigured(t.Context())
+	}
+	return left, err
+}
+
+// TestIDOfAnotherCompany starts the service with several configurations, one after the other. The last
+// one is refused if its merchant may be a different company from the one that had invoices.
+func TestIDOfAnotherCompany(t *testing.T) {
+	list := func(all ...invoice.AllowedAddress) []invoice.AllowedAddress { return all }
+	none := started{without: true}
+	const hookA, hookB, pathA = "https://a.example/1", "https://b.example/1", "https://a.example/2"
+	const differs = "has none of its former allowedAddresses"
+	for name, test := range map[string]struct {
+		starts  []started
+		refused string
+	}{
+		// Another company in the place of the former one.
+		"all addresses":                    {[]started{{allowed: list(home)}, {allowed: list(bank)}}, differs},
+		"all addresses and the host":       {[]started{{allowed: list(home), webhook: hookA}, {allowed: list(bank), webhook: hookB}}, differs},
+		"the host":                         {[]started{{webhook: hookA}, {webhook: hookB}}, differs},
+		"a first list and the host":        {[]started{{webhook: hookA}, {allowed: list(bank), webhook: hookB}}, differs},
+		"no list any more, and a URL":      {[]started{{allowed: list(home)}, {webhook: hookB}}, differs},
+		"nothing of before":                {[]started{{allowed: list(home), webhook: hookA}, {}}, differs},
+		"another address after an absence": {[]started{{allowed: list(home)}, none, {allowed: list(bank)}}, "was not in it on"},
+		"another host after an absence":    {[]started{{webhook: hookA}, none, {webhook: hookB}}, "was not in it on"},
+		"a first list after an absence":    {[]started{{}, none, {allowed: list(bank)}}, "was not in it on"},
+		"a first URL after an absence":     {[]started{{}, none, {webhook: hookB}}, "was not in it on"},
+		// The same company.
+		"another path":                       {[]started{{webhook: hookA}, {webhook: pathA}}, ""},
+		"all addresses, and the host stays":  {[]started{{allowed: list(home), webhook: hookA}, {allowed: list(bank), webhook: pathA}}, ""},
+		"the host, and an address stays":     {[]started{{allowed: list(home, bank), webhook: hookA}, {allowed: list(bank), webhook: hookB}}, ""},
+		"one address more, then one less":    {[]started{{allowed: list(home)}, {allowed: list(home, bank)}, {allowed: list(bank)}}, ""},
+		"a first list":                       {[]started{{webhook: hookA}, {allowed: list(bank), webhook: hookA}}, ""},
+		"a first list without a URL":         {[]started{{}, {allowed: list(bank)}}, ""},
+		"a first list and a first URL":       {[]started{{}, {allowed: list(bank), webhook: hookB}}, ""},
+		"the URL is set by the API now":      {[]started{{allowed: list(home), webhook: hookA}, {allowed: list(home)}}, ""},
+		"the same after an absence":          {[]started{{allowed: list(home)}, none, none, {allowed: list(home), webhook: hookB}}, ""},
+		"one address stays over an absence":  {[]started{{allowed: list(home)}, none, {allowed: list(home, bank)}}, ""},
+		"the host stays over an absence":     {[]started{{webhook: hookA}, none, {webhook: pathA}}, ""},
+		"an old instance restarts once":      {[]started{{}, none, {}}, ""},
+		"an address from before the list":    {[]started{{allowed: list(bank)}, {allowed: list(bank, home)}, {allowed: list(home)}, none, {allowed: list(bank)}}, ""},
+		"a first start of an older database": {[]started{{allowed: list(bank)}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, w *merchantWorld) {
+				dbtest.Schedule(t, w.db, "shop", 0, 3, 1000)
+				last := len(test.starts) - 1
+				for _, is := range test.starts[:last] {
+					if _, err := w.start(t, is); err != nil {
+						t.Fatal(err)
+					}
+					w.pass(time.Hour)
+				}
+				_, err := w.start(t, test.starts[last])
+				if test.refused == "" {
+					if err != nil {
+						t.Error(err)
+					}
+					return
+				}
+				if err == nil || !strings.Contains(err.Error(), test.refused) || !strings.Contains(err.Error(), "quittance merchant resume shop") {
+					t.Fatalf("the start: %v; want %q and the command", err, test.refused)
+				}
+				if err := w.Resume(t.Context(), operator, "shop"); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := w.start(t, test.starts[last]); err != nil {
+					t.Errorf("after the command: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestUnusedIDComesBack removes a merchant that has no objects that another company could get.
+func TestUnusedIDComesBack(t *testing.T) {
+	each(t, func(t *testing.T, w *merchantWorld) {
+		for _, is := range []started{{allowed: []invoice.AllowedAddress{home}}, {without: true}, {allowed: []invoice.AllowedAddress{bank}}} {
+			if _, err := w.start(t, is); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestLeft lists the objects of a merchant that left the configuration, and creates it in the
+// database.
+func TestLeft(t *testing.T) {
+	each(t, func(t *testing.T, w *merchantWorld) {
+		dbtest.Schedule(t, w.db, "shop", 0, 3, 1000)
+		if left, err := w.start(t, started{allowed: []invoice.AllowedAddress{home}}); err != nil || len(left) != 0 {
+			t.Errorf("with the merchant: %v, %v", left, err)
+		}
+		w.pass(time.Hour)
+		gone := w.now
+		for range 2 {
+			left, err := w.start(t, started{without: true})
+			want := access.MerchantUses{Open: 1, Waiting: 3}
+			if err != nil || len(left) != 1 || left[0].ID != "shop" || !left[0].At.Equal(gone) || left[0].Uses != want {
+				t.Errorf("without it: %+v, %v; want %+v since %s", left, err, want, gone)
+			}
+			w.pass(time.Hour)
+		}
+		if w.Known("shop") {
+			t.Error("a merchant that left is known")
+		}
+		name := "Shop"
+		for what, c := range map[string]invoice.MerchantChange{
+			"no address": {Name: &name}, "another address": {Name: &name, DefaultAddresses: map[string]invoice.Address{"base": bank.Address}},
+		} {
+			if _, err := w.Create(t.Context(), operator, "shop", c); !errors.Is(err, access.ErrLeft) {
+				t.Errorf("a create with %s: %v, want ErrLeft", what, err)
+			}
+		}
+		if _, err := w.Create(t.Context(), operator, "shop", invoice.MerchantChange{Name: &name, DefaultAddresses: map[string]invoice.Address{"base": home.Address}}); err != nil {
+			t.Errorf("a create with its address: %v", err)
+		}
+		if left, err := w.start(t, started{without: true}); err != nil || len(left) != 0 || !w.Known("shop") {
+			t.Errorf("a merchant in the database left: %v, %v", left, err)
+		}
+	})
+}
+
+// TestRetire retires a merchant of the database and one that left the configuration, and resumes one.
+func TestRetire(t *testing.T) {
+	each(t, func(t *testing.T, w *merchantWorld) {
+		dbtest.Schedule(t, w.db, "shop", 0, 1, 1000)
+		if err := w.Retire(t.Context(), operator, "shop"); !errors.Is(err, access.ErrConfigured) {
+			t.Errorf("a configured one: %v", err)
+		}
+		if err := w.Retire(t.Context(), merchantAcme, "acme"); !errors.Is(err, access.ErrForbidden) {
+			t.Errorf("by a merchant: %v", err)
+		}
+		if err := w.Resume(t.Context(), operator, "acme"); !errors.Is(err, access.ErrNotFound) {
+			t.Errorf("one that needs no decision: %v", err)
+		}
+		for _, is := range []started{{allowed: []invoice.AllowedAddress{home}}, {without: true}} {
+			if _, err := w.start(t, is); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Retire(t.Context(), operator, "nobody"); !errors.Is(err, access.ErrNotFound) {
+			t.Errorf("one that does not exist: %v", err)
+		}
+		for _, id := range []string{"acme", "shop"} {
+			if err := w.Retire(t.Context(), operator, id); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Retire(t.Context(), operator, id); !errors.Is(err, access.ErrRetired) {
+				t.Errorf("%s a second time: %v", id, err)
+			}
+			if w.Known(id) {
+				t.Errorf("%s is known", id)
+			}
+		}
+		name := "Other"
+		if _, err := w.Create(t.Context(), operator, "shop", invoice.MerchantChange{Name: &name}); !errors.Is(err, access.ErrRetired) {
+			t.Errorf("a create with a retired id: %v", err)
+		}
+		if _, err := w.start(t, started{allowed: []invoice.AllowedAddress{home}}); err == nil || !strings.Contains(err.Error(), "the merchant id shop was retired") {
+			t.Errorf("a start with a retired id: %v", err)
+		}
+		if err := w.Resume(t.Context(), operator, "acme"); err != nil || !w.Known("acme") {
+			t.Errorf("resumed: %v", err)
+		}
+		if got := w.actions(t); len(got) < 2 || got[0] != access.ActionMerchantResume || got[1] != access.ActionMerchantRetire {
+			t.Errorf("the log has %v", got)
+		}
+	})
+}
+
+// TestBreakerOfTheURL opens a merchant's breaker. It closes if the webhookUrl changes, and with no
+// other change.
+func TestBreakerOfTheURL(t *testing.T) {
+	for name, fresh := range dbtest.MigratedDatabases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := fresh(t)
+			w := &merchantWorld{db: dbtest.Open(t, url), now: time.Unix(1_764_000_000, 0)}
+			dbtest.Schedule(t, w.db, "shop", 0, 1, 1000)
+			broken := started{webhook: "https://a.example/wrong"}
+			if _, err := w.start(t, broken); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := dbtest.SQL(t, url).ExecContext(t.Context(), `INSERT INTO breakers (merchant_id, state, steady, allowed, failures, timeouts, pauses, since_ms, until_ms)
+				VALUES ('shop', 'open', 0, 1, 9, 0, 1, 1, 2)`); err != nil {
+				t.Fatal(err)
+			}
+			for _, step := range []struct {
+				is   started
+				used bool
+			}{{broken, true}, {started{allowed: []invoice.AllowedAddress{home}, webhook: broken.webhook}, true}, {started{webhook: "https://a.example/right"}, false}} {
+				if _, err := w.start(t, step.is); err != nil {
+					t.Fatal(err)
+				}
+				if b, err := webhooks.NewReader(w.db).Breakers(t.Context(), []string{"shop"}); err != nil || b["shop"].Used != step.used {
+					t.Errorf("with %+v the breaker is %+v, %v", step.is, b["shop"], err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+)
+
+// Link is a link that signs a person in once.
+type Link struct {
+	Token     string
+	KeyID     string // of the person
+	ExpiresAt time.Time
+}
+
+// MakeLink makes a link for the person of a key: the principal's own, or one that the
+// principal could make. The link, and the session that it begins, end with the keys that let
+// the principal in. Errors are db.ErrNotFound, *apikey.ScopeError, apikey.ErrNotActive,
+// ErrTooManyLinks and internal ones.
+func (m *SessionManager) MakeLink(ctx context.Context, by Principal, keyID string) (Link, error) {
+	person, parents := by, by.ParentKeys
+	if keyID != by.KeyID {
+		key, err := NewReader(m.cfg.Store).Key(ctx, keyID)
+		switch {
+		case err == nil && !by.Sees(key.MerchantID):
+			return Link{}, db.ErrNotFound
+		case err != nil:
+			return Link{}, err
+		case key.State(m.now()) != Active:
+			return Link{}, ErrNotActive
+		}
+		person = key.Principal()
+		if missing := (person.Scopes | NewScopes(KeysWrite)) &^ by.Scopes; missing != 0 {
+			return Link{}, &ScopeError{Missing: missing}
+		}
+		if parents = parents.With(by.KeyID); len(parents.All()) > MaxParentKeys {
+			return Link{}, ErrTooManyLinks
+		}
+	}
+	token, err := m.newToken(PrefixLinkToken)
+	if err != nil {
+		return Link{}, err
+	}
+	now := m.now()
+	link := Link{Token: token, KeyID: keyID, ExpiresAt: by.CapExpiry(person.CapExpiry(now.Add(SignInLinkLifetime)))}
+	return link, m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		if err := InsertSignInLink(ctx, tx, sessionHash(token), SignInLink{KeyID: keyID, ParentKeys: parents, ExpiresAt: link.ExpiresAt}); err != nil {
+			return err
+		}
+		return AppendAudit(ctx, tx, NewEntry(ctx, now, Change{
+			MerchantID: person.MerchantID, Action: ActionSignInLink, Object: keyID,
+		}))
+	})
+}
+
+// OpenLink begins a session of the person of a link, which cannot be used again. Errors are ErrLink,
+// Admit's error and internal errors.
+func (m *SessionManager) OpenLink(ctx context.Context, linkToken string, from Browser) (token string, err error) {
+	if !strings.HasPrefix(linkToken, PrefixLinkToken) || len(linkToken) > maxToken {
+		return "", ErrLink
+	}
+	done, err := m.cfg.Admit(ctx, sessionHash(linkToken))
+	if err != nil {
+		return "", err
+	}
+	link, err := FindSignInLink(ctx, m.cfg.Store, sessionHash(linkToken), m.now())
+	done(errors.Is(err, db.ErrNotFound))
+	if errors.Is(err, db.ErrNotFound) {
+		return "", ErrLink
+	}
+	if err != nil {
+		return "", err
+	}
+	p, err := m.principalOf(ctx, link.KeyID, link.ParentKeys)
+	switch {
+	case isEnd(err):
+		return "", ErrLink
+	case err != nil:
+		return "", err
+	}
+	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		switch _, err := TakeSignInLink(ctx, tx, sessionHash(linkToken), m.now()); {
+		case errors.Is(err, db.ErrNotFound): // it was used in between
+			return ErrLink
+		case err != nil:
+			return err
+		}
+		token, err = m.begin(ctx, tx, p, from)
+		return err
+	})
+	return token, err
+}

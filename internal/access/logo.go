@@ -1,0 +1,117 @@
+package access
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"image"
+	_ "image/gif"  // read
+	_ "image/jpeg" // read
+	_ "image/png"  // read
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Limits of a logo.
+const (
+	MaxLogoBytes = 256 << 10 // of the uploaded image
+	MinLogoSide  = 16        // pixels
+	MaxLogoSide  = 1024      // pixels
+)
+
+// SetLogo stores an image as a merchant's logo. It encodes the image as a small PNG, so that only its
+// pixels are served. Errors are ErrNotFound, ErrForbidden, ErrConfigured and *invoice.FieldError for
+// the field logo.
+func (m *MerchantManager) SetLogo(ctx context.Context, by Principal, id string, upload []byte) (changed invoice.Merchant, err error) {
+	if err := m.mayChangeLogo(by, id); err != nil {
+		return changed, err
+	}
+	logo, encoded, err := encodeLogo(upload)
+	if err != nil {
+		return changed, err
+	}
+	err = m.change(ctx, id, func(tx *db.Tx, was invoice.Merchant) (Action, error) {
+		if changed = was; was.Logo != nil && *was.Logo == logo {
+			return "", nil
+		}
+		changed.Logo, changed.ChangedAt = &logo, m.now()
+		if err := UpdateMerchant(ctx, tx, changed); err != nil {
+			return "", err
+		}
+		return ActionMerchantUpdate, PutLogo(ctx, tx, id, logo, encoded)
+	})
+	return changed, err
+}
+
+// LogoPNG returns a merchant's logo, or db.ErrNotFound.
+func (m *MerchantManager) LogoPNG(ctx context.Context, id string) ([]byte, error) {
+	return NewReader(m.conf.Store).LogoPNG(ctx, id)
+}
+
+// Logo returns the logo of a merchant that the principal may see, as PNG. Errors are ErrNotFound
+// and db.ErrNotFound.
+func (m *MerchantManager) Logo(ctx context.Context, by Principal, id string) ([]byte, error) {
+	if _, err := m.Get(ctx, by, id); err != nil {
+		return nil, err
+	}
+	return m.LogoPNG(ctx, id)
+}
+
+// DropLogo deletes a merchant's logo, if it has one. Errors are ErrNotFound, ErrForbidden
+// and ErrConfigured.
+func (m *MerchantManager) DropLogo(ctx context.Context, by Principal, id string) error {
+	if err := m.mayChangeLogo(by, id); err != nil {
+		return err
+	}
+	return m.change(ctx, id, func(tx *db.Tx, was invoice.Merchant) (Action, error) {
+		if was.Logo == nil {
+			return "", nil
+		}
+		was.ChangedAt = m.now()
+		if err := UpdateMerchant(ctx, tx, was); err != nil {
+			return "", err
+		}
+		return ActionMerchantUpdate, DeleteLogo(ctx, tx, id)
+	})
+}
+
+func (m *MerchantManager) mayChangeLogo(by Principal, id string) error {
+	if err := m.mayChange(by, id); err != nil {
+		return err
+	}
+	if !by.IsOperator() {
+		return ErrForbidden
+	}
+	return nil
+}
+
+// encodeLogo decodes an image and encodes it as a small PNG. It checks the dimensions before it
+// decodes the pixels, so that a small file cannot take much memory.
+func encodeLogo(upload []byte) (invoice.Logo, []byte, error) {
+	refuse := func(format string, args ...any) (invoice.Logo, []byte, error) {
+		return invoice.Logo{}, nil, &invoice.FieldError{Field: "logo", Detail: fmt.Sprintf(format, args...)}
+	}
+	if len(upload) > MaxLogoBytes {
+		return refuse("must be at most %d bytes", MaxLogoBytes)
+	}
+	declared, _, err := image.DecodeConfig(bytes.NewReader(upload))
+	if err != nil {
+		return refuse("must be a PNG, JPEG or GIF image")
+	}
+	if w, h := declared.Width, declared.Height; w < MinLogoSide || h < MinLogoSide || w > MaxLogoSide || h > MaxLogoSide {
+		return refuse("must be %d to %d pixels wide and high; it is %d × %d", MinLogoSide, MaxLogoSide, w, h)
+	}
+	decoded, _, err := image.Decode(bytes.NewReader(upload))
+	if err != nil {
+		return refuse("is damaged: %v", err)
+	}
+	encoded, size, err := encodeSmall(decoded)
+	if err != nil {
+		return invoice.Logo{}, nil, err
+	}
+	sum := sha256.Sum256(encoded)
+	return invoice.Logo{SHA256: hex.EncodeToString(sum[:]), Width: size.X, Height: size.Y}, encoded, nil
+}

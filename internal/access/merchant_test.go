@@ -1,0 +1,356 @@
+package access_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+var (
+	operator     = access.Open()
+	merchantAcme = access.Principal{KeyID: "key_1", MerchantID: "acme", Scopes: access.Admin}
+	home         = invoice.AllowedAddress{ChainKey: "base", Address: invoice.Address{1}}
+	bank         = invoice.AllowedAddress{ChainKey: "base", Address: invoice.Address{2}}
+)
+
+// merchantWorld is a manager on a real store, with a clock.
+type merchantWorld struct {
+	*access.MerchantManager
+	db  *db.DB
+	now time.Time
+}
+
+func (w *merchantWorld) pass(d time.Duration) { w.now = w.now.Add(d) }
+
+// each runs a test with a manager on both databases. The merchant "shop" is configured, and
+// "acme" is created.
+func each(t *testing.T, test func(t *testing.T, w *merchantWorld)) {
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		w := &merchantWorld{db: conn, now: time.Unix(1_764_000_000, 0)}
+		w.MerchantManager = w.open()
+		name := "Acme"
+		if _, err := w.Create(t.Context(), operator, "acme", invoice.MerchantChange{Name: &name}); err != nil {
+			t.Fatal(err)
+		}
+		test(t, w)
+	})
+}
+
+// open returns another manager, as in another process.
+func (w *merchantWorld) open() *access.MerchantManager {
+	return access.NewMerchants(access.MerchantConfig{
+		Store: w.db, Configured: map[string]invoice.Merchant{"shop": {ID: "shop", Configured: true}},
+		Chains: []string{"base"}, Delay: 24 * time.Hour, Now: func() time.Time { return w.now },
+	})
+}
+
+func (w *merchantWorld) actions(t *testing.T) (actions []access.Action) {
+	t.Helper()
+	entries, err := access.NewReader(w.db).AuditEntries(t.Context(), access.AuditFilter{MerchantID: "acme", Limit: 99})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		actions = append(actions, e.Action)
+	}
+	return actions
+}
+
+func TestCreateAndUpdate(t *testing.T) {
+	each(t, func(t *testing.T, w *merchantWorld) {
+		text := func(s string) *string { return &s }
+		all := invoice.MerchantChange{
+			Name: text("Acme ☕ <b>"), Color: text("#AABBCC"), SupportContact: text("help@acme.example"), Statement: text("Thank you."),
+			Tolerance: &invoice.Tolerance{BasisPoints: 50}, DefaultAddresses: map[string]invoice.Address{"base": home.Address},
+			Allowed: []invoice.AllowedAddress{bank, home},
+		}
+		got, err := w.Update(t.Context(), operator, "acme", all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := invoice.Merchant{
+			ID: "acme", Name: "Acme ☕ <b>", Color: "#aabbcc", SupportContact: "help@acme.example", Statement: "Thank you.",
+			Tolerance: invoice.Tolerance{BasisPoints: 50}, Collection: invoice.Direct, DefaultAddresses: map[string]invoice.Address{"base": home.Address},
+			Allowed: []invoice.AllowedAddress{home, bank}, CreatedAt: w.now.UTC(), ChangedAt: w.now.UTC(),
+		}
+		same := cmp.Comparer(func(a, b invoice.Amount) bool { return a == b })
+		if diff := cmp.Diff(want, got, same); diff != "" {
+			t.Errorf("changed (-want +got):\n%s", diff)
+		}
+		if got, err = w.Get(t.Context(), merchantAcme, "acme"); err != nil || cmp.Diff(want, got, same) != "" {
+			t.Errorf("read: %v (-want +got):\n%s", err, cmp.Diff(want, got, same))
+		}
+		for name, c := range map[string]struct {
+			err, want error
+		}{
+			"twice":      {second(w.Create(t.Context(), operator, "acme", all)), access.ErrExists},
+			"configured": {second(w.Create(t.Context(), operator, "shop", all)), access.ErrConfigured},
+			"by another": {second(w.Create(t.Context(), merchantAcme, "beta", all)), access.ErrForbidden},
+			"read-only":  {second(w.Update(t.Context(), operator, "shop", all)), access.ErrConfigured},
+			"unknown":    {second(w.Update(t.Context(), operator, "beta", all)), access.ErrNotFound},
+			"malformed":  {second(w.Get(t.Context(), operator, "a b\x00")), access.ErrNotFound},
+			"other's":    {second(w.Get(t.Context(), merchantAcme, "shop")), access.ErrNotFound},
+			"own name":   {second(w.Update(t.Context(), merchantAcme, "acme", all)), access.ErrForbidden},
+			"at once":    {second(w.Update(t.Context(), merchantAcme, "acme", invoice.MerchantChange{Allowed: []invoice.AllowedAddress{home}, Immediately: true})), access.ErrForbidden},
+			"another's":  {second(w.Update(t.Context(), merchantAcme, "shop", invoice.MerchantChange{Allowed: []invoice.AllowedAddress{home}})), access.ErrNotFound},
+		} {
+			if !errors.Is(c.err, c.want) {
+				t.Errorf("%s: %v, want %v", name, c.err, c.want)
+			}
+		}
+		_, err = w.Update(t.Context(), operator, "acme", invoice.MerchantChange{DefaultAddresses: map[string]invoice.Address{"moon": {1}}})
+		if field := (*invoice.FieldError)(nil); !errors.As(err, &field) || field.Field != "defaultAddresses" {
+			t.Errorf("an address on an unknown chain: %v", err)
+		}
+		if diff := cmp.Diff([]access.Action{access.ActionAllowList, access.ActionMerchantCreate}, w.actions(t)); diff != "" {
+			t.Errorf("the log (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func second(_ invoice.Merchant, err error) error { return err }
+
+// TestAllowListIsDelayed changes the list with a merchant's key. The change takes effect a day later,
+// in all processes, and the log and the API announce it before.
+func TestAllowListIsDelayed(t *testing.T) {
+	each(t, func(t *testing.T, w *merchantWorld) {
+		if _, err := w.Update(t.Context(), merchantAcme, "acme", invoice.MerchantChange{Allowed: []invoice.AllowedAddress{home}}); err != nil {
+			t.Fatal(err)
+		}
+		other := w.open()
+		find := func(when string, want invoice.AllowedAddress) {
+			t.Helper()
+			for n, m := range []*access.MerchantManager{w.MerchantManager, other} {
+				got, known, err := m.Find(t.Context(), "acme")
+				if err != nil || !known || len(got.Allowed) != 1 || got.Allowed[0] != want {
+					t.Errorf("%s, in process %d: %+v, known %t, %v", when, n, got.Allowed, known, err)
+				}
+			}
+		}
+		find("the first list", home)
+		changed, err := w.Update(t.Context(), merchantAcme, "acme", invoice.MerchantChange{Allowed: []invoice.AllowedAddress{bank}})
+		effective := w.now.Add(24 * time.Hour)
+		if err != nil || changed.Pending == nil || !changed.Pending.EffectiveAt.Equal(effective) {
+			t.Fatalf("pending: %+v, %v", changed.Pending, err)
+		}
+		entries, err := access.NewReader(w.db).AuditEntries(t.Context(), access.AuditFilter{Action: access.ActionAllowList, Limit: 1})
+		if err != nil || len(entries) != 1 || !strings.Contains(entries[0].After, `"pendingAllowedAddresses":["base 0x0200`) ||
+			!strings.Contains(entries[0].After, `"effectiveAt":1764086400`) {
+			t.Errorf("the log: %+v, %v", entries, err)
+		}
+		w.pass(24*time.Hour - time.Second)
+		find("a second before", home)
+		w.pass(time.Second)
+		find("a day later", bank)
+		if _, err := w.Update(t.Context(), operator, "acme", invoice.MerchantChange{Allowed: []invoice.AllowedAddress{home}, Immediately: true}); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(time.Second)
+		find("at once", home)
+		contact, bankOnly := "help@acme.example", []invoice.AllowedAddress{bank}
+		if _, err := w.Update(t.Context(), operator, "acme", invoice.MerchantChange{SupportContact: &contact, Allowed: bankOnly}); err != nil {
+			t.Fatal(err)
+		}
+		entries, err = access.NewReader(w.db).AuditEntries(t.Context(), access.AuditFilter{Limit: 1})
+		if err != nil || len(entries) != 1 || entries[0].Action != access.ActionAllowList {
+			t.Errorf("the log of a list with another member: %+v, %v", entries, err)
+		}
+	})
+}
+
+func TestFindAndList(t *testing.T) {
+	each(t, func(t *testing.T, w *merchantWorld) {
+		for id, want := range map[string]bool{"acme": true, "shop": true, "beta": false, "": false, "a\x00": false} {
+			if _, known, err := w.Find(t.Context(), id); known != want || err != nil || w.Known(id) != want {
+				t.Errorf("%q is known: %t, %v", id, known, err)
+			}
+		}
+		name := "Beta"
+		if _, err := w.open().Create(t.Context(), operator, "beta", invoice.MerchantChange{Name: &name}); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(time.Second)
+		if !w.Known("beta") {
+			t.Error("a merchant that another process created is unknown a second later")
+		}
+		for _, c := range []struct {
+			by    access.Principal
+			after string
+			limit int
+			want  string
+		}{
+			{operator, "", 9, "acme beta shop"}, {operator, "", 2, "acme beta"}, {operator, "beta", 2, "shop"}, {operator, "shop", 2, ""},
+			{merchantAcme, "", 9, "acme"}, {merchantAcme, "acme", 9, ""}, {access.Principal{MerchantID: "zeta", Scopes: access.Read}, "", 9, ""},
+		} {
+			found, err := w.List(t.Context(), c.by, c.after, c.limit)
+			var ids []string
+			for _, m := range found {
+				ids = append(ids, m.ID)
+			}
+			if got := strings.Join(ids, " "); got != c.want || err != nil {
+				t.Errorf("after %q: %q, %v; want %q", c.after, got, err, c.want)
+			}
+		}
+	})
+}
+
+// picture returns an image.
+func picture(w, h int) image.Image {
+	p := image.NewPaletted(image.Rect(0, 0, w, h), color.Palette{color.White, color.Black})
+	p.SetColorIndex(w/2, h/2, 1)
+	return p
+}
+
+func encoded(t *testing.T, encode func(*bytes.Buffer) error) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := encode(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// bomb returns a PNG of a few bytes that declares many pixels.
+func bomb(t *testing.T, w, h uint32) []byte {
+	t.Helper()
+	small := encoded(t, func(out *bytes.Buffer) error { return png.Encode(out, picture(16, 16)) })
+	const header = 8 + 8 // signature, and length and type of IHDR
+	binary.BigEndian.PutUint32(small[header:], w)
+	binary.BigEndian.PutUint32(small[header+4:], h)
+	binary.BigEndian.PutUint32(small[header+13:], crc32.ChecksumIEEE(small[header-4:header+13]))
+	return small
+}
+
+func TestLogo(t *testing.T) {
+	each(t, func(t *testing.T, w *merchantWorld) {
+		plain := encoded(t, func(out *bytes.Buffer) error { return png.Encode(out, picture(40, 20)) })
+		// A text chunk after the header, as an editor writes one.
+		chunk := append([]byte("tEXt"), "Comment\x00secret"...)
+		chunk = binary.BigEndian.AppendUint32(append(binary.BigEndian.AppendUint32(nil, uint32(len(chunk)-4)), chunk...), crc32.ChecksumIEEE(chunk))
+		commented := append(append(append([]byte{}, plain[:33]...), chunk...), plain[33:]...)
+		for name, upload := range map[string][]byte{
+			"png":            plain,
+			"with a comment": commented,
+			"jpeg":           encoded(t, func(out *bytes.Buffer) error { return jpeg.Encode(out, picture(40, 20), nil) }),
+			"gif": encoded(t, func(out *bytes.Buffer) error {
+				frame := picture(40, 20).(*image.Paletted)
+				return gif.EncodeAll(out, &gif.GIF{Image: []*image.Paletted{frame, frame}, Delay: []int{1, 1}})
+			}),
+		} {
+			m, err := w.SetLogo(t.Context(), operator, "acme", upload)
+			if err != nil || m.Logo == nil || m.Logo.Width != 40 || m.Logo.Height != 20 {
+				t.Errorf("%s: %+v, %v", name, m.Logo, err)
+				continue
+			}
+			stored, err := access.NewReader(w.db).LogoPNG(t.Context(), "acme")
+			if _, kind, decodeErr := image.Decode(bytes.NewReader(stored)); err != nil || decodeErr != nil || kind != "png" || bytes.Contains(stored, []byte("secret")) {
+				t.Errorf("%s is stored as %q, %v, %v", name, kind, err, decodeErr)
+			}
+		}
+		for name, upload := range map[string][]byte{
+			"empty":     nil,
+			"svg":       []byte(`<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`),
+			"text":      []byte("GIF89a"),
+			"truncated": plain[:len(plain)-20],
+			"tiny":      encoded(t, func(out *bytes.Buffer) error { return png.Encode(out, picture(15, 40)) }),
+			"wide":      encoded(t, func(out *bytes.Buffer) error { return png.Encode(out, picture(1025, 20)) }),
+			"bomb":      bomb(t, 60_000, 60_000),
+			"high bomb": bomb(t, 16, 1<<31-1),
+			"too long":  append(plain, make([]byte, access.MaxLogoBytes)...),
+		} {
+			_, err := w.SetLogo(t.Context(), operator, "acme", upload)
+			if field := (*invoice.FieldError)(nil); !errors.As(err, &field) || field.Field != "logo" {
+				t.Errorf("%s: %v, want it refused", name, err)
+			}
+		}
+		if _, err := w.SetLogo(t.Context(), merchantAcme, "acme", plain); !errors.Is(err, access.ErrForbidden) {
+			t.Errorf("by the merchant: %v", err)
+		}
+		if err := w.DropLogo(t.Context(), operator, "acme"); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := w.Get(t.Context(), operator, "acme"); err != nil || m.Logo != nil {
+			t.Errorf("after it was dropped: %+v, %v", m.Logo, err)
+		}
+		if _, err := access.NewReader(w.db).LogoPNG(t.Context(), "acme"); !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("after it was dropped: %v", err)
+		}
+		for _, id := range []string{"shop", "beta"} {
+			if err := w.DropLogo(t.Context(), operator, id); err == nil {
+				t.Errorf("the logo of %s is dropped", id)
+			}
+		}
+	})
+}
+
+// TestNoChangeIsNotLogged makes changes without effect.
+func TestNoChangeIsNotLogged(t *testing.T) {
+	each(t, func(t *testing.T, w *merchantWorld) {
+		list := invoice.MerchantChange{Allowed: []invoice.AllowedAddress{home}}
+		before, err := w.Update(t.Context(), operator, "acme", list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		logged := len(w.actions(t))
+		w.pass(time.Minute)
+		name := "Acme"
+		for what, c := range map[string]invoice.MerchantChange{"nothing": {}, "the name it has": {Name: &name}, "the list in force": list} {
+			got, err := w.Update(t.Context(), operator, "acme", c)
+			if err != nil || !got.ChangedAt.Equal(before.ChangedAt) {
+				t.Errorf("%s: changed at %v, want %v; %v", what, got.ChangedAt, before.ChangedAt, err)
+			}
+		}
+		if err := w.DropLogo(t.Context(), operator, "acme"); err != nil {
+			t.Error(err)
+		}
+		if got := w.actions(t); len(got) != logged {
+			t.Errorf("the log has %v", got)
+		}
+	})
+}
+
+// TestConfiguredAddresses checks that the merchant to which the configuration gives an address holds
+// it, and that a merchant that had claimed it loses it.
+func TestConfiguredAddresses(t *testing.T) {
+	each(t, func(t *testing.T, w *merchantWorld) {
+		list := invoice.MerchantChange{Allowed: []invoice.AllowedAddress{home}}
+		if _, err := w.Update(t.Context(), merchantAcme, "acme", list); err != nil {
+			t.Fatal(err)
+		}
+		started := access.NewMerchants(access.MerchantConfig{
+			Store: w.db, Chains: []string{"base"}, Delay: time.Hour, Now: func() time.Time { return w.now },
+			Configured: map[string]invoice.Merchant{"shop": {ID: "shop", Configured: true, Allowed: list.Allowed}, "cafe": {ID: "cafe", Configured: true}},
+		})
+		for range 2 {
+			if err := started.HoldConfigured(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := w.Update(t.Context(), merchantAcme, "acme", list)
+		if field := (*invoice.FieldError)(nil); !errors.As(err, &field) || field.Field != "allowedAddresses[0].address" {
+			t.Errorf("the merchant that lost the address lists it: %v", err)
+		}
+		if got := w.actions(t); got[0] != access.ActionAddressLost || got[1] != access.ActionAllowList {
+			t.Errorf("the log has %v", got)
+		}
+		if _, err := w.Update(t.Context(), operator, "acme", list); err != nil {
+			t.Errorf("the operator shares the address: %v", err)
+		}
+	})
+}

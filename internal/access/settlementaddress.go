@@ -1,0 +1,130 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// HoldConfigured grants the configured merchants the addresses on their lists.
+func (m *MerchantManager) HoldConfigured(ctx context.Context) error {
+	var all []Holding
+	for id, c := range m.conf.Configured {
+		all = append(all, holdings(id, invoice.MerchantChange{Allowed: c.Allowed})...)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	ctx = WithOrigin(ctx, Origin{Actor: ActorConfig})
+	return m.conf.Store.Update(ctx, func(tx *db.Tx) error {
+		_, err := m.grant(ctx, tx, all)
+		return err
+	})
+}
+
+// hold makes a merchant hold the addresses of a change. The operator grants them, and a merchant's
+// principal claims them. granted is true if the operator granted a new one. The error is an
+// *invoice.FieldError for an address that another merchant holds.
+func (m *MerchantManager) hold(ctx context.Context, tx *db.Tx, by Principal, id string, c invoice.MerchantChange) (granted bool, err error) {
+	all := holdings(id, c)
+	if by.IsOperator() {
+		return m.grant(ctx, tx, all)
+	}
+	refused, err := ClaimAddresses(ctx, tx, all, m.now())
+	if err != nil || len(refused) == 0 {
+		return false, err
+	}
+	for i, a := range c.Allowed {
+		if a.Address == refused[0].Address {
+			return false, &invoice.FieldError{
+				Field: fmt.Sprintf("allowedAddresses[%d].address", i), Detail: "cannot be used by this merchant; ask the operator to allow it",
+			}
+		}
+	}
+	return false, fmt.Errorf("the address %s of no list was refused", refused[0].Address)
+}
+
+// HoldAddress makes a merchant hold a settlement address that a change in tx names. The
+// operator grants it, and a merchant's principal claims it. held is false if another
+// merchant's holding prevents a claim.
+func (m *MerchantManager) HoldAddress(ctx context.Context, tx *db.Tx, by Principal, id string, address invoice.Address) (held bool, err error) {
+	all := []Holding{{Address: address, MerchantID: id}}
+	if by.IsOperator() {
+		_, err := m.grant(ctx, tx, all)
+		return err == nil, err
+	}
+	refused, err := ClaimAddresses(ctx, tx, all, m.now())
+	return len(refused) == 0, err
+}
+
+// grant grants addresses, with an audit entry for each merchant that loses one.
+func (m *MerchantManager) grant(ctx context.Context, tx *db.Tx, all []Holding) (granted bool, err error) {
+	missing, lost, err := GrantAddresses(ctx, tx, all, m.now())
+	if err != nil {
+		return false, err
+	}
+	entries := make([]Entry, len(lost))
+	for i, l := range lost {
+		entries[i] = NewAddressLost(ctx, m.now(), l.MerchantID, chain.Checksum(l.Address))
+	}
+	return len(missing) > 0, AppendAudit(ctx, tx, entries...)
+}
+
+// holdings returns the holdings that a change of a merchant requests.
+func holdings(id string, c invoice.MerchantChange) (all []Holding) {
+	for _, a := range c.Allowed {
+		all = append(all, Holding{Address: a.Address, MerchantID: id})
+	}
+	for _, a := range c.DefaultAddresses {
+		all = append(all, Holding{Address: a, MerchantID: id})
+	}
+	return all
+}
+
+// Release takes an address from a merchant. The merchant's existing invoices keep it, and new ones
+// cannot use it until the operator grants it again. Errors are ErrNotFound, ErrForbidden, ErrNotHeld,
+// and *invoice.FieldError for the field address if the merchant's lists name it.
+func (m *MerchantManager) Release(ctx context.Context, by Principal, id string, address invoice.Address) error {
+	switch {
+	case !invoice.ValidMerchantID(id) || !by.Sees(id):
+		return ErrNotFound
+	case !by.IsOperator():
+		return ErrForbidden
+	}
+	err := m.conf.Store.Update(ctx, func(tx *db.Tx) error {
+		is, configured := m.conf.Configured[id]
+		if !configured {
+			var err error
+			if is, err = LockMerchant(ctx, tx, id); err != nil && !errors.Is(err, db.ErrNotFound) { // not every merchant has a profile
+				return err
+			}
+		}
+		if lists(is, address) {
+			return &invoice.FieldError{Field: "address", Detail: "is one of the merchant's allowed or default addresses; remove it there first"}
+		}
+		if err := ReleaseAddress(ctx, tx, Holding{Address: address, MerchantID: id}); err != nil {
+			return err
+		}
+		return AppendAudit(ctx, tx, m.entry(ctx, ActionAddressRelease, id, map[string]string{"address": chain.Checksum(address)}, nil))
+	})
+	if errors.Is(err, db.ErrNotFound) {
+		return ErrNotHeld
+	}
+	return err
+}
+
+// lists reports whether a list of the merchant names the address, including a pending list.
+func lists(m invoice.Merchant, address invoice.Address) bool {
+	all := m.Allowed
+	if m.Pending != nil {
+		all = slices.Concat(all, m.Pending.Allowed)
+	}
+	return slices.ContainsFunc(all, func(a invoice.AllowedAddress) bool { return a.Address == address }) ||
+		slices.Contains(slices.Collect(maps.Values(m.DefaultAddresses)), address)
+}

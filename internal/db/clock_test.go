@@ -1,0 +1,200 @@
+package db_test
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+)
+
+// machine has a clock that can be set, and a process that runs.
+type machine struct {
+	wall    time.Time
+	elapsed time.Duration
+}
+
+// run advances time.
+func (m *machine) run(d time.Duration) {
+	m.wall = m.wall.Add(d)
+	m.elapsed += d
+}
+
+func (m *machine) open(t *testing.T, s *db.DB) *db.Clock {
+	t.Helper()
+	c, err := db.OpenClock(t.Context(), db.ClockConfig{
+		Store: s, Logger: slog.New(slog.DiscardHandler),
+		Wall: func() time.Time { return m.wall }, Elapsed: func() time.Duration { return m.elapsed },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+var began = time.UnixMilli(1_700_000_000_000)
+
+const day = 24 * time.Hour
+
+// While a process runs, jumps in either direction do not move the schedule's
+// time, whether the clock comes back or not.
+func TestJumpsWhileRunning(t *testing.T) {
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	m := &machine{wall: began}
+	c := m.open(t, s)
+	passed := time.Duration(0)
+	for _, jump := range []time.Duration{0, 2 * day, -2 * day, -3 * time.Hour, 3 * time.Hour, 400 * day, -5 * time.Hour} {
+		m.wall = m.wall.Add(jump)
+		for range 3 {
+			m.run(5 * time.Second)
+			passed += 5 * time.Second
+			if got := c.Now().Sub(began); got != passed {
+				t.Errorf("after a jump by %s: %s have passed, want %s", jump, got, passed)
+			}
+			if err := c.Read(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := c.Now().Sub(began); got != passed {
+				t.Errorf("after a jump by %s, read: %s have passed, want %s", jump, got, passed)
+			}
+		}
+		if back := c.Wall(c.Now()); !back.Equal(m.wall) {
+			t.Errorf("after a jump by %s it shows %s as %s", jump, m.wall, back)
+		}
+		if confirmed := c.Confirmed(); confirmed.After(m.wall) || confirmed.After(c.Now()) {
+			t.Errorf("after a jump by %s the confirmed time is %s", jump, confirmed)
+		}
+	}
+}
+
+// Small corrections are followed forward; after a backward one the clock waits.
+func TestSmallCorrections(t *testing.T) {
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	m := &machine{wall: began}
+	c := m.open(t, s)
+	m.run(10 * time.Second)
+	m.wall = m.wall.Add(time.Second)
+	if err := c.Read(t.Context()); err != nil || !c.Now().Equal(m.wall) || c.Offset() != 0 {
+		t.Errorf("a second forward: %s, want %s (%v)", c.Now(), m.wall, err)
+	}
+	before := c.Now()
+	m.wall = m.wall.Add(-time.Second)
+	if err := c.Read(t.Context()); err != nil || !c.Now().Equal(before) || c.Offset() != 0 {
+		t.Errorf("a second back: %s, want %s (%v)", c.Now(), before, err)
+	}
+}
+
+// The time between two processes counts as an hour at most, and as 0 if the clock was set back.
+func TestTimeBetweenProcesses(t *testing.T) {
+	for _, c := range []struct{ away, counts time.Duration }{
+		{10 * time.Minute, 10 * time.Minute}, {time.Hour, time.Hour}, {2 * day, time.Hour}, {-3 * time.Hour, 0}, {-400 * day, 0},
+	} {
+		s := dbtest.Open(t, dbtest.SQLite(t))
+		m := &machine{wall: began}
+		m.open(t, s)
+		m = &machine{wall: began.Add(c.away)}
+		if got := m.open(t, s).Now().Sub(began); got != c.counts {
+			t.Errorf("away for %s: %s are counted, want %s", c.away, got, c.counts)
+		}
+	}
+}
+
+// Replicas share one time, which is the database's on PostgreSQL: their clocks may be hours apart.
+func TestReplicas(t *testing.T) {
+	s := dbtest.Open(t, dbtest.MigratedPostgres(t))
+	one, two := &machine{wall: time.Now()}, &machine{wall: time.Now().Add(-5 * time.Hour)}
+	c, d := one.open(t, s), two.open(t, s)
+	if apart := d.Now().Sub(c.Now()); apart < 0 || apart > time.Minute {
+		t.Errorf("they are %s apart", apart)
+	}
+	if off := time.Until(c.Now()); off.Abs() > time.Minute {
+		t.Errorf("it is %s ahead of the database's", off)
+	}
+	if off := d.Offset(); off < 4*time.Hour {
+		t.Errorf("the other's offset is %s, want about 5 hours", off)
+	}
+}
+
+// Old data is deleted by the machine's time after that has been stable for a day of running. A clock that is ahead for
+// a day deletes no data early, even if the process restarts in that time. A clock that stays ahead is followed.
+func TestConfirmed(t *testing.T) {
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	m := &machine{wall: began}
+	c := m.open(t, s)
+	passed := time.Duration(0)
+	run := func(hours int) {
+		for range hours {
+			m.run(time.Hour)
+			passed += time.Hour
+			if err := c.Read(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	want := func(when string, want time.Duration) {
+		t.Helper()
+		if got := c.Confirmed().Sub(began); got != want {
+			t.Errorf("%s %s are confirmed, want %s", when, got, want)
+		}
+	}
+	run(100)
+	want("without a jump", passed)
+	m.wall = m.wall.Add(200 * 365 * day)
+	want("200 years ahead", passed)
+	run(12)
+	c = m.open(t, s)
+	run(11)
+	want("200 years ahead for 23 hours", passed)
+	m.wall = m.wall.Add(-200 * 365 * day)
+	run(100)
+	want("after it", passed)
+	m.wall = m.wall.Add(-5 * time.Hour)
+	want("set back", passed-5*time.Hour)
+	run(100)
+	m.wall = m.wall.Add(5 * time.Hour)
+	want("as soon as it is right again", passed-5*time.Hour)
+	run(50)
+	want("two days later", passed)
+	m.wall = m.wall.Add(3 * time.Hour)
+	run(50)
+	want("two days after it was set forward for good", passed+3*time.Hour)
+}
+
+// A service that is off for most of each day keeps data longer by a bounded time.
+func TestConfirmedWhileOffAtNight(t *testing.T) {
+	for on, most := range map[time.Duration]time.Duration{8 * time.Hour: 5 * day, time.Hour: 24 * day} {
+		s := &fakeStore{source: began}
+		for n := range 400 {
+			r := &replica{}
+			w := &world{store: s, replicas: []*replica{r}}
+			w.open(r)
+			for range on / time.Hour {
+				w.pass(time.Hour)
+				w.read()
+			}
+			if lag := s.source.Sub(r.clock.Confirmed()); lag < 0 || lag > most {
+				t.Fatalf("on for %s a day: after %d days the confirmed time is %s behind, want at most %s", on, n, lag, most)
+			}
+			s.source = s.source.Add(day - on)
+		}
+	}
+}
+
+// A reading of an older version is confirmed after a day.
+func TestConfirmedAfterUpgrade(t *testing.T) {
+	s := &fakeStore{source: began, last: db.ClockReading{Now: began.Add(-100 * day), Source: began}}
+	r := &replica{}
+	w := &world{store: s, replicas: []*replica{r}}
+	w.open(r)
+	if got := began.Sub(r.clock.Confirmed()); got != 100*day {
+		t.Errorf("at first the confirmed time is %s behind, want 100 days, as the schedule's", got)
+	}
+	for range 49 {
+		w.pass(time.Hour)
+		w.read()
+	}
+	if got := s.source.Sub(r.clock.Confirmed()); got != 0 {
+		t.Errorf("after two days it is %s behind", got)
+	}
+}

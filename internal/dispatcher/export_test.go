@@ -1,4 +1,0 @@
-package dispatcher
-
-// Reasons exports reasons for its test.
-var Reasons = reasons

@@ -1,0 +1,280 @@
+package ledger
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// maxBlock is above all blocks.
+const maxBlock = math.MaxUint64
+
+// entry is a transfer of a block. It is a sweep when it comes from a deposit address.
+// Otherwise it can be a payment when it goes to a settlement or deposit address, and a
+// refund when it comes from a settlement address.
+type entry struct {
+	invoice.Transfer
+	key       *invoice.Transfer
+	paymentID string // empty when it is no payment
+	refundID  string // empty when it is not from a settlement address
+	depositOf string // the invoice whose deposit address receives it; empty without one
+	sweepOf   string // the invoice whose deposit address it comes from; empty without one
+
+	// bound is the authorization that made it, with its invoice; zero without one that the
+	// service accepted.
+	bound BoundAuthorization
+}
+
+// refundPair returns the accounts of the payment that the transfer refunds, if
+// it is a refund.
+func (e *entry) refundPair() Pair { return Pair{Payer: e.To, Receiver: e.From} }
+
+// Apply decides about transfers of one chain, given in its order: which are payments, refunds, sweeps or nothing,
+// which invoices they belong to, and which invoices are paid. It is a pure function of the snapshot, without database
+// and clock.
+func Apply(before *Snapshot, transfers []invoice.Transfer) *Changes {
+	ch := newChanges(before)
+	ch.each(transfers, ch.apply)
+	ch.finish()
+	return ch
+}
+
+// each calls do with the transfers of which the snapshot holds the addresses.
+func (ch *Changes) each(transfers []invoice.Transfer, do func(e *entry)) {
+	for i := range transfers {
+		ch.before.lacking = false
+		if e := ch.entry(&transfers[i]); !ch.before.lacking {
+			do(e)
+		}
+	}
+}
+
+// apply decides about a transfer.
+func (ch *Changes) apply(e *entry) {
+	if e.sweepOf != "" {
+		ch.storeSweep(e)
+		return
+	}
+	ch.restorePrepared(e)
+	if e.paymentID != "" {
+		ch.storePayment(e)
+	}
+	if ch.before.lacking {
+		return
+	}
+	ch.storeOutgoing(e)
+	if ch.chain.recovery && e.refundID != "" {
+		ch.refund(e.refundID) // for unrecognized
+		ch.effects.outgoing = append(ch.effects.outgoing, e)
+	}
+}
+
+// entry finds out whether a transfer goes to or comes from a settlement or deposit address. A transfer from the deposit
+// address of a lost invoice is a sweep of which nothing is recorded.
+func (ch *Changes) entry(t *invoice.Transfer) *entry {
+	e := &entry{Transfer: *t, key: t}
+	from, to := ch.before.deposits.get(t.From), ch.before.deposits.get(t.To)
+	pays, refunds := ch.before.settlements.get(t.To), ch.before.settlements.get(t.From)
+	if !t.Evidence.Authorization.IsZero() {
+		e.bound = ch.before.bound.get(t)
+	}
+	if from != "" {
+		if !IsLostDeposit(from) {
+			e.sweepOf = from
+		}
+		return e
+	}
+	if !IsLostDeposit(to) {
+		e.depositOf = to
+	}
+	if pays || to != "" {
+		e.paymentID = ch.before.transferID(invoice.PrefixPayment, *t)
+	}
+	if refunds {
+		e.refundID = ch.before.transferID(invoice.PrefixRefund, *t)
+	}
+	return e
+}
+
+// keepsAttribution reports whether a stored payment keeps its attribution now
+// that its block is read again or it is mined again. It does while it moves the
+// same money on the same evidence, since a provider can have made up the first
+// evidence. An attribution made off the chain does not depend on evidence. A
+// payment without an invoice stays without, unless other evidence names one. An
+// undecided payment is attributed whenever it is read, and so is one whose authorization
+// was bound to an invoice since.
+func (ch *Changes) keepsAttribution(p PaymentRow, e *entry) bool {
+	switch {
+	case !p.SameMovement(e.Transfer):
+		return false
+	case e.bound.InvoiceID != "" && e.bound.InvoiceID != p.InvoiceID && !p.Method.OffChain():
+		return false
+	case p.Attributed():
+		return p.Evidence == e.Evidence || p.Method.OffChain()
+	}
+	return !ch.isUndecided(p.ID) && p.Evidence == e.Evidence
+}
+
+// stored returns the payment that a transfer is stored as, if there is one. ok is false while the snapshot lacks it, and
+// if it is final: reading the chain again changes nothing then.
+func (ch *Changes) stored(e *entry) (p PaymentRow, known, ok bool) {
+	if p, known = ch.payment(e.paymentID); known {
+		ch.isUndecided(p.ID) // savePayments unmarks it once it is decided
+	}
+	return p, known, !ch.before.lacking && p.Status != invoice.Confirmed
+}
+
+// storePayment stores a transfer to a settlement or deposit address. A transfer that a
+// reorg moved to another block is the same payment.
+func (ch *Changes) storePayment(e *entry) {
+	p, known, ok := ch.stored(e)
+	if !ok {
+		return
+	}
+	was, kept := p.Payment, known && ch.keepsAttribution(p, e)
+	if !known {
+		p.SeenAfter = ch.before.lastSeq.get(struct{}{})
+		p.ID, p.ObservedAt = e.paymentID, ch.chain.now
+	}
+	ch.effects.moved = ch.effects.moved || p.Status == invoice.Pending && p.BlockHash != e.BlockHash
+	p.Transfer = e.Transfer
+	p.Status, p.ConfirmedAt = ch.status()
+	if !kept {
+		ch.attribute(e, &p.Payment)
+		if ch.before.lacking {
+			return
+		}
+		if known && was.InvoiceID != p.InvoiceID {
+			ch.moveRefunds(was, p.Payment)
+		}
+	}
+	if ch.chain.final {
+		ch.confirmed = append(ch.confirmed, p.Payment)
+	}
+	ch.put(was, p)
+	ch.authorize(e, p.Payment)
+	if known && !was.SameMovement(e.Transfer) {
+		ch.judgeRefunds(p.Payment)
+	}
+}
+
+// status returns the state of a transfer that is observed now, and when it was
+// confirmed.
+func (ch *Changes) status() (invoice.PaymentStatus, time.Time) {
+	if ch.chain.final {
+		return invoice.Confirmed, ch.chain.now
+	}
+	return invoice.Pending, time.Time{}
+}
+
+// attribute sets the payment's invoice and announces the payment, unless the
+// attribution has to be deferred. A transfer that was prepared as a refund is one, before
+// any other rule, and pays no invoice. One that refunds a payment exactly is
+// not attributed by an inferred method. A payment without an invoice that is used
+// for something else stays without.
+func (ch *Changes) attribute(e *entry, p *invoice.Payment) {
+	if ch.staysWithout(e, p) {
+		return
+	}
+	// A reorg can change where a transfer of the same transaction goes.
+	p.DepositOf, p.SettlesTo = "", invoice.Address{}
+	if e.depositOf != "" {
+		ch.undecided[p.ID] = false
+		ch.attributeDeposit(e, p)
+		return
+	}
+	candidates, truncated := ch.candidatesAt(*p, e)
+	if ch.before.lacking {
+		return
+	}
+	a, ok := invoice.Attribute(p.Transfer, candidates, truncated)
+	if ch.undecided[p.ID] = ch.mustDefer(e, candidates, a); ch.undecided[p.ID] {
+		a, ok = invoice.Attribution{}, false
+		ch.receivers[p.To] = ReceiverState{Unbound: true, Undecided: true}
+	}
+	if ok && a.Method.Inferred() && e.refundID != "" && ch.mayRefund(e) {
+		if m, isRefund := ch.matchRefund(e); isRefund && m.Exact {
+			a, ok = invoice.Attribution{}, false
+		}
+	}
+	*p = p.WithAttribution(a)
+	switch {
+	case ok:
+		ch.effects.received(*p, a.Invoice)
+	case !ch.undecided[p.ID]:
+		ch.effects.unattributed = append(ch.effects.unattributed, *p)
+	}
+}
+
+// staysWithout reports whether no rule is asked for the invoice of a payment: it is used for something
+// else, or a prepared refund, which is left without an invoice.
+func (ch *Changes) staysWithout(e *entry, p *invoice.Payment) bool {
+	if !ch.isUsed(e, p.ID) {
+		if !ch.isPreparedRefund(e) {
+			return false
+		}
+		ch.leaveUnattributed(e, p)
+	}
+	ch.undecided[p.ID] = false
+	return true
+}
+
+// isUsed reports whether a stored payment without an invoice, which moves the same money as before,
+// is used for something that excludes an invoice. A refund in a lost past does not, of an undecided payment there: it
+// refunds the invoice that was imported since.
+func (ch *Changes) isUsed(e *entry, paymentID string) bool {
+	was, known := ch.payment(paymentID)
+	used := known && !was.Attributed() && was.SameMovement(e.Transfer) && was.Use.Excludes(invoice.ActAttribute)
+	refunded := was.Use == invoice.UseRefunding || was.Use == invoice.UseRefunded
+	if !used || !refunded || !ch.isUndecided(paymentID) || !ch.lostPast.has(was.BlockNumber) {
+		return used
+	}
+	refunds := slices.DeleteFunc(ch.refundsOf(paymentID), func(r invoice.Refund) bool { return !isActive(r) })
+	later := slices.ContainsFunc(refunds, func(r invoice.Refund) bool { return !ch.lostPast.has(r.BlockNumber) })
+	return later || len(refunds) == 0
+}
+
+// finish counts what was confirmed, and finds out which invoices were paid and what remains of the others.
+func (ch *Changes) finish() {
+	ch.recountReturned(ch.returning...)
+	ch.countConfirmed(maxBlock)
+	ch.countRefunds(ch.refunded)
+	ch.finishPaid()
+	ch.recountRemainders()
+}
+
+// countRefunds counts newly confirmed refunds and announces them.
+func (ch *Changes) countRefunds(refunds []invoice.Refund) {
+	for _, r := range refunds {
+		inv := ch.invoice(r.InvoiceID).WithRefunds(r)
+		ch.putInvoice(inv)
+		p, _ := ch.payment(r.PaymentID)
+		ch.effects.emit(event{kind: invoice.EventRefunded, subject: r.ID, invoice: inv, payment: p.Payment, refund: r})
+	}
+}
+
+// finishPaid announces the invoices that confirmed payments paid. The commitments of those that were paid without the
+// registry are to be closed. It recounts invoices first, so it runs once in a decision.
+func (ch *Changes) finishPaid() {
+	ch.recountConfirmed()
+	slices.Sort(ch.paid)
+	for _, id := range ch.paid {
+		inv := ch.invoice(id)
+		ch.effects.emit(event{kind: invoice.EventPaid, subject: id, invoice: inv})
+		if inv.CloseIntent(ch.isPaidThroughRegistry(id)) {
+			ch.effects.closed = append(ch.effects.closed, inv)
+		}
+	}
+}
+
+// isPaidThroughRegistry reports whether an invoice has a confirmed payment through the registry.
+func (ch *Changes) isPaidThroughRegistry(invoiceID string) bool {
+	for id := range ch.ofInvoice[invoiceID] {
+		if p := ch.payments[id]; p.InvoiceID == invoiceID && p.Method == invoice.ByRegistry && p.Status == invoice.Confirmed {
+			return true
+		}
+	}
+	return ch.before.registered.get(invoiceID)
+}

@@ -1,0 +1,267 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// AuthorizationStatus is the state of a stored authorization.
+type AuthorizationStatus string
+
+// The states of an authorization. A reorg can orphan the payment of an authorization that is accepted
+// or sent.
+const (
+	AuthorizationAccepted AuthorizationStatus = "accepted" // to be sent
+	AuthorizationSent     AuthorizationStatus = "sent"     // a transaction carries it
+	AuthorizationPaid     AuthorizationStatus = "paid"     // its payment is final
+	AuthorizationRefused  AuthorizationStatus = "refused"  // it was not carried out and never will be
+)
+
+// Authorization is a signed transfer that was accepted for an invoice.
+type Authorization struct {
+	invoice.Authorization
+	ID         string
+	ChainKey   string
+	Token      invoice.Address
+	InvoiceID  string
+	MerchantID string
+	Gas        uint64 // that the transfer used in a simulation
+	Status     AuthorizationStatus
+	Reason     invoice.Refusal // with AuthorizationRefused
+	TxID       string          // newest transaction that carries or carried it, or empty
+	CreatedAt  time.Time
+	Scheduled  time.Time // CreatedAt by the schedule's clock
+	EndedAt    time.Time // when it was paid or refused; zero before
+	// Payment is its transfer, or nil before it is observed. Inserts ignore it.
+	Payment *AuthorizedPayment
+}
+
+// AuthorizedPayment is the payment that an authorization made.
+type AuthorizedPayment struct {
+	ID     string
+	TxHash invoice.Hash
+	Status invoice.PaymentStatus
+}
+
+// Paid reports whether a payment of the authorization was observed that no reorg has
+// orphaned.
+func (a Authorization) Paid() bool {
+	return a.Payment != nil && a.Payment.Status != invoice.Orphaned
+}
+
+const authorizationColumns = "a.id, a.chain_key, a.token, a.authorizer, a.nonce, a.invoice_id, a.merchant_id, a.recipient, a.value, " +
+	"a.valid_after, a.valid_before, a.signature, a.gas, a.status, a.reason, a.tx_id, a.created_ms, a.created_scheduled_ms, a.ended_ms, p.id, p.tx_hash, p.status"
+
+// AuthorizationTables joins each authorization with its payment.
+const AuthorizationTables = " FROM authorizations a LEFT JOIN payments p ON p.id = a.payment_id"
+
+// IsUnpaid holds for authorizations without a payment, or with an orphaned one.
+const IsUnpaid = "(a.payment_id IS NULL OR p.status = 'orphaned')"
+
+// isPendingAuthorization holds for unpaid authorizations with an open outcome. It names the states of
+// the index authorizations_open.
+const isPendingAuthorization = "a.status IN ('accepted', 'sent') AND " + IsUnpaid
+
+// isDueAuthorization holds for authorizations that still have to be sent.
+const isDueAuthorization = "a.status = 'accepted' AND " + isPendingAuthorization
+
+func scanAuthorization(row db.Scanner) (a Authorization, err error) {
+	var gas int64
+	var p AuthorizedPayment
+	err = row.Scan(&a.ID, &a.ChainKey, db.AddressCol(&a.Token), db.AddressCol(&a.From), db.HashCol(&a.Nonce), &a.InvoiceID, &a.MerchantID,
+		db.AddressCol(&a.To), db.AmountCol(&a.Value), db.Seconds(&a.ValidAfter), db.Seconds(&a.ValidBefore),
+		db.Parsed(&a.Signature, hexutil.Decode), &gas, &a.Status, db.NullText(&a.Reason), db.NullText(&a.TxID),
+		db.Milliseconds(&a.CreatedAt), db.Milliseconds(&a.Scheduled), db.Milliseconds(&a.EndedAt), db.NullText(&p.ID), db.HashCol(&p.TxHash), db.NullText(&p.Status))
+	a.Gas = uint64(gas)
+	if p.ID != "" {
+		a.Payment = &p
+	}
+	return a, err
+}
+
+// InsertAuthorization inserts an accepted authorization. It returns ErrConflict if the
+// nonce of the payer is bound.
+func InsertAuthorization(ctx context.Context, tx *db.Tx, a Authorization) error {
+	n, err := tx.Exec(ctx, `INSERT INTO authorizations (id, chain_key, token, authorizer, nonce, invoice_id, merchant_id, recipient, value,
+			valid_after, valid_before, signature, gas, status, created_ms, created_scheduled_ms)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'accepted', $14, $15)
+		ON CONFLICT (chain_key, token, authorizer, nonce) DO NOTHING`,
+		a.ID, a.ChainKey, a.Token.String(), a.From.String(), a.Nonce.String(), a.InvoiceID, a.MerchantID, a.To.String(), a.Value.String(),
+		a.ValidAfter.Unix(), a.ValidBefore.Unix(), hexutil.Encode(a.Signature), int64(a.Gas), a.CreatedAt.UnixMilli(), db.NullMilliseconds(a.Scheduled))
+	if err == nil && n != 1 {
+		err = fmt.Errorf("nonce %s of %s is bound: %w", a.Nonce, a.From, db.ErrConflict)
+	}
+	return err
+}
+
+// Authorization returns the authorization with the id, or ErrNotFound.
+func (q Reader) Authorization(ctx context.Context, id string) (Authorization, error) {
+	return db.QueryRow(ctx, q, scanAuthorization, "SELECT "+authorizationColumns+AuthorizationTables+" WHERE a.id = $1", id)
+}
+
+// AuthorizationByNonce returns the authorization that a nonce of a payer is bound to, or
+// ErrNotFound.
+func (q Reader) AuthorizationByNonce(ctx context.Context, chainKey string, token, authorizer invoice.Address, nonce invoice.Hash) (Authorization, error) {
+	return db.QueryRow(ctx, q, scanAuthorization, "SELECT "+authorizationColumns+AuthorizationTables+
+		" WHERE a.chain_key = $1 AND a.token = $2 AND a.authorizer = $3 AND a.nonce = $4",
+		chainKey, token.String(), authorizer.String(), nonce.String())
+}
+
+// paymentByNonce returns the payment that an authorization with the nonce of the payer made, whether
+// the service accepted it or not, or ErrNotFound. Orphaned payments do not count.
+func paymentByNonce(ctx context.Context, q db.Querier, chainKey string, token, authorizer invoice.Address, nonce invoice.Hash) (PaymentRow, error) {
+	return db.QueryRow(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
+		WHERE authorization_id = $1 AND from_address = $2 AND token = $3 AND chain_key = $4 AND status <> 'orphaned' LIMIT 1`,
+		nonce.String(), authorizer.String(), token.String(), chainKey)
+}
+
+// AuthorizationsOfInvoice returns up to limit authorizations of an invoice, newest first.
+func (q Reader) AuthorizationsOfInvoice(ctx context.Context, invoiceID string, limit int) ([]Authorization, error) {
+	return db.QueryAll(ctx, q, scanAuthorization, "SELECT "+authorizationColumns+AuthorizationTables+
+		" WHERE a.invoice_id = $1 ORDER BY a.id DESC LIMIT $2", invoiceID, limit)
+}
+
+// BoundAuthorization is the invoice that a nonce is bound to, and what was signed with it.
+type BoundAuthorization struct {
+	ID        string
+	InvoiceID string
+	To        invoice.Address
+	Value     invoice.Amount
+	PaymentID string // empty before its transfer was observed
+}
+
+// IsMadeBy reports whether a transfer with the nonce carries out this authorization. A payer can sign
+// several authorizations with one nonce, and have any of them carried out.
+func (a BoundAuthorization) IsMadeBy(t invoice.Transfer) bool {
+	return a.To == t.To && a.Value == t.Amount
+}
+
+// BoundAuthorizations returns the invoices to which the transfers' nonces are bound, by the index of
+// the transfer. It leaves out transfers without a bound nonce.
+func BoundAuthorizations(ctx context.Context, q db.Querier, transfers []invoice.Transfer) (map[int]BoundAuthorization, error) {
+	bound := make(map[int]BoundAuthorization)
+	var rows [][]any
+	for i, t := range transfers {
+		if nonce := t.Evidence.Authorization; !nonce.IsZero() {
+			rows = append(rows, []any{int64(i), t.ChainKey, t.Token.String(), t.From.String(), nonce.String()})
+		}
+	}
+	err := q.LookUpWanted([]string{"n BIGINT", "chain", "contract", "payer", "wanted_nonce"}, rows, func(with string, args []any) error {
+		_, err := db.QueryAll(ctx, q, func(row db.Scanner) (struct{}, error) {
+			var n int
+			var a BoundAuthorization
+			err := row.Scan(&n, &a.ID, &a.InvoiceID, db.AddressCol(&a.To), db.AmountCol(&a.Value), db.NullText(&a.PaymentID))
+			bound[n] = a
+			return struct{}{}, err
+		}, with+`SELECT n, id, invoice_id, recipient, value, payment_id FROM wanted CROSS JOIN authorizations
+			WHERE chain_key = chain AND token = contract AND authorizer = payer AND nonce = wanted_nonce`, args...)
+		return err
+	})
+	return bound, err
+}
+
+// SetAuthorizationPayments records which payments authorizations made, by authorization; an empty id
+// means that it made no payment. An authorization that was refused before it was sent, and that
+// another account has submitted, is open again: a reorg can drop its payment.
+func SetAuthorizationPayments(ctx context.Context, tx *db.Tx, made map[string]string) error {
+	rows := make([][]any, 0, len(made))
+	for id, paymentID := range made {
+		rows = append(rows, []any{id, paymentID})
+	}
+	err := tx.SendFrom(ctx, []string{"authorization_id", "made"}, rows, `UPDATE authorizations SET payment_id = NULLIF(made, ''), reason = NULL,
+			status = CASE status WHEN 'refused' THEN 'accepted' ELSE status END, ended_ms = CASE status WHEN 'refused' THEN NULL ELSE ended_ms END
+		FROM wanted WHERE id = authorization_id`)
+	return err
+}
+
+// EndAuthorizations ends the authorizations of a chain with an outcome that is certain at a final
+// block of that time: paid ones with a confirmed payment, and refused ones if the chain has passed
+// their window without a payment.
+func EndAuthorizations(ctx context.Context, tx *db.Tx, chainKey string, final time.Time, reason invoice.Refusal, now time.Time) error {
+	_, err := tx.Exec(ctx, `UPDATE authorizations SET status = 'paid', ended_ms = $2 WHERE chain_key = $1 AND status IN ('accepted', 'sent')
+		AND payment_id IN (SELECT id FROM payments WHERE status = 'confirmed' AND payments.id = authorizations.payment_id)`, chainKey, now.UnixMilli())
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `UPDATE authorizations SET status = 'refused', reason = $3, ended_ms = $4
+		WHERE chain_key = $1 AND status IN ('accepted', 'sent') AND valid_before <= $2
+		AND (payment_id IS NULL OR EXISTS (SELECT 1 FROM payments WHERE payments.id = authorizations.payment_id AND payments.status = 'orphaned'))`,
+		chainKey, final.Unix(), string(reason), now.UnixMilli())
+	return err
+}
+
+// CountAuthorizations returns how many authorizations of a chain were accepted in a window: in all, for
+// the merchant and from the payer. An authorization that was refused and never sent counts only for the
+// payer, because it costs a row but no gas.
+func CountAuthorizations(ctx context.Context, q db.Querier, chainKey, merchantID string, authorizer invoice.Address, w Window) (all, merchant, payer int64, err error) {
+	const accepted = "SELECT count(*) FROM authorizations WHERE chain_key = $1 AND created_ms > $2 AND COALESCE(created_scheduled_ms, created_ms) > $5"
+	const sendable = accepted + " AND (status <> 'refused' OR tx_id IS NOT NULL)"
+	n, err := db.QueryRow(ctx, q, func(row db.Scanner) (n [3]int64, err error) {
+		err = row.Scan(&n[0], &n[1], &n[2])
+		return n, err
+	}, "SELECT ("+sendable+"), ("+sendable+" AND merchant_id = $3), ("+accepted+" AND authorizer = $4)",
+		chainKey, w.Oldest.UnixMilli(), merchantID, authorizer.String(), w.Since.UnixMilli())
+	return n[0], n[1], n[2], err
+}
+
+// PendingAuthorization returns an authorization of the invoice with an open outcome and without a
+// payment, or ErrNotFound.
+func (q Reader) PendingAuthorization(ctx context.Context, invoiceID string) (Authorization, error) {
+	return db.QueryRow(ctx, q, scanAuthorization, "SELECT "+authorizationColumns+AuthorizationTables+
+		" WHERE a.invoice_id = $1 AND "+isPendingAuthorization+" LIMIT 1", invoiceID)
+}
+
+// DueAuthorizations returns accepted authorizations of the chain without a payment, ordered by when
+// they lapse.
+func DueAuthorizations(ctx context.Context, q db.Querier, chainKey string, limit int) ([]Authorization, error) {
+	return db.QueryAll(ctx, q, scanAuthorization, "SELECT "+authorizationColumns+AuthorizationTables+
+		" WHERE a.chain_key = $1 AND "+isDueAuthorization+" ORDER BY a.valid_before LIMIT $2", chainKey, limit)
+}
+
+// RefuseAuthorization refuses an authorization that no transaction ever carried and that made no
+// payment. On other authorizations it has no effect. It returns ErrConflict if the lease was lost.
+func RefuseAuthorization(ctx context.Context, s *db.DB, l db.WorkLease, id string, reason invoice.Refusal, at time.Time) error {
+	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE authorizations SET status = 'refused', reason = $2, ended_ms = $3
+			WHERE id = $1 AND status = 'accepted' AND tx_id IS NULL AND payment_id IS NULL`, id, string(reason), at.UnixMilli())
+		return err
+	})
+}
+
+// CountDueAuthorizations returns how many accepted authorizations of the chain have no
+// payment.
+func CountDueAuthorizations(ctx context.Context, q db.Querier, chainKey string) (int64, error) {
+	return db.QueryRow(ctx, q, db.ScanSeq, "SELECT count(*)"+AuthorizationTables+
+		" WHERE a.chain_key = $1 AND "+isDueAuthorization, chainKey)
+}
+
+// ReleaseAuthorizations makes the open authorizations of a transaction due again. It returns
+// ErrConflict if the lease was lost.
+func ReleaseAuthorizations(ctx context.Context, s *db.DB, l db.WorkLease, txID string) error {
+	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error { return ReleaseTxAuthorizations(ctx, tx, txID) })
+}
+
+// AssignAuthorizations assigns accepted authorizations to a transaction, and returns how many it
+// assigned.
+func AssignAuthorizations(ctx context.Context, tx *db.Tx, txID string, ids []string) (assigned int64, err error) {
+	for _, id := range ids {
+		n, err := tx.Exec(ctx, "UPDATE authorizations SET status = 'sent', tx_id = $2 WHERE id = $1 AND status = 'accepted'", id, txID)
+		if err != nil {
+			return assigned, err
+		}
+		assigned += n
+	}
+	return assigned, nil
+}
+
+// ReleaseTxAuthorizations makes the authorizations of a transaction due again.
+func ReleaseTxAuthorizations(ctx context.Context, tx *db.Tx, txID string) error {
+	_, err := tx.Exec(ctx, "UPDATE authorizations SET status = 'accepted' WHERE tx_id = $1 AND status = 'sent'", txID)
+	return err
+}

@@ -1,0 +1,154 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Cursor is the progress of a chain's indexer. The headers' parents are not
+// stored.
+type Cursor struct {
+	Indexed   invoice.Header // the newest block that was read
+	Confirmed invoice.Header // the newest block that is final
+	Halted    string         // why the indexer stopped; empty while it runs
+	Gap       *Gap           // nil when all older blocks are read
+	// Revision counts how often data of a non-final block was reverted: by a rollback, or because a
+	// transfer turned up in another block. While it stays the same, blocks are only added.
+	Revision int64
+	// Unread is the newest block in the gap that was never read before. It stays set until the payments
+	// that wait for these blocks are decided, and is nil afterwards.
+	Unread *uint64
+	// UnreadTx is the newest block with an unread transaction that was not dismissed; 0 without one.
+	// SaveCursor ignores it.
+	UnreadTx uint64
+
+	// configRevision is the configuration revision that a process must run to change the chain.
+	configRevision int64
+}
+
+// Gap is a range of older blocks, Next to Last inclusive, that is read while
+// the indexer follows the head.
+type Gap struct {
+	Next, Last uint64
+	LastTime   time.Time // of block Last
+}
+
+// ReadAgain schedules the blocks from a number up to the newest one, and the gap, to be read again.
+func (c *Cursor) ReadAgain(from uint64) {
+	if c.Gap != nil {
+		from = min(from, c.Gap.Next)
+	}
+	c.Gap = &Gap{Next: from, Last: c.Indexed.Number, LastTime: c.Indexed.Time}
+}
+
+// UpTo returns the part of the gap up to a block, or nil if that is empty.
+func (g *Gap) UpTo(h invoice.Header) *Gap {
+	switch {
+	case g == nil || h.Number < g.Next:
+		return nil
+	case h.Number < g.Last:
+		return &Gap{Next: g.Next, Last: h.Number, LastTime: h.Time}
+	}
+	return g
+}
+
+// After returns the part of the gap behind a block, or nil if that is empty.
+func (g *Gap) After(through uint64) *Gap {
+	if through >= g.Last {
+		return nil
+	}
+	return &Gap{Next: through + 1, Last: g.Last, LastTime: g.LastTime}
+}
+
+func scanCursor(row db.Scanner) (Cursor, error) {
+	var c Cursor
+	var next, last, unread sql.NullInt64
+	var lastTime time.Time
+	err := row.Scan(&c.Indexed.Number, db.HashCol(&c.Indexed.Hash), db.Seconds(&c.Indexed.Time),
+		&c.Confirmed.Number, db.HashCol(&c.Confirmed.Hash), db.Seconds(&c.Confirmed.Time), &c.Halted, &next, &last, db.Seconds(&lastTime), &c.Revision, &unread, &c.UnreadTx, &c.configRevision)
+	if next.Valid {
+		c.Gap = &Gap{Next: uint64(next.Int64), Last: uint64(last.Int64), LastTime: lastTime}
+	}
+	c.Unread = block(unread)
+	return c, err
+}
+
+// columns returns the values of gap_next, gap_last and gap_last_time.
+func (g *Gap) columns() []any {
+	if g == nil {
+		return []any{nil, nil, nil}
+	}
+	return []any{int64(g.Next), int64(g.Last), invoice.UnixSeconds(g.LastTime)}
+}
+
+const cursorQuery = `SELECT indexed_number, indexed_hash, indexed_time, confirmed_number, confirmed_hash, confirmed_time,
+	halted, gap_next, gap_last, gap_last_time, revision, unread_last,
+	coalesce((SELECT max(block_number) FROM unread_transactions AS u WHERE u.chain_key = chains.chain_key AND dismissed_at IS NULL), 0), config_revision
+	FROM chains WHERE chain_key = $1`
+
+// Cursor returns a chain's cursor, or ErrNotFound if the chain was never read.
+func (q Reader) Cursor(ctx context.Context, chainKey string) (Cursor, error) {
+	return db.QueryRow(ctx, q, scanCursor, cursorQuery, chainKey)
+}
+
+// LockCursor returns a chain's cursor and locks it until the transaction ends. The indexer writes only
+// while it holds this lock. LockCursor fails with a *drift.StaleError in a process with an older
+// configuration revision than others run.
+func LockCursor(ctx context.Context, tx *db.Tx, chainKey string) (Cursor, error) {
+	c, err := db.QueryRow(ctx, tx, scanCursor, cursorQuery+tx.ForUpdate(), chainKey)
+	if err == nil {
+		err = tx.CheckRevision(c.configRevision)
+	}
+	return c, err
+}
+
+// InsertChain records a new chain that is read from the block after the header,
+// with a gap of unread blocks below, or nil. It reports false if the chain
+// exists.
+func InsertChain(ctx context.Context, tx *db.Tx, chainKey string, at invoice.Header, gap *Gap) (bool, error) {
+	n, err := tx.Exec(ctx, `INSERT INTO chains (chain_key, indexed_number, indexed_hash, indexed_time,
+		confirmed_number, confirmed_hash, confirmed_time, gap_next, gap_last, gap_last_time, unread_last, config_revision)
+		VALUES ($1, $2, $3, $4, $2, $3, $4, $5, $6, $7, $6, $8) ON CONFLICT DO NOTHING`,
+		append(append([]any{chainKey, int64(at.Number), at.Hash.String(), invoice.UnixSeconds(at.Time)}, gap.columns()...), tx.Revision)...)
+	return n == 1, err
+}
+
+// SaveCursor updates a chain's cursor.
+func SaveCursor(ctx context.Context, tx *db.Tx, chainKey string, c Cursor) error {
+	return tx.Send(ctx, nil, `UPDATE chains SET indexed_number = $2, indexed_hash = $3, indexed_time = $4,
+		confirmed_number = $5, confirmed_hash = $6, confirmed_time = $7, halted = $8,
+		gap_next = $9, gap_last = $10, gap_last_time = $11, revision = $12, unread_last = $13 WHERE chain_key = $1`,
+		append(append([]any{chainKey, int64(c.Indexed.Number), c.Indexed.Hash.String(), invoice.UnixSeconds(c.Indexed.Time),
+			int64(c.Confirmed.Number), c.Confirmed.Hash.String(), invoice.UnixSeconds(c.Confirmed.Time), c.Halted}, c.Gap.columns()...), c.Revision, blockColumn(c.Unread))...)
+}
+
+// Headers returns the stored headers from one number to another, inclusive, in ascending order.
+// Headers above the newest block that was read belong to rolled-back blocks that were not replaced
+// yet.
+func Headers(ctx context.Context, q db.Querier, chainKey string, from, to uint64) ([]invoice.Header, error) {
+	return db.QueryAll(ctx, q, func(row db.Scanner) (h invoice.Header, err error) {
+		err = row.Scan(&h.Number, db.HashCol(&h.Hash), db.HashCol(&h.Parent), db.Seconds(&h.Time))
+		return h, err
+	}, `SELECT number, hash, parent_hash, block_time FROM blocks
+		WHERE chain_key = $1 AND number BETWEEN $2 AND $3 ORDER BY number`, chainKey, int64(from), int64(to))
+}
+
+// InsertHeaders stores headers of blocks that were read, unless they are stored.
+func InsertHeaders(ctx context.Context, tx *db.Tx, chainKey string, headers []invoice.Header) error {
+	rows := make([][]any, len(headers))
+	for i, h := range headers {
+		rows[i] = []any{chainKey, int64(h.Number), h.Hash.String(), h.Parent.String(), invoice.UnixSeconds(h.Time)}
+	}
+	return tx.Insert(ctx, db.Insertion{Table: "blocks", Columns: []string{"chain_key", "number BIGINT", "hash", "parent_hash", "block_time BIGINT"},
+		Conflict: "ON CONFLICT (chain_key, number) DO NOTHING"}, rows)
+}
+
+// DeleteHeaders deletes the headers outside a range of numbers, inclusive.
+func DeleteHeaders(ctx context.Context, tx *db.Tx, chainKey string, keepFrom, keepTo uint64) error {
+	return tx.Send(ctx, nil, "DELETE FROM blocks WHERE chain_key = $1 AND (number < $2 OR number > $3)",
+		chainKey, int64(keepFrom), int64(keepTo))
+}

@@ -1,0 +1,165 @@
+package ledger_test
+
+import (
+	"errors"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+)
+
+// TestConfirmRequiresVerifiedRevision lets one replica verify a payment, and another
+// replace its block before the first confirms. The first must not confirm.
+func TestConfirmRequiresVerifiedRevision(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		other := w.service()
+		inv := w.create()
+		block := w.next(start+1, w.pay(inv.Amount))
+		w.observe(block)
+		line := w.mine(inv.ExpiresAt.Unix() + 1)
+		verified, revision, err := w.Pending(t.Context(), w.chainKey, line.Number)
+		if err != nil || len(verified) != 1 {
+			t.Fatalf("%d transfers are pending (%v), want 1", len(verified), err)
+		}
+
+		without := w.blocks[1:]
+		without[0].Transfers = nil
+		w.must(other.Rollback(t.Context(), w.chainKey, w.blocks[0].Header))
+		w.must(other.Observe(t.Context(), w.chainKey, without))
+		if _, err := w.Service.Confirm(t.Context(), w.chainKey, line, revision, 0); !errors.Is(err, ledger.ErrCursorMoved) {
+			t.Errorf("confirming what was verified before: %v, want ErrCursorMoved", err)
+		}
+		if got := w.invoice(inv.ID); got.Status != invoice.Open {
+			t.Fatalf("the invoice is %s without that anybody verified it", got.Status)
+		}
+
+		// The block is read again with the payment, which is verified and confirmed.
+		w.must(other.Rollback(t.Context(), w.chainKey, w.blocks[0].Header))
+		w.must(other.Observe(t.Context(), w.chainKey, []ledger.Block{block, w.blocks[2]}))
+		w.final()
+		if got := w.invoice(inv.ID); got.Status != invoice.Paid {
+			t.Errorf("the invoice is %s, want paid", got.Status)
+		}
+	})
+}
+
+// TestConfirmFailsAfterAPaymentMoved lets another replica observe a verified transfer in a
+// later block.
+func TestConfirmFailsAfterAPaymentMoved(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		inv := w.create()
+		paid := w.pay(inv.Amount)
+		w.mine(start+1, paid)
+		line := w.mine(inv.ExpiresAt.Unix() + 1)
+		_, revision, err := w.Pending(t.Context(), w.chainKey, line.Number)
+		w.must(err)
+		again := w.next(inv.ExpiresAt.Unix()+2, paid)
+		w.must(w.service().Observe(t.Context(), w.chainKey, []ledger.Block{again}))
+		if _, err := w.Service.Confirm(t.Context(), w.chainKey, line, revision, 0); !errors.Is(err, ledger.ErrCursorMoved) {
+			t.Errorf("confirming below the payment's new block: %v, want ErrCursorMoved", err)
+		}
+	})
+}
+
+// TestReplicasConfirmTheirRevisions interleaves two replicas at random, which verify, roll
+// back, observe with or without the payments, and confirm. Exactly the payments that the
+// confirming replica had verified may become final.
+func TestReplicasConfirmTheirRevisions(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		rapid.Check(t, func(r *rapid.T) {
+			w := conn.world(t)
+			w.create() // so that the address is watched
+			replicas := []*replica{{Service: w.Service}, {Service: w.service()}}
+			pick := func() *replica { return replicas[rapid.IntRange(0, 1).Draw(r, "replica")] }
+			blocks := w.blocks[:1]
+			top := func() invoice.Header { return blocks[len(blocks)-1].Header }
+			final, done := 0, make(map[invoice.Hash]bool)
+			r.Repeat(map[string]func(*rapid.T){
+				"observe": func(r *rapid.T) {
+					w.blocks = blocks
+					b := w.next(top().Time.Unix()+1, w.pay(invoice.NewAmount(7)))
+					if rapid.Bool().Draw(r, "empty") {
+						b.Transfers = nil
+					}
+					w.must(pick().Observe(t.Context(), w.chainKey, []ledger.Block{b}))
+					blocks = append(blocks, b)
+				},
+				"read anew": func(r *rapid.T) {
+					if len(blocks)-1 == final {
+						r.Skip("all is final")
+					}
+					from := rapid.IntRange(final, len(blocks)-2).Draw(r, "from")
+					p := pick()
+					w.must(p.Rollback(t.Context(), w.chainKey, blocks[from].Header))
+					for i := range blocks[from+1:] {
+						if b := &blocks[from+1+i]; rapid.Bool().Draw(r, "without") {
+							b.Transfers = nil
+						}
+					}
+					w.must(p.Observe(t.Context(), w.chainKey, blocks[from+1:]))
+				},
+				"verify": func(*rapid.T) { pick().verify(t, w, top()) },
+				"confirm": func(r *rapid.T) {
+					p := pick()
+					if p.line.Number <= blocks[final].Number {
+						r.Skip("nothing was verified")
+					}
+					_, err := p.Confirm(t.Context(), w.chainKey, p.line, p.revision, 0)
+					if errors.Is(err, ledger.ErrCursorMoved) {
+						return
+					}
+					w.must(err)
+					var became []invoice.Transfer
+					for final < len(blocks)-1 && blocks[final].Number < p.line.Number {
+						final++
+						became = append(became, blocks[final].Transfers...)
+					}
+					p.wantVerified(r, became, done)
+				},
+			})
+		})
+	})
+}
+
+// replica is one of several services, with the transfers that it verified last.
+type replica struct {
+	*ledger.Service
+	line     invoice.Header
+	verified []invoice.Transfer
+	revision int64
+}
+
+func (p *replica) verify(t *testing.T, w *world, line invoice.Header) {
+	t.Helper()
+	var err error
+	p.line = line
+	p.verified, p.revision, err = p.Pending(t.Context(), w.chainKey, line.Number)
+	w.must(err)
+}
+
+// wantVerified fails the test unless the newly final transfers are exactly the ones that the replica
+// verified and that were not final before.
+func (p *replica) wantVerified(r *rapid.T, became []invoice.Transfer, final map[invoice.Hash]bool) {
+	known := make(map[invoice.Hash]bool)
+	for _, t := range p.verified {
+		known[t.TxHash] = true
+	}
+	for _, t := range became {
+		if !known[t.TxHash] {
+			r.Fatalf("the transfer of %s became final, and was not verified", t.TxHash)
+		}
+		final[t.TxHash] = true
+	}
+	for _, t := range p.verified {
+		if !final[t.TxHash] {
+			r.Fatalf("the transfer of %s was verified, and is not final", t.TxHash)
+		}
+	}
+}

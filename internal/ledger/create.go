@@ -1,0 +1,184 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// CreateRequest is a request to create an invoice. With a key the same request may be repeated within
+// IdempotencyWindow.
+type CreateRequest struct {
+	Once
+	Draft invoice.Draft
+	// ByMerchant is set if the merchant asks, not the operator: the invoice may settle only to an address
+	// that the merchant holds, or that no merchant holds.
+	ByMerchant bool
+	// Lifetime, if set, is how long the invoice can be paid from its creation. The expiry is then not part
+	// of the request that a key identifies.
+	Lifetime time.Duration
+}
+
+// draftAt returns the draft with its expiry.
+func (r CreateRequest) draftAt(now time.Time) invoice.Draft {
+	if r.Lifetime > 0 {
+		r.Draft.ExpiresAt = now.Add(r.Lifetime)
+	}
+	return r.Draft
+}
+
+// Create makes an open invoice, its invoice.created event and the intent to
+// open its commitment, or a draft without these. A repeated request with the same key returns the invoice
+// of the first one. It returns an *invoice.FieldError for a draft that breaks a rule or names an
+// address of another merchant. It returns an *ratelimit.ExceededError for a merchant that has used up
+// its quota. Other errors are *ReferenceTakenError, ErrUnverified, *UnverifiedError, *MissedBlocksError,
+// ErrIdempotencyMismatch and ErrIdempotencyInProgress.
+func (s *Service) Create(ctx context.Context, req CreateRequest) (invoice.Invoice, error) {
+	if req.Key != "" {
+		return s.createOnce(ctx, req)
+	}
+	inv, err := s.buildInvoice(ctx, req.draftAt(s.seconds()), s.ids.New(invoice.PrefixInvoice))
+	if err != nil {
+		return invoice.Invoice{}, err
+	}
+	return s.insertReserved(ctx, create{inv: inv, byMerchant: req.ByMerchant})
+}
+
+// CheckDraft returns the *invoice.FieldError with which Create refuses a draft because it
+// breaks a rule. It does not check who holds the settlement address.
+func (s *Service) CheckDraft(ctx context.Context, d invoice.Draft) error {
+	_, err := s.buildInvoice(ctx, d, s.ids.New(invoice.PrefixInvoice))
+	return err
+}
+
+// ReferenceTakenError is the error of a create with a reference that must be unique, if another draft
+// or open invoice of the merchant has it.
+type ReferenceTakenError struct {
+	InvoiceID string // of that invoice
+}
+
+// Error names the invoice.
+func (e *ReferenceTakenError) Error() string { return "the reference is that of " + e.InvoiceID }
+
+// insertReserved inserts an invoice, unless its reference must be unique and is taken. Then it returns
+// a *ReferenceTakenError.
+func (s *Service) insertReserved(ctx context.Context, c create) (invoice.Invoice, error) {
+	if c.byMerchant {
+		if err := s.quotas.admit(c.inv.MerchantID); err != nil {
+			return invoice.Invoice{}, err
+		}
+	}
+	if c.inv.Status == invoice.Open {
+		if err := s.checkOpen(ctx, c.inv); err != nil {
+			return invoice.Invoice{}, err
+		}
+	}
+	for {
+		if c.inv.Details.UniqueReference {
+			holder, err := ReferenceHolder(ctx, s.store, c.inv.MerchantID, c.inv.Details.Reference)
+			if err == nil {
+				return invoice.Invoice{}, &ReferenceTakenError{InvoiceID: holder}
+			}
+			if !errors.Is(err, db.ErrNotFound) {
+				return invoice.Invoice{}, err
+			}
+		}
+		inv, err := s.insert(ctx, c)
+		if !errors.Is(err, errReserved) { // another request has reserved the reference
+			return inv, err
+		}
+	}
+}
+
+// buildInvoice checks a draft and returns its invoice with an id, and without a transfer
+// amount.
+func (s *Service) buildInvoice(ctx context.Context, d invoice.Draft, id string) (invoice.Invoice, error) {
+	now := s.seconds()
+	m, known, err := s.merchants.Find(ctx, d.MerchantID)
+	if err != nil {
+		return invoice.Invoice{}, err
+	}
+	if d.AddressOmitted {
+		d.Merchant = m.DefaultAddresses[d.ChainKey]
+	}
+	if err := d.Check(now); err != nil {
+		return invoice.Invoice{}, err
+	}
+	if !known {
+		return invoice.Invoice{}, &invoice.FieldError{Field: "merchantId", Detail: "is not a merchant of this service"}
+	}
+	c, ok := s.byKey[d.ChainKey]
+	if !ok {
+		return invoice.Invoice{}, &invoice.FieldError{Field: "chainKey", Detail: "is not a chain of this service"}
+	}
+	token, ok := c.Token(d.Currency)
+	if !ok {
+		return invoice.Invoice{}, &invoice.FieldError{Field: "currency", Detail: "is not a currency of the chain " + c.Key}
+	}
+	if c.KeepsMoney(d.Merchant) {
+		return invoice.Invoice{}, &invoice.FieldError{
+			Field: "merchantAddress", Detail: "must be the merchant's own; it is a contract that would keep the money",
+		}
+	}
+	if !m.Allows(d.ChainKey, d.Merchant) {
+		return invoice.Invoice{}, &invoice.FieldError{
+			Field: "merchantAddress", Detail: "is not on the merchant's list of allowed settlement addresses on " + c.Key,
+		}
+	}
+	if err := m.CheckReturnURLs(d.Details); err != nil {
+		return invoice.Invoice{}, err
+	}
+	inv := invoice.Invoice{
+		Terms:      invoice.Terms{Merchant: d.Merchant, Token: token.Address, Amount: d.Amount, ExpiresAt: d.ExpiresAt},
+		ID:         id,
+		MerchantID: d.MerchantID, Currency: d.Currency, ChainKey: d.ChainKey,
+		Status: invoice.Open, LineItems: d.LineItems, CreatedAt: now, Collection: cmp.Or(d.Collection, m.Collection, invoice.Direct),
+		Tolerance: m.Tolerance.Of(d.Amount), Registry: c.Registry, Details: d.Details,
+	}
+	if d.Unissued {
+		inv.Status = invoice.Drafted
+	}
+	if d.Unregistered {
+		inv.Registry = invoice.Address{}
+	}
+	inv.CommitmentID = chain.CommitmentID(c.ID, inv.Registry, inv.Terms, inv.ID)
+	return withDepositAddress(inv, c)
+}
+
+// emitCreated emits invoice.created, and enqueues the intent to open the
+// commitment.
+func (s *Service) emitCreated(out *outbox, inv invoice.Invoice) error {
+	s.enqueueIntent(out, invoice.IntentOpen, inv)
+	return s.emitOnlyCreated(out, inv)
+}
+
+// emitOnlyCreated emits invoice.created.
+func (s *Service) emitOnlyCreated(out *outbox, inv invoice.Invoice) error {
+	return s.emit(out, invoice.EventCreated, inv.ID, inv, apiconv.InvoiceData(inv))
+}
+
+// deleteBatch is how many keys one transaction deletes.
+const deleteBatch = 1000
+
+// DeleteOldKeys deletes idempotency keys that are past their window, and old erasures with theirs.
+func (s *Service) DeleteOldKeys(ctx context.Context) error {
+	for {
+		var keys, erasures int64
+		err := s.store.Update(ctx, func(tx *db.Tx) (err error) {
+			if keys, err = DeleteIdempotencyKeys(ctx, tx, s.schedule(), deleteBatch); err != nil {
+				return err
+			}
+			erasures, err = DeleteErasures(ctx, tx, s.schedule(), deleteBatch)
+			return err
+		})
+		if err != nil || keys < deleteBatch && erasures == 0 {
+			return err
+		}
+	}
+}

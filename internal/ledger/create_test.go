@@ -1,0 +1,290 @@
+package ledger_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+)
+
+func TestCreate(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		d := w.draft()
+		d.LineItems = []invoice.LineItem{{Label: "tea & <biscuits> ☕", Amount: d.Amount}}
+		inv, err := w.Create(t.Context(), ledger.CreateRequest{Draft: d})
+		w.must(err)
+		suffix := number(inv.TransferAmount) - 1_000_000
+		if suffix < 1 || suffix > 999 {
+			t.Errorf("the suffix is %d, want 1 to 999", suffix)
+		}
+		want := invoice.Invoice{
+			Terms: invoice.Terms{Merchant: d.Merchant, Token: usdc, Amount: d.Amount, ExpiresAt: d.ExpiresAt},
+			ID:    inv.ID, MerchantID: w.merchant, Currency: "USDC", ChainKey: w.chainKey, Status: invoice.Open,
+			LineItems: d.LineItems, CreatedAt: invoice.Unix(start), FromBlock: 100, Registry: registry, Collection: invoice.Direct, TransferAmount: inv.TransferAmount,
+		}
+		want.CommitmentID = chain.CommitmentID(1337, registry, want.Terms, inv.ID)
+		if diff := cmp.Diff(want, inv, comparer); diff != "" {
+			t.Errorf("created (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(want, w.invoice(inv.ID), comparer); diff != "" {
+			t.Errorf("stored (-want +got):\n%s", diff)
+		}
+		events := dbtest.Events(t, conn.sql, w.merchant)
+		if len(events) != 1 || events[0].DeliveryID == "" || events[0].Due.Unix() != start || events[0].Subject != inv.ID {
+			t.Fatalf("events %+v, want one with a delivery that is due now", events)
+		}
+		var body struct {
+			ID, Type  string
+			CreatedAt int64
+			Data      struct{ Invoice struct{ ID, Status string } }
+		}
+		w.must(json.Unmarshal(events[0].Body, &body))
+		if body.ID != events[0].ID || body.Type != "invoice.created" || body.CreatedAt != start || body.Data.Invoice.ID != inv.ID || body.Data.Invoice.Status != "open" {
+			t.Errorf("the event reads %s", events[0].Body)
+		}
+		if diff := cmp.Diff([]string{"open due 0"}, w.intents(inv)); diff != "" {
+			t.Errorf("intents (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"deliveries", "intents " + w.chainKey}, w.signals()); diff != "" {
+			t.Errorf("signals (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// comparer compares amounts by value, and treats nil and empty line items alike.
+var comparer = cmp.Options{cmp.Comparer(func(a, b invoice.Amount) bool { return a == b }), cmpopts.EquateEmpty()}
+
+func TestCreateWithoutEndpointOrRegistry(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		silent := w.create(func(d *invoice.Draft) { d.MerchantID = "silent" })
+		events := dbtest.Events(t, conn.sql, "silent")
+		if len(events) != 1 || events[0].DeliveryID != "" {
+			t.Errorf("events of a merchant without an endpoint: %+v, want one without a delivery", events)
+		}
+		if got := w.intents(silent); len(got) != 1 {
+			t.Errorf("intents %v", got)
+		}
+		plain := w.create(func(d *invoice.Draft) { d.ChainKey = "unregistered" })
+		if got := w.intents(plain); len(got) != 0 {
+			t.Errorf("intents on a chain without a registry: %v", got)
+		}
+		if want := chain.CommitmentID(7, invoice.Address{}, plain.Terms, plain.ID); plain.CommitmentID != want {
+			t.Errorf("commitment %s, want %s", plain.CommitmentID, want)
+		}
+		if diff := cmp.Diff([]string{"invoice.created"}, w.eventTypes(plain)); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestCreateErrors(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		for field, by := range map[string]func(*invoice.Draft){
+			"merchantId":      func(d *invoice.Draft) { d.MerchantID = "stranger" },
+			"chainKey":        func(d *invoice.Draft) { d.ChainKey = "base" },
+			"currency":        func(d *invoice.Draft) { d.Currency = "usdc" },
+			"merchantAddress": func(d *invoice.Draft) { d.Merchant = usdc },
+			"amount":          func(d *invoice.Draft) { d.Amount = invoice.Amount{} },
+			"expiresAt":       func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start) },
+		} {
+			for _, key := range []string{"", "key"} {
+				d := w.draft()
+				by(&d)
+				_, err := w.Create(t.Context(), ledger.CreateRequest{Once: ledger.Once{Key: key}, Draft: d})
+				var wrong *invoice.FieldError
+				if !errors.As(err, &wrong) || wrong.Field != field {
+					t.Errorf("%s, key %q: %v", field, key, err)
+				}
+			}
+		}
+		d := w.draft()
+		d.Merchant = registry
+		var wrong *invoice.FieldError
+		if _, err := w.Create(t.Context(), ledger.CreateRequest{Draft: d}); !errors.As(err, &wrong) || wrong.Field != "merchantAddress" {
+			t.Errorf("the registry's address: %v", err)
+		}
+		d.ChainKey = "unregistered" // a chain without that registry
+		if _, err := w.Create(t.Context(), ledger.CreateRequest{Draft: d}); err != nil {
+			t.Errorf("the address of another chain's registry: %v", err)
+		}
+		if found, _, err := ledger.NewReader(conn.store).Invoices(t.Context(), ledger.InvoiceFilter{MerchantID: w.merchant, Limit: 10}); err != nil || len(found) != 1 {
+			t.Errorf("%d invoices, %v, want the last alone", len(found), err)
+		}
+	})
+}
+
+// TestCreateConcurrently creates invoices of few amounts from many goroutines at two
+// replicas. Each is stored with its event, and transfer amounts are unique.
+func TestCreateConcurrently(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		replicas := []*ledger.Service{w.Service, w.service()}
+		const n = 400
+		invoices := make([]invoice.Invoice, n)
+		errs := make([]error, n)
+		var wg sync.WaitGroup
+		for i := range n {
+			wg.Go(func() {
+				d := w.draft()
+				d.Amount = invoice.NewAmount(uint64(1_000_000 + 300*(i%3)))
+				d.MerchantID = []string{w.merchant, w.merchant + "-b", w.merchant + "-c", w.merchant + "-d"}[i%4]
+				invoices[i], errs[i] = replicas[i%2].Create(t.Context(), ledger.CreateRequest{Draft: d})
+			})
+		}
+		wg.Wait()
+		w.must(errors.Join(errs...))
+		used := make(map[invoice.Amount]string)
+		for _, inv := range invoices {
+			if diff := cmp.Diff(inv, w.invoice(inv.ID), comparer); diff != "" {
+				t.Errorf("created and stored differ:\n%s", diff)
+			}
+			if inv.TransferAmount.IsZero() {
+				t.Errorf("%s has no transfer amount", inv.ID)
+			}
+			if other := used[inv.TransferAmount]; other != "" {
+				t.Errorf("%s and %s have the transfer amount %s", inv.ID, other, inv.TransferAmount)
+			}
+			used[inv.TransferAmount] = inv.ID
+		}
+		events := 0
+		for _, suffix := range []string{"", "-b", "-c", "-d"} {
+			events += len(dbtest.Events(t, conn.sql, w.merchant+suffix))
+		}
+		if events != n {
+			t.Errorf("%d events, want %d", events, n)
+		}
+	})
+}
+
+func TestCreateWithCancelledContext(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for _, key := range []string{"", "key"} {
+			if _, err := w.Create(ctx, ledger.CreateRequest{Once: ledger.Once{Key: key}, Draft: w.draft()}); err != nil && !errors.Is(err, context.Canceled) {
+				t.Errorf("key %q: %v, want context.Canceled", key, err)
+			}
+		}
+		// The next create succeeds, regardless of the canceled ones.
+		w.create()
+	})
+}
+
+func TestSuffixesRunOut(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		// Every suffix except each tenth is taken.
+		const left = invoice.MaxSuffix / 10
+		var taken []invoice.Invoice
+		for suffix := range uint64(invoice.MaxSuffix + 1) {
+			if suffix%10 > 0 {
+				taken = append(taken, w.insertable(suffix))
+			}
+		}
+		taken[500].ExpiresAt = invoice.Unix(start + 60)
+		w.insert(taken)
+		free := make(map[invoice.Amount]bool)
+		for range left {
+			inv := w.create()
+			if suffix := number(inv.TransferAmount) - 1_000_000; suffix > 999 || suffix%10 > 0 || free[inv.TransferAmount] {
+				t.Fatalf("the suffix %d is out of range or used already", suffix)
+			}
+			free[inv.TransferAmount] = true
+		}
+		for _, s := range []*ledger.Service{w.Service, w.Service, w.service()} {
+			inv, err := s.Create(t.Context(), ledger.CreateRequest{Draft: w.draft()})
+			w.must(err)
+			if !inv.TransferAmount.IsZero() {
+				t.Errorf("invoice 1000 has the transfer amount %s", inv.TransferAmount)
+			}
+			if diff := cmp.Diff(inv, w.invoice(inv.ID), comparer); diff != "" {
+				t.Errorf("created and stored differ:\n%s", diff)
+			}
+		}
+		for what, by := range map[string]func(*invoice.Draft){
+			"amount":  amount(2_000_000),
+			"address": func(d *invoice.Draft) { d.Merchant = invoice.Address{1} },
+			"chain":   func(d *invoice.Draft) { d.ChainKey = "unregistered" },
+		} {
+			if inv := w.create(by); inv.TransferAmount.IsZero() {
+				t.Errorf("an invoice of another %s has no transfer amount", what)
+			}
+		}
+		// One invoice is paid. Its transfer amount is free after the quarantine, once free
+		// amounts are looked up again.
+		freed := taken[500]
+		w.mine(start+1, w.pay(freed.TransferAmount))
+		w.final()
+		w.advance(freed.ExpiresAt.Unix() + minQuarantine + 1)
+		if inv := w.create(); inv.TransferAmount != freed.TransferAmount {
+			t.Errorf("the transfer amount is %s, want %s, which is free again", inv.TransferAmount, freed.TransferAmount)
+		}
+	})
+}
+
+func TestSuffixOverflow(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		none := w.create(func(d *invoice.Draft) { d.Amount = invoice.MaxAmount })
+		if !none.TransferAmount.IsZero() || !w.invoice(none.ID).TransferAmount.IsZero() {
+			t.Errorf("the largest amount has the transfer amount %s", none.TransferAmount)
+		}
+		for range 5 {
+			one := w.create(func(d *invoice.Draft) { d.Amount = invoice.MaxAmount.Minus(invoice.NewAmount(2)) })
+			if room := invoice.MaxAmount.Minus(one.Amount); !one.TransferAmount.IsZero() && room.Less(one.TransferAmount.Minus(one.Amount)) {
+				t.Errorf("the transfer amount %s has wrapped around", one.TransferAmount)
+			}
+		}
+	})
+}
+
+// TestCreateAfterLostRows creates an invoice after the database lost a settlement address
+// that the service has in its cache, as after a failover to a standby. The address must be
+// inserted again, because its payments would not be indexed otherwise.
+func TestCreateAfterLostRows(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		w.create()
+		for _, statement := range []string{
+			"DELETE FROM deliveries WHERE merchant_id = '" + w.merchant + "'",
+			"DELETE FROM events WHERE merchant_id = '" + w.merchant + "'",
+			"DELETE FROM intents WHERE chain_key = '" + w.chainKey + "'",
+			"DELETE FROM transfer_amounts WHERE chain_key = '" + w.chainKey + "'",
+			"DELETE FROM invoices WHERE merchant_id = '" + w.merchant + "'",
+			"DELETE FROM settlement_addresses WHERE merchant_id = '" + w.merchant + "'",
+		} {
+			if _, err := conn.sql.ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := w.Create(t.Context(), ledger.CreateRequest{Draft: w.draft()}); err == nil {
+			t.Error("an invoice was created whose address is not watched")
+		}
+		w.create()
+		watched, err := w.Watched(t.Context(), w.chainKey, []invoice.Address{w.address})
+		if err != nil || !watched[w.address] {
+			t.Errorf("the address is watched: %v, %v", watched, err)
+		}
+	})
+}

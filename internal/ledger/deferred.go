@@ -1,0 +1,179 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// undecidedBatch is how many payments and how many refunds one transaction of
+// attributeDeferred handles.
+const undecidedBatch = 500
+
+// attributeDeferred attributes the undecided payments and refunds of a chain in its order, once the
+// older blocks on which they depend are read. It reports whether there may be more than one
+// transaction handles. unfinal is how many of the chain's newest blocks are not final.
+func (s *Service) attributeDeferred(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, cur *Cursor, unfinal uint64) (more bool, err error) {
+	if cur.Unread == nil || cur.Gap != nil && cur.Gap.Next <= *cur.Unread {
+		return false, nil
+	}
+	payments, refunds, more, err := nextUndecided(ctx, tx, chainKey)
+	if err != nil {
+		return false, err
+	}
+	ids := make([]string, len(payments))
+	transfers := slices.Clone(refunds)
+	for i, p := range payments {
+		ids[i] = p.ID
+		transfers = append(transfers, p.Transfer)
+	}
+	slices.SortFunc(transfers, func(a, b invoice.Transfer) int { return a.Compare(b.Position) })
+	transfers = slices.CompactFunc(transfers, func(a, b invoice.Transfer) bool { return a.TxHash == b.TxHash && a.Ordinal == b.Ordinal })
+	past, err := lostPast(ctx, tx, chainKey)
+	if err != nil {
+		return false, err
+	}
+	scope := s.scope(chainKey, *cur)
+	scope.finalized, scope.unread = cur.Confirmed.Number, nil
+	ch, err := decide(ctx, tx, scope, transfers, func(before *Snapshot) *Changes {
+		return applyUndecided(before, transfers, past, unfinal)
+	})
+	if err != nil {
+		return false, err
+	}
+	if err := s.save(ctx, tx, out, ch); err != nil {
+		return false, err
+	}
+	if err := UnmarkUndecided(ctx, tx, ids); err != nil {
+		return false, err
+	}
+	if err := deleteUndecidedRefunds(ctx, tx, refunds); err != nil || more {
+		return more, err
+	}
+	cur.Unread = nil
+	return false, SaveCursor(ctx, tx, chainKey, *cur)
+}
+
+// blockRange is a range of blocks. The zero value is block 0, which holds no transactions.
+type blockRange struct{ from, through uint64 }
+
+func (r blockRange) has(block uint64) bool { return r.from <= block && block <= r.through }
+
+// lostPast returns the blocks of a chain that a restored backup had not read, and that the recovery has.
+func lostPast(ctx context.Context, tx *db.Tx, chainKey string) (r blockRange, err error) {
+	r.from, r.through, err = LostPast(ctx, tx, chainKey)
+	if errors.Is(err, db.ErrNotFound) {
+		return blockRange{}, nil
+	}
+	return r, err
+}
+
+// nextUndecided returns the next undecided payments and refunds of the chain, and whether there may be
+// more. If one list was cut off, the other ends below the same position, so that both are attributed
+// in the chain's order.
+func nextUndecided(ctx context.Context, tx *db.Tx, chainKey string) (payments []PaymentRow, refunds []invoice.Transfer, more bool, err error) {
+	if payments, err = UndecidedPayments(ctx, tx, chainKey, undecidedBatch); err != nil {
+		return nil, nil, false, err
+	}
+	if refunds, err = UndecidedRefunds(ctx, tx, chainKey, 0, math.MaxInt64, undecidedBatch); err != nil {
+		return nil, nil, false, err
+	}
+	morePayments, moreRefunds := len(payments) == undecidedBatch, len(refunds) == undecidedBatch
+	if moreRefunds {
+		last := refunds[len(refunds)-1].Position
+		payments = slices.DeleteFunc(payments, func(p PaymentRow) bool { return last.Before(p.Position) })
+	}
+	if morePayments && len(payments) > 0 {
+		last := payments[len(payments)-1].Position
+		refunds = slices.DeleteFunc(refunds, func(t invoice.Transfer) bool { return last.Before(t.Position) })
+	}
+	return payments, refunds, morePayments || moreRefunds, nil
+}
+
+// applyUndecided attributes the undecided payments among transfers as if
+// they were observed now, and stores the refunds.
+func applyUndecided(before *Snapshot, transfers []invoice.Transfer, past blockRange, unfinal uint64) *Changes {
+	ch := newChanges(before)
+	ch.lostPast = past
+	ch.each(transfers, ch.applyDeferred)
+	ids := make([]string, len(ch.confirmed))
+	for i, p := range ch.confirmed {
+		ids[i] = p.InvoiceID
+	}
+	ch.settleInOrder(ids, unfinal)
+	ch.finish()
+	return ch
+}
+
+// applyDeferred stores a transfer of which the attribution was deferred.
+func (ch *Changes) applyDeferred(e *entry) {
+	ch.restorePrepared(e)
+	if e.paymentID != "" && ch.isUndecided(e.paymentID) {
+		ch.attributeStored(e)
+	}
+	if !ch.before.lacking {
+		ch.storeOutgoing(e)
+	}
+}
+
+// attributeStored attributes a stored payment and its refunds.
+func (ch *Changes) attributeStored(e *entry) {
+	p, _ := ch.payment(e.paymentID)
+	if ch.before.lacking {
+		return
+	}
+	was := p.Payment
+	if ch.attribute(e, &p.Payment); ch.before.lacking || !p.Attributed() {
+		return
+	}
+	ch.put(was, p)
+	ch.authorize(e, p.Payment)
+	if p.Status == invoice.Confirmed {
+		ch.confirmed = append(ch.confirmed, p.Payment)
+	}
+	ch.refunded = append(ch.refunded, ch.confirmedRefunds(p.ID)...)
+}
+
+// receiver returns the state of a receiver of payments.
+func (ch *Changes) receiver(a invoice.Address) ReceiverState {
+	if r, changed := ch.receivers[a]; changed {
+		return r
+	}
+	return ch.before.receivers.get(a)
+}
+
+// mustDefer reports whether the blocks that were never read can change the
+// attribution of a transfer. They can hold payments of invoices that were
+// created before the chain was first read, and so change what remains of these;
+// and an undecided payment can pay any invoice of its receiver. They can also
+// hold the payment that a transfer from a settlement address refunds.
+func (ch *Changes) mustDefer(e *entry, candidates []invoice.Candidate, a invoice.Attribution) bool {
+	t := e.Transfer
+	if !ch.chain.isAboveUnread(t.Position) {
+		return false
+	}
+	inferred := a.Method == "" || a.Method.Inferred()
+	receiver := ch.receiver(t.To)
+	switch {
+	case inferred && e.refundID != "":
+		return true
+	case !receiver.Unbound && !receiver.Undecided:
+		return false
+	case inferred:
+		return true
+	}
+	if a.Method != invoice.ByTransferAmount {
+		return false
+	}
+	bound := !receiver.Undecided
+	var rivals bool // other invoices have the amount; earlier payments decide whether they await it
+	for _, c := range candidates {
+		bound = bound && c.FromBlock > 0
+		rivals = rivals || !c.HasTransferAmount && c.Amount == t.Amount
+	}
+	return rivals && !bound
+}

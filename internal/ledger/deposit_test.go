@@ -1,0 +1,480 @@
+package ledger_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/webhooks"
+)
+
+func TestCreateDeposit(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create(deposited)
+		want := invoice.Address(contracts.DepositAddress(common.Address(factory), common.Address(w.address), common.Hash(inv.CommitmentID)))
+		if inv.Collection != invoice.Deposit || inv.DepositAddress != want || inv.DepositFactory != factory || !inv.TransferAmount.IsZero() {
+			t.Errorf("the invoice is paid at %s of %s, or by %s; want %s", inv.DepositAddress, inv.DepositFactory, inv.TransferAmount, want)
+		}
+		if got := w.invoice(inv.ID); got.DepositAddress != want || got.DepositFactory != factory || got.Collection != invoice.Deposit {
+			t.Errorf("it is stored with %s of %s as %q", got.DepositAddress, got.DepositFactory, got.Collection)
+		}
+		watched, err := w.Watched(t.Context(), w.chainKey, []invoice.Address{want, w.address, payer})
+		w.must(err)
+		if !watched[want] || !watched[w.address] || watched[payer] {
+			t.Errorf("watched are %v", watched)
+		}
+		if direct := w.create(); direct.Collection != invoice.Direct || !direct.DepositAddress.IsZero() || direct.TransferAmount.IsZero() {
+			t.Errorf("the direct invoice is %+v", direct)
+		}
+
+		// Another factory moves no invoice.
+		w.Service = w.service(func(c *ledger.Config) { c.Chains[0].DepositFactory = invoice.Address{0x62} })
+		w.mine(start+1, w.deposit(inv, 1_000_000))
+		w.final()
+		if got := w.invoice(inv.ID); got.Status != invoice.Paid || got.DepositAddress != want || got.DepositFactory != factory {
+			t.Errorf("with another factory it is %s, paid at %s of %s", got.Status, got.DepositAddress, got.DepositFactory)
+		}
+	})
+}
+
+func TestCreateDepositIsRefused(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		for name, test := range map[string]struct {
+			change func(*invoice.Draft)
+			field  string
+		}{
+			"a chain without factory":         {func(d *invoice.Draft) { d.Collection, d.ChainKey = invoice.Deposit, "unregistered" }, "collection"},
+			"a draft on such a chain":         {func(d *invoice.Draft) { d.Collection, d.ChainKey, d.Unissued = invoice.Deposit, "unregistered", true }, "collection"},
+			"another collection":              {func(d *invoice.Draft) { d.Collection = "escrow" }, "collection"},
+			"the factory as merchant address": {func(d *invoice.Draft) { d.Merchant = factory }, "merchantAddress"},
+		} {
+			d := w.draft()
+			test.change(&d)
+			_, err := w.Create(t.Context(), ledger.CreateRequest{Draft: d})
+			if field := (*invoice.FieldError)(nil); !errors.As(err, &field) || field.Field != test.field {
+				t.Errorf("%s: %v, want an error of %s", name, err, test.field)
+			}
+		}
+	})
+}
+
+// TestDepositIsNotGivenOutUnverified uses nodes that do not confirm the factory.
+func TestDepositIsNotGivenOutUnverified(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		down := errors.New("no node answers")
+		w.Service = w.service(func(c *ledger.Config) {
+			c.VerifyContracts = func(_ context.Context, chainKey string) error {
+				if chainKey != w.chainKey {
+					t.Errorf("the chain %s is verified", chainKey)
+				}
+				return down
+			}
+		})
+		w.create()                    // is direct
+		draft := w.drafted(deposited) // has no address yet
+		d := w.draft()
+		d.Collection = invoice.Deposit
+		request := ledger.CreateRequest{Once: ledger.Once{Key: "k"}, Draft: d}
+		if _, err := w.Create(t.Context(), request); !errors.Is(err, ledger.ErrUnverified) || !errors.Is(err, down) {
+			t.Errorf("created: %v", err)
+		}
+		if _, err := w.Finalize(t.Context(), w.own(), draft.ID); !errors.Is(err, ledger.ErrUnverified) {
+			t.Errorf("issued: %v", err)
+		}
+		down = nil
+		first, err := w.Create(t.Context(), request)
+		w.must(err)
+		w.finalize(draft)
+		down = errors.New("no node answers any more")
+		if again, err := w.Create(t.Context(), request); err != nil || again.ID != first.ID {
+			t.Errorf("the repeated create is %s, %v; want %s", again.ID, err, first.ID)
+		}
+	})
+}
+
+func TestDepositByDefault(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.merchant = "depositing-" + w.merchant
+		if inv := w.create(); inv.Collection != invoice.Deposit || inv.DepositAddress.IsZero() {
+			t.Errorf("by the merchant's default it is %q", inv.Collection)
+		}
+		if inv := w.create(func(d *invoice.Draft) { d.Collection = invoice.Direct }); inv.Collection != invoice.Direct || !inv.DepositAddress.IsZero() {
+			t.Errorf("asked for a direct one it is %q", inv.Collection)
+		}
+	})
+}
+
+// TestDepositOfADraft finalizes drafts: the address derives from the final terms.
+func TestDepositOfADraft(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		unissued := func(d *invoice.Draft) { d.Unissued = true }
+		draft, direct := w.create(deposited, unissued), w.create(unissued)
+		if !draft.DepositAddress.IsZero() || draft.Collection != invoice.Deposit {
+			t.Errorf("the draft is %q and paid at %s", draft.Collection, draft.DepositAddress)
+		}
+		more := invoice.NewAmount(2_000_000)
+		_, err := w.UpdateInvoice(t.Context(), w.own(), draft.ID, ledger.InvoiceChange{Amount: &more})
+		w.must(err)
+		_, err = w.UpdateInvoice(t.Context(), w.own(), direct.ID, ledger.InvoiceChange{Collection: new(invoice.Deposit)})
+		w.must(err)
+		for _, id := range []string{draft.ID, direct.ID} {
+			issued, err := w.Finalize(t.Context(), w.own(), id)
+			w.must(err)
+			want := invoice.Address(contracts.DepositAddress(common.Address(factory), common.Address(w.address), common.Hash(issued.CommitmentID)))
+			if issued.DepositAddress != want || w.invoice(id).DepositAddress != want {
+				t.Errorf("it is paid at %s, want %s", issued.DepositAddress, want)
+			}
+			w.mine(w.head().Time.Unix()+1, w.deposit(issued, number(issued.Amount)))
+			w.final()
+			if got := w.invoice(id); got.Status != invoice.Paid {
+				t.Errorf("it is %s", got.Status)
+			}
+		}
+	})
+}
+
+func TestRepeatedCreateOfADeposit(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		d := w.draft()
+		d.Collection = invoice.Deposit
+		first, err := w.Create(t.Context(), ledger.CreateRequest{Once: ledger.Once{Key: "k"}, Draft: d})
+		w.must(err)
+		again, err := w.Create(t.Context(), ledger.CreateRequest{Once: ledger.Once{Key: "k"}, Draft: d})
+		w.must(err)
+		if again.ID != first.ID || again.DepositAddress != first.DepositAddress {
+			t.Errorf("repeated: %s at %s, first %s at %s", again.ID, again.DepositAddress, first.ID, first.DepositAddress)
+		}
+		d.Collection = invoice.Direct
+		if _, err := w.Create(t.Context(), ledger.CreateRequest{Once: ledger.Once{Key: "k"}, Draft: d}); !errors.Is(err, ledger.ErrIdempotencyMismatch) {
+			t.Errorf("another collection with the key: %v", err)
+		}
+	})
+}
+
+// TestDepositPayments pays deposit invoices over 1,000,000 that expire after an hour.
+func TestDepositPayments(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		for name, test := range map[string]struct {
+			play      func(w *world, inv invoice.Invoice)
+			status    invoice.Status
+			exception invoice.Exception
+			paid      uint64
+		}{
+			"exactly": {func(w *world, inv invoice.Invoice) { w.mine(start+1, w.deposit(inv, 1_000_000)) }, invoice.Paid, "", 1_000_000},
+			"a part":  {func(w *world, inv invoice.Invoice) { w.mine(start+1, w.deposit(inv, 400_000)) }, invoice.Open, invoice.Underpaid, 400_000},
+			"in parts": {func(w *world, inv invoice.Invoice) {
+				w.mine(start+1, w.deposit(inv, 400_000), w.deposit(inv, 1))
+				w.mine(start+2, w.deposit(inv, 599_999))
+			}, invoice.Paid, "", 1_000_000},
+			"too much": {func(w *world, inv invoice.Invoice) { w.mine(start+1, w.deposit(inv, 1_500_000)) }, invoice.Paid, invoice.Overpaid, 1_500_000},
+			"twice": {func(w *world, inv invoice.Invoice) {
+				w.mine(start+1, w.deposit(inv, 1_000_000), w.deposit(inv, 1_000_000))
+			}, invoice.Paid, invoice.Duplicate, 2_000_000},
+			"late": {func(w *world, inv invoice.Invoice) {
+				w.mine(start + 3601)
+				w.final()
+				w.mine(start+4000, w.deposit(inv, 1_000_000))
+			}, invoice.Expired, invoice.Late, 1_000_000},
+			"a year late": {func(w *world, inv invoice.Invoice) {
+				w.mine(start + 3601)
+				w.final()
+				w.mine(start+366*24*3600, w.deposit(inv, 7_000_000))
+			}, invoice.Expired, invoice.Late, 7_000_000},
+			"dust": {func(w *world, inv invoice.Invoice) { w.mine(start+1, w.deposit(inv, 9_999)) }, invoice.Open, "", 9_999},
+			"naming another": {func(w *world, inv invoice.Invoice) {
+				other := w.create()
+				w.mine(start+1, tagged(w.deposit(inv, 1_000_000), invoice.Evidence{Registry: other.CommitmentID, Authorization: other.CommitmentID, Calldata: other.CommitmentID}))
+			}, invoice.Paid, "", 1_000_000},
+			"the amount of a direct one": {func(w *world, inv invoice.Invoice) {
+				w.create(amount(700_000))
+				w.mine(start+1, w.deposit(inv, 700_000))
+			}, invoice.Open, invoice.Underpaid, 700_000},
+			"its amount to the settlement address": {func(w *world, inv invoice.Invoice) { w.mine(start+1, w.pay(inv.Amount)) }, invoice.Open, "", 0},
+			"named at the settlement address": {func(w *world, inv invoice.Invoice) {
+				w.mine(start+1, tagged(w.pay(inv.Amount), invoice.Evidence{Authorization: inv.CommitmentID}))
+			}, invoice.Paid, "", 1_000_000},
+			"another currency": {func(w *world, inv invoice.Invoice) { w.mine(start+1, inEUR(w.deposit(inv, 1_000_000))) }, invoice.Open, "", 0},
+			"a sweep of another's address": {func(w *world, _ invoice.Invoice) {
+				w.mine(start+1, w.sweep(w.create(deposited), 1_000_000))
+			}, invoice.Open, "", 0},
+			"after void": {func(w *world, inv invoice.Invoice) {
+				_, err := w.Void(w.t.Context(), w.own(), inv.ID)
+				w.must(err)
+				w.mine(start+1, w.deposit(inv, 1_000_000))
+			}, invoice.Void, invoice.Late, 1_000_000},
+		} {
+			w := conn.world(t)
+			inv := w.create(deposited)
+			test.play(w, inv)
+			w.final()
+			got := w.invoice(inv.ID)
+			if got.Status != test.status || got.Exception != test.exception || number(got.AmountPaid) != test.paid {
+				t.Errorf("%s: %s %q with %s, want %s %q with %d", name, got.Status, got.Exception, got.AmountPaid, test.status, test.exception, test.paid)
+			}
+			if !got.TransferAmount.IsZero() || !got.RemainingTransfer.IsZero() {
+				t.Errorf("%s: it has the transfer amounts %s and %s", name, got.TransferAmount, got.RemainingTransfer)
+			}
+			if got.Status == invoice.Open && got.Exception == invoice.Underpaid && got.Remaining != got.Amount.Minus(got.AmountPaid) {
+				t.Errorf("%s: %s remains after %s", name, got.Remaining, got.AmountPaid)
+			}
+		}
+	})
+}
+
+// TestSweepIsNoPayment sweeps a deposit address to a settlement address where a direct
+// invoice awaits exactly that amount.
+func TestSweepIsNoPayment(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create(deposited)
+		paid := w.deposit(inv, 1_000_123)
+		w.mine(start+1, paid)
+		direct := w.create(amount(1_000_123))
+		remaining := w.create(amount(2_000_000))
+		w.mine(start+2, w.pay(invoice.NewAmount(999_877)), tagged(w.pay(invoice.NewAmount(999_877)), invoice.Evidence{Calldata: remaining.CommitmentID}))
+		sweep := tagged(w.sweep(inv, 1_000_123), invoice.Evidence{Calldata: direct.CommitmentID})
+		w.mine(start+3, sweep)
+		if s, ok := w.swept(sweep); !ok || s.Status != invoice.Pending || s.InvoiceID != inv.ID {
+			t.Errorf("the sweep is stored: %t, %+v", ok, s)
+		}
+		if got := w.invoice(inv.ID); !got.SweptTx.IsZero() {
+			t.Error("a sweep that is not final is shown")
+		}
+		w.final()
+		if got := w.invoice(inv.ID); got.SweptTx != sweep.TxHash || got.Status != invoice.Paid || got.AmountPaid != paid.Amount {
+			t.Errorf("the invoice is %s with %s, swept by %s; want %s", got.Status, got.AmountPaid, got.SweptTx, sweep.TxHash)
+		}
+		for _, other := range []invoice.Invoice{direct, remaining} {
+			if got := w.invoice(other.ID); got.Status != invoice.Open {
+				t.Errorf("the sweep paid the direct invoice over %s", other.Amount)
+			}
+		}
+		if w.isPaymentOrRefund(sweep) {
+			t.Error("the sweep is a payment or a refund")
+		}
+		if held := w.unswept(usdc); len(held) > 0 {
+			t.Errorf("after the sweep, deposit addresses hold %v", held)
+		}
+
+		// More arrives, and is swept in a block that a reorg drops.
+		w.mine(start+4, w.deposit(inv, 500), w.deposit(inv, 6))
+		w.final()
+		if held := w.unswept(usdc); held[inv.ID] != 506 {
+			t.Errorf("deposit addresses hold %v", held)
+		}
+		again := w.sweep(inv, 506)
+		w.mine(start+5, again)
+		w.reorg(1)
+		if s, _ := w.swept(again); s.Status != invoice.Orphaned {
+			t.Errorf("the sweep is %s after the reorg", s.Status)
+		}
+		w.mine(start+6, again)
+		w.final()
+		if got := w.invoice(inv.ID); got.SweptTx != again.TxHash || len(w.unswept(usdc)) > 0 {
+			t.Errorf("it was swept by %s, want %s; held are %v", got.SweptTx, again.TxHash, w.unswept(usdc))
+		}
+	})
+}
+
+// TestDepositInAnotherCurrency sends a known token to the deposit address of an invoice in another
+// currency. The merchant sees it with the invoice, it does not count, and the sweep recovers it.
+func TestDepositInAnotherCurrency(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.merchant = "curious-" + w.merchant
+		inv := w.create(deposited)
+		euros := w.create(func(d *invoice.Draft) { d.Currency = "EURC" })
+		wrong := inEUR(w.deposit(inv, number(euros.TransferAmount)))
+		w.mine(start+1, wrong)
+		w.final()
+		p := w.payment(wrong)
+		if p.Attributed() || p.DepositOf != inv.ID || p.SettlesTo != w.address || !p.InOtherCurrency() || p.Status != invoice.Confirmed {
+			t.Errorf("the payment is %+v", p)
+		}
+		if w.invoice(inv.ID).Sums.Payments+w.invoice(euros.ID).Sums.Payments > 0 {
+			t.Error("it counts for an invoice")
+		}
+		for merchant, want := range map[string]bool{w.merchant: true, "other": false} {
+			if got, err := ledger.NewReader(w.db.store).HasUnattributed(t.Context(), merchant, p.SeenID); err != nil || got != want {
+				t.Errorf("merchant %s sees it: %t, %v", merchant, got, err)
+			}
+		}
+		events, err := webhooks.NewReader(w.db.store).Events(t.Context(), webhooks.EventFilter{MerchantID: w.merchant, Type: invoice.EventUnattributed, Limit: 10})
+		w.must(err)
+		if len(events) != 1 {
+			t.Fatalf("%d events were emitted", len(events))
+		}
+		var body struct{ Data apitypes.UnattributedData }
+		w.must(json.Unmarshal(events[0].Body, &body))
+		if body.Data.Payment.Exception != apitypes.PaymentInOtherCurrency || body.Data.Payment.DepositInvoiceID != inv.ID {
+			t.Errorf("the event is %s", events[0].Body)
+		}
+		for _, to := range []invoice.Invoice{inv, euros} {
+			if _, err := w.attribute(p, to); err == nil {
+				t.Errorf("it was attributed by hand to an invoice in %s", to.Currency)
+			}
+		}
+		if held := w.unswept(eurc); held[inv.ID] != number(wrong.Amount) {
+			t.Errorf("deposit addresses hold %v", held)
+		}
+		w.mine(start+2, inEUR(w.sweep(inv, number(wrong.Amount))))
+		w.final()
+		if held := w.unswept(eurc); len(held) > 0 {
+			t.Errorf("after the sweep, deposit addresses hold %v", held)
+		}
+		if got := w.invoice(inv.ID); !got.SweptTx.IsZero() {
+			t.Error("a sweep of another currency is shown")
+		}
+
+		// The merchant sends it back.
+		back := inEUR(w.back(wrong.Amount))
+		w.mine(start+3, back)
+		w.final()
+		refunds, err := ledger.RefundsOfPayments(t.Context(), w.db.store, []string{p.ID})
+		w.must(err)
+		if len(refunds) != 1 || refunds[0].Status != invoice.Confirmed {
+			t.Errorf("its refunds are %+v", refunds)
+		}
+	})
+}
+
+// TestRefundOfADeposit refunds payments to a deposit address from the settlement address.
+func TestRefundOfADeposit(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create(deposited)
+		other := w.create(deposited)
+		paid := w.deposit(inv, 1_500_000)
+		w.mine(start+1, paid, w.deposit(other, 400_000))
+		w.mine(start+2, w.sweep(inv, 1_500_000))
+		w.final()
+		w.mine(start+3, w.back(invoice.NewAmount(500_000)))
+		w.final()
+		if got := w.invoice(inv.ID); number(got.AmountRefunded) != 500_000 || got.Status != invoice.Paid {
+			t.Errorf("the invoice is %s with %s refunded", got.Status, got.AmountRefunded)
+		}
+		if n := w.refunds()[inv.ID]; n != 1 {
+			t.Errorf("%d refunds were announced", n)
+		}
+		r, err := w.PrepareRefund(t.Context(), ledger.RefundRequest{PaymentID: w.payment(paid).ID, Amount: invoice.NewAmount(300_000), Account: invoice.AccountWithKey})
+		w.must(err)
+		if r.From != w.address || r.To != payer || number(r.Left) != 1_000_000 {
+			t.Errorf("the refund goes from %s to %s, and %s is left", r.From, r.To, r.Left)
+		}
+		w.mine(start+4, tagged(w.back(invoice.NewAmount(300_000)), invoice.Evidence{Calldata: r.Tag}))
+		w.final()
+		if r, err = ledger.NewReader(w.db.store).RefundRecord(t.Context(), r.ID); err != nil || r.Status != invoice.RefundConfirmed || r.From != w.address {
+			t.Errorf("the prepared refund is %s from %s, %v", r.Status, r.From, err)
+		}
+		if got := w.invoice(inv.ID); number(got.AmountRefunded) != 800_000 {
+			t.Errorf("%s is refunded", got.AmountRefunded)
+		}
+		if got := w.invoice(other.ID); !got.AmountRefunded.IsZero() {
+			t.Errorf("of the other invoice %s is refunded", got.AmountRefunded)
+		}
+	})
+}
+
+// TestDepositAddressIsNoSettlementAddress checks that another merchant cannot name a deposit address.
+func TestDepositAddressIsNoSettlementAddress(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create(deposited)
+		for _, byMerchant := range []bool{true, false} {
+			d := w.draft()
+			d.MerchantID, d.Merchant = "thief", inv.DepositAddress
+			_, err := w.Create(t.Context(), ledger.CreateRequest{Draft: d, ByMerchant: byMerchant})
+			if field := (*invoice.FieldError)(nil); !errors.As(err, &field) || field.Field != "merchantAddress" {
+				t.Errorf("by the merchant: %t: %v", byMerchant, err)
+			}
+		}
+		if ok := w.create(); ok.TransferAmount.IsZero() {
+			t.Error("an invoice at the own address was not created")
+		}
+	})
+}
+
+// TestDepositAddressOfADraftIsTaken names the address that a draft will have as settlement
+// address, before the draft is issued.
+func TestDepositAddressOfADraftIsTaken(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		draft := w.drafted(deposited)
+		w.create(func(d *invoice.Draft) {
+			d.MerchantID = "thief"
+			d.Merchant = invoice.Address(contracts.DepositAddress(common.Address(factory), common.Address(draft.Merchant), common.Hash(draft.CommitmentID)))
+		})
+		_, err := w.Finalize(t.Context(), w.own(), draft.ID)
+		if field := (*invoice.FieldError)(nil); !errors.As(err, &field) || field.Field != "collection" {
+			t.Errorf("it was issued: %v", err)
+		}
+		more := invoice.NewAmount(2_000_000)
+		_, err = w.UpdateInvoice(t.Context(), w.own(), draft.ID, ledger.InvoiceChange{Amount: &more})
+		w.must(err)
+		if issued := w.finalize(draft); issued.DepositAddress.IsZero() {
+			t.Error("with other terms it has no deposit address")
+		}
+	})
+}
+
+// TestReadDepositsAgain reads blocks with payments and sweeps twice, as a rescan does.
+func TestReadDepositsAgain(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create(deposited)
+		w.mine(start+1, w.deposit(inv, 100_000), w.sweep(inv, 100_000), w.deposit(inv, 300_000), inEUR(w.deposit(inv, 70)))
+		w.final()
+		_, err := w.Rescan(t.Context(), w.chainKey, 101)
+		w.must(err)
+		w.mine(start + 2)
+		w.final()
+		w.read()
+		if got := w.invoice(inv.ID); number(got.AmountPaid) != 400_000 || w.unswept(usdc)[inv.ID] != 300_000 || w.unswept(eurc)[inv.ID] != 70 {
+			t.Errorf("%s is paid; held are %v and %v", got.AmountPaid, w.unswept(usdc), w.unswept(eurc))
+		}
+	})
+}
+
+// TestReorgChangesWhatATransactionMoves mines transactions again with another outcome, so that their
+// logs have other ordinals. One that swept two addresses sweeps only the second, and payments go to an
+// address of another kind.
+func TestReorgChangesWhatATransactionMoves(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		first, second, third := w.create(deposited), w.create(deposited), w.create(deposited)
+		w.mine(start+1, w.deposit(first, 400_000), w.deposit(second, 500_000))
+		both := numbered(w.hash("sweep"), []invoice.Transfer{w.sweep(first, 400_000), w.sweep(second, 500_000)})
+		toDeposit, toSettlement := w.deposit(third, 600_000), w.pay(invoice.NewAmount(600_000))
+		toSettlement.TxHash = toDeposit.TxHash
+		fromSettlement, back := w.pay(invoice.NewAmount(700_000)), w.deposit(third, 700_000)
+		back.TxHash = fromSettlement.TxHash
+		w.mine(start+2, append(both, toDeposit, fromSettlement)...)
+		w.reorg(1)
+		alone := numbered(w.hash("sweep"), []invoice.Transfer{w.sweep(second, 500_000)})
+		w.mine(start+2, append(alone, toSettlement, back)...)
+		w.final()
+
+		if s, ok := w.swept(alone[0]); !ok || s.InvoiceID != second.ID || s.Status != invoice.Confirmed {
+			t.Errorf("the sweep is of %s, %s; want %s", s.InvoiceID, s.Status, second.ID)
+		}
+		if s, _ := w.swept(both[1]); s.Status != invoice.Orphaned {
+			t.Errorf("the sweep that is not made is %s", s.Status)
+		}
+		if got := w.invoice(first.ID); !got.SweptTx.IsZero() {
+			t.Error("the invoice that was not swept shows a sweep")
+		}
+		if got := w.invoice(second.ID); got.SweptTx != alone[0].TxHash {
+			t.Errorf("the invoice was swept by %s, want %s", got.SweptTx, alone[0].TxHash)
+		}
+		if p := w.payment(toSettlement); p.DepositOf != "" || !p.SettlesTo.IsZero() || p.InvoiceID != "" || p.Status != invoice.Confirmed {
+			t.Errorf("the payment to the settlement address is deposited for %q of %s, of %q and %s", p.DepositOf, p.SettlesTo, p.InvoiceID, p.Status)
+		}
+		if p := w.payment(back); p.DepositOf != third.ID || p.InvoiceID != third.ID || p.Status != invoice.Confirmed {
+			t.Errorf("the payment to the deposit address is deposited for %q, of %q and %s", p.DepositOf, p.InvoiceID, p.Status)
+		}
+		if held := w.unswept(usdc); len(held) != 2 || held[first.ID] != 400_000 || held[third.ID] != 700_000 {
+			t.Errorf("held are %v", held)
+		}
+	})
+}

@@ -1,0 +1,202 @@
+package ledger
+
+import (
+	"context"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/webhooks"
+)
+
+// Limits of an InvoiceHistory: anyone can send any number of payments to an invoice.
+const (
+	// MaxHistoryPayments bounds the payments of a history, its refunds, and its sweeps.
+	MaxHistoryPayments = 100
+	// MaxHistoryEvents bounds its events.
+	MaxHistoryEvents = 300
+	// MaxHistoryAttempts bounds its attempts.
+	MaxHistoryAttempts = 1000
+	// MaxHistoryTxs bounds its commitment transactions.
+	MaxHistoryTxs = 100
+)
+
+// InvoiceHistory is what happened to an invoice: the first payments, sweeps, events,
+// attempts and commitment transactions, and the latest refunds.
+type InvoiceHistory struct {
+	Invoice     invoice.Invoice
+	Transitions []InvoiceTransition
+	Payments    []SeenPayment
+	Refunds     []invoice.RefundRecord
+	Sweeps      []SeenSweep
+	Events      []webhooks.Event // without bodies
+	Attempts    []EventAttempt
+	Txs         []CommitmentTx
+	OpenedAt    time.Time // zero if its page was never opened
+	Reported    []ReportedTransaction
+	Signed      []Authorization // accepted of payers
+	Truncated   bool            // there is more than the limits allow
+}
+
+// InvoiceTransition is a transition that a request caused: of a draft to open, or of an invoice to
+// void.
+type InvoiceTransition struct {
+	Status invoice.Status // the new state of the invoice
+	At     time.Time
+}
+
+// SeenPayment is a payment with the blocks that confirm it, and with the time when it was last
+// orphaned, which is zero if it never was.
+type SeenPayment struct {
+	PaymentRow
+	OrphanedAt    time.Time
+	Confirmations []Confirmation
+}
+
+// SeenSweep is a sweep of the invoice's deposit address with the time when it was last
+// orphaned, which is zero if it never was.
+type SeenSweep struct {
+	invoice.Sweep
+	OrphanedAt time.Time
+}
+
+// EventAttempt is an attempt to deliver an event.
+type EventAttempt struct {
+	EventID    string
+	Number     int
+	Started    time.Time
+	StatusCode int    // 0 without a response
+	Error      string // empty for a success
+}
+
+// CommitmentTx is a signed transaction that opens or closes the commitment of an invoice.
+type CommitmentTx struct {
+	Kind    invoice.IntentKind
+	Hash    invoice.Hash
+	Created time.Time
+	Cost    TxCost // the invoice's share; zero while unknown, and for a replaced form
+}
+
+// InvoiceHistory returns the history of an invoice, or ErrNotFound.
+func (q Reader) InvoiceHistory(ctx context.Context, id string) (h InvoiceHistory, err error) {
+	if h.Invoice, err = q.Invoice(ctx, id); err != nil {
+		return h, err
+	}
+	if h.Transitions, err = transitions(ctx, q, id); err != nil {
+		return h, err
+	}
+	if h.OpenedAt, err = openedAt(ctx, q, id); err != nil {
+		return h, err
+	}
+	if h.Reported, err = reportedTransactions(ctx, q, id); err != nil {
+		return h, err
+	}
+	if h.Signed, err = q.AuthorizationsOfInvoice(ctx, id, MaxHistoryPayments+1); err != nil {
+		return h, err
+	}
+	if h.Payments, err = seenPayments(ctx, q, id); err != nil {
+		return h, err
+	}
+	if h.Refunds, err = q.RefundRecords(ctx, RefundFilter{InvoiceID: id, Limit: MaxHistoryPayments + 1}); err != nil {
+		return h, err
+	}
+	if h.Sweeps, err = seenSweeps(ctx, q, id); err != nil {
+		return h, err
+	}
+	if h.Txs, err = commitmentTxs(ctx, q, id); err != nil {
+		return h, err
+	}
+	if h.Events, err = eventsOfInvoice(ctx, q, id); err != nil {
+		return h, err
+	}
+	h.Events = truncate(&h, h.Events, MaxHistoryEvents)
+	if h.Attempts, err = attemptsOf(ctx, q, h.Events); err != nil {
+		return h, err
+	}
+	h.Signed = truncate(&h, h.Signed, MaxHistoryPayments)
+	h.Payments = truncate(&h, h.Payments, MaxHistoryPayments)
+	h.Refunds = truncate(&h, h.Refunds, MaxHistoryPayments)
+	h.Sweeps = truncate(&h, h.Sweeps, MaxHistoryPayments)
+	h.Txs = truncate(&h, h.Txs, MaxHistoryTxs)
+	h.Attempts = truncate(&h, h.Attempts, MaxHistoryAttempts)
+	return h, addConfirmations(ctx, q, h.Invoice.ChainKey, h.Payments)
+}
+
+// truncate returns the first rows, up to a limit.
+func truncate[T any](h *InvoiceHistory, rows []T, limit int) []T {
+	if len(rows) <= limit {
+		return rows
+	}
+	h.Truncated = true
+	return rows[:limit]
+}
+
+// InsertInvoiceTransition records a transition that a request caused.
+func InsertInvoiceTransition(ctx context.Context, tx *db.Tx, invoiceID string, t InvoiceTransition) error {
+	return tx.Insert(ctx, db.Insertion{Table: "invoice_transitions", Columns: []string{"invoice_id", "status", "at"}},
+		[][]any{{invoiceID, string(t.Status), invoice.UnixSeconds(t.At)}})
+}
+
+func transitions(ctx context.Context, q db.Querier, invoiceID string) ([]InvoiceTransition, error) {
+	return db.QueryAll(ctx, q, func(row db.Scanner) (t InvoiceTransition, err error) {
+		err = row.Scan(&t.Status, db.Seconds(&t.At))
+		return t, err
+	}, "SELECT status, at FROM invoice_transitions WHERE invoice_id = $1", invoiceID)
+}
+
+func seenPayments(ctx context.Context, q db.Querier, invoiceID string) ([]SeenPayment, error) {
+	return db.QueryAll(ctx, q, func(row db.Scanner) (p SeenPayment, err error) {
+		p.PaymentRow, err = scanPayment(suffixedRow{row, []any{db.Seconds(&p.OrphanedAt)}})
+		return p, err
+	}, "SELECT "+paymentColumns+", orphaned_at FROM payments "+q.IndexedBy("payments_of_invoice")+"WHERE invoice_id = $1 ORDER BY seen_id LIMIT $2", invoiceID, MaxHistoryPayments+1)
+}
+
+func seenSweeps(ctx context.Context, q db.Querier, invoiceID string) ([]SeenSweep, error) {
+	return db.QueryAll(ctx, q, func(row db.Scanner) (s SeenSweep, err error) {
+		s.Sweep, err = scanSweep(suffixedRow{row, []any{db.Seconds(&s.OrphanedAt)}})
+		return s, err
+	}, "SELECT "+sweepColumns+", orphaned_at FROM sweeps WHERE invoice_id = $1 ORDER BY block_number, log_index LIMIT $2", invoiceID, MaxHistoryPayments+1)
+}
+
+func eventsOfInvoice(ctx context.Context, q db.Querier, invoiceID string) ([]webhooks.Event, error) {
+	return db.QueryAll(ctx, q, func(row db.Scanner) (e webhooks.Event, err error) {
+		err = row.Scan(&e.ID, &e.Seq, &e.Type, db.Seconds(&e.CreatedAt))
+		return e, err
+	}, "SELECT id, seq, type, created_at FROM events WHERE invoice_id = $1 ORDER BY seq LIMIT $2", invoiceID, MaxHistoryEvents+1)
+}
+
+// attemptsOf returns the attempts to deliver the events, ordered by event.
+func attemptsOf(ctx context.Context, q db.Querier, events []webhooks.Event) ([]EventAttempt, error) {
+	ids, seqs := make(map[int64]string), make([]int64, len(events))
+	for i, e := range events {
+		ids[e.Seq], seqs[i] = e.ID, e.Seq
+	}
+	return db.QueryIn(seqs, func(chunk []any) ([]EventAttempt, error) {
+		return db.QueryAll(ctx, q, func(row db.Scanner) (a EventAttempt, err error) {
+			var seq, code int64
+			err = row.Scan(&seq, &a.Number, db.Milliseconds(&a.Started), db.NullInt(&code), &a.Error)
+			a.EventID, a.StatusCode = ids[seq], int(code)
+			return a, err
+		}, "SELECT seq, number, started_ms, status_code, error FROM attempts WHERE seq IN "+db.ParameterList(0, len(chunk))+
+			" ORDER BY seq, number LIMIT "+db.Parameter(len(chunk)+1), append(chunk, MaxHistoryAttempts+1)...)
+	})
+}
+
+// commitmentTxs returns the signed forms of an invoice's commitment transactions. The last form
+// of each has its cost, shared among all commitments that the transaction carries.
+func commitmentTxs(ctx context.Context, q db.Querier, invoiceID string) ([]CommitmentTx, error) {
+	return db.QueryAll(ctx, q, func(row db.Scanner) (c CommitmentTx, err error) {
+		var number, last, gwei, carried int64
+		var at time.Time
+		err = row.Scan(&c.Kind, db.HashCol(&c.Hash), db.Milliseconds(&c.Created), &number, &last, db.NullInt(&gwei), db.Milliseconds(&at), &carried)
+		if number == last && !at.IsZero() {
+			c.Cost = TxCost{Gwei: gwei / max(carried, 1), At: at}
+		}
+		return c, err
+	}, `SELECT intents.kind, chain_tx_attempts.tx_hash, chain_tx_attempts.created_ms, chain_tx_attempts.number,
+		(SELECT max(number) FROM chain_tx_attempts AS forms WHERE forms.tx_id = intents.tx_id), chain_txs.spent_gwei, chain_txs.spent_ms,
+		(SELECT count(*) FROM intents AS carried WHERE carried.tx_id = intents.tx_id)
+		FROM intents CROSS JOIN chain_tx_attempts CROSS JOIN chain_txs
+		WHERE chain_tx_attempts.tx_id = intents.tx_id AND chain_txs.id = intents.tx_id AND intents.invoice_id = $1
+		ORDER BY chain_tx_attempts.created_ms LIMIT $2`, invoiceID, MaxHistoryTxs+1)
+}

@@ -1,0 +1,114 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// IdempotencyWindow is how long an idempotency key is kept.
+const IdempotencyWindow = 24 * time.Hour
+
+// IdempotencyKey is a caller's name for one create request.
+type IdempotencyKey struct {
+	Scope, Key  string       // the same key in two scopes is two keys
+	RequestHash invoice.Hash // of the request's fields
+	InvoiceID   string       // the invoice that the request created, which may be a draft that was deleted
+}
+
+// FindIdempotencyKey returns the first use of a key within the window, or
+// ErrNotFound.
+func FindIdempotencyKey(ctx context.Context, q db.Querier, scope, key string, now time.Time) (IdempotencyKey, error) {
+	return db.QueryRow(ctx, q, func(row db.Scanner) (IdempotencyKey, error) {
+		k := IdempotencyKey{Scope: scope, Key: key}
+		err := row.Scan(db.HashCol(&k.RequestHash), &k.InvoiceID)
+		return k, err
+	}, selectKey("idempotency_keys")+" UNION ALL "+selectKey("deleted_draft_keys"), scope, key, invoice.UnixSeconds(now.Add(-IdempotencyWindow)))
+}
+
+// selectKey selects a key from one of the two tables of used keys.
+func selectKey(table string) string {
+	return "SELECT request_hash, invoice_id FROM " + table + " WHERE scope = $1 AND idem_key = $2 AND created_at > $3"
+}
+
+// sendUsedKeys asks which of the keys were used within the window before a time. After the next Flush,
+// used has the invoices that the requests with these keys created.
+func sendUsedKeys(ctx context.Context, tx *db.Tx, keys []IdempotencyKey, now time.Time) (used map[string]bool, err error) {
+	used = make(map[string]bool)
+	rows := make([][]any, len(keys))
+	for n, k := range keys {
+		rows[n] = []any{k.InvoiceID, k.Scope, k.Key}
+	}
+	err = tx.LookUpWanted([]string{"requested", "wanted_scope", "wanted_key"}, rows, func(with string, args []any) error {
+		match := " WHERE scope = wanted_scope AND idem_key = wanted_key AND created_at > " + db.Parameter(len(args)+1)
+		return tx.Send(ctx, func(row db.Scanner) error {
+			var id string
+			err := row.Scan(&id)
+			used[id] = true
+			return err
+		}, with+"SELECT requested"+db.FromExisting("idempotency_keys"+match, "deleted_draft_keys"+match), append(args, invoice.UnixSeconds(now.Add(-IdempotencyWindow)))...)
+	})
+	return used, err
+}
+
+// keyInsertion replaces keys that are older than the window, and skips younger ones.
+var keyInsertion = db.Insertion{
+	Table:   "idempotency_keys",
+	Columns: []string{"invoice_id", "scope", "idem_key", "request_hash", "created_at BIGINT"},
+	Conflict: `ON CONFLICT (scope, idem_key) DO UPDATE SET request_hash = excluded.request_hash,
+		invoice_id = excluded.invoice_id, created_at = excluded.created_at
+		WHERE idempotency_keys.created_at <= excluded.created_at - ` + strconv.Itoa(int(IdempotencyWindow/time.Second)),
+}
+
+// InsertIdempotencyKeys records the first uses of keys, each given once. It returns the ids of the
+// invoices with keys that were used within the window; after AssumeFree, it returns no ids. The
+// invoices must have been inserted. Keys are inserted in sorted order, so that transactions that
+// insert the same ones do not deadlock.
+func InsertIdempotencyKeys(ctx context.Context, tx *db.Tx, keys []IdempotencyKey, now time.Time) (taken map[string]bool, err error) {
+	keys = slices.SortedFunc(slices.Values(keys), func(a, b IdempotencyKey) int {
+		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Key, b.Key))
+	})
+	rows := make([][]any, len(keys))
+	for i, k := range keys {
+		rows[i] = []any{k.InvoiceID, k.Scope, k.Key, k.RequestHash.String(), invoice.UnixSeconds(now)}
+	}
+	inserted, err := tx.InsertFree(ctx, keyInsertion, rows)
+	taken = make(map[string]bool)
+	for _, k := range keys {
+		if !inserted[k.InvoiceID] {
+			taken[k.InvoiceID] = true
+		}
+	}
+	return taken, err
+}
+
+// DeleteIdempotencyKeys deletes keys older than the window: up to limit keys of deleted drafts, and up
+// to limit other keys. It returns the larger of the two numbers of deleted keys.
+func DeleteIdempotencyKeys(ctx context.Context, tx *db.Tx, now time.Time, limit int) (most int64, err error) {
+	for _, table := range []string{"idempotency_keys", "deleted_draft_keys"} {
+		n, err := tx.Exec(ctx, "DELETE FROM "+table+" WHERE (scope, idem_key) IN (SELECT scope, idem_key FROM "+table+
+			" WHERE created_at <= $1 LIMIT $2)", invoice.UnixSeconds(now.Add(-IdempotencyWindow)), limit)
+		if err != nil {
+			return 0, err
+		}
+		most = max(most, n)
+	}
+	return most, nil
+}
+
+// keepDeletedKeys moves the keys that created a draft to the keys of deleted drafts.
+func keepDeletedKeys(ctx context.Context, tx *db.Tx, invoiceID string) error {
+	_, err := tx.Exec(ctx, `INSERT INTO deleted_draft_keys (scope, idem_key, request_hash, invoice_id, created_at)
+		SELECT scope, idem_key, request_hash, invoice_id, created_at FROM idempotency_keys WHERE invoice_id = $1
+		ON CONFLICT (scope, idem_key) DO UPDATE SET request_hash = excluded.request_hash, invoice_id = excluded.invoice_id, created_at = excluded.created_at`, invoiceID)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, "DELETE FROM idempotency_keys WHERE invoice_id = $1", invoiceID)
+	return err
+}

@@ -1,0 +1,289 @@
+package ledger_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+)
+
+const day = 24 * 60 * 60
+
+func TestIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		request := ledger.CreateRequest{Once: ledger.Once{Key: "k", Scope: w.merchant}, Draft: w.draft()}
+		var replayed bool
+		marked := request
+		marked.Replayed = &replayed
+		first, err := w.Create(t.Context(), marked)
+		w.must(err)
+		if replayed {
+			t.Error("the first request is marked as a repeat")
+		}
+
+		t.Run("again", func(t *testing.T) {
+			for _, s := range []*ledger.Service{w.Service, w.service()} {
+				var replayed bool
+				repeat := request
+				repeat.Replayed = &replayed
+				again, err := s.Create(t.Context(), repeat)
+				if !replayed {
+					t.Error("the repeat is not marked")
+				}
+				if diff := cmp.Diff(first, again, comparer); err != nil || diff != "" {
+					t.Errorf("%v (-first +again):\n%s", err, diff)
+				}
+			}
+		})
+		for name, by := range map[string]func(*invoice.Draft){
+			"merchantId":      func(d *invoice.Draft) { d.MerchantID = "other" },
+			"merchantAddress": func(d *invoice.Draft) { d.Merchant = invoice.Address{1} },
+			"amount":          func(d *invoice.Draft) { d.Amount = invoice.NewAmount(1_000_001) },
+			"chainKey":        func(d *invoice.Draft) { d.ChainKey = "unregistered" },
+			"expiresAt":       func(d *invoice.Draft) { d.ExpiresAt = d.ExpiresAt.Add(time.Second) },
+			"lineItems":       func(d *invoice.Draft) { d.LineItems = []invoice.LineItem{{Label: "x", Amount: d.Amount}} },
+		} {
+			t.Run("another "+name, func(t *testing.T) {
+				other := request
+				by(&other.Draft)
+				if inv, err := w.Create(t.Context(), other); !errors.Is(err, ledger.ErrIdempotencyMismatch) {
+					t.Errorf("gives %s, %v, want ErrIdempotencyMismatch", inv.ID, err)
+				}
+			})
+		}
+		t.Run("another scope or key", func(t *testing.T) {
+			scope, key := request, request
+			scope.Scope, key.Key = "another", "K"
+			for _, r := range []ledger.CreateRequest{scope, key} {
+				if inv, err := w.Create(t.Context(), r); err != nil || inv.ID == first.ID {
+					t.Errorf("gives %s, %v, want another invoice than %s", inv.ID, err, first.ID)
+				}
+			}
+		})
+		t.Run("after the invoice has expired", func(t *testing.T) {
+			w.seconds.Add(3600)
+			if again, err := w.Create(t.Context(), request); err != nil || again.ID != first.ID {
+				t.Errorf("gives %s, %v, want %s still", again.ID, err, first.ID)
+			}
+		})
+		if got := w.eventTypes(first); len(got) != 1 {
+			t.Errorf("events %v, want one", got)
+		}
+		if got := w.intents(first); len(got) != 1 {
+			t.Errorf("intents %v, want one", got)
+		}
+	})
+}
+
+func TestIdempotencyKeyExpires(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		request := ledger.CreateRequest{Once: ledger.Once{Key: "k"}, Draft: w.draft()}
+		request.Draft.ExpiresAt = invoice.Unix(start + 10*day)
+		create := func() invoice.Invoice {
+			t.Helper()
+			inv, err := w.Create(t.Context(), request)
+			w.must(err)
+			return inv
+		}
+		first := create()
+		w.seconds.Store(start + day - 1)
+		w.must(w.DeleteOldKeys(t.Context()))
+		if again := create(); again.ID != first.ID {
+			t.Errorf("a second before the day is over it is another invoice")
+		}
+		w.seconds.Store(start + day)
+		second := create()
+		if second.ID == first.ID {
+			t.Errorf("after a day it is the same invoice")
+		}
+		if again := create(); again.ID != second.ID {
+			t.Errorf("the second use of the key is not remembered")
+		}
+		w.seconds.Store(start + 2*day)
+		w.must(w.DeleteOldKeys(t.Context()))
+		if _, err := ledger.FindIdempotencyKey(t.Context(), conn.store, "", "k", invoice.Unix(start+day)); !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("looking for a key that was deleted gives %v", err)
+		}
+	})
+}
+
+// TestIdempotencyKeyConcurrently sends one request from many goroutines to two
+// replicas.
+func TestIdempotencyKeyConcurrently(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		replicas := []*ledger.Service{w.Service, w.service()}
+		request := ledger.CreateRequest{Once: ledger.Once{Key: "k"}, Draft: w.draft()}
+		const n = 50
+		ids := make([]string, n)
+		errs := make([]error, n)
+		var wg sync.WaitGroup
+		for i := range n {
+			wg.Go(func() {
+				inv, err := replicas[i%2].Create(t.Context(), request)
+				ids[i], errs[i] = inv.ID, err
+			})
+		}
+		wg.Wait()
+		w.must(errors.Join(errs...))
+		for _, id := range ids {
+			if id != ids[0] {
+				t.Fatalf("one request made %s and %s", ids[0], id)
+			}
+		}
+		if events := dbtest.Events(t, conn.sql, w.merchant); len(events) != 1 {
+			t.Errorf("%d events, want 1", len(events))
+		}
+		found, _, err := ledger.NewReader(conn.store).Invoices(t.Context(), ledger.InvoiceFilter{MerchantID: w.merchant, Limit: 10})
+		if err != nil || len(found) != 1 {
+			t.Errorf("%d invoices, %v, want 1", len(found), err)
+		}
+	})
+}
+
+// TestIdempotencyKeysShareBatches creates invoices concurrently at two replicas, with few
+// keys that each have one of two requests, and without a key.
+func TestIdempotencyKeysShareBatches(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		replicas := []*ledger.Service{w.Service, w.service()}
+		const n, keys = 200, 20
+		invoices := make([]invoice.Invoice, n)
+		errs := make([]error, n)
+		request := func(i int) ledger.CreateRequest {
+			r := ledger.CreateRequest{Once: ledger.Once{Scope: w.merchant}, Draft: w.draft()}
+			if i%2 == 0 {
+				r.Key = fmt.Sprint("k", i%keys)
+				r.Draft.Amount = invoice.NewAmount(uint64(1_000_000 + 1_000_000*(i/keys%2)))
+			}
+			return r
+		}
+		var wg sync.WaitGroup
+		for i := range n {
+			wg.Go(func() { invoices[i], errs[i] = replicas[i/keys%2].Create(t.Context(), request(i)) })
+		}
+		wg.Wait()
+		want := make(map[string]bool)
+		byKey := make(map[string]invoice.Invoice)
+		for i, inv := range invoices {
+			r := request(i)
+			switch first, used := byKey[r.Key]; {
+			case r.Key != "" && errors.Is(errs[i], ledger.ErrIdempotencyMismatch):
+				continue
+			case errs[i] != nil:
+				t.Fatal(errs[i])
+			case r.Key != "" && used && first.ID != inv.ID:
+				t.Errorf("the key %s made %s and %s", r.Key, first.ID, inv.ID)
+			}
+			if inv.Amount != r.Draft.Amount {
+				t.Errorf("request %d over %s got an invoice over %s", i, r.Draft.Amount, inv.Amount)
+			}
+			byKey[r.Key] = inv
+			want[inv.ID] = true
+		}
+		if len(want) != n/2+keys/2 {
+			t.Errorf("%d invoices were returned, want %d without a key and %d with one", len(want), n/2, keys/2)
+		}
+		stored, _, err := ledger.NewReader(conn.store).Invoices(t.Context(), ledger.InvoiceFilter{MerchantID: w.merchant, Limit: n})
+		if err != nil || len(stored) != len(want) {
+			t.Errorf("%d invoices are stored, %v, want %d", len(stored), err, len(want))
+		}
+		for _, inv := range stored {
+			if !want[inv.ID] {
+				t.Errorf("nobody got the invoice %s", inv.ID)
+			}
+		}
+		if events := dbtest.Events(t, conn.sql, w.merchant); len(events) != len(want) {
+			t.Errorf("%d events, want %d", len(events), len(want))
+		}
+	})
+}
+
+// TestIdempotencyKeySurvivesAClockJump sets the clock forward by two days while the schedule's clock
+// continues. The key must stay valid.
+func TestIdempotencyKeySurvivesAClockJump(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		w.Service = w.service(func(cfg *ledger.Config) {
+			cfg.Schedule = func() time.Time { return time.Unix(start, 0) }
+		})
+		request := ledger.CreateRequest{Once: ledger.Once{Key: "k"}, Draft: w.draft()}
+		request.Draft.ExpiresAt = invoice.Unix(start + 10*day)
+		first, err := w.Create(t.Context(), request)
+		w.must(err)
+		for _, at := range []int64{start + 2*day, start} {
+			w.seconds.Store(at)
+			w.must(w.DeleteOldKeys(t.Context()))
+			if again, err := w.Create(t.Context(), request); err != nil || again.ID != first.ID {
+				t.Errorf("at %d it is another invoice, %v", at-start, err)
+			}
+		}
+	})
+}
+
+// TestRepeatsChangeNothing repeats a request after its merchant lost the address, also with another
+// address, together with new ones. The repeats get the first answer, the new ones their invoices, and
+// all other rows stay the same.
+func TestRepeatsChangeNothing(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		request := func(merchant, key string, to invoice.Address, amount uint64) ledger.CreateRequest {
+			d := w.draft()
+			d.MerchantID, d.Merchant, d.Amount = merchant, to, invoice.NewAmount(amount)
+			return ledger.CreateRequest{Once: ledger.Once{Key: key}, Draft: d}
+		}
+		shared, unused := invoice.Address{0xd1}, invoice.Address{0xd2}
+		old := request("loser", "k", shared, 2_000_000)
+		first, err := w.Create(t.Context(), old)
+		w.must(err)
+		_, err = w.Create(t.Context(), request("winner", "l", shared, 2_000_000))
+		w.must(err)
+		_, err = w.db.sql.ExecContext(t.Context(), "DELETE FROM address_grants WHERE merchant_id = 'loser'")
+		w.must(err)
+		elsewhere := request("loser", "k", unused, 2_000_000)
+		w.seconds.Add(2) // a replica reads a holding once a second
+		state := func() (text string) {
+			w.must(w.db.sql.QueryRowContext(t.Context(), `SELECT (SELECT count(*) FROM settlement_addresses WHERE address = '`+unused.String()+`') || ' ' ||
+				(SELECT count(*) FROM address_grants WHERE address = '`+shared.String()+`' AND merchant_id = 'loser') || ' ' || (SELECT count(*) FROM audit_entries)`).Scan(&text))
+			return text
+		}
+		before := state()
+		const many = 20
+		var group sync.WaitGroup
+		for i := range many {
+			group.Go(func() {
+				if again, err := w.Create(t.Context(), old); err != nil || again.ID != first.ID {
+					t.Errorf("a repeat gives %s, %v, want %s", again.ID, err, first.ID)
+				}
+			})
+			group.Go(func() {
+				if _, err := w.Create(t.Context(), elsewhere); !errors.Is(err, ledger.ErrIdempotencyMismatch) {
+					t.Errorf("a repeat with another address gives %v", err)
+				}
+			})
+			group.Go(func() {
+				if _, err := w.Create(t.Context(), request("winner", fmt.Sprint("m", i), shared, uint64(3_000_000+i*1000))); err != nil {
+					t.Errorf("a request beside repeats: %v", err)
+				}
+			})
+		}
+		group.Wait()
+		if after := state(); after != before {
+			t.Errorf("settlement addresses, grants and entries of the audit log were %s and are %s", before, after)
+		}
+	})
+}

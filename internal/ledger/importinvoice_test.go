@@ -1,0 +1,361 @@
+package ledger_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/webhook"
+)
+
+// lostInvoice returns an invoice that a service with the world's chain created, and that the database
+// does not have.
+func (w *world) lostInvoice(change func(*invoice.Invoice)) invoice.Invoice {
+	w.txs++
+	inv := invoice.Invoice{
+		Terms: invoice.Terms{Merchant: w.address, Token: usdc, Amount: invoice.NewAmount(1_000_000), ExpiresAt: invoice.Unix(w.seconds.Load() + 3600)},
+		ID:    fmt.Sprintf("inv_%026d", w.txs+int(w.address[19])*1000+int(w.address[18])*1_000_000), MerchantID: w.merchant, Currency: "USDC", ChainKey: w.chainKey, Status: invoice.Open,
+		CreatedAt: invoice.Unix(w.seconds.Load()), Collection: invoice.Direct, Registry: registry,
+	}
+	if change != nil {
+		change(&inv)
+	}
+	c := chain.Chain{ID: 1337, Registry: registry, DepositFactory: factory}
+	inv.CommitmentID = chain.CommitmentID(c.ID, inv.Registry, inv.Terms, inv.ID)
+	if inv.IsDeposit() {
+		inv.DepositFactory, inv.DepositAddress = factory, c.DepositAddress(inv.Merchant, inv.CommitmentID)
+	} else {
+		inv.TransferAmount = invoice.NewAmount(number(inv.Amount) + 7)
+	}
+	return inv
+}
+
+// lose records that a recovery found invoices on the chain that the database does not have.
+func (w *world) lose(all ...invoice.Invoice) {
+	w.t.Helper()
+	w.must(w.db.store.Update(w.t.Context(), func(tx *db.Tx) error {
+		if err := ledger.RecoverFrom(w.t.Context(), tx); err != nil {
+			return err
+		}
+		var lost []ledger.LostInvoice
+		for _, inv := range all {
+			lost = append(lost, ledger.LostInvoice{ChainKey: inv.ChainKey, CommitmentID: inv.CommitmentID, Registry: inv.Registry, Block: w.head().Number})
+		}
+		return ledger.InsertLostInvoices(w.t.Context(), tx, lost)
+	}))
+}
+
+// holds makes the world's merchant hold addresses.
+func (w *world) holds(addresses ...invoice.Address) {
+	w.t.Helper()
+	w.must(w.db.store.Update(w.t.Context(), func(tx *db.Tx) error {
+		var claims []access.Holding
+		for _, a := range addresses {
+			claims = append(claims, access.Holding{Address: a, MerchantID: w.merchant})
+		}
+		refused, err := access.ClaimAddresses(w.t.Context(), tx, claims, invoice.Unix(start))
+		if len(refused) > 0 {
+			err = errors.Join(err, fmt.Errorf("refused %v", refused))
+		}
+		return err
+	}))
+}
+
+// copyOf returns a merchant's copy of an invoice: kind 0 is the answer to its create, 1 an event, 2 a bare invoice, and 3
+// a delivery that is signed with a secret.
+func copyOf(t testing.TB, inv invoice.Invoice, kind int, secret string) ledger.InvoiceCopy {
+	t.Helper()
+	var value any
+	switch kind {
+	case 0:
+		value = apiconv.CreateInvoiceResponse(inv, "")
+	case 1, 3:
+		body, err := apiconv.EventBody("evt_1", invoice.EventCreated, inv.CreatedAt, apiconv.InvoiceData(inv))
+		if err != nil {
+			t.Fatal(err)
+		}
+		value = json.RawMessage(body)
+		if kind == 3 {
+			value = map[string]any{"headers": map[string]string{"x-service-signature": webhook.Sign(secret, time.Unix(1, 0), body)}, "body": string(body)}
+		}
+	default:
+		value = apiconv.Invoice(inv)
+	}
+	line, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := ledger.ParseInvoiceCopy(line)
+	if err != nil {
+		t.Fatalf("%v: %s", err, line)
+	}
+	return c
+}
+
+// TestImportInvoiceAtKnownAddress creates a lost invoice again. Its payment by its transfer amount was
+// recorded without an invoice, because other invoices settle to its address.
+func TestImportInvoiceAtKnownAddress(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.create(amount(2_000_000))
+		lost := w.lostInvoice(nil)
+		w.lose(lost)
+		begun := w.head().Number + 1
+		paid := w.pay(lost.TransferAmount)
+		w.mine(start+1, paid)
+		w.final()
+		if w.payment(paid).Attributed() {
+			t.Fatal("the payment has an invoice before the import")
+		}
+		if _, err := w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil); err != nil {
+			t.Fatal(err)
+		}
+		w.fill(begun, w.head(), w.blocks[len(w.blocks)-1:]...)
+		w.mine(start + 2)
+		w.final()
+		if got := w.invoice(lost.ID); got.Status != invoice.Paid || w.payment(paid).InvoiceID != lost.ID {
+			t.Errorf("the invoice is %s, its payment %+v", got.Status, w.payment(paid))
+		}
+	})
+}
+
+// TestImportInvoice creates two lost invoices again. Their payments arrived after the backup: one at a
+// deposit address that was watched, so that it was recorded without an invoice, and one at a
+// settlement address that was not.
+func TestImportInvoice(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		deposit := w.lostInvoice(func(inv *invoice.Invoice) { inv.Collection = invoice.Deposit })
+		direct := w.lostInvoice(func(inv *invoice.Invoice) {
+			inv.Merchant = invoice.Address{0: 0xab, 19: w.address[19]}
+			inv.Details = invoice.Details{Reference: "order 1", Metadata: map[string]string{"a": "b"}}
+			inv.LineItems = []invoice.LineItem{{Label: "Tea", Amount: inv.Amount}}
+		})
+		w.lose(deposit, direct)
+		w.holds(deposit.Merchant, direct.Merchant)
+		begun := w.head().Number + 1
+		paid, unseen := w.deposit(deposit, 1_000_000), w.pay(direct.TransferAmount)
+		unseen.To = direct.Merchant
+		w.must(w.db.store.Update(ctx, func(tx *db.Tx) error {
+			return ledger.InsertLostAddresses(ctx, tx, w.chainKey, map[invoice.Address]invoice.Hash{deposit.DepositAddress: deposit.CommitmentID})
+		}))
+		w.mine(start+1, paid, unseen)
+		w.final()
+		if w.payment(paid).Attributed() || w.isPaymentOrRefund(unseen) {
+			t.Fatal("the payments are recorded otherwise than after a recovery")
+		}
+		for range 2 { // it can be repeated
+			for i, inv := range []invoice.Invoice{deposit, direct} {
+				done, err := w.ImportInvoice(ctx, copyOf(t, inv, i, ""), nil)
+				if err != nil || done.Invoice.ID != inv.ID || done.Invoice.CommitmentID != inv.CommitmentID || done.Invoice.DepositAddress != inv.DepositAddress {
+					t.Fatalf("imported %+v, %v", done, err)
+				}
+			}
+		}
+		w.fill(begun, w.head(), w.blocks[len(w.blocks)-1:]...)
+		w.mine(start + 2)
+		w.final()
+		for transfer, inv := range map[*invoice.Transfer]invoice.Invoice{&paid: deposit, &unseen: direct} {
+			if got := w.invoice(inv.ID); got.Status != invoice.Paid || w.payment(*transfer).InvoiceID != inv.ID {
+				t.Errorf("the invoice is %s, its payment %+v", got.Status, w.payment(*transfer))
+			}
+			if got := w.eventTypes(inv); strings.Join(got, " ") != "invoice.created payment.received invoice.paid" {
+				t.Errorf("its events are %v", got)
+			}
+		}
+		if got := w.invoice(direct.ID); got.Details.Reference != "order 1" || !maps.Equal(got.Details.Metadata, direct.Details.Metadata) || len(got.LineItems) != 1 {
+			t.Errorf("its details are %+v", got)
+		}
+	})
+}
+
+// TestImportRefuses refuses copies without proof, copies that were changed, and copies that differ
+// from an earlier import.
+func TestImportRefuses(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		const secret = "whsec_of_the_shop"
+		known := w.lostInvoice(nil)
+		unknown := w.lostInvoice(func(inv *invoice.Invoice) { inv.Amount = invoice.NewAmount(2_000_000) })
+		if _, err := w.ImportInvoice(t.Context(), copyOf(t, known, 0, ""), nil); !errors.Is(err, ledger.ErrNoRecovery) {
+			t.Errorf("before a recovery: %v", err)
+		}
+		w.lose(known)
+		changed := copyOf(t, known, 0, "")
+		changed.Invoice.Amount = "999999"
+		stranger := copyOf(t, known, 2, "")
+		stranger.Invoice.MerchantID = "stranger"
+		draft := copyOf(t, known, 2, "")
+		draft.Invoice.Status = apitypes.StatusDraft
+		signed := copyOf(t, unknown, 3, secret)
+		forged := signed
+		forged.Invoice.Amount = "5" // the body has another
+		for name, c := range map[string]struct {
+			copied  ledger.InvoiceCopy
+			secrets []string
+			want    string
+		}{
+			"changed": {changed, nil, "do not give its onChainInvoiceId"}, "another merchant": {stranger, nil, "is not one of this service"},
+			"a draft": {draft, nil, "it is a draft"}, "unproved": {copyOf(t, unknown, 0, ""), []string{secret}, ledger.ErrCopyUnproved.Error()},
+			"another secret": {signed, []string{"whsec_another", ""}, ledger.ErrCopyUnproved.Error()},
+		} {
+			if _, err := w.ImportInvoice(t.Context(), c.copied, c.secrets); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		for range 2 {
+			if done, err := w.ImportInvoice(t.Context(), signed, []string{"whsec_new", secret}); err != nil || done.Invoice.CommitmentID != unknown.CommitmentID {
+				t.Errorf("signed long ago: %+v, %v", done, err)
+			}
+		}
+		if _, err := w.ImportInvoice(t.Context(), copyOf(t, known, 1, ""), nil); err != nil {
+			t.Fatal(err)
+		}
+		differing := copyOf(t, known, 1, "")
+		differing.Invoice.Description = "another"
+		if _, err := w.ImportInvoice(t.Context(), differing, nil); !errors.Is(err, ledger.ErrCopyDiffers) {
+			t.Errorf("two copies differ: %v", err)
+		}
+	})
+}
+
+// TestImportOfAnotherMerchant gives copies of a public invoice with another merchant's id, at an
+// address that no merchant holds. The commitment does not show whose invoice it is. The configuration,
+// a holding or a signature does.
+func TestImportOfAnotherMerchant(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		const secret = "whsec_of_the_shop"
+		lost := w.lostInvoice(nil)
+		w.lose(lost)
+		stolen := copyOf(t, lost, 0, "")
+		stolen.Invoice.MerchantID = "thief"
+		for name, c := range map[string]ledger.InvoiceCopy{"stolen": stolen, "own": copyOf(t, lost, 0, ""), "another secret's": copyOf(t, lost, 3, "whsec_x")} {
+			if _, err := w.ImportInvoice(t.Context(), c, []string{secret}); !errors.Is(err, ledger.ErrNotOfMerchant) {
+				t.Errorf("a copy that is %s: %v", name, err)
+			}
+		}
+		for _, m := range []invoice.Merchant{
+			{DefaultAddresses: map[string]invoice.Address{w.chainKey: lost.Merchant}}, // a merchant's own setting is no proof
+			{Configured: true, DefaultAddresses: map[string]invoice.Address{"unregistered": lost.Merchant}},
+			{Configured: true, Allowed: []invoice.AllowedAddress{{ChainKey: "unregistered", Address: lost.Merchant}}},
+		} {
+			w.Service = w.service(func(c *ledger.Config) { c.Merchants = named{m} })
+			if _, err := w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil); !errors.Is(err, ledger.ErrNotOfMerchant) {
+				t.Errorf("with %+v: %v", m, err)
+			}
+		}
+		names := []invoice.Merchant{
+			{Configured: true, DefaultAddresses: map[string]invoice.Address{w.chainKey: {}}},
+			{Configured: true, Allowed: []invoice.AllowedAddress{{ChainKey: w.chainKey}}},
+		}
+		for i, m := range names {
+			lost := w.lostInvoice(func(inv *invoice.Invoice) { inv.Merchant[9] = byte(i + 1) })
+			w.lose(lost)
+			if i == 0 {
+				m.DefaultAddresses[w.chainKey] = lost.Merchant
+			} else {
+				m.Allowed[0].Address = lost.Merchant
+			}
+			w.Service = w.service(func(c *ledger.Config) { c.Merchants = named{m} })
+			if _, err := w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil); err != nil {
+				t.Errorf("with %+v: %v", m, err)
+			}
+		}
+		w.Service = w.service()
+		if _, err := w.ImportInvoice(t.Context(), copyOf(t, lost, 3, secret), []string{secret}); err != nil {
+			t.Fatal(err)
+		}
+		another := w.lostInvoice(func(inv *invoice.Invoice) { inv.Amount = invoice.NewAmount(2_000_000) })
+		w.lose(another)
+		if _, err := w.ImportInvoice(t.Context(), copyOf(t, another, 0, ""), nil); err != nil {
+			t.Errorf("at an address that the merchant holds: %v", err)
+		}
+	})
+}
+
+// named has one merchant, with any id.
+type named struct{ invoice.Merchant }
+
+func (named) WantsEvents(string) bool { return true }
+
+func (m named) Find(context.Context, string) (invoice.Merchant, bool, error) {
+	return m.Merchant, true, nil
+}
+
+// TestImportProperty loses invoices with random terms, and imports them from random kinds of copies.
+// Each has the same id, commitment and deposit address again.
+func TestImportProperty(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		rapid.Check(t, func(r *rapid.T) {
+			w := conn.world(t)
+			var all []invoice.Invoice
+			for i := range rapid.IntRange(1, 5).Draw(r, "invoices") {
+				all = append(all, w.lostInvoice(func(inv *invoice.Invoice) {
+					inv.Amount = invoice.NewAmount(uint64(rapid.IntRange(1_000, 1_000_000).Draw(r, "amount"))*10 + uint64(i))
+					inv.ExpiresAt = invoice.Unix(w.seconds.Load() + rapid.Int64Range(1, 1_000_000).Draw(r, "lifetime"))
+					inv.Collection = rapid.SampledFrom([]invoice.Collection{invoice.Direct, invoice.Deposit}).Draw(r, "collection")
+					inv.Merchant[10] = byte(i)
+					inv.Details.Description = rapid.StringMatching(`[a-z<>& ]{0,20}[a-z]`).Draw(r, "description")
+				}))
+			}
+			w.lose(all...)
+			for _, inv := range all {
+				w.holds(inv.Merchant)
+				kind := rapid.IntRange(0, 3).Draw(r, "kind")
+				done, err := w.ImportInvoice(t.Context(), copyOf(t, inv, kind, "whsec_x"), nil)
+				if err != nil {
+					r.Fatalf("copy %d of %+v: %v", kind, inv, err)
+				}
+				got := w.invoice(inv.ID)
+				if got.ID != done.Invoice.ID || got.CommitmentID != inv.CommitmentID || got.DepositAddress != inv.DepositAddress || got.TransferAmount != inv.TransferAmount ||
+					!got.Details.Equal(inv.Details) || !got.CreatedAt.Equal(inv.CreatedAt) || !got.ExpiresAt.Equal(inv.ExpiresAt) {
+					r.Fatalf("got %+v, want %+v", got, inv)
+				}
+			}
+		})
+	})
+}
+
+// FuzzParseInvoiceCopy parses arbitrary lines. An accepted line has an invoice with an id.
+func FuzzParseInvoiceCopy(f *testing.F) {
+	for _, line := range []string{
+		`{"id":"inv_00000000000000000000000001","merchantAddress":"0x1"}`, `{"invoice":{"id":"inv_00000000000000000000000001"}}`,
+		`{"id":"evt_1","type":"invoice.created","data":{"invoice":{"id":"inv_00000000000000000000000001"}}}`, `{"type":"payment.received","data":{"payment":{}}}`,
+		`{"headers":{"X-Service-Signature":"t=1,v1=a"},"body":"{\"data\":{\"invoice\":{\"id\":\"inv_00000000000000000000000001\"}}}"}`,
+		`{"headers":{},"body":"{}"}`, `{"body":"{\"body\":\"{}\"}"}`, `{`, `null`, `[]`, `{"data":{"data":{}}}`, `{"invoice":null,"merchantAddress":"0x"}`,
+	} {
+		f.Add([]byte(line))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		c, err := ledger.ParseInvoiceCopy(line)
+		if err == nil && (!strings.HasPrefix(c.Invoice.ID, "inv_") || len(c.Invoice.ID) != 30 || (c.Signature == "") != (c.Body == nil)) {
+			t.Errorf("%q gives %+v", line, c)
+		}
+	})
+}
+
+// TestLongCopies reads a copy at the limit, and refuses longer ones.
+func TestLongCopies(t *testing.T) {
+	t.Parallel()
+	line := `{"merchantAddress":"0x1","id":"inv_00000000000000000000000001","x":"`
+	line += strings.Repeat("x", ledger.MaxCopy-len(line)-2) + `"}`
+	if _, err := ledger.ParseInvoiceCopy([]byte(line)); err != nil {
+		t.Errorf("at the limit: %.100s", err)
+	}
+	if _, err := ledger.ParseInvoiceCopy([]byte(line + " ")); err == nil {
+		t.Error("a copy above the limit is read")
+	}
+}

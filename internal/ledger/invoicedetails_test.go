@@ -1,0 +1,163 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/rowtest"
+)
+
+// largestDetails returns details with every member at its largest size.
+func largestDetails() invoice.Details {
+	d := invoice.Details{
+		Reference: strings.Repeat("𝄞", 200), UniqueReference: true, Description: strings.Repeat("𝄞", 500),
+		Customer:  invoice.Customer{ID: strings.Repeat("𝄞", 200), Email: strings.Repeat("𝄞", 252) + "@a"},
+		ReturnURL: "https://a.example/" + strings.Repeat("r", 2030), CancelURL: "https://a.example/" + strings.Repeat("c", 2030),
+		Metadata: make(map[string]string),
+	}
+	random := func(seed, n int) string { // text that a database cannot compress
+		text := make([]rune, n)
+		for i := range text {
+			text[i] = rune(0x20000 + (seed*7919+i*104729+i*i*31)%0xa000)
+		}
+		return string(text)
+	}
+	for i := range invoice.MaxMetadata {
+		d.Metadata[random(i, invoice.MaxMetadataKey)] = random(1000+i, invoice.MaxMetadataValue)
+	}
+	return d
+}
+
+func TestDetailsRoundTrip(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		plain, largest, few := rowtest.Sample("inv_1", "m"), rowtest.Sample("inv_2", strings.Repeat("m", 64)), rowtest.Sample("inv_3", "m")
+		largest.Details = largestDetails()
+		rowtest.Must(t, largest.Details.Check())
+		few.Details = invoice.Details{Metadata: map[string]string{"order": "<\"&\\\n", "empty": ""}}
+		all := []invoice.Invoice{plain, largest, few}
+		rowtest.Insert(t, s, all...)
+		for _, want := range all {
+			got, err := ledger.NewReader(s).Invoice(t.Context(), want.ID)
+			if diff := cmp.Diff(want, got, rowtest.Equal); err != nil || diff != "" {
+				t.Errorf("%v (-written +read):\n%s", err, diff)
+			}
+		}
+		listed, _, err := ledger.NewReader(s).Invoices(t.Context(), ledger.InvoiceFilter{MerchantID: "m", Limit: 9})
+		if diff := cmp.Diff([]invoice.Invoice{few, plain}, listed, rowtest.Equal); err != nil || diff != "" {
+			t.Errorf("%v (-written +listed):\n%s", err, diff)
+		}
+		expiring, err := ledger.ExpiringInvoices(t.Context(), s, "base", 0, invoice.Unix(2001), 9)
+		if err != nil || len(expiring) != 3 || !slices.ContainsFunc(expiring, func(inv invoice.Invoice) bool { return cmp.Equal(inv, few, rowtest.Equal) }) {
+			t.Errorf("%d expiring invoices, %v", len(expiring), err)
+		}
+	})
+}
+
+// TestMetadataRows compares the search rows of metadata with the metadata.
+func TestMetadataRows(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		s := dbtest.Open(t, url)
+		inv := rowtest.Sample("inv_1", "m")
+		inv.Details = largestDetails()
+		rowtest.Insert(t, s, inv, rowtest.Sample("inv_2", "m"))
+		rows, err := dbtest.SQL(t, url).QueryContext(t.Context(), "SELECT invoice_id, merchant_id, key, value FROM invoice_metadata")
+		rowtest.Must(t, err)
+		defer rows.Close() //nolint:errcheck // rows.Err is checked
+		got := make(map[string]string)
+		for rows.Next() {
+			var id, merchant, key, value string
+			if rowtest.Must(t, rows.Scan(&id, &merchant, &key, &value)); id != "inv_1" || merchant != "m" {
+				t.Errorf("a row of %s of %s", id, merchant)
+			}
+			got[key] = value
+		}
+		rowtest.Must(t, rows.Err())
+		if !maps.Equal(got, inv.Details.Metadata) {
+			t.Errorf("%d rows, want the %d pairs", len(got), len(inv.Details.Metadata))
+		}
+	})
+}
+
+func TestReserveReferences(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		made := 0
+		// reserve inserts invoices with unique references, given as "merchant reference", and reserves the
+		// references. It returns the references that were taken; in that case it rolls the transaction back.
+		rollback := errors.New("rollback")
+		reserve := func(references ...string) (ids []string, taken []int) {
+			var invoices []invoice.Invoice
+			for _, text := range references {
+				made++
+				merchant, reference, _ := strings.Cut(text, " ")
+				inv := rowtest.Sample(fmt.Sprintf("inv_%02d", made), merchant)
+				inv.Details = invoice.Details{Reference: reference, UniqueReference: true}
+				invoices, ids = append(invoices, inv), append(ids, inv.ID)
+			}
+			err := s.Update(t.Context(), func(tx *db.Tx) error {
+				for _, inv := range invoices {
+					rowtest.Must(t, access.InsertSettlementAddresses(t.Context(), tx, []access.SettlementAddress{{ChainKey: "base", Address: inv.Merchant, MerchantID: inv.MerchantID}}, rowtest.At(900)))
+				}
+				if _, err := ledger.InsertInvoices(t.Context(), tx, invoices); err != nil {
+					return err
+				}
+				found, err := ledger.ReserveReferences(t.Context(), tx, invoices)
+				for i, id := range ids {
+					if found[id] {
+						taken = append(taken, i)
+					}
+				}
+				if err == nil && len(taken) > 0 {
+					return rollback
+				}
+				return err
+			})
+			if (err != nil) != (len(taken) > 0) || err != nil && !errors.Is(err, rollback) {
+				t.Fatal(err)
+			}
+			return ids, taken
+		}
+		holder := func(merchant, reference, want string) {
+			t.Helper()
+			got, err := ledger.ReferenceHolder(t.Context(), s, merchant, reference)
+			if want == "" && !errors.Is(err, db.ErrNotFound) || want != "" && (err != nil || got != want) {
+				t.Errorf("%s of %s is that of %q, %v; want %q", reference, merchant, got, err, want)
+			}
+		}
+		first, taken := reserve("m r", "n r", "m s")
+		if len(taken) > 0 {
+			t.Fatalf("taken at first: %v", taken)
+		}
+		holder("m", "r", first[0])
+		holder("n", "r", first[1])
+		holder("m", "R", "")
+		if _, taken := reserve("m t", "m r", "m t"); !slices.Equal(taken, []int{1, 2}) {
+			t.Errorf("taken: %v, want the second, which is open, and the third, which repeats the first", taken)
+		}
+		closed := rowtest.Sample(first[0], "m")
+		closed.Status = invoice.Expired
+		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
+			return ledger.UpdateInvoices(ctx, tx, []invoice.Invoice{closed})
+		})
+		holder("m", "r", "")
+		next, taken := reserve("m r")
+		if len(taken) > 0 {
+			t.Error("the reference of an invoice that is closed is taken")
+		}
+		holder("m", "r", next[0])
+	})
+}

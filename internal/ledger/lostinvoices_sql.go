@@ -1,0 +1,249 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// LostInvoice is a commitment of a past that the database has lost.
+type LostInvoice struct {
+	ChainKey     string
+	CommitmentID invoice.Hash
+	Registry     invoice.Address // that announced it
+	Block        uint64
+	TxHash       invoice.Hash // of the last known transaction that opened or closed it, or zero
+	// ClosedBlock is the block in which the registry closed it, at ClosedAt; 0 if it is not closed.
+	ClosedBlock uint64
+	ClosedAt    time.Time
+	// InvoiceID is the open invoice that has the commitment now, and that was closed before it expired;
+	// empty without one. Inserts ignore it.
+	InvoiceID string
+}
+
+const lostColumns = "chain_key, commitment_id, registry, block_number, tx_hash, closed_block, closed_at"
+
+func scanLost(row db.Scanner) (l LostInvoice, err error) {
+	err = row.Scan(&l.ChainKey, db.HashCol(&l.CommitmentID), db.AddressCol(&l.Registry), &l.Block, db.HashCol(&l.TxHash), db.NullUint(&l.ClosedBlock), db.Seconds(&l.ClosedAt))
+	return l, err
+}
+
+// InsertLostInvoices records commitments. For recorded ones it updates where they were closed.
+func InsertLostInvoices(ctx context.Context, tx *db.Tx, lost []LostInvoice) error {
+	for _, l := range lost { // few, and each at most twice
+		_, err := tx.Exec(ctx, "INSERT INTO lost_invoices ("+lostColumns+`, closed) VALUES ($1, $2, $3, $4, $5, $6, $7, 0) ON CONFLICT (commitment_id) DO UPDATE SET
+			tx_hash = coalesce(excluded.tx_hash, lost_invoices.tx_hash),
+			closed_block = coalesce(excluded.closed_block, lost_invoices.closed_block), closed_at = coalesce(excluded.closed_at, lost_invoices.closed_at)`,
+			l.ChainKey, l.CommitmentID.String(), l.Registry.String(), int64(l.Block), db.OrNull(l.TxHash), db.OrNull(int64(l.ClosedBlock)), db.OrNull(l.ClosedAt))
+		if err != nil {
+			return fmt.Errorf("record a lost invoice: %w", err)
+		}
+	}
+	return nil
+}
+
+// lostInvoice returns the record of a commitment, or ErrNotFound.
+func lostInvoice(ctx context.Context, q db.Querier, id invoice.Hash) (LostInvoice, error) {
+	return db.QueryRow(ctx, q, scanLost, "SELECT "+lostColumns+" FROM lost_invoices WHERE commitment_id = $1", id.String())
+}
+
+// LostInvoices returns the recorded commitments of a chain in the order of their blocks: commitments
+// without an invoice, and commitments of open invoices that ended in the lost past.
+func LostInvoices(ctx context.Context, q db.Querier, chainKey string) ([]LostInvoice, error) {
+	all, err := db.QueryAll(ctx, q, scanLost, "SELECT "+lostColumns+" FROM lost_invoices WHERE chain_key = $1 ORDER BY block_number, commitment_id", chainKey)
+	if err != nil {
+		return nil, fmt.Errorf("read lost invoices: %w", err)
+	}
+	lost := all[:0]
+	for _, l := range all {
+		inv, err := InvoiceByCommitment(ctx, q, l.CommitmentID)
+		if err != nil && !errors.Is(err, db.ErrNotFound) {
+			return nil, err
+		}
+		if l.InvoiceID = inv.ID; inv.ID == "" || inv.EndedInLostPast() {
+			lost = append(lost, l)
+		}
+	}
+	return lost, nil
+}
+
+// markEndedInLostPast records that an open invoice ended in a past that the database has lost:
+// transfers above a block do not pay it, it does not expire, and its sums are counted again. It leaves
+// an invoice unchanged that has such a record.
+func markEndedInLostPast(ctx context.Context, tx *db.Tx, id string, block uint64) error {
+	_, err := tx.Exec(ctx, "UPDATE invoices SET closed_block = $2, sums_stale = 1 WHERE id = $1 AND status = 'open' AND closed_block IS NULL", id, int64(block))
+	return err
+}
+
+// markClosed records whether the service still has to decide if the open invoice of a closed
+// commitment becomes void.
+func markClosed(ctx context.Context, tx *db.Tx, id invoice.Hash, undecided bool) error {
+	_, err := tx.Exec(ctx, "UPDATE lost_invoices SET closed = $2 WHERE commitment_id = $1", id.String(), bit(undecided))
+	return err
+}
+
+// closedInvoices returns the undecided commitments of a chain that were closed in blocks up to a
+// number, with their invoices.
+func closedInvoices(ctx context.Context, q db.Querier, chainKey string, through uint64, limit int) ([]LostInvoice, error) {
+	all, err := db.QueryAll(ctx, q, scanLost, "SELECT "+lostColumns+" FROM lost_invoices WHERE chain_key = $1 AND closed = 1 AND closed_block <= $2 ORDER BY closed_block LIMIT $3", chainKey, int64(through), limit)
+	for i := range all {
+		inv, err := InvoiceByCommitment(ctx, q, all[i].CommitmentID)
+		if err != nil {
+			return nil, err
+		}
+		all[i].InvoiceID = inv.ID
+	}
+	return all, err
+}
+
+// reopenClosed deletes the records of commitments that were closed in blocks above a number, after a
+// reorg dropped the blocks.
+func reopenClosed(ctx context.Context, tx *db.Tx, chainKey string, above uint64) error {
+	dropped, err := db.QueryAll(ctx, tx, scanLost, "SELECT "+lostColumns+" FROM lost_invoices WHERE chain_key = $1 AND closed_block > $2", chainKey, int64(above))
+	for _, l := range dropped {
+		if _, err := tx.Exec(ctx, "UPDATE lost_invoices SET closed = 0, closed_block = NULL, closed_at = NULL WHERE commitment_id = $1", l.CommitmentID.String()); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "UPDATE invoices SET closed_block = NULL, sums_stale = 1 WHERE "+hasCommitment(tx, "$1")+" AND status = 'open' AND closed_block = $2",
+			l.CommitmentID.String(), int64(l.ClosedBlock)); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// InsertLostAddresses makes the service record payments to addresses. The commitment is the one of the
+// lost invoice with the deposit address, or zero for a settlement address.
+func InsertLostAddresses(ctx context.Context, tx *db.Tx, chainKey string, addresses map[invoice.Address]invoice.Hash) error {
+	rows := make([][]any, 0, len(addresses))
+	for a, id := range addresses {
+		rows = append(rows, []any{chainKey, a.String(), db.OrNull(id)})
+	}
+	return tx.Insert(ctx, db.Insertion{Table: "lost_addresses", Columns: []string{"chain_key", "address", "commitment_id"}, Conflict: "ON CONFLICT (address, chain_key) DO NOTHING"}, rows)
+}
+
+// LostAddresses returns how many lost addresses of a chain are watched.
+func LostAddresses(ctx context.Context, q db.Querier, chainKey string) (int, error) {
+	return db.QueryRow(ctx, q, db.ScanCount, "SELECT count(*) FROM lost_addresses WHERE chain_key = $1", chainKey)
+}
+
+// allSettlementAddresses returns the settlement addresses of a chain, including the ones of lost
+// invoices.
+func allSettlementAddresses(ctx context.Context, q db.Querier, chainKey string) ([]invoice.Address, error) {
+	return db.QueryAll(ctx, q, func(row db.Scanner) (a invoice.Address, err error) {
+		err = row.Scan(db.AddressCol(&a))
+		return a, err
+	}, `SELECT address FROM settlement_addresses WHERE chain_key = $1
+		UNION SELECT address FROM lost_addresses WHERE chain_key = $1 AND commitment_id IS NULL ORDER BY address`, chainKey)
+}
+
+// lostDeposit begins the id that Deposits returns for the deposit address of a lost invoice.
+const lostDeposit = "lost:"
+
+// IsLostDeposit reports whether Deposits returned an id for the deposit address of a lost invoice.
+func IsLostDeposit(id string) bool { return strings.HasPrefix(id, lostDeposit) }
+
+// LostPayments returns, by the ids of payments without an invoice, the commitments of the lost
+// invoices that they were for: the one of the deposit address, or one that the payment's evidence
+// names. It leaves out other payments.
+func (q Reader) LostPayments(ctx context.Context, payments []invoice.Payment) (map[string]invoice.Hash, error) {
+	rows := make([][]any, len(payments))
+	for n, p := range payments {
+		rows[n] = []any{int64(n), p.ChainKey, p.To.String(), p.Evidence.Registry.String(), p.Evidence.Authorization.String(), p.Evidence.Calldata.String()}
+	}
+	ids, err := lookUp(ctx, q, []string{"n BIGINT", "chain", "receiver", "registered", "signed", "tagged"}, rows, `SELECT max(lost.id) FROM (
+		SELECT commitment_id AS id FROM lost_addresses WHERE address = receiver AND chain_key = chain
+		UNION ALL SELECT commitment_id FROM lost_invoices WHERE commitment_id IN (registered, signed, tagged)
+		) AS lost WHERE NOT EXISTS (SELECT 1 FROM invoices WHERE `+hasCommitment(q, "lost.id")+")")
+	if err != nil {
+		return nil, fmt.Errorf("find out which lost invoices payments are for: %w", err)
+	}
+	found := make(map[string]invoice.Hash)
+	for n, text := range ids {
+		if id, err := invoice.ParseHash(text); err == nil {
+			found[payments[n].ID] = id
+		}
+	}
+	return found, nil
+}
+
+// RecoverFrom records, at the start of a recovery, the first block of each chain that the backup had
+// not read.
+func RecoverFrom(ctx context.Context, tx *db.Tx) error {
+	for _, statement := range []string{
+		"DELETE FROM recovery_chains",
+		"INSERT INTO recovery_chains (chain_key, from_block) SELECT chain_key, indexed_number + 1 FROM chains",
+	} {
+		if _, err := tx.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("record where the recovery begins: %w", err)
+		}
+	}
+	return nil
+}
+
+// RecoverChainFrom records the first block that a recovery reads of a chain that the backup had never
+// read.
+func RecoverChainFrom(ctx context.Context, tx *db.Tx, chainKey string, from uint64) error {
+	_, err := tx.Exec(ctx, "INSERT INTO recovery_chains (chain_key, from_block) VALUES ($1, $2)", chainKey, int64(from))
+	return err
+}
+
+// EndRecovery records the newest block of each chain that a recovery has read.
+func EndRecovery(ctx context.Context, tx *db.Tx) error {
+	_, err := tx.Exec(ctx, "UPDATE recovery_chains SET through_block = (SELECT indexed_number FROM chains WHERE chains.chain_key = recovery_chains.chain_key)")
+	return err
+}
+
+// ResumeRecovery records that a recovery which had ended continues.
+func ResumeRecovery(ctx context.Context, tx *db.Tx) error {
+	_, err := tx.Exec(ctx, "UPDATE recovery_chains SET through_block = NULL")
+	return err
+}
+
+// LostPast returns the blocks of a chain that the recovery has read and the backup had not; through is
+// the greatest number while the recovery runs. It returns ErrNotFound for a chain that no recovery has
+// read.
+func LostPast(ctx context.Context, q db.Querier, chainKey string) (from, through uint64, err error) {
+	_, err = db.QueryRow(ctx, q, func(row db.Scanner) (struct{}, error) { return struct{}{}, row.Scan(&from, &through) },
+		"SELECT from_block, coalesce(through_block, $2) FROM recovery_chains WHERE chain_key = $1", chainKey, int64(math.MaxInt64))
+	return from, through, err
+}
+
+// RecoveredFrom returns where the recovery began to read each chain.
+func RecoveredFrom(ctx context.Context, q db.Querier) (map[string]uint64, error) {
+	from := make(map[string]uint64)
+	_, err := db.QueryAll(ctx, q, func(row db.Scanner) (struct{}, error) {
+		var key string
+		var block int64
+		err := row.Scan(&key, &block)
+		from[key] = uint64(block)
+		return struct{}{}, err
+	}, "SELECT chain_key, from_block FROM recovery_chains")
+	return from, err
+}
+
+// UnattributedSince returns the newest payments of a chain without an invoice in blocks from a number
+// on. It leaves out a transfer from the deposit address of a lost invoice, because that sweeps a
+// payment that is listed.
+func UnattributedSince(ctx context.Context, q db.Querier, chainKey string, from uint64, limit int) ([]invoice.Payment, error) {
+	rows, err := db.QueryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
+		WHERE chain_key = $1 AND block_number >= $2 AND invoice_id IS NULL AND status <> 'orphaned'
+		AND NOT EXISTS (SELECT 1 FROM lost_addresses AS l WHERE l.address = payments.from_address AND l.chain_key = payments.chain_key AND l.commitment_id IS NOT NULL)
+		ORDER BY block_number DESC, log_index DESC LIMIT $3`, chainKey, int64(from), limit)
+	all := make([]invoice.Payment, len(rows))
+	for i, row := range rows {
+		all[i] = row.Payment
+	}
+	return all, err
+}
+
+// RefundsByReason returns the ids of prepared refunds with a reason, the newest first.
+func RefundsByReason(ctx context.Context, q db.Querier, reason string, limit int) ([]string, error) {
+	return db.QueryAll(ctx, q, db.ScanID, "SELECT id FROM refund_records WHERE reason = $1 ORDER BY list_id DESC LIMIT $2", reason, limit)
+}

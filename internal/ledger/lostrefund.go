@@ -1,0 +1,58 @@
+package ledger
+
+import (
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// LostRefundReason is the reason of a prepared refund with a record that was made from its transfer.
+const LostRefundReason = "Recovered from the chain: the database had lost what was prepared"
+
+// restorePrepared makes the record of a prepared refund that the database has lost, if the tag of the
+// transfer names a payment that it refunds. Without the record, the money would be offered again after
+// a restored backup.
+func (ch *Changes) restorePrepared(e *entry) {
+	tag := e.Evidence.Calldata
+	paymentID, refundID, preparedAt, ok := invoice.ParseRefundTag(tag)
+	if !ok || e.refundID == "" {
+		return
+	}
+	was, _ := ch.refund(e.refundID)
+	paid, _ := ch.payment(e.paymentID)
+	if was.Status == invoice.Confirmed || paid.Attributed() {
+		return
+	}
+	if slices.ContainsFunc(ch.prepared(e), func(r invoice.RefundRecord) bool { return r.Tag == tag }) {
+		return
+	}
+	p, ok := ch.payment(paymentID)
+	if !ok || !paysBack(e, p.Payment) || e.Amount.IsZero() {
+		return
+	}
+	if left := p.Amount.Minus(ch.refundedWithout(p.ID, was)); left.Less(e.Amount) {
+		return
+	}
+	if ch.before.recorded.get(refundID) {
+		return // the id is another refund's
+	}
+	r := invoice.RefundRecord{ID: refundID, Tag: tag, CreatedAt: preparedAt.Truncate(time.Second)}
+	ch.restoreRecord(e, p.Payment, r)
+}
+
+// paysBack reports whether a transfer can be a refund of a payment.
+func paysBack(e *entry, p invoice.Payment) bool {
+	return p.ChainKey == e.ChainKey && p.Token == e.Token && p.RefundedFrom() == e.From && p.Status != invoice.Orphaned && p.Before(e.Position)
+}
+
+// restoreRecord completes the record of a refund from its transfer and its payment.
+func (ch *Changes) restoreRecord(e *entry, p invoice.Payment, r invoice.RefundRecord) {
+	// The sender of the transfer chooses the id, and with it the time.
+	r.CreatedAt = clock.Earlier(clock.Later(r.CreatedAt, p.BlockTime), e.BlockTime)
+	r.PaymentID, r.InvoiceID, r.MerchantID, r.ChainKey = p.ID, p.InvoiceID, p.MerchantID, p.ChainKey
+	r.Token, r.Currency, r.From, r.Payer, r.Amount, r.To = p.Token, p.Currency, e.From, p.From, e.Amount, e.To
+	r.Status, r.Reason, r.Account, r.ExpiresAt = invoice.RefundPending, LostRefundReason, invoice.AccountUnknown, r.CreatedAt.Add(invoice.RefundLifetime)
+	ch.effects.restored = append(ch.effects.restored, r)
+}

@@ -1,0 +1,210 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Errors of AttributeManually.
+var (
+	// ErrAttributed: the payment belongs to another invoice.
+	ErrAttributed = errors.New("the payment belongs to another invoice")
+	// ErrOrphaned: a reorg replaced the payment's block, and its transaction was
+	// not mined again.
+	ErrOrphaned = errors.New("the payment's block left the chain")
+	// ErrUndecided: the payment may still be attributed by a rule, once older
+	// blocks of its chain are read.
+	ErrUndecided = errors.New("the payment waits for older blocks to be read")
+	// ErrIsRefund: the transfer is a refund that a merchant prepared.
+	ErrIsRefund = errors.New("the transfer is a prepared refund")
+)
+
+// ManualAttribution attributes a payment to an invoice without a rule. The
+// caller checks By and Note by the rules of a label; Note may be empty.
+type ManualAttribution struct {
+	PaymentID string
+	InvoiceID string
+	By        string // who attributes it
+	Note      string // why
+	// MerchantID, if set, is the merchant that attributes it. Only payments to the
+	// merchant's addresses and its invoices are found then.
+	MerchantID string
+}
+
+// auditedAttribution is a manual attribution in the audit log.
+type auditedAttribution struct {
+	InvoiceID string `json:"invoiceId"`
+	By        string `json:"by"`
+	Note      string `json:"note,omitempty"`
+}
+
+// AttributeManually attributes a payment without an invoice, and records by whom. payment.received is
+// emitted as for any payment, and the invoice is recomputed at once if the payment is final. Its
+// confirmed refunds are attributed and announced with it. If the transfer was stored as a refund that
+// was not prepared, that refund is orphaned. It works on a halted chain.
+//
+// It returns the payment; if the payment belongs to the invoice already, it makes no change. The error
+// is db.ErrNotFound if there is no such payment, and *invoice.FieldError if there is no such invoice
+// or it expects another chain, token or address. It is *DecidedError if a person dismissed the
+// payment, and *UsedError if the payment has another use. Other errors are *AttributedError,
+// ErrIsRefund, ErrOrphaned and ErrUndecided.
+func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (invoice.Payment, error) {
+	found, err := NewReader(s.store).Payment(ctx, m.PaymentID)
+	if err != nil {
+		return invoice.Payment{}, err
+	}
+	chainKey := found.ChainKey
+	err = s.update(ctx, func(tx *db.Tx, out *outbox) error {
+		if _, err := LockCursor(ctx, tx, chainKey); err != nil {
+			return err
+		}
+		if found, err = NewReader(tx).Payment(ctx, m.PaymentID); err != nil {
+			return err
+		}
+		if sees, err := sees(ctx, tx, m.MerchantID, found); err != nil {
+			return err
+		} else if !sees {
+			return db.ErrNotFound
+		}
+		if found.InvoiceID == m.InvoiceID {
+			return nil
+		}
+		if err := checkAttributable(ctx, tx, found.Payment); err != nil {
+			return err
+		}
+		inv, err := NewReader(tx).Invoice(ctx, m.InvoiceID)
+		switch {
+		case errors.Is(err, db.ErrNotFound), err == nil && m.MerchantID != "" && inv.MerchantID != m.MerchantID:
+			return &invoice.FieldError{Field: "invoiceId", Detail: "is of no invoice"}
+		case err != nil:
+			return err
+		case !inv.Accepts(found.Transfer):
+			return &invoice.FieldError{
+				Field: "invoiceId", Detail: "is of an invoice that awaits another token, on another chain or at another address",
+			}
+		}
+		if err := s.wantUse(ctx, tx, found, invoice.ActAttribute, m.MerchantID); err != nil {
+			return err
+		}
+		out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
+			MerchantID: inv.MerchantID, Action: access.ActionAttributionAssign, Object: found.ID,
+			After: auditedAttribution{m.InvoiceID, m.By, m.Note},
+		}))
+		return s.attributeTo(ctx, tx, out, invoice.ByHand, &found, inv, m)
+	})
+	return found.Payment, err
+}
+
+// sees reports whether a merchant may see a payment. The empty merchant is the operator.
+func sees(ctx context.Context, tx *db.Tx, merchantID string, p PaymentRow) (bool, error) {
+	if merchantID == "" || p.Attributed() {
+		return merchantID == "" || p.MerchantID == merchantID, nil
+	}
+	return NewReader(tx).HasUnattributed(ctx, merchantID, p.SeenID)
+}
+
+// checkAttributable returns ErrAttributed, ErrOrphaned, ErrUndecided or ErrIsRefund if the
+// payment cannot be attributed by hand.
+func checkAttributable(ctx context.Context, tx *db.Tx, p invoice.Payment) error {
+	switch undecided, err := isUndecided(ctx, tx, p.ID); {
+	case p.Attributed():
+		return &AttributedError{p}
+	case p.Status == invoice.Orphaned:
+		return ErrOrphaned
+	case undecided:
+		return ErrUndecided
+	case err != nil:
+		return err
+	}
+	refund, err := storedRefund(ctx, tx, p.Transfer)
+	if err == nil && isActive(refund) && refund.PreparedID != "" {
+		return ErrIsRefund
+	}
+	return err
+}
+
+// attributeTo attributes a payment without an invoice by an off-chain method.
+func (s *Service) attributeTo(ctx context.Context, tx *db.Tx, out *outbox, method invoice.Method, p *PaymentRow, inv invoice.Invoice, m ManualAttribution) error {
+	heights, err := IndexedHeights(ctx, tx, []string{inv.ChainKey})
+	if err != nil {
+		return err
+	}
+	at := s.seconds()
+	indexed := Cursor{Indexed: invoice.Header{Number: heights[inv.ChainKey]}}
+	ch, err := change(ctx, tx, s.scope(inv.ChainKey, indexed), func(ch *Changes) {
+		ch.attributeTo(*p, method, inv.ID, m.By)
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.save(ctx, tx, out, ch); err != nil {
+		return err
+	}
+	*p = ch.payments[p.ID]
+	return insertAttribution(ctx, tx, AttributionRow{
+		ID: s.ids.New(""), PaymentID: p.ID, InvoiceID: inv.ID, By: m.By, Note: m.Note, At: at,
+	})
+}
+
+// attributeTo attributes a payment without an invoice by an off-chain method.
+func (ch *Changes) attributeTo(p PaymentRow, method invoice.Method, invoiceID, by string) {
+	was, inv := p.Payment, ch.invoice(invoiceID)
+	p.Payment = p.WithAttribution(invoice.Attribution{Invoice: inv, Method: method})
+	p.AttributedBy, p.AttributedAt = by, ch.chain.now
+	p.Returned = inv.ReturnedBefore(p.Payment, ch.amountReturned(p.ID))
+	ch.effects.received(p.Payment, inv)
+	ch.put(was, p)
+	freed := ch.freeRefund(p.Payment)
+	ch.recountReturned(p.ID, freed)
+	if p.Status == invoice.Confirmed {
+		ch.confirmed = []invoice.Payment{p.Payment}
+	}
+	ch.countConfirmed(maxBlock)
+	ch.finishPaid()
+	ch.countRefunds(ch.confirmedRefunds(p.ID))
+	ch.recountRemainders()
+}
+
+// freeRefund orphans the refund that a payment's transfer is stored as. The
+// event of the refund stays sent. It returns the id of the payment that was refunded, or
+// an empty one.
+func (ch *Changes) freeRefund(p invoice.Payment) (freed string) {
+	was, _ := ch.refund(ch.before.transferID(invoice.PrefixRefund, p.Transfer))
+	if !isActive(was) {
+		return ""
+	}
+	r := was
+	if r.Status == invoice.Confirmed && r.Attributed() {
+		ch.putInvoice(ch.invoice(r.InvoiceID).WithoutRefund(r))
+	}
+	r.Status, r.ConfirmedAt = invoice.Orphaned, time.Time{}
+	ch.replaceRefund(was, r)
+	ch.markRefund(r.ID)
+	return was.PaymentID
+}
+
+// isUndecided reports whether a payment's attribution was deferred.
+func isUndecided(ctx context.Context, tx *db.Tx, paymentID string) (bool, error) {
+	undecided, err := NewReader(tx).WhichUndecided(ctx, []string{paymentID})
+	return len(undecided) > 0, err
+}
+
+// storedRefund returns the refund that a transfer is stored as, or a zero Refund.
+func storedRefund(ctx context.Context, tx *db.Tx, t invoice.Transfer) (r invoice.Refund, err error) {
+	refunds, err := RefundsByID(ctx, tx, []string{tx.TransferID(invoice.PrefixRefund, t)})
+	if len(refunds) > 0 {
+		r = refunds[0]
+	}
+	return r, err
+}
+
+// isRefund reports whether a transfer is stored as a refund.
+func isRefund(ctx context.Context, tx *db.Tx, t invoice.Transfer) (bool, error) {
+	r, err := storedRefund(ctx, tx, t)
+	return isActive(r), err
+}

@@ -1,0 +1,246 @@
+package ledger_test
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+)
+
+// unattributedPayment mines a payment that no rule attributes.
+func (w *world) unattributedPayment(at int64, a invoice.Amount) ledger.PaymentRow {
+	w.t.Helper()
+	t := w.pay(a)
+	w.mine(at, t)
+	p := w.payment(t)
+	if p.Attributed() {
+		w.t.Fatalf("the payment of %s went to %s", a, p.InvoiceID)
+	}
+	return p
+}
+
+// attribute attributes the payment to the invoice manually.
+func (w *world) attribute(p ledger.PaymentRow, inv invoice.Invoice) (invoice.Payment, error) {
+	return w.AttributeManually(w.t.Context(), ledger.ManualAttribution{PaymentID: p.ID, InvoiceID: inv.ID, By: "maria", Note: "she wrote to us"})
+}
+
+// unattributed returns the ids of the merchant's unattributed payments.
+func (w *world) unattributed() []string {
+	w.t.Helper()
+	all, _, err := ledger.NewReader(w.db.store).Payments(w.t.Context(), ledger.PaymentFilter{MerchantID: w.merchant, IncludePending: true, IncludeUnattributed: true, Limit: 100})
+	w.must(err)
+	ids := []string{}
+	for _, p := range all {
+		if !p.Attributed() {
+			ids = append(ids, p.ID)
+		}
+	}
+	return ids
+}
+
+func TestAttributeManually(t *testing.T) {
+	t.Parallel()
+	const created, received, paid = "invoice.created", "payment.received", "invoice.paid"
+	each(t, func(t *testing.T, conn *database) {
+		for name, test := range map[string]struct {
+			play      func(w *world, inv invoice.Invoice) ledger.PaymentRow
+			status    invoice.Status
+			exception invoice.Exception
+			paid      uint64
+			events    []string
+		}{
+			"pending": {func(w *world, _ invoice.Invoice) ledger.PaymentRow {
+				return w.unattributedPayment(start+10, invoice.NewAmount(1_500_000))
+			}, invoice.Open, "", 0, []string{created, received}},
+			"final, and more than the amount": {func(w *world, _ invoice.Invoice) ledger.PaymentRow {
+				p := w.unattributedPayment(start+10, invoice.NewAmount(1_500_000))
+				w.final()
+				return p
+			}, invoice.Paid, invoice.Overpaid, 1_500_000, []string{created, received, paid}},
+			"final, and less than the amount": {func(w *world, _ invoice.Invoice) ledger.PaymentRow {
+				p := w.unattributedPayment(start+10, invoice.NewAmount(400_000))
+				w.final()
+				return p
+			}, invoice.Open, invoice.Underpaid, 400_000, []string{created, received}},
+			"late": {func(w *world, _ invoice.Invoice) ledger.PaymentRow {
+				p := w.unattributedPayment(start+3601, invoice.NewAmount(1_500_000))
+				w.final()
+				return p
+			}, invoice.Expired, invoice.Late, 1_500_000, []string{created, "invoice.expired", received}},
+			"in time, of an invoice that expired": {func(w *world, _ invoice.Invoice) ledger.PaymentRow {
+				p := w.unattributedPayment(start+10, invoice.NewAmount(1_500_000))
+				w.mine(start + 3601)
+				w.final()
+				return p
+			}, invoice.Expired, invoice.Late, 1_500_000, []string{created, "invoice.expired", received}},
+			"of an invoice that is paid": {func(w *world, inv invoice.Invoice) ledger.PaymentRow {
+				w.mine(start+10, w.pay(inv.Amount))
+				p := w.unattributedPayment(start+20, invoice.NewAmount(1_500_000))
+				w.final()
+				return p
+			}, invoice.Paid, invoice.Duplicate, 2_500_000, []string{created, received, paid, received}},
+		} {
+			w := conn.world(t)
+			inv := w.create()
+			p := test.play(w, inv)
+			w.seconds.Add(77)
+			if got := w.unattributed(); !slices.Equal(got, []string{p.ID}) {
+				t.Errorf("%s: without an invoice are %v, want %s", name, got, p.ID)
+			}
+			want := w.payment(p.Transfer).Payment
+			want.InvoiceID, want.MerchantID, want.Method = inv.ID, inv.MerchantID, invoice.ByHand
+			want.AttributedBy, want.AttributedAt = "maria", at(start+77)
+			for range 2 { // repeating it gives the same result
+				got, err := w.attribute(p, inv)
+				if diff := cmp.Diff(want, got, amounts); err != nil || diff != "" {
+					t.Errorf("%s: %v, payment (-want +got):\n%s", name, err, diff)
+				}
+				w.seconds.Add(1)
+			}
+			if got := w.invoice(inv.ID); got.Status != test.status || got.Exception != test.exception || number(got.AmountPaid) != test.paid {
+				t.Errorf("%s: the invoice is %s, %q, paid %s", name, got.Status, got.Exception, got.AmountPaid)
+			}
+			if diff := cmp.Diff(test.events, w.eventTypes(inv)); diff != "" {
+				t.Errorf("%s: events (-want +got):\n%s", name, diff)
+			}
+			if got := w.unattributed(); len(got) != 0 {
+				t.Errorf("%s: without an invoice are %v still", name, got)
+			}
+			var records int
+			w.must(conn.sql.QueryRowContext(t.Context(), `SELECT count(*) FROM attributions WHERE payment_id = $1 AND invoice_id = $2
+				AND attributed_by = 'maria' AND note = 'she wrote to us' AND attributed_at = $3`, p.ID, inv.ID, start+77).Scan(&records))
+			if records != 1 {
+				t.Errorf("%s: it is recorded %d times, want once", name, records)
+			}
+			// Once final, all of them count.
+			w.final()
+			if got := w.invoice(inv.ID); name == "pending" && (got.Status != invoice.Paid || number(got.AmountPaid) != 1_500_000) {
+				t.Errorf("%s: final, the invoice is %s, paid %s", name, got.Status, got.AmountPaid)
+			}
+		}
+	})
+}
+
+var amounts = cmp.Comparer(func(a, b invoice.Amount) bool { return a == b })
+
+func TestAttributeManuallyErrors(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv, other := w.create(), w.create(amount(9_000_000))
+		elsewhere := w.create(func(d *invoice.Draft) { d.Merchant = invoice.Address{0xdd, 1} })
+		unregistered := w.create(func(d *invoice.Draft) { d.ChainKey = "unregistered" })
+		p := w.unattributedPayment(start+10, invoice.NewAmount(3))
+		taken := w.pay(other.Amount)
+		w.mine(start+20, taken)
+		gone := w.unattributedPayment(start+30, invoice.NewAmount(4))
+		w.reorg(1)
+		for name, test := range map[string]struct {
+			payment ledger.PaymentRow
+			invoice invoice.Invoice
+			want    error
+			field   string
+		}{
+			"no payment":         {ledger.PaymentRow{Payment: invoice.Payment{ID: "pay_0"}}, inv, db.ErrNotFound, ""},
+			"no invoice":         {p, invoice.Invoice{ID: "inv_0"}, nil, "invoiceId"},
+			"another address":    {p, elsewhere, nil, "invoiceId"},
+			"another chain":      {p, unregistered, nil, "invoiceId"},
+			"another's":          {w.payment(taken), inv, ledger.ErrAttributed, ""},
+			"left by the chain":  {gone, inv, ledger.ErrOrphaned, ""},
+			"orphan, no invoice": {gone, invoice.Invoice{ID: "inv_0"}, ledger.ErrOrphaned, ""},
+		} {
+			_, err := w.attribute(test.payment, test.invoice)
+			var field *invoice.FieldError
+			if test.want != nil && !errors.Is(err, test.want) || test.field != "" && (!errors.As(err, &field) || field.Field != test.field) {
+				t.Errorf("%s: %v, want %v %s", name, err, test.want, test.field)
+			}
+		}
+		if got := w.eventTypes(inv); len(got) != 1 {
+			t.Errorf("what was refused is announced: %v", got)
+		}
+		if got := w.payment(p.Transfer); got.Attributed() {
+			t.Errorf("what was refused has been done: it is of %s", got.InvoiceID)
+		}
+	})
+}
+
+// TestManualAttributionSurvivesReorg checks that a manual attribution is kept as long as
+// the transaction moves the same amount.
+func TestManualAttributionSurvivesReorg(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create()
+		p := w.unattributedPayment(start+10, invoice.NewAmount(1_200_000))
+		_, err := w.attribute(p, inv)
+		w.must(err)
+		w.reorg(1)
+		w.mine(start+11, p.Transfer)
+		if got := w.payment(p.Transfer); got.InvoiceID != inv.ID || got.Method != invoice.ByHand || got.AttributedBy != "maria" || got.BlockTime.Unix() != start+11 {
+			t.Errorf("mined again it is of %q by %s, %q", got.InvoiceID, got.Method, got.AttributedBy)
+		}
+		w.reorg(1)
+		less := p.Transfer
+		less.Amount = invoice.NewAmount(5)
+		w.mine(start+12, less)
+		if got := w.payment(less); got.Attributed() || got.Method != "" || got.AttributedBy != "" || !got.AttributedAt.IsZero() {
+			t.Errorf("with another amount it is of %q by %s, %q", got.InvoiceID, got.Method, got.AttributedBy)
+		}
+		if got := w.unattributed(); !slices.Equal(got, []string{p.ID}) {
+			t.Errorf("without an invoice are %v, want %s", got, p.ID)
+		}
+		w.final()
+		if got := w.invoice(inv.ID); got.Status != invoice.Open || !got.AmountPaid.IsZero() {
+			t.Errorf("the invoice is %s, with %s", got.Status, got.AmountPaid)
+		}
+	})
+}
+
+// TestManualAttributionIncludesRefunds attributes a payment manually that was partly
+// refunded before.
+func TestManualAttributionIncludesRefunds(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create()
+		p := w.unattributedPayment(start+10, invoice.NewAmount(1_200_000))
+		w.mine(start+20, w.back(invoice.NewAmount(200_000)))
+		w.final()
+		_, err := w.attribute(p, inv)
+		w.must(err)
+		for _, when := range []string{"at once", "read again"} {
+			if got := w.invoice(inv.ID).AmountRefunded; got != invoice.NewAmount(200_000) {
+				t.Errorf("refunded, %s: %s, want 200000", when, got)
+			}
+			w.rescan()
+			w.fill(101, w.head(), w.blocks[1:]...)
+		}
+		if diff := cmp.Diff([]string{"invoice.created", "payment.received", "invoice.paid", "payment.refunded"}, w.eventTypes(inv)); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestAttributeManuallyConcurrently attributes a payment to two invoices at the same time.
+// One succeeds.
+func TestAttributeManuallyConcurrently(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		invoices := []invoice.Invoice{w.create(), w.create()}
+		for i := range int64(10) {
+			p := w.unattributedPayment(start+i, invoice.NewAmount(uint64(5+i)))
+			errs := make([]error, 2)
+			var wg sync.WaitGroup
+			for n, inv := range invoices {
+				wg.Go(func() { _, errs[n] = w.attribute(p, inv) })
+			}
+			wg.Wait()
+			won := slices.Index(errs, nil)
+			if won < 0 || !errors.Is(errs[1-won], ledger.ErrAttributed) {
+				t.Fatalf("attributing at the same time gives %v", errs)
+			}
+			if got := w.payment(p.Transfer); got.InvoiceID != invoices[won].ID {
+				t.Errorf("it is of %s, want %s", got.InvoiceID, invoices[won].ID)
+			}
+		}
+	})
+}

@@ -1,0 +1,81 @@
+package ledger
+
+import (
+	"slices"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// prepared returns the prepared refunds that a transfer out of a settlement address may pay: those that its calldata
+// names, and the pending ones to its recipient.
+func (ch *Changes) prepared(e *entry) (all []invoice.RefundRecord) {
+	if e.refundID == "" {
+		return nil
+	}
+	if tag := e.Evidence.Calldata; !tag.IsZero() {
+		all = append(all, ch.before.preparedBy.get(tag)...)
+	}
+	all = slices.Concat(all, ch.before.preparedTo.get(e.To), ch.effects.restored)
+	for i, r := range all {
+		all[i].Transfer = ch.current(r).Transfer
+	}
+	return all
+}
+
+// isNamed reports whether the calldata of a transfer out of a settlement address names a refund that
+// was prepared for that address. The state of the refund and the recipient of the transfer do not
+// matter.
+func (ch *Changes) isNamed(e *entry) bool {
+	return slices.ContainsFunc(ch.prepared(e), func(r invoice.RefundRecord) bool { return r.NamedBy(e.Transfer) })
+}
+
+// isPreparedRefund reports whether a transfer is a prepared refund. Its calldata names one, or it has
+// the recipient and amount of a waiting one and its transaction names no invoice.
+func (ch *Changes) isPreparedRefund(e *entry) bool {
+	switch {
+	case e.refundID == "":
+		return false
+	case ch.isNamed(e):
+		return true
+	case len(ch.namedBy(e)) > 0:
+		return false
+	}
+	m, decided := ch.matchPrepared(e)
+	return decided && m.PreparedID != ""
+}
+
+// preparedFor returns the prepared refund that a transfer pays, as invoice.PreparedFor. A
+// transfer that was stored before without one pays only the one that its calldata names.
+func (ch *Changes) preparedFor(e *entry) (r invoice.RefundRecord, named, ok bool) {
+	prepared := ch.prepared(e)
+	was, known := ch.refund(e.refundID)
+	if known && was.PreparedID == "" {
+		prepared = slices.DeleteFunc(prepared, func(r invoice.RefundRecord) bool { return r.Tag != e.Evidence.Calldata })
+	}
+	return invoice.PreparedFor(e.Transfer, e.refundID, prepared, was.PreparedID)
+}
+
+// matchPrepared returns the payment of the prepared refund that a transfer pays. decided
+// is false without one, and the rules for other refunds apply. A transfer whose
+// calldata names a prepared refund refunds its payment or nothing. If another transfer
+// pays that prepared refund, it refunds the payment on its own.
+func (ch *Changes) matchPrepared(e *entry) (m invoice.RefundMatch, decided bool) {
+	r, named, ok := ch.preparedFor(e)
+	if !ok {
+		return m, named
+	}
+	p, ok := ch.payment(r.PaymentID)
+	if !ok {
+		return m, named
+	}
+	was, _ := ch.refund(e.refundID)
+	left := p.Amount.Minus(ch.refundedWithout(p.ID, was))
+	if p.Status == invoice.Orphaned || !p.Before(e.Position) || e.Amount.IsZero() || left.Less(e.Amount) {
+		return m, named
+	}
+	m = invoice.RefundMatch{Payment: p.Payment, Exact: true}
+	if r.Takes(e.refundID) {
+		m.PreparedID = r.ID
+	}
+	return m, true
+}

@@ -1,0 +1,100 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Observe stores the contents of blocks above the newest one read: pending payments with their
+// attribution, payment.received events, pending refunds, and the registry's events. The cursor moves
+// in the same transaction.
+//
+// Blocks come in ascending order. The first must be the child of the newest read block, and a block
+// with the next number after the one before it must be its child; otherwise the error is
+// ErrCursorMoved. After the first, and below the finalized height, blocks without relevant transfers
+// and events may be left out.
+func (s *Service) Observe(ctx context.Context, chainKey string, blocks []Block) error {
+	if len(blocks) == 0 {
+		return nil
+	}
+	return s.update(ctx, func(tx *db.Tx, out *outbox) error {
+		cur, err := lockRunning(ctx, tx, chainKey)
+		if err != nil {
+			return err
+		}
+		headers := make([]invoice.Header, len(blocks))
+		last := cur.Indexed
+		for i, b := range blocks {
+			if !follows(b.Header, last) || (i == 0 && b.Number != last.Number+1) {
+				return ErrCursorMoved
+			}
+			headers[i], last = b.Header, b.Header
+		}
+		if err := storeHeaders(ctx, tx, chainKey, cur.Indexed.Number, headers); err != nil {
+			return err
+		}
+		stored, err := s.storeBlocks(ctx, tx, out, s.scope(chainKey, cur), blocks)
+		if err != nil {
+			return err
+		}
+		cur.Indexed = last
+		if stored.moved {
+			cur.Revision++
+		}
+		return SaveCursor(ctx, tx, chainKey, cur)
+	})
+}
+
+// storeHeaders stores the headers of blocks that are read above a height. If blocks were rolled back,
+// it compares the headers with theirs: the newest equal one proves that all below it are equal. Those
+// above were replaced, and invoices that were created when they were known can be paid by the blocks
+// that replace them.
+func storeHeaders(ctx context.Context, tx *db.Tx, chainKey string, height uint64, headers []invoice.Header) error {
+	known, err := Headers(ctx, tx, chainKey, height+1, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	same := height
+	for _, h := range headers {
+		if slices.ContainsFunc(known, func(k invoice.Header) bool { return k.Number == h.Number && k.Hash == h.Hash }) {
+			same = h.Number
+		}
+	}
+	last := headers[len(headers)-1].Number
+	if slices.ContainsFunc(known, func(k invoice.Header) bool { return same < k.Number && k.Number <= last }) {
+		if err := lockFromBlocks(ctx, tx, chainKey); err != nil {
+			return err
+		}
+		if err := LowerFromBlocks(ctx, tx, chainKey, same); err != nil {
+			return err
+		}
+		if err := DeleteHeaders(ctx, tx, chainKey, 0, same); err != nil {
+			return err
+		}
+	}
+	return InsertHeaders(ctx, tx, chainKey, headers)
+}
+
+// follows reports whether a block can be above another: as its child, or higher
+// with blocks between them that were left out.
+func follows(b, below invoice.Header) bool {
+	if b.Number == below.Number+1 {
+		return b.Parent == below.Hash
+	}
+	return b.Number > below.Number && !b.Time.Before(below.Time)
+}
+
+// lockRunning locks the chain's cursor until the transaction ends. It returns
+// ErrHalted for a halted chain.
+func lockRunning(ctx context.Context, tx *db.Tx, chainKey string) (Cursor, error) {
+	cur, err := LockCursor(ctx, tx, chainKey)
+	if err == nil && cur.Halted != "" {
+		err = fmt.Errorf("%w: %s", ErrHalted, cur.Halted)
+	}
+	return cur, err
+}

@@ -1,0 +1,110 @@
+package ledger
+
+import (
+	"context"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/webhooks"
+)
+
+// outbox collects the rows that a transaction inserts at its end: events and intents for other
+// components, and audit entries. They are saved in the same transaction, and signalled after it.
+type outbox struct {
+	events       []webhooks.Event
+	intents      []Intent
+	unattributed []invoice.Payment // that no rule attributes
+	foreign      []foreignTx
+	audit        []access.Entry
+	held         *time.Duration // set to how long the transaction kept others from inserting events; nil if not needed
+}
+
+// foreignTx is a transaction that changed a registry and that the service has not stored.
+type foreignTx struct {
+	chainKey string
+	hash     invoice.Hash
+}
+
+// update runs a transaction with an outbox, saves the outbox in it, and wakes
+// the other components after it. fn may run more than once.
+func (s *Service) update(ctx context.Context, fn func(tx *db.Tx, out *outbox) error) error {
+	var out outbox
+	err := s.store.Update(ctx, func(tx *db.Tx) error {
+		out = outbox{}
+		if err := fn(tx, &out); err != nil {
+			return err
+		}
+		if err := s.emitUnattributed(ctx, tx, &out); err != nil {
+			return err
+		}
+		s.signals.LeaseEvents(out.events)
+		return out.save(ctx, tx)
+	})
+	if err == nil {
+		s.signal(out)
+	}
+	return err
+}
+
+// save inserts the intents, the audit entries and the events.
+func (out *outbox) save(ctx context.Context, tx *db.Tx) error {
+	if err := InsertIntents(ctx, tx, out.intents); err != nil {
+		return err
+	}
+	if err := access.AppendAudit(ctx, tx, out.audit...); err != nil {
+		return err
+	}
+	if err := webhooks.InsertEvents(ctx, tx, out.events); err != nil || len(out.events) == 0 || out.held == nil {
+		return err
+	}
+	return webhooks.MeasureHold(ctx, tx, out.held)
+}
+
+// signal wakes the components for which a committed outbox has work.
+func (s *Service) signal(out outbox) {
+	if len(out.events) > 0 {
+		s.signals.WakeDeliverer(out.events)
+	}
+	seen := make(map[string]bool)
+	for _, in := range out.intents {
+		if !seen[in.ChainKey] {
+			seen[in.ChainKey] = true
+			s.signals.WakeTxManager(in.ChainKey)
+		}
+	}
+	for _, p := range out.unattributed {
+		s.signals.OnUnattributed(p)
+	}
+	for _, t := range out.foreign {
+		s.signals.OnForeignTx(t.chainKey, t.hash)
+	}
+}
+
+// emit adds an event of the invoice's merchant to the outbox. An event of the
+// same type and subject is stored once.
+func (s *Service) emit(out *outbox, typ invoice.EventType, subject string, inv invoice.Invoice, data any) error {
+	return s.emitTo(out, typ, subject, inv.MerchantID, inv.ID, data)
+}
+
+// emitTo adds an event of a merchant to the outbox. Its body is rendered here
+// and never changes.
+func (s *Service) emitTo(out *outbox, typ invoice.EventType, subject, merchantID, invoiceID string, data any) error {
+	now := s.seconds()
+	id := invoice.EventID(typ, subject, merchantID, invoiceID)
+	body, err := apiconv.EventBody(id, typ, now, data)
+	if err != nil {
+		return err
+	}
+	e := webhooks.Event{
+		ID: id, Type: typ, Subject: subject, MerchantID: merchantID, InvoiceID: invoiceID,
+		Body: body, CreatedAt: now, Due: s.schedule(),
+	}
+	if s.merchants.WantsEvents(merchantID) {
+		e.DeliveryID = invoice.DeliveryID(typ, subject, merchantID, invoiceID)
+	}
+	out.events = append(out.events, e)
+	return nil
+}

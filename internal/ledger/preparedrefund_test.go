@@ -1,0 +1,484 @@
+package ledger_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+)
+
+// paid mines the payment of an invoice over n minor units, and makes it final. It returns
+// the payment.
+func (w *world) paid(n uint64) ledger.PaymentRow {
+	w.t.Helper()
+	inv := w.create(amount(n))
+	t := tagged(w.pay(inv.Amount), invoice.Evidence{Calldata: inv.CommitmentID})
+	w.mine(w.head().Time.Unix()+1, t)
+	w.final()
+	return w.payment(t)
+}
+
+// prepare prepares a refund of n minor units to the payer; 0 means the rest.
+func (w *world) prepare(p ledger.PaymentRow, n uint64, change ...func(*ledger.RefundRequest)) (invoice.RefundRecord, error) {
+	w.t.Helper()
+	req := ledger.RefundRequest{PaymentID: p.ID, Amount: invoice.NewAmount(n), Account: invoice.AccountWithKey}
+	for _, apply := range change {
+		apply(&req)
+	}
+	return w.PrepareRefund(w.t.Context(), req)
+}
+
+func (w *world) mustPrepare(p ledger.PaymentRow, n uint64, change ...func(*ledger.RefundRequest)) invoice.RefundRecord {
+	w.t.Helper()
+	r, err := w.prepare(p, n, change...)
+	w.must(err)
+	return r
+}
+
+func to(a invoice.Address) func(*ledger.RefundRequest) {
+	return func(req *ledger.RefundRequest) { req.To = a }
+}
+
+func askPayer(req *ledger.RefundRequest) { req.AskPayer = true }
+
+// send returns the transfer of a prepared refund.
+func (w *world) send(r invoice.RefundRecord) invoice.Transfer {
+	t := w.back(r.Amount)
+	t.To, t.Evidence.Calldata = r.To, r.Tag
+	return t
+}
+
+func (w *world) refund(id string) invoice.RefundRecord {
+	w.t.Helper()
+	r, err := ledger.NewReader(w.db.store).RefundRecord(w.t.Context(), id)
+	w.must(err)
+	return r
+}
+
+func (w *world) wantRefund(what, id string, status invoice.RefundStatus, transferred uint64) {
+	w.t.Helper()
+	if r := w.refund(id); r.Status != status || number(r.Transfer.Amount) != transferred {
+		w.t.Errorf("%s: the refund is %s, with a transfer of %s; want %s, of %d", what, r.Status, r.Transfer.Amount, status, transferred)
+	}
+}
+
+// wantRefunded fails the test unless a payment has refunds of n on the chain.
+func (w *world) wantRefunded(what string, p ledger.PaymentRow, n uint64) {
+	w.t.Helper()
+	sums, err := ledger.RefundedSums(w.t.Context(), w.db.store, []string{p.ID})
+	w.must(err)
+	if got := number(sums[p.ID]); got != n {
+		w.t.Errorf("%s: %d of the payment are refunded, want %d", what, got, n)
+	}
+}
+
+func wantErr(t *testing.T, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: %v; want %v", what, got, want)
+	}
+}
+
+func TestPreparedRefundIsSent(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		p := w.paid(1000)
+		r := w.mustPrepare(p, 0)
+		if r.Status != invoice.RefundPending || number(r.Amount) != 1000 || r.To != payer || r.From != w.address || r.Token != usdc || !r.CanBeSent(at(start)) {
+			t.Fatalf("prepared %+v", r)
+		}
+		if len(r.Warnings(at(w.seconds.Load()))) > 0 {
+			t.Errorf("warnings %v", r.Warnings(at(w.seconds.Load())))
+		}
+		transfer := w.send(r)
+		w.mine(w.head().Time.Unix()+1, transfer)
+		w.wantRefund("mined", r.ID, invoice.RefundPending, 1000)
+		if w.refund(r.ID).CanBeSent(at(start)) {
+			t.Error("a refund that is on the chain can be sent again")
+		}
+		w.reorg(1)
+		w.wantRefund("dropped", r.ID, invoice.RefundPending, 1000)
+		if w.refund(r.ID).CanBeSent(at(start)) {
+			t.Error("a refund that a reorg dropped can be sent again")
+		}
+		w.mine(w.head().Time.Unix()+2, transfer)
+		w.final()
+		w.wantRefund("final", r.ID, invoice.RefundConfirmed, 1000)
+		if got := w.refund(r.ID); got.Transfer.TxHash != transfer.TxHash || got.Transfer.BlockNumber == 0 || got.Transfer.ConfirmedAt.IsZero() {
+			t.Errorf("confirmed by %+v", got.Transfer)
+		}
+		for _, e := range dbtest.Events(t, w.db.sql, w.merchant) {
+			if e.Type == invoice.EventRefunded && !strings.Contains(string(e.Body), `"preparedRefundId":"`+r.ID+`"`) {
+				t.Errorf("the event does not name the prepared refund: %s", e.Body)
+			}
+		}
+		if got := w.refunds()[p.InvoiceID]; got != 1 {
+			t.Errorf("%d events, want 1", got)
+		}
+		all, err := ledger.NewReader(w.db.store).RefundRecords(t.Context(), ledger.RefundFilter{PaymentID: p.ID, Limit: 10})
+		if err != nil || len(all) != 1 || all[0].ID != r.ID {
+			t.Errorf("the list has %v, %v", all, err)
+		}
+		if byTransfer := w.refund(all[0].Transfer.ID); byTransfer.ID != r.ID {
+			t.Errorf("the id of the transfer finds %s", byTransfer.ID)
+		}
+		_, err = w.prepare(p, 1)
+		wantErr(t, "another refund of a refunded payment", err, ledger.ErrRefundExceeds)
+	})
+}
+
+func TestPreparedRefundsDoNotExceedThePayment(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		p := w.paid(1000)
+		first := w.mustPrepare(p, 600)
+		_, err := w.prepare(p, 401)
+		wantErr(t, "601 and 400", err, ledger.ErrRefundExceeds)
+		rest := w.mustPrepare(p, 0)
+		if number(rest.Amount) != 400 {
+			t.Errorf("the rest is %s", rest.Amount)
+		}
+		_, err = w.prepare(p, 0)
+		wantErr(t, "nothing left", err, ledger.ErrRefundExceeds)
+
+		canceled, err := w.CancelRefund(t.Context(), first.ID, "")
+		if err != nil || canceled.Status != invoice.RefundCanceled || canceled.CanceledAt.IsZero() {
+			t.Fatalf("canceled %+v, %v", canceled, err)
+		}
+		if again, err := w.CancelRefund(t.Context(), first.ID, w.merchant); err != nil || again.CanceledAt != canceled.CanceledAt {
+			t.Errorf("canceled again %+v, %v", again, err)
+		}
+		_, err = w.CancelRefund(t.Context(), first.ID, "another")
+		wantErr(t, "another merchant cancels", err, db.ErrNotFound)
+		next := w.mustPrepare(p, 600)
+
+		// A record that has expired reserves its amount until it is stored as expired.
+		w.seconds.Add(int64(invoice.RefundLifetime/time.Second) + 1)
+		_, err = w.prepare(p, 1000)
+		wantErr(t, "prepare before the expiry is stored", err, ledger.ErrRefundExceeds)
+		w.must(w.ExpireRefunds(t.Context()))
+		w.mustPrepare(p, 1000)
+		w.wantRefund("late", next.ID, invoice.RefundExpired, 0)
+		w.wantRefund("late", first.ID, invoice.RefundCanceled, 0)
+		_, err = w.CancelRefund(t.Context(), next.ID, "")
+		wantErr(t, "cancel an expired one", err, ledger.ErrRefundNotOpen)
+	})
+}
+
+func TestPrepareRefundConcurrently(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		p := w.paid(1000)
+		var prepared atomic.Int64
+		var group sync.WaitGroup
+		for range 16 {
+			group.Go(func() {
+				switch _, err := w.prepare(p, 100); {
+				case err == nil:
+					prepared.Add(1)
+				case !errors.Is(err, ledger.ErrRefundExceeds):
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if got := prepared.Load(); got != 10 {
+			t.Errorf("%d refunds of 100 were prepared of 1000", got)
+		}
+	})
+}
+
+func TestPrepareRefundIsIdempotent(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		p := w.paid(1000)
+		keyed := func(scope, key string) func(*ledger.RefundRequest) {
+			return func(req *ledger.RefundRequest) { req.Scope, req.Key = scope, key }
+		}
+		first := w.mustPrepare(p, 300, keyed("", "a"))
+		if again := w.mustPrepare(p, 300, keyed("", "a")); again.ID != first.ID {
+			t.Errorf("the second is %s, the first %s", again.ID, first.ID)
+		}
+		_, err := w.prepare(p, 301, keyed("", "a"))
+		wantErr(t, "another request", err, ledger.ErrIdempotencyMismatch)
+		if other := w.mustPrepare(p, 300, keyed("merchant acme", "a")); other.ID == first.ID {
+			t.Error("two scopes share a key")
+		}
+		w.mine(w.head().Time.Unix()+1, w.send(first))
+		w.final()
+		if now := w.mustPrepare(p, 300, keyed("", "a")); now.ID != first.ID || now.Status != invoice.RefundConfirmed || now.CanBeSent(at(start)) {
+			t.Errorf("a repeated request gives %+v", now)
+		}
+	})
+}
+
+func TestWhatCannotBeRefunded(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create()
+		pending := w.pay(inv.TransferAmount)
+		w.mine(start+1, pending)
+		p := w.payment(pending)
+		_, err := w.prepare(p, 1)
+		wantErr(t, "pending", err, ledger.ErrPaymentPending)
+		w.reorg(1)
+		_, err = w.prepare(p, 1)
+		wantErr(t, "orphaned", err, ledger.ErrOrphaned)
+		w.mine(start+2, pending)
+		w.final()
+		_, err = w.prepare(p, 1, func(req *ledger.RefundRequest) { req.MerchantID = "another" })
+		wantErr(t, "another merchant", err, db.ErrNotFound)
+		_, err = w.prepare(ledger.PaymentRow{Payment: invoice.Payment{ID: "pay_none"}}, 1)
+		wantErr(t, "no payment", err, db.ErrNotFound)
+		for name, address := range map[string]invoice.Address{"token": usdc, "registry": registry, "itself": w.address} {
+			if _, err := w.prepare(p, 1, to(address)); !isFieldError(err, "to") {
+				t.Errorf("to %s: %v", name, err)
+			}
+		}
+		_, err = w.prepare(p, number(p.Amount)+1)
+		wantErr(t, "too much", err, ledger.ErrRefundExceeds)
+		w.must(func() error { _, err := w.prepare(p, 1); return err }())
+	})
+}
+
+func isFieldError(err error, field string) bool {
+	var e *invoice.FieldError
+	return errors.As(err, &e) && e.Field == field
+}
+
+// TestTransfersOfPreparedRefunds sends transfers that differ from the prepared one.
+// docs/refunds.md has the table.
+func TestTransfersOfPreparedRefunds(t *testing.T) {
+	t.Parallel()
+	elsewhere := invoice.Address{0xee}
+	each(t, func(t *testing.T, conn *database) {
+		for name, test := range map[string]struct {
+			change   func(w *world, r invoice.RefundRecord) []invoice.Transfer
+			to       invoice.Address // of the refund of 600 of 1000; zero: the payer
+			status   invoice.RefundStatus
+			sent     uint64 // by the refund's transfer
+			refunded uint64 // of the payment
+		}{
+			"nothing": {func(*world, invoice.RefundRecord) []invoice.Transfer { return nil }, invoice.Address{}, invoice.RefundPending, 0, 0},
+			"as prepared": {func(w *world, r invoice.RefundRecord) []invoice.Transfer { return []invoice.Transfer{w.send(r)} },
+				invoice.Address{}, invoice.RefundConfirmed, 600, 600},
+			"less": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
+				return []invoice.Transfer{withAmount(w.send(r), 250)}
+			},
+				invoice.Address{}, invoice.RefundConfirmed, 250, 250},
+			"more": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
+				return []invoice.Transfer{withAmount(w.send(r), 700)}
+			},
+				invoice.Address{}, invoice.RefundConfirmed, 700, 700},
+			"more than was paid": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
+				return []invoice.Transfer{withAmount(w.send(r), 1001)}
+			},
+				invoice.Address{}, invoice.RefundPending, 0, 0},
+			"twice": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
+				return []invoice.Transfer{withAmount(w.send(r), 300), withAmount(w.send(r), 350)}
+			}, invoice.Address{}, invoice.RefundConfirmed, 300, 650},
+			"twice, more than was paid": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
+				return []invoice.Transfer{w.send(r), w.send(r)}
+			},
+				invoice.Address{}, invoice.RefundConfirmed, 600, 600},
+			"to somebody else": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
+				return []invoice.Transfer{toward(w.send(r), elsewhere)}
+			},
+				invoice.Address{}, invoice.RefundPending, 0, 0},
+			"without tag": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
+				return []invoice.Transfer{tagged(w.send(r), invoice.Evidence{})}
+			},
+				invoice.Address{}, invoice.RefundConfirmed, 600, 600},
+			"without tag, less": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
+				return []invoice.Transfer{tagged(withAmount(w.send(r), 250), invoice.Evidence{})}
+			}, invoice.Address{}, invoice.RefundPending, 0, 250},
+			"elsewhere, as prepared": {func(w *world, r invoice.RefundRecord) []invoice.Transfer { return []invoice.Transfer{w.send(r)} },
+				elsewhere, invoice.RefundConfirmed, 600, 600},
+			"elsewhere, without tag": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
+				return []invoice.Transfer{tagged(w.send(r), invoice.Evidence{})}
+			}, elsewhere, invoice.RefundConfirmed, 600, 600},
+			"elsewhere, without tag, less": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
+				return []invoice.Transfer{tagged(withAmount(w.send(r), 250), invoice.Evidence{})}
+			}, elsewhere, invoice.RefundPending, 0, 0},
+			"elsewhere, but sent to the payer": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
+				return []invoice.Transfer{toward(w.send(r), payer)}
+			},
+				elsewhere, invoice.RefundConfirmed, 600, 600},
+			"canceled": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
+				_, err := w.CancelRefund(w.t.Context(), r.ID, "")
+				w.must(err)
+				return []invoice.Transfer{w.send(r)}
+			}, invoice.Address{}, invoice.RefundConfirmed, 600, 600},
+			"expired": {func(w *world, r invoice.RefundRecord) []invoice.Transfer {
+				w.seconds.Add(int64(invoice.RefundLifetime / time.Second))
+				w.must(w.ExpireRefunds(w.t.Context()))
+				w.wantRefund("expired", r.ID, invoice.RefundExpired, 0)
+				return []invoice.Transfer{w.send(r)}
+			}, invoice.Address{}, invoice.RefundConfirmed, 600, 600},
+		} {
+			w := conn.world(t)
+			p := w.paid(1000)
+			r := w.mustPrepare(p, 600, to(test.to))
+			transfers := test.change(w, r)
+			w.mine(w.head().Time.Unix()+1, transfers...)
+			w.reorg(1)
+			w.mine(w.head().Time.Unix()+1, transfers...)
+			w.final()
+			w.wantRefund(name, r.ID, test.status, test.sent)
+			w.wantRefunded(name, p, test.refunded)
+			if got := number(w.invoice(p.InvoiceID).AmountRefunded); got != test.refunded {
+				t.Errorf("%s: of the invoice %d are refunded, want %d", name, got, test.refunded)
+			}
+		}
+	})
+}
+
+func withAmount(t invoice.Transfer, n uint64) invoice.Transfer {
+	t.Amount = invoice.NewAmount(n)
+	return t
+}
+
+func toward(t invoice.Transfer, to invoice.Address) invoice.Transfer {
+	t.To = to
+	return t
+}
+
+// TestCanceledRefundArrives drops, by a reorg, a transfer that was mined after its refund
+// was canceled.
+func TestCanceledRefundArrives(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		p := w.paid(1000)
+		r := w.mustPrepare(p, 600)
+		_, err := w.CancelRefund(t.Context(), r.ID, "")
+		w.must(err)
+		w.mine(w.head().Time.Unix()+1, w.send(r))
+		w.wantRefund("mined", r.ID, invoice.RefundPending, 600)
+		_, err = w.CancelRefund(t.Context(), r.ID, "")
+		wantErr(t, "cancel what was sent", err, ledger.ErrRefundNotOpen)
+		w.reorg(1)
+		w.wantRefund("dropped", r.ID, invoice.RefundCanceled, 600)
+	})
+}
+
+// TestSmallerTransferReleasesTheRestWhenFinal sends less than was prepared. Until the transfer is
+// final, a reorg may drop it, and the whole amount may be sent.
+func TestSmallerTransferReleasesTheRestWhenFinal(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		p := w.paid(1000)
+		r := w.mustPrepare(p, 600)
+		w.mine(w.head().Time.Unix()+1, withAmount(w.send(r), 100))
+		_, err := w.prepare(p, 401)
+		wantErr(t, "before it is final", err, ledger.ErrRefundExceeds)
+		w.final()
+		w.mustPrepare(p, 900)
+	})
+}
+
+// TestOtherTransferOvertakesThePrepared refunds, with another transfer, the amount that a prepared
+// refund reserved.
+func TestOtherTransferOvertakesThePrepared(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		p := w.paid(1000)
+		r := w.mustPrepare(p, 600)
+		w.mine(w.head().Time.Unix()+1, w.back(invoice.NewAmount(500)))
+		w.final()
+		got := w.refund(r.ID)
+		if got.Status != invoice.RefundPending || got.CanBeSent(at(start)) || len(got.Warnings(at(w.seconds.Load()))) != 1 || got.Warnings(at(start))[0] != invoice.WarnExceedsRemainder {
+			t.Errorf("it is %s with warnings %v", got.Status, got.Warnings(at(w.seconds.Load())))
+		}
+		all, err := ledger.NewReader(w.db.store).RefundRecords(t.Context(), ledger.RefundFilter{MerchantID: w.merchant, Limit: 10})
+		if err != nil || len(all) != 2 {
+			t.Errorf("the list has %v, %v; want both", all, err)
+		}
+	})
+}
+
+func TestPayerNamesTheAddress(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		customer, stranger := newAccount(t), newAccount(t)
+		inv := w.create(amount(1000))
+		pays := tagged(w.pay(inv.Amount), invoice.Evidence{Calldata: inv.CommitmentID})
+		pays.From = customer.address
+		w.mine(start+1, pays)
+		w.final()
+		p := w.payment(pays)
+		home := invoice.Address{0x77}
+		sign := func(a account, r invoice.RefundRecord, to invoice.Address) string { return a.signRefund(t, r, to) }
+		name := func(r invoice.RefundRecord, to invoice.Address, signature string) (invoice.RefundRecord, error) {
+			return w.NameRefundAddress(t.Context(), ledger.RefundClaim{Token: r.ClaimToken, To: to, Account: invoice.AccountContract, Signature: signature})
+		}
+
+		signed := w.mustPrepare(p, 300, askPayer)
+		if signed.Status != invoice.RefundAwaitingAddress || !signed.To.IsZero() || len(signed.ClaimToken) != 32 || signed.CanBeSent(at(start)) {
+			t.Fatalf("prepared %+v", signed)
+		}
+		_, err := name(signed, home, sign(stranger, signed, home))
+		wantErr(t, "a stranger's signature", err, ledger.ErrNotThePayer)
+		_, err = name(signed, home, sign(customer, signed, payer))
+		wantErr(t, "the signature of another address", err, ledger.ErrNotThePayer)
+		_, err = name(signed, home, "0x12")
+		wantErr(t, "no signature", err, chain.ErrSignature)
+		if _, err = name(signed, usdc, ""); !isFieldError(err, "to") {
+			t.Errorf("to the token: %v", err)
+		}
+		got, err := name(signed, home, sign(customer, signed, home))
+		if err != nil || got.Status != invoice.RefundPending || got.To != home || !w.refund(signed.ID).CanBeSent(at(start)) {
+			t.Errorf("signed: %+v, %v", got, err)
+		}
+		if w := got.Warnings(at(w.seconds.Load())); len(w) != 2 || w[0] != invoice.WarnContract || w[1] != invoice.WarnOtherRecipient {
+			t.Errorf("warnings %v", w)
+		}
+		_, err = name(signed, home, sign(customer, signed, home))
+		wantErr(t, "sent twice", err, nil)
+		_, err = name(signed, payer, sign(customer, signed, payer))
+		wantErr(t, "another address later", err, ledger.ErrRefundNotOpen)
+
+		asked := w.mustPrepare(p, 300, askPayer)
+		got, err = name(asked, home, "")
+		if err != nil || got.Status != invoice.RefundAwaitingApproval || got.CanBeSent(at(start)) {
+			t.Errorf("unsigned: %+v, %v", got, err)
+		}
+		_, err = name(asked, payer, "")
+		wantErr(t, "another address without a signature", err, ledger.ErrRefundNotOpen)
+		_, err = w.ApproveRefund(t.Context(), asked.ID, "", payer)
+		wantErr(t, "approve another address", err, ledger.ErrRefundNotOpen)
+		_, err = w.ApproveRefund(t.Context(), asked.ID, "another", home)
+		wantErr(t, "another merchant approves", err, db.ErrNotFound)
+		for range 2 {
+			got, err = w.ApproveRefund(t.Context(), asked.ID, w.merchant, home)
+			if err != nil || got.Status != invoice.RefundPending || !got.CanBeSent(at(start)) {
+				t.Errorf("approved: %+v, %v", got, err)
+			}
+		}
+		replaced := w.mustPrepare(p, 300, askPayer)
+		_, err = name(replaced, payer, "")
+		w.must(err)
+		got, err = name(replaced, home, sign(customer, replaced, home))
+		if err != nil || got.Status != invoice.RefundPending || got.To != home {
+			t.Errorf("signed later: %+v, %v", got, err)
+		}
+		for _, r := range []string{signed.ID, asked.ID, replaced.ID} {
+			w.mine(w.head().Time.Unix()+1, w.send(w.refund(r)))
+			w.final()
+			w.wantRefund("sent", r, invoice.RefundConfirmed, 300)
+		}
+	})
+}
+
+func TestManyInvoicesOfOneAccount(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		var last ledger.PaymentRow
+		for n := range invoice.ManyInvoices {
+			if n == invoice.ManyInvoices-1 && w.mustPrepare(last, 1).ManyInvoices {
+				t.Errorf("%d invoices are many", n)
+			}
+			last = w.paid(1000)
+		}
+		if r := w.mustPrepare(last, 1); !r.ManyInvoices || len(r.Warnings(at(w.seconds.Load()))) != 1 {
+			t.Errorf("%d invoices are not many: %+v", invoice.ManyInvoices, r)
+		}
+	})
+}

@@ -1,0 +1,243 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Errors of prepared refunds.
+var (
+	// ErrPaymentPending: a reorg can still drop the payment.
+	ErrPaymentPending = errors.New("the payment is not final")
+	// ErrRefundExceeds: less is left of the payment.
+	ErrRefundExceeds = errors.New("the refund exceeds what is left of the payment")
+	// ErrTooManyRefunds: the payment has invoice.MaxPreparedRefunds.
+	ErrTooManyRefunds = errors.New("too many refunds were prepared for the payment")
+	// ErrRefundNotOpen: the refund's state does not allow this.
+	ErrRefundNotOpen = errors.New("the refund is in another state")
+)
+
+// RefundRequest asks for a refund of a payment.
+type RefundRequest struct {
+	Once
+	PaymentID string
+	// MerchantID, if set, is the merchant that asks. Only payments that it sees are found
+	// then.
+	MerchantID string
+	Amount     invoice.Amount      // zero: the rest of the payment
+	To         invoice.Address     // zero: the payer
+	AskPayer   bool                // the payer names To
+	Account    invoice.AccountKind // of To, unless the payer names it
+	Reason     string              // checked as a label; may be empty
+}
+
+// auditedRefund is a prepared refund in the audit log.
+type auditedRefund struct {
+	PaymentID string               `json:"paymentId"`
+	Amount    string               `json:"amount"`
+	To        string               `json:"to,omitempty"`
+	Status    invoice.RefundStatus `json:"status"`
+	Reason    string               `json:"reason,omitempty"`
+}
+
+func auditRefund(r invoice.RefundRecord) auditedRefund {
+	a := auditedRefund{PaymentID: r.PaymentID, Amount: r.Amount.String(), Status: r.Status, Reason: r.Reason}
+	if !r.To.IsZero() {
+		a.To = chain.Checksum(r.To)
+	}
+	return a
+}
+
+// PrepareRefund reserves a part of a payment for a refund, which the merchant then sends. With a key
+// that was used before, it returns the refund of the first request in its current state. It works on a
+// halted chain.
+//
+// Errors are db.ErrNotFound, ErrOrphaned, ErrPaymentPending, ErrUndecided, *DecidedError if a person
+// dismissed the payment or waived the rest of its invoice, *UsedError, ErrRefundExceeds,
+// ErrTooManyRefunds, ErrIdempotencyMismatch and *invoice.FieldError.
+func (s *Service) PrepareRefund(ctx context.Context, req RefundRequest) (r invoice.RefundRecord, err error) {
+	found, err := NewReader(s.store).Payment(ctx, req.PaymentID)
+	if err != nil {
+		return r, err
+	}
+	chainKey := found.ChainKey
+	err = s.update(ctx, func(tx *db.Tx, out *outbox) error {
+		if _, err := LockCursor(ctx, tx, chainKey); err != nil {
+			return err
+		}
+		if found, err = NewReader(tx).Payment(ctx, req.PaymentID); err != nil {
+			return err
+		}
+		if sees, err := sees(ctx, tx, req.MerchantID, found); err != nil {
+			return err
+		} else if !sees {
+			return db.ErrNotFound
+		}
+		r, err = s.prepareOnce(ctx, tx, out, req, found)
+		return err
+	})
+	return r, err
+}
+
+// prepareOnce prepares the refund unless the request's key was used before for the
+// payment.
+func (s *Service) prepareOnce(ctx context.Context, tx *db.Tx, out *outbox, req RefundRequest, p PaymentRow) (r invoice.RefundRecord, err error) {
+	hash, err := hashRefund(req)
+	if err != nil {
+		return r, err
+	}
+	if req.Key != "" {
+		first, used, err := RefundByKey(ctx, tx, p.ID, req.Scope, req.Key)
+		switch {
+		case err == nil && used != hash:
+			return r, ErrIdempotencyMismatch
+		case !errors.Is(err, db.ErrNotFound):
+			req.Mark(err == nil)
+			return first, err
+		}
+	}
+	if r, err = s.buildRefund(ctx, tx, req, p); err != nil {
+		return r, err
+	}
+	out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
+		MerchantID: r.MerchantID, Action: access.ActionRefundPrepare, Object: r.ID, After: auditRefund(r),
+	}))
+	if err := InsertPreparedRefund(ctx, tx, r, req.Scope, req.Key, hash); err != nil {
+		return r, err
+	}
+	if err := s.updateReturned(ctx, tx, out, r.ChainKey, r.PaymentID); err != nil {
+		return r, err
+	}
+	token := r.ClaimToken
+	r, err = NewReader(tx).RefundRecord(ctx, r.ID)
+	r.ClaimToken = token
+	return r, err
+}
+
+// buildRefund checks a request and returns its refund.
+func (s *Service) buildRefund(ctx context.Context, tx *db.Tx, req RefundRequest, p PaymentRow) (r invoice.RefundRecord, err error) {
+	if err := checkRefundable(ctx, tx, p.Payment); err != nil {
+		return r, err
+	}
+	if err := s.wantUse(ctx, tx, p, invoice.ActRefund, req.MerchantID); err != nil {
+		return r, err
+	}
+	left, err := s.leftToRefund(ctx, tx, p.Payment)
+	if err != nil {
+		return r, err
+	}
+	amount := req.Amount
+	if amount.IsZero() {
+		amount = left
+	}
+	if amount.IsZero() || left.Less(amount) {
+		return r, ErrRefundExceeds
+	}
+	now := s.seconds()
+	r = invoice.RefundRecord{
+		ID: s.ids.New(invoice.PrefixRefund), PaymentID: p.ID, InvoiceID: p.InvoiceID, MerchantID: p.MerchantID, ChainKey: p.ChainKey,
+		Token: p.Token, From: p.RefundedFrom(), Payer: p.From, Status: invoice.RefundPending, CreatedAt: now, Amount: amount, Reason: req.Reason,
+		ExpiresAt: now.Add(invoice.RefundLifetime),
+	}
+	if r.Tag, err = invoice.RefundTag(r.PaymentID, r.ID); err != nil {
+		return r, err
+	}
+	if r.MerchantID == "" {
+		r.MerchantID = req.MerchantID
+	}
+	if r.ManyInvoices, err = HasPaidManyInvoices(ctx, tx, p.Payment, invoice.ManyInvoices); err != nil {
+		return r, err
+	}
+	if req.AskPayer {
+		r.Status = invoice.RefundAwaitingAddress
+		r.ClaimToken, err = s.newClaimToken(r.ID)
+		return r, err
+	}
+	r.To, r.Account = req.To, req.Account
+	if r.To.IsZero() {
+		r.To = p.From
+	}
+	return r, s.checkRecipient(ctx, tx, r, r.To)
+}
+
+// CheckRecipient returns an *invoice.FieldError if the tokens of a refund must not go to an address:
+// it cannot send them on, or it receives payments. The account that paid may be one that receives
+// payments.
+func (s *Service) CheckRecipient(ctx context.Context, r invoice.RefundRecord, to invoice.Address) error {
+	return s.checkRecipient(ctx, s.store, r, to)
+}
+
+func (s *Service) checkRecipient(ctx context.Context, read db.Querier, r invoice.RefundRecord, to invoice.Address) error {
+	switch {
+	case to.IsZero():
+		return &invoice.FieldError{Field: "to", Detail: "must not be the zero address"}
+	case to == r.Token, s.byKey[r.ChainKey].KeepsMoney(to):
+		return &invoice.FieldError{Field: "to", Detail: "is a contract that would keep the money"}
+	case to == r.From:
+		return &invoice.FieldError{Field: "to", Detail: "is the settlement address itself"}
+	case to == r.Payer:
+		return nil
+	}
+	settlements, err := access.SettlementAddresses(ctx, read, r.ChainKey, []invoice.Address{to})
+	if err != nil {
+		return err
+	}
+	deposits, err := Deposits(ctx, read, r.ChainKey, []invoice.Address{to})
+	if err == nil && (settlements[to] || deposits[to] != "") {
+		err = &invoice.FieldError{Field: "to", Detail: "is an address at which payments are received"}
+	}
+	return err
+}
+
+// checkRefundable returns an error if no refund of the payment can be prepared.
+func checkRefundable(ctx context.Context, tx *db.Tx, p invoice.Payment) error {
+	switch p.Status {
+	case invoice.Orphaned:
+		return ErrOrphaned
+	case invoice.Pending:
+		return ErrPaymentPending
+	case invoice.Confirmed:
+	}
+	if undecided, err := isUndecided(ctx, tx, p.ID); err != nil {
+		return err
+	} else if undecided {
+		return ErrUndecided
+	}
+	if refund, err := isRefund(ctx, tx, p.Transfer); err != nil {
+		return err
+	} else if refund {
+		return ErrRefundExceeds // a refund is not refunded
+	}
+	return nil
+}
+
+// leftToRefund returns the part of a payment that neither refunds on the chain nor prepared ones take.
+// The chain's cursor must be locked.
+func (s *Service) leftToRefund(ctx context.Context, tx *db.Tx, p invoice.Payment) (left invoice.Amount, err error) {
+	reserving, err := ReservingRefunds(ctx, tx, []string{p.ID})
+	if err != nil {
+		return left, err
+	}
+	prepared := 0
+	for _, r := range reserving {
+		if r.Prepared() {
+			prepared++
+		}
+	}
+	if prepared >= invoice.MaxPreparedRefunds {
+		return left, ErrTooManyRefunds
+	}
+	sums, err := RefundedSums(ctx, tx, []string{p.ID})
+	return p.Amount.Minus(sums[p.ID]).Minus(invoice.ReservedOf(reserving)), err
+}
+
+// hashRefund returns a hash of the request's fields, which does not depend on how its
+// JSON was written.
+func hashRefund(req RefundRequest) (invoice.Hash, error) {
+	return hashFields(req.Amount.String(), req.To.String(), req.AskPayer, req.Reason)
+}

@@ -1,0 +1,74 @@
+package ledger_test
+
+import (
+	crand "crypto/rand"
+	"flag"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/quittance/quittance/internal/dbtest"
+)
+
+// The number of cases to play of each property, and the seed of the first one. The seeds are
+// consecutive.
+var (
+	propertySeed  = flag.Uint64("property.seed", 1, "seed of the first case of a property")
+	propertyCount = flag.Uint64("property.count", 80, "how many cases of each property to play; a hundredth with -short")
+)
+
+// casesPerFile is how many cases share a SQLite database.
+const casesPerFile = 200
+
+// properties plays cases of a property, each a function of its seed, on SQLite. A case returns a
+// description of the fault, or "".
+func properties(t *testing.T, play func(conn *database, random *rand.Rand) string) {
+	t.Helper()
+	count := *propertyCount
+	if testing.Short() {
+		count = (count + 99) / 100
+	}
+	var next, failed atomic.Uint64
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			var conn *database
+			for played := 0; ; played++ {
+				seed := next.Add(1) - 1 + *propertySeed
+				if seed >= *propertySeed+count || failed.Load() >= 5 || t.Failed() && failed.Load() == 0 {
+					return
+				}
+				if played%casesPerFile == 0 {
+					conn = &database{store: dbtest.Open(t, dbtest.SQLite(t))}
+				}
+				if wrong := play(conn, rand.New(rand.NewPCG(seed, 0))); wrong != "" {
+					failed.Add(1)
+					t.Errorf("seed %d: %s\nagain: go test ./internal/settle -run '^%s$' -property.seed=%d -property.count=1", seed, wrong, t.Name(), seed)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	t.Logf("%d cases from seed %d on", count, *propertySeed)
+}
+
+// pick returns one of the values.
+func pick[V any](r *rand.Rand, of ...V) V { return of[r.IntN(len(of))] }
+
+// narrow is a source of randomness that yields numbers of two bytes below a bound, so that the first
+// choices of suffixes are few.
+type narrow struct {
+	*rand.Rand
+	high, below byte // the first byte, and the bound of the second
+}
+
+// Read fills two bytes in this way, and longer slices like any source.
+func (n narrow) Read(into []byte) (int, error) {
+	if len(into) != 2 {
+		return crand.Read(into)
+	}
+	into[0], into[1] = n.high, byte(n.IntN(int(n.below)))
+	return len(into), nil
+}

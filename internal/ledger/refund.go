@@ -1,0 +1,234 @@
+package ledger
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// maxTagged bounds the payments of an invoice that are candidates for a refund with calldata that
+// names the invoice.
+const maxTagged = 1000
+
+// paymentSet is the refundable payments, by id.
+type paymentSet map[string]invoice.Payment
+
+// storeOutgoing stores a transfer out of a settlement address as a refund,
+// unless it is an attributed or undecided payment. Above blocks that were never
+// read it is deferred, because they may hold the payment that it refunds, unless
+// its calldata names a prepared refund.
+func (ch *Changes) storeOutgoing(e *entry) {
+	if e.refundID == "" || e.paymentID != "" && ch.isUndecided(e.paymentID) {
+		return
+	}
+	p, _ := ch.payment(e.paymentID)
+	switch {
+	case p.Attributed():
+		ch.orphanRefund(e)
+	case ch.isNamed(e): // its payment is known
+		ch.storeRefund(e)
+		return
+	case ch.chain.isAboveUnread(e.Position):
+		ch.effects.deferred = append(ch.effects.deferred, e.Transfer)
+		return
+	case ch.mayRefund(e):
+		ch.storeRefund(e)
+	}
+	ch.endAwait(e)
+}
+
+// storeRefund stores a transfer as a refund, if it refunds a payment.
+func (ch *Changes) storeRefund(e *entry) {
+	was, known := ch.refund(e.refundID)
+	if was.Status == invoice.Confirmed {
+		return
+	}
+	r := was
+	if !known {
+		r.ID, r.ObservedAt = e.refundID, ch.chain.now
+	}
+	m, ok := ch.matchRefund(e)
+	if !ok && known {
+		m, ok = ch.keptMatch(was, e)
+	}
+	if !ok || ch.before.lacking {
+		return
+	}
+	r.Transfer = e.Transfer
+	r.Status, r.ConfirmedAt = ch.status()
+	if e.BlockNumber <= ch.chain.finalized { // its attribution was deferred
+		r.Status, r.ConfirmedAt = invoice.Confirmed, ch.chain.now
+	}
+	r = matched(r, m)
+	if r.Status == invoice.Confirmed && r.Attributed() {
+		ch.refunded = append(ch.refunded, r)
+	}
+	if ch.isNamed(e) && !ch.proved[e.From] {
+		ch.proved[e.From] = true
+		ch.effects.proofs = append(ch.effects.proofs, r)
+	}
+	delete(ch.refundable[Pair{Payer: e.From, Receiver: e.To}], e.paymentID) // a refund is not refunded
+	ch.saveRefund(was, r)
+}
+
+// matched returns a refund with the matching payment.
+func matched(r invoice.Refund, m invoice.RefundMatch) invoice.Refund {
+	p := m.Payment
+	r.PaymentID, r.InvoiceID, r.MerchantID, r.PreparedID = p.ID, p.InvoiceID, p.MerchantID, m.PreparedID
+	return r
+}
+
+// orphanRefund orphans the pending refund that a transfer was stored as, now
+// that it is a payment. A confirmed one stays.
+func (ch *Changes) orphanRefund(e *entry) {
+	was, known := ch.refund(e.refundID)
+	if known {
+		ch.returning = append(ch.returning, was.PaymentID)
+	}
+	if !known || was.Status != invoice.Pending {
+		return
+	}
+	r := was
+	r.Status = invoice.Orphaned
+	ch.saveRefund(was, r)
+}
+
+// saveRefund replaces a refund, and what depends on it.
+func (ch *Changes) saveRefund(was, is invoice.Refund) {
+	ch.replaceRefund(was, is)
+	ch.markRefund(is.ID)
+	ch.endWaiver(was, is)
+	if was.PaymentID != "" && was.PaymentID != is.PaymentID {
+		ch.effects.rematched = append(ch.effects.rematched, was.PaymentID)
+	}
+	ch.countConfirmed(is.BlockNumber)
+	ch.settleBelow(is.InvoiceID, is.BlockNumber)
+	ch.recountReturned(was.PaymentID, is.PaymentID)
+}
+
+// endWaiver takes back that the rest of an invoice's amount was waived, once a payment that counts for
+// the invoice is sent back. A person waived the rest because that payment had arrived.
+func (ch *Changes) endWaiver(was, is invoice.Refund) {
+	if !isActive(is) || !is.Attributed() || isActive(was) && was.PaymentID == is.PaymentID {
+		return
+	}
+	p, ok := ch.payment(is.PaymentID)
+	if !ok || !p.Attributed() || ch.waived[p.InvoiceID] {
+		return
+	}
+	waiver := ch.before.waivers.get(p.InvoiceID)
+	if waiver.ID == "" || ch.invoice(p.InvoiceID).IsLate(p.Position) {
+		return
+	}
+	ch.waived[p.InvoiceID] = true
+	ch.effects.waivers = append(ch.effects.waivers, endedWaiver{waiver, is.ID})
+}
+
+// matchRefund returns the payment that a transfer refunds. It is the payment of the prepared refund
+// that the transfer pays. Without one, it is a payment of the invoice that the calldata names. Without
+// that, and if the transfer is trusted, it is one of the newest payments between the two accounts.
+func (ch *Changes) matchRefund(e *entry) (invoice.RefundMatch, bool) {
+	if m, decided := ch.matchPrepared(e); decided || ch.before.lacking {
+		return m, m.Payment.ID != ""
+	}
+	payments := ch.refundablePayments(e)
+	tag, tagged := ch.taggedPayments(e.Transfer, payments)
+	if tag != "" {
+		payments = tagged
+	} else if !ch.trusts(e) {
+		return invoice.RefundMatch{}, false
+	}
+	was, _ := ch.refund(e.refundID)
+	if ch.before.lacking {
+		return invoice.RefundMatch{}, false
+	}
+	return invoice.AttributeRefund(e.Transfer, slices.Collect(maps.Values(payments)), func(p invoice.Payment) invoice.Amount {
+		return p.Amount.Minus(ch.refundedWithout(p.ID, was))
+	}, tag)
+}
+
+// trusts reports whether a transfer that names no refund can be one. A transfer from a settlement
+// address to another one can be a refund only if the holder of the sending address has proved control
+// of it. Otherwise the sender may be an exchange's account that pays for the exchange's customers.
+func (ch *Changes) trusts(e *entry) bool {
+	return e.paymentID == "" || ch.proved[e.From] || ch.before.proved.get(e.From)
+}
+
+// refundablePayments returns the newest payments that a transfer between two accounts can refund. They are collected
+// once, and then kept up to date. A payment that is a refund itself is not refunded. Only transfers between two
+// settlement addresses can be both.
+func (ch *Changes) refundablePayments(e *entry) paymentSet {
+	pair := e.refundPair()
+	if set, ok := ch.refundable[pair]; ok {
+		return set
+	}
+	set := make(paymentSet)
+	for _, id := range slices.Concat(ch.before.between.get(pair), ch.ofPair[pair]) {
+		p, ok := ch.payment(id)
+		if ok && e.paymentID != "" {
+			r, _ := ch.refund(ch.before.transferID(invoice.PrefixRefund, p.Transfer))
+			ok = !isActive(r)
+		}
+		if ok {
+			set[id] = p.Payment
+		}
+	}
+	ch.refundable[pair] = set
+	return set
+}
+
+// taggedPayments returns the invoice of the sender that the transfer's calldata
+// names, or an empty id, and its payments: those among the refundable ones, or
+// else the newest stored.
+func (ch *Changes) taggedPayments(t invoice.Transfer, refundable paymentSet) (id string, tagged paymentSet) {
+	if t.Evidence.Calldata.IsZero() {
+		return "", nil
+	}
+	inv := ch.invoice(ch.before.named.get(t.Evidence.Calldata))
+	if inv.ID == "" || inv.ChainKey != t.ChainKey || inv.Merchant != t.From {
+		return "", nil
+	}
+	tagged = make(paymentSet)
+	for id, p := range refundable {
+		if p.InvoiceID == inv.ID {
+			tagged[id] = p
+		}
+	}
+	if len(tagged) > 0 || ch.before.lacking {
+		return inv.ID, tagged
+	}
+	for _, id := range ch.before.newest.get(inv.ID) {
+		if p, ok := ch.payment(id); ok {
+			tagged[id] = p.Payment
+		}
+	}
+	return inv.ID, tagged
+}
+
+// mayRefund reports whether a transfer out of a settlement address can be a refund: to an
+// account that paid there, or one that was prepared.
+func (ch *Changes) mayRefund(e *entry) bool {
+	if pair := e.refundPair(); len(ch.ofPair[pair]) > 0 || ch.before.paidPairs.get(pair) {
+		return true
+	}
+	_, _, ok := ch.preparedFor(e)
+	return ok
+}
+
+// moveRefunds counts the confirmed refunds of a payment at another invoice than before. Only a
+// refund that a reorg left without its payment is confirmed before that.
+func (ch *Changes) moveRefunds(was, is invoice.Payment) {
+	for _, r := range ch.confirmedRefunds(is.ID) {
+		isUncounted := func(u invoice.Refund) bool { return u.ID == r.ID }
+		if slices.ContainsFunc(ch.refunded, isUncounted) {
+			ch.refunded = slices.DeleteFunc(ch.refunded, isUncounted)
+		} else if was.Attributed() {
+			ch.putInvoice(ch.invoice(was.InvoiceID).WithoutRefund(r))
+		}
+		r.InvoiceID, r.MerchantID = is.InvoiceID, is.MerchantID
+		if is.Attributed() {
+			ch.refunded = append(ch.refunded, r)
+		}
+	}
+}

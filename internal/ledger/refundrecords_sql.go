@@ -1,0 +1,319 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// unsentStatus is the status of a record after a reorg dropped its transfer.
+const unsentStatus = "CASE WHEN tag IS NULL THEN 'orphaned' WHEN canceled_at IS NOT NULL THEN 'canceled' ELSE 'pending' END"
+
+// recordColumns are the columns that are written together with a record.
+const recordColumns = "id, list_id, payment_id, invoice_id, merchant_id, chain_key, status, created_at, tag, amount, recipient, reason, " +
+	"account, many_invoices, claim_token, claim_signature, expires_at, canceled_at"
+
+// submittedAmount is the amount that another submitted refund takes: its amount, or the amount of its
+// transfer in a block, if that is more or the refund itself was canceled or has expired.
+const submittedAmount = `CASE WHEN other.amount IS NULL OR sent.tx_hash = gone.tx_hash AND (other.status IN ('canceled', 'expired')
+	OR (length(other.amount), other.amount) < (length(gone.amount), gone.amount)) THEN gone.amount ELSE other.amount END`
+
+// parseSum adds up amounts with spaces between them.
+func parseSum(text string) (sum invoice.Amount, err error) {
+	for _, field := range strings.Fields(text) {
+		a, err := invoice.ParseAmount(field)
+		if err != nil {
+			return sum, err
+		}
+		sum = sum.Plus(a)
+	}
+	return sum, nil
+}
+
+// selectRecords reads records with their payment and their transfer. The joins are left
+// joins, so that databases begin with the records. coalesce keeps SQLite from beginning with all
+// orphaned refunds.
+var selectRecords = "SELECT refund_records." + strings.ReplaceAll(recordColumns, ", ", ", refund_records.") +
+	`, payments.token, payments.currency, coalesce(payments.settles_to, payments.to_address), payments.from_address, payments.amount, payments.amount_refunded, payments.status, refund_records.invoice_paid,
+		refunds.id, refunds.tx_hash, refunds.block_number, refunds.block_time, refunds.token, refunds.from_address, refunds.to_address, refunds.amount, refunds.status, refunds.confirmed_at,
+		(SELECT sent.tx_hash FROM refund_submissions AS sent WHERE sent.refund_id = refund_records.id AND sent.withdrawn_at IS NULL),
+		EXISTS (SELECT 1 FROM refund_records AS other JOIN refunds AS gone ON gone.id = other.refund_id
+			WHERE other.payment_id = refund_records.payment_id AND coalesce(gone.status, '') = 'orphaned'),
+		(SELECT string_agg(` + submittedAmount + `, ' ') FROM refund_records AS other JOIN refund_submissions AS sent ON sent.refund_id = other.id AND sent.withdrawn_at IS NULL
+			LEFT JOIN refunds AS gone ON gone.id = other.refund_id
+			WHERE other.payment_id = refund_records.payment_id AND other.id <> refund_records.id AND (gone.id IS NULL OR gone.status = 'orphaned')
+				AND (sent.tx_hash IS NOT NULL OR other.status IN ('awaiting_address', 'awaiting_approval', 'pending'))),
+		EXISTS (SELECT 1 FROM unrecognized_transfers AS unknown WHERE ` + mayRefund + `)
+	FROM refund_records LEFT JOIN payments ON payments.id = refund_records.payment_id
+		LEFT JOIN refunds ON refunds.id = refund_records.refund_id `
+
+func scanRecord(row db.Scanner) (invoice.RefundRecord, error) {
+	var r invoice.RefundRecord
+	var listID string
+	var many, paidSince int64
+	var paid, back invoice.Amount
+	err := row.Scan(&r.ID, &listID, &r.PaymentID, db.NullText(&r.InvoiceID), db.NullText(&r.MerchantID), &r.ChainKey, &r.Status, db.Seconds(&r.CreatedAt),
+		db.HashCol(&r.Tag), db.AmountCol(&r.Amount), db.AddressCol(&r.To), db.NullText(&r.Reason), db.NullText(&r.Account), db.NullInt(&many), db.Parsed(&r.ClaimHash, parseClaimHash),
+		db.NullText(&r.Signature), db.Seconds(&r.ExpiresAt), db.Seconds(&r.CanceledAt),
+		db.AddressCol(&r.Token), &r.Currency, db.AddressCol(&r.From), db.AddressCol(&r.Payer), db.AmountCol(&paid), db.AmountCol(&back), &r.PaymentStatus, db.NullInt(&paidSince),
+		db.NullText(&r.Transfer.ID), db.HashCol(&r.Transfer.TxHash), db.NullUint(&r.Transfer.BlockNumber), db.Seconds(&r.Transfer.BlockTime), db.AddressCol(&r.Transfer.Token), db.AddressCol(&r.Transfer.From), db.AddressCol(&r.Transfer.To), db.AmountCol(&r.Transfer.Amount),
+		db.NullText(&r.Transfer.Status), db.Seconds(&r.Transfer.ConfirmedAt), db.HashCol(&r.SubmittedTx), &r.MayReturn, db.Parsed(&r.Underway, parseSum), &r.MayBeRefunded)
+	r.ManyInvoices, r.InvoicePaid = many == 1, paidSince == 1
+	r.Left, r.Exceeded = paid.Minus(back), paid.Less(back)
+	return r, err
+}
+
+// RefundListID returns the position of a record in the list.
+func RefundListID(createdAt time.Time, id string) string {
+	return invoice.FirstID("", createdAt) + "_" + id
+}
+
+// recordRefund writes the record of a refund: the record of the prepared refund that it pays, or its
+// own.
+func recordRefund(ctx context.Context, tx *db.Tx, r invoice.Refund) error {
+	_, err := tx.Exec(ctx, `UPDATE refund_records SET refund_id = NULL, tx_hash = NULL, item = NULL, status = `+unsentStatus+`
+		WHERE refund_id = $1 AND id <> $2 AND tag IS NOT NULL`, r.ID, r.PreparedID)
+	if err != nil {
+		return fmt.Errorf("record refund %s: %w", r.ID, err)
+	}
+	if r.PreparedID == "" {
+		if err := insertRecord(ctx, tx, r); err != nil {
+			return err
+		}
+		return RefreshItems(ctx, tx, r.ID)
+	}
+	for _, statement := range []string{ // it has no row of its own in the list any more, and its submissions are done
+		"DELETE FROM refund_submissions WHERE refund_id = (SELECT id FROM refund_records WHERE id = $1 AND tag IS NULL)",
+		"DELETE FROM refund_records WHERE id = $1 AND tag IS NULL",
+	} {
+		if _, err := tx.Exec(ctx, statement, r.ID); err != nil {
+			return fmt.Errorf("record refund %s: %w", r.ID, err)
+		}
+	}
+	status, args := unsentStatus, []any{r.ID, r.TxHash.String(), r.PreparedID}
+	if r.Status != invoice.Orphaned {
+		status, args = "$4", append(args, string(r.Status))
+	}
+	_, err = tx.Exec(ctx, "UPDATE refund_records SET refund_id = $1, tx_hash = $2, status = "+status+" WHERE id = $3", args...)
+	if err != nil {
+		return fmt.Errorf("record refund %s: %w", r.ID, err)
+	}
+	return RefreshItems(ctx, tx, r.PreparedID)
+}
+
+// unpreparedColumns are the columns of the record of a refund that was not prepared.
+var unpreparedColumns = []string{"id", "list_id", "refund_id", "payment_id", "invoice_id", "merchant_id", "chain_key", "tx_hash", "status", "created_at"}
+
+// unpreparedValues returns the values of unpreparedColumns.
+func unpreparedValues(r invoice.Refund) []any {
+	return []any{r.ID, RefundListID(r.ObservedAt, r.ID), r.ID, r.PaymentID, db.OrNull(r.InvoiceID), db.OrNull(r.MerchantID), r.ChainKey, r.TxHash.String(),
+		string(r.Status), invoice.UnixSeconds(r.ObservedAt)}
+}
+
+// insertRecord inserts or updates the record of a refund that was not prepared.
+func insertRecord(ctx context.Context, tx *db.Tx, r invoice.Refund) error {
+	_, err := tx.Exec(ctx, "INSERT INTO refund_records ("+strings.Join(unpreparedColumns, ", ")+`)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+		ON CONFLICT (id) DO UPDATE SET payment_id = excluded.payment_id, invoice_id = excluded.invoice_id, merchant_id = excluded.merchant_id,
+			status = excluded.status`, unpreparedValues(r)...)
+	if err != nil {
+		return fmt.Errorf("record refund %s: %w", r.ID, err)
+	}
+	return nil
+}
+
+// recordStatuses sets the status of the records of the chain's pending refunds in some
+// blocks.
+func recordStatuses(ctx context.Context, tx *db.Tx, status, blocks, chainKey string, number uint64) error {
+	return tx.Send(ctx, nil, "UPDATE refund_records SET item = NULL, status = "+status+` WHERE refund_id IN
+		(SELECT id FROM refunds WHERE chain_key = $1 AND `+blocks+" AND status = 'pending')", chainKey, int64(number))
+}
+
+// SetRefundInvoices sets the invoices of the records of payments to the invoices of the payments, marks
+// the rollups of their refunds, and sets the uses of the payments. A refund that another merchant
+// prepared remains that merchant's.
+func SetRefundInvoices(ctx context.Context, tx *db.Tx, paymentIDs []string) error {
+	err := db.SendIn(ctx, tx, `UPDATE refund_records SET
+		invoice_id = (SELECT payments.invoice_id FROM payments WHERE payments.id = refund_records.payment_id),
+		merchant_id = (SELECT payments.merchant_id FROM payments WHERE payments.id = refund_records.payment_id)
+		WHERE (tag IS NULL OR merchant_id IS NULL OR merchant_id = (SELECT payments.merchant_id FROM payments WHERE payments.id = refund_records.payment_id))
+		AND payment_id IN `, paymentIDs)
+	if err != nil {
+		return err
+	}
+	if err := markRefundsStale(ctx, tx, paymentIDs); err != nil {
+		return err
+	}
+	return RefreshUses(ctx, tx, paymentIDs...)
+}
+
+// InsertPreparedRefund inserts a prepared refund. hash is the hash of its request, and is not used
+// without a key.
+func InsertPreparedRefund(ctx context.Context, tx *db.Tx, r invoice.RefundRecord, scope, key string, hash invoice.Hash) error {
+	many := int64(0)
+	if r.ManyInvoices {
+		many = 1
+	}
+	keyed := []any{nil, nil, nil}
+	if key != "" {
+		keyed = []any{scope, key, hash.String()}
+	}
+	err := tx.Insert(ctx, db.Insertion{Table: "refund_records", Columns: append(strings.Split(recordColumns, ", "), "idem_scope", "idem_key", "request_hash"), Conflict: ""},
+		[][]any{append([]any{r.ID, RefundListID(r.CreatedAt, r.ID), r.PaymentID, db.OrNull(r.InvoiceID), db.OrNull(r.MerchantID), r.ChainKey,
+			string(r.Status), invoice.UnixSeconds(r.CreatedAt), r.Tag.String(), r.Amount.String(), db.OrNull(r.To), db.OrNull(r.Reason), db.OrNull(string(r.Account)), many,
+			db.OrNull(claimHash(r.ClaimToken)), db.OrNull(r.Signature), invoice.UnixSeconds(r.ExpiresAt), db.OrNull(r.CanceledAt)}, keyed...)})
+	if err != nil {
+		return err
+	}
+	return RefreshUses(ctx, tx, r.PaymentID)
+}
+
+// updatePreparedRefund writes the state and the recipient of a prepared refund.
+func updatePreparedRefund(ctx context.Context, tx *db.Tx, r invoice.RefundRecord) error {
+	_, err := tx.Exec(ctx, `UPDATE refund_records SET status = $2, recipient = $3, account = $4, claim_signature = $5, canceled_at = $6 WHERE id = $1`,
+		r.ID, string(r.Status), db.OrNull(r.To), db.OrNull(string(r.Account)), db.OrNull(r.Signature), db.OrNull(r.CanceledAt))
+	if err != nil {
+		return err
+	}
+	return RefreshItems(ctx, tx, r.ID)
+}
+
+// RefundRecord returns the record with the id, or the record of the transfer with the id, or
+// ErrNotFound.
+func (q Reader) RefundRecord(ctx context.Context, id string) (invoice.RefundRecord, error) {
+	r, err := db.QueryRow(ctx, q, scanRecord, selectRecords+"WHERE refund_records.id = $1", id)
+	if errors.Is(err, db.ErrNotFound) {
+		return db.QueryRow(ctx, q, scanRecord, selectRecords+"WHERE refund_records.refund_id = $1", id)
+	}
+	return r, err
+}
+
+// RefundByKey returns the refund of a payment that was prepared with an Idempotency-Key,
+// and the hash of that request, or ErrNotFound.
+func RefundByKey(ctx context.Context, q db.Querier, paymentID, scope, key string) (r invoice.RefundRecord, hash invoice.Hash, err error) {
+	var id string
+	_, err = db.QueryRow(ctx, q, func(row db.Scanner) (struct{}, error) { return struct{}{}, row.Scan(&id, db.HashCol(&hash)) },
+		"SELECT id, request_hash FROM refund_records WHERE payment_id = $1 AND idem_scope = $2 AND idem_key = $3", paymentID, scope, key)
+	if err == nil {
+		r, err = NewReader(q).RefundRecord(ctx, id)
+	}
+	return r, hash, err
+}
+
+// PreparedRefunds returns the prepared refunds of a payment, at most invoice.MaxPreparedRefunds.
+func PreparedRefunds(ctx context.Context, q db.Querier, paymentID string) ([]invoice.RefundRecord, error) {
+	return db.QueryAll(ctx, q, scanRecord, selectRecords+`WHERE refund_records.payment_id = $1 AND refund_records.tag IS NOT NULL
+		ORDER BY refund_records.list_id DESC LIMIT $2`, paymentID, invoice.MaxPreparedRefunds)
+}
+
+// PreparedByTag returns the prepared refunds of a chain with one of the tags, the oldest first.
+func PreparedByTag(ctx context.Context, q db.Querier, chainKey string, tags []invoice.Hash) ([]invoice.RefundRecord, error) {
+	return preparedWith(ctx, q, chainKey, "refund_records.tag", textsOf(tags))
+}
+
+// PreparedTo returns the pending prepared refunds of a chain to one of the recipients, the oldest first.
+func PreparedTo(ctx context.Context, q db.Querier, chainKey string, recipients []invoice.Address) ([]invoice.RefundRecord, error) {
+	const condition = "refund_records.tag IS NOT NULL AND refund_records.status = 'pending' AND refund_records.recipient"
+	return preparedWith(ctx, q, chainKey, condition, textsOf(recipients))
+}
+
+// preparedWith returns the prepared refunds of a chain under a condition that ends with a column that has one of the
+// values.
+func preparedWith(ctx context.Context, q db.Querier, chainKey, condition string, values []string) ([]invoice.RefundRecord, error) {
+	return db.QueryIn(values, func(chunk []any) ([]invoice.RefundRecord, error) {
+		query := selectRecords + "WHERE refund_records.chain_key = $1 AND " + condition + " IN " + db.ParameterList(1, len(chunk))
+		return db.QueryAll(ctx, q, scanRecord, query+" ORDER BY refund_records.list_id", append([]any{chainKey}, chunk...)...)
+	})
+}
+
+func textsOf[V fmt.Stringer](values []V) []string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = v.String()
+	}
+	return texts
+}
+
+// WhichRecorded returns those of the ids that a refund in the list of refunds has, or its transfer.
+func WhichRecorded(ctx context.Context, q db.Querier, ids []string) (map[string]bool, error) {
+	found, err := q.WhichExist(ctx, []string{"known"}, db.RowsOf(ids),
+		"refund_records WHERE refund_records.id = known UNION ALL SELECT 1 FROM refund_records WHERE refund_records.refund_id = known")
+	recorded := make(map[string]bool, len(found))
+	for _, n := range found {
+		recorded[ids[n]] = true
+	}
+	return recorded, err
+}
+
+// HasPaidManyInvoices reports whether a payment's account has paid at least n invoices at the
+// settlement address or its deposit addresses, among up to pairLimit of its payments of each kind.
+func HasPaidManyInvoices(ctx context.Context, q db.Querier, p invoice.Payment, n int) (bool, error) {
+	var ids []string
+	for _, receiver := range receiversClause {
+		some, err := db.QueryAll(ctx, q, db.ScanID,
+			"SELECT invoice_id FROM payments WHERE from_address = $1 AND "+receiver+" = $2 AND chain_key = $3 AND invoice_id IS NOT NULL LIMIT $4",
+			p.From.String(), p.RefundedFrom().String(), p.ChainKey, pairLimit)
+		if err != nil {
+			return false, err
+		}
+		ids = append(ids, some...)
+	}
+	slices.Sort(ids)
+	return len(slices.Compact(ids)) >= n, nil
+}
+
+// RefundFilter selects records. Empty fields match all.
+type RefundFilter struct {
+	MerchantID string
+	PaymentID  string
+	InvoiceID  string
+	Status     invoice.RefundStatus
+	ChainKey   string
+	TxHash     string
+	Before     string // a list id; lists records after it
+	Limit      int
+}
+
+// RefundRecords lists refunds, the newest first.
+func (q Reader) RefundRecords(ctx context.Context, f RefundFilter) ([]invoice.RefundRecord, error) {
+	w := db.Where{}
+	w.Equal("refund_records.merchant_id", f.MerchantID)
+	w.Equal("refund_records.payment_id", f.PaymentID)
+	w.Equal("refund_records.invoice_id", f.InvoiceID)
+	w.Equal("refund_records.status", string(f.Status))
+	w.Equal("refund_records.chain_key", f.ChainKey)
+	w.Equal("refund_records.tx_hash", f.TxHash)
+	w.Below("refund_records.list_id", f.Before)
+	return db.QueryAll(ctx, q, scanRecord, selectRecords+w.Text()+" ORDER BY refund_records.list_id DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
+}
+
+// ExpireRefunds expires up to limit prepared refunds of a chain that were not sent by a time and have
+// no submitted transaction. It returns the payment of each. The chain's cursor must be locked.
+func ExpireRefunds(ctx context.Context, tx *db.Tx, chainKey string, now time.Time, limit int) (paymentIDs []string, err error) {
+	var ids []string
+	_, err = db.QueryAll(ctx, tx, func(row db.Scanner) (struct{}, error) {
+		var id, paymentID string
+		err := row.Scan(&id, &paymentID)
+		ids, paymentIDs = append(ids, id), append(paymentIDs, paymentID)
+		return struct{}{}, err
+	}, `SELECT refund_records.id, refund_records.payment_id FROM refund_records
+		LEFT JOIN refunds ON refunds.id = refund_records.refund_id
+		WHERE refund_records.chain_key = $1 AND refund_records.expires_at <= $2
+			AND refund_records.status IN ('awaiting_address', 'awaiting_approval', 'pending')
+			AND (refunds.id IS NULL OR refunds.status = 'orphaned')
+			AND NOT EXISTS (SELECT 1 FROM refund_submissions AS sent
+				WHERE sent.refund_id = refund_records.id AND sent.withdrawn_at IS NULL AND sent.tx_hash IS NOT NULL) LIMIT $3`, chainKey, invoice.UnixSeconds(now), limit)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	if err := db.SendIn(ctx, tx, "UPDATE refund_records SET status = 'expired', item = NULL WHERE id IN ", ids); err != nil {
+		return nil, err
+	}
+	return paymentIDs, RefreshUses(ctx, tx, paymentIDs...)
+}

@@ -1,0 +1,277 @@
+package ledger_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+)
+
+// wantUnsendable fails the test unless a refund can neither be sent nor submitted and has all the warnings.
+func (w *world) wantUnsendable(when, id string, warnings ...invoice.RefundWarning) {
+	w.t.Helper()
+	now := at(w.seconds.Load())
+	got := w.refund(id)
+	if got.CanBeSent(now) {
+		w.t.Errorf("%s: the other refund can be sent", when)
+	}
+	for _, want := range warnings {
+		if !slices.Contains(got.Warnings(now), want) {
+			w.t.Errorf("%s: the other refund has the warnings %v, want %s", when, got.Warnings(now), want)
+		}
+	}
+	_, err := w.SubmitRefund(w.as("juan"), id, w.merchant, invoice.Hash{9}, ledger.Once{})
+	if !errors.Is(err, ledger.ErrRefundNotOpen) {
+		w.t.Errorf("%s: the other refund is submitted: %v", when, err)
+	}
+}
+
+// patience advances the clocks until a submission may be withdrawn.
+func (w *world) patience() { w.seconds.Add(int64(invoice.SubmissionPatience / time.Second)) }
+
+// TestNothingIsSentBesideDropped drops the transfer of a refund while another one of the payment is
+// prepared. The other one is not offered until the dropped one is withdrawn.
+func TestNothingIsSentBesideDropped(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		var w *world
+		for name, prepare := range map[string]func(ledger.RefundRequest) (dropped invoice.Transfer, other string){
+			"by hand": func(req ledger.RefundRequest) (invoice.Transfer, string) {
+				other, err := w.PrepareRefund(t.Context(), req)
+				w.must(err)
+				return w.back(invoice.NewAmount(700)), other.ID
+			},
+			"expired": func(req ledger.RefundRequest) (invoice.Transfer, string) {
+				first, err := w.PrepareRefund(t.Context(), req)
+				w.must(err)
+				w.seconds.Add(int64(invoice.RefundLifetime/time.Second) + 1)
+				w.must(w.ExpireRefunds(t.Context()))
+				other, err := w.PrepareRefund(t.Context(), req)
+				w.must(err)
+				return w.send(first), other.ID
+			},
+			"canceled": func(req ledger.RefundRequest) (invoice.Transfer, string) {
+				first, err := w.PrepareRefund(t.Context(), req)
+				w.must(err)
+				_, err = w.CancelRefund(t.Context(), first.ID, w.merchant)
+				w.must(err)
+				other, err := w.PrepareRefund(t.Context(), req)
+				w.must(err)
+				return w.send(first), other.ID
+			},
+		} {
+			w = conn.world(t)
+			p := w.paid(1000)
+			transfer, other := prepare(ledger.RefundRequest{PaymentID: p.ID, MerchantID: w.merchant, Amount: invoice.NewAmount(1000), To: p.From, Account: invoice.AccountWithKey})
+			w.mine(w.head().Time.Unix()+1, transfer)
+			w.wantUnsendable(name+", in a block", other)
+			w.reorg(1)
+			w.wantUnsendable(name+", dropped", other, invoice.WarnTransferDropped, invoice.WarnExceedsRemainder)
+			_, err := w.prepare(p, 1)
+			wantErr(t, name+": another is prepared", err, ledger.ErrRefundExceeds)
+
+			w.patience()
+			record, _ := w.storedRefund(transfer)
+			w.must(w.withdraw(record.ID))
+			if got := w.refund(other); !got.CanBeSent(at(w.seconds.Load())) || !slices.Contains(got.Warnings(at(w.seconds.Load())), invoice.WarnTransferDropped) {
+				t.Errorf("%s, withdrawn: can be sent: %t, with the warnings %v", name, got.CanBeSent(at(w.seconds.Load())), got.Warnings(at(w.seconds.Load())))
+			}
+			_, err = w.CancelRefund(t.Context(), other, w.merchant)
+			w.must(err)
+		}
+	})
+}
+
+// TestRefundsBesideDropped sends a refund next to a dropped one that leaves enough of the payment.
+func TestRefundsBesideDropped(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		p := w.paid(1000)
+		fits, exceeds := w.mustPrepare(p, 300), w.mustPrepare(p, 301)
+		w.mine(w.head().Time.Unix()+1, w.back(invoice.NewAmount(700)))
+		w.reorg(1)
+		if !w.refund(fits.ID).CanBeSent(at(w.seconds.Load())) {
+			t.Error("a refund of what is left cannot be sent")
+		}
+		w.wantUnsendable("one more than is left", exceeds.ID)
+	})
+}
+
+// TestRefundsSubmittedTogether submits two refunds that together exceed the rest after a transfer by
+// hand.
+func TestRefundsSubmittedTogether(t *testing.T) {
+	eachWorld(t, func(_ *testing.T, w *world) {
+		p := w.paid(1000)
+		first, second := w.mustPrepare(p, 500), w.mustPrepare(p, 500)
+		w.mine(w.head().Time.Unix()+1, w.back(invoice.NewAmount(100)))
+		_, err := w.SubmitRefund(w.as("maria"), first.ID, w.merchant, invoice.Hash{}, ledger.Once{})
+		w.must(err)
+		w.wantUnsendable("the first is submitted", second.ID, invoice.WarnExceedsRemainder)
+	})
+}
+
+// TestDroppedTransactionIsKept records another transaction of a refund while the one that a reorg dropped may be
+// mined.
+func TestDroppedTransactionIsKept(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		for _, byHand := range []bool{true, false} {
+			w := conn.world(t)
+			p := w.paid(1000)
+			transfer := w.back(invoice.NewAmount(1000))
+			if !byHand {
+				r := w.mustPrepare(p, 1000)
+				_, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{1}, ledger.Once{}) // which the wallet replaced
+				w.must(err)
+				transfer = w.send(r)
+			}
+			w.mine(w.head().Time.Unix()+1, transfer)
+			w.reorg(1)
+			record, _ := w.storedRefund(transfer)
+			all, err := ledger.NewReader(w.db.store).Submissions(t.Context(), record.ID)
+			w.must(err)
+			put := func(tx invoice.Hash) error {
+				_, err := w.RecordTransaction(w.as("maria"), record.ID, all[0].ID, w.merchant, tx)
+				return err
+			}
+			w.patience()
+			var submitted *ledger.SubmittedError
+			if err := put(invoice.Hash{1}); !errors.As(err, &submitted) || submitted.TxHash != transfer.TxHash {
+				t.Errorf("another transaction: %v, want an error that names the known one", err)
+			}
+			w.must(put(transfer.TxHash)) // no effect
+			_, err = w.prepare(p, 1)
+			wantErr(t, "another refund", err, ledger.ErrRefundExceeds)
+
+			w.must(w.withdraw(record.ID))
+			w.must(put(invoice.Hash{1}))
+			_, err = w.prepare(p, 1)
+			wantErr(t, "another refund while the other transaction may be mined", err, ledger.ErrRefundExceeds)
+			wantSubmitted(t, "withdrawn at once", w.withdraw(record.ID), all[0].By)
+			w.patience()
+			w.must(w.withdraw(record.ID))
+			other := record
+			if byHand {
+				other = w.mustPrepare(p, 0)
+			}
+			if got := w.refund(other.ID).Warnings(at(w.seconds.Load())); !slices.Contains(got, invoice.WarnTransferDropped) {
+				t.Errorf("withdrawn, it has the warnings %v", got)
+			}
+		}
+	})
+}
+
+// TestRecordedTransactionHasTime records a transaction long after its submission began. It may take as
+// long to reach the nodes as any other.
+func TestRecordedTransactionHasTime(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		r := w.mustPrepare(w.paid(1000), 1000)
+		s, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}, ledger.Once{})
+		w.must(err)
+		put := func(tx invoice.Hash) {
+			t.Helper()
+			_, err := w.RecordTransaction(w.as("maria"), r.ID, s.ID, w.merchant, tx)
+			w.must(err)
+		}
+		for _, tx := range []invoice.Hash{{7}, {8}} { // the wallet replaces the first one
+			w.patience()
+			put(tx)
+			wantSubmitted(t, "withdrawn at once", w.withdraw(r.ID), "maria")
+		}
+		w.seconds.Add(int64(invoice.SubmissionPatience/time.Second) - 1)
+		put(invoice.Hash{8}) // no effect
+		wantSubmitted(t, "withdrawn a second too early", w.withdraw(r.ID), "maria")
+		w.seconds.Add(1)
+		w.must(w.withdraw(r.ID))
+		put(invoice.Hash{8}) // the wallet has sent it after all
+		wantSubmitted(t, "withdrawn at once again", w.withdraw(r.ID), "maria")
+	})
+}
+
+// TestTransactionAfterTheEnd records the transaction of a refund that was stored as expired, or canceled: it may be
+// mined, so its amount is reserved.
+func TestTransactionAfterTheEnd(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		for _, end := range []invoice.RefundStatus{invoice.RefundExpired, invoice.RefundCanceled} {
+			p := w.paid(1000)
+			r := w.mustPrepare(p, 600)
+			s, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}, ledger.Once{})
+			w.must(err)
+			if end == invoice.RefundExpired {
+				w.seconds.Add(int64(invoice.RefundLifetime/time.Second) + 1)
+				w.must(w.ExpireRefunds(t.Context()))
+			} else {
+				_, err = w.WithdrawSubmission(w.as("maria"), ledger.Withdrawal{RefundID: r.ID, SubmissionID: s.ID})
+				w.must(err)
+				_, err = w.CancelRefund(t.Context(), r.ID, w.merchant)
+				w.must(err)
+			}
+			fits, exceeds := w.mustPrepare(p, 400), w.mustPrepare(p, 600)
+			_, err = w.RecordTransaction(w.as("maria"), r.ID, s.ID, w.merchant, invoice.Hash{7})
+			w.must(err)
+			now := at(w.seconds.Load())
+			if got := w.refund(r.ID); got.Status != end || !slices.Contains(got.Warnings(now), invoice.WarnNotMined) {
+				t.Errorf("it is %s, want %s, with the warnings %v", got.Status, end, got.Warnings(now))
+			}
+			if !w.refund(fits.ID).CanBeSent(now) {
+				t.Errorf("%s: what it leaves cannot be refunded", end)
+			}
+			w.wantUnsendable(string(end), exceeds.ID, invoice.WarnExceedsRemainder)
+			for _, other := range []string{fits.ID, exceeds.ID} {
+				_, err = w.CancelRefund(t.Context(), other, w.merchant)
+				w.must(err)
+			}
+			_, err = w.prepare(p, 401)
+			wantErr(t, string(end)+": more than it leaves", err, ledger.ErrRefundExceeds)
+			if got := w.payment(p.Transfer).Use; got != invoice.UseRefunding {
+				t.Errorf("%s: the payment is %s", end, got)
+			}
+			w.patience()
+			w.must(w.withdraw(r.ID))
+			w.mustPrepare(p, 1000)
+		}
+	})
+}
+
+// TestAcceptedWhileDropped: the rest of an amount is not waived while a refund that a reorg dropped may be mined.
+func TestAcceptedWhileDropped(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		for _, name := range []string{"by hand", "canceled", "canceled, with a transaction"} {
+			w := conn.world(t)
+			item, part := w.underpaid()
+			var id string
+			if name == "by hand" {
+				transfer := w.back(invoice.NewAmount(600_000))
+				w.mine(w.head().Time.Unix()+1, transfer)
+				w.reorg(1)
+				record, _ := w.storedRefund(transfer)
+				id = record.ID
+			} else {
+				r := w.mustPrepare(w.payment(part), 600_000)
+				s, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}, ledger.Once{})
+				w.must(err)
+				_, err = w.WithdrawSubmission(w.as("maria"), ledger.Withdrawal{RefundID: r.ID, SubmissionID: s.ID})
+				w.must(err)
+				_, err = w.CancelRefund(t.Context(), r.ID, "")
+				w.must(err)
+				if name == "canceled" {
+					w.mine(w.head().Time.Unix()+1, w.send(r))
+					w.reorg(1)
+				} else {
+					_, err = w.RecordTransaction(w.as("maria"), r.ID, s.ID, "", invoice.Hash{7})
+					w.must(err)
+				}
+				id = r.ID
+			}
+			if got := useName(w.accept(item)); got != "refunding" {
+				t.Errorf("%s: accepted while the refund may be mined: %s", name, got)
+			}
+			w.patience()
+			w.must(w.withdraw(id))
+			w.must(w.accept(item))
+		}
+	})
+}

@@ -1,0 +1,292 @@
+package ledger_test
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+)
+
+// refundWithoutPayment has an invoice paid and paid back in full, a reorg drop both transfers,
+// and the second one mined again.
+func (w *world) refundWithoutPayment() (inv invoice.Invoice, paid, back invoice.Transfer) {
+	w.t.Helper()
+	inv = w.create()
+	paid = w.pay(inv.TransferAmount)
+	w.mine(start+1, paid)
+	back = w.back(inv.TransferAmount)
+	w.mine(start+2, back)
+	w.reorg(2)
+	w.mine(start + 3)
+	w.mine(start+4, back)
+	return inv, paid, back
+}
+
+// storedRefund returns the record and the refund of a transfer.
+func (w *world) storedRefund(t invoice.Transfer) (invoice.RefundRecord, invoice.Refund) {
+	w.t.Helper()
+	id := invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)
+	found, err := ledger.RefundsByID(w.t.Context(), w.db.store, []string{id})
+	if err != nil || len(found) != 1 {
+		w.t.Fatalf("the refund is %+v, %v", found, err)
+	}
+	return w.refund(id), found[0]
+}
+
+// wantRefundOf checks the state of a refund, at the head.
+func (w *world) wantRefundOf(t invoice.Transfer, status invoice.PaymentStatus, of invoice.Transfer) {
+	w.t.Helper()
+	record, refund := w.storedRefund(t)
+	if refund.Status != status || refund.BlockHash != w.head().Hash || refund.PaymentID != w.payment(of).ID {
+		w.t.Errorf("the refund is %s of %s in block %d", refund.Status, refund.PaymentID, refund.BlockNumber)
+	}
+	if record.Status != invoice.RefundStatus(status) || record.PaymentID != refund.PaymentID {
+		w.t.Errorf("its record is %s of %s", record.Status, record.PaymentID)
+	}
+}
+
+// TestRefundWithoutPayment drops a payment and not its refund. The refund becomes final, its event is
+// sent, and it needs a decision. When the payment is mined again, it is completely refunded.
+func TestRefundWithoutPayment(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv, paid, back := w.refundWithoutPayment()
+		w.wantRefundOf(back, invoice.Pending, paid)
+		pending := w.only(invoice.ItemWithoutPayment)
+		d, err := w.Decide(w.as("maria"), w.dismissal(pending))
+		if err != nil || d.By != "maria" || len(w.inbox(invoice.ItemWithoutPayment)) != 0 {
+			t.Errorf("dismissed: %+v, %v", d, err)
+		}
+		w.final()
+		w.wantRefundOf(back, invoice.Confirmed, paid)
+		item := w.only(invoice.ItemWithoutPayment) // a final loss is different from one that may be undone
+		if item.Version == pending.Version || item.ObjectID() != pending.ObjectID() {
+			t.Errorf("the item is %s %q, was %s %q", item.ObjectID(), item.Version, pending.ObjectID(), pending.Version)
+		}
+		if got := w.invoice(inv.ID); got.AmountRefunded != inv.TransferAmount || !got.AmountPaid.IsZero() || got.Status != invoice.Open {
+			t.Errorf("the invoice is %s with %s paid, and %s refunded", got.Status, got.AmountPaid, got.AmountRefunded)
+		}
+		if got := w.refunds(); got[inv.ID] != 1 {
+			t.Errorf("refunds were announced %v", got)
+		}
+
+		w.mine(start+5, paid)
+		if got := w.inbox(invoice.ItemWithoutPayment); len(got) != 0 {
+			t.Errorf("with its payment, the refund is in the inbox: %+v", got)
+		}
+		_, err = w.Decide(t.Context(), w.dismissal(item))
+		wantErr(t, "dismissed with its payment", err, ledger.ErrItemChanged)
+		w.reorg(1)
+		w.only(invoice.ItemWithoutPayment)
+		w.mine(start+6, paid)
+		w.final()
+		if got := w.invoice(inv.ID); got.Status != invoice.Open || got.AmountRefunded != got.AmountPaid {
+			t.Errorf("the invoice is %s with %s paid, and %s refunded", got.Status, got.AmountPaid, got.AmountRefunded)
+		}
+		if got := w.refunds(); got[inv.ID] != 1 || len(w.inbox(invoice.ItemWithoutPayment)) != 0 {
+			t.Errorf("refunds were announced %v", got)
+		}
+	})
+}
+
+// TestRefundWithoutPaymentTakesAnother pays twice. If the payment of a refund is dropped, the refund
+// belongs to the other payment.
+func TestRefundWithoutPaymentTakesAnother(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv, other := w.create(), w.create(amount(2_000_000))
+		second := w.pay(other.TransferAmount)
+		w.mine(start+1, second)
+		paid := w.pay(inv.TransferAmount)
+		w.mine(start+2, paid)
+		back := w.back(inv.TransferAmount)
+		w.mine(start+3, back)
+		w.wantRefundOf(back, invoice.Pending, paid)
+		w.reorg(2)
+		w.mine(start+4, back)
+		w.wantRefundOf(back, invoice.Pending, second)
+		if got := w.inbox(invoice.ItemWithoutPayment); len(got) != 0 {
+			t.Errorf("the refund of another payment is in the inbox: %+v", got)
+		}
+	})
+}
+
+// TestRefundsWithoutPaymentStayWithinIt drops a payment and two refunds of all of it. The second
+// refund was sent after the first had been dropped. Together they exceed the payment.
+func TestRefundsWithoutPaymentStayWithinIt(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create()
+		paid, first, second := w.pay(inv.TransferAmount), w.back(inv.TransferAmount), w.back(inv.TransferAmount)
+		w.mine(start+1, paid)
+		w.mine(start+2, first)
+		w.reorg(1)
+		w.mine(start+3, second)
+		w.reorg(2)
+		w.mine(start+4, first, second)
+		w.final()
+		w.wantRefundOf(first, invoice.Confirmed, paid)
+		if _, refund := w.storedRefund(second); refund.Status != invoice.Orphaned {
+			t.Errorf("the second refund is %s", refund.Status)
+		}
+		if got := w.invoice(inv.ID).AmountRefunded; got != inv.TransferAmount {
+			t.Errorf("%s are refunded, want %s", got, inv.TransferAmount)
+		}
+	})
+}
+
+// TestRefundWithoutPaymentIsRead reads the inbox of the operator and of others.
+func TestRefundWithoutPaymentIsRead(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		_, _, back := w.refundWithoutPayment()
+		record, _ := w.storedRefund(back)
+		for merchant, want := range map[string]bool{"": true, w.merchant: true, "stranger": false} {
+			items, _, err := w.Inbox(t.Context(), ledger.InboxFilter{MerchantID: merchant, Limit: 100})
+			w.must(err)
+			if got := slices.ContainsFunc(items, func(i ledger.InboxItem) bool { return i.Refund.ID == record.ID }); got != want {
+				t.Errorf("in the inbox of %q: %t", merchant, got)
+			}
+		}
+	})
+}
+
+// TestRefundWithoutPaymentFollowsIt mines a payment again with evidence for another invoice, after its
+// refund became final.
+func TestRefundWithoutPaymentFollowsIt(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv, paid, back := w.refundWithoutPayment()
+		other := w.create(amount(9_000_000))
+		w.final()
+		w.mine(start+5, tagged(paid, invoice.Evidence{Registry: other.CommitmentID}))
+		for id, want := range map[string]invoice.Amount{inv.ID: {}, other.ID: back.Amount} {
+			if got := w.invoice(id).AmountRefunded; got != want {
+				t.Errorf("of invoice %s, %s are refunded, want %s", id, got, want)
+			}
+		}
+		if record, _ := w.storedRefund(back); record.InvoiceID != other.ID {
+			t.Errorf("the refund is one of invoice %s, want %s", record.InvoiceID, other.ID)
+		}
+		if got := w.refunds(); got[inv.ID] != 1 || got[other.ID] != 0 {
+			t.Errorf("refunds were announced %v", got)
+		}
+	})
+}
+
+// next returns a child of the head, and remembers what is final then.
+func (m *machine) next(at int64, transfers ...invoice.Transfer) ledger.Block {
+	b := m.world.next(at, transfers...)
+	if m.finality == nil {
+		m.finality = make(map[invoice.Hash]uint64)
+	}
+	m.finality[b.Hash] = m.blocks[m.line].Number
+	return b
+}
+
+// isMined reports whether the transaction of a transfer is on the chain.
+func (m *machine) isMined(t invoice.Transfer) bool {
+	return slices.ContainsFunc(m.blocks, func(b ledger.Block) bool {
+		return slices.ContainsFunc(b.Transfers, func(s invoice.Transfer) bool { return s.TxHash == t.TxHash })
+	})
+}
+
+// losePayment mines a payment with its refund, and has a reorg drop the payment.
+func (m *machine) losePayment(r *rapid.T) {
+	inv, ok := some(r, "lost of", m.made)
+	if !ok {
+		return
+	}
+	paid := m.pay(rapid.SampledFrom([]invoice.Amount{inv.Amount, cmp.Or(inv.TransferAmount, inv.Amount), invoice.NewAmount(700)}).Draw(r, "lost"))
+	if rapid.Bool().Draw(r, "lost by name") {
+		paid.Evidence.Calldata = inv.CommitmentID
+	}
+	back := m.back(paid.Amount)
+	m.transfers, m.lost = append(m.transfers, paid, back), append(m.lost, paid)
+	at := m.head().Time.Unix() + 1
+	m.observe(m.next(at, paid, back))
+	m.world.reorg(1)
+	m.observe(m.next(at, back))
+}
+
+// returnPayment mines a payment again that losePayment dropped, possibly with less, but not dust.
+func (m *machine) returnPayment(r *rapid.T) {
+	t, ok := some(r, "returned", m.lost)
+	if !ok || m.isMined(t) {
+		return
+	}
+	if n := rapid.Uint64Range(100, number(t.Amount)).Draw(r, "returned amount"); n < number(t.Amount) && rapid.Bool().Draw(r, "with less") {
+		t.Amount = invoice.NewAmount(n)
+		m.lessen(t)
+	}
+	m.observe(m.next(m.head().Time.Unix()+1, t))
+}
+
+// lessen gives a transfer another amount from now on.
+func (m *machine) lessen(t invoice.Transfer) {
+	if m.lessened == nil {
+		m.lessened = make(map[string]bool)
+	}
+	m.lessened[invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal)] = true
+	for _, all := range [][]invoice.Transfer{m.transfers, m.lost} {
+		for i := range all {
+			if all[i].TxHash == t.TxHash {
+				all[i].Amount = t.Amount
+			}
+		}
+	}
+}
+
+// isLessened reports whether an event is about a payment that was mined again with less, or a
+// refund of such a payment.
+func (m *machine) isLessened(subject string) bool {
+	id, _, _ := strings.Cut(subject, "/")
+	refunds, err := ledger.RefundsByID(m.t.Context(), m.db.store, []string{id})
+	m.must(err)
+	return m.lessened[id] || len(refunds) > 0 && m.lessened[refunds[0].PaymentID]
+}
+
+// refundedBy returns the stored refunded amounts on the chain, by invoice. Some payments have left the
+// chain since, but their refunds have not.
+func (m *machine) refundedBy(r *rapid.T, payments []ledger.PaymentRow) map[string]uint64 {
+	sums := make(map[string]uint64)
+	for _, p := range payments {
+		refunds, err := ledger.RefundsOfPayments(m.t.Context(), m.db.store, []string{p.ID})
+		if err != nil {
+			r.Fatal(err)
+		}
+		sums[p.InvoiceID] += m.checkRefundsOf(r, p, refunds)
+	}
+	return sums
+}
+
+// checkRefundsOf checks that the refunds of a payment are on the chain, as many as fit into it. Only
+// refunds that were final before the payment came back with less may exceed it. It returns their sum.
+func (m *machine) checkRefundsOf(r *rapid.T, p ledger.PaymentRow, refunds []invoice.Refund) (sum uint64) {
+	var early uint64
+	for _, refund := range refunds {
+		if refund.InvoiceID != p.InvoiceID {
+			r.Errorf("refund %s is of %s, and its payment of %s", refund.ID, refund.InvoiceID, p.InvoiceID)
+		}
+		if refund.Status == invoice.Orphaned {
+			continue
+		}
+		stands := slices.ContainsFunc(m.blocks, func(b ledger.Block) bool { return b.Hash == refund.BlockHash })
+		if !stands || refund.Status != invoice.Confirmed {
+			r.Errorf("refund %s is %s; on the chain: %t", refund.ID, refund.Status, stands)
+		}
+		sum += number(refund.Amount)
+		if m.lessened[p.ID] && refund.BlockNumber <= m.finality[p.BlockHash] {
+			early += number(refund.Amount)
+		}
+	}
+	if sum > max(number(p.Amount), early) {
+		r.Errorf("of payment %s over %s, %d was paid back, of that %d before it was mined", p.ID, p.Amount, sum, early)
+	}
+	for _, refund := range refunds {
+		if refund.Status == invoice.Orphaned && m.isMined(refund.Transfer) && sum+number(refund.Amount) <= number(p.Amount) {
+			r.Errorf("refund %s of %s is orphaned, and %d of %s are paid back", refund.ID, refund.Amount, sum, p.Amount)
+		}
+	}
+	return sum
+}

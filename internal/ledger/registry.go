@@ -1,0 +1,45 @@
+package ledger
+
+import (
+	"context"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Registries returns the registries of a chain with events that count: all that were ever configured,
+// because payers can still pay through them.
+func (s *Service) Registries(ctx context.Context, chainKey string) ([]invoice.Address, error) {
+	return Registries(ctx, s.store, chainKey)
+}
+
+// RecordRegistries records the configured registries. It must be called before
+// invoices are created and blocks are read.
+func (s *Service) RecordRegistries(ctx context.Context) error {
+	ctx = access.WithOrigin(ctx, access.Origin{Actor: access.ActorConfig})
+	return s.store.Update(ctx, func(tx *db.Tx) error {
+		var entries []access.Entry
+		for _, c := range s.chains {
+			if c.Registry.IsZero() {
+				continue
+			}
+			added, err := insertRegistry(ctx, tx, c.Key, c.Registry, s.now())
+			if err != nil {
+				return err
+			}
+			if added {
+				entries = append(entries, access.NewEntry(ctx, s.now(), access.Change{
+					Action: access.ActionRegistryAdd, Object: c.Key, After: auditedRegistry{chain.Checksum(c.Registry)},
+				}))
+			}
+		}
+		return access.AppendAudit(ctx, tx, entries...)
+	})
+}
+
+// auditedRegistry is a registry in the audit log.
+type auditedRegistry struct {
+	Registry string `json:"registry"` // address
+}

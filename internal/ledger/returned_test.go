@@ -1,0 +1,373 @@
+package ledger_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+)
+
+// payFor returns a transfer to the world's merchant with calldata that names the invoice.
+func (w *world) payFor(inv invoice.Invoice, n uint64) invoice.Transfer {
+	return tagged(w.pay(invoice.NewAmount(n)), invoice.Evidence{Calldata: inv.CommitmentID})
+}
+
+// finalized mines a transfer in a block that becomes final.
+func (w *world) finalized(t invoice.Transfer) {
+	w.t.Helper()
+	w.seconds.Add(1)
+	w.mine(w.seconds.Load(), t)
+	w.final()
+}
+
+// confirmed mines a transfer in a block that becomes final, and returns its payment.
+func (w *world) confirmed(t invoice.Transfer) ledger.PaymentRow {
+	w.t.Helper()
+	w.finalized(t)
+	return w.payment(t)
+}
+
+// prepared prepares a refund of the rest of a payment.
+func (w *world) prepared(p ledger.PaymentRow) invoice.RefundRecord {
+	w.t.Helper()
+	r, err := w.PrepareRefund(w.t.Context(), ledger.RefundRequest{PaymentID: p.ID, Account: invoice.AccountWithKey})
+	w.must(err)
+	return r
+}
+
+// sent returns the transfer of a prepared refund.
+func (w *world) sent(r invoice.RefundRecord) invoice.Transfer {
+	t := tagged(w.back(r.Amount), invoice.Evidence{Calldata: r.Tag})
+	t.To = r.To
+	return t
+}
+
+// wantDue demands the state of an invoice and the amount it asks for. It also demands that the stored
+// sums match the payments.
+func (w *world) wantDue(id string, status invoice.Status, due uint64) invoice.Invoice {
+	w.t.Helper()
+	inv := w.invoice(id)
+	if inv.Status != status || inv.Due() != invoice.NewAmount(due) {
+		w.t.Errorf("the invoice is %s and asks for %s, want %s and %d; its sums are %+v", inv.Status, inv.Due(), status, due, inv.Sums)
+	}
+	rows, err := ledger.NewReader(w.db.store).PaymentsOfInvoices(w.t.Context(), []string{id})
+	w.must(err)
+	payments := make([]invoice.Payment, len(rows))
+	for i, row := range rows {
+		payments[i] = row.Payment
+	}
+	again := inv.Recount(payments)
+	again.Sums.Newest = inv.Sums.Newest
+	if again.Sums != inv.Sums || again.Exception != inv.Exception || again.AmountPaid != inv.AmountPaid {
+		w.t.Errorf("the sums are %+v, and of all payments %+v", inv.Sums, again.Sums)
+	}
+	return inv
+}
+
+// paidEvents returns the number of invoice.paid events of the invoice.
+func (w *world) paidEvents(inv invoice.Invoice) (n int) {
+	w.t.Helper()
+	for _, typ := range w.eventTypes(inv) {
+		if typ == string(invoice.EventPaid) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestRefundedMoneyCoversNothing refunds a part of an open invoice. Only the rest counts.
+func TestRefundedMoneyCoversNothing(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.gasless(plenty)
+		inv := w.create()
+		p := w.confirmed(w.payFor(inv, 985_000))
+		w.wantDue(inv.ID, invoice.Open, 15_000)
+		r := w.prepared(p)
+		got := w.wantDue(inv.ID, invoice.Open, 1_000_000)
+		if !got.Remaining.IsZero() || !got.RemainingTransfer.IsZero() || got.Partial() {
+			t.Errorf("while a refund is prepared, %s is left", got.Remaining)
+		}
+		_, err := w.Authorize(t.Context(), inv.ID, func() invoice.Authorization {
+			a := w.authorization(inv, w.hash("rest"))
+			a.Value = invoice.NewAmount(15_000)
+			return a
+		}())
+		wantRefused(t, err, invoice.RefusedValue)
+
+		w.finalized(w.sent(r))
+		w.wantDue(inv.ID, invoice.Open, 1_000_000)
+		w.confirmed(w.payFor(inv, 15_000))
+		got = w.wantDue(inv.ID, invoice.Open, 985_000)
+		if got.Exception != invoice.Underpaid || w.paidEvents(inv) != 0 {
+			t.Errorf("after the rest it is %q, with %d events", got.Exception, w.paidEvents(inv))
+		}
+		w.confirmed(w.payFor(inv, 985_000))
+		got = w.wantDue(inv.ID, invoice.Paid, 0)
+		if got.Exception != "" || got.Surplus() != (invoice.Amount{}) || got.AmountPaid != invoice.NewAmount(1_985_000) || got.AmountRefunded != invoice.NewAmount(985_000) {
+			t.Errorf("paid, it is %q with a surplus of %s, %s paid and %s refunded", got.Exception, got.Surplus(), got.AmountPaid, got.AmountRefunded)
+		}
+		if kind, _ := invoice.ItemOf(got); kind != "" {
+			t.Errorf("it is in the inbox as %s", kind)
+		}
+	})
+}
+
+// TestRefundInTheGap reads final blocks with a payment and its refund, in one transaction. They count in the order of
+// the chain: a payment below the block of its refund pays the invoice first, and one in the same block does not.
+func TestRefundInTheGap(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		for _, c := range []struct {
+			apart bool
+			want  invoice.Status
+		}{{true, invoice.Paid}, {false, invoice.Open}} {
+			w.chainKey += "-late"
+			w.Service, w.blocks = w.service(), w.blocks[:1]
+			inv := w.create()
+			p := w.payFor(inv, 600_000)
+			first, back := w.payFor(inv, 400_000), w.back(p.Amount)
+			blocks := [][]invoice.Transfer{{p, first, back}}
+			if c.apart {
+				blocks = [][]invoice.Transfer{{p}, {first}, {back}}
+			}
+			for _, transfers := range append(blocks, nil) {
+				w.blocks = append(w.blocks, w.next(w.head().Time.Unix()+1, transfers...))
+			}
+			w.must(w.Start(t.Context(), w.chainKey, w.head(), 101))
+			w.fill(101, w.head(), w.blocks[1:]...)
+			if got := w.invoice(inv.ID); got.Status != c.want || w.payment(p).InvoiceID != inv.ID {
+				t.Errorf("refunded in another block: %t, the invoice is %s, want %s", c.apart, got.Status, c.want)
+			}
+		}
+	})
+}
+
+// TestTwoRefundsInTheGap reads final blocks in one transaction. The first refund makes the invoice's
+// payments count again. They pay it below the block of the second refund, which takes so much that
+// afterwards they would not.
+func TestTwoRefundsInTheGap(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.chainKey += "-late"
+		w.Service, w.blocks = w.service(), w.blocks[:1]
+		inv := w.create()
+		for _, transfers := range [][]invoice.Transfer{
+			{w.payFor(inv, 400_000), w.payFor(inv, 300_000), w.back(invoice.NewAmount(300_000))},
+			{w.payFor(inv, 600_000)},
+			{w.back(invoice.NewAmount(600_000))},
+			nil,
+		} {
+			w.blocks = append(w.blocks, w.next(w.head().Time.Unix()+1, transfers...))
+		}
+		w.must(w.Start(t.Context(), w.chainKey, w.head(), 101))
+		w.fill(101, w.head(), w.blocks[1:]...)
+		if got := w.wantDue(inv.ID, invoice.Paid, 0); got.AmountRefunded != invoice.NewAmount(900_000) {
+			t.Errorf("%s were refunded", got.AmountRefunded)
+		}
+	})
+}
+
+// TestSmallerRefundConfirmed sends less for a prepared refund than its amount. Once the transfer is
+// final, the difference counts for the open invoice again.
+func TestSmallerRefundConfirmed(t *testing.T) {
+	eachWorld(t, func(_ *testing.T, w *world) {
+		inv := w.create()
+		r := w.prepared(w.confirmed(w.payFor(inv, 600_000)))
+		smaller := w.sent(r)
+		smaller.Amount = invoice.NewAmount(100_000)
+		w.seconds.Add(1)
+		w.mine(w.seconds.Load(), smaller)
+		w.wantDue(inv.ID, invoice.Open, 1_000_000)
+		w.final()
+		w.wantDue(inv.ID, invoice.Open, 500_000)
+	})
+}
+
+// TestRefundPreparedBeforePaid pays an invoice while a refund is prepared. The refund gets a warning, and its amount is
+// a surplus once it is canceled.
+func TestRefundPreparedBeforePaid(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create()
+		p := w.confirmed(w.payFor(inv, 400_000))
+		r := w.prepared(p)
+		w.confirmed(w.payFor(inv, 1_000_000))
+		w.wantDue(inv.ID, invoice.Paid, 0)
+		after := w.prepared(w.confirmed(w.payFor(inv, 5_000)))
+		for id, want := range map[string]bool{r.ID: true, after.ID: false} {
+			got, err := ledger.NewReader(w.db.store).RefundRecord(t.Context(), id)
+			w.must(err)
+			warned := false
+			for _, warning := range got.Warnings(at(w.seconds.Load())) {
+				warned = warned || warning == invoice.WarnInvoicePaid
+			}
+			if warned != want {
+				t.Errorf("the refund prepared in %s has the warnings %v", got.CreatedAt, got.Warnings(at(w.seconds.Load())))
+			}
+		}
+		_, err := w.CancelRefund(t.Context(), r.ID, "")
+		w.must(err)
+		if got := w.invoice(inv.ID); got.Status != invoice.Paid || got.Surplus() != invoice.NewAmount(405_000) {
+			t.Errorf("after the cancellation it is %s with a surplus of %s", got.Status, got.Surplus())
+		}
+	})
+}
+
+// TestReleasedRefundOfAnExpiredInvoice expects an expired invoice to be underpaid again once its
+// payment is not sent back.
+func TestReleasedRefundOfAnExpiredInvoice(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create()
+		r := w.prepared(w.confirmed(w.payFor(inv, 400_000)))
+		w.advance(inv.ExpiresAt.Unix() + 100)
+		if got := w.invoice(inv.ID); got.Status != invoice.Expired || got.Exception != "" {
+			t.Errorf("while all is to be sent back, it is %s and %q", got.Status, got.Exception)
+		}
+		_, err := w.CancelRefund(t.Context(), r.ID, "")
+		w.must(err)
+		got := w.invoice(inv.ID)
+		if kind, _ := invoice.ItemOf(got); got.Exception != invoice.Underpaid || kind != invoice.ItemUnderpaid {
+			t.Errorf("after the cancellation it is %q, and %q in the inbox", got.Exception, kind)
+		}
+	})
+}
+
+// TestReleasedRefundPays wants an invoice to be paid once the refund of the covering payment is
+// canceled, has expired, or was dropped by a reorg for longer than it is awaited.
+func TestReleasedRefundPays(t *testing.T) {
+	for name, release := range map[string]func(w *world, p ledger.PaymentRow, r invoice.RefundRecord){
+		"canceled": func(w *world, _ ledger.PaymentRow, r invoice.RefundRecord) {
+			_, err := w.CancelRefund(w.t.Context(), r.ID, "")
+			w.must(err)
+		},
+		"expired": func(w *world, _ ledger.PaymentRow, _ invoice.RefundRecord) {
+			w.seconds.Add(int64(invoice.RefundLifetime.Seconds()))
+			w.must(w.ExpireRefunds(w.t.Context()))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachWorld(t, func(t *testing.T, w *world) {
+				inv := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 30*86_400) })
+				first := w.confirmed(w.payFor(inv, 400_000))
+				r := w.prepared(first)
+				w.confirmed(w.payFor(inv, 600_000))
+				w.wantDue(inv.ID, invoice.Open, 400_000)
+				release(w, first, r)
+				w.wantDue(inv.ID, invoice.Paid, 0)
+				if n := w.paidEvents(inv); n != 1 {
+					t.Errorf("there are %d events", n)
+				}
+			})
+		})
+	}
+}
+
+// TestClockAhead runs while the machine's clock is ahead. Reservations and windows last by the
+// schedule's clock, which does not jump.
+func TestClockAhead(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		checker := &headChecker{w: w}
+		w.Service = w.service(func(c *ledger.Config) {
+			c.Schedule = func() time.Time { return at(start) }
+			one := ledger.AuthorizationBudget{PerMerchant: 1, PerPayer: 1, PerDay: 1}
+			c.Gasless = ledger.Gasless{Checker: checker, Budgets: map[string]ledger.AuthorizationBudget{w.chainKey: one}}
+		})
+		inv := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 30*86_400) })
+		paid := w.create()
+		p := w.confirmed(w.payFor(paid, 1_000_000))
+		r := w.prepared(p)
+		_, err := w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("first")))
+		w.must(err)
+		submission, err := w.SubmitRefund(t.Context(), r.ID, "", w.hash("sent"), ledger.Once{})
+		w.must(err)
+
+		w.seconds.Add(15 * 86_400)
+		_, err = w.PrepareRefund(t.Context(), ledger.RefundRequest{PaymentID: p.ID, Account: invoice.AccountWithKey})
+		wantErr(t, "a second refund of all of it", err, ledger.ErrRefundExceeds)
+		other := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 30*86_400) })
+		w.mine(w.seconds.Load())
+		_, err = w.Authorize(t.Context(), other.ID, w.authorization(other, w.hash("second")))
+		wantRefused(t, err, invoice.RefusedBudget)
+		_, err = w.WithdrawSubmission(t.Context(), ledger.Withdrawal{RefundID: r.ID, SubmissionID: submission.ID, Gone: w.hash("sent")})
+		if submitted := (*ledger.SubmittedError)(nil); !errors.As(err, &submitted) {
+			t.Errorf("withdrawn at once: %v", err)
+		}
+	})
+}
+
+// TestDroppedRefundOfOpenInvoice drops the transfer of a refund in a reorg. It can be mined again, so
+// the refunded amount does not count until a person withdraws it.
+func TestDroppedRefundOfOpenInvoice(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create()
+		w.confirmed(w.payFor(inv, 400_000))
+		w.seconds.Add(1)
+		back := w.back(invoice.NewAmount(400_000))
+		w.mine(w.seconds.Load(), back)
+		w.wantDue(inv.ID, invoice.Open, 1_000_000)
+		w.reorg(1)
+		w.wantDue(inv.ID, invoice.Open, 1_000_000)
+		w.confirmed(w.payFor(inv, 600_000))
+		w.must(w.ExpireRefunds(t.Context()))
+		w.wantDue(inv.ID, invoice.Open, 400_000)
+		w.seconds.Add(int64(invoice.SubmissionPatience.Seconds()))
+		w.must(w.ExpireRefunds(t.Context()))
+		w.wantDue(inv.ID, invoice.Open, 400_000)
+		record, _ := w.storedRefund(back)
+		w.must(w.withdraw(record.ID)) // no node has it any more
+		w.wantDue(inv.ID, invoice.Paid, 0)
+	})
+}
+
+// TestVoidOfRefundedInvoice makes an invoice void after its payment was sent back.
+func TestVoidOfRefundedInvoice(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		inv := w.create()
+		w.seconds.Add(1)
+		w.mine(w.seconds.Load(), w.payFor(inv, 1_000_000), w.back(invoice.NewAmount(1_000_000)))
+		w.wantDue(inv.ID, invoice.Open, 1_000_000)
+		_, err := w.Void(t.Context(), w.own(), inv.ID)
+		w.must(err)
+		w.final()
+		if got := w.invoice(inv.ID); got.Status != invoice.Void || got.Exception != "" {
+			t.Errorf("it is %s, %q", got.Status, got.Exception)
+		}
+	})
+}
+
+// TestAttributeWhatIsLeft refunds a part of a payment without an invoice, and then attributes it to an
+// invoice that is open, has expired, or is paid. The rest of the payment counts.
+func TestAttributeWhatIsLeft(t *testing.T) {
+	for when, c := range map[string]struct {
+		prepare func(w *world, inv invoice.Invoice)
+		check   func(inv invoice.Invoice) bool
+	}{
+		"open": {func(*world, invoice.Invoice) {}, func(inv invoice.Invoice) bool { return inv.Due() == invoice.NewAmount(415_000) }},
+		"expired": {
+			func(w *world, inv invoice.Invoice) { w.advance(inv.ExpiresAt.Unix() + 10) },
+			func(inv invoice.Invoice) bool {
+				return inv.Exception == invoice.Underpaid && inv.Kept() == invoice.NewAmount(585_000)
+			},
+		},
+		"paid": {
+			func(w *world, inv invoice.Invoice) { w.confirmed(w.payFor(inv, 1_000_000)) },
+			func(inv invoice.Invoice) bool { return inv.Surplus() == invoice.NewAmount(585_000) },
+		},
+	} {
+		t.Run(when, func(t *testing.T) {
+			eachWorld(t, func(t *testing.T, w *world) {
+				inv := w.create()
+				w.seconds.Add(1)
+				p := w.payment(w.unattributedPayment(w.seconds.Load(), invoice.NewAmount(985_000)).Transfer)
+				w.final()
+				w.finalized(w.back(invoice.NewAmount(400_000)))
+				c.prepare(w, inv)
+				_, err := w.AttributeManually(t.Context(), ledger.ManualAttribution{PaymentID: p.ID, InvoiceID: inv.ID, By: "maria"})
+				w.must(err)
+				if got := w.invoice(inv.ID); !c.check(got) {
+					t.Errorf("it is %s and %q, asks for %s, has %s and a surplus of %s; of the payment, %s were returned", got.Status, got.Exception,
+						got.Due(), got.Kept(), got.Surplus(), w.payment(p.Transfer).Returned)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,156 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// save writes what a decision changed, in an order in which each row finds those that it refers to. indexed is the
+// newest block that was read.
+func (s *Service) save(ctx context.Context, tx *db.Tx, out *outbox, ch *Changes) error {
+	for _, write := range []func() error{
+		func() error { return SaveSweeps(ctx, tx, ch.effects.sweeps) },
+		func() error { return s.savePayments(ctx, tx, ch) },
+		func() error { return s.saveRefunds(ctx, tx, out, ch) },
+		func() error { return SetRefundInvoices(ctx, tx, ch.effects.reattributed) },
+		func() error { return setReturned(ctx, tx, ch.returned()) },
+		func() error { return SaveRefundedSums(ctx, tx, ch.refundedSums) },
+		func() error { return refreshRefundsOf(ctx, tx, ch.effects.minedAgain) },
+		func() error { return InsertUnrecognizedTransfers(ctx, tx, ch.unrecognized()) },
+		func() error { return deferRefunds(ctx, tx, ch.effects.deferred) },
+		func() error { return s.addToDeposits(ctx, tx, ch) },
+		func() error { return s.saveInvoices(ctx, tx, ch) },
+		func() error { return markInvoicesPaid(ctx, tx, ch.paid) },
+	} {
+		if err := write(); err != nil {
+			return err
+		}
+	}
+	out.unattributed = append(out.unattributed, ch.effects.unattributed...)
+	for _, e := range ch.effects.events {
+		if err := s.emit(out, e.kind, e.subject, e.invoice, e.data()); err != nil {
+			return err
+		}
+	}
+	for _, inv := range ch.effects.closed {
+		s.enqueueIntent(out, invoice.IntentClose, inv)
+	}
+	return nil
+}
+
+// addToDeposits adds what was confirmed to the balances of deposit addresses.
+func (s *Service) addToDeposits(ctx context.Context, tx *db.Tx, ch *Changes) error {
+	if !ch.chain.final {
+		return nil
+	}
+	return AddToDeposits(ctx, tx, ch.confirmed, ch.effects.sweeps)
+}
+
+// savePayments writes the changed payments, and links the notices that announced them.
+func (s *Service) savePayments(ctx context.Context, tx *db.Tx, ch *Changes) error {
+	if len(ch.unsaved) == 0 {
+		return nil
+	}
+	var rows, undecided []PaymentRow
+	var decided []string
+	for _, id := range ch.unsaved {
+		p := ch.payments[id]
+		if p.SeenID == "" {
+			p.SeenID = s.ids.New("")
+		}
+		rows = append(rows, p)
+		if ch.undecided[id] {
+			undecided = append(undecided, p)
+		} else if ch.before.undecided.rows[id] {
+			decided = append(decided, id)
+		}
+	}
+	if err := SavePayments(ctx, tx, rows); err != nil {
+		return err
+	}
+	if err := SetAuthorizationPayments(ctx, tx, ch.effects.authorized); err != nil {
+		return err
+	}
+	if err := UnmarkUndecided(ctx, tx, decided); err != nil {
+		return err
+	}
+	if err := MarkUndecided(ctx, tx, undecided); err != nil {
+		return err
+	}
+	announced, err := Announced(ctx, tx, rows)
+	for _, p := range announced {
+		err = errors.Join(err, LinkNotices(ctx, tx, p.Payment))
+	}
+	return err
+}
+
+// saveRefunds writes the changed refunds, and what depends on them.
+func (s *Service) saveRefunds(ctx context.Context, tx *db.Tx, out *outbox, ch *Changes) error {
+	for _, r := range ch.effects.restored {
+		p, _ := ch.payment(r.PaymentID)
+		many, err := HasPaidManyInvoices(ctx, tx, p.Payment, invoice.ManyInvoices)
+		if err != nil {
+			return err
+		}
+		r.ManyInvoices = many
+		if err := InsertPreparedRefund(ctx, tx, r, "", "", invoice.Hash{}); err != nil {
+			return err
+		}
+	}
+	for _, r := range ch.effects.proofs {
+		if err := ProveAddress(ctx, tx, r); err != nil {
+			return err
+		}
+	}
+	for _, id := range ch.unsavedRefunds {
+		if err := SaveRefund(ctx, tx, ch.refunds[id]); err != nil {
+			return err
+		}
+	}
+	for _, w := range ch.effects.waivers {
+		d := w.waiver
+		d.UndoneBy, d.UndoneAt = "the refund "+w.refundID, ch.chain.now
+		out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
+			MerchantID: d.MerchantID, Action: access.ActionInboxUndo, Object: d.ID, Before: auditDecision(w.waiver), After: auditDecision(d),
+		}))
+		if err := UndoDecision(ctx, tx, d); err != nil {
+			return err
+		}
+	}
+	for _, is := range ch.effects.withdrawn {
+		if err := updateSubmission(ctx, tx, is); err != nil {
+			return err
+		}
+	}
+	if len(ch.effects.released) > 0 {
+		if err := RefreshUses(ctx, tx, ch.effects.released...); err != nil {
+			return err
+		}
+	}
+	return RefreshItems(ctx, tx, ch.effects.rematched...)
+}
+
+// unrecognized returns, during a recovery, the transfers out of settlement addresses that are no known refunds. The
+// database may have lost that they were refunds.
+func (ch *Changes) unrecognized() (unknown []invoice.Transfer) {
+	for _, e := range ch.effects.outgoing {
+		r, _ := ch.refund(e.refundID)
+		if p, _ := ch.payment(e.paymentID); !isActive(r) && !p.Attributed() {
+			unknown = append(unknown, e.Transfer)
+		}
+	}
+	return unknown
+}
+
+// returned returns what was returned of the payments of which that has changed.
+func (ch *Changes) returned() map[string]invoice.Amount {
+	amounts := make(map[string]invoice.Amount)
+	for _, id := range ch.effects.returned {
+		amounts[id] = ch.payments[id].Returned
+	}
+	return amounts
+}

@@ -1,0 +1,101 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// chainScope is what the transfers of one transaction have in common.
+type chainScope struct {
+	key      string    // of the chain
+	indexed  uint64    // the newest block that was read before the transaction
+	now      time.Time // the time, in whole seconds
+	dropped  time.Time // a refund that a reorg dropped after it may be mined again
+	recovery bool
+	final    bool // the transfers are in final blocks
+	// finalized is the newest final block, where the transfers are below and
+	// above it; 0 where final covers all of them.
+	finalized uint64
+	// unread is the newest block that was never read; nil without one. The
+	// attribution of transfers above it may depend on it and on blocks below.
+	unread *uint64
+}
+
+// isAboveUnread reports whether a position is above blocks that were never read.
+func (c chainScope) isAboveUnread(p invoice.Position) bool {
+	return c.unread != nil && p.BlockNumber > *c.unread
+}
+
+// scope returns what decisions about a chain have in common.
+func (s *Service) scope(chainKey string, cur Cursor) chainScope {
+	return chainScope{
+		key: chainKey, indexed: cur.Indexed.Number, unread: cur.Unread,
+		now: s.seconds(), dropped: s.schedule().Add(-returnPatience), recovery: s.recovery,
+	}
+}
+
+// storedBlocks is what blocks changed.
+type storedBlocks struct {
+	moved  bool // a pending payment was found in another block than before
+	found  bool // a payment of an invoice was not known, or was orphaned
+	unread bool // a transaction in them could not be read
+}
+
+// storeBlocks stores the transfers of the blocks, in their order, and the registry's events.
+func (s *Service) storeBlocks(ctx context.Context, tx *db.Tx, out *outbox, scope chainScope, blocks []Block) (stored storedBlocks, err error) {
+	var transfers []invoice.Transfer
+	var observations []IntentObservation
+	var unread []UnreadTransaction
+	for _, b := range blocks {
+		for _, t := range b.Transfers {
+			if !t.Amount.IsZero() { // anyone can make a transfer of zero between any two accounts
+				transfers = append(transfers, t)
+			}
+		}
+		for _, e := range b.Registry {
+			observations = append(observations, e.observations(b.Number)...)
+		}
+		unread = append(unread, s.newUnread(b.Unread)...)
+	}
+	stored.unread = len(unread) > 0
+	if err := insertUnread(ctx, tx, scope.key, unread); err != nil {
+		return stored, err
+	}
+	if err := s.noteRegistry(ctx, tx, scope.key, blocks); err != nil {
+		return stored, err
+	}
+	if !s.recovery {
+		if err := noteForeign(ctx, tx, out, scope.key, blocks); err != nil {
+			return stored, err
+		}
+	}
+	if len(transfers) > 0 {
+		ch, err := decide(ctx, tx, scope, transfers, func(before *Snapshot) *Changes { return Apply(before, transfers) })
+		if err == nil {
+			err = s.save(ctx, tx, out, ch)
+		}
+		if err != nil {
+			return stored, fmt.Errorf("transfers in blocks %d to %d of %s: %w",
+				transfers[0].BlockNumber, transfers[len(transfers)-1].BlockNumber, scope.key, err)
+		}
+		stored.moved, stored.found = ch.effects.moved, ch.effects.found
+	}
+	return stored, MarkIntentsObserved(ctx, tx, scope.key, observations)
+}
+
+// observations returns the intents that the event carries out. Paid and Closed
+// carry out an intent to open as well, because the commitment is past being
+// opened.
+func (e RegistryEvent) observations(block uint64) []IntentObservation {
+	opened := IntentObservation{Registry: e.Registry, CommitmentID: e.CommitmentID, Kind: invoice.IntentOpen, Block: block}
+	if e.Kind == RegistryOpened {
+		return []IntentObservation{opened}
+	}
+	closed := opened
+	closed.Kind = invoice.IntentClose
+	return []IntentObservation{opened, closed}
+}

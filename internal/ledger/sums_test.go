@@ -1,0 +1,316 @@
+package ledger_test
+
+import (
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+)
+
+// recounted returns the stored invoice, and the invoice with the sums of all its payments added up
+// again.
+func (w *world) recounted(id string) (stored, want invoice.Invoice) {
+	w.t.Helper()
+	stored = w.invoice(id)
+	rows, err := ledger.NewReader(w.db.store).PaymentsOfInvoices(w.t.Context(), []string{id})
+	w.must(err)
+	payments := make([]invoice.Payment, len(rows))
+	for i, row := range rows {
+		payments[i] = row.Payment
+	}
+	return stored, stored.Recount(payments)
+}
+
+// TestRunningSumsFollowEveryHistory plays the histories of TestModel with manual attributions. After
+// each step the stored sums must equal the sums of all payments.
+func TestRunningSumsFollowEveryHistory(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		rapid.Check(t, func(r *rapid.T) {
+			m := &machine{world: conn.world(t)}
+			m.draw(r)
+			r.Repeat(map[string]func(*rapid.T){
+				"create":  m.create,
+				"mine":    m.mine,
+				"reorg":   m.reorg,
+				"confirm": m.confirm,
+				"rescan":  m.rescan,
+				"fill":    m.fill,
+				"lose":    m.losePayment,
+				"return":  m.returnPayment,
+				"by hand": m.byHand,
+				"":        m.checkSums,
+			})
+		})
+	})
+}
+
+// byHand manually attributes an unattributed payment.
+func (m *machine) byHand(r *rapid.T) {
+	found, _, err := ledger.NewReader(m.db.store).Payments(m.t.Context(), ledger.PaymentFilter{
+		MerchantID: m.merchant, IncludePending: true, IncludeUnattributed: true, Limit: 100,
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	found = slices.DeleteFunc(found, func(p ledger.PaymentRow) bool {
+		return p.Attributed() || p.Status == invoice.Orphaned || p.InOtherCurrency()
+	})
+	if len(found) == 0 {
+		return
+	}
+	p := rapid.SampledFrom(found).Draw(r, "payment")
+	_, err = m.attribute(p, rapid.SampledFrom(m.made).Draw(r, "to"))
+	wantOneOf(r, err, ledger.ErrIsRefund)
+}
+
+// checkSums compares the stored sums of all invoices with their payments and refunds.
+func (m *machine) checkSums(r *rapid.T) {
+	for _, inv := range m.made {
+		stored, want := m.recounted(inv.ID)
+		if stored.Sums.Newest.Before(want.Sums.Newest) {
+			r.Errorf("invoice %s has a payment above %+v, at %+v", inv.ID, stored.Sums.Newest, want.Sums.Newest)
+		}
+		want.Sums.Newest = stored.Sums.Newest // an upper bound
+		if diff := gocmp.Diff(want, stored, gocmp.Comparer(func(a, b invoice.Amount) bool { return a == b })); diff != "" {
+			r.Errorf("invoice %s (-recounted +stored):\n%s", inv.ID, diff)
+		}
+		refunds, err := ledger.RefundsOfInvoices(m.t.Context(), m.db.store, []string{inv.ID})
+		if err != nil {
+			r.Fatal(err)
+		}
+		m.checkPaidBack(r, refunds)
+		var back invoice.Amount
+		for _, refund := range refunds {
+			if refund.Status == invoice.Confirmed {
+				back = back.Plus(refund.Amount)
+			}
+		}
+		if stored.AmountRefunded != back {
+			r.Errorf("invoice %s has %s refunded, its payments %s", inv.ID, stored.AmountRefunded, back)
+		}
+	}
+}
+
+// checkPaidBack compares the refunded sum of each payment with its refunds.
+func (m *machine) checkPaidBack(r *rapid.T, refunds []invoice.Refund) {
+	want := make(map[string]invoice.Amount)
+	var ids []string
+	for _, refund := range refunds {
+		if _, ok := want[refund.PaymentID]; !ok {
+			ids = append(ids, refund.PaymentID)
+		}
+		n := refund.Amount
+		if refund.Status == invoice.Orphaned {
+			n = invoice.Amount{}
+		}
+		want[refund.PaymentID] = want[refund.PaymentID].Plus(n)
+	}
+	got, err := ledger.RefundedSums(m.t.Context(), m.db.store, ids)
+	m.must(err)
+	for id := range want {
+		if got[id] != want[id] {
+			r.Errorf("of payment %s, %s are paid back, want %s", id, got[id], want[id])
+		}
+	}
+}
+
+// TestSumsFollowEvidence moves a payment to another invoice by different evidence after a
+// reorg.
+func TestSumsFollowEvidence(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		one, two := w.create(), w.create()
+		p := w.pay(invoice.NewAmount(400_000))
+		w.mine(start+1, tagged(p, invoice.Evidence{Calldata: one.CommitmentID}))
+		if inv := w.invoice(one.ID); inv.Sums.InTime != p.Amount || inv.Sums.Payments != 1 {
+			t.Errorf("the first invoice has %+v", inv.Sums)
+		}
+		w.reorg(1)
+		if inv := w.invoice(one.ID); !inv.Sums.InTime.IsZero() || inv.Sums.Payments != 1 {
+			t.Errorf("after the reorg the first invoice has %+v", inv.Sums)
+		}
+		w.mine(start+2, tagged(p, invoice.Evidence{Calldata: two.CommitmentID}))
+		w.final()
+		for id, want := range map[string]uint64{one.ID: 0, two.ID: 400_000} {
+			stored, recounted := w.recounted(id)
+			if stored.AmountPaid != invoice.NewAmount(want) || stored.Sums.InTime != stored.AmountPaid || stored.Sums.Payments != recounted.Sums.Payments {
+				t.Errorf("invoice %s: %s paid, %+v", id, stored.AmountPaid, stored.Sums)
+			}
+		}
+	})
+}
+
+// TestStaleSumsAreRecounted upgrades an invoice with payments that are older than the stored sums.
+func TestStaleSumsAreRecounted(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		forget := func(id string) {
+			t.Helper()
+			if _, err := conn.sql.ExecContext(t.Context(), "UPDATE invoices SET sums_stale = 1, payment_count = 0, arrived_in_time = '0', "+
+				"newest_block = 0, due = '0', counted_block = 0 WHERE id = '"+id+"'"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, test := range map[string]func(w *world, inv invoice.Invoice, first invoice.Transfer){
+			"and paid": func(w *world, inv invoice.Invoice, _ invoice.Transfer) {
+				w.mine(start+3, tagged(w.pay(invoice.NewAmount(600_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
+				w.final()
+			},
+			"and confirmed": func(w *world, inv invoice.Invoice, _ invoice.Transfer) {
+				w.mine(start+3, tagged(w.pay(invoice.NewAmount(600_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
+				forget(inv.ID)
+				w.final()
+			},
+			"and left": func(w *world, inv invoice.Invoice, first invoice.Transfer) {
+				w.reorg(1)
+				w.mine(start+3, tagged(first, invoice.Evidence{Calldata: inv.CommitmentID}),
+					tagged(w.pay(invoice.NewAmount(600_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
+				w.final()
+			},
+			"and attributed to by hand": func(w *world, inv invoice.Invoice, _ invoice.Transfer) {
+				p := w.pay(invoice.NewAmount(600_000)) // equals the remainder of another invoice
+				w.mine(start+3, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: w.create().CommitmentID}), p)
+				w.final()
+				forget(inv.ID)
+				_, err := w.AttributeManually(t.Context(), ledger.ManualAttribution{PaymentID: w.payment(p).ID, InvoiceID: inv.ID, By: "ann"})
+				w.must(err)
+			},
+		} {
+			w := conn.world(t)
+			inv := w.create()
+			first := w.pay(invoice.NewAmount(400_000))
+			w.mine(start+1, tagged(first, invoice.Evidence{Calldata: inv.CommitmentID}))
+			forget(inv.ID)
+			test(w, inv, first)
+			stored, want := w.recounted(inv.ID)
+			if stored.Status != invoice.Paid || stored.AmountPaid != inv.Amount || stored.Sums != want.Sums {
+				t.Errorf("stale %s: %s with %s\n%+v, want\n%+v", name, stored.Status, stored.AmountPaid, stored.Sums, want.Sums)
+			}
+			if got := w.eventTypes(inv); len(got) != 4 { // created, received twice, paid
+				t.Errorf("stale %s: the events are %v", name, got)
+			}
+		}
+	})
+}
+
+// TestPaymentsAreCountedOutOfOrder fills in an older payment after a newer one was
+// counted.
+func TestPaymentsAreCountedOutOfOrder(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		inv := w.create()
+		newer := tagged(w.pay(invoice.NewAmount(500_000)), invoice.Evidence{Calldata: inv.CommitmentID})
+		older := tagged(w.pay(invoice.NewAmount(500_000)), invoice.Evidence{Calldata: inv.CommitmentID})
+		w.mine(start + 1)
+		w.mine(start+2, newer)
+		w.final()
+		_, err := w.Rescan(t.Context(), w.chainKey, 101)
+		w.must(err)
+		b := w.blocks[1]
+		older.Position = invoice.Position{BlockNumber: b.Number, BlockHash: b.Hash, BlockTime: b.Time}
+		b.Transfers = []invoice.Transfer{older}
+		w.must(w.Fill(t.Context(), w.chainKey, 101, []ledger.Block{b, w.blocks[2]}, w.head()))
+		stored, want := w.recounted(inv.ID)
+		if stored.Status != invoice.Paid || stored.SettledTx != newer.TxHash || stored.Sums != want.Sums {
+			t.Errorf("%s by %s\n%+v, want\n%+v", stored.Status, stored.SettledTx, stored.Sums, want.Sums)
+		}
+	})
+}
+
+// TestPartPaidBeforeAnUpgradeLeavesARemainder confirms a part of an invoice with a remainder that an
+// older version did not record.
+func TestPartPaidBeforeAnUpgradeLeavesARemainder(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		inv := w.create()
+		w.mine(start+1, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
+		for _, s := range []string{
+			"DELETE FROM transfer_amounts WHERE remainder = 1",
+			"UPDATE invoices SET remaining = NULL, remaining_transfer = NULL, sums_stale = 1",
+		} {
+			_, err := conn.sql.ExecContext(t.Context(), s)
+			w.must(err)
+		}
+		w.final()
+		got := w.invoice(inv.ID)
+		if got.Remaining != invoice.NewAmount(600_000) || got.RemainingTransfer.IsZero() {
+			t.Fatalf("%s remains, with the transfer amount %s", got.Remaining, got.RemainingTransfer)
+		}
+		rest := w.pay(got.RemainingTransfer)
+		w.mine(start+3, rest)
+		if to := w.payment(rest).InvoiceID; to != inv.ID {
+			t.Errorf("the rest went to %q", to)
+		}
+	})
+}
+
+// tag returns a transfer of an amount with calldata that names the invoice.
+func (w *world) tag(inv invoice.Invoice, n uint64) invoice.Transfer {
+	return tagged(w.pay(invoice.NewAmount(n)), invoice.Evidence{Calldata: inv.CommitmentID})
+}
+
+// TestCostOfAReorgOfALatePayment orphans a late payment of a partly paid invoice with few
+// or many other late payments, which must not be read.
+func TestCostOfAReorgOfALatePayment(t *testing.T) {
+	eachAlone(t, func(t *testing.T, conn *database) {
+		cost := func(late int) uint64 {
+			w := conn.world(t)
+			inv := w.create(amount(34_000_000), func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 10) })
+			w.mine(start+1, w.tag(inv, 1_000_000))
+			w.mine(start + 11)
+			w.final()
+			var dust []invoice.Transfer
+			for range late {
+				dust = append(dust, w.tag(inv, 1))
+			}
+			w.mine(start+12, dust...)
+			w.final()
+			w.mine(start+13, w.tag(inv, 1))
+			return allocated(func() { w.reorg(1) })
+		}
+		if few, many := cost(10), cost(3000); many > 2*few {
+			t.Errorf("a reorg of one of 3000 late payments allocates %d kB, of one of 10 %d kB", many, few)
+		}
+	})
+}
+
+// TestCostOfDustBelowAPayment fills in dust below the payment that paid its invoice. The
+// invoice is recounted once, not once for each batch.
+func TestCostOfDustBelowAPayment(t *testing.T) {
+	eachAlone(t, func(t *testing.T, conn *database) {
+		cost := func(n int) uint64 {
+			w := conn.world(t)
+			w.late()
+			inv := w.create(amount(34_000_000))
+			var dust []invoice.Transfer
+			for i := range n {
+				dust = append(dust, w.tag(inv, 1))
+				if i%10 == 0 { // each pays the amount due
+					dust = append(dust, w.pay(invoice.NewAmount(34_000_000)))
+				}
+			}
+			below := w.next(start+1, dust...)
+			w.blocks = append(w.blocks, below)
+			w.startLate()
+			w.mine(start+2, w.pay(inv.TransferAmount))
+			w.final()
+			kB := allocated(func() { w.fill(below.Number, below.Header, below) })
+			stored, want := w.recounted(inv.ID)
+			if diff := gocmp.Diff(want, stored, gocmp.Comparer(func(a, b invoice.Amount) bool { return a == b })); diff != "" {
+				t.Errorf("after %d payments of dust (-recounted +stored):\n%s", n, diff)
+			}
+			return kB / uint64(n)
+		}
+		if few, many := cost(2_000), cost(12_000); 2*many > 3*few {
+			t.Errorf("each of 12000 payments of dust allocates %d kB, each of 2000 %d kB", many, few)
+		}
+	})
+}

@@ -1,0 +1,70 @@
+package ledger_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// TestTolerance uses a merchant with a tolerance of 5 %: 50,000 for an invoice over
+// 1,000,000.
+func TestTolerance(t *testing.T) {
+	t.Parallel()
+	const created, received, paid = "invoice.created", "payment.received", "invoice.paid"
+	n := invoice.NewAmount
+	each(t, func(t *testing.T, conn *database) {
+		for name, test := range map[string]struct {
+			play      func(w *world, inv invoice.Invoice)
+			status    invoice.Status
+			exception invoice.Exception
+			paid      uint64
+			method    invoice.Method // of the first payment
+			events    []string
+		}{
+			"enough": {func(w *world, _ invoice.Invoice) {
+				w.mine(start+10, w.pay(n(950_000)))
+			}, invoice.Paid, invoice.Underpaid, 950_000, invoice.ByTolerance, []string{created, received, paid}},
+			"one less than enough": {func(w *world, _ invoice.Invoice) {
+				w.mine(start+10, w.pay(n(949_999)))
+			}, invoice.Open, "", 0, "", []string{created}},
+			"one short": {func(w *world, _ invoice.Invoice) {
+				w.mine(start+10, w.pay(n(999_999)))
+			}, invoice.Paid, invoice.Underpaid, 999_999, invoice.ByTolerance, []string{created, received, paid}},
+			"the amount": {func(w *world, _ invoice.Invoice) {
+				w.mine(start+10, w.pay(n(1_000_000)))
+			}, invoice.Paid, "", 1_000_000, invoice.ByAmount, []string{created, received, paid}},
+			"enough, and then the rest": {func(w *world, inv invoice.Invoice) {
+				tag := invoice.Evidence{Calldata: inv.CommitmentID}
+				w.mine(start+10, w.pay(n(950_000)), tagged(w.pay(n(50_000)), tag))
+			}, invoice.Paid, "", 1_000_000, invoice.ByTolerance, []string{created, received, received, paid}},
+			"enough, twice": {func(w *world, _ invoice.Invoice) {
+				w.mine(start+10, w.pay(n(950_000)), w.pay(n(950_000))) // the second stays unattributed
+			}, invoice.Paid, invoice.Underpaid, 950_000, invoice.ByTolerance, []string{created, received, paid}},
+			"too late": {func(w *world, _ invoice.Invoice) {
+				w.mine(start+3601, w.pay(n(950_000)))
+			}, invoice.Expired, "", 0, "", []string{created, "invoice.expired"}},
+		} {
+			w := conn.world(t)
+			w.merchant = "lenient-" + w.merchant
+			inv := w.create()
+			if inv.Tolerance != n(50_000) {
+				t.Fatalf("the tolerance is %s, want 50000", inv.Tolerance)
+			}
+			test.play(w, inv)
+			first := w.payment(w.blocks[len(w.blocks)-1].Transfers[0])
+			w.final()
+			got := w.invoice(inv.ID)
+			if got.Status != test.status || got.Exception != test.exception || number(got.AmountPaid) != test.paid || got.Tolerance != inv.Tolerance {
+				t.Errorf("%s: it is %s, %q, paid %s, tolerating %s", name, got.Status, got.Exception, got.AmountPaid, got.Tolerance)
+			}
+			if first.Method != test.method {
+				t.Errorf("%s: the payment was attributed by %q, want %q", name, first.Method, test.method)
+			}
+			if diff := cmp.Diff(test.events, w.eventTypes(inv)); diff != "" {
+				t.Errorf("%s: events (-want +got):\n%s", name, diff)
+			}
+		}
+	})
+}

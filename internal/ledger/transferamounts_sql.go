@@ -1,0 +1,227 @@
+package ledger
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// TransferAmount is an amount that is shown to payers of an invoice and identifies the invoice. It is
+// a row of transfer_amounts.
+type TransferAmount struct {
+	Invoice   invoice.Invoice
+	Base      invoice.Amount // the amount due: the invoice's amount, or a remainder of it
+	Amount    invoice.Amount // Base with a suffix; zero for a remainder for which no amount is free
+	FromBlock uint64         // the height up to which the chain is read; transfers above can mean it
+	Remainder bool           // Base is a remainder
+}
+
+// transferAmountInsertion leaves out the transfer amount of an open invoice.
+var transferAmountInsertion = db.Insertion{
+	Table: "transfer_amounts",
+	Columns: []string{"invoice_id", "base", "amount", "merchant_address", "chain_key", "token",
+		"from_block BIGINT", "expires_at BIGINT", "remainder BIGINT", "live BIGINT", "closed_block BIGINT"},
+	Conflict: "ON CONFLICT (amount, merchant_address, chain_key, token) WHERE live = 1 DO NOTHING",
+}
+
+// insertTransferAmounts records transfer amounts, one for each invoice, and returns the ids of the
+// invoices for which it did. It skips a transfer amount that another open invoice has. It also records
+// a remainder without a transfer amount.
+func insertTransferAmounts(ctx context.Context, tx *db.Tx, amounts []TransferAmount) (map[string]bool, error) {
+	return tx.InsertReturningKeys(ctx, transferAmountInsertion, transferAmountRows(amounts))
+}
+
+// InsertBareRemainders records remainders without a transfer amount.
+func InsertBareRemainders(ctx context.Context, tx *db.Tx, remainders []TransferAmount) error {
+	return tx.Insert(ctx, transferAmountInsertion, transferAmountRows(remainders))
+}
+
+// deleteBareRemainders deletes remainders without a transfer amount.
+func deleteBareRemainders(ctx context.Context, tx *db.Tx, remainders []TransferAmount) error {
+	for _, r := range remainders { // few, and seldom
+		_, err := tx.Exec(ctx, "DELETE FROM transfer_amounts WHERE invoice_id = $1 AND base = $2 AND remainder = 1 AND amount IS NULL",
+			r.Invoice.ID, r.Base.String())
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func transferAmountRows(amounts []TransferAmount) [][]any {
+	rows := make([][]any, len(amounts))
+	for i, t := range amounts {
+		inv := t.Invoice
+		var closed any // null if the same transaction closes the invoice later
+		if inv.Status != invoice.Open {
+			closed = db.OrNull(int64(inv.ClosedBlock))
+		}
+		rows[i] = []any{inv.ID, t.Base.String(), db.OrNull(t.Amount), inv.Merchant.String(), inv.ChainKey, inv.Token.String(),
+			int64(t.FromBlock), invoice.UnixSeconds(inv.ExpiresAt), bit(t.Remainder), bit(inv.Status == invoice.Open), closed}
+	}
+	return rows
+}
+
+func bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// RemainderTransferAmounts returns the recorded transfer amounts of the remainders, by invoice and
+// remainder; zero for a remainder without one.
+func RemainderTransferAmounts(ctx context.Context, q db.Querier, remainders map[string][]invoice.Amount) (map[string]map[invoice.Amount]invoice.Amount, error) {
+	type remainder struct {
+		id   string
+		base invoice.Amount
+	}
+	amounts := make(map[string]map[invoice.Amount]invoice.Amount, len(remainders))
+	var wanted []remainder
+	var rows [][]any
+	for _, id := range slices.Sorted(maps.Keys(remainders)) {
+		amounts[id] = make(map[invoice.Amount]invoice.Amount)
+		for _, base := range remainders[id] {
+			rows = append(rows, []any{int64(len(wanted)), id, base.String()})
+			wanted = append(wanted, remainder{id, base})
+		}
+	}
+	err := q.LookUpWanted([]string{"n BIGINT", "invoice", "due"}, rows, func(with string, args []any) error {
+		_, err := db.QueryAll(ctx, q, func(row db.Scanner) (struct{}, error) {
+			var n int64
+			var amount string
+			if err := row.Scan(&n, db.NullText(&amount)); err != nil || amount == "" {
+				return struct{}{}, err
+			}
+			parsed, err := invoice.ParseAmount(amount)
+			amounts[wanted[n].id][wanted[n].base] = parsed
+			return struct{}{}, err
+		}, with+`SELECT n, (SELECT coalesce(amount, '0') FROM transfer_amounts
+			WHERE invoice_id = invoice AND base = due AND remainder = 1) FROM wanted`, args...)
+		return err
+	})
+	return amounts, err
+}
+
+// lacksTransferAmount holds for open invoices that may lack a transfer amount for their remainder:
+// their payments were not added up since an upgrade, or no transfer amount was free.
+const lacksTransferAmount = "status = 'open' AND (sums_stale = 1 OR remaining IS NOT NULL AND remaining_transfer IS NULL)"
+
+// InvoicesLackingTransferAmounts returns the ids of open invoices of the chain
+// that may lack a transfer amount for their remainder, in ascending order, above
+// the given id. Deposit invoices have no transfer amounts.
+func InvoicesLackingTransferAmounts(ctx context.Context, q db.Querier, chainKey, after string, limit int) ([]string, error) {
+	return db.QueryAll(ctx, q, db.ScanID, "SELECT id FROM invoices WHERE chain_key = $1 AND id > $2 AND "+lacksTransferAmount+" AND (collection = 'direct' OR sums_stale = 1) ORDER BY id LIMIT $3",
+		chainKey, after, limit)
+}
+
+// LowerFromBlocks sets from_block of the chain's open invoices, and of their
+// transfer amounts, to at most the height. The blocks above were replaced, and
+// the new ones can hold transfers to these invoices.
+func LowerFromBlocks(ctx context.Context, tx *db.Tx, chainKey string, height uint64) error {
+	for _, update := range []string{
+		`UPDATE transfer_amounts SET from_block = $2 WHERE from_block > $2 AND invoice_id IN
+			(SELECT id FROM invoices WHERE chain_key = $1 AND from_block > $2 AND status = 'open')`,
+		`UPDATE transfer_amounts SET from_block = $2 WHERE chain_key = $1 AND from_block > $2 AND live = 1 AND remainder = 1`,
+		`UPDATE invoices SET from_block = $2 WHERE chain_key = $1 AND from_block > $2 AND status = 'open'`,
+	} {
+		if _, err := tx.Exec(ctx, update, chainKey, int64(height)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fromBlocksLock is the first key of PostgreSQL's advisory locks on from_block of a chain's new
+// invoices. The second is a hash of the chain's key.
+//
+// A transaction that makes invoices payable takes it before it inserts a row. It then inserts rows in
+// this order: holders of addresses, merchants, settlement addresses, transfer amounts, invoices,
+// idempotency keys, references, intents, audit entries and events. So no two transactions wait for
+// each other.
+const fromBlocksLock = 0x62696e64
+
+// sendHeightsForNewInvoices asks for the newest known block of each chain for invoices that this
+// transaction inserts: the newest one read, or one that was rolled back and not replaced yet. heights
+// has them after the next Flush. Until the transaction ends no other one lowers from_block of the
+// chains' invoices, because LowerFromBlocks would not see the new ones. It fails like LockCursor in a
+// process with an older configuration revision.
+func sendHeightsForNewInvoices(ctx context.Context, tx *db.Tx, chainKeys []string) (heights map[string]uint64, err error) {
+	for _, key := range slices.Sorted(slices.Values(chainKeys)) { // in one order, so that no two wait for each other
+		if err := lockFromBlocksAs(ctx, tx, "pg_advisory_xact_lock_shared", key); err != nil {
+			return nil, err
+		}
+	}
+	// Separate statements: they see what was committed during the wait for the lock.
+	if err := tx.SendRevisionCheck(ctx); err != nil {
+		return nil, err
+	}
+	return sendChainColumn(ctx, tx, "coalesce((SELECT max(number) FROM blocks WHERE blocks.chain_key = chains.chain_key), indexed_number)", chainKeys, blockNumber)
+}
+
+// lockFromBlocks waits for transactions that insert invoices on the chain, and blocks others until
+// this one ends. The cursor must be locked, and no row written yet, because the transactions waited
+// for may themselves wait for written rows.
+func lockFromBlocks(ctx context.Context, tx *db.Tx, chainKey string) error {
+	return lockFromBlocksAs(ctx, tx, "pg_advisory_xact_lock", chainKey)
+}
+
+// lockFromBlocksAs takes an advisory lock. SQLite has one writer and needs no lock.
+func lockFromBlocksAs(ctx context.Context, tx *db.Tx, lock, chainKey string) error {
+	if !tx.OnPostgres() {
+		return nil
+	}
+	return tx.Send(ctx, nil, "SELECT "+lock+"(CAST($1 AS INTEGER), hashtext($2))", fromBlocksLock, chainKey)
+}
+
+// IndexedHeights returns the newest indexed block of each chain. It skips
+// chains that were never read.
+func IndexedHeights(ctx context.Context, q db.Querier, chainKeys []string) (map[string]uint64, error) {
+	return chainColumn(ctx, q, "indexed_number", chainKeys, blockNumber)
+}
+
+// sendFinalTimes asks for the time of the newest final block of each chain. After the next Flush times
+// has them, without chains that were never read.
+func sendFinalTimes(ctx context.Context, tx *db.Tx, chainKeys []string) (times map[string]time.Time, err error) {
+	return sendChainColumn(ctx, tx, "confirmed_time", chainKeys, func(dst *time.Time) any { return db.Seconds(dst) })
+}
+
+// blockNumber returns the scan target of a column that holds a block number.
+func blockNumber(dst *uint64) any { return dst }
+
+// chainColumn returns the value of a column for each of the chains that were read. It scans the value
+// into the result of target.
+func chainColumn[T any](ctx context.Context, q db.Querier, expression string, chainKeys []string, target func(dst *T) any) (map[string]T, error) {
+	values := make(map[string]T)
+	_, err := db.QueryIn(chainKeys, func(chunk []any) ([]struct{}, error) {
+		return db.QueryAll(ctx, q, func(row db.Scanner) (none struct{}, err error) {
+			return none, scanChain(row, values, target)
+		}, chainColumnText(expression, len(chunk)), chunk...)
+	})
+	return values, err
+}
+
+// sendChainColumn sends the query of chainColumn.
+func sendChainColumn[T any](ctx context.Context, tx *db.Tx, expression string, chainKeys []string, target func(dst *T) any) (map[string]T, error) {
+	values := make(map[string]T)
+	err := db.InBatches(chainKeys, "", func(part []string) error {
+		return tx.Send(ctx, func(row db.Scanner) error { return scanChain(row, values, target) }, chainColumnText(expression, len(part)), db.ToAny(part)...)
+	})
+	return values, err
+}
+
+func chainColumnText(expression string, chains int) string {
+	return "SELECT chain_key, " + expression + " FROM chains WHERE chain_key IN " + db.ParameterList(0, chains)
+}
+
+func scanChain[T any](row db.Scanner, values map[string]T, target func(dst *T) any) error {
+	var key string
+	var value T
+	err := row.Scan(&key, target(&value))
+	values[key] = value
+	return err
+}

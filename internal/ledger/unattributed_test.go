@@ -1,0 +1,181 @@
+package ledger_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/api/apitest"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/webhooks"
+)
+
+// TestOnUnattributed checks that the signal is called once for each stored unattributed
+// payment, and for no attributed one.
+func TestOnUnattributed(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		inv := w.create()
+		p := w.unattributedPayment(start+10, invoice.NewAmount(990_000))
+		w.mine(start+11, w.pay(inv.TransferAmount))
+		w.final()
+		if diff := cmp.Diff([]string{p.ID}, w.unattributedIDs); diff != "" {
+			t.Errorf("unattributed payments (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestUnattributedEventOfLostInvoice expects payment.unattributed to show that the payment was for an
+// invoice that the database has lost.
+func TestUnattributedEventOfLostInvoice(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.merchant = "curious-" + w.merchant
+		w.create()
+		lost := w.lostInvoice(nil)
+		w.lose(lost)
+		w.mine(start+1, tagged(w.pay(invoice.NewAmount(990_000)), invoice.Evidence{Calldata: lost.CommitmentID}))
+		rows, err := webhooks.NewReader(w.db.store).Events(t.Context(), webhooks.EventFilter{MerchantID: w.merchant, Type: invoice.EventUnattributed, Limit: 10})
+		if err != nil || len(rows) != 1 {
+			t.Fatalf("%d events, %v", len(rows), err)
+		}
+		var body struct{ Data apitypes.UnattributedData }
+		w.must(json.Unmarshal(rows[0].Body, &body))
+		if p := body.Data.Payment; p.Exception != apitypes.PaymentOfLostInvoice || p.OnChainInvoiceID != lost.CommitmentID.String() {
+			t.Errorf("the payment is %+v", p)
+		}
+		w.must(apitest.Event(t, rows[0].Body))
+	})
+}
+
+// TestNoUnattributedEventInRecovery reads a payment without an invoice during a recovery.
+func TestNoUnattributedEventInRecovery(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.merchant = "curious-" + w.merchant
+		w.create()
+		w.Service = w.service(func(c *ledger.Config) { c.Recovery = true })
+		w.mine(start+1, w.pay(invoice.NewAmount(990_000)))
+		w.final()
+		rows, err := webhooks.NewReader(w.db.store).Events(t.Context(), webhooks.EventFilter{MerchantID: w.merchant, Type: invoice.EventUnattributed, Limit: 10})
+		if err != nil || len(rows) != 0 {
+			t.Errorf("%d events, %v", len(rows), err)
+		}
+	})
+}
+
+func TestUnattributedEvents(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		asks := []invoice.EventType{invoice.EventUnattributed}
+		for merchant, c := range map[string]struct {
+			stored []invoice.EventType // expected with an endpoint; nil for no endpoint
+			wanted bool
+		}{
+			"curious-": {nil, true}, "asked-": {asks, true}, "silent-": {[]invoice.EventType{}, false}, "": {nil, false},
+		} {
+			w := conn.world(t)
+			w.merchant = merchant + w.merchant
+			if c.stored != nil {
+				seal := func(int64) ([]byte, string, error) { return []byte("x"), "key", nil }
+				w.must(conn.store.Update(t.Context(), func(tx *db.Tx) error {
+					_, err := webhooks.PutEndpoint(t.Context(), tx, webhooks.EndpointRow{MerchantID: w.merchant, URL: "https://shop.example/", Optional: c.stored}, seal)
+					return err
+				}))
+			}
+			inv := w.create()
+			p := w.unattributedPayment(start+10, invoice.NewAmount(990_000))
+			w.reorg(1)
+			w.mine(start+12, p.Transfer) // emitted once
+			w.mine(start+13, w.pay(inv.TransferAmount))
+			w.final()
+			rows, err := webhooks.NewReader(conn.store).Events(t.Context(), webhooks.EventFilter{MerchantID: w.merchant, Type: invoice.EventUnattributed, Limit: 10})
+			w.must(err)
+			if (len(rows) == 1) != c.wanted || len(rows) > 1 {
+				t.Fatalf("%q is sent %d events", merchant, len(rows))
+			}
+			if !c.wanted {
+				continue
+			}
+			var body struct {
+				Type string
+				Data apitypes.UnattributedData
+			}
+			w.must(json.Unmarshal(rows[0].Body, &body))
+			if body.Data.Payment.ID != p.ID || len(body.Data.Candidates) != 1 || rows[0].InvoiceID != "" || rows[0].DeliveryID == "" {
+				t.Fatalf("the event is %+v with %s", rows[0].Event, rows[0].Body)
+			}
+			if c := body.Data.Candidates[0]; c.InvoiceID != inv.ID || c.AmountDifference != "-10000" {
+				t.Errorf("the candidate is %+v", c)
+			}
+			w.must(apitest.Event(t, rows[0].Body))
+		}
+	})
+}
+
+// TestNoInvoiceCollectsWhatWasSeenBefore creates an invoice over the amount of an
+// unattributed payment. A reorg mines the payment again in a block that can pay the
+// invoice, and its amount must not attribute it.
+func TestNoInvoiceCollectsWhatWasSeenBefore(t *testing.T) {
+	t.Parallel()
+	other := invoice.Evidence{Registry: invoice.Hash{0xee}} // names no invoice
+	each(t, func(t *testing.T, conn *database) {
+		for name, test := range map[string]struct {
+			waits, between, attributed bool
+			again                      invoice.Evidence // evidence of the payment when it is mined again
+		}{
+			"waits":                        {waits: true},
+			"waits, created between":       {waits: true, between: true},
+			"unattributed, other evidence": {again: other},
+			"attributed, other evidence":   {again: other, attributed: true},
+		} {
+			w := conn.world(t)
+			w.late()
+			const paid = 1_234_567
+			older := w.create(amount(9_000_000))
+			if test.attributed {
+				older = w.create(amount(paid), func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 10) })
+			}
+			unread := w.next(start + 1)
+			w.blocks = append(w.blocks, unread)
+			w.startLate()
+			if !test.waits {
+				w.fill(101, unread.Header)
+			}
+			p := w.pay(invoice.NewAmount(paid))
+			w.mine(start+2, p)
+			var collector invoice.Invoice
+			if !test.between {
+				collector = w.create(amount(paid))
+			}
+			w.reorg(1)
+			if test.between {
+				collector = w.create(amount(paid))
+			}
+			p.Evidence = test.again
+			w.mine(start+20, p)
+			if test.waits {
+				w.fill(101, unread.Header)
+			}
+			w.final()
+			if got := w.payment(p); got.Attributed() {
+				t.Errorf("%s: the payment went to the older %t, the newer %t by %q", name, got.InvoiceID == older.ID, got.InvoiceID == collector.ID, got.Method)
+			}
+			if test.waits {
+				continue
+			}
+			w = conn.world(t)
+			w.create(amount(9_000_000))
+			p = w.pay(invoice.NewAmount(paid))
+			w.mine(start+1, p)
+			named := w.create(amount(paid))
+			w.reorg(1)
+			p.Evidence.Calldata = named.CommitmentID
+			w.mine(start+2, p)
+			w.checkAttributed(p, named, invoice.ByCalldata)
+		}
+	})
+}

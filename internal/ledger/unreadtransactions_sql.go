@@ -1,0 +1,123 @@
+package ledger
+
+import (
+	"context"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// UnreadReason is how an unrecorded transaction became known.
+type UnreadReason string
+
+// Reasons of unread transactions.
+const (
+	UnreadLookup     UnreadReason = "lookup"     // a payer looked it up
+	UnreadReceipt    UnreadReason = "receipt"    // a receipt that was read for another payment shows it
+	UnreadNode       UnreadReason = "node"       // another node, or the block's receipts, show it
+	UnreadUnreadable UnreadReason = "unreadable" // the nodes have its log, and do not return its receipt or its calldata
+)
+
+// UnreadReasons are all reasons.
+var UnreadReasons = []UnreadReason{UnreadLookup, UnreadReceipt, UnreadNode, UnreadUnreadable}
+
+// UnreadTransaction is a transaction that may move a token from or to an address of
+// ours, and that is not recorded.
+type UnreadTransaction struct {
+	TxHash      invoice.Hash
+	Block       uint64
+	Reason      UnreadReason
+	Detail      string // the error of the last attempt to read it
+	Attempts    int    // how many attempts to read it have failed
+	FoundAt     time.Time
+	NextAt      time.Time // when it is read next
+	DismissedAt time.Time // zero until a person dismisses it
+}
+
+const unreadColumns = "SELECT tx_hash, block_number, reason, detail, attempts, found_at, next_at, dismissed_at FROM unread_transactions WHERE chain_key = $1"
+
+func scanUnread(row db.Scanner) (u UnreadTransaction, err error) {
+	err = row.Scan(db.HashCol(&u.TxHash), &u.Block, &u.Reason, &u.Detail, &u.Attempts, db.Seconds(&u.FoundAt), db.Seconds(&u.NextAt), db.Seconds(&u.DismissedAt))
+	return u, err
+}
+
+// insertUnread stores unread transactions of a chain, except those that are stored.
+func insertUnread(ctx context.Context, tx *db.Tx, chainKey string, all []UnreadTransaction) error {
+	rows := make([][]any, len(all))
+	for i, u := range all {
+		rows[i] = []any{chainKey, u.TxHash.String(), int64(u.Block), string(u.Reason), u.Detail, u.Attempts, u.FoundAt.Unix(), u.NextAt.Unix()}
+	}
+	return tx.Insert(ctx, db.Insertion{Table: "unread_transactions",
+		Columns:  []string{"chain_key", "tx_hash", "block_number BIGINT", "reason", "detail", "attempts BIGINT", "found_at BIGINT", "next_at BIGINT"},
+		Conflict: "ON CONFLICT (chain_key, tx_hash) DO NOTHING"}, rows)
+}
+
+// FindUnreadTransaction returns an unread transaction, or ErrNotFound.
+func FindUnreadTransaction(ctx context.Context, q db.Querier, chainKey string, hash invoice.Hash) (UnreadTransaction, error) {
+	return db.QueryRow(ctx, q, scanUnread, unreadColumns+" AND tx_hash = $2", chainKey, hash.String())
+}
+
+// unreadTransactions returns the transactions that were not dismissed, in the order of their blocks.
+func unreadTransactions(ctx context.Context, q db.Querier, chainKey string, limit int) ([]UnreadTransaction, error) {
+	return db.QueryAll(ctx, q, scanUnread, unreadColumns+" AND dismissed_at IS NULL ORDER BY block_number, tx_hash LIMIT $2", chainKey, limit)
+}
+
+// dueUnread returns the transactions that are due to be read, in the order of their blocks.
+func dueUnread(ctx context.Context, q db.Querier, chainKey string, now time.Time, limit int) ([]UnreadTransaction, error) {
+	return db.QueryAll(ctx, q, scanUnread, unreadColumns+" AND dismissed_at IS NULL AND next_at <= $2 ORDER BY block_number, tx_hash LIMIT $3",
+		chainKey, now.Unix(), limit)
+}
+
+// countUnread returns how many unread transactions of a chain were not dismissed, by reason; nil if
+// there are no such transactions.
+func countUnread(ctx context.Context, q db.Querier, chainKey string) (map[UnreadReason]int, error) {
+	var counts map[UnreadReason]int
+	_, err := db.QueryAll(ctx, q, func(row db.Scanner) (struct{}, error) {
+		var reason UnreadReason
+		var n int
+		err := row.Scan(&reason, &n)
+		if counts == nil {
+			counts = map[UnreadReason]int{}
+		}
+		counts[reason] = n
+		return struct{}{}, err
+	}, "SELECT reason, count(*) FROM unread_transactions WHERE chain_key = $1 AND dismissed_at IS NULL GROUP BY reason", chainKey)
+	return counts, err
+}
+
+// postponeUnread records a failed attempt to read a transaction, and when it is read next.
+func postponeUnread(ctx context.Context, tx *db.Tx, chainKey string, u UnreadTransaction) error {
+	_, err := tx.Exec(ctx, "UPDATE unread_transactions SET detail = $3, attempts = $4, next_at = $5 WHERE chain_key = $1 AND tx_hash = $2",
+		chainKey, u.TxHash.String(), u.Detail, u.Attempts, u.NextAt.Unix())
+	return err
+}
+
+// retryUnread schedules a transaction to be read at a time, even if it was dismissed. It returns
+// ErrNotFound for an unknown transaction.
+func retryUnread(ctx context.Context, tx *db.Tx, chainKey string, hash invoice.Hash, at time.Time) error {
+	return changeUnread(ctx, tx, "next_at = $3, dismissed_at = NULL", chainKey, hash, at)
+}
+
+// dismissUnread ends the attempts to read a transaction. It returns ErrNotFound for an unknown transaction.
+func dismissUnread(ctx context.Context, tx *db.Tx, chainKey string, hash invoice.Hash, at time.Time) error {
+	return changeUnread(ctx, tx, "dismissed_at = $3", chainKey, hash, at)
+}
+
+func changeUnread(ctx context.Context, tx *db.Tx, set, chainKey string, hash invoice.Hash, at time.Time) error {
+	n, err := tx.Exec(ctx, "UPDATE unread_transactions SET "+set+" WHERE chain_key = $1 AND tx_hash = $2", chainKey, hash.String(), at.Unix())
+	if err == nil && n == 0 {
+		return db.ErrNotFound
+	}
+	return err
+}
+
+// deleteUnread deletes transactions that were read.
+func deleteUnread(ctx context.Context, tx *db.Tx, chainKey string, hashes []invoice.Hash) error {
+	for _, hash := range hashes {
+		if err := tx.Send(ctx, nil, "DELETE FROM unread_transactions WHERE chain_key = $1 AND tx_hash = $2", chainKey, hash.String()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

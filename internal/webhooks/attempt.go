@@ -1,0 +1,125 @@
+package webhooks
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+// job is a leased delivery and its endpoint.
+type job struct {
+	Delivery
+	leaseID  string
+	until    time.Time // when the lease ends
+	endpoint Endpoint
+}
+
+// reasons are the reasons why deliveries are put back, by fault.
+var reasons = map[Fault]string{
+	FaultAddress:  "no local port is left for connections to the endpoint's address",
+	FaultStopped:  "this process did not run for a while, or its clock was set",
+	FaultShortage: "this process ran out of a resource, or cannot use its proxy",
+}
+
+// deliver makes one attempt and records its outcome.
+func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
+	o := Outcome{Delivery: j.Delivery, LeaseID: j.leaseID}
+	o.Delivery.Body = nil // not needed any more
+	started, due := w.conf.Now(), w.conf.Schedule()
+	if j.TooLate(due) {
+		w.conf.Metrics.failed.Inc()
+		w.log.add("late:"+j.MerchantID, func(count int) {
+			w.conf.Logger.ErrorContext(ctx, "webhook deliveries failed: their deadlines passed before they could be attempted again",
+				"merchant", j.MerchantID, "delivery", j.ID, "deliveries", count)
+		})
+		o.Status, o.Finished = Failed, started
+		return finished{outcome: o, recorded: r.record(ctx, j, o)}
+	}
+	a := w.poster.Post(ctx, j.endpoint, Message{ID: j.ID, Event: j.EventType, Body: j.Body})
+	if a.Overran {
+		w.log.add("severed:"+j.MerchantID, func(count int) {
+			w.conf.Logger.ErrorContext(ctx, "webhook exchanges did not end within their time limit; their connections were closed",
+				"merchant", j.MerchantID, "delivery", j.ID, "exchanges", count)
+		})
+	}
+	if a.Err != nil && ctx.Err() != nil {
+		return finished{outcome: o} // this worker stopped it, which is not the endpoint's fault
+	}
+	if a.Fault != FaultTheirs {
+		w.log.add(fmt.Sprint("fault:", a.Fault), func(count int) {
+			w.conf.Logger.ErrorContext(ctx, "webhook deliveries put back", "reason", reasons[a.Fault], "deliveries", count, "err", cmp.Or(a.Detail, a.Err.Error()))
+		})
+		return finished{outcome: o, fault: a.Fault}
+	}
+	over := w.conf.Schedule()
+	took := max(0, over.Sub(due)) // by the schedule's clock, which is never set back
+	result := w.result(a, due, due.Add(took))
+	o.Change = func(b Breaker) Breaker { return b.After(result, w.conf.Limits.PerMerchant) }
+	made := a.Attempt(j.Attempts+1, started, took)
+	o.Attempt = &made
+	o.Status, o.Finished = Delivered, w.conf.Now()
+	if a.Err != nil {
+		if next, more := RetryAt(made.Number-j.PriorAttempts, over, j.Deadline, a.RetryAfter, w.jitter()); more {
+			o.Status, o.Finished, o.NextDue = Pending, time.Time{}, next
+		} else {
+			o.Status = Failed
+		}
+	}
+	w.report(ctx, j, o, took)
+	return finished{outcome: o, recorded: r.record(ctx, j, o)}
+}
+
+// result returns the result of an answer for the endpoint's breaker.
+func (w *Worker) result(a Answer, started, ended time.Time) Result {
+	return Result{
+		Started: started, Ended: ended, OK: a.Err == nil, Gone: a.Code == http.StatusGone, Switched: a.Code == http.StatusSwitchingProtocols,
+		TimedOut: a.Err != nil && ended.Sub(started) >= w.conf.Limits.Timeout, Jitter: w.jitter(),
+	}
+}
+
+// report logs and measures an attempt.
+func (w *Worker) report(ctx context.Context, j job, o Outcome, took time.Duration) {
+	w.conf.Metrics.observeAttempt(o.Status, took)
+	a := *o.Attempt
+	if a.StatusCode == http.StatusGone {
+		w.log.add("gone:"+j.MerchantID, func(count int) {
+			w.conf.Logger.ErrorContext(ctx, "webhook endpoint is gone: it answered 410; its events wait until their deadlines, and it is tried once an hour",
+				"merchant", j.MerchantID, "answers", count)
+		})
+	}
+	about := func(more ...any) []any {
+		return append([]any{"merchant", j.MerchantID, "delivery", j.ID, "event", j.EventType, "attempt", a.Number, "took", took}, more...)
+	}
+	switch o.Status {
+	case Delivered:
+		if w.conf.Logger.Enabled(ctx, slog.LevelDebug) {
+			w.conf.Logger.DebugContext(ctx, "webhook delivered", about()...)
+		}
+	case Pending:
+		w.log.add("attempt:"+j.MerchantID, func(count int) {
+			w.conf.Logger.WarnContext(ctx, "webhook attempts failed", about("attempts", count, "err", a.Error, "next", o.NextDue.UTC())...)
+		})
+	case None: // not the status of an outcome
+	case Failed:
+		w.conf.Metrics.failed.Inc()
+		w.log.add("failed:"+j.MerchantID, func(count int) {
+			w.conf.Logger.ErrorContext(ctx, "webhook deliveries failed: no attempt is left", about("deliveries", count, "err", a.Error)...)
+		})
+	}
+}
+
+// jitter returns a random number in [0, 1). It panics when the source of
+// randomness fails, as crypto/rand never does.
+func (w *Worker) jitter() float64 {
+	var b [8]byte
+	if _, err := io.ReadFull(w.conf.Rand, b[:]); err != nil {
+		panic(fmt.Sprintf("dispatcher: source of randomness failed: %v", err))
+	}
+	const bits = 53 // of a float64
+	return float64(binary.BigEndian.Uint64(b[:])>>(64-bits)) / (1 << bits)
+}

@@ -1,0 +1,136 @@
+package webhooks
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"syscall"
+	"time"
+
+	"github.com/quittance/quittance/internal/chain"
+)
+
+const (
+	// silence is how long an HTTP/2 connection may receive no data before it is pinged, and pingTimeout how long the
+	// ping may take. Without pings, events would be sent into a connection that died unnoticed.
+	silence     = 15 * time.Second
+	pingTimeout = 5 * time.Second
+)
+
+// ClientConfig configures a client.
+type ClientConfig struct {
+	Guard *Guard // required
+	// DialTimeout bounds the lookup and connection, and again the TLS handshake, because net/http continues both after
+	// a request was given up. Default DefaultTimeout.
+	DialTimeout time.Duration
+	// Connections is the maximum number of open connections, in use or idle; 0 means no limit. Idle is how many of them
+	// may be idle; default 512.
+	Connections, Idle int
+	// CA has certificates in PEM. Receivers' certificates are checked with them and with the
+	// certificates that the machine trusts.
+	CA []byte
+	// Proxy, if set, is the proxy through which receivers are reached, except receivers in the guard's allowed ranges:
+	// see egress. Its scheme is http or https.
+	Proxy *url.URL
+	// lookup replaces the lookup of a host's addresses before the proxy is used.
+	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+}
+
+// NewClient returns the client of all exchanges. It keeps connections open for the next event, and uses HTTP/2 if the
+// receiver does. It uses no other proxy, follows no redirect, decompresses no body, refuses another protocol, and
+// connects to no address that the guard refuses.
+func NewClient(c ClientConfig) *http.Client {
+	return newClient(c, net.Dialer{Timeout: cmp.Or(c.DialTimeout, DefaultTimeout)})
+}
+
+func newClient(c ClientConfig, dialer net.Dialer) *http.Client {
+	// Read the roots now, while there is a file descriptor for them. If reading them later failed, there would be no
+	// roots for the rest of the process.
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = nil // as package tls does, which tries again
+	}
+	if len(c.CA) > 0 {
+		if roots == nil {
+			roots = x509.NewCertPool()
+		}
+		roots.AppendCertsFromPEM(c.CA)
+	}
+	toProxy := dialer
+	dialer.ControlContext = c.Guard.control
+	bound := &boundDialer{dial: c.Guard.dial(dialer), limit: int64(c.Connections)}
+	transport := &http.Transport{
+		DialContext:            bound.dialContext,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
+		TLSHandshakeTimeout:    dialer.Timeout,
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true, // so that a compressed answer cannot exhaust the memory
+		MaxResponseHeaderBytes: MaxResponseHeader,
+		MaxIdleConns:           cmp.Or(c.Idle, 512),
+		MaxIdleConnsPerHost:    16,
+		IdleConnTimeout:        90 * time.Second,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: pingTimeout},
+	}
+	if c.Proxy != nil {
+		e := newEgress(c.Guard, c.Proxy, toProxy, bound.dial)
+		if c.lookup != nil {
+			e.lookup = c.lookup
+		}
+		bound.dial, transport.Proxy = e.dialContext, e.proxyFor
+		transport.GetProxyConnectHeader, transport.OnProxyConnectResponse = connectHeader, refusal
+	}
+	bound.dropIdle = transport.CloseIdleConnections
+	return &http.Client{
+		Transport:     chain.Transport{Base: transport},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// dial checks an address in the URL before the dialer converts it, because the dialer turns a mapped IPv4 address into
+// plain IPv4.
+func (g *Guard) dial(dialer net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if at, err := netip.ParseAddrPort(address); err == nil {
+			if err := g.check(ctx, at.Addr()); err != nil {
+				return nil, err
+			}
+		}
+		return dialer.DialContext(ctx, network, address)
+	}
+}
+
+// control implements net.Dialer's ControlContext, which is called with each address before connecting to it.
+func (g *Guard) control(ctx context.Context, _, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	return g.check(ctx, at.Addr())
+}
+
+func (g *Guard) check(ctx context.Context, a netip.Addr) error {
+	if secured(ctx) {
+		return g.Check(a)
+	}
+	return g.CheckPlain(a)
+}
+
+// securedKey is the key of secured's value.
+type securedKey struct{}
+
+// withScheme passes a request's scheme to the dialer. A connection is never reused for a request of the other scheme,
+// so a check at dialing holds for all of its requests.
+func withScheme(ctx context.Context, scheme string) context.Context {
+	return context.WithValue(ctx, securedKey{}, scheme == "https")
+}
+
+// secured reports whether a connection is for TLS; false if its scheme is unknown.
+func secured(ctx context.Context) bool {
+	is, _ := ctx.Value(securedKey{}).(bool)
+	return is
+}

@@ -1,0 +1,163 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+)
+
+const attemptColumns = "number, started_ms, duration_ms, status_code, error, excerpt, lookup_ms, connect_ms, handshake_ms, answer_ms"
+
+// FinishDeliveries records outcomes, ends the leases on their deliveries, and updates the breakers. It
+// leaves out outcomes with a lease that has another holder by now, and returns their indexes.
+func (s Tables) FinishDeliveries(ctx context.Context, outcomes []Outcome) (lost []int, err error) {
+	var mine map[leaseKey]bool
+	if s.DB.OnPostgres() && !slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Status != Delivered }) {
+		mine, err = finishDelivered(ctx, s.DB, outcomes)
+	} else {
+		err = s.DB.Update(ctx, func(tx *db.Tx) error {
+			mine, err = finish(ctx, tx, outcomes)
+			return err
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("finish deliveries: %w", err)
+	}
+	for i, o := range outcomes {
+		if !mine[leaseKeyOf(o)] {
+			lost = append(lost, i)
+		}
+	}
+	return lost, nil
+}
+
+// finish returns the leases of the outcomes.
+func finish(ctx context.Context, tx *db.Tx, outcomes []Outcome) (map[leaseKey]bool, error) {
+	if tx.OnPostgres() {
+		return finishOnPostgres(ctx, tx, outcomes)
+	}
+	mine, err := heldLeases(ctx, tx, outcomes)
+	if err != nil {
+		return nil, err
+	}
+	kept := keep(outcomes, mine)
+	if err := finishDeliveries(ctx, tx, kept); err != nil {
+		return nil, err
+	}
+	merchants := make(map[string]bool, len(kept))
+	for _, o := range kept {
+		merchants[o.Delivery.MerchantID] = true
+	}
+	breakers, err := NewReader(tx).Breakers(ctx, slices.Sorted(maps.Keys(merchants)))
+	if err != nil {
+		return nil, err
+	}
+	return mine, updateBreakers(ctx, tx, changesOf(kept, breakers), breakers)
+}
+
+// keep returns the outcomes with a valid lease.
+func keep(outcomes []Outcome, mine map[leaseKey]bool) (kept []Outcome) {
+	for _, o := range outcomes {
+		if mine[leaseKeyOf(o)] {
+			kept = append(kept, o)
+		}
+	}
+	return kept
+}
+
+// leaseKey identifies a lease on a delivery.
+type leaseKey struct {
+	seq     int64
+	leaseID string
+}
+
+func leaseKeyOf(o Outcome) leaseKey { return leaseKey{o.Delivery.Seq, o.LeaseID} }
+
+// heldLeases returns the outcomes' leases that are still held.
+func heldLeases(ctx context.Context, tx *db.Tx, outcomes []Outcome) (map[leaseKey]bool, error) {
+	asked, mine := make(map[leaseKey]bool, len(outcomes)), make(map[leaseKey]bool, len(outcomes))
+	seqs := make([]int64, len(outcomes))
+	for i, o := range outcomes {
+		asked[leaseKeyOf(o)], seqs[i] = true, o.Delivery.Seq
+	}
+	held, err := db.QueryIn(seqs, func(chunk []any) ([]leaseKey, error) {
+		return db.QueryAll(ctx, tx, scanLeaseKey, "SELECT seq, lease_id FROM deliveries WHERE lease_id IS NOT NULL AND seq IN "+db.ParameterList(0, len(chunk)), chunk...)
+	})
+	for _, k := range held {
+		if asked[k] {
+			mine[k] = true
+		}
+	}
+	return mine, err
+}
+
+func scanLeaseKey(row db.Scanner) (k leaseKey, err error) {
+	err = row.Scan(&k.seq, &k.leaseID)
+	return k, err
+}
+
+func finishDeliveries(ctx context.Context, tx *db.Tx, outcomes []Outcome) error {
+	var over []int64
+	var finished, again, attempts [][]any
+	for _, o := range outcomes {
+		seq := o.Delivery.Seq
+		if o.Status == Pending {
+			again = append(again, []any{seq, o.Attempts(), db.UnixMilli(o.NextDue)})
+		} else {
+			over = append(over, seq)
+			finished = append(finished, []any{seq, o.Delivery.MerchantID, string(o.Status), o.Attempts(), db.UnixMilli(o.Finished)})
+		}
+		if a := o.Attempt; a != nil {
+			attempts = append(attempts, AttemptValues(seq, *a))
+		}
+	}
+	if err := tx.SendFrom(ctx, []string{"seq BIGINT", "attempts BIGINT", "due_ms BIGINT"}, again,
+		"UPDATE deliveries SET attempts = wanted.attempts, due_ms = wanted.due_ms, lease_id = NULL FROM wanted WHERE deliveries.seq = wanted.seq"); err != nil {
+		return err
+	}
+	if err := db.SendIn(ctx, tx, "DELETE FROM deliveries WHERE seq IN ", over); err != nil {
+		return err
+	}
+	if err := tx.Insert(ctx, db.Insertion{Table: "finished_deliveries", Columns: db.Typed(FinishedColumns), Conflict: ""}, finished); err != nil {
+		return err
+	}
+	return tx.Insert(ctx, db.Insertion{Table: "attempts", Columns: db.Typed(InsertedAttempt), Conflict: ""}, attempts)
+}
+
+var (
+	// FinishedColumns are the columns that a finished delivery is inserted with.
+	FinishedColumns = []string{"seq", "merchant_id", "status", "attempts", "finished_ms"}
+	// InsertedAttempt are the columns that an attempt is inserted with.
+	InsertedAttempt = append([]string{"seq"}, strings.Split(attemptColumns, ", ")...)
+)
+
+// AttemptValues returns the values of InsertedAttempt.
+func AttemptValues(seq int64, a Attempt) []any {
+	return []any{seq, a.Number, a.Started.UnixMilli(), a.Duration.Milliseconds(), db.OrNull(a.StatusCode), a.Error, a.Excerpt,
+		a.Lookup.Milliseconds(), a.Connect.Milliseconds(), a.Handshake.Milliseconds(), a.Answer.Milliseconds()}
+}
+
+// ReleaseDeliveries ends leases on deliveries early, so that the deliveries are due at once. It
+// returns the number of these leases.
+func (s Tables) ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64, now time.Time) (released int64, err error) {
+	slices.Sort(seqs)
+	err = s.DB.Update(ctx, func(tx *db.Tx) error {
+		released = 0
+		return db.InBatches(seqs, 0, func(part []int64) error {
+			// A first attempt gets its old due time back, because its deadline depends on it.
+			n, err := tx.Exec(ctx, fmt.Sprintf(`UPDATE deliveries SET lease_id = NULL, due_ms = CASE WHEN attempts = 0 THEN deadline_ms - %d ELSE $1 END
+				WHERE lease_id = $2 AND seq IN `, RetryWindow.Milliseconds())+db.ParameterList(2, len(part)), append([]any{now.UnixMilli(), leaseID}, db.ToAny(part)...)...)
+			released += n
+			return err
+		})
+	})
+	if err != nil {
+		return 0, fmt.Errorf("release deliveries: %w", err)
+	}
+	return released, nil
+}

@@ -1,0 +1,418 @@
+package webhooks_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/rowtest"
+	"github.com/quittance/quittance/internal/webhooks"
+)
+
+// now is the time of these tests, in Unix milliseconds.
+const now = 1_700_000_000_000
+
+// storedRequest returns a request for up to 10 first attempts, 4 of one merchant, for 30 s.
+func storedRequest(leaseID string) webhooks.LeaseRequest {
+	return webhooks.LeaseRequest{
+		LeaseID: leaseID, Now: rowtest.AtMS(now), Until: rowtest.AtMS(now + 30_000), Lane: webhooks.First, Healthy: 10, Suspect: 10, PerMerchant: 4,
+	}
+}
+
+// queues returns all queues of the request's lane, beginning after a merchant.
+func queues(t testing.TB, s *db.DB, r webhooks.LeaseRequest, after string) []webhooks.Queue {
+	t.Helper()
+	all, err := webhooks.NewReader(s).Queues(t.Context(), r.Lane)
+	rowtest.Must(t, err)
+	slices.SortFunc(all, func(a, b webhooks.Queue) int { return cmp.Compare(a.MerchantID, b.MerchantID) })
+	i, _ := slices.BinarySearchFunc(all, after+"\x00", func(q webhooks.Queue, m string) int { return cmp.Compare(q.MerchantID, m) })
+	return append(slices.Clone(all[i:]), all[:i]...)
+}
+
+func leaseFrom(t testing.TB, s *db.DB, r webhooks.LeaseRequest) webhooks.Leased {
+	t.Helper()
+	if r.Queues == nil {
+		r.Queues = queues(t, s, r, "")
+	}
+	leased, err := webhooks.NewTables(s).LeaseDeliveries(t.Context(), r)
+	rowtest.Must(t, err)
+	return leased
+}
+
+func lease(t testing.TB, s *db.DB, r webhooks.LeaseRequest) []webhooks.Delivery {
+	t.Helper()
+	return leaseFrom(t, s, r).Deliveries
+}
+
+// trust makes the merchants' endpoints healthy.
+func trust(t testing.TB, s *db.DB, merchants ...string) {
+	t.Helper()
+	for _, m := range merchants {
+		rowtest.Must(t, webhooks.SaveBreaker(t.Context(), s, m, webhooks.Breaker{State: webhooks.BreakerClosed, Healthy: true, Allowed: 99}))
+	}
+}
+
+// finish records one outcome for deliveries, which must be leased under its lease.
+func finish(t testing.TB, s *db.DB, o webhooks.Outcome, deliveries ...webhooks.Delivery) {
+	t.Helper()
+	for _, d := range deliveries {
+		o.Delivery = d
+		lost, err := webhooks.NewTables(s).FinishDeliveries(t.Context(), []webhooks.Outcome{o})
+		if err != nil || len(lost) != 0 {
+			t.Fatalf("finish %s: lost %v, %v", d.ID, lost, err)
+		}
+	}
+}
+
+// again returns the outcome of a first attempt that failed.
+func again(leaseID string, dueMS int64) webhooks.Outcome {
+	return webhooks.Outcome{LeaseID: leaseID, Attempt: &webhooks.Attempt{Number: 1}, Status: webhooks.Pending, NextDue: rowtest.AtMS(dueMS)}
+}
+
+// success returns the outcome of a first attempt that succeeded.
+func success(leaseID string) webhooks.Outcome {
+	return webhooks.Outcome{LeaseID: leaseID, Attempt: &webhooks.Attempt{Number: 1, StatusCode: 200}, Status: webhooks.Delivered, Finished: rowtest.AtMS(now)}
+}
+
+func ids(deliveries []webhooks.Delivery) []string {
+	found := []string{}
+	for _, d := range deliveries {
+		found = append(found, d.ID)
+	}
+	return found
+}
+
+func wantIDs(t testing.TB, what string, got []webhooks.Delivery, want ...string) {
+	t.Helper()
+	if diff := gocmp.Diff(append([]string{}, want...), ids(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// state is the stored state of a delivery.
+type state struct {
+	Status        webhooks.Status
+	Count         int
+	Due, Finished time.Time
+	Attempts      []webhooks.Attempt
+}
+
+func storedRecord(t testing.TB, s *db.DB, eventID string) state {
+	t.Helper()
+	r, attempts, err := webhooks.NewReader(s).EventRecord(t.Context(), eventID)
+	rowtest.Must(t, err)
+	return state{r.Status, r.Attempts, r.Due, r.Finished, attempts}
+}
+
+func TestLeaseDeliveries(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		events := dbtest.Schedule(t, s, "m", 0, 2, now)
+		trust(t, s, "m")
+		got := leaseFrom(t, s, storedRequest("l1"))
+		want := webhooks.Leased{
+			Deliveries: []webhooks.Delivery{{
+				ID: events[0].DeliveryID, Seq: events[0].Seq, EventID: events[0].ID, MerchantID: "m", EventType: "payment.received",
+				Body: events[0].Body, Due: rowtest.AtMS(now), Deadline: rowtest.AtMS(now + 86_400_000),
+			}},
+			Queues: []webhooks.QueueState{{
+				Queue: webhooks.Queue{MerchantID: "m", Head: rowtest.AtMS(now + 1), HeadSeq: events[1].Seq}, Breaker: webhooks.Breaker{State: webhooks.BreakerClosed, Used: true, Healthy: true, Allowed: 99},
+			}},
+		}
+		if diff := gocmp.Diff(want, got); diff != "" {
+			t.Errorf("leased, of one that is due and one that is due a millisecond later (-want +got):\n%s", diff)
+		}
+		wantIDs(t, "leased again", lease(t, s, storedRequest("l2")))
+		r := storedRequest("l3")
+		r.Now = rowtest.AtMS(now + 29_999)
+		rest := leaseFrom(t, s, r)
+		wantIDs(t, "before the lease ends", rest.Deliveries, events[1].DeliveryID)
+		if !rest.Queues[0].Head.IsZero() {
+			t.Errorf("with everything leased the queue goes on at %s, want it empty", rest.Queues[0].Head)
+		}
+		r = storedRequest("l4")
+		r.Now, r.Until = rowtest.AtMS(now+30_000), rowtest.AtMS(now+60_000)
+		wantIDs(t, "when the lease ended", lease(t, s, r), events[0].DeliveryID, events[1].DeliveryID)
+	})
+}
+
+// TestLeaseDeliveriesFromHead checks that deliveries before the given head are not read.
+func TestLeaseDeliveriesFromHead(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		dbtest.Schedule(t, s, "m", 0, 9, now-10)
+		trust(t, s, "m")
+		r := storedRequest("l1")
+		r.Queues = []webhooks.Queue{{MerchantID: "m", Head: rowtest.AtMS(now - 8)}}
+		r.Healthy = 2
+		got := leaseFrom(t, s, r)
+		wantIDs(t, "from the third on", got.Deliveries, "dlv_m_000002", "dlv_m_000003")
+		if !got.Queues[0].Head.Equal(rowtest.AtMS(now - 6)) {
+			t.Errorf("the queue goes on %s from now, want -6ms", got.Queues[0].Head.Sub(rowtest.AtMS(now)))
+		}
+	})
+}
+
+func TestLeaseDeliveriesLanes(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		events := dbtest.Schedule(t, s, "m", 0, 2, now-10)
+		retries := storedRequest("l1")
+		retries.Lane = webhooks.Retry
+		wantIDs(t, "retries, when nothing was attempted", lease(t, s, retries))
+		r := storedRequest("l2")
+		first := lease(t, s, r)
+		wantIDs(t, "the first, of an endpoint that is not known yet", first, events[0].DeliveryID)
+		finish(t, s, again("l2", now), first...)
+		retries.LeaseID = "l3"
+		got := lease(t, s, retries)
+		wantIDs(t, "retries", got, events[0].DeliveryID)
+		if !got[0].Suspect || got[0].Attempts != 1 {
+			t.Errorf("leased %+v, want the second attempt, to a suspect endpoint", got[0])
+		}
+		trust(t, s, "m")
+		wantIDs(t, "first attempts", lease(t, s, storedRequest("l4")), events[1].DeliveryID)
+	})
+}
+
+func TestLeaseDeliveriesPerMerchant(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		dbtest.Schedule(t, s, "a", 0, 6, now-10)
+		dbtest.Schedule(t, s, "b", 0, 6, now-10)
+		trust(t, s, "a", "b")
+		r := storedRequest("l1")
+		r.Healthy = 3
+		first := lease(t, s, r)
+		wantIDs(t, "taking turns", first, "dlv_a_000000", "dlv_a_000001", "dlv_b_000000")
+		wantIDs(t, "up to 4 each", lease(t, s, storedRequest("l2")),
+			"dlv_a_000002", "dlv_a_000003", "dlv_b_000001", "dlv_b_000002", "dlv_b_000003")
+		wantIDs(t, "beyond", lease(t, s, storedRequest("l3")))
+		finish(t, s, success("l1"), first[0])
+		wantIDs(t, "after one of them", lease(t, s, storedRequest("l4")), "dlv_a_000004")
+	})
+}
+
+// TestLeaseDeliveriesByBreaker checks the limits of healthy and of suspect endpoints, and
+// that a breaker can lower them.
+func TestLeaseDeliveriesByBreaker(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		for _, m := range []string{"good", "new", "slow", "open", "probed"} {
+			dbtest.Schedule(t, s, m, 0, 9, now-10)
+		}
+		trust(t, s, "good")
+		for m, b := range map[string]webhooks.Breaker{
+			"slow":   {State: webhooks.BreakerClosed, Allowed: 3},
+			"open":   {State: webhooks.BreakerOpen, Allowed: 1, Pauses: 1, Until: rowtest.AtMS(now + 1)},
+			"probed": {State: webhooks.BreakerGone, Allowed: 1, Pauses: 1, Until: rowtest.AtMS(now)},
+		} {
+			rowtest.Must(t, webhooks.SaveBreaker(t.Context(), s, m, b))
+		}
+		r := storedRequest("l1")
+		r.Healthy, r.Suspect = 3, 9
+		wantIDs(t, "by breaker", lease(t, s, r), "dlv_good_000000", "dlv_good_000001", "dlv_good_000002",
+			"dlv_new_000000", "dlv_probed_000000", "dlv_slow_000000", "dlv_slow_000001", "dlv_slow_000002")
+		r.LeaseID, r.Healthy, r.Suspect = "l2", 9, 0
+		wantIDs(t, "with no room for suspect ones", lease(t, s, r), "dlv_good_000003")
+	})
+}
+
+// TestLeaseDeliveriesLast checks that a delivery behind an open breaker waits until its
+// deadline is near, and then gets its last attempt.
+func TestLeaseDeliveriesLast(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		dbtest.Schedule(t, s, "m", 0, 3, now-10)
+		r := storedRequest("l1")
+		r.Healthy, r.Suspect = 9, 9
+		trust(t, s, "m")
+		leased := lease(t, s, r)
+		finish(t, s, again("l1", now+5), leased[:2]...) // due at now+5, with deadlines one millisecond apart
+		rowtest.Must(t, webhooks.SaveBreaker(t.Context(), s, "m", webhooks.Breaker{State: webhooks.BreakerOpen, Allowed: 3, Pauses: 1, Until: rowtest.AtMS(now + 100_000_000)}))
+		r = storedRequest("l2")
+		r.Lane, r.Now = webhooks.Retry, rowtest.AtMS(now-11).Add(webhooks.RetryWindow-webhooks.FinalWindow)
+		got := leaseFrom(t, s, r)
+		wantIDs(t, "a millisecond before the first one's end is near", got.Deliveries)
+		if q := got.Queues[0]; !q.Breaker.Until.After(r.Now) || !q.Head.Equal(rowtest.AtMS(now+5)) {
+			t.Errorf("left as %+v, want it open and where it was", q)
+		}
+		r.LeaseID, r.Now = "l3", r.Now.Add(time.Millisecond)
+		wantIDs(t, "near the first one's end", lease(t, s, r), leased[0].ID)
+		dbtest.Schedule(t, s, "n", 0, 2, now-10)
+		rowtest.Must(t, webhooks.SaveBreaker(t.Context(), s, "n", webhooks.Breaker{State: webhooks.BreakerOpen, Allowed: 3, Pauses: 1, Until: rowtest.AtMS(now + 100_000_000)}))
+		r.LeaseID, r.Lane = "l4", webhooks.First
+		r.Queues = []webhooks.Queue{{MerchantID: "n"}}
+		wantIDs(t, "of those never attempted", lease(t, s, r), "dlv_n_000000")
+	})
+}
+
+// TestLeaseDeliveriesTurns checks that a merchant with a long queue of the oldest
+// deliveries gets its turn like the others.
+func TestLeaseDeliveriesTurns(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		dbtest.Schedule(t, s, "hog", 0, 100, now-1000)
+		trust(t, s, "hog")
+		for _, m := range []string{"a", "e", "i", "z"} {
+			dbtest.Schedule(t, s, m, 0, 1, now)
+			trust(t, s, m)
+		}
+		r := storedRequest("")
+		r.Healthy = 2
+		var got [][]string
+		after := ""
+		for i := range 4 {
+			r.LeaseID = fmt.Sprint("l", i)
+			r.Queues = queues(t, s, r, after)
+			leased := lease(t, s, r)
+			got = append(got, ids(leased))
+			after = leased[len(leased)-1].MerchantID
+		}
+		want := [][]string{
+			{"dlv_a_000000", "dlv_e_000000"}, {"dlv_hog_000000", "dlv_i_000000"},
+			{"dlv_z_000000", "dlv_hog_000001"}, {"dlv_hog_000002", "dlv_hog_000003"},
+		}
+		if diff := gocmp.Diff(want, got); diff != "" {
+			t.Errorf("turns (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestFinishDeliveries(t *testing.T) {
+	failed := webhooks.Attempt{Number: 1, Started: rowtest.AtMS(now), Duration: 7 * time.Millisecond, StatusCode: 503, Error: "answered 503", Excerpt: "no", Lookup: 1 * time.Millisecond, Connect: 2 * time.Millisecond, Handshake: 3 * time.Millisecond, Answer: 4 * time.Millisecond}
+	silent := webhooks.Attempt{Number: 1, Started: rowtest.AtMS(now), Duration: 5000 * time.Millisecond, Error: "no answer"}
+	good := webhooks.Attempt{Number: 1, Started: rowtest.AtMS(now), StatusCode: 100}
+	for _, c := range []struct {
+		name    string
+		outcome webhooks.Outcome
+		want    state
+	}{
+		{"delivered", webhooks.Outcome{Attempt: &good, Status: webhooks.Delivered, Finished: rowtest.AtMS(now + 1)},
+			state{Status: webhooks.Delivered, Count: 1, Finished: rowtest.AtMS(now + 1), Attempts: []webhooks.Attempt{good}}},
+		{"to be tried again", webhooks.Outcome{Attempt: &failed, Status: webhooks.Pending, NextDue: rowtest.AtMS(now + 5000)},
+			state{Status: webhooks.Pending, Count: 1, Due: rowtest.AtMS(now + 5000), Attempts: []webhooks.Attempt{failed}}},
+		{"failed", webhooks.Outcome{Attempt: &silent, Status: webhooks.Failed, Finished: rowtest.AtMS(now + 2)},
+			state{Status: webhooks.Failed, Count: 1, Finished: rowtest.AtMS(now + 2), Attempts: []webhooks.Attempt{silent}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dbtest.Each(t, func(t *testing.T, s *db.DB) {
+				dbtest.Schedule(t, s, "m", 0, 1, now)
+				o := c.outcome
+				o.Delivery, o.LeaseID = lease(t, s, storedRequest("mine"))[0], "another's"
+				o.Change = func(b webhooks.Breaker) webhooks.Breaker { b.Allowed++; return b }
+				if lost, err := webhooks.NewTables(s).FinishDeliveries(t.Context(), []webhooks.Outcome{o}); len(lost) != 1 || err != nil {
+					t.Errorf("under another's lease: lost %v, %v; want the one", lost, err)
+				}
+				untouched := state{Status: webhooks.Pending, Due: rowtest.AtMS(now + 30_000)}
+				if diff := gocmp.Diff(untouched, storedRecord(t, s, "evt_m_000000")); diff != "" {
+					t.Errorf("after that (-want +got):\n%s", diff)
+				}
+				o.LeaseID = "mine"
+				finish(t, s, o, o.Delivery)
+				if diff := gocmp.Diff(c.want, storedRecord(t, s, "evt_m_000000")); diff != "" {
+					t.Errorf("record (-want +got):\n%s", diff)
+				}
+				if lost, err := webhooks.NewTables(s).FinishDeliveries(t.Context(), []webhooks.Outcome{o}); len(lost) != 1 || err != nil {
+					t.Errorf("a second time: lost %v, %v; want the one", lost, err)
+				}
+				breakers, err := webhooks.NewReader(s).Breakers(t.Context(), []string{"m"})
+				if want := (webhooks.Breaker{State: webhooks.BreakerClosed, Used: true, Allowed: 2}); breakers["m"] != want || err != nil {
+					t.Errorf("breaker %+v, %v; want it changed once, %+v", breakers["m"], err, want)
+				}
+			})
+		})
+	}
+}
+
+// TestFinishDeliveryWithoutAttempt checks that a second attempt is recorded even if it
+// could not start.
+func TestFinishDeliveryWithoutAttempt(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		dbtest.Schedule(t, s, "m", 0, 1, now)
+		finish(t, s, again("l1", now), lease(t, s, storedRequest("l1"))...)
+		r := storedRequest("l2")
+		r.Lane = webhooks.Retry
+		finish(t, s, webhooks.Outcome{LeaseID: "l2", Status: webhooks.Failed, Finished: rowtest.AtMS(now + 2)}, lease(t, s, r)...)
+		want := state{Status: webhooks.Failed, Count: 1, Finished: rowtest.AtMS(now + 2), Attempts: []webhooks.Attempt{{Number: 1}}}
+		if diff := gocmp.Diff(want, storedRecord(t, s, "evt_m_000000")); diff != "" {
+			t.Errorf("record (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestFinishDeliveriesLate checks that an ended lease belongs to its holder until another
+// worker takes it.
+func TestFinishDeliveriesLate(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		dbtest.Schedule(t, s, "m", 0, 2, now-1)
+		trust(t, s, "m")
+		old := lease(t, s, storedRequest("old"))
+		late := storedRequest("new")
+		late.Now, late.Until, late.Healthy = rowtest.AtMS(now+30_000), rowtest.AtMS(now+60_000), 1
+		wantIDs(t, "taken over", lease(t, s, late), "dlv_m_000000")
+		outcomes := make([]webhooks.Outcome, 2)
+		for i, d := range old {
+			outcomes[i] = success("old")
+			outcomes[i].Delivery = d
+		}
+		lost, err := webhooks.NewTables(s).FinishDeliveries(t.Context(), outcomes)
+		if err != nil || !slices.Equal(lost, []int{0}) {
+			t.Errorf("after another took one of two leases: lost %v, %v; want the first", lost, err)
+		}
+		if r := storedRecord(t, s, "evt_m_000001"); r.Status != webhooks.Delivered {
+			t.Errorf("the other one is %+v, want it delivered", r)
+		}
+	})
+}
+
+func TestReleaseDeliveries(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		dbtest.Schedule(t, s, "m", 0, 4, now-10)
+		trust(t, s, "m")
+		r := storedRequest("l1")
+		r.Healthy = 3
+		mine := lease(t, s, r)
+		theirs := lease(t, s, storedRequest("l2"))
+		finish(t, s, success("l1"), mine[1])
+		n, err := webhooks.NewTables(s).ReleaseDeliveries(t.Context(), "l1", []int64{mine[0].Seq, mine[1].Seq, mine[2].Seq, theirs[0].Seq}, rowtest.AtMS(now))
+		if n != 2 || err != nil {
+			t.Errorf("released %d, %v; want 2", n, err)
+		}
+		wantIDs(t, "leased at once", lease(t, s, storedRequest("l3")), "dlv_m_000000", "dlv_m_000002")
+	})
+}
+
+// TestLeaseDeliveriesInFlight checks that deliveries in flight at the requesting worker
+// are not leased to it again, although their lease has ended.
+func TestLeaseDeliveriesInFlight(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		events := dbtest.Schedule(t, s, "m", 0, 1, now)
+		trust(t, s, "m")
+		r := storedRequest("1")
+		r.Until = rowtest.AtMS(now + 1)
+		leased := lease(t, s, r)
+		r.LeaseID, r.Now, r.Until, r.InFlight = "2", rowtest.AtMS(now+2), rowtest.AtMS(now+9), map[string][]int64{"m": {leased[0].Seq}}
+		wantIDs(t, "to the same", lease(t, s, r))
+		r.LeaseID, r.InFlight = "3", nil
+		wantIDs(t, "to another", lease(t, s, r), events[0].DeliveryID)
+	})
+}
+
+func TestQueues(t *testing.T) {
+	const day = int64(webhooks.RetryWindow / time.Millisecond)
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		want := func(what string, lane webhooks.Lane, want ...webhooks.Queue) {
+			t.Helper()
+			r := webhooks.LeaseRequest{Lane: lane}
+			if diff := gocmp.Diff(want, queues(t, s, r, "")); diff != "" && len(want) > 0 {
+				t.Errorf("%s (-want +got):\n%s", what, diff)
+			}
+		}
+		dbtest.Schedule(t, s, "m", 0, 2, now)
+		dbtest.Schedule(t, s, "n", 0, 1, now+7)
+		want("two queues", webhooks.First, webhooks.Queue{MerchantID: "m", Head: rowtest.AtMS(now), End: rowtest.AtMS(now + day)}, webhooks.Queue{MerchantID: "n", Head: rowtest.AtMS(now + 7), End: rowtest.AtMS(now + 7 + day)})
+		finish(t, s, again("l1", now+9), lease(t, s, storedRequest("l1"))...)
+		want("one failed", webhooks.First, webhooks.Queue{MerchantID: "m", Head: rowtest.AtMS(now + 1), End: rowtest.AtMS(now + 1 + day)}, webhooks.Queue{MerchantID: "n", Head: rowtest.AtMS(now + 7), End: rowtest.AtMS(now + 7 + day)})
+		want("and is to be tried again", webhooks.Retry, webhooks.Queue{MerchantID: "m", Head: rowtest.AtMS(now + 9), End: rowtest.AtMS(now + day)})
+	})
+}

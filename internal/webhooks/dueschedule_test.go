@@ -1,0 +1,416 @@
+package webhooks
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/quittance/quittance/internal/clock"
+)
+
+func queueAt(m string, due, seq int64) Queue {
+	return Queue{MerchantID: m, Head: at(due), HeadSeq: seq}
+}
+
+// at returns a time some milliseconds after the zero time; 0 is the zero time.
+func at(ms int64) time.Time { return time.Time{}.Add(time.Duration(ms) * time.Millisecond) }
+
+func TestScheduleHeads(t *testing.T) {
+	s := newSchedule(8)
+	for _, m := range []string{"d", "a", "c", "b"} {
+		s.add(first, queueAt(m, 10, 7))
+	}
+	s.add(first, queueAt("a", 20, 1)) // later than the head, so it has no effect
+	s.add(first, queueAt("b", 10, 8)) // the head is older
+	s.add(first, queueAt("b", 10, 6))
+	s.add(first, queueAt("d", 5, 9))
+	s.place(s.merchant("c"), at(10))
+	s.take(first, suspect, 1, at(10))
+	s.putBack(first, queueAt("c", 0, 0))
+	for _, want := range []Queue{queueAt("a", 10, 7), queueAt("b", 10, 6), queueAt("c", 0, 0), queueAt("d", 5, 9)} {
+		if got := s.merchant(want.MerchantID).queues[first].Queue; got != want {
+			t.Errorf("begins at %+v, want %+v", got, want)
+		}
+	}
+}
+
+func TestScheduleTurns(t *testing.T) {
+	s := newSchedule(8)
+	healthyIf := func(m string, healthy bool) {
+		s.merchant(m).breaker.Healthy = healthy
+		s.add(first, queueAt(m, 10, 1))
+		s.place(s.merchant(m), at(10))
+	}
+	for _, m := range []string{"a", "b", "c", "d", "x", "y", "z"} {
+		healthyIf(m, m < "x")
+	}
+	for _, step := range []struct {
+		what  string
+		kind  kind
+		limit int
+		want  []string
+	}{
+		{"the first healthy ones", healthy, 2, []string{"a", "b"}},
+		{"the first suspect one", suspect, 1, []string{"x"}},
+		{"those behind them, and on from the beginning", healthy, 3, []string{"c", "d", "a"}},
+		{"no room", suspect, 0, nil},
+		{"each once", suspect, 9, []string{"y", "z", "x"}},
+	} {
+		taken := s.take(first, step.kind, step.limit, at(10))
+		var got []string
+		for _, q := range taken {
+			got = append(got, q.MerchantID)
+			s.putBack(first, q)
+			s.place(s.merchant(q.MerchantID), at(10))
+		}
+		if !slices.Equal(got, step.want) {
+			t.Errorf("%s: %q, want %q", step.what, got, step.want)
+		}
+	}
+	for i := range 2 * maxTurns {
+		healthyIf(string(rune(0x4e00+i)), true)
+	}
+	if queues := s.take(first, healthy, 1000, at(10)); len(queues) != maxTurns {
+		t.Errorf("%d turns at once, want %d", len(queues), maxTurns)
+	}
+}
+
+// TestScheduleKeepsWhatIsAdded checks that a head that is added during a lease request is
+// not overwritten by the answer.
+func TestScheduleKeepsWhatIsAdded(t *testing.T) {
+	s := newSchedule(8)
+	ask := func() {
+		s.add(first, queueAt("m", 10, 1))
+		s.place(s.merchant("m"), at(10))
+		if len(s.take(first, suspect, 1, at(10))) != 1 {
+			t.Fatal("the queue is not asked")
+		}
+	}
+	ask()
+	s.add(first, queueAt("m", 30, 3))
+	s.add(first, queueAt("m", 20, 2))
+	s.putBack(first, queueAt("m", 0, 0))
+	if got := s.merchant("m").queues[first].Queue; got != queueAt("m", 20, 2) {
+		t.Errorf("begins at %+v, want what was added during the request", got)
+	}
+	s.merchant("m").queues[first].Queue = queueAt("m", 0, 0)
+	ask()
+	s.putBack(first, queueAt("m", 0, 0))
+	if got := s.merchant("m").queues[first].Queue; !got.Head.IsZero() {
+		t.Errorf("begins at %+v, want it empty", got)
+	}
+}
+
+// TestScheduleStaysSmall checks that a queue has one place in the schedule however often
+// its turn is postponed.
+func TestScheduleStaysSmall(t *testing.T) {
+	s := newSchedule(8)
+	m := s.merchant("m")
+	s.add(first, queueAt("m", 1, 1))
+	for i := range int64(100) {
+		m.breaker.Until = at(1000 + i)
+		m.breaker.Healthy = i%2 == 0
+		s.place(m, at(10))
+	}
+	if next := s.next(at(10)); !next.Equal(at(1099)) {
+		t.Errorf("it is due at %s", next)
+	}
+	n := 0
+	if s.waiting(func(Queue) { n++ }); n != 1 {
+		t.Errorf("%d entries for one queue", n)
+	}
+}
+
+// TestScheduleForgets checks that a merchant is kept if more than its breaker is known.
+func TestScheduleForgets(t *testing.T) {
+	s := newSchedule(8)
+	s.add(first, queueAt("first", 1, 1))
+	s.add(retry, queueAt("retry", 1, 1))
+	s.merchant("in flight").inFlight = []int64{1}
+	s.merchant("leasing").leasing = true
+	s.merchant("unreachable").unreachable = true
+	s.merchant("idle").breaker.Healthy = true
+	var forgotten []string
+	s.forget(func(id string) { forgotten = append(forgotten, id) })
+	if !slices.Equal(forgotten, []string{"idle"}) || len(s.merchants) != 5 {
+		t.Errorf("forgot %q and kept %d", forgotten, len(s.merchants))
+	}
+}
+
+// key is a queue of a model.
+type key struct {
+	merchant string
+	lane     int
+}
+
+// model is the expected knowledge of a schedule, in the simplest form.
+type model struct {
+	now   time.Time
+	heads map[key]Queue // where a queue begins
+	asked map[key]Queue // the queues that had a turn that has not ended, as they were then
+	known map[string]*merchant
+	// passed holds for each queue that could have had a turn the queues that had one since.
+	passed map[key]map[key]bool
+}
+
+// newModel returns a schedule and its model.
+func newModel() (schedule, *model) {
+	s := newSchedule(8)
+	return s, &model{
+		now: at(1000), heads: make(map[key]Queue), asked: make(map[key]Queue), known: s.merchants,
+		passed: make(map[key]map[key]bool),
+	}
+}
+
+// add records that a queue holds a delivery.
+func (m *model) add(k key, q Queue) {
+	head, ok := m.heads[k]
+	if !ok || q.Before(head) {
+		m.heads[k] = q
+	} else if !q.End.IsZero() {
+		head.End = q.End
+		m.heads[k] = head
+	}
+}
+
+// dueAt returns when a queue is due.
+func (m *model) dueAt(k key) time.Time {
+	q, merchant := m.heads[k], m.known[k.merchant]
+	held := clock.Later(merchant.breaker.Until, merchant.backoffUntil)
+	if final := q.End.Add(-FinalWindow); !q.End.IsZero() && final.Before(held) {
+		held = final
+	}
+	return clock.Later(q.Head, held)
+}
+
+// kindOf returns the reason why a queue waits, and whether it waits for a turn.
+func (m *model) kindOf(k key) (kind, bool) {
+	_, holds := m.heads[k]
+	merchant := m.known[k.merchant]
+	for asked := range m.asked {
+		holds = holds && asked.merchant != k.merchant
+	}
+	kind := suspect
+	if merchant.breaker.Healthy {
+		kind = healthy
+	}
+	if len(merchant.inFlight) >= min(8, max(1, merchant.breaker.Allowed)) {
+		kind = full
+	}
+	return kind, holds && !merchant.unreachable
+}
+
+// due returns the queues of one lane and kind that are due.
+func (m *model) due(lane int, of kind) (due []key) {
+	for k := range m.heads {
+		if kind, waits := m.kindOf(k); waits && k.lane == lane && kind == of && !m.dueAt(k).After(m.now) {
+			due = append(due, k)
+		}
+	}
+	return due
+}
+
+// next returns when a queue becomes due that does not wait behind another.
+func (m *model) next() (next time.Time) {
+	for lane := range laneCount {
+		for of := range kindCount {
+			if len(m.due(lane, of)) > 0 {
+				continue
+			}
+			for k := range m.heads {
+				kind, waits := m.kindOf(k)
+				if at := m.dueAt(k); waits && k.lane == lane && kind == of && (next.IsZero() || at.Before(next)) {
+					next = at
+				}
+			}
+		}
+	}
+	return next
+}
+
+// took records turns, and returns an error unless they were due and fair: while a queue could have a turn, no other of
+// its lane and kind has two.
+func (m *model) took(lane int, of kind, limit int, taken []Queue) error {
+	due := m.due(lane, of)
+	for _, q := range taken {
+		k := key{q.MerchantID, lane}
+		if !slices.Contains(due, k) || q != m.heads[k] {
+			return fmt.Errorf("%+v had a turn; due were %+v", q, due)
+		}
+		due = slices.DeleteFunc(due, func(other key) bool { return other == k || other.merchant == k.merchant })
+		m.asked[k] = q
+		delete(m.heads, k)
+		delete(m.passed, k)
+		for _, other := range due {
+			if m.passed[other][k] {
+				return fmt.Errorf("%+v had two turns while %+v waited", k, other)
+			}
+			if m.passed[other] == nil {
+				m.passed[other] = make(map[key]bool)
+			}
+			m.passed[other][k] = true
+		}
+	}
+	if len(taken) < limit && len(due) > 0 {
+		return fmt.Errorf("%d of %d turns, although %+v are due", len(taken), limit, due)
+	}
+	// A queue that cannot have a turn now has to wait its full time again later.
+	maps.DeleteFunc(m.passed, func(k key, _ map[key]bool) bool {
+		return k.lane == lane && !slices.Contains(m.due(lane, of), k)
+	})
+	return nil
+}
+
+// answered records how a turn left its queue.
+func (m *model) answered(k key, q Queue) {
+	added, ok := m.heads[k]
+	delete(m.asked, k)
+	delete(m.heads, k)
+	if !q.Head.IsZero() {
+		m.heads[k] = q
+	}
+	if ok {
+		m.add(k, added)
+	}
+}
+
+// TestScheduleProperties compares a schedule with a model: the queues that have a turn are
+// due, not blocked, and of the right lane and kind; as many have one as there is room for;
+// while one waits, no other has two; and the schedule knows when the next becomes due.
+func TestScheduleProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, m := newModel()
+		ms := func(name string, from, to int64) time.Time {
+			return m.now.Add(time.Duration(rapid.Int64Range(from, to).Draw(t, name)) * time.Millisecond)
+		}
+		some := func(merchant string) Queue {
+			q := queueAt(merchant, 0, rapid.Int64Range(0, 3).Draw(t, "seq"))
+			q.Head = ms("head", -50, 50)
+			if rapid.Bool().Draw(t, "with end") {
+				q.End = ms("end", -50, 50).Add(FinalWindow)
+			}
+			return q
+		}
+		for range rapid.IntRange(1, 100).Draw(t, "steps") {
+			id := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}).Draw(t, "merchant")
+			k := key{id, rapid.IntRange(first, retry).Draw(t, "lane")}
+			merchant := s.merchant(k.merchant)
+			changed := func() { // it begins to wait anew
+				delete(m.passed, key{k.merchant, first})
+				delete(m.passed, key{k.merchant, retry})
+			}
+			switch rapid.IntRange(0, 7).Draw(t, "what") {
+			case 0, 1:
+				q := some(k.merchant)
+				s.add(k.lane, q)
+				m.add(k, q)
+			case 2:
+				for asked, q := range m.asked {
+					if asked != k {
+						continue
+					}
+					switch rapid.IntRange(0, 2).Draw(t, "answer") {
+					case 0:
+						q = some(k.merchant)
+					case 1:
+						q = Queue{MerchantID: k.merchant}
+					}
+					s.putBack(k.lane, q)
+					m.answered(k, q)
+				}
+			case 3:
+				merchant.breaker = Breaker{
+					Healthy: rapid.Bool().Draw(t, "healthy"), Allowed: rapid.IntRange(0, 9).Draw(t, "allowed"),
+					Until: ms("until", -50, 50),
+				}
+				changed()
+			case 4:
+				merchant.inFlight = make([]int64, rapid.IntRange(0, 9).Draw(t, "in flight"))
+				changed()
+			case 5:
+				merchant.unreachable = !merchant.unreachable
+				merchant.backoffUntil = ms("backoff", -50, 50)
+				changed()
+			case 6:
+				m.now = ms("passes", 0, 60)
+			case 7:
+				of := rapid.SampledFrom([]kind{healthy, suspect}).Draw(t, "kind")
+				limit := rapid.IntRange(0, 4).Draw(t, "limit")
+				if err := m.took(k.lane, of, limit, s.take(k.lane, of, limit, m.now)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.place(merchant, m.now)
+			check(t, s, m)
+		}
+	})
+}
+
+// TestScheduleFairness checks that every queue that is due has a turn before another of its
+// lane and kind has two, while many merchants have more deliveries than there is room for.
+func TestScheduleFairness(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, m := newModel()
+		due := func(merchant string) Queue {
+			age := time.Duration(rapid.IntRange(0, 20).Draw(t, "age")) * time.Millisecond
+			return Queue{MerchantID: merchant, Head: m.now.Add(-age)}
+		}
+		merchants := []string{"a", "b", "c", "d", "e", "f"}
+		var asked []Queue
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			m.now = m.now.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "passes")) * time.Millisecond)
+			for len(asked) > 0 && rapid.Bool().Draw(t, "an answer arrives") {
+				left := due(asked[0].MerchantID)
+				s.putBack(first, left)
+				m.answered(key{left.MerchantID, first}, left)
+				s.place(s.merchant(left.MerchantID), m.now)
+				asked = asked[1:]
+			}
+			q := due(rapid.SampledFrom(merchants).Draw(t, "merchant"))
+			s.add(first, q)
+			m.add(key{q.MerchantID, first}, q)
+			s.place(s.merchant(q.MerchantID), m.now)
+			limit := rapid.IntRange(0, 3).Draw(t, "limit")
+			taken := s.take(first, suspect, limit, m.now)
+			if err := m.took(first, suspect, limit, taken); err != nil {
+				t.Fatal(err)
+			}
+			asked = append(asked, taken...)
+		}
+	})
+}
+
+// check compares which queues are due now, and which is next.
+func check(t *rapid.T, s schedule, m *model) {
+	for lane := range laneCount {
+		for of := range kindCount {
+			if due := m.due(lane, of); s.of(lane, of).due(m.now) != (len(due) > 0) {
+				t.Fatalf("kind %d of lane %d is due: %t, want %+v", of, lane, s.of(lane, of).due(m.now), due)
+			}
+		}
+	}
+	if got, want := s.next(m.now), m.next(); !got.Equal(want) {
+		t.Fatalf("the next is due at %s, want %s", got, want)
+	}
+	var got, want []Queue
+	s.waiting(func(q Queue) { got = append(got, q) })
+	for k, q := range m.heads {
+		if _, waits := m.kindOf(k); waits {
+			want = append(want, q)
+		}
+	}
+	order := func(a, b Queue) int {
+		return cmp.Or(cmp.Compare(a.MerchantID, b.MerchantID), a.Head.Compare(b.Head), cmp.Compare(a.HeadSeq, b.HeadSeq),
+			a.End.Compare(b.End))
+	}
+	slices.SortFunc(got, order)
+	slices.SortFunc(want, order)
+	if !slices.Equal(got, want) {
+		t.Fatalf("%+v wait, want %+v", got, want)
+	}
+}

@@ -1,0 +1,582 @@
+package webhooks_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/access/keyringtest"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/webhooks"
+)
+
+const start = 1_764_000_000
+
+// endpointWorld is a directory on a real store, with a scripted endpoint.
+type endpointWorld struct {
+	*webhooks.Directory
+	db      *db.DB
+	keyring *access.Keyring
+	now     time.Time
+	pings   []ping
+	answer  string // error of the next pings
+	onPing  func(context.Context)
+}
+
+type ping struct {
+	to   webhooks.Endpoint
+	id   string
+	body []byte
+}
+
+var configured = webhooks.Endpoint{URL: "https://shop.example/", Secret: "whsec_shop"}
+
+// open opens a directory on the database, with the keyring.
+func (w *endpointWorld) open(t *testing.T, change ...func(*webhooks.DirectoryConfig)) error {
+	t.Helper()
+	c := webhooks.DirectoryConfig{
+		Store: w.db, Configured: map[string]webhooks.Endpoint{"shop": configured, "cafe": {}},
+		Known: func(id string) bool { return id != "unknown" },
+		Guard: webhooks.NewGuard([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}),
+		Ping: func(ctx context.Context, to webhooks.Endpoint, id string, body []byte) webhooks.Attempt {
+			w.pings = append(w.pings, ping{to, id, body})
+			if w.onPing != nil {
+				w.onPing(ctx)
+			}
+			return webhooks.Attempt{Number: 1, Error: w.answer}
+		},
+		Keyring: w.keyring, Now: func() time.Time { return w.now }, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	d, err := webhooks.OpenDirectory(t.Context(), c)
+	w.Directory = d
+	return err
+}
+
+// openWith opens a directory on the database, with another keyring.
+func (w *endpointWorld) openWith(t *testing.T, k *access.Keyring) error {
+	t.Helper()
+	w.keyring = k
+	return w.open(t)
+}
+
+// each runs a test on a directory with a keyring, on both databases.
+func each(t *testing.T, test func(t *testing.T, w *endpointWorld)) {
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		w := &endpointWorld{db: conn, keyring: keyringtest.New(t), now: time.Unix(start, 0)}
+		if err := w.open(t); err != nil {
+			t.Fatal(err)
+		}
+		test(t, w)
+	})
+}
+
+// signing returns a merchant's endpoint, with the secrets that sign its events.
+func (w *endpointWorld) signing(t *testing.T, id string) webhooks.Endpoint {
+	t.Helper()
+	found, err := w.Endpoints(t.Context(), []string{"unknown", id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found[id]
+}
+
+func states(v webhooks.View) (all []webhooks.SecretState) {
+	for _, s := range v.Secrets {
+		all = append(all, s.State)
+	}
+	return all
+}
+
+// TestRotation sets an endpoint, and stages, drops and promotes secrets.
+func TestRotation(t *testing.T) {
+	each(t, func(t *testing.T, w *endpointWorld) {
+		const id = "cafe"
+		want := func(step string, url, active string, others ...string) {
+			t.Helper()
+			if diff := cmp.Diff(webhooks.Endpoint{URL: url, Secret: active, Others: others}, w.signing(t, id)); diff != "" {
+				t.Fatalf("%s (-want +got):\n%s", step, diff)
+			}
+		}
+		if _, err := w.View(t.Context(), id); !errors.Is(err, webhooks.ErrNone) || w.HasOwnEndpoint(id) {
+			t.Fatalf("before the first put: %v", err)
+		}
+		v, first, err := w.Put(t.Context(), id, webhooks.Settings{URL: "https://cafe.example/a"})
+		if err != nil || !strings.HasPrefix(first, "whsec_") || v.URL != "https://cafe.example/a" || v.ChangedAt.Unix() != start || v.Configured || !w.HasOwnEndpoint(id) {
+			t.Fatalf("put: %+v, %q, %v", v, first, err)
+		}
+		want("put", "https://cafe.example/a", first)
+		v, again, err := w.Put(t.Context(), id, webhooks.Settings{URL: "https://cafe.example/b"})
+		if err != nil || again != "" || !slices.Equal(states(v), []webhooks.SecretState{webhooks.SecretActive}) {
+			t.Fatalf("put again: %+v, %q, %v", v, again, err)
+		}
+		want("put again", "https://cafe.example/b", first)
+
+		if _, err := w.Promote(t.Context(), id); !errors.Is(err, webhooks.ErrNotStaged) {
+			t.Errorf("promote nothing: %v", err)
+		}
+		if err := w.Unstage(t.Context(), id); !errors.Is(err, webhooks.ErrNotStaged) {
+			t.Errorf("unstage nothing: %v", err)
+		}
+		_, dropped, err := w.Stage(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want("staged", "https://cafe.example/b", first, dropped)
+		if _, _, err := w.Stage(t.Context(), id); !errors.Is(err, webhooks.ErrStaged) {
+			t.Errorf("stage twice: %v", err)
+		}
+		if err := w.Unstage(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		want("dropped", "https://cafe.example/b", first)
+		_, second, err := w.Stage(t.Context(), id)
+		if err != nil || second == first || second == dropped {
+			t.Fatalf("stage: %q, %v", second, err)
+		}
+
+		w.answer = "answered 401, expected 2xx"
+		var refused *webhooks.PingError
+		if _, err := w.Promote(t.Context(), id); !errors.As(err, &refused) || refused.Answer != w.answer {
+			t.Errorf("promote what the endpoint refuses: %v", err)
+		}
+		want("not promoted", "https://cafe.example/b", first, second)
+		w.answer = ""
+		v, err = w.Promote(t.Context(), id)
+		if err != nil || !slices.Equal(states(v), []webhooks.SecretState{webhooks.SecretActive, webhooks.SecretRetiring}) || v.Secrets[1].ValidUntil.Unix() != start+86400 {
+			t.Fatalf("promote: %+v, %v", v, err)
+		}
+		want("promoted", "https://cafe.example/b", second, first)
+		for _, p := range w.pings {
+			if diff := cmp.Diff(webhooks.Endpoint{URL: "https://cafe.example/b", Secret: second}, p.to); diff != "" {
+				t.Errorf("pinged (-want +got):\n%s", diff)
+			}
+		}
+
+		w.now = w.now.Add(webhooks.RetirementPeriod - time.Second)
+		want("a day later", "https://cafe.example/b", second, first)
+		w.now = w.now.Add(time.Second)
+		want("a second later still", "https://cafe.example/b", second)
+		if v, err := w.View(t.Context(), id); err != nil || len(v.Secrets) != 1 {
+			t.Errorf("shown are %+v, %v", v.Secrets, err)
+		}
+	})
+}
+
+// TestPromoteOfADroppedSecret drops the staged secret during the ping, and then stages another
+// with the same version.
+func TestPromoteOfADroppedSecret(t *testing.T) {
+	each(t, func(t *testing.T, w *endpointWorld) {
+		_, first, err := w.Put(t.Context(), "cafe", webhooks.Settings{URL: "https://cafe.example/"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := w.Stage(t.Context(), "cafe"); err != nil {
+			t.Fatal(err)
+		}
+		w.onPing = func(ctx context.Context) {
+			if err := w.Unstage(ctx, "cafe"); err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := w.Promote(t.Context(), "cafe"); !errors.Is(err, webhooks.ErrNotStaged) {
+			t.Errorf("promote: %v", err)
+		}
+		if got := w.signing(t, "cafe"); got.Secret != first || got.Others != nil {
+			t.Errorf("events are signed with %+v", got)
+		}
+		if _, _, err := w.Stage(t.Context(), "cafe"); err != nil {
+			t.Fatal(err)
+		}
+		w.onPing = func(ctx context.Context) {
+			err := w.Unstage(ctx, "cafe")
+			if _, _, staged := w.Stage(ctx, "cafe"); err != nil || staged != nil {
+				t.Error(err, staged)
+			}
+		}
+		if _, err := w.Promote(t.Context(), "cafe"); !errors.Is(err, webhooks.ErrNotStaged) {
+			t.Errorf("promote: %v", err)
+		}
+		if got := w.signing(t, "cafe"); got.Secret != first {
+			t.Errorf("events are signed with %+v", got)
+		}
+	})
+}
+
+// TestPromoteAfterPut sets another URL during the ping.
+func TestPromoteAfterPut(t *testing.T) {
+	each(t, func(t *testing.T, w *endpointWorld) {
+		_, first, err := w.Put(t.Context(), "cafe", webhooks.Settings{URL: "https://cafe.example/old"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, second, err := w.Stage(t.Context(), "cafe")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.onPing = func(ctx context.Context) {
+			if _, _, err := w.Put(ctx, "cafe", webhooks.Settings{URL: "https://cafe.example/new"}); err != nil {
+				t.Error(err)
+			}
+		}
+		var refused *webhooks.PingError
+		if _, err := w.Promote(t.Context(), "cafe"); !errors.As(err, &refused) || !strings.Contains(refused.Answer, "another URL") {
+			t.Errorf("promote what the old URL knows: %v", err)
+		}
+		if got := w.signing(t, "cafe"); got.Secret != first || !slices.Equal(got.Others, []string{second}) {
+			t.Errorf("events are signed with %+v", got)
+		}
+		if v, err := w.Promote(t.Context(), "cafe"); err != nil || v.URL != "https://cafe.example/new" {
+			t.Errorf("promote what the new one knows: %+v, %v", v, err)
+		}
+		if got := w.signing(t, "cafe"); got.Secret != second || w.pings[1].to.URL != got.URL {
+			t.Errorf("events are signed with %+v, after pings of %+v", got, w.pings)
+		}
+	})
+}
+
+func TestPing(t *testing.T) {
+	each(t, func(t *testing.T, w *endpointWorld) {
+		if _, err := w.PingMerchant(t.Context(), "cafe"); !errors.Is(err, webhooks.ErrNone) {
+			t.Errorf("ping nothing: %v", err)
+		}
+		w.answer = "answered 500, expected 2xx"
+		a, err := w.PingMerchant(t.Context(), "shop")
+		if err != nil || a.Error != w.answer || len(w.pings) != 1 {
+			t.Fatalf("ping: %+v, %v", a, err)
+		}
+		p := w.pings[0]
+		var body map[string]any
+		if err := json.Unmarshal(p.body, &body); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(configured, p.to); diff != "" || !strings.HasPrefix(p.id, "dlv_") {
+			t.Errorf("pinged as %s: %s", p.id, diff)
+		}
+		if id, _ := body["id"].(string); !strings.HasPrefix(id, "evt_") || body["type"] != "webhook.ping" || body["createdAt"] != float64(start) || !cmp.Equal(body["data"], map[string]any{}) || len(body) != 4 {
+			t.Errorf("the ping is %s", p.body)
+		}
+	})
+}
+
+// TestChangesAreRefused expects errors for unknown merchants, configured endpoints and
+// a missing keyring.
+func TestChangesAreRefused(t *testing.T) {
+	each(t, func(t *testing.T, w *endpointWorld) {
+		all := func(id string) map[string]error {
+			_, _, put := w.Put(t.Context(), id, webhooks.Settings{URL: "https://cafe.example/"})
+			_, _, stage := w.Stage(t.Context(), id)
+			_, promote := w.Promote(t.Context(), id)
+			return map[string]error{"put": put, "stage": stage, "promote": promote, "unstage": w.Unstage(t.Context(), id)}
+		}
+		for what, err := range all("unknown") {
+			if !errors.Is(err, webhooks.ErrNone) {
+				t.Errorf("%s of an unknown merchant: %v", what, err)
+			}
+		}
+		for what, err := range all("shop") {
+			if !errors.Is(err, webhooks.ErrConfigured) {
+				t.Errorf("%s where it is configured: %v", what, err)
+			}
+		}
+		if v, err := w.View(t.Context(), "shop"); err != nil || !v.Configured || v.URL != configured.URL || v.Secrets != nil || v.Breaker.State != webhooks.BreakerClosed {
+			t.Errorf("the configured one is shown as %+v, %v", v, err)
+		}
+		if got := w.signing(t, "shop"); !cmp.Equal(got, configured) {
+			t.Errorf("the configured one is %+v", got)
+		}
+		if err := w.openWith(t, nil); err != nil {
+			t.Fatal(err)
+		}
+		for what, err := range all("cafe") {
+			if !errors.Is(err, webhooks.ErrNoMasterKey) {
+				t.Errorf("%s without a master key: %v", what, err)
+			}
+		}
+		if w.pings != nil {
+			t.Errorf("pinged %+v", w.pings)
+		}
+	})
+}
+
+// TestFallback expects an endpoint set through the API to take precedence.
+func TestFallback(t *testing.T) {
+	each(t, func(t *testing.T, w *endpointWorld) {
+		all := webhooks.Endpoint{URL: "http://127.0.0.1:9/", Secret: "whsec_all"}
+		if err := w.open(t, func(c *webhooks.DirectoryConfig) { c.Fallback = all }); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.signing(t, "cafe"); !cmp.Equal(got, all) {
+			t.Errorf("the fallback is %+v", got)
+		}
+		if v, err := w.View(t.Context(), "cafe"); err != nil || !v.Configured || v.URL != all.URL {
+			t.Errorf("the fallback is shown as %+v, %v", v, err)
+		}
+		if _, _, err := w.Stage(t.Context(), "cafe"); !errors.Is(err, webhooks.ErrConfigured) {
+			t.Errorf("stage for the fallback: %v", err)
+		}
+		if _, _, err := w.Put(t.Context(), "cafe", webhooks.Settings{URL: "https://cafe.example/"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.signing(t, "cafe"); got.URL != "https://cafe.example/" {
+			t.Errorf("the merchant's own is %+v", got)
+		}
+	})
+}
+
+func TestOptionalEvents(t *testing.T) {
+	each(t, func(t *testing.T, w *endpointWorld) {
+		asks := []invoice.EventType{invoice.EventUnattributed}
+		put := func(what, id string, set, want []invoice.EventType) {
+			t.Helper()
+			v, _, err := w.Put(t.Context(), id, webhooks.Settings{URL: "https://" + id + ".example/", Optional: set})
+			if err != nil || !slices.Equal(v.Optional, want) {
+				t.Errorf("%s: %v, %v; want %v", what, v.Optional, err, want)
+			}
+			if v, err = w.View(t.Context(), id); err != nil || !slices.Equal(v.Optional, want) {
+				t.Errorf("%s, then read: %v, %v; want %v", what, v.Optional, err, want)
+			}
+		}
+		put("left out", "cafe", nil, nil)
+		put("set", "cafe", append(asks, asks...), asks)
+		put("left out later", "cafe", nil, asks)
+		put("none", "cafe", []invoice.EventType{}, nil)
+		put("set again", "cafe", asks, asks)
+
+		var wrong *invoice.FieldError
+		if _, _, err := w.Put(t.Context(), "cafe", webhooks.Settings{URL: "https://other.example/", Optional: []invoice.EventType{invoice.EventUnattributed, invoice.EventPaid}}); !errors.As(err, &wrong) || wrong.Field != "optionalEvents[1]" {
+			t.Errorf("one that is not optional: %v", err)
+		}
+		if v, err := w.View(t.Context(), "cafe"); err != nil || v.URL != "https://cafe.example/" || !slices.Equal(v.Optional, asks) {
+			t.Errorf("the refused change was made: %+v, %v", v, err)
+		}
+
+		// A merchant cannot remove a configured type.
+		if err := w.open(t, func(c *webhooks.DirectoryConfig) {
+			c.Optional = map[string][]invoice.EventType{"bar": asks, "shop": asks}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		put("configured", "bar", []invoice.EventType{}, asks)
+		if v, err := w.View(t.Context(), "shop"); err != nil || !slices.Equal(v.Optional, asks) {
+			t.Errorf("the configured endpoint is sent %v, %v", v.Optional, err)
+		}
+		// A configured endpoint has only the configured types.
+		if err := w.open(t, func(c *webhooks.DirectoryConfig) { c.Configured["cafe"] = configured }); err != nil {
+			t.Fatal(err)
+		}
+		if v, err := w.View(t.Context(), "cafe"); err != nil || len(v.Optional) != 0 || len(w.OptionalEvents("cafe", asks)) != 0 {
+			t.Errorf("an endpoint that the configuration has now is sent %v, %v", v.Optional, err)
+		}
+	})
+}
+
+func TestURLs(t *testing.T) {
+	each(t, func(t *testing.T, w *endpointWorld) {
+		longest := "https://cafe.example/" + strings.Repeat("x", webhooks.MaxURL-len("https://cafe.example/"))
+		for url, want := range map[string]string{
+			"https://cafe.example/ ": "has a blank", " https://cafe.example/": "has a blank", "https://cafe.example:99999/": "has the port 99999; want 1 to 65535",
+			"https://cafe.example/a?b=c": "", "https://8.8.8.8:8443/": "", "http://10.1.2.3/": "", "https://10.1.2.3/": "",
+			"http://name.internal/": "", longest: "", // addresses of names are checked when dialed
+			longest + "x": "at most 2048 bytes", "": "begins with https", "cafe.example": "begins with https", "ftp://cafe.example/": "begins with https",
+			"https:///x": "begins with https", "https://:443/": "begins with https", "https://cafe.example/#x": "without fragment", "https://me@cafe.example/": "user information",
+			"https://me:pw@cafe.example/": "user information", "https://cafe.example:port/": "begins with https", "http://8.8.8.8/": "without TLS",
+			"https://127.0.0.1/": "not on the public internet", "https://[::1]/": "not on the public internet", "http://169.254.169.254/": "not on the public internet",
+			"https://[::ffff:127.0.0.1]/": "not on the public internet", "https://[fe80::1%25eth0]/": "not on the public internet",
+		} {
+			_, _, err := w.Put(t.Context(), "cafe", webhooks.Settings{URL: url})
+			var wrong *invoice.FieldError
+			switch {
+			case want == "" && err != nil:
+				t.Errorf("%.60q is refused: %v", url, err)
+			case want != "" && (!errors.As(err, &wrong) || wrong.Field != "url" || !strings.Contains(wrong.Detail, want)):
+				t.Errorf("%.60q: %v; want it to say %q", url, err, want)
+			}
+		}
+	})
+}
+
+// TestMasterKeys opens directories with other master keys.
+func TestMasterKeys(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		w := &endpointWorld{db: conn, now: time.Unix(start, 0)}
+		old, newer := keyringtest.Key(t), keyringtest.Key(t)
+		if err := w.openWith(t, access.NewKeyring(old)); err != nil {
+			t.Fatal(err)
+		}
+		_, secret, err := w.Put(t.Context(), "cafe", webhooks.Settings{URL: "https://cafe.example/"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, v := range map[string]*access.Keyring{"no": nil, "another": access.NewKeyring(newer)} {
+			if err := w.openWith(t, v); err == nil || !strings.Contains(err.Error(), old.ID) {
+				t.Errorf("with %s key it opens: %v", name, err)
+			}
+		}
+		if err := w.openWith(t, access.NewKeyring(newer, old)); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.signing(t, "cafe"); got.Secret != secret || !w.HasOwnEndpoint("cafe") || w.HasOwnEndpoint("shop") {
+			t.Errorf("with both keys it signs with %+v", got)
+		}
+		n, err := webhooks.Reseal(t.Context(), conn, access.NewKeyring(newer, old), time.Now)
+		if err != nil || n != 1 {
+			t.Fatalf("resealed %d, %v", n, err)
+		}
+		if n, err := webhooks.Reseal(t.Context(), conn, access.NewKeyring(newer, old), time.Now); err != nil || n != 0 {
+			t.Errorf("resealed %d again, %v", n, err)
+		}
+		if err := w.openWith(t, access.NewKeyring(newer)); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.signing(t, "cafe"); got.Secret != secret {
+			t.Errorf("with the new key it signs with %+v", got)
+		}
+		if n, err := webhooks.Reseal(t.Context(), conn, access.NewKeyring(old), time.Now); !errors.Is(err, access.ErrNoKey) || n != 0 {
+			t.Errorf("without the key, %d are resealed, %v", n, err)
+		}
+	})
+}
+
+// TestReplaceLost loses a master key: endpoints with secrets that were sealed under it get new secrets, which sign, and
+// are shown as replaced until a ping is answered.
+func TestReplaceLost(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		w := &endpointWorld{db: conn, now: time.Unix(start, 0)}
+		lost, kept, newer := keyringtest.Key(t), keyringtest.Key(t), keyringtest.Key(t)
+		value := "v"
+		secrets := make(map[string]string)
+		put := func(k *access.Keyring, id string, headers ...webhooks.HeaderChange) {
+			t.Helper()
+			if err := w.openWith(t, k); err != nil {
+				t.Fatal(err)
+			}
+			_, secret, err := w.Put(t.Context(), id, webhooks.Settings{URL: "https://" + id + ".example/", Headers: headers})
+			if err != nil {
+				t.Fatal(err)
+			}
+			secrets[id] = secret
+		}
+		put(access.NewKeyring(lost), "cafe", webhooks.HeaderChange{Name: "X-Key", Value: &value})
+		put(access.NewKeyring(lost), "bean")
+		put(access.NewKeyring(kept, lost), "kept", webhooks.HeaderChange{Name: "X-Key", Value: &value})
+		put(access.NewKeyring(kept, lost), "staged")
+		if err := w.openWith(t, access.NewKeyring(lost, kept)); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := w.Stage(t.Context(), "staged"); err != nil {
+			t.Fatal(err)
+		}
+		left := access.NewKeyring(newer, kept)
+		if err := w.openWith(t, left); err == nil || !strings.Contains(err.Error(), "quittance secrets replace --config FILE") {
+			t.Errorf("without the key it opens: %v", err)
+		}
+		wantLost := []webhooks.Lost{
+			{MerchantID: "bean", URL: "https://bean.example/", KeyIDs: []string{lost.ID}, ActiveSecret: true},
+			{MerchantID: "cafe", URL: "https://cafe.example/", KeyIDs: []string{lost.ID}, ActiveSecret: true, Headers: true},
+			{MerchantID: "staged", URL: "https://staged.example/", KeyIDs: []string{lost.ID}, OtherSecrets: 1},
+		}
+		full := errors.New("the disk is full")
+		now := func() time.Time { return w.now }
+		for range 2 { // no secret changes while the replaced ones cannot be kept
+			if got, err := webhooks.FindLost(t.Context(), conn, left); err != nil || cmp.Diff(wantLost, got) != "" {
+				t.Errorf("lost are %+v, %v; want %+v", got, err, wantLost)
+			}
+			if all, err := webhooks.ReplaceLost(t.Context(), conn, left, now, rand.Reader, func([]webhooks.Replaced) error { return full }); !errors.Is(err, full) || len(all) != 0 {
+				t.Errorf("replaced %+v, %v", all, err)
+			}
+		}
+		var written []webhooks.Replaced
+		all, err := webhooks.ReplaceLost(t.Context(), conn, left, now, rand.Reader, func(batch []webhooks.Replaced) error {
+			written = append(written, batch...)
+			return nil
+		})
+		if err != nil || len(all) != 3 || !slices.Equal(written, all) {
+			t.Fatalf("replaced %+v, kept %+v, %v", all, written, err)
+		}
+		for i, want := range []webhooks.Replaced{
+			{"bean", "https://bean.example/", all[0].Secret, false}, {"cafe", "https://cafe.example/", all[1].Secret, true}, {"staged", "https://staged.example/", "", false},
+		} {
+			if all[i] != want || want.Secret == secrets[want.MerchantID] {
+				t.Errorf("replaced %+v, want %+v", all[i], want)
+			}
+		}
+		if err := w.openWith(t, left); err != nil {
+			t.Fatal(err)
+		}
+		secrets["bean"], secrets["cafe"] = all[0].Secret, all[1].Secret
+		for id, secret := range secrets {
+			if got := w.signing(t, id); got.Secret != secret || len(got.Others) != 0 || len(got.Headers) != len(map[string][]int{"kept": {1}}[id]) {
+				t.Errorf("%s: %+v, want the secret %s", id, got, secret)
+			}
+		}
+		for _, answer := range []string{"refused", ""} {
+			if v, err := w.View(t.Context(), "cafe"); err != nil || len(v.Secrets) != 1 || !v.Secrets[0].ReplacedAt.Equal(w.now) {
+				t.Errorf("before a ping was answered: %+v, %v", v.Secrets, err)
+			}
+			w.answer = answer
+			if _, err := w.PingMerchant(t.Context(), "cafe"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if v, err := w.View(t.Context(), "cafe"); err != nil || !v.Secrets[0].ReplacedAt.IsZero() {
+			t.Errorf("after a ping was answered: %+v, %v", v.Secrets, err)
+		}
+		if _, _, err := w.Stage(t.Context(), "bean"); err != nil {
+			t.Fatal(err)
+		}
+		if v, err := w.Promote(t.Context(), "bean"); err != nil || !v.Secrets[0].ReplacedAt.IsZero() || !v.Secrets[1].ReplacedAt.IsZero() {
+			t.Errorf("after another rotation: %+v, %v", v.Secrets, err)
+		}
+		for action, want := range map[access.Action]int{access.ActionSecretsReplace: 3, access.ActionSecretConfirm: 1} {
+			if entries, err := access.NewReader(conn).AuditEntries(t.Context(), access.AuditFilter{Action: action, Limit: 9}); err != nil || len(entries) != want {
+				t.Errorf("%s: the log has %+v, %v; want %d", action, entries, err, want)
+			}
+		}
+		if all, err := webhooks.ReplaceLost(t.Context(), conn, left, time.Now, rand.Reader, nil); err != nil || len(all) != 0 {
+			t.Errorf("replaced again: %+v, %v", all, err)
+		}
+	})
+}
+
+// TestReseal needs more than one batch.
+func TestReseal(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+		w := &endpointWorld{db: conn, now: time.Unix(start, 0)}
+		old, newer := keyringtest.Key(t), keyringtest.Key(t)
+		if err := w.openWith(t, access.NewKeyring(old)); err != nil {
+			t.Fatal(err)
+		}
+		const merchants = webhooks.ResealBatch + 3
+		for i := range merchants {
+			if _, _, err := w.Put(t.Context(), "m"+strings.Repeat("x", i%60)+string(rune('a'+i/60)), webhooks.Settings{URL: "https://m.example/"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, err := webhooks.Reseal(t.Context(), conn, access.NewKeyring(newer, old), time.Now); err != nil || n != merchants {
+			t.Errorf("resealed %d, %v; want %d", n, err, merchants)
+		}
+		entries, err := access.NewReader(conn).AuditEntries(t.Context(), access.AuditFilter{Action: access.ActionSecretsReseal, Limit: 9})
+		if err != nil || len(entries) != 2 || entries[0].Object != access.NewKeyring(newer).KeyID() || entries[0].MerchantID != "" {
+			t.Fatalf("the log has %+v, %v", entries, err)
+		}
+		before := `{"secrets":3,"keyIds":["` + access.NewKeyring(old).KeyID() + `"]}`
+		if after := `{"secrets":3,"keyIds":["` + access.NewKeyring(newer).KeyID() + `"]}`; entries[0].Before != before || entries[0].After != after {
+			t.Errorf("before %s, after %s", entries[0].Before, entries[0].After)
+		}
+	})
+}

@@ -1,0 +1,112 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// EventFilter selects events. Empty fields match all.
+type EventFilter struct {
+	MerchantID string
+	Type       invoice.EventType
+	InvoiceID  string
+	Delivery   Status
+	Created    db.Span
+	// After, if not nil, lists events behind that number, the oldest first; 0 is before all. Otherwise the
+	// newest come first: all, or the events before the number Before unless that is 0.
+	After  *int64
+	Before int64
+	Limit  int
+
+	// above and through bound the numbers of events in Created. A through of 0 is no bound.
+	above, through int64
+}
+
+// EventRow is an event and the state of its delivery.
+type EventRow struct {
+	Event    // Due is when the next attempt of a pending delivery is due
+	Status   Status
+	Attempts int
+	Deadline time.Time // of a pending delivery
+	Finished time.Time // zero while pending
+	// NoEndpoint is set if the delivery is pending and its merchant has no endpoint. The store leaves it
+	// unset, because it does not know the configured endpoints.
+	NoEndpoint bool
+}
+
+const eventRowColumns = `e.id, e.seq, e.type, e.subject, e.merchant_id, e.invoice_id, e.body, e.created_at, e.delivery_id,
+	d.attempts, d.due_ms, d.deadline_ms, f.status, f.attempts, f.finished_ms`
+
+const eventRowTables = " LEFT JOIN deliveries d ON d.seq = e.seq LEFT JOIN finished_deliveries f ON f.seq = e.seq"
+
+func scanEventRow(row db.Scanner) (r EventRow, err error) {
+	var pending, finished int64
+	err = row.Scan(&r.ID, &r.Seq, &r.Type, &r.Subject, &r.MerchantID, db.NullText(&r.InvoiceID), &r.Body, db.Seconds(&r.CreatedAt), db.NullText(&r.DeliveryID),
+		db.NullInt(&pending), db.Milliseconds(&r.Due), db.Milliseconds(&r.Deadline), db.NullText(&r.Status), db.NullInt(&finished), db.Milliseconds(&r.Finished))
+	r.Attempts = int(pending + finished)
+	switch {
+	case r.Status != "":
+	case !r.Deadline.IsZero():
+		r.Status = Pending
+	default:
+		r.Status = None
+	}
+	return r, err
+}
+
+// Events lists events in the order of their numbers.
+func (q Reader) Events(ctx context.Context, f EventFilter) ([]EventRow, error) {
+	rows, err := events(ctx, q, f)
+	if err != nil {
+		return nil, fmt.Errorf("list events: %w", err)
+	}
+	return rows, nil
+}
+
+// events finds the sequence numbers of the events, and then reads the events.
+func events(ctx context.Context, q db.Querier, f EventFilter) ([]EventRow, error) {
+	var err error
+	if f.above, f.through, err = seqsCreated(ctx, q, f.Created); err != nil {
+		return nil, err
+	}
+	seqs, err := eventSeqs(ctx, q, f)
+	if err != nil {
+		return nil, err
+	}
+	return eventPage(ctx, q, f, seqs)
+}
+
+// eventPage reads the first f.Limit of these events in the filter's order.
+func eventPage(ctx context.Context, q db.Querier, f EventFilter, seqs []int64) ([]EventRow, error) {
+	slices.SortFunc(seqs, f.order)
+	seqs = slices.Compact(seqs)
+	seqs = seqs[:min(len(seqs), f.Limit)]
+	rows, err := db.QueryIn(seqs, func(chunk []any) ([]EventRow, error) {
+		return db.QueryAll(ctx, q, scanEventRow,
+			"SELECT "+eventRowColumns+" FROM events e"+eventRowTables+" WHERE e.seq IN "+db.ParameterList(0, len(chunk)), chunk...)
+	})
+	slices.SortFunc(rows, func(a, b EventRow) int { return f.order(a.Seq, b.Seq) })
+	return rows, err
+}
+
+// EventRecord returns an event and the attempts of its delivery in order, or
+// ErrNotFound. Old attempts may have been deleted.
+func (q Reader) EventRecord(ctx context.Context, id string) (EventRow, []Attempt, error) {
+	r, err := db.QueryRow(ctx, q, scanEventRow, "SELECT "+eventRowColumns+" FROM events e"+eventRowTables+" WHERE e.id = $1", id)
+	if err != nil {
+		return r, nil, fmt.Errorf("event %s: %w", id, err)
+	}
+	attempts, err := db.QueryAll(ctx, q, func(row db.Scanner) (a Attempt, err error) {
+		var code int64
+		err = row.Scan(&a.Number, db.Milliseconds(&a.Started), db.Duration(&a.Duration), db.NullInt(&code), &a.Error, &a.Excerpt,
+			db.Duration(&a.Lookup), db.Duration(&a.Connect), db.Duration(&a.Handshake), db.Duration(&a.Answer))
+		a.StatusCode = int(code)
+		return a, err
+	}, "SELECT "+attemptColumns+" FROM attempts WHERE seq = $1 ORDER BY number", r.Seq)
+	return r, attempts, err
+}

@@ -1,0 +1,167 @@
+package webhooks
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Event is a notification to a merchant. A subject has at most one event of each type.
+type Event struct {
+	ID         string
+	Seq        int64 // its place in the order of commits; InsertEvents has it set by the commit, 0 for an event that it leaves out
+	Type       invoice.EventType
+	Subject    string
+	MerchantID string
+	InvoiceID  string
+	Body       []byte // the envelope, as it is sent
+	CreatedAt  time.Time
+	// DeliveryID is the id of the event's delivery, empty when the merchant
+	// has no endpoint to deliver to.
+	DeliveryID string
+	Due        time.Time // when its first attempt is due
+	// LeaseID leases the delivery until LeaseUntil to the worker with this id, if it is the only
+	// registered one. InsertEvents clears it if another worker is registered.
+	LeaseID    string
+	LeaseUntil time.Time
+}
+
+// eventsLock is the key of PostgreSQL's advisory lock on the order of events.
+const eventsLock = 0x71756974
+
+// InsertEvents inserts events and schedules their deliveries. It skips an event if its subject already
+// has one of the type.
+//
+// It must be the last call of a transaction: from here to the commit no other transaction can insert
+// events. Events therefore become visible in the order of their sequence numbers, and a reader in that
+// order misses no event.
+func InsertEvents(ctx context.Context, tx *db.Tx, events []Event) error {
+	switch {
+	case len(events) == 0:
+		return nil
+	case tx.OnPostgres():
+		return insertEventsOnPostgres(ctx, tx, events)
+	}
+	seq, err := NewReader(tx).LastSeq(ctx)
+	if err != nil {
+		return err
+	}
+	leaser, now := leaserOf(events)
+	var others int64
+	if leaser != "" {
+		if others, err = otherWorkers(ctx, tx, leaser, now); err != nil {
+			return err
+		}
+	}
+	fresh := firstOfEach(events)
+	rows, numbers := make([][]any, len(fresh)), make(map[string]int64, len(fresh))
+	for i, e := range fresh {
+		numbers[e.ID] = seq + int64(i) + 1
+		rows[i] = EventValues(*e, numbers[e.ID])
+	}
+	inserted, err := tx.InsertReturningKeys(ctx, db.Insertion{Table: "events", Columns: EventColumns, Conflict: "ON CONFLICT (subject, type) DO NOTHING"}, rows)
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(numbers, func(id string, _ int64) bool { return !inserted[id] })
+	var deliveries [][]any
+	for _, e := range fresh {
+		e.insertedAs(numbers[e.ID], others)
+		if e.Seq != 0 && e.DeliveryID != "" {
+			deliveries = append(deliveries, []any{e.Seq, e.MerchantID, max(e.Due.UnixMilli(), db.UnixMilli(e.LeaseUntil)), e.Due.Add(RetryWindow).UnixMilli(), db.OrNull(e.LeaseID)})
+		}
+	}
+	return tx.Insert(ctx, db.Insertion{Table: "deliveries", Columns: []string{"seq", "merchant_id", "due_ms", "deadline_ms", "lease_id"}, Conflict: ""}, deliveries)
+}
+
+// firstOfEach returns the first event of each id, and leaves the others out.
+func firstOfEach(events []Event) []*Event {
+	seen, first := make(map[string]bool, len(events)), make([]*Event, 0, len(events))
+	for i := range events {
+		e := &events[i]
+		if e.Seq = 0; seen[e.ID] {
+			e.LeaseID, e.LeaseUntil = "", time.Time{}
+			continue
+		}
+		seen[e.ID] = true
+		first = append(first, e)
+	}
+	return first
+}
+
+// EventColumns are the columns that an event is inserted with.
+var EventColumns = []string{"id", "seq", "type", "subject", "merchant_id", "invoice_id", "body", "created_at", "delivery_id"}
+
+// EventValues returns the values of eventColumns.
+func EventValues(e Event, seq int64) []any {
+	return []any{e.ID, seq, string(e.Type), e.Subject, e.MerchantID, db.OrNull(e.InvoiceID), string(e.Body), invoice.UnixSeconds(e.CreatedAt), db.OrNull(e.DeliveryID)}
+}
+
+// leaserOf returns the worker that leases some of the events, and the time.
+func leaserOf(events []Event) (worker string, now time.Time) {
+	i := max(0, slices.IndexFunc(events, func(e Event) bool { return e.LeaseID != "" }))
+	return events[i].LeaseID, events[i].Due
+}
+
+// insertedAs sets the number of an event, or 0 if it was left out. It clears the lease while other
+// workers are registered, because each worker counts the leased deliveries before it leases more.
+func (e *Event) insertedAs(seq, others int64) {
+	e.Seq = seq
+	if others > 0 {
+		e.LeaseID, e.LeaseUntil = "", time.Time{}
+	}
+}
+
+// lockEvents keeps other transactions from inserting events and from registering
+// workers until this one ends. It uses an advisory lock, because a row that every
+// event updates would accumulate dead versions.
+func lockEvents(ctx context.Context, tx *db.Tx) error {
+	if !tx.OnPostgres() {
+		return nil
+	}
+	return tx.Send(ctx, func(row db.Scanner) error { return row.Scan(&tx.HeldSince) }, "SELECT clock_timestamp() FROM pg_advisory_xact_lock($1)", eventsLock)
+}
+
+// MeasureHold sets *held, once the transaction is committed, to how long the transaction kept others
+// from inserting events: on PostgreSQL from the lock of events to the commit, on SQLite from its
+// beginning. Call it after InsertEvents.
+func MeasureHold(ctx context.Context, tx *db.Tx, held *time.Duration) error {
+	if !tx.OnPostgres() {
+		*held = time.Since(tx.HeldSince)
+		return nil
+	}
+	return tx.Send(ctx, func(row db.Scanner) error {
+		var until time.Time
+		err := row.Scan(&until)
+		*held = until.Sub(tx.HeldSince)
+		return err
+	}, "SELECT clock_timestamp()")
+}
+
+// LastSeq returns the newest event's sequence number, or 0.
+func (q Reader) LastSeq(ctx context.Context) (int64, error) {
+	return db.QueryRow(ctx, q, func(row db.Scanner) (seq int64, err error) {
+		err = row.Scan(db.NullInt(&seq))
+		return seq, err
+	}, "SELECT max(seq) FROM events")
+}
+
+// CreatedSeqs returns the numbers of the invoice.created events of invoices.
+// Those that were removed are left out.
+func CreatedSeqs(ctx context.Context, q db.Querier, invoiceIDs []string) (map[string]int64, error) {
+	seqs := make(map[string]int64, len(invoiceIDs))
+	_, err := db.QueryIn(invoiceIDs, func(chunk []any) ([]struct{}, error) {
+		return db.QueryAll(ctx, q, func(row db.Scanner) (struct{}, error) {
+			var id string
+			var seq int64
+			err := row.Scan(&id, &seq)
+			seqs[id] = seq
+			return struct{}{}, err
+		}, "SELECT subject, seq FROM events WHERE type = 'invoice.created' AND subject IN "+db.ParameterList(0, len(chunk)), chunk...)
+	})
+	return seqs, err
+}

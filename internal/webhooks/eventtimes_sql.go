@@ -1,0 +1,84 @@
+package webhooks
+
+import (
+	"context"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+)
+
+// clockSkew is how much the order of events' numbers may differ from the order of their times:
+// replicas' clocks differ, and an event is made before it is committed.
+const clockSkew = 5 * time.Minute
+
+// timePoints is the number of events that one step of a search by time looks at.
+const timePoints = 64
+
+// seqsCreated returns bounds of the numbers of events that were created in a span: the numbers are
+// above the first bound and, unless it is 0, not above the second.
+func seqsCreated(ctx context.Context, q db.Querier, created db.Span) (after, through int64, err error) {
+	if !created.From.IsZero() {
+		if after, _, err = firstSeqs(ctx, q, created.From.Add(-clockSkew)); err != nil {
+			return 0, 0, err
+		}
+	}
+	if created.To.IsZero() {
+		return after, 0, nil
+	}
+	_, behind, err := lastSeqs(ctx, q, created.To.Add(clockSkew))
+	if behind != 0 {
+		through = max(1, behind-1) // 0 would be no bound
+	}
+	return after, through, err
+}
+
+// firstSeqs returns the numbers of two successive events: the first was created before a time, the
+// second was not. They are 0 if there are no such events. No earlier event among those it looks at was
+// created later, as an event with a wrong date may be.
+func firstSeqs(ctx context.Context, q db.Querier, at time.Time) (before, from int64, err error) {
+	return seqsAt(ctx, q, at, false)
+}
+
+// lastSeqs is like firstSeqs, but returns the last such events.
+func lastSeqs(ctx context.Context, q db.Querier, at time.Time) (before, from int64, err error) {
+	return seqsAt(ctx, q, at, true)
+}
+
+func seqsAt(ctx context.Context, q db.Querier, at time.Time, last bool) (before, from int64, err error) {
+	newest, err := NewReader(q).LastSeq(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	type point struct{ seq, created int64 }
+	for from = newest + 1; from-before > 1; {
+		points, err := db.QueryAll(ctx, q, func(row db.Scanner) (p point, err error) {
+			err = row.Scan(&p.seq, &p.created)
+			return p, err
+		}, `WITH RECURSIVE points (n) AS (
+				SELECT CAST($1 AS BIGINT) UNION ALL SELECT n + CAST($2 AS BIGINT) FROM points WHERE n + CAST($2 AS BIGINT) < CAST($3 AS BIGINT)
+			) SELECT (SELECT min(seq) FROM events WHERE seq >= n), (SELECT created_at FROM events WHERE seq >= n ORDER BY seq LIMIT 1) FROM points ORDER BY n`,
+			before+1, max(1, (from-before)/timePoints), from)
+		if err != nil {
+			return 0, 0, err
+		}
+		nextBefore, nextFrom := before, from
+		for _, p := range points {
+			if p.seq >= from || !last && nextFrom < from {
+				break
+			}
+			if p.created < at.Unix() {
+				nextBefore, nextFrom = p.seq, from
+			} else if nextFrom == from {
+				nextFrom = p.seq
+			}
+		}
+		if nextBefore == before && nextFrom == from {
+			break // no event is between them
+		}
+		before, from = nextBefore, nextFrom
+	}
+	if from > newest {
+		from = 0
+	}
+	return before, from, nil
+}

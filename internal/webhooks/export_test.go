@@ -1,0 +1,4 @@
+package webhooks
+
+// Reasons exports reasons for its test.
+var Reasons = reasons

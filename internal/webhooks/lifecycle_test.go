@@ -1,0 +1,227 @@
+package webhooks_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/webhooks"
+)
+
+// TestBlackHole checks that a merchant that never answers delays no other merchant.
+func TestBlackHole(t *testing.T) {
+	release := make(chan struct{})
+	hole := newReceiver(t, func(http.ResponseWriter, *http.Request) { <-release })
+	t.Cleanup(func() { close(release) })
+	r := newReceiver(t, status(http.StatusOK))
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	dbtest.Schedule(t, s, "hole", 0, 200, epoch.UnixMilli()-1000)
+	dbtest.Schedule(t, s, "m", 0, 50, epoch.UnixMilli()-100)
+	w := newWorld(t, s, r.URL)
+	w.Limits = webhooks.Limits{First: 4, Retries: 1, Suspect: 4, PerMerchant: 3, Timeout: patience, Grace: time.Millisecond}
+	w.Endpoints = all(func(merchant string) (webhooks.Endpoint, bool) {
+		if merchant == "hole" {
+			return webhooks.Endpoint{URL: hole.URL}, true
+		}
+		return webhooks.Endpoint{URL: r.URL}, true
+	})
+	w.start(t)
+	for range 50 {
+		if o := w.outcome(t); !strings.HasPrefix(o.DeliveryID, "dlv_m_") || o.Status != webhooks.Delivered {
+			t.Fatalf("outcome %+v", o)
+		}
+	}
+	if n := len(hole.requests()); n > 3 {
+		t.Errorf("%d exchanges with the black hole, want 3 at most", n)
+	}
+}
+
+// TestLanes checks that retries do not wait for first attempts, and first attempts not for
+// retries.
+func TestLanes(t *testing.T) {
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	dbtest.Schedule(t, s, "a", 0, 1, epoch.UnixMilli())
+	failing := newReceiver(t, status(http.StatusInternalServerError))
+	w := newWorld(t, s, failing.URL)
+	w.start(t)
+	due := w.outcome(t).NextDue
+	if err := w.stop(); err != nil {
+		t.Fatal(err)
+	}
+	dbtest.Schedule(t, s, "b", 0, 1, due.UnixMilli()-1)
+	dbtest.Schedule(t, s, "c", 0, 1, due.UnixMilli())
+	release := make(chan struct{})
+	arrived := make(chan string, 3)
+	slow := newReceiver(t, func(_ http.ResponseWriter, req *http.Request) {
+		arrived <- req.Header.Get("X-Service-Delivery")
+		<-release
+	})
+	w = newWorld(t, s, slow.URL)
+	w.Limits = webhooks.Limits{First: 1, Retries: 1, Suspect: 1, Timeout: patience}
+	w.clock.Set(due)
+	w.start(t)
+	got := map[string]bool{receive(t, arrived, "a request"): true, receive(t, arrived, "another lane's"): true}
+	if !got["dlv_a_000000"] || !got["dlv_b_000000"] {
+		t.Errorf("at work on %v, want the retry of a and the first attempt of b", got)
+	}
+	close(release)
+	for range 3 {
+		w.outcome(t)
+	}
+}
+
+// TestStop checks that a stopping worker lets an exchange finish within its grace period,
+// and releases the lease of one that does not.
+func TestStop(t *testing.T) {
+	t.Run("within the grace", func(t *testing.T) {
+		s := dbtest.Open(t, dbtest.SQLite(t))
+		dbtest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-1)
+		arrived, answer := make(chan struct{}, 2), make(chan struct{})
+		r := newReceiver(t, func(http.ResponseWriter, *http.Request) {
+			arrived <- struct{}{}
+			<-answer
+		})
+		w := newWorld(t, s, r.URL)
+		w.Limits = webhooks.Limits{PerMerchant: 1, Timeout: patience, Grace: patience}
+		w.start(t)
+		receive(t, arrived, "the request")
+		w.cancel() // before the answer, after which the second delivery would begin
+		close(answer)
+		if err := w.stop(); err != nil {
+			t.Error(err)
+		}
+		if o := w.outcome(t); o.Status != webhooks.Delivered {
+			t.Errorf("outcome %+v", o)
+		}
+		if n := len(r.requests()); n != 1 {
+			t.Errorf("%d requests, want the one that had begun", n)
+		}
+	})
+	t.Run("given back", func(t *testing.T) {
+		dbtest.Each(t, func(t *testing.T, s *db.DB) {
+			events := dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+			events = append(events, dbtest.Schedule(t, s, "n", 0, 1, epoch.UnixMilli())...)
+			arrived, never := make(chan struct{}, 2), make(chan struct{})
+			r := newReceiver(t, func(http.ResponseWriter, *http.Request) {
+				arrived <- struct{}{}
+				<-never
+			})
+			t.Cleanup(func() { close(never) })
+			w := newWorld(t, s, r.URL)
+			w.Limits = webhooks.Limits{Timeout: patience, Grace: time.Millisecond}
+			w.start(t)
+			receive(t, arrived, "a request")
+			receive(t, arrived, "another")
+			if err := w.stop(); err != nil {
+				t.Error(err)
+			}
+			for _, e := range events {
+				if r := recordOf(t, s, e.ID); len(r.Attempts) != 0 || r.Status != webhooks.Pending {
+					t.Errorf("record %+v; want no attempt", r)
+				}
+			}
+			// The time is the same, so a lease that was not released would still be valid.
+			ok := newReceiver(t, status(http.StatusOK))
+			w = newWorld(t, s, ok.URL)
+			w.start(t)
+			w.outcome(t)
+			w.outcome(t)
+		})
+	})
+}
+
+// TestTwoWorkers checks that two processes on one database deliver every event once.
+func TestTwoWorkers(t *testing.T) {
+	const merchants, each = 10, 30
+	url := dbtest.MigratedPostgres(t)
+	var mu sync.Mutex
+	seen := map[string]int{}
+	r := newReceiver(t, func(_ http.ResponseWriter, req *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[req.Header.Get("X-Service-Delivery")]++
+	})
+	workers := []*world{newWorld(t, dbtest.Open(t, url), r.URL), newWorld(t, dbtest.Open(t, url), r.URL)}
+	for m := range merchants {
+		dbtest.Schedule(t, workers[0].store.DB, fmt.Sprint("m", m), 0, each, epoch.UnixMilli()-each)
+	}
+	outcomes := make(chan outcome, merchants*each)
+	started := time.Now()
+	for _, w := range workers {
+		w.store.outcomes = outcomes
+		// The clock advances, because a worker backs off from a queue that the other
+		// serves.
+		w.Now = func() time.Time { return epoch.Add(time.Since(started)) }
+		w.Limits = webhooks.Limits{First: 8, Timeout: patience, Poll: 10 * time.Millisecond}
+		w.start(t)
+	}
+	for range merchants * each {
+		receive(t, outcomes, "an outcome")
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for id, n := range seen {
+		if n != 1 {
+			t.Errorf("%s was posted %d times", id, n)
+		}
+	}
+	if len(seen) != merchants*each {
+		t.Errorf("%d deliveries were posted, want %d", len(seen), merchants*each)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli()-3000)
+	var calls atomic.Int32
+	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		if calls.Add(1) == 1 {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+	})
+	w := newWorld(t, s, r.URL)
+	w.Metrics = webhooks.NewMetrics(reg)
+	w.start(t)
+	w.advance(w.outcome(t).NextDue)
+	w.outcome(t)
+	if err := w.stop(); err != nil {
+		t.Fatal(err)
+	}
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			name := family.GetName()
+			for _, l := range m.GetLabel() {
+				name += " " + l.GetValue()
+			}
+			got[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	want := map[string]float64{
+		"quittance_webhook_attempts_total delivered": 1, "quittance_webhook_attempts_total pending": 1,
+		"quittance_webhook_attempt_duration_seconds": 2, "quittance_webhook_failed_total": 0, "quittance_webhook_in_flight first": 0, "quittance_webhook_in_flight retry": 0,
+		"quittance_webhook_endpoints gone": 0, "quittance_webhook_endpoints open": 0,
+		"quittance_webhook_oldest_due_seconds": 0,
+		"quittance_webhook_stalled_total":      0,
+		"quittance_webhook_put_back_total":     0,
+		"quittance_webhook_waiting_merchants":  0,
+	}
+	delete(got, "quittance_webhook_endpoints closed") // counted at the last resync, which was before or after the attempts
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+}

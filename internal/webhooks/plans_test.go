@@ -1,0 +1,660 @@
+package webhooks_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/rowtest"
+	"github.com/quittance/quittance/internal/txmgr"
+	"github.com/quittance/quittance/internal/webhooks"
+)
+
+// TestStatementsUseIndexes checks the query plans of the statements that run repeatedly. No plan may
+// scan a whole table, build a temporary index or sort a list, so that the cost does not grow with the
+// stored rows. The plans are made with few rows, and with statistics of very many similar rows.
+func TestStatementsUseIndexes(t *testing.T) {
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		url := dbtest.SQLite(t)
+		statements := recordStatements(t, dbtest.Open(t, url))
+		conn := dbtest.SQL(t, url)
+		conn.SetMaxOpenConns(1) // the connection that ran ANALYZE must make the plans
+		for _, fill := range []func(*testing.T, *sql.DB){func(*testing.T, *sql.DB) {}, fillLopsided} {
+			fill(t, conn)
+			for _, s := range statements {
+				if strings.HasPrefix(s.Query, "INSERT") && !strings.Contains(s.Query, "SELECT") {
+					continue // it reads no table and has no plan
+				}
+				steps := rowtest.Explain(t, conn, "EXPLAIN QUERY PLAN "+db.SQLiteText(s.Query), s.Args, 4)
+				checkIndex(t, s, steps)
+				checkOpenInvoices(t, s, steps)
+				checkExpression(t, s, steps)
+				checkPages(t, s, steps)
+				for _, step := range withoutCoRoutine(steps) {
+					constant := strings.Contains(step, "CONSTANT ROW") || strings.HasPrefix(step, "SCAN wanted") || strings.HasPrefix(step, "SCAN queued") ||
+						strings.HasPrefix(step, "SCAN listed") || strings.HasPrefix(step, "SCAN chains") || step == "SCAN deliverers" // one row for each process
+					whole := strings.HasPrefix(step, "SCAN") && !constant && (!s.IsList() || !strings.Contains(step, "USING"))
+					// The lopsided statistics have as many open invoices as rows.
+					whole = whole || !s.IsList() && strings.Contains(step, "INDEX invoices_by_status")
+					if whole || strings.Contains(step, "AUTOMATIC") || s.IsList() && strings.Contains(step, "TEMP B-TREE") {
+						t.Errorf("%s: %s\n%s", s.What, step, s.Query)
+					}
+				}
+			}
+		}
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		url := dbtest.MigratedPostgres(t)
+		statements := recordStatements(t, dbtest.Open(t, url))
+		defer func() { checkFilteredOnPostgres(t, url, statements) }()
+		conn := rowtest.IndexesAlone(t, url)
+		for _, lopsided := range []bool{false, true} {
+			if lopsided {
+				fillLopsided(t, conn)
+			}
+			for _, s := range statements {
+				steps := rowtest.Explain(t, conn, "EXPLAIN "+s.Query, s.Args, 1)
+				checkIndex(t, s, steps)
+				if !lopsided { // otherwise all open invoices of the chain have the amount
+					checkOpenInvoices(t, s, steps)
+				}
+				for _, step := range steps {
+					if strings.Contains(step, "Seq Scan on deliverers") {
+						continue // one row for each process
+					}
+					if strings.Contains(step, "Seq Scan") || s.IsList() && strings.Contains(step, "Sort") {
+						t.Errorf("%s: %s\n%s", s.What, step, s.Query)
+					}
+				}
+			}
+		}
+	})
+}
+
+// checkFilteredOnPostgres checks that PostgreSQL scans no whole table for a filtered list
+// and sorts no invoices, with the store's own settings and a generic plan.
+func checkFilteredOnPostgres(t *testing.T, url string, statements []rowtest.Statement) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	rowtest.Must(t, err)
+	defer conn.Close(t.Context()) //nolint:errcheck // a failure has no consequences
+	for _, query := range []string{
+		db.SessionSettings, "SET plan_cache_mode = force_generic_plan",
+		"INSERT INTO invoice_details (invoice_id, merchant_id, reference) SELECT id, merchant_id, 'order-' || id FROM invoices WHERE id LIKE 'inv_10%'",
+		"INSERT INTO invoice_metadata (invoice_id, merchant_id, key, value) SELECT id, merchant_id, 'k', id FROM invoices WHERE id LIKE 'inv_10%'", "ANALYZE",
+	} {
+		_, err := conn.Exec(t.Context(), query)
+		rowtest.Must(t, err)
+	}
+	for _, s := range statements {
+		name, filtered := strings.CutPrefix(s.What, "filtered: ")
+		if !filtered && !strings.HasPrefix(s.What, "sums: ") && s.What != "candidates" {
+			continue
+		}
+		arguments := strings.TrimSuffix(strings.Repeat("NULL, ", len(s.Args)), ", ")
+		results, err := conn.PgConn().Exec(t.Context(), "DEALLOCATE ALL; PREPARE filtered AS "+s.Query+"; EXPLAIN EXECUTE filtered ("+arguments+")").ReadAll()
+		rowtest.Must(t, err)
+		var plan string
+		for _, row := range results[len(results)-1].Rows {
+			plan += string(row[0]) + "\n"
+		}
+		if !filtered {
+			checkIndex(t, s, []string{plan})
+			checkOpenInvoices(t, s, []string{plan})
+			continue
+		}
+		for _, unwanted := range []string{"Incremental Sort", "Sort", "Hash", "Merge Join", "Bitmap", "Parallel"} {
+			// Several indexes of payments begin with the same column. The planner may use
+			// another one of them and sort.
+			allowed := unwanted == "Sort" && (strings.HasPrefix(filterIndexes[name], "payments_") || filterIndexes[name] == "confirmation")
+			if strings.Contains(plan, unwanted) && !allowed {
+				t.Errorf("%s: %s\n%s\n%s", s.What, unwanted, s.Query, plan)
+				break
+			}
+		}
+	}
+}
+
+// withoutCoRoutine returns a SQLite plan without the step of a co-routine.
+func withoutCoRoutine(steps []string) []string {
+	for _, step := range steps {
+		if name, ok := strings.CutPrefix(step, "CO-ROUTINE "); ok {
+			i := slices.Index(steps, "SCAN "+name)
+			return slices.Delete(slices.Clone(steps), i, i+1)
+		}
+	}
+	return steps
+}
+
+// checkIndex checks that a statement uses the index that is made for it, because others
+// would read many rows that do not match.
+func checkIndex(t *testing.T, s rowtest.Statement, steps []string) {
+	t.Helper()
+	plan := strings.Join(steps, "\n")
+	want := map[string]string{"in time": "payments_in_time", "newest": "payments_by_invoice", "lacking": "invoices_without_transfer_amount"}[s.What]
+	if name, filtered := strings.CutPrefix(s.What, "filtered: "); filtered {
+		want = filterIndexes[name]
+	}
+	if strings.HasPrefix(s.What, "inbox: ") && strings.Contains(s.Query, "item = ") {
+		want = "_item"
+	}
+	if strings.HasPrefix(s.What, "customers: ") {
+		want = "invoice_details_by_customer"
+	}
+	if strings.HasPrefix(s.What, "sums: ") {
+		want = "_status"
+	}
+	if !strings.Contains(plan, want) {
+		t.Errorf("%s: %q, want the index %s", s.What, steps, want)
+	}
+}
+
+// checkExpression checks that SQLite finds a customer by the expression of the index, and does not read all
+// customers of the merchant.
+func checkExpression(t *testing.T, s rowtest.Statement, steps []string) {
+	t.Helper()
+	for _, step := range steps {
+		if strings.Contains(step, "INDEX invoice_details_by_customer ") && !strings.Contains(step, "<expr>") {
+			t.Errorf("%s: %s\n%s", s.What, step, s.Query)
+		}
+	}
+}
+
+// checkPages checks that SQLite, for a statement, does not read the earlier pages again.
+func checkPages(t *testing.T, s rowtest.Statement, steps []string) {
+	t.Helper()
+	if strings.HasPrefix(s.What, "report: stated after ") && !strings.Contains(strings.Join(steps, "\n"), "(merchant_id=? AND id>? AND id<?)") {
+		t.Errorf("%s: %q", s.What, steps)
+	}
+}
+
+// checkOpenInvoices checks that a lookup of invoices by amount does not scan all open invoices of a
+// chain.
+func checkOpenInvoices(t *testing.T, s rowtest.Statement, steps []string) {
+	t.Helper()
+	if s.What != "candidates" && s.What != "taken" {
+		return
+	}
+	plan := strings.Join(steps, "\n")
+	for _, unwanted := range []string{"invoices_expiring", "invoices_bound", "invoices_without_transfer_amount", "invoices_by_status"} {
+		if strings.Contains(plan, unwanted) {
+			t.Errorf("%s: %q, which reads the open invoices of a chain by %s", s.What, steps, unwanted)
+		}
+	}
+}
+
+// fillLopsided stores very many rows with equal values in the searched columns, and
+// updates the database's statistics. Only the payments of an invoice differ: they came
+// late.
+func fillLopsided(t *testing.T, conn *sql.DB) {
+	t.Helper()
+	const many = "WITH RECURSIVE many (i) AS (SELECT 100000 UNION ALL SELECT i + 1 FROM many WHERE i < 103000) "
+	for _, s := range []string{
+		`INSERT INTO invoices (id, commitment_id, merchant_id, merchant_address, chain_key, token, currency, amount, tolerance, line_items,
+			status, created_at, expires_at, from_block, closed_block, registry) ` + many + `
+			SELECT 'inv_' || i, '0x' || substr(commitment_id, 3, 26) || i || substr(commitment_id, 35), merchant_id, merchant_address, chain_key, token, currency, amount, tolerance, line_items,
+			CASE WHEN i % 3 = 0 THEN 'open' ELSE 'expired' END, created_at, expires_at, 1, CASE WHEN i % 3 = 0 THEN NULL ELSE 5 END, registry
+			FROM invoices CROSS JOIN many WHERE id = 'inv_1'`,
+		`INSERT INTO transfer_amounts (invoice_id, base, merchant_address, chain_key, token, from_block, expires_at, remainder, live, closed_block)
+			SELECT id, amount, merchant_address, chain_key, token, 1, expires_at, 1, CASE WHEN status = 'open' THEN 1 ELSE 0 END, closed_block
+			FROM invoices WHERE id LIKE 'inv_10%'`,
+		`INSERT INTO payments (id, seen_id, chain_key, tx_hash, ordinal, log_index, block_number, block_hash, block_time, token, currency,
+			from_address, to_address, amount, status, observed_at, confirmed_at, invoice_id, merchant_id, method, use) ` + many + `
+			SELECT 'pay_' || i, 'seen_' || i, chain_key, '0x' || substr(tx_hash, 3, 58) || i, 0, 1, block_number, block_hash, block_time + i, token, currency,
+			from_address, to_address, amount, 'confirmed', observed_at, observed_at,
+			CASE WHEN i % 2 = 0 THEN 'inv_1' END, CASE WHEN i % 2 = 0 THEN 'm' END, CASE WHEN i % 2 = 0 THEN 'calldata' END,
+			CASE WHEN i % 2 = 0 THEN 'counted' ELSE 'undecided' END
+			FROM payments CROSS JOIN many WHERE id = 'pay_1'`,
+		`INSERT INTO refunds (id, chain_key, tx_hash, ordinal, log_index, block_number, block_hash, block_time, token, currency, from_address, to_address, amount,
+			status, payment_id, observed_at, confirmed_at) SELECT 'ref_' || substr(id, 5), chain_key, tx_hash, 7, 7, block_number, block_hash, block_time, token, currency,
+			to_address, from_address, amount, 'confirmed', id, 1, 1 FROM payments WHERE id LIKE 'pay_10%'`,
+		`INSERT INTO refund_records (id, list_id, refund_id, tx_hash, payment_id, merchant_id, chain_key, status, created_at, tag, amount, recipient, account,
+			many_invoices, expires_at) SELECT 'ref_p' || id, id, id, tx_hash, payment_id, 'm', 'base', 'pending', 1, tx_hash, '1', to_address, 'unknown', 0, CAST(substr(id, 5) AS BIGINT)
+			FROM refunds WHERE id LIKE 'ref_10%'`,
+		"ANALYZE invoices", "ANALYZE transfer_amounts", "ANALYZE refunds", "ANALYZE payments", "ANALYZE refund_records",
+	} {
+		_, err := conn.ExecContext(t.Context(), s)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, s)
+		}
+	}
+}
+
+// leaseAll returns a request for deliveries of a merchant.
+func leaseAll(lane webhooks.Lane, now int64) webhooks.LeaseRequest {
+	return webhooks.LeaseRequest{
+		LeaseID: "l", Now: rowtest.AtMS(now), Until: rowtest.AtMS(now + 1), Lane: lane, Queues: []webhooks.Queue{{MerchantID: "m"}}, Suspect: 9, PerMerchant: 9,
+	}
+}
+
+// recordStatements runs what the service runs, and returns the statements.
+func recordStatements(t *testing.T, s *db.DB) []rowtest.Statement {
+	t.Helper()
+	var all []rowtest.Statement
+	what := ""
+	report := func(query string, args []any) {
+		all = append(all, rowtest.Statement{What: what, Query: query, Args: slices.Clone(args)})
+	}
+	read := db.Recorded(s, report)
+	ctx := t.Context()
+	rowtest.Fill(t, s)
+	claim := ledger.ClaimRow{ID: "clm_1", PaymentID: "pay_2", InvoiceID: "inv_1", MerchantID: "m"}
+	rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return ledger.SaveClaim(ctx, tx, claim) })
+	do := func(name string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	for i := range 32 {
+		pick := func(bit int, value string) string {
+			if i>>bit&1 == 0 {
+				return ""
+			}
+			return value
+		}
+		what = fmt.Sprintf("list %d", i)
+		_, _, err := ledger.NewReader(read).Invoices(ctx, ledger.InvoiceFilter{MerchantID: pick(0, "m"), Status: invoice.Status(pick(1, "open")), Before: pick(2, "inv_5"), Limit: 50})
+		do(what, err)
+		_, _, err = ledger.NewReader(read).Payments(ctx, ledger.PaymentFilter{MerchantID: pick(0, "m"), ChainKey: pick(1, "base"), Before: ledger.PaymentPosition{SeenID: pick(2, "seen")}, IncludePending: i>>3&1 == 1, IncludeUnattributed: i>>4 == 1, Limit: 50})
+		do(what, err)
+	}
+	for _, merchant := range []string{"", "m"} {
+		for name, f := range filteredInvoices {
+			f.MerchantID, f.Limit = merchant, 50
+			what = "filtered: " + name
+			_, _, err := ledger.NewReader(read).Invoices(ctx, f)
+			do(what, err)
+		}
+		for name, f := range filteredPayments {
+			f.MerchantID, f.Limit = merchant, 50
+			what = "filtered: " + name
+			_, _, err := ledger.NewReader(read).Payments(ctx, f)
+			do(what, err)
+		}
+	}
+	for i := range 8 {
+		pick := func(bit int, value string) string {
+			if i>>bit&1 == 0 {
+				return ""
+			}
+			return value
+		}
+		what = fmt.Sprintf("claims %d", i)
+		_, err := ledger.NewReader(read).Claims(ctx, ledger.ClaimFilter{MerchantID: pick(0, "m"), PaymentID: pick(1, "pay_2"), Before: pick(2, "clm_5"), Limit: 50})
+		do(what, err)
+	}
+	recordRefundLists(t, read, &what)
+	recordPaymentLinks(t, read, &what)
+	recordReports(t, read, &what)
+	recordCustomers(t, read, &what)
+	recordDecisions(t, read, &what)
+	recordRequests(t, read, &what)
+	recordOperator(t, read, &what)
+	for i := range 8 * 5 {
+		states := []webhooks.Status{"", webhooks.Pending, webhooks.Delivered, webhooks.Failed, webhooks.None}
+		f := webhooks.EventFilter{Delivery: states[i/8], Before: 1000, Limit: 50}
+		if i&1 == 1 {
+			f.MerchantID = "m"
+		}
+		if i&2 == 2 {
+			f.Type = invoice.EventPaid
+		}
+		if i&4 == 4 {
+			after := int64(1)
+			f.After = &after
+		}
+		what = fmt.Sprintf("events %+v", f)
+		_, err := webhooks.NewReader(read).Events(ctx, f)
+		do(what, err)
+		_, err = webhooks.EventsInParts(ctx, read, f)
+		do(what, err)
+		f.InvoiceID = "inv_1"
+		what = fmt.Sprintf("events of an invoice %+v", f)
+		_, err = webhooks.NewReader(read).Events(ctx, f)
+		do(what, err)
+	}
+	moved := rowtest.SamplePayment(1).Transfer
+	moved.Evidence = invoice.Evidence{Registry: invoice.Hash{1}, Authorization: invoice.Hash{2}, Calldata: invoice.Hash{3}}
+	notice := invoice.Notice{Address: moved.To, Amount: moved.Amount, ChainKey: "base", Currency: "USDC", Provider: "p", Type: "t"}
+	for name, fn := range map[string]func() error{
+		"invoice":         func() error { _, err := ledger.NewReader(read).Invoice(ctx, "inv_1"); return err },
+		"references":      func() error { _, err := ledger.NewReader(read).References(ctx, []string{"inv_1", "inv_2"}); return err },
+		"note":            func() error { _, err := ledger.NewReader(read).AttributionNote(ctx, "pay_1"); return err },
+		"history":         func() error { _, err := ledger.NewReader(read).InvoiceHistory(ctx, "inv_1"); return err },
+		"find by id":      func() error { _, err := ledger.NewReader(read).FindInvoices(ctx, "inv_1", "m", 50); return err },
+		"find by payment": func() error { _, err := ledger.NewReader(read).FindInvoices(ctx, "pay_1234567", "m", 50); return err },
+		"find by event":   func() error { _, err := ledger.NewReader(read).FindInvoices(ctx, "evt_1", "m", 50); return err },
+		"find by refund":  func() error { _, err := ledger.NewReader(read).FindInvoices(ctx, "ref_1", "m", 50); return err },
+		"find by hash": func() error {
+			_, err := ledger.NewReader(read).FindInvoices(ctx, moved.TxHash.String(), "m", 50)
+			return err
+		},
+		"find by address": func() error {
+			_, err := ledger.NewReader(read).FindInvoices(ctx, moved.To.String(), "m", 50)
+			return err
+		},
+		"invoices": func() error { _, err := ledger.InvoicesWithoutLines(ctx, read, []string{"inv_1", "inv_2"}); return err },
+		"expiring": func() error {
+			_, err := ledger.ExpiringInvoices(ctx, read, "base", 0, invoice.Unix(9999), 500)
+			return err
+		},
+		"candidates": func() error {
+			_, err := ledger.InvoicesByAmount(ctx, read, []ledger.AmountLookup{rowtest.Lookup(100, 8, 1500), rowtest.Lookup(1, 8, 1500)}, 16)
+			return err
+		},
+		"taken": func() error {
+			_, err := ledger.AmountUses(ctx, read, []ledger.AmountKey{{ChainKey: "base", Merchant: moved.To, Token: moved.Token, Amount: moved.Amount}}, func() time.Time { return invoice.Unix(0) })
+			return err
+		},
+		"assigned": func() error {
+			_, err := ledger.RemainderTransferAmounts(ctx, read, map[string][]invoice.Amount{"inv_1": {invoice.NewAmount(1)}})
+			return err
+		},
+		"lacking": func() error {
+			_, err := ledger.InvoicesLackingTransferAmounts(ctx, read, "base", "inv_1", 9)
+			return err
+		},
+		"heights": func() error { _, err := ledger.IndexedHeights(ctx, read, []string{"base"}); return err },
+		"deposits": func() error {
+			_, err := ledger.Deposits(ctx, read, "base", []invoice.Address{moved.To, moved.From})
+			return err
+		},
+		"deposit holdings": func() error {
+			_, err := ledger.NewReader(read).AreDeposits(ctx, []invoice.Address{moved.To, moved.From})
+			return err
+		},
+		"watched": func() error {
+			_, err := ledger.WatchedAddresses(ctx, read, "base", []invoice.Address{moved.To, moved.From})
+			return err
+		},
+		"due sweeps": func() error {
+			_, err := ledger.DueSweeps(ctx, read, ledger.SweepFilter{ChainKey: "base", Token: moved.Token, MinAmount: invoice.NewAmount(5)}, "m", 200)
+			return err
+		},
+		"merchants with sweeps": func() error {
+			_, err := ledger.MerchantsWithSweeps(ctx, read, ledger.SweepFilter{ChainKey: "base", Token: moved.Token, MinAmount: invoice.NewAmount(5)}, "", 200)
+			return err
+		},
+		"requested sweeps":            func() error { _, err := ledger.RequestedSweeps(ctx, read, "base", 200); return err },
+		"sweeps of a transaction":     func() error { _, err := ledger.SweepsOfTx(ctx, read, "ctx_1"); return err },
+		"queued sweeps":               func() error { _, err := ledger.QueuedSweeps(ctx, read, "base", "", 200); return err },
+		"queued sweeps of a merchant": func() error { _, err := ledger.QueuedSweeps(ctx, read, "base", "m", 200); return err },
+		"count of sweeps": func() error {
+			_, err := ledger.CountSweeps(ctx, read, "base", []invoice.Address{moved.Token})
+			return err
+		},
+		"sweeps":          func() error { _, err := ledger.SweepsByID(ctx, read, []string{"swp_1"}); return err },
+		"pending sweeps":  func() error { _, err := ledger.PendingSweeps(ctx, read, "base", 0, 999); return err },
+		"orphaned sweeps": func() error { _, err := ledger.OrphanedSweeps(ctx, read, "base", 0, 999); return err },
+		"undecided":       func() error { _, err := ledger.UndecidedPayments(ctx, read, "base", 500); return err },
+		"undecided refunds": func() error {
+			_, err := ledger.UndecidedRefunds(ctx, read, "base", 0, 9, 500)
+			return err
+		},
+		"payments to claim": func() error {
+			_, err := ledger.PaymentsToClaim(ctx, read, rowtest.Sample("inv_1", "m"), moved.TxHash, moved.From, 100)
+			return err
+		},
+		"awaits a refund": func() error { _, err := ledger.MayBeRefunded(ctx, read, moved); return err },
+		"last undecided":  func() error { _, err := ledger.LastUndecidedBlock(ctx, read, "base"); return err },
+		"waiting": func() error {
+			_, err := ledger.ReceiverStates(ctx, read, "base", []invoice.Address{moved.To, moved.From})
+			return err
+		},
+		"settlements": func() error {
+			_, err := access.SettlementAddresses(ctx, read, "base", []invoice.Address{moved.To, moved.From})
+			return err
+		},
+		"announced": func() error {
+			_, err := ledger.Announced(ctx, read, []ledger.PaymentRow{rowtest.SamplePayment(1), rowtest.SamplePayment(2)})
+			return err
+		},
+		"pairs": func() error {
+			_, err := ledger.PaidPairs(ctx, read, "base", []ledger.Pair{{Payer: moved.From, Receiver: moved.To}, {Payer: moved.To}})
+			return err
+		},
+		"tolerant": func() error {
+			_, err := ledger.InvoicesWithTolerance(ctx, read, []ledger.AmountLookup{rowtest.Lookup(100, 8, 1500), rowtest.Lookup(1, 8, 1500)}, 500)
+			return err
+		},
+		"transfer amounts": func() error {
+			_, err := ledger.InvoicesByTransferAmount(ctx, read, []invoice.Transfer{moved, moved})
+			return err
+		},
+		"commitments": func() error {
+			_, err := ledger.InvoicesByCommitment(ctx, read, []invoice.Hash{{1}, {2}})
+			return err
+		},
+		"payments by id": func() error { _, err := ledger.PaymentsByID(ctx, read, []string{"pay_1", "pay_2"}); return err },
+		"refunds by id":  func() error { _, err := ledger.RefundsByID(ctx, read, []string{"ref_1"}); return err },
+		"transaction": func() error {
+			_, err := ledger.NewReader(read).PaymentsOfTransaction(ctx, []string{"base", "ethereum"}, invoice.Hash{1})
+			return err
+		},
+		"near": func() error {
+			_, err := ledger.NewReader(read).NearInvoices(ctx, []ledger.NearLookup{
+				{Transfer: moved, CreatedBefore: invoice.Unix(2_000_000_000)}, {Transfer: moved, CreatedBefore: invoice.Unix(2_000_000_000)},
+			}, "m")
+			return err
+		},
+		"merchants of unattributed": func() error {
+			_, err := ledger.MerchantsOfUnattributed(ctx, read, []string{"pay_1", "pay_2"})
+			return err
+		},
+		"optional events":   func() error { _, err := webhooks.OptionalEvents(ctx, read, []string{"m", "n"}); return err },
+		"claims of invoice": func() error { _, err := ledger.OpenClaimsOfInvoice(ctx, read, "inv_1", 10); return err },
+		"claims of payments": func() error {
+			_, err := ledger.NewReader(read).ClaimsOfPayments(ctx, []string{"pay_1", "pay_2"}, "", 10)
+			return err
+		},
+		"claims of a merchant's payments": func() error {
+			_, err := ledger.NewReader(read).ClaimsOfPayments(ctx, []string{"pay_1", "pay_2"}, "m", 10)
+			return err
+		},
+		"invoice claims": func() error { _, err := ledger.NewReader(read).InvoiceClaims(ctx, "inv_1", "pay_2"); return err },
+		"payment":        func() error { _, err := ledger.NewReader(read).Payment(ctx, "pay_1"); return err },
+		"payments":       func() error { _, err := ledger.NewReader(read).PaymentsOfInvoices(ctx, []string{"inv_1"}); return err },
+		"in time": func() error {
+			_, err := ledger.PaymentsInTime(ctx, read, []invoice.Invoice{rowtest.Sample("inv_1", "m")})
+			return err
+		},
+		"newest": func() error { _, err := ledger.NewReader(read).NewestPayments(ctx, "inv_1", 20); return err },
+		"newest ids": func() error {
+			_, err := ledger.NewestPaymentIDs(ctx, read, []string{"inv_1", "inv_2"}, 1000)
+			return err
+		},
+		"recorded": func() error { _, err := ledger.WhichRecorded(ctx, read, []string{"ref_1", "ref_2"}); return err },
+		"dropped": func() error {
+			_, err := ledger.DroppedSince(ctx, read, []string{"ref_1", "ref_2"}, time.Unix(1, 0))
+			return err
+		},
+		"submissions of many": func() error { _, err := ledger.NewReader(read).Submissions(ctx, "ref_1", "ref_2"); return err },
+		"registered":          func() error { _, err := ledger.PaidThroughRegistry(ctx, read, []string{"inv_1"}); return err },
+		"unfinal":             func() error { _, err := ledger.PendingPayments(ctx, read, "base", 0, 999); return err },
+		"orphaned":            func() error { _, err := ledger.OrphanedPayments(ctx, read, "base", 1, 999); return err },
+		"among undecided": func() error {
+			_, err := ledger.NewReader(read).WhichUndecided(ctx, []string{"pay_1", "pay_2"})
+			return err
+		},
+		"refund": func() error {
+			pair := ledger.Pair{Payer: moved.From, Receiver: moved.To}
+			_, err := ledger.PaymentsBetween(ctx, read, "base", []ledger.Pair{pair}, 999)
+			return err
+		},
+		"refunds":     func() error { _, err := ledger.RefundsOfPayments(ctx, read, []string{"pay_1"}); return err },
+		"refunded":    func() error { _, err := ledger.RefundsOfInvoices(ctx, read, []string{"inv_1"}); return err },
+		"paid back":   func() error { _, err := ledger.RefundedSums(ctx, read, []string{"pay_1"}); return err },
+		"unfinal too": func() error { _, err := ledger.PendingRefunds(ctx, read, "base", 0, 999); return err },
+		"refund record": func() error {
+			_, err := ledger.NewReader(read).RefundRecord(ctx, "ref_none")
+			return rowtest.WantNotFound(err)
+		},
+		"refund by token": func() error { _, err := ledger.RefundByClaimToken(ctx, read, "t"); return rowtest.WantNotFound(err) },
+		"refund by key": func() error {
+			_, _, err := ledger.RefundByKey(ctx, read, "pay_1", "m", "k")
+			return rowtest.WantNotFound(err)
+		},
+		"prepared": func() error { _, err := ledger.PreparedRefunds(ctx, read, "pay_1"); return err },
+		"prepared for": func() error {
+			_, byTag := ledger.PreparedByTag(ctx, read, "base", []invoice.Hash{{1}})
+			_, err := ledger.PreparedTo(ctx, read, "base", []invoice.Address{moved.To, moved.From})
+			return errors.Join(byTag, err)
+		},
+		"many invoices": func() error {
+			_, err := ledger.HasPaidManyInvoices(ctx, read, invoice.Payment{Transfer: moved}, 10)
+			return err
+		},
+		"key":     func() error { _, err := ledger.FindIdempotencyKey(ctx, read, "m", "k", invoice.Unix(1000)); return err },
+		"cursor":  func() error { _, err := ledger.NewReader(read).Cursor(ctx, "base"); return err },
+		"created": func() error { _, err := webhooks.CreatedSeqs(ctx, read, []string{"inv_1", "inv_2"}); return err },
+		"headers": func() error { _, err := ledger.Headers(ctx, read, "base", 0, 999); return err },
+		"notice":  func() error { _, err := ledger.UnlinkedPayment(ctx, read, notice); return err },
+		"notices": func() error { _, err := ledger.NoticesOfPayment(ctx, read, "pay_1"); return err },
+		"due": func() error {
+			_, err := ledger.DueIntents(ctx, read, "base", rowtest.TestRegistry, "", 200)
+			return err
+		},
+		"due count":      func() error { _, _, err := ledger.DueCount(ctx, read, "base", rowtest.TestRegistry); return err },
+		"authorization":  func() error { _, err := ledger.NewReader(read).Authorization(ctx, "aut_1"); return err },
+		"authorizations": func() error { _, err := ledger.NewReader(read).AuthorizationsOfInvoice(ctx, "inv_1", 10); return err },
+		"authorization by nonce": func() error {
+			_, err := ledger.NewReader(read).AuthorizationByNonce(ctx, "base", moved.Token, moved.From, invoice.Hash{1})
+			return rowtest.WantNotFound(err)
+		},
+		"bound authorizations": func() error {
+			_, err := ledger.BoundAuthorizations(ctx, read, []invoice.Transfer{moved, moved})
+			return err
+		},
+		"pending authorization":   func() error { _, err := ledger.NewReader(read).PendingAuthorization(ctx, "inv_1"); return err },
+		"due authorizations":      func() error { _, err := ledger.DueAuthorizations(ctx, read, "base", 200); return err },
+		"count of authorizations": func() error { _, err := ledger.CountDueAuthorizations(ctx, read, "base"); return err },
+		"budget of authorizations": func() error {
+			_, _, _, err := ledger.CountAuthorizations(ctx, read, "base", "m", moved.From, ledger.Window{Since: rowtest.At(1), Oldest: rowtest.At(1)})
+			return err
+		},
+		"x402 settlement": func() error {
+			_, err := ledger.NewReader(read).X402Settlement(ctx, rowtest.SampleSettlement(rowtest.SampleAuthorization(1, "inv_1")).AuthorizationKey)
+			return err
+		},
+		"sent transaction": func() error { _, err := ledger.NewReader(read).SentTx(ctx, "ctx_1"); return rowtest.WantNotFound(err) },
+		"held by another":  func() error { _, err := ledger.NewReader(read).IsHeldByOther(ctx, moved.To, "n"); return err },
+		"unsettled":        func() error { _, err := txmgr.UnsettledTxs(ctx, read, "base"); return err },
+		"event":            func() error { _, _, err := webhooks.NewReader(read).EventRecord(ctx, "evt_1"); return err },
+		"listened": func() error {
+			_, err := webhooks.HasListener(ctx, read, webhooks.Event{MerchantID: "m", Type: invoice.EventPaid, InvoiceID: "inv_1"}, rowtest.At(1))
+			return err
+		},
+		"changes":      func() error { _, err := access.NewReader(read).Changes(ctx, 5, 10); return err },
+		"first queues": func() error { _, err := webhooks.NewReader(read).Queues(ctx, webhooks.First); return err },
+		"retry queues": func() error { _, err := webhooks.NewReader(read).Queues(ctx, webhooks.Retry); return err },
+		"last":         func() error { _, err := webhooks.NewReader(read).LastSeq(ctx); return err },
+		"endpoints":    func() error { _, err := webhooks.Endpoints(ctx, read, []string{"m", "n"}); return err },
+		"nonces":       func() error { _, err := txmgr.ChainTxsFrom(ctx, read, "base", invoice.Address{1}, 5); return err },
+	} {
+		what = name
+		do(name, fn())
+	}
+	rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
+		write := db.RecordedTx(tx, report)
+		for name, fn := range map[string]func() error{
+			"claim": func() error {
+				return ledger.SaveClaim(ctx, write, ledger.ClaimRow{ID: "clm_2", PaymentID: "pay_2", InvoiceID: "inv_2", MerchantID: "m"})
+			},
+			"claim an address": func() error {
+				_, err := access.ClaimAddresses(ctx, write, []access.Holding{{Address: moved.From, MerchantID: "m"}}, rowtest.At(1))
+				return err
+			},
+			"grant an address": func() error {
+				_, _, err := access.GrantAddresses(ctx, write, []access.Holding{{Address: moved.From, MerchantID: "n"}}, rowtest.At(1))
+				return err
+			},
+			"release an address": func() error {
+				held := access.Holding{Address: moved.From, MerchantID: "o"}
+				if _, _, err := access.GrantAddresses(ctx, write, []access.Holding{held}, rowtest.At(1)); err != nil {
+					return err
+				}
+				return access.ReleaseAddress(ctx, write, held)
+			},
+			"listen": func() error {
+				return webhooks.PutListenerInTransaction(ctx, write, webhooks.Listener{ID: "l", MerchantID: "m", Until: rowtest.At(2)}, rowtest.At(1))
+			},
+			"transition": func() error {
+				return ledger.InsertInvoiceTransition(ctx, write, "inv_1", ledger.InvoiceTransition{Status: invoice.Void, At: rowtest.At(1)})
+			},
+			"link": func() error { return ledger.LinkNotices(ctx, write, rowtest.SamplePayment(1).Payment) },
+			"see": func() error {
+				return ledger.MarkIntentsObserved(ctx, write, "base", []ledger.IntentObservation{{Kind: invoice.IntentOpen}, {Kind: invoice.IntentClose}})
+			},
+			"save": func() error {
+				paid, other := rowtest.SamplePayment(1), rowtest.SamplePayment(3)
+				return ledger.SavePayments(ctx, write, []ledger.PaymentRow{paid, other})
+			},
+			"reckoned": func() error {
+				return ledger.UpdateInvoices(ctx, write, []invoice.Invoice{rowtest.Sample("inv_1", "m"), rowtest.Sample("inv_2", "m")})
+			},
+			"expire": func() error {
+				return ledger.ExpireInvoices(ctx, write, "base", []invoice.Invoice{rowtest.Sample("inv_1", "m"), rowtest.Sample("inv_2", "m")})
+			},
+			"add to deposits": func() error {
+				inv := invoice.Invoice{ID: "inv_3", DepositAddress: invoice.Address{0xda}}
+				return ledger.AddToDeposits(ctx, write, []invoice.Payment{rowtest.DepositPayment(inv).Payment}, []invoice.Sweep{rowtest.DepositSweep(inv, 91, 60)})
+			},
+			"paid back": func() error {
+				return ledger.SaveRefundedSums(ctx, write, map[string]invoice.Amount{"pay_1": invoice.NewAmount(1)})
+			},
+			"confirm":         func() error { return ledger.ConfirmThrough(ctx, write, "base", 5, rowtest.At(1000)) },
+			"save refund":     func() error { return ledger.SaveRefund(ctx, write, rowtest.RefundOf(rowtest.SamplePayment(1))) },
+			"refund invoices": func() error { return ledger.SetRefundInvoices(ctx, write, []string{"pay_1"}) },
+			"expire refunds":  func() error { _, err := ledger.ExpireRefunds(ctx, write, "base", rowtest.At(1000), 10); return err },
+			"unsee":           func() error { return ledger.UnmarkIntentsObserved(ctx, write, "base", 5) },
+			"finish":          func() error { return ledger.FinishIntents(ctx, write, "base", 5) },
+			"bind":            func() error { return ledger.LowerFromBlocks(ctx, write, "base", 500) },
+			"await":           func() error { return ledger.MarkUndecided(ctx, write, []ledger.PaymentRow{rowtest.SamplePayment(1)}) },
+			"decided":         func() error { return ledger.UnmarkUndecided(ctx, write, []string{"pay_1"}) },
+			"orphan":          func() error { return ledger.OrphanAbove(ctx, write, "base", 500, rowtest.At(9), rowtest.At(9)) },
+			"forget":          func() error { return ledger.DeleteHeaders(ctx, write, "base", 5, 500) },
+			"forget key":      func() error { _, err := ledger.DeleteIdempotencyKeys(ctx, write, invoice.Unix(1), 10); return err },
+			"forget erasures": func() error { _, err := ledger.DeleteErasures(ctx, write, rowtest.At(1_800_000_000), 10); return err },
+			"lease":           func() error { return webhooks.LeaseInTransaction(ctx, write, leaseAll(webhooks.First, 0)) },
+			"probe":           func() error { return webhooks.LeaseInTransaction(ctx, write, leaseAll(webhooks.Retry, 1<<60)) },
+			"deliver": func() error {
+				return webhooks.FinishInTransaction(ctx, write, []webhooks.Outcome{
+					{Delivery: webhooks.Delivery{Seq: 2, MerchantID: "m"}, LeaseID: "l", Attempt: &webhooks.Attempt{Number: 1}, Status: webhooks.Failed},
+				})
+			},
+			"again": func() error { return webhooks.RedeliverInTransaction(ctx, write, []int64{2}) },
+			"clean": func() error {
+				return webhooks.CleanInTransaction(ctx, write)
+			},
+			"payments of authorizations": func() error {
+				return ledger.SetAuthorizationPayments(ctx, write, map[string]string{"aut_1": "pay_1", "aut_2": ""})
+			},
+			"end authorizations": func() error {
+				return ledger.EndAuthorizations(ctx, write, "base", invoice.Unix(9999), invoice.RefusedWindowClosed, rowtest.At(1))
+			},
+			"bind a nonce": func() error { return ledger.InsertAuthorization(ctx, write, rowtest.SampleAuthorization(3, "inv_3")) },
+			"lock":         func() error { _, err := ledger.LockCursor(ctx, write, "base"); return err },
+		} {
+			what = name
+			do(name, fn())
+		}
+		return nil
+	})
+	return all
+}

@@ -1,0 +1,388 @@
+package webhooks
+
+import (
+	"bufio"
+	"context"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// receiver is a receiver with HTTPS and a certificate for example.com, and the headers that it
+// received.
+type receiver struct {
+	*httptest.Server
+	mu      sync.Mutex
+	headers []http.Header
+}
+
+func newReceiver(t *testing.T) *receiver {
+	t.Helper()
+	r := new(receiver)
+	r.Server = httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.headers = append(r.headers, req.Header)
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) received() []http.Header {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.headers
+}
+
+// ca returns the certificate of the receiver's issuer in PEM.
+func (r *receiver) ca() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.Certificate().Raw})
+}
+
+// forwardProxy is a proxy that connects every request to one address, and records the requested addresses.
+type forwardProxy struct {
+	*httptest.Server
+	to     string
+	status int
+	mu     sync.Mutex
+	asked  []string
+}
+
+func newForwardProxy(t *testing.T, to string, status int) *forwardProxy {
+	t.Helper()
+	p := &forwardProxy{to: to, status: status}
+	var open sync.WaitGroup
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.mu.Lock()
+		p.asked = append(p.asked, r.Method+" "+r.Host)
+		p.mu.Unlock()
+		if p.status != http.StatusOK {
+			w.WriteHeader(p.status)
+			return
+		}
+		there, err := new(net.Dialer).DialContext(r.Context(), "tcp", p.to)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		here, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if _, err := io.WriteString(here, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+			t.Error(err)
+		}
+		for _, pair := range [][2]net.Conn{{here, there}, {there, here}} {
+			open.Go(func() {
+				_, _ = io.Copy(pair[0], pair[1]) // it ends with either connection
+				_, _ = pair[0].Close(), pair[1].Close()
+			})
+		}
+	}))
+	t.Cleanup(func() {
+		p.Close()
+		open.Wait()
+	})
+	return p
+}
+
+func (p *forwardProxy) requests() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asked
+}
+
+// hosts is a lookup of fixed names.
+func hosts(t *testing.T, all map[string][]string) func(context.Context, string) ([]netip.Addr, error) {
+	return func(_ context.Context, host string) (found []netip.Addr, err error) {
+		if all[host] == nil {
+			return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+		}
+		for _, text := range all[host] {
+			found = append(found, netip.MustParseAddr(text))
+		}
+		if t.Context().Err() != nil {
+			t.Error("a lookup after the test")
+		}
+		return found, nil
+	}
+}
+
+// post posts a message with a client.
+func post(t *testing.T, c ClientConfig, to Endpoint) Answer {
+	t.Helper()
+	client := NewClient(c)
+	defer client.CloseIdleConnections()
+	return NewPoster(PosterConfig{Client: client, Now: time.Now}).Post(t.Context(), to, Message{ID: "dlv_1", Event: PingEvent, Body: []byte("{}")})
+}
+
+func TestPrivateCA(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t)
+	to := Endpoint{URL: r.URL, Secret: "whsec_0123456789"}
+	if a := post(t, ClientConfig{Guard: NewGuard(Loopback())}, to); a.Err == nil || !strings.Contains(a.Err.Error(), "certificate") {
+		t.Errorf("without the CA: %+v", a)
+	}
+	if a := post(t, ClientConfig{Guard: NewGuard(Loopback()), CA: r.ca()}, to); a.Err != nil {
+		t.Errorf("with the CA: %v", a.Err)
+	}
+}
+
+// TestOwnHeaders expects the headers of an endpoint to be sent, the service's headers to be unchanged, and no value to
+// be shown.
+func TestOwnHeaders(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t)
+	to := Endpoint{URL: r.URL, Secret: "whsec_0123456789", Headers: []Header{{Name: "Authorization", Value: "Bearer of the gateway"}, {Name: "X-Tenant", Value: "cafe"}}}
+	if a := post(t, ClientConfig{Guard: NewGuard(Loopback()), CA: r.ca()}, to); a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	got := r.received()[0]
+	if got.Get("Authorization") != "Bearer of the gateway" || got.Get("X-Tenant") != "cafe" || got.Get("Content-Type") != "application/json" || got.Get("X-Service-Delivery") != "dlv_1" {
+		t.Errorf("received %v", got)
+	}
+	to.Headers = append(to.Headers, Header{Name: "X-Api-Key", Value: "0123456789abcdef"})
+	if text := to.redact(`no: Bearer of the gateway, "0123456789abcdef"`, false); strings.Contains(text, "gateway") || strings.Contains(text, "0123456789abcdef") {
+		t.Errorf("shown: %s", text)
+	}
+}
+
+func TestProxy(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t)
+	p := newForwardProxy(t, r.Listener.Addr().String(), http.StatusOK)
+	at, err := url.Parse(p.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := ClientConfig{Guard: NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), CA: r.ca(), Proxy: at, lookup: hosts(t, map[string][]string{
+		"example.com": {"1.1.1.1", "2606:4700::1111"}, "inside.example.com": {"10.0.0.7"}, "both.example.com": {"1.1.1.1", "10.0.0.7"},
+	})}
+	if a := post(t, c, Endpoint{URL: "https://example.com/hook", Secret: "whsec_0123456789"}); a.Err != nil || len(r.received()) != 1 {
+		t.Errorf("through the proxy: %+v", a)
+	}
+	const refused = "no address of this host was found that webhooks may reach"
+	for url, want := range map[string]string{
+		"https://inside.example.com/": refused, "https://both.example.com/": refused,
+		"https://10.0.0.7/": refused, "https://[::ffff:1.1.1.1]/": refused, "https://169.254.169.254/": refused,
+		"http://example.com/": "without TLS", "https://unknown.example.com/": refused,
+	} {
+		if a := post(t, c, Endpoint{URL: url, Secret: "whsec_0123456789"}); a.Err == nil || !strings.Contains(a.Err.Error(), want) || a.Fault != FaultTheirs {
+			t.Errorf("%s: %+v, want %q", url, a, want)
+		}
+	}
+	if got := strings.Join(p.requests(), ", "); got != "CONNECT example.com:443" {
+		t.Errorf("the proxy was asked for %s", got)
+	}
+	// A receiver in a range of webhooks.allow is reached directly.
+	if a := post(t, c, Endpoint{URL: r.URL, Secret: "whsec_0123456789"}); a.Err != nil || len(r.received()) != 2 || len(p.requests()) != 1 {
+		t.Errorf("an own receiver: %+v, through the proxy: %v", a, p.requests())
+	}
+}
+
+const (
+	textProxy   = "no answer: the proxy of the service cannot be used"
+	textRefused = "no answer: the proxy of the service answered %d instead of connecting to this host"
+)
+
+// throughProxy posts to a host through a proxy at a URL. The exchange times out when late is closed. The answer must
+// not show the proxy's address.
+func throughProxy(t *testing.T, proxy string, late <-chan struct{}) Answer {
+	t.Helper()
+	at, err := url.Parse(proxy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := NewClient(ClientConfig{Guard: NewGuard(nil), Proxy: at, lookup: hosts(t, map[string][]string{"example.com": {"1.1.1.1"}})})
+	defer client.CloseIdleConnections()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-late:
+			cancel(errTimeout)
+		case <-ctx.Done():
+		}
+	}()
+	p := NewPoster(PosterConfig{Client: client, Now: time.Now, Timeout: 7 * time.Second})
+	a := p.send(ctx, Endpoint{URL: "https://example.com/hook", Secret: "whsec_0123456789"}, Message{ID: "dlv_1", Event: PingEvent, Body: []byte("{}")}, time.Now())
+	if a.Err == nil {
+		t.Fatalf("%s: no error", proxy)
+	}
+	if strings.Contains(a.Err.Error(), at.Port()) {
+		t.Errorf("%v shows the address %s", a.Err, at.Host)
+	}
+	return a
+}
+
+// TestProxyRefuses has a proxy that answers without connecting to the receiver.
+func TestProxyRefuses(t *testing.T) {
+	t.Parallel()
+	for status, fault := range map[int]Fault{
+		http.StatusProxyAuthRequired: FaultShortage, http.StatusTooManyRequests: FaultShortage,
+		http.StatusNoContent: FaultTheirs, http.StatusBadRequest: FaultTheirs, http.StatusForbidden: FaultTheirs,
+		http.StatusInternalServerError: FaultTheirs, http.StatusBadGateway: FaultTheirs, http.StatusServiceUnavailable: FaultTheirs, http.StatusGatewayTimeout: FaultTheirs,
+	} {
+		want := fmt.Sprintf(textRefused, status)
+		if fault == FaultShortage {
+			want = textProxy
+		}
+		if a := throughProxy(t, newForwardProxy(t, "", status).URL, nil); a.Err.Error() != want || a.Fault != fault {
+			t.Errorf("%d: %+v, want %q", status, a, want)
+		}
+	}
+}
+
+// rawProxy listens, and passes each connection to serve. It returns its address.
+func rawProxy(t *testing.T, serve func(net.Conn)) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var open sync.WaitGroup
+	open.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return // the test is over
+			}
+			open.Go(func() {
+				serve(conn)
+				_ = conn.Close() // the peer may have closed it
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close() // the loop ends
+		open.Wait()
+	})
+	return l.Addr().String()
+}
+
+// TestProxyFails has a proxy that cannot be used. That is not the receiver's fault, and merchants must not see where
+// the proxy is.
+func TestProxyFails(t *testing.T) {
+	t.Parallel()
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	private := httptest.NewTLSServer(nil)
+	t.Cleanup(private.Close)
+	readRequest := func(c net.Conn) {
+		if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+			t.Error(err)
+		}
+	}
+	reset := func(c net.Conn) {
+		if err := c.(*net.TCPConn).SetLinger(0); err != nil {
+			t.Error(err)
+		}
+	}
+	say := func(text string) func(net.Conn) {
+		return func(c net.Conn) {
+			readRequest(c)
+			if _, err := io.WriteString(c, text); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for name, proxy := range map[string]string{
+		"does not listen":                 closed.URL,
+		"has a certificate of unknown CA": private.URL,
+		"speaks no TLS":                   "https://" + newForwardProxy(t, "", http.StatusOK).Listener.Addr().String(),
+		"closes":                          "http://" + rawProxy(t, func(net.Conn) {}),
+		"closes, with TLS":                "https://" + rawProxy(t, func(net.Conn) {}),
+		"resets":                          "http://" + rawProxy(t, reset),
+		"resets, with TLS":                "https://" + rawProxy(t, reset),
+		"closes once asked":               "http://" + rawProxy(t, readRequest),
+		"resets once asked":               "http://" + rawProxy(t, func(c net.Conn) { readRequest(c); reset(c) }),
+		"closes within its answer":        "http://" + rawProxy(t, say("HTTP/1.1 200 OK\r\n")),
+		"speaks another protocol":         "http://" + rawProxy(t, say("SSH-2.0-x\r\n\r\n")),
+	} {
+		if a := throughProxy(t, proxy, nil); a.Err.Error() != textProxy || a.Fault != FaultShortage || a.Detail == "" || strings.Contains(a.Detail, "/hook") {
+			t.Errorf("a proxy that %s: %+v", name, a)
+		}
+	}
+}
+
+// TestProxyDoesNotAnswer has an exchange wait for a proxy until its time is over. Before CONNECT was sent, only the
+// proxy can be the reason. Afterwards the proxy may be waiting for the receiver.
+func TestProxyDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		scheme, want string
+		fault        Fault
+		asked        bool
+	}{
+		"TLS":     {scheme: "https://", want: textProxy, fault: FaultShortage},
+		"CONNECT": {scheme: "http://", want: "the proxy of the service did not connect to this host within 7s", fault: FaultTheirs, asked: true},
+	} {
+		late := make(chan struct{})
+		proxy := c.scheme + rawProxy(t, func(conn net.Conn) {
+			r := bufio.NewReader(conn)
+			if c.asked {
+				if _, err := http.ReadRequest(r); err != nil {
+					t.Error(err)
+				}
+			}
+			close(late)
+			_, _ = io.Copy(io.Discard, r) // until the service closes the connection
+		})
+		if a := throughProxy(t, proxy, late); a.Err.Error() != c.want || a.Fault != c.fault {
+			t.Errorf("%s: %+v, want %q", name, a, c.want)
+		}
+	}
+}
+
+// TestReceiverFailsBehindProxy has a receiver that fails after the proxy connected it: that is the
+// receiver's fault.
+func TestReceiverFailsBehindProxy(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t) // with a certificate that the service does not know
+	if a := throughProxy(t, newForwardProxy(t, r.Listener.Addr().String(), http.StatusOK).URL, nil); a.Fault != FaultTheirs || !strings.Contains(a.Err.Error(), "certificate") {
+		t.Errorf("an unknown certificate: %+v", a)
+	}
+	closes := rawProxy(t, func(net.Conn) {})
+	if a := throughProxy(t, newForwardProxy(t, closes, http.StatusOK).URL, nil); a.Fault != FaultTheirs || a.Err.Error() == textProxy {
+		t.Errorf("a closed connection: %+v", a)
+	}
+}
+
+// TestRoute runs the hooks of a dial after the exchange got another connection, and has callers that stop waiting.
+func TestRoute(t *testing.T) {
+	t.Parallel()
+	way := new(route)
+	ctx := way.attach(t.Context())
+	way.phase.Store(towardsProxy)
+	httptrace.ContextClientTrace(ctx).GotConn(httptrace.GotConnInfo{Reused: true})
+	if _, err := connectHeader(ctx, nil, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := way.blame(ctx, io.ErrUnexpectedEOF); faultOf(err, false) != FaultTheirs {
+		t.Errorf("a failure of the connection in use: %v", err)
+	}
+	way.phase.Store(towardsProxy)
+	if err := way.blame(ctx, io.ErrUnexpectedEOF); faultOf(err, false) != FaultShortage {
+		t.Errorf("a failure on the way to the proxy: %v", err)
+	}
+	err := way.blame(ctx, &net.OpError{Op: "proxyconnect", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "proxy.internal", IsNotFound: true}})
+	if got := NewPoster(PosterConfig{}).cause(ctx, "no answer", err).Error(); got != textProxy || faultOf(err, false) != FaultShortage {
+		t.Errorf("a proxy without address: %s", got)
+	}
+	stopped, stop := context.WithCancel(ctx)
+	stop()
+	if err := way.blame(stopped, stopped.Err()); faultOf(err, false) != FaultTheirs {
+		t.Errorf("a caller that stops waiting: %v", err)
+	}
+}

@@ -1,0 +1,148 @@
+package webhooks_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/rowtest"
+	"github.com/quittance/quittance/internal/webhooks"
+)
+
+func TestRedeliver(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		all := listed(t, s)
+		for _, c := range []struct {
+			state webhooks.Status
+			want  error
+		}{
+			{webhooks.Failed, nil}, {webhooks.Delivered, nil}, {webhooks.Pending, webhooks.ErrPending}, {webhooks.None, webhooks.ErrNoDelivery},
+		} {
+			for _, r := range all {
+				if r.Status != c.state {
+					continue
+				}
+				if err := webhooks.RedeliverOnce(t.Context(), s, r.ID, time.UnixMilli(now+5)); !errors.Is(err, c.want) {
+					t.Errorf("%s, %s: %v, want %v", r.ID, r.Status, err, c.want)
+				}
+				break
+			}
+		}
+		if err := webhooks.RedeliverOnce(t.Context(), s, "evt_none", time.UnixMilli(now)); !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("an event that is not there: %v, want ErrNotFound", err)
+		}
+	})
+}
+
+// TestRedelivered checks that a redelivery is due immediately in the lane of retries, and that its
+// endpoint's breaker lets it through.
+func TestRedelivered(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		events := dbtest.Schedule(t, s, "m", 0, 1, now)
+		finish(t, s, success("l1"), lease(t, s, storedRequest("l1"))...)
+		rowtest.Must(t, webhooks.SaveBreaker(t.Context(), s, "m", webhooks.Breaker{State: webhooks.BreakerOpen, Allowed: 1, Pauses: 1, Until: rowtest.AtMS(now + 1_000_000)}))
+		rowtest.Must(t, webhooks.RedeliverOnce(t.Context(), s, events[0].ID, time.UnixMilli(now+5)))
+		r := storedRequest("l2")
+		r.Lane, r.Now = webhooks.Retry, rowtest.AtMS(now+5)
+		want := []webhooks.Delivery{{
+			ID: events[0].DeliveryID, Seq: 1, EventID: events[0].ID, MerchantID: "m", EventType: "payment.received", Body: events[0].Body,
+			Attempts: 1, PriorAttempts: 1, Due: rowtest.AtMS(now + 5), Deadline: rowtest.AtMS(now + 5).Add(webhooks.RetryWindow), Suspect: true,
+		}}
+		if diff := gocmp.Diff(want, lease(t, s, r)); diff != "" {
+			t.Errorf("leased (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestRedeliverLocksInOrder checks that the breakers of all merchants are locked in one
+// order.
+func TestRedeliverLocksInOrder(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		merchants := []string{"c", "a", "d", "b"}
+		var seqs []int64
+		for _, m := range merchants {
+			seqs = append(seqs, dbtest.Schedule(t, s, m, 0, 1, now)[0].Seq)
+		}
+		trust(t, s, merchants...)
+		finish(t, s, success("l"), lease(t, s, storedRequest("l"))...)
+		for _, m := range merchants {
+			rowtest.Must(t, webhooks.SaveBreaker(t.Context(), s, m, webhooks.Breaker{State: webhooks.BreakerOpen, Allowed: 1, Pauses: 1, Until: rowtest.AtMS(now + 1_000_000)}))
+		}
+		var locked [][]any
+		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
+			return webhooks.RedeliverInTransaction(ctx, db.RecordedTx(tx, func(query string, args []any) {
+				if strings.Contains(query, "breakers") {
+					locked = append(locked, slices.Clone(args))
+				}
+			}), seqs)
+		})
+		if diff := gocmp.Diff([][]any{{int64(1), "a", "b", "c", "d"}}, locked); diff != "" {
+			t.Errorf("breakers are changed in the order (-want +got):\n%s", diff)
+		}
+		breakers, err := webhooks.NewReader(s).Breakers(t.Context(), merchants)
+		rowtest.Must(t, err)
+		for m, b := range breakers {
+			if !b.Until.Equal(rowtest.AtMS(1)) {
+				t.Errorf("the endpoint of %s is left alone until %s, want %s", m, b.Until, rowtest.AtMS(1))
+			}
+		}
+	})
+}
+
+func TestRedeliverMany(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		all := listed(t, s)
+		send := func(f webhooks.RedeliverFilter) (total int64) {
+			t.Helper()
+			for {
+				n, next, err := webhooks.RedeliverManyOnce(t.Context(), s, f, time.UnixMilli(now), 3)
+				rowtest.Must(t, err)
+				total += n
+				if next == 0 {
+					return total
+				}
+				if next <= f.After {
+					t.Fatalf("behind %d it goes on at %d", f.After, next)
+				}
+				f.After = next
+			}
+		}
+		count := func(matches func(webhooks.EventRow) bool) (n int64) {
+			for _, r := range all {
+				if (r.Status == webhooks.Failed || r.Status == webhooks.Delivered) && matches(r) {
+					n++
+				}
+			}
+			return n
+		}
+		if got, want := send(webhooks.RedeliverFilter{After: 2, Through: 9}), count(func(r webhooks.EventRow) bool { return r.Seq > 2 && r.Seq <= 9 }); got != want || want == 0 {
+			t.Errorf("of a range: %d, want %d", got, want)
+		}
+		rest := func(r webhooks.EventRow) bool { return r.Seq <= 2 || r.Seq > 9 }
+		if got, want := send(webhooks.RedeliverFilter{MerchantID: "m", OnlyFailed: true}), count(func(r webhooks.EventRow) bool {
+			return rest(r) && r.MerchantID == "m" && r.Status == webhooks.Failed
+		}); got != want || want == 0 {
+			t.Errorf("of a merchant's that failed: %d, want %d", got, want)
+		}
+		if got, want := send(webhooks.RedeliverFilter{}), count(func(r webhooks.EventRow) bool {
+			return rest(r) && (r.MerchantID != "m" || r.Status != webhooks.Failed)
+		}); got != want || want == 0 {
+			t.Errorf("of the others: %d, want %d", got, want)
+		}
+		pending, err := webhooks.NewReader(s).Events(t.Context(), webhooks.EventFilter{Delivery: webhooks.Pending, Limit: 100})
+		if err != nil || len(pending) != 30 {
+			t.Errorf("%d wait in the end, %v; want all 30 that have a delivery", len(pending), err)
+		}
+	})
+}

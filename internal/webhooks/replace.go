@@ -1,0 +1,154 @@
+package webhooks
+
+import (
+	"context"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+)
+
+// Replaced is an endpoint with secrets or headers that could not be decrypted.
+type Replaced struct {
+	MerchantID, URL string
+	Secret          string // the new secret, which signs; empty if the active secret could be decrypted
+	HeadersRemoved  bool
+}
+
+// auditedReplace is the audit log's entry for a replacement.
+type auditedReplace struct {
+	KeyIDs         []string `json:"keyIds"` // ids of the master keys
+	NewSecret      bool     `json:"newSecret"`
+	HeadersRemoved bool     `json:"headersRemoved"`
+}
+
+// Lost lists an endpoint's data under master keys that the keyring lacks.
+type Lost struct {
+	MerchantID, URL string
+	KeyIDs          []string // ids of these master keys
+	ActiveSecret    bool     // the secret that signs
+	OtherSecrets    int      // number of staged and retired secrets
+	Headers         bool
+}
+
+// FindLost returns the endpoints with data that ReplaceLost would replace, ordered by merchant id.
+func FindLost(ctx context.Context, conn *db.DB, k *access.Keyring) (all []Lost, err error) {
+	lost, err := lostKeys(ctx, conn, k)
+	if err != nil || len(lost) == 0 {
+		return nil, err
+	}
+	for after := ""; ; after = all[len(all)-1].MerchantID {
+		ids, err := MerchantsSealedUnder(ctx, conn, after, lost, ResealBatch)
+		if err != nil || len(ids) == 0 {
+			return all, err
+		}
+		rows, err := Endpoints(ctx, conn, ids)
+		if err != nil {
+			return nil, err
+		}
+		secrets, err := Secrets(ctx, conn, ids)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			all = append(all, lostOf(rows[id], secrets[id], lost))
+		}
+	}
+}
+
+// lostOf returns an endpoint's data under the lost master keys.
+func lostOf(row EndpointRow, secrets []SecretRow, lost []string) Lost {
+	l := Lost{MerchantID: row.MerchantID, URL: row.URL, Headers: slices.Contains(lost, row.Headers.KeyID)}
+	if l.Headers {
+		l.KeyIDs = append(l.KeyIDs, row.Headers.KeyID)
+	}
+	for _, s := range secrets {
+		switch {
+		case !slices.Contains(lost, s.KeyID):
+			continue
+		case s.State == SecretActive:
+			l.ActiveSecret = true
+		default:
+			l.OtherSecrets++
+		}
+		l.KeyIDs = append(l.KeyIDs, s.KeyID)
+	}
+	slices.Sort(l.KeyIDs)
+	l.KeyIDs = slices.Compact(l.KeyIDs)
+	return l
+}
+
+// lostKeys returns the ids of the master keys that the keyring lacks and that have sealed stored data.
+func lostKeys(ctx context.Context, conn *db.DB, k *access.Keyring) ([]string, error) {
+	keyIDs, err := MasterKeyIDs(ctx, conn)
+	return slices.DeleteFunc(keyIDs, k.Has), err
+}
+
+// ReplaceLost replaces data sealed under master keys that the keyring lacks. An endpoint with such an active secret
+// gets a new one. Other such secrets, and headers, are deleted. Each batch is passed to keep before it is committed,
+// and not committed if keep fails. ReplaceLost returns what it has replaced, even with an error.
+func ReplaceLost(
+	ctx context.Context, conn *db.DB, k *access.Keyring, now func() time.Time, random io.Reader, keep func([]Replaced) error,
+) (all []Replaced, err error) {
+	lost, err := lostKeys(ctx, conn, k)
+	if err != nil || len(lost) == 0 {
+		return nil, err
+	}
+	for {
+		var batch []Replaced
+		err := conn.Update(ctx, func(tx *db.Tx) error {
+			batch = batch[:0]
+			merchants, err := MerchantsSealedUnder(ctx, tx, "", lost, ResealBatch)
+			if err != nil {
+				return err
+			}
+			for _, id := range merchants {
+				r, err := replaceLost(ctx, tx, k, id, lost, now(), random)
+				if err != nil {
+					return err
+				}
+				batch = append(batch, r)
+			}
+			if len(batch) == 0 {
+				return nil
+			}
+			return keep(batch)
+		})
+		if err != nil || len(batch) == 0 {
+			return all, err
+		}
+		all = append(all, batch...)
+	}
+}
+
+// replaceLost replaces a merchant's data under the lost master keys, with an audit entry.
+func replaceLost(ctx context.Context, tx *db.Tx, k *access.Keyring, merchantID string, lost []string, now time.Time, random io.Reader) (r Replaced, err error) {
+	if err := LockEndpoint(ctx, tx, merchantID); err != nil {
+		return r, err
+	}
+	rows, err := Endpoints(ctx, tx, []string{merchantID})
+	if err != nil {
+		return r, err
+	}
+	r = Replaced{MerchantID: merchantID, URL: rows[merchantID].URL, HeadersRemoved: slices.Contains(lost, rows[merchantID].Headers.KeyID)}
+	secret, err := access.NewSecret(random)
+	if err != nil {
+		return r, err
+	}
+	replaced, err := ReplaceLostSecrets(ctx, tx, merchantID, lost, now, func(version int64) ([]byte, string, error) {
+		s := k.Seal(merchantID, version, secret)
+		return s.Data, s.KeyID, nil
+	})
+	if err != nil {
+		return r, err
+	}
+	if replaced {
+		r.Secret = secret
+	}
+	return r, access.AppendAudit(ctx, tx, access.NewEntry(ctx, now, access.Change{
+		MerchantID: merchantID, Action: access.ActionSecretsReplace, Object: merchantID,
+		Before: auditedReplace{KeyIDs: lost}, After: auditedReplace{[]string{k.KeyID()}, replaced, r.HeadersRemoved},
+	}))
+}

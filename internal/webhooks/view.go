@@ -1,0 +1,140 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// MaxURL is the maximum length of an endpoint's URL, in bytes.
+const MaxURL = 2048
+
+// View is an endpoint without the values of its secrets.
+type View struct {
+	MerchantID string
+	URL        string
+	Configured bool                // set in the configuration
+	ChangedAt  time.Time           // zero if configured
+	Optional   []invoice.EventType // optional event types that it receives
+	Secrets    []SecretRow         // secrets that sign, newest first; empty if configured
+	Headers    []string            // names of its custom headers
+	Breaker    Breaker
+}
+
+// View returns a merchant's endpoint. The error is ErrNone if the merchant has no endpoint.
+func (d *Directory) View(ctx context.Context, merchantID string) (View, error) {
+	v := View{MerchantID: merchantID}
+	if !d.conf.Known(merchantID) {
+		return v, ErrNone
+	}
+	rows, err := Endpoints(ctx, d.conf.Store, []string{merchantID})
+	if err != nil {
+		return v, err
+	}
+	row, set := rows[merchantID]
+	switch configured := d.conf.Configured[merchantID]; {
+	case configured.URL != "":
+		v.URL, v.Configured, v.Headers = configured.URL, true, namesOf(configured.Headers)
+	case set:
+		headers, err := d.headers(row.Headers)
+		if err != nil {
+			return v, err
+		}
+		v.Headers = namesOf(headers)
+		v.URL, v.ChangedAt = row.URL, row.ChangedAt
+		for _, r := range row.Secrets {
+			if r.State != SecretRetiring || r.ValidUntil.After(d.conf.Now()) {
+				v.Secrets = append(v.Secrets, r)
+			}
+		}
+	case d.conf.Fallback.URL != "":
+		v.URL, v.Configured, v.Headers = d.conf.Fallback.URL, true, namesOf(d.conf.Fallback.Headers)
+	default:
+		return v, ErrNone
+	}
+	v.Optional = d.OptionalEvents(merchantID, row.Optional)
+	breakers, err := d.conf.Breakers(ctx, []string{merchantID})
+	v.Breaker = breakers[merchantID]
+	return v, err
+}
+
+// Settings are a merchant's settings of its endpoint.
+type Settings struct {
+	URL      string
+	Optional []invoice.EventType // optional event types; nil keeps the current ones
+	Headers  []HeaderChange      // all custom headers; nil keeps the current ones, at the same origin
+}
+
+// Put sets a merchant's endpoint. The first Put of a merchant generates a secret and
+// returns it; later ones return "". Errors are ErrNone, ErrConfigured, ErrNoMasterKey, and
+// *invoice.FieldError for the settings.
+func (d *Directory) Put(ctx context.Context, merchantID string, set Settings) (v View, secret string, err error) {
+	switch {
+	case !d.conf.Known(merchantID):
+		return v, "", ErrNone
+	case d.conf.Configured[merchantID].URL != "":
+		return v, "", ErrConfigured
+	case d.conf.Keyring == nil:
+		return v, "", ErrNoMasterKey
+	}
+	if err := d.checkURL(set.URL); err != nil {
+		return v, "", &invoice.FieldError{Field: "url", Detail: err.Error()}
+	}
+	if err := checkOptional(set.Optional); err != nil {
+		return v, "", err
+	}
+	secret, seal, err := d.newSecret(merchantID)
+	if err != nil {
+		return v, "", err
+	}
+	row := EndpointRow{MerchantID: merchantID, URL: set.URL, Optional: set.Optional, ChangedAt: d.conf.Now()}
+	var first bool
+	err = d.update(ctx, access.ActionEndpointUpdate, merchantID, func(tx *db.Tx) (err error) {
+		before, err := Endpoints(ctx, tx, []string{merchantID})
+		if err != nil {
+			return err
+		}
+		if first, err = PutEndpoint(ctx, tx, row, seal); err != nil {
+			return err
+		}
+		return d.putHeaders(ctx, tx, merchantID, set.Headers, sameOrigin(before[merchantID].URL, set.URL))
+	})
+	if err != nil {
+		return v, "", err
+	}
+	d.mu.Lock()
+	d.owners[merchantID] = true
+	d.mu.Unlock()
+	if d.conf.Changed != nil {
+		d.conf.Changed()
+	}
+	if !first {
+		secret = ""
+	}
+	v, err = d.View(ctx, merchantID)
+	return v, secret, err
+}
+
+// checkOptional returns a *invoice.FieldError unless all types are optional ones.
+func checkOptional(types []invoice.EventType) error {
+	for i, typ := range types {
+		if !slices.Contains(invoice.OptionalEventTypes, typ) {
+			return &invoice.FieldError{Field: fmt.Sprintf("optionalEvents[%d]", i), Detail: fmt.Sprintf("must be %s", invoice.EventUnattributed)}
+		}
+	}
+	return nil
+}
+
+// newSecret generates a secret, and returns a function that seals it for a version.
+func (d *Directory) newSecret(merchantID string) (string, Seal, error) {
+	secret, err := access.NewSecret(d.conf.Rand)
+	return secret, func(version int64) ([]byte, string, error) {
+		s := d.conf.Keyring.Seal(merchantID, version, secret)
+		return s.Data, s.KeyID, nil
+	}, err
+}

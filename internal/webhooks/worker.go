@@ -1,0 +1,264 @@
+package webhooks
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Store is the schedule of deliveries. Tables implement it.
+type Store interface {
+	LeaseDeliveries(ctx context.Context, r LeaseRequest) (Leased, error)
+	FinishDeliveries(ctx context.Context, outcomes []Outcome) (lost []int, err error)
+	ReleaseDeliveries(ctx context.Context, leaseID string, seqs []int64, now time.Time) (int64, error)
+	FailOverdueDeliveries(ctx context.Context, r OverdueRequest) (expired map[string]int, more bool, err error)
+	Queues(ctx context.Context, lane Lane) ([]Queue, error)
+	RegisterWorker(ctx context.Context, d Deliverer, now, until time.Time) error
+	DeregisterWorker(ctx context.Context, id string) error
+	Breakers(ctx context.Context, merchantIDs []string) (map[string]Breaker, error)
+	BreakerCounts(ctx context.Context) (map[BreakerState]int64, error)
+}
+
+// DispatcherConfig configures a Worker. Schedule, Configured, Wake, Metrics, Watchdog and Limits are optional.
+type DispatcherConfig struct {
+	Store Store
+	// Endpoints returns the current endpoints of the merchants that have one. It is called for every attempt, for many
+	// merchants at a time. The deliveries of the others wait and are not attempted.
+	Endpoints func(ctx context.Context, merchantIDs []string) (map[string]Endpoint, error)
+	// Configured is a hash of the endpoints in this process's configuration, which other processes may not know. If all
+	// workers have the same hash, an endpoint that one of them does not know does not exist.
+	Configured string
+	Client     *http.Client // made by poster.NewClient
+	Now        func() time.Time
+	// SignatureNow dates signatures; nil is Now.
+	SignatureNow func() time.Time
+	// Schedule is the clock of due times, deadlines, leases and breakers. All workers that share a database must use
+	// the same clock. nil means Now.
+	Schedule func() time.Time
+	Rand     io.Reader // for jitter and lease ids; safe for concurrent use
+	Logger   *slog.Logger
+	Wake     <-chan struct{} // signals that deliveries are due which Committed does not pass; never closed
+	// GiveWay waits until more urgent work that waits for the database is done, but not longer than most; nil means
+	// that there is no such work.
+	GiveWay  func(ctx context.Context, most time.Duration)
+	Metrics  *Metrics        // made by NewMetrics; may be nil
+	Watchdog *clock.Watchdog // reports a worker that makes no progress; may be nil
+	Limits   Limits
+}
+
+// Worker posts due deliveries.
+type Worker struct {
+	conf     DispatcherConfig
+	poster   *Poster
+	log      *logLimiter
+	handover handover
+	inbox    inbox
+}
+
+// NewDispatcher returns a worker. It panics if a required field is missing.
+func NewDispatcher(c DispatcherConfig) *Worker {
+	if c.Store == nil || c.Endpoints == nil || c.Client == nil || c.Now == nil || c.Rand == nil || c.Logger == nil {
+		panic("dispatcher: Config.Store, Endpoints, Client, Now, Rand and Logger are required")
+	}
+	c.Limits = c.Limits.orDefaults()
+	if c.Metrics == nil {
+		c.Metrics = NewMetrics(nil)
+	}
+	if c.GiveWay == nil {
+		c.GiveWay = func(context.Context, time.Duration) {}
+	}
+	if c.Schedule == nil {
+		c.Schedule = c.Now
+	}
+	if c.Watchdog == nil {
+		c.Watchdog = clock.New(0)
+	}
+	return &Worker{
+		conf:     c,
+		poster:   NewPoster(PosterConfig{Client: c.Client, Now: c.Now, SignatureNow: c.SignatureNow, Timeout: c.Limits.Timeout}),
+		log:      newLogLimiter(),
+		handover: handover{free: make(map[string]int)},
+		inbox:    inbox{arrived: make(chan struct{}, 1)},
+	}
+}
+
+// servedElsewhere is how long a queue is left to other workers that serve it.
+const servedElsewhere = 50 * time.Millisecond
+
+// observeEvery is how often the oldest due delivery is measured.
+const observeEvery = time.Second
+
+// run is the state of one call of Run. Only its goroutine uses it.
+type run struct {
+	*Worker
+	ids             *invoice.IDs
+	id              string    // of the registered worker
+	registeredUntil time.Time // the worker may hold leases until then
+	lanes           []*lane
+	schedule        schedule  // deliveries that wait; the others are in attempts and in the lanes' requests
+	observed        time.Time // when the oldest due delivery was last measured
+	resync          resyncer
+	work            context.Context // ends a grace period after the caller's context
+	recording       context.Context // ends a while after work, because a message that a receiver accepted should not be sent again
+	recorder        *recorder
+	attempts        map[*attempt]struct{} // attempts that hold a slot
+	reaped          time.Time             // when stalled attempts were last looked for
+	returned        map[string][]int64    // deliveries to release, by lease
+	limiter         limiter
+	waiting         map[string]bool // merchants without an endpoint and with waiting deliveries
+}
+
+// Run works until the context ends. Then it stops leasing, gives the exchanges in flight Limits.Grace to finish,
+// releases the other leases and returns nil. It returns an error if releasing failed: those deliveries wait for the end
+// of their leases. It logs and retries database errors.
+func (w *Worker) Run(ctx context.Context) error {
+	limits := w.conf.Limits
+	work, abandon := outlive(ctx, limits.Grace)
+	defer abandon()
+	recording, end := outlive(work, stopTimeout-time.Second) // a little shorter than the wait in stop
+	defer end()
+	ids := invoice.NewIDs(w.conf.Now, w.conf.Rand)
+	r := &run{
+		Worker: w,
+		ids:    ids,
+		id:     ids.New("wkr_"),
+		lanes: []*lane{
+			newLane(first, First, limits.First, limits.Suspect),
+			newLane(retry, Retry, limits.Retries, limits.Suspect),
+		},
+		schedule:  newSchedule(limits.PerMerchant),
+		work:      work,
+		recording: recording,
+		recorder:  newRecorder(recording, w),
+		attempts:  make(map[*attempt]struct{}),
+		returned:  make(map[string][]int64),
+		waiting:   make(map[string]bool),
+	}
+	woken := true
+	for ctx.Err() == nil {
+		woken = r.wait(ctx, r.fill(ctx, woken))
+	}
+	return r.stop()
+}
+
+// outlive returns a context that ends a while after ctx does.
+func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		clock.Sleep(longer, by, nil)
+		cancel()
+	})
+	return longer, func() { stop(); cancel() }
+}
+
+// fill reads the mail, and requests as many leases as the lanes have room for. It returns the time until it must be
+// called again.
+func (r *run) fill(ctx context.Context, woken bool) time.Duration {
+	task := r.conf.Watchdog.Begin("deliveries: schedule")
+	defer task.End()
+	r.read(ctx, r.inbox.take())
+	r.reapStalled()
+	now := r.conf.Schedule()
+	if _, err := r.release(ctx); err != nil {
+		r.conf.Logger.ErrorContext(ctx, "release of webhook deliveries failed, they fall due when their leases end", "err", err)
+	}
+	if err := r.register(now); err != nil {
+		r.conf.Logger.ErrorContext(ctx, "registration of the webhook worker failed, will retry", "err", err)
+		return r.conf.Limits.Poll
+	}
+	r.refresh(now, woken)
+	r.observe(now)
+	if r.limiter.paused(time.Now()) {
+		return limiterPause
+	}
+	for _, l := range r.lanes {
+		r.fillLane(ctx, l, now)
+	}
+	starved := r.starved(now)
+	r.recorder.setHurry(starved || r.schedule.of(first, full).due(now) || r.schedule.of(retry, full).due(now))
+	r.openHandover(now, starved)
+	next := r.schedule.next(now)
+	if next.IsZero() {
+		return r.conf.Limits.Poll
+	}
+	return min(r.conf.Limits.Poll, next.Sub(now))
+}
+
+// starved reports whether due deliveries to healthy endpoints wait for a slot.
+func (r *run) starved(now time.Time) bool {
+	return slices.ContainsFunc(r.lanes, func(l *lane) bool {
+		room, _ := l.room(now)
+		return room <= 0 && r.schedule.of(l.number, healthy).due(now)
+	})
+}
+
+// observe measures the oldest due delivery from time to time.
+func (r *run) observe(now time.Time) {
+	if since := now.Sub(r.observed); since < observeEvery && since >= 0 {
+		return
+	}
+	r.observed = now
+	r.log.flush(false)
+	oldest := now
+	look := func(q Queue) {
+		oldest = clock.Earlier(oldest, clock.Later(q.Head, r.schedule.merchant(q.MerchantID).breaker.Until))
+	}
+	r.schedule.waiting(look)
+	for _, request := range r.running() {
+		for _, q := range request.Queues {
+			look(q)
+		}
+	}
+	r.conf.Metrics.oldest.Set(now.Sub(oldest).Seconds())
+}
+
+// place puts the queues of a merchant in line for their turns.
+func (r *run) place(merchantID string, now time.Time) {
+	r.schedule.place(r.schedule.merchant(merchantID), now)
+	r.handover.setFree(merchantID, r.freeOf(merchantID, now))
+}
+
+// setBreaker records the state of a merchant's breaker.
+func (r *run) setBreaker(merchantID string, b Breaker) {
+	m := r.schedule.merchant(merchantID)
+	m.breaker, m.resync = b, r.resync.count
+}
+
+// wait returns when there may be work, or when the context ends. It reports whether Wake sent a signal.
+func (r *run) wait(ctx context.Context, atMost time.Duration) (woken bool) {
+	timer := time.NewTimer(atMost)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-r.conf.Wake:
+		return true
+	case <-r.inbox.arrived:
+	case <-timer.C:
+	}
+	return false
+}
+
+// read processes the mail.
+func (r *run) read(ctx context.Context, m mail) {
+	for _, f := range m.finished {
+		r.finish(f)
+	}
+	for _, q := range m.leases {
+		r.applyLeases(q)
+	}
+	for _, found := range m.resyncs {
+		r.applySnapshot(found, r.conf.Schedule())
+	}
+	for _, more := range m.expiries {
+		r.resync.expiring.end(more)
+	}
+	if err := r.takeFresh(m.fresh, r.conf.Schedule()); err != nil {
+		r.conf.Logger.ErrorContext(ctx, "look-up of webhook endpoints failed, will retry", "err", err)
+	}
+}

@@ -1,0 +1,266 @@
+package webhooks_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/webhooks"
+	"github.com/quittance/quittance/webhook"
+)
+
+func TestDelivers(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		r := newReceiver(t, status(http.StatusNoContent))
+		events := dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+		w := newWorld(t, s, r.URL)
+		w.start(t)
+		w.outcome(t)
+
+		got := r.requests()
+		if len(got) != 1 || got[0].method != http.MethodPost || !bytes.Equal(got[0].body, events[0].Body) {
+			t.Fatalf("received %q, want one POST of %q", got, events[0].Body)
+		}
+		header := map[string]string{}
+		for _, name := range []string{"Content-Type", "User-Agent", "X-Service-Event", "X-Service-Delivery", "X-Service-Timestamp", "Content-Length"} {
+			header[name] = got[0].header.Get(name)
+		}
+		want := map[string]string{
+			"Content-Type": "application/json", "User-Agent": "Quittance", "X-Service-Event": "payment.received",
+			"X-Service-Delivery": events[0].DeliveryID, "X-Service-Timestamp": "1700000000", "Content-Length": strconv.Itoa(len(events[0].Body)),
+		}
+		if diff := cmp.Diff(want, header); diff != "" {
+			t.Errorf("headers (-want +got):\n%s", diff)
+		}
+		if err := webhook.Verify(secret, got[0].header.Get("X-Service-Signature"), got[0].body, epoch); err != nil {
+			t.Error(err)
+		}
+		wantRecord := record{
+			Status: webhooks.Delivered, Finished: epoch,
+			Attempts: []webhooks.Attempt{{Number: 1, Started: epoch, StatusCode: 204}},
+		}
+		if diff := cmp.Diff(wantRecord, recordOf(t, s, events[0].ID)); diff != "" {
+			t.Errorf("record (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestRetries checks that a retry has the id and body of the first attempt, and is signed with its time and the secret
+// of that time.
+func TestRetries(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		var calls atomic.Int32
+		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+			if calls.Add(1) == 1 {
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+		})
+		dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+		w := newWorld(t, s, r.URL)
+		current := atomic.Pointer[string]{}
+		first, second := "whsec_1", "whsec_2"
+		current.Store(&first)
+		w.Endpoints = all(func(string) (webhooks.Endpoint, bool) {
+			return webhooks.Endpoint{URL: r.URL, Secret: *current.Load()}, true
+		})
+		w.start(t)
+		failed := w.outcome(t)
+		if failed.Status != webhooks.Pending || failed.Attempt.StatusCode != http.StatusInternalServerError || failed.Attempt.Error != "answered 500, expected 2xx" {
+			t.Errorf("first outcome %+v, %+v", failed, failed.Attempt)
+		}
+		current.Store(&second)
+		again := failed.NextDue
+		w.advance(again)
+		if o := w.outcome(t); o.Status != webhooks.Delivered || o.Attempt.Number != 2 || o.DeliveryID != failed.DeliveryID {
+			t.Errorf("second outcome %+v, %+v", o, o.Attempt)
+		}
+		got := r.requests()
+		if len(got) != 2 {
+			t.Fatalf("received %d requests, want 2", len(got))
+		}
+		if !bytes.Equal(got[0].body, got[1].body) {
+			t.Errorf("the bodies differ: %q and %q", got[0].body, got[1].body)
+		}
+		if a, b := got[0].header.Get("X-Service-Delivery"), got[1].header.Get("X-Service-Delivery"); a != b {
+			t.Errorf("the delivery ids differ: %s and %s", a, b)
+		}
+		for i, at := range []time.Time{epoch, again} {
+			want := webhook.Sign([]string{first, second}[i], at, got[i].body)
+			if sig := got[i].header.Get("X-Service-Signature"); sig != want {
+				t.Errorf("signature %d is %s, want %s", i+1, sig, want)
+			}
+			if ts := got[i].header.Get("X-Service-Timestamp"); ts != fmt.Sprint(at.Unix()) {
+				t.Errorf("timestamp %d is %s, want %d", i+1, ts, at.Unix())
+			}
+		}
+	})
+}
+
+// TestGivesUpAfterADay runs all attempts at an endpoint that fails for 24 hours, in
+// virtual time.
+func TestGivesUpAfterADay(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		r := newReceiver(t, status(http.StatusInternalServerError))
+		events := dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+		w := newWorld(t, s, r.URL)
+		w.start(t)
+		o := w.outcome(t)
+		for o.Status == webhooks.Pending {
+			w.advance(o.NextDue)
+			o = w.outcome(t)
+		}
+		if o.Status != webhooks.Failed || o.Attempt.Number != 13 {
+			t.Errorf("ended as %s after attempt %d, want failed after 13", o.Status, o.Attempt.Number)
+		}
+		if last := o.Attempt.Started.Sub(epoch); last > 24*time.Hour || last < 24*time.Hour-10*time.Minute {
+			t.Errorf("the last attempt started after %s, want just inside 24h", last)
+		}
+		record := recordOf(t, s, events[0].ID)
+		if record.Status != webhooks.Failed || len(record.Attempts) != 13 || len(r.requests()) != 13 {
+			t.Errorf("%s with %d attempts recorded, %d received; want failed with 13", record.Status, len(record.Attempts), len(r.requests()))
+		}
+		w.advance(epoch.Add(48 * time.Hour))
+		for _, lane := range []webhooks.Lane{webhooks.First, webhooks.Retry} {
+			if queues, err := webhooks.NewReader(s).Queues(t.Context(), lane); len(queues) != 0 || err != nil {
+				t.Errorf("still in the schedule: %+v, %v", queues, err)
+			}
+		}
+	})
+}
+
+// TestDeadlinePassed checks that a delivery past its deadline fails if it was attempted
+// before, and gets one attempt if no worker ran.
+func TestDeadlinePassed(t *testing.T) {
+	s := dbtest.Open(t, dbtest.SQLite(t))
+	r := newReceiver(t, status(http.StatusOK))
+	dead := newReceiver(t, status(http.StatusInternalServerError))
+	due := epoch.Add(-24 * time.Hour).UnixMilli()
+	first := dbtest.Schedule(t, s, "tried", 0, 1, due-1)
+	tried := leaseOne(t, s, "first", time.UnixMilli(due), time.UnixMilli(due+1))
+	if _, err := webhooks.NewTables(s).FinishDeliveries(t.Context(), []webhooks.Outcome{{
+		Delivery: tried, LeaseID: "first", Status: webhooks.Pending, NextDue: time.UnixMilli(due + 1),
+		Attempt: &webhooks.Attempt{Number: 1, Started: time.UnixMilli(due), Error: "refused"},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	dbtest.Schedule(t, s, "late", 0, 1, due-1)
+	dbtest.Schedule(t, s, "dead", 0, 1, due-1)
+	w := newWorld(t, s, r.URL)
+	w.Endpoints = all(func(merchantID string) (webhooks.Endpoint, bool) {
+		url := r.URL
+		if merchantID == "dead" {
+			url = dead.URL
+		}
+		return webhooks.Endpoint{URL: url, Secret: secret}, true
+	})
+	w.start(t)
+	got := map[string]outcome{}
+	for len(got) < 2 { // the delivery that was attempted before may have an outcome, too
+		if o := w.outcome(t); o.Attempt != nil {
+			got[o.DeliveryID] = o
+		}
+	}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for range patience / time.Millisecond {
+		if recordOf(t, s, first[0].ID).Status == webhooks.Failed {
+			break
+		}
+		<-tick.C
+	}
+	if r := recordOf(t, s, first[0].ID); r.Status != webhooks.Failed || len(r.Attempts) != 1 || !r.Finished.Equal(epoch) {
+		t.Errorf("tried before, a millisecond behind the deadline: %+v", r)
+	}
+	if o := got["dlv_late_000000"]; o.Status != webhooks.Delivered || o.Attempt.Number != 1 {
+		t.Errorf("never tried, to a receiver that takes it: %+v", o)
+	}
+	if o := got["dlv_dead_000000"]; o.Status != webhooks.Failed || o.Attempt == nil || o.Attempt.Number != 1 {
+		t.Errorf("never tried, to a receiver that does not: %+v", o)
+	}
+}
+
+// TestResumes checks that a second worker finishes deliveries that the first attempted,
+// and those that it never saw.
+func TestResumes(t *testing.T) {
+	url := dbtest.SQLite(t)
+	r := newReceiver(t, status(http.StatusServiceUnavailable))
+	first, err := db.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dbtest.Schedule(t, first, "m", 0, 1, epoch.UnixMilli())
+	dbtest.Schedule(t, first, "n", 0, 1, epoch.UnixMilli()+1)
+	w := newWorld(t, first, r.URL)
+	w.start(t)
+	o := w.outcome(t)
+	if err := errors.Join(w.stop(), first.Close()); err != nil {
+		t.Fatal(err)
+	}
+
+	second := dbtest.Open(t, url)
+	ok := newReceiver(t, status(http.StatusOK))
+	w = newWorld(t, second, ok.URL)
+	w.clock.Set(o.NextDue)
+	w.start(t)
+	got := map[string]int{}
+	for range 2 {
+		o := w.outcome(t)
+		got[o.DeliveryID] = o.Attempt.Number
+	}
+	if diff := cmp.Diff(map[string]int{"dlv_m_000000": 2, "dlv_n_000000": 1}, got); diff != "" {
+		t.Errorf("attempts after the restart (-want +got):\n%s", diff)
+	}
+}
+
+// TestRecordsUnderItsLease checks that an outcome is recorded once the database accepts
+// it, and dropped if the lease was lost.
+func TestRecordsUnderItsLease(t *testing.T) {
+	t.Run("the database fails for a while", func(t *testing.T) {
+		s := dbtest.Open(t, dbtest.SQLite(t))
+		r := newReceiver(t, status(http.StatusOK))
+		dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+		w := newWorld(t, s, r.URL)
+		w.store.failures = []error{errors.New("disk full"), errors.New("disk full")}
+		w.start(t)
+		if o := w.outcome(t); o.Status != webhooks.Delivered || len(r.requests()) != 1 {
+			t.Errorf("%s after %d requests, want delivered after 1", o.Status, len(r.requests()))
+		}
+	})
+	t.Run("the lease was lost", func(t *testing.T) {
+		s := dbtest.Open(t, dbtest.SQLite(t))
+		answer := make(chan struct{})
+		arrived := make(chan struct{}, 2)
+		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+			arrived <- struct{}{}
+			<-answer
+			w.WriteHeader(http.StatusInternalServerError)
+		})
+		events := dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
+		w := newWorld(t, s, r.URL)
+		w.start(t)
+		receive(t, arrived, "the request")
+		other := leaseOne(t, s, "other", epoch.Add(time.Minute), epoch.Add(time.Hour))
+		close(answer)
+		if err := w.stop(); err != nil {
+			t.Error(err)
+		}
+		if r := recordOf(t, s, events[0].ID); len(r.Attempts) != 0 || r.Status != webhooks.Pending {
+			t.Errorf("record %+v; want it untouched", r)
+		}
+		o := webhooks.Outcome{
+			Delivery: other, LeaseID: "other", Attempt: &webhooks.Attempt{Number: 1}, Status: webhooks.Delivered, Finished: time.UnixMilli(1),
+		}
+		if lost, err := webhooks.NewTables(s).FinishDeliveries(t.Context(), []webhooks.Outcome{o}); len(lost) != 0 || err != nil {
+			t.Errorf("the other's outcome: lost %v, %v", lost, err)
+		}
+	})
+}

@@ -1,0 +1,195 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quittance/quittance/internal/clock"
+)
+
+// leaseRest is how long a lease request lets waiting creates go first.
+const leaseRest = 10 * time.Millisecond
+
+// leaseRequest is a request for leases from queues of one lane, to healthy or to
+// suspect endpoints. It runs in the background, so that fresh events do not wait
+// for it. A merchant is part of one request at a time.
+type leaseRequest struct {
+	LeaseRequest
+	lane      *lane
+	kind      kind
+	endpoints map[string]Endpoint
+	leased    Leased
+	err       error
+}
+
+// slots returns how many slots the request may fill; a nil request fills no slot.
+func (q *leaseRequest) slots() int {
+	if q == nil {
+		return 0
+	}
+	return q.Healthy + q.Suspect
+}
+
+// fillLane requests leases from the lane's due queues, as far as there is room.
+func (r *run) fillLane(ctx context.Context, l *lane, now time.Time) {
+	forHealthy, forSuspect := l.room(now)
+	left := r.limiter.room(len(r.attempts), r.conf.Limits.slots(), time.Now())
+	r.requestLeases(ctx, l, healthy, min(forHealthy, left), now)
+	// It may exceed the rest by one, so that neither kind starves the other.
+	r.requestLeases(ctx, l, suspect, min(forSuspect, (left+1)/2), now)
+}
+
+// requestLeases starts a request, unless one of the lane and kind is running or no queue is due.
+func (r *run) requestLeases(ctx context.Context, l *lane, k kind, room int, now time.Time) {
+	if l.requests[k] != nil {
+		return
+	}
+	queues := r.schedule.take(l.number, k, room, now)
+	if len(queues) == 0 {
+		return
+	}
+	limit, inFlight := 0, make(map[string][]int64)
+	for _, queue := range queues {
+		m := r.schedule.merchant(queue.MerchantID)
+		limit += m.allowed(r.conf.Limits.PerMerchant) - len(m.inFlight)
+		if len(m.inFlight) > 0 {
+			inFlight[queue.MerchantID] = slices.Clone(m.inFlight)
+		}
+		r.place(queue.MerchantID, now)
+	}
+	q := &leaseRequest{lane: l, kind: k, LeaseRequest: LeaseRequest{
+		LeaseID: r.ids.New("lse_"), Now: now, Until: now.Add(r.conf.Limits.Lease), Lane: l.name,
+		Queues: queues, InFlight: inFlight, PerMerchant: r.conf.Limits.PerMerchant,
+	}}
+	if k == healthy {
+		q.Healthy = min(limit, room)
+	} else {
+		q.Suspect = min(limit, room)
+	}
+	l.requests[k] = q
+	go func() {
+		if q.err = r.lease(q); q.err != nil {
+			clock.Sleep(ctx, r.conf.Limits.Poll, nil)
+		}
+		r.inbox.put(func(m *mail) { m.leases = append(m.leases, q) })
+	}()
+}
+
+// lease carries out a request.
+func (r *run) lease(q *leaseRequest) error {
+	task := r.conf.Watchdog.Begin("deliveries: lease")
+	defer task.End()
+	ctx, cancel := context.WithTimeout(r.work, storeTimeout)
+	defer cancel()
+	ids := make([]string, len(q.Queues))
+	for i, queue := range q.Queues {
+		ids[i] = queue.MerchantID
+	}
+	r.conf.GiveWay(ctx, leaseRest)
+	var err error
+	if q.endpoints, err = r.conf.Endpoints(ctx, ids); err != nil {
+		return fmt.Errorf("look up webhook endpoints: %w", err)
+	}
+	reachable := q.LeaseRequest
+	reachable.Queues = slices.DeleteFunc(slices.Clone(q.Queues), func(queue Queue) bool {
+		_, ok := q.endpoints[queue.MerchantID]
+		return !ok
+	})
+	if len(reachable.Queues) > 0 {
+		q.leased, err = r.conf.Store.LeaseDeliveries(ctx, reachable)
+	}
+	return err
+}
+
+// applyLeases starts the attempts that a request leased.
+func (r *run) applyLeases(q *leaseRequest) {
+	r.endRequest(q)
+	if q.err != nil {
+		r.conf.Logger.ErrorContext(r.work, "lease of deliveries failed, will retry", "err", q.err)
+	} else {
+		r.noteUnreachable(q)
+	}
+	now := r.conf.Schedule()
+	leased := make(map[string]bool)
+	for _, d := range q.leased.Deliveries {
+		leased[d.MerchantID] = true
+		r.start(q.lane, job{d, q.LeaseID, q.Until, q.endpoints[d.MerchantID]}, now)
+	}
+	for _, queue := range q.Queues {
+		m := r.schedule.merchant(queue.MerchantID)
+		if q.err == nil && !leased[queue.MerchantID] && m.queues[q.lane.number].holdsDue(q.Now) {
+			m.backoffUntil = q.Now.Add(servedElsewhere) // other workers serve it, or have all its allowed attempts in flight
+		}
+		r.place(queue.MerchantID, now)
+	}
+}
+
+// endRequest returns the queues of a request to the schedule.
+func (r *run) endRequest(q *leaseRequest) {
+	q.lane.requests[q.kind] = nil
+	for _, queue := range q.leased.Queues {
+		r.schedule.putBack(q.lane.number, queue.Queue)
+		r.setBreaker(queue.MerchantID, queue.Breaker)
+	}
+	for _, queue := range q.Queues {
+		if r.schedule.merchant(queue.MerchantID).leasing { // it was not looked at
+			r.schedule.putBack(q.lane.number, queue)
+		}
+	}
+}
+
+// running returns the lease requests that are running.
+func (r *run) running() (requests []*leaseRequest) {
+	for _, l := range r.lanes {
+		for _, q := range l.requests {
+			if q != nil {
+				requests = append(requests, q)
+			}
+		}
+	}
+	return requests
+}
+
+// noteUnreachable records which merchants of a request have no endpoint. They are not asked again until they have one:
+// their deliveries wait and are not attempted.
+func (r *run) noteUnreachable(q *leaseRequest) {
+	if len(q.endpoints) == len(q.Queues) {
+		return
+	}
+	for _, queue := range q.Queues {
+		if _, ok := q.endpoints[queue.MerchantID]; !ok {
+			r.setUnreachable(queue.MerchantID, true)
+		}
+	}
+	merchants := len(r.waiting)
+	r.log.add("unreachable", func(int) {
+		r.conf.Logger.InfoContext(r.work, "events wait, since their merchants have no webhook endpoint", "merchants", merchants)
+	})
+}
+
+// giveBack marks a lease that this worker does not use to be released. Without an id there is no lease.
+func (r *run) giveBack(leaseID string, seq int64) {
+	if leaseID != "" {
+		r.returned[leaseID] = append(r.returned[leaseID], seq)
+	}
+}
+
+// release releases the leases that were given back, and returns how many. If that fails, the deliveries become due when
+// the leases end.
+func (r *run) release(ctx context.Context) (released int64, err error) {
+	if len(r.returned) == 0 {
+		return 0, nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	var errs []error
+	for leaseID, seqs := range r.returned {
+		n, err := r.conf.Store.ReleaseDeliveries(ctx, leaseID, seqs, r.conf.Schedule())
+		released, errs = released+n, append(errs, err)
+	}
+	clear(r.returned)
+	return released, errors.Join(errs...)
+}
