@@ -11,7 +11,7 @@ import (
 
 // moneyPackages are those that compute, store or show amounts of money.
 var moneyPackages = []string{
-	"apitypes", "client", "internal/api", "internal/apiconv", "internal/checkout", "internal/invoice", "internal/report", "internal/settle", "internal/access", "internal/db",
+	"apitypes", "client", "internal/api", "internal/apiconv", "internal/checkout", "internal/invoice", "internal/report", "internal/ledger", "internal/access", "internal/db",
 }
 
 // TestMoneyIsNoFloat rejects floating-point numbers in the packages that deal with money, and in SQL.
