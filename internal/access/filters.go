@@ -19,7 +19,7 @@ var (
 
 // Filters returns the saved filters of a list of the person of a session, by name.
 func (m *SessionManager) Filters(ctx context.Context, s Session, list string) ([]SavedFilter, error) {
-	return SavedFilters(ctx, m.cfg.Store, s.KeyID, list, MaxSavedFilters)
+	return savedFilters(ctx, m.cfg.Store, s.KeyID, list, MaxSavedFilters)
 }
 
 // SaveFilter saves a filter for the person of a session. It replaces a filter with the same name.
@@ -36,7 +36,7 @@ func (m *SessionManager) SaveFilter(ctx context.Context, s Session, f SavedFilte
 		if err := PutSavedFilter(ctx, tx, s.KeyID, f); err != nil {
 			return err
 		}
-		all, err := SavedFilters(ctx, tx, s.KeyID, f.List, MaxSavedFilters+1)
+		all, err := savedFilters(ctx, tx, s.KeyID, f.List, MaxSavedFilters+1)
 		if err == nil && len(all) > MaxSavedFilters {
 			err = ErrFilters
 		}
@@ -46,5 +46,5 @@ func (m *SessionManager) SaveFilter(ctx context.Context, s Session, f SavedFilte
 
 // RemoveFilter removes a filter of the person of a session, if there is one.
 func (m *SessionManager) RemoveFilter(ctx context.Context, s Session, list string, name string) error {
-	return m.cfg.Store.Update(ctx, func(tx *db.Tx) error { return DeleteSavedFilter(ctx, tx, s.KeyID, list, name) })
+	return m.cfg.Store.Update(ctx, func(tx *db.Tx) error { return deleteSavedFilter(ctx, tx, s.KeyID, list, name) })
 }

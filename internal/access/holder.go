@@ -74,7 +74,7 @@ func (m *MerchantManager) CompareConfigured(ctx context.Context, webhooks map[st
 // compare returns the holders that have changed, and the merchants that left the configuration.
 func (m *MerchantManager) compare(ctx context.Context, conn db.Querier, webhooks map[string]string) (changed []MerchantHolder, left []Left, err error) {
 	known := make(map[string]MerchantHolder)
-	all, err := MerchantHolders(ctx, conn)
+	all, err := merchantHolders(ctx, conn)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the merchants that the configuration had: %w", err)
 	}
@@ -109,7 +109,7 @@ func (m *MerchantManager) compare(ctx context.Context, conn db.Querier, webhooks
 			h.LeftAt = m.now()
 			changed = append(changed, h)
 		}
-		uses, err := FindMerchantUses(ctx, conn, h.MerchantID)
+		uses, err := findMerchantUses(ctx, conn, h.MerchantID)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -121,7 +121,7 @@ func (m *MerchantManager) compare(ctx context.Context, conn db.Querier, webhooks
 // gone returns the merchants, with and without a holder, that are neither in the configuration nor in
 // the database nor retired.
 func (m *MerchantManager) gone(ctx context.Context, conn db.Querier, known map[string]MerchantHolder) (gone []MerchantHolder, err error) {
-	others, err := MerchantsWithoutHolder(ctx, conn)
+	others, err := merchantsWithoutHolder(ctx, conn)
 	if err != nil {
 		return nil, fmt.Errorf("read the merchants without a profile: %w", err)
 	}
@@ -179,7 +179,7 @@ func sameCompany(ctx context.Context, conn db.Querier, was, is MerchantHolder) (
 			return nil, err
 		}
 	}
-	uses, err := FindMerchantUses(ctx, conn, is.MerchantID)
+	uses, err := findMerchantUses(ctx, conn, is.MerchantID)
 	if err != nil || !uses.Any() {
 		return nil, err
 	}
@@ -231,14 +231,14 @@ func (m *MerchantManager) takeOver(ctx context.Context, tx *db.Tx, created invoi
 	if err != nil {
 		return err
 	}
-	uses, err := FindMerchantUses(ctx, tx, created.ID)
+	uses, err := findMerchantUses(ctx, tx, created.ID)
 	switch {
 	case err != nil:
 		return err
 	case uses.Any() && (!same || len(named) == 0):
 		return ErrLeft
 	}
-	return DeleteMerchantHolder(ctx, tx, created.ID)
+	return deleteMerchantHolder(ctx, tx, created.ID)
 }
 
 // Retire makes a merchant's id unusable: its keys and sessions end within a second, and it can no
@@ -265,7 +265,7 @@ func (m *MerchantManager) Retire(ctx context.Context, by Principal, id string) e
 // Errors are ErrNotFound if the id may be used already, and ErrForbidden.
 func (m *MerchantManager) Resume(ctx context.Context, by Principal, id string) error {
 	return m.decide(ctx, by, id, ActionMerchantResume, func(tx *db.Tx, _ MerchantHolder, _ bool) error {
-		return DeleteMerchantHolder(ctx, tx, id)
+		return deleteMerchantHolder(ctx, tx, id)
 	})
 }
 

@@ -64,9 +64,9 @@ func (q Reader) Keys(ctx context.Context, f KeyFilter) ([]Record, error) {
 	return db.QueryAll(ctx, q, scanKey, "SELECT "+keyColumns+" FROM api_keys"+w.Text()+" ORDER BY id DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
 }
 
-// CountActiveKeys returns how many active keys the merchant has or, if merchantID is
+// countActiveKeys returns how many active keys the merchant has or, if merchantID is
 // empty, the operator.
-func CountActiveKeys(ctx context.Context, q db.Querier, merchantID string, now time.Time) (int, error) {
+func countActiveKeys(ctx context.Context, q db.Querier, merchantID string, now time.Time) (int, error) {
 	return db.QueryRow(ctx, q, db.ScanCount,
 		"SELECT count(*) FROM api_keys WHERE coalesce(merchant_id, '') = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)",
 		merchantID, now.Unix())

@@ -47,7 +47,7 @@ func (m *SessionManager) MakeLink(ctx context.Context, by Principal, keyID strin
 	now := m.now()
 	link := Link{Token: token, KeyID: keyID, ExpiresAt: by.CapExpiry(person.CapExpiry(now.Add(SignInLinkLifetime)))}
 	return link, m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
-		if err := InsertSignInLink(ctx, tx, sessionHash(token), SignInLink{KeyID: keyID, ParentKeys: parents, ExpiresAt: link.ExpiresAt}); err != nil {
+		if err := insertSignInLink(ctx, tx, sessionHash(token), SignInLink{KeyID: keyID, ParentKeys: parents, ExpiresAt: link.ExpiresAt}); err != nil {
 			return err
 		}
 		return AppendAudit(ctx, tx, NewEntry(ctx, now, Change{
@@ -66,7 +66,7 @@ func (m *SessionManager) OpenLink(ctx context.Context, linkToken string, from Br
 	if err != nil {
 		return "", err
 	}
-	link, err := FindSignInLink(ctx, m.cfg.Store, sessionHash(linkToken), m.now())
+	link, err := findSignInLink(ctx, m.cfg.Store, sessionHash(linkToken), m.now())
 	done(errors.Is(err, db.ErrNotFound))
 	if errors.Is(err, db.ErrNotFound) {
 		return "", ErrLink
@@ -82,7 +82,7 @@ func (m *SessionManager) OpenLink(ctx context.Context, linkToken string, from Br
 		return "", err
 	}
 	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
-		switch _, err := TakeSignInLink(ctx, tx, sessionHash(linkToken), m.now()); {
+		switch _, err := takeSignInLink(ctx, tx, sessionHash(linkToken), m.now()); {
 		case errors.Is(err, db.ErrNotFound): // it was used in between
 			return ErrLink
 		case err != nil:

@@ -38,10 +38,10 @@ func (m *MerchantManager) SetLogo(ctx context.Context, by Principal, id string, 
 			return "", nil
 		}
 		changed.Logo, changed.ChangedAt = &logo, m.now()
-		if err := UpdateMerchant(ctx, tx, changed); err != nil {
+		if err := updateMerchant(ctx, tx, changed); err != nil {
 			return "", err
 		}
-		return ActionMerchantUpdate, PutLogo(ctx, tx, id, logo, encoded)
+		return ActionMerchantUpdate, putLogo(ctx, tx, id, logo, encoded)
 	})
 	return changed, err
 }
@@ -71,10 +71,10 @@ func (m *MerchantManager) DropLogo(ctx context.Context, by Principal, id string)
 			return "", nil
 		}
 		was.ChangedAt = m.now()
-		if err := UpdateMerchant(ctx, tx, was); err != nil {
+		if err := updateMerchant(ctx, tx, was); err != nil {
 			return "", err
 		}
-		return ActionMerchantUpdate, DeleteLogo(ctx, tx, id)
+		return ActionMerchantUpdate, deleteLogo(ctx, tx, id)
 	})
 }
 

@@ -184,7 +184,7 @@ func (m *KeyManager) newKey(r KeyRequest, now time.Time) (Record, Key, error) {
 
 // insert stores a new key, unless its owner has MaxKeys active ones.
 func (m *KeyManager) insert(ctx context.Context, tx *db.Tx, r Record, now time.Time) error {
-	n, err := CountActiveKeys(ctx, tx, r.MerchantID, now)
+	n, err := countActiveKeys(ctx, tx, r.MerchantID, now)
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func (m *MerchantManager) List(ctx context.Context, by Principal, after string, 
 		}
 		return []invoice.Merchant{own}, err
 	}
-	found, err := Merchants(ctx, m.conf.Store, after, limit)
+	found, err := merchants(ctx, m.conf.Store, after, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (m *MerchantManager) Update(ctx context.Context, by Principal, id string, c
 		if c.Allowed != nil {
 			action = ActionAllowList
 		}
-		return action, UpdateMerchant(ctx, tx, changed)
+		return action, updateMerchant(ctx, tx, changed)
 	})
 	return changed, err
 }
@@ -196,7 +196,7 @@ func (m *MerchantManager) mayChange(by Principal, id string) error {
 // of the change, or "" for no change.
 func (m *MerchantManager) change(ctx context.Context, id string, do func(tx *db.Tx, was invoice.Merchant) (Action, error)) error {
 	err := m.conf.Store.Update(ctx, func(tx *db.Tx) error {
-		was, err := LockMerchant(ctx, tx, id)
+		was, err := lockMerchant(ctx, tx, id)
 		if err != nil {
 			return err
 		}

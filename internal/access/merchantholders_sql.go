@@ -28,8 +28,8 @@ func scanHolder(row db.Scanner) (h MerchantHolder, err error) {
 	return h, err
 }
 
-// MerchantHolders returns all holders, in the order of their ids.
-func MerchantHolders(ctx context.Context, q db.Querier) ([]MerchantHolder, error) {
+// merchantHolders returns all holders, in the order of their ids.
+func merchantHolders(ctx context.Context, q db.Querier) ([]MerchantHolder, error) {
 	return db.QueryAll(ctx, q, scanHolder, "SELECT "+holderColumns+" FROM merchant_holders ORDER BY merchant_id")
 }
 
@@ -56,8 +56,8 @@ func PutMerchantHolder(ctx context.Context, tx *db.Tx, h MerchantHolder) error {
 	return err
 }
 
-// DeleteMerchantHolder deletes the record of a merchant id. It returns ErrNotFound for an unknown id.
-func DeleteMerchantHolder(ctx context.Context, tx *db.Tx, merchantID string) error {
+// deleteMerchantHolder deletes the record of a merchant id. It returns ErrNotFound for an unknown id.
+func deleteMerchantHolder(ctx context.Context, tx *db.Tx, merchantID string) error {
 	n, err := tx.Exec(ctx, "DELETE FROM merchant_holders WHERE merchant_id = $1", merchantID)
 	if err == nil && n == 0 {
 		err = db.ErrNotFound
@@ -65,8 +65,8 @@ func DeleteMerchantHolder(ctx context.Context, tx *db.Tx, merchantID string) err
 	return err
 }
 
-// MerchantsWithoutHolder returns the ids of merchants that have no profile and no holder.
-func MerchantsWithoutHolder(ctx context.Context, q db.Querier) ([]string, error) {
+// merchantsWithoutHolder returns the ids of merchants that have no profile and no holder.
+func merchantsWithoutHolder(ctx context.Context, q db.Querier) ([]string, error) {
 	return db.QueryAll(ctx, q, db.ScanID, `SELECT id FROM merchants m WHERE NOT EXISTS (SELECT 1 FROM merchant_profiles p WHERE p.merchant_id = m.id)
 		AND NOT EXISTS (SELECT 1 FROM merchant_holders h WHERE h.merchant_id = m.id) ORDER BY id`)
 }
@@ -98,8 +98,8 @@ type MerchantUses struct {
 // Any reports whether any count is above 0.
 func (u MerchantUses) Any() bool { return u.Open+u.Waiting+u.Keys+u.Past > 0 }
 
-// FindMerchantUses counts what belongs to a merchant.
-func FindMerchantUses(ctx context.Context, q db.Querier, merchantID string) (u MerchantUses, err error) {
+// findMerchantUses counts what belongs to a merchant.
+func findMerchantUses(ctx context.Context, q db.Querier, merchantID string) (u MerchantUses, err error) {
 	for _, count := range []struct {
 		to   *int
 		rows string

@@ -110,17 +110,17 @@ func Merchant(ctx context.Context, q db.Querier, id string) (invoice.Merchant, e
 	return m, nil
 }
 
-// LockMerchant locks a merchant's profile until the transaction ends, and returns it, or
+// lockMerchant locks a merchant's profile until the transaction ends, and returns it, or
 // ErrNotFound.
-func LockMerchant(ctx context.Context, tx *db.Tx, id string) (invoice.Merchant, error) {
+func lockMerchant(ctx context.Context, tx *db.Tx, id string) (invoice.Merchant, error) {
 	if _, err := db.QueryAll(ctx, tx, db.ScanID, "SELECT merchant_id FROM merchant_profiles WHERE merchant_id = $1"+tx.ForUpdate(), id); err != nil {
 		return invoice.Merchant{}, err
 	}
 	return Merchant(ctx, tx, id)
 }
 
-// Merchants returns the merchants with ids greater than after, in the order of the ids.
-func Merchants(ctx context.Context, q db.Querier, after string, limit int) ([]invoice.Merchant, error) {
+// merchants returns the merchants with ids greater than after, in the order of the ids.
+func merchants(ctx context.Context, q db.Querier, after string, limit int) ([]invoice.Merchant, error) {
 	all, err := db.QueryAll(ctx, q, scanMerchant, "SELECT "+profileColumns+profileTables+" WHERE p.merchant_id > $1 ORDER BY p.merchant_id LIMIT $2", after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list merchants: %w", err)
@@ -147,9 +147,9 @@ func InsertMerchant(ctx context.Context, tx *db.Tx, m invoice.Merchant) error {
 	return err
 }
 
-// UpdateMerchant stores a merchant's profile, except its logo. It returns ErrNotFound if the merchant
+// updateMerchant stores a merchant's profile, except its logo. It returns ErrNotFound if the merchant
 // has no profile.
-func UpdateMerchant(ctx context.Context, tx *db.Tx, m invoice.Merchant) error {
+func updateMerchant(ctx context.Context, tx *db.Tx, m invoice.Merchant) error {
 	row, err := profileRow(m)
 	if err != nil {
 		return err
@@ -201,16 +201,16 @@ func textsText(all []string) (string, error) {
 	return string(text), err
 }
 
-// PutLogo stores a merchant's logo, a PNG.
-func PutLogo(ctx context.Context, tx *db.Tx, merchantID string, l invoice.Logo, png []byte) error {
+// putLogo stores a merchant's logo, a PNG.
+func putLogo(ctx context.Context, tx *db.Tx, merchantID string, l invoice.Logo, png []byte) error {
 	_, err := tx.Exec(ctx, `INSERT INTO merchant_logos (merchant_id, png, sha256, width, height) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (merchant_id) DO UPDATE SET png = excluded.png, sha256 = excluded.sha256, width = excluded.width, height = excluded.height`,
 		merchantID, base64.StdEncoding.EncodeToString(png), l.SHA256, l.Width, l.Height)
 	return err
 }
 
-// DeleteLogo deletes a merchant's logo, if it has one.
-func DeleteLogo(ctx context.Context, tx *db.Tx, merchantID string) error {
+// deleteLogo deletes a merchant's logo, if it has one.
+func deleteLogo(ctx context.Context, tx *db.Tx, merchantID string) error {
 	_, err := tx.Exec(ctx, "DELETE FROM merchant_logos WHERE merchant_id = $1", merchantID)
 	return err
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// SavedFilters returns up to limit filters of a list that the person with a key saved, in the order of
+// savedFilters returns up to limit filters of a list that the person with a key saved, in the order of
 // their names.
-func SavedFilters(ctx context.Context, q db.Querier, keyID string, list string, limit int) ([]SavedFilter, error) {
+func savedFilters(ctx context.Context, q db.Querier, keyID string, list string, limit int) ([]SavedFilter, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (f SavedFilter, err error) {
 		err = row.Scan(&f.Name, &f.Query, db.Seconds(&f.CreatedAt))
 		f.List = list
@@ -23,8 +23,8 @@ func PutSavedFilter(ctx context.Context, tx *db.Tx, keyID string, f SavedFilter)
 	}, [][]any{{keyID, f.List, f.Name, f.Query, f.CreatedAt.Unix()}})
 }
 
-// DeleteSavedFilter deletes a filter, if there is one.
-func DeleteSavedFilter(ctx context.Context, tx *db.Tx, keyID string, list string, name string) error {
+// deleteSavedFilter deletes a filter, if there is one.
+func deleteSavedFilter(ctx context.Context, tx *db.Tx, keyID string, list string, name string) error {
 	_, err := tx.Exec(ctx, "DELETE FROM saved_filters WHERE key_id = $1 AND list = $2 AND name = $3", keyID, list, name)
 	return err
 }

@@ -27,13 +27,13 @@ type TokenHash [HashSize]byte
 
 func (h TokenHash) text() string { return hex.EncodeToString(h[:]) }
 
-// SessionByToken returns the session with the hash of a token, or ErrNotFound. It may have ended.
-func SessionByToken(ctx context.Context, q db.Querier, token TokenHash) (Session, error) {
+// sessionByToken returns the session with the hash of a token, or ErrNotFound. It may have ended.
+func sessionByToken(ctx context.Context, q db.Querier, token TokenHash) (Session, error) {
 	return db.QueryRow(ctx, q, scanSession, "SELECT "+sessionColumns+" FROM sessions WHERE token_hash = $1", token.text())
 }
 
-// FindSession returns a session, or ErrNotFound. It may have ended.
-func FindSession(ctx context.Context, q db.Querier, id string) (Session, error) {
+// findSession returns a session, or ErrNotFound. It may have ended.
+func findSession(ctx context.Context, q db.Querier, id string) (Session, error) {
 	return db.QueryRow(ctx, q, scanSession, "SELECT "+sessionColumns+" FROM sessions WHERE id = $1", id)
 }
 
@@ -60,9 +60,9 @@ func Sessions(ctx context.Context, q db.Querier, f SessionFilter) ([]Session, er
 	return db.QueryAll(ctx, q, scanSession, "SELECT "+sessionColumns+" FROM sessions"+w.Text()+" ORDER BY id DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
 }
 
-// InsertSession stores a new session, and deletes the oldest of its key beyond
+// insertSession stores a new session, and deletes the oldest of its key beyond
 // MaxSessions.
-func InsertSession(ctx context.Context, tx *db.Tx, s Session, token TokenHash) error {
+func insertSession(ctx context.Context, tx *db.Tx, s Session, token TokenHash) error {
 	if err := tx.Insert(ctx, db.Insertion{Table: "sessions", Columns: append(strings.Split(sessionColumns, ", "), "token_hash")}, [][]any{{
 		s.ID, s.KeyID, string(s.ParentKeys), db.OrNull(s.MerchantID), s.Client, s.Browser, s.Language, s.CreatedAt.Unix(), s.ConfirmedAt.Unix(), s.UsedAt.Unix(), s.ExpiresAt.Unix(),
 		token.text(),
@@ -74,8 +74,8 @@ func InsertSession(ctx context.Context, tx *db.Tx, s Session, token TokenHash) e
 	return err
 }
 
-// RecordSessionUse stores when a session was last used, unless a use within the last minute is stored.
-func RecordSessionUse(ctx context.Context, s *db.DB, id string, at time.Time) error {
+// recordSessionUse stores when a session was last used, unless a use within the last minute is stored.
+func recordSessionUse(ctx context.Context, s *db.DB, id string, at time.Time) error {
 	return s.Update(ctx, func(tx *db.Tx) error {
 		_, err := tx.Exec(ctx, "UPDATE sessions SET used_at = $2 WHERE id = $1 AND used_at <= $3", id, at.Unix(), at.Unix()-sessionUseInterval)
 		return err
@@ -87,14 +87,14 @@ func ConfirmSession(ctx context.Context, s *db.DB, id string, at time.Time) erro
 	return updateSession(ctx, s, "UPDATE sessions SET confirmed_at = $2 WHERE id = $1", id, at.Unix())
 }
 
-// SetSessionLanguage stores the language that the person using a session chose.
-func SetSessionLanguage(ctx context.Context, s *db.DB, id, language string) error {
+// setSessionLanguage stores the language that the person using a session chose.
+func setSessionLanguage(ctx context.Context, s *db.DB, id, language string) error {
 	return updateSession(ctx, s, "UPDATE sessions SET language = $2 WHERE id = $1", id, language)
 }
 
-// TakeForm stores a form as the last one that the session sent, and reports whether it differs from
+// takeForm stores a form as the last one that the session sent, and reports whether it differs from
 // the one before.
-func TakeForm(ctx context.Context, s *db.DB, id string, form TokenHash) (first bool, err error) {
+func takeForm(ctx context.Context, s *db.DB, id string, form TokenHash) (first bool, err error) {
 	err = updateSession(ctx, s, "UPDATE sessions SET last_form = $2 WHERE id = $1 AND (last_form IS NULL OR last_form <> $2)", id, form.text())
 	if errors.Is(err, db.ErrNotFound) {
 		return false, nil
@@ -113,8 +113,8 @@ func updateSession(ctx context.Context, s *db.DB, statement string, args ...any)
 	})
 }
 
-// DeleteSession deletes a session, and reports whether there was one.
-func DeleteSession(ctx context.Context, tx *db.Tx, id string) (bool, error) {
+// deleteSession deletes a session, and reports whether there was one.
+func deleteSession(ctx context.Context, tx *db.Tx, id string) (bool, error) {
 	n, err := tx.Exec(ctx, "DELETE FROM sessions WHERE id = $1", id)
 	return n > 0, err
 }
@@ -131,26 +131,26 @@ func scanSignInLink(row db.Scanner) (l SignInLink, err error) {
 	return l, err
 }
 
-// InsertSignInLink stores a link.
-func InsertSignInLink(ctx context.Context, tx *db.Tx, token TokenHash, l SignInLink) error {
+// insertSignInLink stores a link.
+func insertSignInLink(ctx context.Context, tx *db.Tx, token TokenHash, l SignInLink) error {
 	return tx.Insert(ctx, db.Insertion{Table: "sign_in_links", Columns: []string{"token_hash", "key_id", "parent_keys", "expires_at"}}, [][]any{{
 		token.text(), l.KeyID, string(l.ParentKeys), l.ExpiresAt.Unix(),
 	}})
 }
 
-// FindSignInLink returns a link that has not expired, or ErrNotFound.
-func FindSignInLink(ctx context.Context, q db.Querier, token TokenHash, now time.Time) (SignInLink, error) {
+// findSignInLink returns a link that has not expired, or ErrNotFound.
+func findSignInLink(ctx context.Context, q db.Querier, token TokenHash, now time.Time) (SignInLink, error) {
 	return db.QueryRow(ctx, q, scanSignInLink, "SELECT key_id, parent_keys, expires_at FROM sign_in_links WHERE token_hash = $1 AND expires_at > $2", token.text(), now.Unix())
 }
 
-// TakeSignInLink deletes a link that has not expired, and returns it, or ErrNotFound.
-func TakeSignInLink(ctx context.Context, tx *db.Tx, token TokenHash, now time.Time) (SignInLink, error) {
+// takeSignInLink deletes a link that has not expired, and returns it, or ErrNotFound.
+func takeSignInLink(ctx context.Context, tx *db.Tx, token TokenHash, now time.Time) (SignInLink, error) {
 	return db.QueryRow(ctx, tx, scanSignInLink, "DELETE FROM sign_in_links WHERE token_hash = $1 AND expires_at > $2 RETURNING key_id, parent_keys, expires_at",
 		token.text(), now.Unix())
 }
 
-// CleanSessions deletes up to limit sessions that have ended, and up to limit links that have expired.
-func CleanSessions(ctx context.Context, s *db.DB, now time.Time, limit int) error {
+// cleanSessions deletes up to limit sessions that have ended, and up to limit links that have expired.
+func cleanSessions(ctx context.Context, s *db.DB, now time.Time, limit int) error {
 	idle := now.Add(-SessionIdle)
 	return s.Update(ctx, func(tx *db.Tx) error {
 		if _, err := tx.Exec(ctx, "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= $1 OR used_at <= $2 LIMIT $3)", now.Unix(), idle.Unix(), limit); err != nil {
@@ -165,9 +165,9 @@ func CleanSessions(ctx context.Context, s *db.DB, now time.Time, limit int) erro
 // previous visit ended. They are zero without a visit.
 type Visits struct{ Last, Before time.Time }
 
-// SessionVisits returns the visits of a session, and the last one of any session of its
+// sessionVisits returns the visits of a session, and the last one of any session of its
 // key.
-func SessionVisits(ctx context.Context, q db.Querier, s Session) (own Visits, last time.Time, err error) {
+func sessionVisits(ctx context.Context, q db.Querier, s Session) (own Visits, last time.Time, err error) {
 	own, err = db.QueryRow(ctx, q, func(row db.Scanner) (v Visits, err error) {
 		err = row.Scan(db.Seconds(&v.Last), db.Seconds(&v.Before))
 		return v, err
@@ -182,8 +182,8 @@ func SessionVisits(ctx context.Context, q db.Querier, s Session) (own Visits, la
 	return own, last, err
 }
 
-// SetSessionVisits stores the visits of a session.
-func SetSessionVisits(ctx context.Context, tx *db.Tx, id string, v Visits) error {
+// setSessionVisits stores the visits of a session.
+func setSessionVisits(ctx context.Context, tx *db.Tx, id string, v Visits) error {
 	_, err := tx.Exec(ctx, "UPDATE sessions SET visited_at = $2, visited_before = $3 WHERE id = $1", id, db.OrNull(v.Last), db.OrNull(v.Before))
 	return err
 }

@@ -101,7 +101,7 @@ func (m *MerchantManager) Release(ctx context.Context, by Principal, id string, 
 		is, configured := m.conf.Configured[id]
 		if !configured {
 			var err error
-			if is, err = LockMerchant(ctx, tx, id); err != nil && !errors.Is(err, db.ErrNotFound) { // not every merchant has a profile
+			if is, err = lockMerchant(ctx, tx, id); err != nil && !errors.Is(err, db.ErrNotFound) { // not every merchant has a profile
 				return err
 			}
 		}

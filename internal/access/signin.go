@@ -98,7 +98,7 @@ func (m *SessionManager) begin(ctx context.Context, tx *db.Tx, p Principal, from
 	if err != nil {
 		return "", err
 	}
-	if err := InsertSession(ctx, tx, s, sessionHash(token)); err != nil {
+	if err := insertSession(ctx, tx, s, sessionHash(token)); err != nil {
 		return "", err
 	}
 	ctx = WithPrincipal(ctx, p)
@@ -111,7 +111,7 @@ func (m *SessionManager) begin(ctx context.Context, tx *db.Tx, p Principal, from
 func (m *SessionManager) Find(ctx context.Context, token string) (Session, Principal, error) {
 	s, p, err := m.Look(ctx, token)
 	if now := m.now(); err == nil && now.Sub(s.UsedAt) >= time.Minute {
-		if err := RecordSessionUse(ctx, m.cfg.Store, s.ID, now); err != nil {
+		if err := recordSessionUse(ctx, m.cfg.Store, s.ID, now); err != nil {
 			return Session{}, Principal{}, err
 		}
 	}
@@ -145,7 +145,7 @@ func (m *SessionManager) Look(ctx context.Context, token string) (Session, Princ
 // lookUp returns the session of a token, or db.ErrNotFound, or the error of Admit.
 func (m *SessionManager) lookUp(ctx context.Context, token TokenHash) (Session, error) {
 	if m.known.has(token) {
-		s, err := SessionByToken(ctx, m.cfg.Store, token)
+		s, err := sessionByToken(ctx, m.cfg.Store, token)
 		if errors.Is(err, db.ErrNotFound) {
 			m.known.remove(token)
 		}
@@ -155,7 +155,7 @@ func (m *SessionManager) lookUp(ctx context.Context, token TokenHash) (Session, 
 	if err != nil {
 		return Session{}, err
 	}
-	s, err := SessionByToken(ctx, m.cfg.Store, token)
+	s, err := sessionByToken(ctx, m.cfg.Store, token)
 	done(errors.Is(err, db.ErrNotFound))
 	if err == nil {
 		m.known.add(token)
@@ -221,14 +221,14 @@ func (m *SessionManager) List(ctx context.Context, by Principal, before string, 
 // db.ErrNotFound and internal ones.
 func (m *SessionManager) End(ctx context.Context, by Principal, id string) error {
 	return m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
-		s, err := FindSession(ctx, tx, id)
+		s, err := findSession(ctx, tx, id)
 		if err == nil && s.KeyID != by.KeyID && (!by.Can(KeysWrite) || s.MerchantID != by.MerchantID) {
 			err = db.ErrNotFound
 		}
 		if err != nil {
 			return err
 		}
-		if _, err := DeleteSession(ctx, tx, id); err != nil {
+		if _, err := deleteSession(ctx, tx, id); err != nil {
 			return err
 		}
 		return AppendAudit(ctx, tx, NewEntry(ctx, m.now(), Change{
@@ -240,18 +240,18 @@ func (m *SessionManager) End(ctx context.Context, by Principal, id string) error
 // TakeForm records that a form of a session was sent, and reports whether it was not sent just before,
 // to this replica or another.
 func (m *SessionManager) TakeForm(ctx context.Context, s Session, token string) (first bool, err error) {
-	return TakeForm(ctx, m.cfg.Store, s.ID, sessionHash(token))
+	return takeForm(ctx, m.cfg.Store, s.ID, sessionHash(token))
 }
 
 // SetLanguage stores the language that the person of a session chose, or "" for the
 // browser's.
 func (m *SessionManager) SetLanguage(ctx context.Context, s Session, language string) error {
-	return SetSessionLanguage(ctx, m.cfg.Store, s.ID, language)
+	return setSessionLanguage(ctx, m.cfg.Store, s.ID, language)
 }
 
 // Clean deletes sessions and links that have ended by a time, which must not jump forward.
 func (m *SessionManager) Clean(ctx context.Context, now time.Time) error {
-	return CleanSessions(ctx, m.cfg.Store, now.UTC(), sessionCleanBatch)
+	return cleanSessions(ctx, m.cfg.Store, now.UTC(), sessionCleanBatch)
 }
 
 const (
@@ -309,11 +309,11 @@ const visitInterval = time.Minute
 // previous visit ended, or zero for the first visit.
 func (m *SessionManager) Visit(ctx context.Context, s Session) (before time.Time, err error) {
 	now := m.now()
-	if own, _, err := SessionVisits(ctx, m.cfg.Store, s); err != nil || now.Sub(own.Last) < visitInterval {
+	if own, _, err := sessionVisits(ctx, m.cfg.Store, s); err != nil || now.Sub(own.Last) < visitInterval {
 		return own.Before, err
 	}
 	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
-		own, last, err := SessionVisits(ctx, tx, s)
+		own, last, err := sessionVisits(ctx, tx, s)
 		if err != nil {
 			return err
 		}
@@ -321,7 +321,7 @@ func (m *SessionManager) Visit(ctx context.Context, s Session) (before time.Time
 			own.Before = last
 		}
 		own.Last, before = now, own.Before
-		return SetSessionVisits(ctx, tx, s.ID, own)
+		return setSessionVisits(ctx, tx, s.ID, own)
 	})
 	return before, err
 }

@@ -168,7 +168,7 @@ func TestACME(t *testing.T) {
 	if _, err := first.Certificate(&tls.ClientHelloInfo{ServerName: "other.example.com"}); err == nil || first.Status().Problem != "" {
 		t.Errorf("a foreign host: %v, %+v", err, first.Status())
 	}
-	e, err := FindACMEEntry(t.Context(), cache.Store, host)
+	e, err := findACMEEntry(t.Context(), cache.Store, host)
 	if err != nil || strings.Contains(string(e.Sealed), "PRIVATE KEY") {
 		t.Errorf("stored in the clear: %v", err)
 	}

@@ -14,8 +14,8 @@ type ACMEEntry struct {
 	KeyID  string // of the master key
 }
 
-// FindACMEEntry returns the entry with a name, or ErrNotFound.
-func FindACMEEntry(ctx context.Context, q db.Querier, name string) (ACMEEntry, error) {
+// findACMEEntry returns the entry with a name, or ErrNotFound.
+func findACMEEntry(ctx context.Context, q db.Querier, name string) (ACMEEntry, error) {
 	return db.QueryRow(ctx, q, func(row db.Scanner) (e ACMEEntry, err error) {
 		var sealed string
 		if err = row.Scan(&sealed, &e.KeyID); err != nil {
@@ -26,8 +26,8 @@ func FindACMEEntry(ctx context.Context, q db.Querier, name string) (ACMEEntry, e
 	}, "SELECT sealed, key_id FROM acme_cache WHERE name = $1", name)
 }
 
-// PutACMEEntry stores an entry, and replaces an earlier one with the same name.
-func PutACMEEntry(ctx context.Context, s *db.DB, name string, e ACMEEntry, now time.Time) error {
+// putACMEEntry stores an entry, and replaces an earlier one with the same name.
+func putACMEEntry(ctx context.Context, s *db.DB, name string, e ACMEEntry, now time.Time) error {
 	return s.Update(ctx, func(tx *db.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO acme_cache (name, sealed, key_id, updated_at) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed, key_id = excluded.key_id, updated_at = excluded.updated_at`,
@@ -36,18 +36,18 @@ func PutACMEEntry(ctx context.Context, s *db.DB, name string, e ACMEEntry, now t
 	})
 }
 
-// DeleteACMEEntry deletes the entry with a name, if there is one.
-func DeleteACMEEntry(ctx context.Context, s *db.DB, name string) error {
+// deleteACMEEntry deletes the entry with a name, if there is one.
+func deleteACMEEntry(ctx context.Context, s *db.DB, name string) error {
 	return s.Update(ctx, func(tx *db.Tx) error {
 		_, err := tx.Exec(ctx, "DELETE FROM acme_cache WHERE name = $1", name)
 		return err
 	})
 }
 
-// ClaimACMEOrder gives an owner the right to order the certificate with a name, unless another owner
+// claimACMEOrder gives an owner the right to order the certificate with a name, unless another owner
 // claimed it after staleBefore. It reports whether the owner has the right. ReleaseACMEOrder gives the
 // right up.
-func ClaimACMEOrder(ctx context.Context, s *db.DB, name, owner string, now, staleBefore time.Time) (mine bool, err error) {
+func claimACMEOrder(ctx context.Context, s *db.DB, name, owner string, now, staleBefore time.Time) (mine bool, err error) {
 	err = s.Update(ctx, func(tx *db.Tx) error {
 		n, err := tx.Exec(ctx, `INSERT INTO acme_cache (name, sealed, key_id, updated_at) VALUES ($1, $2, 'none', $3)
 			ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at
@@ -59,9 +59,9 @@ func ClaimACMEOrder(ctx context.Context, s *db.DB, name, owner string, now, stal
 	return mine, err
 }
 
-// ReleaseACMEOrder gives up the right to order a certificate.
-func ReleaseACMEOrder(ctx context.Context, s *db.DB, name string) error {
-	return DeleteACMEEntry(ctx, s, acmeOrder(name))
+// releaseACMEOrder gives up the right to order a certificate.
+func releaseACMEOrder(ctx context.Context, s *db.DB, name string) error {
+	return deleteACMEEntry(ctx, s, acmeOrder(name))
 }
 
 // acmeOrder is the name of the entry that records which replica orders a certificate.

@@ -27,7 +27,7 @@ func sealName(name string) string { return "acme/" + name }
 // Get implements autocert.Cache. An entry that cannot be decrypted counts as missing, so that a new
 // one replaces it.
 func (c *Cache) Get(ctx context.Context, name string) ([]byte, error) {
-	e, err := FindACMEEntry(ctx, c.Store, name)
+	e, err := findACMEEntry(ctx, c.Store, name)
 	if errors.Is(err, db.ErrNotFound) {
 		return nil, autocert.ErrCacheMiss
 	}
@@ -45,10 +45,10 @@ func (c *Cache) Get(ctx context.Context, name string) ([]byte, error) {
 // Put implements autocert.Cache.
 func (c *Cache) Put(ctx context.Context, name string, data []byte) error {
 	sealed := c.Keyring.Seal(sealName(name), 0, string(data))
-	return PutACMEEntry(ctx, c.Store, name, ACMEEntry{Sealed: sealed.Data, KeyID: sealed.KeyID}, c.Now())
+	return putACMEEntry(ctx, c.Store, name, ACMEEntry{Sealed: sealed.Data, KeyID: sealed.KeyID}, c.Now())
 }
 
 // Delete implements autocert.Cache.
 func (c *Cache) Delete(ctx context.Context, name string) error {
-	return DeleteACMEEntry(ctx, c.Store, name)
+	return deleteACMEEntry(ctx, c.Store, name)
 }

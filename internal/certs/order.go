@@ -55,7 +55,7 @@ func (o orders) Get(ctx context.Context, name string) ([]byte, error) {
 		return data, err
 	}
 	now := o.now()
-	mine, err := ClaimACMEOrder(ctx, o.store, name, o.owner, now, now.Add(-orderTime))
+	mine, err := claimACMEOrder(ctx, o.store, name, o.owner, now, now.Add(-orderTime))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("claim the order of a certificate: %w", err)
@@ -72,7 +72,7 @@ func (o orders) getClaimed(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return data, ReleaseACMEOrder(ctx, o.store, name)
+	return data, releaseACMEOrder(ctx, o.store, name)
 }
 
 // Put implements autocert.Cache.
@@ -80,5 +80,5 @@ func (o orders) Put(ctx context.Context, name string, data []byte) error {
 	if err := o.Cache.Put(ctx, name, data); err != nil || !o.orders(name) {
 		return err
 	}
-	return ReleaseACMEOrder(ctx, o.store, name)
+	return releaseACMEOrder(ctx, o.store, name)
 }

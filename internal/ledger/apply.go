@@ -81,12 +81,12 @@ func (ch *Changes) entry(t *invoice.Transfer) *entry {
 		e.bound = ch.before.bound.get(t)
 	}
 	if from != "" {
-		if !IsLostDeposit(from) {
+		if !isLostDeposit(from) {
 			e.sweepOf = from
 		}
 		return e
 	}
-	if !IsLostDeposit(to) {
+	if !isLostDeposit(to) {
 		e.depositOf = to
 	}
 	if pays || to != "" {

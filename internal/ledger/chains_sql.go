@@ -137,8 +137,8 @@ func Headers(ctx context.Context, q db.Querier, chainKey string, from, to uint64
 		WHERE chain_key = $1 AND number BETWEEN $2 AND $3 ORDER BY number`, chainKey, int64(from), int64(to))
 }
 
-// InsertHeaders stores headers of blocks that were read, unless they are stored.
-func InsertHeaders(ctx context.Context, tx *db.Tx, chainKey string, headers []invoice.Header) error {
+// insertHeaders stores headers of blocks that were read, unless they are stored.
+func insertHeaders(ctx context.Context, tx *db.Tx, chainKey string, headers []invoice.Header) error {
 	rows := make([][]any, len(headers))
 	for i, h := range headers {
 		rows[i] = []any{chainKey, int64(h.Number), h.Hash.String(), h.Parent.String(), invoice.UnixSeconds(h.Time)}

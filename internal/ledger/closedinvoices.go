@@ -25,7 +25,7 @@ func endsInLostPast(inv invoice.Invoice, l LostInvoice) bool {
 
 // endInLostPast records that the close of its commitment ended an open invoice. voidClosed decides about it.
 func endInLostPast(ctx context.Context, tx *db.Tx, inv invoice.Invoice, l LostInvoice) error {
-	if err := InsertLostInvoices(ctx, tx, []LostInvoice{l}); err != nil {
+	if err := insertLostInvoices(ctx, tx, []LostInvoice{l}); err != nil {
 		return err
 	}
 	if err := markClosed(ctx, tx, l.CommitmentID, true); err != nil {

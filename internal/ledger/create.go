@@ -81,7 +81,7 @@ func (s *Service) insertReserved(ctx context.Context, c create) (invoice.Invoice
 	}
 	for {
 		if c.inv.Details.UniqueReference {
-			holder, err := ReferenceHolder(ctx, s.store, c.inv.MerchantID, c.inv.Details.Reference)
+			holder, err := referenceHolder(ctx, s.store, c.inv.MerchantID, c.inv.Details.Reference)
 			if err == nil {
 				return invoice.Invoice{}, &ReferenceTakenError{InvoiceID: holder}
 			}

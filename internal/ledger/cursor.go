@@ -56,7 +56,7 @@ func (s *Service) Start(ctx context.Context, chainKey string, at invoice.Header,
 		if err := beginAudit(ctx, tx, chainKey, at.Number+1); err != nil {
 			return err
 		}
-		return InsertHeaders(ctx, tx, chainKey, []invoice.Header{at})
+		return insertHeaders(ctx, tx, chainKey, []invoice.Header{at})
 	})
 }
 

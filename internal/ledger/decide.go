@@ -110,7 +110,7 @@ func (s *Service) UndoDecision(ctx context.Context, id, merchantID string) (d in
 		out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
 			MerchantID: d.MerchantID, Action: access.ActionInboxUndo, Object: d.ID, Before: auditDecision(was), After: auditDecision(d),
 		}))
-		return UndoDecision(ctx, tx, d)
+		return undoDecision(ctx, tx, d)
 	})
 	return d, err
 }

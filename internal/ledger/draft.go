@@ -104,7 +104,7 @@ func (s *Service) replaceDetails(ctx context.Context, tx *db.Tx, was invoice.Det
 	if err != nil || !taken {
 		return err
 	}
-	holder, err := ReferenceHolder(ctx, tx, inv.MerchantID, is.Reference)
+	holder, err := referenceHolder(ctx, tx, inv.MerchantID, is.Reference)
 	if err != nil {
 		return err
 	}

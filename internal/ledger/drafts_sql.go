@@ -54,7 +54,7 @@ func replaceDetails(ctx context.Context, tx *db.Tx, inv invoice.Invoice) (taken 
 	if inv.Status != invoice.Drafted && inv.Status != invoice.Open {
 		return false, nil
 	}
-	reserved, err := ReserveReferences(ctx, tx, []invoice.Invoice{inv})
+	reserved, err := reserveReferences(ctx, tx, []invoice.Invoice{inv})
 	return reserved[inv.ID], err
 }
 

@@ -141,7 +141,7 @@ func (s *Service) EraseMore(ctx context.Context, from string) (e Erasure, err er
 
 // eraseInvoices erases some invoices of an erasure, and reports whether there may be more.
 func eraseInvoices(ctx context.Context, tx *db.Tx, e *Erasure) (more bool, err error) {
-	invoices, more, err := LockInvoicesToErase(ctx, tx, *e, EraseBatch)
+	invoices, more, err := lockInvoicesToErase(ctx, tx, *e, EraseBatch)
 	if err != nil || len(invoices) == 0 {
 		return more, err
 	}

@@ -89,10 +89,10 @@ func updateErasure(ctx context.Context, tx *db.Tx, e Erasure) error {
 	return err
 }
 
-// LockInvoicesToErase locks up to limit invoices of an erasure, and the cursors of their chains, so
+// lockInvoicesToErase locks up to limit invoices of an erasure, and the cursors of their chains, so
 // that no transaction that has read one of the invoices writes an event of it afterwards. It reports
 // whether there may be more.
-func LockInvoicesToErase(ctx context.Context, tx *db.Tx, e Erasure, limit int) (locked []invoice.Invoice, more bool, err error) {
+func lockInvoicesToErase(ctx context.Context, tx *db.Tx, e Erasure, limit int) (locked []invoice.Invoice, more bool, err error) {
 	key := customerKey(tx)
 	ids, err := db.QueryAll(ctx, tx, db.ScanID, "SELECT invoice_id FROM invoice_details "+tx.IndexedBy("invoice_details_by_customer")+"WHERE merchant_id = $1 AND "+isCustomer+
 		" AND "+key+" = "+text(tx, "$2")+" AND invoice_id <= $3 ORDER BY merchant_id, "+key+", invoice_id LIMIT $4", e.MerchantID, e.Customer, e.Through, limit)

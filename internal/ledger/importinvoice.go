@@ -228,7 +228,7 @@ func (s *Service) insertImported(ctx context.Context, tx *db.Tx, out *outbox, do
 		return fmt.Errorf("its transferAmount %s is that of an open invoice at the same address; close that one first", inv.TransferAmount)
 	}
 	if p.status == invoice.Open {
-		taken, err := ReserveReferences(ctx, tx, []invoice.Invoice{inv})
+		taken, err := reserveReferences(ctx, tx, []invoice.Invoice{inv})
 		if err != nil {
 			return err
 		}

@@ -26,8 +26,8 @@ func InsertDecision(ctx context.Context, tx *db.Tx, d invoice.Decision) error {
 	return RefreshItems(ctx, tx, d.ObjectID)
 }
 
-// UndoDecision stores that a decision was taken back.
-func UndoDecision(ctx context.Context, tx *db.Tx, d invoice.Decision) error {
+// undoDecision stores that a decision was taken back.
+func undoDecision(ctx context.Context, tx *db.Tx, d invoice.Decision) error {
 	_, err := tx.Exec(ctx, "UPDATE inbox_decisions SET undone_by = $1, undone_at = $2 WHERE id = $3", d.UndoneBy, invoice.UnixSeconds(d.UndoneAt), d.ID)
 	if err != nil {
 		return err

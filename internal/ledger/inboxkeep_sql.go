@@ -117,7 +117,7 @@ func refreshPayments(ctx context.Context, tx *db.Tx, ids []string) error {
 	if err != nil {
 		return err
 	}
-	return RefreshUses(ctx, tx, ids...)
+	return refreshUses(ctx, tx, ids...)
 }
 
 // isDecidedBy reports whether a decision is about the item in its current version. A decision of any
@@ -174,7 +174,7 @@ func refreshRefunds(ctx context.Context, tx *db.Tx, ids []string) error {
 	if err := setItems(ctx, tx, "refund_records", rows); err != nil {
 		return err
 	}
-	return RefreshUses(ctx, tx, payments...)
+	return refreshUses(ctx, tx, payments...)
 }
 
 // refreshRefundsOf sets the items of the refunds of payments that a reorg dropped or that are

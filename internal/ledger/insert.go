@@ -51,7 +51,7 @@ func (s *Service) insertInvoices(ctx context.Context, tx *db.Tx, out *outbox, ca
 	if err != nil {
 		return err
 	}
-	reserved, err := ReserveReferences(ctx, tx, created)
+	reserved, err := reserveReferences(ctx, tx, created)
 	if err != nil {
 		return err
 	}

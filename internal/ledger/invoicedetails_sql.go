@@ -99,10 +99,10 @@ var reservation = db.Insertion{
 		(SELECT 1 FROM invoices WHERE invoices.id = reserved_references.invoice_id AND invoices.status NOT IN ('draft', 'open'))`,
 }
 
-// ReserveReferences reserves the references of new invoices that must be unique. It returns the ids of
+// reserveReferences reserves the references of new invoices that must be unique. It returns the ids of
 // the invoices with a reference that another invoice has, of the given ones or of others. References
 // are inserted in sorted order, so that transactions that insert the same ones do not deadlock.
-func ReserveReferences(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) (taken map[string]bool, err error) {
+func reserveReferences(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) (taken map[string]bool, err error) {
 	var unique []invoice.Invoice
 	for _, inv := range invoices {
 		if inv.Details.UniqueReference {
@@ -129,9 +129,9 @@ func ReserveReferences(ctx context.Context, tx *db.Tx, invoices []invoice.Invoic
 	return taken, err
 }
 
-// ReferenceHolder returns the id of the draft or open invoice that has reserved a
+// referenceHolder returns the id of the draft or open invoice that has reserved a
 // reference of the merchant, or ErrNotFound.
-func ReferenceHolder(ctx context.Context, q db.Querier, merchantID, reference string) (string, error) {
+func referenceHolder(ctx context.Context, q db.Querier, merchantID, reference string) (string, error) {
 	return db.QueryRow(ctx, q, db.ScanID, `SELECT invoice_id FROM reserved_references JOIN invoices ON id = invoice_id
 		WHERE reserved_references.merchant_id = $1 AND reference = $2 AND status IN ('draft', 'open')`, merchantID, reference)
 }

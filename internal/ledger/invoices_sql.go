@@ -138,9 +138,9 @@ func (q Reader) Invoice(ctx context.Context, id string) (invoice.Invoice, error)
 	return db.QueryRow(ctx, q, scanDetailedInvoice, "SELECT "+detailedColumns+detailedInvoices+" WHERE id = $1", id)
 }
 
-// InvoiceByCommitment returns the invoice with the commitment id, or
+// invoiceByCommitment returns the invoice with the commitment id, or
 // ErrNotFound.
-func InvoiceByCommitment(ctx context.Context, q db.Querier, id invoice.Hash) (invoice.Invoice, error) {
+func invoiceByCommitment(ctx context.Context, q db.Querier, id invoice.Hash) (invoice.Invoice, error) {
 	return db.QueryRow(ctx, q, scanInvoice, "SELECT "+invoiceColumns+" FROM invoices WHERE "+hasCommitment(q, "$1"), id.String())
 }
 

@@ -67,7 +67,7 @@ func (s *Service) noteFacts(ctx context.Context, tx *db.Tx, chainKey string, fac
 			paidTo[f.paidTo] = invoice.Hash{}
 		}
 	}
-	if err := InsertLostInvoices(ctx, tx, lost); err != nil {
+	if err := insertLostInvoices(ctx, tx, lost); err != nil {
 		return err
 	}
 	return InsertLostAddresses(ctx, tx, chainKey, paidTo)

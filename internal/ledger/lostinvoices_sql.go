@@ -34,8 +34,8 @@ func scanLost(row db.Scanner) (l LostInvoice, err error) {
 	return l, err
 }
 
-// InsertLostInvoices records commitments. For recorded ones it updates where they were closed.
-func InsertLostInvoices(ctx context.Context, tx *db.Tx, lost []LostInvoice) error {
+// insertLostInvoices records commitments. For recorded ones it updates where they were closed.
+func insertLostInvoices(ctx context.Context, tx *db.Tx, lost []LostInvoice) error {
 	for _, l := range lost { // few, and each at most twice
 		_, err := tx.Exec(ctx, "INSERT INTO lost_invoices ("+lostColumns+`, closed) VALUES ($1, $2, $3, $4, $5, $6, $7, 0) ON CONFLICT (commitment_id) DO UPDATE SET
 			tx_hash = coalesce(excluded.tx_hash, lost_invoices.tx_hash),
@@ -62,7 +62,7 @@ func LostInvoices(ctx context.Context, q db.Querier, chainKey string) ([]LostInv
 	}
 	lost := all[:0]
 	for _, l := range all {
-		inv, err := InvoiceByCommitment(ctx, q, l.CommitmentID)
+		inv, err := invoiceByCommitment(ctx, q, l.CommitmentID)
 		if err != nil && !errors.Is(err, db.ErrNotFound) {
 			return nil, err
 		}
@@ -93,7 +93,7 @@ func markClosed(ctx context.Context, tx *db.Tx, id invoice.Hash, undecided bool)
 func closedInvoices(ctx context.Context, q db.Querier, chainKey string, through uint64, limit int) ([]LostInvoice, error) {
 	all, err := db.QueryAll(ctx, q, scanLost, "SELECT "+lostColumns+" FROM lost_invoices WHERE chain_key = $1 AND closed = 1 AND closed_block <= $2 ORDER BY closed_block LIMIT $3", chainKey, int64(through), limit)
 	for i := range all {
-		inv, err := InvoiceByCommitment(ctx, q, all[i].CommitmentID)
+		inv, err := invoiceByCommitment(ctx, q, all[i].CommitmentID)
 		if err != nil {
 			return nil, err
 		}
@@ -146,8 +146,8 @@ func allSettlementAddresses(ctx context.Context, q db.Querier, chainKey string) 
 // lostDeposit begins the id that Deposits returns for the deposit address of a lost invoice.
 const lostDeposit = "lost:"
 
-// IsLostDeposit reports whether Deposits returned an id for the deposit address of a lost invoice.
-func IsLostDeposit(id string) bool { return strings.HasPrefix(id, lostDeposit) }
+// isLostDeposit reports whether Deposits returned an id for the deposit address of a lost invoice.
+func isLostDeposit(id string) bool { return strings.HasPrefix(id, lostDeposit) }
 
 // LostPayments returns, by the ids of payments without an invoice, the commitments of the lost
 // invoices that they were for: the one of the deposit address, or one that the payment's evidence

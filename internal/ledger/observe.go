@@ -77,7 +77,7 @@ func storeHeaders(ctx context.Context, tx *db.Tx, chainKey string, height uint64
 			return err
 		}
 	}
-	return InsertHeaders(ctx, tx, chainKey, headers)
+	return insertHeaders(ctx, tx, chainKey, headers)
 }
 
 // follows reports whether a block can be above another: as its child, or higher

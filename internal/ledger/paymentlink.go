@@ -107,7 +107,7 @@ func (m *PaymentLinkManager) Create(ctx context.Context, by access.Principal, r 
 		if err := m.hold(ctx, tx, by, l); err != nil {
 			return err
 		}
-		if err := InsertPaymentLink(ctx, tx, l, r.Scope, r.Key, hash); err != nil {
+		if err := insertPaymentLink(ctx, tx, l, r.Scope, r.Key, hash); err != nil {
 			return err
 		}
 		return access.AppendAudit(ctx, tx, m.entry(ctx, access.ActionLinkCreate, l, nil, audited(l)))
@@ -176,7 +176,7 @@ func (m *PaymentLinkManager) Update(ctx context.Context, by access.Principal, id
 		return changed, err
 	}
 	err = m.conf.Store.Update(ctx, func(tx *db.Tx) error {
-		was, err := LockPaymentLink(ctx, tx, id)
+		was, err := lockPaymentLink(ctx, tx, id)
 		if err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func (m *PaymentLinkManager) Update(ctx context.Context, by access.Principal, id
 			return err
 		}
 		changed.ChangedAt = m.now()
-		if err := UpdatePaymentLink(ctx, tx, changed); err != nil {
+		if err := updatePaymentLink(ctx, tx, changed); err != nil {
 			return err
 		}
 		return access.AppendAudit(ctx, tx, m.entry(ctx, action, changed, audited(was), audited(changed)))

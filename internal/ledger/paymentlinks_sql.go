@@ -38,10 +38,10 @@ func linkTerms(l invoice.PaymentLink) []any {
 		invoice.UnixSeconds(l.ChangedAt)}
 }
 
-// InsertPaymentLink inserts a link, with the scope, key and hash of its request unless the
+// insertPaymentLink inserts a link, with the scope, key and hash of its request unless the
 // key is empty. It returns ErrConflict if another link of the merchant that is not archived
 // has the slug, or another request has used the key.
-func InsertPaymentLink(ctx context.Context, tx *db.Tx, l invoice.PaymentLink, scope, key string, hash invoice.Hash) error {
+func insertPaymentLink(ctx context.Context, tx *db.Tx, l invoice.PaymentLink, scope, key string, hash invoice.Hash) error {
 	if err := access.InsertMerchants(ctx, tx, []string{l.MerchantID}, l.CreatedAt); err != nil {
 		return err
 	}
@@ -61,13 +61,13 @@ func InsertPaymentLink(ctx context.Context, tx *db.Tx, l invoice.PaymentLink, sc
 	return nil
 }
 
-// LockPaymentLink locks a link until the transaction ends, and returns it, or ErrNotFound.
-func LockPaymentLink(ctx context.Context, tx *db.Tx, id string) (invoice.PaymentLink, error) {
+// lockPaymentLink locks a link until the transaction ends, and returns it, or ErrNotFound.
+func lockPaymentLink(ctx context.Context, tx *db.Tx, id string) (invoice.PaymentLink, error) {
 	return db.QueryRow(ctx, tx, scanPaymentLink, "SELECT "+linkColumns+" FROM payment_links WHERE id = $1"+tx.ForUpdate(), id)
 }
 
-// UpdatePaymentLink writes the terms of a locked link, and whether it is archived.
-func UpdatePaymentLink(ctx context.Context, tx *db.Tx, l invoice.PaymentLink) error {
+// updatePaymentLink writes the terms of a locked link, and whether it is archived.
+func updatePaymentLink(ctx context.Context, tx *db.Tx, l invoice.PaymentLink) error {
 	names := strings.Split(linkTermColumns, ", ")
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%s = $%d", name, i+1)

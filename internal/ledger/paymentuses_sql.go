@@ -19,9 +19,9 @@ type PaymentUse struct {
 	Prepared   []invoice.RefundRecord // including those that a reorg dropped
 }
 
-// PaymentUses returns the facts that determine the uses of payments, by id. It does not determine
+// paymentUses returns the facts that determine the uses of payments, by id. It does not determine
 // whether an invoice's shortfall is waived.
-func PaymentUses(ctx context.Context, q db.Querier, payments []PaymentRow) (map[string]PaymentUse, error) {
+func paymentUses(ctx context.Context, q db.Querier, payments []PaymentRow) (map[string]PaymentUse, error) {
 	byID := make(map[string]PaymentRow, len(payments))
 	ids := make([]string, len(payments))
 	for i, p := range payments {
@@ -35,7 +35,7 @@ func PaymentUses(ctx context.Context, q db.Querier, payments []PaymentRow) (map[
 	for _, r := range refunds {
 		onChain[r.PaymentID] = append(onChain[r.PaymentID], r)
 	}
-	records, err := ReservingRefunds(ctx, q, ids)
+	records, err := reservingRefunds(ctx, q, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -72,9 +72,9 @@ func useValue(f invoice.UseFacts) any {
 	return string(use)
 }
 
-// ReservingRefunds returns the refunds that may reserve a part of payments, in no order: prepared
+// reservingRefunds returns the refunds that may reserve a part of payments, in no order: prepared
 // refunds, and transfers that a reorg dropped.
-func ReservingRefunds(ctx context.Context, q db.Querier, paymentIDs []string) ([]invoice.RefundRecord, error) {
+func reservingRefunds(ctx context.Context, q db.Querier, paymentIDs []string) ([]invoice.RefundRecord, error) {
 	return db.QueryIn(paymentIDs, func(chunk []any) ([]invoice.RefundRecord, error) {
 		return db.QueryAll(ctx, q, scanRecord, selectRecords+"WHERE (refund_records.tag IS NOT NULL OR refund_records.status = 'orphaned') AND refund_records.payment_id IN "+
 			db.ParameterList(0, len(chunk)), chunk...)
@@ -112,13 +112,13 @@ func dismissals(ctx context.Context, q db.Querier, payments map[string]PaymentRo
 	return found, nil
 }
 
-// RefreshUses sets the uses of payments. The cursors of their chains must be locked.
-func RefreshUses(ctx context.Context, tx *db.Tx, paymentIDs ...string) error {
+// refreshUses sets the uses of payments. The cursors of their chains must be locked.
+func refreshUses(ctx context.Context, tx *db.Tx, paymentIDs ...string) error {
 	payments, err := PaymentsByID(ctx, tx, slices.Compact(slices.Sorted(slices.Values(paymentIDs))))
 	if err != nil || len(payments) == 0 {
 		return err
 	}
-	uses, err := PaymentUses(ctx, tx, payments)
+	uses, err := paymentUses(ctx, tx, payments)
 	if err != nil {
 		return err
 	}

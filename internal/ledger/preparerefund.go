@@ -107,7 +107,7 @@ func (s *Service) prepareOnce(ctx context.Context, tx *db.Tx, out *outbox, req R
 	out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
 		MerchantID: r.MerchantID, Action: access.ActionRefundPrepare, Object: r.ID, After: auditRefund(r),
 	}))
-	if err := InsertPreparedRefund(ctx, tx, r, req.Scope, req.Key, hash); err != nil {
+	if err := insertPreparedRefund(ctx, tx, r, req.Scope, req.Key, hash); err != nil {
 		return r, err
 	}
 	if err := s.updateReturned(ctx, tx, out, r.ChainKey, r.PaymentID); err != nil {
@@ -219,7 +219,7 @@ func checkRefundable(ctx context.Context, tx *db.Tx, p invoice.Payment) error {
 // leftToRefund returns the part of a payment that neither refunds on the chain nor prepared ones take.
 // The chain's cursor must be locked.
 func (s *Service) leftToRefund(ctx context.Context, tx *db.Tx, p invoice.Payment) (left invoice.Amount, err error) {
-	reserving, err := ReservingRefunds(ctx, tx, []string{p.ID})
+	reserving, err := reservingRefunds(ctx, tx, []string{p.ID})
 	if err != nil {
 		return left, err
 	}

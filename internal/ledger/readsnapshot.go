@@ -154,7 +154,7 @@ func (s *Snapshot) readRefunds(ctx context.Context, tx *db.Tx, last uint64) {
 		return grouped(rows, func(r invoice.Refund) string { return r.PaymentID }), err
 	})
 	kind(s, &s.recordsOf, func(ids []string) (map[string][]invoice.RefundRecord, error) {
-		rows, err := ReservingRefunds(ctx, tx, ids)
+		rows, err := reservingRefunds(ctx, tx, ids)
 		return grouped(rows, func(r invoice.RefundRecord) string { return r.PaymentID }), err
 	})
 	kind(s, &s.refundedSums, func(ids []string) (map[string]invoice.Amount, error) { return RefundedSums(ctx, tx, ids) })
@@ -184,7 +184,7 @@ func (s *Snapshot) readRefunds(ctx context.Context, tx *db.Tx, last uint64) {
 		return NewestPaymentIDs(ctx, tx, ids, maxTagged)
 	})
 	kind(s, &s.proved, func(among []invoice.Address) (map[invoice.Address]bool, error) {
-		return WhichProved(ctx, tx, chainKey, among)
+		return whichProved(ctx, tx, chainKey, among)
 	})
 }
 

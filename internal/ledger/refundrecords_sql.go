@@ -150,12 +150,12 @@ func SetRefundInvoices(ctx context.Context, tx *db.Tx, paymentIDs []string) erro
 	if err := markRefundsStale(ctx, tx, paymentIDs); err != nil {
 		return err
 	}
-	return RefreshUses(ctx, tx, paymentIDs...)
+	return refreshUses(ctx, tx, paymentIDs...)
 }
 
-// InsertPreparedRefund inserts a prepared refund. hash is the hash of its request, and is not used
+// insertPreparedRefund inserts a prepared refund. hash is the hash of its request, and is not used
 // without a key.
-func InsertPreparedRefund(ctx context.Context, tx *db.Tx, r invoice.RefundRecord, scope, key string, hash invoice.Hash) error {
+func insertPreparedRefund(ctx context.Context, tx *db.Tx, r invoice.RefundRecord, scope, key string, hash invoice.Hash) error {
 	many := int64(0)
 	if r.ManyInvoices {
 		many = 1
@@ -171,7 +171,7 @@ func InsertPreparedRefund(ctx context.Context, tx *db.Tx, r invoice.RefundRecord
 	if err != nil {
 		return err
 	}
-	return RefreshUses(ctx, tx, r.PaymentID)
+	return refreshUses(ctx, tx, r.PaymentID)
 }
 
 // updatePreparedRefund writes the state and the recipient of a prepared refund.
@@ -204,12 +204,6 @@ func RefundByKey(ctx context.Context, q db.Querier, paymentID, scope, key string
 		r, err = NewReader(q).RefundRecord(ctx, id)
 	}
 	return r, hash, err
-}
-
-// PreparedRefunds returns the prepared refunds of a payment, at most invoice.MaxPreparedRefunds.
-func PreparedRefunds(ctx context.Context, q db.Querier, paymentID string) ([]invoice.RefundRecord, error) {
-	return db.QueryAll(ctx, q, scanRecord, selectRecords+`WHERE refund_records.payment_id = $1 AND refund_records.tag IS NOT NULL
-		ORDER BY refund_records.list_id DESC LIMIT $2`, paymentID, invoice.MaxPreparedRefunds)
 }
 
 // PreparedByTag returns the prepared refunds of a chain with one of the tags, the oldest first.
@@ -315,5 +309,5 @@ func ExpireRefunds(ctx context.Context, tx *db.Tx, chainKey string, now time.Tim
 	if err := db.SendIn(ctx, tx, "UPDATE refund_records SET status = 'expired', item = NULL WHERE id IN ", ids); err != nil {
 		return nil, err
 	}
-	return paymentIDs, RefreshUses(ctx, tx, paymentIDs...)
+	return paymentIDs, refreshUses(ctx, tx, paymentIDs...)
 }

@@ -132,7 +132,7 @@ func (s *Service) releaseDropped(ctx context.Context, chainKey string) error {
 	for more := true; more; {
 		more = false // if the chain was never read
 		err := s.updateChain(ctx, chainKey, func(tx *db.Tx, out *outbox) error {
-			ids, last, err := OrphanedRefundsBetween(ctx, tx, chainKey, after, to, returnedBatch)
+			ids, last, err := orphanedRefundsBetween(ctx, tx, chainKey, after, to, returnedBatch)
 			after, more = last, last.ID != ""
 			if err != nil || len(ids) == 0 {
 				return err

@@ -12,7 +12,7 @@ import (
 // the chain, and prepared refunds that are not stored as canceled or expired. It also adds refunds that a reorg
 // dropped, if that was after since or they are awaited, because they may be mined again.
 func amountReturned(ctx context.Context, q db.Querier, paymentID string, since time.Time) (sum invoice.Amount, err error) {
-	records, err := ReservingRefunds(ctx, q, []string{paymentID})
+	records, err := reservingRefunds(ctx, q, []string{paymentID})
 	if err != nil {
 		return sum, err
 	}
@@ -76,10 +76,10 @@ type OrphanedRefund struct {
 	ID string
 }
 
-// OrphanedRefundsBetween returns the payments of up to limit refunds of a chain that reorgs dropped,
+// orphanedRefundsBetween returns the payments of up to limit refunds of a chain that reorgs dropped,
 // in the order in which they were dropped: the refunds after one place, and before a time. last is the
 // last place, or zero if there are no more.
-func OrphanedRefundsBetween(ctx context.Context, q db.Querier, chainKey string, after OrphanedRefund, to time.Time, limit int) (paymentIDs []string, last OrphanedRefund, err error) {
+func orphanedRefundsBetween(ctx context.Context, q db.Querier, chainKey string, after OrphanedRefund, to time.Time, limit int) (paymentIDs []string, last OrphanedRefund, err error) {
 	found, err := db.QueryAll(ctx, q, func(row db.Scanner) (r OrphanedRefund, err error) {
 		var paymentID string
 		err = row.Scan(db.Seconds(&r.At), &r.ID, &paymentID)

@@ -97,12 +97,12 @@ func (s *Service) saveRefunds(ctx context.Context, tx *db.Tx, out *outbox, ch *C
 			return err
 		}
 		r.ManyInvoices = many
-		if err := InsertPreparedRefund(ctx, tx, r, "", "", invoice.Hash{}); err != nil {
+		if err := insertPreparedRefund(ctx, tx, r, "", "", invoice.Hash{}); err != nil {
 			return err
 		}
 	}
 	for _, r := range ch.effects.proofs {
-		if err := ProveAddress(ctx, tx, r); err != nil {
+		if err := proveAddress(ctx, tx, r); err != nil {
 			return err
 		}
 	}
@@ -117,7 +117,7 @@ func (s *Service) saveRefunds(ctx context.Context, tx *db.Tx, out *outbox, ch *C
 		out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
 			MerchantID: d.MerchantID, Action: access.ActionInboxUndo, Object: d.ID, Before: auditDecision(w.waiver), After: auditDecision(d),
 		}))
-		if err := UndoDecision(ctx, tx, d); err != nil {
+		if err := undoDecision(ctx, tx, d); err != nil {
 			return err
 		}
 	}
@@ -127,7 +127,7 @@ func (s *Service) saveRefunds(ctx context.Context, tx *db.Tx, out *outbox, ch *C
 		}
 	}
 	if len(ch.effects.released) > 0 {
-		if err := RefreshUses(ctx, tx, ch.effects.released...); err != nil {
+		if err := refreshUses(ctx, tx, ch.effects.released...); err != nil {
 			return err
 		}
 	}

@@ -264,7 +264,7 @@ func (s *Service) changeSubmissions(ctx context.Context, refundID, merchantID st
 		if err := change(c); err != nil {
 			return err
 		}
-		if err := RefreshUses(ctx, tx, r.PaymentID); err != nil { // a transfer may be awaited no longer
+		if err := refreshUses(ctx, tx, r.PaymentID); err != nil { // a transfer may be awaited no longer
 			return err
 		}
 		return s.updateReturned(ctx, tx, out, r.ChainKey, r.PaymentID)

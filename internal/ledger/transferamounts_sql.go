@@ -35,8 +35,8 @@ func insertTransferAmounts(ctx context.Context, tx *db.Tx, amounts []TransferAmo
 	return tx.InsertReturningKeys(ctx, transferAmountInsertion, transferAmountRows(amounts))
 }
 
-// InsertBareRemainders records remainders without a transfer amount.
-func InsertBareRemainders(ctx context.Context, tx *db.Tx, remainders []TransferAmount) error {
+// insertBareRemainders records remainders without a transfer amount.
+func insertBareRemainders(ctx context.Context, tx *db.Tx, remainders []TransferAmount) error {
 	return tx.Insert(ctx, transferAmountInsertion, transferAmountRows(remainders))
 }
 

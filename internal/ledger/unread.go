@@ -59,7 +59,7 @@ func (s *Service) ReportUnread(ctx context.Context, chainKey string, tx invoice.
 	if err != nil {
 		return err
 	}
-	if _, err := FindUnreadTransaction(ctx, s.store, chainKey, tx); !errors.Is(err, db.ErrNotFound) {
+	if _, err := findUnreadTransaction(ctx, s.store, chainKey, tx); !errors.Is(err, db.ErrNotFound) {
 		return err
 	}
 	counts, err := countUnread(ctx, s.store, chainKey)
@@ -175,7 +175,7 @@ func checkWasRead(ctx context.Context, tx *db.Tx, chainKey string, cur Cursor, b
 // up an old transaction, and invoices do not expire while blocks are read again.
 func onlyLookedUp(ctx context.Context, tx *db.Tx, chainKey string, settled []invoice.Hash) (bool, error) {
 	for _, hash := range settled {
-		u, err := FindUnreadTransaction(ctx, tx, chainKey, hash)
+		u, err := findUnreadTransaction(ctx, tx, chainKey, hash)
 		if err != nil && !errors.Is(err, db.ErrNotFound) {
 			return false, err
 		}
@@ -196,7 +196,7 @@ func keepBetween(ctx context.Context, tx *db.Tx, chainKey string, cur Cursor, b,
 	if above.Number <= b.Number || above.Number > cur.Indexed.Number || len(kept) != 1 || kept[0].Hash != above.Hash {
 		return ErrCursorMoved
 	}
-	return InsertHeaders(ctx, tx, chainKey, []invoice.Header{b})
+	return insertHeaders(ctx, tx, chainKey, []invoice.Header{b})
 }
 
 // RetryUnread schedules an unread transaction to be read now, also if it was dismissed. It returns

@@ -53,8 +53,8 @@ func insertUnread(ctx context.Context, tx *db.Tx, chainKey string, all []UnreadT
 		Conflict: "ON CONFLICT (chain_key, tx_hash) DO NOTHING"}, rows)
 }
 
-// FindUnreadTransaction returns an unread transaction, or ErrNotFound.
-func FindUnreadTransaction(ctx context.Context, q db.Querier, chainKey string, hash invoice.Hash) (UnreadTransaction, error) {
+// findUnreadTransaction returns an unread transaction, or ErrNotFound.
+func findUnreadTransaction(ctx context.Context, q db.Querier, chainKey string, hash invoice.Hash) (UnreadTransaction, error) {
 	return db.QueryRow(ctx, q, scanUnread, unreadColumns+" AND tx_hash = $2", chainKey, hash.String())
 }
 

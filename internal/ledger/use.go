@@ -32,7 +32,7 @@ func (u paymentUse) excludes(act invoice.UseAct) bool {
 // usesOf returns the facts that decide the current use of a payment. The chain's cursor must be
 // locked.
 func (s *Service) usesOf(ctx context.Context, tx *db.Tx, p PaymentRow) (paymentUse, error) {
-	uses, err := PaymentUses(ctx, tx, []PaymentRow{p})
+	uses, err := paymentUses(ctx, tx, []PaymentRow{p})
 	return paymentUse{uses[p.ID]}, err
 }
 

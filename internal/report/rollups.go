@@ -104,7 +104,7 @@ func (r *Rollups) advance(ctx context.Context, tx *db.Tx) (advance, error) {
 	if _, err := replaceRollups(ctx, tx, through, to); err != nil {
 		return advance{}, err
 	}
-	if err := addDays(ctx, tx, DayStart(through), DayStart(to)); err != nil {
+	if err := addDays(ctx, tx, dayStart(through), dayStart(to)); err != nil {
 		return advance{}, err
 	}
 	return advance{more: more || to.Before(closed)}, setRollupsThrough(ctx, tx, to)
@@ -121,7 +121,7 @@ func replaceStale(ctx context.Context, tx *db.Tx, stale []time.Time, through tim
 		if err != nil {
 			return err
 		}
-		if day := DayStart(start); changed && day.Before(DayStart(through)) {
+		if day := dayStart(start); changed && day.Before(dayStart(through)) {
 			days = append(days, day)
 		}
 	}
@@ -146,7 +146,7 @@ func addDays(ctx context.Context, tx *db.Tx, from, to time.Time) error {
 	lines := make(map[rollupKey]*Line)
 	for _, r := range rollups {
 		key := keyOf(r)
-		key.start = DayStart(r.Start)
+		key.start = dayStart(r.Start)
 		if lines[key] == nil {
 			lines[key] = new(Line)
 		}
@@ -154,7 +154,7 @@ func addDays(ctx context.Context, tx *db.Tx, from, to time.Time) error {
 			return err
 		}
 	}
-	if err := ReplaceDays(ctx, tx, from, to, rollupsOf(lines)); err != nil {
+	if err := replaceDays(ctx, tx, from, to, rollupsOf(lines)); err != nil {
 		return fmt.Errorf("replace days: %w", err)
 	}
 	return nil
@@ -190,7 +190,7 @@ func (r *Rollups) check(ctx context.Context, tx *db.Tx, through time.Time) (adva
 		if stale, err = NewReader(tx).StaleRollups(ctx, from, to, 1); err != nil {
 			return advance{}, err
 		}
-		if err := addDays(ctx, tx, DayStart(from), clock.Earlier(DayStart(to.Add(Day)), DayStart(through))); err != nil {
+		if err := addDays(ctx, tx, dayStart(from), clock.Earlier(dayStart(to.Add(Day)), dayStart(through))); err != nil {
 			return advance{}, err
 		}
 	}

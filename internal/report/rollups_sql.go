@@ -12,8 +12,8 @@ import (
 // Day is the length of a day in UTC. The rollups of a day are added up once more.
 const Day = 24 * time.Hour
 
-// DayStart returns when the day of a time begins in UTC.
-func DayStart(at time.Time) time.Time { return at.UTC().Truncate(Day) }
+// dayStart returns when the day of a time begins in UTC.
+func dayStart(at time.Time) time.Time { return at.UTC().Truncate(Day) }
 
 // Rollup has the sums that were confirmed in a RollupPeriod, or on a day in UTC: payments of invoices
 // and refunds of such payments, for a merchant or, with an empty MerchantID, for all together.
@@ -113,9 +113,9 @@ func ReplaceRollups(ctx context.Context, tx *db.Tx, from, to time.Time, rollups 
 	return replaceSums(ctx, tx, "settled_rollups", "quarter", from, to, rollups)
 }
 
-// ReplaceDays replaces the sums of all merchants for the days between two times, the first inclusive
+// replaceDays replaces the sums of all merchants for the days between two times, the first inclusive
 // and the second exclusive.
-func ReplaceDays(ctx context.Context, tx *db.Tx, from, to time.Time, days []Rollup) error {
+func replaceDays(ctx context.Context, tx *db.Tx, from, to time.Time, days []Rollup) error {
 	return replaceSums(ctx, tx, "settled_days", "day", from, to, days)
 }
 

@@ -64,7 +64,7 @@ func Total(ctx context.Context, conn SummaryReader, r Request) ([]*Line, error) 
 	if err != nil {
 		return nil, fmt.Errorf("read progress of rollups: %w", err)
 	}
-	from, to := DayStart(r.From.Add(Day-time.Second)), DayStart(clock.Earlier(r.To, through))
+	from, to := dayStart(r.From.Add(Day-time.Second)), dayStart(clock.Earlier(r.To, through))
 	if !from.Before(to) {
 		err := b.add(ctx, r.From, r.To)
 		return sorted(b.lines), err
@@ -74,7 +74,7 @@ func Total(ctx context.Context, conn SummaryReader, r Request) ([]*Line, error) 
 		return nil, fmt.Errorf("find stale rollups: %w", err)
 	}
 	for i, start := range stale {
-		stale[i] = DayStart(start)
+		stale[i] = dayStart(start)
 	}
 	if len(stale) > maxStale {
 		to = stale[maxStale]

@@ -58,7 +58,7 @@ func (w *Writer) checkSpend(ctx context.Context, cost *big.Int, replacing string
 // exceed the given percentage of the budget. Spending is in the database, so replicas and restarts share it.
 func (w *Writer) checkDailyBudget(ctx context.Context, cost *big.Int, replacing string, percent uint64) error {
 	window := ledger.WindowBefore(w.conf.Now(), w.conf.Schedule(), budgetWindow)
-	spent, reserved, err := Spending(ctx, w.conf.Store, w.conf.Chain.Key, window, replacing)
+	spent, reserved, err := spending(ctx, w.conf.Store, w.conf.Chain.Key, window, replacing)
 	if err != nil {
 		return fmt.Errorf("add up what was spent: %w", err)
 	}

@@ -140,9 +140,9 @@ func AddAttempt(ctx context.Context, s *db.DB, l db.WorkLease, txID string, numb
 	})
 }
 
-// AcceptAttempt records when a node first accepted an attempt into its pool. It
+// acceptAttempt records when a node first accepted an attempt into its pool. It
 // returns ErrConflict if the lease was lost.
-func AcceptAttempt(ctx context.Context, s *db.DB, l db.WorkLease, txHash invoice.Hash, at time.Time) error {
+func acceptAttempt(ctx context.Context, s *db.DB, l db.WorkLease, txHash invoice.Hash, at time.Time) error {
 	return s.WithWorkLease(ctx, l, func(tx *db.Tx) error {
 		_, err := tx.Exec(ctx, "UPDATE chain_tx_attempts SET accepted_ms = $2 WHERE tx_hash = $1 AND accepted_ms IS NULL", txHash.String(), at.UnixMilli())
 		return err
@@ -181,10 +181,10 @@ func SetTxStatus(ctx context.Context, s *db.DB, l db.WorkLease, txID string, sta
 	})
 }
 
-// Spending returns, in gwei, the cost of the chain's transactions in a window, and how much more they
+// spending returns, in gwei, the cost of the chain's transactions in a window, and how much more they
 // may cost. The second sum covers transactions in flight, and transactions in the window with unknown
 // cost. It leaves out the transaction with the id exceptID, unless that is empty.
-func Spending(ctx context.Context, q db.Querier, chainKey string, w ledger.Window, exceptID string) (spent, reserved int64, err error) {
+func spending(ctx context.Context, q db.Querier, chainKey string, w ledger.Window, exceptID string) (spent, reserved int64, err error) {
 	oldest, since := w.Oldest.UnixMilli(), w.Since.UnixMilli()
 	sum := func(what, condition string, args ...any) (int64, error) {
 		return db.QueryRow(ctx, q, func(row db.Scanner) (n int64, err error) {

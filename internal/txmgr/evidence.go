@@ -57,7 +57,7 @@ func (w *Writer) trusted() error {
 
 // noteNonces records how many nonces are used. It returns errRestored if that is evidence.
 func (w *Writer) noteNonces(ctx context.Context, used uint64) error {
-	suspected, err := NoteNonces(ctx, w.conf.Store, w.conf.Chain.Key, w.sender, used, w.allowed, w.conf.Now())
+	suspected, err := noteNonces(ctx, w.conf.Store, w.conf.Chain.Key, w.sender, used, w.allowed, w.conf.Now())
 	if err != nil {
 		return err
 	}

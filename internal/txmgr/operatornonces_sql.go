@@ -26,13 +26,13 @@ func Operators(ctx context.Context, q db.Querier, chainKey string) ([]invoice.Ad
 	}, "SELECT DISTINCT sender FROM chain_txs WHERE chain_key = $1 ORDER BY sender", chainKey)
 }
 
-// NoteNonces compares how many nonces an account has used on a chain with the database. The count must
+// noteNonces compares how many nonces an account has used on a chain with the database. The count must
 // have been read before the call: a transaction is stored before it is broadcast, so the database
 // knows all that were counted. Nonces that were used before the first call for an account are
 // accepted. Later, more unknown nonces than allowed are evidence that the database was restored. A
 // running service would have noticed a loss: it allows AnyNonces, and removes the chain's former
 // accounts. NoteNonces reports whether it found evidence.
-func NoteNonces(ctx context.Context, s *db.DB, chainKey string, account invoice.Address, used, allowed uint64, now time.Time) (suspected bool, err error) {
+func noteNonces(ctx context.Context, s *db.DB, chainKey string, account invoice.Address, used, allowed uint64, now time.Time) (suspected bool, err error) {
 	err = s.Update(ctx, func(tx *db.Tx) error {
 		suspected = false
 		if allowed == AnyNonces {

@@ -133,7 +133,7 @@ func (w *Writer) broadcastDue(ctx context.Context, t ChainTx, head *block, first
 	}
 	w.broadcasts[t.ID] = f
 	if f.err == nil && attempt.AcceptedAt.IsZero() {
-		trouble = errors.Join(trouble, AcceptAttempt(ctx, w.conf.Store, w.lease, attempt.TxHash, now))
+		trouble = errors.Join(trouble, acceptAttempt(ctx, w.conf.Store, w.lease, attempt.TxHash, now))
 	}
 	return errors.Join(trouble, f.outcome())
 }

@@ -11,7 +11,7 @@ import (
 // update changes a merchant's endpoint in one transaction with its audit entry.
 func (d *Directory) update(ctx context.Context, action access.Action, merchantID string, change func(tx *db.Tx) error) error {
 	return d.conf.Store.Update(ctx, func(tx *db.Tx) error {
-		if err := LockEndpoint(ctx, tx, merchantID); err != nil {
+		if err := lockEndpoint(ctx, tx, merchantID); err != nil {
 			return err
 		}
 		before, err := d.auditView(ctx, tx, merchantID)
@@ -46,7 +46,7 @@ type auditedSecret struct {
 
 // auditView returns a merchant's endpoint for the audit log, or nil if the merchant has no endpoint.
 func (d *Directory) auditView(ctx context.Context, tx *db.Tx, merchantID string) (any, error) {
-	rows, err := Endpoints(ctx, tx, []string{merchantID})
+	rows, err := endpoints(ctx, tx, []string{merchantID})
 	row, ok := rows[merchantID]
 	if err != nil || !ok {
 		return nil, err

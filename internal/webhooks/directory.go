@@ -83,7 +83,7 @@ func OpenDirectory(ctx context.Context, c DirectoryConfig) (*Directory, error) {
 	if c.Breakers == nil {
 		c.Breakers = NewReader(c.Store).Breakers
 	}
-	keys, err := MasterKeyIDs(ctx, c.Store)
+	keys, err := masterKeyIDs(ctx, c.Store)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func OpenDirectory(ctx context.Context, c DirectoryConfig) (*Directory, error) {
 			return nil, fmt.Errorf("webhook secrets in the database are sealed under the master key with the id %s, which is not configured; name it under masterKeyFile, masterKeyEnv or oldMasterKeys, or, if it is lost, give every endpoint a new secret: quittance secrets replace --config FILE", id)
 		}
 	}
-	owners, err := EndpointOwners(ctx, c.Store)
+	owners, err := endpointOwners(ctx, c.Store)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (d *Directory) Endpoints(ctx context.Context, merchantIDs []string) (map[st
 			unconfigured = append(unconfigured, id)
 		}
 	}
-	rows, err := Endpoints(ctx, d.conf.Store, unconfigured)
+	rows, err := endpoints(ctx, d.conf.Store, unconfigured)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (d *Directory) Reachable(ctx context.Context, merchantIDs []string) (map[st
 			unconfigured = append(unconfigured, id)
 		}
 	}
-	rows, err := Endpoints(ctx, d.conf.Store, unconfigured)
+	rows, err := endpoints(ctx, d.conf.Store, unconfigured)
 	for id := range rows {
 		found[id] = true
 	}

@@ -44,7 +44,7 @@ func (d *Directory) headers(r SecretRow) ([]Header, error) {
 // not changed; nil then leaves the headers as they are. The stored headers are read under the lock: if another request
 // created the endpoint in between, the stored headers belong to that request, and kept is false.
 func (d *Directory) putHeaders(ctx context.Context, tx *db.Tx, merchantID string, changes []HeaderChange, kept bool) error {
-	rows, err := Endpoints(ctx, tx, []string{merchantID})
+	rows, err := endpoints(ctx, tx, []string{merchantID})
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (d *Directory) putHeaders(ctx context.Context, tx *db.Tx, merchantID string
 	if err != nil {
 		return err
 	}
-	return PutHeaders(ctx, tx, after)
+	return putHeaders(ctx, tx, after)
 }
 
 // changedHeaders returns the encrypted headers of an endpoint after changes to its stored headers. Stored values are

@@ -27,9 +27,9 @@ func headers(ctx context.Context, q db.Querier, merchantIDs []string) (map[strin
 	})
 }
 
-// PutHeaders replaces the encrypted headers of a merchant's endpoint. Without r.Sealed, it removes
+// putHeaders replaces the encrypted headers of a merchant's endpoint. Without r.Sealed, it removes
 // them.
-func PutHeaders(ctx context.Context, tx *db.Tx, r SecretRow) error {
+func putHeaders(ctx context.Context, tx *db.Tx, r SecretRow) error {
 	text, args := "DELETE FROM endpoint_headers WHERE merchant_id = $1", []any{r.MerchantID}
 	if len(r.Sealed) > 0 {
 		text = `INSERT INTO endpoint_headers (merchant_id, sealed, key_id) VALUES ($1, $2, $3)

@@ -48,8 +48,8 @@ type SecretRow struct {
 	ReplacedAt time.Time
 }
 
-// Endpoints returns the endpoints of the merchants that have one, with their secrets.
-func Endpoints(ctx context.Context, q db.Querier, merchantIDs []string) (map[string]EndpointRow, error) {
+// endpoints returns the endpoints of the merchants that have one, with their secrets.
+func endpoints(ctx context.Context, q db.Querier, merchantIDs []string) (map[string]EndpointRow, error) {
 	found := make(map[string]EndpointRow)
 	err := db.InBatches(merchantIDs, "", func(part []string) error {
 		rows, err := db.QueryAll(ctx, q, func(row db.Scanner) (e EndpointRow, err error) {
@@ -149,14 +149,14 @@ func PutEndpoint(ctx context.Context, tx *db.Tx, e EndpointRow, seal Seal) (firs
 	return first, nil
 }
 
-// LockEndpoint locks a merchant's endpoint, if it has one, until the transaction ends.
-func LockEndpoint(ctx context.Context, tx *db.Tx, merchantID string) error {
+// lockEndpoint locks a merchant's endpoint, if it has one, until the transaction ends.
+func lockEndpoint(ctx context.Context, tx *db.Tx, merchantID string) error {
 	_, err := db.QueryAll(ctx, tx, db.ScanID, "SELECT merchant_id FROM endpoints WHERE merchant_id = $1"+tx.ForUpdate(), merchantID)
 	return err
 }
 
-// EndpointOwners returns the merchants that have an endpoint.
-func EndpointOwners(ctx context.Context, q db.Querier) ([]string, error) {
+// endpointOwners returns the merchants that have an endpoint.
+func endpointOwners(ctx context.Context, q db.Querier) ([]string, error) {
 	return db.QueryAll(ctx, q, db.ScanID, "SELECT merchant_id FROM endpoints ORDER BY merchant_id")
 }
 
@@ -189,9 +189,9 @@ func Secrets(ctx context.Context, q db.Querier, merchantIDs []string) (map[strin
 	})
 }
 
-// StageSecret inserts a staged secret under the merchant's next version, which
+// stageSecret inserts a staged secret under the merchant's next version, which
 // it returns. It returns ErrConflict if the merchant has a staged secret.
-func StageSecret(ctx context.Context, tx *db.Tx, merchantID string, now time.Time, seal Seal) (version int64, err error) {
+func stageSecret(ctx context.Context, tx *db.Tx, merchantID string, now time.Time, seal Seal) (version int64, err error) {
 	version, err = insertSecret(ctx, tx, SecretRow{MerchantID: merchantID, State: SecretStaged, CreatedAt: now}, seal)
 	if err != nil {
 		return 0, fmt.Errorf("stage a webhook secret of %s: %w", merchantID, err)
@@ -224,11 +224,11 @@ func insertSecret(ctx context.Context, tx *db.Tx, r SecretRow, seal Seal) (versi
 // ErrURLChanged is returned by PromoteSecret if the endpoint's URL was changed.
 var ErrURLChanged = errors.New("the endpoint has another URL by now")
 
-// PromoteSecret activates the staged secret, after the endpoint at the URL has proved that it knows
+// promoteSecret activates the staged secret, after the endpoint at the URL has proved that it knows
 // it. The previously active secret still signs until a time. PromoteSecret returns ErrConflict if that
 // secret is not staged, even if another secret has its version, because versions of dropped secrets
 // are reused. It returns ErrURLChanged if the endpoint has another URL.
-func PromoteSecret(ctx context.Context, tx *db.Tx, staged SecretRow, url string, validUntil time.Time) error {
+func promoteSecret(ctx context.Context, tx *db.Tx, staged SecretRow, url string, validUntil time.Time) error {
 	sealed := base64.StdEncoding.EncodeToString(staged.Sealed)
 	at, err := db.QueryRow(ctx, tx, db.ScanID, "SELECT url FROM endpoints WHERE merchant_id = $1"+tx.ForUpdate(), staged.MerchantID)
 	switch {
@@ -250,9 +250,9 @@ func PromoteSecret(ctx context.Context, tx *db.Tx, staged SecretRow, url string,
 	return err
 }
 
-// DropStagedSecret deletes the merchant's staged secret. It returns ErrNotFound
+// dropStagedSecret deletes the merchant's staged secret. It returns ErrNotFound
 // if no secret is staged.
-func DropStagedSecret(ctx context.Context, tx *db.Tx, merchantID string) error {
+func dropStagedSecret(ctx context.Context, tx *db.Tx, merchantID string) error {
 	n, err := tx.Exec(ctx, "DELETE FROM endpoint_secrets WHERE merchant_id = $1 AND state = 'staged'", merchantID)
 	if err == nil && n == 0 {
 		err = db.ErrNotFound
@@ -270,23 +270,23 @@ func (s Tables) DropRetiredSecrets(ctx context.Context, now time.Time) (n int64,
 	return n, err
 }
 
-// MasterKeyIDs returns the ids of the master keys under which secrets and
+// masterKeyIDs returns the ids of the master keys under which secrets and
 // headers of endpoints are encrypted.
-func MasterKeyIDs(ctx context.Context, q db.Querier) ([]string, error) {
+func masterKeyIDs(ctx context.Context, q db.Querier) ([]string, error) {
 	return db.QueryAll(ctx, q, db.ScanID, "SELECT key_id FROM endpoint_secrets UNION SELECT key_id FROM endpoint_headers ORDER BY key_id")
 }
 
-// MerchantsSealedUnder returns up to limit merchants, in the order of their ids after the given one,
+// merchantsSealedUnder returns up to limit merchants, in the order of their ids after the given one,
 // that have secrets or headers encrypted under one of the master keys.
-func MerchantsSealedUnder(ctx context.Context, q db.Querier, after string, keyIDs []string, limit int) ([]string, error) {
+func merchantsSealedUnder(ctx context.Context, q db.Querier, after string, keyIDs []string, limit int) ([]string, error) {
 	of := "SELECT merchant_id FROM %s WHERE merchant_id > $1 AND key_id IN " + db.ParameterList(1, len(keyIDs))
 	return db.QueryAll(ctx, q, db.ScanID, fmt.Sprintf(of+" UNION "+of+" ORDER BY merchant_id LIMIT %d", "endpoint_secrets", "endpoint_headers", limit),
 		append([]any{after}, db.ToAny(keyIDs)...)...)
 }
 
-// ReplaceLostSecrets deletes the merchant's secrets and headers that are encrypted under one of the master keys.
+// replaceLostSecrets deletes the merchant's secrets and headers that are encrypted under one of the master keys.
 // If the merchant has no active secret then, it creates one and reports that.
-func ReplaceLostSecrets(ctx context.Context, tx *db.Tx, merchantID string, keyIDs []string, now time.Time, seal Seal) (replaced bool, err error) {
+func replaceLostSecrets(ctx context.Context, tx *db.Tx, merchantID string, keyIDs []string, now time.Time, seal Seal) (replaced bool, err error) {
 	args := append([]any{merchantID}, db.ToAny(keyIDs)...)
 	for _, table := range []string{"endpoint_secrets", "endpoint_headers"} {
 		if _, err := tx.Exec(ctx, "DELETE FROM "+table+" WHERE merchant_id = $1 AND key_id IN "+db.ParameterList(1, len(keyIDs)), args...); err != nil {
@@ -300,16 +300,16 @@ func ReplaceLostSecrets(ctx context.Context, tx *db.Tx, merchantID string, keyID
 	return err == nil, err
 }
 
-// ConfirmSecret records that the merchant's endpoint knows the active secret, which has replaced
+// confirmSecret records that the merchant's endpoint knows the active secret, which has replaced
 // others.
-func ConfirmSecret(ctx context.Context, tx *db.Tx, merchantID string) error {
+func confirmSecret(ctx context.Context, tx *db.Tx, merchantID string) error {
 	_, err := tx.Exec(ctx, "UPDATE endpoint_secrets SET replaced_at = NULL WHERE merchant_id = $1 AND state = 'active'", merchantID)
 	return err
 }
 
-// SecretsNotUnder returns up to limit secrets, and then headers, that are not
+// secretsNotUnder returns up to limit secrets, and then headers, that are not
 // encrypted under the master key, for ReplaceSealed.
-func SecretsNotUnder(ctx context.Context, q db.Querier, keyID string, limit int) ([]SecretRow, error) {
+func secretsNotUnder(ctx context.Context, q db.Querier, keyID string, limit int) ([]SecretRow, error) {
 	found, err := db.QueryAll(ctx, q, scanSecret, "SELECT "+secretColumns+" FROM endpoint_secrets WHERE key_id <> $1 ORDER BY merchant_id, version LIMIT $2", keyID, limit)
 	if err != nil || len(found) > 0 {
 		return found, err
@@ -317,9 +317,9 @@ func SecretsNotUnder(ctx context.Context, q db.Querier, keyID string, limit int)
 	return db.QueryAll(ctx, q, scanSecret, selectHeaders+"WHERE key_id <> $1 ORDER BY merchant_id LIMIT $2", keyID, limit)
 }
 
-// ReplaceSealed stores the new encryption of a secret or of headers. It returns ErrConflict if the
+// replaceSealed stores the new encryption of a secret or of headers. It returns ErrConflict if the
 // stored encryption is not old.
-func ReplaceSealed(ctx context.Context, tx *db.Tx, r, old SecretRow) error {
+func replaceSealed(ctx context.Context, tx *db.Tx, r, old SecretRow) error {
 	text, args := "UPDATE endpoint_headers SET sealed = $2, key_id = $3 WHERE merchant_id = $1 AND sealed = $4",
 		[]any{r.MerchantID, base64.StdEncoding.EncodeToString(r.Sealed), r.KeyID, base64.StdEncoding.EncodeToString(old.Sealed)}
 	if r.Version != HeadersVersion {

@@ -17,18 +17,18 @@ func PutEndpointOnce(ctx context.Context, s *db.DB, e EndpointRow, seal Seal) (f
 
 // StageSecretOnce runs StageSecret in a transaction.
 func StageSecretOnce(ctx context.Context, s *db.DB, merchantID string, now time.Time, seal Seal) (version int64, err error) {
-	err = s.Update(ctx, func(tx *db.Tx) error { version, err = StageSecret(ctx, tx, merchantID, now, seal); return err })
+	err = s.Update(ctx, func(tx *db.Tx) error { version, err = stageSecret(ctx, tx, merchantID, now, seal); return err })
 	return version, err
 }
 
 // PromoteSecretOnce runs PromoteSecret in a transaction.
 func PromoteSecretOnce(ctx context.Context, s *db.DB, staged SecretRow, url string, validUntil time.Time) error {
-	return s.Update(ctx, func(tx *db.Tx) error { return PromoteSecret(ctx, tx, staged, url, validUntil) })
+	return s.Update(ctx, func(tx *db.Tx) error { return promoteSecret(ctx, tx, staged, url, validUntil) })
 }
 
 // DropStagedSecretOnce runs DropStagedSecret in a transaction.
 func DropStagedSecretOnce(ctx context.Context, s *db.DB, merchantID string) error {
-	return s.Update(ctx, func(tx *db.Tx) error { return DropStagedSecret(ctx, tx, merchantID) })
+	return s.Update(ctx, func(tx *db.Tx) error { return dropStagedSecret(ctx, tx, merchantID) })
 }
 
 // RedeliverOnce runs Redeliver in a transaction.
@@ -44,7 +44,7 @@ func RedeliverManyOnce(ctx context.Context, s *db.DB, f RedeliverFilter, now tim
 
 // ReplaceSealedOnce runs ReplaceSealed in a transaction.
 func ReplaceSealedOnce(ctx context.Context, s *db.DB, r, old SecretRow) error {
-	return s.Update(ctx, func(tx *db.Tx) error { return ReplaceSealed(ctx, tx, r, old) })
+	return s.Update(ctx, func(tx *db.Tx) error { return replaceSealed(ctx, tx, r, old) })
 }
 
 // LeaseInTransaction leases in a transaction that the test commits.

@@ -510,7 +510,6 @@ func recordStatements(t *testing.T, s *db.DB) []rowtest.Statement {
 			_, _, err := ledger.RefundByKey(ctx, read, "pay_1", "m", "k")
 			return rowtest.WantNotFound(err)
 		},
-		"prepared": func() error { _, err := ledger.PreparedRefunds(ctx, read, "pay_1"); return err },
 		"prepared for": func() error {
 			_, byTag := ledger.PreparedByTag(ctx, read, "base", []invoice.Hash{{1}})
 			_, err := ledger.PreparedTo(ctx, read, "base", []invoice.Address{moved.To, moved.From})

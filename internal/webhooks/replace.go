@@ -40,11 +40,11 @@ func FindLost(ctx context.Context, conn *db.DB, k *access.Keyring) (all []Lost, 
 		return nil, err
 	}
 	for after := ""; ; after = all[len(all)-1].MerchantID {
-		ids, err := MerchantsSealedUnder(ctx, conn, after, lost, ResealBatch)
+		ids, err := merchantsSealedUnder(ctx, conn, after, lost, ResealBatch)
 		if err != nil || len(ids) == 0 {
 			return all, err
 		}
-		rows, err := Endpoints(ctx, conn, ids)
+		rows, err := endpoints(ctx, conn, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -82,7 +82,7 @@ func lostOf(row EndpointRow, secrets []SecretRow, lost []string) Lost {
 
 // lostKeys returns the ids of the master keys that the keyring lacks and that have sealed stored data.
 func lostKeys(ctx context.Context, conn *db.DB, k *access.Keyring) ([]string, error) {
-	keyIDs, err := MasterKeyIDs(ctx, conn)
+	keyIDs, err := masterKeyIDs(ctx, conn)
 	return slices.DeleteFunc(keyIDs, k.Has), err
 }
 
@@ -100,7 +100,7 @@ func ReplaceLost(
 		var batch []Replaced
 		err := conn.Update(ctx, func(tx *db.Tx) error {
 			batch = batch[:0]
-			merchants, err := MerchantsSealedUnder(ctx, tx, "", lost, ResealBatch)
+			merchants, err := merchantsSealedUnder(ctx, tx, "", lost, ResealBatch)
 			if err != nil {
 				return err
 			}
@@ -125,10 +125,10 @@ func ReplaceLost(
 
 // replaceLost replaces a merchant's data under the lost master keys, with an audit entry.
 func replaceLost(ctx context.Context, tx *db.Tx, k *access.Keyring, merchantID string, lost []string, now time.Time, random io.Reader) (r Replaced, err error) {
-	if err := LockEndpoint(ctx, tx, merchantID); err != nil {
+	if err := lockEndpoint(ctx, tx, merchantID); err != nil {
 		return r, err
 	}
-	rows, err := Endpoints(ctx, tx, []string{merchantID})
+	rows, err := endpoints(ctx, tx, []string{merchantID})
 	if err != nil {
 		return r, err
 	}
@@ -137,7 +137,7 @@ func replaceLost(ctx context.Context, tx *db.Tx, k *access.Keyring, merchantID s
 	if err != nil {
 		return r, err
 	}
-	replaced, err := ReplaceLostSecrets(ctx, tx, merchantID, lost, now, func(version int64) ([]byte, string, error) {
+	replaced, err := replaceLostSecrets(ctx, tx, merchantID, lost, now, func(version int64) ([]byte, string, error) {
 		s := k.Seal(merchantID, version, secret)
 		return s.Data, s.KeyID, nil
 	})

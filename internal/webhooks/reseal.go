@@ -38,7 +38,7 @@ func Reseal(ctx context.Context, conn *db.DB, k *access.Keyring, now func() time
 
 // resealBatch reseals up to ResealBatch secrets, with an audit entry. more is false if it found no more secrets.
 func resealBatch(ctx context.Context, tx *db.Tx, k *access.Keyring, now time.Time) (n int, more bool, err error) {
-	rows, err := SecretsNotUnder(ctx, tx, k.KeyID(), ResealBatch)
+	rows, err := secretsNotUnder(ctx, tx, k.KeyID(), ResealBatch)
 	if err != nil || len(rows) == 0 {
 		return 0, false, err
 	}
@@ -50,7 +50,7 @@ func resealBatch(ctx context.Context, tx *db.Tx, k *access.Keyring, now time.Tim
 		}
 		old, sealed := r, k.Seal(r.MerchantID, r.Version, secret)
 		r.KeyID, r.Sealed = sealed.KeyID, sealed.Data
-		switch err := ReplaceSealed(ctx, tx, r, old); {
+		switch err := replaceSealed(ctx, tx, r, old); {
 		case errors.Is(err, db.ErrConflict): // dropped or resealed concurrently
 			continue
 		case err != nil:

@@ -27,7 +27,7 @@ func (d *Directory) Stage(ctx context.Context, merchantID string) (v View, secre
 		return v, "", err
 	}
 	err = d.update(ctx, access.ActionSecretStage, merchantID, func(tx *db.Tx) error {
-		_, err := StageSecret(ctx, tx, merchantID, d.conf.Now(), seal)
+		_, err := stageSecret(ctx, tx, merchantID, d.conf.Now(), seal)
 		return err
 	})
 	if errors.Is(err, db.ErrConflict) {
@@ -50,7 +50,7 @@ func (d *Directory) own(ctx context.Context, merchantID string) (EndpointRow, er
 	case d.conf.Keyring == nil:
 		return EndpointRow{}, ErrNoMasterKey
 	}
-	rows, err := Endpoints(ctx, d.conf.Store, []string{merchantID})
+	rows, err := endpoints(ctx, d.conf.Store, []string{merchantID})
 	row, ok := rows[merchantID]
 	switch {
 	case err != nil:
@@ -87,7 +87,7 @@ func (d *Directory) Promote(ctx context.Context, merchantID string) (View, error
 		return View{}, &PingError{Answer: ping.Error}
 	}
 	err = d.update(ctx, access.ActionSecretPromote, merchantID, func(tx *db.Tx) error {
-		return PromoteSecret(ctx, tx, staged, row.URL, d.conf.Now().Add(RetirementPeriod))
+		return promoteSecret(ctx, tx, staged, row.URL, d.conf.Now().Add(RetirementPeriod))
 	})
 	switch {
 	case errors.Is(err, db.ErrConflict):
@@ -116,7 +116,7 @@ func (d *Directory) Unstage(ctx context.Context, merchantID string) error {
 		return err
 	}
 	err := d.update(ctx, access.ActionSecretDrop, merchantID, func(tx *db.Tx) error {
-		return DropStagedSecret(ctx, tx, merchantID)
+		return dropStagedSecret(ctx, tx, merchantID)
 	})
 	if errors.Is(err, db.ErrNotFound) {
 		return ErrNotStaged
@@ -147,7 +147,7 @@ func (d *Directory) PingMerchant(ctx context.Context, merchantID string) (Attemp
 
 // confirm records that the endpoint at the URL answered a ping signed by a secret that replaced a lost one.
 func (d *Directory) confirm(ctx context.Context, merchantID, url string) error {
-	rows, err := Endpoints(ctx, d.conf.Store, []string{merchantID})
+	rows, err := endpoints(ctx, d.conf.Store, []string{merchantID})
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (d *Directory) confirm(ctx context.Context, merchantID, url string) error {
 	if row := rows[merchantID]; row.URL != url || !slices.ContainsFunc(row.Secrets, waits) {
 		return nil
 	}
-	return d.update(ctx, access.ActionSecretConfirm, merchantID, func(tx *db.Tx) error { return ConfirmSecret(ctx, tx, merchantID) })
+	return d.update(ctx, access.ActionSecretConfirm, merchantID, func(tx *db.Tx) error { return confirmSecret(ctx, tx, merchantID) })
 }
 
 // ping posts a body with an event's envelope and new ids.

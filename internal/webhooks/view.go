@@ -32,7 +32,7 @@ func (d *Directory) View(ctx context.Context, merchantID string) (View, error) {
 	if !d.conf.Known(merchantID) {
 		return v, ErrNone
 	}
-	rows, err := Endpoints(ctx, d.conf.Store, []string{merchantID})
+	rows, err := endpoints(ctx, d.conf.Store, []string{merchantID})
 	if err != nil {
 		return v, err
 	}
@@ -95,7 +95,7 @@ func (d *Directory) Put(ctx context.Context, merchantID string, set Settings) (v
 	row := EndpointRow{MerchantID: merchantID, URL: set.URL, Optional: set.Optional, ChangedAt: d.conf.Now()}
 	var first bool
 	err = d.update(ctx, access.ActionEndpointUpdate, merchantID, func(tx *db.Tx) (err error) {
-		before, err := Endpoints(ctx, tx, []string{merchantID})
+		before, err := endpoints(ctx, tx, []string{merchantID})
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,7 @@
+package access
+
+// Statements that only this package and its tests run.
+var (
+	CountActiveKeys = countActiveKeys
+	SessionVisits   = sessionVisits
+)

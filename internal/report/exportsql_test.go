@@ -1,0 +1,6 @@
+package report
+
+// Statements that only this package and its tests run.
+var (
+	ReplaceDays = replaceDays
+)

@@ -1,0 +1,7 @@
+package webhooks
+
+// Statements that only this package and its tests run.
+var (
+	Endpoints       = endpoints
+	SecretsNotUnder = secretsNotUnder
+)
