@@ -25,13 +25,14 @@ type Changes struct {
 	receivers  map[invoice.Address]ReceiverState
 	lostPast   blockRange // of a lost past whose undecided payments are attributed now
 
-	refunds        map[string]invoice.Refund // that have changed, by id
-	unsavedRefunds []string                  // ids of the refunds to be written
-	paidBy         map[string]string         // ids of the refunds that pay records, where that has changed
-	withdrawn      map[string]bool           // records of which the submission was withdrawn
-	refundedSums   map[string]invoice.Amount // how much of payments was refunded, where that has changed
-	proved         map[invoice.Address]bool  // settlement addresses that refunds have proved
-	waived         map[string]bool           // invoices of which a waiver was taken back
+	refunds        map[string]invoice.Refund  // that have changed, by id
+	refundIDs      map[string]map[string]bool // ids in refunds that have, or had, a payment
+	unsavedRefunds []string                   // ids of the refunds to be written
+	paidBy         map[string]string          // ids of the refunds that pay records, where that has changed
+	withdrawn      map[string]bool            // records of which the submission was withdrawn
+	refundedSums   map[string]invoice.Amount  // how much of payments was refunded, where that has changed
+	proved         map[invoice.Address]bool   // settlement addresses that refunds have proved
+	waived         map[string]bool            // invoices of which a waiver was taken back
 
 	// The confirmed payments and refunds that are counted, and the confirmed sweeps.
 	confirmed []invoice.Payment
@@ -51,7 +52,7 @@ func newChanges(before *Snapshot) *Changes {
 		refundable: make(map[Pair]paymentSet),
 		isUnsaved:  make(map[string]bool), undecided: make(map[string]bool),
 		receivers: make(map[invoice.Address]ReceiverState),
-		refunds:   make(map[string]invoice.Refund), paidBy: make(map[string]string), withdrawn: make(map[string]bool),
+		refunds:   make(map[string]invoice.Refund), refundIDs: make(map[string]map[string]bool), paidBy: make(map[string]string), withdrawn: make(map[string]bool),
 		refundedSums: make(map[string]invoice.Amount), proved: make(map[invoice.Address]bool),
 		waived:  make(map[string]bool),
 		effects: effects{authorized: make(map[string]string)},
@@ -153,7 +154,7 @@ func (ch *Changes) refundsOf(paymentID string) []invoice.Refund {
 		_, changed := ch.refunds[r.ID]
 		return changed
 	})
-	for _, id := range slices.Sorted(maps.Keys(ch.refunds)) {
+	for _, id := range slices.Sorted(maps.Keys(ch.refundIDs[paymentID])) {
 		if r := ch.refunds[id]; r.PaymentID == paymentID {
 			refunds = append(refunds, r)
 		}
@@ -181,8 +182,8 @@ func (ch *Changes) recordsOf(paymentID string) []invoice.RefundRecord {
 			records = append(records, ch.current(r))
 		}
 	}
-	for _, r := range ch.refunds { // transfers that were not prepared
-		if r.PaymentID == paymentID && r.PreparedID == "" && r.Status == invoice.Orphaned && !known[r.ID] {
+	for _, id := range slices.Sorted(maps.Keys(ch.refundIDs[paymentID])) { // transfers that were not prepared
+		if r := ch.refunds[id]; r.PaymentID == paymentID && r.PreparedID == "" && r.Status == invoice.Orphaned && !known[r.ID] {
 			record := invoice.RefundRecord{ID: r.ID, PaymentID: paymentID, Status: invoice.RefundOrphaned, Transfer: r}
 			record.Left = invoice.MaxAmount
 			if s, ok := invoice.InForceOf(ch.before.submissions.get(r.ID)); ok {
@@ -217,8 +218,17 @@ func (ch *Changes) current(r invoice.RefundRecord) invoice.RefundRecord {
 
 // setRefund replaces a refund.
 func (ch *Changes) setRefund(r invoice.Refund) {
-	ch.refunds[r.ID] = r
+	ch.keepRefund(r)
 	ch.paidBy[cmp.Or(r.PreparedID, r.ID)] = r.ID
+}
+
+// keepRefund keeps the present state of a refund.
+func (ch *Changes) keepRefund(r invoice.Refund) {
+	ch.refunds[r.ID] = r
+	if ch.refundIDs[r.PaymentID] == nil {
+		ch.refundIDs[r.PaymentID] = make(map[string]bool)
+	}
+	ch.refundIDs[r.PaymentID][r.ID] = true
 }
 
 // refundedSum returns how much of a payment was refunded, in refunds that are not orphaned. The sums are stored with

@@ -38,14 +38,11 @@ func (s *Service) attributeDeferred(ctx context.Context, tx *db.Tx, out *outbox,
 		return false, err
 	}
 	scope := s.scope(chainKey, *cur)
-	scope.finalized, scope.unread = cur.Confirmed.Number, nil
-	ch, err := decide(ctx, tx, scope, transfers, func(before *Snapshot) *Changes {
-		return applyUndecided(before, transfers, past, unfinal)
-	})
+	scope.finalized, scope.unread, scope.deferred = cur.Confirmed.Number, nil, true
+	err = s.apply(ctx, tx, out, scope, transfers, func(before *Snapshot, part []invoice.Transfer) *Changes {
+		return applyUndecided(before, part, past, unfinal)
+	}, func(*Changes) {})
 	if err != nil {
-		return false, err
-	}
-	if err := s.save(ctx, tx, out, ch); err != nil {
 		return false, err
 	}
 	if err := UnmarkUndecided(ctx, tx, ids); err != nil {

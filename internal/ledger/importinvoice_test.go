@@ -176,6 +176,9 @@ func TestImportInvoice(t *testing.T) {
 				t.Errorf("its events are %v", got)
 			}
 		}
+		if held := w.unswept(usdc); held[deposit.ID] != 1_000_000 {
+			t.Errorf("deposit addresses hold %v, want the imported invoice's payment", held)
+		}
 		if got := w.invoice(direct.ID); got.Details.Reference != "order 1" || !maps.Equal(got.Details.Metadata, direct.Details.Metadata) || len(got.LineItems) != 1 {
 			t.Errorf("its details are %+v", got)
 		}

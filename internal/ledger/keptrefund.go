@@ -53,7 +53,7 @@ func (ch *Changes) matchAgain(was invoice.Refund) {
 	if _, ok := ch.payment(id); ok {
 		e.paymentID = id
 	}
-	ch.refunds[was.ID] = was
+	ch.keepRefund(was)
 	is := was
 	if m, ok := ch.matchRefund(e); ok {
 		is = matched(was, m)

@@ -35,11 +35,17 @@ func (ch *Changes) restorePrepared(e *entry) {
 	if left := p.Amount.Minus(ch.refundedWithout(p.ID, was)); left.Less(e.Amount) {
 		return
 	}
-	if ch.before.recorded.get(refundID) {
+	if ch.before.recorded.get(refundID) || ch.isRefund(refundID) {
 		return // the id is another refund's
 	}
 	r := invoice.RefundRecord{ID: refundID, Tag: tag, CreatedAt: preparedAt.Truncate(time.Second)}
 	ch.restoreRecord(e, p.Payment, r)
+}
+
+// isRefund reports whether a refund of this decision has an id. A transfer's sender chooses the id in its tag.
+func (ch *Changes) isRefund(id string) bool {
+	_, changed := ch.refunds[id]
+	return changed || slices.ContainsFunc(ch.effects.restored, func(r invoice.RefundRecord) bool { return r.ID == id })
 }
 
 // paysBack reports whether a transfer can be a refund of a payment.

@@ -176,3 +176,25 @@ func TestUnrecognizedTransfers(t *testing.T) {
 		}
 	})
 }
+
+// TestTwoTagsWithOneID mines two transfers that name one refund of two payments. Their sender chooses the id. Only the
+// first restores the refund, and the block is stored.
+func TestTwoTagsWithOneID(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		first, second := w.paid(1000), w.paid(500)
+		id := invoice.NewIDs(func() time.Time { return at(start + 1000) }, w.random).New(invoice.PrefixRefund)
+		a, b := w.back(invoice.NewAmount(100)), w.back(invoice.NewAmount(200))
+		for transfer, paid := range map[*invoice.Transfer]string{&a: first.ID, &b: second.ID} {
+			tag, err := invoice.RefundTag(paid, id)
+			w.must(err)
+			transfer.Evidence.Calldata = tag
+		}
+		w.mine(w.head().Time.Unix()+1, a, b)
+		w.final()
+		r, err := ledger.NewReader(w.db.store).RefundRecord(t.Context(), id)
+		w.must(err)
+		if r.PaymentID != first.ID {
+			t.Errorf("the refund pays back %s, want %s", r.PaymentID, first.ID)
+		}
+	})
+}

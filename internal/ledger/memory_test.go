@@ -281,7 +281,7 @@ func (m *memory) store(final bool, blocks []Block) error {
 	for _, b := range blocks {
 		transfers = append(transfers, b.Transfers...)
 	}
-	ch, err := m.snapshot(final, transfers).decide(func(before *Snapshot) *Changes { return Apply(before, transfers) })
+	ch, err := m.snapshot(final, transfers).decide(maxReads, func(before *Snapshot) *Changes { return Apply(before, transfers) })
 	if err != nil {
 		return err
 	}
@@ -341,7 +341,7 @@ func (m *memory) setSweeps(from, through uint64, status invoice.PaymentStatus) {
 
 // change makes a decision about the stored payments and refunds.
 func (m *memory) change(decision func(ch *Changes)) error {
-	ch, err := m.snapshot(false, nil).decide(func(before *Snapshot) *Changes {
+	ch, err := m.snapshot(false, nil).decide(maxReads, func(before *Snapshot) *Changes {
 		ch := newChanges(before)
 		decision(ch)
 		return ch

@@ -44,8 +44,8 @@ func (s *Service) save(ctx context.Context, tx *db.Tx, out *outbox, ch *Changes)
 
 // addToDeposits adds what was confirmed to the balances of deposit addresses.
 func (s *Service) addToDeposits(ctx context.Context, tx *db.Tx, ch *Changes) error {
-	if !ch.chain.final {
-		return nil
+	if !ch.chain.final && !ch.chain.deferred {
+		return nil // Confirm adds them
 	}
 	return AddToDeposits(ctx, tx, ch.confirmed, ch.effects.sweeps)
 }

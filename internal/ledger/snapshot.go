@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/quittance/quittance/internal/db"
@@ -116,27 +117,34 @@ func (s *Service) load(ctx context.Context, tx *db.Tx, chainKey string, invoiceI
 	})
 }
 
-// maxReads bounds how often a decision is made again with more facts. Each of the few steps of a decision may need
-// another read, and each longer list of candidates.
-const maxReads = 200
+const (
+	// maxReads bounds how often a decision about one transfer, or about stored rows, is made again with more facts. Each
+	// of the few steps of a decision may need another read, and each longer list of candidates.
+	maxReads = 200
+	// fewReads bounds it for many transfers, which are divided beyond.
+	fewReads = 32
+)
+
+// errManyReads is returned for a decision that was not complete after many reads.
+var errManyReads = errors.New("a decision was not complete after many reads")
 
 // decide makes a decision with all facts that it asks for. The decision must depend on nothing else. transfers are those
 // that it is about, in the chain's order. The chain's cursor must be locked.
 func decide(
 	ctx context.Context, tx *db.Tx, scope chainScope, transfers []invoice.Transfer, decision func(*Snapshot) *Changes,
 ) (*Changes, error) {
-	return newSnapshot(ctx, tx, scope, transfers).decide(decision)
+	return newSnapshot(ctx, tx, scope, transfers).decide(maxReads, decision)
 }
 
 // decide makes a decision again until it has asked for nothing that was not read.
-func (s *Snapshot) decide(decision func(*Snapshot) *Changes) (*Changes, error) {
-	for range maxReads {
+func (s *Snapshot) decide(reads int, decision func(*Snapshot) *Changes) (*Changes, error) {
+	for range reads {
 		ch := decision(s)
 		if n, err := s.read(); n == 0 || err != nil {
 			return ch, err
 		}
 	}
-	return nil, fmt.Errorf("chain %s: a decision was not complete after %d reads", s.scope.key, maxReads)
+	return nil, fmt.Errorf("chain %s: %w", s.scope.key, errManyReads)
 }
 
 // change is decide for a decision that begins with nothing changed.

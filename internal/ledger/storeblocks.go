@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,6 +18,7 @@ type chainScope struct {
 	dropped  time.Time // a refund that a reorg dropped after it may be mined again
 	recovery bool
 	final    bool // the transfers are in final blocks
+	deferred bool // the transfers are stored already, and their attribution was deferred
 	// finalized is the newest final block, where the transfers are below and
 	// above it; 0 where final covers all of them.
 	finalized uint64
@@ -74,17 +76,47 @@ func (s *Service) storeBlocks(ctx context.Context, tx *db.Tx, out *outbox, scope
 		}
 	}
 	if len(transfers) > 0 {
-		ch, err := decide(ctx, tx, scope, transfers, func(before *Snapshot) *Changes { return Apply(before, transfers) })
-		if err == nil {
-			err = s.save(ctx, tx, out, ch)
-		}
-		if err != nil {
+		if err := s.apply(ctx, tx, out, scope, transfers, Apply, func(ch *Changes) {
+			stored.moved, stored.found = stored.moved || ch.effects.moved, stored.found || ch.effects.found
+		}); err != nil {
 			return stored, fmt.Errorf("transfers in blocks %d to %d of %s: %w",
 				transfers[0].BlockNumber, transfers[len(transfers)-1].BlockNumber, scope.key, err)
 		}
-		stored.moved, stored.found = ch.effects.moved, ch.effects.found
 	}
 	return stored, MarkIntentsObserved(ctx, tx, scope.key, observations)
+}
+
+// maxTransfers bounds the transfers of one decision, and with them its memory.
+const maxTransfers = 20_000
+
+// apply decides about transfers, in their order, saves the changes, and calls saved with them. It divides the transfers
+// if they are more than maxTransfers, or if the decision needs many reads: each transfer may ask for facts that depend
+// on the transfer before it, and anyone can make such transfers.
+func (s *Service) apply(
+	ctx context.Context, tx *db.Tx, out *outbox, scope chainScope, transfers []invoice.Transfer,
+	decision func(*Snapshot, []invoice.Transfer) *Changes, saved func(*Changes),
+) error {
+	if len(transfers) <= maxTransfers {
+		reads := maxReads
+		if len(transfers) > 1 {
+			reads = fewReads
+		}
+		ch, err := newSnapshot(ctx, tx, scope, transfers).decide(reads, func(before *Snapshot) *Changes { return decision(before, transfers) })
+		if err == nil {
+			if err = s.save(ctx, tx, out, ch); err == nil {
+				saved(ch)
+			}
+			return err
+		}
+		if !errors.Is(err, errManyReads) || len(transfers) == 1 {
+			return err
+		}
+	}
+	half := len(transfers) / 2
+	if err := s.apply(ctx, tx, out, scope, transfers[:half], decision, saved); err != nil {
+		return err
+	}
+	return s.apply(ctx, tx, out, scope, transfers[half:], decision, saved)
 }
 
 // observations returns the intents that the event carries out. Paid and Closed

@@ -68,3 +68,32 @@ func TestTolerance(t *testing.T) {
 		}
 	})
 }
+
+// TestChainOfTolerances mines many transfers in one block. Each is the amount of an invoice that the transfer before it
+// pays within the tolerance, so that the invoices that it may pay are known only after that one.
+func TestChainOfTolerances(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conn *database) {
+		w := conn.world(t)
+		w.merchant = "lenient-" + w.merchant
+		const transfers = 70 // more than the reads of one decision
+		var invoices []invoice.Invoice
+		var block []invoice.Transfer
+		n := uint64(1_000_000)
+		for range transfers {
+			block = append(block, w.pay(invoice.NewAmount(n)))
+			n += n / 25
+			invoices = append(invoices, w.create(amount(n)))
+		}
+		w.mine(start+10, block...)
+		w.final()
+		for i, inv := range invoices {
+			if p := w.payment(block[i]); p.InvoiceID != inv.ID || p.Method != invoice.ByTolerance {
+				t.Errorf("transfer %d belongs to %q by %q, want %s by tolerance", i, p.InvoiceID, p.Method, inv.ID)
+			}
+			if got := w.invoice(inv.ID); got.Status != invoice.Paid {
+				t.Errorf("invoice %d is %s", i, got.Status)
+			}
+		}
+	})
+}
