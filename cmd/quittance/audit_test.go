@@ -30,9 +30,9 @@ func auditConfig(t *testing.T, database string) string {
 // TestAudit lists and verifies a log, and finds an entry that was removed.
 func TestAudit(t *testing.T) {
 	url := dbtest.SQLite(t)
-	conn := dbtest.Open(t, url)
+	store := dbtest.Open(t, url)
 	config := auditConfig(t, url)
-	err := conn.Update(t.Context(), func(tx *db.Tx) error {
+	err := store.Update(t.Context(), func(tx *db.Tx) error {
 		one := access.Entry{At: time.Unix(1_764_000_000, 0), Origin: access.Origin{Actor: "cli:maria"}, Action: access.ActionChainRescan, Object: "base"}
 		two := access.Entry{At: time.Unix(1_764_000_060, 0), Origin: access.Origin{Actor: "key_1", Client: "192.0.2.1"},
 			MerchantID: "cafe", Action: access.ActionEndpointUpdate, Object: "cafe", After: "{}"}
@@ -94,9 +94,9 @@ func TestStorageCommands(t *testing.T) {
 	for name, fresh := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
 			url := fresh(t)
-			conn := dbtest.Open(t, url)
+			store := dbtest.Open(t, url)
 			config := auditConfig(t, url)
-			err := conn.Update(t.Context(), func(tx *db.Tx) error {
+			err := store.Update(t.Context(), func(tx *db.Tx) error {
 				return access.AppendAudit(t.Context(), tx, access.Entry{At: time.Unix(1_764_000_000, 0), Origin: access.Origin{Actor: "cli:maria"}, Action: access.ActionChainRescan, Object: "base"})
 			})
 			if err != nil {

@@ -22,8 +22,8 @@ import (
 func TestApplyComparesMerchants(t *testing.T) {
 	t.Parallel()
 	database := dbtest.Migrated(t)
-	conn := dbtest.Open(t, database)
-	err := conn.Update(t.Context(), func(tx *db.Tx) error {
+	store := dbtest.Open(t, database)
+	err := store.Update(t.Context(), func(tx *db.Tx) error {
 		if err := access.PutMerchantHolder(t.Context(), tx, access.MerchantHolder{MerchantID: "shop", Webhook: "former", URL: "former", Since: time.Unix(1, 0)}); err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func TestApplyComparesMerchants(t *testing.T) {
 			t.Errorf("%v ended with %d: %s", args, code, &out)
 		}
 	}
-	if newest, err := conn.NewestRevision(t.Context()); !errors.Is(err, db.ErrNotFound) {
+	if newest, err := store.NewestRevision(t.Context()); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("the newest revision is %d, %v; want none", newest.Number, err)
 	}
 }

@@ -33,14 +33,14 @@ func answer(t *testing.T, args ...string) (code int, got map[string]any) {
 // TestChainJSON changes the record of a chain, and reads the JSON about it.
 func TestChainJSON(t *testing.T) {
 	folder := t.TempDir()
-	books := ledger.New(ledger.Config{Store: dbtest.Open(t, "sqlite:"+folder+"/quittance.db"), Now: time.Now})
-	if err := books.Start(t.Context(), "base", invoice.Header{Number: 9, Hash: invoice.Hash{9}, Time: invoice.Unix(1)}, 10); err != nil {
+	service := ledger.New(ledger.Config{Store: dbtest.Open(t, "sqlite:"+folder+"/quittance.db"), Now: time.Now})
+	if err := service.Start(t.Context(), "base", invoice.Header{Number: 9, Hash: invoice.Hash{9}, Time: invoice.Unix(1)}, 10); err != nil {
 		t.Fatal(err)
 	}
 	file := configure(t, "127.0.0.1:1", folder)
 	rescan := []string{"chain", "rescan", "--config", file, "--from", "7", "--json"}
 	resume := []string{"chain", "resume", "--config", file, "--json"}
-	halt := func() error { return books.Halt(t.Context(), "base", "block 8 was replaced") }
+	halt := func() error { return service.Halt(t.Context(), "base", "block 8 was replaced") }
 	for _, test := range []struct {
 		before func() error
 		args   []string

@@ -13,8 +13,8 @@ import (
 // TestRecoverTransfers lists a transfer that may have refunded a payment, and marks it as checked.
 func TestRecoverTransfers(t *testing.T) {
 	folder := t.TempDir()
-	conn := dbtest.Open(t, "sqlite:"+folder+"/quittance.db")
-	if err := conn.Update(t.Context(), func(tx *db.Tx) error {
+	store := dbtest.Open(t, "sqlite:"+folder+"/quittance.db")
+	if err := store.Update(t.Context(), func(tx *db.Tx) error {
 		return ledger.InsertUnrecognizedTransfers(t.Context(), tx, []invoice.Transfer{{ChainKey: "base", TxHash: invoice.Hash{0x77}, Currency: "USDC", Amount: invoice.NewAmount(5)}})
 	}); err != nil {
 		t.Fatal(err)

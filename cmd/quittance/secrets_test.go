@@ -22,8 +22,8 @@ import (
 func TestSecretsReplace(t *testing.T) {
 	database := dbtest.SQLite(t)
 	lost := keyringtest.Key(t)
-	conn := dbtest.Open(t, database)
-	if err := conn.Update(t.Context(), func(tx *db.Tx) error {
+	store := dbtest.Open(t, database)
+	if err := store.Update(t.Context(), func(tx *db.Tx) error {
 		_, err := webhooks.PutEndpoint(t.Context(), tx, webhooks.EndpointRow{MerchantID: "cafe", URL: "https://cafe.example/?key=k", ChangedAt: time.Now()}, func(version int64) ([]byte, string, error) {
 			s := access.NewKeyring(lost).Seal("cafe", version, "whsec_cafe")
 			return s.Data, s.KeyID, nil
@@ -46,7 +46,7 @@ func TestSecretsReplace(t *testing.T) {
 	}
 	still := func(when string) {
 		t.Helper()
-		secrets, err := webhooks.Secrets(t.Context(), conn, []string{"cafe"})
+		secrets, err := webhooks.Secrets(t.Context(), store, []string{"cafe"})
 		if err != nil || len(secrets["cafe"]) != 1 || secrets["cafe"][0].KeyID != lost.ID {
 			t.Fatalf("%s: the secrets are %+v, %v", when, secrets, err)
 		}

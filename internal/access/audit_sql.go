@@ -40,7 +40,7 @@ func scanEntry(row db.Scanner, parseHash func(string) (EntryHash, error)) (e Ent
 // the transaction ends, so it should be the transaction's last statement.
 //
 // Entries that a merchant's key causes count against the merchant's quota. Beyond it, the error is an
-// *ratelimit.ExceededError.
+// *limits.ExceededError.
 func AppendAudit(ctx context.Context, tx *db.Tx, entries ...Entry) error {
 	if len(entries) == 0 {
 		return nil

@@ -23,7 +23,7 @@ func (c Checkpoint) Text() []byte {
 	return fmt.Appendf(nil, "quittance-audit-checkpoint-1\n%s\n%d\n%x\n", c.Head, c.At.Unix(), c.Archive)
 }
 
-// Signer signs checkpoints, and verifies them. *keyring.Keyring implements it.
+// Signer signs checkpoints, and verifies them. *Keyring implements it.
 type Signer interface {
 	Sign(text []byte) (public ed25519.PublicKey, signature []byte)
 	Verify(public ed25519.PublicKey, text, signature []byte) error

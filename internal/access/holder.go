@@ -72,9 +72,9 @@ func (m *MerchantManager) CompareConfigured(ctx context.Context, webhooks map[st
 }
 
 // compare returns the holders that have changed, and the merchants that left the configuration.
-func (m *MerchantManager) compare(ctx context.Context, conn db.Querier, webhooks map[string]string) (changed []MerchantHolder, left []Left, err error) {
+func (m *MerchantManager) compare(ctx context.Context, q db.Querier, webhooks map[string]string) (changed []MerchantHolder, left []Left, err error) {
 	known := make(map[string]MerchantHolder)
-	all, err := merchantHolders(ctx, conn)
+	all, err := merchantHolders(ctx, q)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the merchants that the configuration had: %w", err)
 	}
@@ -87,7 +87,7 @@ func (m *MerchantManager) compare(ctx context.Context, conn db.Querier, webhooks
 		is := MerchantHolder{MerchantID: id, Allowed: m.conf.Configured[id].Allowed, Webhook: fingerprint(hostOf(webhooks[id])), URL: fingerprint(webhooks[id]), Since: m.now()}
 		if found {
 			is.Since = was.Since
-			fault, err := sameCompany(ctx, conn, was, is)
+			fault, err := sameCompany(ctx, q, was, is)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -103,13 +103,13 @@ func (m *MerchantManager) compare(ctx context.Context, conn db.Querier, webhooks
 	if len(refused) > 0 {
 		return nil, nil, &RefusedError{refused}
 	}
-	gone, err := m.gone(ctx, conn, known)
+	gone, err := m.gone(ctx, q, known)
 	for _, h := range gone {
 		if h.LeftAt.IsZero() {
 			h.LeftAt = m.now()
 			changed = append(changed, h)
 		}
-		uses, err := findMerchantUses(ctx, conn, h.MerchantID)
+		uses, err := findMerchantUses(ctx, q, h.MerchantID)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -120,8 +120,8 @@ func (m *MerchantManager) compare(ctx context.Context, conn db.Querier, webhooks
 
 // gone returns the merchants, with and without a holder, that are neither in the configuration nor in
 // the database nor retired.
-func (m *MerchantManager) gone(ctx context.Context, conn db.Querier, known map[string]MerchantHolder) (gone []MerchantHolder, err error) {
-	others, err := merchantsWithoutHolder(ctx, conn)
+func (m *MerchantManager) gone(ctx context.Context, q db.Querier, known map[string]MerchantHolder) (gone []MerchantHolder, err error) {
+	others, err := merchantsWithoutHolder(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("read the merchants without a profile: %w", err)
 	}
@@ -134,7 +134,7 @@ func (m *MerchantManager) gone(ctx context.Context, conn db.Querier, known map[s
 		if !known[id].RetiredAt.IsZero() {
 			continue
 		}
-		switch _, err := Merchant(ctx, conn, id); {
+		switch _, err := Merchant(ctx, q, id); {
 		case errors.Is(err, db.ErrNotFound):
 			gone = append(gone, known[id])
 		case err != nil:
@@ -166,7 +166,7 @@ func hostOf(raw string) string {
 // had its id. A common address or the same host of the webhook URL is proof of the same company, and
 // so is an unchanged entry. An entry that had neither may get both while it stays, but must return
 // unchanged.
-func sameCompany(ctx context.Context, conn db.Querier, was, is MerchantHolder) (fault, err error) {
+func sameCompany(ctx context.Context, q db.Querier, was, is MerchantHolder) (fault, err error) {
 	if !was.RetiredAt.IsZero() {
 		return fmt.Errorf("the merchant id %s was retired on %s, and is not used again: choose another id for the merchant in the configuration",
 			was.MerchantID, clock.Format(was.RetiredAt, time.UTC, time.DateOnly)), nil
@@ -175,11 +175,11 @@ func sameCompany(ctx context.Context, conn db.Querier, was, is MerchantHolder) (
 		return nil, nil
 	}
 	if len(is.Allowed) > 0 {
-		if held, err := HoldsAll(ctx, conn, is.MerchantID, addressesOf(is.Allowed)); err != nil || held {
+		if held, err := HoldsAll(ctx, q, is.MerchantID, addressesOf(is.Allowed)); err != nil || held {
 			return nil, err
 		}
 	}
-	uses, err := findMerchantUses(ctx, conn, is.MerchantID)
+	uses, err := findMerchantUses(ctx, q, is.MerchantID)
 	if err != nil || !uses.Any() {
 		return nil, err
 	}

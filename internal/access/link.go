@@ -18,7 +18,7 @@ type Link struct {
 
 // MakeLink makes a link for the person of a key: the principal's own, or one that the
 // principal could make. The link, and the session that it begins, end with the keys that let
-// the principal in. Errors are db.ErrNotFound, *apikey.ScopeError, apikey.ErrNotActive,
+// the principal in. Errors are db.ErrNotFound, *ScopeError, ErrNotActive,
 // ErrTooManyLinks and internal ones.
 func (m *SessionManager) MakeLink(ctx context.Context, by Principal, keyID string) (Link, error) {
 	person, parents := by, by.ParentKeys

@@ -41,8 +41,8 @@ func (w *merchantWorld) pass(d time.Duration) { w.now = w.now.Add(d) }
 // each runs a test with a manager on both databases. The merchant "shop" is configured, and
 // "acme" is created.
 func each(t *testing.T, test func(t *testing.T, w *merchantWorld)) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		w := &merchantWorld{db: conn, now: time.Unix(1_764_000_000, 0)}
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := &merchantWorld{db: store, now: time.Unix(1_764_000_000, 0)}
 		w.MerchantManager = w.open()
 		name := "Acme"
 		if _, err := w.Create(t.Context(), operator, "acme", invoice.MerchantChange{Name: &name}); err != nil {

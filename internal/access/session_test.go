@@ -83,8 +83,8 @@ func (w *sessionWorld) wantSignedOut(token, why string) {
 
 func TestSession(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		w := newSessionWorld(t, conn)
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := newSessionWorld(t, store)
 		maria := w.person("acme", access.Finance)
 		token, s := w.signIn(maria)
 		found, p, err := w.Find(t.Context(), token)
@@ -125,8 +125,8 @@ func TestSession(t *testing.T) {
 // TestSessionEnds checks to the second when sessions end, by idleness and by age.
 func TestSessionEnds(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		w := newSessionWorld(t, conn)
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := newSessionWorld(t, store)
 		token, s := w.signIn(w.person("acme", access.Read))
 		for w.at.Add(access.SessionIdle).Before(s.ExpiresAt) {
 			w.at = w.at.Add(access.SessionIdle - time.Second)
@@ -151,8 +151,8 @@ func TestSessionEnds(t *testing.T) {
 // TestOldestSessionEnds signs in more often than a key may have sessions.
 func TestOldestSessionEnds(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		w := newSessionWorld(t, conn)
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := newSessionWorld(t, store)
 		maria, other := w.person("acme", access.Read), w.person("acme", access.Read)
 		kept, _ := w.signIn(other)
 		first, _ := w.signIn(maria)
@@ -170,8 +170,8 @@ func TestOldestSessionEnds(t *testing.T) {
 // TestEndSession ends sessions of the own key, of the same merchant, and of others.
 func TestEndSession(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		w := newSessionWorld(t, conn)
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := newSessionWorld(t, store)
 		people := map[string]person{
 			"owner": w.person("acme", access.Admin), "support": w.person("acme", access.Support),
 			"stranger": w.person("globex", access.Admin), "operator": w.person("", access.Admin),
@@ -204,8 +204,8 @@ func TestEndSession(t *testing.T) {
 
 func TestLink(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		w := newSessionWorld(t, conn)
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := newSessionWorld(t, store)
 		owner, support := w.person("acme", access.Admin), w.person("acme", access.Support)
 		stranger, operator := w.person("globex", access.Admin), w.person("", access.Admin)
 		for name, c := range map[string]struct {
@@ -289,8 +289,8 @@ func (w *sessionWorld) enter(by access.Principal, keyID string) (token string, p
 // from there, and makes keys and links. All of it ends with the expiring key.
 func TestNothingOutlivesItsKey(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		w := newSessionWorld(t, conn)
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := newSessionWorld(t, store)
 		ctx := t.Context()
 		owner, temp := w.person("acme", access.Admin), w.limited("acme", access.Admin)
 		first, p := w.enter(temp.Principal(), owner.ID)
@@ -331,8 +331,8 @@ func TestNothingOutlivesItsKey(t *testing.T) {
 // make no key or link from a cached principal.
 func TestRevokedBehind(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		w := newSessionWorld(t, conn)
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := newSessionWorld(t, store)
 		ctx := t.Context()
 		owner, other := w.person("acme", access.Admin), w.person("acme", access.Admin)
 		used, p := w.enter(other.Principal(), owner.ID)
@@ -363,8 +363,8 @@ func TestRevokedBehind(t *testing.T) {
 // TestBehindIsBounded signs in with one key after another in one session. The last is refused.
 func TestBehindIsBounded(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		w := newSessionWorld(t, conn)
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := newSessionWorld(t, store)
 		p := w.person("acme", access.Admin).Principal()
 		for range access.MaxParentKeys {
 			_, p = w.enter(p, w.person("acme", access.Admin).ID)
@@ -383,8 +383,8 @@ func TestBehindIsBounded(t *testing.T) {
 // key end, and the new key does not see its filters.
 func TestConfiguredKeyOfASessionIsReplaced(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		w := newSessionWorld(t, conn)
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := newSessionWorld(t, store)
 		ctx := t.Context()
 		with := func() (*sessionWorld, string) {
 			key, err := access.NewKey(access.Live, rand.Reader)
@@ -393,8 +393,8 @@ func TestConfiguredKeyOfASessionIsReplaced(t *testing.T) {
 			}
 			v := *w
 			now := func() time.Time { return w.at }
-			v.SessionManager = access.NewSessions(access.SessionConfig{Store: conn, Now: now, Rand: rand.Reader, Authenticator: access.NewAuthenticator(access.AuthenticatorConfig{
-				Store: access.NewTables(conn), Mode: access.Live, Now: now, Logger: slog.New(slog.DiscardHandler), Configured: key,
+			v.SessionManager = access.NewSessions(access.SessionConfig{Store: store, Now: now, Rand: rand.Reader, Authenticator: access.NewAuthenticator(access.AuthenticatorConfig{
+				Store: access.NewTables(store), Mode: access.Live, Now: now, Logger: slog.New(slog.DiscardHandler), Configured: key,
 			})})
 			return &v, key.Reveal()
 		}
@@ -439,8 +439,8 @@ func TestConfiguredKeyOfASessionIsReplaced(t *testing.T) {
 // up, and no lookup beyond the limit. A session that was found before continues.
 func TestInventedTokensAreAdmitted(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		w := newSessionWorld(t, conn)
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := newSessionWorld(t, store)
 		ctx := t.Context()
 		maria := w.person("acme", access.Read)
 		token, _ := w.signIn(maria)
@@ -448,7 +448,7 @@ func TestInventedTokensAreAdmitted(t *testing.T) {
 		var asked, wrong int
 		var full error
 		now := func() time.Time { return w.at }
-		m := access.NewSessions(access.SessionConfig{Store: conn, Now: now, Rand: rand.Reader,
+		m := access.NewSessions(access.SessionConfig{Store: store, Now: now, Rand: rand.Reader,
 			Admit: func(context.Context, [access.HashSize]byte) (func(bool), error) {
 				asked++
 				return func(is bool) {
@@ -457,7 +457,7 @@ func TestInventedTokensAreAdmitted(t *testing.T) {
 					}
 				}, full
 			},
-			Authenticator: access.NewAuthenticator(access.AuthenticatorConfig{Store: access.NewTables(conn), Mode: access.Live, Now: now, Logger: slog.New(slog.DiscardHandler)}),
+			Authenticator: access.NewAuthenticator(access.AuthenticatorConfig{Store: access.NewTables(store), Mode: access.Live, Now: now, Logger: slog.New(slog.DiscardHandler)}),
 		})
 		invented := "qs_" + strings.Repeat("a", 52)
 		link := "ql_" + strings.Repeat("a", 52)
@@ -530,8 +530,8 @@ func TestVisits(t *testing.T) {
 // time.
 func TestTakeForm(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		w := newSessionWorld(t, conn)
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := newSessionWorld(t, store)
 		maria := w.person("acme", access.NewScopes(access.KeysWrite))
 		_, first := w.signIn(maria)
 		_, second := w.signIn(maria)
@@ -541,7 +541,7 @@ func TestTakeForm(t *testing.T) {
 			var senders sync.WaitGroup
 			for range 4 {
 				senders.Go(func() {
-					switch ok, err := newSessionWorld(t, conn).TakeForm(t.Context(), s, form); {
+					switch ok, err := newSessionWorld(t, store).TakeForm(t.Context(), s, form); {
 					case err != nil:
 						t.Error(err)
 					case ok:

@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Errors of a Manager, in addition to the errors of apikey.Authenticator.
+// Errors of a Manager, in addition to the errors of Authenticator.
 var (
 	// ErrSignedOut means that there is no such session, or that it has ended.
 	ErrSignedOut = errors.New("the session has ended")
@@ -27,7 +27,7 @@ var (
 	ErrOtherKey = errors.New("is not the key of this session")
 )
 
-// KeyAuthenticator finds the principals of keys. *apikey.Authenticator implements it and
+// KeyAuthenticator finds the principals of keys. *Authenticator implements it and
 // documents the errors.
 type KeyAuthenticator interface {
 	Authenticate(ctx context.Context, key string) (Principal, error)

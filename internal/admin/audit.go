@@ -11,8 +11,8 @@ import (
 // AuditEntries returns the matching entries of the audit log in a service's database, newest
 // first.
 func AuditEntries(ctx context.Context, database string, f access.AuditFilter) (entries []access.Entry, err error) {
-	err = withStore(ctx, database, func(conn *db.DB) error {
-		entries, err = access.NewReader(conn).AuditEntries(ctx, f)
+	err = withStore(ctx, database, func(store *db.DB) error {
+		entries, err = access.NewReader(store).AuditEntries(ctx, f)
 		return err
 	})
 	return entries, err
@@ -30,8 +30,8 @@ func VerifyAudit(ctx context.Context, database string, k *access.Keyring, archiv
 	if len(archives) > 0 {
 		with.Archive = readArchives(archives)
 	}
-	err = withStore(ctx, database, func(conn *db.DB) error {
-		head, err = access.VerifyAuditWith(ctx, conn, with)
+	err = withStore(ctx, database, func(store *db.DB) error {
+		head, err = access.VerifyAuditWith(ctx, store, with)
 		return err
 	})
 	return head, err
@@ -40,8 +40,8 @@ func VerifyAudit(ctx context.Context, database string, k *access.Keyring, archiv
 // Storage lists what merchants have stored and their quotas. The first entry has the quotas of all
 // other merchants.
 func Storage(ctx context.Context, database string, limit int) (all []access.Storage, err error) {
-	err = withStore(ctx, database, func(conn *db.DB) error {
-		all, err = access.ListStorage(ctx, conn, "", limit)
+	err = withStore(ctx, database, func(store *db.DB) error {
+		all, err = access.ListStorage(ctx, store, "", limit)
 		return err
 	})
 	return all, err
@@ -50,8 +50,8 @@ func Storage(ctx context.Context, database string, limit int) (all []access.Stor
 // SetQuotas sets the quotas of a merchant, or of all others if merchantID is empty; see
 // access.SetQuotas.
 func SetQuotas(ctx context.Context, database, merchantID string, auditBytes, invoices int64) error {
-	return withStore(ctx, database, func(conn *db.DB) error {
-		return conn.Update(ctx, func(tx *db.Tx) error {
+	return withStore(ctx, database, func(store *db.DB) error {
+		return store.Update(ctx, func(tx *db.Tx) error {
 			if err := access.SetQuotas(ctx, tx, merchantID, auditBytes, invoices); err != nil {
 				return err
 			}

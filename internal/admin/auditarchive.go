@@ -49,16 +49,16 @@ func ArchiveAudit(ctx context.Context, database string, k *access.Keyring, befor
 	if time.Since(before) < MinArchiveAge {
 		return made, 0, ErrArchiveAge
 	}
-	err = withStore(ctx, database, func(conn *db.DB) error {
-		if err := deleteArchived(ctx, conn); err != nil {
+	err = withStore(ctx, database, func(store *db.DB) error {
+		if err := deleteArchived(ctx, store); err != nil {
 			return err
 		}
-		if made, entries, err = writeArchive(ctx, conn, k, before, file); err != nil {
+		if made, entries, err = writeArchive(ctx, store, k, before, file); err != nil {
 			return err
 		}
 		made.At = time.Now().UTC().Truncate(time.Second)
 		made = made.Signed(k)
-		err := conn.Update(ctx, func(tx *db.Tx) error {
+		err := store.Update(ctx, func(tx *db.Tx) error {
 			if err := access.InsertAuditCheckpoint(ctx, tx, made); err != nil {
 				return err
 			}
@@ -69,7 +69,7 @@ func ArchiveAudit(ctx context.Context, database string, k *access.Keyring, befor
 		if err != nil {
 			return fmt.Errorf("store the checkpoint; the file %s can be removed: %w", file, err)
 		}
-		return deleteArchived(ctx, conn)
+		return deleteArchived(ctx, store)
 	})
 	return made, entries, err
 }
@@ -81,22 +81,22 @@ type auditedArchive struct {
 }
 
 // deleteArchived deletes the archived entries, in short transactions.
-func deleteArchived(ctx context.Context, conn *db.DB) error {
+func deleteArchived(ctx context.Context, store *db.DB) error {
 	for {
-		n, err := access.DeleteArchivedAudit(ctx, conn, archiveBatch)
+		n, err := access.DeleteArchivedAudit(ctx, store, archiveBatch)
 		if err != nil {
 			return fmt.Errorf("delete archived entries: %w", err)
 		}
 		if n < archiveBatch {
-			return access.RecountAudit(ctx, conn)
+			return access.RecountAudit(ctx, store)
 		}
 	}
 }
 
 // writeArchive writes entries to a file, which must not exist, and returns the checkpoint after them
 // without a time and a signature. It verifies each entry first.
-func writeArchive(ctx context.Context, conn *db.DB, k *access.Keyring, before time.Time, file string) (made access.Checkpoint, entries int64, err error) {
-	checkpoints, err := access.AuditCheckpoints(ctx, conn)
+func writeArchive(ctx context.Context, store *db.DB, k *access.Keyring, before time.Time, file string) (made access.Checkpoint, entries int64, err error) {
+	checkpoints, err := access.AuditCheckpoints(ctx, store)
 	if err != nil {
 		return made, 0, err
 	}
@@ -113,7 +113,7 @@ func writeArchive(ctx context.Context, conn *db.DB, k *access.Keyring, before ti
 	}
 	sum := sha256.New()
 	buffered := bufio.NewWriter(io.MultiWriter(out, sum))
-	entries, err = writeEntries(ctx, conn, v, before, json.NewEncoder(buffered))
+	entries, err = writeEntries(ctx, store, v, before, json.NewEncoder(buffered))
 	if err == nil && entries == 0 {
 		err = ErrNothingToArchive
 	}
@@ -127,11 +127,11 @@ func writeArchive(ctx context.Context, conn *db.DB, k *access.Keyring, before ti
 
 // writeEntries writes the next entries, up to the last one that is older than a time. It stops at
 // maxYounger entries in a row that are not older, and at an entry of the last MinArchiveAge.
-func writeEntries(ctx context.Context, conn *db.DB, v *access.Verifier, before time.Time, to *json.Encoder) (n int64, err error) {
+func writeEntries(ctx context.Context, store *db.DB, v *access.Verifier, before time.Time, to *json.Encoder) (n int64, err error) {
 	var younger []access.Entry // since the last written one
 	now := time.Now()
 	for after := v.Head().Seq; ; {
-		page, err := access.AuditPage(ctx, conn, after, archiveBatch)
+		page, err := access.AuditPage(ctx, store, after, archiveBatch)
 		if err != nil {
 			return n, err
 		}
@@ -209,8 +209,8 @@ func readArchive(file string, yield func(access.Entry, error) bool) (err error) 
 // SignCheckpoints signs the checkpoints of the audit log with the keyring's newest key. It fails for a
 // checkpoint with a signature that no key of the keyring verifies. If keyLost is set, it signs such
 // checkpoints too, and counts them as unverified.
-func SignCheckpoints(ctx context.Context, conn *db.DB, k *access.Keyring, keyLost bool) (unverified int, err error) {
-	err = conn.Update(ctx, func(tx *db.Tx) error {
+func SignCheckpoints(ctx context.Context, store *db.DB, k *access.Keyring, keyLost bool) (unverified int, err error) {
+	err = store.Update(ctx, func(tx *db.Tx) error {
 		unverified = 0
 		all, err := access.AuditCheckpoints(ctx, tx)
 		if err != nil {

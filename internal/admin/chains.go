@@ -12,10 +12,10 @@ import (
 
 // Rescan schedules the blocks of a chain from a number up to the newest read block to be read again. A
 // running service starts at once, another when it is started. Rescan returns the range, which includes
-// a range that was scheduled before. It returns settle.ErrNotStarted if the chain was never read.
+// a range that was scheduled before. It returns ledger.ErrNotStarted if the chain was never read.
 func Rescan(ctx context.Context, c Config, chainKey string, from uint64) (gap ledger.Gap, err error) {
-	err = c.withLedger(ctx, func(books *ledger.Service) error {
-		gap, err = books.Rescan(ctx, chainKey, from)
+	err = c.withLedger(ctx, func(service *ledger.Service) error {
+		gap, err = service.Rescan(ctx, chainKey, from)
 		return err
 	})
 	return gap, err
@@ -23,8 +23,8 @@ func Rescan(ctx context.Context, c Config, chainKey string, from uint64) (gap le
 
 // Halted returns why the chain is halted, or an empty text if it is not.
 func Halted(ctx context.Context, c Config, chainKey string) (reason string, err error) {
-	err = c.withLedger(ctx, func(books *ledger.Service) error {
-		cur, err := books.Cursor(ctx, chainKey)
+	err = c.withLedger(ctx, func(service *ledger.Service) error {
+		cur, err := service.Cursor(ctx, chainKey)
 		if err == nil && !cur.Started {
 			err = fmt.Errorf("%s: %w", chainKey, ledger.ErrNotStarted)
 		}
@@ -37,14 +37,14 @@ func Halted(ctx context.Context, c Config, chainKey string) (reason string, err 
 // Resume removes a chain's halt. A running service continues at once, another
 // when it is started.
 func Resume(ctx context.Context, c Config, chainKey string) error {
-	return c.withLedger(ctx, func(books *ledger.Service) error { return books.Resume(ctx, chainKey) })
+	return c.withLedger(ctx, func(service *ledger.Service) error { return service.Resume(ctx, chainKey) })
 }
 
 // Unread returns the transactions of a chain that are not recorded, in the order of their
 // blocks.
 func Unread(ctx context.Context, c Config, chainKey string) (all []ledger.UnreadTransaction, err error) {
-	err = c.withLedger(ctx, func(books *ledger.Service) error {
-		all, err = books.UnreadTransactions(ctx, chainKey)
+	err = c.withLedger(ctx, func(service *ledger.Service) error {
+		all, err = service.UnreadTransactions(ctx, chainKey)
 		return err
 	})
 	return all, err
@@ -52,13 +52,15 @@ func Unread(ctx context.Context, c Config, chainKey string) (all []ledger.Unread
 
 // RetryUnread schedules an unread transaction to be read now. A running service does so within seconds.
 func RetryUnread(ctx context.Context, c Config, chainKey string, tx invoice.Hash) error {
-	return c.withLedger(ctx, func(books *ledger.Service) error { return known(books.RetryUnread(ctx, chainKey, tx), chainKey, tx) })
+	return c.withLedger(ctx, func(service *ledger.Service) error {
+		return known(service.RetryUnread(ctx, chainKey, tx), chainKey, tx)
+	})
 }
 
 // DismissUnread ends the attempts to read a transaction that is not recorded.
 func DismissUnread(ctx context.Context, c Config, chainKey string, tx invoice.Hash) error {
-	return c.withLedger(ctx, func(books *ledger.Service) error {
-		return known(books.DismissUnread(ctx, chainKey, tx), chainKey, tx)
+	return c.withLedger(ctx, func(service *ledger.Service) error {
+		return known(service.DismissUnread(ctx, chainKey, tx), chainKey, tx)
 	})
 }
 

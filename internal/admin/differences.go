@@ -15,15 +15,15 @@ func Differences(ctx context.Context, c Config) (changes []chain.ConfigChange, e
 	if err := db.CheckExists(c.Database); err != nil {
 		return nil, err
 	}
-	err = withOpened(ctx, c.Database, db.OpenUnchanged, func(conn *db.DB) error {
-		found, known, err := conn.SchemaVersions(ctx)
+	err = withOpened(ctx, c.Database, db.OpenUnchanged, func(store *db.DB) error {
+		found, known, err := store.SchemaVersions(ctx)
 		if err != nil {
 			return err
 		}
 		if found < known {
 			return fmt.Errorf("the database's schema is version %d, and this program compares from version %d on; start the service once with the configuration unchanged", found, known)
 		}
-		changes, err = ledger.Differences(ctx, conn, c.Chains)
+		changes, err = ledger.Differences(ctx, store, c.Chains)
 		return err
 	})
 	return changes, err

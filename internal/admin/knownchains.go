@@ -13,21 +13,21 @@ import (
 // RetireToken stops reading a token that left the configuration and has no live state. The service may
 // run.
 func RetireToken(ctx context.Context, c Config, chainKey string, token invoice.Address) error {
-	return withStore(ctx, c.Database, func(conn *db.DB) error {
-		return ledger.RetireToken(ctx, conn, chainKey, token, c.Now())
+	return withStore(ctx, c.Database, func(store *db.DB) error {
+		return ledger.RetireToken(ctx, store, chainKey, token, c.Now())
 	})
 }
 
 // RetireChain frees the chain id of a chain for another key. A SQLite database must not be in use;
 // replicas that use a PostgreSQL database stop their work.
 func RetireChain(ctx context.Context, c Config, chainKey string) error {
-	return withStopped(ctx, c.Database, func(conn *db.DB) error { return ledger.RetireChain(ctx, conn, chainKey, c.Now()) })
+	return withStopped(ctx, c.Database, func(store *db.DB) error { return ledger.RetireChain(ctx, store, chainKey, c.Now()) })
 }
 
 // RenameChain gives a chain another key in all rows. A SQLite database must not be in use; replicas
 // that use a PostgreSQL database stop their work.
 func RenameChain(ctx context.Context, c Config, from, to string) error {
-	return withStopped(ctx, c.Database, func(conn *db.DB) error { return ledger.RenameChain(ctx, conn, from, to, c.Now()) })
+	return withStopped(ctx, c.Database, func(store *db.DB) error { return ledger.RenameChain(ctx, store, from, to, c.Now()) })
 }
 
 // KnownChain is the record of a chain, and the objects that still require reading it.
@@ -36,10 +36,10 @@ type KnownChain struct {
 	Uses db.TokenUses // of all its tokens
 }
 
-// RememberedChain returns the record of a chain, or settle.ErrUnknownChain.
+// RememberedChain returns the record of a chain, or ledger.ErrUnknownChain.
 func RememberedChain(ctx context.Context, c Config, chainKey string) (known KnownChain, err error) {
-	err = withStore(ctx, c.Database, func(conn *db.DB) error {
-		was, err := ledger.Remembered(ctx, conn)
+	err = withStore(ctx, c.Database, func(store *db.DB) error {
+		was, err := ledger.Remembered(ctx, store)
 		if err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func RememberedChain(ctx context.Context, c Config, chainKey string) (known Know
 			return ledger.ErrUnknownChain
 		}
 		for _, t := range known.Tokens {
-			u, err := conn.TokenUses(ctx, chainKey, t.Address)
+			u, err := store.TokenUses(ctx, chainKey, t.Address)
 			if err != nil {
 				return err
 			}

@@ -14,11 +14,11 @@ import (
 // TestRetireChain retires a chain, so that its chain id can have another key. Until then a second key is refused.
 func TestRetireChain(t *testing.T) {
 	c, _ := world(t)
-	conn := dbtest.Open(t, c.Database)
+	store := dbtest.Open(t, c.Database)
 	renamed := c.Chains[0]
 	renamed.Key = "home"
 	start := func(chains ...chain.Chain) error {
-		_, _, err := ledger.Remember(t.Context(), conn, ledger.Start{Configured: chain.ConfiguredChains{Chains: chains}, Now: clock(), Plan: true})
+		_, _, err := ledger.Remember(t.Context(), store, ledger.Start{Configured: chain.ConfiguredChains{Chains: chains}, Now: clock(), Plan: true})
 		return err
 	}
 	if _, err := admin.RememberedChain(t.Context(), c, "mars"); !errors.Is(err, ledger.ErrUnknownChain) {

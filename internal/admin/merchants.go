@@ -49,10 +49,10 @@ func MerchantDifferences(ctx context.Context, c MerchantsConfig, webhooks map[st
 }
 
 func withMerchants(ctx context.Context, c MerchantsConfig, do func(*db.DB, *access.MerchantManager) error) (err error) {
-	conn, err := db.Open(ctx, c.Database)
+	store, err := db.Open(ctx, c.Database)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	return do(conn, access.NewMerchants(access.MerchantConfig{Store: conn, Configured: c.Configured, Chains: c.Chains, Delay: c.Delay, Now: time.Now}))
+	defer func() { err = errors.Join(err, store.Close()) }()
+	return do(store, access.NewMerchants(access.MerchantConfig{Store: store, Configured: c.Configured, Chains: c.Chains, Delay: c.Delay, Now: time.Now}))
 }

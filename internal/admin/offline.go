@@ -30,16 +30,16 @@ var ErrReplicaRuns = errors.New("another replica of the service uses the databas
 
 // CheckAlone returns ErrReplicaRuns if a replica uses the database. For a SQLite database, which is
 // locked, db.LockService checks that.
-func CheckAlone(ctx context.Context, conn *db.DB, now func() time.Time, logger *slog.Logger) error {
-	if !conn.Shared() {
+func CheckAlone(ctx context.Context, store *db.DB, now func() time.Time, logger *slog.Logger) error {
+	if !store.Shared() {
 		return nil
 	}
-	c, err := db.OpenClock(ctx, db.ClockConfig{Store: conn, Wall: now, Logger: logger})
+	c, err := db.OpenClock(ctx, db.ClockConfig{Store: store, Wall: now, Logger: logger})
 	if err != nil {
 		return err
 	}
 	for waited := time.Duration(0); ; waited += time.Second {
-		live, err := conn.HasLiveReplica(ctx, c.Now())
+		live, err := store.HasLiveReplica(ctx, c.Now())
 		if err != nil || !live {
 			return err
 		}
@@ -54,8 +54,8 @@ func CheckAlone(ctx context.Context, conn *db.DB, now func() time.Time, logger *
 
 // withLedger opens the service's ledger for a function.
 func (c Config) withLedger(ctx context.Context, do func(*ledger.Service) error) error {
-	return withStore(ctx, c.Database, func(conn *db.DB) error {
-		return do(ledger.New(ledger.Config{Store: conn, Chains: c.Chains, Now: c.Now}))
+	return withStore(ctx, c.Database, func(store *db.DB) error {
+		return do(ledger.New(ledger.Config{Store: store, Chains: c.Chains, Now: c.Now}))
 	})
 }
 
@@ -66,12 +66,12 @@ func withStore(ctx context.Context, database string, do func(*db.DB) error) erro
 
 // withOpened is withStore with a function that opens the database.
 func withOpened(ctx context.Context, database string, open func(context.Context, string) (*db.DB, error), do func(*db.DB) error) (err error) {
-	conn, err := open(ctx, database)
+	store, err := open(ctx, database)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	return do(conn)
+	defer func() { err = errors.Join(err, store.Close()) }()
+	return do(store)
 }
 
 // OfflineStatus determines the status of the chains without the service: from its database, and by
@@ -83,9 +83,9 @@ func OfflineStatus(ctx context.Context, c Config) Status {
 		group.Go(func() { st.Chains[i] = c.queryNodes(ctx, ch) })
 	}
 	group.Wait()
-	err := c.withLedger(ctx, func(books *ledger.Service) error {
+	err := c.withLedger(ctx, func(service *ledger.Service) error {
 		for i := range st.Chains {
-			if err := st.Chains[i].addStored(ctx, books, c.Now()); err != nil {
+			if err := st.Chains[i].addStored(ctx, service, c.Now()); err != nil {
 				return err
 			}
 		}
@@ -118,8 +118,8 @@ func (c Config) queryNodes(ctx context.Context, ch chain.Chain) Chain {
 }
 
 // addStored adds the chain's status in the database.
-func (c *Chain) addStored(ctx context.Context, books *ledger.Service, now time.Time) error {
-	cur, err := books.Cursor(ctx, c.ChainKey)
+func (c *Chain) addStored(ctx context.Context, service *ledger.Service, now time.Time) error {
+	cur, err := service.Cursor(ctx, c.ChainKey)
 	if err != nil {
 		return err
 	}
@@ -132,6 +132,6 @@ func (c *Chain) addStored(ctx context.Context, books *ledger.Service, now time.T
 	if cur.Gap != nil {
 		c.Backfill = NewProgress(cur.Gap.Next, cur.Gap.Last, cur.Gap.Next, 0)
 	}
-	c.Unread, err = books.CountUnread(ctx, c.ChainKey)
+	c.Unread, err = service.CountUnread(ctx, c.ChainKey)
 	return err
 }

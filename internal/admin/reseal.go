@@ -16,11 +16,11 @@ import (
 // newest key and returns how many it resealed. It is safe while a service runs
 // that has both keys. The checkpoints of the audit log are signed again, too.
 func Reseal(ctx context.Context, database string, v *access.Keyring) (n int, err error) {
-	err = withStore(ctx, database, func(conn *db.DB) error {
-		if n, err = webhooks.Reseal(ctx, conn, v, time.Now); err != nil {
+	err = withStore(ctx, database, func(store *db.DB) error {
+		if n, err = webhooks.Reseal(ctx, store, v, time.Now); err != nil {
 			return err
 		}
-		_, err := SignCheckpoints(ctx, conn, v, false)
+		_, err := SignCheckpoints(ctx, store, v, false)
 		return err
 	})
 	return n, err
@@ -29,11 +29,11 @@ func Reseal(ctx context.Context, database string, v *access.Keyring) (n int, err
 // LostSecrets returns the secrets that ReplaceSecrets would replace, and how many checkpoints of the
 // audit log it would sign without being able to verify them. It only reads.
 func LostSecrets(ctx context.Context, database string, k *access.Keyring) (all []webhooks.Lost, unverified int, err error) {
-	err = withStore(ctx, database, func(conn *db.DB) error {
-		if all, err = webhooks.FindLost(ctx, conn, k); err != nil {
+	err = withStore(ctx, database, func(store *db.DB) error {
+		if all, err = webhooks.FindLost(ctx, store, k); err != nil {
 			return err
 		}
-		checkpoints, err := access.AuditCheckpoints(ctx, conn)
+		checkpoints, err := access.AuditCheckpoints(ctx, store)
 		for _, c := range checkpoints {
 			if errors.Is(c.Verify(k), access.ErrNoKey) {
 				unverified++
@@ -49,14 +49,14 @@ func LostSecrets(ctx context.Context, database string, k *access.Keyring) (all [
 // replaced, also with an error, and how many checkpoints it signed without being able to verify them. It fails with
 // ErrReplicaRuns if the service runs.
 func ReplaceSecrets(ctx context.Context, database string, k *access.Keyring, keep func([]webhooks.Replaced) error) (all []webhooks.Replaced, unverified int, err error) {
-	err = withStopped(ctx, database, func(conn *db.DB) error {
-		if err := CheckAlone(ctx, conn, time.Now, slog.New(slog.DiscardHandler)); err != nil {
+	err = withStopped(ctx, database, func(store *db.DB) error {
+		if err := CheckAlone(ctx, store, time.Now, slog.New(slog.DiscardHandler)); err != nil {
 			return err
 		}
-		if all, err = webhooks.ReplaceLost(ctx, conn, k, time.Now, rand.Reader, keep); err != nil {
+		if all, err = webhooks.ReplaceLost(ctx, store, k, time.Now, rand.Reader, keep); err != nil {
 			return err
 		}
-		unverified, err = SignCheckpoints(ctx, conn, k, true)
+		unverified, err = SignCheckpoints(ctx, store, k, true)
 		return err
 	})
 	return all, unverified, err

@@ -29,12 +29,12 @@ func TestReseal(t *testing.T) {
 	}
 	for _, fresh := range dbtest.MigratedDatabases() {
 		url := fresh(t)
-		conn := dbtest.Open(t, url)
+		store := dbtest.Open(t, url)
 		seal := func(version int64) ([]byte, string, error) {
 			s := access.NewKeyring(old).Seal("cafe", version, "whsec_cafe")
 			return s.Data, s.KeyID, nil
 		}
-		if err := conn.Update(t.Context(), func(tx *db.Tx) error {
+		if err := store.Update(t.Context(), func(tx *db.Tx) error {
 			_, err := webhooks.PutEndpoint(t.Context(), tx, webhooks.EndpointRow{MerchantID: "cafe", URL: "https://cafe.example/", ChangedAt: invoice.Unix(1)}, seal)
 			return err
 		}); err != nil {
@@ -45,7 +45,7 @@ func TestReseal(t *testing.T) {
 				t.Errorf("%d sealed anew, %v; want %d", n, err, want)
 			}
 		}
-		secrets, err := webhooks.Secrets(t.Context(), conn, []string{"cafe"})
+		secrets, err := webhooks.Secrets(t.Context(), store, []string{"cafe"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,33 +21,33 @@ const CheckAll = "all"
 // and that no person has checked, up to UnrecognizedBatch at a time. It leaves out the transfers in
 // checked, and records them as checked. It is safe while the service runs.
 func UnrecognizedTransfers(ctx context.Context, database string, checked []string, now time.Time, list func([]ledger.UnrecognizedTransfer) error) (err error) {
-	conn, err := db.OpenExisting(ctx, database)
+	store, err := db.OpenExisting(ctx, database)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
+	defer func() { err = errors.Join(err, store.Close()) }()
 	if len(checked) == 1 && checked[0] == CheckAll {
-		err = eachUnrecognized(ctx, conn, func(some []ledger.UnrecognizedTransfer) error {
+		err = eachUnrecognized(ctx, store, func(some []ledger.UnrecognizedTransfer) error {
 			ids := make([]string, len(some))
 			for i, t := range some {
 				ids[i] = t.ID
 			}
-			return checkTransfers(ctx, conn, ids, now)
+			return checkTransfers(ctx, store, ids, now)
 		})
 	} else {
-		err = checkTransfers(ctx, conn, checked, now)
+		err = checkTransfers(ctx, store, checked, now)
 	}
 	if err != nil {
 		return err
 	}
-	return eachUnrecognized(ctx, conn, list)
+	return eachUnrecognized(ctx, store, list)
 }
 
 // eachUnrecognized calls each with the unrecognized transfers, in the order of their blocks.
-func eachUnrecognized(ctx context.Context, conn *db.DB, each func([]ledger.UnrecognizedTransfer) error) error {
+func eachUnrecognized(ctx context.Context, store *db.DB, each func([]ledger.UnrecognizedTransfer) error) error {
 	var after ledger.UnrecognizedTransfer
 	for {
-		some, err := ledger.UnrecognizedTransfers(ctx, conn, "", after, UnrecognizedBatch)
+		some, err := ledger.UnrecognizedTransfers(ctx, store, "", after, UnrecognizedBatch)
 		if err != nil || len(some) == 0 {
 			return err
 		}
@@ -59,8 +59,8 @@ func eachUnrecognized(ctx context.Context, conn *db.DB, each func([]ledger.Unrec
 }
 
 // checkTransfers records in one transaction that transfers were checked.
-func checkTransfers(ctx context.Context, conn *db.DB, ids []string, now time.Time) error {
-	return conn.Update(ctx, func(tx *db.Tx) error {
+func checkTransfers(ctx context.Context, store *db.DB, ids []string, now time.Time) error {
+	return store.Update(ctx, func(tx *db.Tx) error {
 		for _, id := range ids {
 			if err := ledger.CheckTransfer(ctx, tx, id); errors.Is(err, db.ErrNotFound) {
 				return fmt.Errorf("there is no unrecognized transfer %s; the command lists them without --checked", id)

@@ -50,9 +50,9 @@ func unrecognized(t *testing.T, url string, checked ...string) (left []ledger.Un
 }
 
 // insertTransfers inserts unrecognized transfers, three in a block.
-func insertTransfers(t *testing.T, conn *db.DB, n int) {
+func insertTransfers(t *testing.T, store *db.DB, n int) {
 	t.Helper()
-	if err := conn.Update(t.Context(), func(tx *db.Tx) error {
+	if err := store.Update(t.Context(), func(tx *db.Tx) error {
 		var all []invoice.Transfer
 		for i := range n {
 			transfer := invoice.Transfer{ChainKey: "base", TxHash: invoice.Hash{byte(i), byte(i >> 8)}, Token: invoice.Address{1}, Currency: "USDC", Amount: invoice.NewAmount(5)}
@@ -68,9 +68,9 @@ func insertTransfers(t *testing.T, conn *db.DB, n int) {
 // checkManyTransfers lists more transfers than are read at a time, and marks all of them as checked.
 func checkManyTransfers(t *testing.T, url string) {
 	t.Helper()
-	conn := dbtest.Open(t, url)
+	store := dbtest.Open(t, url)
 	for _, n := range []int{admin.UnrecognizedBatch, admin.UnrecognizedBatch + 1} {
-		insertTransfers(t, conn, n)
+		insertTransfers(t, store, n)
 		listed := make(map[string]bool)
 		all, err := unrecognized(t, url)
 		for _, transfer := range all {
@@ -87,8 +87,8 @@ func checkManyTransfers(t *testing.T, url string) {
 
 func checkTransfers(t *testing.T, url string) {
 	t.Helper()
-	conn := dbtest.Open(t, url)
-	insertTransfers(t, conn, 3)
+	store := dbtest.Open(t, url)
+	insertTransfers(t, store, 3)
 	list := func(want int, checked ...string) []ledger.UnrecognizedTransfer {
 		t.Helper()
 		left, err := unrecognized(t, url, checked...)
@@ -103,7 +103,7 @@ func checkTransfers(t *testing.T, url string) {
 		t.Errorf("a checked one: %v", err)
 	}
 	list(0, admin.CheckAll)
-	entries, err := access.NewReader(conn).AuditEntries(t.Context(), access.AuditFilter{Limit: 10})
+	entries, err := access.NewReader(store).AuditEntries(t.Context(), access.AuditFilter{Limit: 10})
 	if err != nil || len(entries) != 3 || entries[2].Action != access.ActionRecoveryTransfer || entries[2].Object != first {
 		t.Errorf("the audit log has %+v, %v", entries, err)
 	}

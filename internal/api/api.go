@@ -48,30 +48,30 @@ const (
 	RequestTimeout = 10 * time.Second
 )
 
-// Ledger makes the changes of the API. *settle.Service implements it.
+// Ledger makes the changes of the API. *ledger.Service implements it.
 type Ledger interface {
 	// Create creates an invoice, or returns the one that the same request with the
 	// same key created before. Errors are *invoice.FieldError,
-	// settle.ErrIdempotencyMismatch, settle.ErrIdempotencyInProgress and internal ones.
+	// ledger.ErrIdempotencyMismatch, ledger.ErrIdempotencyInProgress and internal ones.
 	Create(ctx context.Context, r ledger.CreateRequest) (invoice.Invoice, error)
 	// UpdateInvoice, Finalize, Void and DeleteDraft change an invoice that the principal
-	// sees. *settle.Service documents the errors.
+	// sees. *ledger.Service documents the errors.
 	UpdateInvoice(ctx context.Context, by access.Principal, id string, c ledger.InvoiceChange) (invoice.Invoice, error)
 	Finalize(ctx context.Context, by access.Principal, id string) (invoice.Invoice, error)
 	Void(ctx context.Context, by access.Principal, id string) (invoice.Invoice, error)
 	DeleteDraft(ctx context.Context, by access.Principal, id string) error
 	// AttributeManually attributes a payment to an invoice, and returns the updated
-	// payment. Errors are db.ErrNotFound, *invoice.FieldError, settle.ErrAttributed,
-	// settle.ErrOrphaned, settle.ErrUndecided and internal ones.
+	// payment. Errors are db.ErrNotFound, *invoice.FieldError, ledger.ErrAttributed,
+	// ledger.ErrOrphaned, ledger.ErrUndecided and internal ones.
 	AttributeManually(ctx context.Context, h ledger.ManualAttribution) (invoice.Payment, error)
 	// PrepareRefund, CancelRefund and ApproveRefund return the refund in its new state.
-	// settle.Service documents the errors.
+	// ledger.Service documents the errors.
 	PrepareRefund(ctx context.Context, req ledger.RefundRequest) (invoice.RefundRecord, error)
 	CancelRefund(ctx context.Context, id, merchantID string) (invoice.RefundRecord, error)
 	// ClaimToken returns the token of the refund's page for the payer, or "" if it is not known.
 	ClaimToken(r invoice.RefundRecord) string
 	ApproveRefund(ctx context.Context, id, merchantID string, to invoice.Address) (invoice.RefundRecord, error)
-	// EraseCustomer erases the personal data of a merchant's customer. settle.Service documents the errors.
+	// EraseCustomer erases the personal data of a merchant's customer. ledger.Service documents the errors.
 	EraseCustomer(ctx context.Context, merchantID, customer string, once ledger.Once) (ledger.Erasure, error)
 	Authorizations
 	Inbox
@@ -160,7 +160,7 @@ type Events interface {
 	Listen(ctx context.Context, l *webhooks.Listener) error
 	DeleteListener(ctx context.Context, id string) error
 	// Redeliver reschedules an event's delivery, and passes the event to its listeners.
-	// Errors are db.ErrNotFound, dispatcher.ErrPending and dispatcher.ErrNoDelivery, both without a
+	// Errors are db.ErrNotFound, webhooks.ErrPending and webhooks.ErrNoDelivery, both without a
 	// listener, and internal ones.
 	Redeliver(ctx context.Context, eventID string, now time.Time) error
 	// RedeliverMany reschedules up to limit deliveries. It returns their number, and the position to
@@ -168,7 +168,7 @@ type Events interface {
 	RedeliverMany(ctx context.Context, f webhooks.RedeliverFilter, now time.Time, limit int) (scheduled, next int64, err error)
 }
 
-// Endpoints manages the merchants' webhook endpoints. *endpoint.Directory implements it
+// Endpoints manages the merchants' webhook endpoints. *webhooks.Directory implements it
 // and documents the errors.
 type Endpoints interface {
 	View(ctx context.Context, merchantID string) (webhooks.View, error)
@@ -179,7 +179,7 @@ type Endpoints interface {
 	Unstage(ctx context.Context, merchantID string) error
 }
 
-// Merchants manages the merchants. *merchant.Manager implements it and documents the
+// Merchants manages the merchants. *access.MerchantManager implements it and documents the
 // errors.
 type Merchants interface {
 	Get(ctx context.Context, by access.Principal, id string) (invoice.Merchant, error)

@@ -29,7 +29,7 @@ const now = 1_764_000_000
 
 func testClock() time.Time { return time.Unix(now, 0) }
 
-// backend is a fake of settle.Service and db.DB, with lists, oldest first.
+// backend is a fake of ledger.Service and db.DB, with lists, oldest first.
 type backend struct {
 	api.CustomerReader // not called
 

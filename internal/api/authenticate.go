@@ -15,7 +15,7 @@ import (
 // MaxAuthorization bounds the header Authorization, in bytes.
 const MaxAuthorization = 256
 
-// Authenticator finds the principal of a caller. *apikey.Authenticator implements it and
+// Authenticator finds the principal of a caller. *access.Authenticator implements it and
 // documents the errors.
 type Authenticator interface {
 	Authenticate(ctx context.Context, key string) (access.Principal, error)

@@ -23,7 +23,7 @@ const (
 	// AuthorizationsOfInvoice bounds the submitted authorizations per minute for one invoice.
 	AuthorizationsOfInvoice = 20
 	// AuthorizationsOfClient bounds the authorizations per minute of one client network. An IPv6 site
-	// may submit ratelimit.SiteWeight times as many. Each authorization calls the nodes, and these
+	// may submit limits.SiteWeight times as many. Each authorization calls the nodes, and these
 	// calls are divided only among merchants.
 	AuthorizationsOfClient = 60
 	// MaxAuthorizationWait bounds the parameter wait of an authorization, in seconds.
@@ -39,7 +39,7 @@ const (
 	limitedInvoices, limitedNetworks = 10_000, 50_000
 )
 
-// Authorizations accepts payers' authorizations. *settle.Service implements it.
+// Authorizations accepts payers' authorizations. *ledger.Service implements it.
 type Authorizations interface {
 	// Authorize accepts an authorization for an invoice, or returns the current state of a known one.
 	// Errors are db.ErrNotFound, *invoice.RefusalError and internal errors.
@@ -206,7 +206,7 @@ func newSubmitted(now func() time.Time) submitLimits {
 }
 
 // take counts an authorization of the context's client for an invoice, or returns an
-// *ratelimit.ExceededError and does not count it.
+// *limits.ExceededError and does not count it.
 func (s submitLimits) take(ctx context.Context, invoiceID string) error {
 	if err := s.ofInvoices.Take(invoiceID).Err(); err != nil {
 		return err

@@ -16,11 +16,11 @@ import (
 // TestIntegrationCollection creates invoices and drafts with a way of collection, and changes it in
 // drafts.
 func TestIntegrationCollection(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
 		local, _ := chain.Lookup(chain.Local)
 		local.Tokens = []chain.Token{{Currency: chain.USDC, Address: invoice.Address{0xcc}, Decimals: 6}}
 		local.DepositFactory = invoice.Address{0xfa}
-		s := newIntegration(t, conn, local)
+		s := newIntegration(t, store, local)
 		create := func(merchant, chainKey, members string) *httptest.ResponseRecorder {
 			return do(s.handler, "POST", "/api/invoices", fmt.Sprintf(`{"merchantId":%q,"merchantAddress":%q,"amount":"4900000","currency":"USDC","chainKey":%q,"expiresAt":%d%s}`,
 				merchant, address, chainKey, now+3600, members))

@@ -17,7 +17,7 @@ import (
 // MaxFoundCustomers bounds the customers of an export that a text finds.
 const MaxFoundCustomers = 1000
 
-// CustomerReader reads customers from the database. settle.Reader implements it.
+// CustomerReader reads customers from the database. ledger.Reader implements it.
 type CustomerReader interface {
 	// Customers lists customers of a merchant, in the order of their keys.
 	Customers(ctx context.Context, f ledger.CustomerFilter) ([]ledger.Customer, error)

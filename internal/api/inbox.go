@@ -18,7 +18,7 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 )
 
-// Inbox lists and decides the items that need a decision. *settle.Service implements it and documents
+// Inbox lists and decides the items that need a decision. *ledger.Service implements it and documents
 // the errors.
 type Inbox interface {
 	Inbox(ctx context.Context, f ledger.InboxFilter) (items []ledger.InboxItem, next string, err error)

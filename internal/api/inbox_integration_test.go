@@ -17,8 +17,8 @@ import (
 // TestIntegrationInbox dismisses an approval as several people at the same time, and undoes the
 // decision.
 func TestIntegrationInbox(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		s := newIntegration(t, conn)
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s := newIntegration(t, store)
 		payment, _ := s.confirmedPayment(t)
 		asked := decode[apitypes.RefundResponse](t, do(s.handler, "POST", "/api/payments/"+payment+"/refunds", `{"to":"ask_payer"}`), http.StatusCreated)
 		if list := decode[apitypes.InboxList](t, do(s.handler, "GET", "/api/inbox", ""), http.StatusOK); len(list.Items) != 0 {

@@ -110,8 +110,8 @@ func wantProblemCode(t *testing.T, err error, code apitypes.ErrorCode, field str
 }
 
 func TestIntegrationCreate(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		s, ctx := newIntegration(t, conn), t.Context()
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s, ctx := newIntegration(t, store), t.Context()
 
 		unknown := asked
 		unknown.MerchantID = "other"
@@ -164,8 +164,8 @@ func TestIntegrationCreate(t *testing.T) {
 
 // Concurrent requests with one key create one invoice.
 func TestIntegrationConcurrentCreates(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		s := newIntegration(t, conn)
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s := newIntegration(t, store)
 		var group sync.WaitGroup
 		for range 8 {
 			group.Go(func() {
@@ -182,8 +182,8 @@ func TestIntegrationConcurrentCreates(t *testing.T) {
 }
 
 func TestIntegrationPages(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		s := newIntegration(t, conn)
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s := newIntegration(t, store)
 		want := make([]string, 10)
 		for i := range want {
 			created, err := s.CreateInvoice(t.Context(), asked)
@@ -204,13 +204,13 @@ func TestIntegrationPages(t *testing.T) {
 }
 
 // createInvoice creates the invoice that is asked for, and returns it as stored, too.
-func (s integration) createInvoice(t *testing.T, conn *db.DB) (apitypes.CreateInvoiceResponse, invoice.Invoice) {
+func (s integration) createInvoice(t *testing.T, store *db.DB) (apitypes.CreateInvoiceResponse, invoice.Invoice) {
 	t.Helper()
 	created, err := s.CreateInvoice(t.Context(), asked)
 	if err != nil {
 		t.Fatal(err)
 	}
-	inv, err := ledger.NewReader(conn).Invoice(t.Context(), created.ID)
+	inv, err := ledger.NewReader(store).Invoice(t.Context(), created.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,9 +218,9 @@ func (s integration) createInvoice(t *testing.T, conn *db.DB) (apitypes.CreateIn
 }
 
 func TestIntegrationPayment(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		s, ctx := newIntegration(t, conn), t.Context()
-		created, inv := s.createInvoice(t, conn)
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s, ctx := newIntegration(t, store), t.Context()
+		created, inv := s.createInvoice(t, store)
 		genesis := invoice.Header{Number: 1, Hash: invoice.Hash{1}, Time: invoice.Unix(now)}
 		block := ledger.Block{Header: invoice.Header{Number: 2, Hash: invoice.Hash{2}, Parent: genesis.Hash, Time: invoice.Unix(now + 10)}}
 		block.Transfers = []invoice.Transfer{{
@@ -251,9 +251,9 @@ func TestIntegrationPayment(t *testing.T) {
 
 // An unattributed payment is listed on request, and can be attributed manually.
 func TestIntegrationAttribution(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		s, ctx := newIntegration(t, conn), t.Context()
-		created, inv := s.createInvoice(t, conn)
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s, ctx := newIntegration(t, store), t.Context()
+		created, inv := s.createInvoice(t, store)
 		other := asked
 		other.MerchantAddress = "0x1111111111111111111111111111111111111111"
 		elsewhere, err := s.CreateInvoice(ctx, other)
@@ -333,8 +333,8 @@ func TestIntegrationAttribution(t *testing.T) {
 
 // An invoice has and shows its merchant's tolerance.
 func TestIntegrationTolerance(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		s, ctx := newIntegration(t, conn), t.Context()
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s, ctx := newIntegration(t, store), t.Context()
 		lenient := asked
 		lenient.MerchantID = "lenient"
 		for request, want := range map[*apitypes.CreateInvoiceRequest]string{&asked: "", &lenient: "49000"} {
@@ -349,8 +349,8 @@ func TestIntegrationTolerance(t *testing.T) {
 // An invoice settles to its merchant's default address if it names no address, and never to an address
 // that the merchant does not allow.
 func TestIntegrationMerchantAddress(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		s, ctx := newIntegration(t, conn), t.Context()
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s, ctx := newIntegration(t, store), t.Context()
 		const own = "0x0700000000000000000000000000000000000000"
 		request := asked
 		request.MerchantID, request.MerchantAddress = "bounded", ""
@@ -391,8 +391,8 @@ func (s integration) payments(t *testing.T, f client.PaymentFilter) string {
 
 // Both databases store every notice that the parser accepts, once.
 func TestIntegrationNotices(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		s := newIntegration(t, conn)
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s := newIntegration(t, store)
 		longest := strings.Repeat("\U0001f600", api.MaxNoticeText/4) // four bytes each
 		for _, body := range []string{
 			goodNotice,

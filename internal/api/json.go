@@ -10,7 +10,7 @@ import (
 // object is a JSON object of package strictjson.
 type object map[string]any
 
-// parseObject parses the text of an object as strictjson.Object does.
+// parseObject parses the text of an object as apiconv.Object does.
 func parseObject(text []byte) (object, error) { return apiconv.Object(text) }
 
 // text returns a string member. The error explains why it is invalid.

@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/apiconv"
 )
 
-// Keys manages the keys of the API. *apikey.Manager implements it and documents the
+// Keys manages the keys of the API. *access.KeyManager implements it and documents the
 // errors.
 type Keys interface {
 	Create(ctx context.Context, by access.Principal, r access.KeyRequest) (access.Record, access.Key, error)

@@ -51,7 +51,7 @@ func newSlots(name string, mostOwn, mostAll int64, refused func(limit string)) *
 }
 
 // enter takes a slot for the owner of the context's key, and returns a function that
-// frees it. Errors are *ratelimit.ExceededError and ratelimit.ErrBusy.
+// frees it. Errors are *limits.ExceededError and limits.ErrBusy.
 func (s *slots) enter(ctx context.Context) (leave func(), err error) {
 	owner := limits.PartyOf(access.FromContext(ctx).MerchantID)
 	return s.enterAs(limits.Claim[limits.Party]{Client: owner, Weight: 1, Most: s.mostOwn})

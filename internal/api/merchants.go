@@ -216,7 +216,7 @@ func (a *API) putLogo(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readLogo reads a body of at most merchant.MaxLogoBytes.
+// readLogo reads a body of at most access.MaxLogoBytes.
 func readLogo(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	tooLarge := problemf(apitypes.CodeBodyTooLarge, "The image must be at most %d bytes.", access.MaxLogoBytes)
 	if r.ContentLength > access.MaxLogoBytes {

@@ -23,12 +23,12 @@ import (
 // requests on behalf of a principal.
 func newMerchantAPI(t *testing.T) func(by access.Principal, method, path, body string, header ...string) (int, string) {
 	t.Helper()
-	conn := dbtest.Open(t, dbtest.SQLite(t))
+	store := dbtest.Open(t, dbtest.SQLite(t))
 	manager := access.NewMerchants(access.MerchantConfig{
-		Store: conn, Configured: map[string]invoice.Merchant{"shop": {ID: "shop", Configured: true, Tolerance: invoice.Tolerance{BasisPoints: 50}}},
+		Store: store, Configured: map[string]invoice.Merchant{"shop": {ID: "shop", Configured: true, Tolerance: invoice.Tolerance{BasisPoints: 50}}},
 		Chains: []string{"base"}, Delay: 24 * time.Hour, Now: testClock,
 	})
-	rest := api.New(api.Config{Reader: api.NewReader(conn), Merchants: manager, Now: testClock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}).Handler()
+	rest := api.New(api.Config{Reader: api.NewReader(store), Merchants: manager, Now: testClock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}).Handler()
 	return func(by access.Principal, method, path, body string, header ...string) (int, string) {
 		t.Helper()
 		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

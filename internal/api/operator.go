@@ -24,7 +24,7 @@ const VerifyTimeout = 2 * time.Minute
 type Operations interface {
 	// ServiceStatus returns the state of the process. It does not call a node.
 	ServiceStatus(ctx context.Context) (apitypes.ServiceStatus, error)
-	// Rescan schedules blocks of a chain to be read again; see settle.Service.
+	// Rescan schedules blocks of a chain to be read again; see ledger.Service.
 	Rescan(ctx context.Context, chainKey string, from uint64) (ledger.Gap, error)
 	// Cursor returns how far a chain is read.
 	Cursor(ctx context.Context, chainKey string) (ledger.Progress, error)

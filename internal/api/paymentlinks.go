@@ -17,7 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 )
 
-// Links manages payment links. *paymentlink.Manager implements it and documents the errors.
+// Links manages payment links. *ledger.PaymentLinkManager implements it and documents the errors.
 type Links interface {
 	Create(ctx context.Context, by access.Principal, r ledger.PaymentLinkRequest) (invoice.PaymentLink, error)
 	Update(ctx context.Context, by access.Principal, id string, c invoice.PaymentLinkChange) (invoice.PaymentLink, error)

@@ -26,17 +26,17 @@ func (silentMerchants) WantsEvents(string) bool { return false }
 // requests on behalf of a principal. The merchant acme is known.
 func newLinkAPI(t *testing.T) func(by access.Principal, method, path, body string, header ...string) (int, string) {
 	t.Helper()
-	conn := dbtest.Open(t, dbtest.SQLite(t))
+	store := dbtest.Open(t, dbtest.SQLite(t))
 	base, _ := chain.Lookup("base")
-	manager := access.NewMerchants(access.MerchantConfig{Store: conn, Chains: []string{"base"}, Now: testClock})
+	manager := access.NewMerchants(access.MerchantConfig{Store: store, Chains: []string{"base"}, Now: testClock})
 	name := "Acme"
 	if _, err := manager.Create(t.Context(), access.Open(), "acme", invoice.MerchantChange{Name: &name}); err != nil {
 		t.Fatal(err)
 	}
-	books := ledger.New(ledger.Config{Store: conn, Chains: []chain.Chain{base}, Merchants: silentMerchants{manager}, Now: testClock})
-	links := ledger.NewPaymentLinks(ledger.PaymentLinkConfig{Store: conn, Ledger: books, Holders: manager, Now: testClock})
+	service := ledger.New(ledger.Config{Store: store, Chains: []chain.Chain{base}, Merchants: silentMerchants{manager}, Now: testClock})
+	links := ledger.NewPaymentLinks(ledger.PaymentLinkConfig{Store: store, Ledger: service, Holders: manager, Now: testClock})
 	rest := api.New(api.Config{
-		Reader: api.NewReader(conn), Links: links, PublicURL: "https://pay.example", Now: testClock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Reader: api.NewReader(store), Links: links, PublicURL: "https://pay.example", Now: testClock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}).Handler()
 	return func(by access.Principal, method, path, body string, header ...string) (int, string) {
 		t.Helper()

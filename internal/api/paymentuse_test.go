@@ -24,11 +24,11 @@ var contracts = chain.Chain{
 
 // unattributed returns the API of a service with contracts, and a final payment of 4,000,000 that no rule attributes.
 // Invoices are created by made.
-func unattributed(t *testing.T, conn *db.DB) (s integration, payment string, made func(merchantAddress, members string) apitypes.Invoice) {
+func unattributed(t *testing.T, store *db.DB) (s integration, payment string, made func(merchantAddress, members string) apitypes.Invoice) {
 	t.Helper()
 	local, _ := chain.Lookup(chain.Local)
 	local.Registry, local.DepositFactory, local.AuthorizationRelay, local.Tokens = contracts.Registry, contracts.DepositFactory, contracts.AuthorizationRelay, contracts.Tokens
-	s = newIntegration(t, conn, local)
+	s = newIntegration(t, store, local)
 	genesis := invoice.Header{Number: 100, Hash: invoice.Hash{1}, Time: invoice.Unix(now)}
 	must(t, s.service.Start(t.Context(), chain.Local, genesis, 101))
 	made = func(merchantAddress, members string) apitypes.Invoice {
@@ -55,8 +55,8 @@ func unattributed(t *testing.T, conn *db.DB) (s integration, payment string, mad
 // TestIntegrationPaymentInUse attributes and dismisses a payment that is being sent back: both are refused, and the answer
 // names the refund.
 func TestIntegrationPaymentInUse(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		s, payment, made := unattributed(t, conn)
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s, payment, made := unattributed(t, store)
 		items := decode[apitypes.InboxList](t, do(s.handler, "GET", "/api/inbox?kind=unattributed", ""), http.StatusOK).Items
 		if len(items) != 1 || items[0].Payment == nil || items[0].Payment.ID != payment {
 			t.Fatalf("the inbox has %+v", items)
@@ -87,8 +87,8 @@ func TestIntegrationPaymentInUse(t *testing.T) {
 
 // TestIntegrationRefundToAReceiver prepares refunds to addresses that receive payments, or keep what they get.
 func TestIntegrationRefundToAReceiver(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		s, payment, made := unattributed(t, conn)
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s, payment, made := unattributed(t, store)
 		another := chain.Checksum(invoice.Address{0xee})
 		made(another, "")
 		for name, to := range map[string]string{

@@ -19,7 +19,7 @@ import (
 // askPayer is the value of to with which the payer names the recipient of a refund.
 const askPayer = "ask_payer"
 
-// Nodes calls the nodes of chains, in bounded time. *inspect.Inspector implements it.
+// Nodes calls the nodes of chains, in bounded time. *chain.Inspector implements it.
 type Nodes interface {
 	// Account returns the kind of an account of a chain.
 	Account(ctx context.Context, chainKey string, account invoice.Address) invoice.AccountKind

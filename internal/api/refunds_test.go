@@ -83,8 +83,8 @@ func must(t *testing.T, err error) {
 }
 
 func TestIntegrationRefund(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		s := newIntegration(t, conn)
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s := newIntegration(t, store)
 		payment, at := s.confirmedPayment(t)
 		path := "/api/payments/" + payment + "/refunds"
 
@@ -141,7 +141,7 @@ func TestIntegrationRefund(t *testing.T) {
 			}
 		}
 
-		record, err := ledger.NewReader(conn).RefundRecord(t.Context(), r.ID)
+		record, err := ledger.NewReader(store).RefundRecord(t.Context(), r.ID)
 		must(t, err)
 		next := invoice.Header{Number: 102, Hash: invoice.Hash{4}, Parent: at.Hash, Time: invoice.Unix(now + 2)}
 		s.observe(t, next, invoice.Transfer{

@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// SignInLinks makes links that sign people in at the dashboard. *session.Manager implements
+// SignInLinks makes links that sign people in at the dashboard. *access.SessionManager implements
 // it and documents the errors.
 type SignInLinks interface {
 	MakeLink(ctx context.Context, by access.Principal, keyID string) (access.Link, error)

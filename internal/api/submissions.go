@@ -17,7 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/limits"
 )
 
-// Submissions records who sends refunds. *settle.Service implements it and documents the
+// Submissions records who sends refunds. *ledger.Service implements it and documents the
 // errors.
 type Submissions interface {
 	SubmitRefund(ctx context.Context, refundID, merchantID string, tx invoice.Hash, once ledger.Once) (invoice.Submission, error)

@@ -41,10 +41,10 @@ func (b *backend) Submissions(ctx context.Context, _ ...string) ([]invoice.Submi
 // TestIntegrationSubmissionSeen withdraws a submission after its 10 minutes. A node has the
 // transaction then, so the 10 minutes start again.
 func TestIntegrationSubmissionSeen(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
 		at := new(atomic.Int64)
 		at.Store(now)
-		s := newIntegrationAt(t, conn, func() time.Time { return time.Unix(at.Load(), 0) })
+		s := newIntegrationAt(t, store, func() time.Time { return time.Unix(at.Load(), 0) })
 		payment, _ := s.confirmedPayment(t)
 		made := decode[apitypes.RefundResponse](t, do(s.handler, "POST", "/api/payments/"+payment+"/refunds", `{}`), http.StatusCreated)
 		path := "/api/refunds/" + made.Refund.ID + "/submissions"
@@ -65,8 +65,8 @@ func TestIntegrationSubmissionSeen(t *testing.T) {
 
 // TestIntegrationWritesOnce repeats a submission and an erasure with their keys.
 func TestIntegrationWritesOnce(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		s := newIntegration(t, conn)
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s := newIntegration(t, store)
 		payment, _ := s.confirmedPayment(t)
 		made := decode[apitypes.RefundResponse](t, do(s.handler, "POST", "/api/payments/"+payment+"/refunds", `{}`), http.StatusCreated)
 		for _, test := range []struct {
@@ -93,8 +93,8 @@ func TestIntegrationWritesOnce(t *testing.T) {
 // TestIntegrationSubmissions submits a refund by several people at the same time, records its
 // transaction, and withdraws the submission once the transaction is gone.
 func TestIntegrationSubmissions(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		s := newIntegration(t, conn)
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s := newIntegration(t, store)
 		payment, _ := s.confirmedPayment(t)
 		made := decode[apitypes.RefundResponse](t, do(s.handler, "POST", "/api/payments/"+payment+"/refunds", `{"amount":"900000"}`), http.StatusCreated)
 		refund := "/api/refunds/" + made.Refund.ID

@@ -18,7 +18,7 @@ import (
 
 const madeSecret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
-// fakeEndpoints is a fake of endpoint.Directory: acme has an endpoint with all kinds of secrets, bean
+// fakeEndpoints is a fake of webhooks.Directory: acme has an endpoint with all kinds of secrets, bean
 // a configured one, and new has no endpoint.
 type fakeEndpoints struct{ *backend }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/x402"
 )
 
-// Facilitator takes payments by the x402 protocol. *facilitator.Service implements it and
+// Facilitator takes payments by the x402 protocol. *x402.Service implements it and
 // documents the errors.
 type Facilitator interface {
 	Supported() apitypes.X402Supported

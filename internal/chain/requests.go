@@ -48,8 +48,8 @@ type BatchCaller interface {
 // that fails leaves the health of a node as it is. So the calls cannot prevent the indexer from using its nodes,
 // whatever their number and content.
 //
-// A call beyond a budget is refused without waiting. The error is a *ratelimit.ExceededError if the owner's budget is
-// used up, and ratelimit.ErrBusy if the budget of all owners or of a node is.
+// A call beyond a budget is refused without waiting. The error is a *limits.ExceededError if the owner's budget is
+// used up, and limits.ErrBusy if the budget of all owners or of a node is.
 type Requests struct {
 	pool   *Pool
 	owners *limits.Buckets[string]
@@ -185,7 +185,7 @@ func take[K comparable](b *limits.Buckets[K], key K, calls int) error {
 	return nil
 }
 
-// refused reports a refusal, and returns its error for the caller: ratelimit.ErrBusy if the owner's budget is not used
+// refused reports a refusal, and returns its error for the caller: limits.ErrBusy if the owner's budget is not used
 // up.
 func (r *Requests) refused(err error) error {
 	limit := limitAllNodeCalls

@@ -35,7 +35,7 @@ const (
 	RefreshPlain = 10 * time.Second
 )
 
-// Reader reads from the database. settle.Reader implements it.
+// Reader reads from the database. ledger.Reader implements it.
 type Reader interface {
 	// Invoice returns an invoice, or db.ErrNotFound.
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
@@ -58,7 +58,7 @@ type Reader interface {
 	Cursor(ctx context.Context, chainKey string) (ledger.Cursor, error)
 }
 
-// Merchants finds the profiles of merchants. *merchant.Manager implements it.
+// Merchants finds the profiles of merchants. *access.MerchantManager implements it.
 type Merchants interface {
 	// Find returns a merchant. Without a profile, only its id is set.
 	Find(ctx context.Context, id string) (m invoice.Merchant, known bool, err error)
@@ -70,7 +70,7 @@ type Merchants interface {
 // possibly before it is mined.
 type TestWallet func(ctx context.Context, inv invoice.Invoice) (txHash string, err error)
 
-// Unread takes transactions with payments that are not stored. *settle.Service implements it.
+// Unread takes transactions with payments that are not stored. *ledger.Service implements it.
 type Unread interface {
 	// ReportUnread schedules the block of a transaction to be read again, if it was read before.
 	ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason ledger.UnreadReason) error

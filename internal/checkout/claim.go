@@ -23,9 +23,9 @@ const (
 	AllClaims = 300
 )
 
-// Claims accepts claims of payers. *settle.Service implements it.
+// Claims accepts claims of payers. *ledger.Service implements it.
 type Claims interface {
-	// Claim attributes a payment or stores the claim. See settle.Service.Claim.
+	// Claim attributes a payment or stores the claim. See ledger.Service.Claim.
 	Claim(ctx context.Context, claim ledger.Claim) (ledger.ClaimResult, error)
 }
 

@@ -27,7 +27,7 @@ type following struct {
 	Progress
 
 	indexed, confirmed invoice.Header
-	revision           int64 // see settle.Cursor
+	revision           int64 // see ledger.Cursor
 	halted             bool
 }
 

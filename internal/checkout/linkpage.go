@@ -30,7 +30,7 @@ const (
 	AllLinkInvoices = 300
 )
 
-// Links finds payment links and makes their invoices. *paymentlink.Manager implements it and
+// Links finds payment links and makes their invoices. *ledger.PaymentLinkManager implements it and
 // documents the errors.
 type Links interface {
 	Find(ctx context.Context, merchantID, slug string) (invoice.PaymentLink, error)
@@ -270,7 +270,7 @@ func (c *Checkout) newVisit() (string, error) {
 	return invoice.Text(random[:]), nil
 }
 
-// shortenedAmount returns what a payer typed, cut to amountinput.MaxLength.
+// shortenedAmount returns what a payer typed, cut to webpage.MaxLength.
 func shortenedAmount(typed string) string {
 	return strings.ToValidUTF8(typed[:min(len(typed), webpage.MaxLength)], "")
 }

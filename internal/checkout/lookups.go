@@ -21,13 +21,13 @@ const (
 	keepLookups = 5 * time.Second
 )
 
-// Inspector looks up transactions at the nodes. *inspect.Inspector implements it.
+// Inspector looks up transactions at the nodes. *chain.Inspector implements it.
 type Inspector interface {
 	// Transaction returns the report of a transaction on the named chain or another one.
-	// The error is inspect.ErrUnavailable if the chain's nodes do not answer.
+	// The error is chain.ErrUnavailable if the chain's nodes do not answer.
 	Transaction(ctx context.Context, chainKey string, tx invoice.Hash, to invoice.Address) (chain.Report, error)
 	// IsReplaced reports whether an unknown transaction of a sender can no longer be mined. The
-	// error is inspect.ErrUnavailable.
+	// error is chain.ErrUnavailable.
 	IsReplaced(ctx context.Context, chainKey string, sender invoice.Address, nonce uint64) (bool, error)
 }
 

@@ -32,11 +32,11 @@ const (
 	RetryStreams = time.Minute
 )
 
-// Feed returns new events and changes. *eventfeed.Feed implements it.
+// Feed returns new events and changes. *webhooks.Feed implements it.
 type Feed interface {
 	// Head returns a position: everything that commits after the call is behind it.
 	Head(ctx context.Context) (webhooks.Position, error)
-	// Next waits for news behind a position. The error is eventfeed.ErrBehind if the logs have to be read
+	// Next waits for news behind a position. The error is webhooks.ErrBehind if the logs have to be read
 	// up to news.Through.
 	Next(ctx context.Context, after webhooks.Position) (news webhooks.News, err error)
 }
@@ -118,7 +118,7 @@ func (p *openPages) count() int {
 }
 
 // join counts a stream of a client, in its networks, for an invoice. Errors are
-// *ratelimit.ExceededError and ratelimit.ErrBusy. It returns the number of the read that
+// *limits.ExceededError and limits.ErrBusy. It returns the number of the read that
 // the caller begins, or 0 if the status is known.
 func (p *openPages) join(id string, from []streamClaim) (read uint64, err error) {
 	p.mu.Lock()
@@ -176,7 +176,7 @@ func (p *openPages) drop(page *openPage) {
 }
 
 // charge counts a joined stream for the invoice's merchant as well, and returns the claims of both.
-// The error is an *ratelimit.ExceededError.
+// The error is a *limits.ExceededError.
 func (p *openPages) charge(merchantID string, from []streamClaim) ([]streamClaim, error) {
 	at := limits.AtMerchant(merchantID, from)
 	if err := p.shares.Charge(1, at...); err != nil {

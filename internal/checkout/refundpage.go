@@ -33,10 +33,10 @@ type Refunds interface {
 	// RefundByClaimToken returns the refund with the token of a page, or db.ErrNotFound. *db.DB
 	// implements it.
 	RefundByClaimToken(ctx context.Context, token string) (invoice.RefundRecord, error)
-	// NameRefundAddress and CheckRecipient are implemented by settle.Service.
+	// NameRefundAddress and CheckRecipient are implemented by ledger.Service.
 	NameRefundAddress(ctx context.Context, claim ledger.RefundClaim) (invoice.RefundRecord, error)
 	CheckRecipient(ctx context.Context, r invoice.RefundRecord, to invoice.Address) error
-	// Account is implemented by inspect.Inspector.
+	// Account is implemented by chain.Inspector.
 	Account(ctx context.Context, chainKey string, account invoice.Address) invoice.AccountKind
 }
 

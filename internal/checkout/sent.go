@@ -19,7 +19,7 @@ const (
 	AllReports = 600
 )
 
-// Reports stores wallets' reports of sent transactions. settle.Tables implement it.
+// Reports stores wallets' reports of sent transactions. ledger.Tables implement it.
 type Reports interface {
 	// ReportTransaction stores a transaction that a wallet gave to the page of an invoice.
 	ReportTransaction(ctx context.Context, invoiceID string, t ledger.ReportedTransaction) error

@@ -11,7 +11,7 @@ import (
 )
 
 // CheckWebhookURL accepts absolute http and https URLs. The address is checked
-// by poster.Guard when it is dialed.
+// by webhooks.Guard when it is dialed.
 func CheckWebhookURL(text string) error { return checkURL(text, "http", "https") }
 
 // CheckNodeURL accepts absolute URLs with the scheme http, https, ws or wss.

@@ -39,11 +39,11 @@ const (
 	retryStreams = time.Minute
 )
 
-// Feed returns new events and changes. *eventfeed.Feed implements it.
+// Feed returns new events and changes. *webhooks.Feed implements it.
 type Feed interface {
 	// Head returns a position: everything that commits after the call is behind it.
 	Head(ctx context.Context) (webhooks.Position, error)
-	// Next waits for news behind a position. The error is eventfeed.ErrBehind if the logs have to be read
+	// Next waits for news behind a position. The error is webhooks.ErrBehind if the logs have to be read
 	// up to news.Through.
 	Next(ctx context.Context, after webhooks.Position) (news webhooks.News, err error)
 }
@@ -90,7 +90,7 @@ func ownerOf(p access.Principal) limits.Claim[string] {
 	return limits.Claim[string]{Client: p.MerchantID, Weight: 1}
 }
 
-// join counts a stream of a person. Errors are *ratelimit.ExceededError and ratelimit.ErrBusy.
+// join counts a stream of a person. Errors are *limits.ExceededError and limits.ErrBusy.
 func (l *liveStreams) join(p access.Principal) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

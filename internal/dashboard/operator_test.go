@@ -75,8 +75,8 @@ func TestOperatedChain(t *testing.T) {
 	op.submit(page, path+"/rescan", url.Values{"from": {"1"}, "confirm": {house}}).want(t, 200, "Read up to")
 	op.get("/dashboard/operator/audit").want(t, 200, "chain.rescan", `"from":1`)
 
-	books := ledger.New(ledger.Config{Store: w.store, Now: w.now})
-	if err := books.Halt(context.WithoutCancel(t.Context()), house, "block 3 was replaced"); err != nil {
+	service := ledger.New(ledger.Config{Store: w.store, Now: w.now})
+	if err := service.Halt(context.WithoutCancel(t.Context()), house, "block 3 was replaced"); err != nil {
 		t.Fatal(err)
 	}
 	w.chain.MineAt(w.chain.Head().Time + 1) // the indexer reads on, and finds the halt

@@ -187,7 +187,7 @@ func (d *Dashboard) HasCookie(r *http.Request) bool {
 	return err == nil
 }
 
-// recheck returns apikey.ErrRevoked if the session of a request has ended since it began.
+// recheck returns access.ErrRevoked if the session of a request has ended since it began.
 func (d *Dashboard) recheck(r *http.Request) error {
 	c, err := r.Cookie(d.cookieName())
 	if err == nil {

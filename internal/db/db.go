@@ -270,7 +270,7 @@ func (q *Queries) wrapError(ctx context.Context, err error) error {
 }
 
 // Exec runs a statement and returns how many rows it changed. Every other
-// statement runs through queryAll, queryRow or send; all four bound its duration.
+// statement runs through QueryAll, QueryRow or Send; all four bound its duration.
 func (q *Queries) Exec(ctx context.Context, query string, args ...any) (int64, error) {
 	ctx, cancel := q.withTimeout(ctx)
 	defer cancel()

@@ -18,11 +18,11 @@ const revisionWork = "revision:"
 const configLock = 0x636f6e66
 
 // SetRevision sets the configuration revision that this process runs. From then on, its transactions
-// that lock a chain's cursor or create invoices fail with a *drift.StaleError once other processes run
+// that lock a chain's cursor or create invoices fail with a *chain.StaleError once other processes run
 // a newer revision.
 func (s *DB) SetRevision(number int64) { s.revision.Store(number) }
 
-// CheckRevision returns a *drift.StaleError if the process runs an older revision than the newest.
+// CheckRevision returns a *chain.StaleError if the process runs an older revision than the newest.
 func (tx *Tx) CheckRevision(newest int64) error {
 	if tx.Revision > 0 && tx.Revision < newest {
 		return &chain.StaleError{Own: tx.Revision, Newest: newest}
@@ -105,7 +105,7 @@ func (tx *Tx) RunRevision(ctx context.Context, replica string, number int64, now
 }
 
 // KeepRevision records until when a replica runs the revision of this process. It fails with a
-// *drift.StaleError if others run a newer one.
+// *chain.StaleError if others run a newer one.
 func (s *DB) KeepRevision(ctx context.Context, replica string, now, until time.Time) error {
 	own := s.revision.Load()
 	return s.heartbeat(ctx, func(tx *Tx) error {

@@ -453,7 +453,7 @@ func (s *scenario) drain(w *Indexer) error {
 	return errors.Join(errs[:]...)
 }
 
-// WantsEvents and Find implement settle.Merchants.
+// WantsEvents and Find implement ledger.Merchants.
 func (s *scenario) WantsEvents(string) bool { return false }
 func (s *scenario) Find(_ context.Context, id string) (m invoice.Merchant, known bool, err error) {
 	for _, p := range s.parties {

@@ -31,11 +31,11 @@ type Ledger interface {
 	// Watched returns which of the accounts are settlement addresses.
 	Watched(ctx context.Context, chainKey string, accounts []invoice.Address) (map[invoice.Address]bool, error)
 	// Observe records blocks on top of the newest indexed one. The parent of the first must be that block; otherwise
-	// the error is settle.ErrCursorMoved. Between the other blocks there may be gaps of blocks without events of
+	// the error is ledger.ErrCursorMoved. Between the other blocks there may be gaps of blocks without events of
 	// interest.
 	Observe(ctx context.Context, chainKey string, blocks []ledger.Block) error
 	// Rollback orphans everything above to, which becomes the newest indexed block. The error is
-	// settle.ErrFinalityViolated if to is below the newest final block.
+	// ledger.ErrFinalityViolated if to is below the newest final block.
 	Rollback(ctx context.Context, chainKey string, to invoice.Header) error
 	// Pending returns the recorded transfers in blocks up to through that are not final, and the revision to pass to
 	// Confirm.
@@ -43,15 +43,15 @@ type Ledger interface {
 	// Orphaned returns the transfers of orphaned payments that were last seen above the newest final block and not
 	// above through.
 	Orphaned(ctx context.Context, chainKey string, through uint64) ([]invoice.Transfer, error)
-	// Confirm makes everything in blocks up to finalized final. The error is settle.ErrCursorMoved if the chain's
+	// Confirm makes everything in blocks up to finalized final. The error is ledger.ErrCursorMoved if the chain's
 	// revision differs, because the verified blocks were rolled back in between. unfinal is how many of the chain's
 	// newest blocks are not final. more reports that work is left for Expire.
 	Confirm(ctx context.Context, chainKey string, finalized invoice.Header, revision int64, unfinal uint64) (more bool, err error)
 	// Expire does part of the work that Confirm left, and reports whether there is more.
 	Expire(ctx context.Context, chainKey string) (more bool, err error)
 	// Fill records the final blocks next..through of the cursor's gap; blocks without events of interest may be left
-	// out. Their contents are final immediately. The error is settle.ErrCursorMoved if the gap begins elsewhere, and
-	// settle.ErrFinalityViolated if through is not the block that is stored at its height.
+	// out. Their contents are final immediately. The error is ledger.ErrCursorMoved if the gap begins elsewhere, and
+	// ledger.ErrFinalityViolated if through is not the block that is stored at its height.
 	Fill(ctx context.Context, chainKey string, next uint64, blocks []ledger.Block, through invoice.Header) error
 	// ReportUnread records that an indexed block holds an unrecorded transfer to one of our addresses, unless that is
 	// known.
@@ -65,7 +65,7 @@ type Ledger interface {
 	// CanSkipTransaction fails if the limit of skipped transactions, which no node returns, is reached.
 	CanSkipTransaction(ctx context.Context, chainKey string) error
 	// Supplement records what an indexed block holds in addition, and that these unread transactions are read. The
-	// error is settle.ErrCursorMoved if the block is not indexed yet.
+	// error is ledger.ErrCursorMoved if the block is not indexed yet.
 	Supplement(ctx context.Context, chainKey string, b ledger.Block, above invoice.Header, settled ...invoice.Hash) error
 	// ChainAudits returns the progress of reading the final blocks a second time.
 	ChainAudits(ctx context.Context, chainKey string) ([]ledger.ChainAudit, error)

@@ -9,8 +9,8 @@ import (
 
 // An invoice may settle to an address if the merchant's list allows it (Merchant.Allows)
 // and no other merchant holds it. A holding is claimed with a key of the merchant or
-// granted by the operator, when a list changes (package merchant) and when an invoice is
-// created (package settle).
+// granted by the operator, when a list changes (package access) and when an invoice is
+// created (package ledger).
 
 // MaxAllowedAddresses is the maximum length of a merchant's list of addresses.
 const MaxAllowedAddresses = 50

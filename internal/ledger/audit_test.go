@@ -30,8 +30,8 @@ func (w *world) entries() []access.Entry {
 // resumed chains. A repeated change has no second entry.
 func TestAudit(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		check := func(object string, action access.Action, actor, merchantID, before, after string) access.Entry {
 			t.Helper()
 			e := w.newestEntry(object)

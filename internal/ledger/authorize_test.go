@@ -622,8 +622,8 @@ func TestGaslessTurnedOff(t *testing.T) {
 // each authorization is the chain's.
 func TestBoundNonces(t *testing.T) {
 	t.Parallel()
-	properties(t, func(conn *database, random *rand.Rand) string {
-		h := &boundHistory{w: conn.world(t), random: random, bound: make(map[string]ledger.Authorization)}
+	properties(t, func(d *database, random *rand.Rand) string {
+		h := &boundHistory{w: d.world(t), random: random, bound: make(map[string]ledger.Authorization)}
 		h.w.gasless(plenty)
 		for range 40 {
 			if wrong := h.step(); wrong != "" {

@@ -26,7 +26,7 @@ type partnerChain struct {
 func TestPaymentOrRefundInAnyOrder(t *testing.T) {
 	t.Parallel()
 	const pays, back, nothing = "payment by %s", "refund of %s", "nothing"
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for _, b := range []partnerChain{
 			{paid: 1_000_000, sent: "amount", outcome: fmt.Sprintf(back, "1000000")},
 			{paid: 1_000_000, sent: "amount", bound: true, outcome: fmt.Sprintf(back, "1000000")},
@@ -46,7 +46,7 @@ func TestPaymentOrRefundInAnyOrder(t *testing.T) {
 			{paid: 500_000, sent: "another", bound: true, outcome: nothing},
 		} {
 			for _, order := range []string{"in order", "one batch", "gap", "gap, read again"} {
-				if got := b.read(conn.world(t), order); got != b.outcome {
+				if got := b.read(d.world(t), order); got != b.outcome {
 					t.Errorf("%+v, %s: %s", b, order, got)
 				}
 			}

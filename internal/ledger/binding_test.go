@@ -129,7 +129,7 @@ func TestCreateWhileBlocksAreReplaced(t *testing.T) {
 // and in no others.
 func TestOnlyReplacedBlocksBindLower(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for name, test := range map[string]struct {
 			late   bool   // the invoice is created while the blocks are rolled back
 			forkAt uint64 // the first replaced block, or 0
@@ -147,7 +147,7 @@ func TestOnlyReplacedBlocksBindLower(t *testing.T) {
 			"replaced, created between":  {batch: 2, forkAt: 104, bound: 103, late: true},
 			"replaced, with gaps":        {batch: 4, forkAt: 103, bound: 101, sparse: true},
 		} {
-			w := conn.world(t)
+			w := d.world(t)
 			var read []ledger.Block
 			var old []invoice.Transfer
 			add := func(n uint64) {

@@ -14,8 +14,8 @@ func BenchmarkBlock(b *testing.B) {
 	for name, url := range dbtest.MigratedDatabases() {
 		b.Run(name, func(b *testing.B) {
 			u := url(b)
-			conn := &database{store: dbtest.Open(b, u), sql: dbtest.SQL(b, u)}
-			benchmarkBlock(b, conn.world(b))
+			d := &database{store: dbtest.Open(b, u), sql: dbtest.SQL(b, u)}
+			benchmarkBlock(b, d.world(b))
 		})
 	}
 }

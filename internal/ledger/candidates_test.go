@@ -30,10 +30,10 @@ func TestCandidatesDoNotDependOnConfirm(t *testing.T) {
 			w.blocks = append(w.blocks, before, after)
 		},
 	}
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for name, play := range plays {
 			t.Run("paid, "+name, func(t *testing.T) {
-				w := conn.world(t)
+				w := d.world(t)
 				var all []invoice.Invoice
 				var paid []invoice.Transfer
 				for s := range uint64(300) {
@@ -49,7 +49,7 @@ func TestCandidatesDoNotDependOnConfirm(t *testing.T) {
 				w.checkAttributed(last, all[150], invoice.ByAmount)
 			})
 			t.Run("a remainder, "+name, func(t *testing.T) {
-				w := conn.world(t)
+				w := d.world(t)
 				var all []invoice.Invoice
 				var parts, paid []invoice.Transfer
 				for s := range uint64(120) {
@@ -68,7 +68,7 @@ func TestCandidatesDoNotDependOnConfirm(t *testing.T) {
 				w.checkAttributed(last, all[60], invoice.ByAmount)
 			})
 			t.Run("within the tolerance, "+name, func(t *testing.T) {
-				w := conn.world(t)
+				w := d.world(t)
 				var all []invoice.Invoice
 				var paid []invoice.Transfer
 				for s := range uint64(600) {
@@ -107,9 +107,9 @@ func playTwoBlocks(w *world, play func(w *world, before, after ledger.Block), pa
 // former remainder, and by a larger amount.
 func TestTooManyCandidates(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for n, attributed := range map[uint64]bool{99: true, 100: false} {
-			w := conn.world(t)
+			w := d.world(t)
 			var all []invoice.Invoice
 			var parts []invoice.Transfer
 			for s := range n {
@@ -130,7 +130,7 @@ func TestTooManyCandidates(t *testing.T) {
 			}
 		}
 		for n, attributed := range map[uint64]bool{500: true, 501: false} {
-			w := conn.world(t)
+			w := d.world(t)
 			var all []invoice.Invoice
 			for s := range n {
 				inv := w.insertable(s + 1)
@@ -149,7 +149,7 @@ func TestTooManyCandidates(t *testing.T) {
 }
 
 // eachAlone runs the test on each database, while no other test runs.
-func eachAlone(t *testing.T, test func(t *testing.T, conn *database)) {
+func eachAlone(t *testing.T, test func(t *testing.T, d *database)) {
 	t.Helper()
 	for name, url := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
@@ -173,9 +173,9 @@ func allocated(fn func()) uint64 {
 // with other transfers. Both must cost about the same: each amount is looked up once, and line items
 // are not read.
 func TestCostOfDustOfAPrice(t *testing.T) {
-	eachAlone(t, func(t *testing.T, conn *database) {
+	eachAlone(t, func(t *testing.T, d *database) {
 		cost := func(tolerance, amount, step uint64) uint64 {
-			w := conn.world(t)
+			w := d.world(t)
 			var all []invoice.Invoice
 			for s := range uint64(99) {
 				inv := w.insertable(s + 1)

@@ -12,8 +12,8 @@ import (
 // TestChainAudits audits the blocks of a chain from its start on, and the blocks of back-fills.
 func TestChainAudits(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		audits := func() []ledger.ChainAudit {
 			all, err := w.ChainAudits(t.Context(), w.chainKey)
 			w.must(err)
@@ -53,8 +53,8 @@ func TestChainAudits(t *testing.T) {
 // payments.
 func TestRecordedTransactions(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		paid, lost := w.pay(inv.TransferAmount), w.pay(invoice.NewAmount(7))
 		w.mine(start+1, paid)

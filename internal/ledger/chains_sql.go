@@ -96,7 +96,7 @@ func (q Reader) Cursor(ctx context.Context, chainKey string) (Cursor, error) {
 }
 
 // LockCursor returns a chain's cursor and locks it until the transaction ends. The indexer writes only
-// while it holds this lock. LockCursor fails with a *drift.StaleError in a process with an older
+// while it holds this lock. LockCursor fails with a *chain.StaleError in a process with an older
 // configuration revision than others run.
 func LockCursor(ctx context.Context, tx *db.Tx, chainKey string) (Cursor, error) {
 	c, err := db.QueryRow(ctx, tx, scanCursor, cursorQuery+tx.ForUpdate(), chainKey)

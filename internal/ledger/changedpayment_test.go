@@ -53,7 +53,7 @@ func (w *world) states(back []invoice.Transfer) (states []invoice.PaymentStatus)
 // mined again with another amount. Refunds that do not fit into it are no longer refunds.
 func TestRefundsOfAPaymentThatChanged(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for name, c := range map[string]struct {
 			refunds []uint64
 			returns uint64
@@ -66,7 +66,7 @@ func TestRefundsOfAPaymentThatChanged(t *testing.T) {
 			"enough for one":       {[]uint64{600, 400}, 500, []bool{false, true}},
 			"enough for two":       {[]uint64{300, 400, 200}, 500, []bool{true, false, true}},
 		} {
-			w := conn.world(t)
+			w := d.world(t)
 			inv, paid, back := w.lostPayment(c.refunds...)
 			w.mine(w.head().Time.Unix()+1, over(paid, c.returns))
 			var pending, confirmed []invoice.PaymentStatus
@@ -101,7 +101,7 @@ func TestRefundsOfAPaymentThatChanged(t *testing.T) {
 // Its refund does not refund that payment, which is large enough for it.
 func TestRefundOfAPaymentOfOthers(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for name, change := range map[string]func(w *world, t invoice.Transfer) invoice.Transfer{
 			"from another account": func(_ *world, t invoice.Transfer) invoice.Transfer {
 				t.From = invoice.Address{0xbc}
@@ -113,7 +113,7 @@ func TestRefundOfAPaymentOfOthers(t *testing.T) {
 			},
 			"in another currency": func(_ *world, t invoice.Transfer) invoice.Transfer { return inEUR(t) },
 		} {
-			w := conn.world(t)
+			w := d.world(t)
 			_, paid, back := w.lostPayment(400)
 			paid = change(w, paid)
 			w.mine(w.head().Time.Unix()+1, paid)

@@ -174,7 +174,7 @@ func TestClaimByStrangers(t *testing.T) {
 
 func TestInconclusiveClaimsAreStored(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for name, play := range map[string]func(w *world, payer account) (invoice.Invoice, ledger.PaymentRow){
 			"before the invoice": func(w *world, payer account) (invoice.Invoice, ledger.PaymentRow) {
 				w.create() // so that the address is known
@@ -185,7 +185,7 @@ func TestInconclusiveClaimsAreStored(t *testing.T) {
 			"sent back": func(w *world, payer account) (invoice.Invoice, ledger.PaymentRow) {
 				inv := w.create()
 				p := w.unattributedPaymentOf(payer, start+10, 990_000)
-				w.must(conn.store.Update(t.Context(), func(tx *db.Tx) error {
+				w.must(d.store.Update(t.Context(), func(tx *db.Tx) error {
 					return ledger.SaveRefund(t.Context(), tx, invoice.Refund{
 						ID: "ref_" + p.ID, PaymentID: p.ID, InvoiceID: inv.ID, MerchantID: inv.MerchantID, Status: invoice.Pending,
 						Transfer: w.back(invoice.NewAmount(990_000)),
@@ -194,7 +194,7 @@ func TestInconclusiveClaimsAreStored(t *testing.T) {
 				return inv, p
 			},
 		} {
-			w := conn.world(t)
+			w := d.world(t)
 			payer := newAccount(t)
 			inv, p := play(w, payer)
 			if got, err := w.claimFor(inv, p, nil); got != ledger.ClaimKept || err != nil {

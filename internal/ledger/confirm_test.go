@@ -14,8 +14,8 @@ import (
 // replace its block before the first confirms. The first must not confirm.
 func TestConfirmRequiresVerifiedRevision(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		other := w.service()
 		inv := w.create()
 		block := w.next(start+1, w.pay(inv.Amount))
@@ -51,8 +51,8 @@ func TestConfirmRequiresVerifiedRevision(t *testing.T) {
 // later block.
 func TestConfirmFailsAfterAPaymentMoved(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		paid := w.pay(inv.Amount)
 		w.mine(start+1, paid)
@@ -72,9 +72,9 @@ func TestConfirmFailsAfterAPaymentMoved(t *testing.T) {
 // confirming replica had verified may become final.
 func TestReplicasConfirmTheirRevisions(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		rapid.Check(t, func(r *rapid.T) {
-			w := conn.world(t)
+			w := d.world(t)
 			w.create() // so that the address is watched
 			replicas := []*replica{{Service: w.Service}, {Service: w.service()}}
 			pick := func() *replica { return replicas[rapid.IntRange(0, 1).Draw(r, "replica")] }

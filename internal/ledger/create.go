@@ -36,7 +36,7 @@ func (r CreateRequest) draftAt(now time.Time) invoice.Draft {
 // Create makes an open invoice, its invoice.created event and the intent to
 // open its commitment, or a draft without these. A repeated request with the same key returns the invoice
 // of the first one. It returns an *invoice.FieldError for a draft that breaks a rule or names an
-// address of another merchant. It returns an *ratelimit.ExceededError for a merchant that has used up
+// address of another merchant. It returns a *limits.ExceededError for a merchant that has used up
 // its quota. Other errors are *ReferenceTakenError, ErrUnverified, *UnverifiedError, *MissedBlocksError,
 // ErrIdempotencyMismatch and ErrIdempotencyInProgress.
 func (s *Service) Create(ctx context.Context, req CreateRequest) (invoice.Invoice, error) {

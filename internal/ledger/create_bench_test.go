@@ -17,8 +17,8 @@ func BenchmarkCreate(b *testing.B) {
 		for _, keyed := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/keyed=%t", name, keyed), func(b *testing.B) {
 				u := url(b)
-				conn := &database{store: dbtest.Open(b, u)}
-				w := conn.world(b)
+				d := &database{store: dbtest.Open(b, u)}
+				w := d.world(b)
 				var n atomic.Uint64
 				b.SetParallelism(32) // times GOMAXPROCS, which was 2 for the recorded figures
 				b.ResetTimer()

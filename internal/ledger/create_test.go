@@ -18,20 +18,20 @@ import (
 
 func TestCreate(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
-		d := w.draft()
-		d.LineItems = []invoice.LineItem{{Label: "tea & <biscuits> ☕", Amount: d.Amount}}
-		inv, err := w.Create(t.Context(), ledger.CreateRequest{Draft: d})
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
+		draft := w.draft()
+		draft.LineItems = []invoice.LineItem{{Label: "tea & <biscuits> ☕", Amount: draft.Amount}}
+		inv, err := w.Create(t.Context(), ledger.CreateRequest{Draft: draft})
 		w.must(err)
 		suffix := number(inv.TransferAmount) - 1_000_000
 		if suffix < 1 || suffix > 999 {
 			t.Errorf("the suffix is %d, want 1 to 999", suffix)
 		}
 		want := invoice.Invoice{
-			Terms: invoice.Terms{Merchant: d.Merchant, Token: usdc, Amount: d.Amount, ExpiresAt: d.ExpiresAt},
+			Terms: invoice.Terms{Merchant: draft.Merchant, Token: usdc, Amount: draft.Amount, ExpiresAt: draft.ExpiresAt},
 			ID:    inv.ID, MerchantID: w.merchant, Currency: "USDC", ChainKey: w.chainKey, Status: invoice.Open,
-			LineItems: d.LineItems, CreatedAt: invoice.Unix(start), FromBlock: 100, Registry: registry, Collection: invoice.Direct, TransferAmount: inv.TransferAmount,
+			LineItems: draft.LineItems, CreatedAt: invoice.Unix(start), FromBlock: 100, Registry: registry, Collection: invoice.Direct, TransferAmount: inv.TransferAmount,
 		}
 		want.CommitmentID = chain.CommitmentID(1337, registry, want.Terms, inv.ID)
 		if diff := cmp.Diff(want, inv, comparer); diff != "" {
@@ -40,7 +40,7 @@ func TestCreate(t *testing.T) {
 		if diff := cmp.Diff(want, w.invoice(inv.ID), comparer); diff != "" {
 			t.Errorf("stored (-want +got):\n%s", diff)
 		}
-		events := dbtest.Events(t, conn.sql, w.merchant)
+		events := dbtest.Events(t, d.sql, w.merchant)
 		if len(events) != 1 || events[0].DeliveryID == "" || events[0].Due.Unix() != start || events[0].Subject != inv.ID {
 			t.Fatalf("events %+v, want one with a delivery that is due now", events)
 		}
@@ -67,17 +67,17 @@ var comparer = cmp.Options{cmp.Comparer(func(a, b invoice.Amount) bool { return 
 
 func TestCreateWithoutEndpointOrRegistry(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
-		silent := w.create(func(d *invoice.Draft) { d.MerchantID = "silent" })
-		events := dbtest.Events(t, conn.sql, "silent")
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
+		silent := w.create(func(draft *invoice.Draft) { draft.MerchantID = "silent" })
+		events := dbtest.Events(t, d.sql, "silent")
 		if len(events) != 1 || events[0].DeliveryID != "" {
 			t.Errorf("events of a merchant without an endpoint: %+v, want one without a delivery", events)
 		}
 		if got := w.intents(silent); len(got) != 1 {
 			t.Errorf("intents %v", got)
 		}
-		plain := w.create(func(d *invoice.Draft) { d.ChainKey = "unregistered" })
+		plain := w.create(func(draft *invoice.Draft) { draft.ChainKey = "unregistered" })
 		if got := w.intents(plain); len(got) != 0 {
 			t.Errorf("intents on a chain without a registry: %v", got)
 		}
@@ -92,37 +92,37 @@ func TestCreateWithoutEndpointOrRegistry(t *testing.T) {
 
 func TestCreateErrors(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		for field, by := range map[string]func(*invoice.Draft){
-			"merchantId":      func(d *invoice.Draft) { d.MerchantID = "stranger" },
-			"chainKey":        func(d *invoice.Draft) { d.ChainKey = "base" },
-			"currency":        func(d *invoice.Draft) { d.Currency = "usdc" },
-			"merchantAddress": func(d *invoice.Draft) { d.Merchant = usdc },
-			"amount":          func(d *invoice.Draft) { d.Amount = invoice.Amount{} },
-			"expiresAt":       func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start) },
+			"merchantId":      func(draft *invoice.Draft) { draft.MerchantID = "stranger" },
+			"chainKey":        func(draft *invoice.Draft) { draft.ChainKey = "base" },
+			"currency":        func(draft *invoice.Draft) { draft.Currency = "usdc" },
+			"merchantAddress": func(draft *invoice.Draft) { draft.Merchant = usdc },
+			"amount":          func(draft *invoice.Draft) { draft.Amount = invoice.Amount{} },
+			"expiresAt":       func(draft *invoice.Draft) { draft.ExpiresAt = invoice.Unix(start) },
 		} {
 			for _, key := range []string{"", "key"} {
-				d := w.draft()
-				by(&d)
-				_, err := w.Create(t.Context(), ledger.CreateRequest{Once: ledger.Once{Key: key}, Draft: d})
+				draft := w.draft()
+				by(&draft)
+				_, err := w.Create(t.Context(), ledger.CreateRequest{Once: ledger.Once{Key: key}, Draft: draft})
 				var wrong *invoice.FieldError
 				if !errors.As(err, &wrong) || wrong.Field != field {
 					t.Errorf("%s, key %q: %v", field, key, err)
 				}
 			}
 		}
-		d := w.draft()
-		d.Merchant = registry
+		draft := w.draft()
+		draft.Merchant = registry
 		var wrong *invoice.FieldError
-		if _, err := w.Create(t.Context(), ledger.CreateRequest{Draft: d}); !errors.As(err, &wrong) || wrong.Field != "merchantAddress" {
+		if _, err := w.Create(t.Context(), ledger.CreateRequest{Draft: draft}); !errors.As(err, &wrong) || wrong.Field != "merchantAddress" {
 			t.Errorf("the registry's address: %v", err)
 		}
-		d.ChainKey = "unregistered" // a chain without that registry
-		if _, err := w.Create(t.Context(), ledger.CreateRequest{Draft: d}); err != nil {
+		draft.ChainKey = "unregistered" // a chain without that registry
+		if _, err := w.Create(t.Context(), ledger.CreateRequest{Draft: draft}); err != nil {
 			t.Errorf("the address of another chain's registry: %v", err)
 		}
-		if found, _, err := ledger.NewReader(conn.store).Invoices(t.Context(), ledger.InvoiceFilter{MerchantID: w.merchant, Limit: 10}); err != nil || len(found) != 1 {
+		if found, _, err := ledger.NewReader(d.store).Invoices(t.Context(), ledger.InvoiceFilter{MerchantID: w.merchant, Limit: 10}); err != nil || len(found) != 1 {
 			t.Errorf("%d invoices, %v, want the last alone", len(found), err)
 		}
 	})
@@ -132,8 +132,8 @@ func TestCreateErrors(t *testing.T) {
 // replicas. Each is stored with its event, and transfer amounts are unique.
 func TestCreateConcurrently(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		replicas := []*ledger.Service{w.Service, w.service()}
 		const n = 400
 		invoices := make([]invoice.Invoice, n)
@@ -141,10 +141,10 @@ func TestCreateConcurrently(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range n {
 			wg.Go(func() {
-				d := w.draft()
-				d.Amount = invoice.NewAmount(uint64(1_000_000 + 300*(i%3)))
-				d.MerchantID = []string{w.merchant, w.merchant + "-b", w.merchant + "-c", w.merchant + "-d"}[i%4]
-				invoices[i], errs[i] = replicas[i%2].Create(t.Context(), ledger.CreateRequest{Draft: d})
+				draft := w.draft()
+				draft.Amount = invoice.NewAmount(uint64(1_000_000 + 300*(i%3)))
+				draft.MerchantID = []string{w.merchant, w.merchant + "-b", w.merchant + "-c", w.merchant + "-d"}[i%4]
+				invoices[i], errs[i] = replicas[i%2].Create(t.Context(), ledger.CreateRequest{Draft: draft})
 			})
 		}
 		wg.Wait()
@@ -164,7 +164,7 @@ func TestCreateConcurrently(t *testing.T) {
 		}
 		events := 0
 		for _, suffix := range []string{"", "-b", "-c", "-d"} {
-			events += len(dbtest.Events(t, conn.sql, w.merchant+suffix))
+			events += len(dbtest.Events(t, d.sql, w.merchant+suffix))
 		}
 		if events != n {
 			t.Errorf("%d events, want %d", events, n)
@@ -174,8 +174,8 @@ func TestCreateConcurrently(t *testing.T) {
 
 func TestCreateWithCancelledContext(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for _, key := range []string{"", "key"} {
@@ -190,8 +190,8 @@ func TestCreateWithCancelledContext(t *testing.T) {
 
 func TestSuffixesRunOut(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		// Every suffix except each tenth is taken.
 		const left = invoice.MaxSuffix / 10
 		var taken []invoice.Invoice
@@ -222,8 +222,8 @@ func TestSuffixesRunOut(t *testing.T) {
 		}
 		for what, by := range map[string]func(*invoice.Draft){
 			"amount":  amount(2_000_000),
-			"address": func(d *invoice.Draft) { d.Merchant = invoice.Address{1} },
-			"chain":   func(d *invoice.Draft) { d.ChainKey = "unregistered" },
+			"address": func(draft *invoice.Draft) { draft.Merchant = invoice.Address{1} },
+			"chain":   func(draft *invoice.Draft) { draft.ChainKey = "unregistered" },
 		} {
 			if inv := w.create(by); inv.TransferAmount.IsZero() {
 				t.Errorf("an invoice of another %s has no transfer amount", what)
@@ -243,14 +243,14 @@ func TestSuffixesRunOut(t *testing.T) {
 
 func TestSuffixOverflow(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
-		none := w.create(func(d *invoice.Draft) { d.Amount = invoice.MaxAmount })
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
+		none := w.create(func(draft *invoice.Draft) { draft.Amount = invoice.MaxAmount })
 		if !none.TransferAmount.IsZero() || !w.invoice(none.ID).TransferAmount.IsZero() {
 			t.Errorf("the largest amount has the transfer amount %s", none.TransferAmount)
 		}
 		for range 5 {
-			one := w.create(func(d *invoice.Draft) { d.Amount = invoice.MaxAmount.Minus(invoice.NewAmount(2)) })
+			one := w.create(func(draft *invoice.Draft) { draft.Amount = invoice.MaxAmount.Minus(invoice.NewAmount(2)) })
 			if room := invoice.MaxAmount.Minus(one.Amount); !one.TransferAmount.IsZero() && room.Less(one.TransferAmount.Minus(one.Amount)) {
 				t.Errorf("the transfer amount %s has wrapped around", one.TransferAmount)
 			}
@@ -263,8 +263,8 @@ func TestSuffixOverflow(t *testing.T) {
 // inserted again, because its payments would not be indexed otherwise.
 func TestCreateAfterLostRows(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		w.create()
 		for _, statement := range []string{
 			"DELETE FROM deliveries WHERE merchant_id = '" + w.merchant + "'",
@@ -274,7 +274,7 @@ func TestCreateAfterLostRows(t *testing.T) {
 			"DELETE FROM invoices WHERE merchant_id = '" + w.merchant + "'",
 			"DELETE FROM settlement_addresses WHERE merchant_id = '" + w.merchant + "'",
 		} {
-			if _, err := conn.sql.ExecContext(t.Context(), statement); err != nil {
+			if _, err := d.sql.ExecContext(t.Context(), statement); err != nil {
 				t.Fatal(err)
 			}
 		}

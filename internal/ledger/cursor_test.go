@@ -16,8 +16,8 @@ import (
 
 func TestStartAndCursor(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		if cur, err := w.Cursor(t.Context(), "unregistered"); err != nil || cur != (ledger.Progress{}) {
 			t.Errorf("the cursor of a chain that was never read is %+v, %v", cur, err)
 		}
@@ -46,8 +46,8 @@ func TestStartAndCursor(t *testing.T) {
 
 func TestObserveRequiresConsecutiveBlocks(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		w.mine(start + 1)
 		good := w.next(start+10, w.pay(inv.Amount))
@@ -102,8 +102,8 @@ func TestObserveRequiresConsecutiveBlocks(t *testing.T) {
 
 func TestRollbackAndConfirmErrors(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		w.mine(start + 1)
 		line := w.mine(start+2, w.pay(inv.Amount))
@@ -142,8 +142,8 @@ func TestRollbackAndConfirmErrors(t *testing.T) {
 
 func TestHaltedChainErrors(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		w.mine(start+1, w.pay(inv.Amount))
 		before, err := w.Cursor(t.Context(), w.chainKey)
@@ -172,8 +172,8 @@ func TestHaltedChainErrors(t *testing.T) {
 
 func TestHeaders(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		var batch []ledger.Block
 		for i := range 300 {
 			b := w.next(start + int64(i))
@@ -204,8 +204,8 @@ func TestHeaders(t *testing.T) {
 
 func TestPendingAndWatched(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		stranger := invoice.Address{0xee}
 		among := []invoice.Address{stranger, w.address, payer}
@@ -233,7 +233,7 @@ func TestPendingAndWatched(t *testing.T) {
 		if p := w.payment(unknown); p.Attributed() || p.MerchantID != "" || p.Method != "" || p.Status != invoice.Pending {
 			t.Errorf("the unknown transfer is %+v", p)
 		}
-		if _, err := ledger.NewReader(conn.store).Payment(t.Context(), invoice.TransferID(invoice.PrefixPayment, w.chainKey, elsewhere.TxHash, 0)); !errors.Is(err, db.ErrNotFound) {
+		if _, err := ledger.NewReader(d.store).Payment(t.Context(), invoice.TransferID(invoice.PrefixPayment, w.chainKey, elsewhere.TxHash, 0)); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("a stranger's payment: %v, want ErrNotFound", err)
 		}
 		w.final()
@@ -246,8 +246,8 @@ func TestPendingAndWatched(t *testing.T) {
 // TestOrphaned rolls blocks back and reads them again, with and without a payment.
 func TestOrphaned(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		p := w.pay(inv.Amount)
 		b := w.next(start+1, p)
@@ -278,8 +278,8 @@ func TestOrphaned(t *testing.T) {
 // gets ErrCursorMoved, and everything is stored once.
 func TestTwoReplicasReadTheSameChain(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		other := w.service()
 		for round := range 10 {
 			inv := w.create(amount(uint64(5_000_000 + 10_000*round)))
@@ -308,8 +308,8 @@ func TestTwoReplicasReadTheSameChain(t *testing.T) {
 
 func TestIntentsFollowTheChain(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		check := func(what string, inv invoice.Invoice, want ...string) {
 			t.Helper()
 			if diff := cmp.Diff(want, w.intents(inv)); diff != "" {

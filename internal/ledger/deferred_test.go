@@ -111,9 +111,9 @@ func TestUndecidedPaymentIsNoRefund(t *testing.T) {
 // without the reorg.
 func TestDeferredPaymentIsMinedAgain(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for _, reorg := range []bool{false, true} {
-			w := conn.world(t)
+			w := d.world(t)
 			w.late()
 			inv := w.create()
 			unread := w.startAboveUnread()
@@ -138,7 +138,7 @@ func TestDeferredPaymentIsMinedAgain(t *testing.T) {
 			if got := len(w.unattributedIDs); got != 600 {
 				t.Errorf("reorg %t: %d payments were found unattributed, want 600", reorg, got)
 			}
-			if left, err := ledger.NewReader(conn.store).WhichUndecided(t.Context(), []string{w.payment(transfers[0]).ID, w.payment(transfers[1]).ID}); err != nil || len(left) > 0 {
+			if left, err := ledger.NewReader(d.store).WhichUndecided(t.Context(), []string{w.payment(transfers[0]).ID, w.payment(transfers[1]).ID}); err != nil || len(left) > 0 {
 				t.Errorf("reorg %t: still undecided: %q, %v", reorg, left, err)
 			}
 		}
@@ -149,9 +149,9 @@ func TestDeferredPaymentIsMinedAgain(t *testing.T) {
 // may be a refund.
 func TestDeferredRefundIsMinedAgain(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for _, reorg := range []bool{false, true} {
-			w := conn.world(t)
+			w := d.world(t)
 			w.late()
 			partner := invoice.Address{0: 0xac, 18: w.address[18], 19: w.address[19]}
 			ours := w.create(amount(5_000_000))
@@ -197,9 +197,9 @@ func (w *world) acrossTheGap() (inv invoice.Invoice, below ledger.Block, above [
 // several orders. It must not be attached to another payment.
 func TestRefundIsDeferredForUnreadBlocks(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for _, how := range []string{"in order", "gap", "not final", "reorg", "restart", "rescan", "halted"} {
-			w := conn.world(t)
+			w := d.world(t)
 			inv, below, above := w.acrossTheGap()
 			genesis := w.head()
 			w.blocks = append(w.blocks, below)
@@ -246,12 +246,12 @@ func TestRefundIsDeferredForUnreadBlocks(t *testing.T) {
 			if got := w.refunds(); len(got) != 1 || got[inv.ID] != 1 {
 				t.Errorf("%s: refunds announced of invoices: %v", how, got)
 			}
-			back, err := ledger.NewReader(conn.store).AmountsRefunded(t.Context(), []string{w.payment(below.Transfers[0]).ID})
+			back, err := ledger.NewReader(d.store).AmountsRefunded(t.Context(), []string{w.payment(below.Transfers[0]).ID})
 			w.must(err)
 			if got := back[w.payment(below.Transfers[0]).ID]; got != invoice.NewAmount(3_210_000) {
 				t.Errorf("%s: of what fits nothing %s are paid back", how, got)
 			}
-			left, err := ledger.UndecidedRefunds(t.Context(), conn.store, w.chainKey, 0, 1000, 10)
+			left, err := ledger.UndecidedRefunds(t.Context(), d.store, w.chainKey, 0, 1000, 10)
 			if w.must(err); len(left) > 0 {
 				t.Errorf("%s: %d transfers wait still", how, len(left))
 			}

@@ -38,12 +38,12 @@ func (d *depositGame) stored() map[transferKey]storedTransfer {
 		sweeps = append(sweeps, invoice.TransferID(invoice.PrefixSweep, d.chainKey, k.tx, k.ordinal))
 		refunds = append(refunds, invoice.TransferID(invoice.PrefixRefund, d.chainKey, k.tx, k.ordinal))
 	}
-	ctx, conn := d.t.Context(), d.db.store
-	rows, err := ledger.PaymentsByID(ctx, conn, payments)
+	ctx, store := d.t.Context(), d.db.store
+	rows, err := ledger.PaymentsByID(ctx, store, payments)
 	d.must(err)
-	swept, err := ledger.SweepsByID(ctx, conn, sweeps)
+	swept, err := ledger.SweepsByID(ctx, store, sweeps)
 	d.must(err)
-	refunded, err := ledger.RefundsByID(ctx, conn, refunds)
+	refunded, err := ledger.RefundsByID(ctx, store, refunds)
 	d.must(err)
 	all := make(map[transferKey]storedTransfer)
 	set := func(t invoice.Transfer, change func(*storedTransfer)) {

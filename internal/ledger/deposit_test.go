@@ -161,7 +161,7 @@ func TestRepeatedCreateOfADeposit(t *testing.T) {
 // TestDepositPayments pays deposit invoices over 1,000,000 that expire after an hour.
 func TestDepositPayments(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for name, test := range map[string]struct {
 			play      func(w *world, inv invoice.Invoice)
 			status    invoice.Status
@@ -211,7 +211,7 @@ func TestDepositPayments(t *testing.T) {
 				w.mine(start+1, w.deposit(inv, 1_000_000))
 			}, invoice.Void, invoice.Late, 1_000_000},
 		} {
-			w := conn.world(t)
+			w := d.world(t)
 			inv := w.create(deposited)
 			test.play(w, inv)
 			w.final()

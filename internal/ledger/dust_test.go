@@ -11,7 +11,7 @@ import (
 // is paid. The dust is listed and emits no event.
 func TestDustHidesNoException(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for name, test := range map[string]struct {
 			paid uint64 // 0 for the transfer amount
 			want invoice.Exception
@@ -20,7 +20,7 @@ func TestDustHidesNoException(t *testing.T) {
 			"the bare amount":     {34_000_000, ""},
 			"50 for 34":           {50_000_000, invoice.Overpaid},
 		} {
-			w := conn.world(t)
+			w := d.world(t)
 			inv := w.create(amount(34_000_000))
 			named := invoice.Evidence{Calldata: inv.CommitmentID}
 			p := tagged(w.pay(invoice.NewAmount(test.paid)), named)
@@ -41,7 +41,7 @@ func TestDustHidesNoException(t *testing.T) {
 			if want := p.Amount.Plus(invoice.NewAmount(20_001)); got.AmountPaid != want {
 				t.Errorf("%s, with dust: amountPaid %s, want %s", name, got.AmountPaid, want)
 			}
-			listed, _, err := ledger.NewReader(conn.store).Payments(t.Context(), ledger.PaymentFilter{MerchantID: w.merchant, Limit: 50})
+			listed, _, err := ledger.NewReader(d.store).Payments(t.Context(), ledger.PaymentFilter{MerchantID: w.merchant, Limit: 50})
 			if err != nil || len(listed) != 6 {
 				t.Errorf("%s: %d payments are listed, %v; want 6", name, len(listed), err)
 			}

@@ -17,8 +17,8 @@ func BenchmarkFill(b *testing.B) {
 		for _, paying := range []bool{true, false} {
 			b.Run(fmt.Sprintf("%s/paying=%t", name, paying), func(b *testing.B) {
 				u := url(b)
-				conn := &database{store: dbtest.Open(b, u), sql: dbtest.SQL(b, u)}
-				benchmarkFill(b, conn.world(b), paying)
+				d := &database{store: dbtest.Open(b, u), sql: dbtest.SQL(b, u)}
+				benchmarkFill(b, d.world(b), paying)
 			})
 		}
 	}

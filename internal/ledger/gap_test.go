@@ -51,7 +51,7 @@ func (w *world) fill(next uint64, through invoice.Header, blocks ...ledger.Block
 
 func TestStartLeavesAGap(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for _, test := range []struct {
 			from uint64
 			want *ledger.Gap
@@ -61,7 +61,7 @@ func TestStartLeavesAGap(t *testing.T) {
 			{101, nil},
 			{1 << 40, nil},
 		} {
-			w := conn.world(t)
+			w := d.world(t)
 			w.chainKey += "-late"
 			w.must(w.Start(t.Context(), w.chainKey, w.head(), test.from))
 			w.checkGap(test.want)
@@ -71,8 +71,8 @@ func TestStartLeavesAGap(t *testing.T) {
 
 func TestRescanWidensTheGap(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		for i := range int64(9) { // up to block 109
 			w.mine(start + i)
 		}
@@ -115,8 +115,8 @@ func TestRescanWidensTheGap(t *testing.T) {
 // Found transfers are settled once.
 func TestFillFindsMissedTransfers(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		missed, seen := w.create(), w.create(amount(7_000_000))
 		paid := w.next(start+10, w.pay(missed.TransferAmount), w.pay(invoice.NewAmount(3)))
 		paid.Registry = []ledger.RegistryEvent{{Registry: registry, Kind: ledger.RegistryOpened, CommitmentID: missed.CommitmentID}}
@@ -172,8 +172,8 @@ func TestFillFindsMissedTransfers(t *testing.T) {
 // TestFillConfirmsOrphanedPayments finds an orphaned transaction in a final block.
 func TestFillConfirmsOrphanedPayments(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		p := w.pay(inv.Amount)
 		w.mine(start+10, p)
@@ -193,8 +193,8 @@ func TestFillConfirmsOrphanedPayments(t *testing.T) {
 
 func TestFillErrors(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		first := w.observeEmpty(w.next(start+1, w.pay(inv.Amount)))
 		line := w.observeEmpty(w.next(start + 2))
@@ -250,8 +250,8 @@ func TestFillErrors(t *testing.T) {
 // whatever the clock showed when it was created.
 func TestGapDefersExpiry(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		old := w.create()
 		unpaid := w.create(amount(2_000_000))
 		paid := w.observeEmpty(w.next(start+10, w.pay(old.TransferAmount)))
@@ -288,8 +288,8 @@ func TestGapDefersExpiry(t *testing.T) {
 // has expired. The payment belongs to the invoice.
 func TestRemainderFoundAfterExpiry(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		w.mine(start+1, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
 		rest := w.pay(inv.Amount.Minus(invoice.NewAmount(400_000)))
@@ -309,7 +309,7 @@ func TestRemainderFoundAfterExpiry(t *testing.T) {
 // blocks are below the first indexed one.
 func TestRescanKeepsAttributions(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for name, begin := range map[string]func(w *world, missed ledger.Block){
 			"left out": func(w *world, missed ledger.Block) { w.observeEmpty(missed) },
 			"below the first block": func(w *world, missed ledger.Block) {
@@ -321,7 +321,7 @@ func TestRescanKeepsAttributions(t *testing.T) {
 				other uint64 // amount of a second invoice
 				given bool   // the payment above is attributed
 			}{{1_000_000, false}, {2_000_000, true}} {
-				w := conn.world(t)
+				w := d.world(t)
 				if name != "left out" {
 					w.late()
 				}

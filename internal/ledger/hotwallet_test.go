@@ -11,7 +11,7 @@ import (
 // not become refunds of that money.
 func TestHotWalletIsNoSettlementAddress(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for name, c := range map[string]struct {
 			proved bool
 			names  bool // the transfer names the invoice that it refunds
@@ -19,7 +19,7 @@ func TestHotWalletIsNoSettlementAddress(t *testing.T) {
 		}{
 			"a hot wallet": {}, "an address whose holder proved control": {proved: true, refund: true}, "named": {names: true, refund: true},
 		} {
-			w := conn.world(t)
+			w := d.world(t)
 			exchange := invoice.Address{0: 0xec, 18: w.address[18], 19: w.address[19]}
 			theirs := w.create(amount(1_000_000), func(d *invoice.Draft) { d.Merchant = exchange })
 			inv := w.create(amount(1_000_000))

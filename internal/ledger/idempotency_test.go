@@ -19,8 +19,8 @@ const day = 24 * 60 * 60
 
 func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		request := ledger.CreateRequest{Once: ledger.Once{Key: "k", Scope: w.merchant}, Draft: w.draft()}
 		var replayed bool
 		marked := request
@@ -87,8 +87,8 @@ func TestIdempotencyKey(t *testing.T) {
 
 func TestIdempotencyKeyExpires(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		request := ledger.CreateRequest{Once: ledger.Once{Key: "k"}, Draft: w.draft()}
 		request.Draft.ExpiresAt = invoice.Unix(start + 10*day)
 		create := func() invoice.Invoice {
@@ -113,7 +113,7 @@ func TestIdempotencyKeyExpires(t *testing.T) {
 		}
 		w.seconds.Store(start + 2*day)
 		w.must(w.DeleteOldKeys(t.Context()))
-		if _, err := ledger.FindIdempotencyKey(t.Context(), conn.store, "", "k", invoice.Unix(start+day)); !errors.Is(err, db.ErrNotFound) {
+		if _, err := ledger.FindIdempotencyKey(t.Context(), d.store, "", "k", invoice.Unix(start+day)); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("looking for a key that was deleted gives %v", err)
 		}
 	})
@@ -123,8 +123,8 @@ func TestIdempotencyKeyExpires(t *testing.T) {
 // replicas.
 func TestIdempotencyKeyConcurrently(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		replicas := []*ledger.Service{w.Service, w.service()}
 		request := ledger.CreateRequest{Once: ledger.Once{Key: "k"}, Draft: w.draft()}
 		const n = 50
@@ -144,10 +144,10 @@ func TestIdempotencyKeyConcurrently(t *testing.T) {
 				t.Fatalf("one request made %s and %s", ids[0], id)
 			}
 		}
-		if events := dbtest.Events(t, conn.sql, w.merchant); len(events) != 1 {
+		if events := dbtest.Events(t, d.sql, w.merchant); len(events) != 1 {
 			t.Errorf("%d events, want 1", len(events))
 		}
-		found, _, err := ledger.NewReader(conn.store).Invoices(t.Context(), ledger.InvoiceFilter{MerchantID: w.merchant, Limit: 10})
+		found, _, err := ledger.NewReader(d.store).Invoices(t.Context(), ledger.InvoiceFilter{MerchantID: w.merchant, Limit: 10})
 		if err != nil || len(found) != 1 {
 			t.Errorf("%d invoices, %v, want 1", len(found), err)
 		}
@@ -158,8 +158,8 @@ func TestIdempotencyKeyConcurrently(t *testing.T) {
 // keys that each have one of two requests, and without a key.
 func TestIdempotencyKeysShareBatches(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		replicas := []*ledger.Service{w.Service, w.service()}
 		const n, keys = 200, 20
 		invoices := make([]invoice.Invoice, n)
@@ -198,7 +198,7 @@ func TestIdempotencyKeysShareBatches(t *testing.T) {
 		if len(want) != n/2+keys/2 {
 			t.Errorf("%d invoices were returned, want %d without a key and %d with one", len(want), n/2, keys/2)
 		}
-		stored, _, err := ledger.NewReader(conn.store).Invoices(t.Context(), ledger.InvoiceFilter{MerchantID: w.merchant, Limit: n})
+		stored, _, err := ledger.NewReader(d.store).Invoices(t.Context(), ledger.InvoiceFilter{MerchantID: w.merchant, Limit: n})
 		if err != nil || len(stored) != len(want) {
 			t.Errorf("%d invoices are stored, %v, want %d", len(stored), err, len(want))
 		}
@@ -207,7 +207,7 @@ func TestIdempotencyKeysShareBatches(t *testing.T) {
 				t.Errorf("nobody got the invoice %s", inv.ID)
 			}
 		}
-		if events := dbtest.Events(t, conn.sql, w.merchant); len(events) != len(want) {
+		if events := dbtest.Events(t, d.sql, w.merchant); len(events) != len(want) {
 			t.Errorf("%d events, want %d", len(events), len(want))
 		}
 	})
@@ -217,8 +217,8 @@ func TestIdempotencyKeysShareBatches(t *testing.T) {
 // continues. The key must stay valid.
 func TestIdempotencyKeySurvivesAClockJump(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		w.Service = w.service(func(cfg *ledger.Config) {
 			cfg.Schedule = func() time.Time { return time.Unix(start, 0) }
 		})

@@ -301,9 +301,9 @@ func (m named) Find(context.Context, string) (invoice.Merchant, bool, error) {
 // Each has the same id, commitment and deposit address again.
 func TestImportProperty(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		rapid.Check(t, func(r *rapid.T) {
-			w := conn.world(t)
+			w := d.world(t)
 			var all []invoice.Invoice
 			for i := range rapid.IntRange(1, 5).Draw(r, "invoices") {
 				all = append(all, w.lostInvoice(func(inv *invoice.Invoice) {

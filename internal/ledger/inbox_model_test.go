@@ -25,9 +25,9 @@ type inboxMachine struct {
 // inbox that is read by indexes must equal the one computed from all stored rows.
 func TestInboxModel(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		rapid.Check(t, func(r *rapid.T) {
-			m := &inboxMachine{machine: &machine{world: conn.world(t)}}
+			m := &inboxMachine{machine: &machine{world: d.world(t)}}
 			m.draw(r)
 			r.Repeat(map[string]func(*rapid.T){
 				"create": m.create, "void": m.voidOne, "mine": m.mine, "mine more": m.mine, "reorg": m.reorg, "confirm": m.confirm,

@@ -47,7 +47,7 @@ func (w *world) unattributed() []string {
 func TestAttributeManually(t *testing.T) {
 	t.Parallel()
 	const created, received, paid = "invoice.created", "payment.received", "invoice.paid"
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for name, test := range map[string]struct {
 			play      func(w *world, inv invoice.Invoice) ledger.PaymentRow
 			status    invoice.Status
@@ -86,7 +86,7 @@ func TestAttributeManually(t *testing.T) {
 				return p
 			}, invoice.Paid, invoice.Duplicate, 2_500_000, []string{created, received, paid, received}},
 		} {
-			w := conn.world(t)
+			w := d.world(t)
 			inv := w.create()
 			p := test.play(w, inv)
 			w.seconds.Add(77)
@@ -113,7 +113,7 @@ func TestAttributeManually(t *testing.T) {
 				t.Errorf("%s: without an invoice are %v still", name, got)
 			}
 			var records int
-			w.must(conn.sql.QueryRowContext(t.Context(), `SELECT count(*) FROM attributions WHERE payment_id = $1 AND invoice_id = $2
+			w.must(d.sql.QueryRowContext(t.Context(), `SELECT count(*) FROM attributions WHERE payment_id = $1 AND invoice_id = $2
 				AND attributed_by = 'maria' AND note = 'she wrote to us' AND attributed_at = $3`, p.ID, inv.ID, start+77).Scan(&records))
 			if records != 1 {
 				t.Errorf("%s: it is recorded %d times, want once", name, records)

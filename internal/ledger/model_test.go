@@ -23,9 +23,9 @@ import (
 // that reads the final chain and knows no reorgs.
 func TestModel(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		rapid.Check(t, func(r *rapid.T) {
-			m := &machine{world: conn.world(t)}
+			m := &machine{world: d.world(t)}
 			m.draw(r)
 			r.Repeat(map[string]func(*rapid.T){
 				"create":  m.create,
@@ -58,9 +58,9 @@ func TestModel(t *testing.T) {
 // started at its head, and the blocks below are filled in.
 func TestModelWithALateStart(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		rapid.Check(t, func(r *rapid.T) {
-			m := &machine{world: conn.world(t), late: true}
+			m := &machine{world: d.world(t), late: true}
 			m.chainKey += "-late"
 			m.Service = m.service()
 			m.draw(r)

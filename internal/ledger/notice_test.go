@@ -38,7 +38,7 @@ func (w *world) announced(t invoice.Transfer) []string {
 
 func TestNoticeIsLinkedToItsPayment(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for name, play := range map[string]func(w *world, n invoice.Notice, p invoice.Transfer){
 			"before": func(w *world, n invoice.Notice, p invoice.Transfer) { w.receive(n); w.mine(start+1, p) },
 			"after":  func(w *world, n invoice.Notice, p invoice.Transfer) { w.mine(start+1, p); w.receive(n) },
@@ -66,7 +66,7 @@ func TestNoticeIsLinkedToItsPayment(t *testing.T) {
 				w.mine(start+2, p)
 			},
 		} {
-			w := conn.world(t)
+			w := d.world(t)
 			inv := w.create()
 			p := w.pay(inv.TransferAmount)
 			w.signals()
@@ -83,8 +83,8 @@ func TestNoticeIsLinkedToItsPayment(t *testing.T) {
 
 func TestNoticesAreNotMixedUp(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		one, two := w.pay(inv.TransferAmount), w.pay(inv.TransferAmount)
 		for _, id := range []string{"t1", "t2"} {
@@ -117,8 +117,8 @@ func TestNoticesAreNotMixedUp(t *testing.T) {
 
 func TestNoticeWithoutAPayment(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		p := w.pay(inv.Amount)
 		w.mine(start+1, p)
@@ -152,8 +152,8 @@ func TestNoticeWithoutAPayment(t *testing.T) {
 // times. They are linked whichever is first.
 func TestNoticeAndPaymentConcurrently(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		w.create()
 		for round := range 60 {
 			a := invoice.NewAmount(uint64(3_000_000 + round))
@@ -178,8 +178,8 @@ func TestNoticeAndPaymentConcurrently(t *testing.T) {
 // long before, and again soon after.
 func TestNoticeOutsideTheWindow(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		old := w.pay(invoice.NewAmount(5_000_000))
 		w.receive(w.notice("never paid", invoice.NewAmount(6_000_000)))
 		w.create()

@@ -12,8 +12,8 @@ import (
 
 func TestAmbiguousAmountsStayUnattributed(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		one, two := w.create(), w.create()
 		bare, exact := w.pay(one.Amount), w.pay(two.TransferAmount)
 		w.mine(start+1, bare, exact)
@@ -45,8 +45,8 @@ func TestAmbiguousAmountsStayUnattributed(t *testing.T) {
 // transaction has other evidence.
 func TestReorgChangesAttribution(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		one, two := w.create(amount(1_000_000)), w.create(amount(2_000_000))
 		p := w.pay(one.Amount)
 		w.mine(start+1, p)
@@ -87,8 +87,8 @@ func TestReorgChangesAttribution(t *testing.T) {
 // may be meant for the former one.
 func TestMovedPaymentFreesItsInvoice(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		one, two := w.create(amount(1_000_000)), w.create(amount(2_000_000))
 		p := w.pay(one.Amount)
 		w.mine(start+1, p)
@@ -107,8 +107,8 @@ func TestMovedPaymentFreesItsInvoice(t *testing.T) {
 
 func TestPaymentKeepsItsInvoiceThroughReorgs(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		one := w.create()
 		p := w.pay(one.Amount)
 		w.mine(start+1, p)
@@ -132,8 +132,8 @@ func TestPaymentKeepsItsInvoiceThroughReorgs(t *testing.T) {
 // mined again is attributed only by new evidence, not by its amount.
 func TestUnattributedPaymentStaysSoWhenMinedAgain(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		other, inv := w.create(), w.create()
 		bare := w.pay(inv.Amount)
 		w.mine(start+1, bare)
@@ -155,8 +155,8 @@ func TestUnattributedPaymentStaysSoWhenMinedAgain(t *testing.T) {
 // TestRefundNamesItsPayment refunds a payer who paid two invoices of one amount.
 func TestRefundNamesItsPayment(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		one, two := w.create(), w.create()
 		tag := func(inv invoice.Invoice) invoice.Evidence { return invoice.Evidence{Calldata: inv.CommitmentID} }
 		w.mine(start+1, tagged(w.pay(one.Amount), tag(one)), tagged(w.pay(two.Amount), tag(two)))
@@ -175,7 +175,7 @@ func TestRefundNamesItsPayment(t *testing.T) {
 		}
 		for inv, want := range map[*invoice.Invoice]int{&one: 1, &two: 2} {
 			refunds := 0
-			for _, e := range dbtest.Events(t, conn.sql, w.merchant) {
+			for _, e := range dbtest.Events(t, d.sql, w.merchant) {
 				if e.InvoiceID != inv.ID || e.Type != invoice.EventRefunded {
 					continue
 				}
@@ -202,8 +202,8 @@ func TestRefundNamesItsPayment(t *testing.T) {
 // TestExpiryInBatches expires more invoices than one transaction handles.
 func TestExpiryInBatches(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		const n = 501
 		var all []invoice.Invoice
 		for suffix := range uint64(n) {
@@ -215,7 +215,7 @@ func TestExpiryInBatches(t *testing.T) {
 		w.mine(start + 3601)
 		w.final()
 		kinds := make(map[invoice.EventType]int)
-		for _, e := range dbtest.Events(t, conn.sql, w.merchant) {
+		for _, e := range dbtest.Events(t, d.sql, w.merchant) {
 			kinds[e.Type]++
 		}
 		if kinds[invoice.EventExpired] != n || len(kinds) != 1 {
@@ -229,13 +229,13 @@ func TestExpiryInBatches(t *testing.T) {
 // named.
 func TestFalseEvidenceIsReplaced(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for name, of := range map[string]func(invoice.Hash) invoice.Evidence{
 			"registry":      func(id invoice.Hash) invoice.Evidence { return invoice.Evidence{Registry: id} },
 			"authorization": func(id invoice.Hash) invoice.Evidence { return invoice.Evidence{Authorization: id} },
 			"calldata":      func(id invoice.Hash) invoice.Evidence { return invoice.Evidence{Calldata: id} },
 		} {
-			w := conn.world(t)
+			w := d.world(t)
 			meant, named := w.create(), w.create()
 			p := w.pay(meant.TransferAmount)
 			w.mine(start+1, tagged(p, of(named.CommitmentID)))

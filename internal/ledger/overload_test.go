@@ -21,14 +21,14 @@ import (
 // of the first try.
 func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		const creates, timeout = 500, 10 * time.Second // a request's
-		w := conn.world(t)
+		w := d.world(t)
 		w.create() // it prepares the statements, and claims the address
 		repeat := ledger.CreateRequest{Once: ledger.Once{Key: "made-before", Scope: w.merchant}, Draft: w.draft()}
 		made, err := w.Create(t.Context(), repeat)
 		w.must(err)
-		release := conn.hold(t)
+		release := d.hold(t)
 		requests, errs := make([]ledger.CreateRequest, creates), make([]error, creates)
 		began := time.Now()
 		var group sync.WaitGroup
@@ -65,7 +65,7 @@ func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
 		}
 		withdrawn := 0
 		for i, err := range errs {
-			n := conn.invoicesOf(t, w, requests[i])
+			n := d.invoicesOf(t, w, requests[i])
 			switch {
 			case errors.Is(err, ledger.ErrCreatesWait):
 				withdrawn++
@@ -85,7 +85,7 @@ func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
 			group.Go(func() {
 				if _, err := w.Create(t.Context(), requests[i]); err != nil {
 					t.Errorf("create %d with its key again: %v", i, err)
-				} else if n := conn.invoicesOf(t, w, requests[i]); n != 1 {
+				} else if n := d.invoicesOf(t, w, requests[i]); n != 1 {
 					t.Errorf("create %d with its key again: %d invoices, want 1", i, n)
 				}
 			})
@@ -97,14 +97,14 @@ func TestCreatesWhileTheDatabaseIsHeld(t *testing.T) {
 // TestGiveWay checks that low-priority work waits until no create waits, for its time at most.
 func TestGiveWay(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		w.create()
 		w.GiveWay(t.Context(), time.Hour) // until the transaction is over
 		if w.GiveWay(t.Context(), time.Hour) {
 			t.Error("it gave way, and no create waited")
 		}
-		release := conn.hold(t)
+		release := d.hold(t)
 		made := make(chan error, 1)
 		go func() {
 			_, err := w.Create(t.Context(), ledger.CreateRequest{Once: ledger.Once{Scope: w.merchant}, Draft: w.draft()})
@@ -133,13 +133,13 @@ func TestGiveWay(t *testing.T) {
 }
 
 // hold blocks creates from a separate session, until release is called.
-func (conn *database) hold(t *testing.T) (release func()) {
+func (d *database) hold(t *testing.T) (release func()) {
 	t.Helper()
 	statement := "UPDATE chains SET halted = halted"
 	if strings.HasSuffix(t.Name(), "postgres") {
 		statement = "SELECT pg_advisory_xact_lock(1903520116)" // the lock of events
 	}
-	session, err := conn.sql.Conn(t.Context())
+	session, err := d.sql.Conn(t.Context())
 	if err == nil {
 		_, err = session.ExecContext(t.Context(), "BEGIN")
 	}
@@ -160,10 +160,10 @@ func (conn *database) hold(t *testing.T) (release func()) {
 }
 
 // invoicesOf counts the invoices of a create with a unique amount.
-func (conn *database) invoicesOf(t *testing.T, w *world, r ledger.CreateRequest) (n int) {
+func (d *database) invoicesOf(t *testing.T, w *world, r ledger.CreateRequest) (n int) {
 	t.Helper()
 	query := fmt.Sprintf("SELECT count(*) FROM invoices WHERE merchant_id = '%s' AND amount = '%s'", w.merchant, r.Draft.Amount)
-	if err := conn.sql.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
+	if err := d.sql.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

@@ -98,9 +98,9 @@ func TestImportOfRefundedInvoice(t *testing.T) {
 // the lost past, so it stays refunded.
 func TestImportAfterTheRecovery(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for inThePast := range 2 { // of the two transfers
-			w := conn.world(t)
+			w := d.world(t)
 			w.create(amount(2_000_000))
 			lost := w.lostInvoice(nil)
 			w.lose(lost)

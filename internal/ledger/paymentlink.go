@@ -33,7 +33,7 @@ type Ledger interface {
 	CheckDraft(ctx context.Context, d invoice.Draft) error
 }
 
-// Holders decides who may receive payments at an address. *merchant.Manager implements it.
+// Holders decides who may receive payments at an address. *access.MerchantManager implements it.
 type Holders interface {
 	HoldAddress(ctx context.Context, tx *db.Tx, by access.Principal, merchantID string, address invoice.Address) (held bool, err error)
 }

@@ -57,20 +57,20 @@ func (directory) WantsEvents(string) bool { return false }
 
 // eachLinks runs a test on both databases, with the merchants acme and globex.
 func eachLinks(t *testing.T, test func(t *testing.T, w *linkWorld)) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		w := &linkWorld{db: conn, now: time.Unix(linkStart, 0)}
-		w.merchants = access.NewMerchants(access.MerchantConfig{Store: conn, Chains: []string{"base"}, Now: w.clock})
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := &linkWorld{db: store, now: time.Unix(linkStart, 0)}
+		w.merchants = access.NewMerchants(access.MerchantConfig{Store: store, Chains: []string{"base"}, Now: w.clock})
 		base, _ := chain.Lookup("base")
 		base.Tokens = []chain.Token{{Currency: "USDC", Address: linkToken, Decimals: 6}}
-		books := ledger.New(ledger.Config{Store: conn, Chains: []chain.Chain{base}, Merchants: directory{w.merchants}, Now: w.clock, Rand: rand.Reader})
-		w.PaymentLinkManager = ledger.NewPaymentLinks(ledger.PaymentLinkConfig{Store: conn, Ledger: books, Holders: w.merchants, Now: w.clock})
+		service := ledger.New(ledger.Config{Store: store, Chains: []chain.Chain{base}, Merchants: directory{w.merchants}, Now: w.clock, Rand: rand.Reader})
+		w.PaymentLinkManager = ledger.NewPaymentLinks(ledger.PaymentLinkConfig{Store: store, Ledger: service, Holders: w.merchants, Now: w.clock})
 		for _, id := range []string{"acme", "globex"} {
 			name := strings.ToUpper(id)
 			if _, err := w.merchants.Create(t.Context(), operator, id, invoice.MerchantChange{Name: &name}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		update(t, conn, func(ctx context.Context, tx *db.Tx) error {
+		update(t, store, func(ctx context.Context, tx *db.Tx) error {
 			_, err := ledger.InsertChain(ctx, tx, "base", invoice.Header{Number: 9, Hash: invoice.Hash{9}, Time: time.Unix(linkStart, 0)}, nil)
 			return err
 		})
@@ -78,9 +78,9 @@ func eachLinks(t *testing.T, test func(t *testing.T, w *linkWorld)) {
 	})
 }
 
-func update(t *testing.T, conn *db.DB, fn func(ctx context.Context, tx *db.Tx) error) {
+func update(t *testing.T, store *db.DB, fn func(ctx context.Context, tx *db.Tx) error) {
 	t.Helper()
-	if err := conn.Update(t.Context(), func(tx *db.Tx) error { return fn(t.Context(), tx) }); err != nil {
+	if err := store.Update(t.Context(), func(tx *db.Tx) error { return fn(t.Context(), tx) }); err != nil {
 		t.Fatal(err)
 	}
 }

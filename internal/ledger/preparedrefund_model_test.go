@@ -29,9 +29,9 @@ type refunding struct {
 // invoice.
 func TestRefundModel(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		rapid.Check(t, func(r *rapid.T) {
-			m := &refunding{world: conn.world(t)}
+			m := &refunding{world: d.world(t)}
 			m.payment = m.paid(1000)
 			m.finalized = len(m.blocks)
 			r.Repeat(map[string]func(*rapid.T){
@@ -53,7 +53,7 @@ func TestRefundModel(t *testing.T) {
 			m.world.final()
 			m.checkRefunds(r)
 			sum := invoice.Amount{}
-			refunds, err := ledger.RefundsOfPayments(t.Context(), conn.store, []string{m.payment.ID})
+			refunds, err := ledger.RefundsOfPayments(t.Context(), d.store, []string{m.payment.ID})
 			m.must(err)
 			for _, refund := range refunds {
 				if refund.Status == invoice.Confirmed {

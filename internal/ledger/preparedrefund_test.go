@@ -254,7 +254,7 @@ func isFieldError(err error, field string) bool {
 func TestTransfersOfPreparedRefunds(t *testing.T) {
 	t.Parallel()
 	elsewhere := invoice.Address{0xee}
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for name, test := range map[string]struct {
 			change   func(w *world, r invoice.RefundRecord) []invoice.Transfer
 			to       invoice.Address // of the refund of 600 of 1000; zero: the payer
@@ -319,7 +319,7 @@ func TestTransfersOfPreparedRefunds(t *testing.T) {
 				return []invoice.Transfer{w.send(r)}
 			}, invoice.Address{}, invoice.RefundConfirmed, 600, 600},
 		} {
-			w := conn.world(t)
+			w := d.world(t)
 			p := w.paid(1000)
 			r := w.mustPrepare(p, 600, to(test.to))
 			transfers := test.change(w, r)

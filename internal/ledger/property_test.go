@@ -24,7 +24,7 @@ const casesPerFile = 200
 
 // properties plays cases of a property, each a function of its seed, on SQLite. A case returns a
 // description of the fault, or "".
-func properties(t *testing.T, play func(conn *database, random *rand.Rand) string) {
+func properties(t *testing.T, play func(d *database, random *rand.Rand) string) {
 	t.Helper()
 	count := *propertyCount
 	if testing.Short() {
@@ -34,16 +34,16 @@ func properties(t *testing.T, play func(conn *database, random *rand.Rand) strin
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
-			var conn *database
+			var d *database
 			for played := 0; ; played++ {
 				seed := next.Add(1) - 1 + *propertySeed
 				if seed >= *propertySeed+count || failed.Load() >= 5 || t.Failed() && failed.Load() == 0 {
 					return
 				}
 				if played%casesPerFile == 0 {
-					conn = &database{store: dbtest.Open(t, dbtest.SQLite(t))}
+					d = &database{store: dbtest.Open(t, dbtest.SQLite(t))}
 				}
-				if wrong := play(conn, rand.New(rand.NewPCG(seed, 0))); wrong != "" {
+				if wrong := play(d, rand.New(rand.NewPCG(seed, 0))); wrong != "" {
 					failed.Add(1)
 					t.Errorf("seed %d: %s\nagain: go test ./internal/settle -run '^%s$' -property.seed=%d -property.count=1", seed, wrong, t.Name(), seed)
 				}

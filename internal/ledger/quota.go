@@ -28,7 +28,7 @@ type quotas struct {
 	full   map[string]bool
 }
 
-// admit records that a merchant makes an invoice. It returns an *ratelimit.ExceededError if the
+// admit records that a merchant makes an invoice. It returns a *limits.ExceededError if the
 // merchant has used up its quota.
 func (q *quotas) admit(merchantID string) error {
 	q.mu.Lock()

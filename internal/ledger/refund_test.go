@@ -55,9 +55,9 @@ func (w *world) refunds() map[string]int {
 // another invoice, and the chain is read again. A refunded amount is not attributed.
 func TestRefundOfAnUnattributedPayment(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for _, order := range permutations([]string{"back", "by hand", "final", "rescan"}) {
-			w := conn.world(t)
+			w := d.world(t)
 			paid, other := w.create(amount(10_000_000)), w.create(amount(20_000_000))
 			w.mine(start+1, w.pay(paid.TransferAmount))
 			odd := w.unattributedPayment(start+2, invoice.NewAmount(3_210_000))
@@ -109,8 +109,8 @@ func TestRefundOfAnUnattributedPayment(t *testing.T) {
 // stored, without an event.
 func TestRefundOfAnUnattributedPaymentHasNoEvent(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		paid := w.create(amount(10_000_000))
 		w.mine(start+1, w.pay(paid.TransferAmount))
 		odd := w.unattributedPayment(start+2, invoice.NewAmount(3_210_000))
@@ -119,7 +119,7 @@ func TestRefundOfAnUnattributedPaymentHasNoEvent(t *testing.T) {
 		if got := w.refunds(); len(got) != 0 {
 			t.Errorf("refunds were announced: %v", got)
 		}
-		back, err := ledger.NewReader(conn.store).AmountsRefunded(t.Context(), []string{odd.ID})
+		back, err := ledger.NewReader(d.store).AmountsRefunded(t.Context(), []string{odd.ID})
 		w.must(err)
 		if back[odd.ID] != odd.Amount {
 			t.Errorf("of the payment, %s are paid back, want %s", back[odd.ID], odd.Amount)
@@ -140,9 +140,9 @@ type shops struct {
 
 // newShops returns two addresses, the first of which has paid an invoice of the second
 // over 1,000,000.
-func newShops(t *testing.T, conn *database) (shops, invoice.Invoice) {
+func newShops(t *testing.T, d *database) (shops, invoice.Invoice) {
 	t.Helper()
-	s := shops{world: conn.world(t)}
+	s := shops{world: d.world(t)}
 	s.second = s.address
 	s.second[1] = 0xff
 	s.prove(s.address, s.second)
@@ -166,7 +166,7 @@ func (s shops) move(from, to invoice.Address, a invoice.Amount) invoice.Transfer
 // over the amount that it received, in every way that names the invoice.
 func TestPaymentBetweenShopsIsNoRefund(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for name, of := range map[string]func(inv invoice.Invoice) invoice.Evidence{
 			"registry":        func(inv invoice.Invoice) invoice.Evidence { return invoice.Evidence{Registry: inv.CommitmentID} },
 			"authorization":   func(inv invoice.Invoice) invoice.Evidence { return invoice.Evidence{Authorization: inv.CommitmentID} },
@@ -174,7 +174,7 @@ func TestPaymentBetweenShopsIsNoRefund(t *testing.T) {
 			"transfer amount": func(invoice.Invoice) invoice.Evidence { return invoice.Evidence{} },
 		} {
 			for _, late := range []bool{false, true} {
-				s, theirs := newShops(t, conn)
+				s, theirs := newShops(t, d)
 				ours := s.create(s.of(number(theirs.TransferAmount), s.address))
 				paid := ours.Amount
 				if name == "transfer amount" {
@@ -215,8 +215,8 @@ func (s shops) wantInvoice(name string, inv invoice.Invoice, status invoice.Stat
 // bare amount of an invoice and a refund.
 func TestExactRefundIsNoPaymentByBareAmount(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		s, theirs := newShops(t, conn)
+	each(t, func(t *testing.T, d *database) {
+		s, theirs := newShops(t, d)
 		s.final() // it is paid before it is refunded
 		ours := s.create(s.of(number(theirs.TransferAmount), s.address))
 		exact := s.move(s.second, s.address, theirs.TransferAmount)
@@ -231,7 +231,7 @@ func TestExactRefundIsNoPaymentByBareAmount(t *testing.T) {
 		s.read()
 		s.wantInvoice("read again", ours, invoice.Open, 0)
 
-		s, theirs = newShops(t, conn)
+		s, theirs = newShops(t, d)
 		ours = s.create(s.of(400_000, s.address))
 		s.mine(start+2, s.move(s.second, s.address, ours.Amount))
 		s.final()
@@ -247,8 +247,8 @@ func TestExactRefundIsNoPaymentByBareAmount(t *testing.T) {
 // payment that can be refunded.
 func TestRefundIsNotRefunded(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		s, _ := newShops(t, conn)
+	each(t, func(t *testing.T, d *database) {
+		s, _ := newShops(t, d)
 		s.create(s.of(2_000_000, s.address)) // so that the first address is indexed
 		odd := invoice.NewAmount(777_777)
 		s.mine(start+2, s.move(s.address, s.second, odd))
@@ -268,9 +268,9 @@ func TestRefundIsNotRefunded(t *testing.T) {
 // refund. Its events were sent; the sums are corrected.
 func TestManualAttributionOrphansRefund(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for _, final := range []bool{false, true} {
-			s, theirs := newShops(t, conn)
+			s, theirs := newShops(t, d)
 			ours := s.create(s.of(number(theirs.TransferAmount), s.address))
 			back := s.move(s.second, s.address, theirs.TransferAmount)
 			s.mine(start+2, back)
@@ -299,8 +299,8 @@ func TestManualAttributionOrphansRefund(t *testing.T) {
 // goods. The merchant decides.
 func TestRefundIsNotClaimed(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		s := shops{world: conn.world(t)}
+	each(t, func(t *testing.T, d *database) {
+		s := shops{world: d.world(t)}
 		cheat := newAccount(t)
 		s.second = cheat.address
 		s.prove(s.second)
@@ -323,8 +323,8 @@ func TestRefundIsNotClaimed(t *testing.T) {
 // the first time.
 func TestRefundThatTurnsOutToBeAPayment(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		s, theirs := newShops(t, conn)
+	each(t, func(t *testing.T, d *database) {
+		s, theirs := newShops(t, d)
 		ours := s.create(s.of(5_000_000, s.address))
 		back := s.move(s.second, s.address, theirs.TransferAmount)
 		s.mine(start+2, back)
@@ -335,7 +335,7 @@ func TestRefundThatTurnsOutToBeAPayment(t *testing.T) {
 		if got := s.invoice(ours.ID).AmountPaid; got != theirs.TransferAmount {
 			t.Errorf("the invoice it names has %s", got)
 		}
-		refunds, err := ledger.RefundsByID(t.Context(), conn.store, []string{invoice.TransferID(invoice.PrefixRefund, back.ChainKey, back.TxHash, 0)})
+		refunds, err := ledger.RefundsByID(t.Context(), d.store, []string{invoice.TransferID(invoice.PrefixRefund, back.ChainKey, back.TxHash, 0)})
 		if err != nil || len(refunds) != 1 || refunds[0].Status != invoice.Orphaned {
 			t.Errorf("the refund is %+v, %v; want it orphaned", refunds, err)
 		}
@@ -347,8 +347,8 @@ func TestRefundThatTurnsOutToBeAPayment(t *testing.T) {
 // neither.
 func TestTaggedRefundToAnotherPayer(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		one, two := w.create(amount(34_000_000)), w.create(amount(50_000_000))
 		paid := w.pay(one.TransferAmount)
 		paid.From = invoice.Address{0xee}

@@ -18,13 +18,13 @@ func TestPreparedRefundIsNoPayment(t *testing.T) {
 			return w.create(amount(n), func(d *invoice.Draft) { d.Merchant = elsewhere })
 		}
 	}
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for name, trap := range map[string]func(w *world) invoice.Invoice{
 			"amount": asks(500_000), "transfer amount": asks(499_999),
 			"deposit address": func(w *world) invoice.Invoice { return w.create(amount(500_000), deposited) },
 		} {
 			for _, tagged := range []bool{true, false} {
-				w := conn.world(t)
+				w := d.world(t)
 				inv := trap(w)
 				receiver, n := elsewhere, uint64(500_000)
 				if !inv.DepositAddress.IsZero() {

@@ -36,7 +36,7 @@ func (w *world) patience() { w.seconds.Add(int64(invoice.SubmissionPatience / ti
 // prepared. The other one is not offered until the dropped one is withdrawn.
 func TestNothingIsSentBesideDropped(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		var w *world
 		for name, prepare := range map[string]func(ledger.RefundRequest) (dropped invoice.Transfer, other string){
 			"by hand": func(req ledger.RefundRequest) (invoice.Transfer, string) {
@@ -63,7 +63,7 @@ func TestNothingIsSentBesideDropped(t *testing.T) {
 				return w.send(first), other.ID
 			},
 		} {
-			w = conn.world(t)
+			w = d.world(t)
 			p := w.paid(1000)
 			transfer, other := prepare(ledger.RefundRequest{PaymentID: p.ID, MerchantID: w.merchant, Amount: invoice.NewAmount(1000), To: p.From, Account: invoice.AccountWithKey})
 			w.mine(w.head().Time.Unix()+1, transfer)
@@ -116,9 +116,9 @@ func TestRefundsSubmittedTogether(t *testing.T) {
 // mined.
 func TestDroppedTransactionIsKept(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for _, byHand := range []bool{true, false} {
-			w := conn.world(t)
+			w := d.world(t)
 			p := w.paid(1000)
 			transfer := w.back(invoice.NewAmount(1000))
 			if !byHand {
@@ -238,9 +238,9 @@ func TestTransactionAfterTheEnd(t *testing.T) {
 // TestAcceptedWhileDropped: the rest of an amount is not waived while a refund that a reorg dropped may be mined.
 func TestAcceptedWhileDropped(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for _, name := range []string{"by hand", "canceled", "canceled, with a transaction"} {
-			w := conn.world(t)
+			w := d.world(t)
 			item, part := w.underpaid()
 			var id string
 			if name == "by hand" {

@@ -51,9 +51,9 @@ func (w *world) checkRemainder(inv invoice.Invoice, remaining, least, most uint6
 // block and in many. The rest can still be paid, also by the first transfer amount.
 func TestManySmallPartsKeepTheRemainderPayable(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for _, first := range []bool{false, true} {
-			w := conn.world(t)
+			w := d.world(t)
 			inv := w.create(amount(34_000_000))
 			for i := range int64(20) {
 				w.mine(start+i, w.part(inv, 340_000))
@@ -78,8 +78,8 @@ func TestManySmallPartsKeepTheRemainderPayable(t *testing.T) {
 // taken.
 func TestRemainderWithLargerSuffix(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create(amount(34_000_000))
 		w.takeSuffixes(33_660_000, invoice.MaxSuffix, start+3600)
 		w.mine(start+1, w.part(inv, 340_000))
@@ -89,8 +89,8 @@ func TestRemainderWithLargerSuffix(t *testing.T) {
 
 // withoutFreeSuffix returns a world with an invoice that has a remainder without a transfer amount,
 // because no amount was free. Some are free when it returns.
-func (conn *database) withoutFreeSuffix(t *testing.T) (w *world, inv invoice.Invoice) {
-	w = conn.world(t)
+func (d *database) withoutFreeSuffix(t *testing.T) (w *world, inv invoice.Invoice) {
+	w = d.world(t)
 	w.random = narrow{rand.New(rand.NewPCG(1, 0)), 0, 4} // generates only the first four of the larger suffixes
 	w.Service = w.service()
 	inv = w.create(amount(34_000_000), func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 3*minQuarantine) })
@@ -114,11 +114,11 @@ func (conn *database) withoutFreeSuffix(t *testing.T) (w *world, inv invoice.Inv
 // free: in the background, and when the invoice changes.
 func TestAssignWhenASuffixIsFree(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w, inv := conn.withoutFreeSuffix(t)
+	each(t, func(t *testing.T, d *database) {
+		w, inv := d.withoutFreeSuffix(t)
 		w.must(w.AssignTransferAmounts(t.Context()))
 		w.checkRemainder(inv, 33_660_000, 1, invoice.MaxSuffix)
-		w, inv = conn.withoutFreeSuffix(t)
+		w, inv = d.withoutFreeSuffix(t)
 		w.mine(w.head().Time.Unix()+1, w.part(inv, 5)) // dust
 		w.checkRemainder(inv, 33_660_000, 1, invoice.MaxSuffix)
 	})
@@ -128,8 +128,8 @@ func TestAssignWhenASuffixIsFree(t *testing.T) {
 // was paid in part and confirmed.
 func TestAssignAfterAnUpgrade(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv, other := w.create(), w.create()
 		w.mine(start+1, w.part(inv, 400_000))
 		w.final()
@@ -137,12 +137,12 @@ func TestAssignAfterAnUpgrade(t *testing.T) {
 			"DELETE FROM transfer_amounts WHERE remainder = 1",
 			"UPDATE invoices SET remaining = NULL, remaining_transfer = NULL, sums_stale = 1, arrived_in_time = '0', payment_count = 0",
 		} {
-			_, err := conn.sql.ExecContext(t.Context(), s)
+			_, err := d.sql.ExecContext(t.Context(), s)
 			w.must(err)
 		}
 		for range 2 { // the second run makes no change
 			w.must(w.AssignTransferAmounts(t.Context()))
-			if left, err := ledger.InvoicesLackingTransferAmounts(t.Context(), conn.store, w.chainKey, "", 9); len(left) != 0 || err != nil {
+			if left, err := ledger.InvoicesLackingTransferAmounts(t.Context(), d.store, w.chainKey, "", 9); len(left) != 0 || err != nil {
 				t.Errorf("%q are left (%v)", left, err)
 			}
 		}
@@ -161,8 +161,8 @@ func TestAssignAfterAnUpgrade(t *testing.T) {
 // next run continues where the last one ended.
 func TestAssignMoreContinues(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		const all, run = 450, 200
 		for range all / 50 {
 			var parts []invoice.Transfer
@@ -172,13 +172,13 @@ func TestAssignMoreContinues(t *testing.T) {
 			w.mine(w.head().Time.Unix()+1, parts...)
 		}
 		for _, s := range []string{"DELETE FROM transfer_amounts WHERE remainder = 1", "UPDATE invoices SET remaining_transfer = NULL"} {
-			_, err := conn.sql.ExecContext(t.Context(), s)
+			_, err := d.sql.ExecContext(t.Context(), s)
 			w.must(err)
 		}
 		last := make(map[string]string)
 		for n, want := range []int{all - run, all - 2*run, 0} {
 			w.must(w.AssignMoreTransferAmounts(t.Context(), last))
-			left, err := ledger.InvoicesLackingTransferAmounts(t.Context(), conn.store, w.chainKey, "", all)
+			left, err := ledger.InvoicesLackingTransferAmounts(t.Context(), d.store, w.chainKey, "", all)
 			w.must(err)
 			if len(left) != want {
 				t.Errorf("after %d runs %d are left, want %d", n+1, len(left), want)

@@ -42,12 +42,12 @@ var errPlanned = errors.New("planned")
 // Remember compares the configuration with the recorded one, and applies the difference. It returns
 // the new record, and the changes. It must run before blocks are read and invoices created: with Plan
 // before the components are built, and without it after everything else that can fail, because it
-// stops replicas with another configuration. If it fails with a *drift.RefusedError or a
+// stops replicas with another configuration. If it fails with a *chain.RefusedError or a
 // *ReturnedError, it has made no change.
-func Remember(ctx context.Context, conn *db.DB, start Start) (after chain.RememberedChains, changes []chain.ConfigChange, err error) {
+func Remember(ctx context.Context, store *db.DB, start Start) (after chain.RememberedChains, changes []chain.ConfigChange, err error) {
 	ctx = access.WithOrigin(ctx, access.Origin{Actor: access.ActorConfig})
 	var number int64
-	err = conn.Update(ctx, func(tx *db.Tx) error {
+	err = store.Update(ctx, func(tx *db.Tx) error {
 		if err := tx.LockConfiguration(ctx); err != nil {
 			return err
 		}
@@ -75,9 +75,9 @@ func Remember(ctx context.Context, conn *db.DB, start Start) (after chain.Rememb
 	if err != nil && !errors.Is(err, errPlanned) {
 		return after, changes, err
 	}
-	conn.SetIDKeys(after.IDKeys())
+	store.SetIDKeys(after.IDKeys())
 	if !start.Plan {
-		conn.SetRevision(number)
+		store.SetRevision(number)
 	}
 	return after, changes, nil
 }
@@ -159,7 +159,7 @@ func applyRevision(ctx context.Context, tx *db.Tx, was chain.RememberedChains, s
 }
 
 // Differences returns how the configuration differs from the recorded one. It only reads.
-func Differences(ctx context.Context, conn *db.DB, chains []chain.Chain) ([]chain.ConfigChange, error) {
-	was, err := Remembered(ctx, conn)
+func Differences(ctx context.Context, store *db.DB, chains []chain.Chain) ([]chain.ConfigChange, error) {
+	was, err := Remembered(ctx, store)
 	return chain.CompareConfigured(was, chain.ConfiguredChains{Chains: chains}), err
 }

@@ -21,9 +21,9 @@ func (w *world) configuration(tokens ...chain.Token) []chain.Chain {
 var usdcToken, eurcToken = chain.Token{Currency: "USDC", Address: usdc, Decimals: 6}, chain.Token{Currency: "EURC", Address: eurc, Decimals: 6}
 
 // remember starts a replica with chains. The store is the replica's own.
-func (w *world) remember(conn *db.DB, replica string, chains []chain.Chain) (chain.RememberedChains, error) {
+func (w *world) remember(store *db.DB, replica string, chains []chain.Chain) (chain.RememberedChains, error) {
 	w.t.Helper()
-	after, _, err := ledger.Remember(w.t.Context(), conn, ledger.Start{
+	after, _, err := ledger.Remember(w.t.Context(), store, ledger.Start{
 		Configured: chain.ConfiguredChains{Chains: chains}, Replica: replica, Now: at(start), Scheduled: at(start),
 	})
 	return after, err
@@ -69,13 +69,13 @@ func TestRemember(t *testing.T) {
 // configuration.
 func TestOlderRevisionWritesNothing(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
-		_, err := w.remember(conn.store, "old", w.configuration(usdcToken))
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
+		_, err := w.remember(d.store, "old", w.configuration(usdcToken))
 		w.must(err)
 		w.create()
 		w.mine(start + 1)
-		other := dbtest.Open(t, conn.url)
+		other := dbtest.Open(t, d.url)
 		_, err = w.remember(other, "new", w.configuration(usdcToken, eurcToken))
 		w.must(err)
 
@@ -83,17 +83,17 @@ func TestOlderRevisionWritesNothing(t *testing.T) {
 		if err := w.Observe(t.Context(), w.chainKey, []ledger.Block{w.next(start + 2)}); !errors.As(err, &stale) || stale.Own != 1 || stale.Newest != 2 {
 			t.Errorf("a block: %v, want the error of an older revision", err)
 		}
-		if _, err := w.Create(t.Context(), ledger.CreateRequest{Draft: w.draft()}); conn.store.Shared() && !errors.As(err, &stale) {
+		if _, err := w.Create(t.Context(), ledger.CreateRequest{Draft: w.draft()}); d.store.Shared() && !errors.As(err, &stale) {
 			t.Errorf("an invoice: %v, want the error of an older revision", err)
 		}
-		if err := conn.store.KeepRevision(t.Context(), "old", at(start), at(start+5)); !errors.As(err, &stale) {
+		if err := d.store.KeepRevision(t.Context(), "old", at(start), at(start+5)); !errors.As(err, &stale) {
 			t.Errorf("a note that it runs: %v, want the error of an older revision", err)
 		}
 		w.must(other.KeepRevision(t.Context(), "new", at(start), at(start+5)))
 
 		// A restarted replica with the former configuration does not stop the others.
 		var returned *ledger.ReturnedError
-		again := dbtest.Open(t, conn.url)
+		again := dbtest.Open(t, d.url)
 		if _, err := w.remember(again, "again", w.configuration(usdcToken)); !errors.As(err, &returned) {
 			t.Errorf("a start with the former configuration: %v, want a refusal while others run", err)
 		}

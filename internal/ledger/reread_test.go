@@ -23,9 +23,9 @@ import (
 // attributions, methods, refunds and states of invoices.
 func TestTheSameChainSaysTheSame(t *testing.T) {
 	t.Parallel()
-	properties(t, func(conn *database, r *rand.Rand) string {
+	properties(t, func(d *database, r *rand.Rand) string {
 		s := newStory(r)
-		want := s.read(conn.world(t), r, reading{})
+		want := s.read(d.world(t), r, reading{})
 		for _, how := range []reading{
 			{batches: true},
 			{batches: r.IntN(2) == 0, late: true},
@@ -35,7 +35,7 @@ func TestTheSameChainSaysTheSame(t *testing.T) {
 			{batches: true, late: true, rollbacks: true},
 			{batches: true, late: true, rescans: true, rollbacks: true},
 		} {
-			if diff := cmp.Diff(want, s.read(conn.world(t), r, how)); diff != "" {
+			if diff := cmp.Diff(want, s.read(d.world(t), r, how)); diff != "" {
 				return fmt.Sprintf("%+v (-in order +so):\n%s", how, diff)
 			}
 		}

@@ -115,8 +115,8 @@ func TestRestoredHistory(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		url := dbtest.Migrated(t)
-		conn := &database{url: url, store: dbtest.Open(t, url), sql: dbtest.SQL(t, url)}
-		p := &past{world: conn.world(t), r: r, announced: map[string]bool{}, closed: map[string]bool{}, inTime: map[string]bool{}, raced: map[string]bool{}, byHand: map[string]bool{}}
+		d := &database{url: url, store: dbtest.Open(t, url), sql: dbtest.SQL(t, url)}
+		p := &past{world: d.world(t), r: r, announced: map[string]bool{}, closed: map[string]bool{}, inTime: map[string]bool{}, raced: map[string]bool{}, byHand: map[string]bool{}}
 		for range rapid.IntRange(0, 15).Draw(r, "before the backup") {
 			p.act()
 		}

@@ -34,8 +34,8 @@ func (e *TokenInUseError) Error() string {
 // RetireToken stops reading a token that left the configuration and has no live state. Running
 // replicas continue to read it until they are restarted. It fails with ErrUnknownChain, db.ErrNotFound
 // or a *TokenInUseError.
-func RetireToken(ctx context.Context, conn *db.DB, chainKey string, token invoice.Address, now time.Time) error {
-	return conn.Update(ctx, func(tx *db.Tx) error {
+func RetireToken(ctx context.Context, store *db.DB, chainKey string, token invoice.Address, now time.Time) error {
+	return store.Update(ctx, func(tx *db.Tx) error {
 		known, err := lockKnown(ctx, tx, chainKey)
 		if err != nil {
 			return err
@@ -72,8 +72,8 @@ type auditedToken struct {
 
 // RetireChain frees the chain id of a chain for another key. The key cannot be used again. Running
 // replicas stop their work.
-func RetireChain(ctx context.Context, conn *db.DB, chainKey string, now time.Time) error {
-	return conn.Update(ctx, func(tx *db.Tx) error {
+func RetireChain(ctx context.Context, store *db.DB, chainKey string, now time.Time) error {
+	return store.Update(ctx, func(tx *db.Tx) error {
 		if _, err := lockKnown(ctx, tx, chainKey); err != nil {
 			return err
 		}
@@ -89,8 +89,8 @@ func RetireChain(ctx context.Context, conn *db.DB, chainKey string, now time.Tim
 
 // RenameChain gives a chain another key, in all rows at once. Ids stay the same. Running replicas stop
 // their work.
-func RenameChain(ctx context.Context, conn *db.DB, from, to string, now time.Time) error {
-	return conn.Update(ctx, func(tx *db.Tx) error {
+func RenameChain(ctx context.Context, store *db.DB, from, to string, now time.Time) error {
+	return store.Update(ctx, func(tx *db.Tx) error {
 		if _, err := lockKnown(ctx, tx, from); err != nil {
 			return err
 		}

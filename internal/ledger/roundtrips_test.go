@@ -144,11 +144,11 @@ func proxied(t *testing.T) (*world, *dbtest.Proxy) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn := &database{store: dbtest.Open(t, through), sql: dbtest.SQL(t, direct)}
+	d := &database{store: dbtest.Open(t, through), sql: dbtest.SQL(t, direct)}
 	t.Cleanup(func() {
-		if err := errors.Join(conn.store.Close(), proxy.Close()); err != nil {
+		if err := errors.Join(d.store.Close(), proxy.Close()); err != nil {
 			t.Error(err)
 		}
 	})
-	return conn.world(t), proxy
+	return d.world(t), proxy
 }

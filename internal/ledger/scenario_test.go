@@ -16,7 +16,7 @@ func TestScenarios(t *testing.T) {
 
 // playScenarios plays what can happen to an invoice over 1,000,000 that expires 3600 s
 // after the start, and checks its state.
-func playScenarios(t *testing.T, conn *database) {
+func playScenarios(t *testing.T, d *database) {
 	const (
 		created, received, paidEvent = "invoice.created", "payment.received", "invoice.paid"
 		expired, refunded            = "invoice.expired", "payment.refunded"
@@ -232,7 +232,7 @@ func playScenarios(t *testing.T, conn *database) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := conn.world(t)
+			w := d.world(t)
 			inv := w.create()
 			test.play(w, inv)
 			w.must(w.Confirm(t.Context(), w.chainKey, w.blocks[0].Header)) // already final, so it has no effect

@@ -155,9 +155,9 @@ func TestHoldingIsReadOnceASecond(t *testing.T) {
 // that it does not hold, and each sees all payments to its own.
 func TestHoldersModel(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		rapid.Check(t, func(r *rapid.T) {
-			m := newHolders(conn.world(t))
+			m := newHolders(d.world(t))
 			r.Repeat(map[string]func(*rapid.T){
 				"create": m.create, "list": m.list, "pay": m.pay, "attribute": m.attribute,
 				"restart": func(*rapid.T) { m.Service = m.service(func(c *ledger.Config) { c.Merchants = managed{m.lists} }) },

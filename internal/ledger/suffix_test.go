@@ -30,7 +30,7 @@ func (w *world) fillSuffixes(left ...uint64) {
 // quarantines.
 func TestTransferAmountQuarantine(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for name, test := range map[string]struct {
 			left  []uint64 // suffixes without an open invoice; the first is the closed invoice's
 			paid  bool
@@ -46,7 +46,7 @@ func TestTransferAmountQuarantine(t *testing.T) {
 			"while another is free":           {[]uint64{7, 8}, true, minQuarantine + 1, 8},
 			"while another is free for a day": {[]uint64{7, 8}, false, quarantine, 8},
 		} {
-			w := conn.world(t)
+			w := d.world(t)
 			w.seconds.Store(start + 2*quarantine) // the other invoices stay open
 			w.fillSuffixes(test.left...)
 			w.seconds.Store(start)
@@ -75,10 +75,10 @@ func TestTransferAmountQuarantine(t *testing.T) {
 // not pay the stranger's, whatever the service's clock shows, and also if the chain is read late.
 func TestLateOrSecondPaymentPaysNoOtherInvoice(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for n := range 4 {
 			paid, readLate := n%2 == 1, n/2 == 1
-			w := conn.world(t)
+			w := d.world(t)
 			w.seconds.Store(start + 2*quarantine) // the other invoices stay open
 			w.fillSuffixes(7)
 			w.seconds.Store(start)
@@ -105,8 +105,8 @@ func TestLateOrSecondPaymentPaysNoOtherInvoice(t *testing.T) {
 // expired first, which former versions allowed.
 func TestQuarantineUntilTheLastExpiry(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		var all []invoice.Invoice
 		for i := range int64(3) {
 			inv := w.insertable(7)
@@ -116,7 +116,7 @@ func TestQuarantineUntilTheLastExpiry(t *testing.T) {
 		}
 		w.insert(all)
 		k := ledger.AmountKey{ChainKey: w.chainKey, Merchant: w.address, Token: usdc, Amount: all[0].TransferAmount}
-		uses, err := ledger.AmountUses(t.Context(), conn.store, []ledger.AmountKey{k}, func() time.Time { return invoice.Unix(start) })
+		uses, err := ledger.AmountUses(t.Context(), d.store, []ledger.AmountKey{k}, func() time.Time { return invoice.Unix(start) })
 		w.must(err)
 		if got, want := uses[k], (ledger.AmountUse{Until: invoice.Unix(start + 300)}); got != want {
 			t.Errorf("the amount's use is %+v, want %+v", got, want)
@@ -128,8 +128,8 @@ func TestQuarantineUntilTheLastExpiry(t *testing.T) {
 // its last invoice expired.
 func TestSuffixAfterQuarantine(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		used := w.create()
 		w.mine(used.ExpiresAt.Unix() + 1)
 		w.final()
@@ -142,7 +142,7 @@ func TestSuffixAfterQuarantine(t *testing.T) {
 			"within": {used.ExpiresAt, used.ExpiresAt}, "behind": {used.ExpiresAt.Add(time.Second), time.Time{}},
 		} {
 			k := ledger.AmountKey{ChainKey: w.chainKey, Merchant: w.address, Token: usdc, Amount: used.TransferAmount}
-			uses, err := ledger.AmountUses(t.Context(), conn.store, []ledger.AmountKey{k}, func() time.Time { return test.since })
+			uses, err := ledger.AmountUses(t.Context(), d.store, []ledger.AmountKey{k}, func() time.Time { return test.since })
 			w.must(err)
 			if got := uses[k]; got != (ledger.AmountUse{Until: test.want}) {
 				t.Errorf("%s the quarantine: %+v, want until %s", name, got, test.want)
@@ -158,8 +158,8 @@ func TestSuffixAfterQuarantine(t *testing.T) {
 // open invoice.
 func TestSuffixAvoidsOpenAmounts(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		w.fillSuffixes(7, 8)
 		other := w.insertable(7)
 		other.ID, other.CommitmentID = other.ID+"_bare", w.hash("bare")
@@ -192,9 +192,9 @@ func TestTruncatedCandidates(t *testing.T) {
 		}
 		w.insert(all)
 	}
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		t.Run("stale", func(t *testing.T) {
-			w := conn.world(t)
+			w := d.world(t)
 			crowd(w, start+10) // still open, because no final block is younger
 			inv := w.create()
 			p := w.pay(inv.Amount)
@@ -204,7 +204,7 @@ func TestTruncatedCandidates(t *testing.T) {
 			}
 		})
 		t.Run("payable", func(t *testing.T) {
-			w := conn.world(t)
+			w := d.world(t)
 			crowd(w, start+3600)
 			p := w.pay(invoice.NewAmount(1_000_000))
 			w.mine(start+20, p)
@@ -213,7 +213,7 @@ func TestTruncatedCandidates(t *testing.T) {
 			}
 		})
 		t.Run("covered but for one that was looked at", func(t *testing.T) {
-			w := conn.world(t)
+			w := d.world(t)
 			crowd(w, start+3600)
 			var paid []invoice.Transfer
 			for i := range uint64(many) - 2 {
@@ -233,8 +233,8 @@ func TestTruncatedCandidates(t *testing.T) {
 // equals the remainder of another invoice. That one is not assigned.
 func TestTransferAmountAvoidsRemainders(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		partly := w.create(amount(2_000_000))
 		w.mine(start+1, tagged(w.pay(invoice.NewAmount(999_500)), invoice.Evidence{Calldata: partly.CommitmentID}))
 		remains := w.invoice(partly.ID).Remaining

@@ -29,9 +29,9 @@ func (w *world) recounted(id string) (stored, want invoice.Invoice) {
 // each step the stored sums must equal the sums of all payments.
 func TestRunningSumsFollowEveryHistory(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		rapid.Check(t, func(r *rapid.T) {
-			m := &machine{world: conn.world(t)}
+			m := &machine{world: d.world(t)}
 			m.draw(r)
 			r.Repeat(map[string]func(*rapid.T){
 				"create":  m.create,
@@ -123,8 +123,8 @@ func (m *machine) checkPaidBack(r *rapid.T, refunds []invoice.Refund) {
 // reorg.
 func TestSumsFollowEvidence(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		one, two := w.create(), w.create()
 		p := w.pay(invoice.NewAmount(400_000))
 		w.mine(start+1, tagged(p, invoice.Evidence{Calldata: one.CommitmentID}))
@@ -149,10 +149,10 @@ func TestSumsFollowEvidence(t *testing.T) {
 // TestStaleSumsAreRecounted upgrades an invoice with payments that are older than the stored sums.
 func TestStaleSumsAreRecounted(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		forget := func(id string) {
 			t.Helper()
-			if _, err := conn.sql.ExecContext(t.Context(), "UPDATE invoices SET sums_stale = 1, payment_count = 0, arrived_in_time = '0', "+
+			if _, err := d.sql.ExecContext(t.Context(), "UPDATE invoices SET sums_stale = 1, payment_count = 0, arrived_in_time = '0', "+
 				"newest_block = 0, due = '0', counted_block = 0 WHERE id = '"+id+"'"); err != nil {
 				t.Fatal(err)
 			}
@@ -182,7 +182,7 @@ func TestStaleSumsAreRecounted(t *testing.T) {
 				w.must(err)
 			},
 		} {
-			w := conn.world(t)
+			w := d.world(t)
 			inv := w.create()
 			first := w.pay(invoice.NewAmount(400_000))
 			w.mine(start+1, tagged(first, invoice.Evidence{Calldata: inv.CommitmentID}))
@@ -203,8 +203,8 @@ func TestStaleSumsAreRecounted(t *testing.T) {
 // counted.
 func TestPaymentsAreCountedOutOfOrder(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		newer := tagged(w.pay(invoice.NewAmount(500_000)), invoice.Evidence{Calldata: inv.CommitmentID})
 		older := tagged(w.pay(invoice.NewAmount(500_000)), invoice.Evidence{Calldata: inv.CommitmentID})
@@ -228,15 +228,15 @@ func TestPaymentsAreCountedOutOfOrder(t *testing.T) {
 // older version did not record.
 func TestPartPaidBeforeAnUpgradeLeavesARemainder(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		w.mine(start+1, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
 		for _, s := range []string{
 			"DELETE FROM transfer_amounts WHERE remainder = 1",
 			"UPDATE invoices SET remaining = NULL, remaining_transfer = NULL, sums_stale = 1",
 		} {
-			_, err := conn.sql.ExecContext(t.Context(), s)
+			_, err := d.sql.ExecContext(t.Context(), s)
 			w.must(err)
 		}
 		w.final()
@@ -260,9 +260,9 @@ func (w *world) tag(inv invoice.Invoice, n uint64) invoice.Transfer {
 // TestCostOfAReorgOfALatePayment orphans a late payment of a partly paid invoice with few
 // or many other late payments, which must not be read.
 func TestCostOfAReorgOfALatePayment(t *testing.T) {
-	eachAlone(t, func(t *testing.T, conn *database) {
+	eachAlone(t, func(t *testing.T, d *database) {
 		cost := func(late int) uint64 {
-			w := conn.world(t)
+			w := d.world(t)
 			inv := w.create(amount(34_000_000), func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 10) })
 			w.mine(start+1, w.tag(inv, 1_000_000))
 			w.mine(start + 11)
@@ -285,9 +285,9 @@ func TestCostOfAReorgOfALatePayment(t *testing.T) {
 // TestCostOfDustBelowAPayment fills in dust below the payment that paid its invoice. The
 // invoice is recounted once, not once for each batch.
 func TestCostOfDustBelowAPayment(t *testing.T) {
-	eachAlone(t, func(t *testing.T, conn *database) {
+	eachAlone(t, func(t *testing.T, d *database) {
 		cost := func(n int) uint64 {
-			w := conn.world(t)
+			w := d.world(t)
 			w.late()
 			inv := w.create(amount(34_000_000))
 			var dust []invoice.Transfer

@@ -14,7 +14,7 @@ func TestTolerance(t *testing.T) {
 	t.Parallel()
 	const created, received, paid = "invoice.created", "payment.received", "invoice.paid"
 	n := invoice.NewAmount
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for name, test := range map[string]struct {
 			play      func(w *world, inv invoice.Invoice)
 			status    invoice.Status
@@ -46,7 +46,7 @@ func TestTolerance(t *testing.T) {
 				w.mine(start+3601, w.pay(n(950_000)))
 			}, invoice.Expired, "", 0, "", []string{created, "invoice.expired"}},
 		} {
-			w := conn.world(t)
+			w := d.world(t)
 			w.merchant = "lenient-" + w.merchant
 			inv := w.create()
 			if inv.Tolerance != n(50_000) {
@@ -73,8 +73,8 @@ func TestTolerance(t *testing.T) {
 // pays within the tolerance, so that the invoices that it may pay are known only after that one.
 func TestChainOfTolerances(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		w.merchant = "lenient-" + w.merchant
 		const transfers = 70 // more than the reads of one decision
 		var invoices []invoice.Invoice

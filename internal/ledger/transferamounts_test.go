@@ -22,8 +22,8 @@ func (w *world) checkAttributed(t invoice.Transfer, want invoice.Invoice, by inv
 // of the price pays the shop's invoice.
 func TestTransferAmountsAreNotRound(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		var all []invoice.Invoice
 		for suffix := range uint64(invoice.MaxSuffix) {
 			inv := w.insertable(suffix + 1)
@@ -48,8 +48,8 @@ func TestTransferAmountsAreNotRound(t *testing.T) {
 // another, before and after that one was paid.
 func TestTransferAmountCannotBeTaken(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		mine := w.create()
 		theirs := w.create(amount(number(mine.TransferAmount)))
 		first, second := w.pay(mine.TransferAmount), w.pay(mine.TransferAmount)
@@ -71,8 +71,8 @@ func TestTransferAmountCannotBeTaken(t *testing.T) {
 // another one. Its payer pays a second late.
 func TestLatePaymentPaysNoOtherInvoice(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		mine := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 60) })
 		theirs := w.create(amount(number(mine.TransferAmount)))
 		late, alone := w.pay(mine.TransferAmount), w.pay(mine.TransferAmount)
@@ -87,8 +87,8 @@ func TestLatePaymentPaysNoOtherInvoice(t *testing.T) {
 // invoice over its remainder.
 func TestRemainderPaysNoOtherInvoice(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		mine := w.create(amount(34_000_000))
 		theirs := w.create(amount(33_660_000))
 		w.mine(start+1, tagged(w.pay(invoice.NewAmount(340_000)), invoice.Evidence{Calldata: mine.CommitmentID}))
@@ -105,7 +105,7 @@ func TestRemainderPaysNoOtherInvoice(t *testing.T) {
 // remainder.
 func TestObservedPaymentCannotBeTaken(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for name, prey := range map[string]func(w *world, old invoice.Invoice) []invoice.Transfer{
 			"his price": func(w *world, _ invoice.Invoice) []invoice.Transfer {
 				w.create(amount(33_990_017))
@@ -121,7 +121,7 @@ func TestObservedPaymentCannotBeTaken(t *testing.T) {
 				return []invoice.Transfer{tagged(w.pay(old.Amount.Minus(invoice.NewAmount(33_990_017))), invoice.Evidence{Calldata: old.CommitmentID})}
 			},
 		} {
-			w := conn.world(t)
+			w := d.world(t)
 			old := w.create(amount(34_000_000))
 			stray := w.pay(invoice.NewAmount(33_990_017))
 			w.mine(start + 1)
@@ -150,7 +150,7 @@ func TestObservedPaymentCannotBeTaken(t *testing.T) {
 // and the bare remainder stay valid through a reorg that drops the part.
 func TestTransferAmountAfterAPart(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		part := func(w *world, inv invoice.Invoice, n uint64) invoice.Transfer {
 			return tagged(w.pay(invoice.NewAmount(n)), invoice.Evidence{Calldata: inv.CommitmentID})
 		}
@@ -163,7 +163,7 @@ func TestTransferAmountAfterAPart(t *testing.T) {
 			"the second remainder": {func(_, b invoice.Invoice) invoice.Amount { return b.RemainingTransfer }, invoice.ByTransferAmount},
 			"the bare remainder":   {func(_, b invoice.Invoice) invoice.Amount { return b.Remaining }, invoice.ByAmount},
 		} {
-			w := conn.world(t)
+			w := d.world(t)
 			inv := w.create()
 			twin := w.create() // makes the bare amount ambiguous
 			w.mine(start+1, part(w, inv, 150_000))
@@ -203,14 +203,14 @@ func TestTransferAmountAfterAPart(t *testing.T) {
 // is free only when its invoice is closed.
 func TestRemainderTransferAmountsAreReleased(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		w.mine(start+1, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
 		told := w.invoice(inv.ID).RemainingTransfer
 		k := ledger.AmountKey{ChainKey: w.chainKey, Merchant: w.address, Token: usdc, Amount: told}
 		taken := func() ledger.AmountUse {
-			uses, err := ledger.AmountUses(t.Context(), conn.store, []ledger.AmountKey{k}, func() time.Time { return invoice.Unix(start) })
+			uses, err := ledger.AmountUses(t.Context(), d.store, []ledger.AmountKey{k}, func() time.Time { return invoice.Unix(start) })
 			w.must(err)
 			return uses[k]
 		}
@@ -229,8 +229,8 @@ func TestRemainderTransferAmountsAreReleased(t *testing.T) {
 // two invoices asked, one of which has expired since.
 func TestAmbiguousPaymentStaysUnattributed(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		short := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 60) })
 		w.create()
 		paid := w.observeEmpty(w.next(start+10, w.pay(short.Amount)))
@@ -249,8 +249,8 @@ func TestAmbiguousPaymentStaysUnattributed(t *testing.T) {
 // that paid two invoices.
 func TestAttributionBetweenTwoPaidInvoices(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		one, two := w.create(), w.create()
 		w.mine(start+1, w.pay(one.TransferAmount))
 		missed := w.observeEmpty(w.next(start+2, w.pay(one.Amount)))
@@ -269,9 +269,9 @@ func TestAttributionBetweenTwoPaidInvoices(t *testing.T) {
 // count.
 func TestAttributionIgnoresClocks(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for _, skew := range []int64{16, 8 * 3600, -8 * 3600} {
-			w := conn.world(t)
+			w := d.world(t)
 			w.seconds.Add(skew)
 			one := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 12*3600) })
 			two := w.create(amount(2_000_000), func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 12*3600) })
@@ -293,8 +293,8 @@ func TestAttributionIgnoresClocks(t *testing.T) {
 // not pay the invoice, unless a reorg replaces these blocks.
 func TestInvoiceIsBoundToAHeight(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		w.create(amount(9_000_000)) // so that the address is indexed
 		before := w.pay(invoice.NewAmount(1_000_000))
 		w.mine(start+1, before)
@@ -315,8 +315,8 @@ func TestInvoiceIsBoundToAHeight(t *testing.T) {
 // depends on earlier blocks are attributed when those are read, and no invoice expires before.
 func TestPaymentIsDeferredForUnreadBlocks(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		w.chainKey += "-late"
 		w.Service = w.service()
 		one, two := w.create(), w.create()
@@ -352,8 +352,8 @@ func TestPaymentIsDeferredForUnreadBlocks(t *testing.T) {
 // TestManyDeferredPayments decides more payments than one transaction handles.
 func TestManyDeferredPayments(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		w.chainKey += "-late"
 		w.Service = w.service()
 		first := w.create()
@@ -383,8 +383,8 @@ func TestManyDeferredPayments(t *testing.T) {
 // hour of an expiry.
 func TestLongestFreeSuffixIsUsedFirst(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		var all []invoice.Invoice
 		for suffix := range uint64(invoice.MaxSuffix) {
 			inv := w.insertable(suffix + 1)

@@ -18,8 +18,8 @@ import (
 // payment, and for no attributed one.
 func TestOnUnattributed(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		p := w.unattributedPayment(start+10, invoice.NewAmount(990_000))
 		w.mine(start+11, w.pay(inv.TransferAmount))
@@ -69,7 +69,7 @@ func TestNoUnattributedEventInRecovery(t *testing.T) {
 
 func TestUnattributedEvents(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		asks := []invoice.EventType{invoice.EventUnattributed}
 		for merchant, c := range map[string]struct {
 			stored []invoice.EventType // expected with an endpoint; nil for no endpoint
@@ -77,11 +77,11 @@ func TestUnattributedEvents(t *testing.T) {
 		}{
 			"curious-": {nil, true}, "asked-": {asks, true}, "silent-": {[]invoice.EventType{}, false}, "": {nil, false},
 		} {
-			w := conn.world(t)
+			w := d.world(t)
 			w.merchant = merchant + w.merchant
 			if c.stored != nil {
 				seal := func(int64) ([]byte, string, error) { return []byte("x"), "key", nil }
-				w.must(conn.store.Update(t.Context(), func(tx *db.Tx) error {
+				w.must(d.store.Update(t.Context(), func(tx *db.Tx) error {
 					_, err := webhooks.PutEndpoint(t.Context(), tx, webhooks.EndpointRow{MerchantID: w.merchant, URL: "https://shop.example/", Optional: c.stored}, seal)
 					return err
 				}))
@@ -92,7 +92,7 @@ func TestUnattributedEvents(t *testing.T) {
 			w.mine(start+12, p.Transfer) // emitted once
 			w.mine(start+13, w.pay(inv.TransferAmount))
 			w.final()
-			rows, err := webhooks.NewReader(conn.store).Events(t.Context(), webhooks.EventFilter{MerchantID: w.merchant, Type: invoice.EventUnattributed, Limit: 10})
+			rows, err := webhooks.NewReader(d.store).Events(t.Context(), webhooks.EventFilter{MerchantID: w.merchant, Type: invoice.EventUnattributed, Limit: 10})
 			w.must(err)
 			if (len(rows) == 1) != c.wanted || len(rows) > 1 {
 				t.Fatalf("%q is sent %d events", merchant, len(rows))
@@ -122,7 +122,7 @@ func TestUnattributedEvents(t *testing.T) {
 func TestNoInvoiceCollectsWhatWasSeenBefore(t *testing.T) {
 	t.Parallel()
 	other := invoice.Evidence{Registry: invoice.Hash{0xee}} // names no invoice
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for name, test := range map[string]struct {
 			waits, between, attributed bool
 			again                      invoice.Evidence // evidence of the payment when it is mined again
@@ -132,7 +132,7 @@ func TestNoInvoiceCollectsWhatWasSeenBefore(t *testing.T) {
 			"unattributed, other evidence": {again: other},
 			"attributed, other evidence":   {again: other, attributed: true},
 		} {
-			w := conn.world(t)
+			w := d.world(t)
 			w.late()
 			const paid = 1_234_567
 			older := w.create(amount(9_000_000))
@@ -167,7 +167,7 @@ func TestNoInvoiceCollectsWhatWasSeenBefore(t *testing.T) {
 			if test.waits {
 				continue
 			}
-			w = conn.world(t)
+			w = d.world(t)
 			w.create(amount(9_000_000))
 			p = w.pay(invoice.NewAmount(paid))
 			w.mine(start+1, p)

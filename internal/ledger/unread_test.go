@@ -24,9 +24,9 @@ func (w *world) dueUnread() []ledger.UnreadTransaction {
 // block it is confirmed immediately and pays its invoice. Until then the invoice does not expire.
 func TestSupplement(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for _, final := range []bool{false, true} {
-			w := conn.world(t)
+			w := d.world(t)
 			inv, other := w.create(), w.create()
 			paid := w.pay(inv.TransferAmount)
 			b := w.observeEmpty(w.next(start+1, paid))
@@ -75,8 +75,8 @@ func TestSupplement(t *testing.T) {
 // TestRefundOfAnUnreadPayment sends a payment back before its transaction can be read.
 func TestRefundOfAnUnreadPayment(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		paid := w.pay(inv.TransferAmount)
 		b := w.observeEmpty(w.next(start+1, paid))
@@ -100,8 +100,8 @@ func TestRefundOfAnUnreadPayment(t *testing.T) {
 // and sends it back.
 func TestRefundOfAnOrphanedPayment(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		paid := w.pay(inv.TransferAmount)
 		w.mine(start+1, paid)
@@ -125,8 +125,8 @@ func TestRefundOfAnOrphanedPayment(t *testing.T) {
 // TestRefundAboveAGap finds a payment in a gap, and its refund above.
 func TestRefundAboveAGap(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		paid := w.pay(inv.TransferAmount)
 		b := w.observeEmpty(w.next(start+1, paid))
@@ -149,8 +149,8 @@ func TestRefundAboveAGap(t *testing.T) {
 // TestFilledTransactionsAreRead fills a gap with a block. A transaction of it could not be read before.
 func TestFilledTransactionsAreRead(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		paid := w.pay(inv.TransferAmount)
 		b := w.next(start+1, paid)
@@ -180,8 +180,8 @@ func TestFilledTransactionsAreRead(t *testing.T) {
 // expire as before.
 func TestLookupReadsNothingAgain(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		paid := w.pay(inv.TransferAmount)
 		b := w.observeEmpty(w.next(start+1, paid))
@@ -202,8 +202,8 @@ func TestLookupReadsNothingAgain(t *testing.T) {
 // names their address, so the gap does not grow for them.
 func TestUnknownTransferKeepsNoGapOpen(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		w.create()
 		b := w.observeEmpty(w.next(start+1, w.pay(invoice.NewAmount(7))))
 		gap := w.rescan()
@@ -219,8 +219,8 @@ func TestUnknownTransferKeepsNoGapOpen(t *testing.T) {
 // TestFillWithUnread closes a gap with blocks that have an unread transaction.
 func TestFillWithUnread(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		paid := w.pay(inv.TransferAmount)
 		b := w.observeEmpty(w.next(start+1, paid))
@@ -242,8 +242,8 @@ func TestFillWithUnread(t *testing.T) {
 // TestSupplementOfOtherBlocks names blocks that differ from the read ones.
 func TestSupplementOfOtherBlocks(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		b := w.next(start + 1)
 		if err := w.Supplement(t.Context(), w.chainKey, b, invoice.Header{}); !errors.Is(err, ledger.ErrCursorMoved) {
 			t.Errorf("a block that was not read: %v", err)
@@ -269,9 +269,9 @@ func TestSupplementOfOtherBlocks(t *testing.T) {
 // not kept. The payment is recorded if a block above is named that was read.
 func TestSupplementBetween(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for _, replaced := range []bool{false, true} {
-			w := conn.world(t)
+			w := d.world(t)
 			inv := w.create()
 			paid := w.pay(inv.TransferAmount)
 			var read []ledger.Block
@@ -318,8 +318,8 @@ func TestSupplementBetween(t *testing.T) {
 // limit.
 func TestReportUnreadBounds(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		w.must(w.ReportUnread(t.Context(), "unregistered", w.hash("tx"), 1, ledger.UnreadLookup))
 		w.must(w.ReportUnread(t.Context(), w.chainKey, w.hash("tx"), w.head().Number+1, ledger.UnreadLookup))
 		if got := w.dueUnread(); len(got) != 0 {
@@ -347,8 +347,8 @@ func TestReportUnreadBounds(t *testing.T) {
 // the chain is still read. Invoices that they could pay expire once a person dismisses them.
 func TestSkippedTransactions(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		b := w.next(start + 1)
 		for i := range ledger.MaxUnreadable {
@@ -363,7 +363,7 @@ func TestSkippedTransactions(t *testing.T) {
 		if got := w.invoice(inv.ID).Status; got != invoice.Open {
 			t.Errorf("the invoice is %s", got)
 		}
-		u, err := ledger.FindUnreadTransaction(t.Context(), conn.store, w.chainKey, w.hash("tx", 7))
+		u, err := ledger.FindUnreadTransaction(t.Context(), d.store, w.chainKey, w.hash("tx", 7))
 		w.must(err)
 		if u.Detail != "failed 7" || u.Attempts != 1 || u.NextAt.Sub(u.FoundAt) != ledger.FirstUnreadRetry {
 			t.Errorf("stored is %+v", u)
@@ -395,14 +395,14 @@ func TestSkippedTransactions(t *testing.T) {
 // TestUnreadRetries postpones a transaction again and again.
 func TestUnreadRetries(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		w.must(w.ReportUnread(t.Context(), w.chainKey, w.hash("tx"), 100, ledger.UnreadLookup))
 		var waits []time.Duration
 		for range 10 {
 			u := w.dueUnread()[0]
 			w.must(w.PostponeUnread(t.Context(), w.chainKey, u, "no"))
-			next, err := ledger.FindUnreadTransaction(t.Context(), conn.store, w.chainKey, w.hash("tx"))
+			next, err := ledger.FindUnreadTransaction(t.Context(), d.store, w.chainKey, w.hash("tx"))
 			w.must(err)
 			waits = append(waits, next.NextAt.Sub(time.Unix(w.seconds.Load(), 0)))
 			w.seconds.Store(next.NextAt.Unix())
@@ -416,8 +416,8 @@ func TestUnreadRetries(t *testing.T) {
 // TestUnlinkedNotices asks for notices of transfers that are not stored.
 func TestUnlinkedNotices(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
-		w := conn.world(t)
+	each(t, func(t *testing.T, d *database) {
+		w := d.world(t)
 		inv := w.create()
 		now := w.seconds.Load()
 		w.mine(start+1, w.pay(inv.TransferAmount))

@@ -21,9 +21,9 @@ type useGame struct {
 	second  invoice.Invoice  // for the second
 }
 
-func newUseGame(t *testing.T, conn *database) *useGame {
+func newUseGame(t *testing.T, d *database) *useGame {
 	t.Helper()
-	g := &useGame{world: conn.world(t), by: newAccount(t)}
+	g := &useGame{world: d.world(t), by: newAccount(t)}
 	g.first, g.second = g.create(), g.create()
 	g.payment = g.unattributedPaymentOf(g.by, start+10, 990_000)
 	g.final()
@@ -160,10 +160,10 @@ func (g *useGame) checkUse(what string, want invoice.PaymentUse, counted bool) {
 // payment's use, or has a defined result.
 func TestUsesInPairs(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for before, use := range usesAfter {
 			for name, act := range acts {
-				g := newUseGame(t, conn)
+				g := newUseGame(t, d)
 				if first, ok := acts[before]; ok {
 					g.must(first(g, g.first))
 				} else {
@@ -196,9 +196,9 @@ func TestUsesInPairs(t *testing.T) {
 // a refund even after a decision of people, and no act is accepted afterwards.
 func TestTransfersAfterUses(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for name, act := range acts {
-			g := newUseGame(t, conn)
+			g := newUseGame(t, d)
 			g.must(act(g, g.first))
 			counted := usesAfter[name] == invoice.UseCounted
 			back := toward(g.back(g.payment.Amount), g.by.address)
@@ -225,10 +225,10 @@ func TestTransfersAfterUses(t *testing.T) {
 // one of the two orders.
 func TestUsesConcurrently(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) {
+	each(t, func(t *testing.T, d *database) {
 		for a := range acts {
 			for b := range acts {
-				g := newUseGame(t, conn)
+				g := newUseGame(t, d)
 				var got [2]string
 				var group sync.WaitGroup
 				group.Go(func() { got[0] = useName(acts[a](g, g.first)) })

@@ -34,8 +34,8 @@ import (
 // A payment that is mined again keeps its invoice, or stays without one.
 func TestWhoseMoneyIsWhose(t *testing.T) {
 	t.Parallel()
-	properties(t, func(conn *database, r *rand.Rand) string {
-		g := &game{world: conn.world(t), Rand: r, shown: make(map[string][]invoice.Amount), meant: make(map[invoice.Hash]meant)}
+	properties(t, func(d *database, r *rand.Rand) string {
+		g := &game{world: d.world(t), Rand: r, shown: make(map[string][]invoice.Amount), meant: make(map[invoice.Hash]meant)}
 		g.random = narrow{r, 0, 8}
 		g.Service = g.service()
 		for range 10 + r.IntN(25) {

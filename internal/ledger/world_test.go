@@ -68,7 +68,7 @@ type database struct {
 }
 
 // each runs the test on both databases.
-func each(t *testing.T, test func(t *testing.T, conn *database)) {
+func each(t *testing.T, test func(t *testing.T, d *database)) {
 	t.Helper()
 	for name, url := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func each(t *testing.T, test func(t *testing.T, conn *database)) {
 func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	t.Parallel()
-	each(t, func(t *testing.T, conn *database) { test(t, conn.world(t)) })
+	each(t, func(t *testing.T, d *database) { test(t, d.world(t)) })
 }
 
 // world is a service with its clock and its chain. The chain's first block is final.
@@ -128,18 +128,18 @@ func (merchants) Find(_ context.Context, id string) (m invoice.Merchant, known b
 	return m, id != "stranger", nil
 }
 
-func (conn *database) world(t testing.TB) *world {
+func (d *database) world(t testing.TB) *world {
 	t.Helper()
-	w := conn.unstarted(t)
+	w := d.unstarted(t)
 	w.must(w.Start(t.Context(), w.chainKey, w.head(), w.head().Number+1))
 	return w
 }
 
 // unstarted returns a world with a chain that is not recorded yet.
-func (conn *database) unstarted(t testing.TB) *world {
+func (d *database) unstarted(t testing.TB) *world {
 	t.Helper()
-	n := conn.worlds.Add(1)
-	w := &world{t: t, db: conn, random: rand.Reader, merchant: fmt.Sprintf("acme-%d", n), chainKey: fmt.Sprintf("chain-%d", n)}
+	n := d.worlds.Add(1)
+	w := &world{t: t, db: d, random: rand.Reader, merchant: fmt.Sprintf("acme-%d", n), chainKey: fmt.Sprintf("chain-%d", n)}
 	w.address = invoice.Address{0: 0xaa, 18: byte(n >> 8), 19: byte(n)}
 	w.keys = keyringtest.New(t)
 	w.seconds.Store(start)

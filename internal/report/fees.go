@@ -53,10 +53,10 @@ type feeKey struct {
 
 // fees adds up the cost of the period's transactions. Each merchant has its part of a transaction, the
 // same for each item.
-func fees(ctx context.Context, conn Source, r Request) ([]*FeeLine, error) {
+func fees(ctx context.Context, source Source, r Request) ([]*FeeLine, error) {
 	lines := make(map[feeKey]*FeeLine)
 	for f := r.filter(); ; {
-		page, err := conn.TxShares(ctx, f)
+		page, err := source.TxShares(ctx, f)
 		if err != nil {
 			return nil, err
 		}

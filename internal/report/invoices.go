@@ -17,7 +17,7 @@ const (
 	maxInvoicePages = 20
 )
 
-// InvoiceReader reads invoices from the database. settle.Reader implements it.
+// InvoiceReader reads invoices from the database. ledger.Reader implements it.
 type InvoiceReader interface {
 	Invoices(ctx context.Context, f ledger.InvoiceFilter) (found []invoice.Invoice, examined string, err error)
 }
@@ -38,13 +38,13 @@ type Invoices struct {
 }
 
 // SumFiltered adds up the newest invoices of a filter, up to a limit.
-func SumFiltered(ctx context.Context, conn InvoiceReader, f ledger.InvoiceFilter, limit int, decimals func(chainKey, currency string) (int, bool)) (Invoices, error) {
+func SumFiltered(ctx context.Context, source InvoiceReader, f ledger.InvoiceFilter, limit int, decimals func(chainKey, currency string) (int, bool)) (Invoices, error) {
 	lines := make(map[Key]*InvoiceLine)
 	out := Invoices{Truncated: true}
 	added := 0
 	for range maxInvoicePages {
 		f.Limit = min(invoicePage, limit+1-added)
-		page, examined, err := conn.Invoices(ctx, f)
+		page, examined, err := source.Invoices(ctx, f)
 		if err != nil {
 			return Invoices{}, err
 		}

@@ -84,15 +84,15 @@ type Report struct {
 
 // Settlement reports on settlements. It reads pages, so that its memory does not grow with
 // the number of payments.
-func Settlement(ctx context.Context, conn Source, r Request) (Report, error) {
-	b := builder{request: r, db: conn, lines: make(map[Key]*Line), totals: make(map[Key]*Line), tallies: make(map[string]*tally)}
+func Settlement(ctx context.Context, source Source, r Request) (Report, error) {
+	b := builder{request: r, db: source, lines: make(map[Key]*Line), totals: make(map[Key]*Line), tallies: make(map[string]*tally)}
 	if err := b.addPayments(ctx); err != nil {
 		return Report{}, fmt.Errorf("add payments up: %w", err)
 	}
 	if err := b.addRefunds(ctx); err != nil {
 		return Report{}, fmt.Errorf("add refunds up: %w", err)
 	}
-	paid, err := fees(ctx, conn, r)
+	paid, err := fees(ctx, source, r)
 	if err != nil {
 		return Report{}, fmt.Errorf("add fees up: %w", err)
 	}

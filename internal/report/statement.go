@@ -46,15 +46,15 @@ type Statement struct {
 // NewStatement returns the account of a merchant in the period of a request. Its figures of money are
 // the figures of Settlement. It reads the invoices of the period, of the two days before it, and older
 // ones that had not ended by then.
-func NewStatement(ctx context.Context, conn StatementReader, r Request) (Statement, error) {
-	b := statementBuilder{request: r, db: conn, lines: make(map[Key]*StatementLine)}
+func NewStatement(ctx context.Context, source StatementReader, r Request) (Statement, error) {
+	b := statementBuilder{request: r, db: source, lines: make(map[Key]*StatementLine)}
 	if err := b.addMoney(ctx); err != nil {
 		return Statement{}, fmt.Errorf("add payments up: %w", err)
 	}
 	if err := b.addInvoices(ctx); err != nil {
 		return Statement{}, fmt.Errorf("add invoices up: %w", err)
 	}
-	paid, err := fees(ctx, conn, r)
+	paid, err := fees(ctx, source, r)
 	if err != nil {
 		return Statement{}, fmt.Errorf("add fees up: %w", err)
 	}

@@ -48,8 +48,8 @@ type SummaryReader interface {
 //
 // It adds up rollups, and payments where there is no rollup: in the last minutes, in a stale period,
 // and in the rest of a period at the beginning.
-func Days(ctx context.Context, conn SummaryReader, r Request) ([]*Line, error) {
-	b := &daysBuilder{Request: r, db: conn, byDay: true, lines: make(map[Key]*Line)}
+func Days(ctx context.Context, source SummaryReader, r Request) ([]*Line, error) {
+	b := &daysBuilder{Request: r, db: source, byDay: true, lines: make(map[Key]*Line)}
 	err := b.add(ctx, r.From, r.To)
 	return sorted(b.lines), err
 }
@@ -57,10 +57,10 @@ func Days(ctx context.Context, conn SummaryReader, r Request) ([]*Line, error) {
 // Total returns a line for each chain and currency with the figures that Days returns by day. It adds
 // up sums of whole days in UTC, and uses Days for the rest of the period and for days with a stale
 // period.
-func Total(ctx context.Context, conn SummaryReader, r Request) ([]*Line, error) {
+func Total(ctx context.Context, source SummaryReader, r Request) ([]*Line, error) {
 	r.Location = time.UTC
-	b := &daysBuilder{Request: r, db: conn, lines: make(map[Key]*Line)}
-	through, err := conn.RollupsThrough(ctx)
+	b := &daysBuilder{Request: r, db: source, lines: make(map[Key]*Line)}
+	through, err := source.RollupsThrough(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read progress of rollups: %w", err)
 	}
@@ -69,7 +69,7 @@ func Total(ctx context.Context, conn SummaryReader, r Request) ([]*Line, error) 
 		err := b.add(ctx, r.From, r.To)
 		return sorted(b.lines), err
 	}
-	stale, err := conn.StaleRollups(ctx, from, to, maxStale+1)
+	stale, err := source.StaleRollups(ctx, from, to, maxStale+1)
 	if err != nil {
 		return nil, fmt.Errorf("find stale rollups: %w", err)
 	}
@@ -80,7 +80,7 @@ func Total(ctx context.Context, conn SummaryReader, r Request) ([]*Line, error) 
 		to = stale[maxStale]
 	}
 	stale = slices.DeleteFunc(slices.CompactFunc(stale, time.Time.Equal), func(day time.Time) bool { return !day.Before(to) })
-	if err := b.addRollups(ctx, conn.DayRollups, from, to, stale); err != nil {
+	if err := b.addRollups(ctx, source.DayRollups, from, to, stale); err != nil {
 		return nil, err
 	}
 	for _, day := range stale {
@@ -207,9 +207,9 @@ func (b *daysBuilder) addSettled(ctx context.Context, from, to time.Time) error 
 }
 
 // eachSettled calls do with the payments of a filter, in order.
-func eachSettled(ctx context.Context, conn SettledReader, f ReportFilter, do func(SettledAmount)) error {
+func eachSettled(ctx context.Context, source SettledReader, f ReportFilter, do func(SettledAmount)) error {
 	for f.From.Before(f.To) {
-		page, err := conn.SettledAmounts(ctx, f)
+		page, err := source.SettledAmounts(ctx, f)
 		if err != nil {
 			return fmt.Errorf("read payments: %w", err)
 		}
@@ -226,9 +226,9 @@ func eachSettled(ctx context.Context, conn SettledReader, f ReportFilter, do fun
 }
 
 // eachRefund calls do with the refunds of a filter, in order.
-func eachRefund(ctx context.Context, conn SettledReader, f ReportFilter, do func(invoice.Refund)) error {
+func eachRefund(ctx context.Context, source SettledReader, f ReportFilter, do func(invoice.Refund)) error {
 	for f.From.Before(f.To) {
-		page, err := conn.ReportedRefunds(ctx, f)
+		page, err := source.ReportedRefunds(ctx, f)
 		if err != nil {
 			return fmt.Errorf("read refunds: %w", err)
 		}

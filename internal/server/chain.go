@@ -87,7 +87,7 @@ func (s *Server) newChainWorkers(c Chain) (_ *chainWorkers, err error) {
 	return run, nil
 }
 
-// verifyContracts is settle.Config.VerifyContracts.
+// verifyContracts is ledger.Config.VerifyContracts.
 func (s *Server) verifyContracts(ctx context.Context, chainKey string) error {
 	if run := s.byKey[chainKey]; run != nil {
 		return run.pool.Verified(ctx)
@@ -95,7 +95,7 @@ func (s *Server) verifyContracts(ctx context.Context, chainKey string) error {
 	return nil
 }
 
-// verifyChain is settle.Config.VerifyChain. While its nodes do not answer, a chain that was verified
+// verifyChain is ledger.Config.VerifyChain. While its nodes do not answer, a chain that was verified
 // before is assumed to be right, except for tokens that were added since.
 func (s *Server) verifyChain(ctx context.Context, chainKey string, token invoice.Address) error {
 	run := s.byKey[chainKey]

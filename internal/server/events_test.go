@@ -14,23 +14,23 @@ import (
 // TestRedeliveryIsAudited expects an audit entry for each redelivered event, and no entry for a
 // request without effect.
 func TestRedeliveryIsAudited(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
 		now := time.Unix(1_764_000_000, 0)
-		dbtest.Schedule(t, conn, "m", 0, 3, 1)
+		dbtest.Schedule(t, store, "m", 0, 3, 1)
 		me := webhooks.Deliverer{ID: "me"}
-		if err := webhooks.NewTables(conn).RegisterWorker(t.Context(), me, now, now.Add(time.Second)); err != nil {
+		if err := webhooks.NewTables(store).RegisterWorker(t.Context(), me, now, now.Add(time.Second)); err != nil {
 			t.Fatal(err)
 		}
-		if n, _, err := webhooks.NewTables(conn).FailOverdueDeliveries(t.Context(), webhooks.OverdueRequest{
+		if n, _, err := webhooks.NewTables(store).FailOverdueDeliveries(t.Context(), webhooks.OverdueRequest{
 			Worker: me, MerchantIDs: []string{"m"}, Unreachable: map[string]bool{"m": true}, Now: now, Limit: 9,
 		}); err != nil || n["m"] != 3 {
 			t.Fatalf("expired %v, %v", n, err)
 		}
-		schedule, err := db.OpenClock(t.Context(), db.ClockConfig{Store: conn, Wall: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)})
+		schedule, err := db.OpenClock(t.Context(), db.ClockConfig{Store: store, Wall: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := eventLog{webhooks.NewTables(conn), auditLog{access.NewReader(conn)}, nil, schedule, func() time.Time { return now }, make(chan struct{}, 1), func() {}}
+		l := eventLog{webhooks.NewTables(store), auditLog{access.NewReader(store)}, nil, schedule, func() time.Time { return now }, make(chan struct{}, 1), func() {}}
 		if err := l.Redeliver(t.Context(), "evt_m_000001", time.Time{}); err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func TestRedeliveryIsAudited(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		entries, err := access.NewReader(conn).AuditEntries(t.Context(), access.AuditFilter{Action: access.ActionEventRedeliver, Limit: 9})
+		entries, err := access.NewReader(store).AuditEntries(t.Context(), access.AuditFilter{Action: access.ActionEventRedeliver, Limit: 9})
 		if err != nil || len(entries) != 2 {
 			t.Fatalf("%+v, %v; want 2 entries", entries, err)
 		}

@@ -59,7 +59,7 @@ func (g *guesses) client(ctx context.Context) (netip.Prefix, bool) {
 	return limits.Network(addr), g.proxied || !addr.IsLoopback()
 }
 
-// admit is an apikey.Admit. Its error is an *ratelimit.ExceededError.
+// admit is an access.Admit. Its error is a *limits.ExceededError.
 func (g *guesses) admit(ctx context.Context, keyHash [access.HashSize]byte) (done func(wrong bool), err error) {
 	client, limited := g.client(ctx)
 	if !limited {
@@ -98,7 +98,7 @@ func (l *requestLimits) countExceeded(ctx context.Context, err error) {
 	}
 }
 
-// keyAuthenticator finds the principal of a key, by its text or its id. *apikey.Authenticator
+// keyAuthenticator finds the principal of a key, by its text or its id. *access.Authenticator
 // implements it.
 type keyAuthenticator interface {
 	Authenticate(ctx context.Context, text string) (access.Principal, error)
@@ -112,7 +112,7 @@ type limitedAuthenticator struct {
 }
 
 // Authenticate implements api.Authenticator. Errors are the authenticator's, also joined with an
-// *ratelimit.ExceededError.
+// *limits.ExceededError.
 func (a limitedAuthenticator) Authenticate(ctx context.Context, text string) (access.Principal, error) {
 	p, err := a.keyAuthenticator.Authenticate(ctx, text)
 	if access.IsRefusal(err) {

@@ -35,7 +35,7 @@ func OpenImporter(ctx context.Context, cfg Config) (_ *Importer, err error) {
 	return &Importer{s, closeAll}, s.build(ctx)
 }
 
-// Import creates the invoice of a copy. *settle.Service documents the errors.
+// Import creates the invoice of a copy. *ledger.Service documents the errors.
 func (i *Importer) Import(ctx context.Context, c ledger.InvoiceCopy) (ledger.Imported, error) {
 	var secrets []string
 	if id := c.Invoice.MerchantID; c.Signature != "" {

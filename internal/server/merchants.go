@@ -100,7 +100,7 @@ func (m Merchants) webhooks() map[string]string {
 	return all
 }
 
-// directory implements settle.Merchants.
+// directory implements ledger.Merchants.
 type directory struct {
 	Merchants
 	endpoints *webhooks.Directory

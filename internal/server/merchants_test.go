@@ -21,19 +21,19 @@ import (
 )
 
 func TestMerchants(t *testing.T) {
-	conn := dbtest.Open(t, dbtest.SQLite(t))
+	store := dbtest.Open(t, dbtest.SQLite(t))
 	keys := keyringtest.New(t)
 	seal := func(version int64) ([]byte, string, error) {
 		sealed := keys.Seal("owner", version, "whsec_owner")
 		return sealed.Data, sealed.KeyID, nil
 	}
-	if err := conn.Update(t.Context(), func(tx *db.Tx) error {
+	if err := store.Update(t.Context(), func(tx *db.Tx) error {
 		_, err := webhooks.PutEndpoint(t.Context(), tx, webhooks.EndpointRow{MerchantID: "owner", URL: "https://owner.example/", ChangedAt: invoice.Unix(1)}, seal)
 		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
-	endpoints, err := webhooks.OpenDirectory(t.Context(), webhooks.DirectoryConfig{Store: conn, Keyring: keys})
+	endpoints, err := webhooks.OpenDirectory(t.Context(), webhooks.DirectoryConfig{Store: store, Keyring: keys})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +67,8 @@ func TestMerchants(t *testing.T) {
 func TestMerchantConfiguredTwice(t *testing.T) {
 	t.Parallel()
 	url := dbtest.SQLite(t)
-	conn := dbtest.Open(t, url)
-	if err := conn.Update(t.Context(), func(tx *db.Tx) error {
+	store := dbtest.Open(t, url)
+	if err := store.Update(t.Context(), func(tx *db.Tx) error {
 		return access.InsertMerchant(t.Context(), tx, invoice.Merchant{ID: "shop", Name: "Shop", Allowed: []invoice.AllowedAddress{{ChainKey: "house", Address: invoice.Address{1}}}})
 	}); err != nil {
 		t.Fatal(err)

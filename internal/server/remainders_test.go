@@ -37,18 +37,18 @@ func TestRemaindersAreAssignedAtStart(t *testing.T) {
 			Amount: invoice.NewAmount(400_000), Position: invoice.Position{BlockNumber: 2, BlockHash: invoice.Hash{3}, BlockTime: invoice.Unix(now)},
 		},
 	}}
-	conn, err := db.Open(t.Context(), database)
+	store, err := db.Open(t.Context(), database)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = conn.Update(t.Context(), func(tx *db.Tx) error {
+	err = store.Update(t.Context(), func(tx *db.Tx) error {
 		ctx := t.Context()
 		_, inserted := ledger.InsertChain(ctx, tx, c.Key, invoice.Header{Number: 2, Hash: invoice.Hash{3}, Time: invoice.Unix(now)}, nil)
 		settled := access.InsertSettlementAddresses(ctx, tx, []access.SettlementAddress{{ChainKey: c.Key, Address: inv.Merchant, MerchantID: "m"}}, invoice.Unix(now))
 		_, created := ledger.InsertInvoices(ctx, tx, []invoice.Invoice{inv})
 		return errors.Join(inserted, settled, created, ledger.SavePayments(ctx, tx, []ledger.PaymentRow{p}))
 	})
-	if err := errors.Join(err, conn.Close()); err != nil {
+	if err := errors.Join(err, store.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := dbtest.SQL(t, database).ExecContext(t.Context(), "UPDATE invoices SET sums_stale = 1"); err != nil {

@@ -54,12 +54,12 @@ func ApplyConfiguration(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	conn, err := db.Open(ctx, cfg.Database)
+	store, err := db.Open(ctx, cfg.Database)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	_, _, err = ledger.Remember(ctx, conn, ledger.Start{Configured: cfg.decides(), Now: cfg.Now(), Force: true})
+	defer func() { err = errors.Join(err, store.Close()) }()
+	_, _, err = ledger.Remember(ctx, store, ledger.Start{Configured: cfg.decides(), Now: cfg.Now(), Force: true})
 	return err
 }
 

@@ -150,8 +150,8 @@ func TestFailedStartStopsNoReplica(t *testing.T) {
 	if err := startError(t, database, failing); err == nil {
 		t.Fatal("a start with a node of no known scheme succeeds")
 	}
-	conn := dbtest.Open(t, database)
-	if newest, err := conn.NewestRevision(t.Context()); err != nil || newest.Number != 1 {
+	store := dbtest.Open(t, database)
+	if newest, err := store.NewestRevision(t.Context()); err != nil || newest.Number != 1 {
 		t.Errorf("the newest revision is %d (%v), want 1", newest.Number, err)
 	}
 	if _, _, a := createIn(t, old, "USDC", 1); a.status != http.StatusCreated {
@@ -306,8 +306,8 @@ func TestRetiredTokenReturns(t *testing.T) {
 			second := start(usdc)
 			await(t, second.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 			second.end(t)
-			conn := dbtest.Open(t, database)
-			if err := ledger.RetireToken(t.Context(), conn, "house", secondToken, time.Now()); err != nil {
+			store := dbtest.Open(t, database)
+			if err := ledger.RetireToken(t.Context(), store, "house", secondToken, time.Now()); err != nil {
 				t.Fatal(err)
 			}
 			third := start(usdc)

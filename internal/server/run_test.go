@@ -173,13 +173,13 @@ func TestReadyHidesReasons(t *testing.T) {
 }
 
 func TestReadyReportsTheDatabase(t *testing.T) {
-	conn, err := db.Open(t.Context(), dbtest.Migrated(t))
+	store, err := db.Open(t.Context(), dbtest.Migrated(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var log logtest.Buffer
-	s := &Server{cfg: Config{Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))}, store: conn, watchdog: clock.New(0)}
-	if s.clock, err = db.OpenClock(t.Context(), db.ClockConfig{Store: conn, Wall: s.cfg.Now, Logger: s.cfg.Logger}); err != nil {
+	s := &Server{cfg: Config{Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))}, store: store, watchdog: clock.New(0)}
+	if s.clock, err = db.OpenClock(t.Context(), db.ClockConfig{Store: store, Wall: s.cfg.Now, Logger: s.cfg.Logger}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
@@ -188,7 +188,7 @@ func TestReadyReportsTheDatabase(t *testing.T) {
 		if unreachable := strings.Contains(w.Body.String(), `"database":"unreachable"`); w.Code != want || unreachable != (want != http.StatusOK) {
 			t.Errorf("answered %d %s; want %d", w.Code, w.Body, want)
 		}
-		if err := conn.Close(); err != nil {
+		if err := store.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -199,17 +199,17 @@ func TestReadyReportsTheDatabase(t *testing.T) {
 
 // TestReadyReportsStalledWork begins a task that makes no progress.
 func TestReadyReportsStalledWork(t *testing.T) {
-	conn, err := db.Open(t.Context(), dbtest.Migrated(t))
+	store, err := db.Open(t.Context(), dbtest.Migrated(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := conn.Close(); err != nil {
+		if err := store.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	s := &Server{cfg: Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, store: conn, watchdog: clock.New(1)}
-	if s.clock, err = db.OpenClock(t.Context(), db.ClockConfig{Store: conn, Wall: s.cfg.Now, Logger: s.cfg.Logger}); err != nil {
+	s := &Server{cfg: Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, store: store, watchdog: clock.New(1)}
+	if s.clock, err = db.OpenClock(t.Context(), db.ClockConfig{Store: store, Wall: s.cfg.Now, Logger: s.cfg.Logger}); err != nil {
 		t.Fatal(err)
 	}
 	task := s.watchdog.Begin("deliveries: lease")

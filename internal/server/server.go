@@ -60,7 +60,7 @@ type Config struct {
 	// WebhookAllow are the address ranges outside the public internet that
 	// webhooks may reach, without TLS.
 	WebhookAllow []netip.Prefix
-	WebhookCA    []byte   // see poster.ClientConfig
+	WebhookCA    []byte   // see webhooks.ClientConfig
 	WebhookProxy *url.URL // the same
 	Access       Access
 	// Keyring seals the secrets of endpoints that are set through the API. If it is nil, the API cannot

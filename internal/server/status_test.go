@@ -114,12 +114,12 @@ func TestProvidersOfOneHost(t *testing.T) {
 // halt halts a chain.
 func halt(t *testing.T, database, chainKey, reason string) {
 	t.Helper()
-	conn, err := db.Open(t.Context(), database)
+	store, err := db.Open(t.Context(), database)
 	if err != nil {
 		t.Fatal(err)
 	}
-	books := ledger.New(ledger.Config{Store: conn, Now: time.Now})
-	if err := errors.Join(books.Halt(t.Context(), chainKey, reason), conn.Close()); err != nil {
+	service := ledger.New(ledger.Config{Store: store, Now: time.Now})
+	if err := errors.Join(service.Halt(t.Context(), chainKey, reason), store.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

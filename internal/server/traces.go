@@ -44,7 +44,7 @@ func endRequestSpan(span trace.Span, line requestLine) {
 	span.End()
 }
 
-// tracedLedger is a settle.Service with a span for each use case.
+// tracedLedger is a ledger.Service with a span for each use case.
 type tracedLedger struct{ *ledger.Service }
 
 // traced runs a use case in a span.

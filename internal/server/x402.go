@@ -26,7 +26,7 @@ type tokenKey struct {
 	token    invoice.Address
 }
 
-// x402Chains implements facilitator.Chains.
+// x402Chains implements x402.Chains.
 type x402Chains struct {
 	chains  []Chain
 	checker *x402.Checker

@@ -11,7 +11,7 @@ import (
 )
 
 // LeaseDeliveries leases deliveries that are due and not leased by anyone, as
-// delivery.Plan chooses them. Its cost depends on how many queues are named,
+// Plan chooses them. Its cost depends on how many queues are named,
 // not on how many deliveries they hold.
 func (s Tables) LeaseDeliveries(ctx context.Context, r LeaseRequest) (Leased, error) {
 	var leased Leased

@@ -19,7 +19,7 @@ type Endpoint struct {
 	// Others also sign, in the header that can hold several signatures: the secrets that Secret replaced recently, and
 	// the one that will replace it.
 	Others []string
-	// Headers are sent with each message. They passed delivery.CheckHeaders.
+	// Headers are sent with each message. They passed CheckHeaders.
 	Headers []Header
 }
 

@@ -76,8 +76,8 @@ func (w *endpointWorld) openWith(t *testing.T, k *access.Keyring) error {
 
 // each runs a test on a directory with a keyring, on both databases.
 func each(t *testing.T, test func(t *testing.T, w *endpointWorld)) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		w := &endpointWorld{db: conn, keyring: keyringtest.New(t), now: time.Unix(start, 0)}
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := &endpointWorld{db: store, keyring: keyringtest.New(t), now: time.Unix(start, 0)}
 		if err := w.open(t); err != nil {
 			t.Fatal(err)
 		}
@@ -412,8 +412,8 @@ func TestURLs(t *testing.T) {
 
 // TestMasterKeys opens directories with other master keys.
 func TestMasterKeys(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		w := &endpointWorld{db: conn, now: time.Unix(start, 0)}
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := &endpointWorld{db: store, now: time.Unix(start, 0)}
 		old, newer := keyringtest.Key(t), keyringtest.Key(t)
 		if err := w.openWith(t, access.NewKeyring(old)); err != nil {
 			t.Fatal(err)
@@ -433,11 +433,11 @@ func TestMasterKeys(t *testing.T) {
 		if got := w.signing(t, "cafe"); got.Secret != secret || !w.HasOwnEndpoint("cafe") || w.HasOwnEndpoint("shop") {
 			t.Errorf("with both keys it signs with %+v", got)
 		}
-		n, err := webhooks.Reseal(t.Context(), conn, access.NewKeyring(newer, old), time.Now)
+		n, err := webhooks.Reseal(t.Context(), store, access.NewKeyring(newer, old), time.Now)
 		if err != nil || n != 1 {
 			t.Fatalf("resealed %d, %v", n, err)
 		}
-		if n, err := webhooks.Reseal(t.Context(), conn, access.NewKeyring(newer, old), time.Now); err != nil || n != 0 {
+		if n, err := webhooks.Reseal(t.Context(), store, access.NewKeyring(newer, old), time.Now); err != nil || n != 0 {
 			t.Errorf("resealed %d again, %v", n, err)
 		}
 		if err := w.openWith(t, access.NewKeyring(newer)); err != nil {
@@ -446,7 +446,7 @@ func TestMasterKeys(t *testing.T) {
 		if got := w.signing(t, "cafe"); got.Secret != secret {
 			t.Errorf("with the new key it signs with %+v", got)
 		}
-		if n, err := webhooks.Reseal(t.Context(), conn, access.NewKeyring(old), time.Now); !errors.Is(err, access.ErrNoKey) || n != 0 {
+		if n, err := webhooks.Reseal(t.Context(), store, access.NewKeyring(old), time.Now); !errors.Is(err, access.ErrNoKey) || n != 0 {
 			t.Errorf("without the key, %d are resealed, %v", n, err)
 		}
 	})
@@ -455,8 +455,8 @@ func TestMasterKeys(t *testing.T) {
 // TestReplaceLost loses a master key: endpoints with secrets that were sealed under it get new secrets, which sign, and
 // are shown as replaced until a ping is answered.
 func TestReplaceLost(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		w := &endpointWorld{db: conn, now: time.Unix(start, 0)}
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := &endpointWorld{db: store, now: time.Unix(start, 0)}
 		lost, kept, newer := keyringtest.Key(t), keyringtest.Key(t), keyringtest.Key(t)
 		value := "v"
 		secrets := make(map[string]string)
@@ -493,15 +493,15 @@ func TestReplaceLost(t *testing.T) {
 		full := errors.New("the disk is full")
 		now := func() time.Time { return w.now }
 		for range 2 { // no secret changes while the replaced ones cannot be kept
-			if got, err := webhooks.FindLost(t.Context(), conn, left); err != nil || cmp.Diff(wantLost, got) != "" {
+			if got, err := webhooks.FindLost(t.Context(), store, left); err != nil || cmp.Diff(wantLost, got) != "" {
 				t.Errorf("lost are %+v, %v; want %+v", got, err, wantLost)
 			}
-			if all, err := webhooks.ReplaceLost(t.Context(), conn, left, now, rand.Reader, func([]webhooks.Replaced) error { return full }); !errors.Is(err, full) || len(all) != 0 {
+			if all, err := webhooks.ReplaceLost(t.Context(), store, left, now, rand.Reader, func([]webhooks.Replaced) error { return full }); !errors.Is(err, full) || len(all) != 0 {
 				t.Errorf("replaced %+v, %v", all, err)
 			}
 		}
 		var written []webhooks.Replaced
-		all, err := webhooks.ReplaceLost(t.Context(), conn, left, now, rand.Reader, func(batch []webhooks.Replaced) error {
+		all, err := webhooks.ReplaceLost(t.Context(), store, left, now, rand.Reader, func(batch []webhooks.Replaced) error {
 			written = append(written, batch...)
 			return nil
 		})
@@ -543,11 +543,11 @@ func TestReplaceLost(t *testing.T) {
 			t.Errorf("after another rotation: %+v, %v", v.Secrets, err)
 		}
 		for action, want := range map[access.Action]int{access.ActionSecretsReplace: 3, access.ActionSecretConfirm: 1} {
-			if entries, err := access.NewReader(conn).AuditEntries(t.Context(), access.AuditFilter{Action: action, Limit: 9}); err != nil || len(entries) != want {
+			if entries, err := access.NewReader(store).AuditEntries(t.Context(), access.AuditFilter{Action: action, Limit: 9}); err != nil || len(entries) != want {
 				t.Errorf("%s: the log has %+v, %v; want %d", action, entries, err, want)
 			}
 		}
-		if all, err := webhooks.ReplaceLost(t.Context(), conn, left, time.Now, rand.Reader, nil); err != nil || len(all) != 0 {
+		if all, err := webhooks.ReplaceLost(t.Context(), store, left, time.Now, rand.Reader, nil); err != nil || len(all) != 0 {
 			t.Errorf("replaced again: %+v, %v", all, err)
 		}
 	})
@@ -555,8 +555,8 @@ func TestReplaceLost(t *testing.T) {
 
 // TestReseal needs more than one batch.
 func TestReseal(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, conn *db.DB) {
-		w := &endpointWorld{db: conn, now: time.Unix(start, 0)}
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := &endpointWorld{db: store, now: time.Unix(start, 0)}
 		old, newer := keyringtest.Key(t), keyringtest.Key(t)
 		if err := w.openWith(t, access.NewKeyring(old)); err != nil {
 			t.Fatal(err)
@@ -567,10 +567,10 @@ func TestReseal(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n, err := webhooks.Reseal(t.Context(), conn, access.NewKeyring(newer, old), time.Now); err != nil || n != merchants {
+		if n, err := webhooks.Reseal(t.Context(), store, access.NewKeyring(newer, old), time.Now); err != nil || n != merchants {
 			t.Errorf("resealed %d, %v; want %d", n, err, merchants)
 		}
-		entries, err := access.NewReader(conn).AuditEntries(t.Context(), access.AuditFilter{Action: access.ActionSecretsReseal, Limit: 9})
+		entries, err := access.NewReader(store).AuditEntries(t.Context(), access.AuditFilter{Action: access.ActionSecretsReseal, Limit: 9})
 		if err != nil || len(entries) != 2 || entries[0].Object != access.NewKeyring(newer).KeyID() || entries[0].MerchantID != "" {
 			t.Fatalf("the log has %+v, %v", entries, err)
 		}

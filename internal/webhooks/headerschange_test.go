@@ -165,9 +165,9 @@ func TestHeadersAreSealed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			at := url(t)
-			conn := dbtest.Open(t, at)
+			store := dbtest.Open(t, at)
 			old, newer := keyringtest.Key(t), keyringtest.Key(t)
-			w := &endpointWorld{db: conn, now: time.Unix(start, 0)}
+			w := &endpointWorld{db: store, now: time.Unix(start, 0)}
 			if err := w.openWith(t, access.NewKeyring(old)); err != nil {
 				t.Fatal(err)
 			}
@@ -183,11 +183,11 @@ func TestHeadersAreSealed(t *testing.T) {
 			if raw, err := base64.StdEncoding.DecodeString(sealed); err != nil || strings.Contains(string(raw), "sesame") {
 				t.Errorf("stored %q, %v", raw, err)
 			}
-			entries, err := access.NewReader(conn).AuditEntries(t.Context(), access.AuditFilter{Action: access.ActionEndpointUpdate, Limit: 9})
+			entries, err := access.NewReader(store).AuditEntries(t.Context(), access.AuditFilter{Action: access.ActionEndpointUpdate, Limit: 9})
 			if err != nil || len(entries) != 1 || !strings.Contains(entries[0].After, `"headers":["X-Api-Key"]`) || strings.Contains(entries[0].After, "sesame") {
 				t.Errorf("the log has %+v, %v", entries, err)
 			}
-			if n, err := webhooks.Reseal(t.Context(), conn, access.NewKeyring(newer, old), time.Now); err != nil || n != 2 {
+			if n, err := webhooks.Reseal(t.Context(), store, access.NewKeyring(newer, old), time.Now); err != nil || n != 2 {
 				t.Fatalf("resealed %d, %v; want the secret and the headers", n, err)
 			}
 			if err := w.openWith(t, access.NewKeyring(newer)); err != nil {

@@ -17,14 +17,14 @@ type Limits struct {
 	Suspect     int
 	PerMerchant int // parallel exchanges with one merchant, over all workers; default 8
 	// Timeout bounds a whole exchange: looking up the name, dialing, TLS, sending, and receiving the answer's header
-	// and body. The default is poster.DefaultTimeout.
+	// and body. The default is DefaultTimeout.
 	Timeout time.Duration
 	// Lease is how long a delivery is reserved for a worker. It must leave time for leasing, the exchange and recording
 	// its outcome; default 15 s.
 	Lease time.Duration
 	Grace time.Duration // time to finish exchanges after Run's context ends; default 10 s
 	// Stall is how long a whole attempt may take, including recording, before its slot is freed. Default
-	// watchdog.Limit.
+	// clock.Limit.
 	Stall time.Duration
 	// Poll is the longest time between two rounds of the worker. Default 1 s.
 	Poll time.Duration

@@ -34,21 +34,21 @@ type Lost struct {
 }
 
 // FindLost returns the endpoints with data that ReplaceLost would replace, ordered by merchant id.
-func FindLost(ctx context.Context, conn *db.DB, k *access.Keyring) (all []Lost, err error) {
-	lost, err := lostKeys(ctx, conn, k)
+func FindLost(ctx context.Context, store *db.DB, k *access.Keyring) (all []Lost, err error) {
+	lost, err := lostKeys(ctx, store, k)
 	if err != nil || len(lost) == 0 {
 		return nil, err
 	}
 	for after := ""; ; after = all[len(all)-1].MerchantID {
-		ids, err := merchantsSealedUnder(ctx, conn, after, lost, ResealBatch)
+		ids, err := merchantsSealedUnder(ctx, store, after, lost, ResealBatch)
 		if err != nil || len(ids) == 0 {
 			return all, err
 		}
-		rows, err := endpoints(ctx, conn, ids)
+		rows, err := endpoints(ctx, store, ids)
 		if err != nil {
 			return nil, err
 		}
-		secrets, err := Secrets(ctx, conn, ids)
+		secrets, err := Secrets(ctx, store, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -81,8 +81,8 @@ func lostOf(row EndpointRow, secrets []SecretRow, lost []string) Lost {
 }
 
 // lostKeys returns the ids of the master keys that the keyring lacks and that have sealed stored data.
-func lostKeys(ctx context.Context, conn *db.DB, k *access.Keyring) ([]string, error) {
-	keyIDs, err := masterKeyIDs(ctx, conn)
+func lostKeys(ctx context.Context, store *db.DB, k *access.Keyring) ([]string, error) {
+	keyIDs, err := masterKeyIDs(ctx, store)
 	return slices.DeleteFunc(keyIDs, k.Has), err
 }
 
@@ -90,15 +90,15 @@ func lostKeys(ctx context.Context, conn *db.DB, k *access.Keyring) ([]string, er
 // gets a new one. Other such secrets, and headers, are deleted. Each batch is passed to keep before it is committed,
 // and not committed if keep fails. ReplaceLost returns what it has replaced, even with an error.
 func ReplaceLost(
-	ctx context.Context, conn *db.DB, k *access.Keyring, now func() time.Time, random io.Reader, keep func([]Replaced) error,
+	ctx context.Context, store *db.DB, k *access.Keyring, now func() time.Time, random io.Reader, keep func([]Replaced) error,
 ) (all []Replaced, err error) {
-	lost, err := lostKeys(ctx, conn, k)
+	lost, err := lostKeys(ctx, store, k)
 	if err != nil || len(lost) == 0 {
 		return nil, err
 	}
 	for {
 		var batch []Replaced
-		err := conn.Update(ctx, func(tx *db.Tx) error {
+		err := store.Update(ctx, func(tx *db.Tx) error {
 			batch = batch[:0]
 			merchants, err := merchantsSealedUnder(ctx, tx, "", lost, ResealBatch)
 			if err != nil {

@@ -21,10 +21,10 @@ type auditedReseal struct {
 
 // Reseal reseals the secrets and headers of endpoints that are sealed under older keys. It uses the keyring's newest
 // key, and returns their number. Services that have both keys may be running.
-func Reseal(ctx context.Context, conn *db.DB, k *access.Keyring, now func() time.Time) (n int, err error) {
+func Reseal(ctx context.Context, store *db.DB, k *access.Keyring, now func() time.Time) (n int, err error) {
 	for more := true; more; {
 		var resealed int
-		err := conn.Update(ctx, func(tx *db.Tx) (err error) {
+		err := store.Update(ctx, func(tx *db.Tx) (err error) {
 			resealed, more, err = resealBatch(ctx, tx, k, now())
 			return err
 		})

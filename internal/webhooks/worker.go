@@ -34,7 +34,7 @@ type DispatcherConfig struct {
 	// Configured is a hash of the endpoints in this process's configuration, which other processes may not know. If all
 	// workers have the same hash, an endpoint that one of them does not know does not exist.
 	Configured string
-	Client     *http.Client // made by poster.NewClient
+	Client     *http.Client // made by NewClient
 	Now        func() time.Time
 	// SignatureNow dates signatures; nil is Now.
 	SignatureNow func() time.Time

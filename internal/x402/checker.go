@@ -44,7 +44,7 @@ func (c *Checker) relays(chainKey string) bool { return c.relaying[chainKey] }
 
 // CheckAuthorization simulates an authorization at the chain's newest block: the deployment
 // of the payer's account if ERC-6492 asks for it, the signature, and the transfer. It
-// implements settle.AuthorizationChecker.
+// implements ledger.AuthorizationChecker.
 func (c *Checker) CheckAuthorization(ctx context.Context, chainKey string, token invoice.Address, a invoice.Authorization) (ledger.AuthorizationCheck, error) {
 	call, err := chain.AuthorizationCall(token, a)
 	if err != nil {

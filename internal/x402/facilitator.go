@@ -29,7 +29,7 @@ const (
 	Timeout = 5 * time.Minute
 )
 
-// Ledger changes the state. *settle.Service implements it and documents the errors.
+// Ledger changes the state. *ledger.Service implements it and documents the errors.
 type Ledger interface {
 	Purchase(ctx context.Context, p ledger.Purchase) (ledger.Authorization, error)
 	Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (ledger.Authorization, error)
@@ -37,7 +37,7 @@ type Ledger interface {
 	AmountReturned(ctx context.Context, paymentID string) (invoice.Amount, error)
 }
 
-// Store reads and writes the database. settle.Tables implement it.
+// Store reads and writes the database. ledger.Tables implement it.
 type Store interface {
 	// Invoice returns an invoice, or db.ErrNotFound.
 	Invoice(ctx context.Context, id string) (invoice.Invoice, error)
@@ -59,7 +59,7 @@ type Store interface {
 	AreDeposits(ctx context.Context, among []invoice.Address) (map[invoice.Address]bool, error)
 }
 
-// Merchants finds merchants. *merchant.Manager implements it.
+// Merchants finds merchants. *access.MerchantManager implements it.
 type Merchants interface {
 	Find(ctx context.Context, id string) (m invoice.Merchant, known bool, err error)
 }
@@ -72,7 +72,7 @@ type Chains interface {
 	Sender(chainKey string) (invoice.Address, bool)
 }
 
-// Feed provides new events. *eventfeed.Feed implements it.
+// Feed provides new events. *webhooks.Feed implements it.
 type Feed interface {
 	Head(ctx context.Context) (webhooks.Position, error)
 	NextMatching(ctx context.Context, after webhooks.Position, atMost time.Duration, match func(webhooks.News) bool) (webhooks.Position, error)

@@ -44,7 +44,7 @@ var (
 )
 
 // world is a facilitator with a chain that a test mines. It implements
-// settle.AuthorizationChecker, facilitator.Merchants, Chains and Feed.
+// ledger.AuthorizationChecker, Merchants, Chains and Feed.
 type world struct {
 	*x402.Service
 	t       *testing.T

@@ -87,7 +87,7 @@ func (s *Service) check(ctx context.Context, p purchase) error {
 	return err
 }
 
-// checkTerms checks the parts of a purchase that settle.Purchase does not check. It also checks the authorization,
+// checkTerms checks the parts of a purchase that ledger.Purchase does not check. It also checks the authorization,
 // because Purchase first looks at the terms of the invoice, which expires with it.
 func (s *Service) checkTerms(ctx context.Context, p purchase) error {
 	if err := s.checkPayee(ctx, p); err != nil {
