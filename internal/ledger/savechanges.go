@@ -9,8 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// save writes what a decision changed, in an order in which each row finds those that it refers to. indexed is the
-// newest block that was read.
+// save writes the changes of a decision, in an order in which each row finds the rows that it refers to.
 func (s *Service) save(ctx context.Context, tx *db.Tx, out *outbox, ch *Changes) error {
 	for _, write := range []func() error{
 		func() error { return SaveSweeps(ctx, tx, ch.effects.sweeps) },

@@ -108,7 +108,7 @@ func (s *Service) apply(
 			}
 			return err
 		}
-		if !errors.Is(err, errManyReads) || len(transfers) == 1 {
+		if !errors.Is(err, errManyReads) || len(transfers) <= 1 {
 			return err
 		}
 	}
