@@ -21,8 +21,6 @@ const (
 	leaseTTL = 3 * time.Second
 	// unwantedAfter is how long a replica leaves work to others that it was unable to do.
 	unwantedAfter = time.Minute
-	// replicaLeaveTimeout bounds giving back the leases at the end.
-	replicaLeaveTimeout = 5 * time.Second
 )
 
 // replicaStore is the part of the database that a Share needs. Times are on the replicas' common clock.
@@ -87,7 +85,7 @@ func (s *Share) Run(ctx context.Context) error {
 		s.Join(ctx)
 	}
 	s.set(nil, time.Time{})
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replicaLeaveTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
 	return s.conf.Store.LeaveWork(ctx, s.conf.Holder)
 }

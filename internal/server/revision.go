@@ -25,7 +25,8 @@ const (
 	// abandonedAfter is how long no replica may run the newest revision before one with an older one ends. A replica
 	// that is restarted needs about as long.
 	abandonedAfter = 15 * time.Second
-	// leaveTimeout bounds the time to remove the note that a replica runs a revision.
+	// leaveTimeout bounds the time in which a replica that stops removes its note of the revision, or gives back its
+	// leases.
 	leaveTimeout = 5 * time.Second
 )
 
