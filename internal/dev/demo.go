@@ -25,7 +25,7 @@ const timeout = 55 * time.Second
 // blockTime is the time between the blocks of the demo's chain.
 const blockTime = time.Second
 
-// DemoConfig is the configuration of Run. Only Color is optional.
+// DemoConfig is the configuration of RunDemo. Only Color is optional.
 type DemoConfig struct {
 	Out    io.Writer
 	Color  bool // Out is a terminal

@@ -17,7 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
-// Waits of Run.
+// Waits of Listen.
 const (
 	// listenInterval is the wait before a broken stream is continued, and between two polls
 	// without new events.
@@ -28,7 +28,7 @@ const (
 	maxBackoff   = 8 * time.Second
 )
 
-// ListenConfig is the configuration of Run. API, Filter, Out and Now are required.
+// ListenConfig is the configuration of Listen. API, Filter, Out and Now are required.
 type ListenConfig struct {
 	API       *client.Client
 	Filter    client.EventFilter

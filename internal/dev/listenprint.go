@@ -25,20 +25,7 @@ type Printer struct {
 	JSON  bool      // write events as JSON
 }
 
-// Styles of a terminal (ECMA-48), used when the output is one.
-const (
-	dimText   = "2"
-	greenText = "32"
-	redText   = "31"
-	cyanText  = "36"
-)
-
-func (p Printer) style(code, text string) string {
-	if !p.Color {
-		return text
-	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
-}
+func (p Printer) style(code, text string) string { return styled(p.Color, code, text) }
 
 // line holds the printed parts of an event.
 type line struct {
@@ -112,17 +99,17 @@ func (p Printer) event(l line, posted *webhooks.Attempt) {
 		fmt.Fprintf(p.Out, "%s\n", text)
 		return
 	}
-	fmt.Fprintf(p.Out, "%s  %s  %-14s  %s  %s", p.style(dimText, clock.Format(l.at, time.Local, time.TimeOnly)),
-		p.style(cyanText, fmt.Sprintf("%-16s", l.typ)), l.amount, l.invoiceID, p.style(dimText, l.id))
+	fmt.Fprintf(p.Out, "%s  %s  %-14s  %s  %s", p.style(dim, clock.Format(l.at, time.Local, time.TimeOnly)),
+		p.style(cyan, fmt.Sprintf("%-16s", l.typ)), l.amount, l.invoiceID, p.style(dim, l.id))
 	switch {
 	case posted == nil:
 		fmt.Fprintln(p.Out)
 	case posted.Error == "":
-		fmt.Fprintln(p.Out, "  →", p.style(greenText, fmt.Sprintf("%d in %d ms", posted.StatusCode, posted.Duration.Milliseconds())))
+		fmt.Fprintln(p.Out, "  →", p.style(green, fmt.Sprintf("%d in %d ms", posted.StatusCode, posted.Duration.Milliseconds())))
 	default:
-		fmt.Fprintln(p.Out, "  →", p.style(redText, fmt.Sprintf("failed in %d ms: %s", posted.Duration.Milliseconds(), posted.Error)))
+		fmt.Fprintln(p.Out, "  →", p.style(red, fmt.Sprintf("failed in %d ms: %s", posted.Duration.Milliseconds(), posted.Error)))
 	}
 }
 
 // note writes a line that is not an event.
-func (p Printer) note(text string) { fmt.Fprintln(p.Notes, p.style(dimText, text)) }
+func (p Printer) note(text string) { fmt.Fprintln(p.Notes, p.style(dim, text)) }

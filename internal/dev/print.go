@@ -27,12 +27,15 @@ const (
 	cyan  = "36"
 )
 
-func (p *printer) style(code, text string) string {
-	if !p.color {
+// styled returns a text in a style, if the output is a terminal.
+func styled(terminal bool, code, text string) string {
+	if !terminal {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
+
+func (p *printer) style(code, text string) string { return styled(p.color, code, text) }
 
 // clearLine moves to the start of the line and erases it (ECMA-48: CR, EL).
 const clearLine = "\r\x1b[K"

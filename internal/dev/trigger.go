@@ -25,7 +25,7 @@ var Types = []apitypes.EventType{
 const (
 	price = "4900000" // minor units: 4.90 USDC
 	label = "Sent by quittance trigger"
-	// triggerLongLife and shortLife are the lifetimes of invoices, in seconds. shortLife is for an invoice that must expire;
+	// The lifetimes of invoices, in seconds. triggerShortLife is for an invoice that must expire;
 	// block times may be up to 2 s ahead.
 	triggerLongLife  = 3600
 	triggerShortLife = 3
@@ -34,7 +34,7 @@ const (
 // eventPoll is how often the service is polled for the event.
 const eventPoll = 100 * time.Millisecond
 
-// TriggerConfig is the configuration of Run. All fields are required.
+// TriggerConfig is the configuration of Trigger. All fields are required.
 type TriggerConfig struct {
 	World Info
 	API   *client.Client // of the world
@@ -59,7 +59,7 @@ func Trigger(ctx context.Context, cfg TriggerConfig, typ apitypes.EventType) (ap
 	return r.await(ctx, typ, 1)
 }
 
-// run is one call of Run or Play.
+// run is one call of Trigger or Play.
 type run struct {
 	cfg       TriggerConfig
 	made      apitypes.CreateInvoiceResponse
