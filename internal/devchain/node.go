@@ -72,8 +72,10 @@ func lockFolder(folder string) (*flock.Flock, error) {
 
 // openNode opens the chain in a data folder, which must be locked, or in memory for an empty name.
 func openNode(folder string, keys Keys) (*node, error) {
-	n := &node{db: rawdb.NewMemoryDatabase()}
-	if folder != "" {
+	n := new(node)
+	if folder == "" {
+		n.db = rawdb.NewMemoryDatabase()
+	} else {
 		store, err := leveldb.New(filepath.Join(folder, chainFolder, databaseFolder), databaseMiB, databaseFiles, "", false)
 		if err != nil {
 			return nil, err
@@ -145,7 +147,7 @@ func (n *node) header(at rpc.BlockNumberOrHash) (*types.Header, error) {
 	}
 	switch number {
 	case rpc.PendingBlockNumber:
-		block, err := n.pending()
+		block, _, err := n.pending()
 		if err != nil {
 			return nil, err
 		}
@@ -164,8 +166,9 @@ func (n *node) header(at rpc.BlockNumberOrHash) (*types.Header, error) {
 
 // block returns a block. It is nil if the chain does not have it.
 func (n *node) block(at rpc.BlockNumberOrHash) (*types.Block, error) {
-	if number, ok := at.Number(); ok && number == rpc.PendingBlockNumber {
-		return n.pending()
+	if isPending(at) {
+		block, _, err := n.pending()
+		return block, err
 	}
 	header, err := n.header(at)
 	if header == nil || err != nil {
@@ -177,20 +180,26 @@ func (n *node) block(at rpc.BlockNumberOrHash) (*types.Block, error) {
 // errNoPending is the error for the block that is pending while geth cannot build it.
 var errNoPending = errors.New("there is no pending block")
 
-func (n *node) pending() (*types.Block, error) {
-	block, _, _ := n.miner.Pending()
-	if block == nil {
-		return nil, errNoPending
+// pending returns the pending block and the state after it.
+func (n *node) pending() (*types.Block, *state.StateDB, error) {
+	block, _, after := n.miner.Pending()
+	if block == nil || after == nil {
+		return nil, nil, errNoPending
 	}
-	return block, nil
+	return block, after, nil
+}
+
+func isPending(at rpc.BlockNumberOrHash) bool {
+	number, ok := at.Number()
+	return ok && number == rpc.PendingBlockNumber
 }
 
 // stateAt returns the state after a block, which the caller may change, and the block's header.
 func (n *node) stateAt(at rpc.BlockNumberOrHash) (*state.StateDB, *types.Header, error) {
-	if number, ok := at.Number(); ok && number == rpc.PendingBlockNumber {
-		block, _, after := n.miner.Pending()
-		if block == nil || after == nil {
-			return nil, nil, errNoPending
+	if isPending(at) {
+		block, after, err := n.pending()
+		if err != nil {
+			return nil, nil, err
 		}
 		return after, block.Header(), nil
 	}

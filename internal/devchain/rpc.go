@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/big"
+	"strconv"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -155,7 +156,7 @@ func (a *ethAPI) GetStorageAt(of common.Address, slot string, at *rpc.BlockNumbe
 // GetTransactionCount returns the next nonce of an account. For the pending block it counts the pool's transactions.
 func (a *ethAPI) GetTransactionCount(of common.Address, at *rpc.BlockNumberOrHash) (hexutil.Uint64, error) {
 	block := latest(at)
-	if number, ok := block.Number(); ok && number == rpc.PendingBlockNumber {
+	if isPending(block) {
 		return hexutil.Uint64(a.node.pool.PoolNonce(of)), nil
 	}
 	after, _, err := a.node.stateAt(block)
@@ -181,9 +182,9 @@ func (a *ethAPI) SendRawTransaction(encoded hexutil.Bytes) (common.Hash, error) 
 type netAPI struct{}
 
 // Version returns the network's id, which equals the chain's.
-func (netAPI) Version() string { return new(big.Int).SetUint64(ChainID).String() }
+func (netAPI) Version() string { return strconv.FormatUint(ChainID, 10) }
 
-// Listening returns true, as nodes do that accept peers; wallets take false for a fault.
+// Listening returns true, as nodes that accept peers do. Wallets treat false as a fault.
 func (netAPI) Listening() bool { return true }
 
 // PeerCount returns 0.
@@ -209,8 +210,6 @@ func (a poolAPI) Status() map[string]hexutil.Uint {
 
 // feeSource is what geth's suggestion of fees reads.
 type feeSource struct{ node *node }
-
-var _ gasprice.OracleBackend = feeSource{}
 
 // HeaderByNumber implements gasprice.OracleBackend.
 func (s feeSource) HeaderByNumber(_ context.Context, number rpc.BlockNumber) (*types.Header, error) {

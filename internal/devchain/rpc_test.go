@@ -1,7 +1,6 @@
 package devchain
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -102,9 +101,9 @@ func TestFilterLimits(t *testing.T) {
 	c := start(t, Config{})
 	var collect func(any)
 	install := func() (rpc.ID, error) {
-		return c.watches.install(nil, func(to func(any)) source {
+		return c.watches.install(nil, func(to func(any)) handlers {
 			collect = to
-			return source{heads: func(*types.Header) {}}
+			return handlers{heads: func(*types.Header) {}}
 		})
 	}
 	id, err := install()
@@ -327,7 +326,7 @@ func TestCallFees(t *testing.T) {
 		`{"authorizationList":[]}`:                                         "EIP-7702 transaction cannot be used to create contract",
 	} {
 		var args callArgs
-		if err := json.NewDecoder(bytes.NewReader([]byte(text))).Decode(&args); err != nil {
+		if err := json.Unmarshal([]byte(text), &args); err != nil {
 			t.Fatal(err)
 		}
 		msg, err := args.message(big.NewInt(10))

@@ -74,11 +74,8 @@ func encodeTx(tx *types.Transaction, block *types.Block, index int) (object, err
 
 // paidPrice returns what a transaction pays for gas in a block with the given base fee.
 func paidPrice(tx *types.Transaction, baseFee *big.Int) *big.Int {
-	price := new(big.Int).Add(baseFee, tx.GasTipCap())
-	if highest := tx.GasFeeCap(); price.Cmp(highest) > 0 {
-		return highest
-	}
-	return price
+	tip := tx.EffectiveGasTipValue(baseFee)
+	return tip.Add(tip, baseFee)
 }
 
 func encodeReceipt(receipt *types.Receipt, tx *types.Transaction) (object, error) {

@@ -57,7 +57,7 @@ func (q *logQuery) check() error {
 	case q.BlockHash != nil && (q.From != nil || q.To != nil):
 		return queryError("cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other")
 	case len(q.Topics) > maxTopics:
-		return queryError(fmt.Sprintf("the query has %d topics, at most %d are possible", len(q.Topics), maxTopics))
+		return queryError(fmt.Sprintf("the query has %d topics, at most %d are allowed", len(q.Topics), maxTopics))
 	case len(q.Addresses) > maxAlternatives:
 		return queryError(fmt.Sprintf("the query has %d addresses, at most %d are allowed", len(q.Addresses), maxAlternatives))
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// filterTimeout is how long a filter remains without a question about it, as in geth.
+	// filterTimeout is how long a filter is kept if no client polls it, as in geth.
 	filterTimeout = 5 * time.Minute
 	// maxFilters is how many filters there may be.
 	maxFilters = 1000
@@ -64,35 +64,33 @@ func (w *watches) close() {
 	w.each.Wait()
 }
 
-// source is what is watched. Each field takes what the chain sends; the nil ones are not watched.
-type source struct {
+// handlers receive the chain's events. Events without a handler are not subscribed.
+type handlers struct {
 	heads   func(*types.Header)
 	logs    func(*types.Log)
 	pending func(*types.Transaction)
 }
 
-// watch passes on the chain's news until ctx ends. The chain waits for it. The caller holds mu.
+// watch passes the chain's events to handlers until ctx ends, which is derived from running. The chain waits for it. The
+// caller holds mu.
 //
-// The channels have no buffers, so that it passes on everything in the order in which the chain sends it.
-func (w *watches) watch(ctx context.Context, to source) {
+// The channels have no buffers, so that the events keep the order in which the chain sends them.
+func (w *watches) watch(ctx context.Context, to handlers) {
 	chain, blocks := w.node.blocks, make(chan core.ChainEvent)
 	removed, added, pooled := make(chan core.RemovedLogsEvent), make(chan []*types.Log), make(chan core.NewTxsEvent)
-	var all []event.Subscription
+	var all event.SubscriptionScope
 	if to.heads != nil {
-		all = append(all, chain.SubscribeChainEvent(blocks))
+		all.Track(chain.SubscribeChainEvent(blocks))
 	}
 	if to.logs != nil {
-		all = append(all, chain.SubscribeRemovedLogsEvent(removed), chain.SubscribeLogsEvent(added))
+		all.Track(chain.SubscribeRemovedLogsEvent(removed))
+		all.Track(chain.SubscribeLogsEvent(added))
 	}
 	if to.pending != nil {
-		all = append(all, w.node.pool.SubscribeTransactions(pooled, true))
+		all.Track(w.node.pool.SubscribeTransactions(pooled, true))
 	}
 	w.each.Go(func() {
-		defer func() {
-			for _, subscription := range all {
-				subscription.Unsubscribe()
-			}
-		}()
+		defer all.Close()
 		for {
 			select {
 			case block := <-blocks:
@@ -104,8 +102,6 @@ func (w *watches) watch(ctx context.Context, to source) {
 			case txs := <-pooled:
 				passOn(txs.Txs, to.pending)
 			case <-ctx.Done():
-				return
-			case <-w.running.Done():
 				return
 			}
 		}
@@ -119,8 +115,8 @@ func passOn[T any](items []T, to func(T)) {
 }
 
 // following returns a source of the logs that a query selects and that are in its range.
-func (q *logQuery) following(to func(any)) source {
-	return source{logs: func(l *types.Log) {
+func (q *logQuery) following(to func(any)) handlers {
+	return handlers{logs: func(l *types.Log) {
 		number := rpc.BlockNumber(l.BlockNumber)
 		if q.From != nil && *q.From >= 0 && number < *q.From || q.To != nil && *q.To >= 0 && number > *q.To {
 			return
@@ -132,7 +128,7 @@ func (q *logQuery) following(to func(any)) source {
 }
 
 // install creates a filter.
-func (w *watches) install(logs *logQuery, from func(collect func(any)) source) (rpc.ID, error) {
+func (w *watches) install(logs *logQuery, from func(collect func(any)) handlers) (rpc.ID, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.filters) >= maxFilters {
@@ -143,7 +139,7 @@ func (w *watches) install(logs *logQuery, from func(collect func(any)) source) (
 	}
 	id := rpc.NewID()
 	ctx, end := context.WithCancel(w.running)
-	w.filters[id] = &filter{logs: logs, end: end, timer: time.AfterFunc(filterTimeout, func() { w.UninstallFilter(id) })}
+	w.filters[id] = &filter{logs: logs, items: []any{}, end: end, timer: time.AfterFunc(filterTimeout, func() { w.UninstallFilter(id) })}
 	w.watch(ctx, from(func(item any) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -180,15 +176,15 @@ func (w *watches) NewFilter(q logQuery) (rpc.ID, error) {
 
 // NewBlockFilter creates a filter of the hashes of new heads.
 func (w *watches) NewBlockFilter() (rpc.ID, error) {
-	return w.install(nil, func(collect func(any)) source {
-		return source{heads: func(head *types.Header) { collect(head.Hash()) }}
+	return w.install(nil, func(collect func(any)) handlers {
+		return handlers{heads: func(head *types.Header) { collect(head.Hash()) }}
 	})
 }
 
 // NewPendingTransactionFilter creates a filter of the hashes of transactions that the pool accepts.
 func (w *watches) NewPendingTransactionFilter() (rpc.ID, error) {
-	return w.install(nil, func(collect func(any)) source {
-		return source{pending: func(tx *types.Transaction) { collect(tx.Hash()) }}
+	return w.install(nil, func(collect func(any)) handlers {
+		return handlers{pending: func(tx *types.Transaction) { collect(tx.Hash()) }}
 	})
 }
 
@@ -209,10 +205,7 @@ func (w *watches) GetFilterChanges(id rpc.ID) ([]any, error) {
 	}
 	f.timer.Reset(filterTimeout)
 	items := f.items
-	f.items = nil
-	if items == nil {
-		items = []any{}
-	}
+	f.items = []any{} // the JSON is a list, never null
 	return items, nil
 }
 
@@ -227,8 +220,8 @@ func (a *ethAPI) GetFilterLogs(ctx context.Context, id rpc.ID) ([]*types.Log, er
 	return a.GetLogs(ctx, *f.logs)
 }
 
-// subscribe sends what a source reports to the client that has subscribed, until the client ends that.
-func (w *watches) subscribe(ctx context.Context, from func(send func(any)) source) (*rpc.Subscription, error) {
+// subscribe sends what handlers receive to the client that has subscribed, until the client unsubscribes.
+func (w *watches) subscribe(ctx context.Context, from func(send func(any)) handlers) (*rpc.Subscription, error) {
 	notifier, ok := rpc.NotifierFromContext(ctx)
 	if !ok {
 		return nil, rpc.ErrNotificationsUnsupported
@@ -257,8 +250,8 @@ func (w *watches) subscribe(ctx context.Context, from func(send func(any)) sourc
 
 // NewHeads subscribes to new heads.
 func (w *watches) NewHeads(ctx context.Context) (*rpc.Subscription, error) {
-	return w.subscribe(ctx, func(send func(any)) source {
-		return source{heads: func(head *types.Header) { send(head) }}
+	return w.subscribe(ctx, func(send func(any)) handlers {
+		return handlers{heads: func(head *types.Header) { send(head) }}
 	})
 }
 
@@ -272,7 +265,7 @@ func (w *watches) Logs(ctx context.Context, q logQuery) (*rpc.Subscription, erro
 
 // NewPendingTransactions subscribes to the hashes of transactions that the pool accepts.
 func (w *watches) NewPendingTransactions(ctx context.Context) (*rpc.Subscription, error) {
-	return w.subscribe(ctx, func(send func(any)) source {
-		return source{pending: func(tx *types.Transaction) { send(tx.Hash()) }}
+	return w.subscribe(ctx, func(send func(any)) handlers {
+		return handlers{pending: func(tx *types.Transaction) { send(tx.Hash()) }}
 	})
 }

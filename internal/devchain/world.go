@@ -33,7 +33,7 @@ func isComplete(folder string) (bool, error) {
 }
 
 // removeIncomplete removes the chain's database if its first start has not completed: LevelDB may be unable to open one
-// if a start was killed while it created it. The folder must be locked; an empty name has nothing.
+// if a start was killed while it created it. The folder must be locked; with an empty name it does nothing.
 func removeIncomplete(folder string) (complete bool, err error) {
 	if folder == "" {
 		return false, nil
@@ -44,7 +44,7 @@ func removeIncomplete(folder string) (complete bool, err error) {
 	return false, os.RemoveAll(filepath.Join(folder, chainFolder, databaseFolder))
 }
 
-// completeWorld sets the addresses of the contracts, and deploys them unless that is done.
+// completeWorld sets the addresses of the contracts, and deploys them unless done is set.
 func (c *Chain) completeWorld(ctx context.Context, done bool) error {
 	deployer := Address(c.Keys.Deployer)
 	c.Token, c.Registry = crypto.CreateAddress(deployer, 0), crypto.CreateAddress(deployer, 1)
