@@ -2,9 +2,12 @@ package devchain
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"math/big"
 	"strconv"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -145,12 +148,29 @@ func (a *ethAPI) GetCode(of common.Address, at *rpc.BlockNumberOrHash) (hexutil.
 
 // GetStorageAt returns a word of a contract's storage.
 func (a *ethAPI) GetStorageAt(of common.Address, slot string, at *rpc.BlockNumberOrHash) (hexutil.Bytes, error) {
+	key, err := storageKey(slot)
+	if err != nil {
+		return nil, err
+	}
 	after, _, err := a.node.stateAt(latest(at))
 	if err != nil {
 		return nil, err
 	}
-	word := after.GetState(of, common.HexToHash(slot))
+	word := after.GetState(of, key)
 	return word[:], after.Error()
+}
+
+// storageKey parses the number of a word in the storage: at most 32 bytes in hex. As in geth, 0x may be missing.
+func storageKey(text string) (common.Hash, error) {
+	digits := strings.TrimPrefix(strings.ToLower(text), "0x")
+	if len(digits)%2 == 1 {
+		digits = "0" + digits
+	}
+	key, err := hex.DecodeString(digits)
+	if err != nil || len(key) > common.HashLength {
+		return common.Hash{}, queryError(fmt.Sprintf("the storage slot %.80q is not at most 32 bytes in hex", text))
+	}
+	return common.BytesToHash(key), nil
 }
 
 // GetTransactionCount returns the next nonce of an account. For the pending block it counts the pool's transactions.

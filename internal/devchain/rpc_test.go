@@ -389,3 +389,19 @@ func TestReceiptsAreNotAheadOfTheHead(t *testing.T) {
 		}
 	}
 }
+
+// TestStorageKey refuses slots that are not at most 32 bytes in hex: the word of another slot must not be the answer.
+func TestStorageKey(t *testing.T) {
+	t.Parallel()
+	full := strings.Repeat("ab", 32)
+	for text, want := range map[string]common.Hash{"0x0": {}, "0x": {}, "1": {31: 1}, "0X1ff": {30: 1, 31: 0xff}, "0x" + full: common.HexToHash(full)} {
+		if got, err := storageKey(text); err != nil || got != want {
+			t.Errorf("%q: %x, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"0x" + full + "00", "0xzz", "slot"} {
+		if got, err := storageKey(text); err == nil {
+			t.Errorf("%q is the slot %x", text, got)
+		}
+	}
+}
