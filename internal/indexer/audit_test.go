@@ -94,8 +94,8 @@ func TestAuditOfComparedBlocks(t *testing.T) {
 			f.catchUp(t)
 			want = 2 * 7
 		}
-		if got := f.audit(t); got != want {
-			t.Errorf("restarted %t: the audit took %d calls, want %d", restarted, got, want)
+		if got := f.audit(t); got > want {
+			t.Errorf("restarted %t: the audit took %d calls, want at most %d", restarted, got, want)
 		}
 		if got := f.Status().Audit.Counted; got.Receipts != 7 {
 			t.Errorf("restarted %t: counted are %+v, want 7 by receipts", restarted, got)

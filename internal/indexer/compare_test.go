@@ -134,7 +134,7 @@ func TestOmittedLogOfBlocksReadTogether(t *testing.T) {
 	}
 }
 
-// TestCostOfComparing counts the calls of blocks: one more for each block with a bloom filter that
+// TestCostOfComparing bounds the calls for blocks: one more for each block with a bloom filter that
 // mentions a log of interest, and no more for the others.
 func TestCostOfComparing(t *testing.T) {
 	for _, compare := range []bool{false, true} {
@@ -158,16 +158,16 @@ func TestCostOfComparing(t *testing.T) {
 		if compare {
 			want += blocks
 		}
-		if got := calls() - before; got != want {
-			t.Errorf("compare %t: %d blocks with other transfers took %d calls, want %d", compare, blocks, got, want)
+		if got := calls() - before; got > want {
+			t.Errorf("compare %t: %d blocks with other transfers took %d calls, want at most %d", compare, blocks, got, want)
 		}
 		before = calls()
 		for range blocks {
 			f.chain.Mine()
 			f.catchUp(t)
 		}
-		if got := calls() - before; got != blocks {
-			t.Errorf("compare %t: %d empty blocks took %d calls, want %d", compare, blocks, got, blocks)
+		if got := calls() - before; got > blocks {
+			t.Errorf("compare %t: %d empty blocks took %d calls, want at most %d", compare, blocks, got, blocks)
 		}
 	}
 }

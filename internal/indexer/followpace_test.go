@@ -122,8 +122,8 @@ func TestFollowsFastChainCheaply(t *testing.T) {
 		})
 		p.check(t)
 	}
-	if calls[true] != calls[false]+1 {
-		t.Errorf("with a payment %d calls, and %d without comparing; want one more", calls[true], calls[false])
+	if calls[true] > calls[false]+1 {
+		t.Errorf("with a payment %d calls, and %d without comparing; want at most one more", calls[true], calls[false])
 	}
 }
 

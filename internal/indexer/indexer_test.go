@@ -312,7 +312,7 @@ func TestForkBeforeConfirm(t *testing.T) {
 	}
 }
 
-// TestCallsPerBlock counts the calls for an idle block: its header, together with the tagged one, and its logs if its
+// TestCallsPerBlock bounds the calls for an idle block: its header, together with the tagged one, and its logs if its
 // bloom filter may match.
 func TestCallsPerBlock(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -343,8 +343,8 @@ func TestCallsPerBlock(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if calls != blocks*test.want {
-			t.Errorf("%s: %d calls for %d blocks, want %d for each", name, calls, blocks, test.want)
+		if calls > blocks*test.want {
+			t.Errorf("%s: %d calls for %d blocks, want at most %d for each", name, calls, blocks, test.want)
 		}
 		if f.ledger.cursor.Confirmed.Number < blocks {
 			t.Errorf("%s: block %d is final", name, f.ledger.cursor.Confirmed.Number)

@@ -196,7 +196,7 @@ func TestOneTransferAmountTwiceInABatch(t *testing.T) {
 	if twins[0].TransferAmount == twins[1].TransferAmount {
 		t.Errorf("both have the transfer amount %s", twins[0].TransferAmount)
 	}
-	if n := min(r.turns(), r.turns(), r.turns()); n != 2 { // one may check whether its connection is alive
-		t.Errorf("the next creates took %d round trips at least, want 2", n)
+	if n := min(r.turns(), r.turns(), r.turns()); n > 2 { // one may check whether its connection is alive
+		t.Errorf("the next creates took %d round trips, want at most 2", n)
 	}
 }

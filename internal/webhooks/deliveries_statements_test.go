@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
-// TestStatementsForOneEvent counts statements on PostgreSQL, where each is a round trip. If the event
+// TestStatementsForOneEvent bounds the statements on PostgreSQL, where each is a round trip. If the event
 // goes straight to its process's worker, it takes one statement after its own transaction, which
 // records the outcome. Otherwise a transaction of four statements leases it. Reading the endpoint of a
 // merchant that is not in the configuration takes another statement.
@@ -25,8 +25,8 @@ func TestStatementsForOneEvent(t *testing.T) {
 	rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error {
 		return webhooks.LeaseInTransaction(ctx, db.RecordedTx(tx, report), r)
 	})
-	if len(texts) != 4 {
-		t.Errorf("%d statements lease one, want 4:\n%q", len(texts), texts)
+	if len(texts) > 4 {
+		t.Errorf("%d statements lease one, want at most 4:\n%q", len(texts), texts)
 	}
 	texts = nil
 	lost, err := webhooks.NewTables(db.Recorded(s, report)).FinishDeliveries(t.Context(), []webhooks.Outcome{{
@@ -36,7 +36,7 @@ func TestStatementsForOneEvent(t *testing.T) {
 	if e := storedRecord(t, s, "evt_m_000000"); e.Status != webhooks.Delivered || len(lost) > 0 || err != nil {
 		t.Errorf("it ended as %+v, lost %v, %v", e, lost, err)
 	}
-	if len(texts) != 1 {
-		t.Errorf("%d statements record one, want 1:\n%q", len(texts), texts)
+	if len(texts) > 1 {
+		t.Errorf("%d statements record one, want at most 1:\n%q", len(texts), texts)
 	}
 }
