@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTypesAreFresh generates the types again and compares them with the file.
-func TestTypesAreFresh(t *testing.T) {
+// TestExtraTypesAreFresh generates the types again and compares them with the file.
+func TestExtraTypesAreFresh(t *testing.T) {
 	generate := exec.CommandContext(t.Context(), "go", "tool", "-modfile=../tools/go.mod", "oapi-codegen",
 		"-config", "oapi-codegen.yaml", "-package", "apitypes", "../openapi.yaml")
 	var problems bytes.Buffer

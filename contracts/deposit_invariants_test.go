@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/contracts"
 )
 
-// TestDepositInvariants pays deposit addresses, sweeps them in any batches, with any gas and by any call, also between
+// TestExtraDepositInvariants pays deposit addresses, sweeps them in any batches, with any gas and by any call, also between
 // payments of one block, and lets a token and a merchant misbehave. A merchant's address may be the deposit address of
 // another. It compares balances with a model after each step; -rapid.checks and -rapid.steps set their number:
 //
@@ -23,7 +23,7 @@ import (
 //   - an event of the factory reports exactly how much left a deposit;
 //   - no other account gains or loses, and the factory, its implementation and the relay stay empty;
 //   - the code of a deposit never changes.
-func TestDepositInvariants(t *testing.T) {
+func TestExtraDepositInvariants(t *testing.T) {
 	w := newFixedWorld(t)
 	d := &depositWorld{world: w, hostile: w.hostile(), receiver: w.mock("CoinReceiver", common.Address{})}
 	d.tokens = []common.Address{w.Token, coin, d.hostile.address}

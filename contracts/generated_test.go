@@ -13,8 +13,8 @@ import (
 	"github.com/quittance/quittance/contracts/internal/bindgen"
 )
 
-// TestArtifactsAreFresh recomputes the digest that compile.mjs writes into each artifact.
-func TestArtifactsAreFresh(t *testing.T) {
+// TestExtraArtifactsAreFresh recomputes the digest that compile.mjs writes into each artifact.
+func TestExtraArtifactsAreFresh(t *testing.T) {
 	paths := []string{"compile.mjs", "package-lock.json"}
 	for _, pattern := range []string{"src/*.sol", "test/mocks/*.sol"} {
 		found, err := filepath.Glob(pattern)
@@ -57,7 +57,7 @@ func TestArtifactsAreFresh(t *testing.T) {
 	}
 }
 
-func TestBindingsAreFresh(t *testing.T) {
+func TestExtraBindingsAreFresh(t *testing.T) {
 	for _, bindings := range bindgen.Packages {
 		want, err := bindings.Generate("artifacts")
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/contracts"
 )
 
-// TestInvariants calls the registry as the operator, payers and others in any order, with honest, fee-taking and fake
+// TestExtraInvariants calls the registry as the operator, payers and others in any order, with honest, fee-taking and fake
 // tokens, and compares it with a model after each call:
 //
 //   - a status changes from none to open, and from these two to paid or closed, and then never again;
@@ -23,7 +23,7 @@ import (
 //   - only the operator opens or closes;
 //   - only the amounts of paid invoices move, and the registry's balance stays 0;
 //   - a payment emits one event, and opening or closing emits one for each id that it does not skip.
-func TestInvariants(t *testing.T) {
+func TestExtraInvariants(t *testing.T) {
 	w := newFixedWorld(t)
 	fee, feeABI := w.deploy("FeeToken", w.payer)
 	fake, _ := w.deploy("FakeToken", common.Address{})

@@ -17,14 +17,9 @@ import (
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
-func TestMain(m *testing.M) {
-	testdeps.Short("TestLint", "TestCaddyfile", "TestUnit")
-	os.Exit(m.Run())
-}
-
-// TestLint checks the Dockerfile as BuildKit parses it, the Compose file by its schema, and
+// TestExtraLint checks the Dockerfile as BuildKit parses it, the Compose file by its schema, and
 // the Kubernetes manifests by their types and the restricted Pod Security Standard.
-func TestLint(t *testing.T) {
+func TestExtraLint(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("go", "run", ".", "../..")
 	cmd.Dir = "lint"
@@ -37,8 +32,8 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestCaddyfile loads the Caddyfile in Caddy without starting it.
-func TestCaddyfile(t *testing.T) {
+// TestExtraCaddyfile loads the Caddyfile in Caddy without starting it.
+func TestExtraCaddyfile(t *testing.T) {
 	t.Parallel()
 	caddy, err := testdeps.Unpacked(t.Context(), "deploy", "caddy", "caddy")
 	if err != nil {
@@ -51,9 +46,9 @@ func TestCaddyfile(t *testing.T) {
 	}
 }
 
-// TestUnit verifies the unit with systemd, and its rated confinement: at most 1.5 of 10 points of
+// TestExtraUnit verifies the unit with systemd, and its rated confinement: at most 1.5 of 10 points of
 // exposure.
-func TestUnit(t *testing.T) {
+func TestExtraUnit(t *testing.T) {
 	t.Parallel()
 	systemd, err := testdeps.ProgramOf(t.Context(), "deploy", "systemd", "systemd-analyze")
 	if err != nil {

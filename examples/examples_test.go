@@ -17,14 +17,9 @@ import (
 // maxLines is the maximum number of lines, without blank ones, for creating an invoice and handling invoice.paid.
 const maxLines = 20
 
-func TestMain(m *testing.M) {
-	testdeps.Short("TestReadmeProgram", "TestQuickstart")
-	os.Exit(m.Run())
-}
-
-// TestReadmeProgram builds the README's program, pays its invoice, and waits until it has
+// TestExtraReadmeProgram builds the README's program, pays its invoice, and waits until it has
 // handled the webhook.
-func TestReadmeProgram(t *testing.T) {
+func TestExtraReadmeProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	source := filepath.Join(dir, "main.go")
@@ -56,8 +51,8 @@ func TestReadmeProgram(t *testing.T) {
 	}
 }
 
-// TestQuickstart runs the script of the quickstart.
-func TestQuickstart(t *testing.T) {
+// TestExtraQuickstart runs the script of the quickstart.
+func TestExtraQuickstart(t *testing.T) {
 	t.Parallel()
 	if _, err := testdeps.Program(t.Context(), "examples", "curl"); err != nil {
 		t.Fatal(err)

@@ -70,8 +70,8 @@ func paste(t *testing.T, lines string) string {
 	return string(out)
 }
 
-// TestDevGuide pastes the commands that the program prints.
-func TestDevGuide(t *testing.T) {
+// TestExtraDevGuide pastes the commands that the program prints.
+func TestExtraDevGuide(t *testing.T) {
 	for _, program := range []string{"curl", "openssl"} {
 		if _, err := testdeps.Program(t.Context(), "cmd/quittance", program); err != nil {
 			t.Fatal(err)

@@ -12,15 +12,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(short{m}, map[string]func(){"quittance": main})
+	testscript.Main(tests{m}, map[string]func(){"quittance": main})
 }
 
-// short leaves tests out of go test -short, unless the program runs as quittance.
-type short struct{ *testing.M }
+// tests are what runs unless the program runs as quittance.
+type tests struct{ *testing.M }
 
-func (m short) Run() int {
-	testdeps.Short("TestDevGuide", "TestTriggerAndListen", "TestScripts/usage", "TestScripts/help",
-		"TestScenario.*", "TestClock", "TestServeStops", "TestDevJSON", "TestTriggerTimeout", "TestChangeEverySetting", "TestDevRPCListen")
+func (m tests) Run() int {
 	const parallel = 6 // they wait for blocks
 	testdeps.Parallel(parallel)
 	testdeps.TempInMemory()

@@ -20,13 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/quittance/quittance/internal/alerttest"
-	"github.com/quittance/quittance/internal/testdeps"
 )
-
-func TestMain(m *testing.M) {
-	testdeps.Short("TestPromtool", "TestDashboardParses")
-	os.Exit(m.Run())
-}
 
 type rule struct {
 	Alert       string
@@ -72,8 +66,8 @@ func promtool(t *testing.T, args ...string) {
 	}
 }
 
-// TestPromtool checks the files by promtool, and runs the unit tests of the alerts.
-func TestPromtool(t *testing.T) {
+// TestExtraPromtool checks the files by promtool, and runs the unit tests of the alerts.
+func TestExtraPromtool(t *testing.T) {
 	promtool(t, "check", "rules", "alerts.yml")
 	promtool(t, "check", "config", "prometheus.yml")
 	promtool(t, "test", "rules", "alerts_test.yml")
@@ -194,8 +188,8 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// TestDashboardParses parses the dashboard's expressions with promtool, as rules.
-func TestDashboardParses(t *testing.T) {
+// TestExtraDashboardParses parses the dashboard's expressions with promtool, as rules.
+func TestExtraDashboardParses(t *testing.T) {
 	type record struct {
 		Record string `yaml:"record"`
 		Expr   string `yaml:"expr"`

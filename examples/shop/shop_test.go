@@ -3,18 +3,11 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"testing"
 
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/internal/devtest"
-	"github.com/quittance/quittance/internal/testdeps"
 )
-
-func TestMain(m *testing.M) {
-	testdeps.Short("TestShop")
-	os.Exit(m.Run())
-}
 
 // TestShop buys a cake.
 func TestShop(t *testing.T) {

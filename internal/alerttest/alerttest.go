@@ -18,6 +18,7 @@ import (
 // Promtool returns the path of promtool, and downloads it if it is missing.
 func Promtool(t testing.TB) string {
 	t.Helper()
+	testdeps.Extra(t, "promtool")
 	path, err := testdeps.Unpacked(t.Context(), "alerttest", "prometheus", "promtool")
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/internal/testdeps"
 )
 
 const (
@@ -56,6 +58,7 @@ type Anvil struct {
 // found nor installed.
 func Start(tb testing.TB, o Options) *Anvil {
 	tb.Helper()
+	testdeps.Extra(tb, "anvil")
 	found, err := findTools()
 	if err != nil {
 		tb.Fatal("anviltest: no anvil or cast; the reason is printed once, above")

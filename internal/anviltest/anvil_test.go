@@ -51,7 +51,7 @@ func TestFindTool(t *testing.T) {
 		if err == nil {
 			t.Fatal("found a tool that does not exist")
 		}
-		for _, want := range []string{"cast", "make test", "go test -short", "QUITTANCE_TEST_INSTALL", "https://getfoundry.sh", "CAST"} {
+		for _, want := range []string{"cast", "make check", "make test", "QUITTANCE_TEST_INSTALL", "https://getfoundry.sh", "CAST"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("the error does not name %q: %v", want, err)
 			}
@@ -59,8 +59,8 @@ func TestFindTool(t *testing.T) {
 	})
 }
 
-// TestInstall replaces npm by a script that fails first and then installs.
-func TestInstall(t *testing.T) {
+// TestExtraInstall replaces npm by a script that fails first and then installs.
+func TestExtraInstall(t *testing.T) {
 	npm := filepath.Join(isolate(t), "npm")
 	t.Setenv("QUITTANCE_TEST_INSTALL", "1")
 	script(t, npm, `echo >"$3/half"; echo "no route to the registry"; exit 1`)
@@ -83,7 +83,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-func TestAnvil(t *testing.T) {
+func TestExtraAnvil(t *testing.T) {
 	t.Parallel()
 	a := Start(t, Options{})
 	sender, receiver := a.Accounts[0], a.Accounts[1]
@@ -99,9 +99,9 @@ func TestAnvil(t *testing.T) {
 	}
 }
 
-// TestReorgWithTransactions removes a block, and then replaces two blocks by two that
+// TestExtraReorgWithTransactions removes a block, and then replaces two blocks by two that
 // hold one of their transactions.
-func TestReorgWithTransactions(t *testing.T) {
+func TestExtraReorgWithTransactions(t *testing.T) {
 	t.Parallel()
 	a := Start(t, Options{})
 	sender, receiver := a.Accounts[0], a.Accounts[1]
@@ -131,7 +131,7 @@ func TestReorgWithTransactions(t *testing.T) {
 	}
 }
 
-func TestBlockTime(t *testing.T) {
+func TestExtraBlockTime(t *testing.T) {
 	t.Parallel()
 	a := Start(t, Options{BlockTime: time.Second})
 	deadline := time.Now().Add(castTimeout)

@@ -56,8 +56,8 @@ func findTool(ctx context.Context, name, env string) (string, error) {
 	path, err := installed(ctx, name)
 	if err != nil {
 		return "", fmt.Errorf("%s of Foundry is neither on PATH nor installed for tests: "+
-			`run "make test", which installs it with npm, or install Foundry from https://getfoundry.sh, `+
-			`set %s to the program's path, or leave it out with "go test -short": %w`, name, env, err)
+			`run "make check", which installs it with npm, or install Foundry from https://getfoundry.sh, `+
+			`set %s to the program's path, or leave it out as "make test" does: %w`, name, env, err)
 	}
 	return path, nil
 }

@@ -14,13 +14,8 @@ import (
 // lintPatience bounds the installation of the linters and their runs.
 const lintPatience = 5 * time.Minute
 
-func TestMain(m *testing.M) {
-	testdeps.Short("TestLint")
-	os.Exit(m.Run())
-}
-
-// TestLint checks openapi.yaml with Redocly and Spectral: no errors and no warnings.
-func TestLint(t *testing.T) {
+// TestExtraLint checks openapi.yaml with Redocly and Spectral: no errors and no warnings.
+func TestExtraLint(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), lintPatience)
 	defer cancel()

@@ -41,7 +41,7 @@ func Main(m *testing.M) int {
 // chromium is used.
 func chromium(t testing.TB) context.Context {
 	t.Helper()
-	testdeps.Needs(t, "chromium")
+	testdeps.Extra(t, "chromium")
 	browser.start.Do(func() {
 		program, err := testdeps.Program(t.Context(), "browsertest", "chromium-headless-shell")
 		if err != nil {

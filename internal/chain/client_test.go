@@ -22,11 +22,9 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/testdeps"
 )
 
 func TestMain(m *testing.M) {
-	testdeps.Short("TestPoolSendDoesNotWait", "TestHostileNodes")
 	goleak.VerifyTestMain(m)
 }
 

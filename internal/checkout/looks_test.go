@@ -14,7 +14,6 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/checkout/locale"
-	"github.com/quittance/quittance/internal/testdeps"
 )
 
 // every looks at all scenes in every language, size and theme. Without it each main scene is looked at
@@ -28,7 +27,6 @@ var pictures = flag.String("screenshots", "", "write screenshots of all scenes, 
 var in = flag.String("in", "en,de,ar", "`languages` of the screenshots")
 
 func TestMain(m *testing.M) {
-	testdeps.Short("TestLooks", "TestCheckLooksAgain")
 	os.Exit(browsertest.Main(m))
 }
 
@@ -46,8 +44,8 @@ func (l look) options(language string) browsertest.Options {
 	return browsertest.Options{Phone: l.phone, Dark: l.dark, Language: language}
 }
 
-// TestLooks checks payers' pages with the rules of axe-core, and what they show at which size.
-func TestLooks(t *testing.T) {
+// TestExtraLooks checks payers' pages with the rules of axe-core, and what they show at which size.
+func TestExtraLooks(t *testing.T) {
 	for i, scene := range checkout.Scenes() {
 		if !scene.Main && !*every && *pictures == "" {
 			continue
@@ -74,8 +72,8 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// TestCheckLooksAgain waits until the page about a transaction has found the transaction.
-func TestCheckLooksAgain(t *testing.T) {
+// TestExtraCheckLooksAgain waits until the page about a transaction has found the transaction.
+func TestExtraCheckLooksAgain(t *testing.T) {
 	scene := checkout.CheckAgain()
 	server := httptest.NewServer(scene.Handler)
 	defer server.Close()

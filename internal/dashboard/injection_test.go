@@ -69,9 +69,9 @@ func TestStoredTexts(t *testing.T) {
 	f.wantEchoes(t, table)
 }
 
-// TestStoredTextsInBrowser visits the pages with these texts in a browser, where only the page's own
+// TestExtraStoredTextsInBrowser visits the pages with these texts in a browser, where only the page's own
 // scripts run.
-func TestStoredTextsInBrowser(t *testing.T) {
+func TestExtraStoredTextsInBrowser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	fill(w, hostile, 0)

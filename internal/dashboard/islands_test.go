@@ -26,9 +26,9 @@ func slash(page *browsertest.Page) {
 	page.Eval(`document.dispatchEvent(new KeyboardEvent("keydown", { key: "/" })), 0`, nil)
 }
 
-// TestKeyboard searches, lists the keys, moves in a list and opens its rows by keys. While a person
+// TestExtraKeyboard searches, lists the keys, moves in a list and opens its rows by keys. While a person
 // types, and with a modifier, the keys have no such effect.
-func TestKeyboard(t *testing.T) {
+func TestExtraKeyboard(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	first := w.invoice("acme", member{})
@@ -60,9 +60,9 @@ func TestKeyboard(t *testing.T) {
 	}
 }
 
-// TestSuggestionsInBrowser suggests invoices while a person types. The arrows choose one. Without a
+// TestExtraSuggestionsInBrowser suggests invoices while a person types. The arrows choose one. Without a
 // choice, the search finds the same.
-func TestSuggestionsInBrowser(t *testing.T) {
+func TestExtraSuggestionsInBrowser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	made := w.invoice("acme", member{"reference": "<b>7</b>"})
@@ -81,9 +81,9 @@ func TestSuggestionsInBrowser(t *testing.T) {
 	page.AwaitPath("/dashboard/search")
 }
 
-// TestLiveInBrowser updates the rows of a list, and the page of an invoice, while they are open. The
+// TestExtraLiveInBrowser updates the rows of a list, and the page of an invoice, while they are open. The
 // focus, opened parts and typed text stay.
-func TestLiveInBrowser(t *testing.T) {
+func TestExtraLiveInBrowser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	first := w.invoice("acme", member{})
@@ -106,9 +106,9 @@ func TestLiveInBrowser(t *testing.T) {
 	}
 }
 
-// TestLivePages updates the pages of customers, links, events and refunds, and the count of the inbox,
+// TestExtraLivePages updates the pages of customers, links, events and refunds, and the count of the inbox,
 // while they are open.
-func TestLivePages(t *testing.T) {
+func TestExtraLivePages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	acme := w.person("acme", access.Admin)
@@ -149,8 +149,8 @@ func TestLivePages(t *testing.T) {
 	}
 }
 
-// TestEventPageMoves shows each attempt of a delivery on the open page of its event.
-func TestEventPageMoves(t *testing.T) {
+// TestExtraEventPageMoves shows each attempt of a delivery on the open page of its event.
+func TestExtraEventPageMoves(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.receiver.status <- 503

@@ -44,9 +44,9 @@ func (l look) options() browsertest.Options { return browsertest.Options{Phone: 
 // days is how many days of sales the merchant of the looks has.
 const days = 30
 
-// TestLooks looks at each page of a merchant and of the operator: no rule of axe-core is violated, no
+// TestExtraLooks looks at each page of a merchant and of the operator: no rule of axe-core is violated, no
 // page scrolls sideways, and the first load is small.
-func TestLooks(t *testing.T) {
+func TestExtraLooks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	fill(w, plain, days)

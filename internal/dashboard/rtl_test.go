@@ -26,9 +26,9 @@ func TestStylesFollowText(t *testing.T) {
 	}
 }
 
-// TestRightToLeft looks at pages in Arabic. The navigation is at the right. Text with a fixed
+// TestExtraRightToLeft looks at pages in Arabic. The navigation is at the right. Text with a fixed
 // direction, such as amounts, hashes and references, keeps it.
-func TestRightToLeft(t *testing.T) {
+func TestExtraRightToLeft(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	fill(w, plain, 2)

@@ -30,12 +30,10 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/server"
-	"github.com/quittance/quittance/internal/testdeps"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
 func TestMain(m *testing.M) {
-	testdeps.Short("TestLooks")
 	goleak.VerifyTestMain(browsers{m})
 }
 

@@ -13,10 +13,10 @@ import (
 	"github.com/quittance/quittance/internal/rowtest"
 )
 
-// TestPooler runs several stores through PgBouncer in transaction mode. They migrate at
+// TestExtraPooler runs several stores through PgBouncer in transaction mode. They migrate at
 // the same time, their transactions have the timeouts, and they leave no settings, locks
 // or prepared statements in the shared sessions.
-func TestPooler(t *testing.T) {
+func TestExtraPooler(t *testing.T) {
 	t.Parallel()
 	direct := dbtest.Postgres(t)
 	through := dbtest.PgBouncer(t, direct)

@@ -45,7 +45,6 @@ func MigratedDatabases() map[string]func(testing.TB) string {
 
 func databases(sqlite, postgres func(testing.TB) string) map[string]func(testing.TB) string {
 	if testing.Short() {
-		testdeps.LeaveOut("PostgreSQL")
 		return map[string]func(testing.TB) string{"sqlite": sqlite}
 	}
 	return map[string]func(testing.TB) string{"sqlite": sqlite, "postgres": postgres}

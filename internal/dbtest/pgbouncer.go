@@ -31,6 +31,7 @@ const (
 // for the length of the test, and returns the URL that leads through it.
 func PgBouncer(tb testing.TB, target string) string {
 	tb.Helper()
+	testdeps.Extra(tb, "PgBouncer")
 	ctx, cancel := context.WithTimeout(tb.Context(), sharedTimeout)
 	defer cancel()
 	program, err := testdeps.Program(ctx, "dbtest", "pgbouncer")

@@ -17,8 +17,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/quittance/quittance/internal/testdeps"
 )
 
 const (
@@ -52,7 +50,9 @@ func Postgres(tb testing.TB) string {
 // newPostgres returns the URL of a new database for one test, a copy of a template.
 func newPostgres(tb testing.TB, template func() (string, error)) string {
 	tb.Helper()
-	testdeps.Needs(tb, "PostgreSQL")
+	if testing.Short() {
+		tb.Skip("-short leaves out PostgreSQL")
+	}
 	host, err := sharedHost()
 	if err != nil {
 		tb.Fatal("dbtest: no PostgreSQL; the reason is printed once, above")

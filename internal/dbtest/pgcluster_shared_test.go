@@ -15,8 +15,6 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/quittance/quittance/internal/testdeps"
 )
 
 // joinEnv makes the test binary join the cluster in the named folder, print its URL and
@@ -26,7 +24,6 @@ const joinEnv = "STORETEST_JOIN"
 func TestMain(m *testing.M) {
 	base := os.Getenv(joinEnv)
 	if base == "" {
-		testdeps.Short("TestMigratedPostgres", "TestSharedCluster.*", "TestPostgres.*", "TestCluster.*", "TestStartCluster.*")
 		os.Exit(m.Run())
 	}
 	c, err := joinCluster(context.Background(), base)

@@ -245,8 +245,8 @@ func (p *pair) created() common.Address {
 	return common.Address{}
 }
 
-// TestAnswersAsAnvil compares blocks, transactions, receipts, logs, states and fees with anvil, another implementation.
-func TestAnswersAsAnvil(t *testing.T) {
+// TestExtraAnswersAsAnvil compares blocks, transactions, receipts, logs, states and fees with anvil, another implementation.
+func TestExtraAnswersAsAnvil(t *testing.T) {
 	p := newPair(t)
 	p.history()
 	accounts := []common.Address{Address(p.c.Keys.Payer), Address(p.c.Keys.Merchant), Address(p.c.Keys.Deployer), p.c.Token, {19: 0x77}}
@@ -279,8 +279,8 @@ func TestAnswersAsAnvil(t *testing.T) {
 	p.same(nil, "eth_getBlockByHash", common.Hash{1}, true)
 }
 
-// TestFindsLogsAsAnvil compares the answers to queries of logs.
-func TestFindsLogsAsAnvil(t *testing.T) {
+// TestExtraFindsLogsAsAnvil compares the answers to queries of logs.
+func TestExtraFindsLogsAsAnvil(t *testing.T) {
 	p := newPair(t)
 	p.history()
 	transfer := crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)"))
@@ -320,8 +320,8 @@ func failure(err error) (code int, data any) {
 	return code, data
 }
 
-// TestCallsAsAnvil compares calls and estimates, those that a contract refuses too.
-func TestCallsAsAnvil(t *testing.T) {
+// TestExtraCallsAsAnvil compares calls and estimates, those that a contract refuses too.
+func TestExtraCallsAsAnvil(t *testing.T) {
 	p := newPair(t)
 	p.history()
 	keys, token := p.c.Keys, contracts.NewTestUSDC()
@@ -360,8 +360,8 @@ func TestCallsAsAnvil(t *testing.T) {
 	}
 }
 
-// TestRefusesAsAnvil has both chains refuse what is wrong.
-func TestRefusesAsAnvil(t *testing.T) {
+// TestExtraRefusesAsAnvil has both chains refuse what is wrong.
+func TestExtraRefusesAsAnvil(t *testing.T) {
 	p := newPair(t)
 	p.history()
 	pay := func(change func(tx *types.DynamicFeeTx)) any {

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/contracts"
-	"github.com/quittance/quittance/internal/testdeps"
 )
 
 func TestMain(m *testing.M) {
@@ -21,7 +20,6 @@ func TestMain(m *testing.M) {
 		childMain()
 		return
 	}
-	testdeps.Short("TestKilledWhile.*", "TestForkManyTimes", "TestRefuse", "Test.*AsAnvil")
 	goleak.VerifyTestMain(m,
 		// geth starts one pool of signature checkers per process.
 		goleak.IgnoreTopFunction("github.com/ethereum/go-ethereum/core.(*txSenderCacher).cache"),

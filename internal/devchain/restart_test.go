@@ -230,7 +230,7 @@ func runAndKill(t *testing.T, folder string, blocks int, timeout time.Duration) 
 	return sealedPayments
 }
 
-func TestKilledWhileSealing(t *testing.T) {
+func TestExtraKilledWhileSealing(t *testing.T) {
 	folder := t.TempDir()
 	for round := range 6 {
 		sealedPayments := runAndKill(t, folder, 5+rand.IntN(60), time.Minute)

@@ -191,7 +191,7 @@ func TestForkGivesTransactionsBackToThePool(t *testing.T) {
 	}
 }
 
-func TestForkManyTimes(t *testing.T) {
+func TestExtraForkManyTimes(t *testing.T) {
 	c := start(t, Config{})
 	for range 40 {
 		seal(t, c)

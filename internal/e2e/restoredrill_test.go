@@ -23,7 +23,6 @@ import (
 	"github.com/quittance/quittance/internal/dev"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/server"
-	"github.com/quittance/quittance/internal/testdeps"
 )
 
 var (
@@ -188,7 +187,6 @@ func (d *drill) pointInTime() drillDatabase {
 			}
 		})
 	}
-	testdeps.Needs(d, "PostgreSQL")
 	cluster, err := dbtest.StartCluster(d.ctx, dbtest.Options{Archive: true})
 	if err != nil {
 		d.Fatal(err)

@@ -16,11 +16,9 @@ import (
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
-	"github.com/quittance/quittance/internal/testdeps"
 )
 
 func TestMain(m *testing.M) {
-	testdeps.Short("TestFarBehind", "TestSlowVote", "TestStuckGoroutineHoldsNothing", "TestStreamOrder")
 	goleak.VerifyTestMain(m,
 		// geth keeps one pool of signature checkers for the whole process.
 		goleak.IgnoreTopFunction("github.com/ethereum/go-ethereum/core.(*txSenderCacher).cache"),

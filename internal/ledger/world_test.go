@@ -24,7 +24,6 @@ import (
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
-	"github.com/quittance/quittance/internal/testdeps"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -34,11 +33,6 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "25"); err != nil {
 		panic(err)
 	}
-	testdeps.Short("TestCreateWhileBlocksAreReplaced", "TestCreateSurvivesADeadlock",
-		// These tests have thousands of payments or invoices.
-		"TestCostOf.*", "TestMany.*", "TestCandidatesDoNotDependOnConfirm", "TestPaymentOrRefundInAnyOrder", "TestAssignMoreContinues",
-		"TestAssignWhenASuffixIsFree", "TestTransferAmountQuarantine", "TestSuffixesRunOut", "TestCreateConcurrently",
-		"TestLateOrSecondPaymentPaysNoOtherInvoice", "TestRefundOfAnUnattributedPayment", "TestDeferredPaymentIsMinedAgain", "TestTooManyCandidates")
 	goleak.VerifyTestMain(m)
 }
 

@@ -37,9 +37,9 @@ func metricsOf(t *testing.T, base string, lines ...string) string {
 	}
 }
 
-// TestAlertsOfAHealthyService expects that no alert fires, except for the head of the chain, which
+// TestExtraAlertsOfAHealthyService expects that no alert fires, except for the head of the chain, which
 // does not move here.
-func TestAlertsOfAHealthyService(t *testing.T) {
+func TestExtraAlertsOfAHealthyService(t *testing.T) {
 	t.Parallel()
 	c, _ := scripted(t, "house", 7)
 	receiver, received := newReceiver(t)
@@ -59,9 +59,9 @@ func TestAlertsOfAHealthyService(t *testing.T) {
 	alerttest.Fire(t, text, "QuittanceChainHeadStuck")
 }
 
-// TestAlertsOfATroubledService checks that alerts fire for a chain without a usable node, a halted
+// TestExtraAlertsOfATroubledService checks that alerts fire for a chain without a usable node, a halted
 // chain, an endpoint that is gone, and a merchant without an endpoint.
-func TestAlertsOfATroubledService(t *testing.T) {
+func TestExtraAlertsOfATroubledService(t *testing.T) {
 	t.Parallel()
 	house, _ := scripted(t, "house", 7)
 	halted, _ := scripted(t, "halted", 8)

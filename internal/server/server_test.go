@@ -18,8 +18,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testdeps.Short("TestAlerts.*", "TestReadOnlyDatabase", "TestFullDiskOfPostgres", "TestMasterKeyRotation", "TestStreamsOfReplicas", "TestListsOfStandby", "TestOverload",
-		"TestHaltedAndResumed", "TestSilentConnectionsMakeRoom", "TestStopLosesNoRequest", "TestStopFailsReadinessFirst")
 	const parallel = 4 // they wait for timeouts
 	testdeps.Parallel(parallel)
 	goleak.VerifyTestMain(m)

@@ -35,7 +35,7 @@ func NodeModules(ctx context.Context, who, dir string) (_ string, err error) {
 		return modules, nil
 	}
 	if err := MayInstall(); err != nil {
-		return "", fmt.Errorf(`%s: the packages of %s are not installed: run "make test", or leave it out with "go test -short": %w`, who, dir, err)
+		return "", fmt.Errorf(`%s: the packages of %s are not installed: run "make check", or leave it out as "make test" does: %w`, who, dir, err)
 	}
 	npm, err := Program(ctx, who, "npm")
 	if err != nil {

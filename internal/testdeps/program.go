@@ -19,8 +19,8 @@ func ProgramOf(ctx context.Context, who, pkg, name string) (string, error) {
 		return path, nil
 	}
 	if err := Debian(ctx, fmt.Sprintf("%s: no %s found", who, name), pkg); err != nil {
-		return "", fmt.Errorf(`no %[1]s on PATH: run "make test" as root, install it (on Debian and Ubuntu: sudo apt-get install %[2]s), `+
-			`or leave it out with "go test -short": %[3]w`, name, pkg, err)
+		return "", fmt.Errorf(`no %[1]s on PATH: run "make check" as root, install it (on Debian and Ubuntu: sudo apt-get install %[2]s), `+
+			`or leave it out as "make test" does: %[3]w`, name, pkg, err)
 	}
 	if path, err = exec.LookPath(name); err != nil {
 		return "", fmt.Errorf("the package %s was installed, but did not bring the program: %w", pkg, err)

@@ -1,9 +1,7 @@
-// Package testdeps finds and installs the programs other than Go that tests need, and leaves tests out
-// of `go test -short`.
+// Package testdeps finds and installs the programs other than Go that tests need.
 //
-// A test that lacks a program fails with instructions. Programs are installed only if
-// QUITTANCE_TEST_INSTALL is 1, as `make test` sets it, and each installation is
-// printed.
+// A test that lacks a program fails with instructions. Programs are installed only if QUITTANCE_TEST_INSTALL is 1, as
+// make sets it, and each installation is printed.
 package testdeps
 
 import (

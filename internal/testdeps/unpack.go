@@ -26,8 +26,8 @@ func Unpacked(ctx context.Context, who, pkg, name string) (_ string, err error) 
 		return path, nil
 	}
 	if err := MayInstall(); err != nil {
-		return "", fmt.Errorf(`%s: no %s on PATH: run "make test", install it (on Debian and Ubuntu: the package %s), `+
-			`or leave it out with "go test -short": %w`, who, name, pkg, err)
+		return "", fmt.Errorf(`%s: no %s on PATH: run "make check", install it (on Debian and Ubuntu: the package %s), `+
+			`or leave it out as "make test" does: %w`, who, name, pkg, err)
 	}
 	lock, err := Lock(filepath.Join(cache, "quittance", "apt.lock"))
 	if err != nil {

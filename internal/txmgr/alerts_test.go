@@ -15,8 +15,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestAlertWithoutFunds expects the metrics of an operator without funds to fire an alert.
-func TestAlertWithoutFunds(t *testing.T) {
+// TestExtraAlertWithoutFunds expects the metrics of an operator without funds to fire an alert.
+func TestExtraAlertWithoutFunds(t *testing.T) {
 	w := onSQLite(t)
 	poor, err := crypto.GenerateKey()
 	must(t, err)
@@ -28,8 +28,8 @@ func TestAlertWithoutFunds(t *testing.T) {
 	alerttest.Fire(t, exported(registry), "QuittanceWriterFunds")
 }
 
-// TestAlertOfStalledSweeps expects an alert if a sweep transaction is not mined for two hours.
-func TestAlertOfStalledSweeps(t *testing.T) {
+// TestExtraAlertOfStalledSweeps expects an alert if a sweep transaction is not mined for two hours.
+func TestExtraAlertOfStalledSweeps(t *testing.T) {
 	w := onSQLite(t)
 	registry := prometheus.NewRegistry()
 	writer := w.writer(w.sweeping(atOnce), func(c *Config) { c.Metrics = NewMetrics(registry) })

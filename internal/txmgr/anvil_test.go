@@ -48,8 +48,8 @@ func (w *world) mine(blocks int) {
 	w.nodeCall("anvil_mine", hexutil.EncodeUint64(uint64(blocks)))
 }
 
-// TestFeeMarket lets the base fee rise above the offered fee, then above the highest allowed fee, and fall again.
-func TestFeeMarket(t *testing.T) {
+// TestExtraFeeMarket lets the base fee rise above the offered fee, then above the highest allowed fee, and fall again.
+func TestExtraFeeMarket(t *testing.T) {
 	w := onAnvil(t)
 	most := big.NewInt(100 * params.GWei)
 	writer := w.writer(func(c *Config) { c.Chain.Limits.MaxFeeWei = most.Uint64() })
@@ -104,7 +104,7 @@ func TestFeeMarket(t *testing.T) {
 	w.wantTxs(TxMined, TxMined, TxSent)
 }
 
-func TestDroppedTransaction(t *testing.T) {
+func TestExtraDroppedTransaction(t *testing.T) {
 	w := onAnvil(t)
 	writer := w.writer()
 	ids := commitments(2)
@@ -125,8 +125,8 @@ func TestDroppedTransaction(t *testing.T) {
 	}
 }
 
-// TestReorgThatForgets drops the transactions of a reorg.
-func TestReorgThatForgets(t *testing.T) {
+// TestExtraReorgThatForgets drops the transactions of a reorg.
+func TestExtraReorgThatForgets(t *testing.T) {
 	w := onAnvil(t)
 	writer := w.writer()
 	ids := commitments(2)
@@ -152,7 +152,7 @@ func TestReorgThatForgets(t *testing.T) {
 	w.wantStatus(statusOpen, ids...)
 }
 
-func TestAccountThatRunsDry(t *testing.T) {
+func TestExtraAccountThatRunsDry(t *testing.T) {
 	w := onAnvil(t)
 	writer := w.writer()
 	operator := crypto.PubkeyToAddress(w.operator.PublicKey)
@@ -184,8 +184,8 @@ func TestAccountThatRunsDry(t *testing.T) {
 	}
 }
 
-// TestFactsOfRealNodes has nodes refuse broadcasts and a call, and asks them for the reason.
-func TestFactsOfRealNodes(t *testing.T) {
+// TestExtraFactsOfRealNodes has nodes refuse broadcasts and a call, and asks them for the reason.
+func TestExtraFactsOfRealNodes(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) *world{"geth": onSQLite, "anvil": onAnvil} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)

@@ -14,7 +14,6 @@ import (
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
-	"github.com/quittance/quittance/internal/testdeps"
 )
 
 func TestMain(m *testing.M) {
@@ -22,9 +21,6 @@ func TestMain(m *testing.M) {
 		childMain()
 		return
 	}
-	testdeps.Short("TestAlertWithoutFunds", "TestAlertOfStalledSweeps", "TestFeeMarket", "TestDroppedTransaction", "TestReorgThatForgets", "TestAccountThatRunsDry", "TestAnswersOfRealNodes",
-		"TestOneWrongAnswerCostsNothing", "TestWriterKeepsItsWordWhateverHappens", "TestNodeThatLags", "TestKilledWriter",
-		"TestWriterProperties", "TestAttemptsAreLimited", "TestFaultyNetwork", "TestReplicas", "TestBatchIsSizedByItsCost")
 	goleak.VerifyTestMain(m,
 		// started once by geth's packages, and never stopped
 		goleak.IgnoreTopFunction("github.com/ethereum/go-ethereum/core.(*txSenderCacher).cache"),

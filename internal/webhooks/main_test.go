@@ -26,8 +26,6 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
 		os.Exit(child())
 	}
-	testdeps.Short("TestEventsInOrderOfCommits", "TestLeaseDeliveriesSkipsLockedMerchants", "TestStatementsForOneEvent", "TestStatementsUseIndexes", "TestLeaseDeliveriesProperties", "TestRebinding",
-		"TestTwoWorkers", "TestCompressedBodyIsNotInflated", "TestKilledOften", "TestMostEndpointsDead", "TestCleanerDoesNotDelayDeliveries", "TestShortageIsNoEndpointFailure", "TestWithoutEndpoint.*", "TestRecoverTogether")
 	const parallel = 4 // the tests wait for leases and timeouts
 	testdeps.Parallel(parallel)
 	goleak.VerifyTestMain(m)

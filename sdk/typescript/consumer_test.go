@@ -21,8 +21,8 @@ const maxLines = 20
 
 var blocks = regexp.MustCompile("(?ms)^```ts\n(.*?)^```$")
 
-// TestReadmeIsOne compares the programs in the two READMEs and in the example.
-func TestReadmeIsOne(t *testing.T) {
+// TestExtraReadmeIsOne compares the programs in the two READMEs and in the example.
+func TestExtraReadmeIsOne(t *testing.T) {
 	t.Parallel()
 	program := devtest.Block(t, "README.md", "ts")
 	if devtest.Block(t, "../../README.md", "ts") != program {
@@ -135,9 +135,9 @@ func nodeOptions(t *testing.T) string {
 	return ""
 }
 
-// TestReadmeProgram runs the README's program with every runtime, pays its invoice, and
+// TestExtraReadmeProgram runs the README's program with every runtime, pays its invoice, and
 // waits until it has handled the webhook.
-func TestReadmeProgram(t *testing.T) {
+func TestExtraReadmeProgram(t *testing.T) {
 	t.Parallel()
 	esm, cjs := module(t, "module"), module(t, "commonjs")
 	w := devtest.Start(t)
@@ -161,8 +161,8 @@ func TestReadmeProgram(t *testing.T) {
 	}
 }
 
-// TestExamples buys from the shops.
-func TestExamples(t *testing.T) {
+// TestExtraExamples buys from the shops.
+func TestExtraExamples(t *testing.T) {
 	t.Parallel()
 	dir := must(t, consumer)
 	for name, parts := range map[string][]string{"express": {"src", "tsconfig.json", "package.json"}, "next": {"app", "lib"}} {

@@ -4,15 +4,12 @@ import (
 	"fmt"
 	"os"
 	"testing"
-
-	"github.com/quittance/quittance/internal/testdeps"
 )
 
 // temporary is a folder for the tests of the package.
 var temporary string
 
 func TestMain(m *testing.M) {
-	testdeps.Short("TestPackage", "TestNode.*", "TestPublicVerifiers", "TestReadme.*", "TestExamples")
 	os.Exit(runTests(m))
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// TestEveryOperationHasAMethod compares the methods of Quittance with the operations of openapi.yaml, which have the
+// TestExtraEveryOperationHasAMethod compares the methods of Quittance with the operations of openapi.yaml, which have the
 // same names, and the handlers of events with its webhooks.
-func TestEveryOperationHasAMethod(t *testing.T) {
+func TestExtraEveryOperationHasAMethod(t *testing.T) {
 	t.Parallel()
 	doc, err := openapi3.NewLoader().LoadFromFile("../../openapi.yaml")
 	if err != nil {

@@ -167,17 +167,17 @@ func deliveries(now time.Time) []delivery {
 	}
 }
 
-// TestPackage runs the package's own tests.
-func TestPackage(t *testing.T) {
+// TestExtraPackage runs the package's own tests.
+func TestExtraPackage(t *testing.T) {
 	t.Parallel()
 	if err := npm(must(t, build).dir, nil, "run", "unit"); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestNode22 also runs the tests of unresponsive peers with Node 22: a garbage collection must not drop a timeout or a
+// TestExtraNode22 also runs the tests of unresponsive peers with Node 22: a garbage collection must not drop a timeout or a
 // signal, and releases differ in what they collect.
-func TestNode22(t *testing.T) {
+func TestExtraNode22(t *testing.T) {
 	t.Parallel()
 	dir := must(t, build).dir
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -189,9 +189,9 @@ func TestNode22(t *testing.T) {
 	}
 }
 
-// TestNode10 compiles a program with a module resolution that does not read the exports of package.json. TypeScript
+// TestExtraNode10 compiles a program with a module resolution that does not read the exports of package.json. TypeScript
 // 5.9, which builds the package, is the last version with it.
-func TestNode10(t *testing.T) {
+func TestExtraNode10(t *testing.T) {
 	t.Parallel()
 	compiler := filepath.Join(must(t, build).dir, "node_modules", "typescript", "bin", "tsc")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -204,8 +204,8 @@ func TestNode10(t *testing.T) {
 	}
 }
 
-// TestPublicVerifiers verifies signatures with npm's standardwebhooks and stripe.
-func TestPublicVerifiers(t *testing.T) {
+// TestExtraPublicVerifiers verifies signatures with npm's standardwebhooks and stripe.
+func TestExtraPublicVerifiers(t *testing.T) {
 	t.Parallel()
 	p := must(t, build)
 	data, err := json.Marshal(deliveries(time.Now()))
@@ -221,8 +221,8 @@ func TestPublicVerifiers(t *testing.T) {
 	}
 }
 
-// TestStandardWebhooksForGo verifies signatures with Go's standardwebhooks.
-func TestStandardWebhooksForGo(t *testing.T) {
+// TestExtraStandardWebhooksForGo verifies signatures with Go's standardwebhooks.
+func TestExtraStandardWebhooksForGo(t *testing.T) {
 	t.Parallel()
 	for _, d := range deliveries(time.Now()) {
 		verifier, err := standardwebhooks.NewWebhook(d.Secret)

@@ -40,8 +40,8 @@ var createWith = map[string]string{
 	"openapi-typescript": "node dist/openapi-typescript.js", "hey-api": "node dist/hey-api.js",
 }
 
-// TestGenerators creates an invoice with each generated client.
-func TestGenerators(t *testing.T) {
+// TestExtraGenerators creates an invoice with each generated client.
+func TestExtraGenerators(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	folder := makeGenerated(ctx, t)

@@ -17,8 +17,8 @@ func ask(p *browsertest.Page, hash string) {
 	p.Press("See what became of it")
 }
 
-// TestAsk asks about a payment on the invoice's page, which answers there.
-func TestAsk(t *testing.T) {
+// TestExtraAsk asks about a payment on the invoice's page, which answers there.
+func TestExtraAsk(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	inv := w.Invoice("4900000", nil)

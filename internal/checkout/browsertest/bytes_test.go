@@ -13,9 +13,9 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 )
 
-// TestHeaviestPage opens and pays an invoice of the most and longest items, of a merchant with
+// TestExtraHeaviestPage opens and pays an invoice of the most and longest items, of a merchant with
 // the heaviest logo, in the language of the longest texts.
-func TestHeaviestPage(t *testing.T) {
+func TestExtraHeaviestPage(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	setLogo(t, w)

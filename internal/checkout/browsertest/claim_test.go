@@ -13,9 +13,9 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 )
 
-// TestClaim claims a payment by a signature of the wallet, with one wallet in the browser and
+// TestExtraClaim claims a payment by a signature of the wallet, with one wallet in the browser and
 // with two.
-func TestClaim(t *testing.T) {
+func TestExtraClaim(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	for _, second := range []bool{false, true} {

@@ -6,8 +6,8 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 )
 
-// TestCopy copies the amount and the address, and selects the text if the page may not copy.
-func TestCopy(t *testing.T) {
+// TestExtraCopy copies the amount and the address, and selects the text if the page may not copy.
+func TestExtraCopy(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	inv := w.Invoice("4900000", nil)

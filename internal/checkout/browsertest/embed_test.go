@@ -133,8 +133,8 @@ func (s *shop) awaitFocus(p *browsertest.Page, selector string) {
 	p.Frame(s.Info.BaseURL).Await(`document.hasFocus() && document.activeElement.matches(` + quoted(selector) + `)`)
 }
 
-// TestEmbed pays in a dialog of a shop's page, using only the keyboard except for the transfer.
-func TestEmbed(t *testing.T) {
+// TestExtraEmbed pays in a dialog of a shop's page, using only the keyboard except for the transfer.
+func TestExtraEmbed(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]browsertest.Options{"desktop": {}, "phone": {Phone: true, Dark: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -201,8 +201,8 @@ func TestEmbed(t *testing.T) {
 	}
 }
 
-// TestEmbedWhereFramingIsRefused expects the link to be followed instead.
-func TestEmbedWhereFramingIsRefused(t *testing.T) {
+// TestExtraEmbedWhereFramingIsRefused expects the link to be followed instead.
+func TestExtraEmbedWhereFramingIsRefused(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, button, nil, "https://shop.example")
 	p := s.open(t, browsertest.Options{})
@@ -211,9 +211,9 @@ func TestEmbedWhereFramingIsRefused(t *testing.T) {
 	p.AwaitText("h1", "An espresso")
 }
 
-// TestFrameMessages uses a page that makes the frame without the script: the frame answers hello only
+// TestExtraFrameMessages uses a page that makes the frame without the script: the frame answers hello only
 // from its parent, and posts no message to other origins.
-func TestFrameMessages(t *testing.T) {
+func TestExtraFrameMessages(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, bare, nil, "{shop}", "https://shop.example")
 	p := s.open(t, browsertest.Options{})
@@ -237,8 +237,8 @@ func TestFrameMessages(t *testing.T) {
 	}
 }
 
-// TestFrameIsRefused expects that a shop outside the merchant's list gets no frame.
-func TestFrameIsRefused(t *testing.T) {
+// TestExtraFrameIsRefused expects that a shop outside the merchant's list gets no frame.
+func TestExtraFrameIsRefused(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, bare, nil, "https://shop.example")
 	p := s.open(t, browsertest.Options{})
@@ -252,8 +252,8 @@ func TestFrameIsRefused(t *testing.T) {
 	}
 }
 
-// TestLinkPages looks at the page of a link in every state.
-func TestLinkPages(t *testing.T) {
+// TestExtraLinkPages looks at the page of a link in every state.
+func TestExtraLinkPages(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, bare, func(r *apitypes.CreatePaymentLinkRequest) {
 		r.Amount, r.MinAmount, r.MaxAmount, r.Description = "", "1000000", "50000000", "For everybody behind the bar, shared at the end of the week"

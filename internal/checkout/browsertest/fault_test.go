@@ -13,9 +13,9 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 )
 
-// TestFaults makes wallets fail in every way before a payment: the page explains the failure, pays
+// TestExtraFaults makes wallets fail in every way before a payment: the page explains the failure, pays
 // nothing, and the next try pays.
-func TestFaults(t *testing.T) {
+func TestExtraFaults(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	for _, test := range []struct {
@@ -133,8 +133,8 @@ func falseChain(t *testing.T, w *browsertest.World) {
 	}
 }
 
-// TestSent checks what the page stores about transactions.
-func TestSent(t *testing.T) {
+// TestExtraSent checks what the page stores about transactions.
+func TestExtraSent(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{NoGasless: true})
 	payer := func(t *testing.T) *browsertest.Wallet {
@@ -289,8 +289,8 @@ func sendsLess(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet) {
 	paidOnce(t, w, wallet)
 }
 
-// TestExpiry lets invoices expire while the wallet's window is open.
-func TestExpiry(t *testing.T) {
+// TestExtraExpiry lets invoices expire while the wallet's window is open.
+func TestExtraExpiry(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
@@ -325,9 +325,9 @@ func openWindow(t *testing.T, w *browsertest.World, inv apitypes.CreateInvoiceRe
 	return p, func() { close(confirmed) }
 }
 
-// TestExpiryOfTransaction confirms a transaction in the wallet after the time to pay. The page shows
+// TestExtraExpiryOfTransaction confirms a transaction in the wallet after the time to pay. The page shows
 // that it came too late, and does not ask for more.
-func TestExpiryOfTransaction(t *testing.T) {
+func TestExtraExpiryOfTransaction(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{NoGasless: true})
 	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, true))
@@ -342,8 +342,8 @@ func TestExpiryOfTransaction(t *testing.T) {
 	paidOnce(t, w, wallet)
 }
 
-// TestOverNight opens a page, and pays on the next day, after the invoice has expired.
-func TestOverNight(t *testing.T) {
+// TestExtraOverNight opens a page, and pays on the next day, after the invoice has expired.
+func TestExtraOverNight(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))

@@ -6,9 +6,9 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 )
 
-// TestLanguages shows what a wallet will be asked in languages of both directions, on the
+// TestExtraLanguages shows what a wallet will be asked in languages of both directions, on the
 // narrowest phone. The browser asks for the language, or the page's address does.
-func TestLanguages(t *testing.T) {
+func TestExtraLanguages(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	for language, network := range map[string]string{"ar": "شبكة اختبار محلية", "de": "Lokales Testnetz", "ja": "ローカルのテストネットワーク"} {

@@ -6,9 +6,9 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 )
 
-// TestLinkMakesOneInvoice presses the button, goes back and presses it again, and reloads the
+// TestExtraLinkMakesOneInvoice presses the button, goes back and presses it again, and reloads the
 // page and presses it a third time. Another opening of the link makes another invoice.
-func TestLinkMakesOneInvoice(t *testing.T) {
+func TestExtraLinkMakesOneInvoice(t *testing.T) {
 	s := openShop(t, bare, nil)
 	p := browsertest.Open(t, browsertest.Options{})
 	p.Go(s.link.URL)

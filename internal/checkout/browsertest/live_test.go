@@ -19,8 +19,8 @@ func elapse(p *browsertest.Page, seconds int) {
 	})()`, seconds), nil)
 }
 
-// TestLive checks that pages update without a reload, by streams or polls, also after faults.
-func TestLive(t *testing.T) {
+// TestExtraLive checks that pages update without a reload, by streams or polls, also after faults.
+func TestExtraLive(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	for name, test := range map[string]func(t *testing.T, w *browsertest.World, g *gate){

@@ -46,9 +46,9 @@ func awaitState(t *testing.T, w *browsertest.World, id, selector string) {
 	})
 }
 
-// TestLocal checks that times and numbers are written as usual in the page's language, and that a page
+// TestExtraLocal checks that times and numbers are written as usual in the page's language, and that a page
 // without scripts shows them in UTC and with a decimal point.
-func TestLocal(t *testing.T) {
+func TestExtraLocal(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	inv := w.Invoice("4900000", order)

@@ -5,10 +5,8 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/browsertest"
-	"github.com/quittance/quittance/internal/testdeps"
 )
 
 func TestMain(m *testing.M) {
-	testdeps.Short("Test.*")
 	os.Exit(browsertest.Main(m))
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 )
 
-// TestFaultsMeanwhile makes wallets change or stop answering while the page waits for the payer.
-func TestFaultsMeanwhile(t *testing.T) {
+// TestExtraFaultsMeanwhile makes wallets change or stop answering while the page waits for the payer.
+func TestExtraFaultsMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	review := func(t *testing.T, wallets ...*browsertest.Wallet) *browsertest.Page {

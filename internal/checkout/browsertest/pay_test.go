@@ -42,8 +42,8 @@ const counted = `["state-seen", "state-paid"].includes(document.getElementById("
 
 func deposit(r *apitypes.CreateInvoiceRequest) { r.Collection = apitypes.CollectionDeposit }
 
-// TestGasless pays with signatures that the service submits.
-func TestGasless(t *testing.T) {
+// TestExtraGasless pays with signatures that the service submits.
+func TestExtraGasless(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	for _, device := range []browsertest.Options{{}, {Phone: true, Dark: true}} {
@@ -106,9 +106,9 @@ func TestGasless(t *testing.T) {
 	})
 }
 
-// TestPayWithOneOfSimilarWallets installs two wallets with the same domain name, one without a name,
+// TestExtraPayWithOneOfSimilarWallets installs two wallets with the same domain name, one without a name,
 // and one that is window.ethereum and does not announce itself. Each is offered and pays.
-func TestPayWithOneOfSimilarWallets(t *testing.T) {
+func TestExtraPayWithOneOfSimilarWallets(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	for i, press := range []string{"Pay with Fox", "Pay with Fox (2)", "Pay with Plain", "Pay with your wallet"} {
@@ -260,8 +260,8 @@ func deploy(t *testing.T, w *browsertest.World, code []byte) common.Address {
 	return receipt.ContractAddress
 }
 
-// TestOwnGas pays by transactions of the payer.
-func TestOwnGas(t *testing.T) {
+// TestExtraOwnGas pays by transactions of the payer.
+func TestExtraOwnGas(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{NoGasless: true})
 	t.Run("transfer", func(t *testing.T) {

@@ -110,10 +110,10 @@ func sendLess(wallet *browsertest.Wallet, c browsertest.Call) (string, error) {
 	return hash.Hex(), err
 }
 
-// TestScriptedPayer pays invoices by a script in several ways, with a fault in each. The payer only
+// TestExtraScriptedPayer pays invoices by a script in several ways, with a fault in each. The payer only
 // presses what the page offers next. Each invoice is paid once; a page without a next step is a dead
 // end.
-func TestScriptedPayer(t *testing.T) {
+func TestExtraScriptedPayer(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(13, 30))
 	done := 0

@@ -11,8 +11,8 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestPayOverSlowNetwork pays over a network of 400 ms and 50 kB/s.
-func TestPayOverSlowNetwork(t *testing.T) {
+// TestExtraPayOverSlowNetwork pays over a network of 400 ms and 50 kB/s.
+func TestExtraPayOverSlowNetwork(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
@@ -25,8 +25,8 @@ func TestPayOverSlowNetwork(t *testing.T) {
 	isClean(t, w, p)
 }
 
-// TestWithoutScripts sends by hand the payment that a page without scripts asks for.
-func TestWithoutScripts(t *testing.T) {
+// TestExtraWithoutScripts sends by hand the payment that a page without scripts asks for.
+func TestExtraWithoutScripts(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	inv := w.Invoice("4900000", nil)

@@ -8,9 +8,9 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 )
 
-// TestProof computes an invoice's on-chain id in the browser, and compares it with the
+// TestExtraProof computes an invoice's on-chain id in the browser, and compares it with the
 // registry's through the payer's wallet.
-func TestProof(t *testing.T) {
+func TestExtraProof(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	inv := w.Invoice("4900000", nil)
@@ -31,9 +31,9 @@ func TestProof(t *testing.T) {
 	isClean(t, w, p)
 }
 
-// TestSlowNetwork opens the page at 400 ms and 50 kB/s. Its largest contentful paint needs only the
+// TestExtraSlowNetwork opens the page at 400 ms and 50 kB/s. Its largest contentful paint needs only the
 // document. The time is logged but not checked, because it depends on the machine's load.
-func TestSlowNetwork(t *testing.T) {
+func TestExtraSlowNetwork(t *testing.T) {
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	inv := w.Invoice("4900000", nil)
 	warm := open(t, w, inv, browsertest.Options{})

@@ -13,8 +13,8 @@ import (
 // fast makes a second of the countdown take a tenth.
 const fast = `{ const interval = window.setInterval; window.setInterval = (f, ms, ...args) => interval(f, ms === 1000 ? 100 : ms, ...args); }`
 
-// TestReturn pays while the page is open, and follows the countdown to the shop or stops it.
-func TestReturn(t *testing.T) {
+// TestExtraReturn pays while the page is open, and follows the countdown to the shop or stops it.
+func TestExtraReturn(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	shop := w.Info.BaseURL + "/docs"
@@ -58,8 +58,8 @@ func TestReturn(t *testing.T) {
 	}
 }
 
-// TestReceipt opens the receipt of a paid invoice in several languages and sizes.
-func TestReceipt(t *testing.T) {
+// TestExtraReceipt opens the receipt of a paid invoice in several languages and sizes.
+func TestExtraReceipt(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	inv := w.Invoice("4900000", order)

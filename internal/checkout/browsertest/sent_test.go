@@ -13,8 +13,8 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 )
 
-// TestNotSentTwice makes the page lose track of a payment in every way.
-func TestNotSentTwice(t *testing.T) {
+// TestExtraNotSentTwice makes the page lose track of a payment in every way.
+func TestExtraNotSentTwice(t *testing.T) {
 	w := browsertest.Start(t, browsertest.WorldOptions{NoGasless: true})
 	payer := func(t *testing.T) *browsertest.Wallet {
 		return browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, true))
@@ -198,10 +198,10 @@ func lostTransaction(t *testing.T, w *browsertest.World, wallet *browsertest.Wal
 	}
 }
 
-// TestAuthorizationSubmittedByOthers makes the service refuse a nonce that the token has seen. The
+// TestExtraAuthorizationSubmittedByOthers makes the service refuse a nonce that the token has seen. The
 // page does not claim that nothing was paid, because another party may have submitted the
 // authorization.
-func TestAuthorizationSubmittedByOthers(t *testing.T) {
+func TestExtraAuthorizationSubmittedByOthers(t *testing.T) {
 	w := browsertest.Start(t, browsertest.WorldOptions{})
 	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
 	p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{Script: `

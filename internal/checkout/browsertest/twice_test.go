@@ -10,9 +10,9 @@ import (
 	"github.com/quittance/quittance/internal/browsertest"
 )
 
-// TestNotPaidTwice uses wallets with misleading answers, and payers who press every button that they
+// TestExtraNotPaidTwice uses wallets with misleading answers, and payers who press every button that they
 // can.
-func TestNotPaidTwice(t *testing.T) {
+func TestExtraNotPaidTwice(t *testing.T) {
 	t.Parallel()
 	w := browsertest.Start(t, browsertest.WorldOptions{NoGasless: true})
 	payer := func(t *testing.T) *browsertest.Wallet {

@@ -114,8 +114,8 @@ func (s sale) arrived(p *browsertest.Page, refund apitypes.RefundRecord, before 
 	}
 }
 
-// TestRefundByWallet sends refunds by a wallet in the browser.
-func TestRefundByWallet(t *testing.T) {
+// TestExtraRefundByWallet sends refunds by a wallet in the browser.
+func TestExtraRefundByWallet(t *testing.T) {
 	t.Parallel()
 	s := newSale(t)
 	t.Run("sent and seen", func(t *testing.T) {
@@ -206,9 +206,9 @@ func (s sale) wantRefused() {
 	}
 }
 
-// TestRefundWhileTheWalletHangs reloads the page, opens another tab, and has another person open it
+// TestExtraRefundWhileTheWalletHangs reloads the page, opens another tab, and has another person open it
 // while a wallet does not answer.
-func TestRefundWhileTheWalletHangs(t *testing.T) {
+func TestExtraRefundWhileTheWalletHangs(t *testing.T) {
 	t.Parallel()
 	s := newSale(t)
 	r, fox, owl := s.refund(), s.fox(), browsertest.NewWallet(t, s.World, "Owl", s.Node.Keys.Merchant)
@@ -253,8 +253,8 @@ func TestRefundWhileTheWalletHangs(t *testing.T) {
 	}
 }
 
-// TestRefundIsRecordedLater keeps a transaction that the service did not record across a reload.
-func TestRefundIsRecordedLater(t *testing.T) {
+// TestExtraRefundIsRecordedLater keeps a transaction that the service did not record across a reload.
+func TestExtraRefundIsRecordedLater(t *testing.T) {
 	t.Parallel()
 	s := newSale(t)
 	r, fox := s.refund(), s.fox()
