@@ -1,15 +1,21 @@
 # The project's tasks; `make` lists them. They need only Go, except where noted;
 # other tools are built from tools/go.mod or installed when they are needed.
+#
+# A test is in exactly one of two sets, by its name: `make check` runs those called TestExtra…, `make test` all others.
 
 TOOL := go tool -modfile=tools/go.mod
 
-# The time of each fuzz target, the number of histories and their first seed, the number of sequences of calls, and flags of
-# the benchmarks (see go -C bench run . -help).
-FUZZTIME   ?= 10s
+# The time of each fuzz target, the number of histories, the first seed, the number of sequences of calls and of changed
+# lines, and flags of the benchmarks (see go -C bench run . -help).
+FUZZTIME   ?= 2s
 HISTORIES  ?= 10000
 SEED       ?= 1
 INVARIANTS ?= 200
+MUTANTS    ?= 60
 BENCHFLAGS ?=
+
+# Packages are tested two for each CPU at a time: half of the time their tests wait for databases, blocks and timeouts.
+GOTEST = go test -p $$((2 * $$(getconf _NPROCESSORS_ONLN)))
 
 # Lets tests install missing tools. Without make they only say what is missing.
 export QUITTANCE_TEST_INSTALL ?= 1
@@ -32,20 +38,25 @@ man: build ## write man pages to bin/man, dated by the commit
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) bin/quittance man bin/man
 
 .PHONY: test
-test: ## run all tests; installs missing tools
-	go test -timeout 20m ./...
+test: ## run the tests that need only Go and PostgreSQL, which they install
+	$(GOTEST) -timeout 10m -skip '^TestExtra' ./...
 	go -C bench test ./...
 
 .PHONY: short
-short: ## run the tests that need nothing but Go
-	go test -short ./...
-	go -C bench test -short ./...
+short: ## run the part of make test that needs only Go
+	$(GOTEST) -short -skip '^TestExtra' ./...
+
+.PHONY: check
+check: extra forge generators fuzz ## run all other tests: foreign tools, generated files, SDKs, browsers, anvil, upgrades, fuzzers, long runs
+
+.PHONY: extra
+extra: ## run the Go tests that make test leaves out; installs missing tools
+	$(GOTEST) -timeout 20m -run '^TestExtra' $$(git grep -lE '^func TestExtra' -- '*_test.go' ':!tools' | sed 's|[^/]*$$||; s|^|./|' | sort -u)
 
 .PHONY: race
 race: export CGO_ENABLED = 1
-race: ## run all tests under the race detector (needs a C compiler)
-	go test -race -timeout 30m ./...
-	go -C bench test -race ./...
+race: ## run the tests of make test under the race detector (needs a C compiler)
+	go test -race -timeout 30m -skip '^TestExtra' ./...
 
 .PHONY: histories
 histories: ## run HISTORIES seeded chain histories against the ledger
@@ -60,7 +71,7 @@ properties: ## run HISTORIES cases of each property, INVARIANTS of each model, a
 
 .PHONY: requests
 requests: ## send many requests that are generated from openapi.yaml (10 minutes)
-	go test ./internal/e2e -run '^TestGeneratedRequests$$' -v -timeout 60m -combinations 100
+	go test ./internal/e2e -run '^TestExtraGeneratedRequests$$' -v -timeout 60m -combinations 100
 
 .PHONY: lint
 lint: ## check style, common faults and import directions
@@ -69,10 +80,7 @@ lint: ## check style, common faults and import directions
 	cd tools/generators && go tool -modfile=../go.mod golangci-lint run .
 
 .PHONY: verify
-verify: lint test race check ## run all checks that a change must pass
-
-.PHONY: check
-check: forge generators ## run the checks that need npm
+verify: lint test check race ## run all checks that a change must pass
 
 .PHONY: generate
 generate: ## regenerate generated files (needs npm)
@@ -107,7 +115,12 @@ generators: ## make clients from openapi.yaml with public generators, and create
 	go -C tools/generators test -count 1 -timeout 20m .
 
 .PHONY: mutants
-mutants: forge ## change the contracts in 32 ways, and see that Foundry's tests notice all but the 2 that change nothing
+mutants: ## change MUTANTS lines of the ledger, the tracker, the delivery and the sender, and see that make test notices 90 % (hours)
+	go -C tools build -o ../bin/mutants ./mutants
+	bin/mutants -seed $(SEED) -count $(MUTANTS)
+
+.PHONY: contractmutants
+contractmutants: forge ## change the contracts in 32 ways, and see that Foundry's tests notice all but the 2 that change nothing
 	cd contracts && node mutants.mjs
 
 .PHONY: bench

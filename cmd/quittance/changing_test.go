@@ -470,14 +470,14 @@ func (s *changingService) merge(a, b []changeStep) (both []changeStep) {
 	return both
 }
 
-// TestChangeEverySetting adds, changes and removes every setting that docs/configuration.md has, under
+// TestExtraChangeEverySetting adds, changes and removes every setting that docs/configuration.md has, under
 // live state: while one payment waits to be final, others are made, and all events wait to be
 // delivered. One replica on SQLite stops and starts for each change. Of two on PostgreSQL, one runs
 // with the new configuration while the other one still has the former. Each invoice is paid once and
 // no other event is sent, with the new configuration or, if that keeps the service from starting or
 // from reading the chain, with the former one. Settings that depend on each other are changed
 // together, unless QUITTANCE_TEST_EACH_SETTING=1.
-func TestChangeEverySetting(t *testing.T) {
+func TestExtraChangeEverySetting(t *testing.T) {
 	secrets := newChangingSecrets(t)
 	const services = 4 // at the same time, per database
 	for database, fresh := range dbtest.MigratedDatabases() {

@@ -9,8 +9,8 @@ import (
 	"github.com/quittance/quittance/internal/devtest"
 )
 
-// TestShop buys a cake.
-func TestShop(t *testing.T) {
+// TestExtraShop buys a cake.
+func TestExtraShop(t *testing.T) {
 	t.Parallel()
 	world := devtest.Start(t)
 	mux := http.NewServeMux()

@@ -50,9 +50,9 @@ func (d desk) isQuiet(t *testing.T) {
 	}
 }
 
-// TestFindLostPayment signs in, finds a payment without an invoice by its transaction, and
+// TestExtraFindLostPayment signs in, finds a payment without an invoice by its transaction, and
 // attributes it.
-func TestFindLostPayment(t *testing.T) {
+func TestExtraFindLostPayment(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	made := w.invoice("acme", nil)
@@ -80,9 +80,9 @@ func TestFindLostPayment(t *testing.T) {
 	d.isQuiet(t)
 }
 
-// TestConflictInBrowser dismisses a payment as two people. The second one sees who did it first, and
+// TestExtraConflictInBrowser dismisses a payment as two people. The second one sees who did it first, and
 // why.
-func TestConflictInBrowser(t *testing.T) {
+func TestExtraConflictInBrowser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.invoice("acme", nil)
@@ -102,8 +102,8 @@ func TestConflictInBrowser(t *testing.T) {
 	second.isQuiet(t)
 }
 
-// TestRevokedSession ends the session of a browser from another one.
-func TestRevokedSession(t *testing.T) {
+// TestExtraRevokedSession ends the session of a browser from another one.
+func TestExtraRevokedSession(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	nadia, owner := w.named("acme", "Nadia", access.Support).at(t), w.named("acme", "Maria", access.Admin).at(t)
@@ -118,8 +118,8 @@ func TestRevokedSession(t *testing.T) {
 	owner.isQuiet(t)
 }
 
-// TestSupportSeesNoKeys tries to read keys and secrets as a support person.
-func TestSupportSeesNoKeys(t *testing.T) {
+// TestExtraSupportSeesNoKeys tries to read keys and secrets as a support person.
+func TestExtraSupportSeesNoKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	support := w.person("acme", access.Support).at(t)
@@ -139,8 +139,8 @@ func TestSupportSeesNoKeys(t *testing.T) {
 	support.isQuiet(t)
 }
 
-// TestRedeliver sends an event again. The receiver accepts it the second time.
-func TestRedeliver(t *testing.T) {
+// TestExtraRedeliver sends an event again. The receiver accepts it the second time.
+func TestExtraRedeliver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	made := w.invoice("acme", nil)
@@ -162,9 +162,9 @@ func TestRedeliver(t *testing.T) {
 // amountText is an amount as pages show it.
 var amountText = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)?`)
 
-// TestExportAddsUp adds up the payments of the export, less the refunds. The sum must be the one that
+// TestExtraExportAddsUp adds up the payments of the export, less the refunds. The sum must be the one that
 // the first page shows as settled this month.
-func TestExportAddsUp(t *testing.T) {
+func TestExtraExportAddsUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, amount := range []string{"4900000", "12340000", "99000001"} {
@@ -199,9 +199,9 @@ func TestExportAddsUp(t *testing.T) {
 	d.isQuiet(t)
 }
 
-// TestRotateInBrowser replaces the endpoint's secret in the page's two steps while events arrive. The
+// TestExtraRotateInBrowser replaces the endpoint's secret in the page's two steps while events arrive. The
 // receiver uses the secrets that the page has shown, and verifies each event.
-func TestRotateInBrowser(t *testing.T) {
+func TestExtraRotateInBrowser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var lock sync.Mutex

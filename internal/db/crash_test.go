@@ -18,12 +18,12 @@ import (
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
-// crashEnv names the database that the child process of TestCrash fills.
+// crashEnv names the database that the child process of TestExtraCrash fills.
 const crashEnv = "QUITTANCE_STORE_TEST_CRASH"
 
-// TestCrash kills a process that creates invoices, and checks that each acknowledged
+// TestExtraCrash kills a process that creates invoices, and checks that each acknowledged
 // invoice is stored.
-func TestCrash(t *testing.T) {
+func TestExtraCrash(t *testing.T) {
 	t.Parallel()
 	url := dbtest.SQLite(t)
 	kept := make(map[string]bool)
@@ -66,7 +66,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestCrashChild is the process that TestCrash kills. Without crashEnv it has no effect.
+// TestCrashChild is the process that TestExtraCrash kills. Without crashEnv it has no effect.
 func TestCrashChild(t *testing.T) {
 	url := os.Getenv(crashEnv)
 	if url == "" {

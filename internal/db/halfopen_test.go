@@ -41,10 +41,10 @@ func awaitLockWaiter(t *testing.T, url string) {
 	}
 }
 
-// TestHalfOpen cuts all connections of a pool: idle ones, one in a transaction that holds
+// TestExtraHalfOpen cuts all connections of a pool: idle ones, one in a transaction that holds
 // a lock, and one that waits for that lock. The next transaction must succeed in time,
 // without a deadline.
-func TestHalfOpen(t *testing.T) {
+func TestExtraHalfOpen(t *testing.T) {
 	t.Parallel()
 	for _, how := range []dbtest.Loss{dbtest.Swallowed, dbtest.Dropped} {
 		t.Run(string(how), func(t *testing.T) {

@@ -18,9 +18,9 @@ func noticed(t *testing.T, url string) db.Recovery {
 	return r
 }
 
-// TestPromotionIsNoRestore promotes a synchronous standby of a primary that was killed, twice. Nothing is lost, so
+// TestExtraPromotionIsNoRestore promotes a synchronous standby of a primary that was killed, twice. Nothing is lost, so
 // the service starts.
-func TestPromotionIsNoRestore(t *testing.T) {
+func TestExtraPromotionIsNoRestore(t *testing.T) {
 	t.Parallel()
 	primary := startCluster(t)
 	standby, err := dbtest.StartStandby(t.Context(), primary)
@@ -45,8 +45,8 @@ func TestPromotionIsNoRestore(t *testing.T) {
 	}
 }
 
-// TestPointInTimeRecoveryIsNoticed recovers a database to a point in time, which loses an invoice.
-func TestPointInTimeRecoveryIsNoticed(t *testing.T) {
+// TestExtraPointInTimeRecoveryIsNoticed recovers a database to a point in time, which loses an invoice.
+func TestExtraPointInTimeRecoveryIsNoticed(t *testing.T) {
 	t.Parallel()
 	c, err := dbtest.StartCluster(t.Context(), dbtest.Options{Archive: true})
 	rowtest.Must(t, err)

@@ -13,10 +13,10 @@ import (
 	"github.com/quittance/quittance/internal/rowtest"
 )
 
-// TestUnreplicatedCommitStaysInvisible cancels a commit that waits for a synchronous
+// TestExtraUnreplicatedCommitStaysInvisible cancels a commit that waits for a synchronous
 // standby. Its rows must be invisible until a standby has them, because a failover would
 // lose them.
-func TestUnreplicatedCommitStaysInvisible(t *testing.T) {
+func TestExtraUnreplicatedCommitStaysInvisible(t *testing.T) {
 	t.Parallel()
 	cluster, err := dbtest.StartCluster(t.Context(), dbtest.Options{Fsync: true})
 	rowtest.Must(t, err)

@@ -248,9 +248,9 @@ func madeUpRelease(t *testing.T, kind string) madeUp {
 	return madeUp{old, fstest.MapFS{"00002_two_parts.sql": up(first), "00003_index.sql": concurrently}}
 }
 
-// TestUpgradeMachinery upgrades a made-up release to this program's schema. A failed migration leaves
+// TestExtraUpgradeMachinery upgrades a made-up release to this program's schema. A failed migration leaves
 // the database unchanged. A new database has the whole schema. A program of the release refuses both.
-func TestUpgradeMachinery(t *testing.T) {
+func TestExtraUpgradeMachinery(t *testing.T) {
 	t.Parallel()
 	eachEmpty(t, func(t *testing.T, url, kind string) {
 		ctx, made, want, current := t.Context(), madeUpRelease(t, kind), newSchema(t, kind), schemaFile(t, kind)

@@ -121,9 +121,9 @@ func on(t testing.TB, c *dbtest.Cluster, statements ...string) {
 	rowtest.Must(t, conn.Close(context.Background()))
 }
 
-// TestStandbyServesLists reads new rows from the standby, without the primary, and from the primary if
+// TestExtraStandbyServesLists reads new rows from the standby, without the primary, and from the primary if
 // the standby does not replay them.
-func TestStandbyServesLists(t *testing.T) {
+func TestExtraStandbyServesLists(t *testing.T) {
 	t.Parallel()
 	p := startPair(t)
 	s := p.open(t, p.standby.DSN("postgres"))
@@ -186,9 +186,9 @@ func TestStandbyServesLists(t *testing.T) {
 	}
 }
 
-// TestStandbyOfAnotherDatabase uses a URL that leads to another cluster's standby, to a primary, or to
+// TestExtraStandbyOfAnotherDatabase uses a URL that leads to another cluster's standby, to a primary, or to
 // another database of the standby. None of them serves a list.
-func TestStandbyOfAnotherDatabase(t *testing.T) {
+func TestExtraStandbyOfAnotherDatabase(t *testing.T) {
 	t.Parallel()
 	p, other := startPair(t), startPair(t)
 	on(t, p.primary, "CREATE DATABASE copy TEMPLATE postgres")
@@ -217,9 +217,9 @@ func TestStandbyOfAnotherDatabase(t *testing.T) {
 	}
 }
 
-// TestStandbyOfAnotherTimeline uses a standby that still follows the former primary after a failover,
+// TestExtraStandbyOfAnotherTimeline uses a standby that still follows the former primary after a failover,
 // and is ahead of the new one. It serves no reads until it follows the new one.
-func TestStandbyOfAnotherTimeline(t *testing.T) {
+func TestExtraStandbyOfAnotherTimeline(t *testing.T) {
 	t.Parallel()
 	former := startPair(t)
 	rowtest.Insert(t, dbtest.Open(t, former.primary.DSN("postgres")), rowtest.Sample("inv_1", "m"))
@@ -247,9 +247,9 @@ func TestStandbyOfAnotherTimeline(t *testing.T) {
 	}
 }
 
-// TestConflictWithReplay makes the standby cancel a statement that conflicts with the replay. The
+// TestExtraConflictWithReplay makes the standby cancel a statement that conflicts with the replay. The
 // primary repeats it, and the standby remains in use. Its user is no superuser.
-func TestConflictWithReplay(t *testing.T) {
+func TestExtraConflictWithReplay(t *testing.T) {
 	t.Parallel()
 	p := startPair(t)
 	on(t, p.primary, "CREATE TABLE deleted (id int)", "INSERT INTO deleted VALUES (1)", "CREATE ROLE app LOGIN", "GRANT SELECT ON ALL TABLES IN SCHEMA public TO app")
@@ -277,9 +277,9 @@ func TestConflictWithReplay(t *testing.T) {
 	p.listFrom(t, s, "standby replayed")
 }
 
-// TestReadYourWritesOnStandby runs writers and readers at two stores while the standby pauses, and is
+// TestExtraReadYourWritesOnStandby runs writers and readers at two stores while the standby pauses, and is
 // killed and restarted. A list has everything that was acknowledged before it began.
-func TestReadYourWritesOnStandby(t *testing.T) {
+func TestExtraReadYourWritesOnStandby(t *testing.T) {
 	t.Parallel()
 	p := startPair(t)
 	stores := []*db.DB{p.open(t, p.standby.DSN("postgres")), p.open(t, p.standby.DSN("postgres"))}

@@ -22,8 +22,8 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 )
 
-// TestUnavailable stops the database of an open store.
-func TestUnavailable(t *testing.T) {
+// TestExtraUnavailable stops the database of an open store.
+func TestExtraUnavailable(t *testing.T) {
 	t.Parallel()
 	cluster, err := dbtest.StartCluster(t.Context(), dbtest.Options{Fsync: true}) // so that the schema survives the crash
 	if err != nil {
@@ -58,9 +58,9 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// TestUnavailableUnderLoad stops the database under load. Unavailable must
+// TestExtraUnavailableUnderLoad stops the database under load. Unavailable must
 // report true for the error of every interrupted statement.
-func TestUnavailableUnderLoad(t *testing.T) {
+func TestExtraUnavailableUnderLoad(t *testing.T) {
 	t.Parallel()
 	cluster, err := dbtest.StartCluster(t.Context(), dbtest.Options{Fsync: true})
 	if err != nil {
@@ -130,8 +130,8 @@ func TestUnavailableCodes(t *testing.T) {
 	}
 }
 
-// TestDestroyedFile destroys the file of a SQLite database under an open store.
-func TestDestroyedFile(t *testing.T) {
+// TestExtraDestroyedFile destroys the file of a SQLite database under an open store.
+func TestExtraDestroyedFile(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string][]byte{"empty": nil, "zeros": make([]byte, 1<<20), "text": bytes.Repeat([]byte("x"), 1<<20)} {
 		url := dbtest.SQLite(t)

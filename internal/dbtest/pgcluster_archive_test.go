@@ -2,8 +2,8 @@ package dbtest
 
 import "testing"
 
-// TestRecoverTo recovers a cluster to points in time, after it was killed.
-func TestRecoverTo(t *testing.T) {
+// TestExtraRecoverTo recovers a cluster to points in time, after it was killed.
+func TestExtraRecoverTo(t *testing.T) {
 	t.Parallel()
 	c, err := StartCluster(t.Context(), Options{Archive: true})
 	if err != nil {

@@ -114,7 +114,7 @@ func waitForEnd(t *testing.T, conn *pgx.Conn) {
 	}
 }
 
-func TestSharedClusterEndsWithItsLastUser(t *testing.T) {
+func TestExtraSharedClusterEndsWithItsLastUser(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	first, second := startMember(t, base), startMember(t, base)
@@ -142,7 +142,7 @@ func TestSharedClusterEndsWithItsLastUser(t *testing.T) {
 	}
 }
 
-func TestSharedClusterIsStartedOnce(t *testing.T) {
+func TestExtraSharedClusterIsStartedOnce(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	var clusters [4]*Cluster
@@ -169,7 +169,7 @@ func TestSharedClusterIsStartedOnce(t *testing.T) {
 	}
 }
 
-func TestSharedClusterWithoutJanitorIsReplaced(t *testing.T) {
+func TestExtraSharedClusterWithoutJanitorIsReplaced(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	old := join(t, base)
@@ -193,7 +193,7 @@ func TestSharedClusterWithoutJanitorIsReplaced(t *testing.T) {
 	}
 }
 
-func TestSharedClusterThatDiedIsReplaced(t *testing.T) {
+func TestExtraSharedClusterThatDiedIsReplaced(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	old := join(t, base)

@@ -90,7 +90,7 @@ func TestPostgresIsNewEnough(t *testing.T) {
 	t.Logf("PostgreSQL %s", query[string](t, conn, `SHOW server_version`))
 }
 
-func TestClusterSurvivesItsPlugBeingPulled(t *testing.T) {
+func TestExtraClusterSurvivesItsPlugBeingPulled(t *testing.T) {
 	t.Parallel()
 	c, err := StartCluster(t.Context(), Options{Fsync: true})
 	if err != nil {
@@ -145,7 +145,7 @@ func TestClusterSurvivesItsPlugBeingPulled(t *testing.T) {
 	}
 }
 
-func TestClusterWithoutFsync(t *testing.T) {
+func TestExtraClusterWithoutFsync(t *testing.T) {
 	t.Parallel()
 	c, err := StartCluster(t.Context(), Options{})
 	if err != nil {

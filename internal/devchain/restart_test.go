@@ -260,8 +260,8 @@ func TestExtraKilledWhileSealing(t *testing.T) {
 	}
 }
 
-// TestKilledWhileStarting kills first starts, and later starts on the same folder, at random moments.
-func TestKilledWhileStarting(t *testing.T) {
+// TestExtraKilledWhileStarting kills first starts, and later starts on the same folder, at random moments.
+func TestExtraKilledWhileStarting(t *testing.T) {
 	began := time.Now()
 	runAndKill(t, t.TempDir(), 1, time.Minute)
 	usual := time.Since(began)

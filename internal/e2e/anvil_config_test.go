@@ -21,9 +21,9 @@ type entryOf struct {
 	token, registry string
 }
 
-// TestAnvilWrongConfig runs a service with a configuration that is right for one chain and wrong for
+// TestExtraAnvilWrongConfig runs a service with a configuration that is right for one chain and wrong for
 // others. The wrong ones stop and report the reason. The other chain works.
-func TestAnvilWrongConfig(t *testing.T) {
+func TestExtraAnvilWrongConfig(t *testing.T) {
 	t.Parallel()
 	const nobody = "0x000000000000000000000000000000000000dEaD"
 	const operator = "E2E_OTHER_OPERATOR_KEY"

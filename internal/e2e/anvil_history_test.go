@@ -20,9 +20,9 @@ import (
 	"github.com/quittance/quittance/internal/dbtest"
 )
 
-// TestAnvilHistories plays histories on anvil, with payments by cast: on a chain that is rolled back,
+// TestExtraAnvilHistories plays histories on anvil, with payments by cast: on a chain that is rolled back,
 // on one with the service's own transactions, and on one that mines blocks on a timer.
-func TestAnvilHistories(t *testing.T) {
+func TestExtraAnvilHistories(t *testing.T) {
 	t.Parallel()
 	for n := range *histories {
 		seed := *firstHistory + uint64(n)

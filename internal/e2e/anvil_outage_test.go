@@ -18,9 +18,9 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestAnvilDatabaseOutage stops the database of a service for a while. The service answers 503. When
+// TestExtraAnvilDatabaseOutage stops the database of a service for a while. The service answers 503. When
 // the database is back, it recovers and reads the missed blocks.
-func TestAnvilDatabaseOutage(t *testing.T) {
+func TestExtraAnvilDatabaseOutage(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	t.Cleanup(cancel)

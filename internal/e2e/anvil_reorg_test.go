@@ -13,8 +13,8 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestAnvilReorg orphans a pending payment, and then one that was final.
-func TestAnvilReorg(t *testing.T) {
+// TestExtraAnvilReorg orphans a pending payment, and then one that was final.
+func TestExtraAnvilReorg(t *testing.T) {
 	t.Parallel()
 	s := newService(t, dbtest.MigratedPostgres(t), anviltest.Options{})
 	r := s.start()

@@ -18,9 +18,9 @@ import (
 // outlastLeases is longer than the leases of a killed replica last.
 const outlastLeases = 75 * time.Second
 
-// TestAnvilReplicas runs two replicas on one database, and kills and restarts one of them while they
+// TestExtraAnvilReplicas runs two replicas on one database, and kills and restarts one of them while they
 // work. No payment is lost and no work is done twice.
-func TestAnvilReplicas(t *testing.T) {
+func TestExtraAnvilReplicas(t *testing.T) {
 	t.Parallel()
 	s := newService(t, dbtest.Postgres(t), anviltest.Options{BlockTime: time.Second})
 	s.patience = outlastLeases

@@ -15,9 +15,9 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestAnvil runs quittance serve on PostgreSQL and anvil. Invoices are paid by cast in
+// TestExtraAnvil runs quittance serve on PostgreSQL and anvil. Invoices are paid by cast in
 // every way, so the node and the wallet share no code with the service.
-func TestAnvil(t *testing.T) {
+func TestExtraAnvil(t *testing.T) {
 	t.Parallel()
 	s := newService(t, dbtest.Postgres(t), anviltest.Options{BlockTime: time.Second})
 	r := s.start()

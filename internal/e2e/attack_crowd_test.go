@@ -18,8 +18,8 @@ import (
 // crowd is how many receivers one transaction pays.
 const crowd = 500
 
-// TestPaidTogether pays 500 invoices of one amount in one transaction.
-func TestPaidTogether(t *testing.T) {
+// TestExtraPaidTogether pays 500 invoices of one amount in one transaction.
+func TestExtraPaidTogether(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	disperse := hostile.NewDisperse()
@@ -51,9 +51,9 @@ func TestPaidTogether(t *testing.T) {
 	s.wantEvents()
 }
 
-// TestDust sends the shop a thousand tiny transfers that match no invoice. They are
+// TestExtraDust sends the shop a thousand tiny transfers that match no invoice. They are
 // recorded without delaying other payments.
-func TestDust(t *testing.T) {
+func TestExtraDust(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	disperse := hostile.NewDisperse()

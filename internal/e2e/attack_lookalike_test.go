@@ -14,10 +14,10 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestLookalikeEvents emits the logs of an invoice that is opened, paid and closed from other
+// TestExtraLookalikeEvents emits the logs of an invoice that is opened, paid and closed from other
 // contracts: a token that moves no money, the registry's code at another address, and the registry
 // with other terms. None of the logs counts. A genuine payment does.
-func TestLookalikeEvents(t *testing.T) {
+func TestExtraLookalikeEvents(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	attacker := devchain.Address(s.attacker)
@@ -67,9 +67,9 @@ func TestLookalikeEvents(t *testing.T) {
 	s.wantEvents()
 }
 
-// TestPoisoning lets an attacker send zero transfers from the addresses of others, and a
+// TestExtraPoisoning lets an attacker send zero transfers from the addresses of others, and a
 // customer pay an address that resembles the shop's.
-func TestPoisoning(t *testing.T) {
+func TestExtraPoisoning(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.serve(nil)
@@ -109,9 +109,9 @@ func TestPoisoning(t *testing.T) {
 	s.wantEvents()
 }
 
-// TestForeignTags sends transfers with a calldata tag that names an invoice they cannot pay, or with a
+// TestExtraForeignTags sends transfers with a calldata tag that names an invoice they cannot pay, or with a
 // different amount.
-func TestForeignTags(t *testing.T) {
+func TestExtraForeignTags(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	disperse := hostile.NewDisperse()
@@ -158,10 +158,10 @@ func TestForeignTags(t *testing.T) {
 	s.wantEvents()
 }
 
-// TestStolenPayment lets an attacker execute transfers that customers have authorized. The attacker's
+// TestExtraStolenPayment lets an attacker execute transfers that customers have authorized. The attacker's
 // transactions end with the commitment of the attacker's invoice. The customers' payments must not be
 // attributed to it.
-func TestStolenPayment(t *testing.T) {
+func TestExtraStolenPayment(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	drainer := hostile.NewDrainer()

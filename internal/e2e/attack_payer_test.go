@@ -35,9 +35,9 @@ func (s *stage) submit(payer *ecdsa.PrivateKey, auth contracts.Authorization) co
 	return hash
 }
 
-// TestStolenNonce lets an attacker use the nonces of customers' authorizations, which are
+// TestExtraStolenNonce lets an attacker use the nonces of customers' authorizations, which are
 // public. A nonce is unique only for its authorizer.
-func TestStolenNonce(t *testing.T) {
+func TestExtraStolenNonce(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	attacker := devchain.Address(s.attacker)
@@ -123,9 +123,9 @@ func TestStolenNonce(t *testing.T) {
 	s.wantEvents()
 }
 
-// TestThirdParty lets an account move the tokens of others, who approved it. The payer is
+// TestExtraThirdParty lets an account move the tokens of others, who approved it. The payer is
 // the owner of the tokens, not the sender of the transaction.
-func TestThirdParty(t *testing.T) {
+func TestExtraThirdParty(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	drainer := hostile.NewDrainer()
@@ -154,9 +154,9 @@ func TestThirdParty(t *testing.T) {
 	s.wantEvents()
 }
 
-// TestMerchantContract pays a settlement address that is a contract, in every way, and
+// TestExtraMerchantContract pays a settlement address that is a contract, in every way, and
 // refunds from it.
-func TestMerchantContract(t *testing.T) {
+func TestExtraMerchantContract(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	wallet := hostile.NewMerchantWallet()

@@ -12,10 +12,10 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestSweepOfAnotherService sweeps deposit addresses of another service, which has the same factory and
+// TestExtraSweepOfAnotherService sweeps deposit addresses of another service, which has the same factory and
 // a merchant with the same settlement address. The amount is exactly the one that an invoice of this
 // service asks for. The money has paid an invoice there, and does not pay one here.
-func TestSweepOfAnotherService(t *testing.T) {
+func TestExtraSweepOfAnotherService(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.configure(nil)

@@ -19,9 +19,9 @@ const (
 	feeSilent
 )
 
-// TestFeeToken configures a token that keeps a hundredth of every transfer. The amount in
+// TestExtraFeeToken configures a token that keeps a hundredth of every transfer. The amount in
 // its logs counts. The registry compares balances, and refuses payments in the token.
-func TestFeeToken(t *testing.T) {
+func TestExtraFeeToken(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	fee, registry := hostile.NewFeeToken(), contracts.NewInvoiceRegistry()

@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	seed  = flag.Uint64("seed", 0, "random choices of TestCrash; 0 chooses")
-	kills = flag.Int("kills", 20, "how often TestCrash kills the program in the middle of its work")
+	seed  = flag.Uint64("seed", 0, "random choices of TestExtraCrash; 0 chooses")
+	kills = flag.Int("kills", 20, "how often TestExtraCrash kills the program in the middle of its work")
 )
 
 const (
@@ -33,14 +33,14 @@ const (
 	recovery  = 3 * time.Minute
 )
 
-// TestCrash kills the program at random moments while invoices are created, paid, refunded
+// TestExtraCrash kills the program at random moments while invoices are created, paid, refunded
 // and expire, and compares their final state with the chain.
-func TestCrash(t *testing.T) {
+func TestExtraCrash(t *testing.T) {
 	t.Parallel()
 	if *seed == 0 {
 		*seed = rand.Uint64()
 	}
-	t.Logf("the same choices again: go test ./internal/e2e -run '^TestCrash$' -seed %d -kills %d", *seed, *kills)
+	t.Logf("the same choices again: go test ./internal/e2e -run '^TestExtraCrash$' -seed %d -kills %d", *seed, *kills)
 	random := rand.New(rand.NewPCG(*seed, 0))
 	ctx := within(t, tradeTime)
 	r := newReceiver(t)

@@ -163,10 +163,10 @@ func (s *faultyDatabaseService) awaitAll(begun time.Time, wanted map[string]func
 	return came
 }
 
-// TestHalfOpenConnections cuts the service's database connections in both ways, without an
+// TestExtraHalfOpenConnections cuts the service's database connections in both ways, without an
 // error at either end. Indexing, expiry, the API and registry writes must resume within
 // recoveryLimit.
-func TestHalfOpenConnections(t *testing.T) {
+func TestExtraHalfOpenConnections(t *testing.T) {
 	t.Parallel()
 	for _, how := range []dbtest.Loss{dbtest.Swallowed, dbtest.Dropped} {
 		t.Run(string(how), func(t *testing.T) {
@@ -215,9 +215,9 @@ func TestHalfOpenConnections(t *testing.T) {
 	}
 }
 
-// TestStopWithLostDatabase stops a service after its database connections died. It must stop without
+// TestExtraStopWithLostDatabase stops a service after its database connections died. It must stop without
 // an error within drainLimit.
-func TestStopWithLostDatabase(t *testing.T) {
+func TestExtraStopWithLostDatabase(t *testing.T) {
 	t.Parallel()
 	s := startFaultyDatabase(t)
 	made, ok := s.create(time.Hour)

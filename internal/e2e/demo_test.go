@@ -48,8 +48,8 @@ func TestDemo(t *testing.T) {
 	empty(t, tmp)
 }
 
-// TestDemoInterrupted interrupts the demo.
-func TestDemoInterrupted(t *testing.T) {
+// TestExtraDemoInterrupted interrupts the demo.
+func TestExtraDemoInterrupted(t *testing.T) {
 	t.Parallel()
 	tmp := t.TempDir()
 	c := launchWith(t, []string{"TMPDIR=" + tmp}, "demo")

@@ -29,10 +29,10 @@ chains:
     depositFactory: "%s"
 `
 
-// TestDeposit pays an invoice at its deposit address in two parts, as from an exchange that kept a fee
+// TestExtraDeposit pays an invoice at its deposit address in two parts, as from an exchange that kept a fee
 // of the first. The service is killed in between. Then a stranger sweeps the address: the money goes
 // to the merchant, and does not count as a second payment.
-func TestDeposit(t *testing.T) {
+func TestExtraDeposit(t *testing.T) {
 	t.Parallel()
 	for name, database := range dbtest.Databases() {
 		t.Run(name, func(t *testing.T) {

@@ -126,8 +126,8 @@ func paths(prefix string, o map[string]any) []string {
 	return all
 }
 
-// TestDevInfoUnwritable checks that the program ends when it cannot write the info file.
-func TestDevInfoUnwritable(t *testing.T) {
+// TestExtraDevInfoUnwritable checks that the program ends when it cannot write the info file.
+func TestExtraDevInfoUnwritable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "--info", filepath.Join(t.TempDir(), "missing", "info.json"))
 	c := w.begin()
@@ -136,8 +136,8 @@ func TestDevInfoUnwritable(t *testing.T) {
 	}
 }
 
-// TestDevRestart stops a world in every way, and restarts it.
-func TestDevRestart(t *testing.T) {
+// TestExtraDevRestart stops a world in every way, and restarts it.
+func TestExtraDevRestart(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
 	w, c := startWorld(t, "--block-time", quick, "--webhook-url", r.URL)
@@ -192,8 +192,8 @@ func TestDevRestart(t *testing.T) {
 	r.clean()
 }
 
-// TestDevTwice starts a second process on the data of a running world.
-func TestDevTwice(t *testing.T) {
+// TestExtraDevTwice starts a second process on the data of a running world.
+func TestExtraDevTwice(t *testing.T) {
 	t.Parallel()
 	w, c := startWorld(t, "--block-time", quiet)
 	second := launch(t, "dev", "--listen", "127.0.0.1:0", "--data", w.dir)

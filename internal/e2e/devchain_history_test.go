@@ -15,9 +15,9 @@ import (
 	"github.com/quittance/quittance/contracts"
 )
 
-// TestGethHistories plays histories on a go-ethereum node. Its blocks have several
+// TestExtraGethHistories plays histories on a go-ethereum node. Its blocks have several
 // transactions, and are replaced by blocks with the same transactions.
-func TestGethHistories(t *testing.T) {
+func TestExtraGethHistories(t *testing.T) {
 	t.Parallel()
 	for n := range *histories {
 		seed := *firstHistory + uint64(n)

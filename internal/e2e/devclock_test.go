@@ -13,10 +13,10 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestDevClock advances the clock of a world by an hour. An invoice that lives for an hour expires at
+// TestExtraDevClock advances the clock of a world by an hour. An invoice that lives for an hour expires at
 // once, and a failed delivery is retried at once. The receiver's clock is not advanced, and it accepts
 // the delivery.
-func TestDevClock(t *testing.T) {
+func TestExtraDevClock(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
 	failed := make(chan struct{})
@@ -64,9 +64,9 @@ func TestDevClock(t *testing.T) {
 	}
 }
 
-// TestDevControl calls each route that changes a world with values at and beyond its
+// TestExtraDevControl calls each route that changes a world with values at and beyond its
 // limits, and from another origin.
-func TestDevControl(t *testing.T) {
+func TestExtraDevControl(t *testing.T) {
 	t.Parallel()
 	w, _ := startWorld(t, "--block-time", quick)
 	for _, c := range []struct{ path, body, want string }{
@@ -100,9 +100,9 @@ func TestDevControl(t *testing.T) {
 	}
 }
 
-// TestDevClockAfterRestart checks that the clock does not go back when a world restarts,
+// TestExtraDevClockAfterRestart checks that the clock does not go back when a world restarts,
 // nor the clock of deliveries.
-func TestDevClockAfterRestart(t *testing.T) {
+func TestExtraDevClockAfterRestart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "--block-time", quick)
 	for i := range int64(3) {

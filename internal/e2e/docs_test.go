@@ -17,13 +17,13 @@ import (
 	"github.com/quittance/quittance/internal/devtest"
 )
 
-// checkedDocs lists the guides with commands that TestCommandsOfGuides runs, and the number of
+// checkedDocs lists the guides with commands that TestExtraCommandsOfGuides runs, and the number of
 // commands it must find in each.
 var checkedDocs = map[string]int{"go-live.md": 4, "reconciliation.md": 12}
 
-// TestCommandsOfGuides runs every command of the guides, and every GET that they name, on a
+// TestExtraCommandsOfGuides runs every command of the guides, and every GET that they name, on a
 // service with a paid invoice. The output must have the form that the guide shows.
-func TestCommandsOfGuides(t *testing.T) {
+func TestExtraCommandsOfGuides(t *testing.T) {
 	t.Parallel()
 	g := newGuide(t)
 	for name, least := range checkedDocs {

@@ -17,11 +17,11 @@ import (
 	"github.com/quittance/quittance"
 )
 
-var update = flag.Bool("update", false, "write the examples of openapi.yaml that differ from what TestExamples sends and receives")
+var update = flag.Bool("update", false, "write the examples of openapi.yaml that differ from what TestExtraExamples sends and receives")
 
-// TestExamples compares the examples in openapi.yaml with requests and responses of a
+// TestExtraExamples compares the examples in openapi.yaml with requests and responses of a
 // running service. Every operation and webhook must have them.
-func TestExamples(t *testing.T) {
+func TestExtraExamples(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
 	s.play()

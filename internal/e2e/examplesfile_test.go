@@ -28,7 +28,7 @@ type exampleOperation struct {
 }
 
 // examplesMarker starts the last part of openapi.yaml.
-const examplesMarker = "  # Requests and responses of a run. Written by: go test ./internal/e2e -run TestExamples -update\n  examples:\n"
+const examplesMarker = "  # Requests and responses of a run. Written by: go test ./internal/e2e -run TestExtraExamples -update\n  examples:\n"
 
 func readExamples(tb testing.TB, text []byte) *exampleDocument {
 	tb.Helper()

@@ -17,7 +17,7 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-var failovers = flag.Int("failovers", 1, "how often TestFailover kills PostgreSQL's primary")
+var failovers = flag.Int("failovers", 1, "how often TestExtraFailover kills PostgreSQL's primary")
 
 const (
 	// resumption is the time from a kill of the primary within which every replica must
@@ -30,10 +30,10 @@ const (
 	ordersBetween = 60
 )
 
-// TestFailover kills the primary of a synchronous pair of PostgreSQL servers while two
+// TestExtraFailover kills the primary of a synchronous pair of PostgreSQL servers while two
 // replicas create invoices, and promotes the standby. Work must resume, no accepted
 // invoice is lost, and no idempotency key creates two.
-func TestFailover(t *testing.T) {
+func TestExtraFailover(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute+time.Duration(*failovers)*time.Minute)
 	t.Cleanup(cancel)

@@ -10,10 +10,10 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestReceiverFaults uses receivers that fail in every way, each at most twice, because
+// TestExtraReceiverFaults uses receivers that fail in every way, each at most twice, because
 // the second backoff is 30 s. Every event must arrive with its first id and body, and
 // healthy receivers must not be affected.
-func TestReceiverFaults(t *testing.T) {
+func TestExtraReceiverFaults(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
 	w, _ := startWorld(t, "--block-time", quiet, "--webhook-url", r.URL)
@@ -73,9 +73,9 @@ func TestReceiverFaults(t *testing.T) {
 	r.clean()
 }
 
-// TestStopInFlight stops the program while a receiver hangs. It stops within its grace, and
+// TestExtraStopInFlight stops the program while a receiver hangs. It stops within its grace, and
 // the event arrives after the next start.
-func TestStopInFlight(t *testing.T) {
+func TestExtraStopInFlight(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
 	w, c := startWorld(t, "--block-time", quiet, "--webhook-url", r.URL)

@@ -78,11 +78,11 @@ func (d *deafNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.Copy(w, answer.Body) //nolint:errcheck // the client is gone
 }
 
-// TestGasless pays invoices by authorizations of a key, of a contract account, and of a contract
+// TestExtraGasless pays invoices by authorizations of a key, of a contract account, and of a contract
 // account that is not deployed, also to a deposit address, through a service on each database. While
 // it does, the service is killed and the node loses the answers to broadcasts. Each invoice is paid
 // once.
-func TestGasless(t *testing.T) {
+func TestExtraGasless(t *testing.T) {
 	t.Parallel()
 	for name, database := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {

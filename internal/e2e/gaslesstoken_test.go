@@ -20,11 +20,11 @@ type tokenPayment struct {
 	id, path, body string
 }
 
-// TestGaslessDuringTokenChange adds a token by restarting two replicas one after the other, while
+// TestExtraGaslessDuringTokenChange adds a token by restarting two replicas one after the other, while
 // payers sign authorizations in it and in the former token, and submit them to both replicas. Each is
 // carried out once and reported as paid, also after its window has closed, and no invoice is charged
 // again.
-func TestGaslessDuringTokenChange(t *testing.T) {
+func TestExtraGaslessDuringTokenChange(t *testing.T) {
 	t.Parallel()
 	g := newGaslessWorld(t, dbtest.MigratedPostgres(t))
 	euro := g.deployToken()

@@ -29,10 +29,10 @@ chains:
     tokens: [{currency: USDC, address: "%s"}]
 `
 
-// TestImage assembles the last stage of the Dockerfile in a folder and runs it as the
+// TestExtraImage assembles the last stage of the Dockerfile in a folder and runs it as the
 // image's user, with the folder as its read-only root, the image's environment, and a
 // volume for the data. It passes the image's health check and takes an invoice.
-func TestImage(t *testing.T) {
+func TestExtraImage(t *testing.T) {
 	t.Parallel()
 	w, _ := startWorld(t, "--block-time", quick)
 	info := *w.info.Load()

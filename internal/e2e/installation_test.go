@@ -190,9 +190,9 @@ func failsWith(err error, code apitypes.ErrorCode) bool {
 	return errors.As(err, &problem) && problem.Code == code
 }
 
-// TestInstallation installs a service with HTTPS and a merchant by the commands of the docs,
+// TestExtraInstallation installs a service with HTTPS and a merchant by the commands of the docs,
 // pays an invoice, replaces the certificate, revokes a key, and stops the service.
-func TestInstallation(t *testing.T) {
+func TestExtraInstallation(t *testing.T) {
 	t.Parallel()
 	chainWorld, _ := startWorld(t, "--block-time", quick)
 	for name, fresh := range dbtest.Databases() {

@@ -23,15 +23,15 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-var replicaKills = flag.Int("replica-kills", 3, "how often TestKilledReplicas kills a replica")
+var replicaKills = flag.Int("replica-kills", 3, "how often TestExtraKilledReplicas kills a replica")
 
 // killInterval is the time from one kill to the next.
 const killInterval = 5 * time.Second
 
-// TestKilledReplicas kills one of three replicas behind a proxy every few seconds and
+// TestExtraKilledReplicas kills one of three replicas behind a proxy every few seconds and
 // restarts it, while invoices are created and paid. No accepted invoice is lost or created
 // twice, and each event arrives once.
-func TestKilledReplicas(t *testing.T) {
+func TestExtraKilledReplicas(t *testing.T) {
 	t.Parallel()
 	s := newService(t, dbtest.MigratedPostgres(t), anviltest.Options{BlockTime: time.Second})
 	replicas := []*replica{s.start(), s.start(), s.start()}

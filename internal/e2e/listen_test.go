@@ -14,11 +14,11 @@ import (
 	"github.com/quittance/quittance/internal/devtest"
 )
 
-// TestListenSurvivesRestarts kills the service while invoices are created and a terminal
+// TestExtraListenSurvivesRestarts kills the service while invoices are created and a terminal
 // listens. The terminal forwards every event, under one delivery id, and has one line for
 // each outage and one for its end. Then an event is redelivered to it: the merchant has no
 // endpoint.
-func TestListenSurvivesRestarts(t *testing.T) {
+func TestExtraListenSurvivesRestarts(t *testing.T) {
 	t.Parallel()
 	const restarts, secret = 3, "whsec_bGlzdGVuIHRvIHdoYXQgdGhlIGNoYWluIHNheXM="
 	ctx := within(t, 3*time.Minute)

@@ -32,9 +32,9 @@ func (w *world) linked(transferID string) (payment string, stored bool) {
 	return payment, n == 1
 }
 
-// TestNotices sends notices of transfers before and after these are mined, and of some
+// TestExtraNotices sends notices of transfers before and after these are mined, and of some
 // that never are.
-func TestNotices(t *testing.T) {
+func TestExtraNotices(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
 	w, _ := startWorld(t, "--block-time", quick, "--webhook-url", r.URL)

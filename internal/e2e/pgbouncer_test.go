@@ -12,9 +12,9 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// TestPgBouncer runs two replicas through PgBouncer in transaction mode. Invoices are created with
+// TestExtraPgBouncer runs two replicas through PgBouncer in transaction mode. Invoices are created with
 // idempotency keys, paid, settled and announced, each once.
-func TestPgBouncer(t *testing.T) {
+func TestExtraPgBouncer(t *testing.T) {
 	t.Parallel()
 	s := newService(t, dbtest.PgBouncer(t, dbtest.Postgres(t)), anviltest.Options{BlockTime: time.Second})
 	replicas := []*replica{s.start(), s.start()}

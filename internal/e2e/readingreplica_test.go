@@ -10,9 +10,9 @@ import (
 	"github.com/quittance/quittance/internal/dbtest"
 )
 
-// TestReadingReplica runs three replicas. One of them reads the chain. It is killed twice: another
+// TestExtraReadingReplica runs three replicas. One of them reads the chain. It is killed twice: another
 // takes over and sees the payments made since, and all show how far the chain was read.
-func TestReadingReplica(t *testing.T) {
+func TestExtraReadingReplica(t *testing.T) {
 	t.Parallel()
 	s := newService(t, dbtest.MigratedPostgres(t), anviltest.Options{BlockTime: time.Second})
 	replicas := []*replica{s.start(), s.start(), s.start()}

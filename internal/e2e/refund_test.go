@@ -19,10 +19,10 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TestPreparedRefund prepares refunds of a payment, and signs and sends exactly the given
+// TestExtraPreparedRefund prepares refunds of a payment, and signs and sends exactly the given
 // transactions. The payer names the address of the second. quittance dev has only SQLite;
 // TestIntegrationRefund has refunds prepared, named and recognised on both databases.
-func TestPreparedRefund(t *testing.T) {
+func TestExtraPreparedRefund(t *testing.T) {
 	t.Parallel()
 	w, c := startWorld(t, "--block-time", quick)
 	made := w.create(w.draft("4900000"))

@@ -90,10 +90,10 @@ func runTool(w *world, name string, args ...string) {
 	}
 }
 
-// TestRestore takes a backup, pays an invoice, delivers its events, and restores the
+// TestExtraRestore takes a backup, pays an invoice, delivers its events, and restores the
 // backup. The service indexes the chain again, the invoice is paid once, and its events
 // are delivered again under their ids.
-func TestRestore(t *testing.T) {
+func TestExtraRestore(t *testing.T) {
 	t.Parallel()
 	chainWorld, _ := startWorld(t, "--block-time", quick)
 	for name, by := range backups {

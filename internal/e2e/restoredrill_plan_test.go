@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/devchain"
 )
 
-// The steps of orders in TestRestoreDrill, apart from being created and paid.
+// The steps of orders in TestExtraRestoreDrill, apart from being created and paid.
 const (
 	drillVoids   = true // they are made void
 	drillRefunds = true // they are paid back

@@ -26,8 +26,8 @@ import (
 )
 
 var (
-	drillRounds = flag.Int("drill.rounds", 2, "how many rounds TestRestoreDrill plays with each kind of backup")
-	drillSeed   = flag.Uint64("drill.seed", 1, "seed of the first round of TestRestoreDrill")
+	drillRounds = flag.Int("drill.rounds", 2, "how many rounds TestExtraRestoreDrill plays with each kind of backup")
+	drillSeed   = flag.Uint64("drill.seed", 1, "seed of the first round of TestExtraRestoreDrill")
 )
 
 const (
@@ -43,7 +43,7 @@ const (
 	drillOverlap = 8
 )
 
-// drillConfig is the configuration of the service in TestRestoreDrill.
+// drillConfig is the configuration of the service in TestExtraRestoreDrill.
 const drillConfig = `
 listen: 127.0.0.1:0
 ` + keySetting + `
@@ -77,26 +77,26 @@ var drillWays = map[string]func(*drill) drillDatabase{
 	"point":    (*drill).pointInTime,
 }
 
-// TestRestoreDrill loses a database in every round. A backup is made while invoices are created, paid,
+// TestExtraRestoreDrill loses a database in every round. A backup is made while invoices are created, paid,
 // refunded and made void. Some time later the service is killed, and the backup is restored. After
 // quittance recover and an import of the merchant's copies, followers miss no event, no refund is
 // offered twice, every payment is visible, and the merchant gets no false event. docs/recovery.md
 // describes how to play many rounds.
-func TestRestoreDrill(t *testing.T) {
+func TestExtraRestoreDrill(t *testing.T) {
 	t.Parallel()
 	for name, way := range drillWays {
 		for n := range *drillRounds {
 			seed := *drillSeed + uint64(n)
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
 				t.Parallel()
-				t.Logf("the same choices again: go test ./internal/e2e -run '^TestRestoreDrill$/^%s$' -drill.seed %d -drill.rounds 1", name, seed)
+				t.Logf("the same choices again: go test ./internal/e2e -run '^TestExtraRestoreDrill$/^%s$' -drill.seed %d -drill.rounds 1", name, seed)
 				newDrill(t, way, seed).run()
 			})
 		}
 	}
 }
 
-// drill is a round of TestRestoreDrill.
+// drill is a round of TestExtraRestoreDrill.
 type drill struct {
 	*servedWorld
 	db       drillDatabase

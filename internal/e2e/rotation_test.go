@@ -117,9 +117,9 @@ func (r *rotating) signed(secret string) (n int) {
 	return n
 }
 
-// TestRotationUnderLoad rotates a merchant's secret repeatedly while events are delivered,
+// TestExtraRotationUnderLoad rotates a merchant's secret repeatedly while events are delivered,
 // some of them several times.
-func TestRotationUnderLoad(t *testing.T) {
+func TestExtraRotationUnderLoad(t *testing.T) {
 	t.Parallel()
 	w, _ := startWorld(t, "--block-time", quick)
 	ctx := within(t, 2*patience)

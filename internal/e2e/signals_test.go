@@ -40,9 +40,9 @@ func launchIdle(t *testing.T, database, stopDelay string) (c *child, url string)
 	return c, url
 }
 
-// TestSecondSignal sends a second SIGTERM to a service that waits before it stops. It must
+// TestExtraSecondSignal sends a second SIGTERM to a service that waits before it stops. It must
 // end at once.
-func TestSecondSignal(t *testing.T) {
+func TestExtraSecondSignal(t *testing.T) {
 	t.Parallel()
 	c, _ := launchIdle(t, filepath.Join(t.TempDir(), "q.db"), "5m")
 	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -56,8 +56,8 @@ func TestSecondSignal(t *testing.T) {
 	}
 }
 
-// TestHangup checks that SIGHUP is logged and ignored.
-func TestHangup(t *testing.T) {
+// TestExtraHangup checks that SIGHUP is logged and ignored.
+func TestExtraHangup(t *testing.T) {
 	t.Parallel()
 	c, url := launchIdle(t, filepath.Join(t.TempDir(), "q.db"), "0s")
 	if err := c.cmd.Process.Signal(syscall.SIGHUP); err != nil {

@@ -33,7 +33,7 @@ import (
 	"github.com/quittance/quittance/internal/testdeps"
 )
 
-var combinations = flag.Int("combinations", 1, "how many `COMBINATIONS` of values TestGeneratedRequests makes for each operation and response")
+var combinations = flag.Int("combinations", 1, "how many `COMBINATIONS` of values TestExtraGeneratedRequests makes for each operation and response")
 
 // generatedPatience bounds a run of Specmatic, which may send many requests.
 const generatedPatience = 30 * time.Minute
@@ -54,10 +54,10 @@ chains:
     tokens: [{currency: USDC, address: "%s"}]
 `
 
-// TestGeneratedRequests lets Specmatic make valid and invalid requests from openapi.yaml.
+// TestExtraGeneratedRequests lets Specmatic make valid and invalid requests from openapi.yaml.
 // No response may have a status of 500 or more, or differ from openapi.yaml. Specmatic's
 // own verdict does not count, because it expects 200 also for random ids.
-func TestGeneratedRequests(t *testing.T) {
+func TestExtraGeneratedRequests(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), generatedPatience)
 	defer cancel()

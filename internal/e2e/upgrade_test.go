@@ -21,12 +21,12 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-var previous = flag.String("previous", "", "the commit that TestRollingUpgrade upgrades from, instead of the last release or, before the first one, HEAD^")
+var previous = flag.String("previous", "", "the commit that TestExtraRollingUpgrade upgrades from, instead of the last release or, before the first one, HEAD^")
 
-// TestRollingUpgrade replaces the replicas of the previous version one after the other while invoices
+// TestExtraRollingUpgrade replaces the replicas of the previous version one after the other while invoices
 // are created and paid. The first new one migrates the schema while the old ones work. No request is
 // refused, no payment is lost, and no work is done twice.
-func TestRollingUpgrade(t *testing.T) {
+func TestExtraRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	old := buildPrevious(t)
 	s := newService(t, dbtest.Postgres(t), anviltest.Options{BlockTime: time.Second})

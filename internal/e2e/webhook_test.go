@@ -70,9 +70,9 @@ func (w *world) created(invoiceID string) apitypes.EventRecord {
 	return apitypes.EventRecord{}
 }
 
-// TestWebhookCrashBeforeCommit kills the program after it received a 2xx and before it
+// TestExtraWebhookCrashBeforeCommit kills the program after it received a 2xx and before it
 // records it.
-func TestWebhookCrashBeforeCommit(t *testing.T) {
+func TestExtraWebhookCrashBeforeCommit(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
 	w, c := startWorld(t, "--block-time", quiet, "--webhook-url", r.URL)
@@ -112,9 +112,9 @@ func TestWebhookCrashBeforeCommit(t *testing.T) {
 	r.clean()
 }
 
-// TestWebhookFailed lets a delivery fail at its deadline, and lists and redelivers it with
+// TestExtraWebhookFailed lets a delivery fail at its deadline, and lists and redelivers it with
 // the commands.
-func TestWebhookFailed(t *testing.T) {
+func TestExtraWebhookFailed(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
 	w, c := startWorld(t, "--block-time", quiet, "--webhook-url", r.URL)
@@ -171,9 +171,9 @@ chains:
   - {chainKey: testnet, idleInterval: 1s, chainId: %d, rpc: ["%s"], finality: 2, tokens: [` + tokenEntry + `]}
 `
 
-// TestWebhookAllow checks that a service posts to its own machine only if the
+// TestExtraWebhookAllow checks that a service posts to its own machine only if the
 // configuration allows it.
-func TestWebhookAllow(t *testing.T) {
+func TestExtraWebhookAllow(t *testing.T) {
 	t.Parallel()
 	chainWorld, _ := startWorld(t, "--block-time", quiet)
 	info := *chainWorld.info.Load()
@@ -215,9 +215,9 @@ func TestWebhookAllow(t *testing.T) {
 	r.clean()
 }
 
-// TestListenThroughKills follows the events of a program that is killed repeatedly while it
+// TestExtraListenThroughKills follows the events of a program that is killed repeatedly while it
 // records them. Each event is shown once, in the order of the log.
-func TestListenThroughKills(t *testing.T) {
+func TestExtraListenThroughKills(t *testing.T) {
 	t.Parallel()
 	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

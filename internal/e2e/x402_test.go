@@ -31,8 +31,8 @@ import (
 )
 
 var (
-	x402Payments = flag.Int("x402-payments", 64, "how many payments each part of TestX402Kills makes with @x402/fetch, 32 at a time")
-	x402Kills    = flag.Int("x402-kills", 2, "how often each part of TestX402Kills kills the service meanwhile")
+	x402Payments = flag.Int("x402-payments", 64, "how many payments each part of TestExtraX402Kills makes with @x402/fetch, 32 at a time")
+	x402Kills    = flag.Int("x402-kills", 2, "how often each part of TestExtraX402Kills kills the service meanwhile")
 )
 
 // x402Budget is large enough to check and send all authorizations of the tests.
@@ -179,9 +179,9 @@ func (s *service) shop(a *agents, url, key string) string {
 	return a.sell("QUITTANCE_URL="+url, "QUITTANCE_API_KEY="+key, fmt.Sprintf("NETWORK=eip155:%d", anviltest.ChainID), "ASSET="+s.token, "PAY_TO="+s.till.Address)
 }
 
-// TestX402 pays invoices and a merchant's resource with the unmodified packages of the x402
+// TestExtraX402 pays invoices and a merchant's resource with the unmodified packages of the x402
 // protocol from npm, on both databases.
-func TestX402(t *testing.T) {
+func TestExtraX402(t *testing.T) {
 	t.Parallel()
 	for name, database := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {
@@ -236,9 +236,9 @@ func (s *service) invoiceOf(r *replica, reference string) apitypes.Invoice {
 	return apitypes.Invoice{}
 }
 
-// TestX402Dev pays an invoice and a merchant's resource in a development world, with the
+// TestExtraX402Dev pays an invoice and a merchant's resource in a development world, with the
 // unmodified packages.
-func TestX402Dev(t *testing.T) {
+func TestExtraX402Dev(t *testing.T) {
 	t.Parallel()
 	w, _ := startWorld(t, "--block-time", quick)
 	info := w.info.Load()
@@ -255,10 +255,10 @@ func TestX402Dev(t *testing.T) {
 	}
 }
 
-// TestX402Kills kills the service while agents pay, 32 at a time: for invoices, and for the resources
+// TestExtraX402Kills kills the service while agents pay, 32 at a time: for invoices, and for the resources
 // of a server that has the service as its facilitator. Each agent repeats its payment until it is
 // answered 200. No agent is charged twice, and every agent that paid gets an answer.
-func TestX402Kills(t *testing.T) {
+func TestExtraX402Kills(t *testing.T) {
 	t.Parallel()
 	for name, database := range dbtest.MigratedDatabases() {
 		t.Run(name, func(t *testing.T) {

@@ -16,10 +16,10 @@ import (
 	"github.com/quittance/quittance/client/x402"
 )
 
-// TestX402Middleware charges for a route of a Go server with client/x402. The unmodified client
+// TestExtraX402Middleware charges for a route of a Go server with client/x402. The unmodified client
 // returns its secret, so it can repeat its payment. A stranger who has copied the payment from the
 // chain cannot.
-func TestX402Middleware(t *testing.T) {
+func TestExtraX402Middleware(t *testing.T) {
 	t.Parallel()
 	w, _ := startWorld(t, "--block-time", quick)
 	info := w.info.Load()

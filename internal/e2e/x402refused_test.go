@@ -142,9 +142,9 @@ func (s *service) facilitate(r *replica, key, operation string, p apitypes.X402P
 	return answer
 }
 
-// TestX402Refused signs authorizations that cannot pay the invoice. They are refused with the
+// TestExtraX402Refused signs authorizations that cannot pay the invoice. They are refused with the
 // protocol's reasons, by the invoice and by the facilitator, and the payers are charged nothing.
-func TestX402Refused(t *testing.T) {
+func TestExtraX402Refused(t *testing.T) {
 	t.Parallel()
 	s, _ := newX402Service(t, dbtest.SQLite(t))
 	r := s.start()
@@ -237,9 +237,9 @@ func (s *service) countInvoices(r *replica) (n int) {
 	return len(list.Invoices)
 }
 
-// TestX402Repeated repeats payments, uses their nonces again, and has a payer crash after it has
+// TestExtraX402Repeated repeats payments, uses their nonces again, and has a payer crash after it has
 // signed.
-func TestX402Repeated(t *testing.T) {
+func TestExtraX402Repeated(t *testing.T) {
 	t.Parallel()
 	s, _ := newX402Service(t, dbtest.SQLite(t))
 	r := s.start()
@@ -315,9 +315,9 @@ func TestX402Repeated(t *testing.T) {
 	}
 }
 
-// TestX402Submitted submits a payment that names its invoice, as a stranger, right before the payer
+// TestExtraX402Submitted submits a payment that names its invoice, as a stranger, right before the payer
 // presents it: the invoice is paid, once.
-func TestX402Submitted(t *testing.T) {
+func TestExtraX402Submitted(t *testing.T) {
 	t.Parallel()
 	s, _ := newX402Service(t, dbtest.SQLite(t))
 	r := s.start()

@@ -35,6 +35,9 @@ func TestHistory(t *testing.T) {
 			r.Errorf("changed one by one: covered %t, %s remains, %s in the end; made at once: %t, %s, %s",
 				covered, remainder, h.Remainder(), c, rest, fresh.Remainder())
 		}
+		if rest := h.Remainder(); !rest.IsZero() && !slices.Contains(h.Remainders(), rest) {
+			r.Errorf("%s remains, but the remainders were %s", rest, h.Remainders())
+		}
 		var before []invoice.Payment
 		for _, p := range there {
 			if p.Before(at) {

@@ -100,9 +100,9 @@ func (d smallDisk) limitFiles(to string) {
 	}
 }
 
-// TestFullDiskOfPostgres fills PostgreSQL's disk. The next reading of the clock, after 5 seconds at most, shows it
+// TestExtraFullDiskOfPostgres fills PostgreSQL's disk. The next reading of the clock, after 5 seconds at most, shows it
 // to load balancers and to the alert.
-func TestFullDiskOfPostgres(t *testing.T) {
+func TestExtraFullDiskOfPostgres(t *testing.T) {
 	t.Parallel()
 	disk := newSmallDisk(t)
 	c, _ := scripted(t, "house", 7)

@@ -126,10 +126,10 @@ func (w *keyWorld) deliver(base, merchant string) {
 	}
 }
 
-// TestMasterKeyRotation replaces the master key of two replicas in the three steps of operations.md,
+// TestExtraMasterKeyRotation replaces the master key of two replicas in the three steps of operations.md,
 // one replica after the other. In every intermediate state, each replica can open what the other has
 // sealed, no request fails, and no receiver rejects an event.
-func TestMasterKeyRotation(t *testing.T) {
+func TestExtraMasterKeyRotation(t *testing.T) {
 	t.Parallel()
 	w := newKeyWorld(t, dbtest.MigratedPostgres(t))
 	old, newer := keyringtest.Key(t), keyringtest.Key(t)

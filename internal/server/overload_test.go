@@ -65,11 +65,11 @@ type overload struct {
 	probes, unhealthy atomic.Int64
 }
 
-// TestOverload creates invoices of a merchant from many clients on a database that is far too slow for
+// TestExtraOverload creates invoices of a merchant from many clients on a database that is far too slow for
 // them. In spite of all the waiting creates, each payment becomes an event and is delivered, and the
 // service stays ready. Then the database is blocked until creates are refused: with Retry-After, and
 // without an invoice.
-func TestOverload(t *testing.T) {
+func TestExtraOverload(t *testing.T) {
 	t.Parallel()
 	database := dbtest.MigratedPostgres(t)
 	o := startOverload(t, database)

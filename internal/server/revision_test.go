@@ -159,10 +159,10 @@ func TestFailedStartStopsNoReplica(t *testing.T) {
 	}
 }
 
-// TestAbandonedRevision ends the only replica with the newest revision. The other one, which had stopped its work, ends
+// TestExtraAbandonedRevision ends the only replica with the newest revision. The other one, which had stopped its work, ends
 // with an error, and takes over when it is started again. The newer configuration is refused then, until a command
 // makes it the newest again.
-func TestAbandonedRevision(t *testing.T) {
+func TestExtraAbandonedRevision(t *testing.T) {
 	t.Parallel()
 	database := dbtest.MigratedPostgres(t)
 	c, blocks, _ := scriptedChain(t, "house", 7)

@@ -10,9 +10,9 @@ import (
 	"github.com/quittance/quittance/internal/dbtest"
 )
 
-// TestListsOfStandby runs two services, and lists through each what was just created through the
+// TestExtraListsOfStandby runs two services, and lists through each what was just created through the
 // other. The standby serves the lists, until it is killed.
-func TestListsOfStandby(t *testing.T) {
+func TestExtraListsOfStandby(t *testing.T) {
 	t.Parallel()
 	primary, err := dbtest.StartCluster(t.Context(), dbtest.Options{Fsync: true})
 	if err != nil {

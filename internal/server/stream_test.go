@@ -202,9 +202,9 @@ func (w *matrixWorld) wantRevoked() {
 	w.t.Logf("the stream ended %v after the revocation", time.Since(begun).Round(time.Millisecond))
 }
 
-// TestStreamsOfReplicas records events in two processes at the same time. The streams of both have all
+// TestExtraStreamsOfReplicas records events in two processes at the same time. The streams of both have all
 // events in the order of the list.
-func TestStreamsOfReplicas(t *testing.T) {
+func TestExtraStreamsOfReplicas(t *testing.T) {
 	t.Parallel()
 	database := dbtest.MigratedPostgres(t)
 	var urls []string

@@ -22,7 +22,7 @@ type named struct {
 func (n *named) Name() string          { return n.name }
 func (n *named) Fatalf(string, ...any) { n.failed = true }
 
-func TestExtra(t *testing.T) {
+func TestOnlyExtraTestsUseTools(t *testing.T) {
 	for name, fails := range map[string]bool{"TestLooks": true, "TestExtraLooks": false, "TestExtraLooks/phone": false, "FuzzExtra": true} {
 		n := &named{TB: t, name: name}
 		if testdeps.Extra(n, "chromium"); n.failed != fails {

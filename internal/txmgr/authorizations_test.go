@@ -418,9 +418,9 @@ func TestFailingAuthorizationIsSentRarely(t *testing.T) {
 	})
 }
 
-// TestKilledWriterOfAuthorizations kills writers, each a process, at a random request to
+// TestExtraKilledWriterOfAuthorizations kills writers, each a process, at a random request to
 // the node, while authorizations come and go: each is carried out once.
-func TestKilledWriterOfAuthorizations(t *testing.T) {
+func TestExtraKilledWriterOfAuthorizations(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		w := newWorld(t, newChain(t), dbtest.Open(t, url))
 		line, near := newFaultyProxy(t, w.dev.RPCURL())

@@ -27,7 +27,7 @@ import (
 // sends no authorizations.
 const childEnv = "QUITTANCE_TEST_WRITER"
 
-// kills is how often TestKilledWriter kills one.
+// kills is how often TestExtraKilledWriter kills one.
 const kills = 15
 
 func childRequested() bool { return os.Getenv(childEnv) != "" }
@@ -83,9 +83,9 @@ func runChild(args []string) error {
 	return s.Close()
 }
 
-// TestKilledWriter kills writers, each a process, at a random request to the node: before the request arrives, or after
+// TestExtraKilledWriter kills writers, each a process, at a random request to the node: before the request arrives, or after
 // it was carried out.
-func TestKilledWriter(t *testing.T) {
+func TestExtraKilledWriter(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		w := newWorld(t, newChain(t), dbtest.Open(t, url))
 		line, near := newFaultyProxy(t, w.dev.RPCURL())

@@ -14,7 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
-// Numbers of kills and of events of TestKilledOften.
+// Numbers of kills and of events of TestExtraKilledOften.
 var (
 	kills      = flag.Int("kills", 8, "how often a worker is killed")
 	killEvents = flag.Int("kill-events", 1000, "over how many events")
@@ -59,9 +59,9 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestKilledOften checks that workers that are killed repeatedly lose no event, and post only events twice that were in
+// TestExtraKilledOften checks that workers that are killed repeatedly lose no event, and post only events twice that were in
 // flight.
-func TestKilledOften(t *testing.T) {
+func TestExtraKilledOften(t *testing.T) {
 	const merchants = 20
 	database := dbtest.SQLite(t)
 	s := dbtest.Open(t, database)

@@ -519,7 +519,9 @@ func TestSettleRefused(t *testing.T) {
 // node answers from an older block.
 func TestSettleWhatOthersSubmitted(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		w.settle("acme", w.request("https://api.shop.example/")) // so that the address is known
+		first := w.request("https://api.shop.example/") // so that the address is known
+		w.mineOnWait(first.Payment.Authorization)
+		w.settle("acme", first)
 		known := len(w.invoices())
 		r := w.request("https://api.shop.example/")
 		w.mine(r.Payment.Authorization)
