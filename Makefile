@@ -47,7 +47,7 @@ short: ## run the part of make test that needs only Go
 	$(GOTEST) -short -skip '^TestExtra' ./...
 
 .PHONY: check
-check: extra forge generators fuzz ## run all other tests: foreign tools, generated files, SDKs, browsers, anvil, upgrades, fuzzers, long runs
+check: extra forge generators litestream fuzz ## run all other tests: foreign tools, generated files, SDKs, browsers, anvil, upgrades, fuzzers, long runs
 
 .PHONY: extra
 extra: ## run the Go tests that make test leaves out; installs missing tools
@@ -113,6 +113,10 @@ forge: ## run Foundry's fuzz and invariant tests of the contracts (needs npm)
 .PHONY: generators
 generators: ## make clients from openapi.yaml with public generators, and create an invoice with each (needs npm)
 	go -C tools/generators test -count 1 -timeout 20m .
+
+.PHONY: litestream
+litestream: ## lose machines with SQLite and Litestream
+	go -C deploy/litestream test -count 1 -timeout 20m .
 
 .PHONY: mutants
 mutants: ## change MUTANTS lines of the ledger, the tracker, the delivery and the sender, and see that make test notices 90 % (hours)
