@@ -92,7 +92,9 @@ func mutants(pkg, path string) (map[int][]mutant, error) {
 		changed := slices.Concat(source[:p.Offset], []byte(text), source[set.Position(to).Offset:])
 		found[p.Line] = append(found[p.Line], mutant{pkg: pkg, file: path, line: p.Line, what: what, source: changed})
 	}
-	text := func(n ast.Node) string { return string(source[set.Position(n.Pos()).Offset:set.Position(n.End()).Offset]) }
+	text := func(n ast.Node) string {
+		return string(source[set.Position(n.Pos()).Offset:set.Position(n.End()).Offset])
+	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if n != nil {
 			change(n, text, replace)
