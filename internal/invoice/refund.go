@@ -1,6 +1,9 @@
 package invoice
 
-import "cmp"
+import (
+	"cmp"
+	"math"
+)
 
 // RefundMatch is the payment that a refund pays back.
 type RefundMatch struct {
@@ -70,27 +73,71 @@ func AmountReturned(records []RefundRecord, refunds []Refund, mayBeMinedAgain fu
 }
 
 // Returning returns how much of a payment of the invoice no longer counts. back is how much of it was or is to be
-// refunded. While the invoice is open, all of back does not count. A refund after the invoice was paid or ended does
-// not change the result. If a planned refund is not sent, its amount counts again, as a surplus of a paid invoice. A
-// late payment never counts, so the result is 0.
-func (inv Invoice) Returning(p Payment, back Amount) Amount {
-	if p.Amount.Less(back) {
-		back = p.Amount
-	}
+// refunded, and early is the part that was refunded before the invoice was paid or ended: see RefundedEarly. While the
+// invoice is open, all of back does not count. A later refund does not change the result. If a planned refund is not
+// sent, its amount counts again, as a surplus of a paid invoice. A late payment never counts, so the result is 0.
+func (inv Invoice) Returning(p Payment, back, early Amount) Amount {
+	back = inv.ReturnedBefore(p, back)
 	switch {
-	case inv.IsLate(p.Position):
-		return Amount{}
-	case inv.Status == Open, back.Less(p.Returned):
+	case inv.Status == Open, inv.IsLate(p.Position), back.Less(p.Returned):
 		return back
+	case p.Returned.Less(early):
+		return early
 	}
 	return p.Returned
+}
+
+// IsEarly reports whether a refund may have been mined before the invoice was paid or ended, according to its time.
+func (inv Invoice) IsEarly(r Refund) bool {
+	return r.Status != Orphaned && inv.Status != Open && !inv.IsLate(r.Position) && (inv.Status != Paid || !r.BlockTime.After(inv.SettledAt))
+}
+
+// RefundedEarly returns how much of a payment was refunded before the invoice was paid or ended, by the order of the
+// chain. A refund in the block of the payment that paid the invoice was before it. Usually a refund is read before the
+// end; a transaction that could not be read at first is read afterwards. A paid invoice stays paid: the result is at
+// most what its payments had beyond the amount. payments are all payments of the invoice.
+func (inv Invoice) RefundedEarly(p Payment, refunds []Refund, payments []Payment) (sum Amount) {
+	end, most := uint64(math.MaxUint64), p.Amount
+	if inv.Status == Paid {
+		end = inv.paidIn(payments)
+		for _, other := range payments {
+			if other.ID != p.ID && other.Status == Confirmed && other.BlockNumber <= end && !inv.IsLate(other.Position) {
+				most = most.Plus(other.Counted())
+			}
+		}
+		most = most.Minus(inv.threshold())
+	}
+	for _, r := range refunds {
+		if inv.IsEarly(r) && r.BlockNumber <= end {
+			sum = sum.Plus(r.Amount)
+		}
+	}
+	if most.Less(sum) {
+		return most
+	}
+	return sum
+}
+
+// paidIn returns the block of the payment that paid the invoice.
+func (inv Invoice) paidIn(payments []Payment) (block uint64) {
+	for _, p := range payments {
+		if p.TxHash == inv.SettledTx {
+			block = max(block, p.BlockNumber)
+		}
+	}
+	return block
 }
 
 // ReturnedBefore returns how much of a payment does not count if it is attributed to the invoice now, and back of it
 // was refunded before. The rest counts, even if the invoice has ended.
 func (inv Invoice) ReturnedBefore(p Payment, back Amount) Amount {
-	inv.Status = Open
-	return inv.Returning(p, back)
+	switch {
+	case inv.IsLate(p.Position):
+		return Amount{}
+	case p.Amount.Less(back):
+		return p.Amount
+	}
+	return back
 }
 
 // filter returns the payments for which wanted returns true.

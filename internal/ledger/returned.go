@@ -24,8 +24,17 @@ func (ch *Changes) recountReturned(paymentIDs ...string) {
 		if !ok || !p.Attributed() {
 			continue
 		}
-		ch.setReturned(p, ch.invoice(p.InvoiceID).Returning(p.Payment, ch.amountReturned(id)))
+		inv := ch.invoice(p.InvoiceID)
+		ch.setReturned(p, inv.Returning(p.Payment, ch.amountReturned(id), ch.refundedEarly(p.Payment, inv)))
 	}
+}
+
+// refundedEarly returns how much of a payment was refunded before its invoice was paid or ended.
+func (ch *Changes) refundedEarly(p invoice.Payment, inv invoice.Invoice) (sum invoice.Amount) {
+	if refunds := ch.refundsOf(p.ID); slices.ContainsFunc(refunds, inv.IsEarly) {
+		return inv.RefundedEarly(p, refunds, ch.paymentsOf(inv.ID))
+	}
+	return sum
 }
 
 // setReturned sets what was returned of a payment, if that has changed.
@@ -84,7 +93,7 @@ func (ch *Changes) settleInOrder(invoiceIDs []string, unfinal uint64) {
 		for _, p := range payments {
 			row, _ := ch.payment(p.ID)
 			row.Payment = p
-			ch.setReturned(row, inv.Returning(p, returned[p.ID]))
+			ch.setReturned(row, inv.Returning(p, returned[p.ID], invoice.Amount{}))
 		}
 		ch.putConfirmed(ch.invoice(id).Settle(ch.paymentsOf(id)))
 		ch.toRecount[id], ch.outOfOrder[id] = true, true

@@ -371,3 +371,46 @@ func TestAttributeWhatIsLeft(t *testing.T) {
 		})
 	}
 }
+
+// TestRefundReadAfterTheEnd reads a payment and its refund, or only its refund, when their invoice has ended. The refund
+// was mined before that, so it does not count as one of an ended invoice. A paid invoice stays paid.
+func TestRefundReadAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *database) {
+		for _, c := range []struct {
+			status invoice.Status
+			known  bool // the payment, before its refund
+		}{{invoice.Paid, false}, {invoice.Paid, true}, {invoice.Expired, false}, {invoice.Expired, true}, {invoice.Void, true}} {
+			w := d.world(t)
+			inv := w.create()
+			paid, back := w.payFor(inv, 600_000), w.back(invoice.NewAmount(600_000))
+			b := w.next(w.head().Time.Unix()+1, paid, back)
+			seen := b
+			seen.Transfers = nil
+			if c.known {
+				seen.Transfers = b.Transfers[:1]
+			}
+			w.observe(seen)
+			w.blocks[len(w.blocks)-1] = b
+			switch c.status {
+			case invoice.Paid:
+				w.finalized(w.payFor(inv, 1_000_000))
+			case invoice.Expired:
+				w.advance(inv.ExpiresAt.Unix() + 1)
+			case invoice.Void:
+				w.final()
+				w.void(inv)
+			}
+			ended := w.head()
+			_, err := w.Rescan(t.Context(), w.chainKey, b.Number)
+			w.must(err)
+			w.fill(b.Number, ended, w.blocks[1:]...)
+			if got := w.payment(paid); got.Returned != paid.Amount {
+				t.Errorf("%s, payment known %t: of the payment %s does not count", c.status, c.known, got.Returned)
+			}
+			if got := w.wantDue(inv.ID, c.status, 0); got.Exception != "" {
+				t.Errorf("%s, payment known %t: it is %q", c.status, c.known, got.Exception)
+			}
+		}
+	})
+}
