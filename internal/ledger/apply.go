@@ -43,6 +43,11 @@ func Apply(before *Snapshot, transfers []invoice.Transfer) *Changes {
 
 // each calls do with the transfers of which the snapshot holds the addresses.
 func (ch *Changes) each(transfers []invoice.Transfer, do func(e *entry)) {
+	for _, t := range transfers {
+		if tag := t.Evidence.Calldata; !tag.IsZero() {
+			ch.tagged[tag] = append(ch.tagged[tag], t)
+		}
+	}
 	for i := range transfers {
 		ch.before.lacking = false
 		if e := ch.entry(&transfers[i]); !ch.before.lacking {

@@ -14,6 +14,7 @@ type Changes struct {
 	invoiceSet
 	chain  chainScope
 	before *Snapshot
+	tagged map[invoice.Hash][]invoice.Transfer // of the decision, by their calldata
 
 	payments   map[string]PaymentRow      // that have changed, by id
 	ofInvoice  map[string]map[string]bool // ids of these payments, by the invoices that they belong to or did
@@ -46,7 +47,7 @@ type Changes struct {
 func newChanges(before *Snapshot) *Changes {
 	before.lacking = false
 	ch := &Changes{
-		chain: before.scope, before: before,
+		chain: before.scope, before: before, tagged: make(map[invoice.Hash][]invoice.Transfer),
 		payments:  make(map[string]PaymentRow),
 		ofInvoice: make(map[string]map[string]bool), ofPair: make(map[Pair][]string),
 		refundable: make(map[Pair]paymentSet),

@@ -44,10 +44,18 @@ func (ch *Changes) isPreparedRefund(e *entry) bool {
 	return decided && m.PreparedID != ""
 }
 
-// preparedFor returns the prepared refund that a transfer pays, as invoice.PreparedFor. A
-// transfer that was stored before without one pays only the one that its calldata names.
+// isNamedByAnother reports whether a transfer's block has another transfer of which the calldata names a refund.
+func (ch *Changes) isNamedByAnother(e *entry, r invoice.RefundRecord) bool {
+	return r.Tag != e.Evidence.Calldata && slices.ContainsFunc(ch.tagged[r.Tag], func(t invoice.Transfer) bool {
+		return t.BlockNumber == e.BlockNumber && r.Names(t)
+	})
+}
+
+// preparedFor returns the prepared refund that a transfer pays, as invoice.PreparedFor. It leaves out those that another
+// transfer of the block names. A transfer that was stored before without one pays only the one that its calldata names.
 func (ch *Changes) preparedFor(e *entry) (r invoice.RefundRecord, named, ok bool) {
 	prepared := ch.prepared(e)
+	prepared = slices.DeleteFunc(prepared, func(r invoice.RefundRecord) bool { return ch.isNamedByAnother(e, r) })
 	was, known := ch.refund(e.refundID)
 	if known && was.PreparedID == "" {
 		prepared = slices.DeleteFunc(prepared, func(r invoice.RefundRecord) bool { return r.Tag != e.Evidence.Calldata })

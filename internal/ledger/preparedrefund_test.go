@@ -482,3 +482,25 @@ func TestManyInvoicesOfOneAccount(t *testing.T) {
 		}
 	})
 }
+
+// TestTaggedRefundKeepsItsRecord sends two refunds of one amount to one account in a block. One has the tag of the older
+// refund, the other has none and is first. Each pays its own.
+func TestTaggedRefundKeepsItsRecord(t *testing.T) {
+	eachWorld(t, func(_ *testing.T, w *world) {
+		older, newer := w.paid(1000), w.paid(1000)
+		first := w.mustPrepare(older, 0)
+		w.seconds.Add(1)
+		second := w.mustPrepare(newer, 0)
+		untagged, named := tagged(w.send(second), invoice.Evidence{}), w.send(first)
+		w.mine(w.head().Time.Unix()+1, untagged, named)
+		w.final()
+		for what, c := range map[string]struct{ r, transfer string }{"named": {first.ID, named.TxHash.String()}, "not named": {second.ID, untagged.TxHash.String()}} {
+			if got := w.refund(c.r); got.Status != invoice.RefundConfirmed || got.Transfer.TxHash.String() != c.transfer {
+				t := got.Transfer.TxHash.String()
+				w.t.Errorf("%s: the refund is %s by %s, want %s", what, got.Status, t, c.transfer)
+			}
+		}
+		w.wantRefunded("the older payment", older, 1000)
+		w.wantRefunded("the newer payment", newer, 1000)
+	})
+}
