@@ -9,7 +9,6 @@ import (
 	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
-	"github.com/ethereum/go-ethereum/params"
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/invoice"
@@ -159,36 +158,6 @@ func TestFinalityLine(t *testing.T) {
 	}
 }
 
-func TestBuiltin(t *testing.T) {
-	keys, ids := map[string]bool{}, map[uint64]bool{}
-	for _, c := range Builtin() {
-		if keys[c.Key] || ids[c.ID] {
-			t.Errorf("%s (%d) is listed twice", c.Key, c.ID)
-		}
-		keys[c.Key], ids[c.ID] = true, true
-		if f, err := ParseFinality(c.Finality.String()); err != nil || f != c.Finality {
-			t.Errorf("%s: finality %s does not parse back: %v", c.Key, c.Finality, err)
-		}
-		if token, ok := c.Token(USDC); ok == (c.Key == Local) || (ok && token.Decimals != 6) {
-			t.Errorf("%s: token is %+v, %t", c.Key, token, ok)
-		}
-	}
-	if len(keys) != 15 {
-		t.Errorf("%d chains are built in, want 15", len(keys))
-	}
-	base, ok := Lookup("base")
-	if !ok || base.ID != 8453 {
-		t.Fatalf("Lookup(base) = %+v, %t", base, ok)
-	}
-	base.Tokens[0].Currency = "X"
-	if again, _ := Lookup("base"); again.Tokens[0].Currency != USDC {
-		t.Error("a caller's change reached the table")
-	}
-	if _, ok := Lookup("bitcoin"); ok {
-		t.Error("Lookup(bitcoin) found a chain")
-	}
-}
-
 // TestEmitters checks where movements are logged: at the token, except on Arc, where native sends are logged elsewhere.
 func TestEmitters(t *testing.T) {
 	base, _ := Lookup("base")
@@ -206,22 +175,5 @@ func TestEmitters(t *testing.T) {
 		if got := c.Tokens[0].Emitters(); !slices.Equal(got, want) || c.FullBloom {
 			t.Errorf("%s: %+v, want %+v", key, got, want)
 		}
-	}
-}
-
-// TestMaxTxGas expects the cap of EIP-7825 for each chain without its own entry in the table.
-func TestMaxTxGas(t *testing.T) {
-	t.Parallel()
-	for _, c := range Builtin() {
-		want := uint64(0) // DefaultMaxTxGas
-		if c.ID == 42161 || c.ID == 421614 {
-			want = 32_000_000
-		}
-		if c.MaxTxGas != want {
-			t.Errorf("%s takes %d gas in a transaction, want %d", c.Key, c.MaxTxGas, want)
-		}
-	}
-	if DefaultMaxTxGas != params.MaxTxGas {
-		t.Errorf("the default is %d, want go-ethereum's, %d", DefaultMaxTxGas, params.MaxTxGas)
 	}
 }

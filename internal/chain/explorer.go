@@ -8,23 +8,6 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// explorers are the block explorers of the built-in networks.
-var explorers = map[string]string{
-	"ethereum":         "https://etherscan.io",
-	"base":             "https://basescan.org",
-	"arbitrum":         "https://arbiscan.io",
-	"optimism":         "https://optimistic.etherscan.io",
-	"polygon":          "https://polygonscan.com",
-	"avalanche":        "https://snowtrace.io",
-	"ethereum-sepolia": "https://sepolia.etherscan.io",
-	"base-sepolia":     "https://sepolia.basescan.org",
-	"arbitrum-sepolia": "https://sepolia.arbiscan.io",
-	"optimism-sepolia": "https://sepolia-optimism.etherscan.io",
-	"polygon-amoy":     "https://amoy.polygonscan.com",
-	"avalanche-fuji":   "https://testnet.snowtrace.io",
-	"arc-testnet":      "https://testnet.arcscan.app",
-}
-
 // ErrExplorer is the error of ParseExplorer.
 var ErrExplorer = errors.New("want a URL that begins with https:// and has no query, such as https://etherscan.io, or none")
 

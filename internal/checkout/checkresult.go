@@ -246,13 +246,15 @@ func (s pageInput) contactNext() []nextStep {
 
 // tokenName returns the display name of a token, with the amount if its decimals are known.
 func (s pageInput) tokenName(m chain.Transfer) string {
-	switch other, known := lookalikes[tokenContract{s.chain.ID, m.Token}]; {
+	switch other, known := s.chain.Lookalike(m.Token); {
 	case m.Currency != "":
 		return m.Amount.Major(s.decimals(m.Token)) + "\u00a0" + m.Currency
 	case m.Token.IsZero():
 		return s.text.T("token.coin", nil)
+	case known && other.Bridges == "":
+		return m.Amount.Major(chain.TokenDecimals) + "\u00a0" + other.Name
 	case known:
-		return m.Amount.Major(lookalikeDecimals) + "\u00a0" + other.in(s.text)
+		return m.Amount.Major(chain.TokenDecimals) + "\u00a0" + s.text.T("token.bridged", values{"Name": other.Name, "Currency": other.Bridges})
 	}
 	return s.text.T("token.another", nil)
 }

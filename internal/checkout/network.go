@@ -13,10 +13,7 @@ func networkName(text *locale.Text, chainKey string) string {
 		return text.T("network.local", nil)
 	}
 	name := chain.NetworkName(chainKey)
-	if name == chainKey {
-		return chainKey
-	}
-	if _, network, _ := strings.Cut(chainKey, "-"); network != "" && network != "testnet" { // Arc Testnet names it
+	if chain.IsTestnet(chainKey) && !strings.HasSuffix(name, "Testnet") {
 		return text.T("network.test", values{"Name": name})
 	}
 	return name

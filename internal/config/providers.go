@@ -4,6 +4,8 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+
+	"github.com/quittance/quittance/internal/chain"
 )
 
 func (r *resolver) provider(path string, p providerFile, chains []Chain) Provider {
@@ -18,7 +20,7 @@ func (r *resolver) provider(path string, p providerFile, chains []Chain) Provide
 		r.fail(path+".name", "is %q; want a name that can stand in a path, such as circle", p.Name)
 	}
 	if out.Chains == nil {
-		out.Chains = CircleChains()
+		out.Chains = chain.CircleChains()
 	} else {
 		for _, name := range slices.Sorted(maps.Keys(out.Chains)) {
 			key := out.Chains[name]
@@ -31,21 +33,6 @@ func (r *resolver) provider(path string, p providerFile, chains []Chain) Provide
 		out.Currencies = CircleCurrencies()
 	}
 	return out
-}
-
-// CircleChains returns the chainKeys by the chain codes of Circle's products: the
-// default mapping of a provider.
-func CircleChains() map[string]string {
-	return map[string]string{
-		"ETH": "ethereum", "ETH-SEPOLIA": "ethereum-sepolia",
-		"BASE": "base", "BASE-SEPOLIA": "base-sepolia",
-		"ARB": "arbitrum", "ARB-SEPOLIA": "arbitrum-sepolia",
-		"OP": "optimism", "OP-SEPOLIA": "optimism-sepolia",
-		"POLY": "polygon", "MATIC": "polygon", "POLY-AMOY": "polygon-amoy", "MATIC-AMOY": "polygon-amoy",
-		"AVAX": "avalanche", "AVAX-FUJI": "avalanche-fuji",
-		"ARC": "arc", "ARC-TESTNET": "arc-testnet",
-		"POLY-SEPOLIA": "polygon-amoy", "MATIC-SEPOLIA": "polygon-amoy", "AVAX-SEPOLIA": "avalanche-fuji",
-	}
 }
 
 // CircleCurrencies returns our currencies by the codes of Circle's products. USD there means USDC.

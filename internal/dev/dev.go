@@ -174,7 +174,7 @@ func localChain(node *devchain.Chain) (chain.Chain, error) {
 
 // provider returns the transfer provider of the world. It maps the embedded chain too.
 func provider(secret string) api.Provider {
-	chains := config.CircleChains()
+	chains := chain.CircleChains()
 	chains["LOCAL"], chains[ChainKey] = ChainKey, ChainKey
 	return api.Provider{Name: ProviderName, Secret: secret, Chains: chains, Currencies: config.CircleCurrencies()}
 }

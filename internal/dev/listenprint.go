@@ -14,9 +14,6 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// usdcDecimals is the number of decimals of USDC on every network.
-const usdcDecimals = 6
-
 // Printer writes events as lines. Only Color and JSON are optional.
 type Printer struct {
 	Out   io.Writer // for events
@@ -63,7 +60,7 @@ func amount(data json.RawMessage) string {
 			continue
 		}
 		if n, err := invoice.ParseAmount(s.Amount); err == nil && s.Currency == chain.USDC {
-			return n.Major(usdcDecimals) + " " + s.Currency
+			return n.Major(chain.TokenDecimals) + " " + s.Currency
 		}
 		return s.Amount + " minor units of " + s.Currency
 	}

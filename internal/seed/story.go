@@ -22,8 +22,6 @@ const (
 	strays = 200
 	// undecided is the part of the newest invoices with a surplus that is not refunded yet.
 	undecided = 20
-	// localChain is the number of the development chain.
-	localChain = 1337
 )
 
 // fate is the outcome of an invoice.
@@ -103,7 +101,7 @@ func (m *Maker) created(n int) invoice.Invoice {
 			Customer: invoice.Customer{ID: fmt.Sprintf("c-%d", m.below(customers, n, drawCustomer))},
 		},
 	}
-	inv.CommitmentID = chain.CommitmentID(localChain, invoice.Address{}, inv.Terms, inv.ID)
+	inv.CommitmentID = chain.CommitmentID(chain.LocalID, invoice.Address{}, inv.Terms, inv.ID)
 	return inv
 }
 
