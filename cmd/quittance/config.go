@@ -61,11 +61,7 @@ func differences(ctx context.Context, cfg config.Config) ([]chain.ConfigChange, 
 	if err != nil {
 		return nil, err
 	}
-	webhooks := make(map[string]string)
-	for _, m := range cfg.Merchants {
-		webhooks[m.ID] = m.WebhookURL
-	}
-	merchants, err := admin.MerchantDifferences(ctx, merchantsConfig(cfg), webhooks)
+	merchants, err := admin.MerchantDifferences(ctx, merchantsConfig(cfg))
 	return append(changes, merchants...), err
 }
 

@@ -37,10 +37,7 @@ func (r *remote) merchantAdmin(env environment) (merchantAdmin, error) {
 
 // merchantsConfig returns the part of the configuration that merchants need.
 func merchantsConfig(cfg config.Config) admin.MerchantsConfig {
-	out := admin.MerchantsConfig{Database: cfg.Database, Configured: make(map[string]invoice.Merchant), Delay: cfg.AllowListDelay}
-	for _, m := range cfg.Merchants {
-		out.Configured[m.ID] = invoice.Merchant{ID: m.ID, Configured: true, Tolerance: m.Tolerance, Collection: m.Collection, Allowed: m.Allowed, ReturnHosts: m.ReturnHosts, EmbedOrigins: m.EmbedOrigins, Timezone: m.Timezone}
-	}
+	out := admin.MerchantsConfig{Database: cfg.Database, Configured: cfg.Merchants, Delay: cfg.AllowListDelay}
 	for _, c := range cfg.Chains {
 		out.Chains = append(out.Chains, c.Key)
 	}

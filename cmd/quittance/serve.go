@@ -18,12 +18,10 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/config"
-	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/server"
 	"github.com/quittance/quittance/internal/tracing/otlp"
-	"github.com/quittance/quittance/internal/webhooks"
 )
 
 func newServe(env environment) *cobra.Command {
@@ -186,9 +184,8 @@ func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.
 		Listeners: listeners, PublicURL: cfg.PublicURL, Proxies: cfg.Proxies, Hosts: cfg.Hosts, StopDelay: cfg.StopDelay, Database: cfg.Database, ReadOnly: cfg.ReadOnly, WebhookAllow: cfg.WebhookAllow, WebhookCA: cfg.WebhookCA, WebhookProxy: cfg.WebhookProxy,
 		Access: server.Access{Mode: access.Live, OperatorKey: cfg.OperatorKey}, AllowListDelay: cfg.AllowListDelay,
 		Keyring: cfg.Keyring, KeepEvents: cfg.KeepEvents, KeepAttempts: cfg.KeepAttempts,
-		Merchants: server.Merchants{Endpoints: make(map[string]webhooks.Endpoint), Tolerances: make(map[string]invoice.Tolerance),
-			Collections: make(map[string]invoice.Collection), ReturnHosts: make(map[string][]string), EmbedOrigins: make(map[string][]string), Timezones: make(map[string]string), Allowed: make(map[string][]invoice.AllowedAddress), Optional: make(map[string][]invoice.EventType)},
-		Build: server.Build{Version: readBuild().Version, Commit: readBuild().Commit}, Tracer: tracer,
+		Merchants: server.Merchants{Configured: cfg.Merchants},
+		Build:     server.Build{Version: readBuild().Version, Commit: readBuild().Commit}, Tracer: tracer,
 		Now: time.Now, Rand: rand.Reader, Logger: logger,
 		Ready: func(baseURL string) { logger.Info("ready", "url", baseURL) },
 	}
@@ -198,16 +195,6 @@ func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.
 	}
 	if m := cfg.SMTP; m != nil {
 		out.SMTP = &mailer.SMTP{Host: m.Host, Port: m.Port, Encryption: mailer.Encryption(m.TLS), Roots: m.Roots, User: m.User, Password: m.Password, From: m.From, Now: time.Now}
-	}
-	for _, m := range cfg.Merchants {
-		out.Merchants.Endpoints[m.ID] = webhooks.Endpoint{URL: m.WebhookURL, Secret: m.WebhookSecret, Headers: m.WebhookHeaders}
-		out.Merchants.Tolerances[m.ID] = m.Tolerance
-		out.Merchants.Collections[m.ID] = m.Collection
-		out.Merchants.Allowed[m.ID] = m.Allowed
-		out.Merchants.ReturnHosts[m.ID] = m.ReturnHosts
-		out.Merchants.EmbedOrigins[m.ID] = m.EmbedOrigins
-		out.Merchants.Timezones[m.ID] = m.Timezone
-		out.Merchants.Optional[m.ID] = m.OptionalEvents
 	}
 	for _, p := range cfg.Providers {
 		out.Providers = append(out.Providers, api.Provider(p))

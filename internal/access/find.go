@@ -22,7 +22,7 @@ const (
 // old.
 func (m *MerchantManager) Find(ctx context.Context, id string) (_ invoice.Merchant, known bool, err error) {
 	if c, ok := m.conf.Configured[id]; ok {
-		return c, true, nil
+		return c.Merchant, true, nil
 	}
 	if !invoice.ValidMerchantID(id) {
 		return invoice.Merchant{}, false, nil

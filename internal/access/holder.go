@@ -41,16 +41,16 @@ type Left struct {
 	Uses MerchantUses
 }
 
-// RecordConfigured compares the configured merchants, and their configured webhook URLs, with the
-// recorded ones, and records them. It returns the merchants that left the configuration and are not in
-// the database either. After a *RefusedError no merchant is recorded.
-func (m *MerchantManager) RecordConfigured(ctx context.Context, webhooks map[string]string) (left []Left, err error) {
+// RecordConfigured compares the configured merchants with the recorded ones, and records them. It
+// returns the merchants that left the configuration and are not in the database either. After a
+// *RefusedError no merchant is recorded.
+func (m *MerchantManager) RecordConfigured(ctx context.Context) (left []Left, err error) {
 	if m.conf.AcceptAll {
 		return nil, nil
 	}
 	err = m.conf.Store.Update(ctx, func(tx *db.Tx) error {
 		var changed []MerchantHolder
-		if changed, left, err = m.compare(ctx, tx, webhooks); err != nil {
+		if changed, left, err = m.compare(ctx, tx); err != nil {
 			return err
 		}
 		for _, h := range changed {
@@ -64,15 +64,15 @@ func (m *MerchantManager) RecordConfigured(ctx context.Context, webhooks map[str
 }
 
 // CompareConfigured is RecordConfigured without recording.
-func (m *MerchantManager) CompareConfigured(ctx context.Context, webhooks map[string]string) (left []Left, err error) {
+func (m *MerchantManager) CompareConfigured(ctx context.Context) (left []Left, err error) {
 	if !m.conf.AcceptAll {
-		_, left, err = m.compare(ctx, m.conf.Store, webhooks)
+		_, left, err = m.compare(ctx, m.conf.Store)
 	}
 	return left, err
 }
 
 // compare returns the holders that have changed, and the merchants that left the configuration.
-func (m *MerchantManager) compare(ctx context.Context, q db.Querier, webhooks map[string]string) (changed []MerchantHolder, left []Left, err error) {
+func (m *MerchantManager) compare(ctx context.Context, q db.Querier) (changed []MerchantHolder, left []Left, err error) {
 	known := make(map[string]MerchantHolder)
 	all, err := merchantHolders(ctx, q)
 	if err != nil {
@@ -84,7 +84,10 @@ func (m *MerchantManager) compare(ctx context.Context, q db.Querier, webhooks ma
 	var refused []error
 	for _, id := range slices.Sorted(maps.Keys(m.conf.Configured)) {
 		was, found := known[id]
-		is := MerchantHolder{MerchantID: id, Allowed: m.conf.Configured[id].Allowed, Webhook: fingerprint(hostOf(webhooks[id])), URL: fingerprint(webhooks[id]), Since: m.now()}
+		c := m.conf.Configured[id]
+		is := MerchantHolder{
+			MerchantID: id, Allowed: c.Allowed, Webhook: fingerprint(hostOf(c.WebhookURL)), URL: fingerprint(c.WebhookURL), Since: m.now(),
+		}
 		if found {
 			is.Since = was.Since
 			fault, err := sameCompany(ctx, q, was, is)

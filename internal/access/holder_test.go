@@ -22,14 +22,13 @@ type started struct {
 // start compares the configuration with the database, as a start does.
 func (w *merchantWorld) start(t *testing.T, is started) ([]access.Left, error) {
 	t.Helper()
-	configured, webhooks := map[string]invoice.Merchant{}, map[string]string{}
+	configured := map[string]access.MerchantSettings{}
 	if !is.without {
-		configured["shop"] = invoice.Merchant{ID: "shop", Configured: true, Allowed: is.allowed}
-		webhooks["shop"] = is.webhook
+		configured["shop"] = access.MerchantSettings{Merchant: invoice.Merchant{Allowed: is.allowed}, WebhookURL: is.webhook}
 	}
 	w.MerchantManager = access.NewMerchants(access.MerchantConfig{Store: w.db, Configured: configured, Chains: []string{"base"}, Now: func() time.Time { return w.now }})
-	checked, wrong := w.CompareConfigured(t.Context(), webhooks)
-	left, err := w.RecordConfigured(t.Context(), webhooks)
+	checked, wrong := w.CompareConfigured(t.Context())
+	left, err := w.RecordConfigured(t.Context())
 	if len(checked) != len(left) || (wrong == nil) != (err == nil) {
 		t.Errorf("the comparison says %v, %v, and the start %v, %v", checked, wrong, left, err)
 	}

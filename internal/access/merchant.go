@@ -35,7 +35,7 @@ const DefaultDelay = 24 * time.Hour
 // MerchantConfig is the configuration of a Manager. Store, Chains and Now are required.
 type MerchantConfig struct {
 	Store      *db.DB
-	Configured map[string]invoice.Merchant // by id
+	Configured map[string]MerchantSettings // by id
 	// AcceptAll accepts every other id as a merchant, without a profile.
 	AcceptAll bool
 	Chains    []string      // keys of the configured chains
@@ -49,10 +49,15 @@ type MerchantManager struct {
 	cache merchantCache
 }
 
-// NewMerchants returns a Manager. It panics without a Store or a clock.
+// NewMerchants returns a Manager. It panics without a Store or a clock. It sets the ids of the configured merchants.
 func NewMerchants(c MerchantConfig) *MerchantManager {
 	if c.Store == nil || c.Now == nil {
 		panic("merchant: Config.Store and Config.Now are required")
+	}
+	c.Configured = maps.Clone(c.Configured)
+	for id, settings := range c.Configured {
+		settings.ID, settings.Configured = id, true
+		c.Configured[id] = settings
 	}
 	return &MerchantManager{conf: c}
 }
@@ -66,7 +71,7 @@ func (m *MerchantManager) Get(ctx context.Context, by Principal, id string) (inv
 		return invoice.Merchant{}, ErrNotFound
 	}
 	if c, ok := m.conf.Configured[id]; ok {
-		return c, nil
+		return c.Merchant, nil
 	}
 	found, err := Merchant(ctx, m.conf.Store, id)
 	if errors.Is(err, db.ErrNotFound) {
@@ -98,7 +103,7 @@ func (m *MerchantManager) List(ctx context.Context, by Principal, after string, 
 	}
 	for id, c := range m.conf.Configured {
 		if id > after {
-			all[id] = c
+			all[id] = c.Merchant
 		}
 	}
 	list := slices.SortedFunc(maps.Values(all), func(a, b invoice.Merchant) int { return strings.Compare(a.ID, b.ID) })
@@ -177,8 +182,8 @@ func (m *MerchantManager) Update(ctx context.Context, by Principal, id string, c
 
 // onlyAllowed reports whether a change sets no member but Allowed.
 func onlyAllowed(c invoice.MerchantChange) bool {
-	return c.Name == nil && c.Color == nil && c.SupportContact == nil && c.Statement == nil && c.Timezone == nil &&
-		c.Tolerance == nil && c.Collection == nil && c.DefaultAddresses == nil && !c.Immediately && c.ReturnHosts == nil && c.EmbedOrigins == nil
+	c.Allowed = nil
+	return reflect.DeepEqual(c, invoice.MerchantChange{})
 }
 
 // mayChange returns an error unless the principal may make changes to the merchant.

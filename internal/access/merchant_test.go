@@ -55,7 +55,7 @@ func each(t *testing.T, test func(t *testing.T, w *merchantWorld)) {
 // open returns another manager, as in another process.
 func (w *merchantWorld) open() *access.MerchantManager {
 	return access.NewMerchants(access.MerchantConfig{
-		Store: w.db, Configured: map[string]invoice.Merchant{"shop": {ID: "shop", Configured: true}},
+		Store: w.db, Configured: map[string]access.MerchantSettings{"shop": {}},
 		Chains: []string{"base"}, Delay: 24 * time.Hour, Now: func() time.Time { return w.now },
 	})
 }
@@ -335,7 +335,7 @@ func TestConfiguredAddresses(t *testing.T) {
 		}
 		started := access.NewMerchants(access.MerchantConfig{
 			Store: w.db, Chains: []string{"base"}, Delay: time.Hour, Now: func() time.Time { return w.now },
-			Configured: map[string]invoice.Merchant{"shop": {ID: "shop", Configured: true, Allowed: list.Allowed}, "cafe": {ID: "cafe", Configured: true}},
+			Configured: map[string]access.MerchantSettings{"shop": {Merchant: invoice.Merchant{Allowed: list.Allowed}}, "cafe": {}},
 		})
 		for range 2 {
 			if err := started.HoldConfigured(t.Context()); err != nil {

@@ -98,7 +98,8 @@ func (m *MerchantManager) Release(ctx context.Context, by Principal, id string, 
 		return ErrForbidden
 	}
 	err := m.conf.Store.Update(ctx, func(tx *db.Tx) error {
-		is, configured := m.conf.Configured[id]
+		settings, configured := m.conf.Configured[id]
+		is := settings.Merchant
 		if !configured {
 			var err error
 			if is, err = lockMerchant(ctx, tx, id); err != nil && !errors.Is(err, db.ErrNotFound) { // not every merchant has a profile

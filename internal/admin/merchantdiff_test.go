@@ -17,16 +17,16 @@ func TestMerchantDifferences(t *testing.T) {
 	url := dbtest.Migrated(t)
 	dbtest.Schedule(t, dbtest.Open(t, url), "shop", 0, 2, 1000)
 	config := func(shop ...invoice.AllowedAddress) admin.MerchantsConfig {
-		c := admin.MerchantsConfig{Database: url, Configured: map[string]invoice.Merchant{}}
+		c := admin.MerchantsConfig{Database: url, Configured: map[string]access.MerchantSettings{}}
 		if shop != nil {
-			c.Configured["shop"] = invoice.Merchant{ID: "shop", Configured: true, Allowed: shop}
+			c.Configured["shop"] = access.MerchantSettings{Merchant: invoice.Merchant{Allowed: shop}}
 		}
 		return c
 	}
 	one, two := invoice.AllowedAddress{ChainKey: "base", Address: invoice.Address{1}}, invoice.AllowedAddress{ChainKey: "base", Address: invoice.Address{2}}
 	for _, is := range []admin.MerchantsConfig{config(one), config()} {
 		if err := admin.WithMerchants(t.Context(), is, func(m *access.MerchantManager) error {
-			_, err := m.RecordConfigured(t.Context(), nil)
+			_, err := m.RecordConfigured(t.Context())
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -40,7 +40,7 @@ func TestMerchantDifferences(t *testing.T) {
 		{config(), chain.Harmless, "it has 1 open invoices, 2 waiting events and 0 keys"},
 		{config(two), chain.Dangerous, "quittance merchant resume shop"},
 	} {
-		got, err := admin.MerchantDifferences(t.Context(), test.config, nil)
+		got, err := admin.MerchantDifferences(t.Context(), test.config)
 		if err != nil || len(got) != 1 || got[0].Kind != test.kind || !strings.Contains(got[0].Text, test.want) {
 			t.Errorf("%v, %v; want %s: %s", got, err, test.kind, test.want)
 		}

@@ -9,15 +9,14 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/invoice"
 )
 
 // MerchantsConfig is the part of a service's configuration that its merchants need.
 type MerchantsConfig struct {
-	Database   string                      // as db.Open takes it
-	Configured map[string]invoice.Merchant // by id
-	Chains     []string                    // keys of the configured chains
-	Delay      time.Duration               // of a change of a list of allowed addresses
+	Database   string                             // as db.Open takes it
+	Configured map[string]access.MerchantSettings // by id
+	Chains     []string                           // keys of the configured chains
+	Delay      time.Duration                      // of a change of a list of allowed addresses
 }
 
 // WithMerchants calls a function with the manager of the merchants in a service's
@@ -26,11 +25,10 @@ func WithMerchants(ctx context.Context, c MerchantsConfig, do func(*access.Merch
 	return withMerchants(ctx, c, func(_ *db.DB, m *access.MerchantManager) error { return do(m) })
 }
 
-// MerchantDifferences compares the configured merchants, and their webhook URLs, with the recorded
-// ones.
-func MerchantDifferences(ctx context.Context, c MerchantsConfig, webhooks map[string]string) (all []chain.ConfigChange, err error) {
+// MerchantDifferences compares the configured merchants with the recorded ones.
+func MerchantDifferences(ctx context.Context, c MerchantsConfig) (all []chain.ConfigChange, err error) {
 	err = WithMerchants(ctx, c, func(m *access.MerchantManager) error {
-		left, err := m.CompareConfigured(ctx, webhooks)
+		left, err := m.CompareConfigured(ctx)
 		var refused *access.RefusedError
 		if errors.As(err, &refused) {
 			for _, fault := range refused.Faults {

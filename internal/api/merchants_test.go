@@ -25,7 +25,7 @@ func newMerchantAPI(t *testing.T) func(by access.Principal, method, path, body s
 	t.Helper()
 	store := dbtest.Open(t, dbtest.SQLite(t))
 	manager := access.NewMerchants(access.MerchantConfig{
-		Store: store, Configured: map[string]invoice.Merchant{"shop": {ID: "shop", Configured: true, Tolerance: invoice.Tolerance{BasisPoints: 50}}},
+		Store: store, Configured: map[string]access.MerchantSettings{"shop": {Merchant: invoice.Merchant{Tolerance: invoice.Tolerance{BasisPoints: 50}}}},
 		Chains: []string{"base"}, Delay: 24 * time.Hour, Now: testClock,
 	})
 	rest := api.New(api.Config{Reader: api.NewReader(store), Merchants: manager, Now: testClock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}).Handler()

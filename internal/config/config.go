@@ -24,9 +24,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/limits"
-	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // MaxSize is how many bytes a configuration file may have.
@@ -53,7 +51,7 @@ type Config struct {
 	Database  string // sqlite:PATH or postgres://…
 	ReadOnly  string // postgres://… of a standby of the database that serves lists; may be empty
 	Log       Log
-	Merchants []Merchant
+	Merchants map[string]access.MerchantSettings // by id
 	Providers []Provider
 	Chains    []Chain
 	// WebhookAllow are the address ranges that webhooks may reach in addition to
@@ -79,24 +77,6 @@ type Config struct {
 	AllowListDelay time.Duration
 	// Warnings name settings that are valid but unwise.
 	Warnings []string
-}
-
-// Merchant is a merchant that is configured in the file.
-type Merchant struct {
-	ID             string
-	WebhookURL     string              // http or https; empty when it is set through the API
-	WebhookSecret  string              // empty without a URL
-	WebhookHeaders []webhooks.Header   // sent with each event; empty without a URL
-	OptionalEvents []invoice.EventType // requested in addition to the five of the interface
-	Tolerance      invoice.Tolerance   // how much less than an invoice's amount pays it
-	Collection     invoice.Collection  // of invoices that are created without one
-	// Allowed are the only addresses that invoices may settle to. If it is empty, every
-	// address is allowed.
-	Allowed     []invoice.AllowedAddress
-	ReturnHosts []string // the only hosts of return URLs; empty allows every host
-	// EmbedOrigins are the origins of pages that may show the checkout in a frame.
-	EmbedOrigins []string
-	Timezone     string // name of the time zone by which its days begin; empty is UTC
 }
 
 // Provider is a transfer provider. The service accepts its notices.

@@ -135,10 +135,20 @@ func TestParse(t *testing.T) {
 	if !house.DepositFactory.IsZero() || !house.AuthorizationRelay.IsZero() {
 		t.Errorf("depositFactory and authorizationRelay are %s and %s by default", house.DepositFactory, house.AuthorizationRelay)
 	}
-	want := []config.Merchant{
-		{ID: "shop", WebhookURL: "https://shop.example/webhooks", WebhookSecret: "whsec_c2hvcCBzaG9wIHNob3AgISE=", Tolerance: invoice.Tolerance{BasisPoints: 50}, Collection: invoice.Direct, ReturnHosts: []string{"shop.example", "localhost"}},
-		{ID: "other.shop", WebhookURL: "http://127.0.0.1:9999/", WebhookSecret: "whsec_from_the_file", Tolerance: invoice.Tolerance{Amount: invoice.NewAmount(500_000)}, Collection: invoice.Deposit},
-		{ID: "third", Collection: invoice.Direct, Allowed: []invoice.AllowedAddress{{ChainKey: "base", Address: invoice.Address{19: 0xa1}}, {ChainKey: "base", Address: invoice.Address{19: 0xb2}}}},
+	want := map[string]access.MerchantSettings{
+		"shop": {
+			Merchant: invoice.Merchant{
+				Tolerance: invoice.Tolerance{BasisPoints: 50}, Collection: invoice.Direct, ReturnHosts: []string{"shop.example", "localhost"},
+			},
+			WebhookURL: "https://shop.example/webhooks", WebhookSecret: "whsec_c2hvcCBzaG9wIHNob3AgISE=",
+		},
+		"other.shop": {
+			Merchant:   invoice.Merchant{Tolerance: invoice.Tolerance{Amount: invoice.NewAmount(500_000)}, Collection: invoice.Deposit},
+			WebhookURL: "http://127.0.0.1:9999/", WebhookSecret: "whsec_from_the_file",
+		},
+		"third": {Merchant: invoice.Merchant{Collection: invoice.Direct, Allowed: []invoice.AllowedAddress{
+			{ChainKey: "base", Address: invoice.Address{19: 0xa1}}, {ChainKey: "base", Address: invoice.Address{19: 0xb2}},
+		}}},
 	}
 	if diff := cmp.Diff(want, cfg.Merchants, cmp.Comparer(func(a, b invoice.Amount) bool { return a == b })); diff != "" {
 		t.Error(diff)
@@ -284,7 +294,7 @@ func TestAllowedAddresses(t *testing.T) {
 		}
 		text := strings.Replace(full, "    tolerance: 500000\n", "    allowedAddresses: ["+strings.Join(list, ", ")+"]\n", 1)
 		cfg, err := config.Parse([]byte(text), secrets)
-		if (err != nil) != (n > invoice.MaxAllowedAddresses) || err == nil && len(cfg.Merchants[1].Allowed) != n {
+		if (err != nil) != (n > invoice.MaxAllowedAddresses) || err == nil && len(cfg.Merchants["other.shop"].Allowed) != n {
 			t.Errorf("%d addresses: %v", n, err)
 		}
 	}
@@ -521,7 +531,7 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg, err := config.Load(path, config.System)
-	if err != nil || cfg.Merchants[0].WebhookSecret != "whsec_c2hvcCBzaG9wIHNob3AgISE=" {
+	if err != nil || cfg.Merchants["a"].WebhookSecret != "whsec_c2hvcCBzaG9wIHNob3AgISE=" {
 		t.Errorf("Load = %+v, %v", cfg, err)
 	}
 }
@@ -582,8 +592,8 @@ func FuzzParse(f *testing.F) {
 		if len(cfg.Addresses) == 0 || len(cfg.Merchants) == 0 || len(cfg.Chains) == 0 {
 			t.Errorf("%q was accepted as %+v", text, cfg)
 		}
-		for _, m := range cfg.Merchants {
-			if !invoice.ValidMerchantID(m.ID) || (m.WebhookSecret == "") != (m.WebhookURL == "") {
+		for id, m := range cfg.Merchants {
+			if !invoice.ValidMerchantID(id) || (m.WebhookSecret == "") != (m.WebhookURL == "") {
 				t.Errorf("merchant %+v was accepted", m)
 			}
 		}

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/config"
-	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // TestEgressOfWebhooks reads the private CA, the proxy and the headers of webhooks.
@@ -24,8 +24,8 @@ func TestEgressOfWebhooks(t *testing.T) {
 	if !strings.Contains(string(cfg.WebhookCA), "CERTIFICATE") || cfg.WebhookProxy == nil || cfg.WebhookProxy.Host != "proxy.internal:3128" {
 		t.Errorf("the CA is %q, the proxy %v", cfg.WebhookCA, cfg.WebhookProxy)
 	}
-	if want := []webhooks.Header{{Name: "Authorization", Value: "Bearer hunter2"}, {Name: "X-A", Value: "a"}}; !slices.Equal(cfg.Merchants[0].WebhookHeaders, want) {
-		t.Errorf("the headers are %v", cfg.Merchants[0].WebhookHeaders)
+	if want := []access.WebhookHeader{{Name: "Authorization", Value: "Bearer hunter2"}, {Name: "X-A", Value: "a"}}; !slices.Equal(cfg.Merchants["shop"].WebhookHeaders, want) {
+		t.Errorf("the headers are %v", cfg.Merchants["shop"].WebhookHeaders)
 	}
 	if cfg, err = config.Parse([]byte(minimal+"webhooks: {proxy: 'http://proxy.internal:3128'}\n"), src); err != nil || cfg.WebhookProxy.String() != "http://proxy.internal:3128" || cfg.WebhookCA != nil {
 		t.Errorf("by its URL: %v, %v", cfg.WebhookProxy, err)

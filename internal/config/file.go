@@ -67,22 +67,6 @@ type retentionFile struct {
 	Attempts scalar `yaml:"attempts"`
 }
 
-type merchantFile struct {
-	ID                string              `yaml:"id"`
-	WebhookURL        string              `yaml:"webhookUrl"`
-	WebhookSecretEnv  string              `yaml:"webhookSecretEnv"`
-	WebhookSecretFile string              `yaml:"webhookSecretFile"`
-	WebhookHeaders    []webhookHeaderFile `yaml:"webhookHeaders"`
-	Tolerance         scalar              `yaml:"tolerance"`
-	Collection        string              `yaml:"collection"`
-	OptionalEvents    []string            `yaml:"optionalEvents"`
-
-	AllowedAddresses []allowedFile `yaml:"allowedAddresses"`
-	ReturnHosts      []string      `yaml:"returnHosts"`
-	EmbedOrigins     []string      `yaml:"embedOrigins"`
-	Timezone         string        `yaml:"timezone"`
-}
-
 type webhookHeaderFile struct {
 	Name      string `yaml:"name"`
 	Value     string `yaml:"value"`

@@ -6,14 +6,38 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-func (r *resolver) merchant(path string, m merchantFile, chains []chainFile) Merchant {
+type merchantFile struct {
+	ID                string              `yaml:"id"`
+	WebhookURL        string              `yaml:"webhookUrl"`
+	WebhookSecretEnv  string              `yaml:"webhookSecretEnv"`
+	WebhookSecretFile string              `yaml:"webhookSecretFile"`
+	WebhookHeaders    []webhookHeaderFile `yaml:"webhookHeaders"`
+	Tolerance         scalar              `yaml:"tolerance"`
+	Collection        string              `yaml:"collection"`
+	OptionalEvents    []string            `yaml:"optionalEvents"`
+
+	AllowedAddresses []allowedFile `yaml:"allowedAddresses"`
+	ReturnHosts      []string      `yaml:"returnHosts"`
+	EmbedOrigins     []string      `yaml:"embedOrigins"`
+	Timezone         string        `yaml:"timezone"`
+}
+
+// fill sets the settings of a merchant that the file leaves out.
+func (f *merchantFile) fill(m access.MerchantSettings) {
+	f.Tolerance = cmp.Or(f.Tolerance, "0")
+	f.Collection = string(m.Collection)
+	f.Timezone = cmp.Or(m.Timezone, "UTC")
+}
+
+func (r *resolver) merchant(path string, m merchantFile, chains []chainFile) access.MerchantSettings {
 	if !invoice.ValidMerchantID(m.ID) {
 		r.fail(path+".id", "is %q; want 1 to %d characters of A-Z, a-z, 0-9, '_', '.' and '-'", m.ID, invoice.MaxMerchantID)
 	}
-	out := Merchant{ID: m.ID, WebhookURL: m.WebhookURL}
+	out := access.MerchantSettings{WebhookURL: m.WebhookURL, OptionalEvents: r.optionalEvents(path+".optionalEvents", m.OptionalEvents)}
 	switch secretless := m.WebhookSecretEnv == "" && m.WebhookSecretFile == ""; {
 	case m.WebhookURL != "":
 		if err := CheckWebhookURL(m.WebhookURL); err != nil {
@@ -26,23 +50,12 @@ func (r *resolver) merchant(path string, m merchantFile, chains []chainFile) Mer
 	case !secretless:
 		r.fail(path+".webhookUrl", "is missing, but the secret is there; leave out both when the URL is set through the API, which makes the secret")
 	}
-	for i, name := range m.OptionalEvents {
-		if typ := invoice.EventType(name); slices.Contains(invoice.OptionalEventTypes, typ) {
-			out.OptionalEvents = append(out.OptionalEvents, typ)
-		} else {
-			r.fail(fmt.Sprintf("%s.optionalEvents[%d]", path, i), "is %q; want %s", name, invoice.EventUnattributed)
+	out.ReturnHosts, out.EmbedOrigins, out.Timezone = m.ReturnHosts, m.EmbedOrigins, m.Timezone
+	for _, err := range []error{invoice.CheckReturnHosts(m.ReturnHosts), invoice.CheckEmbedOrigins(m.EmbedOrigins), invoice.CheckTimezone(m.Timezone)} {
+		if wrong := (*invoice.FieldError)(nil); errors.As(err, &wrong) {
+			r.fail(path+"."+wrong.Field, "%s", wrong.Detail)
 		}
 	}
-	if wrong := (*invoice.FieldError)(nil); errors.As(invoice.CheckReturnHosts(m.ReturnHosts), &wrong) {
-		r.fail(path+"."+wrong.Field, "%s", wrong.Detail)
-	}
-	if wrong := (*invoice.FieldError)(nil); errors.As(invoice.CheckEmbedOrigins(m.EmbedOrigins), &wrong) {
-		r.fail(path+"."+wrong.Field, "%s", wrong.Detail)
-	}
-	if wrong := (*invoice.FieldError)(nil); errors.As(invoice.CheckTimezone(m.Timezone), &wrong) {
-		r.fail(path+"."+wrong.Field, "%s", wrong.Detail)
-	}
-	out.ReturnHosts, out.EmbedOrigins, out.Timezone = m.ReturnHosts, m.EmbedOrigins, m.Timezone
 	var err error
 	if out.Tolerance, err = invoice.ParseTolerance(string(m.Tolerance)); err != nil {
 		r.fail(path+".tolerance", "is %q; %w", m.Tolerance, err)
@@ -52,6 +65,18 @@ func (r *resolver) merchant(path string, m merchantFile, chains []chainFile) Mer
 	}
 	out.Allowed = r.allowed(path+".allowedAddresses", m.AllowedAddresses, chains)
 	return out
+}
+
+// optionalEvents reads the optional event types that a merchant receives.
+func (r *resolver) optionalEvents(path string, names []string) (all []invoice.EventType) {
+	for i, name := range names {
+		if typ := invoice.EventType(name); slices.Contains(invoice.OptionalEventTypes, typ) {
+			all = append(all, typ)
+		} else {
+			r.fail(fmt.Sprintf("%s[%d]", path, i), "is %q; want %s", name, invoice.EventUnattributed)
+		}
+	}
+	return all
 }
 
 // allowed reads the addresses that a merchant's invoices may settle to.

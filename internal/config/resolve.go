@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -46,9 +47,10 @@ func (f file) resolve(src Source) (Config, error) {
 		r.fail("chains", "want at least one chain")
 	}
 	seen := make(map[string]bool)
+	cfg.Merchants = make(map[string]access.MerchantSettings, len(f.Merchants))
 	for i, m := range f.Merchants {
 		path := fmt.Sprintf("merchants[%d]", i)
-		cfg.Merchants = append(cfg.Merchants, r.merchant(path, m, f.Chains))
+		cfg.Merchants[m.ID] = r.merchant(path, m, f.Chains)
 		r.unique(seen, path+".id", m.ID)
 	}
 	clear(seen)

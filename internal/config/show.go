@@ -57,9 +57,7 @@ func (f file) withDefaults(cfg Config) file {
 		l.url = origin(l.url)
 	}
 	for i := range f.Merchants {
-		f.Merchants[i].Tolerance = cmp.Or(f.Merchants[i].Tolerance, "0")
-		f.Merchants[i].Collection = string(cfg.Merchants[i].Collection)
-		f.Merchants[i].Timezone = cmp.Or(cfg.Merchants[i].Timezone, "UTC")
+		f.Merchants[i].fill(cfg.Merchants[f.Merchants[i].ID])
 	}
 	for i := range f.Providers {
 		f.Providers[i].Chains, f.Providers[i].Currencies = cfg.Providers[i].Chains, cfg.Providers[i].Currencies

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -75,10 +76,10 @@ func (r *resolver) webhookProxy(path string, l *location) *url.URL {
 }
 
 // webhookHeaders reads the headers of a merchant's endpoint.
-func (r *resolver) webhookHeaders(path string, files []webhookHeaderFile) []webhooks.Header {
-	var all []webhooks.Header
+func (r *resolver) webhookHeaders(path string, files []webhookHeaderFile) []access.WebhookHeader {
+	var all []access.WebhookHeader
 	for i, f := range files {
-		h, at := webhooks.Header{Name: f.Name, Value: f.Value}, fmt.Sprintf("%s[%d]", path, i)
+		h, at := access.WebhookHeader{Name: f.Name, Value: f.Value}, fmt.Sprintf("%s[%d]", path, i)
 		referred := f.ValueEnv != "" || f.ValueFile != ""
 		switch {
 		case referred && f.Value != "":

@@ -81,7 +81,7 @@ func newWorld(t *testing.T, changes ...func(*server.Config)) *world {
 	w.chain.MineAt(w.now().Unix() - 1)
 	node := w.chain.Serve(t)
 	w.node = node
-	merchants := server.Merchants{Endpoints: map[string]webhooks.Endpoint{"acme": {}, "globex": {}}}
+	merchants := server.Merchants{Configured: map[string]access.MerchantSettings{"acme": {}, "globex": {}}}
 	var err error
 	if w.root, err = access.NewKey(access.Test, rand.Reader); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/alerttest"
 	"github.com/quittance/quittance/internal/chain"
@@ -45,7 +46,7 @@ func TestExtraAlertsOfAHealthyService(t *testing.T) {
 	receiver, received := newReceiver(t)
 	base := startServer(t, Config{
 		Chains: []Chain{c}, WebhookAllow: webhooks.Loopback(), Build: Build{Version: "v1.2.3", Commit: "abc"},
-		Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {URL: receiver, Secret: "whsec_of_merchant_m"}}},
+		Merchants: Merchants{Configured: map[string]access.MerchantSettings{"m": {WebhookURL: receiver, WebhookSecret: "whsec_of_merchant_m"}}},
 	}).url
 	if a := create(t, base, "house"); a.status != http.StatusCreated {
 		t.Fatalf("create: %d %s", a.status, a.body)
@@ -79,7 +80,7 @@ func TestExtraAlertsOfATroubledService(t *testing.T) {
 	halt(t, database, "halted", "finalized block replaced")
 	base := startServer(t, Config{
 		Chains: []Chain{house, halted, down}, Database: database, WebhookAllow: webhooks.Loopback(),
-		Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {URL: gone.URL, Secret: "whsec_of_merchant_m"}, "n": {}}},
+		Merchants: Merchants{Configured: map[string]access.MerchantSettings{"m": {WebhookURL: gone.URL, WebhookSecret: "whsec_of_merchant_m"}, "n": {}}},
 	}).url
 	statusOf(t, base, "troubles", func(st admin.Status) bool {
 		return st.Chains[1].Halted != "" && st.Chains[2].Providers[0].State == chain.StateBackoff && st.Chains[2].Error != ""

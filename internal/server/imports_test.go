@@ -26,7 +26,7 @@ func TestImporter(t *testing.T) {
 	t.Parallel()
 	chain, _, _ := scriptedChain(t, "house", 7)
 	cfg := Config{
-		Chains: []Chain{chain}, Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {URL: "http://127.0.0.1:1", Secret: "whsec_of_the_shop"}}},
+		Chains: []Chain{chain}, Merchants: Merchants{Configured: map[string]access.MerchantSettings{"m": {WebhookURL: "http://127.0.0.1:1", WebhookSecret: "whsec_of_the_shop"}}},
 		Database: dbtest.Migrated(t), WebhookAllow: webhooks.Loopback(),
 	}
 	live := startServer(t, cfg)

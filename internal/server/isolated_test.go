@@ -14,6 +14,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/dbtest"
@@ -49,7 +50,7 @@ func TestIsolated(t *testing.T) {
 			receiver, received := newReceiver(t)
 			config, c, node := scriptedChain(t, "house", 7)
 			conn := database(t)
-			live := startServer(t, Config{Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {}}}, Database: conn})
+			live := startServer(t, Config{Chains: []Chain{config}, Merchants: Merchants{Configured: map[string]access.MerchantSettings{"m": {}}}, Database: conn})
 			await(t, live.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 			made := create(t, live.url, "house")
 			if made.status != http.StatusCreated {
@@ -106,7 +107,7 @@ func startIsolated(t *testing.T, config Chain, node *chaintest.Node, conn, recei
 	config.OperatorKey = key
 	log = new(lockedBuffer)
 	base = startServer(t, Config{
-		Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {URL: receiver, Secret: "whsec_of_the_shop"}}}, Database: conn, Isolated: true, IsCopy: true,
+		Chains: []Chain{config}, Merchants: Merchants{Configured: map[string]access.MerchantSettings{"m": {WebhookURL: receiver, WebhookSecret: "whsec_of_the_shop"}}}, Database: conn, Isolated: true, IsCopy: true,
 		WebhookAllow: webhooks.Loopback(), SMTP: &mailer.SMTP{Host: "127.0.0.1", Port: 1}, PublicURL: "https://pay.example.com", Hosts: []string{"pay.example.com"},
 		KeepEvents: time.Nanosecond, KeepAttempts: time.Nanosecond, Logger: slog.New(slog.NewTextHandler(log, nil)),
 	}).url

@@ -60,11 +60,11 @@ func newKeyWorld(t *testing.T, database string) *keyWorld {
 	t.Cleanup(receiver.Close)
 	c, _ := scripted(t, "house", 7)
 	w.receiver = receiver.URL
-	merchants := map[string]webhooks.Endpoint{"cafe": {}, "bean": {}}
+	merchants := map[string]access.MerchantSettings{"cafe": {}, "bean": {}}
 	for n := range 20 {
-		merchants[fmt.Sprintf("m%d", n)] = webhooks.Endpoint{}
+		merchants[fmt.Sprintf("m%d", n)] = access.MerchantSettings{}
 	}
-	w.cfg = Config{Database: database, Chains: []Chain{c}, Merchants: Merchants{Endpoints: merchants}, WebhookAllow: webhooks.Loopback()}
+	w.cfg = Config{Database: database, Chains: []Chain{c}, Merchants: Merchants{Configured: merchants}, WebhookAllow: webhooks.Loopback()}
 	return w
 }
 

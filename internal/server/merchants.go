@@ -11,52 +11,19 @@ import (
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
-// Merchants are the configured merchants. With AcceptAll, other merchants are accepted too, and their
-// events are sent to the Fallback endpoint if it has a URL. A merchant with an endpoint without a URL
-// sets it through the API.
+// Merchants are the configured merchants, by id. With AcceptAll, other merchants are accepted too, and
+// their events are sent to the Fallback endpoint if it has a URL.
 type Merchants struct {
-	Endpoints map[string]webhooks.Endpoint
-	// Tolerances are the underpayments that merchants accept. By default it is 0.
-	Tolerances map[string]invoice.Tolerance
-	// Collections are the default ways to collect payments of merchants' invoices.
-	Collections map[string]invoice.Collection
-	// Allowed are the only addresses that merchants' invoices may settle to. By default
-	// every address is allowed.
-	Allowed map[string][]invoice.AllowedAddress
-	// ReturnHosts are the lists of return hosts of merchants that have one.
-	ReturnHosts map[string][]string
-	// EmbedOrigins are the origins that may embed the checkout of merchants that have some.
-	EmbedOrigins map[string][]string
-	// Timezones are the time zones of merchants that have one.
-	Timezones map[string]string
-	// Optional are the optional event types that merchants receive.
-	Optional  map[string][]invoice.EventType
-	AcceptAll bool
-	Fallback  webhooks.Endpoint
-}
-
-// Known reports whether invoices may be created for the merchant.
-func (m Merchants) Known(merchantID string) bool {
-	_, ok := m.Endpoints[merchantID]
-	return ok || m.AcceptAll
-}
-
-// profiles returns the profiles of the configured merchants, by id.
-func (m Merchants) profiles() map[string]invoice.Merchant {
-	all := make(map[string]invoice.Merchant, len(m.Endpoints))
-	for id := range m.Endpoints {
-		all[id] = invoice.Merchant{ID: id, Configured: true, Tolerance: m.Tolerances[id], Collection: m.Collections[id], Allowed: m.Allowed[id], ReturnHosts: m.ReturnHosts[id],
-			EmbedOrigins: m.EmbedOrigins[id], Timezone: m.Timezones[id]}
-	}
-	return all
+	Configured map[string]access.MerchantSettings
+	AcceptAll  bool
+	Fallback   webhooks.Endpoint
 }
 
 // buildMerchants builds the manager of the merchants. It fails if a configured merchant is
 // in the database too, because the rules there, such as its allowed addresses, would no
 // longer be in force, or if its id may be of another company now.
 func (s *Server) buildMerchants(ctx context.Context, chainKeys []string) error {
-	configured := s.cfg.Merchants.profiles()
-	for id := range configured {
+	for id := range s.cfg.Merchants.Configured {
 		switch _, err := access.Merchant(ctx, s.store, id); {
 		case err == nil:
 			return fmt.Errorf("the merchant %s is in the database and in the configuration, whose rules would replace those in the database; remove it from the configuration", id)
@@ -65,17 +32,17 @@ func (s *Server) buildMerchants(ctx context.Context, chainKeys []string) error {
 		}
 	}
 	s.merchants = access.NewMerchants(access.MerchantConfig{
-		Store: s.store, Configured: configured, AcceptAll: s.cfg.Merchants.AcceptAll,
+		Store: s.store, Configured: s.cfg.Merchants.Configured, AcceptAll: s.cfg.Merchants.AcceptAll,
 		Chains: chainKeys, Delay: s.cfg.AllowListDelay, Now: s.cfg.Now,
 	})
-	_, err := s.merchants.CompareConfigured(ctx, s.cfg.Merchants.webhooks())
+	_, err := s.merchants.CompareConfigured(ctx)
 	return err
 }
 
 // recordMerchants records the configured merchants in the database, and warns of merchants that left
 // the configuration.
 func (s *Server) recordMerchants(ctx context.Context) error {
-	left, err := s.merchants.RecordConfigured(ctx, s.cfg.Merchants.webhooks())
+	left, err := s.merchants.RecordConfigured(ctx)
 	if err != nil {
 		return err
 	}
@@ -87,17 +54,6 @@ func (s *Server) recordMerchants(ctx context.Context) error {
 		}
 	}
 	return s.merchants.HoldConfigured(ctx)
-}
-
-// webhooks returns the URLs of the configured merchants that have one, by id.
-func (m Merchants) webhooks() map[string]string {
-	all := make(map[string]string)
-	for id, e := range m.Endpoints {
-		if e.URL != "" {
-			all[id] = e.URL
-		}
-	}
-	return all
 }
 
 // directory implements ledger.Merchants.
@@ -121,6 +77,6 @@ func (d directory) WantsEvents(merchantID string) bool {
 	if d.isolated {
 		return false
 	}
-	_, named := d.Endpoints[merchantID]
+	_, named := d.Configured[merchantID]
 	return named || !d.AcceptAll || d.Fallback.URL != "" || d.endpoints.HasOwnEndpoint(merchantID)
 }

@@ -37,27 +37,27 @@ func TestMerchants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shop := webhooks.Endpoint{URL: "https://shop.example/", Secret: "whsec_shop"}
-	configured := Merchants{Endpoints: map[string]webhooks.Endpoint{"shop": shop, "later": {}}}
+	shop := access.MerchantSettings{WebhookURL: "https://shop.example/", WebhookSecret: "whsec_shop"}
+	configured := Merchants{Configured: map[string]access.MerchantSettings{"shop": shop, "later": {}}}
 	dev := Merchants{AcceptAll: true, Fallback: webhooks.Endpoint{URL: "http://127.0.0.1:9000/", Secret: "whsec_all"}}
 	quiet := Merchants{AcceptAll: true}
 	for name, test := range map[string]struct {
-		merchants    Merchants
-		id           string
-		known, wants bool
+		merchants Merchants
+		id        string
+		wants     bool
 	}{
-		"configured": {configured, "shop", true, true},
+		"configured": {configured, "shop", true},
 		// Its events wait until it sets an endpoint.
-		"configured without a URL": {configured, "later", true, true},
+		"configured without a URL": {configured, "later", true},
 		// Another replica may have its endpoint.
-		"not configured here": {configured, "other", false, true},
-		"any, in dev":         {dev, "other", true, true},
-		"nowhere to send to":  {quiet, "other", true, false},
-		"through the API":     {quiet, "owner", true, true},
+		"not configured here": {configured, "other", true},
+		"any, in dev":         {dev, "other", true},
+		"nowhere to send to":  {quiet, "other", false},
+		"through the API":     {quiet, "owner", true},
 	} {
 		d := directory{test.merchants, endpoints, nil, false}
-		if d.Known(test.id) != test.known || d.WantsEvents(test.id) != test.wants {
-			t.Errorf("%s: known %v, wants events %v", name, d.Known(test.id), d.WantsEvents(test.id))
+		if d.WantsEvents(test.id) != test.wants {
+			t.Errorf("%s: wants events %v", name, d.WantsEvents(test.id))
 		}
 	}
 }
@@ -76,25 +76,12 @@ func TestMerchantConfiguredTwice(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err := Run(ctx, Config{
-		Listeners: listenOn(t, Address{}), Database: url, Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"shop": {}}},
+		Listeners: listenOn(t, Address{}), Database: url, Merchants: Merchants{Configured: map[string]access.MerchantSettings{"shop": {}}},
 		Access: Access{Mode: access.Live}, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 		Ready: func(string) { cancel() },
 	})
 	if err == nil || !strings.Contains(err.Error(), "the merchant shop is in the database and in the configuration") {
 		t.Errorf("it ended with %v", err)
-	}
-}
-
-func TestConfiguredProfiles(t *testing.T) {
-	half := invoice.Tolerance{BasisPoints: 50}
-	d := Merchants{Endpoints: map[string]webhooks.Endpoint{"shop": {}, "cafe": {}}, Tolerances: map[string]invoice.Tolerance{"shop": half},
-		Allowed: map[string][]invoice.AllowedAddress{"shop": {{ChainKey: "base", Address: invoice.Address{1}}}}}
-	got := d.profiles()
-	if shop := got["shop"]; shop.Tolerance != half || !shop.Configured || shop.ID != "shop" || !shop.Allows("base", invoice.Address{1}) || shop.Allows("base", invoice.Address{2}) {
-		t.Errorf("the shop is %+v", shop)
-	}
-	if cafe := got["cafe"]; cafe.Tolerance != (invoice.Tolerance{}) || len(got) != 2 {
-		t.Errorf("the cafe is %+v, of %d merchants", cafe, len(got))
 	}
 }
 
@@ -106,9 +93,9 @@ func TestMerchantLeaves(t *testing.T) {
 	url, log := dbtest.Migrated(t), new(logtest.Buffer)
 	chain, _ := scripted(t, "house", 5)
 	config := func(shop ...invoice.AllowedAddress) Config {
-		m := Merchants{Endpoints: map[string]webhooks.Endpoint{"cafe": {}}, Allowed: map[string][]invoice.AllowedAddress{}}
+		m := Merchants{Configured: map[string]access.MerchantSettings{"cafe": {}}}
 		if shop != nil {
-			m.Endpoints["shop"], m.Allowed["shop"] = webhooks.Endpoint{}, shop
+			m.Configured["shop"] = access.MerchantSettings{Merchant: invoice.Merchant{Allowed: shop}}
 		}
 		return Config{Database: url, Chains: []Chain{chain}, Merchants: m, Logger: slog.New(slog.NewTextHandler(log, nil))}
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
-	"github.com/quittance/quittance/internal/webhooks"
 )
 
 // tooManyError is how a node refuses a call beyond its rate.
@@ -59,7 +58,7 @@ func TestVerifyFloodLeavesPayments(t *testing.T) {
 	c.Registry = testToken // any contract
 	c.PollInterval = 250 * time.Millisecond
 	database := dbtest.Migrated(t)
-	merchants := Merchants{Endpoints: map[string]webhooks.Endpoint{"acme": {}, "globex": {}}}
+	merchants := Merchants{Configured: map[string]access.MerchantSettings{"acme": {}, "globex": {}}}
 	base := startServer(t, Config{
 		Database: database, Chains: []Chain{c}, Merchants: merchants, Access: Access{Mode: access.Live},
 	}).url
@@ -68,7 +67,7 @@ func TestVerifyFloodLeavesPayments(t *testing.T) {
 	node.Intercept(limit.intercept)
 
 	keys := access.NewKeyManager(access.KeyManagerConfig{
-		Store: dbtest.Open(t, database), Mode: access.Live, Known: merchants.Known, Now: time.Now, Rand: rand.Reader,
+		Store: dbtest.Open(t, database), Mode: access.Live, Known: func(string) bool { return true }, Now: time.Now, Rand: rand.Reader,
 	})
 	with := func(merchant string, scopes access.Scopes) func(*http.Request) {
 		_, key, err := keys.Create(t.Context(), access.Open(), access.KeyRequest{Name: "test", MerchantID: merchant, Scopes: scopes})

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/access/keyringtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -16,7 +17,7 @@ func TestEventsWaitForAnEndpoint(t *testing.T) {
 	receiver, arrived := newReceiver(t)
 	c, _ := scripted(t, "house", 7)
 	base := startServer(t, Config{
-		Chains: []Chain{c}, Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {}}},
+		Chains: []Chain{c}, Merchants: Merchants{Configured: map[string]access.MerchantSettings{"m": {}}},
 		Keyring: keyringtest.New(t), WebhookAllow: webhooks.Loopback(),
 	}).url
 	if a := create(t, base, "house"); a.status != http.StatusCreated {

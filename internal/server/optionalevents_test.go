@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/access/keyringtest"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/dbtest"
@@ -21,7 +22,7 @@ func TestOptionalEventsSetThroughTheAPI(t *testing.T) {
 			receiver, arrived := newReceiver(t)
 			config, c, _ := scriptedChain(t, "house", 7)
 			base := startServer(t, Config{
-				Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {}}}, Database: database(t),
+				Chains: []Chain{config}, Merchants: Merchants{Configured: map[string]access.MerchantSettings{"m": {}}}, Database: database(t),
 				Keyring: keyringtest.New(t), WebhookAllow: webhooks.Loopback(),
 			}).url
 			const asks = `"optionalEvents":["payment.unattributed"]`

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/access/keyringtest"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/clock"
@@ -121,13 +122,13 @@ func startOverload(t *testing.T, database string) *overload {
 	o.proxy = proxy
 	receiver := httptest.NewServer(http.HandlerFunc(o.receive))
 	t.Cleanup(receiver.Close)
-	endpoint := webhooks.Endpoint{URL: receiver.URL, Secret: "whsec_test"}
+	endpoint := access.MerchantSettings{WebhookURL: receiver.URL, WebhookSecret: "whsec_test"}
 	c, blocks, _ := scriptedChain(t, "house", 7)
 	o.blocks = blocks
 	o.clock = func() time.Time { return time.Unix(chaintest.GenesisTime, 0).Add(time.Since(began)) }
 	o.url = startServer(t, Config{
 		Now: o.clock, Database: through, Chains: []Chain{c}, Logger: slog.New(slog.NewTextHandler(o.log, &slog.HandlerOptions{Level: slog.LevelWarn})), Keyring: keyringtest.New(t), WebhookAllow: webhooks.Loopback(),
-		Merchants: Merchants{AcceptAll: true, Endpoints: map[string]webhooks.Endpoint{"paid": endpoint, "busy": endpoint}},
+		Merchants: Merchants{AcceptAll: true, Configured: map[string]access.MerchantSettings{"paid": endpoint, "busy": endpoint}},
 	}).url
 	await(t, o.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
 	o.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: overloadCreators + overloadReaders}}

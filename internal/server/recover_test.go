@@ -28,7 +28,7 @@ import (
 func recoverConfig(url string, c Chain) Config {
 	return Config{
 		Database: url, Chains: []Chain{c}, Access: Access{Mode: access.Test, Open: true}, Now: time.Now, Rand: rand.Reader,
-		Logger: slog.New(slog.DiscardHandler), Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {}}},
+		Logger: slog.New(slog.DiscardHandler), Merchants: Merchants{Configured: map[string]access.MerchantSettings{"m": {}}},
 	}
 }
 
@@ -52,7 +52,7 @@ func TestRecover(t *testing.T) {
 	config.Registry = invoice.Address{0x60}
 	c.Contract(config.Registry)
 	url := dbtest.Migrated(t)
-	live := startServer(t, Config{Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {}}}, Database: url})
+	live := startServer(t, Config{Chains: []Chain{config}, Merchants: Merchants{Configured: map[string]access.MerchantSettings{"m": {}}}, Database: url})
 	await(t, live.url, "readiness", func(status int, h health) bool { return status == http.StatusOK && h.Chains[0].Indexed == 3 })
 	paid, closed := createdInvoice(t, live.url), createdInvoice(t, live.url)
 	path := filepath.Join(t.TempDir(), "copy.db")
@@ -106,7 +106,7 @@ func TestRecover(t *testing.T) {
 	if text := report.Markdown(); !strings.Contains(text, lost.String()) || !strings.Contains(text, closed.ID) {
 		t.Errorf("the document lacks an invoice:\n%s", text)
 	}
-	again := startServer(t, Config{Chains: []Chain{config}, Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {}}}, Database: copied})
+	again := startServer(t, Config{Chains: []Chain{config}, Merchants: Merchants{Configured: map[string]access.MerchantSettings{"m": {}}}, Database: copied})
 	for id, want := range map[string]string{paid.ID: `"status":"paid"`, closed.ID: `"status":"void"`} {
 		awaitBody(t, again.url+"/api/invoices/"+id, want)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
@@ -79,7 +80,7 @@ func TestUndoIsolation(t *testing.T) {
 		receiver, received := newReceiver(t)
 		configured := func() Config {
 			cfg := recoverConfig(url, config)
-			cfg.Merchants, cfg.WebhookAllow = Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {URL: receiver, Secret: "whsec_of_the_shop"}}}, webhooks.Loopback()
+			cfg.Merchants, cfg.WebhookAllow = Merchants{Configured: map[string]access.MerchantSettings{"m": {WebhookURL: receiver, WebhookSecret: "whsec_of_the_shop"}}}, webhooks.Loopback()
 			return cfg
 		}
 		live := startServer(t, configured())

@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -39,7 +40,10 @@ var errConfigurationChanged = errors.New("another replica started with another c
 
 // decides returns the settings that affect money.
 func (c Config) decides() chain.ConfiguredChains {
-	configured := chain.ConfiguredChains{Merchants: c.Merchants.profiles()}
+	configured := chain.ConfiguredChains{Merchants: make(map[string]invoice.Merchant)}
+	for id, m := range c.Merchants.Configured {
+		configured.Merchants[id] = m.Merchant
+	}
 	for _, of := range c.Chains {
 		configured.Chains = append(configured.Chains, of.Chain)
 	}

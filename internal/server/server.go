@@ -302,7 +302,7 @@ func (s *Server) buildDelivery(ctx context.Context) (err error) {
 	guard := webhooks.NewGuard(s.cfg.WebhookAllow)
 	client := webhooks.NewClient(webhooks.ClientConfig{Guard: guard, Connections: s.budget.Webhooks, Idle: s.budget.IdleWebhooks, CA: s.cfg.WebhookCA, Proxy: s.cfg.WebhookProxy})
 	s.endpoints, err = webhooks.OpenDirectory(ctx, webhooks.DirectoryConfig{
-		Store: s.store, Breakers: clockedStore{s.store, s.clock}.Breakers, Configured: s.cfg.Merchants.Endpoints, Fallback: s.cfg.Merchants.Fallback, Optional: s.cfg.Merchants.Optional, Known: s.merchants.Known,
+		Store: s.store, Breakers: clockedStore{s.store, s.clock}.Breakers, Configured: s.cfg.Merchants.Configured, Fallback: s.cfg.Merchants.Fallback, Known: s.merchants.Known,
 		Keyring: s.cfg.Keyring, Guard: guard, Ping: webhooks.NewPoster(webhooks.PosterConfig{Client: client, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real}).Ping, Changed: func() { clock.Wake(s.deliveryWake) }, Now: s.cfg.Now, Rand: s.cfg.Rand, Logger: s.cfg.Logger,
 	})
 	if err != nil {

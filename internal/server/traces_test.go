@@ -14,6 +14,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/tracing/otlp"
 	"github.com/quittance/quittance/internal/tracing/otlp/otlptest"
@@ -70,7 +71,7 @@ func TestTraces(t *testing.T) {
 	log := new(logtest.Buffer)
 	s := startServer(t, Config{
 		Chains: []Chain{c}, WebhookAllow: webhooks.Loopback(), Tracer: tracer, Logger: slog.New(slog.NewJSONHandler(log, nil)),
-		Merchants: Merchants{Endpoints: map[string]webhooks.Endpoint{"m": {URL: receiver.URL + "/" + secret, Secret: "whsec_" + secret}}},
+		Merchants: Merchants{Configured: map[string]access.MerchantSettings{"m": {WebhookURL: receiver.URL + "/" + secret, WebhookSecret: "whsec_" + secret}}},
 	})
 	await(t, s.url, "the chain", func(_ int, h health) bool { return h.Chains[0].Confirmed > 0 })
 	script.MineEmpty(3)

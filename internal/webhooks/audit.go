@@ -57,7 +57,7 @@ func (d *Directory) auditView(ctx context.Context, tx *db.Tx, merchantID string)
 	}
 	headers, err := d.headers(row.Headers)
 	if err != nil { // an endpoint that cannot be read can still be replaced
-		headers = []Header{{Name: "(unreadable)"}}
+		headers = []access.WebhookHeader{{Name: "(unreadable)"}}
 	}
 	if len(headers) > 0 {
 		v.Headers = namesOf(headers)

@@ -43,18 +43,16 @@ func (e *PingError) Error() string { return "the endpoint did not take the ping:
 // RetirementPeriod is how long a replaced secret still signs events, in the header with several signatures.
 const RetirementPeriod = 24 * time.Hour
 
-// DirectoryConfig is the configuration of a Directory. Only Fallback, Optional, Keyring and Changed are optional.
+// DirectoryConfig is the configuration of a Directory. Only Fallback, Keyring and Changed are optional.
 type DirectoryConfig struct {
 	Store *db.DB
 	// Breakers returns the breakers of merchants' endpoints, with times of this machine. nil: as they are stored.
 	Breakers func(ctx context.Context, merchantIDs []string) (map[string]Breaker, error)
-	// Configured are the endpoints in the service's configuration, by merchant. They take precedence over endpoints set
-	// through the API.
-	Configured map[string]Endpoint
+	// Configured are the merchants in the service's configuration, by id. A webhook URL there takes precedence over an
+	// endpoint set through the API.
+	Configured map[string]access.MerchantSettings
 	// Fallback is the endpoint of merchants without another one. Without a URL there is no fallback.
 	Fallback Endpoint
-	// Optional are the optional event types that are configured, by merchant.
-	Optional map[string][]invoice.EventType
 	// Known reports whether the merchant exists.
 	Known   func(merchantID string) bool
 	Keyring *access.Keyring // nil: no endpoint can be set
@@ -114,8 +112,9 @@ func (d *Directory) HasOwnEndpoint(merchantID string) bool {
 // OptionalEvents returns the optional event types that a merchant receives: the configured ones and, unless its
 // endpoint is configured too, the ones set through the API.
 func (d *Directory) OptionalEvents(merchantID string, set []invoice.EventType) []invoice.EventType {
-	all := slices.Clone(d.conf.Optional[merchantID])
-	if d.conf.Configured[merchantID].URL == "" {
+	configured := d.conf.Configured[merchantID]
+	all := slices.Clone(configured.OptionalEvents)
+	if configured.WebhookURL == "" {
 		all = append(all, set...)
 	}
 	slices.Sort(all)
@@ -127,8 +126,8 @@ func (d *Directory) Endpoints(ctx context.Context, merchantIDs []string) (map[st
 	found := make(map[string]Endpoint, len(merchantIDs))
 	var unconfigured []string
 	for _, id := range merchantIDs {
-		if e := d.conf.Configured[id]; e.URL != "" {
-			found[id] = e
+		if m := d.conf.Configured[id]; m.WebhookURL != "" {
+			found[id] = Endpoint{URL: m.WebhookURL, Secret: m.WebhookSecret, Headers: m.WebhookHeaders}
 		} else {
 			unconfigured = append(unconfigured, id)
 		}
@@ -175,7 +174,7 @@ func (d *Directory) Reachable(ctx context.Context, merchantIDs []string) (map[st
 	found := make(map[string]bool, len(merchantIDs))
 	var unconfigured []string
 	for _, id := range merchantIDs {
-		if d.conf.Configured[id].URL != "" || d.conf.Fallback.URL != "" {
+		if d.conf.Configured[id].WebhookURL != "" || d.conf.Fallback.URL != "" {
 			found[id] = true
 		} else {
 			unconfigured = append(unconfigured, id)
@@ -193,7 +192,7 @@ func (d *Directory) Reachable(ctx context.Context, merchantIDs []string) (map[st
 func (d *Directory) Fingerprint() string {
 	h := sha256.New()
 	for _, id := range slices.Sorted(maps.Keys(d.conf.Configured)) {
-		if d.conf.Configured[id].URL != "" {
+		if d.conf.Configured[id].WebhookURL != "" {
 			fmt.Fprintf(h, "%q ", id)
 		}
 	}

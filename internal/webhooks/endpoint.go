@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -20,7 +21,7 @@ type Endpoint struct {
 	// the one that will replace it.
 	Others []string
 	// Headers are sent with each message. They passed CheckHeaders.
-	Headers []Header
+	Headers []access.WebhookHeader
 }
 
 // host returns the host of the URL, without a port.

@@ -41,13 +41,16 @@ type ping struct {
 	body []byte
 }
 
-var configured = webhooks.Endpoint{URL: "https://shop.example/", Secret: "whsec_shop"}
+var (
+	configuredShop = access.MerchantSettings{WebhookURL: "https://shop.example/", WebhookSecret: "whsec_shop"}
+	configured     = webhooks.Endpoint{URL: configuredShop.WebhookURL, Secret: configuredShop.WebhookSecret}
+)
 
 // open opens a directory on the database, with the keyring.
 func (w *endpointWorld) open(t *testing.T, change ...func(*webhooks.DirectoryConfig)) error {
 	t.Helper()
 	c := webhooks.DirectoryConfig{
-		Store: w.db, Configured: map[string]webhooks.Endpoint{"shop": configured, "cafe": {}},
+		Store: w.db, Configured: map[string]access.MerchantSettings{"shop": configuredShop, "cafe": {}},
 		Known: func(id string) bool { return id != "unknown" },
 		Guard: webhooks.NewGuard([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}),
 		Ping: func(ctx context.Context, to webhooks.Endpoint, id string, body []byte) webhooks.Attempt {
@@ -367,7 +370,9 @@ func TestOptionalEvents(t *testing.T) {
 
 		// A merchant cannot remove a configured type.
 		if err := w.open(t, func(c *webhooks.DirectoryConfig) {
-			c.Optional = map[string][]invoice.EventType{"bar": asks, "shop": asks}
+			shop := configuredShop
+			shop.OptionalEvents = asks
+			c.Configured = map[string]access.MerchantSettings{"bar": {OptionalEvents: asks}, "shop": shop}
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -376,7 +381,7 @@ func TestOptionalEvents(t *testing.T) {
 			t.Errorf("the configured endpoint is sent %v, %v", v.Optional, err)
 		}
 		// A configured endpoint has only the configured types.
-		if err := w.open(t, func(c *webhooks.DirectoryConfig) { c.Configured["cafe"] = configured }); err != nil {
+		if err := w.open(t, func(c *webhooks.DirectoryConfig) { c.Configured["cafe"] = configuredShop }); err != nil {
 			t.Fatal(err)
 		}
 		if v, err := w.View(t.Context(), "cafe"); err != nil || len(v.Optional) != 0 || len(w.OptionalEvents("cafe", asks)) != 0 {

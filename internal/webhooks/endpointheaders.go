@@ -22,7 +22,7 @@ type HeaderChange struct {
 }
 
 // headers returns the headers of an endpoint.
-func (d *Directory) headers(r SecretRow) ([]Header, error) {
+func (d *Directory) headers(r SecretRow) ([]access.WebhookHeader, error) {
 	if len(r.Sealed) == 0 {
 		return nil, nil
 	}
@@ -33,7 +33,7 @@ func (d *Directory) headers(r SecretRow) ([]Header, error) {
 	if err != nil {
 		return nil, fmt.Errorf("headers of the webhook endpoint of %s: %w", r.MerchantID, err)
 	}
-	var all []Header
+	var all []access.WebhookHeader
 	if err := json.Unmarshal([]byte(text), &all); err != nil {
 		return nil, fmt.Errorf("headers of the webhook endpoint of %s: %w", r.MerchantID, err)
 	}
@@ -66,21 +66,21 @@ func (d *Directory) putHeaders(ctx context.Context, tx *db.Tx, merchantID string
 // changedHeaders returns the encrypted headers of an endpoint after changes to its stored headers. Stored values are
 // kept only if kept is set. The error is a *invoice.FieldError for headers that an endpoint cannot have.
 func (d *Directory) changedHeaders(merchantID string, stored SecretRow, changes []HeaderChange, kept bool) (SecretRow, error) {
-	var before []Header
+	var before []access.WebhookHeader
 	if slices.ContainsFunc(changes, func(c HeaderChange) bool { return c.Value == nil }) {
 		var err error
 		if before, err = d.headers(stored); err != nil {
 			return SecretRow{}, err
 		}
 	}
-	after := make([]Header, len(changes))
+	after := make([]access.WebhookHeader, len(changes))
 	for i, c := range changes {
 		after[i].Name = c.Name
 		if c.Value != nil {
 			after[i].Value = *c.Value
 			continue
 		}
-		same := slices.IndexFunc(before, func(h Header) bool { return strings.EqualFold(h.Name, c.Name) })
+		same := slices.IndexFunc(before, func(h access.WebhookHeader) bool { return strings.EqualFold(h.Name, c.Name) })
 		if same < 0 {
 			return SecretRow{}, &invoice.FieldError{Field: fmt.Sprintf("headers[%d].value", i), Detail: fmt.Sprintf("is required: no value of %.80q is stored", c.Name)}
 		}
@@ -110,7 +110,7 @@ func (d *Directory) changedHeaders(merchantID string, stored SecretRow, changes 
 }
 
 // namesOf returns the names of headers.
-func namesOf(headers []Header) []string {
+func namesOf(headers []access.WebhookHeader) []string {
 	names := make([]string, len(headers))
 	for i, h := range headers {
 		names[i] = h.Name

@@ -3,6 +3,8 @@ package webhooks
 import (
 	"strings"
 	"testing"
+
+	"github.com/quittance/quittance/internal/access"
 )
 
 func TestExcerpt(t *testing.T) {
@@ -92,7 +94,7 @@ func TestRedactHeaders(t *testing.T) {
 		if want == "kept" {
 			want = text
 		}
-		e := Endpoint{URL: "https://h.example/", Secret: "another secret", Headers: []Header{{Name: "X-A", Value: text}}}
+		e := Endpoint{URL: "https://h.example/", Secret: "another secret", Headers: []access.WebhookHeader{{Name: "X-A", Value: text}}}
 		if got := e.redact("got "+text+".", false); got != "got "+want+"." {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}
@@ -102,7 +104,7 @@ func TestRedactHeaders(t *testing.T) {
 		if want == "kept" {
 			want = word
 		}
-		e := Endpoint{URL: "https://h.example/", Secret: "another secret", Headers: []Header{{Name: "X-A", Value: "Token " + word}}}
+		e := Endpoint{URL: "https://h.example/", Secret: "another secret", Headers: []access.WebhookHeader{{Name: "X-A", Value: "Token " + word}}}
 		if got := e.redact("got "+word, false); got != "got "+want {
 			t.Errorf("the word %q became %q, want %q", word, got, want)
 		}

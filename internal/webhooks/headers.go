@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/quittance/quittance/internal/access"
 )
 
 // Limits of the headers of an endpoint.
@@ -14,12 +16,6 @@ const (
 	MaxHeaderName  = 64
 	MaxHeaderValue = 1000
 )
-
-// Header is a custom header that is sent to an endpoint with each event. Its value may be a secret.
-type Header struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
 
 // ownHeaders are the headers that the service sets, and the headers of the connection (RFC 9110, section 7.6.1), in
 // lower case.
@@ -41,7 +37,7 @@ type HeaderError struct {
 func (e *HeaderError) Error() string { return e.Detail }
 
 // CheckHeaders returns a *HeaderError if an endpoint cannot have the headers.
-func CheckHeaders(headers []Header) error {
+func CheckHeaders(headers []access.WebhookHeader) error {
 	if len(headers) > MaxHeaders {
 		return &HeaderError{-1, fmt.Sprintf("must be at most %d; there are %d", MaxHeaders, len(headers))}
 	}

@@ -31,13 +31,13 @@ func TestHeaders(t *testing.T) {
 		for _, step := range []struct {
 			name    string
 			headers []webhooks.HeaderChange
-			want    []webhooks.Header
+			want    []access.WebhookHeader
 		}{
 			{"none at first", nil, nil},
-			{"two", []webhooks.HeaderChange{header("Authorization", "Bearer one"), header("X-Tenant", "cafe")}, []webhooks.Header{{Name: "Authorization", Value: "Bearer one"}, {Name: "X-Tenant", Value: "cafe"}}},
-			{"unchanged", nil, []webhooks.Header{{Name: "Authorization", Value: "Bearer one"}, {Name: "X-Tenant", Value: "cafe"}}},
-			{"one kept, one changed", []webhooks.HeaderChange{header("X-Tenant", "bar"), {Name: "authorization"}}, []webhooks.Header{{Name: "X-Tenant", Value: "bar"}, {Name: "authorization", Value: "Bearer one"}}},
-			{"one removed", []webhooks.HeaderChange{{Name: "X-Tenant"}}, []webhooks.Header{{Name: "X-Tenant", Value: "bar"}}},
+			{"two", []webhooks.HeaderChange{header("Authorization", "Bearer one"), header("X-Tenant", "cafe")}, []access.WebhookHeader{{Name: "Authorization", Value: "Bearer one"}, {Name: "X-Tenant", Value: "cafe"}}},
+			{"unchanged", nil, []access.WebhookHeader{{Name: "Authorization", Value: "Bearer one"}, {Name: "X-Tenant", Value: "cafe"}}},
+			{"one kept, one changed", []webhooks.HeaderChange{header("X-Tenant", "bar"), {Name: "authorization"}}, []access.WebhookHeader{{Name: "X-Tenant", Value: "bar"}, {Name: "authorization", Value: "Bearer one"}}},
+			{"one removed", []webhooks.HeaderChange{{Name: "X-Tenant"}}, []access.WebhookHeader{{Name: "X-Tenant", Value: "bar"}}},
 			{"all removed", []webhooks.HeaderChange{}, nil},
 		} {
 			v, _, err := w.Put(t.Context(), id, webhooks.Settings{URL: url, Headers: step.headers})

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/quittance/quittance/internal/access"
 )
 
 // receiver is a receiver with HTTPS and a certificate for example.com, and the headers that it
@@ -144,7 +146,7 @@ func TestPrivateCA(t *testing.T) {
 func TestOwnHeaders(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
-	to := Endpoint{URL: r.URL, Secret: "whsec_0123456789", Headers: []Header{{Name: "Authorization", Value: "Bearer of the gateway"}, {Name: "X-Tenant", Value: "cafe"}}}
+	to := Endpoint{URL: r.URL, Secret: "whsec_0123456789", Headers: []access.WebhookHeader{{Name: "Authorization", Value: "Bearer of the gateway"}, {Name: "X-Tenant", Value: "cafe"}}}
 	if a := post(t, ClientConfig{Guard: NewGuard(Loopback()), CA: r.ca()}, to); a.Err != nil {
 		t.Fatal(a.Err)
 	}
@@ -152,7 +154,7 @@ func TestOwnHeaders(t *testing.T) {
 	if got.Get("Authorization") != "Bearer of the gateway" || got.Get("X-Tenant") != "cafe" || got.Get("Content-Type") != "application/json" || got.Get("X-Service-Delivery") != "dlv_1" {
 		t.Errorf("received %v", got)
 	}
-	to.Headers = append(to.Headers, Header{Name: "X-Api-Key", Value: "0123456789abcdef"})
+	to.Headers = append(to.Headers, access.WebhookHeader{Name: "X-Api-Key", Value: "0123456789abcdef"})
 	if text := to.redact(`no: Bearer of the gateway, "0123456789abcdef"`, false); strings.Contains(text, "gateway") || strings.Contains(text, "0123456789abcdef") {
 		t.Errorf("shown: %s", text)
 	}

@@ -45,7 +45,7 @@ func (d *Directory) own(ctx context.Context, merchantID string) (EndpointRow, er
 	switch {
 	case !d.conf.Known(merchantID):
 		return EndpointRow{}, ErrNone
-	case d.conf.Configured[merchantID].URL != "":
+	case d.conf.Configured[merchantID].WebhookURL != "":
 		return EndpointRow{}, ErrConfigured
 	case d.conf.Keyring == nil:
 		return EndpointRow{}, ErrNoMasterKey

@@ -38,8 +38,8 @@ func (d *Directory) View(ctx context.Context, merchantID string) (View, error) {
 	}
 	row, set := rows[merchantID]
 	switch configured := d.conf.Configured[merchantID]; {
-	case configured.URL != "":
-		v.URL, v.Configured, v.Headers = configured.URL, true, namesOf(configured.Headers)
+	case configured.WebhookURL != "":
+		v.URL, v.Configured, v.Headers = configured.WebhookURL, true, namesOf(configured.WebhookHeaders)
 	case set:
 		headers, err := d.headers(row.Headers)
 		if err != nil {
@@ -77,7 +77,7 @@ func (d *Directory) Put(ctx context.Context, merchantID string, set Settings) (v
 	switch {
 	case !d.conf.Known(merchantID):
 		return v, "", ErrNone
-	case d.conf.Configured[merchantID].URL != "":
+	case d.conf.Configured[merchantID].WebhookURL != "":
 		return v, "", ErrConfigured
 	case d.conf.Keyring == nil:
 		return v, "", ErrNoMasterKey
