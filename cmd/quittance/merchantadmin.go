@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
@@ -113,16 +114,20 @@ func (s storedMerchants) list(ctx context.Context) (all []apitypes.Merchant, err
 type servedMerchants struct{ c *client.Client }
 
 func (s servedMerchants) create(ctx context.Context, id string, c invoice.MerchantChange) (apitypes.Merchant, error) {
-	u := updateRequest(c)
-	return s.c.CreateMerchant(ctx, apitypes.CreateMerchantRequest{
-		ID: id, Name: valueOf(u.Name), Color: valueOf(u.Color), SupportContact: valueOf(u.SupportContact), Statement: valueOf(u.Statement),
-		Tolerance: valueOf(u.Tolerance), Collection: valueOf(u.Collection), DefaultAddresses: u.DefaultAddresses, AllowedAddresses: u.AllowedAddresses,
-		Immediately: u.Immediately, ReturnHosts: u.ReturnHosts, EmbedOrigins: u.EmbedOrigins, Timezone: valueOf(u.Timezone),
-	})
+	members, err := json.Marshal(apiconv.MerchantUpdate(c))
+	if err != nil {
+		return apitypes.Merchant{}, err
+	}
+	var request apitypes.CreateMerchantRequest // it has the members of an update, and the id
+	if err := json.Unmarshal(members, &request); err != nil {
+		return apitypes.Merchant{}, err
+	}
+	request.ID = id
+	return s.c.CreateMerchant(ctx, request)
 }
 
 func (s servedMerchants) update(ctx context.Context, id string, c invoice.MerchantChange) (apitypes.Merchant, error) {
-	return s.c.UpdateMerchant(ctx, id, updateRequest(c))
+	return s.c.UpdateMerchant(ctx, id, apiconv.MerchantUpdate(c))
 }
 
 func (s servedMerchants) setLogo(ctx context.Context, id string, image []byte) (apitypes.Merchant, error) {
@@ -143,38 +148,4 @@ func (s servedMerchants) get(ctx context.Context, id string) (apitypes.Merchant,
 
 func (s servedMerchants) list(ctx context.Context) ([]apitypes.Merchant, error) {
 	return firstOf(s.c.Merchants(ctx, maxPageSize), 0)
-}
-
-// updateRequest returns the request of a change.
-func updateRequest(c invoice.MerchantChange) apitypes.UpdateMerchantRequest {
-	r := apitypes.UpdateMerchantRequest{
-		Name: c.Name, Color: c.Color, SupportContact: c.SupportContact, Statement: c.Statement,
-		Immediately: c.Immediately, ReturnHosts: c.ReturnHosts, EmbedOrigins: c.EmbedOrigins, Timezone: c.Timezone,
-	}
-	if c.Tolerance != nil {
-		text := c.Tolerance.String()
-		r.Tolerance = &text
-	}
-	if c.Collection != nil {
-		collection := apitypes.Collection(*c.Collection)
-		r.Collection = &collection
-	}
-	if c.DefaultAddresses != nil {
-		r.DefaultAddresses = make(map[string]apitypes.Address)
-	}
-	for key, a := range c.DefaultAddresses {
-		r.DefaultAddresses[key] = chain.Checksum(a)
-	}
-	for _, a := range c.Allowed {
-		r.AllowedAddresses = append(r.AllowedAddresses, apitypes.AllowedAddress{ChainKey: a.ChainKey, Address: chain.Checksum(a.Address)})
-	}
-	return r
-}
-
-// valueOf returns what text points to, or "".
-func valueOf[T ~string](text *T) T {
-	if text == nil {
-		return ""
-	}
-	return *text
 }

@@ -35,6 +35,32 @@ func Merchant(m invoice.Merchant) apitypes.Merchant {
 	return out
 }
 
+// MerchantUpdate converts a change of a merchant.
+func MerchantUpdate(c invoice.MerchantChange) apitypes.UpdateMerchantRequest {
+	r := apitypes.UpdateMerchantRequest{
+		Name: c.Name, Color: c.Color, SupportContact: c.SupportContact, Statement: c.Statement,
+		Immediately: c.Immediately, ReturnHosts: c.ReturnHosts, EmbedOrigins: c.EmbedOrigins, Timezone: c.Timezone,
+	}
+	if c.Tolerance != nil {
+		text := c.Tolerance.String()
+		r.Tolerance = &text
+	}
+	if c.Collection != nil {
+		collection := apitypes.Collection(*c.Collection)
+		r.Collection = &collection
+	}
+	if c.DefaultAddresses != nil {
+		r.DefaultAddresses = make(map[string]apitypes.Address)
+	}
+	for key, a := range c.DefaultAddresses {
+		r.DefaultAddresses[key] = chain.Checksum(a)
+	}
+	if c.Allowed != nil {
+		r.AllowedAddresses = allowedAddresses(c.Allowed)
+	}
+	return r
+}
+
 func allowedAddresses(all []invoice.AllowedAddress) []apitypes.AllowedAddress {
 	out := make([]apitypes.AllowedAddress, len(all))
 	for i, a := range all {
