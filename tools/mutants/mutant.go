@@ -6,7 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
+	"hash/crc32"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -23,22 +23,23 @@ type mutant struct {
 	line      int
 	what      string
 	source    []byte
-	order     float64 // those with a smaller one are tried first
+	order     float64 // those with a larger one are tried first
 }
 
 var (
-	// unimportant matches lines without a rule: logs, metrics, traces, messages, errors of other calls, and the sizes of buffers.
-	unimportant = regexp.MustCompile(`(?i)\blog\b|logger|metric|trace|span|observer|errors\.New|Errorf|err [!=]= nil|return (true|false), err|\.Inc\(|make\(|` +
-		`\.(R?Lock|R?Unlock|Close|Stop|Done|Wait|Go|Grow|WriteString|Error|Info|Warn|Debug)\(|cancel|wake|notify|time\.(Second|Minute|Hour|Millisecond)`)
+	// unimportant matches lines without a rule: logs, metrics, traces, messages, errors of other calls, sizes of
+	// buffers, and times to wait.
+	unimportant = regexp.MustCompile(`(?i)\blog\b|logger|metric|trace|span|observer|errors\.New|Errorf|err [!=]= nil|` +
+		`return (true|false), err|\.Inc\(|make\(|\.(R?Lock|R?Unlock|Close|Stop|Done|Wait|Go|Grow|WriteString|Error|Info|` +
+		`Warn|Debug)\(|cancel|wake|notify|time\.(Second|Minute|Hour|Millisecond)`)
 	// money matches the names of files with a rule about money. Their lines are drawn three times as often as others.
-	money = regexp.MustCompile(`invoice/|amount|apply|attempt|breaker|budget|candidate|claim|confirm|create|decide|deposit|fee|gas|judge|lease|match|` +
-		`nonce|pay|refund|remainder|replace|schedule|settle|status|sum|sweep|tolerance|void`)
+	money = regexp.MustCompile(`invoice/|amount|apply|attempt|breaker|budget|candidate|claim|confirm|create|decide|` +
+		`deposit|fee|gas|judge|lease|match|nonce|pay|refund|remainder|replace|schedule|settle|status|sum|sweep|toleran|void`)
 )
 
-// draw returns changes in the order in which to try them, one of each line.
-func draw(o options) (drawn []mutant, err error) {
-	random := rand.New(rand.NewPCG(o.seed, 0)) //nolint:gosec // a seeded choice
-	for _, pkg := range slices.Sorted(maps.Keys(shares)) {
+// draw returns changes in the order in which to try them, one of each line. The seed and the line determine the change.
+func draw(seed uint64) (drawn []mutant, err error) {
+	for pkg := range shares {
 		paths, err := filepath.Glob(pkg + "/*.go")
 		if err != nil {
 			return nil, err
@@ -48,33 +49,22 @@ func draw(o options) (drawn []mutant, err error) {
 			if err != nil {
 				return nil, err
 			}
-			weight := 1.0
-			if money.MatchString(path) {
-				weight = 3
-			}
-			for _, number := range slices.Sorted(maps.Keys(lines)) {
-				m := lines[number][random.IntN(len(lines[number]))]
-				m.order = -math.Pow(random.Float64(), 1/weight)
-				if o.at == "" {
-					drawn = append(drawn, m)
-				} else if slices.Contains(strings.Split(o.at, ","), fmt.Sprintf("%s:%d", path, number)) {
-					drawn = append(drawn, lines[number]...)
-				}
+			weight := map[bool]float64{true: 3, false: 1}[money.MatchString(path)]
+			for number, all := range lines {
+				random := rand.New(rand.NewPCG(seed, uint64(crc32.ChecksumIEEE(fmt.Append(nil, path, number)))))
+				m := all[random.IntN(len(all))]
+				m.order = math.Pow(random.Float64(), 1/weight)
+				drawn = append(drawn, m)
 			}
 		}
 	}
-	slices.SortStableFunc(drawn, func(a, b mutant) int {
-		if a.order < b.order {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(drawn, func(a, b mutant) int { return int(math.Copysign(1, b.order-a.order)) })
 	return drawn, nil
 }
 
 // mutants returns the changes of a file that are worth a test, by line.
 func mutants(pkg, path string) (map[int][]mutant, error) {
-	source, err := os.ReadFile(path) //nolint:gosec // a file of this repository
+	source, err := os.ReadFile(path)
 	if err != nil || strings.HasSuffix(path, "_test.go") {
 		return nil, err
 	}
@@ -92,12 +82,9 @@ func mutants(pkg, path string) (map[int][]mutant, error) {
 		changed := slices.Concat(source[:p.Offset], []byte(text), source[set.Position(to).Offset:])
 		found[p.Line] = append(found[p.Line], mutant{pkg: pkg, file: path, line: p.Line, what: what, source: changed})
 	}
-	text := func(n ast.Node) string {
-		return string(source[set.Position(n.Pos()).Offset:set.Position(n.End()).Offset])
-	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if n != nil {
-			change(n, text, replace)
+			change(n, string(source[set.Position(n.Pos()).Offset:set.Position(n.End()).Offset]), replace)
 		}
 		_, imported := n.(*ast.ImportSpec)
 		return !imported
@@ -107,34 +94,31 @@ func mutants(pkg, path string) (map[int][]mutant, error) {
 
 // swaps are what replaces an operator or a constant.
 var swaps = map[string]string{
-	"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+", "&&": "||", "||": "&&", "+=": "-=", "-=": "+=",
-	"true": "false", "false": "true",
+	"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+", "&&": "||", "||": "&&",
+	"+=": "-=", "-=": "+=", "true": "false", "false": "true",
 }
 
 // change calls replace with each change of a node, not of the nodes below it.
-func change(n ast.Node, text func(ast.Node) string, replace func(from, to token.Pos, text, what string)) {
-	code := strings.Join(strings.Fields(text(n)), " ")
-	if runes := []rune(code); len(runes) > 44 {
-		code = string(runes[:44]) + "…"
-	}
+func change(n ast.Node, code string, replace func(from, to token.Pos, text, what string)) {
+	short := []rune(strings.Join(strings.Fields(code), " "))
+	name := string(short[:min(len(short), 44)])
 	swap := func(at token.Pos, old string) {
 		if swapped, ok := swaps[old]; ok && !strings.Contains(code, `"`) { // strings have no -
-			replace(at, at+token.Pos(len(old)), swapped, old+" to "+swapped+" in "+code)
+			replace(at, at+token.Pos(len(old)), swapped, old+" to "+swapped+" in "+name)
 		}
 	}
-	remove := func() { replace(n.Pos(), n.End(), "", "remove "+code) }
 	switch n := n.(type) {
 	case *ast.IfStmt:
-		replace(n.Cond.Pos(), n.Cond.End(), "!("+text(n.Cond)+")", "negate "+code)
+		replace(n.Cond.Pos(), n.Cond.End(), "!("+code[n.Cond.Pos()-n.Pos():n.Cond.End()-n.Pos()]+")", "negate "+name)
 	case *ast.BinaryExpr:
 		swap(n.OpPos, n.Op.String())
 	case *ast.Ident:
 		swap(n.Pos(), n.Name)
 	case *ast.ExprStmt, *ast.IncDecStmt:
-		remove()
+		replace(n.Pos(), n.End(), "", "remove "+name)
 	case *ast.AssignStmt:
 		if n.Tok != token.DEFINE {
-			remove()
+			replace(n.Pos(), n.End(), "", "remove "+name)
 			swap(n.TokPos, n.Tok.String())
 		}
 	case *ast.BasicLit:
