@@ -41,6 +41,7 @@ func (w *merchantWorld) start(t *testing.T, is started) ([]access.Left, error) {
 // TestIDOfAnotherCompany starts the service with several configurations, one after the other. The last
 // one is refused if its merchant may be a different company from the one that had invoices.
 func TestIDOfAnotherCompany(t *testing.T) {
+	t.Parallel()
 	list := func(all ...invoice.AllowedAddress) []invoice.AllowedAddress { return all }
 	none := started{without: true}
 	const hookA, hookB, pathA = "https://a.example/1", "https://b.example/1", "https://a.example/2"
@@ -77,6 +78,7 @@ func TestIDOfAnotherCompany(t *testing.T) {
 		"a first start of an older database": {[]started{{allowed: list(bank)}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, w *merchantWorld) {
 				dbtest.Schedule(t, w.db, "shop", 0, 3, 1000)
 				last := len(test.starts) - 1

@@ -54,7 +54,7 @@ func load(t testing.TB, s *db.DB, m *seed.Maker) (invoices int) {
 // rules derive from its payments and refunds, and reads each event with its attempts.
 func TestSeededDatabaseIsConsistent(t *testing.T) {
 	t.Parallel()
-	const n = 10_000
+	const n = 4_000
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		m := maker(t, config(n))
 		if got := load(t, s, m); got != n {

@@ -18,7 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	const parallel = 4 // they wait for timeouts
+	const parallel = 8 // they wait for timeouts
 	testdeps.Parallel(parallel)
 	goleak.VerifyTestMain(m)
 }
