@@ -22,6 +22,7 @@ import (
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/server"
 	"github.com/quittance/quittance/internal/tracing/otlp"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 func newServe(env environment) *cobra.Command {
@@ -172,7 +173,7 @@ func addressesOf(cfg config.Config) []server.Address {
 	for i, a := range cfg.Addresses {
 		all[i] = server.Address{Listen: a.Listen, HTTPS: a.HTTPS}
 		for _, door := range a.Doors {
-			all[i].Doors = append(all[i].Doors, server.Door(door))
+			all[i].Doors = append(all[i].Doors, webpage.Door(door))
 		}
 	}
 	return all

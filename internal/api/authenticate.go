@@ -10,6 +10,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // MaxAuthorization bounds the header Authorization, in bytes.
@@ -48,13 +49,14 @@ func (a *API) WithPrincipal(next http.Handler) http.Handler {
 	})
 }
 
-// WithScope returns a handler that passes a request to next if its principal has the scope,
-// or revokes its own key.
-func (a *API) WithScope(scope access.Scope, next http.Handler) http.Handler {
+// WithScope returns a route's handler for requests with a principal that has the route's scope.
+func (a *API) WithScope(route webpage.Route, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !access.FromContext(r.Context()).Can(scope) && !revokesItself(r) {
-			w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+string(scope)+`"`)
-			a.WriteError(w, r, problemf(apitypes.CodeForbidden, "The key lacks the scope %s.", scope))
+		p := access.FromContext(r.Context())
+		forItself := route.OwnKey && p.KeyID != "" && p.KeyID == r.PathValue("id")
+		if !p.Can(route.Scope) && !forItself {
+			w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+string(route.Scope)+`"`)
+			a.WriteError(w, r, problemf(apitypes.CodeForbidden, "The key lacks the scope %s.", route.Scope))
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -78,7 +78,7 @@ func authenticated(b *testing.B, s *db.DB) (handler http.Handler, path, key stri
 	mux := http.NewServeMux()
 	for _, r := range a.Routes() {
 		if r.Scope != "" {
-			mux.Handle(r.Pattern, a.WithPrincipal(a.WithScope(r.Scope, r.Handler)))
+			mux.Handle(r.Pattern, a.WithPrincipal(a.WithScope(r, r.Handler)))
 		}
 	}
 	return mux, "/api/invoices/" + inv.ID, "Bearer " + made.Reveal()

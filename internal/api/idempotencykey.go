@@ -3,7 +3,6 @@ package api
 import (
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/quittance/quittance/internal/access"
@@ -22,13 +21,6 @@ func markReplay(w http.ResponseWriter, replayed bool) {
 		w.Header().Set(headerReplayed, "true")
 	}
 }
-
-// idempotentRoutes are the routes that accept an Idempotency-Key.
-var idempotentRoutes = []string{"POST /api/invoices", "POST /api/payments/{id}/refunds", "POST /api/refunds/{id}/submissions",
-	"POST /api/payment-links", "POST /api/customers/erase"}
-
-// TakesIdempotencyKey reports whether requests of a route may have an Idempotency-Key.
-func TakesIdempotencyKey(pattern string) bool { return slices.Contains(idempotentRoutes, pattern) }
 
 // idempotencyKey returns the request's key, or "" without one. A key is visible
 // ASCII, bare or quoted as a string of RFC 9651; both forms are the same key.

@@ -104,15 +104,6 @@ func overlapSeconds(o object, name string, dst *int64) error {
 	return nil
 }
 
-// patternRevokeKey is the route that a key may use for itself without its scope.
-const patternRevokeKey = "DELETE /api/keys/{id}"
-
-// revokesItself reports whether a request revokes the key that it carries.
-func revokesItself(r *http.Request) bool {
-	id := r.PathValue("id")
-	return r.Pattern == patternRevokeKey && id != "" && id == access.FromContext(r.Context()).KeyID
-}
-
 // revokeKey answers DELETE /api/keys/{id}.
 func (a *API) revokeKey(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r, access.PrefixKey)

@@ -47,7 +47,7 @@ func newKeyed(t *testing.T, s *db.DB) keyed {
 	mux := http.NewServeMux()
 	for _, r := range a.Routes() {
 		if r.Scope != "" {
-			mux.Handle(r.Pattern, a.WithPrincipal(a.WithScope(r.Scope, r.Handler)))
+			mux.Handle(r.Pattern, a.WithPrincipal(a.WithScope(r, r.Handler)))
 		}
 	}
 	k := keyed{t, httptest.NewServer(apitest.Check(t, mux))}

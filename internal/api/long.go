@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -21,10 +20,6 @@ const (
 	// keyCheckInterval is how often the key of a stream or an export is checked.
 	keyCheckInterval = 500 * time.Millisecond
 )
-
-// IsLong reports whether a request may take longer than RequestTimeout. The API bounds
-// how many such requests it serves, so they do not count as requests in flight.
-func (r Route) IsLong(request *http.Request) bool { return r.long != nil && r.long(request) }
 
 // Limits of requests that wait for an external party: the endpoint of a merchant, or a chain.
 const (

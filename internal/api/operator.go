@@ -36,22 +36,16 @@ type Operations interface {
 	CountMerchant(ctx context.Context, merchantID string, now time.Time) (MerchantCounts, error)
 }
 
-// operatorTable returns the routes of the operator.
-func (a *API) operatorTable() []entry {
-	routes := []entry{
-		{"GET /api/operator/status", access.EventsRead, a.serviceStatus},
-		{"GET /api/operator/merchants", access.EventsRead, a.listMerchantOverviews},
-		{"POST /api/operator/chains/{chainKey}/rescan", access.KeysWrite, a.rescanChain},
-		{"POST /api/operator/chains/{chainKey}/resume", access.KeysWrite, a.resumeChain},
-		{patternVerifyAudit, access.EventsRead, a.verifyAudit},
+// operatorRoutes returns the routes of the operator.
+func (a *API) operatorRoutes() []webpage.Route {
+	return []webpage.Route{
+		a.route("GET /api/operator/status", access.EventsRead, forOperator(a.serviceStatus)),
+		a.route("GET /api/operator/merchants", access.EventsRead, forOperator(a.listMerchantOverviews), webpage.Takes(ofPage)),
+		a.route("POST /api/operator/chains/{chainKey}/rescan", access.KeysWrite, forOperator(a.rescanChain)),
+		a.route("POST /api/operator/chains/{chainKey}/resume", access.KeysWrite, forOperator(a.resumeChain)),
+		a.route("POST /api/operator/audit/verify", access.EventsRead, forOperator(a.verifyAudit), webpage.Long),
 	}
-	for i, r := range routes {
-		routes[i].handler = forOperator(r.handler)
-	}
-	return routes
 }
-
-const patternVerifyAudit = "POST /api/operator/audit/verify"
 
 // forOperator returns h for keys of the operator.
 func forOperator(h handler) handler {

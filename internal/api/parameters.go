@@ -11,45 +11,6 @@ import (
 	"github.com/quittance/quittance/apitypes"
 )
 
-// parameters are the parameters of the query by route. Other routes take no parameters.
-var parameters = map[string][]string{
-	"GET /api/audit":           {"merchantId", "action", "since", "limit", "cursor"},
-	"GET /api/claims":          {"merchantId", "paymentId", "limit", "cursor"},
-	"GET /api/customers":       {"q", "merchantId", "limit", "cursor", "timezone", "bom", "separator", "decimal"},
-	"GET /api/events":          {"merchantId", "type", "invoiceId", "delivery", "createdAfter", "createdBefore", "after", "limit", "cursor", "timezone", "bom", "separator", "decimal"},
-	"GET /api/events/stream":   {"merchantId", "type", "invoiceId", "after", "include"},
-	"GET /api/inbox":           {"merchantId", "kind", "limit", "cursor"},
-	"GET /api/inbox/counts":    {"merchantId"},
-	"GET /api/inbox/decisions": {"merchantId", "objectId", "limit", "cursor"},
-	"GET /api/invoices": {
-		"q", "merchantId", "status", "customer", "reference", "metadata[key]", "exception", "amount", "to", "createdAfter", "createdBefore", "limit", "cursor", "timezone", "bom", "separator", "decimal",
-	},
-	"GET /api/invoices/{id}":      {"wait", "status"},
-	"GET /api/keys":               {"merchantId", "limit", "cursor"},
-	"GET /api/merchants":          {"limit", "cursor"},
-	"GET /api/operator/merchants": {"limit", "cursor"},
-	"GET /api/payment-links":      {"merchantId", "slug", "archived", "limit", "cursor", "timezone", "bom", "separator", "decimal"},
-	"GET /api/payments": {
-		"merchantId", "chainKey", "invoiceId", "txHash", "from", "to", "amount", "confirmedAfter", "confirmedBefore", "include", "candidates", "limit", "cursor",
-		"timezone", "bom", "separator", "decimal",
-	},
-	"GET /api/requests": {"merchantId", "keyId", "status", "limit", "cursor"},
-	"GET /api/reports/invoices": {
-		"merchantId", "status", "customer", "reference", "metadata[key]", "exception", "amount", "to", "createdAfter", "createdBefore",
-	},
-	"GET /api/reports/summary":    {"merchantId", "from", "timezone"},
-	"GET /api/reports/statement":  {"merchantId", "month", "timezone", "table", "bom", "separator", "decimal"},
-	"GET /api/reports/settlement": {"merchantId", "from", "to", "groupBy", "timezone", "table", "bom", "separator", "decimal"},
-	"GET /api/refunds":            {"merchantId", "paymentId", "invoiceId", "txHash", "status", "chainKey", "limit", "cursor", "timezone", "bom", "separator", "decimal"},
-
-	"GET /api/invoices/{id}/payments": {"limit", "cursor", "timezone", "bom", "separator", "decimal"},
-	"GET /api/invoices/{id}/timeline": {"limit", "cursor"},
-
-	"GET /api/payments/{id}/refunds": {"status", "limit", "cursor", "timezone", "bom", "separator", "decimal"},
-
-	"POST /checkout/{id}/authorization": {"wait"}, "GET /checkout/{id}/authorization": {"authorization", "wait"},
-}
-
 // ownCode maps parameters to their error codes, if not invalid_field.
 var ownCode = map[string]apitypes.ErrorCode{
 	"status":   apitypes.CodeInvalidStatus,

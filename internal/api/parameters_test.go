@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/api"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // A query parameter that the operation does not have is refused and named, with the
@@ -111,6 +112,10 @@ func TestRepeatedWritesOfOpenAPI(t *testing.T) {
 	if err := yaml.Unmarshal(raw, &spec); err != nil {
 		t.Fatal(err)
 	}
+	routes := make(map[string]webpage.Route)
+	for _, r := range api.New(api.Config{Now: testClock, Logger: slog.New(slog.DiscardHandler)}).Routes() {
+		routes[r.Pattern] = r
+	}
 	writes := 0
 	for path, methods := range spec.Paths {
 		for method, operation := range methods {
@@ -120,7 +125,7 @@ func TestRepeatedWritesOfOpenAPI(t *testing.T) {
 			}
 			writes++
 			keyed := slices.ContainsFunc(operation.Parameters, func(p map[string]any) bool { return p["name"] == "Idempotency-Key" })
-			if keyed != api.TakesIdempotencyKey(pattern) {
+			if keyed != routes[pattern].Idempotent {
 				t.Errorf("%s takes an Idempotency-Key: %t in openapi.yaml, %t of the route", pattern, keyed, !keyed)
 			}
 			if !keyed && !regexp.MustCompile(`(?i)repeat|repetition`).MatchString(operation.Description) {

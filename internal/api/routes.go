@@ -6,174 +6,148 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
-// Route is a route of the interface.
-type Route struct {
-	// Pattern is the method and path, as http.ServeMux takes it.
-	Pattern string
-	// Scope is what a caller's key must have. It is empty for a route that needs no key.
-	Scope access.Scope
-	// Public routes have no scope and need no signature.
-	Public bool
-	// Parameters are the names of the query's parameters. A request with others is refused.
-	Parameters []string
-	Handler    http.Handler
-	long       func(*http.Request) bool // see IsLong; nil if no request is
-}
-
-// longRoutes are the routes with long requests, and a function that reports whether a request is long.
-var longRoutes = map[string]func(*http.Request) bool{
-	"GET /api/events/stream": func(*http.Request) bool { return true },
-	"GET /api/invoices":      wantsCSV, "GET /api/payments": wantsCSV, "GET /api/events": wantsCSV, "GET /api/refunds": wantsCSV, "GET /api/payments/{id}/refunds": wantsCSV,
-	"GET /api/customers": wantsCSV, "GET /api/payment-links": wantsCSV,
-	patternVerifyAudit:                  func(*http.Request) bool { return true },
-	"GET /api/reports/settlement":       func(*http.Request) bool { return true },
-	"GET /api/invoices/{id}":            func(r *http.Request) bool { return r.URL.Query().Has("wait") },
-	"POST /checkout/{id}/authorization": func(r *http.Request) bool { return r.URL.Query().Has("wait") },
-	"GET /checkout/{id}/authorization":  func(r *http.Request) bool { return r.URL.Query().Has("wait") },
-}
-
-// standbyRoutes are the routes with lists and sums that a standby of the database may serve.
-//
-// A single object costs the primary as much as reading the position that the standby must have. Events
-// and audit entries are followed by cursor: a standby may have an entry that a failover loses. The
-// others are about access, or decide which action follows.
-var standbyRoutes = map[string]bool{
-	"GET /api/invoices": true, "GET /api/invoices/{id}/payments": true, "GET /api/invoices/{id}/timeline": true,
-	"GET /api/payments": true, "GET /api/payments/{id}/refunds": true, "GET /api/refunds": true, "GET /api/claims": true,
-	"GET /api/customers":       true,
-	"GET /api/reports/summary": true, "GET /api/reports/invoices": true, "GET /api/reports/statement": true, "GET /api/reports/settlement": true,
-}
-
-// publicRoutes are the routes for payers' programs, which need neither a key nor a
-// signature.
-var publicRoutes = map[string]bool{"POST /checkout/{id}/authorization": true, "GET /checkout/{id}/authorization": true, patternPayInvoice: true}
+// Names of parameters that many lists take: of pages, and of CSV.
+const (
+	ofPage = " limit cursor"
+	ofCSV  = " timezone bom separator decimal"
+)
 
 // Routes returns all routes. The caller handles panics and requests without a route, with
 // NotFound, MethodNotAllowed and WriteError.
-func (a *API) Routes() []Route {
-	var routes []Route
-	for _, r := range a.table() {
-		routes = append(routes, a.route(r.pattern, r.scope, r.handler))
-	}
-	return routes
+func (a *API) Routes() []webpage.Route {
+	return slices.Concat(a.moneyRoutes(), a.merchantRoutes(), a.operatorRoutes(), a.payerRoutes())
 }
 
-// entry is a route with its scope.
-type entry struct {
-	pattern string
-	scope   access.Scope
-	handler handler
-}
-
-// table returns all routes.
-func (a *API) table() []entry {
-	return slices.Concat(a.moneyTable(), a.merchantTable(), a.operatorTable(), a.payerTable())
-}
-
-// payerTable returns the routes of transfer providers, of payers' programs, and of the merchants that
+// payerRoutes returns the routes of transfer providers, of payers' programs, and of the merchants that
 // charge them by x402.
-func (a *API) payerTable() []entry {
-	return []entry{
-		{"HEAD /api/webhooks/{provider}", "", a.probeNotices},
-		{"POST /api/webhooks/{provider}", "", a.receiveNotice}, // the provider signs its notices
-		{"POST /checkout/{id}/authorization", "", a.submitAuthorization},
-		{"GET /checkout/{id}/authorization", "", a.getAuthorization},
-		{patternPayInvoice, "", a.payInvoice},
-		{"GET /x402/supported", access.InvoicesRead, a.x402Supported},
-		{"POST /x402/verify", access.InvoicesRead, a.x402Verify},
-		{"POST /x402/settle", access.InvoicesWrite, a.x402Settle},
+func (a *API) payerRoutes() []webpage.Route {
+	return []webpage.Route{
+		a.route("HEAD /api/webhooks/{provider}", "", a.probeNotices, webpage.Signed),
+		a.route("POST /api/webhooks/{provider}", "", a.receiveNotice, webpage.Signed),
+		a.route("POST /checkout/{id}/authorization", "", a.submitAuthorization, webpage.Public, webpage.CallsNodes,
+			webpage.LongIf(waits), webpage.Takes("wait")),
+		a.route("GET /checkout/{id}/authorization", "", a.getAuthorization, webpage.Public, webpage.LongIf(waits),
+			webpage.Takes("authorization wait")),
+		a.route("GET /x402/invoices/{id}", "", a.payInvoice, webpage.Public, webpage.CallsNodes),
+		a.route("GET /x402/supported", access.InvoicesRead, a.x402Supported),
+		a.route("POST /x402/verify", access.InvoicesRead, a.x402Verify, webpage.CallsNodes),
+		a.route("POST /x402/settle", access.InvoicesWrite, a.x402Settle, webpage.CallsNodes),
 	}
 }
 
-// moneyTable returns the routes for invoices, payments and refunds.
-func (a *API) moneyTable() []entry {
-	return []entry{
-		{"POST /api/invoices", access.InvoicesWrite, a.createInvoice},
-		{"GET /api/invoices", access.InvoicesRead, a.listInvoices},
-		{"GET /api/invoices/{id}", access.InvoicesRead, a.getInvoice},
-		{"PATCH /api/invoices/{id}", access.InvoicesWrite, a.updateInvoice},
-		{"DELETE /api/invoices/{id}", access.InvoicesWrite, a.deleteInvoice},
-		{"POST /api/invoices/{id}/finalize", access.InvoicesWrite, a.finalizeInvoice},
-		{"POST /api/invoices/{id}/void", access.InvoicesWrite, a.voidInvoice},
-		{"GET /api/invoices/{id}/payments", access.PaymentsRead, a.listInvoicePayments},
-		{"GET /api/invoices/{id}/timeline", access.InvoicesRead, a.listTimeline},
-		{"GET /api/payments", access.PaymentsRead, a.listPayments},
-		{"GET /api/payments/{id}", access.PaymentsRead, a.getPayment},
-		{"POST /api/payments/{id}/attribution", access.AttributionWrite, a.attributePayment},
-		{"POST /api/payments/{id}/refunds", access.InvoicesWrite, a.prepareRefund},
-		{"GET /api/payments/{id}/refunds", access.PaymentsRead, a.listPaymentRefunds},
-		{"GET /api/refunds", access.PaymentsRead, a.listRefunds},
-		{"GET /api/refunds/{id}", access.PaymentsRead, a.getRefund},
-		{"POST /api/refunds/{id}/cancel", access.InvoicesWrite, a.cancelRefund},
-		{"POST /api/refunds/{id}/approve", access.InvoicesWrite, a.approveRefund},
-		{"POST /api/refunds/{id}/submissions", access.InvoicesWrite, a.submitRefund},
-		{"PUT /api/refunds/{id}/submissions/{submissionId}", access.InvoicesWrite, a.recordTransaction},
-		{"POST /api/refunds/{id}/submissions/{submissionId}/withdraw", access.InvoicesWrite, a.withdrawSubmission},
-		{"GET /api/claims", access.PaymentsRead, a.listClaims},
-		{"GET /api/inbox", access.PaymentsRead, a.listInbox},
-		{"GET /api/inbox/counts", access.PaymentsRead, a.countInbox},
-		{"GET /api/inbox/decisions", access.PaymentsRead, a.listDecisions},
-		{"POST /api/inbox/decisions", access.AttributionWrite, a.decide},
-		{"POST /api/inbox/decisions/{id}/undo", access.AttributionWrite, a.undoDecision},
-		{"POST /api/payment-links", access.InvoicesWrite, a.createPaymentLink},
-		{"GET /api/payment-links", access.InvoicesRead, a.listPaymentLinks},
-		{"GET /api/payment-links/{id}", access.InvoicesRead, a.getPaymentLink},
-		{"PATCH /api/payment-links/{id}", access.InvoicesWrite, a.updatePaymentLink},
-		{"GET /api/customers", access.InvoicesRead, a.listCustomers},
-		{"POST /api/customers/erase", access.InvoicesWrite, a.eraseCustomer},
+// moneyRoutes returns the routes for invoices, payments and refunds.
+func (a *API) moneyRoutes() []webpage.Route {
+	return []webpage.Route{
+		a.route("POST /api/invoices", access.InvoicesWrite, a.createInvoice, webpage.Idempotent),
+		a.route("GET /api/invoices", access.InvoicesRead, a.listInvoices, webpage.Standby, webpage.LongIf(wantsCSV),
+			webpage.Takes("q merchantId status customer reference metadata[key] exception amount to createdAfter createdBefore"+ofPage+ofCSV)),
+		a.route("GET /api/invoices/{id}", access.InvoicesRead, a.getInvoice, webpage.LongIf(waits),
+			webpage.Takes("wait status")),
+		a.route("PATCH /api/invoices/{id}", access.InvoicesWrite, a.updateInvoice),
+		a.route("DELETE /api/invoices/{id}", access.InvoicesWrite, a.deleteInvoice),
+		a.route("POST /api/invoices/{id}/finalize", access.InvoicesWrite, a.finalizeInvoice),
+		a.route("POST /api/invoices/{id}/void", access.InvoicesWrite, a.voidInvoice),
+		a.route("GET /api/invoices/{id}/payments", access.PaymentsRead, a.listInvoicePayments, webpage.Standby,
+			webpage.Takes(ofPage+ofCSV)),
+		a.route("GET /api/invoices/{id}/timeline", access.InvoicesRead, a.listTimeline, webpage.Standby,
+			webpage.Takes(ofPage)),
+		a.route("GET /api/payments", access.PaymentsRead, a.listPayments, webpage.Standby, webpage.LongIf(wantsCSV),
+			webpage.Takes("merchantId chainKey invoiceId txHash from to amount confirmedAfter confirmedBefore include candidates"+ofPage+ofCSV)),
+		a.route("GET /api/payments/{id}", access.PaymentsRead, a.getPayment),
+		a.route("POST /api/payments/{id}/attribution", access.AttributionWrite, a.attributePayment),
+		a.route("POST /api/payments/{id}/refunds", access.InvoicesWrite, a.prepareRefund, webpage.Idempotent,
+			webpage.CallsNodes),
+		a.route("GET /api/payments/{id}/refunds", access.PaymentsRead, a.listPaymentRefunds, webpage.Standby,
+			webpage.LongIf(wantsCSV), webpage.Takes("status"+ofPage+ofCSV)),
+		a.route("GET /api/refunds", access.PaymentsRead, a.listRefunds, webpage.Standby, webpage.LongIf(wantsCSV),
+			webpage.Takes("merchantId paymentId invoiceId txHash status chainKey"+ofPage+ofCSV)),
+		a.route("GET /api/refunds/{id}", access.PaymentsRead, a.getRefund),
+		a.route("POST /api/refunds/{id}/cancel", access.InvoicesWrite, a.cancelRefund),
+		a.route("POST /api/refunds/{id}/approve", access.InvoicesWrite, a.approveRefund),
+		a.route("POST /api/refunds/{id}/submissions", access.InvoicesWrite, a.submitRefund, webpage.Idempotent),
+		a.route("PUT /api/refunds/{id}/submissions/{submissionId}", access.InvoicesWrite, a.recordTransaction),
+		a.route("POST /api/refunds/{id}/submissions/{submissionId}/withdraw", access.InvoicesWrite,
+			a.withdrawSubmission, webpage.CallsNodes),
+		a.route("GET /api/claims", access.PaymentsRead, a.listClaims, webpage.Standby,
+			webpage.Takes("merchantId paymentId"+ofPage)),
+		a.route("GET /api/inbox", access.PaymentsRead, a.listInbox, webpage.Takes("merchantId kind"+ofPage)),
+		a.route("GET /api/inbox/counts", access.PaymentsRead, a.countInbox, webpage.Takes("merchantId")),
+		a.route("GET /api/inbox/decisions", access.PaymentsRead, a.listDecisions,
+			webpage.Takes("merchantId objectId"+ofPage)),
+		a.route("POST /api/inbox/decisions", access.AttributionWrite, a.decide),
+		a.route("POST /api/inbox/decisions/{id}/undo", access.AttributionWrite, a.undoDecision),
+		a.route("POST /api/payment-links", access.InvoicesWrite, a.createPaymentLink, webpage.Idempotent),
+		a.route("GET /api/payment-links", access.InvoicesRead, a.listPaymentLinks, webpage.LongIf(wantsCSV),
+			webpage.Takes("merchantId slug archived"+ofPage+ofCSV)),
+		a.route("GET /api/payment-links/{id}", access.InvoicesRead, a.getPaymentLink),
+		a.route("PATCH /api/payment-links/{id}", access.InvoicesWrite, a.updatePaymentLink),
+		a.route("GET /api/customers", access.InvoicesRead, a.listCustomers, webpage.Standby, webpage.LongIf(wantsCSV),
+			webpage.Takes("q merchantId"+ofPage+ofCSV)),
+		a.route("POST /api/customers/erase", access.InvoicesWrite, a.eraseCustomer, webpage.Idempotent),
 	}
 }
 
-// merchantTable returns the other routes of merchants and the operator.
-func (a *API) merchantTable() []entry {
-	return []entry{
-		{"GET /api/events", access.EventsRead, a.listEvents},
-		{"POST /api/events/redeliver", access.EventsRedeliver, a.redeliverEvents},
-		{"GET /api/events/stream", access.EventsRead, a.streamEvents},
-		{"GET /api/events/{id}", access.EventsRead, a.getEvent},
-		{"POST /api/events/{id}/redeliver", access.EventsRedeliver, a.redeliverEvent},
-		{"GET /api/reports/summary", access.PaymentsRead, a.summary},
-		{"GET /api/reports/invoices", access.InvoicesRead, a.invoiceReport},
-		{"GET /api/reports/statement", access.PaymentsRead, a.statement},
-		{"GET /api/reports/settlement", access.PaymentsRead, a.settlementReport},
-		{"POST /api/keys", access.KeysWrite, a.createKey},
-		{"GET /api/keys", access.KeysWrite, a.listKeys},
-		{"POST /api/keys/{id}/rotate", access.KeysWrite, a.rotateKey},
-		{patternRevokeKey, access.KeysWrite, a.revokeKey},
-		{"POST /api/sign-in-links", access.InvoicesRead, a.createSignInLink},
-		{"GET /api/audit", access.EventsRead, a.listAudit},
-		{"GET /api/requests", access.EventsRead, a.listRequests},
-		{"GET /api/merchants", access.InvoicesRead, a.listMerchants},
-		{"POST /api/merchants", access.KeysWrite, a.createMerchant},
-		{"GET /api/merchants/{id}", access.InvoicesRead, a.getMerchant},
-		{"PATCH /api/merchants/{id}", access.KeysWrite, a.updateMerchant},
-		{"GET /api/merchants/{id}/logo", access.InvoicesRead, a.getLogo},
-		{"PUT /api/merchants/{id}/logo", access.KeysWrite, a.putLogo},
-		{"DELETE /api/merchants/{id}/logo", access.KeysWrite, a.deleteLogo},
-		{"DELETE /api/merchants/{id}/addresses/{address}", access.KeysWrite, a.releaseAddress},
-		{"GET /api/merchants/{id}/webhook", access.EventsRead, a.getWebhook},
-		{"PUT /api/merchants/{id}/webhook", access.WebhooksWrite, a.putWebhook},
-		{"POST /api/merchants/{id}/webhook/ping", access.WebhooksWrite, a.pingWebhook},
-		{"POST /api/merchants/{id}/webhook/secret", access.WebhooksWrite, a.stageSecret},
-		{"DELETE /api/merchants/{id}/webhook/secret", access.WebhooksWrite, a.dropSecret},
-		{"POST /api/merchants/{id}/webhook/secret/promote", access.WebhooksWrite, a.promoteSecret},
+// merchantRoutes returns the other routes of merchants and the operator.
+func (a *API) merchantRoutes() []webpage.Route {
+	return []webpage.Route{
+		a.route("GET /api/events", access.EventsRead, a.listEvents, webpage.LongIf(wantsCSV),
+			webpage.Takes("merchantId type invoiceId delivery createdAfter createdBefore after"+ofPage+ofCSV)),
+		a.route("POST /api/events/redeliver", access.EventsRedeliver, a.redeliverEvents),
+		a.route("GET /api/events/stream", access.EventsRead, a.streamEvents, webpage.Long,
+			webpage.Takes("merchantId type invoiceId after include")),
+		a.route("GET /api/events/{id}", access.EventsRead, a.getEvent),
+		a.route("POST /api/events/{id}/redeliver", access.EventsRedeliver, a.redeliverEvent),
+		a.route("GET /api/reports/summary", access.PaymentsRead, a.summary, webpage.Standby,
+			webpage.Takes("merchantId from timezone")),
+		a.route("GET /api/reports/invoices", access.InvoicesRead, a.invoiceReport, webpage.Standby,
+			webpage.Takes("merchantId status customer reference metadata[key] exception amount to createdAfter createdBefore")),
+		a.route("GET /api/reports/statement", access.PaymentsRead, a.statement, webpage.Standby,
+			webpage.Takes("merchantId month timezone table bom separator decimal")),
+		a.route("GET /api/reports/settlement", access.PaymentsRead, a.settlementReport, webpage.Standby, webpage.Long,
+			webpage.Takes("merchantId from to groupBy timezone table bom separator decimal")),
+		a.route("POST /api/keys", access.KeysWrite, a.createKey),
+		a.route("GET /api/keys", access.KeysWrite, a.listKeys, webpage.Takes("merchantId"+ofPage)),
+		a.route("POST /api/keys/{id}/rotate", access.KeysWrite, a.rotateKey),
+		a.route("DELETE /api/keys/{id}", access.KeysWrite, a.revokeKey, webpage.OwnKey),
+		a.route("POST /api/sign-in-links", access.InvoicesRead, a.createSignInLink),
+		a.route("GET /api/audit", access.EventsRead, a.listAudit, webpage.Takes("merchantId action since"+ofPage)),
+		a.route("GET /api/requests", access.EventsRead, a.listRequests,
+			webpage.Takes("merchantId keyId status"+ofPage)),
+		a.route("GET /api/merchants", access.InvoicesRead, a.listMerchants, webpage.Takes(ofPage)),
+		a.route("POST /api/merchants", access.KeysWrite, a.createMerchant),
+		a.route("GET /api/merchants/{id}", access.InvoicesRead, a.getMerchant),
+		a.route("PATCH /api/merchants/{id}", access.KeysWrite, a.updateMerchant),
+		a.route("GET /api/merchants/{id}/logo", access.InvoicesRead, a.getLogo),
+		a.route("PUT /api/merchants/{id}/logo", access.KeysWrite, a.putLogo, webpage.BodyUpTo(access.MaxLogoBytes, 0)),
+		a.route("DELETE /api/merchants/{id}/logo", access.KeysWrite, a.deleteLogo),
+		a.route("DELETE /api/merchants/{id}/addresses/{address}", access.KeysWrite, a.releaseAddress),
+		a.route("GET /api/merchants/{id}/webhook", access.EventsRead, a.getWebhook),
+		a.route("PUT /api/merchants/{id}/webhook", access.WebhooksWrite, a.putWebhook),
+		a.route("POST /api/merchants/{id}/webhook/ping", access.WebhooksWrite, a.pingWebhook),
+		a.route("POST /api/merchants/{id}/webhook/secret", access.WebhooksWrite, a.stageSecret),
+		a.route("DELETE /api/merchants/{id}/webhook/secret", access.WebhooksWrite, a.dropSecret),
+		a.route("POST /api/merchants/{id}/webhook/secret/promote", access.WebhooksWrite, a.promoteSecret),
 	}
 }
 
-// route returns the route of a pattern.
-func (a *API) route(pattern string, scope access.Scope, h handler) Route {
-	r := Route{Pattern: pattern, Scope: scope, Parameters: parameters[pattern], Public: publicRoutes[pattern], long: longRoutes[pattern]}
-	if scope != "" || r.Public { // a provider chose the URL of its notices
+// route returns a route. It needs a key with the scope, unless an option changes that.
+func (a *API) route(pattern string, scope access.Scope, h handler, options ...webpage.RouteOption) webpage.Route {
+	r := webpage.Route{Pattern: pattern, Door: webpage.APIDoor, Credential: webpage.KeyCredential, Scope: scope}.With(options...)
+	if r.Credential != webpage.SignatureCredential { // a provider chose the URL of its notices
 		h = checked(r.Parameters, h)
 	}
-	if standbyRoutes[pattern] {
+	if r.Standby {
 		h = onStandby(h)
 	}
 	r.Handler = a.serve(h)
 	return r
 }
+
+// waits reports whether a request waits for a change.
+func waits(r *http.Request) bool { return r.URL.Query().Has("wait") }
 
 // onStandby makes a standby of the database serve a handler's reads, if there is one.
 func onStandby(h handler) handler {

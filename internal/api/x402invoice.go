@@ -14,9 +14,6 @@ import (
 	"github.com/quittance/quittance/internal/x402"
 )
 
-// patternPayInvoice is the route by which any client pays an invoice by x402.
-const patternPayInvoice = "GET /x402/invoices/{id}"
-
 // PayInvoice answers a request for an invoice as GET /x402/invoices/{id} does.
 func (a *API) PayInvoice() http.Handler { return a.serve(a.payInvoice) }
 

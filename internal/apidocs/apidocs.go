@@ -32,14 +32,8 @@ const policy = "default-src 'none'; script-src 'self'; " +
 	"style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' 'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='; " +
 	"img-src 'self' data:; connect-src 'self'; worker-src blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
-// Route is a route of the reference.
-type Route struct {
-	Pattern string // method and path, as http.ServeMux takes it
-	Handler http.Handler
-}
-
 // Routes returns the routes of the reference. It panics if an embedded file is broken.
-func Routes() []Route {
+func Routes() []webpage.Route {
 	var tree any
 	if err := yaml.Unmarshal(quittance.OpenAPI, &tree); err != nil {
 		panic(fmt.Errorf("parse openapi.yaml: %w", err))
@@ -48,9 +42,9 @@ func Routes() []Route {
 	if err != nil {
 		panic(fmt.Errorf("convert openapi.yaml to JSON: %w", err))
 	}
-	routes := []Route{
-		{"GET /openapi.yaml", file("application/yaml", quittance.OpenAPI)},
-		{"GET /openapi.json", file("application/json", document)},
+	routes := []webpage.Route{
+		route("GET /openapi.yaml", file("application/yaml", quittance.OpenAPI)),
+		route("GET /openapi.json", file("application/json", document)),
 	}
 	for _, f := range []struct{ path, mediaType, name string }{
 		{"/docs", "text/html; charset=utf-8", "reference.html"},
@@ -62,9 +56,13 @@ func Routes() []Route {
 		if err != nil {
 			panic(fmt.Errorf("read an embedded file: %w", err))
 		}
-		routes = append(routes, Route{"GET " + f.path, file(f.mediaType, content)})
+		routes = append(routes, route("GET "+f.path, file(f.mediaType, content)))
 	}
 	return routes
+}
+
+func route(pattern string, h http.Handler) webpage.Route {
+	return webpage.Route{Pattern: pattern, Handler: h}.With(webpage.Open)
 }
 
 // file returns a handler that serves a file. Browsers cache it and revalidate it. The compressed file

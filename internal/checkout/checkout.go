@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // Limits of the page.
@@ -199,21 +200,14 @@ func New(c Config) *Checkout {
 	return checkout
 }
 
-// Route is a route of the checkout.
-type Route struct {
-	Pattern string // method and path, as http.ServeMux takes it
-	Handler http.Handler
-	Long    bool // requests may take longer than others; the checkout bounds them
-}
-
 // Routes returns all routes. The caller handles panics and requests without a route, with
 // NotFound, MethodNotAllowed and WriteError.
-func (c *Checkout) Routes() []Route {
-	all := []Route{
-		c.route("GET /checkout/{id}", c.page),
+func (c *Checkout) Routes() []webpage.Route {
+	all := []webpage.Route{
+		c.route("GET /checkout/{id}", c.page, webpage.CallsNodes),
 		c.route("GET /checkout/{id}/status", c.status),
 		c.route("GET /checkout/{id}/terms", c.terms),
-		c.route("GET /checkout/{id}/check", c.check),
+		c.route("GET /checkout/{id}/check", c.check, webpage.CallsNodes),
 		c.route("GET /checkout/{id}/wallet", c.wallet),
 		c.route("GET /checkout/{id}/logo", c.logo),
 		c.route("GET /checkout/{id}/receipt", c.receipt),
@@ -223,18 +217,16 @@ func (c *Checkout) Routes() []Route {
 		all = append(all, c.route("GET "+a.Path, c.asset(a)))
 	}
 	if c.open != nil {
-		events := c.route("GET /checkout/{id}/events", c.events)
-		events.Long = true
-		all = append(all, events)
+		all = append(all, c.route("GET /checkout/{id}/events", c.events, webpage.Long))
 	}
 	if c.claims != nil {
-		all = append(all, c.route("POST /checkout/{id}/claim", c.claim))
+		all = append(all, c.route("POST /checkout/{id}/claim", c.claim, webpage.CallsNodes))
 	}
 	if c.reports != nil {
 		all = append(all, c.route("POST /checkout/{id}/sent", c.sent))
 	}
 	if c.refunds != nil {
-		all = append(all, c.route("GET /refunds/{token}", c.refundPage), c.route("POST /refunds/{token}", c.nameAddress))
+		all = append(all, c.route("GET /refunds/{token}", c.refundPage), c.route("POST /refunds/{token}", c.nameAddress, webpage.CallsNodes))
 	}
 	if c.mails != nil {
 		all = append(all, c.route("POST /checkout/{id}/receipt", c.mailReceipt))
@@ -248,6 +240,7 @@ func (c *Checkout) Routes() []Route {
 	return all
 }
 
-func (c *Checkout) route(pattern string, h handler) Route {
-	return Route{Pattern: pattern, Handler: c.serve(h)}
+// route returns a route of payers.
+func (c *Checkout) route(pattern string, h handler, options ...webpage.RouteOption) webpage.Route {
+	return webpage.Route{Pattern: pattern, Handler: c.serve(h)}.With(webpage.Public).With(options...)
 }

@@ -39,9 +39,9 @@ type Links interface {
 }
 
 // linkRoutes returns the routes of the pages of payment links.
-func (c *Checkout) linkRoutes() []Route {
+func (c *Checkout) linkRoutes() []webpage.Route {
 	const page = "/pay/{merchant}/{slug}"
-	return []Route{
+	return []webpage.Route{
 		c.route("GET "+page, c.linkPage),
 		c.route("POST "+page, c.payLink),
 		c.route("GET "+page+"/qr", c.linkCode),

@@ -12,17 +12,18 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/dashboard"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // routeTable finds the route of a request to the dashboard.
 type routeTable struct {
 	mux    *http.ServeMux
-	routes map[string]dashboard.Route // by pattern
+	routes map[string]webpage.Route // by pattern
 }
 
 func newRouteTable() *routeTable {
 	board := dashboard.New(dashboard.Config{API: http.NotFoundHandler(), Sessions: new(access.SessionManager), Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
-	table := &routeTable{mux: http.NewServeMux(), routes: make(map[string]dashboard.Route)}
+	table := &routeTable{mux: http.NewServeMux(), routes: make(map[string]webpage.Route)}
 	for _, r := range board.Routes() {
 		if !strings.HasPrefix(r.Pattern, "GET /dashboard/static/") {
 			table.routes[r.Pattern] = r

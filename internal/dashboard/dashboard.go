@@ -8,11 +8,13 @@ package dashboard
 import (
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // Config is the configuration of a Dashboard. All fields are required, but PublicURL may
@@ -63,104 +65,86 @@ func New(c Config) *Dashboard {
 	return d
 }
 
-// Route is a route of the dashboard.
-type Route struct {
-	Pattern string // method and path, as http.ServeMux takes it
-	Access  Access
-	Scope   access.Scope // the person's key must have it, with Person
-	Handler http.Handler
-	Long    bool // requests may take longer than others
-}
-
-// Access is the kind of person that may use a route.
-type Access string
-
-// Who may use a route.
-const (
-	Anybody  Access = "none"     // without a session
-	Person   Access = "session"  // signed in with a key that has the route's scope, if any
-	Operator Access = "operator" // signed in with a key of the operator
-)
-
-// Routes returns all routes. Unless a route is for Anybody, the caller wraps it in WithSession, which
-// finds the session, and then in Allow, which checks it.
-func (d *Dashboard) Routes() []Route {
-	routes := []Route{
-		{Pattern: "GET /dashboard", Access: Person, Handler: d.serve(d.home)},
-		{Pattern: "GET /dashboard/sign-in", Access: Anybody, Handler: d.serve(d.signInPage)},
-		{Pattern: "POST /dashboard/sign-in", Access: Anybody, Handler: d.serve(d.signIn)},
-		{Pattern: "POST /dashboard/sign-out", Access: Person, Handler: d.serve(d.signOut)},
-		{Pattern: "GET /dashboard/confirm", Access: Person, Handler: d.serve(d.confirmPage)},
-		{Pattern: "POST /dashboard/confirm", Access: Person, Handler: d.serve(d.confirm)},
-		{Pattern: "POST /dashboard/language", Access: Person, Handler: d.serve(d.setLanguage)},
-		{Pattern: "GET " + pathLive, Access: Person, Handler: d.serve(d.changes), Long: true},
-		{Pattern: "GET /dashboard/sessions", Access: Person, Handler: d.serve(d.sessions)},
-		{Pattern: "POST /dashboard/sessions/{id}/end", Access: Person, Handler: d.serve(d.endSession)},
+// Routes returns all routes. If a route needs a session, the caller wraps it in WithSession, which finds
+// the session, and then in Allow, which checks it.
+func (d *Dashboard) Routes() []webpage.Route {
+	routes := []webpage.Route{
+		d.route("GET /dashboard", "", d.home),
+		d.route("GET /dashboard/sign-in", "", d.signInPage, webpage.Open),
+		d.route("POST /dashboard/sign-in", "", d.signIn, webpage.Open, webpage.Isolated),
+		d.route("POST /dashboard/sign-out", "", d.signOut, webpage.Isolated),
+		d.route("GET /dashboard/confirm", "", d.confirmPage),
+		d.route("POST /dashboard/confirm", "", d.confirm, webpage.Isolated),
+		d.route("POST /dashboard/language", "", d.setLanguage, webpage.Isolated),
+		d.route("GET "+pathLive, "", d.changes, webpage.Long),
+		d.route("GET /dashboard/sessions", "", d.sessions),
+		d.route("POST /dashboard/sessions/{id}/end", "", d.endSession),
 	}
-	routes = append(routes, d.invoiceRoutes()...)
-	routes = append(routes, d.filterRoutes()...)
-	routes = append(routes, d.inboxRoutes()...)
-	routes = append(routes, d.transferRoutes()...)
-	routes = append(routes, d.moneyRoutes()...)
-	routes = append(routes, d.submissionRoutes()...)
-	routes = append(routes, d.linkRoutes()...)
-	routes = append(routes, d.developerRoutes()...)
-	routes = append(routes, d.operatorRoutes()...)
-	routes = append(routes, d.scenarioRoutes()...)
+	routes = slices.Concat(routes, d.invoiceRoutes(), d.filterRoutes(), d.inboxRoutes(), d.transferRoutes(), d.moneyRoutes(),
+		d.submissionRoutes(), d.linkRoutes(), d.developerRoutes(), d.operatorRoutes(), d.scenarioRoutes())
 	for _, f := range files {
-		routes = append(routes, Route{Pattern: "GET " + f.Path, Access: Anybody, Handler: d.file(f)})
+		routes = append(routes, webpage.Route{Pattern: "GET " + f.Path, Handler: d.file(f)}.With(webpage.Open))
 	}
 	return routes
 }
 
+// route returns a route. It needs a session of a person with the scope, unless an option changes that.
+func (d *Dashboard) route(pattern string, scope access.Scope, h handler, options ...webpage.RouteOption) webpage.Route {
+	r := webpage.Route{Pattern: pattern, Door: webpage.APIDoor, Credential: webpage.SessionCredential, Scope: scope, Handler: d.serve(h)}
+	return r.With(options...)
+}
+
+// forOperator is for routes that need a session of the operator.
+func forOperator(r *webpage.Route) { r.Credential = webpage.OperatorSession }
+
 // invoiceRoutes returns the routes of invoices.
-func (d *Dashboard) invoiceRoutes() []Route {
-	return []Route{
-		{Pattern: "GET /dashboard/invoices", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(invoiceList.show(d))},
-		{Pattern: "GET /dashboard/invoices.csv", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(invoiceList.export(d)), Long: true},
-		{Pattern: "GET /dashboard/search", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(d.search)},
-		{Pattern: "GET /dashboard/search/suggestions", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(d.suggest)},
-		{Pattern: "GET /dashboard/invoices/new", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.newInvoice)},
-		{Pattern: "POST /dashboard/invoices/new", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.createInvoice)},
-		{Pattern: "GET /dashboard/invoices/{id}/edit", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.editInvoice)},
-		{Pattern: "POST /dashboard/invoices/{id}/edit", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.changeInvoice)},
-		{Pattern: "GET /dashboard/invoices/{id}", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(d.invoice)},
-		{Pattern: "GET /dashboard/invoices/{id}/json", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(d.invoiceJSON)},
-		{Pattern: "POST /dashboard/invoices/{id}/finalize", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.finalizeInvoice)},
-		{Pattern: "POST /dashboard/invoices/{id}/void", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.voidInvoice)},
-		{Pattern: "POST /dashboard/invoices/{id}/delete", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.deleteInvoice)},
+func (d *Dashboard) invoiceRoutes() []webpage.Route {
+	return []webpage.Route{
+		d.route("GET /dashboard/invoices", access.InvoicesRead, invoiceList.show(d)),
+		d.route("GET /dashboard/invoices.csv", access.InvoicesRead, invoiceList.export(d), webpage.Long),
+		d.route("GET /dashboard/search", access.InvoicesRead, d.search),
+		d.route("GET /dashboard/search/suggestions", access.InvoicesRead, d.suggest),
+		d.route("GET /dashboard/invoices/new", access.InvoicesWrite, d.newInvoice),
+		d.route("POST /dashboard/invoices/new", access.InvoicesWrite, d.createInvoice),
+		d.route("GET /dashboard/invoices/{id}/edit", access.InvoicesWrite, d.editInvoice),
+		d.route("POST /dashboard/invoices/{id}/edit", access.InvoicesWrite, d.changeInvoice),
+		d.route("GET /dashboard/invoices/{id}", access.InvoicesRead, d.invoice),
+		d.route("GET /dashboard/invoices/{id}/json", access.InvoicesRead, d.invoiceJSON),
+		d.route("POST /dashboard/invoices/{id}/finalize", access.InvoicesWrite, d.finalizeInvoice),
+		d.route("POST /dashboard/invoices/{id}/void", access.InvoicesWrite, d.voidInvoice),
+		d.route("POST /dashboard/invoices/{id}/delete", access.InvoicesWrite, d.deleteInvoice),
 	}
 }
 
 // moneyRoutes returns the routes of customers and statements.
-func (d *Dashboard) moneyRoutes() []Route {
-	return []Route{
-		{Pattern: "GET /dashboard/customers", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(customerList.show(d))},
-		{Pattern: "POST /dashboard/customers/erase", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.confirmed(d.eraseCustomer, func(r *http.Request) string {
+func (d *Dashboard) moneyRoutes() []webpage.Route {
+	return []webpage.Route{
+		d.route("GET /dashboard/customers", access.InvoicesRead, customerList.show(d)),
+		d.route("POST /dashboard/customers/erase", access.InvoicesWrite, d.confirmed(d.eraseCustomer, func(r *http.Request) string {
 			v := visitOf(r)
 			return v.CustomerPage(v.merchant, r.FormValue("customer"))
-		}))},
-		{Pattern: "GET /dashboard/customers.csv", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(customerList.export(d)), Long: true},
-		{Pattern: "GET /dashboard/customers/customer", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(d.customer)},
-		{Pattern: "GET /dashboard/statement", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.statement), Long: true},
-		{Pattern: "GET /dashboard/statement.csv", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.exportStatement), Long: true},
+		})),
+		d.route("GET /dashboard/customers.csv", access.InvoicesRead, customerList.export(d), webpage.Long),
+		d.route("GET /dashboard/customers/customer", access.InvoicesRead, d.customer),
+		d.route("GET /dashboard/statement", access.PaymentsRead, d.statement, webpage.Long),
+		d.route("GET /dashboard/statement.csv", access.PaymentsRead, d.exportStatement, webpage.Long),
 	}
 }
 
 // transferRoutes returns the routes of payments and refunds.
-func (d *Dashboard) transferRoutes() []Route {
-	return []Route{
-		{Pattern: "GET /dashboard/payments", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(paymentList.show(d))},
-		{Pattern: "GET /dashboard/payments.csv", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(paymentList.export(d)), Long: true},
-		{Pattern: "GET /dashboard/payments/{id}", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.payment)},
-		{Pattern: "POST /dashboard/payments/{id}/attribute", Access: Person, Scope: access.AttributionWrite, Handler: d.serve(d.attribute)},
-		{Pattern: "GET /dashboard/payments/{id}/refund", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.prepareRefundPage)},
-		{Pattern: "POST /dashboard/payments/{id}/refund", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.prepareRefund)},
-		{Pattern: "GET /dashboard/refunds", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(refundList.show(d))},
-		{Pattern: "GET /dashboard/refunds.csv", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(refundList.export(d)), Long: true},
-		{Pattern: "GET /dashboard/refunds/{id}", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.refund)},
-		{Pattern: "GET /dashboard/refunds/{id}/safe.json", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.safeFile)},
-		{Pattern: "POST /dashboard/refunds/{id}/cancel", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.changeRefund("cancel"))},
-		{Pattern: "POST /dashboard/refunds/{id}/approve", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.changeRefund("approve"))},
+func (d *Dashboard) transferRoutes() []webpage.Route {
+	return []webpage.Route{
+		d.route("GET /dashboard/payments", access.PaymentsRead, paymentList.show(d)),
+		d.route("GET /dashboard/payments.csv", access.PaymentsRead, paymentList.export(d), webpage.Long),
+		d.route("GET /dashboard/payments/{id}", access.PaymentsRead, d.payment),
+		d.route("POST /dashboard/payments/{id}/attribute", access.AttributionWrite, d.attribute),
+		d.route("GET /dashboard/payments/{id}/refund", access.InvoicesWrite, d.prepareRefundPage),
+		d.route("POST /dashboard/payments/{id}/refund", access.InvoicesWrite, d.prepareRefund, webpage.CallsNodes),
+		d.route("GET /dashboard/refunds", access.PaymentsRead, refundList.show(d)),
+		d.route("GET /dashboard/refunds.csv", access.PaymentsRead, refundList.export(d), webpage.Long),
+		d.route("GET /dashboard/refunds/{id}", access.PaymentsRead, d.refund),
+		d.route("GET /dashboard/refunds/{id}/safe.json", access.PaymentsRead, d.safeFile),
+		d.route("POST /dashboard/refunds/{id}/cancel", access.InvoicesWrite, d.changeRefund("cancel")),
+		d.route("POST /dashboard/refunds/{id}/approve", access.InvoicesWrite, d.changeRefund("approve")),
 	}
 }

@@ -5,47 +5,46 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // developerRoutes returns the routes of the merchant, people, keys, the webhook endpoint,
 // requests and events.
-func (d *Dashboard) developerRoutes() []Route {
-	route := func(pattern string, scope access.Scope, h handler) Route {
-		return Route{Pattern: pattern, Access: Person, Scope: scope, Handler: d.serve(h)}
-	}
+func (d *Dashboard) developerRoutes() []webpage.Route {
 	// dangerous wraps actions that grant or revoke access, and leads back to a page.
-	dangerous := func(pattern string, scope access.Scope, page string, h handler) Route {
-		return route(pattern, scope, d.confirmed(h, func(r *http.Request) string { return visitOf(r).Link(page) }))
+	dangerous := func(pattern string, scope access.Scope, page string, h handler, options ...webpage.RouteOption) webpage.Route {
+		back := func(r *http.Request) string { return visitOf(r).Link(page) }
+		return d.route(pattern, scope, d.confirmed(h, back), options...)
 	}
-	return []Route{
-		route("GET /dashboard/keys", access.KeysWrite, d.keys),
-		{Pattern: "GET /dashboard/keys/new", Access: Person, Scope: access.KeysWrite, Handler: d.serve(d.confirmed(d.newKey, func(r *http.Request) string {
+	return []webpage.Route{
+		d.route("GET /dashboard/keys", access.KeysWrite, d.keys),
+		d.route("GET /dashboard/keys/new", access.KeysWrite, d.confirmed(d.newKey, func(r *http.Request) string {
 			return visitOf(r).Link("/dashboard/keys/new", "for", r.FormValue("for"))
-		}))},
+		})),
 		dangerous("POST /dashboard/keys", access.KeysWrite, "/dashboard/keys", d.createKey),
-		route("GET /dashboard/keys/{id}", access.KeysWrite, d.key),
+		d.route("GET /dashboard/keys/{id}", access.KeysWrite, d.key),
 		dangerous("POST /dashboard/keys/{id}/rotate", access.KeysWrite, "/dashboard/keys", d.rotateKey),
 		dangerous("POST /dashboard/keys/{id}/revoke", access.KeysWrite, "/dashboard/keys", d.revokeKey),
 		dangerous("POST /dashboard/keys/{id}/link", access.KeysWrite, "/dashboard/keys", d.linkKey),
-		route("GET /dashboard/settings", access.InvoicesRead, d.settings),
+		d.route("GET /dashboard/settings", access.InvoicesRead, d.settings),
 		dangerous("POST /dashboard/settings", access.KeysWrite, "/dashboard/settings", d.setProfile),
-		route("GET /dashboard/settings/logo", access.InvoicesRead, d.logo),
-		dangerous("POST /dashboard/settings/logo", access.KeysWrite, "/dashboard/settings", d.setLogo),
+		d.route("GET /dashboard/settings/logo", access.InvoicesRead, d.logo),
+		dangerous("POST /dashboard/settings/logo", access.KeysWrite, "/dashboard/settings", d.setLogo, webpage.BodyUpTo(LogoFormBytes, MaxLogoForm)),
 		dangerous("POST /dashboard/settings/logo/remove", access.KeysWrite, "/dashboard/settings", d.removeLogo),
 		dangerous("POST /dashboard/settings/addresses", access.KeysWrite, "/dashboard/settings", d.setAddresses),
-		route("GET /dashboard/webhook", access.EventsRead, d.webhook),
+		d.route("GET /dashboard/webhook", access.EventsRead, d.webhook),
 		dangerous("POST /dashboard/webhook", access.WebhooksWrite, "/dashboard/webhook", d.setWebhook),
-		route("POST /dashboard/webhook/ping", access.WebhooksWrite, d.pingWebhook),
+		d.route("POST /dashboard/webhook/ping", access.WebhooksWrite, d.pingWebhook),
 		dangerous("POST /dashboard/webhook/secret", access.WebhooksWrite, "/dashboard/webhook", d.stageSecret),
 		dangerous("POST /dashboard/webhook/secret/promote", access.WebhooksWrite, "/dashboard/webhook", d.promoteSecret),
 		dangerous("POST /dashboard/webhook/secret/drop", access.WebhooksWrite, "/dashboard/webhook", d.dropSecret),
-		route("GET /dashboard/requests", access.EventsRead, d.requests),
-		route("GET /dashboard/events", access.EventsRead, d.events),
-		route("GET /dashboard/events/redeliver", access.EventsRedeliver, d.redeliverPage),
-		route("POST /dashboard/events/redeliver", access.EventsRedeliver, d.redeliverFailed),
-		route("GET /dashboard/events/{id}", access.EventsRead, d.event),
-		route("GET /dashboard/events/{id}/json", access.EventsRead, d.eventJSON),
-		route("POST /dashboard/events/{id}/redeliver", access.EventsRedeliver, d.redeliverEvent),
+		d.route("GET /dashboard/requests", access.EventsRead, d.requests),
+		d.route("GET /dashboard/events", access.EventsRead, d.events),
+		d.route("GET /dashboard/events/redeliver", access.EventsRedeliver, d.redeliverPage),
+		d.route("POST /dashboard/events/redeliver", access.EventsRedeliver, d.redeliverFailed),
+		d.route("GET /dashboard/events/{id}", access.EventsRead, d.event),
+		d.route("GET /dashboard/events/{id}/json", access.EventsRead, d.eventJSON),
+		d.route("POST /dashboard/events/{id}/redeliver", access.EventsRedeliver, d.redeliverEvent),
 	}
 }
 

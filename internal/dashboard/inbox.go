@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // InboxSize is how many items the inbox shows: fewer than other lists, because each has suggestions.
@@ -278,11 +279,11 @@ func (d *Dashboard) undoDecision(w http.ResponseWriter, r *http.Request) error {
 }
 
 // inboxRoutes returns the routes of the inbox.
-func (d *Dashboard) inboxRoutes() []Route {
-	return []Route{
-		{Pattern: "GET /dashboard/inbox", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.inbox)},
-		{Pattern: "POST /dashboard/inbox/decide", Access: Person, Scope: access.AttributionWrite, Handler: d.serve(d.decide)},
-		{Pattern: "GET /dashboard/inbox/decisions", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.decisions)},
-		{Pattern: "POST /dashboard/inbox/decisions/{id}/undo", Access: Person, Scope: access.AttributionWrite, Handler: d.serve(d.undoDecision)},
+func (d *Dashboard) inboxRoutes() []webpage.Route {
+	return []webpage.Route{
+		d.route("GET /dashboard/inbox", access.PaymentsRead, d.inbox),
+		d.route("POST /dashboard/inbox/decide", access.AttributionWrite, d.decide),
+		d.route("GET /dashboard/inbox/decisions", access.PaymentsRead, d.decisions),
+		d.route("POST /dashboard/inbox/decisions/{id}/undo", access.AttributionWrite, d.undoDecision),
 	}
 }

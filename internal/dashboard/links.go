@@ -14,19 +14,16 @@ import (
 )
 
 // linkRoutes returns the routes of payment links.
-func (d *Dashboard) linkRoutes() []Route {
-	route := func(pattern string, scope access.Scope, h handler) Route {
-		return Route{Pattern: pattern, Access: Person, Scope: scope, Handler: d.serve(h)}
-	}
-	return []Route{
-		route("GET /dashboard/links", access.InvoicesRead, linkList.show(d)),
-		{Pattern: "GET /dashboard/links.csv", Access: Person, Scope: access.InvoicesRead, Handler: d.serve(linkList.export(d)), Long: true},
-		route("GET /dashboard/links/new", access.InvoicesWrite, d.newLink),
-		route("POST /dashboard/links/new", access.InvoicesWrite, d.createLink),
-		route("GET /dashboard/links/{id}", access.InvoicesRead, d.link),
-		route("GET /dashboard/links/{id}/edit", access.InvoicesWrite, d.editLink),
-		route("POST /dashboard/links/{id}/edit", access.InvoicesWrite, d.changeLink),
-		route("POST /dashboard/links/{id}/archive", access.InvoicesWrite, d.archiveLink),
+func (d *Dashboard) linkRoutes() []webpage.Route {
+	return []webpage.Route{
+		d.route("GET /dashboard/links", access.InvoicesRead, linkList.show(d)),
+		d.route("GET /dashboard/links.csv", access.InvoicesRead, linkList.export(d), webpage.Long),
+		d.route("GET /dashboard/links/new", access.InvoicesWrite, d.newLink),
+		d.route("POST /dashboard/links/new", access.InvoicesWrite, d.createLink),
+		d.route("GET /dashboard/links/{id}", access.InvoicesRead, d.link),
+		d.route("GET /dashboard/links/{id}/edit", access.InvoicesWrite, d.editLink),
+		d.route("POST /dashboard/links/{id}/edit", access.InvoicesWrite, d.changeLink),
+		d.route("POST /dashboard/links/{id}/archive", access.InvoicesWrite, d.archiveLink),
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/browsertest"
-	"github.com/quittance/quittance/internal/dashboard"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // every looks at all pages in every size and theme. Without it each page is looked at once, and the
@@ -81,7 +81,7 @@ func (p *person) scenes(t *testing.T, table *routeTable) (chosen []place) {
 	for _, at := range p.crawl(t, table, "/dashboard").places {
 		name := nameOf("", at)
 		isPage := strings.HasPrefix(at.page.header.Get("Content-Type"), "text/html")
-		isOwn := p.merchantID != "" || table.routes[at.pattern].Access == dashboard.Operator || !strings.Contains(at.pattern, "{id}") && parameters(at.path) == ""
+		isOwn := p.merchantID != "" || table.routes[at.pattern].Credential == webpage.OperatorSession || !strings.Contains(at.pattern, "{id}") && parameters(at.path) == ""
 		if isPage && isOwn && !seen[name] && !strings.Contains(at.path, "cursor=") {
 			seen[name] = true
 			chosen = append(chosen, at)

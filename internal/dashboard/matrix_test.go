@@ -9,7 +9,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/dashboard"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // mark is in all texts of the merchant cafe.
@@ -26,7 +26,7 @@ func marked(field string) string {
 // request is a request of a route about an object of cafe, as its owner's pages have it.
 type request struct {
 	pattern string
-	route   dashboard.Route
+	route   webpage.Route
 	path    string
 	values  url.Values
 }
@@ -50,7 +50,7 @@ func (f *filled) requests(t *testing.T, table *routeTable) (all []request) {
 		}
 		if r.path == "" {
 			t.Errorf("there is no request of %s; see TestEveryPageIsLinked", pattern)
-		} else if r.route.Access != dashboard.Anybody {
+		} else if r.route.Credential != webpage.NoCredential {
 			all = append(all, r)
 		}
 	}
@@ -161,7 +161,7 @@ func (p *person) wantSignIn(t *testing.T, who string, r request) {
 // send the request that makes the change.
 func (p *person) wantRole(t *testing.T, who string, r request) {
 	t.Helper()
-	isAllowed := r.route.Access != dashboard.Operator && (r.route.Scope == "" || p.scopes.Has(r.route.Scope))
+	isAllowed := r.route.Credential != webpage.OperatorSession && (r.route.Scope == "" || p.scopes.Has(r.route.Scope))
 	if isAllowed && (strings.HasPrefix(r.pattern, "POST ") || unlinked[r.pattern] != "") {
 		return
 	}
@@ -205,7 +205,7 @@ func (f *filled) wantNothing(t *testing.T, rival *person, r request) {
 	if strings.HasPrefix(r.pattern, "POST ") { // it may end the session
 		rival = f.person("rival", access.Admin)
 	}
-	if r.route.Access != dashboard.Operator && unlinked[r.pattern] != "" {
+	if r.route.Credential != webpage.OperatorSession && unlinked[r.pattern] != "" {
 		return
 	}
 	if named := r.changed(anonymous); r.path != named.path {
@@ -219,7 +219,7 @@ func (f *filled) wantNothing(t *testing.T, rival *person, r request) {
 		if strings.Contains(got.body, mark) {
 			t.Errorf("%s?%s: another merchant's person reads %s", r.pattern, query, got.words())
 		}
-		if r.route.Access == dashboard.Operator && got.status != http.StatusForbidden {
+		if r.route.Credential == webpage.OperatorSession && got.status != http.StatusForbidden {
 			t.Errorf("%s: another merchant's person is answered %d", r.pattern, got.status)
 		}
 		if !strings.Contains(r.pattern, "{id}") {
@@ -242,7 +242,7 @@ func (f *filled) wantFilters(t *testing.T, rival *person, all []request) {
 	}
 	n := 0
 	for _, r := range all {
-		if !strings.HasPrefix(r.pattern, "GET ") || strings.Contains(r.pattern, "{id}") || r.pattern == streamed || r.route.Access == dashboard.Operator {
+		if !strings.HasPrefix(r.pattern, "GET ") || strings.Contains(r.pattern, "{id}") || r.pattern == streamed || r.route.Credential == webpage.OperatorSession {
 			continue
 		}
 		path, _, _ := strings.Cut(r.path, "?")

@@ -14,24 +14,22 @@ import (
 )
 
 // operatorRoutes returns the routes of the operator's view.
-func (d *Dashboard) operatorRoutes() []Route {
-	route := func(pattern string, scope access.Scope, h handler) Route {
-		return Route{Pattern: pattern, Access: Operator, Scope: scope, Handler: d.serve(h)}
+func (d *Dashboard) operatorRoutes() []webpage.Route {
+	route := func(pattern string, scope access.Scope, h handler, options ...webpage.RouteOption) webpage.Route {
+		return d.route(pattern, scope, h, options...).With(forOperator)
 	}
 	// dangerous wraps actions that change the service's behaviour.
-	dangerous := func(pattern string, h handler) Route {
+	dangerous := func(pattern string, h handler) webpage.Route {
 		return route(pattern, access.KeysWrite, d.confirmed(h, func(r *http.Request) string { return id("/dashboard/operator/chains", r.PathValue("chainKey")) }))
 	}
-	verify := route("POST /dashboard/operator/audit/verify", access.EventsRead, d.verifyAudit)
-	verify.Long = true
-	return []Route{
+	return []webpage.Route{
 		route("GET /dashboard/operator", access.EventsRead, d.operator),
 		route("GET /dashboard/operator/merchants", access.EventsRead, d.merchants),
 		route("GET /dashboard/operator/chains/{chainKey}", access.EventsRead, d.operatedChain),
 		dangerous("POST /dashboard/operator/chains/{chainKey}/rescan", d.rescanChain),
 		dangerous("POST /dashboard/operator/chains/{chainKey}/resume", d.resumeChain),
 		route("GET /dashboard/operator/audit", access.EventsRead, d.audit),
-		verify,
+		route("POST /dashboard/operator/audit/verify", access.EventsRead, d.verifyAudit, webpage.Long),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // keptFilter is a saved filter, on the page of its list.
@@ -49,10 +50,10 @@ func (d *Dashboard) addKept(r *http.Request, frame *listFrame) error {
 }
 
 // filterRoutes returns the routes of saved filters.
-func (d *Dashboard) filterRoutes() []Route {
-	return []Route{
-		{Pattern: "POST /dashboard/filters/save", Access: Person, Handler: d.serve(d.saveFilter)},
-		{Pattern: "POST /dashboard/filters/remove", Access: Person, Handler: d.serve(d.removeFilter)},
+func (d *Dashboard) filterRoutes() []webpage.Route {
+	return []webpage.Route{
+		d.route("POST /dashboard/filters/save", "", d.saveFilter),
+		d.route("POST /dashboard/filters/remove", "", d.removeFilter),
 	}
 }
 

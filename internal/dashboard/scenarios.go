@@ -40,13 +40,13 @@ type Player interface {
 var ErrNoScenario = errors.New("there is no such scenario")
 
 // scenarioRoutes returns the routes of the scenario player. Only a development service has them.
-func (d *Dashboard) scenarioRoutes() []Route {
+func (d *Dashboard) scenarioRoutes() []webpage.Route {
 	if d.cfg.Player == nil {
 		return nil
 	}
-	return []Route{
-		{Pattern: "GET " + pathScenarios, Access: Operator, Handler: d.serve(d.scenarios)},
-		{Pattern: "POST " + pathScenarios, Access: Operator, Handler: d.serve(d.playScenario), Long: true},
+	return []webpage.Route{
+		d.route("GET "+pathScenarios, "", d.scenarios, forOperator),
+		d.route("POST "+pathScenarios, "", d.playScenario, forOperator, webpage.Long),
 	}
 }
 

@@ -10,16 +10,17 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // submissionRoutes returns the routes by which people record that they send a refund.
-func (d *Dashboard) submissionRoutes() []Route {
+func (d *Dashboard) submissionRoutes() []webpage.Route {
 	const path = "/dashboard/refunds/{id}/submissions"
-	return []Route{
-		{Pattern: "GET /dashboard/refunds/{id}/wallet", Access: Person, Scope: access.PaymentsRead, Handler: d.serve(d.refundWallet)},
-		{Pattern: "POST " + path, Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.submitRefund)},
-		{Pattern: "POST " + path + "/{submission}/transaction", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.recordTransaction)},
-		{Pattern: "POST " + path + "/{submission}/withdraw", Access: Person, Scope: access.InvoicesWrite, Handler: d.serve(d.withdrawSubmission)},
+	return []webpage.Route{
+		d.route("GET /dashboard/refunds/{id}/wallet", access.PaymentsRead, d.refundWallet),
+		d.route("POST "+path, access.InvoicesWrite, d.submitRefund),
+		d.route("POST "+path+"/{submission}/transaction", access.InvoicesWrite, d.recordTransaction),
+		d.route("POST "+path+"/{submission}/withdraw", access.InvoicesWrite, d.withdrawSubmission, webpage.CallsNodes),
 	}
 }
 

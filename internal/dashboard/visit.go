@@ -14,6 +14,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/checkout/locale"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // visit is what a page knows about the person who asks for it. Without a session, only the texts are
@@ -145,7 +146,8 @@ func (d *Dashboard) WithSession(next http.Handler) http.Handler {
 
 // Allow returns a handler that passes a request to next if the person of its session has the required
 // scope, if any, and is the operator if that is required.
-func (d *Dashboard) Allow(scope access.Scope, operator bool, next http.Handler) http.Handler {
+func (d *Dashboard) Allow(route webpage.Route, next http.Handler) http.Handler {
+	operator, scope := route.Credential == webpage.OperatorSession, route.Scope
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := visitOf(r)
 		if operator && !v.IsOperator() || scope != "" && !v.Can(scope) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // Access configures which keys the service accepts.
@@ -38,5 +39,5 @@ func (s *Server) isPrivate(l *Listener) bool {
 	if !ok || !address.IP.IsLoopback() {
 		return false
 	}
-	return slices.Equal(l.doors, []Door{OperatorDoor}) || len(s.cfg.Proxies.Trusted) == 0 && len(s.cfg.Hosts) == 0
+	return slices.Equal(l.doors, []webpage.Door{webpage.OperatorDoor}) || len(s.cfg.Proxies.Trusted) == 0 && len(s.cfg.Hosts) == 0
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // listensOn is a listener that only has an address.
@@ -23,18 +24,18 @@ func TestPrivateListeners(t *testing.T) {
 	behindProxy := limits.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
 	for _, c := range []struct {
 		address string
-		doors   []Door
+		doors   []webpage.Door
 		cfg     Config
 		want    bool
 	}{
-		{"127.0.0.1", []Door{OperatorDoor}, Config{}, true},
-		{"127.0.0.1", []Door{OperatorDoor}, Config{Proxies: behindProxy, Hosts: []string{"pay.example.com"}}, true},
-		{"127.0.0.1", Doors, Config{}, true},
-		{"127.0.0.1", Doors, Config{Proxies: behindProxy}, false},
-		{"127.0.0.1", Doors, Config{Hosts: []string{"pay.example.com"}}, false},
-		{"0.0.0.0", []Door{OperatorDoor}, Config{}, false},
-		{"0.0.0.0", []Door{OperatorDoor}, Config{Proxies: behindProxy}, false},
-		{"10.0.0.1", Doors, Config{}, false},
+		{"127.0.0.1", []webpage.Door{webpage.OperatorDoor}, Config{}, true},
+		{"127.0.0.1", []webpage.Door{webpage.OperatorDoor}, Config{Proxies: behindProxy, Hosts: []string{"pay.example.com"}}, true},
+		{"127.0.0.1", webpage.Doors, Config{}, true},
+		{"127.0.0.1", webpage.Doors, Config{Proxies: behindProxy}, false},
+		{"127.0.0.1", webpage.Doors, Config{Hosts: []string{"pay.example.com"}}, false},
+		{"0.0.0.0", []webpage.Door{webpage.OperatorDoor}, Config{}, false},
+		{"0.0.0.0", []webpage.Door{webpage.OperatorDoor}, Config{Proxies: behindProxy}, false},
+		{"10.0.0.1", webpage.Doors, Config{}, false},
 	} {
 		s := &Server{cfg: c.cfg}
 		l := &Listener{Listener: listensOn{address: net.TCPAddr{IP: net.ParseIP(c.address)}}, doors: c.doors}

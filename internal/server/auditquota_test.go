@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // TestAuditQuotaOfRoutes makes the request of each route with which a merchant's key can make a
@@ -32,23 +33,23 @@ func TestAuditQuotaOfRoutes(t *testing.T) {
 			w.setAuditQuota("acme", 1)
 			var writes, refused []string
 			for _, r := range table {
-				if r.credential != keyCredential || strings.HasPrefix(r.pattern, "GET ") {
+				if r.Credential != webpage.KeyCredential || strings.HasPrefix(r.Pattern, "GET ") {
 					continue
 				}
 				before := w.auditSeq()
-				if a := w.call(r.pattern, "globex", "", w.key("globex", access.Admin)); a.status >= http.StatusInternalServerError {
-					t.Errorf("%s: %d %s", r.pattern, a.status, a.body)
+				if a := w.call(r.Pattern, "globex", "", w.key("globex", access.Admin)); a.status >= http.StatusInternalServerError {
+					t.Errorf("%s: %d %s", r.Pattern, a.status, a.body)
 				}
 				between := w.auditSeq()
-				a := w.call(r.pattern, "acme", "", w.key("acme", access.Admin))
+				a := w.call(r.Pattern, "acme", "", w.key("acme", access.Admin))
 				if between > before {
-					writes = append(writes, r.pattern)
+					writes = append(writes, r.Pattern)
 				}
 				if a.status == http.StatusTooManyRequests {
-					refused = append(refused, r.pattern)
+					refused = append(refused, r.Pattern)
 				}
-				if wrote := w.auditSeq() > between; wrote && r.pattern != "DELETE /api/keys/{id}" {
-					t.Errorf("%s writes an entry beyond the quota, and answers %d", r.pattern, a.status)
+				if wrote := w.auditSeq() > between; wrote && r.Pattern != "DELETE /api/keys/{id}" {
+					t.Errorf("%s writes an entry beyond the quota, and answers %d", r.Pattern, a.status)
 				}
 			}
 			const ends = "DELETE /api/keys/{id}"

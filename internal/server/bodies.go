@@ -2,15 +2,15 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
 	"time"
 
-	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/dashboard"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // Limits of request bodies. docs/operations.md has them as a table.
@@ -27,40 +27,22 @@ const (
 
 // maxBodyBytes bounds the memory that the bodies of a door's requests take, with a
 // requestCost for each.
-var maxBodyBytes = map[Door]int64{PublicDoor: 16 << 20, APIDoor: 32 << 20, OperatorDoor: 4 << 20}
-
-// bodyLimits are the bytes that a route's body may have if the limit is not api.MaxBody.
-var bodyLimits = map[string]int64{
-	"PUT /api/merchants/{id}/logo":  access.MaxLogoBytes,
-	"POST /dashboard/settings/logo": dashboard.LogoFormBytes,
-}
-
-// drained are the routes of forms with a file. If a body is too large, up to this many more bytes are
-// read and dropped, because a browser shows the answer only after it has sent the request.
-var drained = map[string]int64{"POST /dashboard/settings/logo": dashboard.MaxLogoForm}
-
-// bodyLimit returns how many bytes the body of a route may have.
-func bodyLimit(pattern string) int64 {
-	if limit := bodyLimits[pattern]; limit > 0 {
-		return limit
-	}
-	return api.MaxBody
-}
+var maxBodyBytes = map[webpage.Door]int64{webpage.PublicDoor: 16 << 20, webpage.APIDoor: 32 << 20, webpage.OperatorDoor: 4 << 20}
 
 // readAhead counts a request's body against the memory for bodies, by its declared length or
 // else the route's limit, and then reads it. The memory is used until done is called. Reads of
 // Body return the same bytes and error. Beyond the route's limit that is an
 // *http.MaxBytesError. readAhead returns the errors of Shares.Take.
-func (l *requestLimits) readAhead(w http.ResponseWriter, r *http.Request, rt route, claims []limits.Claim[sharer]) (done func(), err error) {
+func (l *requestLimits) readAhead(w http.ResponseWriter, r *http.Request, rt webpage.Route, claims []limits.Claim[sharer]) (done func(), err error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return func() {}, nil
 	}
-	limit := bodyLimit(rt.pattern)
+	limit := cmp.Or(rt.MaxBody, api.MaxBody)
 	size := limit
 	if r.ContentLength >= 0 {
 		size = min(size, r.ContentLength)
 	}
-	bodies, cost := l.bodies[rt.door], requestCost+size
+	bodies, cost := l.bodies[rt.Door], requestCost+size
 	if err := bodies.Take(cost, claims...); err != nil {
 		return nil, err
 	}
@@ -68,12 +50,12 @@ func (l *requestLimits) readAhead(w http.ResponseWriter, r *http.Request, rt rou
 	body := r.Body
 	timed := &timedReader{body: body, control: http.NewResponseController(w), begun: time.Now()}
 	switch {
-	case r.ContentLength > max(limit, drained[rt.pattern]):
+	case r.ContentLength > max(limit, rt.MaxDrained):
 		r.Body = readCloser{failedReader{&http.MaxBytesError{Limit: limit}}, body}
 	default:
 		conn := connectionFrom(r.Context())
 		conn.work(-1)
-		r.Body = readCloser{readUpTo(timed, limit, drained[rt.pattern]), body}
+		r.Body = readCloser{readUpTo(timed, limit, rt.MaxDrained), body}
 		conn.work(1)
 	}
 	return done, nil

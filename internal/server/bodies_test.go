@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/dashboard"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // bodyHandler answers with the bytes that it read of the body, and the error.
@@ -77,11 +78,11 @@ func TestBodiesAreCountedBeforeTheyAreRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newLimited(Config{})
-			h := l.capped(route{pattern: "POST /x", door: PublicDoor, handler: bodyHandler}, l.writeError)
+			h := l.capped(webpage.Route{Pattern: "POST /x", Door: webpage.PublicDoor, Handler: bodyHandler}, l.writeError)
 			var p pending
 			defer p.end()
 			cost := int64(requestCost + api.MaxBody)
-			want := maxBodyBytes[PublicDoor] / cost / 2
+			want := maxBodyBytes[webpage.PublicDoor] / cost / 2
 			for i := range int(want) + 2 {
 				client, keyID := of(i)
 				reading, answer := p.add(h, bodyRequest(t, client, keyID))
@@ -104,9 +105,9 @@ func TestBodiesAreCountedBeforeTheyAreRead(t *testing.T) {
 func TestBodiesOfAll(t *testing.T) {
 	t.Parallel()
 	l := newLimited(Config{})
-	h := l.capped(route{pattern: "POST /x", door: OperatorDoor, handler: bodyHandler}, l.writeError)
+	h := l.capped(webpage.Route{Pattern: "POST /x", Door: webpage.OperatorDoor, Handler: bodyHandler}, l.writeError)
 	var p pending
-	want := maxBodyBytes[OperatorDoor] / (requestCost + api.MaxBody)
+	want := maxBodyBytes[webpage.OperatorDoor] / (requestCost + api.MaxBody)
 	for i := range int(want) {
 		if reading, answer := p.add(h, bodyRequest(t, fmt.Sprintf("198.51.100.%d", i+1), "")); !reading {
 			t.Fatalf("body %d of %d: %d", i, want, answer.Code)
@@ -115,7 +116,7 @@ func TestBodiesOfAll(t *testing.T) {
 	answer := serveTest(h, bodyRequest(t, "203.0.113.9", ""))
 	wantBare(t, answer, http.StatusServiceUnavailable)
 	p.end()
-	if err := l.bodies[OperatorDoor].Take(maxBodyBytes[OperatorDoor]); err != nil {
+	if err := l.bodies[webpage.OperatorDoor].Take(maxBodyBytes[webpage.OperatorDoor]); err != nil {
 		t.Errorf("after all requests the memory is not free: %v", err)
 	}
 }
@@ -125,8 +126,10 @@ func TestBodyLimits(t *testing.T) {
 	t.Parallel()
 	const tooLarge = "http: request body too large"
 	l := newLimited(Config{})
-	for pattern, limit := range map[string]int{"POST /x": api.MaxBody, "PUT /api/merchants/{id}/logo": access.MaxLogoBytes, "POST /dashboard/settings/logo": dashboard.LogoFormBytes} {
-		h := l.capped(route{pattern: pattern, door: APIDoor, handler: bodyHandler}, l.writeError)
+	routes := map[string]int{"POST /api/invoices": api.MaxBody, "PUT /api/merchants/{id}/logo": access.MaxLogoBytes, "POST /dashboard/settings/logo": dashboard.LogoFormBytes}
+	for pattern, limit := range routes {
+		route := routeAt(t, pattern)
+		h := l.capped(route, l.writeError)
 		send := func(length int, known bool) string {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/x", strings.NewReader(strings.Repeat("x", length)))
 			if !known {
@@ -140,7 +143,7 @@ func TestBodyLimits(t *testing.T) {
 			}
 		}
 		declared := "0, "
-		if drained[pattern] > 0 { // a form is read to its end
+		if route.MaxDrained > 0 { // a form is read to its end
 			declared = fmt.Sprint(limit, ", ")
 		}
 		if got := send(limit+1, true); got != declared+tooLarge {
@@ -150,16 +153,20 @@ func TestBodyLimits(t *testing.T) {
 			t.Errorf("%s: a body beyond the limit: %s", pattern, got)
 		}
 	}
-	for pattern := range bodyLimits {
-		if _, _, ok := strings.Cut(pattern, " "); !ok || !strings.Contains(routeList, "\n"+pattern+" ") {
-			t.Errorf("bodyLimits has %s, which is no route", pattern)
+}
+
+// routeAt returns a route of the table, with bodyHandler.
+func routeAt(t *testing.T, pattern string) webpage.Route {
+	t.Helper()
+	table, _ := testTable(t)
+	for _, r := range table {
+		if r.Pattern == pattern {
+			r.Handler = bodyHandler
+			return r
 		}
 	}
-	for pattern, most := range drained {
-		if limit := bodyLimits[pattern]; limit == 0 || most <= limit {
-			t.Errorf("%s is read up to %d bytes, and its limit is %d", pattern, most, limit)
-		}
-	}
+	t.Fatalf("there is no route %s", pattern)
+	return webpage.Route{}
 }
 
 // TestLargeFormsAreReadToTheEnd sends forms that are too large. They are read up to a size, so that
@@ -167,7 +174,7 @@ func TestBodyLimits(t *testing.T) {
 func TestLargeFormsAreReadToTheEnd(t *testing.T) {
 	t.Parallel()
 	l := newLimited(Config{})
-	h := l.capped(route{pattern: "POST /dashboard/settings/logo", door: APIDoor, handler: bodyHandler}, l.writeError)
+	h := l.capped(routeAt(t, "POST /dashboard/settings/logo"), l.writeError)
 	for length, unread := range map[int64]int64{dashboard.MaxLogoForm: 0, dashboard.MaxLogoForm + 5: 5} {
 		for _, known := range []bool{true, false} {
 			body := &io.LimitedReader{R: endless{}, N: length}
@@ -199,8 +206,8 @@ func (endless) Read(p []byte) (int, error) { return len(p), nil }
 func TestSlowFormsAreNotInFlight(t *testing.T) {
 	t.Parallel()
 	l := newLimited(Config{})
-	l.inFlight[APIDoor] = limits.NewShares[sharer]("in_flight", 1)
-	h := l.capped(route{pattern: "POST /dashboard/settings/logo", door: APIDoor, handler: bodyHandler}, l.writeError)
+	l.inFlight[webpage.APIDoor] = limits.NewShares[sharer]("in_flight", 1)
+	h := l.capped(routeAt(t, "POST /dashboard/settings/logo"), l.writeError)
 	var p pending
 	defer p.end()
 	for i := range 3 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/dashboard"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // buildDashboard builds the dashboard.
@@ -22,9 +23,9 @@ func (s *Server) buildDashboard(rest *api.API) *dashboard.Dashboard {
 // was.
 func innerAPI(rest *api.API) http.Handler {
 	mux := http.NewServeMux()
-	for _, r := range apiRoutes(rest) {
-		if r.credential == keyCredential {
-			mux.Handle(r.pattern, rest.WithScope(r.scope, r.handler))
+	for _, r := range rest.Routes() {
+		if r.Credential == webpage.KeyCredential {
+			mux.Handle(r.Pattern, rest.WithScope(r, r.Handler))
 		}
 	}
 	mux.Handle("/", rest.NotFound())
@@ -35,6 +36,6 @@ func innerAPI(rest *api.API) http.Handler {
 // a proxy before it.
 func (s *Server) isDashboardSecure() bool {
 	return strings.HasPrefix(s.cfg.PublicURL, "https://") || slices.ContainsFunc(s.cfg.Listeners, func(l *Listener) bool {
-		return slices.Contains(l.doors, APIDoor) && l.https
+		return slices.Contains(l.doors, webpage.APIDoor) && l.https
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/certs/certstest"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // behindProxy is a configuration with the tests as a proxy, so that they may send any client address
@@ -42,10 +43,11 @@ func TestKeylessRequestsAreLimited(t *testing.T) {
 		{"GET", "/nothing", ""}, {"GET", "/api/nothing", ""}, {"GET", "/checkout/", ""}, {"PUT", "/healthz", ""}, {"PUT", "/api/invoices/x", ""}, {"GET", "/api/events/redeliver", ""},
 		{"GET", "/api//x", ""}, {"GET", "/api/keys", ""}, {"POST", "/x402/settle", ""}, {"GET", "/status", ""}, {"GET", "/api/invoices", "evil.example"},
 	}
-	for line := range strings.Lines(routeList) {
-		if f := strings.Fields(line); len(f) > 3 {
-			path := regexp.MustCompile(`\{\w+\}`).ReplaceAllString(f[1], "x")
-			all = append(all, asked{f[0], path, ""})
+	table, _ := testTable(t)
+	for _, r := range table {
+		method, path, _ := strings.Cut(regexp.MustCompile(`\{\w+\}`).ReplaceAllString(r.Pattern, "x"), " ")
+		if !strings.Contains(path, "/static/") {
+			all = append(all, asked{method, path, ""})
 		}
 	}
 	if len(all) < 180 {
@@ -75,7 +77,7 @@ func TestKeylessRequestsAreLimited(t *testing.T) {
 func TestSettingsOfHTTP2(t *testing.T) {
 	t.Parallel()
 	p := certstest.New(t, time.Now().Add(time.Hour))
-	for _, l := range secure(t, p, time.Now, []Door{PublicDoor}, []Door{APIDoor}, []Door{OperatorDoor})[:2] {
+	for _, l := range secure(t, p, time.Now, []webpage.Door{webpage.PublicDoor}, []webpage.Door{webpage.APIDoor}, []webpage.Door{webpage.OperatorDoor})[:2] {
 		d := tls.Dialer{Config: &tls.Config{RootCAs: p.Pool(), MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}}}
 		conn, err := d.DialContext(t.Context(), "tcp", l.Addr().String())
 		if err != nil {
@@ -168,7 +170,7 @@ func TestInFlightShares(t *testing.T) {
 			t.Parallel()
 			l := newLimited(Config{})
 			entered, leave, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
-			h := l.capped(route{door: OperatorDoor, handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			h := l.capped(webpage.Route{Door: webpage.OperatorDoor, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 				entered <- struct{}{}
 				<-leave
 			})}, l.writeError)
@@ -179,7 +181,7 @@ func TestInFlightShares(t *testing.T) {
 				}()
 				<-entered
 			}
-			for range maxInFlight[OperatorDoor] / 2 {
+			for range maxInFlight[webpage.OperatorDoor] / 2 {
 				serve(of.first)
 			}
 			w := serveTest(h, of.first)
@@ -189,7 +191,7 @@ func TestInFlightShares(t *testing.T) {
 			}
 			serve(of.other)
 			close(leave)
-			for range maxInFlight[OperatorDoor]/2 + 1 {
+			for range maxInFlight[webpage.OperatorDoor]/2 + 1 {
 				<-ended
 			}
 		})

@@ -19,6 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/certs/certstest"
 	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // listenOn listens on a free port for each of the addresses.
@@ -37,14 +38,14 @@ func listenOn(t *testing.T, addresses ...Address) []*Listener {
 // threeDoors listens on an address for each door.
 func threeDoors(t *testing.T) []*Listener {
 	t.Helper()
-	return listenOn(t, Address{Doors: []Door{PublicDoor}}, Address{Doors: []Door{APIDoor}}, Address{Doors: []Door{OperatorDoor}})
+	return listenOn(t, Address{Doors: []webpage.Door{webpage.PublicDoor}}, Address{Doors: []webpage.Door{webpage.APIDoor}}, Address{Doors: []webpage.Door{webpage.OperatorDoor}})
 }
 
 // doorPaths has a path of each door, with the status of a GET.
-var doorPaths = map[Door]map[string]int{
-	PublicDoor:   {"/checkout/inv_x": 404, "/refunds/x": 404, "/api/webhooks/circle": 405},
-	APIDoor:      {"/api/invoices": 200, "/api/payments": 200},
-	OperatorDoor: {"/healthz": 200, "/status": 200, "/metrics": 200},
+var doorPaths = map[webpage.Door]map[string]int{
+	webpage.PublicDoor:   {"/checkout/inv_x": 404, "/refunds/x": 404, "/api/webhooks/circle": 405},
+	webpage.APIDoor:      {"/api/invoices": 200, "/api/payments": 200},
+	webpage.OperatorDoor: {"/healthz": 200, "/status": 200, "/metrics": 200},
 }
 
 func TestDoors(t *testing.T) {
@@ -63,7 +64,7 @@ func TestDoors(t *testing.T) {
 				if a := ask(t, http.MethodGet, l.url()+path, ""); a.status != status {
 					t.Errorf("%s at the %s door: %d, want %d", path, l.doors[0], a.status, status)
 				}
-				if a := ask(t, http.MethodGet, l.url()+path, "", func(r *http.Request) { r.Host = "evil.example" }); a.status != http.StatusForbidden && !strings.HasPrefix(path, noticePath) {
+				if a := ask(t, http.MethodGet, l.url()+path, "", func(r *http.Request) { r.Host = "evil.example" }); a.status != http.StatusForbidden && !strings.HasPrefix(path, "/api/webhooks/") {
 					t.Errorf("%s at the %s door for a foreign host: %d", path, l.doors[0], a.status)
 				}
 			}
@@ -114,7 +115,7 @@ func TestCheckoutPage(t *testing.T) {
 // TestNoProfilesAtSharedDoors asks for profiles while the operator door shares an address.
 func TestNoProfilesAtSharedDoors(t *testing.T) {
 	t.Parallel()
-	for _, doors := range [][]Door{Doors, {APIDoor, OperatorDoor}} {
+	for _, doors := range [][]webpage.Door{webpage.Doors, {webpage.APIDoor, webpage.OperatorDoor}} {
 		listeners := listenOn(t, Address{Doors: doors})
 		startServer(t, Config{Listeners: listeners})
 		for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/profile"} {
@@ -168,14 +169,14 @@ func TestBusyDoorLeavesOthers(t *testing.T) {
 }
 
 // secure starts a server with HTTPS at all doors but the operator's.
-func secure(t *testing.T, first certstest.Pair, now func() time.Time, doors ...[]Door) []*Listener {
+func secure(t *testing.T, first certstest.Pair, now func() time.Time, doors ...[]webpage.Door) []*Listener {
 	t.Helper()
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	certstest.Write(t, cert, first.Certificate, key, first.Key)
 	var addresses []Address
 	for _, d := range doors {
-		addresses = append(addresses, Address{Doors: d, HTTPS: !slices.Contains(d, OperatorDoor)})
+		addresses = append(addresses, Address{Doors: d, HTTPS: !slices.Contains(d, webpage.OperatorDoor)})
 	}
 	listeners := listenOn(t, addresses...)
 	startServer(t, Config{Listeners: listeners, TLS: &TLS{CertificateFile: cert, KeyFile: key}, Now: now})
@@ -205,7 +206,7 @@ func get(t *testing.T, url string, p certstest.Pair, change ...func(*tls.Config)
 func TestHTTPS(t *testing.T) {
 	t.Parallel()
 	p := certstest.New(t, time.Now().Add(time.Hour))
-	listeners := secure(t, p, time.Now, []Door{PublicDoor, APIDoor}, []Door{OperatorDoor})
+	listeners := secure(t, p, time.Now, []webpage.Door{webpage.PublicDoor, webpage.APIDoor}, []webpage.Door{webpage.OperatorDoor})
 	base := listeners[0].url()
 	for _, path := range []string{"/checkout/inv_x", "/api/invoices", "/dashboard/sign-in", "/docs"} {
 		version, header, err := get(t, base+path, p)
@@ -242,7 +243,7 @@ func TestCertificateProblem(t *testing.T) {
 	t.Parallel()
 	end := time.Now().Add(time.Hour)
 	p := certstest.New(t, end)
-	listeners := secure(t, p, func() time.Time { return end.Add(time.Minute) }, []Door{PublicDoor, APIDoor}, []Door{OperatorDoor})
+	listeners := secure(t, p, func() time.Time { return end.Add(time.Minute) }, []webpage.Door{webpage.PublicDoor, webpage.APIDoor}, []webpage.Door{webpage.OperatorDoor})
 	a := ask(t, http.MethodGet, listeners[1].url()+"/readyz", "")
 	if a.status != http.StatusOK || !strings.Contains(a.body, `"certificate":"the certificate in use expired at `) {
 		t.Errorf("/readyz answers %d %s", a.status, a.body)

@@ -9,10 +9,11 @@ import (
 
 	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // Limits of the connections that doors may hold open, so that slow clients of one door do not
-// keep others out. Doors that share an address share their connections.
+// keep others out. webpage.Doors that share an address share their connections.
 const (
 	maxAPIConnections      = 6144
 	maxOperatorConnections = 2048
@@ -29,10 +30,10 @@ const (
 
 // doorConnections divides the connections of clients among the doors. The public door gets
 // what the limits of the others leave.
-func doorConnections(accepted int) map[Door]int {
+func doorConnections(accepted int) map[webpage.Door]int {
 	const eighths, ofAPI = 8, 3
 	api, operator := min(accepted*ofAPI/eighths, maxAPIConnections), min(accepted/eighths, maxOperatorConnections)
-	return map[Door]int{PublicDoor: accepted - api - operator, APIDoor: api, OperatorDoor: operator}
+	return map[webpage.Door]int{webpage.PublicDoor: accepted - api - operator, webpage.APIDoor: api, webpage.OperatorDoor: operator}
 }
 
 // entrance serves the requests of a listener.
@@ -89,7 +90,7 @@ func (s *Server) connectionLimit(l *Listener) (limit int) {
 func (s *Server) maxStreams() int {
 	connections := 0
 	for _, l := range s.cfg.Listeners {
-		if slices.Contains(l.doors, PublicDoor) {
+		if slices.Contains(l.doors, webpage.PublicDoor) {
 			connections += s.connectionLimit(l)
 		}
 	}
@@ -107,7 +108,7 @@ func (e *entrance) serve() error {
 // baseURL returns the URL of the API.
 func (s *Server) baseURL() string {
 	for _, l := range s.cfg.Listeners {
-		if slices.Contains(l.doors, APIDoor) {
+		if slices.Contains(l.doors, webpage.APIDoor) {
 			return l.url()
 		}
 	}

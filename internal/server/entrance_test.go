@@ -1,6 +1,10 @@
 package server
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/quittance/quittance/internal/webpage"
+)
 
 // The public door has the connections for all streams of open pages once the process may open
 // enough files, whether or not it shares its address.
@@ -12,7 +16,7 @@ func TestDoorConnections(t *testing.T) {
 		{24_576, 16_384, 6144, 2048},
 	} {
 		got := doorConnections(c.accepted)
-		if got[PublicDoor] != c.public || got[APIDoor] != c.api || got[OperatorDoor] != c.operator {
+		if got[webpage.PublicDoor] != c.public || got[webpage.APIDoor] != c.api || got[webpage.OperatorDoor] != c.operator {
 			t.Errorf("%d are divided as %v, want %+v", c.accepted, got, c)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/mailer"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // handlers builds the API and the checkout, and returns a function that returns the
@@ -44,10 +45,15 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 	board := s.buildDashboard(rest)
 	s.board = board
 	table, errs := s.routes(rest, s.page, board), renderers{rest, s.page, board}
+	s.setRoutes(table)
 	return func(l *Listener) http.Handler {
 		limited := func(h http.Handler) http.Handler { return s.limits.perAddress(errs.writeError, h) }
 		rt := newRouter(table, l.doors, s.middlewareFor(l, rest, board, errs), limited, errs)
-		h := newRequestFilter(s.cfg.Hosts, s.origins, rest, board, limited, s.onlyCurrent(rt.writeError, rt))
+		routeOf := func(r *http.Request) webpage.Route {
+			_, pattern := rt.Handler(r)
+			return s.byPattern[pattern]
+		}
+		h := newRequestFilter(s.cfg.Hosts, s.origins, rest, board, limited, routeOf, s.onlyCurrent(rt.writeError, rt))
 		h.isolated, h.former = s.cfg.Isolated, s.former
 		requests := limits.NewShares[sharer]("requests", int64(s.connectionLimit(l)))
 		return withDeadline(s.markCopy(s.observeRequests(withRecover(rt.writeError, s.closeWhenStopping(s.limits.entered(requests, h))))))

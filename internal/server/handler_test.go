@@ -19,6 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // answer is a response. code is the code of a problem document.
@@ -163,7 +164,7 @@ func TestFormerPublicURL(t *testing.T) {
 // requests without a Host.
 func TestHostOfTheConnection(t *testing.T) {
 	g := newRequestFilter(nil, http.NewCrossOriginProtection(), api.New(api.Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}), nil, unlimited,
-		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+		func(*http.Request) webpage.Route { return webpage.Route{} }, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 	local := &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 8080}
 	for host, ours := range map[string]bool{"10.1.2.3:8080": true, "10.1.2.3": true, "": true, "10.1.2.4": false, "a.example": false} {
 		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, local), http.MethodGet, "/x", nil)
@@ -207,7 +208,7 @@ func TestCrossOrigin(t *testing.T) {
 			"an opaque frame": headers("Origin", "null"),
 		} {
 			a := ask(t, method, base+path, "", change)
-			if refused := a.status == http.StatusForbidden; refused == strings.HasPrefix(path, noticePath) {
+			if refused := a.status == http.StatusForbidden; refused == strings.HasPrefix(path, "/api/webhooks/") {
 				t.Errorf("%s %s, %s: %d %s", method, path, name, a.status, a.body)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // refusalTime is how long a client may take to send the rest of a request that its door refuses, and
@@ -15,7 +16,7 @@ import (
 const refusalTime = time.Second
 
 // maxInFlight bounds the requests of a door that are served at a time.
-var maxInFlight = map[Door]int64{PublicDoor: 512, APIDoor: 1024, OperatorDoor: 32}
+var maxInFlight = map[webpage.Door]int64{webpage.PublicDoor: 512, webpage.APIDoor: 1024, webpage.OperatorDoor: 32}
 
 // capped returns a handler that limits the requests of a door that are served at a time, and the
 // memory of their bodies. There is a limit for all together, and a share for each owner of keys or
@@ -23,18 +24,18 @@ var maxInFlight = map[Door]int64{PublicDoor: 512, APIDoor: 1024, OperatorDoor: 3
 //
 // A request counts as in flight once its body was read, so that slow clients do not keep others out.
 // Long requests do not: the API and the pages bound them.
-func (l *requestLimits) capped(rt route, writeError errorWriter) http.Handler {
-	inFlight := l.inFlight[rt.door]
+func (l *requestLimits) capped(rt webpage.Route, writeError errorWriter) http.Handler {
+	inFlight := l.inFlight[rt.Door]
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		own, networks := l.claims(r)
 		done, err := l.readAhead(w, r, rt, append(networks, own...))
 		if err != nil {
-			l.refuse(w, r, bare, l.bodies[rt.door].Name(), err)
+			l.refuse(w, r, bare, l.bodies[rt.Door].Name(), err)
 			return
 		}
 		defer done()
-		if rt.isLong != nil && rt.isLong(r) {
-			rt.handler.ServeHTTP(w, r)
+		if rt.Long != nil && rt.Long(r) {
+			rt.Handler.ServeHTTP(w, r)
 			return
 		}
 		if len(own) == 0 {
@@ -45,7 +46,7 @@ func (l *requestLimits) capped(rt route, writeError errorWriter) http.Handler {
 			return
 		}
 		defer inFlight.Give(1, own...)
-		rt.handler.ServeHTTP(w, r)
+		rt.Handler.ServeHTTP(w, r)
 	})
 }
 
@@ -104,8 +105,8 @@ func (l *requestLimits) claims(r *http.Request) (own, networks []limits.Claim[sh
 
 // inShare returns a handler for requests that share the connections to the database. Requests at the
 // operator's door ask for the service's health and have a separate share.
-func inShare(door Door, next http.Handler) http.Handler {
-	reads := map[Door]db.ConnShare{PublicDoor: db.PayerReads, APIDoor: db.MerchantReads}[door]
+func inShare(door webpage.Door, next http.Handler) http.Handler {
+	reads := map[webpage.Door]db.ConnShare{webpage.PublicDoor: db.PayerReads, webpage.APIDoor: db.MerchantReads}[door]
 	if reads == 0 {
 		return next
 	}

@@ -13,10 +13,6 @@ import (
 // isolatedReason is why the gate of an isolated copy is closed.
 const isolatedReason = "this service runs on a copy of the database, with --isolated"
 
-// isolatedPosts are the requests with unsafe methods that an isolated copy takes: a person needs them
-// to sign in and look at it.
-var isolatedPosts = []string{"/dashboard/sign-in", "/dashboard/sign-out", "/dashboard/confirm", "/dashboard/language"}
-
 // isolate returns the configuration of an isolated copy: without keys, mail, certificates, public names and a standby,
 // and with all events kept. It fails if others could reach a listener.
 func isolate(cfg Config) (Config, error) {
@@ -40,13 +36,9 @@ func isolate(cfg Config) (Config, error) {
 	return cfg, nil
 }
 
-// changes reports whether a request could change something in an isolated copy.
-func changes(r *http.Request) bool {
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
-		return false
-	}
-	return !slices.Contains(isolatedPosts, r.URL.Path)
+// isUnsafe reports whether a request could change something.
+func isUnsafe(r *http.Request) bool {
+	return r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
 }
 
 // markCopy has every response of an isolated copy show that it is one.

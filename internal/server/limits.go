@@ -8,6 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/limits"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // Limits of requests. docs/operations.md has them as a table.
@@ -42,8 +43,8 @@ type requestLimits struct {
 	owners    *limits.Buckets[owner]        // nil if they are not limited
 	addresses *limits.Buckets[netip.Prefix] // of clients without a key; nil if they are not limited
 	guesses   *guesses
-	inFlight  map[Door]*limits.Shares[sharer] // requests
-	bodies    map[Door]*limits.Shares[sharer] // bytes
+	inFlight  map[webpage.Door]*limits.Shares[sharer] // requests
+	bodies    map[webpage.Door]*limits.Shares[sharer] // bytes
 	// proxied is set if proxies report the clients' addresses. Otherwise many clients may share a loopback or
 	// private address, so it is not limited.
 	proxied bool
@@ -54,7 +55,7 @@ func newLimits(cfg Config, m *metrics) *requestLimits {
 	proxied := len(cfg.Proxies.Trusted) > 0
 	l := &requestLimits{
 		guesses: newGuesses(proxied, cfg.Now), proxied: proxied, metrics: m,
-		inFlight: make(map[Door]*limits.Shares[sharer]), bodies: make(map[Door]*limits.Shares[sharer]),
+		inFlight: make(map[webpage.Door]*limits.Shares[sharer]), bodies: make(map[webpage.Door]*limits.Shares[sharer]),
 	}
 	if cfg.PerOwner > 0 {
 		l.owners = limits.NewBuckets[owner](limits.PerSecond("owner", cfg.PerOwner, ownerWindow), maxBuckets, cfg.Now)
@@ -62,7 +63,7 @@ func newLimits(cfg Config, m *metrics) *requestLimits {
 	if cfg.PerAddress > 0 {
 		l.addresses = limits.NewBuckets[netip.Prefix](limits.PerSecond("address", cfg.PerAddress, addressWindow), maxBuckets, cfg.Now)
 	}
-	for _, door := range Doors {
+	for _, door := range webpage.Doors {
 		l.inFlight[door] = limits.NewShares[sharer]("in_flight", maxInFlight[door])
 		l.bodies[door] = limits.NewShares[sharer]("bodies", maxBodyBytes[door])
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/logtest"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // limited is limits under test.
@@ -145,12 +146,12 @@ func TestInFlight(t *testing.T) {
 	t.Parallel()
 	l := newLimited(Config{})
 	entered, leave := make(chan struct{}), make(chan struct{})
-	h := l.capped(route{door: OperatorDoor, handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	h := l.capped(webpage.Route{Door: webpage.OperatorDoor, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		entered <- struct{}{}
 		<-leave
-	}), isLong: func(r *http.Request) bool { return r.URL.Query().Has("wait") }}, l.writeError)
+	}), Long: func(r *http.Request) bool { return r.URL.Query().Has("wait") }}, l.writeError)
 	var group sync.WaitGroup
-	for range maxInFlight[OperatorDoor] {
+	for range maxInFlight[webpage.OperatorDoor] {
 		group.Go(func() { answerOf(h, "/status", "", "") })
 		<-entered
 	}
@@ -159,7 +160,7 @@ func TestInFlight(t *testing.T) {
 	if w.Header().Get("Retry-After") != "1" {
 		t.Errorf("headers %v", w.Header())
 	}
-	if w := answerOf(l.capped(route{door: APIDoor, handler: ok}, l.writeError), apiPath, "", ""); w.Code != http.StatusOK {
+	if w := answerOf(l.capped(webpage.Route{Door: webpage.APIDoor, Handler: ok}, l.writeError), apiPath, "", ""); w.Code != http.StatusOK {
 		t.Errorf("another door answers %d", w.Code)
 	}
 	long := make(chan struct{})
@@ -181,13 +182,13 @@ func TestInFlight(t *testing.T) {
 func TestSlowBodiesAreNotInFlight(t *testing.T) {
 	t.Parallel()
 	l := newLimited(Config{})
-	h := l.capped(route{door: OperatorDoor, handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h := l.capped(webpage.Route{Door: webpage.OperatorDoor, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		fmt.Fprintf(w, "%s, %v", body, err)
 	})}, l.writeError)
 	var group sync.WaitGroup
 	var writers []*io.PipeWriter
-	for range maxInFlight[OperatorDoor] + 1 {
+	for range maxInFlight[webpage.OperatorDoor] + 1 {
 		body, w := io.Pipe()
 		writers = append(writers, w)
 		group.Go(func() {

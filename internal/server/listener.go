@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // handshakeTime is how long the listener waits for TCP handshakes in progress before
@@ -15,15 +17,15 @@ const handshakeTime = 250 * time.Millisecond
 
 // Address is an address at which some doors listen.
 type Address struct {
-	Listen string // address and port
-	Doors  []Door // if empty, all doors
-	HTTPS  bool   // with the certificate of Config.TLS
+	Listen string         // address and port
+	Doors  []webpage.Door // if empty, all doors
+	HTTPS  bool           // with the certificate of Config.TLS
 }
 
 // Listener is a TCP listener that may be closed more than once.
 type Listener struct {
 	net.Listener
-	doors   []Door
+	doors   []webpage.Door
 	https   bool
 	closing func() error
 	closed  chan struct{}
@@ -39,7 +41,7 @@ func Listen(ctx context.Context, a Address) (*Listener, error) {
 		return nil, fmt.Errorf("listen on %s: %w; stop the program that listens there or choose another address", a.Listen, err)
 	}
 	if len(a.Doors) == 0 {
-		a.Doors = Doors
+		a.Doors = webpage.Doors
 	}
 	closed := make(chan struct{})
 	return &Listener{Listener: l, doors: a.Doors, https: a.HTTPS, closed: closed, closing: sync.OnceValue(func() error {

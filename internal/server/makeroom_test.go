@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // ofNobody makes connections count for no client.
@@ -201,7 +202,7 @@ func TestArrivingRequestsAreNotWorkedOn(t *testing.T) {
 	t.Parallel()
 	c, l := newTestConnections(t, 10), newLimited(Config{})
 	entered, leave := make(chan *connection), make(chan struct{})
-	handler := l.capped(route{pattern: "POST /x", door: PublicDoor, handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	handler := l.capped(webpage.Route{Pattern: "POST /x", Door: webpage.PublicDoor, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		entered <- connectionFrom(r.Context())
 		<-leave
 	})}, l.writeError)

@@ -19,6 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/logtest"
 	"github.com/quittance/quittance/internal/webhooks"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // matrixRow is the request that TestMatrix makes of a route, and the status for a key of the merchant
@@ -266,22 +267,22 @@ func (w *matrixWorld) decode(a answer, dst any) {
 // credential, and how to check the answer.
 var credentials = []struct {
 	name  string
-	check func(t *testing.T, w *matrixWorld, r route)
+	check func(t *testing.T, w *matrixWorld, r webpage.Route)
 }{
-	{"no key", func(t *testing.T, w *matrixWorld, r route) {
-		w.wantUnauthorized(t, w.call(r.pattern, "acme", "", ""), "has no key")
+	{"no key", func(t *testing.T, w *matrixWorld, r webpage.Route) {
+		w.wantUnauthorized(t, w.call(r.Pattern, "acme", "", ""), "has no key")
 	}},
 	{"malformed", checkMalformed},
-	{"expired", func(t *testing.T, w *matrixWorld, r route) {
+	{"expired", func(t *testing.T, w *matrixWorld, r webpage.Route) {
 		_, k, err := w.past.Create(t.Context(), access.Open(), access.KeyRequest{
 			Name: "old", MerchantID: "acme", Scopes: access.Admin, ExpiresAt: time.Now().Add(-time.Hour),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.wantUnauthorized(t, w.call(r.pattern, "acme", "", "Bearer "+k.Reveal()), "has expired")
+		w.wantUnauthorized(t, w.call(r.Pattern, "acme", "", "Bearer "+k.Reveal()), "has expired")
 	}},
-	{"revoked", func(t *testing.T, w *matrixWorld, r route) {
+	{"revoked", func(t *testing.T, w *matrixWorld, r webpage.Route) {
 		record, k, err := w.keys.Create(t.Context(), access.Open(), access.KeyRequest{Name: "bad", MerchantID: "acme", Scopes: access.Admin})
 		if err != nil {
 			t.Fatal(err)
@@ -289,19 +290,19 @@ var credentials = []struct {
 		if _, err := w.keys.Revoke(t.Context(), access.Open(), record.ID); err != nil {
 			t.Fatal(err)
 		}
-		w.wantUnauthorized(t, w.call(r.pattern, "acme", "", "Bearer "+k.Reveal()), "was revoked")
+		w.wantUnauthorized(t, w.call(r.Pattern, "acme", "", "Bearer "+k.Reveal()), "was revoked")
 	}},
 	{"another merchant's", checkOtherMerchant},
-	{"too little scope", func(t *testing.T, w *matrixWorld, r route) {
-		a := w.call(r.pattern, "acme", "", w.key("acme", access.Admin&^access.NewScopes(r.scope)))
-		if a.status != http.StatusForbidden || a.code != "forbidden" || !strings.Contains(a.body, string(r.scope)) {
-			t.Errorf("answered %d %.300s, want 403 with %s", a.status, a.body, r.scope)
+	{"too little scope", func(t *testing.T, w *matrixWorld, r webpage.Route) {
+		a := w.call(r.Pattern, "acme", "", w.key("acme", access.Admin&^access.NewScopes(r.Scope)))
+		if a.status != http.StatusForbidden || a.code != "forbidden" || !strings.Contains(a.body, string(r.Scope)) {
+			t.Errorf("answered %d %.300s, want 403 with %s", a.status, a.body, r.Scope)
 		}
 	}},
-	{"right", func(t *testing.T, w *matrixWorld, r route) {
-		a := w.call(r.pattern, "acme", "", w.key("acme", access.NewScopes(r.scope)))
-		if a.status != matrix[r.pattern].status || strings.Contains(a.body, "globex") {
-			t.Errorf("answered %d %.300s, want %d without globex", a.status, a.body, matrix[r.pattern].status)
+	{"right", func(t *testing.T, w *matrixWorld, r webpage.Route) {
+		a := w.call(r.Pattern, "acme", "", w.key("acme", access.NewScopes(r.Scope)))
+		if a.status != matrix[r.Pattern].status || strings.Contains(a.body, "globex") {
+			t.Errorf("answered %d %.300s, want %d without globex", a.status, a.body, matrix[r.Pattern].status)
 		}
 	}},
 }
@@ -316,7 +317,7 @@ func (w *matrixWorld) wantUnauthorized(t *testing.T, a answer, detail string) {
 
 // checkMalformed sends credentials that are not accepted, some together with an accepted
 // key.
-func checkMalformed(t *testing.T, w *matrixWorld, r route) {
+func checkMalformed(t *testing.T, w *matrixWorld, r webpage.Route) {
 	good := w.key("acme", access.Admin)
 	unknown, err := access.NewKey(access.Live, rand.Reader)
 	if err != nil {
@@ -349,15 +350,15 @@ func checkMalformed(t *testing.T, w *matrixWorld, r route) {
 		if change == nil {
 			change = func(*http.Request) {}
 		}
-		w.wantUnauthorized(t, w.call(r.pattern, "acme", "", c.authorization, change), c.detail)
+		w.wantUnauthorized(t, w.call(r.Pattern, "acme", "", c.authorization, change), c.detail)
 	}
 }
 
 // checkOtherMerchant has globex ask for objects of acme: the answers are the same as for objects that
 // do not exist.
-func checkOtherMerchant(t *testing.T, w *matrixWorld, r route) {
+func checkOtherMerchant(t *testing.T, w *matrixWorld, r webpage.Route) {
 	globex := w.key("globex", access.Admin)
-	if r.pattern == "POST /api/sign-in-links" {
+	if r.Pattern == "POST /api/sign-in-links" {
 		link := func(of string) answer {
 			return ask(t, "POST", w.url+"/api/sign-in-links", fmt.Sprintf(`{"keyId":%q}`, w.ids[of]["keys"]), func(r *http.Request) { r.Header.Set("Authorization", globex) })
 		}
@@ -366,31 +367,31 @@ func checkOtherMerchant(t *testing.T, w *matrixWorld, r route) {
 		}
 		return
 	}
-	if strings.Contains(r.pattern, "{id}") {
-		got, missing := w.call(r.pattern, "acme", "", globex), w.call(r.pattern, "unknown", "", globex)
+	if strings.Contains(r.Pattern, "{id}") {
+		got, missing := w.call(r.Pattern, "acme", "", globex), w.call(r.Pattern, "unknown", "", globex)
 		if got.status != http.StatusNotFound || anonymous(got) != anonymous(missing) {
 			t.Errorf("answered %d %.300s; for an unknown id %d %.300s", got.status, got.body, missing.status, missing.body)
 		}
 		for _, kind := range []string{"NUL", "not UTF-8"} {
-			if bad := w.call(r.pattern, kind, "", globex); anonymous(bad) != anonymous(missing) {
+			if bad := w.call(r.Pattern, kind, "", globex); anonymous(bad) != anonymous(missing) {
 				t.Errorf("for an id that has %s it answered %d %.300s; for an unknown id %d %.300s", kind, bad.status, bad.body, missing.status, missing.body)
 			}
 		}
 	} else {
-		got := w.call(r.pattern, "globex", "", globex)
+		got := w.call(r.Pattern, "globex", "", globex)
 		for kind, id := range w.ids["acme"] {
-			if got.status >= 300 && matrix[r.pattern].status < 300 || strings.Contains(got.body, id) && r.pattern != "GET /api/requests" { // globex asked for objects of acme
+			if got.status >= 300 && matrix[r.Pattern].status < 300 || strings.Contains(got.body, id) && r.Pattern != "GET /api/requests" { // globex asked for objects of acme
 				t.Errorf("answered %d with the %s of acme: %.300s", got.status, kind, got.body)
 			}
 		}
-		named, missing := w.call(r.pattern, "globex", "acme", globex), w.call(r.pattern, "globex", "nobody", globex)
+		named, missing := w.call(r.Pattern, "globex", "acme", globex), w.call(r.Pattern, "globex", "nobody", globex)
 		status, code := http.StatusForbidden, "forbidden"
-		switch r.pattern {
+		switch r.Pattern {
 		case "GET /api/merchants", "GET /x402/supported", "GET /api/operator/status", "GET /api/operator/merchants", "POST /api/operator/chains/{chainKey}/resume": // they have no parameter merchantId
 			status, code = http.StatusBadRequest, "invalid_field"
 		case "POST /x402/verify", "POST /x402/settle": // they have no member merchantId
 			status, code = http.StatusOK, ""
-			if foreign := w.call(r.pattern, "acme", "", globex); !strings.Contains(foreign.body, "invalid_payment_requirements") {
+			if foreign := w.call(r.Pattern, "acme", "", globex); !strings.Contains(foreign.body, "invalid_payment_requirements") {
 				t.Errorf("answered %.300s to a payment to acme", foreign.body)
 			}
 		}
@@ -398,17 +399,17 @@ func checkOtherMerchant(t *testing.T, w *matrixWorld, r route) {
 			t.Errorf("with merchantId it answered %d %.300s; for an unknown merchant %d %.300s", named.status, named.body, missing.status, missing.body)
 		}
 	}
-	if r.pattern == "GET /api/requests" {
+	if r.Pattern == "GET /api/requests" {
 		checkOwnRequests(t, w, globex)
 	}
-	if r.pattern == "POST /api/inbox/decisions" {
-		checkOthersItem(t, w, r.pattern, globex)
+	if r.Pattern == "POST /api/inbox/decisions" {
+		checkOthersItem(t, w, r.Pattern, globex)
 	}
-	if r.pattern == "POST /api/payments/{id}/attribution" { // of a payment of globex to an invoice of acme
+	if r.Pattern == "POST /api/payments/{id}/attribution" { // of a payment of globex to an invoice of acme
 		w.ids["mixed"] = map[string]string{"payments": w.ids["globex"]["payments"], "invoices": w.ids["acme"]["invoices"]}
-		got := w.call(r.pattern, "mixed", "", globex)
+		got := w.call(r.Pattern, "mixed", "", globex)
 		w.ids["mixed"]["invoices"] = w.ids["unknown"]["invoices"]
-		if missing := w.call(r.pattern, "mixed", "", globex); got.status != http.StatusBadRequest || anonymous(got) != anonymous(missing) {
+		if missing := w.call(r.Pattern, "mixed", "", globex); got.status != http.StatusBadRequest || anonymous(got) != anonymous(missing) {
 			t.Errorf("answered %d %.300s; for an unknown invoice %d %.300s", got.status, got.body, missing.status, missing.body)
 		}
 	}
@@ -457,15 +458,15 @@ func TestMatrix(t *testing.T) {
 			t.Parallel()
 			w := newMatrixWorld(t, database(t))
 			for _, r := range table {
-				if r.credential != keyCredential {
+				if r.Credential != webpage.KeyCredential {
 					continue // TestRouteTable lists them
 				}
-				if matrix[r.pattern].status == 0 {
-					t.Errorf("%s has no row in the matrix", r.pattern)
+				if matrix[r.Pattern].status == 0 {
+					t.Errorf("%s has no row in the matrix", r.Pattern)
 					continue
 				}
 				for _, c := range credentials {
-					t.Run(strings.ReplaceAll(r.pattern+" "+c.name, "/", "|"), func(t *testing.T) { c.check(t, w, r) })
+					t.Run(strings.ReplaceAll(r.Pattern+" "+c.name, "/", "|"), func(t *testing.T) { c.check(t, w, r) })
 				}
 			}
 			if found := access.Redact(w.log.String()); found != w.log.String() {

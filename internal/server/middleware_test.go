@@ -22,6 +22,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 type (
@@ -82,14 +83,14 @@ func testRoutes(t *testing.T, log io.Writer, read func(context.Context) error) h
 		Reader: f, Claims: noClaims{}, Reports: noReports{}, Feed: noFeed{}, Now: time.Now, Logger: logger,
 		TestWallet: func(context.Context, invoice.Invoice) (string, error) { return "", errors.New("no wallet") },
 	})
-	rt := newRouter(append(apiRoutes(rest), checkoutRoutes(page)...), Doors, openToOperator, unlimited, renderers{api: rest, checkout: page})
+	rt := newRouter(append(rest.Routes(), page.Routes()...), webpage.Doors, openToOperator, unlimited, renderers{api: rest, checkout: page})
 	return apitest.Check(t, withDeadline(withRecover(rt.writeError, rt)))
 }
 
 // openToOperator is a middleware that has all requests act for the operator.
-func openToOperator(r route) http.Handler {
+func openToOperator(r webpage.Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		r.handler.ServeHTTP(w, request.WithContext(access.WithPrincipal(request.Context(), access.Open())))
+		r.Handler.ServeHTTP(w, request.WithContext(access.WithPrincipal(request.Context(), access.Open())))
 	})
 }
 

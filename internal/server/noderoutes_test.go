@@ -28,30 +28,24 @@ var callsOfNodes = map[string][]string{
 	"dashboard": {`.service.create "/refunds"`, `.submission "/withdraw"`},
 }
 
-// TestNodeRoutes follows the calls of the handlers of all routes. The table has exactly those
-// that reach a node.
+// TestNodeRoutes follows the calls of the handlers of all routes. Exactly those that reach a node have
+// CallsNodes.
 func TestNodeRoutes(t *testing.T) {
 	t.Parallel()
 	table, _ := testTable(t)
-	found := make(map[string]bool)
+	var found, declared []string
 	for pkg, calls := range callsOfNodes {
-		for _, pattern := range routesThatCall(t, pkg, calls) {
-			found[pattern] = true
-		}
+		found = append(found, routesThatCall(t, pkg, calls)...)
 	}
 	for _, r := range table {
-		if _, listed := nodeRoutes[r.pattern]; listed && !found[r.pattern] {
-			t.Errorf("nodeRoutes has %s, whose handler reaches no node", r.pattern)
+		if r.CallsNodes {
+			declared = append(declared, r.Pattern)
 		}
 	}
-	for pattern := range nodeRoutes {
-		if !slices.ContainsFunc(table, func(r route) bool { return r.pattern == pattern }) {
-			t.Errorf("nodeRoutes has %s, which is no route", pattern)
-		}
-		delete(found, pattern)
-	}
-	if len(found) > 0 {
-		t.Errorf("these routes call nodes and are not in nodeRoutes: %s", slices.Sorted(maps.Keys(found)))
+	slices.Sort(found)
+	slices.Sort(declared)
+	if diff := cmp.Diff(found, declared); diff != "" {
+		t.Errorf("routes with handlers that reach a node (-) and with CallsNodes (+):\n%s", diff)
 	}
 }
 
@@ -146,44 +140,30 @@ func dotted(e ast.Expr) string {
 }
 
 // handlersIn returns the names of the handlers by the patterns of the routes that a function
-// lists: {pattern, …, a.handler}, c.route(pattern, c.handler) or
-// {Pattern: pattern, …, Handler: d.serve(d.handler)}.
+// lists, such as a.route(pattern, scope, a.handler, options…).
 func handlersIn(body *ast.BlockStmt, constants map[string]string) map[string]string {
 	found := make(map[string]string)
 	local := maps.Clone(constants)
 	ast.Inspect(body, func(n ast.Node) bool {
-		var parts []ast.Expr
 		switch n := n.(type) {
 		case *ast.ValueSpec:
 			for i, value := range n.Values {
 				local[n.Names[i].Name] = textOf(value, local)
 			}
 		case *ast.CallExpr:
-			parts = n.Args
-		case *ast.CompositeLit:
-			parts = n.Elts
-		}
-		if len(parts) < 2 {
-			return true
-		}
-		pattern, handler := textOf(valueOf(parts[0]), local), valueOf(parts[len(parts)-1])
-		if call, ok := handler.(*ast.CallExpr); ok && len(call.Args) == 1 {
-			handler = call.Args[0]
-		}
-		if method, ok := handler.(*ast.SelectorExpr); ok && strings.Contains(pattern, " /") {
-			found[pattern] = method.Sel.Name
+			if !strings.HasSuffix(dotted(n.Fun), ".route") || len(n.Args) < 2 {
+				return true
+			}
+			pattern := textOf(n.Args[0], local)
+			for _, arg := range n.Args[1:] {
+				if name := dotted(arg); strings.Count(name, ".") == 1 && len(name) > 2 && name[1] == '.' && found[pattern] == "" {
+					found[pattern] = name[2:] // a method of the one-letter receiver
+				}
+			}
 		}
 		return true
 	})
 	return found
-}
-
-// valueOf returns the value of an element of a composite literal.
-func valueOf(e ast.Expr) ast.Expr {
-	if pair, ok := e.(*ast.KeyValueExpr); ok {
-		return pair.Value
-	}
-	return e
 }
 
 // constantsOf returns the texts of a file's constants.
@@ -231,13 +211,14 @@ func TestOnlyNodeRoutesCallNodes(t *testing.T) {
 	}
 	got := make(map[string]string)
 	for _, pattern := range []string{"POST /x402/verify", "GET /api/invoices"} {
-		h := withNodes(pattern, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		route := routeAt(t, pattern)
+		route.Handler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			ctx := chain.OnBehalfOf(r.Context(), "acme")
 			if err := pool.Requests().CallContext(ctx, new(hexutil.Uint64), "eth_chainId"); err != nil {
 				got[pattern] = err.Error()
 			}
-		}))
-		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+		})
+		withNodes(route).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 	}
 	if diff := cmp.Diff(map[string]string{"GET /api/invoices": chain.ErrNoRoute.Error()}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/txmgr"
 	"github.com/quittance/quittance/internal/webhooks"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 const (
@@ -107,7 +108,7 @@ func (s *Server) limitsInForce() []apitypes.LimitInForce {
 		{Name: "owner", Value: int64(s.cfg.PerOwner), Unit: "requests/s"},
 		{Name: "address", Value: int64(s.cfg.PerAddress), Unit: "requests/s"},
 	}
-	for _, door := range Doors {
+	for _, door := range webpage.Doors {
 		limits = append(limits, apitypes.LimitInForce{Name: "in flight, " + string(door), Value: maxInFlight[door], Unit: "requests"})
 	}
 	limits = append(limits,

@@ -9,11 +9,8 @@ import (
 
 	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/dashboard"
+	"github.com/quittance/quittance/internal/webpage"
 )
-
-// noticePath is the path prefix of transfer providers' notices. They may use any
-// host name, because their signature is checked.
-const noticePath = "/api/webhooks/"
 
 // requestFilter is a handler that rejects requests that a foreign web page makes through a visitor's
 // browser: requests for a foreign host name that resolves to this machine (DNS rebinding), and unsafe
@@ -25,6 +22,7 @@ type requestFilter struct {
 	api     *api.API             // renders the errors
 	board   *dashboard.Dashboard // renders its own pages' errors
 	limited func(http.Handler) http.Handler
+	routeOf func(*http.Request) webpage.Route
 	next    http.Handler
 	// isolated refuses requests that could change something.
 	isolated bool
@@ -35,7 +33,6 @@ type requestFilter struct {
 // may change the Host header.
 func newOrigins(hosts []string, publicURL string) (*http.CrossOriginProtection, error) {
 	origins := http.NewCrossOriginProtection()
-	origins.AddInsecureBypassPattern(http.MethodPost + " " + noticePath + "{provider}")
 	for _, host := range hosts {
 		if err := origins.AddTrustedOrigin("https://" + strings.ToLower(host)); err != nil {
 			return nil, err
@@ -47,9 +44,10 @@ func newOrigins(hosts []string, publicURL string) (*http.CrossOriginProtection, 
 	return origins, origins.AddTrustedOrigin(publicURL)
 }
 
-// newRequestFilter returns a filter before next. limited wraps the answers to rejected requests.
-func newRequestFilter(hosts []string, origins *http.CrossOriginProtection, errors *api.API, board *dashboard.Dashboard, limited func(http.Handler) http.Handler, next http.Handler) *requestFilter {
-	g := &requestFilter{hosts: make(map[string]bool, len(hosts)), origins: origins, api: errors, board: board, limited: limited, next: next}
+// newRequestFilter returns a filter before next. limited wraps the answers to rejected requests, and
+// routeOf finds the route of a request.
+func newRequestFilter(hosts []string, origins *http.CrossOriginProtection, errors *api.API, board *dashboard.Dashboard, limited func(http.Handler) http.Handler, routeOf func(*http.Request) webpage.Route, next http.Handler) *requestFilter {
+	g := &requestFilter{hosts: make(map[string]bool, len(hosts)), origins: origins, api: errors, board: board, limited: limited, routeOf: routeOf, next: next}
 	for _, host := range hosts {
 		g.hosts[strings.ToLower(host)] = true
 	}
@@ -69,22 +67,27 @@ func (g *requestFilter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // refusal returns the answer to a rejected request, or nil.
 func (g *requestFilter) refusal(r *http.Request) http.Handler {
 	switch {
-	case !strings.HasPrefix(r.URL.Path, noticePath) && !g.isAllowedHost(r):
+	case !g.isAllowedHost(r) && !g.isSigned(r):
 		if g.former.takes(r) {
 			return g.former
 		}
 		return g.api.ForbiddenHost()
-	case !isPage(r.URL.Path) && g.origins.Check(r) != nil: // the checkout answers with a page
+	case !isPage(r.URL.Path) && g.origins.Check(r) != nil && !g.isSigned(r): // the checkout answers with a page
 		if isDashboard(r.URL.Path) {
 			return g.board.ForbiddenOrigin()
 		}
 		return g.api.ForbiddenOrigin()
 	case !isClean(r.URL.EscapedPath()):
 		return g.api.NotFound()
-	case g.isolated && changes(r):
+	case g.isolated && isUnsafe(r) && !g.routeOf(r).Isolated:
 		return g.api.ForbiddenInCopy()
 	}
 	return nil
+}
+
+// isSigned reports whether a request has a signature, which the handler verifies.
+func (g *requestFilter) isSigned(r *http.Request) bool {
+	return g.routeOf(r).Credential == webpage.SignatureCredential
 }
 
 // formerHosts redirects payers from the host of a former public URL to the same page of the present

@@ -100,16 +100,15 @@ type requestLine struct {
 	took          time.Duration
 }
 
-// isMonitoring reports whether requests for a path, or of a route, come from monitoring, every few
-// seconds.
-func isMonitoring(path string) bool {
-	return path == "/healthz" || path == "/readyz" || path == "/metrics"
+// isMonitoring reports whether requests for a path, or of a route, come from monitoring.
+func (s *Server) isMonitoring(path string) bool {
+	return s.byPattern[http.MethodGet+" "+path].Monitoring
 }
 
 // logRequest logs a request, at debug level if it comes from monitoring.
 func (s *Server) logRequest(ctx context.Context, line requestLine) {
 	level := slog.LevelInfo
-	if isMonitoring(line.route) {
+	if s.isMonitoring(line.route) {
 		level = slog.LevelDebug
 	}
 	if !s.cfg.Logger.Enabled(ctx, level) {
@@ -134,7 +133,7 @@ func (s *Server) keepRequest(r *http.Request, line requestLine, record *requestR
 		MerchantID: record.owner.MerchantID, KeyID: line.keyID, At: s.cfg.Now().Add(-line.took), Method: line.method, Route: line.route, Path: r.URL.EscapedPath(),
 		Status: line.status, Code: string(record.problem.Code), Detail: record.problem.Detail, Duration: line.took, Client: line.client, RequestID: line.id,
 	}
-	if api.TakesIdempotencyKey(r.Pattern) {
+	if s.byPattern[r.Pattern].Idempotent {
 		given := r.Header.Get(api.HeaderIdempotencyKey) != ""
 		e.Idempotent = &given
 	}

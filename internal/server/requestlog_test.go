@@ -133,6 +133,8 @@ func TestRequestLogOfHealthChecks(t *testing.T) {
 	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/status"} {
 		for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo} {
 			s, log := newObserved(level)
+			table, _ := testTable(t)
+			s.setRoutes(table)
 			mux := http.NewServeMux()
 			mux.HandleFunc("GET "+path, live)
 			s.observeRequests(mux).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil))

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // unrouted are the patterns of requests that match no route.
@@ -65,11 +67,11 @@ type router struct {
 
 // newRouter returns a router with the routes of the table that belong to the doors. limited
 // wraps the answers to requests without a route.
-func newRouter(table []route, doors []Door, wrap routeMiddleware, limited func(http.Handler) http.Handler, errs renderers) *router {
+func newRouter(table []webpage.Route, doors []webpage.Door, wrap routeMiddleware, limited func(http.Handler) http.Handler, errs renderers) *router {
 	rt := &router{http.NewServeMux(), errs}
 	for _, r := range table {
-		if slices.Contains(doors, r.door) {
-			rt.Handle(r.pattern, wrap(r))
+		if slices.Contains(doors, r.Door) {
+			rt.Handle(r.Pattern, wrap(r))
 		}
 	}
 	for _, pattern := range unrouted {

@@ -31,6 +31,7 @@ import (
 	"github.com/quittance/quittance/internal/tracing"
 	"github.com/quittance/quittance/internal/txmgr"
 	"github.com/quittance/quittance/internal/webhooks"
+	"github.com/quittance/quittance/internal/webpage"
 )
 
 // Limits of the server.
@@ -143,6 +144,7 @@ type Server struct {
 	feed          *webhooks.Feed
 	page          *checkout.Checkout
 	board         *dashboard.Dashboard
+	byPattern     map[string]webpage.Route // all routes
 	openings      *openings
 	long          context.Context // of the feed and of long requests; endLong ends it
 	endLong       context.CancelFunc

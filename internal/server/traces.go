@@ -19,7 +19,7 @@ import (
 // Context). Headers from others are ignored, because anybody could have every request recorded.
 // Requests from monitoring have no span.
 func (s *Server) startRequestSpan(ctx context.Context, r *http.Request, trusted bool) (context.Context, trace.Span) {
-	if s.cfg.Tracer == nil || isMonitoring(r.URL.Path) {
+	if s.cfg.Tracer == nil || s.isMonitoring(r.URL.Path) {
 		return ctx, trace.SpanFromContext(context.Background())
 	}
 	if trusted {
