@@ -248,39 +248,17 @@ type Config struct {
 
 // API serves the JSON interface.
 type API struct {
-	ledger        Ledger
-	reader        Reader
-	events        Events
-	endpoints     Endpoints
-	merchants     Merchants
-	links         Links
-	keys          Keys
-	signInLinks   SignInLinks
-	nodes         Nodes
-	authenticator Authenticator
+	conf          Config
 	chains        map[string]chain.Chain
 	providers     map[string]Provider
-	publicURL     string
-	now           func() time.Time
-	refundNow     func() time.Time // clock that decides whether a refund has expired
-	signatureNow  func() time.Time
-	closed        func() string
-	logger        *slog.Logger
-	pages         *slots // of lists
-	feed          Feed
-	facilitator   Facilitator
-	stopping      context.Context // ends when the service stops
-	waiting       *slots          // of event streams and requests with wait
-	waitingPayers *slots          // of payers' requests with wait, by invoice
-	submitted     submitLimits    // authorizations
+	pages         *slots       // of lists
+	waiting       *slots       // of event streams and requests with wait
+	waitingPayers *slots       // of payers' requests with wait, by invoice
+	submitted     submitLimits // authorizations
 	reports       *slots
 	pings         *slots
 	settling      *slots
-	summarized    SummaryReader
-	refused       func(limit string)
 	exports       *slots // of CSV
-	operations    Operations
-	onProblem     func(context.Context, apitypes.Problem)
 }
 
 // New returns an API. It panics without a clock or a Logger.
@@ -306,15 +284,16 @@ func New(c Config) *API {
 	if c.OnProblem == nil {
 		c.OnProblem = func(context.Context, apitypes.Problem) {}
 	}
+	slotsOf := func(name string, mostOwn, mostAll int64) *slots { return newSlots(name, mostOwn, mostAll, c.Refused) }
 	a := &API{
-		onProblem: c.OnProblem, operations: c.Operations, closed: c.Closed,
-		feed: c.Feed, facilitator: c.Facilitator, stopping: c.Stopping, waiting: newSlots("waiting", MaxOwnWaiting, MaxWaiting, c.Refused),
-		waitingPayers: newSlots("waiting_payers", MaxWaitingForInvoice, MaxWaitingPayers, c.Refused), submitted: newSubmitted(c.Now),
-		pings: newSlots("pings", MaxOwnPings, MaxPings, c.Refused), settling: newSlots("settling", MaxOwnSettling, MaxSettling, c.Refused),
-		exports: newSlots("exports", MaxOwnExports, MaxExports, c.Refused), reports: newSlots("reports", MaxOwnReports, MaxReports, c.Refused), summarized: c.Summarized, refused: c.Refused,
-		ledger: c.Ledger, reader: c.Reader, events: c.Events, endpoints: c.Endpoints, merchants: c.Merchants, links: c.Links, keys: c.Keys, signInLinks: c.SignInLinks, nodes: c.Nodes, authenticator: c.Authenticator, publicURL: c.PublicURL, now: c.Now, refundNow: c.RefundNow, signatureNow: c.SignatureNow, logger: c.Logger, pages: newSlots("lists", 0, MaxPages, c.Refused),
+		conf:      c,
 		chains:    make(map[string]chain.Chain, len(c.Chains)),
 		providers: make(map[string]Provider, len(c.Providers)),
+		pages:     slotsOf("lists", 0, MaxPages),
+		waiting:   slotsOf("waiting", MaxOwnWaiting, MaxWaiting), waitingPayers: slotsOf("waiting_payers", MaxWaitingForInvoice, MaxWaitingPayers),
+		submitted: newSubmitted(c.Now),
+		reports:   slotsOf("reports", MaxOwnReports, MaxReports), exports: slotsOf("exports", MaxOwnExports, MaxExports),
+		pings: slotsOf("pings", MaxOwnPings, MaxPings), settling: slotsOf("settling", MaxOwnSettling, MaxSettling),
 	}
 	for _, ch := range c.Chains {
 		a.chains[ch.Key] = ch

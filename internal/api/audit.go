@@ -42,7 +42,7 @@ func (a *API) listAudit(w http.ResponseWriter, r *http.Request) error {
 				filter.Before = last.Seq
 			}
 			filter.Limit = n
-			found, err := a.reader.AuditEntries(ctx, filter)
+			found, err := a.conf.Reader.AuditEntries(ctx, filter)
 			if err != nil {
 				return nil, "", fmt.Errorf("list audit entries: %w", err)
 			}
@@ -56,7 +56,7 @@ func (a *API) listAudit(w http.ResponseWriter, r *http.Request) error {
 // auditBefore returns the number before which a list of the audit log continues.
 func (a *API) auditBefore(ctx context.Context, h history, scope string, p position) (int64, error) {
 	_, shared, reason := h.branch(p)
-	head, err := a.events.AuditHead(ctx)
+	head, err := a.conf.Events.AuditHead(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("find the newest entry of the audit log: %w", err)
 	}

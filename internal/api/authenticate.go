@@ -85,7 +85,7 @@ func (a *API) Principal(r *http.Request) (access.Principal, error) {
 	if err != nil {
 		return access.Principal{}, err
 	}
-	return a.authenticator.Authenticate(r.Context(), key)
+	return a.conf.Authenticator.Authenticate(r.Context(), key)
 }
 
 // checkKey returns an error if the key of a long request, which was accepted at its beginning, is

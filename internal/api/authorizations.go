@@ -68,14 +68,14 @@ func (a *API) submitAuthorization(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	inv, err := a.reader.Invoice(r.Context(), id) // only existing invoices have a tracked limit
+	inv, err := a.conf.Reader.Invoice(r.Context(), id) // only existing invoices have a tracked limit
 	if err != nil {
 		return fmt.Errorf("read invoice: %w", err)
 	}
 	if err := a.submitted.take(r.Context(), inv.ID); err != nil {
 		return err
 	}
-	accepted, err := a.ledger.Authorize(r.Context(), inv.ID, submitted)
+	accepted, err := a.conf.Ledger.Authorize(r.Context(), inv.ID, submitted)
 	if err != nil {
 		return fmt.Errorf("authorize payment of %s: %w", inv.ID, err)
 	}
@@ -96,7 +96,7 @@ func (a *API) getAuthorization(w http.ResponseWriter, r *http.Request) error {
 	}
 	const newest = 1
 	if !given {
-		found, err := a.reader.AuthorizationsOfInvoice(r.Context(), invoiceID, newest)
+		found, err := a.conf.Reader.AuthorizationsOfInvoice(r.Context(), invoiceID, newest)
 		if err != nil {
 			return fmt.Errorf("read the authorizations of %s: %w", invoiceID, err)
 		}
@@ -105,7 +105,7 @@ func (a *API) getAuthorization(w http.ResponseWriter, r *http.Request) error {
 		}
 		return a.answerAuthorization(w, r, found[0], wait)
 	}
-	found, err := a.reader.Authorization(r.Context(), named)
+	found, err := a.conf.Reader.Authorization(r.Context(), named)
 	if err == nil && found.InvoiceID != invoiceID {
 		err = db.ErrNotFound
 	}
@@ -135,7 +135,7 @@ func (a *API) answerAuthorization(w http.ResponseWriter, r *http.Request, found 
 // awaitAuthorization returns an authorization once its outcome is known, or the time is
 // over, or the client or the service ends the request.
 func (a *API) awaitAuthorization(w http.ResponseWriter, r *http.Request, known ledger.Authorization, wait time.Duration) (_ ledger.Authorization, err error) {
-	whole, cancel := webpage.RequestContext(a.stopping, r)
+	whole, cancel := webpage.RequestContext(a.conf.Stopping, r)
 	defer cancel()
 	ctx, cancel := context.WithTimeout(whole, wait)
 	defer cancel()
@@ -143,9 +143,9 @@ func (a *API) awaitAuthorization(w http.ResponseWriter, r *http.Request, known l
 		return known, err
 	}
 	defer func() { err = errors.Join(err, webpage.ExtendDeadlines(w)) }()
-	after, err := a.feed.Head(ctx)
+	after, err := a.conf.Feed.Head(ctx)
 	for err == nil {
-		known, err = a.reader.Authorization(ctx, known.ID)
+		known, err = a.conf.Reader.Authorization(ctx, known.ID)
 		if err != nil || AuthorizationStatus(known) != apitypes.AuthorizationUnknown {
 			break
 		}
@@ -156,7 +156,7 @@ func (a *API) awaitAuthorization(w http.ResponseWriter, r *http.Request, known l
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(whole), RequestTimeout)
 	defer cancel()
-	return a.reader.Authorization(last, known.ID)
+	return a.conf.Reader.Authorization(last, known.ID)
 }
 
 // authorizationWait parses the parameter wait.

@@ -46,7 +46,7 @@ func (a *API) listClaims(w http.ResponseWriter, r *http.Request) error {
 				filter.Before = last.ID
 			}
 			filter.Limit = n
-			found, err := a.reader.Claims(ctx, filter)
+			found, err := a.conf.Reader.Claims(ctx, filter)
 			if err != nil {
 				return nil, "", fmt.Errorf("list claims: %w", err)
 			}
@@ -76,7 +76,7 @@ func (a *API) addCandidates(ctx context.Context, list []apitypes.Payment, found 
 			lookups = append(lookups, ledger.NearLookup{Transfer: p.Transfer, CreatedBefore: p.ObservedAt.Add(time.Second)})
 		}
 	}
-	near, err := a.reader.NearInvoices(ctx, lookups, merchantID)
+	near, err := a.conf.Reader.NearInvoices(ctx, lookups, merchantID)
 	if err != nil {
 		return fmt.Errorf("find candidates: %w", err)
 	}
@@ -86,7 +86,7 @@ func (a *API) addCandidates(ctx context.Context, list []apitypes.Payment, found 
 			near = near[1:]
 		}
 	}
-	claims, err := a.reader.ClaimsOfPayments(ctx, ids, merchantID, MaxListedClaims)
+	claims, err := a.conf.Reader.ClaimsOfPayments(ctx, ids, merchantID, MaxListedClaims)
 	if err != nil {
 		return fmt.Errorf("read claims: %w", err)
 	}

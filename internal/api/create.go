@@ -41,13 +41,13 @@ func (a *API) createInvoice(w http.ResponseWriter, r *http.Request) error {
 	if draft.MerchantID, err = ownMerchant(r.Context(), draft.MerchantID); err != nil {
 		return err
 	}
-	inv, err := a.ledger.Create(r.Context(), ledger.CreateRequest{Once: once, Draft: draft, ByMerchant: !p.IsOperator()})
+	inv, err := a.conf.Ledger.Create(r.Context(), ledger.CreateRequest{Once: once, Draft: draft, ByMerchant: !p.IsOperator()})
 	if err != nil {
 		return fmt.Errorf("create invoice: %w", err)
 	}
 	markReplay(w, *once.Replayed)
 	w.Header().Set("Location", "/api/invoices/"+inv.ID)
-	a.writeJSON(w, r, http.StatusCreated, apiconv.CreateInvoiceResponse(inv, a.publicURL))
+	a.writeJSON(w, r, http.StatusCreated, apiconv.CreateInvoiceResponse(inv, a.conf.PublicURL))
 	return nil
 }
 

@@ -75,12 +75,12 @@ func (l listing[T]) serveCSV(a *API, w http.ResponseWriter, r *http.Request, for
 		return err
 	}
 	defer leave()
-	ctx, cancel := webpage.RequestContext(a.stopping, r)
+	ctx, cancel := webpage.RequestContext(a.conf.Stopping, r)
 	defer cancel()
 	e := export[T]{listing: l, w: w, r: r, format: format, checkKey: func() error { return a.checkKey(ctx, r) }, checked: time.Now()}
 	e.csv = format.writer(&e.buffer)
 	header := w.Header()
-	setCSV(header, l.name+"-"+clock.Format(a.now(), format.zone, "2006-01-02T150405"))
+	setCSV(header, l.name+"-"+clock.Format(a.conf.Now(), format.zone, "2006-01-02T150405"))
 	header.Set("Trailer", headerRows)
 	if r.Method == http.MethodHead {
 		webpage.NewStream(w, r, false) // a GET is compressed if the list is large, which is not read here
@@ -96,9 +96,9 @@ func (l listing[T]) serveCSV(a *API, w http.ResponseWriter, r *http.Request, for
 		}
 		return err
 	}
-	level := a.logger.ErrorContext
+	level := a.conf.Logger.ErrorContext
 	if ctx.Err() != nil || e.gone || access.IsRefusal(err) {
-		level = a.logger.DebugContext
+		level = a.conf.Logger.DebugContext
 	}
 	level(r.Context(), "export cut off", "path", access.Redact(r.URL.Path), "rows", e.written, "err", err)
 	panic(http.ErrAbortHandler) // so that the client does not take the export for complete

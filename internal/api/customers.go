@@ -60,7 +60,7 @@ func (a *API) listCustomers(w http.ResponseWriter, r *http.Request) error {
 				if last != nil {
 					after = last.Key()
 				}
-				found, err = a.reader.Customers(ctx, ledger.CustomerFilter{MerchantID: merchantID, After: after, Limit: n})
+				found, err = a.conf.Reader.Customers(ctx, ledger.CustomerFilter{MerchantID: merchantID, After: after, Limit: n})
 			}
 			if err != nil {
 				return nil, "", fmt.Errorf("list customers: %w", err)
@@ -82,9 +82,9 @@ func (a *API) listCustomers(w http.ResponseWriter, r *http.Request) error {
 // is refused if there are too many.
 func (a *API) findCustomers(ctx context.Context, merchantID, text string, limit int, export bool) ([]ledger.Customer, error) {
 	if !export {
-		return a.reader.FindCustomers(ctx, merchantID, text, limit)
+		return a.conf.Reader.FindCustomers(ctx, merchantID, text, limit)
 	}
-	found, err := a.reader.FindCustomers(ctx, merchantID, text, MaxFoundCustomers+1)
+	found, err := a.conf.Reader.FindCustomers(ctx, merchantID, text, MaxFoundCustomers+1)
 	if len(found) > MaxFoundCustomers {
 		return nil, invalidField("q", "finds more than %d customers; give more of the id or the address, or export all", MaxFoundCustomers)
 	}
@@ -111,7 +111,7 @@ func (a *API) eraseCustomer(w http.ResponseWriter, r *http.Request) error {
 	if merchantID == "" {
 		return invalidField("merchantId", "is required with a key of the operator")
 	}
-	e, err := a.ledger.EraseCustomer(r.Context(), merchantID, customer, once)
+	e, err := a.conf.Ledger.EraseCustomer(r.Context(), merchantID, customer, once)
 	if err != nil {
 		return fmt.Errorf("erase a customer: %w", err)
 	}
@@ -127,7 +127,7 @@ func (a *API) customerAfter(ctx context.Context, q *query, scope, merchantID str
 	if id == "" {
 		return "", nil
 	}
-	inv, err := a.reader.Invoice(ctx, id)
+	inv, err := a.conf.Reader.Invoice(ctx, id)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return "", fmt.Errorf("read the invoice of a cursor: %w", err)
 	}
@@ -157,7 +157,7 @@ func (a *API) invoiceReport(w http.ResponseWriter, r *http.Request) error {
 	var made report.Invoices
 	if possible {
 		var err error
-		if made, err = report.SumFiltered(r.Context(), a.reader, f, MaxSummedInvoices, a.decimals); err != nil {
+		if made, err = report.SumFiltered(r.Context(), a.conf.Reader, f, MaxSummedInvoices, a.decimals); err != nil {
 			return fmt.Errorf("add invoices up: %w", err)
 		}
 	}

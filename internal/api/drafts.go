@@ -31,7 +31,7 @@ func (a *API) updateInvoice(w http.ResponseWriter, r *http.Request) error {
 	if err := a.checkFixedMembers(r.Context(), id, o); err != nil {
 		return err
 	}
-	inv, err := a.ledger.UpdateInvoice(r.Context(), access.FromContext(r.Context()), id, change)
+	inv, err := a.conf.Ledger.UpdateInvoice(r.Context(), access.FromContext(r.Context()), id, change)
 	if err != nil {
 		return fmt.Errorf("change invoice: %w", err)
 	}
@@ -77,11 +77,11 @@ func (a *API) finalizeInvoice(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	inv, err := a.ledger.Finalize(r.Context(), access.FromContext(r.Context()), id)
+	inv, err := a.conf.Ledger.Finalize(r.Context(), access.FromContext(r.Context()), id)
 	if err != nil {
 		return fmt.Errorf("finalize invoice: %w", err)
 	}
-	a.writeJSON(w, r, http.StatusOK, apiconv.CreateInvoiceResponse(inv, a.publicURL))
+	a.writeJSON(w, r, http.StatusOK, apiconv.CreateInvoiceResponse(inv, a.conf.PublicURL))
 	return nil
 }
 
@@ -91,7 +91,7 @@ func (a *API) voidInvoice(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	inv, err := a.ledger.Void(r.Context(), access.FromContext(r.Context()), id)
+	inv, err := a.conf.Ledger.Void(r.Context(), access.FromContext(r.Context()), id)
 	if err != nil {
 		return fmt.Errorf("void invoice: %w", err)
 	}
@@ -105,7 +105,7 @@ func (a *API) deleteInvoice(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.ledger.DeleteDraft(r.Context(), access.FromContext(r.Context()), id); err != nil {
+	if err := a.conf.Ledger.DeleteDraft(r.Context(), access.FromContext(r.Context()), id); err != nil {
 		return fmt.Errorf("delete invoice: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -148,7 +148,7 @@ func (a *API) eventPage(limit int, possible bool, filter webhooks.EventFilter) l
 				filter.Before = last.Seq
 			}
 			filter.Limit = n
-			found, err := a.events.Events(ctx, filter)
+			found, err := a.conf.Events.Events(ctx, filter)
 			if err != nil {
 				return nil, "", fmt.Errorf("list events: %w", err)
 			}
@@ -235,7 +235,7 @@ func (a *API) writeEvent(w http.ResponseWriter, r *http.Request, withAttempts bo
 // visibleEvent returns an event with its attempts, or db.ErrNotFound unless the
 // principal may see it.
 func (a *API) visibleEvent(ctx context.Context, id string) (webhooks.EventRow, []webhooks.Attempt, error) {
-	row, attempts, err := a.events.EventRecord(ctx, id)
+	row, attempts, err := a.conf.Events.EventRecord(ctx, id)
 	if err == nil && !access.FromContext(ctx).Sees(row.MerchantID) {
 		return webhooks.EventRow{}, nil, db.ErrNotFound
 	}

@@ -38,7 +38,7 @@ func (a *API) listInbox(w http.ResponseWriter, r *http.Request) error {
 	}
 	list := apitypes.InboxList{Items: []apitypes.InboxItem{}}
 	if possible {
-		items, next, err := a.ledger.Inbox(r.Context(), f)
+		items, next, err := a.conf.Ledger.Inbox(r.Context(), f)
 		if err != nil {
 			return fmt.Errorf("list inbox: %w", err)
 		}
@@ -85,7 +85,7 @@ func (a *API) fromItems(ctx context.Context, items []ledger.InboxItem, merchantI
 			inv := apiconv.Invoice(item.Invoice)
 			list[i].Invoice, list[i].CreatedAt = &inv, inv.CreatedAt
 		default:
-			refund := apiconv.RefundRecord(item.Refund, a.refundNow())
+			refund := apiconv.RefundRecord(item.Refund, a.conf.RefundNow())
 			list[i].Refund, list[i].CreatedAt = &refund, refund.CreatedAt
 		}
 	}
@@ -101,7 +101,7 @@ func (a *API) countInbox(w http.ResponseWriter, r *http.Request) error {
 	}
 	answer := apitypes.InboxCounts{Counts: []apitypes.InboxCount{}}
 	if possible {
-		counts, err := a.ledger.InboxCounts(r.Context(), merchantID)
+		counts, err := a.conf.Ledger.InboxCounts(r.Context(), merchantID)
 		if err != nil {
 			return fmt.Errorf("count inbox: %w", err)
 		}
@@ -140,7 +140,7 @@ func (a *API) decide(w http.ResponseWriter, r *http.Request) error {
 	if !isVisibleASCII(req.ObjectID) || !invoice.ValidMerchantID(req.MerchantID) && req.MerchantID != "" {
 		return fmt.Errorf("decide: %w", db.ErrNotFound)
 	}
-	d, err := a.ledger.Decide(r.Context(), req)
+	d, err := a.conf.Ledger.Decide(r.Context(), req)
 	if err != nil {
 		return fmt.Errorf("decide: %w", err)
 	}
@@ -155,7 +155,7 @@ func (a *API) undoDecision(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	d, err := a.ledger.UndoDecision(r.Context(), id, access.FromContext(r.Context()).MerchantID)
+	d, err := a.conf.Ledger.UndoDecision(r.Context(), id, access.FromContext(r.Context()).MerchantID)
 	if err != nil {
 		return fmt.Errorf("undo decision: %w", err)
 	}
@@ -188,7 +188,7 @@ func (a *API) listDecisions(w http.ResponseWriter, r *http.Request) error {
 				filter.Before = last.ID
 			}
 			filter.Limit = n
-			found, err := a.reader.Decisions(ctx, filter)
+			found, err := a.conf.Reader.Decisions(ctx, filter)
 			if err != nil {
 				return nil, "", fmt.Errorf("list decisions: %w", err)
 			}

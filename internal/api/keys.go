@@ -32,11 +32,11 @@ func (a *API) createKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	record, key, err := a.keys.Create(r.Context(), access.FromContext(r.Context()), request)
+	record, key, err := a.conf.Keys.Create(r.Context(), access.FromContext(r.Context()), request)
 	if err != nil {
 		return err
 	}
-	a.writeJSON(w, r, http.StatusCreated, apitypes.KeySecretResponse{Key: apiconv.Key(record, a.now()), Secret: key.Reveal()})
+	a.writeJSON(w, r, http.StatusCreated, apitypes.KeySecretResponse{Key: apiconv.Key(record, a.conf.Now()), Secret: key.Reveal()})
 	return nil
 }
 
@@ -85,11 +85,11 @@ func (a *API) rotateKey(w http.ResponseWriter, r *http.Request) error {
 	if err := optional(o, "overlapSeconds", func(n string) error { return overlapSeconds(o, n, &overlap) }); err != nil {
 		return err
 	}
-	record, key, err := a.keys.Rotate(r.Context(), access.FromContext(r.Context()), id, time.Duration(overlap)*time.Second)
+	record, key, err := a.conf.Keys.Rotate(r.Context(), access.FromContext(r.Context()), id, time.Duration(overlap)*time.Second)
 	if err != nil {
 		return err
 	}
-	a.writeJSON(w, r, http.StatusCreated, apitypes.KeySecretResponse{Key: apiconv.Key(record, a.now()), Secret: key.Reveal()})
+	a.writeJSON(w, r, http.StatusCreated, apitypes.KeySecretResponse{Key: apiconv.Key(record, a.conf.Now()), Secret: key.Reveal()})
 	return nil
 }
 
@@ -110,7 +110,7 @@ func (a *API) revokeKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.keys.Revoke(r.Context(), access.FromContext(r.Context()), id); err != nil {
+	if _, err := a.conf.Keys.Revoke(r.Context(), access.FromContext(r.Context()), id); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -136,13 +136,13 @@ func (a *API) listKeys(w http.ResponseWriter, r *http.Request) error {
 				filter.Before = last.ID
 			}
 			filter.Limit = n
-			found, err := a.reader.Keys(ctx, filter)
+			found, err := a.conf.Reader.Keys(ctx, filter)
 			if err != nil {
 				return nil, "", fmt.Errorf("list keys: %w", err)
 			}
 			return found, "", nil
 		},
-		elements: elementsOf(func(k access.Record) apitypes.Key { return apiconv.Key(k, a.now()) }),
+		elements: elementsOf(func(k access.Record) apitypes.Key { return apiconv.Key(k, a.conf.Now()) }),
 		cursor:   descendingCursor(scope, func(k *access.Record) string { return k.ID }),
 	}.serve(a, w, r)
 }

@@ -72,7 +72,7 @@ func (a *API) listInvoices(w http.ResponseWriter, r *http.Request) error {
 				filter.Before = last.ID
 			}
 			filter.Limit = n
-			found, examined, err := a.reader.Invoices(ctx, filter)
+			found, examined, err := a.conf.Reader.Invoices(ctx, filter)
 			if err != nil {
 				return nil, "", fmt.Errorf("list invoices: %w", err)
 			}
@@ -106,7 +106,7 @@ func (a *API) findInvoices(q *query, w http.ResponseWriter, r *http.Request) err
 	var found []invoice.Invoice
 	if possible {
 		var err error
-		if found, err = a.reader.FindInvoices(r.Context(), text, merchantID, limit); err != nil {
+		if found, err = a.conf.Reader.FindInvoices(r.Context(), text, merchantID, limit); err != nil {
 			return fmt.Errorf("find invoices: %w", err)
 		}
 	}
@@ -146,7 +146,7 @@ func (a *API) getPayment(w http.ResponseWriter, r *http.Request) error {
 	}
 	payment := found[0].(apitypes.Payment)
 	if payment.Attribution != nil && p.Method == invoice.ByHand {
-		if payment.Attribution.Note, err = a.reader.AttributionNote(r.Context(), p.ID); err != nil {
+		if payment.Attribution.Note, err = a.conf.Reader.AttributionNote(r.Context(), p.ID); err != nil {
 			return fmt.Errorf("read the note of an attribution: %w", err)
 		}
 	}
@@ -164,7 +164,7 @@ func (a *API) checkSees(ctx context.Context, p ledger.PaymentRow) error {
 	if p.Attributed() {
 		return db.ErrNotFound
 	}
-	got, err := a.reader.HasUnattributed(ctx, by.MerchantID, p.SeenID)
+	got, err := a.conf.Reader.HasUnattributed(ctx, by.MerchantID, p.SeenID)
 	if err == nil && !got {
 		err = db.ErrNotFound
 	}
@@ -193,7 +193,7 @@ func (a *API) addLost(ctx context.Context, list []apitypes.Payment, found []ledg
 	if len(loose) == 0 {
 		return nil
 	}
-	lost, err := a.reader.LostPayments(ctx, loose)
+	lost, err := a.conf.Reader.LostPayments(ctx, loose)
 	for i, p := range list {
 		if id, ok := lost[p.ID]; ok {
 			apiconv.OfLostInvoice(&list[i], id)
@@ -208,7 +208,7 @@ func (a *API) addRefunds(ctx context.Context, payments []apitypes.Payment) error
 	for i, p := range payments {
 		ids[i] = p.ID
 	}
-	back, err := a.reader.AmountsRefunded(ctx, ids)
+	back, err := a.conf.Reader.AmountsRefunded(ctx, ids)
 	if err != nil {
 		return fmt.Errorf("read refunds: %w", err)
 	}
@@ -266,7 +266,7 @@ func (a *API) paymentPage(q *query, scope string, filter ledger.PaymentFilter, p
 				filter.Before = filter.Position(*last)
 			}
 			filter.Limit = n
-			found, examined, err := a.reader.Payments(ctx, filter)
+			found, examined, err := a.conf.Reader.Payments(ctx, filter)
 			if err != nil {
 				return nil, "", fmt.Errorf("list payments: %w", err)
 			}

@@ -29,7 +29,7 @@ func (a *API) attributePayment(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	asked.MerchantID = access.FromContext(r.Context()).MerchantID
-	p, err := a.ledger.AttributeManually(r.Context(), asked)
+	p, err := a.conf.Ledger.AttributeManually(r.Context(), asked)
 	if err != nil {
 		return fmt.Errorf("attribute payment: %w", err)
 	}

@@ -37,7 +37,7 @@ func (a *API) serveMerchants(w http.ResponseWriter, r *http.Request, kind string
 			if last != nil {
 				after = last.ID
 			}
-			found, err := a.merchants.List(ctx, by, after, n)
+			found, err := a.conf.Merchants.List(ctx, by, after, n)
 			if err != nil {
 				return nil, "", fmt.Errorf("list merchants: %w", err)
 			}
@@ -50,11 +50,11 @@ func (a *API) serveMerchants(w http.ResponseWriter, r *http.Request, kind string
 
 // getMerchant answers GET /api/merchants/{id}.
 func (a *API) getMerchant(w http.ResponseWriter, r *http.Request) error {
-	m, err := a.merchants.Get(r.Context(), access.FromContext(r.Context()), r.PathValue("id"))
+	m, err := a.conf.Merchants.Get(r.Context(), access.FromContext(r.Context()), r.PathValue("id"))
 	if err != nil {
 		return fmt.Errorf("read merchant: %w", err)
 	}
-	stored, err := a.reader.MerchantStorage(r.Context(), m.ID)
+	stored, err := a.conf.Reader.MerchantStorage(r.Context(), m.ID)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (a *API) createMerchant(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	m, err := a.merchants.Create(r.Context(), access.FromContext(r.Context()), id, change)
+	m, err := a.conf.Merchants.Create(r.Context(), access.FromContext(r.Context()), id, change)
 	if err != nil {
 		return fmt.Errorf("create merchant: %w", err)
 	}
@@ -97,7 +97,7 @@ func (a *API) updateMerchant(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	m, err := a.merchants.Update(r.Context(), access.FromContext(r.Context()), r.PathValue("id"), change)
+	m, err := a.conf.Merchants.Update(r.Context(), access.FromContext(r.Context()), r.PathValue("id"), change)
 	if err != nil {
 		return fmt.Errorf("change merchant: %w", err)
 	}
@@ -191,13 +191,13 @@ func allowedAddresses(o object, name string) ([]invoice.AllowedAddress, error) {
 
 // getLogo answers GET /api/merchants/{id}/logo.
 func (a *API) getLogo(w http.ResponseWriter, r *http.Request) error {
-	png, err := a.merchants.Logo(r.Context(), access.FromContext(r.Context()), r.PathValue("id"))
+	png, err := a.conf.Merchants.Logo(r.Context(), access.FromContext(r.Context()), r.PathValue("id"))
 	if err != nil {
 		return fmt.Errorf("read logo: %w", err)
 	}
 	w.Header().Set("Content-Type", "image/png")
 	if _, err := w.Write(png); err != nil { //nolint:gosec // it was encoded by the service, and its type is not sniffed
-		a.logger.DebugContext(r.Context(), "write logo", "err", err) // the client has disconnected
+		a.conf.Logger.DebugContext(r.Context(), "write logo", "err", err) // the client has disconnected
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (a *API) putLogo(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	m, err := a.merchants.SetLogo(r.Context(), access.FromContext(r.Context()), r.PathValue("id"), image)
+	m, err := a.conf.Merchants.SetLogo(r.Context(), access.FromContext(r.Context()), r.PathValue("id"), image)
 	if err != nil {
 		return fmt.Errorf("set logo: %w", err)
 	}
@@ -237,7 +237,7 @@ func readLogo(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 
 // deleteLogo answers DELETE /api/merchants/{id}/logo.
 func (a *API) deleteLogo(w http.ResponseWriter, r *http.Request) error {
-	if err := a.merchants.DropLogo(r.Context(), access.FromContext(r.Context()), r.PathValue("id")); err != nil {
+	if err := a.conf.Merchants.DropLogo(r.Context(), access.FromContext(r.Context()), r.PathValue("id")); err != nil {
 		return fmt.Errorf("drop logo: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -250,7 +250,7 @@ func (a *API) releaseAddress(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return invalidField("address", "%v", err)
 	}
-	if err := a.merchants.Release(r.Context(), access.FromContext(r.Context()), r.PathValue("id"), address); err != nil {
+	if err := a.conf.Merchants.Release(r.Context(), access.FromContext(r.Context()), r.PathValue("id"), address); err != nil {
 		return fmt.Errorf("release address: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)

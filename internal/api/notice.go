@@ -39,9 +39,9 @@ func (a *API) receiveNotice(w http.ResponseWriter, r *http.Request) error {
 	}
 	// Repeated header lines are equivalent to one list (RFC 9110, section 5.3).
 	signature := strings.Join(r.Header.Values(webhook.HeaderProviderSignature), ",")
-	err = webhook.Verify(provider.Secret, signature, body, a.signatureNow())
+	err = webhook.Verify(provider.Secret, signature, body, a.conf.SignatureNow())
 	if errors.Is(err, webhook.ErrBadSignature) && provider.OtherSecret != "" {
-		err = webhook.Verify(provider.OtherSecret, signature, body, a.signatureNow())
+		err = webhook.Verify(provider.OtherSecret, signature, body, a.conf.SignatureNow())
 	}
 	if err != nil {
 		return problemf(apitypes.CodeInvalidSignature, "%s does not prove who sent the notice: %v.", webhook.HeaderProviderSignature, err)
@@ -54,7 +54,7 @@ func (a *API) receiveNotice(w http.ResponseWriter, r *http.Request) error {
 		return invalidPayload(err)
 	}
 	if notice.Type != testNotice {
-		if err := a.ledger.ReceiveNotice(r.Context(), notice); err != nil {
+		if err := a.conf.Ledger.ReceiveNotice(r.Context(), notice); err != nil {
 			return fmt.Errorf("receive notice: %w", err)
 		}
 	}

@@ -62,7 +62,7 @@ var errNotOperator = problemf(apitypes.CodeForbidden, "This wants a key of the o
 
 // serviceStatus answers GET /api/operator/status.
 func (a *API) serviceStatus(w http.ResponseWriter, r *http.Request) error {
-	status, err := a.operations.ServiceStatus(r.Context())
+	status, err := a.conf.Operations.ServiceStatus(r.Context())
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (a *API) rescanChain(w http.ResponseWriter, r *http.Request) error {
 	if _, quoted := o["from"].(string); err != nil || quoted {
 		return invalidField("from", "must be the number of a block")
 	}
-	gap, err := a.operations.Rescan(r.Context(), chainKey, from)
+	gap, err := a.conf.Operations.Rescan(r.Context(), chainKey, from)
 	if err != nil {
 		return err
 	}
@@ -107,9 +107,9 @@ func (a *API) resumeChain(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	cur, err := a.operations.Cursor(r.Context(), chainKey)
+	cur, err := a.conf.Operations.Cursor(r.Context(), chainKey)
 	if err == nil {
-		err = a.operations.Resume(r.Context(), chainKey)
+		err = a.conf.Operations.Resume(r.Context(), chainKey)
 	}
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (a *API) verifyAudit(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer leave()
-	long, cancel := webpage.RequestContext(a.stopping, r)
+	long, cancel := webpage.RequestContext(a.conf.Stopping, r)
 	defer cancel()
 	accepted, stop := a.whileAccepted(long, r)
 	defer stop()
@@ -138,7 +138,7 @@ func (a *API) verifyAudit(w http.ResponseWriter, r *http.Request) error {
 	if err := webpage.ClearDeadlines(w); err != nil {
 		return err
 	}
-	head, err := a.operations.VerifyAudit(ctx, heads...)
+	head, err := a.conf.Operations.VerifyAudit(ctx, heads...)
 	fault := (*access.FaultError)(nil)
 	if err != nil && !errors.As(err, &fault) {
 		return errors.Join(err, webpage.ExtendDeadlines(w))
@@ -184,11 +184,11 @@ func (a *API) listMerchantOverviews(w http.ResponseWriter, r *http.Request) erro
 
 // overviewOf returns a merchant with the counts of its objects.
 func (a *API) overviewOf(ctx context.Context, m invoice.Merchant) (apitypes.MerchantOverview, error) {
-	n, err := a.operations.CountMerchant(ctx, m.ID, a.now())
+	n, err := a.conf.Operations.CountMerchant(ctx, m.ID, a.conf.Now())
 	if err != nil {
 		return apitypes.MerchantOverview{}, err
 	}
-	view, err := a.endpoints.View(ctx, m.ID)
+	view, err := a.conf.Endpoints.View(ctx, m.ID)
 	if err != nil && !errors.Is(err, webhooks.ErrNone) {
 		return apitypes.MerchantOverview{}, err
 	}

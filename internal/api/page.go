@@ -87,9 +87,9 @@ func (l listing[T]) serve(a *API, w http.ResponseWriter, r *http.Request) error 
 	if !out.begun {
 		return err
 	}
-	level := a.logger.ErrorContext
+	level := a.conf.Logger.ErrorContext
 	if out.gone {
-		level = a.logger.DebugContext
+		level = a.conf.Logger.DebugContext
 	}
 	level(r.Context(), "answer cut off", "method", r.Method, "path", access.Redact(r.URL.Path), "err", err)
 	panic(http.ErrAbortHandler) // so that the client does not take the page for complete

@@ -40,13 +40,13 @@ func (a *API) createPaymentLink(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	asked.Once = once
-	l, err := a.links.Create(r.Context(), p, asked)
+	l, err := a.conf.Links.Create(r.Context(), p, asked)
 	if err != nil {
 		return fmt.Errorf("create payment link: %w", err)
 	}
 	markReplay(w, *once.Replayed)
 	w.Header().Set("Location", "/api/payment-links/"+l.ID)
-	a.writeJSON(w, r, http.StatusCreated, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.publicURL)})
+	a.writeJSON(w, r, http.StatusCreated, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.conf.PublicURL)})
 	return nil
 }
 
@@ -142,11 +142,11 @@ func (a *API) getPaymentLink(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	l, err := a.links.Get(r.Context(), access.FromContext(r.Context()), id)
+	l, err := a.conf.Links.Get(r.Context(), access.FromContext(r.Context()), id)
 	if err != nil {
 		return fmt.Errorf("read payment link: %w", err)
 	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.publicURL)})
+	a.writeJSON(w, r, http.StatusOK, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.conf.PublicURL)})
 	return nil
 }
 
@@ -168,18 +168,18 @@ func (a *API) updatePaymentLink(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := access.FromContext(r.Context())
-	was, err := a.links.Get(r.Context(), p, id)
+	was, err := a.conf.Links.Get(r.Context(), p, id)
 	if err != nil {
 		return fmt.Errorf("read payment link: %w", err)
 	}
 	if err := checkFixedLinkMembers(o, was); err != nil {
 		return err
 	}
-	l, err := a.links.Update(r.Context(), p, id, change)
+	l, err := a.conf.Links.Update(r.Context(), p, id, change)
 	if err != nil {
 		return fmt.Errorf("change payment link: %w", err)
 	}
-	a.writeJSON(w, r, http.StatusOK, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.publicURL)})
+	a.writeJSON(w, r, http.StatusOK, apitypes.PaymentLinkResponse{Link: apiconv.PaymentLink(l, a.conf.PublicURL)})
 	return nil
 }
 
@@ -224,13 +224,13 @@ func (a *API) listPaymentLinks(w http.ResponseWriter, r *http.Request) error {
 				filter.Before = last.ID
 			}
 			filter.Limit = n
-			found, err := a.links.List(ctx, filter)
+			found, err := a.conf.Links.List(ctx, filter)
 			if err != nil {
 				return nil, "", fmt.Errorf("list payment links: %w", err)
 			}
 			return found, "", nil
 		},
-		elements: elementsOf(func(l invoice.PaymentLink) apitypes.PaymentLink { return apiconv.PaymentLink(l, a.publicURL) }),
+		elements: elementsOf(func(l invoice.PaymentLink) apitypes.PaymentLink { return apiconv.PaymentLink(l, a.conf.PublicURL) }),
 		table:    a.paymentLinkTable(),
 		cursor:   descendingCursor(scope, func(l *invoice.PaymentLink) string { return l.ID }),
 	}.serve(a, w, r)

@@ -84,11 +84,11 @@ type history struct{ webhooks.LogState }
 // history reads it for a reader of the events of a merchant or, if that is empty, of all.
 func (a *API) history(ctx context.Context, merchantID string) (history, error) {
 	if merchantID != "" && !invoice.ValidMerchantID(merchantID) { // it has no events, and may not be valid in a database
-		state, err := a.reader.LogState(ctx, "")
+		state, err := a.conf.Reader.LogState(ctx, "")
 		state.Removed = 0
 		return history{state}, err
 	}
-	state, err := a.reader.LogState(ctx, merchantID)
+	state, err := a.conf.Reader.LogState(ctx, merchantID)
 	return history{state}, err
 }
 

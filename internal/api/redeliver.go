@@ -23,7 +23,7 @@ func (a *API) redeliverEvent(w http.ResponseWriter, r *http.Request) error {
 			return fmt.Errorf("read event: %w", err)
 		}
 	}
-	if err := a.events.Redeliver(r.Context(), id, a.now()); err != nil {
+	if err := a.conf.Events.Redeliver(r.Context(), id, a.conf.Now()); err != nil {
 		return fmt.Errorf("send event again: %w", err)
 	}
 	return a.writeEvent(w, r, false)
@@ -52,9 +52,9 @@ func (a *API) redeliverEvents(w http.ResponseWriter, r *http.Request) error {
 	}
 	filter.After = after.Event
 	var answer apitypes.RedeliverEventsResponse
-	for begun := a.now(); ; {
-		now := a.now()
-		n, next, err := a.events.RedeliverMany(r.Context(), filter, now, RedeliverBatch)
+	for begun := a.conf.Now(); ; {
+		now := a.conf.Now()
+		n, next, err := a.conf.Events.RedeliverMany(r.Context(), filter, now, RedeliverBatch)
 		if err != nil {
 			return fmt.Errorf("send events again: %w", err)
 		}

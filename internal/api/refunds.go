@@ -57,9 +57,9 @@ func (a *API) prepareRefund(w http.ResponseWriter, r *http.Request) error {
 		if to.IsZero() {
 			to = payment.From
 		}
-		asked.Account = a.nodes.Account(chain.OnBehalfOf(r.Context(), p.MerchantID), payment.ChainKey, to)
+		asked.Account = a.conf.Nodes.Account(chain.OnBehalfOf(r.Context(), p.MerchantID), payment.ChainKey, to)
 	}
-	refund, err := a.ledger.PrepareRefund(r.Context(), asked)
+	refund, err := a.conf.Ledger.PrepareRefund(r.Context(), asked)
 	if err != nil {
 		return fmt.Errorf("prepare refund: %w", err)
 	}
@@ -110,7 +110,7 @@ func (a *API) visiblePayment(r *http.Request) (ledger.PaymentRow, error) {
 	if err != nil {
 		return ledger.PaymentRow{}, err
 	}
-	p, err := a.reader.Payment(r.Context(), id)
+	p, err := a.conf.Reader.Payment(r.Context(), id)
 	if err == nil {
 		err = a.checkSees(r.Context(), p)
 	}
@@ -122,11 +122,11 @@ func (a *API) visiblePayment(r *http.Request) (ledger.PaymentRow, error) {
 
 // writeRefund answers with a refund, and with its transaction or the page for the payer.
 func (a *API) writeRefund(w http.ResponseWriter, r *http.Request, status int, refund invoice.RefundRecord) error {
-	now := a.refundNow()
+	now := a.conf.RefundNow()
 	refund.Status = refund.StatusAt(now)
 	answer := apitypes.RefundResponse{Refund: apiconv.RefundRecord(refund, now)}
 	network, known := a.chains[refund.ChainKey]
-	if known && refund.CanBeSent(now) && a.closed() == "" {
+	if known && refund.CanBeSent(now) && a.conf.Closed() == "" {
 		var err error
 		if answer.Transaction, err = apiconv.RefundTransaction(refund, network.ID); err != nil {
 			return err
@@ -134,12 +134,12 @@ func (a *API) writeRefund(w http.ResponseWriter, r *http.Request, status int, re
 	}
 	// A key that may not prepare refunds may not name their recipient either.
 	if refund.Status == invoice.RefundAwaitingAddress && access.FromContext(r.Context()).Can(access.InvoicesWrite) {
-		if token := a.ledger.ClaimToken(refund); token != "" {
-			answer.ClaimURL = a.publicURL + "/refunds/" + token
+		if token := a.conf.Ledger.ClaimToken(refund); token != "" {
+			answer.ClaimURL = a.conf.PublicURL + "/refunds/" + token
 		}
 	}
 	if refund.Prepared() || refund.Transfer.Status == invoice.Orphaned {
-		all, err := a.reader.Submissions(r.Context(), refund.ID)
+		all, err := a.conf.Reader.Submissions(r.Context(), refund.ID)
 		if err != nil {
 			return fmt.Errorf("read submissions: %w", err)
 		}
@@ -157,12 +157,12 @@ func (a *API) getRefund(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	refund, err := a.reader.RefundRecord(r.Context(), id)
+	refund, err := a.conf.Reader.RefundRecord(r.Context(), id)
 	if err != nil {
 		return fmt.Errorf("read refund: %w", err)
 	}
 	if !access.FromContext(r.Context()).Sees(refund.MerchantID) {
-		p, err := a.reader.Payment(r.Context(), refund.PaymentID)
+		p, err := a.conf.Reader.Payment(r.Context(), refund.PaymentID)
 		if err == nil {
 			err = a.checkSees(r.Context(), p)
 		}
@@ -179,7 +179,7 @@ func (a *API) cancelRefund(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	refund, err := a.ledger.CancelRefund(r.Context(), id, access.FromContext(r.Context()).MerchantID)
+	refund, err := a.conf.Ledger.CancelRefund(r.Context(), id, access.FromContext(r.Context()).MerchantID)
 	if err != nil {
 		return fmt.Errorf("cancel refund: %w", err)
 	}
@@ -200,7 +200,7 @@ func (a *API) approveRefund(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	refund, err := a.ledger.ApproveRefund(r.Context(), id, access.FromContext(r.Context()).MerchantID, to)
+	refund, err := a.conf.Ledger.ApproveRefund(r.Context(), id, access.FromContext(r.Context()).MerchantID, to)
 	if err != nil {
 		return fmt.Errorf("approve refund: %w", err)
 	}
@@ -262,7 +262,7 @@ func (a *API) refundList(w http.ResponseWriter, r *http.Request, q *query, filte
 				filter.Before = position(last)
 			}
 			filter.Limit = n
-			found, err := a.reader.RefundRecords(ctx, filter)
+			found, err := a.conf.Reader.RefundRecords(ctx, filter)
 			if err != nil {
 				return nil, "", fmt.Errorf("list refunds: %w", err)
 			}
@@ -271,7 +271,7 @@ func (a *API) refundList(w http.ResponseWriter, r *http.Request, q *query, filte
 		elements: func(_ context.Context, rows []invoice.RefundRecord) ([]any, error) {
 			out := make([]any, len(rows))
 			for i, refund := range rows {
-				now := a.refundNow()
+				now := a.conf.RefundNow()
 				refund.Status = refund.StatusAt(now)
 				out[i] = apiconv.RefundRecord(refund, now)
 			}

@@ -36,7 +36,7 @@ func (a *API) settlementReport(w http.ResponseWriter, r *http.Request) error {
 	}
 	var made report.Report
 	err := a.makeReport(w, r, func(ctx context.Context) (err error) {
-		made, err = report.Settlement(ctx, a.reader, request)
+		made, err = report.Settlement(ctx, a.conf.Reader, request)
 		return err
 	})
 	if err != nil {
@@ -58,7 +58,7 @@ func (a *API) makeReport(w http.ResponseWriter, r *http.Request, report func(ctx
 		return err
 	}
 	defer leave()
-	long, cancel := webpage.RequestContext(a.stopping, r)
+	long, cancel := webpage.RequestContext(a.conf.Stopping, r)
 	defer cancel()
 	accepted, stop := a.whileAccepted(long, r)
 	defer stop()

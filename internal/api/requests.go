@@ -33,7 +33,7 @@ func (a *API) listRequests(w http.ResponseWriter, r *http.Request) error {
 				filter.Before = last.ID
 			}
 			filter.Limit = n
-			found, err := a.reader.Requests(ctx, filter)
+			found, err := a.conf.Reader.Requests(ctx, filter)
 			return found, "", err
 		},
 		elements: elementsOf(LoggedRequest),

@@ -47,7 +47,7 @@ func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	setHeaders(w)
 	p := problemFor(err).document()
 	p.RequestID = access.OriginFrom(r.Context()).RequestID
-	a.onProblem(r.Context(), p)
+	a.conf.OnProblem(r.Context(), p)
 	if p.Code == apitypes.CodeUnauthorized {
 		w.Header().Set("WWW-Authenticate", challenge(err))
 	}
@@ -56,8 +56,8 @@ func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	if p.Status >= http.StatusInternalServerError && !errors.Is(err, limits.ErrBusy) { // the metrics count those
 		level = slog.LevelError
 	}
-	if a.logger.Enabled(r.Context(), level) {
-		a.logger.Log(r.Context(), level, "request failed",
+	if a.conf.Logger.Enabled(r.Context(), level) {
+		a.conf.Logger.Log(r.Context(), level, "request failed",
 			"method", r.Method, "path", access.Redact(r.URL.Path), "status", p.Status, "code", p.Code, "err", access.RedactError(err))
 	}
 	if exceeded := (*limits.ExceededError)(nil); p.Code == apitypes.CodeRateLimited && errors.As(err, &exceeded) {
@@ -67,7 +67,7 @@ func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("Retry-After", "1")
 	}
 	if err := write(w, r, p.Status, "application/problem+json", p); err != nil {
-		a.logger.DebugContext(r.Context(), "write response", "err", err)
+		a.conf.Logger.DebugContext(r.Context(), "write response", "err", err)
 	}
 }
 
@@ -76,18 +76,18 @@ func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 func (a *API) countBusy(err error) {
 	switch exceeded := (*limits.ExceededError)(nil); {
 	case errors.As(err, &exceeded) && slices.Contains(access.Quotas, exceeded.Limit):
-		a.refused(exceeded.Limit)
+		a.conf.Refused(exceeded.Limit)
 	case errors.Is(err, db.ErrBusy):
-		a.refused("connections")
+		a.conf.Refused("connections")
 	case errors.Is(err, ledger.ErrCreatesWait):
-		a.refused("creates")
+		a.conf.Refused("creates")
 	}
 }
 
 // writeJSON answers with a JSON body.
 func (a *API) writeJSON(w http.ResponseWriter, r *http.Request, status int, body any) {
 	if err := write(w, r, status, "application/json", body); err != nil {
-		a.logger.DebugContext(r.Context(), "write response", "err", err) // the client has disconnected
+		a.conf.Logger.DebugContext(r.Context(), "write response", "err", err) // the client has disconnected
 	}
 }
 

@@ -30,7 +30,7 @@ func (a *API) createSignInLink(w http.ResponseWriter, r *http.Request) error {
 	if !isVisibleASCII(keyID) { // no database takes every other text
 		return db.ErrNotFound
 	}
-	link, err := a.signInLinks.MakeLink(r.Context(), by, keyID)
+	link, err := a.conf.SignInLinks.MakeLink(r.Context(), by, keyID)
 	if err != nil {
 		return err
 	}

@@ -30,14 +30,14 @@ func (a *API) statement(w http.ResponseWriter, r *http.Request) error {
 	}
 	var made report.Statement
 	err = a.makeReport(w, r, func(ctx context.Context) (err error) {
-		made, err = report.NewStatement(ctx, a.summarized, request)
+		made, err = report.NewStatement(ctx, a.conf.Summarized, request)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	answer := Statement(request, month, made)
-	answer.Preliminary = a.now().Before(request.To)
+	answer.Preliminary = a.conf.Now().Before(request.To)
 	if rows != nil {
 		return writeTable(w, r, format, tableName("statement", table, month), rows(answer))
 	}
@@ -57,7 +57,7 @@ func (a *API) statementRequest(ctx context.Context, q *query) (r report.Request,
 		q.reject("merchantId", "must be an id of a merchant; it is %.80q", r.MerchantID)
 	}
 	if _, given := q.get("timezone"); !given && q.err == nil {
-		m, err := a.merchants.Get(ctx, access.FromContext(ctx), r.MerchantID)
+		m, err := a.conf.Merchants.Get(ctx, access.FromContext(ctx), r.MerchantID)
 		if err != nil && !errors.Is(err, access.ErrNotFound) {
 			return r, "", err
 		}
@@ -73,7 +73,7 @@ func (a *API) statementRequest(ctx context.Context, q *query) (r report.Request,
 	switch {
 	case r.From.Unix() < 0:
 		q.reject("month", "must not begin before 1970 in UTC; it is %s", month)
-	case a.now().Before(r.From):
+	case a.conf.Now().Before(r.From):
 		q.reject("month", "must have begun; it is %s", month)
 	}
 	return r, month, q.err

@@ -84,7 +84,7 @@ func (a *API) streamEvents(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer leave()
-	ctx, cancel := webpage.RequestContext(a.stopping, r)
+	ctx, cancel := webpage.RequestContext(a.conf.Stopping, r)
 	defer cancel()
 	if s.deliveries && possible {
 		if err := s.listen(ctx); err != nil {
@@ -93,7 +93,7 @@ func (a *API) streamEvents(w http.ResponseWriter, r *http.Request) error {
 		defer s.leave(ctx)
 	}
 	if err := s.run(ctx); err != nil && ctx.Err() == nil {
-		a.logger.DebugContext(ctx, "event stream ended", "err", err)
+		a.conf.Logger.DebugContext(ctx, "event stream ended", "err", err)
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (s *eventStream) begin(q *query) error {
 	case !s.deliveries:
 		s.after.Change = math.MaxInt64 // send no changes
 	case s.after.Change < 0: // only redeliveries from now on
-		head, err := s.api.events.AuditHead(s.r.Context())
+		head, err := s.api.conf.Events.AuditHead(s.r.Context())
 		if err != nil {
 			return fmt.Errorf("find the newest change: %w", err)
 		}
@@ -158,18 +158,18 @@ func (s *eventStream) listen(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	return s.api.events.Listen(ctx, &s.listener)
+	return s.api.conf.Events.Listen(ctx, &s.listener)
 }
 
 // leave records that the client has left. If the service restarts, it has not: it comes back.
 func (s *eventStream) leave(ctx context.Context) {
-	if s.api.stopping.Err() != nil {
+	if s.api.conf.Stopping.Err() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RequestTimeout)
 	defer cancel()
-	if err := s.api.events.DeleteListener(ctx, s.listener.ID); err != nil {
-		s.api.logger.DebugContext(ctx, "end of a listener", "err", err)
+	if err := s.api.conf.Events.DeleteListener(ctx, s.listener.ID); err != nil {
+		s.api.conf.Logger.DebugContext(ctx, "end of a listener", "err", err)
 	}
 }
 
@@ -227,7 +227,7 @@ func (s *eventStream) check(ctx context.Context) error {
 	s.checked = time.Now()
 	if s.listener.ID != "" {
 		if err := s.listen(ctx); err != nil && ctx.Err() == nil {
-			s.api.logger.DebugContext(ctx, "renewal of a listener", "err", err)
+			s.api.conf.Logger.DebugContext(ctx, "renewal of a listener", "err", err)
 		}
 	}
 	return s.api.checkKey(ctx, s.r)
@@ -238,7 +238,7 @@ func (s *eventStream) check(ctx context.Context) error {
 func (s *eventStream) next(ctx context.Context) ([]streamed, error) {
 	soon, cancel := context.WithTimeout(ctx, keyCheckInterval)
 	defer cancel()
-	news, err := s.api.feed.Next(soon, s.after.Position)
+	news, err := s.api.conf.Feed.Next(soon, s.after.Position)
 	if errors.Is(err, webhooks.ErrBehind) {
 		news, err = s.readLogs(ctx, news.Through)
 	} else if err != nil && ctx.Err() == nil && soon.Err() != nil {
@@ -271,7 +271,7 @@ func (s *eventStream) readLogs(ctx context.Context, through webhooks.Position) (
 	}
 	f := s.filter
 	f.After, f.Limit = &s.after.Event, streamPage
-	if news.Events, err = s.api.events.Events(ctx, f); err != nil {
+	if news.Events, err = s.api.conf.Events.Events(ctx, f); err != nil {
 		return news, fmt.Errorf("list events: %w", err)
 	}
 	if n := len(news.Events); n == streamPage {
@@ -289,7 +289,7 @@ func (s *eventStream) readLogs(ctx context.Context, through webhooks.Position) (
 	if !s.deliveries {
 		return news, nil
 	}
-	if news.Changes, err = s.api.events.Changes(ctx, s.after.Change, streamPage); err != nil {
+	if news.Changes, err = s.api.conf.Events.Changes(ctx, s.after.Change, streamPage); err != nil {
 		return news, err
 	}
 	if n := len(news.Changes); n > 0 {
@@ -305,7 +305,7 @@ func (s *eventStream) redelivered(ctx context.Context, news webhooks.News) (all 
 		if !isOne || s.filter.MerchantID != "" && s.filter.MerchantID != c.MerchantID {
 			continue
 		}
-		e, _, err := s.api.events.EventRecord(ctx, c.Object)
+		e, _, err := s.api.conf.Events.EventRecord(ctx, c.Object)
 		switch {
 		case errors.Is(err, db.ErrNotFound): // it was removed
 		case err != nil:

@@ -42,7 +42,7 @@ func (a *API) submitRefund(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.ledger.SubmitRefund(r.Context(), id, access.FromContext(r.Context()).MerchantID, tx, once)
+	s, err := a.conf.Ledger.SubmitRefund(r.Context(), id, access.FromContext(r.Context()).MerchantID, tx, once)
 	if err != nil {
 		return fmt.Errorf("submit refund: %w", err)
 	}
@@ -69,7 +69,7 @@ func (a *API) recordTransaction(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.ledger.RecordTransaction(r.Context(), id, r.PathValue("submissionId"), access.FromContext(r.Context()).MerchantID, tx)
+	s, err := a.conf.Ledger.RecordTransaction(r.Context(), id, r.PathValue("submissionId"), access.FromContext(r.Context()).MerchantID, tx)
 	if err != nil {
 		return fmt.Errorf("record transaction: %w", err)
 	}
@@ -87,7 +87,7 @@ func (a *API) withdrawSubmission(w http.ResponseWriter, r *http.Request) error {
 	if err := a.askNodes(r.Context(), &asked); err != nil {
 		return err
 	}
-	s, err := a.ledger.WithdrawSubmission(r.Context(), asked)
+	s, err := a.conf.Ledger.WithdrawSubmission(r.Context(), asked)
 	if err != nil {
 		return fmt.Errorf("withdraw submission: %w", err)
 	}
@@ -98,11 +98,11 @@ func (a *API) withdrawSubmission(w http.ResponseWriter, r *http.Request) error {
 // askNodes asks the chain's nodes whether the submission to be withdrawn has sent a transaction. The
 // error describes what they found, or that no node answers.
 func (a *API) askNodes(ctx context.Context, asked *ledger.Withdrawal) error {
-	refund, err := a.reader.RefundRecord(ctx, asked.RefundID)
+	refund, err := a.conf.Reader.RefundRecord(ctx, asked.RefundID)
 	if err != nil || asked.MerchantID != "" && refund.MerchantID != asked.MerchantID {
 		return err // the ledger returns the error
 	}
-	all, err := a.reader.Submissions(ctx, refund.ID)
+	all, err := a.conf.Reader.Submissions(ctx, refund.ID)
 	if err != nil {
 		return fmt.Errorf("read submissions: %w", err)
 	}
@@ -115,15 +115,15 @@ func (a *API) askNodes(ctx context.Context, asked *ledger.Withdrawal) error {
 		refund.To = refund.Transfer.To // its recipient when it was in a block
 	}
 	if asked.Gone.IsZero() {
-		waits, err := a.nodes.HasWaiting(ctx, refund.ChainKey, refund.From)
+		waits, err := a.conf.Nodes.HasWaiting(ctx, refund.ChainKey, refund.From)
 		if err == nil && waits {
 			return problemf(apitypes.CodeRefundSubmitted, "A transaction of the account %s waits to be mined, which may send this refund. Repeat the request when it is mined, or record its hash.", chain.Checksum(refund.From))
 		}
 		return unanswered(err)
 	}
-	state, err := a.nodes.RefundTransaction(ctx, refund, asked.Gone)
+	state, err := a.conf.Nodes.RefundTransaction(ctx, refund, asked.Gone)
 	if err == nil && (state == chain.Queued || state == chain.Mined) {
-		if err := a.ledger.SubmissionSeen(ctx, asked.RefundID, asked.SubmissionID, asked.MerchantID, asked.Gone); err != nil {
+		if err := a.conf.Ledger.SubmissionSeen(ctx, asked.RefundID, asked.SubmissionID, asked.MerchantID, asked.Gone); err != nil {
 			return fmt.Errorf("record that a transaction was seen: %w", err)
 		}
 		return problemf(apitypes.CodeRefundSubmitted, "The network has the transaction %s, which sends this refund.", asked.Gone)

@@ -43,7 +43,7 @@ func (a *API) summary(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	made := Summary{Request: request}
-	if made.Days, err = report.Days(r.Context(), a.summarized, request); err != nil {
+	if made.Days, err = report.Days(r.Context(), a.conf.Summarized, request); err != nil {
 		return fmt.Errorf("add days up: %w", err)
 	}
 	if made.Open, err = a.sumInvoices(r, request.MerchantID, invoice.Open, time.Unix(0, 0)); err != nil {
@@ -53,7 +53,7 @@ func (a *API) summary(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	for key := range a.chains {
-		cursor, err := a.summarized.Cursor(r.Context(), key)
+		cursor, err := a.conf.Summarized.Cursor(r.Context(), key)
 		switch {
 		case errors.Is(err, db.ErrNotFound): // the chain was never read
 		case err != nil:
@@ -69,7 +69,7 @@ func (a *API) summary(w http.ResponseWriter, r *http.Request) error {
 
 // sumInvoices adds up the newest invoices of a state that were created at a time or later.
 func (a *API) sumInvoices(r *http.Request, merchantID string, status invoice.Status, since time.Time) (InvoiceSums, error) {
-	amounts, err := a.summarized.InvoicedAmounts(r.Context(), merchantID, status, since, MaxSummedInvoices+1)
+	amounts, err := a.conf.Summarized.InvoicedAmounts(r.Context(), merchantID, status, since, MaxSummedInvoices+1)
 	if err != nil {
 		return InvoiceSums{}, fmt.Errorf("add %s invoices up: %w", status, err)
 	}
@@ -81,13 +81,13 @@ func (a *API) sumInvoices(r *http.Request, merchantID string, status invoice.Sta
 // summaryRequest parses the parameters of a summary, which ends now. Without a time zone, its days are
 // in the merchant's.
 func (a *API) summaryRequest(ctx context.Context, q *query) (report.Request, error) {
-	r := report.Request{Location: q.timezone(), Decimals: a.decimals, To: a.now().UTC().Truncate(time.Second).Add(time.Second)}
+	r := report.Request{Location: q.timezone(), Decimals: a.decimals, To: a.conf.Now().UTC().Truncate(time.Second).Add(time.Second)}
 	var possible bool
 	if r.MerchantID, possible = q.merchantID(); !possible {
 		q.reject("merchantId", "must be an id of a merchant; it is %.80q", r.MerchantID)
 	}
 	if _, given := q.get("timezone"); !given && r.MerchantID != "" && q.err == nil {
-		m, err := a.merchants.Get(ctx, access.FromContext(ctx), r.MerchantID)
+		m, err := a.conf.Merchants.Get(ctx, access.FromContext(ctx), r.MerchantID)
 		if err != nil && !errors.Is(err, access.ErrNotFound) {
 			return r, err
 		}

@@ -57,7 +57,7 @@ func references[T any](ctx context.Context, a *API, elements []T, invoiceID func
 			ids = append(ids, id)
 		}
 	}
-	found, err := a.reader.References(ctx, ids)
+	found, err := a.conf.Reader.References(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("read references: %w", err)
 	}
@@ -74,7 +74,7 @@ func (a *API) paymentTable() *table[ledger.PaymentRow] {
 		for i, p := range payments {
 			ids[i] = p.ID
 		}
-		refunded, err := a.reader.AmountsRefunded(ctx, ids)
+		refunded, err := a.conf.Reader.AmountsRefunded(ctx, ids)
 		if err != nil {
 			return nil, fmt.Errorf("read refunds: %w", err)
 		}
@@ -116,7 +116,7 @@ func (a *API) refundTable() *table[invoice.RefundRecord] {
 
 // refundCells returns the cells of a refund, without the reference of its invoice.
 func (a *API) refundCells(r invoice.RefundRecord, at func(time.Time) string) []string {
-	now := a.refundNow()
+	now := a.conf.RefundNow()
 	r.Status = r.StatusAt(now)
 	j := apiconv.RefundRecord(r, now)
 	amount, transferred, transferredUnits := r.Amount, "", ""
@@ -151,7 +151,7 @@ func (a *API) paymentLinkTable() *table[invoice.PaymentLink] {
 			}
 			return a.units(amount, l.ChainKey, l.Currency)
 		}
-		j := apiconv.PaymentLink(l, a.publicURL)
+		j := apiconv.PaymentLink(l, a.conf.PublicURL)
 		return []string{
 			l.ID, l.MerchantID, l.Slug, j.URL, l.Title, l.Description, l.ChainKey, l.Currency, j.Amount, units(j.Amount, l.Amount),
 			j.MinAmount, units(j.MinAmount, l.Minimum), j.MaxAmount, units(j.MaxAmount, l.Maximum), j.MerchantAddress,

@@ -69,11 +69,11 @@ func (a *API) listTimeline(w http.ResponseWriter, r *http.Request) error {
 	if q.err != nil {
 		return q.err
 	}
-	h, err := a.reader.InvoiceHistory(r.Context(), id)
+	h, err := a.conf.Reader.InvoiceHistory(r.Context(), id)
 	if err != nil {
 		return fmt.Errorf("read the history of an invoice: %w", err)
 	}
-	all, rest := timelineOf(h, a.confirmationsNeeded(h.Invoice.ChainKey), a.refundNow()), ""
+	all, rest := timelineOf(h, a.confirmationsNeeded(h.Invoice.ChainKey), a.conf.RefundNow()), ""
 	if h.Truncated {
 		rest = `,"truncated":true`
 	}

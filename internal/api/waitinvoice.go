@@ -65,7 +65,7 @@ func (q *query) invoiceStatus(text string) invoice.Status {
 
 // visibleInvoice returns an invoice, or db.ErrNotFound unless the principal may see it.
 func (a *API) visibleInvoice(ctx context.Context, id string) (invoice.Invoice, error) {
-	inv, err := a.reader.Invoice(ctx, id)
+	inv, err := a.conf.Reader.Invoice(ctx, id)
 	if err == nil && !access.FromContext(ctx).Sees(inv.MerchantID) {
 		err = db.ErrNotFound
 	}
@@ -88,7 +88,7 @@ func (a *API) awaitInvoice(w http.ResponseWriter, r *http.Request, id string, kn
 	if err != nil || first.Status != known.status || known.seconds == 0 {
 		return first, err
 	}
-	whole, cancel := webpage.RequestContext(a.stopping, r)
+	whole, cancel := webpage.RequestContext(a.conf.Stopping, r)
 	defer cancel()
 	accepted, stop := a.whileAccepted(whole, r)
 	defer stop()
@@ -116,12 +116,12 @@ const rereadInterval = 2 * time.Second
 
 // awaitChange waits until the invoice differs from the known state.
 func (a *API) awaitChange(ctx context.Context, known invoice.Invoice) error {
-	after, err := a.feed.Head(ctx)
+	after, err := a.conf.Feed.Head(ctx)
 	if err != nil {
 		return err
 	}
 	for {
-		now, err := a.reader.Invoice(ctx, known.ID)
+		now, err := a.conf.Reader.Invoice(ctx, known.ID)
 		if err != nil || !reflect.DeepEqual(now, known) {
 			return err
 		}
@@ -134,7 +134,7 @@ func (a *API) awaitChange(ctx context.Context, known invoice.Invoice) error {
 // nextAbout waits after a position for an event about an invoice or a change of its merchant,
 // at most for rereadInterval, and returns the position that it has reached.
 func (a *API) nextAbout(ctx context.Context, inv invoice.Invoice, after webhooks.Position) (webhooks.Position, error) {
-	return a.feed.NextMatching(ctx, after, rereadInterval, func(n webhooks.News) bool {
+	return a.conf.Feed.NextMatching(ctx, after, rereadInterval, func(n webhooks.News) bool {
 		return n.IsAbout(inv.ID) || slices.ContainsFunc(n.Changes, func(c access.ChangeRow) bool { return c.MerchantID == inv.MerchantID })
 	})
 }

@@ -27,7 +27,7 @@ func (a *API) getWebhook(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v, err := a.endpoints.View(r.Context(), id)
+	v, err := a.conf.Endpoints.View(r.Context(), id)
 	if err != nil {
 		return fmt.Errorf("read endpoint: %w", err)
 	}
@@ -49,7 +49,7 @@ func (a *API) putWebhook(w http.ResponseWriter, r *http.Request) error {
 	if err := cmp.Or(text(o, "", "url", &set.URL, asIs), eventTypes(o, "optionalEvents", &set.Optional), headerChanges(o, "headers", &set.Headers)); err != nil {
 		return err
 	}
-	v, secret, err := a.endpoints.Put(r.Context(), id, set)
+	v, secret, err := a.conf.Endpoints.Put(r.Context(), id, set)
 	switch {
 	case err != nil:
 		return fmt.Errorf("set endpoint: %w", err)
@@ -124,7 +124,7 @@ func (a *API) pingWebhook(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer leave()
-	ping, err := a.endpoints.PingMerchant(r.Context(), id)
+	ping, err := a.conf.Endpoints.PingMerchant(r.Context(), id)
 	if err != nil {
 		return fmt.Errorf("ping endpoint: %w", err)
 	}
@@ -138,7 +138,7 @@ func (a *API) stageSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v, secret, err := a.endpoints.Stage(r.Context(), id)
+	v, secret, err := a.conf.Endpoints.Stage(r.Context(), id)
 	if err != nil {
 		return fmt.Errorf("stage secret: %w", err)
 	}
@@ -152,7 +152,7 @@ func (a *API) dropSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.endpoints.Unstage(r.Context(), id); err != nil {
+	if err := a.conf.Endpoints.Unstage(r.Context(), id); err != nil {
 		return fmt.Errorf("drop secret: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -170,7 +170,7 @@ func (a *API) promoteSecret(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer leave()
-	v, err := a.endpoints.Promote(r.Context(), id)
+	v, err := a.conf.Endpoints.Promote(r.Context(), id)
 	if err != nil {
 		return fmt.Errorf("promote secret: %w", err)
 	}

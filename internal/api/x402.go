@@ -26,7 +26,7 @@ var _ Facilitator = (*x402.Service)(nil)
 
 // x402Supported answers GET /x402/supported.
 func (a *API) x402Supported(w http.ResponseWriter, r *http.Request) error {
-	a.writeJSON(w, r, http.StatusOK, a.facilitator.Supported())
+	a.writeJSON(w, r, http.StatusOK, a.conf.Facilitator.Supported())
 	return nil
 }
 
@@ -40,7 +40,7 @@ func (a *API) x402Verify(w http.ResponseWriter, r *http.Request) error {
 	var answer apitypes.X402VerifyResponse
 	if invalid := (*x402.Error)(nil); errors.As(err, &invalid) {
 		answer.InvalidReason, answer.InvalidMessage = string(invalid.Reason), invalid.Detail
-	} else if answer, err = a.facilitator.Verify(r.Context(), merchantID, request); err != nil {
+	} else if answer, err = a.conf.Facilitator.Verify(r.Context(), merchantID, request); err != nil {
 		return err
 	}
 	a.writeJSON(w, r, http.StatusOK, answer)
@@ -71,7 +71,7 @@ func (a *API) settle(ctx context.Context, merchantID string, request x402.Reques
 		return apitypes.X402SettleResponse{}, err
 	}
 	defer leave()
-	return a.facilitator.Settle(ctx, merchantID, request)
+	return a.conf.Facilitator.Settle(ctx, merchantID, request)
 }
 
 // readX402 returns the body of a facilitator's operation, and the merchant of the key.

@@ -34,7 +34,7 @@ func (a *API) payInvoice(w http.ResponseWriter, r *http.Request) error {
 		if isSettled(inv) {
 			break
 		}
-		pending, ok, err := a.facilitator.Pending(r.Context(), inv)
+		pending, ok, err := a.conf.Facilitator.Pending(r.Context(), inv)
 		if err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func (a *API) payInvoice(w http.ResponseWriter, r *http.Request) error {
 		if err := a.submitted.take(r.Context(), id); err != nil {
 			return err
 		}
-		if answer, err = a.facilitator.Pay(r.Context(), inv, p); err != nil && !errors.Is(err, x402.ErrNotTaken) {
+		if answer, err = a.conf.Facilitator.Pay(r.Context(), inv, p); err != nil && !errors.Is(err, x402.ErrNotTaken) {
 			return err
 		}
 	default:
@@ -92,7 +92,7 @@ func (a *API) answerPayment(w http.ResponseWriter, r *http.Request, id string, a
 
 // requirePayment answers 402 with the payment requirements of the invoice.
 func (a *API) requirePayment(w http.ResponseWriter, r *http.Request, inv invoice.Invoice, reason string) error {
-	want, err := a.facilitator.Requirements(r.Context(), inv)
+	want, err := a.conf.Facilitator.Requirements(r.Context(), inv)
 	switch {
 	case errors.Is(err, x402.ErrNotPayable):
 		return problemf(apitypes.CodeInvoiceFinal, "This invoice can no longer be paid.")
@@ -121,15 +121,15 @@ func (a *API) requirePayment(w http.ResponseWriter, r *http.Request, inv invoice
 // urlOf returns the URL of the service, without a trailing slash: the configured one, or the
 // request's.
 func (a *API) urlOf(r *http.Request) string {
-	if a.publicURL != "" {
-		return a.publicURL
+	if a.conf.PublicURL != "" {
+		return a.conf.PublicURL
 	}
 	return limits.BaseURL(r)
 }
 
 // publicInvoice returns an invoice that payers may see, or db.ErrNotFound.
 func (a *API) publicInvoice(ctx context.Context, id string) (invoice.Invoice, error) {
-	inv, err := a.reader.Invoice(ctx, id)
+	inv, err := a.conf.Reader.Invoice(ctx, id)
 	if err == nil && inv.Status == invoice.Drafted {
 		err = db.ErrNotFound
 	}

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/crypto/acme/autocert"
-
-	"github.com/quittance/quittance/internal/db"
 )
 
 const (
@@ -27,22 +25,20 @@ var errOrdered = errors.New("another replica is requesting this certificate")
 // orders is an autocert.Cache in which only one replica at a time orders a certificate, because ACME
 // servers limit orders. The handshakes of others fail until it is in the cache.
 type orders struct {
+	conf ACMEConfig
 	autocert.Cache
-	store *db.DB
-	hosts []string // certificates are ordered for them
-	owner string   // names this replica
-	now   func() time.Time
+	owner string // names this replica
 }
 
 // newOrders returns the cache with a new owner.
 func newOrders(cfg ACMEConfig) orders {
-	return orders{Cache: cfg.Cache, store: cfg.Orders, hosts: cfg.Hosts, owner: rand.Text(), now: cfg.Now}
+	return orders{conf: cfg, Cache: cfg.Cache, owner: rand.Text()}
 }
 
 // orders reports whether a name is the name of a certificate, with an ECDSA or an RSA key, and not of
 // a challenge or an account.
 func (o orders) orders(name string) bool {
-	return slices.Contains(o.hosts, strings.TrimSuffix(name, "+rsa"))
+	return slices.Contains(o.conf.Hosts, strings.TrimSuffix(name, "+rsa"))
 }
 
 // Get implements autocert.Cache. autocert orders a certificate that is missing.
@@ -54,8 +50,8 @@ func (o orders) Get(ctx context.Context, name string) ([]byte, error) {
 	if !errors.Is(err, autocert.ErrCacheMiss) {
 		return data, err
 	}
-	now := o.now()
-	mine, err := claimACMEOrder(ctx, o.store, name, o.owner, now, now.Add(-orderTime))
+	now := o.conf.Now()
+	mine, err := claimACMEOrder(ctx, o.conf.Orders, name, o.owner, now, now.Add(-orderTime))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("claim the order of a certificate: %w", err)
@@ -72,7 +68,7 @@ func (o orders) getClaimed(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return data, releaseACMEOrder(ctx, o.store, name)
+	return data, releaseACMEOrder(ctx, o.conf.Orders, name)
 }
 
 // Put implements autocert.Cache.
@@ -80,5 +76,5 @@ func (o orders) Put(ctx context.Context, name string, data []byte) error {
 	if err := o.Cache.Put(ctx, name, data); err != nil || !o.orders(name) {
 		return err
 	}
-	return releaseACMEOrder(ctx, o.store, name)
+	return releaseACMEOrder(ctx, o.conf.Orders, name)
 }

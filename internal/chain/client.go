@@ -56,17 +56,13 @@ var (
 // reconnects when the connection is lost, so a node may be down when the service
 // starts. It is safe for concurrent use.
 type Client struct {
-	url      string
+	conf     ClientConfig
 	name     string
 	redactor *strings.Replacer // in the URL
-
-	timeout   time.Duration // for each call
-	maxAnswer int64         // for each answer, in bytes
 
 	onRequest      func(class Class, calls int, took time.Duration, err error) // set by the pool; nil without one
 	limits         nodeLimits
 	pace           *pace // set by the pool; nil without one
-	headers        http.Header
 	subscribed     atomic.Bool
 	leadingZeros   atomic.Bool         // an answer contained a number with leading zeros
 	onLeadingZeros func(method string) // called once, the first time; nil without a pool
@@ -105,11 +101,11 @@ func NewClient(conf ClientConfig) (*Client, error) {
 	if u.Host == "" {
 		return nil, errors.New("RPC URL names no host")
 	}
+	conf.Timeout, conf.MaxAnswer = cmp.Or(conf.Timeout, CallTimeout), cmp.Or(conf.MaxAnswer, MaxResponse)
 	c := &Client{
-		url: conf.URL, name: u.Scheme + "://" + u.Host, redactor: redactorOf(u, conf.Headers),
-		timeout: cmp.Or(conf.Timeout, CallTimeout), maxAnswer: cmp.Or(conf.MaxAnswer, MaxResponse),
+		conf: conf, name: u.Scheme + "://" + u.Host, redactor: redactorOf(u, conf.Headers),
 		http: newHTTPTransport(u.Hostname()), dialLock: make(chan struct{}, 1), inFlight: map[*exchange]time.Time{},
-		limits: nodeLimits{settings: conf.NodeSettings, now: time.Now, all: map[Kind]*Limit{}}, headers: conf.Headers,
+		limits: nodeLimits{settings: conf.NodeSettings, now: time.Now, all: map[Kind]*Limit{}},
 	}
 	c.closed, c.quit = context.WithCancel(context.Background())
 	return c, nil
@@ -260,7 +256,7 @@ func (c *Client) do(ctx context.Context, elems []rpc.BatchElem, x *exchange, sen
 	began := time.Now()
 	c.begin(x, began)
 	defer c.end(ctx, x)
-	limited, cancel := context.WithTimeout(context.WithValue(ctx, exchangeKey{}, x), c.timeout)
+	limited, cancel := context.WithTimeout(context.WithValue(ctx, exchangeKey{}, x), c.conf.Timeout)
 	defer cancel()
 	client, err := c.connect(limited)
 	if err == nil {

@@ -48,7 +48,7 @@ func (c *Client) connect(ctx context.Context) (*rpc.Client, error) {
 	if client, err := c.current(nil); client != nil || err != nil {
 		return client, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.conf.Timeout)
 	defer cancel()
 	defer context.AfterFunc(c.closed, cancel)()
 	client, err := c.dial(ctx)
@@ -66,14 +66,14 @@ func (c *Client) dial(ctx context.Context) (*rpc.Client, error) {
 	}
 	dialed := make(chan result)
 	go func() {
-		client, err := rpc.DialOptions(ctx, c.url,
+		client, err := rpc.DialOptions(ctx, c.conf.URL,
 			rpc.WithHTTPClient(&http.Client{
-				Transport:     transport{Transport{Base: c.http}, c.maxAnswer},
+				Transport:     transport{Transport{Base: c.http}, c.conf.MaxAnswer},
 				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-				Timeout:       2 * c.timeout, // for calls that are not made through do
+				Timeout:       2 * c.conf.Timeout, // for calls that are not made through do
 			}),
-			rpc.WithWebsocketMessageSizeLimit(c.maxAnswer),
-			rpc.WithHeaders(c.headers),
+			rpc.WithWebsocketMessageSizeLimit(c.conf.MaxAnswer),
+			rpc.WithHeaders(c.conf.Headers),
 		)
 		select {
 		case dialed <- result{client, err}:

@@ -50,7 +50,7 @@ func (c *Checkout) asset(a webpage.File) handler {
 // sendAsset answers with a file and a header Cache-Control.
 func (c *Checkout) sendAsset(w http.ResponseWriter, r *http.Request, a webpage.File, cacheControl string) {
 	if err := a.Send(w, r, cacheControl); err != nil {
-		c.logger.DebugContext(r.Context(), "checkout", "err", err) // the client has disconnected
+		c.conf.Logger.DebugContext(r.Context(), "checkout", "err", err) // the client has disconnected
 	}
 }
 

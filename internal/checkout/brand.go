@@ -48,10 +48,10 @@ func (s pageInput) refersToMerchant(st state) bool {
 
 // findMerchant returns the profile of a merchant, which is zero without one, and whether it may have invoices.
 func (c *Checkout) findMerchant(ctx context.Context, id string) (m invoice.Merchant, known bool, err error) {
-	if c.merchants == nil {
+	if c.conf.Merchants == nil {
 		return m, true, nil
 	}
-	if m, known, err = c.merchants.Find(ctx, id); err != nil {
+	if m, known, err = c.conf.Merchants.Find(ctx, id); err != nil {
 		return m, false, fmt.Errorf("read merchant %s: %w", id, err)
 	}
 	return m, known, nil
@@ -72,7 +72,7 @@ func (c *Checkout) sendLogo(w http.ResponseWriter, r *http.Request, m invoice.Me
 	if m.Logo == nil {
 		return errNotFound
 	}
-	png, err := c.merchants.LogoPNG(r.Context(), m.ID)
+	png, err := c.conf.Merchants.LogoPNG(r.Context(), m.ID)
 	if err != nil {
 		return fmt.Errorf("read the logo of %s: %w", m.ID, err)
 	}

@@ -85,7 +85,7 @@ func (c *Checkout) checkPage(r *http.Request, s pageInput, tx invoice.Hash) (che
 	if v.Again > 0 && before.times < maxAgain {
 		data.Again, data.Next = seconds(v.Again), before.next(found.report).path(s, tx)
 	}
-	if v.Claimable != nil && c.claims != nil && s.invoice.Status != invoice.Drafted && s.invoice.Status != invoice.Void {
+	if v.Claimable != nil && c.conf.Claims != nil && s.invoice.Status != invoice.Drafted && s.invoice.Status != invoice.Void {
 		data.Claim, err = c.claimForm(r.Context(), s, *v.Claimable)
 	}
 	return data, err
@@ -139,7 +139,7 @@ const maxShown = 200
 // lookUp returns the stored payments of a transaction or, without any, the report of
 // the nodes. Lookups at the nodes are limited; the error is errTooOften.
 func (c *Checkout) lookUp(r *http.Request, s pageInput, tx invoice.Hash, before again) (lookup, error) {
-	rows, err := c.reader.PaymentsOfTransaction(r.Context(), c.chainKeys, tx)
+	rows, err := c.conf.Reader.PaymentsOfTransaction(r.Context(), c.chainKeys, tx)
 	if err != nil {
 		return lookup{}, fmt.Errorf("read payments of transaction %s: %w", tx, err)
 	}
@@ -171,10 +171,10 @@ func (c *Checkout) lookUp(r *http.Request, s pageInput, tx invoice.Hash, before 
 // address and no payment of it is stored.
 func (c *Checkout) reportUnread(ctx context.Context, s pageInput, tx invoice.Hash, r chain.Report) error {
 	pays := func(m chain.Transfer) bool { return m.Token == s.invoice.Token && s.receives(m.To) }
-	if c.unread == nil || r.State != chain.Mined || r.Chain.Key != s.chain.Key || !slices.ContainsFunc(r.Transfers, pays) {
+	if c.conf.Unread == nil || r.State != chain.Mined || r.Chain.Key != s.chain.Key || !slices.ContainsFunc(r.Transfers, pays) {
 		return nil
 	}
-	if err := c.unread.ReportUnread(ctx, s.chain.Key, tx, r.Block, ledger.UnreadLookup); err != nil {
+	if err := c.conf.Unread.ReportUnread(ctx, s.chain.Key, tx, r.Block, ledger.UnreadLookup); err != nil {
 		return fmt.Errorf("report transaction %s, which is not recorded: %w", tx, err)
 	}
 	return nil

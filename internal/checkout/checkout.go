@@ -123,38 +123,19 @@ type Config struct {
 
 // Checkout serves the checkout pages.
 type Checkout struct {
-	reader    Reader
-	merchants Merchants
+	conf      Config
 	chains    map[string]chain.Chain
 	chainKeys []string
 	lookups   lookups
-	unread    Unread // may be nil
-	claims    Claims
 	claimed   limiter // of claims
-	reports   Reports
 	reported  limiter // of reports by wallets
-	refunds   Refunds
 	named     limiter // of addresses for refunds
-	links     Links
 	linked    limiter // of invoices of links
 	// linkedLong are the same limits for an hour, of client networks and of sites, by their weights.
 	linkedLong map[int]*limits.Buckets[netip.Prefix]
-	mails      Mails
-	mailed     limiter // requested mails
-	publicURL  string
-	rand       io.Reader
-	testWallet TestWallet
-	progress   func(chainKey string) Progress
+	mailed     limiter    // requested mails
 	open       *openPages // nil without a feed
-	opened     func(invoiceID string)
 	cursors    cursors
-	x402       http.Handler
-	takesX402  func(chainKey string) bool
-	sameOrigin *http.CrossOriginProtection
-	now        func() time.Time
-	refundNow  func() time.Time
-	refused    func(limit string)
-	logger     *slog.Logger
 }
 
 // New returns a Checkout. It panics without a Reader, a clock or a Logger.
@@ -171,6 +152,7 @@ func New(c Config) *Checkout {
 	if c.Opened == nil {
 		c.Opened = func(string) {}
 	}
+	c.Origins = cmp.Or(c.Origins, http.NewCrossOriginProtection())
 	templates()[locale.English()]() // the first payer need not wait for them
 	chains := make(map[string]chain.Chain, len(c.Chains))
 	for _, ch := range c.Chains {
@@ -180,13 +162,11 @@ func New(c Config) *Checkout {
 		c.Progress = func(string) Progress { return Progress{Synced: c.Now()} }
 	}
 	checkout := &Checkout{
-		reader: c.Reader, merchants: c.Merchants, chains: chains, chainKeys: keysOf(c.Chains), testWallet: c.TestWallet,
-		unread: c.Unread, claims: c.Claims, reports: c.Reports, refunds: c.Refunds, links: c.Links, mails: c.Mails, publicURL: c.PublicURL, rand: c.Rand,
+		conf: c, chains: chains, chainKeys: keysOf(c.Chains),
 		lookups: lookups{
 			inspector: c.Inspector, now: c.Now, logger: c.Logger,
 			inFlight: limits.NewShares[limits.Party]("lookups", MaxLookups), recent: make(map[transactionQuery]*nodeLookup),
 		},
-		x402: c.X402, takesX402: c.TakesX402, sameOrigin: cmp.Or(c.Origins, http.NewCrossOriginProtection()), progress: c.Progress, opened: c.Opened, now: c.Now, refundNow: c.RefundNow, refused: c.Refused, logger: c.Logger,
 		cursors: cursors{all: make(map[string]cursorRead, len(c.Chains))},
 	}
 	checkout.linkedLong = make(map[int]*limits.Buckets[netip.Prefix])
@@ -195,7 +175,7 @@ func New(c Config) *Checkout {
 		checkout.linkedLong[weight] = limits.NewBuckets[netip.Prefix](long, AllLinkInvoices*int(time.Hour/window), c.Now)
 	}
 	if c.Feed != nil {
-		checkout.open = newOpenPages(checkout, c)
+		checkout.open = newOpenPages(checkout)
 	}
 	return checkout
 }
@@ -219,22 +199,22 @@ func (c *Checkout) Routes() []webpage.Route {
 	if c.open != nil {
 		all = append(all, c.route("GET /checkout/{id}/events", c.events, webpage.Long))
 	}
-	if c.claims != nil {
+	if c.conf.Claims != nil {
 		all = append(all, c.route("POST /checkout/{id}/claim", c.claim, webpage.CallsNodes))
 	}
-	if c.reports != nil {
+	if c.conf.Reports != nil {
 		all = append(all, c.route("POST /checkout/{id}/sent", c.sent))
 	}
-	if c.refunds != nil {
+	if c.conf.Refunds != nil {
 		all = append(all, c.route("GET /refunds/{token}", c.refundPage), c.route("POST /refunds/{token}", c.nameAddress, webpage.CallsNodes))
 	}
-	if c.mails != nil {
+	if c.conf.Mails != nil {
 		all = append(all, c.route("POST /checkout/{id}/receipt", c.mailReceipt))
 	}
-	if c.links != nil {
+	if c.conf.Links != nil {
 		all = append(all, c.linkRoutes()...)
 	}
-	if c.testWallet != nil {
+	if c.conf.TestWallet != nil {
 		all = append(all, c.route("POST /checkout/{id}/test-payment", c.payFromTestWallet))
 	}
 	return all

@@ -41,11 +41,11 @@ type claimForm struct {
 }
 
 func (c *Checkout) claimForm(ctx context.Context, s pageInput, p invoice.Payment) (*claimForm, error) {
-	kept, err := c.reader.InvoiceClaims(ctx, s.invoice.ID, p.ID)
+	kept, err := c.conf.Reader.InvoiceClaims(ctx, s.invoice.ID, p.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read claims of %s: %w", s.invoice.ID, err)
 	}
-	waits, err := c.reader.WhichUndecided(ctx, []string{p.ID})
+	waits, err := c.conf.Reader.WhichUndecided(ctx, []string{p.ID})
 	if err != nil {
 		return nil, fmt.Errorf("read whether %s is decided: %w", p.ID, err)
 	}
@@ -69,11 +69,11 @@ func (c *Checkout) claim(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !c.claimed.allow(c.now(), r, quota{all: AllClaims, ofObject: ClaimsOfInvoice, ofClient: ClaimsOfClient}, s.invoice.MerchantID, s.invoice.ID) {
+	if !c.claimed.allow(c.conf.Now(), r, quota{all: AllClaims, ofObject: ClaimsOfInvoice, ofClient: ClaimsOfClient}, s.invoice.MerchantID, s.invoice.ID) {
 		return errTooOften
 	}
 	signature := compact(r.PostForm.Get("signature"))
-	result, err := c.claims.Claim(r.Context(), ledger.Claim{InvoiceID: s.invoice.ID, TxHash: tx, Signature: signature})
+	result, err := c.conf.Claims.Claim(r.Context(), ledger.Claim{InvoiceID: s.invoice.ID, TxHash: tx, Signature: signature})
 	problem, status := s.claimProblem(err)
 	switch {
 	case problem != "":
@@ -81,7 +81,7 @@ func (c *Checkout) claim(w http.ResponseWriter, r *http.Request) error {
 	case err != nil && !errors.Is(err, ledger.ErrNothingToClaim): // the page shows the state
 		return fmt.Errorf("claim %s for %s: %w", tx, s.invoice.ID, err)
 	case err == nil:
-		c.logger.InfoContext(r.Context(), "payment claimed", "invoice", s.invoice.ID, "tx", tx.String(), "signed", signature != "", "result", result)
+		c.conf.Logger.InfoContext(r.Context(), "payment claimed", "invoice", s.invoice.ID, "tx", tx.String(), "signed", signature != "", "result", result)
 	}
 	http.Redirect(w, r, "/checkout/"+s.invoice.ID+"/check?tx="+tx.String()+keepLang(r, "&"), http.StatusSeeOther) //nolint:gosec // the path begins with /checkout/ and a stored id, and ends in a parsed hash and a language
 	return nil

@@ -33,10 +33,10 @@ func (c *Checkout) events(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Content-Type", webpage.MediaType)
 		return nil
 	}
-	stream, err = webpage.AcceptStream(w, webpage.EventMessage("status", now.json(c.now())))
+	stream, err = webpage.AcceptStream(w, webpage.EventMessage("status", now.json(c.conf.Now())))
 	if err != nil { // the client has disconnected
 		left()
-		c.logger.DebugContext(r.Context(), "begin a stream", "err", err)
+		c.conf.Logger.DebugContext(r.Context(), "begin a stream", "err", err)
 		return nil
 	}
 	c.open.add(id, stream, now)

@@ -61,7 +61,7 @@ func (c *Checkout) follow(ctx context.Context, chainKey string, atLeast uint64) 
 func (c *Checkout) followNow(ctx context.Context, chainKey string) (following, error) {
 	read := cursorRead{at: time.Now()}
 	var err error
-	read.Cursor, err = c.reader.Cursor(ctx, chainKey)
+	read.Cursor, err = c.conf.Reader.Cursor(ctx, chainKey)
 	if err != nil && !errors.Is(err, db.ErrNotFound) { // the chain was never read
 		return following{}, fmt.Errorf("read cursor of %s: %w", chainKey, err)
 	}
@@ -75,7 +75,7 @@ func (c *Checkout) followNow(ctx context.Context, chainKey string) (following, e
 
 func (c *Checkout) following(chainKey string, cursor ledger.Cursor) following {
 	return following{
-		Progress: c.progress(chainKey), indexed: cursor.Indexed, confirmed: cursor.Confirmed, revision: cursor.Revision, halted: cursor.Halted != "",
+		Progress: c.conf.Progress(chainKey), indexed: cursor.Indexed, confirmed: cursor.Confirmed, revision: cursor.Revision, halted: cursor.Halted != "",
 	}
 }
 

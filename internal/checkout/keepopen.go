@@ -48,7 +48,7 @@ func (p *openPages) followFeed(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		after, err := p.feed.Head(ctx)
+		after, err := p.checkout.conf.Feed.Head(ctx)
 		p.markAll() // they may have been read before that position
 		for err == nil && p.count() > 0 {
 			after, err = p.awaitNews(ctx, after)
@@ -61,7 +61,7 @@ func (p *openPages) followFeed(ctx context.Context) {
 func (p *openPages) awaitNews(ctx context.Context, after webhooks.Position) (webhooks.Position, error) {
 	bounded, cancel := context.WithTimeout(ctx, idleFeed)
 	defer cancel()
-	news, err := p.feed.Next(bounded, after)
+	news, err := p.checkout.conf.Feed.Next(bounded, after)
 	switch {
 	case errors.Is(err, webhooks.ErrBehind):
 		p.markAll()

@@ -13,10 +13,10 @@ import (
 // expired. It is "" without such a link, and once money for the invoice has arrived.
 func (c *Checkout) linkAgain(ctx context.Context, s pageInput, f frame) (string, error) {
 	inTime, late := s.invoice.Arrived()
-	if c.links == nil || s.invoice.Status != invoice.Expired || !inTime.IsZero() || !late.IsZero() {
+	if c.conf.Links == nil || s.invoice.Status != invoice.Expired || !inTime.IsZero() || !late.IsZero() {
 		return "", nil
 	}
-	l, err := c.links.OfInvoice(ctx, s.invoice)
+	l, err := c.conf.Links.OfInvoice(ctx, s.invoice)
 	switch {
 	case errors.Is(err, db.ErrNotFound):
 		return "", nil

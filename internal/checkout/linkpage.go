@@ -130,7 +130,7 @@ func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Retry-After", fmt.Sprint(seconds(window)))
 		return again(http.StatusTooManyRequests, "link.problem.often")
 	}
-	inv, err := c.links.Pay(r.Context(), l.PaymentLink, amount, visit)
+	inv, err := c.conf.Links.Pay(r.Context(), l.PaymentLink, amount, visit)
 	unusable := (*ledger.UnusableError)(nil)
 	switch {
 	case errors.Is(err, ledger.ErrArchived):
@@ -138,7 +138,7 @@ func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 	case errors.Is(err, ledger.ErrIdempotencyInProgress):
 		return again(http.StatusConflict, "link.problem.progress")
 	case errors.As(err, &unusable):
-		c.logger.WarnContext(r.Context(), "payment link refused", "link", l.ID, "err", err)
+		c.conf.Logger.WarnContext(r.Context(), "payment link refused", "link", l.ID, "err", err)
 		return again(http.StatusConflict, "link.problem.unusable")
 	case err != nil:
 		return fmt.Errorf("make an invoice of %s: %w", l.ID, err)
@@ -154,7 +154,7 @@ func (c *Checkout) payLink(w http.ResponseWriter, r *http.Request) error {
 // admits counts an invoice of a link, unless a limit is reached.
 func (c *Checkout) admits(r *http.Request, l link) bool {
 	q := quota{all: AllLinkInvoices, ofObject: InvoicesOfLink, ofClient: InvoicesOfClient, divided: true}
-	if !c.linked.allow(c.now(), r, q, l.MerchantID, l.ID) {
+	if !c.linked.allow(c.conf.Now(), r, q, l.MerchantID, l.ID) {
 		return false
 	}
 	for _, n := range networksOf(r) {
@@ -225,7 +225,7 @@ func (l link) bounds() string {
 // loadLink reads the link that the request's path names. The error is errNoLink if there is
 // no such link.
 func (c *Checkout) loadLink(r *http.Request) (link, error) {
-	found, err := c.links.Find(r.Context(), r.PathValue("merchant"), r.PathValue("slug"))
+	found, err := c.conf.Links.Find(r.Context(), r.PathValue("merchant"), r.PathValue("slug"))
 	if errors.Is(err, db.ErrNotFound) {
 		return link{}, errNoLink
 	}
@@ -264,7 +264,7 @@ func (c *Checkout) linkView(r *http.Request, l link) linkView {
 // newVisit returns 130 random bits as text.
 func (c *Checkout) newVisit() (string, error) {
 	var random [17]byte
-	if _, err := io.ReadFull(c.rand, random[:]); err != nil {
+	if _, err := io.ReadFull(c.conf.Rand, random[:]); err != nil {
 		return "", fmt.Errorf("name a visit: %w", err)
 	}
 	return invoice.Text(random[:]), nil

@@ -48,10 +48,8 @@ type Feed interface {
 //
 // Invariant: total is the number of streams and joining requests, which is taken from shares.
 type openPages struct {
-	feed     Feed
 	checkout *Checkout
 	shares   *limits.Shares[limits.Party]
-	refused  func(limit string)
 	wake     chan struct{} // a page has to be read, or the first page was opened
 	opened   chan struct{} // the first page was opened
 	rounds   rounds        // belongs to the goroutine of keep
@@ -93,13 +91,12 @@ func streamsFrom(r *http.Request) []streamClaim {
 	return from
 }
 
-func newOpenPages(c *Checkout, conf Config) *openPages {
-	p := &openPages{
-		feed: conf.Feed, checkout: c, shares: limits.NewShares[limits.Party]("streams", int64(cmp.Or(conf.MaxStreams, MaxStreams))), refused: conf.Refused,
+func newOpenPages(c *Checkout) *openPages {
+	return &openPages{
+		checkout: c, shares: limits.NewShares[limits.Party]("streams", int64(cmp.Or(c.conf.MaxStreams, MaxStreams))),
 		wake: make(chan struct{}, 1), opened: make(chan struct{}, 1),
 		pages: make(map[string]*openPage), rounds: rounds{revisions: make(map[string]int64)},
 	}
-	return p
 }
 
 // OpenStreams returns the number of streams of open pages.
@@ -133,7 +130,7 @@ func (p *openPages) join(id string, from []streamClaim) (read uint64, err error)
 		err = p.shares.Take(1, from...)
 	}
 	if errors.Is(err, limits.ErrBusy) {
-		p.refused("all_streams")
+		p.checkout.conf.Refused("all_streams")
 		return 0, err
 	}
 	if err != nil {
@@ -187,7 +184,7 @@ func (p *openPages) charge(merchantID string, from []streamClaim) ([]streamClaim
 
 // refuse counts a stream beyond a share or the number of an invoice, and returns its error.
 func (p *openPages) refuse() error {
-	p.refused("streams")
+	p.checkout.conf.Refused("streams")
 	return &limits.ExceededError{Limit: "streams", RetryAfter: strconv.FormatInt(seconds(RetryStreams), 10)}
 }
 
@@ -259,7 +256,7 @@ func (p *openPages) add(id string, stream *webpage.PushStream, sent pageStatus) 
 
 // message returns a page's status as an event. The caller holds mu.
 func (p *openPages) message(page *openPage) []byte {
-	return webpage.EventMessage("status", page.status.json(p.checkout.now()))
+	return webpage.EventMessage("status", page.status.json(p.checkout.conf.Now()))
 }
 
 // send sends a page's status to its streams. The caller holds mu.

@@ -335,7 +335,7 @@ func TestPageOfABlindChain(t *testing.T) {
 		}
 		w.pass(2*time.Second + observeInterval)
 		page.want(unknown)
-		w.change(func() { w.cursor.Indexed.Time = w.page.now() })
+		w.change(func() { w.cursor.Indexed.Time = w.page.conf.Now() })
 		w.pass(2 * observeInterval)
 		page.want(waiting)
 	})

@@ -36,11 +36,11 @@ func (d pageData) Soon() bool { return d.Left <= d.WarnBelow }
 
 // page answers with an invoice's page. Programs are answered as at x402Path.
 func (c *Checkout) page(w http.ResponseWriter, r *http.Request) error {
-	if c.x402 != nil {
+	if c.conf.X402 != nil {
 		w.Header().Add("Vary", "Accept")
 		w.Header().Add("Vary", x402.HeaderSignature)
 		if isProgram(r) {
-			c.x402.ServeHTTP(w, r)
+			c.conf.X402.ServeHTTP(w, r)
 			return nil
 		}
 	}
@@ -49,7 +49,7 @@ func (c *Checkout) page(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if r.Method == http.MethodGet && data.State != draft {
-		c.opened(data.ID)
+		c.conf.Opened(data.ID)
 	}
 	data.Frame.setHeaders(w)
 	return c.render(w, r, http.StatusOK, "page.html", data)
@@ -76,11 +76,11 @@ func (c *Checkout) payFromTestWallet(w http.ResponseWriter, r *http.Request) err
 		return err
 	}
 	if s.state() == waiting {
-		txHash, err := c.testWallet(r.Context(), s.invoice)
+		txHash, err := c.conf.TestWallet(r.Context(), s.invoice)
 		if err != nil {
 			return fmt.Errorf("%w: %w", errTestWallet, err)
 		}
-		c.logger.InfoContext(r.Context(), "test wallet paid", "invoice", s.invoice.ID, "tx", txHash)
+		c.conf.Logger.InfoContext(r.Context(), "test wallet paid", "invoice", s.invoice.ID, "tx", txHash)
 	}
 	http.Redirect(w, r, "/checkout/"+s.invoice.ID+keepLang(r, "?"), http.StatusSeeOther) //nolint:gosec // a stored id and a language
 	return nil
@@ -109,9 +109,9 @@ func (c *Checkout) currentPage(r *http.Request) (pageData, error) {
 	}
 	if v.Pay != nil {
 		data.LeftText = timeLeft(s.text, data.Left)
-		data.Wallets = walletLinks(c.publicURL, "/checkout/"+v.ID)
-		data.TestWallet = c.testWallet != nil && v.State == waiting
-		if c.x402 != nil && c.takesX402(s.invoice.ChainKey) {
+		data.Wallets = walletLinks(c.conf.PublicURL, "/checkout/"+v.ID)
+		data.TestWallet = c.conf.TestWallet != nil && v.State == waiting
+		if c.conf.X402 != nil && c.conf.TakesX402(s.invoice.ChainKey) {
 			data.X402 = x402Path + s.invoice.ID
 		}
 	}
@@ -149,7 +149,7 @@ func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
 	if !isInvoiceID(id) {
 		return pageInput{}, errNotFound // not every text is valid in a database
 	}
-	inv, err := c.reader.Invoice(ctx, id)
+	inv, err := c.conf.Reader.Invoice(ctx, id)
 	if err != nil {
 		return pageInput{}, fmt.Errorf("read invoice %s: %w", id, err)
 	}
@@ -162,7 +162,7 @@ func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
 		return pageInput{}, fmt.Errorf("invoice %s is in token %s, which chain %q is not configured with; add it again", id, inv.Token, ch.Key)
 	}
 	if inv.Sums.Stale {
-		all, err := c.reader.PaymentsOfInvoices(ctx, []string{id})
+		all, err := c.conf.Reader.PaymentsOfInvoices(ctx, []string{id})
 		if err != nil {
 			return pageInput{}, fmt.Errorf("read all payments of %s: %w", id, err)
 		}
@@ -170,7 +170,7 @@ func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
 	}
 	s := pageInput{text: locale.English(), invoice: inv, chain: ch, token: token}
 	if inv.Sums.Payments > 0 {
-		rows, err := c.reader.NewestPayments(ctx, id, MaxPayments)
+		rows, err := c.conf.Reader.NewestPayments(ctx, id, MaxPayments)
 		if err != nil {
 			return pageInput{}, fmt.Errorf("read payments of %s: %w", id, err)
 		}
@@ -185,7 +185,7 @@ func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
 	if s.profile, _, err = c.findMerchant(ctx, inv.MerchantID); err != nil {
 		return pageInput{}, err
 	}
-	s.now = invoice.Unix(c.now().Unix())
+	s.now = invoice.Unix(c.conf.Now().Unix())
 	return s, nil
 }
 
@@ -194,7 +194,7 @@ func (c *Checkout) refundsOf(ctx context.Context, inv invoice.Invoice) ([]invoic
 	if inv.AmountRefunded.IsZero() {
 		return nil, nil
 	}
-	refunds, err := c.reader.RefundRecords(ctx, ledger.RefundFilter{InvoiceID: inv.ID, Status: invoice.RefundConfirmed, Limit: MaxRefunds})
+	refunds, err := c.conf.Reader.RefundRecords(ctx, ledger.RefundFilter{InvoiceID: inv.ID, Status: invoice.RefundConfirmed, Limit: MaxRefunds})
 	if err != nil {
 		return nil, fmt.Errorf("read refunds of %s: %w", inv.ID, err)
 	}

@@ -63,7 +63,7 @@ func (c *Checkout) receipt(w http.ResponseWriter, r *http.Request) error {
 			data.Checked = "fits"
 		}
 	}
-	if c.mails != nil {
+	if c.conf.Mails != nil {
 		data.Mail = &mailForm{Sent: r.URL.Query().Get("mail") == "sent"}
 	}
 	return c.render(w, r, http.StatusOK, "receipt.html", data)
@@ -78,12 +78,12 @@ func (c *Checkout) loadReceipt(ctx context.Context, id string) (s pageInput, ref
 	if !s.hasReceipt() {
 		return s, nil, errNoReceipt
 	}
-	rows, err := c.reader.NewestPayments(ctx, s.invoice.ID, MaxReceiptRows)
+	rows, err := c.conf.Reader.NewestPayments(ctx, s.invoice.ID, MaxReceiptRows)
 	if err != nil {
 		return s, nil, fmt.Errorf("read payments of %s: %w", s.invoice.ID, err)
 	}
 	s.payments = payments(rows)
-	refunds, err = c.reader.RefundRecords(ctx, ledger.RefundFilter{InvoiceID: s.invoice.ID, Status: invoice.RefundConfirmed, Limit: MaxReceiptRows})
+	refunds, err = c.conf.Reader.RefundRecords(ctx, ledger.RefundFilter{InvoiceID: s.invoice.ID, Status: invoice.RefundConfirmed, Limit: MaxReceiptRows})
 	if err != nil {
 		return s, nil, fmt.Errorf("read refunds of %s: %w", s.invoice.ID, err)
 	}
@@ -142,8 +142,8 @@ func (s pageInput) movement(t invoice.Transfer, late bool) movement {
 // baseURL returns the URL of the service without a trailing slash: the configured one, or the one of
 // the request, after its host was checked.
 func (c *Checkout) baseURL(r *http.Request) string {
-	if c.publicURL != "" {
-		return c.publicURL
+	if c.conf.PublicURL != "" {
+		return c.conf.PublicURL
 	}
 	return limits.BaseURL(r)
 }

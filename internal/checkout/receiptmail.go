@@ -42,13 +42,13 @@ func (c *Checkout) mailReceipt(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !c.mailed.allow(c.now(), r, quota{all: AllMails, ofClient: MailsOfClient}, s.invoice.MerchantID, s.invoice.ID) {
+	if !c.mailed.allow(c.conf.Now(), r, quota{all: AllMails, ofClient: MailsOfClient}, s.invoice.MerchantID, s.invoice.ID) {
 		return errTooOften
 	}
 	text := locale.For(r)
 	form := mailForm{Typed: shortened(strings.TrimSpace(r.PostForm.Get("email")))}
 	status := http.StatusBadRequest
-	switch err := c.mails.Queue(r.Context(), s.invoice.ID, text.Lang(), strings.TrimSpace(r.PostForm.Get("email"))); {
+	switch err := c.conf.Mails.Queue(r.Context(), s.invoice.ID, text.Lang(), strings.TrimSpace(r.PostForm.Get("email"))); {
 	case err == nil:
 		http.Redirect(w, r, "/checkout/"+s.invoice.ID+"/receipt?mail=sent"+keepLang(r, "&"), http.StatusSeeOther) //nolint:gosec // a stored id, and a language of the catalogue
 		return nil
@@ -73,7 +73,7 @@ func (c *Checkout) ReceiptMail(ctx context.Context, invoiceID, language string) 
 		return mailer.Message{}, err
 	}
 	text := locale.Named(language)
-	data := newReceipt(s.in(text), refunds, c.publicURL)
+	data := newReceipt(s.in(text), refunds, c.conf.PublicURL)
 	var html bytes.Buffer
 	if err := templates()[text]().ExecuteTemplate(&html, "receiptmail.html", data); err != nil {
 		return mailer.Message{}, fmt.Errorf("render the mail: %w", err)

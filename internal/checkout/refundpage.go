@@ -112,7 +112,7 @@ func (c *Checkout) nameAddress(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !c.named.allow(c.now(), r, quota{all: AllAddresses, ofObject: AddressesOfRefund, ofClient: AddressesOfClient}, refund.MerchantID, refund.ID) {
+	if !c.named.allow(c.conf.Now(), r, quota{all: AllAddresses, ofObject: AddressesOfRefund, ofClient: AddressesOfClient}, refund.MerchantID, refund.ID) {
 		return errTooOften
 	}
 	typed := r.PostForm.Get("to")
@@ -125,8 +125,8 @@ func (c *Checkout) nameAddress(w http.ResponseWriter, r *http.Request) error {
 		return c.render(w, r, http.StatusBadRequest, "refund.html", v)
 	}
 	signature := compact(r.PostForm.Get("signature"))
-	named, err := c.refunds.NameRefundAddress(r.Context(), ledger.RefundClaim{
-		Token: r.PathValue("token"), To: to, Account: c.refunds.Account(chain.OnBehalfOf(r.Context(), refund.MerchantID), refund.ChainKey, to), Signature: signature,
+	named, err := c.conf.Refunds.NameRefundAddress(r.Context(), ledger.RefundClaim{
+		Token: r.PathValue("token"), To: to, Account: c.conf.Refunds.Account(chain.OnBehalfOf(r.Context(), refund.MerchantID), refund.ChainKey, to), Signature: signature,
 	})
 	unsigned, status := signatureProblem(err)
 	switch {
@@ -137,7 +137,7 @@ func (c *Checkout) nameAddress(w http.ResponseWriter, r *http.Request) error {
 	case err != nil && !errors.Is(err, ledger.ErrRefundNotOpen): // the page shows the state
 		return fmt.Errorf("name the address of refund %s: %w", refund.ID, err)
 	case err == nil:
-		c.logger.InfoContext(r.Context(), "refund address named", "refund", refund.ID, "to", chain.Checksum(to), "signed", signature != "", "status", named.Status)
+		c.conf.Logger.InfoContext(r.Context(), "refund address named", "refund", refund.ID, "to", chain.Checksum(to), "signed", signature != "", "status", named.Status)
 	}
 	http.Redirect(w, r, v.Path+keepLang(r, "?"), http.StatusSeeOther) //nolint:gosec // a stored token and a language
 	return nil
@@ -149,7 +149,7 @@ func (c *Checkout) loadRefund(r *http.Request) (refund invoice.RefundRecord, v r
 	if len(token) > MaxID || strings.ContainsFunc(token, isNotIDChar) {
 		return refund, v, errNoRefund // not every text is valid in a database
 	}
-	refund, err = c.refunds.RefundByClaimToken(r.Context(), token)
+	refund, err = c.conf.Refunds.RefundByClaimToken(r.Context(), token)
 	if errors.Is(err, db.ErrNotFound) {
 		return refund, v, errNoRefund
 	}
@@ -178,7 +178,7 @@ func (c *Checkout) loadRefund(r *http.Request) (refund invoice.RefundRecord, v r
 	if v.Merchant == "" {
 		v.Merchant = text.T("refund.merchant", nil)
 	}
-	open := refund.IsOpen(c.refundNow())
+	open := refund.IsOpen(c.conf.RefundNow())
 	v.Asks = open && refund.Status != invoice.RefundPending
 	v.Headline, v.Text = refundWords(text, refund, open, v.Merchant)
 	if refund.Sent() {
@@ -231,7 +231,7 @@ func (c *Checkout) parseRecipient(ctx context.Context, r invoice.RefundRecord, t
 		return to, "problem.noAddress", nil //nolint:nilerr // the payer is told
 	}
 	var field *invoice.FieldError
-	if err = c.refunds.CheckRecipient(ctx, r, to); errors.As(err, &field) {
+	if err = c.conf.Refunds.CheckRecipient(ctx, r, to); errors.As(err, &field) {
 		return to, "problem.lostThere", nil
 	}
 	return to, "", err

@@ -95,7 +95,7 @@ func (p *openPages) observe(ctx context.Context) {
 	if p.rounds.slot == 0 {
 		p.followChains(ctx)
 	}
-	now, beat := p.checkout.now(), time.Now()
+	now, beat := p.checkout.conf.Now(), time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, page := range p.slots[p.rounds.slot] {
@@ -181,6 +181,6 @@ func (p *openPages) rereadOne(ctx context.Context, page *openPage) error {
 // logFailure logs that a chain or an invoice could not be read, unless the service stops.
 func (p *openPages) logFailure(ctx context.Context, what, which string, err error) {
 	if !errors.Is(ctx.Err(), context.Canceled) {
-		p.checkout.logger.WarnContext(ctx, "read for open pages failed, will retry", what, which, "err", err)
+		p.checkout.conf.Logger.WarnContext(ctx, "read for open pages failed, will retry", what, which, "err", err)
 	}
 }

@@ -38,7 +38,7 @@ type handler func(w http.ResponseWriter, r *http.Request) error
 func (c *Checkout) serve(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setHeaders(w)
-		if c.sameOrigin.Check(r) != nil {
+		if c.conf.Origins.Check(r) != nil {
 			c.WriteError(w, r, errCrossOrigin)
 			return
 		}
@@ -126,13 +126,13 @@ func (c *Checkout) WriteError(w http.ResponseWriter, r *http.Request, err error)
 	if page.Status >= http.StatusInternalServerError && !errors.Is(err, limits.ErrBusy) { // the metrics count those
 		level = slog.LevelError
 	}
-	c.logger.Log(r.Context(), level, "checkout failed",
+	c.conf.Logger.Log(r.Context(), level, "checkout failed",
 		"method", r.Method, "path", loggedPath(r.URL.Path), "status", page.Status, "err", access.RedactError(err))
 	switch exceeded := (*limits.ExceededError)(nil); {
 	case errors.As(err, &exceeded):
 		w.Header().Set("Retry-After", exceeded.RetryAfter)
 		if slices.Contains(access.Quotas, exceeded.Limit) {
-			c.refused(exceeded.Limit)
+			c.conf.Refused(exceeded.Limit)
 		}
 	case page.Status == http.StatusTooManyRequests:
 		w.Header().Set("Retry-After", strconv.Itoa(int(window/time.Second)))
@@ -140,7 +140,7 @@ func (c *Checkout) WriteError(w http.ResponseWriter, r *http.Request, err error)
 		w.Header().Set("Retry-After", "1")
 	}
 	if err := c.render(w, r, page.Status, "message.html", page); err != nil {
-		c.logger.ErrorContext(r.Context(), "error page not rendered", "err", err)
+		c.conf.Logger.ErrorContext(r.Context(), "error page not rendered", "err", err)
 		http.Error(w, locale.For(r).T(page.Title, nil), page.Status)
 	}
 }
@@ -155,7 +155,7 @@ func (c *Checkout) render(w http.ResponseWriter, r *http.Request, status int, te
 	w.Header().Add("Vary", "Accept-Language")
 	allow(w.Header(), "style-src", styleSources(data))
 	if err := webpage.SendHTML(w, r, status, body.Bytes()); err != nil {
-		c.logger.DebugContext(r.Context(), "checkout", "err", err) // the client has disconnected
+		c.conf.Logger.DebugContext(r.Context(), "checkout", "err", err) // the client has disconnected
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (c *Checkout) send(w http.ResponseWriter, r *http.Request, mediaType string
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	if _, err := w.Write(body); err != nil { //nolint:gosec // templates escape what they write
-		c.logger.DebugContext(r.Context(), "write response", "err", err) // the client has disconnected
+		c.conf.Logger.DebugContext(r.Context(), "write response", "err", err) // the client has disconnected
 	}
 }
 

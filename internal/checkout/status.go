@@ -31,7 +31,7 @@ func (c *Checkout) status(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c.send(w, r, "application/json", now.json(c.now()))
+	c.send(w, r, "application/json", now.json(c.conf.Now()))
 	return nil
 }
 

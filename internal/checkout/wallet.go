@@ -49,7 +49,7 @@ func (c *Checkout) wallet(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	data := s.walletData()
-	data.Gasless = c.takesX402 != nil && c.takesX402(s.chain.Key)
+	data.Gasless = c.conf.TakesX402 != nil && c.conf.TakesX402(s.chain.Key)
 	body, err := json.Marshal(data)
 	if err != nil {
 		return fmt.Errorf("encode what a wallet needs: %w", err)

@@ -47,12 +47,7 @@ type ClockConfig struct {
 
 // Clock is the schedule's clock. It is safe for concurrent use.
 type Clock struct {
-	store   ClockStore
-	wall    func() time.Time
-	elapsed func() time.Duration
-	maxGap  time.Duration
-	wake    <-chan struct{}
-	logger  *slog.Logger
+	conf ClockConfig
 
 	// mu guards the fields below. Invariant: the time was now when elapsed was at, and it advances with elapsed by up
 	// to maxGap until the next reading.
@@ -70,15 +65,14 @@ func OpenClock(ctx context.Context, c ClockConfig) (*Clock, error) {
 		began := time.Now()
 		c.Elapsed = func() time.Duration { return time.Since(began) }
 	}
-	k := &Clock{
-		store: c.Store, wall: c.Wall, elapsed: c.Elapsed, maxGap: cmp.Or(c.MaxGap, longestOutage), wake: c.Wake, logger: c.Logger,
-	}
+	c.MaxGap = cmp.Or(c.MaxGap, longestOutage)
+	k := &Clock{conf: c}
 	return k, k.read(ctx)
 }
 
 // Now returns the schedule's time.
 func (c *Clock) Now() time.Time {
-	return c.timeAt(c.elapsed())
+	return c.timeAt(c.conf.Elapsed())
 }
 
 // timeAt returns the time at which the process had run for elapsed. A monotonic clock may include the time in which the
@@ -86,13 +80,13 @@ func (c *Clock) Now() time.Time {
 func (c *Clock) timeAt(elapsed time.Duration) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.now.Add(min(elapsed-c.at, c.maxGap))
+	return c.now.Add(min(elapsed-c.at, c.conf.MaxGap))
 }
 
 // Offset returns how far the clock is ahead of this machine's, or 0 if they differ by less than
 // tolerance.
 func (c *Clock) Offset() time.Duration {
-	if d := c.Now().Sub(c.wall()); d.Abs() >= tolerance {
+	if d := c.Now().Sub(c.conf.Wall()); d.Abs() >= tolerance {
 		return d
 	}
 	return 0
@@ -112,7 +106,7 @@ func (c *Clock) Wall(t time.Time) time.Time {
 // clock that is ahead for less than a day deletes no data early, and data is kept longer only by the
 // time that the service was off in the last two days of running.
 func (c *Clock) Confirmed() time.Time {
-	now, wall := c.Now(), c.wall()
+	now, wall := c.Now(), c.conf.Wall()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return clock.Earlier(now.Add(c.confirmed), wall)
@@ -129,9 +123,9 @@ func (c *Clock) Err() error {
 // Run reads the clock regularly until ctx ends. While the database does not answer, the clock
 // continues with only the monotonic clock, for an hour.
 func (c *Clock) Run(ctx context.Context) {
-	for clock.Sleep(ctx, readEvery, c.wake) {
+	for clock.Sleep(ctx, readEvery, c.conf.Wake) {
 		if err := c.read(ctx); err != nil && ctx.Err() == nil {
-			c.logger.WarnContext(ctx, "schedule clock reading failed, will retry", "err", err)
+			c.conf.Logger.WarnContext(ctx, "schedule clock reading failed, will retry", "err", err)
 		}
 	}
 }
@@ -141,8 +135,8 @@ func (c *Clock) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clockReadTimeout)
 	defer cancel()
 	var at time.Duration // when now was computed; the transaction may take longer, and a test clock may jump in between
-	read, err := c.store.ReadClock(ctx, c.wall(), func(last ClockReading, source time.Time) ClockReading {
-		at = c.elapsed()
+	read, err := c.conf.Store.ReadClock(ctx, c.conf.Wall(), func(last ClockReading, source time.Time) ClockReading {
+		at = c.conf.Elapsed()
 		c.mu.Lock()
 		known := !c.now.IsZero()
 		c.mu.Unlock()
@@ -173,7 +167,7 @@ func (c *Clock) logOffset(ctx context.Context) {
 	}
 	c.mu.Unlock()
 	if changed {
-		c.logger.WarnContext(ctx, "this machine's clock and the schedule's differ; deliveries are scheduled by the schedule's, which no jump moves",
+		c.conf.Logger.WarnContext(ctx, "this machine's clock and the schedule's differ; deliveries are scheduled by the schedule's, which no jump moves",
 			"ahead", offset.Round(time.Second))
 	}
 }

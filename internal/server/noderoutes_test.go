@@ -23,8 +23,8 @@ import (
 // callsOfNodes are the calls by which handlers of each package reach nodes, written as the end of the
 // called expression. The dashboard calls the API: for it, a path argument follows.
 var callsOfNodes = map[string][]string{
-	"api":       {".nodes.Account", ".nodes.RefundTransaction", ".nodes.HasWaiting", ".ledger.Authorize", ".facilitator.Verify", ".facilitator.Settle", ".facilitator.Pay", ".facilitator.Requirements"},
-	"checkout":  {".inspector.Transaction", ".inspector.IsReplaced", ".refunds.Account", ".x402.ServeHTTP"},
+	"api":       {".Nodes.Account", ".Nodes.RefundTransaction", ".Nodes.HasWaiting", ".Ledger.Authorize", ".Facilitator.Verify", ".Facilitator.Settle", ".Facilitator.Pay", ".Facilitator.Requirements"},
+	"checkout":  {".inspector.Transaction", ".inspector.IsReplaced", ".Refunds.Account", ".X402.ServeHTTP"},
 	"dashboard": {`.service.create "/refunds"`, `.submission "/withdraw"`},
 }
 

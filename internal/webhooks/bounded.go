@@ -27,11 +27,11 @@ func overslept(a Answer, took, limit time.Duration) bool {
 func (p *Poster) bounded(ctx context.Context, send func(ctx context.Context) Answer) (a Answer) {
 	began := time.Now()
 	defer func() {
-		if overslept(a, time.Since(began), p.timeout) {
+		if overslept(a, time.Since(began), p.conf.Timeout) {
 			a.Fault = FaultStopped
 		}
 	}()
-	ctx, cancel := context.WithTimeoutCause(ctx, p.timeout, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, p.conf.Timeout, errTimeout)
 	defer cancel()
 	var used lastConn
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: used.set})

@@ -24,7 +24,7 @@ const maxTarget = 300
 var errTimeout = errors.New("the exchange took too long")
 
 func (p *Poster) send(ctx context.Context, to Endpoint, m Message, now time.Time) Answer {
-	trace := &trace{now: p.now}
+	trace := &trace{now: p.conf.Now}
 	way := new(route)
 	ctx = way.attach(httptrace.WithClientTrace(ctx, trace.client()))
 	target, err := url.Parse(to.URL)
@@ -36,7 +36,7 @@ func (p *Poster) send(ctx context.Context, to Endpoint, m Message, now time.Time
 		return Answer{Err: errUnreadable}
 	}
 	to.sign(req.Header, m, now)
-	resp, err := p.client.Do(req)
+	resp, err := p.conf.Client.Do(req)
 	if errors.Is(err, chain.ErrSwitched) {
 		return Answer{Code: http.StatusSwitchingProtocols, Err: chain.ErrSwitched, phases: trace.phases()}
 	}
@@ -100,9 +100,9 @@ func (p *Poster) cause(ctx context.Context, what string, err error) error {
 	case errors.As(err, &proxy):
 		return fmt.Errorf("%s: %w", what, errProxy)
 	case late && errors.Is(err, errNotConnected):
-		return fmt.Errorf("%w within %s", errNotConnected, p.timeout)
+		return fmt.Errorf("%w within %s", errNotConnected, p.conf.Timeout)
 	case late:
-		return fmt.Errorf("%s within %s", strings.Replace(what, "was cut off", "was not complete", 1), p.timeout)
+		return fmt.Errorf("%s within %s", strings.Replace(what, "was cut off", "was not complete", 1), p.conf.Timeout)
 	}
 	var withURL *url.Error
 	if errors.As(err, &withURL) {

@@ -42,10 +42,7 @@ type PosterConfig struct {
 
 // Poster makes exchanges. It is safe for concurrent use.
 type Poster struct {
-	client   *http.Client
-	now      func() time.Time
-	signNow  func() time.Time
-	timeout  time.Duration
+	conf     PosterConfig
 	shortage shortage
 }
 
@@ -54,7 +51,8 @@ func NewPoster(c PosterConfig) *Poster {
 	if c.SignatureNow == nil {
 		c.SignatureNow = c.Now
 	}
-	return &Poster{client: c.Client, now: c.Now, signNow: c.SignatureNow, timeout: cmp.Or(c.Timeout, DefaultTimeout)}
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	return &Poster{conf: c}
 }
 
 // Message is the posted message: an event, or a ping.
@@ -80,7 +78,7 @@ type Answer struct {
 // the context ends, whatever the peer does and net/http waits for.
 func (p *Poster) Post(ctx context.Context, to Endpoint, m Message) Answer {
 	ctx, span := tracing.Start(ctx, "webhook "+m.Event, oteltrace.SpanKindClient)
-	a := p.bounded(ctx, func(ctx context.Context) Answer { return p.send(ctx, to, m, p.signNow()) })
+	a := p.bounded(ctx, func(ctx context.Context) Answer { return p.send(ctx, to, m, p.conf.SignatureNow()) })
 	if a.Err != nil {
 		a.Err, a.Detail = errors.New(to.redact(a.Err.Error(), false)), to.redact(a.Detail, false)
 	}
@@ -94,9 +92,9 @@ func (p *Poster) Post(ctx context.Context, to Endpoint, m Message) Answer {
 
 // Try posts a message once, in the same way as deliveries, and returns the attempt as in the log of attempts.
 func (p *Poster) Try(ctx context.Context, to Endpoint, m Message) Attempt {
-	started := p.now()
+	started := p.conf.Now()
 	a := p.Post(ctx, to, m)
-	return a.Attempt(1, started, p.now().Sub(started))
+	return a.Attempt(1, started, p.conf.Now().Sub(started))
 }
 
 // Ping posts a body to an endpoint in the same way as events are posted. If the attempt has no error, the endpoint
