@@ -9,4 +9,4 @@
 // The types of the events' data, such as [PaidInvoiceData], decode the Data of an event from webhook.ParseEvent.
 package apitypes
 
-//go:generate go tool -modfile=../tools/go.mod oapi-codegen -config oapi-codegen.yaml -package apitypes -o types.gen.go ../openapi.yaml
+//go:generate go run generate.go -o types.gen.go

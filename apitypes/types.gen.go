@@ -1017,6 +1017,15 @@ type CreateInvoiceRequest struct {
 	// ExpiresAt Unix seconds.
 	ExpiresAt Time `json:"expiresAt"`
 
+	// Draft Makes a draft: nobody can pay it, no event is sent, and it can be changed and deleted until it is finalized.
+	Draft bool `json:"draft,omitempty"`
+
+	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
+	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
+	// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
+	// factory.
+	Collection Collection `json:"collection,omitempty"`
+
 	// Reference What the merchant calls the invoice, such as an order number. Several invoices may have the same one. Payers do
 	// not see it.
 	Reference Reference `json:"reference,omitempty"`
@@ -1046,15 +1055,6 @@ type CreateInvoiceRequest struct {
 	// CancelURL Where the checkout page's link leads while nothing that covers the invoice was seen, and when it is expired or void.
 	// It has the form of `returnUrl`.
 	CancelURL CancelURL `json:"cancelUrl,omitempty"`
-
-	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
-	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
-	// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
-	// factory.
-	Collection Collection `json:"collection,omitempty"`
-
-	// Draft Makes a draft: nobody can pay it, no event is sent, and it can be changed and deleted until it is finalized.
-	Draft bool `json:"draft,omitempty"`
 }
 
 // CreateInvoiceResponse defines model for CreateInvoiceResponse.
@@ -1109,6 +1109,12 @@ type CreateMerchantRequest struct {
 	// at most 50 such as `0.5%`. Empty for nothing.
 	Tolerance string `json:"tolerance,omitempty"`
 
+	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
+	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
+	// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
+	// factory.
+	Collection Collection `json:"collection,omitempty"`
+
 	// DefaultAddresses Settlement addresses of invoices that are created without `merchantAddress`, by chain key. Replaces all.
 	DefaultAddresses map[string]Address `json:"defaultAddresses,omitempty"`
 
@@ -1119,20 +1125,14 @@ type CreateMerchantRequest struct {
 	// Immediately Applies `allowedAddresses` without the delay. For the operator.
 	Immediately bool `json:"immediately,omitempty"`
 
+	// ReturnHosts The only hosts of `returnUrl` and `cancelUrl`. Replaces all.
+	ReturnHosts []ReturnHost `json:"returnHosts,omitempty"`
+
 	// Timezone The time zone by which the merchant's days begin at the dashboard, by its name in the IANA time zone database; UTC by default.
 	Timezone string `json:"timezone,omitempty"`
 
-	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
-	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
-	// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
-	// factory.
-	Collection Collection `json:"collection,omitempty"`
-
 	// EmbedOrigins The origins whose pages may show the checkout in a frame, as `docs/embedding.md` describes. Replaces all.
 	EmbedOrigins []EmbedOrigin `json:"embedOrigins,omitempty"`
-
-	// ReturnHosts The only hosts of `returnUrl` and `cancelUrl`. Replaces all.
-	ReturnHosts []ReturnHost `json:"returnHosts,omitempty"`
 }
 
 // CreatePaymentLinkRequest defines model for CreatePaymentLinkRequest.
@@ -1239,41 +1239,35 @@ type CustomerRecord struct {
 
 // DecideRequest defines model for DecideRequest.
 type DecideRequest struct {
-	// Decision `dismissed`: nothing is to be done. `accepted`: what is missing of an underpaid invoice is waived. More values
-	// may be added.
-	Decision DecisionOutcome `json:"decision"`
-
 	// Kind `unattributed`: a payment without an invoice. `claimed`: such a payment that payers claim. `underpaid`,
 	// `overpaid`, `late`, `duplicate`: an invoice with that exception. `approval`: a refund to an address that
 	// nobody has signed for. `refund_without_payment`: a refund on the chain, while a reorg has dropped the payment that
 	// it refunds, or the payment was mined again with less than was refunded. More values may be added.
 	Kind InboxKind `json:"kind"`
 
-	// MerchantID The id that the merchant chose.
-	MerchantID MerchantID `json:"merchantId,omitempty"`
-
 	// ObjectID Id of the payment, invoice or refund.
 	ObjectID string `json:"objectId"`
+
+	// Version That of the item, as it was read.
+	Version string `json:"version"`
+
+	// Decision `dismissed`: nothing is to be done. `accepted`: what is missing of an underpaid invoice is waived. More values
+	// may be added.
+	Decision DecisionOutcome `json:"decision"`
 
 	// Reason Why, for the record. The same characters are allowed as in a line item's label.
 	Reason string `json:"reason"`
 
-	// Version That of the item, as it was read.
-	Version string `json:"version"`
+	// MerchantID The id that the merchant chose.
+	MerchantID MerchantID `json:"merchantId,omitempty"`
 }
 
 // Decision What a person decided about an item of the inbox.
 type Decision struct {
-	// At Unix seconds.
-	At Time `json:"at"`
+	ID string `json:"id"`
 
-	// By Name of the key of the person who decided, or its id.
-	By string `json:"by"`
-
-	// Decision `dismissed`: nothing is to be done. `accepted`: what is missing of an underpaid invoice is waived. More values
-	// may be added.
-	Decision DecisionOutcome `json:"decision"`
-	ID       string          `json:"id"`
+	// MerchantID The id that the merchant chose.
+	MerchantID MerchantID `json:"merchantId,omitempty"`
 
 	// Kind `unattributed`: a payment without an invoice. `claimed`: such a payment that payers claim. `underpaid`,
 	// `overpaid`, `late`, `duplicate`: an invoice with that exception. `approval`: a refund to an address that
@@ -1281,21 +1275,28 @@ type Decision struct {
 	// it refunds, or the payment was mined again with less than was refunded. More values may be added.
 	Kind InboxKind `json:"kind"`
 
-	// MerchantID The id that the merchant chose.
-	MerchantID MerchantID `json:"merchantId,omitempty"`
-
 	// ObjectID Id of the payment, invoice or refund.
 	ObjectID string `json:"objectId"`
-	Reason   string `json:"reason"`
 
-	// UndoneAt Unix seconds.
-	UndoneAt Time `json:"undoneAt,omitempty"`
+	// Version That of the item when it was decided.
+	Version string `json:"version"`
+
+	// Decision `dismissed`: nothing is to be done. `accepted`: what is missing of an underpaid invoice is waived. More values
+	// may be added.
+	Decision DecisionOutcome `json:"decision"`
+	Reason   string          `json:"reason"`
+
+	// By Name of the key of the person who decided, or its id.
+	By string `json:"by"`
+
+	// At Unix seconds.
+	At Time `json:"at"`
 
 	// UndoneBy Who took it back. Absent while it is in force.
 	UndoneBy string `json:"undoneBy,omitempty"`
 
-	// Version That of the item when it was decided.
-	Version string `json:"version"`
+	// UndoneAt Unix seconds.
+	UndoneAt Time `json:"undoneAt,omitempty"`
 }
 
 // DecisionList defines model for DecisionList.
@@ -1328,6 +1329,9 @@ type Delivery struct {
 	// Attempts The number of attempts that have ended.
 	Attempts int `json:"attempts"`
 
+	// WaitingFor What a pending delivery waits for.
+	WaitingFor DeliveryWait `json:"waitingFor,omitempty"`
+
 	// NextAttemptAt Unix seconds.
 	NextAttemptAt Time `json:"nextAttemptAt,omitempty"`
 
@@ -1336,9 +1340,6 @@ type Delivery struct {
 
 	// FinishedAt Unix seconds.
 	FinishedAt Time `json:"finishedAt,omitempty"`
-
-	// WaitingFor What a pending delivery waits for.
-	WaitingFor DeliveryWait `json:"waitingFor,omitempty"`
 }
 
 // DeliveryFilter The state of a delivery, or `none` for events that have no delivery.
@@ -1384,32 +1385,32 @@ type EmbedOrigin = string
 
 // EraseCustomerRequest defines model for EraseCustomerRequest.
 type EraseCustomerRequest struct {
-	// Customer The `customer.id` of the invoices or, of invoices without one, their `customer.email`.
-	Customer string `json:"customer"`
-
 	// MerchantID The id that the merchant chose.
 	MerchantID MerchantID `json:"merchantId,omitempty"`
+
+	// Customer The `customer.id` of the invoices or, of invoices without one, their `customer.email`.
+	Customer string `json:"customer"`
 }
 
 // Erasure The erasure of a customer. It does not name the customer.
 type Erasure struct {
-	// CreatedAt Unix seconds.
-	CreatedAt Time `json:"createdAt"`
-
-	// FinishedAt Unix seconds.
-	FinishedAt Time `json:"finishedAt,omitempty"`
-
 	// ID The object of its entries in the audit log.
 	ID string `json:"id"`
-
-	// Invoices How many invoices are erased so far.
-	Invoices int64 `json:"invoices"`
 
 	// MerchantID The id that the merchant chose.
 	MerchantID MerchantID `json:"merchantId"`
 
 	// Status `done` once nothing is left of what was to be erased.
 	Status ErasureStatus `json:"status"`
+
+	// Invoices How many invoices are erased so far.
+	Invoices int64 `json:"invoices"`
+
+	// CreatedAt Unix seconds.
+	CreatedAt Time `json:"createdAt"`
+
+	// FinishedAt Unix seconds.
+	FinishedAt Time `json:"finishedAt,omitempty"`
 }
 
 // ErasureStatus `done` once nothing is left of what was to be erased.
@@ -1445,14 +1446,14 @@ type EventRecord struct {
 	MerchantID MerchantID `json:"merchantId"`
 	InvoiceID  InvoiceID  `json:"invoiceId,omitempty"`
 
+	// Redelivered True in a stream with `include=deliveries` if the event comes again because it was redelivered. Absent otherwise.
+	Redelivered bool `json:"redelivered,omitempty"`
+
 	// Delivery The state of an event's delivery.
 	Delivery *Delivery `json:"delivery,omitempty"`
 
 	// Attempts The attempts that are still kept, in order. Present when the event is fetched by its id.
 	Attempts []Attempt `json:"attempts,omitempty"`
-
-	// Redelivered True in a stream with `include=deliveries` if the event comes again because it was redelivered. Absent otherwise.
-	Redelivered bool `json:"redelivered,omitempty"`
 }
 
 // EventType The type of an event. More types may be added.
@@ -1467,14 +1468,14 @@ type Hash = string
 
 // InboxCount defines model for InboxCount.
 type InboxCount struct {
-	// Count How many there are, up to 100.
-	Count int `json:"count"`
-
 	// Kind `unattributed`: a payment without an invoice. `claimed`: such a payment that payers claim. `underpaid`,
 	// `overpaid`, `late`, `duplicate`: an invoice with that exception. `approval`: a refund to an address that
 	// nobody has signed for. `refund_without_payment`: a refund on the chain, while a reorg has dropped the payment that
 	// it refunds, or the payment was mined again with less than was refunded. More values may be added.
 	Kind InboxKind `json:"kind"`
+
+	// Count How many there are, up to 100.
+	Count int `json:"count"`
 
 	// More True if there are more; otherwise absent.
 	More bool `json:"more,omitempty"`
@@ -1487,27 +1488,27 @@ type InboxCounts struct {
 
 // InboxItem Something that needs a decision, with what it is about in one of the last three members.
 type InboxItem struct {
-	// CreatedAt Unix seconds.
-	CreatedAt Time `json:"createdAt"`
-
-	// Invoice A request for payment, and its state.
-	Invoice *Invoice `json:"invoice,omitempty"`
-
 	// Kind `unattributed`: a payment without an invoice. `claimed`: such a payment that payers claim. `underpaid`,
 	// `overpaid`, `late`, `duplicate`: an invoice with that exception. `approval`: a refund to an address that
 	// nobody has signed for. `refund_without_payment`: a refund on the chain, while a reorg has dropped the payment that
 	// it refunds, or the payment was mined again with less than was refunded. More values may be added.
 	Kind InboxKind `json:"kind"`
 
+	// Version Changes with what the decision depends on, such as when more arrives. Its text has no other meaning.
+	Version string `json:"version"`
+
+	// CreatedAt Unix seconds.
+	CreatedAt Time `json:"createdAt"`
+
 	// Payment A transfer to a settlement address or deposit address.
 	Payment *Payment `json:"payment,omitempty"`
+
+	// Invoice A request for payment, and its state.
+	Invoice *Invoice `json:"invoice,omitempty"`
 
 	// Refund A refund: one that was prepared, or a transfer that was found on the chain and paid a payment back without
 	// being prepared.
 	Refund *RefundRecord `json:"refund,omitempty"`
-
-	// Version Changes with what the decision depends on, such as when more arrives. Its text has no other meaning.
-	Version string `json:"version"`
 }
 
 // InboxKind `unattributed`: a payment without an invoice. `claimed`: such a payment that payers claim. `underpaid`,
@@ -1558,10 +1559,26 @@ type Invoice struct {
 
 	// TransferAmount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
 	TransferAmount PositiveAmount `json:"transferAmount,omitempty"`
-	SettledTxHash  Hash           `json:"settledTxHash,omitempty"`
+
+	// AmountRemaining An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	AmountRemaining PositiveAmount `json:"amountRemaining,omitempty"`
+
+	// RemainingTransferAmount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	RemainingTransferAmount PositiveAmount `json:"remainingTransferAmount,omitempty"`
+	SettledTxHash           Hash           `json:"settledTxHash,omitempty"`
 
 	// SettledAt Unix seconds.
 	SettledAt Time `json:"settledAt,omitempty"`
+
+	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
+	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
+	// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
+	// factory.
+	Collection Collection `json:"collection,omitempty"`
+
+	// DepositAddress An account or contract, with the ERC-55 checksum in responses.
+	DepositAddress Address `json:"depositAddress,omitempty"`
+	SweptTxHash    Hash    `json:"sweptTxHash,omitempty"`
 
 	// Tolerance An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
 	Tolerance PositiveAmount `json:"tolerance,omitempty"`
@@ -1577,6 +1594,9 @@ type Invoice struct {
 
 	// AmountPaid An amount in minor units of its currency, without sign or leading zero, below 2^256.
 	AmountPaid Amount `json:"amountPaid"`
+
+	// AmountExcess An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	AmountExcess PositiveAmount `json:"amountExcess,omitempty"`
 
 	// AmountRefunded An amount in minor units of its currency, without sign or leading zero, below 2^256.
 	AmountRefunded Amount `json:"amountRefunded"`
@@ -1609,25 +1629,6 @@ type Invoice struct {
 	// CancelURL Where the checkout page's link leads while nothing that covers the invoice was seen, and when it is expired or void.
 	// It has the form of `returnUrl`.
 	CancelURL CancelURL `json:"cancelUrl,omitempty"`
-
-	// AmountExcess An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
-	AmountExcess PositiveAmount `json:"amountExcess,omitempty"`
-
-	// AmountRemaining An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
-	AmountRemaining PositiveAmount `json:"amountRemaining,omitempty"`
-
-	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
-	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
-	// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
-	// factory.
-	Collection Collection `json:"collection,omitempty"`
-
-	// DepositAddress An account or contract, with the ERC-55 checksum in responses.
-	DepositAddress Address `json:"depositAddress,omitempty"`
-
-	// RemainingTransferAmount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
-	RemainingTransferAmount PositiveAmount `json:"remainingTransferAmount,omitempty"`
-	SweptTxHash             Hash           `json:"sweptTxHash,omitempty"`
 }
 
 // InvoiceCreatedEvent defines model for InvoiceCreatedEvent.
@@ -1802,11 +1803,11 @@ type Key struct {
 	// LastUsedAt Unix seconds.
 	LastUsedAt Time `json:"lastUsedAt,omitempty"`
 
-	// ReplacedBy The id of the key that a rotation made in its place. Absent if it was not rotated.
-	ReplacedBy string `json:"replacedBy,omitempty"`
-
 	// Version The version of the interface that its requests are answered in, unless they name another.
 	Version string `json:"version"`
+
+	// ReplacedBy The id of the key that a rotation made in its place. Absent if it was not rotated.
+	ReplacedBy string `json:"replacedBy,omitempty"`
 }
 
 // KeyList defines model for KeyList.
@@ -1921,6 +1922,12 @@ type Merchant struct {
 	// Tolerance Minor units, or a percentage. Absent if it is 0.
 	Tolerance string `json:"tolerance,omitempty"`
 
+	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
+	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
+	// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
+	// factory.
+	Collection Collection `json:"collection,omitempty"`
+
 	// DefaultAddresses Settlement addresses of invoices that are created without one, by chain key.
 	DefaultAddresses map[string]Address `json:"defaultAddresses"`
 
@@ -1930,6 +1937,16 @@ type Merchant struct {
 	// PendingAllowedAddresses A list of allowed addresses that replaces the one in force.
 	PendingAllowedAddresses *PendingAddresses `json:"pendingAllowedAddresses,omitempty"`
 
+	// ReturnHosts The only hosts of `returnUrl` and `cancelUrl`. Absent if there is no list: then every host is allowed with
+	// https.
+	ReturnHosts []ReturnHost `json:"returnHosts,omitempty"`
+
+	// Timezone The time zone by which the merchant's days begin at the dashboard, by its name in the IANA time zone database; absent for UTC.
+	Timezone string `json:"timezone,omitempty"`
+
+	// EmbedOrigins The origins whose pages may show the checkout in a frame. Absent if there is no list: then no page may.
+	EmbedOrigins []EmbedOrigin `json:"embedOrigins,omitempty"`
+
 	// Logo A merchant's logo, which the checkout page shows.
 	Logo *Logo `json:"logo,omitempty"`
 
@@ -1938,22 +1955,6 @@ type Merchant struct {
 
 	// ChangedAt Unix seconds.
 	ChangedAt Time `json:"changedAt,omitempty"`
-
-	// ReturnHosts The only hosts of `returnUrl` and `cancelUrl`. Absent if there is no list: then every host is allowed with
-	// https.
-	ReturnHosts []ReturnHost `json:"returnHosts,omitempty"`
-
-	// EmbedOrigins The origins whose pages may show the checkout in a frame. Absent if there is no list: then no page may.
-	EmbedOrigins []EmbedOrigin `json:"embedOrigins,omitempty"`
-
-	// Timezone The time zone by which the merchant's days begin at the dashboard, by its name in the IANA time zone database; absent for UTC.
-	Timezone string `json:"timezone,omitempty"`
-
-	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
-	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
-	// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
-	// factory.
-	Collection Collection `json:"collection,omitempty"`
 }
 
 // MerchantID The id that the merchant chose.
@@ -2022,11 +2023,11 @@ type MerchantStorage struct {
 	// AuditQuota The most that they may take.
 	AuditQuota int64 `json:"auditQuota"`
 
-	// InvoiceQuota The most that it may have.
-	InvoiceQuota int64 `json:"invoiceQuota"`
-
 	// Invoices The merchant's invoices. They are counted every 10 seconds.
 	Invoices int64 `json:"invoices"`
+
+	// InvoiceQuota The most that it may have.
+	InvoiceQuota int64 `json:"invoiceQuota"`
 }
 
 // Metadata Up to 50 texts of the merchant, by key. Payers do not see them. A key has no square brackets, and neither keys
@@ -2035,18 +2036,18 @@ type Metadata map[string]string
 
 // NodeLimit The size of a kind of request that a node refused.
 type NodeLimit struct {
-	// At Unix seconds.
-	At Time `json:"at"`
-
 	// Kind `headers`, `heads`, `logs`, `receipts`, `calls` and `requestCalls` are calls in a batch, `range` and `blocks` are
 	// blocks whose logs are read at once, and `blockReceipts` is `eth_getBlockReceipts`. More may be added.
 	Kind string `json:"kind"`
 
+	// Size The size that is asked for instead; 0 for none.
+	Size int64 `json:"size"`
+
 	// Refused The size that was refused last.
 	Refused int64 `json:"refused"`
 
-	// Size The size that is asked for instead; 0 for none.
-	Size int64 `json:"size"`
+	// At Unix seconds.
+	At Time `json:"at"`
 }
 
 // NodeStatus A node of a chain.
@@ -2072,20 +2073,20 @@ type NodeStatus struct {
 	// Calls Calls to it since the service was started.
 	Calls int64 `json:"calls"`
 
+	// CallsPerDay How many calls a day that is, estimated from the last hour. Absent in the first minute.
+	CallsPerDay int64 `json:"callsPerDay,omitempty"`
+
 	// Errors Requests to it that failed.
 	Errors int64 `json:"errors"`
 
-	// CallsPerDay How many calls a day that is, estimated from the last hour. Absent in the first minute.
-	CallsPerDay int64 `json:"callsPerDay,omitempty"`
+	// Limits What it could not do since the service was started. Absent if there is nothing.
+	Limits []NodeLimit `json:"limits,omitempty"`
 
 	// CallsPerSecond How often it is called at most, after it refused more. Absent if it did not.
 	CallsPerSecond float64 `json:"callsPerSecond,omitempty"`
 
 	// LeadingZeros It writes numbers with leading zeros, which are read.
 	LeadingZeros bool `json:"leadingZeros,omitempty"`
-
-	// Limits What it could not do since the service was started. Absent if there is nothing.
-	Limits []NodeLimit `json:"limits,omitempty"`
 }
 
 // NoticeResponse defines model for NoticeResponse.
@@ -2149,6 +2150,18 @@ type Payment struct {
 	Status      PaymentStatus `json:"status,omitempty"`
 	Attribution *Attribution  `json:"attribution,omitempty"`
 
+	// Exception Why the payment counts for no invoice although it was for one. `other_currency`: it went to a deposit address
+	// in another currency than the invoice `depositInvoiceId`. It is swept to that invoice's `merchantAddress`.
+	// `lost_invoice`: the database was restored from a backup that lacks the invoice with the `onChainInvoiceId`.
+	// It is attributed once the operator has imported that invoice from its merchant's copy. Absent for other
+	// payments, and `lost_invoice` in lists without `include`. More values may be added.
+	Exception        PaymentException `json:"exception,omitempty"`
+	OnChainInvoiceID Hash             `json:"onChainInvoiceId,omitempty"`
+	DepositInvoiceID InvoiceID        `json:"depositInvoiceId,omitempty"`
+
+	// AmountRefunded An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
+	AmountRefunded PositiveAmount `json:"amountRefunded,omitempty"`
+
 	// Candidates The invoices that it could be meant for, the nearest first. Present only on unattributed payments, in lists
 	// with `include=unattributed` and where one is fetched; with `merchantId` or a merchant's key, only the
 	// merchant's invoices.
@@ -2157,18 +2170,6 @@ type Payment struct {
 	// Claims Payers' claims to it, signed ones first, then oldest first. Present where `candidates` are. `GET
 	// /api/claims` lists all claims.
 	Claims []Claim `json:"claims,omitempty"`
-
-	// AmountRefunded An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
-	AmountRefunded   PositiveAmount `json:"amountRefunded,omitempty"`
-	DepositInvoiceID InvoiceID      `json:"depositInvoiceId,omitempty"`
-
-	// Exception Why the payment counts for no invoice although it was for one. `other_currency`: it went to a deposit address
-	// in another currency than the invoice `depositInvoiceId`. It is swept to that invoice's `merchantAddress`.
-	// `lost_invoice`: the database was restored from a backup that lacks the invoice with the `onChainInvoiceId`.
-	// It is attributed once the operator has imported that invoice from its merchant's copy. Absent for other
-	// payments, and `lost_invoice` in lists without `include`. More values may be added.
-	Exception        PaymentException `json:"exception,omitempty"`
-	OnChainInvoiceID Hash             `json:"onChainInvoiceId,omitempty"`
 }
 
 // PaymentException Why the payment counts for no invoice although it was for one. `other_currency`: it went to a deposit address
@@ -2807,6 +2808,13 @@ type ServiceStatus struct {
 	// Ready As `GET /readyz` reports it.
 	Ready bool `json:"ready"`
 
+	// Isolated Whether it is a copy that `quittance serve --isolated` runs. Every response of a copy has the header
+	// `X-Service-Copy`.
+	Isolated bool `json:"isolated,omitempty"`
+
+	// CopiedAt Unix seconds.
+	CopiedAt Time `json:"copiedAt,omitempty"`
+
 	// Certificate What is wrong with the TLS certificate.
 	Certificate string        `json:"certificate,omitempty"`
 	Stalled     []StalledWork `json:"stalled"`
@@ -2815,13 +2823,6 @@ type ServiceStatus struct {
 	Deliveries DeliveryQueues `json:"deliveries"`
 	Limits     []LimitInForce `json:"limits"`
 	Chains     []ChainStatus  `json:"chains"`
-
-	// CopiedAt Unix seconds.
-	CopiedAt Time `json:"copiedAt,omitempty"`
-
-	// Isolated Whether it is a copy that `quittance serve --isolated` runs. Every response of a copy has the header
-	// `X-Service-Copy`.
-	Isolated bool `json:"isolated,omitempty"`
 }
 
 // SettlementReport defines model for SettlementReport.
@@ -3096,33 +3097,8 @@ type Timeline struct {
 
 // TimelineEntry defines model for TimelineEntry.
 type TimelineEntry struct {
-	// Amount An amount in minor units of its currency, without sign or leading zero, below 2^256.
-	Amount Amount `json:"amount,omitempty"`
-
 	// At Unix seconds.
 	At Time `json:"at"`
-
-	// Attempt Number of the attempt, from 1.
-	Attempt int `json:"attempt,omitempty"`
-
-	// Confirmation Of a payment, how many blocks confirmed it then. The payment's own block is the first.
-	Confirmation int `json:"confirmation,omitempty"`
-
-	// Confirmations How many blocks must confirm the payment. Absent where the network's nodes say which blocks are final.
-	Confirmations int `json:"confirmations,omitempty"`
-
-	// CostGwei A sum of amounts in minor units. It may exceed 256 bits.
-	CostGwei Sum `json:"costGwei,omitempty"`
-
-	// Error Why an attempt was not a success.
-	Error string `json:"error,omitempty"`
-
-	// EventID Id of the event, the same at every delivery. It is made of what the event is about, so that the event has the same id
-	// if it is recorded again after the database was restored from a backup.
-	EventID EventID `json:"eventId,omitempty"`
-
-	// EventType The type of an event. More types may be added.
-	EventType EventType `json:"eventType,omitempty"`
 
 	// Kind What happened: `invoice.created`, also as a draft; `invoice.finalized`; `invoice.opened`, when somebody first opened its page; `invoice.void`; `invoice.paid`, at the
 	// time of the block that completed the amount; `invoice.expired`, at the last second in which it could be paid;
@@ -3137,16 +3113,41 @@ type TimelineEntry struct {
 	// `delivery.attempt`. More may be added.
 	Kind string `json:"kind"`
 
+	// Amount An amount in minor units of its currency, without sign or leading zero, below 2^256.
+	Amount Amount `json:"amount,omitempty"`
+
 	// PaymentID Derived from the transfer's position on the chain, so indexing the chain again gives the same id.
 	PaymentID PaymentID `json:"paymentId,omitempty"`
 
 	// RefundID Of a transfer: derived from its position on the chain, so indexing the chain again gives the same id. A prepared
 	// refund has an id of its own.
 	RefundID RefundID `json:"refundId,omitempty"`
+	TxHash   Hash     `json:"txHash,omitempty"`
+
+	// Confirmation Of a payment, how many blocks confirmed it then. The payment's own block is the first.
+	Confirmation int `json:"confirmation,omitempty"`
+
+	// Confirmations How many blocks must confirm the payment. Absent where the network's nodes say which blocks are final.
+	Confirmations int `json:"confirmations,omitempty"`
+
+	// EventID Id of the event, the same at every delivery. It is made of what the event is about, so that the event has the same id
+	// if it is recorded again after the database was restored from a backup.
+	EventID EventID `json:"eventId,omitempty"`
+
+	// EventType The type of an event. More types may be added.
+	EventType EventType `json:"eventType,omitempty"`
+
+	// CostGwei A sum of amounts in minor units. It may exceed 256 bits.
+	CostGwei Sum `json:"costGwei,omitempty"`
+
+	// Attempt Number of the attempt, from 1.
+	Attempt int `json:"attempt,omitempty"`
 
 	// StatusCode Status of the receiver's response. Absent without one.
-	StatusCode int  `json:"statusCode,omitempty"`
-	TxHash     Hash `json:"txHash,omitempty"`
+	StatusCode int `json:"statusCode,omitempty"`
+
+	// Error Why an attempt was not a success.
+	Error string `json:"error,omitempty"`
 }
 
 // TransactionFee defines model for TransactionFee.
@@ -3183,11 +3184,11 @@ type TransferNotice struct {
 			Currency string `json:"currency"`
 		} `json:"amount"`
 		Destination struct {
+			Type    string `json:"type"`
 			Address string `json:"address"`
 
 			// Chain The provider's name of the chain.
 			Chain string `json:"chain"`
-			Type  string `json:"type"`
 		} `json:"destination"`
 	} `json:"data"`
 }
@@ -3203,41 +3204,41 @@ type UnattributedData struct {
 
 // UpdateInvoiceRequest An absent member stays as it is.
 type UpdateInvoiceRequest struct {
+	// MerchantAddress An account or contract, with the ERC-55 checksum in responses.
+	MerchantAddress Address `json:"merchantAddress,omitempty"`
+
 	// Amount An amount in minor units of its currency that is more than 0, without sign or leading zero, below 2^256.
-	Amount    *PositiveAmount `json:"amount,omitempty"`
-	CancelURL *string         `json:"cancelUrl,omitempty"`
+	Amount *PositiveAmount `json:"amount,omitempty"`
+
+	// Currency Code of a currency that the chain is configured with.
+	Currency *string `json:"currency,omitempty"`
 
 	// ChainKey Key of a chain that the service is configured with.
 	ChainKey *string `json:"chainKey,omitempty"`
+
+	// LineItems The parts of the amount, which must add up to it. May be absent or empty, but not null.
+	LineItems []LineItem `json:"lineItems,omitempty"`
+
+	// ExpiresAt Unix seconds.
+	ExpiresAt *Time `json:"expiresAt,omitempty"`
 
 	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
 	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
 	// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
 	// factory.
-	Collection Collection `json:"collection,omitempty"`
-
-	// Currency Code of a currency that the chain is configured with.
-	Currency *string `json:"currency,omitempty"`
-	Customer *struct {
-		Email *string `json:"email,omitempty"`
-		ID    *string `json:"id,omitempty"`
-	} `json:"customer,omitempty"`
-	Description *string `json:"description,omitempty"`
-
-	// ExpiresAt Unix seconds.
-	ExpiresAt *Time `json:"expiresAt,omitempty"`
-
-	// LineItems The parts of the amount, which must add up to it. May be absent or empty, but not null.
-	LineItems []LineItem `json:"lineItems,omitempty"`
-
-	// MerchantAddress An account or contract, with the ERC-55 checksum in responses.
-	MerchantAddress Address `json:"merchantAddress,omitempty"`
+	Collection      Collection `json:"collection,omitempty"`
+	Reference       *string    `json:"reference,omitempty"`
+	UniqueReference *bool      `json:"uniqueReference,omitempty"`
 
 	// Metadata Sets the values of its keys; a value null removes the key, and null removes all.
-	Metadata        *map[string]*string `json:"metadata,omitempty"`
-	Reference       *string             `json:"reference,omitempty"`
-	ReturnURL       *string             `json:"returnUrl,omitempty"`
-	UniqueReference *bool               `json:"uniqueReference,omitempty"`
+	Metadata *map[string]*string `json:"metadata,omitempty"`
+	Customer *struct {
+		ID    *string `json:"id,omitempty"`
+		Email *string `json:"email,omitempty"`
+	} `json:"customer,omitempty"`
+	Description *string `json:"description,omitempty"`
+	ReturnURL   *string `json:"returnUrl,omitempty"`
+	CancelURL   *string `json:"cancelUrl,omitempty"`
 }
 
 // UpdateMerchantRequest An absent member stays as it is.
@@ -3259,6 +3260,12 @@ type UpdateMerchantRequest struct {
 	// at most 50 such as `0.5%`. Empty for nothing.
 	Tolerance *string `json:"tolerance,omitempty"`
 
+	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
+	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
+	// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
+	// factory.
+	Collection *Collection `json:"collection,omitempty"`
+
 	// DefaultAddresses Settlement addresses of invoices that are created without `merchantAddress`, by chain key. Replaces all, and
 	// an empty object removes all.
 	DefaultAddresses map[string]Address `json:"defaultAddresses,omitzero"`
@@ -3273,18 +3280,12 @@ type UpdateMerchantRequest struct {
 	// ReturnHosts The only hosts of `returnUrl` and `cancelUrl`. Replaces all, and an empty list removes all.
 	ReturnHosts []ReturnHost `json:"returnHosts,omitzero"`
 
-	// EmbedOrigins The origins whose pages may show the checkout in a frame, as `docs/embedding.md` describes. Replaces all, and an
-	// empty list removes all.
-	EmbedOrigins []EmbedOrigin `json:"embedOrigins,omitzero"`
-
 	// Timezone The time zone by which the merchant's days begin at the dashboard, by its name in the IANA time zone database; empty for UTC.
 	Timezone *string `json:"timezone,omitempty"`
 
-	// Collection How payers pay. `direct`: to the merchant's settlement address; the exact amount or the transaction says which
-	// invoice is paid. `deposit`: to an address of the invoice alone, from which the money can only go to the
-	// settlement address; any amount from any wallet or exchange counts. `deposit` requires a chain with a deposit
-	// factory.
-	Collection *Collection `json:"collection,omitempty"`
+	// EmbedOrigins The origins whose pages may show the checkout in a frame, as `docs/embedding.md` describes. Replaces all, and an
+	// empty list removes all.
+	EmbedOrigins []EmbedOrigin `json:"embedOrigins,omitzero"`
 }
 
 // UpdatePaymentLinkRequest An absent member stays as it is.
