@@ -10,7 +10,7 @@ import (
 )
 
 // TestExtraEveryOperationHasAMethod compares the methods of Quittance with the operations of openapi.yaml, which have the
-// same names, and the handlers of events with its webhooks.
+// same names.
 func TestExtraEveryOperationHasAMethod(t *testing.T) {
 	t.Parallel()
 	doc, err := openapi3.NewLoader().LoadFromFile("../../openapi.yaml")
@@ -30,13 +30,6 @@ func TestExtraEveryOperationHasAMethod(t *testing.T) {
 			if !methods[operation.OperationID] {
 				t.Errorf("Quittance has no method %s for %s %s", operation.OperationID, method, path)
 			}
-		}
-	}
-	types := declared(t, "src/webhook/event.ts", `(?m)^  \| (\w+)Event;?$`)
-	for typ, item := range doc.Webhooks {
-		name := item.Post.OperationID[len("on"):]
-		if !types[name] {
-			t.Errorf("event.ts lacks %sEvent for %s", name, typ)
 		}
 	}
 }

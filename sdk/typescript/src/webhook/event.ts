@@ -1,22 +1,11 @@
-import type {
-  InvoiceCreatedEvent,
-  InvoiceExpiredEvent,
-  InvoicePaidEvent,
-  PaymentReceivedEvent,
-  PaymentRefundedEvent,
-  PaymentUnattributedEvent,
-} from "../openapi.js";
+import type { webhooks } from "../openapi.js";
 import { InvalidEventError } from "./errors.js";
 import { bytes, verify, type Body, type Header, type VerifyOptions } from "./verify.js";
 
 /** An event. Its type determines its data. More types may be added. */
-export type WebhookEvent =
-  | InvoiceCreatedEvent
-  | InvoicePaidEvent
-  | InvoiceExpiredEvent
-  | PaymentReceivedEvent
-  | PaymentRefundedEvent
-  | PaymentUnattributedEvent;
+export type WebhookEvent = {
+  [T in keyof webhooks]: webhooks[T]["post"]["requestBody"]["content"]["application/json"];
+}[keyof webhooks];
 
 /**
  * Reads the body of a verified request.
