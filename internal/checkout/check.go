@@ -147,7 +147,7 @@ func (c *Checkout) lookUp(r *http.Request, s pageInput, tx invoice.Hash, before 
 	for _, row := range rows {
 		found.payments = append(found.payments, row.Payment)
 	}
-	if _, ok := s.relevant(found.payments); ok || c.lookups.inspector == nil {
+	if _, ok := s.relevant(found.payments); ok || c.lookups.conf.Inspector == nil {
 		return found, nil
 	}
 	asked, err := c.lookups.ask(r, s.invoice.MerchantID, transactionQuery{s.invoice.ID, s.chain.Key, tx, s.invoice.PayTo(), before.sender, before.nonce})

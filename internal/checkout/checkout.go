@@ -164,7 +164,7 @@ func New(c Config) *Checkout {
 	checkout := &Checkout{
 		conf: c, chains: chains, chainKeys: keysOf(c.Chains),
 		lookups: lookups{
-			inspector: c.Inspector, now: c.Now, logger: c.Logger,
+			conf:     c,
 			inFlight: limits.NewShares[limits.Party]("lookups", MaxLookups), recent: make(map[transactionQuery]*nodeLookup),
 		},
 		cursors: cursors{all: make(map[string]cursorRead, len(c.Chains))},

@@ -36,11 +36,9 @@ type Inspector interface {
 // Invariant: recent holds those in flight, and those that ended less than keepLookups ago;
 // older ones are removed when one begins.
 type lookups struct {
-	inspector Inspector
-	now       func() time.Time
-	logger    *slog.Logger
-	limit     limiter
-	inFlight  *limits.Shares[limits.Party]
+	conf     Config
+	limit    limiter
+	inFlight *limits.Shares[limits.Party]
 
 	mu     sync.Mutex
 	recent map[transactionQuery]*nodeLookup
@@ -74,7 +72,7 @@ func (l *lookups) ask(r *http.Request, owner string, q transactionQuery) (*nodeL
 	for other, lookup := range l.recent {
 		select {
 		case <-lookup.done:
-			if l.now().Sub(lookup.ended).Abs() >= keepLookups {
+			if l.conf.Now().Sub(lookup.ended).Abs() >= keepLookups {
 				delete(l.recent, other)
 			}
 		default:
@@ -88,7 +86,7 @@ func (l *lookups) ask(r *http.Request, owner string, q transactionQuery) (*nodeL
 		return nil, errTooOften
 	}
 	done := func() { l.inFlight.Give(1, payer...) }
-	if !l.limit.allow(l.now(), r, quota{all: Lookups, ofObject: LookupsOfInvoice, ofClient: LookupsOfClient}, owner, q.invoiceID) {
+	if !l.limit.allow(l.conf.Now(), r, quota{all: Lookups, ofObject: LookupsOfInvoice, ofClient: LookupsOfClient}, owner, q.invoiceID) {
 		done()
 		return nil, errTooOften
 	}
@@ -104,15 +102,15 @@ func (l *lookups) ask(r *http.Request, owner string, q transactionQuery) (*nodeL
 
 // run asks the nodes, which the inspector bounds.
 func (l *lookups) run(ctx context.Context, q transactionQuery, lookup *nodeLookup) {
-	lookup.report, lookup.err = l.inspector.Transaction(ctx, q.chainKey, q.tx, q.to)
+	lookup.report, lookup.err = l.conf.Inspector.Transaction(ctx, q.chainKey, q.tx, q.to)
 	if lookup.err == nil && lookup.report.State == chain.Unknown && !q.sender.IsZero() {
-		lookup.replaced, lookup.err = l.inspector.IsReplaced(ctx, q.chainKey, q.sender, q.nonce)
+		lookup.replaced, lookup.err = l.conf.Inspector.IsReplaced(ctx, q.chainKey, q.sender, q.nonce)
 	}
 	if errors.Is(lookup.err, chain.ErrUnavailable) {
-		l.logger.LogAttrs(ctx, slog.LevelWarn, "transaction not looked up",
+		l.conf.Logger.LogAttrs(ctx, slog.LevelWarn, "transaction not looked up",
 			slog.String("chain", q.chainKey), slog.String("tx", q.tx.String()), slog.Any("err", lookup.err))
 	}
-	lookup.ended = l.now()
+	lookup.ended = l.conf.Now()
 	close(lookup.done)
 }
 

@@ -24,7 +24,7 @@ import (
 // called expression. The dashboard calls the API: for it, a path argument follows.
 var callsOfNodes = map[string][]string{
 	"api":       {".Nodes.Account", ".Nodes.RefundTransaction", ".Nodes.HasWaiting", ".Ledger.Authorize", ".Facilitator.Verify", ".Facilitator.Settle", ".Facilitator.Pay", ".Facilitator.Requirements"},
-	"checkout":  {".inspector.Transaction", ".inspector.IsReplaced", ".Refunds.Account", ".X402.ServeHTTP"},
+	"checkout":  {".Inspector.Transaction", ".Inspector.IsReplaced", ".Refunds.Account", ".X402.ServeHTTP"},
 	"dashboard": {`.service.create "/refunds"`, `.submission "/withdraw"`},
 }
 
