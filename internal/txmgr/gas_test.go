@@ -2,6 +2,7 @@ package txmgr
 
 import (
 	"bytes"
+	"errors"
 	"math/big"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/contracts/hostile"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/devchain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
@@ -324,6 +326,47 @@ func (w *world) saveAboveCap(writer *Writer, k work) {
 		ID: w.ids.New(invoice.PrefixTx), ChainKey: chain.Local, Sender: writer.sender, Nonce: w.nonce(), Kind: b.kind,
 		Destination: invoice.Address(b.to), Status: TxSent, CreatedAt: w.clock.Now(), Attempts: []TxAttempt{attempt},
 	}, b.items))
+}
+
+// TestAcceptanceThatIsNotRecorded has a node take a transaction, while its answer or the record of it is lost, and drop
+// the transaction. However late, the next attempt has the same content.
+func TestAcceptanceThatIsNotRecorded(t *testing.T) {
+	for _, answers := range []bool{true, false} {
+		w, sent := onSQLite(t), false
+		lost := func() error {
+			if sent {
+				return errInjected
+			}
+			return nil
+		}
+		writer := w.writer(func(c *Config) {
+			c.Store, c.Leases = db.Intercepted(c.Store, func(transaction func() error) error {
+				if err := lost(); err != nil {
+					return err
+				}
+				return transaction()
+			}), c.Store
+		})
+		w.net.before = func(string, []any) error { return lost() }
+		w.net.after = func(method string) error {
+			if sent = sent || method == sendRaw; !answers {
+				return lost()
+			}
+			return nil
+		}
+		w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
+		if err := writer.tick(w.ctx); !errors.Is(err, errInjected) || len(w.net.sent) != 1 {
+			t.Fatalf("the first broadcast: %v, %d transactions", err, len(w.net.sent))
+		}
+		sent, w.net.before, w.net.after = false, nil, nil
+		w.dev.DropPending()
+		w.sealEmpty(bumpBlocks)
+		w.clock.Add(2 * harmlessAfter)
+		w.tick(writer)
+		if w.wantSameContents(); len(w.net.sent) < 2 {
+			t.Error("it was not broadcast again")
+		}
+	}
 }
 
 // TestTransactionThatNoNodeTakes has nodes refuse transactions to the registry, for no reason that the writer knows.

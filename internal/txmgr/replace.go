@@ -12,8 +12,8 @@ import (
 )
 
 // replace signs and saves another attempt of a transaction, and returns it. Otherwise it returns the last attempt, and
-// why there is no other one. held is true if another transaction holds the nonce.
-func (w *Writer) replace(ctx context.Context, t ChainTx, head *block, held bool) (TxAttempt, error) {
+// why there is no other one. f is the state of the last attempt.
+func (w *Writer) replace(ctx context.Context, t ChainTx, head *block, f broadcastState) (TxAttempt, error) {
 	last := t.Attempts[len(t.Attempts)-1]
 	old, err := decode(last)
 	if err != nil {
@@ -23,11 +23,11 @@ func (w *Writer) replace(ctx context.Context, t ChainTx, head *block, held bool)
 	if err != nil {
 		return last, err
 	}
-	call, err := w.nextCall(ctx, t, old, held)
+	call, err := w.nextCall(ctx, t, old, f)
 	if err != nil {
 		return last, err
 	}
-	offer, err := w.nextFees(t, call.gas, market, held)
+	offer, err := w.nextFees(t, call.gas, market, f.held)
 	if err != nil || offer == nil {
 		return last, err
 	}
@@ -57,14 +57,14 @@ type nextCall struct {
 }
 
 // nextCall returns the call of the next attempt: the same as the last one, unless no node has accepted an attempt. Then
-// the gas estimate may have been too high. If the network's rules refuse the call, or no node accepts it for
+// the gas estimate may have been too high. If the network's rules refuse the call, or the nodes still refuse it after
 // harmlessAfter, an empty transfer to the sender takes its nonce.
-func (w *Writer) nextCall(ctx context.Context, t ChainTx, last *types.Transaction, held bool) (nextCall, error) {
+func (w *Writer) nextCall(ctx context.Context, t ChainTx, last *types.Transaction, f broadcastState) (nextCall, error) {
 	same := nextCall{*last.To(), last.Data(), last.Gas()}
 	if isAccepted(t) || w.isHarmless(last) {
 		return same, nil
 	}
-	if waited := w.conf.Now().Sub(t.CreatedAt); w.isRefusedByRule(t) || !held && waited >= harmlessAfter {
+	if waited := w.conf.Now().Sub(t.CreatedAt); w.isRefusedByRule(t) || f.refused() && waited >= harmlessAfter {
 		w.conf.Logger.Warn("no node accepts a transaction, so one that does nothing takes its nonce", "kind", t.Kind, "nonce", t.Nonce,
 			"gas", last.Gas(), "waited", waited.Round(time.Second))
 		to := common.Address(w.sender)

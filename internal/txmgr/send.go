@@ -120,7 +120,7 @@ func (w *Writer) broadcastDue(ctx context.Context, t ChainTx, head *block, first
 	unwanted := f.attempt == attempt.TxHash && f.refused() && now.Sub(f.at) >= rebroadcastAfter
 	var trouble error
 	if first && ((stuck || unwanted) && !errors.Is(f.err, errInsufficientFunds) || w.isRefusedByRule(t)) {
-		attempt, trouble = w.replace(ctx, t, head, f.held)
+		attempt, trouble = w.replace(ctx, t, head, f)
 	}
 	if f.attempt != attempt.TxHash {
 		f = broadcastState{attempt: attempt.TxHash, since: head.Number.N}
