@@ -80,7 +80,7 @@ func (r RememberedChains) Configure(chains []Chain) []Chain {
 		all[i].Former = nil
 		for _, t := range known.Tokens {
 			if _, ok := all[i].TokenAt(t.Address); !ok && !t.Retired() {
-				t.Movements = Movements(all[i].ID, t.Address)
+				t.Movements = movements(all[i].ID, t.Address)
 				all[i].Former = append(all[i].Former, t.Token)
 			}
 		}

@@ -269,8 +269,8 @@ func CircleChains() map[string]string {
 	return all
 }
 
-// Movements returns where the movements of a token of a built-in network are logged; nil if they are logged as usual.
-func Movements(chainID uint64, token invoice.Address) []Emitter {
+// movements returns where the movements of a token of a built-in network are logged; nil if they are logged as usual.
+func movements(chainID uint64, token invoice.Address) []Emitter {
 	t, _ := networkWhere(func(n *network) bool { return n.ID == chainID }).TokenAt(token)
 	return t.Movements
 }
