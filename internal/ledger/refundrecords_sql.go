@@ -38,18 +38,18 @@ func parseSum(text string) (sum invoice.Amount, err error) {
 
 // selectRecords reads records with their payment and their transfer. The joins are left
 // joins, so that databases begin with the records. coalesce keeps SQLite from beginning with all
-// orphaned refunds.
+// orphaned refunds, and OFFSET keeps PostgreSQL from hashing all of them.
 var selectRecords = "SELECT refund_records." + strings.ReplaceAll(recordColumns, ", ", ", refund_records.") +
 	`, payments.token, payments.currency, coalesce(payments.settles_to, payments.to_address), payments.from_address, payments.amount, payments.amount_refunded, payments.status, refund_records.invoice_paid,
 		refunds.id, refunds.tx_hash, refunds.block_number, refunds.block_time, refunds.token, refunds.from_address, refunds.to_address, refunds.amount, refunds.status, refunds.confirmed_at,
 		(SELECT sent.tx_hash FROM refund_submissions AS sent WHERE sent.refund_id = refund_records.id AND sent.withdrawn_at IS NULL),
 		EXISTS (SELECT 1 FROM refund_records AS other JOIN refunds AS gone ON gone.id = other.refund_id
-			WHERE other.payment_id = refund_records.payment_id AND coalesce(gone.status, '') = 'orphaned'),
+			WHERE other.payment_id = refund_records.payment_id AND coalesce(gone.status, '') = 'orphaned' LIMIT 1 OFFSET 0),
 		(SELECT string_agg(` + submittedAmount + `, ' ') FROM refund_records AS other JOIN refund_submissions AS sent ON sent.refund_id = other.id AND sent.withdrawn_at IS NULL
 			LEFT JOIN refunds AS gone ON gone.id = other.refund_id
 			WHERE other.payment_id = refund_records.payment_id AND other.id <> refund_records.id AND (gone.id IS NULL OR gone.status = 'orphaned')
 				AND (sent.tx_hash IS NOT NULL OR other.status IN ('awaiting_address', 'awaiting_approval', 'pending'))),
-		EXISTS (SELECT 1 FROM unrecognized_transfers AS unknown WHERE ` + mayRefund + `)
+		EXISTS (SELECT 1 FROM unrecognized_transfers AS unknown WHERE ` + mayRefund + ` LIMIT 1 OFFSET 0)
 	FROM refund_records LEFT JOIN payments ON payments.id = refund_records.payment_id
 		LEFT JOIN refunds ON refunds.id = refund_records.refund_id `
 
