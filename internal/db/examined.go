@@ -35,6 +35,8 @@ type Selection struct {
 	Found    int      // arguments of where
 	Examined []string // other conditions
 	Narrows  bool     // these may be false for some rows
+
+	combinations [][]string // of values of the index's columns before the key
 }
 
 // Between makes the statement read an index, from below end down to first. The index has the columns;
@@ -56,6 +58,45 @@ func (s *Selection) Between(index string, columns, values []string, first, end s
 	s.Conditions = append(s.Conditions, compare("<", end))
 	s.Order, s.Key = columns, columns[len(columns)-1:]
 	s.Found = len(s.Args)
+}
+
+// BetweenAny makes the statement read an index like Between, for rows with one of several combinations of values in the
+// columns before the last. The values are SQL. The rows of a combination are in the order of the key, and are merged.
+func (s *Selection) BetweenAny(index string, columns []string, combinations [][]string, first, end string) {
+	s.Index, s.Order, s.Key, s.combinations = index, columns, columns[len(columns)-1:], combinations
+	s.Args = append(s.Args, first, end)
+	s.Found = len(s.Args)
+}
+
+// merged is the read of an index for BetweenAny.
+func (s *Selection) merged(q Querier, limit string) reading {
+	last := len(s.Order) - 2
+	key, first, end := s.Key[0], Parameter(s.Found-1), Parameter(s.Found)
+	parts := []string{"SELECT '' AS id WHERE 1 = 0"}
+	for _, values := range s.combinations {
+		w := Where{}
+		for i, value := range values[:last] {
+			w.Conditions = append(w.Conditions, s.Order[i]+" = "+value)
+		}
+		part := "SELECT " + key + " FROM " + s.From + " " + q.Base().IndexedBy(s.Index)
+		if !q.OnPostgres() {
+			w.Conditions = append(w.Conditions, s.Order[last]+" = "+values[last], key+" < "+end, key+" >= "+first)
+			parts = append(parts, part+w.Text())
+			continue
+		}
+		// The primary key is not in the order of both columns. The scan ends where the first of them differs.
+		pair, value := "("+s.Order[last]+", "+key+")", "("+values[last]+", "
+		w.Conditions = append(w.Conditions, pair+" < "+value+end+")", pair+" >= "+value+first+")")
+		parts = append(parts, "("+part+w.Text()+orderBy(s.Order[last:])+" LIMIT "+limit+")")
+	}
+	r := reading{from: "(" + strings.Join(parts, " UNION ALL ") + " ORDER BY 1 DESC LIMIT " + limit + ") AS listed", key: []string{"listed.id"}}
+	if q.OnPostgres() { // SQLite keeps the order of the merged rows
+		r.order = r.key
+	}
+	if s.Rows != "" {
+		r.joined, r.on = s.Rows, s.Rows+".id = listed.id"
+	}
+	return r
 }
 
 // Examine adds a condition on the rows that the index finds. An empty value matches all rows, but the
@@ -104,6 +145,9 @@ type reading struct {
 
 // reading returns the read of an index, of which the caller needs at most limit rows.
 func (s *Selection) reading(q Querier, limit string) reading {
+	if s.Index != "" && s.combinations != nil {
+		return s.merged(q, limit)
+	}
 	r := reading{Where: s.Where, from: s.From, joined: s.Joined, on: s.On, order: s.Order, key: s.Key}
 	if s.Index != "" {
 		r.from += " " + q.Base().IndexedBy(s.Index)
@@ -176,4 +220,9 @@ func (s *Selection) Text(q Querier, columns, join string) string {
 		" LIMIT " + most + ") AS " + s.Rows + join + examined + end
 }
 
-func orderBy(key []string) string { return " ORDER BY " + strings.Join(key, " DESC, ") + " DESC" }
+func orderBy(key []string) string {
+	if len(key) == 0 {
+		return ""
+	}
+	return " ORDER BY " + strings.Join(key, " DESC, ") + " DESC"
+}

@@ -22,7 +22,7 @@ import (
 // rows of one merchant, the rest of an index has hundreds.
 func TestShortListsReadFewBlocks(t *testing.T) {
 	t.Parallel()
-	const few, indexed, examined = 15, 40, 80
+	const few, indexed, merged, examined = 15, 40, 60, 80
 	url := dbtest.MigratedPostgres(t)
 	s := dbtest.Open(t, url)
 	until := time.Unix(1_800_000_000, 0)
@@ -48,7 +48,11 @@ func TestShortListsReadFewBlocks(t *testing.T) {
 		return err
 	}))
 	blocks.check("expiry of prepared refunds", few)
-	// Only by an index, and with invoices that are examined for another filter.
+	_, err = ledger.NewReader(read).RefundRecords(t.Context(), ledger.RefundFilter{Limit: 3})
+	rowtest.Must(t, err)
+	blocks.check("refunds", examined)
+	// Only by an index, by an index for each combination of values, and with invoices that are examined for another
+	// filter.
 	for most, filters := range map[int]map[string]ledger.InvoiceFilter{
 		indexed: {
 			"all":                    {},
@@ -59,6 +63,8 @@ func TestShortListsReadFewBlocks(t *testing.T) {
 			"merchant and pair":      {MerchantID: merchant, Metadata: basket},
 			"customer":               {MerchantID: merchant, Customer: details.Customer.ID},
 			"amount":                 {Amount: some.Amount.String()},
+		},
+		merged: {
 			"exception":              {Exception: exceptional.Exception},
 			"merchant and exception": {MerchantID: merchant, Exception: exceptional.Exception},
 			"merchant and state":     {MerchantID: merchant, Status: some.Status},

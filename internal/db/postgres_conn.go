@@ -37,7 +37,8 @@ const (
 	userTimeout       = 10 * time.Second
 )
 
-// SessionSettings are the settings of every connection.
+// SessionSettings are the settings of every connection. docs/decisions/0172-shared-indexes.md has what each planner
+// switch is for.
 //
 // enable_seqscan is off because a connection keeps its plans. While a table is small PostgreSQL scans
 // it, and would continue to do so after the table has grown, until the next ANALYZE. Every statement

@@ -109,7 +109,6 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"UPDATE transfer_amounts SET amount = '107'", // both invoices are open
 				"UPDATE transfer_amounts SET amount = '0'",
 				"UPDATE transfer_amounts SET base = '-1'",
-				"UPDATE transfer_amounts SET amount = NULL",
 				"UPDATE transfer_amounts SET live = 2",
 				"UPDATE transfer_amounts SET remainder = 2",
 				"UPDATE transfer_amounts SET from_block = -1",

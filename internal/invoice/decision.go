@@ -71,6 +71,37 @@ func ItemOf(inv Invoice) (kind ItemKind, version string) {
 	return ItemKind(inv.Exception), fmt.Sprintf("%s %s %s", inv.Status, inv.AmountPaid, inv.AmountRefunded)
 }
 
+// State is what lists of invoices select by.
+type State struct {
+	Status    Status
+	Exception Exception
+	Item      ItemKind // of the inbox; empty if it needs no decision
+}
+
+// States returns all states that an invoice can have.
+func States() (all []State) {
+	for _, s := range Statuses {
+		var exceptions []Exception
+		var items []ItemKind
+		switch s {
+		case Drafted:
+		case Open:
+			exceptions, items = []Exception{Underpaid, Late}, []ItemKind{"", ItemLate}
+		case Paid:
+			exceptions, items = []Exception{Underpaid, Overpaid, Duplicate}, []ItemKind{"", ItemOverpaid, ItemDuplicate}
+		case Expired, Void:
+			exceptions, items = []Exception{Underpaid, Late}, []ItemKind{"", ItemUnderpaid, ItemLate}
+		}
+		all = append(all, State{Status: s})
+		for _, e := range exceptions {
+			for _, i := range items {
+				all = append(all, State{s, e, i})
+			}
+		}
+	}
+	return all
+}
+
 // withoutSentBack returns the invoice without payments beyond the amount due, such as late ones, if the same amount was
 // refunded since. So the item is the same as before those payments, and the earlier decision about it applies again.
 func (inv Invoice) withoutSentBack() Invoice {

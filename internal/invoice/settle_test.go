@@ -243,6 +243,34 @@ func TestSettleIsOrderIndependentAndIdempotent(t *testing.T) {
 	})
 }
 
+// TestStates settles and refunds invoices in every status, and requires that States has the state of each.
+func TestStates(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		check := func(inv invoice.Invoice) {
+			item, _ := invoice.ItemOf(inv)
+			if got := (invoice.State{Status: inv.Status, Exception: inv.Exception, Item: item}); !slices.Contains(invoice.States(), got) {
+				t.Fatalf("States lacks %+v", got)
+			}
+		}
+		inv := openInvoice("a")
+		inv.Tolerance = invoice.NewAmount(rapid.Uint64Range(0, 50).Draw(t, "tolerance"))
+		inv.Status = rapid.SampledFrom([]invoice.Status{invoice.Open, invoice.Expired, invoice.Void}).Draw(t, "status")
+		check(inv)
+		payments := histories().Draw(t, "history")
+		for n := range payments {
+			inv = inv.Settle(payments[:n+1])
+			check(inv)
+			var refund invoice.Refund
+			refund.Amount = invoice.NewAmount(rapid.Uint64Range(1, 200).Draw(t, "refund"))
+			check(inv.WithRefunds(refund))
+		}
+		if expired, ok := inv.Expire(invoice.Unix(1 << 40)); ok {
+			check(expired.Settle(payments))
+		}
+	})
+}
+
 func TestSettleNeverLeavesAFinalState(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

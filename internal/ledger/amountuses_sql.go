@@ -95,10 +95,8 @@ func lookUpAmountUses(ctx context.Context, q db.Querier, with string, args []any
 			report(n, bare == 1, time.Time{})
 		}
 		return struct{}{}, err
-	}, with+`SELECT n, CASE WHEN EXISTS (SELECT 1 FROM invoices WHERE invoices.amount = moved AND merchant_address = receiver
-			AND chain_key = chain AND token = coin AND status = 'open' AND collection = 'direct' LIMIT 1 OFFSET 0)
-			OR EXISTS (SELECT 1 FROM transfer_amounts AS part WHERE part.base = moved AND part.merchant_address = receiver
-			AND part.chain_key = chain AND part.token = coin AND part.remainder = 1 AND part.closed_block IS NULL LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END,
+	}, with+`SELECT n, CASE WHEN EXISTS (SELECT 1 FROM transfer_amounts AS owed WHERE owed.base = moved AND owed.merchant_address = receiver
+			AND owed.chain_key = chain AND owed.token = coin AND owed.closed_block IS NULL LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END,
 		(SELECT max(until) FROM (`+
 		newestTransferAmounts(q, "CASE assigned.live WHEN 1 THEN "+strconv.Itoa(live)+" ELSE assigned.expires_at END AS until", "", maxRecentInvoices)+`) AS newest)
 		FROM wanted`, args...)

@@ -66,15 +66,9 @@ func InvoicesByAmount(ctx context.Context, q db.Querier, lookups []AmountLookup,
 	for n, l := range lookups {
 		rows[n] = append(l.values(n), l.Amount.String())
 	}
-	const (
-		hasAmount    = "amount = moved AND collection = 'direct' AND " + payable + " AND "
-		hadRemainder = `remainder = 1 AND base = moved AND merchant_address = receiver AND chain_key = chain AND token = coin AND expires_at >= mined AND `
-	)
-	return listInvoices(ctx, q, append(lookupColumns, "moved"), rows, limit,
-		"SELECT id FROM invoices "+q.IndexedBy("invoices_open_by_amount_direct")+"WHERE "+hasAmount+"status = 'open'",
-		"SELECT id FROM invoices "+q.IndexedBy("invoices_closed_by_amount_direct")+"WHERE "+hasAmount+"status <> 'open' AND closed_block >= lowest",
-		"SELECT invoice_id FROM transfer_amounts "+q.IndexedBy("transfer_amounts_by_remainder")+"WHERE "+hadRemainder+"closed_block IS NULL",
-		"SELECT invoice_id FROM transfer_amounts "+q.IndexedBy("transfer_amounts_by_remainder")+"WHERE "+hadRemainder+"closed_block >= lowest")
+	owed := "SELECT invoice_id AS id FROM transfer_amounts " + q.IndexedBy("transfer_amounts_by_base") +
+		"WHERE base = moved AND " + payable + " AND (remainder = 1 OR from_block < highest) AND "
+	return listInvoices(ctx, q, append(lookupColumns, "moved"), rows, limit, owed+"closed_block IS NULL", owed+"closed_block >= lowest")
 }
 
 // InvoicesWithTolerance returns, for each lookup, the ids of up to limit direct invoices that have a
@@ -96,18 +90,17 @@ func InvoicesWithTolerance(ctx context.Context, q db.Querier, lookups []AmountLo
 			rows = append(rows, append(l.values(n), int64(digits), from, to))
 		}
 	}
-	const tolerates = "tolerance <> '0' AND collection = 'direct' AND length(amount) = digits AND amount BETWEEN low AND high AND " + payable + " AND "
-	return listInvoices(ctx, q, append(lookupColumns, "digits BIGINT", "low", "high"), rows, limit,
-		"SELECT id FROM invoices "+q.IndexedBy("invoices_by_tolerance_direct")+"WHERE "+tolerates+"status = 'open'",
-		"SELECT id FROM invoices "+q.IndexedBy("invoices_closed_by_tolerance_direct")+"WHERE "+tolerates+"status <> 'open' AND closed_block >= lowest")
+	tolerates := "SELECT id FROM invoices " + q.IndexedBy("invoices_by_tolerance") + "WHERE tolerance <> '0' AND collection = 'direct' AND status <> 'draft' AND " +
+		payable + " AND from_block + 0 < highest AND length(amount) = digits AND amount BETWEEN low AND high AND "
+	return listInvoices(ctx, q, append(lookupColumns, "digits BIGINT", "low", "high"), rows, limit, tolerates+"closed_block IS NULL", tolerates+"closed_block >= lowest")
 }
 
-// lookupColumns are the first columns of a lookup in the table wanted. payable has the conditions on
-// these columns. For two columns it compares expressions, since PostgreSQL would otherwise read all
+// lookupColumns are the first columns of a lookup in the table wanted. payable has conditions on these
+// columns. The lookups compare expressions of two columns, since PostgreSQL would otherwise read all
 // open invoices of a chain by their expiry, for each lookup.
 var lookupColumns = []string{"n BIGINT", "chain", "receiver", "coin", "lowest BIGINT", "highest BIGINT", "mined BIGINT"}
 
-const payable = "merchant_address = receiver AND chain_key = chain AND token = coin AND from_block + 0 < highest AND expires_at + 0 >= mined"
+const payable = "merchant_address = receiver AND chain_key = chain AND token = coin AND expires_at + 0 >= mined"
 
 // values returns the values of lookupColumns for the nth lookup.
 func (l AmountLookup) values(n int) []any {

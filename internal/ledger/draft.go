@@ -179,15 +179,13 @@ func (s *Service) rewrite(ctx context.Context, tx *db.Tx, out *outbox, by access
 		return inv, err
 	}
 	inv = call.Value.inv
-	if !inv.TransferAmount.IsZero() {
-		assigned := TransferAmount{Invoice: inv, Base: inv.Amount, Amount: inv.TransferAmount, FromBlock: inv.FromBlock}
-		inserted, err := insertTransferAmounts(ctx, tx, []TransferAmount{assigned})
-		if err != nil {
-			return inv, err
-		}
-		if !inserted[inv.ID] {
-			return inv, errAmountTaken
-		}
+	whole := wholeAmounts([]invoice.Invoice{inv})
+	inserted, err := insertTransferAmounts(ctx, tx, whole)
+	if err != nil {
+		return inv, err
+	}
+	if len(inserted) < len(whole) {
+		return inv, errAmountTaken
 	}
 	return inv, UpdateDraft(ctx, tx, inv)
 }

@@ -32,7 +32,7 @@ func TestExpireInvoices(t *testing.T) {
 				rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { return expire(ctx, tx, invoices) })
 				for _, inv := range invoices {
 					var row string
-					rowtest.Must(t, conn.QueryRowContext(t.Context(), fmt.Sprintf(`SELECT status || ' ' || closed_block || ' ' || exception || ' ' || coalesce(item, '-') || ' ' ||
+					rowtest.Must(t, conn.QueryRowContext(t.Context(), fmt.Sprintf(`SELECT status || ' ' || closed_block || ' ' || exception || ' ' || coalesce(nullif(item, ''), '-') || ' ' ||
 						coalesce(remaining, '-') || ' ' || coalesce(remaining_transfer, '-') || ' ' || sums_stale || ' ' || payment_count || ' ' || amount_paid || ' ' || due || ' ' ||
 						(SELECT live || ' ' || closed_block FROM transfer_amounts WHERE invoice_id = id) FROM invoices WHERE id = '%s'`, inv.ID)).Scan(&row))
 					all = append(all, row)

@@ -34,7 +34,7 @@ type InboxEntry struct {
 // or of all.
 type itemTable struct {
 	name, position, key string
-	prefix              string // of the positions
+	prefix              string // of the positions in the table of invoices
 }
 
 // itemTableOf returns the table with the items of a kind, of all merchants or of one.
@@ -53,12 +53,17 @@ func itemTableOf(kind invoice.ItemKind, merchantID string) itemTable {
 // selection returns the statement that reads the items of a kind at a time, in the order of an index
 // of items. Its parameters come after the parameters of before, which are the first of its arguments.
 func (t itemTable) selection(kind invoice.ItemKind, f InboxFilter, now time.Time, before ...any) *db.Selection {
+	if t.prefix != "" {
+		s := &db.Selection{From: t.name, Where: db.Where{Args: slices.Clone(before)}}
+		byStates(s, f.MerchantID, states(invoice.State{Item: kind}), "", t.prefix+cmp.Or(f.Before, db.LastID))
+		return s
+	}
 	s := &db.Selection{Rows: t.name, From: t.name, Where: db.Where{Conditions: []string{"item IS NOT NULL"}, Args: slices.Clone(before)}}
 	index, columns, values := t.name+"_by_item", []string{"item", t.position}, []string{string(kind)}
 	if f.MerchantID != "" {
 		index, columns, values = t.name+"_by_merchant_item", append([]string{"merchant_id"}, columns...), []string{f.MerchantID, string(kind)}
 	}
-	first, end := "", t.prefix+cmp.Or(f.Before, db.LastID)
+	first, end := "", cmp.Or(f.Before, db.LastID)
 	if kind == invoice.ItemApproval {
 		// It skips expired ones without reading them, because all have the same lifetime.
 		first = invoice.FirstID("", now.Add(-invoice.RefundLifetime).Truncate(time.Second))

@@ -127,17 +127,17 @@ func (i PaymentItem) isDecidedBy(d invoice.Decision) bool {
 		(i.MerchantID == "" || d.MerchantID == "" || d.MerchantID == i.MerchantID)
 }
 
-// undecided is the item of an invoice or a refund unless a decision about its version is in
-// force. Its parameters are SQL.
-func undecided(object, kind, version string) string {
-	return "CASE WHEN NOT EXISTS (SELECT 1 FROM inbox_decisions AS d WHERE d.object_id = " + object + " AND d.kind = " + kind +
-		" AND d.version = " + version + " AND d.undone_at IS NULL) THEN " + kind + " END"
-}
+const (
+	// undecided is the wanted item of an invoice or a refund unless a decision about its version is in force.
+	undecided = "CASE WHEN NOT EXISTS (SELECT 1 FROM inbox_decisions AS d WHERE d.object_id = wanted.id AND d.kind = wanted.kind" +
+		" AND d.version = wanted.version AND d.undone_at IS NULL) THEN wanted.kind END"
+	// undecidedInvoice is undecided for the column of invoices, which is never null.
+	undecidedInvoice = "coalesce(" + undecided + ", '')"
+)
 
 // setItems sets the items of rows of a table; rows hold the id, the kind and the version. It writes
 // only rows with an item that changes.
-func setItems(ctx context.Context, tx *db.Tx, table string, rows [][]any) error {
-	item := undecided("wanted.id", "wanted.kind", "wanted.version")
+func setItems(ctx context.Context, tx *db.Tx, table, item string, rows [][]any) error {
 	return tx.SendFrom(ctx, []string{"id", "kind", "version"}, rows,
 		"UPDATE "+table+" SET item = "+item+" FROM wanted WHERE "+table+".id = wanted.id AND "+table+".item IS DISTINCT FROM "+item)
 }
@@ -157,7 +157,7 @@ func refreshInvoices(ctx context.Context, tx *db.Tx, ids []string) error {
 	for i, inv := range invoices {
 		rows[i] = append([]any{inv.ID}, itemValues(inv)...)
 	}
-	return setItems(ctx, tx, "invoices", rows)
+	return setItems(ctx, tx, "invoices", undecidedInvoice, rows)
 }
 
 func refreshRefunds(ctx context.Context, tx *db.Tx, ids []string) error {
@@ -171,7 +171,7 @@ func refreshRefunds(ctx context.Context, tx *db.Tx, ids []string) error {
 		kind, version := invoice.ItemOfRefund(r, time.Time{}) // while it has not expired
 		rows[i], payments[i] = []any{r.ID, db.OrNull(string(kind)), db.OrNull(version)}, r.PaymentID
 	}
-	if err := setItems(ctx, tx, "refund_records", rows); err != nil {
+	if err := setItems(ctx, tx, "refund_records", undecided, rows); err != nil {
 		return err
 	}
 	return refreshUses(ctx, tx, payments...)

@@ -80,37 +80,50 @@ func (f InvoiceFilter) byIndex(q db.Querier, s *db.Selection) (rest InvoiceFilte
 		s.Conditions = []string{"length(invoices.id) > 0"} // the condition of the index
 		s.Between("invoices_of_price", []string{"invoices.amount", "invoices.id"}, []string{f.Amount}, first, end)
 		rest.Amount = ""
-	case f.Exception != "" && f.MerchantID != "":
-		s.Conditions = []string{"invoices.exception <> ''"}
-		s.Between("invoices_by_merchant_exception", []string{"invoices.merchant_id", "invoices.exception", "invoices.id"}, []string{f.MerchantID, string(f.Exception)}, first, end)
-		rest.Exception, rest.MerchantID = "", ""
-	case f.Exception != "":
-		s.Conditions = []string{"invoices.exception <> ''"}
-		s.Between("invoices_by_exception", []string{"invoices.exception", "invoices.id"}, []string{string(f.Exception)}, first, end)
-		rest.Exception = ""
-	case f.To != "":
+	case f.To != "" && f.Exception == "":
 		s.Between("invoices_by_address", []string{"invoices.merchant_address", "invoices.id"}, []string{f.To}, first, end)
 		rest.To = ""
 	default:
 		f.ByState(s, first, end)
-		rest.MerchantID, rest.Status = "", ""
+		rest.MerchantID, rest.Status, rest.Exception = "", "", ""
 	}
 	return rest
 }
 
-// ByState makes the statement read the invoices of a merchant and of a status, if the filter has them.
-// A merchant with very many invoices may have few in a status, and only old ones.
+// ByState makes the statement read the invoices of a merchant, in a status and with an exception, if the filter has
+// them. A merchant with very many invoices may have few in a status, and only old ones.
 func (f InvoiceFilter) ByState(s *db.Selection, first, end string) {
 	switch {
-	case f.MerchantID != "" && f.Status != "":
-		s.Between("invoices_by_merchant_status", []string{"invoices.merchant_id", "invoices.status", "invoices.id"}, []string{f.MerchantID, string(f.Status)}, first, end)
-	case f.Status != "":
-		s.Between("invoices_by_status", []string{"invoices.status", "invoices.id"}, []string{string(f.Status)}, first, end)
+	case f.Status != "" || f.Exception != "":
+		byStates(s, f.MerchantID, states(invoice.State{Status: f.Status, Exception: f.Exception}), first, end)
 	case f.MerchantID != "":
 		s.Between("invoices_by_merchant", []string{"invoices.merchant_id", "invoices.id"}, []string{f.MerchantID}, first, end)
 	default:
 		s.Between("", []string{"invoices.id"}, nil, first, end)
 	}
+}
+
+// states returns the states of invoices that match, as SQL. Empty fields match all.
+func states(match invoice.State) (all [][]string) {
+	for _, s := range invoice.States() {
+		if (match.Status == "" || s.Status == match.Status) && (match.Exception == "" || s.Exception == match.Exception) && (match.Item == "" || s.Item == match.Item) {
+			all = append(all, []string{"'" + string(s.Status) + "'", "'" + string(s.Exception) + "'", "'" + string(s.Item) + "'"})
+		}
+	}
+	return all
+}
+
+// byStates makes the statement read the invoices in some states, of a merchant unless merchantID is empty.
+func byStates(s *db.Selection, merchantID string, states [][]string, first, end string) {
+	index, columns := "invoices_by_state", []string{"status", "exception", "item", "id"}
+	if merchantID != "" {
+		s.Args = append(s.Args, merchantID)
+		index, columns = "invoices_by_merchant_state", append([]string{"merchant_id"}, columns...)
+		for i, state := range states {
+			states[i] = append([]string{db.Parameter(len(s.Args))}, state...)
+		}
+	}
+	s.BetweenAny(index, columns, states, first, end)
 }
 
 // byDetail makes the statement read an index of a table of details. Its columns are the merchant's,

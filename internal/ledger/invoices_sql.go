@@ -31,13 +31,7 @@ func scanInvoice(row db.Scanner) (invoice.Invoice, error) {
 // the ids of the inserted ones. It leaves out an invoice if an open invoice has its transfer amount;
 // after AssumeFree it leaves out no invoice.
 func InsertInvoices(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) (map[string]bool, error) {
-	var amounts []TransferAmount
-	for _, inv := range invoices {
-		if !inv.TransferAmount.IsZero() {
-			amounts = append(amounts, TransferAmount{Invoice: inv, Base: inv.Amount, Amount: inv.TransferAmount, FromBlock: inv.FromBlock})
-		}
-	}
-	inserted, err := tx.InsertFree(ctx, transferAmountInsertion, transferAmountRows(amounts))
+	inserted, err := tx.InsertFree(ctx, transferAmountInsertion, transferAmountRows(wholeAmounts(invoices)))
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +111,7 @@ func UpdateInvoices(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) 
 		set = append(set, name+" = wanted."+name)
 	}
 	n, err := tx.UpdateFrom(ctx, slices.Concat([]string{"id"}, updatedColumns, []string{"kind", "version"}), rows,
-		"UPDATE invoices SET "+strings.Join(set, ", ")+", item = "+undecided("wanted.id", "wanted.kind", "wanted.version")+" FROM wanted WHERE invoices.id = wanted.id")
+		"UPDATE invoices SET "+strings.Join(set, ", ")+", item = "+undecidedInvoice+" FROM wanted WHERE invoices.id = wanted.id")
 	if err == nil && n != int64(len(invoices)) {
 		return db.ErrNotFound
 	}

@@ -146,17 +146,18 @@ func partlyPaidNear(ctx context.Context, q db.Querier, lookups []NearLookup) ([]
 	for n, l := range lookups {
 		rows[n] = append(l.values(n), l.firstNewer())
 	}
-	return listInvoices(ctx, q, append(nearColumns, "newer"), rows, nearLimit, fmt.Sprintf(`SELECT id FROM (SELECT id FROM invoices `+q.IndexedBy("invoices_partly_paid")+`
-		WHERE merchant_address = receiver AND chain_key = chain AND token = coin AND remaining IS NOT NULL AND id < newer ORDER BY id DESC LIMIT %d) AS listed`, nearLimit))
+	return listInvoices(ctx, q, append(nearColumns, "newer"), rows, nearLimit, fmt.Sprintf(`SELECT id FROM (SELECT id FROM invoices `+q.IndexedBy("invoices_rare")+`
+		WHERE merchant_address = receiver AND chain_key = chain AND token = coin AND remaining IS NOT NULL AND `+isRare+` AND id < newer
+		ORDER BY id DESC LIMIT %d) AS listed`, nearLimit))
 }
 
 // closedNear returns the invoices with exactly the amount that were closed last.
 func closedNear(ctx context.Context, q db.Querier, lookups []NearLookup) ([][]string, error) {
 	rows := make([][]any, len(lookups))
 	for n, l := range lookups {
-		rows[n] = append(l.values(n), invoice.UnixSeconds(l.CreatedBefore))
+		rows[n] = append(l.values(n), l.firstNewer())
 	}
-	return listInvoices(ctx, q, append(nearColumns, "newer BIGINT"), rows, nearLimit, fmt.Sprintf(`SELECT id FROM (SELECT id FROM invoices `+q.IndexedBy("invoices_closed_by_amount_direct")+`
-		WHERE amount = moved AND merchant_address = receiver AND collection = 'direct' AND status <> 'open' AND status <> 'draft' AND created_at < newer
+	return listInvoices(ctx, q, append(nearColumns, "newer"), rows, nearLimit, fmt.Sprintf(`SELECT invoice_id AS id FROM (SELECT invoice_id FROM transfer_amounts `+q.IndexedBy("transfer_amounts_by_base")+`
+		WHERE base = moved AND merchant_address = receiver AND chain_key = chain AND token = coin AND closed_block IS NOT NULL AND remainder = 0 AND invoice_id < newer
 		ORDER BY closed_block DESC LIMIT %d) AS listed`, nearLimit))
 }

@@ -91,17 +91,14 @@ func (r Rows) foundations() []db.TableRows {
 // invoiceTables returns the rows of invoices.
 func (r Rows) invoiceTables() ([]db.TableRows, error) {
 	var invoices, voided [][]any
-	amounts := slices.Clone(r.TransferAmounts)
+	amounts := slices.Concat(r.TransferAmounts, wholeAmounts(r.Invoices))
 	for _, inv := range r.Invoices {
 		first, err := invoiceValues(inv)
 		if err != nil {
 			return nil, err
 		}
-		item := itemValues(inv)[:1]                                                     // there is no decision
-		invoices = append(invoices, slices.Concat(first, updatedValues(inv)[1:], item)) // status is in both
-		if !inv.TransferAmount.IsZero() {
-			amounts = append(amounts, TransferAmount{Invoice: inv, Base: inv.Amount, Amount: inv.TransferAmount, FromBlock: inv.FromBlock})
-		}
+		item, _ := invoice.ItemOf(inv)                                                                 // there is no decision
+		invoices = append(invoices, slices.Concat(first, updatedValues(inv)[1:], []any{string(item)})) // status is in both
 		if at, ok := r.Voided[inv.ID]; ok {
 			voided = append(voided, []any{inv.ID, string(invoice.Void), invoice.UnixSeconds(at)})
 		}

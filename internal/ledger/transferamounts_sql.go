@@ -10,14 +10,24 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// TransferAmount is an amount that is shown to payers of an invoice and identifies the invoice. It is
-// a row of transfer_amounts.
+// TransferAmount is an amount that payers of a direct invoice owe, with the suffix that identifies the
+// invoice. It is a row of transfer_amounts.
 type TransferAmount struct {
 	Invoice   invoice.Invoice
 	Base      invoice.Amount // the amount due: the invoice's amount, or a remainder of it
-	Amount    invoice.Amount // Base with a suffix; zero for a remainder for which no amount is free
+	Amount    invoice.Amount // Base with a suffix; zero if no amount is free
 	FromBlock uint64         // the height up to which the chain is read; transfers above can mean it
 	Remainder bool           // Base is a remainder
+}
+
+// wholeAmounts returns the rows of whole invoices. Drafts and deposit invoices have none.
+func wholeAmounts(invoices []invoice.Invoice) (amounts []TransferAmount) {
+	for _, inv := range invoices {
+		if !inv.IsDeposit() && inv.Status != invoice.Drafted {
+			amounts = append(amounts, TransferAmount{Invoice: inv, Base: inv.Amount, Amount: inv.TransferAmount, FromBlock: inv.FromBlock})
+		}
+	}
+	return amounts
 }
 
 // transferAmountInsertion leaves out the transfer amount of an open invoice.
@@ -30,7 +40,7 @@ var transferAmountInsertion = db.Insertion{
 
 // insertTransferAmounts records transfer amounts, one for each invoice, and returns the ids of the
 // invoices for which it did. It skips a transfer amount that another open invoice has. It also records
-// a remainder without a transfer amount.
+// an amount without a suffix.
 func insertTransferAmounts(ctx context.Context, tx *db.Tx, amounts []TransferAmount) (map[string]bool, error) {
 	return tx.InsertReturningKeys(ctx, transferAmountInsertion, transferAmountRows(amounts))
 }
@@ -56,9 +66,13 @@ func transferAmountRows(amounts []TransferAmount) [][]any {
 	rows := make([][]any, len(amounts))
 	for i, t := range amounts {
 		inv := t.Invoice
-		var closed any // null if the same transaction closes the invoice later
-		if inv.Status != invoice.Open {
+		var closed any
+		switch {
+		case inv.Status == invoice.Open:
+		case t.Remainder: // null if the same transaction closes the invoice later
 			closed = db.OrNull(int64(inv.ClosedBlock))
+		default:
+			closed = int64(inv.ClosedBlock)
 		}
 		rows[i] = []any{inv.ID, t.Base.String(), db.OrNull(t.Amount), inv.Merchant.String(), inv.ChainKey, inv.Token.String(),
 			int64(t.FromBlock), invoice.UnixSeconds(inv.ExpiresAt), bit(t.Remainder), bit(inv.Status == invoice.Open), closed}
@@ -107,16 +121,16 @@ func RemainderTransferAmounts(ctx context.Context, q db.Querier, remainders map[
 	return amounts, err
 }
 
-// lacksTransferAmount holds for open invoices that may lack a transfer amount for their remainder:
-// their payments were not added up since an upgrade, or no transfer amount was free.
-const lacksTransferAmount = "status = 'open' AND (sums_stale = 1 OR remaining IS NOT NULL AND remaining_transfer IS NULL)"
+// isRare is the condition of the index invoices_rare.
+const isRare = "(remaining IS NOT NULL OR sums_stale = 1 OR from_block = 0)"
 
-// InvoicesLackingTransferAmounts returns the ids of open invoices of the chain
-// that may lack a transfer amount for their remainder, in ascending order, above
-// the given id. Deposit invoices have no transfer amounts.
+// InvoicesLackingTransferAmounts returns the ids of open invoices of the chain that may lack a transfer
+// amount for their remainder, in ascending order, above the given id: their sums are not known, or no
+// transfer amount was free. Deposit invoices have no transfer amounts. The empty text keeps PostgreSQL
+// from reading all invoices in the order of ids.
 func InvoicesLackingTransferAmounts(ctx context.Context, q db.Querier, chainKey, after string, limit int) ([]string, error) {
-	return db.QueryAll(ctx, q, db.ScanID, "SELECT id FROM invoices WHERE chain_key = $1 AND id > $2 AND "+lacksTransferAmount+" AND (collection = 'direct' OR sums_stale = 1) ORDER BY id LIMIT $3",
-		chainKey, after, limit)
+	return db.QueryAll(ctx, q, db.ScanID, "SELECT id FROM invoices "+q.IndexedBy("invoices_rare")+"WHERE chain_key = $1 AND id || '' > $2 AND "+isRare+` AND status = 'open'
+		AND (sums_stale = 1 OR remaining IS NOT NULL AND remaining_transfer IS NULL AND collection = 'direct') ORDER BY id || '' LIMIT $3`, chainKey, after, limit)
 }
 
 // LowerFromBlocks sets from_block of the chain's open invoices, and of their

@@ -84,7 +84,7 @@ func ReceiverStates(ctx context.Context, q db.Querier, chainKey string, addresse
 		rows string
 		set  func(*ReceiverState)
 	}{
-		{"invoices WHERE merchant_address = receiver AND chain_key = chain AND from_block = 0", func(w *ReceiverState) { w.Unbound = true }},
+		{"invoices WHERE merchant_address = receiver AND chain_key = chain AND from_block = 0 AND " + isRare, func(w *ReceiverState) { w.Unbound = true }},
 		{"undecided_payments WHERE to_address = receiver AND chain_key = chain", func(w *ReceiverState) { w.Undecided = true }},
 	} {
 		found, err := q.WhichExist(ctx, []string{"chain", "receiver"}, rows, of.rows)

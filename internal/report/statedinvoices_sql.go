@@ -26,13 +26,15 @@ type StatedInvoice struct {
 	OpenedAt    time.Time // when it was created, or a draft became open
 	VoidedAt    time.Time // when it was made void; expiresAt if that is not known
 	ConfirmedAt time.Time // when the last of its payments was confirmed; zero without one
+
+	item string // kind of its inbox item; empty without one
 }
 
 // statedInvoices selects invoices that were issued, from the rows that the parameter ends selects. A
 // voided draft was not issued: it never had an amount to transfer or an address, or blocks in which it
 // was open. Adding 0 keeps PostgreSQL from reading all payments in the order of their confirmation.
 func statedInvoices(contained, index, end string) string {
-	const columns = "id, chain_key, currency, amount, tolerance, status, expires_at, closed_block, sums_stale, payment_count, due, due_returned, "
+	const columns = "id, chain_key, currency, amount, tolerance, status, exception, item, expires_at, closed_block, sums_stale, payment_count, due, due_returned, "
 	return "SELECT " + columns + `contained,
 			CASE WHEN contained = 1 THEN created_at ELSE coalesce((SELECT at FROM invoice_transitions WHERE invoice_id = stated.id AND status = 'open'), created_at) END,
 			CASE WHEN status = 'void' AND contained = 0 THEN coalesce((SELECT at FROM invoice_transitions WHERE invoice_id = stated.id AND status = 'void'), expires_at) END,
@@ -43,7 +45,7 @@ func statedInvoices(contained, index, end string) string {
 
 func scanStatedInvoice(row db.Scanner) (s StatedInvoice, err error) {
 	inv := &s.Invoice
-	err = row.Scan(&inv.ID, &inv.ChainKey, &inv.Currency, db.AmountCol(&inv.Amount), db.AmountCol(&inv.Tolerance), &inv.Status, db.Seconds(&inv.ExpiresAt), db.NullUint(&inv.ClosedBlock),
+	err = row.Scan(&inv.ID, &inv.ChainKey, &inv.Currency, db.AmountCol(&inv.Amount), db.AmountCol(&inv.Tolerance), &inv.Status, &inv.Exception, &s.item, db.Seconds(&inv.ExpiresAt), db.NullUint(&inv.ClosedBlock),
 		&inv.Sums.Stale, &inv.Sums.Payments, db.AmountCol(&inv.Sums.Tally.Due), db.AmountCol(&inv.Sums.Tally.Returned), &s.Contained, db.Seconds(&s.OpenedAt), db.Seconds(&s.VoidedAt), db.Seconds(&s.ConfirmedAt))
 	return s, err
 }
@@ -87,13 +89,18 @@ func (q Reader) EarlierInvoices(ctx context.Context, f EarlierFilter, do func([]
 	if err := eachPage(f.Limit, do, func(after StatedInvoice) ([]StatedInvoice, error) { return longLivedInvoices(ctx, q, f, after) }); err != nil {
 		return err
 	}
-	// An invoice that is read as open here may close before the next list, which then leaves it out.
+	// An invoice that is read as open here may get an exception before the next page, which then leaves it out, or close
+	// before the next list, which then does.
 	read := make(map[string]bool)
 	if err := eachPage(f.Limit, func(page []StatedInvoice) error {
+		var unread []StatedInvoice
 		for _, inv := range page {
-			read[inv.ID] = true
+			if !read[inv.ID] {
+				read[inv.ID] = true
+				unread = append(unread, inv)
+			}
 		}
-		return do(page)
+		return do(unread)
 	}, func(after StatedInvoice) ([]StatedInvoice, error) { return overdueInvoices(ctx, q, f, after) }); err != nil {
 		return err
 	}
@@ -140,11 +147,11 @@ func longLivedInvoices(ctx context.Context, q db.Querier, f EarlierFilter, after
 		ORDER BY merchant_id, expires_at, id LIMIT $6`), f.MerchantID, after.ExpiresAt.Unix(), after.ID, f.To.Add(invoice.MaxLifetime).Unix(), f.End, f.Limit)
 }
 
-// overdueInvoices returns open invoices that should have expired, by id.
+// overdueInvoices returns open invoices that should have expired, in the order of the index.
 func overdueInvoices(ctx context.Context, q db.Querier, f EarlierFilter, after StatedInvoice) ([]StatedInvoice, error) {
-	return db.QueryAll(ctx, q, scanStatedInvoice, statedInvoices("1 = 0", q.IndexedBy("invoices_by_merchant_status"),
-		`merchant_id = $1 AND status = 'open' AND (merchant_id, status, id) > ($1, 'open', $2) AND id > $2 AND id < $3 AND expires_at < $4
-		ORDER BY merchant_id, status, id LIMIT $5`), f.MerchantID, after.ID, f.End, f.settled().Unix(), f.Limit)
+	return db.QueryAll(ctx, q, scanStatedInvoice, statedInvoices("1 = 0", q.IndexedBy("invoices_by_merchant_state"),
+		`merchant_id = $1 AND status = 'open' AND (merchant_id, status, exception, item, id) > ($1, 'open', $2, $3, $4) AND id < $5 AND expires_at < $6
+		ORDER BY merchant_id, status, exception, item, id LIMIT $7`), f.MerchantID, string(after.Exception), after.item, after.ID, f.End, f.settled().Unix(), f.Limit)
 }
 
 // closedInvoices returns the invoices with the ids that are not open and have expired.

@@ -308,6 +308,10 @@ func (s Statement) IsList() bool {
 		!strings.Contains(s.Query, "payments.tx_hash = $")
 }
 
+// IsMerged reports whether the statement merges rows of several combinations of values in an index.
+// PostgreSQL sorts them, up to the limit of each.
+func (s Statement) IsMerged() bool { return strings.Contains(s.Query, "1 = 0 UNION ALL") }
+
 // IndexesAlone opens the PostgreSQL database with the store's settings, and with sorts
 // disabled where an index has the order.
 func IndexesAlone(t *testing.T, url string) *sql.DB {

@@ -251,8 +251,9 @@ CREATE TABLE invoices (
     -- transaction of the newest confirmed sweep of the invoice's token; null without one
     swept_tx             TEXT COLLATE "C"
         CHECK (swept_tx IS NULL OR length(swept_tx) = 66 AND coalesce(deposit_address, '') <> ''),
-    -- kind of its inbox item; null if it needs no decision
-    item                 TEXT COLLATE "C" CHECK (item IN ('underpaid', 'overpaid', 'late', 'duplicate')),
+    -- kind of its inbox item; empty if it needs no decision
+    item                 TEXT COLLATE "C" NOT NULL DEFAULT ''
+        CHECK (item IN ('', 'underpaid', 'overpaid', 'late', 'duplicate')),
     -- returned part of arrived_in_time
     arrived_returned     TEXT COLLATE "C" NOT NULL DEFAULT '0'
         CHECK (trim(arrived_returned, '0123456789') = '' AND length(arrived_returned) >= 1),
@@ -268,38 +269,25 @@ CREATE TABLE invoices (
     CHECK ((settled_tx IS NULL) = (settled_at IS NULL))
 ) WITH (fillfactor = 80);
 -- A lookup by an amount finds few rows, even where a merchant has few prices, since transfer amounts differ. The
--- planner would expect many by its statistics, so that reading all open invoices of a chain would seem as cheap.
+-- planner would expect many by its statistics.
 ALTER TABLE invoices ALTER COLUMN amount SET (n_distinct = -1);
 CREATE INDEX invoices_by_merchant ON invoices (merchant_id, id);
-CREATE INDEX invoices_by_status ON invoices (status, id);
-CREATE INDEX invoices_by_merchant_status ON invoices (merchant_id, status, id);
+-- For lists by status, exception and inbox item, which merge the rows of several combinations.
+CREATE INDEX invoices_by_state ON invoices (status, exception, item, id);
+CREATE INDEX invoices_by_merchant_state ON invoices (merchant_id, status, exception, item, id);
 -- To find the invoices with the nearest amounts. In numeric order, of equal amounts the newest first.
 CREATE INDEX invoices_near ON invoices (merchant_address, chain_key, token, length(amount), amount, id DESC)
     WHERE status IN ('open', 'expired');
+-- Open invoices by their expiry. A reorg, which binds those above a height to it, reads all entries of the chain.
 CREATE INDEX invoices_expiring ON invoices (chain_key, expires_at, from_block) WHERE status = 'open';
--- Invoices created before their chain was first read.
-CREATE INDEX invoices_unbound ON invoices (merchant_address, chain_key, token) WHERE from_block = 0;
--- Invoices that a reorg of the blocks above a height binds to that height.
-CREATE INDEX invoices_bound ON invoices (chain_key, from_block) WHERE status = 'open';
--- To find the invoices with a remainder that a payment could be meant for.
-CREATE INDEX invoices_partly_paid ON invoices (merchant_address, chain_key, token, id DESC) WHERE remaining IS NOT NULL;
--- Open invoices that lack a transfer amount for the remainder, as InvoicesLackingTransferAmounts selects them. There
--- are seldom any.
-CREATE INDEX invoices_without_transfer_amount ON invoices (chain_key, id)
-    WHERE status = 'open' AND (sums_stale = 1 OR remaining IS NOT NULL AND remaining_transfer IS NULL);
+-- There are seldom any: partly paid invoices, those with sums that are not known, and those created before their chain
+-- was first read.
+CREATE INDEX invoices_rare ON invoices (chain_key, merchant_address, token, id)
+    WHERE remaining IS NOT NULL OR sums_stale = 1 OR from_block = 0;
 CREATE INDEX invoices_by_address ON invoices (merchant_address, id);
-CREATE INDEX invoices_by_exception ON invoices (exception, id) WHERE exception <> '';
-CREATE INDEX invoices_by_merchant_exception ON invoices (merchant_id, exception, id) WHERE exception <> '';
-CREATE INDEX invoices_open_by_amount_direct ON invoices (amount, merchant_address, chain_key, token)
-    WHERE status = 'open' AND collection = 'direct';
-CREATE INDEX invoices_closed_by_amount_direct ON invoices (amount, merchant_address, closed_block)
-    WHERE status <> 'open' AND collection = 'direct';
-CREATE INDEX invoices_by_tolerance_direct ON invoices (merchant_address, chain_key, token, length(amount), amount)
-    WHERE status = 'open' AND tolerance <> '0' AND collection = 'direct';
-CREATE INDEX invoices_closed_by_tolerance_direct ON invoices (merchant_address, chain_key, token, closed_block)
-    WHERE status <> 'open' AND tolerance <> '0' AND collection = 'direct';
-CREATE INDEX invoices_by_item ON invoices (item, id) WHERE item IS NOT NULL;
-CREATE INDEX invoices_by_merchant_item ON invoices (merchant_id, item, id) WHERE item IS NOT NULL;
+-- Open invoices that accept less than their amount, and those that were closed above a block.
+CREATE INDEX invoices_by_tolerance ON invoices (merchant_address, chain_key, token, closed_block, length(amount), amount)
+    WHERE tolerance <> '0' AND collection = 'direct';
 -- Invoices that a statement of a month does not find by the times in their ids: they live for more than a day.
 CREATE INDEX invoices_long_lived ON invoices (merchant_id, expires_at, id) WHERE expires_at - created_at > 86400;
 -- Lists by an amount name this condition, so that a lookup of the invoices of an address does not read this index.
@@ -378,8 +366,8 @@ CREATE TABLE invoice_openings (
     opened_at  BIGINT NOT NULL                                                 -- Unix seconds
 );
 
--- Every amount that a checkout asked a payer to transfer: for the whole of an invoice, and for the remainders after
--- partial payments.
+-- Every amount that payers of direct invoices owe: the whole of each invoice that is no draft, and the remainders after
+-- partial payments. The checkout asks for it with a suffix.
 CREATE TABLE transfer_amounts (
     -- the invoice. This row may be written first: it decides whether the invoice can have the amount
     invoice_id       TEXT COLLATE "C" NOT NULL REFERENCES invoices (id) DEFERRABLE INITIALLY DEFERRED,
@@ -405,8 +393,7 @@ CREATE TABLE transfer_amounts (
     live             BIGINT NOT NULL CHECK (live IN (0, 1)),
     -- closed_block of the invoice; null while it is open
     closed_block     BIGINT CHECK (closed_block IS NULL OR closed_block >= 0 AND live = 0),
-    PRIMARY KEY (invoice_id, base),
-    CHECK (amount IS NOT NULL OR remainder = 1)
+    PRIMARY KEY (invoice_id, base)
 );
 ALTER TABLE transfer_amounts ALTER COLUMN base SET (n_distinct = -1); -- as for invoices.amount
 -- An amount is assigned to one open invoice and no other.
@@ -415,9 +402,8 @@ CREATE UNIQUE INDEX transfer_amounts_live ON transfer_amounts (amount, merchant_
 -- The rows that a reorg of the blocks above a height binds to that height, in addition to the amounts of the invoices
 -- themselves.
 CREATE INDEX transfer_amounts_bound ON transfer_amounts (chain_key, from_block) WHERE live = 1 AND remainder = 1;
--- Invoices with a remaining amount, and invoices that were closed above a block: they could still be paid in it.
-CREATE INDEX transfer_amounts_by_remainder ON transfer_amounts (base, merchant_address, chain_key, token, closed_block)
-    WHERE remainder = 1;
+-- Open invoices that await an amount, and those that were closed above a block: they could still be paid in it.
+CREATE INDEX transfer_amounts_by_base ON transfer_amounts (base, merchant_address, chain_key, token, closed_block);
 -- For the invoice to which an amount was assigned last. Rows without an amount are in it, too: the planner has
 -- statistics only of indexes of all rows, and without them would expect very many rows for a key.
 CREATE INDEX transfer_amounts_by_key ON transfer_amounts (hashtextextended(amount || merchant_address || chain_key ||
