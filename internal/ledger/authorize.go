@@ -53,23 +53,23 @@ type Gasless struct {
 // stored. After another error, the authorization can be submitted again.
 func (s *Service) Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (Authorization, error) {
 	a = a.Normal()
-	inv, err := NewReader(s.store).Invoice(ctx, invoiceID)
+	inv, err := NewReader(s.conf.Store).Invoice(ctx, invoiceID)
 	if err != nil {
 		return Authorization{}, err
 	}
-	known, err := boundTo(ctx, s.store, inv, a)
+	known, err := boundTo(ctx, s.conf.Store, inv, a)
 	if err != nil || known.ID != "" {
 		return known, err
 	}
 	checked, err := s.CheckAuthorization(ctx, inv, a)
 	if err != nil {
 		// The same request may have been accepted since, which fails the checks of this one.
-		if known, again := boundTo(ctx, s.store, inv, a); again == nil && known.ID != "" {
+		if known, again := boundTo(ctx, s.conf.Store, inv, a); again == nil && known.ID != "" {
 			return known, nil
 		}
 		return Authorization{}, err
 	}
-	err = s.store.Update(ctx, func(tx *db.Tx) (err error) {
+	err = s.conf.Store.Update(ctx, func(tx *db.Tx) (err error) {
 		known, err = s.acceptAuthorization(ctx, tx, inv, a, checked)
 		return err
 	})
@@ -77,8 +77,8 @@ func (s *Service) Authorize(ctx context.Context, invoiceID string, a invoice.Aut
 		s.countAuthorization(inv.ChainKey, err)
 		return Authorization{}, err
 	}
-	s.signals.OnAuthorization(inv.ChainKey, "")
-	s.signals.WakeTxManager(inv.ChainKey)
+	s.conf.Signals.OnAuthorization(inv.ChainKey, "")
+	s.conf.Signals.WakeTxManager(inv.ChainKey)
 	return known, nil
 }
 
@@ -86,14 +86,14 @@ func (s *Service) Authorize(ctx context.Context, invoiceID string, a invoice.Aut
 // accepting it. It returns the same errors as Authorize.
 func (s *Service) CheckAuthorization(ctx context.Context, inv invoice.Invoice, a invoice.Authorization) (checked AuthorizationCheck, err error) {
 	defer func() { s.countAuthorization(inv.ChainKey, err) }()
-	now := s.now()
+	now := s.conf.Now()
 	if err := inv.CheckAuthorization(a, now, now); err != nil {
 		return AuthorizationCheck{}, err
 	}
-	if err := s.mayAccept(ctx, s.store, inv, a); err != nil {
+	if err := s.mayAccept(ctx, s.conf.Store, inv, a); err != nil {
 		return AuthorizationCheck{}, err
 	}
-	checked, err = s.gasless.Checker.CheckAuthorization(chain.OnBehalfOf(ctx, inv.MerchantID), inv.ChainKey, inv.Token, a.Normal())
+	checked, err = s.conf.Gasless.Checker.CheckAuthorization(chain.OnBehalfOf(ctx, inv.MerchantID), inv.ChainKey, inv.Token, a.Normal())
 	if err != nil {
 		return AuthorizationCheck{}, err
 	}
@@ -108,7 +108,7 @@ func (s *Service) CheckAuthorization(ctx context.Context, inv invoice.Invoice, a
 // countAuthorization signals a refusal.
 func (s *Service) countAuthorization(chainKey string, err error) {
 	if refusal := (*invoice.RefusalError)(nil); errors.As(err, &refusal) {
-		s.signals.OnAuthorization(chainKey, refusal.Reason)
+		s.conf.Signals.OnAuthorization(chainKey, refusal.Reason)
 	}
 }
 
@@ -150,13 +150,13 @@ func lockForAuthorization(ctx context.Context, tx *db.Tx, chainKey string) error
 func (s *Service) newAuthorization(inv invoice.Invoice, a invoice.Authorization, checked AuthorizationCheck) Authorization {
 	return Authorization{
 		Authorization: a, ID: s.ids.New(invoice.PrefixAuthorization), ChainKey: inv.ChainKey, Token: inv.Token,
-		InvoiceID: inv.ID, MerchantID: inv.MerchantID, Gas: checked.Gas, Status: AuthorizationAccepted, CreatedAt: s.now(), Scheduled: s.schedule(),
+		InvoiceID: inv.ID, MerchantID: inv.MerchantID, Gas: checked.Gas, Status: AuthorizationAccepted, CreatedAt: s.conf.Now(), Scheduled: s.conf.Schedule(),
 	}
 }
 
 // checkAgain repeats, under the cursor of the chain, what CheckAuthorization checked before it asked a node.
 func (s *Service) checkAgain(ctx context.Context, tx *db.Tx, inv invoice.Invoice, a invoice.Authorization, checked AuthorizationCheck) error {
-	now := s.now()
+	now := s.conf.Now()
 	if err := inv.CheckAuthorization(a, clock.Earlier(now, checked.Time), clock.Later(now, checked.Time)); err != nil {
 		return err
 	}
@@ -207,8 +207,8 @@ func boundTo(ctx context.Context, r db.Querier, inv invoice.Invoice, a invoice.A
 // mayAccept returns the reason why a new authorization for the invoice is refused, as far as stored
 // rows show.
 func (s *Service) mayAccept(ctx context.Context, r db.Querier, inv invoice.Invoice, a invoice.Authorization) error {
-	budget, on := s.gasless.Budgets[inv.ChainKey]
-	if !on || s.gasless.Checker == nil {
+	budget, on := s.conf.Gasless.Budgets[inv.ChainKey]
+	if !on || s.conf.Gasless.Checker == nil {
 		return invoice.Refuse(invoice.RefusedGaslessOff)
 	}
 	named, err := InvoicesByCommitment(ctx, r, []invoice.Hash{a.Nonce})
@@ -231,7 +231,7 @@ func (s *Service) mayAccept(ctx context.Context, r db.Querier, inv invoice.Invoi
 	case !errors.Is(err, db.ErrNotFound):
 		return err
 	}
-	all, merchant, payer, err := CountAuthorizations(ctx, r, inv.ChainKey, inv.MerchantID, a.From, WindowBefore(s.now(), s.schedule(), budgetWindow))
+	all, merchant, payer, err := CountAuthorizations(ctx, r, inv.ChainKey, inv.MerchantID, a.From, WindowBefore(s.conf.Now(), s.conf.Schedule(), budgetWindow))
 	if err != nil {
 		return err
 	}
@@ -272,5 +272,5 @@ func (ch *Changes) authorize(e *entry, p invoice.Payment) {
 // certain. Every payment up to that block is stored, and none of a later block can be made
 // by an authorization whose window closed before it.
 func (s *Service) endAuthorizations(ctx context.Context, tx *db.Tx, chainKey string, cur Cursor) error {
-	return EndAuthorizations(ctx, tx, chainKey, cur.Confirmed.Time, invoice.RefusedWindowClosed, s.now())
+	return EndAuthorizations(ctx, tx, chainKey, cur.Confirmed.Time, invoice.RefusedWindowClosed, s.conf.Now())
 }

@@ -10,7 +10,7 @@ import (
 // ChainAudits returns how far the final blocks of a chain were read a second time. The
 // first call for a chain begins with the blocks that become final afterwards.
 func (s *Service) ChainAudits(ctx context.Context, chainKey string) ([]ChainAudit, error) {
-	all, err := chainAudits(ctx, s.store, chainKey)
+	all, err := chainAudits(ctx, s.conf.Store, chainKey)
 	if err != nil || len(all) > 0 && all[0].Part == AuditNew {
 		return all, err
 	}
@@ -20,15 +20,15 @@ func (s *Service) ChainAudits(ctx context.Context, chainKey string) ([]ChainAudi
 	if err != nil {
 		return nil, err
 	}
-	return chainAudits(ctx, s.store, chainKey)
+	return chainAudits(ctx, s.conf.Store, chainKey)
 }
 
 // AdvanceAudit records that a part of a chain is audited up to a block.
 func (s *Service) AdvanceAudit(ctx context.Context, chainKey string, from ChainAudit, next uint64, more AuditCounts) error {
-	return s.store.Update(ctx, func(tx *db.Tx) error { return advanceAudit(ctx, tx, chainKey, from, next, more) })
+	return s.conf.Store.Update(ctx, func(tx *db.Tx) error { return advanceAudit(ctx, tx, chainKey, from, next, more) })
 }
 
 // RecordedTransactions returns the transactions with recorded transfers.
 func (s *Service) RecordedTransactions(ctx context.Context, chainKey string, txs []invoice.Hash) (map[invoice.Hash]bool, error) {
-	return recordedTransactions(ctx, s.store, chainKey, txs)
+	return recordedTransactions(ctx, s.conf.Store, chainKey, txs)
 }

@@ -26,7 +26,7 @@ func (s *Service) CancelRefund(ctx context.Context, id, merchantID string) (invo
 // returns the errors of CancelRefund, and *invoice.FieldError if the address receives payments.
 func (s *Service) ApproveRefund(ctx context.Context, id, merchantID string, to invoice.Address) (invoice.RefundRecord, error) {
 	return s.changeRefund(ctx, id, merchantID, access.ActionRefundApprove, func(r invoice.RefundRecord) (invoice.RefundRecord, bool) {
-		return r.Approve(to, s.confirmed())
+		return r.Approve(to, s.conf.Confirmed())
 	}, func(r invoice.RefundRecord) bool {
 		return r.Status == invoice.RefundPending && !r.ClaimHash.IsZero() && r.To == to
 	})
@@ -36,7 +36,7 @@ func (s *Service) ApproveRefund(ctx context.Context, id, merchantID string, to i
 func (s *Service) changeRefund(ctx context.Context, id, merchantID string, action access.Action,
 	change func(invoice.RefundRecord) (invoice.RefundRecord, bool), done func(invoice.RefundRecord) bool,
 ) (r invoice.RefundRecord, err error) {
-	if r, err = NewReader(s.store).RefundRecord(ctx, id); err != nil {
+	if r, err = NewReader(s.conf.Store).RefundRecord(ctx, id); err != nil {
 		return r, err
 	}
 	if merchantID != "" && r.MerchantID != merchantID {
@@ -73,7 +73,7 @@ func (s *Service) saveChangedRefund(ctx context.Context, tx *db.Tx, out *outbox,
 			return err
 		}
 	}
-	out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
+	out.audit = append(out.audit, access.NewEntry(ctx, s.conf.Now(), access.Change{
 		MerchantID: r.MerchantID, Action: action, Object: r.ID, Before: auditRefund(was), After: auditRefund(r),
 	}))
 	if err := updatePreparedRefund(ctx, tx, r); err != nil {
@@ -112,7 +112,7 @@ type RefundClaim struct {
 // merchant's approval. Errors are db.ErrNotFound, *invoice.FieldError,
 // ErrRefundNotOpen, ErrNotThePayer and chain.ErrSignature.
 func (s *Service) NameRefundAddress(ctx context.Context, claim RefundClaim) (r invoice.RefundRecord, err error) {
-	if r, err = RefundByClaimToken(ctx, s.store, claim.Token); err != nil {
+	if r, err = RefundByClaimToken(ctx, s.conf.Store, claim.Token); err != nil {
 		return r, err
 	}
 	if err := s.CheckRecipient(ctx, r, claim.To); err != nil {
@@ -140,7 +140,7 @@ func (s *Service) NameRefundAddress(ctx context.Context, claim RefundClaim) (r i
 			return err
 		}
 		var ok bool
-		if r, ok = was.NameAddress(claim.To, claim.Account, claim.Signature, s.confirmed()); !ok {
+		if r, ok = was.NameAddress(claim.To, claim.Account, claim.Signature, s.conf.Confirmed()); !ok {
 			r = was
 			return ErrRefundNotOpen
 		}
@@ -152,11 +152,11 @@ func (s *Service) NameRefundAddress(ctx context.Context, claim RefundClaim) (r i
 // ExpireRefunds expires the prepared refunds that were not sent in time. Their amounts count for open
 // invoices again. So do the amounts of refunds that a reorg dropped and that were not mined again.
 func (s *Service) ExpireRefunds(ctx context.Context) error {
-	for _, c := range s.chains {
+	for _, c := range s.conf.Chains {
 		for more := true; more; {
 			more = false // if the chain was never read
 			err := s.updateChain(ctx, c.Key, func(tx *db.Tx, out *outbox) error {
-				payments, err := ExpireRefunds(ctx, tx, c.Key, s.confirmed(), expireRefundBatch)
+				payments, err := ExpireRefunds(ctx, tx, c.Key, s.conf.Confirmed(), expireRefundBatch)
 				more = len(payments) == expireRefundBatch
 				if err != nil || len(payments) == 0 {
 					return err

@@ -56,7 +56,7 @@ const (
 // Errors are db.ErrNotFound when there is no such invoice, ErrNothingToClaim,
 // ErrNotThePayer, ErrTooManyClaims, and chain.ErrSignature.
 func (s *Service) Claim(ctx context.Context, claim Claim) (result ClaimResult, err error) {
-	inv, err := NewReader(s.store).Invoice(ctx, claim.InvoiceID)
+	inv, err := NewReader(s.conf.Store).Invoice(ctx, claim.InvoiceID)
 	if err != nil {
 		return "", err
 	}

@@ -27,10 +27,10 @@ func (s *Service) ClaimToken(r invoice.RefundRecord) string {
 // claimTokens returns the tokens that the master keys derive for a refund, beginning with the newest
 // key.
 func (s *Service) claimTokens(refundID string) (tokens []string) {
-	if s.keyring == nil {
+	if s.conf.Keyring == nil {
 		return nil
 	}
-	for _, secret := range s.keyring.Tokens("refund " + refundID) {
+	for _, secret := range s.conf.Keyring.Tokens("refund " + refundID) {
 		tokens = append(tokens, invoice.Text(secret[:claimTokenSize]))
 	}
 	return tokens
@@ -42,7 +42,7 @@ func (s *Service) newClaimToken(refundID string) (string, error) {
 		return tokens[0], nil
 	}
 	var random [claimTokenSize]byte
-	if _, err := io.ReadFull(s.rand, random[:]); err != nil {
+	if _, err := io.ReadFull(s.conf.Rand, random[:]); err != nil {
 		return "", fmt.Errorf("claim token: %w", err)
 	}
 	return invoice.Text(random[:]), nil

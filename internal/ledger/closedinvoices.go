@@ -40,7 +40,7 @@ func endInLostPast(ctx context.Context, tx *db.Tx, inv invoice.Invoice, l LostIn
 // decides; it does not expire. During a recovery voidClosed does not decide, because imported invoices
 // may explain such payments. It reports whether there may be more invoices than it decided about.
 func (s *Service) voidClosed(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, cur Cursor) (more bool, err error) {
-	if s.recovery {
+	if s.conf.Recovery {
 		return false, nil
 	}
 	closed, err := closedInvoices(ctx, tx, chainKey, cur.Confirmed.Number, closedBatch)

@@ -147,7 +147,7 @@ func unchanged(*db.Tx, *outbox, *Cursor) error { return nil }
 // priority. more reports whether some are left. unfinal is how many of the chain's newest blocks are
 // not final; if it is 0, the blocks that were read count.
 func (s *Service) updateAndExpire(ctx context.Context, chainKey string, unfinal uint64, fn func(tx *db.Tx, out *outbox, cur *Cursor) error) (more bool, err error) {
-	started := s.schedule()
+	started := s.conf.Schedule()
 	for pace := newExpiryPace(); ; {
 		var held time.Duration // that others waited
 		began := time.Now()
@@ -175,7 +175,7 @@ func (s *Service) updateAndExpire(ctx context.Context, chainKey string, unfinal 
 		if err != nil {
 			return false, err
 		}
-		if !more || s.schedule().Sub(started) >= expiryShift {
+		if !more || s.conf.Schedule().Sub(started) >= expiryShift {
 			return more, nil
 		}
 		fn = unchanged
@@ -189,7 +189,7 @@ func (s *Service) updateAndExpire(ctx context.Context, chainKey string, unfinal 
 // not expire yet. During a recovery no invoice expires, because the registry may have closed it for
 // another reason.
 func (s *Service) expire(ctx context.Context, tx *db.Tx, out *outbox, chainKey string, cur Cursor, batch int) (more bool, err error) {
-	if s.recovery {
+	if s.conf.Recovery {
 		return false, nil
 	}
 	uncounted, err := newestUncounted(ctx, tx, chainKey, cur)

@@ -81,7 +81,7 @@ func (s *Service) insertReserved(ctx context.Context, c create) (invoice.Invoice
 	}
 	for {
 		if c.inv.Details.UniqueReference {
-			holder, err := referenceHolder(ctx, s.store, c.inv.MerchantID, c.inv.Details.Reference)
+			holder, err := referenceHolder(ctx, s.conf.Store, c.inv.MerchantID, c.inv.Details.Reference)
 			if err == nil {
 				return invoice.Invoice{}, &ReferenceTakenError{InvoiceID: holder}
 			}
@@ -100,7 +100,7 @@ func (s *Service) insertReserved(ctx context.Context, c create) (invoice.Invoice
 // amount.
 func (s *Service) buildInvoice(ctx context.Context, d invoice.Draft, id string) (invoice.Invoice, error) {
 	now := s.seconds()
-	m, known, err := s.merchants.Find(ctx, d.MerchantID)
+	m, known, err := s.conf.Merchants.Find(ctx, d.MerchantID)
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
@@ -170,11 +170,11 @@ const deleteBatch = 1000
 func (s *Service) DeleteOldKeys(ctx context.Context) error {
 	for {
 		var keys, erasures int64
-		err := s.store.Update(ctx, func(tx *db.Tx) (err error) {
-			if keys, err = DeleteIdempotencyKeys(ctx, tx, s.schedule(), deleteBatch); err != nil {
+		err := s.conf.Store.Update(ctx, func(tx *db.Tx) (err error) {
+			if keys, err = DeleteIdempotencyKeys(ctx, tx, s.conf.Schedule(), deleteBatch); err != nil {
 				return err
 			}
-			erasures, err = DeleteErasures(ctx, tx, s.schedule(), deleteBatch)
+			erasures, err = DeleteErasures(ctx, tx, s.conf.Schedule(), deleteBatch)
 			return err
 		})
 		if err != nil || keys < deleteBatch && erasures == 0 {

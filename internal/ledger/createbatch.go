@@ -175,7 +175,7 @@ func (s *Service) tryCreate(ctx context.Context, calls []*createCall, try int, a
 // Before bind has taken the lock on from_block, it does not write. The indexer takes the same lock and
 // waits for all that hold it.
 func (s *Service) createIn(ctx context.Context, tx *db.Tx, out *outbox, calls []*createCall, try int) (got triedCreates, err error) {
-	if got.repeated, err = sendUsedKeys(ctx, tx, keysOf(calls), s.schedule()); err != nil {
+	if got.repeated, err = sendUsedKeys(ctx, tx, keysOf(calls), s.conf.Schedule()); err != nil {
 		return got, err
 	}
 	held, settled, err := s.sendHoldings(ctx, tx, calls)

@@ -14,7 +14,7 @@ import (
 
 // Cursor returns how far the chain is read.
 func (s *Service) Cursor(ctx context.Context, chainKey string) (Progress, error) {
-	cur, err := NewReader(s.store).Cursor(ctx, chainKey)
+	cur, err := NewReader(s.conf.Store).Cursor(ctx, chainKey)
 	if errors.Is(err, db.ErrNotFound) {
 		return Progress{}, nil
 	}
@@ -23,17 +23,17 @@ func (s *Service) Cursor(ctx context.Context, chainKey string) (Progress, error)
 
 // Awaited returns the payments that are awaited on a chain.
 func (s *Service) Awaited(ctx context.Context, chainKey string) (Awaited, error) {
-	return readAwaited(ctx, s.store, chainKey)
+	return readAwaited(ctx, s.conf.Store, chainKey)
 }
 
 // SinceFirstInvoice returns how long ago the first invoice of a chain was
 // created, by the service's clock; ok is false before the first invoice.
 func (s *Service) SinceFirstInvoice(ctx context.Context, chainKey string) (d time.Duration, ok bool, err error) {
-	first, err := firstInvoice(ctx, s.store, chainKey)
+	first, err := firstInvoice(ctx, s.conf.Store, chainKey)
 	if errors.Is(err, db.ErrNotFound) {
 		return 0, false, nil
 	}
-	return max(0, s.now().Sub(first.CreatedAt)), err == nil, err
+	return max(0, s.conf.Now().Sub(first.CreatedAt)), err == nil, err
 }
 
 // Start records a chain that is read for the first time. at is a final block;
@@ -45,7 +45,7 @@ func (s *Service) Start(ctx context.Context, chainKey string, at invoice.Header,
 	if from <= at.Number {
 		gap = &Gap{Next: from, Last: at.Number, LastTime: at.Time}
 	}
-	return s.store.Update(ctx, func(tx *db.Tx) error {
+	return s.conf.Store.Update(ctx, func(tx *db.Tx) error {
 		fresh, err := InsertChain(ctx, tx, chainKey, at, gap)
 		if err != nil {
 			return err
@@ -63,27 +63,27 @@ func (s *Service) Start(ctx context.Context, chainKey string, at invoice.Header,
 // Headers returns the stored headers from one number to another, both included, in ascending order.
 // The headers above the finalized height and the newest below it are stored.
 func (s *Service) Headers(ctx context.Context, chainKey string, from, to uint64) ([]invoice.Header, error) {
-	return Headers(ctx, s.store, chainKey, from, to)
+	return Headers(ctx, s.conf.Store, chainKey, from, to)
 }
 
 // Watched returns which of the addresses are settlement or deposit addresses.
 func (s *Service) Watched(ctx context.Context, chainKey string, addrs []invoice.Address) (map[invoice.Address]bool, error) {
-	return WatchedAddresses(ctx, s.store, chainKey, addrs)
+	return WatchedAddresses(ctx, s.conf.Store, chainKey, addrs)
 }
 
 // Pending returns the transfers up to a block that are not final yet: pending
 // payments, refunds and sweeps, and possible refunds that are undecided. Verify them
 // by their receipts, then pass the revision to Confirm.
 func (s *Service) Pending(ctx context.Context, chainKey string, through uint64) (all []invoice.Transfer, revision int64, err error) {
-	cur, err := NewReader(s.store).Cursor(ctx, chainKey) // read first, so that the revision is not newer than the transfers
+	cur, err := NewReader(s.conf.Store).Cursor(ctx, chainKey) // read first, so that the revision is not newer than the transfers
 	if err != nil {
 		return nil, 0, err
 	}
-	payments, err := PendingPayments(ctx, s.store, chainKey, 0, through)
+	payments, err := PendingPayments(ctx, s.conf.Store, chainKey, 0, through)
 	if err != nil {
 		return nil, 0, err
 	}
-	refunds, err := PendingRefunds(ctx, s.store, chainKey, 0, through)
+	refunds, err := PendingRefunds(ctx, s.conf.Store, chainKey, 0, through)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -93,14 +93,14 @@ func (s *Service) Pending(ctx context.Context, chainKey string, through uint64) 
 	for _, r := range refunds {
 		all = append(all, r.Transfer)
 	}
-	sweeps, err := PendingSweeps(ctx, s.store, chainKey, 0, through)
+	sweeps, err := PendingSweeps(ctx, s.conf.Store, chainKey, 0, through)
 	if err != nil {
 		return nil, 0, err
 	}
 	for _, w := range sweeps {
 		all = append(all, w.Transfer)
 	}
-	undecided, err := UndecidedRefunds(ctx, s.store, chainKey, cur.Confirmed.Number+1, through, math.MaxInt32)
+	undecided, err := UndecidedRefunds(ctx, s.conf.Store, chainKey, cur.Confirmed.Number+1, through, math.MaxInt32)
 	return append(all, undecided...), cur.Revision, err
 }
 
@@ -108,15 +108,15 @@ func (s *Service) Pending(ctx context.Context, chainKey string, through uint64) 
 // finalized height and up to a number. Where such a block is canonical, the
 // transfer was missed when the block was read again.
 func (s *Service) Orphaned(ctx context.Context, chainKey string, through uint64) ([]invoice.Transfer, error) {
-	cur, err := NewReader(s.store).Cursor(ctx, chainKey)
+	cur, err := NewReader(s.conf.Store).Cursor(ctx, chainKey)
 	if err != nil {
 		return nil, err
 	}
-	payments, err := OrphanedPayments(ctx, s.store, chainKey, cur.Confirmed.Number+1, through)
+	payments, err := OrphanedPayments(ctx, s.conf.Store, chainKey, cur.Confirmed.Number+1, through)
 	if err != nil {
 		return nil, err
 	}
-	sweeps, err := OrphanedSweeps(ctx, s.store, chainKey, cur.Confirmed.Number+1, through)
+	sweeps, err := OrphanedSweeps(ctx, s.conf.Store, chainKey, cur.Confirmed.Number+1, through)
 	var transfers []invoice.Transfer
 	for _, p := range payments {
 		transfers = append(transfers, p.Transfer)
@@ -141,7 +141,7 @@ func (s *Service) Resume(ctx context.Context, chainKey string) error {
 		}
 		was := auditedHalt{cur.Halted}
 		cur.Halted = ""
-		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, s.now(), access.Change{Action: access.ActionChainResume, Object: chainKey, Before: was}))
+		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, s.conf.Now(), access.Change{Action: access.ActionChainResume, Object: chainKey, Before: was}))
 	})
 }
 
@@ -152,7 +152,7 @@ type auditedHalt struct {
 
 // updateCursor changes the chain's cursor, also while the chain is halted.
 func (s *Service) updateCursor(ctx context.Context, chainKey string, change func(*db.Tx, *Cursor) error) error {
-	return s.store.Update(ctx, func(tx *db.Tx) error {
+	return s.conf.Store.Update(ctx, func(tx *db.Tx) error {
 		cur, err := LockCursor(ctx, tx, chainKey)
 		if errors.Is(err, db.ErrNotFound) {
 			return fmt.Errorf("%s: %w", chainKey, ErrNotStarted)

@@ -80,7 +80,7 @@ func (s *Service) Decide(ctx context.Context, req DecisionRequest) (d invoice.De
 			ID: s.ids.New(invoice.PrefixDecision), MerchantID: merchantID, Kind: item.Kind, ObjectID: req.ObjectID, Version: item.Version,
 			Outcome: req.Outcome, Reason: req.Reason, By: access.FromContext(ctx).Label(), At: s.seconds(),
 		}
-		out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
+		out.audit = append(out.audit, access.NewEntry(ctx, s.conf.Now(), access.Change{
 			MerchantID: merchantID, Action: access.ActionInboxDecide, Object: d.ID, After: auditDecision(d),
 		}))
 		return InsertDecision(ctx, tx, d)
@@ -107,7 +107,7 @@ func (s *Service) UndoDecision(ctx context.Context, id, merchantID string) (d in
 			return err
 		}
 		d.UndoneBy, d.UndoneAt = access.FromContext(ctx).Label(), s.seconds()
-		out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
+		out.audit = append(out.audit, access.NewEntry(ctx, s.conf.Now(), access.Change{
 			MerchantID: d.MerchantID, Action: access.ActionInboxUndo, Object: d.ID, Before: auditDecision(was), After: auditDecision(d),
 		}))
 		return undoDecision(ctx, tx, d)

@@ -35,12 +35,12 @@ const verifyTimeout = 5 * time.Second
 // chain's factory: money that is paid to an address of another contract may be lost. It must not be
 // called in a transaction.
 func (s *Service) verifyFactory(ctx context.Context, inv invoice.Invoice) error {
-	if !inv.IsDeposit() || s.verify == nil {
+	if !inv.IsDeposit() || s.conf.VerifyContracts == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
 	defer cancel()
-	if err := s.verify(ctx, inv.ChainKey); err != nil {
+	if err := s.conf.VerifyContracts(ctx, inv.ChainKey); err != nil {
 		return fmt.Errorf("%w %s: %w", ErrUnverified, inv.ChainKey, err)
 	}
 	return nil

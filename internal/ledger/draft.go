@@ -92,7 +92,7 @@ func (s *Service) replaceDetails(ctx context.Context, tx *db.Tx, was invoice.Det
 		return err
 	}
 	if is.ReturnURL != was.ReturnURL || is.CancelURL != was.CancelURL {
-		m, _, err := s.merchants.Find(ctx, inv.MerchantID)
+		m, _, err := s.conf.Merchants.Find(ctx, inv.MerchantID)
 		if err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ var errAmountTaken = errors.New("transfer amount taken")
 // db.ErrNotFound, ErrVoid, ErrUnverified and *invoice.FieldError, such as for an expiresAt
 // that has passed.
 func (s *Service) Finalize(ctx context.Context, by access.Principal, id string) (issued invoice.Invoice, err error) {
-	draft, err := NewReader(s.store).Invoice(ctx, id)
+	draft, err := NewReader(s.conf.Store).Invoice(ctx, id)
 	if err == nil && by.Sees(draft.MerchantID) && draft.Status == invoice.Drafted {
 		err = s.checkOpen(ctx, draft)
 	}
@@ -146,7 +146,7 @@ func (s *Service) Finalize(ctx context.Context, by access.Principal, id string) 
 			if issued, err = s.rewrite(ctx, tx, out, by, built, try); err != nil {
 				return err
 			}
-			if err := InsertInvoiceTransition(ctx, tx, id, InvoiceTransition{Status: invoice.Open, At: s.now()}); err != nil {
+			if err := InsertInvoiceTransition(ctx, tx, id, InvoiceTransition{Status: invoice.Open, At: s.conf.Now()}); err != nil {
 				return err
 			}
 			return s.emitCreated(out, issued)
@@ -175,7 +175,7 @@ func (s *Service) rewrite(ctx context.Context, tx *db.Tx, out *outbox, by access
 	if err := checkDepositAddress(ctx, tx, inv); err != nil {
 		return inv, err
 	}
-	if err := access.InsertSettlementAddresses(ctx, tx, []access.SettlementAddress{call.Value.settlement()}, s.now()); err != nil {
+	if err := access.InsertSettlementAddresses(ctx, tx, []access.SettlementAddress{call.Value.settlement()}, s.conf.Now()); err != nil {
 		return inv, err
 	}
 	inv = call.Value.inv
@@ -234,5 +234,5 @@ func (s *Service) invoiceEntry(ctx context.Context, action access.Action, was in
 	if after != nil {
 		c.After = audited(*after)
 	}
-	return access.NewEntry(ctx, s.now(), c)
+	return access.NewEntry(ctx, s.conf.Now(), c)
 }

@@ -27,7 +27,7 @@ func (s *Service) Rescan(ctx context.Context, chainKey string, from uint64) (Gap
 		}
 		cur.ReadAgain(from)
 		gap = *cur.Gap
-		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, s.now(), access.Change{
+		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, s.conf.Now(), access.Change{
 			Action: access.ActionChainRescan, Object: chainKey, Before: before, After: auditedGap{gap.Next, gap.Last},
 		}))
 	})

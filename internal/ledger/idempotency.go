@@ -76,14 +76,14 @@ func (s *Service) createFirst(ctx context.Context, req CreateRequest, hash invoi
 // replay returns the current state of the invoice of the key's first use. Errors are db.ErrNotFound if
 // the key was not used, ErrIdempotencyMismatch, and *DraftDeletedError.
 func (s *Service) replay(ctx context.Context, req CreateRequest, hash invoice.Hash) (invoice.Invoice, error) {
-	k, err := FindIdempotencyKey(ctx, s.store, req.Scope, req.Key, s.schedule())
+	k, err := FindIdempotencyKey(ctx, s.conf.Store, req.Scope, req.Key, s.conf.Schedule())
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
 	if k.RequestHash != hash {
 		return invoice.Invoice{}, ErrIdempotencyMismatch
 	}
-	inv, err := NewReader(s.store).Invoice(ctx, k.InvoiceID)
+	inv, err := NewReader(s.conf.Store).Invoice(ctx, k.InvoiceID)
 	if errors.Is(err, db.ErrNotFound) {
 		err = &DraftDeletedError{InvoiceID: k.InvoiceID}
 	}

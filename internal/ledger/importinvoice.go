@@ -64,7 +64,7 @@ func (s *Service) ImportInvoice(ctx context.Context, c InvoiceCopy, secrets []st
 	if err != nil {
 		return done, err
 	}
-	from, err := RecoveredFrom(ctx, s.store)
+	from, err := RecoveredFrom(ctx, s.conf.Store)
 	if err != nil {
 		return done, err
 	}
@@ -111,7 +111,7 @@ func (s *Service) copiedInvoice(ctx context.Context, c InvoiceCopy) (inv invoice
 	if err != nil {
 		return inv, err
 	}
-	if _, known, err := s.merchants.Find(ctx, d.MerchantID); err != nil || !known {
+	if _, known, err := s.conf.Merchants.Find(ctx, d.MerchantID); err != nil || !known {
 		return inv, errors.Join(fmt.Errorf("its merchant %s is not one of this service; create it first", d.MerchantID), err)
 	}
 	network, ok := s.byKey[d.ChainKey]
@@ -184,7 +184,7 @@ func (s *Service) prove(ctx context.Context, tx *db.Tx, c InvoiceCopy, inv invoi
 
 // isOfMerchant reports whether the merchant of an invoice holds its settlement address, or the configuration names it.
 func (s *Service) isOfMerchant(ctx context.Context, tx *db.Tx, inv invoice.Invoice) (bool, error) {
-	m, _, err := s.merchants.Find(ctx, inv.MerchantID)
+	m, _, err := s.conf.Merchants.Find(ctx, inv.MerchantID)
 	if err != nil {
 		return false, err
 	}
@@ -217,7 +217,7 @@ func (s *Service) insertImported(ctx context.Context, tx *db.Tx, out *outbox, do
 		return errNotHeld
 	}
 	at := access.SettlementAddress{ChainKey: inv.ChainKey, Address: inv.Merchant, MerchantID: inv.MerchantID}
-	if err := access.InsertSettlementAddresses(ctx, tx, []access.SettlementAddress{at}, s.now()); err != nil {
+	if err := access.InsertSettlementAddresses(ctx, tx, []access.SettlementAddress{at}, s.conf.Now()); err != nil {
 		return err
 	}
 	inserted, err := InsertInvoices(ctx, tx, []invoice.Invoice{inv})

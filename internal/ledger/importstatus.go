@@ -85,7 +85,7 @@ func (s *Service) followImport(ctx context.Context, tx *db.Tx, out *outbox, done
 	case invoice.Expired:
 		return s.emit(out, invoice.EventExpired, inv.ID, inv, apiconv.InvoiceData(inv))
 	case invoice.Void:
-		return InsertInvoiceTransition(ctx, tx, inv.ID, InvoiceTransition{Status: invoice.Void, At: s.now()})
+		return InsertInvoiceTransition(ctx, tx, inv.ID, InvoiceTransition{Status: invoice.Void, At: s.conf.Now()})
 	case invoice.Open, invoice.Drafted, invoice.Paid:
 	}
 	return nil

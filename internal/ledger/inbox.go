@@ -37,7 +37,7 @@ const MaxInboxCount = 100
 func (s *Service) Inbox(ctx context.Context, f InboxFilter) (found []InboxItem, next string, err error) {
 	limit := f.Limit
 	f.Limit++
-	entries, err := InboxEntries(ctx, s.store, f, s.confirmed())
+	entries, err := InboxEntries(ctx, s.conf.Store, f, s.conf.Confirmed())
 	if err != nil {
 		return nil, "", err
 	}
@@ -56,7 +56,7 @@ func (s *Service) Inbox(ctx context.Context, f InboxFilter) (found []InboxItem, 
 
 // InboxCounts counts the items of each kind, up to MaxInboxCount.
 func (s *Service) InboxCounts(ctx context.Context, merchantID string) ([]InboxCount, error) {
-	found, err := CountInbox(ctx, s.store, merchantID, s.confirmed(), MaxInboxCount+1)
+	found, err := CountInbox(ctx, s.conf.Store, merchantID, s.conf.Confirmed(), MaxInboxCount+1)
 	if err != nil {
 		return nil, err
 	}
@@ -80,22 +80,22 @@ func (s *Service) readItems(ctx context.Context, entries []InboxEntry, merchantI
 			invoiceIDs = append(invoiceIDs, e.Key)
 		}
 	}
-	payments, err := PaymentsSeen(ctx, s.store, seen)
+	payments, err := PaymentsSeen(ctx, s.conf.Store, seen)
 	if err != nil {
 		return nil, err
 	}
-	found, err := paymentItems(ctx, s.store, payments, merchantID)
+	found, err := paymentItems(ctx, s.conf.Store, payments, merchantID)
 	if err != nil {
 		return nil, err
 	}
-	invoices, err := InvoicesByID(ctx, s.store, invoiceIDs)
+	invoices, err := InvoicesByID(ctx, s.conf.Store, invoiceIDs)
 	if err != nil {
 		return nil, err
 	}
 	for _, inv := range invoices {
 		found = append(found, invoiceItem(inv))
 	}
-	refunds, err := RefundRecordsByID(ctx, s.store, refundIDs)
+	refunds, err := RefundRecordsByID(ctx, s.conf.Store, refundIDs)
 	for _, r := range refunds {
 		found = append(found, s.refundItem(r))
 	}
@@ -134,6 +134,6 @@ func invoiceItem(inv invoice.Invoice) InboxItem {
 
 func (s *Service) refundItem(r invoice.RefundRecord) InboxItem {
 	item := InboxItem{Position: RefundListID(r.CreatedAt, r.ID), Refund: r}
-	item.Kind, item.Version = invoice.ItemOfRefund(r, s.confirmed())
+	item.Kind, item.Version = invoice.ItemOfRefund(r, s.conf.Confirmed())
 	return item
 }

@@ -23,7 +23,7 @@ import (
 // one transfer amount for each invoice. The indexer assigns transfer amounts in another order; if it
 // deadlocks with a create, db.Update runs one of the two transactions again.
 func (s *Service) insertInvoices(ctx context.Context, tx *db.Tx, out *outbox, calls []*createCall, got *triedCreates) (err error) {
-	if err := access.InsertSettlementAddresses(ctx, tx, s.settlements.missing(calls), s.now()); err != nil {
+	if err := access.InsertSettlementAddresses(ctx, tx, s.settlements.missing(calls), s.conf.Now()); err != nil {
 		return err
 	}
 	calls = oncePerAmount(calls)
@@ -47,7 +47,7 @@ func (s *Service) insertInvoices(ctx context.Context, tx *db.Tx, out *outbox, ca
 			}
 		}
 	}
-	used, err := InsertIdempotencyKeys(ctx, tx, keysOf(calls), s.schedule())
+	used, err := InsertIdempotencyKeys(ctx, tx, keysOf(calls), s.conf.Schedule())
 	if err != nil {
 		return err
 	}

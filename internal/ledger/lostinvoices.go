@@ -18,11 +18,11 @@ const maxLostAddresses = 1_000_000
 // the service closes only invoices that are not open. During a recovery, commitments without an
 // invoice are recorded as well. A chain that was never recovered has no such past.
 func (s *Service) noteRegistry(ctx context.Context, tx *db.Tx, chainKey string, blocks []Block) error {
-	facts := registryFacts(chainKey, blocks, s.recovery)
+	facts := registryFacts(chainKey, blocks, s.conf.Recovery)
 	if len(facts) == 0 {
 		return nil
 	}
-	if !s.recovery {
+	if !s.conf.Recovery {
 		from, err := RecoveredFrom(ctx, tx)
 		if _, recovered := from[chainKey]; err != nil || !recovered {
 			return err
@@ -101,7 +101,7 @@ func registryFacts(chainKey string, blocks []Block, all bool) (facts []registryF
 // isLost reports whether a commitment without an invoice is from the lost past. During a recovery all
 // are, and afterwards the ones that it found.
 func (s *Service) isLost(ctx context.Context, tx *db.Tx, id invoice.Hash) (bool, error) {
-	if s.recovery {
+	if s.conf.Recovery {
 		return true, nil
 	}
 	_, err := lostInvoice(ctx, tx, id)
@@ -142,11 +142,11 @@ func (s *Service) WatchLost(ctx context.Context, chainKey string) (watched int, 
 		for _, to := range settlements {
 			addresses[s.byKey[chainKey].DepositAddress(to, l.CommitmentID)] = l.CommitmentID
 		}
-		if err := s.store.Update(ctx, func(tx *db.Tx) error { return InsertLostAddresses(ctx, tx, chainKey, addresses) }); err != nil {
+		if err := s.conf.Store.Update(ctx, func(tx *db.Tx) error { return InsertLostAddresses(ctx, tx, chainKey, addresses) }); err != nil {
 			return 0, err
 		}
 	}
-	return LostAddresses(ctx, s.store, chainKey)
+	return LostAddresses(ctx, s.conf.Store, chainKey)
 }
 
 // UnwatchedLost returns how many lost invoices WatchLost leaves out, because they have too many deposit addresses.
@@ -161,10 +161,10 @@ func (s *Service) lostDeposits(ctx context.Context, chainKey string) (lost []Los
 	if s.byKey[chainKey].DepositFactory.IsZero() {
 		return nil, nil, 0, nil
 	}
-	if lost, err = LostInvoices(ctx, s.store, chainKey); err != nil {
+	if lost, err = LostInvoices(ctx, s.conf.Store, chainKey); err != nil {
 		return nil, nil, 0, err
 	}
-	if settlements, err = allSettlementAddresses(ctx, s.store, chainKey); err != nil {
+	if settlements, err = allSettlementAddresses(ctx, s.conf.Store, chainKey); err != nil {
 		return nil, nil, 0, err
 	}
 	lost = slices.DeleteFunc(lost, func(l LostInvoice) bool { return l.InvoiceID != "" })

@@ -54,7 +54,7 @@ type auditedAttribution struct {
 // payment, and *UsedError if the payment has another use. Other errors are *AttributedError,
 // ErrIsRefund, ErrOrphaned and ErrUndecided.
 func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (invoice.Payment, error) {
-	found, err := NewReader(s.store).Payment(ctx, m.PaymentID)
+	found, err := NewReader(s.conf.Store).Payment(ctx, m.PaymentID)
 	if err != nil {
 		return invoice.Payment{}, err
 	}
@@ -91,7 +91,7 @@ func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (i
 		if err := s.wantUse(ctx, tx, found, invoice.ActAttribute, m.MerchantID); err != nil {
 			return err
 		}
-		out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
+		out.audit = append(out.audit, access.NewEntry(ctx, s.conf.Now(), access.Change{
 			MerchantID: inv.MerchantID, Action: access.ActionAttributionAssign, Object: found.ID,
 			After: auditedAttribution{m.InvoiceID, m.By, m.Note},
 		}))

@@ -13,13 +13,13 @@ import (
 // that it announces, whichever comes first; it never pays an invoice. A notice that was received
 // before has no effect. ReceiveNotice sets the fields ID, Address, PaymentID and ReceivedAt.
 func (s *Service) ReceiveNotice(ctx context.Context, n invoice.Notice) error {
-	n.ID, n.ReceivedAt = s.ids.New(invoice.PrefixNotice), s.now()
+	n.ID, n.ReceivedAt = s.ids.New(invoice.PrefixNotice), s.conf.Now()
 	n.Address = invoice.Address{}
 	_, known := s.byKey[n.ChainKey]
 	if address, err := chain.ParseAddress(n.Destination); err == nil && known {
 		n.Address = address
 	}
-	err := s.store.Update(ctx, func(tx *db.Tx) error {
+	err := s.conf.Store.Update(ctx, func(tx *db.Tx) error {
 		n.PaymentID = ""
 		if known && !n.Amount.IsZero() && !n.Address.IsZero() {
 			// The lock keeps the payment from being stored at the same time, when
@@ -37,7 +37,7 @@ func (s *Service) ReceiveNotice(ctx context.Context, n invoice.Notice) error {
 		return err
 	})
 	if err == nil && known {
-		s.signals.WakeIndexer(n.ChainKey)
+		s.conf.Signals.WakeIndexer(n.ChainKey)
 	}
 	return err
 }

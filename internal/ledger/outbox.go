@@ -32,7 +32,7 @@ type foreignTx struct {
 // the other components after it. fn may run more than once.
 func (s *Service) update(ctx context.Context, fn func(tx *db.Tx, out *outbox) error) error {
 	var out outbox
-	err := s.store.Update(ctx, func(tx *db.Tx) error {
+	err := s.conf.Store.Update(ctx, func(tx *db.Tx) error {
 		out = outbox{}
 		if err := fn(tx, &out); err != nil {
 			return err
@@ -40,7 +40,7 @@ func (s *Service) update(ctx context.Context, fn func(tx *db.Tx, out *outbox) er
 		if err := s.emitUnattributed(ctx, tx, &out); err != nil {
 			return err
 		}
-		s.signals.LeaseEvents(out.events)
+		s.conf.Signals.LeaseEvents(out.events)
 		return out.save(ctx, tx)
 	})
 	if err == nil {
@@ -66,20 +66,20 @@ func (out *outbox) save(ctx context.Context, tx *db.Tx) error {
 // signal wakes the components for which a committed outbox has work.
 func (s *Service) signal(out outbox) {
 	if len(out.events) > 0 {
-		s.signals.WakeDeliverer(out.events)
+		s.conf.Signals.WakeDeliverer(out.events)
 	}
 	seen := make(map[string]bool)
 	for _, in := range out.intents {
 		if !seen[in.ChainKey] {
 			seen[in.ChainKey] = true
-			s.signals.WakeTxManager(in.ChainKey)
+			s.conf.Signals.WakeTxManager(in.ChainKey)
 		}
 	}
 	for _, p := range out.unattributed {
-		s.signals.OnUnattributed(p)
+		s.conf.Signals.OnUnattributed(p)
 	}
 	for _, t := range out.foreign {
-		s.signals.OnForeignTx(t.chainKey, t.hash)
+		s.conf.Signals.OnForeignTx(t.chainKey, t.hash)
 	}
 }
 
@@ -100,9 +100,9 @@ func (s *Service) emitTo(out *outbox, typ invoice.EventType, subject, merchantID
 	}
 	e := webhooks.Event{
 		ID: id, Type: typ, Subject: subject, MerchantID: merchantID, InvoiceID: invoiceID,
-		Body: body, CreatedAt: now, Due: s.schedule(),
+		Body: body, CreatedAt: now, Due: s.conf.Schedule(),
 	}
-	if s.merchants.WantsEvents(merchantID) {
+	if s.conf.Merchants.WantsEvents(merchantID) {
 		e.DeliveryID = invoice.DeliveryID(typ, subject, merchantID, invoiceID)
 	}
 	out.events = append(out.events, e)

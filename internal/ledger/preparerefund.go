@@ -61,7 +61,7 @@ func auditRefund(r invoice.RefundRecord) auditedRefund {
 // dismissed the payment or waived the rest of its invoice, *UsedError, ErrRefundExceeds,
 // ErrTooManyRefunds, ErrIdempotencyMismatch and *invoice.FieldError.
 func (s *Service) PrepareRefund(ctx context.Context, req RefundRequest) (r invoice.RefundRecord, err error) {
-	found, err := NewReader(s.store).Payment(ctx, req.PaymentID)
+	found, err := NewReader(s.conf.Store).Payment(ctx, req.PaymentID)
 	if err != nil {
 		return r, err
 	}
@@ -104,7 +104,7 @@ func (s *Service) prepareOnce(ctx context.Context, tx *db.Tx, out *outbox, req R
 	if r, err = s.buildRefund(ctx, tx, req, p); err != nil {
 		return r, err
 	}
-	out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
+	out.audit = append(out.audit, access.NewEntry(ctx, s.conf.Now(), access.Change{
 		MerchantID: r.MerchantID, Action: access.ActionRefundPrepare, Object: r.ID, After: auditRefund(r),
 	}))
 	if err := insertPreparedRefund(ctx, tx, r, req.Scope, req.Key, hash); err != nil {
@@ -169,7 +169,7 @@ func (s *Service) buildRefund(ctx context.Context, tx *db.Tx, req RefundRequest,
 // it cannot send them on, or it receives payments. The account that paid may be one that receives
 // payments.
 func (s *Service) CheckRecipient(ctx context.Context, r invoice.RefundRecord, to invoice.Address) error {
-	return s.checkRecipient(ctx, s.store, r, to)
+	return s.checkRecipient(ctx, s.conf.Store, r, to)
 }
 
 func (s *Service) checkRecipient(ctx context.Context, read db.Querier, r invoice.RefundRecord, to invoice.Address) error {

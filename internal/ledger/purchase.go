@@ -46,8 +46,8 @@ func (s *Service) Purchase(ctx context.Context, p Purchase) (Authorization, erro
 		s.countAuthorization(inv.ChainKey, err)
 		return Authorization{}, err
 	}
-	s.signals.OnAuthorization(inv.ChainKey, "")
-	s.signals.WakeTxManager(inv.ChainKey)
+	s.conf.Signals.OnAuthorization(inv.ChainKey, "")
+	s.conf.Signals.WakeTxManager(inv.ChainKey)
 	return accepted, nil
 }
 

@@ -74,7 +74,7 @@ func (s *Service) CountInvoices(ctx context.Context) error {
 	var errs []error
 	for merchantID := range s.quotas.take() {
 		for range countSteps {
-			stored, more, err := access.CountInvoices(ctx, s.store, merchantID)
+			stored, more, err := access.CountInvoices(ctx, s.conf.Store, merchantID)
 			if err != nil {
 				errs = append(errs, err)
 				break

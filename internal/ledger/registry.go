@@ -12,25 +12,25 @@ import (
 // Registries returns the registries of a chain with events that count: all that were ever configured,
 // because payers can still pay through them.
 func (s *Service) Registries(ctx context.Context, chainKey string) ([]invoice.Address, error) {
-	return Registries(ctx, s.store, chainKey)
+	return Registries(ctx, s.conf.Store, chainKey)
 }
 
 // RecordRegistries records the configured registries. It must be called before
 // invoices are created and blocks are read.
 func (s *Service) RecordRegistries(ctx context.Context) error {
 	ctx = access.WithOrigin(ctx, access.Origin{Actor: access.ActorConfig})
-	return s.store.Update(ctx, func(tx *db.Tx) error {
+	return s.conf.Store.Update(ctx, func(tx *db.Tx) error {
 		var entries []access.Entry
-		for _, c := range s.chains {
+		for _, c := range s.conf.Chains {
 			if c.Registry.IsZero() {
 				continue
 			}
-			added, err := insertRegistry(ctx, tx, c.Key, c.Registry, s.now())
+			added, err := insertRegistry(ctx, tx, c.Key, c.Registry, s.conf.Now())
 			if err != nil {
 				return err
 			}
 			if added {
-				entries = append(entries, access.NewEntry(ctx, s.now(), access.Change{
+				entries = append(entries, access.NewEntry(ctx, s.conf.Now(), access.Change{
 					Action: access.ActionRegistryAdd, Object: c.Key, After: auditedRegistry{chain.Checksum(c.Registry)},
 				}))
 			}

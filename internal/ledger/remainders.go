@@ -132,7 +132,7 @@ const (
 // AssignTransferAmounts computes the remainders of open invoices with payments that were not added up
 // since an upgrade, and assigns transfer amounts to remainders if no amount was free for them before.
 func (s *Service) AssignTransferAmounts(ctx context.Context) error {
-	for _, c := range s.chains {
+	for _, c := range s.conf.Chains {
 		if _, err := s.assignAfter(ctx, c.Key, "", math.MaxInt); err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func (s *Service) AssignTransferAmounts(ctx context.Context) error {
 // number of invoices of each chain. last is where the previous run ended, by
 // chain, and is updated.
 func (s *Service) AssignMoreTransferAmounts(ctx context.Context, last map[string]string) (err error) {
-	for _, c := range s.chains {
+	for _, c := range s.conf.Chains {
 		if last[c.Key], err = s.assignAfter(ctx, c.Key, last[c.Key], assignRun); err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (s *Service) AssignMoreTransferAmounts(ctx context.Context, last map[string
 // there are no more.
 func (s *Service) assignAfter(ctx context.Context, chainKey, after string, limit int) (string, error) {
 	for ; limit > 0; limit -= assignBatch {
-		ids, err := InvoicesLackingTransferAmounts(ctx, s.store, chainKey, after, assignBatch)
+		ids, err := InvoicesLackingTransferAmounts(ctx, s.conf.Store, chainKey, after, assignBatch)
 		if err != nil || len(ids) == 0 {
 			return "", err
 		}
@@ -171,7 +171,7 @@ func (s *Service) assignAfter(ctx context.Context, chainKey, after string, limit
 // resave recounts stale sums of invoices and assigns transfer amounts. It works
 // on a halted chain.
 func (s *Service) resave(ctx context.Context, chainKey string, ids []string) error {
-	return s.store.Update(ctx, func(tx *db.Tx) error {
+	return s.conf.Store.Update(ctx, func(tx *db.Tx) error {
 		cur, err := LockCursor(ctx, tx, chainKey)
 		if err != nil {
 			return err

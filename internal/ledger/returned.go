@@ -122,7 +122,7 @@ func (s *Service) updateReturned(ctx context.Context, tx *db.Tx, out *outbox, ch
 // AmountReturned returns how much of a payment was refunded, is being refunded, or may be refunded
 // because a reorg dropped the refund.
 func (s *Service) AmountReturned(ctx context.Context, paymentID string) (invoice.Amount, error) {
-	return amountReturned(ctx, s.store, paymentID, s.schedule().Add(-returnPatience))
+	return amountReturned(ctx, s.conf.Store, paymentID, s.conf.Schedule().Add(-returnPatience))
 }
 
 // returnedBatch is the number of refunds for which one transaction computes the returned amounts.
@@ -136,7 +136,7 @@ const releaseWindow = 24 * returnPatience
 // are mined or a person withdraws them, however long that takes. It handles refunds that were dropped
 // within releaseWindow, the oldest first.
 func (s *Service) releaseDropped(ctx context.Context, chainKey string) error {
-	to := s.schedule().Add(-returnPatience)
+	to := s.conf.Schedule().Add(-returnPatience)
 	after := OrphanedRefund{At: to.Add(-releaseWindow)}
 	for more := true; more; {
 		more = false // if the chain was never read

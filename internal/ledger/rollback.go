@@ -14,7 +14,7 @@ import (
 // ErrFinalityViolated when that would undo a final block, and ErrCursorMoved when
 // the header is not one that was read, below the newest.
 func (s *Service) Rollback(ctx context.Context, chainKey string, to invoice.Header) error {
-	return s.store.Update(ctx, func(tx *db.Tx) error {
+	return s.conf.Store.Update(ctx, func(tx *db.Tx) error {
 		cur, err := lockRunning(ctx, tx, chainKey)
 		if err != nil {
 			return err
@@ -73,7 +73,7 @@ func (s *Service) orphanAbove(ctx context.Context, tx *db.Tx, chainKey string, n
 	if err := SaveRefundedSums(ctx, tx, ch.refundedSums); err != nil {
 		return err
 	}
-	if err := OrphanAbove(ctx, tx, chainKey, number, s.now(), s.schedule()); err != nil {
+	if err := OrphanAbove(ctx, tx, chainKey, number, s.conf.Now(), s.conf.Schedule()); err != nil {
 		return err
 	}
 	if err := s.awaitDropped(ctx, tx, refunds); err != nil {

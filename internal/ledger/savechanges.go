@@ -113,7 +113,7 @@ func (s *Service) saveRefunds(ctx context.Context, tx *db.Tx, out *outbox, ch *C
 	for _, w := range ch.effects.waivers {
 		d := w.waiver
 		d.UndoneBy, d.UndoneAt = "the refund "+w.refundID, ch.chain.now
-		out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
+		out.audit = append(out.audit, access.NewEntry(ctx, s.conf.Now(), access.Change{
 			MerchantID: d.MerchantID, Action: access.ActionInboxUndo, Object: d.ID, Before: auditDecision(w.waiver), After: auditDecision(d),
 		}))
 		if err := undoDecision(ctx, tx, d); err != nil {

@@ -122,29 +122,16 @@ type Config struct {
 
 // Service runs the use cases. It is safe for concurrent use.
 type Service struct {
-	store          *db.DB
-	chains         []chain.Chain
-	byKey          map[string]chain.Chain
-	merchants      Merchants
-	optionalEvents func(merchantID string, stored []invoice.EventType) []invoice.EventType
-	signals        Signals
-	verify         func(ctx context.Context, chainKey string) error                        // Config.VerifyContracts
-	verifyChain    func(ctx context.Context, chainKey string, token invoice.Address) error // Config.VerifyChain
-	missed         *missedBlocks
-	gasless        Gasless
-	keyring        *access.Keyring
-	now            func() time.Time
-	schedule       func() time.Time
-	confirmed      func() time.Time
-	rand           io.Reader
-	ids            *invoice.IDs
-	creates        *db.Batcher[*create, error]
-	settlements    *settlementCache
-	holdings       *holdingCache
-	suffixes       *suffixCache
-	quotas         quotas
-	recovery       bool
-	asking         atomic.Int32 // how many of the next batches of creates ask what they have inserted, if positive
+	conf        Config
+	byKey       map[string]chain.Chain
+	missed      *missedBlocks
+	ids         *invoice.IDs
+	creates     *db.Batcher[*create, error]
+	settlements *settlementCache
+	holdings    *holdingCache
+	suffixes    *suffixCache
+	quotas      quotas
+	asking      atomic.Int32 // how many of the next batches of creates ask what they have inserted, if positive
 }
 
 // New returns a Service. It panics without a Store or a clock.
@@ -161,10 +148,9 @@ func New(cfg Config) *Service {
 	if cfg.Rand == nil {
 		cfg.Rand = rand.Reader
 	}
+	cfg.Signals = cfg.Signals.orIgnored()
 	s := &Service{
-		store: cfg.Store, chains: cfg.Chains, byKey: make(map[string]chain.Chain), merchants: cfg.Merchants,
-		optionalEvents: cfg.OptionalEvents, signals: cfg.Signals.orIgnored(), verify: cfg.VerifyContracts, verifyChain: cfg.VerifyChain, missed: newMissedBlocks(cfg.Remembered), gasless: cfg.Gasless, keyring: cfg.Keyring,
-		now: cfg.Now, schedule: cfg.Schedule, confirmed: cfg.Confirmed, rand: cfg.Rand, ids: invoice.NewIDs(cfg.Now, cfg.Rand), recovery: cfg.Recovery,
+		conf: cfg, byKey: make(map[string]chain.Chain), missed: newMissedBlocks(cfg.Remembered), ids: invoice.NewIDs(cfg.Now, cfg.Rand),
 		settlements: newSettlementCache(), holdings: newHoldingCache(), suffixes: newSuffixCache(cfg.Now),
 	}
 	for _, c := range cfg.Chains {
@@ -177,7 +163,7 @@ func New(cfg Config) *Service {
 }
 
 // seconds returns Now in UTC and whole seconds, as it is stored.
-func (s *Service) seconds() time.Time { return invoice.Unix(s.now().Unix()) }
+func (s *Service) seconds() time.Time { return invoice.Unix(s.conf.Now().Unix()) }
 
 // scheduled returns Schedule in UTC and whole seconds, as it is stored.
-func (s *Service) scheduled() time.Time { return invoice.Unix(s.schedule().Unix()) }
+func (s *Service) scheduled() time.Time { return invoice.Unix(s.conf.Schedule().Unix()) }

@@ -36,7 +36,7 @@ var errNotHeld = &invoice.FieldError{
 // sendHoldings looks up the holdings of creates that were not found recently. settled reports, after
 // the transaction was flushed, whether hold is unnecessary.
 func (s *Service) sendHoldings(ctx context.Context, tx *db.Tx, calls []*createCall) (h holdings, settled func() bool, err error) {
-	h.at = s.schedule()
+	h.at = s.conf.Schedule()
 	for _, c := range s.holdings.stale(calls, h.at) {
 		h.found = append(h.found, c.Value.heldAs())
 	}
@@ -61,7 +61,7 @@ func (h *holdings) divided() (claims, grants []access.Holding) {
 // them, a merchant's own creates claim them. A merchant cannot hold a deposit address, because money
 // at it belongs to its invoice. Creates in repeated have no effect.
 func (s *Service) hold(ctx context.Context, tx *db.Tx, out *outbox, calls []*createCall, repeated map[string]bool) (h holdings, err error) {
-	h.at = s.schedule()
+	h.at = s.conf.Schedule()
 	origins := make(map[invoice.Address]access.Origin)
 	stale := s.holdings.stale(calls, h.at)
 	if len(stale) == 0 {

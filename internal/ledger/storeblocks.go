@@ -36,7 +36,7 @@ func (c chainScope) isAboveUnread(p invoice.Position) bool {
 func (s *Service) scope(chainKey string, cur Cursor) chainScope {
 	return chainScope{
 		key: chainKey, indexed: cur.Indexed.Number, unread: cur.Unread,
-		now: s.seconds(), dropped: s.schedule().Add(-returnPatience), recovery: s.recovery,
+		now: s.seconds(), dropped: s.conf.Schedule().Add(-returnPatience), recovery: s.conf.Recovery,
 	}
 }
 
@@ -70,7 +70,7 @@ func (s *Service) storeBlocks(ctx context.Context, tx *db.Tx, out *outbox, scope
 	if err := s.noteRegistry(ctx, tx, scope.key, blocks); err != nil {
 		return stored, err
 	}
-	if !s.recovery {
+	if !s.conf.Recovery {
 		if err := noteForeign(ctx, tx, out, scope.key, blocks); err != nil {
 			return stored, err
 		}

@@ -56,7 +56,7 @@ func (s *Service) SubmitRefund(ctx context.Context, refundID, merchantID string,
 		return made, err
 	}
 	err = s.changeSubmissions(ctx, refundID, merchantID, func(c submissionChange) error {
-		p, open := access.FromContext(ctx), c.refund.CanBeSent(s.confirmed())
+		p, open := access.FromContext(ctx), c.refund.CanBeSent(s.conf.Confirmed())
 		switch current, ok := invoice.InForceOf(c.all); {
 		case ok:
 			used, err := hashInForce(ctx, c.tx, c.refund.ID, once.Scope, once.Key)
@@ -240,7 +240,7 @@ func (c submissionChange) update(ctx context.Context, action access.Action, was,
 
 // changeSubmissions runs change on the submissions of a prepared refund.
 func (s *Service) changeSubmissions(ctx context.Context, refundID, merchantID string, change func(submissionChange) error) error {
-	found, err := NewReader(s.store).RefundRecord(ctx, refundID)
+	found, err := NewReader(s.conf.Store).RefundRecord(ctx, refundID)
 	if err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func (s *Service) changeSubmissions(ctx context.Context, refundID, merchantID st
 			return err
 		}
 		c := submissionChange{tx: tx, refund: r, all: all, audit: func(action access.Action, was any, is invoice.Submission) {
-			out.audit = append(out.audit, access.NewEntry(ctx, s.now(), access.Change{
+			out.audit = append(out.audit, access.NewEntry(ctx, s.conf.Now(), access.Change{
 				MerchantID: r.MerchantID, Action: action, Object: r.ID, Before: was, After: auditSubmission(is),
 			}))
 		}}

@@ -27,7 +27,7 @@ func (s *Service) RequestSweeps(ctx context.Context, r SweepRequest) (n int64, e
 		if r.Token != nil {
 			after.Token = r.Token.String()
 		}
-		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, s.now(), access.Change{
+		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, s.conf.Now(), access.Change{
 			Action: access.ActionDepositSweep, MerchantID: r.MerchantID, Object: r.ChainKey, After: after,
 		}))
 	})

@@ -17,10 +17,10 @@ func (s *Service) checkOpen(ctx context.Context, inv invoice.Invoice) error {
 	if err := s.verifyFactory(ctx, inv); err != nil {
 		return err
 	}
-	if s.verifyChain != nil {
+	if s.conf.VerifyChain != nil {
 		verifying, cancel := context.WithTimeout(ctx, verifyTimeout)
 		defer cancel()
-		if err := s.verifyChain(verifying, inv.ChainKey, inv.Token); err != nil {
+		if err := s.conf.VerifyChain(verifying, inv.ChainKey, inv.Token); err != nil {
 			return &UnverifiedError{inv.ChainKey, err}
 		}
 	}
@@ -109,14 +109,14 @@ func (s *Service) checkMissed(ctx context.Context, inv invoice.Invoice) error {
 	if !ok {
 		return nil
 	}
-	cur, err := NewReader(s.store).Cursor(ctx, inv.ChainKey)
+	cur, err := NewReader(s.conf.Store).Cursor(ctx, inv.ChainKey)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return err
 	}
 	if cur.Gap != nil && cur.Gap.Next <= through {
 		return &MissedBlocksError{inv.ChainKey, inv.Currency, cur.Gap.Next, through}
 	}
-	if err := s.store.Update(ctx, func(tx *db.Tx) error { return clearMissed(ctx, tx, k.chainKey, k.token) }); err != nil {
+	if err := s.conf.Store.Update(ctx, func(tx *db.Tx) error { return clearMissed(ctx, tx, k.chainKey, k.token) }); err != nil {
 		return err
 	}
 	s.missed.mu.Lock()
@@ -127,10 +127,10 @@ func (s *Service) checkMissed(ctx context.Context, inv invoice.Invoice) error {
 
 // Genesis returns the recorded oldest block of a chain, or nil.
 func (s *Service) Genesis(ctx context.Context, chainKey string) (*invoice.Header, error) {
-	return genesis(ctx, s.store, chainKey)
+	return genesis(ctx, s.conf.Store, chainKey)
 }
 
 // SetGenesis records the oldest block that the nodes of a chain have, unless one is recorded.
 func (s *Service) SetGenesis(ctx context.Context, chainKey string, at invoice.Header) error {
-	return s.store.Update(ctx, func(tx *db.Tx) error { return setGenesis(ctx, tx, chainKey, at) })
+	return s.conf.Store.Update(ctx, func(tx *db.Tx) error { return setGenesis(ctx, tx, chainKey, at) })
 }

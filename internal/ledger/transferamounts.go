@@ -71,7 +71,7 @@ func (s *Service) chooseAmounts(ctx context.Context, tx *db.Tx, bases []AmountKe
 		}
 		next, known := s.suffixes.next(base)
 		if tried[i] = next; !known && try < randomTries {
-			n, err := rand.Int(s.rand, big.NewInt(invoice.MaxSuffix))
+			n, err := rand.Int(s.conf.Rand, big.NewInt(invoice.MaxSuffix))
 			if err != nil {
 				return nil, err
 			}
@@ -139,7 +139,7 @@ func (s *Service) chooseLarger(ctx context.Context, tx *db.Tx, bases []AmountKey
 			if !amounts[i].IsZero() {
 				break
 			}
-			n, err := rand.Int(s.rand, big.NewInt(maxLargerSuffix-invoice.MaxSuffix))
+			n, err := rand.Int(s.conf.Rand, big.NewInt(maxLargerSuffix-invoice.MaxSuffix))
 			if err != nil {
 				return err
 			}
@@ -194,10 +194,10 @@ func (s *Service) chooseFree(ctx context.Context, tx *db.Tx, base AmountKey) (in
 		return invoice.Amount{}, nil
 	}
 	var seed [32]byte
-	if _, err := io.ReadFull(s.rand, seed[:]); err != nil {
+	if _, err := io.ReadFull(s.conf.Rand, seed[:]); err != nil {
 		return invoice.Amount{}, err
 	}
-	random := mathrand.New(mathrand.NewChaCha8(seed)) //nolint:gosec // a seeded ChaCha8 is as random as its seed, which s.rand gave
+	random := mathrand.New(mathrand.NewChaCha8(seed)) //nolint:gosec // a seeded ChaCha8 is as random as its seed, which Config.Rand gave
 	random.Shuffle(len(choices), func(i, j int) { choices[i], choices[j] = choices[j], choices[i] })
 	slices.SortStableFunc(choices, func(a, b choice) int { return b.until.Compare(a.until) })
 	best := len(choices) - 1

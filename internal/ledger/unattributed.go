@@ -24,7 +24,7 @@ const (
 // of their address that ask for it. It emits no events during a recovery: a merchant may have a copy
 // of the invoice, and gets payment.received again once that is imported.
 func (s *Service) emitUnattributed(ctx context.Context, tx *db.Tx, out *outbox) error {
-	if s.optionalEvents == nil || s.recovery || len(out.unattributed) == 0 {
+	if s.conf.OptionalEvents == nil || s.conf.Recovery || len(out.unattributed) == 0 {
 		return nil
 	}
 	ids := make([]string, len(out.unattributed))
@@ -95,7 +95,7 @@ func (s *Service) wantsUnattributed(ctx context.Context, tx *db.Tx, merchants ma
 	}
 	stored, err := webhooks.OptionalEvents(ctx, tx, ids)
 	for _, id := range ids {
-		wants[id] = slices.Contains(s.optionalEvents(id, stored[id]), invoice.EventUnattributed)
+		wants[id] = slices.Contains(s.conf.OptionalEvents(id, stored[id]), invoice.EventUnattributed)
 	}
 	return wants, err
 }

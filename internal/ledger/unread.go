@@ -34,8 +34,8 @@ var ErrTooManyUnreadable = errors.New("too many transactions are set aside that 
 func (s *Service) newUnread(named []UnreadTransaction) []UnreadTransaction {
 	all := make([]UnreadTransaction, len(named))
 	for i, u := range named {
-		u.FoundAt = s.now()
-		u.NextAt = s.now().Add(FirstUnreadRetry)
+		u.FoundAt = s.conf.Now()
+		u.NextAt = s.conf.Now().Add(FirstUnreadRetry)
 		u.Detail = shortened(u.Detail)
 		all[i] = u
 	}
@@ -52,26 +52,26 @@ func shortened(text string) string {
 // has no effect if the block is still to be read, if the transaction is known to be unread, or while
 // there are MaxUnread.
 func (s *Service) ReportUnread(ctx context.Context, chainKey string, tx invoice.Hash, block uint64, reason UnreadReason) error {
-	cur, err := NewReader(s.store).Cursor(ctx, chainKey)
+	cur, err := NewReader(s.conf.Store).Cursor(ctx, chainKey)
 	if errors.Is(err, db.ErrNotFound) || err == nil && !hasRead(cur, block) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := findUnreadTransaction(ctx, s.store, chainKey, tx); !errors.Is(err, db.ErrNotFound) {
+	if _, err := findUnreadTransaction(ctx, s.conf.Store, chainKey, tx); !errors.Is(err, db.ErrNotFound) {
 		return err
 	}
-	counts, err := countUnread(ctx, s.store, chainKey)
+	counts, err := countUnread(ctx, s.conf.Store, chainKey)
 	if err != nil || TotalUnread(counts) >= MaxUnread {
 		return err
 	}
-	now := s.now()
-	err = s.store.Update(ctx, func(t *db.Tx) error {
+	now := s.conf.Now()
+	err = s.conf.Store.Update(ctx, func(t *db.Tx) error {
 		return insertUnread(ctx, t, chainKey, []UnreadTransaction{{TxHash: tx, Block: block, Reason: reason, FoundAt: now, NextAt: now}})
 	})
 	if err == nil {
-		s.signals.WakeIndexer(chainKey)
+		s.conf.Signals.WakeIndexer(chainKey)
 	}
 	return err
 }
@@ -87,7 +87,7 @@ func TotalUnread(counts map[UnreadReason]int) (n int) {
 // CanSkipTransaction fails with ErrTooManyUnreadable when no more transactions of the chain may
 // be set aside.
 func (s *Service) CanSkipTransaction(ctx context.Context, chainKey string) error {
-	counts, err := countUnread(ctx, s.store, chainKey)
+	counts, err := countUnread(ctx, s.conf.Store, chainKey)
 	if err == nil && counts[UnreadUnreadable] >= MaxUnreadable {
 		err = fmt.Errorf("chain %s: %w", chainKey, ErrTooManyUnreadable)
 	}
@@ -96,7 +96,7 @@ func (s *Service) CanSkipTransaction(ctx context.Context, chainKey string) error
 
 // DueUnread returns up to limit unread transactions of the chain that are due to be read.
 func (s *Service) DueUnread(ctx context.Context, chainKey string, limit int) ([]UnreadTransaction, error) {
-	return dueUnread(ctx, s.store, chainKey, s.now(), limit)
+	return dueUnread(ctx, s.conf.Store, chainKey, s.conf.Now(), limit)
 }
 
 // PostponeUnread records why a transaction could not be read. It is read again later.
@@ -106,8 +106,8 @@ func (s *Service) PostponeUnread(ctx context.Context, chainKey string, u UnreadT
 		wait = min(2*wait, LastUnreadRetry)
 	}
 	u.Attempts++
-	u.Detail, u.NextAt = shortened(reason), s.now().Add(wait)
-	return s.store.Update(ctx, func(tx *db.Tx) error { return postponeUnread(ctx, tx, chainKey, u) })
+	u.Detail, u.NextAt = shortened(reason), s.conf.Now().Add(wait)
+	return s.conf.Store.Update(ctx, func(tx *db.Tx) error { return postponeUnread(ctx, tx, chainKey, u) })
 }
 
 // Supplement records the transfers of a block that was read before, and deletes the unread
@@ -204,7 +204,7 @@ func keepBetween(ctx context.Context, tx *db.Tx, chainKey string, cur Cursor, b,
 func (s *Service) RetryUnread(ctx context.Context, chainKey string, hash invoice.Hash) error {
 	err := s.decideUnread(ctx, chainKey, hash, access.ActionUnreadRetry, retryUnread)
 	if err == nil {
-		s.signals.WakeIndexer(chainKey)
+		s.conf.Signals.WakeIndexer(chainKey)
 	}
 	return err
 }
@@ -219,11 +219,11 @@ func (s *Service) decideUnread(
 	ctx context.Context, chainKey string, hash invoice.Hash, action access.Action,
 	change func(context.Context, *db.Tx, string, invoice.Hash, time.Time) error,
 ) error {
-	return s.store.Update(ctx, func(tx *db.Tx) error {
-		if err := change(ctx, tx, chainKey, hash, s.now()); err != nil {
+	return s.conf.Store.Update(ctx, func(tx *db.Tx) error {
+		if err := change(ctx, tx, chainKey, hash, s.conf.Now()); err != nil {
 			return err
 		}
-		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, s.now(), access.Change{Action: action, Object: chainKey, After: auditedUnread{hash.String()}}))
+		return access.AppendAudit(ctx, tx, access.NewEntry(ctx, s.conf.Now(), access.Change{Action: action, Object: chainKey, After: auditedUnread{hash.String()}}))
 	})
 }
 
@@ -241,16 +241,16 @@ func hasRead(cur Cursor, block uint64) bool {
 // UnlinkedNotices returns when notices of transfers on a chain without a stored payment were received,
 // in a range of time.
 func (s *Service) UnlinkedNotices(ctx context.Context, chainKey string, from, before time.Time) ([]time.Time, error) {
-	return unlinkedNotices(ctx, s.store, chainKey, from, before)
+	return unlinkedNotices(ctx, s.conf.Store, chainKey, from, before)
 }
 
 // CountUnread returns how many unread transactions of a chain wait to be read, by reason.
 func (s *Service) CountUnread(ctx context.Context, chainKey string) (map[UnreadReason]int, error) {
-	return countUnread(ctx, s.store, chainKey)
+	return countUnread(ctx, s.conf.Store, chainKey)
 }
 
 // UnreadTransactions returns the chain's unread transactions without the dismissed ones, in the order
 // of their blocks.
 func (s *Service) UnreadTransactions(ctx context.Context, chainKey string) ([]UnreadTransaction, error) {
-	return unreadTransactions(ctx, s.store, chainKey, MaxUnread+MaxUnreadable)
+	return unreadTransactions(ctx, s.conf.Store, chainKey, MaxUnread+MaxUnreadable)
 }
