@@ -68,7 +68,7 @@ func TestMerchants(t *testing.T) {
 	}{
 		{"create", operator, "POST", "/api/merchants", `{"id":"acme","name":"Acme","tolerance":"0.5%","defaultAddresses":{"base":"` + home + `"}}`, 201,
 			`"id":"acme","source":"database","name":"Acme","tolerance":"0.5%","defaultAddresses":{"base":"` + home + `"},"allowedAddresses":[]`},
-		{"fetch what it has stored", acme, "GET", "/api/merchants/acme", "", 200, `"storage":{"auditBytes":0,"auditQuota":1073741824,"invoiceQuota":10000000,"invoices":0}`},
+		{"fetch what it has stored", acme, "GET", "/api/merchants/acme", "", 200, `"storage":{"auditBytes":0,"auditQuota":1073741824,"invoices":0,"invoiceQuota":10000000}`},
 		{"create twice", operator, "POST", "/api/merchants", `{"id":"acme","name":"Acme"}`, 409, "merchant_exists"},
 		{"create a configured one", operator, "POST", "/api/merchants", `{"id":"shop","name":"Shop"}`, 409, "configured_merchant"},
 		{"create by a merchant", acme, "POST", "/api/merchants", `{"id":"beta","name":"Beta"}`, 403, "forbidden"},

@@ -12,8 +12,8 @@ import (
 func TestNodeStatus(t *testing.T) {
 	t.Parallel()
 	for want, p := range map[string]admin.Provider{
-		`{"node":"https://rpc.example","state":"ok","head":12,"latencyMs":1.5,"calls":100,"errors":3,"callsPerDay":17280,"callsPerSecond":8,"leadingZeros":true,` +
-			`"limits":[{"at":1000,"kind":"range","refused":10,"size":5},{"at":1001,"kind":"blockReceipts","refused":1,"size":0}]}`: {
+		`{"node":"https://rpc.example","state":"ok","head":12,"latencyMs":1.5,"calls":100,"callsPerDay":17280,"errors":3,` +
+			`"limits":[{"kind":"range","size":5,"refused":10,"at":1000},{"kind":"blockReceipts","size":0,"refused":1,"at":1001}],"callsPerSecond":8,"leadingZeros":true}`: {
 			Provider: "https://rpc.example", State: chain.StateOK, Head: 12, LatencyMs: 1.5, Calls: 100, PerDay: 17280, Errors: 3, Pace: 8, LeadingZeros: true,
 			Limits: []admin.NodeLimit{{Kind: chain.KindRange, Size: 5, Refused: 10, At: 1000}, {Kind: chain.KindReceiptsOfBlock, Refused: 1, At: 1001}},
 		},
