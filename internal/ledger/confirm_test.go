@@ -44,6 +44,9 @@ func TestConfirmRequiresVerifiedRevision(t *testing.T) {
 		if got := w.invoice(inv.ID); got.Status != invoice.Paid {
 			t.Errorf("the invoice is %s, want paid", got.Status)
 		}
+		if _, err := w.Service.Confirm(t.Context(), w.chainKey, w.head(), revision, 0); err != nil {
+			t.Errorf("confirming a block that is final already, with the former revision: %v", err)
+		}
 	})
 }
 
