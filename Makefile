@@ -78,6 +78,7 @@ lint: ## check style, common faults and import directions
 	$(TOOL) golangci-lint run ./...
 	cd bench && go tool -modfile=../tools/go.mod golangci-lint run ./...
 	cd tools/generators && go tool -modfile=../go.mod golangci-lint run .
+	cd tools && go tool golangci-lint run ./mutants
 
 .PHONY: verify
 verify: lint test check race ## run all checks that a change must pass

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"os/exec"
@@ -40,7 +41,7 @@ func main() {
 	flag.Parse()
 	in, err := regexp.Compile(*only)
 	if err == nil {
-		err = run(context.Background(), *seed, *count, in, *own)
+		err = run(context.Background(), os.Stdout, *seed, *count, in, *own)
 	}
 	if err != nil {
 		log.Fatalf("mutants: %v", err)
@@ -48,7 +49,7 @@ func main() {
 }
 
 // run makes the changes, prints them, and returns an error if the tests notice too few.
-func run(ctx context.Context, seed uint64, count int, in *regexp.Regexp, own bool) error {
+func run(ctx context.Context, out io.Writer, seed uint64, count int, in *regexp.Regexp, own bool) error {
 	drawn, err := draw(seed)
 	if err != nil {
 		return err
@@ -75,9 +76,9 @@ func run(ctx context.Context, seed uint64, count int, in *regexp.Regexp, own boo
 		}
 		made++
 		left[m.pkg]--
-		fmt.Printf("%3d  %-45s %-60s %s\n", made, at, m.what, by)
+		fmt.Fprintf(out, "%3d  %-45s %-60s %s\n", made, at, m.what, by)
 	}
-	fmt.Printf("The tests noticed %d of %d changes.\n", noticed, made)
+	fmt.Fprintf(out, "The tests noticed %d of %d changes.\n", noticed, made)
 	if noticed*100 < made*wanted {
 		return fmt.Errorf("the tests have to notice %d %%: write a test for each line that survived", wanted)
 	}
@@ -127,7 +128,7 @@ func goTest(ctx context.Context, overlay, pkg, skip string) (failed string, err 
 	}
 	for lines := bufio.NewScanner(out); failed == "" && err == nil && lines.Scan(); {
 		var event struct{ Action, Test string }
-		if json.Unmarshal(lines.Bytes(), &event) != nil {
+		if json.Unmarshal(lines.Bytes(), &event) != nil { //nolint:musttag // the fields are called like those of go test
 			continue // a test printed the line
 		}
 		switch event.Action {
