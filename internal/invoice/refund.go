@@ -3,6 +3,7 @@ package invoice
 import (
 	"cmp"
 	"math"
+	"slices"
 )
 
 // RefundMatch is the payment that a refund pays back.
@@ -93,39 +94,36 @@ func (inv Invoice) IsEarly(r Refund) bool {
 }
 
 // RefundedEarly returns how much of a payment was refunded before the invoice was paid or ended, by the order of the
-// chain. A refund in the block of the payment that paid the invoice was before it. Usually a refund is read before the
-// end; a transaction that could not be read at first is read afterwards. A paid invoice stays paid: the result is at
-// most what its payments had beyond the amount. payments are all payments of the invoice.
-func (inv Invoice) RefundedEarly(p Payment, refunds []Refund, payments []Payment) (sum Amount) {
-	end, most := uint64(math.MaxUint64), p.Amount
-	if inv.Status == Paid {
-		end = inv.paidIn(payments)
-		for _, other := range payments {
-			if other.ID != p.ID && other.Status == Confirmed && other.BlockNumber <= end && !inv.IsLate(other.Position) {
-				most = most.Plus(other.Counted())
+// chain. Usually such a refund is read before the end; one with a transaction that could not be read at first, or of such
+// a payment, is read afterwards. payments are all payments of the invoice. They pay it in the order of the chain, after
+// the refunds in their blocks. If less is left than pays it, the result is 0: it was paid before the refund was read.
+func (inv Invoice) RefundedEarly(p Payment, refunds []Refund, payments []Payment) Amount {
+	early := func(through uint64) (sum Amount) {
+		for _, r := range refunds {
+			if inv.IsEarly(r) && r.BlockNumber <= through {
+				sum = sum.Plus(r.Amount)
 			}
 		}
-		most = most.Minus(inv.threshold())
+		return sum
 	}
-	for _, r := range refunds {
-		if inv.IsEarly(r) && r.BlockNumber <= end {
-			sum = sum.Plus(r.Amount)
+	if inv.Status != Paid {
+		return early(math.MaxUint64)
+	}
+	inTime := filter(payments, func(p Payment) bool { return p.Status == Confirmed && !inv.IsLate(p.Position) })
+	slices.SortFunc(inTime, func(a, b Payment) int { return a.Compare(b.Position) })
+	var others, own Amount
+	for _, q := range inTime {
+		if q.ID == p.ID {
+			own = p.Amount
+		} else {
+			others = others.Plus(q.Counted())
+		}
+		back := early(q.BlockNumber)
+		if !others.Plus(own.Minus(back)).Less(inv.threshold()) {
+			return back
 		}
 	}
-	if most.Less(sum) {
-		return most
-	}
-	return sum
-}
-
-// paidIn returns the block of the payment that paid the invoice.
-func (inv Invoice) paidIn(payments []Payment) (block uint64) {
-	for _, p := range payments {
-		if p.TxHash == inv.SettledTx {
-			block = max(block, p.BlockNumber)
-		}
-	}
-	return block
+	return Amount{}
 }
 
 // ReturnedBefore returns how much of a payment does not count if it is attributed to the invoice now, and back of it

@@ -57,9 +57,10 @@ func TestRefundedEarly(t *testing.T) {
 		want     uint64
 	}{
 		"paid by another":              {invoice.Paid, []invoice.Payment{pay("a", 5, 60), pay("b", 9, 100)}, map[uint64]uint64{7: 20, 9: 30, 10: 5}, 50},
-		"paid by both":                 {invoice.Paid, []invoice.Payment{pay("a", 5, 60), pay("b", 9, 50)}, map[uint64]uint64{7: 20}, 10},
+		"paid by both":                 {invoice.Paid, []invoice.Payment{pay("a", 5, 60), pay("b", 9, 50)}, map[uint64]uint64{7: 20}, 0},
+		"paid by an earlier one":       {invoice.Paid, []invoice.Payment{pay("a", 5, 60), pay("c", 6, 40), pay("b", 9, 100)}, map[uint64]uint64{6: 0, 7: 60}, 0},
 		"paid with what was left":      {invoice.Paid, []invoice.Payment{pay("a", 5, 60), pay("b", 9, 80)}, map[uint64]uint64{7: 40}, 40},
-		"paid by it":                   {invoice.Paid, []invoice.Payment{pay("a", 5, 100)}, map[uint64]uint64{5: 20, 6: 10}, 0},
+		"paid by it":                   {invoice.Paid, []invoice.Payment{pay("a", 5, 120)}, map[uint64]uint64{5: 20, 6: 10}, 20},
 		"expired":                      {invoice.Expired, []invoice.Payment{pay("a", 5, 60)}, map[uint64]uint64{7: 20, 100: 5, 101: 30}, 25},
 		"void above block 50":          {invoice.Void, []invoice.Payment{pay("a", 5, 60)}, map[uint64]uint64{50: 20, 51: 30}, 20},
 		"open, where all of it counts": {invoice.Open, []invoice.Payment{pay("a", 5, 60)}, map[uint64]uint64{7: 20}, 0},
