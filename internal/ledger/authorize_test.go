@@ -622,7 +622,7 @@ func TestGaslessTurnedOff(t *testing.T) {
 // each authorization is the chain's.
 func TestBoundNonces(t *testing.T) {
 	t.Parallel()
-	properties(t, func(d *database, random *rand.Rand) string {
+	storedProperties(t, func(d *database, random *rand.Rand) string {
 		h := &boundHistory{w: d.world(t), random: random, bound: make(map[string]ledger.Authorization)}
 		h.w.gasless(plenty)
 		for range 40 {

@@ -48,7 +48,7 @@ func TestDepositsKeepTheirMoney(t *testing.T) {
 	t.Parallel()
 	set := newDepositSet(t, *depositInvoices)
 	var counts depositCounts
-	properties(t, func(_ *database, r *rand.Rand) string {
+	storedProperties(t, func(_ *database, r *rand.Rand) string {
 		w, done := set.open(t)
 		defer done()
 		d := newDepositGame(w, r, set)
@@ -448,7 +448,7 @@ func (d *depositGame) rescan() {
 	}
 	_, err := d.Rescan(d.t.Context(), d.chainKey, 101+uint64(d.IntN(len(d.blocks)-1)))
 	d.must(err)
-	d.fillSome(d.Rand)
+	onDatabase(d.world).fillSome(d.Rand)
 }
 
 // void makes one of the hot invoices void, unless it is covered, closed or another merchant's.
@@ -474,7 +474,7 @@ func (d *depositGame) finish() {
 	d.line = len(d.blocks) - 1
 	d.follow()
 	for d.gap() != nil {
-		d.fillSome(d.Rand)
+		onDatabase(d.world).fillSome(d.Rand)
 		d.follow()
 	}
 }

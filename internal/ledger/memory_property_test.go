@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"crypto/sha256"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -22,8 +23,8 @@ var (
 	memoryCount = flag.Uint64("memory.count", 2000, "how many histories in memory to play; a tenth with -short")
 )
 
-// TestHistoriesInMemory plays creates, payments, refunds, sweeps, reorgs and confirmations with decisions alone, without a
-// database. After each step:
+// TestHistoriesInMemory plays creates, payments, authorizations, refunds, prepared ones, sweeps, voids, reorgs and
+// confirmations with decisions alone, without a database. After each step:
 //
 //   - Blocks that are read at once change the same as when they are read one by one.
 //   - A payment of the transfer amount of an invoice that is payable and not covered counts for that invoice.
@@ -32,7 +33,7 @@ var (
 //   - A payment that is mined again keeps its invoice.
 //   - The sums of each invoice and payment are those of its payments and refunds.
 //
-// In the end all blocks are final. Without reorgs and refunds, a ledger that reads the same chain for the first time then
+// In the end all blocks are final. Without reorgs, refunds and voids, a ledger that reads the same chain for the first time then
 // arrives at the same payments and invoices.
 func TestHistoriesInMemory(t *testing.T) {
 	t.Parallel()
@@ -45,7 +46,7 @@ func TestHistoriesInMemory(t *testing.T) {
 		g := newMemoryGame(seed)
 		if g.play(); len(g.wrong) > 0 {
 			failed++
-			t.Errorf("seed %d: %s\nagain: go test ./internal/settle -run '^%s$' -memory.seed=%d -memory.count=1",
+			t.Errorf("seed %d: %s\nagain: go test ./internal/ledger -run '^%s$' -memory.seed=%d -memory.count=1",
 				seed, strings.Join(g.wrong, "; "), t.Name(), seed)
 		}
 	}
@@ -60,7 +61,8 @@ type memoryGame struct {
 	seenAs           map[string]string  // the invoices that payments were first attributed to, by payment
 	blocks           []Block
 	line             int // blocks up to this index are final
-	forks            int
+	ids              *invoice.IDs
+	forks, voids     int
 	wrong            []string
 }
 
@@ -71,10 +73,12 @@ var (
 )
 
 func newMemoryGame(seed uint64) *memoryGame {
-	g := &memoryGame{Rand: rand.New(rand.NewPCG(seed, 0)), atOnce: newMemory(), oneByOne: newMemory(), seenAs: make(map[string]string)}
+	g := &memoryGame{Rand: rand.New(rand.NewPCG(seed, 0)), atOnce: newMemory(memoryChain), oneByOne: newMemory(memoryChain), seenAs: make(map[string]string)}
+	g.ids = invoice.NewIDs(func() time.Time { return memoryNow }, rand.NewChaCha8([32]byte{}))
 	first := invoice.Header{Number: 100, Hash: memoryHash("first"), Time: invoice.Unix(1_700_000_000)}
 	g.blocks = []Block{{Header: first}}
-	g.atOnce.indexed, g.oneByOne.indexed = first.Number, first.Number
+	g.must(g.atOnce.Start(first, first.Number+1))
+	g.must(g.oneByOne.Start(first, first.Number+1))
 	return g
 }
 
@@ -91,9 +95,13 @@ func (g *memoryGame) must(err error) {
 
 func (g *memoryGame) play() {
 	for range 8 + g.IntN(20) {
-		switch g.IntN(8) {
+		switch g.IntN(10) {
 		case 0, 1:
 			g.create()
+		case 8:
+			g.void()
+		case 9:
+			g.prepare()
 		case 2:
 			if n := len(g.blocks) - 1 - g.line; n > 0 {
 				g.reorg(1 + g.IntN(n))
@@ -120,7 +128,7 @@ func (g *memoryGame) create() {
 			Merchant: memoryMerchants[g.IntN(2)], Token: memoryTokens[0], Amount: invoice.NewAmount(1_000_000 * (1 + g.Uint64N(3))),
 			ExpiresAt: invoice.Unix(g.head().Time.Unix() + 20 + g.Int64N(100)),
 		},
-		Currency: "USDC", FromBlock: g.atOnce.indexed,
+		Currency: "USDC", FromBlock: g.atOnce.cur.Indexed.Number,
 	}
 	switch g.IntN(5) {
 	case 0:
@@ -136,8 +144,45 @@ func (g *memoryGame) create() {
 		inv.TransferAmount = g.freeAmount(inv)
 	}
 	g.made = append(g.made, inv)
-	g.atOnce.insert(inv)
-	g.oneByOne.insert(inv)
+	for _, m := range []*memory{g.atOnce, g.oneByOne} {
+		m.insert(inv)
+		m.bound[memoryHash("nonce", inv.ID)] = BoundAuthorization{ID: inv.ID, InvoiceID: inv.ID, To: inv.Merchant, Value: inv.Amount}
+	}
+}
+
+// void makes an invoice void, unless it is covered or has ended.
+func (g *memoryGame) void() {
+	if len(g.made) == 0 {
+		return
+	}
+	id := g.made[g.IntN(len(g.made))].ID
+	if err := g.oneByOne.Void(id); !errors.Is(g.atOnce.Void(id), err) {
+		g.wrongf("one ledger makes %s void: %v", id, err)
+	}
+	g.voids++
+}
+
+// prepare prepares a refund of a final payment, which is sent in the next block with or without its tag.
+func (g *memoryGame) prepare() {
+	final := g.oneByOne.paid(func(p PaymentRow) bool { return p.Status == invoice.Confirmed && p.DepositOf == "" })
+	if len(final) == 0 {
+		return
+	}
+	p, id := final[g.IntN(len(final))], g.ids.New(invoice.PrefixRefund)
+	r, err := g.oneByOne.prepare(p.ID, id)
+	if _, other := g.atOnce.prepare(p.ID, id); !errors.Is(other, err) {
+		g.wrongf("one ledger prepares a refund of %s: %v, %v", p.ID, err, other)
+	}
+	if err != nil {
+		return
+	}
+	t := invoice.Transfer{
+		ChainKey: memoryChain, TxHash: memoryHash("tx", len(g.transfers)), Token: r.Token, Currency: "USDC", From: r.From, To: r.To, Amount: r.Amount,
+	}
+	if g.IntN(3) > 0 {
+		t.Evidence.Calldata = r.Tag
+	}
+	g.transfers = append(g.transfers, t) // it is mined like one that a reorg left
 }
 
 // freeAmount returns a transfer amount that no invoice has.
@@ -176,10 +221,10 @@ func (g *memoryGame) mine() {
 		}
 		g.blocks, blocks = append(g.blocks, b), append(blocks, b)
 	}
-	g.must(g.atOnce.observe(blocks...))
+	g.must(g.atOnce.Observe(blocks...))
 	for _, b := range blocks {
 		waiting := g.waiting(b)
-		g.must(g.oneByOne.observe(b))
+		g.must(g.oneByOne.Observe(b))
 		g.judge(b, waiting)
 	}
 }
@@ -202,7 +247,7 @@ func (g *memoryGame) transfer(on map[invoice.Hash]bool) (t invoice.Transfer, ok 
 	if inv.IsDeposit() {
 		t.To, t.Amount = inv.DepositAddress, invoice.NewAmount(500_000*(1+g.Uint64N(6)))
 	}
-	switch g.IntN(9) {
+	switch g.IntN(10) {
 	case 0:
 		t.Amount = inv.Amount
 	case 1:
@@ -211,6 +256,8 @@ func (g *memoryGame) transfer(on map[invoice.Hash]bool) (t invoice.Transfer, ok 
 		t.Amount = inv.RemainingTransfer
 	case 3:
 		t.Evidence.Registry = inv.CommitmentID
+	case 7:
+		t.Evidence.Authorization = memoryHash("nonce", inv.ID)
 	case 4: // a refund, or a sweep
 		t.From, t.To = t.To, t.From
 		if len(g.transfers) > 0 {
@@ -280,7 +327,7 @@ func (g *memoryGame) wrongf(format string, args ...any) {
 func (g *memoryGame) confirm(line int) {
 	g.line = line
 	for _, m := range []*memory{g.atOnce, g.oneByOne} {
-		g.must(m.confirm(g.blocks[line].Number))
+		g.must(m.Confirm(g.blocks[line].Header))
 	}
 }
 
@@ -288,14 +335,14 @@ func (g *memoryGame) reorg(n int) {
 	g.blocks = g.blocks[:len(g.blocks)-n]
 	g.forks++
 	for _, m := range []*memory{g.atOnce, g.oneByOne} {
-		g.must(m.rollback(g.head().Number))
+		g.must(m.Rollback(g.head()))
 	}
 }
 
 // compare notes how two ledgers differ.
 func (g *memoryGame) compare(what string, a, b *memory) {
 	same(g, "payments, "+what, asSeen(a.payments), asSeen(b.payments))
-	same(g, "invoices, "+what, a.invoices, b.invoices)
+	same(g, "invoices, "+what, asEnded(a.invoices), asEnded(b.invoices))
 	same(g, "refunds, "+what, a.refunds, b.refunds)
 	same(g, "sweeps, "+what, a.sweeps, b.sweeps)
 	same(g, "events, "+what, a.events, b.events)
@@ -305,10 +352,20 @@ func (g *memoryGame) compare(what string, a, b *memory) {
 func asSeen(payments map[string]PaymentRow) map[string]PaymentRow {
 	seen := make(map[string]PaymentRow, len(payments))
 	for id, p := range payments {
-		p.SeenAfter = 0
+		p.SeenAfter, p.Use = 0, "" // the use is computed when it is read
 		seen[id] = p
 	}
 	return seen
+}
+
+// asEnded returns invoices without the block up to which the chain was read when they ended.
+func asEnded(invoices map[string]invoice.Invoice) map[string]invoice.Invoice {
+	ended := make(map[string]invoice.Invoice, len(invoices))
+	for id, inv := range invoices {
+		inv.ClosedBlock = 0
+		ended[id] = inv
+	}
+	return ended
 }
 
 // same notes how two values differ.
@@ -349,15 +406,19 @@ func (g *memoryGame) checkSums() {
 
 // readLate has a new ledger read the chain, all of it final, and compares it with the one that followed the chain.
 func (g *memoryGame) readLate() {
-	if g.forks > 0 || len(g.oneByOne.refunds) > 0 {
+	if g.forks+g.voids > 0 || len(g.oneByOne.refunds)+len(g.oneByOne.records) > 0 {
 		return // what was decided about a payment that was mined again stays, and a refund counts as of when it was read
 	}
-	late := newMemory()
+	late := newMemory(memoryChain)
+	late.bound = g.oneByOne.bound
 	for _, inv := range g.made {
 		late.insert(inv)
 	}
-	for _, b := range g.blocks {
-		g.must(late.store(true, []Block{b}))
+	g.must(late.Start(g.head(), 101))
+	for late.cur.Gap != nil {
+		next := late.cur.Gap.Next
+		through := min(next+g.Uint64N(4), late.cur.Gap.Last)
+		g.must(late.Fill(next, g.blocks[through-100].Header, g.blocks[next-100:through-99]...))
 	}
 	g.compare("as they came and late", g.oneByOne, late)
 }

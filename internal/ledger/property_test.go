@@ -15,37 +15,56 @@ import (
 // The number of cases to play of each property, and the seed of the first one. The seeds are
 // consecutive.
 var (
-	propertySeed  = flag.Uint64("property.seed", 1, "seed of the first case of a property")
-	propertyCount = flag.Uint64("property.count", 80, "how many cases of each property to play; a hundredth with -short")
+	propertySeed    = flag.Uint64("property.seed", 1, "seed of the first case of a property")
+	propertyCount   = flag.Uint64("property.count", 400, "how many cases of a property with long cases to play in memory, and ten times as many others; a hundredth with -short")
+	propertyOnDisks = flag.Uint64("property.stored", 10, "how many cases of each property to play on each database; one with -short")
 )
 
-// casesPerFile is how many cases share a SQLite database.
-const casesPerFile = 200
-
-// properties plays cases of a property, each a function of its seed, on SQLite. A case returns a
-// description of the fault, or "".
-func properties(t *testing.T, play func(d *database, random *rand.Rand) string) {
+// properties plays cases of a property, each a function of its seed: count in memory, and some on each database. open
+// returns a ledger of a new chain. A case returns a description of the fault, or "".
+func properties(t *testing.T, count uint64, play func(open func() *reader, random *rand.Rand) string) {
 	t.Helper()
-	count := *propertyCount
+	t.Run("memory", func(t *testing.T) {
+		t.Parallel()
+		playCases(t, count, func() func(*rand.Rand) string {
+			return func(r *rand.Rand) string { return play(func() *reader { return inMemory(t) }, r) }
+		})
+	})
+	each(t, func(t *testing.T, d *database) {
+		playCases(t, *propertyOnDisks, func() func(*rand.Rand) string {
+			return func(r *rand.Rand) string { return play(func() *reader { return onDatabase(d.unstarted(t)) }, r) }
+		})
+	})
+}
+
+// storedProperties plays cases of a property on SQLite.
+func storedProperties(t *testing.T, play func(d *database, random *rand.Rand) string) {
+	t.Helper()
+	playCases(t, 2**propertyOnDisks, func() func(*rand.Rand) string {
+		d := &database{store: dbtest.Open(t, dbtest.SQLite(t))}
+		return func(r *rand.Rand) string { return play(d, r) }
+	})
+}
+
+// playCases plays cases with several workers.
+func playCases(t *testing.T, count uint64, worker func() func(random *rand.Rand) string) {
+	t.Helper()
 	if testing.Short() {
 		count = (count + 99) / 100
 	}
 	var next, failed atomic.Uint64
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
+		play := worker()
 		workers.Go(func() {
-			var d *database
-			for played := 0; ; played++ {
+			for {
 				seed := next.Add(1) - 1 + *propertySeed
 				if seed >= *propertySeed+count || failed.Load() >= 5 || t.Failed() && failed.Load() == 0 {
 					return
 				}
-				if played%casesPerFile == 0 {
-					d = &database{store: dbtest.Open(t, dbtest.SQLite(t))}
-				}
-				if wrong := play(d, rand.New(rand.NewPCG(seed, 0))); wrong != "" {
+				if wrong := play(rand.New(rand.NewPCG(seed, 0))); wrong != "" {
 					failed.Add(1)
-					t.Errorf("seed %d: %s\nagain: go test ./internal/settle -run '^%s$' -property.seed=%d -property.count=1", seed, wrong, t.Name(), seed)
+					t.Errorf("seed %d: %s\nagain: go test ./internal/ledger -run '^%s$' -property.seed=%d -property.count=1", seed, wrong, t.Name(), seed)
 				}
 			}
 		})

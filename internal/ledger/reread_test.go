@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 )
@@ -23,9 +22,9 @@ import (
 // attributions, methods, refunds and states of invoices.
 func TestTheSameChainSaysTheSame(t *testing.T) {
 	t.Parallel()
-	properties(t, func(d *database, r *rand.Rand) string {
+	properties(t, *propertyCount, func(open func() *reader, r *rand.Rand) string {
 		s := newStory(r)
-		want := s.read(d.world(t), r, reading{})
+		want := s.read(open(), r, reading{})
 		for _, how := range []reading{
 			{batches: true},
 			{batches: r.IntN(2) == 0, late: true},
@@ -35,8 +34,8 @@ func TestTheSameChainSaysTheSame(t *testing.T) {
 			{batches: true, late: true, rollbacks: true},
 			{batches: true, late: true, rescans: true, rollbacks: true},
 		} {
-			if diff := cmp.Diff(want, s.read(d.world(t), r, how)); diff != "" {
-				return fmt.Sprintf("%+v (-in order +so):\n%s", how, diff)
+			if diff := cmp.Diff(want, s.read(open(), r, how)); diff != "" {
+				return fmt.Sprintf("%+v (-in order +so):\n%s\n%s", how, diff, strings.Join(want.Transfers, "\n"))
 			}
 		}
 		return ""
@@ -160,20 +159,20 @@ type outcome struct {
 	Invoices  []string
 }
 
-// read makes a world read the story.
-func (s story) read(w *world, r *rand.Rand, how reading) outcome {
-	w.random = narrow{r, 2, 200} // far above the suffixes of the story
-	if how.late {
-		w.chainKey += "-late"
-	}
-	w.Service = w.service()
-	invoices := s.insert(w)
+// read makes a ledger read the story.
+func (s story) read(w *reader, r *rand.Rand, how reading) outcome {
+	restart := func() { w.book.Restart(narrow{r, 2, 200}) } // far above the suffixes of the story
+	restart()
+	invoices := s.invoices(w)
+	w.must(w.book.Insert(invoices...))
 	all := s.chain(w, invoices)
 	next := 0
 	if how.late {
-		w.blocks = append(w.blocks, all[:s.begin+1]...)
-		w.must(w.Start(w.t.Context(), w.chainKey, all[s.begin].Header, 101))
 		next = s.begin + 1
+		w.blocks = append(w.blocks, all[:next]...)
+		w.must(w.book.Start(w.head(), 101))
+	} else {
+		w.must(w.book.Start(w.head(), w.head().Number+1))
 	}
 	for next < len(all) || w.gap() != nil {
 		switch n := r.IntN(7); {
@@ -186,16 +185,15 @@ func (s story) read(w *world, r *rand.Rand, how reading) outcome {
 			if s.nextBack(next) == next {
 				w.settle(r)
 			}
-			w.must(w.Observe(w.t.Context(), w.chainKey, part))
-			w.blocks, next = append(w.blocks, part...), next+len(part)
+			w.observe(part...)
+			next += len(part)
 			s.void(w, r, invoices, next-1)
 		case n == 3:
 			w.confirmSome(r)
 		case n == 4 && how.rescans && next < len(all) && len(w.blocks) > 1:
-			_, err := w.Rescan(w.t.Context(), w.chainKey, 101+uint64(r.IntN(len(w.blocks)-1)))
-			w.must(err)
+			w.must(w.book.Rescan(101 + uint64(r.IntN(len(w.blocks)-1))))
 		case n == 5 && how.batches:
-			w.Service = w.service()
+			restart()
 		case n == 6 && how.rollbacks:
 			w.readAgain(r, all[:next])
 		default:
@@ -206,8 +204,7 @@ func (s story) read(w *world, r *rand.Rand, how reading) outcome {
 		}
 	}
 	w.final()
-	end := w.next(w.head().Time.Unix() + 1000)
-	w.observe(end)
+	w.observe(w.next(w.head().Time.Unix() + 1000))
 	w.final()
 	return s.outcome(w, invoices, all)
 }
@@ -235,7 +232,7 @@ func (s story) nextBack(from int) int {
 }
 
 // settle makes all read blocks final, and closes the gap.
-func (w *world) settle(r *rand.Rand) {
+func (w *reader) settle(r *rand.Rand) {
 	w.final()
 	for w.gap() != nil {
 		w.fillSome(r)
@@ -243,39 +240,34 @@ func (w *world) settle(r *rand.Rand) {
 }
 
 // void makes invoices of the newest block void, unless they are covered. It closes the gap first.
-func (s story) void(w *world, r *rand.Rand, invoices []invoice.Invoice, newest int) {
+func (s story) void(w *reader, r *rand.Rand, invoices []invoice.Invoice, newest int) {
 	for i, t := range s.terms {
 		if t.void != newest || newest == 0 {
 			continue
 		}
-		for w.gap() != nil {
-			w.final()
-			w.fillSome(r)
+		if w.gap() != nil {
+			w.settle(r)
 		}
-		_, err := w.Void(w.t.Context(), w.own(), invoices[i].ID)
-		if !errors.Is(err, invoice.ErrFinal) && !errors.Is(err, invoice.ErrCovered) {
+		if err := w.book.Void(invoices[i].ID); !errors.Is(err, invoice.ErrFinal) && !errors.Is(err, invoice.ErrCovered) {
 			w.must(err)
 		}
 	}
 }
 
 // readAgain rolls back some of the blocks that were read, and reads them again.
-func (w *world) readAgain(r *rand.Rand, read []ledger.Block) {
-	cur, err := w.Cursor(w.t.Context(), w.chainKey)
-	w.must(err)
-	low := int(cur.Confirmed.Number) - 100
+func (w *reader) readAgain(r *rand.Rand, read []ledger.Block) {
+	low := int(w.book.Cursor().Confirmed.Number) - 100
 	if low >= len(read) {
 		return
 	}
 	to := low + r.IntN(len(read)-low)
 	w.blocks = w.blocks[:to+1]
-	w.must(w.Rollback(w.t.Context(), w.chainKey, w.head()))
+	w.must(w.book.Rollback(w.head()))
 	w.fillSome(r)
 	for to < len(read) {
 		part := read[to : to+1+r.IntN(len(read)-to)]
-		w.must(w.Observe(w.t.Context(), w.chainKey, part))
+		w.observe(part...)
 		to += len(part)
-		w.blocks = append(w.blocks, part...)
 		if r.IntN(2) == 0 {
 			w.fillSome(r)
 		}
@@ -286,34 +278,14 @@ func (w *world) readAgain(r *rand.Rand, read []ledger.Block) {
 }
 
 // confirmSome confirms some of the blocks that were read.
-func (w *world) confirmSome(r *rand.Rand) {
-	cur, err := w.Cursor(w.t.Context(), w.chainKey)
-	w.must(err)
-	if b := w.blocks[r.IntN(len(w.blocks))]; b.Number > cur.Confirmed.Number {
-		w.must(w.Confirm(w.t.Context(), w.chainKey, b.Header))
+func (w *reader) confirmSome(r *rand.Rand) {
+	if line := r.IntN(len(w.blocks)); w.blocks[line].Number > w.book.Cursor().Confirmed.Number {
+		w.confirm(line)
 	}
 }
 
-// fillSome reads some of the gap's blocks that are final.
-func (w *world) fillSome(r *rand.Rand) {
-	cur, err := w.Cursor(w.t.Context(), w.chainKey)
-	w.must(err)
-	if cur.Gap == nil || cur.Gap.Next > cur.Confirmed.Number {
-		return
-	}
-	last := min(cur.Gap.Last, cur.Confirmed.Number)
-	through := cur.Gap.Next + uint64(r.IntN(int(last-cur.Gap.Next)+1))
-	var blocks []ledger.Block
-	for _, b := range w.blocks {
-		if cur.Gap.Next <= b.Number && b.Number <= through {
-			blocks = append(blocks, b)
-		}
-	}
-	w.fill(cur.Gap.Next, blocks[len(blocks)-1].Header, blocks...)
-}
-
-// insert stores the story's invoices.
-func (s story) insert(w *world) []invoice.Invoice {
+// invoices returns the story's invoices.
+func (s story) invoices(w *reader) []invoice.Invoice {
 	all := make([]invoice.Invoice, len(s.terms))
 	for i, t := range s.terms {
 		inv := w.insertable(uint64(i + 1))
@@ -334,13 +306,6 @@ func (s story) insert(w *world) []invoice.Invoice {
 		}
 		all[i] = inv
 	}
-	if slices.ContainsFunc(s.terms, func(t terms) bool { return t.partner }) {
-		w.must(w.db.store.Update(w.t.Context(), func(tx *db.Tx) error {
-			theirs := access.SettlementAddress{ChainKey: w.chainKey, Address: w.account(thePartner), MerchantID: w.merchant}
-			return access.InsertSettlementAddresses(w.t.Context(), tx, []access.SettlementAddress{theirs}, invoice.Unix(start))
-		}))
-	}
-	w.insert(all)
 	return all
 }
 
@@ -350,7 +315,7 @@ func (w *world) account(p party) invoice.Address {
 }
 
 // chain makes the story's blocks.
-func (s story) chain(w *world, invoices []invoice.Invoice) []ledger.Block {
+func (s story) chain(w *reader, invoices []invoice.Invoice) []ledger.Block {
 	var all []ledger.Block
 	for _, b := range s.blocks {
 		var transfers []invoice.Transfer
@@ -379,13 +344,13 @@ func (s story) chain(w *world, invoices []invoice.Invoice) []ledger.Block {
 	return all
 }
 
-func (s story) outcome(w *world, invoices []invoice.Invoice, all []ledger.Block) outcome {
+func (s story) outcome(w *reader, invoices []invoice.Invoice, all []ledger.Block) outcome {
 	var out outcome
 	number := map[string]int{"": -1}
-	held, heldEUR := w.unswept(usdc), w.unswept(eurc)
+	held, heldEUR := w.book.Held(usdc), w.book.Held(eurc)
 	for i, inv := range invoices {
 		number[inv.ID] = i
-		got := w.invoice(inv.ID)
+		got := w.book.Invoice(inv.ID)
 		out.Invoices = append(out.Invoices, fmt.Sprintf("%d over %s, told %s, until %d, from %d: %s %q with %s, refunded %s", i, inv.Amount,
 			inv.TransferAmount, inv.ExpiresAt.Unix()-start, inv.FromBlock, got.Status, got.Exception, got.AmountPaid, got.AmountRefunded))
 		out.Invoices = append(out.Invoices, fmt.Sprintf("%d is swept: %t; holds %d and %d", i, !got.SweptTx.IsZero(), held[inv.ID], heldEUR[inv.ID]))
@@ -394,20 +359,14 @@ func (s story) outcome(w *world, invoices []invoice.Invoice, all []ledger.Block)
 	for _, b := range all {
 		for _, t := range b.Transfers {
 			line := fmt.Sprintf("%s from %x to %x in block %d at %d, named %t", t.Amount, t.From[:1], t.To[:1], b.Number, b.Time.Unix()-start, !t.Evidence.Calldata.IsZero())
-			payments, err := ledger.PaymentsByID(w.t.Context(), w.db.store, []string{invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal)})
-			w.must(err)
-			for _, p := range payments {
+			if p := w.paymentOf(t); p.ID != "" {
 				paid[p.ID] = fmt.Sprint(p.Amount, " in block ", b.Number)
 				line += fmt.Sprintf(": pays %d by %q, %s", number[p.InvoiceID], p.Method, p.Status)
 			}
-			refunds, err := ledger.RefundsByID(w.t.Context(), w.db.store, []string{invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)})
-			w.must(err)
-			for _, f := range refunds {
-				if f.Status != invoice.Orphaned {
-					line += fmt.Sprintf(": pays back %s, %s", paid[f.PaymentID], f.Status)
-				}
+			if f := w.refundOf(t); f.ID != "" && f.Status != invoice.Orphaned {
+				line += fmt.Sprintf(": pays back %s, %s", paid[f.PaymentID], f.Status)
 			}
-			if s, ok := w.swept(t); ok {
+			if s := w.sweepOf(t); s.ID != "" {
 				line += fmt.Sprintf(": sweeps %d, %s", number[s.InvoiceID], s.Status)
 			}
 			out.Transfers = append(out.Transfers, line)

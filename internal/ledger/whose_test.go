@@ -34,10 +34,10 @@ import (
 // A payment that is mined again keeps its invoice, or stays without one.
 func TestWhoseMoneyIsWhose(t *testing.T) {
 	t.Parallel()
-	properties(t, func(d *database, r *rand.Rand) string {
-		g := &game{world: d.world(t), Rand: r, shown: make(map[string][]invoice.Amount), meant: make(map[invoice.Hash]meant)}
-		g.random = narrow{r, 0, 8}
-		g.Service = g.service()
+	properties(t, 10**propertyCount, func(open func() *reader, r *rand.Rand) string {
+		g := &game{reader: open(), Rand: r, shown: make(map[string][]invoice.Amount), meant: make(map[invoice.Hash]meant)}
+		g.book.Restart(narrow{r, 0, 8})
+		g.must(g.book.Start(g.head(), g.head().Number+1))
 		for range 10 + r.IntN(25) {
 			switch r.IntN(16) {
 			case 0, 1, 2:
@@ -45,13 +45,14 @@ func TestWhoseMoneyIsWhose(t *testing.T) {
 			case 3, 4, 5, 6, 7, 8:
 				g.mine()
 			case 9:
-				g.must(g.confirmAt(g.line + g.IntN(len(g.blocks)-g.line)))
+				g.line += g.IntN(len(g.blocks) - g.line)
+				g.confirm(g.line)
 			case 10:
 				if n := len(g.blocks) - 1 - g.line; n > 0 {
 					g.reorg(1 + g.IntN(n))
 				}
 			case 11:
-				g.Service = g.service()
+				g.book.Restart(narrow{r, 0, 8})
 			case 12:
 				g.void()
 			case 13:
@@ -66,7 +67,7 @@ func TestWhoseMoneyIsWhose(t *testing.T) {
 
 // game is a case of TestWhoseMoneyIsWhose.
 type game struct {
-	*world
+	*reader
 	*rand.Rand
 	made   []string                    // invoices, by id
 	shown  map[string][]invoice.Amount // transfer amounts that an invoice has had
@@ -84,12 +85,6 @@ type meant struct {
 	seenAs    string // the invoice that it was attributed to when it was first seen
 	seen      bool
 	refund    string // id of the prepared refund that it sends; empty without one
-}
-
-// confirmAt confirms the blocks up to an index.
-func (g *game) confirmAt(line int) error {
-	g.line = line
-	return g.Confirm(g.t.Context(), g.chainKey, g.blocks[line].Header)
 }
 
 // create makes an invoice, of a usual price or of an amount that collides.
@@ -110,7 +105,7 @@ func (g *game) create() {
 	if g.IntN(4) == 0 {
 		d.Collection = invoice.Deposit
 	}
-	inv, err := g.Create(g.t.Context(), ledger.CreateRequest{Draft: d})
+	inv, err := g.book.Create(d)
 	g.must(err)
 	g.made = append(g.made, inv.ID)
 	g.noteTransferAmounts(inv)
@@ -121,7 +116,7 @@ func (g *game) issue() {
 	if len(g.made) == 0 {
 		return
 	}
-	inv, err := g.Finalize(g.t.Context(), g.own(), pick(g.Rand, g.made...))
+	inv, err := g.book.Finalize(pick(g.Rand, g.made...))
 	if field := (*invoice.FieldError)(nil); errors.Is(err, ledger.ErrVoid) || errors.As(err, &field) && field.Field == "expiresAt" {
 		return
 	}
@@ -133,17 +128,17 @@ func (g *game) issue() {
 // may ask for the amount at the payer's own address.
 func (g *game) sendBack() {
 	for _, t := range g.mined {
-		p, err := ledger.NewReader(g.db.store).Payment(g.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
-		if err != nil || p.Status != invoice.Confirmed || p.DepositOf != "" || g.IntN(2) == 0 {
+		p := g.paymentOf(t)
+		if p.Status != invoice.Confirmed || p.DepositOf != "" || g.IntN(2) == 0 {
 			continue
 		}
-		r, err := g.prepare(p, 0)
+		r, err := g.book.Prepare(p.ID)
 		if errors.Is(err, ledger.ErrRefundExceeds) {
 			continue
 		}
 		g.must(err)
 		if g.IntN(3) > 0 {
-			_, err := g.Create(g.t.Context(), ledger.CreateRequest{Draft: g.trap(r)})
+			_, err := g.book.Create(g.trap(r))
 			g.must(err)
 		}
 		back := g.send(r)
@@ -171,8 +166,7 @@ func (g *game) void() {
 	if len(g.made) == 0 {
 		return
 	}
-	_, err := g.Void(g.t.Context(), g.own(), pick(g.Rand, g.made...))
-	if !errors.Is(err, invoice.ErrFinal) && !errors.Is(err, invoice.ErrCovered) {
+	if err := g.book.Void(pick(g.Rand, g.made...)); !errors.Is(err, invoice.ErrFinal) && !errors.Is(err, invoice.ErrCovered) {
 		g.must(err)
 	}
 }
@@ -204,7 +198,7 @@ func (g *game) mine() {
 	g.observe(b)
 	g.judge(b)
 	for _, id := range g.made {
-		g.noteTransferAmounts(g.invoice(id))
+		g.noteTransferAmounts(g.book.Invoice(id))
 	}
 }
 
@@ -227,7 +221,7 @@ func (g *game) transfer(sameBlock []invoice.Transfer) (invoice.Transfer, bool) {
 	if len(g.made) == 0 {
 		return invoice.Transfer{}, false
 	}
-	inv := g.invoice(pick(g.Rand, g.made...))
+	inv := g.book.Invoice(pick(g.Rand, g.made...))
 	var t invoice.Transfer
 	of := ""
 	if !inv.DepositAddress.IsZero() {
@@ -262,7 +256,7 @@ func (g *game) transfer(sameBlock []invoice.Transfer) (invoice.Transfer, bool) {
 // depositTransfer makes a transfer to or from a deposit address, of an amount that another
 // invoice may ask for.
 func (g *game) depositTransfer(inv invoice.Invoice) invoice.Transfer {
-	other := g.invoice(pick(g.Rand, g.made...))
+	other := g.book.Invoice(pick(g.Rand, g.made...))
 	amounts := []uint64{number(inv.Amount), number(other.Amount), 1 + g.Uint64N(3_000_000)}
 	for _, told := range g.shown[other.ID] {
 		amounts = append(amounts, number(told))
@@ -284,10 +278,8 @@ func (g *game) judge(b ledger.Block) {
 	invoices := make(map[string]invoice.Invoice)
 	var payments []invoice.Payment
 	for _, id := range g.made {
-		invoices[id] = g.invoice(id)
-		rows, err := ledger.NewReader(g.db.store).PaymentsOfInvoices(g.t.Context(), []string{id})
-		g.must(err)
-		for _, row := range rows {
+		invoices[id] = g.book.Invoice(id)
+		for _, row := range g.book.PaymentsOf(id) {
 			payments = append(payments, row.Payment)
 		}
 	}
@@ -304,13 +296,12 @@ func (g *game) judge(b ledger.Block) {
 			continue
 		}
 		if deposits[t.From] != "" {
-			if s, ok := g.swept(t); !ok || s.InvoiceID != deposits[t.From] || g.isPaymentOrRefund(t) {
+			if s := g.sweepOf(t); s.InvoiceID != deposits[t.From] || g.paymentOf(t).ID != "" || g.refundOf(t).ID != "" {
 				g.wrong = append(g.wrong, fmt.Sprintf("the sweep of %s from %s is stored as a sweep of %q", t.Amount, deposits[t.From], s.InvoiceID))
 			}
 			continue
 		}
-		p, err := ledger.NewReader(g.db.store).Payment(g.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
-		g.must(err)
+		p := g.paymentOf(t)
 		if m.seen {
 			if m.seenAs != p.InvoiceID {
 				g.wrong = append(g.wrong, fmt.Sprintf("mined again, %s moved from %q to %q", t.Amount, m.seenAs, p.InvoiceID))
@@ -334,11 +325,10 @@ func (g *game) judge(b ledger.Block) {
 
 // judgeRefund checks that a transfer that sends a prepared refund is only that refund.
 func (g *game) judgeRefund(t invoice.Transfer, m meant) {
-	if r := g.refund(m.refund); r.Transfer.TxHash != t.TxHash || !r.Sent() {
+	if r := g.book.Record(m.refund); r.Transfer.TxHash != t.TxHash || !r.Sent() {
 		g.wrong = append(g.wrong, fmt.Sprintf("the refund %s of %s was sent and has the transfer %q", r.ID, r.Amount, r.Transfer.ID))
 	}
-	p, err := ledger.NewReader(g.db.store).Payment(g.t.Context(), invoice.TransferID(invoice.PrefixPayment, t.ChainKey, t.TxHash, t.Ordinal))
-	if err == nil && p.Attributed() {
+	if p := g.paymentOf(t); p.Attributed() {
 		g.wrong = append(g.wrong, fmt.Sprintf("the refund %s of %s pays the invoice %s by %q", m.refund, t.Amount, p.InvoiceID, p.Method))
 	}
 }

@@ -30,7 +30,7 @@ import (
 // TestMain reduces rapid's default number of checks, because each history is long, other
 // histories are drawn in each run, and `make properties` plays more. An explicit flag wins.
 func TestMain(m *testing.M) {
-	if err := flag.Set("rapid.checks", "25"); err != nil {
+	if err := flag.Set("rapid.checks", "10"); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)
@@ -132,12 +132,18 @@ func (d *database) world(t testing.TB) *world {
 // unstarted returns a world with a chain that is not recorded yet.
 func (d *database) unstarted(t testing.TB) *world {
 	t.Helper()
-	n := d.worlds.Add(1)
-	w := &world{t: t, db: d, random: rand.Reader, merchant: fmt.Sprintf("acme-%d", n), chainKey: fmt.Sprintf("chain-%d", n)}
-	w.address = invoice.Address{0: 0xaa, 18: byte(n >> 8), 19: byte(n)}
-	w.keys = keyringtest.New(t)
-	w.seconds.Store(start)
+	w := newWorld(t, d.worlds.Add(1))
+	w.db, w.keys = d, keyringtest.New(t)
 	w.Service = w.service()
+	return w
+}
+
+// newWorld returns the nth world, with a chain and without a service.
+func newWorld(t testing.TB, n int64) *world {
+	t.Helper()
+	w := &world{t: t, random: rand.Reader, merchant: fmt.Sprintf("acme-%d", n), chainKey: fmt.Sprintf("chain-%d", n)}
+	w.address = invoice.Address{0: 0xaa, 18: byte(n >> 8), 19: byte(n)}
+	w.seconds.Store(start)
 	w.blocks = []ledger.Block{{Header: invoice.Header{Number: 100, Hash: w.hash("genesis"), Time: invoice.Unix(start)}}}
 	return w
 }
