@@ -3,42 +3,33 @@ package access
 import (
 	"context"
 	"fmt"
-	"strings"
+	"time"
 
 	"github.com/quittance/quittance/internal/db"
 )
 
-const requestColumns = "id, merchant_id, key_id, at, method, route, path, status, code, detail, duration, client, request_id, idempotent"
-
-func scanRequest(row db.Scanner) (e LoggedRequest, err error) {
-	err = row.Scan(&e.ID, &e.MerchantID, &e.KeyID, db.Milliseconds(&e.At), &e.Method, &e.Route, &e.Path, &e.Status, &e.Code, &e.Detail,
-		db.Duration(&e.Duration), &e.Client, &e.RequestID, &e.Idempotent)
-	return e, err
-}
+var requestTable = db.NewTable("api_requests", func(e *LoggedRequest) []db.Column {
+	return []db.Column{
+		db.Col("id", db.Text(&e.ID)),
+		db.Col("merchant_id", db.Text(&e.MerchantID)),
+		db.Col("key_id", db.Text(&e.KeyID)),
+		db.Col("at", db.Milliseconds(&e.At)),
+		db.Col("method", db.Text(&e.Method)),
+		db.Col("route", db.Text(&e.Route)),
+		db.Col("path", db.Text(&e.Path)),
+		db.Col("status", db.Int(&e.Status)),
+		db.Col("code", db.Text(&e.Code)),
+		db.Col("detail", db.Text(&e.Detail)),
+		db.Col("duration", db.Duration(&e.Duration, time.Millisecond)),
+		db.Col("client", db.Text(&e.Client)),
+		db.Col("request_id", db.Text(&e.RequestID)),
+		db.Col("idempotent", db.OptionalBool(&e.Idempotent)),
+	}
+})
 
 // InsertRequests stores requests.
 func (s Tables) InsertRequests(ctx context.Context, entries []LoggedRequest) error {
-	rows := make([][]any, len(entries))
-	for i, e := range entries {
-		rows[i] = []any{
-			e.ID, e.MerchantID, e.KeyID, e.At.UnixMilli(), e.Method, e.Route, e.Path, e.Status, e.Code, e.Detail,
-			e.Duration.Milliseconds(), e.Client, e.RequestID, flag(e.Idempotent),
-		}
-	}
-	return s.DB.Update(ctx, func(tx *db.Tx) error {
-		return tx.Insert(ctx, db.Insertion{Table: "api_requests", Columns: strings.Split(requestColumns, ", ")}, rows)
-	})
-}
-
-// flag returns the value of a column that is 0, 1 or NULL.
-func flag(set *bool) any {
-	switch {
-	case set == nil:
-		return nil
-	case *set:
-		return 1
-	}
-	return 0
+	return s.DB.Update(ctx, func(tx *db.Tx) error { return requestTable.Insert(ctx, tx, "", entries...) })
 }
 
 // TrimRequests deletes up to limit requests of an owner of keys, but keeps the newest.
@@ -108,7 +99,7 @@ func (q Reader) Requests(ctx context.Context, f RequestFilter) ([]LoggedRequest,
 	if c := f.Status.condition(); c != "" {
 		w.Conditions = append(w.Conditions, c)
 	}
-	entries, err := db.QueryAll(ctx, q, scanRequest, "SELECT "+requestColumns+" FROM api_requests"+w.Text()+
+	entries, err := db.QueryAll(ctx, q, requestTable.Scan, requestTable.Select()+w.Text()+
 		" ORDER BY id DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("list requests: %w", err)

@@ -5,34 +5,39 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
 )
 
-const auditColumns = "seq, at, actor, client, request_id, merchant_id, action, object, before, after, prev_hash, hash"
+var auditTable = auditTableWith(ParseEntryHash)
 
-func scanAuditEntry(row db.Scanner) (Entry, error) {
-	return scanEntry(row, ParseEntryHash)
-}
+// suspectTable is auditTable for entries that may be damaged. It reads an invalid hash as zero.
+var suspectTable = auditTableWith(func(text string) (EntryHash, error) {
+	hash, err := ParseEntryHash(text)
+	if err != nil {
+		hash = EntryHash{}
+	}
+	return hash, nil
+})
 
-// scanSuspectEntry is scanAuditEntry for an entry that may be damaged. It reads an
-// invalid hash as zero.
-func scanSuspectEntry(row db.Scanner) (Entry, error) {
-	return scanEntry(row, func(text string) (EntryHash, error) {
-		hash, err := ParseEntryHash(text)
-		if err != nil {
-			hash = EntryHash{}
+func auditTableWith(parseHash func(string) (EntryHash, error)) db.Table[Entry] {
+	return db.NewTable("audit_entries", func(e *Entry) []db.Column {
+		return []db.Column{
+			db.Col("seq", db.Int(&e.Seq)),
+			db.Col("at", db.Seconds(&e.At)),
+			db.Col("actor", db.Text(&e.Actor)),
+			db.Col("client", db.Text(&e.Client)),
+			db.Col("request_id", db.Text(&e.RequestID)),
+			db.Col("merchant_id", db.Null(db.Text(&e.MerchantID))),
+			db.Col("action", db.Text(&e.Action)),
+			db.Col("object", db.Text(&e.Object)),
+			db.Col("before", db.Text(&e.Before)),
+			db.Col("after", db.Text(&e.After)),
+			db.Col("prev_hash", db.Code(&e.Prev, parseHash, EntryHash.String)),
+			db.Col("hash", db.Code(&e.Hash, parseHash, EntryHash.String)),
 		}
-		return hash, nil
 	})
-}
-
-func scanEntry(row db.Scanner, parseHash func(string) (EntryHash, error)) (e Entry, err error) {
-	err = row.Scan(&e.Seq, db.Seconds(&e.At), &e.Actor, &e.Client, &e.RequestID, db.NullText(&e.MerchantID), &e.Action, &e.Object,
-		&e.Before, &e.After, db.Parsed(&e.Prev, parseHash), db.Parsed(&e.Hash, parseHash))
-	return e, err
 }
 
 // AppendAudit appends entries to the audit log, in the transaction of the changes that
@@ -49,12 +54,9 @@ func AppendAudit(ctx context.Context, tx *db.Tx, entries ...Entry) error {
 	if err != nil {
 		return fmt.Errorf("append to the audit log: %w", err)
 	}
-	rows := make([][]any, len(entries))
-	for i, e := range entries {
+	for _, e := range entries {
 		e = e.Following(head)
-		rows[i] = []any{e.Seq, e.At.Unix(), e.Actor, e.Client, e.RequestID, db.OrNull(e.MerchantID), string(e.Action), e.Object,
-			e.Before, e.After, e.Prev.String(), e.Hash.String()}
-		if err := tx.Insert(ctx, db.Insertion{Table: "audit_entries", Columns: strings.Split(auditColumns, ", "), Conflict: ""}, rows[i:i+1]); err != nil {
+		if err := auditTable.Insert(ctx, tx, "", e); err != nil {
 			return err
 		}
 		head = Head{Seq: e.Seq, Hash: e.Hash}
@@ -97,8 +99,8 @@ func (q Reader) AuditEntries(ctx context.Context, f AuditFilter) ([]Entry, error
 	if f.Before != 0 {
 		w.Add("seq < $%d", f.Before)
 	}
-	entries, err := db.QueryAll(ctx, q, scanAuditEntry,
-		"SELECT "+auditColumns+" FROM audit_entries"+w.Text()+" ORDER BY seq DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
+	entries, err := db.QueryAll(ctx, q, auditTable.Scan,
+		auditTable.Select()+w.Text()+" ORDER BY seq DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("list the audit log: %w", err)
 	}
@@ -117,7 +119,7 @@ type ChangeRow struct {
 // becomes visible after all entries with lower numbers, so a reader in that order misses no entry.
 func (q Reader) Changes(ctx context.Context, after int64, limit int) ([]ChangeRow, error) {
 	changes, err := db.QueryAll(ctx, q, func(row db.Scanner) (c ChangeRow, err error) {
-		err = row.Scan(&c.Seq, db.NullText(&c.MerchantID), &c.Action, &c.Object)
+		err = row.Scan(&c.Seq, db.Text(&c.MerchantID), &c.Action, &c.Object)
 		return c, err
 	}, "SELECT seq, merchant_id, action, object FROM audit_entries WHERE seq > $1 ORDER BY seq LIMIT $2", after, limit)
 	if err != nil {
@@ -155,8 +157,8 @@ func VerifyAuditWith(ctx context.Context, s *db.DB, with AuditSources) (Head, er
 		return Head{}, err
 	}
 	for after := int64(math.MinInt64); ; after = v.Head().Seq { // no entry precedes the first
-		entries, err := db.QueryAll(ctx, s, scanSuspectEntry, "SELECT "+auditColumns+
-			" FROM audit_entries WHERE seq > $1 ORDER BY seq LIMIT $2", after, auditPage)
+		entries, err := db.QueryAll(ctx, s, suspectTable.Scan, suspectTable.Select()+
+			" WHERE seq > $1 ORDER BY seq LIMIT $2", after, auditPage)
 		if err != nil {
 			return v.Head(), fmt.Errorf("verify the audit log: %w", err)
 		}

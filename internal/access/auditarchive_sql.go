@@ -2,31 +2,34 @@ package access
 
 import (
 	"context"
-	"database/sql"
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"strings"
 
 	"github.com/quittance/quittance/internal/db"
 )
 
-const checkpointColumns = "seq, hash, at, archive, public_key, signature"
+var checkpointTable = db.NewTable("audit_checkpoints", func(c *Checkpoint) []db.Column {
+	return []db.Column{
+		db.Col("seq", db.Int(&c.Head.Seq)),
+		db.Col("hash", db.Code(&c.Head.Hash, ParseEntryHash, EntryHash.String)),
+		db.Col("at", db.Seconds(&c.At)),
+		db.Col("archive", db.Code(&c.Archive, parseArchiveHash, archiveHashText)),
+		db.Col("public_key", db.Hex(&c.PublicKey)),
+		db.Col("signature", db.Hex(&c.Signature)),
+	}
+})
 
-// hexColumn returns a column of bytes in hex.
-func hexColumn(dst *[]byte) sql.Scanner { return db.Parsed(dst, hex.DecodeString) }
+func archiveHashText(h [sha256.Size]byte) string { return hex.EncodeToString(h[:]) }
 
-func scanCheckpoint(row db.Scanner) (c Checkpoint, err error) {
-	var archive, public []byte
-	err = row.Scan(&c.Head.Seq, db.Parsed(&c.Head.Hash, ParseEntryHash), db.Seconds(&c.At), hexColumn(&archive),
-		hexColumn(&public), hexColumn(&c.Signature))
-	copy(c.Archive[:], archive)
-	c.PublicKey = public
-	return c, err
+func parseArchiveHash(text string) (h [sha256.Size]byte, err error) {
+	hash, err := ParseEntryHash(text)
+	return hash, err
 }
 
 // AuditCheckpoints returns the checkpoints of the audit log, the oldest first.
 func AuditCheckpoints(ctx context.Context, q db.Querier) ([]Checkpoint, error) {
-	all, err := db.QueryAll(ctx, q, scanCheckpoint, "SELECT "+checkpointColumns+" FROM audit_checkpoints ORDER BY seq")
+	all, err := db.QueryAll(ctx, q, checkpointTable.Scan, checkpointTable.Select()+" ORDER BY seq")
 	if err != nil {
 		return nil, fmt.Errorf("list the checkpoints of the audit log: %w", err)
 	}
@@ -35,20 +38,17 @@ func AuditCheckpoints(ctx context.Context, q db.Querier) ([]Checkpoint, error) {
 
 // AuditPage returns up to limit entries of the audit log with numbers above after, in their order.
 func AuditPage(ctx context.Context, q db.Querier, after int64, limit int) ([]Entry, error) {
-	return db.QueryAll(ctx, q, scanAuditEntry, "SELECT "+auditColumns+" FROM audit_entries WHERE seq > $1 ORDER BY seq LIMIT $2", after, limit)
+	return db.QueryAll(ctx, q, auditTable.Scan, auditTable.Select()+" WHERE seq > $1 ORDER BY seq LIMIT $2", after, limit)
 }
 
 // InsertAuditCheckpoint stores a checkpoint. From then on the entries up to it may be deleted.
 func InsertAuditCheckpoint(ctx context.Context, tx *db.Tx, c Checkpoint) error {
-	return tx.Insert(ctx, db.Insertion{Table: "audit_checkpoints", Columns: strings.Split(checkpointColumns, ", ")}, [][]any{{
-		c.Head.Seq, c.Head.Hash.String(), c.At.Unix(), hex.EncodeToString(c.Archive[:]), hex.EncodeToString(c.PublicKey), hex.EncodeToString(c.Signature),
-	}})
+	return checkpointTable.Insert(ctx, tx, "", c)
 }
 
 // SignAuditCheckpoint stores another signature of a checkpoint.
 func SignAuditCheckpoint(ctx context.Context, tx *db.Tx, c Checkpoint) error {
-	_, err := tx.Exec(ctx, "UPDATE audit_checkpoints SET public_key = $2, signature = $3 WHERE seq = $1",
-		c.Head.Seq, hex.EncodeToString(c.PublicKey), hex.EncodeToString(c.Signature))
+	_, err := checkpointTable.Only("public_key", "signature").Update(ctx, tx, c, "seq = $1", c.Head.Seq)
 	return err
 }
 

@@ -149,7 +149,7 @@ func ReleaseAddress(ctx context.Context, tx *db.Tx, h Holding) error {
 func endClaims(ctx context.Context, tx *db.Tx, addresses []string) ([]Holding, error) {
 	ended, err := db.QueryIn(addresses, func(chunk []any) ([]Holding, error) {
 		return db.QueryAll(ctx, tx, func(row db.Scanner) (h Holding, err error) {
-			err = row.Scan(db.AddressCol(&h.Address), &h.MerchantID)
+			err = row.Scan(db.Address(&h.Address), &h.MerchantID)
 			return h, err
 		}, "SELECT address, sole_holder FROM held_addresses WHERE sole_holder IS NOT NULL AND address IN "+
 			db.ParameterList(0, len(chunk))+" ORDER BY address"+tx.ForUpdate(), chunk...)

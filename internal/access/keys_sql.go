@@ -3,7 +3,6 @@ package access
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -17,36 +16,43 @@ import (
 // keyUseInterval is the age in seconds from which a stored last use of a key is replaced.
 const keyUseInterval = 60
 
-const keyColumns = "id, name, hint, hash, merchant_id, scopes, created_at, expires_at, revoked_at, last_used_at, replaced_by, api_version"
+var keyTable = db.NewTable("api_keys", func(r *Record) []db.Column {
+	return []db.Column{
+		db.Col("id", db.Text(&r.ID)),
+		db.Col("name", db.Text(&r.Name)),
+		db.Col("hint", db.Text(&r.Hint)),
+		db.Col("hash", db.Code(&r.Hash, parseKeyHash, keyHashText)),
+		db.Col("merchant_id", db.Null(db.Text(&r.MerchantID))),
+		db.Col("scopes", db.Code(&r.Scopes, parseScopes, Scopes.String)),
+		db.Col("created_at", db.Seconds(&r.CreatedAt)),
+		db.Col("expires_at", db.Null(db.Seconds(&r.ExpiresAt))),
+		db.Col("revoked_at", db.Null(db.Seconds(&r.RevokedAt))),
+		db.Col("last_used_at", db.Null(db.Seconds(&r.LastUsedAt))),
+		db.Col("replaced_by", db.Null(db.Text(&r.ReplacedBy))),
+		db.Col("api_version", db.Text(&r.Version)),
+	}
+})
 
-func scanKey(row db.Scanner) (r Record, err error) {
-	err = row.Scan(&r.ID, &r.Name, &r.Hint, keyHashCol(&r.Hash), db.NullText(&r.MerchantID), scopesCol(&r.Scopes), db.Seconds(&r.CreatedAt),
-		db.Seconds(&r.ExpiresAt), db.Seconds(&r.RevokedAt), db.Seconds(&r.LastUsedAt), db.NullText(&r.ReplacedBy), &r.Version)
-	return r, err
+func keyHashText(hash [HashSize]byte) string { return hex.EncodeToString(hash[:]) }
+
+func parseKeyHash(text string) (hash [HashSize]byte, err error) {
+	n, err := hex.Decode(hash[:], []byte(text[:min(len(text), 2*HashSize)]))
+	if err == nil && n != HashSize {
+		err = fmt.Errorf("has %d bytes", n)
+	}
+	return hash, err
 }
 
-func keyHashCol(dst *[HashSize]byte) sql.Scanner {
-	return db.Parsed(dst, func(text string) (hash [HashSize]byte, err error) {
-		n, err := hex.Decode(hash[:], []byte(text[:min(len(text), 2*HashSize)]))
-		if err == nil && n != HashSize {
-			err = fmt.Errorf("has %d bytes", n)
-		}
-		return hash, err
-	})
-}
-
-func scopesCol(dst *Scopes) sql.Scanner {
-	return db.Parsed(dst, func(text string) (Scopes, error) { return ParseScopes(strings.Fields(text)) })
-}
+func parseScopes(text string) (Scopes, error) { return ParseScopes(strings.Fields(text)) }
 
 // Key returns a key, or ErrNotFound.
 func (q Reader) Key(ctx context.Context, id string) (Record, error) {
-	return db.QueryRow(ctx, q, scanKey, "SELECT "+keyColumns+" FROM api_keys WHERE id = $1", id)
+	return db.QueryRow(ctx, q, keyTable.Scan, keyTable.Select()+" WHERE id = $1", id)
 }
 
 // KeyByHash returns the key with a hash, or ErrNotFound.
 func (q Reader) KeyByHash(ctx context.Context, hash [HashSize]byte) (Record, error) {
-	return db.QueryRow(ctx, q, scanKey, "SELECT "+keyColumns+" FROM api_keys WHERE hash = $1", hex.EncodeToString(hash[:]))
+	return db.QueryRow(ctx, q, keyTable.Scan, keyTable.Select()+" WHERE hash = $1", keyHashText(hash))
 }
 
 // KeyFilter selects keys. Empty fields match all.
@@ -61,7 +67,7 @@ func (q Reader) Keys(ctx context.Context, f KeyFilter) ([]Record, error) {
 	w := db.Where{}
 	w.Equal("merchant_id", f.MerchantID)
 	w.Below("id", f.Before)
-	return db.QueryAll(ctx, q, scanKey, "SELECT "+keyColumns+" FROM api_keys"+w.Text()+" ORDER BY id DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
+	return db.QueryAll(ctx, q, keyTable.Scan, keyTable.Select()+w.Text()+" ORDER BY id DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
 }
 
 // countActiveKeys returns how many active keys the merchant has or, if merchantID is
@@ -87,16 +93,13 @@ func LockKeys(ctx context.Context, tx *db.Tx) error {
 
 // InsertKey stores a new key. LockKeys must have been called.
 func InsertKey(ctx context.Context, tx *db.Tx, r Record) error {
-	return tx.Insert(ctx, db.Insertion{Table: "api_keys", Columns: strings.Split(keyColumns, ", ")}, [][]any{{
-		r.ID, r.Name, r.Hint, hex.EncodeToString(r.Hash[:]), db.OrNull(r.MerchantID), r.Scopes.String(), r.CreatedAt.Unix(),
-		db.OrNull(r.ExpiresAt), db.OrNull(r.RevokedAt), db.OrNull(r.LastUsedAt), db.OrNull(r.ReplacedBy), string(cmp.Or(r.Version, NewestVersion())),
-	}})
+	r.Version = cmp.Or(r.Version, NewestVersion())
+	return keyTable.Insert(ctx, tx, "", r)
 }
 
 // UpdateKey stores a key's expiry, revocation and replacement. LockKeys must have been called.
 func UpdateKey(ctx context.Context, tx *db.Tx, r Record) error {
-	n, err := tx.Exec(ctx, "UPDATE api_keys SET expires_at = $2, revoked_at = $3, replaced_by = $4 WHERE id = $1",
-		r.ID, db.OrNull(r.ExpiresAt), db.OrNull(r.RevokedAt), db.OrNull(r.ReplacedBy))
+	n, err := keyTable.Only("expires_at", "revoked_at", "replaced_by").Update(ctx, tx, r, "id = $1", r.ID)
 	if err == nil && n == 0 {
 		err = db.ErrNotFound
 	}

@@ -20,40 +20,37 @@ type MerchantHolder struct {
 	RetiredAt  time.Time                // zero unless it was retired
 }
 
-const holderColumns = "merchant_id, addresses, webhook_sha256, url_sha256, since, left_at, retired_at"
-
-func scanHolder(row db.Scanner) (h MerchantHolder, err error) {
-	err = row.Scan(&h.MerchantID, db.Parsed(&h.Allowed, parseAllowed), &h.Webhook, &h.URL,
-		db.Seconds(&h.Since), db.Seconds(&h.LeftAt), db.Seconds(&h.RetiredAt))
-	return h, err
-}
+var holderTable = db.NewTable("merchant_holders", func(h *MerchantHolder) []db.Column {
+	return []db.Column{
+		db.Col("merchant_id", db.Text(&h.MerchantID)),
+		db.Col("addresses", db.CodeOf(&h.Allowed, parseAllowed, allowedText)),
+		db.Col("webhook_sha256", db.Text(&h.Webhook)),
+		db.Col("url_sha256", db.Text(&h.URL)),
+		db.Col("since", db.Seconds(&h.Since)),
+		db.Col("left_at", db.Null(db.Seconds(&h.LeftAt))),
+		db.Col("retired_at", db.Null(db.Seconds(&h.RetiredAt))),
+	}
+})
 
 // merchantHolders returns all holders, in the order of their ids.
 func merchantHolders(ctx context.Context, q db.Querier) ([]MerchantHolder, error) {
-	return db.QueryAll(ctx, q, scanHolder, "SELECT "+holderColumns+" FROM merchant_holders ORDER BY merchant_id")
+	return db.QueryAll(ctx, q, holderTable.Scan, holderTable.Select()+" ORDER BY merchant_id")
 }
 
 // FindMerchantHolder returns the holder of a merchant id, or ErrNotFound.
 func FindMerchantHolder(ctx context.Context, q db.Querier, merchantID string) (MerchantHolder, error) {
-	return db.QueryRow(ctx, q, scanHolder, "SELECT "+holderColumns+" FROM merchant_holders WHERE merchant_id = $1", merchantID)
+	return db.QueryRow(ctx, q, holderTable.Scan, holderTable.Select()+" WHERE merchant_id = $1", merchantID)
 }
 
 // PutMerchantHolder inserts or replaces a holder. If its URL has changed, the former URL's breaker is
 // deleted.
 func PutMerchantHolder(ctx context.Context, tx *db.Tx, h MerchantHolder) error {
-	allowed, err := allowedText(h.Allowed)
-	if err != nil {
-		return err
-	}
 	if _, err := tx.Exec(ctx, `DELETE FROM breakers WHERE merchant_id = $1 AND EXISTS (
 		SELECT 1 FROM merchant_holders h WHERE h.merchant_id = $1 AND h.url_sha256 <> $2)`, h.MerchantID, h.URL); err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, "INSERT INTO merchant_holders ("+holderColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT (merchant_id) DO UPDATE SET addresses = excluded.addresses, webhook_sha256 = excluded.webhook_sha256, url_sha256 = excluded.url_sha256,
-			since = excluded.since, left_at = excluded.left_at, retired_at = excluded.retired_at`,
-		h.MerchantID, allowed, h.Webhook, h.URL, h.Since.Unix(), db.OrNull(h.LeftAt), db.OrNull(h.RetiredAt))
-	return err
+	conflict := "ON CONFLICT (merchant_id) DO UPDATE SET " + holderTable.Without("merchant_id").Excluded()
+	return holderTable.Insert(ctx, tx, conflict, h)
 }
 
 // deleteMerchantHolder deletes the record of a merchant id. It returns ErrNotFound for an unknown id.

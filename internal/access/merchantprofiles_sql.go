@@ -12,9 +12,6 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-const profileColumns = `p.merchant_id, p.name, p.color, p.support_contact, p.statement, p.tolerance, p.default_addresses, p.allowed_addresses,
-	p.pending_addresses, p.pending_at, p.created_at, p.changed_at, p.return_hosts, p.collection, p.embed_origins, p.timezone, l.sha256, l.width, l.height`
-
 const profileTables = " FROM merchant_profiles p LEFT JOIN merchant_logos l ON l.merchant_id = p.merchant_id"
 
 // storedAddress is the JSON of an address in a merchant's list.
@@ -23,13 +20,12 @@ type storedAddress struct {
 	Address  string `json:"address"`
 }
 
-func allowedText(all []invoice.AllowedAddress) (string, error) {
+func allowedText(all []invoice.AllowedAddress) string {
 	stored := make([]storedAddress, len(all))
 	for i, a := range all {
 		stored[i] = storedAddress{a.ChainKey, a.Address.String()}
 	}
-	text, err := json.Marshal(stored)
-	return string(text), err
+	return db.JSONText(stored)
 }
 
 func parseAllowed(text string) ([]invoice.AllowedAddress, error) {
@@ -48,13 +44,12 @@ func parseAllowed(text string) ([]invoice.AllowedAddress, error) {
 	return all, nil
 }
 
-func defaultsText(all map[string]invoice.Address) (string, error) {
+func defaultsText(all map[string]invoice.Address) string {
 	stored := make(map[string]string, len(all))
 	for key, a := range all {
 		stored[key] = a.String()
 	}
-	text, err := json.Marshal(stored)
-	return string(text), err
+	return db.JSONText(stored)
 }
 
 func parseDefaults(text string) (map[string]invoice.Address, error) {
@@ -81,29 +76,44 @@ func parseTexts(text string) (all []string, err error) {
 	return all, err
 }
 
-func scanMerchant(row db.Scanner) (m invoice.Merchant, err error) {
-	var pending invoice.PendingAddresses
-	var logo invoice.Logo
-	var width, height int64
-	err = row.Scan(&m.ID, &m.Name, &m.Color, &m.SupportContact, &m.Statement, db.Parsed(&m.Tolerance, invoice.ParseTolerance),
-		db.Parsed(&m.DefaultAddresses, parseDefaults),
-		db.Parsed(&m.Allowed, parseAllowed), db.Parsed(&pending.Allowed, parseAllowed),
-		db.Seconds(&pending.EffectiveAt), db.Seconds(&m.CreatedAt), db.Seconds(&m.ChangedAt),
-		db.Parsed(&m.ReturnHosts, parseTexts), &m.Collection, db.Parsed(&m.EmbedOrigins, parseTexts), &m.Timezone, db.NullText(&logo.SHA256), db.NullInt(&width), db.NullInt(&height))
-	if !pending.EffectiveAt.IsZero() {
-		m.Pending = &pending
+var merchantTable = db.NewTable("merchant_profiles", func(m *invoice.Merchant) []db.Column {
+	pending, logo := cmp.Or(m.Pending, new(invoice.PendingAddresses)), cmp.Or(m.Logo, new(invoice.Logo))
+	m.Pending, m.Logo = pending, logo
+	m.Collection = cmp.Or(m.Collection, invoice.Direct)
+	return []db.Column{
+		db.Col("merchant_id", db.Text(&m.ID)),
+		db.Col("name", db.Text(&m.Name)),
+		db.Col("color", db.Text(&m.Color)),
+		db.Col("support_contact", db.Text(&m.SupportContact)),
+		db.Col("statement", db.Text(&m.Statement)),
+		db.Col("tolerance", db.Code(&m.Tolerance, invoice.ParseTolerance, invoice.Tolerance.String)),
+		db.Col("default_addresses", db.CodeOf(&m.DefaultAddresses, parseDefaults, defaultsText)),
+		db.Col("allowed_addresses", db.CodeOf(&m.Allowed, parseAllowed, allowedText)),
+		db.Col("pending_addresses", db.NullIf(func() bool { return pending.EffectiveAt.IsZero() }, db.CodeOf(&pending.Allowed, parseAllowed, allowedText))),
+		db.Col("pending_at", db.Null(db.Seconds(&pending.EffectiveAt))),
+		db.Col("created_at", db.Seconds(&m.CreatedAt)),
+		db.Col("changed_at", db.Seconds(&m.ChangedAt)),
+		db.Col("return_hosts", db.CodeOf(&m.ReturnHosts, parseTexts, textsText)),
+		db.Col("collection", db.Text(&m.Collection)),
+		db.Col("embed_origins", db.CodeOf(&m.EmbedOrigins, parseTexts, textsText)),
+		db.Col("timezone", db.Text(&m.Timezone)),
+		db.Expr("l.sha256", db.Text(&logo.SHA256)),
+		db.Expr("l.width", db.Int(&logo.Width)),
+		db.Expr("l.height", db.Int(&logo.Height)),
 	}
-	if logo.SHA256 != "" {
-		logo.Width, logo.Height = int(width), int(height)
-		m.Logo = &logo
+}).Finished(func(m *invoice.Merchant) {
+	if m.Pending.EffectiveAt.IsZero() {
+		m.Pending = nil
 	}
-	return m, err
-}
+	if m.Logo.SHA256 == "" {
+		m.Logo = nil
+	}
+})
 
 // Merchant returns a merchant that was created by command or through the API, or ErrNotFound. Its
 // pending addresses may be due already.
 func Merchant(ctx context.Context, q db.Querier, id string) (invoice.Merchant, error) {
-	m, err := db.QueryRow(ctx, q, scanMerchant, "SELECT "+profileColumns+profileTables+" WHERE p.merchant_id = $1", id)
+	m, err := db.QueryRow(ctx, q, merchantTable.Scan, "SELECT "+merchantTable.Of("p")+profileTables+" WHERE p.merchant_id = $1", id)
 	if err != nil {
 		return m, fmt.Errorf("merchant %s: %w", id, err)
 	}
@@ -121,7 +131,7 @@ func lockMerchant(ctx context.Context, tx *db.Tx, id string) (invoice.Merchant, 
 
 // merchants returns the merchants with ids greater than after, in the order of the ids.
 func merchants(ctx context.Context, q db.Querier, after string, limit int) ([]invoice.Merchant, error) {
-	all, err := db.QueryAll(ctx, q, scanMerchant, "SELECT "+profileColumns+profileTables+" WHERE p.merchant_id > $1 ORDER BY p.merchant_id LIMIT $2", after, limit)
+	all, err := db.QueryAll(ctx, q, merchantTable.Scan, "SELECT "+merchantTable.Of("p")+profileTables+" WHERE p.merchant_id > $1 ORDER BY p.merchant_id LIMIT $2", after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list merchants: %w", err)
 	}
@@ -131,17 +141,11 @@ func merchants(ctx context.Context, q db.Querier, after string, limit int) ([]in
 // InsertMerchant inserts a merchant's profile without its logo. It returns ErrConflict if
 // the merchant has one. The merchant may own invoices already.
 func InsertMerchant(ctx context.Context, tx *db.Tx, m invoice.Merchant) error {
-	row, err := profileRow(m)
-	if err != nil {
-		return err
-	}
 	if err := tx.Insert(ctx, db.Insertion{Table: "merchants", Columns: []string{"id", "created_at"}, Conflict: "ON CONFLICT DO NOTHING"}, [][]any{{m.ID, m.CreatedAt.Unix()}}); err != nil {
 		return err
 	}
-	n, err := tx.Exec(ctx, `INSERT INTO merchant_profiles (name, color, support_contact, statement, tolerance, default_addresses, allowed_addresses,
-		pending_addresses, pending_at, changed_at, return_hosts, collection, embed_origins, timezone, merchant_id, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
-		ON CONFLICT DO NOTHING`, append(row, m.CreatedAt.Unix())...)
-	if err == nil && n == 0 {
+	inserted, err := tx.InsertReturningKeys(ctx, merchantTable.Insertion("ON CONFLICT DO NOTHING"), [][]any{merchantTable.Values(m)})
+	if err == nil && !inserted[m.ID] {
 		err = db.ErrConflict
 	}
 	return err
@@ -150,55 +154,19 @@ func InsertMerchant(ctx context.Context, tx *db.Tx, m invoice.Merchant) error {
 // updateMerchant stores a merchant's profile, except its logo. It returns ErrNotFound if the merchant
 // has no profile.
 func updateMerchant(ctx context.Context, tx *db.Tx, m invoice.Merchant) error {
-	row, err := profileRow(m)
-	if err != nil {
-		return err
-	}
-	n, err := tx.Exec(ctx, `UPDATE merchant_profiles SET name = $1, color = $2, support_contact = $3, statement = $4, tolerance = $5,
-		default_addresses = $6, allowed_addresses = $7, pending_addresses = $8, pending_at = $9, changed_at = $10, return_hosts = $11, collection = $12, embed_origins = $13, timezone = $14 WHERE merchant_id = $15`, row...)
+	n, err := merchantTable.Without("merchant_id", "created_at").Update(ctx, tx, m, "merchant_id = $1", m.ID)
 	if err == nil && n == 0 {
 		err = db.ErrNotFound
 	}
 	return err
 }
 
-// profileRow returns the columns of a profile that UpdateMerchant stores, and the id.
-func profileRow(m invoice.Merchant) ([]any, error) {
-	defaults, err := defaultsText(m.DefaultAddresses)
-	if err != nil {
-		return nil, err
-	}
-	allowed, err := allowedText(m.Allowed)
-	if err != nil {
-		return nil, err
-	}
-	var pending, pendingAt any
-	if m.Pending != nil {
-		text, err := allowedText(m.Pending.Allowed)
-		if err != nil {
-			return nil, err
-		}
-		pending, pendingAt = text, m.Pending.EffectiveAt.Unix()
-	}
-	hosts, err := textsText(m.ReturnHosts)
-	if err != nil {
-		return nil, err
-	}
-	origins, err := textsText(m.EmbedOrigins)
-	if err != nil {
-		return nil, err
-	}
-	return []any{m.Name, m.Color, m.SupportContact, m.Statement, m.Tolerance.String(), defaults, allowed, pending, pendingAt, m.ChangedAt.Unix(),
-		hosts, string(cmp.Or(m.Collection, invoice.Direct)), origins, m.Timezone, m.ID}, nil
-}
-
 // textsText returns the JSON array of texts.
-func textsText(all []string) (string, error) {
+func textsText(all []string) string {
 	if len(all) == 0 {
-		return "[]", nil
+		return "[]"
 	}
-	text, err := json.Marshal(all)
-	return string(text), err
+	return db.JSONText(all)
 }
 
 // putLogo stores a merchant's logo, a PNG.

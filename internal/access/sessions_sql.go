@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
@@ -14,13 +13,21 @@ import (
 // sessionUseInterval is the age in seconds from which a stored last use of a session is replaced.
 const sessionUseInterval = 60
 
-const sessionColumns = "id, key_id, parent_keys, merchant_id, client, browser, language, created_at, confirmed_at, used_at, expires_at"
-
-func scanSession(row db.Scanner) (s Session, err error) {
-	err = row.Scan(&s.ID, &s.KeyID, &s.ParentKeys, db.NullText(&s.MerchantID), &s.Client, &s.Browser, &s.Language, db.Seconds(&s.CreatedAt), db.Seconds(&s.ConfirmedAt),
-		db.Seconds(&s.UsedAt), db.Seconds(&s.ExpiresAt))
-	return s, err
-}
+var sessionTable = db.NewTable("sessions", func(s *Session) []db.Column {
+	return []db.Column{
+		db.Col("id", db.Text(&s.ID)),
+		db.Col("key_id", db.Text(&s.KeyID)),
+		db.Col("parent_keys", db.Text(&s.ParentKeys)),
+		db.Col("merchant_id", db.Null(db.Text(&s.MerchantID))),
+		db.Col("client", db.Text(&s.Client)),
+		db.Col("browser", db.Text(&s.Browser)),
+		db.Col("language", db.Text(&s.Language)),
+		db.Col("created_at", db.Seconds(&s.CreatedAt)),
+		db.Col("confirmed_at", db.Seconds(&s.ConfirmedAt)),
+		db.Col("used_at", db.Seconds(&s.UsedAt)),
+		db.Col("expires_at", db.Seconds(&s.ExpiresAt)),
+	}
+})
 
 // TokenHash is the SHA-256 hash of a token of a session or of a link that signs in.
 type TokenHash [HashSize]byte
@@ -29,12 +36,12 @@ func (h TokenHash) text() string { return hex.EncodeToString(h[:]) }
 
 // sessionByToken returns the session with the hash of a token, or ErrNotFound. It may have ended.
 func sessionByToken(ctx context.Context, q db.Querier, token TokenHash) (Session, error) {
-	return db.QueryRow(ctx, q, scanSession, "SELECT "+sessionColumns+" FROM sessions WHERE token_hash = $1", token.text())
+	return db.QueryRow(ctx, q, sessionTable.Scan, sessionTable.Select()+" WHERE token_hash = $1", token.text())
 }
 
 // findSession returns a session, or ErrNotFound. It may have ended.
 func findSession(ctx context.Context, q db.Querier, id string) (Session, error) {
-	return db.QueryRow(ctx, q, scanSession, "SELECT "+sessionColumns+" FROM sessions WHERE id = $1", id)
+	return db.QueryRow(ctx, q, sessionTable.Scan, sessionTable.Select()+" WHERE id = $1", id)
 }
 
 // SessionFilter selects sessions of a key or, without a key, of a merchant, or of the
@@ -57,16 +64,13 @@ func Sessions(ctx context.Context, q db.Querier, f SessionFilter) ([]Session, er
 		w.Conditions = append(w.Conditions, "merchant_id IS NULL")
 	}
 	w.Below("id", f.Before)
-	return db.QueryAll(ctx, q, scanSession, "SELECT "+sessionColumns+" FROM sessions"+w.Text()+" ORDER BY id DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
+	return db.QueryAll(ctx, q, sessionTable.Scan, sessionTable.Select()+w.Text()+" ORDER BY id DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
 }
 
 // insertSession stores a new session, and deletes the oldest of its key beyond
 // MaxSessions.
 func insertSession(ctx context.Context, tx *db.Tx, s Session, token TokenHash) error {
-	if err := tx.Insert(ctx, db.Insertion{Table: "sessions", Columns: append(strings.Split(sessionColumns, ", "), "token_hash")}, [][]any{{
-		s.ID, s.KeyID, string(s.ParentKeys), db.OrNull(s.MerchantID), s.Client, s.Browser, s.Language, s.CreatedAt.Unix(), s.ConfirmedAt.Unix(), s.UsedAt.Unix(), s.ExpiresAt.Unix(),
-		token.text(),
-	}}); err != nil {
+	if err := tx.Insert(ctx, sessionTable.Insertion("", "token_hash"), [][]any{sessionTable.Values(s, token.text())}); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, `DELETE FROM sessions WHERE key_id = $1 AND id <=
@@ -126,26 +130,27 @@ type SignInLink struct {
 	ExpiresAt  time.Time
 }
 
-func scanSignInLink(row db.Scanner) (l SignInLink, err error) {
-	err = row.Scan(&l.KeyID, &l.ParentKeys, db.Seconds(&l.ExpiresAt))
-	return l, err
-}
+var signInLinkTable = db.NewTable("sign_in_links", func(l *SignInLink) []db.Column {
+	return []db.Column{
+		db.Col("key_id", db.Text(&l.KeyID)),
+		db.Col("parent_keys", db.Text(&l.ParentKeys)),
+		db.Col("expires_at", db.Seconds(&l.ExpiresAt)),
+	}
+})
 
 // insertSignInLink stores a link.
 func insertSignInLink(ctx context.Context, tx *db.Tx, token TokenHash, l SignInLink) error {
-	return tx.Insert(ctx, db.Insertion{Table: "sign_in_links", Columns: []string{"token_hash", "key_id", "parent_keys", "expires_at"}}, [][]any{{
-		token.text(), l.KeyID, string(l.ParentKeys), l.ExpiresAt.Unix(),
-	}})
+	return tx.Insert(ctx, signInLinkTable.Insertion("", "token_hash"), [][]any{signInLinkTable.Values(l, token.text())})
 }
 
 // findSignInLink returns a link that has not expired, or ErrNotFound.
 func findSignInLink(ctx context.Context, q db.Querier, token TokenHash, now time.Time) (SignInLink, error) {
-	return db.QueryRow(ctx, q, scanSignInLink, "SELECT key_id, parent_keys, expires_at FROM sign_in_links WHERE token_hash = $1 AND expires_at > $2", token.text(), now.Unix())
+	return db.QueryRow(ctx, q, signInLinkTable.Scan, signInLinkTable.Select()+" WHERE token_hash = $1 AND expires_at > $2", token.text(), now.Unix())
 }
 
 // takeSignInLink deletes a link that has not expired, and returns it, or ErrNotFound.
 func takeSignInLink(ctx context.Context, tx *db.Tx, token TokenHash, now time.Time) (SignInLink, error) {
-	return db.QueryRow(ctx, tx, scanSignInLink, "DELETE FROM sign_in_links WHERE token_hash = $1 AND expires_at > $2 RETURNING key_id, parent_keys, expires_at",
+	return db.QueryRow(ctx, tx, signInLinkTable.Scan, "DELETE FROM sign_in_links WHERE token_hash = $1 AND expires_at > $2 RETURNING "+signInLinkTable.List(),
 		token.text(), now.Unix())
 }
 

@@ -80,28 +80,33 @@ type Storage struct {
 	countedTo    string
 }
 
-// selectStorage begins a statement that reads rows of merchant_storage with their quotas.
-const selectStorage = `SELECT s.merchant_id, s.audit_bytes, coalesce(s.audit_quota, d.audit_quota), s.audit_quota, s.invoices,
-	coalesce(s.invoice_quota, d.invoice_quota), s.invoice_quota, s.counted_to FROM merchant_storage AS s JOIN merchant_storage AS d ON d.merchant_id = '' `
+var storageTable = db.NewTable("merchant_storage", func(s *Storage) []db.Column {
+	return []db.Column{
+		db.Col("merchant_id", db.Text(&s.MerchantID)),
+		db.Col("audit_bytes", db.Int(&s.AuditBytes)),
+		db.Expr("coalesce(s.audit_quota, d.audit_quota)", db.Int(&s.AuditQuota)),
+		db.Expr("CASE WHEN s.audit_quota > 0 THEN 1 ELSE 0 END", db.Bool(&s.OwnAudit)),
+		db.Col("invoices", db.Int(&s.Invoices)),
+		db.Expr("coalesce(s.invoice_quota, d.invoice_quota)", db.Int(&s.InvoiceQuota)),
+		db.Expr("CASE WHEN s.invoice_quota > 0 THEN 1 ELSE 0 END", db.Bool(&s.OwnInvoices)),
+		db.Col("counted_to", db.Text(&s.countedTo)),
+	}
+})
 
-func scanStorage(row db.Scanner) (s Storage, err error) {
-	var audit, invoices int64
-	err = row.Scan(&s.MerchantID, &s.AuditBytes, &s.AuditQuota, db.NullInt(&audit), &s.Invoices, &s.InvoiceQuota, db.NullInt(&invoices), &s.countedTo)
-	s.OwnAudit, s.OwnInvoices = audit > 0, invoices > 0
-	return s, err
-}
+// selectStorage begins a statement that reads rows of merchant_storage with their quotas.
+var selectStorage = "SELECT " + storageTable.Of("s") + " FROM merchant_storage AS s JOIN merchant_storage AS d ON d.merchant_id = '' "
 
 // ListStorage lists up to limit merchants that have stored something or have own quotas, with ids after the
 // given one. The first, with the empty id, has the quotas of all others.
 func ListStorage(ctx context.Context, q db.Querier, after string, limit int) ([]Storage, error) {
-	return db.QueryAll(ctx, q, scanStorage, selectStorage+"WHERE s.merchant_id >= $1 ORDER BY s.merchant_id LIMIT $2", after, limit)
+	return db.QueryAll(ctx, q, storageTable.Scan, selectStorage+"WHERE s.merchant_id >= $1 ORDER BY s.merchant_id LIMIT $2", after, limit)
 }
 
 // MerchantStorage returns what a merchant has stored, and its quotas.
 func (q Reader) MerchantStorage(ctx context.Context, merchantID string) (Storage, error) {
-	known, err := db.QueryRow(ctx, q, scanStorage, selectStorage+"WHERE s.merchant_id = $1", merchantID)
+	known, err := db.QueryRow(ctx, q, storageTable.Scan, selectStorage+"WHERE s.merchant_id = $1", merchantID)
 	if errors.Is(err, db.ErrNotFound) { // it has not stored anything
-		known, err = db.QueryRow(ctx, q, scanStorage, selectStorage+"WHERE s.merchant_id = ''")
+		known, err = db.QueryRow(ctx, q, storageTable.Scan, selectStorage+"WHERE s.merchant_id = ''")
 		known = Storage{MerchantID: merchantID, AuditQuota: known.AuditQuota, InvoiceQuota: known.InvoiceQuota}
 	}
 	if err != nil {
@@ -151,7 +156,7 @@ func CountInvoices(ctx context.Context, s *db.DB, merchantID string) (stored Sto
 		last string
 	}
 	found, err := db.QueryRow(ctx, s, func(row db.Scanner) (c count, err error) {
-		err = row.Scan(&c.n, db.NullText(&c.last))
+		err = row.Scan(&c.n, db.Text(&c.last))
 		return c, err
 	}, `SELECT count(*), max(id) FROM (SELECT id FROM invoices WHERE merchant_id = $1 AND id > $2 ORDER BY id LIMIT $3) AS newer`,
 		merchantID, known.countedTo, countBatch)

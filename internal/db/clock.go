@@ -37,7 +37,7 @@ func (s *DB) ReadClock(ctx context.Context, own time.Time, next func(last ClockR
 		}
 		last, err := QueryRow(ctx, tx, func(row Scanner) (r ClockReading, err error) {
 			var before, offset int64
-			err = row.Scan(Milliseconds(&r.Now), Milliseconds(&r.Source), NullInt(&before), NullInt(&offset), Milliseconds(&r.Since))
+			err = row.Scan(Milliseconds(&r.Now), Milliseconds(&r.Source), Int(&before), Int(&offset), Milliseconds(&r.Since))
 			r.Before, r.Offset = time.Duration(before)*time.Millisecond, time.Duration(offset)*time.Millisecond
 			return r, err
 		}, "SELECT now_ms, source_ms, offset_before_ms, offset_ms, offset_since_ms FROM schedule_clock WHERE id = 1"+tx.ForUpdate())

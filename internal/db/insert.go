@@ -59,7 +59,7 @@ func (q *Queries) insertions(ins Insertion, rows [][]any, do func(text string, a
 	switch {
 	case len(rows) == 0:
 	case q.OnPostgres() && slices.ContainsFunc(types, func(t string) bool { return t != "" }):
-		err = do(into+"SELECT * FROM unnest("+arrayParameters(types)+") "+ins.Conflict, arrays(types, rows))
+		err = do(into+"SELECT * FROM unnest("+arrayParameters(0, types)+") "+ins.Conflict, arrays(types, rows))
 	default:
 		err = q.chunked(rows, len(names), func(part [][]any) error {
 			return do(into+"VALUES "+placeholders(len(part), len(names))+" "+ins.Conflict, slices.Concat(part...))
@@ -80,28 +80,11 @@ func splitTypes(columns []string) (names, types []string) {
 	return names, types
 }
 
-// numberColumns are the number columns of tables with column lists without types.
-var numberColumns = []string{
-	"ordinal", "log_index", "block_number", "block_time", "observed_at", "confirmed_at", "attributed_at", "seen_after",
-	"seq", "attempts", "finished_ms", "number", "started_ms", "duration_ms", "status_code", "lookup_ms", "connect_ms", "handshake_ms", "answer_ms",
-}
-
-// Typed adds the types of numberColumns to columns.
-func Typed(columns []string) []string {
-	all := slices.Clone(columns)
-	for i, name := range all {
-		if slices.Contains(numberColumns, name) {
-			all[i] += " BIGINT"
-		}
-	}
-	return all
-}
-
-// arrayParameters returns a parameter for an array of each type.
-func arrayParameters(types []string) string {
+// arrayParameters returns a parameter for an array of each type, numbered after the first `before` ones.
+func arrayParameters(before int, types []string) string {
 	all := make([]string, len(types))
 	for i, t := range types {
-		all[i] = "CAST(" + Parameter(i+1) + " AS " + cmp.Or(t, "TEXT") + "[])"
+		all[i] = "CAST(" + Parameter(before+i+1) + " AS " + cmp.Or(t, "TEXT") + "[])"
 	}
 	return strings.Join(all, ", ")
 }

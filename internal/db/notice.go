@@ -106,7 +106,7 @@ func (q *Queries) identify(ctx context.Context) (id identity, err error) {
 	if id.oid, err = QueryRow(ctx, q, ScanSeq, "SELECT CAST(oid AS BIGINT) FROM pg_database WHERE datname = current_database()"); err != nil {
 		return id, err
 	}
-	id.target, err = QueryRow(ctx, q, func(row Scanner) (t string, err error) { return t, row.Scan(NullText(&t)) },
+	id.target, err = QueryRow(ctx, q, func(row Scanner) (t string, err error) { return t, row.Scan(Text(&t)) },
 		`SELECT min(name || ' = ' || setting) FROM pg_settings WHERE setting <> ''
 			AND name IN ('recovery_target', 'recovery_target_time', 'recovery_target_xid', 'recovery_target_name', 'recovery_target_lsn')`)
 	return id, err
@@ -141,7 +141,7 @@ func (s *DB) NoticeRestore(ctx context.Context, now time.Time) (r Recovery, err 
 	}
 	err = s.Update(ctx, func(tx *Tx) error {
 		was, err := QueryRow(ctx, tx, func(row Scanner) (was identity, err error) {
-			return was, row.Scan(NullText(&was.cluster), NullInt(&was.oid), NullInt(&was.timeline), NullInt(&was.position))
+			return was, row.Scan(Text(&was.cluster), Int(&was.oid), Int(&was.timeline), Int(&was.position))
 		}, "SELECT cluster, database_oid, wal_timeline, wal_position FROM recovery WHERE id = 1 FOR UPDATE")
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -55,8 +56,40 @@ func (a Authorization) Paid() bool {
 	return a.Payment != nil && a.Payment.Status != invoice.Orphaned
 }
 
-const authorizationColumns = "a.id, a.chain_key, a.token, a.authorizer, a.nonce, a.invoice_id, a.merchant_id, a.recipient, a.value, " +
-	"a.valid_after, a.valid_before, a.signature, a.gas, a.status, a.reason, a.tx_id, a.created_ms, a.created_scheduled_ms, a.ended_ms, p.id, p.tx_hash, p.status"
+var authorizationTable = db.NewTable("authorizations", func(a *Authorization) []db.Column {
+	p := cmp.Or(a.Payment, new(AuthorizedPayment))
+	a.Payment = p
+	return []db.Column{
+		db.Col("id", db.Text(&a.ID)),
+		db.Col("chain_key", db.Text(&a.ChainKey)),
+		db.Col("token", db.Address(&a.Token)),
+		db.Col("authorizer", db.Address(&a.From)),
+		db.Col("nonce", db.Hash(&a.Nonce)),
+		db.Col("invoice_id", db.Text(&a.InvoiceID)),
+		db.Col("merchant_id", db.Text(&a.MerchantID)),
+		db.Col("recipient", db.Address(&a.To)),
+		db.Col("value", db.Amount(&a.Value)),
+		db.Col("valid_after", db.Seconds(&a.ValidAfter)),
+		db.Col("valid_before", db.Seconds(&a.ValidBefore)),
+		db.Col("signature", db.CodeOf(&a.Signature, hexutil.Decode, hexutil.Encode)),
+		db.Col("gas", db.Int(&a.Gas)),
+		db.Col("status", db.Text(&a.Status)),
+		db.Col("reason", db.Null(db.Text(&a.Reason))),
+		db.Col("tx_id", db.Null(db.Text(&a.TxID))),
+		db.Col("created_ms", db.Milliseconds(&a.CreatedAt)),
+		db.Col("created_scheduled_ms", db.Null(db.Milliseconds(&a.Scheduled))),
+		db.Col("ended_ms", db.Null(db.Milliseconds(&a.EndedAt))),
+		db.Expr("p.id", db.Text(&p.ID)),
+		db.Expr("p.tx_hash", db.Hash(&p.TxHash)),
+		db.Expr("p.status", db.Text(&p.Status)),
+	}
+}).Finished(func(a *Authorization) {
+	if a.Payment.ID == "" {
+		a.Payment = nil
+	}
+})
+
+var selectAuthorizations = "SELECT " + authorizationTable.Of("a") + AuthorizationTables
 
 // AuthorizationTables joins each authorization with its payment.
 const AuthorizationTables = " FROM authorizations a LEFT JOIN payments p ON p.id = a.payment_id"
@@ -71,30 +104,13 @@ const isPendingAuthorization = "a.status IN ('accepted', 'sent') AND " + IsUnpai
 // isDueAuthorization holds for authorizations that still have to be sent.
 const isDueAuthorization = "a.status = 'accepted' AND " + isPendingAuthorization
 
-func scanAuthorization(row db.Scanner) (a Authorization, err error) {
-	var gas int64
-	var p AuthorizedPayment
-	err = row.Scan(&a.ID, &a.ChainKey, db.AddressCol(&a.Token), db.AddressCol(&a.From), db.HashCol(&a.Nonce), &a.InvoiceID, &a.MerchantID,
-		db.AddressCol(&a.To), db.AmountCol(&a.Value), db.Seconds(&a.ValidAfter), db.Seconds(&a.ValidBefore),
-		db.Parsed(&a.Signature, hexutil.Decode), &gas, &a.Status, db.NullText(&a.Reason), db.NullText(&a.TxID),
-		db.Milliseconds(&a.CreatedAt), db.Milliseconds(&a.Scheduled), db.Milliseconds(&a.EndedAt), db.NullText(&p.ID), db.HashCol(&p.TxHash), db.NullText(&p.Status))
-	a.Gas = uint64(gas)
-	if p.ID != "" {
-		a.Payment = &p
-	}
-	return a, err
-}
-
 // InsertAuthorization inserts an accepted authorization. It returns ErrConflict if the
 // nonce of the payer is bound.
 func InsertAuthorization(ctx context.Context, tx *db.Tx, a Authorization) error {
-	n, err := tx.Exec(ctx, `INSERT INTO authorizations (id, chain_key, token, authorizer, nonce, invoice_id, merchant_id, recipient, value,
-			valid_after, valid_before, signature, gas, status, created_ms, created_scheduled_ms)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'accepted', $14, $15)
-		ON CONFLICT (chain_key, token, authorizer, nonce) DO NOTHING`,
-		a.ID, a.ChainKey, a.Token.String(), a.From.String(), a.Nonce.String(), a.InvoiceID, a.MerchantID, a.To.String(), a.Value.String(),
-		a.ValidAfter.Unix(), a.ValidBefore.Unix(), hexutil.Encode(a.Signature), int64(a.Gas), a.CreatedAt.UnixMilli(), db.NullMilliseconds(a.Scheduled))
-	if err == nil && n != 1 {
+	a.Status = AuthorizationAccepted
+	accepted := authorizationTable.Without("reason", "tx_id", "ended_ms")
+	inserted, err := tx.InsertReturningKeys(ctx, accepted.Insertion("ON CONFLICT (chain_key, token, authorizer, nonce) DO NOTHING"), [][]any{accepted.Values(a)})
+	if err == nil && !inserted[a.ID] {
 		err = fmt.Errorf("nonce %s of %s is bound: %w", a.Nonce, a.From, db.ErrConflict)
 	}
 	return err
@@ -102,13 +118,13 @@ func InsertAuthorization(ctx context.Context, tx *db.Tx, a Authorization) error 
 
 // Authorization returns the authorization with the id, or ErrNotFound.
 func (q Reader) Authorization(ctx context.Context, id string) (Authorization, error) {
-	return db.QueryRow(ctx, q, scanAuthorization, "SELECT "+authorizationColumns+AuthorizationTables+" WHERE a.id = $1", id)
+	return db.QueryRow(ctx, q, authorizationTable.Scan, selectAuthorizations+" WHERE a.id = $1", id)
 }
 
 // AuthorizationByNonce returns the authorization that a nonce of a payer is bound to, or
 // ErrNotFound.
 func (q Reader) AuthorizationByNonce(ctx context.Context, chainKey string, token, authorizer invoice.Address, nonce invoice.Hash) (Authorization, error) {
-	return db.QueryRow(ctx, q, scanAuthorization, "SELECT "+authorizationColumns+AuthorizationTables+
+	return db.QueryRow(ctx, q, authorizationTable.Scan, selectAuthorizations+
 		" WHERE a.chain_key = $1 AND a.token = $2 AND a.authorizer = $3 AND a.nonce = $4",
 		chainKey, token.String(), authorizer.String(), nonce.String())
 }
@@ -116,14 +132,14 @@ func (q Reader) AuthorizationByNonce(ctx context.Context, chainKey string, token
 // paymentByNonce returns the payment that an authorization with the nonce of the payer made, whether
 // the service accepted it or not, or ErrNotFound. Orphaned payments do not count.
 func paymentByNonce(ctx context.Context, q db.Querier, chainKey string, token, authorizer invoice.Address, nonce invoice.Hash) (PaymentRow, error) {
-	return db.QueryRow(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
+	return db.QueryRow(ctx, q, paymentTable.Scan, paymentTable.Select()+`
 		WHERE authorization_id = $1 AND from_address = $2 AND token = $3 AND chain_key = $4 AND status <> 'orphaned' LIMIT 1`,
 		nonce.String(), authorizer.String(), token.String(), chainKey)
 }
 
 // AuthorizationsOfInvoice returns up to limit authorizations of an invoice, newest first.
 func (q Reader) AuthorizationsOfInvoice(ctx context.Context, invoiceID string, limit int) ([]Authorization, error) {
-	return db.QueryAll(ctx, q, scanAuthorization, "SELECT "+authorizationColumns+AuthorizationTables+
+	return db.QueryAll(ctx, q, authorizationTable.Scan, selectAuthorizations+
 		" WHERE a.invoice_id = $1 ORDER BY a.id DESC LIMIT $2", invoiceID, limit)
 }
 
@@ -156,7 +172,7 @@ func BoundAuthorizations(ctx context.Context, q db.Querier, transfers []invoice.
 		_, err := db.QueryAll(ctx, q, func(row db.Scanner) (struct{}, error) {
 			var n int
 			var a BoundAuthorization
-			err := row.Scan(&n, &a.ID, &a.InvoiceID, db.AddressCol(&a.To), db.AmountCol(&a.Value), db.NullText(&a.PaymentID))
+			err := row.Scan(&n, &a.ID, &a.InvoiceID, db.Address(&a.To), db.Amount(&a.Value), db.Text(&a.PaymentID))
 			bound[n] = a
 			return struct{}{}, err
 		}, with+`SELECT n, id, invoice_id, recipient, value, payment_id FROM wanted CROSS JOIN authorizations
@@ -213,14 +229,14 @@ func CountAuthorizations(ctx context.Context, q db.Querier, chainKey, merchantID
 // PendingAuthorization returns an authorization of the invoice with an open outcome and without a
 // payment, or ErrNotFound.
 func (q Reader) PendingAuthorization(ctx context.Context, invoiceID string) (Authorization, error) {
-	return db.QueryRow(ctx, q, scanAuthorization, "SELECT "+authorizationColumns+AuthorizationTables+
+	return db.QueryRow(ctx, q, authorizationTable.Scan, selectAuthorizations+
 		" WHERE a.invoice_id = $1 AND "+isPendingAuthorization+" LIMIT 1", invoiceID)
 }
 
 // DueAuthorizations returns accepted authorizations of the chain without a payment, ordered by when
 // they lapse.
 func DueAuthorizations(ctx context.Context, q db.Querier, chainKey string, limit int) ([]Authorization, error) {
-	return db.QueryAll(ctx, q, scanAuthorization, "SELECT "+authorizationColumns+AuthorizationTables+
+	return db.QueryAll(ctx, q, authorizationTable.Scan, selectAuthorizations+
 		" WHERE a.chain_key = $1 AND "+isDueAuthorization+" ORDER BY a.valid_before LIMIT $2", chainKey, limit)
 }
 

@@ -137,7 +137,7 @@ func lookUp(ctx context.Context, q db.Querier, columns []string, rows [][]any, s
 		_, err := db.QueryAll(ctx, q, func(row db.Scanner) (struct{}, error) {
 			var n int64
 			var text string
-			err := row.Scan(&n, db.NullText(&text))
+			err := row.Scan(&n, db.Text(&text))
 			if n >= 0 {
 				found[n] = text
 			}

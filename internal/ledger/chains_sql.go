@@ -68,8 +68,8 @@ func scanCursor(row db.Scanner) (Cursor, error) {
 	var c Cursor
 	var next, last, unread sql.NullInt64
 	var lastTime time.Time
-	err := row.Scan(&c.Indexed.Number, db.HashCol(&c.Indexed.Hash), db.Seconds(&c.Indexed.Time),
-		&c.Confirmed.Number, db.HashCol(&c.Confirmed.Hash), db.Seconds(&c.Confirmed.Time), &c.Halted, &next, &last, db.Seconds(&lastTime), &c.Revision, &unread, &c.UnreadTx, &c.configRevision)
+	err := row.Scan(&c.Indexed.Number, db.Hash(&c.Indexed.Hash), db.Seconds(&c.Indexed.Time),
+		&c.Confirmed.Number, db.Hash(&c.Confirmed.Hash), db.Seconds(&c.Confirmed.Time), &c.Halted, &next, &last, db.Seconds(&lastTime), &c.Revision, &unread, &c.UnreadTx, &c.configRevision)
 	if next.Valid {
 		c.Gap = &Gap{Next: uint64(next.Int64), Last: uint64(last.Int64), LastTime: lastTime}
 	}
@@ -131,7 +131,7 @@ func SaveCursor(ctx context.Context, tx *db.Tx, chainKey string, c Cursor) error
 // yet.
 func Headers(ctx context.Context, q db.Querier, chainKey string, from, to uint64) ([]invoice.Header, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (h invoice.Header, err error) {
-		err = row.Scan(&h.Number, db.HashCol(&h.Hash), db.HashCol(&h.Parent), db.Seconds(&h.Time))
+		err = row.Scan(&h.Number, db.Hash(&h.Hash), db.Hash(&h.Parent), db.Seconds(&h.Time))
 		return h, err
 	}, `SELECT number, hash, parent_hash, block_time FROM blocks
 		WHERE chain_key = $1 AND number BETWEEN $2 AND $3 ORDER BY number`, chainKey, int64(from), int64(to))

@@ -22,29 +22,28 @@ type ClaimRow struct {
 	AttributedTo string
 }
 
-const claimColumns = "claims.id, claims.payment_id, claims.invoice_id, claims.merchant_id, claims.signed, claims.created_at, payments.invoice_id"
+var claimTable = db.NewTable("claims", func(c *ClaimRow) []db.Column {
+	return []db.Column{
+		db.Col("id", db.Text(&c.ID)),
+		db.Col("payment_id", db.Text(&c.PaymentID)),
+		db.Col("invoice_id", db.Text(&c.InvoiceID)),
+		db.Col("merchant_id", db.Text(&c.MerchantID)),
+		db.Col("signed", db.Bool(&c.Signed)),
+		db.Col("created_at", db.Seconds(&c.At)),
+		db.Expr("payments.invoice_id", db.Text(&c.AttributedTo)),
+	}
+})
+
+var selectClaims = "SELECT " + claimTable.Of("claims") + claimTables
 
 // claimTables joins each claim with its payment. Every claim has a payment, but a left join makes the
 // databases begin with the claims.
 const claimTables = " FROM claims LEFT JOIN payments ON payments.id = claims.payment_id"
 
-func scanClaim(row db.Scanner) (c ClaimRow, err error) {
-	var signed int64
-	err = row.Scan(&c.ID, &c.PaymentID, &c.InvoiceID, &c.MerchantID, &signed, db.Seconds(&c.At), db.NullText(&c.AttributedTo))
-	c.Signed = signed == 1
-	return c, err
-}
-
 // SaveClaim inserts a claim, or marks an existing one as signed. The chain's cursor must be locked.
 func SaveClaim(ctx context.Context, tx *db.Tx, c ClaimRow) error {
-	signed := int64(0)
-	if c.Signed {
-		signed = 1
-	}
-	_, err := tx.Exec(ctx, `INSERT INTO claims (id, payment_id, invoice_id, merchant_id, signed, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (payment_id, invoice_id) DO UPDATE SET signed = CASE WHEN excluded.signed = 1 THEN 1 ELSE claims.signed END`,
-		c.ID, c.PaymentID, c.InvoiceID, c.MerchantID, signed, invoice.UnixSeconds(c.At))
+	err := claimTable.Insert(ctx, tx, `ON CONFLICT (payment_id, invoice_id) DO UPDATE SET
+		signed = CASE WHEN excluded.signed = 1 THEN 1 ELSE claims.signed END`, c)
 	if err != nil {
 		return err
 	}
@@ -54,7 +53,7 @@ func SaveClaim(ctx context.Context, tx *db.Tx, c ClaimRow) error {
 // OpenClaimsOfInvoice returns up to limit of the invoice's claims to payments that
 // belong to no invoice.
 func OpenClaimsOfInvoice(ctx context.Context, q db.Querier, invoiceID string, limit int) ([]ClaimRow, error) {
-	return db.QueryAll(ctx, q, scanClaim, "SELECT "+claimColumns+claimTables+" WHERE claims.invoice_id = $1 AND payments.invoice_id IS NULL LIMIT $2", invoiceID, limit)
+	return db.QueryAll(ctx, q, claimTable.Scan, selectClaims+" WHERE claims.invoice_id = $1 AND payments.invoice_id IS NULL LIMIT $2", invoiceID, limit)
 }
 
 // ClaimsOfPayments returns up to limit claims of each payment, by payment:
@@ -93,7 +92,7 @@ func claimsOf(ctx context.Context, q db.Querier, paymentID, merchantID string, l
 	w := db.Where{}
 	w.Equal("claims.payment_id", paymentID)
 	w.Equal("claims.merchant_id", merchantID)
-	return db.QueryAll(ctx, q, scanClaim, "SELECT "+claimColumns+claimTables+w.Text()+
+	return db.QueryAll(ctx, q, claimTable.Scan, selectClaims+w.Text()+
 		" ORDER BY claims.signed DESC, claims.id LIMIT "+db.Parameter(w.Next()), append(w.Args, limit)...)
 }
 
@@ -111,14 +110,14 @@ func (q Reader) Claims(ctx context.Context, f ClaimFilter) ([]ClaimRow, error) {
 	w.Equal("claims.merchant_id", f.MerchantID)
 	w.Equal("claims.payment_id", f.PaymentID)
 	w.Below("claims.id", f.Before)
-	return db.QueryAll(ctx, q, scanClaim, "SELECT "+claimColumns+claimTables+w.Text()+
+	return db.QueryAll(ctx, q, claimTable.Scan, selectClaims+w.Text()+
 		" ORDER BY claims.id DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
 }
 
 // PaymentsToClaim returns up to limit payments of a transaction that a claim for the invoice can refer
 // to: the invoice's first, then the signer's, then the largest.
 func PaymentsToClaim(ctx context.Context, q db.Querier, inv invoice.Invoice, tx invoice.Hash, signer invoice.Address, limit int) ([]PaymentRow, error) {
-	return db.QueryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
+	return db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+`
 		WHERE tx_hash = $1 AND chain_key = $2 AND to_address = $3 AND token = $4
 		ORDER BY CASE WHEN invoice_id = $5 THEN 0 WHEN from_address = $6 THEN 1 ELSE 2 END, length(amount) DESC, amount DESC, ordinal LIMIT $7`,
 		tx.String(), inv.ChainKey, inv.Merchant.String(), inv.Token.String(), inv.ID, signer.String(), limit)

@@ -23,9 +23,10 @@ func claimHash(token string) string {
 	if token == "" {
 		return ""
 	}
-	hash := invoice.HashClaimToken(token)
-	return hex.EncodeToString(hash[:])
+	return claimHashText(invoice.HashClaimToken(token))
 }
+
+func claimHashText(hash invoice.Hash) string { return hex.EncodeToString(hash[:]) }
 
 // RefundByClaimToken returns the prepared refund for the token of its page, or ErrNotFound.
 func RefundByClaimToken(ctx context.Context, q db.Querier, token string) (invoice.RefundRecord, error) {

@@ -53,7 +53,7 @@ func confirmationsIn(ctx context.Context, q db.Querier, chainKey string, payment
 	}
 	headers, err := db.QueryIn(numbers, func(chunk []any) ([]invoice.Header, error) {
 		return db.QueryAll(ctx, q, func(row db.Scanner) (h invoice.Header, err error) {
-			err = row.Scan(&h.Number, db.HashCol(&h.Hash), db.Seconds(&h.Time))
+			err = row.Scan(&h.Number, db.Hash(&h.Hash), db.Seconds(&h.Time))
 			return h, err
 		}, "SELECT number, hash, block_time FROM blocks WHERE chain_key = $1 AND number > 0 AND number IN "+db.ParameterList(1, len(chunk)), append([]any{chainKey}, chunk...)...)
 	})

@@ -68,7 +68,7 @@ func (q Reader) Customers(ctx context.Context, f CustomerFilter) ([]Customer, er
 }
 
 func scanCustomer(row db.Scanner) (c Customer, err error) {
-	err = row.Scan(&c.MerchantID, db.NullText(&c.ID), db.NullText(&c.Email), &c.NewestInvoice, db.Seconds(&c.InvoicedAt))
+	err = row.Scan(&c.MerchantID, db.Text(&c.ID), db.Text(&c.Email), &c.NewestInvoice, db.Seconds(&c.InvoicedAt))
 	return c, err
 }
 

@@ -177,8 +177,8 @@ func depositBalances(ctx context.Context, q db.Querier, keys []depositKey) (map[
 			var k depositKey
 			var b depositBalance
 			var block, index int64
-			err := row.Scan(&k.chainKey, db.AddressCol(&k.address), db.AddressCol(&k.token), db.AmountCol(&b.received), db.AmountCol(&b.swept), db.AmountCol(&b.unswept),
-				db.Seconds(&b.since), db.NullInt(&block), db.NullInt(&index))
+			err := row.Scan(&k.chainKey, db.Address(&k.address), db.Address(&k.token), db.Amount(&b.received), db.Amount(&b.swept), db.Amount(&b.unswept),
+				db.Seconds(&b.since), db.Int(&block), db.Int(&index))
 			b.lastSweep = invoice.Position{BlockNumber: uint64(block), LogIndex: int(index)}
 			found[k] = b
 			return struct{}{}, err
@@ -200,7 +200,7 @@ func addAfterSweeps(ctx context.Context, tx *db.Tx, emptied map[depositKey]depos
 		_, err := db.QueryAll(ctx, tx, func(row db.Scanner) (struct{}, error) {
 			var t invoice.Transfer
 			var block, index int64
-			err := row.Scan(&t.ChainKey, db.AddressCol(&t.To), db.AddressCol(&t.Token), db.AmountCol(&t.Amount), &block, &index, db.Seconds(&t.BlockTime))
+			err := row.Scan(&t.ChainKey, db.Address(&t.To), db.Address(&t.Token), db.Amount(&t.Amount), &block, &index, db.Seconds(&t.BlockTime))
 			t.BlockNumber, t.LogIndex = uint64(block), int(index)
 			k := depositKey{t.ChainKey, t.To, t.Token}
 			b := emptied[k]

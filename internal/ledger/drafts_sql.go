@@ -19,20 +19,7 @@ func lockInvoice(ctx context.Context, tx *db.Tx, id string) (invoice.Invoice, er
 // UpdateDraft writes the terms and the state of a locked draft, which may have become open. Insert the
 // transfer amount of an open invoice first.
 func UpdateDraft(ctx context.Context, tx *db.Tx, inv invoice.Invoice) error {
-	lines, err := linesText(inv.LineItems)
-	if err != nil {
-		return err
-	}
-	closed := any(int64(inv.ClosedBlock))
-	if inv.Status == invoice.Open {
-		closed = nil
-	}
-	n, err := tx.Exec(ctx, `UPDATE invoices SET commitment_id = $1, merchant_address = $2, chain_key = $3, token = $4, currency = $5, amount = $6,
-		transfer_amount = $7, tolerance = $8, line_items = $9, status = $10, expires_at = $11, from_block = $12, closed_block = $13, registry = $14,
-		collection = $15, deposit_factory = $16, deposit_address = $17 WHERE id = $18 AND status = 'draft'`,
-		inv.CommitmentID.String(), inv.Merchant.String(), inv.ChainKey, inv.Token.String(), inv.Currency, inv.Amount.String(),
-		db.OrNull(inv.TransferAmount), inv.Tolerance.String(), lines, string(inv.Status), invoice.UnixSeconds(inv.ExpiresAt), int64(inv.FromBlock), closed,
-		inv.Registry.String(), string(inv.Collection), db.OrNull(inv.DepositFactory), db.OrNull(inv.DepositAddress), inv.ID)
+	n, err := termsTable.Without("id", "merchant_id", "created_at").Update(ctx, tx, inv, "id = $1 AND status = 'draft'", inv.ID)
 	if err == nil && n == 0 {
 		err = db.ErrNotFound
 	}

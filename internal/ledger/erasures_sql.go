@@ -22,18 +22,23 @@ type Erasure struct {
 	FinishedAt time.Time // zero while invoices are left
 }
 
-const erasureColumns = "id, merchant_id, customer, through, invoices, created_at, finished_at"
-
-func scanErasure(row db.Scanner) (e Erasure, err error) {
-	err = row.Scan(&e.ID, &e.MerchantID, db.NullText(&e.Customer), &e.Through, &e.Invoices, db.Seconds(&e.CreatedAt), db.Seconds(&e.FinishedAt))
-	return e, err
-}
+var erasureTable = db.NewTable("erasures", func(e *Erasure) []db.Column {
+	return []db.Column{
+		db.Col("id", db.Text(&e.ID)),
+		db.Col("merchant_id", db.Text(&e.MerchantID)),
+		db.Col("customer", db.Null(db.Text(&e.Customer))),
+		db.Col("through", db.Text(&e.Through)),
+		db.Col("invoices", db.Int(&e.Invoices)),
+		db.Col("created_at", db.Seconds(&e.CreatedAt)),
+		db.Col("finished_at", db.Null(db.Seconds(&e.FinishedAt))),
+	}
+})
 
 // insertErasure inserts an erasure, and returns it. If an erasure of the same customer is running it
 // returns that one, and inserts no row.
 func insertErasure(ctx context.Context, tx *db.Tx, e Erasure) (Erasure, error) {
-	return db.QueryRow(ctx, tx, scanErasure, `INSERT INTO erasures (`+erasureColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT (merchant_id, customer) WHERE customer IS NOT NULL DO UPDATE SET through = erasures.through RETURNING `+erasureColumns, e.ID, e.MerchantID, db.OrNull(e.Customer), e.Through, e.Invoices, e.CreatedAt.Unix(), db.OrNull(e.FinishedAt))
+	return erasureTable.InsertReturning(ctx, tx,
+		"ON CONFLICT (merchant_id, customer) WHERE customer IS NOT NULL DO UPDATE SET through = erasures.through", e)
 }
 
 // ErasureKey is the Idempotency-Key of a request that erases a customer.
@@ -45,8 +50,8 @@ type ErasureKey struct {
 // erasureByKey returns the erasure of the request that had a key, and the hash of that request, or ErrNotFound.
 func erasureByKey(ctx context.Context, q db.Querier, keyHash invoice.Hash) (e Erasure, requestHash invoice.Hash, err error) {
 	e, err = db.QueryRow(ctx, q, func(row db.Scanner) (Erasure, error) {
-		return scanErasure(db.PrefixedRow{Row: row, First: []any{db.HashCol(&requestHash)}})
-	}, "SELECT request_hash, "+erasureColumns+" FROM erasure_keys JOIN erasures ON id = erasure_id WHERE key_hash = $1", keyHash.String())
+		return erasureTable.ScanAfter(row, db.Hash(&requestHash))
+	}, "SELECT request_hash, "+erasureTable.List()+" FROM erasure_keys JOIN erasures ON id = erasure_id WHERE key_hash = $1", keyHash.String())
 	return e, requestHash, err
 }
 
@@ -75,8 +80,8 @@ func DeleteErasures(ctx context.Context, tx *db.Tx, now time.Time, limit int) (i
 // lockErasure returns the oldest running erasure with this id or a greater one that no other
 // transaction has locked, or ErrNotFound. It locks the erasure until the transaction ends.
 func lockErasure(ctx context.Context, tx *db.Tx, from string) (Erasure, error) {
-	return db.QueryRow(ctx, tx, scanErasure,
-		"SELECT "+erasureColumns+" FROM erasures "+tx.IndexedBy("erasures_running")+"WHERE customer IS NOT NULL AND id >= $1 ORDER BY id LIMIT 1"+tx.SkipLocked(), from)
+	return db.QueryRow(ctx, tx, erasureTable.Scan,
+		erasureTable.Select()+" "+tx.IndexedBy("erasures_running")+"WHERE customer IS NOT NULL AND id >= $1 ORDER BY id LIMIT 1"+tx.SkipLocked(), from)
 }
 
 // updateErasure stores the progress of a locked erasure. For a finished one it deletes the customer's
@@ -85,7 +90,7 @@ func updateErasure(ctx context.Context, tx *db.Tx, e Erasure) error {
 	if !e.FinishedAt.IsZero() {
 		e.Customer = ""
 	}
-	_, err := tx.Exec(ctx, "UPDATE erasures SET customer = $1, invoices = $2, finished_at = $3 WHERE id = $4", db.OrNull(e.Customer), e.Invoices, db.OrNull(e.FinishedAt), e.ID)
+	_, err := erasureTable.Only("customer", "invoices", "finished_at").Update(ctx, tx, e, "id = $1", e.ID)
 	return err
 }
 
@@ -138,11 +143,7 @@ func EraseInvoices(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) e
 	ids := make([]string, len(invoices))
 	for i, inv := range invoices {
 		ids[i] = inv.ID
-		lines, err := linesText(inv.LineItems)
-		if err != nil {
-			return err
-		}
-		if err := tx.Send(ctx, nil, "UPDATE invoices SET line_items = $1 WHERE id = $2", lines, inv.ID); err != nil {
+		if err := tx.Send(ctx, nil, "UPDATE invoices SET line_items = $1 WHERE id = $2", linesText(inv.LineItems), inv.ID); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // and that no transfer up to the block from can pay, ordered by their expiry. It leaves out invoices
 // that ended in a past that the database has lost, because they were voided or paid.
 func ExpiringInvoices(ctx context.Context, q db.Querier, chainKey string, from uint64, before time.Time, limit int) ([]invoice.Invoice, error) {
-	return db.QueryAll(ctx, q, scanDetailedInvoice, "SELECT "+detailedColumns+detailedInvoices+`
+	return db.QueryAll(ctx, q, detailedTable.Scan, selectDetailed+`
 		WHERE chain_key = $1 AND expires_at < $2 AND from_block >= $3 AND status = 'open' AND closed_block IS NULL ORDER BY expires_at LIMIT $4`,
 		chainKey, invoice.UnixSeconds(before), int64(from), limit)
 }

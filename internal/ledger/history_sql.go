@@ -146,16 +146,16 @@ func transitions(ctx context.Context, q db.Querier, invoiceID string) ([]Invoice
 
 func seenPayments(ctx context.Context, q db.Querier, invoiceID string) ([]SeenPayment, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (p SeenPayment, err error) {
-		p.PaymentRow, err = scanPayment(suffixedRow{row, []any{db.Seconds(&p.OrphanedAt)}})
+		p.PaymentRow, err = paymentTable.ScanAfter(row, db.Seconds(&p.OrphanedAt))
 		return p, err
-	}, "SELECT "+paymentColumns+", orphaned_at FROM payments "+q.IndexedBy("payments_of_invoice")+"WHERE invoice_id = $1 ORDER BY seen_id LIMIT $2", invoiceID, MaxHistoryPayments+1)
+	}, "SELECT orphaned_at, "+paymentTable.List()+" FROM payments "+q.IndexedBy("payments_of_invoice")+"WHERE invoice_id = $1 ORDER BY seen_id LIMIT $2", invoiceID, MaxHistoryPayments+1)
 }
 
 func seenSweeps(ctx context.Context, q db.Querier, invoiceID string) ([]SeenSweep, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (s SeenSweep, err error) {
-		s.Sweep, err = scanSweep(suffixedRow{row, []any{db.Seconds(&s.OrphanedAt)}})
+		s.Sweep, err = sweepTable.ScanAfter(row, db.Seconds(&s.OrphanedAt))
 		return s, err
-	}, "SELECT "+sweepColumns+", orphaned_at FROM sweeps WHERE invoice_id = $1 ORDER BY block_number, log_index LIMIT $2", invoiceID, MaxHistoryPayments+1)
+	}, "SELECT orphaned_at, "+sweepTable.List()+" FROM sweeps WHERE invoice_id = $1 ORDER BY block_number, log_index LIMIT $2", invoiceID, MaxHistoryPayments+1)
 }
 
 func eventsOfInvoice(ctx context.Context, q db.Querier, invoiceID string) ([]webhooks.Event, error) {
@@ -174,7 +174,7 @@ func attemptsOf(ctx context.Context, q db.Querier, events []webhooks.Event) ([]E
 	return db.QueryIn(seqs, func(chunk []any) ([]EventAttempt, error) {
 		return db.QueryAll(ctx, q, func(row db.Scanner) (a EventAttempt, err error) {
 			var seq, code int64
-			err = row.Scan(&seq, &a.Number, db.Milliseconds(&a.Started), db.NullInt(&code), &a.Error)
+			err = row.Scan(&seq, &a.Number, db.Milliseconds(&a.Started), db.Int(&code), &a.Error)
 			a.EventID, a.StatusCode = ids[seq], int(code)
 			return a, err
 		}, "SELECT seq, number, started_ms, status_code, error FROM attempts WHERE seq IN "+db.ParameterList(0, len(chunk))+
@@ -188,7 +188,7 @@ func commitmentTxs(ctx context.Context, q db.Querier, invoiceID string) ([]Commi
 	return db.QueryAll(ctx, q, func(row db.Scanner) (c CommitmentTx, err error) {
 		var number, last, gwei, carried int64
 		var at time.Time
-		err = row.Scan(&c.Kind, db.HashCol(&c.Hash), db.Milliseconds(&c.Created), &number, &last, db.NullInt(&gwei), db.Milliseconds(&at), &carried)
+		err = row.Scan(&c.Kind, db.Hash(&c.Hash), db.Milliseconds(&c.Created), &number, &last, db.Int(&gwei), db.Milliseconds(&at), &carried)
 		if number == last && !at.IsZero() {
 			c.Cost = TxCost{Gwei: gwei / max(carried, 1), At: at}
 		}

@@ -26,7 +26,7 @@ type IdempotencyKey struct {
 func FindIdempotencyKey(ctx context.Context, q db.Querier, scope, key string, now time.Time) (IdempotencyKey, error) {
 	return db.QueryRow(ctx, q, func(row db.Scanner) (IdempotencyKey, error) {
 		k := IdempotencyKey{Scope: scope, Key: key}
-		err := row.Scan(db.HashCol(&k.RequestHash), &k.InvoiceID)
+		err := row.Scan(db.Hash(&k.RequestHash), &k.InvoiceID)
 		return k, err
 	}, selectKey("idempotency_keys")+" UNION ALL "+selectKey("deleted_draft_keys"), scope, key, invoice.UnixSeconds(now.Add(-IdempotencyWindow)))
 }

@@ -13,7 +13,7 @@ import (
 // refunded.
 func unattributedTo(ctx context.Context, q db.Querier, chainKey string, from uint64, to []invoice.Address) (all []PaymentRow, err error) {
 	for _, address := range to {
-		found, err := db.QueryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE "+unattributedSince+isDecided, address.String(), chainKey, int64(from))
+		found, err := db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+" WHERE "+unattributedSince+isDecided, address.String(), chainKey, int64(from))
 		if err != nil {
 			return nil, err
 		}
@@ -26,7 +26,7 @@ func unattributedTo(ctx context.Context, q db.Querier, chainKey string, from uin
 // ended, that UnattributedTo returns.
 func unattributedOf(ctx context.Context, q db.Querier, inv invoice.Invoice, limit int) ([]invoice.Payment, error) {
 	deposit := cmp.Or(inv.DepositAddress, inv.Merchant)
-	rows, err := db.QueryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments "+q.IndexedBy("payments_unattributed_to")+`
+	rows, err := db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+" "+q.IndexedBy("payments_unattributed_to")+`
 		WHERE to_address IN ($1, $2) AND chain_key = $3 AND block_number <= $4 AND token = $5 AND `+unattributed+isDecided+" LIMIT $6",
 		inv.Merchant.String(), deposit.String(), inv.ChainKey, int64(inv.ClosedBlock), inv.Token.String(), limit)
 	all := make([]invoice.Payment, len(rows))

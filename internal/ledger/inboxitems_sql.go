@@ -131,14 +131,14 @@ func CountInbox(ctx context.Context, q db.Querier, merchantID string, now time.T
 // unknown ids.
 func InvoicesByID(ctx context.Context, q db.Querier, ids []string) ([]invoice.Invoice, error) {
 	return db.QueryIn(ids, func(chunk []any) ([]invoice.Invoice, error) {
-		return db.QueryAll(ctx, q, scanDetailedInvoice, "SELECT "+detailedColumns+detailedInvoices+" WHERE id IN "+db.ParameterList(0, len(chunk)), chunk...)
+		return db.QueryAll(ctx, q, detailedTable.Scan, selectDetailed+" WHERE id IN "+db.ParameterList(0, len(chunk)), chunk...)
 	})
 }
 
 // PaymentsSeen returns the payments with the SeenIDs, in no order. It skips unknown ones.
 func PaymentsSeen(ctx context.Context, q db.Querier, seen []string) ([]PaymentRow, error) {
 	return db.QueryIn(seen, func(chunk []any) ([]PaymentRow, error) {
-		return db.QueryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE seen_id IN "+db.ParameterList(0, len(chunk)), chunk...)
+		return db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+" WHERE seen_id IN "+db.ParameterList(0, len(chunk)), chunk...)
 	})
 }
 

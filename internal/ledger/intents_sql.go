@@ -85,7 +85,7 @@ func FinishIntents(ctx context.Context, tx *db.Tx, chainKey string, final uint64
 // oldest first, starting after the given id.
 func DueIntents(ctx context.Context, q db.Querier, chainKey string, registry invoice.Address, after string, limit int) ([]Intent, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (in Intent, err error) {
-		err = row.Scan(&in.ID, &in.ChainKey, &in.InvoiceID, db.HashCol(&in.CommitmentID), db.AddressCol(&in.Registry), &in.Kind, db.Seconds(&in.CreatedAt), db.Seconds(&in.ExpiresAt))
+		err = row.Scan(&in.ID, &in.ChainKey, &in.InvoiceID, db.Hash(&in.CommitmentID), db.Address(&in.Registry), &in.Kind, db.Seconds(&in.CreatedAt), db.Seconds(&in.ExpiresAt))
 		return in, err
 	}, `SELECT id, chain_key, invoice_id, commitment_id, registry, kind, created_at, (SELECT expires_at FROM invoices WHERE id = intents.invoice_id) FROM intents
 		WHERE chain_key = $1 AND registry = $2 AND status = 'due' AND seen_block IS NULL AND id > $3 ORDER BY id LIMIT $4`,

@@ -3,90 +3,63 @@ package ledger
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// detailedColumns are invoiceColumns and the columns of the details, which
-// detailedInvoices joins.
-var detailedColumns = strings.Replace(invoiceColumns, "merchant_id", "invoices.merchant_id", 1) +
-	", reference, unique_reference, description, customer_id, customer_email, return_url, cancel_url, metadata"
+// detailedTable has the columns of an invoice and of its details, as selectDetailed reads them.
+var detailedTable = db.NewTable("invoices", func(inv *invoice.Invoice) []db.Column {
+	return append(invoiceColumns(inv), db.Joined(detailColumns(&inv.Details)...)...)
+})
 
-const (
-	joinedDetails    = " LEFT JOIN invoice_details ON invoice_id = id"
-	detailedInvoices = " FROM invoices" + joinedDetails
-)
+const joinedDetails = " LEFT JOIN invoice_details ON invoice_id = id"
 
-func scanDetailedInvoice(row db.Scanner) (invoice.Invoice, error) {
-	var d invoice.Details
-	var unique int64
-	inv, err := scanInvoice(suffixedRow{row, []any{db.NullText(&d.Reference), db.NullInt(&unique), db.NullText(&d.Description),
-		db.NullText(&d.Customer.ID), db.NullText(&d.Customer.Email), db.NullText(&d.ReturnURL), db.NullText(&d.CancelURL),
-		db.Parsed(&d.Metadata, parseMetadata)}})
-	d.UniqueReference = unique == 1
-	inv.Details = d
-	return inv, err
+var selectDetailed = "SELECT " + detailedTable.Of("invoices") + " FROM invoices" + joinedDetails
+
+func detailColumns(d *invoice.Details) []db.Column {
+	return []db.Column{
+		db.Col("reference", db.Null(db.Text(&d.Reference))),
+		db.Col("unique_reference", db.Bool(&d.UniqueReference)),
+		db.Col("description", db.Null(db.Text(&d.Description))),
+		db.Col("customer_id", db.Null(db.Text(&d.Customer.ID))),
+		db.Col("customer_email", db.Null(db.Text(&d.Customer.Email))),
+		db.Col("return_url", db.Null(db.Text(&d.ReturnURL))),
+		db.Col("cancel_url", db.Null(db.Text(&d.CancelURL))),
+		db.Col("metadata", db.NullIf(func() bool { return len(d.Metadata) == 0 }, db.JSON(&d.Metadata))),
+	}
 }
 
-// suffixedRow scans the last columns of a row into its own targets, and the first into the caller's.
-type suffixedRow struct {
-	row  db.Scanner
-	last []any
-}
-
-// Scan scans the first columns into dest, and then the last.
-func (s suffixedRow) Scan(dest ...any) error { return s.row.Scan(append(dest, s.last...)...) }
-
-func parseMetadata(text string) (pairs map[string]string, err error) {
-	err = json.Unmarshal([]byte(text), &pairs)
-	return pairs, err
-}
+// detailTable has the details of invoices. An invoice without details has no row.
+var detailTable = db.NewTable("invoice_details", func(inv *invoice.Invoice) []db.Column {
+	return append([]db.Column{db.Col("invoice_id", db.Text(&inv.ID)), db.Col("merchant_id", db.Text(&inv.MerchantID))}, detailColumns(&inv.Details)...)
+})
 
 // insertDetails inserts the details of new invoices. An invoice without details gets no row.
 func insertDetails(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) error {
-	details, pairs, err := detailRows(invoices)
-	if err != nil {
-		return err
-	}
-	if err := tx.Insert(ctx, detailInsertion, details); err != nil {
+	details, pairs := detailRows(invoices)
+	if err := tx.Insert(ctx, detailTable.Insertion(""), details); err != nil {
 		return err
 	}
 	return tx.Insert(ctx, metadataInsertion, pairs)
 }
 
-var (
-	detailInsertion = db.Insertion{Table: "invoice_details", Columns: []string{"invoice_id", "merchant_id", "reference", "unique_reference BIGINT",
-		"description", "customer_id", "customer_email", "return_url", "cancel_url", "metadata"}}
-	metadataInsertion = db.Insertion{Table: "invoice_metadata", Columns: []string{"invoice_id", "merchant_id", "key", "value"}}
-)
+var metadataInsertion = db.Insertion{Table: "invoice_metadata", Columns: []string{"invoice_id", "merchant_id", "key", "value"}}
 
-// detailRows returns the rows of detailInsertion and metadataInsertion.
-func detailRows(invoices []invoice.Invoice) (details, pairs [][]any, err error) {
+// detailRows returns the rows of detailTable and metadataInsertion.
+func detailRows(invoices []invoice.Invoice) (details, pairs [][]any) {
 	for _, inv := range invoices {
-		d := inv.Details
-		if d.IsZero() {
+		if inv.Details.IsZero() {
 			continue
 		}
-		var metadata any
-		if len(d.Metadata) > 0 {
-			text, err := json.Marshal(d.Metadata)
-			if err != nil {
-				return nil, nil, err
-			}
-			metadata = string(text)
-		}
-		details = append(details, []any{inv.ID, inv.MerchantID, db.OrNull(d.Reference), bit(d.UniqueReference), db.OrNull(d.Description),
-			db.OrNull(d.Customer.ID), db.OrNull(d.Customer.Email), db.OrNull(d.ReturnURL), db.OrNull(d.CancelURL), metadata})
-		for _, key := range slices.Sorted(maps.Keys(d.Metadata)) {
-			pairs = append(pairs, []any{inv.ID, inv.MerchantID, key, d.Metadata[key]})
+		details = append(details, detailTable.Values(inv))
+		for _, key := range slices.Sorted(maps.Keys(inv.Details.Metadata)) {
+			pairs = append(pairs, []any{inv.ID, inv.MerchantID, key, inv.Details.Metadata[key]})
 		}
 	}
-	return details, pairs, nil
+	return details, pairs
 }
 
 // reservation replaces the row of an invoice that is closed, and skips a reference that a draft or

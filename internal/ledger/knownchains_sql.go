@@ -22,28 +22,19 @@ func Remembered(ctx context.Context, q db.Querier) (r chain.RememberedChains, er
 	for i := range r.Chains {
 		byKey[r.Chains[i].Key] = &r.Chains[i]
 	}
-	type row[T any] struct {
-		chainKey string
-		is       T
-	}
-	tokens, err := db.QueryAll(ctx, q, func(s db.Scanner) (t row[chain.KnownToken], err error) {
-		var first, last, missed sql.NullInt64
-		err = s.Scan(&t.chainKey, db.AddressCol(&t.is.Address), &t.is.Currency, &t.is.Decimals, &t.is.Configured, &first, &last, &missed)
-		t.is.FirstBlock, t.is.LastBlock, t.is.MissedThrough = block(first), block(last), block(missed)
-		return t, err
-	}, "SELECT chain_key, address, currency, decimals, configured, first_block, last_block, missed_through FROM known_tokens ORDER BY chain_key, created_at, address")
+	tokens, err := db.QueryAll(ctx, q, tokenTable.Scan, tokenTable.Select()+" ORDER BY chain_key, created_at, address")
 	if err != nil {
 		return r, err
 	}
 	for _, t := range tokens {
-		byKey[t.chainKey].Tokens = append(byKey[t.chainKey].Tokens, t.is)
+		byKey[t.chainKey].Tokens = append(byKey[t.chainKey].Tokens, t.KnownToken)
 	}
 	type contract struct {
-		kind string
-		at   invoice.Address
+		chainKey, kind string
+		address        invoice.Address
 	}
-	contracts, err := db.QueryAll(ctx, q, func(s db.Scanner) (c row[contract], err error) {
-		err = s.Scan(&c.chainKey, &c.is.kind, db.AddressCol(&c.is.at))
+	contracts, err := db.QueryAll(ctx, q, func(row db.Scanner) (c contract, err error) {
+		err = row.Scan(&c.chainKey, &c.kind, db.Address(&c.address))
 		return c, err
 	}, "SELECT chain_key, kind, address FROM known_contracts ORDER BY chain_key, kind, address")
 	if err != nil {
@@ -51,10 +42,10 @@ func Remembered(ctx context.Context, q db.Querier) (r chain.RememberedChains, er
 	}
 	for _, c := range contracts {
 		of := &byKey[c.chainKey].Factories
-		if c.is.kind == contractRelay {
+		if c.kind == contractRelay {
 			of = &byKey[c.chainKey].Relays
 		}
-		*of = append(*of, c.is.at)
+		*of = append(*of, c.address)
 	}
 	earlier, err := readBefore(ctx, q)
 	r.Chains = append(r.Chains, earlier...)
@@ -77,7 +68,7 @@ func readBefore(ctx context.Context, q db.Querier) ([]chain.KnownChain, error) {
 		chains[i].Tokens, err = db.QueryAll(ctx, q, func(row db.Scanner) (chain.KnownToken, error) {
 			t := chain.KnownToken{Configured: true}
 			t.Decimals = chain.TokenDecimals
-			err := row.Scan(db.AddressCol(&t.Address), &t.Currency)
+			err := row.Scan(db.Address(&t.Address), &t.Currency)
 			return t, err
 		}, `SELECT token, currency FROM invoices WHERE chain_key = $1 AND status = 'open'
 			UNION SELECT token, currency FROM payments WHERE chain_key = $1 AND status = 'pending'
@@ -111,10 +102,29 @@ func blockColumn(n *uint64) any {
 	return int64(*n)
 }
 
+// knownToken is a token that earlier configurations used.
+type knownToken struct {
+	chainKey string
+	chain.KnownToken
+}
+
+var tokenTable = db.NewTable("known_tokens", func(t *knownToken) []db.Column {
+	return []db.Column{
+		db.Col("chain_key", db.Text(&t.chainKey)),
+		db.Col("address", db.Address(&t.Address)),
+		db.Col("currency", db.Text(&t.Currency)),
+		db.Col("decimals", db.Int(&t.Decimals)),
+		db.Col("configured", db.Bool(&t.Configured)),
+		db.Col("first_block", db.OptionalInt(&t.FirstBlock)),
+		db.Col("last_block", db.OptionalInt(&t.LastBlock)),
+		db.Col("missed_through", db.OptionalInt(&t.MissedThrough)),
+	}
+})
+
 func scanKnownChain(row db.Scanner) (c chain.KnownChain, err error) {
 	var hash invoice.Hash
 	var number, retired sql.NullInt64
-	err = row.Scan(&c.Key, &c.IDKey, &c.ID, db.HashCol(&hash), &number, &c.Configured, &retired, &c.Read)
+	err = row.Scan(&c.Key, &c.IDKey, &c.ID, db.Hash(&hash), &number, &c.Configured, &retired, &c.Read)
 	c.Retired, c.Genesis = retired.Valid, genesisOf(hash, number)
 	return c, err
 }
@@ -132,7 +142,7 @@ func genesis(ctx context.Context, q db.Querier, chainKey string) (*invoice.Heade
 	at, err := db.QueryRow(ctx, q, func(row db.Scanner) (*invoice.Header, error) {
 		var hash invoice.Hash
 		var number sql.NullInt64
-		err := row.Scan(db.HashCol(&hash), &number)
+		err := row.Scan(db.Hash(&hash), &number)
 		return genesisOf(hash, number), err
 	}, "SELECT genesis, genesis_number FROM known_chains WHERE chain_key = $1", chainKey)
 	return at, db.IgnoreNotFound(err)
@@ -144,9 +154,9 @@ func PutKnownChains(ctx context.Context, tx *db.Tx, chains []chain.KnownChain, n
 	var rows, tokens, contracts [][]any
 	at := invoice.UnixSeconds(now)
 	for _, c := range chains {
-		rows = append(rows, []any{c.Key, c.IDKey, int64(c.ID), bit(c.Configured), at})
+		rows = append(rows, []any{c.Key, c.IDKey, int64(c.ID), db.Bit(c.Configured), at})
 		for _, t := range c.Tokens {
-			tokens = append(tokens, []any{c.Key, t.Address.String(), t.Currency, t.Decimals, bit(t.Configured), blockColumn(t.FirstBlock), blockColumn(t.LastBlock), blockColumn(t.MissedThrough), at})
+			tokens = append(tokens, tokenTable.Values(knownToken{c.Key, t}, at))
 		}
 		for _, a := range c.Factories {
 			contracts = append(contracts, []any{c.Key, contractFactory, a.String(), at})
@@ -161,9 +171,7 @@ func PutKnownChains(ctx context.Context, tx *db.Tx, chains []chain.KnownChain, n
 	}{
 		{db.Insertion{Table: "known_chains", Columns: []string{"chain_key", "id_key", "chain_id BIGINT", "configured BIGINT", "created_at BIGINT"},
 			Conflict: "ON CONFLICT (chain_key) DO UPDATE SET chain_id = excluded.chain_id, configured = excluded.configured"}, rows},
-		{db.Insertion{Table: "known_tokens", Columns: []string{"chain_key", "address", "currency", "decimals BIGINT", "configured BIGINT", "first_block BIGINT", "last_block BIGINT", "missed_through BIGINT", "created_at BIGINT"},
-			Conflict: `ON CONFLICT (chain_key, address) DO UPDATE SET currency = excluded.currency, decimals = excluded.decimals, configured = excluded.configured,
-			first_block = excluded.first_block, last_block = excluded.last_block, missed_through = excluded.missed_through`}, tokens},
+		{tokenTable.Insertion("ON CONFLICT (chain_key, address) DO UPDATE SET "+tokenTable.Without("chain_key", "address").Excluded(), "created_at BIGINT"), tokens},
 		{db.Insertion{Table: "known_contracts", Columns: []string{"chain_key", "kind", "address", "created_at BIGINT"}, Conflict: "ON CONFLICT DO NOTHING"}, contracts},
 	} {
 		if err := tx.Insert(ctx, ins.Insertion, ins.rows); err != nil {

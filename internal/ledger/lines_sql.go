@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"database/sql"
 	"encoding/json"
 
 	"github.com/quittance/quittance/internal/db"
@@ -14,29 +13,26 @@ type storedLine struct {
 	Amount string `json:"amount"`
 }
 
-func linesCol(dst *[]invoice.LineItem) sql.Scanner {
-	return db.Parsed(dst, func(text string) ([]invoice.LineItem, error) {
-		var stored []storedLine
-		if err := json.Unmarshal([]byte(text), &stored); err != nil {
+func parseLines(text string) ([]invoice.LineItem, error) {
+	var stored []storedLine
+	if err := json.Unmarshal([]byte(text), &stored); err != nil {
+		return nil, err
+	}
+	lines := make([]invoice.LineItem, len(stored))
+	for i, l := range stored {
+		amount, err := invoice.ParseAmount(l.Amount)
+		if err != nil {
 			return nil, err
 		}
-		lines := make([]invoice.LineItem, len(stored))
-		for i, l := range stored {
-			amount, err := invoice.ParseAmount(l.Amount)
-			if err != nil {
-				return nil, err
-			}
-			lines[i] = invoice.LineItem{Label: l.Label, Amount: amount}
-		}
-		return lines, nil
-	})
+		lines[i] = invoice.LineItem{Label: l.Label, Amount: amount}
+	}
+	return lines, nil
 }
 
-func linesText(lines []invoice.LineItem) (string, error) {
+func linesText(lines []invoice.LineItem) string {
 	stored := make([]storedLine, len(lines))
 	for i, l := range lines {
 		stored[i] = storedLine{Label: l.Label, Amount: l.Amount.String()}
 	}
-	text, err := json.Marshal(stored)
-	return string(text), err
+	return db.JSONText(stored)
 }

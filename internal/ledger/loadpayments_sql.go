@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"strings"
-
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/webhooks"
@@ -21,25 +19,24 @@ func (r Rows) paymentTables() []db.TableRows {
 		if refund.Status == invoice.Confirmed {
 			refunded[refund.PaymentID] = refunded[refund.PaymentID].Plus(refund.Amount)
 		}
-		refunds, records = append(refunds, refundValues(refund)), append(records, unpreparedValues(refund))
+		refunds, records = append(refunds, refundTable.Values(refund)), append(records, unpreparedTable.Values(refund))
 	}
 	for _, p := range r.Payments {
 		kind, _ := invoice.ItemOfPayment(p.Payment, paidBack[p.ID], 0) // there are no claims or decisions
 		item := db.OrNull(string(kind))
 		facts := firstUse(p)
 		facts.Refunded, facts.Pending = refunded[p.ID], paidBack[p.ID].Minus(refunded[p.ID])
-		values := paymentValues(p)
-		values[len(values)-1] = useValue(facts) // the last column is use
-		payments = append(payments, append(values, paidBack[p.ID].String(), item))
+		p.Use = useOf(facts)
+		payments = append(payments, paymentTable.Values(p, paidBack[p.ID].String(), item))
 		if holder := holders[p.To]; !p.Attributed() && holder != "" {
 			unattributed = append(unattributed, []any{p.SeenID, holder, p.ChainKey, item})
 		}
 	}
 	return []db.TableRows{
-		{Insertion: db.Insertion{Table: "payments", Columns: append(strings.Split(paymentColumns, ", "), "amount_refunded", "item")}, Rows: payments},
+		{Insertion: paymentTable.Insertion("", "amount_refunded", "item"), Rows: payments},
 		{Insertion: db.Insertion{Table: "unattributed", Columns: []string{"seen_id", "merchant_id", "chain_key", "item"}}, Rows: unattributed},
-		{Insertion: db.Insertion{Table: "refunds", Columns: strings.Split(refundColumns, ", ")}, Rows: refunds},
-		{Insertion: db.Insertion{Table: "refund_records", Columns: unpreparedColumns}, Rows: records},
+		{Insertion: refundTable.Insertion(""), Rows: refunds},
+		{Insertion: unpreparedTable.Insertion(""), Rows: records},
 	}
 }
 
@@ -47,22 +44,24 @@ func (r Rows) paymentTables() []db.TableRows {
 func (r Rows) eventTables() []db.TableRows {
 	var events, pending, finished, attempts [][]any
 	for _, e := range r.Events {
-		events = append(events, webhooks.EventValues(e.Event, e.Seq))
+		events = append(events, webhooks.EventTable.Values(e.Event))
 		switch e.Status {
 		case "":
 		case webhooks.Pending:
 			pending = append(pending, []any{e.Seq, e.MerchantID, e.Tried, e.Due.UnixMilli(), e.CreatedAt.Add(webhooks.RetryWindow).UnixMilli()})
 		default:
-			finished = append(finished, []any{e.Seq, e.MerchantID, string(e.Status), e.Tried, e.Finished.UnixMilli()})
+			finished = append(finished, webhooks.FinishedTable.Values(webhooks.FinishedDelivery{
+				Seq: e.Seq, MerchantID: e.MerchantID, Status: e.Status, Attempts: e.Tried, Finished: e.Finished,
+			}))
 		}
 		for _, a := range e.Attempts {
-			attempts = append(attempts, webhooks.AttemptValues(e.Seq, a))
+			attempts = append(attempts, webhooks.AttemptTable.Values(a, e.Seq))
 		}
 	}
 	return []db.TableRows{
-		{Insertion: db.Insertion{Table: "events", Columns: webhooks.EventColumns}, Rows: events},
+		{Insertion: webhooks.EventTable.Insertion(""), Rows: events},
 		{Insertion: db.Insertion{Table: "deliveries", Columns: []string{"seq", "merchant_id", "attempts", "due_ms", "deadline_ms"}}, Rows: pending},
-		{Insertion: db.Insertion{Table: "finished_deliveries", Columns: webhooks.FinishedColumns}, Rows: finished},
-		{Insertion: db.Insertion{Table: "attempts", Columns: webhooks.InsertedAttempt}, Rows: attempts},
+		{Insertion: webhooks.FinishedTable.Insertion(""), Rows: finished},
+		{Insertion: webhooks.AttemptTable.Insertion("", "seq BIGINT"), Rows: attempts},
 	}
 }

@@ -27,20 +27,24 @@ type LostInvoice struct {
 	InvoiceID string
 }
 
-const lostColumns = "chain_key, commitment_id, registry, block_number, tx_hash, closed_block, closed_at"
-
-func scanLost(row db.Scanner) (l LostInvoice, err error) {
-	err = row.Scan(&l.ChainKey, db.HashCol(&l.CommitmentID), db.AddressCol(&l.Registry), &l.Block, db.HashCol(&l.TxHash), db.NullUint(&l.ClosedBlock), db.Seconds(&l.ClosedAt))
-	return l, err
-}
+var lostTable = db.NewTable("lost_invoices", func(l *LostInvoice) []db.Column {
+	return []db.Column{
+		db.Col("chain_key", db.Text(&l.ChainKey)),
+		db.Col("commitment_id", db.Hash(&l.CommitmentID)),
+		db.Col("registry", db.Address(&l.Registry)),
+		db.Col("block_number", db.Int(&l.Block)),
+		db.Col("tx_hash", db.Null(db.Hash(&l.TxHash))),
+		db.Col("closed_block", db.Null(db.Int(&l.ClosedBlock))),
+		db.Col("closed_at", db.Null(db.Seconds(&l.ClosedAt))),
+	}
+})
 
 // insertLostInvoices records commitments. For recorded ones it updates where they were closed.
 func insertLostInvoices(ctx context.Context, tx *db.Tx, lost []LostInvoice) error {
 	for _, l := range lost { // few, and each at most twice
-		_, err := tx.Exec(ctx, "INSERT INTO lost_invoices ("+lostColumns+`, closed) VALUES ($1, $2, $3, $4, $5, $6, $7, 0) ON CONFLICT (commitment_id) DO UPDATE SET
-			tx_hash = coalesce(excluded.tx_hash, lost_invoices.tx_hash),
+		err := tx.Insert(ctx, lostTable.Insertion(`ON CONFLICT (commitment_id) DO UPDATE SET tx_hash = coalesce(excluded.tx_hash, lost_invoices.tx_hash),
 			closed_block = coalesce(excluded.closed_block, lost_invoices.closed_block), closed_at = coalesce(excluded.closed_at, lost_invoices.closed_at)`,
-			l.ChainKey, l.CommitmentID.String(), l.Registry.String(), int64(l.Block), db.OrNull(l.TxHash), db.OrNull(int64(l.ClosedBlock)), db.OrNull(l.ClosedAt))
+			"closed BIGINT"), [][]any{lostTable.Values(l, int64(0))})
 		if err != nil {
 			return fmt.Errorf("record a lost invoice: %w", err)
 		}
@@ -50,13 +54,13 @@ func insertLostInvoices(ctx context.Context, tx *db.Tx, lost []LostInvoice) erro
 
 // lostInvoice returns the record of a commitment, or ErrNotFound.
 func lostInvoice(ctx context.Context, q db.Querier, id invoice.Hash) (LostInvoice, error) {
-	return db.QueryRow(ctx, q, scanLost, "SELECT "+lostColumns+" FROM lost_invoices WHERE commitment_id = $1", id.String())
+	return db.QueryRow(ctx, q, lostTable.Scan, lostTable.Select()+" WHERE commitment_id = $1", id.String())
 }
 
 // LostInvoices returns the recorded commitments of a chain in the order of their blocks: commitments
 // without an invoice, and commitments of open invoices that ended in the lost past.
 func LostInvoices(ctx context.Context, q db.Querier, chainKey string) ([]LostInvoice, error) {
-	all, err := db.QueryAll(ctx, q, scanLost, "SELECT "+lostColumns+" FROM lost_invoices WHERE chain_key = $1 ORDER BY block_number, commitment_id", chainKey)
+	all, err := db.QueryAll(ctx, q, lostTable.Scan, lostTable.Select()+" WHERE chain_key = $1 ORDER BY block_number, commitment_id", chainKey)
 	if err != nil {
 		return nil, fmt.Errorf("read lost invoices: %w", err)
 	}
@@ -84,14 +88,14 @@ func markEndedInLostPast(ctx context.Context, tx *db.Tx, id string, block uint64
 // markClosed records whether the service still has to decide if the open invoice of a closed
 // commitment becomes void.
 func markClosed(ctx context.Context, tx *db.Tx, id invoice.Hash, undecided bool) error {
-	_, err := tx.Exec(ctx, "UPDATE lost_invoices SET closed = $2 WHERE commitment_id = $1", id.String(), bit(undecided))
+	_, err := tx.Exec(ctx, "UPDATE lost_invoices SET closed = $2 WHERE commitment_id = $1", id.String(), db.Bit(undecided))
 	return err
 }
 
 // closedInvoices returns the undecided commitments of a chain that were closed in blocks up to a
 // number, with their invoices.
 func closedInvoices(ctx context.Context, q db.Querier, chainKey string, through uint64, limit int) ([]LostInvoice, error) {
-	all, err := db.QueryAll(ctx, q, scanLost, "SELECT "+lostColumns+" FROM lost_invoices WHERE chain_key = $1 AND closed = 1 AND closed_block <= $2 ORDER BY closed_block LIMIT $3", chainKey, int64(through), limit)
+	all, err := db.QueryAll(ctx, q, lostTable.Scan, lostTable.Select()+" WHERE chain_key = $1 AND closed = 1 AND closed_block <= $2 ORDER BY closed_block LIMIT $3", chainKey, int64(through), limit)
 	for i := range all {
 		inv, err := invoiceByCommitment(ctx, q, all[i].CommitmentID)
 		if err != nil {
@@ -105,7 +109,7 @@ func closedInvoices(ctx context.Context, q db.Querier, chainKey string, through 
 // reopenClosed deletes the records of commitments that were closed in blocks above a number, after a
 // reorg dropped the blocks.
 func reopenClosed(ctx context.Context, tx *db.Tx, chainKey string, above uint64) error {
-	dropped, err := db.QueryAll(ctx, tx, scanLost, "SELECT "+lostColumns+" FROM lost_invoices WHERE chain_key = $1 AND closed_block > $2", chainKey, int64(above))
+	dropped, err := db.QueryAll(ctx, tx, lostTable.Scan, lostTable.Select()+" WHERE chain_key = $1 AND closed_block > $2", chainKey, int64(above))
 	for _, l := range dropped {
 		if _, err := tx.Exec(ctx, "UPDATE lost_invoices SET closed = 0, closed_block = NULL, closed_at = NULL WHERE commitment_id = $1", l.CommitmentID.String()); err != nil {
 			return err
@@ -137,7 +141,7 @@ func LostAddresses(ctx context.Context, q db.Querier, chainKey string) (int, err
 // invoices.
 func allSettlementAddresses(ctx context.Context, q db.Querier, chainKey string) ([]invoice.Address, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (a invoice.Address, err error) {
-		err = row.Scan(db.AddressCol(&a))
+		err = row.Scan(db.Address(&a))
 		return a, err
 	}, `SELECT address FROM settlement_addresses WHERE chain_key = $1
 		UNION SELECT address FROM lost_addresses WHERE chain_key = $1 AND commitment_id IS NULL ORDER BY address`, chainKey)
@@ -232,7 +236,7 @@ func RecoveredFrom(ctx context.Context, q db.Querier) (map[string]uint64, error)
 // on. It leaves out a transfer from the deposit address of a lost invoice, because that sweeps a
 // payment that is listed.
 func UnattributedSince(ctx context.Context, q db.Querier, chainKey string, from uint64, limit int) ([]invoice.Payment, error) {
-	rows, err := db.QueryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
+	rows, err := db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+`
 		WHERE chain_key = $1 AND block_number >= $2 AND invoice_id IS NULL AND status <> 'orphaned'
 		AND NOT EXISTS (SELECT 1 FROM lost_addresses AS l WHERE l.address = payments.from_address AND l.chain_key = payments.chain_key AND l.commitment_id IS NOT NULL)
 		ORDER BY block_number DESC, log_index DESC LIMIT $3`, chainKey, int64(from), limit)

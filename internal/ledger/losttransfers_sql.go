@@ -44,7 +44,7 @@ func InsertUnrecognizedTransfers(ctx context.Context, tx *db.Tx, transfers []inv
 // after the last one of the page before.
 func UnrecognizedTransfers(ctx context.Context, q db.Querier, chainKey string, after UnrecognizedTransfer, limit int) ([]UnrecognizedTransfer, error) {
 	all, err := db.QueryAll(ctx, q, func(row db.Scanner) (t UnrecognizedTransfer, err error) {
-		err = row.Scan(&t.ID, &t.ChainKey, db.HashCol(&t.TxHash), &t.BlockNumber, db.AddressCol(&t.Token), &t.Currency, db.AddressCol(&t.From), db.AddressCol(&t.To), db.AmountCol(&t.Amount))
+		err = row.Scan(&t.ID, &t.ChainKey, db.Hash(&t.TxHash), &t.BlockNumber, db.Address(&t.Token), &t.Currency, db.Address(&t.From), db.Address(&t.To), db.Amount(&t.Amount))
 		return t, err
 	}, `SELECT id, chain_key, tx_hash, block_number, token, currency, from_address, to_address, amount FROM unrecognized_transfers AS unknown
 		WHERE ($1 = '' OR chain_key = $1) AND `+unrecognized+" AND (block_number, id) > ($2, $3) ORDER BY block_number, id LIMIT $4", chainKey, int64(after.BlockNumber), after.ID, limit)

@@ -25,7 +25,7 @@ func InsertNotice(ctx context.Context, tx *db.Tx, n invoice.Notice) (bool, error
 // amount, seen within the window, and not linked to another notice of this provider and type. It
 // returns ErrNotFound if there is no such payment.
 func UnlinkedPayment(ctx context.Context, q db.Querier, n invoice.Notice) (PaymentRow, error) {
-	return db.QueryRow(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments `+q.IndexedBy("payments_by_receiver")+`
+	return db.QueryRow(ctx, q, paymentTable.Scan, paymentTable.Select()+` `+q.IndexedBy("payments_by_receiver")+`
 		WHERE to_address = $1 AND amount = $2 AND chain_key = $3 AND currency = $4 AND status <> 'orphaned'
 			AND observed_at >= $7 AND NOT EXISTS (SELECT 1 FROM notices WHERE notices.payment_id = payments.id AND notices.provider = $5 AND notices.type = $6)
 		ORDER BY observed_at DESC, seen_id DESC LIMIT 1`,
@@ -76,8 +76,8 @@ func NoticesOfPayment(ctx context.Context, q db.Querier, paymentID string) ([]in
 	return db.QueryAll(ctx, q, func(row db.Scanner) (invoice.Notice, error) {
 		var n invoice.Notice
 		err := row.Scan(&n.ID, &n.Provider, &n.Type, &n.TransferID, &n.AmountText, &n.ProviderCurrency, &n.ProviderChain,
-			&n.Destination, db.AmountCol(&n.Amount), db.NullText(&n.Currency), db.NullText(&n.ChainKey), db.AddressCol(&n.Address),
-			db.NullText(&n.PaymentID), db.Seconds(&n.ReceivedAt))
+			&n.Destination, db.Amount(&n.Amount), db.Text(&n.Currency), db.Text(&n.ChainKey), db.Address(&n.Address),
+			db.Text(&n.PaymentID), db.Seconds(&n.ReceivedAt))
 		return n, err
 	}, `SELECT id, provider, type, transfer_id, amount_text, provider_currency, provider_chain, destination,
 		amount, currency, chain_key, address, payment_id, received_at FROM notices WHERE payment_id = $1 ORDER BY id`, paymentID)

@@ -77,9 +77,9 @@ func (p PaymentPosition) compare(o PaymentPosition) int {
 // If it examined MaxExamined payments without finding enough, it also returns the position of the
 // last, behind which the list continues.
 func (q Reader) Payments(ctx context.Context, f PaymentFilter) (found []PaymentRow, last PaymentPosition, err error) {
-	columns := "payments." + strings.ReplaceAll(paymentColumns, ", ", ", payments.")
+	columns := paymentTable.Of("payments")
 	for _, s := range f.selections() {
-		some, examined, err := db.List(ctx, q, s, columns, "", f.Limit, scanPayment, f.scanPosition)
+		some, examined, err := db.List(ctx, q, s, columns, "", f.Limit, paymentTable.Scan, f.scanPosition)
 		if err != nil {
 			return nil, last, err
 		}

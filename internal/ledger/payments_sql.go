@@ -13,49 +13,68 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// transferColumns are the columns that payments and refunds share.
-const transferColumns = "id, chain_key, tx_hash, ordinal, log_index, block_number, block_hash, block_time, " +
-	"token, currency, from_address, to_address, amount, commitment_id, registry_id, authorization_id, status, observed_at, confirmed_at"
-
-func scanTransfer(row db.Scanner, t *invoice.Transfer, more ...any) error {
-	return row.Scan(append([]any{more[0], &t.ChainKey, db.HashCol(&t.TxHash), &t.Ordinal, &t.LogIndex,
-		&t.BlockNumber, db.HashCol(&t.BlockHash), db.Seconds(&t.BlockTime), db.AddressCol(&t.Token), &t.Currency,
-		db.AddressCol(&t.From), db.AddressCol(&t.To), db.AmountCol(&t.Amount),
-		db.HashCol(&t.Evidence.Calldata), db.HashCol(&t.Evidence.Registry), db.HashCol(&t.Evidence.Authorization)}, more[1:]...)...)
+// transferColumns are the columns that payments, refunds, sweeps and undecided refunds share.
+func transferColumns(id *string, t *invoice.Transfer) []db.Column {
+	return []db.Column{
+		db.Col("id", db.Text(id)),
+		db.Col("chain_key", db.Text(&t.ChainKey)),
+		db.Col("tx_hash", db.Hash(&t.TxHash)),
+		db.Col("ordinal", db.Int(&t.Ordinal)),
+		db.Col("log_index", db.Int(&t.LogIndex)),
+		db.Col("block_number", db.Int(&t.BlockNumber)),
+		db.Col("block_hash", db.Hash(&t.BlockHash)),
+		db.Col("block_time", db.Seconds(&t.BlockTime)),
+		db.Col("token", db.Address(&t.Token)),
+		db.Col("currency", db.Text(&t.Currency)),
+		db.Col("from_address", db.Address(&t.From)),
+		db.Col("to_address", db.Address(&t.To)),
+		db.Col("amount", db.Amount(&t.Amount)),
+		db.Col("commitment_id", db.Null(db.Hash(&t.Evidence.Calldata))),
+		db.Col("registry_id", db.Null(db.Hash(&t.Evidence.Registry))),
+		db.Col("authorization_id", db.Null(db.Hash(&t.Evidence.Authorization))),
+	}
 }
 
-func transferValues(id string, t invoice.Transfer) []any {
-	return []any{id, t.ChainKey, t.TxHash.String(), t.Ordinal, t.LogIndex,
-		int64(t.BlockNumber), t.BlockHash.String(), invoice.UnixSeconds(t.BlockTime), t.Token.String(), t.Currency,
-		t.From.String(), t.To.String(), t.Amount.String(),
-		db.OrNull(t.Evidence.Calldata), db.OrNull(t.Evidence.Registry), db.OrNull(t.Evidence.Authorization)}
+// observedColumns are the columns of transferColumns and those of the transfer's state.
+func observedColumns[S ~string](id *string, t *invoice.Transfer, status *S, observed, confirmed *time.Time) []db.Column {
+	return append(transferColumns(id, t),
+		db.Col("status", db.Text(status)),
+		db.Col("observed_at", db.Seconds(observed)),
+		db.Col("confirmed_at", db.Null(db.Seconds(confirmed))),
+	)
 }
+
+// transferKey are the columns that stay when a transfer is stored again. The others change with its block.
+var transferKey = []string{"id", "chain_key", "tx_hash", "ordinal"}
 
 // PaymentRow is a payment and its position in the lists of payments.
 type PaymentRow struct {
 	invoice.Payment
 	SeenID    string
 	SeenAfter int64 // number of the newest event when it was first seen
-	// Use is the use of the payment. Inserts ignore it.
+	// Use is the use of the payment. SavePayments ignores it.
 	Use invoice.PaymentUse
 }
 
-const paymentColumns = transferColumns + ", invoice_id, merchant_id, method, attributed_by, attributed_at, seen_id, seen_after, deposit_of, settles_to, returned, use"
+var paymentTable = db.NewTable("payments", func(p *PaymentRow) []db.Column {
+	return append(observedColumns(&p.ID, &p.Transfer, &p.Status, &p.ObservedAt, &p.ConfirmedAt),
+		db.Col("invoice_id", db.Null(db.Text(&p.InvoiceID))),
+		db.Col("merchant_id", db.Null(db.Text(&p.MerchantID))),
+		db.Col("method", db.Null(db.Text(&p.Method))),
+		db.Col("attributed_by", db.Null(db.Text(&p.AttributedBy))),
+		db.Col("attributed_at", db.Null(db.Seconds(&p.AttributedAt))),
+		db.Col("seen_id", db.Text(&p.SeenID)),
+		db.Col("seen_after", db.Int(&p.SeenAfter)),
+		db.Col("deposit_of", db.Null(db.Text(&p.DepositOf))),
+		db.Col("settles_to", db.Null(db.Address(&p.SettlesTo))),
+		db.Col("returned", db.Null(db.Amount(&p.Returned))),
+		db.Col("use", db.Text(&p.Use)),
+	)
+})
 
-// paymentValues returns the values of paymentColumns for a new payment.
-func paymentValues(p PaymentRow) []any {
-	return append(transferValues(p.ID, p.Transfer), string(p.Status), invoice.UnixSeconds(p.ObservedAt), db.OrNull(p.ConfirmedAt),
-		db.OrNull(p.InvoiceID), db.OrNull(p.MerchantID), db.OrNull(p.Method), db.OrNull(p.AttributedBy), db.OrNull(p.AttributedAt), p.SeenID, p.SeenAfter,
-		db.OrNull(p.DepositOf), db.OrNull(p.SettlesTo), db.OrNull(p.Returned), useValue(firstUse(p)))
-}
-
-func scanPayment(row db.Scanner) (PaymentRow, error) {
-	var p PaymentRow
-	err := scanTransfer(row, &p.Transfer, &p.ID, &p.Status, db.Seconds(&p.ObservedAt), db.Seconds(&p.ConfirmedAt),
-		db.NullText(&p.InvoiceID), db.NullText(&p.MerchantID), db.NullText(&p.Method),
-		db.NullText(&p.AttributedBy), db.Seconds(&p.AttributedAt), &p.SeenID, &p.SeenAfter, db.NullText(&p.DepositOf), db.AddressCol(&p.SettlesTo), db.AmountCol(&p.Returned), db.NullText(&p.Use))
-	return p, err
-}
+// updatePayment replaces a stored payment, except what stays from when it was first seen.
+var updatePayment = "ON CONFLICT (id) DO UPDATE SET item = NULL, " +
+	paymentTable.Without(append(transferKey, "observed_at", "seen_id", "seen_after", "use")...).Excluded()
 
 // SavePayments inserts payments, and updates existing ones: their block, transfer, state and invoice.
 // The payments must be distinct. It adds payments without an invoice to the unattributed payments of
@@ -63,25 +82,17 @@ func scanPayment(row db.Scanner) (PaymentRow, error) {
 // named it on that chain; for a deposit address, those of its merchant. Call RefreshUses afterwards if
 // the invoice of an existing payment changes.
 func SavePayments(ctx context.Context, tx *db.Tx, payments []PaymentRow) error {
-	rows := make([][]any, len(payments))
+	payments = slices.Clone(payments)
 	seen := make([]string, len(payments))
 	var unattributed, ids []string // of those without an invoice
 	for i, p := range payments {
-		rows[i] = paymentValues(p)
+		payments[i].Use = useOf(firstUse(p))
 		seen[i] = p.SeenID
 		if !p.Attributed() {
 			unattributed, ids = append(unattributed, p.SeenID), append(ids, p.ID)
 		}
 	}
-	err := tx.Insert(ctx, db.Insertion{Table: "payments", Columns: db.Typed(strings.Split(paymentColumns, ", ")),
-		Conflict: `ON CONFLICT (id) DO UPDATE SET log_index = excluded.log_index, block_number = excluded.block_number,
-			block_hash = excluded.block_hash, block_time = excluded.block_time, token = excluded.token,
-			currency = excluded.currency, from_address = excluded.from_address, to_address = excluded.to_address,
-			amount = excluded.amount, commitment_id = excluded.commitment_id, registry_id = excluded.registry_id,
-			authorization_id = excluded.authorization_id, status = excluded.status, confirmed_at = excluded.confirmed_at, invoice_id = excluded.invoice_id,
-			merchant_id = excluded.merchant_id, method = excluded.method,
-			attributed_by = excluded.attributed_by, attributed_at = excluded.attributed_at,
-			deposit_of = excluded.deposit_of, settles_to = excluded.settles_to, returned = excluded.returned, item = NULL`}, rows)
+	err := paymentTable.Insert(ctx, tx, updatePayment, payments...)
 	if err != nil {
 		return err
 	}
@@ -118,14 +129,14 @@ func MerchantsOfUnattributed(ctx context.Context, q db.Querier, ids []string) (m
 
 // Payment returns the payment with the id, or ErrNotFound.
 func (q Reader) Payment(ctx context.Context, id string) (PaymentRow, error) {
-	return db.QueryRow(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE id = $1", id)
+	return db.QueryRow(ctx, q, paymentTable.Scan, paymentTable.Select()+" WHERE id = $1", id)
 }
 
 // PaymentsOfTransaction returns the payments of a transaction on any of the
 // chains, in the order of its logs.
 func (q Reader) PaymentsOfTransaction(ctx context.Context, chainKeys []string, tx invoice.Hash) ([]PaymentRow, error) {
 	found, err := db.QueryIn(chainKeys, func(chunk []any) ([]PaymentRow, error) {
-		return db.QueryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE tx_hash = $1 AND chain_key IN "+db.ParameterList(1, len(chunk)),
+		return db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+" WHERE tx_hash = $1 AND chain_key IN "+db.ParameterList(1, len(chunk)),
 			append([]any{tx.String()}, chunk...)...)
 	})
 	slices.SortFunc(found, func(a, b PaymentRow) int {
@@ -136,13 +147,13 @@ func (q Reader) PaymentsOfTransaction(ctx context.Context, chainKeys []string, t
 
 // PaymentsByID returns the payments with the ids, in no order. It skips unknown ids.
 func PaymentsByID(ctx context.Context, q db.Querier, ids []string) ([]PaymentRow, error) {
-	return db.LookUpIn(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE id IN ", ids)
+	return db.LookUpIn(ctx, q, paymentTable.Scan, paymentTable.Select()+" WHERE id IN ", ids)
 }
 
 // PaymentsOfInvoices returns the payments attributed to the invoices.
 func (q Reader) PaymentsOfInvoices(ctx context.Context, invoiceIDs []string) ([]PaymentRow, error) {
 	return db.QueryIn(invoiceIDs, func(chunk []any) ([]PaymentRow, error) {
-		return db.QueryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+" FROM payments WHERE invoice_id IN "+db.ParameterList(0, len(chunk)), chunk...)
+		return db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+" WHERE invoice_id IN "+db.ParameterList(0, len(chunk)), chunk...)
 	})
 }
 
@@ -214,7 +225,7 @@ func PaidPairs(ctx context.Context, q db.Querier, chainKey string, pairs []Pair)
 // PendingPayments returns the chain's pending payments in blocks from one
 // number to another, inclusive.
 func PendingPayments(ctx context.Context, q db.Querier, chainKey string, from, to uint64) ([]PaymentRow, error) {
-	return db.QueryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
+	return db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+`
 		WHERE chain_key = $1 AND block_number BETWEEN $2 AND $3 AND status = 'pending'
 		ORDER BY block_number, log_index`, chainKey, int64(from), int64(to))
 }
@@ -222,7 +233,7 @@ func PendingPayments(ctx context.Context, q db.Querier, chainKey string, from, t
 // OrphanedPayments returns the chain's orphaned payments that were last seen in
 // blocks from one number to another, inclusive.
 func OrphanedPayments(ctx context.Context, q db.Querier, chainKey string, from, to uint64) ([]PaymentRow, error) {
-	return db.QueryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments
+	return db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+`
 		WHERE chain_key = $1 AND block_number BETWEEN $2 AND $3 AND status = 'orphaned'
 		ORDER BY block_number, log_index`, chainKey, int64(from), int64(to))
 }

@@ -66,10 +66,10 @@ func firstUse(p PaymentRow) invoice.UseFacts {
 	return invoice.UseFacts{Amount: p.Amount, Counted: p.Attributed()}
 }
 
-// useValue returns the use that follows from the facts.
-func useValue(f invoice.UseFacts) any {
+// useOf returns the use that follows from the facts.
+func useOf(f invoice.UseFacts) invoice.PaymentUse {
 	use, _ := invoice.ChangeUse(f, invoice.ActNone) // which is not refused
-	return string(use)
+	return use
 }
 
 // reservingRefunds returns the refunds that may reserve a part of payments, in no order: prepared
@@ -124,8 +124,8 @@ func refreshUses(ctx context.Context, tx *db.Tx, paymentIDs ...string) error {
 	}
 	var changed [][]any
 	for _, p := range payments {
-		if use := useValue(uses[p.ID].UseFacts); use != string(p.Use) {
-			changed = append(changed, []any{p.ID, use})
+		if use := useOf(uses[p.ID].UseFacts); use != p.Use {
+			changed = append(changed, []any{p.ID, string(use)})
 		}
 	}
 	return tx.SendFrom(ctx, []string{"payment", "used_for"}, changed,

@@ -41,9 +41,9 @@ const (
 func queuedSweeps(ctx context.Context, q db.Querier, rows, order string, args ...any) ([]QueuedSweep, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (s QueuedSweep, err error) {
 		var byPolicy int64
-		err = row.Scan(&s.ID, &s.ChainKey, &s.InvoiceID, &s.MerchantID, db.HashCol(&s.CommitmentID), db.AddressCol(&s.Factory), db.AddressCol(&s.Address),
-			db.AddressCol(&s.Merchant), db.AddressCol(&s.Token), db.AmountCol(&s.Amount), &byPolicy, db.Seconds(&s.QueuedAt), db.Seconds(&s.RequestedAt),
-			&s.Failures, db.Seconds(&s.RetryAt), db.NullText(&s.TxID))
+		err = row.Scan(&s.ID, &s.ChainKey, &s.InvoiceID, &s.MerchantID, db.Hash(&s.CommitmentID), db.Address(&s.Factory), db.Address(&s.Address),
+			db.Address(&s.Merchant), db.Address(&s.Token), db.Amount(&s.Amount), &byPolicy, db.Seconds(&s.QueuedAt), db.Seconds(&s.RequestedAt),
+			&s.Failures, db.Seconds(&s.RetryAt), db.Text(&s.TxID))
 		s.ByPolicy = byPolicy == 1
 		return s, err
 	}, `SELECT queued.id, queued.chain_key, invoices.id, queued.merchant_id, invoices.commitment_id, invoices.deposit_factory, queued.address,

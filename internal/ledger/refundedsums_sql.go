@@ -17,7 +17,7 @@ func RefundedSums(ctx context.Context, q db.Querier, ids []string) (map[string]i
 	}
 	rows, err := db.QueryIn(ids, func(chunk []any) ([]row, error) {
 		return db.QueryAll(ctx, q, func(s db.Scanner) (r row, err error) {
-			err = s.Scan(&r.id, db.AmountCol(&r.sum))
+			err = s.Scan(&r.id, db.Amount(&r.sum))
 			return r, err
 		}, "SELECT id, amount_refunded FROM payments WHERE id IN "+db.ParameterList(0, len(chunk)), chunk...)
 	})

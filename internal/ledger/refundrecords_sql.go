@@ -15,10 +15,6 @@ import (
 // unsentStatus is the status of a record after a reorg dropped its transfer.
 const unsentStatus = "CASE WHEN tag IS NULL THEN 'orphaned' WHEN canceled_at IS NOT NULL THEN 'canceled' ELSE 'pending' END"
 
-// recordColumns are the columns that are written together with a record.
-const recordColumns = "id, list_id, payment_id, invoice_id, merchant_id, chain_key, status, created_at, tag, amount, recipient, reason, " +
-	"account, many_invoices, claim_token, claim_signature, expires_at, canceled_at"
-
 // submittedAmount is the amount that another submitted refund takes: its amount, or the amount of its
 // transfer in a block, if that is more or the refund itself was canceled or has expired.
 const submittedAmount = `CASE WHEN other.amount IS NULL OR sent.tx_hash = gone.tx_hash AND (other.status IN ('canceled', 'expired')
@@ -36,37 +32,91 @@ func parseSum(text string) (sum invoice.Amount, err error) {
 	return sum, nil
 }
 
+// recordRow is a row of refund_records with its payment and its transfer.
+type recordRow struct {
+	invoice.RefundRecord
+	listID     string
+	paid, back invoice.Amount // of the payment, and of its refunds
+}
+
+var recordTable = db.NewTable("refund_records", func(r *recordRow) []db.Column {
+	return append(slices.Concat(preparedColumns(r), db.Joined(paymentOfRecord(r)...), db.Joined(transferOfRecord(&r.Transfer)...)),
+		db.Expr("(SELECT sent.tx_hash FROM refund_submissions AS sent WHERE sent.refund_id = refund_records.id AND sent.withdrawn_at IS NULL)",
+			db.Hash(&r.SubmittedTx)),
+		db.Expr(`EXISTS (SELECT 1 FROM refund_records AS other JOIN refunds AS gone ON gone.id = other.refund_id
+			WHERE other.payment_id = refund_records.payment_id AND coalesce(gone.status, '') = 'orphaned' LIMIT 1 OFFSET 0)`, db.Bool(&r.MayReturn)),
+		db.Expr(`(SELECT string_agg(`+submittedAmount+`, ' ') FROM refund_records AS other
+			JOIN refund_submissions AS sent ON sent.refund_id = other.id AND sent.withdrawn_at IS NULL
+			LEFT JOIN refunds AS gone ON gone.id = other.refund_id
+			WHERE other.payment_id = refund_records.payment_id AND other.id <> refund_records.id AND (gone.id IS NULL OR gone.status = 'orphaned')
+				AND (sent.tx_hash IS NOT NULL OR other.status IN ('awaiting_address', 'awaiting_approval', 'pending')))`,
+			db.Parsed(&r.Underway, parseSum)),
+		db.Expr("EXISTS (SELECT 1 FROM unrecognized_transfers AS unknown WHERE "+mayRefund+" LIMIT 1 OFFSET 0)", db.Bool(&r.MayBeRefunded)),
+	)
+}).Finished(func(r *recordRow) { r.Left, r.Exceeded = r.paid.Minus(r.back), r.paid.Less(r.back) })
+
+// preparedColumns are the columns that are written when a refund is prepared.
+func preparedColumns(r *recordRow) []db.Column {
+	return []db.Column{
+		db.Col("id", db.Text(&r.ID)),
+		db.Col("list_id", db.Text(&r.listID)),
+		db.Col("payment_id", db.Text(&r.PaymentID)),
+		db.Col("invoice_id", db.Null(db.Text(&r.InvoiceID))),
+		db.Col("merchant_id", db.Null(db.Text(&r.MerchantID))),
+		db.Col("chain_key", db.Text(&r.ChainKey)),
+		db.Col("status", db.Text(&r.Status)),
+		db.Col("created_at", db.Seconds(&r.CreatedAt)),
+		db.Col("tag", db.Hash(&r.Tag)),
+		db.Col("amount", db.Amount(&r.Amount)),
+		db.Col("recipient", db.Null(db.Address(&r.To))),
+		db.Col("reason", db.Null(db.Text(&r.Reason))),
+		db.Col("account", db.Null(db.Text(&r.Account))),
+		db.Col("many_invoices", db.Bool(&r.ManyInvoices)),
+		db.Col("claim_token", db.Null(db.Code(&r.ClaimHash, parseClaimHash, claimHashText))),
+		db.Col("claim_signature", db.Null(db.Text(&r.Signature))),
+		db.Col("expires_at", db.Seconds(&r.ExpiresAt)),
+		db.Col("canceled_at", db.Null(db.Seconds(&r.CanceledAt))),
+	}
+}
+
+func paymentOfRecord(r *recordRow) []db.Column {
+	return []db.Column{
+		db.Col("payments.token", db.Address(&r.Token)),
+		db.Col("payments.currency", db.Text(&r.Currency)),
+		db.Col("coalesce(payments.settles_to, payments.to_address)", db.Address(&r.From)),
+		db.Col("payments.from_address", db.Address(&r.Payer)),
+		db.Col("payments.amount", db.Amount(&r.paid)),
+		db.Col("payments.amount_refunded", db.Amount(&r.back)),
+		db.Col("payments.status", db.Text(&r.PaymentStatus)),
+		db.Col("refund_records.invoice_paid", db.Bool(&r.InvoicePaid)),
+	}
+}
+
+func transferOfRecord(t *invoice.Refund) []db.Column {
+	return []db.Column{
+		db.Col("refunds.id", db.Text(&t.ID)),
+		db.Col("refunds.tx_hash", db.Hash(&t.TxHash)),
+		db.Col("refunds.block_number", db.Int(&t.BlockNumber)),
+		db.Col("refunds.block_time", db.Seconds(&t.BlockTime)),
+		db.Col("refunds.token", db.Address(&t.Token)),
+		db.Col("refunds.from_address", db.Address(&t.From)),
+		db.Col("refunds.to_address", db.Address(&t.To)),
+		db.Col("refunds.amount", db.Amount(&t.Amount)),
+		db.Col("refunds.status", db.Text(&t.Status)),
+		db.Col("refunds.confirmed_at", db.Seconds(&t.ConfirmedAt)),
+	}
+}
+
 // selectRecords reads records with their payment and their transfer. The joins are left
 // joins, so that databases begin with the records. coalesce keeps SQLite from beginning with all
 // orphaned refunds, and OFFSET keeps PostgreSQL from hashing all of them.
-var selectRecords = "SELECT refund_records." + strings.ReplaceAll(recordColumns, ", ", ", refund_records.") +
-	`, payments.token, payments.currency, coalesce(payments.settles_to, payments.to_address), payments.from_address, payments.amount, payments.amount_refunded, payments.status, refund_records.invoice_paid,
-		refunds.id, refunds.tx_hash, refunds.block_number, refunds.block_time, refunds.token, refunds.from_address, refunds.to_address, refunds.amount, refunds.status, refunds.confirmed_at,
-		(SELECT sent.tx_hash FROM refund_submissions AS sent WHERE sent.refund_id = refund_records.id AND sent.withdrawn_at IS NULL),
-		EXISTS (SELECT 1 FROM refund_records AS other JOIN refunds AS gone ON gone.id = other.refund_id
-			WHERE other.payment_id = refund_records.payment_id AND coalesce(gone.status, '') = 'orphaned' LIMIT 1 OFFSET 0),
-		(SELECT string_agg(` + submittedAmount + `, ' ') FROM refund_records AS other JOIN refund_submissions AS sent ON sent.refund_id = other.id AND sent.withdrawn_at IS NULL
-			LEFT JOIN refunds AS gone ON gone.id = other.refund_id
-			WHERE other.payment_id = refund_records.payment_id AND other.id <> refund_records.id AND (gone.id IS NULL OR gone.status = 'orphaned')
-				AND (sent.tx_hash IS NOT NULL OR other.status IN ('awaiting_address', 'awaiting_approval', 'pending'))),
-		EXISTS (SELECT 1 FROM unrecognized_transfers AS unknown WHERE ` + mayRefund + ` LIMIT 1 OFFSET 0)
-	FROM refund_records LEFT JOIN payments ON payments.id = refund_records.payment_id
-		LEFT JOIN refunds ON refunds.id = refund_records.refund_id `
+var selectRecords = "SELECT " + recordTable.Of("refund_records") + ` FROM refund_records
+	LEFT JOIN payments ON payments.id = refund_records.payment_id
+	LEFT JOIN refunds ON refunds.id = refund_records.refund_id `
 
 func scanRecord(row db.Scanner) (invoice.RefundRecord, error) {
-	var r invoice.RefundRecord
-	var listID string
-	var many, paidSince int64
-	var paid, back invoice.Amount
-	err := row.Scan(&r.ID, &listID, &r.PaymentID, db.NullText(&r.InvoiceID), db.NullText(&r.MerchantID), &r.ChainKey, &r.Status, db.Seconds(&r.CreatedAt),
-		db.HashCol(&r.Tag), db.AmountCol(&r.Amount), db.AddressCol(&r.To), db.NullText(&r.Reason), db.NullText(&r.Account), db.NullInt(&many), db.Parsed(&r.ClaimHash, parseClaimHash),
-		db.NullText(&r.Signature), db.Seconds(&r.ExpiresAt), db.Seconds(&r.CanceledAt),
-		db.AddressCol(&r.Token), &r.Currency, db.AddressCol(&r.From), db.AddressCol(&r.Payer), db.AmountCol(&paid), db.AmountCol(&back), &r.PaymentStatus, db.NullInt(&paidSince),
-		db.NullText(&r.Transfer.ID), db.HashCol(&r.Transfer.TxHash), db.NullUint(&r.Transfer.BlockNumber), db.Seconds(&r.Transfer.BlockTime), db.AddressCol(&r.Transfer.Token), db.AddressCol(&r.Transfer.From), db.AddressCol(&r.Transfer.To), db.AmountCol(&r.Transfer.Amount),
-		db.NullText(&r.Transfer.Status), db.Seconds(&r.Transfer.ConfirmedAt), db.HashCol(&r.SubmittedTx), &r.MayReturn, db.Parsed(&r.Underway, parseSum), &r.MayBeRefunded)
-	r.ManyInvoices, r.InvoicePaid = many == 1, paidSince == 1
-	r.Left, r.Exceeded = paid.Minus(back), paid.Less(back)
-	return r, err
+	r, err := recordTable.Scan(row)
+	return r.RefundRecord, err
 }
 
 // RefundListID returns the position of a record in the list.
@@ -107,22 +157,27 @@ func recordRefund(ctx context.Context, tx *db.Tx, r invoice.Refund) error {
 	return RefreshItems(ctx, tx, r.PreparedID)
 }
 
-// unpreparedColumns are the columns of the record of a refund that was not prepared.
-var unpreparedColumns = []string{"id", "list_id", "refund_id", "payment_id", "invoice_id", "merchant_id", "chain_key", "tx_hash", "status", "created_at"}
-
-// unpreparedValues returns the values of unpreparedColumns.
-func unpreparedValues(r invoice.Refund) []any {
-	return []any{r.ID, RefundListID(r.ObservedAt, r.ID), r.ID, r.PaymentID, db.OrNull(r.InvoiceID), db.OrNull(r.MerchantID), r.ChainKey, r.TxHash.String(),
-		string(r.Status), invoice.UnixSeconds(r.ObservedAt)}
-}
+// unpreparedTable has the columns of the record of a refund that was not prepared.
+var unpreparedTable = db.NewTable("refund_records", func(r *invoice.Refund) []db.Column {
+	listID := RefundListID(r.ObservedAt, r.ID)
+	return []db.Column{
+		db.Col("id", db.Text(&r.ID)),
+		db.Col("list_id", db.Text(&listID)),
+		db.Col("refund_id", db.Text(&r.ID)),
+		db.Col("payment_id", db.Text(&r.PaymentID)),
+		db.Col("invoice_id", db.Null(db.Text(&r.InvoiceID))),
+		db.Col("merchant_id", db.Null(db.Text(&r.MerchantID))),
+		db.Col("chain_key", db.Text(&r.ChainKey)),
+		db.Col("tx_hash", db.Hash(&r.TxHash)),
+		db.Col("status", db.Text(&r.Status)),
+		db.Col("created_at", db.Seconds(&r.ObservedAt)),
+	}
+})
 
 // insertRecord inserts or updates the record of a refund that was not prepared.
 func insertRecord(ctx context.Context, tx *db.Tx, r invoice.Refund) error {
-	_, err := tx.Exec(ctx, "INSERT INTO refund_records ("+strings.Join(unpreparedColumns, ", ")+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-		ON CONFLICT (id) DO UPDATE SET payment_id = excluded.payment_id, invoice_id = excluded.invoice_id, merchant_id = excluded.merchant_id,
-			status = excluded.status`, unpreparedValues(r)...)
-	if err != nil {
+	update := "ON CONFLICT (id) DO UPDATE SET " + unpreparedTable.Only("payment_id", "invoice_id", "merchant_id", "status").Excluded()
+	if err := unpreparedTable.Insert(ctx, tx, update, r); err != nil {
 		return fmt.Errorf("record refund %s: %w", r.ID, err)
 	}
 	return nil
@@ -156,18 +211,15 @@ func SetRefundInvoices(ctx context.Context, tx *db.Tx, paymentIDs []string) erro
 // insertPreparedRefund inserts a prepared refund. hash is the hash of its request, and is not used
 // without a key.
 func insertPreparedRefund(ctx context.Context, tx *db.Tx, r invoice.RefundRecord, scope, key string, hash invoice.Hash) error {
-	many := int64(0)
-	if r.ManyInvoices {
-		many = 1
-	}
 	keyed := []any{nil, nil, nil}
 	if key != "" {
 		keyed = []any{scope, key, hash.String()}
 	}
-	err := tx.Insert(ctx, db.Insertion{Table: "refund_records", Columns: append(strings.Split(recordColumns, ", "), "idem_scope", "idem_key", "request_hash"), Conflict: ""},
-		[][]any{append([]any{r.ID, RefundListID(r.CreatedAt, r.ID), r.PaymentID, db.OrNull(r.InvoiceID), db.OrNull(r.MerchantID), r.ChainKey,
-			string(r.Status), invoice.UnixSeconds(r.CreatedAt), r.Tag.String(), r.Amount.String(), db.OrNull(r.To), db.OrNull(r.Reason), db.OrNull(string(r.Account)), many,
-			db.OrNull(claimHash(r.ClaimToken)), db.OrNull(r.Signature), invoice.UnixSeconds(r.ExpiresAt), db.OrNull(r.CanceledAt)}, keyed...)})
+	if r.ClaimToken != "" {
+		r.ClaimHash = invoice.HashClaimToken(r.ClaimToken)
+	}
+	row := recordRow{RefundRecord: r, listID: RefundListID(r.CreatedAt, r.ID)}
+	err := tx.Insert(ctx, recordTable.Insertion("", "idem_scope", "idem_key", "request_hash"), [][]any{recordTable.Values(row, keyed...)})
 	if err != nil {
 		return err
 	}
@@ -176,8 +228,7 @@ func insertPreparedRefund(ctx context.Context, tx *db.Tx, r invoice.RefundRecord
 
 // updatePreparedRefund writes the state and the recipient of a prepared refund.
 func updatePreparedRefund(ctx context.Context, tx *db.Tx, r invoice.RefundRecord) error {
-	_, err := tx.Exec(ctx, `UPDATE refund_records SET status = $2, recipient = $3, account = $4, claim_signature = $5, canceled_at = $6 WHERE id = $1`,
-		r.ID, string(r.Status), db.OrNull(r.To), db.OrNull(string(r.Account)), db.OrNull(r.Signature), db.OrNull(r.CanceledAt))
+	_, err := recordTable.Only("status", "recipient", "account", "claim_signature", "canceled_at").Update(ctx, tx, recordRow{RefundRecord: r}, "id = $1", r.ID)
 	if err != nil {
 		return err
 	}
@@ -198,7 +249,7 @@ func (q Reader) RefundRecord(ctx context.Context, id string) (invoice.RefundReco
 // and the hash of that request, or ErrNotFound.
 func RefundByKey(ctx context.Context, q db.Querier, paymentID, scope, key string) (r invoice.RefundRecord, hash invoice.Hash, err error) {
 	var id string
-	_, err = db.QueryRow(ctx, q, func(row db.Scanner) (struct{}, error) { return struct{}{}, row.Scan(&id, db.HashCol(&hash)) },
+	_, err = db.QueryRow(ctx, q, func(row db.Scanner) (struct{}, error) { return struct{}{}, row.Scan(&id, db.Hash(&hash)) },
 		"SELECT id, request_hash FROM refund_records WHERE payment_id = $1 AND idem_scope = $2 AND idem_key = $3", paymentID, scope, key)
 	if err == nil {
 		r, err = NewReader(q).RefundRecord(ctx, id)

@@ -3,13 +3,19 @@ package ledger
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-const refundColumns = transferColumns + ", payment_id"
+var refundTable = db.NewTable("refunds", func(r *invoice.Refund) []db.Column {
+	return append(observedColumns(&r.ID, &r.Transfer, &r.Status, &r.ObservedAt, &r.ConfirmedAt),
+		db.Col("payment_id", db.Text(&r.PaymentID)),
+		db.Expr("payments.invoice_id", db.Text(&r.InvoiceID)),
+		db.Expr("payments.merchant_id", db.Text(&r.MerchantID)),
+		db.Expr("prepared.id", db.Text(&r.PreparedID)),
+	)
+})
 
 // selectRefunds reads refunds with the invoice of the refunded payment, and with the prepared refund
 // that each pays.
@@ -17,36 +23,18 @@ var selectRefunds = SelectRefundsBy("")
 
 // SelectRefundsBy is selectRefunds with INDEXED BY after the table refunds, if index is not empty.
 func SelectRefundsBy(index string) string {
-	return "SELECT refunds." + strings.ReplaceAll(refundColumns, ", ", ", refunds.") +
-		`, payments.invoice_id, payments.merchant_id, prepared.id FROM refunds ` + index + `JOIN payments ON payments.id = refunds.payment_id
+	return "SELECT " + refundTable.Of("refunds") + " FROM refunds " + index + `JOIN payments ON payments.id = refunds.payment_id
 	LEFT JOIN refund_records AS prepared ON prepared.refund_id = refunds.id AND prepared.tag IS NOT NULL `
 }
 
 // ScanRefund scans a row of SelectRefundsBy.
-func ScanRefund(row db.Scanner) (invoice.Refund, error) {
-	var r invoice.Refund
-	err := scanTransfer(row, &r.Transfer, &r.ID, &r.Status, db.Seconds(&r.ObservedAt), db.Seconds(&r.ConfirmedAt),
-		&r.PaymentID, db.NullText(&r.InvoiceID), db.NullText(&r.MerchantID), db.NullText(&r.PreparedID))
-	return r, err
-}
-
-// refundValues returns the values of refundColumns.
-func refundValues(r invoice.Refund) []any {
-	return append(transferValues(r.ID, r.Transfer), string(r.Status), invoice.UnixSeconds(r.ObservedAt), db.OrNull(r.ConfirmedAt), r.PaymentID)
-}
+func ScanRefund(row db.Scanner) (invoice.Refund, error) { return refundTable.Scan(row) }
 
 // SaveRefund inserts a refund or updates an existing one, and its record in the list of refunds. It
 // does not store the invoice, because that is the payment's.
 func SaveRefund(ctx context.Context, tx *db.Tx, r invoice.Refund) error {
-	_, err := tx.Exec(ctx, `INSERT INTO refunds (`+refundColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
-		ON CONFLICT (id) DO UPDATE SET log_index = excluded.log_index, block_number = excluded.block_number,
-			block_hash = excluded.block_hash, block_time = excluded.block_time, token = excluded.token,
-			currency = excluded.currency, from_address = excluded.from_address, to_address = excluded.to_address,
-			amount = excluded.amount, commitment_id = excluded.commitment_id, registry_id = excluded.registry_id,
-			authorization_id = excluded.authorization_id, status = excluded.status, confirmed_at = excluded.confirmed_at,
-			payment_id = excluded.payment_id`,
-		refundValues(r)...)
+	update := "ON CONFLICT (id) DO UPDATE SET " + refundTable.Without(append(transferKey, "observed_at")...).Excluded()
+	err := refundTable.Insert(ctx, tx, update, r)
 	if err != nil {
 		return fmt.Errorf("save refund %s: %w", r.ID, err)
 	}

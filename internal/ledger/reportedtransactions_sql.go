@@ -30,7 +30,7 @@ func (s Tables) ReportTransaction(ctx context.Context, invoiceID string, t Repor
 
 func reportedTransactions(ctx context.Context, q db.Querier, invoiceID string) ([]ReportedTransaction, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (t ReportedTransaction, err error) {
-		err = row.Scan(db.HashCol(&t.Hash), db.Seconds(&t.At))
+		err = row.Scan(db.Hash(&t.Hash), db.Seconds(&t.At))
 		return t, err
 	}, "SELECT tx_hash, reported_at FROM reported_transactions WHERE invoice_id = $1", invoiceID)
 }

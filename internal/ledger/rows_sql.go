@@ -42,16 +42,15 @@ type LoadedEvent struct {
 
 // LoadInvoices fills an empty database with rows, as Load does.
 func LoadInvoices(ctx context.Context, s *db.DB, rows iter.Seq2[Rows, error], report func(db.LoadProgress)) error {
-	tables, _ := Rows{}.tables() // it cannot fail without rows
 	var names []string
-	for _, t := range tables {
+	for _, t := range (Rows{}).tables() {
 		names = append(names, t.Table)
 	}
 	return s.Load(ctx, names, func(yield func(db.Loaded, error) bool) {
 		for r, err := range rows {
 			loaded := db.Loaded{Count: len(r.Invoices)}
 			if err == nil {
-				loaded.Tables, err = r.tables()
+				loaded.Tables = r.tables()
 			}
 			if !yield(loaded, err) {
 				return
@@ -61,9 +60,8 @@ func LoadInvoices(ctx context.Context, s *db.DB, rows iter.Seq2[Rows, error], re
 }
 
 // tables returns the rows by table, in the order of their foreign keys.
-func (r Rows) tables() ([]db.TableRows, error) {
-	invoices, err := r.invoiceTables()
-	return slices.Concat(r.foundations(), invoices, r.paymentTables(), r.eventTables()), err
+func (r Rows) tables() []db.TableRows {
+	return slices.Concat(r.foundations(), r.invoiceTables(), r.paymentTables(), r.eventTables())
 }
 
 // foundations returns the rows that others refer to.
@@ -88,26 +86,24 @@ func (r Rows) foundations() []db.TableRows {
 	}
 }
 
+var loadedTable = invoiceTable.Without("swept_tx")
+
 // invoiceTables returns the rows of invoices.
-func (r Rows) invoiceTables() ([]db.TableRows, error) {
+func (r Rows) invoiceTables() []db.TableRows {
 	var invoices, voided [][]any
 	amounts := slices.Concat(r.TransferAmounts, wholeAmounts(r.Invoices))
 	for _, inv := range r.Invoices {
-		first, err := invoiceValues(inv)
-		if err != nil {
-			return nil, err
-		}
-		item, _ := invoice.ItemOf(inv)                                                                 // there is no decision
-		invoices = append(invoices, slices.Concat(first, updatedValues(inv)[1:], []any{string(item)})) // status is in both
+		item, _ := invoice.ItemOf(inv) // there is no decision
+		invoices = append(invoices, loadedTable.Values(inv, string(item)))
 		if at, ok := r.Voided[inv.ID]; ok {
 			voided = append(voided, []any{inv.ID, string(invoice.Void), invoice.UnixSeconds(at)})
 		}
 	}
-	details, pairs, err := detailRows(r.Invoices)
+	details, pairs := detailRows(r.Invoices)
 	return []db.TableRows{
-		{Insertion: db.Insertion{Table: "invoices", Columns: slices.Concat(insertedColumns, updatedColumns[1:], []string{"item"})}, Rows: invoices},
+		{Insertion: loadedTable.Insertion("", "item"), Rows: invoices},
 		{Insertion: db.Insertion{Table: transferAmountInsertion.Table, Columns: transferAmountInsertion.Columns}, Rows: transferAmountRows(amounts)},
-		{Insertion: detailInsertion, Rows: details}, {Insertion: metadataInsertion, Rows: pairs},
+		{Insertion: detailTable.Insertion(""), Rows: details}, {Insertion: metadataInsertion, Rows: pairs},
 		{Insertion: db.Insertion{Table: "invoice_transitions", Columns: []string{"invoice_id", "status", "at"}}, Rows: voided},
-	}, err
+	}
 }

@@ -140,6 +140,6 @@ func invoicesOfHash(ctx context.Context, q db.Querier, hash string) (ids []strin
 
 // scanOptionalID reads an id that may be NULL.
 func scanOptionalID(row db.Scanner) (id string, err error) {
-	err = row.Scan(db.NullText(&id))
+	err = row.Scan(db.Text(&id))
 	return id, err
 }

@@ -10,32 +10,31 @@ import (
 )
 
 // sumColumns are the running sums of an invoice's payments.
-const sumColumns = `sums_stale, payment_count, arrived_in_time, arrived_in_time_dust, arrived_late, arrived_late_dust,
-	newest_block, newest_log, due, due_dust, beyond_dust, counted_block, counted_log, arrived_returned, due_returned`
-
-// sumTargets returns the scan targets of sumColumns.
-func sumTargets(s *invoice.Sums) []any {
-	return []any{&s.Stale, &s.Payments, db.AmountCol(&s.InTime), db.AmountCol(&s.InTimeDust), db.AmountCol(&s.Late), db.AmountCol(&s.LateDust),
-		&s.Newest.BlockNumber, &s.Newest.LogIndex, db.AmountCol(&s.Tally.Due), db.AmountCol(&s.Tally.DueDust), db.AmountCol(&s.Tally.BeyondDust),
-		&s.Tally.Last.BlockNumber, &s.Tally.Last.LogIndex, db.AmountCol(&s.Returned), db.AmountCol(&s.Tally.Returned)}
-}
-
-// sumValues returns the values of sumColumns.
-func sumValues(s invoice.Sums) []any {
-	stale := int64(0)
-	if s.Stale {
-		stale = 1
+func sumColumns(s *invoice.Sums) []db.Column {
+	return []db.Column{
+		db.Col("sums_stale", db.Bool(&s.Stale)),
+		db.Col("payment_count", db.Int(&s.Payments)),
+		db.Col("arrived_in_time", db.Amount(&s.InTime)),
+		db.Col("arrived_in_time_dust", db.Amount(&s.InTimeDust)),
+		db.Col("arrived_late", db.Amount(&s.Late)),
+		db.Col("arrived_late_dust", db.Amount(&s.LateDust)),
+		db.Col("newest_block", db.Int(&s.Newest.BlockNumber)),
+		db.Col("newest_log", db.Int(&s.Newest.LogIndex)),
+		db.Col("due", db.Amount(&s.Tally.Due)),
+		db.Col("due_dust", db.Amount(&s.Tally.DueDust)),
+		db.Col("beyond_dust", db.Amount(&s.Tally.BeyondDust)),
+		db.Col("counted_block", db.Int(&s.Tally.Last.BlockNumber)),
+		db.Col("counted_log", db.Int(&s.Tally.Last.LogIndex)),
+		db.Col("arrived_returned", db.Amount(&s.Returned)),
+		db.Col("due_returned", db.Amount(&s.Tally.Returned)),
 	}
-	return []any{stale, s.Payments, s.InTime.String(), s.InTimeDust.String(), s.Late.String(), s.LateDust.String(),
-		int64(s.Newest.BlockNumber), int64(s.Newest.LogIndex), s.Tally.Due.String(), s.Tally.DueDust.String(), s.Tally.BeyondDust.String(),
-		int64(s.Tally.Last.BlockNumber), int64(s.Tally.Last.LogIndex), s.Returned.String(), s.Tally.Returned.String()}
 }
 
 // NewestPayments returns the invoice's payments in any status, the highest on
 // the chain first. payments_by_invoice has them in this order
 // (TestStatementsUseIndexes).
 func (q Reader) NewestPayments(ctx context.Context, invoiceID string, limit int) ([]PaymentRow, error) {
-	return db.QueryAll(ctx, q, scanPayment, "SELECT "+paymentColumns+` FROM payments WHERE invoice_id = $1
+	return db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+` WHERE invoice_id = $1
 		ORDER BY block_number DESC, log_index DESC LIMIT $2`, invoiceID, limit)
 }
 

@@ -75,16 +75,9 @@ func transferAmountRows(amounts []TransferAmount) [][]any {
 			closed = int64(inv.ClosedBlock)
 		}
 		rows[i] = []any{inv.ID, t.Base.String(), db.OrNull(t.Amount), inv.Merchant.String(), inv.ChainKey, inv.Token.String(),
-			int64(t.FromBlock), invoice.UnixSeconds(inv.ExpiresAt), bit(t.Remainder), bit(inv.Status == invoice.Open), closed}
+			int64(t.FromBlock), invoice.UnixSeconds(inv.ExpiresAt), db.Bit(t.Remainder), db.Bit(inv.Status == invoice.Open), closed}
 	}
 	return rows
-}
-
-func bit(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // RemainderTransferAmounts returns the recorded transfer amounts of the remainders, by invoice and
@@ -108,7 +101,7 @@ func RemainderTransferAmounts(ctx context.Context, q db.Querier, remainders map[
 		_, err := db.QueryAll(ctx, q, func(row db.Scanner) (struct{}, error) {
 			var n int64
 			var amount string
-			if err := row.Scan(&n, db.NullText(&amount)); err != nil || amount == "" {
+			if err := row.Scan(&n, db.Text(&amount)); err != nil || amount == "" {
 				return struct{}{}, err
 			}
 			parsed, err := invoice.ParseAmount(amount)

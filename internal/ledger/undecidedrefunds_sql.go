@@ -2,40 +2,37 @@ package ledger
 
 import (
 	"context"
-	"strings"
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// undecidedRefundColumns are the columns that a refund shares with a payment, without the columns of
-// its outcome.
-var undecidedRefundColumns = strings.TrimSuffix(transferColumns, ", status, observed_at, confirmed_at")
+// undecidedRefund is a transfer that may be a refund, before that is decided.
+type undecidedRefund struct {
+	id string
+	invoice.Transfer
+}
+
+var undecidedTable = db.NewTable("undecided_refunds", func(u *undecidedRefund) []db.Column { return transferColumns(&u.id, &u.Transfer) })
 
 // deferRefunds stores transfers out of settlement addresses until the blocks are read that may hold
 // the payments that they refund. The transfers must be distinct.
 func deferRefunds(ctx context.Context, tx *db.Tx, transfers []invoice.Transfer) error {
-	rows := make([][]any, len(transfers))
+	rows := make([]undecidedRefund, len(transfers))
 	for i, t := range transfers {
-		rows[i] = transferValues(tx.TransferID(invoice.PrefixRefund, t), t)
+		rows[i] = undecidedRefund{tx.TransferID(invoice.PrefixRefund, t), t}
 	}
-	return tx.Insert(ctx, db.Insertion{Table: "undecided_refunds", Columns: strings.Split(undecidedRefundColumns, ", "),
-		Conflict: `ON CONFLICT (id) DO UPDATE SET log_index = excluded.log_index, block_number = excluded.block_number,
-			block_hash = excluded.block_hash, block_time = excluded.block_time, token = excluded.token,
-			currency = excluded.currency, from_address = excluded.from_address, to_address = excluded.to_address,
-			amount = excluded.amount, commitment_id = excluded.commitment_id, registry_id = excluded.registry_id,
-			authorization_id = excluded.authorization_id`}, rows)
+	return undecidedTable.Insert(ctx, tx, "ON CONFLICT (id) DO UPDATE SET "+undecidedTable.Without(transferKey...).Excluded(), rows...)
 }
 
 // UndecidedRefunds returns the transfers that DeferRefunds stored of the chain's
 // blocks from one number to another, both included, in the order of the chain,
 // up to a limit.
 func UndecidedRefunds(ctx context.Context, q db.Querier, chainKey string, from, to uint64, limit int) ([]invoice.Transfer, error) {
-	return db.QueryAll(ctx, q, func(row db.Scanner) (t invoice.Transfer, err error) {
-		var id string
-		err = scanTransfer(row, &t, &id)
-		return t, err
-	}, "SELECT "+undecidedRefundColumns+` FROM undecided_refunds WHERE chain_key = $1 AND block_number BETWEEN $2 AND $3
+	return db.QueryAll(ctx, q, func(row db.Scanner) (invoice.Transfer, error) {
+		u, err := undecidedTable.Scan(row)
+		return u.Transfer, err
+	}, undecidedTable.Select()+` WHERE chain_key = $1 AND block_number BETWEEN $2 AND $3
 		ORDER BY block_number, log_index LIMIT $4`, chainKey, int64(from), int64(to), limit)
 }
 

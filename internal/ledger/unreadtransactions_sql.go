@@ -35,37 +35,43 @@ type UnreadTransaction struct {
 	DismissedAt time.Time // zero until a person dismisses it
 }
 
-const unreadColumns = "SELECT tx_hash, block_number, reason, detail, attempts, found_at, next_at, dismissed_at FROM unread_transactions WHERE chain_key = $1"
+var unreadTable = db.NewTable("unread_transactions", func(u *UnreadTransaction) []db.Column {
+	return []db.Column{
+		db.Col("tx_hash", db.Hash(&u.TxHash)),
+		db.Col("block_number", db.Int(&u.Block)),
+		db.Col("reason", db.Text(&u.Reason)),
+		db.Col("detail", db.Text(&u.Detail)),
+		db.Col("attempts", db.Int(&u.Attempts)),
+		db.Col("found_at", db.Seconds(&u.FoundAt)),
+		db.Col("next_at", db.Seconds(&u.NextAt)),
+		db.Col("dismissed_at", db.Null(db.Seconds(&u.DismissedAt))),
+	}
+})
 
-func scanUnread(row db.Scanner) (u UnreadTransaction, err error) {
-	err = row.Scan(db.HashCol(&u.TxHash), &u.Block, &u.Reason, &u.Detail, &u.Attempts, db.Seconds(&u.FoundAt), db.Seconds(&u.NextAt), db.Seconds(&u.DismissedAt))
-	return u, err
-}
+var selectUnread = unreadTable.Select() + " WHERE chain_key = $1"
 
 // insertUnread stores unread transactions of a chain, except those that are stored.
 func insertUnread(ctx context.Context, tx *db.Tx, chainKey string, all []UnreadTransaction) error {
 	rows := make([][]any, len(all))
 	for i, u := range all {
-		rows[i] = []any{chainKey, u.TxHash.String(), int64(u.Block), string(u.Reason), u.Detail, u.Attempts, u.FoundAt.Unix(), u.NextAt.Unix()}
+		rows[i] = unreadTable.Values(u, chainKey)
 	}
-	return tx.Insert(ctx, db.Insertion{Table: "unread_transactions",
-		Columns:  []string{"chain_key", "tx_hash", "block_number BIGINT", "reason", "detail", "attempts BIGINT", "found_at BIGINT", "next_at BIGINT"},
-		Conflict: "ON CONFLICT (chain_key, tx_hash) DO NOTHING"}, rows)
+	return tx.Insert(ctx, unreadTable.Insertion("ON CONFLICT (chain_key, tx_hash) DO NOTHING", "chain_key"), rows)
 }
 
 // findUnreadTransaction returns an unread transaction, or ErrNotFound.
 func findUnreadTransaction(ctx context.Context, q db.Querier, chainKey string, hash invoice.Hash) (UnreadTransaction, error) {
-	return db.QueryRow(ctx, q, scanUnread, unreadColumns+" AND tx_hash = $2", chainKey, hash.String())
+	return db.QueryRow(ctx, q, unreadTable.Scan, selectUnread+" AND tx_hash = $2", chainKey, hash.String())
 }
 
 // unreadTransactions returns the transactions that were not dismissed, in the order of their blocks.
 func unreadTransactions(ctx context.Context, q db.Querier, chainKey string, limit int) ([]UnreadTransaction, error) {
-	return db.QueryAll(ctx, q, scanUnread, unreadColumns+" AND dismissed_at IS NULL ORDER BY block_number, tx_hash LIMIT $2", chainKey, limit)
+	return db.QueryAll(ctx, q, unreadTable.Scan, selectUnread+" AND dismissed_at IS NULL ORDER BY block_number, tx_hash LIMIT $2", chainKey, limit)
 }
 
 // dueUnread returns the transactions that are due to be read, in the order of their blocks.
 func dueUnread(ctx context.Context, q db.Querier, chainKey string, now time.Time, limit int) ([]UnreadTransaction, error) {
-	return db.QueryAll(ctx, q, scanUnread, unreadColumns+" AND dismissed_at IS NULL AND next_at <= $2 ORDER BY block_number, tx_hash LIMIT $3",
+	return db.QueryAll(ctx, q, unreadTable.Scan, selectUnread+" AND dismissed_at IS NULL AND next_at <= $2 ORDER BY block_number, tx_hash LIMIT $3",
 		chainKey, now.Unix(), limit)
 }
 

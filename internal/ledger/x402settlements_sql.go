@@ -38,7 +38,7 @@ type X402Settlement struct {
 func (q Reader) X402Settlement(ctx context.Context, key AuthorizationKey) (X402Settlement, error) {
 	return db.QueryRow(ctx, q, func(row db.Scanner) (s X402Settlement, err error) {
 		s.AuthorizationKey = key
-		err = row.Scan(&s.InvoiceID, &s.MerchantID, &s.Resource, db.NullText(&s.ClientSecret), &s.Answers, db.Milliseconds(&s.CreatedAt))
+		err = row.Scan(&s.InvoiceID, &s.MerchantID, &s.Resource, db.Text(&s.ClientSecret), &s.Answers, db.Milliseconds(&s.CreatedAt))
 		return s, err
 	}, `SELECT invoice_id, merchant_id, resource, client_secret, answers, created_ms FROM x402_settlements
 		WHERE chain_key = $1 AND token = $2 AND authorizer = $3 AND nonce = $4`, key.args()...)
@@ -74,7 +74,7 @@ func (k AuthorizationKey) args() []any {
 // SentTx returns the hash of the last sent attempt of a transaction, or ErrNotFound.
 func (q Reader) SentTx(ctx context.Context, txID string) (invoice.Hash, error) {
 	return db.QueryRow(ctx, q, func(row db.Scanner) (hash invoice.Hash, err error) {
-		err = row.Scan(db.HashCol(&hash))
+		err = row.Scan(db.Hash(&hash))
 		return hash, err
 	}, "SELECT tx_hash FROM chain_tx_attempts WHERE tx_id = $1 ORDER BY number DESC LIMIT 1", txID)
 }

@@ -50,8 +50,8 @@ func (q Reader) ReportedPayments(ctx context.Context, f ReportFilter) ([]Reporte
 	w := f.condition("payments.confirmed_at", "payments.seen_id")
 	return db.QueryAll(ctx, q, func(row db.Scanner) (r ReportedPayment, err error) {
 		p, inv := &r.PaymentRow, &r.Invoice
-		err = row.Scan(&p.SeenID, &p.InvoiceID, &p.ChainKey, &p.Currency, db.AmountCol(&p.Amount), db.AmountCol(&p.Returned), &p.BlockNumber, &p.LogIndex, db.Seconds(&p.BlockTime), db.Seconds(&p.ConfirmedAt),
-			&inv.Status, db.AmountCol(&inv.Amount), db.AmountCol(&inv.Tolerance), db.Seconds(&inv.ExpiresAt), &inv.Sums.Payments, db.AmountCol(&inv.Sums.Tally.Due), db.AmountCol(&inv.Sums.Tally.Returned), db.NullUint(&inv.ClosedBlock))
+		err = row.Scan(&p.SeenID, &p.InvoiceID, &p.ChainKey, &p.Currency, db.Amount(&p.Amount), db.Amount(&p.Returned), &p.BlockNumber, &p.LogIndex, db.Seconds(&p.BlockTime), db.Seconds(&p.ConfirmedAt),
+			&inv.Status, db.Amount(&inv.Amount), db.Amount(&inv.Tolerance), db.Seconds(&inv.ExpiresAt), &inv.Sums.Payments, db.Amount(&inv.Sums.Tally.Due), db.Amount(&inv.Sums.Tally.Returned), db.Int(&inv.ClosedBlock))
 		inv.ID = p.InvoiceID
 		return r, err
 	}, `SELECT payments.seen_id, payments.invoice_id, payments.chain_key, payments.currency, payments.amount, payments.returned, payments.block_number, payments.log_index,
@@ -71,7 +71,7 @@ func (q Reader) ReportedRefunds(ctx context.Context, f ReportFilter) ([]invoice.
 // order of the chain. Only their amount, returned amount, position and time of confirmation are set.
 func (q Reader) ConfirmedPaymentsBetween(ctx context.Context, invoiceID string, after, before invoice.Position, limit int) ([]invoice.Payment, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (p invoice.Payment, err error) {
-		err = row.Scan(db.AmountCol(&p.Amount), db.AmountCol(&p.Returned), &p.BlockNumber, &p.LogIndex, db.Seconds(&p.BlockTime), db.Seconds(&p.ConfirmedAt))
+		err = row.Scan(db.Amount(&p.Amount), db.Amount(&p.Returned), &p.BlockNumber, &p.LogIndex, db.Seconds(&p.BlockTime), db.Seconds(&p.ConfirmedAt))
 		return p, err
 	}, `SELECT amount, returned, block_number, log_index, block_time, confirmed_at FROM payments
 		WHERE invoice_id = $1 AND (block_number, log_index) > ($2, $3) AND (block_number, log_index) < ($4, $5) AND status = 'confirmed'

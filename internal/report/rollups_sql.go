@@ -25,11 +25,25 @@ type Rollup struct {
 	Gross, Refunded    string // minor units; sums of amounts may exceed 256 bits
 }
 
-const rollupColumns = "merchant_id, quarter, chain_key, currency, payments, refunds, gross, refunded"
+var (
+	quarterTable = db.NewTable("settled_rollups", rollupColumns("quarter"))
+	dayTable     = db.NewTable("settled_days", rollupColumns("day"))
+)
 
-func scanRollup(row db.Scanner) (r Rollup, err error) {
-	err = row.Scan(&r.MerchantID, db.Seconds(&r.Start), &r.ChainKey, &r.Currency, &r.Payments, &r.Refunds, &r.Gross, &r.Refunded)
-	return r, err
+// rollupColumns returns the columns of sums in periods, which have their start in a column.
+func rollupColumns(start string) func(*Rollup) []db.Column {
+	return func(r *Rollup) []db.Column {
+		return []db.Column{
+			db.Col("merchant_id", db.Text(&r.MerchantID)),
+			db.Col(start, db.Seconds(&r.Start)),
+			db.Col("chain_key", db.Text(&r.ChainKey)),
+			db.Col("currency", db.Text(&r.Currency)),
+			db.Col("payments", db.Int(&r.Payments)),
+			db.Col("refunds", db.Int(&r.Refunds)),
+			db.Col("gross", db.Text(&r.Gross)),
+			db.Col("refunded", db.Text(&r.Refunded)),
+		}
+	}
 }
 
 // RollupFilter selects a page of the rollups of a merchant, or of all merchants together without one,
@@ -47,7 +61,7 @@ func (q Reader) Rollups(ctx context.Context, f RollupFilter) ([]Rollup, error) {
 	if after.Start.IsZero() {
 		after.Start = f.From
 	}
-	return db.QueryAll(ctx, q, scanRollup, "SELECT "+rollupColumns+` FROM settled_rollups
+	return db.QueryAll(ctx, q, quarterTable.Scan, quarterTable.Select()+`
 		WHERE merchant_id = $1 AND quarter < $2 AND (quarter, chain_key, currency) > ($3, $4, $5) ORDER BY quarter, chain_key, currency LIMIT $6`,
 		f.MerchantID, f.To.Unix(), after.Start.Unix(), after.ChainKey, after.Currency, f.Limit)
 }
@@ -59,7 +73,7 @@ func (q Reader) DayRollups(ctx context.Context, f RollupFilter) ([]Rollup, error
 	if after.Start.IsZero() {
 		after.Start = f.From
 	}
-	return db.QueryAll(ctx, q, scanRollup, `SELECT merchant_id, day, chain_key, currency, payments, refunds, gross, refunded FROM settled_days
+	return db.QueryAll(ctx, q, dayTable.Scan, dayTable.Select()+`
 		WHERE merchant_id = $1 AND day < $2 AND (day, chain_key, currency) > ($3, $4, $5) ORDER BY day, chain_key, currency LIMIT $6`,
 		f.MerchantID, f.To.Unix(), after.Start.Unix(), after.ChainKey, after.Currency, f.Limit)
 }
@@ -67,7 +81,7 @@ func (q Reader) DayRollups(ctx context.Context, f RollupFilter) ([]Rollup, error
 // RollupsBetween lists the rollups of all merchants for the periods between two times, the first
 // inclusive and the second exclusive.
 func RollupsBetween(ctx context.Context, q db.Querier, from, to time.Time) ([]Rollup, error) {
-	return db.QueryAll(ctx, q, scanRollup, "SELECT "+rollupColumns+" FROM settled_rollups WHERE quarter >= $1 AND quarter < $2 ORDER BY merchant_id, quarter, chain_key, currency", from.Unix(), to.Unix())
+	return db.QueryAll(ctx, q, quarterTable.Scan, quarterTable.Select()+" WHERE quarter >= $1 AND quarter < $2 ORDER BY merchant_id, quarter, chain_key, currency", from.Unix(), to.Unix())
 }
 
 // StaleRollups returns up to limit periods from a time on and before another one with incomplete
@@ -110,22 +124,18 @@ func TakeStaleRollups(ctx context.Context, tx *db.Tx, limit int) ([]time.Time, e
 // ReplaceRollups replaces the rollups of all merchants for the periods between two times, the first
 // inclusive and the second exclusive.
 func ReplaceRollups(ctx context.Context, tx *db.Tx, from, to time.Time, rollups []Rollup) error {
-	return replaceSums(ctx, tx, "settled_rollups", "quarter", from, to, rollups)
+	return replaceSums(ctx, tx, quarterTable, "settled_rollups WHERE quarter >= $1 AND quarter < $2", from, to, rollups)
 }
 
 // replaceDays replaces the sums of all merchants for the days between two times, the first inclusive
 // and the second exclusive.
 func replaceDays(ctx context.Context, tx *db.Tx, from, to time.Time, days []Rollup) error {
-	return replaceSums(ctx, tx, "settled_days", "day", from, to, days)
+	return replaceSums(ctx, tx, dayTable, "settled_days WHERE day >= $1 AND day < $2", from, to, days)
 }
 
-func replaceSums(ctx context.Context, tx *db.Tx, table, start string, from, to time.Time, sums []Rollup) error {
-	if _, err := tx.Exec(ctx, "DELETE FROM "+table+" WHERE "+start+" >= $1 AND "+start+" < $2", from.Unix(), to.Unix()); err != nil {
+func replaceSums(ctx context.Context, tx *db.Tx, table db.Table[Rollup], within string, from, to time.Time, sums []Rollup) error {
+	if _, err := tx.Exec(ctx, "DELETE FROM "+within, from.Unix(), to.Unix()); err != nil {
 		return err
 	}
-	rows := make([][]any, len(sums))
-	for i, r := range sums {
-		rows[i] = []any{r.MerchantID, r.Start.Unix(), r.ChainKey, r.Currency, r.Payments, r.Refunds, r.Gross, r.Refunded}
-	}
-	return tx.Insert(ctx, db.Insertion{Table: table, Columns: []string{"merchant_id", start, "chain_key", "currency", "payments", "refunds", "gross", "refunded"}}, rows)
+	return table.Insert(ctx, tx, "", sums...)
 }

@@ -45,8 +45,8 @@ func statedInvoices(contained, index, end string) string {
 
 func scanStatedInvoice(row db.Scanner) (s StatedInvoice, err error) {
 	inv := &s.Invoice
-	err = row.Scan(&inv.ID, &inv.ChainKey, &inv.Currency, db.AmountCol(&inv.Amount), db.AmountCol(&inv.Tolerance), &inv.Status, &inv.Exception, &s.item, db.Seconds(&inv.ExpiresAt), db.NullUint(&inv.ClosedBlock),
-		&inv.Sums.Stale, &inv.Sums.Payments, db.AmountCol(&inv.Sums.Tally.Due), db.AmountCol(&inv.Sums.Tally.Returned), &s.Contained, db.Seconds(&s.OpenedAt), db.Seconds(&s.VoidedAt), db.Seconds(&s.ConfirmedAt))
+	err = row.Scan(&inv.ID, &inv.ChainKey, &inv.Currency, db.Amount(&inv.Amount), db.Amount(&inv.Tolerance), &inv.Status, &inv.Exception, &s.item, db.Seconds(&inv.ExpiresAt), db.Int(&inv.ClosedBlock),
+		&inv.Sums.Stale, &inv.Sums.Payments, db.Amount(&inv.Sums.Tally.Due), db.Amount(&inv.Sums.Tally.Returned), &s.Contained, db.Seconds(&s.OpenedAt), db.Seconds(&s.VoidedAt), db.Seconds(&s.ConfirmedAt))
 	return s, err
 }
 

@@ -22,7 +22,7 @@ type SettledAmount struct {
 func (q Reader) SettledAmounts(ctx context.Context, f ReportFilter) ([]SettledAmount, error) {
 	w := f.condition("payments.confirmed_at", "payments.seen_id")
 	return db.QueryAll(ctx, q, func(row db.Scanner) (a SettledAmount, err error) {
-		err = row.Scan(&a.SeenID, &a.MerchantID, db.Seconds(&a.ConfirmedAt), &a.ChainKey, &a.Currency, db.AmountCol(&a.Amount))
+		err = row.Scan(&a.SeenID, &a.MerchantID, db.Seconds(&a.ConfirmedAt), &a.ChainKey, &a.Currency, db.Amount(&a.Amount))
 		return a, err
 	}, "SELECT seen_id, merchant_id, confirmed_at, chain_key, currency, amount FROM payments "+q.IndexedBy(f.index())+w.Text()[1:]+
 		fmt.Sprintf(" ORDER BY payments.confirmed_at, payments.seen_id LIMIT $%d", w.Next()), append(w.Args, f.Limit)...)
@@ -50,7 +50,7 @@ func (q Reader) InvoicedAmounts(ctx context.Context, merchantID string, status i
 	ledger.InvoiceFilter{MerchantID: merchantID, Status: status}.ByState(list, first, end)
 	list.Many = true
 	return db.QueryAll(ctx, q, func(row db.Scanner) (a InvoicedAmount, err error) {
-		err = row.Scan(&a.ChainKey, &a.Currency, db.AmountCol(&a.Amount))
+		err = row.Scan(&a.ChainKey, &a.Currency, db.Amount(&a.Amount))
 		return a, err
 	}, list.Text(q, "chain_key, currency, amount", ""), append(list.Args, limit)...)
 }

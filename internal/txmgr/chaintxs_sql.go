@@ -150,10 +150,7 @@ func acceptAttempt(ctx context.Context, s *db.DB, l db.WorkLease, txHash invoice
 }
 
 func insertAttempt(ctx context.Context, tx *db.Tx, txID string, number int, a TxAttempt) error {
-	_, err := tx.Exec(ctx, `INSERT INTO chain_tx_attempts (tx_id, number, tx_hash, raw, fee_cap, tip_cap, created_ms, accepted_ms)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, txID, number, a.TxHash.String(), hexutil.Encode(a.Raw),
-		a.FeeCap.String(), a.TipCap.String(), a.CreatedAt.UnixMilli(), db.NullMilliseconds(a.AcceptedAt))
-	return err
+	return tx.Insert(ctx, attemptTable.Insertion("", "tx_id", "number BIGINT"), [][]any{attemptTable.Values(a, txID, number)})
 }
 
 // SetTxStatus updates a transaction's status and its cost, which is nil while
@@ -228,7 +225,7 @@ func chainTxs(ctx context.Context, q db.Querier, condition string, args ...any) 
 	txs, err := db.QueryAll(ctx, q, func(row db.Scanner) (t ChainTx, err error) {
 		var spent sql.NullInt64
 		var at, scheduled time.Time
-		err = row.Scan(&t.ID, &t.ChainKey, db.AddressCol(&t.Sender), &t.Nonce, &t.Kind, db.AddressCol(&t.Destination), &t.Status, db.Milliseconds(&t.CreatedAt), &t.Reserved, &spent, db.Milliseconds(&at),
+		err = row.Scan(&t.ID, &t.ChainKey, db.Address(&t.Sender), &t.Nonce, &t.Kind, db.Address(&t.Destination), &t.Status, db.Milliseconds(&t.CreatedAt), &t.Reserved, &spent, db.Milliseconds(&at),
 			db.Milliseconds(&t.Scheduled), db.Milliseconds(&scheduled))
 		if spent.Valid {
 			t.Spent = &ledger.TxCost{Gwei: spent.Int64, At: at, Scheduled: scheduled}
@@ -240,8 +237,7 @@ func chainTxs(ctx context.Context, q db.Querier, condition string, args ...any) 
 		return nil, err
 	}
 	for i := range txs {
-		txs[i].Attempts, err = db.QueryAll(ctx, q, scanAttempt, `SELECT tx_hash, raw, fee_cap, tip_cap, created_ms, accepted_ms
-			FROM chain_tx_attempts WHERE tx_id = $1 ORDER BY number`, txs[i].ID)
+		txs[i].Attempts, err = db.QueryAll(ctx, q, attemptTable.Scan, attemptTable.Select()+" WHERE tx_id = $1 ORDER BY number", txs[i].ID)
 		if err != nil {
 			return nil, err
 		}
@@ -249,18 +245,21 @@ func chainTxs(ctx context.Context, q db.Querier, condition string, args ...any) 
 	return txs, nil
 }
 
-func scanAttempt(row db.Scanner) (TxAttempt, error) {
-	var a TxAttempt
-	err := row.Scan(db.HashCol(&a.TxHash), db.Parsed(&a.Raw, hexutil.Decode), weiCol(&a.FeeCap), weiCol(&a.TipCap), db.Milliseconds(&a.CreatedAt), db.Milliseconds(&a.AcceptedAt))
-	return a, err
-}
+var attemptTable = db.NewTable("chain_tx_attempts", func(a *TxAttempt) []db.Column {
+	return []db.Column{
+		db.Col("tx_hash", db.Hash(&a.TxHash)),
+		db.Col("raw", db.CodeOf(&a.Raw, hexutil.Decode, hexutil.Encode)),
+		db.Col("fee_cap", db.CodeOf(&a.FeeCap, parseWei, (*big.Int).String)),
+		db.Col("tip_cap", db.CodeOf(&a.TipCap, parseWei, (*big.Int).String)),
+		db.Col("created_ms", db.Milliseconds(&a.CreatedAt)),
+		db.Col("accepted_ms", db.Null(db.Milliseconds(&a.AcceptedAt))),
+	}
+})
 
-func weiCol(dst **big.Int) sql.Scanner {
-	return db.Parsed(dst, func(text string) (*big.Int, error) {
-		v, ok := new(big.Int).SetString(text, 10)
-		if !ok {
-			return nil, fmt.Errorf("not a decimal number")
-		}
-		return v, nil
-	})
+func parseWei(text string) (*big.Int, error) {
+	v, ok := new(big.Int).SetString(text, 10)
+	if !ok {
+		return nil, fmt.Errorf("not a decimal number")
+	}
+	return v, nil
 }

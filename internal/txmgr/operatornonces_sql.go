@@ -21,7 +21,7 @@ const AnyNonces = math.MaxUint64
 // Operators returns the accounts with stored transactions on a chain.
 func Operators(ctx context.Context, q db.Querier, chainKey string) ([]invoice.Address, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (a invoice.Address, err error) {
-		err = row.Scan(db.AddressCol(&a))
+		err = row.Scan(db.Address(&a))
 		return a, err
 	}, "SELECT DISTINCT sender FROM chain_txs WHERE chain_key = $1 ORDER BY sender", chainKey)
 }

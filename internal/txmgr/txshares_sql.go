@@ -60,7 +60,7 @@ func TxShares(ctx context.Context, q db.Querier, f ShareFilter) ([]TxShare, erro
 
 func scanTxShare(row db.Scanner) (s TxShare, err error) {
 	var m TxMerchant
-	err = row.Scan(&s.TxID, &s.ChainKey, &s.Kind, db.Milliseconds(&s.Cost.At), &s.Cost.Gwei, db.NullText(&m.MerchantID), db.NullInt(&m.Items), db.NullInt(&m.Before), db.NullInt(&m.Total))
+	err = row.Scan(&s.TxID, &s.ChainKey, &s.Kind, db.Milliseconds(&s.Cost.At), &s.Cost.Gwei, db.Text(&m.MerchantID), db.Int(&m.Items), db.Int(&m.Before), db.Int(&m.Total))
 	s.MerchantID, s.Items, s.Cost.Gwei = m.MerchantID, m.Items, m.Share(s.Cost.Gwei)
 	return s, err
 }

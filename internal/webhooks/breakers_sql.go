@@ -21,30 +21,34 @@ func breakers(ctx context.Context, q db.Querier, merchantIDs []string, lock stri
 	}
 	return all, db.InBatches(merchantIDs, "", func(part []string) error {
 		_, err := db.QueryAll(ctx, q, func(row db.Scanner) (none struct{}, err error) {
-			id, b, err := scanBreaker(row)
+			var id string
+			b, err := breakerTable.ScanAfter(row, &id)
 			if err == nil {
 				all[id] = b
 			}
 			return none, err
-		}, "SELECT b.merchant_id, "+breakerColumns+" FROM breakers b WHERE b.merchant_id IN "+db.ParameterList(0, len(part))+lock, db.ToAny(part)...)
+		}, "SELECT merchant_id, "+breakerTable.List()+" FROM breakers WHERE merchant_id IN "+db.ParameterList(0, len(part))+lock, db.ToAny(part)...)
 		return err
 	})
 }
 
-const breakerColumns = "b.state, b.steady, b.allowed, b.failures, b.timeouts, b.pauses, b.since_ms, b.until_ms"
-
-// scanBreaker reads a merchant and its breaker. Columns are NULL for a merchant
-// without deliveries.
-func scanBreaker(row db.Scanner) (merchantID string, b Breaker, err error) {
-	var healthy, allowed, failures, timeouts, pauses int64
-	err = row.Scan(&merchantID, db.NullText(&b.State), db.NullInt(&healthy), db.NullInt(&allowed), db.NullInt(&failures), db.NullInt(&timeouts), db.NullInt(&pauses),
-		db.Milliseconds(&b.Since), db.Milliseconds(&b.Until))
-	if b.State == "" {
-		return merchantID, NewBreaker, err
+// breakerTable has the columns of a breaker, but not its merchant. Columns are NULL for a merchant without deliveries.
+var breakerTable = db.NewTable("breakers", func(b *Breaker) []db.Column {
+	return []db.Column{
+		db.Col("state", db.Text(&b.State)),
+		db.Col("steady", db.Bool(&b.Healthy)),
+		db.Col("allowed", db.Int(&b.Allowed)),
+		db.Col("failures", db.Int(&b.Failures)),
+		db.Col("timeouts", db.Int(&b.Timeouts)),
+		db.Col("pauses", db.Int(&b.Pauses)),
+		db.Col("since_ms", db.Milliseconds(&b.Since)),
+		db.Col("until_ms", db.Milliseconds(&b.Until)),
 	}
-	b.Used, b.Healthy, b.Allowed, b.Failures, b.Timeouts, b.Pauses = true, healthy == 1, int(allowed), int(failures), int(timeouts), int(pauses)
-	return merchantID, b, err
-}
+}).Finished(func(b *Breaker) {
+	if b.Used = b.State != ""; !b.Used {
+		*b = NewBreaker
+	}
+})
 
 // breakerChanges are changes of breakers that follow from outcomes, in their order.
 type breakerChanges map[string][]func(Breaker) Breaker
@@ -85,9 +89,8 @@ func updateBreakers(ctx context.Context, tx *db.Tx, changes breakerChanges, befo
 			return err
 		}
 	}
-	return saveBreakers(ctx, tx, ids, func(id string) Breaker { return changes.after(id, before[id]) }, `UPDATE SET state = excluded.state,
-		steady = excluded.steady, allowed = excluded.allowed, failures = excluded.failures, timeouts = excluded.timeouts,
-		pauses = excluded.pauses, since_ms = excluded.since_ms, until_ms = excluded.until_ms`)
+	return saveBreakers(ctx, tx, ids, func(id string) Breaker { return changes.after(id, before[id]) },
+		"UPDATE SET "+breakerTable.Excluded())
 }
 
 // saveBreakers inserts breakers. conflict is the action for merchants that have
@@ -95,14 +98,9 @@ func updateBreakers(ctx context.Context, tx *db.Tx, changes breakerChanges, befo
 func saveBreakers(ctx context.Context, tx *db.Tx, merchantIDs []string, breaker func(id string) Breaker, conflict string) error {
 	rows := make([][]any, len(merchantIDs))
 	for i, id := range merchantIDs {
-		b, healthy := breaker(id), 0
-		if b.Healthy {
-			healthy = 1
-		}
-		rows[i] = []any{id, string(b.State), healthy, b.Allowed, b.Failures, b.Timeouts, b.Pauses, db.UnixMilli(b.Since), db.UnixMilli(b.Until)}
+		rows[i] = breakerTable.Values(breaker(id), id)
 	}
-	return tx.Insert(ctx, db.Insertion{Table: "breakers", Columns: []string{"merchant_id", "state", "steady", "allowed", "failures", "timeouts", "pauses", "since_ms", "until_ms"},
-		Conflict: "ON CONFLICT (merchant_id) DO " + conflict}, rows)
+	return tx.Insert(ctx, breakerTable.Insertion("ON CONFLICT (merchant_id) DO "+conflict, "merchant_id"), rows)
 }
 
 // BreakerCounts returns how many breakers are in each state.

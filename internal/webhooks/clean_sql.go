@@ -45,7 +45,7 @@ func cleanTables(ctx context.Context, tx *db.Tx, before time.Time, after int64, 
 		merchantID              string
 	}
 	events, err := db.QueryAll(ctx, tx, func(row db.Scanner) (c candidate, err error) {
-		err = row.Scan(&c.seq, &c.createdAt, &c.merchantID, db.NullInt(&c.pending))
+		err = row.Scan(&c.seq, &c.createdAt, &c.merchantID, db.Int(&c.pending))
 		return c, err
 	}, `SELECT seq, created_at, merchant_id, (SELECT 1 FROM deliveries WHERE deliveries.seq = events.seq)
 		FROM events WHERE seq > $1 ORDER BY seq LIMIT $2`, after, limit)

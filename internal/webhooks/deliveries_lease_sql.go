@@ -61,10 +61,11 @@ func lockMerchants(ctx context.Context, tx *db.Tx, ids []string) (map[string]Bre
 	}
 	breakers := make(map[string]Breaker, len(ids))
 	_, err := db.QueryAll(ctx, tx, func(row db.Scanner) (none struct{}, err error) {
-		id, b, err := scanBreaker(row)
+		var id string
+		b, err := breakerTable.ScanAfter(row, &id)
 		breakers[id] = b
 		return none, err
-	}, "SELECT m.id, "+breakerColumns+` FROM merchants m LEFT JOIN breakers b ON b.merchant_id = m.id
+	}, "SELECT m.id, "+breakerTable.Of("b")+` FROM merchants m LEFT JOIN breakers b ON b.merchant_id = m.id
 		WHERE m.id = ANY ($1::text[]) FOR NO KEY UPDATE OF m SKIP LOCKED`, ids)
 	return breakers, err
 }

@@ -5,13 +5,48 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
 )
 
-const attemptColumns = "number, started_ms, duration_ms, status_code, error, excerpt, lookup_ms, connect_ms, handshake_ms, answer_ms"
+// AttemptTable has the columns of an attempt, but not the number of its event, seq.
+var AttemptTable = db.NewTable("attempts", attemptColumns)
+
+func attemptColumns(a *Attempt) []db.Column {
+	return []db.Column{
+		db.Col("number", db.Int(&a.Number)),
+		db.Col("started_ms", db.Milliseconds(&a.Started)),
+		db.Col("duration_ms", db.Duration(&a.Duration, time.Millisecond)),
+		db.Col("status_code", db.Null(db.Int(&a.StatusCode))),
+		db.Col("error", db.Text(&a.Error)),
+		db.Col("excerpt", db.Text(&a.Excerpt)),
+		db.Col("lookup_ms", db.Duration(&a.Lookup, time.Millisecond)),
+		db.Col("connect_ms", db.Duration(&a.Connect, time.Millisecond)),
+		db.Col("handshake_ms", db.Duration(&a.Handshake, time.Millisecond)),
+		db.Col("answer_ms", db.Duration(&a.Answer, time.Millisecond)),
+	}
+}
+
+// FinishedDelivery is the end of a delivery.
+type FinishedDelivery struct {
+	Seq        int64
+	MerchantID string
+	Status     Status
+	Attempts   int
+	Finished   time.Time
+}
+
+// FinishedTable has the columns of a finished delivery.
+var FinishedTable = db.NewTable("finished_deliveries", func(d *FinishedDelivery) []db.Column {
+	return []db.Column{
+		db.Col("seq", db.Int(&d.Seq)),
+		db.Col("merchant_id", db.Text(&d.MerchantID)),
+		db.Col("status", db.Text(&d.Status)),
+		db.Col("attempts", db.Int(&d.Attempts)),
+		db.Col("finished_ms", db.Milliseconds(&d.Finished)),
+	}
+})
 
 // FinishDeliveries records outcomes, ends the leases on their deliveries, and updates the breakers. It
 // leaves out outcomes with a lease that has another holder by now, and returns their indexes.
@@ -103,17 +138,18 @@ func scanLeaseKey(row db.Scanner) (k leaseKey, err error) {
 
 func finishDeliveries(ctx context.Context, tx *db.Tx, outcomes []Outcome) error {
 	var over []int64
-	var finished, again, attempts [][]any
+	var finished []FinishedDelivery
+	var again, attempts [][]any
 	for _, o := range outcomes {
 		seq := o.Delivery.Seq
 		if o.Status == Pending {
 			again = append(again, []any{seq, o.Attempts(), db.UnixMilli(o.NextDue)})
 		} else {
 			over = append(over, seq)
-			finished = append(finished, []any{seq, o.Delivery.MerchantID, string(o.Status), o.Attempts(), db.UnixMilli(o.Finished)})
+			finished = append(finished, FinishedDelivery{seq, o.Delivery.MerchantID, o.Status, o.Attempts(), o.Finished})
 		}
 		if a := o.Attempt; a != nil {
-			attempts = append(attempts, AttemptValues(seq, *a))
+			attempts = append(attempts, AttemptTable.Values(*a, seq))
 		}
 	}
 	if err := tx.SendFrom(ctx, []string{"seq BIGINT", "attempts BIGINT", "due_ms BIGINT"}, again,
@@ -123,23 +159,10 @@ func finishDeliveries(ctx context.Context, tx *db.Tx, outcomes []Outcome) error 
 	if err := db.SendIn(ctx, tx, "DELETE FROM deliveries WHERE seq IN ", over); err != nil {
 		return err
 	}
-	if err := tx.Insert(ctx, db.Insertion{Table: "finished_deliveries", Columns: db.Typed(FinishedColumns), Conflict: ""}, finished); err != nil {
+	if err := FinishedTable.Insert(ctx, tx, "", finished...); err != nil {
 		return err
 	}
-	return tx.Insert(ctx, db.Insertion{Table: "attempts", Columns: db.Typed(InsertedAttempt), Conflict: ""}, attempts)
-}
-
-var (
-	// FinishedColumns are the columns that a finished delivery is inserted with.
-	FinishedColumns = []string{"seq", "merchant_id", "status", "attempts", "finished_ms"}
-	// InsertedAttempt are the columns that an attempt is inserted with.
-	InsertedAttempt = append([]string{"seq"}, strings.Split(attemptColumns, ", ")...)
-)
-
-// AttemptValues returns the values of InsertedAttempt.
-func AttemptValues(seq int64, a Attempt) []any {
-	return []any{seq, a.Number, a.Started.UnixMilli(), a.Duration.Milliseconds(), db.OrNull(a.StatusCode), a.Error, a.Excerpt,
-		a.Lookup.Milliseconds(), a.Connect.Milliseconds(), a.Handshake.Milliseconds(), a.Answer.Milliseconds()}
+	return tx.Insert(ctx, AttemptTable.Insertion("", "seq BIGINT"), attempts)
 }
 
 // ReleaseDeliveries ends leases on deliveries early, so that the deliveries are due at once. It

@@ -165,22 +165,24 @@ func forgetBreaker(ctx context.Context, tx *db.Tx, merchantID string) error {
 	return err
 }
 
-const secretColumns = "merchant_id, version, sealed, key_id, state, created_at, valid_until, replaced_at" //nolint:gosec // the names of columns
-
-func scanSecret(row db.Scanner) (r SecretRow, err error) {
-	var sealed string
-	if err = row.Scan(&r.MerchantID, &r.Version, &sealed, &r.KeyID, &r.State, db.Seconds(&r.CreatedAt), db.Seconds(&r.ValidUntil), db.Seconds(&r.ReplacedAt)); err != nil {
-		return r, err
+var secretTable = db.NewTable("endpoint_secrets", func(r *SecretRow) []db.Column {
+	return []db.Column{
+		db.Col("merchant_id", db.Text(&r.MerchantID)),
+		db.Col("version", db.Int(&r.Version)),
+		db.Col("sealed", db.Base64(&r.Sealed)),
+		db.Col("key_id", db.Text(&r.KeyID)),
+		db.Col("state", db.Text(&r.State)),
+		db.Col("created_at", db.Seconds(&r.CreatedAt)),
+		db.Col("valid_until", db.Null(db.Seconds(&r.ValidUntil))),
+		db.Col("replaced_at", db.Null(db.Seconds(&r.ReplacedAt))),
 	}
-	r.Sealed, err = base64.StdEncoding.DecodeString(sealed)
-	return r, err
-}
+})
 
 // Secrets returns the merchants' secrets, the newest first.
 func Secrets(ctx context.Context, q db.Querier, merchantIDs []string) (map[string][]SecretRow, error) {
 	found := make(map[string][]SecretRow)
 	return found, db.InBatches(merchantIDs, "", func(part []string) error {
-		rows, err := db.QueryAll(ctx, q, scanSecret, "SELECT "+secretColumns+" FROM endpoint_secrets WHERE merchant_id IN "+
+		rows, err := db.QueryAll(ctx, q, secretTable.Scan, secretTable.Select()+" WHERE merchant_id IN "+
 			db.ParameterList(0, len(part))+" ORDER BY merchant_id, version DESC", db.ToAny(part)...)
 		for _, r := range rows {
 			found[r.MerchantID] = append(found[r.MerchantID], r)
@@ -203,7 +205,7 @@ func stageSecret(ctx context.Context, tx *db.Tx, merchantID string, now time.Tim
 // ErrConflict if the merchant has a secret in that state.
 func insertSecret(ctx context.Context, tx *db.Tx, r SecretRow, seal Seal) (version int64, err error) {
 	last, err := db.QueryRow(ctx, tx, func(row db.Scanner) (version int64, err error) {
-		err = row.Scan(db.NullInt(&version))
+		err = row.Scan(db.Int(&version))
 		return version, err
 	}, "SELECT max(version) FROM endpoint_secrets WHERE merchant_id = $1", r.MerchantID)
 	if err != nil {
@@ -213,9 +215,8 @@ func insertSecret(ctx context.Context, tx *db.Tx, r SecretRow, seal Seal) (versi
 	if r.Sealed, r.KeyID, err = seal(r.Version); err != nil {
 		return 0, err
 	}
-	n, err := tx.Exec(ctx, "INSERT INTO endpoint_secrets ("+secretColumns+") VALUES ($1, $2, $3, $4, $5, $6, NULL, $7) ON CONFLICT DO NOTHING",
-		r.MerchantID, r.Version, base64.StdEncoding.EncodeToString(r.Sealed), r.KeyID, string(r.State), invoice.UnixSeconds(r.CreatedAt), db.OrNull(r.ReplacedAt))
-	if err == nil && n == 0 {
+	inserted, err := tx.InsertReturningKeys(ctx, secretTable.Insertion("ON CONFLICT DO NOTHING"), [][]any{secretTable.Values(r)})
+	if err == nil && !inserted[r.MerchantID] {
 		err = db.ErrConflict
 	}
 	return r.Version, err
@@ -310,11 +311,11 @@ func confirmSecret(ctx context.Context, tx *db.Tx, merchantID string) error {
 // secretsNotUnder returns up to limit secrets, and then headers, that are not
 // encrypted under the master key, for ReplaceSealed.
 func secretsNotUnder(ctx context.Context, q db.Querier, keyID string, limit int) ([]SecretRow, error) {
-	found, err := db.QueryAll(ctx, q, scanSecret, "SELECT "+secretColumns+" FROM endpoint_secrets WHERE key_id <> $1 ORDER BY merchant_id, version LIMIT $2", keyID, limit)
+	found, err := db.QueryAll(ctx, q, secretTable.Scan, secretTable.Select()+" WHERE key_id <> $1 ORDER BY merchant_id, version LIMIT $2", keyID, limit)
 	if err != nil || len(found) > 0 {
 		return found, err
 	}
-	return db.QueryAll(ctx, q, scanSecret, selectHeaders+"WHERE key_id <> $1 ORDER BY merchant_id LIMIT $2", keyID, limit)
+	return db.QueryAll(ctx, q, headersTable.Scan, headersTable.Select()+" WHERE key_id <> $1 ORDER BY merchant_id LIMIT $2", keyID, limit)
 }
 
 // replaceSealed stores the new encryption of a secret or of headers. It returns ErrConflict if the

@@ -39,16 +39,15 @@ type EventRow struct {
 	NoEndpoint bool
 }
 
-const eventRowColumns = `e.id, e.seq, e.type, e.subject, e.merchant_id, e.invoice_id, e.body, e.created_at, e.delivery_id,
-	d.attempts, d.due_ms, d.deadline_ms, f.status, f.attempts, f.finished_ms`
-
-const eventRowTables = " LEFT JOIN deliveries d ON d.seq = e.seq LEFT JOIN finished_deliveries f ON f.seq = e.seq"
-
-func scanEventRow(row db.Scanner) (r EventRow, err error) {
-	var pending, finished int64
-	err = row.Scan(&r.ID, &r.Seq, &r.Type, &r.Subject, &r.MerchantID, db.NullText(&r.InvoiceID), &r.Body, db.Seconds(&r.CreatedAt), db.NullText(&r.DeliveryID),
-		db.NullInt(&pending), db.Milliseconds(&r.Due), db.Milliseconds(&r.Deadline), db.NullText(&r.Status), db.NullInt(&finished), db.Milliseconds(&r.Finished))
-	r.Attempts = int(pending + finished)
+var eventRowTable = db.NewTable("events", func(r *EventRow) []db.Column {
+	return append(eventColumns(&r.Event),
+		db.Expr("coalesce(d.attempts, f.attempts)", db.Int(&r.Attempts)),
+		db.Expr("d.due_ms", db.Milliseconds(&r.Due)),
+		db.Expr("d.deadline_ms", db.Milliseconds(&r.Deadline)),
+		db.Expr("f.status", db.Text(&r.Status)),
+		db.Expr("f.finished_ms", db.Milliseconds(&r.Finished)),
+	)
+}).Finished(func(r *EventRow) {
 	switch {
 	case r.Status != "":
 	case !r.Deadline.IsZero():
@@ -56,8 +55,9 @@ func scanEventRow(row db.Scanner) (r EventRow, err error) {
 	default:
 		r.Status = None
 	}
-	return r, err
-}
+})
+
+const eventRowTables = " LEFT JOIN deliveries d ON d.seq = e.seq LEFT JOIN finished_deliveries f ON f.seq = e.seq"
 
 // Events lists events in the order of their numbers.
 func (q Reader) Events(ctx context.Context, f EventFilter) ([]EventRow, error) {
@@ -87,8 +87,8 @@ func eventPage(ctx context.Context, q db.Querier, f EventFilter, seqs []int64) (
 	seqs = slices.Compact(seqs)
 	seqs = seqs[:min(len(seqs), f.Limit)]
 	rows, err := db.QueryIn(seqs, func(chunk []any) ([]EventRow, error) {
-		return db.QueryAll(ctx, q, scanEventRow,
-			"SELECT "+eventRowColumns+" FROM events e"+eventRowTables+" WHERE e.seq IN "+db.ParameterList(0, len(chunk)), chunk...)
+		return db.QueryAll(ctx, q, eventRowTable.Scan,
+			"SELECT "+eventRowTable.Of("e")+" FROM events e"+eventRowTables+" WHERE e.seq IN "+db.ParameterList(0, len(chunk)), chunk...)
 	})
 	slices.SortFunc(rows, func(a, b EventRow) int { return f.order(a.Seq, b.Seq) })
 	return rows, err
@@ -97,16 +97,10 @@ func eventPage(ctx context.Context, q db.Querier, f EventFilter, seqs []int64) (
 // EventRecord returns an event and the attempts of its delivery in order, or
 // ErrNotFound. Old attempts may have been deleted.
 func (q Reader) EventRecord(ctx context.Context, id string) (EventRow, []Attempt, error) {
-	r, err := db.QueryRow(ctx, q, scanEventRow, "SELECT "+eventRowColumns+" FROM events e"+eventRowTables+" WHERE e.id = $1", id)
+	r, err := db.QueryRow(ctx, q, eventRowTable.Scan, "SELECT "+eventRowTable.Of("e")+" FROM events e"+eventRowTables+" WHERE e.id = $1", id)
 	if err != nil {
 		return r, nil, fmt.Errorf("event %s: %w", id, err)
 	}
-	attempts, err := db.QueryAll(ctx, q, func(row db.Scanner) (a Attempt, err error) {
-		var code int64
-		err = row.Scan(&a.Number, db.Milliseconds(&a.Started), db.Duration(&a.Duration), db.NullInt(&code), &a.Error, &a.Excerpt,
-			db.Duration(&a.Lookup), db.Duration(&a.Connect), db.Duration(&a.Handshake), db.Duration(&a.Answer))
-		a.StatusCode = int(code)
-		return a, err
-	}, "SELECT "+attemptColumns+" FROM attempts WHERE seq = $1 ORDER BY number", r.Seq)
+	attempts, err := db.QueryAll(ctx, q, AttemptTable.Scan, AttemptTable.Select()+" WHERE seq = $1 ORDER BY number", r.Seq)
 	return r, attempts, err
 }

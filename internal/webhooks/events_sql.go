@@ -61,9 +61,11 @@ func InsertEvents(ctx context.Context, tx *db.Tx, events []Event) error {
 	rows, numbers := make([][]any, len(fresh)), make(map[string]int64, len(fresh))
 	for i, e := range fresh {
 		numbers[e.ID] = seq + int64(i) + 1
-		rows[i] = EventValues(*e, numbers[e.ID])
+		numbered := *e
+		numbered.Seq = numbers[e.ID]
+		rows[i] = EventTable.Values(numbered)
 	}
-	inserted, err := tx.InsertReturningKeys(ctx, db.Insertion{Table: "events", Columns: EventColumns, Conflict: "ON CONFLICT (subject, type) DO NOTHING"}, rows)
+	inserted, err := tx.InsertReturningKeys(ctx, EventTable.Insertion("ON CONFLICT (subject, type) DO NOTHING"), rows)
 	if err != nil {
 		return err
 	}
@@ -93,12 +95,21 @@ func firstOfEach(events []Event) []*Event {
 	return first
 }
 
-// EventColumns are the columns that an event is inserted with.
-var EventColumns = []string{"id", "seq", "type", "subject", "merchant_id", "invoice_id", "body", "created_at", "delivery_id"}
+// EventTable has the columns of an event, but not its delivery.
+var EventTable = db.NewTable("events", eventColumns)
 
-// EventValues returns the values of eventColumns.
-func EventValues(e Event, seq int64) []any {
-	return []any{e.ID, seq, string(e.Type), e.Subject, e.MerchantID, db.OrNull(e.InvoiceID), string(e.Body), invoice.UnixSeconds(e.CreatedAt), db.OrNull(e.DeliveryID)}
+func eventColumns(e *Event) []db.Column {
+	return []db.Column{
+		db.Col("id", db.Text(&e.ID)),
+		db.Col("seq", db.Int(&e.Seq)),
+		db.Col("type", db.Text(&e.Type)),
+		db.Col("subject", db.Text(&e.Subject)),
+		db.Col("merchant_id", db.Text(&e.MerchantID)),
+		db.Col("invoice_id", db.Null(db.Text(&e.InvoiceID))),
+		db.Col("body", db.Bytes(&e.Body)),
+		db.Col("created_at", db.Seconds(&e.CreatedAt)),
+		db.Col("delivery_id", db.Null(db.Text(&e.DeliveryID))),
+	}
 }
 
 // leaserOf returns the worker that leases some of the events, and the time.
@@ -145,7 +156,7 @@ func MeasureHold(ctx context.Context, tx *db.Tx, held *time.Duration) error {
 // LastSeq returns the newest event's sequence number, or 0.
 func (q Reader) LastSeq(ctx context.Context) (int64, error) {
 	return db.QueryRow(ctx, q, func(row db.Scanner) (seq int64, err error) {
-		err = row.Scan(db.NullInt(&seq))
+		err = row.Scan(db.Int(&seq))
 		return seq, err
 	}, "SELECT max(seq) FROM events")
 }

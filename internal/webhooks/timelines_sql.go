@@ -23,17 +23,20 @@ type Timeline struct {
 	LastAudit int64 // number of the last audit log entry in common with the timeline before
 }
 
-const timelineColumns = "number, id, started_at, last_seq, last_audit"
-
-func scanTimeline(row db.Scanner) (t Timeline, err error) {
-	err = row.Scan(&t.Number, &t.ID, db.Seconds(&t.StartedAt), &t.LastSeq, &t.LastAudit)
-	return t, err
-}
+var timelineTable = db.NewTable("timelines", func(t *Timeline) []db.Column {
+	return []db.Column{
+		db.Col("number", db.Int(&t.Number)),
+		db.Col("id", db.Text(&t.ID)),
+		db.Col("started_at", db.Seconds(&t.StartedAt)),
+		db.Col("last_seq", db.Int(&t.LastSeq)),
+		db.Col("last_audit", db.Int(&t.LastAudit)),
+	}
+})
 
 // Timelines returns all timelines, the oldest first; the last one is the current one. There is
 // one from the first start of a service on.
 func Timelines(ctx context.Context, q db.Querier) ([]Timeline, error) {
-	all, err := db.QueryAll(ctx, q, scanTimeline, "SELECT "+timelineColumns+" FROM timelines ORDER BY number")
+	all, err := db.QueryAll(ctx, q, timelineTable.Scan, timelineTable.Select()+" ORDER BY number")
 	if err != nil {
 		return nil, fmt.Errorf("read the timelines: %w", err)
 	}
@@ -50,8 +53,7 @@ func BeginFirstTimeline(ctx context.Context, s *db.DB, id string, now time.Time)
 }
 
 func beginFirstTimeline(ctx context.Context, tx *db.Tx, id string, now time.Time) error {
-	_, err := tx.Exec(ctx, "INSERT INTO timelines ("+timelineColumns+") VALUES (1, $1, $2, 0, 0) ON CONFLICT (number) DO NOTHING", id, now.Unix())
-	return err
+	return timelineTable.Insert(ctx, tx, "ON CONFLICT (number) DO NOTHING", Timeline{Number: 1, ID: id, StartedAt: now})
 }
 
 // firstOf returns the id of the first timeline that begins together with the second one.
@@ -77,8 +79,7 @@ func StartTimeline(ctx context.Context, tx *db.Tx, id string, now time.Time) (Ti
 		return Timeline{}, fmt.Errorf("find the newest entry of the audit log: %w", err)
 	}
 	t.LastAudit = head.Seq
-	_, err = tx.Exec(ctx, "INSERT INTO timelines ("+timelineColumns+") VALUES ($1, $2, $3, $4, $5)", t.Number, t.ID, now.Unix(), t.LastSeq, t.LastAudit)
-	if err != nil {
+	if err := timelineTable.Insert(ctx, tx, "", t); err != nil {
 		return Timeline{}, fmt.Errorf("start a timeline: %w", err)
 	}
 	return t, nil
@@ -103,12 +104,11 @@ var errNoTimeline = errors.New("the database has no timeline: expected the one t
 func (q Reader) LogState(ctx context.Context, merchantID string) (LogState, error) {
 	var s LogState
 	var err error
-	s.Timelines, err = db.QueryAll(ctx, q, func(row db.Scanner) (t Timeline, err error) {
-		err = row.Scan(&t.Number, &t.ID, db.Seconds(&t.StartedAt), &t.LastSeq, &t.LastAudit, db.NullInt(&s.Head), db.NullInt(&s.Oldest), db.NullInt(&s.Removed), db.Seconds(&s.RemovedBefore))
-		return t, err
-	}, "SELECT "+timelineColumns+`, (SELECT max(seq) FROM events), (SELECT min(seq) FROM events),
-		(SELECT removed_seq FROM event_retention WHERE merchant_id = $1), (SELECT removed_before FROM event_retention WHERE merchant_id = $1)
-		FROM timelines ORDER BY number`, merchantID)
+	s.Timelines, err = db.QueryAll(ctx, q, func(row db.Scanner) (Timeline, error) {
+		return timelineTable.ScanAfter(row, db.Int(&s.Head), db.Int(&s.Oldest), db.Int(&s.Removed), db.Seconds(&s.RemovedBefore))
+	}, `SELECT (SELECT max(seq) FROM events), (SELECT min(seq) FROM events),
+		(SELECT removed_seq FROM event_retention WHERE merchant_id = $1), (SELECT removed_before FROM event_retention WHERE merchant_id = $1),
+		`+timelineTable.List()+` FROM timelines ORDER BY number`, merchantID)
 	if err == nil && len(s.Timelines) == 0 {
 		err = errNoTimeline
 	}

@@ -26,7 +26,7 @@ func UnmarkCopy(ctx context.Context, tx *db.Tx, wants func(merchantID string) bo
 		return err
 	}
 	events, err := db.QueryAll(ctx, tx, func(row db.Scanner) (e Event, err error) {
-		err = row.Scan(&e.Seq, &e.Type, &e.Subject, &e.MerchantID, db.NullText(&e.InvoiceID))
+		err = row.Scan(&e.Seq, &e.Type, &e.Subject, &e.MerchantID, db.Text(&e.InvoiceID))
 		return e, err
 	}, "SELECT seq, type, subject, merchant_id, invoice_id FROM events WHERE seq > $1 AND created_at >= $2 AND delivery_id IS NULL ORDER BY seq", after, invoice.UnixSeconds(r.Isolated))
 	if err != nil {
