@@ -34,7 +34,7 @@ import (
 // A payment that is mined again keeps its invoice, or stays without one.
 func TestWhoseMoneyIsWhose(t *testing.T) {
 	t.Parallel()
-	properties(t, 10**propertyCount, func(open func() *reader, r *rand.Rand) string {
+	properties(t, *propertyCount, func(open func() *reader, r *rand.Rand) string {
 		g := &game{reader: open(), Rand: r, shown: make(map[string][]invoice.Amount), meant: make(map[invoice.Hash]meant)}
 		g.book.Restart(narrow{r, 0, 8})
 		g.must(g.book.Start(g.head(), g.head().Number+1))
