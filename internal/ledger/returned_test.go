@@ -400,6 +400,8 @@ func TestRefundReadAfterTheEnd(t *testing.T) {
 			case invoice.Void:
 				w.final()
 				w.void(inv)
+			case invoice.Drafted, invoice.Open:
+				t.Fatalf("an invoice does not end %s", c.status)
 			}
 			ended := w.head()
 			_, err := w.Rescan(t.Context(), w.chainKey, b.Number)
