@@ -158,6 +158,13 @@ func IsErrorAnswer(err error) bool {
 	return (f.rpcError || f.status != 0) && !f.rateLimited() && f.retryAfter == 0 && IsRefusal(err) && !errors.Is(err, ErrTimeout)
 }
 
+// IsClientError reports whether a node refused a request with an HTTP status from 400 to 499, other than that it was
+// called too often. It then did not carry out the request.
+func IsClientError(err error) bool {
+	f := classify(err)
+	return f.status/100 == 4 && !f.rateLimited() && f.retryAfter == 0
+}
+
 // IsRevert reports whether a node's code means that a call would be reverted. Not all nodes have such a code.
 func IsRevert(err error) bool {
 	f := classify(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/contracts/hostile"
@@ -373,37 +374,44 @@ func TestAcceptanceThatIsNotRecorded(t *testing.T) {
 // After harmlessAfter another transaction uses the nonce, and the items are sent again.
 func TestTransactionThatNoNodeTakes(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		writer := w.writer(w.gasless)
-		ids := commitments(3)
-		w.enqueueIntents(invoice.IntentOpen, ids...)
-		w.net.before = func(method string, args []any) error {
-			tx := new(types.Transaction)
-			if method == sendRaw && tx.UnmarshalBinary(rawOf(args)) == nil && *tx.To() == w.registry {
-				return answer("no")
-			}
-			return nil
-		}
-		a := w.acceptOf(w.payer(7))
-		w.tick(writer) // the authorization goes first
-		w.seal(1)
-		for range harmlessAfter/rebroadcastAfter + 3 {
-			writer.report(writer.tick(w.ctx))
-			w.clock.Add(rebroadcastAfter)
-		}
-		if all := w.txs()[1].Attempts; len(all) != 2 || all[1].CreatedAt.Sub(all[0].CreatedAt) < harmlessAfter {
-			t.Errorf("the attempts are %+v, want a second one after %s", all, harmlessAfter)
-		}
-		w.seal(1)
-		w.net.before = nil
-		w.tick(writer)
-		w.seal(1)
-		w.tick(writer)
-		w.wantStatus(statusOpen, ids[0])
-		if stuck := w.txs()[1]; stuck.Status != TxFailed || w.gasOf(stuck) != 21_000 {
-			t.Errorf("the transaction that no node took is %s", stuck.Status)
-		}
-		w.wantWriting(writer)
-		w.settled(writer)
-		w.wantStates(ledger.AuthorizationPaid, a)
+		testTransactionThatNoNodeTakes(t, w, answer("no"))
 	})
+	t.Run("too large for a proxy", func(t *testing.T) {
+		testTransactionThatNoNodeTakes(t, onSQLite(t), rpc.HTTPError{StatusCode: 413, Status: "413 Content Too Large"})
+	})
+}
+
+func testTransactionThatNoNodeTakes(t *testing.T, w *world, refusal error) {
+	writer := w.writer(w.gasless)
+	ids := commitments(3)
+	w.enqueueIntents(invoice.IntentOpen, ids...)
+	w.net.before = func(method string, args []any) error {
+		tx := new(types.Transaction)
+		if method == sendRaw && tx.UnmarshalBinary(rawOf(args)) == nil && *tx.To() == w.registry {
+			return refusal
+		}
+		return nil
+	}
+	a := w.acceptOf(w.payer(7))
+	w.tick(writer) // the authorization goes first
+	w.seal(1)
+	for range harmlessAfter/rebroadcastAfter + 3 {
+		writer.report(writer.tick(w.ctx))
+		w.clock.Add(rebroadcastAfter)
+	}
+	if all := w.txs()[1].Attempts; len(all) != 2 || all[1].CreatedAt.Sub(all[0].CreatedAt) < harmlessAfter {
+		t.Errorf("the attempts are %+v, want a second one after %s", all, harmlessAfter)
+	}
+	w.seal(1)
+	w.net.before = nil
+	w.tick(writer)
+	w.seal(1)
+	w.tick(writer)
+	w.wantStatus(statusOpen, ids[0])
+	if stuck := w.txs()[1]; stuck.Status != TxFailed || w.gasOf(stuck) != 21_000 {
+		t.Errorf("the transaction that no node took is %s", stuck.Status)
+	}
+	w.wantWriting(writer)
+	w.settled(writer)
+	w.wantStates(ledger.AuthorizationPaid, a)
 }

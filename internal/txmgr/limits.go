@@ -55,7 +55,7 @@ const (
 	bumpBlocks = 3
 	// rebroadcastAfter is when a transaction that is not mined is broadcast again, in case it was dropped.
 	rebroadcastAfter = 15 * time.Second
-	// harmlessAfter is when a transaction that no node has accepted is replaced by a transaction that does nothing.
+	// harmlessAfter is when a transaction that all nodes refuse is replaced by a transaction that does nothing.
 	harmlessAfter = 5 * time.Minute
 	// lostAfter is how long a transaction must have no receipt while its nonce is used, before the writer concludes
 	// that another transaction used the nonce: nodes behind one endpoint differ for a while.

@@ -234,7 +234,7 @@ func (f broadcastState) outcome() error {
 // refused reports whether every node refused the last broadcast, for a reason that
 // another attempt may avoid.
 func (f broadcastState) refused() bool {
-	return isAnswer(f.err) && !f.used && !f.held
+	return (isAnswer(f.err) || chain.IsClientError(f.err)) && !f.used && !f.held
 }
 
 // explain finds out what happened to an attempt after its broadcast failed. It asks nodes for the transaction, the
