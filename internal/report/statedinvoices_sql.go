@@ -89,19 +89,8 @@ func (q Reader) EarlierInvoices(ctx context.Context, f EarlierFilter, do func([]
 	if err := eachPage(f.Limit, do, func(after StatedInvoice) ([]StatedInvoice, error) { return longLivedInvoices(ctx, q, f, after) }); err != nil {
 		return err
 	}
-	// An invoice that is read as open here may get an exception before the next page, which then leaves it out, or close
-	// before the next list, which then does.
 	read := make(map[string]bool)
-	if err := eachPage(f.Limit, func(page []StatedInvoice) error {
-		var unread []StatedInvoice
-		for _, inv := range page {
-			if !read[inv.ID] {
-				read[inv.ID] = true
-				unread = append(unread, inv)
-			}
-		}
-		return do(unread)
-	}, func(after StatedInvoice) ([]StatedInvoice, error) { return overdueInvoices(ctx, q, f, after) }); err != nil {
+	if err := eachOverdue(ctx, q, f, read, do); err != nil {
 		return err
 	}
 	return eachPage(f.Limit, func(page []latePayment) error {
@@ -118,6 +107,32 @@ func (q Reader) EarlierInvoices(ctx context.Context, f EarlierFilter, do func([]
 		}
 		return do(closed)
 	}, func(after latePayment) ([]latePayment, error) { return latePayments(ctx, q, f, after) })
+}
+
+// eachOverdue calls do with the overdue invoices that are not in read, and adds them to it. The pages have the order of
+// states, which change: an invoice that moves to an earlier state between two pages is in neither. So several pages are
+// read again, until all of them are known. An invoice that was read here may close before the next list is read.
+func eachOverdue(ctx context.Context, q db.Querier, f EarlierFilter, read map[string]bool, do func([]StatedInvoice) error) error {
+	for again := true; again; {
+		pages, unread := 0, []StatedInvoice(nil)
+		if err := eachPage(f.Limit, func(page []StatedInvoice) error {
+			pages++
+			for _, inv := range page {
+				if !read[inv.ID] {
+					read[inv.ID] = true
+					unread = append(unread, inv)
+				}
+			}
+			return nil
+		}, func(after StatedInvoice) ([]StatedInvoice, error) { return overdueInvoices(ctx, q, f, after) }); err != nil {
+			return err
+		}
+		if err := do(unread); err != nil {
+			return err
+		}
+		again = pages > 1 && len(unread) > 0
+	}
+	return nil
 }
 
 // eachPage calls do with each page. read returns the page after the last element of the page before.
