@@ -34,9 +34,9 @@ func TestRunRefusesBackup(t *testing.T) {
 	}
 }
 
-// TestRestoredWhileRunning sets the database back under a service that runs. It stops its work,
+// TestExtraRestoredWhileRunning sets the database back under a service that runs. It stops its work,
 // answers 503 with the reason, and does not start again.
-func TestRestoredWhileRunning(t *testing.T) {
+func TestExtraRestoredWhileRunning(t *testing.T) {
 	t.Parallel()
 	url := dbtest.Migrated(t)
 	advanced := make(chan struct{}, 1)
