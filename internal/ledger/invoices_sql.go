@@ -62,17 +62,22 @@ var (
 // the ids of the inserted ones. It leaves out an invoice if an open invoice has its transfer amount;
 // after AssumeFree it leaves out no invoice.
 func InsertInvoices(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) (map[string]bool, error) {
-	inserted, err := tx.InsertFree(ctx, transferAmountInsertion, transferAmountRows(wholeAmounts(invoices)))
+	amounts := wholeAmounts(invoices)
+	free, err := tx.InsertFree(ctx, transferAmountInsertion, transferAmountRows(amounts))
 	if err != nil {
 		return nil, err
 	}
+	taken := make(map[string]bool)
+	for _, a := range amounts {
+		taken[a.Invoice.ID] = !free[a.Invoice.ID]
+	}
+	inserted := make(map[string]bool, len(invoices))
 	var kept []invoice.Invoice
 	for _, inv := range invoices {
-		if !inv.TransferAmount.IsZero() && !inserted[inv.ID] {
-			continue
+		if !taken[inv.ID] {
+			inserted[inv.ID] = true
+			kept = append(kept, inv)
 		}
-		inserted[inv.ID] = true
-		kept = append(kept, inv)
 	}
 	if err := termsTable.Insert(ctx, tx, "", kept...); err != nil {
 		return nil, err
