@@ -82,8 +82,10 @@ func (inv Invoice) Returning(p Payment, back, early Amount) Amount {
 	switch {
 	case inv.Status == Open, inv.IsLate(p.Position), back.Less(p.Returned):
 		return back
-	case p.Returned.Less(early):
+	case p.Returned.Less(early) && early.Less(back):
 		return early
+	case p.Returned.Less(early):
+		return back
 	}
 	return p.Returned
 }

@@ -44,10 +44,11 @@ func (ch *Changes) isPreparedRefund(e *entry) bool {
 	return decided && m.PreparedID != ""
 }
 
-// isNamedByAnother reports whether a transfer's block has another transfer of which the calldata names a refund.
+// isNamedByAnother reports whether a transfer's block has another transfer that pays a refund by naming it. One of more
+// than the refund's amount may exceed what is left of the payment, and pays no refund then.
 func (ch *Changes) isNamedByAnother(e *entry, r invoice.RefundRecord) bool {
 	return r.Tag != e.Evidence.Calldata && slices.ContainsFunc(ch.tagged[r.Tag], func(t invoice.Transfer) bool {
-		return t.BlockNumber == e.BlockNumber && r.Names(t)
+		return t.BlockNumber == e.BlockNumber && r.Names(t) && !t.Amount.IsZero() && !r.Amount.Less(t.Amount)
 	})
 }
 

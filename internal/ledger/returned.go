@@ -31,10 +31,15 @@ func (ch *Changes) recountReturned(paymentIDs ...string) {
 
 // refundedEarly returns how much of a payment was refunded before its invoice was paid or ended.
 func (ch *Changes) refundedEarly(p invoice.Payment, inv invoice.Invoice) (sum invoice.Amount) {
-	if refunds := ch.refundsOf(p.ID); slices.ContainsFunc(refunds, inv.IsEarly) {
-		return inv.RefundedEarly(p, refunds, ch.paymentsOf(inv.ID))
+	refunds := ch.refundsOf(p.ID)
+	if !slices.ContainsFunc(refunds, inv.IsEarly) {
+		return sum
 	}
-	return sum
+	var payments []invoice.Payment // which only a paid invoice needs
+	if inv.Status == invoice.Paid {
+		payments = ch.paymentsOf(inv.ID)
+	}
+	return inv.RefundedEarly(p, refunds, payments)
 }
 
 // setReturned sets what was returned of a payment, if that has changed.
