@@ -504,3 +504,20 @@ func TestTaggedRefundKeepsItsRecord(t *testing.T) {
 		w.wantRefunded("the newer payment", newer, 1000)
 	})
 }
+
+// TestTaggedRefundOfTooMuch has a transfer that names a refund, of more than the payment, and in the same block an
+// untagged one of the refund's amount, which pays it.
+func TestTaggedRefundOfTooMuch(t *testing.T) {
+	eachWorld(t, func(_ *testing.T, w *world) {
+		p := w.paid(1000)
+		r := w.mustPrepare(p, 0)
+		untagged, tooMuch := tagged(w.send(r), invoice.Evidence{}), w.send(r)
+		tooMuch.Amount = invoice.NewAmount(1001)
+		w.mine(w.head().Time.Unix()+1, untagged, tooMuch)
+		w.final()
+		if got := w.refund(r.ID); got.Status != invoice.RefundConfirmed || got.Transfer.TxHash != untagged.TxHash {
+			w.t.Errorf("the refund is %s by %s, want confirmed by %s", got.Status, got.Transfer.TxHash, untagged.TxHash)
+		}
+		w.wantRefunded("the payment", p, 1000)
+	})
+}
