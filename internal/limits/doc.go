@@ -2,7 +2,7 @@
 //
 // # Rates and shares
 //
-// Thepackage limits how often clients make requests, by a token bucket for each, and how much
+// The package limits how often clients make requests, by a token bucket for each, and how much
 // of a resource they use at the same time.
 //
 // # Addresses of clients
