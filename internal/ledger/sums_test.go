@@ -309,8 +309,8 @@ func TestCostOfDustBelowAPayment(t *testing.T) {
 			}
 			return kB / uint64(n)
 		}
-		if few, many := cost(2_000), cost(12_000); 2*many > 3*few {
-			t.Errorf("each of 12000 payments of dust allocates %d kB, each of 2000 %d kB", many, few)
+		if few, many := cost(1_000), cost(6_000); 2*many > 3*few {
+			t.Errorf("each of 6000 payments of dust allocates %d kB, each of 1000 %d kB", many, few)
 		}
 	})
 }
