@@ -146,7 +146,7 @@ func (l *location) UnmarshalYAML(node ast.Node) error {
 // readOnly.
 type databaseFile struct {
 	location
-	readOnly *location // nil without a gap
+	readOnly *location // nil without one
 }
 
 // UnmarshalYAML accepts both forms.

@@ -31,7 +31,7 @@ var ErrConflict = errors.New("state was changed by another process")
 type DB struct {
 	Queries // outside a transaction
 	dialect dialect
-	standby *standby // nil without a gap
+	standby *standby // nil without one
 	created bool     // Open found no tables
 
 	// revision is the configuration revision of this process; 0 allows writes under any revision.

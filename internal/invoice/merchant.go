@@ -34,7 +34,7 @@ type Merchant struct {
 	// address is allowed.
 	Allowed []AllowedAddress
 	Pending *PendingAddresses // nil if no change is pending
-	Logo    *Logo             // nil without a gap
+	Logo    *Logo             // nil without one
 	// ReturnHosts are the only hosts of return URLs. If it is empty, every host is
 	// allowed with https.
 	ReturnHosts []string

@@ -40,7 +40,7 @@ var ErrCreatesWait = fmt.Errorf("creates wait for the database: %w", limits.ErrB
 // create is an invoice to be inserted, with the idempotency key of its request.
 type create struct {
 	inv        invoice.Invoice
-	key        *IdempotencyKey // nil without a gap
+	key        *IdempotencyKey // nil without one
 	byMerchant bool            // the merchant asks, not the operator
 	origin     access.Origin   // of the request
 }
