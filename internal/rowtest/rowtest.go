@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/big"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,28 +53,35 @@ func Sample(id, merchant string) invoice.Invoice {
 	}
 }
 
+// maxInserted bounds the invoices of one statement, so that slow machines finish it within its deadline.
+const maxInserted = 2000
+
 // Insert stores invoices with their merchants and settlement addresses.
 func Insert(t testing.TB, s *db.DB, invoices ...invoice.Invoice) {
 	t.Helper()
-	Update(t, s, func(ctx context.Context, tx *db.Tx) error {
-		var settlements []access.SettlementAddress
-		var holdings []access.Holding
-		for _, inv := range invoices {
-			holdings = append(holdings, access.Holding{Address: inv.Merchant, MerchantID: inv.MerchantID})
-			settlements = append(settlements, access.SettlementAddress{ChainKey: inv.ChainKey, Address: inv.Merchant, MerchantID: inv.MerchantID})
-		}
-		if err := access.InsertSettlementAddresses(ctx, tx, settlements, invoice.Unix(900)); err != nil {
-			return err
-		}
-		if _, _, err := access.GrantAddresses(ctx, tx, holdings, invoice.Unix(900)); err != nil {
-			return err
-		}
-		inserted, err := ledger.InsertInvoices(ctx, tx, invoices)
-		if err == nil && len(inserted) != len(invoices) {
-			err = fmt.Errorf("%d of %d invoices were inserted", len(inserted), len(invoices))
-		}
+	for part := range slices.Chunk(invoices, maxInserted) {
+		Update(t, s, func(ctx context.Context, tx *db.Tx) error { return insert(ctx, tx, part) })
+	}
+}
+
+func insert(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) error {
+	var settlements []access.SettlementAddress
+	var holdings []access.Holding
+	for _, inv := range invoices {
+		holdings = append(holdings, access.Holding{Address: inv.Merchant, MerchantID: inv.MerchantID})
+		settlements = append(settlements, access.SettlementAddress{ChainKey: inv.ChainKey, Address: inv.Merchant, MerchantID: inv.MerchantID})
+	}
+	if err := access.InsertSettlementAddresses(ctx, tx, settlements, invoice.Unix(900)); err != nil {
 		return err
-	})
+	}
+	if _, _, err := access.GrantAddresses(ctx, tx, holdings, invoice.Unix(900)); err != nil {
+		return err
+	}
+	inserted, err := ledger.InsertInvoices(ctx, tx, invoices)
+	if err == nil && len(inserted) != len(invoices) {
+		err = fmt.Errorf("%d of %d invoices were inserted", len(inserted), len(invoices))
+	}
+	return err
 }
 
 // At returns a time that is given in Unix seconds.
