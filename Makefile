@@ -6,12 +6,13 @@
 TOOL := go tool -modfile=tools/go.mod
 
 # The time of each fuzz target, the number of histories, the first seed, the number of sequences of calls and of changed
-# lines, and flags of the benchmarks (see go -C bench run . -help).
+# lines, the parts of make check, and flags of the benchmarks (see go -C bench run . -help).
 FUZZTIME   ?= 2s
 HISTORIES  ?= 10000
 SEED       ?= 1
 INVARIANTS ?= 200
 MUTANTS    ?= 60
+CHECKS     ?= extra forge generators litestream fuzz
 BENCHFLAGS ?=
 
 # Packages are tested two for each CPU at a time: half of the time their tests wait for databases, blocks and timeouts.
@@ -39,7 +40,7 @@ man: build ## write man pages to bin/man, dated by the commit
 
 .PHONY: test
 test: ## run the tests that need only Go and PostgreSQL, which they install
-	$(GOTEST) -timeout 10m -skip '^TestExtra' ./...
+	$(GOTEST) -timeout 20m -skip '^TestExtra' ./...
 	go -C bench test ./...
 
 .PHONY: short
@@ -47,7 +48,7 @@ short: ## run the part of make test that needs only Go
 	$(GOTEST) -short -skip '^TestExtra' ./...
 
 .PHONY: check
-check: extra forge generators litestream fuzz ## run all other tests: foreign tools, generated files, SDKs, browsers, anvil, upgrades, fuzzers, long runs
+check: $(CHECKS) ## run all other tests: foreign tools, generated files, SDKs, browsers, anvil, upgrades, fuzzers, long runs
 
 .PHONY: extra
 extra: ## run the Go tests that make test leaves out; installs missing tools
