@@ -12,10 +12,6 @@ import (
 // prepared refund of it, because only final payments can have one. It returns how much of each payment did not count
 // when the invoice was paid. ok is false if the invoice was not paid.
 func (inv Invoice) PaidInOrder(payments []Payment, refunds []Refund, back map[string]Amount, unfinal uint64) (returned map[string]Amount, ok bool) {
-	inTime := filter(payments, func(p Payment) bool {
-		return p.Status == Confirmed && p.InvoiceID == inv.ID && !inv.IsLate(p.Position)
-	})
-	slices.SortFunc(inTime, func(a, b Payment) int { return a.Compare(b.Position) })
 	refunds = slices.SortedFunc(slices.Values(refunds), func(a, b Refund) int { return a.Compare(b.Position) })
 	returned = maps.Clone(back)
 	for _, r := range refunds {
@@ -24,7 +20,7 @@ func (inv Invoice) PaidInOrder(payments []Payment, refunds []Refund, back map[st
 	before := make(map[string]Payment)  // the payments so far, by id
 	prepared := make(map[string]Amount) // how much of returned belongs to prepared refunds
 	var sum Amount                      // of the parts of before that count
-	for _, p := range inTime {
+	for _, p := range inv.inTime(payments) {
 		for len(refunds) > 0 && refunds[0].BlockNumber <= p.BlockNumber+unfinal {
 			r := refunds[0]
 			refunds = refunds[1:]
@@ -45,4 +41,13 @@ func (inv Invoice) PaidInOrder(payments []Payment, refunds []Refund, back map[st
 		sum = sum.Plus(p.Amount.Minus(returned[p.ID]))
 	}
 	return nil, false
+}
+
+// inTime returns the confirmed payments of the invoice that are not late, in the order of the chain.
+func (inv Invoice) inTime(payments []Payment) []Payment {
+	all := filter(payments, func(p Payment) bool {
+		return p.Status == Confirmed && p.InvoiceID == inv.ID && !inv.IsLate(p.Position)
+	})
+	slices.SortFunc(all, func(a, b Payment) int { return a.Compare(b.Position) })
+	return all
 }

@@ -3,7 +3,6 @@ package invoice
 import (
 	"cmp"
 	"math"
-	"slices"
 )
 
 // RefundMatch is the payment that a refund pays back.
@@ -82,10 +81,10 @@ func (inv Invoice) Returning(p Payment, back, early Amount) Amount {
 	switch {
 	case inv.Status == Open, inv.IsLate(p.Position), back.Less(p.Returned):
 		return back
-	case p.Returned.Less(early) && early.Less(back):
-		return early
-	case p.Returned.Less(early):
+	case back.Less(early):
 		return back
+	case p.Returned.Less(early):
+		return early
 	}
 	return p.Returned
 }
@@ -111,10 +110,8 @@ func (inv Invoice) RefundedEarly(p Payment, refunds []Refund, payments []Payment
 	if inv.Status != Paid {
 		return early(math.MaxUint64)
 	}
-	inTime := filter(payments, func(p Payment) bool { return p.Status == Confirmed && !inv.IsLate(p.Position) })
-	slices.SortFunc(inTime, func(a, b Payment) int { return a.Compare(b.Position) })
 	var others, own Amount
-	for _, q := range inTime {
+	for _, q := range inv.inTime(payments) {
 		if q.ID == p.ID {
 			own = p.Amount
 		} else {
