@@ -114,23 +114,21 @@ func (q Reader) EarlierInvoices(ctx context.Context, f EarlierFilter, do func([]
 // read again, until all of them are known. An invoice that was read here may close before the next list is read.
 func eachOverdue(ctx context.Context, q db.Querier, f EarlierFilter, read map[string]bool, do func([]StatedInvoice) error) error {
 	for again := true; again; {
-		pages, unread := 0, []StatedInvoice(nil)
+		pages, known := 0, len(read)
 		if err := eachPage(f.Limit, func(page []StatedInvoice) error {
 			pages++
+			var unread []StatedInvoice
 			for _, inv := range page {
 				if !read[inv.ID] {
 					read[inv.ID] = true
 					unread = append(unread, inv)
 				}
 			}
-			return nil
+			return do(unread)
 		}, func(after StatedInvoice) ([]StatedInvoice, error) { return overdueInvoices(ctx, q, f, after) }); err != nil {
 			return err
 		}
-		if err := do(unread); err != nil {
-			return err
-		}
-		again = pages > 1 && len(unread) > 0
+		again = pages > 1 && len(read) > known
 	}
 	return nil
 }
