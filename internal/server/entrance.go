@@ -13,7 +13,7 @@ import (
 )
 
 // Limits of the connections that doors may hold open, so that slow clients of one door do not
-// keep others out. webpage.Doors that share an address share their connections.
+// keep others out. Doors that share an address share their connections.
 const (
 	maxAPIConnections      = 6144
 	maxOperatorConnections = 2048
