@@ -144,11 +144,7 @@ func InsertMerchant(ctx context.Context, tx *db.Tx, m invoice.Merchant) error {
 	if err := tx.Insert(ctx, db.Insertion{Table: "merchants", Columns: []string{"id", "created_at"}, Conflict: "ON CONFLICT DO NOTHING"}, [][]any{{m.ID, m.CreatedAt.Unix()}}); err != nil {
 		return err
 	}
-	inserted, err := tx.InsertReturningKeys(ctx, merchantTable.Insertion("ON CONFLICT DO NOTHING"), [][]any{merchantTable.Values(m)})
-	if err == nil && !inserted[m.ID] {
-		err = db.ErrConflict
-	}
-	return err
+	return tx.InsertNew(ctx, merchantTable.Insertion("ON CONFLICT DO NOTHING"), merchantTable.Values(m))
 }
 
 // updateMerchant stores a merchant's profile, except its logo. It returns ErrNotFound if the merchant

@@ -293,27 +293,18 @@ type hashParser struct{}
 func (hashParser) parse(text string) (invoice.Hash, error) { return invoice.ParseHash(text) }
 
 // Null is a field whose zero value is stored as NULL.
-func Null(f Field) Field { return nullField{f} }
-
-type nullField struct{ Field }
-
-func (f nullField) value() any {
-	if f.isZero() {
-		return nil
-	}
-	return f.Field.value()
-}
+func Null(f Field) Field { return nullField{f, nil} }
 
 // NullIf is a field that is stored as NULL under a condition.
-func NullIf(null func() bool, f Field) Field { return nullIf{f, null} }
+func NullIf(null func() bool, f Field) Field { return nullField{f, null} }
 
-type nullIf struct {
+type nullField struct {
 	Field
-	null func() bool
+	null func() bool // nil if the zero value is NULL
 }
 
-func (f nullIf) value() any {
-	if f.null() {
+func (f nullField) value() any {
+	if f.null == nil && f.isZero() || f.null != nil && f.null() {
 		return nil
 	}
 	return f.Field.value()
@@ -325,4 +316,34 @@ func UnixMilli(t time.Time) int64 {
 		return 0
 	}
 	return t.UnixMilli()
+}
+
+// NullMilliseconds returns a time in Unix milliseconds, or nil for the zero time.
+func NullMilliseconds(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixMilli()
+}
+
+// OrNull returns nil, for NULL, if v is the zero value, and otherwise v as the
+// database stores it.
+func OrNull[T comparable](v T) any {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	switch v := any(v).(type) {
+	case invoice.Amount:
+		return v.String()
+	case invoice.Address:
+		return v.String()
+	case invoice.Hash:
+		return v.String()
+	case invoice.Method:
+		return string(v)
+	case time.Time:
+		return v.Unix()
+	}
+	return v
 }

@@ -51,6 +51,15 @@ func (q *Queries) InsertReturningKeys(ctx context.Context, ins Insertion, rows [
 	return inserted, err
 }
 
+// InsertNew inserts a row, or returns ErrConflict if the ON CONFLICT clause skips it.
+func (q *Queries) InsertNew(ctx context.Context, ins Insertion, row []any) error {
+	inserted, err := q.InsertReturningKeys(ctx, ins, [][]any{row})
+	if err == nil && len(inserted) == 0 {
+		err = ErrConflict
+	}
+	return err
+}
+
 // insertions calls do with the statements that insert the rows.
 func (q *Queries) insertions(ins Insertion, rows [][]any, do func(text string, args []any) error) error {
 	names, types := splitTypes(ins.Columns)

@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -109,9 +110,9 @@ const isDueAuthorization = "a.status = 'accepted' AND " + isPendingAuthorization
 func InsertAuthorization(ctx context.Context, tx *db.Tx, a Authorization) error {
 	a.Status = AuthorizationAccepted
 	accepted := authorizationTable.Without("reason", "tx_id", "ended_ms")
-	inserted, err := tx.InsertReturningKeys(ctx, accepted.Insertion("ON CONFLICT (chain_key, token, authorizer, nonce) DO NOTHING"), [][]any{accepted.Values(a)})
-	if err == nil && !inserted[a.ID] {
-		err = fmt.Errorf("nonce %s of %s is bound: %w", a.Nonce, a.From, db.ErrConflict)
+	err := tx.InsertNew(ctx, accepted.Insertion("ON CONFLICT (chain_key, token, authorizer, nonce) DO NOTHING"), accepted.Values(a))
+	if errors.Is(err, db.ErrConflict) {
+		err = fmt.Errorf("nonce %s of %s is bound: %w", a.Nonce, a.From, err)
 	}
 	return err
 }

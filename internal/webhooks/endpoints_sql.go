@@ -215,11 +215,7 @@ func insertSecret(ctx context.Context, tx *db.Tx, r SecretRow, seal Seal) (versi
 	if r.Sealed, r.KeyID, err = seal(r.Version); err != nil {
 		return 0, err
 	}
-	inserted, err := tx.InsertReturningKeys(ctx, secretTable.Insertion("ON CONFLICT DO NOTHING"), [][]any{secretTable.Values(r)})
-	if err == nil && !inserted[r.MerchantID] {
-		err = db.ErrConflict
-	}
-	return r.Version, err
+	return r.Version, tx.InsertNew(ctx, secretTable.Insertion("ON CONFLICT DO NOTHING"), secretTable.Values(r))
 }
 
 // ErrURLChanged is returned by PromoteSecret if the endpoint's URL was changed.
