@@ -56,6 +56,17 @@ func sendUsedKeys(ctx context.Context, tx *db.Tx, keys []IdempotencyKey, now tim
 	return used, err
 }
 
+// keyColumns are the columns of the Idempotency-Key with which a payment link, a refund or a submission was made.
+var keyColumns = []string{"idem_scope", "idem_key", "request_hash"}
+
+// keyValues returns the values of keyColumns. They are NULL if key is empty.
+func keyValues(scope, key string, hash invoice.Hash) []any {
+	if key == "" {
+		return []any{nil, nil, nil}
+	}
+	return []any{scope, key, hash.String()}
+}
+
 // keyInsertion replaces keys that are older than the window, and skips younger ones.
 var keyInsertion = db.Insertion{
 	Table:   "idempotency_keys",

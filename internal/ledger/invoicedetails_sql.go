@@ -17,7 +17,10 @@ var detailedTable = db.NewTable("invoices", func(inv *invoice.Invoice) []db.Colu
 
 const joinedDetails = " LEFT JOIN invoice_details ON invoice_id = id"
 
-var selectDetailed = "SELECT " + detailedTable.Of("invoices") + " FROM invoices" + joinedDetails
+var (
+	detailedColumns = detailedTable.Of("invoices")
+	selectDetailed  = "SELECT " + detailedColumns + " FROM invoices" + joinedDetails
+)
 
 func detailColumns(d *invoice.Details) []db.Column {
 	return []db.Column{

@@ -30,7 +30,7 @@ type MetadataPair struct{ Key, Value string }
 // If it examined MaxExamined invoices without finding enough, it also returns the id of the last,
 // before which the list continues.
 func (q Reader) Invoices(ctx context.Context, f InvoiceFilter) (found []invoice.Invoice, last string, err error) {
-	return db.List(ctx, q, f.selection(q), detailedTable.Of("invoices"), joinedDetails, f.Limit, detailedTable.Scan, db.ScanID)
+	return db.List(ctx, q, f.selection(q), detailedColumns, joinedDetails, f.Limit, detailedTable.Scan, db.ScanID)
 }
 
 // selection reads the invoices by an index, and examines them for the filters that it does not answer.

@@ -43,16 +43,8 @@ func insertPaymentLink(ctx context.Context, tx *db.Tx, l invoice.PaymentLink, sc
 	if err := access.InsertMerchants(ctx, tx, []string{l.MerchantID}, l.CreatedAt); err != nil {
 		return err
 	}
-	keyed := []any{nil, nil, nil}
-	if key != "" {
-		keyed = []any{scope, key, hash.String()}
-	}
-	ins := linkTable.Insertion("ON CONFLICT DO NOTHING", "idem_scope", "idem_key", "request_hash")
-	inserted, err := tx.InsertReturningKeys(ctx, ins, [][]any{linkTable.Values(l, keyed...)})
-	if err == nil && !inserted[l.ID] {
-		err = db.ErrConflict
-	}
-	if err != nil {
+	row := linkTable.Values(l, keyValues(scope, key, hash)...)
+	if err := tx.InsertNew(ctx, linkTable.Insertion("ON CONFLICT DO NOTHING", keyColumns...), row); err != nil {
 		return fmt.Errorf("insert payment link %s: %w", l.ID, err)
 	}
 	return nil

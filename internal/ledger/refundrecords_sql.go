@@ -40,7 +40,7 @@ type recordRow struct {
 }
 
 var recordTable = db.NewTable("refund_records", func(r *recordRow) []db.Column {
-	return append(slices.Concat(preparedColumns(r), db.Joined(paymentOfRecord(r)...), db.Joined(transferOfRecord(&r.Transfer)...)),
+	return append(slices.Concat(preparedColumns(r), paymentOfRecord(r), transferOfRecord(&r.Transfer)),
 		db.Expr("(SELECT sent.tx_hash FROM refund_submissions AS sent WHERE sent.refund_id = refund_records.id AND sent.withdrawn_at IS NULL)",
 			db.Hash(&r.SubmittedTx)),
 		db.Expr(`EXISTS (SELECT 1 FROM refund_records AS other JOIN refunds AS gone ON gone.id = other.refund_id
@@ -81,29 +81,29 @@ func preparedColumns(r *recordRow) []db.Column {
 
 func paymentOfRecord(r *recordRow) []db.Column {
 	return []db.Column{
-		db.Col("payments.token", db.Address(&r.Token)),
-		db.Col("payments.currency", db.Text(&r.Currency)),
-		db.Col("coalesce(payments.settles_to, payments.to_address)", db.Address(&r.From)),
-		db.Col("payments.from_address", db.Address(&r.Payer)),
-		db.Col("payments.amount", db.Amount(&r.paid)),
-		db.Col("payments.amount_refunded", db.Amount(&r.back)),
-		db.Col("payments.status", db.Text(&r.PaymentStatus)),
-		db.Col("refund_records.invoice_paid", db.Bool(&r.InvoicePaid)),
+		db.Expr("payments.token", db.Address(&r.Token)),
+		db.Expr("payments.currency", db.Text(&r.Currency)),
+		db.Expr("coalesce(payments.settles_to, payments.to_address)", db.Address(&r.From)),
+		db.Expr("payments.from_address", db.Address(&r.Payer)),
+		db.Expr("payments.amount", db.Amount(&r.paid)),
+		db.Expr("payments.amount_refunded", db.Amount(&r.back)),
+		db.Expr("payments.status", db.Text(&r.PaymentStatus)),
+		db.Expr("refund_records.invoice_paid", db.Bool(&r.InvoicePaid)),
 	}
 }
 
 func transferOfRecord(t *invoice.Refund) []db.Column {
 	return []db.Column{
-		db.Col("refunds.id", db.Text(&t.ID)),
-		db.Col("refunds.tx_hash", db.Hash(&t.TxHash)),
-		db.Col("refunds.block_number", db.Int(&t.BlockNumber)),
-		db.Col("refunds.block_time", db.Seconds(&t.BlockTime)),
-		db.Col("refunds.token", db.Address(&t.Token)),
-		db.Col("refunds.from_address", db.Address(&t.From)),
-		db.Col("refunds.to_address", db.Address(&t.To)),
-		db.Col("refunds.amount", db.Amount(&t.Amount)),
-		db.Col("refunds.status", db.Text(&t.Status)),
-		db.Col("refunds.confirmed_at", db.Seconds(&t.ConfirmedAt)),
+		db.Expr("refunds.id", db.Text(&t.ID)),
+		db.Expr("refunds.tx_hash", db.Hash(&t.TxHash)),
+		db.Expr("refunds.block_number", db.Int(&t.BlockNumber)),
+		db.Expr("refunds.block_time", db.Seconds(&t.BlockTime)),
+		db.Expr("refunds.token", db.Address(&t.Token)),
+		db.Expr("refunds.from_address", db.Address(&t.From)),
+		db.Expr("refunds.to_address", db.Address(&t.To)),
+		db.Expr("refunds.amount", db.Amount(&t.Amount)),
+		db.Expr("refunds.status", db.Text(&t.Status)),
+		db.Expr("refunds.confirmed_at", db.Seconds(&t.ConfirmedAt)),
 	}
 }
 
@@ -211,15 +211,11 @@ func SetRefundInvoices(ctx context.Context, tx *db.Tx, paymentIDs []string) erro
 // insertPreparedRefund inserts a prepared refund. hash is the hash of its request, and is not used
 // without a key.
 func insertPreparedRefund(ctx context.Context, tx *db.Tx, r invoice.RefundRecord, scope, key string, hash invoice.Hash) error {
-	keyed := []any{nil, nil, nil}
-	if key != "" {
-		keyed = []any{scope, key, hash.String()}
-	}
 	if r.ClaimToken != "" {
 		r.ClaimHash = invoice.HashClaimToken(r.ClaimToken)
 	}
 	row := recordRow{RefundRecord: r, listID: RefundListID(r.CreatedAt, r.ID)}
-	err := tx.Insert(ctx, recordTable.Insertion("", "idem_scope", "idem_key", "request_hash"), [][]any{recordTable.Values(row, keyed...)})
+	err := tx.Insert(ctx, recordTable.Insertion("", keyColumns...), [][]any{recordTable.Values(row, keyValues(scope, key, hash)...)})
 	if err != nil {
 		return err
 	}

@@ -24,11 +24,7 @@ var submissionTable = db.NewTable("refund_submissions", func(s *invoice.Submissi
 // insertSubmission inserts a submission. At most one of a refund may be in force. key is empty without
 // an Idempotency-Key; hash is the request's.
 func insertSubmission(ctx context.Context, tx *db.Tx, s invoice.Submission, scope, key string, hash invoice.Hash) error {
-	keyed := []any{nil, nil, nil}
-	if key != "" {
-		keyed = []any{scope, key, hash.String()}
-	}
-	return tx.Insert(ctx, submissionTable.Insertion("", "idem_scope", "idem_key", "request_hash"), [][]any{submissionTable.Values(s, keyed...)})
+	return tx.Insert(ctx, submissionTable.Insertion("", keyColumns...), [][]any{submissionTable.Values(s, keyValues(scope, key, hash)...)})
 }
 
 // hashInForce returns the hash of the request with an Idempotency-Key that made a refund's submission
