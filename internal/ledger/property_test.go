@@ -16,7 +16,7 @@ import (
 // consecutive.
 var (
 	propertySeed    = flag.Uint64("property.seed", 1, "seed of the first case of a property")
-	propertyCount   = flag.Uint64("property.count", 400, "how many cases of each property to play in memory; a hundredth with -short")
+	propertyCount   = flag.Uint64("property.count", 4000, "how many cases of each property to play in memory; a hundredth with -short")
 	propertyOnDisks = flag.Uint64("property.stored", 10, "how many cases of each property to play on each database; one with -short")
 )
 

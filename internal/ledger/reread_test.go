@@ -138,7 +138,7 @@ func newStory(r *rand.Rand) story {
 		s.blocks = append(s.blocks, b)
 		at += r.Int64N(15)
 	}
-	s.begin = r.IntN(len(s.blocks))
+	s.begin = min(r.IntN(len(s.blocks)), s.lastBeforeLateRefund())
 	for i := range s.terms {
 		// Confirm never expires an invoice before it is made void.
 		at := s.begin + r.IntN(len(s.blocks)-s.begin)
@@ -229,6 +229,17 @@ func (s story) nextBack(from int) int {
 		}
 	}
 	return len(s.blocks)
+}
+
+// lastBeforeLateRefund returns the index of the last block before a merchant moves money after the expiry of an invoice.
+// A late reader starts below: whether a refund leaves the invoice underpaid depends on which of the two is stored first.
+func (s story) lastBeforeLateRefund() int {
+	for i := s.nextBack(0); i < len(s.blocks); i = s.nextBack(i + 1) {
+		if slices.ContainsFunc(s.terms, func(t terms) bool { return t.expires < s.blocks[i].at }) {
+			return i - 1
+		}
+	}
+	return len(s.blocks) - 1
 }
 
 // settle makes all read blocks final, and closes the gap.
