@@ -156,15 +156,11 @@ func (m *memory) Observe(blocks ...Block) error {
 // replaced lowers the blocks from which invoices can be paid: those above a number were replaced.
 func (m *memory) replaced(above uint64) {
 	for id, inv := range m.invoices {
-		if inv.Status == invoice.Open {
-			inv.FromBlock = min(inv.FromBlock, above)
-			m.invoices[id] = inv
-		}
+		inv.FromBlock = min(inv.FromBlock, above)
+		m.invoices[id] = inv
 	}
 	for i, a := range m.amounts {
-		if m.invoices[a.invoiceID].Status == invoice.Open {
-			m.amounts[i].fromBlock = min(a.fromBlock, above)
-		}
+		m.amounts[i].fromBlock = min(a.fromBlock, above)
 	}
 	maps.DeleteFunc(m.headers, func(n uint64, _ invoice.Hash) bool { return n > above })
 }

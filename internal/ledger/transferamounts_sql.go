@@ -126,15 +126,16 @@ func InvoicesLackingTransferAmounts(ctx context.Context, q db.Querier, chainKey,
 		AND (sums_stale = 1 OR remaining IS NOT NULL AND remaining_transfer IS NULL AND collection = 'direct') ORDER BY id || '' LIMIT $3`, chainKey, after, limit)
 }
 
-// LowerFromBlocks sets from_block of the chain's open invoices, and of their
-// transfer amounts, to at most the height. The blocks above were replaced, and
-// the new ones can hold transfers to these invoices.
+// LowerFromBlocks sets from_block of the chain's invoices, and of their transfer amounts, to at most the
+// height. The blocks above were replaced, and the new ones can hold transfers to these invoices. An invoice
+// that is closed by now needs it, too: a payer may still send the amount that was shown. The last statement
+// is for open deposit invoices, which have no transfer amounts; a transfer to their address always means them.
 func LowerFromBlocks(ctx context.Context, tx *db.Tx, chainKey string, height uint64) error {
 	for _, update := range []string{
-		`UPDATE transfer_amounts SET from_block = $2 WHERE from_block > $2 AND invoice_id IN
-			(SELECT id FROM invoices WHERE chain_key = $1 AND from_block > $2 AND status = 'open')`,
-		`UPDATE transfer_amounts SET from_block = $2 WHERE chain_key = $1 AND from_block > $2 AND live = 1 AND remainder = 1`,
-		`UPDATE invoices SET from_block = $2 WHERE chain_key = $1 AND from_block > $2 AND status = 'open'`,
+		`UPDATE invoices SET from_block = $2 WHERE from_block > $2 AND id IN
+			(SELECT invoice_id FROM transfer_amounts WHERE chain_key = $1 AND from_block > $2)`,
+		"UPDATE transfer_amounts SET from_block = $2 WHERE chain_key = $1 AND from_block > $2",
+		"UPDATE invoices SET from_block = $2 WHERE chain_key = $1 AND from_block > $2 AND status = 'open'",
 	} {
 		if _, err := tx.Exec(ctx, update, chainKey, int64(height)); err != nil {
 			return err

@@ -270,7 +270,8 @@ CREATE INDEX invoices_by_merchant_state ON invoices (merchant_id, status, except
 -- To find the invoices with the nearest amounts. In numeric order, of equal amounts the newest first.
 CREATE INDEX invoices_near ON invoices (merchant_address, chain_key, token, length(amount), amount, id DESC)
     WHERE status IN ('open', 'expired');
--- Open invoices by their expiry. A reorg, which binds those above a height to it, reads all entries of the chain.
+-- Open invoices by their expiry. A reorg, which binds deposit invoices above a height to it, reads all entries of the
+-- chain.
 CREATE INDEX invoices_expiring ON invoices (chain_key, expires_at, from_block) WHERE status = 'open';
 -- There are seldom any: partly paid invoices, those with sums that are not known, and those created before their chain
 -- was first read.
@@ -389,9 +390,8 @@ CREATE UNIQUE INDEX transfer_amounts_live ON transfer_amounts (amount, merchant_
 -- The last invoice to which an amount was assigned.
 CREATE INDEX transfer_amounts_by_amount ON transfer_amounts (amount, merchant_address, chain_key, token, from_block,
     invoice_id);
--- The rows that a reorg of the blocks above a height binds to that height, in addition to the amounts of the invoices
--- themselves.
-CREATE INDEX transfer_amounts_bound ON transfer_amounts (chain_key, from_block) WHERE live = 1 AND remainder = 1;
+-- The rows that a reorg of the blocks above a height binds to that height.
+CREATE INDEX transfer_amounts_bound ON transfer_amounts (chain_key, from_block);
 -- Open invoices that await an amount, and those that were closed above a block: they could still be paid in it.
 CREATE INDEX transfer_amounts_by_base ON transfer_amounts (base, merchant_address, chain_key, token, closed_block);
 
