@@ -1,5 +1,5 @@
 # The container image: one static binary and nothing else to run, no shell and no
-# package manager. internal/e2e assembles the last stage without Docker and runs it.
+# package manager. internal/test/e2e assembles the last stage without Docker and runs it.
 #
 #   docker build --build-arg VERSION=v1.2.3 --build-arg COMMIT=$(git rev-parse HEAD) -t quittance .
 

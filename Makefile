@@ -72,7 +72,7 @@ properties: ## run HISTORIES cases of each property, INVARIANTS of each model, a
 
 .PHONY: requests
 requests: ## send many requests that are generated from openapi.yaml (10 minutes)
-	go test ./internal/e2e -run '^TestExtraGeneratedRequests$$' -v -timeout 60m -combinations 100
+	go test ./internal/test/e2e -run '^TestExtraGeneratedRequests$$' -v -timeout 60m -combinations 100
 
 .PHONY: lint
 lint: ## check style, common faults and import directions
@@ -90,15 +90,15 @@ generate: ## regenerate generated files (needs npm)
 
 .PHONY: browser
 browser: ## test in a browser: each fault of wallets in each way to pay, each page of the checkout and the dashboard in each size and theme
-	go test ./internal/checkout/browsertest -count 1 -timeout 30m -every
-	go test ./internal/checkout -run '^TestExtraLooks$$' -count 1 -timeout 60m -every
-	go test ./internal/dashboard -run '^TestExtraLooks$$' -count 1 -timeout 60m -every
+	go test ./internal/web/checkout/browsertest -count 1 -timeout 30m -every
+	go test ./internal/web/checkout -run '^TestExtraLooks$$' -count 1 -timeout 60m -every
+	go test ./internal/web/dashboard -run '^TestExtraLooks$$' -count 1 -timeout 60m -every
 
 .PHONY: screenshots
 screenshots: ## write screenshots of the checkout's and the dashboard's pages to bin/screenshots; needs chromium-headless-shell
 	mkdir -p bin/screenshots docs/screenshots
-	go test ./internal/checkout -run '^TestExtraLooks$$' -count 1 -timeout 60m -screenshots $(CURDIR)/bin/screenshots
-	go test ./internal/dashboard -run '^TestExtraLooks$$' -count 1 -timeout 60m -screenshots $(CURDIR)/bin/screenshots
+	go test ./internal/web/checkout -run '^TestExtraLooks$$' -count 1 -timeout 60m -screenshots $(CURDIR)/bin/screenshots
+	go test ./internal/web/dashboard -run '^TestExtraLooks$$' -count 1 -timeout 60m -screenshots $(CURDIR)/bin/screenshots
 	cd bin/screenshots && cp state-waiting-en-1200-light.png wallet-review-de-390-light.png state-paid-en-390-dark.png state-waiting-ar-390-light.png \
 		receipt-paid-en-1200-light.png link-free-en-390-light.png refund-confirm-en-390-light.png \
 		dashboard-merchant-home-1200-light.png dashboard-merchant-inbox-kind-1200-light.png dashboard-merchant-home-390-dark.png $(CURDIR)/docs/screenshots/

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/dev/seed"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/seed"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // partNames are the names of parts.

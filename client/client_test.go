@@ -17,7 +17,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
-	"github.com/quittance/quittance/internal/api/apitest"
+	"github.com/quittance/quittance/internal/web/api/apitest"
 )
 
 var invoice = apitypes.Invoice{

@@ -19,7 +19,7 @@ import (
 
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/contracts/internal/bindgen"
-	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/internal/dev/devchain"
 )
 
 // world is a separate chain for each test, with the registry and the test token.

@@ -15,7 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 
 	"github.com/quittance/quittance/contracts"
-	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/internal/dev/devchain"
 )
 
 // gift returns an authorization from an account over 10 minor units to the merchant, with a unique nonce.

@@ -14,7 +14,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/quittance/quittance/internal/config"
-	"github.com/quittance/quittance/internal/testdeps"
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 // TestExtraLint checks the Dockerfile as BuildKit parses it, the Compose file by its schema, and

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/devtest"
-	"github.com/quittance/quittance/internal/testdeps"
+	"github.com/quittance/quittance/internal/test/devtest"
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 // maxLines is the maximum number of lines, without blank ones, for creating an invoice and handling invoice.paid.

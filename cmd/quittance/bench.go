@@ -12,8 +12,8 @@ import (
 
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dev/seed"
 	"github.com/quittance/quittance/internal/ledger"
-	"github.com/quittance/quittance/internal/seed"
 )
 
 const (

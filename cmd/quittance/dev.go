@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quittance/quittance/internal/dashboard"
 	"github.com/quittance/quittance/internal/dev"
 	"github.com/quittance/quittance/internal/server"
+	"github.com/quittance/quittance/internal/web/dashboard"
 )
 
 func newDev(env environment) *cobra.Command {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/testdeps"
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 // startDev runs a development world until the test ends, and returns what it

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/api/apitest"
+	"github.com/quittance/quittance/internal/web/api/apitest"
 )
 
 const eventKey = "06ajrm4k5xwqz8v3d0n7c2b9h"

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // TestMerchant creates, changes, shows and lists merchants, and creates a key of one.

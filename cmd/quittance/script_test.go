@@ -8,7 +8,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/quittance/quittance/internal/testdeps"
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 func TestMain(m *testing.M) {

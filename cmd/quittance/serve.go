@@ -16,13 +16,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/server"
 	"github.com/quittance/quittance/internal/tracing/otlp"
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/web/api"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 func newServe(env environment) *cobra.Command {

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/web/checkout"
 )
 
 // maxTerms bounds the terms of an invoice that are read, in bytes.

@@ -22,8 +22,8 @@ import (
 	"github.com/quittance/quittance/client"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/dev"
+	"github.com/quittance/quittance/internal/web/checkout"
 )
 
 // TestVerifyDeposit verifies the deposit address of an invoice of a development world, and has a

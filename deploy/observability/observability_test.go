@@ -19,7 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/quittance/quittance/internal/alerttest"
+	"github.com/quittance/quittance/internal/test/alerttest"
 )
 
 type rule struct {

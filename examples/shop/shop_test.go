@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/client"
-	"github.com/quittance/quittance/internal/devtest"
+	"github.com/quittance/quittance/internal/test/devtest"
 )
 
 // TestExtraShop buys a cake.

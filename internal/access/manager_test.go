@@ -8,8 +8,8 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 var acme = access.Principal{KeyID: "configured_acme", MerchantID: "acme", Scopes: access.Standard | access.NewScopes(access.KeysWrite)}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // TestAdmit counts the calls of Admit: one for each key that is not in the cache.

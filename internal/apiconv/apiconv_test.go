@@ -15,9 +15,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/api/apitest"
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/web/api/apitest"
 	"github.com/quittance/quittance/webhook"
 )
 

@@ -27,7 +27,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/logtest"
+	"github.com/quittance/quittance/internal/test/logtest"
 )
 
 const host = "pay.example.com"

@@ -9,7 +9,7 @@ import (
 
 	"github.com/quittance/quittance/internal/certs"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 func TestACMECache(t *testing.T) {

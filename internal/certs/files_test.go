@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/certs/certstest"
-	"github.com/quittance/quittance/internal/logtest"
+	"github.com/quittance/quittance/internal/test/logtest"
 )
 
 // opened is Files under test.

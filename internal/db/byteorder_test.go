@@ -3,8 +3,8 @@ package db_test
 import (
 	"testing"
 
-	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/rowtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
 // TestByteOrder requires that the texts of all tables are in the order of their bytes, also after a service has made

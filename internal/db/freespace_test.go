@@ -7,10 +7,10 @@ import (
 
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
-	"github.com/quittance/quittance/internal/rowtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
 // TestSeenPaymentsChangeNoIndex requires that PostgreSQL does not write to the indexes of invoices

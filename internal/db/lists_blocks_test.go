@@ -9,12 +9,12 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/dev/seed"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/rowtest"
-	"github.com/quittance/quittance/internal/seed"
+	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
 // TestShortListsReadFewBlocks checks how many blocks PostgreSQL reads for a list that ends before its

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/quittance/quittance/internal/testdeps"
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 func TestMain(m *testing.M) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quittance/quittance/internal/rowtest"
+	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
 // TestMigrationsLeaveThePreviousReleaseWorking reads the migrations since the last

@@ -14,10 +14,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/ledger"
-	"github.com/quittance/quittance/internal/logtest"
-	"github.com/quittance/quittance/internal/rowtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/logtest"
+	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
 // served counts the reads of a store with a standby, by server and reason.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // TestColumnsOfStatesExist checks that the database has the columns that docs/states.md

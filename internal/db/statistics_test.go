@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/clock"
-	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // TestUpdateStatistics checks that a table is analyzed once it has 500 rows, and again once it has

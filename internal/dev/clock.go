@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/clock"
-	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/internal/dev/devchain"
 	"github.com/quittance/quittance/internal/server"
 )
 

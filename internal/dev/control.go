@@ -10,7 +10,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/clock"
-	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/internal/dev/devchain"
 )
 
 // Limits of requests to the control routes.

@@ -18,14 +18,14 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/config"
-	"github.com/quittance/quittance/internal/dashboard"
-	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/internal/dev/devchain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/server"
+	"github.com/quittance/quittance/internal/web/api"
+	"github.com/quittance/quittance/internal/web/dashboard"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 

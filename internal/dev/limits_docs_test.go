@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/devchain"
+	"github.com/quittance/quittance/internal/dev/devchain"
 )
 
 // TestLimitsAreDocumented compares the row of quittance dev in the table of limits with the

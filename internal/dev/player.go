@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/quittance/quittance/client"
-	"github.com/quittance/quittance/internal/dashboard"
+	"github.com/quittance/quittance/internal/web/dashboard"
 )
 
 // Player plays scenarios in a development world, for its dashboard.

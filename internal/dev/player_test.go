@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/quittance/quittance/internal/dashboard"
 	"github.com/quittance/quittance/internal/dev"
+	"github.com/quittance/quittance/internal/web/dashboard"
 )
 
 // TestPlayer lists all scenarios for the dashboard, and refuses others.

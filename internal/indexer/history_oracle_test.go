@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/chain/chaintest"
-	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // oracle has the content of the chain and of the ledger.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // onPostgres returns a world in a PostgreSQL database, where transactions run

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // BenchmarkBlock stores blocks of 500 payments that each pay an invoice of one price, and makes them final.

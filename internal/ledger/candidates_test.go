@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // TestCandidatesDoNotDependOnConfirm pays the bare amount of many invoices. All but one of them are

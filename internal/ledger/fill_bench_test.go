@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // BenchmarkFill measures the rate at which a gap is filled, with transfers that each pay an invoice,

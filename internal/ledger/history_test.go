@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/ledger"
-	"github.com/quittance/quittance/internal/rowtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
 // boundedRows are the rows of which a history has a limited number: how to insert inv_1's rows

@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
-	"github.com/quittance/quittance/internal/rowtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/rowtest"
 )
 
 // TestPaymentLinkKeepsItsTerms stores a link with every member, and one with as few as

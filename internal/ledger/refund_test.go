@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // permutations returns all orders of the given steps.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // slack is how many more round trips are allowed: on a busy machine the pool checks or opens a connection in between.

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/mailer"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // Environment variables of a child process: its database, the port of its server, and how

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // TestClocksOfReplicas adds up in one replica by its clock, while another replica, with a clock ten

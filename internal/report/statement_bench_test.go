@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/dev/seed"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
-	"github.com/quittance/quittance/internal/seed"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // BenchmarkStatement makes statements of months of a merchant with 100,000 invoices of a year.

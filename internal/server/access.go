@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // Access configures which keys the service accepts.

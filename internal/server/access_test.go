@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/limits"
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // listensOn is a listener that only has an address.

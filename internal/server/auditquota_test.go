@@ -12,8 +12,8 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // TestAuditQuotaOfRoutes makes the request of each route with which a merchant's key can make a

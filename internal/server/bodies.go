@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/limits"
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/web/api"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // Limits of request bodies. docs/operations.md has them as a table.

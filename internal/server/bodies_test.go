@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/dashboard"
 	"github.com/quittance/quittance/internal/limits"
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/web/api"
+	"github.com/quittance/quittance/internal/web/dashboard"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // bodyHandler answers with the bytes that it read of the body, and the error.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/dashboard"
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/web/api"
+	"github.com/quittance/quittance/internal/web/dashboard"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // buildDashboard builds the dashboard.

@@ -18,8 +18,8 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/certs/certstest"
-	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // listenOn listens on a free port for each of the addresses.

@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/limits"
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/web/checkout"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // Limits of the connections that doors may hold open, so that slow clients of one door do not

@@ -3,7 +3,7 @@ package server
 import (
 	"testing"
 
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // The public door has the connections for all streams of open pages once the process may open

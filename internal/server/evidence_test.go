@@ -23,8 +23,8 @@ import (
 
 	"github.com/quittance/quittance/internal/chain/chaintest"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // withOperator returns a chain that the service writes to, and the operator's account.

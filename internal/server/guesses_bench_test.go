@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // discarded is a http.ResponseWriter that keeps only the status.

@@ -5,15 +5,15 @@ import (
 	"net/http"
 	"path"
 
-	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/mailer"
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/web/api"
+	"github.com/quittance/quittance/internal/web/checkout"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // handlers builds the API and the checkout, and returns a function that returns the

@@ -16,10 +16,10 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/web/api"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // answer is a response. code is the code of a problem document.

@@ -8,7 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/limits"
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // refusalTime is how long a client may take to send the rest of a request that its door refuses, and

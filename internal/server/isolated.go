@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // isolatedReason is why the gate of an isolated copy is closed.

@@ -8,7 +8,7 @@ import (
 	"github.com/quittance/quittance/internal/limits"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // Limits of requests. docs/operations.md has them as a table.

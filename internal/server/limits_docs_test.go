@@ -17,19 +17,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/config"
-	"github.com/quittance/quittance/internal/dashboard"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/indexer"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/mailer"
+	"github.com/quittance/quittance/internal/web/api"
+	"github.com/quittance/quittance/internal/web/checkout"
+	"github.com/quittance/quittance/internal/web/dashboard"
+	"github.com/quittance/quittance/internal/web/webpage"
 	"github.com/quittance/quittance/internal/webhooks"
-	"github.com/quittance/quittance/internal/webpage"
 	"github.com/quittance/quittance/internal/x402"
 )
 

@@ -17,12 +17,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/checkout"
-	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/limits"
-	"github.com/quittance/quittance/internal/logtest"
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/logtest"
+	"github.com/quittance/quittance/internal/web/api"
+	"github.com/quittance/quittance/internal/web/checkout"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // limited is limits under test.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // handshakeTime is how long the listener waits for TCP handshakes in progress before

@@ -4,8 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 
-	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/mailer"
+	"github.com/quittance/quittance/internal/web/checkout"
 )
 
 // buildMailer builds the worker that sends receipts, if there is an SMTP server.

@@ -15,12 +15,12 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
-	"github.com/quittance/quittance/internal/logtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/logtest"
+	"github.com/quittance/quittance/internal/web/webpage"
 	"github.com/quittance/quittance/internal/webhooks"
-	"github.com/quittance/quittance/internal/webpage"
 )
 
 // matrixRow is the request that TestMatrix makes of a route, and the status for a key of the merchant

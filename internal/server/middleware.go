@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"runtime/debug"
 
-	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/web/api"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // withDeadline returns a handler that gives each request api.RequestTimeout. The deadline is the only

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // pageStream is a stream of an open checkout page.

@@ -10,12 +10,12 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/admin"
-	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/txmgr"
+	"github.com/quittance/quittance/internal/web/api"
+	"github.com/quittance/quittance/internal/web/webpage"
 	"github.com/quittance/quittance/internal/webhooks"
-	"github.com/quittance/quittance/internal/webpage"
 )
 
 const (

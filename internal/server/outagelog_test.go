@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/logtest"
+	"github.com/quittance/quittance/internal/test/logtest"
 )
 
 func TestOutagesAreLoggedOnce(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"net/http/pprof" // it registers its handlers on a mux that is not served
 	"slices"
 
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // hasPrivateOperatorDoor reports whether the operator door has a separate address on a loopback

@@ -15,11 +15,11 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/quittance/quittance/internal/access/keyringtest"
-	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
-	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/logtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/logtest"
+	"github.com/quittance/quittance/internal/web/api"
 )
 
 // setReadOnly makes a database read-only (on) or writable (off), and closes its

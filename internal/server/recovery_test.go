@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/alerttest"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/test/alerttest"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // TestRunRefusesBackup starts the service on a backup without a recovery.

@@ -10,7 +10,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/clock"
-	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // TestRedeliverToTerminals redelivers an event of a merchant without an endpoint. The request succeeds

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // world is a database, a clock, and the replicas of a service.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/dashboard"
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/web/api"
+	"github.com/quittance/quittance/internal/web/dashboard"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // requestFilter is a handler that rejects requests that a foreign web page makes through a visitor's

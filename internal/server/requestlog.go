@@ -11,8 +11,8 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/web/api"
 )
 
 // requestRecord is what the handlers of a request add to its log line.

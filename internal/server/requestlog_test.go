@@ -19,7 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/limits"
-	"github.com/quittance/quittance/internal/logtest"
+	"github.com/quittance/quittance/internal/test/logtest"
 )
 
 // logLines decodes the JSON lines of a log.

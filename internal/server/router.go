@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // unrouted are the patterns of requests that match no route.

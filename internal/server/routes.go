@@ -6,12 +6,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/apidocs"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/checkout"
-	"github.com/quittance/quittance/internal/dashboard"
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/web/api"
+	"github.com/quittance/quittance/internal/web/apidocs"
+	"github.com/quittance/quittance/internal/web/checkout"
+	"github.com/quittance/quittance/internal/web/dashboard"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // routes returns the table of all routes.

@@ -17,11 +17,11 @@ import (
 
 	"github.com/quittance/quittance"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/api"
-	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/mailer"
-	"github.com/quittance/quittance/internal/webpage"
+	"github.com/quittance/quittance/internal/web/api"
+	"github.com/quittance/quittance/internal/web/checkout"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // testTable returns the table of a server with all routes, and its renderers of errors.

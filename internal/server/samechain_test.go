@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // TestDuplicateChainDoesNotStart configures two keys with one chain id.

@@ -18,11 +18,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/api"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/checkout"
 	"github.com/quittance/quittance/internal/clock"
-	"github.com/quittance/quittance/internal/dashboard"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
@@ -30,8 +27,11 @@ import (
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/tracing"
 	"github.com/quittance/quittance/internal/txmgr"
+	"github.com/quittance/quittance/internal/web/api"
+	"github.com/quittance/quittance/internal/web/checkout"
+	"github.com/quittance/quittance/internal/web/dashboard"
+	"github.com/quittance/quittance/internal/web/webpage"
 	"github.com/quittance/quittance/internal/webhooks"
-	"github.com/quittance/quittance/internal/webpage"
 )
 
 // Limits of the server.

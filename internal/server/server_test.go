@@ -12,8 +12,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/testdeps"
+	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/webhook"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // TestExtraListsOfStandby runs two services, and lists through each what was just created through the

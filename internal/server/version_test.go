@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // TestVersions names versions of the interface in requests, on both databases.

@@ -11,10 +11,10 @@ import (
 	"github.com/ethereum/go-ethereum/ethclient"
 	"github.com/ethereum/go-ethereum/params"
 
-	"github.com/quittance/quittance/internal/anviltest"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/anviltest"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // onAnvil returns a world on anvil, which mines on request.

@@ -18,8 +18,8 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dbtest"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
 // childEnv makes the test binary run a writer instead of tests. It holds the database, node, registry, key, relay,

@@ -14,7 +14,7 @@ import (
 
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 

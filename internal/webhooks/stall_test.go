@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/clock"
-	"github.com/quittance/quittance/internal/dbtest"
-	"github.com/quittance/quittance/internal/logtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/logtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/dbtest"
+	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 

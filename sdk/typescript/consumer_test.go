@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quittance/quittance/internal/devtest"
+	"github.com/quittance/quittance/internal/test/devtest"
 )
 
 // maxLines is the maximum number of lines, without blank ones, for creating an invoice and handling invoice.paid.

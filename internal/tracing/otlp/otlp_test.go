@@ -15,7 +15,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/quittance/quittance/internal/logtest"
+	"github.com/quittance/quittance/internal/test/logtest"
 	"github.com/quittance/quittance/internal/tracing"
 	"github.com/quittance/quittance/internal/tracing/otlp/otlptest"
 )

@@ -1,0 +1,427 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/ethclient"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/test/anviltest"
+	"github.com/quittance/quittance/internal/web/api/apitest"
+)
+
+// Secrets of a service, and the environment variables that hold them.
+const (
+	shopID         = "shop"
+	shopSecret     = "whsec_of_the_shop"
+	providerSecret = "psec_of_the_provider"
+	providerEnv    = "E2E_PROVIDER_SECRET"
+	operatorEnv    = "E2E_OPERATOR_KEY"
+	deployerEnv    = "E2E_DEPLOYER_KEY"
+)
+
+// finality is the number of blocks after which a payment is final.
+const finality = 2
+
+// service is quittance serve with a database, anvil with the token and the registry, and a
+// merchant who receives events. It has any number of replicas.
+type service struct {
+	testing.TB
+	chain                     *anviltest.Anvil
+	admin, till, payer, relay anviltest.Account // admin operates the registry, till is the merchant's
+	token, registry           string
+	merchant                  *receiver
+	http                      *http.Client // checks every response against openapi.yaml
+	config                    string       // path
+	env                       []string
+	patience                  time.Duration // bounds each wait
+}
+
+// replica is a run of quittance serve.
+type replica struct {
+	*child
+	url string
+}
+
+// newService sets up a service on a database. chains are further entries of the
+// configuration's chains, in YAML, with NODE for the node's address.
+func newService(tb testing.TB, database string, o anviltest.Options, chains ...string) *service {
+	tb.Helper()
+	a := anviltest.Start(tb, o)
+	s := &service{
+		TB: tb, chain: a, admin: a.Accounts[0], till: a.Accounts[1], payer: a.Accounts[2], relay: a.Accounts[3],
+		merchant: newReceiver(tb), patience: patience,
+	}
+	s.merchant.setSecret(shopSecret)
+	transport := &http.Transport{MaxIdleConnsPerHost: 16}
+	tb.Cleanup(transport.CloseIdleConnections)
+	s.http = withKey(&http.Client{Transport: apitest.Transport(tb, transport), Timeout: patience})
+
+	s.token = deployToken(tb, a)
+	a.Send(tb, s.admin, s.token, "mint(address,uint256)", s.payer.Address, "1000000000000")
+	s.registry = s.deploy()
+	s.configure(database, chains)
+	return s
+}
+
+// deployToken deploys a test USDC from the node's first account, and returns its
+// address.
+func deployToken(tb testing.TB, a *anviltest.Anvil) string {
+	tb.Helper()
+	code := append(common.FromHex(contracts.TestUSDCMetaData.Bin),
+		contracts.NewTestUSDC().PackConstructor(common.HexToAddress(a.Accounts[0].Address))...)
+	return a.Send(tb, a.Accounts[0], "--create", hexutil.Encode(code)).Contract
+}
+
+// deploy deploys the registry as an operator does.
+func (s *service) deploy() string {
+	s.Helper()
+	c := launchWith(s, []string{deployerEnv + "=" + s.admin.Key}, "chain", "deploy", "--rpc", s.chain.URL(), "--key-env", deployerEnv,
+		"--contracts", "registry")
+	if code := c.exit(s, patience); code != 0 {
+		s.Fatalf("chain deploy ended with %d: %s", code, c.stderr.String())
+	}
+	registry := strings.Trim(strings.TrimPrefix(c.stdout.String(), "registry: "), "\"\n")
+	if registry != common.HexToAddress(registry).Hex() {
+		s.Fatalf("chain deploy printed %q; want an address", registry)
+	}
+	return registry
+}
+
+// entry is the entry of the chain anvil in the configuration.
+const entry = `
+  - chainKey: %s
+    idleInterval: 1s
+    chainId: %d
+    rpc: [ws://%s, http://%[3]s]
+    finality: %d
+    tokens: [{currency: USDC, address: %s, decimals: 6}]
+    registry: %s
+    operatorKeyEnv: %s
+`
+
+// configure writes the configuration.
+func (s *service) configure(database string, chains []string) {
+	s.Helper()
+	dir := s.TempDir()
+	secret := filepath.Join(dir, "secret")
+	s.config = filepath.Join(dir, "quittance.yaml")
+	s.env = append(s.env, providerEnv+"="+providerSecret, operatorEnv+"="+s.admin.Key)
+	text := fmt.Sprintf(`
+listen: 127.0.0.1:0
+database: %s
+merchants:
+  - id: %s
+    webhookUrl: %s/events
+    webhookSecretFile: %s
+webhooks: {allow: [127.0.0.1]}
+`+keySetting+`
+providers:
+  - name: circle
+    secretEnv: %s
+    chains: {ANVIL: anvil}
+    currencies: {USD: USDC}
+chains:`, database, shopID, s.merchant.URL, secret, providerEnv) +
+		fmt.Sprintf(entry, "anvil", anviltest.ChainID, s.chain.Endpoint, finality, s.token, s.registry, operatorEnv) +
+		strings.Join(chains, "")
+	if err := errors.Join(os.WriteFile(secret, []byte(shopSecret+"\n"), 0o600), os.WriteFile(s.config, []byte(text), 0o600)); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// readyLine matches what a service logs when it accepts requests.
+var readyLine = regexp.MustCompile(`msg=ready url=(\S+)`)
+
+// begin runs a replica and waits until it accepts requests.
+func (s *service) begin() *replica {
+	s.Helper()
+	return s.beginProgram(program, s.config)
+}
+
+// beginProgram is begin with another version of the program, and its configuration.
+func (s *service) beginProgram(path, config string) *replica {
+	s.Helper()
+	r := &replica{child: launchProgram(s, path, s.env, "serve", "--config", config)}
+	if err := await(within(s, s.patience), func() bool {
+		if m := readyLine.FindStringSubmatch(r.stderr.String()); m != nil {
+			r.url = m[1]
+		}
+		return r.url != "" || r.ended()
+	}); err != nil || r.url == "" {
+		s.Fatalf("the service did not become ready: %v", err)
+	}
+	return r
+}
+
+// start runs a replica and waits until it is healthy.
+func (s *service) start() *replica {
+	s.Helper()
+	return s.startProgram(program, s.config)
+}
+
+// startProgram is start with another version of the program, and its configuration.
+func (s *service) startProgram(path, config string) *replica {
+	s.Helper()
+	r := s.beginProgram(path, config)
+	s.awaitHealth(r, func(h health) bool { return h.Ready })
+	return r
+}
+
+// health is the response of /readyz.
+type health struct {
+	status   int
+	Ready    bool   `json:"ready"`
+	Database string `json:"database"`
+	Chains   []struct {
+		ChainKey  string `json:"chainKey"`
+		Ready     bool   `json:"ready"`
+		Indexed   uint64 `json:"indexed"`
+		Confirmed uint64 `json:"confirmed"`
+		Error     string `json:"error"`
+		Writer    string `json:"writer"`
+		Backfill  any    `json:"backfill"` // nil unless older blocks are read
+	} `json:"chains"`
+}
+
+// awaitHealth waits until a replica's health meets a condition.
+func (s *service) awaitHealth(r *replica, ok func(health) bool) health {
+	s.Helper()
+	var h health
+	var text string
+	err := await(within(s, s.patience), func() bool {
+		h.status, text = s.get(r, "/readyz")
+		h.Chains = nil
+		if err := json.Unmarshal([]byte(text), &h); err != nil {
+			s.Fatalf("/readyz answered %d: %v\n%s", h.status, err, text)
+		}
+		if h.Ready != (h.status == http.StatusOK) {
+			s.Fatalf("/readyz answered %d and %s", h.status, text)
+		}
+		return ok(h)
+	})
+	if err != nil {
+		s.Fatalf("the service's health stays %s", text)
+	}
+	return h
+}
+
+// awaitLog waits until a replica has logged each text.
+func (s *service) awaitLog(r *replica, texts ...string) {
+	s.Helper()
+	for _, text := range texts {
+		if err := await(within(s, s.patience), func() bool { return strings.Contains(r.stderr.String(), text) }); err != nil {
+			s.Errorf("the log does not say: %s", text)
+		}
+	}
+}
+
+// get returns the status and the body of a path.
+func (s *service) get(r *replica, path string) (status int, text string) {
+	s.Helper()
+	return s.do(r, http.MethodGet, path, "")
+}
+
+// do sends a request with a JSON body and returns the response. header has names and
+// values in turn.
+func (s *service) do(r *replica, method, path, body string, header ...string) (status int, text string) {
+	s.Helper()
+	request, err := http.NewRequestWithContext(s.Context(), method, r.url+path, strings.NewReader(body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	answer, err := s.http.Do(request)
+	if err != nil {
+		s.Fatal(err)
+	}
+	raw, err := io.ReadAll(answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		s.Fatal(err)
+	}
+	return answer.StatusCode, string(raw)
+}
+
+// api returns a client of a replica.
+func (s *service) api(r *replica) *client.Client {
+	s.Helper()
+	c, err := client.New(r.url, client.WithHTTPClient(s.http), client.WithRetries(0))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return c
+}
+
+// draft returns a request for an invoice on the chain anvil.
+func (s *service) draft(amount int) apitypes.CreateInvoiceRequest {
+	return apitypes.CreateInvoiceRequest{
+		MerchantID: shopID, MerchantAddress: s.till.Address, Amount: strconv.Itoa(amount),
+		Currency: "USDC", ChainKey: "anvil", ExpiresAt: s.chainTime() + 7200,
+	}
+}
+
+// create creates an invoice over an amount.
+func (s *service) create(r *replica, amount int) apitypes.CreateInvoiceResponse {
+	s.Helper()
+	made, err := s.api(r).CreateInvoice(s.Context(), s.draft(amount))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return made
+}
+
+// invoice returns the current state of an invoice.
+func (s *service) invoice(r *replica, id string) apitypes.Invoice {
+	s.Helper()
+	inv, err := s.api(r).Invoice(s.Context(), id)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return inv
+}
+
+// chainTime returns the newest block's time in Unix seconds, or now, whichever
+// is later.
+func (s *service) chainTime() int64 {
+	s.Helper()
+	at, err := strconv.ParseInt(s.chain.Cast(s, "block", "latest", "--field", "timestamp"), 10, 64)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return max(at, time.Now().Unix())
+}
+
+// transfer moves tokens by a plain transfer, and returns its transaction.
+func (s *service) transfer(from anviltest.Account, to, amount string, flags ...string) string {
+	s.Helper()
+	return s.chain.Send(s, from, append([]string{s.token, "transfer(address,uint256)", to, amount}, flags...)...).TxHash
+}
+
+// payments returns all payments of a replica, including unconfirmed ones.
+func (s *service) payments(r *replica) []apitypes.Payment {
+	s.Helper()
+	var all []apitypes.Payment
+	for p, err := range s.api(r).Payments(s.Context(), client.PaymentFilter{IncludePending: true}) {
+		if err != nil {
+			s.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// awaitPayment waits until an invoice's payment by a transaction has a status.
+func (s *service) awaitPayment(r *replica, invoiceID, tx string, status apitypes.PaymentStatus) {
+	s.Helper()
+	var all []apitypes.Payment
+	if err := await(within(s, s.patience), func() bool {
+		all = s.payments(r)
+		for _, p := range all {
+			if p.InvoiceID == invoiceID && p.TxHash == tx && p.Status == status {
+				return true
+			}
+		}
+		return false
+	}); err != nil {
+		s.Fatalf("the payment of invoice %s by %s did not become %s: %+v", invoiceID, tx, status, all)
+	}
+}
+
+// statusOf returns a commitment's status in the registry.
+func (s *service) statusOf(id string) contracts.Status {
+	s.Helper()
+	return s.readStatus(nil, id)
+}
+
+// statusUpTo returns the status that a commitment had after a block.
+func (s *service) statusUpTo(block uint64, id string) contracts.Status {
+	s.Helper()
+	return s.readStatus(new(big.Int).SetUint64(block), id)
+}
+
+// upTo is a node as it was after a block; nil is the newest.
+type upTo struct {
+	*ethclient.Client
+	block *big.Int
+}
+
+func (n upTo) CallContract(ctx context.Context, call ethereum.CallMsg, _ *big.Int) ([]byte, error) {
+	return n.Client.CallContract(ctx, call, n.block)
+}
+
+func (n upTo) FilterLogs(ctx context.Context, q ethereum.FilterQuery) ([]types.Log, error) {
+	q.ToBlock = n.block
+	return n.Client.FilterLogs(ctx, q)
+}
+
+func (s *service) readStatus(block *big.Int, id string) contracts.Status {
+	s.Helper()
+	node, err := ethclient.DialContext(s.Context(), "http://"+s.chain.Endpoint)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer node.Close()
+	status, err := contracts.ReadStatus(s.Context(), upTo{node, block}, common.HexToAddress(s.registry), common.HexToHash(id))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return status
+}
+
+// awaitCommitment waits until a commitment has a status in the registry.
+func (s *service) awaitCommitment(id string, want contracts.Status) {
+	s.Helper()
+	var is contracts.Status
+	if err := await(within(s, s.patience), func() bool {
+		is = s.statusOf(id)
+		return is == want
+	}); err != nil {
+		s.Fatalf("the commitment %s is %s; want %s", id, is, want)
+	}
+}
+
+// awaitEvent waits until the merchant has an event about an invoice.
+func (s *service) awaitEvent(typ, invoiceID string) event {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), s.patience)
+	defer cancel()
+	return s.merchant.await(ctx, typ, invoiceID)
+}
+
+// awaitEvents waits until the merchant has events of the types about each invoice.
+func (s *service) awaitEvents(want map[string][]string) {
+	s.Helper()
+	for id, types := range want {
+		for _, typ := range types {
+			s.awaitEvent(typ, id)
+		}
+	}
+}
+
+// expectEventsOnce fails the test unless the merchant has received exactly these events
+// of each invoice, in any order.
+func (s *service) expectEventsOnce(want map[string][]string) {
+	s.Helper()
+	s.merchant.exactly(want)
+}

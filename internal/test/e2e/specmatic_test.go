@@ -1,0 +1,271 @@
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/quittance/quittance"
+	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/testdeps"
+	"github.com/quittance/quittance/internal/web/api/apitest"
+)
+
+var combinations = flag.Int("combinations", 1, "how many `COMBINATIONS` of values TestExtraGeneratedRequests makes for each operation and response")
+
+// generatedPatience bounds a run of Specmatic, which may send many requests.
+const generatedPatience = 30 * time.Minute
+
+// generatedConfig configures a service with limits that generated requests do not reach.
+const generatedConfig = `
+listen: 127.0.0.1:0
+database: {urlEnv: DATABASE_URL}
+limits: {perOwner: 100000}
+merchants: [{id: demo-merchant}]
+webhooks: {allow: [127.0.0.1]}
+` + keySetting + `
+chains:
+  - chainKey: local
+    chainId: %d
+    rpc: ["%s"]
+    finality: 2
+    tokens: [{currency: USDC, address: "%s"}]
+`
+
+// TestExtraGeneratedRequests lets Specmatic make valid and invalid requests from openapi.yaml.
+// No response may have a status of 500 or more, or differ from openapi.yaml. Specmatic's
+// own verdict does not count, because it expects 200 also for random ids.
+func TestExtraGeneratedRequests(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), generatedPatience)
+	defer cancel()
+	generator := newGenerator(ctx, t)
+	chainWorld, _ := startWorld(t)
+	t.Run("dev", func(t *testing.T) { generator.run(ctx, t, chainWorld.info.Load().BaseURL, 0) })
+	t.Run("sqlite", func(t *testing.T) {
+		generator.run(ctx, t, serveGenerated(t, chainWorld, "sqlite:"+filepath.Join(t.TempDir(), "q.db")), 1)
+	})
+	t.Run("postgres", func(t *testing.T) {
+		generator.run(ctx, t, serveGenerated(t, chainWorld, dbtest.MigratedPostgres(t)), 2)
+	})
+}
+
+// serveGenerated runs a service on a database and a world's chain, and returns its URL.
+func serveGenerated(t *testing.T, chainWorld *world, database string) string {
+	t.Helper()
+	on := chainWorld.info.Load().Chain
+	config := filepath.Join(t.TempDir(), "quittance.yaml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, generatedConfig, on.ChainID, on.RPCURL, on.Token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := launchWith(t, []string{"DATABASE_URL=" + database}, "serve", "--config", config)
+	address := regexp.MustCompile(`msg=ready url=(\S+)`)
+	var found []string
+	if err := await(within(t, patience), func() bool {
+		found = address.FindStringSubmatch(c.stderr.String())
+		return found != nil || c.ended()
+	}); err != nil || found == nil {
+		t.Fatalf("serve is not ready: %v", err)
+	}
+	return found[1]
+}
+
+// generator is an installation of Specmatic.
+type generator struct{ java, jar string }
+
+func newGenerator(ctx context.Context, t *testing.T) generator {
+	t.Helper()
+	java, err := testdeps.ProgramOf(ctx, "e2e", "openjdk-17-jre-headless", "java")
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules, err := testdeps.NodeModules(ctx, "e2e", "../../../tools/openapi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return generator{java, filepath.Join(modules, "specmatic", "specmatic.jar")}
+}
+
+// dictionary has values of members that are only accepted if the service knows them.
+const dictionary = `
+CreateInvoiceRequest:
+  merchantId: demo-merchant
+  merchantAddress: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+  chainKey: local
+  currency: USDC
+  amount: "4900000"
+  expiresAt: %d
+  lineItems: []
+`
+
+// run lets Specmatic make requests to the service at a URL, with one window of the query
+// parameters.
+func (g generator) run(ctx context.Context, t *testing.T, service string, window int) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range map[string][]byte{
+		"openapi.yaml":            windowOfParameters(t, window),
+		"openapi_dictionary.yaml": fmt.Appendf(nil, dictionary, time.Now().Add(time.Hour).Unix()),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	front, address := newFront(t, service)
+	cmd := exec.CommandContext(ctx, g.java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-jar", g.jar, "test", "openapi.yaml", "--testBaseURL="+address,
+		"--filter=PATH!='/api/events/stream'") // its responses do not end
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "IGNORE_INLINE_EXAMPLES=true", "SPECMATIC_GENERATIVE_TESTS=true", "MAX_TEST_REQUEST_COMBINATIONS="+strconv.Itoa(*combinations))
+	out, err := cmd.CombinedOutput()
+	summary := regexp.MustCompile(`Tests run: (\d+)`).FindSubmatch(out)
+	if summary == nil {
+		t.Fatalf("specmatic: %v\n%s", err, out[max(0, len(out)-4000):])
+	}
+	if n, err := strconv.Atoi(string(summary[1])); err != nil || n < 100 || front.requests.Load() < int64(n) {
+		t.Errorf("specmatic made %s tests with %d requests: %v", summary[1], front.requests.Load(), err)
+	}
+	t.Logf("%d requests", front.requests.Load())
+}
+
+// windowSize bounds the query parameters of an operation, because Specmatic tries all
+// combinations: 14 parameters are 16,384 requests. Three windows cover 15.
+const windowSize = 5
+
+// windowOfParameters returns openapi.yaml as JSON with at most windowSize query parameters
+// for each operation. Runs with different windows cover all parameters.
+func windowOfParameters(t *testing.T, window int) []byte {
+	t.Helper()
+	var document map[string]any
+	if err := yaml.Unmarshal(quittance.OpenAPI, &document); err != nil {
+		t.Fatal(err)
+	}
+	shared := document["components"].(map[string]any)["parameters"].(map[string]any)
+	isVersion := func(parameter any) bool { // there is only one
+		return parameter.(map[string]any)["$ref"] == "#/components/parameters/Version"
+	}
+	isQuery := func(parameter any) bool {
+		p := parameter.(map[string]any)
+		if name, ok := p["$ref"].(string); ok {
+			p = shared[strings.TrimPrefix(name, "#/components/parameters/")].(map[string]any)
+		}
+		return p["in"] == "query"
+	}
+	for _, operations := range document["paths"].(map[string]any) {
+		for _, operation := range operations.(map[string]any) {
+			fields := operation.(map[string]any)
+			given, _ := fields["parameters"].([]any)
+			all := slices.DeleteFunc(slices.Clone(given), isVersion)
+			kept := slices.DeleteFunc(slices.Clone(all), isQuery)
+			query := slices.DeleteFunc(slices.Clone(all), func(p any) bool { return !isQuery(p) })
+			if len(query) > windowSize {
+				begin := min(window*windowSize, len(query)-windowSize)
+				query = query[begin : begin+windowSize]
+			}
+			if len(given) > 0 {
+				fields["parameters"] = append(kept, query...)
+			}
+		}
+	}
+	text, err := json.Marshal(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// front is a proxy of a service. It adds the operator's key to three of four requests, and replaces
+// the id in their path by one that the service has returned.
+type front struct {
+	testing.TB
+	requests atomic.Int64
+	mu       sync.Mutex
+	ids      map[string]string // the newest id by its kind, such as "invoices"
+}
+
+// newFront returns a front of the service at a URL, and its own URL.
+func newFront(tb testing.TB, service string) (*front, string) {
+	tb.Helper()
+	target, err := url.Parse(service)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	f := &front{TB: tb, ids: make(map[string]string)}
+	server := httptest.NewServer(apitest.Check(tb, &httputil.ReverseProxy{Rewrite: f.rewrite(target), ModifyResponse: f.check}))
+	tb.Cleanup(server.Close)
+	return f, server.URL
+}
+
+var objectPath = regexp.MustCompile(`^/api/(invoices|payments|events|keys|refunds)/([^/]+)`)
+
+func (f *front) rewrite(target *url.URL) func(*httputil.ProxyRequest) {
+	return func(r *httputil.ProxyRequest) {
+		n := f.requests.Add(1)
+		r.SetURL(target)
+		r.Out.Host = target.Host
+		if query := r.Out.URL.Query(); len(query.Get("wait")) == 2 { // 10 s and more
+			query.Set("wait", "1")
+			r.Out.URL.RawQuery = query.Encode()
+		}
+		if n%4 == 0 {
+			return
+		}
+		r.Out.Header.Set("Authorization", "Bearer "+operatorKey)
+		if at := objectPath.FindStringSubmatchIndex(r.Out.URL.Path); at != nil {
+			f.mu.Lock()
+			id := f.ids[r.Out.URL.Path[at[2]:at[3]]]
+			f.mu.Unlock()
+			if id != "" {
+				r.Out.URL.Path, r.Out.URL.RawPath = r.Out.URL.Path[:at[4]]+id+r.Out.URL.Path[at[5]:], ""
+			}
+		}
+	}
+}
+
+// check fails the test at a status of 500 or more, and stores the id of a created object.
+func (f *front) check(answer *http.Response) error {
+	body, err := io.ReadAll(answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		return err
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(body))
+	if answer.StatusCode >= http.StatusInternalServerError {
+		f.Errorf("%s %s: status %d, %s", answer.Request.Method, answer.Request.URL, answer.StatusCode, body)
+	}
+	if kind, ok := strings.CutPrefix(answer.Request.URL.Path, "/api/"); ok && answer.StatusCode == http.StatusCreated {
+		var made struct {
+			ID  string `json:"id"`
+			Key struct {
+				ID string `json:"id"`
+			} `json:"key"`
+		}
+		if err := json.Unmarshal(body, &made); err != nil {
+			f.Errorf("%s %s: %v", answer.Request.Method, answer.Request.URL, err)
+		}
+		f.mu.Lock()
+		f.ids[kind] = cmp.Or(made.ID, made.Key.ID)
+		f.mu.Unlock()
+	}
+	return nil
+}

@@ -1,0 +1,442 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/ethclient"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/client/x402"
+	"github.com/quittance/quittance/internal/test/anviltest"
+	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/devtest"
+	"github.com/quittance/quittance/internal/test/testdeps"
+)
+
+var (
+	x402Payments = flag.Int("x402-payments", 64, "how many payments each part of TestExtraX402Kills makes with @x402/fetch, 32 at a time")
+	x402Kills    = flag.Int("x402-kills", 2, "how often each part of TestExtraX402Kills kills the service meanwhile")
+)
+
+// x402Budget is large enough to check and send all authorizations of the tests.
+const x402Budget = `    requestCallsPerSecond: 1000
+    gasless: {enabled: on, perMerchant: 100000, perPayer: 100000, perDay: 100000}
+`
+
+// x402Patience bounds an agent's purchase with all its repetitions.
+const x402Patience = time.Minute
+
+// agents is a folder with the programs of npm's x402 packages.
+type agents struct {
+	testing.TB
+	dir string
+	env []string
+}
+
+// newAgents returns a folder with the unmodified packages and the programs that use them.
+func newAgents(tb testing.TB, payerKey string) *agents {
+	tb.Helper()
+	const example = "../../../examples/x402-express"
+	modules, err := testdeps.NodeModules(tb.Context(), "e2e", example)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	a := &agents{tb, tb.TempDir(), append(os.Environ(), "PAYER_KEY="+payerKey, fmt.Sprint("PATIENCE_MS=", x402Patience.Milliseconds()))}
+	for _, path := range []string{example + "/server.mjs", "testdata/agents.mjs"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(a.dir, filepath.Base(path)), text, 0o600); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if err := os.Symlink(modules, filepath.Join(a.dir, "node_modules")); err != nil {
+		tb.Fatal(err)
+	}
+	return a
+}
+
+// bought is what an agent reports about a URL.
+type bought struct {
+	URL      string
+	Status   int
+	Body     string
+	Requests int
+	Signed   int // payments
+	Settled  *apitypes.X402SettleResponse
+	Errors   []string
+
+	SignedAt, AnsweredAt int64 // milliseconds
+}
+
+// buy has agents buy the URLs, atATime of them at a time.
+func (a *agents) buy(atATime int, urls ...string) map[string]bought {
+	a.Helper()
+	ctx, cancel := context.WithTimeout(a.Context(), x402Patience+time.Duration(len(urls))*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "agents.mjs", fmt.Sprint(atATime))
+	cmd.Dir, cmd.Env, cmd.Stdin = a.dir, a.env, strings.NewReader(strings.Join(urls, "\n"))
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		a.Fatalf("agents: %v\n%s%s", err, out, &stderr)
+	}
+	all := make(map[string]bought)
+	for line := range strings.Lines(string(out)) {
+		var b bought
+		if err := json.Unmarshal([]byte(line), &b); err != nil {
+			a.Fatalf("agents: %v in %q", err, line)
+		}
+		all[b.URL] = b
+	}
+	return all
+}
+
+// sell runs the example's server in front of a service, and returns its URL.
+func (a *agents) sell(env ...string) string {
+	a.Helper()
+	_, port, err := net.SplitHostPort(devtest.FreeAddress(a))
+	if err != nil {
+		a.Fatal(err)
+	}
+	cmd := exec.CommandContext(a.Context(), "node", "server.mjs")
+	cmd.Dir, cmd.Env = a.dir, append(append(a.env, env...), "PORT="+port)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		a.Fatal(err)
+	}
+	cmd.Stderr = a.Output()
+	if err := cmd.Start(); err != nil {
+		a.Fatal(err)
+	}
+	a.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()
+	})
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "listening") {
+		a.Fatalf("the server printed %q, %v", line, err)
+	}
+	return "http://127.0.0.1:" + port
+}
+
+// newX402Service returns a service that sends authorizations, and agents that pay with the service's
+// payer.
+func newX402Service(tb testing.TB, database string) (*service, *agents) {
+	tb.Helper()
+	s := newService(tb, database, anviltest.Options{BlockTime: time.Second})
+	text, err := os.ReadFile(s.config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	const setting = "    operatorKeyEnv: " + operatorEnv + "\n"
+	if !strings.Contains(string(text), setting) {
+		tb.Fatalf("the configuration lacks %q:\n%s", setting, text)
+	}
+	if err := os.WriteFile(s.config, []byte(strings.Replace(string(text), setting, setting+x402Budget, 1)), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	return s, newAgents(tb, s.payer.Key)
+}
+
+// x402Key returns a key of a merchant for a server that charges by x402.
+func x402Key(tb testing.TB, api *client.Client, merchantID string) string {
+	tb.Helper()
+	_, key, err := api.CreateKey(tb.Context(), apitypes.CreateKeyRequest{Name: "x402", MerchantID: merchantID, Scopes: []string{"invoices:read", "invoices:write"}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return key
+}
+
+// merchantKey returns a key of the shop.
+func (s *service) merchantKey(r *replica) string {
+	s.Helper()
+	return x402Key(s, s.api(r), shopID)
+}
+
+// shop runs the example's server with a service at a URL as its facilitator.
+func (s *service) shop(a *agents, url, key string) string {
+	s.Helper()
+	return a.sell("QUITTANCE_URL="+url, "QUITTANCE_API_KEY="+key, fmt.Sprintf("NETWORK=eip155:%d", anviltest.ChainID), "ASSET="+s.token, "PAY_TO="+s.till.Address)
+}
+
+// TestExtraX402 pays invoices and a merchant's resource with the unmodified packages of the x402
+// protocol from npm, on both databases.
+func TestExtraX402(t *testing.T) {
+	t.Parallel()
+	for name, database := range dbtest.MigratedDatabases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, a := newX402Service(t, database(t))
+			r := s.start()
+
+			made := s.create(r, 1_234_567)
+			url := r.url + "/x402/invoices/" + made.ID
+			paid := a.buy(1, url)[url]
+			if paid.Status != http.StatusOK || paid.Signed != 1 || paid.Settled == nil || !paid.Settled.Success || !strings.Contains(paid.Body, made.ID) {
+				t.Fatalf("an invoice was bought as %+v", paid)
+			}
+			again := a.buy(1, url)[url]
+			if again.Status != http.StatusOK || again.Signed != 0 || again.Requests != 1 {
+				t.Errorf("the paid invoice was bought again as %+v", again)
+			}
+			s.awaitPayment(r, made.ID, paid.Settled.Transaction, apitypes.PaymentConfirmed)
+
+			url = s.shop(a, r.url, s.merchantKey(r)) + "/forecast/oslo"
+			forecast := a.buy(1, url)[url]
+			if forecast.Status != http.StatusOK || forecast.Signed != 1 || forecast.Body != `{"city":"oslo","weather":"rain"}` || forecast.Settled == nil || !forecast.Settled.Success {
+				t.Fatalf("a forecast was bought as %+v", forecast)
+			}
+			inv := s.invoiceOf(r, url)
+			if inv.Amount != "10000" || inv.MerchantID != shopID {
+				t.Errorf("the invoice of the forecast is %+v", inv)
+			}
+			s.awaitPayment(r, inv.ID, forecast.Settled.Transaction, apitypes.PaymentConfirmed)
+			for _, typ := range []string{"invoice.created", "payment.received", "invoice.paid"} {
+				s.awaitEvent(typ, inv.ID)
+			}
+			if status, _ := s.get(r, "/x402/supported"); status != http.StatusOK {
+				t.Errorf("/x402/supported answered %d", status)
+			}
+		})
+	}
+}
+
+// invoiceOf returns the invoice with a reference.
+func (s *service) invoiceOf(r *replica, reference string) apitypes.Invoice {
+	s.Helper()
+	for inv, err := range s.api(r).Invoices(s.Context(), client.InvoiceFilter{MerchantID: shopID}) {
+		if err != nil {
+			s.Fatal(err)
+		}
+		if inv.Reference == reference {
+			return inv
+		}
+	}
+	s.Fatalf("no invoice has the reference %s", reference)
+	return apitypes.Invoice{}
+}
+
+// TestExtraX402Dev pays an invoice and a merchant's resource in a development world, with the
+// unmodified packages.
+func TestExtraX402Dev(t *testing.T) {
+	t.Parallel()
+	w, _ := startWorld(t, "--block-time", quick)
+	info := w.info.Load()
+	a := newAgents(t, info.Payer.PrivateKey)
+	made := w.create(w.draft("1234567"))
+	invoiceURL := info.BaseURL + "/x402/invoices/" + made.ID
+	forecastURL := a.sell("QUITTANCE_URL="+info.BaseURL, "QUITTANCE_API_KEY="+x402Key(t, w.api(), info.Merchant.ID),
+		fmt.Sprintf("NETWORK=eip155:%d", info.Chain.ChainID), "ASSET="+info.Chain.Token, "PAY_TO="+info.Merchant.Address) + "/forecast/oslo"
+	for url, want := range map[string]string{invoiceURL: made.ID, forecastURL: `{"city":"oslo","weather":"rain"}`} {
+		b := a.buy(1, url)[url]
+		if b.Status != http.StatusOK || b.Signed != 1 || b.Settled == nil || !b.Settled.Success || !strings.Contains(b.Body, want) {
+			t.Errorf("%s was bought as %+v", url, b)
+		}
+	}
+}
+
+// TestExtraX402Kills kills the service while agents pay, 32 at a time: for invoices, and for the resources
+// of a server that has the service as its facilitator. Each agent repeats its payment until it is
+// answered 200. No agent is charged twice, and every agent that paid gets an answer.
+func TestExtraX402Kills(t *testing.T) {
+	t.Parallel()
+	for name, database := range dbtest.MigratedDatabases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for kind, prepare := range map[string]func(s *service, a *agents, r *replica, p *proxy) (urls []string, total int){
+				"invoices": func(s *service, _ *agents, r *replica, p *proxy) (urls []string, total int) {
+					for n := range *x402Payments {
+						urls = append(urls, p.URL+"/x402/invoices/"+s.create(r, 1_000_000+n).ID)
+						total += 1_000_000 + n
+					}
+					return urls, total
+				},
+				"resources": func(s *service, a *agents, r *replica, p *proxy) (urls []string, total int) {
+					shop := s.shop(a, p.URL, s.merchantKey(r))
+					for n := range *x402Payments {
+						urls = append(urls, fmt.Sprintf("%s/forecast/%d", shop, n))
+						total += 10_000 // the example's price
+					}
+					return urls, total
+				},
+			} {
+				t.Run(kind, func(t *testing.T) { killX402(t, database(t), prepare) })
+			}
+		})
+	}
+}
+
+// killX402 kills a service while agents buy the URLs that prepare returns, with their total price.
+func killX402(t *testing.T, database string, prepare func(s *service, a *agents, r *replica, p *proxy) (urls []string, total int)) {
+	t.Helper()
+	s, a := newX402Service(t, database)
+	s.patience = outlastLeases
+	r := s.start()
+	p := newProxy(t, []*replica{r})
+	urls, total := prepare(s, a, r, p)
+	blocks := s.followBlocks()
+	stop := make(chan struct{})
+	var killer sync.WaitGroup
+	killer.Go(func() { r = s.killRepeatedly(p, r, stop) })
+	all := a.buy(32, urls...)
+	close(stop)
+	killer.Wait()
+
+	for _, url := range urls {
+		if b := all[url]; b.Status != http.StatusOK || b.Signed != 1 {
+			t.Errorf("%s ended with %d after %d requests and %d payments: %q", url, b.Status, b.Requests, b.Signed, b.Errors)
+		}
+	}
+	payments := s.payments(r)
+	if len(payments) != len(urls) {
+		t.Errorf("there are %d payments for %d purchases", len(payments), len(urls))
+	}
+	seen := make(map[string]bool)
+	for _, pay := range payments {
+		if pay.InvoiceID == "" || seen[pay.InvoiceID] {
+			t.Errorf("a payment belongs to %q, which has another or is none", pay.InvoiceID)
+		}
+		seen[pay.InvoiceID] = true
+	}
+	balance := s.chain.Cast(t, "call", s.token, "balanceOf(address)(uint256)", s.till.Address)
+	if strings.Fields(balance)[0] != fmt.Sprint(total) {
+		t.Errorf("the merchant has %s, want %d", balance, total)
+	}
+	s.logBeyondBlock(blocks(), payments, all)
+}
+
+// killRepeatedly kills the service and starts it again, until it was killed often enough or stop is
+// closed. It returns the last one.
+func (s *service) killRepeatedly(p *proxy, r *replica, stop <-chan struct{}) *replica {
+	s.Helper()
+	next := time.NewTicker(2 * time.Second)
+	defer next.Stop()
+	for n := range *x402Kills {
+		select {
+		case <-next.C:
+		case <-stop:
+			s.Logf("killed %d times", n)
+			return r
+		}
+		r.kill()
+		r = s.start()
+		p.replace(0, r)
+	}
+	s.Logf("killed %d times", *x402Kills)
+	return r
+}
+
+// followBlocks records when each block arrives, until the returned function is called, which returns
+// the times by the blocks' numbers.
+func (s *service) followBlocks() func() map[uint64]time.Time {
+	s.Helper()
+	node, err := ethclient.DialContext(s.Context(), "ws://"+s.chain.Endpoint)
+	if err != nil {
+		s.Fatal(err)
+	}
+	heads := make(chan *types.Header, 64)
+	subscription, err := node.SubscribeNewHead(s.Context(), heads)
+	if err != nil {
+		s.Fatal(err)
+	}
+	times := make(map[uint64]time.Time)
+	var following sync.WaitGroup
+	following.Go(func() {
+		for {
+			select {
+			case head := <-heads:
+				times[head.Number.Uint64()] = time.Now()
+			case <-subscription.Err():
+				return
+			}
+		}
+	})
+	return func() map[uint64]time.Time {
+		subscription.Unsubscribe()
+		following.Wait()
+		node.Close()
+		return times
+	}
+}
+
+// logBeyondBlock logs how long after its block a payment was answered, for payments that were answered
+// at the first try.
+func (s *service) logBeyondBlock(blocks map[uint64]time.Time, payments []apitypes.Payment, all map[string]bought) {
+	s.Helper()
+	at := make(map[string]time.Time) // by transaction
+	for _, p := range payments {
+		if block, ok := blocks[uint64(p.BlockNumber)]; ok {
+			at[p.TxHash] = block
+		}
+	}
+	var beyond []time.Duration
+	for _, b := range all {
+		if b.Settled == nil || len(b.Errors) > 0 {
+			continue
+		}
+		if block, ok := at[b.Settled.Transaction]; ok {
+			beyond = append(beyond, time.UnixMilli(b.AnsweredAt).Sub(block))
+		}
+	}
+	slices.Sort(beyond)
+	if len(beyond) > 0 {
+		s.Logf("%d payments were answered at the first try; beyond their block they took %s (p50), %s (p95)",
+			len(beyond), beyond[len(beyond)/2].Round(time.Millisecond), beyond[len(beyond)*95/100].Round(time.Millisecond))
+	}
+}
+
+// x402Answer is an answer without its body.
+type x402Answer struct {
+	StatusCode int
+	Header     http.Header
+}
+
+// getX402 requests a path with a payment, unless that is empty.
+func (s *service) getX402(r *replica, path, payment string) (a x402Answer, body string) {
+	s.Helper()
+	return request402(s, r.url+path, payment)
+}
+
+// request402 requests a URL with a payment, unless that is empty.
+func request402(tb testing.TB, url, payment string) (a x402Answer, body string) {
+	tb.Helper()
+	request, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if payment != "" {
+		request.Header.Set(x402.HeaderSignature, payment)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := response.Body.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return x402Answer{response.StatusCode, response.Header}, string(text)
+}

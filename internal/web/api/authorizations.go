@@ -1,0 +1,227 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/web/webpage"
+)
+
+// Limits of authorizations at the public door.
+const (
+	// AuthorizationsOfInvoice bounds the submitted authorizations per minute for one invoice.
+	AuthorizationsOfInvoice = 20
+	// AuthorizationsOfClient bounds the authorizations per minute of one client network. An IPv6 site
+	// may submit limits.SiteWeight times as many. Each authorization calls the nodes, and these
+	// calls are divided only among merchants.
+	AuthorizationsOfClient = 60
+	// MaxAuthorizationWait bounds the parameter wait of an authorization, in seconds.
+	MaxAuthorizationWait = 30
+	// MaxWaitingPayers bounds the requests of payers with wait that are served at a time.
+	MaxWaitingPayers = 300
+	// MaxWaitingForInvoice bounds the waiting requests for one invoice.
+	MaxWaitingForInvoice = 5
+	// authorizationWindow is the period of AuthorizationsOfInvoice and AuthorizationsOfClient.
+	authorizationWindow = time.Minute
+	// limitedInvoices is the number of invoices with a tracked limit, and limitedNetworks the number of
+	// client networks.
+	limitedInvoices, limitedNetworks = 10_000, 50_000
+)
+
+// Authorizations accepts payers' authorizations. *ledger.Service implements it.
+type Authorizations interface {
+	// Authorize accepts an authorization for an invoice, or returns the current state of a known one.
+	// Errors are db.ErrNotFound, *invoice.RefusalError and internal errors.
+	Authorize(ctx context.Context, invoiceID string, a invoice.Authorization) (ledger.Authorization, error)
+}
+
+// submitAuthorization answers POST /checkout/{id}/authorization.
+func (a *API) submitAuthorization(w http.ResponseWriter, r *http.Request) error {
+	if err := wantJSON(r); err != nil {
+		return err
+	}
+	q := parsePublicQuery(r)
+	wait := q.authorizationWait()
+	if q.err != nil {
+		return q.err
+	}
+	body, err := readBody(w, r)
+	if err != nil {
+		return invalidJSON(err)
+	}
+	submitted, err := parseAuthorization(body)
+	if err != nil {
+		return err
+	}
+	id, err := pathID(r, invoice.PrefixInvoice)
+	if err != nil {
+		return err
+	}
+	inv, err := a.conf.Reader.Invoice(r.Context(), id) // only existing invoices have a tracked limit
+	if err != nil {
+		return fmt.Errorf("read invoice: %w", err)
+	}
+	if err := a.submitted.take(r.Context(), inv.ID); err != nil {
+		return err
+	}
+	accepted, err := a.conf.Ledger.Authorize(r.Context(), inv.ID, submitted)
+	if err != nil {
+		return fmt.Errorf("authorize payment of %s: %w", inv.ID, err)
+	}
+	return a.answerAuthorization(w, r, accepted, wait)
+}
+
+// getAuthorization answers GET /checkout/{id}/authorization.
+func (a *API) getAuthorization(w http.ResponseWriter, r *http.Request) error {
+	q := parsePublicQuery(r)
+	wait := q.authorizationWait()
+	named, given := q.get("authorization")
+	if q.err != nil {
+		return q.err
+	}
+	invoiceID := r.PathValue("id")
+	if !isVisibleASCII(invoiceID) || given && !isVisibleASCII(named) {
+		return db.ErrNotFound
+	}
+	const newest = 1
+	if !given {
+		found, err := a.conf.Reader.AuthorizationsOfInvoice(r.Context(), invoiceID, newest)
+		if err != nil {
+			return fmt.Errorf("read the authorizations of %s: %w", invoiceID, err)
+		}
+		if len(found) == 0 {
+			return db.ErrNotFound
+		}
+		return a.answerAuthorization(w, r, found[0], wait)
+	}
+	found, err := a.conf.Reader.Authorization(r.Context(), named)
+	if err == nil && found.InvoiceID != invoiceID {
+		err = db.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("read authorization: %w", err)
+	}
+	return a.answerAuthorization(w, r, found, wait)
+}
+
+// answerAuthorization answers with the state of an authorization, as soon as its outcome
+// is known or the time is over.
+func (a *API) answerAuthorization(w http.ResponseWriter, r *http.Request, found ledger.Authorization, wait time.Duration) error {
+	if wait > 0 && AuthorizationStatus(found) == apitypes.AuthorizationUnknown {
+		leave, err := a.waitingPayers.enterPayer(r.Context(), found.MerchantID, found.InvoiceID)
+		if err != nil {
+			return err
+		}
+		defer leave()
+		if found, err = a.awaitAuthorization(w, r, found, wait); err != nil {
+			return err
+		}
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.AuthorizationResponse{Authorization: Authorization(found)})
+	return nil
+}
+
+// awaitAuthorization returns an authorization once its outcome is known, or the time is
+// over, or the client or the service ends the request.
+func (a *API) awaitAuthorization(w http.ResponseWriter, r *http.Request, known ledger.Authorization, wait time.Duration) (_ ledger.Authorization, err error) {
+	whole, cancel := webpage.RequestContext(a.conf.Stopping, r)
+	defer cancel()
+	ctx, cancel := context.WithTimeout(whole, wait)
+	defer cancel()
+	if err := webpage.ClearDeadlines(w); err != nil {
+		return known, err
+	}
+	defer func() { err = errors.Join(err, webpage.ExtendDeadlines(w)) }()
+	after, err := a.conf.Feed.Head(ctx)
+	for err == nil {
+		known, err = a.conf.Reader.Authorization(ctx, known.ID)
+		if err != nil || AuthorizationStatus(known) != apitypes.AuthorizationUnknown {
+			break
+		}
+		after, err = a.nextAbout(ctx, invoice.Invoice{ID: known.InvoiceID, MerchantID: known.MerchantID}, after)
+	}
+	if err != nil && ctx.Err() == nil {
+		return known, err
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(whole), RequestTimeout)
+	defer cancel()
+	return a.conf.Reader.Authorization(last, known.ID)
+}
+
+// authorizationWait parses the parameter wait.
+func (q *query) authorizationWait() time.Duration {
+	text, ok := q.get("wait")
+	if !ok {
+		return 0
+	}
+	return time.Duration(q.waitSeconds(text, MaxAuthorizationWait)) * time.Second
+}
+
+// parseAuthorization parses the body of an authorization.
+func parseAuthorization(body []byte) (invoice.Authorization, error) {
+	o, err := parseObject(body)
+	if err != nil {
+		return invoice.Authorization{}, invalidJSON(err)
+	}
+	var a invoice.Authorization
+	err = cmp.Or(
+		text(o, "", "from", &a.From, chain.ParseAddress),
+		text(o, "", "to", &a.To, chain.ParseAddress),
+		text(o, "", "value", &a.Value, invoice.ParseAmount),
+		seconds(o, "validAfter", &a.ValidAfter),
+		seconds(o, "validBefore", &a.ValidBefore),
+		text(o, "", "nonce", &a.Nonce, invoice.ParseHash),
+		text(o, "", "signature", &a.Signature, invoice.ParseAuthorizationSignature),
+	)
+	return a, err
+}
+
+// submitLimits limit the authorizations that are submitted.
+type submitLimits struct {
+	ofInvoices *limits.Buckets[string]
+	// ofNetworks has the limits of client networks, by their weights.
+	ofNetworks map[int64]*limits.Buckets[netip.Prefix]
+}
+
+func newSubmitted(now func() time.Time) submitLimits {
+	limit := func(quota int) limits.Limit {
+		return limits.Limit{Name: "authorizations", Quota: quota, Window: authorizationWindow}
+	}
+	s := submitLimits{limits.NewBuckets[string](limit(AuthorizationsOfInvoice), limitedInvoices, now), make(map[int64]*limits.Buckets[netip.Prefix])}
+	for _, weight := range []int64{1, limits.SiteWeight} {
+		s.ofNetworks[weight] = limits.NewBuckets[netip.Prefix](limit(AuthorizationsOfClient*int(weight)), limitedNetworks, now)
+	}
+	return s
+}
+
+// take counts an authorization of the context's client for an invoice, or returns an
+// *limits.ExceededError and does not count it.
+func (s submitLimits) take(ctx context.Context, invoiceID string) error {
+	if err := s.ofInvoices.Take(invoiceID).Err(); err != nil {
+		return err
+	}
+	networks := limits.Networks(ctx)
+	for i, n := range networks {
+		err := s.ofNetworks[n.Weight].Take(n.Client.Network).Err()
+		if err == nil {
+			continue
+		}
+		for _, taken := range networks[:i] {
+			s.ofNetworks[taken.Weight].Return(taken.Client.Network)
+		}
+		s.ofInvoices.Return(invoiceID)
+		return err
+	}
+	return nil
+}

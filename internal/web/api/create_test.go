@@ -1,0 +1,356 @@
+package api_test
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/web/api"
+)
+
+const address = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" // an example of ERC-55
+
+// members of a valid request. Values are JSON texts.
+var members = map[string]string{
+	"merchantId":      `"acme"`,
+	"merchantAddress": `"` + address + `"`,
+	"amount":          `"4900000"`,
+	"currency":        `"USDC"`,
+	"chainKey":        `"base"`,
+	"lineItems":       `[{"label":"Two espressos","amount":"4000000"},{"label":"Tip","amount":"900000"}]`,
+	"expiresAt":       fmt.Sprint(now + 3600),
+}
+
+// request returns a request with changed members. changes alternates names and JSON
+// texts; an empty text removes the member.
+func request(changes ...string) string {
+	all := maps.Clone(members)
+	for i := 0; i < len(changes); i += 2 {
+		all[changes[i]] = changes[i+1]
+	}
+	var parts []string
+	for _, name := range []string{"merchantId", "merchantAddress", "amount", "currency", "chainKey", "lineItems", "expiresAt"} {
+		if all[name] != "" {
+			parts = append(parts, fmt.Sprintf("%q:%s", name, all[name]))
+		}
+	}
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+// TestCharsets tries the names of UTF-8 that clients send.
+func TestCharsets(t *testing.T) {
+	for _, charset := range []string{"utf-8", "UTF-8", "utf8", "UTF8", `"utf8"`} {
+		if w := do(newAPI(t, new(backend)), "POST", "/api/invoices", request(), "Content-Type", "application/json; charset="+charset); w.Code != http.StatusCreated {
+			t.Errorf("%s: answered %d %s", charset, w.Code, w.Body)
+		}
+	}
+}
+
+func TestCreate(t *testing.T) {
+	var b backend
+	w := do(newAPI(t, &b), "POST", "/api/invoices", request(), "Content-Type", "application/json; charset=UTF-8")
+	got := decode[apitypes.CreateInvoiceResponse](t, w, http.StatusCreated)
+	want := apitypes.CreateInvoiceResponse{
+		ID:               invoiceID(0),
+		OnChainInvoiceID: "0x" + strings.Repeat("0", 63) + "1",
+		CheckoutURL:      "/checkout/" + invoiceID(0),
+		Invoice: apitypes.Invoice{
+			ID: invoiceID(0), MerchantID: "acme", MerchantAddress: address, Amount: "4900000", Currency: "USDC",
+			ChainKey: "base", Status: apitypes.StatusOpen, CreatedAt: now, ExpiresAt: now + 3600,
+			LineItems:  []apitypes.LineItem{{Label: "Two espressos", Amount: "4000000"}, {Label: "Tip", Amount: "900000"}},
+			AmountPaid: "0", AmountRefunded: "0",
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("answer (-want +got):\n%s", diff)
+	}
+	if got, want := w.Header().Get("Location"), "/api/invoices/"+invoiceID(0); got != want {
+		t.Errorf("Location = %s, want %s", got, want)
+	}
+	again := do(newAPI(t, &b), "GET", w.Header().Get("Location"), "")
+	if diff := cmp.Diff(want.Invoice, decode[apitypes.InvoiceResponse](t, again, http.StatusOK).Invoice); diff != "" {
+		t.Errorf("fetched (-created +fetched):\n%s", diff)
+	}
+}
+
+// Variants that are accepted.
+func TestCreateAccepts(t *testing.T) {
+	for name, body := range map[string]string{
+		"no line items":           request("lineItems", ""),
+		"empty line items":        request("lineItems", "[]"),
+		"unknown members":         strings.Replace(request(), "{", `{"merchantid":1,"note":{"a":[null,1.5e3]},"MerchantId":"x",`, 1),
+		"lower-case address":      request("merchantAddress", `"`+strings.ToLower(address)+`"`),
+		"escaped letters":         request("merchantId", `"\u0061cm\u0065"`),
+		"white space":             " \r\n\t" + request() + "\n",
+		"largest amount":          request("amount", `"`+invoice.MaxAmount.String()+`"`, "lineItems", ""),
+		"longest merchant id":     request("merchantId", `"`+strings.Repeat("m", 64)+`"`),
+		"latest expiry":           request("expiresAt", fmt.Sprint(now+int64(invoice.MaxLifetime/time.Second))),
+		"soonest expiry":          request("expiresAt", fmt.Sprint(now+1)),
+		"longest label":           request("amount", `"1"`, "lineItems", `[{"label":"`+strings.Repeat("é", 200)+`","amount":"1"}]`),
+		"a hundred line items":    request("amount", `"100"`, "lineItems", "["+strings.Repeat(`{"label":"x","amount":"1"},`, 99)+`{"label":"x","amount":"1"}]`),
+		"largest body":            strings.Repeat(" ", api.MaxBody-len(request())) + request(),
+		"deepest nesting":         strings.Replace(request(), "{", `{"x":`+strings.Repeat("[", api.MaxDepth-1)+strings.Repeat("]", api.MaxDepth-1)+",", 1),
+		"surrogate pair":          request("lineItems", `[{"label":"\ud83d\ude00","amount":"4900000"}]`),
+		"two surrogate pairs":     request("lineItems", `[{"label":"\uD83D\uDE00\ud83d\ude00","amount":"4900000"}]`),
+		"no escape of surrogates": request("lineItems", `[{"label":"\\ud800","amount":"4900000"}]`),
+		"escapes beside others":   request("lineItems", `[{"label":"\\\u0061\"\/\ud83d\ude00\ud7ff\ue000","amount":"4900000"}]`),
+		"right-to-left label":     request("lineItems", `[{"label":"\u05e9\u200f","amount":"4900000"}]`),
+		"same name on two levels": strings.Replace(request(), "{", `{"x":{"amount":1,"x":2},`, 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b backend
+			if w := do(newAPI(t, &b), "POST", "/api/invoices", body); w.Code != http.StatusCreated || len(b.requests) != 1 {
+				t.Errorf("answered %d %s", w.Code, w.Body)
+			}
+		})
+	}
+}
+
+func TestCreateRefusesFields(t *testing.T) {
+	texts := map[string]string{"null": "null", "a number": "1", "a boolean": "true", "an array": "[]", "an object": "{}", "empty": `""`}
+	type test struct{ name, field, body string }
+	var tests []test
+	add := func(field, name string, changes ...string) {
+		tests = append(tests, test{field + " " + name, field, request(changes...)})
+	}
+	for _, field := range []string{"merchantId", "merchantAddress", "amount", "currency", "chainKey"} {
+		add(field, "absent", field, "")
+		for name, text := range texts {
+			add(field, name, field, text)
+		}
+		add(field, "with a blank", field, strings.Replace(members[field], `"`, `" `, 1))
+		add(field, "with NUL", field, strings.Replace(members[field], `"`, `"\u0000`, 1))
+	}
+	add("merchantId", "too long", "merchantId", `"`+strings.Repeat("m", 65)+`"`)
+	add("merchantId", "of other letters", "merchantId", `"Müller"`)
+	add("merchantAddress", "zero", "merchantAddress", `"0x0000000000000000000000000000000000000000"`)
+	add("merchantAddress", "with a bad checksum", "merchantAddress", `"0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"`)
+	add("merchantAddress", "too short", "merchantAddress", `"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAe"`)
+	add("merchantAddress", "too long", "merchantAddress", `"`+address+`0"`)
+	add("merchantAddress", "without 0x", "merchantAddress", `"`+address[2:]+`"`)
+	add("merchantAddress", "not hex", "merchantAddress", `"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeg"`)
+	for name, amount := range map[string]string{
+		"zero": "0", "negative": "-1", "with a sign": "+1", "with leading zero": "01", "decimal": "1.0", "with exponent": "1e6",
+		"overflowing": invoice.MaxAmount.String()[:77] + "6", "too long": "1" + strings.Repeat("0", 78), "in hex": "0x10",
+		"in other digits": "١", "with separator": "1,000",
+	} {
+		add("amount", name, "amount", `"`+amount+`"`, "lineItems", "")
+		add("lineItems[0].amount", name, "lineItems", `[{"label":"x","amount":"`+amount+`"}]`)
+	}
+	add("currency", "unknown", "currency", `"DOGE"`)
+	add("currency", "in lower case", "currency", `"usdc"`)
+	add("chainKey", "unknown", "chainKey", `"dogechain"`)
+	for name, text := range map[string]string{"null": "null", "a number": "1", "a string": `"x"`, "an object": "{}", "a boolean": "false"} {
+		add("lineItems", name, "lineItems", text)
+	}
+	add("lineItems", "not adding up", "lineItems", `[{"label":"x","amount":"4899999"}]`)
+	add("lineItems", "too many", "amount", `"101"`, "lineItems", "["+strings.Repeat(`{"label":"x","amount":"1"},`, 100)+`{"label":"x","amount":"1"}]`)
+	add("lineItems", "overflowing", "lineItems", `[{"label":"x","amount":"`+invoice.MaxAmount.String()+`"},{"label":"x","amount":"1"}]`)
+	for name, text := range map[string]string{"null": "null", "a string": `"x"`, "a number": "1", "an array": "[]"} {
+		add("lineItems[1]", name, "lineItems", `[{"label":"x","amount":"1"},`+text+`]`)
+		add("lineItems[0].label", name, "lineItems", `[{"label":`+strings.ReplaceAll(text, `"x"`, `""`)+`,"amount":"4900000"}]`)
+		add("lineItems[0].amount", name, "lineItems", `[{"label":"x","amount":`+text+`}]`)
+	}
+	add("lineItems[0].label", "absent", "lineItems", `[{"amount":"4900000"}]`)
+	add("lineItems[0].label", "too long", "lineItems", `[{"label":"`+strings.Repeat("x", 201)+`","amount":"4900000"}]`)
+	for name, label := range map[string]string{"control": `\u0000`, "escaped line break": `\n`, "C1 control": "\u0085", "override": "\u202e", "escaped isolate": `\u2066`} {
+		add("lineItems[0].label", "with "+name, "lineItems", `[{"label":"x`+label+`","amount":"4900000"}]`)
+	}
+	add("lineItems[0].amount", "absent", "lineItems", `[{"label":"x"}]`)
+	for name, text := range map[string]string{
+		"null": "null", "a string": `"1764003600"`, "a boolean": "true", "an array": "[]", "an object": "{}", "absent": "",
+		"zero": "0", "negative": "-1", "now": fmt.Sprint(now), "too late": fmt.Sprint(now + int64(invoice.MaxLifetime/time.Second) + 1), "last": fmt.Sprint(math.MaxInt64),
+		"milliseconds": fmt.Sprint((now + 3600) * 1000), "with exponent": "1764003600e0", "with fraction": "1764003600.0",
+		"overflowing": "9223372036854775808", "wrapping round": "18446744075473555216", "very long": strings.Repeat("9", 1000),
+	} {
+		add("expiresAt", name, "expiresAt", text)
+	}
+	var b backend
+	h := newAPI(t, &b)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p := wantProblem(t, do(h, "POST", "/api/invoices", test.body), http.StatusBadRequest, "invalid_field", test.field)
+			if !strings.Contains(p.Detail, test.field) {
+				t.Errorf("detail %q does not name the field", p.Detail)
+			}
+			if len(p.Detail) > 300 {
+				t.Errorf("detail echoes %d characters", len(p.Detail))
+			}
+		})
+	}
+	// The first member in the interface's order is reported.
+	wantProblem(t, do(h, "POST", "/api/invoices", "{}"), http.StatusBadRequest, "invalid_field", "merchantId")
+	wantProblem(t, do(h, "POST", "/api/invoices", request("chainKey", "", "amount", "7")), http.StatusBadRequest, "invalid_field", "amount")
+	if len(b.requests) != 0 {
+		t.Errorf("%d invoices were created", len(b.requests))
+	}
+}
+
+func TestCreateRefusesBodies(t *testing.T) {
+	whole := request()
+	type answer struct {
+		status int
+		code   string
+	}
+	invalid := answer{http.StatusBadRequest, "invalid_json"}
+	var b backend
+	h := newAPI(t, &b)
+	for name, test := range map[string]struct {
+		body string
+		want answer
+	}{
+		"empty":                {"", invalid},
+		"blank":                {" \n", invalid},
+		"text":                 {"hello", invalid},
+		"array":                {"[" + whole + "]", invalid},
+		"null":                 {"null", invalid},
+		"string":               {`"x"`, invalid},
+		"number":               {"1", invalid},
+		"trailing comma":       {whole[:len(whole)-1] + ",}", invalid},
+		"trailing text":        {whole + "x", invalid},
+		"two objects":          {whole + whole, invalid},
+		"comment":              {whole + "// all", invalid},
+		"single quotes":        {strings.ReplaceAll(whole, `"`, `'`), invalid},
+		"byte order mark":      {"\ufeff" + whole, invalid},
+		"not UTF-8":            {strings.Replace(whole, "Tip", "T\xffp", 1), invalid},
+		"NaN":                  {request("expiresAt", "NaN"), invalid},
+		"number with zero":     {request("expiresAt", "01"), invalid},
+		"control character":    {strings.Replace(whole, "Tip", "T\x01p", 1), invalid},
+		"high surrogate":       {strings.Replace(whole, "Tip", `Tip\ud800`, 1), invalid},
+		"low surrogate":        {strings.Replace(whole, "Tip", `Tip\uDC00`, 1), invalid},
+		"surrogates reversed":  {strings.Replace(whole, "Tip", `\ude00\ud83d`, 1), invalid},
+		"two high surrogates":  {strings.Replace(whole, "Tip", `\ud83d\ud83d`, 1), invalid},
+		"three surrogates":     {strings.Replace(whole, "Tip", `\ud83d\ude00\ude00`, 1), invalid},
+		"surrogate and letter": {strings.Replace(whole, "Tip", `\ud83d\u0041`, 1), invalid},
+		"surrogate after \\":   {strings.Replace(whole, "Tip", `\\\ud800`, 1), invalid},
+		"surrogate before \\u": {strings.Replace(whole, "Tip", `\ud83d\\ude00`, 1), invalid},
+		"surrogate in a name":  {strings.Replace(whole, "{", `{"\udfff":1,`, 1), invalid},
+		"surrogate elsewhere":  {strings.Replace(whole, "{", `{"x":[{"y":"\uDBFF"}],`, 1), invalid},
+		"member twice":         {strings.Replace(whole, "{", `{"amount":"4900000",`, 1), invalid},
+		"member twice escaped": {strings.Replace(whole, "{", `{"\u0061mount":"4900000",`, 1), invalid},
+		"unknown member twice": {strings.Replace(whole, "{", `{"x":1,"x":1,`, 1), invalid},
+		"inner member twice":   {strings.Replace(whole, `{"label"`, `{"label":"x","label"`, 1), invalid},
+		"deep member twice":    {strings.Replace(whole, "{", `{"x":[[{"y":1,"y":1}]],`, 1), invalid},
+		"nested too deep":      {strings.Replace(whole, "{", `{"x":`+strings.Repeat("[", api.MaxDepth)+strings.Repeat("]", api.MaxDepth)+",", 1), invalid},
+		"abyss":                {strings.Repeat("[", api.MaxBody), invalid},
+		"too large":            {strings.Repeat(" ", api.MaxBody+1-len(whole)) + whole, answer{http.StatusRequestEntityTooLarge, "body_too_large"}},
+		"much too large":       {strings.Repeat(whole, 10_000), answer{http.StatusRequestEntityTooLarge, "body_too_large"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantProblem(t, do(h, "POST", "/api/invoices", test.body), test.want.status, test.want.code, "")
+		})
+	}
+	for i := range len(whole) {
+		wantProblem(t, do(h, "POST", "/api/invoices", whole[:i]), http.StatusBadRequest, "invalid_json", "")
+	}
+	if len(b.requests) != 0 {
+		t.Errorf("%d invoices were created", len(b.requests))
+	}
+}
+
+func TestCreateRefusesMediaTypes(t *testing.T) {
+	var b backend
+	h := newAPI(t, &b)
+	for _, header := range [][]string{
+		{"Content-Type", ""},
+		{"Content-Type", "text/plain"},
+		{"Content-Type", "application/x-www-form-urlencoded"},
+		{"Content-Type", "application/jsonx"},
+		{"Content-Type", "application/json; charset=latin1"},
+		{"Content-Type", "application/json; charset"},
+		{"Content-Encoding", "gzip"},
+	} {
+		w := do(h, "POST", "/api/invoices", request(), header...)
+		wantProblem(t, w, http.StatusUnsupportedMediaType, "unsupported_media_type", "")
+	}
+	for _, twice := range []struct {
+		name   string
+		values []string
+	}{
+		{"Content-Type", []string{"application/json", "application/json"}},
+		{"Content-Type", []string{"application/json", "text/plain"}},
+		{"Content-Type", []string{`application/json; x="a`, `b"`}}, // valid if joined
+		{"Content-Encoding", []string{"identity", "gzip"}},
+	} {
+		r := newRequest("POST", "/api/invoices", request())
+		r.Header[twice.name] = twice.values
+		wantProblem(t, send(h, r), http.StatusUnsupportedMediaType, "unsupported_media_type", "")
+	}
+	if len(b.requests) != 0 {
+		t.Errorf("%d invoices were created", len(b.requests))
+	}
+}
+
+func TestIdempotencyKey(t *testing.T) {
+	long := strings.Repeat("k", api.MaxIdempotencyKey)
+	for header, want := range map[string]string{
+		"abc":                "abc",
+		`"abc"`:              "abc",
+		`"a\"b\\c"`:          `a"b\c`,
+		`a"b`:                `a"b`,
+		long:                 long,
+		`"` + long + `"`:     long,
+		"!~":                 "!~",
+		long + "k":           "",
+		`"` + long + `k"`:    "",
+		`""`:                 "",
+		`"`:                  "",
+		`"abc`:               "",
+		`"abc"d`:             "",
+		`"abc";v=1`:          "",
+		`"a\bc"`:             "",
+		`"abc\`:              "",
+		"a b":                "",
+		`"a b"`:              "",
+		"caf\u00e9":          "",
+		"tab\tin the middle": "",
+	} {
+		t.Run(header, func(t *testing.T) {
+			var b backend
+			w := do(newAPI(t, &b), "POST", "/api/invoices", request(), "Idempotency-Key", header)
+			if want == "" {
+				wantProblem(t, w, http.StatusBadRequest, "invalid_field", "Idempotency-Key")
+				return
+			}
+			if w.Code != http.StatusCreated || b.requests[0].Key != want || b.requests[0].Scope != "" {
+				t.Errorf("answered %d %s, asked for %+v; want key %q", w.Code, w.Body, b.requests, want)
+			}
+		})
+	}
+}
+
+func TestIdempotencyKeyTwiceOrEmpty(t *testing.T) {
+	var b backend
+	h := newAPI(t, &b)
+	for _, values := range [][]string{{"a", "a"}, {""}} {
+		r := newRequest("POST", "/api/invoices", request())
+		r.Header["Idempotency-Key"] = values
+		wantProblem(t, send(h, r), http.StatusBadRequest, "invalid_field", "Idempotency-Key")
+	}
+}
+
+func TestIdempotencyErrors(t *testing.T) {
+	h := newAPI(t, &backend{err: fmt.Errorf("wrapped: %w", ledger.ErrIdempotencyMismatch)})
+	wantProblem(t, do(h, "POST", "/api/invoices", request(), "Idempotency-Key", "k"), http.StatusUnprocessableEntity, "idempotency_mismatch", "")
+	h = newAPI(t, &backend{err: fmt.Errorf("wrapped: %w", &ledger.DraftDeletedError{InvoiceID: invoiceID(0)})})
+	deleted := do(h, "POST", "/api/invoices", request(), "Idempotency-Key", "k")
+	wantProblem(t, deleted, http.StatusConflict, "draft_deleted", "")
+	if got := decode[apitypes.Problem](t, deleted, http.StatusConflict).InvoiceID; got != invoiceID(0) {
+		t.Errorf("it names %q", got)
+	}
+	h = newAPI(t, &backend{err: fmt.Errorf("wrapped: %w", ledger.ErrIdempotencyInProgress)})
+	w := do(h, "POST", "/api/invoices", request(), "Idempotency-Key", "k")
+	wantProblem(t, w, http.StatusConflict, "idempotency_in_progress", "")
+	if w.Header().Get("Retry-After") != "1" {
+		t.Error("no Retry-After")
+	}
+}

@@ -1,0 +1,419 @@
+package api_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/web/api"
+	"github.com/quittance/quittance/internal/web/api/apitest"
+)
+
+// integration is the API on the real service and database, with a client.
+type integration struct {
+	*client.Client
+	service *ledger.Service
+	handler http.Handler
+	nodes   *nodes
+}
+
+type merchants struct{}
+
+func (merchants) WantsEvents(string) bool { return true }
+
+func (merchants) Find(_ context.Context, id string) (m invoice.Merchant, known bool, err error) {
+	switch id {
+	case "collector":
+		m.Collection = invoice.Deposit
+	case "lenient":
+		m.Tolerance = invoice.Tolerance{BasisPoints: 100}
+	case "bounded":
+		m.DefaultAddresses = map[string]invoice.Address{"base": {7}}
+		m.Allowed = []invoice.AllowedAddress{{ChainKey: "base", Address: invoice.Address{7}}}
+	}
+	return m, id != "other", nil
+}
+
+// newIntegration returns the API of a service with the chain base, which has no contract, and
+// others.
+func newIntegration(t *testing.T, s *db.DB, others ...chain.Chain) integration {
+	t.Helper()
+	return newIntegrationAt(t, s, testClock, others...)
+}
+
+// newIntegrationAt returns what newIntegration returns, with a clock.
+func newIntegrationAt(t *testing.T, s *db.DB, testClock func() time.Time, others ...chain.Chain) integration {
+	t.Helper()
+	base, _ := chain.Lookup("base")
+	chains := append([]chain.Chain{base}, others...)
+	service := ledger.New(ledger.Config{
+		Store: s, Chains: chains, Merchants: merchants{}, Now: testClock, Rand: rand.Reader,
+	})
+	asked := new(nodes)
+	handler := apitest.Check(t, api.New(api.Config{
+		Ledger: service, Reader: api.NewReader(s), Nodes: asked, Chains: chains, Now: testClock, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Providers: []api.Provider{{Name: "circle", Secret: secret, Chains: map[string]string{"BASE": "base"}, Currencies: map[string]string{"USD": "USDC"}}},
+	}).Handler())
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	httpClient := server.Client()
+	httpClient.Transport = apitest.Transport(t, httpClient.Transport)
+	c, err := client.New(server.URL, client.WithHTTPClient(httpClient), client.WithRetries(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return integration{c, service, handler, asked}
+}
+
+func (s integration) ids(t *testing.T, f client.InvoiceFilter) []string {
+	t.Helper()
+	ids := []string{}
+	for inv, err := range s.Invoices(t.Context(), f) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, inv.ID)
+	}
+	return ids
+}
+
+var asked = apitypes.CreateInvoiceRequest{
+	MerchantID: "acme", MerchantAddress: address, Amount: "4900000", Currency: "USDC", ChainKey: "base", ExpiresAt: now + 3600,
+	LineItems: []apitypes.LineItem{{Label: "caf\u00e9 \u200f \U0001f600 <&>", Amount: "4900000"}},
+}
+
+// wantProblemCode fails the test unless err has the code.
+func wantProblemCode(t *testing.T, err error, code apitypes.ErrorCode, field string) {
+	t.Helper()
+	var refused *client.Error
+	if !errors.As(err, &refused) || refused.Code != code || refused.Field != field {
+		t.Errorf("got %v, want %s %q", err, code, field)
+	}
+}
+
+func TestIntegrationCreate(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s, ctx := newIntegration(t, store), t.Context()
+
+		unknown := asked
+		unknown.MerchantID = "other"
+		_, err := s.CreateInvoice(ctx, unknown)
+		wantProblemCode(t, err, apitypes.CodeInvalidField, "merchantId")
+		elsewhere := asked
+		elsewhere.ChainKey = "ethereum"
+		_, err = s.CreateInvoice(ctx, elsewhere, client.IdempotencyKey("k"))
+		wantProblemCode(t, err, apitypes.CodeInvalidField, "chainKey")
+		if ids := s.ids(t, client.InvoiceFilter{}); len(ids) != 0 {
+			t.Errorf("refused, and yet there are %v", ids)
+		}
+
+		first, err := s.CreateInvoice(ctx, asked, client.IdempotencyKey("k"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := s.CreateInvoice(ctx, asked, client.IdempotencyKey(`"k"`))
+		if diff := cmp.Diff(first, again); err != nil || diff != "" {
+			t.Errorf("repeated: %v (-first +again):\n%s", err, diff)
+		}
+		body, err := json.Marshal(asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := do(s.handler, "POST", "/api/invoices", string(body), "Idempotency-Key", "k")
+		if replayed := w.Header().Get("Idempotency-Replayed"); w.Code != http.StatusCreated || replayed != "true" {
+			t.Errorf("repeated: %d with Idempotency-Replayed %q, want true", w.Code, replayed)
+		}
+		other := asked
+		other.Amount, other.LineItems = "1", nil
+		_, err = s.CreateInvoice(ctx, other, client.IdempotencyKey("k"))
+		wantProblemCode(t, err, apitypes.CodeIdempotencyMismatch, "")
+		other.MerchantID = "bean"
+		_, err = s.CreateInvoice(ctx, other, client.IdempotencyKey("k"))
+		wantProblemCode(t, err, apitypes.CodeIdempotencyMismatch, "")
+		second, err := s.CreateInvoice(ctx, other, client.IdempotencyKey("l"))
+		if err != nil || second.ID == first.ID {
+			t.Errorf("another key: %s, %v", second.ID, err)
+		}
+		fetched, err := s.Invoice(ctx, first.ID)
+		if diff := cmp.Diff(first.Invoice, fetched); err != nil || diff != "" {
+			t.Errorf("%v (-created +fetched):\n%s", err, diff)
+		}
+		if diff := cmp.Diff([]string{second.ID, first.ID}, s.ids(t, client.InvoiceFilter{})); diff != "" {
+			t.Errorf("list (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Concurrent requests with one key create one invoice.
+func TestIntegrationConcurrentCreates(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s := newIntegration(t, store)
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				if _, err := s.CreateInvoice(t.Context(), asked, client.IdempotencyKey("k")); err != nil {
+					wantProblemCode(t, err, apitypes.CodeIdempotencyInProgress, "")
+				}
+			})
+		}
+		group.Wait()
+		if ids := s.ids(t, client.InvoiceFilter{}); len(ids) != 1 {
+			t.Errorf("made %v", ids)
+		}
+	})
+}
+
+func TestIntegrationPages(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s := newIntegration(t, store)
+		want := make([]string, 10)
+		for i := range want {
+			created, err := s.CreateInvoice(t.Context(), asked)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want[len(want)-1-i] = created.ID
+		}
+		for _, size := range []int{0, 1, 3, 10, 11} {
+			if diff := cmp.Diff(want, s.ids(t, client.InvoiceFilter{MerchantID: "acme", Status: apitypes.StatusOpen, PageSize: size})); diff != "" {
+				t.Errorf("pages of %d (-want +got):\n%s", size, diff)
+			}
+		}
+		if ids := s.ids(t, client.InvoiceFilter{Status: apitypes.StatusPaid}); len(ids) != 0 {
+			t.Errorf("paid: %v", ids)
+		}
+	})
+}
+
+// createInvoice creates the invoice that is asked for, and returns it as stored, too.
+func (s integration) createInvoice(t *testing.T, store *db.DB) (apitypes.CreateInvoiceResponse, invoice.Invoice) {
+	t.Helper()
+	created, err := s.CreateInvoice(t.Context(), asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inv, err := ledger.NewReader(store).Invoice(t.Context(), created.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return created, inv
+}
+
+func TestIntegrationPayment(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s, ctx := newIntegration(t, store), t.Context()
+		created, inv := s.createInvoice(t, store)
+		genesis := invoice.Header{Number: 1, Hash: invoice.Hash{1}, Time: invoice.Unix(now)}
+		block := ledger.Block{Header: invoice.Header{Number: 2, Hash: invoice.Hash{2}, Parent: genesis.Hash, Time: invoice.Unix(now + 10)}}
+		block.Transfers = []invoice.Transfer{{
+			Position: invoice.Position{BlockNumber: 2, BlockHash: block.Hash, BlockTime: block.Time},
+			ChainKey: "base", TxHash: invoice.Hash{3}, Token: inv.Token, Currency: "USDC", From: invoice.Address{4}, To: inv.Merchant, Amount: inv.Amount,
+		}}
+		if err := errors.Join(s.service.Start(ctx, "base", genesis, genesis.Number+1), s.service.Observe(ctx, "base", []ledger.Block{block})); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.payments(t, client.PaymentFilter{}); got != "" {
+			t.Errorf("before it confirmed: %s", got)
+		}
+		if got := s.payments(t, client.PaymentFilter{IncludePending: true}); got != created.ID+" pending;" {
+			t.Errorf("pending: %s", got)
+		}
+		if err := confirm(ctx, s.service, block.Header); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.payments(t, client.PaymentFilter{MerchantID: "acme", ChainKey: "base", PageSize: 1}); got != created.ID+" ;" {
+			t.Errorf("confirmed: %s", got)
+		}
+		paid, err := s.Invoice(ctx, created.ID)
+		if err != nil || paid.Status != apitypes.StatusPaid || paid.SettledAt != now+10 || paid.AmountPaid != "4900000" {
+			t.Errorf("%+v (%v)", paid, err)
+		}
+	})
+}
+
+// An unattributed payment is listed on request, and can be attributed manually.
+func TestIntegrationAttribution(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s, ctx := newIntegration(t, store), t.Context()
+		created, inv := s.createInvoice(t, store)
+		other := asked
+		other.MerchantAddress = "0x1111111111111111111111111111111111111111"
+		elsewhere, err := s.CreateInvoice(ctx, other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		twin, err := s.CreateInvoice(ctx, asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		genesis := invoice.Header{Number: 1, Hash: invoice.Hash{1}, Time: invoice.Unix(now)}
+		block := ledger.Block{Header: invoice.Header{Number: 2, Hash: invoice.Hash{2}, Parent: genesis.Hash, Time: invoice.Unix(now + 10)}}
+		block.Transfers = []invoice.Transfer{{ // two invoices have this amount
+			Position: invoice.Position{BlockNumber: 2, BlockHash: block.Hash, BlockTime: block.Time},
+			ChainKey: "base", TxHash: invoice.Hash{3}, Token: inv.Token, Currency: "USDC", From: invoice.Address{4}, To: inv.Merchant, Amount: inv.Amount,
+		}}
+		if err := errors.Join(s.service.Start(ctx, "base", genesis, genesis.Number+1), s.service.Observe(ctx, "base", []ledger.Block{block})); err != nil {
+			t.Fatal(err)
+		}
+		for filter, want := range map[client.PaymentFilter]string{
+			{}:                          "",
+			{IncludePending: true}:      "",
+			{IncludeUnattributed: true}: "",
+			{IncludePending: true, IncludeUnattributed: true}:                     " pending;",
+			{IncludePending: true, IncludeUnattributed: true, MerchantID: "acme"}: " pending;",
+			{IncludePending: true, IncludeUnattributed: true, MerchantID: "bean"}: "",
+		} {
+			if got := s.payments(t, filter); got != want {
+				t.Errorf("%+v lists %q, want %q", filter, got, want)
+			}
+		}
+		if err := confirm(ctx, s.service, block.Header); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.payments(t, client.PaymentFilter{IncludeUnattributed: true}); got != " confirmed;" {
+			t.Errorf("confirmed: %s", got)
+		}
+		var id string
+		for p, err := range s.Payments(ctx, client.PaymentFilter{IncludeUnattributed: true}) {
+			if id = p.ID; err != nil || p.Attribution != nil {
+				t.Fatalf("%+v, %v", p, err)
+			}
+		}
+		by := apitypes.AttributePaymentRequest{InvoiceID: created.ID, By: "Mar\u00eda \U0001f600", Note: "she wrote"}
+		for _, wrong := range []string{invoice.PrefixInvoice + strings.Repeat("0", 26), elsewhere.ID} {
+			request := by
+			request.InvoiceID = wrong
+			_, err = s.AttributePayment(ctx, id, request)
+			wantProblemCode(t, err, apitypes.CodeInvalidField, "invoiceId")
+		}
+		_, err = s.AttributePayment(ctx, invoice.PrefixPayment+strings.Repeat("0", 26), by)
+		wantProblemCode(t, err, apitypes.CodeNotFound, "")
+		want := &apitypes.Attribution{Method: apitypes.ByHand, By: by.By, At: now}
+		for range 2 { // a repetition has no effect
+			p, err := s.AttributePayment(ctx, id, by)
+			if diff := cmp.Diff(want, p.Attribution); err != nil || diff != "" || p.InvoiceID != created.ID {
+				t.Errorf("%+v, %v", p, err)
+			}
+		}
+		by.InvoiceID = twin.ID
+		_, err = s.AttributePayment(ctx, id, by)
+		wantProblemCode(t, err, apitypes.CodeAlreadyAttributed, "")
+		p, err := s.Payment(ctx, id)
+		want.Note = by.Note
+		if diff := cmp.Diff(want, p.Attribution); err != nil || diff != "" || p.Status != apitypes.PaymentConfirmed {
+			t.Errorf("%+v, %v", p, err)
+		}
+		paid, err := s.Invoice(ctx, created.ID)
+		if err != nil || paid.Status != apitypes.StatusPaid || paid.SettledAt != now+10 || paid.AmountPaid != "4900000" {
+			t.Errorf("%+v, %v", paid, err)
+		}
+		if got := s.payments(t, client.PaymentFilter{}); got != created.ID+" ;" {
+			t.Errorf("at last: %s", got)
+		}
+	})
+}
+
+// An invoice has and shows its merchant's tolerance.
+func TestIntegrationTolerance(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s, ctx := newIntegration(t, store), t.Context()
+		lenient := asked
+		lenient.MerchantID = "lenient"
+		for request, want := range map[*apitypes.CreateInvoiceRequest]string{&asked: "", &lenient: "49000"} {
+			created, err := s.CreateInvoice(ctx, *request)
+			if err != nil || created.Invoice.Tolerance != want {
+				t.Errorf("%s: tolerance %q, %v; want %q", request.MerchantID, created.Invoice.Tolerance, err, want)
+			}
+		}
+	})
+}
+
+// An invoice settles to its merchant's default address if it names no address, and never to an address
+// that the merchant does not allow.
+func TestIntegrationMerchantAddress(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s, ctx := newIntegration(t, store), t.Context()
+		const own = "0x0700000000000000000000000000000000000000"
+		request := asked
+		request.MerchantID, request.MerchantAddress = "bounded", ""
+		for _, address := range []string{"", own} {
+			request.MerchantAddress = address
+			created, err := s.CreateInvoice(ctx, request, client.IdempotencyKey("key"+address))
+			if err != nil || created.Invoice.MerchantAddress != own {
+				t.Errorf("to %q: %q, %v", address, created.Invoice.MerchantAddress, err)
+			}
+		}
+		again := request
+		again.MerchantAddress = ""
+		if created, err := s.CreateInvoice(ctx, again, client.IdempotencyKey("key")); err != nil || created.Invoice.MerchantAddress != own {
+			t.Errorf("repeated: %q, %v", created.Invoice.MerchantAddress, err)
+		}
+		elsewhere, none := request, asked
+		elsewhere.MerchantAddress, none.MerchantAddress = asked.MerchantAddress, ""
+		for name, r := range map[string]apitypes.CreateInvoiceRequest{"to another address": elsewhere, "without an address": none} {
+			_, err := s.CreateInvoice(ctx, r)
+			if problem := (*client.Error)(nil); !errors.As(err, &problem) || problem.Code != apitypes.CodeInvalidField || problem.Field != "merchantAddress" {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
+func (s integration) payments(t *testing.T, f client.PaymentFilter) string {
+	t.Helper()
+	var text strings.Builder
+	for p, err := range s.Payments(t.Context(), f) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&text, "%s %s;", p.InvoiceID, p.Status)
+	}
+	return text.String()
+}
+
+// Both databases store every notice that the parser accepts, once.
+func TestIntegrationNotices(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		s := newIntegration(t, store)
+		longest := strings.Repeat("\U0001f600", api.MaxNoticeText/4) // four bytes each
+		for _, body := range []string{
+			goodNotice,
+			goodNotice,
+			notice(`"4.90"`, `"DOGE"`, `"DOGE"`),
+			strings.NewReplacer("tr_1", longest, "transfers.created", longest, "0xabc", longest).Replace(goodNotice),
+			strings.Replace(goodNotice, "0xabc", address, 1),
+		} {
+			if w := notify(s.handler, body); w.Code != http.StatusOK {
+				t.Errorf("%s: answered %d %s", body, w.Code, w.Body)
+			}
+		}
+	})
+}
+
+// confirm confirms the pending payments of the chain base up to a height.
+func confirm(ctx context.Context, service *ledger.Service, line invoice.Header) error {
+	_, revision, err := service.Pending(ctx, "base", line.Number)
+	if err != nil {
+		return err
+	}
+	_, err = service.Confirm(ctx, "base", line, revision, 0)
+	return err
+}

@@ -1,0 +1,108 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/web/api"
+)
+
+// attribution returns the body of an attribution, with more appended to its members.
+func attribution(invoiceID, by, more string) string {
+	return fmt.Sprintf(`{"invoiceId":%q,"by":%q%s}`, invoiceID, by, more)
+}
+
+func TestAttribute(t *testing.T) {
+	b := newListBackend(5)
+	h := newAPI(t, b)
+	id := invoice.PrefixPayment + number(4)
+	path := "/api/payments/" + id + "/attribution"
+	for _, body := range []string{
+		attribution(invoiceID(1), "Mar\u00eda", ""),
+		attribution(invoiceID(1), strings.Repeat("m", invoice.MaxLabel), `,"note":"two parts","unknown":[1]`),
+	} {
+		p := decode[apitypes.PaymentResponse](t, do(h, "POST", path, body), http.StatusOK).Payment
+		if p.ID != id || p.InvoiceID != invoiceID(1) || p.Attribution == nil || p.Attribution.Method != apitypes.ByHand || p.Attribution.At != now {
+			t.Errorf("%s: answered %+v", body, p)
+		}
+	}
+	want := []ledger.ManualAttribution{
+		{PaymentID: id, InvoiceID: invoiceID(1), By: "Mar\u00eda"},
+		{PaymentID: id, InvoiceID: invoiceID(1), By: strings.Repeat("m", invoice.MaxLabel), Note: "two parts"},
+	}
+	if diff := cmp.Diff(want, b.hands); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, none := range []string{number(5), number(4) + "%00", ""} {
+		got := do(h, "POST", "/api/payments/"+invoice.PrefixPayment+none+"/attribution", attribution(invoiceID(1), "m", ""))
+		wantProblem(t, got, http.StatusNotFound, "not_found", "")
+	}
+}
+
+func TestAttributeRefusesBodies(t *testing.T) {
+	b := newListBackend(5)
+	h := newAPI(t, b)
+	path := "/api/payments/" + invoice.PrefixPayment + number(4) + "/attribution"
+	for name, test := range map[string]struct {
+		body   string
+		status int
+		code   string
+		field  string
+	}{
+		"nothing":           {"", 400, "invalid_json", ""},
+		"no object":         {"[]", 400, "invalid_json", ""},
+		"cut off":           {`{"by":`, 400, "invalid_json", ""},
+		"twice":             {attribution(invoiceID(1), "m", `,"by":"n"`), 400, "invalid_json", ""},
+		"too large":         {strings.Repeat(" ", api.MaxBody) + "{}", 413, "body_too_large", ""},
+		"empty":             {"{}", 400, "invalid_field", "invoiceId"},
+		"no invoice":        {`{"by":"m"}`, 400, "invalid_field", "invoiceId"},
+		"invoice, a number": {`{"by":"m","invoiceId":1}`, 400, "invalid_field", "invoiceId"},
+		"invoice, null":     {`{"by":"m","invoiceId":null}`, 400, "invalid_field", "invoiceId"},
+		"a payment":         {attribution("pay_1", "m", ""), 400, "invalid_field", "invoiceId"},
+		"a strange invoice": {`{"by":"m","invoiceId":"inv_\u0000"}`, 400, "invalid_field", "invoiceId"},
+		"nobody":            {`{"invoiceId":"inv_1"}`, 400, "invalid_field", "by"},
+		"nobody's name":     {attribution("inv_1", "", ""), 400, "invalid_field", "by"},
+		"a long name":       {attribution("inv_1", strings.Repeat("m", invoice.MaxLabel+1), ""), 400, "invalid_field", "by"},
+		"two lines":         {`{"invoiceId":"inv_1","by":"m\nn"}`, 400, "invalid_field", "by"},
+		"turned":            {`{"invoiceId":"inv_1","by":"m\u202en"}`, 400, "invalid_field", "by"},
+		"an empty note":     {attribution("inv_1", "m", `,"note":""`), 400, "invalid_field", "note"},
+		"note, null":        {attribution("inv_1", "m", `,"note":null`), 400, "invalid_field", "note"},
+		"a long note":       {attribution("inv_1", "m", `,"note":"`+strings.Repeat("n", invoice.MaxLabel+1)+`"`), 400, "invalid_field", "note"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantProblem(t, do(h, "POST", path, test.body), test.status, test.code, test.field)
+		})
+	}
+	wantProblem(t, do(h, "POST", path, "{}", "Content-Type", "text/plain"), http.StatusUnsupportedMediaType, "unsupported_media_type", "")
+	if len(b.hands) > 0 {
+		t.Errorf("it was done nevertheless: %+v", b.hands)
+	}
+}
+
+// Errors of the ledger have a code, and are not retryable.
+func TestAttributeRefusals(t *testing.T) {
+	for code, test := range map[string]struct {
+		err    error
+		status int
+		field  string
+	}{
+		"already_attributed": {ledger.ErrAttributed, http.StatusConflict, ""},
+		"payment_orphaned":   {ledger.ErrOrphaned, http.StatusConflict, ""},
+		"payment_undecided":  {ledger.ErrUndecided, http.StatusConflict, ""},
+		"invalid_field":      {&invoice.FieldError{Field: "invoiceId", Detail: "is of another chain"}, http.StatusBadRequest, "invoiceId"},
+	} {
+		h := newAPI(t, &backend{err: fmt.Errorf("deep inside: %w", test.err)})
+		w := do(h, "POST", "/api/payments/pay_1/attribution", attribution("inv_1", "m", ""))
+		wantProblem(t, w, test.status, code, test.field)
+		if got := w.Header().Get("Retry-After"); got != "" {
+			t.Errorf("%s: Retry-After: %s", code, got)
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/apiconv"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/web/webpage"
+	"github.com/quittance/quittance/internal/webhooks"
+)
+
+// VerifyTimeout bounds a verification of the audit log.
+const VerifyTimeout = 2 * time.Minute
+
+// Operations is the operator's view of the service, and the operator's actions on it.
+type Operations interface {
+	// ServiceStatus returns the state of the process. It does not call a node.
+	ServiceStatus(ctx context.Context) (apitypes.ServiceStatus, error)
+	// Rescan schedules blocks of a chain to be read again; see ledger.Service.
+	Rescan(ctx context.Context, chainKey string, from uint64) (ledger.Gap, error)
+	// Cursor returns how far a chain is read.
+	Cursor(ctx context.Context, chainKey string) (ledger.Progress, error)
+	// Resume ends a chain's halt.
+	Resume(ctx context.Context, chainKey string) error
+	// VerifyAudit reads the whole audit log and returns its head; see db.DB.
+	VerifyAudit(ctx context.Context, heads ...access.Head) (access.Head, error)
+	// CountMerchant counts the objects of a merchant.
+	CountMerchant(ctx context.Context, merchantID string, now time.Time) (MerchantCounts, error)
+}
+
+// operatorRoutes returns the routes of the operator.
+func (a *API) operatorRoutes() []webpage.Route {
+	return []webpage.Route{
+		a.route("GET /api/operator/status", access.EventsRead, forOperator(a.serviceStatus)),
+		a.route("GET /api/operator/merchants", access.EventsRead, forOperator(a.listMerchantOverviews), webpage.Takes(ofPage)),
+		a.route("POST /api/operator/chains/{chainKey}/rescan", access.KeysWrite, forOperator(a.rescanChain)),
+		a.route("POST /api/operator/chains/{chainKey}/resume", access.KeysWrite, forOperator(a.resumeChain)),
+		a.route("POST /api/operator/audit/verify", access.EventsRead, forOperator(a.verifyAudit), webpage.Long),
+	}
+}
+
+// forOperator returns h for keys of the operator.
+func forOperator(h handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if !access.FromContext(r.Context()).IsOperator() {
+			return errNotOperator
+		}
+		return h(w, r)
+	}
+}
+
+// errNotOperator is the error of a request that only the operator may make.
+var errNotOperator = problemf(apitypes.CodeForbidden, "This wants a key of the operator.")
+
+// serviceStatus answers GET /api/operator/status.
+func (a *API) serviceStatus(w http.ResponseWriter, r *http.Request) error {
+	status, err := a.conf.Operations.ServiceStatus(r.Context())
+	if err != nil {
+		return err
+	}
+	a.writeJSON(w, r, http.StatusOK, status)
+	return nil
+}
+
+// chainOf returns the chain that the path names.
+func (a *API) chainOf(r *http.Request) (string, error) {
+	key := r.PathValue("chainKey")
+	if _, ok := a.chains[key]; !ok {
+		return "", problemf(apitypes.CodeNotFound, "The service is not configured with this chain.")
+	}
+	return key, nil
+}
+
+// rescanChain answers POST /api/operator/chains/{chainKey}/rescan.
+func (a *API) rescanChain(w http.ResponseWriter, r *http.Request) error {
+	chainKey, err := a.chainOf(r)
+	if err != nil {
+		return err
+	}
+	o, err := a.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	from, err := strconv.ParseUint(fmt.Sprint(o["from"]), 10, 63)
+	if _, quoted := o["from"].(string); err != nil || quoted {
+		return invalidField("from", "must be the number of a block")
+	}
+	gap, err := a.conf.Operations.Rescan(r.Context(), chainKey, from)
+	if err != nil {
+		return err
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.RescanResponse{ChainKey: chainKey, From: int64(gap.Next), To: int64(gap.Last)})
+	return nil
+}
+
+// resumeChain answers POST /api/operator/chains/{chainKey}/resume.
+func (a *API) resumeChain(w http.ResponseWriter, r *http.Request) error {
+	chainKey, err := a.chainOf(r)
+	if err != nil {
+		return err
+	}
+	cur, err := a.conf.Operations.Cursor(r.Context(), chainKey)
+	if err == nil {
+		err = a.conf.Operations.Resume(r.Context(), chainKey)
+	}
+	if err != nil {
+		return err
+	}
+	a.writeJSON(w, r, http.StatusOK, apitypes.ResumeResponse{ChainKey: chainKey, Halted: cur.Halted})
+	return nil
+}
+
+// verifyAudit answers POST /api/operator/audit/verify.
+func (a *API) verifyAudit(w http.ResponseWriter, r *http.Request) error {
+	heads, err := a.readHeads(w, r)
+	if err != nil {
+		return err
+	}
+	leave, err := a.reports.enter(r.Context())
+	if err != nil {
+		return err
+	}
+	defer leave()
+	long, cancel := webpage.RequestContext(a.conf.Stopping, r)
+	defer cancel()
+	accepted, stop := a.whileAccepted(long, r)
+	defer stop()
+	ctx, cancel := context.WithTimeout(accepted, VerifyTimeout)
+	defer cancel()
+	if err := webpage.ClearDeadlines(w); err != nil {
+		return err
+	}
+	head, err := a.conf.Operations.VerifyAudit(ctx, heads...)
+	fault := (*access.FaultError)(nil)
+	if err != nil && !errors.As(err, &fault) {
+		return errors.Join(err, webpage.ExtendDeadlines(w))
+	}
+	if err := webpage.ExtendDeadlines(w); err != nil {
+		return err
+	}
+	answer := apitypes.AuditVerification{Head: head.String()}
+	if fault != nil {
+		answer.Fault = &apitypes.AuditFault{Seq: fault.Seq, Damage: string(fault.Damage), Detail: fault.Detail}
+	}
+	a.writeJSON(w, r, http.StatusOK, answer)
+	return nil
+}
+
+// readHeads reads the expected head of the log.
+func (a *API) readHeads(w http.ResponseWriter, r *http.Request) ([]access.Head, error) {
+	o, err := a.readObject(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if _, given := o["head"]; !given {
+		return nil, nil
+	}
+	heads := make([]access.Head, 1)
+	return heads, text(o, "", "head", &heads[0], access.ParseHead)
+}
+
+// listMerchantOverviews answers GET /api/operator/merchants.
+func (a *API) listMerchantOverviews(w http.ResponseWriter, r *http.Request) error {
+	return a.serveMerchants(w, r, "merchant overviews", func(ctx context.Context, rows []invoice.Merchant) ([]any, error) {
+		all := make([]any, len(rows))
+		for i, m := range rows {
+			overview, err := a.overviewOf(ctx, m)
+			if err != nil {
+				return nil, err
+			}
+			all[i] = overview
+		}
+		return all, nil
+	})
+}
+
+// overviewOf returns a merchant with the counts of its objects.
+func (a *API) overviewOf(ctx context.Context, m invoice.Merchant) (apitypes.MerchantOverview, error) {
+	n, err := a.conf.Operations.CountMerchant(ctx, m.ID, a.conf.Now())
+	if err != nil {
+		return apitypes.MerchantOverview{}, err
+	}
+	view, err := a.conf.Endpoints.View(ctx, m.ID)
+	if err != nil && !errors.Is(err, webhooks.ErrNone) {
+		return apitypes.MerchantOverview{}, err
+	}
+	shown := apiconv.Merchant(m)
+	o := apitypes.MerchantOverview{
+		ID: shown.ID, Name: shown.Name, Source: string(shown.Source), OpenInvoices: n.OpenInvoices, PendingEvents: n.PendingEvents, FailedEvents: n.FailedEvents,
+		ActiveKeys: n.ActiveKeys, Endpoint: string(view.Breaker.Health()),
+	}
+	if err != nil {
+		o.Endpoint = "none"
+	}
+	return o, nil
+}

@@ -1,0 +1,188 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/web/api"
+)
+
+func TestHead(t *testing.T) {
+	server := httptest.NewServer(newAPI(t, newListBackend(1)))
+	defer server.Close()
+	for path, status := range map[string]int{"/api/invoices": 200, "/api/invoices/" + invoiceID(0): 200, "/api/payments": 200, "/api/invoices/inv_x": 404} {
+		get, getLength := fetch(t, server, "GET", path)
+		head, headLength := fetch(t, server, "HEAD", path)
+		if get != status || head != status || headLength != getLength || headLength <= 0 {
+			t.Errorf("%s: GET %d (%d bytes), HEAD %d (%d bytes), want %d", path, get, getLength, head, headLength, status)
+		}
+	}
+}
+
+// fetch returns a response's status and Content-Length.
+func fetch(t *testing.T, server *httptest.Server, method, path string) (status int, length int64) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := server.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := answer.Body.Close(); err != nil {
+		t.Error(err)
+	}
+	return answer.StatusCode, answer.ContentLength
+}
+
+func TestHeaders(t *testing.T) {
+	h := newAPI(t, newListBackend(1))
+	for _, path := range []string{"/api/invoices", "/api/invoices/none"} {
+		header := do(h, "GET", path, "").Header()
+		for name, want := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"} {
+			if got := header.Get(name); got != want {
+				t.Errorf("%s: %s is %q, want %q", path, name, got, want)
+			}
+		}
+	}
+}
+
+// Internal errors are logged, and hidden from the client.
+func TestInternalErrorsAreHidden(t *testing.T) {
+	const inside = "no route to db-7.internal"
+	requests := map[string]func(h http.Handler) *httptest.ResponseRecorder{
+		"create":   func(h http.Handler) *httptest.ResponseRecorder { return do(h, "POST", "/api/invoices", request()) },
+		"get":      func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/invoices/inv_1", "") },
+		"list":     func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/invoices", "") },
+		"claims":   func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/claims", "") },
+		"payments": func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/payments", "") },
+		"payment":  func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/payments/pay_1", "") },
+		"attribute": func(h http.Handler) *httptest.ResponseRecorder {
+			return do(h, "POST", "/api/payments/pay_1/attribution", `{"invoiceId":"inv_1","by":"maria"}`)
+		},
+		"prepare refund": func(h http.Handler) *httptest.ResponseRecorder {
+			return do(h, "POST", "/api/payments/pay_1/refunds", `{}`)
+		},
+		"refunds":       func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/refunds", "") },
+		"refund":        func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/refunds/ref_1", "") },
+		"cancel refund": func(h http.Handler) *httptest.ResponseRecorder { return do(h, "POST", "/api/refunds/ref_1/cancel", "") },
+		"approve refund": func(h http.Handler) *httptest.ResponseRecorder {
+			return do(h, "POST", "/api/refunds/ref_1/approve", `{"to":"0x00000000000000000000000000000000000000AA"}`)
+		},
+		"events":   func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/events", "") },
+		"catch up": func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/events?after=end", "") },
+		"event":    func(h http.Handler) *httptest.ResponseRecorder { return do(h, "GET", "/api/events/evt_1", "") },
+		"redeliver": func(h http.Handler) *httptest.ResponseRecorder {
+			return do(h, "POST", "/api/events/evt_1/redeliver", "")
+		},
+		"redeliver many": func(h http.Handler) *httptest.ResponseRecorder {
+			return do(h, "POST", "/api/events/redeliver", `{"failedOnly":true}`)
+		},
+		"webhook": func(h http.Handler) *httptest.ResponseRecorder {
+			return do(h, "GET", "/api/merchants/acme/webhook", "")
+		},
+		"put webhook": func(h http.Handler) *httptest.ResponseRecorder {
+			return do(h, "PUT", "/api/merchants/acme/webhook", `{"url":"https://acme.example/"}`)
+		},
+		"ping": func(h http.Handler) *httptest.ResponseRecorder {
+			return do(h, "POST", "/api/merchants/acme/webhook/ping", "")
+		},
+		"stage": func(h http.Handler) *httptest.ResponseRecorder {
+			return do(h, "POST", "/api/merchants/acme/webhook/secret", "")
+		},
+		"unstage": func(h http.Handler) *httptest.ResponseRecorder {
+			return do(h, "DELETE", "/api/merchants/acme/webhook/secret", "")
+		},
+		"promote": func(h http.Handler) *httptest.ResponseRecorder {
+			return do(h, "POST", "/api/merchants/acme/webhook/secret/promote", "")
+		},
+		"notice": func(h http.Handler) *httptest.ResponseRecorder { return notify(h, goodNotice) },
+	}
+	for name, send := range requests {
+		for kind, test := range map[string]struct {
+			backend *backend
+			status  int
+			code    string
+		}{
+			"error":   {&backend{err: errors.New(inside)}, http.StatusInternalServerError, "internal"},
+			"timeout": {&backend{err: fmt.Errorf("%s: %w", inside, context.DeadlineExceeded)}, http.StatusServiceUnavailable, "unavailable"},
+			"cancel":  {&backend{err: fmt.Errorf("%s: %w", inside, context.Canceled)}, http.StatusServiceUnavailable, "unavailable"},
+			"away":    {&backend{err: fmt.Errorf("%s: %w", inside, db.ErrTimeout)}, http.StatusServiceUnavailable, "unavailable"},
+		} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				var log bytes.Buffer
+				w := send(newLoggedAPI(t, test.backend, &log))
+				wantProblem(t, w, test.status, test.code, "")
+				if strings.Contains(w.Body.String(), "db-7") {
+					t.Errorf("answered %s", w.Body)
+				}
+				if !strings.Contains(log.String(), inside) || !strings.Contains(log.String(), "level=ERROR") {
+					t.Errorf("logged %q", log.String())
+				}
+			})
+		}
+	}
+}
+
+// Every code is documented, and has an error status.
+func TestCodesAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/errors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for code, status := range api.Statuses() {
+		if !code.Valid() || status < 400 {
+			t.Errorf("%s answers %d", code, status)
+		}
+		if heading := fmt.Sprintf("\n## %s\n\n%d. ", code, status); !strings.Contains(string(text), heading) {
+			t.Errorf("docs/errors.md lacks %q", heading)
+		}
+	}
+	if got, want := len(api.Statuses()), strings.Count(string(text), "\n## "); got != want {
+		t.Errorf("%d codes, and docs/errors.md explains %d", got, want)
+	}
+	if apitypes.ErrorCode("none").Valid() {
+		t.Error("any code is valid")
+	}
+}
+
+// TestCodesHaveStatuses wants a status for each code of openapi.yaml.
+func TestCodesHaveStatuses(t *testing.T) {
+	text, err := os.ReadFile("../../../openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var spec struct {
+		Components struct {
+			Schemas struct {
+				ErrorCode struct {
+					Enum []apitypes.ErrorCode
+				} `yaml:"ErrorCode"`
+			}
+		}
+	}
+	if err := yaml.Unmarshal(text, &spec); err != nil {
+		t.Fatal(err)
+	}
+	codes := spec.Components.Schemas.ErrorCode.Enum
+	for _, code := range codes {
+		if api.Statuses()[code] == 0 {
+			t.Errorf("%s has no status", code)
+		}
+	}
+	if len(codes) != len(api.Statuses()) {
+		t.Errorf("openapi.yaml lists %d codes, and %d have statuses", len(codes), len(api.Statuses()))
+	}
+}

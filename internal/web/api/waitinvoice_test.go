@@ -1,0 +1,286 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/web/api"
+	"github.com/quittance/quittance/internal/webhooks"
+)
+
+// lockedBackend is a backend that several goroutines use.
+type lockedBackend struct {
+	*backend
+	mu   sync.Mutex
+	lost error // if set, returned by Authenticate
+}
+
+func (b *lockedBackend) Invoice(ctx context.Context, id string) (invoice.Invoice, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.backend.Invoice(ctx, id)
+}
+
+func (b *lockedBackend) Events(ctx context.Context, f webhooks.EventFilter) ([]webhooks.EventRow, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.backend.Events(ctx, f)
+}
+
+func (b *lockedBackend) LastSeq(ctx context.Context) (int64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.backend.LastSeq(ctx)
+}
+
+func (b *lockedBackend) EventRecord(ctx context.Context, id string) (webhooks.EventRow, []webhooks.Attempt, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.backend.EventRecord(ctx, id)
+}
+
+func (b *lockedBackend) AuditHead(ctx context.Context) (access.Head, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.backend.AuditHead(ctx)
+}
+
+func (b *lockedBackend) Changes(ctx context.Context, after int64, limit int) ([]access.ChangeRow, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.backend.Changes(ctx, after, limit)
+}
+
+func (b *lockedBackend) Listen(ctx context.Context, l *webhooks.Listener) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.backend.Listen(ctx, l)
+}
+
+func (b *lockedBackend) DeleteListener(ctx context.Context, id string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.backend.DeleteListener(ctx, id)
+}
+
+func (b *lockedBackend) Authenticate(context.Context, string) (access.Principal, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return access.Principal{KeyID: "key_1", Scopes: access.Admin}, b.lost
+}
+
+// lose makes Authenticate return an error from now on.
+func (b *lockedBackend) lose(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lost = err
+}
+
+// change changes the backend.
+func (b *lockedBackend) change(fn func(*backend)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	fn(b.backend)
+}
+
+// live is an API with a feed, in a bubble.
+type live struct {
+	*lockedBackend
+	handler http.Handler
+	feed    *webhooks.Feed
+	stop    context.CancelFunc // as the service does
+	refused map[string]int     // by limit
+}
+
+// playLive runs fn in a bubble with an API of n invoices and their events.
+func playLive(t *testing.T, n int, fn func(t *testing.T, l live)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := &lockedBackend{backend: newEventBackend(n)}
+		b.invoices = newListBackend(n).invoices
+		logger := slog.New(slog.DiscardHandler)
+		feed := webhooks.NewFeed(webhooks.FeedConfig{Log: b, Watchdog: clock.New(0), Logger: logger})
+		ctx, cancel := context.WithCancel(t.Context())
+		stopping, stop := context.WithCancel(t.Context())
+		var mu sync.Mutex
+		refused := make(map[string]int)
+		count := func(limit string) {
+			mu.Lock()
+			defer mu.Unlock()
+			refused[limit]++
+		}
+		a := api.New(api.Config{Refused: count, Reader: b, Events: b, Feed: feed, Authenticator: b, Stopping: stopping, Now: testClock, Logger: logger})
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			feed.Run(ctx)
+		}()
+		fn(t, live{b, a.Handler(), feed, stop, refused})
+		stop()
+		cancel()
+		<-ended
+	})
+}
+
+// TestWaitForInvoice waits for changes of an invoice.
+func TestWaitForInvoice(t *testing.T) {
+	paid := func(b *backend) {
+		b.invoices[0].Status = invoice.Paid
+		b.addEvent()
+		b.events[len(b.events)-1].InvoiceID = invoiceID(0)
+	}
+	for name, c := range map[string]struct {
+		query    string
+		change   func(l live) // after 10 seconds
+		from, to time.Duration
+		status   string
+	}{
+		"another status": {"wait=60&status=expired", nil, 0, 0, "open"},
+		"no time":        {"wait=0", nil, 0, 0, "open"},
+		"no change":      {"wait=60", nil, time.Minute, time.Minute, "open"},
+		"paid":           {"wait=60", func(l live) { l.change(paid); l.feed.Wake() }, 10 * time.Second, 10*time.Second + 50*time.Millisecond, "paid"},
+		"paid elsewhere": {"wait=60", func(l live) { l.change(paid) }, 10 * time.Second, 11 * time.Second, "paid"},
+		"part is seen": {"wait=60&status=open", func(l live) {
+			l.change(func(b *backend) { paid(b); b.invoices[0].Status, b.invoices[0].Sums.Payments = invoice.Open, 1 })
+		}, 10 * time.Second, 11 * time.Second, "open"},
+		"an event without a change": {"wait=60", func(l live) {
+			l.change(func(b *backend) { paid(b); b.invoices[0].Status = invoice.Open })
+		}, time.Minute, time.Minute, "open"},
+		"another invoice": {"wait=60", func(l live) {
+			l.change(func(b *backend) {
+				paid(b)
+				b.invoices[0].Status, b.events[len(b.events)-1].InvoiceID = invoice.Open, invoiceID(1)
+			})
+		}, time.Minute, time.Minute, "open"},
+		"void, which has no event": {"wait=60", func(l live) {
+			l.change(func(b *backend) {
+				b.invoices[0].Status = invoice.Void
+				b.addChange(access.ActionInvoiceVoid, b.invoices[0].MerchantID, b.invoices[0].ID)
+			})
+		}, 10 * time.Second, 10*time.Second + 600*time.Millisecond, "void"},
+		"a change of another merchant": {"wait=60", func(l live) {
+			l.change(func(b *backend) { b.addChange(access.ActionInvoiceVoid, "another", invoiceID(1)) })
+		}, time.Minute, time.Minute, "open"},
+		"neither event nor audit entry": {"wait=60", func(l live) {
+			l.change(func(b *backend) { b.invoices[0].Sums.Payments = 1 })
+		}, 10 * time.Second, 12 * time.Second, "open"},
+		"stop": {"wait=60", func(l live) { l.stop() }, 10 * time.Second, 10 * time.Second, "open"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			playLive(t, 2, func(t *testing.T, l live) {
+				l.change(func(b *backend) { b.invoices[0].Status = invoice.Open })
+				if c.change != nil {
+					time.AfterFunc(10*time.Second, func() { c.change(l) })
+				}
+				begun := time.Now()
+				w := do(l.handler, "GET", "/api/invoices/"+invoiceID(0)+"?"+c.query, "")
+				if took := time.Since(begun); took < c.from || took > c.to {
+					t.Errorf("took %v, want %v to %v", took, c.from, c.to)
+				}
+				if w.Code != http.StatusOK || !bytes.Contains(w.Body.Bytes(), []byte(`"status":"`+c.status+`"`)) {
+					t.Errorf("answered %d %s", w.Code, w.Body)
+				}
+			})
+		})
+	}
+}
+
+func TestWaitRefusesParameters(t *testing.T) {
+	h := newAPI(t, newListBackend(1))
+	for query, field := range map[string]string{
+		"wait=61": "wait", "wait=-1": "wait", "wait=": "wait", "wait=1.5": "wait", "wait=05": "wait", "wait=1&wait=2": "wait", "status=open": "wait",
+	} {
+		wantProblem(t, do(h, "GET", "/api/invoices/"+invoiceID(0)+"?"+query, ""), http.StatusBadRequest, "invalid_field", field)
+	}
+	wantProblem(t, do(h, "GET", "/api/invoices/"+invoiceID(0)+"?wait=1&status=done", ""), http.StatusBadRequest, "invalid_status", "")
+	wantProblem(t, do(h, "GET", "/api/invoices/inv_x?wait=1", ""), http.StatusNotFound, "not_found", "")
+}
+
+// TestWaitingIsBounded sends as many waiting requests as permitted for several owners, each with
+// another key. The last owners get a share of the free slots, and a new owner may still wait.
+func TestWaitingIsBounded(t *testing.T) {
+	playLive(t, 1, func(t *testing.T, l live) {
+		l.change(func(b *backend) { b.invoices[0].Status, b.invoices[0].MerchantID = invoice.Open, "" })
+		var keys atomic.Int64
+		ask := func(owner string) *httptest.ResponseRecorder {
+			r := newRequest("GET", "/api/invoices/"+invoiceID(0)+"?wait=60", "")
+			w := httptest.NewRecorder()
+			l.handler.ServeHTTP(w, r.WithContext(access.WithPrincipal(r.Context(), access.Principal{MerchantID: owner, KeyID: fmt.Sprint("key_", keys.Add(1)), Scopes: access.Admin})))
+			return w
+		}
+		var group sync.WaitGroup
+		wait := func(owner string, times int) {
+			l.change(func(b *backend) { b.invoices[0].MerchantID = owner })
+			for range times {
+				group.Go(func() { ask(owner) })
+			}
+			synctest.Wait()
+		}
+		for _, owner := range []string{"a", "b", "c", "d", "e"} {
+			times := api.MaxOwnWaiting
+			if owner == "e" { // with 100 free
+				times /= 2
+			}
+			wait(owner, times)
+			w := ask(owner)
+			wantProblem(t, w, http.StatusTooManyRequests, "rate_limited", "")
+			if w.Header().Get("Retry-After") != "5" {
+				t.Errorf("headers %v", w.Header())
+			}
+		}
+		for i := range api.MaxWaiting - 9*api.MaxOwnWaiting/2 {
+			wait(fmt.Sprint("f", i), 1)
+		}
+		wantProblem(t, ask("g"), http.StatusServiceUnavailable, "unavailable", "")
+		group.Wait()
+		if diff := cmp.Diff(map[string]int{"waiting": 5, "all_waiting": 1}, l.refused); diff != "" {
+			t.Errorf("refused (-want +got):\n%s", diff)
+		}
+		l.change(func(b *backend) { b.invoices[0].MerchantID, b.invoices[0].Status = "a", invoice.Paid })
+		if w := ask("a"); w.Code != http.StatusOK {
+			t.Errorf("after the others it answers %d", w.Code)
+		}
+	})
+}
+
+// TestWaitChecksItsKey revokes a key, and ends a session, while a request waits.
+func TestWaitChecksItsKey(t *testing.T) {
+	for name, let := range map[string]func(ctx context.Context, l live) context.Context{
+		"key": func(ctx context.Context, _ live) context.Context { return ctx },
+		"session": func(ctx context.Context, l live) context.Context {
+			return access.WithRecheck(ctx, func(ctx context.Context) error {
+				_, err := l.Authenticate(ctx, "")
+				return err
+			})
+		},
+	} {
+		playLive(t, 1, func(t *testing.T, l live) {
+			l.change(func(b *backend) { b.invoices[0].Status = invoice.Open })
+			time.AfterFunc(time.Second, func() { l.lose(access.ErrRevoked) })
+			w := httptest.NewRecorder()
+			r := newRequest("GET", "/api/invoices/"+invoiceID(0)+"?wait=60", "")
+			if name == "key" {
+				r.Header.Set("Authorization", "Bearer x")
+			}
+			begun := time.Now()
+			l.handler.ServeHTTP(w, r.WithContext(let(access.WithPrincipal(r.Context(), access.Principal{KeyID: "key_1", Scopes: access.Admin}), l)))
+			if took := time.Since(begun); w.Code != http.StatusUnauthorized || took > 2*time.Second {
+				t.Errorf("%s: answered %d after %v: %s", name, w.Code, took, w.Body)
+			}
+		})
+	}
+}

@@ -1,0 +1,240 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/web/api"
+	"github.com/quittance/quittance/internal/webhooks"
+)
+
+const madeSecret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+
+// fakeEndpoints is a fake of webhooks.Directory: acme has an endpoint with all kinds of secrets, bean
+// a configured one, and new has no endpoint.
+type fakeEndpoints struct{ *backend }
+
+func (h fakeEndpoints) View(ctx context.Context, id string) (webhooks.View, error) {
+	if err := h.fail(ctx); err != nil {
+		return webhooks.View{}, err
+	}
+	v := webhooks.View{MerchantID: id, URL: "https://" + id + ".example/", Breaker: webhooks.NewBreaker}
+	switch id {
+	case "acme":
+		v.Optional = []invoice.EventType{invoice.EventUnattributed}
+		v.ChangedAt, v.Breaker = time.Unix(now, 0), webhooks.Breaker{State: webhooks.BreakerOpen, Until: time.UnixMilli((now+30)*1000 + 999)}
+		v.Secrets = []webhooks.SecretRow{
+			{Version: 3, State: webhooks.SecretStaged, CreatedAt: invoice.Unix(now), Sealed: []byte("sealed"), KeyID: "key"}, {Version: 2, State: webhooks.SecretActive, CreatedAt: invoice.Unix(now - 1)},
+			{Version: 1, State: webhooks.SecretRetiring, CreatedAt: invoice.Unix(now - 2), ValidUntil: invoice.Unix(now + 60)},
+		}
+	case "bean":
+		v.Configured, v.Breaker = true, webhooks.Breaker{State: webhooks.BreakerGone, Until: time.Unix(now+3600, 0)}
+	default:
+		return v, webhooks.ErrNone
+	}
+	return v, nil
+}
+
+// may returns the error of changing a merchant's endpoint, if any.
+func (h fakeEndpoints) may(ctx context.Context, id string) (webhooks.View, error) {
+	v, err := h.View(ctx, id)
+	if err == nil && v.Configured {
+		err = webhooks.ErrConfigured
+	}
+	return v, err
+}
+
+func (h fakeEndpoints) Put(ctx context.Context, id string, set webhooks.Settings) (webhooks.View, string, error) {
+	url, optional := set.URL, set.Optional
+	h.headers = set.Headers
+	if id == "new" {
+		return webhooks.View{MerchantID: id, URL: url, Optional: optional, Breaker: webhooks.NewBreaker}, madeSecret, h.fail(ctx)
+	}
+	if url == "http://10.0.0.1/" {
+		return webhooks.View{}, "", &invoice.FieldError{Field: "url", Detail: "cannot be used"}
+	}
+	if id == "keyless" {
+		return webhooks.View{}, "", webhooks.ErrNoMasterKey
+	}
+	for i, typ := range optional {
+		if typ != invoice.EventUnattributed {
+			return webhooks.View{}, "", &invoice.FieldError{Field: fmt.Sprintf("optionalEvents[%d]", i), Detail: "must be payment.unattributed"}
+		}
+	}
+	v, err := h.may(ctx, id)
+	v.URL = url
+	if optional != nil {
+		v.Optional = optional
+	}
+	return v, "", err
+}
+
+func (h fakeEndpoints) PingMerchant(ctx context.Context, id string) (webhooks.Attempt, error) {
+	_, err := h.View(ctx, id)
+	return webhooks.Attempt{Number: 1, Started: time.Unix(now, 0), Duration: 7 * time.Millisecond, StatusCode: 500, Error: "answered 500, expected 2xx", Excerpt: "no"}, err
+}
+
+func (h fakeEndpoints) Stage(ctx context.Context, id string) (webhooks.View, string, error) {
+	if id == "staged" {
+		return webhooks.View{}, "", webhooks.ErrStaged
+	}
+	v, err := h.may(ctx, id)
+	return v, madeSecret, err
+}
+
+func (h fakeEndpoints) Promote(ctx context.Context, id string) (webhooks.View, error) {
+	switch id {
+	case "deaf":
+		return webhooks.View{}, fmt.Errorf("wrapped: %w", &webhooks.PingError{Answer: "answered 401, expected 2xx"})
+	case "unstaged":
+		return webhooks.View{}, webhooks.ErrNotStaged
+	}
+	return h.may(ctx, id)
+}
+
+func (h fakeEndpoints) Unstage(ctx context.Context, id string) error {
+	if id == "unstaged" {
+		return webhooks.ErrNotStaged
+	}
+	_, err := h.may(ctx, id)
+	return err
+}
+
+var acme = apitypes.Webhook{
+	MerchantID: "acme", URL: "https://acme.example/", ChangedAt: now, Health: apitypes.HealthPaused, PausedUntil: now + 30,
+	OptionalEvents: []apitypes.EventType{apitypes.EventPaymentUnattributed},
+	Secrets: []apitypes.WebhookSecret{
+		{Version: 3, State: "staged", CreatedAt: now}, {Version: 2, State: "active", CreatedAt: now - 1}, {Version: 1, State: "retiring", CreatedAt: now - 2, ValidUntil: now + 60},
+	},
+}
+
+func TestWebhook(t *testing.T) {
+	h := newAPI(t, new(backend))
+	const path = "/api/merchants/acme/webhook"
+	get := do(h, "GET", path, "")
+	if diff := cmp.Diff(acme, decode[apitypes.WebhookResponse](t, get, http.StatusOK).Webhook); diff != "" || strings.Contains(get.Body.String(), "sealed\"") {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	gone := decode[apitypes.WebhookResponse](t, do(h, "GET", "/api/merchants/bean/webhook", ""), http.StatusOK).Webhook
+	if diff := cmp.Diff(apitypes.Webhook{MerchantID: "bean", URL: "https://bean.example/", Configured: true, Health: apitypes.HealthGone, PausedUntil: now + 3600, OptionalEvents: []apitypes.EventType{}, Secrets: []apitypes.WebhookSecret{}}, gone); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+
+	put := decode[apitypes.WebhookResponse](t, do(h, "PUT", path, `{"url":"https://other.example/"}`), http.StatusOK).Webhook
+	if put.URL != "https://other.example/" {
+		t.Errorf("put: %+v", put)
+	}
+	created := decode[apitypes.WebhookSecretResponse](t, do(h, "PUT", "/api/merchants/new/webhook", `{"url":"https://new.example/"}`), http.StatusCreated)
+	if diff := cmp.Diff(apitypes.WebhookSecretResponse{Secret: madeSecret, Webhook: apitypes.Webhook{
+		MerchantID: "new", URL: "https://new.example/", Health: apitypes.HealthUnused, OptionalEvents: []apitypes.EventType{}, Secrets: []apitypes.WebhookSecret{},
+	}}, created); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	staged := decode[apitypes.WebhookSecretResponse](t, do(h, "POST", path+"/secret", "", "Content-Type", ""), http.StatusCreated)
+	if diff := cmp.Diff(apitypes.WebhookSecretResponse{Secret: madeSecret, Webhook: acme}, staged); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(acme, decode[apitypes.WebhookResponse](t, do(h, "POST", path+"/secret/promote", ""), http.StatusOK).Webhook); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if w := do(h, "DELETE", path+"/secret", ""); w.Code != http.StatusNoContent || w.Body.Len() != 0 {
+		t.Errorf("DELETE is answered %d %s", w.Code, w.Body)
+	}
+	ping := decode[apitypes.PingResponse](t, do(h, "POST", path+"/ping", ""), http.StatusOK).Ping
+	if diff := cmp.Diff(apitypes.Attempt{Number: 1, StartedAt: now, DurationMs: 7, StatusCode: 500, Error: "answered 500, expected 2xx", Excerpt: "no"}, ping); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestWebhookOptionalEvents(t *testing.T) {
+	h := newAPI(t, new(backend))
+	const path = "/api/merchants/acme/webhook"
+	asks := []apitypes.EventType{apitypes.EventPaymentUnattributed}
+	for body, want := range map[string][]apitypes.EventType{
+		`{"url":"https://acme.example/"}`:                                           asks, // kept
+		`{"url":"https://acme.example/","optionalEvents":[]}`:                       {},
+		`{"url":"https://acme.example/","optionalEvents":["payment.unattributed"]}`: asks,
+	} {
+		put := decode[apitypes.WebhookResponse](t, do(h, "PUT", path, body), http.StatusOK).Webhook
+		if diff := cmp.Diff(want, put.OptionalEvents); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", body, diff)
+		}
+	}
+	for value, field := range map[string]string{
+		`null`: "optionalEvents", `"payment.unattributed"`: "optionalEvents", `{}`: "optionalEvents",
+		`["payment.lost"]`: "optionalEvents[0]", `["invoice.paid"]`: "optionalEvents[0]", `[""]`: "optionalEvents[0]",
+		`[null]`: "optionalEvents[0]", `["payment.unattributed", 5]`: "optionalEvents[1]", `["payment.unattributed", "payment.lost"]`: "optionalEvents[1]",
+	} {
+		body := `{"url":"https://acme.example/","optionalEvents":` + value + `}`
+		wantProblem(t, do(h, "PUT", path, body), http.StatusBadRequest, "invalid_field", field)
+	}
+}
+
+func TestWebhookRefusals(t *testing.T) {
+	h := newAPI(t, new(backend))
+	const body = `{"url":"https://x.example/"}`
+	for request, want := range map[[2]string]struct {
+		status int
+		code   string
+	}{
+		{"GET", "nobody/webhook"}: {404, "not_found"}, {"GET", "a%00b/webhook"}: {404, "not_found"}, {"GET", strings.Repeat("x", 65) + "/webhook"}: {404, "not_found"},
+		{"PUT", "nobody/webhook"}: {404, "not_found"}, {"PUT", "bean/webhook"}: {409, "configured_endpoint"}, {"PUT", "keyless/webhook"}: {409, "no_master_key"},
+		{"PUT", "a%00b/webhook"}:                    {404, "not_found"},
+		{"POST", "nobody/webhook/ping"}:             {404, "not_found"},
+		{"POST", "a%00b/webhook/ping"}:              {404, "not_found"},
+		{"POST", "a%00b/webhook/secret"}:            {404, "not_found"},
+		{"POST", "staged/webhook/secret"}:           {409, "secret_staged"},
+		{"POST", "bean/webhook/secret"}:             {409, "configured_endpoint"},
+		{"DELETE", "a%00b/webhook/secret"}:          {404, "not_found"},
+		{"DELETE", "unstaged/webhook/secret"}:       {409, "no_staged_secret"},
+		{"DELETE", "nobody/webhook/secret"}:         {404, "not_found"},
+		{"POST", "a%00b/webhook/secret/promote"}:    {404, "not_found"},
+		{"POST", "unstaged/webhook/secret/promote"}: {409, "no_staged_secret"},
+		{"POST", "deaf/webhook/secret/promote"}:     {409, "ping_failed"},
+	} {
+		p := wantProblem(t, do(h, request[0], "/api/merchants/"+request[1], body), want.status, want.code, "")
+		if want.code == "ping_failed" && p.Detail != "Nothing has changed: the endpoint did not take the ping: answered 401, expected 2xx." {
+			t.Errorf("the detail is %q", p.Detail)
+		}
+	}
+	const path = "/api/merchants/acme/webhook"
+	for _, wrong := range []string{`{}`, `{"url":5}`, `{"url":null}`, `{"url":"http://10.0.0.1/"}`} {
+		wantProblem(t, do(h, "PUT", path, wrong), http.StatusBadRequest, "invalid_field", "url")
+	}
+	wantProblem(t, do(h, "PUT", path, `["url"]`), http.StatusBadRequest, "invalid_json", "")
+	wantProblem(t, do(h, "PUT", path, body, "Content-Type", "text/plain"), http.StatusUnsupportedMediaType, "unsupported_media_type", "")
+	wantProblem(t, do(h, "PUT", path, `{"url":"`+strings.Repeat("x", api.MaxBody)+`"}`), http.StatusRequestEntityTooLarge, "body_too_large", "")
+}
+
+// TestWebhookHeaders sets headers in a request, and finds their names in the answer.
+func TestWebhookHeaders(t *testing.T) {
+	b := new(backend)
+	h := newAPI(t, b)
+	const path = "/api/merchants/acme/webhook"
+	if w := do(h, "PUT", path, `{"url":"https://other.example/","headers":[{"name":"X-A","value":"a"},{"name":"X-B"}]}`); w.Code != http.StatusOK {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	if len(b.headers) != 2 || b.headers[0].Name != "X-A" || b.headers[0].Value == nil || *b.headers[0].Value != "a" || b.headers[1].Name != "X-B" || b.headers[1].Value != nil {
+		t.Errorf("set %+v", b.headers)
+	}
+	if do(h, "PUT", path, `{"url":"https://other.example/","headers":[]}`); b.headers == nil || len(b.headers) != 0 {
+		t.Errorf("removed, %v are set", b.headers)
+	}
+	if do(h, "PUT", path, `{"url":"https://other.example/"}`); b.headers != nil {
+		t.Errorf("unchanged, %v are set", b.headers)
+	}
+	for body, field := range map[string]string{
+		`"headers":{}`: "headers", `"headers":["X-A"]`: "headers[0]", `"headers":[{"value":"a"}]`: "headers[0].name",
+		`"headers":[{"name":"X-A","value":1}]`: "headers[0].value", `"headers":[{"name":"X-A","value":null}]`: "headers[0].value",
+	} {
+		wantProblem(t, do(h, "PUT", path, `{"url":"https://other.example/",`+body+`}`), http.StatusBadRequest, "invalid_field", field)
+	}
+}

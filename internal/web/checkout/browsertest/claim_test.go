@@ -1,0 +1,70 @@
+package browsertest_test
+
+import (
+	"context"
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/test/browsertest"
+)
+
+// TestExtraClaim claims a payment by a signature of the wallet, with one wallet in the browser and
+// with two.
+func TestExtraClaim(t *testing.T) {
+	t.Parallel()
+	w := browsertest.Start(t, browsertest.WorldOptions{})
+	for _, second := range []bool{false, true} {
+		wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, true))
+		o := browsertest.Options{Wallets: []*browsertest.Wallet{wallet}}
+		sign := "Sign with your wallet"
+		if second {
+			o.Wallets = append(o.Wallets, browsertest.NewWallet(t, w, "Owl", w.NewAccount(0, false)))
+			sign = "Sign with Fox"
+		}
+		inv := w.Invoice("4900000", nil)
+		const tooLittle = 4_100_003
+		data := contracts.NewTestUSDC().PackTransfer(common.HexToAddress(inv.Invoice.MerchantAddress), big.NewInt(tooLittle))
+		hash, err := wallet.Send(t.Context(), common.HexToAddress(w.Info.Chain.Token), data)
+		if err == nil {
+			_, err = w.Node.Mined(t.Context(), hash)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		awaitStored(t, w, hash)
+		p := browsertest.Open(t, o)
+		p.Go(w.CheckoutURL(inv.ID) + "/check?tx=" + hash.Hex())
+		p.Press(sign)
+		p.AwaitText("#verdict", "4.100003 USDC")
+		p.Await(`document.getElementById("claim") === null`)
+		if got := paymentsOf(t, w, inv.ID); len(got) != 1 {
+			t.Errorf("the invoice has %d payments", len(got))
+		}
+		isClean(t, w, p)
+	}
+}
+
+// awaitStored waits until the service has read a payment without an invoice.
+func awaitStored(t *testing.T, w *browsertest.World, hash common.Hash) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), browsertest.Patience)
+	defer cancel()
+	const pause = 50 * time.Millisecond
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		filter := client.PaymentFilter{TxHash: hash.Hex(), IncludePending: true, IncludeUnattributed: true}
+		for _, err := range w.Client.Payments(ctx, filter) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		<-tick.C
+	}
+}

@@ -1,0 +1,365 @@
+package browsertest_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/test/browsertest"
+)
+
+// TestExtraFaults makes wallets fail in every way before a payment: the page explains the failure, pays
+// nothing, and the next try pays.
+func TestExtraFaults(t *testing.T) {
+	t.Parallel()
+	w := browsertest.Start(t, browsertest.WorldOptions{})
+	for _, test := range []struct {
+		name   string
+		method string
+		err    error
+		says   string
+	}{
+		{"no connection", "eth_requestAccounts", browsertest.ErrRejected, "You have refused in your wallet."},
+		{"another request", "eth_requestAccounts", browsertest.ErrPending, "another open request"},
+		{"disconnected", "eth_requestAccounts", browsertest.ErrDisconnected, "lost its connection"},
+		{"no signature", "eth_signTypedData_v4", browsertest.ErrRejected, "You have refused in your wallet."},
+		{"disconnected while it signs", "eth_signTypedData_v4", browsertest.ErrDisconnected, "lost its connection"},
+		{"an error of its own", "eth_signTypedData_v4", &browsertest.RPCError{Code: -32603, Message: "keyring is locked"}, "Your wallet reports: keyring is locked"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
+			wallet.Refuse(test.method, test.err)
+			p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{}, wallet)
+			p.Press("Pay with Fox")
+			if test.method != "eth_requestAccounts" {
+				p.Press("Pay 4.90 USDC")
+			}
+			p.AwaitText("#wallet-pay", test.says)
+			p.Axe(web)
+			payAgain(t, w, p, wallet)
+		})
+	}
+	t.Run("another chain", func(t *testing.T) {
+		wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
+		wallet.SetChainID(1)
+		p := pay(t, w, w.Invoice("4900000", nil), wallet)
+		p.Await(counted)
+		if len(wallet.Calls("wallet_switchEthereumChain")) == 0 {
+			t.Error("the wallet was not asked to switch")
+		}
+	})
+	t.Run("a chain that it lacks", func(t *testing.T) {
+		wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
+		wallet.SetChainID(1)
+		wallet.Refuse("wallet_switchEthereumChain", &browsertest.RPCError{Code: 4902, Message: "Unrecognized chain ID."})
+		p := pay(t, w, w.Invoice("4900000", nil), wallet)
+		p.Await(counted)
+		if len(wallet.Calls("wallet_addEthereumChain")) == 0 {
+			t.Error("the wallet was not asked to add the chain")
+		}
+	})
+	t.Run("a false chain id", func(t *testing.T) { falseChain(t, w) })
+	t.Run("another account meanwhile", func(t *testing.T) {
+		first, second := w.NewAccount(tokens, false), w.NewAccount(tokens, false)
+		wallet := browsertest.NewWallet(t, w, "Fox", first)
+		p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{}, wallet)
+		p.Press("Pay with Fox")
+		p.AwaitText("#wallet-pay", "From your account")
+		wallet.SetKeys(second) // without an event
+		p.Press("Pay 4.90 USDC")
+		p.AwaitText("#wallet-pay", "uses another account now")
+		p.Press("Try again")
+		p.AwaitText("#wallet-pay", "From your account")
+		wallet.SetKeys(first)
+		p.Emit(0, "accountsChanged", []string{crypto.PubkeyToAddress(first.PublicKey).Hex()})
+		p.AwaitText("#wallet-pay", crypto.PubkeyToAddress(first.PublicKey).Hex()[:8])
+		p.Press("Pay 4.90 USDC")
+		p.Await(counted)
+	})
+	for name, seconds := range map[string]int{"slow": -3600, "fast": 3600} {
+		t.Run("a clock that is an hour "+name, func(t *testing.T) {
+			wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
+			o := browsertest.Options{Script: fmt.Sprintf(`{ const now = Date.now; Date.now = () => now() + %d * 1000; }`, seconds)}
+			p := open(t, w, w.Invoice("4900000", nil), o, wallet)
+			p.Press("Pay with Fox")
+			p.Press("Pay 4.90 USDC")
+			p.Await(counted)
+		})
+	}
+	t.Run("no answer", func(t *testing.T) {
+		wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
+		wallet.Refuse("eth_signTypedData_v4", browsertest.ErrNoAnswer)
+		p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{Script: quicker}, wallet)
+		p.Press("Pay with Fox")
+		p.Press("Pay 4.90 USDC")
+		p.AwaitText("#wallet-pay", "has not answered yet")
+		wallet.Answer(nil)
+		p.Reload()
+		p.Press("Pay with Fox")
+		p.Press("Pay 4.90 USDC")
+		p.Await(counted)
+		paidOnce(t, w, wallet)
+	})
+}
+
+// quicker shortens the page's timers of more than ten seconds to a second.
+const quicker = `{ const set = window.setTimeout; window.setTimeout = (f, ms, ...args) => set(f, ms > 10_000 ? 1000 : ms, ...args); }`
+
+// paidOnce checks that the wallet's account paid one invoice.
+func paidOnce(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet) {
+	t.Helper()
+	if got := w.Balance(wallet.Address().Hex()); got.Int64() != tokens-price {
+		t.Errorf("the account has %s, want %d", got, tokens-price)
+	}
+}
+
+// falseChain pays with a wallet that reports the right chain id but is connected to another chain.
+func falseChain(t *testing.T, w *browsertest.World) {
+	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
+	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
+		return map[string]string{"hash": common.HexToHash("0x1").Hex()}, c.Method == "eth_getBlockByNumber", nil
+	})
+	p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{}, wallet)
+	p.Press("Pay with Fox")
+	p.AwaitText("#wallet-pay", "it is connected to another network")
+	shot(p, "false-chain")
+	if n := len(wallet.Calls("eth_signTypedData_v4", "eth_sendTransaction")); n != 0 {
+		t.Errorf("the wallet was asked %d times", n)
+	}
+}
+
+// TestExtraSent checks what the page stores about transactions.
+func TestExtraSent(t *testing.T) {
+	t.Parallel()
+	w := browsertest.Start(t, browsertest.WorldOptions{NoGasless: true})
+	payer := func(t *testing.T) *browsertest.Wallet {
+		return browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, true))
+	}
+	t.Run("before the block, a reload and another tab", func(t *testing.T) {
+		wallet := payer(t)
+		inv := w.Invoice("4900000", nil)
+		o := browsertest.Options{Wallets: []*browsertest.Wallet{wallet}}
+		first := browsertest.Open(t, o)
+		first.Go(w.CheckoutURL(inv.ID))
+		second := first.OpenBeside(o)
+		second.Go(w.CheckoutURL(inv.ID))
+		second.AwaitText("#wallet-pay", "Pay with Fox")
+		const long = time.Minute
+		w.Node.Hold(long)
+		first.Press("Pay with Fox")
+		first.Press("Pay 4.90 USDC")
+		first.AwaitText("#wallet-pay", "Please do not pay again")
+		first.AwaitText("#wallet-pay", "Transaction")
+		shot(first, "sent")
+		first.Axe(web)
+		second.AwaitText("#wallet-pay", "Please do not pay again")
+		first.Reload()
+		first.AwaitText("#wallet-pay", "Please do not pay again")
+		first.Await(`getComputedStyle(document.getElementById("pay")).display === "none"`)
+		w.Node.Hold(0)
+		first.Await(counted)
+		second.Await(counted)
+		first.Await(`document.getElementById("wallet-pay").hidden`)
+		paidOnce(t, w, wallet)
+		if n := len(wallet.Calls("eth_sendTransaction")); n != 1 {
+			t.Errorf("the wallet was asked %d times", n)
+		}
+	})
+	t.Run("two tabs ask", func(t *testing.T) {
+		wallet := payer(t)
+		inv := w.Invoice("4900000", nil)
+		o := browsertest.Options{Wallets: []*browsertest.Wallet{wallet}}
+		first := browsertest.Open(t, o)
+		first.Go(w.CheckoutURL(inv.ID))
+		second := first.OpenBeside(o)
+		second.Go(w.CheckoutURL(inv.ID))
+		for _, p := range []*browsertest.Page{first, second} {
+			p.Press("Pay with Fox")
+			p.AwaitText("#wallet-pay", "You pay 4.90 USDC")
+		}
+		first.Press("Pay 4.90 USDC")
+		first.Await(counted)
+		second.Await(counted)
+		paidOnce(t, w, wallet)
+	})
+	t.Run("pressed twice", func(t *testing.T) {
+		wallet := payer(t)
+		p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{}, wallet)
+		for _, text := range []string{"Pay with Fox", "Pay 4.90 USDC"} {
+			p.AwaitText("#wallet-pay", text)
+			p.Eval(fmt.Sprintf(`(() => {
+				const button = [...document.querySelectorAll("#wallet-pay button")].find((b) => b.innerText.replaceAll("\u00a0", " ").trim() === %q);
+				button.click();
+				button.click();
+				button.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+			})()`, text), nil)
+		}
+		p.Await(counted)
+		paidOnce(t, w, wallet)
+		if n := len(wallet.Calls("eth_sendTransaction")); n != 1 {
+			t.Errorf("the wallet was asked %d times", n)
+		}
+	})
+	t.Run("reloaded before the answer", func(t *testing.T) { reloadedBeforeAnswer(t, w, payer(t), true) })
+	t.Run("reloaded, and nothing was sent", func(t *testing.T) { reloadedBeforeAnswer(t, w, payer(t), false) })
+	t.Run("replaced by nothing", func(t *testing.T) {
+		wallet := payer(t)
+		lost := common.HexToHash("0xdead")
+		var asked atomic.Int32
+		wallet.Answer(func(c browsertest.Call) (any, bool, error) {
+			if c.Method != "eth_sendTransaction" || asked.Add(1) > 1 {
+				return nil, false, nil
+			}
+			_, err := wallet.Send(t.Context(), wallet.Address(), nil) // another one with its nonce
+			return lost.Hex(), true, err
+		})
+		p := pay(t, w, w.Invoice("4900000", nil), wallet)
+		p.AwaitText("#wallet-pay", "cancelled or replaced in your wallet")
+		shot(p, "replaced")
+		p.Press("Try again")
+		p.Press("Pay 4.90 USDC")
+		p.Await(counted)
+		paidOnce(t, w, wallet)
+	})
+	t.Run("fails in its block", func(t *testing.T) {
+		wallet := payer(t)
+		var asked atomic.Int32
+		wallet.Answer(func(c browsertest.Call) (any, bool, error) {
+			if c.Method != "eth_sendTransaction" || asked.Add(1) > 1 {
+				return nil, false, nil
+			}
+			hash, err := wallet.Send(t.Context(), common.HexToAddress(w.Info.Chain.Token), []byte{1, 2, 3, 4})
+			return hash.Hex(), true, err
+		})
+		p := pay(t, w, w.Invoice("4900000", nil), wallet)
+		p.AwaitText("#wallet-pay", "The network refused the payment")
+		p.Press("Try again")
+		p.Press("Pay 4.90 USDC")
+		p.Await(counted)
+		paidOnce(t, w, wallet)
+	})
+	t.Run("sends less", func(t *testing.T) { sendsLess(t, w, payer(t)) })
+}
+
+// reloadedBeforeAnswer reloads the page while the wallet's window is open. Afterwards the payer
+// confirms in the window, or does not.
+func reloadedBeforeAnswer(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet, confirms bool) {
+	wallet.Refuse("eth_sendTransaction", browsertest.ErrNoAnswer)
+	p := pay(t, w, w.Invoice("4900000", nil), wallet)
+	p.AwaitText("#wallet-pay", "Confirm in Fox")
+	call := p.AwaitCall(wallet, "eth_sendTransaction")
+	wallet.Answer(nil)
+	p.Reload()
+	p.AwaitText("#wallet-pay", "Did Fox send it?")
+	shot(p, "asked")
+	if confirms {
+		if _, err := wallet.Perform(t.Context(), call); err != nil {
+			t.Fatal(err)
+		}
+		p.Await(counted)
+		p.Await(`document.getElementById("wallet-pay").hidden`)
+	} else {
+		p.Press("Nothing was sent: pay now")
+		p.Press("Pay 4.90 USDC")
+		p.Await(counted)
+	}
+	paidOnce(t, w, wallet)
+}
+
+// sendsLess pays with a wallet that sends less than it was asked to. The page asks for the rest.
+func sendsLess(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet) {
+	var asked atomic.Int32
+	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
+		if c.Method != "eth_sendTransaction" || asked.Add(1) > 1 {
+			return nil, false, nil
+		}
+		hash, err := sendLess(wallet, c)
+		return hash, true, err
+	})
+	p := pay(t, w, w.Invoice("4900000", nil), wallet)
+	p.Await(`document.getElementById("status").className === "state-partial"`)
+	p.Press("Pay with Fox")
+	p.Press("Pay 2.90 USDC")
+	p.Await(counted)
+	paidOnce(t, w, wallet)
+}
+
+// TestExtraExpiry lets invoices expire while the wallet's window is open.
+func TestExtraExpiry(t *testing.T) {
+	t.Parallel()
+	w := browsertest.Start(t, browsertest.WorldOptions{})
+	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
+	inv := w.Invoice("4900000", func(r *apitypes.CreateInvoiceRequest) { r.ExpiresAt = time.Now().Unix() + 62 })
+	p, confirm := openWindow(t, w, inv, wallet, "eth_signTypedData_v4")
+	advance(t, w, 120)
+	p.AwaitText("#wallet-pay", "Please refuse the request in Fox: a payment would come too late.")
+	p.Axe(web)
+	// The browser's clock keeps running; the page's clock is the service's plus the elapsed time.
+	p.Eval("void (performance.now = ((now) => () => now.call(performance) + 120_000)(performance.now))", nil)
+	confirm()
+	p.AwaitText("#wallet-pay", "The time to pay ended while your wallet was open. Nothing was paid.")
+	shot(p, "expired")
+	if got := w.Balance(wallet.Address().Hex()); got.Int64() != tokens {
+		t.Errorf("the account has %s", got)
+	}
+}
+
+// openWindow makes the wallet show a request of a method. The wallet answers when confirm is called.
+func openWindow(t *testing.T, w *browsertest.World, inv apitypes.CreateInvoiceResponse, wallet *browsertest.Wallet, method string) (p *browsertest.Page, confirm func()) {
+	t.Helper()
+	opened, confirmed := make(chan struct{}), make(chan struct{})
+	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
+		if c.Method == method {
+			close(opened)
+			<-confirmed
+		}
+		return nil, false, nil
+	})
+	p = pay(t, w, inv, wallet)
+	<-opened
+	return p, func() { close(confirmed) }
+}
+
+// TestExtraExpiryOfTransaction confirms a transaction in the wallet after the time to pay. The page shows
+// that it came too late, and does not ask for more.
+func TestExtraExpiryOfTransaction(t *testing.T) {
+	t.Parallel()
+	w := browsertest.Start(t, browsertest.WorldOptions{NoGasless: true})
+	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, true))
+	inv := w.Invoice("4900000", func(r *apitypes.CreateInvoiceRequest) { r.ExpiresAt = time.Now().Unix() + 62 })
+	p, confirm := openWindow(t, w, inv, wallet, "eth_sendTransaction")
+	advance(t, w, 120)
+	p.AwaitText("#wallet-pay", "Please refuse the request in Fox")
+	confirm()
+	p.AwaitText("#status", "Your payment came too late")
+	p.Await(`document.getElementById("wallet-pay").hidden`)
+	p.Axe(web)
+	paidOnce(t, w, wallet)
+}
+
+// TestExtraOverNight opens a page, and pays on the next day, after the invoice has expired.
+func TestExtraOverNight(t *testing.T) {
+	t.Parallel()
+	w := browsertest.Start(t, browsertest.WorldOptions{})
+	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, false))
+	p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{}, wallet)
+	p.Press("Pay with Fox")
+	p.AwaitText("#wallet-pay", "You pay 4.90 USDC")
+	advance(t, w, 12*60*60)
+	p.Step("#wallet-pay", []string{"Pay 4.90 USDC"}, "false") // whether or not the page shows that it has expired
+	p.Await(`document.getElementById("status").className === "state-expired"`)
+	// The last message can be dismissed, and then the page offers no further step.
+	p.Await(`(() => {
+		const part = document.getElementById("wallet-pay");
+		[...part.querySelectorAll("button")].find((b) => b.textContent === "Try again")?.click();
+		return part.hidden;
+	})()`)
+	if n := len(wallet.Calls("eth_signTypedData_v4", "eth_sendTransaction")); n != 0 {
+		t.Errorf("the wallet was asked %d times", n)
+	}
+}

@@ -1,0 +1,226 @@
+package browsertest_test
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/test/browsertest"
+)
+
+// payments is the number of invoices that the scripted payer pays in a full run.
+const payments = 40
+
+// payerFault is a fault in one payment by the scripted payer. It answers the n-th request of a kind to
+// the wallet.
+type payerFault struct {
+	name   string
+	method func(wallet *browsertest.Wallet, c browsertest.Call, n int) (any, bool, error)
+	reload bool   // the payer reloads the page once it waits
+	tab    bool   // the payer has another tab open
+	script string // runs in the page first
+	other  bool   // the payer has another wallet, without money
+	slow   bool   // the network has 400 ms and 50 kB/s
+	// play, if set, plays another story, in a separate world.
+	play func(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet, o browsertest.Options, pays string)
+}
+
+// once answers the first request of a method with an error.
+func once(method string, err error) func(*browsertest.Wallet, browsertest.Call, int) (any, bool, error) {
+	return func(_ *browsertest.Wallet, c browsertest.Call, n int) (any, bool, error) {
+		return nil, c.Method == method && n == 1, err
+	}
+}
+
+// payerFaults returns the faults. pays is the method of the wallet that pays.
+func payerFaults(pays string) []payerFault {
+	return []payerFault{
+		{name: "none"},
+		{name: "refuses to connect", method: once("eth_requestAccounts", browsertest.ErrRejected)},
+		{name: "has another request", method: once("eth_requestAccounts", browsertest.ErrPending)},
+		{name: "refuses to pay", method: once(pays, browsertest.ErrRejected)},
+		{name: "disconnects while it pays", method: once(pays, browsertest.ErrDisconnected)},
+		{name: "has an error while it pays", method: once(pays, &browsertest.RPCError{Code: -32603, Message: "internal error"})},
+		{name: "never answers", method: once(pays, browsertest.ErrNoAnswer), reload: true},
+		{name: "is on another chain", method: func(wallet *browsertest.Wallet, c browsertest.Call, n int) (any, bool, error) {
+			if c.Method == "eth_requestAccounts" && n == 1 {
+				wallet.SetChainID(1)
+			}
+			return nil, false, nil
+		}},
+		{name: "lies about its chain", method: func(_ *browsertest.Wallet, c browsertest.Call, n int) (any, bool, error) {
+			return map[string]string{"hash": common.HexToHash("0x1").Hex()}, c.Method == "eth_getBlockByNumber" && n == 1, nil
+		}},
+		{name: "loses its answer", method: func(wallet *browsertest.Wallet, c browsertest.Call, n int) (any, bool, error) {
+			if c.Method != pays || n > 1 {
+				return nil, false, nil
+			}
+			if _, err := wallet.Perform(context.Background(), c); err != nil {
+				return nil, true, err
+			}
+			return nil, true, browsertest.ErrNoAnswer
+		}, reload: true},
+		{name: "another tab", tab: true},
+		{name: "another wallet", other: true},
+		{name: "a clock that is an hour slow", script: `{ const now = Date.now; Date.now = () => now() - 3600_000; }`},
+		{name: "another account meanwhile", method: func(wallet *browsertest.Wallet, c browsertest.Call, n int) (any, bool, error) {
+			if c.Method == "eth_getBlockByNumber" && n == 1 {
+				wallet.Rotate()
+			}
+			return nil, false, nil
+		}},
+		{name: "pays something else", method: func(wallet *browsertest.Wallet, c browsertest.Call, n int) (any, bool, error) {
+			if c.Method != pays || n > 1 {
+				return nil, false, nil
+			}
+			if c.Method == "eth_signTypedData_v4" {
+				return hexutil.Bytes(make([]byte, 65)), true, nil
+			}
+			hash, err := sendLess(wallet, c)
+			return hash, true, err
+		}},
+		{name: "a clock that is an hour fast", script: `{ const now = Date.now; Date.now = () => now() + 3600_000; }`},
+		{name: "a slow network", slow: true},
+		{name: "no scripts", play: payWithoutScripts},
+		{name: "a page that is open over night", play: payNextDay},
+		{name: "the time ends while the wallet is open", play: payTooLate},
+	}
+}
+
+// sendLess sends 2.00 USDC instead of the requested amount.
+func sendLess(wallet *browsertest.Wallet, c browsertest.Call) (string, error) {
+	var tx struct {
+		To   common.Address
+		Data hexutil.Bytes
+	}
+	if err := json.Unmarshal(c.Params[0], &tx); err != nil {
+		return "", err
+	}
+	const amountEnd = 4 + 64 // the selector, the receiver and the amount
+	copy(tx.Data[amountEnd-4:], []byte{0, 0x1e, 0x84, 0x80})
+	hash, err := wallet.Send(context.Background(), tx.To, tx.Data)
+	return hash.Hex(), err
+}
+
+// TestExtraScriptedPayer pays invoices by a script in several ways, with a fault in each. The payer only
+// presses what the page offers next. Each invoice is paid once; a page without a next step is a dead
+// end.
+func TestExtraScriptedPayer(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(13, 30))
+	done := 0
+	for way, pays := range []string{"eth_signTypedData_v4", "eth_sendTransaction"} {
+		var tries []func(t *testing.T, w *browsertest.World)
+		for i, fault := range payerFaults(pays) {
+			collect, phone := random.IntN(2) == 0, random.IntN(2) == 0
+			if !*every && i%2 != way {
+				continue
+			}
+			tries = append(tries, func(t *testing.T, w *browsertest.World) {
+				t.Run(fault.name, func(t *testing.T) { payWithFault(t, w, pays, fault, collect, phone) })
+			})
+			done++
+		}
+		t.Run(pays, func(t *testing.T) {
+			t.Parallel()
+			w := browsertest.Start(t, browsertest.WorldOptions{NoGasless: pays == "eth_sendTransaction"})
+			for _, try := range tries {
+				try(t, w)
+			}
+		})
+	}
+	if want := map[bool]int{true: payments, false: payments / 2}[*every]; done != want {
+		t.Errorf("%d payments, want %d", done, want)
+	}
+}
+
+// payWithFault pays an invoice, where pays is the method of the wallet that pays.
+func payWithFault(t *testing.T, w *browsertest.World, pays string, fault payerFault, collect, phone bool) {
+	if fault.play != nil {
+		w = browsertest.Start(t, browsertest.WorldOptions{NoGasless: pays == "eth_sendTransaction"})
+	}
+	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(tokens, true), w.NewAccount(tokens, true))
+	counts := make(map[string]*atomic.Int32)
+	for _, method := range []string{"eth_requestAccounts", "eth_signTypedData_v4", "eth_sendTransaction", "eth_getBlockByNumber"} {
+		counts[method] = new(atomic.Int32)
+	}
+	if fault.play != nil {
+		fault.play(t, w, wallet, browsertest.Options{Phone: phone, Wallets: []*browsertest.Wallet{wallet}}, pays)
+		return
+	}
+	wallet.Answer(func(c browsertest.Call) (any, bool, error) {
+		count := counts[c.Method]
+		if fault.method == nil || count == nil {
+			return nil, false, nil
+		}
+		return fault.method(wallet, c, int(count.Add(1)))
+	})
+	inv := w.Invoice("4900000", func(r *apitypes.CreateInvoiceRequest) {
+		if collect {
+			r.Collection = apitypes.CollectionDeposit
+		}
+	})
+	o := browsertest.Options{Phone: phone, Script: quicker + fault.script, Wallets: []*browsertest.Wallet{wallet}}
+	if fault.slow {
+		o.Latency, o.BytesPerSecond = 400*time.Millisecond, 50_000
+	}
+	if fault.other {
+		o.Wallets = append(o.Wallets, browsertest.NewWallet(t, w, "Owl", w.NewAccount(0, false)))
+	}
+	pages := []*browsertest.Page{browsertest.Open(t, o)}
+	if fault.tab {
+		pages = append(pages, pages[0].OpenBeside(o))
+	}
+	for _, p := range pages {
+		p.Go(w.CheckoutURL(inv.ID))
+	}
+	walk(t, pages, fault.reload)
+	paidOnce(t, w, wallet)
+	if got := w.Read(inv.ID); got.AmountPaid != "4900000" || got.Exception != "" {
+		t.Errorf("the invoice has %s, %s", got.AmountPaid, got.Exception)
+	}
+}
+
+// steps are the buttons that the payer presses: the first one that the page has.
+var steps = []string{"Pay 4.90 USDC", "Pay 2.90 USDC", "Nothing was sent: pay now", "Try again", "Pay with Fox"}
+
+// settled is the condition that the page shows that the invoice is paid.
+const settled = `document.getElementById("status").className === "state-paid"`
+
+// walk presses the steps on the pages in turn, until all show that the invoice is paid. With reload,
+// the first page is loaded again once it waits for the wallet.
+func walk(t *testing.T, pages []*browsertest.Page, reload bool) {
+	t.Helper()
+	const pause = 200 * time.Millisecond
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	deadline := time.NewTimer(browsertest.Patience)
+	defer deadline.Stop()
+	for {
+		done := true
+		for _, p := range pages {
+			done = p.Step("#wallet-pay", steps, settled) && done
+		}
+		if done {
+			return
+		}
+		if reload && strings.Contains(pages[0].Text("#wallet-pay"), "Confirm in Fox") {
+			reload = false
+			pages[0].AwaitText("#wallet-pay", "has not answered yet")
+			pages[0].Reload()
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			t.Fatalf("a dead end; the page reads\n%s", pages[0].Text("body"))
+		}
+	}
+}

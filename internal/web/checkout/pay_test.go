@@ -1,0 +1,209 @@
+package checkout
+
+import (
+	"bytes"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/web/checkout/locale"
+)
+
+// copies returns the texts that the page's buttons copy.
+func copies(e *element) []string {
+	var texts []string
+	for _, button := range e.named("button") {
+		if text, ok := button.attrs["data-copy"]; ok {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+func TestPageShowsTheAmountDue(t *testing.T) {
+	w := newWorld()
+	page := w.page(t)
+	header := page.named("header")[0]
+	want := "Invoice from corner-cafe 4.90 USDC on Local test chain 2 items " +
+		"Item Amount in USDC Flat white 3.40 Cinnamon bun 1.50 Total 4.90 Time left: 14 min 54 s until 21 September 2026, 14:28:20 UTC"
+	if got := header.words(); !strings.HasPrefix(got, want) {
+		t.Errorf("the header reads\n%s\nwant\n%s", got, want)
+	}
+	if got, want := page.named("title")[0].words(), "Waiting for your payment: 4.90 USDC to corner-cafe"; got != want {
+		t.Errorf("the title is %q, want %q", got, want)
+	}
+	if got, want := page.id(t, "time").words(), "Time left: 14 min 54 s until 21 September 2026, 14:28:20 UTC"; !strings.HasPrefix(got, want) {
+		t.Errorf("the time left is %q, want %q", got, want)
+	}
+}
+
+func TestPlainTransfer(t *testing.T) {
+	w := newWorld()
+	pay := w.page(t).id(t, "pay")
+	address := chain.Checksum(merchantAddress)
+	for _, want := range []string{"Exact amount 4.900123 USDC", "The fraction of a cent marks the payment as yours.", "Address " + address, "Network Local test chain"} {
+		if !strings.Contains(pay.words(), want) {
+			t.Errorf("the page does not say %q:\n%s", want, pay.words())
+		}
+	}
+	got := copies(pay)
+	if len(got) < 2 || got[0] != "4.900123" || got[1] != address {
+		t.Errorf("the first buttons copy %q, want the amount and the address", got)
+	}
+	link := "ethereum:" + chain.Checksum(tokenAddress) + "@1337/transfer?address=" + address + "&uint256=4900123"
+	if a := pay.named("a"); len(a) != 1 || a[0].attrs["href"] != link {
+		t.Errorf("the wallet link is not %s: %v", link, a[0].attrs)
+	}
+	other := pay.id(t, "other")
+	if words := other.words(); !strings.Contains(words, "It transfers 4.90 USDC") || copies(other)[1] != chain.TaggedTransfer(w.invoice.Merchant, w.invoice.Amount, w.invoice.CommitmentID) {
+		t.Errorf("the transfer that names the invoice is not of the bare amount: %s", words)
+	}
+	if _, open := other.attrs["open"]; open {
+		t.Error("other ways to pay are unfolded, though a plain transfer will do")
+	}
+}
+
+func TestWithoutTransferAmountTheInvoiceMustBeNamed(t *testing.T) {
+	w := newWorld()
+	w.invoice.TransferAmount = invoice.Amount{}
+	pay := w.page(t).id(t, "pay")
+	if n := len(pay.named("svg")) + len(pay.named("a")); n != 0 {
+		t.Errorf("the page shows %d codes and links for a plain transfer", n)
+	}
+	if _, open := pay.id(t, "other").attrs["open"]; !open {
+		t.Error("the way to pay is folded away")
+	}
+	if !strings.Contains(pay.words(), "could not be told from another customer’s") {
+		t.Errorf("the page does not say why: %s", pay.words())
+	}
+	terms := chain.ContractTerms(w.invoice.Terms, w.invoice.ID)
+	arguments := "(" + chain.Checksum(merchantAddress) + ", " + chain.Checksum(tokenAddress) + ", 4900000, 1790000900, " + hexutil.Encode(terms.Salt[:]) + ")"
+	got := copies(pay)
+	want := []string{chain.Checksum(tokenAddress), chain.TaggedTransfer(w.invoice.Merchant, w.invoice.Amount, w.invoice.CommitmentID), chain.Checksum(registryAddress), arguments}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("the buttons copy\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+
+	w.chain.Registry = invoice.Address{}
+	if words := w.page(t).id(t, "pay").words(); strings.Contains(words, "registry") {
+		t.Errorf("the page names a registry where there is none: %s", words)
+	}
+}
+
+// The remainder can be paid by a plain transfer from any wallet.
+func TestRemainderIsPaidByAPlainTransfer(t *testing.T) {
+	w := newWorld()
+	w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Pending)}
+	w.invoice.Remaining, w.invoice.RemainingTransfer = invoice.NewAmount(2_900_000), invoice.NewAmount(2_900_456)
+	page := w.page(t)
+	pay := page.id(t, "pay")
+	address := chain.Checksum(merchantAddress)
+	for _, want := range []string{"Exact amount 2.900456 USDC", "The fraction of a cent marks the payment as yours.", "Address " + address} {
+		if !strings.Contains(pay.words(), want) {
+			t.Errorf("the page does not say %q:\n%s", want, pay.words())
+		}
+	}
+	if got := copies(pay); len(got) < 2 || got[0] != "2.900456" || got[1] != address {
+		t.Errorf("the first buttons copy %q, want the amount and the address", got)
+	}
+	link := "ethereum:" + chain.Checksum(tokenAddress) + "@1337/transfer?address=" + address + "&uint256=2900456"
+	if a := pay.named("a"); len(a) != 1 || a[0].attrs["href"] != link {
+		t.Errorf("the wallet link is not %s", link)
+	}
+	if n := len(pay.named("svg")); n != 2 {
+		t.Errorf("the page shows %d codes, want 2", n)
+	}
+	if words := page.id(t, "status").words(); !strings.Contains(words, "2.00 USDC has arrived of 4.90 USDC; 2.90 USDC is missing.") {
+		t.Errorf("the status says %s", words)
+	}
+	w.others = []invoice.Payment{unattributed(2_890_456, defaultNow)}
+	w.payments[0].TxHash = testHash(1)
+	if words := w.check(t, tx.String()).id(t, "verdict").words(); !strings.Contains(words, "0.009544 USDC less than this invoice asks for") {
+		t.Errorf("a rest that is too little: %s", words)
+	}
+}
+
+func TestRemainderIsPaidByATaggedTransfer(t *testing.T) {
+	w := newWorld()
+	w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}
+	pay := w.page(t).id(t, "pay")
+	if words := pay.words(); strings.Contains(words, "4.90") || !strings.Contains(words, "2.90 USDC") || strings.Contains(words, "registry") {
+		t.Errorf("the page does not ask for the missing 2.90 USDC alone: %s", words)
+	}
+	if got, want := copies(pay)[1], chain.TaggedTransfer(w.invoice.Merchant, invoice.NewAmount(2_900_000), w.invoice.CommitmentID); got != want {
+		t.Errorf("the data is\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestTaggedTransferIsATransferAndTheID(t *testing.T) {
+	inv := openInvoice()
+	packed, err := contracts.NewTestUSDC().TryPackTransfer(common.Address(inv.Merchant), big.NewInt(4_900_000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := append(bytes.Clone(packed), inv.CommitmentID[:]...)
+	if got := chain.TaggedTransfer(inv.Merchant, inv.Amount, inv.CommitmentID); got != hexutil.Encode(want) {
+		t.Errorf("the data is\n%s\nwant\n%x", got, want)
+	}
+}
+
+func TestRecordListsTheTerms(t *testing.T) {
+	w := newWorld()
+	w.settle("", 4_900_123)
+	details := w.page(t).all(func(e *element) bool { return e.attrs["class"] == "record" })
+	for _, want := range []string{
+		"On-chain id " + w.invoice.CommitmentID.String(), "Chain id 1337", "Registry " + chain.Checksum(registryAddress),
+		"address " + chain.Checksum(merchantAddress), "Token " + chain.Checksum(tokenAddress), "Amount 4900000 minor units",
+		"Pay until 1790000900", "Invoice id " + testID, "Settled by " + w.invoice.SettledTx.String(),
+	} {
+		if !strings.Contains(details[0].words(), want) {
+			t.Errorf("the record does not say %q:\n%s", want, details[0].words())
+		}
+	}
+}
+
+func TestEveryBuiltinNetworkHasAName(t *testing.T) {
+	for _, ch := range chain.Builtin() {
+		if networkName(locale.English(), ch.Key) == ch.Key {
+			t.Errorf("network %s has no name", ch.Key)
+		}
+	}
+	if got := networkName(locale.English(), "my-chain"); got != "my-chain" {
+		t.Errorf("a network without a name is called %q", got)
+	}
+}
+
+// TestDepositAddress shows the deposit address of an invoice. Any amount that it receives counts.
+func TestDepositAddress(t *testing.T) {
+	deposit := chain.MustAddress("0x1111111111111111111111111111111111111111")
+	w := newWorld()
+	w.invoice.Collection, w.invoice.DepositFactory, w.invoice.DepositAddress = invoice.Deposit, registryAddress, deposit
+	w.invoice.TransferAmount = invoice.Amount{}
+	for due, text := range map[string]string{"4900000": "Amount 4.90 USDC", "2900000": "Amount 2.90 USDC"} {
+		w.payments = nil
+		if due == "2900000" {
+			w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Pending)}
+		}
+		pay := w.page(t).id(t, "pay")
+		for _, want := range []string{text, "You can pay in several parts", "Address " + chain.Checksum(deposit)} {
+			if !strings.Contains(pay.words(), want) {
+				t.Errorf("the page does not say %q:\n%s", want, pay.words())
+			}
+		}
+		for _, unwanted := range []string{"Exact", "fraction", "names the invoice"} {
+			if strings.Contains(pay.words(), unwanted) {
+				t.Errorf("the page says %q:\n%s", unwanted, pay.words())
+			}
+		}
+		link := "ethereum:" + chain.Checksum(tokenAddress) + "@1337/transfer?address=" + chain.Checksum(deposit) + "&uint256=" + due
+		if a := pay.named("a"); len(a) != 1 || a[0].attrs["href"] != link {
+			t.Errorf("the wallet link is not %s: %v", link, a)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package checkout
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/web/checkout/locale"
+)
+
+// MaxReceiptRows bounds the payments on a receipt, which lists the newest ones, and its refunds.
+const MaxReceiptRows = 100
+
+// receiptData is the content of a receipt. Amounts are in major units.
+type receiptData struct {
+	ID, Merchant           string
+	Brand                  brand
+	Reference, Description string
+	Currency, Amount       string
+	Lines                  []line
+	State                  receiptState
+	Headline               string
+	Text                   []string
+	Totals                 []fact
+	IssuedAt, ExpiresAt    string
+	PaidAt                 string // empty unless paid
+	Now                    string
+	Payments, Refunds      []movement
+	More                   int // payments and refunds that are not listed
+	Network                string
+	ChainID                uint64
+	Token, Address         string    // the token's contract, and the settlement address
+	CommitmentID, Registry string    // Registry is empty without one
+	CheckURL, TermsURL     string    // the QR code contains CheckURL
+	Checked                string    // fits or differs, if the request came from a scanned code; else empty
+	Mail                   *mailForm // nil if mails are not sent
+}
+
+// movement is a final payment or refund.
+type movement struct {
+	Amount, TxHash, From, To string
+	Block, Confirmations     uint64
+	At                       string // of the block
+	URL                      string // of the transaction in the block explorer; empty without a page there
+	Late                     bool
+}
+
+// receipt answers with the receipt of an invoice. The parameter check is the on-chain id
+// of a code that was scanned.
+func (c *Checkout) receipt(w http.ResponseWriter, r *http.Request) error {
+	s, refunds, err := c.loadReceipt(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	data := newReceipt(s.in(locale.For(r)), refunds, c.baseURL(r))
+	if code := r.URL.Query().Get("check"); code != "" {
+		if data.Checked = "differs"; code == data.CommitmentID {
+			data.Checked = "fits"
+		}
+	}
+	if c.conf.Mails != nil {
+		data.Mail = &mailForm{Sent: r.URL.Query().Get("mail") == "sent"}
+	}
+	return c.render(w, r, http.StatusOK, "receipt.html", data)
+}
+
+// loadReceipt reads the input of a receipt. The error is errNoReceipt while no payment of
+// the invoice is final.
+func (c *Checkout) loadReceipt(ctx context.Context, id string) (s pageInput, refunds []invoice.RefundRecord, err error) {
+	if s, err = c.load(ctx, id); err != nil {
+		return s, nil, err
+	}
+	if !s.hasReceipt() {
+		return s, nil, errNoReceipt
+	}
+	rows, err := c.conf.Reader.NewestPayments(ctx, s.invoice.ID, MaxReceiptRows)
+	if err != nil {
+		return s, nil, fmt.Errorf("read payments of %s: %w", s.invoice.ID, err)
+	}
+	s.payments = payments(rows)
+	refunds, err = c.conf.Reader.RefundRecords(ctx, ledger.RefundFilter{InvoiceID: s.invoice.ID, Status: invoice.RefundConfirmed, Limit: MaxReceiptRows})
+	if err != nil {
+		return s, nil, fmt.Errorf("read refunds of %s: %w", s.invoice.ID, err)
+	}
+	return s, refunds, nil
+}
+
+// hasReceipt reports whether a payment of the invoice is final. Negligible dust does not count.
+func (s pageInput) hasReceipt() bool {
+	return s.invoice.Status == invoice.Paid || s.invoice.Exception != ""
+}
+
+// newReceipt returns the content of a receipt. It is a pure function.
+func newReceipt(s pageInput, refunds []invoice.RefundRecord, baseURL string) receiptData {
+	inv, path := s.invoice, baseURL+"/checkout/"+s.invoice.ID
+	data := receiptData{
+		ID: inv.ID, Merchant: s.merchant(), Brand: newBrand(s.profile), Reference: inv.Details.Reference, Description: inv.Details.Description,
+		Currency: inv.Currency, Amount: s.money(inv.Amount).String(),
+		IssuedAt: s.text.Clock(inv.CreatedAt), ExpiresAt: s.text.Clock(inv.ExpiresAt), Now: s.text.Clock(s.now),
+		Network: s.network(), ChainID: s.chain.ID, Token: chain.Checksum(inv.Token), Address: chain.Checksum(inv.Merchant),
+		CommitmentID: inv.CommitmentID.String(), Registry: optional(inv.Registry),
+		CheckURL: path + "/receipt?check=" + inv.CommitmentID.String(), TermsURL: path + "/terms",
+	}
+	if !inv.SettledAt.IsZero() {
+		data.PaidAt = s.text.Clock(inv.SettledAt)
+	}
+	for _, item := range inv.LineItems {
+		data.Lines = append(data.Lines, line{item.Label, s.major(item.Amount)})
+	}
+	listed := 0
+	for _, p := range slices.Backward(s.payments) { // in the order of the chain
+		if p.Status == invoice.Confirmed {
+			data.Payments = append(data.Payments, s.movement(p.Transfer, inv.IsLate(p.Position)))
+		}
+		listed++
+	}
+	for _, refund := range slices.Backward(refunds) {
+		data.Refunds = append(data.Refunds, s.movement(refund.Transfer.Transfer, false))
+	}
+	data.More = max(0, int(inv.Sums.Payments)-listed)
+	data.State, data.Headline, data.Text = s.receiptWords()
+	data.Totals = s.receiptTotals()
+	return data
+}
+
+func (s pageInput) movement(t invoice.Transfer, late bool) movement {
+	m := movement{
+		Amount: s.money(t.Amount).String(), TxHash: t.TxHash.String(), From: chain.Checksum(t.From), To: chain.Checksum(t.To),
+		Block: t.BlockNumber, At: s.text.Clock(t.BlockTime), URL: s.chain.TransactionURL(t.TxHash), Late: late,
+	}
+	if s.following.indexed.Number >= t.BlockNumber {
+		m.Confirmations = s.following.indexed.Number - t.BlockNumber + 1
+	}
+	return m
+}
+
+// baseURL returns the URL of the service without a trailing slash: the configured one, or the one of
+// the request, after its host was checked.
+func (c *Checkout) baseURL(r *http.Request) string {
+	if c.conf.PublicURL != "" {
+		return c.conf.PublicURL
+	}
+	return limits.BaseURL(r)
+}

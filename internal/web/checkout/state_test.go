@@ -1,0 +1,390 @@
+package checkout
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/web/checkout/locale"
+)
+
+// outcomes are the final and intermediate states of an invoice.
+var outcomes = []struct {
+	name  string
+	set   func(*world)
+	state state
+	says  []string // in the status
+	pays  bool     // requests a payment
+}{
+	{"waiting", func(*world) {}, waiting, []string{"Waiting for your payment"}, true},
+	{"last second", func(w *world) { w.now = expires }, waiting, nil, true},
+	{"seen", func(w *world) {
+		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Pending)}
+	}, seen, []string{"Payment seen", "2 of 3 confirmations", "Waiting (done) Seen Paid"}, false},
+	{"seen, but the chain is read again", func(w *world) {
+		w.payments = []invoice.Payment{payment(4_900_123, 13, defaultNow, invoice.Pending)}
+	}, seen, []string{"0 of 3 confirmations"}, false},
+	{"seen on a chain with tags", func(w *world) {
+		w.chain.Finality = chain.Finality{Tag: chain.TagFinalized, Depth: 128}
+		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Pending)}
+	}, seen, []string{"Confirmations so far: 2."}, false},
+	{"seen in time, looked at after it", func(w *world) {
+		w.now = expires + 60
+		w.payments = []invoice.Payment{payment(4_900_123, 11, expires, invoice.Pending)}
+	}, seen, []string{"Payment seen"}, false},
+	{"orphaned", func(w *world) {
+		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Orphaned)}
+	}, unknown, []string{"Taken back by the network", "do not send it again"}, false},
+	{"orphaned long ago", func(w *world) {
+		w.now = defaultNow + 601
+		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Orphaned)}
+	}, waiting, []string{"Waiting"}, true},
+	{"part, and the rest orphaned", func(w *world) {
+		w.now = defaultNow + 599
+		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Pending), payment(2_900_000, 12, defaultNow, invoice.Orphaned)}
+	}, unknown, []string{"Taken back by the network"}, false},
+	{"orphaned, and paid again", func(w *world) {
+		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Orphaned), payment(4_900_123, 12, defaultNow, invoice.Pending)}
+	}, seen, nil, false},
+	{"part", func(w *world) {
+		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Pending)}
+	}, partial, []string{"A part has arrived", "2.00 USDC has arrived of 4.90 USDC; 2.90 USDC is missing."}, true},
+	{"checking", func(w *world) { w.now = expires + 1 }, checking,
+		[]string{"Time is up", "a payment made before 21 September 2026, 14:28:20 UTC still counts",
+			"One that the network carries out later comes too late", "do not send anything now"}, false},
+	{"checking, late payment", func(w *world) {
+		w.now = expires + 5
+		w.payments = []invoice.Payment{payment(4_900_123, 11, expires+1, invoice.Pending)}
+	}, checking, []string{"Time is up"}, false},
+	{"halted", func(w *world) { w.cursor.Halted = "finality violated" }, unknown,
+		[]string{"We cannot see payments at the moment", "The connection to Local test chain is interrupted. If you have paid, do not pay again.",
+			"If you have not paid yet, wait until this page shows again how to pay. The time to pay ends on 21 September 2026, 14:28:20 UTC."}, false},
+	{"halted, and the time is up", func(w *world) { w.cursor.Halted, w.now = "finality violated", expires+1 }, unknown,
+		[]string{"do not pay again", "The time to pay ended on 21 September 2026, 14:28:20 UTC. Please do not send anything now."}, false},
+	{"halted, after a part", func(w *world) {
+		w.cursor.Halted = "finality violated"
+		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Pending)}
+	}, unknown, []string{"do not pay again"}, false},
+	{"halted, after the payment was seen", func(w *world) {
+		w.cursor.Halted = "finality violated"
+		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Pending)}
+	}, seen, []string{"Payment seen", "New blocks cannot be seen at the moment. Please do not pay again"}, false},
+	{"halted, after the end", func(w *world) {
+		w.cursor.Halted, w.invoice.Status = "finality violated", invoice.Expired
+	}, expired, []string{"Expired"}, false},
+	{"paid", func(w *world) {
+		w.settle("", 4_900_123)
+	}, paid, []string{"Paid", "corner-cafe received the payment on 21 September 2026, 14:13:27 UTC.", "Paid (done)"}, false},
+	{"paid and refunded", func(w *world) {
+		w.settle("", 4_900_123)
+		w.invoice.AmountRefunded = invoice.NewAmount(1_500_000)
+	}, paid, []string{"1.50 USDC has been sent back."}, false},
+	{"paid and refunded in full", func(w *world) {
+		w.settle("", 4_900_123)
+		w.refund(4_900_000, 123)
+	}, refunded, []string{"Refunded", "4.900123 USDC had arrived, and 4.900123 USDC has been sent back.", "had been paid on 21 September 2026, 14:13:27 UTC"}, false},
+	{"overpaid", func(w *world) {
+		w.settle(invoice.Overpaid, 6_000_000)
+	}, paid, []string{"6.00 USDC has arrived, 1.10 USDC more than was due."}, false},
+	{"overpaid, the excess sent back", func(w *world) {
+		w.settle(invoice.Overpaid, 6_000_000)
+		w.refund(1_100_000)
+	}, paid, []string{"6.00 USDC has arrived, 1.10 USDC more than was due. 1.10 USDC has been sent back."}, false},
+	{"overpaid, a part of the excess sent back", func(w *world) {
+		w.settle(invoice.Overpaid, 6_000_000)
+		w.refund(400_000)
+	}, paid, []string{"1.10 USDC more than was due. 0.40 USDC has been sent back. To have the remaining 0.70 USDC sent back, contact corner-cafe."}, false},
+	{"paid twice, the second payment sent back", func(w *world) {
+		w.settle(invoice.Duplicate, 9_800_246)
+		w.invoice.Sums.Tally.Due = invoice.NewAmount(4_900_123)
+		w.refund(4_900_123)
+	}, paid, []string{"4.900123 USDC more than was due. 4.900123 USDC has been sent back."}, false},
+	{"paid twice", func(w *world) {
+		w.settle(invoice.Duplicate, 9_800_123)
+	}, paid, []string{"More money arrived after the invoice was paid: 9.800123 USDC in all, 4.900123 USDC more than was due."}, false},
+	{"paid twice, with the suffix", func(w *world) {
+		w.settle(invoice.Duplicate, 9_800_246)
+		w.invoice.Sums.Tally.Due = invoice.NewAmount(4_900_123)
+	}, paid, []string{"9.800246 USDC in all, 4.900123 USDC more than was due."}, false},
+	{"expired", func(w *world) {
+		w.invoice.Status = invoice.Expired
+	}, expired, []string{"Expired", "no payment for this invoice had arrived", "If you did send something"}, false},
+	{"expired, orphaned", func(w *world) {
+		w.invoice.Status = invoice.Expired
+		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Orphaned)}
+	}, expired, []string{"no payment for this invoice had arrived"}, false},
+	{"late", func(w *world) {
+		w.invoice.Status = invoice.Expired
+		w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Pending)}
+	}, expired, []string{"Your payment came too late", "4.900123 USDC arrived after that", "not lost"}, false},
+	{"late, and too much", func(w *world) {
+		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Late
+		w.payments = []invoice.Payment{payment(6_000_000, 11, expires+9, invoice.Confirmed)}
+		w.invoice.AmountPaid = invoice.NewAmount(6_000_000)
+	}, expired, []string{"Your payment came too late", "6.00 USDC arrived after that", "6.00 USDC has arrived, 1.10 USDC more than was due.", "not lost"}, false},
+	{"underpaid", func(w *world) {
+		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Underpaid
+		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}
+	}, expired, []string{"paid only in part", "2.00 USDC of 4.90 USDC had arrived by then; 2.90 USDC was missing.", "not lost"}, false},
+	{"underpaid, the rest late", func(w *world) {
+		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Late
+		w.payments = []invoice.Payment{
+			payment(2_000_000, 11, defaultNow, invoice.Confirmed), payment(2_900_000, 12, expires+9, invoice.Confirmed)}
+	}, expired, []string{"2.90 USDC was missing.", "2.90 USDC more came too late.", "not lost"}, false},
+	{"late, sent back in part", func(w *world) {
+		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Late
+		w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Confirmed)}
+		w.invoice.AmountRefunded = invoice.NewAmount(4_900_122)
+	}, expired, []string{"not lost", "4.900122 USDC has been sent back."}, false},
+	{"late, sent back", func(w *world) {
+		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Late
+		w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Confirmed)}
+		w.refund(4_900_123)
+	}, refunded, []string{"Refunded", "4.900123 USDC has been sent back. The time to pay had ended on 21 September 2026, 14:28:20 UTC. Please do not send"}, false},
+	{"held", func(w *world) { w.invoice.ClosedBlock = 10 }, checking, []string{"is being checked", "It cannot be paid at the moment", "do not pay again"}, false},
+	{"held, paid in part and past its time", func(w *world) {
+		w.now, w.invoice.ClosedBlock = expires+1, 12
+		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}
+	}, checking, []string{"is being checked"}, false},
+	{"held, and the chain is halted", func(w *world) {
+		w.invoice.ClosedBlock, w.cursor.Halted = 12, "finality violated"
+		w.payments = []invoice.Payment{payment(2_500_000, 11, defaultNow, invoice.Confirmed)}
+	}, checking, []string{"is being checked"}, false},
+	{"void", func(w *world) { w.invoice.Status = invoice.Void }, void, []string{"was cancelled"}, false},
+	{"void, paid in part", func(w *world) {
+		w.invoice.Status, w.invoice.ClosedBlock = invoice.Void, 11
+		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}
+	}, void, []string{"was cancelled", "2.00 USDC has arrived. The money is not lost"}, false},
+	{"void, paid later and sent back", func(w *world) {
+		w.invoice.Status, w.invoice.ClosedBlock = invoice.Void, 9
+		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Confirmed)}
+		w.refund(4_900_123)
+	}, refunded, []string{"4.900123 USDC had arrived, and 4.900123 USDC has been sent back. This invoice was cancelled."}, false},
+	{"draft", func(w *world) { w.invoice.Status = invoice.Drafted }, draft, []string{"not ready yet"}, false},
+}
+
+// settle makes the invoice paid, with the given total.
+func (w *world) settle(e invoice.Exception, total uint64) {
+	p := payment(total, 10, defaultNow, invoice.Confirmed)
+	w.payments = append(w.payments, p)
+	w.invoice.Status, w.invoice.Exception = invoice.Paid, e
+	w.invoice.AmountPaid, w.invoice.SettledTx, w.invoice.SettledAt = p.Amount, p.TxHash, p.BlockTime
+}
+
+// refund sends amounts back, one after the other.
+func (w *world) refund(amounts ...uint64) {
+	for i, amount := range amounts {
+		r := invoice.RefundRecord{InvoiceID: testID, Status: invoice.RefundConfirmed}
+		r.Transfer.TxHash, r.Transfer.To, r.Transfer.Amount = invoice.Hash{0: 0xbb, 31: byte(i)}, payerAddress, invoice.NewAmount(amount)
+		r.Transfer.ConfirmedAt = invoice.Unix(defaultNow + 600)
+		w.refunds = append(w.refunds, r)
+		w.invoice.AmountRefunded = w.invoice.AmountRefunded.Plus(r.Transfer.Amount)
+	}
+}
+
+func TestPageOfEveryState(t *testing.T) {
+	for _, story := range outcomes {
+		t.Run(story.name, func(t *testing.T) {
+			w := newWorld()
+			story.set(w)
+			page := w.page(t)
+			told := page.id(t, "status")
+			for _, want := range story.says {
+				if !strings.Contains(told.words(), want) {
+					t.Errorf("the status says\n%s\nwithout %q", told.words(), want)
+				}
+			}
+			if want := "state-" + string(story.state); told.attrs["class"] != want {
+				t.Errorf("the status has class %q, want %q", told.attrs["class"], want)
+			}
+			if told.attrs["role"] != "status" {
+				t.Errorf("the status has role %q, which no screen reader announces", told.attrs["role"])
+			}
+			if asks := page.id(t, "pay").words() != ""; asks != story.pays {
+				t.Errorf("the page asks for money: %t, want %t", asks, story.pays)
+			}
+			if timed := page.id(t, "time").words() != ""; timed != story.pays {
+				t.Errorf("the page shows time left: %t, want %t", timed, story.pays)
+			}
+			if got := len(page.id(t, "received").named("li")); got != len(w.payments) {
+				t.Errorf("the page lists %d payments, want %d", got, len(w.payments))
+			}
+			if got := len(page.id(t, "refunds").named("li")); got != len(w.refunds) {
+				t.Errorf("the page lists %d refunds, want %d", got, len(w.refunds))
+			}
+			status := w.status(t)
+			if status.State != story.state {
+				t.Errorf("the status JSON says %q, want %q", status.State, story.state)
+			}
+			if got := page.id(t, "checkout").attrs["data-version"]; got != status.Version || got == "" {
+				t.Errorf("the page has version %q and its status %q; want the same", got, status.Version)
+			}
+		})
+	}
+}
+
+func TestRefreshSlowsDownWhenNothingCanChange(t *testing.T) {
+	for _, story := range outcomes {
+		w := newWorld()
+		story.set(w)
+		final := w.invoice.Status == invoice.Paid || w.invoice.Status == invoice.Expired || w.invoice.Status == invoice.Void
+		want := int64(2)
+		if final {
+			want = 15
+		}
+		if got := w.status(t).Refresh; got != want {
+			t.Errorf("%s: the script asks again after %d s, want %d", story.name, got, want)
+		}
+		reloads := w.page(t).all(func(e *element) bool { return e.attrs["http-equiv"] == "refresh" })
+		if final != (len(reloads) == 0) {
+			t.Errorf("%s: the page has %d reloads without scripts; final is %t", story.name, len(reloads), final)
+		}
+	}
+}
+
+func TestVersionChangesWithTheView(t *testing.T) {
+	versions := map[string]string{}
+	for _, story := range outcomes {
+		w := newWorld()
+		story.set(w)
+		version := w.status(t).Version
+		w.cursor.Indexed.Number++
+		if w.now++; w.now != expires+1 && w.status(t).Version != version {
+			t.Errorf("%s: the version changed, though nothing but the time and the newest block has", story.name)
+		}
+		if story.name == "last second" || story.name == "seen on a chain with tags" || story.name == "halted, after the end" {
+			continue // they differ from others in parts that the version leaves out
+		}
+		if other, ok := versions[version]; ok {
+			t.Errorf("%s and %s have one version", story.name, other)
+		}
+		versions[version] = story.name
+	}
+}
+
+func TestConfirmationsMoveThePage(t *testing.T) {
+	w := newWorld()
+	w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Pending)}
+	before := w.status(t)
+	w.cursor.Indexed.Number = 13
+	if after := w.status(t); *before.Confirmations != (progress{Have: 2, Need: 3}) || *after.Confirmations != (progress{Have: 3, Need: 3}) {
+		t.Errorf("a block on top of the payment changes the confirmations from %+v to %+v", before.Confirmations, after.Confirmations)
+	}
+	w.cursor.Indexed.Number = 99
+	if got := w.page(t).id(t, "status").words(); !strings.Contains(got, "3 of 3 confirmations") {
+		t.Errorf("the status says %q, want 3 of 3 confirmations", got)
+	}
+}
+
+func TestPaymentsAreListedNewestFirst(t *testing.T) {
+	for _, n := range []int{MaxPayments, MaxPayments + 1} {
+		w := newWorld()
+		w.invoice.Status = invoice.Expired
+		for i := range n {
+			w.payments = append(w.payments, payment(1, uint64(i), defaultNow, invoice.Confirmed))
+		}
+		received := w.page(t).id(t, "received")
+		items := received.named("li")
+		if len(items) != MaxPayments {
+			t.Fatalf("%d of %d payments are listed, want %d", len(items), n, MaxPayments)
+		}
+		if newest := w.payments[n-1].TxHash.String(); !strings.Contains(items[0].words(), newest) {
+			t.Errorf("the first is %q, want the newest, %s", items[0].words(), newest)
+		}
+		if more := strings.Contains(received.words(), "And 1 earlier."); more != (n > MaxPayments) {
+			t.Errorf("of %d payments the page says that one is left out: %t", n, more)
+		}
+	}
+}
+
+func TestDustIsListedOnly(t *testing.T) {
+	for _, status := range []invoice.Status{invoice.Open, invoice.Expired} {
+		w := newWorld()
+		w.invoice.Status = status
+		before := w.page(t)
+		dust := payment(1, 11, defaultNow, invoice.Confirmed)
+		dust.Method = invoice.ByCalldata
+		w.payments = []invoice.Payment{dust}
+		page := w.page(t)
+		for _, part := range []string{"status", "pay"} {
+			if got, want := page.id(t, part).words(), before.id(t, part).words(); got != want {
+				t.Errorf("%s, with dust: %s reads\n%s, want\n%s", status, part, got, want)
+			}
+		}
+		if items := page.id(t, "received").named("li"); len(items) != 1 {
+			t.Errorf("%s: %d payments are listed, want the dust", status, len(items))
+		}
+	}
+}
+
+func TestStaleSumsAreAddedUp(t *testing.T) {
+	w := newWorld()
+	w.stale = true
+	for i := range uint64(MaxPayments + 1) {
+		w.payments = append(w.payments, payment(100_000, i+1, defaultNow, invoice.Pending))
+	}
+	page := w.page(t)
+	if got := page.id(t, "status").words(); !strings.Contains(got, "2.10 USDC has arrived of 4.90 USDC; 2.80 USDC is missing.") {
+		t.Errorf("the status says %q", got)
+	}
+	if got := page.id(t, "received").words(); !strings.Contains(got, "And 1 earlier.") {
+		t.Error("the page does not say that a payment is left out")
+	}
+}
+
+func TestReceivedShowsThePaymentStatus(t *testing.T) {
+	w := newWorld()
+	w.invoice.Status = invoice.Expired
+	w.payments = []invoice.Payment{
+		payment(1_000_000, 13, expires+1, invoice.Confirmed),
+		payment(1_000_000, 12, expires, invoice.Pending),
+		payment(1_000_000, 11, defaultNow, invoice.Orphaned),
+	}
+	items := w.page(t).id(t, "received").named("li")
+	for i, want := range []string{"1.00 USDC confirmed too late", "1.00 USDC being confirmed Time", "1.00 USDC taken back by the network Time"} {
+		if got := items[i].words(); !strings.HasPrefix(got, want) {
+			t.Errorf("payment %d reads %q, want it to begin with %q", i, got, want)
+		}
+	}
+}
+
+func TestTimeLeft(t *testing.T) {
+	for seconds, want := range map[int64]string{
+		-5: "0 s", 0: "0 s", 1: "1 s", 59: "59 s", 60: "1 min 0 s", 893: "14 min 53 s", 3599: "59 min 59 s",
+		3600: "1 h 0 min", 86399: "23 h 59 min", 86400: "1 d 0 h", 366 * 86400: "366 d 0 h",
+	} {
+		if got := strings.ReplaceAll(timeLeft(locale.English(), seconds), "\u00a0", " "); got != want {
+			t.Errorf("%d seconds are %q, want %q", seconds, got, want)
+		}
+	}
+}
+
+func TestRefundsAreListed(t *testing.T) {
+	w := newWorld()
+	w.settle("", 4_900_123)
+	w.refund(1_500_000)
+	items := w.page(t).id(t, "refunds").named("li")
+	if len(items) != 1 {
+		t.Fatalf("%d refunds are listed, want 1", len(items))
+	}
+	for _, want := range []string{"1.50 USDC", "21 September 2026, 14:23:27 UTC", chain.Checksum(payerAddress), w.refunds[0].Transfer.TxHash.String()} {
+		if !strings.Contains(items[0].words(), want) {
+			t.Errorf("the refund reads %q, want %q in it", items[0].words(), want)
+		}
+	}
+}
+
+func TestWarningBeforeTheEnd(t *testing.T) {
+	for left, want := range map[int64]bool{62: false, 61: false, 60: true, 1: true} {
+		w := newWorld()
+		w.now = expires + 1 - left
+		warning := w.page(t).id(t, "soon")
+		if _, hidden := warning.attrs["hidden"]; hidden == want {
+			t.Errorf("%d seconds before the end, the warning is hidden: %t", left, hidden)
+		}
+		if !strings.Contains(warning.words(), "must be carried out by the network") {
+			t.Errorf("the warning reads %q", warning.words())
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package checkout
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"strings"
+
+	"github.com/quittance/quittance/internal/web/webpage"
+)
+
+//go:embed static/checkout.css
+var pageStyle string
+
+//go:embed static/frame.css
+var frameStyle string
+
+//go:embed static/link.css
+var linkStyle string
+
+//go:embed static/receipt.css
+var receiptStyle string
+
+// styleSheet is a style sheet inside a page, so that the first paint waits for no other
+// request. The page's policy allows exactly its text.
+type styleSheet struct {
+	Element template.HTML
+	source  string // in the policy
+}
+
+func newStyleSheet(text string) styleSheet {
+	sum := sha256.Sum256([]byte(text))
+	return styleSheet{
+		Element: template.HTML("<style>" + text + "</style>"), //nolint:gosec // part of the program, or colors
+		source:  "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'",
+	}
+}
+
+// styleSheets are the style sheets that do not depend on the request, by name.
+var styleSheets = map[string]styleSheet{
+	"checkout.css": newStyleSheet(pageStyle),
+	"frame.css":    newStyleSheet(frameStyle),
+	"link.css":     newStyleSheet(linkStyle),
+	"receipt.css":  newStyleSheet(receiptStyle),
+}
+
+// branded is the data of a page in a merchant's color.
+type branded interface{ brandColor() string }
+
+func (v view) brandColor() string        { return v.Brand.Color }
+func (v linkView) brandColor() string    { return v.Brand.Color }
+func (v refundView) brandColor() string  { return v.Brand.Color }
+func (d receiptData) brandColor() string { return d.Brand.Color }
+
+// styleSources returns the sources of all style sheets that a page with this data may have.
+func styleSources(data any) string {
+	var all []string
+	for _, name := range []string{"checkout.css", "frame.css", "link.css", "receipt.css"} {
+		all = append(all, styleSheets[name].source)
+	}
+	if b, ok := data.(branded); ok && b.brandColor() != "" {
+		all = append(all, brandStyle(b.brandColor()).source)
+	}
+	return strings.Join(all, " ")
+}
+
+// The background colors of the style sheet with the lowest contrast to text: the darkest of the light
+// theme, and the lightest of the dark one. The accent color must be readable on all of them.
+var (
+	lightGround = webpage.Color{0xef, 0xec, 0xe4}
+	darkGround  = webpage.Color{0x16, 0x35, 0x2b}
+)
+
+// accents returns the accent colors of both themes for a merchant's color. No color is readable on the
+// backgrounds of both, so each theme has its own shade.
+func accents(c webpage.Color) (light, dark webpage.Color) {
+	return c.ReadableOn(lightGround, webpage.Black), c.ReadableOn(darkGround, webpage.White)
+}
+
+// brandStyle returns a style sheet that replaces the accent color by a merchant's, #rrggbb.
+// It is empty for any other text.
+func brandStyle(color string) styleSheet {
+	c, ok := webpage.ParseColor(color)
+	if !ok {
+		return newStyleSheet("")
+	}
+	rule := func(accent webpage.Color) string {
+		return fmt.Sprintf(":root { --accent: %s; --on-accent: %s; }", accent, accent.TextOn())
+	}
+	light, dark := accents(c)
+	return newStyleSheet(rule(light) + "\n@media screen and (prefers-color-scheme: dark) { " + rule(dark) + " }\n")
+}

@@ -1,0 +1,44 @@
+package dashboard_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/web/webpage"
+)
+
+// TestScripts loads the script of a page, which the page's policy allows and the browser caches, and
+// the texts that it shows.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	owner := newWorld(t).person("acme", access.Admin)
+	page := owner.get("/dashboard").want(t, http.StatusOK)
+	if policy := page.header.Get("Content-Security-Policy"); !strings.Contains(policy, "script-src 'self';") || strings.Contains(policy, "unsafe") {
+		t.Errorf("the policy is %s", policy)
+	}
+	var loaded, texts int
+	for _, script := range page.named("script") {
+		if script.attrs["type"] == "application/json" {
+			texts++
+			var catalogue map[string]string
+			if err := json.Unmarshal([]byte(strings.Join(script.text, "")), &catalogue); err != nil || catalogue["script.copied"] != "Copied" {
+				t.Errorf("the texts are %v: %v", catalogue, err)
+			}
+			continue
+		}
+		loaded++
+		file := owner.get(script.attrs["src"])
+		if kind := file.header.Get("Content-Type"); file.status != http.StatusOK || !strings.HasPrefix(kind, "text/javascript") {
+			t.Errorf("%s answers %d, %s", file.path, file.status, kind)
+		}
+		if file.header.Get("Cache-Control") != webpage.Forever {
+			t.Errorf("browsers keep %s as %q", file.path, file.header.Get("Cache-Control"))
+		}
+	}
+	if loaded != 1 || texts != 1 {
+		t.Errorf("the page has %d scripts and %d catalogues of texts", loaded, texts)
+	}
+}

@@ -1,0 +1,259 @@
+package dashboard_test
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/test/browsertest"
+)
+
+// desk is a person at a browser.
+type desk struct {
+	*person
+	*browsertest.Page
+}
+
+// at opens a browser for a person who is signed in.
+func (p *person) at(t *testing.T) desk {
+	t.Helper()
+	d := desk{p, browsertest.Open(t, browsertest.Options{})}
+	d.SetCookies(p.url, p.Jar)
+	return d
+}
+
+// open opens a page of the dashboard.
+func (d desk) open(path string) { d.Go(d.url + path) }
+
+// fill types a text into the field that a selector finds.
+func (d desk) fill(selector, text string) {
+	d.Eval(fmt.Sprintf("void (document.querySelector(%q).value = %q)", selector, text), nil)
+}
+
+// isQuiet fails the test if the pages reported an error.
+func (d desk) isQuiet(t *testing.T) {
+	t.Helper()
+	if got := d.Errors(); len(got) > 0 {
+		t.Errorf("the pages report %q", got)
+	}
+}
+
+// TestExtraFindLostPayment signs in, finds a payment without an invoice by its transaction, and
+// attributes it.
+func TestExtraFindLostPayment(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	made := w.invoice("acme", nil)
+	lost := w.payment("4700000")
+	finance := w.person("acme", access.Finance)
+	d := desk{finance, browsertest.Open(t, browsertest.Options{})}
+	d.open("/dashboard/payments?show=unattributed")
+	d.AwaitText("h1", "Sign in")
+	d.fill("[name=key]", finance.key)
+	d.Follow("Sign in")
+	d.AwaitText("h1", "Payments")
+	d.Eval(`document.querySelector("[type=search]").focus()`, nil)
+	d.Keys(lost.TxHash + kb.Enter)
+	d.Await(`location.pathname !== "/dashboard/payments" && document.readyState === "complete"`)
+	if d.Text("h1") == "Search" {
+		d.Eval(`void document.querySelector("main a[href^='/dashboard/payments/']").click()`, nil)
+	}
+	d.AwaitPath("/dashboard/payments/" + lost.ID)
+	d.AwaitText("main", "0.20 USDC less than the invoice asks for.")
+	d.Follow("Attribute")
+	d.AwaitText("main", "by hand · maria")
+	if got := w.read(made.ID); got.AmountPaid != "4700000" {
+		t.Errorf("the invoice has %s paid", got.AmountPaid)
+	}
+	d.isQuiet(t)
+}
+
+// TestExtraConflictInBrowser dismisses a payment as two people. The second one sees who did it first, and
+// why.
+func TestExtraConflictInBrowser(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.invoice("acme", nil)
+	w.payment("4700000")
+	first, second := w.named("acme", "Maria", access.Finance).at(t), w.named("acme", "Nadia", access.Admin).at(t)
+	for _, d := range []desk{first, second} {
+		d.open("/dashboard/inbox")
+		d.AwaitText("main", "4.70 USDC")
+	}
+	for _, d := range []desk{first, second} {
+		d.fill("[name=reason]", "A transfer of our own")
+		d.Follow("Dismiss")
+	}
+	first.AwaitText("main", "A transfer of our own")
+	second.AwaitText("[role=alert]", "Maria has dismissed this at")
+	first.isQuiet(t)
+	second.isQuiet(t)
+}
+
+// TestExtraRevokedSession ends the session of a browser from another one.
+func TestExtraRevokedSession(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	nadia, owner := w.named("acme", "Nadia", access.Support).at(t), w.named("acme", "Maria", access.Admin).at(t)
+	nadia.open("/dashboard/payments")
+	owner.open("/dashboard/keys/" + nadia.id)
+	owner.Eval(`document.querySelectorAll("details").forEach((d) => { d.open = true; })`, nil)
+	owner.Eval(fmt.Sprintf("document.querySelector(\"form[action='/dashboard/keys/%s/revoke'] button\").click()", nadia.id), nil)
+	owner.AwaitText("main", "Revoked")
+	nadia.Follow("Events")
+	nadia.AwaitText("h1", "Sign in")
+	nadia.Await(`location.search === "?next=%2Fdashboard%2Fevents"`)
+	owner.isQuiet(t)
+}
+
+// TestExtraSupportSeesNoKeys tries to read keys and secrets as a support person.
+func TestExtraSupportSeesNoKeys(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	support := w.person("acme", access.Support).at(t)
+	support.open("/dashboard")
+	var links []string
+	if support.Eval(`[...document.links].map((a) => a.pathname)`, &links); slices.Contains(links, "/dashboard/keys") {
+		t.Error("there is a link to the keys")
+	}
+	for _, path := range []string{"/dashboard/keys", "/dashboard/keys/" + w.operator.id, "/dashboard/keys/new?for=person"} {
+		support.open(path)
+		support.AwaitText("h1", "Your key does not allow this")
+	}
+	support.open("/dashboard/webhook")
+	if text := support.Text("main"); strings.Contains(text, "whsec_") || strings.Contains(text, "Make a new secret") {
+		t.Errorf("the webhook's page reads %s", text)
+	}
+	support.isQuiet(t)
+}
+
+// TestExtraRedeliver sends an event again. The receiver accepts it the second time.
+func TestExtraRedeliver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	made := w.invoice("acme", nil)
+	support := w.person("acme", access.Support).at(t)
+	w.await("delivered event", func() bool {
+		return strings.Contains(support.get("/dashboard/events?delivery=delivered&invoiceId="+made.ID).words(), "invoice.created")
+	})
+	support.open("/dashboard/events?invoiceId=" + made.ID)
+	support.Eval(`void document.querySelector("main a[href^='/dashboard/events/evt_']").click()`, nil)
+	support.AwaitText("main", "Delivery attempt 1")
+	support.Follow("Send it again")
+	w.await("second attempt", func() bool {
+		support.Reload()
+		return strings.Contains(support.Text("main"), "Delivery attempt 2")
+	})
+	support.isQuiet(t)
+}
+
+// amountText is an amount as pages show it.
+var amountText = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)?`)
+
+// TestExtraExportAddsUp adds up the payments of the export, less the refunds. The sum must be the one that
+// the first page shows as settled this month.
+func TestExtraExportAddsUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, amount := range []string{"4900000", "12340000", "99000001"} {
+		w.paid(member{"amount": amount})
+	}
+	d := w.person("acme", access.Read).at(t)
+	d.open("/dashboard")
+	d.AwaitText("main", "This month")
+	var shown, text string
+	d.Eval(`[...document.querySelectorAll(".card")].find((c) => c.innerText.startsWith("This month")).querySelector(".figure").innerText`, &shown)
+	d.Eval(`fetch("/dashboard/payments.csv?show=counted").then((r) => r.text())`, &text)
+	rows, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff"))).ReadAll()
+	if err != nil || len(rows) != 4 {
+		t.Fatalf("the export has %d rows: %v", len(rows), err)
+	}
+	column := slices.Index(rows[0], "amount")
+	if column < 0 {
+		t.Fatalf("the export has the columns %q", rows[0])
+	}
+	sum := new(big.Rat)
+	for _, row := range rows[1:] {
+		amount, ok := new(big.Rat).SetString(row[column])
+		if !ok {
+			t.Fatalf("an amount is %q", row[column])
+		}
+		sum.Add(sum, amount)
+	}
+	month, ok := new(big.Rat).SetString(amountText.FindString(strings.ReplaceAll(shown, "\u00a0", " ")))
+	if !ok || month.Mul(month, big.NewRat(1_000_000, 1)).Cmp(sum) != 0 {
+		t.Errorf("the first page says %q, the export adds up to %s minor units", shown, sum.FloatString(0))
+	}
+	d.isQuiet(t)
+}
+
+// TestExtraRotateInBrowser replaces the endpoint's secret in the page's two steps while events arrive. The
+// receiver uses the secrets that the page has shown, and verifies each event.
+func TestExtraRotateInBrowser(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var lock sync.Mutex
+	var secrets []string
+	verified, refused := 0, 0
+	endpoint := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		lock.Lock()
+		defer lock.Unlock()
+		if slices.ContainsFunc(secrets, func(s string) bool { return signedWith(t, s, r.Header, body) }) {
+			verified++
+			return
+		}
+		refused++
+		rw.WriteHeader(http.StatusUnauthorized)
+	}))
+	t.Cleanup(endpoint.Close)
+	owner := w.person("acme", access.Admin).at(t)
+	owner.post("/dashboard/webhook", url.Values{"url": {endpoint.URL}}).want(t, http.StatusOK)
+	rotate := func() {
+		owner.open("/dashboard/webhook")
+		owner.Follow("Make a new secret")
+		secret := owner.Text(".secret")
+		lock.Lock()
+		secrets = append(secrets, secret)
+		refused = 0 // before the receiver had a secret
+		lock.Unlock()
+		w.invoice("acme", nil)
+		owner.Follow("Ping, and change to it")
+		owner.AwaitText("main", "Retiring")
+	}
+	arrived := func(n int) {
+		t.Helper()
+		for range n {
+			w.invoice("acme", nil)
+		}
+		w.await("events", func() bool { lock.Lock(); defer lock.Unlock(); return verified >= n })
+	}
+	rotate()
+	arrived(5)
+	lock.Lock()
+	verified, refused = 0, 0
+	lock.Unlock()
+	rotate()
+	arrived(10)
+	lock.Lock()
+	defer lock.Unlock()
+	if refused > 0 {
+		t.Errorf("%d events had no good signature", refused)
+	}
+	owner.isQuiet(t)
+}

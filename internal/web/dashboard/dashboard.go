@@ -1,0 +1,150 @@
+// Package dashboard serves the pages on which people see the payments of a merchant and make
+// decisions, and on which the operator sees the service.
+//
+// A page calls the REST interface in this process, on behalf of the person's key. The dashboard can do
+// only what the interface permits.
+package dashboard
+
+import (
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/web/webpage"
+)
+
+// Config is the configuration of a Dashboard. All fields are required, but PublicURL may
+// be empty, Player nil, and Secure and Open false.
+type Config struct {
+	// API answers the requests of the REST interface that carry their principal in the
+	// context.
+	API      http.Handler
+	Sessions *access.SessionManager
+	Chains   []chain.Chain
+	// PublicURL is the base of the addresses of payers' pages, without a trailing slash. If it is empty,
+	// the base is the address at which the person reached the dashboard.
+	PublicURL string
+	// Open allows a person to sign in without a key, at a development service.
+	Open bool
+	// Player plays scenarios at a development service. It is nil elsewhere.
+	Player Player
+	// Secure is set if browsers reach the dashboard only by HTTPS.
+	Secure bool
+	// Feed wakes open pages. Without it, they do not change after they were loaded. Run must be called
+	// with it.
+	Feed   Feed
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+// Dashboard serves the pages.
+type Dashboard struct {
+	cfg     Config
+	playing sync.Mutex // held while a scenario is played
+	service service
+	chains  map[string]chain.Chain
+	live    *liveStreams // nil without a feed
+}
+
+// New returns a Dashboard. It panics if a required field is missing.
+func New(c Config) *Dashboard {
+	if c.API == nil || c.Sessions == nil || c.Now == nil || c.Logger == nil {
+		panic("dashboard: Config.API, Sessions, Now and Logger are required")
+	}
+	d := &Dashboard{cfg: c, service: service{c.API}, chains: make(map[string]chain.Chain, len(c.Chains))}
+	if c.Feed != nil {
+		d.live = newLiveStreams(c.Feed, c.Now)
+	}
+	for _, ch := range c.Chains {
+		d.chains[ch.Key] = ch
+	}
+	return d
+}
+
+// Routes returns all routes. If a route needs a session, the caller wraps it in WithSession, which finds
+// the session, and then in Allow, which checks it.
+func (d *Dashboard) Routes() []webpage.Route {
+	routes := []webpage.Route{
+		d.route("GET /dashboard", "", d.home),
+		d.route("GET /dashboard/sign-in", "", d.signInPage, webpage.Open),
+		d.route("POST /dashboard/sign-in", "", d.signIn, webpage.Open, webpage.Isolated),
+		d.route("POST /dashboard/sign-out", "", d.signOut, webpage.Isolated),
+		d.route("GET /dashboard/confirm", "", d.confirmPage),
+		d.route("POST /dashboard/confirm", "", d.confirm, webpage.Isolated),
+		d.route("POST /dashboard/language", "", d.setLanguage, webpage.Isolated),
+		d.route("GET "+pathLive, "", d.changes, webpage.Long),
+		d.route("GET /dashboard/sessions", "", d.sessions),
+		d.route("POST /dashboard/sessions/{id}/end", "", d.endSession),
+	}
+	routes = slices.Concat(routes, d.invoiceRoutes(), d.filterRoutes(), d.inboxRoutes(), d.transferRoutes(), d.moneyRoutes(),
+		d.submissionRoutes(), d.linkRoutes(), d.developerRoutes(), d.operatorRoutes(), d.scenarioRoutes())
+	for _, f := range files {
+		routes = append(routes, webpage.Route{Pattern: "GET " + f.Path, Handler: d.file(f)}.With(webpage.Open))
+	}
+	return routes
+}
+
+// route returns a route. It needs a session of a person with the scope, unless an option changes that.
+func (d *Dashboard) route(pattern string, scope access.Scope, h handler, options ...webpage.RouteOption) webpage.Route {
+	r := webpage.Route{Pattern: pattern, Door: webpage.APIDoor, Credential: webpage.SessionCredential, Scope: scope, Handler: d.serve(h)}
+	return r.With(options...)
+}
+
+// forOperator is for routes that need a session of the operator.
+func forOperator(r *webpage.Route) { r.Credential = webpage.OperatorSession }
+
+// invoiceRoutes returns the routes of invoices.
+func (d *Dashboard) invoiceRoutes() []webpage.Route {
+	return []webpage.Route{
+		d.route("GET /dashboard/invoices", access.InvoicesRead, invoiceList.show(d)),
+		d.route("GET /dashboard/invoices.csv", access.InvoicesRead, invoiceList.export(d), webpage.Long),
+		d.route("GET /dashboard/search", access.InvoicesRead, d.search),
+		d.route("GET /dashboard/search/suggestions", access.InvoicesRead, d.suggest),
+		d.route("GET /dashboard/invoices/new", access.InvoicesWrite, d.newInvoice),
+		d.route("POST /dashboard/invoices/new", access.InvoicesWrite, d.createInvoice),
+		d.route("GET /dashboard/invoices/{id}/edit", access.InvoicesWrite, d.editInvoice),
+		d.route("POST /dashboard/invoices/{id}/edit", access.InvoicesWrite, d.changeInvoice),
+		d.route("GET /dashboard/invoices/{id}", access.InvoicesRead, d.invoice),
+		d.route("GET /dashboard/invoices/{id}/json", access.InvoicesRead, d.invoiceJSON),
+		d.route("POST /dashboard/invoices/{id}/finalize", access.InvoicesWrite, d.finalizeInvoice),
+		d.route("POST /dashboard/invoices/{id}/void", access.InvoicesWrite, d.voidInvoice),
+		d.route("POST /dashboard/invoices/{id}/delete", access.InvoicesWrite, d.deleteInvoice),
+	}
+}
+
+// moneyRoutes returns the routes of customers and statements.
+func (d *Dashboard) moneyRoutes() []webpage.Route {
+	return []webpage.Route{
+		d.route("GET /dashboard/customers", access.InvoicesRead, customerList.show(d)),
+		d.route("POST /dashboard/customers/erase", access.InvoicesWrite, d.confirmed(d.eraseCustomer, func(r *http.Request) string {
+			v := visitOf(r)
+			return v.CustomerPage(v.merchant, r.FormValue("customer"))
+		})),
+		d.route("GET /dashboard/customers.csv", access.InvoicesRead, customerList.export(d), webpage.Long),
+		d.route("GET /dashboard/customers/customer", access.InvoicesRead, d.customer),
+		d.route("GET /dashboard/statement", access.PaymentsRead, d.statement, webpage.Long),
+		d.route("GET /dashboard/statement.csv", access.PaymentsRead, d.exportStatement, webpage.Long),
+	}
+}
+
+// transferRoutes returns the routes of payments and refunds.
+func (d *Dashboard) transferRoutes() []webpage.Route {
+	return []webpage.Route{
+		d.route("GET /dashboard/payments", access.PaymentsRead, paymentList.show(d)),
+		d.route("GET /dashboard/payments.csv", access.PaymentsRead, paymentList.export(d), webpage.Long),
+		d.route("GET /dashboard/payments/{id}", access.PaymentsRead, d.payment),
+		d.route("POST /dashboard/payments/{id}/attribute", access.AttributionWrite, d.attribute),
+		d.route("GET /dashboard/payments/{id}/refund", access.InvoicesWrite, d.prepareRefundPage),
+		d.route("POST /dashboard/payments/{id}/refund", access.InvoicesWrite, d.prepareRefund, webpage.CallsNodes),
+		d.route("GET /dashboard/refunds", access.PaymentsRead, refundList.show(d)),
+		d.route("GET /dashboard/refunds.csv", access.PaymentsRead, refundList.export(d), webpage.Long),
+		d.route("GET /dashboard/refunds/{id}", access.PaymentsRead, d.refund),
+		d.route("GET /dashboard/refunds/{id}/safe.json", access.PaymentsRead, d.safeFile),
+		d.route("POST /dashboard/refunds/{id}/cancel", access.InvoicesWrite, d.changeRefund("cancel")),
+		d.route("POST /dashboard/refunds/{id}/approve", access.InvoicesWrite, d.changeRefund("approve")),
+	}
+}

@@ -1,0 +1,289 @@
+package dashboard
+
+import (
+	"cmp"
+	"context"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/web/webpage"
+)
+
+// InboxSize is how many items the inbox shows: fewer than other lists, because each has suggestions.
+const InboxSize = 20
+
+// pathInbox is the path of the inbox.
+const pathInbox = "/dashboard/inbox"
+
+// maxShortCount bounds the count of the inbox in the navigation.
+const maxShortCount = 99
+
+// inboxCounts counts the items that need a decision, once for each request.
+func (d *Dashboard) inboxCounts(ctx context.Context, v *visit) ([]apitypes.InboxCount, error) {
+	if v.counts != nil {
+		return v.counts, nil
+	}
+	var answer apitypes.InboxCounts
+	err := d.service.get(ctx, "/api/inbox/counts", v.query(), &answer)
+	v.counts = answer.Counts
+	return v.counts, err
+}
+
+// shortCount returns the sum of counts, or "" if it is 0.
+func shortCount(counts []apitypes.InboxCount) string {
+	sum, more := 0, false
+	for _, c := range counts {
+		sum, more = sum+c.Count, more || c.More
+	}
+	switch {
+	case sum == 0:
+		return ""
+	case more, sum > maxShortCount:
+		return strconv.Itoa(maxShortCount) + "+"
+	}
+	return strconv.Itoa(sum)
+}
+
+// inboxPage is the items that need a decision.
+type inboxPage struct {
+	Tabs  []inboxTab
+	Kind  string // of the items, or empty for all
+	Items []inboxItem
+	Next  string // address of the next page, or empty
+	Error string // refusal by the interface, or empty
+}
+
+// inboxTab leads to the items of a kind.
+type inboxTab struct {
+	Kind, Address, Count string
+	Here                 bool
+}
+
+// inboxItem is something that needs a decision.
+type inboxItem struct {
+	apitypes.InboxItem
+	ObjectID   string
+	Page       string // page of the object
+	Money      template.HTML
+	Network    string
+	Paid       template.HTML    // received for an invoice
+	Difference template.HTML    // missing or surplus amount of an invoice
+	Payments   []inboxPayment   // of an invoice
+	Attribute  *attributionPart // of a payment
+	Refund     *apitypes.RefundRecord
+	Others     []inboxPayment // other payments of the account that got a refund without a payment
+}
+
+// inboxPayment is a payment of an invoice that can be refunded, or a payment that a refund may be
+// meant for.
+type inboxPayment struct {
+	paymentRow
+	Page string // page on which it is refunded, or its own page
+	Fits bool   // the refund's amount equals the payment's
+}
+
+// inbox shows the items that need a decision.
+func (d *Dashboard) inbox(w http.ResponseWriter, r *http.Request) error {
+	return d.showInbox(w, r, http.StatusOK, "")
+}
+
+func (d *Dashboard) showInbox(w http.ResponseWriter, r *http.Request, code int, refused string) error {
+	v := visitOf(r)
+	query := v.query()
+	filter := filtered(r, query, []string{"kind"})
+	query.Set("limit", strconv.Itoa(InboxSize))
+	body := inboxPage{Kind: filter.Get("kind"), Error: refused}
+	counts, err := d.inboxCounts(r.Context(), v)
+	if err != nil {
+		return err
+	}
+	body.Tabs = inboxTabs(v, counts, body.Kind)
+	var list apitypes.InboxList
+	if err := d.service.get(r.Context(), "/api/inbox", query, &list); err != nil {
+		return err
+	}
+	for _, item := range list.Items {
+		row, err := d.inboxItem(r, v, item)
+		if err != nil {
+			return err
+		}
+		body.Items = append(body.Items, row)
+	}
+	if list.NextCursor != "" {
+		body.Next = filteredPage(v, pathInbox, filter, "cursor", list.NextCursor)
+	}
+	return d.render(w, r, code, "inbox.html", "inbox.title", body)
+}
+
+// inboxTabs returns the kinds of items that the inbox has, after one for all.
+func inboxTabs(v *visit, counts []apitypes.InboxCount, chosen string) []inboxTab {
+	tabs := []inboxTab{{Address: v.Link(pathInbox), Here: chosen == ""}}
+	for _, c := range counts {
+		kind := string(c.Kind)
+		if c.Count == 0 && kind != chosen {
+			continue
+		}
+		count := strconv.Itoa(c.Count)
+		if c.More {
+			count += "+"
+		}
+		tabs = append(tabs, inboxTab{kind, v.Link(pathInbox, "kind", kind), count, kind == chosen})
+	}
+	return tabs
+}
+
+func (d *Dashboard) inboxItem(r *http.Request, v *visit, item apitypes.InboxItem) (inboxItem, error) {
+	row := inboxItem{InboxItem: item}
+	switch {
+	case item.Payment != nil:
+		p := *item.Payment
+		row.ObjectID, row.Page, row.Network = p.ID, id("/dashboard/payments", p.ID), chain.NetworkName(p.ChainKey)
+		row.Money = d.money(p.Amount, p.Currency, p.ChainKey)
+		row.Attribute = &attributionPart{Page: v, Candidates: d.candidates(p), PaymentID: p.ID}
+	case item.Invoice != nil:
+		return row, d.exceptionItem(r, v, &row)
+	case item.Refund != nil:
+		refund := *item.Refund
+		row.ObjectID, row.Page, row.Network = refund.ID, id("/dashboard/refunds", refund.ID), chain.NetworkName(refund.ChainKey)
+		row.Money, row.Refund = d.money(refund.Amount, refund.Currency, refund.ChainKey), &refund
+		if item.Kind == apitypes.InboxWithoutPayment {
+			return row, d.withoutPaymentItem(r, v, &row)
+		}
+	}
+	return row, nil
+}
+
+// withoutPaymentItem fills in the item of a refund without a payment. It adds the newest payments that
+// the account that got the refund has made to the merchant.
+func (d *Dashboard) withoutPaymentItem(r *http.Request, v *visit, row *inboxItem) error {
+	refund := *row.Refund
+	row.Money = d.money(refund.AmountTransferred, refund.Currency, refund.ChainKey)
+	query := url.Values{"chainKey": {refund.ChainKey}, "from": {refund.To}, "include": {"pending,unattributed"}, "limit": {"6"}}
+	if refund.MerchantID != "" {
+		query.Set("merchantId", refund.MerchantID)
+	}
+	var payments apitypes.PaymentList
+	if err := d.service.get(r.Context(), "/api/payments", query, &payments); err != nil {
+		return err
+	}
+	for _, p := range payments.Payments {
+		if p.ID != refund.PaymentID && p.Status != apitypes.PaymentOrphaned && p.Currency == refund.Currency {
+			row.Others = append(row.Others, inboxPayment{d.paymentRow(p), v.Link(id("/dashboard/payments", p.ID)), p.Amount == refund.AmountTransferred})
+		}
+	}
+	return nil
+}
+
+// exceptionItem fills in the item of an invoice, with its newest payments.
+func (d *Dashboard) exceptionItem(r *http.Request, v *visit, row *inboxItem) error {
+	inv := *row.Invoice
+	if row.Kind == apitypes.InboxUnderpaid { // the late payment was sent back
+		inv.AmountPaid, inv.AmountExcess = cmp.Or(minus(inv.AmountPaid, inv.AmountRefunded), inv.AmountPaid), ""
+	}
+	row.ObjectID, row.Page, row.Network = inv.ID, id("/dashboard/invoices", inv.ID), chain.NetworkName(inv.ChainKey)
+	row.Money, row.Paid = d.money(inv.Amount, inv.Currency, inv.ChainKey), d.money(inv.AmountPaid, inv.Currency, inv.ChainKey)
+	excess := cmp.Or(inv.AmountExcess, minus(inv.AmountPaid, inv.Amount))
+	row.Difference = d.money(cmp.Or(excess, minus(inv.Amount, inv.AmountPaid)), inv.Currency, inv.ChainKey)
+	suggested := ""
+	if excess != "" && inv.Status == apitypes.StatusPaid {
+		suggested = minus(excess, inv.AmountRefunded)
+	}
+	var payments apitypes.PaymentList
+	if err := d.service.get(r.Context(), id("/api/invoices", inv.ID)+"/payments", url.Values{"limit": {"5"}}, &payments); err != nil {
+		return err
+	}
+	for _, p := range payments.Payments {
+		if isRefundable(p) {
+			row.Payments = append(row.Payments, inboxPayment{paymentRow: d.paymentRow(p), Page: v.Link(id("/dashboard/payments", p.ID)+"/refund", "amount", suggested)})
+		}
+	}
+	return nil
+}
+
+// minus returns the difference of two amounts of minor units, or "" unless the first is larger.
+func minus(a, b string) string {
+	x, errX := invoice.ParseAmount(a)
+	y, errY := invoice.ParseAmount(b)
+	if errX != nil || errY != nil || !y.Less(x) {
+		return ""
+	}
+	return x.Minus(y).String()
+}
+
+// decide records a person's decision about an item.
+func (d *Dashboard) decide(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	v := visitOf(r)
+	refused, err := detail(d.service.send(r.Context(), http.MethodPost, "/api/inbox/decisions", apitypes.DecideRequest{
+		Kind: apitypes.InboxKind(r.PostFormValue("kind")), ObjectID: r.PostFormValue("objectId"), Version: r.PostFormValue("version"),
+		Decision: apitypes.DecisionOutcome(r.PostFormValue("decision")), Reason: strings.TrimSpace(r.PostFormValue("reason")), MerchantID: v.merchant,
+	}, nil))
+	if err != nil {
+		return err
+	}
+	if refused != "" {
+		return d.showInbox(w, r, http.StatusConflict, refused)
+	}
+	d.redirect(w, r, "/dashboard/inbox/decisions")
+	return nil
+}
+
+// decisionList is the list of decisions.
+type decisionList struct {
+	Rows []decisionRow
+	Next string // address of the next page, or empty
+}
+
+// decisionRow is a decision in the list.
+type decisionRow struct {
+	apitypes.Decision
+	Page string // page of the object
+}
+
+// decisions lists the decisions, newest first.
+func (d *Dashboard) decisions(w http.ResponseWriter, r *http.Request) error {
+	v := visitOf(r)
+	query := v.query()
+	filter := filtered(r, query, []string{"objectId"})
+	var list apitypes.DecisionList
+	if err := d.service.get(r.Context(), "/api/inbox/decisions", query, &list); err != nil {
+		return err
+	}
+	body := decisionList{Next: nextPage(v, filter, list.NextCursor)}
+	for _, decision := range list.Decisions {
+		page := objectPage(decision.ObjectID)
+		if page == "" {
+			page = id("/dashboard/invoices", decision.ObjectID)
+		}
+		body.Rows = append(body.Rows, decisionRow{decision, v.Link(page)})
+	}
+	return d.render(w, r, http.StatusOK, "decisions.html", "decisions.title", body)
+}
+
+// undoDecision undoes a decision.
+func (d *Dashboard) undoDecision(w http.ResponseWriter, r *http.Request) error {
+	if err := d.service.send(r.Context(), http.MethodPost, id("/api/inbox/decisions", r.PathValue("id"))+"/undo", struct{}{}, nil); err != nil {
+		return err
+	}
+	d.redirect(w, r, pathInbox)
+	return nil
+}
+
+// inboxRoutes returns the routes of the inbox.
+func (d *Dashboard) inboxRoutes() []webpage.Route {
+	return []webpage.Route{
+		d.route("GET /dashboard/inbox", access.PaymentsRead, d.inbox),
+		d.route("POST /dashboard/inbox/decide", access.AttributionWrite, d.decide),
+		d.route("GET /dashboard/inbox/decisions", access.PaymentsRead, d.decisions),
+		d.route("POST /dashboard/inbox/decisions/{id}/undo", access.AttributionWrite, d.undoDecision),
+	}
+}

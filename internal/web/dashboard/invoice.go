@@ -1,0 +1,150 @@
+package dashboard
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/web/webpage"
+)
+
+// maxPaymentsShown bounds the payments and the refunds on the page of an invoice.
+const maxPaymentsShown = 50
+
+// invoiceView is the page of an invoice.
+type invoiceView struct {
+	apitypes.Invoice
+	Network      string
+	Money        moneyIn
+	Checkout     string // address of the payer's page; empty of a draft
+	Code         *webpage.QRCode
+	Payments     []paymentOfInvoice
+	Refunds      []apitypes.RefundRecord
+	Timeline     []moment
+	MoreMoments  string // address of the page with the rest of the timeline, or empty
+	Truncated    bool   // the timeline is incomplete
+	MorePayments bool
+	Error        string // why an action was refused, or empty
+}
+
+// paymentOfInvoice is a payment of an invoice.
+type paymentOfInvoice struct {
+	apitypes.Payment
+	Explorer string // page of the transaction in the block explorer, or empty
+}
+
+// moneyIn formats amounts of minor units of a token. It is for templates.
+type moneyIn func(minor any) template.HTML
+
+// Of returns an element with an amount.
+func (m moneyIn) Of(minor any) template.HTML { return m(minor) }
+
+// moneyIn returns a function that formats amounts of a token.
+func (d *Dashboard) moneyIn(currency, chainKey string) moneyIn {
+	return func(minor any) template.HTML { return d.money(template.HTMLEscaper(minor), currency, chainKey) }
+}
+
+// invoice shows an invoice.
+func (d *Dashboard) invoice(w http.ResponseWriter, r *http.Request) error {
+	return d.showInvoice(w, r, http.StatusOK, "")
+}
+
+// showInvoice shows the invoice of a request, with the reason why an action was refused, if any.
+func (d *Dashboard) showInvoice(w http.ResponseWriter, r *http.Request, status int, refused string) error {
+	v := visitOf(r)
+	inv, err := d.findInvoice(r)
+	if err != nil {
+		return err
+	}
+	view := invoiceView{Invoice: inv, Network: chain.NetworkName(inv.ChainKey), Money: d.moneyIn(inv.Currency, inv.ChainKey), Error: refused}
+	if inv.Status != apitypes.StatusDraft {
+		view.Checkout = d.publicURL(r) + "/checkout/" + inv.ID
+	}
+	if inv.Status == apitypes.StatusOpen {
+		code, err := webpage.NewQRCode(view.Checkout)
+		if err != nil {
+			return err
+		}
+		view.Code = &code
+	}
+	if v.Can(access.PaymentsRead) {
+		if err := d.addTransfers(r, &view); err != nil {
+			return err
+		}
+	}
+	if err := d.addTimeline(r, &view); err != nil {
+		return err
+	}
+	return d.render(w, r, status, "invoice.html", "invoice.title", view)
+}
+
+// findInvoice returns the invoice that the path of a request names.
+func (d *Dashboard) findInvoice(r *http.Request) (apitypes.Invoice, error) {
+	var answer apitypes.InvoiceResponse
+	err := d.service.get(r.Context(), id("/api/invoices", r.PathValue("id")), nil, &answer)
+	return answer.Invoice, err
+}
+
+// addTransfers adds the payments and the refunds of an invoice to its page.
+func (d *Dashboard) addTransfers(r *http.Request, view *invoiceView) error {
+	var payments apitypes.PaymentList
+	query := url.Values{"limit": {strconv.Itoa(maxPaymentsShown)}}
+	if err := d.service.get(r.Context(), id("/api/invoices", view.ID)+"/payments", query, &payments); err != nil {
+		return err
+	}
+	for _, p := range payments.Payments {
+		view.Payments = append(view.Payments, paymentOfInvoice{p, d.explorer(p.ChainKey, p.TxHash)})
+	}
+	var refunds apitypes.RefundList
+	query.Set("invoiceId", view.ID)
+	if err := d.service.get(r.Context(), "/api/refunds", query, &refunds); err != nil {
+		return err
+	}
+	view.Refunds, view.MorePayments = refunds.Refunds, payments.NextCursor != "" || refunds.NextCursor != ""
+	return nil
+}
+
+// publicURL returns the base of the addresses of payers' pages: the configured one, or the address at
+// which the person reached the dashboard.
+func (d *Dashboard) publicURL(r *http.Request) string {
+	return cmp.Or(d.cfg.PublicURL, d.reachedAt(r))
+}
+
+// reachedAt returns the base of the address at which the person reached the dashboard.
+func (d *Dashboard) reachedAt(r *http.Request) string {
+	if d.cfg.Secure {
+		return "https://" + r.Host
+	}
+	return limits.BaseURL(r)
+}
+
+// invoiceJSON answers with an invoice as the REST interface shows it, indented.
+func (d *Dashboard) invoiceJSON(w http.ResponseWriter, r *http.Request) error {
+	return d.sendObject(w, r, id("/api/invoices", r.PathValue("id")))
+}
+
+// sendObject answers with an object as the REST interface shows it, indented.
+func (d *Dashboard) sendObject(w http.ResponseWriter, r *http.Request, path string) error {
+	var raw json.RawMessage
+	if err := d.service.get(r.Context(), path, nil, &raw); err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := json.Indent(&text, raw, "", "  "); err != nil {
+		return fmt.Errorf("indent %s: %w", path, err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if _, err := w.Write(text.Bytes()); err != nil {
+		d.cfg.Logger.DebugContext(r.Context(), "dashboard", "err", err) // the client has disconnected
+	}
+	return nil
+}

@@ -1,0 +1,324 @@
+package dashboard
+
+import (
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/web/webpage"
+)
+
+const (
+	// itemRows is the number of empty rows for line items that a form adds.
+	itemRows = 3
+	// formLifetime is how long an invoice can be paid unless the person chooses otherwise.
+	formLifetime = 7 * 24 * time.Hour
+	// formTime is the layout of <input type="datetime-local">.
+	formTime = "2006-01-02T15:04"
+)
+
+// fields are the typed values of a form, and their errors.
+type fields struct {
+	url.Values
+	Errors map[string]string // by the member of the interface
+	Error  string            // not of one field
+}
+
+// newFields returns the fields of a form with values.
+func newFields(values url.Values) fields {
+	return fields{Values: values, Errors: make(map[string]string)}
+}
+
+// member returns a trimmed text, and nil for an empty one, which removes the member.
+func (f *fields) member(name string) any {
+	if text := strings.TrimSpace(f.Get(name)); text != "" {
+		return text
+	}
+	return nil
+}
+
+// refuse shows an error of the interface at its field. It returns the error if it is of
+// another kind.
+func (f *fields) refuse(err error) error {
+	var p *problem
+	text, err := detail(err)
+	if errors.As(err, &p) && p.Status == http.StatusForbidden {
+		text, err = p.Detail, nil
+	}
+	f.Error = text
+	return err
+}
+
+// refuseAt is refuse for a form with fields of these names, which the interface uses too.
+func (f *fields) refuseAt(err error, names []string) error {
+	var p *problem
+	if errors.As(err, &p) && p.Status == http.StatusBadRequest && slices.Contains(names, p.Field) {
+		f.Errors[p.Field] = p.Detail
+		return nil
+	}
+	return f.refuse(err)
+}
+
+// invoiceForm is the form of a new invoice or of a draft.
+type invoiceForm struct {
+	fields
+	Draft  string // id of the draft that is edited, or empty
+	Tokens []tokenChoice
+	Rows   []itemRow
+	Pairs  []metadataRow
+	// Deposits is set if there is a network on which invoices have deposit addresses.
+	Deposits bool
+}
+
+// tokenChoice is a token on a network.
+type tokenChoice struct {
+	Value, Name string
+}
+
+// itemRow is a row of the form for a line item.
+type itemRow struct {
+	Label, Amount string
+	Error         string
+}
+
+// metadataRow is a row of the form for a pair of the metadata.
+type metadataRow struct {
+	Key, Value string
+	Error      string
+}
+
+// tokens returns the tokens of all networks, in the order of the networks' names.
+func (d *Dashboard) tokens() []tokenChoice {
+	var all []tokenChoice
+	for _, c := range d.chains {
+		for _, token := range c.Tokens {
+			all = append(all, tokenChoice{c.Key + "/" + token.Currency, token.Currency + " · " + chain.NetworkName(c.Key)})
+		}
+	}
+	slices.SortFunc(all, func(a, b tokenChoice) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// token returns the key of the network, the currency and the decimals of a choice.
+func (d *Dashboard) token(choice string) (chainKey, currency string, decimals int) {
+	chainKey, currency, _ = strings.Cut(choice, "/")
+	token, _ := d.chains[chainKey].Token(currency)
+	return chainKey, currency, token.Decimals
+}
+
+// newInvoiceForm returns an empty form.
+func (d *Dashboard) newInvoiceForm(v *visit) *invoiceForm {
+	f := &invoiceForm{fields: newFields(url.Values{"once": {rand.Text()}, "expiresAt": {clock.Format(d.cfg.Now().Add(formLifetime), v.Zone(), formTime)}}), Tokens: d.tokens(), Deposits: d.hasDeposits()}
+	f.addRows()
+	return f
+}
+
+// formOf returns a form with the terms of an invoice.
+func (d *Dashboard) formOf(v *visit, inv apitypes.Invoice) *invoiceForm {
+	f := d.newInvoiceForm(v)
+	choice := inv.ChainKey + "/" + inv.Currency
+	_, _, decimals := d.token(choice)
+	f.Set("token", choice)
+	f.Set("amount", invoice.MajorSum(inv.Amount, decimals))
+	f.Set("merchantAddress", inv.MerchantAddress)
+	f.Set("description", inv.Description)
+	f.Set("returnUrl", inv.ReturnURL)
+	f.Set("cancelUrl", inv.CancelURL)
+	f.Set("collection", string(inv.Collection))
+	f.Set("merchantId", inv.MerchantID)
+	if inv.Customer != nil {
+		f.Set("customer.id", inv.Customer.ID)
+		f.Set("customer.email", inv.Customer.Email)
+	}
+	f.Rows = f.Rows[:0]
+	for _, item := range inv.LineItems {
+		f.Rows = append(f.Rows, itemRow{Label: item.Label, Amount: invoice.MajorSum(item.Amount, decimals)})
+	}
+	f.addRows()
+	return f
+}
+
+// postedInvoiceForm returns the form that a request sends.
+func (d *Dashboard) postedInvoiceForm(w http.ResponseWriter, r *http.Request) (*invoiceForm, error) {
+	if err := parseForm(w, r); err != nil {
+		return nil, err
+	}
+	f := &invoiceForm{fields: newFields(r.PostForm), Tokens: d.tokens(), Draft: r.PathValue("id"), Deposits: d.hasDeposits()}
+	values := r.PostForm["metadataValue"]
+	for i, key := range r.PostForm["metadataKey"] {
+		row := metadataRow{Key: strings.TrimSpace(key)}
+		if i < len(values) {
+			row.Value = strings.ReplaceAll(values[i], "\r\n", "\n") // as browsers send line breaks
+		}
+		f.Pairs = append(f.Pairs, row)
+	}
+	amounts := r.PostForm["itemAmount"]
+	for i, label := range r.PostForm["itemLabel"] {
+		row := itemRow{Label: label}
+		if i < len(amounts) {
+			row.Amount = amounts[i]
+		}
+		f.Rows = append(f.Rows, row)
+	}
+	return f, nil
+}
+
+// hasDeposits reports whether invoices can have deposit addresses.
+func (d *Dashboard) hasDeposits() bool {
+	for _, c := range d.chains {
+		if !c.DepositFactory.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// addRows adds itemRows empty rows of each kind, up to the limits.
+func (f *invoiceForm) addRows() {
+	for range min(itemRows, invoice.MaxMetadata-len(f.Pairs)) {
+		f.Pairs = append(f.Pairs, metadataRow{})
+	}
+	for range min(itemRows, invoice.MaxLineItems-len(f.Rows)) {
+		f.Rows = append(f.Rows, itemRow{})
+	}
+}
+
+// HasRoom reports whether the form may get more rows. It is for templates.
+func (f *invoiceForm) HasRoom() bool {
+	return len(f.Rows) < invoice.MaxLineItems || len(f.Pairs) < invoice.MaxMetadata
+}
+
+// request returns the body of the request to the interface. ok is false if a field is wrong.
+// rows are the indexes of the rows of its line items.
+func (f *invoiceForm) request(d *Dashboard, v *visit) (body map[string]any, rows []int, ok bool) {
+	chainKey, currency, decimals := d.token(f.Get("token"))
+	body = map[string]any{
+		"chainKey": chainKey, "currency": currency, "reference": f.member("reference"), "description": f.member("description"),
+		"returnUrl": f.member("returnUrl"), "cancelUrl": f.member("cancelUrl"), "metadata": f.metadata(v), "customer": map[string]any{"id": f.member("customer.id"), "email": f.member("customer.email")},
+	}
+	if address := f.member("merchantAddress"); address != nil {
+		body["merchantAddress"] = address
+	}
+	if collection := f.member("collection"); collection != nil {
+		body["collection"] = collection
+	}
+	expires, err := time.ParseInLocation(formTime, f.Get("expiresAt"), v.Zone())
+	if err != nil {
+		f.Errors["expiresAt"] = v.text.T("form.error.time", nil)
+	}
+	body["expiresAt"] = expires.Unix()
+	items, sum, rows := f.items(v, decimals)
+	body["lineItems"] = items
+	if strings.TrimSpace(f.Get("amount")) != "" || len(items) == 0 {
+		var problem string
+		if sum, problem = v.parseAmount(f.Get("amount"), decimals); problem != "" {
+			f.Errors["amount"] = problem
+		}
+	}
+	body["amount"] = sum.String()
+	wrongRow := slices.ContainsFunc(f.Rows, func(row itemRow) bool { return row.Error != "" }) ||
+		slices.ContainsFunc(f.Pairs, func(row metadataRow) bool { return row.Error != "" })
+	return body, rows, len(f.Errors) == 0 && !wrongRow
+}
+
+// metadata returns the pairs of the rows that are not empty, and null for keys that the form had
+// before and that were removed.
+func (f *invoiceForm) metadata(v *visit) map[string]any {
+	pairs := make(map[string]any)
+	for _, key := range f.Values["metadataBefore"] {
+		pairs[key] = nil
+	}
+	for i := range f.Pairs {
+		row := &f.Pairs[i]
+		_, set := pairs[row.Key]
+		switch {
+		case row.Key == "" && strings.TrimSpace(row.Value) == "":
+			continue
+		case row.Key == "":
+			row.Error = v.text.T("form.error.key", nil)
+		case set && pairs[row.Key] != nil:
+			row.Error = v.text.T("form.error.twice", nil)
+		}
+		pairs[row.Key] = row.Value
+	}
+	return pairs
+}
+
+// items returns the line items of the rows that are not empty, their sum, and their rows.
+func (f *invoiceForm) items(v *visit, decimals int) (items []apitypes.LineItem, sum invoice.Amount, rows []int) {
+	items = []apitypes.LineItem{}
+	for i := range f.Rows {
+		row := &f.Rows[i]
+		label := strings.TrimSpace(row.Label)
+		if label == "" && strings.TrimSpace(row.Amount) == "" {
+			continue
+		}
+		amount, problem := v.parseAmount(row.Amount, decimals)
+		if label == "" && problem == "" {
+			problem = v.text.T("form.error.label", nil)
+		}
+		var fits bool
+		if sum, fits = sum.Add(amount); !fits && problem == "" {
+			problem = v.text.T("amount.error.large", nil)
+		}
+		row.Error = problem
+		items, rows = append(items, apitypes.LineItem{Label: label, Amount: amount.String()}), append(rows, i)
+	}
+	return items, sum, rows
+}
+
+// parseAmount parses an amount that the person typed. problem explains why it is refused, or is empty.
+func (v *visit) parseAmount(typed string, decimals int) (amount invoice.Amount, problem string) {
+	amount, err := webpage.ParseAmount(typed, v.text.Lang(), decimals)
+	switch {
+	case errors.Is(err, webpage.ErrAmbiguous):
+		problem = "amount.error.ambiguous"
+	case errors.Is(err, invoice.ErrTooPrecise):
+		problem = "amount.error.precise"
+	case errors.Is(err, invoice.ErrAmountOverflow):
+		problem = "amount.error.large"
+	case err != nil:
+		problem = "amount.error.syntax"
+	case amount.IsZero():
+		problem = "amount.error.zero"
+	default:
+		return amount, ""
+	}
+	return invoice.Amount{}, v.text.T(problem, map[string]any{"Decimals": decimals})
+}
+
+// refuse shows an error of the interface at its field or row.
+func (f *invoiceForm) refuse(err error, rows []int) error {
+	var p *problem
+	if errors.As(err, &p) && p.Status == http.StatusBadRequest {
+		index, isItem := strings.CutPrefix(p.Field, "lineItems[")
+		index, _, _ = strings.Cut(index, "]")
+		i, notNumber := strconv.Atoi(index)
+		key, isPair := strings.CutPrefix(strings.TrimSuffix(p.Field, "]"), "metadata[")
+		pair := slices.IndexFunc(f.Pairs, func(row metadataRow) bool { return row.Key == key })
+		switch {
+		case isPair && pair >= 0:
+			f.Pairs[pair].Error = p.Detail
+			return nil
+		case isItem && notNumber == nil && i >= 0 && i < len(rows):
+			f.Rows[rows[i]].Error = p.Detail
+			return nil
+		case p.Code == apitypes.CodeInvalidChain || p.Field == "currency":
+			f.Errors["token"] = p.Detail
+			return nil
+		}
+	}
+	return f.refuseAt(err, invoiceFields)
+}
+
+// invoiceFields are the fields of the form with the same names as in the interface.
+var invoiceFields = []string{"amount", "merchantAddress", "expiresAt", "reference", "description", "customer.id", "customer.email", "returnUrl", "cancelUrl", "collection", "metadata", "merchantId", "lineItems"}

@@ -1,0 +1,130 @@
+package dashboard
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/web/webpage"
+)
+
+// keptFilter is a saved filter, on the page of its list.
+type keptFilter struct {
+	Name    string
+	Address string
+	Here    bool // the page shows it
+}
+
+// keptFilters are the person's saved filters of a list.
+type keptFilters struct {
+	Kept  []keptFilter
+	Query string // the page's own filter, encoded
+}
+
+// Name returns the name of the page's own filter, or "" if it is not saved. It is for templates.
+func (k keptFilters) Name() string {
+	if i := slices.IndexFunc(k.Kept, func(f keptFilter) bool { return f.Here }); i >= 0 {
+		return k.Kept[i].Name
+	}
+	return ""
+}
+
+// addKept adds the person's saved filters of a list.
+func (d *Dashboard) addKept(r *http.Request, frame *listFrame) error {
+	v := visitOf(r)
+	all, err := d.cfg.Sessions.Filters(r.Context(), v.session, frame.Page)
+	if err != nil {
+		return err
+	}
+	frame.Query = frame.Filter.Encode()
+	for _, f := range all {
+		filter, err := url.ParseQuery(f.Query)
+		if err != nil {
+			return err
+		}
+		frame.Kept = append(frame.Kept, keptFilter{f.Name, filteredPage(v, frame.Page, filter), f.Query == frame.Query})
+	}
+	return nil
+}
+
+// filterRoutes returns the routes of saved filters.
+func (d *Dashboard) filterRoutes() []webpage.Route {
+	return []webpage.Route{
+		d.route("POST /dashboard/filters/save", "", d.saveFilter),
+		d.route("POST /dashboard/filters/remove", "", d.removeFilter),
+	}
+}
+
+// filterNames are the names of the filters of each list, by the path of its page.
+var filterNames = map[string][]string{
+	invoiceList.page: invoiceList.filterNames(), paymentList.page: paymentList.filterNames(),
+	refundList.page: refundList.filterNames(), linkList.page: linkList.filterNames(),
+}
+
+// filterNames returns the names of the filters.
+func (l lister[A, R]) filterNames() []string {
+	names := make([]string, len(l.filters))
+	for i, f := range l.filters {
+		names[i] = f.name
+	}
+	return names
+}
+
+// postedFilter returns the filter of a form. It leaves out parts of the query that the list does not
+// know.
+func postedFilter(w http.ResponseWriter, r *http.Request) (access.SavedFilter, url.Values, error) {
+	if err := parseForm(w, r); err != nil {
+		return access.SavedFilter{}, nil, err
+	}
+	f := access.SavedFilter{List: r.PostFormValue("list"), Name: r.PostFormValue("name")}
+	names, ok := filterNames[f.List]
+	asked, err := url.ParseQuery(r.PostFormValue("query"))
+	if !ok || err != nil {
+		return access.SavedFilter{}, nil, errForm
+	}
+	filter := make(url.Values)
+	for _, name := range names {
+		if value := asked.Get(name); value != "" {
+			filter.Set(name, value)
+		}
+	}
+	f.Query = filter.Encode()
+	return f, filter, nil
+}
+
+// saveFilter saves a filter for the person, and leads to its list.
+func (d *Dashboard) saveFilter(w http.ResponseWriter, r *http.Request) error {
+	f, filter, err := postedFilter(w, r)
+	if err != nil {
+		return err
+	}
+	v := visitOf(r)
+	switch err := d.cfg.Sessions.SaveFilter(r.Context(), v.session, f); {
+	case errors.Is(err, access.ErrFilterName):
+		return &pageError{Status: http.StatusBadRequest, Title: "error.refused.title", Text: "filter.error.name"}
+	case errors.Is(err, access.ErrFilterQuery):
+		return &pageError{Status: http.StatusBadRequest, Title: "error.refused.title", Text: "filter.error.query"}
+	case errors.Is(err, access.ErrFilters):
+		return &pageError{Status: http.StatusConflict, Title: "error.refused.title", Text: "filter.error.many"}
+	case err != nil:
+		return err
+	}
+	seeOther(w, r, filteredPage(v, f.List, filter))
+	return nil
+}
+
+// removeFilter deletes a saved filter of the person, and leads to its list.
+func (d *Dashboard) removeFilter(w http.ResponseWriter, r *http.Request) error {
+	f, _, err := postedFilter(w, r)
+	if err != nil {
+		return err
+	}
+	v := visitOf(r)
+	if err := d.cfg.Sessions.RemoveFilter(r.Context(), v.session, f.List, f.Name); err != nil {
+		return err
+	}
+	d.redirect(w, r, f.List)
+	return nil
+}

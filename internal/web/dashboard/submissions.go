@@ -1,0 +1,160 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/web/webpage"
+)
+
+// submissionRoutes returns the routes by which people record that they send a refund.
+func (d *Dashboard) submissionRoutes() []webpage.Route {
+	const path = "/dashboard/refunds/{id}/submissions"
+	return []webpage.Route{
+		d.route("GET /dashboard/refunds/{id}/wallet", access.PaymentsRead, d.refundWallet),
+		d.route("POST "+path, access.InvoicesWrite, d.submitRefund),
+		d.route("POST "+path+"/{submission}/transaction", access.InvoicesWrite, d.recordTransaction),
+		d.route("POST "+path+"/{submission}/withdraw", access.InvoicesWrite, d.withdrawSubmission, webpage.CallsNodes),
+	}
+}
+
+// submissionRow is a submission of a refund.
+type submissionRow struct {
+	apitypes.Submission
+	Explorer string // address of the transaction in the block explorer, or empty
+}
+
+// submissions returns the submission that is in force, or nil, and those that were withdrawn.
+func (d *Dashboard) submissions(found apitypes.RefundResponse) (current *submissionRow, withdrawn []submissionRow) {
+	for _, s := range found.Submissions {
+		row := submissionRow{s, d.explorer(found.Refund.ChainKey, s.TxHash)}
+		if s.WithdrawnAt == 0 {
+			current = &row
+		} else {
+			withdrawn = append(withdrawn, row)
+		}
+	}
+	return current, withdrawn
+}
+
+// walletRefund is the data for the script that has a wallet send a refund. Amounts are in minor units.
+type walletRefund struct {
+	From     string     `json:"from"`
+	Amount   string     `json:"amount"`
+	Currency string     `json:"currency"`
+	Decimals int        `json:"decimals"`
+	ChainID  uint64     `json:"chainId"`
+	Network  string     `json:"network"` // display name
+	Coin     chain.Coin `json:"coin"`
+	RPC      []string   `json:"rpc,omitempty"` // nodes, for a wallet that lacks the network
+	// Token and Data are the contract and the calldata; absent if the refund cannot be sent.
+	Token string `json:"token,omitempty"`
+	Data  string `json:"data,omitempty"`
+	// State changes whenever the page's content does.
+	State      string               `json:"state"`
+	Submission *apitypes.Submission `json:"submission,omitempty"` // that is in force
+}
+
+// refundWallet answers with the walletRefund of a refund.
+func (d *Dashboard) refundWallet(w http.ResponseWriter, r *http.Request) error {
+	found, err := d.refundOf(r)
+	if err != nil {
+		return err
+	}
+	refund, current := found.Refund, (*apitypes.Submission)(nil)
+	if row, _ := d.submissions(found); row != nil {
+		current = &row.Submission
+	}
+	network := d.chains[refund.ChainKey]
+	token, _ := network.TokenNamed(refund.Currency)
+	data := walletRefund{
+		From: refund.From, Amount: refund.Amount, Currency: refund.Currency, Decimals: token.Decimals, ChainID: network.ID,
+		Network: chain.NetworkName(refund.ChainKey), Coin: network.Coin(), RPC: network.WalletNodes(), State: refundState(found), Submission: current,
+	}
+	if found.Transaction != nil {
+		data.Token, data.Data = found.Transaction.To, found.Transaction.Data
+	}
+	return writeJSON(w, http.StatusOK, data)
+}
+
+// refundState returns a text that changes whenever the content of a refund's page does.
+func refundState(found apitypes.RefundResponse) string {
+	state := fmt.Sprint(found.Refund.Status, " ", found.Refund.TxHash, " ", found.Transaction != nil)
+	for _, s := range found.Submissions {
+		state += fmt.Sprint(" ", s.ID, s.TxHash, s.WithdrawnAt)
+	}
+	return state
+}
+
+// submitRefund records that the person sends a refund, with the transaction if it is sent
+// already.
+func (d *Dashboard) submitRefund(w http.ResponseWriter, r *http.Request) error {
+	return d.submission(w, r, http.MethodPost, "", func() any {
+		return apitypes.SubmitRefundRequest{TxHash: hashField(r)}
+	})
+}
+
+// recordTransaction records the transaction of a submission.
+func (d *Dashboard) recordTransaction(w http.ResponseWriter, r *http.Request) error {
+	return d.submission(w, r, http.MethodPut, "", func() any { return apitypes.RecordTransactionRequest{TxHash: hashField(r)} })
+}
+
+// withdrawSubmission records that a submission did not send a transaction.
+func (d *Dashboard) withdrawSubmission(w http.ResponseWriter, r *http.Request) error {
+	return d.submission(w, r, http.MethodPost, "/withdraw", func() any { return json.RawMessage("{}") })
+}
+
+func hashField(r *http.Request) string {
+	return strings.ToLower(strings.TrimSpace(r.PostFormValue("txHash")))
+}
+
+// submission changes a submission through the interface. The path names the submission unless it is a
+// new one. Scripts ask for JSON and get the interface's answer; forms lead to the refund's page.
+func (d *Dashboard) submission(w http.ResponseWriter, r *http.Request, method, act string, body func() any) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	path := id("/api/refunds", r.PathValue("id")) + "/submissions"
+	if named := r.PathValue("submission"); named != "" {
+		path = id(path, named) + act
+	}
+	var answer apitypes.SubmissionResponse
+	err := d.service.send(r.Context(), method, path, body(), &answer)
+	if strings.HasPrefix(r.Header.Get("Accept"), "application/json") {
+		var p *problem
+		if errors.As(err, &p) {
+			return writeJSON(w, p.Status, p.Problem)
+		}
+		if err != nil {
+			return err
+		}
+		return writeJSON(w, http.StatusOK, answer)
+	}
+	refused, err := detail(err)
+	if err != nil {
+		return err
+	}
+	if refused != "" {
+		return d.showRefund(w, r, http.StatusConflict, refused)
+	}
+	d.redirect(w, r, id("/dashboard/refunds", r.PathValue("id")))
+	return nil
+}
+
+// writeJSON answers a script.
+func writeJSON(w http.ResponseWriter, status int, body any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("encode an answer: %w", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, err = w.Write(text)
+	return err
+}
