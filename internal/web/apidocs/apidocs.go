@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -32,8 +33,10 @@ const policy = "default-src 'none'; script-src 'self'; " +
 	"style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' 'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='; " +
 	"img-src 'self' data:; connect-src 'self'; worker-src blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
-// Routes returns the routes of the reference. It panics if an embedded file is broken.
-func Routes() []webpage.Route {
+// Routes returns the routes of the reference, which are made once in a process. It panics if an embedded file is broken.
+func Routes() []webpage.Route { return routes() }
+
+var routes = sync.OnceValue(func() []webpage.Route {
 	var tree any
 	if err := yaml.Unmarshal(quittance.OpenAPI, &tree); err != nil {
 		panic(fmt.Errorf("parse openapi.yaml: %w", err))
@@ -42,7 +45,7 @@ func Routes() []webpage.Route {
 	if err != nil {
 		panic(fmt.Errorf("convert openapi.yaml to JSON: %w", err))
 	}
-	routes := []webpage.Route{
+	all := []webpage.Route{
 		route("GET /openapi.yaml", file("application/yaml", quittance.OpenAPI)),
 		route("GET /openapi.json", file("application/json", document)),
 	}
@@ -56,10 +59,10 @@ func Routes() []webpage.Route {
 		if err != nil {
 			panic(fmt.Errorf("read an embedded file: %w", err))
 		}
-		routes = append(routes, route("GET "+f.path, file(f.mediaType, content)))
+		all = append(all, route("GET "+f.path, file(f.mediaType, content)))
 	}
-	return routes
-}
+	return all
+})
 
 func route(pattern string, h http.Handler) webpage.Route {
 	return webpage.Route{Pattern: pattern, Handler: h}.With(webpage.Open)
