@@ -83,6 +83,7 @@ type ClientConfig struct {
 	URL       string        // of scheme http, https, ws or wss
 	Timeout   time.Duration // for each call; 0 means CallTimeout
 	MaxAnswer int64         // for each answer, in bytes; 0 means MaxResponse
+	Dial      DialFunc      // connects to the node; nil means over the network
 	NodeSettings
 }
 
@@ -104,7 +105,7 @@ func NewClient(conf ClientConfig) (*Client, error) {
 	conf.Timeout, conf.MaxAnswer = cmp.Or(conf.Timeout, CallTimeout), cmp.Or(conf.MaxAnswer, MaxResponse)
 	c := &Client{
 		conf: conf, name: u.Scheme + "://" + u.Host, redactor: redactorOf(u, conf.Headers),
-		http: newHTTPTransport(u.Hostname()), dialLock: make(chan struct{}, 1), inFlight: map[*exchange]time.Time{},
+		http: newHTTPTransport(u.Hostname(), conf.Dial), dialLock: make(chan struct{}, 1), inFlight: map[*exchange]time.Time{},
 		limits: nodeLimits{settings: conf.NodeSettings, now: time.Now, all: map[Kind]*Limit{}},
 	}
 	c.closed, c.quit = context.WithCancel(context.Background())

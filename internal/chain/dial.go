@@ -2,12 +2,14 @@ package chain
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/netip"
 	"time"
 
 	"github.com/ethereum/go-ethereum/ethclient"
 	"github.com/ethereum/go-ethereum/rpc"
+	"github.com/gorilla/websocket"
 )
 
 // pingAfter is how long an HTTP/2 connection may be silent before it is pinged,
@@ -18,9 +20,15 @@ const pingAfter = 3 * time.Second
 // maxHeader is the size of the largest accepted header of an answer, in bytes.
 const maxHeader = 256 << 10
 
-// newHTTPTransport returns the HTTP transport of a client.
-func newHTTPTransport(host string) *http.Transport {
+// DialFunc connects to an address, as net.Dialer.DialContext does.
+type DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
+// newHTTPTransport returns the HTTP transport of a client. dial may be nil.
+func newHTTPTransport(host string, dial DialFunc) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
+	if dial != nil {
+		t.DialContext, t.Proxy = dial, nil
+	}
 	t.DisableCompression = isLocal(host)
 	t.MaxResponseHeaderBytes = maxHeader
 	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingAfter, WriteByteTimeout: pingAfter}
@@ -66,15 +74,7 @@ func (c *Client) dial(ctx context.Context) (*rpc.Client, error) {
 	}
 	dialed := make(chan result)
 	go func() {
-		client, err := rpc.DialOptions(ctx, c.conf.URL,
-			rpc.WithHTTPClient(&http.Client{
-				Transport:     transport{Transport{Base: c.http}, c.conf.MaxAnswer},
-				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-				Timeout:       2 * c.conf.Timeout, // for calls that are not made through do
-			}),
-			rpc.WithWebsocketMessageSizeLimit(c.conf.MaxAnswer),
-			rpc.WithHeaders(c.conf.Headers),
-		)
+		client, err := rpc.DialOptions(ctx, c.conf.URL, c.options()...)
 		select {
 		case dialed <- result{client, err}:
 		case <-ctx.Done():
@@ -89,6 +89,23 @@ func (c *Client) dial(ctx context.Context) (*rpc.Client, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// options returns the options of the RPC connection.
+func (c *Client) options() []rpc.ClientOption {
+	options := []rpc.ClientOption{
+		rpc.WithHTTPClient(&http.Client{
+			Transport:     transport{Transport{Base: c.http}, c.conf.MaxAnswer},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			Timeout:       2 * c.conf.Timeout, // for calls that are not made through do
+		}),
+		rpc.WithWebsocketMessageSizeLimit(c.conf.MaxAnswer),
+		rpc.WithHeaders(c.conf.Headers),
+	}
+	if c.conf.Dial != nil {
+		options = append(options, rpc.WithWebsocketDialer(websocket.Dialer{NetDialContext: c.conf.Dial}))
+	}
+	return options
 }
 
 // current returns the RPC connection. Without a connection it becomes dialed, which may be nil. It fails if the client is

@@ -4,7 +4,7 @@ package chain
 func OpenPool(conf PoolConfig) (*Pool, error) {
 	conf.Clients = make([]*Client, len(conf.Chain.RPC))
 	for i, url := range conf.Chain.RPC {
-		settings := ClientConfig{URL: url, Timeout: conf.Timeout, MaxAnswer: conf.Chain.MaxAnswer}
+		settings := ClientConfig{URL: url, Timeout: conf.Timeout, MaxAnswer: conf.Chain.MaxAnswer, Dial: conf.Dial}
 		if i < len(conf.Chain.Nodes) {
 			settings.NodeSettings = conf.Chain.Nodes[i]
 		}

@@ -21,6 +21,7 @@ type PoolConfig struct {
 	Sleep   func(ctx context.Context, d time.Duration) error
 	Logger  *slog.Logger
 	Timeout time.Duration // for calls of OpenPool's clients; 0 means CallTimeout
+	Dial    DialFunc      // of OpenPool's clients; nil means over the network
 	// FailoverAfter is how long a call waits for one node while another is usable; 0 means DefaultFailoverAfter.
 	FailoverAfter time.Duration
 	// OnChange, if set, is called when a report changes the state of a node. It is not called when a backoff or

@@ -61,7 +61,7 @@ func (s *Server) buildChains() error {
 func (s *Server) newChainWorkers(c Chain) (_ *chainWorkers, err error) {
 	run := &chainWorkers{Chain: c.Chain, wake: make(chan struct{}, 1), foreign: make(chan invoice.Hash, maxForeignTxs)}
 	run.pool, err = chain.OpenPool(chain.PoolConfig{
-		Chain: c.Chain, Now: s.cfg.Now, Jitter: rand.Float64, Logger: s.cfg.Logger,
+		Chain: c.Chain, Now: s.cfg.Now, Jitter: rand.Float64, Logger: s.cfg.Logger, Dial: s.cfg.Dial,
 		OnRefused: func(limit string) { s.metrics.refused.WithLabelValues(limit).Inc() },
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -54,9 +55,16 @@ type connections struct {
 	scanned  time.Time // when no connection of a network was found to close; only Accept uses it
 }
 
+// tcpConn is what net/http uses of a *net.TCPConn. Connections of a listener have it.
+type tcpConn interface {
+	net.Conn
+	io.ReaderFrom
+	CloseWrite() error
+}
+
 // connection is a connection of a client.
 type connection struct {
-	*net.TCPConn
+	tcpConn
 	listener *connections
 	claims   []limits.Claim[sharer]
 
@@ -82,7 +90,7 @@ func (c *connections) Accept() (net.Conn, error) {
 		conn, err := c.Listener.Accept()
 		switch {
 		case err == nil:
-			if admitted := c.admit(conn.(*net.TCPConn)); admitted != nil { // Listen listens on TCP
+			if admitted := c.admit(conn.(tcpConn)); admitted != nil {
 				return admitted, nil
 			}
 			pause = acceptBackoff
@@ -103,7 +111,7 @@ func (c *connections) Accept() (net.Conn, error) {
 
 // admit waits until there is room for a connection, and returns it. It closes it and returns nil if
 // its client network has used up its share, or when the listener is closed.
-func (c *connections) admit(tcp *net.TCPConn) *connection {
+func (c *connections) admit(tcp tcpConn) *connection {
 	claims := c.networks(tcp.RemoteAddr())
 	for {
 		c.mu.Lock()
@@ -134,8 +142,8 @@ func (c *connections) admit(tcp *net.TCPConn) *connection {
 }
 
 // add adds a connection that has taken its part of the shares.
-func (c *connections) add(tcp *net.TCPConn, claims []limits.Claim[sharer]) *connection {
-	conn := &connection{TCPConn: tcp, listener: c, claims: claims, state: http.StateNew, since: time.Now()}
+func (c *connections) add(tcp tcpConn, claims []limits.Claim[sharer]) *connection {
+	conn := &connection{tcpConn: tcp, listener: c, claims: claims, state: http.StateNew, since: time.Now()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open[conn] = true
@@ -146,7 +154,7 @@ func (c *connections) add(tcp *net.TCPConn, claims []limits.Claim[sharer]) *conn
 
 // Close closes the connection and makes room for another.
 func (conn *connection) Close() error {
-	err := conn.TCPConn.Close()
+	err := conn.tcpConn.Close()
 	c := conn.listener
 	c.mu.Lock()
 	defer c.mu.Unlock()

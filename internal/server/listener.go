@@ -22,7 +22,7 @@ type Address struct {
 	HTTPS  bool           // with the certificate of Config.TLS
 }
 
-// Listener is a TCP listener that may be closed more than once.
+// Listener is a listener that may be closed more than once.
 type Listener struct {
 	net.Listener
 	doors   []webpage.Door
@@ -40,6 +40,11 @@ func Listen(ctx context.Context, a Address) (*Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w; stop the program that listens there or choose another address", a.Listen, err)
 	}
+	return NewListener(l, a), nil
+}
+
+// NewListener returns a listener that accepts the connections of l for the doors of a. They have the methods of tcpConn.
+func NewListener(l net.Listener, a Address) *Listener {
 	if len(a.Doors) == 0 {
 		a.Doors = webpage.Doors
 	}
@@ -47,7 +52,7 @@ func Listen(ctx context.Context, a Address) (*Listener, error) {
 	return &Listener{Listener: l, doors: a.Doors, https: a.HTTPS, closed: closed, closing: sync.OnceValue(func() error {
 		close(closed)
 		return l.Close()
-	})}, nil
+	})}
 }
 
 // ListenAll listens on all addresses. If one fails, it closes the others.

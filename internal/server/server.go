@@ -108,6 +108,8 @@ type Config struct {
 	Player dashboard.Player
 	// Routes are additional routes by pattern, for a development service only.
 	Routes map[string]http.Handler
+	// Dial replaces the network for connections to nodes and webhook receivers; nil means the network.
+	Dial chain.DialFunc
 	// TestClock, when set, is the clock that Now shows, for a development service only.
 	TestClock *TestClock
 	Now       func() time.Time
@@ -302,7 +304,7 @@ func (s *Server) build(ctx context.Context) error {
 // buildDelivery builds the directory of endpoints and the webhook worker.
 func (s *Server) buildDelivery(ctx context.Context) (err error) {
 	guard := webhooks.NewGuard(s.cfg.WebhookAllow)
-	client := webhooks.NewClient(webhooks.ClientConfig{Guard: guard, Connections: s.budget.Webhooks, Idle: s.budget.IdleWebhooks, CA: s.cfg.WebhookCA, Proxy: s.cfg.WebhookProxy})
+	client := webhooks.NewClient(webhooks.ClientConfig{Guard: guard, Connections: s.budget.Webhooks, Idle: s.budget.IdleWebhooks, CA: s.cfg.WebhookCA, Proxy: s.cfg.WebhookProxy, Dial: s.cfg.Dial})
 	s.endpoints, err = webhooks.OpenDirectory(ctx, webhooks.DirectoryConfig{
 		Store: s.store, Breakers: clockedStore{s.store, s.clock}.Breakers, Configured: s.cfg.Merchants.Configured, Fallback: s.cfg.Merchants.Fallback, Known: s.merchants.Known,
 		Keyring: s.cfg.Keyring, Guard: guard, Ping: webhooks.NewPoster(webhooks.PosterConfig{Client: client, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real}).Ping, Changed: func() { clock.Wake(s.deliveryWake) }, Now: s.cfg.Now, Rand: s.cfg.Rand, Logger: s.cfg.Logger,
@@ -310,7 +312,7 @@ func (s *Server) buildDelivery(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.worker = webhooks.NewWorker(webhooks.WorkerConfig{
+	s.worker = webhooks.NewDispatcher(webhooks.DispatcherConfig{
 		Store: webhooks.NewTables(s.store), Endpoints: s.endpoints.Endpoints, Configured: s.endpoints.Fingerprint(), Client: client, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real, Schedule: s.clock.Now, Rand: s.cfg.Rand,
 		Logger: s.cfg.Logger, Wake: s.deliveryWake, Metrics: webhooks.NewMetrics(s.registry), Watchdog: s.watchdog,
 		Limits:  webhooks.LimitsFor(s.budget.Webhooks - s.budget.IdleWebhooks),

@@ -37,6 +37,8 @@ type ClientConfig struct {
 	// Proxy, if set, is the proxy through which receivers are reached, except receivers in the guard's allowed ranges:
 	// see egress. Its scheme is http or https.
 	Proxy *url.URL
+	// Dial replaces the network if it is not nil. The guard still checks addresses in URLs.
+	Dial chain.DialFunc
 	// lookup replaces the lookup of a host's addresses before the proxy is used.
 	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 }
@@ -63,7 +65,11 @@ func newClient(c ClientConfig, dialer net.Dialer) *http.Client {
 	}
 	toProxy := dialer
 	dialer.ControlContext = c.Guard.control
-	bound := &boundDialer{dial: c.Guard.dial(dialer), limit: int64(c.Connections)}
+	dial := c.Dial
+	if dial == nil {
+		dial = dialer.DialContext
+	}
+	bound := &boundDialer{dial: c.Guard.dial(dial), limit: int64(c.Connections)}
 	transport := &http.Transport{
 		DialContext:            bound.dialContext,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
@@ -93,14 +99,14 @@ func newClient(c ClientConfig, dialer net.Dialer) *http.Client {
 
 // dial checks an address in the URL before the dialer converts it, because the dialer turns a mapped IPv4 address into
 // plain IPv4.
-func (g *Guard) dial(dialer net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
+func (g *Guard) dial(dial chain.DialFunc) chain.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		if at, err := netip.ParseAddrPort(address); err == nil {
 			if err := g.check(ctx, at.Addr()); err != nil {
 				return nil, err
 			}
 		}
-		return dialer.DialContext(ctx, network, address)
+		return dial(ctx, network, address)
 	}
 }
 
