@@ -6,7 +6,7 @@
 TOOL := go tool -modfile=tools/go.mod
 
 # The time of each fuzz target, the number of histories, the first seed, the number of sequences of calls and of changed
-# lines, the parts of make check, and flags of the benchmarks (see go -C bench run . -help).
+# lines, the parts of make check, and flags of the benchmarks (see go -C bench run . -help) and of the simulator.
 FUZZTIME   ?= 2s
 HISTORIES  ?= 10000
 SEED       ?= 1
@@ -14,6 +14,7 @@ INVARIANTS ?= 200
 MUTANTS    ?= 60
 CHECKS     ?= extra forge generators litestream fuzz
 BENCHFLAGS ?=
+SIMFLAGS   ?= -for 1000h
 
 # Packages are tested two for each CPU at a time: half of the time their tests wait for databases, blocks and timeouts.
 GOTEST = go test -p $$((2 * $$(getconf _NPROCESSORS_ONLN)))
@@ -69,6 +70,10 @@ properties: ## run HISTORIES cases of each property, INVARIANTS of each model, a
 	go test ./internal/ledger -run '^TestDepositsKeepTheirMoney$$' -v -timeout 240m -property.seed=$(SEED) -property.stored=$(HISTORIES) -deposit.invoices=1000
 	go test ./internal/ledger -run 'Model|Sums' -v -timeout 120m -rapid.checks=$(INVARIANTS)
 	go test ./contracts -run '^TestExtraDepositInvariants$$' -v -timeout 120m -rapid.steps=100 -rapid.checks=$(INVARIANTS)
+
+.PHONY: sim
+sim: ## run the service in simulated worlds until stopped; SIMFLAGS='-seed 7 -trace run.log' replays one
+	go run ./internal/test/sim $(SIMFLAGS)
 
 .PHONY: requests
 requests: ## send many requests that are generated from openapi.yaml (10 minutes)

@@ -1,0 +1,397 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/accounts/abi/bind/v2"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/consensus"
+	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/state"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/core/vm"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/params"
+	"github.com/holiman/uint256"
+
+	"github.com/quittance/quittance/contracts"
+)
+
+const (
+	blockGas   = 30_000_000
+	deployGas  = 5_000_000
+	callGas    = 500_000
+	firstChain = 900_001 // EIP-155 id of a world's first chain
+)
+
+// block is a block of a chain. It never changes.
+type block struct {
+	header   *types.Header
+	hash     common.Hash
+	number   uint64
+	time     time.Time
+	txs      []*types.Transaction
+	receipts []*types.Receipt
+	state    *state.StateDB // after the block; only copies of it are changed
+	seq      uint64         // blocks of the chain that were made before it, also on other branches
+}
+
+// evmChain is a chain with its forks. It runs real contracts in go-ethereum's virtual machine.
+type evmChain struct {
+	id     *big.Int
+	config *params.ChainConfig
+	signer types.Signer
+	contractAddresses
+
+	mu        sync.Mutex
+	canonical []*block // by number; a reorg makes a new list
+	byHash    map[common.Hash]*block
+	places    map[common.Hash][]*block // the blocks that a transaction was mined in
+	pool      []*types.Transaction     // in the order of arrival
+	made      uint64
+	minTip    *big.Int
+	tag       uint64 // number of the block with the tags safe and finalized
+}
+
+type contractAddresses struct{ token, other, registry, factory, relay common.Address }
+
+// account returns the key of a name. It is the same in every world.
+func account(name string) *ecdsa.PrivateKey {
+	key, err := crypto.ToECDSA(crypto.Keccak256([]byte("quittance simulator " + name)))
+	if err != nil {
+		panic(err)
+	}
+	return key
+}
+
+func addressOf(key *ecdsa.PrivateKey) common.Address { return crypto.PubkeyToAddress(key.PublicKey) }
+
+// payers are the accounts that have tokens in the first block.
+var payers = func() (all []*ecdsa.PrivateKey) {
+	for i := range 6 {
+		all = append(all, account(fmt.Sprint("payer ", i)))
+	}
+	return all
+}()
+
+var operatorKey, deployerKey = account("operator"), account("deployer")
+
+// genesis is a chain with contracts, of which worlds begin with a copy.
+var genesis = map[int64]*evmChain{}
+
+// newChain returns a chain whose first blocks have the contracts. Its blocks are dated from now on.
+func newChain(index int64) *evmChain {
+	g := genesis[index]
+	if g == nil {
+		g = firstBlocks(index)
+		genesis[index] = g
+	}
+	c := &evmChain{
+		id: g.id, config: g.config, signer: g.signer, contractAddresses: g.contractAddresses,
+		byHash: map[common.Hash]*block{}, places: map[common.Hash][]*block{}, made: g.made, minTip: big.NewInt(params.GWei / 100),
+	}
+	last := *g.canonical[len(g.canonical)-1]
+	last.state = last.state.Copy()
+	c.canonical = append(slices.Clone(g.canonical[:len(g.canonical)-1]), &last)
+	for _, b := range c.canonical {
+		c.byHash[b.hash] = b
+	}
+	return c
+}
+
+// firstBlocks returns a chain with the contracts in block 1.
+func firstBlocks(index int64) *evmChain {
+	config := *params.AllDevChainProtocolChanges
+	config.BogotaTime = nil // not active on public chains
+	c := &evmChain{
+		id: big.NewInt(firstChain + index), config: &config, byHash: map[common.Hash]*block{}, places: map[common.Hash][]*block{},
+		minTip: new(big.Int),
+	}
+	config.ChainID = c.id
+	c.signer = types.LatestSignerForChainID(c.id)
+	db, err := state.New(types.EmptyRootHash, state.NewDatabaseForTesting())
+	if err != nil {
+		panic(err)
+	}
+	for address, a := range core.SystemContractAllocs() {
+		db.SetCode(address, a.Code, 0)
+		db.SetNonce(address, a.Nonce, 0)
+	}
+	for _, key := range append([]*ecdsa.PrivateKey{operatorKey, deployerKey}, payers...) {
+		db.AddBalance(addressOf(key), new(uint256.Int).Mul(uint256.NewInt(1_000_000), uint256.NewInt(params.Ether)), 0)
+	}
+	db.Finalise(config.Rules(new(big.Int), true, 0))
+	c.append(nil, time.Unix(worldBegins-1000, 0), db, nil, nil)
+	c.deploy()
+	return c
+}
+
+// deploy mines the block with the contracts.
+func (c *evmChain) deploy() {
+	deployer := addressOf(deployerKey)
+	create := func(bin string, args []byte) {
+		c.send(deployerKey, nil, append(common.FromHex(bin), args...), deployGas)
+	}
+	token := contracts.NewTestUSDC()
+	c.token, c.other, c.registry = crypto.CreateAddress(deployer, 0), crypto.CreateAddress(deployer, 1), crypto.CreateAddress(deployer, 2)
+	create(contracts.TestUSDCMetaData.Bin, token.PackConstructor(deployer))
+	create(contracts.TestUSDCMetaData.Bin, token.PackConstructor(deployer))
+	create(contracts.InvoiceRegistryMetaData.Bin, contracts.NewInvoiceRegistry().PackConstructor(deployer, addressOf(operatorKey)))
+	for at, meta := range map[*common.Address]*bind.MetaData{&c.factory: &contracts.DepositFactoryMetaData, &c.relay: &contracts.AuthorizationRelayMetaData} {
+		address, data := contracts.Create2(meta)
+		*at = address
+		c.send(deployerKey, &contracts.Create2Deployer, data, deployGas)
+	}
+	for _, key := range payers {
+		for _, t := range []common.Address{c.token, c.other} {
+			c.send(deployerKey, &t, token.PackMint(addressOf(key), big.NewInt(1e15)), callGas)
+		}
+	}
+	c.mine(time.Unix(worldBegins-500, 0))
+	for _, r := range c.head().receipts {
+		if r.Status != types.ReceiptStatusSuccessful {
+			panic("a transaction of the first block failed")
+		}
+	}
+}
+
+func (c *evmChain) head() *block { return c.canonical[len(c.canonical)-1] }
+
+// view returns the canonical blocks, which the caller must not change.
+func (c *evmChain) view() []*block {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.canonical
+}
+
+// append makes a block on the head.
+func (c *evmChain) append(parent *block, at time.Time, after *state.StateDB, txs []*types.Transaction, receipts []*types.Receipt) *block {
+	h := &types.Header{
+		Number: new(big.Int), Time: uint64(at.Unix()), GasLimit: blockGas, BaseFee: big.NewInt(params.GWei), Difficulty: new(big.Int),
+		Extra: binary.BigEndian.AppendUint64(nil, c.made), UncleHash: types.EmptyUncleHash, TxHash: types.EmptyTxsHash,
+		ReceiptHash: types.EmptyReceiptsHash, Root: crypto.Keccak256Hash(c.id.Bytes()),
+	}
+	if parent != nil {
+		h.ParentHash = parent.hash
+		h.Number.SetUint64(parent.number + 1)
+	}
+	for _, r := range receipts {
+		h.GasUsed += r.GasUsed
+		for i := range h.Bloom {
+			h.Bloom[i] |= r.Bloom[i]
+		}
+	}
+	b := &block{header: h, number: h.Number.Uint64(), time: at, txs: txs, receipts: receipts, state: after, seq: c.made}
+	b.hash = h.Hash()
+	c.made++
+	logs := uint(0)
+	for i, r := range receipts {
+		r.BlockHash, r.BlockNumber, r.TransactionIndex = b.hash, h.Number, uint(i)
+		for _, l := range r.Logs {
+			l.BlockHash, l.BlockNumber, l.BlockTimestamp, l.TxIndex, l.Index = b.hash, b.number, h.Time, uint(i), logs
+			logs++
+		}
+		c.places[r.TxHash] = append(c.places[r.TxHash], b)
+	}
+	c.byHash[b.hash] = b
+	c.canonical = append(c.canonical, b)
+	return b
+}
+
+// mine adds a block with the transactions of the pool that can be mined.
+func (c *evmChain) mine(at time.Time) *block {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mineOn(at)
+}
+
+func (c *evmChain) mineOn(at time.Time) *block {
+	parent := c.head()
+	if !at.After(parent.time) {
+		at = parent.time.Add(time.Second)
+	}
+	if len(c.pool) == 0 {
+		return c.append(parent, at, parent.state, nil, nil)
+	}
+	after := parent.state.Copy()
+	header := &types.Header{Number: new(big.Int).SetUint64(parent.number + 1), Time: uint64(at.Unix()), GasLimit: blockGas, BaseFee: big.NewInt(params.GWei), Difficulty: new(big.Int)}
+	gas := core.NewGasPool(blockGas)
+	var txs []*types.Transaction
+	var receipts []*types.Receipt
+	for mined := true; mined; { // a transaction may arrive before the one whose nonce precedes its
+		mined = false
+		for i := 0; i < len(c.pool); i++ {
+			tx := c.pool[i]
+			from, _ := types.Sender(c.signer, tx)
+			switch next := after.GetNonce(from); {
+			case tx.Nonce() < next:
+				c.pool = slices.Delete(c.pool, i, i+1)
+				i--
+				continue
+			case tx.Nonce() > next || tx.EffectiveGasTipValue(header.BaseFee).Cmp(c.minTip) < 0:
+				continue
+			}
+			r, err := c.apply(after, header, gas, tx, len(txs))
+			if err != nil {
+				continue // it waits
+			}
+			txs, receipts, mined = append(txs, tx), append(receipts, r), true
+			c.pool = slices.Delete(c.pool, i, i+1)
+			i--
+		}
+	}
+	return c.append(parent, at, after, txs, receipts)
+}
+
+// apply runs a transaction.
+func (c *evmChain) apply(on *state.StateDB, header *types.Header, gas *core.GasPool, tx *types.Transaction, index int) (*types.Receipt, error) {
+	msg, err := core.TransactionToMessage(tx, c.signer, header.BaseFee)
+	if err != nil {
+		return nil, err
+	}
+	on.SetTxContext(tx.Hash(), index, uint32(index)+1)
+	evm := vm.NewEVM(c.context(header), on, c.config, vm.Config{})
+	defer evm.Release()
+	before := on.Snapshot()
+	result, err := core.ApplyMessage(evm, msg, gas)
+	if err != nil {
+		on.RevertToSnapshot(before)
+		return nil, err
+	}
+	on.Finalise(evm.GetRules())
+	r := &types.Receipt{
+		Type: tx.Type(), TxHash: tx.Hash(), GasUsed: result.UsedGas, CumulativeGasUsed: gas.CumulativeUsed(), Status: types.ReceiptStatusSuccessful,
+		EffectiveGasPrice: new(big.Int).Add(tx.EffectiveGasTipValue(header.BaseFee), header.BaseFee), Logs: on.GetLogs(tx.Hash(), header.Number.Uint64(), common.Hash{}, header.Time),
+	}
+	if result.Failed() {
+		r.Status, r.Logs = types.ReceiptStatusFailed, nil
+	}
+	if tx.To() == nil {
+		from, _ := types.Sender(c.signer, tx)
+		r.ContractAddress = crypto.CreateAddress(from, tx.Nonce())
+	}
+	logs := make([]*types.Log, len(r.Logs))
+	for i, l := range r.Logs {
+		logs[i] = new(*l) // a state has its logs until it is copied
+	}
+	r.Logs = logs
+	r.Bloom = types.CreateBloom(r)
+	return r, nil
+}
+
+func (c *evmChain) context(header *types.Header) vm.BlockContext {
+	return core.NewEVMBlockContext(header, chainContext{c}, &common.Address{})
+}
+
+// chainContext is what the virtual machine asks of a chain.
+type chainContext struct{ *evmChain }
+
+func (c chainContext) Engine() consensus.Engine                        { return nil }
+func (c chainContext) Config() *params.ChainConfig                     { return c.config }
+func (c chainContext) CurrentHeader() *types.Header                    { return c.head().header }
+func (c chainContext) GetHeader(h common.Hash, _ uint64) *types.Header { return c.GetHeaderByHash(h) }
+func (c chainContext) GetHeaderByNumber(n uint64) *types.Header        { return c.canonical[n].header }
+func (c chainContext) GetHeaderByHash(h common.Hash) *types.Header     { return c.byHash[h].header }
+
+// call runs a message on the state after a block, and forgets its changes.
+func (c *evmChain) call(at *block, msg *core.Message) (*core.ExecutionResult, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	header := types.CopyHeader(at.header)
+	header.BaseFee = new(big.Int)
+	evm := vm.NewEVM(c.context(header), at.state.Copy(), c.config, vm.Config{NoBaseFee: true})
+	defer evm.Release()
+	return core.ApplyMessage(evm, msg.SkipNonceCheck().SkipEOACheck().SkipGasLimitCapCheck().SkipExecutionGasCapCheck(), core.NewGasPool(math.MaxUint64))
+}
+
+// add takes a transaction into the pool, as a node does that receives it.
+func (c *evmChain) add(tx *types.Transaction) error {
+	from, err := types.Sender(c.signer, tx)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if tx.Nonce() < c.head().state.GetNonce(from) {
+		return core.ErrNonceTooLow
+	}
+	for i, other := range c.pool {
+		sender, _ := types.Sender(c.signer, other)
+		switch {
+		case other.Hash() == tx.Hash():
+			return errKnown
+		case sender == from && other.Nonce() == tx.Nonce():
+			if least := new(big.Int).Div(new(big.Int).Mul(other.GasFeeCap(), big.NewInt(110)), big.NewInt(100)); tx.GasFeeCap().Cmp(least) < 0 {
+				return errUnderpriced
+			}
+			c.pool[i] = tx
+			return nil
+		}
+	}
+	c.pool = append(c.pool, tx)
+	return nil
+}
+
+// nextNonce returns the nonce after the account's transactions, also those of the pool.
+func (c *evmChain) nextNonce(of common.Address, after *block) uint64 {
+	next := after.state.GetNonce(of)
+	for again := true; again; {
+		again = slices.ContainsFunc(c.pool, func(tx *types.Transaction) bool {
+			from, _ := types.Sender(c.signer, tx)
+			return from == of && tx.Nonce() == next
+		})
+		if again {
+			next++
+		}
+	}
+	return next
+}
+
+// send signs a transaction and adds it to the pool.
+func (c *evmChain) send(key *ecdsa.PrivateKey, to *common.Address, data []byte, gas uint64) *types.Transaction {
+	c.mu.Lock()
+	nonce := c.nextNonce(addressOf(key), c.head())
+	c.mu.Unlock()
+	tx := types.MustSignNewTx(key, c.signer, &types.DynamicFeeTx{
+		ChainID: c.id, Nonce: nonce, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(100 * params.GWei), Gas: gas, To: to, Data: data,
+	})
+	if err := c.add(tx); err != nil {
+		panic(fmt.Sprintf("send a transaction: %v", err))
+	}
+	return tx
+}
+
+// reorg replaces the newest blocks by one more than that. keep decides whether a transaction of theirs can be mined again;
+// one with a nonce behind a dropped transaction of its sender waits until that is sent again.
+func (c *evmChain) reorg(depth int, keep func(*types.Transaction) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	replaced := c.canonical[len(c.canonical)-depth:]
+	c.canonical = slices.Clone(c.canonical[:len(c.canonical)-depth])
+	var again []*types.Transaction
+	for _, b := range replaced {
+		for _, tx := range b.txs {
+			if keep(tx) {
+				again = append(again, tx)
+			}
+		}
+	}
+	later := c.pool
+	c.pool = nil
+	for i, b := range replaced {
+		if i > 0 || depth == 1 {
+			c.pool = append(c.pool, again...)
+			again = nil
+		}
+		c.mineOn(b.time)
+	}
+	c.pool = append(c.pool, later...)
+	c.mineOn(c.head().time.Add(time.Second))
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// client calls the service for somebody, through a network with the faults of the plan.
+type client struct {
+	world *world
+	name  string
+	key   string
+	calm  bool // it meets no faults
+	http  *http.Client
+}
+
+// errLost is the error of a request without an answer. It may have been carried out.
+var errLost = errors.New("no answer")
+
+// refusedError is an answer with an error status.
+type refusedError struct {
+	status int
+	body   string
+}
+
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("answered %d %s", e.status, shorten(e.body, 300))
+}
+
+// clientTimeout is how long a client waits for an answer.
+const clientTimeout = 20 * time.Second
+
+// call makes a request and decodes its answer into out.
+func (c *client) call(method, path string, in, out any, headers ...string) error {
+	e := effect{}
+	if !c.calm {
+		e = c.world.plan.meet("clients", method+path)
+	}
+	if !wait(c.world.ctx, latency+e.delay) {
+		return errLost
+	}
+	if e.request {
+		c.world.log.say(c.name, "%s %s lost %s", method, path, hitsOf(e))
+		return errLost
+	}
+	err := c.exchange(method, path, in, out, headers)
+	if e.twice {
+		err = c.exchange(method, path, in, out, headers)
+	}
+	if c.world.log != nil {
+		body, _ := json.Marshal(in)
+		c.world.log.say(c.name, "%s %s %s: %v %s", method, path, shorten(string(body), 200), err, hitsOf(e))
+	}
+	if e.answer {
+		return errLost
+	}
+	return err
+}
+
+func (c *client) exchange(method, path string, in, out any, headers []string) error {
+	ctx, cancel := context.WithTimeout(c.world.ctx, clientTimeout)
+	defer cancel()
+	r, err := c.request(ctx, method, path, in, headers)
+	if err != nil {
+		return err
+	}
+	resp, err := c.http.Do(r)
+	if err != nil {
+		return errLost
+	}
+	defer func() { _ = resp.Body.Close() }()
+	raw, err := drain(resp.Body)
+	switch {
+	case err != nil:
+		return errLost
+	case resp.StatusCode >= 500 && !strings.Contains(string(raw), `"code"`), resp.StatusCode == http.StatusServiceUnavailable, resp.StatusCode == http.StatusTooManyRequests:
+		return errLost
+	case resp.StatusCode >= 500:
+		c.world.fail("%s %s was answered %d %s", method, path, resp.StatusCode, raw)
+		return errLost
+	case resp.StatusCode >= 300:
+		return &refusedError{status: resp.StatusCode, body: string(raw)}
+	case out != nil:
+		if err := json.Unmarshal(raw, out); err != nil {
+			c.world.fail("%s %s was answered %d with no JSON: %s", method, path, resp.StatusCode, raw)
+			return errLost
+		}
+	}
+	return nil
+}
+
+// request returns a request with a JSON body.
+func (c *client) request(ctx context.Context, method, path string, in any, headers []string) (*http.Request, error) {
+	var body bytes.Buffer
+	if in != nil {
+		headers = append(headers, "Content-Type", "application/json")
+		if err := json.NewEncoder(&body).Encode(in); err != nil {
+			return nil, err
+		}
+	}
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+serviceAddress+path, &body)
+	if err != nil {
+		return nil, err
+	}
+	if c.key != "" {
+		r.Header.Set("Authorization", "Bearer "+c.key)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	if c.http == nil {
+		c.http = &http.Client{Transport: &http.Transport{DialContext: c.world.net.host(c.name).dial, DisableKeepAlives: true}}
+	}
+	return r, nil
+}
+
+// insist repeats a request until it is answered, or the world ends.
+func (c *client) insist(method, path string, in, out any) error {
+	for {
+		err := c.call(method, path, in, out)
+		if !errors.Is(err, errLost) {
+			return err
+		}
+		if !wait(c.world.ctx, 2*time.Second) {
+			return err
+		}
+	}
+}
+
+// pages reads all pages of a list. Its objects are decoded by take, which returns the next cursor.
+func (c *client) pages(path string, take func(page json.RawMessage) (next string, err error)) error {
+	for cursor := ""; ; {
+		at := path
+		if cursor != "" {
+			at += "&cursor=" + cursor
+		}
+		var page json.RawMessage
+		if err := c.insist(http.MethodGet, at, nil, &page); err != nil {
+			return err
+		}
+		next, err := take(page)
+		if err != nil || next == "" {
+			return err
+		}
+		cursor = next
+	}
+}

@@ -1,0 +1,357 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/webhook"
+)
+
+// transferTopic is the first topic of ERC-20's Transfer logs.
+var transferTopic = crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)"))
+
+// transfer is a movement of the token on a final chain.
+type transfer struct {
+	chain    *worldChain
+	tx       *types.Transaction
+	block    *block
+	from, to common.Address
+	amount   *big.Int
+	paid     []common.Hash // ids in the registry's Paid logs of the transaction
+}
+
+// transfers returns the token's movements in the final blocks, in order.
+func (c *worldChain) transfers() (all []transfer) {
+	for _, b := range c.final() {
+		for i, r := range b.receipts {
+			var paid []common.Hash
+			for _, l := range r.Logs {
+				if l.Address == c.registry && l.Topics[0] == contracts.PaidTopic {
+					paid = append(paid, l.Topics[1])
+				}
+			}
+			for _, l := range r.Logs {
+				if l.Address == c.token && len(l.Topics) == 3 && l.Topics[0] == transferTopic {
+					all = append(all, transfer{c, b.txs[i], b, common.BytesToAddress(l.Topics[1][:]), common.BytesToAddress(l.Topics[2][:]), new(big.Int).SetBytes(l.Data), paid})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// belongs reports whether a transfer must be, and whether it may be, a payment of an order.
+func (o *order) belongs(t transfer) (must, may bool) {
+	if t.chain != o.chain || len(o.acks) == 0 || t.to != o.payTo() && t.to != o.merchant.wallet || t.from == o.payTo() {
+		return false, false
+	}
+	id := common.HexToHash(o.first().OnChainInvoiceID)
+	data := t.tx.Data()
+	switch {
+	case o.first().Invoice.DepositAddress != "" && t.to == o.payTo(), slices.Contains(t.paid, id), len(data) >= 32 && common.Hash(data[len(data)-32:]) == id:
+		return true, true
+	case o.first().Invoice.DepositAddress != "":
+		return false, false
+	case o.issued[t.amount.String()]:
+		return t.block.number > o.seen, true // a reorg may mine it in a block that was read before the invoice existed
+	}
+	return false, t.amount.Cmp(o.amount()) == 0
+}
+
+// balance is what an order's transfers amount to.
+type balance struct {
+	due, mayDue *big.Int // in time: what certainly counts, and what may
+	all, mayAll *big.Int // also later
+}
+
+func (o *order) account(all []transfer) balance {
+	a := balance{new(big.Int), new(big.Int), new(big.Int), new(big.Int)}
+	for _, t := range all {
+		must, may := o.belongs(t)
+		inTime := t.block.time.Unix() <= o.request.ExpiresAt
+		for _, s := range []struct {
+			sum   *big.Int
+			count bool
+		}{{a.due, must && inTime}, {a.mayDue, may && inTime}, {a.all, must}, {a.mayAll, may}} {
+			if s.count {
+				s.sum.Add(s.sum, t.amount)
+			}
+		}
+	}
+	return a
+}
+
+// statuses returns the states that an order may have in the end.
+func (o *order) statuses(a balance) (all []apitypes.InvoiceStatus) {
+	paid := o.amount().Cmp(a.due) <= 0
+	if o.voided {
+		return []apitypes.InvoiceStatus{"void"}
+	}
+	if o.voiding {
+		all = append(all, "void")
+	}
+	if o.amount().Cmp(a.mayDue) <= 0 {
+		all = append(all, "paid")
+	}
+	if !paid {
+		all = append(all, "expired")
+	}
+	return all
+}
+
+// Bounds of progress. Once the faults have stopped and every invoice has expired, everything due happens within
+// progressBound: the longest pause between two attempts of a delivery after an hour of failures is 30 minutes and a fifth.
+const progressBound = 45 * time.Minute
+
+// judge waits until everything due has happened, and records what is missing after progressBound.
+func (w *world) judge() {
+	last := time.Now()
+	for _, o := range w.orders {
+		if at := time.Unix(o.request.ExpiresAt, 0); at.After(last) {
+			last = at
+		}
+	}
+	for _, c := range w.chains {
+		if at := time.Now().Add(20 * c.every); at.After(last) {
+			last = at
+		}
+	}
+	wait(w.ctx, time.Until(last)+time.Minute)
+	pause, until := time.Minute, time.Now().Add(progressBound)
+	for !w.failed() {
+		missing := w.missing()
+		if len(missing) == 0 {
+			w.log.say("JUDGE", "everything is as it should be: %d invoices", len(w.orders))
+			return
+		}
+		if time.Now().After(until) {
+			for _, m := range missing {
+				w.fail("%s after the faults: %s", progressBound, m)
+			}
+			return
+		}
+		wait(w.ctx, pause)
+		pause = min(2*pause, 10*time.Minute)
+	}
+}
+
+// answers is what the service says about everything.
+type answers struct {
+	invoices map[string]apitypes.Invoice // by id
+	payments []apitypes.Payment
+	events   []apitypes.EventRecord
+}
+
+// missing compares what the service says with the ledger, and returns what may still come. What can never come right is
+// recorded as a failure.
+func (w *world) missing() (all []string) {
+	s, err := w.read()
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var transfers []transfer
+	for _, c := range w.chains {
+		transfers = append(transfers, c.transfers()...)
+	}
+	miss := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	w.judgeInvoices(s, transfers, miss)
+	w.judgePayments(s, transfers, miss)
+	w.judgeEvents(s, miss)
+	return all
+}
+
+// read reads everything from the service.
+func (w *world) read() (s answers, err error) {
+	s.invoices = map[string]apitypes.Invoice{}
+	err = w.operator.pages("/api/invoices?limit=200", func(raw json.RawMessage) (string, error) {
+		var page apitypes.InvoiceList
+		err := json.Unmarshal(raw, &page)
+		for _, inv := range page.Invoices {
+			if _, twice := s.invoices[inv.ID]; twice {
+				w.fail("the list of invoices has %s twice", inv.ID)
+			}
+			s.invoices[inv.ID] = inv
+		}
+		return page.NextCursor, err
+	})
+	if err != nil {
+		return s, err
+	}
+	err = w.operator.pages("/api/payments?limit=200&include=unattributed", func(raw json.RawMessage) (string, error) {
+		var page apitypes.PaymentList
+		err := json.Unmarshal(raw, &page)
+		s.payments = append(s.payments, page.Payments...)
+		return page.NextCursor, err
+	})
+	for cursor := "start"; err == nil; {
+		var page apitypes.EventList
+		if err = w.operator.insist(http.MethodGet, "/api/events?after="+cursor, nil, &page); err == nil && len(page.Events) == 0 {
+			break
+		}
+		s.events = append(s.events, page.Events...)
+		cursor = page.NextCursor
+	}
+	return s, err
+}
+
+func (w *world) judgeInvoices(s answers, transfers []transfer, miss func(string, ...any)) {
+	byReference := map[string]int{}
+	for _, inv := range s.invoices {
+		byReference[inv.Reference]++
+	}
+	for _, o := range w.orders {
+		if made := byReference[o.name]; o.key != "" && made > 1 || made > 2*o.attempts {
+			w.fail("%s: %d requests, key %q, made %d invoices", o.name, o.attempts, o.key, made)
+		}
+		if len(o.acks) == 0 {
+			continue
+		}
+		inv, ok := s.invoices[o.first().ID]
+		if !ok {
+			w.fail("%s: invoice %s was acknowledged and is gone", o.name, o.first().ID)
+			continue
+		}
+		o.judge(inv, o.account(transfers), miss)
+	}
+}
+
+// judge compares an invoice with its account.
+func (o *order) judge(inv apitypes.Invoice, a balance, miss func(string, ...any)) {
+	wanted, paid := o.statuses(a), toBig(inv.AmountPaid)
+	if inv.Amount != o.request.Amount || inv.ExpiresAt != o.request.ExpiresAt || inv.ChainKey != o.request.ChainKey || inv.MerchantID != o.merchant.name {
+		o.merchant.world.fail("%s: invoice %s has other terms than were acknowledged", o.name, inv.ID)
+	}
+	about := fmt.Sprintf("%s: invoice %s is %s with %s of %s; the chain has %s (%s in time) and up to %s (%s) for it", o.name, inv.ID, inv.Status, paid, o.amount(), a.all, a.due, a.mayAll, a.mayDue)
+	switch {
+	case inv.Status == "open":
+		miss("%s", about)
+	case !slices.Contains(wanted, inv.Status), paid.Cmp(a.mayAll) > 0:
+		o.merchant.world.fail("%s; want %v", about, wanted)
+	case paid.Cmp(a.all) < 0:
+		miss("%s", about)
+	}
+}
+
+// judgePayments compares the confirmed payments with the transfers. Each transfer pays once.
+func (w *world) judgePayments(s answers, transfers []transfer, miss func(string, ...any)) {
+	type place struct {
+		chain, tx, from, to, amount string
+		block                       int64
+	}
+	on := map[place]int{}
+	for _, t := range transfers {
+		on[place{t.chain.key, t.tx.Hash().Hex(), t.from.Hex(), t.to.Hex(), t.amount.String(), int64(t.block.number)}]++
+	}
+	ids, sums := map[string]bool{}, map[string]*big.Int{}
+	for _, p := range s.payments {
+		if ids[p.ID] {
+			w.fail("the list of payments has %s twice", p.ID)
+		}
+		ids[p.ID] = true
+		if p.Status == "pending" {
+			miss("payment %s is pending", p.ID)
+		}
+		if p.Status != "confirmed" {
+			continue
+		}
+		at := place{p.ChainKey, p.TxHash, p.From, p.To, p.Amount, p.BlockNumber}
+		if on[at]--; on[at] < 0 {
+			w.fail("payment %s is confirmed and not on the chain: %+v", p.ID, at)
+		}
+		if sums[p.InvoiceID] == nil {
+			sums[p.InvoiceID] = new(big.Int)
+		}
+		sums[p.InvoiceID].Add(sums[p.InvoiceID], toBig(p.Amount))
+	}
+	for id, inv := range s.invoices {
+		if sum := sums[id]; toBig(inv.AmountPaid).Sign() > 0 && (sum == nil || sum.String() != inv.AmountPaid) {
+			w.fail("invoice %s says that %s was paid, and its payments add up to %v", id, inv.AmountPaid, sum)
+		}
+	}
+}
+
+// judgeEvents checks that the log of events is complete, that its reader has missed nothing, and that merchants received
+// their events.
+func (w *world) judgeEvents(s answers, miss func(string, ...any)) {
+	ids := eventIDs(s.events)
+	w.mu.Lock()
+	followed := slices.Clone(w.followed)
+	w.mu.Unlock()
+	if n := min(len(ids), len(followed)); !slices.Equal(ids[:n], followed[:n]) {
+		w.fail("a reader that followed the events has others than the log: %v and %v", followed, ids)
+	}
+	if len(followed) < len(ids) {
+		miss("the follower has %d of %d events", len(followed), len(ids))
+	}
+	count := map[string]int{}
+	for i, e := range s.events {
+		var about struct {
+			Type string `json:"type"`
+			Data struct {
+				Payment apitypes.Payment `json:"payment"`
+				Refund  apitypes.Refund  `json:"refund"`
+			} `json:"data"`
+		}
+		if err := json.Unmarshal(e.Event, &about); err != nil {
+			w.fail("event %s: %v", e.Event, err)
+		}
+		if slices.Contains(ids[:i], ids[i]) {
+			w.fail("the log has event %s twice", ids[i])
+		}
+		count[about.Type+" "+e.InvoiceID]++
+		count[about.Type+" "+about.Data.Payment.ID+about.Data.Refund.ID]++
+		w.judgeDelivery(e, ids[i], miss)
+	}
+	for id, inv := range s.invoices {
+		for kind, wanted := range map[string]bool{"invoice.created": true, "invoice.paid": inv.Status == "paid", "invoice.expired": inv.Status == "expired"} {
+			if n := count[kind+" "+id]; wanted != (n == 1) || n > 1 {
+				w.fail("invoice %s is %s and has %d events %s", id, inv.Status, n, kind)
+			}
+		}
+	}
+	for _, p := range s.payments {
+		if n := count["payment.received "+p.ID]; p.InvoiceID != "" && n != 1 && p.Status == "confirmed" || n > 1 {
+			w.fail("payment %s of %q has %d events payment.received", p.ID, p.InvoiceID, n)
+		}
+	}
+}
+
+// judgeDelivery checks that the merchant has received an event.
+func (w *world) judgeDelivery(e apitypes.EventRecord, id string, miss func(string, ...any)) {
+	i := slices.IndexFunc(w.merchants, func(m *merchant) bool { return m.name == e.MerchantID })
+	if i < 0 {
+		w.fail("event %s is of merchant %s", id, e.MerchantID)
+		return
+	}
+	m := w.merchants[i]
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	times := 0
+	for _, got := range m.received {
+		if got.event == id {
+			times++
+			if got.body != string(e.Event) {
+				w.fail("event %s was sent with another body than the log has", id)
+			}
+		}
+		if times > 1 {
+			w.fail("event %s was sent under two delivery ids", id)
+			return
+		}
+	}
+	var envelope webhook.Event
+	_ = json.Unmarshal(e.Event, &envelope)
+	if times == 0 && time.Since(time.Unix(envelope.CreatedAt, 0)) < 23*time.Hour {
+		miss("event %s %s of %s was not received", envelope.Type, id, e.InvoiceID)
+	}
+}

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+)
+
+// node serves a chain over JSON-RPC, with the faults of its plan.
+type node struct {
+	name   string
+	chain  *evmChain
+	plan   *plan
+	log    *trace
+	limits struct {
+		batch      int
+		blockRange uint64
+		perSecond  int
+	}
+
+	mu      sync.Mutex
+	frozen  map[int][]*block // what it had when a fault began
+	earlier map[string]any   // its first answer to each request
+	second  int64            // the second in which calls were made
+	calls   int
+}
+
+// view returns the blocks that the node has.
+func (n *node) view(e effect) []*block {
+	now := n.chain.view()
+	if !e.frozen {
+		return now
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.frozen[e.id] == nil {
+		n.frozen[e.id] = now
+	}
+	return n.frozen[e.id]
+}
+
+// ServeHTTP answers a request of one call or of a batch.
+func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	raw, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	batch := len(raw) > 0 && raw[0] == '['
+	calls := make([]rpcCall, 1)
+	if batch {
+		err = json.Unmarshal(raw, &calls)
+	} else {
+		err = json.Unmarshal(raw, &calls[0])
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	methods := make([]string, len(calls))
+	for i := range calls {
+		methods[i] = calls[i].Method
+	}
+	e := n.plan.meet(n.name, methods...)
+	if !n.enter(r.Context(), e, methods) {
+		panic(http.ErrAbortHandler)
+	}
+	if refused := n.refuse(len(calls)); refused != 0 {
+		http.Error(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"limit exceeded"}}`, refused)
+		return
+	}
+	answers := n.answers(calls, e)
+	if e.twice {
+		answers = n.answers(calls, e)
+	}
+	var out []byte
+	if batch {
+		if e.partial > 0 {
+			answers = leaveOut(e.dice, answers, e.partial/2).([]rpcCall)
+		}
+		out, err = json.Marshal(answers)
+	} else {
+		out, err = json.Marshal(answers[0])
+	}
+	if err != nil {
+		panic(err)
+	}
+	if n.log != nil {
+		n.log.say(n.name, "%s %s", describe(calls, answers), hitsOf(e))
+	}
+	w.Header().Set("Content-Type", "application/json")
+	e.reply(w, http.StatusOK, out)
+}
+
+func hitsOf(e effect) string {
+	if len(e.hits) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("[faults %v]", e.hits)
+}
+
+// describe returns a line about calls.
+func describe(calls, answers []rpcCall) string {
+	var all []string
+	for i, c := range calls {
+		text := strings.TrimPrefix(c.Method, "eth_")
+		if len(c.Params) > 0 {
+			text += " " + shorten(string(c.Params[0]), 70)
+		}
+		if i < len(answers) {
+			raw, _ := json.Marshal(answers[i].Result)
+			if answers[i].Error != nil {
+				raw = []byte("error " + answers[i].Error.Message)
+			}
+			text += " -> " + shorten(string(raw), 60)
+		}
+		if all = append(all, text); len(all) > 3 {
+			all = append(all, fmt.Sprintf("%d more", len(calls)-i-1))
+			break
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+func shorten(s string, n int) string {
+	if len(s) > n {
+		return s[:n] + "…"
+	}
+	return s
+}
+
+// latency is how long a request takes without faults.
+const latency = 3 * time.Millisecond
+
+// enter waits as long as a request takes. It returns false if the request is lost.
+func (n *node) enter(ctx context.Context, e effect, methods []string) bool {
+	ok := wait(ctx, latency+e.delay) && !e.request
+	if !ok && n.log != nil {
+		n.log.say(n.name, "%s lost %s", strings.Join(methods, ","), hitsOf(e))
+	}
+	return ok
+}
+
+// refuse returns the status for a request that is over a limit, or 0.
+func (n *node) refuse(calls int) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if now := time.Now().Unix(); now != n.second {
+		n.second, n.calls = now, 0
+	}
+	n.calls += calls
+	switch {
+	case n.limits.perSecond > 0 && n.calls > n.limits.perSecond:
+		return http.StatusTooManyRequests
+	case n.limits.batch > 0 && calls > n.limits.batch:
+		return http.StatusRequestEntityTooLarge
+	}
+	return 0
+}
+
+// answers answers calls, as a fault wants it.
+func (n *node) answers(calls []rpcCall, e effect) []rpcCall {
+	all := make([]rpcCall, len(calls))
+	view := n.view(e)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i, c := range calls {
+		a := n.answer(view, c)
+		if e.partial > 0 && a.Error == nil {
+			a.Result = leaveOut(e.dice, a.Result, e.partial)
+		}
+		key := c.Method + string(bytes.Join(rawOf(c.Params), []byte(",")))
+		if earlier, ok := n.earlier[key]; ok && e.stale {
+			a.Result, a.Error = earlier, nil
+		} else if a.Error == nil && !ok && c.Method != "eth_sendRawTransaction" {
+			n.earlier[key] = a.Result
+		}
+		all[i] = a
+	}
+	return all
+}
+
+func rawOf(all []json.RawMessage) [][]byte {
+	out := make([][]byte, len(all))
+	for i := range all {
+		out[i] = all[i]
+	}
+	return out
+}
+
+// leaveOut returns a list without a part of its members. Other values stay.
+func leaveOut(dice *rand.Rand, value any, part float64) any {
+	v := reflect.ValueOf(value)
+	if !v.IsValid() || v.Kind() != reflect.Slice || v.Type().Elem().Kind() == reflect.Uint8 {
+		return value
+	}
+	kept := reflect.MakeSlice(v.Type(), 0, v.Len())
+	for i := range v.Len() {
+		if dice.Float64() >= part {
+			kept = reflect.Append(kept, v.Index(i))
+		}
+	}
+	return kept.Interface()
+}
+
+// reply sends an answer, or what a fault makes of it.
+func (e effect) reply(w http.ResponseWriter, status int, out []byte) {
+	if e.answer {
+		panic(http.ErrAbortHandler)
+	}
+	if e.status > 0 {
+		status = e.status
+	}
+	switch e.body {
+	case noBody:
+		out = nil
+	case htmlBody:
+		w.Header().Set("Content-Type", "text/html")
+		out = []byte("<html><body><h1>502 Bad Gateway</h1></body></html>")
+	case errorBody:
+		out = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":"out of order"}}`, -32000-e.dice.IntN(100))
+	case noiseBody:
+		out = make([]byte, e.dice.IntN(300))
+		for i := range out {
+			out[i] = byte(e.dice.Uint32())
+		}
+	case hugeBody:
+		out = bytes.Repeat([]byte("large "), 300_000)
+	case cutBody:
+		w.Header().Set("Content-Length", fmt.Sprint(len(out)))
+		out = out[:len(out)/2]
+	case ownBody, bodies:
+	}
+	if status >= 300 && status < 400 {
+		w.Header().Set("Location", "http://127.0.9.9/")
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(out)
+	if e.body == cutBody {
+		panic(http.ErrAbortHandler)
+	}
+}

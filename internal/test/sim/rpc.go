@@ -1,0 +1,320 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/accounts/abi"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/core/vm"
+	"github.com/ethereum/go-ethereum/params"
+	"github.com/holiman/uint256"
+)
+
+// Errors of nodes, in go-ethereum's words.
+var (
+	errKnown       = errors.New("already known")
+	errUnderpriced = errors.New("replacement transaction underpriced")
+)
+
+// rpcCall is one call of JSON-RPC, and its answer.
+type rpcCall struct {
+	Version string            `json:"jsonrpc"`
+	ID      json.RawMessage   `json:"id"`
+	Method  string            `json:"method,omitempty"`
+	Params  []json.RawMessage `json:"params,omitempty"`
+	Result  any               `json:"result"`
+	Error   *rpcError         `json:"error,omitempty"`
+}
+
+type rpcError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    any    `json:"data,omitempty"`
+}
+
+func (e *rpcError) Error() string { return e.Message }
+
+// answer returns the answer to a call from the blocks that the node has.
+func (n *node) answer(view []*block, c rpcCall) rpcCall {
+	out := rpcCall{Version: "2.0", ID: c.ID}
+	result, err := n.call(view, c)
+	if err != nil {
+		refused := &rpcError{Code: -32000, Message: err.Error()}
+		errors.As(err, &refused)
+		out.Error = refused
+	}
+	out.Result = result
+	return out
+}
+
+func (n *node) call(view []*block, c rpcCall) (any, error) {
+	head, gwei := view[len(view)-1], big.NewInt(params.GWei)
+	switch c.Method {
+	case "eth_chainId":
+		return (*hexutil.Big)(n.chain.id), nil
+	case "eth_blockNumber":
+		return hexutil.Uint64(head.number), nil
+	case "eth_gasPrice", "eth_maxPriorityFeePerGas":
+		return (*hexutil.Big)(gwei), nil
+	case "eth_feeHistory":
+		return object{
+			"oldestBlock": hexutil.Uint64(head.number), "baseFeePerGas": []*hexutil.Big{(*hexutil.Big)(gwei), (*hexutil.Big)(gwei)},
+			"gasUsedRatio": []float64{0.5}, "reward": [][]*hexutil.Big{{(*hexutil.Big)(gwei)}},
+		}, nil
+	}
+	answer := map[string]func([]*block, rpcCall) (any, error){
+		"eth_getBlockByNumber": n.getBlock, "eth_getBlockByHash": n.getBlock, "eth_getBlockReceipts": n.getReceipts,
+		"eth_getCode": n.getAccount, "eth_getBalance": n.getAccount, "eth_getTransactionCount": n.getAccount,
+		"eth_call": n.run, "eth_estimateGas": n.run, "eth_getLogs": n.getLogs, "eth_sendRawTransaction": n.sendRaw,
+		"eth_getTransactionReceipt": n.getTx, "eth_getTransactionByHash": n.getTx,
+	}[c.Method]
+	if answer == nil {
+		return nil, &rpcError{Code: -32601, Message: "the method " + c.Method + " does not exist/is not available"}
+	}
+	return answer(view, c)
+}
+
+func (n *node) getReceipts(view []*block, c rpcCall) (any, error) {
+	b, err := n.blockAt(view, c, 0)
+	if b == nil || err != nil {
+		return nil, err
+	}
+	all := make([]object, len(b.receipts))
+	for i := range all {
+		all[i] = n.receipt(b, i)
+	}
+	return all, nil
+}
+
+// param decodes a parameter. A missing one leaves into as it is.
+func param(c rpcCall, i int, into any) error {
+	if i >= len(c.Params) {
+		return nil
+	}
+	if err := json.Unmarshal(c.Params[i], into); err != nil {
+		return &rpcError{Code: -32602, Message: fmt.Sprintf("invalid argument %d: %v", i, err)}
+	}
+	return nil
+}
+
+// blockAt returns the block that a parameter names, or nil.
+func (n *node) blockAt(view []*block, c rpcCall, i int) (*block, error) {
+	var at any = "latest"
+	if err := param(c, i, &at); err != nil {
+		return nil, err
+	}
+	if o, ok := at.(map[string]any); ok {
+		if at = o["blockHash"]; at == nil {
+			at = o["blockNumber"]
+		}
+	}
+	text, _ := at.(string)
+	switch text {
+	case "latest", "pending":
+		return view[len(view)-1], nil
+	case "safe", "finalized":
+		n.chain.mu.Lock()
+		defer n.chain.mu.Unlock()
+		return view[min(n.chain.tag, uint64(len(view)-1))], nil
+	case "earliest":
+		return view[0], nil
+	}
+	if len(text) == 66 {
+		return n.byHash(view, common.HexToHash(text)), nil
+	}
+	number, err := hexutil.DecodeUint64(text)
+	if err != nil {
+		return nil, &rpcError{Code: -32602, Message: "invalid argument: " + text}
+	}
+	if number >= uint64(len(view)) {
+		return nil, nil
+	}
+	return view[number], nil
+}
+
+// byHash returns a block that the node has, canonical or not, or nil.
+func (n *node) byHash(view []*block, hash common.Hash) *block {
+	n.chain.mu.Lock()
+	defer n.chain.mu.Unlock()
+	if b := n.chain.byHash[hash]; b != nil && b.seq <= view[len(view)-1].seq {
+		return b
+	}
+	return nil
+}
+
+// object is a JSON object of an answer.
+type object map[string]any
+
+// encode returns the members of a value's JSON, with those of more.
+func encode(value json.Marshaler, more object) object {
+	raw, err := value.MarshalJSON()
+	if err != nil {
+		panic(err)
+	}
+	members := map[string]json.RawMessage{}
+	if err := json.Unmarshal(raw, &members); err != nil {
+		panic(err)
+	}
+	all := object{}
+	for name, member := range members {
+		if !bytes.Equal(member, []byte("null")) {
+			all[name] = member
+		}
+	}
+	maps.Copy(all, more)
+	return all
+}
+
+func (n *node) getBlock(view []*block, c rpcCall) (any, error) {
+	b, err := n.blockAt(view, c, 0)
+	if b == nil || err != nil {
+		return nil, err
+	}
+	var full bool
+	if err := param(c, 1, &full); err != nil {
+		return nil, err
+	}
+	txs := make([]any, len(b.txs))
+	for i, tx := range b.txs {
+		if txs[i] = tx.Hash(); full {
+			txs[i] = n.tx(b, i)
+		}
+	}
+	return encode(b.header, object{"size": hexutil.Uint64(1000), "transactions": txs, "uncles": []common.Hash{}}), nil
+}
+
+func (n *node) tx(b *block, i int) object {
+	from, _ := types.Sender(n.chain.signer, b.txs[i])
+	return encode(b.txs[i], object{
+		"from": from, "to": b.txs[i].To(), "blockHash": b.hash, "blockNumber": hexutil.Uint64(b.number), "transactionIndex": hexutil.Uint64(i),
+		"gasPrice": (*hexutil.Big)(b.receipts[i].EffectiveGasPrice),
+	})
+}
+
+func (n *node) receipt(b *block, i int) object {
+	from, _ := types.Sender(n.chain.signer, b.txs[i])
+	o := encode(b.receipts[i], object{"from": from, "to": b.txs[i].To()})
+	if len(b.receipts[i].Logs) == 0 {
+		o["logs"] = []any{}
+	}
+	delete(o, "root")
+	return o
+}
+
+func (n *node) getAccount(view []*block, c rpcCall) (any, error) {
+	var of common.Address
+	if err := param(c, 0, &of); err != nil {
+		return nil, err
+	}
+	b, err := n.blockAt(view, c, 1)
+	if err != nil {
+		return nil, err
+	}
+	if b == nil {
+		return nil, errors.New("header not found")
+	}
+	n.chain.mu.Lock()
+	defer n.chain.mu.Unlock()
+	switch c.Method {
+	case "eth_getCode":
+		return hexutil.Bytes(b.state.GetCode(of)), nil
+	case "eth_getBalance":
+		return (*hexutil.Big)(b.state.GetBalance(of).ToBig()), nil
+	}
+	if len(c.Params) > 1 && string(c.Params[1]) == `"pending"` {
+		return hexutil.Uint64(n.chain.nextNonce(of, b)), nil
+	}
+	return hexutil.Uint64(b.state.GetNonce(of)), nil
+}
+
+// run answers eth_call and eth_estimateGas.
+func (n *node) run(view []*block, c rpcCall) (any, error) {
+	var args struct {
+		From        common.Address
+		To          *common.Address
+		Gas         *hexutil.Uint64
+		Value       *hexutil.Big
+		Data, Input hexutil.Bytes
+	}
+	if err := param(c, 0, &args); err != nil {
+		return nil, err
+	}
+	b, err := n.blockAt(view, c, 1)
+	if err != nil {
+		return nil, err
+	}
+	if b == nil {
+		return nil, errors.New("header not found")
+	}
+	msg := &core.Message{From: args.From, To: args.To, Value: new(uint256.Int), GasPrice: new(uint256.Int), GasFeeCap: new(uint256.Int), GasTipCap: new(uint256.Int), GasLimit: blockGas, Data: args.Data}
+	if len(args.Input) > 0 {
+		msg.Data = args.Input
+	}
+	if args.Gas != nil {
+		msg.GasLimit = uint64(*args.Gas)
+	}
+	if args.Value != nil {
+		msg.Value = uint256.MustFromBig(args.Value.ToInt())
+	}
+	result, err := n.chain.call(b, msg)
+	switch {
+	case err != nil:
+		return nil, err
+	case errors.Is(result.Err, vm.ErrExecutionReverted):
+		reason := vm.ErrExecutionReverted.Error()
+		if text, err := abi.UnpackRevert(result.Revert()); err == nil {
+			reason += ": " + text
+		}
+		return nil, &rpcError{Code: 3, Message: reason, Data: hexutil.Encode(result.Revert())}
+	case result.Err != nil:
+		return nil, result.Err
+	case c.Method == "eth_call":
+		return hexutil.Bytes(result.Return()), nil
+	}
+	return hexutil.Uint64(result.MaxUsedGas*64/63 + 5000), nil
+}
+
+func (n *node) getTx(view []*block, c rpcCall) (any, error) {
+	var hash common.Hash
+	if err := param(c, 0, &hash); err != nil {
+		return nil, err
+	}
+	n.chain.mu.Lock()
+	places, pool := n.chain.places[hash], n.chain.pool
+	n.chain.mu.Unlock()
+	for _, b := range places {
+		if b.number < uint64(len(view)) && view[b.number] == b {
+			i := slices.IndexFunc(b.txs, func(tx *types.Transaction) bool { return tx.Hash() == hash })
+			if c.Method == "eth_getTransactionByHash" {
+				return n.tx(b, i), nil
+			}
+			return n.receipt(b, i), nil
+		}
+	}
+	if i := slices.IndexFunc(pool, func(tx *types.Transaction) bool { return tx.Hash() == hash }); i >= 0 && c.Method == "eth_getTransactionByHash" {
+		from, _ := types.Sender(n.chain.signer, pool[i])
+		return encode(pool[i], object{"from": from, "blockHash": nil, "blockNumber": nil, "transactionIndex": nil}), nil
+	}
+	return nil, nil
+}
+
+func (n *node) sendRaw(_ []*block, c rpcCall) (any, error) {
+	var raw hexutil.Bytes
+	if err := param(c, 0, &raw); err != nil {
+		return nil, err
+	}
+	tx := new(types.Transaction)
+	if err := tx.UnmarshalBinary(raw); err != nil {
+		return nil, err
+	}
+	return tx.Hash(), n.chain.add(tx)
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/server"
+	"github.com/quittance/quittance/internal/webhooks"
+)
+
+// serviceAddress is where the service listens.
+const serviceAddress = "127.0.0.1:8080"
+
+// service is the program under test. It runs until it is stopped or killed, and can be started again on its files.
+type service struct {
+	world *world
+	path  string // of its database
+	runs  int
+
+	host  *host
+	stop  context.CancelFunc
+	ended chan error
+}
+
+// randomReader reads from a source of random numbers. It is safe for concurrent use.
+type randomReader struct {
+	mu sync.Mutex
+	r  *rand.Rand
+}
+
+func (r *randomReader) Read(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var word [8]byte
+	for i := range b {
+		if i%8 == 0 {
+			binary.LittleEndian.PutUint64(word[:], r.r.Uint64())
+		}
+		b[i] = word[i%8]
+	}
+	return len(b), nil
+}
+
+// template is a database that has only the schema.
+var template string
+
+// makeTemplate makes the template in a folder.
+func makeTemplate(ctx context.Context, folder string) error {
+	template = filepath.Join(folder, "template.db")
+	store, err := db.Open(ctx, "sqlite:"+template)
+	if err != nil {
+		return err
+	}
+	return store.Close()
+}
+
+// newService returns a service with an empty database.
+func newService(w *world, folder string) (*service, error) {
+	s := &service{world: w, path: filepath.Join(folder, "quittance.db")}
+	raw, err := os.ReadFile(template)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	return s, os.WriteFile(s.path, raw, 0o600)
+}
+
+// start starts the service, and waits until it accepts requests.
+func (s *service) start() error {
+	s.runs++
+	s.host = s.world.net.host("service")
+	ready := make(chan struct{})
+	cfg := s.config()
+	cfg.Ready = func(string) { close(ready) }
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop, s.ended = stop, make(chan error, 1)
+	go func() { s.ended <- server.Run(ctx, cfg) }()
+	select {
+	case <-ready:
+		s.world.log.say("operator", "the service runs")
+		return nil
+	case err := <-s.ended:
+		s.ended = nil
+		return fmt.Errorf("the service did not start: %w", err)
+	}
+}
+
+// stopNow stops the service as a signal does.
+func (s *service) stopNow() error {
+	s.world.log.say("operator", "stop the service")
+	s.stop()
+	err := <-s.ended
+	s.ended = nil
+	s.host.cut()
+	return err
+}
+
+// kill cuts the service off, as if its machine had failed.
+func (s *service) kill() {
+	s.world.log.say("operator", "kill the service")
+	s.host.cut()
+	s.stop()
+	s.world.log.say("operator", "the killed service: %v", <-s.ended)
+	s.ended = nil
+}
+
+// config is the configuration of the service, as serve makes it of a file.
+func (s *service) config() server.Config {
+	w := s.world
+	key, err := access.ParseMasterKey(strings.Repeat("5a", access.KeySize))
+	if err != nil {
+		panic(err)
+	}
+	random := &randomReader{r: stream(w.seed, fmt.Sprint("service ", s.runs))}
+	logger := slog.New(slog.DiscardHandler)
+	if w.log != nil {
+		logger = slog.New(handler{t: w.log, place: "service"})
+	}
+	cfg := server.Config{
+		Listeners: []*server.Listener{server.NewListener(s.host.listen(serviceAddress), server.Address{})},
+		Database:  "sqlite:" + s.path, Access: server.Access{Mode: access.Live, OperatorKey: w.operatorKey},
+		AllowListDelay: config.DefaultAllowListDelay, Keyring: access.NewKeyring(key),
+		KeepEvents: config.DefaultRetention, KeepAttempts: config.DefaultRetention,
+		WebhookAllow: webhooks.Loopback(), Dial: s.host.dial, OpenFiles: 4096,
+		Now: time.Now, Rand: random, Logger: logger,
+	}
+	for _, c := range w.chains {
+		cfg.Chains = append(cfg.Chains, c.configured())
+	}
+	return cfg
+}
+
+// configured is the configuration of the chain.
+func (c *worldChain) configured() server.Chain {
+	conf := chain.Chain{
+		Key: c.key, ID: c.id.Uint64(), Finality: c.finality, Quorum: c.quorum, CompareLogs: c.compareLogs, FullBloom: c.fullBloom,
+		Tokens:         []chain.Token{{Currency: chain.USDC, Address: invoice.Address(c.token), Decimals: 6}},
+		DepositFactory: invoice.Address(c.factory), AuthorizationRelay: invoice.Address(c.relay),
+		Limits: chain.DefaultSpendLimits(), AuditCallsPerMinute: auditCalls, Sweep: chain.SweepPolicy{When: c.sweep},
+	}
+	out := server.Chain{PollInterval: c.poll, IdleInterval: c.idle}
+	if c.writes {
+		conf.Registry = invoice.Address(c.registry)
+		out.OperatorKey = operatorKey
+		out.Gasless = new(ledger.AuthorizationBudget(config.DefaultGasless()))
+	}
+	for _, n := range c.nodes {
+		conf.RPC = append(conf.RPC, "http://"+n.address)
+	}
+	out.Chain = conf
+	return out
+}
+
+// serve serves HTTP at an address of a host until the host is cut.
+func serve(h *host, address string, to http.Handler) {
+	s := &http.Server{Handler: to, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
+	l := h.listen(address)
+	go func() {
+		if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) && !isClosed(err) {
+			panic(err)
+		}
+	}()
+}
+
+func isClosed(err error) bool { return err != nil && strings.Contains(err.Error(), "closed") }
+
+// drain reads a body to its end, up to a limit.
+func drain(r io.Reader) ([]byte, error) { return io.ReadAll(io.LimitReader(r, 8<<20)) }

@@ -1,0 +1,300 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	mathrand "math/rand/v2"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
+)
+
+const (
+	// worldBegins is the time at which a bubble begins, in Unix seconds.
+	worldBegins = 946_684_800
+	// auditCalls is the default of chains[].auditCallsPerMinute.
+	auditCalls = 60
+	// setupTime is how long a world has no faults at its begin.
+	setupTime = 20 * time.Second
+)
+
+// world is everything around the service, of one seed.
+type world struct {
+	seed        uint64
+	log         *trace
+	net         *network
+	plan        *plan
+	chains      []*worldChain
+	merchants   []*merchant
+	service     *service
+	operatorKey access.Key
+	operator    *client
+	active      time.Duration // how long things happen
+	outage      time.Duration // of the service, after the active time; may be 0
+
+	mu       sync.Mutex
+	orders   []*order
+	failures []string // contradictions, the first one first
+	followed []string // ids of the events that were followed
+
+	ctx  context.Context // ends with the world
+	end  context.CancelFunc
+	busy sync.WaitGroup // actors, which end after the active time
+	all  sync.WaitGroup // everything else
+}
+
+// worldChain is a chain with its nodes and its configuration.
+type worldChain struct {
+	*evmChain
+	key         string
+	every       time.Duration // between blocks
+	finality    chain.Finality
+	reorgs      float64 // chance of one after a block
+	quorum      int
+	compareLogs bool
+	fullBloom   bool
+	writes      bool
+	sweep       chain.SweepTime
+	poll, idle  time.Duration
+	nodes       []*worldNode
+}
+
+type worldNode struct {
+	*node
+	address string
+}
+
+// fail records a contradiction.
+func (w *world) fail(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	w.log.say("JUDGE", "%s", text)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failures = append(w.failures, text)
+}
+
+func (w *world) failed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.failures) > 0
+}
+
+// newWorld draws a world.
+func newWorld(seed uint64, log *trace, off map[int]bool) *world {
+	w := &world{seed: seed, log: log, net: newNetwork(), plan: &plan{off: off, met: map[int]uint64{}, hit: map[int]int{}, began: time.Now()}}
+	w.ctx, w.end = context.WithCancel(context.Background())
+	r := stream(seed, "world")
+	w.active = time.Duration(90+r.IntN(210)) * time.Second
+	if r.IntN(4) == 0 {
+		w.outage = time.Duration(r.ExpFloat64() * float64(20*time.Hour)).Truncate(time.Second)
+	}
+	var err error
+	if w.operatorKey, err = access.NewKey(access.Live, &randomReader{r: stream(seed, "operator key")}); err != nil {
+		panic(err)
+	}
+	w.operator = &client{world: w, name: "operator", key: w.operatorKey.Reveal(), calm: true}
+	outside := w.net.host("outside")
+	for i := range 1 + max(0, r.IntN(4)-1) {
+		w.chains = append(w.chains, w.newWorldChain(r, i, outside))
+	}
+	for i := range 1 + r.IntN(2) {
+		w.merchants = append(w.merchants, newMerchant(w, i, outside))
+	}
+	w.drawFaults()
+	return w
+}
+
+func (w *world) newWorldChain(r *mathrand.Rand, i int, outside *host) *worldChain {
+	c := &worldChain{
+		evmChain: newChain(int64(i)), key: fmt.Sprint("chain", i+1), every: time.Duration(2+r.IntN(12)) * time.Second,
+		reorgs: []float64{0, 0.02, 0.1}[r.IntN(3)], quorum: 1, compareLogs: true, fullBloom: r.IntN(2) == 0, writes: r.IntN(3) > 0,
+		sweep: []chain.SweepTime{chain.SweepAtOnce, chain.SweepNever, chain.SweepDaily}[r.IntN(3)],
+		poll:  time.Duration(1+r.IntN(8)) * time.Second, idle: time.Duration(8+r.IntN(50)) * time.Second,
+	}
+	switch r.IntN(3) {
+	case 0:
+		c.finality = chain.Finality{Depth: uint64(r.IntN(8))}
+	case 1:
+		c.finality = chain.Finality{Tag: chain.TagSafe, Depth: uint64(r.IntN(3))}
+	default:
+		c.finality = chain.Finality{Tag: chain.TagFinalized}
+	}
+	nodes := 1 + r.IntN(3)
+	if nodes > 1 {
+		c.quorum = 1 + r.IntN(2)
+	}
+	for k := range nodes {
+		n := &node{
+			name: fmt.Sprintf("%s/node%d", c.key, k+1), chain: c.evmChain, plan: w.plan, log: w.log,
+			frozen: map[int][]*block{}, earlier: map[string]any{},
+		}
+		if r.IntN(3) == 0 {
+			n.limits.batch, n.limits.blockRange, n.limits.perSecond = 1+r.IntN(20), uint64(1+r.IntN(50)), 20+r.IntN(100)
+		}
+		wn := &worldNode{n, fmt.Sprintf("127.0.%d.%d:80", 10+i, k+1)}
+		serve(outside, wn.address, n)
+		c.nodes = append(c.nodes, wn)
+	}
+	return c
+}
+
+// drawFaults draws what goes wrong, and when. One of a chain's nodes may lie if the service compares two.
+func (w *world) drawFaults() {
+	r := stream(w.seed, "faults")
+	targets, byzantine := []string{"clients"}, map[string]bool{}
+	for _, c := range w.chains {
+		for _, n := range c.nodes {
+			targets = append(targets, n.name)
+		}
+		if c.quorum == 2 {
+			byzantine[c.nodes[r.IntN(len(c.nodes))].name] = true
+		}
+	}
+	for _, m := range w.merchants {
+		targets = append(targets, m.name)
+	}
+	for id := range 1 + r.IntN(12) {
+		target := targets[r.IntN(len(targets))]
+		f := drawFault(r, id+1, target, w.active-setupTime, byzantine[target])
+		f.from, f.to = f.from+setupTime, f.to+setupTime
+		w.plan.faults = append(w.plan.faults, f)
+	}
+}
+
+// mine makes blocks until the world ends. Reorgs end with the faults.
+func (w *world) mine(c *worldChain) {
+	r := stream(w.seed, "blocks of "+c.key)
+	for wait(w.ctx, c.every*time.Duration(800+r.IntN(400))/1000) {
+		b := c.mine(time.Now())
+		w.log.say(c.key, "block %d %s with %d transactions", b.number, b.hash.TerminalString(), len(b.txs))
+		c.mu.Lock()
+		if behind := uint64(3 + r.IntN(4)); b.number > behind {
+			c.tag = max(c.tag, b.number-behind)
+		}
+		c.mu.Unlock()
+		depth := c.finality.Depth
+		if c.finality.Tag != "" {
+			depth = b.number - c.tag
+		}
+		if r.Float64() < c.reorgs && depth > 0 && time.Since(w.plan.began) < w.active && time.Since(w.plan.began) > setupTime {
+			n := 1 + r.IntN(int(depth))
+			w.log.say(c.key, "reorg of %d blocks", n)
+			c.reorg(n, func(*types.Transaction) bool { return r.IntN(10) > 0 })
+		}
+	}
+}
+
+// final returns the blocks that can no longer be replaced.
+func (c *worldChain) final() []*block {
+	view := c.view()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	height, ok := c.finality.Height(uint64(len(view)-1), c.tag)
+	if !ok {
+		return nil
+	}
+	return view[:height+1]
+}
+
+// run runs the world to its end and returns what contradicts it.
+func (w *world) run(folder string) []string {
+	defer func() { _ = os.RemoveAll(folder) }()
+	var err error
+	if w.service, err = newService(w, folder); err != nil {
+		return []string{err.Error()}
+	}
+	for _, c := range w.chains {
+		w.all.Go(func() { w.mine(c) })
+	}
+	if err := w.service.start(); err != nil {
+		w.fail("%v", err)
+	} else {
+		w.live()
+	}
+	w.end()
+	w.all.Wait()
+	if w.service.ended != nil {
+		if err := w.service.stopNow(); err != nil {
+			w.fail("the service did not stop in order: %v", err)
+		}
+	}
+	w.net.close()
+	return w.failures
+}
+
+// live lets things happen, ends the faults and judges.
+func (w *world) live() {
+	if !w.setUp() {
+		return
+	}
+	for _, m := range w.merchants {
+		w.busy.Go(m.trade)
+	}
+	w.all.Go(w.follow)
+	w.operate()
+	w.plan.stop()
+	w.log.say("world", "the faults have stopped")
+	w.busy.Wait()
+	w.judge()
+}
+
+// operate stops, kills and starts the service until the active time is over.
+func (w *world) operate() {
+	r := stream(w.seed, "operator")
+	for {
+		d := time.Duration(r.ExpFloat64() * float64(w.active/2))
+		if time.Since(w.plan.began)+d > w.active {
+			break
+		}
+		if !wait(w.ctx, d) || w.failed() {
+			return
+		}
+		w.restart(r, time.Duration(r.ExpFloat64()*float64(10*time.Second)))
+	}
+	wait(w.ctx, w.active-time.Since(w.plan.began))
+	if w.outage > 0 {
+		w.restart(r, w.outage)
+	}
+}
+
+// restart ends the service in one of its ways, and starts it after a pause.
+func (w *world) restart(r *mathrand.Rand, pause time.Duration) {
+	if r.IntN(2) == 0 {
+		w.service.kill()
+	} else if err := w.service.stopNow(); err != nil {
+		w.fail("the service did not stop in order: %v", err)
+	}
+	wait(w.ctx, pause)
+	if err := w.service.start(); err != nil {
+		w.fail("%v", err)
+	}
+}
+
+// close ends all connections and listeners.
+func (n *network) close() {
+	n.mu.Lock()
+	hosts := map[*host]bool{}
+	for _, l := range n.listeners {
+		hosts[l.host] = true
+	}
+	n.mu.Unlock()
+	for h := range hosts {
+		h.cut()
+	}
+}
+
+// setUp creates the merchants, with their keys and endpoints.
+func (w *world) setUp() bool {
+	for _, m := range w.merchants {
+		if err := m.register(); err != nil {
+			w.fail("set up %s: %v", m.name, err)
+			return false
+		}
+	}
+	return true
+}
