@@ -9,8 +9,9 @@ import (
 	"github.com/quittance/quittance/internal/clock"
 )
 
-// sending is an attempt in flight: an exchange, and the recording of its outcome.
-type sending struct {
+// attempt is an attempt in flight: an exchange, and the recording of its
+// outcome.
+type attempt struct {
 	job
 	lane  *lane
 	began time.Time // by the real clock
@@ -19,7 +20,7 @@ type sending struct {
 
 // finished is the end of an attempt.
 type finished struct {
-	attempt *sending
+	attempt *attempt
 	outcome Outcome
 	// recorded is set when the worker is done with the delivery: its outcome was recorded, or another worker has leased
 	// it.
@@ -32,7 +33,7 @@ type finished struct {
 
 // start starts an attempt.
 func (r *run) start(l *lane, j job, now time.Time) {
-	f := &sending{job: j, lane: l, began: time.Now(), task: r.conf.Watchdog.Begin("deliveries: attempt")}
+	f := &attempt{job: j, lane: l, began: time.Now(), task: r.conf.Watchdog.Begin("deliveries: attempt")}
 	r.attempts[f] = struct{}{}
 	m := r.schedule.merchant(j.MerchantID)
 	m.inFlight = append(m.inFlight, j.Seq)
@@ -74,7 +75,7 @@ func (r *run) finish(f finished) {
 }
 
 // freeSlot gives an attempt's slot to others.
-func (r *run) freeSlot(f *sending) {
+func (r *run) freeSlot(f *attempt) {
 	delete(r.attempts, f)
 	if f.Suspect {
 		f.lane.suspectAttempts--

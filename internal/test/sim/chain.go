@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"encoding/binary"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ethereum/go-ethereum/accounts/abi/bind/v2"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/consensus"
 	"github.com/ethereum/go-ethereum/core"
@@ -18,10 +18,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/eth/gasestimator"
 	"github.com/ethereum/go-ethereum/params"
-	"github.com/holiman/uint256"
-
-	"github.com/quittance/quittance/contracts"
 )
 
 const (
@@ -61,106 +59,6 @@ type evmChain struct {
 }
 
 type contractAddresses struct{ token, other, registry, factory, relay common.Address }
-
-// account returns the key of a name. It is the same in every world.
-func account(name string) *ecdsa.PrivateKey {
-	key, err := crypto.ToECDSA(crypto.Keccak256([]byte("quittance simulator " + name)))
-	if err != nil {
-		panic(err)
-	}
-	return key
-}
-
-func addressOf(key *ecdsa.PrivateKey) common.Address { return crypto.PubkeyToAddress(key.PublicKey) }
-
-// payers are the accounts that have tokens in the first block.
-var payers = func() (all []*ecdsa.PrivateKey) {
-	for i := range 6 {
-		all = append(all, account(fmt.Sprint("payer ", i)))
-	}
-	return all
-}()
-
-var operatorKey, deployerKey = account("operator"), account("deployer")
-
-// genesis is a chain with contracts, of which worlds begin with a copy.
-var genesis = map[int64]*evmChain{}
-
-// newChain returns a chain whose first blocks have the contracts. Its blocks are dated from now on.
-func newChain(index int64) *evmChain {
-	g := genesis[index]
-	if g == nil {
-		g = firstBlocks(index)
-		genesis[index] = g
-	}
-	c := &evmChain{
-		id: g.id, config: g.config, signer: g.signer, contractAddresses: g.contractAddresses,
-		byHash: map[common.Hash]*block{}, places: map[common.Hash][]*block{}, made: g.made, minTip: big.NewInt(params.GWei / 100),
-	}
-	last := *g.canonical[len(g.canonical)-1]
-	last.state = last.state.Copy()
-	c.canonical = append(slices.Clone(g.canonical[:len(g.canonical)-1]), &last)
-	for _, b := range c.canonical {
-		c.byHash[b.hash] = b
-	}
-	return c
-}
-
-// firstBlocks returns a chain with the contracts in block 1.
-func firstBlocks(index int64) *evmChain {
-	config := *params.AllDevChainProtocolChanges
-	config.BogotaTime = nil // not active on public chains
-	c := &evmChain{
-		id: big.NewInt(firstChain + index), config: &config, byHash: map[common.Hash]*block{}, places: map[common.Hash][]*block{},
-		minTip: new(big.Int),
-	}
-	config.ChainID = c.id
-	c.signer = types.LatestSignerForChainID(c.id)
-	db, err := state.New(types.EmptyRootHash, state.NewDatabaseForTesting())
-	if err != nil {
-		panic(err)
-	}
-	for address, a := range core.SystemContractAllocs() {
-		db.SetCode(address, a.Code, 0)
-		db.SetNonce(address, a.Nonce, 0)
-	}
-	for _, key := range append([]*ecdsa.PrivateKey{operatorKey, deployerKey}, payers...) {
-		db.AddBalance(addressOf(key), new(uint256.Int).Mul(uint256.NewInt(1_000_000), uint256.NewInt(params.Ether)), 0)
-	}
-	db.Finalise(config.Rules(new(big.Int), true, 0))
-	c.append(nil, time.Unix(worldBegins-1000, 0), db, nil, nil)
-	c.deploy()
-	return c
-}
-
-// deploy mines the block with the contracts.
-func (c *evmChain) deploy() {
-	deployer := addressOf(deployerKey)
-	create := func(bin string, args []byte) {
-		c.send(deployerKey, nil, append(common.FromHex(bin), args...), deployGas)
-	}
-	token := contracts.NewTestUSDC()
-	c.token, c.other, c.registry = crypto.CreateAddress(deployer, 0), crypto.CreateAddress(deployer, 1), crypto.CreateAddress(deployer, 2)
-	create(contracts.TestUSDCMetaData.Bin, token.PackConstructor(deployer))
-	create(contracts.TestUSDCMetaData.Bin, token.PackConstructor(deployer))
-	create(contracts.InvoiceRegistryMetaData.Bin, contracts.NewInvoiceRegistry().PackConstructor(deployer, addressOf(operatorKey)))
-	for at, meta := range map[*common.Address]*bind.MetaData{&c.factory: &contracts.DepositFactoryMetaData, &c.relay: &contracts.AuthorizationRelayMetaData} {
-		address, data := contracts.Create2(meta)
-		*at = address
-		c.send(deployerKey, &contracts.Create2Deployer, data, deployGas)
-	}
-	for _, key := range payers {
-		for _, t := range []common.Address{c.token, c.other} {
-			c.send(deployerKey, &t, token.PackMint(addressOf(key), big.NewInt(1e15)), callGas)
-		}
-	}
-	c.mine(time.Unix(worldBegins-500, 0))
-	for _, r := range c.head().receipts {
-		if r.Status != types.ReceiptStatusSuccessful {
-			panic("a transaction of the first block failed")
-		}
-	}
-}
 
 func (c *evmChain) head() *block { return c.canonical[len(c.canonical)-1] }
 
@@ -309,6 +207,16 @@ func (c *evmChain) call(at *block, msg *core.Message) (*core.ExecutionResult, er
 	evm := vm.NewEVM(c.context(header), at.state.Copy(), c.config, vm.Config{NoBaseFee: true})
 	defer evm.Release()
 	return core.ApplyMessage(evm, msg.SkipNonceCheck().SkipEOACheck().SkipGasLimitCapCheck().SkipExecutionGasCapCheck(), core.NewGasPool(math.MaxUint64))
+}
+
+// estimate returns how much gas a message needs on the state after a block, as go-ethereum's nodes do, or what a contract
+// returned when it refused it.
+func (c *evmChain) estimate(at *block, msg *core.Message) (gas uint64, revert []byte, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return gasestimator.Estimate(context.Background(), msg.SkipNonceCheck().SkipEOACheck().SkipGasLimitCapCheck(), &gasestimator.Options{
+		Config: c.config, Chain: chainContext{c}, Header: at.header, State: at.state.Copy(), ErrorRatio: 0.015,
+	}, blockGas)
 }
 
 // add takes a transaction into the pool, as a node does that receives it.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 
@@ -17,8 +18,11 @@ import (
 	"github.com/quittance/quittance/webhook"
 )
 
-// transferTopic is the first topic of ERC-20's Transfer logs.
-var transferTopic = crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)"))
+// First topics of the token's logs.
+var (
+	transferTopic = crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)"))
+	usedTopic     = crypto.Keccak256Hash([]byte("AuthorizationUsed(address,bytes32)"))
+)
 
 // transfer is a movement of the token on a final chain.
 type transfer struct {
@@ -28,23 +32,35 @@ type transfer struct {
 	from, to common.Address
 	amount   *big.Int
 	paid     []common.Hash // ids in the registry's Paid logs of the transaction
+	nonce    common.Hash   // of the authorization that made it
 }
 
 // transfers returns the token's movements in the final blocks, in order.
 func (c *worldChain) transfers() (all []transfer) {
 	for _, b := range c.final() {
-		for i, r := range b.receipts {
-			var paid []common.Hash
-			for _, l := range r.Logs {
-				if l.Address == c.registry && l.Topics[0] == contracts.PaidTopic {
-					paid = append(paid, l.Topics[1])
-				}
-			}
-			for _, l := range r.Logs {
-				if l.Address == c.token && len(l.Topics) == 3 && l.Topics[0] == transferTopic {
-					all = append(all, transfer{c, b.txs[i], b, common.BytesToAddress(l.Topics[1][:]), common.BytesToAddress(l.Topics[2][:]), new(big.Int).SetBytes(l.Data), paid})
-				}
-			}
+		for i := range b.txs {
+			all = append(all, c.transfersOf(b, i)...)
+		}
+	}
+	return all
+}
+
+func (c *worldChain) transfersOf(b *block, i int) (all []transfer) {
+	var paid []common.Hash
+	for _, l := range b.receipts[i].Logs {
+		if l.Address == c.registry && l.Topics[0] == contracts.PaidTopic {
+			paid = append(paid, l.Topics[1])
+		}
+	}
+	var nonce common.Hash
+	for _, l := range b.receipts[i].Logs {
+		switch {
+		case l.Address != c.token:
+		case l.Topics[0] == usedTopic:
+			nonce = l.Topics[2]
+		case l.Topics[0] == transferTopic:
+			all = append(all, transfer{c, b.txs[i], b, common.BytesToAddress(l.Topics[1][:]), common.BytesToAddress(l.Topics[2][:]), new(big.Int).SetBytes(l.Data), paid, nonce})
+			nonce = common.Hash{}
 		}
 	}
 	return all
@@ -58,7 +74,7 @@ func (o *order) belongs(t transfer) (must, may bool) {
 	id := common.HexToHash(o.first().OnChainInvoiceID)
 	data := t.tx.Data()
 	switch {
-	case o.first().Invoice.DepositAddress != "" && t.to == o.payTo(), slices.Contains(t.paid, id), len(data) >= 32 && common.Hash(data[len(data)-32:]) == id:
+	case o.first().Invoice.DepositAddress != "" && t.to == o.payTo(), slices.Contains(t.paid, id), t.nonce == id, len(data) >= 32 && common.Hash(data[len(data)-32:]) == id:
 		return true, true
 	case o.first().Invoice.DepositAddress != "":
 		return false, false
@@ -122,12 +138,12 @@ func (w *world) judge() {
 		}
 	}
 	for _, c := range w.chains {
-		if at := time.Now().Add(20 * c.every); at.After(last) {
+		if at := time.Now().Add(time.Duration(c.finality.Depth+4) * c.every); at.After(last) {
 			last = at
 		}
 	}
-	wait(w.ctx, time.Until(last)+time.Minute)
-	pause, until := time.Minute, time.Now().Add(progressBound)
+	wait(w.ctx, time.Until(last)+30*time.Second)
+	pause, until := 20*time.Second, time.Now().Add(progressBound)
 	for !w.failed() {
 		missing := w.missing()
 		if len(missing) == 0 {
@@ -273,9 +289,31 @@ func (w *world) judgePayments(s answers, transfers []transfer, miss func(string,
 		}
 		sums[p.InvoiceID].Add(sums[p.InvoiceID], toBig(p.Amount))
 	}
+	w.judgeRefunds(s, transfers, miss)
 	for id, inv := range s.invoices {
 		if sum := sums[id]; toBig(inv.AmountPaid).Sign() > 0 && (sum == nil || sum.String() != inv.AmountPaid) {
 			w.fail("invoice %s says that %s was paid, and its payments add up to %v", id, inv.AmountPaid, sum)
+		}
+	}
+}
+
+// judgeRefunds compares what invoices say was refunded with the transfers that were prepared and sent.
+func (w *world) judgeRefunds(s answers, transfers []transfer, miss func(string, ...any)) {
+	for _, o := range w.orders {
+		if len(o.acks) == 0 {
+			continue
+		}
+		sent := "0"
+		for _, t := range transfers {
+			if o.refund != nil && t.chain == o.chain && hexutil.Encode(t.tx.Data()) == o.refund.Transaction.Data {
+				sent = t.amount.String()
+			}
+		}
+		switch got := s.invoices[o.first().ID].AmountRefunded; {
+		case got == "0" && sent != "0":
+			miss("%s: %s was refunded, and the invoice does not say so", o.name, sent)
+		case got != sent:
+			w.fail("%s: the invoice says that %s was refunded, and the chain has %s", o.name, got, sent)
 		}
 	}
 }
@@ -336,22 +374,22 @@ func (w *world) judgeDelivery(e apitypes.EventRecord, id string, miss func(strin
 	m := w.merchants[i]
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	times := 0
+	sent, taken := 0, false
 	for _, got := range m.received {
-		if got.event == id {
-			times++
-			if got.body != string(e.Event) {
-				w.fail("event %s was sent with another body than the log has", id)
-			}
+		if got.event != id {
+			continue
 		}
-		if times > 1 {
-			w.fail("event %s was sent under two delivery ids", id)
-			return
+		sent, taken = sent+1, taken || got.taken
+		if got.body != string(e.Event) {
+			w.fail("event %s was sent with another body than the log has", id)
 		}
+	}
+	if sent > 1 {
+		w.fail("event %s was sent under %d delivery ids", id, sent)
 	}
 	var envelope webhook.Event
 	_ = json.Unmarshal(e.Event, &envelope)
-	if times == 0 && time.Since(time.Unix(envelope.CreatedAt, 0)) < 23*time.Hour {
+	if !taken && time.Since(time.Unix(envelope.CreatedAt, 0)) < 23*time.Hour {
 		miss("event %s %s of %s was not received", envelope.Type, id, e.InvoiceID)
 	}
 }

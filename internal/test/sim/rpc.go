@@ -265,22 +265,30 @@ func (n *node) run(view []*block, c rpcCall) (any, error) {
 	if args.Value != nil {
 		msg.Value = uint256.MustFromBig(args.Value.ToInt())
 	}
+	if c.Method == "eth_estimateGas" {
+		gas, refused, err := n.chain.estimate(b, msg)
+		if errors.Is(err, vm.ErrExecutionReverted) {
+			err = revertError(refused)
+		}
+		return hexutil.Uint64(gas), err
+	}
 	result, err := n.chain.call(b, msg)
 	switch {
 	case err != nil:
 		return nil, err
 	case errors.Is(result.Err, vm.ErrExecutionReverted):
-		reason := vm.ErrExecutionReverted.Error()
-		if text, err := abi.UnpackRevert(result.Revert()); err == nil {
-			reason += ": " + text
-		}
-		return nil, &rpcError{Code: 3, Message: reason, Data: hexutil.Encode(result.Revert())}
-	case result.Err != nil:
-		return nil, result.Err
-	case c.Method == "eth_call":
-		return hexutil.Bytes(result.Return()), nil
+		return nil, revertError(result.Revert())
 	}
-	return hexutil.Uint64(result.MaxUsedGas*64/63 + 5000), nil
+	return hexutil.Bytes(result.Return()), result.Err
+}
+
+// revertError is the error of a call that a contract has refused.
+func revertError(data []byte) error {
+	reason := vm.ErrExecutionReverted.Error()
+	if text, err := abi.UnpackRevert(data); err == nil {
+		reason += ": " + text
+	}
+	return &rpcError{Code: 3, Message: reason, Data: hexutil.Encode(data)}
 }
 
 func (n *node) getTx(view []*block, c rpcCall) (any, error) {

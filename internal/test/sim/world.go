@@ -6,6 +6,7 @@ import (
 	mathrand "math/rand/v2"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
@@ -35,6 +36,7 @@ type world struct {
 	operatorKey access.Key
 	operator    *client
 	active      time.Duration // how long things happen
+	pace        atomic.Int64  // least time between blocks, so that a long outage has few
 	outage      time.Duration // of the service, after the active time; may be 0
 
 	mu       sync.Mutex
@@ -169,7 +171,7 @@ func (w *world) drawFaults() {
 // mine makes blocks until the world ends. Reorgs end with the faults.
 func (w *world) mine(c *worldChain) {
 	r := stream(w.seed, "blocks of "+c.key)
-	for wait(w.ctx, c.every*time.Duration(800+r.IntN(400))/1000) {
+	for wait(w.ctx, max(c.every, time.Duration(w.pace.Load()))*time.Duration(800+r.IntN(400))/1000) {
 		b := c.mine(time.Now())
 		w.log.say(c.key, "block %d %s with %d transactions", b.number, b.hash.TerminalString(), len(b.txs))
 		c.mu.Lock()
@@ -235,6 +237,7 @@ func (w *world) live() {
 	for _, m := range w.merchants {
 		w.busy.Go(m.trade)
 	}
+	w.busy.Go(w.disturb)
 	w.all.Go(w.follow)
 	w.operate()
 	w.plan.stop()
@@ -269,7 +272,9 @@ func (w *world) restart(r *mathrand.Rand, pause time.Duration) {
 	} else if err := w.service.stopNow(); err != nil {
 		w.fail("the service did not stop in order: %v", err)
 	}
+	w.pace.Store(int64(pause / 100))
 	wait(w.ctx, pause)
+	w.pace.Store(0)
 	if err := w.service.start(); err != nil {
 		w.fail("%v", err)
 	}

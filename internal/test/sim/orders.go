@@ -2,113 +2,21 @@ package main
 
 import (
 	"crypto/ecdsa"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
-	"github.com/quittance/quittance/webhook"
 )
-
-// merchant creates invoices, and receives their events.
-type merchant struct {
-	*client
-	wallet  common.Address
-	webhook string // address of its receiver; empty without one
-
-	mu       sync.Mutex
-	secrets  []string
-	received map[string]*received // by delivery id
-}
-
-// received is what arrived of a delivery.
-type received struct {
-	event string
-	body  string
-	times int
-	taken bool // it was answered 2xx in time, and the answer arrived
-}
-
-func newMerchant(w *world, i int, outside *host) *merchant {
-	name := fmt.Sprint("merchant", i+1)
-	m := &merchant{client: &client{world: w, name: name}, wallet: addressOf(account(name)), received: map[string]*received{}}
-	m.webhook = fmt.Sprintf("127.0.1.%d:80", i+1)
-	serve(outside, m.webhook, m)
-	return m
-}
-
-// register makes the merchant known to the service.
-func (m *merchant) register() error {
-	o := m.world.operator
-	if err := o.insist(http.MethodPost, "/api/merchants", object{"id": m.name, "name": m.name}, nil); err != nil {
-		return err
-	}
-	var key apitypes.KeySecretResponse
-	if err := o.insist(http.MethodPost, "/api/keys", object{"name": "shop", "merchantId": m.name, "scopes": []string{"admin"}}, &key); err != nil {
-		return err
-	}
-	m.key = key.Secret
-	var hook apitypes.WebhookSecretResponse
-	if err := m.insist(http.MethodPut, "/api/merchants/"+m.name+"/webhook", object{"url": "http://" + m.webhook + "/hook"}, &hook); err != nil {
-		return err
-	}
-	m.secrets = []string{hook.Secret}
-	return nil
-}
-
-// ServeHTTP receives events. It checks each before a fault can spoil the answer.
-func (m *merchant) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	kind := r.Header.Get(webhook.HeaderEvent)
-	e := m.world.plan.meet(m.name, kind)
-	if !wait(r.Context(), latency+e.delay) || e.request {
-		m.world.log.say(m.name, "webhook %s lost %s", kind, hitsOf(e))
-		panic(http.ErrAbortHandler)
-	}
-	m.take(r, body, e)
-	m.world.log.say(m.name, "webhook %s %s %s", kind, r.Header.Get(webhook.HeaderDelivery), hitsOf(e))
-	e.reply(w, http.StatusOK, []byte("thank you"))
-}
-
-func (m *merchant) take(r *http.Request, body []byte, e effect) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	v := webhook.Verifier{Secrets: m.secrets}
-	if err := v.Verify(r.Header.Get(webhook.HeaderSignature), body); err != nil && e.delay < time.Minute {
-		m.world.fail("%s received an event with a bad signature: %v", m.name, err)
-	}
-	event, err := webhook.ParseEvent(body)
-	if err != nil {
-		m.world.fail("%s received no event: %v", m.name, err)
-		return
-	}
-	id := r.Header.Get(webhook.HeaderDelivery)
-	got := m.received[id]
-	if got == nil {
-		got = &received{event: event.ID, body: string(body)}
-		m.received[id] = got
-	}
-	if got.event != event.ID || got.body != string(body) {
-		m.world.fail("%s received delivery %s with two contents", m.name, id)
-	}
-	got.times++
-	status := e.status
-	got.taken = got.taken || (status == 0 || status >= 200 && status < 300) && !e.answer && e.body != cutBody && e.delay < 4*time.Second
-}
 
 // order is an invoice that a merchant asked for, and what became of it.
 type order struct {
@@ -124,22 +32,7 @@ type order struct {
 	voiding  bool            // a request to void it was sent
 	voided   bool            // and answered 200
 	sent     []*types.Transaction
-}
-
-// trade creates invoices until the active time is over, each with its payer.
-func (m *merchant) trade() {
-	r := stream(m.world.seed, "actor "+m.name)
-	for i := 0; ; i++ {
-		if !wait(m.world.ctx, time.Duration(r.ExpFloat64()*float64(25*time.Second))) || time.Since(m.world.plan.began) > m.world.active {
-			return
-		}
-		o := m.newOrder(r, i)
-		m.world.mu.Lock()
-		m.world.orders = append(m.world.orders, o)
-		m.world.mu.Unlock()
-		seed := r.Uint64()
-		m.world.busy.Go(func() { o.live(rand.New(rand.NewPCG(seed, 0))) }) //nolint:gosec // replays need a seed
-	}
+	refund   *apitypes.RefundResponse // the prepared one; nil without one
 }
 
 func (m *merchant) newOrder(r *rand.Rand, i int) *order {
@@ -167,6 +60,7 @@ func (o *order) live(r *rand.Rand) {
 	payer := payers[r.IntN(len(payers))]
 	pause := func(most time.Duration) { wait(w.ctx, time.Duration(r.Int64N(int64(most)))) }
 	pause(20 * time.Second)
+	o.readTerms()
 	if r.IntN(8) == 0 {
 		o.void()
 	}
@@ -194,10 +88,74 @@ func (o *order) live(r *rand.Rand) {
 	default:
 		o.pay(r, payer, o.shown(), true)
 	}
-	if r.IntN(10) == 0 {
+	switch r.IntN(6) {
+	case 0:
 		pause(time.Minute)
 		o.void()
+	case 1, 2:
+		o.giveBack(r)
 	}
+}
+
+// readTerms compares the terms on the checkout page with the answer that the merchant got.
+func (o *order) readTerms() {
+	c := &client{world: o.merchant.world, name: "payer of " + o.name}
+	var terms struct{ OnChainInvoiceID, DepositAddress, MerchantAddress, Token, Amount string }
+	if c.call(http.MethodGet, "/checkout/"+o.first().ID+"/terms", nil, &terms) != nil {
+		return
+	}
+	if terms.OnChainInvoiceID != o.first().OnChainInvoiceID || terms.DepositAddress != o.first().Invoice.DepositAddress ||
+		terms.Amount != o.request.Amount || common.HexToAddress(terms.MerchantAddress) != o.merchant.wallet || common.HexToAddress(terms.Token) != o.chain.token {
+		o.merchant.world.fail("%s: the page shows other terms: %+v", o.name, terms)
+	}
+}
+
+// giveBack waits until the invoice is paid, and refunds a part of its first payment.
+func (o *order) giveBack(r *rand.Rand) {
+	for o.refresh(); o.first().Invoice.Status == "open"; o.refresh() {
+		if !wait(o.merchant.world.ctx, 10*time.Second) {
+			return
+		}
+	}
+	var page apitypes.PaymentList
+	if o.merchant.insist(http.MethodGet, "/api/invoices/"+o.first().ID+"/payments", nil, &page) != nil {
+		return
+	}
+	i := slices.IndexFunc(page.Payments, func(p apitypes.Payment) bool { return p.Status == "confirmed" })
+	if i < 0 {
+		return
+	}
+	var answer apitypes.RefundResponse
+	in := object{"amount": fmt.Sprint(1 + r.IntN(1_000_000)), "to": addressOf(payers[r.IntN(len(payers))]).Hex()}
+	for o.merchant.call(http.MethodPost, "/api/payments/"+page.Payments[i].ID+"/refunds", in, &answer, "Idempotency-Key", "refund-"+o.name) != nil {
+		if !wait(o.merchant.world.ctx, 10*time.Second) || time.Since(o.merchant.world.plan.began) > o.merchant.world.active {
+			return
+		}
+	}
+	if answer.Transaction == nil || r.IntN(4) == 0 {
+		return // it is not sent
+	}
+	o.send(account(o.merchant.name), common.HexToAddress(answer.Transaction.To), hexutil.MustDecode(answer.Transaction.Data))
+	o.merchant.world.mu.Lock()
+	defer o.merchant.world.mu.Unlock()
+	o.refund = &answer
+}
+
+// authorize signs an authorization for the service to send, and signs no other. It reports whether the service took it
+// or may have.
+func (o *order) authorize(payer *ecdsa.PrivateKey) bool {
+	until := min(o.request.ExpiresAt, time.Now().Unix()+600)
+	a := contracts.Authorization{From: addressOf(payer), To: o.payTo(), Value: o.amount(), ValidAfter: new(big.Int), ValidBefore: big.NewInt(until), Nonce: common.HexToHash(o.first().OnChainInvoiceID)}
+	signature, err := a.Sign(contracts.TestUSDCDomain(o.chain.id, o.chain.token), payer)
+	if err != nil {
+		panic(err)
+	}
+	c := &client{world: o.merchant.world, name: "payer of " + o.name}
+	err = c.call(http.MethodPost, "/checkout/"+o.first().ID+"/authorization", object{
+		"from": a.From.Hex(), "to": a.To.Hex(), "value": o.request.Amount, "validAfter": 0, "validBefore": until, "nonce": a.Nonce.Hex(), "signature": hexutil.Encode(signature.Bytes()),
+	}, nil)
+	var refused *refusedError
+	return !errors.As(err, &refused)
 }
 
 // create asks for the invoice until there is an answer. Without an idempotency key it asks once.
@@ -304,7 +262,11 @@ func (o *order) payTo() common.Address {
 // service has shown.
 func (o *order) pay(r *rand.Rand, payer *ecdsa.PrivateKey, amount *big.Int, shown bool) {
 	token, id := contracts.NewTestUSDC(), common.HexToHash(o.first().OnChainInvoiceID)
-	switch way := r.IntN(4); {
+	way := r.IntN(6)
+	if way > 3 && o.chain.writes && shown && o.authorize(payer) {
+		return
+	}
+	switch {
 	case o.first().Invoice.DepositAddress != "", way < 2 && shown:
 		o.send(payer, o.chain.token, token.PackTransfer(o.payTo(), amount))
 	case way == 2 && o.chain.writes && shown:
@@ -335,30 +297,4 @@ func (o *order) void() {
 		o.voided = true
 		w.mu.Unlock()
 	}
-}
-
-// follow reads the feed of events, page by page, until the world ends.
-func (w *world) follow() {
-	c := &client{world: w, name: "follower", key: w.operatorKey.Reveal()}
-	r := stream(w.seed, "follower")
-	for cursor := "start"; wait(w.ctx, time.Duration(5+r.IntN(30))*time.Second); {
-		var page apitypes.EventList
-		if c.call(http.MethodGet, "/api/events?after="+cursor, nil, &page) != nil {
-			continue
-		}
-		w.mu.Lock()
-		w.followed = append(w.followed, eventIDs(page.Events)...)
-		w.mu.Unlock()
-		cursor = page.NextCursor
-	}
-}
-
-func eventIDs(events []apitypes.EventRecord) (ids []string) {
-	for _, e := range events {
-		var envelope webhook.Event
-		if json.Unmarshal(e.Event, &envelope) == nil {
-			ids = append(ids, envelope.ID)
-		}
-	}
-	return slices.Clip(ids)
 }

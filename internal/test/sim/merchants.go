@@ -1,0 +1,196 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/big"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/webhook"
+)
+
+// merchant creates invoices, and receives their events.
+type merchant struct {
+	*client
+	wallet  common.Address
+	webhook string // address of its receiver; empty without one
+
+	mu       sync.Mutex
+	secrets  []string
+	received map[string]*received // by delivery id
+}
+
+// received is what arrived of a delivery.
+type received struct {
+	event string
+	body  string
+	times int
+	taken bool // it may have been answered 2xx in time
+}
+
+func newMerchant(w *world, i int, outside *host) *merchant {
+	name := fmt.Sprint("merchant", i+1)
+	m := &merchant{client: &client{world: w, name: name}, wallet: addressOf(account(name)), received: map[string]*received{}}
+	m.webhook = fmt.Sprintf("127.0.1.%d:80", i+1)
+	serve(outside, m.webhook, m)
+	return m
+}
+
+// register makes the merchant known to the service.
+func (m *merchant) register() error {
+	o := m.world.operator
+	if err := o.insist(http.MethodPost, "/api/merchants", object{"id": m.name, "name": m.name}, nil); err != nil {
+		return err
+	}
+	var key apitypes.KeySecretResponse
+	if err := o.insist(http.MethodPost, "/api/keys", object{"name": "shop", "merchantId": m.name, "scopes": []string{"admin"}}, &key); err != nil {
+		return err
+	}
+	m.key = key.Secret
+	var hook apitypes.WebhookSecretResponse
+	if err := m.insist(http.MethodPut, "/api/merchants/"+m.name+"/webhook", object{"url": "http://" + m.webhook + "/hook"}, &hook); err != nil {
+		return err
+	}
+	m.secrets = []string{hook.Secret}
+	return nil
+}
+
+// ServeHTTP receives events. It checks each before a fault can spoil the answer.
+func (m *merchant) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	kind := r.Header.Get(webhook.HeaderEvent)
+	if kind == "webhook.ping" {
+		return
+	}
+	e := m.world.plan.meet(m.name, kind)
+	if !wait(r.Context(), latency+e.delay) || e.request {
+		m.world.log.say(m.name, "webhook %s lost %s", kind, hitsOf(e))
+		panic(http.ErrAbortHandler)
+	}
+	m.take(r, body, e)
+	m.world.log.say(m.name, "webhook %s %s %s", kind, r.Header.Get(webhook.HeaderDelivery), hitsOf(e))
+	e.reply(w, http.StatusOK, []byte("thank you"))
+}
+
+func (m *merchant) take(r *http.Request, body []byte, e effect) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	v := webhook.Verifier{Secrets: m.secrets}
+	if err := v.Verify(r.Header.Get(webhook.HeaderSignature), body); err != nil && e.delay < time.Minute {
+		m.world.fail("%s received an event with a bad signature: %v", m.name, err)
+	}
+	event, err := webhook.ParseEvent(body)
+	if err != nil {
+		m.world.fail("%s received no event: %v", m.name, err)
+		return
+	}
+	id := r.Header.Get(webhook.HeaderDelivery)
+	got := m.received[id]
+	if got == nil {
+		got = &received{event: event.ID, body: string(body)}
+		m.received[id] = got
+	}
+	if got.event != event.ID || got.body != string(body) {
+		m.world.fail("%s received delivery %s with two contents", m.name, id)
+	}
+	got.times++
+	status := e.status
+	got.taken = got.taken || (status == 0 || status >= 200 && status < 300) && !e.answer && e.delay < 6*time.Second
+}
+
+// trade creates invoices until the active time is over, each with its payer.
+func (m *merchant) trade() {
+	r := stream(m.world.seed, "actor "+m.name)
+	for i := 0; ; i++ {
+		if !wait(m.world.ctx, time.Duration(r.ExpFloat64()*float64(25*time.Second))) || time.Since(m.world.plan.began) > m.world.active {
+			return
+		}
+		o := m.newOrder(r, i)
+		m.world.mu.Lock()
+		m.world.orders = append(m.world.orders, o)
+		m.world.mu.Unlock()
+		m.manage(r)
+		seed := r.Uint64()
+		m.world.busy.Go(func() { o.live(rand.New(rand.NewPCG(seed, 0))) }) //nolint:gosec // replays need a seed
+	}
+}
+
+// manage sometimes sends an event again, or replaces the secret of the webhook.
+func (m *merchant) manage(r *rand.Rand) {
+	path := "/api/merchants/" + m.name + "/webhook/secret"
+	switch r.IntN(8) {
+	case 0:
+		var page apitypes.EventList
+		if m.call(http.MethodGet, "/api/events?limit=20", nil, &page) == nil && len(page.Events) > 0 {
+			again := eventIDs(page.Events)[r.IntN(len(page.Events))]
+			_ = m.call(http.MethodPost, "/api/events/"+again+"/redeliver", nil, nil) // whatever the answer is
+		}
+	case 1:
+		var staged apitypes.WebhookSecretResponse
+		if m.call(http.MethodPost, path, nil, &staged) == nil {
+			m.mu.Lock()
+			m.secrets = append(m.secrets, staged.Secret)
+			m.mu.Unlock()
+			_ = m.call(http.MethodPost, path+"/promote", nil, nil) // without an answer, either may sign
+		}
+	}
+}
+
+// disturb lets strangers send tokens that pay nothing, and sweep deposits, until the active time is over.
+func (w *world) disturb() {
+	r, key := stream(w.seed, "strangers"), account("stranger")
+	for wait(w.ctx, time.Duration(r.ExpFloat64()*float64(30*time.Second))) && time.Since(w.plan.began) < w.active {
+		c, m := w.chains[r.IntN(len(w.chains))], w.merchants[r.IntN(len(w.merchants))]
+		w.mu.Lock()
+		var o *order
+		if len(w.orders) > 0 {
+			o = w.orders[r.IntN(len(w.orders))]
+		}
+		w.mu.Unlock()
+		amount := big.NewInt(int64(1 + 2*r.IntN(5_000) + 20_000_000*r.IntN(2))) // of no order
+		switch {
+		case o != nil && len(o.acks) > 0 && o.first().Invoice.DepositAddress != "" && r.IntN(2) == 0:
+			o.chain.send(key, &o.chain.factory, contracts.NewDepositFactory().PackSweepOne(contracts.Sweep{Merchant: o.merchant.wallet, Id: common.HexToHash(o.first().OnChainInvoiceID), Token: o.chain.token}), callGas)
+		default:
+			c.send(key, []*common.Address{&c.token, &c.other}[r.IntN(2)], contracts.NewTestUSDC().PackTransfer(m.wallet, amount), callGas)
+		}
+	}
+}
+
+// follow reads the feed of events, page by page, until the world ends.
+func (w *world) follow() {
+	c := &client{world: w, name: "follower", key: w.operatorKey.Reveal()}
+	r := stream(w.seed, "follower")
+	for cursor := "start"; wait(w.ctx, time.Duration(5+r.IntN(30))*time.Second); {
+		var page apitypes.EventList
+		if c.call(http.MethodGet, "/api/events?after="+cursor, nil, &page) != nil {
+			continue
+		}
+		w.mu.Lock()
+		w.followed = append(w.followed, eventIDs(page.Events)...)
+		w.mu.Unlock()
+		cursor = page.NextCursor
+	}
+}
+
+func eventIDs(events []apitypes.EventRecord) (ids []string) {
+	for _, e := range events {
+		var envelope webhook.Event
+		if json.Unmarshal(e.Event, &envelope) == nil {
+			ids = append(ids, envelope.ID)
+		}
+	}
+	return slices.Clip(ids)
+}
