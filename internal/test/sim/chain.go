@@ -191,12 +191,17 @@ func (c *evmChain) context(header *types.Header) vm.BlockContext {
 // chainContext is what the virtual machine asks of a chain.
 type chainContext struct{ *evmChain }
 
-func (c chainContext) Engine() consensus.Engine                        { return nil }
+func (c chainContext) Engine() consensus.Engine                        { return engine{} }
 func (c chainContext) Config() *params.ChainConfig                     { return c.config }
 func (c chainContext) CurrentHeader() *types.Header                    { return c.head().header }
 func (c chainContext) GetHeader(h common.Hash, _ uint64) *types.Header { return c.GetHeaderByHash(h) }
 func (c chainContext) GetHeaderByNumber(n uint64) *types.Header        { return c.canonical[n].header }
 func (c chainContext) GetHeaderByHash(h common.Hash) *types.Header     { return c.byHash[h].header }
+
+// engine is the part of a consensus engine that the virtual machine asks for.
+type engine struct{ consensus.Engine }
+
+func (engine) Author(*types.Header) (common.Address, error) { return common.Address{}, nil }
 
 // call runs a message on the state after a block, and forgets its changes.
 func (c *evmChain) call(at *block, msg *core.Message) (*core.ExecutionResult, error) {

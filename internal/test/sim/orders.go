@@ -113,7 +113,7 @@ func (o *order) readTerms() {
 // giveBack waits until the invoice is paid, and refunds a part of its first payment.
 func (o *order) giveBack(r *rand.Rand) {
 	for o.refresh(); o.first().Invoice.Status == "open"; o.refresh() {
-		if !wait(o.merchant.world.ctx, 10*time.Second) {
+		if !wait(o.merchant.world.ctx, 10*time.Second) || time.Now().Unix() > o.request.ExpiresAt+600 {
 			return
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -172,7 +173,18 @@ func (c *worldChain) configured() server.Chain {
 
 // serve serves HTTP at an address of a host until the host is cut.
 func serve(h *host, address string, to http.Handler) {
-	s := &http.Server{Handler: to, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
+	own := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if e := recover(); e != nil && e != http.ErrAbortHandler { //nolint:errorlint // net/http compares it, too
+				fmt.Fprintf(os.Stderr, "the simulator is wrong: %v\n%s", e, debug.Stack())
+				os.Exit(2) //nolint:revive // net/http would hide it
+			} else if e != nil {
+				panic(e)
+			}
+		}()
+		to.ServeHTTP(w, r)
+	})
+	s := &http.Server{Handler: own, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	l := h.listen(address)
 	go func() {
 		if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) && !isClosed(err) {
