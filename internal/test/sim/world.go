@@ -183,6 +183,7 @@ func (w *world) mine(c *worldChain) {
 		if c.finality.Tag != "" {
 			depth = b.number - c.tag
 		}
+		depth = min(depth, b.number-1) // block 1 has the contracts
 		if r.Float64() < c.reorgs && depth > 0 && time.Since(w.plan.began) < w.active && time.Since(w.plan.began) > setupTime {
 			n := 1 + r.IntN(int(depth))
 			w.log.say(c.key, "reorg of %d blocks", n)
