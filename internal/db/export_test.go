@@ -26,9 +26,18 @@ func OwnTables() []string { return ownTables() }
 // Statements is statements.
 type Statements = statements
 
+// Locked reports whether the cache is locked.
+func (s *statements) Locked() bool {
+	free := s.mu.TryLock()
+	if free {
+		s.mu.Unlock()
+	}
+	return !free
+}
+
 // NewStatements returns statements on a database, and a function that returns how many are
 // prepared.
-func NewStatements(db *sql.DB) (on *Statements, prepared func() int) {
+func NewStatements(db sqliteConn) (on *Statements, prepared func() int) {
 	s := &statements{on: db}
 	return s, func() int { return len(s.cache) }
 }

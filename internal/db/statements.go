@@ -30,22 +30,41 @@ type sqliteConn interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// prepared returns the prepared statement of a text, or nil for a text beyond SQLiteStatements.
+// prepared returns the prepared statement of a text, or nil for a text beyond SQLiteStatements. It prepares without
+// the lock, because that may open a connection and wait for the file.
 func (s *statements) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if stmt := s.cache[query]; stmt != nil || len(s.cache) >= SQLiteStatements {
+	if stmt, more := s.cached(query); stmt != nil || !more {
 		return stmt, nil
 	}
 	stmt, err := s.on.PrepareContext(ctx, SQLiteText(query))
 	if err != nil {
 		return nil, err
 	}
+	kept := s.keep(query, stmt)
+	if kept != stmt {
+		err = stmt.Close()
+	}
+	return kept, err
+}
+
+// cached returns the statement of a text if there is one, and whether the cache has room.
+func (s *statements) cached(query string) (stmt *sql.Stmt, more bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cache[query], len(s.cache) < SQLiteStatements
+}
+
+// keep returns the statement of a text that the cache keeps: this one, one of another caller, or nil.
+func (s *statements) keep(query string, stmt *sql.Stmt) *sql.Stmt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.cache == nil {
 		s.cache = make(map[string]*sql.Stmt)
 	}
-	s.cache[query] = stmt
-	return stmt, nil
+	if s.cache[query] == nil && len(s.cache) < SQLiteStatements {
+		s.cache[query] = stmt
+	}
+	return s.cache[query]
 }
 
 var numbered = regexp.MustCompile(`\$\d+`)

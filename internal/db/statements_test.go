@@ -61,6 +61,49 @@ func TestStatementsAreBounded(t *testing.T) {
 	}
 }
 
+// TestPreparingLeavesTheCacheUnlocked checks that readers need not wait while one prepares a statement, which may
+// have to open a connection.
+func TestPreparingLeavesTheCacheUnlocked(t *testing.T) {
+	t.Parallel()
+	conn, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "unlocked.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var statements *db.Statements
+	calls := 0
+	statements, prepared := db.NewStatements(preparing{conn, func() {
+		calls++
+		if statements.Locked() {
+			t.Error("the cache is locked")
+		}
+		if calls == 1 && !t.Failed() { // another caller prepares the same text
+			if _, err := statements.ExecContext(t.Context(), "SELECT 1"); err != nil {
+				t.Error(err)
+			}
+		}
+	}})
+	if _, err := statements.ExecContext(t.Context(), "SELECT 1"); err != nil {
+		t.Error(err)
+	}
+	if n := prepared(); calls != 2 || n != 1 {
+		t.Errorf("%d calls prepared %d statements", calls, n)
+	}
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// preparing calls a function before it prepares a statement.
+type preparing struct {
+	*sql.DB
+	before func()
+}
+
+func (p preparing) PrepareContext(ctx context.Context, query string) (*sql.Stmt, error) {
+	p.before()
+	return p.DB.PrepareContext(ctx, query)
+}
+
 // one reads the first row of a query.
 func one(ctx context.Context, on interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)

@@ -312,7 +312,7 @@ func (s *Server) buildDelivery(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.worker = webhooks.NewDispatcher(webhooks.DispatcherConfig{
+	s.worker = webhooks.NewWorker(webhooks.WorkerConfig{
 		Store: webhooks.NewTables(s.store), Endpoints: s.endpoints.Endpoints, Configured: s.endpoints.Fingerprint(), Client: client, Now: s.cfg.Now, SignatureNow: s.cfg.TestClock.Real, Schedule: s.clock.Now, Rand: s.cfg.Rand,
 		Logger: s.cfg.Logger, Wake: s.deliveryWake, Metrics: webhooks.NewMetrics(s.registry), Watchdog: s.watchdog,
 		Limits:  webhooks.LimitsFor(s.budget.Webhooks - s.budget.IdleWebhooks),

@@ -3,7 +3,6 @@ package txmgr
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -78,16 +77,6 @@ func (w *Writer) blocked(ctx context.Context, k work) error {
 	return nil
 }
 
-// price returns the newest block and the fees to offer now.
-func (w *Writer) price(ctx context.Context) (*block, fees, error) {
-	head, err := w.node.head(ctx)
-	if err != nil {
-		return nil, fees{}, err
-	}
-	offer, err := w.marketFees(ctx, head)
-	return head, offer, err
-}
-
 // checkAffordable fails if the sender cannot, or may not, pay for this much gas for a kind of work now.
 func (w *Writer) checkAffordable(ctx context.Context, k work, gas uint64) error {
 	_, offer, err := w.price(ctx)
@@ -95,16 +84,4 @@ func (w *Writer) checkAffordable(ctx context.Context, k work, gas uint64) error 
 		return err
 	}
 	return w.checkSpend(ctx, costOf(gas, offer.cap), "", k.budgetPercent())
-}
-
-// marketFees returns the present market fees of the chain.
-func (w *Writer) marketFees(ctx context.Context, head *block) (fees, error) {
-	if head.BaseFee == nil {
-		return fees{}, fmt.Errorf("block %d has no base fee; want a chain with the fees of EIP-1559", head.Number.N)
-	}
-	tip, err := w.node.tip(ctx)
-	if err != nil {
-		return fees{}, err
-	}
-	return marketFees(head.BaseFee.N, tip, w.conf.Chain.Limits)
 }

@@ -1,6 +1,7 @@
 package txmgr
 
 import (
+	"context"
 	"fmt"
 	"math/big"
 	"slices"
@@ -29,6 +30,28 @@ func marketFees(base, tip *big.Int, limits chain.SpendLimits) (fees, error) {
 	f.cap = least(f.cap.Add(f.cap, tip), most)
 	f.tip = least(tip, f.cap)
 	return f, nil
+}
+
+// price returns the newest block and the fees to offer now.
+func (w *Writer) price(ctx context.Context) (*block, fees, error) {
+	head, err := w.node.head(ctx)
+	if err != nil {
+		return nil, fees{}, err
+	}
+	offer, err := w.marketFeesAt(ctx, head)
+	return head, offer, err
+}
+
+// marketFeesAt returns the present market fees of the chain, of which the head is given.
+func (w *Writer) marketFeesAt(ctx context.Context, head *block) (fees, error) {
+	if head.BaseFee == nil {
+		return fees{}, fmt.Errorf("block %d has no base fee; want a chain with the fees of EIP-1559", head.Number.N)
+	}
+	tip, err := w.node.tip(ctx)
+	if err != nil {
+		return fees{}, err
+	}
+	return marketFees(head.BaseFee.N, tip, w.conf.Chain.Limits)
 }
 
 // stuckLimit returns the highest fee cap for a transaction that is stuck at the market fees f: twice their cap.

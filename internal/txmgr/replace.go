@@ -19,7 +19,7 @@ func (w *Writer) replace(ctx context.Context, t ChainTx, head *block, f broadcas
 	if err != nil {
 		return last, err
 	}
-	market, err := w.marketFees(ctx, head)
+	market, err := w.marketFeesAt(ctx, head)
 	if err != nil {
 		return last, err
 	}

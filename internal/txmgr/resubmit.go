@@ -9,44 +9,9 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 )
-
-// process follows the transactions in flight and, if there are no such transactions, sends the next one.
-func (w *Writer) process(ctx context.Context) error {
-	if err := w.noteAgain(ctx); err != nil {
-		return err
-	}
-	if err := w.count(ctx); err != nil {
-		return err
-	}
-	// The cursor is read first: for everything still unsettled afterwards, the indexer has seen all events up to the
-	// cursor.
-	cursor, err := ledger.NewReader(w.conf.Store).Cursor(ctx, w.conf.Chain.Key)
-	if err != nil && !errors.Is(err, db.ErrNotFound) { // no block is final before the chain is read
-		return err
-	}
-	txs, err := UnsettledTxs(ctx, w.conf.Store, w.conf.Chain.Key)
-	if err != nil {
-		return err
-	}
-	if len(txs) > 0 {
-		used, missing, err := w.recordReceipts(ctx, cursor, txs)
-		if err != nil {
-			return err
-		}
-		w.update(func(s *Status) { s.InFlight, s.Nonce = len(missing), used })
-		if len(missing) > 0 {
-			return w.resubmit(ctx, used, missing)
-		}
-	}
-	if cursor.Halted != "" {
-		return nil // a transaction sent now could never be seen
-	}
-	return w.sendNext(ctx, cursor)
-}
 
 // recordReceipts records the outcome of transactions that have a receipt. It returns
 // how many nonces of the sender are used, and the transactions without a receipt.

@@ -115,7 +115,7 @@ func (w *Writer) gasPrice(ctx context.Context) (*big.Int, error) {
 	if err != nil {
 		return nil, err
 	}
-	offer, err := w.marketFees(ctx, head)
+	offer, err := w.marketFeesAt(ctx, head)
 	if err != nil {
 		return nil, err
 	}

@@ -21,8 +21,7 @@
 //     a transaction carries: SaveChainTx assigns them, a failed transaction makes them due
 //     again, and UnsettledTxs returns their transaction until they are done.
 //  2. Write a type that implements work, in a separate file, and add it to the list in
-//     New, in order of urgency. The methods of Store that it needs belong to that
-//     interface.
+//     New, in order of urgency.
 //  3. Have the indexer finish its rows, under the chain's cursor, and undo that when a
 //     reorg removes the block.
 //
@@ -50,6 +49,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/tracing"
 )
 
@@ -227,4 +227,38 @@ func (w *Writer) release(ctx context.Context) error {
 		return fmt.Errorf("give back the writer's lease: %w", err)
 	}
 	return nil
+}
+
+// process follows the transactions in flight and, if there are no such transactions, sends the next one.
+func (w *Writer) process(ctx context.Context) error {
+	if err := w.noteAgain(ctx); err != nil {
+		return err
+	}
+	if err := w.count(ctx); err != nil {
+		return err
+	}
+	// The cursor is read first: for everything still unsettled afterwards, the indexer has seen all events up to the
+	// cursor.
+	cursor, err := ledger.NewReader(w.conf.Store).Cursor(ctx, w.conf.Chain.Key)
+	if err != nil && !errors.Is(err, db.ErrNotFound) { // no block is final before the chain is read
+		return err
+	}
+	txs, err := UnsettledTxs(ctx, w.conf.Store, w.conf.Chain.Key)
+	if err != nil {
+		return err
+	}
+	if len(txs) > 0 {
+		used, missing, err := w.recordReceipts(ctx, cursor, txs)
+		if err != nil {
+			return err
+		}
+		w.update(func(s *Status) { s.InFlight, s.Nonce = len(missing), used })
+		if len(missing) > 0 {
+			return w.resubmit(ctx, used, missing)
+		}
+	}
+	if cursor.Halted != "" {
+		return nil // a transaction sent now could never be seen
+	}
+	return w.sendNext(ctx, cursor)
 }

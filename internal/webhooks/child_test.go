@@ -67,7 +67,7 @@ func child() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	c := webhooks.DispatcherConfig{
+	c := webhooks.WorkerConfig{
 		Store: webhooks.NewTables(s), Client: webhooks.NewClient(webhooks.ClientConfig{Guard: loopback, DialTimeout: patience}), Rand: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return time.UnixMilli(ms) },
 		Endpoints: all(func(string) (webhooks.Endpoint, bool) {
@@ -78,7 +78,7 @@ func child() int {
 	if os.Getenv(childHoldEnv) != "" {
 		c.Store = unrecordingStore{webhooks.NewTables(s)}
 	}
-	if err := webhooks.NewDispatcher(c).Run(ctx); err != nil {
+	if err := webhooks.NewWorker(c).Run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	return 1

@@ -38,8 +38,8 @@ func startFresh(t *testing.T, s *db.DB, url string) *fresh {
 	t.Helper()
 	f := &fresh{world: newWorld(t, s, url), leases: new(atomic.Int64)}
 	dbtest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-1)
-	f.DispatcherConfig.Store = countingStore{f.store, f.leases}
-	f.worker = webhooks.NewDispatcher(f.DispatcherConfig)
+	f.WorkerConfig.Store = countingStore{f.store, f.leases}
+	f.worker = webhooks.NewWorker(f.WorkerConfig)
 	f.run(t, f.worker)
 	for range 2 {
 		f.outcome(t)

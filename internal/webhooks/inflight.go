@@ -9,9 +9,8 @@ import (
 	"github.com/quittance/quittance/internal/clock"
 )
 
-// attempt is an attempt in flight: an exchange, and the recording of its
-// outcome.
-type attempt struct {
+// sending is an attempt in flight: an exchange, and the recording of its outcome.
+type sending struct {
 	job
 	lane  *lane
 	began time.Time // by the real clock
@@ -20,7 +19,7 @@ type attempt struct {
 
 // finished is the end of an attempt.
 type finished struct {
-	attempt *attempt
+	attempt *sending
 	outcome Outcome
 	// recorded is set when the worker is done with the delivery: its outcome was recorded, or another worker has leased
 	// it.
@@ -33,7 +32,7 @@ type finished struct {
 
 // start starts an attempt.
 func (r *run) start(l *lane, j job, now time.Time) {
-	f := &attempt{job: j, lane: l, began: time.Now(), task: r.conf.Watchdog.Begin("deliveries: attempt")}
+	f := &sending{job: j, lane: l, began: time.Now(), task: r.conf.Watchdog.Begin("deliveries: attempt")}
 	r.attempts[f] = struct{}{}
 	m := r.schedule.merchant(j.MerchantID)
 	m.inFlight = append(m.inFlight, j.Seq)
@@ -75,7 +74,7 @@ func (r *run) finish(f finished) {
 }
 
 // freeSlot gives an attempt's slot to others.
-func (r *run) freeSlot(f *attempt) {
+func (r *run) freeSlot(f *sending) {
 	delete(r.attempts, f)
 	if f.Suspect {
 		f.lane.suspectAttempts--

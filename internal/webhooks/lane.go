@@ -15,12 +15,12 @@ type lane struct {
 	// suspectAttempts counts the attempts in flight to suspect endpoints.
 	suspectAttempts int
 	// attempts holds the attempts in flight to healthy endpoints, with their start times.
-	attempts map[*attempt]time.Time
+	attempts map[*sending]time.Time
 	requests [full]*leaseRequest // those that are running, for healthy and for suspect endpoints; nil for no request
 }
 
 func newLane(number int, name Lane, healthy, suspect int) *lane {
-	return &lane{number: number, name: name, healthy: healthy, suspect: suspect, attempts: make(map[*attempt]time.Time)}
+	return &lane{number: number, name: name, healthy: healthy, suspect: suspect, attempts: make(map[*sending]time.Time)}
 }
 
 // slowAfter is how long an exchange with a healthy endpoint may take before it moves to a suspect slot, if one is free:

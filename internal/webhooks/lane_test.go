@@ -6,11 +6,11 @@ import (
 )
 
 func TestLaneRoom(t *testing.T) {
-	l := &lane{healthy: 4, suspect: 3, attempts: make(map[*attempt]time.Time)}
+	l := &lane{healthy: 4, suspect: 3, attempts: make(map[*sending]time.Time)}
 	now := time.UnixMilli(1_700_000_000_000).Add(time.Minute)
 	add := func(n int, age time.Duration) {
 		for range n {
-			l.attempts[&attempt{}] = now.Add(-age)
+			l.attempts[&sending{}] = now.Add(-age)
 		}
 	}
 	want := func(what string, healthy, suspect int) {

@@ -75,7 +75,7 @@ func (r *recorder) FinishDeliveries(ctx context.Context, outcomes []webhooks.Out
 
 // world is a worker, its store and its clock.
 type world struct {
-	webhooks.DispatcherConfig
+	webhooks.WorkerConfig
 	store  *recorder
 	clock  *clocktest.Clock
 	wake   chan struct{}
@@ -139,7 +139,7 @@ func newWorld(t *testing.T, s *db.DB, url string) *world {
 		clock: clocktest.New(epoch),
 		wake:  make(chan struct{}, 1),
 	}
-	w.DispatcherConfig = webhooks.DispatcherConfig{
+	w.WorkerConfig = webhooks.WorkerConfig{
 		Store: w.store, Client: client, Now: w.clock.Now, Rand: rand.Reader, Wake: w.wake,
 		Endpoints: all(func(string) (webhooks.Endpoint, bool) { return webhooks.Endpoint{URL: url, Secret: secret}, true }),
 		Logger:    slog.New(slog.DiscardHandler),
@@ -151,7 +151,7 @@ func newWorld(t *testing.T, s *db.DB, url string) *world {
 // start runs the worker until the test ends or stop is called.
 func (w *world) start(t *testing.T) {
 	t.Helper()
-	w.run(t, webhooks.NewDispatcher(w.DispatcherConfig))
+	w.run(t, webhooks.NewWorker(w.WorkerConfig))
 }
 
 func (w *world) run(t *testing.T, worker *webhooks.Worker) {

@@ -25,8 +25,8 @@ type Store interface {
 	BreakerCounts(ctx context.Context) (map[BreakerState]int64, error)
 }
 
-// DispatcherConfig configures a Worker. Schedule, Configured, Wake, Metrics, Watchdog and Limits are optional.
-type DispatcherConfig struct {
+// WorkerConfig configures a Worker. Schedule, Configured, Wake, Metrics, Watchdog and Limits are optional.
+type WorkerConfig struct {
 	Store Store
 	// Endpoints returns the current endpoints of the merchants that have one. It is called for every attempt, for many
 	// merchants at a time. The deliveries of the others wait and are not attempted.
@@ -54,15 +54,15 @@ type DispatcherConfig struct {
 
 // Worker posts due deliveries.
 type Worker struct {
-	conf     DispatcherConfig
+	conf     WorkerConfig
 	poster   *Poster
 	log      *logLimiter
 	handover handover
 	inbox    inbox
 }
 
-// NewDispatcher returns a worker. It panics if a required field is missing.
-func NewDispatcher(c DispatcherConfig) *Worker {
+// NewWorker returns a worker. It panics if a required field is missing.
+func NewWorker(c WorkerConfig) *Worker {
 	if c.Store == nil || c.Endpoints == nil || c.Client == nil || c.Now == nil || c.Rand == nil || c.Logger == nil {
 		panic("dispatcher: Config.Store, Endpoints, Client, Now, Rand and Logger are required")
 	}
@@ -107,7 +107,7 @@ type run struct {
 	work            context.Context // ends a grace period after the caller's context
 	recording       context.Context // ends a while after work, because a message that a receiver accepted should not be sent again
 	recorder        *recorder
-	attempts        map[*attempt]struct{} // attempts that hold a slot
+	attempts        map[*sending]struct{} // attempts that hold a slot
 	reaped          time.Time             // when stalled attempts were last looked for
 	returned        map[string][]int64    // deliveries to release, by lease
 	limiter         limiter
@@ -136,7 +136,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		work:      work,
 		recording: recording,
 		recorder:  newRecorder(recording, w),
-		attempts:  make(map[*attempt]struct{}),
+		attempts:  make(map[*sending]struct{}),
 		returned:  make(map[string][]int64),
 		waiting:   make(map[string]bool),
 	}

@@ -35,8 +35,8 @@ func startWithSlowLeases(t *testing.T, s *db.DB, url string) (f *fresh, release 
 	slow := slowLeases{f.store, make(chan struct{}, 1), make(chan struct{})}
 	release = sync.OnceFunc(func() { close(slow.release) })
 	dbtest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-1)
-	f.DispatcherConfig.Store = slow
-	f.worker = webhooks.NewDispatcher(f.DispatcherConfig)
+	f.WorkerConfig.Store = slow
+	f.worker = webhooks.NewWorker(f.WorkerConfig)
 	f.run(t, f.worker)
 	t.Cleanup(release) // before the worker stops
 	for range 2 {
