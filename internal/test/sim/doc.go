@@ -13,14 +13,16 @@
 // # The world
 //
 // A run is a bubble of package testing/synctest: time passes only while every goroutine waits, so a year costs as much as
-// what happens in it. The service is server.Run with a server.Config, as serve makes it, on a SQLite database. Its
+// what happens in it. The service is server.Run with a server.Config, as serve makes it, on a SQLite database, whose disk
+// (package simdisk) loses what was not synced when its machine is killed. Its
 // connections lead to an in-memory network (net.go). A chain (chain.go) runs the real contracts in go-ethereum's virtual
 // machine, without consensus; nodes (node.go, rpc.go) serve it over JSON-RPC.
 //
-// Merchants and payers (actors.go) use the REST interface and act on its answers: they create invoices with and without
+// Merchants and payers (merchants.go, orders.go) use the REST interface and act on its answers: they create invoices with and without
 // an idempotency key, repeat what was not answered, and pay as asked, late, twice, in parts, in another token or not at
-// all, by a transfer of the shown amount, a tagged transfer, the registry or a deposit address. Merchants receive webhooks
-// and check each signature.
+// all, by a transfer of the shown amount, a tagged transfer, the registry, a deposit address or an authorization that the
+// service sends. Merchants receive webhooks, check each signature, rotate secrets, ask for redelivery, void and refund.
+// Strangers send what pays nothing, and sweep deposits.
 //
 // A fault (fault.go) is drawn and not chosen from a list of cases: it has a target, a time, a chance, a mask of methods,
 // and any combination of effects: slow, lost before or after it took effect, doubled, another status or body, an answer of
@@ -39,6 +41,7 @@
 //   - A confirmed payment is a transfer on the chain, and each transfer pays once.
 //   - Each event that is due exists once, and a reader that followed the log during the run has read the same events in
 //     the same order.
+//   - What was refunded is the sum of the prepared refunds that were sent.
 //   - Each event reached its merchant, with a valid signature, the body of the log and always the same delivery id.
 //
 // # What a seed does not decide

@@ -23,6 +23,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/server"
+	"github.com/quittance/quittance/internal/test/simdisk"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -33,6 +34,7 @@ const serviceAddress = "127.0.0.1:8080"
 type service struct {
 	world *world
 	path  string // of its database
+	disk  *simdisk.Disk
 	runs  int
 
 	host  *host
@@ -82,7 +84,11 @@ func newService(w *world, folder string) (*service, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
-	return s, os.WriteFile(s.path, raw, 0o600)
+	if err := os.WriteFile(s.path, raw, 0o600); err != nil {
+		return nil, err
+	}
+	s.disk, err = simdisk.New(folder)
+	return s, err
 }
 
 // start starts the service, and waits until it accepts requests.
@@ -115,13 +121,18 @@ func (s *service) stopNow() error {
 	return err
 }
 
-// kill cuts the service off, as if its machine had failed.
-func (s *service) kill() {
-	s.world.log.say("operator", "kill the service")
+// kill cuts the service off, as if its process or its machine had failed. Its disk keeps what was synced, or all.
+func (s *service) kill(r *rand.Rand) {
+	f := simdisk.Fault{Kind: []simdisk.Kind{simdisk.Kill, simdisk.PowerLoss}[r.IntN(2)], Seed: r.Uint64()}
+	s.world.log.say("operator", "kill the service: %s", f.Kind)
+	s.disk.Stop(f)
 	s.host.cut()
 	s.stop()
 	s.world.log.say("operator", "the killed service: %v", <-s.ended)
 	s.ended = nil
+	if err := s.disk.Restart(); err != nil {
+		s.world.fail("restart the disk: %v", err)
+	}
 }
 
 // config is the configuration of the service, as serve makes it of a file.

@@ -227,6 +227,7 @@ func (w *world) run(folder string) []string {
 		}
 	}
 	w.net.close()
+	w.service.disk.Close()
 	return w.failures
 }
 
@@ -269,7 +270,7 @@ func (w *world) operate() {
 // restart ends the service in one of its ways, and starts it after a pause.
 func (w *world) restart(r *mathrand.Rand, pause time.Duration) {
 	if r.IntN(2) == 0 {
-		w.service.kill()
+		w.service.kill(r)
 	} else if err := w.service.stopNow(); err != nil {
 		w.fail("the service did not stop in order: %v", err)
 	}
