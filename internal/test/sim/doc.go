@@ -18,11 +18,11 @@
 // connections lead to an in-memory network (net.go). A chain (chain.go) runs the real contracts in go-ethereum's virtual
 // machine, without consensus; nodes (node.go, rpc.go) serve it over JSON-RPC.
 //
-// Merchants and payers (merchants.go, orders.go) use the REST interface and act on its answers: they create invoices with and without
-// an idempotency key, repeat what was not answered, and pay as asked, late, twice, in parts, in another token or not at
-// all, by a transfer of the shown amount, a tagged transfer, the registry, a deposit address or an authorization that the
-// service sends. Merchants receive webhooks, check each signature, rotate secrets, ask for redelivery, void and refund.
-// Strangers send what pays nothing, and sweep deposits.
+// Merchants and payers (merchants.go, orders.go) use the REST interface and act on its answers: they create invoices
+// with and without an idempotency key, repeat what was not answered, and pay as asked, late, twice, in parts, in
+// another token or not at all, by a transfer of the shown amount, a tagged transfer, the registry, a deposit address
+// or an authorization that the service sends. Merchants receive webhooks, check each signature, rotate secrets, ask
+// for redelivery, void and refund. Strangers send what pays nothing, and sweep deposits.
 //
 // A fault (fault.go) is drawn and not chosen from a list of cases: it has a target, a time, a chance, a mask of methods,
 // and any combination of effects: slow, lost before or after it took effect, doubled, another status or body, an answer of
