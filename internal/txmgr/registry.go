@@ -119,7 +119,7 @@ func (k *registryWork) next(ctx context.Context) (batch, error) {
 
 func (k *registryWork) mined(ChainTx, *chain.Receipt) { k.batch = min(2*k.batch, maxBatch) }
 
-func (k *registryWork) reverted(t ChainTx) error {
+func (k *registryWork) reverted(_ context.Context, t ChainTx) error {
 	kind, commitments, err := commitmentsOf(t)
 	if err == nil {
 		k.halveBatch(kind, commitments)

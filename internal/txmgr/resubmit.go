@@ -58,7 +58,7 @@ func (w *Writer) recordMined(ctx context.Context, cursor ledger.Cursor, t ChainT
 		why = "it was reverted"
 	}
 	if why != "" {
-		if err := k.reverted(t); err != nil {
+		if err := k.reverted(ctx, t); err != nil {
 			return err
 		}
 		spent, entries, err := w.cost(ctx, t, r)

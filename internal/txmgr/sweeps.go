@@ -132,25 +132,31 @@ func calls(sweeps []ledger.QueuedSweep) []contracts.Sweep {
 	return all
 }
 
-// refused halves the next batches after the factory refused one, which it does only if the gas is too low. A deposit
+// halve halves the next batches after the factory refused one, which it does only if the gas is too low. A deposit
 // that is refused on its own waits.
+func (k *sweepWork) halve(ctx context.Context, refused []ledger.QueuedSweep) error {
+	k.batch = max(1, len(refused)/2)
+	if len(refused) != 1 {
+		return nil
+	}
+	result := ledger.SweepResult{ID: refused[0].ID, RetryAt: k.retryAt(refused[0])}
+	return ledger.SettleSweeps(ctx, k.w.conf.Store, k.w.lease, []ledger.SweepResult{result})
+}
+
 func (k *sweepWork) refused(ctx context.Context, sweeps []ledger.QueuedSweep, why error) error {
-	k.batch = max(1, len(sweeps)/2)
-	if len(sweeps) == 1 {
-		result := ledger.SweepResult{ID: sweeps[0].ID, RetryAt: k.retryAt(sweeps[0])}
-		if err := ledger.SettleSweeps(ctx, k.w.conf.Store, k.w.lease, []ledger.SweepResult{result}); err != nil {
-			return err
-		}
+	if err := k.halve(ctx, sweeps); err != nil {
+		return err
 	}
 	return fmt.Errorf("the factory %s refuses to sweep %d deposits: %w", sweeps[0].Factory, len(sweeps), why)
 }
 
-func (k *sweepWork) reverted(t ChainTx) error {
-	n, err := sweepsIn(t)
-	if err == nil {
-		k.batch = max(1, n/2)
+// reverted halves the next batches, like refused, since each such transaction costs gas, too.
+func (k *sweepWork) reverted(ctx context.Context, t ChainTx) error {
+	sweeps, err := ledger.SweepsOfTx(ctx, k.w.conf.Store, t.ID)
+	if err != nil {
+		return err
 	}
-	return err
+	return k.halve(ctx, sweeps)
 }
 
 // sweepsIn returns how many deposits a transaction sweeps.

@@ -417,6 +417,35 @@ func TestDepositThatCannotBeSwept(t *testing.T) {
 	})
 }
 
+// TestSweepThatIsRevertedWaits has a node whose estimates are too low. A deposit that is reverted on its own waits, and
+// each time longer, so that no gas is spent in every block.
+func TestSweepThatIsRevertedWaits(t *testing.T) {
+	each(t, func(_ *testing.T, w *world) {
+		low := &byzantine{Client: w.net, method: "eth_estimateGas", mutate: value(`"0xc350"`), times: -1}
+		writer := w.writer(w.sweeping(atOnce), func(c *Config) {
+			c.Client, c.Nodes = low, func() []Client { return []Client{low} }
+		})
+		w.deposit("m", 5)
+		w.deposit("n", 7)
+		w.seal(1)
+		w.index()
+		rounds := func(n int) {
+			for range n {
+				w.tick(writer)
+				w.seal(1)
+				w.index()
+			}
+		}
+		rounds(8)
+		w.wantQueue(2, 0, 2)
+		w.wantTxs(TxFailed, TxFailed, TxFailed) // both, and then each on its own
+		w.clock.Add(sweepRetry)
+		low.times = 0
+		rounds(3 + finality)
+		w.wantQueue(0, 0, 0)
+	})
+}
+
 // TestUnrecordedTokenIsTriedOnce has a command ask for a token that always refuses: it is not
 // tried again at the operator's expense.
 func TestUnrecordedTokenIsTriedOnce(t *testing.T) {
