@@ -241,12 +241,13 @@ func (ch *Changes) isUsed(e *entry, paymentID string) bool {
 	return later || len(refunds) == 0
 }
 
-// finish counts what was confirmed, and finds out which invoices were paid and what remains of the others.
+// finish counts what was confirmed, and finds out which invoices were paid and what remains of the others. An invoice is
+// announced as paid before its refunds are.
 func (ch *Changes) finish() {
 	ch.recountReturned(ch.returning...)
 	ch.countConfirmed(maxBlock)
-	ch.countRefunds(ch.refunded)
 	ch.finishPaid()
+	ch.countRefunds(ch.refunded)
 	ch.recountRemainders()
 }
 

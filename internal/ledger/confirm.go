@@ -113,11 +113,7 @@ func (ch *Changes) confirm(payments []PaymentRow, refunds []invoice.Refund, unfi
 		}
 	}
 	ch.settleInOrder(refundedInPast, unfinal)
-	ch.recountReturned(ch.returning...)
-	ch.countConfirmed(maxBlock)
-	ch.finishPaid()
-	ch.countRefunds(ch.refunded)
-	ch.recountRemainders()
+	ch.finish()
 }
 
 // changedItems returns the ids of objects that may be another item of the inbox once refunds are
