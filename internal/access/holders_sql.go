@@ -30,20 +30,27 @@ const (
 	heldBy    = "held_addresses h WHERE h.address = wanted_address AND (h.sole_holder = holder OR EXISTS (SELECT 1 FROM " + grantedTo + "))"
 )
 
-// SendHoldings asks whether ClaimAddresses and GrantAddresses would find all holdings, each of which
-// is given once, and no deposit address. settled answers after the next Flush.
-func SendHoldings(ctx context.Context, tx *db.Tx, claims, grants []Holding) (settled func() bool, err error) {
-	both := holdingRows(slices.Concat(claims, grants))
-	deposits, err := tx.SendCountExisting(ctx, holdingColumns, both, "deposits WHERE deposits.address = wanted_address")
+// SendSettled asks whether merchants can have invoices at addresses without another row: the settlement addresses are
+// recorded, none is a deposit address, ClaimAddresses would find the claims, and GrantAddresses the grants. settled
+// answers after the next Flush.
+func SendSettled(ctx context.Context, tx *db.Tx, claims, grants []SettlementAddress) (settled func() bool, err error) {
+	claimed, err := sendSettled(ctx, tx, claims, heldBy)
 	if err != nil {
 		return nil, err
 	}
-	held, err := tx.SendCountExisting(ctx, holdingColumns, both[:len(claims)], heldBy)
-	if err != nil {
-		return nil, err
+	granted, err := sendSettled(ctx, tx, grants, grantedTo)
+	return func() bool { return *claimed == len(claims) && *granted == len(grants) }, err
+}
+
+// sendSettled counts the addresses that have a row with the merchant.
+func sendSettled(ctx context.Context, tx *db.Tx, all []SettlementAddress, tableAndConditions string) (count *int, err error) {
+	rows := make([][]any, len(all))
+	for i, s := range all {
+		rows[i] = []any{s.Address.String(), s.MerchantID, s.ChainKey}
 	}
-	granted, err := tx.SendCountExisting(ctx, holdingColumns, both[len(claims):], grantedTo)
-	return func() bool { return *deposits == 0 && *held == len(claims) && *granted == len(grants) }, err
+	return tx.SendCountExisting(ctx, append(holdingColumns[:2:2], "chain"), rows, "settlement_addresses AS settled WHERE settled.chain_key = chain AND "+
+		"settled.address = wanted_address AND settled.merchant_id = holder AND EXISTS (SELECT 1 FROM "+tableAndConditions+" LIMIT 1 OFFSET 0) AND "+
+		"NOT EXISTS (SELECT 1 FROM deposits WHERE deposits.address = wanted_address LIMIT 1 OFFSET 0)")
 }
 
 // ClaimAddresses makes the merchants hold addresses that no merchant held, and returns the holdings

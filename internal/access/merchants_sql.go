@@ -28,7 +28,7 @@ func (s SettlementAddress) compare(o SettlementAddress) int {
 func InsertSettlementAddresses(ctx context.Context, tx *db.Tx, settlements []SettlementAddress, now time.Time) error {
 	var ids []string
 	var addresses [][]any
-	for _, s := range slices.SortedFunc(slices.Values(settlements), SettlementAddress.compare) {
+	for _, s := range slices.Compact(slices.SortedFunc(slices.Values(settlements), SettlementAddress.compare)) {
 		ids = append(ids, s.MerchantID)
 		addresses = append(addresses, []any{s.ChainKey, s.Address.String(), s.MerchantID, invoice.UnixSeconds(now)})
 	}

@@ -50,8 +50,6 @@ type Tx struct {
 	// heldSince is when the transaction began to keep others from inserting events, by PostgreSQL's clock,
 	// which the last round trip reads, or on SQLite by this process's.
 	HeldSince time.Time
-	// assumesFree: see AssumeFree.
-	assumesFree bool
 	// revision: see Store.SetRevision.
 	Revision int64
 }

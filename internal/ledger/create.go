@@ -40,14 +40,69 @@ func (r CreateRequest) draftAt(now time.Time) invoice.Draft {
 // its quota. Other errors are *ReferenceTakenError, ErrUnverified, *UnverifiedError, *MissedBlocksError,
 // ErrIdempotencyMismatch and ErrIdempotencyInProgress.
 func (s *Service) Create(ctx context.Context, req CreateRequest) (invoice.Invoice, error) {
-	if req.Key != "" {
-		return s.createOnce(ctx, req)
+	if req.Key == "" {
+		return s.createFirst(ctx, req, nil)
 	}
+	hash, err := hashDraft(req.Draft)
+	if err != nil {
+		return invoice.Invoice{}, err
+	}
+	inv, err := s.createFirst(ctx, req, &IdempotencyKey{Scope: req.Scope, Key: req.Key, RequestHash: hash})
+	if err == nil {
+		return inv, nil
+	}
+	// It may be a repeat, whatever the error is: its expiresAt may have passed since the first request, its reference
+	// belongs to its own invoice, or the database takes no more creates.
+	first, replayErr := s.replay(ctx, req, hash)
+	if replayErr == nil {
+		req.Mark(true)
+	}
+	var deleted *DraftDeletedError
+	switch {
+	case replayErr == nil, errors.Is(replayErr, ErrIdempotencyMismatch), errors.As(replayErr, &deleted):
+		return first, replayErr
+	case !errors.Is(err, errKeyTaken):
+		return invoice.Invoice{}, err
+	case errors.Is(replayErr, db.ErrNotFound):
+		return invoice.Invoice{}, ErrIdempotencyInProgress
+	}
+	return invoice.Invoice{}, replayErr
+}
+
+// createFirst creates the invoice of a request. It returns errKeyTaken if the key, which may be nil, was used before.
+func (s *Service) createFirst(ctx context.Context, req CreateRequest, key *IdempotencyKey) (invoice.Invoice, error) {
 	inv, err := s.buildInvoice(ctx, req.draftAt(s.seconds()), s.ids.New(invoice.PrefixInvoice))
 	if err != nil {
 		return invoice.Invoice{}, err
 	}
-	return s.insertReserved(ctx, create{inv: inv, byMerchant: req.ByMerchant})
+	if req.ByMerchant {
+		if err := s.quotas.admit(inv.MerchantID); err != nil {
+			return invoice.Invoice{}, err
+		}
+	}
+	if inv.Status == invoice.Open {
+		if err := s.checkOpen(ctx, inv); err != nil {
+			return invoice.Invoice{}, err
+		}
+	}
+	if key != nil {
+		key.InvoiceID = inv.ID
+	}
+	for {
+		if inv.Details.UniqueReference {
+			holder, err := referenceHolder(ctx, s.conf.Store, inv.MerchantID, inv.Details.Reference)
+			if err == nil {
+				return invoice.Invoice{}, &ReferenceTakenError{InvoiceID: holder}
+			}
+			if !errors.Is(err, db.ErrNotFound) {
+				return invoice.Invoice{}, err
+			}
+		}
+		created, err := s.insert(ctx, create{inv: inv, key: key, byMerchant: req.ByMerchant})
+		if !errors.Is(err, errReserved) { // another request has reserved the reference
+			return created, err
+		}
+	}
 }
 
 // CheckDraft returns the *invoice.FieldError with which Create refuses a draft because it
@@ -65,36 +120,6 @@ type ReferenceTakenError struct {
 
 // Error names the invoice.
 func (e *ReferenceTakenError) Error() string { return "the reference is that of " + e.InvoiceID }
-
-// insertReserved inserts an invoice, unless its reference must be unique and is taken. Then it returns
-// a *ReferenceTakenError.
-func (s *Service) insertReserved(ctx context.Context, c create) (invoice.Invoice, error) {
-	if c.byMerchant {
-		if err := s.quotas.admit(c.inv.MerchantID); err != nil {
-			return invoice.Invoice{}, err
-		}
-	}
-	if c.inv.Status == invoice.Open {
-		if err := s.checkOpen(ctx, c.inv); err != nil {
-			return invoice.Invoice{}, err
-		}
-	}
-	for {
-		if c.inv.Details.UniqueReference {
-			holder, err := referenceHolder(ctx, s.conf.Store, c.inv.MerchantID, c.inv.Details.Reference)
-			if err == nil {
-				return invoice.Invoice{}, &ReferenceTakenError{InvoiceID: holder}
-			}
-			if !errors.Is(err, db.ErrNotFound) {
-				return invoice.Invoice{}, err
-			}
-		}
-		inv, err := s.insert(ctx, c)
-		if !errors.Is(err, errReserved) { // another request has reserved the reference
-			return inv, err
-		}
-	}
-}
 
 // buildInvoice checks a draft and returns its invoice with an id, and without a transfer
 // amount.
@@ -161,24 +186,4 @@ func (s *Service) emitCreated(out *outbox, inv invoice.Invoice) error {
 // emitOnlyCreated emits invoice.created.
 func (s *Service) emitOnlyCreated(out *outbox, inv invoice.Invoice) error {
 	return s.emit(out, invoice.EventCreated, inv.ID, inv, apiconv.InvoiceData(inv))
-}
-
-// deleteBatch is how many keys one transaction deletes.
-const deleteBatch = 1000
-
-// DeleteOldKeys deletes idempotency keys that are past their window, and old erasures with theirs.
-func (s *Service) DeleteOldKeys(ctx context.Context) error {
-	for {
-		var keys, erasures int64
-		err := s.conf.Store.Update(ctx, func(tx *db.Tx) (err error) {
-			if keys, err = DeleteIdempotencyKeys(ctx, tx, s.conf.Schedule(), deleteBatch); err != nil {
-				return err
-			}
-			erasures, err = DeleteErasures(ctx, tx, s.conf.Schedule(), deleteBatch)
-			return err
-		})
-		if err != nil || keys < deleteBatch && erasures == 0 {
-			return err
-		}
-	}
 }

@@ -258,9 +258,9 @@ func TestSuffixOverflow(t *testing.T) {
 	})
 }
 
-// TestCreateAfterLostRows creates an invoice after the database lost a settlement address
-// that the service has in its cache, as after a failover to a standby. The address must be
-// inserted again, because its payments would not be indexed otherwise.
+// TestCreateAfterLostRows creates an invoice after the database lost a settlement address,
+// as after a failover to a standby. The address must be inserted again, because its payments
+// would not be indexed otherwise.
 func TestCreateAfterLostRows(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, d *database) {
@@ -277,9 +277,6 @@ func TestCreateAfterLostRows(t *testing.T) {
 			if _, err := d.sql.ExecContext(t.Context(), statement); err != nil {
 				t.Fatal(err)
 			}
-		}
-		if _, err := w.Create(t.Context(), ledger.CreateRequest{Draft: w.draft()}); err == nil {
-			t.Error("an invoice was created whose address is not watched")
 		}
 		w.create()
 		watched, err := w.Watched(t.Context(), w.chainKey, []invoice.Address{w.address})

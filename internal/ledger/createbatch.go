@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,9 +27,6 @@ const (
 	createLanes, createPatience = 2, 50 * time.Millisecond
 	// createTimeout bounds the transactions of one batch.
 	createTimeout = 30 * time.Second
-	// askAfterCollision is how many batches ask which transfer amounts and keys they have inserted, after
-	// a batch found that another transaction had taken some.
-	askAfterCollision = 16
 	// CreateWait is how long a create waits for a transaction to begin.
 	CreateWait = 5 * time.Second
 )
@@ -53,8 +52,6 @@ var (
 	errKeyTaken = errors.New("idempotency key taken")
 	// errReserved: another invoice has reserved the reference.
 	errReserved = errors.New("reference reserved")
-	// errRefused: a transaction was rolled back because some of its invoices were refused.
-	errRefused = errors.New("invoices refused")
 )
 
 // insert inserts an invoice in one transaction with the invoices that are created at the same time. It
@@ -103,9 +100,7 @@ func (s *Service) GiveWay(ctx context.Context, most time.Duration) (waited bool)
 	}
 }
 
-// createAll inserts the invoices of a batch, in as many transactions as necessary until each has a
-// unique transfer amount, and finishes their calls. It assumes that amounts which the first
-// transaction reads as free stay free, unless that was wrong for one of the previous batches.
+// createAll inserts the invoices of a batch, and finishes their calls.
 func (s *Service) createAll(ctx context.Context, calls []*createCall) {
 	ctx = db.WithShare(context.WithoutCancel(ctx), 0) // the batch is not limited to the request that started the lane
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
@@ -113,135 +108,178 @@ func (s *Service) createAll(ctx context.Context, calls []*createCall) {
 	ctx, span := tracing.StartRoot(ctx, "create invoices")
 	span.SetAttributes(attribute.Int("quittance.invoices", len(calls)))
 	defer span.End()
-	calls, repeats := splitRepeats(calls)
-	assume, collided := s.asking.Load() <= 0, false
-	for try := 0; len(calls) > 0; {
-		got, err := s.tryCreate(ctx, calls, try, assume)
-		if assume && db.Taken(err) { // rolled back: all are inserted again
-			assume, collided = false, true
-			continue
-		}
-		collided = collided || got.collided
-		result := func(id string) (bool, error) { return got.inserted[id], nil } //nolint:unparam // it is replaced below
-		switch {
-		case errors.Is(err, errRefused): // rolled back: the others are inserted again
-			result = func(id string) (bool, error) { return got.refused[id] != nil, got.refused[id] }
-		case err != nil:
-			result = func(string) (bool, error) { return true, err }
-		default:
-			calls = finish(calls, repeats, func(c *createCall) (bool, error) { return got.repeated[c.Value.inv.ID], errKeyTaken })
-			calls = finish(calls, repeats, func(c *createCall) (bool, error) { return got.held.refused[c], errNotHeld })
-			s.holdings.remember(got.held)
-			try++
-		}
-		s.settlements.remember(calls, err == nil)
-		if err != nil {
-			s.holdings.forget(calls)
-		}
-		calls = finish(calls, repeats, func(c *createCall) (bool, error) { return result(c.Value.inv.ID) })
-	}
-	switch {
-	case collided:
-		s.asking.Store(askAfterCollision)
-	case !assume:
-		s.asking.Add(-1)
-	}
+	s.createTogether(ctx, calls, 0)
 }
 
-// triedCreates is the result of a transaction with creates.
-type triedCreates struct {
-	inserted map[string]bool  // ids of the invoices
-	repeated map[string]bool  // ids of invoices with keys that were used before
-	refused  map[string]error // error by the id of the invoice
-	held     holdings
-	collided bool // a transfer amount or key was free when it was looked up, but no longer
-}
-
-// tryCreate inserts invoices in one transaction. With assume it fails with an error for which db.Taken holds if
-// a transfer amount or key is no longer free.
-func (s *Service) tryCreate(ctx context.Context, calls []*createCall, try int, assume bool) (got triedCreates, err error) {
-	err = s.update(ctx, func(tx *db.Tx, out *outbox) (err error) {
-		if assume {
-			tx.AssumeFree()
-		}
-		got, err = s.createIn(ctx, tx, out, calls, try)
+// createTogether inserts invoices in one transaction, and finishes their calls. If another transaction has taken a
+// transfer amount, a key or a reference since this one read it as free, this one is rolled back, and each half of the
+// calls gets a transaction that reads again. try counts from 0 how often an invoice was rolled back alone.
+func (s *Service) createTogether(ctx context.Context, calls []*createCall, try int) {
+	var refused map[*createCall]error
+	err := s.update(ctx, func(tx *db.Tx, out *outbox) (err error) {
+		refused, err = s.createIn(ctx, tx, out, calls, try)
 		return err
 	})
-	return got, err
+	half := len(calls) / 2
+	switch taken := db.Taken(err); {
+	case half > 0 && (taken || errors.Is(err, errReserved)):
+		s.createTogether(ctx, calls[:half], 0)
+		s.createTogether(ctx, calls[half:], 0)
+	case taken && try < maxTries:
+		s.createTogether(ctx, calls, try+1)
+	default:
+		for _, c := range calls {
+			c.Finish(cmp.Or(err, refused[c]))
+		}
+	}
 }
 
-// createIn inserts invoices. If the transaction has to be rolled back, it returns an error.
+// createIn inserts invoices, and returns those that are refused. If the transaction has to be rolled back, it returns
+// an error. It takes two round trips to PostgreSQL: bind flushes what is read, and the commit what is written.
 //
 // Before bind has taken the lock on from_block, it does not write. The indexer takes the same lock and
 // waits for all that hold it.
-func (s *Service) createIn(ctx context.Context, tx *db.Tx, out *outbox, calls []*createCall, try int) (got triedCreates, err error) {
-	if got.repeated, err = sendUsedKeys(ctx, tx, keysOf(calls), s.conf.Schedule()); err != nil {
-		return got, err
-	}
-	held, settled, err := s.sendHoldings(ctx, tx, calls)
+func (s *Service) createIn(ctx context.Context, tx *db.Tx, out *outbox, calls []*createCall, try int) (refused map[*createCall]error, err error) {
+	used, err := sendUsedKeys(ctx, tx, keysOf(calls), s.conf.Schedule())
 	if err != nil {
-		return got, err
+		return nil, err
 	}
-	if err := s.bind(ctx, tx, calls, try); err != nil { // which flushes
-		return got, err
+	settled, err := sendSettled(ctx, tx, calls)
+	if err != nil {
+		return nil, err
 	}
-	if got.held = held; !settled() {
-		if got.held, err = s.hold(ctx, tx, out, calls, got.repeated); err != nil {
-			return got, err
+	invoices := make([]*invoice.Invoice, len(calls))
+	for i, c := range calls {
+		invoices[i] = &c.Value.inv
+	}
+	if err := s.bind(ctx, tx, invoices, try); err != nil {
+		return nil, err
+	}
+	firsts, repeats := splitRepeats(calls)
+	refused = make(map[*createCall]error)
+	allowed := slices.DeleteFunc(firsts, func(c *createCall) bool {
+		if used[c.Value.inv.ID] {
+			refused[c] = errKeyTaken
 		}
-	}
-	allowed := slices.DeleteFunc(without(calls, got.repeated), func(c *createCall) bool { return got.held.refused[c] })
-	return got, s.insertInvoices(ctx, tx, out, allowed, &got)
-}
-
-// finish finishes the calls that have a result, and returns the others.
-func finish(calls []*createCall, repeats repeatedCalls, result func(*createCall) (finished bool, err error)) []*createCall {
-	return slices.DeleteFunc(calls, func(c *createCall) bool {
-		finished, err := result(c)
-		if finished {
-			c.Finish(err)
-			repeats.finish(c.Value.key, err)
-		}
-		return finished
+		return refused[c] != nil
 	})
+	if !settled() {
+		denied, err := s.hold(ctx, tx, out, allowed)
+		if err != nil {
+			return nil, err
+		}
+		allowed = slices.DeleteFunc(allowed, func(c *createCall) bool {
+			if denied[c] {
+				refused[c] = errNotHeld
+			}
+			return denied[c]
+		})
+	}
+	for c, first := range repeats {
+		refused[c] = cmp.Or(refused[first], errKeyTaken)
+	}
+	return refused, s.insertAll(ctx, tx, out, allowed)
 }
 
-// repeatedCalls are calls of a batch with the key of another call of the batch.
-type repeatedCalls map[usedKey][]*createCall
-
-// usedKey identifies an idempotency key.
-type usedKey struct{ scope, key string }
-
-// splitRepeats splits calls into the first ones with their key, and the others.
-func splitRepeats(calls []*createCall) (first []*createCall, repeats repeatedCalls) {
-	repeats = make(repeatedCalls)
-	seen := make(map[usedKey]bool)
+// splitRepeats splits calls into the first ones with their key, and the others with their first one.
+func splitRepeats(calls []*createCall) (firsts []*createCall, repeats map[*createCall]*createCall) {
+	type usedKey struct{ scope, key string }
+	seen := make(map[usedKey]*createCall)
+	repeats = make(map[*createCall]*createCall)
 	for _, c := range calls {
-		k := c.Value.key
-		if k == nil {
-			first = append(first, c)
-			continue
+		if k := c.Value.key; k != nil {
+			if first := seen[usedKey{k.Scope, k.Key}]; first != nil {
+				repeats[c] = first
+				continue
+			}
+			seen[usedKey{k.Scope, k.Key}] = c
 		}
-		used := usedKey{k.Scope, k.Key}
-		if seen[used] {
-			repeats[used] = append(repeats[used], c)
-		} else {
-			seen[used] = true
-			first = append(first, c)
-		}
+		firsts = append(firsts, c)
 	}
-	return first, repeats
+	return firsts, repeats
 }
 
-// finish finishes the repeats of a call that ended with err.
-func (r repeatedCalls) finish(k *IdempotencyKey, err error) {
-	if k == nil {
-		return
+// insertAll inserts invoices, their idempotency keys and events. It assumes that transfer amounts and keys that were
+// read as free stay free, because it would take two round trips more to ask which were inserted. It returns errReserved
+// if a reference is not free.
+//
+// Two transactions that insert the same transfer amounts, keys or references wait for each other. So
+// they are inserted in sorted order, amounts first and references last. The indexer assigns transfer amounts in
+// another order; if it deadlocks with a create, db.Update runs one of the two transactions again.
+func (s *Service) insertAll(ctx context.Context, tx *db.Tx, out *outbox, calls []*createCall) error {
+	invoices := make([]invoice.Invoice, len(calls))
+	for i, c := range calls {
+		invoices[i] = c.Value.inv
+		if c.Value.inv.Status == invoice.Open {
+			if err := s.emitCreated(out, c.Value.inv); err != nil {
+				return err
+			}
+		}
 	}
+	slices.SortFunc(invoices, func(a, b invoice.Invoice) int {
+		return cmp.Or(bytes.Compare(a.Merchant[:], b.Merchant[:]), a.TransferAmount.Cmp(b.TransferAmount), cmp.Compare(a.ID, b.ID))
+	})
+	if err := insertFree(ctx, tx, invoices); err != nil {
+		return err
+	}
+	if err := InsertIdempotencyKeys(ctx, tx, keysOf(calls), s.conf.Schedule()); err != nil {
+		return err
+	}
+	reserved, err := reserveReferences(ctx, tx, invoices)
+	if err == nil && len(reserved) > 0 {
+		err = errReserved
+	}
+	return err
+}
+
+// keysOf returns the idempotency keys of calls that have one.
+func keysOf(calls []*createCall) (keys []IdempotencyKey) {
+	for _, c := range calls {
+		if c.Value.key != nil {
+			keys = append(keys, *c.Value.key)
+		}
+	}
+	return keys
+}
+
+// bind sets the transfer amounts of open direct invoices, and the blocks from which they can be paid.
+// Drafts cannot be paid.
+func (s *Service) bind(ctx context.Context, tx *db.Tx, invoices []*invoice.Invoice, try int) error {
+	var chains []string
+	var bases []AmountKey
+	var open []*invoice.Invoice
+	for _, inv := range invoices {
+		if !slices.Contains(chains, inv.ChainKey) {
+			chains = append(chains, inv.ChainKey)
+		}
+		if inv.Status == invoice.Open && !inv.IsDeposit() {
+			open, bases = append(open, inv), append(bases, amountKey(*inv, inv.Amount))
+		}
+	}
+	heights, err := sendHeightsForNewInvoices(ctx, tx, chains)
+	if err != nil {
+		return err
+	}
+	amounts, err := s.chooseAmounts(ctx, tx, bases, try)
 	if err == nil {
-		err = errKeyTaken
+		err = tx.Flush(ctx)
 	}
-	for _, c := range r[usedKey{k.Scope, k.Key}] {
-		c.Finish(err)
+	if err != nil {
+		return err
 	}
+	for _, inv := range invoices {
+		inv.FromBlock = heights[inv.ChainKey]
+		if inv.Status == invoice.Drafted {
+			inv.ClosedBlock = inv.FromBlock
+		}
+	}
+	for i, inv := range open {
+		inv.TransferAmount = amounts[i]
+	}
+	return nil
+}
+
+// amountKey returns the key of an amount at the invoice's address.
+func amountKey(inv invoice.Invoice, a invoice.Amount) AmountKey {
+	return AmountKey{ChainKey: inv.ChainKey, Merchant: inv.Merchant, Token: inv.Token, Amount: a}
 }

@@ -111,9 +111,6 @@ func (s *Service) replaceDetails(ctx context.Context, tx *db.Tx, was invoice.Det
 	return &ReferenceTakenError{InvoiceID: holder}
 }
 
-// errAmountTaken: another open invoice has the transfer amount.
-var errAmountTaken = errors.New("transfer amount taken")
-
 // Finalize issues a draft: it becomes open, and can be paid by transfers above the newest
 // block that was read. An invoice that was issued before is returned as it is. Errors are
 // db.ErrNotFound, ErrVoid, ErrUnverified and *invoice.FieldError, such as for an expiresAt
@@ -151,7 +148,7 @@ func (s *Service) Finalize(ctx context.Context, by access.Principal, id string) 
 			}
 			return s.emitCreated(out, issued)
 		})
-		if !errors.Is(err, errAmountTaken) {
+		if try == maxTries || !db.Taken(err) { // another invoice has its transfer amount
 			return issued, err
 		}
 	}
@@ -160,32 +157,17 @@ func (s *Service) Finalize(ctx context.Context, by access.Principal, id string) 
 // rewrite writes the terms and the state of a locked draft. try counts from 0 how often its transfer
 // amount was already taken.
 func (s *Service) rewrite(ctx context.Context, tx *db.Tx, out *outbox, by access.Principal, inv invoice.Invoice, try int) (invoice.Invoice, error) {
-	call := &createCall{Value: &create{inv: inv, byMerchant: !by.IsOperator(), origin: access.OriginFrom(ctx)}}
-	calls := []*createCall{call}
-	if err := s.bind(ctx, tx, calls, try); err != nil {
+	if err := s.bind(ctx, tx, []*invoice.Invoice{&inv}, try); err != nil {
 		return inv, err
 	}
-	held, err := s.hold(ctx, tx, out, calls, nil)
-	if err != nil {
+	if err := s.holdOne(ctx, tx, out, inv, !by.IsOperator()); err != nil {
 		return inv, err
-	}
-	if held.refused[call] {
-		return inv, errNotHeld
 	}
 	if err := checkDepositAddress(ctx, tx, inv); err != nil {
 		return inv, err
 	}
-	if err := access.InsertSettlementAddresses(ctx, tx, []access.SettlementAddress{call.Value.settlement()}, s.conf.Now()); err != nil {
+	if err := insertFreeAmounts(ctx, tx, wholeAmounts([]invoice.Invoice{inv})); err != nil {
 		return inv, err
-	}
-	inv = call.Value.inv
-	whole := wholeAmounts([]invoice.Invoice{inv})
-	inserted, err := insertTransferAmounts(ctx, tx, whole)
-	if err != nil {
-		return inv, err
-	}
-	if len(inserted) < len(whole) {
-		return inv, errAmountTaken
 	}
 	return inv, UpdateDraft(ctx, tx, inv)
 }

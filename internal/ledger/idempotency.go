@@ -34,45 +34,6 @@ func hashFields(fields ...any) (invoice.Hash, error) {
 	return sha256.Sum256(text), nil
 }
 
-// createOnce creates the invoice unless the request's key was used before. A request that fails may be
-// a repeat: its members may have become invalid since, because its expiresAt has passed, or because
-// its reference belongs to its own invoice, or the database takes no more creates.
-func (s *Service) createOnce(ctx context.Context, req CreateRequest) (invoice.Invoice, error) {
-	hash, err := hashDraft(req.Draft)
-	if err != nil {
-		return invoice.Invoice{}, err
-	}
-	inv, err := s.createFirst(ctx, req, hash)
-	if err == nil {
-		return inv, nil
-	}
-	first, replayErr := s.replay(ctx, req, hash)
-	if replayErr == nil {
-		req.Mark(true)
-	}
-	var deleted *DraftDeletedError
-	switch {
-	case replayErr == nil, errors.Is(replayErr, ErrIdempotencyMismatch), errors.As(replayErr, &deleted):
-		return first, replayErr
-	case !errors.Is(err, errKeyTaken):
-		return invoice.Invoice{}, err
-	case errors.Is(replayErr, db.ErrNotFound):
-		return invoice.Invoice{}, ErrIdempotencyInProgress
-	}
-	return invoice.Invoice{}, replayErr
-}
-
-// createFirst creates the invoice of a request with a key.
-func (s *Service) createFirst(ctx context.Context, req CreateRequest, hash invoice.Hash) (invoice.Invoice, error) {
-	inv, err := s.buildInvoice(ctx, req.draftAt(s.seconds()), s.ids.New(invoice.PrefixInvoice))
-	if err != nil {
-		return invoice.Invoice{}, err
-	}
-	return s.insertReserved(ctx, create{inv: inv, byMerchant: req.ByMerchant, key: &IdempotencyKey{
-		Scope: req.Scope, Key: req.Key, RequestHash: hash, InvoiceID: inv.ID,
-	}})
-}
-
 // replay returns the current state of the invoice of the key's first use. Errors are db.ErrNotFound if
 // the key was not used, ErrIdempotencyMismatch, and *DraftDeletedError.
 func (s *Service) replay(ctx context.Context, req CreateRequest, hash invoice.Hash) (invoice.Invoice, error) {
@@ -115,4 +76,24 @@ func hashDraft(d invoice.Draft) (invoice.Hash, error) {
 		fields = append(fields, "collection", d.Collection)
 	}
 	return hashFields(fields...)
+}
+
+// deleteBatch is how many keys one transaction deletes.
+const deleteBatch = 1000
+
+// DeleteOldKeys deletes idempotency keys that are past their window, and old erasures with theirs.
+func (s *Service) DeleteOldKeys(ctx context.Context) error {
+	for {
+		var keys, erasures int64
+		err := s.conf.Store.Update(ctx, func(tx *db.Tx) (err error) {
+			if keys, err = DeleteIdempotencyKeys(ctx, tx, s.conf.Schedule(), deleteBatch); err != nil {
+				return err
+			}
+			erasures, err = DeleteErasures(ctx, tx, s.conf.Schedule(), deleteBatch)
+			return err
+		})
+		if err != nil || keys < deleteBatch && erasures == 0 {
+			return err
+		}
+	}
 }

@@ -67,20 +67,20 @@ func keyValues(scope, key string, hash invoice.Hash) []any {
 	return []any{scope, key, hash.String()}
 }
 
-// keyInsertion replaces keys that are older than the window, and skips younger ones.
+// keyInsertion replaces keys that are older than the window. For a younger one, created_at becomes NULL, which the table
+// refuses.
 var keyInsertion = db.Insertion{
 	Table:   "idempotency_keys",
 	Columns: []string{"invoice_id", "scope", "idem_key", "request_hash", "created_at BIGINT"},
-	Conflict: `ON CONFLICT (scope, idem_key) DO UPDATE SET request_hash = excluded.request_hash,
-		invoice_id = excluded.invoice_id, created_at = excluded.created_at
-		WHERE idempotency_keys.created_at <= excluded.created_at - ` + strconv.Itoa(int(IdempotencyWindow/time.Second)),
+	Conflict: `ON CONFLICT (scope, idem_key) DO UPDATE SET request_hash = excluded.request_hash, invoice_id = excluded.invoice_id,
+		created_at = CASE WHEN idempotency_keys.created_at <= excluded.created_at - ` + strconv.Itoa(int(IdempotencyWindow/time.Second)) +
+		` THEN excluded.created_at END`,
 }
 
-// InsertIdempotencyKeys records the first uses of keys, each given once. It returns the ids of the
-// invoices with keys that were used within the window; after AssumeFree, it returns no ids. The
-// invoices must have been inserted. Keys are inserted in sorted order, so that transactions that
-// insert the same ones do not deadlock.
-func InsertIdempotencyKeys(ctx context.Context, tx *db.Tx, keys []IdempotencyKey, now time.Time) (taken map[string]bool, err error) {
+// InsertIdempotencyKeys records the first uses of keys, each given once. If a key was used within the window, the
+// transaction fails with an error for which db.Taken holds. The invoices must have been inserted. Keys are inserted in
+// sorted order, so that transactions that insert the same ones do not deadlock.
+func InsertIdempotencyKeys(ctx context.Context, tx *db.Tx, keys []IdempotencyKey, now time.Time) error {
 	keys = slices.SortedFunc(slices.Values(keys), func(a, b IdempotencyKey) int {
 		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Key, b.Key))
 	})
@@ -88,14 +88,7 @@ func InsertIdempotencyKeys(ctx context.Context, tx *db.Tx, keys []IdempotencyKey
 	for i, k := range keys {
 		rows[i] = []any{k.InvoiceID, k.Scope, k.Key, k.RequestHash.String(), invoice.UnixSeconds(now)}
 	}
-	inserted, err := tx.InsertFree(ctx, keyInsertion, rows)
-	taken = make(map[string]bool)
-	for _, k := range keys {
-		if !inserted[k.InvoiceID] {
-			taken[k.InvoiceID] = true
-		}
-	}
-	return taken, err
+	return tx.Insert(ctx, keyInsertion, rows)
 }
 
 // DeleteIdempotencyKeys deletes keys older than the window: up to limit keys of deleted drafts, and up

@@ -208,16 +208,7 @@ func (s *Service) insertImported(ctx context.Context, tx *db.Tx, out *outbox, do
 	if err := checkDepositAddress(ctx, tx, inv); err != nil {
 		return err
 	}
-	call := &createCall{Value: &create{inv: inv, byMerchant: true, origin: access.OriginFrom(ctx)}}
-	held, err := s.hold(ctx, tx, out, []*createCall{call}, nil)
-	if err != nil {
-		return err
-	}
-	if held.refused[call] {
-		return errNotHeld
-	}
-	at := access.SettlementAddress{ChainKey: inv.ChainKey, Address: inv.Merchant, MerchantID: inv.MerchantID}
-	if err := access.InsertSettlementAddresses(ctx, tx, []access.SettlementAddress{at}, s.conf.Now()); err != nil {
+	if err := s.holdOne(ctx, tx, out, inv, true); err != nil {
 		return err
 	}
 	inserted, err := InsertInvoices(ctx, tx, []invoice.Invoice{inv})

@@ -59,33 +59,41 @@ var (
 )
 
 // InsertInvoices inserts new invoices with their transfer amounts and deposit addresses, and returns
-// the ids of the inserted ones. It leaves out an invoice if an open invoice has its transfer amount;
-// after AssumeFree it leaves out no invoice.
+// the ids of the inserted ones. It leaves out an invoice if an open invoice has its transfer amount.
 func InsertInvoices(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) (map[string]bool, error) {
 	amounts := wholeAmounts(invoices)
-	free, err := tx.InsertFree(ctx, transferAmountInsertion, transferAmountRows(amounts))
+	free, err := insertTransferAmounts(ctx, tx, amounts)
 	if err != nil {
 		return nil, err
 	}
-	taken := make(map[string]bool)
-	for _, a := range amounts {
-		taken[a.Invoice.ID] = !free[a.Invoice.ID]
-	}
 	inserted := make(map[string]bool, len(invoices))
-	var kept []invoice.Invoice
 	for _, inv := range invoices {
-		if !taken[inv.ID] {
-			inserted[inv.ID] = true
-			kept = append(kept, inv)
-		}
+		inserted[inv.ID] = true
 	}
-	if err := termsTable.Insert(ctx, tx, "", kept...); err != nil {
-		return nil, err
+	for _, a := range amounts {
+		inserted[a.Invoice.ID] = free[a.Invoice.ID]
 	}
-	if err := insertDeposits(ctx, tx, kept); err != nil {
-		return nil, err
+	return inserted, insertTerms(ctx, tx, slices.DeleteFunc(slices.Clone(invoices), func(inv invoice.Invoice) bool { return !inserted[inv.ID] }))
+}
+
+// insertFree is like InsertInvoices, but does not wait for the database to report which transfer amounts are free. If
+// an open invoice has one, the transaction fails with an error for which db.Taken holds.
+func insertFree(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) error {
+	if err := insertFreeAmounts(ctx, tx, wholeAmounts(invoices)); err != nil {
+		return err
 	}
-	return inserted, insertDetails(ctx, tx, kept)
+	return insertTerms(ctx, tx, invoices)
+}
+
+// insertTerms inserts invoices with their deposit addresses and details.
+func insertTerms(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) error {
+	if err := termsTable.Insert(ctx, tx, "", invoices...); err != nil {
+		return err
+	}
+	if err := insertDeposits(ctx, tx, invoices); err != nil {
+		return err
+	}
+	return insertDetails(ctx, tx, invoices)
 }
 
 // closedBlock sets the block up to which the chain was indexed when an invoice was closed.

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -38,8 +39,8 @@ func (s *Service) Purchase(ctx context.Context, p Purchase) (Authorization, erro
 	p.Settlement.InvoiceID = inv.ID
 	accepted := s.newAuthorization(inv, a, checked)
 	call := &createCall{Value: &create{inv: inv, byMerchant: true, origin: access.OriginFrom(ctx)}}
-	err = errAmountTaken
-	for try := 0; errors.Is(err, errAmountTaken); try++ { // up to maxTries; then the invoice has no transfer amount
+	err = s.tryPurchase(ctx, call, 0, p.Settlement, accepted, checked)
+	for try := 1; try <= maxTries && db.Taken(err); try++ { // another invoice has its transfer amount
 		err = s.tryPurchase(ctx, call, try, p.Settlement, accepted, checked)
 	}
 	if err != nil {
@@ -57,8 +58,7 @@ func (s *Service) tryPurchase(
 	ctx context.Context, call *createCall, try int, settled X402Settlement, accepted Authorization, checked AuthorizationCheck,
 ) error {
 	calls, inv := []*createCall{call}, call.Value.inv
-	var got triedCreates
-	err := s.update(ctx, func(tx *db.Tx, out *outbox) (err error) {
+	return s.update(ctx, func(tx *db.Tx, out *outbox) (err error) {
 		if err := lockForAuthorization(ctx, tx, inv.ChainKey); err != nil {
 			return err
 		}
@@ -74,25 +74,13 @@ func (s *Service) tryPurchase(
 		if err := s.checkAgain(ctx, tx, inv, accepted.Authorization, checked); err != nil {
 			return err
 		}
-		if got, err = s.createIn(ctx, tx, out, calls, try); err != nil {
+		refused, err := s.createIn(ctx, tx, out, calls, try)
+		if err := cmp.Or(err, refused[call]); err != nil {
 			return err
-		}
-		switch {
-		case got.held.refused[call]:
-			return errNotHeld
-		case !got.inserted[inv.ID]:
-			return errAmountTaken
 		}
 		if err := InsertX402Settlement(ctx, tx, settled); err != nil {
 			return err
 		}
 		return InsertAuthorization(ctx, tx, accepted)
 	})
-	s.settlements.remember(calls, err == nil)
-	if err != nil {
-		s.holdings.forget(calls)
-	} else {
-		s.holdings.remember(got.held)
-	}
-	return err
 }

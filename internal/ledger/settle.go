@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
-	"sync/atomic"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
@@ -122,16 +121,13 @@ type Config struct {
 
 // Service runs the use cases. It is safe for concurrent use.
 type Service struct {
-	conf        Config
-	byKey       map[string]chain.Chain
-	missed      *missedBlocks
-	ids         *invoice.IDs
-	creates     *db.Batcher[*create, error]
-	settlements *settlementCache
-	holdings    *holdingCache
-	suffixes    *suffixCache
-	quotas      quotas
-	asking      atomic.Int32 // how many of the next batches of creates ask what they have inserted, if positive
+	conf     Config
+	byKey    map[string]chain.Chain
+	missed   *missedBlocks
+	ids      *invoice.IDs
+	creates  *db.Batcher[*create, error]
+	suffixes *suffixCache
+	quotas   quotas
 }
 
 // New returns a Service. It panics without a Store or a clock.
@@ -151,7 +147,7 @@ func New(cfg Config) *Service {
 	cfg.Signals = cfg.Signals.orIgnored()
 	s := &Service{
 		conf: cfg, byKey: make(map[string]chain.Chain), missed: newMissedBlocks(cfg.Remembered), ids: invoice.NewIDs(cfg.Now, cfg.Rand),
-		settlements: newSettlementCache(), holdings: newHoldingCache(), suffixes: newSuffixCache(cfg.Now),
+		suffixes: &suffixCache{now: cfg.Now, free: make(map[AmountKey]shortlist)},
 	}
 	for _, c := range cfg.Chains {
 		s.byKey[c.Key] = c

@@ -2,9 +2,8 @@ package ledger
 
 import (
 	"context"
+	"maps"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
@@ -12,19 +11,50 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-const (
-	// holdingTime is how long a merchant that held an address is assumed to hold it. So frequent creates
-	// need no additional statement, and a loss takes effect within that time.
-	holdingTime = time.Second
-	// MaxHoldings bounds the holdings that a holdingCache holds.
-	MaxHoldings = 100_000
-)
-
-// holdings are the holdings that the transaction of creates has verified.
-type holdings struct {
-	found   []heldAs
-	at      time.Time
-	refused map[*createCall]bool // calls with an address that another merchant holds
+// hold records the settlement addresses of creates and makes their merchants hold them: the operator's creates grant
+// them, a merchant's own creates claim them. denied are the creates with an address that another merchant holds. A
+// merchant cannot hold a deposit address, because money at it belongs to its invoice.
+func (s *Service) hold(ctx context.Context, tx *db.Tx, out *outbox, calls []*createCall) (denied map[*createCall]bool, err error) {
+	at := s.conf.Schedule()
+	deposits, err := depositsAmong(ctx, tx, calls)
+	if err != nil {
+		return nil, err
+	}
+	var claims, grants []access.Holding
+	origins := make(map[invoice.Address]access.Origin)
+	for _, c := range calls {
+		switch h := c.Value.holding(); {
+		case deposits[h.Address]:
+		case c.Value.byMerchant:
+			claims = append(claims, h)
+		default:
+			grants = append(grants, h)
+			origins[h.Address] = c.Value.origin
+		}
+	}
+	_, lost, err := access.GrantAddresses(ctx, tx, grants, at)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range lost {
+		by := access.WithOrigin(ctx, origins[l.Address])
+		out.audit = append(out.audit, access.NewAddressLost(by, at, l.MerchantID, chain.Checksum(l.Address)))
+	}
+	refused, err := access.ClaimAddresses(ctx, tx, claims, at)
+	if err != nil {
+		return nil, err
+	}
+	denied = make(map[*createCall]bool)
+	var settlements []access.SettlementAddress
+	for _, c := range calls {
+		h := c.Value.holding()
+		if deposits[h.Address] || c.Value.byMerchant && slices.Contains(refused, h) {
+			denied[c] = true
+		} else {
+			settlements = append(settlements, c.Value.settlement())
+		}
+	}
+	return denied, access.InsertSettlementAddresses(ctx, tx, settlements, s.conf.Now())
 }
 
 // errNotHeld: the merchant may not have its invoice paid to the address. It does not reveal whose
@@ -33,73 +63,27 @@ var errNotHeld = &invoice.FieldError{
 	Field: "merchantAddress", Detail: "cannot be used by this merchant; ask the operator to allow it",
 }
 
-// sendHoldings looks up the holdings of creates that were not found recently. settled reports, after
-// the transaction was flushed, whether hold is unnecessary.
-func (s *Service) sendHoldings(ctx context.Context, tx *db.Tx, calls []*createCall) (h holdings, settled func() bool, err error) {
-	h.at = s.conf.Schedule()
-	for _, c := range s.holdings.stale(calls, h.at) {
-		h.found = append(h.found, c.Value.heldAs())
+// holdOne is hold for one invoice. It returns errNotHeld if another merchant holds the address.
+func (s *Service) holdOne(ctx context.Context, tx *db.Tx, out *outbox, inv invoice.Invoice, byMerchant bool) error {
+	call := &createCall{Value: &create{inv: inv, byMerchant: byMerchant, origin: access.OriginFrom(ctx)}}
+	denied, err := s.hold(ctx, tx, out, []*createCall{call})
+	if err == nil && denied[call] {
+		err = errNotHeld
 	}
-	claims, grants := h.divided()
-	settled, err = access.SendHoldings(ctx, tx, claims, grants)
-	return h, settled, err
+	return err
 }
 
-// divided returns the holdings that merchants claim, and those that the operator grants.
-func (h *holdings) divided() (claims, grants []access.Holding) {
-	for _, held := range h.found {
-		if held.claim {
-			claims = append(claims, held.Holding)
-		} else {
-			grants = append(grants, held.Holding)
-		}
-	}
-	return claims, grants
-}
-
-// hold makes the merchants of creates hold their settlement addresses: the operator's creates grant
-// them, a merchant's own creates claim them. A merchant cannot hold a deposit address, because money
-// at it belongs to its invoice. Creates in repeated have no effect.
-func (s *Service) hold(ctx context.Context, tx *db.Tx, out *outbox, calls []*createCall, repeated map[string]bool) (h holdings, err error) {
-	h.at = s.conf.Schedule()
-	origins := make(map[invoice.Address]access.Origin)
-	stale := s.holdings.stale(calls, h.at)
-	if len(stale) == 0 {
-		return h, nil
-	}
-	deposits, err := depositsAmong(ctx, tx, stale)
-	if err != nil {
-		return h, err
-	}
-	for _, c := range s.holdings.stale(without(calls, repeated), h.at) {
-		if deposits[c.Value.inv.Merchant] {
-			continue
-		}
-		h.found = append(h.found, c.Value.heldAs())
-		if !c.Value.byMerchant {
-			origins[c.Value.inv.Merchant] = c.Value.origin
-		}
-	}
-	claims, grants := h.divided()
-	_, lost, err := access.GrantAddresses(ctx, tx, grants, h.at)
-	if err != nil {
-		return h, err
-	}
-	for _, l := range lost {
-		by := access.WithOrigin(ctx, origins[l.Address])
-		out.audit = append(out.audit, access.NewAddressLost(by, h.at, l.MerchantID, chain.Checksum(l.Address)))
-	}
-	denied, err := access.ClaimAddresses(ctx, tx, claims, h.at)
-	if err != nil || len(denied)+len(deposits) == 0 {
-		return h, err
-	}
-	isDenied := func(c heldAs) bool { return deposits[c.Address] || c.claim && slices.Contains(denied, c.Holding) }
-	h.found = slices.DeleteFunc(h.found, isDenied)
-	h.refused = make(map[*createCall]bool)
+// sendSettled asks whether hold would change nothing and deny nothing, as usual. settled answers after the next Flush.
+func sendSettled(ctx context.Context, tx *db.Tx, calls []*createCall) (settled func() bool, err error) {
+	claims, grants := make(map[access.SettlementAddress]bool), make(map[access.SettlementAddress]bool)
 	for _, c := range calls {
-		h.refused[c] = isDenied(c.Value.heldAs())
+		if c.Value.byMerchant {
+			claims[c.Value.settlement()] = true
+		} else {
+			grants[c.Value.settlement()] = true
+		}
 	}
-	return h, nil
+	return access.SendSettled(ctx, tx, slices.Collect(maps.Keys(claims)), slices.Collect(maps.Keys(grants)))
 }
 
 // depositsAmong returns which settlement addresses of creates are deposit addresses.
@@ -111,58 +95,10 @@ func depositsAmong(ctx context.Context, tx *db.Tx, calls []*createCall) (map[inv
 	return NewReader(tx).AreDeposits(ctx, addresses)
 }
 
-// heldAs is a holding, and whether it was a claim of the merchant or a grant.
-type heldAs struct {
-	access.Holding
-	claim bool
+func (c *create) holding() access.Holding {
+	return access.Holding{Address: c.inv.Merchant, MerchantID: c.inv.MerchantID}
 }
 
-func (c *create) heldAs() heldAs {
-	return heldAs{access.Holding{Address: c.inv.Merchant, MerchantID: c.inv.MerchantID}, c.byMerchant}
-}
-
-// holdingCache holds the holdings that were found in the database, with the time. It is
-// safe for concurrent use.
-type holdingCache struct {
-	mu    sync.Mutex
-	found map[heldAs]time.Time
-}
-
-func newHoldingCache() *holdingCache { return &holdingCache{found: make(map[heldAs]time.Time)} }
-
-// stale returns a call for each holding that was not found within holdingTime.
-func (h *holdingCache) stale(calls []*createCall, now time.Time) (stale []*createCall) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	seen := make(map[heldAs]bool)
-	for _, c := range calls {
-		key := c.Value.heldAs()
-		found, ok := h.found[key]
-		if age := now.Sub(found); (!ok || age < 0 || age >= holdingTime) && !seen[key] {
-			seen[key] = true
-			stale = append(stale, c)
-		}
-	}
-	return stale
-}
-
-// remember adds the holdings that a committed transaction found.
-func (h *holdingCache) remember(found holdings) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.found) > MaxHoldings {
-		clear(h.found)
-	}
-	for _, key := range found.found {
-		h.found[key] = found.at
-	}
-}
-
-// forget removes the holdings of the calls.
-func (h *holdingCache) forget(calls []*createCall) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, c := range calls {
-		delete(h.found, c.Value.heldAs())
-	}
+func (c *create) settlement() access.SettlementAddress {
+	return access.SettlementAddress{ChainKey: c.inv.ChainKey, Address: c.inv.Merchant, MerchantID: c.inv.MerchantID}
 }

@@ -107,7 +107,6 @@ func TestOperatorTakesAnAddressBack(t *testing.T) {
 			Name: &name, Allowed: []invoice.AllowedAddress{{ChainKey: w.chainKey, Address: w.address}},
 		})
 		w.must(err)
-		w.seconds.Add(1) // a replica reads a holding once a second
 		if _, err := w.createAt(squatter, w.address, true); !w.isRefused(err) {
 			t.Error("a merchant that lost the address can use it")
 		}
@@ -121,29 +120,6 @@ func TestOperatorTakesAnAddressBack(t *testing.T) {
 		w.must(err)
 		if len(entries) != 1 || entries[0].Object != squatter || entries[0].Actor != access.ActorOpen && entries[0].Actor != access.ActorService {
 			t.Errorf("the log has %+v", entries)
-		}
-	})
-}
-
-// TestHoldingIsReadOnceASecond checks that creates at one address add no statements for
-// its holding within a second.
-func TestHoldingIsReadOnceASecond(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		grants := func() (n int) {
-			w.must(w.db.sql.QueryRowContext(t.Context(), "SELECT count(*) FROM address_grants WHERE address = '"+w.address.String()+"'").Scan(&n))
-			return n
-		}
-		w.create()
-		for _, statement := range []string{"DELETE FROM address_grants WHERE address = '", "DELETE FROM held_addresses WHERE address = '"} {
-			_, err := w.db.sql.ExecContext(t.Context(), statement+w.address.String()+"'")
-			w.must(err)
-		}
-		for passed, want := range []int{0, 1} {
-			w.create()
-			if got := grants(); got != want {
-				t.Errorf("after %d s: %d grants, want %d", passed, got, want)
-			}
-			w.seconds.Add(1)
 		}
 	})
 }
@@ -365,7 +341,6 @@ func TestReleasedAddress(t *testing.T) {
 		w.must(release())
 		wantError(t, "again", release(), access.ErrNotHeld)
 
-		w.seconds.Add(1) // a replica reads a holding once a second
 		if _, err := w.createAt(w.merchant, w.address, true); !w.isRefused(err) {
 			t.Error("an invoice settles to an address that was taken back")
 		}

@@ -15,6 +15,8 @@ import (
 )
 
 const (
+	// drawTries is how many suffixes are drawn for an invoice until one differs from those of its batch.
+	drawTries = 16
 	// randomTries is how many random suffixes are tried before all are looked up.
 	randomTries = 3
 	// maxTries is the number of tries after which no transfer amount is chosen. After randomTries they
@@ -31,72 +33,93 @@ const (
 	MinQuarantine = time.Hour
 	// Quarantine is how long they are not assigned while other amounts are free.
 	Quarantine = 24 * time.Hour
-	// exhaustedTTL is how long an amount is cached as having no free suffix.
+	// exhaustedTTL is how long no amount of a price is assumed to be free after a lookup found none.
 	exhaustedTTL = 5 * time.Second
-	// MaxExhausted bounds the cache of such amounts.
-	MaxExhausted = 4096
-	// MaxShortlists bounds the number of amounts with a cached shortlist.
+	// MaxShortlists bounds the number of prices of which the free amounts are cached.
 	MaxShortlists = 256
 )
 
-// suffixCache caches which suffixes of an amount are free, so that they are not all looked up for each
-// invoice of a price. The transaction that uses an entry checks it. It is safe for concurrent use.
-type suffixCache struct {
-	now func() time.Time
-
-	// mu guards the maps. Their keys are amounts without suffix.
-	mu        sync.Mutex
-	shortlist map[AmountKey][]choice  // amounts with a free suffix; the best is the last
-	exhausted map[AmountKey]time.Time // until when no suffix is assumed to be free
-}
-
-// choice is a transfer amount that can be assigned.
-type choice struct {
-	amount invoice.Amount
-	until  time.Time // last expiry of the closed invoices that had it, or zero
-}
-
-func newSuffixCache(now func() time.Time) *suffixCache {
-	return &suffixCache{now: now, shortlist: make(map[AmountKey][]choice), exhausted: make(map[AmountKey]time.Time)}
-}
-
-// chooseAmounts returns a transfer amount for each base that no invoice of its address uses, or zero
-// if no amount is free. try counts from 0 how often the returned amounts were already taken.
+// chooseAmounts returns a different transfer amount for each base, which no invoice of its address uses, or zero if no
+// amount is free. try counts from 0 how often the returned amounts were already taken.
 func (s *Service) chooseAmounts(ctx context.Context, tx *db.Tx, bases []AmountKey, try int) ([]invoice.Amount, error) {
-	tried := make([]choice, len(bases))
-	var keys []AmountKey
-	for i, base := range bases {
-		if try >= maxTries || s.suffixes.isExhausted(base) {
-			continue
-		}
-		next, known := s.suffixes.next(base)
-		if tried[i] = next; !known && try < randomTries {
-			n, err := rand.Int(s.conf.Rand, big.NewInt(invoice.MaxSuffix))
-			if err != nil {
-				return nil, err
-			}
-			tried[i].amount, _ = suffixed(base, n.Uint64()+1)
-		}
-		keys = append(keys, base.With(tried[i].amount))
+	amounts := make([]invoice.Amount, len(bases))
+	if try >= maxTries {
+		return amounts, nil
 	}
-	uses, err := amountUses(ctx, tx, keys)
+	tried, err := s.draw(bases, try)
 	if err != nil {
 		return nil, err
 	}
-	chosen := make([]invoice.Amount, len(bases))
+	keys := make([]AmountKey, len(bases))
+	var wanted []AmountKey
 	for i, base := range bases {
-		c := tried[i]
-		use := uses[base.With(c.amount)]
+		if keys[i] = base.With(tried[i].amount); !tried[i].amount.IsZero() {
+			wanted = append(wanted, keys[i])
+		}
+	}
+	uses, err := amountUses(ctx, tx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	chosen := make(map[AmountKey]bool)
+	var crowded []AmountKey // bases for which the tried amount is used
+	for i, base := range bases {
 		switch {
-		case !c.amount.IsZero() && !use.Taken && use.Until.Equal(c.until):
-			chosen[i] = c.amount
-		case try < maxTries && !s.suffixes.isExhausted(base):
-			if chosen[i], err = s.chooseFree(ctx, tx, base); err != nil {
-				return nil, err
+		case tried[i].none:
+		case tried[i].isFree(uses[keys[i]]):
+			amounts[i], chosen[keys[i]] = tried[i].amount, true
+		case !slices.Contains(crowded, base):
+			crowded = append(crowded, base)
+		}
+	}
+	if len(crowded) == 0 {
+		return amounts, nil
+	}
+	free, err := s.findFree(ctx, tx, crowded)
+	if err != nil {
+		return nil, err
+	}
+	for i, base := range bases {
+		if amounts[i].IsZero() {
+			amounts[i], free[base] = firstExcept(chosen, base, free[base])
+			chosen[base.With(amounts[i])] = true
+		}
+	}
+	s.suffixes.keepRest(free)
+	return amounts, nil
+}
+
+// firstExcept returns the first amount that was not chosen, or zero, and the choices after it.
+func firstExcept(chosen map[AmountKey]bool, base AmountKey, choices []choice) (invoice.Amount, []choice) {
+	for i, c := range choices {
+		if !chosen[base.With(c.amount)] {
+			return c.amount, choices[i+1:]
+		}
+	}
+	return invoice.Amount{}, nil
+}
+
+// draw returns a different transfer amount to try for each base: one that was free in a lookup, or else a random one.
+func (s *Service) draw(bases []AmountKey, try int) ([]choice, error) {
+	tried := make([]choice, len(bases))
+	drawn := make(map[AmountKey]bool)
+	for i, base := range bases {
+		for range drawTries {
+			c, known := s.suffixes.next(base)
+			if !known && try < randomTries {
+				n, err := rand.Int(s.conf.Rand, big.NewInt(invoice.MaxSuffix))
+				if err != nil {
+					return nil, err
+				}
+				c.amount, _ = suffixed(base, n.Uint64()+1)
+			}
+			if key := base.With(c.amount); c.none || !c.amount.IsZero() && !drawn[key] {
+				tried[i], drawn[key] = c, true
+				break
 			}
 		}
 	}
-	return chosen, nil
+	return tried, nil
 }
 
 // amountUses returns which invoices use the amounts. An amount is taken if its last invoice expired
@@ -169,79 +192,106 @@ func suffixed(base AmountKey, suffix uint64) (a invoice.Amount, ok bool) {
 	return a, true
 }
 
-// chooseFree returns a random unused transfer amount. If all are used, it returns the one with the
-// last invoice that expired longest ago, or zero if none may be reused. The other choices become the
-// shortlist.
-func (s *Service) chooseFree(ctx context.Context, tx *db.Tx, base AmountKey) (invoice.Amount, error) {
+// findFree looks up the free transfer amounts of different bases. They are in random order, except that those with an
+// invoice that expired less than Quarantine ago are the last, and of these the first is the one that expired longest
+// ago.
+func (s *Service) findFree(ctx context.Context, tx *db.Tx, bases []AmountKey) (map[AmountKey][]choice, error) {
+	var seed [32]byte
+	if _, err := io.ReadFull(s.conf.Rand, seed[:]); err != nil {
+		return nil, err
+	}
+	random := mathrand.New(mathrand.NewChaCha8(seed)) //nolint:gosec // a seeded ChaCha8 is as random as its seed, which Config.Rand gave
+	keys := make(map[AmountKey][]AmountKey)
 	var all []AmountKey
-	for suffix := range uint64(invoice.MaxSuffix) {
-		if a, ok := suffixed(base, suffix+1); ok {
-			all = append(all, base.With(a))
+	for _, base := range bases {
+		for _, n := range random.Perm(invoice.MaxSuffix) {
+			if a, ok := suffixed(base, uint64(n)+1); ok {
+				keys[base] = append(keys[base], base.With(a))
+			}
 		}
+		all = append(all, keys[base]...)
 	}
 	uses, err := amountUses(ctx, tx, all)
 	if err != nil {
-		return invoice.Amount{}, err
+		return nil, err
 	}
-	var choices []choice
-	for _, k := range all {
-		if use := uses[k]; !use.Taken {
-			choices = append(choices, choice{k.Amount, use.Until})
+	free := make(map[AmountKey][]choice)
+	for _, base := range bases {
+		for _, k := range keys[base] {
+			if use := uses[k]; !use.Taken {
+				free[base] = append(free[base], choice{amount: k.Amount, until: use.Until})
+			}
+		}
+		slices.SortStableFunc(free[base], func(a, b choice) int { return a.until.Compare(b.until) })
+		if len(free[base]) == 0 {
+			s.suffixes.keep(base, nil)
 		}
 	}
-	if len(choices) == 0 {
-		s.suffixes.exhaust(base)
-		return invoice.Amount{}, nil
-	}
-	var seed [32]byte
-	if _, err := io.ReadFull(s.conf.Rand, seed[:]); err != nil {
-		return invoice.Amount{}, err
-	}
-	random := mathrand.New(mathrand.NewChaCha8(seed)) //nolint:gosec // a seeded ChaCha8 is as random as its seed, which Config.Rand gave
-	random.Shuffle(len(choices), func(i, j int) { choices[i], choices[j] = choices[j], choices[i] })
-	slices.SortStableFunc(choices, func(a, b choice) int { return b.until.Compare(a.until) })
-	best := len(choices) - 1
-	s.suffixes.keep(base, choices[:best])
-	return choices[best].amount, nil
+	return free, nil
 }
 
-// next removes the best choice from the amount's shortlist, if there is one.
-func (f *suffixCache) next(base AmountKey) (choice, bool) {
+// suffixCache holds free transfer amounts, so that they are not all looked up for each invoice of a crowded price. The
+// transaction that uses one checks it. It is safe for concurrent use.
+type suffixCache struct {
+	now func() time.Time
+
+	// mu guards the map. Its keys are amounts without suffix.
+	mu   sync.Mutex
+	free map[AmountKey]shortlist
+}
+
+// shortlist has free transfer amounts, the best one first. If it is empty, none is assumed to be free for exhaustedTTL.
+type shortlist struct {
+	choices []choice
+	readAt  time.Time
+}
+
+// choice is a transfer amount that can be assigned.
+type choice struct {
+	amount invoice.Amount
+	until  time.Time // last expiry of the closed invoices that had it, or zero
+	none   bool      // no amount is free
+}
+
+// isFree reports whether a choice can be assigned, given the use of its amount.
+func (c choice) isFree(use AmountUse) bool {
+	return !c.amount.IsZero() && !use.Taken && use.Until.Equal(c.until)
+}
+
+// next removes and returns the best choice. known is false if it is not known which amounts are free.
+func (f *suffixCache) next(base AmountKey) (c choice, known bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	list := f.shortlist[base]
-	if len(list) == 0 {
+	list, known := f.free[base]
+	if known && len(list.choices) == 0 && f.now().Sub(list.readAt) < exhaustedTTL {
+		return choice{none: true}, true
+	}
+	if len(list.choices) < 2 {
+		delete(f.free, base)
+	} else {
+		f.free[base] = shortlist{list.choices[1:], list.readAt}
+	}
+	if len(list.choices) == 0 {
 		return choice{}, false
 	}
-	last := len(list) - 1
-	if f.shortlist[base] = list[:last]; last == 0 {
-		delete(f.shortlist, base)
-	}
-	return list[last], true
+	return list.choices[0], true
 }
 
-// keep sets the amount's shortlist.
+// keepRest sets the choices of prices, except those of which all were assigned: others may be free soon.
+func (f *suffixCache) keepRest(free map[AmountKey][]choice) {
+	for base, choices := range free {
+		if len(choices) > 0 {
+			f.keep(base, choices)
+		}
+	}
+}
+
+// keep sets the choices of a price.
 func (f *suffixCache) keep(base AmountKey, choices []choice) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.shortlist) >= MaxShortlists {
-		clear(f.shortlist)
+	if len(f.free) >= MaxShortlists {
+		clear(f.free)
 	}
-	f.shortlist[base] = choices
-}
-
-func (f *suffixCache) isExhausted(base AmountKey) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	until, ok := f.exhausted[base]
-	return ok && f.now().Before(until)
-}
-
-func (f *suffixCache) exhaust(base AmountKey) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.exhausted) > MaxExhausted {
-		clear(f.exhausted)
-	}
-	f.exhausted[base] = f.now().Add(exhaustedTTL)
+	f.free[base] = shortlist{choices, f.now()}
 }

@@ -45,6 +45,14 @@ func insertTransferAmounts(ctx context.Context, tx *db.Tx, amounts []TransferAmo
 	return tx.InsertReturningKeys(ctx, transferAmountInsertion, transferAmountRows(amounts))
 }
 
+// insertFreeAmounts is like insertTransferAmounts. But if another open invoice has a transfer amount, the transaction
+// fails with an error for which db.Taken holds.
+func insertFreeAmounts(ctx context.Context, tx *db.Tx, amounts []TransferAmount) error {
+	insertion := transferAmountInsertion
+	insertion.Conflict = ""
+	return tx.Insert(ctx, insertion, transferAmountRows(amounts))
+}
+
 // insertBareRemainders records remainders without a transfer amount.
 func insertBareRemainders(ctx context.Context, tx *db.Tx, remainders []TransferAmount) error {
 	return tx.Insert(ctx, transferAmountInsertion, transferAmountRows(remainders))

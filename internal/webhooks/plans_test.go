@@ -578,6 +578,11 @@ func recordStatements(t *testing.T, s *db.DB) []rowtest.Statement {
 			"claim": func() error {
 				return ledger.SaveClaim(ctx, write, ledger.ClaimRow{ID: "clm_2", PaymentID: "pay_2", InvoiceID: "inv_2", MerchantID: "m"})
 			},
+			"settled": func() error {
+				at := []access.SettlementAddress{{ChainKey: "base", Address: moved.From, MerchantID: "m"}}
+				_, err := access.SendSettled(ctx, write, at, at)
+				return err
+			},
 			"claim an address": func() error {
 				_, err := access.ClaimAddresses(ctx, write, []access.Holding{{Address: moved.From, MerchantID: "m"}}, rowtest.At(1))
 				return err

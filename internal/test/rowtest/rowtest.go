@@ -271,8 +271,7 @@ func Fill(t *testing.T, s *db.DB) {
 		if _, err := ledger.InsertNotice(ctx, tx, invoice.Notice{ID: "ntc_1", Provider: "p", Type: "t", TransferID: "1", ReceivedAt: time.Unix(1, 0)}); err != nil {
 			return err
 		}
-		_, err := ledger.InsertIdempotencyKeys(ctx, tx, []ledger.IdempotencyKey{{Scope: "m", Key: "k", InvoiceID: "inv_1"}}, invoice.Unix(1000))
-		return err
+		return ledger.InsertIdempotencyKeys(ctx, tx, []ledger.IdempotencyKey{{Scope: "m", Key: "k", InvoiceID: "inv_1"}}, invoice.Unix(1000))
 	})
 	fillAuthorizations(t, s)
 }
