@@ -174,6 +174,27 @@ func TestAllowListIsDelayed(t *testing.T) {
 	})
 }
 
+// TestReleaseAfterADelayedList takes an address back that was on a list until a delayed change took effect.
+func TestReleaseAfterADelayedList(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *merchantWorld) {
+		list := func(a invoice.AllowedAddress) error {
+			return second(w.Update(t.Context(), merchantAcme, "acme", invoice.MerchantChange{Allowed: []invoice.AllowedAddress{a}}))
+		}
+		if err := errors.Join(list(home), list(bank)); err != nil {
+			t.Fatal(err)
+		}
+		release := func() error { return w.Release(t.Context(), operator, "acme", home.Address) }
+		if field := (*invoice.FieldError)(nil); !errors.As(release(), &field) {
+			t.Errorf("an address on the list in force was released: %v", release())
+		}
+		w.pass(24 * time.Hour)
+		if err := release(); err != nil {
+			t.Errorf("an address that left the list was not released: %v", err)
+		}
+	})
+}
+
 func TestFindAndList(t *testing.T) {
 	each(t, func(t *testing.T, w *merchantWorld) {
 		for id, want := range map[string]bool{"acme": true, "shop": true, "beta": false, "": false, "a\x00": false} {

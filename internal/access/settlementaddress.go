@@ -106,7 +106,7 @@ func (m *MerchantManager) Release(ctx context.Context, by Principal, id string, 
 				return err
 			}
 		}
-		if lists(is, address) {
+		if lists(is.At(m.now()), address) {
 			return &invoice.FieldError{Field: "address", Detail: "is one of the merchant's allowed or default addresses; remove it there first"}
 		}
 		if err := ReleaseAddress(ctx, tx, Holding{Address: address, MerchantID: id}); err != nil {
