@@ -99,7 +99,7 @@ func (s *Service) createFirst(ctx context.Context, req CreateRequest, key *Idemp
 			}
 		}
 		created, err := s.insert(ctx, create{inv: inv, key: key, byMerchant: req.ByMerchant})
-		if !errors.Is(err, errReserved) { // another request has reserved the reference
+		if !errors.Is(err, errReserved) && !errors.Is(err, errKeyUnused) { // else another request came between
 			return created, err
 		}
 	}

@@ -52,12 +52,14 @@ var (
 	errKeyTaken = errors.New("idempotency key taken")
 	// errReserved: another invoice has reserved the reference.
 	errReserved = errors.New("reference reserved")
+	// errKeyUnused: a request with the same idempotency key was refused in the same batch.
+	errKeyUnused = errors.New("idempotency key unused")
 )
 
 // insert inserts an invoice in one transaction with the invoices that are created at the same time. It
 // returns errKeyTaken or errReserved, and inserts no row, if the key was used or the reference is
-// reserved, errNotHeld if the merchant may not use the address, and ErrCreatesWait if it has waited
-// too long. If ctx ends while the transaction runs, the invoice may still be inserted.
+// reserved, errKeyUnused if it has to be tried again, errNotHeld if the merchant may not use the
+// address, and ErrCreatesWait if it has waited too long. If ctx ends while the transaction runs, the invoice may still be inserted.
 func (s *Service) insert(ctx context.Context, c create) (invoice.Invoice, error) {
 	c.origin = access.OriginFrom(ctx)
 	result := s.creates.Submit(ctx, &c)
@@ -176,7 +178,10 @@ func (s *Service) createIn(ctx context.Context, tx *db.Tx, out *outbox, calls []
 		})
 	}
 	for c, first := range repeats {
-		refused[c] = cmp.Or(refused[first], errKeyTaken)
+		refused[c] = errKeyTaken
+		if errors.Is(refused[first], errNotHeld) { // the address of c may be another one
+			refused[c] = errKeyUnused
+		}
 	}
 	return refused, s.insertAll(ctx, tx, out, allowed)
 }

@@ -286,3 +286,29 @@ func TestRepeatsChangeNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestRefusedCreateLeavesItsKeyUnused repeats keys of requests that are refused, with requests that are not, in the same
+// batches.
+func TestRefusedCreateLeavesItsKeyUnused(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		others := invoice.Address{0xee, 18: w.address[18], 19: w.address[19]}
+		w.create(func(d *invoice.Draft) { d.MerchantID, d.Merchant = w.merchant+"-other", others })
+		var group sync.WaitGroup
+		for i := range 240 {
+			group.Go(func() {
+				request := ledger.CreateRequest{Once: ledger.Once{Key: fmt.Sprint("k", i/12), Scope: w.merchant}, Draft: w.draft(), ByMerchant: true}
+				if i%2 == 0 {
+					request.Draft.Merchant = others
+				}
+				_, err := w.Create(t.Context(), request)
+				field := (*invoice.FieldError)(nil)
+				if i%2 == 1 && err != nil {
+					t.Errorf("a request with the key of a refused one: %v", err)
+				} else if i%2 == 0 && !errors.Is(err, ledger.ErrIdempotencyMismatch) && !errors.As(err, &field) {
+					t.Errorf("a request for an address of another merchant: %v", err)
+				}
+			})
+		}
+		group.Wait()
+	})
+}
