@@ -132,15 +132,11 @@ func (tx *Tx) SendCountExisting(ctx context.Context, columns []string, rows [][]
 	return count, err
 }
 
-// FromExisting ends a query on wanted. It selects the rows that have a match in one of the tables
-// under its conditions. OFFSET 0 keeps PostgreSQL from turning the lookups into a join that reads the
-// whole table.
-func FromExisting(tablesAndConditions ...string) string {
-	exists := make([]string, len(tablesAndConditions))
-	for i, t := range tablesAndConditions {
-		exists[i] = "EXISTS (SELECT 1 FROM " + t + " LIMIT 1 OFFSET 0)"
-	}
-	return " FROM wanted WHERE " + strings.Join(exists, " OR ")
+// FromExisting ends a query on wanted. It selects the rows that have a match in a table under the
+// conditions. OFFSET 0 keeps PostgreSQL from turning the lookups into a join that reads the whole
+// table.
+func FromExisting(tableAndConditions string) string {
+	return " FROM wanted WHERE EXISTS (SELECT 1 FROM " + tableAndConditions + " LIMIT 1 OFFSET 0)"
 }
 
 // minLookups is how many rows PostgreSQL expects of an array. For fewer it would make a new plan each

@@ -153,7 +153,7 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 
 				"UPDATE idempotency_keys SET idem_key = ''",
 				"UPDATE idempotency_keys SET idem_key = '" + strings.Repeat("k", 256) + "'",
-				"UPDATE idempotency_keys SET invoice_id = 'inv_9'",
+				"UPDATE idempotency_keys SET invoice_id = ''",
 
 				"UPDATE chains SET confirmed_number = indexed_number + 1",
 				"UPDATE chains SET indexed_number = -1, confirmed_number = -1",

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"testing"
@@ -107,6 +108,31 @@ func TestKeyUsedMeanwhile(t *testing.T) {
 	r.must(r.db.sql.QueryRowContext(t.Context(), "SELECT count(*) FROM invoices WHERE amount = $1", first.Amount.String()).Scan(&invoices))
 	if invoices != 1 {
 		t.Errorf("%d invoices exist, want 1", invoices)
+	}
+}
+
+// TestDraftDeletedMeanwhile lets another process create and delete a draft with the idempotency key of a create that has
+// looked it up.
+func TestDraftDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	r := newRivalry(t)
+	req, other := r.request(), r.session()
+	req.Key = "k"
+	r.take(other, req, 0)
+	var err error
+	created := make(chan struct{})
+	go func() {
+		defer close(created)
+		_, err = r.Create(t.Context(), req)
+	}()
+	r.awaitLocked(1, "transactionid", created)
+	same, s := req, r.service()
+	same.Draft.Unissued = true
+	draft, draftErr := s.Create(t.Context(), same)
+	r.must(errors.Join(draftErr, s.DeleteDraft(t.Context(), r.own(), draft.ID), other.Rollback()))
+	<-created
+	if !errors.Is(err, ledger.ErrIdempotencyMismatch) {
+		t.Errorf("a key that was used for a draft created an invoice: %v", err)
 	}
 }
 

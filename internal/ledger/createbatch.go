@@ -59,7 +59,8 @@ var (
 // insert inserts an invoice in one transaction with the invoices that are created at the same time. It
 // returns errKeyTaken or errReserved, and inserts no row, if the key was used or the reference is
 // reserved, errKeyUnused if it has to be tried again, errNotHeld if the merchant may not use the
-// address, and ErrCreatesWait if it has waited too long. If ctx ends while the transaction runs, the invoice may still be inserted.
+// address, and ErrCreatesWait if it has waited too long. If ctx ends while the transaction runs, the
+// invoice may still be inserted.
 func (s *Service) insert(ctx context.Context, c create) (invoice.Invoice, error) {
 	c.origin = access.OriginFrom(ctx)
 	result := s.creates.Submit(ctx, &c)

@@ -198,11 +198,12 @@ func TestKeyOfDeletedDraft(t *testing.T) {
 		if inv, err := w.Create(t.Context(), other); err != nil || inv.ID == draft.ID {
 			t.Errorf("after a day: %s, %v", inv.ID, err)
 		}
+		w.seconds.Store(start + 2*day)
 		w.must(w.DeleteOldKeys(t.Context()))
 		var kept int
-		w.must(w.db.sql.QueryRowContext(t.Context(), "SELECT count(*) FROM deleted_draft_keys WHERE scope = '"+w.merchant+"'").Scan(&kept))
+		w.must(w.db.sql.QueryRowContext(t.Context(), "SELECT count(*) FROM idempotency_keys WHERE scope = '"+w.merchant+"'").Scan(&kept))
 		if kept != 0 {
-			t.Errorf("%d keys are kept after a day", kept)
+			t.Errorf("%d keys are kept after two days", kept)
 		}
 	})
 }

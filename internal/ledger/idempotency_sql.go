@@ -28,12 +28,8 @@ func FindIdempotencyKey(ctx context.Context, q db.Querier, scope, key string, no
 		k := IdempotencyKey{Scope: scope, Key: key}
 		err := row.Scan(db.Hash(&k.RequestHash), &k.InvoiceID)
 		return k, err
-	}, selectKey("idempotency_keys")+" UNION ALL "+selectKey("deleted_draft_keys"), scope, key, invoice.UnixSeconds(now.Add(-IdempotencyWindow)))
-}
-
-// selectKey selects a key from one of the two tables of used keys.
-func selectKey(table string) string {
-	return "SELECT request_hash, invoice_id FROM " + table + " WHERE scope = $1 AND idem_key = $2 AND created_at > $3"
+	}, "SELECT request_hash, invoice_id FROM idempotency_keys WHERE scope = $1 AND idem_key = $2 AND created_at > $3",
+		scope, key, invoice.UnixSeconds(now.Add(-IdempotencyWindow)))
 }
 
 // sendUsedKeys asks which of the keys were used within the window before a time. After the next Flush,
@@ -45,13 +41,13 @@ func sendUsedKeys(ctx context.Context, tx *db.Tx, keys []IdempotencyKey, now tim
 		rows[n] = []any{k.InvoiceID, k.Scope, k.Key}
 	}
 	err = tx.LookUpWanted([]string{"requested", "wanted_scope", "wanted_key"}, rows, func(with string, args []any) error {
-		match := " WHERE scope = wanted_scope AND idem_key = wanted_key AND created_at > " + db.Parameter(len(args)+1)
+		match := "idempotency_keys WHERE scope = wanted_scope AND idem_key = wanted_key AND created_at > " + db.Parameter(len(args)+1)
 		return tx.Send(ctx, func(row db.Scanner) error {
 			var id string
 			err := row.Scan(&id)
 			used[id] = true
 			return err
-		}, with+"SELECT requested"+db.FromExisting("idempotency_keys"+match, "deleted_draft_keys"+match), append(args, invoice.UnixSeconds(now.Add(-IdempotencyWindow)))...)
+		}, with+"SELECT requested"+db.FromExisting(match), append(args, invoice.UnixSeconds(now.Add(-IdempotencyWindow)))...)
 	})
 	return used, err
 }
@@ -91,28 +87,9 @@ func InsertIdempotencyKeys(ctx context.Context, tx *db.Tx, keys []IdempotencyKey
 	return tx.Insert(ctx, keyInsertion, rows)
 }
 
-// DeleteIdempotencyKeys deletes keys older than the window: up to limit keys of deleted drafts, and up
-// to limit other keys. It returns the larger of the two numbers of deleted keys.
-func DeleteIdempotencyKeys(ctx context.Context, tx *db.Tx, now time.Time, limit int) (most int64, err error) {
-	for _, table := range []string{"idempotency_keys", "deleted_draft_keys"} {
-		n, err := tx.Exec(ctx, "DELETE FROM "+table+" WHERE (scope, idem_key) IN (SELECT scope, idem_key FROM "+table+
-			" WHERE created_at <= $1 LIMIT $2)", invoice.UnixSeconds(now.Add(-IdempotencyWindow)), limit)
-		if err != nil {
-			return 0, err
-		}
-		most = max(most, n)
-	}
-	return most, nil
-}
-
-// keepDeletedKeys moves the keys that created a draft to the keys of deleted drafts.
-func keepDeletedKeys(ctx context.Context, tx *db.Tx, invoiceID string) error {
-	_, err := tx.Exec(ctx, `INSERT INTO deleted_draft_keys (scope, idem_key, request_hash, invoice_id, created_at)
-		SELECT scope, idem_key, request_hash, invoice_id, created_at FROM idempotency_keys WHERE invoice_id = $1
-		ON CONFLICT (scope, idem_key) DO UPDATE SET request_hash = excluded.request_hash, invoice_id = excluded.invoice_id, created_at = excluded.created_at`, invoiceID)
-	if err != nil {
-		return err
-	}
-	_, err = tx.Exec(ctx, "DELETE FROM idempotency_keys WHERE invoice_id = $1", invoiceID)
-	return err
+// DeleteIdempotencyKeys deletes up to limit keys that are older than the window. It returns how many it
+// deleted.
+func DeleteIdempotencyKeys(ctx context.Context, tx *db.Tx, now time.Time, limit int) (int64, error) {
+	return tx.Exec(ctx, `DELETE FROM idempotency_keys WHERE (scope, idem_key) IN (
+		SELECT scope, idem_key FROM idempotency_keys WHERE created_at <= $1 LIMIT $2)`, invoice.UnixSeconds(now.Add(-IdempotencyWindow)), limit)
 }

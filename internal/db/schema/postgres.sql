@@ -482,29 +482,13 @@ CREATE TABLE idempotency_keys (
     idem_key     TEXT COLLATE "C" NOT NULL CHECK (length(idem_key) BETWEEN 1 AND 255),
     -- hash of the request, to refuse a different one with the same key
     request_hash TEXT COLLATE "C" NOT NULL,
-    -- the first answer
-    invoice_id   TEXT COLLATE "C" NOT NULL REFERENCES invoices (id),
+    -- the first answer, which may be a draft that was deleted
+    invoice_id   TEXT COLLATE "C" NOT NULL CHECK (length(invoice_id) BETWEEN 1 AND 64),
     -- when it was used
     created_at   BIGINT NOT NULL,
     PRIMARY KEY (scope, idem_key)
 );
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
-
--- Idempotency keys of drafts that were deleted. They are used up like others, but their invoices do not exist any more.
-CREATE TABLE deleted_draft_keys (
-    -- the caller that created the draft, as in idempotency_keys
-    scope        TEXT COLLATE "C" NOT NULL,
-    -- the Idempotency-Key
-    idem_key     TEXT COLLATE "C" NOT NULL CHECK (length(idem_key) BETWEEN 1 AND 255),
-    -- hash of the request, to refuse a different one with the same key
-    request_hash TEXT COLLATE "C" NOT NULL,
-    -- the draft
-    invoice_id   TEXT COLLATE "C" NOT NULL CHECK (length(invoice_id) BETWEEN 1 AND 64),
-    -- Unix seconds: when the key was used
-    created_at   BIGINT NOT NULL,
-    PRIMARY KEY (scope, idem_key)
-);
-CREATE INDEX deleted_draft_keys_by_age ON deleted_draft_keys (created_at);
 
 -- Receipts by e-mail, one row for each request. The address is kept until the mail was sent or given up.
 CREATE TABLE receipt_mails (
