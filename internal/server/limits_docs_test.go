@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -216,7 +217,7 @@ func TestEveryLimitHasARow(t *testing.T) {
 		return true
 	})
 	found := 0
-	for _, pkg := range []string{"access", "api", "apikey", "checkout", "inspect", "invoice", "mailer", "merchant", "poster", "store"} {
+	for _, pkg := range []string{"access", "invoice", "mailer", "web/api", "web/checkout"} {
 		for _, name := range limitsOf(t, pkg) {
 			found++
 			if _, other := notInTable[name]; !used[name] && !other {
@@ -226,6 +227,9 @@ func TestEveryLimitHasARow(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(notInTable)) {
 		pkg, _, _ := strings.Cut(name, ".")
+		if folder, below := map[string]string{"api": "web/api", "checkout": "web/checkout"}[pkg]; below {
+			pkg = folder
+		}
 		if !slices.Contains(limitsOf(t, pkg), name) {
 			t.Errorf("notInTable has %s, which does not exist", name)
 		}
@@ -255,7 +259,7 @@ func limitsOf(t *testing.T, pkg string) (names []string) {
 			for _, spec := range constants.Specs {
 				for _, name := range spec.(*ast.ValueSpec).Names {
 					if limit.MatchString(name.Name) {
-						names = append(names, pkg+"."+name.Name)
+						names = append(names, path.Base(pkg)+"."+name.Name)
 					}
 				}
 			}

@@ -53,7 +53,7 @@ func TestNodeRoutes(t *testing.T) {
 // through functions of the package.
 func routesThatCall(t *testing.T, pkg string, calls []string) []string {
 	t.Helper()
-	files, err := filepath.Glob("../" + pkg + "/*.go")
+	files, err := filepath.Glob("../web/" + pkg + "/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
