@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ecdsa"
 	"errors"
+	"io"
 	"math/big"
 	"testing"
 
@@ -144,6 +145,11 @@ func (w *gaslessWorld) smartAccount(signer *ecdsa.PrivateKey) (account common.Ad
 	return crypto.CreateAddress2(w.factory, [32]byte{}, crypto.Keccak256(code)), abi.PackDeploy(address)
 }
 
+// noNode is a caller that reaches no node.
+type noNode struct{}
+
+func (noNode) CallContext(context.Context, any, string, ...any) error { return io.ErrUnexpectedEOF }
+
 func TestCheckOfAKey(t *testing.T) {
 	w := newWorld(t)
 	payer := w.Keys.Payer
@@ -173,9 +179,8 @@ func TestCheckOfAKey(t *testing.T) {
 	wantRefused(t, err, invoice.RefusedDomain)
 	_, err = w.checker.CheckAuthorization(t.Context(), "none", invoice.Address(w.token), good)
 	wantRefused(t, err, invoice.RefusedGaslessOff)
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := w.checker.CheckAuthorization(ended, chain.Local, invoice.Address(w.token), good); err == nil || errors.As(err, new(*invoice.RefusalError)) {
+	away := x402.NewChecker(nil, func(string) x402.Caller { return noNode{} })
+	if _, err := away.CheckAuthorization(t.Context(), chain.Local, invoice.Address(w.token), good); err == nil || errors.As(err, new(*invoice.RefusalError)) {
 		t.Errorf("without a node: %v", err)
 	}
 
