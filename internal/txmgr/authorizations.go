@@ -300,7 +300,9 @@ func (k *authorizationWork) mined(ChainTx, *chain.Receipt) {
 	k.batch = min(2*k.batch, maxAuthorizations)
 }
 
-func (k *authorizationWork) reverted(context.Context, ChainTx) error { return nil }
+func (k *authorizationWork) reverted(context.Context, ChainTx) (then func() error, err error) {
+	return nil, nil
+}
 
 // settle makes authorizations due again that the transaction did not carry out.
 func (k *authorizationWork) settle(ctx context.Context, t ChainTx, _ *chain.Receipt) error {

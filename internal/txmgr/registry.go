@@ -119,12 +119,12 @@ func (k *registryWork) next(ctx context.Context) (batch, error) {
 
 func (k *registryWork) mined(ChainTx, *chain.Receipt) { k.batch = min(2*k.batch, maxBatch) }
 
-func (k *registryWork) reverted(_ context.Context, t ChainTx) error {
+func (k *registryWork) reverted(_ context.Context, t ChainTx) (then func() error, err error) {
 	kind, commitments, err := commitmentsOf(t)
 	if err == nil {
 		k.halveBatch(kind, commitments)
 	}
-	return err
+	return nil, err
 }
 
 // settle ends intents for which the indexer has seen no event, if the receipt has an event for each commitment.

@@ -58,14 +58,18 @@ func (w *Writer) recordMined(ctx context.Context, cursor ledger.Cursor, t ChainT
 		why = "it was reverted"
 	}
 	if why != "" {
-		if err := k.reverted(ctx, t); err != nil {
+		then, err := k.reverted(ctx, t)
+		if err != nil {
 			return err
 		}
 		spent, entries, err := w.cost(ctx, t, r)
 		if err != nil {
 			return err
 		}
-		return w.fail(ctx, t, why, spent, entries...)
+		if err := w.fail(ctx, t, why, spent, entries...); err != nil || then == nil || r.Succeeded() {
+			return err
+		}
+		return then()
 	}
 	if t.Status != TxMined {
 		spent, entries, err := w.cost(ctx, t, r)

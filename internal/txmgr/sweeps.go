@@ -132,31 +132,35 @@ func calls(sweeps []ledger.QueuedSweep) []contracts.Sweep {
 	return all
 }
 
-// halve halves the next batches after the factory refused one, which it does only if the gas is too low. A deposit
-// that is refused on its own waits.
-func (k *sweepWork) halve(ctx context.Context, refused []ledger.QueuedSweep) error {
-	k.batch = max(1, len(refused)/2)
-	if len(refused) != 1 {
+// delayOnly makes a deposit wait that failed on its own. A batch of several is tried again in halves.
+func (k *sweepWork) delayOnly(ctx context.Context, failed []ledger.QueuedSweep) error {
+	if len(failed) != 1 {
 		return nil
 	}
-	result := ledger.SweepResult{ID: refused[0].ID, RetryAt: k.retryAt(refused[0])}
+	result := ledger.SweepResult{ID: failed[0].ID, RetryAt: k.retryAt(failed[0])}
 	return ledger.SettleSweeps(ctx, k.w.conf.Store, k.w.lease, []ledger.SweepResult{result})
 }
 
+// refused halves the next batches after the factory refused one, which it does only if the gas is too low. A deposit
+// that is refused on its own waits.
 func (k *sweepWork) refused(ctx context.Context, sweeps []ledger.QueuedSweep, why error) error {
-	if err := k.halve(ctx, sweeps); err != nil {
+	k.batch = max(1, len(sweeps)/2)
+	if err := k.delayOnly(ctx, sweeps); err != nil {
 		return err
 	}
 	return fmt.Errorf("the factory %s refuses to sweep %d deposits: %w", sweeps[0].Factory, len(sweeps), why)
 }
 
-// reverted halves the next batches, like refused, since each such transaction costs gas, too.
-func (k *sweepWork) reverted(ctx context.Context, t ChainTx) error {
-	sweeps, err := ledger.SweepsOfTx(ctx, k.w.conf.Store, t.ID)
+// reverted halves the next batches, like refused. A deposit that was reverted on its own waits, since each such
+// transaction costs gas.
+func (k *sweepWork) reverted(ctx context.Context, t ChainTx) (then func() error, err error) {
+	n, err := sweepsIn(t)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return k.halve(ctx, sweeps)
+	k.batch = max(1, n/2)
+	sweeps, err := ledger.SweepsOfTx(ctx, k.w.conf.Store, t.ID)
+	return func() error { return k.delayOnly(ctx, sweeps) }, err
 }
 
 // sweepsIn returns how many deposits a transaction sweeps.

@@ -28,8 +28,9 @@ type work interface {
 	next(ctx context.Context) (batch, error)
 	// mined is called when a transaction was mined and succeeded, once unless a reorg removes it.
 	mined(t ChainTx, r *chain.Receipt)
-	// reverted is called when a transaction was mined and reverted. Its items are due again, unless it makes them wait.
-	reverted(ctx context.Context, t ChainTx) error
+	// reverted is called when a transaction was mined and reverted, before its items are due again. The writer calls
+	// the function that it returns, if any, afterwards: it may make the items wait.
+	reverted(ctx context.Context, t ChainTx) (then func() error, err error)
 	// settle is called while the transaction is in a final block and items are still assigned to it. It may be called
 	// again after it succeeded.
 	settle(ctx context.Context, t ChainTx, r *chain.Receipt) error
