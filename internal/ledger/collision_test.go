@@ -196,3 +196,52 @@ func TestBatch(t *testing.T) {
 		})
 	}
 }
+
+// TestBatchWithOneReference creates many invoices with one reference that must be unique, in one transaction. One gets
+// it. The others do not cost a transaction each.
+func TestBatchWithOneReference(t *testing.T) {
+	t.Parallel()
+	r := newRivalry(t)
+	other := r.session()
+	var blocked [2]invoice.Invoice
+	var done []<-chan struct{}
+	for i := range blocked { // both occupy a lane of creates
+		req := r.request()
+		r.take(other, req, i)
+		done = append(done, r.requestLater(req, &blocked[i]))
+		r.awaitLocked(i+1, "transactionid", done[i])
+	}
+	const many = 64
+	made := make(chan error, many)
+	for range many {
+		req := r.unique("R-1")
+		go func() {
+			_, err := r.Create(r.t.Context(), req)
+			made <- err
+		}()
+	}
+	for r.CreatesWaiting() < many {
+		runtime.Gosched()
+	}
+	before, _ := r.proxy.Statements()
+	r.must(other.Rollback())
+	refused := 0
+	for range many {
+		if err := <-made; errors.As(err, new(*ledger.ReferenceTakenError)) {
+			refused++
+		} else {
+			r.must(err)
+		}
+	}
+	for _, d := range done {
+		<-d
+	}
+	if refused != many-1 {
+		t.Errorf("%d of %d creates were refused, want all but one", refused, many)
+	}
+	if after, _ := r.proxy.Statements(); after-before > 5*many {
+		t.Errorf("%d statements for %d creates", after-before, many)
+	} else {
+		t.Logf("%d statements", after-before)
+	}
+}

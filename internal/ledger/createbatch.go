@@ -115,8 +115,9 @@ func (s *Service) createAll(ctx context.Context, calls []*createCall) {
 }
 
 // createTogether inserts invoices in one transaction, and finishes their calls. If another transaction has taken a
-// transfer amount, a key or a reference since this one read it as free, this one is rolled back, and each half of the
-// calls gets a transaction that reads again. try counts from 0 how often an invoice was rolled back alone.
+// transfer amount or a key since this one read it as free, this one is rolled back, and each half of the calls gets a
+// transaction that reads again. If references are not free, the calls without them get one. try counts from 0 how
+// often an invoice was rolled back alone.
 func (s *Service) createTogether(ctx context.Context, calls []*createCall, try int) {
 	var refused map[*createCall]error
 	err := s.update(ctx, func(tx *db.Tx, out *outbox) (err error) {
@@ -125,7 +126,17 @@ func (s *Service) createTogether(ctx context.Context, calls []*createCall, try i
 	})
 	half := len(calls) / 2
 	switch taken := db.Taken(err); {
-	case half > 0 && (taken || errors.Is(err, errReserved)):
+	case errors.Is(err, errReserved):
+		others := slices.DeleteFunc(slices.Clone(calls), func(c *createCall) bool { return refused[c] == errReserved })
+		if len(others) > 0 {
+			s.createTogether(ctx, others, try)
+		}
+		for _, c := range calls { // after the others, of which one may have the reference now
+			if refused[c] == errReserved {
+				c.Finish(errReserved)
+			}
+		}
+	case half > 0 && taken:
 		s.createTogether(ctx, calls[:half], 0)
 		s.createTogether(ctx, calls[half:], 0)
 	case taken && try < maxTries:
@@ -138,27 +149,27 @@ func (s *Service) createTogether(ctx context.Context, calls []*createCall, try i
 }
 
 // createIn inserts invoices, and returns those that are refused. If the transaction has to be rolled back, it returns
-// an error. It takes two round trips to PostgreSQL: bind flushes what is read, and the commit what is written.
+// an error, which is errReserved if some are refused because of their references. It takes two round trips to PostgreSQL: bind flushes what is read, and the commit what is written.
 //
 // Before bind has taken the lock on from_block, it does not write. The indexer takes the same lock and
 // waits for all that hold it.
 func (s *Service) createIn(ctx context.Context, tx *db.Tx, out *outbox, calls []*createCall, try int) (refused map[*createCall]error, err error) {
-	used, err := sendUsedKeys(ctx, tx, keysOf(calls), s.conf.Schedule())
+	firsts, repeats := splitRepeats(calls)
+	used, err := sendUsedKeys(ctx, tx, keysOf(firsts), s.conf.Schedule())
 	if err != nil {
 		return nil, err
 	}
-	settled, err := sendSettled(ctx, tx, calls)
+	settled, err := sendSettled(ctx, tx, firsts)
 	if err != nil {
 		return nil, err
 	}
-	invoices := make([]*invoice.Invoice, len(calls))
-	for i, c := range calls {
+	invoices := make([]*invoice.Invoice, len(firsts))
+	for i, c := range firsts {
 		invoices[i] = &c.Value.inv
 	}
 	if err := s.bind(ctx, tx, invoices, try); err != nil {
 		return nil, err
 	}
-	firsts, repeats := splitRepeats(calls)
 	refused = make(map[*createCall]error)
 	allowed := slices.DeleteFunc(firsts, func(c *createCall) bool {
 		if used[c.Value.inv.ID] {
@@ -178,13 +189,30 @@ func (s *Service) createIn(ctx context.Context, tx *db.Tx, out *outbox, calls []
 			return denied[c]
 		})
 	}
-	for c, first := range repeats {
-		refused[c] = errKeyTaken
-		if errors.Is(refused[first], errNotHeld) { // the address of c may be another one
-			refused[c] = errKeyUnused
+	reserved, err := s.insertAll(ctx, tx, out, allowed)
+	for _, c := range allowed {
+		if err == nil && reserved[c.Value.inv.ID] {
+			refused[c] = errReserved
 		}
 	}
-	return refused, s.insertAll(ctx, tx, out, allowed)
+	for c, first := range repeats {
+		refused[c] = refusalOfRepeat(c.Value, first.Value, refused[first])
+	}
+	if err == nil && len(reserved) > 0 {
+		err = errReserved
+	}
+	return refused, err
+}
+
+// refusalOfRepeat returns how a call is refused that has the key of the first one, which was inserted or refused.
+func refusalOfRepeat(c, first *create, refused error) error {
+	switch {
+	case !errors.Is(refused, errNotHeld):
+		return cmp.Or(refused, errKeyTaken)
+	case c.settlement() == first.settlement() && c.byMerchant == first.byMerchant:
+		return errNotHeld
+	}
+	return errKeyUnused // its address may be allowed
 }
 
 // splitRepeats splits calls into the first ones with their key, and the others with their first one.
@@ -206,19 +234,19 @@ func splitRepeats(calls []*createCall) (firsts []*createCall, repeats map[*creat
 }
 
 // insertAll inserts invoices, their idempotency keys and events. It assumes that transfer amounts and keys that were
-// read as free stay free, because it would take two round trips more to ask which were inserted. It returns errReserved
-// if a reference is not free.
+// read as free stay free, because it would take two round trips more to ask which were inserted. It returns the ids of
+// invoices with references that are not free; then the transaction must be rolled back.
 //
 // Two transactions that insert the same transfer amounts, keys or references wait for each other. So
 // they are inserted in sorted order, amounts first and references last. The indexer assigns transfer amounts in
 // another order; if it deadlocks with a create, db.Update runs one of the two transactions again.
-func (s *Service) insertAll(ctx context.Context, tx *db.Tx, out *outbox, calls []*createCall) error {
+func (s *Service) insertAll(ctx context.Context, tx *db.Tx, out *outbox, calls []*createCall) (reserved map[string]bool, err error) {
 	invoices := make([]invoice.Invoice, len(calls))
 	for i, c := range calls {
 		invoices[i] = c.Value.inv
 		if c.Value.inv.Status == invoice.Open {
 			if err := s.emitCreated(out, c.Value.inv); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
@@ -226,16 +254,12 @@ func (s *Service) insertAll(ctx context.Context, tx *db.Tx, out *outbox, calls [
 		return cmp.Or(bytes.Compare(a.Merchant[:], b.Merchant[:]), a.TransferAmount.Cmp(b.TransferAmount), cmp.Compare(a.ID, b.ID))
 	})
 	if err := insertFree(ctx, tx, invoices); err != nil {
-		return err
+		return nil, err
 	}
 	if err := InsertIdempotencyKeys(ctx, tx, keysOf(calls), s.conf.Schedule()); err != nil {
-		return err
+		return nil, err
 	}
-	reserved, err := reserveReferences(ctx, tx, invoices)
-	if err == nil && len(reserved) > 0 {
-		err = errReserved
-	}
-	return err
+	return reserveReferences(ctx, tx, invoices)
 }
 
 // keysOf returns the idempotency keys of calls that have one.
