@@ -127,12 +127,12 @@ func (s *Service) createTogether(ctx context.Context, calls []*createCall, try i
 	half := len(calls) / 2
 	switch taken := db.Taken(err); {
 	case errors.Is(err, errReserved):
-		others := slices.DeleteFunc(slices.Clone(calls), func(c *createCall) bool { return refused[c] == errReserved })
+		others := slices.DeleteFunc(slices.Clone(calls), func(c *createCall) bool { return errors.Is(refused[c], errReserved) })
 		if len(others) > 0 {
 			s.createTogether(ctx, others, try)
 		}
 		for _, c := range calls { // after the others, of which one may have the reference now
-			if refused[c] == errReserved {
+			if errors.Is(refused[c], errReserved) {
 				c.Finish(errReserved)
 			}
 		}
