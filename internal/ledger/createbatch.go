@@ -149,7 +149,8 @@ func (s *Service) createTogether(ctx context.Context, calls []*createCall, try i
 }
 
 // createIn inserts invoices, and returns those that are refused. If the transaction has to be rolled back, it returns
-// an error, which is errReserved if some are refused because of their references. It takes two round trips to PostgreSQL: bind flushes what is read, and the commit what is written.
+// an error, which is errReserved if some are refused because of their references. It takes two round trips to
+// PostgreSQL: bind flushes what is read, and the commit what is written.
 //
 // Before bind has taken the lock on from_block, it does not write. The indexer takes the same lock and
 // waits for all that hold it.
@@ -190,16 +191,16 @@ func (s *Service) createIn(ctx context.Context, tx *db.Tx, out *outbox, calls []
 		})
 	}
 	reserved, err := s.insertAll(ctx, tx, out, allowed)
+	if err != nil {
+		return nil, err
+	}
 	for _, c := range allowed {
-		if err == nil && reserved[c.Value.inv.ID] {
-			refused[c] = errReserved
+		if reserved[c.Value.inv.ID] {
+			refused[c], err = errReserved, errReserved
 		}
 	}
 	for c, first := range repeats {
 		refused[c] = refusalOfRepeat(c.Value, first.Value, refused[first])
-	}
-	if err == nil && len(reserved) > 0 {
-		err = errReserved
 	}
 	return refused, err
 }

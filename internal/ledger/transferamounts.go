@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// drawTries is how many suffixes are drawn for an invoice until one differs from those of its batch.
+	// drawTries is how many suffixes are drawn for an invoice until one differs from the others of its batch.
 	drawTries = 16
 	// randomTries is how many random suffixes are tried before all are looked up.
 	randomTries = 3
@@ -277,7 +277,7 @@ func (f *suffixCache) next(base AmountKey) (c choice, known bool) {
 	return list.choices[0], true
 }
 
-// keepRest sets the choices of prices, except those of which all were assigned: others may be free soon.
+// keepRest sets the choices of prices, except prices without choices left: others may be free soon.
 func (f *suffixCache) keepRest(free map[AmountKey][]choice) {
 	for base, choices := range free {
 		if len(choices) > 0 {
