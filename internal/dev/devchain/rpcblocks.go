@@ -16,8 +16,8 @@ import (
 // object is a JSON object of an answer: what go-ethereum's types encode, and what JSON-RPC adds.
 type object map[string]any
 
-// encode returns the members of a value's JSON that are not null, with those of more, which may be.
-func encode(value json.Marshaler, more object) (object, error) {
+// Encode returns the members of a value's JSON that are not null, and the members of more, which may be null.
+func Encode(value json.Marshaler, more map[string]any) (map[string]any, error) {
 	raw, err := value.MarshalJSON()
 	if err != nil {
 		return nil, err
@@ -26,7 +26,7 @@ func encode(value json.Marshaler, more object) (object, error) {
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return nil, err
 	}
-	all := object{}
+	all := make(map[string]any)
 	for name, member := range members {
 		if !bytes.Equal(member, []byte("null")) {
 			all[name] = member
@@ -49,7 +49,7 @@ func encodeBlock(block *types.Block, full bool) (object, error) {
 			txs[i] = encoded
 		}
 	}
-	return encode(block.Header(), object{
+	return Encode(block.Header(), object{
 		"size": hexutil.Uint64(block.Size()), "transactions": txs, "uncles": []common.Hash{}, "withdrawals": block.Withdrawals(),
 	})
 }
@@ -69,7 +69,7 @@ func encodeTx(tx *types.Transaction, block *types.Block, index int) (object, err
 		more["blockHash"], more["blockNumber"] = block.Hash(), hexutil.Uint64(block.NumberU64())
 		more["blockTimestamp"], more["transactionIndex"] = hexutil.Uint64(block.Time()), hexutil.Uint64(index)
 	}
-	return encode(tx, more)
+	return Encode(tx, more)
 }
 
 // paidPrice returns what a transaction pays for gas in a block with the given base fee.
@@ -90,7 +90,7 @@ func encodeReceipt(receipt *types.Receipt, tx *types.Transaction) (object, error
 	if receipt.Logs == nil {
 		more["logs"] = []*types.Log{}
 	}
-	answer, err := encode(receipt, more)
+	answer, err := Encode(receipt, more)
 	delete(answer, "root") // of receipts before Byzantium, which have no status
 	return answer, err
 }

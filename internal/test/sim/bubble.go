@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 )
 
-// bubbles runs functions in bubbles, where time passes only while every goroutine waits. Package testing/synctest ties
-// them to a test, so the whole program is one.
+// bubbles runs functions in bubbles, where time passes only while every goroutine waits. Package testing/synctest
+// ties them to a test, so the whole program is one.
 type bubbles struct{ t *testing.T }
 
 // run runs f in a bubble. It returns when f and all goroutines that f started have ended.

@@ -214,8 +214,8 @@ func (c *evmChain) call(at *block, msg *core.Message) (*core.ExecutionResult, er
 	return core.ApplyMessage(evm, msg.SkipNonceCheck().SkipEOACheck().SkipGasLimitCapCheck().SkipExecutionGasCapCheck(), core.NewGasPool(math.MaxUint64))
 }
 
-// estimate returns how much gas a message needs on the state after a block, as go-ethereum's nodes do, or what a contract
-// returned when it refused it.
+// estimate returns how much gas a message needs on the state after a block, as go-ethereum's nodes do, or what a
+// contract returned when it refused it.
 func (c *evmChain) estimate(at *block, msg *core.Message) (gas uint64, revert []byte, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -252,7 +252,7 @@ func (c *evmChain) add(tx *types.Transaction) error {
 	return nil
 }
 
-// nextNonce returns the nonce after the account's transactions, also those of the pool.
+// nextNonce returns the nonce after the account's transactions, including the pool's.
 func (c *evmChain) nextNonce(of common.Address, after *block) uint64 {
 	next := after.state.GetNonce(of)
 	for again := true; again; {
@@ -281,8 +281,8 @@ func (c *evmChain) send(key *ecdsa.PrivateKey, to *common.Address, data []byte, 
 	return tx
 }
 
-// reorg replaces the newest blocks by one more than that. keep decides whether a transaction of theirs can be mined again;
-// one with a nonce behind a dropped transaction of its sender waits until that is sent again.
+// reorg replaces the newest blocks by one more than that. keep decides whether a transaction of theirs can be mined
+// again; one with a nonce behind a dropped transaction of its sender waits until that is sent again.
 func (c *evmChain) reorg(depth int, keep func(*types.Transaction) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

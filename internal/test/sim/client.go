@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/quittance/quittance/internal/clock"
 )
 
 // client calls the service for somebody, through a network with the faults of the plan.
@@ -42,7 +44,7 @@ func (c *client) call(method, path string, in, out any, headers ...string) error
 	if !c.calm {
 		e = c.world.plan.meet("clients", method+path)
 	}
-	if !wait(c.world.ctx, latency+e.delay) {
+	if !clock.Sleep(c.world.ctx, latency+e.delay, nil) {
 		return errLost
 	}
 	if e.request {
@@ -127,7 +129,7 @@ func (c *client) insist(method, path string, in, out any) error {
 		if !errors.Is(err, errLost) {
 			return err
 		}
-		if !wait(c.world.ctx, 2*time.Second) {
+		if !clock.Sleep(c.world.ctx, 2*time.Second, nil) {
 			return err
 		}
 	}

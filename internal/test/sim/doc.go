@@ -6,17 +6,17 @@
 //	go run ./internal/test/sim -seeds 1..300            many, in -workers processes
 //	go run ./internal/test/sim -for 10m                 new seeds, as many as fit
 //
-// Everything in a run is drawn from its seed: the chains with their finality and reorgs, the nodes with their limits, the
-// merchants, the payers, when the operator stops or kills the service, and the faults. A failing run prints its seed, the
-// first contradiction, the faults that hit a request, and which of these it needs to fail.
+// Everything in a run is drawn from its seed: the chains with their finality and reorgs, the nodes with their limits,
+// the merchants, the payers, when the operator stops or kills the service, and the faults. A failing run prints its
+// seed, the first contradiction, the faults that hit a request, and which of these it needs to fail.
 //
 // # The world
 //
-// A run is a bubble of package testing/synctest: time passes only while every goroutine waits, so a year costs as much as
-// what happens in it. The service is server.Run with a server.Config, as serve makes it, on a SQLite database, whose disk
-// (package simdisk) loses what was not synced when its machine is killed. Its
-// connections lead to an in-memory network (net.go). A chain (chain.go) runs the real contracts in go-ethereum's virtual
-// machine, without consensus; nodes (node.go, rpc.go) serve it over JSON-RPC.
+// A run is a bubble of package testing/synctest: time passes only while every goroutine waits, so a year costs as
+// much as what happens in it. The service is server.Run with a server.Config, as serve makes it, on a SQLite
+// database, whose disk (package simdisk) loses what was not synced when its machine is killed. Its connections lead
+// to an in-memory network (net.go). A chain (chain.go) runs the real contracts in go-ethereum's virtual machine,
+// without consensus; nodes (node.go, rpc.go) serve it over JSON-RPC.
 //
 // Merchants and payers (merchants.go, orders.go) use the REST interface and act on its answers: they create invoices
 // with and without an idempotency key, repeat what was not answered, and pay as asked, late, twice, in parts, in
@@ -24,31 +24,32 @@
 // or an authorization that the service sends. Merchants receive webhooks, check each signature, rotate secrets, ask
 // for redelivery, void and refund. Strangers send what pays nothing, and sweep deposits.
 //
-// A fault (fault.go) is drawn and not chosen from a list of cases: it has a target, a time, a chance, a mask of methods,
-// and any combination of effects: slow, lost before or after it took effect, doubled, another status or body, an answer of
-// the past, a state of the past, an answer with parts left out. Only one node of a chain leaves parts out, and only if
-// the service compares two nodes.
+// A fault (fault.go) is drawn and not chosen from a list of cases: it has a target, a time, a chance, a mask of
+// methods, and any combination of effects: slow, lost before or after it took effect, doubled, another status or
+// body, an answer of the past, a state of the past, an answer with parts left out. Only one node of a chain leaves
+// parts out, and only if the service compares two nodes.
 //
 // # The judges
 //
-// The judges (judge.go) read no table. They know the canonical blocks that are final in the end, and what the service has
-// answered. When all faults have stopped and the last invoice has expired, the service has progressBound to be right:
+// The judges (judge.go) read no table. They know the canonical blocks that are final in the end, and what the service
+// has answered. When all faults have stopped and the last invoice has expired, the service has progressBound to be
+// right:
 //
 //   - An acknowledged invoice exists, with its terms, and a key has made one.
-//   - It is paid if and only if transfers that identify it, mined in time, add up to its amount; its amountPaid is the sum
-//     of its transfers. Where the rules leave the attribution open (an amount in a block that a reorg moved below the
-//     invoice's creation), both outcomes are right.
+//   - It is paid if and only if transfers that identify it, mined in time, add up to its amount; its amountPaid is
+//     the sum of its transfers. Where the rules leave the attribution open (an amount in a block that a reorg
+//     moved below the invoice's creation), both outcomes are right.
 //   - A confirmed payment is a transfer on the chain, and each transfer pays once.
-//   - Each event that is due exists once, and a reader that followed the log during the run has read the same events in
-//     the same order.
+//   - Each event that is due exists once, and a reader that followed the log during the run has read the same
+//     events in the same order.
 //   - What was refunded is the sum of the prepared refunds that were sent.
 //   - Each event reached its merchant, with a valid signature, the body of the log and always the same delivery id.
 //
 // # What a seed does not decide
 //
-// A worker has one processor (GOMAXPROCS=1), the world draws from streams of its own for each actor, and whether a fault
-// hits a request depends on how many requests it has met before. What remains: the order in which the Go scheduler runs
-// goroutines that are ready at the same simulated time, also after a system call or a preemption; the order of maps and of
-// select; the jitter that the service draws from math/rand/v2; the random bytes of TLS and of package crypto. So a replay
-// takes a slightly different course, in which most failures appear again.
+// A worker has one processor (GOMAXPROCS=1), the world draws from a separate stream for each actor, and whether a
+// fault hits a request depends on how many requests it has met before. What remains: the order in which the Go
+// scheduler runs goroutines that are ready at the same simulated time, also after a system call or a preemption; the
+// order of maps and of select; the jitter that the service draws from math/rand/v2; the random bytes of TLS and of
+// package crypto. So a replay takes a slightly different course, in which most failures appear again.
 package main

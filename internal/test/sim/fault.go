@@ -107,8 +107,8 @@ type effect struct {
 	dice  *rand.Rand // for what is left to chance
 }
 
-// plan decides which requests suffer. Invariant: whether a request is hit depends on the seed and on how many requests
-// the fault has met, not on other draws.
+// plan decides which requests suffer. Invariant: whether a request is hit depends on the seed and on how many
+// requests the fault has met, not on other draws.
 type plan struct {
 	mu     sync.Mutex
 	faults []fault
@@ -190,7 +190,8 @@ func hashOf(parts ...any) uint64 {
 	return h.Sum64()
 }
 
-// stream returns a source of random numbers. Each name has its own, so that a draw more in one does not change another.
+// stream returns a source of random numbers. Each name has its own, so that a draw more in one does not change
+// another.
 func stream(seed uint64, name string) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, hashOf(name))) //nolint:gosec // replays need a seed
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -126,7 +127,8 @@ func (o *order) statuses(a balance) (all []apitypes.InvoiceStatus) {
 }
 
 // Bounds of progress. Once the faults have stopped and every invoice has expired, everything due happens within
-// progressBound: the longest pause between two attempts of a delivery after an hour of failures is 30 minutes and a fifth.
+// progressBound: the longest pause between two attempts of a delivery after an hour of failures is 30 minutes and a
+// fifth.
 const progressBound = 45 * time.Minute
 
 // judge waits until everything due has happened, and records what is missing after progressBound.
@@ -142,7 +144,7 @@ func (w *world) judge() {
 			last = at
 		}
 	}
-	wait(w.ctx, time.Until(last)+30*time.Second)
+	clock.Sleep(w.ctx, time.Until(last)+30*time.Second, nil)
 	pause, until := 20*time.Second, time.Now().Add(progressBound)
 	for !w.failed() {
 		missing := w.missing()
@@ -156,7 +158,7 @@ func (w *world) judge() {
 			}
 			return
 		}
-		wait(w.ctx, pause)
+		clock.Sleep(w.ctx, pause, nil)
 		pause = min(2*pause, 10*time.Minute)
 	}
 }
@@ -168,8 +170,8 @@ type answers struct {
 	events   []apitypes.EventRecord
 }
 
-// missing compares what the service says with the ledger, and returns what may still come. What can never come right is
-// recorded as a failure.
+// missing compares what the service says with the ledger, and returns what may still come. What can never come right
+// is recorded as a failure.
 func (w *world) missing() (all []string) {
 	s, err := w.read()
 	if err != nil {
@@ -318,8 +320,8 @@ func (w *world) judgeRefunds(s answers, transfers []transfer, miss func(string, 
 	}
 }
 
-// judgeEvents checks that the log of events is complete, that its reader has missed nothing, and that merchants received
-// their events.
+// judgeEvents checks that the log of events is complete, that its reader has missed nothing, and that merchants
+// received their events.
 func (w *world) judgeEvents(s answers, miss func(string, ...any)) {
 	ids := eventIDs(s.events)
 	w.mu.Lock()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -75,7 +76,7 @@ func (m *merchant) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e := m.world.plan.meet(m.name, kind)
-	if !wait(r.Context(), latency+e.delay) || e.request {
+	if !clock.Sleep(r.Context(), latency+e.delay, nil) || e.request {
 		m.world.log.say(m.name, "webhook %s lost %s", kind, hitsOf(e))
 		panic(http.ErrAbortHandler)
 	}
@@ -114,7 +115,7 @@ func (m *merchant) take(r *http.Request, body []byte, e effect) {
 func (m *merchant) trade() {
 	r := stream(m.world.seed, "actor "+m.name)
 	for i := 0; ; i++ {
-		if !wait(m.world.ctx, time.Duration(r.ExpFloat64()*float64(25*time.Second))) || time.Since(m.world.plan.began) > m.world.active {
+		if !clock.Sleep(m.world.ctx, time.Duration(r.ExpFloat64()*float64(25*time.Second)), nil) || time.Since(m.world.plan.began) > m.world.active {
 			return
 		}
 		o := m.newOrder(r, i)
@@ -151,7 +152,7 @@ func (m *merchant) manage(r *rand.Rand) {
 // disturb lets strangers send tokens that pay nothing, and sweep deposits, until the active time is over.
 func (w *world) disturb() {
 	r, key := stream(w.seed, "strangers"), account("stranger")
-	for wait(w.ctx, time.Duration(r.ExpFloat64()*float64(30*time.Second))) && time.Since(w.plan.began) < w.active {
+	for clock.Sleep(w.ctx, time.Duration(r.ExpFloat64()*float64(30*time.Second)), nil) && time.Since(w.plan.began) < w.active {
 		c, m := w.chains[r.IntN(len(w.chains))], w.merchants[r.IntN(len(w.merchants))]
 		w.mu.Lock()
 		var o *order
@@ -173,7 +174,7 @@ func (w *world) disturb() {
 func (w *world) follow() {
 	c := &client{world: w, name: "follower", key: w.operatorKey.Reveal()}
 	r := stream(w.seed, "follower")
-	for cursor := "start"; wait(w.ctx, time.Duration(5+r.IntN(30))*time.Second); {
+	for cursor := "start"; clock.Sleep(w.ctx, time.Duration(5+r.IntN(30))*time.Second, nil); {
 		var page apitypes.EventList
 		if c.call(http.MethodGet, "/api/events?after="+cursor, nil, &page) != nil {
 			continue

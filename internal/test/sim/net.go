@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/quittance/quittance/internal/clock"
 )
 
 // network connects the hosts of a world without leaving the process.
@@ -121,7 +123,7 @@ func (l *listener) Close() error {
 // dial connects the host to an address. It takes a millisecond.
 func (h *host) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
-	if !wait(ctx, time.Millisecond) {
+	if !clock.Sleep(ctx, time.Millisecond, nil) {
 		return nil, ctx.Err()
 	}
 	h.net.mu.Lock()
@@ -297,16 +299,4 @@ func (p *pipe) end(err error, drop bool) (first bool) {
 	}
 	p.changed.Broadcast()
 	return first
-}
-
-// wait sleeps, and reports whether ctx has not ended before.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

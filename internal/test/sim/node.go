@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/quittance/quittance/internal/clock"
 )
 
 // node serves a chain over JSON-RPC, with the faults of its plan.
@@ -141,7 +143,7 @@ const latency = 3 * time.Millisecond
 
 // enter waits as long as a request takes. It returns false if the request is lost.
 func (n *node) enter(ctx context.Context, e effect, methods []string) bool {
-	ok := wait(ctx, latency+e.delay) && !e.request
+	ok := clock.Sleep(ctx, latency+e.delay, nil) && !e.request
 	if !ok && n.log != nil {
 		n.log.say(n.name, "%s lost %s", strings.Join(methods, ","), hitsOf(e))
 	}

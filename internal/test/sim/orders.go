@@ -16,6 +16,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/clock"
 )
 
 // order is an invoice that a merchant asked for, and what became of it.
@@ -58,7 +59,7 @@ func (o *order) live(r *rand.Rand) {
 	}
 	w := o.merchant.world
 	payer := payers[r.IntN(len(payers))]
-	pause := func(most time.Duration) { wait(w.ctx, time.Duration(r.Int64N(int64(most)))) }
+	pause := func(most time.Duration) { clock.Sleep(w.ctx, time.Duration(r.Int64N(int64(most))), nil) }
 	pause(20 * time.Second)
 	o.readTerms()
 	if r.IntN(8) == 0 {
@@ -68,7 +69,7 @@ func (o *order) live(r *rand.Rand) {
 	case 0: // nobody pays
 	case 1: // late
 		until := time.Until(time.Unix(o.request.ExpiresAt, 0))
-		if until > 0 && !wait(w.ctx, until+o.chain.every) {
+		if until > 0 && !clock.Sleep(w.ctx, until+o.chain.every, nil) {
 			return
 		}
 		o.pay(r, payer, o.shown(), true)
@@ -113,7 +114,7 @@ func (o *order) readTerms() {
 // giveBack waits until the invoice is paid, and refunds a part of its first payment.
 func (o *order) giveBack(r *rand.Rand) {
 	for o.refresh(); o.first().Invoice.Status == "open"; o.refresh() {
-		if !wait(o.merchant.world.ctx, 10*time.Second) || time.Now().Unix() > o.request.ExpiresAt+600 {
+		if !clock.Sleep(o.merchant.world.ctx, 10*time.Second, nil) || time.Now().Unix() > o.request.ExpiresAt+600 {
 			return
 		}
 	}
@@ -128,7 +129,7 @@ func (o *order) giveBack(r *rand.Rand) {
 	var answer apitypes.RefundResponse
 	in := object{"amount": fmt.Sprint(1 + r.IntN(1_000_000)), "to": addressOf(payers[r.IntN(len(payers))]).Hex()}
 	for o.merchant.call(http.MethodPost, "/api/payments/"+page.Payments[i].ID+"/refunds", in, &answer, "Idempotency-Key", "refund-"+o.name) != nil {
-		if !wait(o.merchant.world.ctx, 10*time.Second) || time.Since(o.merchant.world.plan.began) > o.merchant.world.active {
+		if !clock.Sleep(o.merchant.world.ctx, 10*time.Second, nil) || time.Since(o.merchant.world.plan.began) > o.merchant.world.active {
 			return
 		}
 	}
@@ -141,8 +142,8 @@ func (o *order) giveBack(r *rand.Rand) {
 	o.refund = &answer
 }
 
-// authorize signs an authorization for the service to send, and signs no other. It reports whether the service took it
-// or may have.
+// authorize signs an authorization for the service to send, and signs no other. It reports whether the service took
+// it or may have.
 func (o *order) authorize(payer *ecdsa.PrivateKey) bool {
 	until := min(o.request.ExpiresAt, time.Now().Unix()+600)
 	a := contracts.Authorization{From: addressOf(payer), To: o.payTo(), Value: o.amount(), ValidAfter: new(big.Int), ValidBefore: big.NewInt(until), Nonce: common.HexToHash(o.first().OnChainInvoiceID)}
@@ -184,7 +185,7 @@ func (o *order) create(r *rand.Rand) bool {
 		if err == nil && r.IntN(4) > 0 {
 			return true
 		}
-		if !wait(m.world.ctx, time.Duration(1+r.IntN(5))*time.Second) || o.key == "" || o.attempts > 20 {
+		if !clock.Sleep(m.world.ctx, time.Duration(1+r.IntN(5))*time.Second, nil) || o.key == "" || o.attempts > 20 {
 			return len(o.acks) > 0
 		}
 	}
@@ -258,8 +259,8 @@ func (o *order) payTo() common.Address {
 	return o.merchant.wallet
 }
 
-// pay pays an amount in one of the ways that identify the invoice. A bare transfer does so only with an amount that the
-// service has shown.
+// pay pays an amount in one of the ways that identify the invoice. A bare transfer does so only with an amount that
+// the service has shown.
 func (o *order) pay(r *rand.Rand, payer *ecdsa.PrivateKey, amount *big.Int, shown bool) {
 	token, id := contracts.NewTestUSDC(), common.HexToHash(o.first().OnChainInvoiceID)
 	way := r.IntN(6)

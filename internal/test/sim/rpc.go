@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math/big"
 	"slices"
 
@@ -17,6 +15,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/holiman/uint256"
+
+	"github.com/quittance/quittance/internal/dev/devchain"
 )
 
 // Errors of nodes, in go-ethereum's words.
@@ -154,23 +154,12 @@ func (n *node) byHash(view []*block, hash common.Hash) *block {
 // object is a JSON object of an answer.
 type object map[string]any
 
-// encode returns the members of a value's JSON, with those of more.
+// encode returns the members of a value's JSON, and the members of more.
 func encode(value json.Marshaler, more object) object {
-	raw, err := value.MarshalJSON()
+	all, err := devchain.Encode(value, more)
 	if err != nil {
 		panic(err)
 	}
-	members := map[string]json.RawMessage{}
-	if err := json.Unmarshal(raw, &members); err != nil {
-		panic(err)
-	}
-	all := object{}
-	for name, member := range members {
-		if !bytes.Equal(member, []byte("null")) {
-			all[name] = member
-		}
-	}
-	maps.Copy(all, more)
 	return all
 }
 

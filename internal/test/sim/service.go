@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -198,13 +199,11 @@ func serve(h *host, address string, to http.Handler) {
 	s := &http.Server{Handler: own, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	l := h.listen(address)
 	go func() {
-		if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) && !isClosed(err) {
+		if err := s.Serve(l); !errors.Is(err, net.ErrClosed) {
 			panic(err)
 		}
 	}()
 }
-
-func isClosed(err error) bool { return err != nil && strings.Contains(err.Error(), "closed") }
 
 // drain reads a body to its end, up to a limit.
 func drain(r io.Reader) ([]byte, error) { return io.ReadAll(io.LimitReader(r, 8<<20)) }

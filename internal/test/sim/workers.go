@@ -64,8 +64,8 @@ func (w *workers) take() (a, b uint64, more bool) {
 	return a, b, true
 }
 
-// report prints what a process printed, except about seeds without a failure. A process that did not end in order failed at
-// its first seed without a verdict.
+// report prints what a process printed, except about seeds without a failure. A process that did not end in order
+// failed at its first seed without a verdict.
 func (w *workers) report(a, b uint64, lines string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/clock"
 )
 
 const (
@@ -171,7 +172,7 @@ func (w *world) drawFaults() {
 // mine makes blocks until the world ends. Reorgs end with the faults.
 func (w *world) mine(c *worldChain) {
 	r := stream(w.seed, "blocks of "+c.key)
-	for wait(w.ctx, max(c.every, time.Duration(w.pace.Load()))*time.Duration(800+r.IntN(400))/1000) {
+	for clock.Sleep(w.ctx, max(c.every, time.Duration(w.pace.Load()))*time.Duration(800+r.IntN(400))/1000, nil) {
 		b := c.mine(time.Now())
 		w.log.say(c.key, "block %d %s with %d transactions", b.number, b.hash.TerminalString(), len(b.txs))
 		c.mu.Lock()
@@ -256,12 +257,12 @@ func (w *world) operate() {
 		if time.Since(w.plan.began)+d > w.active {
 			break
 		}
-		if !wait(w.ctx, d) || w.failed() {
+		if !clock.Sleep(w.ctx, d, nil) || w.failed() {
 			return
 		}
 		w.restart(r, time.Duration(r.ExpFloat64()*float64(10*time.Second)))
 	}
-	wait(w.ctx, w.active-time.Since(w.plan.began))
+	clock.Sleep(w.ctx, w.active-time.Since(w.plan.began), nil)
 	if w.outage > 0 {
 		w.restart(r, w.outage)
 	}
@@ -275,7 +276,7 @@ func (w *world) restart(r *mathrand.Rand, pause time.Duration) {
 		w.fail("the service did not stop in order: %v", err)
 	}
 	w.pace.Store(int64(pause / 100))
-	wait(w.ctx, pause)
+	clock.Sleep(w.ctx, pause, nil)
 	w.pace.Store(0)
 	if err := w.service.start(); err != nil {
 		w.fail("%v", err)
