@@ -132,8 +132,8 @@ func calls(sweeps []ledger.QueuedSweep) []contracts.Sweep {
 	return all
 }
 
-// delayOnly makes a deposit wait that failed on its own. A batch of several is tried again in halves.
-func (k *sweepWork) delayOnly(ctx context.Context, failed []ledger.QueuedSweep) error {
+// delaySingle makes a deposit wait if it failed as the only one of its batch. Larger batches are tried again in halves.
+func (k *sweepWork) delaySingle(ctx context.Context, failed []ledger.QueuedSweep) error {
 	if len(failed) != 1 {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (k *sweepWork) delayOnly(ctx context.Context, failed []ledger.QueuedSweep) 
 // that is refused on its own waits.
 func (k *sweepWork) refused(ctx context.Context, sweeps []ledger.QueuedSweep, why error) error {
 	k.batch = max(1, len(sweeps)/2)
-	if err := k.delayOnly(ctx, sweeps); err != nil {
+	if err := k.delaySingle(ctx, sweeps); err != nil {
 		return err
 	}
 	return fmt.Errorf("the factory %s refuses to sweep %d deposits: %w", sweeps[0].Factory, len(sweeps), why)
@@ -160,7 +160,7 @@ func (k *sweepWork) reverted(ctx context.Context, t ChainTx) (then func() error,
 	}
 	k.batch = max(1, n/2)
 	sweeps, err := ledger.SweepsOfTx(ctx, k.w.conf.Store, t.ID)
-	return func() error { return k.delayOnly(ctx, sweeps) }, err
+	return func() error { return k.delaySingle(ctx, sweeps) }, err
 }
 
 // sweepsIn returns how many deposits a transaction sweeps.

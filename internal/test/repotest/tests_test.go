@@ -10,7 +10,7 @@ import (
 )
 
 // TestEveryTestRuns checks that CI runs every test. The name of a test decides whether `make test` or `make check` runs it, and
-// no test skips itself. A module of its own that has tests is named by one of the two.
+// no test skips itself. A separate module that has tests is named by one of the two.
 func TestEveryTestRuns(t *testing.T) {
 	makefile := read(t, "Makefile")
 	for _, want := range []string{
