@@ -8,6 +8,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 // otherNames are the methods that call operations of openapi.yaml under another name than methodOf gives.
@@ -29,7 +30,7 @@ func methodOf(operation string) string {
 // TestEveryOperationHasAMethod compares the methods with the operations of openapi.yaml.
 // sdk/typescript has a test like this one.
 func TestEveryOperationHasAMethod(t *testing.T) {
-	doc, err := openapi3.NewLoader().LoadFromFile("../openapi.yaml")
+	doc, err := openapi3.NewLoader().LoadFromFile(testdeps.Repo("openapi.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

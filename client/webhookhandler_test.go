@@ -18,6 +18,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -127,7 +128,7 @@ func TestMustWebhookHandler(t *testing.T) {
 
 // TestWebhookHandlerKnowsAllEvents compares the functions with the webhooks of openapi.yaml.
 func TestWebhookHandlerKnowsAllEvents(t *testing.T) {
-	doc, err := openapi3.NewLoader().LoadFromFile("../openapi.yaml")
+	doc, err := openapi3.NewLoader().LoadFromFile(testdeps.Repo("openapi.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 // depositVectors are the vectors of docs/deposits.md. They were computed by another program.
@@ -44,7 +45,7 @@ func TestDepositAddress(t *testing.T) {
 
 // TestDepositDocs expects docs/deposits.md to have the vectors and the hashes of the code.
 func TestDepositDocs(t *testing.T) {
-	text, err := os.ReadFile("../docs/deposits.md")
+	text, err := os.ReadFile(testdeps.Repo("docs/deposits.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,10 +21,11 @@ import (
 
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/dev/devchain"
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 // gasDocs is the page with the figures of TestGas.
-const gasDocs = "../docs/gas.md"
+var gasDocs = testdeps.Repo("docs/gas.md")
 
 // gasSnapshot has the exact gas of each call, one per line, like Foundry's file of this name.
 const gasSnapshot = ".gas-snapshot"

@@ -21,7 +21,7 @@ import (
 // the Kubernetes manifests by their types and the restricted Pod Security Standard.
 func TestExtraLint(t *testing.T) {
 	t.Parallel()
-	cmd := exec.Command("go", "run", ".", "../..")
+	cmd := exec.Command("go", "run", ".", testdeps.Repo("."))
 	cmd.Dir = "lint"
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly")
 	if err := testdeps.MayInstall(); err != nil {

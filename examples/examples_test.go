@@ -23,7 +23,7 @@ func TestExtraReadmeProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	source := filepath.Join(dir, "main.go")
-	text := devtest.Block(t, "../README.md", "go")
+	text := devtest.Block(t, testdeps.Repo("README.md"), "go")
 	if n := devtest.Lines(text); n > maxLines {
 		t.Errorf("the program has %d lines, want at most %d", n, maxLines)
 	}

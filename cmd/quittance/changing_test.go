@@ -31,6 +31,7 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/server"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -521,7 +522,7 @@ func TestExtraChangeEverySetting(t *testing.T) {
 // checkChangesOfAll fails the test unless there is a change of each setting that is documented.
 func checkChangesOfAll(t *testing.T, all map[string][]changeStep) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/configuration.md")
+	text, err := os.ReadFile(testdeps.Repo("docs/configuration.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

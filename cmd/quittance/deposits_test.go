@@ -35,6 +35,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/internal/web/checkout"
 )
 
@@ -302,7 +303,7 @@ func TestDepositsInCall(t *testing.T) {
 // the constants.
 func TestDepositLimitsAreDocumented(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/operations.md")
+	text, err := os.ReadFile(testdeps.Repo("docs/operations.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

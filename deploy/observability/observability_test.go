@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/quittance/quittance/internal/test/alerttest"
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 type rule struct {
@@ -107,7 +108,7 @@ func TestRunbooks(t *testing.T) {
 			t.Errorf("%s has no summary", r.Alert)
 		}
 	}
-	text := read(t, "../../docs/runbooks.md")
+	text := read(t, testdeps.Repo("docs/runbooks.md"))
 	var sections []string
 	for _, heading := range regexp.MustCompile(`(?m)^### (Quittance\w+)$`).FindAllStringSubmatch(text, -1) {
 		sections = append(sections, heading[1])
@@ -241,7 +242,7 @@ func exportedMetrics(t *testing.T) map[string][]string {
 	t.Helper()
 	exported := map[string][]string{"up": nil}
 	row := regexp.MustCompile("(?m)^\\| `(quittance_[a-z_]+)` \\| ([a-z, ]*?) *\\|")
-	for _, found := range row.FindAllStringSubmatch(read(t, "../../docs/operations.md"), -1) {
+	for _, found := range row.FindAllStringSubmatch(read(t, testdeps.Repo("docs/operations.md")), -1) {
 		labels := strings.Split(found[2], ", ")
 		exported[found[1]] = labels
 		if strings.HasSuffix(found[1], "_duration_seconds") {

@@ -12,6 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 // TestNetworks checks that each built-in network has all facts, that no two of them share one by mistake, and that the
@@ -115,7 +116,7 @@ func TestLookup(t *testing.T) {
 
 // TestNetworksAreDocumented compares both tables of networks in docs/configuration.md with the built-in ones.
 func TestNetworksAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/configuration.md")
+	page, err := os.ReadFile(testdeps.Repo("docs/configuration.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 // TestSettingsAreDocumented compares the settings that a file can have with the
@@ -29,7 +31,7 @@ func TestChangesAreDocumented(t *testing.T) {
 // readSettings returns the settings that a page documents.
 func readSettings(t *testing.T, page string) map[string]bool {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/" + page)
+	text, err := os.ReadFile(testdeps.Repo("docs/" + page))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/config"
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 // show returns what Show writes for the content of a file.
@@ -70,7 +71,7 @@ func TestShowStandby(t *testing.T) {
 // TestShowFillsDefaults wants each setting with a default in docs/configuration.md to be shown with it
 // if the file leaves it out.
 func TestShowFillsDefaults(t *testing.T) {
-	text, err := os.ReadFile("../../docs/configuration.md")
+	text, err := os.ReadFile(testdeps.Repo("docs/configuration.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

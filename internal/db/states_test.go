@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 // TestColumnsOfStatesExist checks that the database has the columns that docs/states.md
 // names.
 func TestColumnsOfStatesExist(t *testing.T) {
-	text, err := os.ReadFile("../../docs/states.md")
+	text, err := os.ReadFile(testdeps.Repo("docs/states.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

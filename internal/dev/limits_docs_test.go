@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/dev/devchain"
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 // TestLimitsAreDocumented compares the row of quittance dev in the table of limits with the
 // constants.
 func TestLimitsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/operations.md")
+	text, err := os.ReadFile(testdeps.Repo("docs/operations.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

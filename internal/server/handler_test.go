@@ -18,6 +18,7 @@ import (
 
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
@@ -232,7 +233,7 @@ func TestCrossOrigin(t *testing.T) {
 // unsafeRequests returns the methods and paths of openapi.yaml with unsafe methods.
 func unsafeRequests(t *testing.T) (all [][2]string) {
 	t.Helper()
-	raw, err := os.ReadFile("../../openapi.yaml")
+	raw, err := os.ReadFile(testdeps.Repo("openapi.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/mailer"
+	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/web/checkout"
 	"github.com/quittance/quittance/internal/web/dashboard"
@@ -178,7 +179,7 @@ var notInTable = map[string]string{
 // by row. The limits of commands and of sweeps are compared in their packages.
 func TestLimitsAreDocumented(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/operations.md")
+	text, err := os.ReadFile(testdeps.Repo("docs/operations.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +240,7 @@ func TestEveryLimitHasARow(t *testing.T) {
 // limitsOf returns the exported constants of a package with names that begin with Max or Min.
 func limitsOf(t *testing.T, pkg string) (names []string) {
 	t.Helper()
-	files, err := filepath.Glob("../" + pkg + "/*.go")
+	files, err := filepath.Glob(testdeps.Repo("internal/" + pkg + "/*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}

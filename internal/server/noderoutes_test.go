@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 // callsOfNodes are the calls by which handlers of each package reach nodes, written as the end of the
@@ -53,7 +54,7 @@ func TestNodeRoutes(t *testing.T) {
 // through functions of the package.
 func routesThatCall(t *testing.T, pkg string, calls []string) []string {
 	t.Helper()
-	files, err := filepath.Glob("../web/" + pkg + "/*.go")
+	files, err := filepath.Glob(testdeps.Repo("internal/web/" + pkg + "/*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 // deposits is the tests' indexer's knowledge of deposit addresses.
@@ -534,7 +535,7 @@ func TestSweepsLeaveAPartOfTheBudget(t *testing.T) {
 // constants.
 func TestSweepLimitsAreDocumented(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/operations.md")
+	text, err := os.ReadFile(testdeps.Repo("docs/operations.md"))
 	must(t, err)
 	want := fmt.Sprintf("| sweeps | %d deposits and %d gas in a transaction; a deposit that a transaction did not sweep is tried again after %d minutes then after twice as long each time up to %d hours |",
 		maxBatch, chain.DefaultMaxTxGas, sweepRetry/time.Minute, sweepRetryMax/time.Hour)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/quittance/quittance/internal/test/devtest"
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 // maxLines is the maximum number of lines, without blank ones, for creating an invoice and handling invoice.paid.
@@ -25,7 +26,7 @@ var blocks = regexp.MustCompile("(?ms)^```ts\n(.*?)^```$")
 func TestExtraReadmeIsOne(t *testing.T) {
 	t.Parallel()
 	program := devtest.Block(t, "README.md", "ts")
-	if devtest.Block(t, "../../README.md", "ts") != program {
+	if devtest.Block(t, testdeps.Repo("README.md"), "ts") != program {
 		t.Error("README.md of the repository has another program")
 	}
 	if same, err := os.ReadFile("examples/quickstart/main.ts"); err != nil || string(same) != program {

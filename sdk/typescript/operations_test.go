@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 // TestExtraEveryOperationHasAMethod compares the methods of Quittance with the operations of openapi.yaml, which have the
 // same names.
 func TestExtraEveryOperationHasAMethod(t *testing.T) {
 	t.Parallel()
-	doc, err := openapi3.NewLoader().LoadFromFile("../../openapi.yaml")
+	doc, err := openapi3.NewLoader().LoadFromFile(testdeps.Repo("openapi.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

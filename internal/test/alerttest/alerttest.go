@@ -27,7 +27,7 @@ func Promtool(t testing.TB) string {
 }
 
 // rules is the path of the alert rules from the folder of a package that uses this one.
-const rules = "../../../deploy/observability/alerts.yml"
+var rules = testdeps.Repo("deploy/observability/alerts.yml")
 
 // sample is a line of metrics in Prometheus' text format.
 var sample = regexp.MustCompile(`(?m)^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? ([-+.0-9eE]+)$`)

@@ -15,6 +15,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/test/devtest"
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 // checkedDocs lists the guides with commands that TestExtraCommandsOfGuides runs, and the number of
@@ -27,7 +28,7 @@ func TestExtraCommandsOfGuides(t *testing.T) {
 	t.Parallel()
 	g := newGuide(t)
 	for name, least := range checkedDocs {
-		text, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
+		text, err := os.ReadFile(testdeps.Repo("docs/" + name))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance"
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 var update = flag.Bool("update", false, "write the examples of openapi.yaml that differ from what TestExtraExamples sends and receives")
@@ -42,7 +43,7 @@ func TestExtraExamples(t *testing.T) {
 		doc.complete(op)
 	}
 	if *update && !t.Failed() {
-		if err := os.WriteFile("../../../openapi.yaml", doc.text(), 0o644); err != nil {
+		if err := os.WriteFile(testdeps.Repo("openapi.yaml"), doc.text(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

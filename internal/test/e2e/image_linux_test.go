@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
 // imageConfig is the configuration of the service in the image.
@@ -36,7 +37,7 @@ func TestExtraImage(t *testing.T) {
 	t.Parallel()
 	w, _ := startWorld(t, "--block-time", quick)
 	info := *w.info.Load()
-	img := assembleImage(t, "../../../Dockerfile")
+	img := assembleImage(t, testdeps.Repo("Dockerfile"))
 	pid := os.Getpid() // no other process listens on the loopback address of this one
 	address := fmt.Sprintf("127.%d.%d.%d:8080", 1+pid>>16, pid>>8&0xff, pid&0xff)
 	text := fmt.Sprintf(imageConfig, address, info.Chain.ChainID, info.Chain.RPCURL, info.Chain.Token)
@@ -182,7 +183,7 @@ func (img *image) build(t *testing.T, build, to string) {
 	}
 	img.mkdir(t, filepath.Dir(to))
 	cmd := exec.Command("sh", "-c", strings.Replace(found[1], " -trimpath", "", 1)+` -o "$0" `+found[2], filepath.Join(img.root, to))
-	cmd.Dir = "../../.."
+	cmd.Dir = testdeps.Repo(".")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build the binary: %v\n%s", err, out)
 	}

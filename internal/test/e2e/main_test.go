@@ -47,7 +47,7 @@ func buildAndRun(m *testing.M) (code int, err error) {
 		defer taken.Close() //nolint:errcheck // the process is about to end
 	}
 	program = filepath.Join(dir, "quittance")
-	build := exec.Command("go", "build", "-o", program, "../../../cmd/quittance")
+	build := exec.Command("go", "build", "-o", program, testdeps.Repo("cmd/quittance"))
 	if out, err := build.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("build the program: %w\n%s", err, out)
 	}

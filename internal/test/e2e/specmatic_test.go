@@ -101,7 +101,7 @@ func newGenerator(ctx context.Context, t *testing.T) generator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	modules, err := testdeps.NodeModules(ctx, "e2e", "../../../tools/openapi")
+	modules, err := testdeps.NodeModules(ctx, "e2e", testdeps.Repo("tools/openapi"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/test/anviltest"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/webhook"
 )
 
@@ -131,10 +132,7 @@ func previousCommit(tb testing.TB, git func(args ...string) (string, error)) str
 func buildPrevious(tb testing.TB) string {
 	tb.Helper()
 	ctx := within(tb, 5*time.Minute)
-	top, err := filepath.Abs("../../..")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	top := testdeps.Repo(".")
 	git := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", top}, args...)...)
 		out, err := cmd.Output()

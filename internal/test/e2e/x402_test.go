@@ -53,7 +53,7 @@ type agents struct {
 // newAgents returns a folder with the unmodified packages and the programs that use them.
 func newAgents(tb testing.TB, payerKey string) *agents {
 	tb.Helper()
-	const example = "../../../examples/x402-express"
+	example := testdeps.Repo("examples/x402-express")
 	modules, err := testdeps.NodeModules(tb.Context(), "e2e", example)
 	if err != nil {
 		tb.Fatal(err)

@@ -10,10 +10,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
-// root is the repository, seen from this package.
-const root = "../../.."
+// root is the folder of the repository.
+var root = testdeps.Repo(".")
 
 // outside are folders that are not the project's own text.
 var outside = []string{".git", "node_modules", "bin", "dist", "testdata"}

@@ -50,6 +50,23 @@ func TestEveryTestRuns(t *testing.T) {
 	})
 }
 
+// TestPathsFromTheTop checks that tests name files of the repository from its top, by testdeps.Repo: a path that
+// goes up two folders or more breaks when its package moves.
+func TestPathsFromTheTop(t *testing.T) {
+	eachGoFile(t, func(name string, set *token.FileSet, file *ast.File) {
+		switch top, _, _ := strings.Cut(filepath.ToSlash(name), "/"); top {
+		case "tools", "bench", "deploy", "sdk": // other modules, and a copy of the repository's layout
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if text, ok := n.(*ast.BasicLit); ok && strings.HasPrefix(text.Value, `"../../`) && name != "internal/test/repotest/tests_test.go" {
+				t.Errorf("%s: name the file from the repository's top, by testdeps.Repo", set.Position(n.Pos()))
+			}
+			return true
+		})
+	})
+}
+
 // skips reports whether a call ends a test as skipped. rapid's r.Skip only draws another action.
 func skips(call *ast.CallExpr) bool {
 	method, ok := call.Fun.(*ast.SelectorExpr)

@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
@@ -59,7 +60,7 @@ func TestUnknownParameters(t *testing.T) {
 // TestParametersOfOpenAPI compares the query parameters of openapi.yaml with those that
 // routes accept.
 func TestParametersOfOpenAPI(t *testing.T) {
-	raw, err := os.ReadFile("../../../openapi.yaml")
+	raw, err := os.ReadFile(testdeps.Repo("openapi.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestParametersOfOpenAPI(t *testing.T) {
 // TestRepeatedWritesOfOpenAPI expects openapi.yaml to have an Idempotency-Key for the routes that take one, and to explain
 // what a repeated request of each other write does.
 func TestRepeatedWritesOfOpenAPI(t *testing.T) {
-	raw, err := os.ReadFile("../../../openapi.yaml")
+	raw, err := os.ReadFile(testdeps.Repo("openapi.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

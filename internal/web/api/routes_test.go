@@ -15,6 +15,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/internal/web/api"
 )
 
@@ -138,7 +139,7 @@ func TestInternalErrorsAreHidden(t *testing.T) {
 
 // Every code is documented, and has an error status.
 func TestCodesAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/errors.md")
+	text, err := os.ReadFile(testdeps.Repo("docs/errors.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +161,7 @@ func TestCodesAreDocumented(t *testing.T) {
 
 // TestCodesHaveStatuses wants a status for each code of openapi.yaml.
 func TestCodesHaveStatuses(t *testing.T) {
-	text, err := os.ReadFile("../../../openapi.yaml")
+	text, err := os.ReadFile(testdeps.Repo("openapi.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

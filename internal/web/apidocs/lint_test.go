@@ -11,16 +11,14 @@ import (
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
-// lintPatience bounds the installation of the linters and their runs.
+// lintPatience bounds the run of a linter.
 const lintPatience = 5 * time.Minute
 
 // TestExtraLint checks openapi.yaml with Redocly and Spectral: no errors and no warnings.
 func TestExtraLint(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), lintPatience)
-	defer cancel()
-	const tools = "../../../tools/openapi"
-	modules, err := testdeps.NodeModules(ctx, "apidocs", tools)
+	tools := testdeps.Repo("tools/openapi")
+	modules, err := testdeps.NodeModules(t.Context(), "apidocs", tools)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +27,9 @@ func TestExtraLint(t *testing.T) {
 		"spectral": {"lint", "--fail-severity", "hint", "--ruleset", filepath.Join(tools, "spectral.yaml")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cmd := exec.CommandContext(ctx, filepath.Join(modules, ".bin", name), append(args, "../../../openapi.yaml")...)
+			ctx, cancel := context.WithTimeout(t.Context(), lintPatience)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, filepath.Join(modules, ".bin", name), append(args, testdeps.Repo("openapi.yaml"))...)
 			cmd.Env = append(os.Environ(), "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true")
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)

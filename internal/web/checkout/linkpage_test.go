@@ -23,6 +23,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/test/testdeps"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
@@ -437,7 +438,7 @@ func TestEmbedScript(t *testing.T) {
 
 // TestDocumentedStates expects docs/embedding.md to have every state of the page.
 func TestDocumentedStates(t *testing.T) {
-	docs, err := os.ReadFile("../../../docs/embedding.md")
+	docs, err := os.ReadFile(testdeps.Repo("docs/embedding.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -450,7 +451,7 @@ func TestDocumentedStates(t *testing.T) {
 
 // TestDocumentedEmbedScript expects docs/embedding.md to contain the path and the hash of the script.
 func TestDocumentedEmbedScript(t *testing.T) {
-	docs, err := os.ReadFile("../../../docs/embedding.md")
+	docs, err := os.ReadFile(testdeps.Repo("docs/embedding.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,16 +15,13 @@ import (
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
-// root is the repository's root, seen from a folder such as internal/web/checkout/web.
-const root = "../../../.."
-
-// packages is the folder, below the root, with the package-lock.json that names the npm packages of
+// packages is the folder, below the top of the repository, with the package-lock.json that names the npm packages of
 // all modules.
 const packages = "internal/web/checkout/web"
 
 func nodeModules(t *testing.T) string {
 	t.Helper()
-	modules, err := testdeps.NodeModules(t.Context(), "webtest", filepath.Join(root, packages))
+	modules, err := testdeps.NodeModules(t.Context(), "webtest", testdeps.Repo(packages))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +107,7 @@ func copySources(t *testing.T, folder, dir string) {
 	if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	source := os.DirFS(filepath.Join(root, folder))
+	source := os.DirFS(testdeps.Repo(folder))
 	names, err := fs.Glob(source, "*.ts")
 	if err != nil {
 		t.Fatal(err)
