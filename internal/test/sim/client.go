@@ -129,7 +129,7 @@ func (c *client) insist(method, path string, in, out any) error {
 		if !errors.Is(err, errLost) {
 			return err
 		}
-		if !clock.Sleep(c.world.ctx, 2*time.Second, nil) {
+		if !c.world.pause(2 * time.Second) {
 			return err
 		}
 	}

@@ -174,7 +174,7 @@ func (w *world) disturb() {
 func (w *world) follow() {
 	c := &client{world: w, name: "follower", key: w.operatorKey.Reveal()}
 	r := stream(w.seed, "follower")
-	for cursor := "start"; clock.Sleep(w.ctx, time.Duration(5+r.IntN(30))*time.Second, nil); {
+	for cursor := "start"; w.pause(time.Duration(5+r.IntN(30)) * time.Second); {
 		var page apitypes.EventList
 		if c.call(http.MethodGet, "/api/events?after="+cursor, nil, &page) != nil {
 			continue

@@ -39,6 +39,7 @@ type world struct {
 	active      time.Duration // how long things happen
 	pace        atomic.Int64  // least time between blocks, so that a long outage has few
 	outage      time.Duration // of the service, after the active time; may be 0
+	returns     atomic.Int64  // when the outage ends, in Unix nanoseconds
 
 	mu       sync.Mutex
 	orders   []*order
@@ -264,8 +265,14 @@ func (w *world) operate() {
 	}
 	clock.Sleep(w.ctx, w.active-time.Since(w.plan.began), nil)
 	if w.outage > 0 {
+		w.returns.Store(time.Now().Add(w.outage).UnixNano())
 		w.restart(r, w.outage)
 	}
+}
+
+// pause waits before somebody asks the service again, and until the outage ends. It reports whether the world goes on.
+func (w *world) pause(d time.Duration) bool {
+	return clock.Sleep(w.ctx, max(d, time.Until(time.Unix(0, w.returns.Load()))), nil)
 }
 
 // restart ends the service in one of its ways, and starts it after a pause.
