@@ -12,7 +12,7 @@ HISTORIES  ?= 10000
 SEED       ?= 1
 INVARIANTS ?= 200
 MUTANTS    ?= 60
-CHECKS     ?= extra forge generators litestream fuzz
+CHECKS     ?= extra cases forge generators litestream fuzz
 BENCHFLAGS ?=
 SIMFLAGS   ?= -for 1000h
 
@@ -70,6 +70,12 @@ properties: ## run HISTORIES cases of each property, INVARIANTS of each model, a
 	go test ./internal/ledger -run '^TestDepositsKeepTheirMoney$$' -v -timeout 240m -property.seed=$(SEED) -property.stored=$(HISTORIES) -deposit.invoices=1000
 	go test ./internal/ledger -run 'Model|Sums' -v -timeout 120m -rapid.checks=$(INVARIANTS)
 	go test ./contracts -run '^TestExtraDepositInvariants$$' -v -timeout 120m -rapid.steps=100 -rapid.checks=$(INVARIANTS)
+
+.PHONY: cases
+cases: ## run the histories and the cases of each property that follow those of make test
+	go test ./internal/ledger -run '^(TestWhoseMoneyIsWhose|TestTheSameChainSaysTheSame|TestHistoriesInMemory)$$' -timeout 60m \
+		-property.seed=501 -property.count=4000 -property.stored=10 -memory.seed=801 -memory.count=2000
+	go test ./internal/indexer -run '^TestHistories$$' -timeout 60m -history.seed=201 -history.count=600
 
 .PHONY: sim
 sim: ## run the service in simulated worlds until stopped; SIMFLAGS='-seed 7 -trace run.log' replays one

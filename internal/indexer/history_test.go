@@ -18,7 +18,7 @@ import (
 // Flags that select the histories.
 var (
 	historySeed  = flag.Uint64("history.seed", 1, "seed of the first history")
-	historyCount = flag.Int("history.count", 800, "how many histories to play; a hundredth with -short")
+	historyCount = flag.Int("history.count", 200, "how many histories to play; a tenth with -short")
 )
 
 const (
@@ -53,7 +53,7 @@ var onceFailed = []uint64{
 func TestHistories(t *testing.T) {
 	count := *historyCount
 	if testing.Short() {
-		count = (count + 99) / 100
+		count = (count + 9) / 10
 	}
 	run := historyRun{T: t, found: map[string]int{}, tally: map[string]int{}}
 	var next atomic.Uint64

@@ -245,8 +245,8 @@ func TestStreamOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := &fixture{chain: newChain(), ledger: newMemory(merchant)}
 		f.node = f.chain.Serve(both{t, rt})
-		blocks := rapid.IntRange(200, 600).Draw(rt, "blocks")
-		size := rapid.Uint64Range(1, 40).Draw(rt, "size")
+		blocks := rapid.IntRange(50, 150).Draw(rt, "blocks")
+		size := rapid.Uint64Range(1, 10).Draw(rt, "size")
 		f.restart(rt, func(c *Config) { c.Chain.Nodes = []chain.NodeSettings{{MaxRange: size}} })
 		f.chain.MineEmpty(blocks)
 		f.maxInFlight = rapid.IntRange(1, 6).Draw(rt, "in flight")

@@ -16,8 +16,8 @@ import (
 // consecutive.
 var (
 	propertySeed    = flag.Uint64("property.seed", 1, "seed of the first case of a property")
-	propertyCount   = flag.Uint64("property.count", 4000, "how many cases of each property to play in memory; a hundredth with -short")
-	propertyOnDisks = flag.Uint64("property.stored", 10, "how many cases of each property to play on each database; one with -short")
+	propertyCount   = flag.Uint64("property.count", 1000, "how many cases of each property to play in memory, or half as many long ones; a 25th with -short")
+	propertyOnDisks = flag.Uint64("property.stored", 4, "how many cases of each property to play on each database; one with -short")
 )
 
 // properties plays cases of a property, each a function of its seed: count in memory, and some on each database. open
@@ -40,7 +40,7 @@ func properties(t *testing.T, count uint64, play func(open func() *reader, rando
 // storedProperties plays cases of a property on SQLite.
 func storedProperties(t *testing.T, play func(d *database, random *rand.Rand) string) {
 	t.Helper()
-	playCases(t, 2**propertyOnDisks, func() func(*rand.Rand) string {
+	playCases(t, 5**propertyOnDisks, func() func(*rand.Rand) string {
 		d := &database{store: dbtest.Open(t, dbtest.SQLite(t))}
 		return func(r *rand.Rand) string { return play(d, r) }
 	})
@@ -50,7 +50,7 @@ func storedProperties(t *testing.T, play func(d *database, random *rand.Rand) st
 func playCases(t *testing.T, count uint64, worker func() func(random *rand.Rand) string) {
 	t.Helper()
 	if testing.Short() {
-		count = (count + 99) / 100
+		count = (count + 24) / 25
 	}
 	var next, failed atomic.Uint64
 	var workers sync.WaitGroup
