@@ -186,7 +186,6 @@ func (ch *Changes) attribute(e *entry, p *invoice.Payment) {
 	// A reorg can change where a transfer of the same transaction goes.
 	p.DepositOf, p.SettlesTo = "", invoice.Address{}
 	if e.depositOf != "" {
-		ch.undecided[p.ID] = false
 		ch.attributeDeposit(e, p)
 		return
 	}

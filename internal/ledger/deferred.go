@@ -143,6 +143,12 @@ func (ch *Changes) receiver(a invoice.Address) ReceiverState {
 	return ch.before.receivers.get(a)
 }
 
+// needsEarlier reports whether a transfer pays an invoice only together with earlier transfers, and these can be in
+// blocks that were never read. Refunds of these in the same blocks are read after them.
+func (ch *Changes) needsEarlier(e *entry, inv invoice.Invoice) bool {
+	return inv.FromBlock == 0 && e.Amount.Less(inv.Amount) && ch.chain.isAboveUnread(e.Position)
+}
+
 // mustDefer reports whether the blocks that were never read can change the
 // attribution of a transfer. They can hold payments of invoices that were
 // created before the chain was first read, and so change what remains of these;
@@ -156,6 +162,8 @@ func (ch *Changes) mustDefer(e *entry, candidates []invoice.Candidate, a invoice
 	inferred := a.Method == "" || a.Method.Inferred()
 	receiver := ch.receiver(t.To)
 	switch {
+	case !inferred && ch.needsEarlier(e, a.Invoice):
+		return true
 	case inferred && e.refundID != "":
 		return true
 	case !receiver.Unbound && !receiver.Undecided:
@@ -163,14 +171,16 @@ func (ch *Changes) mustDefer(e *entry, candidates []invoice.Candidate, a invoice
 	case inferred:
 		return true
 	}
-	if a.Method != invoice.ByTransferAmount {
-		return false
-	}
-	bound := !receiver.Undecided
-	var rivals bool // other invoices have the amount; earlier payments decide whether they await it
+	return a.Method == invoice.ByTransferAmount && hasOldRivals(candidates, t.Amount, receiver.Undecided)
+}
+
+// hasOldRivals reports whether other invoices have the amount that a transfer was assigned to one by, while earlier payments
+// decide which of them await it: undecided ones, or those of a candidate that was created before the chain was first read.
+func hasOldRivals(candidates []invoice.Candidate, amount invoice.Amount, undecided bool) bool {
+	var rivals bool
 	for _, c := range candidates {
-		bound = bound && c.FromBlock > 0
-		rivals = rivals || !c.HasTransferAmount && c.Amount == t.Amount
+		undecided = undecided || c.FromBlock == 0
+		rivals = rivals || !c.HasTransferAmount && c.Amount == amount
 	}
-	return rivals && !bound
+	return rivals && undecided
 }

@@ -69,8 +69,12 @@ func checkDepositAddress(ctx context.Context, tx *db.Tx, inv invoice.Invoice) er
 // A payment in another currency than the invoice's belongs to none.
 func (ch *Changes) attributeDeposit(e *entry, p *invoice.Payment) {
 	inv := ch.invoice(e.depositOf)
-	p.DepositOf, p.SettlesTo = inv.ID, inv.Merchant
 	a, ok := invoice.Attribute(p.Transfer, []invoice.Candidate{{Invoice: inv}}, false)
+	if ch.undecided[p.ID] = ok && ch.needsEarlier(e, inv); ch.undecided[p.ID] {
+		*p = p.WithAttribution(invoice.Attribution{}) // the balance of the address gets it when it is decided
+		return
+	}
+	p.DepositOf, p.SettlesTo = inv.ID, inv.Merchant
 	*p = p.WithAttribution(a)
 	if !ok {
 		ch.effects.unattributed = append(ch.effects.unattributed, *p)

@@ -385,3 +385,38 @@ func (s story) outcome(w *reader, invoices []invoice.Invoice, all []ledger.Block
 	}
 	return out
 }
+
+// TestPartsBelowWhatWasRead reads the second part of a payment before the first one and its refund, which are in blocks
+// that were never read. The parts never paid the invoice together.
+func TestPartsBelowWhatWasRead(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *database) {
+		for _, deposit := range []bool{false, true} {
+			w := onDatabase(d.unstarted(t))
+			s := story{terms: []terms{{amount: 1_000_000, transfer: 1_000_007, expires: 1000, deposit: deposit}}}
+			part := func(amount uint64) (b storyBlock) {
+				move := storyTransfer{amount: amount, from: thePartner}
+				if deposit {
+					move.of, move.deposit = -1, &storyDeposit{}
+				}
+				b.transfers = append(b.transfers, move)
+				return b
+			}
+			back := storyTransfer{amount: 400_000, of: -1, to: thePartner}
+			s.blocks = []storyBlock{part(400_000), {transfers: []storyTransfer{back}}, part(600_000)}
+			invoices := s.invoices(w)
+			w.must(w.book.Insert(invoices...))
+			blocks := s.chain(w, invoices)
+			w.blocks = append(w.blocks, blocks[:2]...)
+			w.must(w.book.Start(w.head(), 101))
+			w.observe(blocks[2])
+			w.final()
+			for i := 1; w.gap() != nil; i++ {
+				w.must(w.book.Fill(w.gap().Next, w.blocks[i].Header, w.blocks[i]))
+			}
+			if got := w.book.Invoice(invoices[0].ID); got.Status != invoice.Open {
+				t.Errorf("at a deposit address %t: the invoice is %s", deposit, got.Status)
+			}
+		}
+	})
+}
