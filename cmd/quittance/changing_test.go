@@ -190,7 +190,7 @@ func (s *changingService) run(cfg config.Config) (*changingReplica, error) {
 // await polls until a condition holds, and reports whether it does in time.
 func await(t *testing.T, holds func() bool) bool {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -35,7 +35,7 @@ func TestEventsWaitForAnEndpoint(t *testing.T) {
 		if typ != "invoice.created" {
 			t.Errorf("received %s", typ)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("no event was delivered")
 	}
 	if a := ask(t, http.MethodGet, base+"/api/events", ""); strings.Contains(a.body, "waitingFor") {

@@ -41,7 +41,7 @@ func TestOptionalEventsSetThroughTheAPI(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.Mine(chaintest.NewTx(chaintest.Transfer(testToken, invoice.Address{1}, merchant, invoice.NewAmount(990_000))))
-			for deadline := time.After(30 * time.Second); ; {
+			for deadline := time.After(2 * time.Minute); ; {
 				select {
 				case typ := <-arrived:
 					if typ == string(invoice.EventUnattributed) {

@@ -101,7 +101,7 @@ func TestRequestLog(t *testing.T) {
 // its response.
 func awaitLine(t *testing.T, log *logtest.Buffer, before int) map[string]any {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {

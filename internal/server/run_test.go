@@ -57,7 +57,7 @@ func scriptedChain(t *testing.T, key string, id uint64) (Chain, *chaintest.Chain
 // await polls /readyz until wanted returns true, and returns the health.
 func await(t *testing.T, base, what string, wanted func(status int, h health) bool) health {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()

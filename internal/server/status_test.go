@@ -26,7 +26,7 @@ import (
 // statusOf polls /status until wanted returns true, and returns the status.
 func statusOf(t *testing.T, base, what string, wanted func(admin.Status) bool) admin.Status {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()

@@ -92,7 +92,7 @@ func TestLeaseDeliveriesSkipsLockedMerchants(t *testing.T) {
 		if err := webhooks.LeaseInTransaction(t.Context(), tx, r); err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		r = storedRequest("l2")
 		r.Queues = both

@@ -187,7 +187,7 @@ func (w *world) outcome(t *testing.T) outcome {
 }
 
 // patience bounds each wait of a test.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 func receive[T any](t *testing.T, from <-chan T, what string) T {
 	t.Helper()

@@ -24,7 +24,7 @@ import (
 )
 
 // Patience bounds a wait for a page.
-const Patience = 30 * time.Second
+const Patience = 2 * time.Minute
 
 // Options describe a page. The zero value is a desktop in light colours and English.
 type Options struct {

@@ -18,7 +18,7 @@ import (
 )
 
 // patience bounds a wait for the world.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // World is a running development world.
 type World struct {

@@ -41,7 +41,7 @@ const x402Budget = `    requestCallsPerSecond: 1000
 `
 
 // x402Patience bounds an agent's purchase with all its repetitions.
-const x402Patience = time.Minute
+const x402Patience = 2 * time.Minute
 
 // agents is a folder with the programs of npm's x402 packages.
 type agents struct {

@@ -44,7 +44,7 @@ type browsers struct{ m *testing.M }
 func (b browsers) Run() int { return browsertest.Main(b.m) }
 
 // patience bounds a wait for the service.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // The chain of a world, its token, which has 6 decimals, a payer, and the settlement address
 // of the merchant acme.
