@@ -39,6 +39,7 @@ type block struct {
 	receipts []*types.Receipt
 	state    *state.StateDB // after the block; only copies of it are changed
 	seq      uint64         // blocks of the chain that were made before it, also on other branches
+	encoded  sync.Map       // parts in JSON, as nodes answer them, by name
 }
 
 // evmChain is a chain with its forks. It runs real contracts in go-ethereum's virtual machine.

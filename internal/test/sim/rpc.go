@@ -88,7 +88,7 @@ func (n *node) getReceipts(view []*block, c rpcCall) (any, error) {
 	if b == nil || err != nil {
 		return nil, err
 	}
-	all := make([]object, len(b.receipts))
+	all := make([]json.RawMessage, len(b.receipts))
 	for i := range all {
 		all[i] = n.receipt(b, i)
 	}
@@ -154,13 +154,27 @@ func (n *node) byHash(view []*block, hash common.Hash) *block {
 // object is a JSON object of an answer.
 type object map[string]any
 
-// encode returns the members of a value's JSON, and the members of more.
-func encode(value json.Marshaler, more object) object {
+// encode returns the members of a value's JSON, and the members of more, without an empty root.
+func encode(value json.Marshaler, more object) json.RawMessage {
 	all, err := devchain.Encode(value, more)
 	if err != nil {
 		panic(err)
 	}
-	return all
+	delete(all, "root")
+	raw, err := json.Marshal(all)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+// part returns the JSON of a part of the block, which is encoded once.
+func (b *block) part(name string, encoded func() json.RawMessage) json.RawMessage {
+	known, ok := b.encoded.Load(name)
+	if !ok {
+		known, _ = b.encoded.LoadOrStore(name, encoded())
+	}
+	return known.(json.RawMessage)
 }
 
 func (n *node) getBlock(view []*block, c rpcCall) (any, error) {
@@ -172,31 +186,36 @@ func (n *node) getBlock(view []*block, c rpcCall) (any, error) {
 	if err := param(c, 1, &full); err != nil {
 		return nil, err
 	}
-	txs := make([]any, len(b.txs))
-	for i, tx := range b.txs {
-		if txs[i] = tx.Hash(); full {
-			txs[i] = n.tx(b, i)
+	return b.part(fmt.Sprint("block ", full), func() json.RawMessage {
+		txs := make([]any, len(b.txs))
+		for i, tx := range b.txs {
+			if txs[i] = tx.Hash(); full {
+				txs[i] = n.tx(b, i)
+			}
 		}
-	}
-	return encode(b.header, object{"size": hexutil.Uint64(1000), "transactions": txs, "uncles": []common.Hash{}}), nil
+		return encode(b.header, object{"size": hexutil.Uint64(1000), "transactions": txs, "uncles": []common.Hash{}})
+	}), nil
 }
 
-func (n *node) tx(b *block, i int) object {
-	from, _ := types.Sender(n.chain.signer, b.txs[i])
-	return encode(b.txs[i], object{
-		"from": from, "to": b.txs[i].To(), "blockHash": b.hash, "blockNumber": hexutil.Uint64(b.number), "transactionIndex": hexutil.Uint64(i),
-		"gasPrice": (*hexutil.Big)(b.receipts[i].EffectiveGasPrice),
+func (n *node) tx(b *block, i int) json.RawMessage {
+	return b.part(fmt.Sprint("transaction ", i), func() json.RawMessage {
+		from, _ := types.Sender(n.chain.signer, b.txs[i])
+		return encode(b.txs[i], object{
+			"from": from, "to": b.txs[i].To(), "blockHash": b.hash, "blockNumber": hexutil.Uint64(b.number), "transactionIndex": hexutil.Uint64(i),
+			"gasPrice": (*hexutil.Big)(b.receipts[i].EffectiveGasPrice),
+		})
 	})
 }
 
-func (n *node) receipt(b *block, i int) object {
-	from, _ := types.Sender(n.chain.signer, b.txs[i])
-	o := encode(b.receipts[i], object{"from": from, "to": b.txs[i].To()})
-	if len(b.receipts[i].Logs) == 0 {
-		o["logs"] = []any{}
-	}
-	delete(o, "root")
-	return o
+func (n *node) receipt(b *block, i int) json.RawMessage {
+	return b.part(fmt.Sprint("receipt ", i), func() json.RawMessage {
+		from, _ := types.Sender(n.chain.signer, b.txs[i])
+		more := object{"from": from, "to": b.txs[i].To()}
+		if len(b.receipts[i].Logs) == 0 {
+			more["logs"] = []any{}
+		}
+		return encode(b.receipts[i], more)
+	})
 }
 
 func (n *node) getAccount(view []*block, c rpcCall) (any, error) {
