@@ -115,7 +115,7 @@ func (m *merchant) take(r *http.Request, body []byte, e effect) {
 func (m *merchant) trade() {
 	r := stream(m.world.seed, "actor "+m.name)
 	for i := 0; ; i++ {
-		if !clock.Sleep(m.world.ctx, time.Duration(r.ExpFloat64()*float64(25*time.Second)), nil) || time.Since(m.world.plan.began) > m.world.active {
+		if !clock.Sleep(m.world.ctx, time.Duration(r.ExpFloat64()*float64(14*time.Second)), nil) || time.Since(m.world.plan.began) > m.world.active {
 			return
 		}
 		o := m.newOrder(r, i)

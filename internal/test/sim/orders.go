@@ -41,7 +41,7 @@ func (m *merchant) newOrder(r *rand.Rand, i int) *order {
 	o := &order{name: fmt.Sprintf("%s-%d", m.name, i+1), merchant: m, chain: c, issued: map[string]bool{}}
 	o.request = apitypes.CreateInvoiceRequest{
 		MerchantID: m.name, MerchantAddress: m.wallet.Hex(), Amount: fmt.Sprint(1_000_000 + 10_000*r.IntN(50)), Currency: "USDC", ChainKey: c.key,
-		ExpiresAt: time.Now().Add(time.Duration(40+r.IntN(120)) * time.Second).Unix(), Reference: o.name,
+		ExpiresAt: time.Now().Add(time.Duration(30+r.IntN(80)) * time.Second).Unix(), Reference: o.name,
 	}
 	if r.IntN(3) == 0 {
 		o.request.Collection = "deposit"
@@ -60,7 +60,7 @@ func (o *order) live(r *rand.Rand) {
 	w := o.merchant.world
 	payer := payers[r.IntN(len(payers))]
 	pause := func(most time.Duration) { clock.Sleep(w.ctx, time.Duration(r.Int64N(int64(most))), nil) }
-	pause(20 * time.Second)
+	pause(15 * time.Second)
 	o.readTerms()
 	if r.IntN(8) == 0 {
 		o.void()
@@ -75,12 +75,12 @@ func (o *order) live(r *rand.Rand) {
 		o.pay(r, payer, o.shown(), true)
 	case 2: // twice
 		o.pay(r, payer, o.shown(), true)
-		pause(time.Minute)
+		pause(30 * time.Second)
 		o.pay(r, payer, o.shown(), true)
 	case 3: // in parts
 		half := new(big.Int).Div(o.amount(), big.NewInt(2))
 		o.pay(r, payer, half, false)
-		pause(time.Minute)
+		pause(30 * time.Second)
 		o.refresh()
 		o.pay(r, payer, o.shown(), o.first().Invoice.RemainingTransferAmount != "")
 	case 4: // the wrong token
@@ -91,7 +91,7 @@ func (o *order) live(r *rand.Rand) {
 	}
 	switch r.IntN(6) {
 	case 0:
-		pause(time.Minute)
+		pause(30 * time.Second)
 		o.void()
 	case 1, 2:
 		o.giveBack(r)

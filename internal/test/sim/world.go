@@ -22,7 +22,7 @@ const (
 	// auditCalls is the default of chains[].auditCallsPerMinute.
 	auditCalls = 60
 	// setupTime is how long a world has no faults at its begin.
-	setupTime = 20 * time.Second
+	setupTime = 10 * time.Second
 )
 
 // world is everything around the service, of one seed.
@@ -93,7 +93,7 @@ func newWorld(seed uint64, log *trace, off map[int]bool) *world {
 	w := &world{seed: seed, log: log, net: newNetwork(), plan: &plan{off: off, met: map[int]uint64{}, hit: map[int]int{}, began: time.Now()}}
 	w.ctx, w.end = context.WithCancel(context.Background())
 	r := stream(seed, "world")
-	w.active = time.Duration(90+r.IntN(210)) * time.Second
+	w.active = time.Duration(50+r.IntN(100)) * time.Second
 	if r.IntN(4) == 0 {
 		w.outage = time.Duration(r.ExpFloat64() * float64(20*time.Hour)).Truncate(time.Second)
 	}
@@ -103,7 +103,7 @@ func newWorld(seed uint64, log *trace, off map[int]bool) *world {
 	}
 	w.operator = &client{world: w, name: "operator", key: w.operatorKey.Reveal(), calm: true}
 	outside := w.net.host("outside")
-	for i := range 1 + max(0, r.IntN(4)-1) {
+	for i := range []int{1, 1, 1, 1, 1, 2, 2, 3}[r.IntN(8)] {
 		w.chains = append(w.chains, w.newWorldChain(r, i, outside))
 	}
 	for i := range 1 + r.IntN(2) {
@@ -261,7 +261,7 @@ func (w *world) operate() {
 		if !clock.Sleep(w.ctx, d, nil) || w.failed() {
 			return
 		}
-		w.restart(r, time.Duration(r.ExpFloat64()*float64(10*time.Second)))
+		w.restart(r, time.Duration(r.ExpFloat64()*float64(8*time.Second)))
 	}
 	clock.Sleep(w.ctx, w.active-time.Since(w.plan.began), nil)
 	if w.outage > 0 {
