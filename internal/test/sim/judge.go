@@ -144,7 +144,7 @@ func (w *world) judge() {
 			last = at
 		}
 	}
-	clock.Sleep(w.ctx, time.Until(last)+30*time.Second, nil)
+	clock.Sleep(w.ctx, time.Until(last)+15*time.Second, nil)
 	pause, until := 20*time.Second, time.Now().Add(progressBound)
 	for !w.failed() {
 		missing := w.missing()

@@ -111,11 +111,11 @@ func (m *merchant) take(r *http.Request, body []byte, e effect) {
 	got.taken = got.taken || (status == 0 || status >= 200 && status < 300) && !e.answer && e.delay < 6*time.Second
 }
 
-// trade creates invoices until the active time is over, each with its payer.
+// trade creates invoices for the larger part of the active time, each with its payer.
 func (m *merchant) trade() {
 	r := stream(m.world.seed, "actor "+m.name)
 	for i := 0; ; i++ {
-		if !clock.Sleep(m.world.ctx, time.Duration(r.ExpFloat64()*float64(14*time.Second)), nil) || time.Since(m.world.plan.began) > m.world.active {
+		if !clock.Sleep(m.world.ctx, time.Duration(r.ExpFloat64()*float64(10*time.Second)), nil) || time.Since(m.world.plan.began) > m.world.active*2/3 {
 			return
 		}
 		o := m.newOrder(r, i)
