@@ -78,7 +78,7 @@ cases: ## run the histories and the cases of each property that follow those of 
 	go test ./internal/indexer -run '^TestHistories$$' -timeout 60m -history.seed=201 -history.count=600
 
 .PHONY: sim
-sim: ## run the service in simulated worlds until stopped; SIMFLAGS='-seed 7 -trace run.log' replays one
+sim: ## run the service in simulated worlds until stopped; SIMFLAGS='-seeds 1..5000' runs these, '-seed 7 -trace run.log' replays one
 	go run ./internal/test/sim $(SIMFLAGS)
 
 .PHONY: requests

@@ -5,6 +5,7 @@
 //	go run ./internal/test/sim -seed 7 -without 2,5     without two of its faults
 //	go run ./internal/test/sim -seeds 1..300            many, in -workers processes
 //	go run ./internal/test/sim -for 10m                 new seeds, as many as fit
+//	make sim SIMFLAGS='-seeds 1..5000'                  the same with flags
 //
 // Everything in a run is drawn from its seed: the chains with their finality and reorgs, the nodes with their limits,
 // the merchants, the payers, when the operator stops or kills the service, and the faults. A failing run prints its

@@ -9,13 +9,13 @@ import (
 // TestSeeds runs a few worlds. A failing one is printed with the faults that it needs.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
-	runSim(t, "1..16")
+	runSim(t, "1..24")
 }
 
 // TestExtraSeeds runs more worlds.
 func TestExtraSeeds(t *testing.T) {
 	t.Parallel()
-	runSim(t, "17..120")
+	runSim(t, "25..120")
 }
 
 // runSim builds the program and runs seeds.
