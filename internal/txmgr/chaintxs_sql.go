@@ -209,6 +209,19 @@ func UnsettledTxs(ctx context.Context, q db.Querier, chainKey string) ([]ChainTx
 		SELECT tx_id FROM queued_sweeps WHERE chain_key = $1 AND tx_id IS NOT NULL)`, chainKey)
 }
 
+// HasWork reports whether a round of the chain's writer may find anything: it is true whenever there is an unsettled
+// transaction, a due intent, a due authorization or a queued sweep.
+func HasWork(ctx context.Context, q db.Querier, chainKey string) (bool, error) {
+	return db.QueryRow(ctx, q, func(row db.Scanner) (found bool, err error) {
+		err = row.Scan(&found)
+		return found, err
+	}, `SELECT EXISTS (SELECT 1 FROM chain_txs WHERE chain_key = $1 AND status = 'sent')
+		OR EXISTS (SELECT 1 FROM intents WHERE chain_key = $1 AND status = 'due')
+		OR EXISTS (SELECT 1 FROM intents WHERE chain_key = $1 AND status = 'sent' AND seen_block IS NULL)
+		OR EXISTS (SELECT 1 FROM authorizations WHERE chain_key = $1 AND status IN ('accepted', 'sent'))
+		OR EXISTS (SELECT 1 FROM queued_sweeps WHERE chain_key = $1)`, chainKey)
+}
+
 // ChainTxsFrom returns, by nonce, the sender's transactions from a nonce on.
 func ChainTxsFrom(ctx context.Context, q db.Querier, chainKey string, sender invoice.Address, nonce uint64) ([]ChainTx, error) {
 	return chainTxs(ctx, q, "chain_key = $1 AND sender = $2 AND nonce >= $3", chainKey, sender.String(), int64(nonce))

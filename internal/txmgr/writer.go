@@ -109,6 +109,7 @@ type Writer struct {
 	reported     error                     // the blocker that was logged last
 	waits        bool                      // whether the last round ended with errFirstNonce
 	countedAt    time.Time                 // when due items were last counted
+	idle         bool                      // whether the last round found no work
 
 	mu     sync.Mutex
 	status Status
@@ -215,6 +216,7 @@ func (w *Writer) resign() {
 	clear(w.lostSince)
 	clear(w.blockers)
 	w.foreignClaim, w.nonceClaim = nonceClaim{}, nonceClaim{}
+	w.idle = false
 	for _, k := range w.works {
 		k.resign()
 	}
@@ -229,7 +231,7 @@ func (w *Writer) release(ctx context.Context) error {
 	return nil
 }
 
-// process follows the transactions in flight and, if there are no such transactions, sends the next one.
+// process runs a round, unless there is no work and the last round found none.
 func (w *Writer) process(ctx context.Context) error {
 	if err := w.noteAgain(ctx); err != nil {
 		return err
@@ -237,6 +239,20 @@ func (w *Writer) process(ctx context.Context) error {
 	if err := w.count(ctx); err != nil {
 		return err
 	}
+	found, err := HasWork(ctx, w.conf.Store, w.conf.Chain.Key)
+	if err != nil || !found && w.idle {
+		return err
+	}
+	w.idle = false
+	if err := w.advance(ctx); err != nil {
+		return err
+	}
+	w.idle = !found
+	return nil
+}
+
+// advance follows the transactions in flight and, if there are no such transactions, sends the next one.
+func (w *Writer) advance(ctx context.Context) error {
 	// The cursor is read first: for everything still unsettled afterwards, the indexer has seen all events up to the
 	// cursor.
 	cursor, err := ledger.NewReader(w.conf.Store).Cursor(ctx, w.conf.Chain.Key)

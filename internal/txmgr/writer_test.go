@@ -282,3 +282,40 @@ func TestSkippedIntentsAreLookedAtAnew(t *testing.T) {
 	w.wantAllDone()
 	w.wantTxs(TxMined)
 }
+
+// TestIdleWriterMakesOneQuery gives each kind of work to a writer that has none, and has none again afterwards.
+func TestIdleWriterMakesOneQuery(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		queries := 0
+		writer := w.writer(w.gasless, w.sweeping(atOnce), func(c *Config) {
+			c.Leases, c.Store = w.store, db.Recorded(w.store, func(string, []any) { queries++ })
+		})
+		wantIdle := func() {
+			t.Helper()
+			w.tick(writer) // finds that everything is done
+			queries = 0
+			w.tick(writer)
+			if queries != 1 {
+				t.Errorf("a round without work made %d queries, want 1", queries)
+			}
+		}
+		wantIdle()
+		w.enqueueIntents(invoice.IntentOpen, commitments(1)...)
+		w.tick(writer)
+		w.wantTxs(TxSent)
+		w.seal(1 + finality)
+		w.index()
+		w.tick(writer)
+		wantIdle()
+		w.acceptOf(w.payer(100))
+		w.tick(writer)
+		w.wantTxs(TxMined, TxSent)
+		w.seal(1 + finality)
+		w.indexAuthorizations()
+		w.tick(writer)
+		wantIdle()
+		w.deposit("m", 100)
+		w.tick(writer)
+		w.wantTxs(TxMined, TxMined, TxSent)
+	})
+}

@@ -557,6 +557,7 @@ func recordStatements(t *testing.T, s *db.DB) []rowtest.Statement {
 		"sent transaction": func() error { _, err := ledger.NewReader(read).SentTx(ctx, "ctx_1"); return rowtest.WantNotFound(err) },
 		"held by another":  func() error { _, err := ledger.NewReader(read).IsHeldByOther(ctx, moved.To, "n"); return err },
 		"unsettled":        func() error { _, err := txmgr.UnsettledTxs(ctx, read, "base"); return err },
+		"work":             func() error { _, err := txmgr.HasWork(ctx, read, "base"); return err },
 		"event":            func() error { _, _, err := webhooks.NewReader(read).EventRecord(ctx, "evt_1"); return err },
 		"listened": func() error {
 			_, err := webhooks.HasListener(ctx, read, webhooks.Event{MerchantID: "m", Type: invoice.EventPaid, InvoiceID: "inv_1"}, rowtest.At(1))
