@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -25,15 +27,20 @@ import (
 
 var replicaKills = flag.Int("replica-kills", 3, "how often TestExtraKilledReplicas kills a replica")
 
-// killInterval is the time from one kill to the next.
-const killInterval = 5 * time.Second
+const (
+	// killInterval is the time from one kill to the next.
+	killInterval = 5 * time.Second
+	// outlastLeases is longer than the leases of a killed replica last.
+	outlastLeases = 75 * time.Second
+)
 
 // TestExtraKilledReplicas kills one of three replicas behind a proxy every few seconds and
 // restarts it, while invoices are created and paid. No accepted invoice is lost or created
-// twice, and each event arrives once.
+// twice, each event arrives once, and no transaction is sent twice.
 func TestExtraKilledReplicas(t *testing.T) {
 	t.Parallel()
 	s := newService(t, dbtest.MigratedPostgres(t), anviltest.Options{BlockTime: time.Second})
+	before := s.nonce()
 	replicas := []*replica{s.start(), s.start(), s.start()}
 	p := newProxy(t, replicas)
 	front := &replica{url: p.URL}
@@ -77,6 +84,40 @@ func TestExtraKilledReplicas(t *testing.T) {
 	s.expectInvoices(front, wantTypes)
 	s.expectPaidOnce(front, paid)
 	s.expectEventsOnce(wantTypes)
+	// A transaction that two replicas sent would have no effect.
+	if sent, useful := s.nonce()-before, s.registryTransactions(); sent > useful {
+		t.Errorf("%d transactions were sent to the registry, of which %d changed something", sent, useful)
+	}
+}
+
+// nonce returns how many transactions the operator has sent.
+func (s *service) nonce() int {
+	s.Helper()
+	n, err := strconv.Atoi(s.chain.Cast(s, "nonce", s.admin.Address))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return n
+}
+
+// registryTransactions returns the number of transactions that opened or closed
+// commitments.
+func (s *service) registryTransactions() int {
+	s.Helper()
+	changed := make(map[string]bool)
+	for _, event := range []string{"Opened(bytes32)", "Closed(bytes32)"} {
+		text := s.chain.Cast(s, "logs", "--json", "--from-block", "0", "--address", s.registry, event)
+		var logs []struct {
+			TxHash string `json:"transactionHash"`
+		}
+		if err := json.Unmarshal([]byte(text), &logs); err != nil {
+			s.Fatalf("cast logs printed no logs: %v\n%s", err, text)
+		}
+		for _, l := range logs {
+			changed[l.TxHash] = true
+		}
+	}
+	return len(changed)
 }
 
 // createWithRetries creates an invoice with an idempotency key, and repeats the request until

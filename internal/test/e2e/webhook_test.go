@@ -2,13 +2,11 @@ package e2e
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -68,48 +66,6 @@ func (w *world) created(invoiceID string) apitypes.EventRecord {
 	}
 	w.Fatalf("no event has the invoice %s", invoiceID)
 	return apitypes.EventRecord{}
-}
-
-// TestExtraWebhookCrashBeforeCommit kills the program after it received a 2xx and before it
-// records it.
-func TestExtraWebhookCrashBeforeCommit(t *testing.T) {
-	t.Parallel()
-	r := newReceiver(t)
-	w, c := startWorld(t, "--block-time", quiet, "--webhook-url", r.URL)
-	r.setSecret(w.info.Load().Merchant.WebhookSecret)
-	conn, err := dbtest.SQL(t, "sqlite:"+w.dir+"/quittance.db").Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var once sync.Once
-	r.behave(func(rw http.ResponseWriter, _ *http.Request, _ event) {
-		once.Do(func() { // the database accepts no other write from now on
-			if _, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
-				t.Error(err)
-			}
-		})
-		rw.WriteHeader(http.StatusNoContent)
-	})
-	made := w.create(w.draft("4900000"))
-	first := r.await(within(t, patience), webhook.InvoiceCreated, made.ID)
-	const delivered = `quittance_webhook_attempts_total{outcome="delivered"}`
-	if err := await(within(t, patience), func() bool { return w.metric(delivered) == "1" }); err != nil {
-		t.Fatalf("the program does not say that it read the answer: %q", w.metric(delivered))
-	}
-	if got := w.created(made.ID).Delivery; got.Status != apitypes.DeliveryPending || got.Attempts != 0 {
-		t.Fatalf("the answer is recorded already: %+v", got)
-	}
-	c.kill()
-	if _, err := conn.ExecContext(t.Context(), "ROLLBACK"); err != nil {
-		t.Fatal(err)
-	}
-	w.start()
-	got := w.awaitEvent(first.ID, leaseTime, func(e apitypes.EventRecord) bool { return e.Delivery.Status == apitypes.DeliveryDelivered })
-	again := r.await(within(t, patience), webhook.InvoiceCreated, made.ID)
-	if again.accepted != 2 || got.Delivery.ID != first.DeliveryID {
-		t.Errorf("it came %d times, first as %s, and is recorded as %s", again.accepted, first.DeliveryID, got.Delivery.ID)
-	}
-	r.clean()
 }
 
 // TestExtraWebhookFailed lets a delivery fail at its deadline, and lists and redelivers it with
@@ -213,75 +169,4 @@ func TestExtraWebhookAllow(t *testing.T) {
 		t.Errorf("it came as %s, not as %s", came.DeliveryID, got.Delivery.ID)
 	}
 	r.clean()
-}
-
-// TestExtraListenThroughKills follows the events of a program that is killed repeatedly while it
-// records them. Each event is shown once, in the order of the log.
-func TestExtraListenThroughKills(t *testing.T) {
-	t.Parallel()
-	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := free.Addr().String()
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
-	w := newWorld(t, "--block-time", quiet, "--listen", addr)
-	c := w.start()
-	listen := launch(t, "listen", "--url", "http://"+addr)
-	said := func(words string, times int) {
-		t.Helper()
-		if err := await(within(t, patience), func() bool { return strings.Count(listen.stdout.String(), words) >= times }); err != nil {
-			t.Fatalf("it does not say %q %d times", words, times)
-		}
-	}
-	said("Listening", 1)
-	for n := range 4 {
-		var busy sync.WaitGroup
-		for range 4 {
-			busy.Go(func() {
-				for api := w.api(); ; {
-					if _, err := api.CreateInvoice(t.Context(), w.draft("1000000")); err != nil {
-						return // the program was killed
-					}
-				}
-			})
-		}
-		elapse(c, 300*time.Millisecond)
-		c.kill()
-		busy.Wait()
-		said("does not answer", n+1)
-		c = w.start()
-		said("answers again", n+1)
-	}
-	var want []string
-	api := w.api()
-	for after := client.AfterStart; ; {
-		events, next, err := api.EventsAfter(t.Context(), client.EventFilter{}, after)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if after = next; len(events) == 0 {
-			break
-		}
-		for _, e := range events {
-			want = append(want, e.ID())
-		}
-	}
-	line := regexp.MustCompile(`(?m) (evt_[0-9a-z]+)$`)
-	var got []string
-	_ = await(within(t, patience), func() bool { // missing events are reported below
-		got = got[:0]
-		for _, found := range line.FindAllStringSubmatch(listen.stdout.String(), -1) {
-			got = append(got, found[1])
-		}
-		return len(got) >= len(want)
-	})
-	if len(want) == 0 || strings.Join(got, " ") != strings.Join(want, " ") {
-		t.Errorf("of %d events it showed %d, or in another order", len(want), len(got))
-	}
-	if code := listen.stop(t, os.Interrupt, patience); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
 }
