@@ -2,7 +2,6 @@ package webhooks_test
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -178,23 +177,6 @@ func TestLeaseDeliveriesLanes(t *testing.T) {
 	})
 }
 
-func TestLeaseDeliveriesPerMerchant(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		dbtest.Schedule(t, s, "a", 0, 6, now-10)
-		dbtest.Schedule(t, s, "b", 0, 6, now-10)
-		trust(t, s, "a", "b")
-		r := storedRequest("l1")
-		r.Healthy = 3
-		first := lease(t, s, r)
-		wantIDs(t, "taking turns", first, "dlv_a_000000", "dlv_a_000001", "dlv_b_000000")
-		wantIDs(t, "up to 4 each", lease(t, s, storedRequest("l2")),
-			"dlv_a_000002", "dlv_a_000003", "dlv_b_000001", "dlv_b_000002", "dlv_b_000003")
-		wantIDs(t, "beyond", lease(t, s, storedRequest("l3")))
-		finish(t, s, success("l1"), first[0])
-		wantIDs(t, "after one of them", lease(t, s, storedRequest("l4")), "dlv_a_000004")
-	})
-}
-
 // TestLeaseDeliveriesByBreaker checks the limits of healthy and of suspect endpoints, and
 // that a breaker can lower them.
 func TestLeaseDeliveriesByBreaker(t *testing.T) {
@@ -244,37 +226,6 @@ func TestLeaseDeliveriesLast(t *testing.T) {
 		r.LeaseID, r.Lane = "l4", webhooks.First
 		r.Queues = []webhooks.Queue{{MerchantID: "n"}}
 		wantIDs(t, "of those never attempted", lease(t, s, r), "dlv_n_000000")
-	})
-}
-
-// TestLeaseDeliveriesTurns checks that a merchant with a long queue of the oldest
-// deliveries gets its turn like the others.
-func TestLeaseDeliveriesTurns(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		dbtest.Schedule(t, s, "hog", 0, 100, now-1000)
-		trust(t, s, "hog")
-		for _, m := range []string{"a", "e", "i", "z"} {
-			dbtest.Schedule(t, s, m, 0, 1, now)
-			trust(t, s, m)
-		}
-		r := storedRequest("")
-		r.Healthy = 2
-		var got [][]string
-		after := ""
-		for i := range 4 {
-			r.LeaseID = fmt.Sprint("l", i)
-			r.Queues = queues(t, s, r, after)
-			leased := lease(t, s, r)
-			got = append(got, ids(leased))
-			after = leased[len(leased)-1].MerchantID
-		}
-		want := [][]string{
-			{"dlv_a_000000", "dlv_e_000000"}, {"dlv_hog_000000", "dlv_i_000000"},
-			{"dlv_z_000000", "dlv_hog_000001"}, {"dlv_hog_000002", "dlv_hog_000003"},
-		}
-		if diff := gocmp.Diff(want, got); diff != "" {
-			t.Errorf("turns (-want +got):\n%s", diff)
-		}
 	})
 }
 

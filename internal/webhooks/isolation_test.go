@@ -130,7 +130,6 @@ func TestBreakerOpensAndRampsUp(t *testing.T) {
 		dbtest.Schedule(t, s, "m", 0, 40, epoch.UnixMilli()-40)
 		w := newWorld(t, s, r.URL)
 		w.Endpoints = all(byPrefix("m", r.URL, newReceiver(t, status(http.StatusOK)).URL))
-		w.Endpoints = all(byPrefix("m", r.URL, newReceiver(t, status(http.StatusOK)).URL))
 		w.start(t)
 		for range 5 {
 			w.outcome(t)

@@ -1,10 +1,7 @@
 package webhooks_test
 
 import (
-	"fmt"
 	"net/http"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,34 +13,6 @@ import (
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
-
-// TestBlackHole checks that a merchant that never answers delays no other merchant.
-func TestBlackHole(t *testing.T) {
-	release := make(chan struct{})
-	hole := newReceiver(t, func(http.ResponseWriter, *http.Request) { <-release })
-	t.Cleanup(func() { close(release) })
-	r := newReceiver(t, status(http.StatusOK))
-	s := dbtest.Open(t, dbtest.SQLite(t))
-	dbtest.Schedule(t, s, "hole", 0, 200, epoch.UnixMilli()-1000)
-	dbtest.Schedule(t, s, "m", 0, 50, epoch.UnixMilli()-100)
-	w := newWorld(t, s, r.URL)
-	w.Limits = webhooks.Limits{First: 4, Retries: 1, Suspect: 4, PerMerchant: 3, Timeout: patience, Grace: time.Millisecond}
-	w.Endpoints = all(func(merchant string) (webhooks.Endpoint, bool) {
-		if merchant == "hole" {
-			return webhooks.Endpoint{URL: hole.URL}, true
-		}
-		return webhooks.Endpoint{URL: r.URL}, true
-	})
-	w.start(t)
-	for range 50 {
-		if o := w.outcome(t); !strings.HasPrefix(o.DeliveryID, "dlv_m_") || o.Status != webhooks.Delivered {
-			t.Fatalf("outcome %+v", o)
-		}
-	}
-	if n := len(hole.requests()); n > 3 {
-		t.Errorf("%d exchanges with the black hole, want 3 at most", n)
-	}
-}
 
 // TestLanes checks that retries do not wait for first attempts, and first attempts not for
 // retries.
@@ -137,46 +106,6 @@ func TestStop(t *testing.T) {
 			w.outcome(t)
 		})
 	})
-}
-
-// TestTwoWorkers checks that two processes on one database deliver every event once.
-func TestTwoWorkers(t *testing.T) {
-	const merchants, each = 10, 30
-	url := dbtest.MigratedPostgres(t)
-	var mu sync.Mutex
-	seen := map[string]int{}
-	r := newReceiver(t, func(_ http.ResponseWriter, req *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
-		seen[req.Header.Get("X-Service-Delivery")]++
-	})
-	workers := []*world{newWorld(t, dbtest.Open(t, url), r.URL), newWorld(t, dbtest.Open(t, url), r.URL)}
-	for m := range merchants {
-		dbtest.Schedule(t, workers[0].store.DB, fmt.Sprint("m", m), 0, each, epoch.UnixMilli()-each)
-	}
-	outcomes := make(chan outcome, merchants*each)
-	started := time.Now()
-	for _, w := range workers {
-		w.store.outcomes = outcomes
-		// The clock advances, because a worker backs off from a queue that the other
-		// serves.
-		w.Now = func() time.Time { return epoch.Add(time.Since(started)) }
-		w.Limits = webhooks.Limits{First: 8, Timeout: patience, Poll: 10 * time.Millisecond}
-		w.start(t)
-	}
-	for range merchants * each {
-		receive(t, outcomes, "an outcome")
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	for id, n := range seen {
-		if n != 1 {
-			t.Errorf("%s was posted %d times", id, n)
-		}
-	}
-	if len(seen) != merchants*each {
-		t.Errorf("%d deliveries were posted, want %d", len(seen), merchants*each)
-	}
 }
 
 func TestMetrics(t *testing.T) {

@@ -105,38 +105,6 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// TestGivesUpAfterADay runs all attempts at an endpoint that fails for 24 hours, in
-// virtual time.
-func TestGivesUpAfterADay(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		r := newReceiver(t, status(http.StatusInternalServerError))
-		events := dbtest.Schedule(t, s, "m", 0, 1, epoch.UnixMilli())
-		w := newWorld(t, s, r.URL)
-		w.start(t)
-		o := w.outcome(t)
-		for o.Status == webhooks.Pending {
-			w.advance(o.NextDue)
-			o = w.outcome(t)
-		}
-		if o.Status != webhooks.Failed || o.Attempt.Number != 13 {
-			t.Errorf("ended as %s after attempt %d, want failed after 13", o.Status, o.Attempt.Number)
-		}
-		if last := o.Attempt.Started.Sub(epoch); last > 24*time.Hour || last < 24*time.Hour-10*time.Minute {
-			t.Errorf("the last attempt started after %s, want just inside 24h", last)
-		}
-		record := recordOf(t, s, events[0].ID)
-		if record.Status != webhooks.Failed || len(record.Attempts) != 13 || len(r.requests()) != 13 {
-			t.Errorf("%s with %d attempts recorded, %d received; want failed with 13", record.Status, len(record.Attempts), len(r.requests()))
-		}
-		w.advance(epoch.Add(48 * time.Hour))
-		for _, lane := range []webhooks.Lane{webhooks.First, webhooks.Retry} {
-			if queues, err := webhooks.NewReader(s).Queues(t.Context(), lane); len(queues) != 0 || err != nil {
-				t.Errorf("still in the schedule: %+v, %v", queues, err)
-			}
-		}
-	})
-}
-
 // TestDeadlinePassed checks that a delivery past its deadline fails if it was attempted
 // before, and gets one attempt if no worker ran.
 func TestDeadlinePassed(t *testing.T) {
@@ -185,39 +153,6 @@ func TestDeadlinePassed(t *testing.T) {
 	}
 	if o := got["dlv_dead_000000"]; o.Status != webhooks.Failed || o.Attempt == nil || o.Attempt.Number != 1 {
 		t.Errorf("never tried, to a receiver that does not: %+v", o)
-	}
-}
-
-// TestResumes checks that a second worker finishes deliveries that the first attempted,
-// and those that it never saw.
-func TestResumes(t *testing.T) {
-	url := dbtest.SQLite(t)
-	r := newReceiver(t, status(http.StatusServiceUnavailable))
-	first, err := db.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dbtest.Schedule(t, first, "m", 0, 1, epoch.UnixMilli())
-	dbtest.Schedule(t, first, "n", 0, 1, epoch.UnixMilli()+1)
-	w := newWorld(t, first, r.URL)
-	w.start(t)
-	o := w.outcome(t)
-	if err := errors.Join(w.stop(), first.Close()); err != nil {
-		t.Fatal(err)
-	}
-
-	second := dbtest.Open(t, url)
-	ok := newReceiver(t, status(http.StatusOK))
-	w = newWorld(t, second, ok.URL)
-	w.clock.Set(o.NextDue)
-	w.start(t)
-	got := map[string]int{}
-	for range 2 {
-		o := w.outcome(t)
-		got[o.DeliveryID] = o.Attempt.Number
-	}
-	if diff := cmp.Diff(map[string]int{"dlv_m_000000": 2, "dlv_n_000000": 1}, got); diff != "" {
-		t.Errorf("attempts after the restart (-want +got):\n%s", diff)
 	}
 }
 
