@@ -120,39 +120,6 @@ func TestOneWrongAnswerCostsNothing(t *testing.T) {
 	}
 }
 
-// TestGapOfAnEarlierVersion begins with a row that an earlier version wrote after a wrong pending nonce: the
-// transaction's nonce is above one that is never mined.
-func TestGapOfAnEarlierVersion(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		writer := w.writer()
-		ids := commitments(3)
-		w.enqueueIntents(invoice.IntentOpen, ids...)
-		must(t, writer.tick(w.ctx))
-		w.dev.DropPending()
-		w.beyond(writer, 1_000_000_000)
-		w.wantDue(0)
-		w.clock.Add(DefaultLeaseTTL)
-		next := w.writer()
-		w.believed(next)
-		if all := w.txs(); all[len(all)-1].Status != TxFailed {
-			t.Errorf("the transaction beyond the gap is %s", all[len(all)-1].Status)
-		}
-		for range 3 {
-			w.tick(next)
-			w.seal(1)
-			w.index()
-		}
-		w.seal(finality)
-		w.index()
-		w.tick(next)
-		w.wantAllDone()
-		w.wantStatus(statusOpen, ids...)
-		if got := w.nonce(); got != 1 {
-			t.Errorf("%d nonces are used, want 1: no gap is filled", got)
-		}
-	})
-}
-
 // beyond changes the newest transaction as if it had been signed with a much higher nonce.
 func (w *world) beyond(writer *Writer, by uint64) {
 	w.Helper()

@@ -81,55 +81,6 @@ func TestLostBroadcastIsRepeated(t *testing.T) {
 	}
 }
 
-func TestWriterThatDiedAfterSavingIsContinued(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		ids := commitments(1)
-		w.enqueueIntents(invoice.IntentOpen, ids...)
-		w.net.cut(sendRaw)
-		if err := w.writer().tick(w.ctx); !errors.Is(err, errCut) {
-			t.Fatal(err)
-		}
-		w.net.before = nil
-		w.clock.Add(DefaultLeaseTTL)
-		next := w.writer()
-		w.tick(next)
-		w.seal(1)
-		w.tick(next)
-		w.wantTxs(TxMined)
-		w.wantStatus(statusOpen, ids...)
-	})
-}
-
-func TestReorgBringsTheSameBytesBack(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		writer := w.writer()
-		ids := commitments(2)
-		w.enqueueIntents(invoice.IntentOpen, ids...)
-		w.tick(writer)
-		w.seal(1)
-		w.index()
-		w.tick(writer)
-		w.wantTxs(TxMined)
-		must(t, w.dev.Fork(w.ctx, 1, nil, nil))
-		w.dev.DropPending()
-		w.wantStatus(statusNone, ids...)
-		w.tick(writer) // before the indexer has seen the reorg
-		w.index()
-		w.tick(writer)
-		w.wantTxs(TxSent)
-		w.seal(1)
-		w.tick(writer)
-		w.seal(finality)
-		w.index()
-		w.wantAllDone()
-		if got := len(w.wantTxs(TxMined)[0].Attempts); got != 1 {
-			t.Errorf("%d attempts were signed, want the first alone", got)
-		}
-		w.wantSameContents()
-		w.wantStatus(statusOpen, ids...)
-	})
-}
-
 func TestRevertedTransactionIsSentInHalves(t *testing.T) {
 	w := onSQLite(t)
 	writer := w.writer()

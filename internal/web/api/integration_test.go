@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -158,25 +157,6 @@ func TestIntegrationCreate(t *testing.T) {
 		}
 		if diff := cmp.Diff([]string{second.ID, first.ID}, s.ids(t, client.InvoiceFilter{})); diff != "" {
 			t.Errorf("list (-want +got):\n%s", diff)
-		}
-	})
-}
-
-// Concurrent requests with one key create one invoice.
-func TestIntegrationConcurrentCreates(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, store *db.DB) {
-		s := newIntegration(t, store)
-		var group sync.WaitGroup
-		for range 8 {
-			group.Go(func() {
-				if _, err := s.CreateInvoice(t.Context(), asked, client.IdempotencyKey("k")); err != nil {
-					wantProblemCode(t, err, apitypes.CodeIdempotencyInProgress, "")
-				}
-			})
-		}
-		group.Wait()
-		if ids := s.ids(t, client.InvoiceFilter{}); len(ids) != 1 {
-			t.Errorf("made %v", ids)
 		}
 	})
 }
