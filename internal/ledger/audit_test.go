@@ -29,9 +29,7 @@ func (w *world) entries() []access.Entry {
 // TestAudit checks the audit entries of registries, manual attributions, rescans and
 // resumed chains. A repeated change has no second entry.
 func TestAudit(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		check := func(object string, action access.Action, actor, merchantID, before, after string) access.Entry {
 			t.Helper()
 			e := w.newestEntry(object)

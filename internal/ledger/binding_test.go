@@ -207,9 +207,7 @@ func TestOnlyReplacedBlocksBindLower(t *testing.T) {
 // TestReorgBelowAVoidInvoice replaces the blocks above which an invoice was created, after it became void. A
 // payment of the amount that was shown for it still means it, and not an invoice over exactly that amount.
 func TestReorgBelowAVoidInvoice(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		w.mine(start + 1)
 		w.mine(start + 2)
 		shown := w.create(amount(34_000_000))

@@ -13,9 +13,7 @@ import (
 // TestConfirmRequiresVerifiedRevision lets one replica verify a payment, and another
 // replace its block before the first confirms. The first must not confirm.
 func TestConfirmRequiresVerifiedRevision(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		other := w.service()
 		inv := w.create()
 		block := w.next(start+1, w.pay(inv.Amount))
@@ -53,9 +51,7 @@ func TestConfirmRequiresVerifiedRevision(t *testing.T) {
 // TestConfirmFailsAfterAPaymentMoved lets another replica observe a verified transfer in a
 // later block.
 func TestConfirmFailsAfterAPaymentMoved(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		paid := w.pay(inv.Amount)
 		w.mine(start+1, paid)

@@ -17,9 +17,7 @@ import (
 )
 
 func TestCreate(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		draft := w.draft()
 		draft.LineItems = []invoice.LineItem{{Label: "tea & <biscuits> ☕", Amount: draft.Amount}}
 		inv, err := w.Create(t.Context(), ledger.CreateRequest{Draft: draft})
@@ -40,7 +38,7 @@ func TestCreate(t *testing.T) {
 		if diff := cmp.Diff(want, w.invoice(inv.ID), comparer); diff != "" {
 			t.Errorf("stored (-want +got):\n%s", diff)
 		}
-		events := dbtest.Events(t, d.sql, w.merchant)
+		events := dbtest.Events(t, w.db.sql, w.merchant)
 		if len(events) != 1 || events[0].DeliveryID == "" || events[0].Due.Unix() != start || events[0].Subject != inv.ID {
 			t.Fatalf("events %+v, want one with a delivery that is due now", events)
 		}
@@ -66,11 +64,9 @@ func TestCreate(t *testing.T) {
 var comparer = cmp.Options{cmp.Comparer(func(a, b invoice.Amount) bool { return a == b }), cmpopts.EquateEmpty()}
 
 func TestCreateWithoutEndpointOrRegistry(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		silent := w.create(func(draft *invoice.Draft) { draft.MerchantID = "silent" })
-		events := dbtest.Events(t, d.sql, "silent")
+		events := dbtest.Events(t, w.db.sql, "silent")
 		if len(events) != 1 || events[0].DeliveryID != "" {
 			t.Errorf("events of a merchant without an endpoint: %+v, want one without a delivery", events)
 		}
@@ -91,9 +87,7 @@ func TestCreateWithoutEndpointOrRegistry(t *testing.T) {
 }
 
 func TestCreateErrors(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		for field, by := range map[string]func(*invoice.Draft){
 			"merchantId":      func(draft *invoice.Draft) { draft.MerchantID = "stranger" },
 			"chainKey":        func(draft *invoice.Draft) { draft.ChainKey = "base" },
@@ -122,7 +116,7 @@ func TestCreateErrors(t *testing.T) {
 		if _, err := w.Create(t.Context(), ledger.CreateRequest{Draft: draft}); err != nil {
 			t.Errorf("the address of another chain's registry: %v", err)
 		}
-		if found, _, err := ledger.NewReader(d.store).Invoices(t.Context(), ledger.InvoiceFilter{MerchantID: w.merchant, Limit: 10}); err != nil || len(found) != 1 {
+		if found, _, err := ledger.NewReader(w.db.store).Invoices(t.Context(), ledger.InvoiceFilter{MerchantID: w.merchant, Limit: 10}); err != nil || len(found) != 1 {
 			t.Errorf("%d invoices, %v, want the last alone", len(found), err)
 		}
 	})
@@ -131,9 +125,7 @@ func TestCreateErrors(t *testing.T) {
 // TestCreateConcurrently creates invoices of few amounts from many goroutines at two
 // replicas. Each is stored with its event, and transfer amounts are unique.
 func TestCreateConcurrently(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		replicas := []*ledger.Service{w.Service, w.service()}
 		const n = 400
 		invoices := make([]invoice.Invoice, n)
@@ -164,7 +156,7 @@ func TestCreateConcurrently(t *testing.T) {
 		}
 		events := 0
 		for _, suffix := range []string{"", "-b", "-c", "-d"} {
-			events += len(dbtest.Events(t, d.sql, w.merchant+suffix))
+			events += len(dbtest.Events(t, w.db.sql, w.merchant+suffix))
 		}
 		if events != n {
 			t.Errorf("%d events, want %d", events, n)
@@ -173,9 +165,7 @@ func TestCreateConcurrently(t *testing.T) {
 }
 
 func TestCreateWithCancelledContext(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for _, key := range []string{"", "key"} {
@@ -189,9 +179,7 @@ func TestCreateWithCancelledContext(t *testing.T) {
 }
 
 func TestSuffixesRunOut(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		// Every suffix except each tenth is taken.
 		const left = invoice.MaxSuffix / 10
 		var taken []invoice.Invoice
@@ -242,9 +230,7 @@ func TestSuffixesRunOut(t *testing.T) {
 }
 
 func TestSuffixOverflow(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		none := w.create(func(draft *invoice.Draft) { draft.Amount = invoice.MaxAmount })
 		if !none.TransferAmount.IsZero() || !w.invoice(none.ID).TransferAmount.IsZero() {
 			t.Errorf("the largest amount has the transfer amount %s", none.TransferAmount)
@@ -262,9 +248,7 @@ func TestSuffixOverflow(t *testing.T) {
 // as after a failover to a standby. The address must be inserted again, because its payments
 // would not be indexed otherwise.
 func TestCreateAfterLostRows(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		w.create()
 		for _, statement := range []string{
 			"DELETE FROM deliveries WHERE merchant_id = '" + w.merchant + "'",
@@ -274,7 +258,7 @@ func TestCreateAfterLostRows(t *testing.T) {
 			"DELETE FROM invoices WHERE merchant_id = '" + w.merchant + "'",
 			"DELETE FROM settlement_addresses WHERE merchant_id = '" + w.merchant + "'",
 		} {
-			if _, err := d.sql.ExecContext(t.Context(), statement); err != nil {
+			if _, err := w.db.sql.ExecContext(t.Context(), statement); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -15,9 +15,7 @@ import (
 )
 
 func TestStartAndCursor(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		if cur, err := w.Cursor(t.Context(), "unregistered"); err != nil || cur != (ledger.Progress{}) {
 			t.Errorf("the cursor of a chain that was never read is %+v, %v", cur, err)
 		}
@@ -45,9 +43,7 @@ func TestStartAndCursor(t *testing.T) {
 }
 
 func TestObserveRequiresConsecutiveBlocks(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		w.mine(start + 1)
 		good := w.next(start+10, w.pay(inv.Amount))
@@ -101,9 +97,7 @@ func TestObserveRequiresConsecutiveBlocks(t *testing.T) {
 }
 
 func TestRollbackAndConfirmErrors(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		w.mine(start + 1)
 		line := w.mine(start+2, w.pay(inv.Amount))
@@ -141,9 +135,7 @@ func TestRollbackAndConfirmErrors(t *testing.T) {
 }
 
 func TestHaltedChainErrors(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		w.mine(start+1, w.pay(inv.Amount))
 		before, err := w.Cursor(t.Context(), w.chainKey)
@@ -171,9 +163,7 @@ func TestHaltedChainErrors(t *testing.T) {
 }
 
 func TestHeaders(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		var batch []ledger.Block
 		for i := range 300 {
 			b := w.next(start + int64(i))
@@ -203,9 +193,7 @@ func TestHeaders(t *testing.T) {
 }
 
 func TestPendingAndWatched(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		stranger := invoice.Address{0xee}
 		among := []invoice.Address{stranger, w.address, payer}
@@ -233,7 +221,7 @@ func TestPendingAndWatched(t *testing.T) {
 		if p := w.payment(unknown); p.Attributed() || p.MerchantID != "" || p.Method != "" || p.Status != invoice.Pending {
 			t.Errorf("the unknown transfer is %+v", p)
 		}
-		if _, err := ledger.NewReader(d.store).Payment(t.Context(), invoice.TransferID(invoice.PrefixPayment, w.chainKey, elsewhere.TxHash, 0)); !errors.Is(err, db.ErrNotFound) {
+		if _, err := ledger.NewReader(w.db.store).Payment(t.Context(), invoice.TransferID(invoice.PrefixPayment, w.chainKey, elsewhere.TxHash, 0)); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("a stranger's payment: %v, want ErrNotFound", err)
 		}
 		w.final()
@@ -245,9 +233,7 @@ func TestPendingAndWatched(t *testing.T) {
 
 // TestOrphaned rolls blocks back and reads them again, with and without a payment.
 func TestOrphaned(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		p := w.pay(inv.Amount)
 		b := w.next(start+1, p)
@@ -277,9 +263,7 @@ func TestOrphaned(t *testing.T) {
 // TestTwoReplicasReadTheSameChain observes the same blocks at two replicas at once. One
 // gets ErrCursorMoved, and everything is stored once.
 func TestTwoReplicasReadTheSameChain(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		other := w.service()
 		for round := range 10 {
 			inv := w.create(amount(uint64(5_000_000 + 10_000*round)))
@@ -307,9 +291,7 @@ func TestTwoReplicasReadTheSameChain(t *testing.T) {
 }
 
 func TestIntentsFollowTheChain(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		check := func(what string, inv invoice.Invoice, want ...string) {
 			t.Helper()
 			if diff := cmp.Diff(want, w.intents(inv)); diff != "" {

@@ -70,9 +70,7 @@ func TestStartLeavesAGap(t *testing.T) {
 }
 
 func TestRescanWidensTheGap(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		for i := range int64(9) { // up to block 109
 			w.mine(start + i)
 		}
@@ -114,9 +112,7 @@ func TestRescanWidensTheGap(t *testing.T) {
 // TestFillFindsMissedTransfers observes blocks without their transfers, and fills these in twice.
 // Found transfers are settled once.
 func TestFillFindsMissedTransfers(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		missed, seen := w.create(), w.create(amount(7_000_000))
 		paid := w.next(start+10, w.pay(missed.TransferAmount), w.pay(invoice.NewAmount(3)))
 		paid.Registry = []ledger.RegistryEvent{{Registry: registry, Kind: ledger.RegistryOpened, CommitmentID: missed.CommitmentID}}
@@ -171,9 +167,7 @@ func TestFillFindsMissedTransfers(t *testing.T) {
 
 // TestFillConfirmsOrphanedPayments finds an orphaned transaction in a final block.
 func TestFillConfirmsOrphanedPayments(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		p := w.pay(inv.Amount)
 		w.mine(start+10, p)
@@ -192,9 +186,7 @@ func TestFillConfirmsOrphanedPayments(t *testing.T) {
 }
 
 func TestFillErrors(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		first := w.observeEmpty(w.next(start+1, w.pay(inv.Amount)))
 		line := w.observeEmpty(w.next(start + 2))
@@ -249,9 +241,7 @@ func TestFillErrors(t *testing.T) {
 // TestGapDefersExpiry checks that an invoice does not expire while blocks that may pay it are unread,
 // whatever the clock showed when it was created.
 func TestGapDefersExpiry(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		old := w.create()
 		unpaid := w.create(amount(2_000_000))
 		paid := w.observeEmpty(w.next(start+10, w.pay(old.TransferAmount)))
@@ -287,9 +277,7 @@ func TestGapDefersExpiry(t *testing.T) {
 // TestRemainderFoundAfterExpiry rescans and finds the bare remainder of an invoice that
 // has expired. The payment belongs to the invoice.
 func TestRemainderFoundAfterExpiry(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		w.mine(start+1, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
 		rest := w.pay(inv.Amount.Minus(invoice.NewAmount(400_000)))

@@ -1,9 +1,11 @@
 package ledger_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
 )
 
 // TestHotWalletIsNoSettlementAddress: a merchant names an exchange's account as settlement address, to
@@ -53,4 +55,22 @@ func TestHotWalletIsNoSettlementAddress(t *testing.T) {
 			}
 		}
 	})
+}
+
+// storedAs returns the role of a transfer between two settlement addresses.
+func (w *world) storedAs(t invoice.Transfer) string {
+	w.t.Helper()
+	p := w.payment(t)
+	refunds, err := ledger.RefundsByID(w.t.Context(), w.db.store, []string{invoice.TransferID(invoice.PrefixRefund, t.ChainKey, t.TxHash, t.Ordinal)})
+	w.must(err)
+	back := len(refunds) > 0 && refunds[0].Status == invoice.Confirmed
+	switch {
+	case back && p.Attributed():
+		return "both"
+	case back:
+		return fmt.Sprintf("refund of %s", refunds[0].Amount)
+	case p.Attributed():
+		return fmt.Sprintf("payment by %s", p.Method)
+	}
+	return "nothing"
 }

@@ -18,9 +18,7 @@ import (
 const day = 24 * 60 * 60
 
 func TestIdempotencyKey(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		request := ledger.CreateRequest{Once: ledger.Once{Key: "k", Scope: w.merchant}, Draft: w.draft()}
 		var replayed bool
 		marked := request
@@ -86,9 +84,7 @@ func TestIdempotencyKey(t *testing.T) {
 }
 
 func TestIdempotencyKeyExpires(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		request := ledger.CreateRequest{Once: ledger.Once{Key: "k"}, Draft: w.draft()}
 		request.Draft.ExpiresAt = invoice.Unix(start + 10*day)
 		create := func() invoice.Invoice {
@@ -113,43 +109,8 @@ func TestIdempotencyKeyExpires(t *testing.T) {
 		}
 		w.seconds.Store(start + 2*day)
 		w.must(w.DeleteOldKeys(t.Context()))
-		if _, err := ledger.FindIdempotencyKey(t.Context(), d.store, "", "k", invoice.Unix(start+day)); !errors.Is(err, db.ErrNotFound) {
+		if _, err := ledger.FindIdempotencyKey(t.Context(), w.db.store, "", "k", invoice.Unix(start+day)); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("looking for a key that was deleted gives %v", err)
-		}
-	})
-}
-
-// TestIdempotencyKeyConcurrently sends one request from many goroutines to two
-// replicas.
-func TestIdempotencyKeyConcurrently(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
-		replicas := []*ledger.Service{w.Service, w.service()}
-		request := ledger.CreateRequest{Once: ledger.Once{Key: "k"}, Draft: w.draft()}
-		const n = 50
-		ids := make([]string, n)
-		errs := make([]error, n)
-		var wg sync.WaitGroup
-		for i := range n {
-			wg.Go(func() {
-				inv, err := replicas[i%2].Create(t.Context(), request)
-				ids[i], errs[i] = inv.ID, err
-			})
-		}
-		wg.Wait()
-		w.must(errors.Join(errs...))
-		for _, id := range ids {
-			if id != ids[0] {
-				t.Fatalf("one request made %s and %s", ids[0], id)
-			}
-		}
-		if events := dbtest.Events(t, d.sql, w.merchant); len(events) != 1 {
-			t.Errorf("%d events, want 1", len(events))
-		}
-		found, _, err := ledger.NewReader(d.store).Invoices(t.Context(), ledger.InvoiceFilter{MerchantID: w.merchant, Limit: 10})
-		if err != nil || len(found) != 1 {
-			t.Errorf("%d invoices, %v, want 1", len(found), err)
 		}
 	})
 }
@@ -157,9 +118,7 @@ func TestIdempotencyKeyConcurrently(t *testing.T) {
 // TestIdempotencyKeysShareBatches creates invoices concurrently at two replicas, with few
 // keys that each have one of two requests, and without a key.
 func TestIdempotencyKeysShareBatches(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		replicas := []*ledger.Service{w.Service, w.service()}
 		const n, keys = 200, 20
 		invoices := make([]invoice.Invoice, n)
@@ -198,7 +157,7 @@ func TestIdempotencyKeysShareBatches(t *testing.T) {
 		if len(want) != n/2+keys/2 {
 			t.Errorf("%d invoices were returned, want %d without a key and %d with one", len(want), n/2, keys/2)
 		}
-		stored, _, err := ledger.NewReader(d.store).Invoices(t.Context(), ledger.InvoiceFilter{MerchantID: w.merchant, Limit: n})
+		stored, _, err := ledger.NewReader(w.db.store).Invoices(t.Context(), ledger.InvoiceFilter{MerchantID: w.merchant, Limit: n})
 		if err != nil || len(stored) != len(want) {
 			t.Errorf("%d invoices are stored, %v, want %d", len(stored), err, len(want))
 		}
@@ -207,7 +166,7 @@ func TestIdempotencyKeysShareBatches(t *testing.T) {
 				t.Errorf("nobody got the invoice %s", inv.ID)
 			}
 		}
-		if events := dbtest.Events(t, d.sql, w.merchant); len(events) != len(want) {
+		if events := dbtest.Events(t, w.db.sql, w.merchant); len(events) != len(want) {
 			t.Errorf("%d events, want %d", len(events), len(want))
 		}
 	})
@@ -216,9 +175,7 @@ func TestIdempotencyKeysShareBatches(t *testing.T) {
 // TestIdempotencyKeySurvivesAClockJump sets the clock forward by two days while the schedule's clock
 // continues. The key must stay valid.
 func TestIdempotencyKeySurvivesAClockJump(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		w.Service = w.service(func(cfg *ledger.Config) {
 			cfg.Schedule = func() time.Time { return time.Unix(start, 0) }
 		})

@@ -22,7 +22,8 @@ type inboxMachine struct {
 }
 
 // TestInboxModel plays random histories of the chain, and of people who decide. After each step, the
-// inbox that is read by indexes must equal the one computed from all stored rows.
+// inbox that is read by indexes must equal the one computed from all stored rows, and the sums of
+// invoices the ones of their payments and refunds.
 func TestInboxModel(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, d *database) {
@@ -35,7 +36,10 @@ func TestInboxModel(t *testing.T) {
 				"claim": m.claimOne, "attribute": m.attributeOne, "decide": m.decideOne, "decide more": m.decideOne, "undo": m.undoOne,
 				"lose": m.losePayment, "return": m.returnPayment,
 				"prepare": m.prepareOne, "name": m.nameOne, "change": m.changeOne, "wait": m.wait,
-				"": m.checkInbox,
+				"": func(r *rapid.T) {
+					m.checkInbox(r)
+					m.checkSums(r)
+				},
 			})
 		})
 	})

@@ -46,9 +46,7 @@ type round[S comparable] func(w *world, seed uint64) (S, func(r *rand.Rand, clie
 // before another one began precedes it.
 func linearizable[S comparable](t *testing.T, clients int, play round[S]) {
 	t.Helper()
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		replicas := w.replicas()
 		count := *linearizableCount
 		if testing.Short() {

@@ -3,7 +3,6 @@ package ledger_test
 import (
 	"errors"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -217,30 +216,6 @@ func TestManualAttributionIncludesRefunds(t *testing.T) {
 		}
 		if diff := cmp.Diff([]string{"invoice.created", "payment.received", "invoice.paid", "payment.refunded"}, w.eventTypes(inv)); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
-		}
-	})
-}
-
-// TestAttributeManuallyConcurrently attributes a payment to two invoices at the same time.
-// One succeeds.
-func TestAttributeManuallyConcurrently(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		invoices := []invoice.Invoice{w.create(), w.create()}
-		for i := range int64(10) {
-			p := w.unattributedPayment(start+i, invoice.NewAmount(uint64(5+i)))
-			errs := make([]error, 2)
-			var wg sync.WaitGroup
-			for n, inv := range invoices {
-				wg.Go(func() { _, errs[n] = w.attribute(p, inv) })
-			}
-			wg.Wait()
-			won := slices.Index(errs, nil)
-			if won < 0 || !errors.Is(errs[1-won], ledger.ErrAttributed) {
-				t.Fatalf("attributing at the same time gives %v", errs)
-			}
-			if got := w.payment(p.Transfer); got.InvoiceID != invoices[won].ID {
-				t.Errorf("it is of %s, want %s", got.InvoiceID, invoices[won].ID)
-			}
 		}
 	})
 }

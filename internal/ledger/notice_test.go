@@ -82,9 +82,7 @@ func TestNoticeIsLinkedToItsPayment(t *testing.T) {
 }
 
 func TestNoticesAreNotMixedUp(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		one, two := w.pay(inv.TransferAmount), w.pay(inv.TransferAmount)
 		for _, id := range []string{"t1", "t2"} {
@@ -116,9 +114,7 @@ func TestNoticesAreNotMixedUp(t *testing.T) {
 }
 
 func TestNoticeWithoutAPayment(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		p := w.pay(inv.Amount)
 		w.mine(start+1, p)
@@ -151,9 +147,7 @@ func TestNoticeWithoutAPayment(t *testing.T) {
 // TestNoticeAndPaymentConcurrently stores a notice and its payment at the same time, many
 // times. They are linked whichever is first.
 func TestNoticeAndPaymentConcurrently(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		w.create()
 		for round := range 60 {
 			a := invoice.NewAmount(uint64(3_000_000 + round))
@@ -177,9 +171,7 @@ func TestNoticeAndPaymentConcurrently(t *testing.T) {
 // TestNoticeOutsideTheWindow receives a notice of an amount that was paid to the address
 // long before, and again soon after.
 func TestNoticeOutsideTheWindow(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		old := w.pay(invoice.NewAmount(5_000_000))
 		w.receive(w.notice("never paid", invoice.NewAmount(6_000_000)))
 		w.create()

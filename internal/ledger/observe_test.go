@@ -11,9 +11,7 @@ import (
 )
 
 func TestAmbiguousAmountsStayUnattributed(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		one, two := w.create(), w.create()
 		bare, exact := w.pay(one.Amount), w.pay(two.TransferAmount)
 		w.mine(start+1, bare, exact)
@@ -44,9 +42,7 @@ func TestAmbiguousAmountsStayUnattributed(t *testing.T) {
 // TestReorgChangesAttribution replaces the block of a payment by one in which the same
 // transaction has other evidence.
 func TestReorgChangesAttribution(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		one, two := w.create(amount(1_000_000)), w.create(amount(2_000_000))
 		p := w.pay(one.Amount)
 		w.mine(start+1, p)
@@ -86,9 +82,7 @@ func TestReorgChangesAttribution(t *testing.T) {
 // TestMovedPaymentFreesItsInvoice moves a payment to another invoice. The next transfer in its block
 // may be meant for the former one.
 func TestMovedPaymentFreesItsInvoice(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		one, two := w.create(amount(1_000_000)), w.create(amount(2_000_000))
 		p := w.pay(one.Amount)
 		w.mine(start+1, p)
@@ -105,58 +99,9 @@ func TestMovedPaymentFreesItsInvoice(t *testing.T) {
 	})
 }
 
-func TestPaymentKeepsItsInvoiceThroughReorgs(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
-		one := w.create()
-		p := w.pay(one.Amount)
-		w.mine(start+1, p)
-		w.reorg(1)
-		// Another invoice over the amount makes the transfer ambiguous.
-		w.create()
-		w.mine(start + 2)
-		w.mine(start+3, p)
-		got := w.payment(p)
-		if got.InvoiceID != one.ID || got.BlockNumber != 102 || got.BlockTime.Unix() != start+3 || got.BlockHash != w.head().Hash {
-			t.Errorf("mined again it is of %q in block %d at %s", got.InvoiceID, got.BlockNumber, got.BlockTime)
-		}
-		w.final()
-		if got := w.invoice(one.ID); got.Status != invoice.Paid || got.SettledAt.Unix() != start+3 || got.SettledTx != p.TxHash {
-			t.Errorf("the invoice is %s by %s at %s", got.Status, got.SettledTx, got.SettledAt)
-		}
-	})
-}
-
-// TestUnattributedPaymentStaysSoWhenMinedAgain checks that an unattributed payment that is
-// mined again is attributed only by new evidence, not by its amount.
-func TestUnattributedPaymentStaysSoWhenMinedAgain(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
-		other, inv := w.create(), w.create()
-		bare := w.pay(inv.Amount)
-		w.mine(start+1, bare)
-		if p := w.payment(bare); p.Attributed() {
-			t.Fatalf("it went to %s, and either could be meant", p.InvoiceID)
-		}
-		w.reorg(1)
-		w.mine(start+2, w.pay(other.TransferAmount), bare)
-		w.checkAttributed(bare, invoice.Invoice{}, "")
-		w.reorg(1)
-		w.mine(start+2, tagged(bare, invoice.Evidence{Registry: inv.CommitmentID}))
-		w.checkAttributed(bare, inv, invoice.ByRegistry)
-		if diff := cmp.Diff([]string{"invoice.created", "payment.received"}, w.eventTypes(inv)); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
-	})
-}
-
 // TestRefundNamesItsPayment refunds a payer who paid two invoices of one amount.
 func TestRefundNamesItsPayment(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		one, two := w.create(), w.create()
 		tag := func(inv invoice.Invoice) invoice.Evidence { return invoice.Evidence{Calldata: inv.CommitmentID} }
 		w.mine(start+1, tagged(w.pay(one.Amount), tag(one)), tagged(w.pay(two.Amount), tag(two)))
@@ -175,7 +120,7 @@ func TestRefundNamesItsPayment(t *testing.T) {
 		}
 		for inv, want := range map[*invoice.Invoice]int{&one: 1, &two: 2} {
 			refunds := 0
-			for _, e := range dbtest.Events(t, d.sql, w.merchant) {
+			for _, e := range dbtest.Events(t, w.db.sql, w.merchant) {
 				if e.InvoiceID != inv.ID || e.Type != invoice.EventRefunded {
 					continue
 				}
@@ -201,9 +146,7 @@ func TestRefundNamesItsPayment(t *testing.T) {
 
 // TestExpiryInBatches expires more invoices than one transaction handles.
 func TestExpiryInBatches(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		const n = 501
 		var all []invoice.Invoice
 		for suffix := range uint64(n) {
@@ -215,7 +158,7 @@ func TestExpiryInBatches(t *testing.T) {
 		w.mine(start + 3601)
 		w.final()
 		kinds := make(map[invoice.EventType]int)
-		for _, e := range dbtest.Events(t, d.sql, w.merchant) {
+		for _, e := range dbtest.Events(t, w.db.sql, w.merchant) {
 			kinds[e.Type]++
 		}
 		if kinds[invoice.EventExpired] != n || len(kinds) != 1 {
@@ -249,8 +192,9 @@ func TestFalseEvidenceIsReplaced(t *testing.T) {
 				t.Errorf("%s: read again it is of %q by %s, want %s by its amount", name, got.InvoiceID, got.Method, meant.ID)
 			}
 			for inv, want := range map[string]invoice.Status{meant.ID: invoice.Paid, named.ID: invoice.Open} {
-				if got := w.invoice(inv).Status; got != want {
-					t.Errorf("%s: %s is %s, want %s", name, inv, got, want)
+				got, recounted := w.recounted(inv)
+				if got.Status != want || got.Sums.InTime != recounted.Sums.InTime || got.Sums.Payments != recounted.Sums.Payments {
+					t.Errorf("%s: %s is %s with %+v, want %s with %+v", name, inv, got.Status, got.Sums, want, recounted.Sums)
 				}
 			}
 		}

@@ -3,8 +3,6 @@ package ledger_test
 import (
 	"errors"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -168,28 +166,6 @@ func TestPreparedRefundsDoNotExceedThePayment(t *testing.T) {
 		w.wantRefund("late", first.ID, invoice.RefundCanceled, 0)
 		_, err = w.CancelRefund(t.Context(), next.ID, "")
 		wantErr(t, "cancel an expired one", err, ledger.ErrRefundNotOpen)
-	})
-}
-
-func TestPrepareRefundConcurrently(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		p := w.paid(1000)
-		var prepared atomic.Int64
-		var group sync.WaitGroup
-		for range 16 {
-			group.Go(func() {
-				switch _, err := w.prepare(p, 100); {
-				case err == nil:
-					prepared.Add(1)
-				case !errors.Is(err, ledger.ErrRefundExceeds):
-					t.Error(err)
-				}
-			})
-		}
-		group.Wait()
-		if got := prepared.Load(); got != 10 {
-			t.Errorf("%d refunds of 100 were prepared of 1000", got)
-		}
 	})
 }
 

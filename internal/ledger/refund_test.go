@@ -108,9 +108,7 @@ func TestRefundOfAnUnattributedPayment(t *testing.T) {
 // TestRefundOfAnUnattributedPaymentHasNoEvent refunds an unattributed payment: the refund is
 // stored, without an event.
 func TestRefundOfAnUnattributedPaymentHasNoEvent(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		paid := w.create(amount(10_000_000))
 		w.mine(start+1, w.pay(paid.TransferAmount))
 		odd := w.unattributedPayment(start+2, invoice.NewAmount(3_210_000))
@@ -119,7 +117,7 @@ func TestRefundOfAnUnattributedPaymentHasNoEvent(t *testing.T) {
 		if got := w.refunds(); len(got) != 0 {
 			t.Errorf("refunds were announced: %v", got)
 		}
-		back, err := ledger.NewReader(d.store).AmountsRefunded(t.Context(), []string{odd.ID})
+		back, err := ledger.NewReader(w.db.store).AmountsRefunded(t.Context(), []string{odd.ID})
 		w.must(err)
 		if back[odd.ID] != odd.Amount {
 			t.Errorf("of the payment, %s are paid back, want %s", back[odd.ID], odd.Amount)
@@ -346,9 +344,7 @@ func TestRefundThatTurnsOutToBeAPayment(t *testing.T) {
 // that paid another invoice, and names the first invoice. The transfer is a refund of
 // neither.
 func TestTaggedRefundToAnotherPayer(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		one, two := w.create(amount(34_000_000)), w.create(amount(50_000_000))
 		paid := w.pay(one.TransferAmount)
 		paid.From = invoice.Address{0xee}

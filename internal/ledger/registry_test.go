@@ -32,9 +32,7 @@ func (w *world) due(registry invoice.Address) []string {
 // TestRegistryIsReplacedUnderOpenInvoices checks that the intents of an invoice keep the
 // registry of its commitment, and follow that registry's events.
 func TestRegistryIsReplacedUnderOpenInvoices(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		w.must(w.RecordRegistries(t.Context()))
 		before := w.create()
 		w.Service = w.configured(another)
@@ -70,7 +68,7 @@ func TestRegistryIsReplacedUnderOpenInvoices(t *testing.T) {
 		if diff := cmp.Diff([]string{"close " + after.ID}, w.due(another)); diff != "" {
 			t.Errorf("due for the configured registry (-want +got):\n%s", diff)
 		}
-		due, elsewhere, err := ledger.DueCount(t.Context(), d.store, w.chainKey, another)
+		due, elsewhere, err := ledger.DueCount(t.Context(), w.db.store, w.chainKey, another)
 		if err != nil || due != 1 || elsewhere != 2 {
 			t.Errorf("%d are due and %d wait for another registry (%v), want 1 and 2", due, elsewhere, err)
 		}

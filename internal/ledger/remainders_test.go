@@ -77,9 +77,7 @@ func TestManySmallPartsKeepTheRemainderPayable(t *testing.T) {
 // TestRemainderWithLargerSuffix creates a remainder for a price of which all suffixes are
 // taken.
 func TestRemainderWithLargerSuffix(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(_ *testing.T, w *world) {
 		inv := w.create(amount(34_000_000))
 		w.takeSuffixes(33_660_000, invoice.MaxSuffix, start+3600)
 		w.mine(start+1, w.part(inv, 340_000))
@@ -124,45 +122,10 @@ func TestAssignWhenASuffixIsFree(t *testing.T) {
 	})
 }
 
-// TestAssignAfterAnUpgrade upgrades open invoices of a version without sums, one of which
-// was paid in part and confirmed.
-func TestAssignAfterAnUpgrade(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
-		inv, other := w.create(), w.create()
-		w.mine(start+1, w.part(inv, 400_000))
-		w.final()
-		for _, s := range []string{
-			"DELETE FROM transfer_amounts WHERE remainder = 1",
-			"UPDATE invoices SET remaining = NULL, remaining_transfer = NULL, sums_stale = 1, arrived_in_time = '0', payment_count = 0",
-		} {
-			_, err := d.sql.ExecContext(t.Context(), s)
-			w.must(err)
-		}
-		for range 2 { // the second run makes no change
-			w.must(w.AssignTransferAmounts(t.Context()))
-			if left, err := ledger.InvoicesLackingTransferAmounts(t.Context(), d.store, w.chainKey, "", 9); len(left) != 0 || err != nil {
-				t.Errorf("%q are left (%v)", left, err)
-			}
-		}
-		if got := w.invoice(other.ID); got.Sums.Stale || !got.Remaining.IsZero() {
-			t.Errorf("of the other invoice %s remains: %+v", got.Remaining, got.Sums)
-		}
-		w.checkRemainder(inv, 600_000, 1, invoice.MaxSuffix)
-		w.final()
-		if got := w.invoice(inv.ID); got.Status != invoice.Paid || got.Sums.Payments != 2 {
-			t.Errorf("the invoice is %s with %d payments", got.Status, got.Sums.Payments)
-		}
-	})
-}
-
 // TestAssignMoreContinues makes more invoices without a transfer amount than one run examines. The
 // next run continues where the last one ended.
 func TestAssignMoreContinues(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		const all, run = 450, 200
 		for range all / 50 {
 			var parts []invoice.Transfer
@@ -172,13 +135,13 @@ func TestAssignMoreContinues(t *testing.T) {
 			w.mine(w.head().Time.Unix()+1, parts...)
 		}
 		for _, s := range []string{"DELETE FROM transfer_amounts WHERE remainder = 1", "UPDATE invoices SET remaining_transfer = NULL"} {
-			_, err := d.sql.ExecContext(t.Context(), s)
+			_, err := w.db.sql.ExecContext(t.Context(), s)
 			w.must(err)
 		}
 		last := make(map[string]string)
 		for n, want := range []int{all - run, all - 2*run, 0} {
 			w.must(w.AssignMoreTransferAmounts(t.Context(), last))
-			left, err := ledger.InvoicesLackingTransferAmounts(t.Context(), d.store, w.chainKey, "", all)
+			left, err := ledger.InvoicesLackingTransferAmounts(t.Context(), w.db.store, w.chainKey, "", all)
 			w.must(err)
 			if len(left) != want {
 				t.Errorf("after %d runs %d are left, want %d", n+1, len(left), want)

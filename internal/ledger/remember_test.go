@@ -68,14 +68,12 @@ func TestRemember(t *testing.T) {
 // TestOlderRevisionWritesNothing lets a replica continue after another one started with another
 // configuration.
 func TestOlderRevisionWritesNothing(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
-		_, err := w.remember(d.store, "old", w.configuration(usdcToken))
+	eachWorld(t, func(t *testing.T, w *world) {
+		_, err := w.remember(w.db.store, "old", w.configuration(usdcToken))
 		w.must(err)
 		w.create()
 		w.mine(start + 1)
-		other := dbtest.Open(t, d.url)
+		other := dbtest.Open(t, w.db.url)
 		_, err = w.remember(other, "new", w.configuration(usdcToken, eurcToken))
 		w.must(err)
 
@@ -83,17 +81,17 @@ func TestOlderRevisionWritesNothing(t *testing.T) {
 		if err := w.Observe(t.Context(), w.chainKey, []ledger.Block{w.next(start + 2)}); !errors.As(err, &stale) || stale.Own != 1 || stale.Newest != 2 {
 			t.Errorf("a block: %v, want the error of an older revision", err)
 		}
-		if _, err := w.Create(t.Context(), ledger.CreateRequest{Draft: w.draft()}); d.store.Shared() && !errors.As(err, &stale) {
+		if _, err := w.Create(t.Context(), ledger.CreateRequest{Draft: w.draft()}); w.db.store.Shared() && !errors.As(err, &stale) {
 			t.Errorf("an invoice: %v, want the error of an older revision", err)
 		}
-		if err := d.store.KeepRevision(t.Context(), "old", at(start), at(start+5)); !errors.As(err, &stale) {
+		if err := w.db.store.KeepRevision(t.Context(), "old", at(start), at(start+5)); !errors.As(err, &stale) {
 			t.Errorf("a note that it runs: %v, want the error of an older revision", err)
 		}
 		w.must(other.KeepRevision(t.Context(), "new", at(start), at(start+5)))
 
 		// A restarted replica with the former configuration does not stop the others.
 		var returned *ledger.ReturnedError
-		again := dbtest.Open(t, d.url)
+		again := dbtest.Open(t, w.db.url)
 		if _, err := w.remember(again, "again", w.configuration(usdcToken)); !errors.As(err, &returned) {
 			t.Errorf("a start with the former configuration: %v, want a refusal while others run", err)
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -52,42 +51,6 @@ func (w *world) isRefused(err error) bool {
 		w.t.Fatal(err)
 	}
 	return err != nil
-}
-
-// TestOneMerchantGetsAnAddress lets merchants race for an address, by creates at two
-// replicas and by lists. One gets it.
-func TestOneMerchantGetsAnAddress(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		ids := make([]string, 8)
-		for i := range ids {
-			ids[i] = fmt.Sprint(w.merchant, "-", i)
-		}
-		lists := w.manage(ids...)
-		replicas := []*ledger.Service{w.Service, w.service(func(c *ledger.Config) { c.Merchants = managed{lists} })}
-		for round := range byte(5) {
-			var winners sync.Map
-			var wg sync.WaitGroup
-			to := invoice.Address{0xab, round, 18: w.address[18], 19: w.address[19]}
-			for i, id := range ids {
-				for range 3 {
-					wg.Go(func() {
-						d := w.draft()
-						d.MerchantID, d.Merchant = id, to
-						_, err := replicas[i%2].Create(t.Context(), ledger.CreateRequest{Draft: d, ByMerchant: true})
-						if !w.isRefused(err) {
-							winners.Store(id, true)
-						}
-					})
-				}
-			}
-			wg.Wait()
-			var names []string
-			winners.Range(func(id, _ any) bool { names = append(names, id.(string)); return true })
-			if len(names) != 1 {
-				t.Errorf("round %d: the address went to %q", round, names)
-			}
-		}
-	})
 }
 
 // TestOperatorTakesAnAddressBack checks what a merchant can no longer do with an address that it

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/quittance/quittance/internal/access"
@@ -251,30 +249,6 @@ func TestSubmitRefundOfOthers(t *testing.T) {
 			if what != "submit" {
 				wantErr(t, what+" of no submission", call(r.ID, "sub_none", w.merchant), db.ErrNotFound)
 			}
-		}
-	})
-}
-
-// TestSubmitRefundConcurrently sends a refund as many people at the same time; one may.
-func TestSubmitRefundConcurrently(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
-		r := w.mustPrepare(w.paid(1000), 400)
-		var won atomic.Int64
-		var group sync.WaitGroup
-		for range 16 {
-			group.Go(func() {
-				var submitted *ledger.SubmittedError
-				switch _, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{}, ledger.Once{}); {
-				case err == nil:
-					won.Add(1)
-				case !errors.As(err, &submitted):
-					t.Error(err)
-				}
-			})
-		}
-		group.Wait()
-		if won.Load() != 1 {
-			t.Errorf("%d may send the refund", won.Load())
 		}
 	})
 }

@@ -104,9 +104,7 @@ func TestLateOrSecondPaymentPaysNoOtherInvoice(t *testing.T) {
 // TestQuarantineUntilTheLastExpiry makes several closed invoices with one transfer amount. The newest
 // expired first, which former versions allowed.
 func TestQuarantineUntilTheLastExpiry(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		var all []invoice.Invoice
 		for i := range int64(3) {
 			inv := w.insertable(7)
@@ -116,7 +114,7 @@ func TestQuarantineUntilTheLastExpiry(t *testing.T) {
 		}
 		w.insert(all)
 		k := ledger.AmountKey{ChainKey: w.chainKey, Merchant: w.address, Token: usdc, Amount: all[0].TransferAmount}
-		uses, err := ledger.AmountUses(t.Context(), d.store, []ledger.AmountKey{k}, func() time.Time { return invoice.Unix(start) })
+		uses, err := ledger.AmountUses(t.Context(), w.db.store, []ledger.AmountKey{k}, func() time.Time { return invoice.Unix(start) })
 		w.must(err)
 		if got, want := uses[k], (ledger.AmountUse{Until: invoice.Unix(start + 300)}); got != want {
 			t.Errorf("the amount's use is %+v, want %+v", got, want)
@@ -127,9 +125,7 @@ func TestQuarantineUntilTheLastExpiry(t *testing.T) {
 // TestSuffixAfterQuarantine checks that a suffix is assigned like any other a day after
 // its last invoice expired.
 func TestSuffixAfterQuarantine(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		used := w.create()
 		w.mine(used.ExpiresAt.Unix() + 1)
 		w.final()
@@ -142,7 +138,7 @@ func TestSuffixAfterQuarantine(t *testing.T) {
 			"within": {used.ExpiresAt, used.ExpiresAt}, "behind": {used.ExpiresAt.Add(time.Second), time.Time{}},
 		} {
 			k := ledger.AmountKey{ChainKey: w.chainKey, Merchant: w.address, Token: usdc, Amount: used.TransferAmount}
-			uses, err := ledger.AmountUses(t.Context(), d.store, []ledger.AmountKey{k}, func() time.Time { return test.since })
+			uses, err := ledger.AmountUses(t.Context(), w.db.store, []ledger.AmountKey{k}, func() time.Time { return test.since })
 			w.must(err)
 			if got := uses[k]; got != (ledger.AmountUse{Until: test.want}) {
 				t.Errorf("%s the quarantine: %+v, want until %s", name, got, test.want)
@@ -157,9 +153,7 @@ func TestSuffixAfterQuarantine(t *testing.T) {
 // TestSuffixAvoidsOpenAmounts checks that no transfer amount equals the amount of another
 // open invoice.
 func TestSuffixAvoidsOpenAmounts(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		w.fillSuffixes(7, 8)
 		other := w.insertable(7)
 		other.ID, other.CommitmentID = other.ID+"_bare", w.hash("bare")
@@ -232,9 +226,7 @@ func TestTruncatedCandidates(t *testing.T) {
 // TestTransferAmountAvoidsRemainders uses up the suffixes of a price, except for one that
 // equals the remainder of another invoice. That one is not assigned.
 func TestTransferAmountAvoidsRemainders(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		partly := w.create(amount(2_000_000))
 		w.mine(start+1, tagged(w.pay(invoice.NewAmount(999_500)), invoice.Evidence{Calldata: partly.CommitmentID}))
 		remains := w.invoice(partly.ID).Remaining

@@ -1,7 +1,6 @@
 package ledger_test
 
 import (
-	"slices"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -23,49 +22,6 @@ func (w *world) recounted(id string) (stored, want invoice.Invoice) {
 		payments[i] = row.Payment
 	}
 	return stored, stored.Recount(payments)
-}
-
-// TestRunningSumsFollowEveryHistory plays the histories of TestModel with manual attributions. After
-// each step the stored sums must equal the sums of all payments.
-func TestRunningSumsFollowEveryHistory(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		rapid.Check(t, func(r *rapid.T) {
-			m := &machine{world: d.world(t)}
-			m.draw(r)
-			r.Repeat(map[string]func(*rapid.T){
-				"create":  m.create,
-				"mine":    m.mine,
-				"reorg":   m.reorg,
-				"confirm": m.confirm,
-				"rescan":  m.rescan,
-				"fill":    m.fill,
-				"lose":    m.losePayment,
-				"return":  m.returnPayment,
-				"by hand": m.byHand,
-				"":        m.checkSums,
-			})
-		})
-	})
-}
-
-// byHand manually attributes an unattributed payment.
-func (m *machine) byHand(r *rapid.T) {
-	found, _, err := ledger.NewReader(m.db.store).Payments(m.t.Context(), ledger.PaymentFilter{
-		MerchantID: m.merchant, IncludePending: true, IncludeUnattributed: true, Limit: 100,
-	})
-	if err != nil {
-		r.Fatal(err)
-	}
-	found = slices.DeleteFunc(found, func(p ledger.PaymentRow) bool {
-		return p.Attributed() || p.Status == invoice.Orphaned || p.InOtherCurrency()
-	})
-	if len(found) == 0 {
-		return
-	}
-	p := rapid.SampledFrom(found).Draw(r, "payment")
-	_, err = m.attribute(p, rapid.SampledFrom(m.made).Draw(r, "to"))
-	wantOneOf(r, err, ledger.ErrIsRefund)
 }
 
 // checkSums compares the stored sums of all invoices with their payments and refunds.
@@ -119,33 +75,6 @@ func (m *machine) checkPaidBack(r *rapid.T, refunds []invoice.Refund) {
 	}
 }
 
-// TestSumsFollowEvidence moves a payment to another invoice by different evidence after a
-// reorg.
-func TestSumsFollowEvidence(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
-		one, two := w.create(), w.create()
-		p := w.pay(invoice.NewAmount(400_000))
-		w.mine(start+1, tagged(p, invoice.Evidence{Calldata: one.CommitmentID}))
-		if inv := w.invoice(one.ID); inv.Sums.InTime != p.Amount || inv.Sums.Payments != 1 {
-			t.Errorf("the first invoice has %+v", inv.Sums)
-		}
-		w.reorg(1)
-		if inv := w.invoice(one.ID); !inv.Sums.InTime.IsZero() || inv.Sums.Payments != 1 {
-			t.Errorf("after the reorg the first invoice has %+v", inv.Sums)
-		}
-		w.mine(start+2, tagged(p, invoice.Evidence{Calldata: two.CommitmentID}))
-		w.final()
-		for id, want := range map[string]uint64{one.ID: 0, two.ID: 400_000} {
-			stored, recounted := w.recounted(id)
-			if stored.AmountPaid != invoice.NewAmount(want) || stored.Sums.InTime != stored.AmountPaid || stored.Sums.Payments != recounted.Sums.Payments {
-				t.Errorf("invoice %s: %s paid, %+v", id, stored.AmountPaid, stored.Sums)
-			}
-		}
-	})
-}
-
 // TestStaleSumsAreRecounted upgrades an invoice with payments that are older than the stored sums.
 func TestStaleSumsAreRecounted(t *testing.T) {
 	t.Parallel()
@@ -195,59 +124,6 @@ func TestStaleSumsAreRecounted(t *testing.T) {
 			if got := w.eventTypes(inv); len(got) != 4 { // created, received twice, paid
 				t.Errorf("stale %s: the events are %v", name, got)
 			}
-		}
-	})
-}
-
-// TestPaymentsAreCountedOutOfOrder fills in an older payment after a newer one was
-// counted.
-func TestPaymentsAreCountedOutOfOrder(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
-		inv := w.create()
-		newer := tagged(w.pay(invoice.NewAmount(500_000)), invoice.Evidence{Calldata: inv.CommitmentID})
-		older := tagged(w.pay(invoice.NewAmount(500_000)), invoice.Evidence{Calldata: inv.CommitmentID})
-		w.mine(start + 1)
-		w.mine(start+2, newer)
-		w.final()
-		_, err := w.Rescan(t.Context(), w.chainKey, 101)
-		w.must(err)
-		b := w.blocks[1]
-		older.Position = invoice.Position{BlockNumber: b.Number, BlockHash: b.Hash, BlockTime: b.Time}
-		b.Transfers = []invoice.Transfer{older}
-		w.must(w.Fill(t.Context(), w.chainKey, 101, []ledger.Block{b, w.blocks[2]}, w.head()))
-		stored, want := w.recounted(inv.ID)
-		if stored.Status != invoice.Paid || stored.SettledTx != newer.TxHash || stored.Sums != want.Sums {
-			t.Errorf("%s by %s\n%+v, want\n%+v", stored.Status, stored.SettledTx, stored.Sums, want.Sums)
-		}
-	})
-}
-
-// TestPartPaidBeforeAnUpgradeLeavesARemainder confirms a part of an invoice with a remainder that an
-// older version did not record.
-func TestPartPaidBeforeAnUpgradeLeavesARemainder(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
-		inv := w.create()
-		w.mine(start+1, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
-		for _, s := range []string{
-			"DELETE FROM transfer_amounts WHERE remainder = 1",
-			"UPDATE invoices SET remaining = NULL, remaining_transfer = NULL, sums_stale = 1",
-		} {
-			_, err := d.sql.ExecContext(t.Context(), s)
-			w.must(err)
-		}
-		w.final()
-		got := w.invoice(inv.ID)
-		if got.Remaining != invoice.NewAmount(600_000) || got.RemainingTransfer.IsZero() {
-			t.Fatalf("%s remains, with the transfer amount %s", got.Remaining, got.RemainingTransfer)
-		}
-		rest := w.pay(got.RemainingTransfer)
-		w.mine(start+3, rest)
-		if to := w.payment(rest).InvoiceID; to != inv.ID {
-			t.Errorf("the rest went to %q", to)
 		}
 	})
 }

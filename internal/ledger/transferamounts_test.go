@@ -21,9 +21,7 @@ func (w *world) checkAttributed(t invoice.Transfer, want invoice.Invoice, by inv
 // until all suffixes are taken. None has the price as its transfer amount, and a transfer
 // of the price pays the shop's invoice.
 func TestTransferAmountsAreNotRound(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		var all []invoice.Invoice
 		for suffix := range uint64(invoice.MaxSuffix) {
 			inv := w.insertable(suffix + 1)
@@ -41,62 +39,6 @@ func TestTransferAmountsAreNotRound(t *testing.T) {
 		p := w.pay(shop.Amount)
 		w.mine(start+1, p)
 		w.checkAttributed(p, shop, invoice.ByAmount)
-	})
-}
-
-// TestTransferAmountCannotBeTaken creates an invoice with an amount that is the transfer amount of
-// another, before and after that one was paid.
-func TestTransferAmountCannotBeTaken(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
-		mine := w.create()
-		theirs := w.create(amount(number(mine.TransferAmount)))
-		first, second := w.pay(mine.TransferAmount), w.pay(mine.TransferAmount)
-		w.mine(start+1, first)
-		w.checkAttributed(first, mine, invoice.ByTransferAmount)
-		// The paid invoice awaits no payment, and the other one is still open. A second payment of the
-		// transfer amount must not pay the other.
-		w.mine(start+2, second)
-		w.checkAttributed(second, invoice.Invoice{}, "")
-		w.mine(start+3, w.pay(theirs.TransferAmount))
-		third := w.pay(mine.TransferAmount)
-		w.mine(start+4, third)
-		w.checkAttributed(third, mine, invoice.ByTransferAmount)
-		w.final()
-	})
-}
-
-// TestLatePaymentPaysNoOtherInvoice lets an attacker create an invoice over the transfer amount of
-// another one. Its payer pays a second late.
-func TestLatePaymentPaysNoOtherInvoice(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
-		mine := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 60) })
-		theirs := w.create(amount(number(mine.TransferAmount)))
-		late, alone := w.pay(mine.TransferAmount), w.pay(mine.TransferAmount)
-		w.mine(start+61, late)
-		w.checkAttributed(late, invoice.Invoice{}, "")
-		w.mine(start+62, w.pay(theirs.TransferAmount), alone)
-		w.checkAttributed(alone, mine, invoice.ByTransferAmount)
-	})
-}
-
-// TestRemainderPaysNoOtherInvoice pays a hundredth of an invoice as an attacker, who then creates an
-// invoice over its remainder.
-func TestRemainderPaysNoOtherInvoice(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
-		mine := w.create(amount(34_000_000))
-		theirs := w.create(amount(33_660_000))
-		w.mine(start+1, tagged(w.pay(invoice.NewAmount(340_000)), invoice.Evidence{Calldata: mine.CommitmentID}))
-		bare, told := w.pay(theirs.Amount), w.pay(w.invoice(mine.ID).RemainingTransfer)
-		w.mine(start+2, bare)
-		w.checkAttributed(bare, invoice.Invoice{}, "")
-		w.mine(start+3, told)
-		w.checkAttributed(told, mine, invoice.ByTransferAmount)
 	})
 }
 
@@ -202,15 +144,13 @@ func TestTransferAmountAfterAPart(t *testing.T) {
 // TestRemainderTransferAmountsAreReleased checks that the transfer amount of a remainder
 // is free only when its invoice is closed.
 func TestRemainderTransferAmountsAreReleased(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		w.mine(start+1, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: inv.CommitmentID}))
 		told := w.invoice(inv.ID).RemainingTransfer
 		k := ledger.AmountKey{ChainKey: w.chainKey, Merchant: w.address, Token: usdc, Amount: told}
 		taken := func() ledger.AmountUse {
-			uses, err := ledger.AmountUses(t.Context(), d.store, []ledger.AmountKey{k}, func() time.Time { return invoice.Unix(start) })
+			uses, err := ledger.AmountUses(t.Context(), w.db.store, []ledger.AmountKey{k}, func() time.Time { return invoice.Unix(start) })
 			w.must(err)
 			return uses[k]
 		}
@@ -228,9 +168,7 @@ func TestRemainderTransferAmountsAreReleased(t *testing.T) {
 // TestAmbiguousPaymentStaysUnattributed rescans and finds a payment of an amount for which
 // two invoices asked, one of which has expired since.
 func TestAmbiguousPaymentStaysUnattributed(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		short := w.create(func(d *invoice.Draft) { d.ExpiresAt = invoice.Unix(start + 60) })
 		w.create()
 		paid := w.observeEmpty(w.next(start+10, w.pay(short.Amount)))
@@ -248,9 +186,7 @@ func TestAmbiguousPaymentStaysUnattributed(t *testing.T) {
 // TestAttributionBetweenTwoPaidInvoices rescans and finds a payment between the payments
 // that paid two invoices.
 func TestAttributionBetweenTwoPaidInvoices(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		one, two := w.create(), w.create()
 		w.mine(start+1, w.pay(one.TransferAmount))
 		missed := w.observeEmpty(w.next(start+2, w.pay(one.Amount)))
@@ -292,9 +228,7 @@ func TestAttributionIgnoresClocks(t *testing.T) {
 // TestInvoiceIsBoundToAHeight checks that payments in blocks that were indexed before the create do
 // not pay the invoice, unless a reorg replaces these blocks.
 func TestInvoiceIsBoundToAHeight(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		w.create(amount(9_000_000)) // so that the address is indexed
 		before := w.pay(invoice.NewAmount(1_000_000))
 		w.mine(start+1, before)
@@ -314,9 +248,7 @@ func TestInvoiceIsBoundToAHeight(t *testing.T) {
 // TestPaymentIsDeferredForUnreadBlocks starts a chain at its head. Payments with an attribution that
 // depends on earlier blocks are attributed when those are read, and no invoice expires before.
 func TestPaymentIsDeferredForUnreadBlocks(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		w.chainKey += "-late"
 		w.Service = w.service()
 		one, two := w.create(), w.create()
@@ -351,9 +283,7 @@ func TestPaymentIsDeferredForUnreadBlocks(t *testing.T) {
 
 // TestManyDeferredPayments decides more payments than one transaction handles.
 func TestManyDeferredPayments(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		w.chainKey += "-late"
 		w.Service = w.service()
 		first := w.create()
@@ -382,9 +312,7 @@ func TestManyDeferredPayments(t *testing.T) {
 // gets the suffix with the last invoice that expired longest ago, and no suffix is reused within an
 // hour of an expiry.
 func TestLongestFreeSuffixIsUsedFirst(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		var all []invoice.Invoice
 		for suffix := range uint64(invoice.MaxSuffix) {
 			inv := w.insertable(suffix + 1)

@@ -17,9 +17,7 @@ import (
 // TestOnUnattributed checks that the signal is called once for each stored unattributed
 // payment, and for no attributed one.
 func TestOnUnattributed(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		p := w.unattributedPayment(start+10, invoice.NewAmount(990_000))
 		w.mine(start+11, w.pay(inv.TransferAmount))

@@ -74,9 +74,7 @@ func TestSupplement(t *testing.T) {
 
 // TestRefundOfAnUnreadPayment sends a payment back before its transaction can be read.
 func TestRefundOfAnUnreadPayment(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		paid := w.pay(inv.TransferAmount)
 		b := w.observeEmpty(w.next(start+1, paid))
@@ -99,9 +97,7 @@ func TestRefundOfAnUnreadPayment(t *testing.T) {
 // TestRefundOfAnOrphanedPayment moves a payment by a reorg to a block from which it cannot be read,
 // and sends it back.
 func TestRefundOfAnOrphanedPayment(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		paid := w.pay(inv.TransferAmount)
 		w.mine(start+1, paid)
@@ -124,9 +120,7 @@ func TestRefundOfAnOrphanedPayment(t *testing.T) {
 
 // TestRefundAboveAGap finds a payment in a gap, and its refund above.
 func TestRefundAboveAGap(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		paid := w.pay(inv.TransferAmount)
 		b := w.observeEmpty(w.next(start+1, paid))
@@ -148,9 +142,7 @@ func TestRefundAboveAGap(t *testing.T) {
 
 // TestFilledTransactionsAreRead fills a gap with a block. A transaction of it could not be read before.
 func TestFilledTransactionsAreRead(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		paid := w.pay(inv.TransferAmount)
 		b := w.next(start+1, paid)
@@ -179,9 +171,7 @@ func TestFilledTransactionsAreRead(t *testing.T) {
 // TestLookupReadsNothingAgain looks up a payment. Anybody can, so the blocks above are not read again, and other invoices
 // expire as before.
 func TestLookupReadsNothingAgain(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		paid := w.pay(inv.TransferAmount)
 		b := w.observeEmpty(w.next(start+1, paid))
@@ -201,9 +191,7 @@ func TestLookupReadsNothingAgain(t *testing.T) {
 // TestUnknownTransferKeepsNoGapOpen fills a gap with transfers that pay no invoice. Anybody can send them before an invoice
 // names their address, so the gap does not grow for them.
 func TestUnknownTransferKeepsNoGapOpen(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		w.create()
 		b := w.observeEmpty(w.next(start+1, w.pay(invoice.NewAmount(7))))
 		gap := w.rescan()
@@ -218,9 +206,7 @@ func TestUnknownTransferKeepsNoGapOpen(t *testing.T) {
 
 // TestFillWithUnread closes a gap with blocks that have an unread transaction.
 func TestFillWithUnread(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		paid := w.pay(inv.TransferAmount)
 		b := w.observeEmpty(w.next(start+1, paid))
@@ -241,9 +227,7 @@ func TestFillWithUnread(t *testing.T) {
 
 // TestSupplementOfOtherBlocks names blocks that differ from the read ones.
 func TestSupplementOfOtherBlocks(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		b := w.next(start + 1)
 		if err := w.Supplement(t.Context(), w.chainKey, b, invoice.Header{}); !errors.Is(err, ledger.ErrCursorMoved) {
 			t.Errorf("a block that was not read: %v", err)
@@ -317,9 +301,7 @@ func TestSupplementBetween(t *testing.T) {
 // TestReportUnreadBounds reports transactions of blocks that are still to be read, and more than the
 // limit.
 func TestReportUnreadBounds(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		w.must(w.ReportUnread(t.Context(), "unregistered", w.hash("tx"), 1, ledger.UnreadLookup))
 		w.must(w.ReportUnread(t.Context(), w.chainKey, w.hash("tx"), w.head().Number+1, ledger.UnreadLookup))
 		if got := w.dueUnread(); len(got) != 0 {
@@ -346,9 +328,7 @@ func TestReportUnreadBounds(t *testing.T) {
 // TestSkippedTransactions reads blocks with transactions that no node returns. Up to a number of them,
 // the chain is still read. Invoices that they could pay expire once a person dismisses them.
 func TestSkippedTransactions(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		b := w.next(start + 1)
 		for i := range ledger.MaxUnreadable {
@@ -363,7 +343,7 @@ func TestSkippedTransactions(t *testing.T) {
 		if got := w.invoice(inv.ID).Status; got != invoice.Open {
 			t.Errorf("the invoice is %s", got)
 		}
-		u, err := ledger.FindUnreadTransaction(t.Context(), d.store, w.chainKey, w.hash("tx", 7))
+		u, err := ledger.FindUnreadTransaction(t.Context(), w.db.store, w.chainKey, w.hash("tx", 7))
 		w.must(err)
 		if u.Detail != "failed 7" || u.Attempts != 1 || u.NextAt.Sub(u.FoundAt) != ledger.FirstUnreadRetry {
 			t.Errorf("stored is %+v", u)
@@ -394,15 +374,13 @@ func TestSkippedTransactions(t *testing.T) {
 
 // TestUnreadRetries postpones a transaction again and again.
 func TestUnreadRetries(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		w.must(w.ReportUnread(t.Context(), w.chainKey, w.hash("tx"), 100, ledger.UnreadLookup))
 		var waits []time.Duration
 		for range 10 {
 			u := w.dueUnread()[0]
 			w.must(w.PostponeUnread(t.Context(), w.chainKey, u, "no"))
-			next, err := ledger.FindUnreadTransaction(t.Context(), d.store, w.chainKey, w.hash("tx"))
+			next, err := ledger.FindUnreadTransaction(t.Context(), w.db.store, w.chainKey, w.hash("tx"))
 			w.must(err)
 			waits = append(waits, next.NextAt.Sub(time.Unix(w.seconds.Load(), 0)))
 			w.seconds.Store(next.NextAt.Unix())
@@ -415,9 +393,7 @@ func TestUnreadRetries(t *testing.T) {
 
 // TestUnlinkedNotices asks for notices of transfers that are not stored.
 func TestUnlinkedNotices(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, d *database) {
-		w := d.world(t)
+	eachWorld(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		now := w.seconds.Load()
 		w.mine(start+1, w.pay(inv.TransferAmount))
