@@ -40,12 +40,11 @@ func TestNodeWithLimits(t *testing.T) {
 	seed := uint64(0)
 	for _, batch := range []int{1, 5, 15} {
 		for _, blocks := range []int{1, 10, 500} {
-			for _, inFlight := range []int{1, maxInFlight} {
-				seed++
-				t.Run(fmt.Sprintf("batch %d, range %d, %d at once", batch, blocks, inFlight), func(t *testing.T) {
-					startAndCatchUp(t, chaintest.Allowance{Batch: batch, Range: blocks, PerSecond: 5}, inFlight, seed)
-				})
-			}
+			inFlight := []int{1, maxInFlight}[seed%2]
+			seed++
+			t.Run(fmt.Sprintf("batch %d, range %d, %d at once", batch, blocks, inFlight), func(t *testing.T) {
+				startAndCatchUp(t, chaintest.Allowance{Batch: batch, Range: blocks, PerSecond: 5}, inFlight, seed)
+			})
 		}
 	}
 }
