@@ -72,9 +72,8 @@ properties: ## run HISTORIES cases of each property, INVARIANTS of each model, a
 	go test ./contracts -run '^TestExtraDepositInvariants$$' -v -timeout 120m -rapid.steps=100 -rapid.checks=$(INVARIANTS)
 
 .PHONY: cases
-cases: ## run the histories and the cases of each property that follow those of make test
-	go test ./internal/ledger -run '^(TestWhoseMoneyIsWhose|TestTheSameChainSaysTheSame|TestHistoriesInMemory)$$' -timeout 60m \
-		-property.seed=501 -property.count=4000 -property.stored=10 -memory.seed=801 -memory.count=2000
+cases: ## run the ledger's tests on both databases, and the cases of properties and the histories that make test leaves out
+	go test ./internal/ledger -everywhere -timeout 60m -property.seed=501 -property.count=4000 -property.stored=10 -memory.seed=801 -memory.count=2000
 	go test ./internal/indexer -run '^TestHistories$$' -timeout 60m -history.seed=201 -history.count=600
 
 .PHONY: sim

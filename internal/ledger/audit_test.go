@@ -29,7 +29,7 @@ func (w *world) entries() []access.Entry {
 // TestAudit checks the audit entries of registries, manual attributions, rescans and
 // resumed chains. A repeated change has no second entry.
 func TestAudit(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		check := func(object string, action access.Action, actor, merchantID, before, after string) access.Entry {
 			t.Helper()
 			e := w.newestEntry(object)

@@ -400,7 +400,7 @@ func TestMadeBeforeAcceptance(t *testing.T) {
 
 // TestVoidWhilePaying makes an invoice void while an authorization of it is accepted, paid, and after it has lapsed.
 func TestVoidWhilePaying(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		w.gasless(plenty)
 		inv, lapses := w.create(), w.create()
 		a := w.authorization(inv, w.hash("nonce"))
@@ -544,7 +544,7 @@ func TestAuthorizationsOfAll(t *testing.T) {
 // TestAuthorizeAtOnce submits the same authorization many times concurrently: it is accepted once, and
 // all callers get it.
 func TestAuthorizeAtOnce(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		w.gasless(plenty)
 		inv := w.create()
 		a := w.authorization(inv, w.hash("nonce"))
@@ -597,7 +597,7 @@ func TestAuthorizeRefusals(t *testing.T) {
 // TestGaslessTurnedOff turns gasless off and removes the operator key. The service must still end an
 // authorization that it accepted before, once a final block has passed its window.
 func TestGaslessTurnedOff(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		w.gasless(plenty)
 		inv := w.create()
 		accepted, err := w.Authorize(t.Context(), inv.ID, w.authorization(inv, w.hash("nonce")))

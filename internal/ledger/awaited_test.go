@@ -9,7 +9,7 @@ import (
 // TestAwaited checks Awaited before an invoice, with an open invoice, with its payment, and once the
 // payment is final.
 func TestAwaited(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		expect := func(when string, want ledger.Awaited) {
 			t.Helper()
 			got, err := w.Awaited(t.Context(), w.chainKey)

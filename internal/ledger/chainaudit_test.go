@@ -11,7 +11,7 @@ import (
 
 // TestChainAudits audits the blocks of a chain from its start on, and the blocks of back-fills.
 func TestChainAudits(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		audits := func() []ledger.ChainAudit {
 			all, err := w.ChainAudits(t.Context(), w.chainKey)
 			w.must(err)
@@ -50,7 +50,7 @@ func TestChainAudits(t *testing.T) {
 // TestRecordedTransactions asks for transactions with payments, with orphaned payments and without
 // payments.
 func TestRecordedTransactions(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		paid, lost := w.pay(inv.TransferAmount), w.pay(invoice.NewAmount(7))
 		w.mine(start+1, paid)

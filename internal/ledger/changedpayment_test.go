@@ -197,7 +197,7 @@ func TestFinalRefundExceedsAPaymentThatChanged(t *testing.T) {
 // TestRollupsOfARefundWhosePaymentChanged mines a payment again without an invoice, after its refund
 // was final. The period of the refund has to be added up again.
 func TestRollupsOfARefundWhosePaymentChanged(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		stale := func() (periods []time.Time) {
 			w.must(w.db.store.Update(t.Context(), func(tx *db.Tx) (err error) {
 				periods, err = report.TakeStaleRollups(t.Context(), tx, 10)

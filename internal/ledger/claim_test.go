@@ -77,7 +77,7 @@ func (w *world) claims(paymentID string) []ledger.ClaimRow {
 }
 
 func TestClaimByThePayer(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		payer := newAccount(t)
 		inv := w.create()
 		p := w.unattributedPaymentOf(payer, start+10, 990_000)

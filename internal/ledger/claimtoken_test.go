@@ -12,7 +12,7 @@ import (
 // TestClaimTokenIsMadeAgain derives the tokens of refunds from the master keys; only hashes are
 // stored. Without the key that made a token, only the caller that prepared the refund knows it.
 func TestClaimTokenIsMadeAgain(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		old, newer := keyringtest.Key(t), keyringtest.Key(t)
 		under := func(k *access.Keyring) *ledger.Service {
 			return w.service(func(c *ledger.Config) { c.Keyring = k })

@@ -89,7 +89,7 @@ func TestClosedInvoice(t *testing.T) {
 // it had not been closed, and one that is closed again in another block becomes void. An invoice that
 // was closed because it had expired, expires.
 func TestClosedInReplacedBlock(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		w.lose()
 		dropped, again := w.create(), w.create(amount(2_000_000))
 		b := w.next(start + 1)
@@ -118,7 +118,7 @@ func TestClosedInReplacedBlock(t *testing.T) {
 // TestManyClosedInvoices closes more invoices than one transaction decides about. One becomes void
 // unless there were more payments without an invoice before its end than are read.
 func TestManyClosedInvoices(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		w.lose()
 		var all []invoice.Invoice
 		for i := range uint64(25) {

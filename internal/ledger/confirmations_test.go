@@ -26,7 +26,7 @@ func (w *world) checkConfirmations(inv invoice.Invoice, want ...[]ledger.Confirm
 // TestConfirmations follows the blocks that confirm a payment: while it is pending, in a reorg,
 // when it is final, and after the headers of its blocks are gone.
 func TestConfirmations(t *testing.T) {
-	eachWorld(t, func(_ *testing.T, w *world) {
+	eachWorldOnBoth(t, func(_ *testing.T, w *world) {
 		inv := w.create()
 		payment := w.pay(inv.TransferAmount)
 		start := w.head().Time.Unix()

@@ -125,7 +125,7 @@ func TestCreateErrors(t *testing.T) {
 // TestCreateConcurrently creates invoices of few amounts from many goroutines at two
 // replicas. Each is stored with its event, and transfer amounts are unique.
 func TestCreateConcurrently(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		replicas := []*ledger.Service{w.Service, w.service()}
 		const n = 400
 		invoices := make([]invoice.Invoice, n)
@@ -248,7 +248,7 @@ func TestSuffixOverflow(t *testing.T) {
 // as after a failover to a standby. The address must be inserted again, because its payments
 // would not be indexed otherwise.
 func TestCreateAfterLostRows(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		w.create()
 		for _, statement := range []string{
 			"DELETE FROM deliveries WHERE merchant_id = '" + w.merchant + "'",

@@ -15,7 +15,7 @@ import (
 )
 
 func TestStartAndCursor(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		if cur, err := w.Cursor(t.Context(), "unregistered"); err != nil || cur != (ledger.Progress{}) {
 			t.Errorf("the cursor of a chain that was never read is %+v, %v", cur, err)
 		}
@@ -97,7 +97,7 @@ func TestObserveRequiresConsecutiveBlocks(t *testing.T) {
 }
 
 func TestRollbackAndConfirmErrors(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		w.mine(start + 1)
 		line := w.mine(start+2, w.pay(inv.Amount))
@@ -263,7 +263,7 @@ func TestOrphaned(t *testing.T) {
 // TestTwoReplicasReadTheSameChain observes the same blocks at two replicas at once. One
 // gets ErrCursorMoved, and everything is stored once.
 func TestTwoReplicasReadTheSameChain(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		other := w.service()
 		for round := range 10 {
 			inv := w.create(amount(uint64(5_000_000 + 10_000*round)))

@@ -74,7 +74,7 @@ func TestRulesPrecedeClaimsAndManualAttribution(t *testing.T) {
 
 // TestManyDeferredRefunds defers more payments and refunds than one transaction decides.
 func TestManyDeferredRefunds(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		w.late()
 		inv := w.create()
 		unread := w.startAboveUnread()

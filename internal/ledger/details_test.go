@@ -72,7 +72,7 @@ func TestDetailsInEvents(t *testing.T) {
 }
 
 func TestIdempotencyKeyComparesDetails(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		request := ledger.CreateRequest{Once: ledger.Once{Key: "k"}, Draft: w.draft()}
 		request.Draft.Details = details
 		first, err := w.Create(t.Context(), request)
@@ -119,7 +119,7 @@ func wantTaken(t *testing.T, err error, holder string) {
 }
 
 func TestUniqueReference(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		request := w.unique("order-1")
 		request.Key = "k"
 		first, err := w.Create(t.Context(), request)
@@ -150,7 +150,7 @@ func TestUniqueReference(t *testing.T) {
 // TestUniqueReferenceConcurrently creates invoices with few references at two services,
 // together with invoices that must not be refused.
 func TestUniqueReferenceConcurrently(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		services := []*ledger.Service{w.Service, w.service()}
 		const references, tries = 3, 8
 		var mu sync.Mutex
@@ -197,7 +197,7 @@ func TestUniqueReferenceConcurrently(t *testing.T) {
 // TestUniqueReferenceRepeatedConcurrently repeats a request with its idempotency key while the first
 // is in progress. Its own reference does not make it fail.
 func TestUniqueReferenceRepeatedConcurrently(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		services := []*ledger.Service{w.Service, w.service()}
 		for round := range 5 {
 			request := w.unique(fmt.Sprintf("order-%d", round))

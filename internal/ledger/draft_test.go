@@ -140,7 +140,7 @@ func TestDraftErrors(t *testing.T) {
 // TestDraftKeepsItsIdempotencyKey repeats the create of a draft that was changed, issued and paid, and of one that
 // was deleted.
 func TestDraftKeepsItsIdempotencyKey(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		request := ledger.CreateRequest{Once: ledger.Once{Key: "k", Scope: w.merchant}, Draft: w.draft()}
 		request.Draft.Unissued, request.Draft.Details = true, details
 		first, err := w.Create(t.Context(), request)
@@ -170,7 +170,7 @@ func TestDraftKeepsItsIdempotencyKey(t *testing.T) {
 
 // TestKeyOfDeletedDraft repeats the create of a draft that was deleted, at two replicas and also once it would be refused.
 func TestKeyOfDeletedDraft(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		request := ledger.CreateRequest{Once: ledger.Once{Key: "k", Scope: w.merchant}, Draft: w.draft()}
 		request.Draft.Unissued = true
 		draft, err := w.Create(t.Context(), request)
@@ -317,7 +317,7 @@ func TestVoid(t *testing.T) {
 
 // TestVoidRacesAPayment plays both orders of void and payment, and a reorg in between.
 func TestVoidRacesAPayment(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		covered, part, empty := w.create(), w.create(), w.create()
 		paying := w.pay(covered.TransferAmount)
 		w.mine(start+10, paying, tagged(w.pay(invoice.NewAmount(400_000)), invoice.Evidence{Calldata: part.CommitmentID}))

@@ -98,7 +98,7 @@ func (w *world) kept() []string {
 
 // TestEraseCustomer erases a customer, over a restart, and searches all tables.
 func TestEraseCustomer(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		ctx := access.WithPrincipal(t.Context(), w.own())
 		w.spread()
 		other := w.create(func(d *invoice.Draft) { d.Details = details })
@@ -178,7 +178,7 @@ func (w *world) checkErasureAudit() {
 // TestEraseIsOfOneMoment erases the invoices that exist at the time of the request, and no customer of
 // another merchant.
 func TestEraseIsOfOneMoment(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
 		if e, err := w.EraseCustomer(ctx, w.merchant, marker+"/1", ledger.Once{}); err != nil || e.FinishedAt.IsZero() || e.Invoices != 0 {
 			t.Errorf("of an unknown customer: %+v, %v", e, err)
@@ -210,7 +210,7 @@ func TestEraseIsOfOneMoment(t *testing.T) {
 // TestEraseOnce repeats requests with their keys after the erasure has ended. Data that was created
 // since stays.
 func TestEraseOnce(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
 		var replayed bool
 		key := func(k string) ledger.Once {
@@ -255,7 +255,7 @@ func TestEraseOnce(t *testing.T) {
 
 // TestOldErasuresAreDeleted deletes erasures with and without invoices, and their keys, at the end of their time.
 func TestOldErasuresAreDeleted(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
 		w.create(ofMarker)
 		erase := func(customer string, want bool) {
@@ -295,7 +295,7 @@ func TestOldErasuresAreDeleted(t *testing.T) {
 
 // TestEraseOnceAtOnce sends the same request many times concurrently: one erasure begins.
 func TestEraseOnceAtOnce(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		w.create(ofMarker)
 		ids := make([]string, 8)
 		var group sync.WaitGroup
@@ -319,7 +319,7 @@ func TestEraseOnceAtOnce(t *testing.T) {
 
 // TestEraseFilters erases a customer, and checks which saved filters of the operator are left.
 func TestEraseFilters(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
 		queries := map[string]bool{ // and which are left
 			"customer=Ada%2F1": false, "merchantId=" + w.merchant + "&q=Ada%2F1": false,
@@ -346,7 +346,7 @@ func TestEraseFilters(t *testing.T) {
 // TestErasedEventsAreWrittenOnce lets an invoice expire while it is erased: the event never has the
 // customer's data.
 func TestErasedEventsAreWrittenOnce(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		inv := w.create(ofMarker)
 		w.mine(inv.ExpiresAt.Unix() + 1)
 		expired := make(chan error, 1)

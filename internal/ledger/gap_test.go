@@ -112,7 +112,7 @@ func TestRescanWidensTheGap(t *testing.T) {
 // TestFillFindsMissedTransfers observes blocks without their transfers, and fills these in twice.
 // Found transfers are settled once.
 func TestFillFindsMissedTransfers(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		missed, seen := w.create(), w.create(amount(7_000_000))
 		paid := w.next(start+10, w.pay(missed.TransferAmount), w.pay(invoice.NewAmount(3)))
 		paid.Registry = []ledger.RegistryEvent{{Registry: registry, Kind: ledger.RegistryOpened, CommitmentID: missed.CommitmentID}}

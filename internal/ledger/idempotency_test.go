@@ -18,7 +18,7 @@ import (
 const day = 24 * 60 * 60
 
 func TestIdempotencyKey(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		request := ledger.CreateRequest{Once: ledger.Once{Key: "k", Scope: w.merchant}, Draft: w.draft()}
 		var replayed bool
 		marked := request
@@ -84,7 +84,7 @@ func TestIdempotencyKey(t *testing.T) {
 }
 
 func TestIdempotencyKeyExpires(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		request := ledger.CreateRequest{Once: ledger.Once{Key: "k"}, Draft: w.draft()}
 		request.Draft.ExpiresAt = invoice.Unix(start + 10*day)
 		create := func() invoice.Invoice {
@@ -118,7 +118,7 @@ func TestIdempotencyKeyExpires(t *testing.T) {
 // TestIdempotencyKeysShareBatches creates invoices concurrently at two replicas, with few
 // keys that each have one of two requests, and without a key.
 func TestIdempotencyKeysShareBatches(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		replicas := []*ledger.Service{w.Service, w.service()}
 		const n, keys = 200, 20
 		invoices := make([]invoice.Invoice, n)
@@ -175,7 +175,7 @@ func TestIdempotencyKeysShareBatches(t *testing.T) {
 // TestIdempotencyKeySurvivesAClockJump sets the clock forward by two days while the schedule's clock
 // continues. The key must stay valid.
 func TestIdempotencyKeySurvivesAClockJump(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		w.Service = w.service(func(cfg *ledger.Config) {
 			cfg.Schedule = func() time.Time { return time.Unix(start, 0) }
 		})
@@ -197,7 +197,7 @@ func TestIdempotencyKeySurvivesAClockJump(t *testing.T) {
 // address, together with new ones. The repeats get the first answer, the new ones their invoices, and
 // all other rows stay the same.
 func TestRepeatsChangeNothing(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		request := func(merchant, key string, to invoice.Address, amount uint64) ledger.CreateRequest {
 			d := w.draft()
 			d.MerchantID, d.Merchant, d.Amount = merchant, to, invoice.NewAmount(amount)
@@ -247,7 +247,7 @@ func TestRepeatsChangeNothing(t *testing.T) {
 // TestRefusedCreateLeavesItsKeyUnused repeats keys of requests that are refused, with requests that are not, in the same
 // batches.
 func TestRefusedCreateLeavesItsKeyUnused(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		others := invoice.Address{0xee, 18: w.address[18], 19: w.address[19]}
 		w.create(func(d *invoice.Draft) { d.MerchantID, d.Merchant = w.merchant+"-other", others })
 		var group sync.WaitGroup

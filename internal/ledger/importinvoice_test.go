@@ -136,7 +136,7 @@ func TestImportInvoiceAtKnownAddress(t *testing.T) {
 // deposit address that was watched, so that it was recorded without an invoice, and one at a
 // settlement address that was not.
 func TestImportInvoice(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
 		deposit := w.lostInvoice(func(inv *invoice.Invoice) { inv.Collection = invoice.Deposit })
 		direct := w.lostInvoice(func(inv *invoice.Invoice) {

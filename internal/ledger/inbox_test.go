@@ -42,7 +42,7 @@ func (w *world) dismissal(i ledger.InboxItem) ledger.DecisionRequest {
 
 // TestInboxApprovals lists refunds to addresses without a payer's signature.
 func TestInboxApprovals(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)
 		r := w.mustPrepare(p, 400, askPayer)
 		if got := w.inbox(invoice.ItemApproval); len(got) != 0 {
@@ -84,7 +84,7 @@ func TestInboxApprovals(t *testing.T) {
 
 // TestInboxClaims lists payments that payers claim. Another claim brings a dismissed one back.
 func TestInboxClaims(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		first, second := w.create(), w.create()
 		p := w.unattributedPaymentOf(newAccount(t), start+10, 990_000)
 		if item := w.only(invoice.ItemUnattributed); item.Payment.ID != p.ID {
@@ -122,7 +122,7 @@ func TestInboxClaims(t *testing.T) {
 // TestDecideConcurrently decides as many people at the same time: one succeeds, and the others see
 // who.
 func TestDecideConcurrently(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		w.create() // has the address watched
 		w.unattributedPaymentOf(newAccount(t), start+10, 990_000)
 		request := w.dismissal(w.only(invoice.ItemUnattributed))

@@ -46,7 +46,7 @@ type round[S comparable] func(w *world, seed uint64) (S, func(r *rand.Rand, clie
 // before another one began precedes it.
 func linearizable[S comparable](t *testing.T, clients int, play round[S]) {
 	t.Helper()
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		replicas := w.replicas()
 		count := *linearizableCount
 		if testing.Short() {

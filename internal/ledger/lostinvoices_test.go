@@ -13,7 +13,7 @@ import (
 // blocks again, and records the payment but not the sweep. An invoice that was closed before it
 // expired becomes void.
 func TestLostInvoices(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		open := w.create(amount(1000))
 		closed := w.create(amount(2000))
 		lost := w.hash("lost")

@@ -28,7 +28,7 @@ func (w *world) forget(r invoice.RefundRecord) {
 // account than the payer's. Their transfers are read afterwards: they become the same refunds, and
 // their amounts are not offered again.
 func TestLostRefundIsRecognized(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)
 		first, second := w.mustPrepare(p, 700, to(invoice.Address{0xee})), w.mustPrepare(p, 200)
 		w.forget(first)
@@ -85,7 +85,7 @@ func TestLostPaymentAndRefund(t *testing.T) {
 // TestForeignTagsRestoreNothing sends transfers with tags that name a payment that they do not refund,
 // or another refund.
 func TestForeignTagsRestoreNothing(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		p, q := w.paid(1000), w.paid(500)
 		known := w.mustPrepare(q, 100)
 		lost := w.mustPrepare(p, 600, to(invoice.Address{0xee}))
@@ -109,7 +109,7 @@ func TestForeignTagsRestoreNothing(t *testing.T) {
 
 // TestTagOfOlderVersion requires that a refund with a tag that cannot be recomputed is recognized by its record.
 func TestTagOfOlderVersion(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)
 		r := w.mustPrepare(p, 400, to(invoice.Address{0xee}))
 		old := w.hash("the hash that an older version stored")
@@ -126,7 +126,7 @@ func TestTagOfOlderVersion(t *testing.T) {
 // TestUnrecognizedTransfers finds transfers out of a settlement address during a recovery. Refunds of the payments that they
 // may have refunded cannot be sent, until a person has checked the transfers.
 func TestUnrecognizedTransfers(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
 		small, large := w.paid(1000), w.paid(5000)
 		prepared := w.mustPrepare(large, 400, to(invoice.Address{0xee}))

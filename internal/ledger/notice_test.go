@@ -147,7 +147,7 @@ func TestNoticeWithoutAPayment(t *testing.T) {
 // TestNoticeAndPaymentConcurrently stores a notice and its payment at the same time, many
 // times. They are linked whichever is first.
 func TestNoticeAndPaymentConcurrently(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		w.create()
 		for round := range 60 {
 			a := invoice.NewAmount(uint64(3_000_000 + round))

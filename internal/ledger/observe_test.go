@@ -146,7 +146,7 @@ func TestRefundNamesItsPayment(t *testing.T) {
 
 // TestExpiryInBatches expires more invoices than one transaction handles.
 func TestExpiryInBatches(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		const n = 501
 		var all []invoice.Invoice
 		for suffix := range uint64(n) {

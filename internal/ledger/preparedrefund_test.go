@@ -133,7 +133,7 @@ func TestPreparedRefundIsSent(t *testing.T) {
 }
 
 func TestPreparedRefundsDoNotExceedThePayment(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)
 		first := w.mustPrepare(p, 600)
 		_, err := w.prepare(p, 401)
@@ -170,7 +170,7 @@ func TestPreparedRefundsDoNotExceedThePayment(t *testing.T) {
 }
 
 func TestPrepareRefundIsIdempotent(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		p := w.paid(1000)
 		keyed := func(scope, key string) func(*ledger.RefundRequest) {
 			return func(req *ledger.RefundRequest) { req.Scope, req.Key = scope, key }
@@ -445,7 +445,7 @@ func TestPayerNamesTheAddress(t *testing.T) {
 }
 
 func TestManyInvoicesOfOneAccount(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		var last ledger.PaymentRow
 		for n := range invoice.ManyInvoices {
 			if n == invoice.ManyInvoices-1 && w.mustPrepare(last, 1).ManyInvoices {

@@ -13,7 +13,7 @@ import (
 // TestInvoiceQuota uses up a merchant's quota of invoices. Other merchants can still make invoices,
 // and so can this one after the operator raised the quota. The operator's invoices are not refused.
 func TestInvoiceQuota(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		quota := func(n int64) {
 			t.Helper()
 			if err := w.db.store.Update(t.Context(), func(tx *db.Tx) error { return access.SetQuotas(t.Context(), tx, w.merchant, 0, n) }); err != nil {

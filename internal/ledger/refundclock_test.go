@@ -38,7 +38,7 @@ func TestRefundsWhileTheClockIsAhead(t *testing.T) {
 		"both":                          {now: 3 * 3600, scheduled: 5 * 3600, stored: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachWorld(t, func(t *testing.T, w *world) {
+			eachWorldOnBoth(t, func(t *testing.T, w *world) {
 				schedule := w.scheduled()
 				p := w.paid(1000)
 				first := w.mustPrepare(p, 0)
@@ -97,7 +97,7 @@ func TestTimesOfAServiceThatIsOffAtNight(t *testing.T) {
 // TestWithdrawalWhileTheClockIsAhead withdraws another person's submission, a moment after it began,
 // while the clock is ahead by hours.
 func TestWithdrawalWhileTheClockIsAhead(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		schedule := w.scheduled()
 		r := w.mustPrepare(w.paid(1000), 0)
 		_, err := w.SubmitRefund(w.as("maria"), r.ID, w.merchant, invoice.Hash{1}, ledger.Once{})
@@ -141,7 +141,7 @@ func TestSubmissionSeenBeginsAnew(t *testing.T) {
 // TestDroppedRefundWhileTheClockIsAhead drops the refund of an open invoice that no submission awaits
 // any more. The refunded amount counts again once the patience is over by the schedule's clock.
 func TestDroppedRefundWhileTheClockIsAhead(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		schedule := w.scheduled()
 		inv := w.create()
 		w.confirmed(w.payFor(inv, 400_000))

@@ -146,7 +146,7 @@ func TestTokenReturns(t *testing.T) {
 }
 
 func TestRetireToken(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		_, err := w.remember(w.db.store, "", w.configuration(usdcToken, eurcToken))
 		w.must(err)
 		retire := func() error { return ledger.RetireToken(t.Context(), w.db.store, w.chainKey, eurc, at(start)) }
@@ -169,7 +169,7 @@ func TestRetireToken(t *testing.T) {
 // TestRenameChain renames a chain under an open invoice and a payment. Both keep their ids, also when the block is read
 // again, and no row has the former key.
 func TestRenameChain(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		_, err := w.remember(w.db.store, "", w.configuration(usdcToken))
 		w.must(err)
 		paid, open := w.create(), w.create(deposited)

@@ -285,7 +285,7 @@ func (m *holders) check(r *rapid.T) {
 // TestReleasedAddress takes an address from a merchant. Its open invoice is paid as before, also late;
 // the merchant gets no other invoice there, neither by a create nor from a draft.
 func TestReleasedAddress(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		lists := w.manage(w.merchant, w.merchant+"-2")
 		open, second := w.create(), w.create()
 		draft := w.drafted()

@@ -72,7 +72,7 @@ func TestTolerance(t *testing.T) {
 // TestChainOfTolerances mines many transfers in one block. Each is the amount of an invoice that the transfer before it
 // pays within the tolerance, so that the invoices that it may pay are known only after that one.
 func TestChainOfTolerances(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		w.merchant = "lenient-" + w.merchant
 		const transfers = 70 // more than the reads of one decision
 		var invoices []invoice.Invoice

@@ -186,7 +186,7 @@ func TestAmbiguousPaymentStaysUnattributed(t *testing.T) {
 // TestAttributionBetweenTwoPaidInvoices rescans and finds a payment between the payments
 // that paid two invoices.
 func TestAttributionBetweenTwoPaidInvoices(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		one, two := w.create(), w.create()
 		w.mine(start+1, w.pay(one.TransferAmount))
 		missed := w.observeEmpty(w.next(start+2, w.pay(one.Amount)))
@@ -248,7 +248,7 @@ func TestInvoiceIsBoundToAHeight(t *testing.T) {
 // TestPaymentIsDeferredForUnreadBlocks starts a chain at its head. Payments with an attribution that
 // depends on earlier blocks are attributed when those are read, and no invoice expires before.
 func TestPaymentIsDeferredForUnreadBlocks(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		w.chainKey += "-late"
 		w.Service = w.service()
 		one, two := w.create(), w.create()
@@ -283,7 +283,7 @@ func TestPaymentIsDeferredForUnreadBlocks(t *testing.T) {
 
 // TestManyDeferredPayments decides more payments than one transaction handles.
 func TestManyDeferredPayments(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		w.chainKey += "-late"
 		w.Service = w.service()
 		first := w.create()

@@ -142,7 +142,7 @@ func TestRefundAboveAGap(t *testing.T) {
 
 // TestFilledTransactionsAreRead fills a gap with a block. A transaction of it could not be read before.
 func TestFilledTransactionsAreRead(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		paid := w.pay(inv.TransferAmount)
 		b := w.next(start+1, paid)
@@ -301,7 +301,7 @@ func TestSupplementBetween(t *testing.T) {
 // TestReportUnreadBounds reports transactions of blocks that are still to be read, and more than the
 // limit.
 func TestReportUnreadBounds(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		w.must(w.ReportUnread(t.Context(), "unregistered", w.hash("tx"), 1, ledger.UnreadLookup))
 		w.must(w.ReportUnread(t.Context(), w.chainKey, w.hash("tx"), w.head().Number+1, ledger.UnreadLookup))
 		if got := w.dueUnread(); len(got) != 0 {
@@ -328,7 +328,7 @@ func TestReportUnreadBounds(t *testing.T) {
 // TestSkippedTransactions reads blocks with transactions that no node returns. Up to a number of them,
 // the chain is still read. Invoices that they could pay expire once a person dismisses them.
 func TestSkippedTransactions(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		b := w.next(start + 1)
 		for i := range ledger.MaxUnreadable {
@@ -374,7 +374,7 @@ func TestSkippedTransactions(t *testing.T) {
 
 // TestUnreadRetries postpones a transaction again and again.
 func TestUnreadRetries(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		w.must(w.ReportUnread(t.Context(), w.chainKey, w.hash("tx"), 100, ledger.UnreadLookup))
 		var waits []time.Duration
 		for range 10 {
@@ -393,7 +393,7 @@ func TestUnreadRetries(t *testing.T) {
 
 // TestUnlinkedNotices asks for notices of transfers that are not stored.
 func TestUnlinkedNotices(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		inv := w.create()
 		now := w.seconds.Load()
 		w.mine(start+1, w.pay(inv.TransferAmount))

@@ -293,7 +293,7 @@ func TestDismissalsOutlastClaims(t *testing.T) {
 // TestUsesAtASharedAddress: an act of one merchant of an address on a payment binds the other merchant.
 // The other merchant does not learn of the first one's people and refunds.
 func TestUsesAtASharedAddress(t *testing.T) {
-	eachWorld(t, func(t *testing.T, w *world) {
+	eachWorldOnBoth(t, func(t *testing.T, w *world) {
 		g := newUseGame(t, w.db)
 		partner := g.merchantID(1)
 		theirs := g.create(func(d *invoice.Draft) { d.MerchantID = partner })

@@ -61,10 +61,19 @@ type database struct {
 	worlds atomic.Int64
 }
 
+// everywhere has the tests of eachWorld run on PostgreSQL, too.
+var everywhere = flag.Bool("everywhere", false, "run all tests on PostgreSQL; otherwise only those with concurrency or with an SQL statement of their own")
+
 // each runs the test on both databases.
 func each(t *testing.T, test func(t *testing.T, d *database)) {
 	t.Helper()
-	for name, url := range dbtest.MigratedDatabases() {
+	on(t, dbtest.MigratedDatabases(), test)
+}
+
+// on runs the test on databases.
+func on(t *testing.T, databases map[string]func(testing.TB) string, test func(t *testing.T, d *database)) {
+	t.Helper()
+	for name, url := range databases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := url(t)
@@ -73,8 +82,20 @@ func each(t *testing.T, test func(t *testing.T, d *database)) {
 	}
 }
 
-// eachWorld runs the test in parallel in a world on each database.
+// eachWorld runs the test in parallel in a world on SQLite, and with -everywhere in one on PostgreSQL.
 func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Parallel()
+	databases := dbtest.MigratedDatabases()
+	if !*everywhere {
+		delete(databases, "postgres")
+	}
+	on(t, databases, func(t *testing.T, d *database) { test(t, d.world(t)) })
+}
+
+// eachWorldOnBoth runs the test in parallel in a world on each database. It is for tests that run SQL statements which
+// no other test runs, or that have several clients.
+func eachWorldOnBoth(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	t.Parallel()
 	each(t, func(t *testing.T, d *database) { test(t, d.world(t)) })
