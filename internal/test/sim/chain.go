@@ -111,6 +111,17 @@ func (c *evmChain) mine(at time.Time) *block {
 	return c.mineOn(at)
 }
 
+// mineBranch returns blocks with one more, which is on no branch but theirs.
+func (c *evmChain) mineBranch(blocks []*block, at time.Time, txs []*types.Transaction) []*block {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	canonical, pool := c.canonical, c.pool
+	c.canonical, c.pool = blocks, txs
+	c.mineOn(at)
+	blocks, c.canonical, c.pool = c.canonical, canonical, pool
+	return blocks
+}
+
 func (c *evmChain) mineOn(at time.Time) *block {
 	parent := c.head()
 	if !at.After(parent.time) {
@@ -268,14 +279,18 @@ func (c *evmChain) nextNonce(of common.Address, after *block) uint64 {
 	return next
 }
 
+func (c *evmChain) sign(key *ecdsa.PrivateKey, nonce uint64, to *common.Address, data []byte, gas uint64) *types.Transaction {
+	return types.MustSignNewTx(key, c.signer, &types.DynamicFeeTx{
+		ChainID: c.id, Nonce: nonce, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(100 * params.GWei), Gas: gas, To: to, Data: data,
+	})
+}
+
 // send signs a transaction and adds it to the pool.
 func (c *evmChain) send(key *ecdsa.PrivateKey, to *common.Address, data []byte, gas uint64) *types.Transaction {
 	c.mu.Lock()
 	nonce := c.nextNonce(addressOf(key), c.head())
 	c.mu.Unlock()
-	tx := types.MustSignNewTx(key, c.signer, &types.DynamicFeeTx{
-		ChainID: c.id, Nonce: nonce, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(100 * params.GWei), Gas: gas, To: to, Data: data,
-	})
+	tx := c.sign(key, nonce, to, data, gas)
 	if err := c.add(tx); err != nil {
 		panic(fmt.Sprintf("send a transaction: %v", err))
 	}

@@ -15,35 +15,42 @@
 //
 // A run is a bubble of package testing/synctest: time passes only while every goroutine waits, so a year costs as
 // much as what happens in it. The service is server.Run with a server.Config, as serve makes it, on a SQLite
-// database, whose disk (package simdisk) loses what was not synced when its machine is killed. Its connections lead
-// to an in-memory network (net.go). A chain (chain.go) runs the real contracts in go-ethereum's virtual machine,
-// without consensus; nodes (node.go, rpc.go) serve it over JSON-RPC.
+// database. Its disk (package simdisk) is full or slow for a while, fails to sync, and loses what was not synced when
+// power is lost. The operator (operator.go) stops the service, and kills it at a drawn time, write or request. The
+// connections lead to an in-memory network (net.go). A chain (chain.go) runs the real contracts in go-ethereum's
+// virtual machine, without consensus; nodes (node.go, rpc.go) serve it over JSON-RPC. A reorg often replaces the
+// newest payments, of which a drawn part is mined again, later or never.
 //
 // Merchants and payers (merchants.go, orders.go) use the REST interface and act on its answers: they create invoices
 // with and without an idempotency key, repeat what was not answered, and pay as asked, late, twice, in parts, in
 // another token or not at all, by a transfer of the shown amount, a tagged transfer, the registry, a deposit address
 // or an authorization that the service sends. Merchants receive webhooks, check each signature, rotate secrets, ask
-// for redelivery, void and refund. Strangers send what pays nothing, and sweep deposits.
+// for redelivery, void what they see paid, and refund; a refund that is offered again is sent again. Some payers send
+// their authorization themselves, too. Strangers send what pays nothing, and sweep deposits.
 //
 // A fault (fault.go) is drawn and not chosen from a list of cases: it has a target, a time, a chance, a mask of
 // methods, and any combination of effects: slow, lost before or after it took effect, doubled, another status or
-// body, an answer of the past, a state of the past, an answer with parts left out. Only one node of a chain leaves
-// parts out, and only if the service compares two nodes.
+// body, an answer of the past, a state of the past, an answer with parts left out, or a branch with payments that
+// nobody made. Only one node of a chain lies in the last two ways, and only if the service compares two nodes; or it
+// only leaves out logs, and the service compares logs.
 //
 // # The judges
 //
-// The judges (judge.go) read no table. They know the canonical blocks that are final in the end, and what the service
-// has answered. When all faults have stopped and the last invoice has expired, the service has progressBound to be
-// right:
+// The judges (judge.go, ledger.go) read no table. They know the canonical blocks that are final in the end, and what
+// the service has answered. When all faults have stopped and the last invoice has expired, the service has
+// progressBound to be right:
 //
 //   - An acknowledged invoice exists, with its terms, and a key has made one.
-//   - It is paid if and only if transfers that identify it, mined in time, add up to its amount; its amountPaid is
-//     the sum of its transfers. Where the rules leave the attribution open (an amount in a block that a reorg
-//     moved below the invoice's creation), both outcomes are right.
+//   - It is paid if and only if transfers that identify it, mined in time, less what was refunded until then, add up
+//     to its amount; its amountPaid is the sum of its transfers. No payment that was shown covers a void one. Where
+//     the rules leave the attribution open (an amount in a block that a reorg moved below the invoice's creation),
+//     both outcomes are right.
 //   - A confirmed payment is a transfer on the chain, and each transfer pays once.
 //   - Each event that is due exists once, and a reader that followed the log during the run has read the same
 //     events in the same order.
-//   - What was refunded is the sum of the prepared refunds that were sent.
+//   - What was refunded is the sum of the prepared refunds that were sent, and none is offered after it was sent.
+//   - An authorization is paid if and only if its transfer is on the chain, and not if the invoice was made void.
+//   - Each commitment is opened and closed at most once.
 //   - Each event reached its merchant, with a valid signature, the body of the log and always the same delivery id.
 //
 // # What a seed does not decide

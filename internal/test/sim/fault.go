@@ -29,6 +29,8 @@ type fault struct {
 	stale   bool    // an earlier answer to the same request
 	frozen  bool    // a node answers as of the fault's begin
 	partial float64 // part of an answer's list members that is left out
+	only    string  // the method of which a part is left out; all if empty
+	forked  bool    // a node answers from a branch of its own, with payments that it made up
 }
 
 // body is what replaces an answer's body.
@@ -62,14 +64,28 @@ func (f fault) String() string {
 	add(f.body != ownBody, "%s", bodyNames[f.body])
 	add(f.stale, "an earlier answer")
 	add(f.frozen, "a frozen state")
-	add(f.partial > 0, "%.0f%% of the list left out", 100*f.partial)
+	add(f.partial > 0, "%.0f%% of the list %s left out", 100*f.partial, f.only)
+	add(f.forked, "a branch of its own")
 	return fmt.Sprintf("#%d %s to %s, %s, %.0f%% of the requests of mask %016x: %s",
 		f.id, f.from, f.to, f.target, 100*f.chance, f.methods, strings.Join(what, ", "))
 }
 
+// drawLie draws a fault of a node that lies to its caller for long: it leaves out parts of lists, or shows a branch of
+// its own. With only, it leaves out parts of the answers to that method.
+func drawLie(r *rand.Rand, target string, within time.Duration, only string) fault {
+	f := fault{target: target, salt: r.Uint64(), chance: 1, methods: ^uint64(0), only: only}
+	f.forked = only == "" && r.IntN(2) == 0
+	f.from = time.Duration(r.Int64N(int64(within))).Truncate(time.Second)
+	f.to = f.from + time.Duration(r.Int64N(int64(within))).Truncate(time.Second)
+	if !f.forked {
+		f.partial = []float64{0.3, 1}[r.IntN(2)]
+	}
+	return f
+}
+
 // drawFault draws a fault of a target within a time. A byzantine target can leave parts of its answers out.
-func drawFault(r *rand.Rand, id int, target string, within time.Duration, byzantine bool) fault {
-	f := fault{id: id, target: target, salt: r.Uint64(), methods: r.Uint64() | r.Uint64()}
+func drawFault(r *rand.Rand, target string, within time.Duration, byzantine bool) fault {
+	f := fault{target: target, salt: r.Uint64(), methods: r.Uint64() | r.Uint64()}
 	f.from = time.Duration(r.Int64N(int64(within)))
 	f.to = min(within, f.from+time.Duration(r.ExpFloat64()*float64(within)/6)+time.Second).Truncate(time.Millisecond)
 	f.from = f.from.Truncate(time.Millisecond)
@@ -116,6 +132,8 @@ type plan struct {
 	met    map[int]uint64
 	began  time.Time
 	over   bool // all faults have stopped
+	left   int  // requests until crash is closed
+	crash  chan struct{}
 	hit    map[int]int
 }
 
@@ -126,11 +144,22 @@ func (p *plan) stop() {
 	p.over = true
 }
 
+// crashAfter returns a channel that is closed at the n-th request from now on, to whomever it is.
+func (p *plan) crashAfter(n int) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left, p.crash = n, make(chan struct{})
+	return p.crash
+}
+
 // meet returns what a request to a target suffers.
 func (p *plan) meet(target string, methods ...string) effect {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var e effect
+	if p.left--; p.left == 0 {
+		close(p.crash)
+	}
 	now := time.Since(p.began)
 	for _, f := range p.faults {
 		if p.over || p.off[f.id] || f.target != target || now < f.from || now >= f.to || !f.meets(methods) {
@@ -161,8 +190,8 @@ func (e effect) and(f fault) effect {
 	e.hits = append(e.hits, f.id)
 	e.delay += f.delay
 	e.request, e.answer, e.twice, e.stale = e.request || f.request, e.answer || f.answer, e.twice || f.twice, e.stale || f.stale
-	if f.frozen {
-		e.frozen, e.id = true, f.id
+	if f.frozen || f.forked {
+		e.frozen, e.forked, e.id = f.frozen, f.forked, f.id
 	}
 	if f.status > 0 {
 		e.status = f.status
@@ -170,7 +199,7 @@ func (e effect) and(f fault) effect {
 	if f.body > 0 {
 		e.body = f.body
 	}
-	e.partial = max(e.partial, f.partial)
+	e.partial, e.only = max(e.partial, f.partial), f.only
 	return e
 }
 

@@ -9,122 +9,12 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/common/hexutil"
-	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/webhook"
 )
-
-// First topics of the token's logs.
-var (
-	transferTopic = crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)"))
-	usedTopic     = crypto.Keccak256Hash([]byte("AuthorizationUsed(address,bytes32)"))
-)
-
-// transfer is a movement of the token on a final chain.
-type transfer struct {
-	chain    *worldChain
-	tx       *types.Transaction
-	block    *block
-	from, to common.Address
-	amount   *big.Int
-	paid     []common.Hash // ids in the registry's Paid logs of the transaction
-	nonce    common.Hash   // of the authorization that made it
-}
-
-// transfers returns the token's movements in the final blocks, in order.
-func (c *worldChain) transfers() (all []transfer) {
-	for _, b := range c.final() {
-		for i := range b.txs {
-			all = append(all, c.transfersOf(b, i)...)
-		}
-	}
-	return all
-}
-
-func (c *worldChain) transfersOf(b *block, i int) (all []transfer) {
-	var paid []common.Hash
-	for _, l := range b.receipts[i].Logs {
-		if l.Address == c.registry && l.Topics[0] == contracts.PaidTopic {
-			paid = append(paid, l.Topics[1])
-		}
-	}
-	var nonce common.Hash
-	for _, l := range b.receipts[i].Logs {
-		switch {
-		case l.Address != c.token:
-		case l.Topics[0] == usedTopic:
-			nonce = l.Topics[2]
-		case l.Topics[0] == transferTopic:
-			all = append(all, transfer{c, b.txs[i], b, common.BytesToAddress(l.Topics[1][:]), common.BytesToAddress(l.Topics[2][:]), new(big.Int).SetBytes(l.Data), paid, nonce})
-			nonce = common.Hash{}
-		}
-	}
-	return all
-}
-
-// belongs reports whether a transfer must be, and whether it may be, a payment of an order.
-func (o *order) belongs(t transfer) (must, may bool) {
-	if t.chain != o.chain || len(o.acks) == 0 || t.to != o.payTo() && t.to != o.merchant.wallet || t.from == o.payTo() {
-		return false, false
-	}
-	id := common.HexToHash(o.first().OnChainInvoiceID)
-	data := t.tx.Data()
-	switch {
-	case o.first().Invoice.DepositAddress != "" && t.to == o.payTo(), slices.Contains(t.paid, id), t.nonce == id, len(data) >= 32 && common.Hash(data[len(data)-32:]) == id:
-		return true, true
-	case o.first().Invoice.DepositAddress != "":
-		return false, false
-	case o.issued[t.amount.String()]:
-		return t.block.number > o.seen, true // a reorg may mine it in a block that was read before the invoice existed
-	}
-	return false, t.amount.Cmp(o.amount()) == 0
-}
-
-// balance is what an order's transfers amount to.
-type balance struct {
-	due, mayDue *big.Int // in time: what certainly counts, and what may
-	all, mayAll *big.Int // also later
-}
-
-func (o *order) account(all []transfer) balance {
-	a := balance{new(big.Int), new(big.Int), new(big.Int), new(big.Int)}
-	for _, t := range all {
-		must, may := o.belongs(t)
-		inTime := t.block.time.Unix() <= o.request.ExpiresAt
-		for _, s := range []struct {
-			sum   *big.Int
-			count bool
-		}{{a.due, must && inTime}, {a.mayDue, may && inTime}, {a.all, must}, {a.mayAll, may}} {
-			if s.count {
-				s.sum.Add(s.sum, t.amount)
-			}
-		}
-	}
-	return a
-}
-
-// statuses returns the states that an order may have in the end.
-func (o *order) statuses(a balance) (all []apitypes.InvoiceStatus) {
-	paid := o.amount().Cmp(a.due) <= 0
-	if o.voided {
-		return []apitypes.InvoiceStatus{"void"}
-	}
-	if o.voiding {
-		all = append(all, "void")
-	}
-	if o.amount().Cmp(a.mayDue) <= 0 {
-		all = append(all, "paid")
-	}
-	if !paid {
-		all = append(all, "expired")
-	}
-	return all
-}
 
 // Bounds of progress. Once the faults have stopped and every invoice has expired, everything due happens within
 // progressBound: the longest pause between two attempts of a delivery after an hour of failures is 30 minutes and a
@@ -227,6 +117,10 @@ func (w *world) judgeInvoices(s answers, transfers []transfer, miss func(string,
 	for _, inv := range s.invoices {
 		byReference[inv.Reference]++
 	}
+	commitments := map[*worldChain]map[[2]common.Hash]int{}
+	for _, c := range w.chains {
+		commitments[c] = c.commitments()
+	}
 	for _, o := range w.orders {
 		if made := byReference[o.name]; o.key != "" && made > 1 || made > 2*o.attempts {
 			w.fail("%s: %d requests, key %q, made %d invoices", o.name, o.attempts, o.key, made)
@@ -239,7 +133,11 @@ func (w *world) judgeInvoices(s answers, transfers []transfer, miss func(string,
 			w.fail("%s: invoice %s was acknowledged and is gone", o.name, o.first().ID)
 			continue
 		}
-		o.judge(inv, o.account(transfers), miss)
+		a := o.account(transfers)
+		o.judge(inv, a, miss)
+		o.judgeRefund(inv, a, miss)
+		o.judgeCharge(a, miss)
+		o.judgeCommitment(commitments[o.chain])
 	}
 }
 
@@ -291,7 +189,6 @@ func (w *world) judgePayments(s answers, transfers []transfer, miss func(string,
 		}
 		sums[p.InvoiceID].Add(sums[p.InvoiceID], toBig(p.Amount))
 	}
-	w.judgeRefunds(s, transfers, miss)
 	for id, inv := range s.invoices {
 		if sum := sums[id]; toBig(inv.AmountPaid).Sign() > 0 && (sum == nil || sum.String() != inv.AmountPaid) {
 			w.fail("invoice %s says that %s was paid, and its payments add up to %v", id, inv.AmountPaid, sum)
@@ -299,24 +196,40 @@ func (w *world) judgePayments(s answers, transfers []transfer, miss func(string,
 	}
 }
 
-// judgeRefunds compares what invoices say was refunded with the transfers that were prepared and sent.
-func (w *world) judgeRefunds(s answers, transfers []transfer, miss func(string, ...any)) {
-	for _, o := range w.orders {
-		if len(o.acks) == 0 {
-			continue
-		}
-		sent := "0"
-		for _, t := range transfers {
-			if o.refund != nil && t.chain == o.chain && hexutil.Encode(t.tx.Data()) == o.refund.Transaction.Data {
-				sent = t.amount.String()
-			}
-		}
-		switch got := s.invoices[o.first().ID].AmountRefunded; {
-		case got == "0" && sent != "0":
-			miss("%s: %s was refunded, and the invoice does not say so", o.name, sent)
-		case got != sent:
-			w.fail("%s: the invoice says that %s was refunded, and the chain has %s", o.name, got, sent)
-		}
+// judgeRefund compares what an invoice says was refunded with the transfers of the prepared refund. None is sent twice.
+func (o *order) judgeRefund(inv apitypes.Invoice, a balance, miss func(string, ...any)) {
+	switch got := toBig(inv.AmountRefunded); {
+	case o.refund != nil && a.back.Cmp(o.refunding()) > 0:
+		o.merchant.world.fail("%s: a refund of %s was offered again, and sent with %s", o.name, o.refund.Refund.Amount, a.back)
+	case got.Cmp(a.back) < 0:
+		miss("%s: %s was refunded, and the invoice says %s", o.name, a.back, got)
+	case got.Cmp(a.back) > 0:
+		o.merchant.world.fail("%s: the invoice says that %s was refunded, and the chain has %s", o.name, got, a.back)
+	}
+}
+
+// judgeCommitment checks that the service has opened and closed the commitment at most once.
+func (o *order) judgeCommitment(times map[[2]common.Hash]int) {
+	id := common.HexToHash(o.first().OnChainInvoiceID)
+	if opened, closed := times[[2]common.Hash{contracts.OpenedTopic, id}], times[[2]common.Hash{contracts.ClosedTopic, id}]; opened > 1 || closed > 1 {
+		o.merchant.world.fail("%s: its commitment was opened %d times and closed %d times", o.name, opened, closed)
+	}
+}
+
+// judgeCharge compares what became of an accepted authorization with the chain.
+func (o *order) judgeCharge(a balance, miss func(string, ...any)) {
+	if o.uncharge && a.charged {
+		o.merchant.world.fail("%s: the invoice was made void after an authorization was accepted, and the payer was charged", o.name)
+	}
+	var answer apitypes.AuthorizationResponse
+	if !o.charging || o.merchant.world.operator.insist(http.MethodGet, "/checkout/"+o.first().ID+"/authorization", nil, &answer) != nil {
+		return
+	}
+	switch status := answer.Authorization.Status; {
+	case status == apitypes.AuthorizationUnknown:
+		miss("%s: the outcome of its authorization is unknown", o.name)
+	case a.charged != (status == apitypes.AuthorizationPaid):
+		o.merchant.world.fail("%s: its authorization is %s; the payer was charged: %v", o.name, status, a.charged)
 	}
 }
 

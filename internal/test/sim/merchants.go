@@ -149,20 +149,27 @@ func (m *merchant) manage(r *rand.Rand) {
 	}
 }
 
+// anyOrder returns an order with an invoice, or nil.
+func (w *world) anyOrder(r *rand.Rand) *order {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.orders) > 0 {
+		if o := w.orders[r.IntN(len(w.orders))]; len(o.acks) > 0 {
+			return o
+		}
+	}
+	return nil
+}
+
 // disturb lets strangers send tokens that pay nothing, and sweep deposits, until the active time is over.
 func (w *world) disturb() {
 	r, key := stream(w.seed, "strangers"), account("stranger")
 	for clock.Sleep(w.ctx, time.Duration(r.ExpFloat64()*float64(30*time.Second)), nil) && time.Since(w.plan.began) < w.active {
 		c, m := w.chains[r.IntN(len(w.chains))], w.merchants[r.IntN(len(w.merchants))]
-		w.mu.Lock()
-		var o *order
-		if len(w.orders) > 0 {
-			o = w.orders[r.IntN(len(w.orders))]
-		}
-		w.mu.Unlock()
+		o := w.anyOrder(r)
 		amount := big.NewInt(int64(1 + 2*r.IntN(5_000) + 20_000_000*r.IntN(2))) // of no order
 		switch {
-		case o != nil && len(o.acks) > 0 && o.first().Invoice.DepositAddress != "" && r.IntN(2) == 0:
+		case o != nil && o.first().Invoice.DepositAddress != "" && r.IntN(2) == 0:
 			o.chain.send(key, &o.chain.factory, contracts.NewDepositFactory().PackSweepOne(contracts.Sweep{Merchant: o.merchant.wallet, Id: common.HexToHash(o.first().OnChainInvoiceID), Token: o.chain.token}), callGas)
 		default:
 			c.send(key, []*common.Address{&c.token, &c.other}[r.IntN(2)], contracts.NewTestUSDC().PackTransfer(m.wallet, amount), callGas)

@@ -9,9 +9,12 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quittance/quittance/internal/clock"
 )
@@ -29,24 +32,30 @@ type node struct {
 	}
 
 	mu      sync.Mutex
-	frozen  map[int][]*block // what it had when a fault began
-	earlier map[string]any   // its first answer to each request
-	second  int64            // the second in which calls were made
+	own     map[int][]*block // what it had when a fault began, with what it has made up since
+	invent  func(on *block) []*types.Transaction
+	earlier map[string]any // its first answer to each request
+	second  int64          // the second in which calls were made
 	calls   int
 }
 
 // view returns the blocks that the node has.
 func (n *node) view(e effect) []*block {
 	now := n.chain.view()
-	if !e.frozen {
+	if !e.frozen && !e.forked {
 		return now
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.frozen[e.id] == nil {
-		n.frozen[e.id] = now
+	own := n.own[e.id]
+	if own == nil {
+		own = slices.Clone(now)
 	}
-	return n.frozen[e.id]
+	for e.forked && len(own) < len(now) {
+		own = n.chain.mineBranch(own, time.Now(), n.invent(own[len(own)-1]))
+	}
+	n.own[e.id] = own
+	return own
 }
 
 // ServeHTTP answers a request of one call or of a batch.
@@ -84,7 +93,7 @@ func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var out []byte
 	if batch {
-		if e.partial > 0 {
+		if e.partial > 0 && e.only == "" {
 			answers = leaveOut(e.dice, answers, e.partial/2).([]rpcCall)
 		}
 		out, err = json.Marshal(answers)
@@ -175,7 +184,7 @@ func (n *node) answers(calls []rpcCall, e effect) []rpcCall {
 	defer n.mu.Unlock()
 	for i, c := range calls {
 		a := n.answer(view, c)
-		if e.partial > 0 && a.Error == nil {
+		if e.partial > 0 && a.Error == nil && (e.only == "" || e.only == c.Method) {
 			a.Result = leaveOut(e.dice, a.Result, e.partial)
 		}
 		key := c.Method + string(bytes.Join(rawOf(c.Params), []byte(",")))

@@ -32,8 +32,11 @@ type order struct {
 	issued   map[string]bool // transfer amounts that the service named
 	voiding  bool            // a request to void it was sent
 	voided   bool            // and answered 200
+	charging bool            // the service has accepted an authorization
+	uncharge bool            // the invoice was made void after that
 	sent     []*types.Transaction
 	refund   *apitypes.RefundResponse // the prepared one; nil without one
+	early    bool                     // it was prepared while the invoice was open
 }
 
 func (m *merchant) newOrder(r *rand.Rand, i int) *order {
@@ -42,6 +45,9 @@ func (m *merchant) newOrder(r *rand.Rand, i int) *order {
 	o.request = apitypes.CreateInvoiceRequest{
 		MerchantID: m.name, MerchantAddress: m.wallet.Hex(), Amount: fmt.Sprint(1_000_000 + 10_000*r.IntN(50)), Currency: "USDC", ChainKey: c.key,
 		ExpiresAt: time.Now().Add(time.Duration(30+r.IntN(80)) * time.Second).Unix(), Reference: o.name,
+	}
+	if r.IntN(4) == 0 {
+		o.request.ExpiresAt += int64(r.IntN(120))
 	}
 	if r.IntN(3) == 0 {
 		o.request.Collection = "deposit"
@@ -65,6 +71,9 @@ func (o *order) live(r *rand.Rand) {
 	if r.IntN(8) == 0 {
 		o.void()
 	}
+	if r.IntN(4) == 0 { // at the last moment, and perhaps a block too late
+		clock.Sleep(w.ctx, time.Until(time.Unix(o.request.ExpiresAt, 0).Add(-time.Duration(r.Int64N(int64(3*o.chain.every))))), nil)
+	}
 	switch r.IntN(10) {
 	case 0: // nobody pays
 	case 1: // late
@@ -80,6 +89,9 @@ func (o *order) live(r *rand.Rand) {
 	case 3: // in parts
 		half := new(big.Int).Div(o.amount(), big.NewInt(2))
 		o.pay(r, payer, half, false)
+		if r.IntN(2) == 0 {
+			o.giveBack(r)
+		}
 		pause(30 * time.Second)
 		o.refresh()
 		o.pay(r, payer, o.shown(), o.first().Invoice.RemainingTransferAmount != "")
@@ -89,13 +101,53 @@ func (o *order) live(r *rand.Rand) {
 	default:
 		o.pay(r, payer, o.shown(), true)
 	}
-	switch r.IntN(6) {
+	switch r.IntN(8) {
 	case 0:
 		pause(30 * time.Second)
 		o.void()
 	case 1, 2:
+		o.voidSeen()
+	case 3, 4:
 		o.giveBack(r)
 	}
+}
+
+// voidSeen waits until the service has seen a payment, and asks for the end of the invoice. What covers an invoice
+// keeps it open.
+func (o *order) voidSeen() {
+	if o.voiding {
+		return
+	}
+	var before, after []apitypes.Payment
+	for before = o.payments(); len(before) == 0 && time.Now().Unix() < o.request.ExpiresAt; before = o.payments() {
+		if !o.merchant.world.pause(o.chain.poll) {
+			return
+		}
+	}
+	o.void()
+	if !o.voided {
+		return
+	}
+	sum, view := new(big.Int), o.chain.view()
+	for after = o.payments(); len(before) > 0; before = before[1:] {
+		p := before[0]
+		stays := slices.ContainsFunc(after, func(q apitypes.Payment) bool {
+			return q.ID == p.ID && q.BlockNumber == p.BlockNumber && q.Status != "orphaned" && p.Status != "orphaned"
+		})
+		if stays && p.BlockNumber < int64(len(view)) && view[p.BlockNumber].time.Unix() <= o.request.ExpiresAt {
+			sum.Add(sum, toBig(p.Amount))
+		}
+	}
+	if sum.Cmp(o.amount()) >= 0 {
+		o.merchant.world.fail("%s: invoice %s was made void, and payments that were shown cover it", o.name, o.first().ID)
+	}
+}
+
+// payments returns the invoice's payments that the service shows.
+func (o *order) payments() []apitypes.Payment {
+	var page apitypes.PaymentList
+	_ = o.merchant.insist(http.MethodGet, "/api/invoices/"+o.first().ID+"/payments", nil, &page) // empty without an answer
+	return page.Payments
 }
 
 // readTerms compares the terms on the checkout page with the answer that the merchant got.
@@ -111,52 +163,97 @@ func (o *order) readTerms() {
 	}
 }
 
-// giveBack waits until the invoice is paid, and refunds a part of its first payment.
+// giveBack waits until a payment is final, and refunds a part of it, or all. A refund to an address that receives
+// payments must be refused.
 func (o *order) giveBack(r *rand.Rand) {
-	for o.refresh(); o.first().Invoice.Status == "open"; o.refresh() {
-		if !clock.Sleep(o.merchant.world.ctx, 10*time.Second, nil) || time.Now().Unix() > o.request.ExpiresAt+600 {
-			return
-		}
-	}
-	var page apitypes.PaymentList
-	if o.merchant.insist(http.MethodGet, "/api/invoices/"+o.first().ID+"/payments", nil, &page) != nil {
+	w := o.merchant.world
+	p, ok := o.confirmed()
+	if !ok || o.refund != nil {
 		return
 	}
-	i := slices.IndexFunc(page.Payments, func(p apitypes.Payment) bool { return p.Status == "confirmed" })
-	if i < 0 {
-		return
+	o.refresh()
+	path := "/api/payments/" + p.ID + "/refunds"
+	if other := w.anyOrder(r); other != nil && other.chain == o.chain && common.HexToAddress(p.From) != other.payTo() && r.IntN(4) == 0 &&
+		o.merchant.call(http.MethodPost, path, object{"to": other.payTo().Hex()}, nil) == nil {
+		w.fail("%s: a refund to %s, which receives payments, was prepared", o.name, other.payTo())
 	}
 	var answer apitypes.RefundResponse
-	in := object{"amount": fmt.Sprint(1 + r.IntN(1_000_000)), "to": addressOf(payers[r.IntN(len(payers))]).Hex()}
-	for o.merchant.call(http.MethodPost, "/api/payments/"+page.Payments[i].ID+"/refunds", in, &answer, "Idempotency-Key", "refund-"+o.name) != nil {
-		if !clock.Sleep(o.merchant.world.ctx, 10*time.Second, nil) || time.Since(o.merchant.world.plan.began) > o.merchant.world.active {
+	in := object{"to": addressOf(payers[r.IntN(len(payers))]).Hex()}
+	if o.early = o.first().Invoice.Status == "open"; !o.early || r.IntN(3) == 0 {
+		in["amount"] = fmt.Sprint(1 + r.IntN(500_000))
+	}
+	for errors.Is(o.merchant.call(http.MethodPost, path, in, &answer, "Idempotency-Key", "refund-"+o.name), errLost) {
+		if !w.pause(10*time.Second) || time.Since(w.plan.began) > w.active {
 			return
 		}
 	}
-	if answer.Transaction == nil || r.IntN(4) == 0 {
-		return // it is not sent
+	if answer.Refund.ID != "" {
+		o.sendRefund(&answer, r.IntN(4) > 0)
 	}
-	o.send(account(o.merchant.name), common.HexToAddress(answer.Transaction.To), hexutil.MustDecode(answer.Transaction.Data))
-	o.merchant.world.mu.Lock()
-	defer o.merchant.world.mu.Unlock()
-	o.refund = &answer
 }
 
-// authorize signs an authorization for the service to send, and signs no other. It reports whether the service took
-// it or may have.
-func (o *order) authorize(payer *ecdsa.PrivateKey) bool {
+// confirmed waits until a payment is final. ok is false if none is when the invoice expires.
+func (o *order) confirmed() (p apitypes.Payment, ok bool) {
+	for {
+		shown := o.payments()
+		if i := slices.IndexFunc(shown, func(p apitypes.Payment) bool { return p.Status == "confirmed" }); i >= 0 {
+			return shown[i], true
+		}
+		if !o.merchant.world.pause(5*time.Second) || time.Now().Unix() > o.request.ExpiresAt+60 {
+			return p, false
+		}
+	}
+}
+
+// sendRefund notes a refund and perhaps sends it, and again if the service has seen its transfer and then offers it.
+func (o *order) sendRefund(refund *apitypes.RefundResponse, send bool) {
+	w, offered, seen := o.merchant.world, refund.Transaction, false
+	w.mu.Lock()
+	o.refund = refund
+	w.mu.Unlock()
+	if !send {
+		return
+	}
+	for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); {
+		if offered != nil {
+			o.send(account(o.merchant.name), common.HexToAddress(offered.To), hexutil.MustDecode(offered.Data))
+		}
+		if offered = nil; !w.pause(o.chain.every) {
+			return
+		}
+		var now apitypes.RefundResponse
+		if o.merchant.call(http.MethodGet, "/api/refunds/"+o.refund.Refund.ID, nil, &now) == nil {
+			if seen && now.Refund.TxHash == "" {
+				offered = now.Transaction
+			}
+			seen = seen && offered == nil || now.Refund.TxHash != ""
+		}
+	}
+}
+
+// authorize signs an authorization for the service to send, and signs no other. Some payers send it, too. It reports
+// whether the service took it or may have.
+func (o *order) authorize(r *rand.Rand, payer *ecdsa.PrivateKey) bool {
 	until := min(o.request.ExpiresAt, time.Now().Unix()+600)
 	a := contracts.Authorization{From: addressOf(payer), To: o.payTo(), Value: o.amount(), ValidAfter: new(big.Int), ValidBefore: big.NewInt(until), Nonce: common.HexToHash(o.first().OnChainInvoiceID)}
 	signature, err := a.Sign(contracts.TestUSDCDomain(o.chain.id, o.chain.token), payer)
 	if err != nil {
 		panic(err)
 	}
+	own := r.IntN(4) == 0
+	if own {
+		o.send(payer, o.chain.token, contracts.NewTestUSDC().PackTransferWithAuthorization(a.From, a.To, a.Value, a.ValidAfter, a.ValidBefore, a.Nonce, signature.Bytes()))
+		clock.Sleep(o.merchant.world.ctx, time.Duration(r.Int64N(int64(2*o.chain.every))), nil)
+	}
 	c := &client{world: o.merchant.world, name: "payer of " + o.name}
 	err = c.call(http.MethodPost, "/checkout/"+o.first().ID+"/authorization", object{
 		"from": a.From.Hex(), "to": a.To.Hex(), "value": o.request.Amount, "validAfter": 0, "validBefore": until, "nonce": a.Nonce.Hex(), "signature": hexutil.Encode(signature.Bytes()),
 	}, nil)
 	var refused *refusedError
-	return !errors.As(err, &refused)
+	o.merchant.world.mu.Lock()
+	defer o.merchant.world.mu.Unlock()
+	o.charging = err == nil
+	return own || !errors.As(err, &refused)
 }
 
 // create asks for the invoice until there is an answer. Without an idempotency key it asks once.
@@ -264,7 +361,7 @@ func (o *order) payTo() common.Address {
 func (o *order) pay(r *rand.Rand, payer *ecdsa.PrivateKey, amount *big.Int, shown bool) {
 	token, id := contracts.NewTestUSDC(), common.HexToHash(o.first().OnChainInvoiceID)
 	way := r.IntN(6)
-	if way > 3 && o.chain.writes && shown && o.authorize(payer) {
+	if way > 3 && o.chain.writes && shown && o.authorize(r, payer) {
 		return
 	}
 	switch {
@@ -295,7 +392,7 @@ func (o *order) void() {
 	w.mu.Unlock()
 	if err := o.merchant.call(http.MethodPost, "/api/invoices/"+o.first().ID+"/void", nil, nil); err == nil {
 		w.mu.Lock()
-		o.voided = true
+		o.voided, o.uncharge = true, o.charging
 		w.mu.Unlock()
 	}
 }

@@ -37,6 +37,8 @@ type service struct {
 	path  string // of its database
 	disk  *simdisk.Disk
 	runs  int
+	// faulty is set while faults of the disk may keep the service from starting, and from stopping in order.
+	faulty bool
 
 	host  *host
 	stop  context.CancelFunc
@@ -131,8 +133,22 @@ func (s *service) kill(r *rand.Rand) {
 	s.stop()
 	s.world.log.say("operator", "the killed service: %v", <-s.ended)
 	s.ended = nil
+	s.restartDisk()
+}
+
+func (s *service) restartDisk() {
 	if err := s.disk.Restart(); err != nil {
 		s.world.fail("restart the disk: %v", err)
+	}
+}
+
+// stopped reports whether a fault has stopped the disk.
+func (s *service) stopped() bool {
+	select {
+	case <-s.disk.Stopped():
+		return true
+	default:
+		return false
 	}
 }
 

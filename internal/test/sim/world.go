@@ -5,12 +5,15 @@ import (
 	"fmt"
 	mathrand "math/rand/v2"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
+	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock"
@@ -59,8 +62,10 @@ type worldChain struct {
 	every       time.Duration // between blocks
 	finality    chain.Finality
 	reorgs      float64 // chance of one after a block
+	drops       float64 // chance of one that replaces the newest block with transactions
 	quorum      int
 	compareLogs bool
+	omits       bool // the only fault of its nodes is that one leaves out logs, which compareLogs finds
 	fullBloom   bool
 	writes      bool
 	sweep       chain.SweepTime
@@ -116,7 +121,7 @@ func newWorld(seed uint64, log *trace, off map[int]bool) *world {
 func (w *world) newWorldChain(r *mathrand.Rand, i int, outside *host) *worldChain {
 	c := &worldChain{
 		evmChain: newChain(int64(i)), key: fmt.Sprint("chain", i+1), every: time.Duration(2+r.IntN(12)) * time.Second,
-		reorgs: []float64{0, 0.02, 0.1}[r.IntN(3)], quorum: 1, compareLogs: true, fullBloom: r.IntN(2) == 0, writes: r.IntN(3) > 0,
+		reorgs: []float64{0, 0.02, 0.1}[r.IntN(3)], drops: []float64{0, 0.1, 0.3}[r.IntN(3)], quorum: 1, compareLogs: true, fullBloom: r.IntN(2) == 0, writes: r.IntN(3) > 0,
 		sweep: []chain.SweepTime{chain.SweepAtOnce, chain.SweepNever, chain.SweepDaily}[r.IntN(3)],
 		poll:  time.Duration(1+r.IntN(8)) * time.Second, idle: time.Duration(8+r.IntN(50)) * time.Second,
 	}
@@ -131,15 +136,18 @@ func (w *world) newWorldChain(r *mathrand.Rand, i int, outside *host) *worldChai
 	nodes := 1 + r.IntN(3)
 	if nodes > 1 {
 		c.quorum = 1 + r.IntN(2)
+		c.compareLogs = c.quorum == 1 || r.IntN(2) == 0
 	}
+	c.omits = c.quorum == 1 && r.IntN(4) == 0
 	for k := range nodes {
 		n := &node{
 			name: fmt.Sprintf("%s/node%d", c.key, k+1), chain: c.evmChain, plan: w.plan, log: w.log,
-			frozen: map[int][]*block{}, earlier: map[string]any{},
+			own: map[int][]*block{}, earlier: map[string]any{},
 		}
-		if r.IntN(3) == 0 {
+		if r.IntN(3) == 0 && !c.omits {
 			n.limits.batch, n.limits.blockRange, n.limits.perSecond = 1+r.IntN(20), uint64(1+r.IntN(50)), 20+r.IntN(100)
 		}
+		n.invent = func(on *block) []*types.Transaction { return w.invent(c, on) }
 		wn := &worldNode{n, fmt.Sprintf("127.0.%d.%d:80", 10+i, k+1)}
 		serve(outside, wn.address, n)
 		c.nodes = append(c.nodes, wn)
@@ -150,24 +158,51 @@ func (w *world) newWorldChain(r *mathrand.Rand, i int, outside *host) *worldChai
 // drawFaults draws what goes wrong, and when. One of a chain's nodes may lie if the service compares two.
 func (w *world) drawFaults() {
 	r := stream(w.seed, "faults")
-	targets, byzantine := []string{"clients"}, map[string]bool{}
+	targets, byzantine, lies := []string{"clients"}, map[string]bool{}, []fault(nil)
 	for _, c := range w.chains {
+		liar := c.nodes[r.IntN(len(c.nodes))].name
+		if c.omits {
+			lies = append(lies, drawLie(r, liar, w.active-setupTime, "eth_getLogs"))
+			continue
+		}
 		for _, n := range c.nodes {
 			targets = append(targets, n.name)
 		}
-		if c.quorum == 2 {
-			byzantine[c.nodes[r.IntN(len(c.nodes))].name] = true
+		if byzantine[liar] = c.quorum == 2; c.quorum == 2 && r.IntN(2) == 0 {
+			lies = append(lies, drawLie(r, liar, w.active-setupTime, ""))
 		}
 	}
 	for _, m := range w.merchants {
 		targets = append(targets, m.name)
 	}
-	for id := range 1 + r.IntN(12) {
+	for range 1 + r.IntN(12) {
 		target := targets[r.IntN(len(targets))]
-		f := drawFault(r, id+1, target, w.active-setupTime, byzantine[target])
-		f.from, f.to = f.from+setupTime, f.to+setupTime
-		w.plan.faults = append(w.plan.faults, f)
+		w.plan.faults = append(w.plan.faults, drawFault(r, target, w.active-setupTime, byzantine[target]))
 	}
+	w.plan.faults = append(w.plan.faults, lies...)
+	for i := range w.plan.faults {
+		f := &w.plan.faults[i]
+		f.id, f.from, f.to = i+1, f.from+setupTime, f.to+setupTime
+	}
+}
+
+// invent returns the transactions of a block that only a liar has: half of those that wait, and a payment of an
+// invoice.
+func (w *world) invent(c *worldChain, on *block) []*types.Transaction {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := slices.Clone(c.pool[:len(c.pool)/2])
+	if len(w.orders) == 0 {
+		return all
+	}
+	if o := w.orders[hashOf(on.seq)%uint64(len(w.orders))]; o.chain == c && len(o.acks) > 0 {
+		key, id := account("stranger"), common.HexToHash(o.first().OnChainInvoiceID)
+		data := append(contracts.NewTestUSDC().PackTransfer(o.payTo(), o.amount()), id[:]...)
+		all = append(all, c.sign(key, on.state.GetNonce(addressOf(key)), &c.token, data, callGas))
+	}
+	return all
 }
 
 // mine makes blocks until the world ends. Reorgs end with the faults.
@@ -181,17 +216,47 @@ func (w *world) mine(c *worldChain) {
 			c.tag = max(c.tag, b.number-behind)
 		}
 		c.mu.Unlock()
-		depth := c.finality.Depth
-		if c.finality.Tag != "" {
-			depth = b.number - c.tag
-		}
-		depth = min(depth, b.number-1) // block 1 has the contracts
-		if r.Float64() < c.reorgs && depth > 0 && time.Since(w.plan.began) < w.active && time.Since(w.plan.began) > setupTime {
-			n := 1 + r.IntN(int(depth))
-			w.log.say(c.key, "reorg of %d blocks", n)
-			c.reorg(n, func(*types.Transaction) bool { return r.IntN(10) > 0 })
+		if n := w.replaced(r, c); n > 0 && time.Since(w.plan.began) < w.active && time.Since(w.plan.began) > setupTime {
+			w.reorg(r, c, n)
 		}
 	}
+}
+
+// replaced draws how many of a chain's newest blocks a reorg replaces now. It is 0 if there is none.
+func (w *world) replaced(r *mathrand.Rand, c *worldChain) int {
+	view, depth := c.view(), int(c.finality.Depth)
+	if c.finality.Tag != "" {
+		depth = len(view) - 1 - int(c.tag)
+	}
+	depth = min(depth, len(view)-2) // block 1 has the contracts
+	newest := 1
+	for newest <= depth && len(view[len(view)-newest].txs) == 0 {
+		newest++
+	}
+	plain, drop := r.Float64() < c.reorgs, r.Float64() < c.drops
+	switch {
+	case depth <= 0:
+	case drop && newest <= depth:
+		return newest + r.IntN(depth-newest+1)
+	case plain:
+		return 1 + r.IntN(depth)
+	}
+	return 0
+}
+
+// reorg replaces blocks. A part of their transactions, which may be all, is not mined again, or only later.
+func (w *world) reorg(r *mathrand.Rand, c *worldChain, n int) {
+	w.log.say(c.key, "reorg of %d blocks", n)
+	kept := []float64{0, 0.5, 0.9, 1}[r.IntN(4)]
+	c.reorg(n, func(tx *types.Transaction) bool {
+		if r.Float64() < kept {
+			return true
+		}
+		if back := time.Duration(r.Int64N(int64(time.Minute))); back < 30*time.Second {
+			time.AfterFunc(back, func() { _ = c.add(tx) }) // the sender may have sent another with its nonce
+		}
+		return false
+	})
 }
 
 // final returns the blocks that can no longer be replaced.
@@ -248,46 +313,6 @@ func (w *world) live() {
 	w.log.say("world", "the faults have stopped")
 	w.busy.Wait()
 	w.judge()
-}
-
-// operate stops, kills and starts the service until the active time is over.
-func (w *world) operate() {
-	r := stream(w.seed, "operator")
-	for {
-		d := time.Duration(r.ExpFloat64() * float64(w.active/2))
-		if time.Since(w.plan.began)+d > w.active {
-			break
-		}
-		if !clock.Sleep(w.ctx, d, nil) || w.failed() {
-			return
-		}
-		w.restart(r, time.Duration(r.ExpFloat64()*float64(8*time.Second)))
-	}
-	clock.Sleep(w.ctx, w.active-time.Since(w.plan.began), nil)
-	if w.outage > 0 {
-		w.returns.Store(time.Now().Add(w.outage).UnixNano())
-		w.restart(r, w.outage)
-	}
-}
-
-// pause waits before somebody asks the service again, and until the outage ends. It reports whether the world goes on.
-func (w *world) pause(d time.Duration) bool {
-	return clock.Sleep(w.ctx, max(d, time.Until(time.Unix(0, w.returns.Load()))), nil)
-}
-
-// restart ends the service in one of its ways, and starts it after a pause.
-func (w *world) restart(r *mathrand.Rand, pause time.Duration) {
-	if r.IntN(2) == 0 {
-		w.service.kill(r)
-	} else if err := w.service.stopNow(); err != nil {
-		w.fail("the service did not stop in order: %v", err)
-	}
-	w.pace.Store(int64(pause / 100))
-	clock.Sleep(w.ctx, pause, nil)
-	w.pace.Store(0)
-	if err := w.service.start(); err != nil {
-		w.fail("%v", err)
-	}
 }
 
 // close ends all connections and listeners.

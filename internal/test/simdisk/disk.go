@@ -32,7 +32,6 @@ const (
 	Full      Kind = "disk full"   // writes that extend a file fail
 	Slow      Kind = "slow disk"   // each operation takes Delay
 	SyncFails Kind = "failed sync" // one sync fails, and a later one can succeed
-	SyncLoses Kind = "lost sync"   // one sync fails, and changes before it may be lost although later syncs succeed, as on Linux
 )
 
 // Fault begins with one of the disk's operations.
@@ -42,12 +41,12 @@ type Fault struct {
 	After bool          // the disk stops after it, not before
 	For   time.Duration // how long Full and Slow last
 	Delay time.Duration // of Slow
-	Seed  uint64        // decides which changes PowerLoss and SyncLoses lose
+	Seed  uint64        // decides which changes PowerLoss loses
 }
 
-// Draw returns a fault that begins with one of the count operations after the given number. It draws no SyncLoses,
-// because SQLite does not survive it: when readers let it copy only a part of the log to the file, it neither syncs
-// the file nor copies that part again if a later sync fails.
+// Draw returns a fault that begins with one of the count operations after the given number. No sync that fails loses
+// changes although a later one succeeds, as on Linux, because SQLite does not survive it: when readers let it copy
+// only a part of the log to the file, it neither syncs the file nor copies that part again if a later sync fails.
 func Draw(rng *rand.Rand, after, count int) Fault {
 	kinds := []Kind{PowerLoss, Kill, Full, Slow, SyncFails}
 	return Fault{
@@ -71,7 +70,7 @@ type Disk struct {
 	// Until these times the disk is full, and slow by delay.
 	fullUntil, slowUntil time.Time
 	delay                time.Duration
-	syncFails            *Fault // the next sync fails
+	syncFails            bool // the next sync fails
 }
 
 // New returns a disk that holds the files of an existing folder. Until Close, SQLite uses it for every
@@ -106,7 +105,7 @@ func (d *Disk) Plan(faults ...Fault) {
 func (d *Disk) Heal() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.faults, d.syncFails, d.fullUntil, d.slowUntil = nil, nil, time.Time{}, time.Time{}
+	d.faults, d.syncFails, d.fullUntil, d.slowUntil = nil, false, time.Time{}, time.Time{}
 }
 
 // Ops returns how many writes, truncations and syncs there were since New.
@@ -157,7 +156,7 @@ func (d *Disk) Restart() error {
 		}
 		f.size = int64(len(f.durable))
 	}
-	d.stop, d.syncFails, d.stopped = nil, nil, make(chan struct{})
+	d.stop, d.syncFails, d.stopped = nil, false, make(chan struct{})
 	return nil
 }
 
@@ -214,8 +213,8 @@ func (d *Disk) begin() *Fault {
 			d.fullUntil = time.Now().Add(f.For)
 		case Slow:
 			d.slowUntil, d.delay = time.Now().Add(f.For), f.Delay
-		case SyncFails, SyncLoses:
-			d.syncFails = &f
+		case SyncFails:
+			d.syncFails = true
 		}
 	}
 	return nil
@@ -223,11 +222,8 @@ func (d *Disk) begin() *Fault {
 
 func (d *Disk) carryOut(op operation) int32 {
 	switch c := op.change; {
-	case c == nil && d.syncFails != nil:
-		if d.syncFails.Kind == SyncLoses {
-			op.file.settle(d.syncFails.rand())
-		}
-		d.syncFails = nil
+	case c == nil && d.syncFails:
+		d.syncFails = false
 		return op.failed
 	case c == nil:
 		op.file.sync()

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"math/big"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/contracts"
+)
+
+// First topics of the token's logs.
+var (
+	transferTopic = crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)"))
+	usedTopic     = crypto.Keccak256Hash([]byte("AuthorizationUsed(address,bytes32)"))
+)
+
+// transfer is a movement of the token on a final chain.
+type transfer struct {
+	chain    *worldChain
+	tx       *types.Transaction
+	block    *block
+	from, to common.Address
+	amount   *big.Int
+	paid     []common.Hash // ids in the registry's Paid logs of the transaction
+	nonce    common.Hash   // of the authorization that made it
+}
+
+// transfers returns the token's movements in the final blocks, in order.
+func (c *worldChain) transfers() (all []transfer) {
+	for _, b := range c.final() {
+		for i := range b.txs {
+			all = append(all, c.transfersOf(b, i)...)
+		}
+	}
+	return all
+}
+
+func (c *worldChain) transfersOf(b *block, i int) (all []transfer) {
+	var paid []common.Hash
+	for _, l := range b.receipts[i].Logs {
+		if l.Address == c.registry && l.Topics[0] == contracts.PaidTopic {
+			paid = append(paid, l.Topics[1])
+		}
+	}
+	var nonce common.Hash
+	for _, l := range b.receipts[i].Logs {
+		switch {
+		case l.Address != c.token:
+		case l.Topics[0] == usedTopic:
+			nonce = l.Topics[2]
+		case l.Topics[0] == transferTopic:
+			all = append(all, transfer{c, b.txs[i], b, common.BytesToAddress(l.Topics[1][:]), common.BytesToAddress(l.Topics[2][:]), new(big.Int).SetBytes(l.Data), paid, nonce})
+			nonce = common.Hash{}
+		}
+	}
+	return all
+}
+
+// belongs reports whether a transfer must be, and whether it may be, a payment of an order.
+func (o *order) belongs(t transfer) (must, may bool) {
+	if t.chain != o.chain || len(o.acks) == 0 || t.to != o.payTo() && t.to != o.merchant.wallet || t.from == o.payTo() {
+		return false, false
+	}
+	id := common.HexToHash(o.first().OnChainInvoiceID)
+	data := t.tx.Data()
+	switch {
+	case o.first().Invoice.DepositAddress != "" && t.to == o.payTo(), slices.Contains(t.paid, id), t.nonce == id, len(data) >= 32 && common.Hash(data[len(data)-32:]) == id:
+		return true, true
+	case o.first().Invoice.DepositAddress != "":
+		return false, false
+	case o.issued[t.amount.String()]:
+		return t.block.number > o.seen, true // a reorg may mine it in a block that was read before the invoice existed
+	}
+	return false, t.amount.Cmp(o.amount()) == 0
+}
+
+// balance is what an order's transfers amount to.
+type balance struct {
+	due, mayDue *big.Int // the most in time, less what was refunded until then: what certainly counts, and what may
+	all, mayAll *big.Int // also later
+	back        *big.Int // what was refunded
+	charged     bool     // an authorization was carried out
+}
+
+// isRefund reports whether a transfer is the order's prepared refund.
+func (o *order) isRefund(t transfer) bool {
+	return o.refund != nil && o.refund.Transaction != nil && t.chain == o.chain && hexutil.Encode(t.tx.Data()) == o.refund.Transaction.Data
+}
+
+// refunding returns the most that a prepared refund reserves.
+func (o *order) refunding() *big.Int {
+	if o.refund != nil {
+		return toBig(o.refund.Refund.Amount)
+	}
+	return o.amount()
+}
+
+func (o *order) account(all []transfer) balance {
+	a := balance{due: new(big.Int), mayDue: new(big.Int), all: new(big.Int), mayAll: new(big.Int), back: new(big.Int)}
+	now, may := new(big.Int), new(big.Int) // covered at the time, less refunds
+	if o.early {
+		now.Neg(o.refunding()) // from some time on
+	}
+	for _, t := range all {
+		if o.isRefund(t) {
+			a.back.Add(a.back, t.amount)
+			may.Sub(may, t.amount)
+		}
+		must, maybe := o.belongs(t)
+		inTime := t.block.time.Unix() <= o.request.ExpiresAt
+		a.charged = a.charged || must && t.nonce == common.HexToHash(o.first().OnChainInvoiceID)
+		for _, s := range []struct {
+			sum   *big.Int
+			count bool
+		}{{now, must && inTime}, {may, maybe && inTime}, {a.all, must}, {a.mayAll, maybe}} {
+			if s.count {
+				s.sum.Add(s.sum, t.amount)
+			}
+		}
+		for _, s := range [][2]*big.Int{{a.due, now}, {a.mayDue, may}} {
+			if s[0].Cmp(s[1]) < 0 {
+				s[0].Set(s[1])
+			}
+		}
+	}
+	return a
+}
+
+// statuses returns the states that an order may have in the end.
+func (o *order) statuses(a balance) (all []apitypes.InvoiceStatus) {
+	paid := o.amount().Cmp(a.due) <= 0
+	if o.voided {
+		return []apitypes.InvoiceStatus{"void"}
+	}
+	if o.voiding {
+		all = append(all, "void")
+	}
+	if o.amount().Cmp(a.mayDue) <= 0 {
+		all = append(all, "paid")
+	}
+	if !paid {
+		all = append(all, "expired")
+	}
+	return all
+}
+
+// commitments returns how often the registry has logged each event about each id, in the final blocks.
+func (c *worldChain) commitments() map[[2]common.Hash]int {
+	times := map[[2]common.Hash]int{}
+	for _, b := range c.final() {
+		for _, r := range b.receipts {
+			for _, l := range r.Logs {
+				if l.Address == c.registry && len(l.Topics) > 1 {
+					times[[2]common.Hash{l.Topics[0], l.Topics[1]}]++
+				}
+			}
+		}
+	}
+	return times
+}
