@@ -92,7 +92,7 @@ type Authenticator struct {
 // NewAuthenticator returns an authenticator. It panics if a required field is missing.
 func NewAuthenticator(cfg AuthenticatorConfig) *Authenticator {
 	if cfg.Store == nil || cfg.Mode == "" || cfg.Now == nil || cfg.Logger == nil {
-		panic("apikey: Store, Mode, Now and Logger are required")
+		panic("access: Store, Mode, Now and Logger are required")
 	}
 	if cfg.Admit == nil {
 		cfg.Admit = admitAll

@@ -7,7 +7,7 @@
 //
 // # Keys
 //
-// Thispackage issues the keys of the API and authenticates callers by them.
+// This package issues the keys of the API and authenticates callers by them.
 //
 // # Merchants
 //

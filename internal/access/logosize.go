@@ -35,7 +35,7 @@ func encodeSmall(decoded image.Image) ([]byte, image.Point, error) {
 			return out.Bytes(), shown.Bounds().Size(), nil
 		}
 	}
-	panic("merchant: a logo of one pixel for each CSS pixel is too large") // it is at most 31 kB
+	panic("access: a logo of one pixel for each CSS pixel is too large") // it is at most 31 kB
 }
 
 // fit returns the size of an image that is shown with a density, in the same proportion.

@@ -63,7 +63,7 @@ type KeyManager struct {
 // NewKeyManager returns a manager. It panics if a field is missing.
 func NewKeyManager(cfg KeyManagerConfig) *KeyManager {
 	if cfg.Store == nil || cfg.Mode == "" || cfg.Known == nil || cfg.Now == nil || cfg.Rand == nil {
-		panic("apikey: all fields of ManagerConfig are required")
+		panic("access: all fields of ManagerConfig are required")
 	}
 	return &KeyManager{cfg: cfg, ids: invoice.NewIDs(cfg.Now, cfg.Rand)}
 }

@@ -52,7 +52,7 @@ type MerchantManager struct {
 // NewMerchants returns a Manager. It panics without a Store or a clock. It sets the ids of the configured merchants.
 func NewMerchants(c MerchantConfig) *MerchantManager {
 	if c.Store == nil || c.Now == nil {
-		panic("merchant: Config.Store and Config.Now are required")
+		panic("access: Config.Store and Config.Now are required")
 	}
 	c.Configured = maps.Clone(c.Configured)
 	for id, settings := range c.Configured {

@@ -99,7 +99,7 @@ type Log struct {
 // NewRequestLog returns a Log. It panics if a required field is missing.
 func NewRequestLog(c RequestLogConfig) *Log {
 	if c.Store == nil || c.IDs == nil || c.Now == nil || c.Logger == nil {
-		panic("requestlog: Store, IDs, Now and Logger are required")
+		panic("access: Store, IDs, Now and Logger are required")
 	}
 	if c.Dropped == nil {
 		c.Dropped = func(int) {}

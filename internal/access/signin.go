@@ -56,7 +56,7 @@ type SessionManager struct {
 // NewSessions returns a manager. It panics if a field is missing.
 func NewSessions(cfg SessionConfig) *SessionManager {
 	if cfg.Store == nil || cfg.Authenticator == nil || cfg.Now == nil || cfg.Rand == nil {
-		panic("session: all fields of Config are required")
+		panic("access: all fields of Config are required")
 	}
 	if cfg.Admit == nil {
 		cfg.Admit = func(context.Context, [HashSize]byte) (func(bool), error) { return func(bool) {}, nil }

@@ -1,5 +1,4 @@
-// Package apiconv converts values of packages invoice and store to the JSON
-// types of package apitypes.
+// Package apiconv converts internal values to the JSON types of package apitypes.
 package apiconv
 
 import (

@@ -17,6 +17,6 @@
 //
 // # Untrusted peers
 //
-// Thepackage bounds HTTP exchanges with untrusted peers: RPC nodes and webhook
+// The package bounds HTTP exchanges with untrusted peers: RPC nodes and webhook
 // endpoints.
 package chain

@@ -255,7 +255,7 @@ func Lookup(key string) (Chain, bool) {
 // NetworkName returns the display name of a chain's network, or its key if the network is not built in.
 func NetworkName(key string) string { return cmp.Or(networkOf(key).name, key) }
 
-// IsTestnet reports whether a chain is a built-in network without value.
+// IsTestnet reports whether a chain is a built-in test network.
 func IsTestnet(key string) bool { return networkOf(key).testnet }
 
 // CircleChains returns the chain keys by the codes of Circle's products.

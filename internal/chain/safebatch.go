@@ -43,7 +43,7 @@ type safeTransaction struct {
 	Value                string  `json:"value"`
 	Data                 string  `json:"data"`
 	ContractMethod       *string `json:"contractMethod"`       // null: Data is the call
-	ContractInputsValues *string `json:"contractInputsValues"` // null as well
+	ContractInputsValues *string `json:"contractInputsValues"` // null: without a method it has no inputs
 }
 
 // SafeBatch returns a batch file for Safe's Transaction Builder with one call by a Safe.

@@ -2,7 +2,7 @@
 //
 // # Waiting
 //
-// Thepackage has what background work needs in order to wait: sleep that ends
+// The package has what background work needs in order to wait: sleep that ends
 // with a context, jitter, and wake-ups.
 //
 // # Times

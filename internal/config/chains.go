@@ -18,7 +18,7 @@ const (
 	MaxNodes = 16
 	// MaxAnswerMiB bounds the setting for the largest answer of a node.
 	MaxAnswerMiB = 1024
-	// MaxRequestCalls bounds the setting for the calls of nodes on behalf of requests, a second.
+	// MaxRequestCalls bounds the setting requestCallsPerSecond.
 	MaxRequestCalls = 10_000
 	// MaxAuditCalls bounds the setting for the calls of an audit.
 	MaxAuditCalls = 6000

@@ -160,7 +160,7 @@ func (c Config) local(door string) LocalDoor {
 		if a.HTTPS {
 			scheme = "https://"
 			if len(c.Hosts) > 0 {
-				host = c.Hosts[0] // which the certificate names
+				host = c.Hosts[0] // the certificate names this host, not the address
 			}
 		}
 		return LocalDoor{scheme + net.JoinHostPort(host, port), dial}

@@ -22,8 +22,7 @@ const (
 	MaxHeaderValue = 4096
 )
 
-// nodeFile is the location of a node, or a mapping with the URL as url or by reference and the node's
-// properties.
+// nodeFile is a node: its URL, or a mapping of its URL, which can be a reference, and its settings.
 type nodeFile struct {
 	location
 	known nodeSettings

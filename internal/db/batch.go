@@ -41,7 +41,7 @@ type Batcher[V, R any] struct {
 	mu      sync.Mutex
 	waiting []*Call[V, R]
 	lanes   []*lane       // that are in use
-	timed   bool          // a timer runs; when it ends, a lane may be needed
+	timed   bool          // a timer runs that may start another lane
 	idle    chan struct{} // closed when no lane is in use any more; nil while no call of Idle waits
 }
 

@@ -118,7 +118,7 @@ func (q *Queries) WhichExist(ctx context.Context, columns []string, rows [][]any
 	return found, err
 }
 
-// SendCountExisting is like whichExist, but sets count to the number of these rows at the next Flush.
+// SendCountExisting is like WhichExist, but sets count to the number of these rows at the next Flush.
 func (tx *Tx) SendCountExisting(ctx context.Context, columns []string, rows [][]any, tableAndConditions string) (count *int, err error) {
 	count = new(int)
 	err = tx.LookUpWanted(columns, rows, func(with string, args []any) error {
@@ -227,7 +227,7 @@ func (q *Queries) Wanted(columns []string, rows [][]any, do func(with string, ar
 	})
 }
 
-// Each returns a column of the rows as a PostgreSQL array.
+// Each returns column(row) of every row, as an argument for unnest.
 func Each[R, V any](rows []R, column func(R) V) []V {
 	values := make([]V, len(rows))
 	for i, r := range rows {

@@ -47,10 +47,10 @@ type DB struct {
 // nor by several goroutines at once.
 type Tx struct {
 	Queries
-	// heldSince is when the transaction began to keep others from inserting events, by PostgreSQL's clock,
+	// HeldSince is when the transaction began to keep others from inserting events, by PostgreSQL's clock,
 	// which the last round trip reads, or on SQLite by this process's.
 	HeldSince time.Time
-	// revision: see Store.SetRevision.
+	// Revision: see DB.SetRevision.
 	Revision int64
 }
 

@@ -1,5 +1,5 @@
 // Package db is the database engine: it opens SQLite or PostgreSQL, migrates the schema, runs transactions and
-// statements, and makes backups. The statements on a table are in the *_sql.go files of thepackage that owns the
+// statements, and makes backups. The statements on a table are in the *_sql.go files of the package that owns the
 // table. Both databases share one SQL text wherever possible; sqlite.go, postgres.go and the files named after them
 // hold the differences.
 //

@@ -34,7 +34,7 @@ func OnStandby(ctx context.Context) context.Context {
 // standbyKey is the context key of *standbyReads.
 type standbyKey struct{}
 
-// standbyReads are the reads under one context.
+// standbyReads is what the reads of one request know about the standby.
 type standbyReads struct {
 	mu        sync.Mutex // guards the fields below
 	atPrimary bool       // the primary answers

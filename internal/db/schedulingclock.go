@@ -50,7 +50,7 @@ type Clock struct {
 	conf ClockConfig
 
 	// mu guards the fields below. Invariant: the time was now when elapsed was at, and it advances with elapsed by up
-	// to maxGap until the next reading.
+	// to MaxGap until the next reading.
 	mu        sync.Mutex
 	now       time.Time
 	at        time.Duration

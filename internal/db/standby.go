@@ -107,7 +107,7 @@ func newStandby(c StandbyConfig, config *pgx.ConnConfig, ask func(context.Contex
 	return s
 }
 
-// position is the answer to a question for the primary's position.
+// position is the primary's position, or why it is unknown.
 type position struct {
 	state walState
 	err   error

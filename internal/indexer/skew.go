@@ -13,7 +13,7 @@ const (
 	SkewLimit = 30 * time.Second
 	// skewRecovered is the skew below which the report is withdrawn.
 	skewRecovered = 25 * time.Second
-	// skewHeads is how many new heads the skew is measured over, and fewestHeads is how many it needs.
+	// skewHeads is how many new heads the skew is measured over, and minSkewHeads is how many it needs.
 	skewHeads    = 5
 	minSkewHeads = 3
 	// maxHeadAge is the longest time since the last look at the head for a new head to count: the head may have existed

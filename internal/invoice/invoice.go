@@ -135,7 +135,7 @@ const (
 // EventType is a type of the events that are sent to merchants.
 type EventType string
 
-// The events of the interface, section 6.
+// The events.
 const (
 	EventCreated  EventType = "invoice.created"
 	EventPaid     EventType = "invoice.paid"

@@ -24,7 +24,8 @@ func DayStart(text string, location *time.Location) time.Time {
 	if err != nil {
 		return time.Time{}
 	}
-	if day.Format(time.DateOnly) < text { //nolint:forbidigo // never zero, and the domain imports no package; clocks skip midnight, so the day begins with their change
+	// Clocks may skip midnight. Then the day begins with their change.
+	if day.Format(time.DateOnly) < text { //nolint:forbidigo // never zero, and the domain imports no package
 		_, day = day.ZoneBounds()
 	}
 	return day.UTC()

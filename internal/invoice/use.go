@@ -34,7 +34,7 @@ const (
 type UseFacts struct {
 	Amount    Amount // of the payment
 	Counted   bool   // it belongs to an invoice
-	Dismissed bool   // a dismissal is in force, of the payment as it is now
+	Dismissed bool   // a dismissal that was made since the payment last changed is in force
 	Accepted  bool   // somebody waived the rest of its invoice's amount
 	Reserved  Amount // by prepared refunds that can be sent, or have a transfer that may be mined
 	Pending   Amount // by refunds that are in blocks and not final

@@ -118,7 +118,7 @@ func (s *Service) acceptAuthorization(ctx context.Context, tx *db.Tx, inv invoic
 	if err := lockForAuthorization(ctx, tx, inv.ChainKey); err != nil {
 		return Authorization{}, err
 	}
-	inv, err := NewReader(tx).Invoice(ctx, inv.ID) // as of the lock
+	inv, err := NewReader(tx).Invoice(ctx, inv.ID) // read again under the lock
 	if err != nil {
 		return Authorization{}, err
 	}

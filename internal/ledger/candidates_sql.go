@@ -34,7 +34,7 @@ func InvoicesByCommitment(ctx context.Context, q db.Querier, commitments []invoi
 	return found, err
 }
 
-// hasCommitment is a condition for the invoice with a commitment id, an expression that may be empty.
+// hasCommitment is a condition on commitment_id. id is an SQL expression; '' matches no invoice.
 func hasCommitment(q db.Querier, id string) string {
 	condition := "commitment_id = " + id
 	if q.OnPostgres() {

@@ -155,7 +155,7 @@ func addConfirmations(ctx context.Context, q db.Querier, chainKey string, paymen
 	return nil
 }
 
-// keptConfirmationsOf returns what RecordConfirmations kept of the payments.
+// keptConfirmationsOf returns what recordConfirmations kept of the payments.
 func keptConfirmationsOf(ctx context.Context, q db.Querier, paymentIDs []string) (map[string][]Confirmation, error) {
 	type kept struct{ id, times string }
 	rows, err := db.QueryIn(paymentIDs, func(chunk []any) ([]kept, error) {

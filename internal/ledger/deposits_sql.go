@@ -22,7 +22,7 @@ func insertDeposits(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) 
 }
 
 // Deposits returns the invoices that have one of the deposit addresses, by address. Addresses of lost
-// invoices have ids that IsLostDeposit recognizes.
+// invoices have ids that isLostDeposit recognizes.
 func Deposits(ctx context.Context, q db.Querier, chainKey string, among []invoice.Address) (map[invoice.Address]string, error) {
 	rows := make([][]any, len(among))
 	for n, a := range among {

@@ -1,7 +1,7 @@
 // Package ledger holds the use cases of Quittance. Each is one database transaction that writes a change together with
 // the events that announce it.
 //
-// The rules themselves are pure functions ofpackage invoice. This package loads their input, applies
+// The rules themselves are pure functions of package invoice. This package loads their input, applies
 // them and stores the result.
 //
 // # Payment links

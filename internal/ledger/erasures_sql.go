@@ -109,7 +109,7 @@ func lockInvoicesToErase(ctx context.Context, tx *db.Tx, e Erasure, limit int) (
 	if err != nil {
 		return nil, false, err
 	}
-	slices.Sort(chains) // as LockBlocks
+	slices.Sort(chains) // as lockBlocks
 	for _, chainKey := range chains {
 		if _, err := LockCursor(ctx, tx, chainKey); err != nil && !errors.Is(err, db.ErrNotFound) { // no block was read
 			return nil, false, err

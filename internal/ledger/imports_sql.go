@@ -23,7 +23,7 @@ func unattributedTo(ctx context.Context, q db.Querier, chainKey string, from uin
 }
 
 // unattributedOf returns up to limit payments in an invoice's token to its addresses, in blocks up to the one at which it
-// ended, that UnattributedTo returns.
+// ended, that unattributedTo returns.
 func unattributedOf(ctx context.Context, q db.Querier, inv invoice.Invoice, limit int) ([]invoice.Payment, error) {
 	deposit := cmp.Or(inv.DepositAddress, inv.Merchant)
 	rows, err := db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+" "+q.IndexedBy("payments_unattributed_to")+`

@@ -19,7 +19,7 @@ type outbox struct {
 	unattributed []invoice.Payment // that no rule attributes
 	foreign      []foreignTx
 	audit        []access.Entry
-	held         *time.Duration // set to how long the transaction kept others from inserting events; nil if not needed
+	held         *time.Duration // if not nil, receives how long the transaction kept others from inserting events
 }
 
 // foreignTx is a transaction that changed a registry and that the service has not stored.

@@ -57,7 +57,7 @@ type PaymentLinkManager struct {
 // NewPaymentLinks returns a Manager. It panics if a required field is missing.
 func NewPaymentLinks(c PaymentLinkConfig) *PaymentLinkManager {
 	if c.Store == nil || c.Ledger == nil || c.Holders == nil || c.Now == nil {
-		panic("paymentlink: Config.Store, Ledger, Holders and Now are required")
+		panic("ledger: Config.Store, Ledger, Holders and Now are required")
 	}
 	if c.Rand == nil {
 		c.Rand = rand.Reader

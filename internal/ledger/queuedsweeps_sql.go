@@ -270,7 +270,7 @@ func AssignSweeps(ctx context.Context, tx *db.Tx, txID string, ids []string) (in
 		WHERE queued_sweeps.id = item AND queued_sweeps.tx_id IS NULL AND queued_sweeps.retry_at IS NULL`)
 }
 
-// ReleaseSweeps makes the authorizations of a transaction due again.
+// ReleaseSweeps makes the sweeps of a transaction due again.
 func ReleaseSweeps(ctx context.Context, tx *db.Tx, txID string) error {
 	_, err := tx.Exec(ctx, "UPDATE queued_sweeps SET tx_id = NULL WHERE tx_id = $1", txID)
 	return err

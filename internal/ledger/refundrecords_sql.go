@@ -119,7 +119,7 @@ func scanRecord(row db.Scanner) (invoice.RefundRecord, error) {
 	return r.RefundRecord, err
 }
 
-// RefundListID returns the position of a record in the list.
+// RefundListID returns the key by which lists of refunds are sorted.
 func RefundListID(createdAt time.Time, id string) string {
 	return invoice.FirstID("", createdAt) + "_" + id
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// Registries returns the registries of a chain with events that count: all that were ever configured,
-// because payers can still pay through them.
+// Registries returns all registries of a chain that were ever configured: payers can still pay through them.
 func (s *Service) Registries(ctx context.Context, chainKey string) ([]invoice.Address, error) {
 	return Registries(ctx, s.conf.Store, chainKey)
 }

@@ -36,7 +36,7 @@ func (e *ReturnedError) Error() string {
 		"If all replicas were stopped, start again in %s", e.Newest, RevisionTTL)
 }
 
-// errPlanned rolls back a transaction that only planned.
+// errPlanned is returned to roll back a transaction that only made a plan.
 var errPlanned = errors.New("planned")
 
 // Remember compares the configuration with the recorded one, and applies the difference. It returns

@@ -57,8 +57,8 @@ func (ch *Changes) setReturned(p PaymentRow, returned invoice.Amount) {
 	}
 }
 
-// amountReturned returns how much of a payment was refunded or is on its way back to the payer, as amountReturned
-// does.
+// amountReturned returns how much of a payment was refunded or is on its way back to the payer, as
+// invoice.AmountReturned does.
 func (ch *Changes) amountReturned(paymentID string) invoice.Amount {
 	return invoice.AmountReturned(ch.recordsOf(paymentID), ch.refundsOf(paymentID), func(r invoice.Refund) bool {
 		p, _ := ch.payment(ch.before.transferID(invoice.PrefixPayment, r.Transfer))

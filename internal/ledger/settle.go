@@ -133,7 +133,7 @@ type Service struct {
 // New returns a Service. It panics without a Store or a clock.
 func New(cfg Config) *Service {
 	if cfg.Store == nil || cfg.Now == nil {
-		panic("settle: Config.Store and Config.Now are required")
+		panic("ledger: Config.Store and Config.Now are required")
 	}
 	if cfg.Schedule == nil {
 		cfg.Schedule = cfg.Now

@@ -83,7 +83,7 @@ func (q Reader) RollupsThrough(ctx context.Context) (time.Time, error) {
 	return db.QueryRow(ctx, q, db.ScanTime, "SELECT through FROM rollup_progress WHERE id = 1")
 }
 
-// RollupPeriod is the period of a rollup. The days of all time zones begin at a multiple of it.
+// RollupPeriod is the time that one stored sum covers. The days of all time zones begin at a multiple of it.
 const RollupPeriod = 15 * time.Minute
 
 // rollupSeconds is RollupPeriod in seconds.

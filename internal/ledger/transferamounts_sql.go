@@ -60,7 +60,7 @@ func insertBareRemainders(ctx context.Context, tx *db.Tx, remainders []TransferA
 
 // deleteBareRemainders deletes remainders without a transfer amount.
 func deleteBareRemainders(ctx context.Context, tx *db.Tx, remainders []TransferAmount) error {
-	for _, r := range remainders { // few, and seldom
+	for _, r := range remainders { // few, so a statement for each is enough
 		_, err := tx.Exec(ctx, "DELETE FROM transfer_amounts WHERE invoice_id = $1 AND base = $2 AND remainder = 1 AND amount IS NULL",
 			r.Invoice.ID, r.Base.String())
 		if err != nil {

@@ -25,7 +25,7 @@ func deferRefunds(ctx context.Context, tx *db.Tx, transfers []invoice.Transfer) 
 	return undecidedTable.Insert(ctx, tx, "ON CONFLICT (id) DO UPDATE SET "+undecidedTable.Without(transferKey...).Excluded(), rows...)
 }
 
-// UndecidedRefunds returns the transfers that DeferRefunds stored of the chain's
+// UndecidedRefunds returns the transfers that deferRefunds stored of the chain's
 // blocks from one number to another, both included, in the order of the chain,
 // up to a limit.
 func UndecidedRefunds(ctx context.Context, q db.Querier, chainKey string, from, to uint64, limit int) ([]invoice.Transfer, error) {
@@ -36,7 +36,7 @@ func UndecidedRefunds(ctx context.Context, q db.Querier, chainKey string, from, 
 		ORDER BY block_number, log_index LIMIT $4`, chainKey, int64(from), int64(to), limit)
 }
 
-// deleteUndecidedRefunds removes transfers that DeferRefunds stored.
+// deleteUndecidedRefunds removes transfers that deferRefunds stored.
 func deleteUndecidedRefunds(ctx context.Context, tx *db.Tx, transfers []invoice.Transfer) error {
 	ids := make([]string, len(transfers))
 	for i, t := range transfers {
@@ -45,7 +45,7 @@ func deleteUndecidedRefunds(ctx context.Context, tx *db.Tx, transfers []invoice.
 	return db.SendIn(ctx, tx, "DELETE FROM undecided_refunds WHERE id IN ", ids)
 }
 
-// MayBeRefunded reports whether a transfer that DeferRefunds stored may refund a payment.
+// MayBeRefunded reports whether a transfer that deferRefunds stored may refund a payment.
 func MayBeRefunded(ctx context.Context, q db.Querier, p invoice.Transfer) (bool, error) {
 	found, err := q.WhichExist(ctx, []string{"chain", "payer", "receiver"}, [][]any{{p.ChainKey, p.From.String(), p.To.String()}},
 		"undecided_refunds WHERE chain_key = chain AND to_address = payer AND from_address = receiver")

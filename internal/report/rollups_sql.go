@@ -99,7 +99,7 @@ func lockRollups(ctx context.Context, tx *db.Tx, closed time.Time) (through time
 		return through, err
 	}
 	if tx.OnPostgres() && through.Before(closed) { // SQLite has one transaction at a time
-		if _, err := db.QueryAll(ctx, tx, db.ScanID, `SELECT chain_key FROM chains ORDER BY chain_key COLLATE "C" FOR SHARE`); err != nil { // as LockBlocks
+		if _, err := db.QueryAll(ctx, tx, db.ScanID, `SELECT chain_key FROM chains ORDER BY chain_key COLLATE "C" FOR SHARE`); err != nil { // as lockBlocks of package ledger
 			return through, err
 		}
 	}

@@ -54,9 +54,8 @@ func Days(ctx context.Context, source SummaryReader, r Request) ([]*Line, error)
 	return sorted(b.lines), err
 }
 
-// Total returns a line for each chain and currency with the figures that Days returns by day. It adds
-// up sums of whole days in UTC, and uses Days for the rest of the period and for days with a stale
-// period.
+// Total returns Days' figures added up: a line for each chain and currency. It adds up stored sums of whole days in UTC, and
+// uses Days for the rest of the time and for days of which a stored sum is out of date.
 func Total(ctx context.Context, source SummaryReader, r Request) ([]*Line, error) {
 	r.Location = time.UTC
 	b := &daysBuilder{Request: r, db: source, lines: make(map[Key]*Line)}

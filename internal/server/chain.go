@@ -124,7 +124,7 @@ func (s *Server) wasReadFor(ctx context.Context, c chain.KnownChain, token invoi
 }
 
 // others returns the keys of the other chains in the order of the configuration, and how many of them
-// precede the chain of the given key. Chains that left the configuration come last.
+// precede the chain of the given key. Chains that the database remembers and that are no longer configured come last.
 func (s *Server) others(key string) (keys []string, before int) {
 	configured := make(map[string]bool)
 	for _, c := range s.cfg.Chains {

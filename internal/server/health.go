@@ -96,7 +96,7 @@ func withDetails(next http.Handler) http.Handler {
 type stalledWork struct {
 	Work    string `json:"work"`
 	Seconds int64  `json:"seconds"` // since its last progress
-	// Replaced is set when another task does the work, so that the service is ready.
+	// Replaced is set if another task took the work over. Then the service can be ready.
 	Replaced bool `json:"replaced,omitempty"`
 }
 

@@ -136,7 +136,7 @@ func (s *Server) dismissRecovery(ctx context.Context) error {
 type auditedRecovery struct {
 	State    db.RecoveryState `json:"state"`
 	Reason   string           `json:"reason,omitempty"`
-	Timeline string           `json:"timeline,omitempty"` // that began
+	Timeline string           `json:"timeline,omitempty"` // id of the timeline that the recovery began
 }
 
 // setRecovery changes the state of the database and records it in the audit log.

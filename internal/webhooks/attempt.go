@@ -118,7 +118,7 @@ func (w *Worker) report(ctx context.Context, j job, o Outcome, took time.Duratio
 func (w *Worker) jitter() float64 {
 	var b [8]byte
 	if _, err := io.ReadFull(w.conf.Rand, b[:]); err != nil {
-		panic(fmt.Sprintf("dispatcher: source of randomness failed: %v", err))
+		panic(fmt.Sprintf("webhooks: source of randomness failed: %v", err))
 	}
 	const bits = 53 // of a float64
 	return float64(binary.BigEndian.Uint64(b[:])>>(64-bits)) / (1 << bits)

@@ -2,8 +2,7 @@ package webhooks
 
 import "time"
 
-// RetryWindow is how long after an event its delivery may be attempted
-// (interface, section 8).
+// RetryWindow is how long after an event its delivery may be attempted.
 const RetryWindow = 24 * time.Hour
 
 // Status is the state of a delivery.

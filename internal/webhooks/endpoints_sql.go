@@ -305,7 +305,7 @@ func confirmSecret(ctx context.Context, tx *db.Tx, merchantID string) error {
 }
 
 // secretsNotUnder returns up to limit secrets, and then headers, that are not
-// encrypted under the master key, for ReplaceSealed.
+// encrypted under the master key, for replaceSealed.
 func secretsNotUnder(ctx context.Context, q db.Querier, keyID string, limit int) ([]SecretRow, error) {
 	found, err := db.QueryAll(ctx, q, secretTable.Scan, secretTable.Select()+" WHERE key_id <> $1 ORDER BY merchant_id, version LIMIT $2", keyID, limit)
 	if err != nil || len(found) > 0 {

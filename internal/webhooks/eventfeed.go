@@ -94,7 +94,7 @@ type Feed struct {
 // NewFeed returns a feed. It panics if a field is missing.
 func NewFeed(cfg FeedConfig) *Feed {
 	if cfg.Log == nil || cfg.Watchdog == nil || cfg.Logger == nil {
-		panic("eventfeed: all fields of Config are required")
+		panic("webhooks: all fields of Config are required")
 	}
 	return &Feed{
 		cfg: cfg, wake: make(chan struct{}, 1), changed: make(chan struct{}),

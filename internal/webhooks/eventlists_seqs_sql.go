@@ -173,8 +173,7 @@ func (c *condition) add(left string, value any) {
 	c.terms = append(c.terms, left+" "+db.Parameter(len(c.args)))
 }
 
-// seqs lists up to f.Limit sequence numbers within the filter's page and,
-// unless through is 0, up to that.
+// seqs lists up to f.Limit sequence numbers of the filter's page, none above through unless that is 0.
 func seqs(ctx context.Context, q db.Querier, c *condition, f EventFilter, through int64) ([]int64, error) {
 	order := " DESC"
 	switch {

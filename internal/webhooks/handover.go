@@ -23,8 +23,8 @@ type handover struct {
 	free    map[string]int // the same, by merchant
 }
 
-// LeaseEvents leases to this worker the deliveries of events that it can attempt immediately. It is called in the
-// transaction that inserts them, before the insert.
+// LeaseEvents marks as leased to this worker the events with deliveries that the worker can attempt immediately. It is called
+// in the transaction that inserts the events, before the insert.
 func (w *Worker) LeaseEvents(events []Event) {
 	h := &w.handover
 	until := w.conf.Schedule().Add(w.conf.Limits.Lease)

@@ -12,7 +12,7 @@ type mail struct {
 	leases   []*leaseRequest // requests that ended
 	finished []finished      // how attempts ended
 	resyncs  []snapshot      // what a resync read; there is one at a time
-	expiries []bool          // whether expiring left deliveries over; it runs once at a time
+	expiries []bool          // whether late deliveries are left; runs do not overlap
 }
 
 // inbox collects mail for a worker.

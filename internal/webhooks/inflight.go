@@ -13,7 +13,7 @@ import (
 type sending struct {
 	job
 	lane  *lane
-	began time.Time // by the real clock
+	began time.Time // by time.Now, not by the schedule's clock
 	task  *clock.Task
 }
 

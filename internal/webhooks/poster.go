@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// DefaultTimeout is the interface's limit on one exchange (section 8).
+	// DefaultTimeout is the limit on one exchange.
 	DefaultTimeout = 5 * time.Second
 	// MaxResponse is how many bytes of an answer's body are read. It does not wait for the rest.
 	MaxResponse = 64 << 10

@@ -64,7 +64,7 @@ type Worker struct {
 // NewWorker returns a worker. It panics if a required field is missing.
 func NewWorker(c WorkerConfig) *Worker {
 	if c.Store == nil || c.Endpoints == nil || c.Client == nil || c.Now == nil || c.Rand == nil || c.Logger == nil {
-		panic("dispatcher: Config.Store, Endpoints, Client, Now, Rand and Logger are required")
+		panic("webhooks: Config.Store, Endpoints, Client, Now, Rand and Logger are required")
 	}
 	c.Limits = c.Limits.orDefaults()
 	if c.Metrics == nil {

@@ -39,7 +39,7 @@ func NewChecker(chains []chain.Chain, caller func(chainKey string) Caller) *Chec
 	return c
 }
 
-// relays reports whether a chain has a contract that deploys payers' accounts.
+// relays reports whether a chain has an authorization relay.
 func (c *Checker) relays(chainKey string) bool { return c.relaying[chainKey] }
 
 // CheckAuthorization simulates an authorization at the chain's newest block: the deployment

@@ -15,7 +15,7 @@
 //
 // # Authorizations
 //
-// Thepackage also pays invoices with authorizations: transfers that the payer signs (EIP-3009) and the service sends.
+// The package also pays invoices with authorizations: transfers that the payer signs (EIP-3009) and the service sends.
 //
 // An authorization is checked completely before it is stored: its terms against the invoice, and its execution by a
 // simulation at the chain's newest block (Checker). Then its nonce is bound to the invoice permanently, and the

@@ -102,7 +102,7 @@ type Service struct {
 // New returns a Service. It panics if a field of the configuration is missing.
 func New(cfg Config) *Service {
 	if cfg.Ledger == nil || cfg.Store == nil || cfg.Merchants == nil || cfg.Chains == nil || cfg.Feed == nil || cfg.Stopping == nil || cfg.Now == nil {
-		panic("facilitator: a field of Config is missing")
+		panic("x402: a field of Config is missing")
 	}
 	s := &Service{Config: cfg, byID: make(map[uint64]chain.Chain), byKey: make(map[string]chain.Chain), waiting: limits.NewShares[limits.Party]("x402_waiting", MaxWaiting)}
 	for _, c := range cfg.Networks {

@@ -100,7 +100,7 @@ func (a *API) withdrawSubmission(w http.ResponseWriter, r *http.Request) error {
 func (a *API) askNodes(ctx context.Context, asked *ledger.Withdrawal) error {
 	refund, err := a.conf.Reader.RefundRecord(ctx, asked.RefundID)
 	if err != nil || asked.MerchantID != "" && refund.MerchantID != asked.MerchantID {
-		return err // the ledger returns the error
+		return err // nil for another merchant's refund: WithdrawSubmission refuses it
 	}
 	all, err := a.conf.Reader.Submissions(ctx, refund.ID)
 	if err != nil {

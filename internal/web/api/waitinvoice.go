@@ -110,8 +110,8 @@ func (a *API) awaitInvoice(w http.ResponseWriter, r *http.Request, id string, kn
 }
 
 // rereadInterval is how often a request that waits reads its invoice, in addition to reads after
-// events and audit entries about it. Neither log has a confirmation that does not settle the invoice,
-// or changes of the invoice's details.
+// events and audit entries about it. Some changes are in neither log: confirmations that do not settle
+// the invoice, and changes of its details.
 const rereadInterval = 2 * time.Second
 
 // awaitChange waits until the invoice differs from the known state.

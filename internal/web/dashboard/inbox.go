@@ -122,7 +122,7 @@ func (d *Dashboard) showInbox(w http.ResponseWriter, r *http.Request, code int, 
 	return d.render(w, r, code, "inbox.html", "inbox.title", body)
 }
 
-// inboxTabs returns the kinds of items that the inbox has, after one for all.
+// inboxTabs returns a tab for all items and one for each kind present.
 func inboxTabs(v *visit, counts []apitypes.InboxCount, chosen string) []inboxTab {
 	tabs := []inboxTab{{Address: v.Link(pathInbox), Here: chosen == ""}}
 	for _, c := range counts {

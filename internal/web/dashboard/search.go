@@ -86,7 +86,7 @@ func (d *Dashboard) suggest(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// plain returns an amount without its elements.
+// plain returns the text of an amount in HTML.
 func plain(money template.HTML) string {
 	return html.UnescapeString(tags.ReplaceAllString(string(money), ""))
 }

@@ -16,7 +16,7 @@ import (
 // the dashboard shows and changes only what the interface permits to that principal.
 type service struct{ handler http.Handler }
 
-// problem is an error response of the interface.
+// problem is an error response of the REST API.
 type problem struct{ apitypes.Problem }
 
 // Error returns the code and the detail.
