@@ -6,7 +6,9 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 )
@@ -123,4 +125,104 @@ func (ix *Indexer) rollbackBelow(ctx context.Context, block uint64) error {
 		return fmt.Errorf("block %d is to be read again, but is not above the final block %d", block, ix.tracker.Final().Number)
 	}
 	return ix.rollback(ctx, below)
+}
+
+// recheckOrphaned verifies, before blocks become final, that no payment in them is orphaned while its block is
+// canonical. A node that replaced a block and then restored it may have left the payment out the second time, or
+// invented it the first time. If the node's receipts hold such a payment, its block is rolled back and the result is
+// false. With a quorum the check is not needed, because both nodes have read the blocks.
+func (ix *Indexer) recheckOrphaned(ctx context.Context, n node, through invoice.Header) (bool, error) {
+	orphans, err := ix.canonicalOrphans(ctx, n, through.Number)
+	if err != nil {
+		return false, err
+	}
+	for _, t := range orphans {
+		held, err := ix.receiptsHold(ctx, n, []invoice.Transfer{t})
+		if err == nil && !held {
+			err = ix.believeMissing(ctx, n, t)
+		}
+		if err != nil {
+			return false, err
+		}
+		if !held {
+			continue
+		}
+		if err := ix.checkReread(ctx, n, t); err != nil {
+			return false, err
+		}
+		ix.cfg.Logger.Error("payment was left out of its block, will reindex the block",
+			"chain", ix.cfg.Chain.Key, "node", n.String(), "block", t.BlockNumber, "tx", t.TxHash.String(), "ordinal", t.Ordinal)
+		return false, ix.rollbackBelow(ctx, t.BlockNumber)
+	}
+	return true, nil
+}
+
+// canonicalOrphans returns the orphaned payments up to a block that are in canonical blocks, in the order of the chain.
+func (ix *Indexer) canonicalOrphans(ctx context.Context, n node, through uint64) ([]invoice.Transfer, error) {
+	orphans, err := ix.cfg.Ledger.Orphaned(ctx, ix.cfg.Chain.Key, through)
+	if len(orphans) == 0 || err != nil {
+		return nil, err
+	}
+	slices.SortFunc(orphans, byPosition)
+	var numbers []uint64
+	for _, t := range orphans {
+		numbers = append(numbers, t.BlockNumber)
+	}
+	headers, err := n.headers(ctx, slices.Compact(numbers)...)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(orphans, func(t invoice.Transfer) bool {
+		return !slices.ContainsFunc(headers, func(h chain.Header) bool { return h.Hash == t.BlockHash })
+	}), nil
+}
+
+// checkReread fails if a node's logs of a block leave out a transfer that the node's receipts hold.
+func (ix *Indexer) checkReread(ctx context.Context, n node, t invoice.Transfer) error {
+	headers, err := n.headers(ctx, t.BlockNumber)
+	if err != nil {
+		return err
+	}
+	blocks, _, err := ix.readBlocks(ctx, n, headers, ix.newAddressCache())
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(blocks[0].Transfers, func(read invoice.Transfer) bool {
+		return read.TxHash == t.TxHash && read.Ordinal == t.Ordinal
+	}) {
+		return n.contradicts("left out a transfer of transaction %s in block %d, which its receipt holds", t.TxHash, t.BlockNumber)
+	}
+	return nil
+}
+
+// quorumHeight returns the height up to which blocks are final for the node and, if the quorum is two, for another
+// node; see judgeHeight.
+func (ix *Indexer) quorumHeight(ctx context.Context, n node, t heads) (height uint64, ok bool) {
+	own, _ := ix.cfg.Chain.Finality.Height(t.head.Number, t.tagged.Number)
+	if ix.cfg.Chain.Quorum < 2 {
+		return own, true
+	}
+	nodes := ix.cfg.Pool.Others(n.Node)
+	heights := make([]*uint64, len(nodes)) // nil for nodes that do not answer
+	var group sync.WaitGroup
+	for i, p := range nodes {
+		group.Go(func() {
+			_ = ix.consult(ctx, node{p}, func(ctx context.Context) error { // logged there; a node that does not answer has no vote
+				theirs, err := node{p}.head(ctx, ix.cfg.Chain.Finality.Tag)
+				if err == nil {
+					at, _ := ix.cfg.Chain.Finality.Height(theirs.head.Number, theirs.tagged.Number)
+					heights[i] = &at
+				}
+				return err
+			})
+		})
+	}
+	group.Wait()
+	var others []uint64
+	for _, h := range heights {
+		if h != nil {
+			others = append(others, *h)
+		}
+	}
+	return judgeHeight(own, others, ix.cfg.Chain.Finality.Tag != "")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -43,38 +42,6 @@ func (ix *Indexer) verifyTransfers(ctx context.Context, n node, at invoice.Heade
 		}
 	}
 	return err == nil, err
-}
-
-// quorumHeight returns the height up to which blocks are final for the node and, if the quorum is two, for another
-// node; see judgeHeight.
-func (ix *Indexer) quorumHeight(ctx context.Context, n node, t heads) (height uint64, ok bool) {
-	own, _ := ix.cfg.Chain.Finality.Height(t.head.Number, t.tagged.Number)
-	if ix.cfg.Chain.Quorum < 2 {
-		return own, true
-	}
-	nodes := ix.cfg.Pool.Others(n.Node)
-	heights := make([]*uint64, len(nodes)) // nil for nodes that do not answer
-	var group sync.WaitGroup
-	for i, p := range nodes {
-		group.Go(func() {
-			_ = ix.consult(ctx, node{p}, func(ctx context.Context) error { // logged there; a node that does not answer has no vote
-				theirs, err := node{p}.head(ctx, ix.cfg.Chain.Finality.Tag)
-				if err == nil {
-					at, _ := ix.cfg.Chain.Finality.Height(theirs.head.Number, theirs.tagged.Number)
-					heights[i] = &at
-				}
-				return err
-			})
-		})
-	}
-	group.Wait()
-	var others []uint64
-	for _, h := range heights {
-		if h != nil {
-			others = append(others, *h)
-		}
-	}
-	return judgeHeight(own, others, ix.cfg.Chain.Finality.Tag != "")
 }
 
 // reading is a node's report of a block range.

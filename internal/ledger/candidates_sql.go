@@ -34,7 +34,7 @@ func InvoicesByCommitment(ctx context.Context, q db.Querier, commitments []invoi
 	return found, err
 }
 
-// hasCommitment is a condition on commitment_id. id is an SQL expression; '' matches no invoice.
+// hasCommitment is a condition on commitment_id. id is an SQL expression; if it is empty, no invoice matches.
 func hasCommitment(q db.Querier, id string) string {
 	condition := "commitment_id = " + id
 	if q.OnPostgres() {

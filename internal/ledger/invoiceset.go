@@ -145,54 +145,6 @@ func (ch *Changes) partlyPaid(t invoice.Transfer) []invoice.Invoice {
 	return found
 }
 
-// countConfirmed counts the payments of the decision that are final and below a block. A refund in that block
-// does not undo them, just as if each block were read separately.
-func (ch *Changes) countConfirmed(below uint64) {
-	for ; ch.counted < len(ch.confirmed) && ch.confirmed[ch.counted].BlockNumber < below; ch.counted++ {
-		p := ch.confirmed[ch.counted]
-		if !p.Attributed() || ch.toRecount[p.InvoiceID] {
-			continue
-		}
-		if inv, ok := ch.invoice(p.InvoiceID).WithConfirmed(p); ok {
-			ch.putConfirmed(inv)
-		} else {
-			ch.toRecount[p.InvoiceID] = true
-		}
-	}
-}
-
-// recountConfirmed counts the payments that countConfirmed could not add to those that
-// were counted before.
-func (ch *Changes) recountConfirmed() {
-	for _, id := range slices.Sorted(maps.Keys(ch.toRecount)) {
-		ch.putConfirmed(ch.invoice(id).Recount(ch.paymentsOf(id)))
-	}
-	clear(ch.toRecount)
-}
-
-// settleBelow finds out whether an open invoice in toRecount was paid by confirmed payments below a
-// block.
-func (ch *Changes) settleBelow(id string, block uint64) {
-	if !ch.toRecount[id] || ch.invoice(id).Status != invoice.Open {
-		return
-	}
-	below := slices.DeleteFunc(ch.paymentsOf(id), func(p invoice.Payment) bool { return p.BlockNumber >= block })
-	if inv := ch.invoice(id).Settle(below); inv.Status != invoice.Open {
-		ch.putConfirmed(inv)
-	}
-}
-
-// putConfirmed replaces an invoice after payments were counted.
-func (ch *Changes) putConfirmed(inv invoice.Invoice) {
-	was := ch.invoice(inv.ID)
-	if was.Status != inv.Status {
-		ch.paid = append(ch.paid, inv.ID)
-		// Payments above the block at which it ended were late while it was open.
-		inv.Sums.Stale = inv.Sums.Stale || was.EndedInLostPast()
-	}
-	ch.putInvoice(inv)
-}
-
 // recountRemainders computes the remainders of the invoices that are out of
 // order from their payments in time. A closed invoice has no Remaining, but it had
 // remainders between its payments.

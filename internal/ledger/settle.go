@@ -1,165 +1,100 @@
 package ledger
 
 import (
-	"context"
-	"crypto/rand"
-	"errors"
-	"io"
-	"time"
+	"maps"
+	"slices"
 
-	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/clock"
-	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/webhooks"
 )
 
-// Errors of the use cases.
-var (
-	// ErrIdempotencyMismatch: the key was used for another request.
-	ErrIdempotencyMismatch = errors.New("the Idempotency-Key was used for another request")
-	// ErrIdempotencyInProgress: the first request with the key is in progress.
-	ErrIdempotencyInProgress = errors.New("a request with this Idempotency-Key is in progress")
-	// ErrUnverified: no node has confirmed the deposit factory of the chain since the start.
-	ErrUnverified = errors.New("no node has confirmed the deposit factory of the chain")
-	// ErrHalted: the chain's indexer was stopped and an operator must resume it.
-	ErrHalted = errors.New("the chain is halted")
-)
-
-// Merchants finds the merchants of the service.
-type Merchants interface {
-	// Find returns a merchant, and whether invoices may be created for it. Its rules
-	// apply to invoices created from now on.
-	Find(ctx context.Context, merchantID string) (m invoice.Merchant, known bool, err error)
-	// WantsEvents reports whether the merchant's events are to be delivered. An
-	// event that is not scheduled when it is emitted is never delivered.
-	WantsEvents(merchantID string) bool
+// finish counts what was confirmed, and finds out which invoices were paid and what remains of the others. An invoice is
+// announced as paid before its refunds are.
+func (ch *Changes) finish() {
+	ch.recountReturned(ch.returning...)
+	ch.countConfirmed(maxBlock)
+	ch.finishPaid()
+	ch.countRefunds(ch.refunded)
+	ch.recountRemainders()
 }
 
-// Signals are called after a transaction that left work for another component.
-// They must not block. The components also find the work without them, later.
-// Each may be nil.
-type Signals struct {
-	// LeaseEvents is called in the transaction, before the events are inserted: the deliverer leases the
-	// deliveries that it will attempt once it is woken.
-	LeaseEvents   func(events []webhooks.Event)
-	WakeDeliverer func(events []webhooks.Event) // that were committed
-	WakeTxManager func(chainKey string)         // intents are due
-	WakeIndexer   func(chainKey string)         // a transfer was announced
-	// OnUnattributed is called with each payment that no rule attributes, once it
-	// is stored, and again when it is mined again.
-	OnUnattributed func(p invoice.Payment)
-	// OnForeignTx is called with each transaction that opened or closed commitments in one of the
-	// service's registries and that the service has not stored.
-	OnForeignTx func(chainKey string, tx invoice.Hash)
-	// OnAuthorization is called when an authorization was accepted, with an empty refusal, or
-	// refused.
-	OnAuthorization func(chainKey string, refused invoice.Refusal)
+// finishPaid announces the invoices that confirmed payments paid. The commitments of those that were paid without the
+// registry are to be closed. It recounts invoices first, so it runs once in a decision.
+func (ch *Changes) finishPaid() {
+	ch.recountConfirmed()
+	slices.Sort(ch.paid)
+	for _, id := range ch.paid {
+		inv := ch.invoice(id)
+		ch.effects.emit(event{kind: invoice.EventPaid, subject: id, invoice: inv})
+		if inv.CloseIntent(ch.isPaidThroughRegistry(id)) {
+			ch.effects.closed = append(ch.effects.closed, inv)
+		}
+	}
 }
 
-// orIgnored returns the signals with empty functions for nil ones.
-func (s Signals) orIgnored() Signals {
-	if s.LeaseEvents == nil {
-		s.LeaseEvents = func([]webhooks.Event) {}
+// countRefunds counts newly confirmed refunds and announces them.
+func (ch *Changes) countRefunds(refunds []invoice.Refund) {
+	for _, r := range refunds {
+		inv := ch.invoice(r.InvoiceID).WithRefunds(r)
+		ch.putInvoice(inv)
+		p, _ := ch.payment(r.PaymentID)
+		ch.effects.emit(event{kind: invoice.EventRefunded, subject: r.ID, invoice: inv, payment: p.Payment, refund: r})
 	}
-	if s.WakeDeliverer == nil {
-		s.WakeDeliverer = func([]webhooks.Event) {}
-	}
-	if s.WakeTxManager == nil {
-		s.WakeTxManager = func(string) {}
-	}
-	if s.WakeIndexer == nil {
-		s.WakeIndexer = func(string) {}
-	}
-	if s.OnForeignTx == nil {
-		s.OnForeignTx = func(string, invoice.Hash) {}
-	}
-	if s.OnUnattributed == nil {
-		s.OnUnattributed = func(invoice.Payment) {}
-	}
-	if s.OnAuthorization == nil {
-		s.OnAuthorization = func(string, invoice.Refusal) {}
-	}
-	return s
 }
 
-// Config configures a Service. Store and Now are required. Merchants is required
-// to create invoices and to process blocks.
-type Config struct {
-	Store     *db.DB
-	Chains    []chain.Chain
-	Merchants Merchants
-	// OptionalEvents returns the optional types of events that a merchant gets, given the types that are
-	// stored with its endpoint. Nil means no optional events.
-	OptionalEvents func(merchantID string, stored []invoice.EventType) []invoice.EventType
-	Signals        Signals
-	// Remembered is the result of Remember; zero without a record.
-	Remembered chain.RememberedChains
-	// VerifyChain returns nil if the nodes of a chain serve that chain, with the token, as far as is known. Nil
-	// means that this is not checked.
-	VerifyChain func(ctx context.Context, chainKey string, token invoice.Address) error
-	// VerifyContracts returns nil if a node has confirmed the code of a chain's contracts
-	// since the start, and otherwise asks one. Nil means that they are not verified.
-	VerifyContracts func(ctx context.Context, chainKey string) error
-	// Gasless is zero if the service sends no authorizations.
-	Gasless Gasless
-	// Keyring derives the tokens of the pages on which payers name an address for a refund. Without it
-	// they are random, and known only to the caller that prepared the refund.
-	Keyring *access.Keyring
-	Now     func() time.Time
-	// Schedule is the clock by which deliveries are scheduled; nil is Now.
-	Schedule func() time.Time
-	// Confirmed is the clock for decisions that cannot be undone, such as ending the reservation of a
-	// refund. nil is the earlier of Now and Schedule.
-	Confirmed func() time.Time
-	Rand      io.Reader // nil is crypto/rand
-	// Recovery is set while the chains are read after a restored backup: commitments that the database
-	// lacks are recorded, and no invoice expires.
-	Recovery bool
+// isPaidThroughRegistry reports whether an invoice has a confirmed payment through the registry.
+func (ch *Changes) isPaidThroughRegistry(invoiceID string) bool {
+	for id := range ch.ofInvoice[invoiceID] {
+		if p := ch.payments[id]; p.InvoiceID == invoiceID && p.Method == invoice.ByRegistry && p.Status == invoice.Confirmed {
+			return true
+		}
+	}
+	return ch.before.registered.get(invoiceID)
 }
 
-// Service runs the use cases. It is safe for concurrent use.
-type Service struct {
-	conf     Config
-	byKey    map[string]chain.Chain
-	missed   *missedBlocks
-	ids      *invoice.IDs
-	creates  *db.Batcher[*create, error]
-	suffixes *suffixCache
-	quotas   quotas
+// countConfirmed counts the payments of the decision that are final and below a block. A refund in that block
+// does not undo them, just as if each block were read separately.
+func (ch *Changes) countConfirmed(below uint64) {
+	for ; ch.counted < len(ch.confirmed) && ch.confirmed[ch.counted].BlockNumber < below; ch.counted++ {
+		p := ch.confirmed[ch.counted]
+		if !p.Attributed() || ch.toRecount[p.InvoiceID] {
+			continue
+		}
+		if inv, ok := ch.invoice(p.InvoiceID).WithConfirmed(p); ok {
+			ch.putConfirmed(inv)
+		} else {
+			ch.toRecount[p.InvoiceID] = true
+		}
+	}
 }
 
-// New returns a Service. It panics without a Store or a clock.
-func New(cfg Config) *Service {
-	if cfg.Store == nil || cfg.Now == nil {
-		panic("ledger: Config.Store and Config.Now are required")
+// recountConfirmed counts the payments that countConfirmed could not add to those that
+// were counted before.
+func (ch *Changes) recountConfirmed() {
+	for _, id := range slices.Sorted(maps.Keys(ch.toRecount)) {
+		ch.putConfirmed(ch.invoice(id).Recount(ch.paymentsOf(id)))
 	}
-	if cfg.Schedule == nil {
-		cfg.Schedule = cfg.Now
-	}
-	if cfg.Confirmed == nil {
-		cfg.Confirmed = func() time.Time { return clock.Earlier(cfg.Now(), cfg.Schedule()) }
-	}
-	if cfg.Rand == nil {
-		cfg.Rand = rand.Reader
-	}
-	cfg.Signals = cfg.Signals.orIgnored()
-	s := &Service{
-		conf: cfg, byKey: make(map[string]chain.Chain), missed: newMissedBlocks(cfg.Remembered), ids: invoice.NewIDs(cfg.Now, cfg.Rand),
-		suffixes: &suffixCache{now: cfg.Now, free: make(map[AmountKey]shortlist)},
-	}
-	for _, c := range cfg.Chains {
-		s.byKey[c.Key] = c
-	}
-	s.creates = db.NewBatcher(db.BatchConfig[*create, error]{
-		Lanes: createLanes, Full: createBatch, Patience: createPatience, Take: db.First[*create, error](createBatch), Flush: s.createAll,
-	})
-	return s
+	clear(ch.toRecount)
 }
 
-// seconds returns Now in UTC and whole seconds, as it is stored.
-func (s *Service) seconds() time.Time { return invoice.Unix(s.conf.Now().Unix()) }
+// settleBelow finds out whether an open invoice in toRecount was paid by confirmed payments below a
+// block.
+func (ch *Changes) settleBelow(id string, block uint64) {
+	if !ch.toRecount[id] || ch.invoice(id).Status != invoice.Open {
+		return
+	}
+	below := slices.DeleteFunc(ch.paymentsOf(id), func(p invoice.Payment) bool { return p.BlockNumber >= block })
+	if inv := ch.invoice(id).Settle(below); inv.Status != invoice.Open {
+		ch.putConfirmed(inv)
+	}
+}
 
-// scheduled returns Schedule in UTC and whole seconds, as it is stored.
-func (s *Service) scheduled() time.Time { return invoice.Unix(s.conf.Schedule().Unix()) }
+// putConfirmed replaces an invoice after payments were counted.
+func (ch *Changes) putConfirmed(inv invoice.Invoice) {
+	was := ch.invoice(inv.ID)
+	if was.Status != inv.Status {
+		ch.paid = append(ch.paid, inv.ID)
+		// Payments above the block at which it ended were late while it was open.
+		inv.Sums.Stale = inv.Sums.Stale || was.EndedInLostPast()
+	}
+	ch.putInvoice(inv)
+}
