@@ -205,7 +205,7 @@ func merged(logs, more []types.Log) []types.Log {
 	return slices.CompactFunc(all, func(a, b types.Log) bool { return a.Index == b.Index && a.TxHash == b.TxHash })
 }
 
-// lacksOf reports whether one of the logs is missing in told.
+// lacksOf reports whether one of the logs is missing in another list of them.
 func lacksOf(told, logs []types.Log) bool {
 	return len(merged(told, logs)) > len(merged(told, nil))
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/ledger"
 )
 
 // byzantine is a node that falsifies a number of answers; a negative number means
@@ -118,25 +117,6 @@ func TestOneWrongAnswerCostsNothing(t *testing.T) {
 			}
 		})
 	}
-}
-
-// beyond changes the newest transaction as if it had been signed with a much higher nonce.
-func (w *world) beyond(writer *Writer, by uint64) {
-	w.Helper()
-	t := w.txs()[0]
-	must(w, SetTxStatus(w.ctx, w.store, writer.lease, t.ID, TxFailed, nil))
-	due, err := ledger.DueIntents(w.ctx, w.store, chain.Local, invoice.Address(w.registry), "", maxBatch)
-	must(w, err)
-	var ids []string
-	for _, in := range due {
-		ids = append(ids, in.ID)
-	}
-	tx, err := decode(t.Attempts[0])
-	must(w, err)
-	attempt, err := writer.sign(t.Nonce+by, *tx.To(), tx.Gas(), tx.Data(), fees{tx.GasFeeCap(), tx.GasTipCap()})
-	must(w, err)
-	t.ID, t.Nonce, t.Status, t.Attempts = t.ID+"x", t.Nonce+by, TxSent, []TxAttempt{attempt}
-	must(w, SaveChainTx(w.ctx, w.store, writer.lease, t, ids))
 }
 
 // TestNonceIsHeldAgainstASecondNode makes the first of two nodes always report a wrong number of used nonces.

@@ -222,7 +222,7 @@ func (w *world) mine(c *worldChain) {
 	}
 }
 
-// replaced draws how many of a chain's newest blocks a reorg replaces now. It is 0 if there is none.
+// replaced draws how many of a chain's newest blocks a reorg replaces now. It is 0 for no reorg.
 func (w *world) replaced(r *mathrand.Rand, c *worldChain) int {
 	view, depth := c.view(), int(c.finality.Depth)
 	if c.finality.Tag != "" {
