@@ -126,38 +126,33 @@ func TestHosts(t *testing.T) {
 // new one. The former host serves no other page, and other hosts are not redirected.
 func TestFormerPublicURL(t *testing.T) {
 	t.Parallel()
-	for name, fresh := range dbtest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			database := fresh(t)
-			start := func(host string) *running {
-				t.Helper()
-				return startServer(t, Config{Database: database, PublicURL: "https://" + host, Hosts: []string{host}})
+	database := dbtest.Migrated(t)
+	start := func(host string) *running {
+		t.Helper()
+		return startServer(t, Config{Database: database, PublicURL: "https://" + host, Hosts: []string{host}})
+	}
+	start("old.example").end(t)
+	base := start("new.example").url
+	for path, want := range map[string]string{
+		"/checkout/inv_1?lang=de": "https://new.example/checkout/inv_1?lang=de", "/pay/x": "https://new.example/pay/x", "/refunds/r": "https://new.example/refunds/r",
+		"/api/invoices": "", "/dashboard": "", "/checkout/inv_1/authorization": "", "/checkout//x": "", "//evil.example/checkout/": "",
+	} {
+		for _, host := range []string{"old.example", "OLD.example:443", "evil.example"} {
+			ofHost := func(r *http.Request) { r.Host = host }
+			to, status := want, http.StatusTemporaryRedirect
+			if host == "evil.example" || want == "" {
+				to, status = "", http.StatusForbidden
 			}
-			start("old.example").end(t)
-			base := start("new.example").url
-			for path, want := range map[string]string{
-				"/checkout/inv_1?lang=de": "https://new.example/checkout/inv_1?lang=de", "/pay/x": "https://new.example/pay/x", "/refunds/r": "https://new.example/refunds/r",
-				"/api/invoices": "", "/dashboard": "", "/checkout/inv_1/authorization": "", "/checkout//x": "", "//evil.example/checkout/": "",
-			} {
-				for _, host := range []string{"old.example", "OLD.example:443", "evil.example"} {
-					ofHost := func(r *http.Request) { r.Host = host }
-					to, status := want, http.StatusTemporaryRedirect
-					if host == "evil.example" || want == "" {
-						to, status = "", http.StatusForbidden
-					}
-					if a := ask(t, http.MethodGet, base+path, "", ofHost); a.status != status || a.header.Get("Location") != to {
-						t.Errorf("%s at %s: %d, %q; want %d, %q", path, host, a.status, a.header.Get("Location"), status, to)
-					}
-					if a := ask(t, http.MethodPost, base+path, "{}", ofHost); a.status != http.StatusForbidden {
-						t.Errorf("POST %s at %s: %d", path, host, a.status)
-					}
-				}
+			if a := ask(t, http.MethodGet, base+path, "", ofHost); a.status != status || a.header.Get("Location") != to {
+				t.Errorf("%s at %s: %d, %q; want %d, %q", path, host, a.status, a.header.Get("Location"), status, to)
 			}
-			if a := ask(t, http.MethodGet, base+"/checkout/inv_1", "", func(r *http.Request) { r.Host = "new.example" }); a.status != http.StatusNotFound {
-				t.Errorf("at the new host: %d %s", a.status, a.body)
+			if a := ask(t, http.MethodPost, base+path, "{}", ofHost); a.status != http.StatusForbidden {
+				t.Errorf("POST %s at %s: %d", path, host, a.status)
 			}
-		})
+		}
+	}
+	if a := ask(t, http.MethodGet, base+"/checkout/inv_1", "", func(r *http.Request) { r.Host = "new.example" }); a.status != http.StatusNotFound {
+		t.Errorf("at the new host: %d %s", a.status, a.body)
 	}
 }
 

@@ -76,40 +76,35 @@ func (s *pageStream) want(state string) {
 // TestOpenPages follows an invoice that its merchant makes void, and stops the service.
 func TestOpenPages(t *testing.T) {
 	t.Parallel()
-	for name, database := range dbtest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c, _ := scripted(t, "house", 7)
-			s := startServer(t, Config{Database: database(t), Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}})
-			await(t, s.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
-			var made struct{ ID string }
-			created := ask(t, http.MethodPost, s.url+"/api/invoices", fmt.Sprintf(`{"merchantId":"acme","merchantAddress":"0x1111111111111111111111111111111111111111",
-				"amount":"1000000","currency":"USDC","chainKey":"house","expiresAt":%d}`, time.Now().Unix()+3600))
-			if err := json.Unmarshal([]byte(created.body), &made); err != nil || created.status != http.StatusCreated {
-				t.Fatalf("create: %d, %v: %s", created.status, err, created.body)
+	c, _ := scripted(t, "house", 7)
+	s := startServer(t, Config{Database: dbtest.Migrated(t), Chains: []Chain{c}, Merchants: Merchants{AcceptAll: true}})
+	await(t, s.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	var made struct{ ID string }
+	created := ask(t, http.MethodPost, s.url+"/api/invoices", fmt.Sprintf(`{"merchantId":"acme","merchantAddress":"0x1111111111111111111111111111111111111111",
+		"amount":"1000000","currency":"USDC","chainKey":"house","expiresAt":%d}`, time.Now().Unix()+3600))
+	if err := json.Unmarshal([]byte(created.body), &made); err != nil || created.status != http.StatusCreated {
+		t.Fatalf("create: %d, %v: %s", created.status, err, created.body)
+	}
+	first, second := openPage(t, s.url, made.ID), openPage(t, s.url, made.ID)
+	first.want("waiting")
+	second.want("waiting")
+	if metrics := ask(t, http.MethodGet, s.url+"/metrics", "").body; !strings.Contains(metrics, "\nquittance_checkout_streams 2\n") {
+		t.Error("the metrics lack the two streams")
+	}
+	if a := ask(t, http.MethodPost, s.url+"/api/invoices/"+made.ID+"/void", ""); a.status != http.StatusOK {
+		t.Fatalf("void: %d: %s", a.status, a.body)
+	}
+	first.want("void")
+	second.want("void")
+	s.stop()
+	for _, stream := range []*pageStream{first, second} {
+		for {
+			if _, err := stream.next(); err != nil {
+				break // it has ended
 			}
-			first, second := openPage(t, s.url, made.ID), openPage(t, s.url, made.ID)
-			first.want("waiting")
-			second.want("waiting")
-			if metrics := ask(t, http.MethodGet, s.url+"/metrics", "").body; !strings.Contains(metrics, "\nquittance_checkout_streams 2\n") {
-				t.Error("the metrics lack the two streams")
-			}
-			if a := ask(t, http.MethodPost, s.url+"/api/invoices/"+made.ID+"/void", ""); a.status != http.StatusOK {
-				t.Fatalf("void: %d: %s", a.status, a.body)
-			}
-			first.want("void")
-			second.want("void")
-			s.stop()
-			for _, stream := range []*pageStream{first, second} {
-				for {
-					if _, err := stream.next(); err != nil {
-						break // it has ended
-					}
-				}
-			}
-			if err := <-s.ended; err != nil {
-				t.Error(err)
-			}
-		})
+		}
+	}
+	if err := <-s.ended; err != nil {
+		t.Error(err)
 	}
 }

@@ -234,109 +234,99 @@ func withTwoTokens(t *testing.T, database string) (c Chain, blocks *chaintest.Ch
 // settles it, and new invoices in it are refused.
 func TestRemovedToken(t *testing.T) {
 	t.Parallel()
-	for name, url := range dbtest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c, blocks, eurc, start := withTwoTokens(t, url(t))
-			usdc := c.Tokens[0]
-			moved := invoice.Address{0xef}
-			blocks.Token(moved, 6)
-			first := start(usdc, eurc)
-			id, address, a := createIn(t, first.url, "EURC", 1)
-			if a.status != http.StatusCreated {
-				t.Fatalf("create: %d %s", a.status, a.body)
-			}
-			pending, pendingAt, a := createIn(t, first.url, "EURC", 9)
-			if a.status != http.StatusCreated {
-				t.Fatalf("create: %d %s", a.status, a.body)
-			}
-			blocks.Mine(chaintest.NamedTx("pending payment", chaintest.Transfer(secondToken, invoice.Address{0xaa}, pendingAt, five)))
-			awaitBody(t, first.url+"/api/payments?include=pending", `"status":"pending"`)
-			first.end(t)
-			blocks.Mine(chaintest.NamedTx("payment", chaintest.Transfer(secondToken, invoice.Address{0xaa}, address, five)))
-			blocks.MineEmpty(3)
-
-			second := start(usdc)
-			if a := ask(t, http.MethodGet, second.url+"/checkout/"+id, ""); a.status != http.StatusOK {
-				t.Errorf("the checkout answers %d", a.status)
-			}
-			if _, _, a := createIn(t, second.url, "EURC", 2); a.status != http.StatusBadRequest || !strings.Contains(a.body, `"field":"currency"`) {
-				t.Errorf("an invoice in the removed token: %d %s", a.status, a.body)
-			}
-			awaitPaid(t, second.url, id)
-			awaitPaid(t, second.url, pending)
-			second.end(t)
-
-			third := start(usdc, chain.Token{Currency: "EURC", Address: moved, Decimals: 6})
-			id, address, a = createIn(t, third.url, "EURC", 3)
-			if a.status != http.StatusCreated {
-				t.Fatalf("an invoice at the new address: %d %s", a.status, a.body)
-			}
-			blocks.Mine(chaintest.NamedTx("wrong", chaintest.Transfer(secondToken, invoice.Address{0xaa}, address, five)))
-			blocks.MineEmpty(3)
-			if a := ask(t, http.MethodGet, third.url+"/api/invoices/"+id, ""); !strings.Contains(a.body, `"status":"open"`) {
-				t.Errorf("a payment in the former token changed the invoice: %s", a.body)
-			}
-			blocks.Mine(chaintest.NamedTx("right", chaintest.Transfer(moved, invoice.Address{0xaa}, address, five)))
-			blocks.MineEmpty(3)
-			awaitPaid(t, third.url, id)
-		})
+	c, blocks, eurc, start := withTwoTokens(t, dbtest.Migrated(t))
+	usdc := c.Tokens[0]
+	moved := invoice.Address{0xef}
+	blocks.Token(moved, 6)
+	first := start(usdc, eurc)
+	id, address, a := createIn(t, first.url, "EURC", 1)
+	if a.status != http.StatusCreated {
+		t.Fatalf("create: %d %s", a.status, a.body)
 	}
+	pending, pendingAt, a := createIn(t, first.url, "EURC", 9)
+	if a.status != http.StatusCreated {
+		t.Fatalf("create: %d %s", a.status, a.body)
+	}
+	blocks.Mine(chaintest.NamedTx("pending payment", chaintest.Transfer(secondToken, invoice.Address{0xaa}, pendingAt, five)))
+	awaitBody(t, first.url+"/api/payments?include=pending", `"status":"pending"`)
+	first.end(t)
+	blocks.Mine(chaintest.NamedTx("payment", chaintest.Transfer(secondToken, invoice.Address{0xaa}, address, five)))
+	blocks.MineEmpty(3)
+
+	second := start(usdc)
+	if a := ask(t, http.MethodGet, second.url+"/checkout/"+id, ""); a.status != http.StatusOK {
+		t.Errorf("the checkout answers %d", a.status)
+	}
+	if _, _, a := createIn(t, second.url, "EURC", 2); a.status != http.StatusBadRequest || !strings.Contains(a.body, `"field":"currency"`) {
+		t.Errorf("an invoice in the removed token: %d %s", a.status, a.body)
+	}
+	awaitPaid(t, second.url, id)
+	awaitPaid(t, second.url, pending)
+	second.end(t)
+
+	third := start(usdc, chain.Token{Currency: "EURC", Address: moved, Decimals: 6})
+	id, address, a = createIn(t, third.url, "EURC", 3)
+	if a.status != http.StatusCreated {
+		t.Fatalf("an invoice at the new address: %d %s", a.status, a.body)
+	}
+	blocks.Mine(chaintest.NamedTx("wrong", chaintest.Transfer(secondToken, invoice.Address{0xaa}, address, five)))
+	blocks.MineEmpty(3)
+	if a := ask(t, http.MethodGet, third.url+"/api/invoices/"+id, ""); !strings.Contains(a.body, `"status":"open"`) {
+		t.Errorf("a payment in the former token changed the invoice: %s", a.body)
+	}
+	blocks.Mine(chaintest.NamedTx("right", chaintest.Transfer(moved, invoice.Address{0xaa}, address, five)))
+	blocks.MineEmpty(3)
+	awaitPaid(t, third.url, id)
 }
 
 // TestRetiredTokenReturns mines a payment in a token that was retired, and configures the token again. The payment is
 // recorded, and invoices in the token are taken once the blocks are read.
 func TestRetiredTokenReturns(t *testing.T) {
 	t.Parallel()
-	for name, url := range dbtest.MigratedDatabases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			database := url(t)
-			c, blocks, eurc, start := withTwoTokens(t, database)
-			usdc := c.Tokens[0]
-			pay := func(name string, to invoice.Address) {
-				blocks.Mine(chaintest.NamedTx(name, chaintest.Transfer(secondToken, invoice.Address{0xaa}, to, five)))
-				blocks.MineEmpty(3)
-			}
-			first := start(usdc, eurc)
-			id, address, _ := createIn(t, first.url, "EURC", 1)
-			pay("payment", address)
-			awaitPaid(t, first.url, id)
-			first.end(t)
-			second := start(usdc)
-			await(t, second.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
-			second.end(t)
-			store := dbtest.Open(t, database)
-			if err := ledger.RetireToken(t.Context(), store, "house", secondToken, time.Now()); err != nil {
-				t.Fatal(err)
-			}
-			third := start(usdc)
-			pay("unseen", address)
-			head := blocks.Head().Number
-			await(t, third.url, "the payment's block", func(_ int, h health) bool { return h.Chains[0].Indexed == head })
-			if a := ask(t, http.MethodGet, third.url+"/api/payments?include=unattributed", ""); strings.Count(a.body, `"txHash"`) != 1 {
-				t.Fatalf("payments in a retired token: %s", a.body)
-			}
-			third.end(t)
-			blocks.MineEmpty(3) // what was read becomes final
-			fourth := start(usdc, eurc)
-			unseen := chaintest.NamedTx("unseen").Hash.String()
-			poll := time.NewTicker(20 * time.Millisecond)
-			defer poll.Stop()
-			for polls := 0; ; polls++ {
-				_, _, a := createIn(t, fourth.url, "EURC", 2)
-				if a.status == http.StatusCreated {
-					break
-				}
-				if a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, "were read without EURC") || polls > 1000 {
-					t.Fatalf("an invoice in the token that returned: %d %s", a.status, a.body)
-				}
-				<-poll.C
-			}
-			if a := ask(t, http.MethodGet, fourth.url+"/api/payments?include=unattributed", ""); !strings.Contains(a.body, unseen) {
-				t.Errorf("invoices are taken, and the payment is not recorded: %s", a.body)
-			}
-		})
+	database := dbtest.Migrated(t)
+	c, blocks, eurc, start := withTwoTokens(t, database)
+	usdc := c.Tokens[0]
+	pay := func(name string, to invoice.Address) {
+		blocks.Mine(chaintest.NamedTx(name, chaintest.Transfer(secondToken, invoice.Address{0xaa}, to, five)))
+		blocks.MineEmpty(3)
+	}
+	first := start(usdc, eurc)
+	id, address, _ := createIn(t, first.url, "EURC", 1)
+	pay("payment", address)
+	awaitPaid(t, first.url, id)
+	first.end(t)
+	second := start(usdc)
+	await(t, second.url, "readiness", func(status int, _ health) bool { return status == http.StatusOK })
+	second.end(t)
+	store := dbtest.Open(t, database)
+	if err := ledger.RetireToken(t.Context(), store, "house", secondToken, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	third := start(usdc)
+	pay("unseen", address)
+	head := blocks.Head().Number
+	await(t, third.url, "the payment's block", func(_ int, h health) bool { return h.Chains[0].Indexed == head })
+	if a := ask(t, http.MethodGet, third.url+"/api/payments?include=unattributed", ""); strings.Count(a.body, `"txHash"`) != 1 {
+		t.Fatalf("payments in a retired token: %s", a.body)
+	}
+	third.end(t)
+	blocks.MineEmpty(3) // what was read becomes final
+	fourth := start(usdc, eurc)
+	unseen := chaintest.NamedTx("unseen").Hash.String()
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for polls := 0; ; polls++ {
+		_, _, a := createIn(t, fourth.url, "EURC", 2)
+		if a.status == http.StatusCreated {
+			break
+		}
+		if a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, "were read without EURC") || polls > 1000 {
+			t.Fatalf("an invoice in the token that returned: %d %s", a.status, a.body)
+		}
+		<-poll.C
+	}
+	if a := ask(t, http.MethodGet, fourth.url+"/api/payments?include=unattributed", ""); !strings.Contains(a.body, unseen) {
+		t.Errorf("invoices are taken, and the payment is not recorded: %s", a.body)
 	}
 }
 
