@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -23,6 +24,7 @@ const (
 	arrives fate = iota
 	requestLost
 	answerLost
+	doubled
 	frozen // it arrives, and no answer is sent
 )
 
@@ -72,6 +74,11 @@ func (w *faultyProxy) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 		return
 	}
+	if which == doubled {
+		if _, err := w.forward(r.Context(), request); err != nil {
+			panic(http.ErrAbortHandler)
+		}
+	}
 	answer, err := w.forward(r.Context(), request)
 	if err != nil || which == answerLost {
 		panic(http.ErrAbortHandler)
@@ -100,6 +107,30 @@ func newPool(tb testing.TB, url string) *chain.Client {
 	must(tb, err)
 	tb.Cleanup(e.Close)
 	return e
+}
+
+// TestFaultyNetwork runs the writer over a network that loses or duplicates a third of the requests and answers.
+func TestFaultyNetwork(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		line, url := newFaultyProxy(t, w.dev.RPCURL())
+		line.decide(func() fate {
+			if rand.IntN(3) > 0 {
+				return arrives
+			}
+			return fate(rand.IntN(int(doubled) + 1))
+		})
+		writer := w.writer(func(c *Config) {
+			c.Client, c.Poll, c.Now = newPool(t, url), time.Millisecond, w.clock.Now
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- writer.Run(ctx) }()
+		opened := w.traffic(func(round int) bool { return round < 20 }, func() { w.clock.Add(rebroadcastAfter) })
+		stop()
+		must(t, <-ended)
+		w.wantStatus(statusOpen, opened...)
+		w.wantEveryNonceUsed()
+	})
 }
 
 // TestReplicas runs several writers in parallel with leases that keep expiring.
