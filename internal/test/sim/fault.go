@@ -75,7 +75,7 @@ func (f fault) String() string {
 func drawLie(r *rand.Rand, target string, within time.Duration, only string) fault {
 	f := fault{target: target, salt: r.Uint64(), chance: 1, methods: ^uint64(0), only: only}
 	f.forked = only == "" && r.IntN(2) == 0
-	f.from = time.Duration(r.Int64N(int64(within))).Truncate(time.Second)
+	f.from = time.Duration(r.Int64N(int64(within / 2))).Truncate(time.Second)
 	f.to = f.from + time.Duration(r.Int64N(int64(within))).Truncate(time.Second)
 	if !f.forked {
 		f.partial = []float64{0.3, 1}[r.IntN(2)]

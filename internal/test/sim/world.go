@@ -136,7 +136,7 @@ func (w *world) newWorldChain(r *mathrand.Rand, i int, outside *host) *worldChai
 	nodes := 1 + r.IntN(3)
 	if nodes > 1 {
 		c.quorum = 1 + r.IntN(2)
-		c.compareLogs = c.quorum == 1 || r.IntN(2) == 0
+		c.compareLogs = c.quorum == 1 // otherwise it has no effect
 	}
 	c.omits = c.quorum == 1 && r.IntN(4) == 0
 	for k := range nodes {
@@ -160,7 +160,7 @@ func (w *world) drawFaults() {
 	r := stream(w.seed, "faults")
 	targets, byzantine, lies := []string{"clients"}, map[string]bool{}, []fault(nil)
 	for _, c := range w.chains {
-		liar := c.nodes[r.IntN(len(c.nodes))].name
+		liar := c.nodes[r.IntN(1+r.IntN(len(c.nodes)))].name // often the first, which is preferred
 		if c.omits {
 			lies = append(lies, drawLie(r, liar, w.active-setupTime, "eth_getLogs"))
 			continue
@@ -168,8 +168,8 @@ func (w *world) drawFaults() {
 		for _, n := range c.nodes {
 			targets = append(targets, n.name)
 		}
-		if byzantine[liar] = c.quorum == 2; c.quorum == 2 && r.IntN(2) == 0 {
-			lies = append(lies, drawLie(r, liar, w.active-setupTime, ""))
+		if byzantine[liar] = c.quorum == 2; c.quorum == 2 && r.IntN(4) > 0 {
+			lies = append(lies, drawLie(r, liar, w.active-setupTime, []string{"", "eth_getLogs"}[r.IntN(2)]))
 		}
 	}
 	for _, m := range w.merchants {
