@@ -70,9 +70,9 @@ func (f fault) String() string {
 		f.id, f.from, f.to, f.target, 100*f.chance, f.methods, strings.Join(what, ", "))
 }
 
-// drawLie draws a fault of a node that lies to its caller for long: it leaves out parts of lists, or shows a branch of
+// drawByzantine draws a fault of a node that is dishonest for long: it leaves out parts of lists, or shows a branch of
 // its own. With only, it leaves out parts of the answers to that method.
-func drawLie(r *rand.Rand, target string, within time.Duration, only string) fault {
+func drawByzantine(r *rand.Rand, target string, within time.Duration, only string) fault {
 	f := fault{target: target, salt: r.Uint64(), chance: 1, methods: ^uint64(0), only: only}
 	f.forked = only == "" && r.IntN(2) == 0
 	f.from = time.Duration(r.Int64N(int64(within / 2))).Truncate(time.Second)

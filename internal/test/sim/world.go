@@ -155,21 +155,21 @@ func (w *world) newWorldChain(r *mathrand.Rand, i int, outside *host) *worldChai
 	return c
 }
 
-// drawFaults draws what goes wrong, and when. One of a chain's nodes may lie if the service compares two.
+// drawFaults draws what goes wrong, and when. One of a chain's nodes may be dishonest if the service compares two.
 func (w *world) drawFaults() {
 	r := stream(w.seed, "faults")
-	targets, byzantine, lies := []string{"clients"}, map[string]bool{}, []fault(nil)
+	targets, byzantine, wrong := []string{"clients"}, map[string]bool{}, []fault(nil)
 	for _, c := range w.chains {
-		liar := c.nodes[r.IntN(1+r.IntN(len(c.nodes)))].name // often the first, which is preferred
+		dishonest := c.nodes[r.IntN(1+r.IntN(len(c.nodes)))].name // often the first, which is preferred
 		if c.omits {
-			lies = append(lies, drawLie(r, liar, w.active-setupTime, "eth_getLogs"))
+			wrong = append(wrong, drawByzantine(r, dishonest, w.active-setupTime, "eth_getLogs"))
 			continue
 		}
 		for _, n := range c.nodes {
 			targets = append(targets, n.name)
 		}
-		if byzantine[liar] = c.quorum == 2; c.quorum == 2 && r.IntN(4) > 0 {
-			lies = append(lies, drawLie(r, liar, w.active-setupTime, []string{"", "eth_getLogs"}[r.IntN(2)]))
+		if byzantine[dishonest] = c.quorum == 2; c.quorum == 2 && r.IntN(4) > 0 {
+			wrong = append(wrong, drawByzantine(r, dishonest, w.active-setupTime, []string{"", "eth_getLogs"}[r.IntN(2)]))
 		}
 	}
 	for _, m := range w.merchants {
@@ -179,14 +179,14 @@ func (w *world) drawFaults() {
 		target := targets[r.IntN(len(targets))]
 		w.plan.faults = append(w.plan.faults, drawFault(r, target, w.active-setupTime, byzantine[target]))
 	}
-	w.plan.faults = append(w.plan.faults, lies...)
+	w.plan.faults = append(w.plan.faults, wrong...)
 	for i := range w.plan.faults {
 		f := &w.plan.faults[i]
 		f.id, f.from, f.to = i+1, f.from+setupTime, f.to+setupTime
 	}
 }
 
-// invent returns the transactions of a block that only a liar has: half of those that wait, and a payment of an
+// invent returns the transactions of a block that only a dishonest node has: half of those that wait, and a payment of an
 // invoice.
 func (w *world) invent(c *worldChain, on *block) []*types.Transaction {
 	w.mu.Lock()
