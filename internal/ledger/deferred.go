@@ -144,16 +144,19 @@ func (ch *Changes) receiver(a invoice.Address) ReceiverState {
 }
 
 // needsEarlier reports whether a transfer pays an invoice only together with earlier transfers, and these can be in
-// blocks that were never read. Refunds of these in the same blocks are read after them.
+// blocks that were never read, with refunds of them. A payment by an authorization does not wait, since its payer is told that an
+// authorization without a payment is refused.
 func (ch *Changes) needsEarlier(e *entry, inv invoice.Invoice) bool {
-	return inv.FromBlock == 0 && e.Amount.Less(inv.Amount) && ch.chain.isAboveUnread(e.Position)
+	isPart := e.Amount.Less(inv.Amount) && !inv.Tolerates(e.Amount)
+	return isPart && inv.FromBlock == 0 && e.bound.InvoiceID == "" && ch.chain.isAboveUnread(e.Position)
 }
 
 // mustDefer reports whether the blocks that were never read can change the
 // attribution of a transfer. They can hold payments of invoices that were
 // created before the chain was first read, and so change what remains of these;
 // and an undecided payment can pay any invoice of its receiver. They can also
-// hold the payment that a transfer from a settlement address refunds.
+// hold the payment that a transfer from a settlement address refunds, and other
+// parts of what a part pays.
 func (ch *Changes) mustDefer(e *entry, candidates []invoice.Candidate, a invoice.Attribution) bool {
 	t := e.Transfer
 	if !ch.chain.isAboveUnread(t.Position) {
