@@ -144,8 +144,8 @@ func (ch *Changes) receiver(a invoice.Address) ReceiverState {
 }
 
 // needsEarlier reports whether a transfer pays an invoice only together with earlier transfers, and these can be in
-// blocks that were never read, with refunds of them. A payment by an authorization does not wait, since its payer is told that an
-// authorization without a payment is refused.
+// blocks that were never read, with refunds of them. A payment by an authorization does not wait: without a payment,
+// the authorization would count as refused, and the payer would sign again.
 func (ch *Changes) needsEarlier(e *entry, inv invoice.Invoice) bool {
 	isPart := e.Amount.Less(inv.Amount) && !inv.Tolerates(e.Amount)
 	return isPart && inv.FromBlock == 0 && e.bound.InvoiceID == "" && ch.chain.isAboveUnread(e.Position)
