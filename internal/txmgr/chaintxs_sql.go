@@ -209,8 +209,8 @@ func UnsettledTxs(ctx context.Context, q db.Querier, chainKey string) ([]ChainTx
 		SELECT tx_id FROM queued_sweeps WHERE chain_key = $1 AND tx_id IS NOT NULL)`, chainKey)
 }
 
-// HasWork reports whether a round of the chain's writer may find anything: it is true whenever there is an unsettled
-// transaction, a due intent, a due authorization or a queued sweep.
+// HasWork reports whether a round of the chain's writer may find anything: an unsettled transaction, an intent or an
+// authorization that is not done, or a queued sweep.
 func HasWork(ctx context.Context, q db.Querier, chainKey string) (bool, error) {
 	return db.QueryRow(ctx, q, func(row db.Scanner) (found bool, err error) {
 		err = row.Scan(&found)

@@ -49,6 +49,9 @@ func (k *sweepWork) count(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if n.Waiting == 0 {
+		k.waiting = "" // others may have swept
+	}
 	m := w.conf.Metrics.sweeps
 	m.queued.WithLabelValues(w.conf.Chain.Key).Set(float64(n.Waiting))
 	m.failing.WithLabelValues(w.conf.Chain.Key).Set(float64(n.Failing))

@@ -298,6 +298,29 @@ func TestSweepPolicies(t *testing.T) {
 	}
 }
 
+// TestWaitEndsWithTheLastDeposit lets another account sweep the deposit for which the writer waits for cheap gas.
+func TestWaitEndsWithTheLastDeposit(t *testing.T) {
+	w := onSQLite(t)
+	writer := w.writer(w.sweeping(chain.SweepPolicy{When: chain.SweepCheapGas, GasPriceWei: 1}))
+	w.deposit("m", 5)
+	waits := func(want bool) {
+		t.Helper()
+		w.tick(writer)
+		w.clock.Add(countEvery)
+		w.tick(writer)
+		if got := writer.Status().Sweeps.Waiting; (got != "") != want {
+			t.Errorf("the writer waits for %q", got)
+		}
+	}
+	waits(true)
+	_, err := w.dev.SendWithGas(w.ctx, w.dev.Keys.Merchant, w.dev.DepositFactory, chain.PackSweeps(calls(w.queued())), 1_000_000)
+	must(t, err)
+	w.seal(1 + finality)
+	w.index()
+	w.wantQueue(0, 0, 0)
+	waits(false)
+}
+
 // TestSweepsAreFairToMerchants has one merchant with many deposits, and others with few.
 func TestSweepsAreFairToMerchants(t *testing.T) {
 	w := onSQLite(t)
