@@ -177,13 +177,10 @@ func (ch *Changes) mustDefer(e *entry, candidates []invoice.Candidate, a invoice
 	return a.Method == invoice.ByTransferAmount && hasOldRivals(candidates, t.Amount, receiver.Undecided)
 }
 
-// hasOldRivals reports whether other invoices have the amount that a transfer was assigned to one by, while earlier payments
-// decide which of them await it: undecided ones, or those of a candidate that was created before the chain was first read.
+// hasOldRivals reports whether a candidate asks for the transfer amount of another one, and earlier payments decide
+// whether it still awaits it: undecided ones, or payments of a candidate from before the chain was first read.
 func hasOldRivals(candidates []invoice.Candidate, amount invoice.Amount, undecided bool) bool {
-	var rivals bool
-	for _, c := range candidates {
-		undecided = undecided || c.FromBlock == 0
-		rivals = rivals || !c.HasTransferAmount && c.Amount == amount
-	}
-	return rivals && undecided
+	isRival := func(c invoice.Candidate) bool { return !c.HasTransferAmount && c.Amount == amount }
+	isOld := func(c invoice.Candidate) bool { return c.FromBlock == 0 }
+	return slices.ContainsFunc(candidates, isRival) && (undecided || slices.ContainsFunc(candidates, isOld))
 }
