@@ -30,7 +30,7 @@ type fault struct {
 	frozen  bool    // a node answers as of the fault's begin
 	partial float64 // part of an answer's list members that is left out
 	only    string  // the method of which a part is left out; all if empty
-	forked  bool    // a node answers from a branch of its own, with payments that it made up
+	forked  bool    // a node answers from another branch, with payments that it made up
 }
 
 // body is what replaces an answer's body.
@@ -65,13 +65,13 @@ func (f fault) String() string {
 	add(f.stale, "an earlier answer")
 	add(f.frozen, "a frozen state")
 	add(f.partial > 0, "%.0f%% of the list %s left out", 100*f.partial, f.only)
-	add(f.forked, "a branch of its own")
+	add(f.forked, "another branch")
 	return fmt.Sprintf("#%d %s to %s, %s, %.0f%% of the requests of mask %016x: %s",
 		f.id, f.from, f.to, f.target, 100*f.chance, f.methods, strings.Join(what, ", "))
 }
 
-// drawByzantine draws a fault of a node that is dishonest for long: it leaves out parts of lists, or shows a branch of
-// its own. With only, it leaves out parts of the answers to that method.
+// drawByzantine draws a fault of a node that is dishonest for long: it leaves out parts of lists, or shows another
+// branch. With only, it leaves out parts of the answers to that method.
 func drawByzantine(r *rand.Rand, target string, within time.Duration, only string) fault {
 	f := fault{target: target, salt: r.Uint64(), chance: 1, methods: ^uint64(0), only: only}
 	f.forked = only == "" && r.IntN(2) == 0
@@ -199,7 +199,9 @@ func (e effect) and(f fault) effect {
 	if f.body > 0 {
 		e.body = f.body
 	}
-	e.partial, e.only = max(e.partial, f.partial), f.only
+	if f.partial > e.partial {
+		e.partial, e.only = f.partial, f.only
+	}
 	return e
 }
 

@@ -60,8 +60,8 @@ type answers struct {
 	events   []apitypes.EventRecord
 }
 
-// missing compares what the service says with the ledger, and returns what may still come. What can never come right
-// is recorded as a failure.
+// missing compares what the service says with the ledger, and returns what may still come. An answer that can never
+// become right is recorded as a failure.
 func (w *world) missing() (all []string) {
 	s, err := w.read()
 	if err != nil {

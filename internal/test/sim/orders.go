@@ -112,8 +112,8 @@ func (o *order) live(r *rand.Rand) {
 	}
 }
 
-// voidSeen waits until the service has seen a payment, and asks for the end of the invoice. What covers an invoice
-// keeps it open.
+// voidSeen waits until the service has seen a payment, and asks for the end of the invoice. Payments that cover an
+// invoice keep it open.
 func (o *order) voidSeen() {
 	if o.voiding {
 		return
