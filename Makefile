@@ -1,7 +1,8 @@
 # The project's tasks; `make` lists them. They need only Go, except where noted;
 # other tools are built from tools/go.mod or installed when they are needed.
 #
-# A test is in exactly one of two sets, by its name: `make check` runs those called TestExtra…, `make test` all others.
+# A test is in exactly one of two sets, by its name: `make check` runs those called TestExtra…, `make test` all others,
+# of which `make cases` plays more cases.
 
 TOOL := go tool -modfile=tools/go.mod
 

@@ -138,7 +138,7 @@ func recordRefund(ctx context.Context, tx *db.Tx, r invoice.Refund) error {
 		}
 		return RefreshItems(ctx, tx, r.ID)
 	}
-	for _, statement := range []string{ // it has no row of its own in the list any more, and its submissions are done
+	for _, statement := range []string{ // it has no separate row in the list any more, and its submissions are done
 		"DELETE FROM refund_submissions WHERE refund_id = (SELECT id FROM refund_records WHERE id = $1 AND tag IS NULL)",
 		"DELETE FROM refund_records WHERE id = $1 AND tag IS NULL",
 	} {
