@@ -18,7 +18,7 @@ import (
 // Flags that select the histories.
 var (
 	historySeed  = flag.Uint64("history.seed", 1, "seed of the first history")
-	historyCount = flag.Int("history.count", 200, "how many histories to play; a tenth with -short")
+	historyCount = flag.Int("history.count", 120, "how many histories to play; a tenth with -short")
 )
 
 const (

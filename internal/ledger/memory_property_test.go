@@ -20,7 +20,7 @@ import (
 
 var (
 	memorySeed  = flag.Uint64("memory.seed", 1, "seed of the first history in memory")
-	memoryCount = flag.Uint64("memory.count", 800, "how many histories in memory to play; a tenth with -short")
+	memoryCount = flag.Uint64("memory.count", 400, "how many histories in memory to play; a tenth with -short")
 )
 
 // TestHistoriesInMemory plays creates, payments, authorizations, refunds, prepared ones, sweeps, voids, reorgs and

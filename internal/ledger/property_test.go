@@ -16,7 +16,7 @@ import (
 // consecutive.
 var (
 	propertySeed    = flag.Uint64("property.seed", 1, "seed of the first case of a property")
-	propertyCount   = flag.Uint64("property.count", 1000, "how many cases of each property to play in memory, or half as many long ones; a 25th with -short")
+	propertyCount   = flag.Uint64("property.count", 500, "how many cases of each property to play in memory, or half as many long ones; a 25th with -short")
 	propertyOnDisks = flag.Uint64("property.stored", 4, "how many cases of each property to play on each database; one with -short")
 )
 

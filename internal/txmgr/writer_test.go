@@ -3,6 +3,7 @@ package txmgr
 import (
 	"context"
 	"errors"
+	"flag"
 	"testing"
 	"time"
 
@@ -20,6 +21,9 @@ func TestMain(m *testing.M) {
 	if childRequested() {
 		childMain()
 		return
+	}
+	if err := flag.Set("rapid.checks", "40"); err != nil { // make cases plays more
+		panic(err)
 	}
 	goleak.VerifyTestMain(m,
 		// started once by geth's packages, and never stopped

@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -68,6 +69,13 @@ type restoredWorld struct {
 	made      int // events, timelines and copies so far
 	copies    []savedLog
 	followers []*logFollower
+}
+
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "30"); err != nil { // make cases plays more
+		panic(err)
+	}
+	m.Run()
 }
 
 // TestFollowersOverRestores restores a service from copies of its database at random points, and
