@@ -17,6 +17,7 @@
 // much as what happens in it. The service is server.Run with a server.Config, as serve makes it, on a SQLite
 // database. Its disk (package simdisk) is full or slow for a while, fails to sync, and loses what was not synced when
 // power is lost. The operator (operator.go) stops the service, and kills it at a drawn time, write or request. The
+// clock of its machine (machineclock.go) is set by seconds or hours, while it runs and between two runs. The
 // connections lead to an in-memory network (net.go). A chain (chain.go) runs the real contracts in go-ethereum's
 // virtual machine, without consensus; nodes (node.go, rpc.go) serve it over JSON-RPC. A reorg often replaces the
 // newest payments, of which a drawn part is mined again, later or never.
@@ -51,7 +52,8 @@
 //   - What was refunded is the sum of the prepared refunds that were sent, and none is offered after it was sent.
 //   - An authorization is paid if and only if its transfer is on the chain, and not if the invoice was made void.
 //   - Each commitment is opened and closed at most once.
-//   - Each event reached its merchant, with a valid signature, the body of the log and always the same delivery id.
+//   - Each event reached its merchant, with a valid signature by the service's clock, the body of the log and always
+//     the same delivery id.
 //
 // # What a seed does not decide
 //

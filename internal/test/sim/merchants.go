@@ -88,8 +88,13 @@ func (m *merchant) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (m *merchant) take(r *http.Request, body []byte, e effect) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	v := webhook.Verifier{Secrets: m.secrets}
-	if err := v.Verify(r.Header.Get(webhook.HeaderSignature), body); err != nil && e.delay < time.Minute {
+	var err error
+	valid := slices.ContainsFunc(m.world.machine.recent(), func(offset time.Duration) bool { // the clock of the signature is the service's
+		v := webhook.Verifier{Secrets: m.secrets, Now: func() time.Time { return time.Now().Add(offset) }}
+		err = v.Verify(r.Header.Get(webhook.HeaderSignature), body)
+		return err == nil
+	})
+	if !valid && e.delay < time.Minute {
 		m.world.fail("%s received an event with a bad signature: %v", m.name, err)
 	}
 	event, err := webhook.ParseEvent(body)

@@ -97,6 +97,9 @@ func newService(w *world, folder string) (*service, error) {
 // start starts the service, and waits until it accepts requests.
 func (s *service) start() error {
 	s.runs++
+	if r := stream(s.world.seed, fmt.Sprint("start ", s.runs)); s.runs > 1 && r.IntN(6) == 0 {
+		s.world.setClock(r)
+	}
 	s.host = s.world.net.host("service")
 	ready := make(chan struct{})
 	cfg := s.config()
@@ -170,7 +173,7 @@ func (s *service) config() server.Config {
 		AllowListDelay: config.DefaultAllowListDelay, Keyring: access.NewKeyring(key),
 		KeepEvents: config.DefaultRetention, KeepAttempts: config.DefaultRetention,
 		WebhookAllow: webhooks.Loopback(), Dial: s.host.dial, OpenFiles: 4096,
-		Now: time.Now, Rand: random, Logger: logger,
+		Now: w.machine.now, Rand: random, Logger: logger,
 	}
 	for _, c := range w.chains {
 		cfg.Chains = append(cfg.Chains, c.configured())

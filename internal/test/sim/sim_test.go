@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // TestSeeds runs a few worlds. A failing one is printed with the faults that it needs.
@@ -30,4 +32,23 @@ func runSim(t *testing.T, seeds string) {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	t.Logf("%s", text)
+}
+
+// TestMachineClock expects that setting the clock moves its wall time, and no duration that was measured before.
+func TestMachineClock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		c := machineClock{began: began}
+		before := c.now()
+		time.Sleep(time.Second) //nolint:forbidigo // the time of a bubble passes
+		offset := c.set(stream(1, "clock"))
+		after := c.now()
+		if passed := after.Sub(before); passed != time.Second || offset == 0 {
+			t.Errorf("%s passed by a clock that was set by %s, want a second", passed, offset)
+		}
+		if wall, want := after.Round(0), began.Add(time.Second+offset); !wall.Equal(want) {
+			t.Errorf("the clock shows %s, want %s", wall, want)
+		}
+	})
 }

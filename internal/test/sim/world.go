@@ -37,6 +37,7 @@ type world struct {
 	chains      []*worldChain
 	merchants   []*merchant
 	service     *service
+	machine     machineClock
 	operatorKey access.Key
 	operator    *client
 	active      time.Duration // how long things happen
@@ -95,7 +96,7 @@ func (w *world) failed() bool {
 
 // newWorld draws a world.
 func newWorld(seed uint64, log *trace, off map[int]bool) *world {
-	w := &world{seed: seed, log: log, net: newNetwork(), plan: &plan{off: off, met: map[int]uint64{}, hit: map[int]int{}, began: time.Now()}}
+	w := &world{seed: seed, log: log, net: newNetwork(), plan: &plan{off: off, met: map[int]uint64{}, hit: map[int]int{}, began: time.Now()}, machine: machineClock{began: time.Now()}}
 	w.ctx, w.end = context.WithCancel(context.Background())
 	r := stream(seed, "world")
 	w.active = time.Duration(50+r.IntN(100)) * time.Second
@@ -307,6 +308,7 @@ func (w *world) live() {
 		w.busy.Go(m.trade)
 	}
 	w.busy.Go(w.disturb)
+	w.all.Go(w.setClocks)
 	w.all.Go(w.follow)
 	w.operate()
 	w.plan.stop()
