@@ -176,7 +176,7 @@ func (r *cursorRun) kill(direct string, proxy *dbtest.Proxy, random *rand.Rand) 
 				r.t.Errorf("end a session: %v", err)
 			}
 		} else {
-			proxy.Cut()
+			proxy.Cut(1)
 		}
 	}
 }

@@ -92,15 +92,18 @@ func (p *Proxy) Lose(how Loss) (int, error) {
 	return n, nil
 }
 
-// Cut closes one of the connections and reports whether there was one. Both ends learn of it.
-func (p *Proxy) Cut() bool {
+// Cut closes up to most of the connections, and returns how many. Both ends learn of it.
+func (p *Proxy) Cut(most int) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for l := range p.links {
+		if n == most {
+			break
+		}
 		l.close()
-		return true
+		n++
 	}
-	return false
+	return n
 }
 
 // Turns returns how many round trips clients have begun: how often one has sent after it

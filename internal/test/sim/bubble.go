@@ -9,7 +9,10 @@ import (
 
 // bubbles runs functions in bubbles, where time passes only while every goroutine waits. Package testing/synctest
 // ties them to a test, so the whole program is one.
-type bubbles struct{ t *testing.T }
+type bubbles struct {
+	t        *testing.T
+	postgres bool // worlds have several replicas on PostgreSQL
+}
 
 // run runs f in a bubble. It returns when f and all goroutines that f started have ended.
 func (b bubbles) run(f func()) {
@@ -25,7 +28,7 @@ func asTest(program func(bubbles) (code int)) {
 	}
 	testing.Main(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
 		Name: "sim", F: func(t *testing.T) {
-			os.Exit(program(bubbles{t})) //nolint:revive // the package would print PASS
+			os.Exit(program(bubbles{t: t})) //nolint:revive // the package would print PASS
 		},
 	}}, nil, nil)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/quittance/quittance/internal/clock"
@@ -20,6 +21,7 @@ type client struct {
 	key   string
 	calm  bool // it meets no faults
 	http  *http.Client
+	calls atomic.Int64 // which go to the replicas in turn
 }
 
 // errLost is the error of a request without an answer. It may have been carried out.
@@ -106,7 +108,7 @@ func (c *client) request(ctx context.Context, method, path string, in any, heade
 			return nil, err
 		}
 	}
-	r, err := http.NewRequestWithContext(ctx, method, "http://"+serviceAddress+path, &body)
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+c.world.services[c.calls.Add(1)%int64(len(c.world.services))].address+path, &body)
 	if err != nil {
 		return nil, err
 	}

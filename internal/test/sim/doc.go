@@ -4,6 +4,7 @@
 //	go run ./internal/test/sim -seed 7 -trace run.log   with a log of the world and the service, line by line
 //	go run ./internal/test/sim -seed 7 -without 2,5     without two of its faults
 //	go run ./internal/test/sim -seeds 1..300            many, in -workers processes
+//	go run ./internal/test/sim -postgres -seeds 1..50   with replicas on PostgreSQL
 //	go run ./internal/test/sim -for 10m                 new seeds, as many as fit
 //	make sim SIMFLAGS='-seeds 1..5000'                  the same with flags
 //
@@ -13,14 +14,15 @@
 //
 // # The world
 //
-// A run is a bubble of package testing/synctest: time passes only while every goroutine waits, so a year costs as
-// much as what happens in it. The service is server.Run with a server.Config, as serve makes it, on a SQLite
-// database. Its disk (package simdisk) is full or slow for a while, fails to sync, and loses what was not synced when
-// power is lost. The operator (operator.go) stops the service, and kills it at a drawn time, write or request. The
-// clock of its machine (machineclock.go) is set by seconds or hours, while it runs and between two runs. The
-// connections lead to an in-memory network (net.go). A chain (chain.go) runs the real contracts in go-ethereum's
-// virtual machine, without consensus; nodes (node.go, rpc.go) serve it over JSON-RPC. A reorg often replaces the
-// newest payments, of which a drawn part is mined again, later or never.
+// A run is a bubble of package testing/synctest: time passes only while every goroutine waits, so a year costs as much
+// as what happens in it. The service is server.Run with a server.Config, as serve makes it, on a SQLite database, or
+// with -postgres in one to three replicas on a PostgreSQL server (postgres.go), which loses connections and shows the
+// world's time. A client asks the replicas in turn. SQLite's disk (package simdisk) is full or slow for a while, fails
+// to sync, and loses what was not synced when power is lost. The operator (operator.go) stops the service, and kills it
+// at a drawn time, write or request. The clock of its machine (machineclock.go) is set by seconds or hours, while it
+// runs and between two runs. The connections lead to an in-memory network (net.go). A chain (chain.go) runs the real
+// contracts in go-ethereum's virtual machine, without consensus; nodes (node.go, rpc.go) serve it over JSON-RPC. A
+// reorg often replaces the newest payments, of which a drawn part is mined again, later or never.
 //
 // Merchants and payers (merchants.go, orders.go) use the REST interface and act on its answers: they create invoices
 // with and without an idempotency key, repeat what was not answered, and pay as asked, late, twice, in parts, in
@@ -60,6 +62,6 @@
 // A worker has one processor (GOMAXPROCS=1), the world draws from a separate stream for each actor, and whether a
 // fault hits a request depends on how many requests it has met before. What remains: the order in which the Go
 // scheduler runs goroutines that are ready at the same simulated time, also after a system call or a preemption; the
-// order of maps and of select; the jitter that the service draws from math/rand/v2; the random bytes of TLS and of
+// order of maps and of select; how long a statement of PostgreSQL takes; the jitter that the service draws from math/rand/v2; the random bytes of TLS and of
 // package crypto. So a replay takes a slightly different course, in which most failures appear again.
 package main

@@ -26,6 +26,7 @@ type options struct {
 	trace   string
 	without string
 	child   bool
+	pg      bool
 	shrink  bool
 }
 
@@ -37,6 +38,7 @@ func main() {
 	flag.IntVar(&o.workers, "workers", runtime.NumCPU(), "how many processes run seeds")
 	flag.StringVar(&o.trace, "trace", "", "write what happens to a `FILE`; - is the standard output")
 	flag.StringVar(&o.without, "without", "", "leave out faults, such as 1,4")
+	flag.BoolVar(&o.pg, "postgres", false, "run one to three replicas of the service on PostgreSQL")
 	flag.BoolVar(&o.shrink, "shrink", true, "look for the faults that a failure needs")
 	flag.BoolVar(&o.child, "child", false, "run the seeds in this process")
 	testing.Init()
@@ -52,6 +54,7 @@ func main() {
 
 func run(o options, b bubbles, out io.Writer) error {
 	first, last := o.seed, o.seed
+	b.postgres = o.pg
 	if o.seeds != "" {
 		a, b, _ := strings.Cut(o.seeds, "..")
 		var err error
@@ -169,11 +172,13 @@ func (r result) print(out io.Writer) {
 // runSeed runs a world in a bubble.
 func runSeed(b bubbles, seed uint64, folder string, log *trace, off map[int]bool) (r result) {
 	began := time.Now()
+	database := b.database(seed)
+	defer database.close()
 	b.run(func() {
 		if log != nil {
 			log.began = time.Now()
 		}
-		w := newWorld(seed, log, off)
+		w := newWorld(seed, log, off, database)
 		start := time.Now()
 		r.failures = w.run(folder)
 		r.faults, r.hit, r.orders, r.world = w.plan.faults, w.plan.hit, len(w.orders), time.Since(start)

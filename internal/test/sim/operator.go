@@ -10,34 +10,34 @@ import (
 
 // operate stops, kills and starts the service until the active time is over: at a drawn time, at a request, or when
 // a fault stops its disk.
-func (w *world) operate() {
-	r := stream(w.seed, "operator")
+func (s *service) operate() {
+	w, r := s.world, stream(s.world.seed, "operator"+s.name)
 	for left := w.active; left > 0 && w.ctx.Err() == nil && !w.failed(); left = w.active - time.Since(w.plan.began) {
 		d, crash := time.Duration(r.ExpFloat64()*float64(w.active/2)), (<-chan struct{})(nil)
 		switch r.IntN(6) {
 		case 0:
 			crash = w.plan.crashAfter(1 + r.IntN(1000))
 		case 1, 2:
-			w.service.faulty = true
-			w.service.disk.Plan(simdisk.Draw(r, w.service.disk.Ops(), 3000))
+			s.faulty = true
+			s.disk.Plan(simdisk.Draw(r, s.disk.Ops(), 3000))
 		}
 		timer, kill := time.NewTimer(min(d, left)), true
 		select {
 		case <-timer.C:
 			kill = r.IntN(2) == 0
 		case <-crash:
-		case <-w.service.disk.Stopped():
+		case <-s.disk.Stopped():
 		}
 		if timer.Stop() || d < left {
-			w.restart(r, kill, time.Duration(r.ExpFloat64()*float64(8*time.Second)))
+			s.restart(r, kill, time.Duration(r.ExpFloat64()*float64(8*time.Second)))
 		}
 	}
-	w.service.disk.Heal()
+	s.disk.Heal()
 	w.returns.Store(time.Now().Add(w.outage).UnixNano())
-	if w.outage > 0 || w.service.stopped() {
-		w.restart(r, w.service.stopped() || r.IntN(2) == 0, w.outage)
+	if w.outage > 0 || s.stopped() {
+		s.restart(r, s.stopped() || r.IntN(2) == 0, w.outage)
 	}
-	w.service.faulty = false
+	s.faulty = false
 }
 
 // pause waits before somebody asks the service again, and until the outage ends. It reports whether the world goes on.
@@ -46,25 +46,26 @@ func (w *world) pause(d time.Duration) bool {
 }
 
 // restart stops or kills the service, and starts it after a pause. With a faulty disk that may take more attempts.
-func (w *world) restart(r *mathrand.Rand, kill bool, pause time.Duration) {
+func (s *service) restart(r *mathrand.Rand, kill bool, pause time.Duration) {
+	w := s.world
 	if kill {
-		w.service.kill(r)
-	} else if err := w.service.stopNow(); err != nil && !w.service.faulty {
+		s.kill(r)
+	} else if err := s.stopNow(); err != nil && !s.faulty {
 		w.fail("the service did not stop in order: %v", err)
 	}
 	w.pace.Store(int64(pause / 100))
 	clock.Sleep(w.ctx, pause, nil)
 	w.pace.Store(0)
 	for {
-		if w.service.stopped() {
-			w.service.restartDisk()
+		if s.stopped() {
+			s.restartDisk()
 		}
-		faulty := w.service.faulty
+		faulty := s.faulty
 		if time.Since(w.plan.began) > w.active {
-			w.service.disk.Heal()
+			s.disk.Heal()
 			faulty = false
 		}
-		err := w.service.start()
+		err := s.start()
 		if err == nil {
 			return
 		}

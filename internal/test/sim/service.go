@@ -28,15 +28,15 @@ import (
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
-// serviceAddress is where the service listens.
-const serviceAddress = "127.0.0.1:8080"
-
 // service is the program under test. It runs until it is stopped or killed, and can be started again on its files.
 type service struct {
-	world *world
-	path  string // of its database
-	disk  *simdisk.Disk
-	runs  int
+	world    *world
+	index    int
+	name     string // of the replica; empty for the first one
+	address  string // where it listens
+	database string // its URL
+	disk     *simdisk.Disk
+	runs     int
 	// faulty is set while faults of the disk may keep the service from starting, and from stopping in order.
 	faulty bool
 
@@ -77,9 +77,13 @@ func makeTemplate(ctx context.Context, folder string) error {
 	return store.Close()
 }
 
-// newService returns a service with an empty database.
-func newService(w *world, folder string) (*service, error) {
-	s := &service{world: w, path: filepath.Join(folder, "quittance.db")}
+// newService returns a replica of the service with an empty database. Its folder stays empty with PostgreSQL.
+func newService(w *world, i int, folder string) (*service, error) {
+	path := filepath.Join(folder, "quittance.db")
+	s := &service{world: w, index: i, address: fmt.Sprintf("127.0.0.1:%d", 8080+i), database: "sqlite:" + path}
+	if i > 0 {
+		s.name = fmt.Sprint(" ", i+1)
+	}
 	raw, err := os.ReadFile(template)
 	if err != nil {
 		return nil, err
@@ -87,7 +91,9 @@ func newService(w *world, folder string) (*service, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(s.path, raw, 0o600); err != nil {
+	if w.database != nil {
+		s.database = w.database.urls[i]
+	} else if err := os.WriteFile(path, raw, 0o600); err != nil {
 		return nil, err
 	}
 	s.disk, err = simdisk.New(folder)
@@ -109,7 +115,7 @@ func (s *service) start() error {
 	go func() { s.ended <- server.Run(ctx, cfg) }()
 	select {
 	case <-ready:
-		s.world.log.say("operator", "the service runs")
+		s.world.log.say("operator"+s.name, "the service runs")
 		return nil
 	case err := <-s.ended:
 		s.ended = nil
@@ -119,7 +125,7 @@ func (s *service) start() error {
 
 // stopNow stops the service as a signal does.
 func (s *service) stopNow() error {
-	s.world.log.say("operator", "stop the service")
+	s.world.log.say("operator"+s.name, "stop the service")
 	s.stop()
 	err := <-s.ended
 	s.ended = nil
@@ -130,11 +136,12 @@ func (s *service) stopNow() error {
 // kill cuts the service off, as if its process or its machine had failed. Its disk keeps what was synced, or all.
 func (s *service) kill(r *rand.Rand) {
 	f := simdisk.Fault{Kind: []simdisk.Kind{simdisk.Kill, simdisk.PowerLoss}[r.IntN(2)], Seed: r.Uint64()}
-	s.world.log.say("operator", "kill the service: %s", f.Kind)
+	s.world.log.say("operator"+s.name, "kill the service: %s", f.Kind)
 	s.disk.Stop(f)
+	s.cut(1000)
 	s.host.cut()
 	s.stop()
-	s.world.log.say("operator", "the killed service: %v", <-s.ended)
+	s.world.log.say("operator"+s.name, "the killed service: %v", <-s.ended)
 	s.ended = nil
 	s.restartDisk()
 }
@@ -162,18 +169,18 @@ func (s *service) config() server.Config {
 	if err != nil {
 		panic(err)
 	}
-	random := &randomReader{r: stream(w.seed, fmt.Sprint("service ", s.runs))}
+	random := &randomReader{r: stream(w.seed, "service "+s.name+fmt.Sprint(s.runs))}
 	logger := slog.New(slog.DiscardHandler)
 	if w.log != nil {
-		logger = slog.New(handler{t: w.log, place: "service"})
+		logger = slog.New(handler{t: w.log, place: "service" + s.name})
 	}
 	cfg := server.Config{
-		Listeners: []*server.Listener{server.NewListener(s.host.listen(serviceAddress), server.Address{})},
-		Database:  "sqlite:" + s.path, Access: server.Access{Mode: access.Live, OperatorKey: w.operatorKey},
+		Listeners: []*server.Listener{server.NewListener(s.host.listen(s.address), server.Address{})},
+		Database:  s.database, Access: server.Access{Mode: access.Live, OperatorKey: w.operatorKey},
 		AllowListDelay: config.DefaultAllowListDelay, Keyring: access.NewKeyring(key),
 		KeepEvents: config.DefaultRetention, KeepAttempts: config.DefaultRetention,
 		WebhookAllow: webhooks.Loopback(), Dial: s.host.dial, OpenFiles: 4096,
-		Now: w.machine.now, Rand: random, Logger: logger,
+		Now: s.now, Rand: random, Logger: logger,
 	}
 	for _, c := range w.chains {
 		cfg.Chains = append(cfg.Chains, c.configured())

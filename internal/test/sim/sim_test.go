@@ -20,14 +20,20 @@ func TestExtraSeeds(t *testing.T) {
 	runSim(t, "25..120")
 }
 
+// TestExtraReplicas runs worlds with replicas on PostgreSQL.
+func TestExtraReplicas(t *testing.T) {
+	t.Parallel()
+	runSim(t, "1..8", "-postgres")
+}
+
 // runSim builds the program and runs seeds.
-func runSim(t *testing.T, seeds string) {
+func runSim(t *testing.T, seeds string, flags ...string) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "sim")
 	if text, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, text)
 	}
-	text, err := exec.CommandContext(t.Context(), program, "-seeds", seeds).CombinedOutput()
+	text, err := exec.CommandContext(t.Context(), program, append(flags, "-seeds", seeds)...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

@@ -38,7 +38,7 @@ func runWorkers(o options, first, last uint64, out io.Writer) error {
 	for range o.workers {
 		group.Go(func() {
 			for a, b, more := w.take(); more; a, b, more = w.take() {
-				flags := []string{"-child", "-seeds", fmt.Sprintf("%d..%d", a, b), fmt.Sprintf("-shrink=%v", o.shrink)}
+				flags := []string{"-child", "-seeds", fmt.Sprintf("%d..%d", a, b), fmt.Sprintf("-shrink=%v", o.shrink), fmt.Sprintf("-postgres=%v", o.pg)}
 				lines, err := exec.CommandContext(context.Background(), self, flags...).CombinedOutput() // bounded by its seeds
 				w.report(a, b, string(lines), err)
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	mathrand "math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -36,7 +37,8 @@ type world struct {
 	plan        *plan
 	chains      []*worldChain
 	merchants   []*merchant
-	service     *service
+	services    []*service // replicas; one with SQLite
+	database    *database
 	machine     machineClock
 	operatorKey access.Key
 	operator    *client
@@ -95,8 +97,8 @@ func (w *world) failed() bool {
 }
 
 // newWorld draws a world.
-func newWorld(seed uint64, log *trace, off map[int]bool) *world {
-	w := &world{seed: seed, log: log, net: newNetwork(), plan: &plan{off: off, met: map[int]uint64{}, hit: map[int]int{}, began: time.Now()}, machine: machineClock{began: time.Now()}}
+func newWorld(seed uint64, log *trace, off map[int]bool, shared *database) *world {
+	w := &world{seed: seed, log: log, database: shared, net: newNetwork(), plan: &plan{off: off, met: map[int]uint64{}, hit: map[int]int{}, began: time.Now()}, machine: machineClock{began: time.Now()}}
 	w.ctx, w.end = context.WithCancel(context.Background())
 	r := stream(seed, "world")
 	w.active = time.Duration(50+r.IntN(100)) * time.Second
@@ -275,27 +277,37 @@ func (c *worldChain) final() []*block {
 // run runs the world to its end and returns what contradicts it.
 func (w *world) run(folder string) []string {
 	defer func() { _ = os.RemoveAll(folder) }()
-	var err error
-	if w.service, err = newService(w, folder); err != nil {
-		return []string{err.Error()}
+	for i := range w.database.replicas() {
+		s, err := newService(w, i, filepath.Join(folder, fmt.Sprint(i)))
+		if err != nil {
+			return []string{err.Error()}
+		}
+		w.services = append(w.services, s)
 	}
 	for _, c := range w.chains {
 		w.all.Go(func() { w.mine(c) })
 	}
-	if err := w.service.start(); err != nil {
-		w.fail("%v", err)
-	} else {
+	for _, s := range w.services {
+		if err := s.start(); err != nil {
+			w.fail("%v", err)
+		}
+	}
+	if !w.failed() {
 		w.live()
 	}
 	w.end()
 	w.all.Wait()
-	if w.service.ended != nil {
-		if err := w.service.stopNow(); err != nil {
-			w.fail("the service did not stop in order: %v", err)
+	for _, s := range w.services {
+		if s.ended != nil {
+			if err := s.stopNow(); err != nil {
+				w.fail("the service did not stop in order: %v", err)
+			}
 		}
 	}
 	w.net.close()
-	w.service.disk.Close()
+	for _, s := range w.services {
+		s.disk.Close()
+	}
 	return w.failures
 }
 
@@ -310,7 +322,12 @@ func (w *world) live() {
 	w.busy.Go(w.disturb)
 	w.all.Go(w.setClocks)
 	w.all.Go(w.follow)
-	w.operate()
+	w.busy.Go(w.cutConnections)
+	var operators sync.WaitGroup
+	for _, s := range w.services {
+		operators.Go(s.operate)
+	}
+	operators.Wait()
 	w.plan.stop()
 	w.log.say("world", "the faults have stopped")
 	w.busy.Wait()

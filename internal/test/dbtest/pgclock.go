@@ -1,0 +1,36 @@
+package dbtest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// PostgresWithClock is MigratedPostgres with a database in which statements read a time that setTime sets.
+func PostgresWithClock(tb testing.TB) (url string, setTime func(time.Time)) {
+	tb.Helper()
+	must := func(err error) {
+		if err != nil {
+			tb.Fatalf("dbtest: set the clock of a database: %v", err)
+		}
+	}
+	url = MigratedPostgres(tb)
+	dir := tb.TempDir()
+	for at := dir; at != os.TempDir() && at != "/"; at = filepath.Dir(at) { // the server runs as another user
+		must(os.Chmod(at, 0o755)) //nolint:gosec // it has nothing to hide
+	}
+	file, err := os.Create(filepath.Join(dir, "clock"))
+	must(err)
+	tb.Cleanup(func() { _ = file.Close() })
+	setTime = func(at time.Time) {
+		if _, err := file.WriteAt(fmt.Appendf(nil, "%017.6f", float64(at.UnixMicro())/1e6), 0); err != nil {
+			panic(err)
+		}
+	}
+	setTime(time.Now())
+	must(administer(url, fmt.Sprintf("CREATE FUNCTION clock_timestamp() RETURNS timestamptz VOLATILE LANGUAGE sql AS 'SELECT to_timestamp(pg_read_file(''%s'')::float8)'", file.Name())))
+	must(administer(url, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = public, pg_catalog', current_database()); END $$"))
+	return url, setTime
+}
