@@ -119,7 +119,7 @@ func test(ctx context.Context, m mutant, own bool) (by string, err error) {
 
 // goTest runs the tests of a package until one fails, and returns its name.
 func goTest(ctx context.Context, overlay, pkg, skip string) (failed string, err error) {
-	cmd := exec.CommandContext(ctx, "go", "test", "-json", "-failfast", "-count=1", "-vet=off", "-timeout", "10m",
+	cmd := exec.CommandContext(ctx, "go", "test", "-json", "-failfast", "-count=1", "-vet=off", "-timeout", "30m",
 		"-overlay", overlay, "-skip", skip, pkg)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.StdoutPipe()
