@@ -182,10 +182,10 @@ func TestOperatorKeyIsChanged(t *testing.T) {
 }
 
 // TestForeignTransactionAhead has another program leave a transaction in the
-// pool that no block takes.
+// pool that no block takes. Two nodes know it.
 func TestForeignTransactionAhead(t *testing.T) {
 	w := onSQLite(t)
-	writer := w.writer()
+	writer := w.writer(func(c *Config) { c.Nodes = func() []Client { return []Client{w.net, w.net} } })
 	ids := commitments(2)
 	foreign, err := types.SignNewTx(w.dev.Keys.Operator, types.LatestSignerForChainID(w.dev.ChainID()), &types.DynamicFeeTx{
 		ChainID: w.dev.ChainID(), GasFeeCap: big.NewInt(params.GWei), GasTipCap: big.NewInt(20), Gas: 21_000, To: &w.dev.Token,
