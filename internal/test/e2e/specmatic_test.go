@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -54,22 +55,17 @@ chains:
     tokens: [{currency: USDC, address: "%s"}]
 `
 
-// TestExtraGeneratedRequests lets Specmatic make valid and invalid requests from openapi.yaml.
-// No response may have a status of 500 or more, or differ from openapi.yaml. Specmatic's
-// own verdict does not count, because it expects 200 also for random ids.
+// TestExtraGeneratedRequests lets Specmatic make valid and invalid requests from openapi.yaml, and sends each of them to
+// dev, and to serve on each database. No response may have a status of 500 or more, or differ from openapi.yaml.
+// Specmatic's own verdict does not count, because it expects 200 also for random ids.
 func TestExtraGeneratedRequests(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), generatedPatience)
 	defer cancel()
 	generator := newGenerator(ctx, t)
 	chainWorld, _ := startWorld(t)
-	t.Run("dev", func(t *testing.T) { generator.run(ctx, t, chainWorld.info.Load().BaseURL, 0) })
-	t.Run("sqlite", func(t *testing.T) {
-		generator.run(ctx, t, serveGenerated(t, chainWorld, "sqlite:"+filepath.Join(t.TempDir(), "q.db")), 1)
-	})
-	t.Run("postgres", func(t *testing.T) {
-		generator.run(ctx, t, serveGenerated(t, chainWorld, dbtest.MigratedPostgres(t)), 2)
-	})
+	generator.run(ctx, t, chainWorld.info.Load().BaseURL,
+		serveGenerated(t, chainWorld, "sqlite:"+filepath.Join(t.TempDir(), "q.db")), serveGenerated(t, chainWorld, dbtest.MigratedPostgres(t)))
 }
 
 // serveGenerated runs a service on a database and a world's chain, and returns its URL.
@@ -120,22 +116,21 @@ CreateInvoiceRequest:
   lineItems: []
 `
 
-// run lets Specmatic make requests to the service at a URL, with one window of the query
-// parameters.
-func (g generator) run(ctx context.Context, t *testing.T, service string, window int) {
+// run lets Specmatic make requests, and sends each to all services at the URLs.
+func (g generator) run(ctx context.Context, t *testing.T, services ...string) {
 	t.Helper()
 	dir := t.TempDir()
+	document, operations := inWindows(t)
 	for name, content := range map[string][]byte{
-		"openapi.yaml":            windowOfParameters(t, window),
+		"openapi.yaml":            document,
 		"openapi_dictionary.yaml": fmt.Appendf(nil, dictionary, time.Now().Add(time.Hour).Unix()),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	front, address := newFront(t, service)
-	cmd := exec.CommandContext(ctx, g.java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-jar", g.jar, "test", "openapi.yaml", "--testBaseURL="+address,
-		"--filter=PATH!='/api/events/stream'") // its responses do not end
+	fronts, address := newFronts(t, services)
+	cmd := exec.CommandContext(ctx, g.java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-jar", g.jar, "test", "openapi.yaml", "--testBaseURL="+address)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "IGNORE_INLINE_EXAMPLES=true", "SPECMATIC_GENERATIVE_TESTS=true", "MAX_TEST_REQUEST_COMBINATIONS="+strconv.Itoa(*combinations))
 	out, err := cmd.CombinedOutput()
@@ -143,48 +138,48 @@ func (g generator) run(ctx context.Context, t *testing.T, service string, window
 	if summary == nil {
 		t.Fatalf("specmatic: %v\n%s", err, out[max(0, len(out)-4000):])
 	}
-	if n, err := strconv.Atoi(string(summary[1])); err != nil || n < 100 || front.requests.Load() < int64(n) {
-		t.Errorf("specmatic made %s tests with %d requests: %v", summary[1], front.requests.Load(), err)
+	n, err := strconv.Atoi(string(summary[1]))
+	if err != nil || n < 2*operations {
+		t.Errorf("specmatic made %s tests of %d operations: %v", summary[1], operations, err)
 	}
-	t.Logf("%d requests", front.requests.Load())
+	for i, f := range fronts {
+		if f.requests.Load() < int64(n) {
+			t.Errorf("specmatic made %d tests, and %s had %d requests", n, services[i], f.requests.Load())
+		}
+	}
+	t.Logf("%d requests of %d operations to each service", fronts[0].requests.Load(), operations)
 }
 
-// windowSize bounds the query parameters of an operation, because Specmatic tries all
-// combinations: 14 parameters are 16,384 requests. Three windows cover 15.
-const windowSize = 5
+// windowSize bounds the query parameters of an operation, because Specmatic tries all combinations of
+// them: 17 parameters are 131,072 requests.
+const windowSize = 3
 
-// windowOfParameters returns openapi.yaml as JSON with at most windowSize query parameters
-// for each operation. Runs with different windows cover all parameters.
-func windowOfParameters(t *testing.T, window int) []byte {
+// inWindows returns openapi.yaml as JSON with at most windowSize query parameters for each operation. An operation with
+// more occurs again at other paths, such as /window1/api/invoices, with the next ones. operations counts all of these.
+func inWindows(t *testing.T) (text []byte, operations int) {
 	t.Helper()
 	var document map[string]any
 	if err := yaml.Unmarshal(quittance.OpenAPI, &document); err != nil {
 		t.Fatal(err)
 	}
 	shared := document["components"].(map[string]any)["parameters"].(map[string]any)
-	isVersion := func(parameter any) bool { // there is only one
-		return parameter.(map[string]any)["$ref"] == "#/components/parameters/Version"
-	}
-	isQuery := func(parameter any) bool {
-		p := parameter.(map[string]any)
-		if name, ok := p["$ref"].(string); ok {
-			p = shared[strings.TrimPrefix(name, "#/components/parameters/")].(map[string]any)
-		}
-		return p["in"] == "query"
-	}
-	for _, operations := range document["paths"].(map[string]any) {
-		for _, operation := range operations.(map[string]any) {
+	paths := document["paths"].(map[string]any)
+	delete(paths, "/api/events/stream") // its responses do not end
+	for path, item := range maps.Clone(paths) {
+		for method, operation := range item.(map[string]any) {
 			fields := operation.(map[string]any)
-			given, _ := fields["parameters"].([]any)
-			all := slices.DeleteFunc(slices.Clone(given), isVersion)
-			kept := slices.DeleteFunc(slices.Clone(all), isQuery)
-			query := slices.DeleteFunc(slices.Clone(all), func(p any) bool { return !isQuery(p) })
-			if len(query) > windowSize {
-				begin := min(window*windowSize, len(query)-windowSize)
-				query = query[begin : begin+windowSize]
+			operations++
+			if _, ok := fields["parameters"]; !ok {
+				continue
 			}
-			if len(given) > 0 {
-				fields["parameters"] = append(kept, query...)
+			kept, query := splitParameters(shared, fields["parameters"].([]any))
+			fields["parameters"] = append(slices.Clone(kept), query[:min(windowSize, len(query))]...)
+			for i := windowSize; i < len(query); i += windowSize {
+				operations++
+				again := maps.Clone(fields)
+				again["operationId"] = fmt.Sprint(fields["operationId"], i)
+				again["parameters"] = append(slices.Clone(kept), query[i:min(i+windowSize, len(query))]...)
+				paths[fmt.Sprintf("/window%d%s", i/windowSize, path)] = map[string]any{method: again}
 			}
 		}
 	}
@@ -192,7 +187,28 @@ func windowOfParameters(t *testing.T, window int) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return text
+	return text, operations
+}
+
+// splitParameters returns an operation's query parameters and its others, without the version, of which there is only
+// one.
+func splitParameters(shared map[string]any, all []any) (others, query []any) {
+	for _, parameter := range all {
+		p := parameter.(map[string]any)
+		name, ok := p["$ref"].(string)
+		if name == "#/components/parameters/Version" {
+			continue
+		}
+		if ok {
+			p = shared[strings.TrimPrefix(name, "#/components/parameters/")].(map[string]any)
+		}
+		if p["in"] == "query" {
+			query = append(query, parameter)
+		} else {
+			others = append(others, parameter)
+		}
+	}
+	return others, query
 }
 
 // front is a proxy of a service. It adds the operator's key to three of four requests, and replaces
@@ -204,17 +220,45 @@ type front struct {
 	ids      map[string]string // the newest id by its kind, such as "invoices"
 }
 
-// newFront returns a front of the service at a URL, and its own URL.
-func newFront(tb testing.TB, service string) (*front, string) {
+// windowPath is the beginning of a path that inWindows adds.
+var windowPath = regexp.MustCompile(`^/window\d+`)
+
+// newFronts returns a front of each service, and a URL from which each request goes to all of them. Its response is the
+// first front's.
+func newFronts(tb testing.TB, services []string) (fronts []*front, address string) {
 	tb.Helper()
-	target, err := url.Parse(service)
-	if err != nil {
-		tb.Fatal(err)
+	var handlers []http.Handler
+	for _, service := range services {
+		target, err := url.Parse(service)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		f := &front{TB: tb, ids: make(map[string]string)}
+		fronts = append(fronts, f)
+		handlers = append(handlers, apitest.Check(tb, &httputil.ReverseProxy{Rewrite: f.rewrite(target), ModifyResponse: f.check}))
 	}
-	f := &front{TB: tb, ids: make(map[string]string)}
-	server := httptest.NewServer(apitest.Check(tb, &httputil.ReverseProxy{Rewrite: f.rewrite(target), ModifyResponse: f.check}))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			tb.Errorf("%s %s: read the request: %v", r.Method, r.URL, err)
+		}
+		r.URL.Path, r.URL.RawPath = windowPath.ReplaceAllString(r.URL.Path, ""), windowPath.ReplaceAllString(r.URL.RawPath, "")
+		answers := make([]*httptest.ResponseRecorder, len(handlers))
+		var all sync.WaitGroup
+		for i, h := range handlers {
+			own := r.Clone(r.Context())
+			own.Body, answers[i] = io.NopCloser(bytes.NewReader(body)), httptest.NewRecorder()
+			all.Go(func() { h.ServeHTTP(answers[i], own) })
+		}
+		all.Wait()
+		maps.Copy(w.Header(), answers[0].Header())
+		w.WriteHeader(answers[0].Code)
+		if _, err := w.Write(answers[0].Body.Bytes()); err != nil && !errors.Is(err, http.ErrBodyNotAllowed) {
+			tb.Logf("%s %s: write the response: %v", r.Method, r.URL, err)
+		}
+	}))
 	tb.Cleanup(server.Close)
-	return f, server.URL
+	return fronts, server.URL
 }
 
 var objectPath = regexp.MustCompile(`^/api/(invoices|payments|events|keys|refunds)/([^/]+)`)
