@@ -66,11 +66,11 @@ histories: ## run HISTORIES seeded chain histories against the ledger
 	go test ./internal/indexer -run '^TestHistories$$' -v -timeout 60m -history.seed=$(SEED) -history.count=$(HISTORIES)
 
 .PHONY: properties
-properties: ## run HISTORIES cases of each property, INVARIANTS of each model, and as many sequences of 100 calls of the deposits' contracts
+properties: ## run HISTORIES cases of each property, INVARIANTS of each model, and as many sequences of 100 calls of the contracts
 	go test ./internal/ledger -run '^(TestWhoseMoneyIsWhose|TestTheSameChainSaysTheSame)$$' -v -timeout 120m -property.seed=$(SEED) -property.count=$(HISTORIES)
 	go test ./internal/ledger -run '^TestDepositsKeepTheirMoney$$' -v -timeout 240m -property.seed=$(SEED) -property.stored=$(HISTORIES) -deposit.invoices=1000
 	go test ./internal/ledger -run 'Model|Sums' -v -timeout 120m -rapid.checks=$(INVARIANTS)
-	go test ./contracts -run '^TestExtraDepositInvariants$$' -v -timeout 120m -rapid.steps=100 -rapid.checks=$(INVARIANTS)
+	go test ./contracts -run '^TestExtra(Deposit)?Invariants$$' -v -timeout 120m -rapid.steps=100 -rapid.checks=$(INVARIANTS)
 
 .PHONY: cases
 cases: ## run the ledger's tests on both databases, and more cases of properties and histories than make test
