@@ -26,7 +26,7 @@ import (
 )
 
 var (
-	rounds  = flag.Int("rounds", 2, "how often the machine is lost, with each replica")
+	rounds  = flag.Int("rounds", 1, "how often the machine is lost, with each replica")
 	creates = flag.Int("creates", 1500, "after how many invoices the machine is lost")
 	limit   = flag.Duration("limit", 10*time.Second, "how old a lost invoice may be; the target is 1s on a quiet machine")
 )
