@@ -13,7 +13,7 @@ import (
 
 var (
 	seed  = flag.Uint64("seed", 0, "random choices of TestExtraCrash; 0 chooses")
-	kills = flag.Int("kills", 20, "how often TestExtraCrash kills the program in the middle of its work")
+	kills = flag.Int("kills", 10, "how often TestExtraCrash kills the program in the middle of its work")
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 	// shopCount is the number of orders in progress at the same time.
 	shopCount = 6
 	// tradeTime bounds the time of all kills, and recovery the time until all work is done after the last one. They
-	// end a test of a program that is stuck: on an idle machine the kills take one minute, and the last deliveries
+	// end a test of a program that is stuck: on an idle machine the kills take half a minute, and the last deliveries
 	// are retried 36 s later.
 	tradeTime = 6 * time.Minute
 	recovery  = 3 * time.Minute
