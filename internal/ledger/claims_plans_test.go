@@ -104,8 +104,8 @@ func checkClaimReads(t *testing.T, s *db.DB, conn *sql.DB, r rowtest.PlanReader)
 	rowtest.Fill(t, s)
 	if r.Parameters == "$" { // PostgreSQL chooses by the size of tables
 		for _, statement := range []string{
-			`INSERT INTO invoices SELECT (jsonb_populate_record(i, jsonb_build_object('id', 'inv_n' || n, 'amount', (1000 + n)::text, 'from_block', 1,
-				'commitment_id', '0x' || md5(n::text) || md5(n::text), 'transfer_amount', NULL))).* FROM invoices AS i, generate_series(1, 2000) AS n WHERE i.id = 'inv_1'`,
+			`INSERT INTO invoices SELECT r.* FROM invoices AS i, generate_series(1, 2000) AS n, jsonb_populate_record(i, jsonb_build_object('id', 'inv_n' || n,
+				'amount', (1000 + n)::text, 'from_block', 1, 'commitment_id', '0x' || md5(n::text) || md5(n::text), 'transfer_amount', NULL)) AS r WHERE i.id = 'inv_1'`,
 			"ANALYZE invoices",
 		} {
 			_, err := conn.ExecContext(t.Context(), statement)
