@@ -163,6 +163,30 @@ func TestExpiryIsInherited(t *testing.T) {
 	})
 }
 
+// TestEndAfterClockSetBack rotates and revokes keys that were made before the machine's clock was set back.
+func TestEndAfterClockSetBack(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		w, ctx := newWorld(t, s), t.Context()
+		rotated, rotatedKey := w.create("acme", access.Read)
+		revoked, revokedKey := w.create("acme", access.Read)
+		w.pass(-2 * time.Hour)
+		if _, _, err := w.Rotate(ctx, acme, rotated.ID, time.Hour); err != nil {
+			t.Error(err)
+		}
+		if _, err := w.Revoke(ctx, acme, revoked.ID); err != nil {
+			t.Error(err)
+		}
+		w.pass(time.Hour)
+		a, _ := w.replica()
+		for _, key := range []string{rotatedKey, revokedKey} {
+			if _, err := a.Authenticate(ctx, key); err == nil {
+				t.Errorf("the key %s is accepted after its end", key)
+			}
+		}
+	})
+}
+
 // TestRevokeOnlyWhatCouldBeMade checks that a key cannot revoke keys with scopes that it lacks, except
 // itself.
 func TestRevokeOnlyWhatCouldBeMade(t *testing.T) {

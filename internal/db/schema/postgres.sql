@@ -1732,9 +1732,9 @@ CREATE TABLE api_keys (
     -- Unix seconds
     created_at   BIGINT NOT NULL,
     -- Unix seconds: from then on it is refused; null if it does not expire
-    expires_at   BIGINT CHECK (expires_at >= created_at),
+    expires_at   BIGINT,
     -- Unix seconds: when it was revoked; null if it was not
-    revoked_at   BIGINT CHECK (revoked_at >= created_at),
+    revoked_at   BIGINT,
     -- Unix seconds, up to a minute late: when a request was last accepted with it; null without one
     last_used_at BIGINT,
     -- the key that replaced it in a rotation; null if it was not rotated
