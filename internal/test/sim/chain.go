@@ -54,12 +54,15 @@ type evmChain struct {
 	byHash    map[common.Hash]*block
 	places    map[common.Hash][]*block // the blocks that a transaction was mined in
 	pool      []*types.Transaction     // in the order of arrival
+	waiting   map[common.Hash]uint64   // the block from which on a transaction can be mined
+	hidden    map[common.Hash]bool     // transactions that nodes do not return
 	made      uint64
 	minTip    *big.Int
 	tag       uint64 // number of the block with the tags safe and finalized
 }
 
-type contractAddresses struct{ token, other, registry, factory, relay common.Address }
+// contractAddresses are the contracts of a chain. The burner is an account that accepts any signature and can burn gas.
+type contractAddresses struct{ token, other, registry, burner, factory, relay common.Address }
 
 func (c *evmChain) head() *block { return c.canonical[len(c.canonical)-1] }
 
@@ -145,7 +148,7 @@ func (c *evmChain) mineOn(at time.Time) *block {
 				c.pool = slices.Delete(c.pool, i, i+1)
 				i--
 				continue
-			case tx.Nonce() > next || tx.EffectiveGasTipValue(header.BaseFee).Cmp(c.minTip) < 0:
+			case tx.Nonce() > next || c.waiting[tx.Hash()] > parent.number+1 || tx.EffectiveGasTipValue(header.BaseFee).Cmp(c.minTip) < 0:
 				continue
 			}
 			r, err := c.apply(after, header, gas, tx, len(txs))
@@ -242,6 +245,9 @@ func (c *evmChain) add(tx *types.Transaction) error {
 	if err != nil {
 		return err
 	}
+	if tx.Gas() > params.MaxTxGas {
+		return core.ErrGasLimitTooHigh
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if tx.Nonce() < c.head().state.GetNonce(from) {
@@ -262,6 +268,26 @@ func (c *evmChain) add(tx *types.Transaction) error {
 	}
 	c.pool = append(c.pool, tx)
 	return nil
+}
+
+// hide makes nodes not return a transaction and its receipt, but its logs.
+func (c *evmChain) hide(tx common.Hash) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hidden[tx] = true
+}
+
+// hides reports whether nodes do not return a transaction.
+func (c *evmChain) hides() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.hidden) > 0
+}
+
+func (c *evmChain) isHidden(tx common.Hash) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.hidden[tx]
 }
 
 // nextNonce returns the nonce after the account's transactions, including the pool's.
@@ -323,4 +349,19 @@ func (c *evmChain) reorg(depth int, keep func(*types.Transaction) bool) {
 	}
 	c.pool = append(c.pool, later...)
 	c.mineOn(c.head().time.Add(time.Second))
+}
+
+// unmine replaces the blocks from the one with a transaction on, if that is not final yet. The transaction returns to the
+// pool, and is mined some blocks later.
+func (c *worldChain) unmine(tx common.Hash, later uint64) {
+	final, view := len(c.final()), c.view()
+	for at := final; at > 0 && at < len(view); at++ {
+		if slices.ContainsFunc(view[at].txs, func(t *types.Transaction) bool { return t.Hash() == tx }) {
+			c.mu.Lock()
+			c.waiting[tx] = uint64(len(view)) + 1 + later
+			c.mu.Unlock()
+			c.reorg(len(view)-at, func(*types.Transaction) bool { return true })
+			return
+		}
+	}
 }

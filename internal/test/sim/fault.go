@@ -80,6 +80,9 @@ func drawByzantine(r *rand.Rand, target string, within time.Duration, only strin
 	if !f.forked {
 		f.partial = []float64{0.3, 1}[r.IntN(2)]
 	}
+	if strings.Contains(only, " ") {
+		f.partial = 1 // a part of both cannot be told from all
+	}
 	return f
 }
 

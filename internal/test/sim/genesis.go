@@ -18,6 +18,7 @@ import (
 	"github.com/holiman/uint256"
 
 	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/contracts/hostile"
 )
 
 // account returns the key of a name. It is the same in every world.
@@ -39,9 +40,9 @@ var payers = func() (all []*ecdsa.PrivateKey) {
 	return all
 }()
 
-// holders are all accounts with tokens: payers, merchants and a stranger.
+// holders are all accounts with a key and tokens: payers, merchants, a stranger and the payer after the faults.
 func holders() []*ecdsa.PrivateKey {
-	return append(slices.Clone(payers), account("merchant1"), account("merchant2"), account("stranger"))
+	return append(slices.Clone(payers), account("merchant1"), account("merchant2"), account("stranger"), account("last payer"))
 }
 
 var operatorKey, deployerKey = account("operator"), account("deployer")
@@ -58,7 +59,7 @@ func newChain(index int64) *evmChain {
 	}
 	c := &evmChain{
 		id: g.id, config: g.config, signer: g.signer, contractAddresses: g.contractAddresses,
-		byHash: map[common.Hash]*block{}, places: maps.Clone(g.places), made: g.made, minTip: big.NewInt(params.GWei / 100),
+		byHash: map[common.Hash]*block{}, places: maps.Clone(g.places), waiting: map[common.Hash]uint64{}, hidden: map[common.Hash]bool{}, made: g.made, minTip: big.NewInt(params.GWei / 100),
 	}
 	c.canonical = slices.Clone(g.canonical)
 	for _, b := range c.canonical {
@@ -101,10 +102,12 @@ func (c *evmChain) deploy() {
 		c.send(deployerKey, nil, append(common.FromHex(bin), args...), deployGas)
 	}
 	token := contracts.NewTestUSDC()
-	c.token, c.other, c.registry = crypto.CreateAddress(deployer, 0), crypto.CreateAddress(deployer, 1), crypto.CreateAddress(deployer, 2)
+	c.token, c.other = crypto.CreateAddress(deployer, 0), crypto.CreateAddress(deployer, 1)
+	c.registry, c.burner = crypto.CreateAddress(deployer, 2), crypto.CreateAddress(deployer, 3)
 	create(contracts.TestUSDCMetaData.Bin, token.PackConstructor(deployer))
 	create(contracts.TestUSDCMetaData.Bin, token.PackConstructor(deployer))
 	create(contracts.InvoiceRegistryMetaData.Bin, contracts.NewInvoiceRegistry().PackConstructor(deployer, addressOf(operatorKey)))
+	create(hostile.GasBurnerMetaData.Bin, nil)
 	for at, meta := range map[*common.Address]*bind.MetaData{&c.factory: &contracts.DepositFactoryMetaData, &c.relay: &contracts.AuthorizationRelayMetaData} {
 		address, data := contracts.Create2(meta)
 		*at = address
@@ -115,6 +118,7 @@ func (c *evmChain) deploy() {
 			c.send(deployerKey, &t, token.PackMint(addressOf(key), big.NewInt(1e15)), callGas)
 		}
 	}
+	c.send(deployerKey, &c.token, token.PackMint(c.burner, big.NewInt(1e15)), callGas)
 	c.mine(time.Unix(worldBegins-500, 0))
 	for _, r := range c.head().receipts {
 		if r.Status != types.ReceiptStatusSuccessful {

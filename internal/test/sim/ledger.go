@@ -28,6 +28,7 @@ type transfer struct {
 	amount   *big.Int
 	paid     []common.Hash // ids in the registry's Paid logs of the transaction
 	nonce    common.Hash   // of the authorization that made it
+	refund   bool          // it gives a payment back
 }
 
 // transfers returns the token's movements in the final blocks, in order.
@@ -54,7 +55,7 @@ func (c *worldChain) transfersOf(b *block, i int) (all []transfer) {
 		case l.Topics[0] == usedTopic:
 			nonce = l.Topics[2]
 		case l.Topics[0] == transferTopic:
-			all = append(all, transfer{c, b.txs[i], b, common.BytesToAddress(l.Topics[1][:]), common.BytesToAddress(l.Topics[2][:]), new(big.Int).SetBytes(l.Data), paid, nonce})
+			all = append(all, transfer{c, b.txs[i], b, common.BytesToAddress(l.Topics[1][:]), common.BytesToAddress(l.Topics[2][:]), new(big.Int).SetBytes(l.Data), paid, nonce, false})
 			nonce = common.Hash{}
 		}
 	}
@@ -63,7 +64,7 @@ func (c *worldChain) transfersOf(b *block, i int) (all []transfer) {
 
 // belongs reports whether a transfer must be, and whether it may be, a payment of an order.
 func (o *order) belongs(t transfer) (must, may bool) {
-	if t.chain != o.chain || len(o.acks) == 0 || t.to != o.payTo() && t.to != o.merchant.wallet || t.from == o.payTo() {
+	if t.refund || t.chain != o.chain || len(o.acks) == 0 || t.to != o.payTo() && t.to != o.merchant.wallet || t.from == o.payTo() {
 		return false, false
 	}
 	id := common.HexToHash(o.first().OnChainInvoiceID)
@@ -90,6 +91,19 @@ type balance struct {
 // isRefund reports whether a transfer is the order's prepared refund.
 func (o *order) isRefund(t transfer) bool {
 	return o.refund != nil && o.refund.Transaction != nil && t.chain == o.chain && hexutil.Encode(t.tx.Data()) == o.refund.Transaction.Data
+}
+
+// markRefunds marks the transfers that are prepared refunds. They pay no invoice, wherever they go.
+func (w *world) markRefunds(all []transfer) {
+	prepared := map[string]bool{}
+	for _, o := range w.orders {
+		if o.refund != nil && o.refund.Transaction != nil {
+			prepared[o.refund.Transaction.Data] = true
+		}
+	}
+	for i, t := range all {
+		all[i].refund = prepared[hexutil.Encode(t.tx.Data())]
+	}
 }
 
 // refunding returns the most that a prepared refund reserves.

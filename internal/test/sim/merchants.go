@@ -28,6 +28,8 @@ type merchant struct {
 	mu       sync.Mutex
 	secrets  []string
 	received map[string]*received // by delivery id
+	exchange bool                 // its accounts are an exchange's, and never send a prepared refund
+	refunds  bool                 // they may have sent one
 }
 
 // received is what arrived of a delivery.
@@ -177,7 +179,11 @@ func (w *world) disturb() {
 		case o != nil && o.first().Invoice.DepositAddress != "" && r.IntN(2) == 0:
 			o.chain.send(key, &o.chain.factory, contracts.NewDepositFactory().PackSweepOne(contracts.Sweep{Merchant: o.merchant.wallet, Id: common.HexToHash(o.first().OnChainInvoiceID), Token: o.chain.token}), callGas)
 		default:
-			c.send(key, []*common.Address{&c.token, &c.other}[r.IntN(2)], contracts.NewTestUSDC().PackTransfer(m.wallet, amount), callGas)
+			tx := c.send(key, []*common.Address{&c.token, &c.other}[r.IntN(2)], contracts.NewTestUSDC().PackTransfer(m.wallet, amount), callGas)
+			if r.IntN(12) == 0 {
+				w.log.say(c.key, "no node returns transaction %s, only its logs", tx.Hash())
+				c.hide(tx.Hash())
+			}
 		}
 	}
 }

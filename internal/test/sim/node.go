@@ -29,6 +29,9 @@ type node struct {
 		batch      int
 		blockRange uint64
 		perSecond  int
+		lists      bool // it takes no list of calls, not even of one
+		null       bool // it answers null for a range that is too wide
+		refusal    int  // the status with which it refuses a list
 	}
 
 	mu      sync.Mutex
@@ -83,7 +86,7 @@ func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !n.enter(r.Context(), e, methods) {
 		panic(http.ErrAbortHandler)
 	}
-	if refused := n.refuse(len(calls)); refused != 0 {
+	if refused := n.refuse(batch, len(calls)); refused != 0 {
 		http.Error(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"limit exceeded"}}`, refused)
 		return
 	}
@@ -160,7 +163,7 @@ func (n *node) enter(ctx context.Context, e effect, methods []string) bool {
 }
 
 // refuse returns the status for a request that is over a limit, or 0.
-func (n *node) refuse(calls int) int {
+func (n *node) refuse(list bool, calls int) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if now := time.Now().Unix(); now != n.second {
@@ -170,8 +173,8 @@ func (n *node) refuse(calls int) int {
 	switch {
 	case n.limits.perSecond > 0 && n.calls > n.limits.perSecond:
 		return http.StatusTooManyRequests
-	case n.limits.batch > 0 && calls > n.limits.batch:
-		return http.StatusRequestEntityTooLarge
+	case n.limits.lists && list, n.limits.batch > 0 && calls > n.limits.batch:
+		return n.limits.refusal
 	}
 	return 0
 }
@@ -184,7 +187,7 @@ func (n *node) answers(calls []rpcCall, e effect) []rpcCall {
 	defer n.mu.Unlock()
 	for i, c := range calls {
 		a := n.answer(view, c)
-		if e.partial > 0 && a.Error == nil && (e.only == "" || e.only == c.Method) {
+		if e.partial > 0 && a.Error == nil && (e.only == "" || strings.Contains(e.only, c.Method)) {
 			a.Result = leaveOut(e.dice, a.Result, e.partial)
 		}
 		key := c.Method + string(bytes.Join(rawOf(c.Params), []byte(",")))

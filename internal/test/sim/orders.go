@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/contracts/hostile"
 	"github.com/quittance/quittance/internal/clock"
 )
 
@@ -36,6 +38,8 @@ type order struct {
 	uncharge bool            // the invoice was made void after that
 	sent     []*types.Transaction
 	refund   *apitypes.RefundResponse // the prepared one; nil without one
+	patient  bool                     // it has the time to be paid in parts, with a refund in between
+	last     bool                     // made after the faults; the service must carry out its authorization
 	early    bool                     // it was prepared while the invoice was open
 }
 
@@ -48,6 +52,9 @@ func (m *merchant) newOrder(r *rand.Rand, i int) *order {
 	}
 	if r.IntN(4) == 0 {
 		o.request.ExpiresAt += int64(r.IntN(120))
+	}
+	if o.patient = r.IntN(6) == 0; o.patient {
+		o.request.ExpiresAt += 240
 	}
 	if r.IntN(3) == 0 {
 		o.request.Collection = "deposit"
@@ -65,6 +72,9 @@ func (o *order) live(r *rand.Rand) {
 	}
 	w := o.merchant.world
 	payer := payers[r.IntN(len(payers))]
+	if other := w.merchants[r.IntN(len(w.merchants))]; other != o.merchant && r.IntN(2) == 0 {
+		payer = account(other.name)
+	}
 	pause := func(most time.Duration) { clock.Sleep(w.ctx, time.Duration(r.Int64N(int64(most))), nil) }
 	pause(15 * time.Second)
 	o.readTerms()
@@ -74,7 +84,11 @@ func (o *order) live(r *rand.Rand) {
 	if r.IntN(4) == 0 { // at the last moment, and perhaps a block too late
 		clock.Sleep(w.ctx, time.Until(time.Unix(o.request.ExpiresAt, 0).Add(-time.Duration(r.Int64N(int64(3*o.chain.every))))), nil)
 	}
-	switch r.IntN(10) {
+	way := r.IntN(10)
+	if o.patient {
+		way = 3
+	}
+	switch way {
 	case 0: // nobody pays
 	case 1: // late
 		until := time.Until(time.Unix(o.request.ExpiresAt, 0))
@@ -89,7 +103,7 @@ func (o *order) live(r *rand.Rand) {
 	case 3: // in parts
 		half := new(big.Int).Div(o.amount(), big.NewInt(2))
 		o.pay(r, payer, half, false)
-		if r.IntN(2) == 0 {
+		if o.patient {
 			o.giveBack(r)
 		}
 		pause(30 * time.Second)
@@ -98,6 +112,10 @@ func (o *order) live(r *rand.Rand) {
 	case 4: // the wrong token
 		to := o.payTo()
 		o.send(payer, o.chain.other, contracts.NewTestUSDC().PackTransfer(to, o.amount()))
+	case 5: // from an exchange's account, to which the shop has just paid as much
+		if !o.payFromExchange() {
+			o.pay(r, payer, o.shown(), true)
+		}
 	default:
 		o.pay(r, payer, o.shown(), true)
 	}
@@ -168,7 +186,7 @@ func (o *order) readTerms() {
 func (o *order) giveBack(r *rand.Rand) {
 	w := o.merchant.world
 	p, ok := o.confirmed()
-	if !ok || o.refund != nil {
+	if !ok || o.refund != nil || !o.merchant.mayRefund() {
 		return
 	}
 	o.refresh()
@@ -182,14 +200,34 @@ func (o *order) giveBack(r *rand.Rand) {
 	if o.early = o.first().Invoice.Status == "open"; !o.early || r.IntN(3) == 0 {
 		in["amount"] = fmt.Sprint(1 + r.IntN(500_000))
 	}
+	if amount := o.askedBy(common.HexToAddress(p.From), p.Amount); amount != "" {
+		in = object{"amount": amount}
+	}
 	for errors.Is(o.merchant.call(http.MethodPost, path, in, &answer, "Idempotency-Key", "refund-"+o.name), errLost) {
 		if !w.pause(10*time.Second) || time.Since(w.plan.began) > w.active {
 			return
 		}
 	}
 	if answer.Refund.ID != "" {
-		o.sendRefund(&answer, r.IntN(4) > 0)
+		o.sendRefund(r, &answer, r.IntN(4) > 0)
 	}
+}
+
+// askedBy returns an amount that an invoice of another merchant asks for, if that merchant has paid, and at least as much.
+// A refund of that amount pays no invoice.
+func (o *order) askedBy(payer common.Address, most string) (amount string) {
+	w := o.merchant.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, other := range w.orders {
+		if other.merchant.wallet != payer || len(other.acks) == 0 || other.chain != o.chain {
+			continue
+		}
+		if asked := other.first().Invoice.TransferAmount; asked != "" && toBig(asked).Cmp(toBig(most)) <= 0 {
+			amount = asked
+		}
+	}
+	return amount
 }
 
 // confirmed waits until a payment is final. ok is false if none is when the invoice expires.
@@ -206,7 +244,7 @@ func (o *order) confirmed() (p apitypes.Payment, ok bool) {
 }
 
 // sendRefund notes a refund and perhaps sends it, and again if the service has seen its transfer and then offers it.
-func (o *order) sendRefund(refund *apitypes.RefundResponse, send bool) {
+func (o *order) sendRefund(r *rand.Rand, refund *apitypes.RefundResponse, send bool) {
 	w, offered, seen := o.merchant.world, refund.Transaction, false
 	w.mu.Lock()
 	o.refund = refund
@@ -214,7 +252,12 @@ func (o *order) sendRefund(refund *apitypes.RefundResponse, send bool) {
 	if !send {
 		return
 	}
+	reorg := r.IntN(2) == 0
 	for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); {
+		if seen && reorg {
+			o.chain.unmine(o.sent[len(o.sent)-1].Hash(), uint64(r.IntN(6)))
+			reorg = false
+		}
 		if offered != nil {
 			o.send(account(o.merchant.name), common.HexToAddress(offered.To), hexutil.MustDecode(offered.Data))
 		}
@@ -231,29 +274,45 @@ func (o *order) sendRefund(refund *apitypes.RefundResponse, send bool) {
 	}
 }
 
-// authorize signs an authorization for the service to send, and signs no other. Some payers send it, too. It reports
+// authorize signs an authorization for the service to send, and signs no other. Some payers send it, too, and some are
+// a contract account that burns gas a little later. Some merchants make the invoice void at the same time. It reports
 // whether the service took it or may have.
 func (o *order) authorize(r *rand.Rand, payer *ecdsa.PrivateKey) bool {
-	until := min(o.request.ExpiresAt, time.Now().Unix()+600)
+	until := min(o.request.ExpiresAt, time.Now().Add(lastWindow).Unix())
 	a := contracts.Authorization{From: addressOf(payer), To: o.payTo(), Value: o.amount(), ValidAfter: new(big.Int), ValidBefore: big.NewInt(until), Nonce: common.HexToHash(o.first().OnChainInvoiceID)}
 	signature, err := a.Sign(contracts.TestUSDCDomain(o.chain.id, o.chain.token), payer)
 	if err != nil {
 		panic(err)
 	}
-	own := r.IntN(4) == 0
-	if own {
+	text, own, burns := signature.Bytes(), r.IntN(4) == 0, !o.last && r.IntN(8) == 0
+	switch {
+	case o.last:
+		own = false
+	case burns:
+		a.From, text, own = o.chain.burner, make([]byte, 66), false
+		o.send(payer, o.chain.burner, hostile.NewGasBurner().PackStop())
+		clock.Sleep(o.merchant.world.ctx, 2*o.chain.every, nil)
+		defer o.burn(r, payer)
+	case own:
 		o.send(payer, o.chain.token, contracts.NewTestUSDC().PackTransferWithAuthorization(a.From, a.To, a.Value, a.ValidAfter, a.ValidBefore, a.Nonce, signature.Bytes()))
 		clock.Sleep(o.merchant.world.ctx, time.Duration(r.Int64N(int64(2*o.chain.every))), nil)
 	}
+	var void sync.WaitGroup
+	races := !own && !burns && !o.last && r.IntN(8) == 0
+	if races {
+		void.Go(o.void)
+	}
 	c := &client{world: o.merchant.world, name: "payer of " + o.name}
 	err = c.call(http.MethodPost, "/checkout/"+o.first().ID+"/authorization", object{
-		"from": a.From.Hex(), "to": a.To.Hex(), "value": o.request.Amount, "validAfter": 0, "validBefore": until, "nonce": a.Nonce.Hex(), "signature": hexutil.Encode(signature.Bytes()),
+		"from": a.From.Hex(), "to": a.To.Hex(), "value": o.request.Amount, "validAfter": 0, "validBefore": until, "nonce": a.Nonce.Hex(), "signature": hexutil.Encode(text),
 	}, nil)
+	void.Wait()
 	var refused *refusedError
 	o.merchant.world.mu.Lock()
 	defer o.merchant.world.mu.Unlock()
 	o.charging = err == nil
-	return own || !errors.As(err, &refused)
+	o.uncharge = o.uncharge || races && o.voided && o.charging
+	return err == nil || !o.last && (own || !errors.As(err, &refused))
 }
 
 // create asks for the invoice until there is an answer. Without an idempotency key it asks once.
@@ -378,6 +437,9 @@ func (o *order) pay(r *rand.Rand, payer *ecdsa.PrivateKey, amount *big.Int, show
 
 func (o *order) send(payer *ecdsa.PrivateKey, to common.Address, data []byte) {
 	tx := o.chain.send(payer, &to, data, callGas)
+	if stranger := account("stranger"); o.chain.omits { // with other logs in its block, a log can be left out unnoticed
+		o.chain.send(stranger, &o.chain.token, contracts.NewTestUSDC().PackTransfer(addressOf(stranger), big.NewInt(1)), callGas)
+	}
 	o.merchant.world.log.say("payer of "+o.name, "transaction %s to %s", tx.Hash(), to)
 	o.merchant.world.mu.Lock()
 	defer o.merchant.world.mu.Unlock()

@@ -90,6 +90,9 @@ func (n *node) getReceipts(view []*block, c rpcCall) (any, error) {
 	}
 	all := make([]json.RawMessage, len(b.receipts))
 	for i := range all {
+		if n.chain.isHidden(b.txs[i].Hash()) {
+			return nil, errors.New("internal error")
+		}
 		all[i] = n.receipt(b, i)
 	}
 	return all, nil
@@ -305,8 +308,11 @@ func (n *node) getTx(view []*block, c rpcCall) (any, error) {
 		return nil, err
 	}
 	n.chain.mu.Lock()
-	places, pool := n.chain.places[hash], n.chain.pool
+	places, pool, hidden := n.chain.places[hash], n.chain.pool, n.chain.hidden[hash]
 	n.chain.mu.Unlock()
+	if hidden {
+		return nil, nil
+	}
 	for _, b := range places {
 		if b.number < uint64(len(view)) && view[b.number] == b {
 			i := slices.IndexFunc(b.txs, func(tx *types.Transaction) bool { return tx.Hash() == hash })

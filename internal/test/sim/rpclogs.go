@@ -19,6 +19,9 @@ type logQuery struct {
 	Topics    []oneOrMany[common.Hash]  `json:"topics"`
 }
 
+// errNull is answered with null and no error.
+var errNull = errors.New("null")
+
 // oneOrMany is a list that may be written as its only element.
 type oneOrMany[T any] []T
 
@@ -37,6 +40,9 @@ func (n *node) getLogs(view []*block, c rpcCall) (any, error) {
 		return nil, err
 	}
 	blocks, err := n.blocksOf(view, q)
+	if errors.Is(err, errNull) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +81,8 @@ func (n *node) blocksOf(view []*block, q logQuery) ([]*block, error) {
 	switch limit := n.limits.blockRange; {
 	case ends[0] > ends[1]:
 		return nil, &rpcError{Code: -32602, Message: "invalid block range params"}
+	case limit > 0 && ends[1]-ends[0] >= limit && n.limits.null:
+		return nil, errNull
 	case limit > 0 && ends[1]-ends[0] >= limit:
 		return nil, &rpcError{Code: -32005, Message: fmt.Sprintf("block range is too wide, maximum is %d", limit)}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	mathrand "math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -149,6 +150,8 @@ func (w *world) newWorldChain(r *mathrand.Rand, i int, outside *host) *worldChai
 		}
 		if r.IntN(3) == 0 && !c.omits {
 			n.limits.batch, n.limits.blockRange, n.limits.perSecond = 1+r.IntN(20), uint64(1+r.IntN(50)), 20+r.IntN(100)
+			n.limits.null, n.limits.lists = r.IntN(2) == 0, r.IntN(4) == 0
+			n.limits.refusal = []int{http.StatusOK, http.StatusBadRequest, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests, http.StatusBadGateway}[r.IntN(6)]
 		}
 		n.invent = func(on *block) []*types.Transaction { return w.invent(c, on) }
 		wn := &worldNode{n, fmt.Sprintf("127.0.%d.%d:80", 10+i, k+1)}
@@ -165,7 +168,7 @@ func (w *world) drawFaults() {
 	for _, c := range w.chains {
 		dishonest := c.nodes[r.IntN(1+r.IntN(len(c.nodes)))].name // often the first, which is preferred
 		if c.omits {
-			wrong = append(wrong, drawByzantine(r, dishonest, w.active-setupTime, "eth_getLogs"))
+			wrong = append(wrong, drawByzantine(r, dishonest, w.active-setupTime, []string{"eth_getLogs", "eth_getLogs eth_getBlockReceipts"}[r.IntN(2)]))
 			continue
 		}
 		for _, n := range c.nodes {
@@ -331,6 +334,7 @@ func (w *world) live() {
 	w.plan.stop()
 	w.log.say("world", "the faults have stopped")
 	w.busy.Wait()
+	w.afterwards()
 	w.judge()
 }
 
