@@ -29,7 +29,10 @@
 // another token or not at all, by a transfer of the shown amount, a tagged transfer, the registry, a deposit address
 // or an authorization that the service sends. Merchants receive webhooks, check each signature, rotate secrets, ask
 // for redelivery, void what they see paid, and refund; a refund that is offered again is sent again. Some payers send
-// their authorization themselves, too. Strangers send what pays nothing, and sweep deposits.
+// their authorization themselves, too; some are a contract account that burns gas once its signature was checked. Two
+// people of a merchant (inbox.go) decide about the same payment, one after the other or at the same time: they
+// attribute, refund, send back or dismiss it. A merchant's account pays invoices of another one (exchange.go). Strangers
+// send what pays nothing, and sweep deposits. Now and then nodes return the logs of a transfer but not its transaction.
 //
 // A fault (fault.go) is drawn and not chosen from a list of cases: it has a target, a time, a chance, a mask of
 // methods, and any combination of effects: slow, lost before or after it took effect, doubled, another status or
@@ -53,6 +56,9 @@
 //     events in the same order.
 //   - What was refunded is the sum of the prepared refunds that were sent, and none is offered after it was sent.
 //   - An authorization is paid if and only if its transfer is on the chain, and not if the invoice was made void.
+//   - After the faults, the service carries out one more authorization on each chain. No authorization costs the
+//     operator more gas than its bound (writer.go).
+//   - Of two decisions about a payment that exclude each other, one fails.
 //   - Each commitment is opened and closed at most once.
 //   - Each event reached its merchant, with a valid signature by the service's clock, the body of the log and always
 //     the same delivery id.

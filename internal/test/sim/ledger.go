@@ -73,18 +73,19 @@ func (o *order) belongs(t transfer) (must, may bool) {
 	case o.first().Invoice.DepositAddress != "" && t.to == o.payTo(), slices.Contains(t.paid, id), t.nonce == id, len(data) >= 32 && common.Hash(data[len(data)-32:]) == id:
 		return true, true
 	case o.first().Invoice.DepositAddress != "":
-		return false, false
+		return false, o.isAttributed(t)
 	case o.issued[t.amount.String()]:
 		return t.block.number > o.seen, true // a reorg may mine it in a block that was read before the invoice existed
 	}
-	return false, t.amount.Cmp(o.amount()) == 0
+	return false, t.amount.Cmp(o.amount()) == 0 || o.isAttributed(t)
 }
 
 // balance is what an order's transfers amount to.
 type balance struct {
 	due, mayDue *big.Int // the most in time, less what was refunded until then: what certainly counts, and what may
 	all, mayAll *big.Int // also later
-	back        *big.Int // what was refunded
+	back        *big.Int // what the order's refund has returned
+	mayBack     *big.Int // and what other refunds may have returned
 	charged     bool     // an authorization was carried out
 }
 
@@ -93,12 +94,17 @@ func (o *order) isRefund(t transfer) bool {
 	return o.refund != nil && o.refund.Transaction != nil && t.chain == o.chain && hexutil.Encode(t.tx.Data()) == o.refund.Transaction.Data
 }
 
-// markRefunds marks the transfers that are prepared refunds. They pay no invoice, wherever they go.
+// markRefunds marks the transfers that give payments back. They pay no invoice, wherever they go.
 func (w *world) markRefunds(all []transfer) {
 	prepared := map[string]bool{}
 	for _, o := range w.orders {
 		if o.refund != nil && o.refund.Transaction != nil {
 			prepared[o.refund.Transaction.Data] = true
+		}
+	}
+	for _, h := range w.handled {
+		for _, data := range h.back {
+			prepared[data] = true
 		}
 	}
 	for i, t := range all {
@@ -115,15 +121,19 @@ func (o *order) refunding() *big.Int {
 }
 
 func (o *order) account(all []transfer) balance {
-	a := balance{due: new(big.Int), mayDue: new(big.Int), all: new(big.Int), mayAll: new(big.Int), back: new(big.Int)}
+	a := balance{due: new(big.Int), mayDue: new(big.Int), all: new(big.Int), mayAll: new(big.Int), back: new(big.Int), mayBack: new(big.Int)}
 	now, may := new(big.Int), new(big.Int) // covered at the time, less refunds
 	if o.early {
 		now.Neg(o.refunding()) // from some time on
 	}
+	returned := o.returned()
 	for _, t := range all {
 		if o.isRefund(t) {
 			a.back.Add(a.back, t.amount)
+			a.mayBack.Add(a.mayBack, t.amount)
 			may.Sub(may, t.amount)
+		} else if t.chain == o.chain && returned[hexutil.Encode(t.tx.Data())] {
+			a.mayBack.Add(a.mayBack, t.amount)
 		}
 		must, maybe := o.belongs(t)
 		inTime := t.block.time.Unix() <= o.request.ExpiresAt

@@ -171,7 +171,7 @@ func (w *world) anyOrder(r *rand.Rand) *order {
 // disturb lets strangers send tokens that pay nothing, and sweep deposits, until the active time is over.
 func (w *world) disturb() {
 	r, key := stream(w.seed, "strangers"), account("stranger")
-	for clock.Sleep(w.ctx, time.Duration(r.ExpFloat64()*float64(30*time.Second)), nil) && time.Since(w.plan.began) < w.active {
+	for clock.Sleep(w.ctx, time.Duration(r.ExpFloat64()*float64(20*time.Second)), nil) && time.Since(w.plan.began) < w.active {
 		c, m := w.chains[r.IntN(len(w.chains))], w.merchants[r.IntN(len(w.merchants))]
 		o := w.anyOrder(r)
 		amount := big.NewInt(int64(1 + 2*r.IntN(5_000) + 20_000_000*r.IntN(2))) // of no order

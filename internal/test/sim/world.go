@@ -50,8 +50,9 @@ type world struct {
 
 	mu       sync.Mutex
 	orders   []*order
-	failures []string // contradictions, the first one first
-	followed []string // ids of the events that were followed
+	failures []string            // contradictions, the first one first
+	followed []string            // ids of the events that were followed
+	handled  map[string]*handled // by id of the payment
 
 	ctx  context.Context // ends with the world
 	end  context.CancelFunc
@@ -99,7 +100,7 @@ func (w *world) failed() bool {
 
 // newWorld draws a world.
 func newWorld(seed uint64, log *trace, off map[int]bool, shared *database) *world {
-	w := &world{seed: seed, log: log, database: shared, net: newNetwork(), plan: &plan{off: off, met: map[int]uint64{}, hit: map[int]int{}, began: time.Now()}, machine: machineClock{began: time.Now()}}
+	w := &world{seed: seed, log: log, database: shared, net: newNetwork(), plan: &plan{off: off, met: map[int]uint64{}, hit: map[int]int{}, began: time.Now()}, machine: machineClock{began: time.Now()}, handled: map[string]*handled{}}
 	w.ctx, w.end = context.WithCancel(context.Background())
 	r := stream(seed, "world")
 	w.active = time.Duration(50+r.IntN(100)) * time.Second
@@ -321,6 +322,7 @@ func (w *world) live() {
 	}
 	for _, m := range w.merchants {
 		w.busy.Go(m.trade)
+		w.busy.Go(m.clerks)
 	}
 	w.busy.Go(w.disturb)
 	w.all.Go(w.setClocks)

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/contracts"
+)
+
+// act is what a person does with money that no invoice has, or that does not pay its invoice.
+type act string
+
+const (
+	actAttribute act = "attribute" // a payment to an invoice
+	actRefund    act = "refund"    // all of a payment, by a prepared refund
+	actReturn    act = "return"    // all of a payment, by a transfer that is not prepared
+	actDismiss   act = "dismiss"   // a payment
+	actAccept    act = "accept"    // what is missing of an invoice
+)
+
+// handled is a payment that people acted on. Two acts that exclude each other must not both succeed.
+type handled struct {
+	payment apitypes.Payment
+	done    []act // the acts that succeeded, in the order of their answers
+	began   map[act]time.Time
+	ended   map[act]time.Time
+	order   *order   // the one to which it may be attributed; nil without one
+	back    []string // calldata of its refunds
+}
+
+// clerks lets two people of a merchant decide about its inbox, until everything has settled.
+func (m *merchant) clerks() {
+	w, r := m.world, stream(m.world.seed, "clerks of "+m.name)
+	for w.pause(time.Duration(r.ExpFloat64()*float64(15*time.Second))) && time.Since(w.plan.began) < w.active+time.Minute {
+		kind := []apitypes.InboxKind{apitypes.InboxUnattributed, apitypes.InboxUnattributed, apitypes.InboxUnderpaid}[r.IntN(3)]
+		var page apitypes.InboxList
+		if m.call(http.MethodGet, "/api/inbox?limit=20&kind="+string(kind), nil, &page) != nil || len(page.Items) == 0 {
+			continue
+		}
+		item := page.Items[r.IntN(len(page.Items))]
+		p, acts := item.Payment, []act{actAttribute, actRefund, actDismiss}
+		if item.Invoice != nil {
+			p, acts = m.inTime(item.Invoice), []act{actAccept, actRefund}
+		}
+		if p == nil || p.Status != "confirmed" {
+			continue
+		}
+		if common.HexToAddress(p.From) == addressOf(account("stranger")) && item.Payment != nil {
+			acts = append(acts, actReturn)
+		}
+		h := w.handle(r, m, p)
+		if h == nil {
+			continue
+		}
+		r.Shuffle(len(acts), func(i, j int) { acts[i], acts[j] = acts[j], acts[i] })
+		m.decide(r, h, item, acts[:2])
+	}
+}
+
+// inTime returns a final payment of an invoice that was mined in time, or nil.
+func (m *merchant) inTime(inv *apitypes.Invoice) *apitypes.Payment {
+	var page apitypes.PaymentList
+	if inv.Status == "void" || m.call(http.MethodGet, "/api/invoices/"+inv.ID+"/payments", nil, &page) != nil {
+		return nil
+	}
+	for i, p := range page.Payments {
+		view := m.world.chainOf(p.ChainKey).view()
+		if p.Status == "confirmed" && p.BlockNumber < int64(len(view)) && view[p.BlockNumber].time.Unix() <= inv.ExpiresAt {
+			return &page.Payments[i]
+		}
+	}
+	return nil
+}
+
+func (w *world) chainOf(key string) *worldChain {
+	return w.chains[slices.IndexFunc(w.chains, func(c *worldChain) bool { return c.key == key })]
+}
+
+// handle notes that people act on a payment. One without an invoice can be attributed to an order of the merchant. It
+// returns nil if somebody has acted on the payment.
+func (w *world) handle(r *rand.Rand, m *merchant, p *apitypes.Payment) *handled {
+	h := &handled{payment: *p, began: map[act]time.Time{}, ended: map[act]time.Time{}}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, i := range r.Perm(len(w.orders)) {
+		o := w.orders[i]
+		if len(o.acks) > 0 && o.merchant == m && o.chain.key == p.ChainKey && o.request.Currency == p.Currency && common.HexToAddress(p.To) == o.payTo() {
+			h.order = o
+		}
+	}
+	if w.handled[p.ID] != nil || p.InvoiceID == "" && h.order == nil {
+		return nil
+	}
+	w.handled[p.ID] = h
+	return h
+}
+
+// decide lets two people act on a payment, one after the other or at the same time.
+func (m *merchant) decide(r *rand.Rand, h *handled, item apitypes.InboxItem, acts []act) {
+	var group sync.WaitGroup
+	together := r.IntN(2) == 0
+	for _, a := range acts {
+		h.began[a] = time.Now()
+		if run := func() { m.act(h, item, a) }; together && a != actReturn {
+			group.Go(run)
+		} else {
+			run()
+		}
+	}
+	group.Wait()
+}
+
+// act makes one act, and notes whether it succeeded.
+func (m *merchant) act(h *handled, item apitypes.InboxItem, a act) {
+	done := false
+	switch a {
+	case actAttribute:
+		done = m.call(http.MethodPost, "/api/payments/"+h.payment.ID+"/attribution", object{"invoiceId": h.order.first().ID, "by": "a clerk"}, nil) == nil
+	case actRefund:
+		done = m.refund(h)
+	case actReturn:
+		done = m.sendBack(h)
+	case actDismiss:
+		done = m.dismiss(item, h.payment.ID, "dismissed")
+	case actAccept:
+		done = m.dismiss(item, item.Invoice.ID, "accepted")
+	}
+	m.world.mu.Lock()
+	defer m.world.mu.Unlock()
+	if done {
+		h.done, h.ended[a] = append(h.done, a), time.Now()
+	}
+}
+
+func (m *merchant) dismiss(item apitypes.InboxItem, id, decision string) bool {
+	return m.call(http.MethodPost, "/api/inbox/decisions", object{
+		"kind": item.Kind, "objectId": id, "version": item.Version, "decision": decision, "reason": "the shop knows",
+	}, nil) == nil
+}
+
+// refund prepares a refund of all that is left of a payment, and sends it.
+func (m *merchant) refund(h *handled) bool {
+	var answer apitypes.RefundResponse
+	if !m.mayRefund() || m.call(http.MethodPost, "/api/payments/"+h.payment.ID+"/refunds", object{}, &answer, "Idempotency-Key", "clerk-"+h.payment.ID) != nil {
+		return false
+	}
+	if tx := answer.Transaction; tx != nil {
+		m.sendFrom(h, tx.To, tx.Data)
+	}
+	return true
+}
+
+// sendBack sends all of a payment back to its payer, and waits until the service shows it as refunded.
+func (m *merchant) sendBack(h *handled) bool {
+	w, p := m.world, &h.payment
+	c := w.chainOf(p.ChainKey)
+	data := contracts.NewTestUSDC().PackTransfer(common.HexToAddress(p.From), toBig(p.Amount))
+	m.sendFrom(h, c.token.Hex(), hexutil.Encode(data))
+	for range 12 {
+		var now apitypes.PaymentResponse
+		if !w.pause(c.every) {
+			return false
+		}
+		if m.call(http.MethodGet, "/api/payments/"+p.ID, nil, &now) == nil && now.Payment.AmountRefunded == p.Amount {
+			return true
+		}
+	}
+	return false
+}
+
+// sendFrom sends a transaction that gives a payment back.
+func (m *merchant) sendFrom(h *handled, to, data string) {
+	w, address := m.world, common.HexToAddress(to)
+	w.mu.Lock()
+	h.back = append(h.back, data)
+	w.mu.Unlock()
+	tx := w.chainOf(h.payment.ChainKey).send(account(m.name), &address, hexutil.MustDecode(data), callGas)
+	w.log.say(m.name, "transaction %s gives back %s", tx.Hash(), h.payment.ID)
+}
+
+// excludes reports whether an act that succeeded excludes another one. A transfer on the chain counts whatever was
+// decided before it, and a payment that has an invoice can be refunded.
+func (h *handled) excludes(a, b act) bool {
+	switch a {
+	case actRefund, actReturn:
+		return b != actReturn && (b == actAccept || b == actDismiss && a == actRefund || h.ended[a].Before(h.began[b]))
+	case actDismiss, actAccept:
+		return b != actReturn
+	case actAttribute:
+		return b == actDismiss
+	}
+	return false
+}
+
+// judgeHandled checks that no payment was put to two uses.
+func (w *world) judgeHandled() {
+	var wrong []string
+	w.mu.Lock()
+	for id, h := range w.handled {
+		for _, a := range h.done {
+			for _, b := range h.done {
+				if a != b && h.excludes(a, b) {
+					wrong = append(wrong, fmt.Sprintf("payment %s: people succeeded to %s and to %s", id, a, b))
+				}
+			}
+		}
+	}
+	w.mu.Unlock()
+	for _, text := range wrong {
+		w.fail("%s", text)
+	}
+}
+
+// returned returns the calldata of the transfers with which people gave back payments that an order may have, besides
+// its own refund.
+func (o *order) returned() map[string]bool {
+	w, all := o.merchant.world, map[string]bool{}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, h := range w.handled {
+		if h.order == o || h.payment.InvoiceID == o.first().ID {
+			for _, data := range h.back {
+				all[data] = true
+			}
+		}
+	}
+	return all
+}
+
+// isAttributed reports whether people have perhaps attributed a transfer to the order.
+func (o *order) isAttributed(t transfer) bool {
+	w := o.merchant.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, h := range w.handled {
+		if h.order == o && h.payment.TxHash == t.tx.Hash().Hex() && !h.began[actAttribute].IsZero() {
+			return true
+		}
+	}
+	return false
+}
