@@ -1,14 +1,12 @@
 package main
 
 import (
-	"crypto/ecdsa"
 	"errors"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -17,7 +15,6 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
-	"github.com/quittance/quittance/contracts/hostile"
 	"github.com/quittance/quittance/internal/clock"
 )
 
@@ -71,10 +68,6 @@ func (o *order) live(r *rand.Rand) {
 		return
 	}
 	w := o.merchant.world
-	payer := payers[r.IntN(len(payers))]
-	if other := w.merchants[r.IntN(len(w.merchants))]; other != o.merchant && r.IntN(2) == 0 {
-		payer = account(other.name)
-	}
 	pause := func(most time.Duration) { clock.Sleep(w.ctx, time.Duration(r.Int64N(int64(most))), nil) }
 	pause(15 * time.Second)
 	o.readTerms()
@@ -84,7 +77,21 @@ func (o *order) live(r *rand.Rand) {
 	if r.IntN(4) == 0 { // at the last moment, and perhaps a block too late
 		clock.Sleep(w.ctx, time.Until(time.Unix(o.request.ExpiresAt, 0).Add(-time.Duration(r.Int64N(int64(3*o.chain.every))))), nil)
 	}
-	way := r.IntN(10)
+	o.payInSomeWay(r, pause)
+	switch r.IntN(8) {
+	case 0:
+		pause(30 * time.Second)
+		o.void()
+	case 1, 2:
+		o.voidSeen()
+	case 3, 4:
+		o.giveBack(r)
+	}
+}
+
+// payInSomeWay pays as asked, or late, twice, in parts, in another token or not at all.
+func (o *order) payInSomeWay(r *rand.Rand, pause func(most time.Duration)) {
+	payer, way := o.drawPayer(r), r.IntN(10)
 	if o.patient {
 		way = 3
 	}
@@ -92,7 +99,7 @@ func (o *order) live(r *rand.Rand) {
 	case 0: // nobody pays
 	case 1: // late
 		until := time.Until(time.Unix(o.request.ExpiresAt, 0))
-		if until > 0 && !clock.Sleep(w.ctx, until+o.chain.every, nil) {
+		if until > 0 && !clock.Sleep(o.merchant.world.ctx, until+o.chain.every, nil) {
 			return
 		}
 		o.pay(r, payer, o.shown(), true)
@@ -118,15 +125,6 @@ func (o *order) live(r *rand.Rand) {
 		}
 	default:
 		o.pay(r, payer, o.shown(), true)
-	}
-	switch r.IntN(8) {
-	case 0:
-		pause(30 * time.Second)
-		o.void()
-	case 1, 2:
-		o.voidSeen()
-	case 3, 4:
-		o.giveBack(r)
 	}
 }
 
@@ -181,8 +179,7 @@ func (o *order) readTerms() {
 	}
 }
 
-// giveBack waits until a payment is final, and refunds a part of it, or all. A refund to an address that receives
-// payments must be refused.
+// giveBack waits until a payment is final, and refunds a part of it, or all.
 func (o *order) giveBack(r *rand.Rand) {
 	w := o.merchant.world
 	p, ok := o.confirmed()
@@ -191,10 +188,7 @@ func (o *order) giveBack(r *rand.Rand) {
 	}
 	o.refresh()
 	path := "/api/payments/" + p.ID + "/refunds"
-	if other := w.anyOrder(r); other != nil && other.chain == o.chain && common.HexToAddress(p.From) != other.payTo() && r.IntN(4) == 0 &&
-		o.merchant.call(http.MethodPost, path, object{"to": other.payTo().Hex()}, nil) == nil {
-		w.fail("%s: a refund to %s, which receives payments, was prepared", o.name, other.payTo())
-	}
+	o.tryReceiver(r, p)
 	var answer apitypes.RefundResponse
 	in := object{"to": addressOf(payers[r.IntN(len(payers))]).Hex()}
 	if o.early = o.first().Invoice.Status == "open"; !o.early || r.IntN(3) == 0 {
@@ -210,6 +204,15 @@ func (o *order) giveBack(r *rand.Rand) {
 	}
 	if answer.Refund.ID != "" {
 		o.sendRefund(r, &answer, r.IntN(4) > 0)
+	}
+}
+
+// tryReceiver sometimes asks for a refund to an address that receives payments, which must be refused.
+func (o *order) tryReceiver(r *rand.Rand, p apitypes.Payment) {
+	w, path := o.merchant.world, "/api/payments/"+p.ID+"/refunds"
+	if other := w.anyOrder(r); other != nil && other.chain == o.chain && common.HexToAddress(p.From) != other.payTo() && r.IntN(4) == 0 &&
+		o.merchant.call(http.MethodPost, path, object{"to": other.payTo().Hex()}, nil) == nil {
+		w.fail("%s: a refund to %s, which receives payments, was prepared", o.name, other.payTo())
 	}
 }
 
@@ -272,47 +275,6 @@ func (o *order) sendRefund(r *rand.Rand, refund *apitypes.RefundResponse, send b
 			seen = seen && offered == nil || now.Refund.TxHash != ""
 		}
 	}
-}
-
-// authorize signs an authorization for the service to send, and signs no other. Some payers send it, too, and some are
-// a contract account that burns gas a little later. Some merchants make the invoice void at the same time. It reports
-// whether the service took it or may have.
-func (o *order) authorize(r *rand.Rand, payer *ecdsa.PrivateKey) bool {
-	until := min(o.request.ExpiresAt, time.Now().Add(lastWindow).Unix())
-	a := contracts.Authorization{From: addressOf(payer), To: o.payTo(), Value: o.amount(), ValidAfter: new(big.Int), ValidBefore: big.NewInt(until), Nonce: common.HexToHash(o.first().OnChainInvoiceID)}
-	signature, err := a.Sign(contracts.TestUSDCDomain(o.chain.id, o.chain.token), payer)
-	if err != nil {
-		panic(err)
-	}
-	text, own, burns := signature.Bytes(), r.IntN(4) == 0, !o.last && r.IntN(8) == 0
-	switch {
-	case o.last:
-		own = false
-	case burns:
-		a.From, text, own = o.chain.burner, make([]byte, 66), false
-		o.send(payer, o.chain.burner, hostile.NewGasBurner().PackStop())
-		clock.Sleep(o.merchant.world.ctx, 2*o.chain.every, nil)
-		defer o.burn(r, payer)
-	case own:
-		o.send(payer, o.chain.token, contracts.NewTestUSDC().PackTransferWithAuthorization(a.From, a.To, a.Value, a.ValidAfter, a.ValidBefore, a.Nonce, signature.Bytes()))
-		clock.Sleep(o.merchant.world.ctx, time.Duration(r.Int64N(int64(2*o.chain.every))), nil)
-	}
-	var void sync.WaitGroup
-	races := !own && !burns && !o.last && r.IntN(8) == 0
-	if races {
-		void.Go(o.void)
-	}
-	c := &client{world: o.merchant.world, name: "payer of " + o.name}
-	err = c.call(http.MethodPost, "/checkout/"+o.first().ID+"/authorization", object{
-		"from": a.From.Hex(), "to": a.To.Hex(), "value": o.request.Amount, "validAfter": 0, "validBefore": until, "nonce": a.Nonce.Hex(), "signature": hexutil.Encode(text),
-	}, nil)
-	void.Wait()
-	var refused *refusedError
-	o.merchant.world.mu.Lock()
-	defer o.merchant.world.mu.Unlock()
-	o.charging = err == nil
-	o.uncharge = o.uncharge || races && o.voided && o.charging
-	return err == nil || !o.last && (own || !errors.As(err, &refused))
 }
 
 // create asks for the invoice until there is an answer. Without an idempotency key it asks once.
@@ -395,55 +357,6 @@ func toBig(text string) *big.Int {
 		panic("no amount: " + text)
 	}
 	return n
-}
-
-// shown returns the amount that the payer is asked for.
-func (o *order) shown() *big.Int {
-	inv := o.first().Invoice
-	for _, text := range []string{inv.RemainingTransferAmount, inv.AmountRemaining, inv.TransferAmount, inv.Amount} {
-		if text != "" {
-			return toBig(text)
-		}
-	}
-	panic("an invoice without an amount")
-}
-
-func (o *order) payTo() common.Address {
-	if a := o.first().Invoice.DepositAddress; a != "" {
-		return common.HexToAddress(a)
-	}
-	return o.merchant.wallet
-}
-
-// pay pays an amount in one of the ways that identify the invoice. A bare transfer does so only with an amount that
-// the service has shown.
-func (o *order) pay(r *rand.Rand, payer *ecdsa.PrivateKey, amount *big.Int, shown bool) {
-	token, id := contracts.NewTestUSDC(), common.HexToHash(o.first().OnChainInvoiceID)
-	way := r.IntN(6)
-	if way > 3 && o.chain.writes && shown && o.authorize(r, payer) {
-		return
-	}
-	switch {
-	case o.first().Invoice.DepositAddress != "", way < 2 && shown:
-		o.send(payer, o.chain.token, token.PackTransfer(o.payTo(), amount))
-	case way == 2 && o.chain.writes && shown:
-		terms := contracts.Terms{Merchant: o.merchant.wallet, Token: o.chain.token, Amount: o.amount(), ExpiresAt: uint64(o.request.ExpiresAt), Salt: contracts.Salt(o.first().ID)}
-		o.send(payer, o.chain.token, token.PackApprove(o.chain.registry, o.amount()))
-		o.send(payer, o.chain.registry, contracts.NewInvoiceRegistry().PackPay(terms))
-	default:
-		o.send(payer, o.chain.token, append(token.PackTransfer(o.payTo(), amount), id[:]...))
-	}
-}
-
-func (o *order) send(payer *ecdsa.PrivateKey, to common.Address, data []byte) {
-	tx := o.chain.send(payer, &to, data, callGas)
-	if stranger := account("stranger"); o.chain.omits { // with other logs in its block, a log can be left out unnoticed
-		o.chain.send(stranger, &o.chain.token, contracts.NewTestUSDC().PackTransfer(addressOf(stranger), big.NewInt(1)), callGas)
-	}
-	o.merchant.world.log.say("payer of "+o.name, "transaction %s to %s", tx.Hash(), to)
-	o.merchant.world.mu.Lock()
-	defer o.merchant.world.mu.Unlock()
-	o.sent = append(o.sent, tx)
 }
 
 // void asks for the end of the invoice.

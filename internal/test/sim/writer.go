@@ -51,12 +51,13 @@ func (w *world) afterwards() {
 	}
 }
 
-// burn makes the contract account of the chain burn gas from some time on, whenever it checks a signature. It leaves a
-// drawn amount of gas.
+// burn makes the contract account of the chain burn gas whenever it checks a signature: first all gas, so that a transfer
+// that is on its way fails, and then all but a drawn amount.
 func (o *order) burn(r *rand.Rand, sender *ecdsa.PrivateKey) {
-	clock.Sleep(o.merchant.world.ctx, time.Duration(r.Int64N(int64(2*o.chain.every))), nil)
-	leaves := big.NewInt(int64([]int{0, 1_000_000, 6_000_000, 12_000_000}[r.IntN(4)]))
-	o.send(sender, o.chain.burner, hostile.NewGasBurner().PackBurn(leaves))
+	for _, leaves := range []int64{0, []int64{1_000_000, 6_000_000, 12_000_000}[r.IntN(3)]} {
+		o.send(sender, o.chain.burner, hostile.NewGasBurner().PackBurn(big.NewInt(leaves)))
+		clock.Sleep(o.merchant.world.ctx, 2*o.chain.every, nil)
+	}
 }
 
 // authorizationGas is the most gas that the operator pays for an authorization, in the documented bound of the service
