@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/clock"
 )
 
@@ -18,10 +19,17 @@ import (
 type client struct {
 	world *world
 	name  string
-	key   string
-	calm  bool // it meets no faults
+	key   atomic.Pointer[apitypes.KeySecretResponse] // nil: it has none
+	calm  bool                                       // it meets no faults
 	http  *http.Client
 	calls atomic.Int64 // which go to the replicas in turn
+}
+
+// newClient returns a client with a key of the API.
+func newClient(w *world, name string, key *apitypes.KeySecretResponse) *client {
+	c := &client{world: w, name: name}
+	c.key.Store(key)
+	return c
 }
 
 // errLost is the error of a request without an answer. It may have been carried out.
@@ -112,8 +120,8 @@ func (c *client) request(ctx context.Context, method, path string, in any, heade
 	if err != nil {
 		return nil, err
 	}
-	if c.key != "" {
-		r.Header.Set("Authorization", "Bearer "+c.key)
+	if key := c.key.Load(); key != nil {
+		r.Header.Set("Authorization", "Bearer "+key.Secret)
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])

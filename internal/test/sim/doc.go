@@ -26,13 +26,14 @@
 //
 // Merchants and payers (merchants.go, orders.go) use the REST interface and act on its answers: they create invoices
 // with and without an idempotency key, repeat what was not answered, and pay as asked, late, twice, in parts, in
-// another token or not at all, by a transfer of the shown amount, a tagged transfer, the registry, a deposit address
-// or an authorization that the service sends. Merchants receive webhooks, check each signature, rotate secrets, ask
-// for redelivery, void what they see paid, and refund; a refund that is offered again is sent again. Some payers send
-// their authorization themselves, too; some are a contract account that burns gas once its signature was checked. Two
-// people of a merchant (inbox.go) decide about the same payment, one after the other or at the same time: they
-// attribute, refund, send back or dismiss it. A merchant's account pays invoices of another one (exchange.go). Strangers
-// send what pays nothing, and sweep deposits. Now and then nodes return the logs of a transfer but not its transaction.
+// another token or not at all, by a transfer of the shown amount, a tagged transfer, the registry, a deposit address or
+// an authorization that the service sends. Merchants receive webhooks, check each signature, rotate secrets and keys,
+// ask for redelivery, void what they see paid, and refund; a refund that is offered again is sent again. Some payers
+// send their authorization themselves, too; some are a contract account that burns gas once its signature was checked.
+// Two people of a merchant (inbox.go) decide about the same payment, one after the other or at the same time: they
+// attribute, refund, send back or dismiss it. A merchant's account pays invoices of another one (exchange.go).
+// Strangers send what pays nothing, and sweep deposits. Now and then nodes return the logs of a transfer but not its
+// transaction.
 //
 // A fault (fault.go) is drawn and not chosen from a list of cases: it has a target, a time, a chance, a mask of
 // methods, and any combination of effects: slow, lost before or after it took effect, doubled, another status or
@@ -60,6 +61,7 @@
 //     operator more gas than its bound (writer.go).
 //   - Of two decisions about a payment that exclude each other, one fails.
 //   - Each commitment is opened and closed at most once.
+//   - A key opens nothing a second after its revocation was acknowledged.
 //   - Each event reached its merchant, with a valid signature by the service's clock, the body of the log and always
 //     the same delivery id.
 //

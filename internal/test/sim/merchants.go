@@ -58,7 +58,7 @@ func (m *merchant) register() error {
 	if err := o.insist(http.MethodPost, "/api/keys", object{"name": "shop", "merchantId": m.name, "scopes": []string{"admin"}}, &key); err != nil {
 		return err
 	}
-	m.key = key.Secret
+	m.key.Store(&key)
 	var hook apitypes.WebhookSecretResponse
 	if err := m.insist(http.MethodPut, "/api/merchants/"+m.name+"/webhook", object{"url": "http://" + m.webhook + "/hook"}, &hook); err != nil {
 		return err
@@ -135,7 +135,7 @@ func (m *merchant) trade() {
 	}
 }
 
-// manage sometimes sends an event again, or replaces the secret of the webhook.
+// manage sometimes sends an event again, or replaces the secret of the webhook or the key.
 func (m *merchant) manage(r *rand.Rand) {
 	path := "/api/merchants/" + m.name + "/webhook/secret"
 	switch r.IntN(8) {
@@ -152,6 +152,26 @@ func (m *merchant) manage(r *rand.Rand) {
 			m.secrets = append(m.secrets, staged.Secret)
 			m.mu.Unlock()
 			_ = m.call(http.MethodPost, path+"/promote", nil, nil) // without an answer, either may sign
+		}
+	case 2:
+		m.world.all.Go(m.replaceKey)
+	}
+}
+
+// replaceKey makes a key, lets requests with the old one end, and revokes that. A second later it must be refused.
+func (m *merchant) replaceKey() {
+	var made apitypes.KeySecretResponse
+	if m.call(http.MethodPost, "/api/keys", object{"name": "shop", "merchantId": m.name, "scopes": []string{"admin"}}, &made) != nil {
+		return
+	}
+	old := m.key.Swap(&made)
+	if !m.world.pause(clientTimeout+time.Second) || m.insist(http.MethodDelete, "/api/keys/"+old.Key.ID, nil, nil) != nil {
+		return
+	}
+	thief := newClient(m.world, "thief of "+m.name, old)
+	for pause := time.Second; m.world.pause(pause); pause *= 3 {
+		if thief.call(http.MethodGet, "/api/invoices?limit=1", nil, nil) == nil {
+			m.world.fail("%s: the key %s was used after its revocation", m.name, old.Key.ID)
 		}
 	}
 }
@@ -190,7 +210,7 @@ func (w *world) disturb() {
 
 // follow reads the feed of events, page by page, until the world ends.
 func (w *world) follow() {
-	c := &client{world: w, name: "follower", key: w.operatorKey.Reveal()}
+	c := newClient(w, "follower", w.operator.key.Load())
 	r := stream(w.seed, "follower")
 	for cursor := "start"; w.pause(time.Duration(5+r.IntN(30)) * time.Second); {
 		var page apitypes.EventList

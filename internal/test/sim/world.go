@@ -15,6 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
@@ -111,7 +112,8 @@ func newWorld(seed uint64, log *trace, off map[int]bool, shared *database) *worl
 	if w.operatorKey, err = access.NewKey(access.Live, &randomReader{r: stream(seed, "operator key")}); err != nil {
 		panic(err)
 	}
-	w.operator = &client{world: w, name: "operator", key: w.operatorKey.Reveal(), calm: true}
+	w.operator = newClient(w, "operator", &apitypes.KeySecretResponse{Secret: w.operatorKey.Reveal()})
+	w.operator.calm = true
 	outside := w.net.host("outside")
 	for i := range []int{1, 1, 1, 1, 1, 2, 2, 3}[r.IntN(8)] {
 		w.chains = append(w.chains, w.newWorldChain(r, i, outside))
