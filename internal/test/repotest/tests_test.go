@@ -21,7 +21,7 @@ func TestEveryTestRuns(t *testing.T) {
 			t.Errorf("the Makefile lacks %q", want)
 		}
 	}
-	for _, want := range []string{" make test ", " make check CHECKS=\"extra "} {
+	for _, want := range []string{" make test ", " check CHECKS=\"extra "} {
 		if ci := read(t, ".ci/run"); !strings.Contains(ci, want) || strings.Contains(ci, "-short") {
 			t.Errorf(".ci/run lacks %q, or has -short", want)
 		}

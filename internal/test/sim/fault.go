@@ -81,7 +81,7 @@ func drawByzantine(r *rand.Rand, target string, within time.Duration, only strin
 		f.partial = []float64{0.3, 1}[r.IntN(2)]
 	}
 	if strings.Contains(only, " ") {
-		f.partial = 1 // a part of both cannot be told from all
+		f.partial = 1 // a part of both could look like all of a smaller block
 	}
 	return f
 }

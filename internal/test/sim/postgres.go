@@ -8,8 +8,8 @@ import (
 	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
-// database is a PostgreSQL database of the replicas of a world. A nil one stands for SQLite. The server and the
-// connections are real: the world's time stands still while a statement runs. The server's clock is the world's.
+// database is the PostgreSQL database that the replicas of a world share; nil with SQLite. The server and the
+// connections are real, and the world's time does not pass while a statement runs. The server's clock is the world's.
 type database struct {
 	urls    []string // a replica's, through its proxy
 	proxies []*dbtest.Proxy
