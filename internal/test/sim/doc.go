@@ -20,9 +20,11 @@
 // world's time. A client asks the replicas in turn. SQLite's disk (package simdisk) is full or slow for a while, fails
 // to sync, and loses what was not synced when power is lost. The operator (operator.go) stops the service, and kills it
 // at a drawn time, write or request. The clock of its machine (machineclock.go) is set by seconds or hours, while it
-// runs and between two runs. The connections lead to an in-memory network (net.go). A chain (chain.go) runs the real
-// contracts in go-ethereum's virtual machine, without consensus; nodes (node.go, rpc.go) serve it over JSON-RPC. A
-// reorg often replaces the newest payments, of which a drawn part is mined again, later or never.
+// runs and between two runs. In half of the worlds with one replica, later runs have other configurations: how often
+// chains are read, sweeps, nodes, quorum, operator key with registry, gasless payments and the second token change, and
+// one of several chains may be left out. The connections lead to an in-memory network (net.go). A chain (chain.go) runs
+// the real contracts in go-ethereum's virtual machine, without consensus; nodes (node.go, rpc.go) serve it over
+// JSON-RPC. A reorg often replaces the newest payments, of which a drawn part is mined again, later or never.
 //
 // Merchants and payers (merchants.go, orders.go) use the REST interface and act on its answers: they create invoices
 // with and without an idempotency key, repeat what was not answered, and pay as asked, late, twice, in parts, in

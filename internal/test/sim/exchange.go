@@ -15,7 +15,7 @@ func (o *order) payFromExchange() bool {
 	w, token := o.merchant.world, contracts.NewTestUSDC()
 	w.mu.Lock()
 	i := slices.IndexFunc(w.orders, func(other *order) bool {
-		return other.merchant != o.merchant && other.chain == o.chain && len(other.acks) > 0
+		return other.merchant != o.merchant && other.chain == o.chain && other.token() == o.token() && len(other.acks) > 0
 	})
 	w.mu.Unlock()
 	if i < 0 || o.first().Invoice.TransferAmount == "" || !w.orders[i].merchant.becomeExchange() {
@@ -23,9 +23,9 @@ func (o *order) payFromExchange() bool {
 	}
 	amount, other := o.shown(), w.orders[i]
 	id := common.HexToHash(other.first().OnChainInvoiceID)
-	o.send(account(o.merchant.name), o.chain.token, append(token.PackTransfer(other.payTo(), amount), id[:]...))
+	o.send(account(o.merchant.name), o.token(), append(token.PackTransfer(other.payTo(), amount), id[:]...))
 	clock.Sleep(w.ctx, 2*o.chain.every, nil)
-	o.send(account(other.merchant.name), o.chain.token, token.PackTransfer(o.payTo(), amount))
+	o.send(account(other.merchant.name), o.token(), token.PackTransfer(o.payTo(), amount))
 	return true
 }
 

@@ -113,12 +113,15 @@ func (c *evmChain) deploy() {
 		*at = address
 		c.send(deployerKey, &contracts.Create2Deployer, data, deployGas)
 	}
+	rich := []common.Address{c.burner}
 	for _, key := range holders() {
+		rich = append(rich, addressOf(key))
+	}
+	for _, address := range rich {
 		for _, t := range []common.Address{c.token, c.other} {
-			c.send(deployerKey, &t, token.PackMint(addressOf(key), big.NewInt(1e15)), callGas)
+			c.send(deployerKey, &t, token.PackMint(address, big.NewInt(1e15)), callGas)
 		}
 	}
-	c.send(deployerKey, &c.token, token.PackMint(c.burner, big.NewInt(1e15)), callGas)
 	c.mine(time.Unix(worldBegins-500, 0))
 	for _, r := range c.head().receipts {
 		if r.Status != types.ReceiptStatusSuccessful {

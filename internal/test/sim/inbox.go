@@ -163,7 +163,7 @@ func (m *merchant) sendBack(h *handled) bool {
 	w, p := m.world, &h.payment
 	c := w.chainOf(p.ChainKey)
 	data := contracts.NewTestUSDC().PackTransfer(common.HexToAddress(p.From), toBig(p.Amount))
-	m.sendFrom(h, c.token.Hex(), hexutil.Encode(data))
+	m.sendFrom(h, c.tokenOf(p.Currency).Hex(), hexutil.Encode(data))
 	for range 12 {
 		var now apitypes.PaymentResponse
 		if !w.pause(c.every) {

@@ -164,12 +164,12 @@ func (o *order) judge(inv apitypes.Invoice, a balance, miss func(string, ...any)
 // judgePayments compares the confirmed payments with the transfers. Each transfer pays once.
 func (w *world) judgePayments(s answers, transfers []transfer, miss func(string, ...any)) {
 	type place struct {
-		chain, tx, from, to, amount string
-		block                       int64
+		chain, tx, from, to, amount, currency string
+		block                                 int64
 	}
 	on := map[place]int{}
 	for _, t := range transfers {
-		on[place{t.chain.key, t.tx.Hash().Hex(), t.from.Hex(), t.to.Hex(), t.amount.String(), int64(t.block.number)}]++
+		on[place{t.chain.key, t.tx.Hash().Hex(), t.from.Hex(), t.to.Hex(), t.amount.String(), t.currency, int64(t.block.number)}]++
 	}
 	ids, sums := map[string]bool{}, map[string]*big.Int{}
 	for _, p := range s.payments {
@@ -183,7 +183,7 @@ func (w *world) judgePayments(s answers, transfers []transfer, miss func(string,
 		if p.Status != "confirmed" {
 			continue
 		}
-		at := place{p.ChainKey, p.TxHash, p.From, p.To, p.Amount, p.BlockNumber}
+		at := place{p.ChainKey, p.TxHash, p.From, p.To, p.Amount, p.Currency, p.BlockNumber}
 		if on[at]--; on[at] < 0 {
 			w.fail("payment %s is confirmed and not on the chain: %+v", p.ID, at)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/chain"
 )
 
 // First topics of the token's logs.
@@ -19,19 +20,20 @@ var (
 	usedTopic     = crypto.Keccak256Hash([]byte("AuthorizationUsed(address,bytes32)"))
 )
 
-// transfer is a movement of the token on a final chain.
+// transfer is a movement of a token on a final chain.
 type transfer struct {
 	chain    *worldChain
 	tx       *types.Transaction
 	block    *block
 	from, to common.Address
 	amount   *big.Int
+	currency string
 	paid     []common.Hash // ids in the registry's Paid logs of the transaction
 	nonce    common.Hash   // of the authorization that made it
 	refund   bool          // it gives a payment back
 }
 
-// transfers returns the token's movements in the final blocks, in order.
+// transfers returns the tokens' movements in the final blocks, in order.
 func (c *worldChain) transfers() (all []transfer) {
 	for _, b := range c.final() {
 		for i := range b.txs {
@@ -50,12 +52,13 @@ func (c *worldChain) transfersOf(b *block, i int) (all []transfer) {
 	}
 	var nonce common.Hash
 	for _, l := range b.receipts[i].Logs {
+		currency, ok := map[common.Address]string{c.token: chain.USDC, c.other: euros}[l.Address]
 		switch {
-		case l.Address != c.token:
+		case !ok:
 		case l.Topics[0] == usedTopic:
 			nonce = l.Topics[2]
 		case l.Topics[0] == transferTopic:
-			all = append(all, transfer{c, b.txs[i], b, common.BytesToAddress(l.Topics[1][:]), common.BytesToAddress(l.Topics[2][:]), new(big.Int).SetBytes(l.Data), paid, nonce, false})
+			all = append(all, transfer{c, b.txs[i], b, common.BytesToAddress(l.Topics[1][:]), common.BytesToAddress(l.Topics[2][:]), new(big.Int).SetBytes(l.Data), currency, paid, nonce, false})
 			nonce = common.Hash{}
 		}
 	}
@@ -64,7 +67,7 @@ func (c *worldChain) transfersOf(b *block, i int) (all []transfer) {
 
 // belongs reports whether a transfer must be, and whether it may be, a payment of an order.
 func (o *order) belongs(t transfer) (must, may bool) {
-	if t.refund || t.chain != o.chain || len(o.acks) == 0 || t.to != o.payTo() && t.to != o.merchant.wallet || t.from == o.payTo() {
+	if t.refund || t.chain != o.chain || t.currency != o.request.Currency || len(o.acks) == 0 || t.to != o.payTo() && t.to != o.merchant.wallet || t.from == o.payTo() {
 		return false, false
 	}
 	id := common.HexToHash(o.first().OnChainInvoiceID)

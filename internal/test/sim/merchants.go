@@ -197,7 +197,7 @@ func (w *world) disturb() {
 		amount := big.NewInt(int64(1 + 2*r.IntN(5_000) + 20_000_000*r.IntN(2))) // of no order
 		switch {
 		case o != nil && o.first().Invoice.DepositAddress != "" && r.IntN(2) == 0:
-			o.chain.send(key, &o.chain.factory, contracts.NewDepositFactory().PackSweepOne(contracts.Sweep{Merchant: o.merchant.wallet, Id: common.HexToHash(o.first().OnChainInvoiceID), Token: o.chain.token}), callGas)
+			o.chain.send(key, &o.chain.factory, contracts.NewDepositFactory().PackSweepOne(contracts.Sweep{Merchant: o.merchant.wallet, Id: common.HexToHash(o.first().OnChainInvoiceID), Token: o.token()}), callGas)
 		default:
 			tx := c.send(key, []*common.Address{&c.token, &c.other}[r.IntN(2)], contracts.NewTestUSDC().PackTransfer(m.wallet, amount), callGas)
 			if r.IntN(12) == 0 {

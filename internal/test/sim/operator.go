@@ -2,9 +2,12 @@ package main
 
 import (
 	mathrand "math/rand/v2"
+	"slices"
 	"time"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/server"
 	"github.com/quittance/quittance/internal/test/simdisk"
 )
 
@@ -34,7 +37,7 @@ func (s *service) operate() {
 	}
 	s.disk.Heal()
 	w.returns.Store(time.Now().Add(w.outage).UnixNano())
-	if w.outage > 0 || s.stopped() {
+	if w.outage > 0 || s.stopped() || s.changed {
 		s.restart(r, s.stopped() || r.IntN(2) == 0, w.outage)
 	}
 	s.faulty = false
@@ -75,4 +78,58 @@ func (s *service) restart(r *mathrand.Rand, kill bool, pause time.Duration) {
 			return
 		}
 	}
+}
+
+// configure returns the chains of the next run of the service. While the configuration is another one, one of several
+// chains may be left out.
+func (s *service) configure(r *mathrand.Rand) (all []server.Chain) {
+	w := s.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	away := r.IntN(3 * len(w.chains))
+	for i, c := range w.chains {
+		now := c
+		if s.changed {
+			now = c.changed(r)
+		}
+		c.both, c.away = s.changed && now.both, s.changed && i == away && len(w.chains) > 1
+		if !c.away {
+			all = append(all, now.configured())
+		}
+	}
+	return all
+}
+
+// changed returns the chain with other settings, as an operator may choose for one run of the service. Two nodes stay
+// compared where one is dishonest.
+func (c *worldChain) changed(r *mathrand.Rand) *worldChain {
+	now := &worldChain{
+		evmChain: c.evmChain, key: c.key, finality: c.finality, quorum: c.quorum, compareLogs: c.compareLogs, fullBloom: c.fullBloom,
+		both: r.IntN(2) == 0, writes: c.writes && r.IntN(4) > 0, nodes: slices.Clone(c.nodes),
+	}
+	now.drawPace(r)
+	now.gasless = now.writes && r.IntN(3) > 0
+	r.Shuffle(len(now.nodes), func(i, j int) { now.nodes[i], now.nodes[j] = now.nodes[j], now.nodes[i] })
+	if now.quorum == 1 && !c.omits {
+		now.quorum = 1 + r.IntN(min(2, len(now.nodes)))
+		now.compareLogs = now.quorum == 1
+	}
+	now.nodes = now.nodes[:now.quorum+r.IntN(len(now.nodes)-now.quorum+1)]
+	return now
+}
+
+// drawPace draws how often the chain is read, and when its deposits are swept.
+func (c *worldChain) drawPace(r *mathrand.Rand) {
+	c.sweep = []chain.SweepTime{chain.SweepAtOnce, chain.SweepNever, chain.SweepDaily}[r.IntN(3)]
+	c.poll, c.idle = time.Duration(1+r.IntN(8))*time.Second, time.Duration(8+r.IntN(50))*time.Second
+}
+
+// refusable reports whether the service may refuse to create the invoice now: too little time is left by its clock, or
+// it runs without the chain or the currency.
+func (o *order) refusable() bool {
+	w := o.merchant.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ahead := slices.Max(w.machine.recent())
+	return o.request.ExpiresAt < time.Now().Add(ahead).Unix()+5 || o.chain.away || o.request.Currency == euros && !o.chain.both
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock"
 )
 
@@ -44,7 +45,7 @@ func (m *merchant) newOrder(r *rand.Rand, i int) *order {
 	c := m.world.chains[r.IntN(len(m.world.chains))]
 	o := &order{name: fmt.Sprintf("%s-%d", m.name, i+1), merchant: m, chain: c, issued: map[string]bool{}}
 	o.request = apitypes.CreateInvoiceRequest{
-		MerchantID: m.name, MerchantAddress: m.wallet.Hex(), Amount: fmt.Sprint(1_000_000 + 10_000*r.IntN(50)), Currency: "USDC", ChainKey: c.key,
+		MerchantID: m.name, MerchantAddress: m.wallet.Hex(), Amount: fmt.Sprint(1_000_000 + 10_000*r.IntN(50)), Currency: chain.USDC, ChainKey: c.key,
 		ExpiresAt: time.Now().Add(time.Duration(30+r.IntN(80)) * time.Second).Unix(), Reference: o.name,
 	}
 	if r.IntN(4) == 0 {
@@ -55,6 +56,9 @@ func (m *merchant) newOrder(r *rand.Rand, i int) *order {
 	}
 	if r.IntN(3) == 0 {
 		o.request.Collection = "deposit"
+	}
+	if m.world.changes && r.IntN(4) == 0 {
+		o.request.Currency = euros
 	}
 	if r.IntN(3) > 0 {
 		o.key = "key-" + o.name
@@ -117,8 +121,8 @@ func (o *order) payInSomeWay(r *rand.Rand, pause func(most time.Duration)) {
 		o.refresh()
 		o.pay(r, payer, o.shown(), o.first().Invoice.RemainingTransferAmount != "")
 	case 4: // the wrong token
-		to := o.payTo()
-		o.send(payer, o.chain.other, contracts.NewTestUSDC().PackTransfer(to, o.amount()))
+		wrong := o.chain.tokenOf(map[string]string{chain.USDC: euros, euros: chain.USDC}[o.request.Currency])
+		o.send(payer, wrong, contracts.NewTestUSDC().PackTransfer(o.payTo(), o.amount()))
 	case 5: // from an exchange's account, to which the shop has just paid as much
 		if !o.payFromExchange() {
 			o.pay(r, payer, o.shown(), true)
@@ -174,7 +178,7 @@ func (o *order) readTerms() {
 		return
 	}
 	if terms.OnChainInvoiceID != o.first().OnChainInvoiceID || terms.DepositAddress != o.first().Invoice.DepositAddress ||
-		terms.Amount != o.request.Amount || common.HexToAddress(terms.MerchantAddress) != o.merchant.wallet || common.HexToAddress(terms.Token) != o.chain.token {
+		terms.Amount != o.request.Amount || common.HexToAddress(terms.MerchantAddress) != o.merchant.wallet || common.HexToAddress(terms.Token) != o.token() {
 		o.merchant.world.fail("%s: the page shows other terms: %+v", o.name, terms)
 	}
 }
@@ -223,7 +227,7 @@ func (o *order) askedBy(payer common.Address, most string) (amount string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, other := range w.orders {
-		if other.merchant.wallet != payer || len(other.acks) == 0 || other.chain != o.chain {
+		if other.merchant.wallet != payer || len(other.acks) == 0 || other.chain != o.chain || other.request.Currency != o.request.Currency {
 			continue
 		}
 		if asked := other.first().Invoice.TransferAmount; asked != "" && toBig(asked).Cmp(toBig(most)) <= 0 {
@@ -287,13 +291,14 @@ func (o *order) create(r *rand.Rand) bool {
 	for {
 		var answer apitypes.CreateInvoiceResponse
 		o.attempts++
+		refusable := o.refusable()
 		err := m.call(http.MethodPost, "/api/invoices", o.request, &answer, headers...)
 		var refused *refusedError
 		switch {
 		case err == nil:
 			o.ack(answer)
 		case errors.As(err, &refused):
-			if ahead := slices.Max(m.world.machine.recent()); o.request.ExpiresAt >= time.Now().Add(ahead).Unix()+5 {
+			if !refusable && !o.refusable() {
 				m.world.fail("%s: a create was refused: %v", o.name, err)
 			}
 			return false

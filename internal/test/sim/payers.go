@@ -44,6 +44,16 @@ func (o *order) payTo() common.Address {
 	return o.merchant.wallet
 }
 
+// token returns the token that the order asks for.
+func (o *order) token() common.Address { return o.chain.tokenOf(o.request.Currency) }
+
+func (c *worldChain) tokenOf(currency string) common.Address {
+	if currency == euros {
+		return c.other
+	}
+	return c.token
+}
+
 // pay pays an amount in one of the ways that identify the invoice. A bare transfer does so only with an amount that
 // the service has shown.
 func (o *order) pay(r *rand.Rand, payer *ecdsa.PrivateKey, amount *big.Int, shown bool) {
@@ -54,13 +64,13 @@ func (o *order) pay(r *rand.Rand, payer *ecdsa.PrivateKey, amount *big.Int, show
 	}
 	switch {
 	case o.first().Invoice.DepositAddress != "", way < 2 && shown:
-		o.send(payer, o.chain.token, token.PackTransfer(o.payTo(), amount))
+		o.send(payer, o.token(), token.PackTransfer(o.payTo(), amount))
 	case way == 2 && o.chain.writes && shown:
-		terms := contracts.Terms{Merchant: o.merchant.wallet, Token: o.chain.token, Amount: o.amount(), ExpiresAt: uint64(o.request.ExpiresAt), Salt: contracts.Salt(o.first().ID)}
-		o.send(payer, o.chain.token, token.PackApprove(o.chain.registry, o.amount()))
+		terms := contracts.Terms{Merchant: o.merchant.wallet, Token: o.token(), Amount: o.amount(), ExpiresAt: uint64(o.request.ExpiresAt), Salt: contracts.Salt(o.first().ID)}
+		o.send(payer, o.token(), token.PackApprove(o.chain.registry, o.amount()))
 		o.send(payer, o.chain.registry, contracts.NewInvoiceRegistry().PackPay(terms))
 	default:
-		o.send(payer, o.chain.token, append(token.PackTransfer(o.payTo(), amount), id[:]...))
+		o.send(payer, o.token(), append(token.PackTransfer(o.payTo(), amount), id[:]...))
 	}
 }
 
@@ -81,7 +91,7 @@ func (o *order) send(payer *ecdsa.PrivateKey, to common.Address, data []byte) {
 func (o *order) authorize(r *rand.Rand, payer *ecdsa.PrivateKey) bool {
 	until := min(o.request.ExpiresAt, time.Now().Add(lastWindow).Unix())
 	a := contracts.Authorization{From: addressOf(payer), To: o.payTo(), Value: o.amount(), ValidAfter: new(big.Int), ValidBefore: big.NewInt(until), Nonce: common.HexToHash(o.first().OnChainInvoiceID)}
-	signature, err := a.Sign(contracts.TestUSDCDomain(o.chain.id, o.chain.token), payer)
+	signature, err := a.Sign(contracts.TestUSDCDomain(o.chain.id, o.token()), payer)
 	if err != nil {
 		panic(err)
 	}
@@ -95,7 +105,7 @@ func (o *order) authorize(r *rand.Rand, payer *ecdsa.PrivateKey) bool {
 		clock.Sleep(o.merchant.world.ctx, 2*o.chain.every, nil)
 		defer o.burn(r, payer)
 	case own:
-		o.send(payer, o.chain.token, contracts.NewTestUSDC().PackTransferWithAuthorization(a.From, a.To, a.Value, a.ValidAfter, a.ValidBefore, a.Nonce, signature.Bytes()))
+		o.send(payer, o.token(), contracts.NewTestUSDC().PackTransferWithAuthorization(a.From, a.To, a.Value, a.ValidAfter, a.ValidBefore, a.Nonce, signature.Bytes()))
 		clock.Sleep(o.merchant.world.ctx, time.Duration(r.Int64N(int64(2*o.chain.every))), nil)
 	}
 	var void sync.WaitGroup

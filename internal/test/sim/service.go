@@ -28,6 +28,9 @@ import (
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
+// euros is the currency of the second token.
+const euros = "EURC"
+
 // service is the program under test. It runs until it is stopped or killed, and can be started again on its files.
 type service struct {
 	world    *world
@@ -37,6 +40,7 @@ type service struct {
 	database string // its URL
 	disk     *simdisk.Disk
 	runs     int
+	changed  bool // it runs with another configuration than at first and in the end
 	// faulty is set while faults of the disk may keep the service from starting, and from stopping in order.
 	faulty bool
 
@@ -103,12 +107,15 @@ func newService(w *world, i int, folder string) (*service, error) {
 // start starts the service, and waits until it accepts requests.
 func (s *service) start() error {
 	s.runs++
-	if r := stream(s.world.seed, fmt.Sprint("start ", s.runs)); s.runs > 1 && r.IntN(6) == 0 {
+	r := stream(s.world.seed, fmt.Sprint("start ", s.runs))
+	if s.runs > 1 && r.IntN(6) == 0 {
 		s.world.setClock(r)
 	}
+	s.changed = s.world.changes && s.runs > 1 && time.Since(s.world.plan.began) < s.world.active
 	s.host = s.world.net.host("service")
 	ready := make(chan struct{})
 	cfg := s.config()
+	cfg.Chains = s.configure(r)
 	cfg.Ready = func(string) { close(ready) }
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop, s.ended = stop, make(chan error, 1)
@@ -162,7 +169,7 @@ func (s *service) stopped() bool {
 	}
 }
 
-// config is the configuration of the service, as serve makes it of a file.
+// config is the configuration of the service without its chains, as serve makes it of a file.
 func (s *service) config() server.Config {
 	w := s.world
 	key, err := access.ParseMasterKey(strings.Repeat("5a", access.KeySize))
@@ -174,7 +181,7 @@ func (s *service) config() server.Config {
 	if w.log != nil {
 		logger = slog.New(handler{t: w.log, place: "service" + s.name})
 	}
-	cfg := server.Config{
+	return server.Config{
 		Listeners: []*server.Listener{server.NewListener(s.host.listen(s.address), server.Address{})},
 		Database:  s.database, Access: server.Access{Mode: access.Live, OperatorKey: w.operatorKey},
 		AllowListDelay: config.DefaultAllowListDelay, Keyring: access.NewKeyring(key),
@@ -182,10 +189,6 @@ func (s *service) config() server.Config {
 		WebhookAllow: webhooks.Loopback(), Dial: s.host.dial, OpenFiles: 4096,
 		Now: s.now, Rand: random, Logger: logger,
 	}
-	for _, c := range w.chains {
-		cfg.Chains = append(cfg.Chains, c.configured())
-	}
-	return cfg
 }
 
 // configured is the configuration of the chain.
@@ -196,6 +199,9 @@ func (c *worldChain) configured() server.Chain {
 		DepositFactory: invoice.Address(c.factory), AuthorizationRelay: invoice.Address(c.relay),
 		Limits: chain.DefaultSpendLimits(), Sweep: chain.SweepPolicy{When: c.sweep},
 	}
+	if c.both {
+		conf.Tokens = append(conf.Tokens, chain.Token{Currency: euros, Address: invoice.Address(c.other), Decimals: 6})
+	}
 	if c.quorum == 1 { // otherwise two nodes read every block, and the audit has no effect
 		conf.AuditCallsPerMinute = auditCalls
 	}
@@ -203,6 +209,8 @@ func (c *worldChain) configured() server.Chain {
 	if c.writes {
 		conf.Registry = invoice.Address(c.registry)
 		out.OperatorKey = operatorKey
+	}
+	if c.gasless {
 		out.Gasless = new(ledger.AuthorizationBudget(config.DefaultGasless()))
 	}
 	for _, n := range c.nodes {

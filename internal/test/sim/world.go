@@ -46,6 +46,7 @@ type world struct {
 	operator    *client
 	active      time.Duration // how long things happen
 	pace        atomic.Int64  // least time between blocks, so that a long outage has few
+	changes     bool          // the operator changes the configuration
 	outage      time.Duration // of the service, after the active time; may be 0
 	returns     atomic.Int64  // when the outage ends, in Unix nanoseconds
 
@@ -67,6 +68,9 @@ type worldChain struct {
 	key         string
 	every       time.Duration // between blocks
 	finality    chain.Finality
+	both        bool // the service runs with the second token, too
+	away        bool // it runs without the chain
+	gasless     bool
 	reorgs      float64 // chance of one after a block
 	drops       float64 // chance of one that replaces the newest block with transactions
 	quorum      int
@@ -105,6 +109,7 @@ func newWorld(seed uint64, log *trace, off map[int]bool, shared *database) *worl
 	w.ctx, w.end = context.WithCancel(context.Background())
 	r := stream(seed, "world")
 	w.active = time.Duration(50+r.IntN(100)) * time.Second
+	w.changes = stream(seed, "configuration").IntN(2) == 0 && shared == nil // replicas have one configuration
 	if r.IntN(4) == 0 {
 		w.outage = time.Duration(r.ExpFloat64() * float64(20*time.Hour)).Truncate(time.Second)
 	}
@@ -129,9 +134,9 @@ func (w *world) newWorldChain(r *mathrand.Rand, i int, outside *host) *worldChai
 	c := &worldChain{
 		evmChain: newChain(int64(i)), key: fmt.Sprint("chain", i+1), every: time.Duration(2+r.IntN(12)) * time.Second,
 		reorgs: []float64{0, 0.02, 0.1}[r.IntN(3)], drops: []float64{0, 0.1, 0.3}[r.IntN(3)], quorum: 1, compareLogs: true, fullBloom: r.IntN(2) == 0, writes: r.IntN(3) > 0,
-		sweep: []chain.SweepTime{chain.SweepAtOnce, chain.SweepNever, chain.SweepDaily}[r.IntN(3)],
-		poll:  time.Duration(1+r.IntN(8)) * time.Second, idle: time.Duration(8+r.IntN(50)) * time.Second,
 	}
+	c.gasless = c.writes
+	c.drawPace(r)
 	switch r.IntN(3) {
 	case 0:
 		c.finality = chain.Finality{Depth: uint64(r.IntN(8))}
@@ -209,7 +214,8 @@ func (w *world) invent(c *worldChain, on *block) []*types.Transaction {
 	if o := w.orders[hashOf(on.seq)%uint64(len(w.orders))]; o.chain == c && len(o.acks) > 0 {
 		key, id := account("stranger"), common.HexToHash(o.first().OnChainInvoiceID)
 		data := append(contracts.NewTestUSDC().PackTransfer(o.payTo(), o.amount()), id[:]...)
-		all = append(all, c.sign(key, on.state.GetNonce(addressOf(key)), &c.token, data, callGas))
+		token := o.token()
+		all = append(all, c.sign(key, on.state.GetNonce(addressOf(key)), &token, data, callGas))
 	}
 	return all
 }

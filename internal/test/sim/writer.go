@@ -32,7 +32,7 @@ func (w *world) afterwards() {
 		}
 		m, r := w.merchants[0], stream(w.seed, "last order of "+c.key)
 		o := m.newOrder(r, 1000+i)
-		o.chain, o.last, o.key, o.request.ChainKey, o.request.Currency = c, true, "key-"+o.name, c.key, "USDC"
+		o.chain, o.last, o.key, o.request.ChainKey, o.request.Currency = c, true, "key-"+o.name, c.key, chain.USDC
 		o.request.ExpiresAt = time.Now().Add(lastWindow + time.Minute).Unix()
 		w.mu.Lock()
 		w.orders = append(w.orders, o)
