@@ -61,6 +61,8 @@
 //   - An authorization is paid if and only if its transfer is on the chain, and not if the invoice was made void.
 //   - After the faults, the service carries out one more authorization on each chain. No authorization costs the
 //     operator more gas than its bound (writer.go).
+//   - In the end, goroutines, connections and the size of the database are within bounds, and what the operator's
+//     account paid is within its limits, which are small on some chains (resources.go).
 //   - Of two decisions about a payment that exclude each other, one fails.
 //   - Each commitment is opened and closed at most once.
 //   - A key opens nothing a second after its revocation was acknowledged.

@@ -38,6 +38,7 @@ func (w *world) judge() {
 	for !w.failed() {
 		missing := w.missing()
 		if len(missing) == 0 {
+			w.judgeResources()
 			w.log.say("JUDGE", "everything is as it should be: %d invoices", len(w.orders))
 			return
 		}

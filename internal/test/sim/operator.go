@@ -105,7 +105,7 @@ func (s *service) configure(r *mathrand.Rand) (all []server.Chain) {
 func (c *worldChain) changed(r *mathrand.Rand) *worldChain {
 	now := &worldChain{
 		evmChain: c.evmChain, key: c.key, finality: c.finality, quorum: c.quorum, compareLogs: c.compareLogs, fullBloom: c.fullBloom,
-		both: r.IntN(2) == 0, writes: c.writes && r.IntN(4) > 0, nodes: slices.Clone(c.nodes),
+		limits: c.limits, both: r.IntN(2) == 0, writes: c.writes && r.IntN(4) > 0, nodes: slices.Clone(c.nodes),
 	}
 	now.drawPace(r)
 	now.gasless = now.writes && r.IntN(3) > 0

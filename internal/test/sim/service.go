@@ -197,7 +197,7 @@ func (c *worldChain) configured() server.Chain {
 		Key: c.key, ID: c.id.Uint64(), Finality: c.finality, Quorum: c.quorum, CompareLogs: c.compareLogs, FullBloom: c.fullBloom,
 		Tokens:         []chain.Token{{Currency: chain.USDC, Address: invoice.Address(c.token), Decimals: 6}},
 		DepositFactory: invoice.Address(c.factory), AuthorizationRelay: invoice.Address(c.relay),
-		Limits: chain.DefaultSpendLimits(), Sweep: chain.SweepPolicy{When: c.sweep},
+		Limits: c.limits, Sweep: chain.SweepPolicy{When: c.sweep},
 	}
 	if c.both {
 		conf.Tokens = append(conf.Tokens, chain.Token{Currency: euros, Address: invoice.Address(c.other), Decimals: 6})

@@ -71,6 +71,8 @@ type worldChain struct {
 	both        bool // the service runs with the second token, too
 	away        bool // it runs without the chain
 	gasless     bool
+	limits      chain.SpendLimits
+	limited     bool    // the limits may keep it from sending what is due
 	reorgs      float64 // chance of one after a block
 	drops       float64 // chance of one that replaces the newest block with transactions
 	quorum      int
@@ -136,6 +138,7 @@ func (w *world) newWorldChain(r *mathrand.Rand, i int, outside *host) *worldChai
 		reorgs: []float64{0, 0.02, 0.1}[r.IntN(3)], drops: []float64{0, 0.1, 0.3}[r.IntN(3)], quorum: 1, compareLogs: true, fullBloom: r.IntN(2) == 0, writes: r.IntN(3) > 0,
 	}
 	c.gasless = c.writes
+	c.drawLimits(stream(w.seed, "limits of "+c.key))
 	c.drawPace(r)
 	switch r.IntN(3) {
 	case 0:

@@ -27,7 +27,7 @@ func (w *world) afterwards() {
 		}
 	}
 	for i, c := range w.chains {
-		if !c.writes {
+		if !c.writes || c.limited {
 			continue
 		}
 		m, r := w.merchants[0], stream(w.seed, "last order of "+c.key)
