@@ -26,14 +26,15 @@
 // the real contracts in go-ethereum's virtual machine, without consensus; nodes (node.go, rpc.go) serve it over
 // JSON-RPC. A reorg often replaces the newest payments, of which a drawn part is mined again, later or never.
 //
-// Merchants and payers (merchants.go, orders.go) use the REST interface and act on its answers: they create invoices
+// Merchants and payers (merchants.go, orders.go, payers.go) use the REST interface and act on its answers: they create invoices
 // with and without an idempotency key, repeat what was not answered, and pay as asked, late, twice, in parts, in
 // another token or not at all, by a transfer of the shown amount, a tagged transfer, the registry, a deposit address or
 // an authorization that the service sends. Merchants receive webhooks, check each signature, rotate secrets and keys,
 // ask for redelivery, void what they see paid, and refund; a refund that is offered again is sent again. Some payers
 // send their authorization themselves, too; some are a contract account that burns gas once its signature was checked.
 // Two people of a merchant (inbox.go) decide about the same payment, one after the other or at the same time: they
-// attribute, refund, send back or dismiss it. A merchant's account pays invoices of another one (exchange.go).
+// attribute, refund, send back or dismiss it. A merchant has two accounts (addresses.go), and changes the list of those
+// that are allowed, which in half of the worlds is in force after 20 seconds. A merchant's account pays invoices of another one (exchange.go).
 // Strangers send what pays nothing, and sweep deposits. Now and then nodes return the logs of a transfer but not its
 // transaction.
 //
@@ -65,6 +66,7 @@
 //     account paid is within its limits, which are small on some chains (resources.go).
 //   - Of two decisions about a payment that exclude each other, one fails.
 //   - Each commitment is opened and closed at most once.
+//   - An address that is certainly allowed is not refused, and no invoice settles to one that certainly is not.
 //   - A key opens nothing a second after its revocation was acknowledged.
 //   - Each event reached its merchant, with a valid signature by the service's clock, the body of the log and always
 //     the same delivery id.

@@ -23,9 +23,9 @@ func (o *order) payFromExchange() bool {
 	}
 	amount, other := o.shown(), w.orders[i]
 	id := common.HexToHash(other.first().OnChainInvoiceID)
-	o.send(account(o.merchant.name), o.token(), append(token.PackTransfer(other.payTo(), amount), id[:]...))
+	o.send(account(o.payee), o.token(), append(token.PackTransfer(other.payTo(), amount), id[:]...))
 	clock.Sleep(w.ctx, 2*o.chain.every, nil)
-	o.send(account(other.merchant.name), o.token(), token.PackTransfer(o.payTo(), amount))
+	o.send(account(other.payee), o.token(), token.PackTransfer(o.payTo(), amount))
 	return true
 }
 

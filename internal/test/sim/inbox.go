@@ -33,6 +33,7 @@ type handled struct {
 	began   map[act]time.Time
 	ended   map[act]time.Time
 	order   *order   // the one to which it may be attributed; nil without one
+	payee   string   // the account that has the money
 	back    []string // calldata of its refunds
 }
 
@@ -87,13 +88,13 @@ func (w *world) chainOf(key string) *worldChain {
 // handle notes that people act on a payment. One without an invoice can be attributed to an order of the merchant. It
 // returns nil if somebody has acted on the payment.
 func (w *world) handle(r *rand.Rand, m *merchant, p *apitypes.Payment) *handled {
-	h := &handled{payment: *p, began: map[act]time.Time{}, ended: map[act]time.Time{}}
+	h := &handled{payment: *p, payee: m.name, began: map[act]time.Time{}, ended: map[act]time.Time{}}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, i := range r.Perm(len(w.orders)) {
 		o := w.orders[i]
 		if len(o.acks) > 0 && o.merchant == m && o.chain.key == p.ChainKey && o.request.Currency == p.Currency && common.HexToAddress(p.To) == o.payTo() {
-			h.order = o
+			h.order, h.payee = o, o.payee
 		}
 	}
 	if w.handled[p.ID] != nil || p.InvoiceID == "" && h.order == nil {
@@ -182,7 +183,7 @@ func (m *merchant) sendFrom(h *handled, to, data string) {
 	w.mu.Lock()
 	h.back = append(h.back, data)
 	w.mu.Unlock()
-	tx := w.chainOf(h.payment.ChainKey).send(account(m.name), &address, hexutil.MustDecode(data), callGas)
+	tx := w.chainOf(h.payment.ChainKey).send(account(h.payee), &address, hexutil.MustDecode(data), callGas)
 	w.log.say(m.name, "transaction %s gives back %s", tx.Hash(), h.payment.ID)
 }
 

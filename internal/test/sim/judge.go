@@ -147,7 +147,7 @@ func (w *world) judgeInvoices(s answers, transfers []transfer, miss func(string,
 // judge compares an invoice with its account.
 func (o *order) judge(inv apitypes.Invoice, a balance, miss func(string, ...any)) {
 	wanted, paid := o.statuses(a), toBig(inv.AmountPaid)
-	if inv.Amount != o.request.Amount || inv.ExpiresAt != o.request.ExpiresAt || inv.ChainKey != o.request.ChainKey || inv.MerchantID != o.merchant.name {
+	if inv.Amount != o.request.Amount || inv.ExpiresAt != o.request.ExpiresAt || inv.ChainKey != o.request.ChainKey || inv.MerchantID != o.merchant.name || common.HexToAddress(inv.MerchantAddress) != o.wallet {
 		o.merchant.world.fail("%s: invoice %s has other terms than were acknowledged", o.name, inv.ID)
 	}
 	about := fmt.Sprintf("%s: invoice %s is %s with %s of %s; the chain has %s (%s in time) and up to %s (%s) for it", o.name, inv.ID, inv.Status, paid, o.amount(), a.all, a.due, a.mayAll, a.mayDue)

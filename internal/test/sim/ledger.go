@@ -67,7 +67,7 @@ func (c *worldChain) transfersOf(b *block, i int) (all []transfer) {
 
 // belongs reports whether a transfer must be, and whether it may be, a payment of an order.
 func (o *order) belongs(t transfer) (must, may bool) {
-	if t.refund || t.chain != o.chain || t.currency != o.request.Currency || len(o.acks) == 0 || t.to != o.payTo() && t.to != o.merchant.wallet || t.from == o.payTo() {
+	if t.refund || t.chain != o.chain || t.currency != o.request.Currency || len(o.acks) == 0 || t.to != o.payTo() && t.to != o.wallet || t.from == o.payTo() {
 		return false, false
 	}
 	id := common.HexToHash(o.first().OnChainInvoiceID)

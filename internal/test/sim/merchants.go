@@ -22,14 +22,16 @@ import (
 // merchant creates invoices, and receives their events.
 type merchant struct {
 	*client
-	wallet  common.Address
-	webhook string // address of its receiver; empty without one
+	preset  bool       // the operator has set default addresses
+	draws   *rand.Rand // its addresses
+	webhook string     // address of its receiver; empty without one
 
 	mu       sync.Mutex
 	secrets  []string
 	received map[string]*received // by delivery id
-	exchange bool                 // its accounts are an exchange's, and never send a prepared refund
-	refunds  bool                 // they may have sent one
+	lists    []addressList
+	exchange bool // its accounts are an exchange's, and never send a prepared refund
+	refunds  bool // they may have sent one
 }
 
 // received is what arrived of a delivery.
@@ -42,7 +44,8 @@ type received struct {
 
 func newMerchant(w *world, i int, outside *host) *merchant {
 	name := fmt.Sprint("merchant", i+1)
-	m := &merchant{client: &client{world: w, name: name}, wallet: addressOf(account(name)), received: map[string]*received{}}
+	draws := stream(w.seed, "addresses of "+name)
+	m := &merchant{client: &client{world: w, name: name}, draws: draws, preset: draws.IntN(3) == 0, received: map[string]*received{}, lists: make([]addressList, 1)}
 	m.webhook = fmt.Sprintf("127.0.1.%d:80", i+1)
 	serve(outside, m.webhook, m)
 	return m
@@ -50,8 +53,13 @@ func newMerchant(w *world, i int, outside *host) *merchant {
 
 // register makes the merchant known to the service.
 func (m *merchant) register() error {
-	o := m.world.operator
-	if err := o.insist(http.MethodPost, "/api/merchants", object{"id": m.name, "name": m.name}, nil); err != nil {
+	o, defaults := m.world.operator, map[string]string{}
+	for _, c := range m.world.chains {
+		if m.preset {
+			defaults[c.key] = addressOf(account(m.name)).Hex()
+		}
+	}
+	if err := o.insist(http.MethodPost, "/api/merchants", object{"id": m.name, "name": m.name, "defaultAddresses": defaults}, nil); err != nil {
 		return err
 	}
 	var key apitypes.KeySecretResponse
@@ -135,7 +143,7 @@ func (m *merchant) trade() {
 	}
 }
 
-// manage sometimes sends an event again, or replaces the secret of the webhook or the key.
+// manage sometimes sends an event again, or replaces the secret of the webhook, the key or the allowed addresses.
 func (m *merchant) manage(r *rand.Rand) {
 	path := "/api/merchants/" + m.name + "/webhook/secret"
 	switch r.IntN(8) {
@@ -155,6 +163,8 @@ func (m *merchant) manage(r *rand.Rand) {
 		}
 	case 2:
 		m.world.all.Go(m.replaceKey)
+	case 3:
+		m.changeAddresses()
 	}
 }
 
@@ -197,9 +207,10 @@ func (w *world) disturb() {
 		amount := big.NewInt(int64(1 + 2*r.IntN(5_000) + 20_000_000*r.IntN(2))) // of no order
 		switch {
 		case o != nil && o.first().Invoice.DepositAddress != "" && r.IntN(2) == 0:
-			o.chain.send(key, &o.chain.factory, contracts.NewDepositFactory().PackSweepOne(contracts.Sweep{Merchant: o.merchant.wallet, Id: common.HexToHash(o.first().OnChainInvoiceID), Token: o.token()}), callGas)
+			o.chain.send(key, &o.chain.factory, contracts.NewDepositFactory().PackSweepOne(contracts.Sweep{Merchant: o.wallet, Id: common.HexToHash(o.first().OnChainInvoiceID), Token: o.token()}), callGas)
 		default:
-			tx := c.send(key, []*common.Address{&c.token, &c.other}[r.IntN(2)], contracts.NewTestUSDC().PackTransfer(m.wallet, amount), callGas)
+			to := addressOf(account(m.wallets()[r.IntN(2)]))
+			tx := c.send(key, []*common.Address{&c.token, &c.other}[r.IntN(2)], contracts.NewTestUSDC().PackTransfer(to, amount), callGas)
 			if r.IntN(12) == 0 {
 				w.log.say(c.key, "no node returns transaction %s, only its logs", tx.Hash())
 				c.hide(tx.Hash())

@@ -125,11 +125,12 @@ func (c *worldChain) drawPace(r *mathrand.Rand) {
 }
 
 // refusable reports whether the service may refuse to create the invoice now: too little time is left by its clock, or
-// it runs without the chain or the currency.
+// it runs without the chain or the currency, or the address is perhaps not allowed.
 func (o *order) refusable() bool {
 	w := o.merchant.world
+	must, _ := o.merchant.allows(o.wallet, time.Now())
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ahead := slices.Max(w.machine.recent())
-	return o.request.ExpiresAt < time.Now().Add(ahead).Unix()+5 || o.chain.away || o.request.Currency == euros && !o.chain.both
+	return o.request.ExpiresAt < time.Now().Add(ahead).Unix()+5 || o.chain.away || o.request.Currency == euros && !o.chain.both || !must
 }

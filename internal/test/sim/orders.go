@@ -23,10 +23,13 @@ import (
 type order struct {
 	name     string
 	merchant *merchant
+	payee    string // the account that it settles to
+	wallet   common.Address
 	chain    *worldChain
 	request  apitypes.CreateInvoiceRequest
 	key      string // of idempotency; may be empty
 	attempts int
+	asked    time.Time // of the first attempt
 	acks     []apitypes.CreateInvoiceResponse
 	seen     uint64          // the chain's height when the first answer came
 	issued   map[string]bool // transfer amounts that the service named
@@ -43,13 +46,17 @@ type order struct {
 
 func (m *merchant) newOrder(r *rand.Rand, i int) *order {
 	c := m.world.chains[r.IntN(len(m.world.chains))]
-	o := &order{name: fmt.Sprintf("%s-%d", m.name, i+1), merchant: m, chain: c, issued: map[string]bool{}}
+	o := &order{name: fmt.Sprintf("%s-%d", m.name, i+1), merchant: m, payee: m.drawWallet(), chain: c, issued: map[string]bool{}}
+	o.wallet = addressOf(account(o.payee))
 	o.request = apitypes.CreateInvoiceRequest{
-		MerchantID: m.name, MerchantAddress: m.wallet.Hex(), Amount: fmt.Sprint(1_000_000 + 10_000*r.IntN(50)), Currency: chain.USDC, ChainKey: c.key,
+		MerchantID: m.name, MerchantAddress: o.wallet.Hex(), Amount: fmt.Sprint(1_000_000 + 10_000*r.IntN(50)), Currency: chain.USDC, ChainKey: c.key,
 		ExpiresAt: time.Now().Add(time.Duration(30+r.IntN(80)) * time.Second).Unix(), Reference: o.name,
 	}
 	if r.IntN(4) == 0 {
 		o.request.ExpiresAt += int64(r.IntN(120))
+	}
+	if m.preset && o.payee == m.name && m.draws.IntN(2) == 0 {
+		o.request.MerchantAddress = ""
 	}
 	if o.patient = r.IntN(6) == 0; o.patient {
 		o.request.ExpiresAt += 240
@@ -178,7 +185,7 @@ func (o *order) readTerms() {
 		return
 	}
 	if terms.OnChainInvoiceID != o.first().OnChainInvoiceID || terms.DepositAddress != o.first().Invoice.DepositAddress ||
-		terms.Amount != o.request.Amount || common.HexToAddress(terms.MerchantAddress) != o.merchant.wallet || common.HexToAddress(terms.Token) != o.token() {
+		terms.Amount != o.request.Amount || common.HexToAddress(terms.MerchantAddress) != o.wallet || common.HexToAddress(terms.Token) != o.token() {
 		o.merchant.world.fail("%s: the page shows other terms: %+v", o.name, terms)
 	}
 }
@@ -227,7 +234,7 @@ func (o *order) askedBy(payer common.Address, most string) (amount string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, other := range w.orders {
-		if other.merchant.wallet != payer || len(other.acks) == 0 || other.chain != o.chain || other.request.Currency != o.request.Currency {
+		if other.wallet != payer || len(other.acks) == 0 || other.chain != o.chain || other.request.Currency != o.request.Currency {
 			continue
 		}
 		if asked := other.first().Invoice.TransferAmount; asked != "" && toBig(asked).Cmp(toBig(most)) <= 0 {
@@ -266,7 +273,7 @@ func (o *order) sendRefund(r *rand.Rand, refund *apitypes.RefundResponse, send b
 			reorg = false
 		}
 		if offered != nil {
-			o.send(account(o.merchant.name), common.HexToAddress(offered.To), hexutil.MustDecode(offered.Data))
+			o.send(account(o.payee), common.HexToAddress(offered.To), hexutil.MustDecode(offered.Data))
 		}
 		if offered = nil; !w.pause(o.chain.every) {
 			return
@@ -290,7 +297,9 @@ func (o *order) create(r *rand.Rand) bool {
 	}
 	for {
 		var answer apitypes.CreateInvoiceResponse
-		o.attempts++
+		if o.attempts++; o.attempts == 1 {
+			o.asked = time.Now()
+		}
 		refusable := o.refusable()
 		err := m.call(http.MethodPost, "/api/invoices", o.request, &answer, headers...)
 		var refused *refusedError
@@ -324,10 +333,13 @@ func (o *order) ack(answer apitypes.CreateInvoiceResponse) {
 		o.seen = o.chain.view()[len(o.chain.view())-1].number
 	}
 	o.note(answer.Invoice)
+	if _, may := o.merchant.allows(o.wallet, o.asked); !may {
+		w.fail("%s: invoice %s settles to %s, which is not allowed", o.name, answer.ID, o.wallet)
+	}
 	if first.ID != answer.ID || first.OnChainInvoiceID != answer.OnChainInvoiceID {
 		w.fail("%s: two answers to one idempotency key, %s and %s", o.name, first.ID, answer.ID)
 	}
-	if answer.Invoice.Amount != o.request.Amount || answer.Invoice.ChainKey != o.request.ChainKey || common.HexToAddress(answer.Invoice.MerchantAddress) != o.merchant.wallet {
+	if answer.Invoice.Amount != o.request.Amount || answer.Invoice.ChainKey != o.request.ChainKey || common.HexToAddress(answer.Invoice.MerchantAddress) != o.wallet {
 		w.fail("%s: the invoice %s has other terms than the request", o.name, answer.ID)
 	}
 }

@@ -21,7 +21,7 @@ import (
 func (o *order) drawPayer(r *rand.Rand) *ecdsa.PrivateKey {
 	w := o.merchant.world
 	if other := w.merchants[r.IntN(len(w.merchants))]; other != o.merchant && r.IntN(2) == 0 {
-		return account(other.name)
+		return account(other.wallets()[r.IntN(2)])
 	}
 	return payers[r.IntN(len(payers))]
 }
@@ -41,7 +41,7 @@ func (o *order) payTo() common.Address {
 	if a := o.first().Invoice.DepositAddress; a != "" {
 		return common.HexToAddress(a)
 	}
-	return o.merchant.wallet
+	return o.wallet
 }
 
 // token returns the token that the order asks for.
@@ -66,7 +66,7 @@ func (o *order) pay(r *rand.Rand, payer *ecdsa.PrivateKey, amount *big.Int, show
 	case o.first().Invoice.DepositAddress != "", way < 2 && shown:
 		o.send(payer, o.token(), token.PackTransfer(o.payTo(), amount))
 	case way == 2 && o.chain.writes && shown:
-		terms := contracts.Terms{Merchant: o.merchant.wallet, Token: o.token(), Amount: o.amount(), ExpiresAt: uint64(o.request.ExpiresAt), Salt: contracts.Salt(o.first().ID)}
+		terms := contracts.Terms{Merchant: o.wallet, Token: o.token(), Amount: o.amount(), ExpiresAt: uint64(o.request.ExpiresAt), Salt: contracts.Salt(o.first().ID)}
 		o.send(payer, o.token(), token.PackApprove(o.chain.registry, o.amount()))
 		o.send(payer, o.chain.registry, contracts.NewInvoiceRegistry().PackPay(terms))
 	default:

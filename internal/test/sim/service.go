@@ -184,7 +184,7 @@ func (s *service) config() server.Config {
 	return server.Config{
 		Listeners: []*server.Listener{server.NewListener(s.host.listen(s.address), server.Address{})},
 		Database:  s.database, Access: server.Access{Mode: access.Live, OperatorKey: w.operatorKey},
-		AllowListDelay: config.DefaultAllowListDelay, Keyring: access.NewKeyring(key),
+		AllowListDelay: w.listDelay, Keyring: access.NewKeyring(key),
 		KeepEvents: config.DefaultRetention, KeepAttempts: config.DefaultRetention,
 		WebhookAllow: webhooks.Loopback(), Dial: s.host.dial, OpenFiles: 4096,
 		Now: s.now, Rand: random, Logger: logger,

@@ -20,6 +20,7 @@ import (
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock"
+	"github.com/quittance/quittance/internal/config"
 )
 
 const (
@@ -46,6 +47,7 @@ type world struct {
 	operator    *client
 	active      time.Duration // how long things happen
 	pace        atomic.Int64  // least time between blocks, so that a long outage has few
+	listDelay   time.Duration // until a list of allowed addresses is in force
 	changes     bool          // the operator changes the configuration
 	outage      time.Duration // of the service, after the active time; may be 0
 	returns     atomic.Int64  // when the outage ends, in Unix nanoseconds
@@ -111,6 +113,7 @@ func newWorld(seed uint64, log *trace, off map[int]bool, shared *database) *worl
 	w.ctx, w.end = context.WithCancel(context.Background())
 	r := stream(seed, "world")
 	w.active = time.Duration(50+r.IntN(100)) * time.Second
+	w.listDelay = []time.Duration{config.DefaultAllowListDelay, 20 * time.Second}[stream(seed, "addresses").IntN(2)]
 	w.changes = stream(seed, "configuration").IntN(2) == 0 && shared == nil // replicas have one configuration
 	if r.IntN(4) == 0 {
 		w.outage = time.Duration(r.ExpFloat64() * float64(20*time.Hour)).Truncate(time.Second)

@@ -33,6 +33,9 @@ func (w *world) afterwards() {
 		m, r := w.merchants[0], stream(w.seed, "last order of "+c.key)
 		o := m.newOrder(r, 1000+i)
 		o.chain, o.last, o.key, o.request.ChainKey, o.request.Currency = c, true, "key-"+o.name, c.key, chain.USDC
+		if must, _ := m.allows(o.wallet, time.Now()); !must {
+			continue
+		}
 		o.request.ExpiresAt = time.Now().Add(lastWindow + time.Minute).Unix()
 		w.mu.Lock()
 		w.orders = append(w.orders, o)
