@@ -76,8 +76,9 @@ properties: ## run HISTORIES cases of each property, INVARIANTS of each model, a
 cases: ## run the ledger's tests on both databases, and more cases of properties and histories than make test
 	go test ./internal/ledger -everywhere -timeout 60m -property.seed=251 -property.count=4000 -property.stored=10 -memory.seed=401 -memory.count=2000
 	go test ./internal/indexer -run '^TestHistories$$' -timeout 60m -history.seed=121 -history.count=600
-	go test ./internal/txmgr -run '^TestWriterProperties$$' -timeout 60m -rapid.checks=300
-	go test ./internal/web/api -run '^TestFollowersOverRestores$$' -timeout 60m -rapid.checks=300
+	go test ./internal/txmgr -run '^Test(WriterProperties|MarketFeesKeepWithinTheCap|RaisedFeesReplaceEverywhere|ExclusiveKeyGivesNoFalseAlarm|RefusedCalls)$$' -timeout 60m -rapid.checks=300
+	go test ./internal/web/api -run '^Test(FollowersOverRestores|PagesMakeTheWholeList)$$' -timeout 60m -rapid.checks=300
+	go test ./contracts -run '^Test(IDIsTheContracts|DepositAddressIsTheContracts)$$' -timeout 60m -rapid.checks=300
 
 .PHONY: sim
 sim: ## run the service in simulated worlds until stopped; SIMFLAGS='-seeds 1..5000' runs these, '-seed 7 -trace run.log' replays one

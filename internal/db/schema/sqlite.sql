@@ -1710,7 +1710,8 @@ CREATE TABLE api_keys (
     scopes       TEXT NOT NULL CHECK (scopes <> ''),
     -- Unix seconds
     created_at   BIGINT NOT NULL,
-    -- Unix seconds: from then on it is refused; null if it does not expire
+    -- Unix seconds: from then on it is refused; null if it does not expire. It may be before created_at, and so may
+    -- revoked_at, since the machine's clock may have been set back
     expires_at   BIGINT,
     -- Unix seconds: when it was revoked; null if it was not
     revoked_at   BIGINT,

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// PostgresWithClock is MigratedPostgres with a database in which statements read a time that setTime sets.
+// PostgresWithClock is MigratedPostgres with a database whose clock_timestamp() returns the time of the last call of
+// setTime. now() still returns the real time. The user must be a superuser, and the server on this machine.
 func PostgresWithClock(tb testing.TB) (url string, setTime func(time.Time)) {
 	tb.Helper()
 	must := func(err error) {
@@ -17,10 +18,10 @@ func PostgresWithClock(tb testing.TB) (url string, setTime func(time.Time)) {
 		}
 	}
 	url = MigratedPostgres(tb)
-	dir := tb.TempDir()
-	for at := dir; at != os.TempDir() && at != "/"; at = filepath.Dir(at) { // the server runs as another user
-		must(os.Chmod(at, 0o755)) //nolint:gosec // it has nothing to hide
-	}
+	dir, err := os.MkdirTemp(tempDir(), "quittance-clock-") //nolint:usetesting // which root alone may enter
+	must(err)
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
+	must(os.Chmod(dir, 0o755)) //nolint:gosec // the server runs as another user
 	file, err := os.Create(filepath.Join(dir, "clock"))
 	must(err)
 	tb.Cleanup(func() { _ = file.Close() })

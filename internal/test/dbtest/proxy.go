@@ -37,7 +37,7 @@ type Proxy struct {
 	statements, commits atomic.Int64
 
 	mu     sync.Mutex
-	closed bool
+	closed bool // new connections are closed at once
 	links  map[*link]bool
 }
 
@@ -101,9 +101,22 @@ func (p *Proxy) Cut(most int) (n int) {
 			break
 		}
 		l.close()
+		delete(p.links, l)
 		n++
 	}
 	return n
+}
+
+// Refuse closes all connections, and each new one until it is called with false.
+func (p *Proxy) Refuse(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = on
+	for l := range p.links {
+		if on {
+			l.close()
+		}
+	}
 }
 
 // Turns returns how many round trips clients have begun: how often one has sent after it

@@ -20,23 +20,23 @@
 // world's time. A client asks the replicas in turn. SQLite's disk (package simdisk) is full or slow for a while, fails
 // to sync, and loses what was not synced when power is lost. The operator (operator.go) stops the service, and kills it
 // at a drawn time, write or request. The clock of its machine (machineclock.go) is set by seconds or hours, while it
-// runs and between two runs. In half of the worlds with one replica, later runs have other configurations: how often
+// runs and between two runs. In half of the worlds on SQLite, later runs have other configurations: how often
 // chains are read, sweeps, nodes, quorum, operator key with registry, gasless payments and the second token change, and
 // one of several chains may be left out. The connections lead to an in-memory network (net.go). A chain (chain.go) runs
 // the real contracts in go-ethereum's virtual machine, without consensus; nodes (node.go, rpc.go) serve it over
 // JSON-RPC. A reorg often replaces the newest payments, of which a drawn part is mined again, later or never.
 //
-// Merchants and payers (merchants.go, orders.go, payers.go) use the REST interface and act on its answers: they create invoices
-// with and without an idempotency key, repeat what was not answered, and pay as asked, late, twice, in parts, in
-// another token or not at all, by a transfer of the shown amount, a tagged transfer, the registry, a deposit address or
-// an authorization that the service sends. Merchants receive webhooks, check each signature, rotate secrets and keys,
-// ask for redelivery, void what they see paid, and refund; a refund that is offered again is sent again. Some payers
-// send their authorization themselves, too; some are a contract account that burns gas once its signature was checked.
-// Two people of a merchant (inbox.go) decide about the same payment, one after the other or at the same time: they
-// attribute, refund, send back or dismiss it. A merchant has two accounts (addresses.go), and changes the list of those
-// that are allowed, which in half of the worlds is in force after 20 seconds. A merchant's account pays invoices of another one (exchange.go).
-// Strangers send what pays nothing, and sweep deposits. Now and then nodes return the logs of a transfer but not its
-// transaction.
+// Merchants and payers (merchants.go, orders.go, payers.go) use the REST interface and act on its answers: they create
+// invoices with and without an idempotency key, repeat what was not answered, and pay as asked, late, twice, in parts,
+// in another token or not at all, by a transfer of the shown amount, a tagged transfer, the registry, a deposit address
+// or an authorization that the service sends. Merchants receive webhooks, check each signature, rotate secrets and
+// keys, ask for redelivery, void what they see paid, and refund; a refund that is offered again is sent again. Some
+// payers send their authorization themselves, too; some are a contract account that burns gas once its signature was
+// checked. Two people of a merchant (inbox.go) decide about the same payment, one after the other or at the same time:
+// they attribute, refund, send back or dismiss it. A merchant has two accounts (addresses.go), and changes the list of
+// those that are allowed, which in half of the worlds is in force after 20 seconds. A merchant's account pays invoices
+// of another one (exchange.go). Strangers send what pays nothing, and sweep deposits. Now and then nodes return the
+// logs of a transfer but not its transaction.
 //
 // A fault (fault.go) is drawn and not chosen from a list of cases: it has a target, a time, a chance, a mask of
 // methods, and any combination of effects: slow, lost before or after it took effect, doubled, another status or
@@ -46,9 +46,9 @@
 //
 // # The judges
 //
-// The judges (judge.go, ledger.go) read no table. They know the canonical blocks that are final in the end, and what
-// the service has answered. When all faults have stopped and the last invoice has expired, the service has
-// progressBound to be right:
+// The judges (judge.go, ledger.go, inbox.go, addresses.go, resources.go, writer.go) read no table. They know the
+// canonical blocks that are final in the end, and what the service has answered. When all faults have stopped and the
+// last invoice has expired, the service has progressBound to be right:
 //
 //   - An acknowledged invoice exists, with its terms, and a key has made one.
 //   - It is paid if and only if transfers that identify it, mined in time, less what was refunded until then, add up
@@ -58,12 +58,14 @@
 //   - A confirmed payment is a transfer on the chain, and each transfer pays once.
 //   - Each event that is due exists once, and a reader that followed the log during the run has read the same
 //     events in the same order.
-//   - What was refunded is the sum of the prepared refunds that were sent, and none is offered after it was sent.
+//   - What was refunded is the sum of the prepared refunds that were sent, perhaps with what clerks gave back, and
+//     none is offered after it was sent.
 //   - An authorization is paid if and only if its transfer is on the chain, and not if the invoice was made void.
-//   - After the faults, the service carries out one more authorization on each chain. No authorization costs the
-//     operator more gas than its bound (writer.go).
-//   - In the end, goroutines, connections and the size of the database are within bounds, and what the operator's
-//     account paid is within its limits, which are small on some chains (resources.go).
+//   - After the faults, the service carries out one more authorization on each chain to which it writes, unless small
+//     limits, a clock that was set by minutes or the list of addresses may prevent it. No authorization costs the
+//     operator more gas than its bound.
+//   - In the end, goroutines, connections and the size of a SQLite database are within bounds, and what the operator's
+//     account paid is within its limits, which are small on some chains.
 //   - Of two decisions about a payment that exclude each other, one fails.
 //   - Each commitment is opened and closed at most once.
 //   - An address that is certainly allowed is not refused, and no invoice settles to one that certainly is not.
@@ -73,9 +75,10 @@
 //
 // # What a seed does not decide
 //
-// A worker has one processor (GOMAXPROCS=1), the world draws from a separate stream for each actor, and whether a
-// fault hits a request depends on how many requests it has met before. What remains: the order in which the Go
-// scheduler runs goroutines that are ready at the same simulated time, also after a system call or a preemption; the
-// order of maps and of select; how long a statement of PostgreSQL takes; the jitter that the service draws from math/rand/v2; the random bytes of TLS and of
-// package crypto. So a replay takes a slightly different course, in which most failures appear again.
+// A worker has one processor (GOMAXPROCS=1), the world draws from a separate stream for each actor, and whether a fault
+// hits a request depends on how many requests it has met before. What remains: the order in which the Go scheduler runs
+// goroutines that are ready at the same simulated time, also after a system call or a preemption; the order of maps and
+// of select; how long a statement of PostgreSQL takes; the jitter that the service draws from math/rand/v2; the random
+// bytes of TLS and of package crypto. So a replay takes a slightly different course, in which most failures appear
+// again.
 package main

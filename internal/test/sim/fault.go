@@ -129,15 +129,14 @@ type effect struct {
 // plan decides which requests suffer. Invariant: whether a request is hit depends on the seed and on how many
 // requests the fault has met, not on other draws.
 type plan struct {
-	mu     sync.Mutex
-	faults []fault
-	off    map[int]bool
-	met    map[int]uint64
-	began  time.Time
-	over   bool // all faults have stopped
-	left   int  // requests until crash is closed
-	crash  chan struct{}
-	hit    map[int]int
+	mu      sync.Mutex
+	faults  []fault
+	off     map[int]bool
+	met     map[int]uint64
+	began   time.Time
+	over    bool                  // all faults have stopped
+	crashes map[chan struct{}]int // requests until each is closed
+	hit     map[int]int
 }
 
 // stop ends all faults.
@@ -151,8 +150,9 @@ func (p *plan) stop() {
 func (p *plan) crashAfter(n int) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.left, p.crash = n, make(chan struct{})
-	return p.crash
+	crash := make(chan struct{})
+	p.crashes[crash] = n
+	return crash
 }
 
 // meet returns what a request to a target suffers.
@@ -160,8 +160,11 @@ func (p *plan) meet(target string, methods ...string) effect {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var e effect
-	if p.left--; p.left == 0 {
-		close(p.crash)
+	for crash := range p.crashes {
+		if p.crashes[crash]--; p.crashes[crash] == 0 {
+			close(crash)
+			delete(p.crashes, crash)
+		}
 	}
 	now := time.Since(p.began)
 	for _, f := range p.faults {

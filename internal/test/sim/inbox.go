@@ -100,6 +100,9 @@ func (w *world) handle(r *rand.Rand, m *merchant, p *apitypes.Payment) *handled 
 	if w.handled[p.ID] != nil || p.InvoiceID == "" && h.order == nil {
 		return nil
 	}
+	if p.InvoiceID != "" {
+		h.order = nil // it belongs to its invoice
+	}
 	w.handled[p.ID] = h
 	return h
 }
@@ -192,7 +195,7 @@ func (m *merchant) sendFrom(h *handled, to, data string) {
 func (h *handled) excludes(a, b act) bool {
 	switch a {
 	case actRefund, actReturn:
-		return b != actReturn && (b == actAccept || b == actDismiss && a == actRefund || h.ended[a].Before(h.began[b]))
+		return b != actReturn && (b == actAccept || b == actDismiss && a == actRefund || !h.ended[a].After(h.began[b])) // no time passes between two acts in turn
 	case actDismiss, actAccept:
 		return b != actReturn
 	case actAttribute:

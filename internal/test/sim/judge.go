@@ -39,7 +39,9 @@ func (w *world) judge() {
 		missing := w.missing()
 		if len(missing) == 0 {
 			w.judgeResources()
-			w.log.say("JUDGE", "everything is as it should be: %d invoices", len(w.orders))
+			if !w.failed() {
+				w.log.say("JUDGE", "everything is as it should be: %d invoices", len(w.orders))
+			}
 			return
 		}
 		if time.Now().After(until) {

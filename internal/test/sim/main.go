@@ -172,20 +172,26 @@ func (r result) print(out io.Writer) {
 // runSeed runs a world in a bubble.
 func runSeed(b bubbles, seed uint64, folder string, log *trace, off map[int]bool) (r result) {
 	began := time.Now()
-	database := b.database(seed)
-	defer database.close()
-	b.run(func() {
-		if log != nil {
-			log.began = time.Now()
-		}
-		w := newWorld(seed, log, off, database)
-		start := time.Now()
-		r.failures = w.run(folder)
-		r.faults, r.hit, r.orders, r.world = w.plan.faults, w.plan.hit, len(w.orders), time.Since(start)
-		for _, c := range w.chains {
-			r.blocks += int(c.made)
-		}
+	ok := b.t.Run("world", func(t *testing.T) { // its end drops the database
+		b := bubbles{t: t, postgres: b.postgres}
+		database := b.database(seed)
+		defer database.close()
+		b.run(func() {
+			if log != nil {
+				log.began = time.Now()
+			}
+			w := newWorld(seed, log, off, database)
+			start := time.Now()
+			r.failures = w.run(folder)
+			r.faults, r.hit, r.orders, r.world = w.plan.faults, w.plan.hit, len(w.orders), time.Since(start)
+			for _, c := range w.chains {
+				r.blocks += int(c.made)
+			}
+		})
 	})
+	if !ok {
+		b.t.FailNow() // it prints why
+	}
 	r.seed, r.took = seed, time.Since(began)
 	return r
 }

@@ -41,7 +41,7 @@ type order struct {
 	refund   *apitypes.RefundResponse // the prepared one; nil without one
 	patient  bool                     // it has the time to be paid in parts, with a refund in between
 	last     bool                     // made after the faults; the service must carry out its authorization
-	early    bool                     // it was prepared while the invoice was open
+	early    bool                     // the refund was prepared while the invoice was open
 }
 
 func (m *merchant) newOrder(r *rand.Rand, i int) *order {
@@ -213,9 +213,11 @@ func (o *order) giveBack(r *rand.Rand) {
 			return
 		}
 	}
-	if answer.Refund.ID != "" {
-		o.sendRefund(r, &answer, r.IntN(4) > 0)
+	if answer.Refund.ID == "" { // it was refused
+		o.early = false
+		return
 	}
+	o.sendRefund(r, &answer, r.IntN(4) > 0)
 }
 
 // tryReceiver sometimes asks for a refund to an address that receives payments, which must be refused.
@@ -227,8 +229,8 @@ func (o *order) tryReceiver(r *rand.Rand, p apitypes.Payment) {
 	}
 }
 
-// askedBy returns an amount that an invoice of another merchant asks for, if that merchant has paid, and at least as much.
-// A refund of that amount pays no invoice.
+// askedBy returns the transfer amount of an invoice that settles to the payer's account, if it is at most the given
+// amount, or "". A refund of that amount pays no invoice.
 func (o *order) askedBy(payer common.Address, most string) (amount string) {
 	w := o.merchant.world
 	w.mu.Lock()

@@ -121,7 +121,7 @@ func (o *order) authorize(r *rand.Rand, payer *ecdsa.PrivateKey) bool {
 	o.merchant.world.mu.Lock()
 	defer o.merchant.world.mu.Unlock()
 	o.charging = err == nil
-	o.uncharge = o.uncharge || races && o.voided && o.charging
+	o.uncharge = o.uncharge || !own && o.voided && o.charging
 	return o.isTaken(err, own)
 }
 

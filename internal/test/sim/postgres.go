@@ -59,6 +59,13 @@ func (s *service) now() time.Time {
 	return s.world.machine.now()
 }
 
+// refuse keeps a replica from the database while on is true.
+func (s *service) refuse(on bool) {
+	if d := s.world.database; d != nil {
+		d.proxies[s.index].Refuse(on)
+	}
+}
+
 // cut breaks up to most of a replica's connections to the database.
 func (s *service) cut(most int) {
 	if d := s.world.database; d != nil {

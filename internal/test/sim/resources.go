@@ -18,7 +18,7 @@ import (
 const (
 	maxGoroutines  = 300        // of the services and the world
 	maxConnections = 100        // of a service to nodes, receivers and clients
-	maxDatabase    = 15_000_000 // bytes without orders, with the log
+	maxDatabase    = 15_000_000 // bytes, with the write-ahead log; each order may add bytesOfOrder
 	bytesOfOrder   = 100_000
 )
 
@@ -64,7 +64,7 @@ func (w *world) judgeSpending(c *worldChain) {
 	all, most := c.spending(), new(big.Int)
 	for i, p := range all {
 		if p.reserved.Cmp(inWei(c.limits.PerTxGwei)) > 0 {
-			w.fail("transaction %s could cost %s, and the limit is %d gwei", p.tx, p.reserved, c.limits.PerTxGwei)
+			w.fail("transaction %s could cost %s wei, and the limit is %d gwei", p.tx, p.reserved, c.limits.PerTxGwei)
 		}
 		sum := new(big.Int)
 		for _, earlier := range all[:i+1] {
@@ -76,9 +76,9 @@ func (w *world) judgeSpending(c *worldChain) {
 			most = sum
 		}
 	}
-	w.log.say("JUDGE", "%s: %d transactions of the operator cost up to %s in %s, of %d gwei", c.key, len(all), most, day, c.limits.PerDayGwei)
+	w.log.say("JUDGE", "%s: %d transactions of the operator cost up to %s wei in %s, of %d gwei", c.key, len(all), most, day, c.limits.PerDayGwei)
 	if most.Cmp(inWei(c.limits.PerDayGwei)) > 0 {
-		w.fail("%s: the operator paid %s in %s, and the limit is %d gwei", c.key, most, day, c.limits.PerDayGwei)
+		w.fail("%s: the operator paid %s wei in %s, and the limit is %d gwei", c.key, most, day, c.limits.PerDayGwei)
 	}
 }
 

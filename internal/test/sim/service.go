@@ -107,7 +107,7 @@ func newService(w *world, i int, folder string) (*service, error) {
 // start starts the service, and waits until it accepts requests.
 func (s *service) start() error {
 	s.runs++
-	r := stream(s.world.seed, fmt.Sprint("start ", s.runs))
+	r := stream(s.world.seed, fmt.Sprint("start ", s.name, s.runs))
 	if s.runs > 1 && r.IntN(6) == 0 {
 		s.world.setClock(r)
 	}
@@ -145,10 +145,11 @@ func (s *service) kill(r *rand.Rand) {
 	f := simdisk.Fault{Kind: []simdisk.Kind{simdisk.Kill, simdisk.PowerLoss}[r.IntN(2)], Seed: r.Uint64()}
 	s.world.log.say("operator"+s.name, "kill the service: %s", f.Kind)
 	s.disk.Stop(f)
-	s.cut(1000)
+	s.refuse(true)
 	s.host.cut()
 	s.stop()
 	s.world.log.say("operator"+s.name, "the killed service: %v", <-s.ended)
+	s.refuse(false)
 	s.ended = nil
 	s.restartDisk()
 }

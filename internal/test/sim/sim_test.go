@@ -17,13 +17,13 @@ func TestSeeds(t *testing.T) {
 // TestExtraSeeds runs more worlds.
 func TestExtraSeeds(t *testing.T) {
 	t.Parallel()
-	runSim(t, "25..120")
+	runSim(t, "25..60")
 }
 
 // TestExtraReplicas runs worlds with replicas on PostgreSQL.
 func TestExtraReplicas(t *testing.T) {
 	t.Parallel()
-	runSim(t, "1..8", "-postgres")
+	runSim(t, "1..4", "-postgres")
 }
 
 // runSim builds the program and runs seeds.

@@ -109,7 +109,7 @@ func (w *world) failed() bool {
 
 // newWorld draws a world.
 func newWorld(seed uint64, log *trace, off map[int]bool, shared *database) *world {
-	w := &world{seed: seed, log: log, database: shared, net: newNetwork(), plan: &plan{off: off, met: map[int]uint64{}, hit: map[int]int{}, began: time.Now()}, machine: machineClock{began: time.Now()}, handled: map[string]*handled{}}
+	w := &world{seed: seed, log: log, database: shared, net: newNetwork(), plan: &plan{off: off, met: map[int]uint64{}, hit: map[int]int{}, crashes: map[chan struct{}]int{}, began: time.Now()}, machine: machineClock{began: time.Now()}, handled: map[string]*handled{}}
 	w.ctx, w.end = context.WithCancel(context.Background())
 	r := stream(seed, "world")
 	w.active = time.Duration(50+r.IntN(100)) * time.Second
