@@ -57,8 +57,9 @@ func (s *service) restart(r *mathrand.Rand, kill bool, pause time.Duration) {
 		w.fail("the service did not stop in order: %v", err)
 	}
 	w.pace.Store(int64(pause / 100))
-	clock.Sleep(w.ctx, pause, nil)
-	w.pace.Store(0)
+	clock.Sleep(w.ctx, pause-pause/80, nil)
+	w.pace.Store(0) // a block that is due by the slow pace still comes before the end
+	clock.Sleep(w.ctx, pause/80, nil)
 	for {
 		if s.stopped() {
 			s.restartDisk()
