@@ -112,10 +112,11 @@ func (p *Proxy) Refuse(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = on
+	if !on {
+		return
+	}
 	for l := range p.links {
-		if on {
-			l.close()
-		}
+		l.close()
 	}
 }
 
@@ -129,12 +130,7 @@ func (p *Proxy) Statements() (all, commits int64) { return p.statements.Load(), 
 // Close closes all connections.
 func (p *Proxy) Close() error {
 	err := p.listener.Close()
-	p.mu.Lock()
-	p.closed = true
-	for l := range p.links {
-		l.close()
-	}
-	p.mu.Unlock()
+	p.Refuse(true)
 	p.work.Wait()
 	return err
 }

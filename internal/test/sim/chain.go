@@ -142,7 +142,7 @@ func (c *evmChain) mineOn(at time.Time) *block {
 		mined = false
 		for i := 0; i < len(c.pool); i++ {
 			tx := c.pool[i]
-			from, _ := types.Sender(c.signer, tx)
+			from := c.senderOf(tx)
 			switch next := after.GetNonce(from); {
 			case tx.Nonce() < next:
 				c.pool = slices.Delete(c.pool, i, i+1)
@@ -187,7 +187,7 @@ func (c *evmChain) apply(on *state.StateDB, header *types.Header, gas *core.GasP
 		r.Status, r.Logs = types.ReceiptStatusFailed, nil
 	}
 	if tx.To() == nil {
-		from, _ := types.Sender(c.signer, tx)
+		from := c.senderOf(tx)
 		r.ContractAddress = crypto.CreateAddress(from, tx.Nonce())
 	}
 	logs := make([]*types.Log, len(r.Logs))
@@ -254,7 +254,7 @@ func (c *evmChain) add(tx *types.Transaction) error {
 		return core.ErrNonceTooLow
 	}
 	for i, other := range c.pool {
-		sender, _ := types.Sender(c.signer, other)
+		sender := c.senderOf(other)
 		switch {
 		case other.Hash() == tx.Hash():
 			return errKnown
@@ -290,12 +290,27 @@ func (c *evmChain) isHidden(tx common.Hash) bool {
 	return c.hidden[tx]
 }
 
+// senderOf returns the sender of a transaction that the chain has taken.
+func (c *evmChain) senderOf(tx *types.Transaction) common.Address {
+	from, err := types.Sender(c.signer, tx)
+	if err != nil {
+		panic(err)
+	}
+	return from
+}
+
+// minedBy reports whether the chain's block of a number is dated at most at a time, in Unix seconds.
+func (c *evmChain) minedBy(number, at int64) bool {
+	view := c.view()
+	return number < int64(len(view)) && view[number].time.Unix() <= at
+}
+
 // nextNonce returns the nonce after the account's transactions, including the pool's.
 func (c *evmChain) nextNonce(of common.Address, after *block) uint64 {
 	next := after.state.GetNonce(of)
 	for again := true; again; {
 		again = slices.ContainsFunc(c.pool, func(tx *types.Transaction) bool {
-			from, _ := types.Sender(c.signer, tx)
+			from := c.senderOf(tx)
 			return from == of && tx.Nonce() == next
 		})
 		if again {

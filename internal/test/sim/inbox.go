@@ -73,8 +73,7 @@ func (m *merchant) inTime(inv *apitypes.Invoice) *apitypes.Payment {
 		return nil
 	}
 	for i, p := range page.Payments {
-		view := m.world.chainOf(p.ChainKey).view()
-		if p.Status == "confirmed" && p.BlockNumber < int64(len(view)) && view[p.BlockNumber].time.Unix() <= inv.ExpiresAt {
+		if p.Status == "confirmed" && m.world.chainOf(p.ChainKey).minedBy(p.BlockNumber, inv.ExpiresAt) {
 			return &page.Payments[i]
 		}
 	}

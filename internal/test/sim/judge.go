@@ -38,6 +38,8 @@ func (w *world) judge() {
 	for !w.failed() {
 		missing := w.missing()
 		if len(missing) == 0 {
+			w.judgeHandled()
+			w.judgeGas()
 			w.judgeResources()
 			if !w.failed() {
 				w.log.say("JUDGE", "everything is as it should be: %d invoices", len(w.orders))
@@ -78,8 +80,6 @@ func (w *world) missing() (all []string) {
 	w.judgeInvoices(s, transfers, miss)
 	w.judgePayments(s, transfers, miss)
 	w.judgeEvents(s, miss)
-	w.judgeGas()
-	w.judgeHandled()
 	return all
 }
 

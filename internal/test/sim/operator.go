@@ -102,7 +102,7 @@ func (s *service) configure(r *mathrand.Rand) (all []server.Chain) {
 }
 
 // changed returns the chain with other settings, as an operator may choose for one run of the service. Two nodes stay
-// compared where one is dishonest.
+// compared if one is dishonest.
 func (c *worldChain) changed(r *mathrand.Rand) *worldChain {
 	now := &worldChain{
 		evmChain: c.evmChain, key: c.key, finality: c.finality, quorum: c.quorum, compareLogs: c.compareLogs, fullBloom: c.fullBloom,

@@ -36,7 +36,7 @@ type order struct {
 	voiding  bool            // a request to void it was sent
 	voided   bool            // and answered 200
 	charging bool            // the service has accepted an authorization
-	uncharge bool            // the invoice was made void after that
+	uncharge bool            // the invoice was made void, too, so that nobody may be charged
 	sent     []*types.Transaction
 	refund   *apitypes.RefundResponse // the prepared one; nil without one
 	patient  bool                     // it has the time to be paid in parts, with a refund in between
@@ -128,7 +128,10 @@ func (o *order) payInSomeWay(r *rand.Rand, pause func(most time.Duration)) {
 		o.refresh()
 		o.pay(r, payer, o.shown(), o.first().Invoice.RemainingTransferAmount != "")
 	case 4: // the wrong token
-		wrong := o.chain.tokenOf(map[string]string{chain.USDC: euros, euros: chain.USDC}[o.request.Currency])
+		wrong := o.chain.other
+		if o.token() == wrong {
+			wrong = o.chain.token
+		}
 		o.send(payer, wrong, contracts.NewTestUSDC().PackTransfer(o.payTo(), o.amount()))
 	case 5: // from an exchange's account, to which the shop has just paid as much
 		if !o.payFromExchange() {
@@ -155,13 +158,13 @@ func (o *order) voidSeen() {
 	if !o.voided {
 		return
 	}
-	sum, view := new(big.Int), o.chain.view()
+	sum := new(big.Int)
 	for after = o.payments(); len(before) > 0; before = before[1:] {
 		p := before[0]
 		stays := slices.ContainsFunc(after, func(q apitypes.Payment) bool {
 			return q.ID == p.ID && q.BlockNumber == p.BlockNumber && q.Status != "orphaned" && p.Status != "orphaned"
 		})
-		if stays && p.BlockNumber < int64(len(view)) && view[p.BlockNumber].time.Unix() <= o.request.ExpiresAt {
+		if stays && o.chain.minedBy(p.BlockNumber, o.request.ExpiresAt) {
 			sum.Add(sum, toBig(p.Amount))
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/clock"
 )
 
-// drawPayer draws an account. It may be another merchant's, or that of an exchange.
+// drawPayer draws an account. It may be another merchant's, who may be an exchange.
 func (o *order) drawPayer(r *rand.Rand) *ecdsa.PrivateKey {
 	w := o.merchant.world
 	if other := w.merchants[r.IntN(len(w.merchants))]; other != o.merchant && r.IntN(2) == 0 {
@@ -95,10 +95,8 @@ func (o *order) authorize(r *rand.Rand, payer *ecdsa.PrivateKey) bool {
 	if err != nil {
 		panic(err)
 	}
-	text, own, burns := signature.Bytes(), r.IntN(4) == 0, !o.last && r.IntN(4) == 0
+	text, own, burns := signature.Bytes(), !o.last && r.IntN(4) == 0, !o.last && r.IntN(4) == 0
 	switch {
-	case o.last:
-		own = false
 	case burns:
 		a.From, text, own = o.chain.burner, make([]byte, 66), false
 		o.send(payer, o.chain.burner, hostile.NewGasBurner().PackStop())

@@ -31,15 +31,16 @@ func (w *world) judgeResources() {
 		s.host.mu.Unlock()
 		w.judgeAmount("connections", connections, maxConnections)
 		path, ok := strings.CutPrefix(s.database, "sqlite:")
+		if !ok {
+			continue
+		}
 		size := 0
 		for _, ending := range []string{"", "-wal"} {
 			if info, err := os.Stat(path + ending); err == nil {
 				size += int(info.Size())
 			}
 		}
-		if ok {
-			w.judgeAmount("bytes in the database", size, maxDatabase+bytesOfOrder*len(w.orders))
-		}
+		w.judgeAmount("bytes in the database", size, maxDatabase+bytesOfOrder*len(w.orders))
 	}
 	for _, c := range w.chains {
 		w.judgeSpending(c)

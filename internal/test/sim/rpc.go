@@ -202,7 +202,7 @@ func (n *node) getBlock(view []*block, c rpcCall) (any, error) {
 
 func (n *node) tx(b *block, i int) json.RawMessage {
 	return b.part(fmt.Sprint("transaction ", i), func() json.RawMessage {
-		from, _ := types.Sender(n.chain.signer, b.txs[i])
+		from := n.chain.senderOf(b.txs[i])
 		return encode(b.txs[i], object{
 			"from": from, "to": b.txs[i].To(), "blockHash": b.hash, "blockNumber": hexutil.Uint64(b.number), "transactionIndex": hexutil.Uint64(i),
 			"gasPrice": (*hexutil.Big)(b.receipts[i].EffectiveGasPrice),
@@ -212,7 +212,7 @@ func (n *node) tx(b *block, i int) json.RawMessage {
 
 func (n *node) receipt(b *block, i int) json.RawMessage {
 	return b.part(fmt.Sprint("receipt ", i), func() json.RawMessage {
-		from, _ := types.Sender(n.chain.signer, b.txs[i])
+		from := n.chain.senderOf(b.txs[i])
 		more := object{"from": from, "to": b.txs[i].To()}
 		if len(b.receipts[i].Logs) == 0 {
 			more["logs"] = []any{}
@@ -323,7 +323,7 @@ func (n *node) getTx(view []*block, c rpcCall) (any, error) {
 		}
 	}
 	if i := slices.IndexFunc(pool, func(tx *types.Transaction) bool { return tx.Hash() == hash }); i >= 0 && c.Method == "eth_getTransactionByHash" {
-		from, _ := types.Sender(n.chain.signer, pool[i])
+		from := n.chain.senderOf(pool[i])
 		return encode(pool[i], object{"from": from, "blockHash": nil, "blockNumber": nil, "transactionIndex": nil}), nil
 	}
 	return nil, nil

@@ -6,9 +6,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/core/types"
-
 	"github.com/quittance/quittance/contracts/hostile"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock"
@@ -94,12 +91,4 @@ func relayed(data []byte) uint64 {
 	const selector, word = 4, 32
 	at := selector + new(big.Int).SetBytes(data[selector:selector+word]).Uint64()
 	return new(big.Int).SetBytes(data[at : at+word]).Uint64()
-}
-
-func (c *evmChain) senderOf(tx *types.Transaction) common.Address {
-	from, err := types.Sender(c.signer, tx)
-	if err != nil {
-		panic(err)
-	}
-	return from
 }
