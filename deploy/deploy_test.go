@@ -79,7 +79,6 @@ func TestExtraUnit(t *testing.T) {
 var secrets = map[string]string{
 	"database-url":      "postgres://quittance:hunter2@postgres:5432/quittance?sslmode=disable",
 	"master-key":        "5ec7e78c3f1d5e9ab2047c6e11f0d93b58a7c42d7e9016fb83c5aa4e6d2719b0",
-	"shop-webhook":      "whsec_s3cr3t-s3cr3t-s3cr3t",
 	"base-sepolia-node": "https://node.example.com/v2/hunter2",
 }
 
