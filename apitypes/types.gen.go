@@ -1937,6 +1937,9 @@ type Merchant struct {
 	// PendingAllowedAddresses A list of allowed addresses that replaces the one in force.
 	PendingAllowedAddresses *PendingAddresses `json:"pendingAllowedAddresses,omitempty"`
 
+	// PendingDefaultAddresses Default addresses that replace the ones in force.
+	PendingDefaultAddresses *PendingDefaultAddresses `json:"pendingDefaultAddresses,omitempty"`
+
 	// ReturnHosts The only hosts of `returnUrl` and `cancelUrl`. Absent if there is no list: then every host is allowed with
 	// https.
 	ReturnHosts []ReturnHost `json:"returnHosts,omitempty"`
@@ -2368,6 +2371,15 @@ type PaymentUnattributedEvent struct {
 // PendingAddresses A list of allowed addresses that replaces the one in force.
 type PendingAddresses struct {
 	Addresses []AllowedAddress `json:"addresses"`
+
+	// EffectiveAt Unix seconds.
+	EffectiveAt Time `json:"effectiveAt"`
+}
+
+// PendingDefaultAddresses Default addresses that replace the ones in force.
+type PendingDefaultAddresses struct {
+	// Addresses By chain key.
+	Addresses map[string]Address `json:"addresses"`
 
 	// EffectiveAt Unix seconds.
 	EffectiveAt Time `json:"effectiveAt"`

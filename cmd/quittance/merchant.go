@@ -307,6 +307,11 @@ func printMerchant(env environment, m apitypes.Merchant, asJSON bool) error {
 		for _, key := range slices.Sorted(maps.Keys(m.DefaultAddresses)) {
 			fmt.Fprintf(table, "default address\t%s=%s\n", key, m.DefaultAddresses[key])
 		}
+		if p := m.PendingDefaultAddresses; p != nil {
+			for _, key := range slices.Sorted(maps.Keys(p.Addresses)) {
+				fmt.Fprintf(table, "default from %s\t%s=%s\n", timeOfDay(p.EffectiveAt), key, p.Addresses[key])
+			}
+		}
 		for _, a := range m.AllowedAddresses {
 			fmt.Fprintf(table, "allowed address\t%s=%s\n", a.ChainKey, a.Address)
 		}

@@ -23,10 +23,9 @@ const (
 )
 
 // SetLogo stores an image as a merchant's logo. It encodes the image as a small PNG, so that only its
-// pixels are served. Errors are ErrNotFound, ErrForbidden, ErrConfigured and *invoice.FieldError for
-// the field logo.
+// pixels are served. Errors are ErrNotFound, ErrConfigured and *invoice.FieldError for the field logo.
 func (m *MerchantManager) SetLogo(ctx context.Context, by Principal, id string, upload []byte) (changed invoice.Merchant, err error) {
-	if err := m.mayChangeLogo(by, id); err != nil {
+	if err := m.mayChange(by, id); err != nil {
 		return changed, err
 	}
 	logo, encoded, err := encodeLogo(upload)
@@ -60,10 +59,9 @@ func (m *MerchantManager) Logo(ctx context.Context, by Principal, id string) ([]
 	return m.LogoPNG(ctx, id)
 }
 
-// DropLogo deletes a merchant's logo, if it has one. Errors are ErrNotFound, ErrForbidden
-// and ErrConfigured.
+// DropLogo deletes a merchant's logo, if it has one. Errors are ErrNotFound and ErrConfigured.
 func (m *MerchantManager) DropLogo(ctx context.Context, by Principal, id string) error {
-	if err := m.mayChangeLogo(by, id); err != nil {
+	if err := m.mayChange(by, id); err != nil {
 		return err
 	}
 	return m.change(ctx, id, func(tx *db.Tx, was invoice.Merchant) (Action, error) {
@@ -76,16 +74,6 @@ func (m *MerchantManager) DropLogo(ctx context.Context, by Principal, id string)
 		}
 		return ActionMerchantUpdate, deleteLogo(ctx, tx, id)
 	})
-}
-
-func (m *MerchantManager) mayChangeLogo(by Principal, id string) error {
-	if err := m.mayChange(by, id); err != nil {
-		return err
-	}
-	if !by.IsOperator() {
-		return ErrForbidden
-	}
-	return nil
 }
 
 // encodeLogo decodes an image and encodes it as a small PNG. It checks the dimensions before it

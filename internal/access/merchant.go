@@ -146,16 +146,17 @@ func (m *MerchantManager) Create(ctx context.Context, by Principal, id string, c
 	return created, err
 }
 
-// Update changes a merchant. The operator may change everything; a merchant's principal may change the
-// list of allowed addresses, with the delay, to addresses that it holds or that are free. Errors are
-// ErrNotFound, ErrForbidden, ErrConfigured and *invoice.FieldError.
+// Update changes a merchant. The operator may change everything; a merchant's principal what isOwners
+// permits, with the delay of addresses, which it must hold or which are free. Errors are ErrNotFound,
+// ErrForbidden, ErrConfigured and *invoice.FieldError.
 func (m *MerchantManager) Update(ctx context.Context, by Principal, id string, c invoice.MerchantChange) (changed invoice.Merchant, err error) {
 	if err := m.mayChange(by, id); err != nil {
 		return changed, err
 	}
-	if !by.IsOperator() && !onlyAllowed(c) {
+	if !by.IsOperator() && !isOwners(c) {
 		return changed, ErrForbidden
 	}
+	c.DelayDefaults = !by.IsOperator()
 	if err := m.checkChains(c); err != nil {
 		return changed, err
 	}
@@ -180,10 +181,10 @@ func (m *MerchantManager) Update(ctx context.Context, by Principal, id string, c
 	return changed, err
 }
 
-// onlyAllowed reports whether a change sets no member but Allowed.
-func onlyAllowed(c invoice.MerchantChange) bool {
-	c.Allowed = nil
-	return reflect.DeepEqual(c, invoice.MerchantChange{})
+// isOwners reports whether a merchant may make a change itself: not of the rules by which its invoices
+// are paid and its pages are reached.
+func isOwners(c invoice.MerchantChange) bool {
+	return c.Tolerance == nil && c.Collection == nil && c.ReturnHosts == nil && c.EmbedOrigins == nil && !c.Immediately
 }
 
 // mayChange returns an error unless the principal may make changes to the merchant.
@@ -255,7 +256,9 @@ type auditedMerchant struct {
 	Allowed          []string          `json:"allowedAddresses,omitempty"`        // chain key, space, address
 	Pending          []string          `json:"pendingAllowedAddresses,omitempty"` // chain key, space, address
 	EffectiveAt      int64             `json:"effectiveAt,omitempty"`             // of the pending ones, Unix seconds
-	Logo             string            `json:"logo,omitempty"`                    // SHA-256
+	PendingDefaults  map[string]string `json:"pendingDefaultAddresses,omitempty"`
+	DefaultsAt       int64             `json:"defaultAddressesEffectiveAt,omitempty"` // of the pending ones, Unix seconds
+	Logo             string            `json:"logo,omitempty"`                        // SHA-256
 	ReturnHosts      []string          `json:"returnHosts,omitempty"`
 	EmbedOrigins     []string          `json:"embedOrigins,omitempty"`
 	Timezone         string            `json:"timezone,omitempty"`
@@ -264,11 +267,11 @@ type auditedMerchant struct {
 func merchantForAudit(m invoice.Merchant) auditedMerchant {
 	a := auditedMerchant{
 		Name: m.Name, Color: m.Color, SupportContact: m.SupportContact, Statement: m.Statement, Tolerance: m.Tolerance.String(),
-		Collection: string(m.Collection), DefaultAddresses: make(map[string]string), Allowed: auditedAddresses(m.Allowed), ReturnHosts: m.ReturnHosts,
+		Collection: string(m.Collection), DefaultAddresses: auditedDefaults(m.DefaultAddresses), Allowed: auditedAddresses(m.Allowed), ReturnHosts: m.ReturnHosts,
 		EmbedOrigins: m.EmbedOrigins, Timezone: m.Timezone,
 	}
-	for key, address := range m.DefaultAddresses {
-		a.DefaultAddresses[key] = chain.Checksum(address)
+	if m.PendingDefaults != nil {
+		a.PendingDefaults, a.DefaultsAt = auditedDefaults(m.PendingDefaults.Addresses), m.PendingDefaults.EffectiveAt.Unix()
 	}
 	if m.Pending != nil {
 		a.Pending, a.EffectiveAt = auditedAddresses(m.Pending.Allowed), m.Pending.EffectiveAt.Unix()
@@ -277,6 +280,14 @@ func merchantForAudit(m invoice.Merchant) auditedMerchant {
 		a.Logo = m.Logo.SHA256
 	}
 	return a
+}
+
+func auditedDefaults(all map[string]invoice.Address) map[string]string {
+	texts := make(map[string]string, len(all))
+	for key, address := range all {
+		texts[key] = chain.Checksum(address)
+	}
+	return texts
 }
 
 func auditedAddresses(all []invoice.AllowedAddress) []string {

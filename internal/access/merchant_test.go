@@ -10,6 +10,7 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -99,16 +100,19 @@ func TestCreateAndUpdate(t *testing.T) {
 		for name, c := range map[string]struct {
 			err, want error
 		}{
-			"twice":      {second(w.Create(t.Context(), operator, "acme", all)), access.ErrExists},
-			"configured": {second(w.Create(t.Context(), operator, "shop", all)), access.ErrConfigured},
-			"by another": {second(w.Create(t.Context(), merchantAcme, "beta", all)), access.ErrForbidden},
-			"read-only":  {second(w.Update(t.Context(), operator, "shop", all)), access.ErrConfigured},
-			"unknown":    {second(w.Update(t.Context(), operator, "beta", all)), access.ErrNotFound},
-			"malformed":  {second(w.Get(t.Context(), operator, "a b\x00")), access.ErrNotFound},
-			"other's":    {second(w.Get(t.Context(), merchantAcme, "shop")), access.ErrNotFound},
-			"own name":   {second(w.Update(t.Context(), merchantAcme, "acme", all)), access.ErrForbidden},
-			"at once":    {second(w.Update(t.Context(), merchantAcme, "acme", invoice.MerchantChange{Allowed: []invoice.AllowedAddress{home}, Immediately: true})), access.ErrForbidden},
-			"another's":  {second(w.Update(t.Context(), merchantAcme, "shop", invoice.MerchantChange{Allowed: []invoice.AllowedAddress{home}})), access.ErrNotFound},
+			"twice":        {second(w.Create(t.Context(), operator, "acme", all)), access.ErrExists},
+			"configured":   {second(w.Create(t.Context(), operator, "shop", all)), access.ErrConfigured},
+			"by another":   {second(w.Create(t.Context(), merchantAcme, "beta", all)), access.ErrForbidden},
+			"read-only":    {second(w.Update(t.Context(), operator, "shop", all)), access.ErrConfigured},
+			"unknown":      {second(w.Update(t.Context(), operator, "beta", all)), access.ErrNotFound},
+			"malformed":    {second(w.Get(t.Context(), operator, "a b\x00")), access.ErrNotFound},
+			"other's":      {second(w.Get(t.Context(), merchantAcme, "shop")), access.ErrNotFound},
+			"own rules":    {second(w.Update(t.Context(), merchantAcme, "acme", all)), access.ErrForbidden},
+			"own hosts":    {second(w.Update(t.Context(), merchantAcme, "acme", invoice.MerchantChange{ReturnHosts: []string{}})), access.ErrForbidden},
+			"own frames":   {second(w.Update(t.Context(), merchantAcme, "acme", invoice.MerchantChange{EmbedOrigins: []string{}})), access.ErrForbidden},
+			"own deposits": {second(w.Update(t.Context(), merchantAcme, "acme", invoice.MerchantChange{Collection: new(invoice.Deposit)})), access.ErrForbidden},
+			"at once":      {second(w.Update(t.Context(), merchantAcme, "acme", invoice.MerchantChange{Allowed: []invoice.AllowedAddress{home}, Immediately: true})), access.ErrForbidden},
+			"another's":    {second(w.Update(t.Context(), merchantAcme, "shop", invoice.MerchantChange{Allowed: []invoice.AllowedAddress{home}})), access.ErrNotFound},
 		} {
 			if !errors.Is(c.err, c.want) {
 				t.Errorf("%s: %v, want %v", name, c.err, c.want)
@@ -170,6 +174,20 @@ func TestAllowListIsDelayed(t *testing.T) {
 		entries, err = access.NewReader(w.db).AuditEntries(t.Context(), access.AuditFilter{Limit: 1})
 		if err != nil || len(entries) != 1 || entries[0].Action != access.ActionAllowList {
 			t.Errorf("the log of a list with another member: %+v, %v", entries, err)
+		}
+		w.pass(24 * time.Hour)
+		text, moved := "Acme Ltd", map[string]invoice.Address{"base": bank.Address}
+		for _, list := range []map[string]invoice.Address{moved, {}} { // the second waits
+			if _, err := w.Update(t.Context(), merchantAcme, "acme", invoice.MerchantChange{Name: &text, DefaultAddresses: list}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stored, err := w.Get(t.Context(), merchantAcme, "acme")
+		if err != nil || stored.Name != text || !maps.Equal(stored.DefaultAddresses, moved) || stored.PendingDefaults == nil || len(stored.PendingDefaults.Addresses) != 0 {
+			t.Errorf("default addresses: %+v, pending %+v, %v", stored, stored.PendingDefaults, err)
+		}
+		if entries, err = access.NewReader(w.db).AuditEntries(t.Context(), access.AuditFilter{Limit: 1}); err != nil || !strings.Contains(entries[0].After, `"defaultAddressesEffectiveAt":`) {
+			t.Errorf("the log of default addresses: %+v, %v", entries, err)
 		}
 	})
 }
@@ -300,7 +318,7 @@ func TestLogo(t *testing.T) {
 				t.Errorf("%s: %v, want it refused", name, err)
 			}
 		}
-		if _, err := w.SetLogo(t.Context(), merchantAcme, "acme", plain); !errors.Is(err, access.ErrForbidden) {
+		if _, err := w.SetLogo(t.Context(), merchantAcme, "acme", plain); err != nil {
 			t.Errorf("by the merchant: %v", err)
 		}
 		if err := w.DropLogo(t.Context(), operator, "acme"); err != nil {

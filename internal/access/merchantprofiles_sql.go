@@ -78,7 +78,8 @@ func parseTexts(text string) (all []string, err error) {
 
 var merchantTable = db.NewTable("merchant_profiles", func(m *invoice.Merchant) []db.Column {
 	pending, logo := cmp.Or(m.Pending, new(invoice.PendingAddresses)), cmp.Or(m.Logo, new(invoice.Logo))
-	m.Pending, m.Logo = pending, logo
+	defaults := cmp.Or(m.PendingDefaults, new(invoice.PendingDefaults))
+	m.Pending, m.PendingDefaults, m.Logo = pending, defaults, logo
 	m.Collection = cmp.Or(m.Collection, invoice.Direct)
 	return []db.Column{
 		db.Col("merchant_id", db.Text(&m.ID)),
@@ -91,6 +92,8 @@ var merchantTable = db.NewTable("merchant_profiles", func(m *invoice.Merchant) [
 		db.Col("allowed_addresses", db.CodeOf(&m.Allowed, parseAllowed, allowedText)),
 		db.Col("pending_addresses", db.NullIf(func() bool { return pending.EffectiveAt.IsZero() }, db.CodeOf(&pending.Allowed, parseAllowed, allowedText))),
 		db.Col("pending_at", db.Null(db.Seconds(&pending.EffectiveAt))),
+		db.Col("pending_defaults", db.NullIf(func() bool { return defaults.EffectiveAt.IsZero() }, db.CodeOf(&defaults.Addresses, parseDefaults, defaultsText))),
+		db.Col("pending_defaults_at", db.Null(db.Seconds(&defaults.EffectiveAt))),
 		db.Col("created_at", db.Seconds(&m.CreatedAt)),
 		db.Col("changed_at", db.Seconds(&m.ChangedAt)),
 		db.Col("return_hosts", db.CodeOf(&m.ReturnHosts, parseTexts, textsText)),
@@ -104,6 +107,9 @@ var merchantTable = db.NewTable("merchant_profiles", func(m *invoice.Merchant) [
 }).Finished(func(m *invoice.Merchant) {
 	if m.Pending.EffectiveAt.IsZero() {
 		m.Pending = nil
+	}
+	if m.PendingDefaults.EffectiveAt.IsZero() {
+		m.PendingDefaults = nil
 	}
 	if m.Logo.SHA256 == "" {
 		m.Logo = nil

@@ -40,14 +40,13 @@ func (m *MerchantManager) hold(ctx context.Context, tx *db.Tx, by Principal, id 
 	if err != nil || len(refused) == 0 {
 		return false, err
 	}
+	const detail = "cannot be used by this merchant; ask the operator to allow it"
 	for i, a := range c.Allowed {
 		if a.Address == refused[0].Address {
-			return false, &invoice.FieldError{
-				Field: fmt.Sprintf("allowedAddresses[%d].address", i), Detail: "cannot be used by this merchant; ask the operator to allow it",
-			}
+			return false, &invoice.FieldError{Field: fmt.Sprintf("allowedAddresses[%d].address", i), Detail: detail}
 		}
 	}
-	return false, fmt.Errorf("the address %s of no list was refused", refused[0].Address)
+	return false, &invoice.FieldError{Field: "defaultAddresses", Detail: "has " + chain.Checksum(refused[0].Address) + ", which " + detail}
 }
 
 // HoldAddress makes a merchant hold a settlement address that a change in tx names. The
@@ -126,6 +125,9 @@ func lists(m invoice.Merchant, address invoice.Address) bool {
 	if m.Pending != nil {
 		all = slices.Concat(all, m.Pending.Allowed)
 	}
-	return slices.ContainsFunc(all, func(a invoice.AllowedAddress) bool { return a.Address == address }) ||
-		slices.Contains(slices.Collect(maps.Values(m.DefaultAddresses)), address)
+	defaults := slices.Collect(maps.Values(m.DefaultAddresses))
+	if m.PendingDefaults != nil {
+		defaults = slices.AppendSeq(defaults, maps.Values(m.PendingDefaults.Addresses))
+	}
+	return slices.ContainsFunc(all, func(a invoice.AllowedAddress) bool { return a.Address == address }) || slices.Contains(defaults, address)
 }

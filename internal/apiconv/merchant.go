@@ -10,7 +10,7 @@ import (
 func Merchant(m invoice.Merchant) apitypes.Merchant {
 	out := apitypes.Merchant{
 		ID: m.ID, Source: apitypes.MerchantDatabase, Name: m.Name, Color: m.Color, SupportContact: m.SupportContact, Statement: m.Statement, Timezone: m.Timezone,
-		Tolerance: m.Tolerance.String(), AllowedAddresses: allowedAddresses(m.Allowed), DefaultAddresses: make(map[string]apitypes.Address),
+		Tolerance: m.Tolerance.String(), AllowedAddresses: allowedAddresses(m.Allowed), DefaultAddresses: defaultAddresses(m.DefaultAddresses),
 		ReturnHosts: m.ReturnHosts, EmbedOrigins: m.EmbedOrigins,
 	}
 	if m.Collection == invoice.Deposit {
@@ -21,8 +21,10 @@ func Merchant(m invoice.Merchant) apitypes.Merchant {
 	} else {
 		out.CreatedAt, out.ChangedAt = m.CreatedAt.Unix(), m.ChangedAt.Unix()
 	}
-	for key, a := range m.DefaultAddresses {
-		out.DefaultAddresses[key] = chain.Checksum(a)
+	if m.PendingDefaults != nil {
+		out.PendingDefaultAddresses = &apitypes.PendingDefaultAddresses{
+			Addresses: defaultAddresses(m.PendingDefaults.Addresses), EffectiveAt: m.PendingDefaults.EffectiveAt.Unix(),
+		}
 	}
 	if m.Pending != nil {
 		out.PendingAllowedAddresses = &apitypes.PendingAddresses{
@@ -50,15 +52,20 @@ func MerchantUpdate(c invoice.MerchantChange) apitypes.UpdateMerchantRequest {
 		r.Collection = &collection
 	}
 	if c.DefaultAddresses != nil {
-		r.DefaultAddresses = make(map[string]apitypes.Address)
-	}
-	for key, a := range c.DefaultAddresses {
-		r.DefaultAddresses[key] = chain.Checksum(a)
+		r.DefaultAddresses = defaultAddresses(c.DefaultAddresses)
 	}
 	if c.Allowed != nil {
 		r.AllowedAddresses = allowedAddresses(c.Allowed)
 	}
 	return r
+}
+
+func defaultAddresses(all map[string]invoice.Address) map[string]apitypes.Address {
+	out := make(map[string]apitypes.Address, len(all))
+	for key, a := range all {
+		out[key] = chain.Checksum(a)
+	}
+	return out
 }
 
 func allowedAddresses(all []invoice.AllowedAddress) []apitypes.AllowedAddress {

@@ -2,7 +2,6 @@ package invoice
 
 import (
 	"cmp"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,6 +29,7 @@ type Merchant struct {
 	Collection     Collection // for invoices created without one; empty is Direct
 	// DefaultAddresses are the settlement addresses, by chain key, of invoices created without one.
 	DefaultAddresses map[string]Address
+	PendingDefaults  *PendingDefaults // nil if no change is pending
 	// Allowed are the only addresses that invoices may settle to. If it is empty, every
 	// address is allowed.
 	Allowed []AllowedAddress
@@ -60,7 +60,9 @@ type MerchantChange struct {
 	Tolerance        *Tolerance
 	Collection       *Collection
 	DefaultAddresses map[string]Address // replaces all
-	Allowed          []AllowedAddress   // replaces all, after the delay
+	// DelayDefaults applies DefaultAddresses after the delay, if they could redirect money.
+	DelayDefaults bool
+	Allowed       []AllowedAddress // replaces all, after the delay
 	// Immediately applies Allowed without the delay.
 	Immediately bool
 	ReturnHosts []string // replaces all
@@ -80,7 +82,7 @@ func (m Merchant) Change(c MerchantChange, now time.Time, delay time.Duration) (
 	SetIfGiven(&m.Tolerance, c.Tolerance)
 	SetIfGiven(&m.Collection, c.Collection)
 	if c.DefaultAddresses != nil {
-		m.DefaultAddresses = maps.Clone(c.DefaultAddresses)
+		m = m.changeDefaults(c, now, delay)
 	}
 	if c.Allowed != nil {
 		if len(c.Allowed) == 0 {

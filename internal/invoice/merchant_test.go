@@ -76,6 +76,53 @@ func TestAllowedAddresses(t *testing.T) {
 	}
 }
 
+// TestDefaultAddressesWait changes default addresses as an owner does, and checks them over time.
+func TestDefaultAddressesWait(t *testing.T) {
+	const delay = 24 * time.Hour
+	m := invoice.Merchant{ID: "acme", Name: "Acme"}
+	change := func(c invoice.MerchantChange, at time.Time) {
+		t.Helper()
+		c.DelayDefaults = true
+		var err error
+		if m, err = m.Change(c, at, delay); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(when string, at time.Time, want map[string]invoice.Address) {
+		t.Helper()
+		if diff := cmp.Diff(want, m.At(at).DefaultAddresses); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	type defaults = map[string]invoice.Address
+	first, both, other := defaults{"base": home}, defaults{"base": home, "polygon": bank}, defaults{"base": bank}
+	change(invoice.MerchantChange{DefaultAddresses: first}, monday)
+	at("the first", monday, first)
+	change(invoice.MerchantChange{DefaultAddresses: both}, monday)
+	at("another chain", monday, both)
+	change(invoice.MerchantChange{DefaultAddresses: first}, monday)
+	at("removed", monday.Add(delay-time.Second), both)
+	at("removed and effective", monday.Add(delay), first)
+	change(invoice.MerchantChange{DefaultAddresses: first}, monday.Add(time.Hour))
+	at("repeated", monday.Add(delay), first)
+	change(invoice.MerchantChange{DefaultAddresses: both}, monday.Add(time.Hour))
+	at("cancelled", monday.Add(2*delay), both)
+	m.DefaultAddresses = first
+	change(invoice.MerchantChange{Allowed: onBase(home, bank)}, monday) // the first list, as a thief would make it
+	change(invoice.MerchantChange{DefaultAddresses: other}, monday)
+	at("an address of the first list", monday.Add(delay-time.Second), first)
+	if _, err := m.Change(invoice.MerchantChange{Allowed: onBase(home), Immediately: true}, monday, delay); err == nil {
+		t.Error("a list lacks the default address that is pending")
+	}
+	change(invoice.MerchantChange{DefaultAddresses: first}, monday)
+	change(invoice.MerchantChange{Allowed: onBase(home, thief)}, monday)
+	change(invoice.MerchantChange{DefaultAddresses: defaults{"base": thief}}, monday.Add(time.Hour)) // the list is in force before
+	if _, err := m.Change(invoice.MerchantChange{Allowed: onBase(home, thief, bank)}, monday.Add(2*time.Hour), delay); err == nil {
+		t.Error("the default address is in force before the list")
+	}
+	at("list and default", monday.Add(delay+time.Hour), defaults{"base": thief})
+}
+
 func TestMerchantChangeErrors(t *testing.T) {
 	text := func(s string) *string { return &s }
 	start, err := invoice.Merchant{ID: "acme"}.Change(invoice.MerchantChange{

@@ -27,10 +27,36 @@ type PendingAddresses struct {
 	EffectiveAt time.Time
 }
 
+// PendingDefaults replace DefaultAddresses at a time.
+type PendingDefaults struct {
+	Addresses   map[string]Address // by chain key
+	EffectiveAt time.Time
+}
+
+// changeDefaults returns the merchant with other default addresses. With c.DelayDefaults they wait for the delay if they replace or remove
+// one. A list of allowed addresses is no reason not to wait, because a stolen key could have set the first one.
+func (m Merchant) changeDefaults(c MerchantChange, now time.Time, delay time.Duration) Merchant {
+	waits := false
+	for key, was := range m.DefaultAddresses {
+		waits = waits || c.DefaultAddresses[key] != was
+	}
+	switch {
+	case !c.DelayDefaults, !waits:
+		m.DefaultAddresses, m.PendingDefaults = maps.Clone(c.DefaultAddresses), nil
+	case m.PendingDefaults != nil && maps.Equal(c.DefaultAddresses, m.PendingDefaults.Addresses): // a repeated request
+	default:
+		m.PendingDefaults = &PendingDefaults{Addresses: maps.Clone(c.DefaultAddresses), EffectiveAt: now.Add(delay)}
+	}
+	return m.At(now) // without a delay
+}
+
 // At returns the merchant as it is at a time: with its pending addresses in force if they are effective by then.
 func (m Merchant) At(now time.Time) Merchant {
 	if m.Pending != nil && !now.Before(m.Pending.EffectiveAt) {
 		m.Allowed, m.Pending = m.Pending.Allowed, nil
+	}
+	if m.PendingDefaults != nil && !now.Before(m.PendingDefaults.EffectiveAt) {
+		m.DefaultAddresses, m.PendingDefaults = m.PendingDefaults.Addresses, nil
 	}
 	return m
 }
@@ -48,8 +74,8 @@ func sortedAddresses(all []AllowedAddress) []AllowedAddress {
 	return slices.Compact(all)
 }
 
-// checkAddresses returns a *FieldError if an address is zero or a default address is not
-// on the lists, so that the merchant could create no invoice with it.
+// checkAddresses returns a *FieldError if an address is zero or a default address is not on a list that is in force
+// at the same time, so that the merchant could create no invoice with it.
 func (m Merchant) checkAddresses() error {
 	lists := [][]AllowedAddress{m.Allowed}
 	if m.Pending != nil {
@@ -63,8 +89,19 @@ func (m Merchant) checkAddresses() error {
 			return fieldErrorf("allowedAddresses", "must not contain the zero address")
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(m.DefaultAddresses)) {
-		a := m.DefaultAddresses[key]
+	if err := checkDefaults(m.DefaultAddresses, lists); err != nil || m.PendingDefaults == nil {
+		return err
+	}
+	if m.Pending != nil && !m.PendingDefaults.EffectiveAt.Before(m.Pending.EffectiveAt) {
+		lists = lists[1:] // the list in force is replaced first
+	}
+	return checkDefaults(m.PendingDefaults.Addresses, lists)
+}
+
+// checkDefaults is checkAddresses for default addresses that are in force at the same time as each list.
+func checkDefaults(defaults map[string]Address, lists [][]AllowedAddress) error {
+	for _, key := range slices.Sorted(maps.Keys(defaults)) {
+		a := defaults[key]
 		if a.IsZero() {
 			return fieldErrorf("defaultAddresses", "must not contain the zero address")
 		}

@@ -41,6 +41,10 @@ CREATE TABLE merchant_profiles (
     pending_addresses TEXT CHECK (length(pending_addresses) <= 65536),
     -- when the pending array takes effect
     pending_at        BIGINT,
+    -- JSON object that replaces default_addresses at pending_defaults_at
+    pending_defaults  TEXT CHECK (length(pending_defaults) <= 65536),
+    -- when the pending object takes effect
+    pending_defaults_at BIGINT,
     -- when it was created
     created_at        BIGINT NOT NULL,
     -- when it was last changed
@@ -53,7 +57,8 @@ CREATE TABLE merchant_profiles (
     embed_origins     TEXT NOT NULL DEFAULT '[]' CHECK (length(embed_origins) <= 16384),
     -- name of the IANA time zone database, such as Europe/Berlin; empty: UTC
     timezone          TEXT NOT NULL DEFAULT '' CHECK (length(timezone) <= 64),
-    CHECK ((pending_addresses IS NULL) = (pending_at IS NULL))
+    CHECK ((pending_addresses IS NULL) = (pending_at IS NULL)),
+    CHECK ((pending_defaults IS NULL) = (pending_defaults_at IS NULL))
 );
 
 -- Logos of merchants, encoded by the service.

@@ -10,6 +10,7 @@ import (
 	texttemplate "text/template"
 	"time"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/web/checkout/locale"
 	"github.com/quittance/quittance/internal/web/webpage"
@@ -129,6 +130,7 @@ func functions(text *locale.Text, zone *time.Location) map[string]any {
 		"asset":    func(name string) string { return files[name].Path },
 		"time":     func(at int64) template.HTML { return text.TimeIn(clock.Unix(at), zone) },
 		"short":    short,
+		"network":  chain.NetworkName,
 		"duration": func(seconds int64) string { return duration(text, seconds) },
 		"megabytes": func(bytes int64) string {
 			const mega = 1_000_000

@@ -32,6 +32,8 @@ type Config struct {
 	Open bool
 	// Player plays scenarios at a development service. It is nil elsewhere.
 	Player Player
+	// AddressDelay is the delay of a change of a merchant's addresses.
+	AddressDelay time.Duration
 	// Secure is set if browsers reach the dashboard only by HTTPS.
 	Secure bool
 	// Feed wakes open pages. Without it, they do not change after they were loaded. Run must be called

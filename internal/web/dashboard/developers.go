@@ -12,9 +12,9 @@ import (
 // requests and events.
 func (d *Dashboard) developerRoutes() []webpage.Route {
 	// dangerous wraps actions that grant or revoke access, and leads back to a page.
-	dangerous := func(pattern string, scope access.Scope, page string, h handler, options ...webpage.RouteOption) webpage.Route {
+	dangerous := func(pattern string, scope access.Scope, page string, h handler) webpage.Route {
 		back := func(r *http.Request) string { return visitOf(r).Link(page) }
-		return d.route(pattern, scope, d.confirmed(h, back), options...)
+		return d.route(pattern, scope, d.confirmed(h, back))
 	}
 	return []webpage.Route{
 		d.route("GET /dashboard/keys", access.KeysWrite, d.keys),
@@ -27,10 +27,12 @@ func (d *Dashboard) developerRoutes() []webpage.Route {
 		dangerous("POST /dashboard/keys/{id}/revoke", access.KeysWrite, "/dashboard/keys", d.revokeKey),
 		dangerous("POST /dashboard/keys/{id}/link", access.KeysWrite, "/dashboard/keys", d.linkKey),
 		d.route("GET /dashboard/settings", access.InvoicesRead, d.settings),
-		dangerous("POST /dashboard/settings", access.KeysWrite, "/dashboard/settings", d.setProfile),
+		d.route("POST /dashboard/settings", access.KeysWrite, d.setProfile),
+		dangerous("POST /dashboard/settings/rules", access.KeysWrite, "/dashboard/settings", d.setRules),
+		dangerous("POST /dashboard/settings/defaults", access.KeysWrite, "/dashboard/settings", d.setDefaults),
 		d.route("GET /dashboard/settings/logo", access.InvoicesRead, d.logo),
-		dangerous("POST /dashboard/settings/logo", access.KeysWrite, "/dashboard/settings", d.setLogo, webpage.BodyUpTo(LogoFormBytes, MaxLogoForm)),
-		dangerous("POST /dashboard/settings/logo/remove", access.KeysWrite, "/dashboard/settings", d.removeLogo),
+		d.route("POST /dashboard/settings/logo", access.KeysWrite, d.setLogo, webpage.BodyUpTo(LogoFormBytes, MaxLogoForm)),
+		d.route("POST /dashboard/settings/logo/remove", access.KeysWrite, d.removeLogo),
 		dangerous("POST /dashboard/settings/addresses", access.KeysWrite, "/dashboard/settings", d.setAddresses),
 		d.route("GET /dashboard/webhook", access.EventsRead, d.webhook),
 		dangerous("POST /dashboard/webhook", access.WebhooksWrite, "/dashboard/webhook", d.setWebhook),

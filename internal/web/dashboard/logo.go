@@ -39,12 +39,12 @@ func (d *Dashboard) setLogo(w http.ResponseWriter, r *http.Request) error {
 	}
 	image, err := readFile(w, r, "logo", access.MaxLogoBytes)
 	if errors.Is(err, errFileTooLarge) {
-		return d.showSettings(w, r, http.StatusRequestEntityTooLarge, v.text.T("settings.logo.large", map[string]any{"KB": access.MaxLogoBytes >> 10}))
+		return d.showSettings(w, r, http.StatusRequestEntityTooLarge, v.text.T("settings.logo.large", map[string]any{"KB": access.MaxLogoBytes >> 10}), nil)
 	}
 	if err != nil {
 		return err
 	}
-	return d.settingsChanged(w, r, d.service.call(r.Context(), http.MethodPut, logoOf(v), nil, "", image, nil))
+	return d.settingsChanged(w, r, d.service.call(r.Context(), http.MethodPut, logoOf(v), nil, "", image, nil), nil)
 }
 
 // removeLogo removes the merchant's logo.
@@ -53,7 +53,7 @@ func (d *Dashboard) removeLogo(w http.ResponseWriter, r *http.Request) error {
 	if v.merchant == "" {
 		return errNotFound
 	}
-	return d.settingsChanged(w, r, d.service.send(r.Context(), http.MethodDelete, logoOf(v), nil, nil))
+	return d.settingsChanged(w, r, d.service.send(r.Context(), http.MethodDelete, logoOf(v), nil, nil), nil)
 }
 
 // errFileTooLarge is the error of a form with a file that is too large.

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,23 +12,27 @@ import (
 // settingsView is the page of a merchant.
 type settingsView struct {
 	apitypes.Merchant
-	Storage      *apitypes.MerchantStorage
-	Error        string
-	Typed        map[string]string // values in the forms, by member
-	MayProfile   bool              // the person may change the profile
-	MayAddresses bool
-	Immediately  bool // the person may change addresses without a delay
-	Deposits     bool // invoices can have deposit addresses
-	LogoKB       int  // maximum size of a logo's file
+	Storage    *apitypes.MerchantStorage
+	Error      string
+	Typed      map[string]string // values in the forms, by member
+	Defaults   []addressRow
+	Allowed    []addressRow
+	Configured bool  // the configuration has the merchant
+	May        bool  // the person may change what owners change
+	MayAll     bool  // also the rules of invoices, and addresses without a delay
+	DelayedTo  int64 // when a change of addresses that is made now takes effect, in Unix seconds
+	Deposits   bool  // invoices can have deposit addresses
+	LogoKB     int   // maximum size of a logo's file
 }
 
 // settings shows the merchant.
 func (d *Dashboard) settings(w http.ResponseWriter, r *http.Request) error {
-	return d.showSettings(w, r, http.StatusOK, "")
+	return d.showSettings(w, r, http.StatusOK, "", nil)
 }
 
-// showSettings shows the merchant, with the values of a refused form.
-func (d *Dashboard) showSettings(w http.ResponseWriter, r *http.Request, status int, refused string) error {
+// showSettings shows the merchant, with the values of a refused form. change sets other members of the
+// page, unless it is nil.
+func (d *Dashboard) showSettings(w http.ResponseWriter, r *http.Request, status int, refused string, change func(*settingsView)) error {
 	v := visitOf(r)
 	if v.merchant == "" {
 		return d.chooseMerchant(w, r, "settings.title")
@@ -39,45 +42,28 @@ func (d *Dashboard) showSettings(w http.ResponseWriter, r *http.Request, status 
 		return err
 	}
 	m := answer.Merchant
-	isOwn := m.Source == apitypes.MerchantDatabase && v.Can(access.KeysWrite)
-	view := settingsView{Merchant: m, Storage: answer.Storage, Error: refused, MayAddresses: isOwn, MayProfile: isOwn && v.IsOperator(), Immediately: v.IsOperator(), Deposits: d.hasDeposits(), LogoKB: access.MaxLogoBytes >> 10}
+	view := settingsView{
+		Merchant: m, Storage: answer.Storage, Error: refused, Configured: m.Source == apitypes.MerchantConfig, Deposits: d.hasDeposits(),
+		Defaults: defaultRows(m.DefaultAddresses), Allowed: allowedRows(m.AllowedAddresses), LogoKB: access.MaxLogoBytes >> 10,
+		DelayedTo: d.cfg.Now().Add(d.cfg.AddressDelay).Unix(),
+	}
+	view.May = !view.Configured && v.Can(access.KeysWrite)
+	view.MayAll = view.May && v.IsOperator()
 	view.Typed = map[string]string{
 		"name": m.Name, "color": m.Color, "supportContact": m.SupportContact, "statement": m.Statement,
-		"returnHosts": strings.Join(m.ReturnHosts, "\n"), "embedOrigins": strings.Join(m.EmbedOrigins, "\n"), "allowedAddresses": addressLines(m.AllowedAddresses),
-		"timezone": m.Timezone, "tolerance": m.Tolerance, "collection": string(m.Collection), "defaultAddresses": defaultAddressLines(m.DefaultAddresses),
+		"returnHosts": strings.Join(m.ReturnHosts, "\n"), "embedOrigins": strings.Join(m.EmbedOrigins, "\n"),
+		"timezone": m.Timezone, "tolerance": m.Tolerance, "collection": string(m.Collection),
 	}
-	if refused != "" {
-		for name := range view.Typed {
-			if r.PostForm.Has(name) {
-				view.Typed[name] = r.PostForm.Get(name)
-			}
+	for name := range view.Typed {
+		if refused != "" && r.PostForm.Has(name) {
+			view.Typed[name] = r.PostForm.Get(name)
 		}
 	}
+	if change != nil {
+		change(&view)
+	}
+	view.Defaults, view.Allowed = d.addressRows(view.Defaults), d.addressRows(view.Allowed)
 	return d.render(w, r, status, "settings.html", "settings.title", view)
-}
-
-// addressLines returns addresses as lines of a chain and an address.
-func addressLines(all []apitypes.AllowedAddress) string {
-	lines := make([]string, len(all))
-	for i, a := range all {
-		lines[i] = a.ChainKey + " " + a.Address
-	}
-	return strings.Join(lines, "\n")
-}
-
-// defaultAddressLines returns default addresses as addressLines does, by chain.
-func defaultAddressLines(all map[string]apitypes.Address) string {
-	lines := make([]string, 0, len(all))
-	for _, chainKey := range slices.Sorted(maps.Keys(all)) {
-		lines = append(lines, chainKey+" "+all[chainKey])
-	}
-	return strings.Join(lines, "\n")
-}
-
-// cutAddress returns the chain and the address of a line.
-func cutAddress(line string) (chainKey, address string) {
-	chainKey, address, _ = strings.Cut(line, " ")
-	return chainKey, strings.TrimSpace(address)
 }
 
 // lines returns the trimmed non-empty lines of a text.
@@ -89,27 +75,48 @@ func lines(text string) []string {
 	return slices.DeleteFunc(all, func(line string) bool { return line == "" })
 }
 
-// setProfile changes the merchant's profile, which payers see.
+// setProfile changes what payers see of the merchant, and its time zone.
 func (d *Dashboard) setProfile(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
 	name, color, contact := r.PostFormValue("name"), r.PostFormValue("color"), r.PostFormValue("supportContact")
-	statement := strings.ReplaceAll(r.PostFormValue("statement"), "\r\n", "\n")
-	timezone, tolerance := strings.TrimSpace(r.PostFormValue("timezone")), strings.TrimSpace(r.PostFormValue("tolerance"))
-	change := apitypes.UpdateMerchantRequest{
-		Timezone: &timezone, Tolerance: &tolerance, DefaultAddresses: make(map[string]apitypes.Address),
-		Name: &name, Color: &color, SupportContact: &contact, Statement: &statement,
-		ReturnHosts: lines(r.PostFormValue("returnHosts")), EmbedOrigins: lines(r.PostFormValue("embedOrigins")),
+	statement, timezone := strings.ReplaceAll(r.PostFormValue("statement"), "\r\n", "\n"), strings.TrimSpace(r.PostFormValue("timezone"))
+	return d.changeMerchant(w, r, apitypes.UpdateMerchantRequest{
+		Name: &name, Color: &color, SupportContact: &contact, Statement: &statement, Timezone: &timezone,
+	}, nil)
+}
+
+// setRules changes the rules of the merchant's invoices.
+func (d *Dashboard) setRules(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(w, r); err != nil {
+		return err
 	}
-	for _, line := range lines(r.PostFormValue("defaultAddresses")) {
-		chainKey, address := cutAddress(line)
-		change.DefaultAddresses[chainKey] = address
+	tolerance := strings.TrimSpace(r.PostFormValue("tolerance"))
+	change := apitypes.UpdateMerchantRequest{
+		Tolerance: &tolerance, ReturnHosts: lines(r.PostFormValue("returnHosts")), EmbedOrigins: lines(r.PostFormValue("embedOrigins")),
 	}
 	if collection := apitypes.Collection(r.PostFormValue("collection")); collection != "" {
 		change.Collection = &collection
 	}
-	return d.changeMerchant(w, r, change)
+	return d.changeMerchant(w, r, change, nil)
+}
+
+// setDefaults changes the addresses that invoices settle to if they name none.
+func (d *Dashboard) setDefaults(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	rows, valid := typedRows(r, true)
+	typed := func(view *settingsView) { view.Defaults = rows }
+	if !valid {
+		return d.showSettings(w, r, http.StatusBadRequest, "", typed)
+	}
+	change := apitypes.UpdateMerchantRequest{DefaultAddresses: make(map[string]apitypes.Address, len(rows))}
+	for _, row := range rows {
+		change.DefaultAddresses[row.ChainKey] = row.Address
+	}
+	return d.changeMerchant(w, r, change, typed)
 }
 
 // setAddresses changes the addresses that the merchant's money may go to.
@@ -117,30 +124,34 @@ func (d *Dashboard) setAddresses(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	request := apitypes.UpdateMerchantRequest{Immediately: r.PostFormValue("immediately") != ""}
-	for _, line := range lines(r.PostFormValue("allowedAddresses")) {
-		chainKey, address := cutAddress(line)
-		request.AllowedAddresses = append(request.AllowedAddresses, apitypes.AllowedAddress{ChainKey: chainKey, Address: address})
+	rows, valid := typedRows(r, false)
+	typed := func(view *settingsView) { view.Allowed = rows }
+	if !valid {
+		return d.showSettings(w, r, http.StatusBadRequest, "", typed)
 	}
-	return d.changeMerchant(w, r, request)
+	change := apitypes.UpdateMerchantRequest{Immediately: r.PostFormValue("immediately") != "", AllowedAddresses: make([]apitypes.AllowedAddress, len(rows))}
+	for i, row := range rows {
+		change.AllowedAddresses[i] = apitypes.AllowedAddress{ChainKey: row.ChainKey, Address: row.Address}
+	}
+	return d.changeMerchant(w, r, change, typed)
 }
 
-// changeMerchant makes a change, and shows the merchant.
-func (d *Dashboard) changeMerchant(w http.ResponseWriter, r *http.Request, change apitypes.UpdateMerchantRequest) error {
+// changeMerchant makes a change, and shows the merchant. A refused change is shown as typed sets it.
+func (d *Dashboard) changeMerchant(w http.ResponseWriter, r *http.Request, change apitypes.UpdateMerchantRequest, typed func(*settingsView)) error {
 	v := visitOf(r)
 	if v.merchant == "" {
 		return errNotFound
 	}
-	return d.settingsChanged(w, r, d.service.send(r.Context(), http.MethodPatch, id("/api/merchants", v.merchant), change, nil))
+	return d.settingsChanged(w, r, d.service.send(r.Context(), http.MethodPatch, id("/api/merchants", v.merchant), change, nil), typed)
 }
 
 // settingsChanged shows the merchant after a change, or the interface's refusal.
-func (d *Dashboard) settingsChanged(w http.ResponseWriter, r *http.Request, err error) error {
+func (d *Dashboard) settingsChanged(w http.ResponseWriter, r *http.Request, err error, typed func(*settingsView)) error {
 	switch refused, err := detail(err); {
 	case err != nil:
 		return err
 	case refused != "":
-		return d.showSettings(w, r, status(refused), refused)
+		return d.showSettings(w, r, status(refused), refused, typed)
 	}
 	d.redirect(w, r, "/dashboard/settings")
 	return nil

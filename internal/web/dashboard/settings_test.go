@@ -17,42 +17,63 @@ import (
 	"github.com/quittance/quittance/internal/access"
 )
 
-// TestSettings changes a merchant's profile by the operator, and its addresses by its owner.
+// TestSettings changes a merchant's profile and addresses by its owner, and its rules by the operator.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.operator.api("POST", "/api/merchants", apitypes.CreateMerchantRequest{ID: "initech", Name: "Initech"}, nil)
-	const path, addresses = "/dashboard/settings", "/dashboard/settings/addresses"
+	const path, addresses, defaults, rules = "/dashboard/settings", "/dashboard/settings/addresses", "/dashboard/settings/defaults", "/dashboard/settings/rules"
 	operator := "?merchantId=initech"
 	w.operator.get(path).want(t, 200, "initech")
 	page := w.operator.get(path+operator).want(t, 200)
-	w.operator.submit(page, path+operator, url.Values{"name": {"<b>Initech</b>"}, "returnHosts": {"shop.example\r\n\r\n"}, "statement": {"One\r\nTwo"}}).want(t, 200, "Every address is allowed")
-	page = w.operator.submit(w.operator.get(path+operator), path+operator, url.Values{"timezone": {"Europe/Berlin"}, "tolerance": {"0.5%"}, "defaultAddresses": {house + " " + acmePays.String()}}).want(t, 200)
-	page = w.operator.submit(page, path+operator, url.Values{"color": {"#0d6450"}}).want(t, 200) // only the color
-	refused := w.operator.submit(page, path+operator, url.Values{"color": {"green"}, "supportContact": {"typed"}}).want(t, 400, "color")
-	if !strings.Contains(refused.body, "typed") {
+	w.operator.submit(page, rules+operator, url.Values{"returnHosts": {"shop.example\r\n\r\n"}, "tolerance": {"0.5%"}}).want(t, 200, "Every address is allowed")
+	owner := w.person("initech", access.Admin)
+	page = owner.get(path).want(t, 200, "shop.example", "0.5%", "The operator of the service changes this")
+	if slices.Contains(page.actions(), rules) {
+		t.Error("an owner has the form of the rules")
+	}
+	owner.post(rules, url.Values{"tolerance": {"1%"}}).want(t, 403)
+	page = owner.submit(page, path, url.Values{"name": {"<b>Initech</b>"}, "statement": {"One\r\nTwo"}, "timezone": {"Europe/Berlin"}}).want(t, 200)
+	page = owner.submit(page, path, url.Values{"color": {"#0d6450"}}).want(t, 200) // only the color
+	if refused := owner.submit(page, path, url.Values{"color": {"green"}, "supportContact": {"typed"}}).want(t, 400, "color"); !strings.Contains(refused.body, "typed") {
 		t.Error("what was typed is lost")
 	}
-	owner := w.person("initech", access.Admin)
-	page = owner.get(path).want(t, 200, "<b>Initech</b>", "shop.example", "Time zone Europe/Berlin", "0.5%", house+" "+acmePays.String(), "The operator of the service changes this")
-	if slices.Contains(page.actions(), path) {
-		t.Error("an owner has the form of the profile")
+	row := func(all ...string) url.Values {
+		return url.Values{"chainKey": slices.Repeat([]string{house}, len(all)), "address": all}
 	}
-	owner.post(path, url.Values{"name": {"x"}}).want(t, 403)
-	line := house + " " + acmePays.String()
-	owner.submit(page, addresses, url.Values{"allowedAddresses": {line}}).want(t, 200, acmePays.String())
-	owner.submit(owner.get(path), addresses, url.Values{"allowedAddresses": {line + "\n" + house + " " + payer.String()}}).want(t, 200, "Takes effect", "0xAA00000000000000000000000000000000000001")
-	owner.submit(owner.get(path), addresses, url.Values{"allowedAddresses": {house + " 0x12"}}).want(t, 400, "allowedAddresses[0].address")
-	owner.post(addresses, url.Values{"allowedAddresses": {line}, "immediately": {"true"}}).want(t, 403)
+	const misspelt, written = "0xaA00000000000000000000000000000000000001", "0xAA00000000000000000000000000000000000001"
+	for _, form := range []string{defaults, addresses} {
+		for typed, refusal := range map[string]string{"0x12": "This is not an address", misspelt: "The checksum is wrong"} {
+			if refused := owner.post(form, row(typed)).want(t, 400, refusal); !strings.Contains(refused.body, `value="`+typed+`"`) {
+				t.Errorf("%s is lost", typed)
+			}
+		}
+	}
+	owner.post(defaults, row(acmePays.String(), payer.String())).want(t, 400, "A network has only one default address")
+	page = owner.post(defaults, row(acmePays.String(), "")).want(t, 200, acmePays.String(), "Replacing or removing one takes effect")
+	if strings.Contains(page.words(), "Takes effect ") {
+		t.Error("a first default address waits")
+	}
+	owner.post(defaults, row(payer.String())).want(t, 200, "Takes effect", acmePays.String(), written)
+	owner.post(defaults, row(acmePays.String())) // cancels it
+	owner.post(addresses, row(acmePays.String())).want(t, 200, acmePays.String(), "A list that is saved now takes effect")
+	owner.post(addresses, row(acmePays.String(), payer.String())).want(t, 200, "Takes effect", written)
+	owner.post(addresses, url.Values{"chainKey": {house}, "address": {acmePays.String()}, "immediately": {"true"}}).want(t, 403)
 	w.forgetConfirmations()
-	owner.post(addresses, url.Values{"allowedAddresses": {house + " " + payer.String()}}).want(t, 200, "Is it still you?")
-	w.operator.post(path+operator, url.Values{"defaultAddresses": {house + " " + payer.String()}}).want(t, 200, "Is it still you?")
+	owner.post(addresses, row(payer.String())).want(t, 200, "Is it still you?")
+	owner.post(defaults, row(payer.String())).want(t, 200, "Is it still you?")
+	owner.submit(owner.get(path), path, url.Values{"name": {"Initech"}}).want(t, 200) // not dangerous
+	w.operator.post(rules+operator, nil).want(t, 200, "Is it still you?")
 	reader := w.person("initech", access.Read)
-	if actions := reader.get(path).want(t, 200, acmePays.String()).actions(); slices.Contains(actions, addresses) {
-		t.Error("who may only read has the form of the addresses")
+	if actions := reader.get(path).want(t, 200, acmePays.String(), "Initech", "Time zone Europe/Berlin", "Owners change this").actions(); slices.Contains(actions, addresses) || slices.Contains(actions, path) {
+		t.Error("who may only read has forms")
 	}
 	reader.post(addresses, nil).want(t, 403)
-	w.person("globex", access.Admin).get(path+operator).want(t, 200, "globex")
+	reader.post(path, url.Values{"name": {"x"}}).want(t, 403)
+	globex := w.person("globex", access.Admin).get(path+operator).want(t, 200, "globex", "The operator changes this merchant in the service's configuration")
+	if strings.Contains(globex.body, path+"/") || strings.Contains(globex.words(), "Support contact") {
+		t.Errorf("the page of a merchant of the configuration has forms, or what no configuration has:\n%s", globex.words())
+	}
 	for _, p := range []*person{owner, w.operator} {
 		p.get(path+operator).want(t, 200, "Invoices stored 0 of 10000000", "Audit log stored 0.0 of 1073.7 MB")
 	}
@@ -143,24 +164,21 @@ func TestLogo(t *testing.T) {
 		}
 	}
 	w.operator.post(path+operator, nil).want(t, 400)
-	owner.upload(path, "logo", logo).want(t, 403)
-	stranger.upload(path+operator, "logo", logo).want(t, 400, "globex", "set in the service's configuration")
+	reader := w.person("initech", access.Read)
+	reader.upload(path, "logo", logo).want(t, 403)
+	stranger.upload(path+operator, "logo", logo).want(t, 400, "globex", "service's configuration")
 
-	page := w.operator.upload(path+operator, "logo", logo).want(t, 200, "How payers see it", "Remove the logo")
-	for _, p := range []*person{w.operator, owner, w.person("initech", access.Read)} {
+	page := owner.upload(path, "logo", logo).want(t, 200, "How payers see it", "Remove the logo")
+	for _, p := range []*person{w.operator, owner, reader} {
 		if got := p.get(path + operator); got.status != 200 || got.header.Get("Content-Type") != "image/png" || !strings.HasPrefix(got.body, "\x89PNG") {
 			t.Errorf("the logo is answered %d %v", got.status, got.header)
 		}
 	}
-	if body := owner.get("/dashboard/settings").want(t, 200).body; !strings.Contains(body, path+"?v=") || strings.Contains(body, `type="file"`) {
-		t.Errorf("the owner sees\n%s", body)
+	if body := reader.get("/dashboard/settings").want(t, 200).body; !strings.Contains(body, path+"?v=") || strings.Contains(body, `type="file"`) {
+		t.Errorf("who may only read sees\n%s", body)
 	}
 	stranger.get(path+operator).want(t, 404)
-	owner.post(path+"/remove", nil).want(t, 403)
-	w.forgetConfirmations()
-	w.operator.upload(path+operator, "logo", logo).want(t, 200, "Is it still you?")
-	w.operator.post(path+"/remove"+operator, nil).want(t, 200, "Is it still you?")
-	w.operator.submit(w.operator.get("/dashboard/confirm"), "/dashboard/confirm", url.Values{"key": {w.operator.key}}).want(t, 200)
-	w.operator.submit(page, path+"/remove"+operator, nil).want(t, 200, "Set the logo")
+	reader.post(path+"/remove", nil).want(t, 403)
+	owner.submit(page, path+"/remove", nil).want(t, 200, "Set the logo")
 	owner.get(path).want(t, 404)
 }
