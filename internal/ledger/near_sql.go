@@ -161,3 +161,21 @@ func closedNear(ctx context.Context, q db.Querier, lookups []NearLookup) ([][]st
 		WHERE base = moved AND merchant_address = receiver AND chain_key = chain AND token = coin AND closed_block IS NOT NULL AND remainder = 0 AND invoice_id < newer
 		ORDER BY closed_block DESC LIMIT %d) AS listed`, nearLimit))
 }
+
+// UnattributedTo returns those of the newest payments to the settlement address of an invoice, in
+// blocks that were read after it was created, that no rule and no person has decided about.
+func (q Reader) UnattributedTo(ctx context.Context, inv invoice.Invoice, limit int) ([]PaymentRow, error) {
+	return q.unattributedAmong(ctx, q.IndexedBy("payments_unattributed_to")+`WHERE to_address = $1 AND chain_key = $2 AND block_number > $3
+		AND invoice_id IS NULL ORDER BY block_number DESC LIMIT $4`, inv.Merchant.String(), inv.ChainKey, int64(inv.FromBlock), limit)
+}
+
+// NewestUnattributed returns the same of the payments of a chain that were read last.
+func (q Reader) NewestUnattributed(ctx context.Context, chainKey string, limit int) ([]PaymentRow, error) {
+	return q.unattributedAmong(ctx, q.IndexedBy("payments_unattributed_by_chain")+`WHERE chain_key = $1
+		AND invoice_id IS NULL ORDER BY seen_id DESC LIMIT $2`, chainKey, limit)
+}
+
+func (q Reader) unattributedAmong(ctx context.Context, newest string, args ...any) ([]PaymentRow, error) {
+	return db.QueryAll(ctx, q, paymentTable.Scan, paymentTable.Select()+
+		" WHERE id IN (SELECT id FROM (SELECT id FROM payments "+newest+") AS newest) AND "+unattributed+isDecided, args...)
+}

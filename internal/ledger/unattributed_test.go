@@ -25,6 +25,19 @@ func TestOnUnattributed(t *testing.T) {
 		if diff := cmp.Diff([]string{p.ID}, w.unattributedIDs); diff != "" {
 			t.Errorf("unattributed payments (-want +got):\n%s", diff)
 		}
+		reader := ledger.NewReader(w.db.store)
+		to, err := reader.UnattributedTo(t.Context(), w.invoice(inv.ID), 5)
+		w.must(err)
+		newest, err := reader.NewestUnattributed(t.Context(), w.chainKey, 5)
+		w.must(err)
+		if len(to) != 1 || to[0].ID != p.ID || len(newest) != 1 || newest[0].ID != p.ID {
+			t.Errorf("unattributed payments are %+v and %+v, want %s", to, newest, p.ID)
+		}
+		late := w.invoice(inv.ID)
+		late.FromBlock = p.BlockNumber
+		if to, err = reader.UnattributedTo(t.Context(), late, 5); err != nil || len(to) != 0 {
+			t.Errorf("from before the invoice: %+v, %v", to, err)
+		}
 	})
 }
 

@@ -113,6 +113,7 @@ func (p *Page) Emulate(o Options) {
 		language = o.Language
 	}
 	call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: int64(width), Height: int64(height), DeviceScaleFactor: 1, Mobile: o.Phone})
+	call(p, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: o.Phone}) // a coarse pointer
 	call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: media, Features: []*emulation.MediaFeature{
 		{Name: "prefers-color-scheme", Value: colours}, {Name: "prefers-reduced-motion", Value: "reduce"}, // colours change at once
 	}})
@@ -339,10 +340,10 @@ func (p *Page) Screenshot(file string) {
 // printed is the number of pages in a PDF of chromium's.
 var printed = regexp.MustCompile(`/Type /Pages\s+/Count (\d+)`)
 
-// PrintedPages returns the number of A4 pages of the printed page.
+// PrintedPages returns the number of pages of the printed page, on paper as narrow as A4 and as low as Letter.
 func (p *Page) PrintedPages() int {
 	p.t.Helper()
-	const width, height = 8.27, 11.69 // inches
+	const width, height = 8.27, 11 // inches
 	ctx, cancel := context.WithTimeout(p.ctx, Patience)
 	defer cancel()
 	made, err := chromedp.Call(ctx, cdppage.PrintToPDF, cdppage.PrintToPDFParams{PaperWidth: width, PaperHeight: height})

@@ -25,6 +25,8 @@ const (
 	MaxPayments = 20
 	// MaxRefunds bounds the refunds on the page, newest first.
 	MaxRefunds = 20
+	// MaxUnmatched bounds the payments without an invoice that a page looks at, newest first.
+	MaxUnmatched = 20
 	// WarnBefore is how long before an invoice expires the page warns.
 	WarnBefore = time.Minute
 	// RefreshOpen is how often the page polls the status of an open invoice.
@@ -53,6 +55,11 @@ type Reader interface {
 	// WhichUndecided returns the ids of those payments that wait for older blocks to be
 	// indexed.
 	WhichUndecided(ctx context.Context, paymentIDs []string) ([]string, error)
+	// UnattributedTo returns the newest payments without an invoice to the settlement address of an
+	// invoice, in blocks that were read after it was created.
+	UnattributedTo(ctx context.Context, inv invoice.Invoice, limit int) ([]ledger.PaymentRow, error)
+	// NewestUnattributed returns the payments of a chain without an invoice that were read last.
+	NewestUnattributed(ctx context.Context, chainKey string, limit int) ([]ledger.PaymentRow, error)
 	// RefundRecords lists refunds, the newest first.
 	RefundRecords(ctx context.Context, f ledger.RefundFilter) ([]invoice.RefundRecord, error)
 	// Cursor returns the cursor of a chain, or db.ErrNotFound.

@@ -140,6 +140,19 @@ func (w *world) PaymentsOfTransaction(_ context.Context, _ []string, tx invoice.
 	return rows, w.err
 }
 
+func (w *world) UnattributedTo(_ context.Context, inv invoice.Invoice, limit int) (rows []ledger.PaymentRow, err error) {
+	for _, p := range w.others {
+		if !p.Attributed() && p.To == inv.Merchant && len(rows) < limit {
+			rows = append(rows, ledger.PaymentRow{Payment: p})
+		}
+	}
+	return rows, w.err
+}
+
+func (w *world) NewestUnattributed(ctx context.Context, _ string, limit int) ([]ledger.PaymentRow, error) {
+	return w.UnattributedTo(ctx, w.invoice, limit)
+}
+
 func (w *world) InvoiceClaims(_ context.Context, invoiceID, paymentID string) (bool, error) {
 	return w.claims.kept == invoiceID+" "+paymentID, w.err
 }

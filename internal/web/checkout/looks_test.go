@@ -149,19 +149,35 @@ const fold = 844
 
 // measures are what a page shows.
 type measures struct {
-	Lang, Dir     string
-	Text          string   // all of it, including folded parts
-	Long          []string // hashes and addresses that are not shortened
-	Folded        []string // shortened ones that do not expand
-	Wide          float64  // by how many pixels the page scrolls sideways on the narrowest phone
-	Code, Address float64  // where they end on a phone, in pixels; 0 without them
+	Lang, Dir string
+	Text      string   // all of it, including folded parts
+	Long      []string // hashes and addresses that are not shortened
+	Folded    []string // shortened ones that do not expand
+	Wide      float64  // by how many pixels the page scrolls sideways on the narrowest phone
+	Address   float64  // where it ends on a phone, in pixels; 0 without it
+	Phone     string   // the ways to pay on a phone, in their order
+	Broken    []string // labels that are broken into letters on the narrowest phone
 }
+
+// ways returns the ids of the visible ways to pay in their order, and of visible QR codes.
+const ways = `[...document.querySelectorAll("#pay > *, #pay .qr")].filter((e) => e.checkVisibility({ contentVisibilityAuto: true }) && e.getBoundingClientRect().height > 0)
+	.map((e) => e.id || e.previousElementSibling.htmlFor).join(" ")`
+
+// narrow measures a page at the width of the narrowest phone.
+const narrow = `(() => {
+	const lines = (e) => { const range = document.createRange(); range.selectNodeContents(e); return new Set([...range.getClientRects()].map((r) => Math.round(r.bottom))).size; };
+	return {
+		Wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+		Broken: [...document.querySelectorAll("dt, th, label, summary, button, .button, h1, h2, h3")]
+			.filter((e) => e.checkVisibility() && lines(e) > 2 && e.innerText.length < 4 * lines(e)).map((e) => e.innerText),
+	};
+})()`
 
 // measure returns the measures of a page that is shown on a phone. Addresses that a payer
 // compares and texts to sign are whole, and so are receipts, which are printed.
 const measure = `(() => {
 	const bottom = (s) => { const e = document.querySelector(s); return e ? e.getBoundingClientRect().bottom + scrollY : 0; };
-	const m = { Lang: document.documentElement.lang, Dir: document.documentElement.dir, Long: [], Folded: [], Code: bottom("#scan .qr"), Address: bottom("#send .address code") };
+	const m = { Lang: document.documentElement.lang, Dir: document.documentElement.dir, Long: [], Folded: [], Address: bottom("#send .address code"), Phone: (` + ways + `) };
 	const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 	while (walker.nextNode()) {
 		const at = walker.currentNode.parentElement;
@@ -184,7 +200,10 @@ func (v visit) holds() {
 	var m measures
 	v.page.Eval(measure, &m)
 	v.page.Emulate(browsertest.Options{Phone: true, Width: 320, Language: v.text.Lang()})
-	v.page.Eval("document.documentElement.scrollWidth - document.documentElement.clientWidth", &m.Wide)
+	v.page.Eval(narrow, &m)
+	if v.scene.Pays {
+		v.paysAsItShould(m)
+	}
 	lang := v.text.Lang()
 	if m.Lang != lang || m.Dir != v.text.Dir() {
 		v.t.Errorf("%s: the page is in %q, %s", lang, m.Lang, m.Dir)
@@ -195,11 +214,8 @@ func (v visit) holds() {
 	if len(m.Long) > 0 || len(m.Folded) > 0 {
 		v.t.Errorf("%s: not shortened: %q; not expanded: %q", lang, m.Long, m.Folded)
 	}
-	if m.Wide > 0 {
-		v.t.Errorf("%s: at 320 px, the page scrolls sideways by %v px", lang, m.Wide)
-	}
-	if v.scene.Pays && (m.Code == 0 || m.Address == 0 || m.Code > 2*fold || m.Address > 2*fold) {
-		v.t.Errorf("%s: the code ends at %v px and the address at %v px, below the second fold", lang, m.Code, m.Address)
+	if m.Wide > 0 || len(m.Broken) > 0 {
+		v.t.Errorf("%s: at 320 px, the page scrolls sideways by %v px, and breaks %q", lang, m.Wide, m.Broken)
 	}
 	if v.scene.Prints {
 		if n := v.page.PrintedPages(); n != 1 {
@@ -209,4 +225,31 @@ func (v visit) holds() {
 	if got := v.page.Errors(); len(got) > 0 {
 		v.t.Errorf("%s: the page reports %q", lang, got)
 	}
+}
+
+// paysAsItShould checks the ways to pay on a phone, whose measures are given, on a desktop, and without
+// scripts.
+func (v visit) paysAsItShould(m measures) {
+	v.t.Helper()
+	lang := v.text.Lang()
+	if m.Address == 0 || m.Address > 2*fold {
+		v.t.Errorf("%s: the address ends at %v px, below the second fold", lang, m.Address)
+	}
+	if !strings.HasPrefix(m.Phone, "open send scan") {
+		v.t.Errorf("%s: a phone shows %q", lang, m.Phone)
+	}
+	var desktop string
+	var plain measures
+	v.page.Emulate(browsertest.Options{Width: 320, Language: lang}) // as a narrow frame
+	v.page.Eval(ways, &desktop)
+	if !strings.HasPrefix(desktop, "send scan code-address") {
+		v.t.Errorf("%s: a desktop shows %q", lang, desktop)
+	}
+	v.page.Emulate(browsertest.Options{Phone: true, Width: 320, NoScript: true, Language: lang})
+	v.page.Go(v.url + v.scene.Path)
+	v.page.Eval(narrow, &plain)
+	if plain.Wide > 0 || len(plain.Broken) > 0 {
+		v.t.Errorf("%s: at 320 px without scripts, the page scrolls sideways by %v px, and breaks %q", lang, plain.Wide, plain.Broken)
+	}
+	v.open(look{phone: true})
 }

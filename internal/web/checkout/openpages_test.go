@@ -300,6 +300,10 @@ func TestPageChangesWithoutEvents(t *testing.T) {
 			w.payments[0].Status = invoice.Confirmed
 			w.cursor.Confirmed.Number = 11
 		}, 2 * time.Second, partial, partial},
+		"a payment of another amount": {func(*liveWorld) {}, func(w *liveWorld) {
+			w.others = []invoice.Payment{unattributed(4_100_000, defaultNow)}
+			w.cursor.Indexed.Number = 13
+		}, 4 * time.Second, waiting, waiting},
 		"the chain is halted":  {func(*liveWorld) {}, func(w *liveWorld) { w.cursor.Halted = "look" }, 2 * time.Second, waiting, unknown},
 		"the chain is resumed": {func(w *liveWorld) { w.cursor.Halted = "look" }, func(w *liveWorld) { w.cursor.Halted = "" }, 2 * time.Second, unknown, waiting},
 	} {

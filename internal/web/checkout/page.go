@@ -26,6 +26,7 @@ type pageData struct {
 	TestWallet bool  // offer it
 	Ask        *question
 	Wallets    []walletLink
+	Codes      []qrChoice
 	Again      string // path of the payment link where a new invoice is made; empty without
 	X402       string // path where programs pay; empty if they cannot
 	Frame      frame
@@ -110,6 +111,7 @@ func (c *Checkout) currentPage(r *http.Request) (pageData, error) {
 	if v.Pay != nil {
 		data.LeftText = timeLeft(s.text, data.Left)
 		data.Wallets = walletLinks(c.conf.PublicURL, "/checkout/"+v.ID)
+		data.Codes = v.Pay.codes(c.baseURL(r) + "/checkout/" + v.ID)
 		data.TestWallet = c.conf.TestWallet != nil && v.State == waiting
 		if c.conf.X402 != nil && c.conf.TakesX402(s.invoice.ChainKey) {
 			data.X402 = x402Path + s.invoice.ID
@@ -169,6 +171,13 @@ func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
 		inv = inv.Recount(payments(all))
 	}
 	s := pageInput{text: locale.English(), invoice: inv, chain: ch, token: token}
+	if inv.Status == invoice.Open && !inv.IsDeposit() {
+		rows, err := c.conf.Reader.UnattributedTo(ctx, inv, MaxUnmatched)
+		if err != nil {
+			return pageInput{}, fmt.Errorf("read unattributed payments near %s: %w", id, err)
+		}
+		s.others = payments(rows)
+	}
 	if inv.Sums.Payments > 0 {
 		rows, err := c.conf.Reader.NewestPayments(ctx, id, MaxPayments)
 		if err != nil {

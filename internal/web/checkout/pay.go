@@ -81,6 +81,19 @@ func (s pageInput) instruct(due, transfer invoice.Amount) *instruction {
 	return p
 }
 
+// qrChoice is a QR code that the payer can choose, with the ids of its texts.
+type qrChoice struct{ ID, Label, Hint, Text string }
+
+// codes returns the QR codes: of the address, of the whole transfer, and of the page at a URL.
+func (p *instruction) codes(page string) (all []qrChoice) {
+	if p.Plain != nil {
+		all = append(all,
+			qrChoice{"address", "pay.send.address", "pay.scan.address", p.Address},
+			qrChoice{"request", "pay.scan.request", "pay.scan.text", p.Plain.Link})
+	}
+	return append(all, qrChoice{"page", "pay.scan.page", "pay.scan.phone", page})
+}
+
 // URL returns Link as a trusted URL. It contains only addresses and numbers.
 func (p plain) URL() template.URL {
 	return template.URL(p.Link) //nolint:gosec // see above

@@ -73,8 +73,8 @@ func TestWithoutTransferAmountTheInvoiceMustBeNamed(t *testing.T) {
 	w := newWorld()
 	w.invoice.TransferAmount = invoice.Amount{}
 	pay := w.page(t).id(t, "pay")
-	if n := len(pay.named("svg")) + len(pay.named("a")); n != 0 {
-		t.Errorf("the page shows %d codes and links for a plain transfer", n)
+	if n := len(pay.named("svg")) + len(pay.named("a")); n != 1 || pay.id(t, "code-page") == nil {
+		t.Errorf("the page shows %d codes and links, want its own code", n)
 	}
 	if _, open := pay.id(t, "other").attrs["open"]; !open {
 		t.Error("the way to pay is folded away")
@@ -96,6 +96,8 @@ func TestWithoutTransferAmountTheInvoiceMustBeNamed(t *testing.T) {
 	}
 }
 
+func isAsking(e *element) bool { return e.attrs["class"] == "asking" }
+
 // The remainder can be paid by a plain transfer from any wallet.
 func TestRemainderIsPaidByAPlainTransfer(t *testing.T) {
 	w := newWorld()
@@ -116,13 +118,21 @@ func TestRemainderIsPaidByAPlainTransfer(t *testing.T) {
 	if a := pay.named("a"); len(a) != 1 || a[0].attrs["href"] != link {
 		t.Errorf("the wallet link is not %s", link)
 	}
-	if n := len(pay.named("svg")); n != 2 {
-		t.Errorf("the page shows %d codes, want 2", n)
+	if words := page.id(t, "sum").words(); words != "2.90 USDC still due" {
+		t.Errorf("the large amount is %s", words)
 	}
 	if words := page.id(t, "status").words(); !strings.Contains(words, "2.00 USDC has arrived of 4.90 USDC; 2.90 USDC is missing.") {
 		t.Errorf("the status says %s", words)
 	}
+	w.others = []invoice.Payment{unattributed(4_900_000, defaultNow)}
+	if _, open := w.page(t).all(isAsking)[0].attrs["open"]; open {
+		t.Error("the help is open after a payment that was for another invoice")
+	}
 	w.others = []invoice.Payment{unattributed(2_890_456, defaultNow)}
+	page = w.page(t)
+	if _, open := page.all(isAsking)[0].attrs["open"]; !open || !strings.Contains(page.id(t, "status").words(), "A payment of another amount has arrived") {
+		t.Errorf("the help is not open after a payment that is too little: %s", page.id(t, "status").words())
+	}
 	w.payments[0].TxHash = testHash(1)
 	if words := w.check(t, tx.String()).id(t, "verdict").words(); !strings.Contains(words, "0.009544 USDC less than this invoice asks for") {
 		t.Errorf("a rest that is too little: %s", words)

@@ -143,18 +143,31 @@ func TestPathDrawsEveryModule(t *testing.T) {
 	}
 }
 
-func TestPageShowsTheAddressCodeSecond(t *testing.T) {
-	codes := newWorld().page(t).id(t, "pay").named("svg")
-	if len(codes) != 2 || codes[1].attrs["aria-label"] != "QR code of the address" {
-		t.Fatalf("the page has %d codes, want the link's and then the address's", len(codes))
+// The codes are of the address, the transfer and the page. The first one is chosen.
+func TestCodesOfThePage(t *testing.T) {
+	w := newWorld()
+	w.publicURL = "https://pay.example"
+	pay := w.page(t).id(t, "pay")
+	codes, choices := pay.named("svg"), pay.named("input")
+	texts := []string{
+		chain.Checksum(merchantAddress),
+		"ethereum:" + chain.Checksum(tokenAddress) + "@1337/transfer?address=" + chain.Checksum(merchantAddress) + "&uint256=4900123",
+		"https://pay.example/checkout/" + testID,
 	}
-	var size int
-	if _, err := fmt.Sscanf(codes[1].attrs["viewBox"], "0 0 %d", &size); err != nil {
-		t.Fatal(err)
+	if len(codes) != len(texts) || len(choices) != len(texts) {
+		t.Fatalf("the page has %d codes and %d choices, want %d", len(codes), len(choices), len(texts))
 	}
-	code := webpage.QRCode{Size: size, Path: codes[1].named("path")[0].attrs["d"]}
-	if got, want := readVersion3(t, matrix(t, code)), chain.Checksum(merchantAddress); got != want {
-		t.Errorf("the page's code reads %q, want %q", got, want)
+	for i, text := range texts {
+		want, err := webpage.NewQRCode(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if codes[i].named("path")[0].attrs["d"] != want.Path {
+			t.Errorf("code %d is not of %s", i+1, text)
+		}
+		if _, checked := choices[i].attrs["checked"]; checked != (i == 0) {
+			t.Errorf("code %d is chosen: %t", i+1, checked)
+		}
 	}
 }
 

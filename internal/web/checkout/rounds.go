@@ -8,6 +8,7 @@ import (
 
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
 )
 
 // rounds looks at all pages, a slot at a time.
@@ -24,7 +25,8 @@ type rounds struct {
 // look is how far a chain is read.
 type look struct {
 	following
-	reorged bool // since the look before, as far as is known
+	reorged      bool              // since the look before, as far as is known
+	unattributed []invoice.Payment // that were read last, at most MaxUnmatched
 }
 
 // changedPages are the pages that have to be read, in the order in which they changed. A page may be
@@ -118,6 +120,7 @@ func (p *openPages) observe(ctx context.Context) {
 // followChains reads how far the chains of open pages are read. It leaves out those that
 // cannot be read from the database.
 func (p *openPages) followChains(ctx context.Context) {
+	before := p.rounds.chains
 	p.rounds.chains, p.rounds.reorged = make(map[string]look), false
 	p.mu.Lock()
 	for _, page := range p.pages {
@@ -129,18 +132,28 @@ func (p *openPages) followChains(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, rereadTimeout)
 	defer cancel()
 	for key := range maps.Clone(p.rounds.chains) {
-		now, err := p.checkout.followNow(ctx, key)
+		now, err := p.look(ctx, key, before[key])
 		if err != nil {
 			p.logFailure(ctx, "chain", key, err)
 			delete(p.rounds.chains, key)
 			continue
 		}
 		revision, known := p.rounds.revisions[key]
-		reorged := !known || revision != now.revision
-		p.rounds.chains[key] = look{now, reorged}
+		now.reorged = !known || revision != now.revision
+		p.rounds.chains[key] = now
 		p.rounds.revisions[key] = now.revision
-		p.rounds.reorged = p.rounds.reorged || reorged
+		p.rounds.reorged = p.rounds.reorged || now.reorged
 	}
+}
+
+// look looks at a chain. It does not read the payments of before if no block was read since.
+func (p *openPages) look(ctx context.Context, key string, before look) (look, error) {
+	now, err := p.checkout.followNow(ctx, key)
+	if err != nil || now.indexed.Number == before.indexed.Number && now.revision == before.revision {
+		return look{following: now, unattributed: before.unattributed}, err
+	}
+	rows, err := p.checkout.conf.Reader.NewestUnattributed(ctx, key, MaxUnmatched)
+	return look{following: now, unattributed: payments(rows)}, err
 }
 
 // reread reads the changed pages that this slot can read. After an error it leaves the others for

@@ -398,6 +398,6 @@ func walletScenes() []Scene {
 	for i := range all[:3] {
 		all[i].Main = true
 	}
-	all[2].Pays = false
+	all[2].Pays, all[4].Pays = false, false
 	return all
 }

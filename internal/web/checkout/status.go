@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/chain"
@@ -45,6 +46,7 @@ type pageStatus struct { //nolint:recvcheck // only confirm changes it
 	changesAt  time.Time // last second before the clock changes the page; zero if it does not
 	indexed    uint64    // the chain's newest block, up to which Confirmations counts
 	blind      bool      // the chain was
+	unmatched  unmatched
 	// oldestPending and newestPending are blocks of pending payments, 0 without one.
 	oldestPending, newestPending uint64
 }
@@ -69,6 +71,9 @@ func (s pageInput) status() (pageStatus, error) {
 		statusData: statusData{State: v.State, Version: version, Refresh: seconds(RefreshFinal)},
 		chainKey:   s.chain.Key, merchantID: s.invoice.MerchantID, open: s.invoice.Status == invoice.Open,
 		indexed: s.following.indexed.Number, blind: s.following.isBlind(s.now),
+	}
+	if !v.Unmatched {
+		status.unmatched = s.unmatched()
 	}
 	status.oldestPending, status.newestPending = s.pendingBlocks()
 	if !s.isFinal() {
@@ -124,12 +129,13 @@ func (s pageStatus) isOver(now time.Time) bool {
 
 // isOutdated reports whether the page has to be read again because of its chain: an open invoice's
 // payments can no longer be seen, or can again; a reorg may have dropped a payment; a pending payment
-// is final; or a block may contain a payment again that a reorg has dropped, which makes no event.
+// is final; a payment has arrived that may be meant for the invoice; or a block may contain a payment
+// again that a reorg has dropped. The last two make no event.
 func (s pageStatus) isOutdated(chain look, now time.Time) bool {
 	if s.open && s.blind != chain.isBlind(now) {
 		return true
 	}
-	if s.State == unknown && !s.blind && chain.indexed.Number > s.indexed {
+	if s.State == unknown && !s.blind && chain.indexed.Number > s.indexed || slices.ContainsFunc(chain.unattributed, s.unmatched.has) {
 		return true
 	}
 	return s.oldestPending > 0 && (chain.reorged || s.oldestPending <= chain.confirmed.Number)

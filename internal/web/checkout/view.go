@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"html/template"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +36,7 @@ type pageInput struct {
 	profile   invoice.Merchant       // zero without one
 	payments  []invoice.Payment      // the newest, at most MaxPayments, newest first
 	refunds   []invoice.RefundRecord // the newest confirmed ones, at most MaxRefunds, newest first
+	others    []invoice.Payment      // the newest to its settlement address without an invoice, at most MaxUnmatched
 	chain     chain.Chain
 	token     chain.Token
 	following following
@@ -50,6 +52,8 @@ type view struct {
 	Currency string
 	Amount   string
 	Money    string // Amount with the currency
+	Due      string // the amount that is still due, or Amount if nothing is
+	Rest     bool   // Due is the rest of a partly paid invoice
 	// Description is the merchant's description of the invoice; may be empty.
 	Description string
 	Lines       []line
@@ -59,7 +63,9 @@ type view struct {
 	Headline string
 	Text     []template.HTML
 	// Refers is set if Text asks the payer to contact the merchant.
-	Refers     bool
+	Refers bool
+	// Unmatched is set if Text asks the payer to look a payment of another amount up.
+	Unmatched  bool
 	HasReceipt bool // there is a receipt
 	Steps      []step
 	Progress   *progress    // of the payment in the newest block, in state seen
@@ -167,6 +173,7 @@ func newView(s pageInput) view {
 		Currency:    inv.Currency,
 		Amount:      s.major(inv.Amount),
 		Money:       s.money(inv.Amount).String(),
+		Due:         s.major(inv.Amount),
 		Description: inv.Details.Description,
 		ExpiresAt:   inv.ExpiresAt,
 		State:       s.state(),
@@ -189,12 +196,16 @@ func newView(s pageInput) view {
 	case partial:
 		v.Pay = s.payRemainder()
 		v.Steps = s.steps(0)
+		v.Due, v.Rest = v.Pay.Due, true
 	case seen:
 		v.Progress = s.progress()
 		v.Steps = s.steps(1)
 	case paid:
 		v.Steps = s.steps(len(stages))
 	case unknown, checking, refunded, expired, void, draft:
+	}
+	if v.Unmatched = slices.ContainsFunc(s.others, s.unmatched().has); v.Unmatched {
+		v.Text = append(v.Text, s.say("status.unmatched", values{"Merchant": s.merchant()})...)
 	}
 	return v
 }

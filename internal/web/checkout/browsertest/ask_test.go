@@ -30,13 +30,15 @@ func TestExtraAsk(t *testing.T) {
 		return hash.Hex()
 	}
 	const tooLittle = 4_100_003
-	short := send(tooLittle, nil)
-	awaitStored(t, w, common.HexToHash(short))
 	g := newGate(t, w)
 	// The page asks again after some seconds.
 	p := browsertest.Open(t, browsertest.Options{Script: `{ const set = window.setTimeout; window.setTimeout = (f, ms, ...args) => set(f, ms > 3000 ? 300 : ms, ...args); }`})
 	p.Go(g.URL + "/checkout/" + inv.ID)
 	p.Eval("void (window.mark = true)", nil)
+	short := send(tooLittle, nil)
+	awaitStored(t, w, common.HexToHash(short))
+	p.Await(`document.querySelector(".asking[open]")`)
+	p.AwaitText("#status", "A payment of another amount has arrived")
 
 	ask(p, "hello")
 	p.AwaitText("#answer", "This is not a transaction’s hash.")

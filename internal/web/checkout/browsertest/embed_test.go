@@ -161,6 +161,10 @@ func TestExtraEmbed(t *testing.T) {
 			p.Await(`told.at(-1).type === "close" && !document.querySelector("dialog") && document.activeElement.matches("a[data-quittance]")`)
 			p.Keys(kb.Enter) // opens the same invoice
 			p.Await(`told.at(-1).type === "state" && document.querySelector("dialog[open]")`)
+			frame := p.Frame(s.Info.BaseURL)
+			frame.Await(`document.querySelector(".tab").getBoundingClientRect().top < document.querySelector("header").getBoundingClientRect().top`)
+			frame.Eval(`scrollTo(0, document.body.scrollHeight)`, nil)
+			frame.Await(`document.getElementById("status").getBoundingClientRect().bottom < 0`)
 			amount, ok := new(big.Int).SetString(made[0].TransferAmount, 10)
 			if !ok {
 				t.Fatalf("the transfer amount is %q", made[0].TransferAmount)
@@ -173,6 +177,7 @@ func TestExtraEmbed(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.Await(`told.at(-1).state === "paid"`)
+			frame.Await(`document.getElementById("status").getBoundingClientRect().top >= 0`)
 			shot(p, "embed-paid-"+name)
 			var invoices []string
 			p.Eval(`told.filter((m) => m.type === "state").map((m) => m.invoice)`, &invoices)
@@ -192,7 +197,9 @@ func TestExtraEmbed(t *testing.T) {
 			if n := len(s.invoices(t)); n != 1 {
 				t.Errorf("there are %d invoices", n)
 			}
-			s.tabIntoFrame(p, "#receipt a")
+			s.tabIntoFrame(p, ".tab a")
+			p.Keys(kb.Tab)
+			s.awaitFocus(p, "#receipt a")
 			p.Keys(kb.Tab)
 			s.awaitFocus(p, "#back a")
 			p.Keys(kb.Enter)

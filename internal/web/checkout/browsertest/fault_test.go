@@ -98,9 +98,11 @@ func TestExtraFaults(t *testing.T) {
 		p.Press("Pay with Fox")
 		p.Press("Pay 4.90 USDC")
 		p.AwaitText("#wallet-pay", "has not answered yet")
+		p.Await(`!document.getElementById("send").checkVisibility()`)
 		wallet.Answer(nil)
-		p.Reload()
+		p.Press("Cancel")
 		p.Press("Pay with Fox")
+		p.Await(`document.getElementById("send").checkVisibility()`)
 		p.Press("Pay 4.90 USDC")
 		p.Await(counted)
 		paidOnce(t, w, wallet)
@@ -206,7 +208,7 @@ func TestExtraSent(t *testing.T) {
 		}
 	})
 	t.Run("reloaded before the answer", func(t *testing.T) { reloadedBeforeAnswer(t, w, payer(t), true) })
-	t.Run("reloaded, and nothing was sent", func(t *testing.T) { reloadedBeforeAnswer(t, w, payer(t), false) })
+	t.Run("canceled", func(t *testing.T) { reloadedBeforeAnswer(t, w, payer(t), false) })
 	t.Run("replaced by nothing", func(t *testing.T) {
 		wallet := payer(t)
 		lost := common.HexToHash("0xdead")
@@ -246,15 +248,19 @@ func TestExtraSent(t *testing.T) {
 	t.Run("sends less", func(t *testing.T) { sendsLess(t, w, payer(t)) })
 }
 
-// reloadedBeforeAnswer reloads the page while the wallet's window is open. Afterwards the payer
-// confirms in the window, or does not.
+// reloadedBeforeAnswer reloads the page while the wallet's window is open, and the payer confirms in it.
+// Or the payer cancels on the page and pays again.
 func reloadedBeforeAnswer(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet, confirms bool) {
 	wallet.Refuse("eth_sendTransaction", browsertest.ErrNoAnswer)
 	p := pay(t, w, w.Invoice("4900000", nil), wallet)
 	p.AwaitText("#wallet-pay", "Confirm in Fox")
 	call := p.AwaitCall(wallet, "eth_sendTransaction")
 	wallet.Answer(nil)
-	p.Reload()
+	if confirms {
+		p.Reload()
+	} else {
+		p.Press("Cancel")
+	}
 	p.AwaitText("#wallet-pay", "Did Fox send it?")
 	shot(p, "asked")
 	if confirms {

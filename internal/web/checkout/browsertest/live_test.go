@@ -119,12 +119,13 @@ func restIsShown(t *testing.T, w *browsertest.World) {
 	inv := w.Invoice("4900000", nil)
 	p := browsertest.Open(t, browsertest.Options{})
 	p.Go(w.CheckoutURL(inv.ID))
-	const shown = `[document.querySelector("#send code").textContent, document.querySelector("#scan .qr path").getAttribute("d")]`
+	const shown = `[document.querySelector("#send code").textContent, document.querySelector("#code-request ~ .qr path").getAttribute("d")]`
 	var before, after [2]string
 	p.Eval(shown, &before)
 	payPart(t, w, inv, 2_000_000)
 	p.Await(`document.getElementById("status").className === "state-partial"`)
 	p.Eval(shown, &after)
+	p.AwaitText("h1", "2.90 USDC still due")
 	if !strings.HasPrefix(before[0], "4.9") || !strings.HasPrefix(after[0], "2.9") || before[1] == after[1] {
 		t.Errorf("the amounts are %s and %s, and the code is the same: %t", before[0], after[0], before[1] == after[1])
 	}

@@ -43,7 +43,7 @@ func TestExtraFaultsMeanwhile(t *testing.T) {
 		wallet.SetChainID(1)
 		wallet.Refuse("wallet_switchEthereumChain", browsertest.ErrRejected)
 		p := review(t, wallet)
-		p.AwaitText("#wallet-pay", "You have refused in your wallet.")
+		p.AwaitText("#wallet-pay", "Fox does not use Local test chain.")
 		payAgain(t, w, p, wallet)
 	})
 	t.Run("the service no longer pays the fee", func(t *testing.T) {

@@ -43,13 +43,13 @@ async function switchTo(provider: Provider, wanted: Network): Promise<void> {
   try {
     await send(provider, "wallet_switchEthereumChain", [{ chainId }]);
   } catch (error) {
-    if (!(error instanceof WalletError) || error.code === rejected || error.code === pending) throw error;
-    if (!wanted.rpc?.length) throw new Problem("wallet.no.network");
+    if (!(error instanceof WalletError) || error.code === pending) throw error;
+    if (error.code === rejected || !wanted.rpc?.length) throw new Problem("wallet.no.network");
     try {
       await send(provider, "wallet_addEthereumChain", [{ chainId, chainName: wanted.network, nativeCurrency: wanted.coin, rpcUrls: wanted.rpc }]);
       if (await chainOf(provider) !== wanted.chainId) await send(provider, "wallet_switchEthereumChain", [{ chainId }]);
     } catch (added) {
-      if (added instanceof WalletError && (added.code === rejected || added.code === pending)) throw added;
+      if (added instanceof WalletError && added.code === pending) throw added;
       throw new Problem("wallet.no.network");
     }
   }

@@ -17,5 +17,5 @@ export function major(amount: bigint, unit: { decimals: number } & ({ currency: 
 // coins rounds an amount of the network's coin up to two significant digits.
 const coins = (exact: string) => new Intl.NumberFormat(language(), { maximumSignificantDigits: 2 }).format(Number(exact));
 
-// clock returns a time of day in the payer's zone.
-export const clock = (unix: number) => new Date(unix * 1000).toLocaleTimeString(language(), { hour: "2-digit", minute: "2-digit" });
+// clock returns a time of day in the payer's zone, and names the zone.
+export const clock = (unix: number) => new Date(unix * 1000).toLocaleTimeString(language(), { hour: "2-digit", minute: "2-digit", timeZoneName: "short" });

@@ -36,10 +36,12 @@ export function live(main: HTMLElement): void {
   let notBefore = 0; // when the next one may begin
 
   const show = async (status: Status) => {
+    const shown = main.dataset.state;
     if (status.version !== main.dataset.version) {
       // All pages of a network see at the same time that it cannot be read, or can be again.
       if ((status.state === "unknown") !== (main.dataset.state === "unknown")) await pause(3000 * Math.random());
       await update(main);
+      if (status.state !== shown) document.getElementById("status")?.scrollIntoView({ block: "nearest" });
     }
     const have = document.querySelector("#status .progress strong");
     if (have && status.confirmations) have.textContent = String(status.confirmations.have);

@@ -13,8 +13,8 @@ export async function fetchPage(url: string, evenError = false): Promise<Documen
 const parts = new Map<Element, string>();
 for (const part of document.querySelectorAll("[data-part]")) parts.set(part, part.innerHTML);
 
-// update loads the page again and replaces only the parts that have changed. Open parts stay open, and
-// a screen reader reads only the status.
+// update loads the page again and replaces only the parts that have changed. Open parts stay open, help
+// opens if the service wants it, and a screen reader reads only the status.
 export async function update(main: HTMLElement): Promise<void> {
   const fresh = await fetchPage(location.href);
   for (const [part, before] of parts) {
@@ -26,6 +26,7 @@ export async function update(main: HTMLElement): Promise<void> {
     part.replaceChildren(...now.childNodes);
     if (focused) focusStatus(); // the element with the focus is gone
   }
+  if (fresh.querySelector(".asking[open]")) document.querySelector(".asking")?.setAttribute("open", "");
   document.title = fresh.title;
   Object.assign(main.dataset, fresh.getElementById("checkout")?.dataset);
 }

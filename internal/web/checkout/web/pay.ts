@@ -19,16 +19,19 @@ const window = 1800;
 const shortest = 40;
 
 // pay asks the wallet, and returns once it has answered. The record is then in state sent, or in state
-// asked if the answer is inconclusive. A transaction gets the nonce, if it is given.
-export async function pay(provider: Provider, invoice: Invoice, plan: Plan, wallet: string, nonce?: number): Promise<void> {
+// asked if the answer is inconclusive. A transaction gets the nonce, if it is given. Once canceled, it
+// drops a signature, and asks for no transaction.
+export async function pay(provider: Provider, invoice: Invoice, plan: Plan, wallet: string, canceled: AbortSignal, nonce?: number): Promise<void> {
   if (plan.way === "authorization") {
     const authorization = await authorize(provider, invoice, plan);
+    canceled.throwIfAborted();
     save(invoice.invoiceId, { ...await record(provider, invoice, plan, wallet), state: "sent", authorization });
     return;
   }
   const calls = plan.way === "permit" ? [await permit(provider, invoice, plan)] : plan.calls;
   if (invoice.expiresAt <= now()) throw new Problem("wallet.expired");
   const asked = await record(provider, invoice, plan, wallet);
+  canceled.throwIfAborted();
   save(invoice.invoiceId, asked);
   try {
     if (plan.way === "calls") {
@@ -44,7 +47,9 @@ export async function pay(provider: Provider, invoice: Invoice, plan: Plan, wall
     save(invoice.invoiceId, { ...asked, state: "sent", hash });
     report(invoice.invoiceId, hash);
   } catch (error) {
-    if (error instanceof WalletError && isNothingSent(error)) clear(invoice.invoiceId);
+    // After a cancellation, the record may be of the next request.
+    const isOwn = JSON.stringify(load(invoice.invoiceId)) === JSON.stringify(asked);
+    if (isOwn && error instanceof WalletError && isNothingSent(error)) clear(invoice.invoiceId);
     throw error;
   }
 }

@@ -89,7 +89,9 @@ class Flow {
     this.section.replaceChildren(title, ...parts.filter((p): p is Node | string => p !== undefined));
     this.section.hidden = false;
     if (focused) title.focus();
-    document.getElementById("checkout")?.classList.toggle("sent", load(this.id)?.state === "sent");
+    const page = document.getElementById("checkout")?.classList;
+    page?.toggle("sent", load(this.id)?.state === "sent");
+    page?.toggle("confirming", this.asking !== undefined);
     return ++this.turn;
   }
 
@@ -165,20 +167,15 @@ class Flow {
   private async ask(wallet: Wallet, shown: Invoice, plan: Plan, free: boolean): Promise<void> {
     const values = { ...this.valuesOf(wallet), ...valuesOf(shown) };
     const again = () => void this.connect(wallet, free);
-    const turn = this.draw(t("wallet.confirm", values), paragraph(t("wallet.confirm.hint", values)));
+    const canceled = new AbortController();
     this.asking = { values, state: pageState() };
+    const turn = this.draw(t("wallet.confirm", values), paragraph(t("wallet.confirm.hint", values)),
+      h("p", { class: "actions" }, button(t("wallet.cancel"), () => { canceled.abort(); }, "second")));
     const reminder = setTimeout(() => { if (turn === this.turn) this.section.append(paragraph(t("wallet.slow", values), "problem")); }, slow);
     try {
-      const mine = await alone(this.id, async () => {
-        const known = load(this.id);
-        if (known && known.state !== "failed") return; // another tab has sent
-        const invoice = await fetchInvoice(this.id);
-        if (invoice.due !== shown.due || invoice.payTo !== shown.payTo) throw new Problem("wallet.changed");
-        const accounts = await read<Hex[]>(wallet.provider, "eth_accounts");
-        if (!accounts.some((a) => a.toLowerCase() === plan.from.toLowerCase())) throw new Problem("wallet.changed.account");
-        await network(wallet.provider, invoice, () => { /* the review is shown again if it refuses */ });
-        await pay(wallet.provider, invoice, plan, wallet.id, plan.byKey && this.again?.from === plan.from ? this.again.nonce : undefined);
-      });
+      const mine = await alone(this.id, () => unless(canceled.signal, this.request(wallet, shown, plan, canceled.signal), () => {
+        if (load(this.id) || this.shown) void this.resume();
+      }));
       if (!mine) throw new Problem("wallet.tab");
       this.asking = undefined;
       await this.resume();
@@ -196,6 +193,19 @@ class Flow {
     } finally {
       clearTimeout(reminder);
     }
+  }
+
+  // request asks the wallet to pay, by a plan for the shown invoice.
+  private async request(wallet: Wallet, shown: Invoice, plan: Plan, canceled: AbortSignal): Promise<void> {
+    const known = load(this.id);
+    if (known && known.state !== "failed") return; // another tab has sent
+    const invoice = await fetchInvoice(this.id);
+    if (invoice.due !== shown.due || invoice.payTo !== shown.payTo) throw new Problem("wallet.changed");
+    const accounts = await read<Hex[]>(wallet.provider, "eth_accounts");
+    if (!accounts.some((a) => a.toLowerCase() === plan.from.toLowerCase())) throw new Problem("wallet.changed.account");
+    await network(wallet.provider, invoice, () => { /* the review is shown again if it refuses */ });
+    canceled.throwIfAborted();
+    await pay(wallet.provider, invoice, plan, wallet.id, canceled, plan.byKey && this.again?.from === plan.from ? this.again.nonce : undefined);
   }
 
   // trouble shows what went wrong, and offers the next steps.
@@ -346,6 +356,14 @@ class Flow {
   private valuesOf(wallet: Wallet | undefined): Record<string, string> {
     return { Wallet: wallet?.name || t("wallet.unnamed") };
   }
+}
+
+// unless waits for the wallet until the payer cancels. If it answers after that, it calls late, because
+// the record may have changed.
+async function unless(canceled: AbortSignal, asked: Promise<void>, late: () => void): Promise<void> {
+  const stop = new Promise<void>((resolve) => { canceled.addEventListener("abort", () => { resolve(); }); });
+  void asked.catch(() => undefined).then(() => { if (canceled.aborted) late(); });
+  await Promise.race([asked, stop]);
 }
 
 // fee describes the network's fee. It names no amount that may be too small.
