@@ -41,33 +41,65 @@ func (w *Writer) checkSpend(ctx context.Context, cost *big.Int, replacing string
 	if most := w.perTx(); cost.Cmp(most) > 0 {
 		return fmt.Errorf("%w: the next transaction may cost %s wei, and one may cost %s", errFeeCapExceeded, cost, most)
 	}
-	has, err := w.node.balance(ctx, w.sender)
+	has, err := w.readBalance(ctx)
 	if err != nil {
 		return err
 	}
-	balance, _ := has.Float64()
-	w.conf.Metrics.balance.WithLabelValues(w.conf.Chain.Key).Set(balance)
-	w.update(func(s *Status) { s.Balance, s.Needed = has, cost })
+	w.update(func(s *Status) { s.Needed = cost })
 	if has.Cmp(cost) < 0 {
 		return fmt.Errorf("%w: %s has %s wei, and the next transaction may cost %s", errInsufficientFunds, common.Address(w.sender), has, cost)
 	}
 	return w.checkDailyBudget(ctx, cost, replacing, percent)
 }
 
+// readBalance reads and publishes the sender's balance.
+func (w *Writer) readBalance(ctx context.Context) (*big.Int, error) {
+	has, err := w.node.balance(ctx, w.sender)
+	if err != nil {
+		return nil, err
+	}
+	balance, _ := has.Float64()
+	w.conf.Metrics.balance.WithLabelValues(w.conf.Chain.Key).Set(balance)
+	w.update(func(s *Status) { s.Balance = has })
+	return has, nil
+}
+
+// measure publishes the balance and the spending, until a transaction does.
+func (w *Writer) measure(ctx context.Context) error {
+	if w.Status().Budget != nil {
+		return nil
+	}
+	if _, err := w.readBalance(ctx); err != nil {
+		return err
+	}
+	_, _, err := w.spending(ctx, "")
+	return err
+}
+
+// spending returns, in gwei, what the last 24 hours cost and what the transactions in flight may cost, and publishes the
+// former. replacing is a transaction that does not count, or empty.
+func (w *Writer) spending(ctx context.Context, replacing string) (spent, reserved uint64, err error) {
+	window := ledger.WindowBefore(w.conf.Now(), w.conf.Schedule(), budgetWindow)
+	was, may, err := spending(ctx, w.conf.Store, w.conf.Chain.Key, window, replacing)
+	if err != nil {
+		return 0, 0, fmt.Errorf("add up what was spent: %w", err)
+	}
+	w.showSpending(uint64(was), w.conf.Chain.Limits.PerDayGwei)
+	return uint64(was), uint64(may), nil
+}
+
 // checkDailyBudget fails if the spending of the last 24 hours, the transactions in flight and the given cost together
 // exceed the given percentage of the budget. Spending is in the database, so replicas and restarts share it.
 func (w *Writer) checkDailyBudget(ctx context.Context, cost *big.Int, replacing string, percent uint64) error {
-	window := ledger.WindowBefore(w.conf.Now(), w.conf.Schedule(), budgetWindow)
-	spent, reserved, err := spending(ctx, w.conf.Store, w.conf.Chain.Key, window, replacing)
+	spent, reserved, err := w.spending(ctx, replacing)
 	if err != nil {
-		return fmt.Errorf("add up what was spent: %w", err)
+		return err
 	}
 	budget := w.conf.Chain.Limits.PerDayGwei
-	w.showSpending(uint64(spent), budget)
 	if percent < 100 {
 		budget = budget / 100 * percent
 	}
-	if next := uint64(spent) + uint64(reserved) + uint64(inGwei(cost)); next > budget {
+	if next := spent + reserved + uint64(inGwei(cost)); next > budget {
 		return fmt.Errorf("%w: of %d gwei, %d were spent in 24 hours, %d may be by what is in flight, and the next transaction may cost %d; it goes on by itself as hours pass, or with a higher perDay",
 			errBudget, budget, spent, reserved, inGwei(cost))
 	}

@@ -3,6 +3,7 @@ package txmgr
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/big"
 	"strings"
@@ -28,6 +29,16 @@ func TestDailyBudgetStopsTheWriter(t *testing.T) {
 			}
 		}
 		writer := w.writer(allow(100_000_000_000), func(c *Config) { c.Metrics = NewMetrics(measured) })
+		w.tick(writer)
+		w.tick(writer)
+		for _, line := range []string{
+			"balance_wei{%s} ", "spent_wei{%s} 0", "budget_wei{%s} 1e+20", `blocked{%s,reason="funds"} 0`, `transactions_total{%s,kind="open",status="sent"} 0`,
+			`cost_wei_total{%s,kind="close"} 0`, "fee_bumps_total{%s} 0", "due_intents{%s} 0",
+		} {
+			if line = "quittance_writer_" + fmt.Sprintf(line, `chain="`+writer.conf.Chain.Key+`"`); !strings.Contains(exported(measured), line) {
+				t.Errorf("before the first transaction there is no %s:\n%s", line, exported(measured))
+			}
+		}
 		first := commitments(20)
 		w.enqueueIntents(invoice.IntentOpen, first...)
 		w.tick(writer)

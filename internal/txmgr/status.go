@@ -10,6 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/ledger"
 )
 
@@ -22,7 +23,7 @@ type Status struct {
 	Elsewhere         int64          // intents for another registry than the configured one, at the same count
 	InFlight          int            // transactions that were sent and are not mined
 	Nonce             uint64         // of the next transaction, as of the last query
-	Balance           *big.Int       // of Sender in wei, as of the last transaction; nil before
+	Balance           *big.Int       // of Sender in wei, as last read; nil before
 	Needed            *big.Int       // maximum cost of that transaction, in wei
 	Spent             *big.Int       // cost of the last 24 hours' transactions in wei, as last added up; nil before
 	Budget            *big.Int       // allowed cost of 24 hours in wei; nil before
@@ -157,6 +158,26 @@ func newSweepMetrics() sweepMetrics {
 	}
 }
 
+// begin exports 0 for what has not happened yet on a chain.
+func (m *Metrics) begin(c chain.Chain) {
+	for _, kind := range []TxKind{TxOpen, TxClose, TxSweep, TxAuthorization} {
+		m.costs.WithLabelValues(c.Key, string(kind))
+		for _, status := range []TxStatus{TxSent, TxMined, TxFailed} {
+			m.txs.WithLabelValues(c.Key, string(kind), string(status))
+		}
+	}
+	for _, b := range blockers {
+		m.blocked.WithLabelValues(c.Key, b.reason)
+	}
+	for _, result := range []string{"swept", "failed"} {
+		m.sweeps.results.WithLabelValues(c.Key, result)
+	}
+	for _, token := range c.Tokens {
+		m.sweeps.amount.WithLabelValues(c.Key, token.Currency)
+	}
+	m.bumps.WithLabelValues(c.Key)
+}
+
 // NewMetrics returns metrics and registers them with reg, unless that is nil.
 // Registering them twice panics.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
@@ -171,7 +192,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "quittance_writer_other_registry_intents", Help: "Changes that another registry than the configured one was not sent.",
 		}, []string{"chain"}),
 		balance: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "quittance_writer_balance_wei", Help: "What the operator's account had for gas before its last transaction.",
+			Name: "quittance_writer_balance_wei", Help: "What the operator's account had for gas when the writer began to work or sent its last transaction.",
 		}, []string{"chain"}),
 		spent: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "quittance_writer_spent_wei", Help: "What the transactions of the last 24 hours cost.",

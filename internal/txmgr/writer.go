@@ -141,6 +141,7 @@ func New(conf Config) (*Writer, error) {
 	if conf.Rand == nil {
 		conf.Rand = rand.Reader
 	}
+	conf.Metrics.begin(conf.Chain)
 	sender := crypto.PubkeyToAddress(conf.Key.PublicKey)
 	ids := invoice.NewIDs(conf.Now, conf.Rand)
 	conf.Logger = conf.Logger.With("component", "writer", "chain", conf.Chain.Key)
@@ -231,7 +232,7 @@ func (w *Writer) release(ctx context.Context) error {
 	return nil
 }
 
-// process runs a round, unless there is no work and the last round found none.
+// process runs a round, unless there is no work and the last round found none: then it measures, once.
 func (w *Writer) process(ctx context.Context) error {
 	if err := w.noteAgain(ctx); err != nil {
 		return err
@@ -240,8 +241,11 @@ func (w *Writer) process(ctx context.Context) error {
 		return err
 	}
 	found, err := HasWork(ctx, w.conf.Store, w.conf.Chain.Key)
-	if err != nil || !found && w.idle {
+	if err != nil {
 		return err
+	}
+	if !found && w.idle {
+		return w.measure(ctx)
 	}
 	w.idle = false
 	if err := w.advance(ctx); err != nil {
