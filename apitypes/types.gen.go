@@ -514,6 +514,30 @@ func (e MerchantSource) Valid() bool {
 	}
 }
 
+// Defines values for NodeHealth.
+const (
+	NodeFailing NodeHealth = "failing"
+	NodeOK      NodeHealth = "ok"
+	NodePaused  NodeHealth = "paused"
+	NodeUnused  NodeHealth = "unused"
+)
+
+// Valid indicates whether the value is a known member of the NodeHealth enum.
+func (e NodeHealth) Valid() bool {
+	switch e {
+	case NodeFailing:
+		return true
+	case NodeOK:
+		return true
+	case NodePaused:
+		return true
+	case NodeUnused:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PaymentException.
 const (
 	PaymentInOtherCurrency PaymentException = "other_currency"
@@ -1992,6 +2016,12 @@ type MerchantOverview struct {
 
 	// Endpoint `unused`, `ok`, `failing`, `paused`, `gone` or `none`: the health of its webhook endpoint.
 	Endpoint string `json:"endpoint"`
+
+	// EndpointFailingSince Unix seconds.
+	EndpointFailingSince Time `json:"endpointFailingSince,omitempty"`
+
+	// EndpointError Why the last attempt failed. Absent unless it did.
+	EndpointError string `json:"endpointError,omitempty"`
 }
 
 // MerchantOverviewList defines model for MerchantOverviewList.
@@ -2037,6 +2067,10 @@ type MerchantStorage struct {
 // nor values have control characters, except for line breaks and tabs in values.
 type Metadata map[string]string
 
+// NodeHealth Whether the node answers. `unused`: it was never asked. `ok`: it answered last. `failing`: it did not. `paused`:
+// it is not asked before `until`. More values may be added.
+type NodeHealth string
+
 // NodeLimit The size of a kind of request that a node refused.
 type NodeLimit struct {
 	// Kind `headers`, `heads`, `logs`, `receipts`, `calls` and `requestCalls` are calls in a batch, `range` and `blocks` are
@@ -2060,6 +2094,19 @@ type NodeStatus struct {
 
 	// State `ok`, or why it is not used. More may be added.
 	State string `json:"state"`
+
+	// Health Whether the node answers. `unused`: it was never asked. `ok`: it answered last. `failing`: it did not. `paused`:
+	// it is not asked before `until`. More values may be added.
+	Health NodeHealth `json:"health"`
+
+	// FailingSince Unix seconds.
+	FailingSince Time `json:"failingSince,omitempty"`
+
+	// LastError Its last failure. It stays after a success. Absent if it has not failed since the start.
+	LastError string `json:"lastError,omitempty"`
+
+	// LastErrorAt Unix seconds.
+	LastErrorAt Time `json:"lastErrorAt,omitempty"`
 
 	// Reason Why it is in that state.
 	Reason string `json:"reason,omitempty"`
@@ -3354,6 +3401,15 @@ type Webhook struct {
 
 	// PausedUntil Unix seconds.
 	PausedUntil Time `json:"pausedUntil,omitempty"`
+
+	// FailingSince Unix seconds.
+	FailingSince Time `json:"failingSince,omitempty"`
+
+	// LastError Why the last failed attempt failed. It stays after a success. Absent if none has failed.
+	LastError string `json:"lastError,omitempty"`
+
+	// LastErrorAt Unix seconds.
+	LastErrorAt Time `json:"lastErrorAt,omitempty"`
 
 	// Secrets Newest first; empty if the endpoint is set in the configuration.
 	Secrets []WebhookSecret `json:"secrets"`

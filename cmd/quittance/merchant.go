@@ -196,7 +196,8 @@ func (f *merchantFlags) run(
 }
 
 func newMerchantShow(env environment) *cobra.Command {
-	cmd, at, asJSON := merchantCommand("show", "", "show a merchant", "Shows a merchant, with the addresses that its invoices may settle to.")
+	cmd, at, asJSON := merchantCommand("show", "", "show a merchant",
+		"Shows a merchant, with the addresses that its invoices may settle to, and whether its\nwebhook endpoint works.")
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
 		merchants, err := at.merchantAdmin(env)
 		if err != nil {
@@ -206,9 +207,29 @@ func newMerchantShow(env environment) *cobra.Command {
 		if err != nil {
 			return noService(err)
 		}
-		return printMerchant(env, found, *asJSON)
+		if *asJSON {
+			return printMerchant(env, found, true)
+		}
+		endpoint, err := merchants.endpoint(cmd.Context(), ids[0])
+		if err != nil {
+			return noService(err)
+		}
+		return printMerchant(env, found, false, endpointRows(endpoint)...)
 	}
 	return cmd
+}
+
+// endpointRows describes the health of a webhook endpoint.
+func endpointRows(w apitypes.Webhook) (rows [][2]string) {
+	health := cmp.Or(map[apitypes.WebhookHealth]string{apitypes.HealthUnused: "never tried", apitypes.HealthOK: "working"}[w.Health], string(w.Health))
+	if w.FailingSince > 0 {
+		health = strings.TrimPrefix(health+", failing since "+timeOfDay(w.FailingSince), "failing, ")
+	}
+	rows = append(rows, [2]string{"webhook endpoint", health})
+	if w.LastError != "" {
+		rows = append(rows, [2]string{"last webhook error", timeOfDay(w.LastErrorAt) + ": " + printable(w.LastError)})
+	}
+	return rows
 }
 
 func newMerchantRelease(env environment) *cobra.Command {
@@ -288,8 +309,8 @@ func printMerchants(env environment, all []apitypes.Merchant) error {
 	})
 }
 
-// printMerchant writes a merchant.
-func printMerchant(env environment, m apitypes.Merchant, asJSON bool) error {
+// printMerchant writes a merchant. As text, more rows follow.
+func printMerchant(env environment, m apitypes.Merchant, asJSON bool, more ...[2]string) error {
 	if asJSON {
 		return env.writeJSON(apitypes.MerchantResponse{Merchant: m})
 	}
@@ -325,6 +346,9 @@ func printMerchant(env environment, m apitypes.Merchant, asJSON bool) error {
 		}
 		for _, origin := range m.EmbedOrigins {
 			fmt.Fprintf(table, "embed origin\t%s\n", origin)
+		}
+		for _, row := range more {
+			fmt.Fprintf(table, "%s\t%s\n", row[0], orDash(row[1]))
 		}
 	})
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/client"
@@ -23,6 +24,8 @@ type merchantAdmin interface {
 	release(ctx context.Context, id string, address invoice.Address) error
 	get(ctx context.Context, id string) (apitypes.Merchant, error)
 	list(ctx context.Context) ([]apitypes.Merchant, error)
+	// endpoint returns the health of a merchant's webhook endpoint, with the last error. It is zero without an endpoint.
+	endpoint(ctx context.Context, id string) (apitypes.Webhook, error)
 }
 
 // merchantAdmin returns the merchants of the service: with --config in its database, which
@@ -95,6 +98,13 @@ func (s storedMerchants) get(ctx context.Context, id string) (apitypes.Merchant,
 	})
 }
 
+func (s storedMerchants) endpoint(ctx context.Context, id string) (apitypes.Webhook, error) {
+	b, err := admin.EndpointBreaker(ctx, s.cfg, id)
+	return apitypes.Webhook{
+		Health: apitypes.WebhookHealth(b.Health()), FailingSince: invoice.UnixSeconds(b.Failing), LastError: b.Error, LastErrorAt: invoice.UnixSeconds(b.Failed),
+	}, err
+}
+
 // maxListedMerchants bounds the merchants that are listed from a database.
 const maxListedMerchants = 10_000
 
@@ -148,4 +158,12 @@ func (s servedMerchants) get(ctx context.Context, id string) (apitypes.Merchant,
 
 func (s servedMerchants) list(ctx context.Context) ([]apitypes.Merchant, error) {
 	return firstOf(s.c.Merchants(ctx, maxPageSize), 0)
+}
+
+func (s servedMerchants) endpoint(ctx context.Context, id string) (apitypes.Webhook, error) {
+	w, err := s.c.Webhook(ctx, id)
+	if problem := (*client.Error)(nil); errors.As(err, &problem) && problem.Code == apitypes.CodeNotFound {
+		err = nil
+	}
+	return w, err
 }

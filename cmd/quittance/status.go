@@ -24,8 +24,8 @@ func newChainStatus(env environment) *cobra.Command {
 		Use:   "status {--config FILE | --url URL}",
 		Short: "show how far chains are indexed, and the state of their nodes",
 		Long: `Shows how far each chain is indexed, and the state of its nodes and its writer. It
-asks the service at the address in the configuration. If no service runs there, it
-reads the database and asks each node itself, and says so.
+asks the service at the address in the configuration. If there is no answer, it reads
+the database and asks each node itself, and says so.
 
 It exits with 0 if the service runs and every chain shown is ready, else with 1.`,
 		Example: `  quittance chain status --config quittance.yaml
@@ -83,7 +83,7 @@ func askOrLook(ctx context.Context, env environment, path, url string) (admin.St
 	st, err := admin.FetchStatus(ctx, at, env.key)
 	if errors.Is(err, admin.ErrNoService) {
 		st, err = admin.OfflineStatus(ctx, admin.Config{Database: cfg.Database, Chains: chainsOf(cfg), Now: time.Now}), nil
-		st.Offline = "no service answers at " + at.String()
+		st.Offline = "no answer at " + at.String()
 	}
 	return st, err
 }
@@ -111,7 +111,7 @@ func statusError(st admin.Status) error {
 func printStatus(out io.Writer, st admin.Status, now time.Time) error {
 	var text strings.Builder
 	if st.Offline != "" {
-		text.WriteString("The service does not run: this is what its database and the nodes say.\n\n")
+		fmt.Fprintf(&text, "There is %s. This is what the database and the nodes say.\n\n", st.Offline)
 	}
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "CHAIN\tHEAD\tINDEXED\tCONFIRMED\tLAG\tSTATE")
@@ -122,7 +122,7 @@ func printStatus(out io.Writer, st admin.Status, now time.Time) error {
 	for _, c := range st.Chains {
 		for _, p := range c.Providers {
 			fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%.1f ms\t%d\t%d\t%d\t%s\n",
-				c.ChainKey, p.Provider, p.State, p.Head, p.LatencyMs, p.Calls, p.PerDay, p.Errors, remark(p, now))
+				c.ChainKey, p.Provider, nodeState(p), p.Head, p.LatencyMs, p.Calls, p.PerDay, p.Errors, remark(p, now))
 		}
 	}
 	if err := table.Flush(); err != nil {
@@ -181,14 +181,33 @@ func progress(p *admin.Progress) string {
 	return text
 }
 
+// nodeState returns whether a node answers, and its state if that is more exact.
+func nodeState(p admin.Provider) string {
+	word := map[string]string{admin.NodeUnused: "never tried", admin.NodeOK: "working"}[p.Health]
+	word = cmp.Or(word, p.Health, string(p.State))
+	switch p.State {
+	case chain.StateLagging, chain.StateQuarantined, chain.StateMisconfigured:
+		return word + " (" + string(p.State) + ")"
+	case chain.StateOK, chain.StateUnknown, chain.StateBackoff:
+	}
+	return word
+}
+
 // remark returns the remark on a node.
 func remark(p admin.Provider, now time.Time) string {
 	var words []string
 	if p.Until > now.Unix() {
 		words = append(words, fmt.Sprintf("asked again in %s", time.Duration(p.Until-now.Unix())*time.Second))
 	}
-	if p.Reason != "" {
+	since := func(at int64) time.Duration { return time.Duration(max(0, now.Unix()-at)) * time.Second }
+	if p.FailingSince > 0 {
+		words = append(words, fmt.Sprintf("failing for %s", since(p.FailingSince)))
+	}
+	switch {
+	case p.Reason != "":
 		words = append(words, strings.TrimPrefix(p.Reason, p.Provider+": "))
+	case p.LastError != "":
+		words = append(words, fmt.Sprintf("last error %s ago", since(p.LastErrorAt)), strings.TrimPrefix(p.LastError, p.Provider+": "))
 	}
 	if len(words) == 0 && p.Subscribed {
 		words = append(words, "announces its heads")

@@ -17,8 +17,8 @@ func TestPrintStatus(t *testing.T) {
 	running := admin.Status{Chains: []admin.Chain{{
 		ChainKey: "base", Ready: true, Reading: true, Head: 38211203, Indexed: 38211203, Confirmed: 38211170,
 		Providers: []admin.Provider{
-			{Provider: "wss://base.example", State: chain.StateOK, Head: 38211203, LatencyMs: 12.34, Calls: 1234, Subscribed: true},
-			{Provider: "https://other.example", State: chain.StateBackoff, Head: 38211190, LatencyMs: 80, Calls: 12, Errors: 3,
+			{Provider: "wss://base.example", State: chain.StateOK, Health: admin.NodeOK, Head: 38211203, LatencyMs: 12.34, Calls: 1234, Subscribed: true},
+			{Provider: "https://other.example", State: chain.StateBackoff, Health: admin.NodePaused, FailingSince: now.Unix() - 60, Head: 38211190, LatencyMs: 80, Calls: 12, Errors: 3,
 				Limits: []admin.NodeLimit{{Kind: chain.KindReceiptsOfBlock, Refused: 1}, {Kind: chain.KindHeaders, Size: 12, Refused: 25}, {Kind: chain.KindLogs, Size: 1, Refused: 2}, {Kind: chain.KindRange, Refused: 1}}, Pace: 4, LeadingZeros: true,
 				Until: now.Unix() + 7, Reason: "https://other.example: eth_getLogs: 429 Too Many Requests"},
 		},
@@ -28,13 +28,15 @@ func TestPrintStatus(t *testing.T) {
 		ChainKey: "polygon", Ready: true, Head: 61200000, Indexed: 61190000, Confirmed: 61189872, Lag: admin.Lag{Blocks: 10000, Seconds: 18000},
 		CatchUp:   &admin.Progress{From: 61180000, To: 61199872, Next: 61190001, Percent: 50.3, BlocksPerSecond: 1234.4, SecondsLeft: 310},
 		Backfill:  &admin.Progress{From: 60000000, To: 61180000, Next: 60000000},
-		Providers: []admin.Provider{{Provider: "https://polygon.example", State: chain.StateUnknown}},
+		Providers: []admin.Provider{{Provider: "https://polygon.example", State: chain.StateUnknown, Health: admin.NodeUnused}},
 		Writer:    &admin.Writer{Account: "0xA2", Error: "the operator's account has too little", Since: now.Unix() - 90, Balance: big.NewInt(1)},
 	}, {
 		ChainKey: "house", Reading: true, Halted: "block 20 was replaced", Error: "as above", Head: 120, Indexed: 100, Confirmed: 90, Lag: admin.Lag{Blocks: 20, Seconds: 240},
 	}, {
 		ChainKey: "moon", Reading: true, Error: "it serves chain id 1",
-		Providers: []admin.Provider{{Provider: "http://moon.example", State: chain.StateMisconfigured, Until: now.Unix() - 1, Reason: "it serves chain id 1"}},
+		Providers: []admin.Provider{{Provider: "http://moon.example", State: chain.StateMisconfigured, Health: admin.NodePaused, Until: now.Unix() - 1, Reason: "it serves chain id 1"},
+			{Provider: "http://new.example", State: chain.StateUnknown, Health: admin.NodeFailing, FailingSince: now.Unix() - 5, Reason: "connection refused"},
+			{Provider: "http://old.example", State: chain.StateLagging, Health: admin.NodeOK, LastError: "http://old.example: EOF", LastErrorAt: now.Unix() - 3600}},
 	}}}
 	const want = `CHAIN    HEAD      INDEXED   CONFIRMED  LAG             STATE
 base     38211203  38211203  38211170   0               ready
@@ -42,11 +44,13 @@ polygon  61200000  61190000  61189872   10000 (5h0m0s)  ready, read by another r
 house    120       100       90         20 (4m0s)       halted
 moon     0         0         0          0               not ready
 
-CHAIN    NODE                     STATE          HEAD      LATENCY  CALLS  PER DAY  ERRORS  REMARK
-base     wss://base.example       ok             38211203  12.3 ms  1234   0        0       announces its heads
-base     https://other.example    backoff        38211190  80.0 ms  12     0        3       asked again in 7s: eth_getLogs: 429 Too Many Requests
-polygon  https://polygon.example  unknown        0         0.0 ms   0      0        0
-moon     http://moon.example      misconfigured  0         0.0 ms   0      0        0       it serves chain id 1
+CHAIN    NODE                     STATE                   HEAD      LATENCY  CALLS  PER DAY  ERRORS  REMARK
+base     wss://base.example       working                 38211203  12.3 ms  1234   0        0       announces its heads
+base     https://other.example    paused                  38211190  80.0 ms  12     0        3       asked again in 7s: failing for 1m0s: eth_getLogs: 429 Too Many Requests
+polygon  https://polygon.example  never tried             0         0.0 ms   0      0        0
+moon     http://moon.example      paused (misconfigured)  0         0.0 ms   0      0        0       it serves chain id 1
+moon     http://new.example       failing                 0         0.0 ms   0      0        0       failing for 5s: connection refused
+moon     http://old.example       working (lagging)       0         0.0 ms   0      0        0       last error 1h0m0s ago: EOF
 
 base: https://other.example is asked for at most 12 headers in a batch (it refused 25), 4 calls a second (it refused more), and is not asked for eth_getBlockReceipts or batches of questions for logs or ranges of logs, and writes numbers with leading zeros
 base: the writer 0xA1 has 3 intents due and 1 transaction in flight; its next nonce is 17, and it spent 0.02 of 0.2 in 24 hours
@@ -67,7 +71,7 @@ house: halted: block 20 was replaced
 		{admin.Status{Chains: running.Chains[:1]}, ""},
 		{admin.Status{Chains: running.Chains[:2]}, "the registry of polygon is not written"},
 		{running, "house is not ready"},
-		{admin.Status{Offline: "no service answers", Chains: running.Chains[:1]}, "no service answers"},
+		{admin.Status{Offline: "no answer at http://127.0.0.1:1", Chains: running.Chains[:1]}, "no answer at http://127.0.0.1:1"},
 	} {
 		if err := statusError(test.st); (err == nil) != (test.want == "") || err != nil && err.Error() != test.want {
 			t.Errorf("judge = %v, want %q", err, test.want)
@@ -77,17 +81,17 @@ house: halted: block 20 was replaced
 
 // TestPrintOffline prints where the figures are from, and reports no chain as ready.
 func TestPrintOffline(t *testing.T) {
-	st := admin.Status{Offline: "no service answers", Chains: []admin.Chain{{
+	st := admin.Status{Offline: "no answer at http://127.0.0.1:1", Chains: []admin.Chain{{
 		ChainKey: "base", Head: 9, Indexed: 9, Confirmed: 8, Checks: admin.Checks(chain.Chain{CompareLogs: true}, "on", admin.LogsNone),
-		Providers: []admin.Provider{{Provider: "wss://base.example", State: chain.StateOK, Head: 9, LatencyMs: 1, Calls: 4}},
+		Providers: []admin.Provider{{Provider: "wss://base.example", State: chain.StateOK, Health: admin.NodeOK, Head: 9, LatencyMs: 1, Calls: 4}},
 	}}}
-	const want = `The service does not run: this is what its database and the nodes say.
+	const want = `There is no answer at http://127.0.0.1:1. This is what the database and the nodes say.
 
 CHAIN  HEAD  INDEXED  CONFIRMED  LAG  STATE
 base   9     9        8          0
 
-CHAIN  NODE                STATE  HEAD  LATENCY  CALLS  PER DAY  ERRORS  REMARK
-base   wss://base.example  ok     9     1.0 ms   4      0        0
+CHAIN  NODE                STATE    HEAD  LATENCY  CALLS  PER DAY  ERRORS  REMARK
+base   wss://base.example  working  9     1.0 ms   4      0        0
 
 base: checks: receipts on, bloom on, logs none, witness off, agree off
 base: a log that the node leaves out of a block goes unnoticed: it is the only node, and returns no receipts of whole blocks; add a node

@@ -105,8 +105,11 @@ func look(t *testing.T, c admin.Config) admin.Status {
 	st := admin.OfflineStatus(t.Context(), c)
 	for _, c := range st.Chains {
 		for i, p := range c.Providers {
-			if strings.Contains(p.Provider+p.Reason, "hunter2") {
+			if strings.Contains(p.Provider+p.Reason+p.LastError, "hunter2") {
 				t.Errorf("it shows a key: %+v", p)
+			}
+			if failing := p.State == chain.StateBackoff; (p.LastError != "") != failing || (p.FailingSince > 0) != failing || (p.LastErrorAt > 0) != failing {
+				t.Errorf("the failure of node %d of %s: %+v", i, c.ChainKey, p)
 			}
 			if p.Until != 0 || p.Calls == 0 || (p.Reason != "") != (p.State != chain.StateOK) {
 				t.Errorf("node %d of %s: %+v", i, c.ChainKey, p)
@@ -117,17 +120,17 @@ func look(t *testing.T, c admin.Config) admin.Status {
 }
 
 // ofTheDay are members with values that differ from run to run.
-var ofTheDay = cmpopts.IgnoreFields(admin.Provider{}, "Provider", "Calls", "Errors", "LatencyMs", "HeadAt", "Until", "Reason")
+var ofTheDay = cmpopts.IgnoreFields(admin.Provider{}, "Provider", "Calls", "Errors", "LatencyMs", "HeadAt", "Until", "Reason", "FailingSince", "LastError", "LastErrorAt")
 
 func TestLook(t *testing.T) {
 	c, _ := world(t)
 	want := admin.Status{Chains: []admin.Chain{{
 		ChainKey: "house", ChainID: 7, Finality: "1", Quorum: 2, Head: 5, Indexed: 3, Confirmed: 3, Lag: admin.Lag{Blocks: 2, Seconds: 40},
-		Providers: []admin.Provider{{State: chain.StateOK, Head: 5}, {State: chain.StateBackoff}},
+		Providers: []admin.Provider{{State: chain.StateOK, Health: admin.NodeOK, Head: 5}, {State: chain.StateBackoff, Health: admin.NodePaused}},
 		Checks:    []admin.Check{{Check: "receipts", State: "on"}, {Check: "bloom", State: "unknown"}, {Check: "logs", State: "quorum"}, {Check: "witness", State: "on"}, {Check: "agree", State: "on"}},
 	}, {
 		ChainKey: "moon", ChainID: 9, Finality: "1", Quorum: 1, Error: "the chain was never read",
-		Providers: []admin.Provider{{State: chain.StateMisconfigured}},
+		Providers: []admin.Provider{{State: chain.StateMisconfigured, Health: admin.NodePaused}},
 		Checks:    []admin.Check{{Check: "receipts", State: "on"}, {Check: "bloom", State: "unknown"}, {Check: "logs", State: "off"}, {Check: "witness", State: "off"}, {Check: "agree", State: "off"}},
 	}}}
 	if diff := cmp.Diff(want, look(t, c), ofTheDay); diff != "" {

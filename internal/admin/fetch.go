@@ -25,8 +25,8 @@ const (
 	MaxStatusSize = 4 << 20
 )
 
-// ErrNoService is returned by FetchStatus if the address refuses connections.
-var ErrNoService = errors.New("no service answers")
+// ErrNoService is returned by FetchStatus if the address does not answer in time.
+var ErrNoService = errors.New("no answer")
 
 // Service is the address of a service.
 type Service struct {
@@ -48,16 +48,22 @@ func (s Service) Transport() *http.Transport {
 	return t
 }
 
-// String returns the URL and, if it differs, the address to connect to.
+// String returns the scheme and host of the URL and, if it differs, the address to connect to. The rest of the URL may
+// have secrets.
 func (s Service) String() string {
-	if u, err := url.Parse(s.URL); s.Dial == "" || err == nil && u.Host == s.Dial {
-		return s.URL
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return "the URL"
 	}
-	return s.URL + " on " + s.Dial
+	at := (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
+	if s.Dial == "" || u.Host == s.Dial {
+		return at
+	}
+	return at + " on " + s.Dial
 }
 
 // FetchStatus returns the status of a service. The key may be empty if the service wants no key. It
-// returns ErrNoService when no service runs there.
+// returns ErrNoService without an answer.
 func FetchStatus(ctx context.Context, s Service, key string) (Status, error) {
 	code, text, err := fetch(ctx, s, "status", key)
 	if err != nil {
@@ -77,8 +83,7 @@ func FetchStatus(ctx context.Context, s Service, key string) (Status, error) {
 }
 
 // CheckReady returns nil if a service is ready. It ignores the excluded checks, such as "chains".
-// Otherwise it returns an error with the answer of /readyz. It returns ErrNoService when no service
-// runs there.
+// Otherwise it returns an error with the answer of /readyz, or ErrNoService without one.
 func CheckReady(ctx context.Context, s Service, exclude ...string) error {
 	code, text, err := fetch(ctx, s, "readyz", "", exclude...)
 	if err == nil && code != http.StatusOK {
@@ -91,7 +96,7 @@ func CheckReady(ctx context.Context, s Service, exclude ...string) error {
 func fetch(ctx context.Context, s Service, path, key string, exclude ...string) (code int, body []byte, err error) {
 	base, err := url.Parse(s.URL)
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
-		return 0, nil, fmt.Errorf("%q is no address of a service; want one such as http://127.0.0.1:8080", s.URL)
+		return 0, nil, fmt.Errorf("%q is no address of a service; want one such as http://127.0.0.1:8080", s)
 	}
 	ctx, cancel := context.WithTimeout(ctx, FetchTimeout)
 	defer cancel()
@@ -110,6 +115,9 @@ func fetch(ctx context.Context, s Service, path, key string, exclude ...string) 
 	answer, err := transport.RoundTrip(r)
 	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
 		return 0, nil, fmt.Errorf("%w at %s: %w", ErrNoService, s, dial.Err)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return 0, nil, fmt.Errorf("%w at %s within %s", ErrNoService, s, FetchTimeout)
 	}
 	if err != nil {
 		return 0, nil, fmt.Errorf("ask the service at %s: %w", s, err)

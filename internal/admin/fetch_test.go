@@ -66,8 +66,8 @@ func TestDialedService(t *testing.T) {
 	if err := admin.CheckReady(t.Context(), other); !errors.As(err, &name) || name.Host != "pay.test" {
 		t.Errorf("with the certificate of another host: %v", err)
 	}
-	at.Dial = "127.0.0.1:1"
-	if err := admin.CheckReady(t.Context(), at); !errors.Is(err, admin.ErrNoService) || !strings.Contains(err.Error(), "https://example.com:9090 on 127.0.0.1:1") {
+	at.Dial, at.URL = "127.0.0.1:1", "https://me:s3cr3t@example.com:9090/s3cr3t?key=s3cr3t"
+	if err := admin.CheckReady(t.Context(), at); !errors.Is(err, admin.ErrNoService) || !strings.Contains(err.Error(), "no answer at https://example.com:9090 on 127.0.0.1:1: ") || strings.Contains(err.Error(), "s3cr3t") {
 		t.Errorf("where nothing listens: %v", err)
 	}
 }

@@ -101,8 +101,12 @@ func rounded(x float64) float64 { return math.Round(100*x) / 100 }
 type Provider struct {
 	Provider     string      `json:"provider"` // scheme and host of its URL
 	State        chain.State `json:"state"`
-	Until        int64       `json:"until,omitempty"`  // Unix seconds: when it is used again
-	Reason       string      `json:"reason,omitempty"` // why it is in that state
+	Health       string      `json:"health"`                 // unused, ok, failing or paused
+	Until        int64       `json:"until,omitempty"`        // Unix seconds: when it is used again
+	Reason       string      `json:"reason,omitempty"`       // why it is in that state
+	FailingSince int64       `json:"failingSince,omitempty"` // Unix seconds: when it first failed without a success since
+	LastError    string      `json:"lastError,omitempty"`    // of its last failure, also if it works since
+	LastErrorAt  int64       `json:"lastErrorAt,omitempty"`  // Unix seconds: when that was
 	Head         uint64      `json:"head"`
 	HeadAt       int64       `json:"headAt,omitempty"` // Unix seconds: when it reported its head
 	LatencyMs    float64     `json:"latencyMs"`        // of a request, a moving average in milliseconds
@@ -132,12 +136,33 @@ func Providers(p *chain.Pool) []Provider {
 			limits = append(limits, NodeLimit{l.Kind, l.Size, l.Refused, invoice.UnixSeconds(l.At)})
 		}
 		all = append(all, Provider{
-			Limits: limits, Pace: h.Pace, LeadingZeros: h.LeadingZeros,
+			Limits: limits, Pace: h.Pace, LeadingZeros: h.LeadingZeros, Health: healthOf(h),
+			FailingSince: invoice.UnixSeconds(h.FailingSince), LastError: h.LastError, LastErrorAt: invoice.UnixSeconds(h.LastErrorAt),
 			Provider: h.Node, State: h.State, Until: invoice.UnixSeconds(h.Until), Reason: h.Reason, Head: h.Head, HeadAt: invoice.UnixSeconds(h.HeadAt),
 			LatencyMs: rounded(h.Latency.Seconds() * 1000), Calls: h.Calls.Total(), PerDay: h.PerDay, Errors: h.Errors, Subscribed: h.Subscribed,
 		})
 	}
 	return all
+}
+
+// The health of a node, in the words of webhook endpoints.
+const (
+	NodeUnused  = "unused" // never asked
+	NodeOK      = "ok"
+	NodeFailing = "failing"
+	NodePaused  = "paused" // not asked for a while
+)
+
+func healthOf(h chain.Health) string {
+	switch {
+	case h.State == chain.StateOK, h.State == chain.StateLagging:
+		return NodeOK
+	case h.State != chain.StateUnknown:
+		return NodePaused
+	case h.FailingSince.IsZero():
+		return NodeUnused
+	}
+	return NodeFailing
 }
 
 // Sweeps are numbers of deposits that are to be swept.

@@ -57,6 +57,9 @@ type Health struct {
 	State        State
 	Until        time.Time     // end of the backoff, the quarantine or the time to the next check
 	Reason       string        // why it is in that state; empty if it is healthy
+	FailingSince time.Time     // when it first failed without a success since; zero if it works
+	LastError    string        // of its last failure, also if it works since
+	LastErrorAt  time.Time     // when that was; zero without one
 	Head         uint64        // number of its newest head
 	HeadAt       time.Time     // when Head was read; zero if it never was
 	Calls        Calls         // each call in a batch counts
@@ -104,10 +107,11 @@ type healthRecord struct {
 	misconfigErr       error // of the last check
 	misconfiguredUntil time.Time
 
-	failures      int  // consecutive
-	failing       bool // no success since the last failure
+	failures      int       // consecutive
+	failingSince  time.Time // when it first failed without a success since; zero if it works
+	failedAt      time.Time // when it failed last
 	backoffUntil  time.Time
-	backoffReason string
+	backoffReason string // the last failure
 
 	quarantines      int
 	quarantinedUntil time.Time
@@ -137,7 +141,7 @@ func (r *healthRecord) state(now time.Time) (s State, until time.Time, reason st
 		return StateBackoff, r.backoffUntil, r.backoffReason
 	case !r.wasCalled():
 		return StateUnknown, time.Time{}, ""
-	case r.failing:
+	case !r.failingSince.IsZero():
 		return StateUnknown, time.Time{}, r.backoffReason
 	case r.lagging:
 		return StateLagging, time.Time{}, "its head is behind that of others"

@@ -186,6 +186,9 @@ func check(t *rapid.T, pool *Pool, models map[*Node]*model, now time.Time) {
 		if h.State != s || !h.Until.Equal(until) || (h.Reason == "") != (s == StateOK || s == StateUnknown && !(m.asked && m.failing)) {
 			t.Errorf("%s is %s until %s (%s), want %s until %s", p, h.State, h.Until, h.Reason, s, until)
 		}
+		if h.FailingSince.IsZero() == m.failing || m.failing && (h.LastError == "" || h.LastErrorAt.Before(h.FailingSince)) {
+			t.Errorf("%s fails since %s, last at %s (%s), want it to fail: %t", p, h.FailingSince, h.LastErrorAt, h.LastError, m.failing)
+		}
 		if h.Calls.Total() != m.calls || h.Errors != m.failedRequest || h.Head != uint64(m.number) {
 			t.Errorf("%s counts %+v, want %+v", p, h, m)
 		}

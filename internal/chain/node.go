@@ -85,7 +85,9 @@ func (p *Node) ReportFailure(err error) {
 			r.failures = 0
 		}
 		r.failures++
-		r.failing = true
+		if r.failedAt = now; r.failingSince.IsZero() {
+			r.failingSince = now
+		}
 		pause := max(wanted, p.pool.jitter(failureBackoff.after(r.failures)))
 		r.backoffUntil, r.backoffReason = now.Add(pause), err.Error()
 		level := slog.LevelDebug
@@ -114,7 +116,7 @@ func isNodeFailure(err error) bool {
 // FailuresResetAfter the backoff: a node may answer small requests and fail at each larger one.
 func (p *Node) ReportSuccess() {
 	p.update(func(r *healthRecord, now time.Time) {
-		r.failing = false
+		r.failingSince = time.Time{}
 		if now.Before(r.backoffUntil) {
 			r.backoffUntil = now
 		}
@@ -215,6 +217,7 @@ func (p *Node) snapshot(now time.Time) Health {
 		Limits: p.limits.status(), Pace: p.Client.pace.limit(), LeadingZeros: p.leadingZeros.Load(),
 	}
 	h.State, h.Until, h.Reason = p.health.state(now)
+	h.FailingSince, h.LastError, h.LastErrorAt = p.health.failingSince, p.health.backoffReason, p.health.failedAt
 	h.PerDay = p.health.rate.perDay(now, p.health.calls.Total())
 	return h
 }

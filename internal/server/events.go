@@ -172,7 +172,7 @@ type clockedStore struct {
 func (s clockedStore) Breakers(ctx context.Context, merchantIDs []string) (map[string]webhooks.Breaker, error) {
 	all, err := webhooks.NewReader(s.DB).Breakers(ctx, merchantIDs)
 	for id, b := range all {
-		b.Since, b.Until = s.clock.Wall(b.Since), s.clock.Wall(b.Until)
+		b.Since, b.Until, b.Failing, b.Failed = s.clock.Wall(b.Since), s.clock.Wall(b.Until), s.clock.Wall(b.Failing), s.clock.Wall(b.Failed)
 		all[id] = b
 	}
 	return all, err

@@ -66,22 +66,22 @@ func TestStatus(t *testing.T) {
 	})
 	want := admin.Status{Chains: []admin.Chain{{
 		ChainKey: "good", ChainID: 7, Finality: "1", Quorum: 1, Ready: true, Reading: true, Head: 3, Indexed: 3, Confirmed: 2,
-		Providers: []admin.Provider{{Provider: good.RPC[0], State: chain.StateOK, Head: 3}},
+		Providers: []admin.Provider{{Provider: good.RPC[0], State: chain.StateOK, Health: admin.NodeOK, Head: 3}},
 		Checks:    admin.Checks(good.Chain, "unknown", "none"),
 	}, {
 		ChainKey: "down", ChainID: 8, Finality: "1", Quorum: 2, Reading: true,
-		Providers: []admin.Provider{{Provider: down.RPC[0], State: chain.StateBackoff}},
+		Providers: []admin.Provider{{Provider: down.RPC[0], State: chain.StateBackoff, Health: admin.NodePaused}},
 		Checks:    admin.Checks(down.Chain, "unknown", "none"),
 		Writer:    &admin.Writer{Account: crypto.PubkeyToAddress(down.OperatorKey.PublicKey).Hex(), Working: true},
 	}}}
 	if diff := cmp.Diff(want, got,
-		cmpopts.IgnoreFields(admin.Provider{}, "Calls", "Errors", "LatencyMs", "HeadAt", "Until", "Reason"),
+		cmpopts.IgnoreFields(admin.Provider{}, "Calls", "Errors", "LatencyMs", "HeadAt", "Until", "Reason", "FailingSince", "LastError", "LastErrorAt"),
 		cmpopts.IgnoreFields(admin.Chain{}, "Error"), cmpopts.IgnoreFields(admin.Writer{}, "Error", "Since", "Working"),
 	); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for _, p := range []admin.Provider{got.Chains[0].Providers[0], got.Chains[1].Providers[0]} {
-		if failing := p.State != chain.StateOK; p.Calls == 0 || (p.Errors > 0) != failing || (p.Until > 0) != failing || (p.Reason != "") != failing || (p.HeadAt == 0) != failing {
+		if failing := p.State != chain.StateOK; p.Calls == 0 || (p.Errors > 0) != failing || (p.Until > 0) != failing || (p.Reason != "") != failing || p.LastError != p.Reason || (p.FailingSince > 0) != failing || (p.LastErrorAt > 0) != failing || (p.HeadAt == 0) != failing {
 			t.Errorf("%s: %+v", p.State, p)
 		}
 	}

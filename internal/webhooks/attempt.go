@@ -58,9 +58,10 @@ func (w *Worker) deliver(ctx context.Context, j job, r *recorder) finished {
 	}
 	over := w.conf.Schedule()
 	took := max(0, over.Sub(due)) // by the schedule's clock, which is never set back
-	result := w.result(a, due, due.Add(took))
-	o.Change = func(b Breaker) Breaker { return b.After(result, w.conf.Limits.PerMerchant) }
 	made := a.Attempt(j.Attempts+1, started, took)
+	result := w.result(a, due, due.Add(took))
+	result.Error = made.Error
+	o.Change = func(b Breaker) Breaker { return b.After(result, w.conf.Limits.PerMerchant) }
 	o.Attempt = &made
 	o.Status, o.Finished = Delivered, w.conf.Now()
 	if a.Err != nil {

@@ -43,6 +43,9 @@ type Breaker struct {
 	Pauses   int       // consecutive: how often the breaker opened
 	Since    time.Time // when the first of these pauses began; zero while closed
 	Until    time.Time // when the pause ends; then, unless closed, one attempt probes the endpoint
+	Failing  time.Time // when the first of the consecutive failures was; zero without one
+	Failed   time.Time // when the last failure was; zero without one
+	Error    string    // of the last failure
 }
 
 // NewBreaker is the breaker of an endpoint before its first attempt.
@@ -55,6 +58,7 @@ type Result struct {
 	TimedOut       bool
 	Gone           bool    // the endpoint answered 410
 	Switched       bool    // the endpoint answered 101, which is never a temporary fault
+	Error          string  // empty if OK
 	Jitter         float64 // random, in [0, 1)
 }
 
@@ -70,12 +74,15 @@ func (b Breaker) After(r Result, perMerchant int) Breaker {
 		if closed {
 			allowed = min(2*b.Allowed, perMerchant)
 		}
-		return Breaker{State: BreakerClosed, Used: true, Healthy: r.Ended.Sub(r.Started) < healthyWithin, Allowed: allowed}
+		return Breaker{State: BreakerClosed, Used: true, Healthy: r.Ended.Sub(r.Started) < healthyWithin, Allowed: allowed, Failed: b.Failed, Error: b.Error}
 	}
 	if !closed && r.Started.Before(b.Until) {
 		return b
 	}
 	b.Healthy, b.Allowed = false, max(1, b.Allowed/2)
+	if b.Failed, b.Error = r.Ended, r.Error; b.Failures == 0 {
+		b.Failing = r.Ended
+	}
 	b.Failures++
 	b.Timeouts++
 	if !r.TimedOut {

@@ -64,6 +64,21 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
+// A breaker has the time of the first failure in a row, and the last error, which stays.
+func TestBreakerOfFailures(t *testing.T) {
+	at := func(second int) time.Time { return began.Add(time.Duration(second) * time.Second) }
+	b, _ := attempts(NewBreaker, at(0), good, Result{Error: "first"}, Result{Error: "second"})
+	if !b.Failing.Equal(at(1)) || !b.Failed.Equal(at(2)) || b.Error != "second" {
+		t.Errorf("after two failures it is %+v", b)
+	}
+	if b, _ = attempts(b, at(3), good); !b.Failing.IsZero() || !b.Failed.Equal(at(2)) || b.Error != "second" {
+		t.Errorf("after a success it is %+v", b)
+	}
+	if b, _ = attempts(b, at(4), Result{Error: "third"}); !b.Failing.Equal(at(4)) || b.Error != "third" {
+		t.Errorf("after another failure it is %+v", b)
+	}
+}
+
 // After each pause one attempt probes; failures double the pause, a success
 // begins a ramp.
 func TestBreakerProbes(t *testing.T) {

@@ -43,6 +43,9 @@ var breakerTable = db.NewTable("breakers", func(b *Breaker) []db.Column {
 		db.Col("pauses", db.Int(&b.Pauses)),
 		db.Col("since_ms", db.Milliseconds(&b.Since)),
 		db.Col("until_ms", db.Milliseconds(&b.Until)),
+		db.Col("failing_ms", db.Milliseconds(&b.Failing)),
+		db.Col("failed_ms", db.Milliseconds(&b.Failed)),
+		db.Col("error", db.Text(&b.Error)),
 	}
 }).Finished(func(b *Breaker) {
 	if b.Used = b.State != ""; !b.Used {

@@ -1711,7 +1711,14 @@ CREATE TABLE breakers (
     since_ms    BIGINT NOT NULL,
     -- when the pause ends; then one attempt probes it
     until_ms    BIGINT NOT NULL,
-    CHECK ((state = 'closed') = (pauses = 0))
+    -- when the first of the failures in a row was; 0 without one
+    failing_ms  BIGINT NOT NULL DEFAULT 0,
+    -- when the last failure was; 0 without one
+    failed_ms   BIGINT NOT NULL DEFAULT 0,
+    -- of the last failure
+    error       TEXT COLLATE "C" NOT NULL DEFAULT '',
+    CHECK ((state = 'closed') = (pauses = 0)),
+    CHECK ((failed_ms = 0) = (error = ''))
 ) WITH (fillfactor = 50,
     autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 

@@ -1691,7 +1691,14 @@ CREATE TABLE breakers (
     since_ms    BIGINT NOT NULL,
     -- when the pause ends; then one attempt probes it
     until_ms    BIGINT NOT NULL,
-    CHECK ((state = 'closed') = (pauses = 0))
+    -- when the first of the failures in a row was; 0 without one
+    failing_ms  BIGINT NOT NULL DEFAULT 0,
+    -- when the last failure was; 0 without one
+    failed_ms   BIGINT NOT NULL DEFAULT 0,
+    -- of the last failure
+    error       TEXT NOT NULL DEFAULT '',
+    CHECK ((state = 'closed') = (pauses = 0)),
+    CHECK ((failed_ms = 0) = (error = ''))
 );
 
 -- =====================================================================================================================

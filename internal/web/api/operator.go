@@ -200,5 +200,8 @@ func (a *API) overviewOf(ctx context.Context, m invoice.Merchant) (apitypes.Merc
 	if err != nil {
 		o.Endpoint = "none"
 	}
+	if b := view.Breaker; b.Failures > 0 {
+		o.EndpointFailingSince, o.EndpointError = invoice.UnixSeconds(b.Failing), b.Error
+	}
 	return o, nil
 }

@@ -185,6 +185,7 @@ func fromView(v webhooks.View) apitypes.Webhook {
 		OptionalEvents: make([]apitypes.EventType, len(v.Optional)),
 		HeaderNames:    v.Headers,
 		Health:         apitypes.WebhookHealth(v.Breaker.Health()), Secrets: make([]apitypes.WebhookSecret, len(v.Secrets)),
+		FailingSince: invoice.UnixSeconds(v.Breaker.Failing), LastError: v.Breaker.Error, LastErrorAt: invoice.UnixSeconds(v.Breaker.Failed),
 	}
 	for i, typ := range v.Optional {
 		w.OptionalEvents[i] = apitypes.EventType(typ)
