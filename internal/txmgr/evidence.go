@@ -23,11 +23,11 @@ var errRestored = errors.New("the operator has used nonces that the database doe
 // by hand. allowed is how many unknown nonces are not evidence.
 func (w *Writer) CompareNonces(ctx context.Context, allowed uint64) error {
 	w.allowed = allowed
-	used, certain := w.usedNonces(ctx)
+	used, pending, certain := w.usedNonces(ctx)
 	if !certain {
 		return nil
 	}
-	if err := w.noteNonces(ctx, used); !errors.Is(err, errRestored) { // which is recorded
+	if err := w.noteNonces(ctx, used, pending); !errors.Is(err, errRestored) { // which is recorded
 		return err
 	}
 	return nil
@@ -41,8 +41,8 @@ func (w *Writer) noteAgain(ctx context.Context) error {
 		return w.trusted()
 	}
 	w.notedAt = now
-	if used, certain := w.usedNonces(ctx); certain {
-		return w.noteNonces(ctx, used)
+	if used, pending, certain := w.usedNonces(ctx); certain {
+		return w.noteNonces(ctx, used, pending)
 	}
 	return nil
 }
@@ -55,9 +55,10 @@ func (w *Writer) trusted() error {
 	return nil
 }
 
-// noteNonces records how many nonces are used. It returns errRestored if that is evidence.
-func (w *Writer) noteNonces(ctx context.Context, used uint64) error {
-	suspected, err := noteNonces(ctx, w.conf.Store, w.conf.Chain.Key, w.sender, used, w.allowed, w.conf.Now())
+// noteNonces records how many nonces are used, and at first also those of pending transactions. It returns errRestored
+// if that is evidence.
+func (w *Writer) noteNonces(ctx context.Context, used, pending uint64) error {
+	suspected, err := noteNonces(ctx, w.conf.Store, w.conf.Chain.Key, w.sender, used, pending, w.allowed, w.conf.Now())
 	if err != nil {
 		return err
 	}
@@ -66,8 +67,9 @@ func (w *Writer) noteNonces(ctx context.Context, used uint64) error {
 }
 
 // usedNonces returns a lower bound of the nonces that the operator has used: the number that two nodes of the chain
-// confirm, or the only node's number. A node that is behind reports fewer.
-func (w *Writer) usedNonces(ctx context.Context) (used uint64, certain bool) {
+// confirm, or the only node's number. A node that is behind reports fewer. pending also counts the nonces of pending
+// transactions.
+func (w *Writer) usedNonces(ctx context.Context) (used, pending uint64, certain bool) {
 	nodes := w.nodes()
 	if len(nodes) == 0 {
 		nodes = []node{w.node}
@@ -75,35 +77,39 @@ func (w *Writer) usedNonces(ctx context.Context) (used uint64, certain bool) {
 	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
 	defer cancel()
 	var mu sync.Mutex
-	var answers []uint64
+	var answers, withPending []uint64
 	var group sync.WaitGroup
 	for _, n := range nodes {
 		group.Go(func() {
-			if answer, err := n.nonceOn(ctx, w.conf.Chain.ID, w.sender); err == nil {
+			if mined, all, err := n.noncesOn(ctx, w.conf.Chain.ID, w.sender); err == nil {
 				mu.Lock()
 				defer mu.Unlock()
-				answers = append(answers, answer)
+				answers, withPending = append(answers, mined), append(withPending, all)
 			}
 		})
 	}
 	group.Wait()
 	need := min(2, len(nodes))
 	if len(answers) < need {
-		return 0, false
+		return 0, 0, false
 	}
 	slices.Sort(answers)
-	return answers[len(answers)-need], true
+	slices.Sort(withPending)
+	used = answers[len(answers)-need]
+	return used, max(used, withPending[len(withPending)-need]), true
 }
 
-// nonceOn returns how many transactions of an account are in the newest block. It fails if the node serves another
-// chain, because the node may not have been checked yet.
-func (n node) nonceOn(ctx context.Context, chainID uint64, account invoice.Address) (uint64, error) {
-	var id, used chain.Quantity
-	err := n.batch(ctx, []rpc.BatchElem{
-		{Method: "eth_chainId", Result: &id}, {Method: nonceMethod, Args: []any{common.Address(account), "latest"}, Result: &used},
+// noncesOn returns how many transactions of an account are in the newest block, and how many with pending ones. It fails
+// if the node serves another chain, because the node may not have been checked yet.
+func (n node) noncesOn(ctx context.Context, chainID uint64, account invoice.Address) (mined, all uint64, err error) {
+	var id, used, pending chain.Quantity
+	err = n.batch(ctx, []rpc.BatchElem{
+		{Method: "eth_chainId", Result: &id},
+		{Method: nonceMethod, Args: []any{common.Address(account), "latest"}, Result: &used},
+		{Method: nonceMethod, Args: []any{common.Address(account), "pending"}, Result: &pending},
 	})
 	if err == nil && id.N != chainID {
 		err = fmt.Errorf("the node is one of chain %d, want %d", id.N, chainID)
 	}
-	return used.N, err
+	return used.N, pending.N, err
 }

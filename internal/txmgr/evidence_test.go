@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/dev/devchain"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -64,7 +66,7 @@ func TestNoncesThatNodesSay(t *testing.T) {
 		"two of another chain of many": {[]Client{counter{chain: 1, sent: 9}, counter{chain: id, sent: 7}, counter{chain: 1, sent: 9}}, 0, false},
 	} {
 		w := &Writer{conf: Config{Chain: chain.Chain{ID: id}, Nodes: func() []Client { return c.nodes }}}
-		if used, known := w.usedNonces(t.Context()); used != c.used || known != c.known {
+		if used, pending, known := w.usedNonces(t.Context()); used != c.used || pending != c.used || known != c.known {
 			t.Errorf("%s: %d nonces, certain %v; want %d, %v", name, used, known, c.used, c.known)
 		}
 	}
@@ -111,6 +113,24 @@ func TestCompareNonces(t *testing.T) {
 		must(t, w.writer().CompareNonces(t.Context(), 0))
 		if !suspected() {
 			t.Error("nothing was noticed")
+		}
+	})
+}
+
+// TestPendingNoncesAreAcceptedAtFirst starts a writer for the first time, as after a recovery, while a transaction of the
+// lost past waits in the pool. It is mined later, and no evidence.
+func TestPendingNoncesAreAcceptedAtFirst(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for nonce, want := range []bool{false, true} {
+			w.external(w.dev.Keys.Operator, pack(invoice.IntentOpen, nil, 0))
+			if nonce == 0 {
+				must(t, w.writer().CompareNonces(t.Context(), 0))
+			}
+			w.seal(1)
+			suspected, err := NoteSigned(t.Context(), w.store, chain.Local, invoice.Address(devchain.Address(w.dev.Keys.Operator)), uint64(nonce), invoice.Hash{1}, time.Unix(1000, 0))
+			if err != nil || suspected != want {
+				t.Errorf("nonce %d: evidence %v, %v; want %v", nonce, suspected, err, want)
+			}
 		}
 	})
 }

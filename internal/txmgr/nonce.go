@@ -140,7 +140,7 @@ func (w *Writer) isNonceFree(ctx context.Context, used uint64) (bool, error) {
 	ok, err := w.isOwnNonce(ctx, used)
 	if err == nil && !ok {
 		if err = w.verifyNonce(ctx, used); err == nil {
-			err = w.noteNonces(ctx, used)
+			err = w.noteNonces(ctx, used, used)
 		}
 	}
 	if err != nil {

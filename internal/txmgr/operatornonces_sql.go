@@ -29,10 +29,10 @@ func Operators(ctx context.Context, q db.Querier, chainKey string) ([]invoice.Ad
 // noteNonces compares how many nonces an account has used on a chain with the database. The count must
 // have been read before the call: a transaction is stored before it is broadcast, so the database
 // knows all that were counted. Nonces that were used before the first call for an account are
-// accepted. Later, more unknown nonces than allowed are evidence that the database was restored. A
+// accepted, with those of pending transactions: after a recovery, these are of the lost past. Later, more unknown nonces than allowed are evidence that the database was restored. A
 // running service would have noticed a loss: it allows AnyNonces, and removes the chain's former
 // accounts. NoteNonces reports whether it found evidence.
-func noteNonces(ctx context.Context, s *db.DB, chainKey string, account invoice.Address, used, allowed uint64, now time.Time) (suspected bool, err error) {
+func noteNonces(ctx context.Context, s *db.DB, chainKey string, account invoice.Address, used, pending, allowed uint64, now time.Time) (suspected bool, err error) {
 	err = s.Update(ctx, func(tx *db.Tx) error {
 		suspected = false
 		if allowed == AnyNonces {
@@ -41,7 +41,7 @@ func noteNonces(ctx context.Context, s *db.DB, chainKey string, account invoice.
 			}
 		}
 		first, err := tx.Exec(ctx, "INSERT INTO operator_nonces (chain_key, account, known, shared) VALUES ($1, $2, $3, 0) ON CONFLICT (chain_key, account) DO NOTHING",
-			chainKey, account.String(), int64(used))
+			chainKey, account.String(), int64(pending))
 		if err != nil || first == 1 {
 			return err
 		}

@@ -46,7 +46,7 @@ func (o operator) notes(t *testing.T, used uint64, running, want bool) {
 // allows is like notes, with a number of unknown nonces that are not evidence.
 func (o operator) allows(t *testing.T, used, allowed uint64, want bool) {
 	t.Helper()
-	suspected, err := txmgr.NoteNonces(t.Context(), o.s, "base", o.name, used, allowed, time.Unix(1000, 0))
+	suspected, err := txmgr.NoteNonces(t.Context(), o.s, "base", o.name, used, used, allowed, time.Unix(1000, 0))
 	if err != nil || suspected != want {
 		o.tb.Fatalf("%d nonces of %s: evidence %v, %v; want %v", used, o.name, suspected, err, want)
 	}
