@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -98,7 +99,12 @@ func (c *client) exchange(method, path string, in, out any, headers []string) er
 		return errLost
 	case resp.StatusCode >= 300:
 		return &refusedError{status: resp.StatusCode, body: string(raw)}
-	case out != nil:
+	}
+	switch out := out.(type) {
+	case nil:
+	case *string: // a page
+		*out = string(raw)
+	default:
 		if err := json.Unmarshal(raw, out); err != nil {
 			c.world.fail("%s %s was answered %d with no JSON: %s", method, path, resp.StatusCode, raw)
 			return errLost
@@ -107,10 +113,15 @@ func (c *client) exchange(method, path string, in, out any, headers []string) er
 	return nil
 }
 
-// request returns a request with a JSON body.
+// request returns a request with a body in JSON, or with a form.
 func (c *client) request(ctx context.Context, method, path string, in any, headers []string) (*http.Request, error) {
 	var body bytes.Buffer
-	if in != nil {
+	switch in := in.(type) {
+	case nil:
+	case url.Values:
+		headers = append(headers, "Content-Type", "application/x-www-form-urlencoded")
+		body.WriteString(in.Encode())
+	default:
 		headers = append(headers, "Content-Type", "application/json")
 		if err := json.NewEncoder(&body).Encode(in); err != nil {
 			return nil, err

@@ -40,9 +40,12 @@ var payers = func() (all []*ecdsa.PrivateKey) {
 	return all
 }()
 
+// stranger is the name of an account that pays no invoice.
+const stranger = "stranger"
+
 // holders are all accounts with a key and tokens: payers, merchants, a stranger and the payer after the faults.
 func holders() []*ecdsa.PrivateKey {
-	return append(slices.Clone(payers), account("merchant1"), account("merchant1 two"), account("merchant2"), account("merchant2 two"), account("stranger"), account("last payer"))
+	return append(slices.Clone(payers), account("merchant1"), account("merchant1 two"), account("merchant2"), account("merchant2 two"), account(stranger), account("last payer"))
 }
 
 var operatorKey, deployerKey = account("operator"), account("deployer")

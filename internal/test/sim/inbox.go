@@ -2,14 +2,20 @@ package main
 
 import (
 	"fmt"
+	"html"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/ethereum/go-ethereum/accounts"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/contracts"
@@ -20,6 +26,7 @@ type act string
 
 const (
 	actAttribute act = "attribute" // a payment to an invoice
+	actClaim     act = "claim"     // a payment for an invoice, on the checkout page
 	actRefund    act = "refund"    // all of a payment, by a prepared refund
 	actReturn    act = "return"    // all of a payment, by a transfer that is not prepared
 	actDismiss   act = "dismiss"   // a payment
@@ -33,6 +40,7 @@ type handled struct {
 	began   map[act]time.Time
 	ended   map[act]time.Time
 	order   *order   // the one to which it may be attributed; nil without one
+	signer  string   // the account that signs a claim; empty if nobody does
 	payee   string   // the account that has the money
 	back    []string // calldata of its refunds
 }
@@ -54,8 +62,8 @@ func (m *merchant) clerks() {
 		if p == nil || p.Status != "confirmed" {
 			continue
 		}
-		if common.HexToAddress(p.From) == addressOf(account("stranger")) && item.Payment != nil {
-			acts = append(acts, actReturn)
+		if common.HexToAddress(p.From) == addressOf(account(stranger)) && item.Payment != nil {
+			acts = append(acts, actReturn, actClaim)
 		}
 		h := w.handle(r, m, p)
 		if h == nil {
@@ -87,7 +95,7 @@ func (w *world) chainOf(key string) *worldChain {
 // handle notes that people act on a payment. One without an invoice can be attributed to an order of the merchant. It
 // returns nil if somebody has acted on the payment.
 func (w *world) handle(r *rand.Rand, m *merchant, p *apitypes.Payment) *handled {
-	h := &handled{payment: *p, payee: m.name, began: map[act]time.Time{}, ended: map[act]time.Time{}}
+	h := &handled{payment: *p, payee: m.name, began: map[act]time.Time{}, ended: map[act]time.Time{}, signer: []string{stranger, stranger, "nobody", ""}[r.IntN(4)]}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, i := range r.Perm(len(w.orders)) {
@@ -111,7 +119,9 @@ func (m *merchant) decide(r *rand.Rand, h *handled, item apitypes.InboxItem, act
 	var group sync.WaitGroup
 	together := r.IntN(2) == 0
 	for _, a := range acts {
+		m.world.mu.Lock()
 		h.began[a] = time.Now()
+		m.world.mu.Unlock()
 		if run := func() { m.act(h, item, a) }; together && a != actReturn {
 			group.Go(run)
 		} else {
@@ -127,6 +137,8 @@ func (m *merchant) act(h *handled, item apitypes.InboxItem, a act) {
 	switch a {
 	case actAttribute:
 		done = m.call(http.MethodPost, "/api/payments/"+h.payment.ID+"/attribution", object{"invoiceId": h.order.first().ID, "by": "a clerk"}, nil) == nil
+	case actClaim:
+		done = m.claim(h)
 	case actRefund:
 		done = m.refund(h)
 	case actReturn:
@@ -141,6 +153,45 @@ func (m *merchant) act(h *handled, item apitypes.InboxItem, a act) {
 	if done {
 		h.done, h.ended[a] = append(h.done, a), time.Now()
 	}
+}
+
+// claimText is the text that the payer signs, on the page about a transaction.
+var claimText = regexp.MustCompile(`(?s)<code id="claim-text">(.*?)</code>`)
+
+// claim claims a payment for its order, as the page about it offers, and reports whether it belongs to the order then.
+// Only a claim that its payer has signed counts. Others, and those that the page leaves to the merchant, are listed.
+func (m *merchant) claim(h *handled) bool {
+	w, o, payer := m.world, h.order, &client{world: m.world, name: "payer of " + h.payment.ID}
+	page, form, path := "", url.Values{"tx": {h.payment.TxHash}}, "/checkout/"+o.first().ID
+	err := payer.call(http.MethodGet, path+"/check?tx="+h.payment.TxHash, nil, &page)
+	text := claimText.FindStringSubmatch(page)
+	if err != nil || text == nil {
+		return false
+	}
+	if h.signer != "" {
+		signature, err := crypto.Sign(accounts.TextHash([]byte(html.UnescapeString(text[1]))), account(h.signer))
+		if err != nil {
+			panic(err)
+		}
+		form.Set("signature", hexutil.Encode(signature))
+	}
+	var now apitypes.PaymentResponse
+	err = payer.call(http.MethodPost, path+"/claim", form, nil)
+	if m.insist(http.MethodGet, "/api/payments/"+h.payment.ID, nil, &now) != nil {
+		return false
+	}
+	p := now.Payment
+	counts, listed := p.InvoiceID == o.first().ID, slices.ContainsFunc(p.Claims, func(c apitypes.Claim) bool { return c.InvoiceID == o.first().ID })
+	w.mu.Lock()
+	taken := err == nil && len(h.began) == 1 && !o.voiding && h.signer == stranger // nobody else acts
+	w.mu.Unlock()
+	switch {
+	case counts && p.Attribution.Method == "by_claim" && h.signer != stranger:
+		w.fail("%s: payment %s was counted by a claim that %q signed", o.name, p.ID, h.signer)
+	case taken && !counts && strings.Contains(page, "counted for this invoice at once"), taken && p.InvoiceID == "" && !listed:
+		w.fail("%s: the payer of %s has claimed it, and it is neither counted nor listed as promised: %+v", o.name, p.ID, p)
+	}
+	return counts
 }
 
 func (m *merchant) dismiss(item apitypes.InboxItem, id, decision string) bool {
@@ -197,7 +248,7 @@ func (h *handled) excludes(a, b act) bool {
 		return b != actReturn && (b == actAccept || b == actDismiss && a == actRefund || !h.ended[a].After(h.began[b])) // no time passes between two acts in turn
 	case actDismiss, actAccept:
 		return b != actReturn
-	case actAttribute:
+	case actAttribute, actClaim:
 		return b == actDismiss
 	}
 	return false
@@ -238,15 +289,19 @@ func (o *order) returned() map[string]bool {
 	return all
 }
 
-// isAttributed reports whether people have perhaps attributed a transfer to the order.
-func (o *order) isAttributed(t transfer) bool {
+// attributed returns when people had attributed a transfer to the order, or zero, and whether they may have.
+func (o *order) attributed(t transfer) (at time.Time, may bool) {
 	w := o.merchant.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, h := range w.handled {
-		if h.order == o && h.payment.TxHash == t.tx.Hash().Hex() && !h.began[actAttribute].IsZero() {
-			return true
+		for _, a := range []act{actAttribute, actClaim} {
+			if h.order == o && h.payment.TxHash == t.tx.Hash().Hex() && !h.began[a].IsZero() {
+				if may = true; slices.Contains(h.done, a) {
+					at = h.ended[a]
+				}
+			}
 		}
 	}
-	return false
+	return at, may
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"math/big"
 	"slices"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -72,15 +73,16 @@ func (o *order) belongs(t transfer) (must, may bool) {
 	}
 	id := common.HexToHash(o.first().OnChainInvoiceID)
 	data := t.tx.Data()
+	_, decided := o.attributed(t)
 	switch {
 	case o.first().Invoice.DepositAddress != "" && t.to == o.payTo(), slices.Contains(t.paid, id), t.nonce == id, len(data) >= 32 && common.Hash(data[len(data)-32:]) == id:
 		return true, true
 	case o.first().Invoice.DepositAddress != "":
-		return false, o.isAttributed(t)
+		return false, decided
 	case o.issued[t.amount.String()]:
 		return t.block.number > o.seen, true // a reorg may mine it in a block that was read before the invoice existed
 	}
-	return false, t.amount.Cmp(o.amount()) == 0 || o.isAttributed(t)
+	return false, t.amount.Cmp(o.amount()) == 0 || decided
 }
 
 // balance is what an order's transfers amount to.
@@ -140,11 +142,13 @@ func (o *order) account(all []transfer) balance {
 		}
 		must, maybe := o.belongs(t)
 		inTime := t.block.time.Unix() <= o.request.ExpiresAt
+		decided, _ := o.attributed(t)
+		counted := must || !decided.IsZero() && decided.Add(10*time.Second).Unix() < o.request.ExpiresAt // a block may be dated ahead
 		a.charged = a.charged || must && t.nonce == common.HexToHash(o.first().OnChainInvoiceID)
 		for _, s := range []struct {
 			sum   *big.Int
 			count bool
-		}{{now, must && inTime}, {may, maybe && inTime}, {a.all, must}, {a.mayAll, maybe}} {
+		}{{now, counted && inTime}, {may, maybe && inTime}, {a.all, must || !decided.IsZero()}, {a.mayAll, maybe}} {
 			if s.count {
 				s.sum.Add(s.sum, t.amount)
 			}

@@ -200,7 +200,7 @@ func (w *world) anyOrder(r *rand.Rand) *order {
 
 // disturb lets strangers send tokens that pay nothing, and sweep deposits, until the active time is over.
 func (w *world) disturb() {
-	r, key := stream(w.seed, "strangers"), account("stranger")
+	r, key := stream(w.seed, "strangers"), account(stranger)
 	for clock.Sleep(w.ctx, time.Duration(r.ExpFloat64()*float64(20*time.Second)), nil) && time.Since(w.plan.began) < w.active {
 		c, m := w.chains[r.IntN(len(w.chains))], w.merchants[r.IntN(len(w.merchants))]
 		o := w.anyOrder(r)

@@ -76,8 +76,8 @@ func (o *order) pay(r *rand.Rand, payer *ecdsa.PrivateKey, amount *big.Int, show
 
 func (o *order) send(payer *ecdsa.PrivateKey, to common.Address, data []byte) {
 	tx := o.chain.send(payer, &to, data, callGas)
-	if stranger := account("stranger"); o.chain.omits { // with other logs in its block, a log can be left out unnoticed
-		o.chain.send(stranger, &o.chain.token, contracts.NewTestUSDC().PackTransfer(addressOf(stranger), big.NewInt(1)), callGas)
+	if key := account(stranger); o.chain.omits { // with other logs in its block, a log can be left out unnoticed
+		o.chain.send(key, &o.chain.token, contracts.NewTestUSDC().PackTransfer(addressOf(key), big.NewInt(1)), callGas)
 	}
 	o.merchant.world.log.say("payer of "+o.name, "transaction %s to %s", tx.Hash(), to)
 	o.merchant.world.mu.Lock()

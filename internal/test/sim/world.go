@@ -218,7 +218,7 @@ func (w *world) invent(c *worldChain, on *block) []*types.Transaction {
 		return all
 	}
 	if o := w.orders[hashOf(on.seq)%uint64(len(w.orders))]; o.chain == c && len(o.acks) > 0 {
-		key, id := account("stranger"), common.HexToHash(o.first().OnChainInvoiceID)
+		key, id := account(stranger), common.HexToHash(o.first().OnChainInvoiceID)
 		data := append(contracts.NewTestUSDC().PackTransfer(o.payTo(), o.amount()), id[:]...)
 		token := o.token()
 		all = append(all, c.sign(key, on.state.GetNonce(addressOf(key)), &token, data, callGas))
