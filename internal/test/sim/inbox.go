@@ -37,6 +37,7 @@ const (
 type handled struct {
 	payment apitypes.Payment
 	done    []act // the acts that succeeded, in the order of their answers
+	lost    []act // those that a restored backup may lack
 	began   map[act]time.Time
 	ended   map[act]time.Time
 	order   *order   // the one to which it may be attributed; nil without one

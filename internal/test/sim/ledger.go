@@ -68,7 +68,7 @@ func (c *worldChain) transfersOf(b *block, i int) (all []transfer) {
 
 // belongs reports whether a transfer must be, and whether it may be, a payment of an order.
 func (o *order) belongs(t transfer) (must, may bool) {
-	if t.refund || t.chain != o.chain || t.currency != o.request.Currency || len(o.acks) == 0 || t.to != o.payTo() && t.to != o.wallet || t.from == o.payTo() {
+	if t.refund || t.chain != o.chain || t.currency != o.request.Currency || len(o.acks) == 0 || o.lost || t.to != o.payTo() && t.to != o.wallet || t.from == o.payTo() {
 		return false, false
 	}
 	id := common.HexToHash(o.first().OnChainInvoiceID)
@@ -82,7 +82,8 @@ func (o *order) belongs(t transfer) (must, may bool) {
 	case o.issued[t.amount.String()]:
 		return t.block.number > o.seen, true // a reorg may mine it in a block that was read before the invoice existed
 	}
-	return false, t.amount.Cmp(o.amount()) == 0 || decided
+	_, named := o.issued[t.amount.String()]
+	return false, named || t.amount.Cmp(o.amount()) == 0 || decided
 }
 
 // balance is what an order's transfers amount to.

@@ -51,6 +51,8 @@ func (w *world) pause(d time.Duration) bool {
 // restart stops or kills the service, and starts it after a pause. With a faulty disk that may take more attempts.
 func (s *service) restart(r *mathrand.Rand, kill bool, pause time.Duration) {
 	w := s.world
+	s.held <- struct{}{}
+	defer func() { <-s.held }()
 	if kill {
 		s.kill(r)
 	} else if err := s.stopNow(); err != nil && !s.faulty {
@@ -60,16 +62,29 @@ func (s *service) restart(r *mathrand.Rand, kill bool, pause time.Duration) {
 	clock.Sleep(w.ctx, pause-pause/80, nil)
 	w.pace.Store(0) // a block that is due by the slow pace still comes before the end
 	clock.Sleep(w.ctx, pause/80, nil)
+	restores := s.backup != ""
+	if restores {
+		s.restore()
+	}
+	s.persist(s.faulty, s.start)
+	if restores {
+		w.busy.Go(w.decideAgain)
+	}
+}
+
+// persist repeats what may fail because of a fault, until it succeeds. It must once there are no more faults.
+func (s *service) persist(faulty bool, do func() error) {
+	w := s.world
 	for {
 		if s.stopped() {
 			s.restartDisk()
 		}
-		faulty := s.faulty
 		if time.Since(w.plan.began) > w.active {
 			s.disk.Heal()
+			w.plan.stop()
 			faulty = false
 		}
-		err := s.start()
+		err := do()
 		if err == nil {
 			return
 		}
@@ -126,12 +141,13 @@ func (c *worldChain) drawPace(r *mathrand.Rand) {
 }
 
 // refusable reports whether the service may refuse to create the invoice now: too little time is left by its clock, or
-// it runs without the chain or the currency, or the address is perhaps not allowed.
+// it runs without the chain or the currency, or the address is perhaps not allowed, or the key is not in a backup.
 func (o *order) refusable() bool {
 	w := o.merchant.world
 	must, _ := o.merchant.allows(o.wallet, time.Now())
+	restored := w.isRestored() && time.Since(time.Unix(0, w.recovered.Load())) < 2*clientTimeout
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ahead := slices.Max(w.machine.recent())
-	return o.request.ExpiresAt < time.Now().Add(ahead).Unix()+5 || o.chain.away || o.request.Currency == euros && !o.chain.both || !must
+	return o.request.ExpiresAt < time.Now().Add(ahead).Unix()+5 || o.chain.away || o.request.Currency == euros && !o.chain.both || !must || restored
 }

@@ -32,7 +32,7 @@ type order struct {
 	asked    time.Time // of the first attempt
 	acks     []apitypes.CreateInvoiceResponse
 	seen     uint64          // the chain's height when the first answer came
-	issued   map[string]bool // transfer amounts that the service named
+	issued   map[string]bool // transfer amounts that the service named; false for one that a restored backup may lack
 	voiding  bool            // a request to void it was sent
 	voided   bool            // and answered 200
 	charging bool            // the service has accepted an authorization
@@ -40,6 +40,7 @@ type order struct {
 	sent     []*types.Transaction
 	refund   *apitypes.RefundResponse // the prepared one; nil without one
 	patient  bool                     // it has the time to be paid in parts, with a refund in between
+	lost     bool                     // a restored backup lacks it, and its copy proves nothing
 	last     bool                     // made after the faults; the service must carry out its authorization
 	early    bool                     // the refund was prepared while the invoice was open
 }
@@ -83,7 +84,7 @@ func (o *order) live(r *rand.Rand) {
 	pause(15 * time.Second)
 	o.readTerms()
 	if r.IntN(8) == 0 {
-		o.void()
+		_ = o.void() // void notes whether it is
 	}
 	if r.IntN(4) == 0 { // at the last moment, and perhaps a block too late
 		clock.Sleep(w.ctx, time.Until(time.Unix(o.request.ExpiresAt, 0).Add(-time.Duration(r.Int64N(int64(3*o.chain.every))))), nil)
@@ -92,7 +93,7 @@ func (o *order) live(r *rand.Rand) {
 	switch r.IntN(8) {
 	case 0:
 		pause(30 * time.Second)
-		o.void()
+		_ = o.void() // void notes whether it is
 	case 1, 2:
 		o.voidSeen()
 	case 3, 4:
@@ -154,7 +155,7 @@ func (o *order) voidSeen() {
 			return
 		}
 	}
-	o.void()
+	_ = o.void()
 	if !o.voided {
 		return
 	}
@@ -285,7 +286,7 @@ func (o *order) sendRefund(r *rand.Rand, refund *apitypes.RefundResponse, send b
 		}
 		var now apitypes.RefundResponse
 		if o.merchant.call(http.MethodGet, "/api/refunds/"+o.refund.Refund.ID, nil, &now) == nil {
-			if seen && now.Refund.TxHash == "" {
+			if seen && now.Refund.TxHash == "" && !w.isRestored() { // a refund that is not mined yet must not be sent again after a restore
 				offered = now.Transaction
 			}
 			seen = seen && offered == nil || now.Refund.TxHash != ""
@@ -341,7 +342,7 @@ func (o *order) ack(answer apitypes.CreateInvoiceResponse) {
 	if _, may := o.merchant.allows(o.wallet, o.asked); !may {
 		w.fail("%s: invoice %s settles to %s, which is not allowed", o.name, answer.ID, o.wallet)
 	}
-	if first.ID != answer.ID || first.OnChainInvoiceID != answer.OnChainInvoiceID {
+	if (first.ID != answer.ID || first.OnChainInvoiceID != answer.OnChainInvoiceID) && !o.isOlderThanRestore() {
 		w.fail("%s: two answers to one idempotency key, %s and %s", o.name, first.ID, answer.ID)
 	}
 	if answer.Invoice.Amount != o.request.Amount || answer.Invoice.ChainKey != o.request.ChainKey || common.HexToAddress(answer.Invoice.MerchantAddress) != o.wallet {
@@ -382,14 +383,16 @@ func toBig(text string) *big.Int {
 }
 
 // void asks for the end of the invoice.
-func (o *order) void() {
+func (o *order) void() error {
 	w := o.merchant.world
 	w.mu.Lock()
 	o.voiding = true
 	w.mu.Unlock()
-	if err := o.merchant.call(http.MethodPost, "/api/invoices/"+o.first().ID+"/void", nil, nil); err == nil {
+	err := o.merchant.call(http.MethodPost, "/api/invoices/"+o.first().ID+"/void", nil, nil)
+	if err == nil {
 		w.mu.Lock()
 		o.voided, o.uncharge = true, o.charging
 		w.mu.Unlock()
 	}
+	return err
 }

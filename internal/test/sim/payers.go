@@ -109,7 +109,7 @@ func (o *order) authorize(r *rand.Rand, payer *ecdsa.PrivateKey) bool {
 	var void sync.WaitGroup
 	races := !own && !burns && !o.last && r.IntN(8) == 0
 	if races {
-		void.Go(o.void)
+		void.Go(func() { _ = o.void() })
 	}
 	c := &client{world: o.merchant.world, name: "payer of " + o.name}
 	err = c.call(http.MethodPost, "/checkout/"+o.first().ID+"/authorization", object{

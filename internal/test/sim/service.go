@@ -40,7 +40,9 @@ type service struct {
 	database string // its URL
 	disk     *simdisk.Disk
 	runs     int
-	changed  bool // it runs with another configuration than at first and in the end
+	backup   string        // a file; empty without one
+	held     chan struct{} // whoever stops, starts or copies the service has put something in
+	changed  bool          // it runs with another configuration than at first and in the end
 	// faulty is set while faults of the disk may keep the service from starting, and from stopping in order.
 	faulty bool
 
@@ -84,7 +86,7 @@ func makeTemplate(ctx context.Context, folder string) error {
 // newService returns a replica of the service with an empty database. Its folder stays empty with PostgreSQL.
 func newService(w *world, i int, folder string) (*service, error) {
 	path := filepath.Join(folder, "quittance.db")
-	s := &service{world: w, index: i, address: fmt.Sprintf("127.0.0.1:%d", 8080+i), database: "sqlite:" + path}
+	s := &service{world: w, index: i, held: make(chan struct{}, 1), address: fmt.Sprintf("127.0.0.1:%d", 8080+i), database: "sqlite:" + path}
 	if i > 0 {
 		s.name = fmt.Sprint(" ", i+1)
 	}
@@ -116,6 +118,7 @@ func (s *service) start() error {
 	ready := make(chan struct{})
 	cfg := s.config()
 	cfg.Chains = s.configure(r)
+	cfg.Listeners = []*server.Listener{server.NewListener(s.host.listen(s.address), server.Address{})}
 	cfg.Ready = func(string) { close(ready) }
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop, s.ended = stop, make(chan error, 1)
@@ -183,8 +186,7 @@ func (s *service) config() server.Config {
 		logger = slog.New(handler{t: w.log, place: "service" + s.name})
 	}
 	return server.Config{
-		Listeners: []*server.Listener{server.NewListener(s.host.listen(s.address), server.Address{})},
-		Database:  s.database, Access: server.Access{Mode: access.Live, OperatorKey: w.operatorKey},
+		Database: s.database, Access: server.Access{Mode: access.Live, OperatorKey: w.operatorKey},
 		AllowListDelay: w.listDelay, Keyring: access.NewKeyring(key),
 		KeepEvents: config.DefaultRetention, KeepAttempts: config.DefaultRetention,
 		WebhookAllow: webhooks.Loopback(), Dial: s.host.dial, OpenFiles: 4096,

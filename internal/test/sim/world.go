@@ -51,6 +51,9 @@ type world struct {
 	changes     bool          // the operator changes the configuration
 	outage      time.Duration // of the service, after the active time; may be 0
 	returns     atomic.Int64  // when the outage ends, in Unix nanoseconds
+	folder      string
+	restored    atomic.Int64 // when a backup was put in the database's place, in Unix nanoseconds
+	recovered   atomic.Int64 // when merchants had their keys again
 
 	mu       sync.Mutex
 	orders   []*order
@@ -295,6 +298,7 @@ func (c *worldChain) final() []*block {
 // run runs the world to its end and returns what contradicts it.
 func (w *world) run(folder string) []string {
 	defer func() { _ = os.RemoveAll(folder) }()
+	w.folder = folder
 	for i := range w.database.replicas() {
 		s, err := newService(w, i, filepath.Join(folder, fmt.Sprint(i)))
 		if err != nil {
@@ -342,6 +346,7 @@ func (w *world) live() {
 	w.all.Go(w.setClocks)
 	w.all.Go(w.follow)
 	w.busy.Go(w.cutConnections)
+	w.all.Go(w.services[0].backUp)
 	var operators sync.WaitGroup
 	for _, s := range w.services {
 		operators.Go(s.operate)
