@@ -1,10 +1,13 @@
 package main
 
 import (
+	"fmt"
 	mathrand "math/rand/v2"
 	"slices"
 	"time"
 
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/server"
@@ -94,6 +97,48 @@ func (s *service) persist(faulty bool, do func() error) {
 			return
 		}
 	}
+}
+
+// keyring returns the replica's master keys, at its step of replacing one: it reads with the next key, then seals with
+// that, and then has no other.
+func (s *service) keyring() *access.Keyring {
+	key := func(n int) access.MasterKey {
+		k, err := access.ParseMasterKey(fmt.Sprintf("%064x", hashOf("master key", uint64(n))))
+		if err != nil {
+			panic(err)
+		}
+		return k
+	}
+	switch old := s.keySteps / 3; s.keySteps % 3 {
+	case 1:
+		return access.NewKeyring(key(old), key(old+1))
+	case 2:
+		return access.NewKeyring(key(old+1), key(old))
+	default:
+		return access.NewKeyring(key(old))
+	}
+}
+
+// replaceMasterKey takes the next step, as docs/operations.md says: once every replica has taken the last one, and the
+// third one once all secrets are sealed again.
+func (s *service) replaceMasterKey() {
+	w := s.world
+	w.mu.Lock()
+	waits := slices.ContainsFunc(w.services, func(other *service) bool { return other.keySteps < s.keySteps })
+	w.mu.Unlock()
+	if waits {
+		return
+	}
+	if s.keySteps%3 == 2 {
+		if n, err := admin.Reseal(w.ctx, s.database, s.keyring()); err != nil {
+			w.log.say("operator", "seal %d secrets again: %v", n, err)
+			return
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s.keySteps++
+	w.log.say("operator"+s.name, "step %d of replacing master keys", s.keySteps)
 }
 
 // configure returns the chains of the next run of the service. While the configuration is another one, one of several

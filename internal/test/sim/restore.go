@@ -34,7 +34,7 @@ func (s *service) backUp() {
 	err := db.Backup(w.ctx, s.database, path, s.now())
 	w.log.say("operator", "back up the database: %v", err)
 	if err == nil {
-		s.backup = path
+		s.backup, s.backedUp = path, s.keySteps
 	}
 }
 
@@ -50,7 +50,7 @@ func (s *service) restore() {
 	if err := os.Rename(s.backup, path); err != nil {
 		w.fail("%v", err)
 	}
-	s.backup = ""
+	s.backup, s.keySteps = "", s.backedUp
 	if s.start() == nil {
 		w.fail("the service runs on a backup")
 		return

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"time"
 
@@ -40,7 +39,9 @@ type service struct {
 	database string // its URL
 	disk     *simdisk.Disk
 	runs     int
+	keySteps int           // of replacing master keys
 	backup   string        // a file; empty without one
+	backedUp int           // keySteps of the backup
 	held     chan struct{} // whoever stops, starts or copies the service has put something in
 	changed  bool          // it runs with another configuration than at first and in the end
 	// faulty is set while faults of the disk may keep the service from starting, and from stopping in order.
@@ -116,6 +117,9 @@ func (s *service) start() error {
 	s.changed = s.world.changes && s.runs > 1 && time.Since(s.world.plan.began) < s.world.active
 	s.host = s.world.net.host("service")
 	ready := make(chan struct{})
+	if s.runs > 1 && stream(s.world.seed, fmt.Sprint("keys ", s.name, s.runs)).IntN(2) == 0 {
+		s.replaceMasterKey()
+	}
 	cfg := s.config()
 	cfg.Chains = s.configure(r)
 	cfg.Listeners = []*server.Listener{server.NewListener(s.host.listen(s.address), server.Address{})}
@@ -176,10 +180,6 @@ func (s *service) stopped() bool {
 // config is the configuration of the service without its chains, as serve makes it of a file.
 func (s *service) config() server.Config {
 	w := s.world
-	key, err := access.ParseMasterKey(strings.Repeat("5a", access.KeySize))
-	if err != nil {
-		panic(err)
-	}
 	random := &randomReader{r: stream(w.seed, "service "+s.name+fmt.Sprint(s.runs))}
 	logger := slog.New(slog.DiscardHandler)
 	if w.log != nil {
@@ -187,7 +187,7 @@ func (s *service) config() server.Config {
 	}
 	return server.Config{
 		Database: s.database, Access: server.Access{Mode: access.Live, OperatorKey: w.operatorKey},
-		AllowListDelay: w.listDelay, Keyring: access.NewKeyring(key),
+		AllowListDelay: w.listDelay, Keyring: s.keyring(),
 		KeepEvents: config.DefaultRetention, KeepAttempts: config.DefaultRetention,
 		WebhookAllow: webhooks.Loopback(), Dial: s.host.dial, OpenFiles: 4096,
 		Now: s.now, Rand: random, Logger: logger,
