@@ -24,6 +24,8 @@ type SMTP struct {
 	User, Password string         // empty: no authentication
 	From           mail.Address
 	Now            func() time.Time
+	// Dial replaces the network, without ImplicitTLS; nil means the network.
+	Dial gomail.DialContextFunc
 }
 
 // Encryption is how the connection to a server is encrypted.
@@ -121,12 +123,15 @@ func (s *SMTP) tlsConfig() *tls.Config {
 // because the client extends its deadlines with each command.
 func (s *SMTP) dialUntil(ctx context.Context) gomail.DialContextFunc {
 	return func(dialing context.Context, network, address string) (conn net.Conn, err error) {
-		if s.Encryption == ImplicitTLS {
-			conn, err = (&tls.Dialer{Config: s.tlsConfig()}).DialContext(dialing, network, address)
-		} else {
-			conn, err = (&net.Dialer{}).DialContext(dialing, network, address)
+		dial := s.Dial
+		switch {
+		case dial != nil:
+		case s.Encryption == ImplicitTLS:
+			dial = (&tls.Dialer{Config: s.tlsConfig()}).DialContext
+		default:
+			dial = (&net.Dialer{}).DialContext
 		}
-		if err != nil {
+		if conn, err = dial(dialing, network, address); err != nil {
 			return nil, err
 		}
 		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })

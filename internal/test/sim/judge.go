@@ -80,6 +80,7 @@ func (w *world) missing() (all []string) {
 	w.judgeInvoices(s, transfers, miss)
 	w.judgePayments(s, transfers, miss)
 	w.judgeEvents(s, miss)
+	w.judgeMail(miss)
 	return all
 }
 

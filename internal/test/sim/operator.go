@@ -25,6 +25,7 @@ func (s *service) operate() {
 			crash = w.plan.crashAfter(1 + r.IntN(1000))
 		case 1, 2:
 			s.faulty = true
+			s.healthy.Store(0)
 			s.disk.Plan(simdisk.Draw(r, s.disk.Ops(), 3000))
 		}
 		timer, kill := time.NewTimer(min(d, left)), true

@@ -83,6 +83,7 @@ func (o *order) live(r *rand.Rand) {
 	pause := func(most time.Duration) { clock.Sleep(w.ctx, time.Duration(r.Int64N(int64(most))), nil) }
 	pause(15 * time.Second)
 	o.readTerms()
+	w.busy.Go(o.askForReceipt)
 	if r.IntN(8) == 0 {
 		_ = o.void() // void notes whether it is
 	}

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quittance/quittance/internal/access"
@@ -45,7 +46,8 @@ type service struct {
 	held     chan struct{} // whoever stops, starts or copies the service has put something in
 	changed  bool          // it runs with another configuration than at first and in the end
 	// faulty is set while faults of the disk may keep the service from starting, and from stopping in order.
-	faulty bool
+	faulty  bool
+	healthy atomic.Int64 // the number of the run; 0 while the disk may have faults
 
 	host  *host
 	stop  context.CancelFunc
@@ -110,6 +112,9 @@ func newService(w *world, i int, folder string) (*service, error) {
 // start starts the service, and waits until it accepts requests.
 func (s *service) start() error {
 	s.runs++
+	if s.healthy.Store(int64(s.runs)); s.faulty {
+		s.healthy.Store(0)
+	}
 	r := stream(s.world.seed, fmt.Sprint("start ", s.name, s.runs))
 	if s.runs > 1 && r.IntN(6) == 0 {
 		s.world.setClock(r)
@@ -189,7 +194,7 @@ func (s *service) config() server.Config {
 		Database: s.database, Access: server.Access{Mode: access.Live, OperatorKey: w.operatorKey},
 		AllowListDelay: w.listDelay, Keyring: s.keyring(),
 		KeepEvents: config.DefaultRetention, KeepAttempts: config.DefaultRetention,
-		WebhookAllow: webhooks.Loopback(), Dial: s.host.dial, OpenFiles: 4096,
+		WebhookAllow: webhooks.Loopback(), Dial: s.host.dial, OpenFiles: 4096, SMTP: s.smtp(), PublicURL: "http://" + s.world.services[0].address,
 		Now: s.now, Rand: random, Logger: logger,
 	}
 }

@@ -52,6 +52,7 @@ type world struct {
 	outage      time.Duration // of the service, after the active time; may be 0
 	returns     atomic.Int64  // when the outage ends, in Unix nanoseconds
 	folder      string
+	mail        *mailServer
 	restored    atomic.Int64 // when a backup was put in the database's place, in Unix nanoseconds
 	recovered   atomic.Int64 // when merchants had their keys again
 
@@ -134,6 +135,7 @@ func newWorld(seed uint64, log *trace, off map[int]bool, shared *database) *worl
 	for i := range 1 + r.IntN(2) {
 		w.merchants = append(w.merchants, newMerchant(w, i, outside))
 	}
+	w.receiveMail(outside)
 	w.drawFaults()
 	return w
 }
@@ -202,7 +204,7 @@ func (w *world) drawFaults() {
 		target := targets[r.IntN(len(targets))]
 		w.plan.faults = append(w.plan.faults, drawFault(r, target, w.active-setupTime, byzantine[target]))
 	}
-	w.plan.faults = append(w.plan.faults, wrong...)
+	w.plan.faults = append(append(w.plan.faults, wrong...), w.drawMailFaults()...)
 	for i := range w.plan.faults {
 		f := &w.plan.faults[i]
 		f.id, f.from, f.to = i+1, f.from+setupTime, f.to+setupTime
