@@ -265,7 +265,7 @@ func TestLogQueryLimits(t *testing.T) {
 		`{"blockHash":` + topic + `,"address":` + list(2, address) + `}`:     true,
 		`{"fromBlock":"0x1","toBlock":"latest","topics":[` + topic + `,[]]}`: true,
 	} {
-		var q logQuery
+		var q LogQuery
 		err := json.Unmarshal([]byte(text), &q)
 		if err == nil {
 			err = q.check()
@@ -280,7 +280,7 @@ func TestLogQueryLimits(t *testing.T) {
 func TestMatchesImplyTheBloom(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		hash := rapid.Custom(func(r *rapid.T) common.Hash { return common.Hash{31: rapid.ByteRange(0, 3).Draw(r, "byte")} })
-		q := logQuery{Addresses: []common.Address{}}
+		q := LogQuery{Addresses: []common.Address{}}
 		for _, h := range rapid.SliceOfN(hash, 0, 2).Draw(r, "addresses") {
 			q.Addresses = append(q.Addresses, common.BytesToAddress(h[:]))
 		}
@@ -290,7 +290,7 @@ func TestMatchesImplyTheBloom(t *testing.T) {
 		l := &types.Log{Topics: rapid.SliceOfN(hash, 0, 4).Draw(r, "topics of the log")}
 		l.Address[19] = rapid.ByteRange(0, 3).Draw(r, "address")
 		bloom := types.CreateBloom(&types.Receipt{Logs: []*types.Log{l}})
-		if q.matches(l) && !q.mayMatch(bloom) {
+		if q.Matches(l) && !q.mayMatch(bloom) {
 			r.Fatalf("the query selects the log, but not its bloom")
 		}
 	})
@@ -300,9 +300,9 @@ func TestMatchesImplyTheBloom(t *testing.T) {
 func FuzzLogQuery(f *testing.F) {
 	f.Add([]byte(`{"address":"0x0000000000000000000000000000000000000001","topics":[null,["0x00"]],"fromBlock":"latest"}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		var q logQuery
+		var q LogQuery
 		if json.Unmarshal(raw, &q) == nil && q.check() == nil {
-			q.matches(&types.Log{Topics: []common.Hash{{1}}})
+			q.Matches(&types.Log{Topics: []common.Hash{{1}}})
 		}
 		var args callArgs
 		if json.Unmarshal(raw, &args) == nil {

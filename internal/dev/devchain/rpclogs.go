@@ -41,9 +41,9 @@ func (l *oneOrMany[T]) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, &(*l)[0])
 }
 
-// logQuery selects logs. A log has one of the addresses and, at each position, one of the topics; an empty list, or null
+// LogQuery selects logs. A log has one of the addresses and, at each position, one of the topics; an empty list, or null
 // in it, matches everything.
-type logQuery struct {
+type LogQuery struct {
 	BlockHash *common.Hash              `json:"blockHash"`
 	From      *rpc.BlockNumber          `json:"fromBlock"`
 	To        *rpc.BlockNumber          `json:"toBlock"`
@@ -52,7 +52,7 @@ type logQuery struct {
 }
 
 // check returns an error if the query has too many or contradictory conditions.
-func (q *logQuery) check() error {
+func (q *LogQuery) check() error {
 	switch {
 	case q.BlockHash != nil && (q.From != nil || q.To != nil):
 		return queryError("cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other")
@@ -69,8 +69,8 @@ func (q *logQuery) check() error {
 	return nil
 }
 
-// matches reports whether the query selects a log, apart from its block.
-func (q *logQuery) matches(l *types.Log) bool {
+// Matches reports whether the query selects a log, apart from its block.
+func (q *LogQuery) Matches(l *types.Log) bool {
 	if len(q.Addresses) > 0 && !slices.Contains(q.Addresses, l.Address) || len(q.Topics) > len(l.Topics) {
 		return false
 	}
@@ -83,7 +83,7 @@ func (q *logQuery) matches(l *types.Log) bool {
 }
 
 // mayMatch reports whether a block with the given bloom may have a log that the query selects.
-func (q *logQuery) mayMatch(bloom types.Bloom) bool {
+func (q *LogQuery) mayMatch(bloom types.Bloom) bool {
 	if len(q.Addresses) > 0 && !slices.ContainsFunc(q.Addresses, func(a common.Address) bool { return types.BloomLookup(bloom, a) }) {
 		return false
 	}
@@ -101,13 +101,13 @@ func anyTopic(topics oneOrMany[*common.Hash], fits func(common.Hash) bool) bool 
 }
 
 // logsOf appends the logs of a block that the query selects.
-func (q *logQuery) logsOf(logs []*types.Log, n *node, header *types.Header) []*types.Log {
+func (q *LogQuery) logsOf(logs []*types.Log, n *node, header *types.Header) []*types.Log {
 	if !q.mayMatch(header.Bloom) {
 		return logs
 	}
 	for _, receipt := range n.blocks.GetReceiptsByHash(header.Hash()) {
 		for _, l := range receipt.Logs {
-			if q.matches(l) {
+			if q.Matches(l) {
 				logs = append(logs, l)
 			}
 		}
@@ -137,7 +137,7 @@ func (n *node) bound(number *rpc.BlockNumber) (uint64, error) {
 }
 
 // GetLogs returns the logs that a query selects.
-func (a *ethAPI) GetLogs(ctx context.Context, q logQuery) ([]*types.Log, error) {
+func (a *ethAPI) GetLogs(ctx context.Context, q LogQuery) ([]*types.Log, error) {
 	if err := q.check(); err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ type watches struct {
 
 // filter collects items until a client asks for them.
 type filter struct {
-	logs  *logQuery // nil unless it collects logs
+	logs  *LogQuery // nil unless it collects logs
 	items []any
 	end   context.CancelFunc
 	timer *time.Timer // ends the filter
@@ -115,20 +115,20 @@ func passOn[T any](items []T, to func(T)) {
 }
 
 // following returns a source of the logs that a query selects and that are in its range.
-func (q *logQuery) following(to func(any)) handlers {
+func (q *LogQuery) following(to func(any)) handlers {
 	return handlers{logs: func(l *types.Log) {
 		number := rpc.BlockNumber(l.BlockNumber)
 		if q.From != nil && *q.From >= 0 && number < *q.From || q.To != nil && *q.To >= 0 && number > *q.To {
 			return
 		}
-		if q.matches(l) {
+		if q.Matches(l) {
 			to(l)
 		}
 	}}
 }
 
 // install creates a filter.
-func (w *watches) install(logs *logQuery, from func(collect func(any)) handlers) (rpc.ID, error) {
+func (w *watches) install(logs *LogQuery, from func(collect func(any)) handlers) (rpc.ID, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.filters) >= maxFilters {
@@ -167,7 +167,7 @@ func (w *watches) remove(id rpc.ID) bool {
 }
 
 // NewFilter creates a filter of logs. Logs that a reorg removes are reported again, as removed.
-func (w *watches) NewFilter(q logQuery) (rpc.ID, error) {
+func (w *watches) NewFilter(q LogQuery) (rpc.ID, error) {
 	if err := q.check(); err != nil {
 		return "", err
 	}
@@ -256,7 +256,7 @@ func (w *watches) NewHeads(ctx context.Context) (*rpc.Subscription, error) {
 }
 
 // Logs subscribes to logs.
-func (w *watches) Logs(ctx context.Context, q logQuery) (*rpc.Subscription, error) {
+func (w *watches) Logs(ctx context.Context, q LogQuery) (*rpc.Subscription, error) {
 	if err := q.check(); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -43,7 +44,7 @@ type refusedError struct {
 }
 
 func (e *refusedError) Error() string {
-	return fmt.Sprintf("answered %d %s", e.status, shorten(e.body, 300))
+	return fmt.Sprintf("answered %d %q", e.status, shorten(e.body, 300))
 }
 
 // clientTimeout is how long a client waits for an answer.
@@ -88,7 +89,7 @@ func (c *client) exchange(method, path string, in, out any, headers []string) er
 		return errLost
 	}
 	defer func() { _ = resp.Body.Close() }()
-	raw, err := drain(resp.Body)
+	raw, err := io.ReadAll(resp.Body)
 	switch {
 	case err != nil:
 		return errLost
@@ -127,7 +128,7 @@ func (c *client) request(ctx context.Context, method, path string, in any, heade
 			return nil, err
 		}
 	}
-	r, err := http.NewRequestWithContext(ctx, method, "http://"+c.world.services[c.calls.Add(1)%int64(len(c.world.services))].address+path, &body)
+	r, err := http.NewRequestWithContext(ctx, method, c.world.address(c)+path, &body)
 	if err != nil {
 		return nil, err
 	}
@@ -156,21 +157,7 @@ func (c *client) insist(method, path string, in, out any) error {
 	}
 }
 
-// pages reads all pages of a list. Its objects are decoded by take, which returns the next cursor.
-func (c *client) pages(path string, take func(page json.RawMessage) (next string, err error)) error {
-	for cursor := ""; ; {
-		at := path
-		if cursor != "" {
-			at += "&cursor=" + cursor
-		}
-		var page json.RawMessage
-		if err := c.insist(http.MethodGet, at, nil, &page); err != nil {
-			return err
-		}
-		next, err := take(page)
-		if err != nil || next == "" {
-			return err
-		}
-		cursor = next
-	}
+// address returns the URL of a replica: of each in turn.
+func (w *world) address(c *client) string {
+	return "http://" + w.services[c.calls.Add(1)%int64(len(w.services))].address
 }

@@ -22,7 +22,9 @@
 // at a drawn time, write or request. The clock of its machine (machineclock.go) is set by seconds or hours, while it
 // runs and between two runs. In half of the worlds on SQLite, later runs have other configurations: how often
 // chains are read, sweeps, nodes, quorum, operator key with registry, gasless payments and the second token change, and
-// one of several chains may be left out. The connections lead to an in-memory network (net.go). A chain (chain.go) runs
+// one of several chains may be left out. Restarts take the three documented steps to replace the master key. In a quarter
+// of the worlds on SQLite, a backup (restore.go) is made while the service runs, and restored at the next restart: the
+// operator recovers it, keeps the keys that are in use, and imports the merchants' copies of invoices. The connections lead to an in-memory network (net.go). A chain (chain.go) runs
 // the real contracts in go-ethereum's virtual machine, without consensus; nodes (node.go, rpc.go) serve it over
 // JSON-RPC. A reorg often replaces the newest payments, of which a drawn part is mined again, later or never.
 //
@@ -33,9 +35,10 @@
 // keys, ask for redelivery, void what they see paid, and refund; a refund that is offered again is sent again. Some
 // payers send their authorization themselves, too; some are a contract account that burns gas once its signature was
 // checked. Two people of a merchant (inbox.go) decide about the same payment, one after the other or at the same time:
-// they attribute, refund, send back or dismiss it. A merchant has two accounts (addresses.go), and changes the list of
+// they attribute, refund, send back or dismiss it, or its payer claims it on the page about it, with a good signature, a
+// bad one or none. Some payers ask for a receipt, which goes to a mail server (mail.go) that fails, too. A merchant has two accounts (addresses.go), and changes the list of
 // those that are allowed, which in half of the worlds is in force after 20 seconds. A merchant's account pays invoices
-// of another one (exchange.go). Strangers send what pays nothing, and sweep deposits. Now and then nodes return the
+// of another one. Strangers send what pays nothing, and sweep deposits. Now and then nodes return the
 // logs of a transfer but not its transaction.
 //
 // A fault (fault.go) is drawn and not chosen from a list of cases: it has a target, a time, a chance, a mask of
@@ -66,7 +69,12 @@
 //     operator more gas than its bound.
 //   - In the end, goroutines, connections and the size of a SQLite database are within bounds, and what the operator's
 //     account paid is within its limits, which are small on some chains.
-//   - Of two decisions about a payment that exclude each other, one fails.
+//   - Of two decisions about a payment that exclude each other, one fails. A claim counts only if the payer has signed
+//     it, and then does what the page promised.
+//   - A service does not run on a backup. Once that is recovered, what docs/recovery.md calls lost may be missing: what
+//     people decided, which they do again, authorizations, amounts of remainders, and invoices whose copy proves nothing.
+//   - A receipt comes if it was promised and the mail server has refused neither it nor its address, only to the payer
+//     who asked for it, and once unless the service does not know that it was taken.
 //   - Each commitment is opened and closed at most once.
 //   - An address that is certainly allowed is not refused, and no invoice settles to one that certainly is not.
 //   - A key opens nothing a second after its revocation was acknowledged.

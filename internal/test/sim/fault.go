@@ -97,7 +97,7 @@ func drawFault(r *rand.Rand, target string, within time.Duration, byzantine bool
 		f.methods = ^uint64(0)
 	}
 	one := func(n int) bool { return r.IntN(n) == 0 }
-	for f.harmless() {
+	for harmless := f; f == harmless; {
 		if one(3) {
 			f.delay = time.Duration(r.ExpFloat64() * float64(4*time.Second)).Truncate(time.Millisecond)
 		}
@@ -113,10 +113,6 @@ func drawFault(r *rand.Rand, target string, within time.Duration, byzantine bool
 		}
 	}
 	return f
-}
-
-func (f fault) harmless() bool {
-	return !f.request && !f.answer && !f.twice && !f.stale && !f.frozen && f.delay == 0 && f.status == 0 && f.body == ownBody && f.partial == 0
 }
 
 // effect is what a request suffers.

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"crypto/ecdsa"
 	"fmt"
 	"html"
+	"math/big"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -170,11 +172,7 @@ func (m *merchant) claim(h *handled) bool {
 		return false
 	}
 	if h.signer != "" {
-		signature, err := crypto.Sign(accounts.TextHash([]byte(html.UnescapeString(text[1]))), account(h.signer))
-		if err != nil {
-			panic(err)
-		}
-		form.Set("signature", hexutil.Encode(signature))
+		form.Set("signature", personalSign(account(h.signer), html.UnescapeString(text[1])))
 	}
 	var now apitypes.PaymentResponse
 	err = payer.call(http.MethodPost, path+"/claim", form, nil)
@@ -183,9 +181,7 @@ func (m *merchant) claim(h *handled) bool {
 	}
 	p := now.Payment
 	counts, listed := p.InvoiceID == o.first().ID, slices.ContainsFunc(p.Claims, func(c apitypes.Claim) bool { return c.InvoiceID == o.first().ID })
-	w.mu.Lock()
-	taken := err == nil && len(h.began) == 1 && !o.voiding && h.signer == stranger // nobody else acts
-	w.mu.Unlock()
+	taken := err == nil && h.signer == stranger && h.isAlone()
 	switch {
 	case counts && p.Attribution.Method == "by_claim" && h.signer != stranger:
 		w.fail("%s: payment %s was counted by a claim that %q signed", o.name, p.ID, h.signer)
@@ -193,6 +189,40 @@ func (m *merchant) claim(h *handled) bool {
 		w.fail("%s: the payer of %s has claimed it, and it is neither counted nor listed as promised: %+v", o.name, p.ID, p)
 	}
 	return counts
+}
+
+// isAlone reports whether nobody else has acted on the payment, or ends the order.
+func (h *handled) isAlone() bool {
+	w := h.order.merchant.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(h.began) == 1 && !h.order.voiding
+}
+
+func personalSign(key *ecdsa.PrivateKey, text string) string {
+	signature, err := crypto.Sign(accounts.TextHash([]byte(text)), key)
+	if err != nil {
+		panic(err)
+	}
+	return hexutil.Encode(signature)
+}
+
+// payOddly pays an amount that no invoice asks for, and claims it. The merchant acts on it, too.
+func (o *order) payOddly(r *rand.Rand) {
+	w, m, acts := o.merchant.world, o.merchant, []act{actClaim, []act{actAttribute, actRefund}[r.IntN(2)]}
+	o.send(account(stranger), o.token(), contracts.NewTestUSDC().PackTransfer(o.wallet, big.NewInt(int64(20_000_001+2*r.IntN(5_000)))))
+	path := "/api/payments?include=unattributed&txHash=" + o.sent[len(o.sent)-1].Hash().Hex()
+	for w.pause(5*time.Second) && time.Now().Unix() < o.request.ExpiresAt+60 {
+		var page apitypes.PaymentList
+		if m.call(http.MethodGet, path, nil, &page) != nil || len(page.Payments) == 0 || page.Payments[0].Status != "confirmed" {
+			continue
+		}
+		if h := w.handle(r, m, &page.Payments[0]); h != nil {
+			r.Shuffle(len(acts), func(i, j int) { acts[i], acts[j] = acts[j], acts[i] })
+			m.decide(r, h, apitypes.InboxItem{}, acts)
+		}
+		return
+	}
 }
 
 func (m *merchant) dismiss(item apitypes.InboxItem, id, decision string) bool {
@@ -204,7 +234,7 @@ func (m *merchant) dismiss(item apitypes.InboxItem, id, decision string) bool {
 // refund prepares a refund of all that is left of a payment, and sends it.
 func (m *merchant) refund(h *handled) bool {
 	var answer apitypes.RefundResponse
-	if !m.mayRefund() || m.call(http.MethodPost, "/api/payments/"+h.payment.ID+"/refunds", object{}, &answer, "Idempotency-Key", "clerk-"+h.payment.ID) != nil {
+	if !m.plays(refunds) || m.call(http.MethodPost, "/api/payments/"+h.payment.ID+"/refunds", object{}, &answer, "Idempotency-Key", "clerk-"+h.payment.ID) != nil {
 		return false
 	}
 	if tx := answer.Transaction; tx != nil {

@@ -68,7 +68,7 @@ func (c *worldChain) transfersOf(b *block, i int) (all []transfer) {
 
 // belongs reports whether a transfer must be, and whether it may be, a payment of an order.
 func (o *order) belongs(t transfer) (must, may bool) {
-	if t.refund || t.chain != o.chain || t.currency != o.request.Currency || len(o.acks) == 0 || o.lost || t.to != o.payTo() && t.to != o.wallet || t.from == o.payTo() {
+	if t.refund || t.chain != o.chain || t.currency != o.request.Currency || len(o.acks) == 0 || t.to != o.payTo() && t.to != o.wallet || t.from == o.payTo() {
 		return false, false
 	}
 	id := common.HexToHash(o.first().OnChainInvoiceID)
@@ -84,6 +84,14 @@ func (o *order) belongs(t transfer) (must, may bool) {
 	}
 	_, named := o.issued[t.amount.String()]
 	return false, named || t.amount.Cmp(o.amount()) == 0 || decided
+}
+
+// keeps reports whether a transfer is certainly a payment of the order, and whether it was one before the order expired:
+// people may have attributed it.
+func (o *order) keeps(t transfer, must bool) (kept, early bool) {
+	at, _ := o.attributed(t)
+	decided := !at.IsZero()
+	return must || decided, must || decided && at.Add(10*time.Second).Unix() < o.request.ExpiresAt // a block may be dated ahead
 }
 
 // balance is what an order's transfers amount to.
@@ -143,13 +151,12 @@ func (o *order) account(all []transfer) balance {
 		}
 		must, maybe := o.belongs(t)
 		inTime := t.block.time.Unix() <= o.request.ExpiresAt
-		decided, _ := o.attributed(t)
-		counted := must || !decided.IsZero() && decided.Add(10*time.Second).Unix() < o.request.ExpiresAt // a block may be dated ahead
+		kept, early := o.keeps(t, must)
 		a.charged = a.charged || must && t.nonce == common.HexToHash(o.first().OnChainInvoiceID)
 		for _, s := range []struct {
 			sum   *big.Int
 			count bool
-		}{{now, counted && inTime}, {may, maybe && inTime}, {a.all, must || !decided.IsZero()}, {a.mayAll, maybe}} {
+		}{{now, early && inTime}, {may, maybe && inTime}, {a.all, kept}, {a.mayAll, maybe}} {
 			if s.count {
 				s.sum.Add(s.sum, t.amount)
 			}
@@ -194,4 +201,12 @@ func (c *worldChain) commitments() map[[2]common.Hash]int {
 		}
 	}
 	return times
+}
+
+func toBig(text string) *big.Int {
+	n, ok := new(big.Int).SetString(text, 10)
+	if !ok {
+		panic("no amount: " + text)
+	}
+	return n
 }

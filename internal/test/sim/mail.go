@@ -14,8 +14,8 @@ import (
 	"github.com/quittance/quittance/internal/mailer"
 )
 
-// mailAddress is where the mail server listens.
-const mailAddress = "127.0.3.1:25"
+// mailHost is where the mail server listens.
+const mailHost = "127.0.3.1"
 
 // mailServer takes receipts for payers.
 type mailServer struct {
@@ -27,47 +27,36 @@ type mailServer struct {
 	runs map[string]int64     // the run of the service that knows that a mail was taken, by Message-ID
 }
 
-// smtp is the mail server in the configuration of a service.
-func (s *service) smtp() *mailer.SMTP {
-	host, _, _ := net.SplitHostPort(mailAddress)
-	return &mailer.SMTP{Host: host, Port: 25, Encryption: mailer.NoTLS, From: mail.Address{Address: "receipts@shop.example"}, Now: s.now, Dial: s.host.dial}
-}
-
 // receiveMail opens the mail server.
 func (w *world) receiveMail(outside *host) {
 	w.mail = &mailServer{world: w, due: map[string]time.Time{}, over: map[string]bool{}, runs: map[string]int64{}}
-	l := outside.listen(mailAddress)
-	w.all.Go(func() {
+	l := outside.listen(mailHost + ":25")
+	go func() { // until the network ends
 		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
 			go w.mail.talk(textproto.NewConn(conn))
 		}
-	})
+	}()
 }
 
-// talk answers the commands of a client, as faults let it.
+// talk answers the commands of a client.
 func (p *mailServer) talk(c *textproto.Conn) {
-	defer func() { _ = c.Close() }()
 	to, err := "", c.PrintfLine("220 mail.example")
 	for err == nil {
 		var line string
-		if line, err = c.ReadLine(); err != nil {
-			return
+		if line, err = c.ReadLine(); err == nil {
+			verb, rest, _ := strings.Cut(line, " ")
+			if address, ok := strings.CutPrefix(rest, "TO:"); ok {
+				to = strings.Trim(address, "<>")
+			}
+			err = p.answer(c, verb, to, "")
 		}
-		verb, rest, _ := strings.Cut(line, " ")
-		if verb == "RCPT" {
-			to = strings.Trim(strings.TrimPrefix(rest, "TO:"), "<>")
-		}
-		err = p.answer(c, verb, to, "")
 	}
+	_ = c.Close() // of a pipe, which cannot fail
 }
 
-// answer answers a command, or a mail as the command ".", as a fault lets it. A permanent refusal of a recipient or a
-// mail ends its delivery.
-func (p *mailServer) answer(c *textproto.Conn, verb, to, text string) error {
-	e := p.world.plan.meet("mail", verb)
-	if !clock.Sleep(p.world.ctx, latency+e.delay, nil) || e.request {
-		return net.ErrClosed
-	}
+// code returns the code of a reply. A mail that was taken, and a permanent refusal of it or of its recipient, end its
+// delivery.
+func (p *mailServer) code(e effect, verb, to string) int {
 	code, special := map[string]int{"DATA": 354, "QUIT": 221}[verb]
 	if !special {
 		code = 250
@@ -75,12 +64,22 @@ func (p *mailServer) answer(c *textproto.Conn, verb, to, text string) error {
 	if e.status > 0 {
 		code = 400 + e.status%200
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over[to] = p.over[to] || verb == "." && code < 400 || code >= 500 && (verb == "." || verb == "RCPT")
+	return code
+}
+
+// answer answers a command, or a mail as the command ".", as a fault lets it.
+func (p *mailServer) answer(c *textproto.Conn, verb, to, text string) error {
+	e := p.world.plan.meet("mail", verb)
+	if !clock.Sleep(p.world.ctx, latency+e.delay, nil) || e.request {
+		return net.ErrClosed
+	}
+	code := p.code(e, verb, to)
 	p.world.log.say("mail", "%s for %s: %d %s", verb, to, code, hitsOf(e))
-	switch {
-	case verb == "." && code < 400:
+	if verb == "." && code < 400 {
 		p.take(to, text, !e.answer && e.body == ownBody && e.delay < mailer.Timeout/4)
-	case code >= 500 && (verb == "." || verb == "RCPT"):
-		p.end(to)
 	}
 	switch {
 	case e.answer:
@@ -96,13 +95,6 @@ func (p *mailServer) answer(c *textproto.Conn, verb, to, text string) error {
 		return err
 	}
 	return p.answer(c, ".", to, string(raw))
-}
-
-// end notes that the service need not send a receipt to a recipient any more.
-func (p *mailServer) end(to string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.over[to] = true
 }
 
 // take checks that a mail is the receipt that its recipient asked for. A run of the service that knows that the mail was
@@ -127,7 +119,6 @@ func (p *mailServer) take(to, text string, known bool) {
 	if ours != 1 {
 		w.fail("a mail to %s is another receipt than was asked for: %s", to, text)
 	}
-	p.end(to)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	run := w.services[0].healthy.Load()
@@ -144,7 +135,7 @@ func (o *order) address() string { return o.name + "@payers.example" }
 // askForReceipt lets some payers ask for a receipt until the page offers one.
 func (o *order) askForReceipt() {
 	w, payer := o.merchant.world, &client{world: o.merchant.world, name: "payer of " + o.name}
-	for stream(w.seed, "receipt of "+o.name).IntN(3) == 0 && w.pause(10*time.Second) && time.Now().Unix() < o.request.ExpiresAt+60 {
+	for stream(w.seed, "receipt of "+o.name).IntN(3) == 0 && w.pause(30*time.Second) && time.Now().Unix() < o.request.ExpiresAt+60 {
 		if payer.call(http.MethodPost, "/checkout/"+o.first().ID+"/receipt", url.Values{"email": {o.address()}}, nil) == nil {
 			w.mail.mu.Lock()
 			defer w.mail.mu.Unlock()
@@ -163,13 +154,4 @@ func (w *world) judgeMail(miss func(string, ...any)) {
 			miss("the receipt for %s has not come", to)
 		}
 	}
-}
-
-// drawMailFaults draws what goes wrong at the mail server.
-func (w *world) drawMailFaults() (all []fault) {
-	r := stream(w.seed, "mail faults")
-	for range r.IntN(3) {
-		all = append(all, drawFault(r, "mail", w.active-setupTime, false))
-	}
-	return all
 }

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -36,7 +37,7 @@ func main() {
 	flag.StringVar(&o.seeds, "seeds", "", "run the seeds `A..B`")
 	flag.DurationVar(&o.forTime, "for", 0, "run seeds for this `time`")
 	flag.IntVar(&o.workers, "workers", runtime.NumCPU(), "how many processes run seeds")
-	flag.StringVar(&o.trace, "trace", "", "write what happens to a `FILE`; - is the standard output")
+	flag.StringVar(&o.trace, "trace", "", "write what happens to a `FILE`")
 	flag.StringVar(&o.without, "without", "", "leave out faults, such as 1,4")
 	flag.BoolVar(&o.pg, "postgres", false, "run one to three replicas of the service on PostgreSQL")
 	flag.BoolVar(&o.shrink, "shrink", true, "look for the faults that a failure needs")
@@ -76,9 +77,11 @@ func run(o options, b bubbles, out io.Writer) error {
 // runSeeds runs seeds in this process.
 func runSeeds(o options, b bubbles, first, last uint64, out io.Writer) error {
 	debug.SetGCPercent(800)
-	folder, err := os.MkdirTemp(memoryDir(), "quittance-sim-")
+	folder, err := os.MkdirTemp("/dev/shm", "quittance-sim-") // in memory, on Linux
 	if err != nil {
-		return err
+		if folder, err = os.MkdirTemp("", "quittance-sim-"); err != nil {
+			return err
+		}
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	if err := makeTemplate(context.Background(), folder); err != nil {
@@ -87,9 +90,9 @@ func runSeeds(o options, b bubbles, first, last uint64, out io.Writer) error {
 	for i := range int64(3) {
 		newChain(i)
 	}
-	began, failed := time.Now(), 0
-	for seed := first; seed <= last && (o.forTime == 0 || time.Since(began) < o.forTime); seed++ {
-		r, err := tracedSeed(o, b, seed, filepath.Join(folder, "world"), out)
+	failed := 0
+	for seed := first; seed <= last; seed++ {
+		r, err := tracedSeed(o, b, seed, filepath.Join(folder, "world"))
 		if err != nil {
 			return err
 		}
@@ -109,13 +112,9 @@ func runSeeds(o options, b bubbles, first, last uint64, out io.Writer) error {
 }
 
 // tracedSeed runs a seed, with a trace if the options want one.
-func tracedSeed(o options, b bubbles, seed uint64, folder string, out io.Writer) (result, error) {
+func tracedSeed(o options, b bubbles, seed uint64, folder string) (result, error) {
 	var log *trace
-	switch o.trace {
-	case "":
-	case "-":
-		log = &trace{to: out}
-	default:
+	if o.trace != "" {
 		file, err := os.Create(o.trace)
 		if err != nil {
 			return result{}, err
@@ -126,14 +125,6 @@ func tracedSeed(o options, b bubbles, seed uint64, folder string, out io.Writer)
 		log = &trace{to: buffer}
 	}
 	return runSeed(b, seed, folder, log, parseIDs(o.without)), nil
-}
-
-// memoryDir is a folder in memory, or "".
-func memoryDir() string {
-	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
-		return "/dev/shm"
-	}
-	return ""
 }
 
 // result is what became of a seed.
@@ -231,4 +222,30 @@ func shrink(b bubbles, seed uint64, folder string, r result, out io.Writer) {
 		}
 	}
 	fmt.Fprintf(out, "  seed %d needs %d of %d faults: %v\n", seed, len(needed), len(r.faults), needed)
+}
+
+// bubbles runs functions in bubbles, where time passes only while every goroutine waits. Package testing/synctest
+// ties them to a test, so the whole program is one.
+type bubbles struct {
+	t        *testing.T
+	postgres bool // worlds have several replicas on PostgreSQL
+}
+
+// run runs f in a bubble. It returns when f and all goroutines that f started have ended.
+func (b bubbles) run(f func()) {
+	synctest.Test(b.t, func(*testing.T) { f() })
+}
+
+// asTest runs the program as a test that is not in a test binary, and exits with its result.
+func asTest(program func(bubbles) (code int)) {
+	for name, value := range map[string]string{"test.timeout": "0", "test.cpu": "1"} {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+	testing.Main(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
+		Name: "sim", F: func(t *testing.T) {
+			os.Exit(program(bubbles{t: t})) //nolint:revive // the package would print PASS
+		},
+	}}, nil, nil)
 }

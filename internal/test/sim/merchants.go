@@ -30,8 +30,7 @@ type merchant struct {
 	secrets  []string
 	received map[string]*received // by delivery id
 	lists    []addressList
-	exchange bool // its accounts are an exchange's, and never send a prepared refund
-	refunds  bool // they may have sent one
+	role     string
 	lostKey  bool // a restored backup lacks its key
 }
 
@@ -188,12 +187,16 @@ func (m *merchant) replaceKey() {
 	}
 }
 
-// anyOrder returns an order with an invoice, or nil.
-func (w *world) anyOrder(r *rand.Rand) *order {
+func (w *world) allOrders() []*order {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.orders) > 0 {
-		if o := w.orders[r.IntN(len(w.orders))]; len(o.acks) > 0 {
+	return slices.Clone(w.orders)
+}
+
+// anyOrder returns an order with an invoice, or nil.
+func (w *world) anyOrder(r *rand.Rand) *order {
+	if all := w.allOrders(); len(all) > 0 {
+		if o := all[r.IntN(len(all))]; len(o.acks) > 0 {
 			return o
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -132,10 +133,9 @@ func (h *host) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	if l == nil {
 		return nil, refused
 	}
-	there, back := newPipe(), newPipe()
+	here, there := net.Pipe()
 	from := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 40000}
-	own := &conn{host: h, in: back, out: there, local: from, remote: l.addr}
-	other := &conn{host: l.host, in: there, out: back, local: l.addr, remote: from}
+	own, other := &conn{Conn: here, host: h, local: from, remote: l.addr}, &conn{Conn: there, host: l.host, local: l.addr, remote: from}
 	own.peer, other.peer = other, own
 	if !h.add(own) || !l.host.add(other) {
 		h.remove(own)
@@ -153,150 +153,53 @@ func (h *host) dial(ctx context.Context, _, address string) (net.Conn, error) {
 
 // conn is one end of a connection.
 type conn struct {
+	net.Conn
 	host          *host
 	peer          *conn
-	in, out       *pipe
 	local, remote net.Addr
+	broken        atomic.Bool
 }
 
-func (c *conn) Read(b []byte) (int, error)  { return c.in.read(b) }
-func (c *conn) Write(b []byte) (int, error) { return c.out.write(b) }
-func (c *conn) LocalAddr() net.Addr         { return c.local }
-func (c *conn) RemoteAddr() net.Addr        { return c.remote }
+// Read reads what the peer wrote.
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	return n, c.explain(err)
+}
 
-// CloseWrite ends the direction to the peer.
-func (c *conn) CloseWrite() error {
-	if !c.out.end(io.EOF, false) {
-		return net.ErrClosed
+// Write waits until the peer has read everything.
+func (c *conn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	return n, c.explain(err)
+}
+
+// explain returns the error of the network for an error.
+func (c *conn) explain(err error) error {
+	if err != nil && c.broken.Load() {
+		return &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
 	}
-	return nil
+	return err
 }
+
+// LocalAddr and RemoteAddr return addresses of the network.
+func (c *conn) LocalAddr() net.Addr  { return c.local }
+func (c *conn) RemoteAddr() net.Addr { return c.remote }
+
+// Close ends both directions.
+func (c *conn) Close() error {
+	c.host.remove(c)
+	return c.Conn.Close()
+}
+
+// CloseWrite ends both directions, as a pipe must.
+func (c *conn) CloseWrite() error { return c.Close() }
 
 // ReadFrom writes what r has to the peer.
 func (c *conn) ReadFrom(r io.Reader) (int64, error) { return io.Copy(struct{ io.Writer }{c}, r) }
 
-// Close ends both directions. The peer can still read what was written.
-func (c *conn) Close() error {
-	c.host.remove(c)
-	c.out.end(io.EOF, false)
-	c.in.end(net.ErrClosed, true)
-	return nil
-}
-
 // reset breaks the connection for both ends.
 func (c *conn) reset() {
-	broken := &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
-	c.in.end(broken, true)
-	c.out.end(broken, true)
-	c.host.remove(c)
-	c.peer.host.remove(c.peer)
-}
-
-func (c *conn) SetDeadline(t time.Time) error {
-	c.in.setReadDeadline(t)
-	c.out.setWriteDeadline(t)
-	return nil
-}
-
-func (c *conn) SetReadDeadline(t time.Time) error  { c.in.setReadDeadline(t); return nil }
-func (c *conn) SetWriteDeadline(t time.Time) error { c.out.setWriteDeadline(t); return nil }
-
-// pipe is one direction of a connection.
-type pipe struct {
-	mu      sync.Mutex
-	changed *sync.Cond
-	data    []byte
-	err     error // of reads after the data; writes fail with ErrClosedPipe or err
-	readers deadline
-	writers deadline
-}
-
-// pipeSize is how many bytes a pipe holds before writes wait.
-const pipeSize = 256 << 10
-
-func newPipe() *pipe {
-	p := &pipe{}
-	p.changed = sync.NewCond(&p.mu)
-	return p
-}
-
-type deadline struct {
-	at    time.Time
-	timer *time.Timer
-}
-
-func (d *deadline) passed() bool { return !d.at.IsZero() && !time.Now().Before(d.at) }
-
-func (p *pipe) setReadDeadline(t time.Time)  { p.set(&p.readers, t) }
-func (p *pipe) setWriteDeadline(t time.Time) { p.set(&p.writers, t) }
-
-func (p *pipe) set(d *deadline, t time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if d.timer != nil {
-		d.timer.Stop()
-		d.timer = nil
+	for _, end := range []*conn{c, c.peer} {
+		end.broken.Store(true)
+		_ = end.Close() // of a pipe, which cannot fail
 	}
-	d.at = t
-	if !t.IsZero() && p.err == nil {
-		d.timer = time.AfterFunc(time.Until(t), p.changed.Broadcast)
-	}
-	p.changed.Broadcast()
-}
-
-func (p *pipe) read(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for len(p.data) == 0 && p.err == nil && !p.readers.passed() {
-		p.changed.Wait()
-	}
-	switch {
-	case p.readers.passed():
-		return 0, os.ErrDeadlineExceeded
-	case len(p.data) == 0:
-		return 0, p.err
-	}
-	n := copy(b, p.data)
-	if p.data = p.data[n:]; len(p.data) == 0 {
-		p.data = nil
-	}
-	p.changed.Broadcast()
-	return n, nil
-}
-
-func (p *pipe) write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for len(p.data) > pipeSize && p.err == nil && !p.writers.passed() {
-		p.changed.Wait()
-	}
-	switch {
-	case p.err != nil:
-		return 0, io.ErrClosedPipe
-	case p.writers.passed():
-		return 0, os.ErrDeadlineExceeded
-	}
-	p.data = append(p.data, b...)
-	p.changed.Broadcast()
-	return len(b), nil
-}
-
-// end ends the pipe, and reports whether it had not ended. drop discards what was not read yet.
-func (p *pipe) end(err error, drop bool) (first bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if first = p.err == nil; first {
-		p.err = err
-	}
-	if drop {
-		p.data = nil
-	}
-	for _, d := range []*deadline{&p.readers, &p.writers} {
-		if d.timer != nil {
-			d.timer.Stop()
-			d.timer = nil
-		}
-	}
-	p.changed.Broadcast()
-	return first
 }

@@ -21,11 +21,12 @@ import (
 
 // node serves a chain over JSON-RPC, with the faults of its plan.
 type node struct {
-	name   string
-	chain  *evmChain
-	plan   *plan
-	log    *trace
-	limits struct {
+	name    string
+	address string
+	chain   *evmChain
+	plan    *plan
+	log     *trace
+	limits  struct {
 		batch      int
 		blockRange uint64
 		perSecond  int
@@ -190,7 +191,7 @@ func (n *node) answers(calls []rpcCall, e effect) []rpcCall {
 		if e.partial > 0 && a.Error == nil && (e.only == "" || strings.Contains(e.only, c.Method)) {
 			a.Result = leaveOut(e.dice, a.Result, e.partial)
 		}
-		key := c.Method + string(bytes.Join(rawOf(c.Params), []byte(",")))
+		key := fmt.Sprintf("%s %s", c.Method, c.Params)
 		if earlier, ok := n.earlier[key]; ok && e.stale {
 			a.Result, a.Error = earlier, nil
 		} else if a.Error == nil && !ok && c.Method != "eth_sendRawTransaction" {
@@ -199,14 +200,6 @@ func (n *node) answers(calls []rpcCall, e effect) []rpcCall {
 		all[i] = a
 	}
 	return all
-}
-
-func rawOf(all []json.RawMessage) [][]byte {
-	out := make([][]byte, len(all))
-	for i := range all {
-		out[i] = all[i]
-	}
-	return out
 }
 
 // leaveOut returns a list without a part of its members. Other values stay.

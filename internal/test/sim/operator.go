@@ -49,7 +49,7 @@ func (s *service) operate() {
 
 // pause waits before somebody asks the service again, and until the outage ends. It reports whether the world goes on.
 func (w *world) pause(d time.Duration) bool {
-	return clock.Sleep(w.ctx, max(d, time.Until(time.Unix(0, w.returns.Load()))), nil)
+	return !w.failed() && clock.Sleep(w.ctx, max(d, time.Until(time.Unix(0, w.returns.Load()))), nil)
 }
 
 // restart stops or kills the service, and starts it after a pause. With a faulty disk that may take more attempts.
@@ -110,14 +110,8 @@ func (s *service) keyring() *access.Keyring {
 		}
 		return k
 	}
-	switch old := s.keySteps / 3; s.keySteps % 3 {
-	case 1:
-		return access.NewKeyring(key(old), key(old+1))
-	case 2:
-		return access.NewKeyring(key(old+1), key(old))
-	default:
-		return access.NewKeyring(key(old))
-	}
+	old, next := key(s.keySteps/3), key(s.keySteps/3+1)
+	return []*access.Keyring{access.NewKeyring(old), access.NewKeyring(old, next), access.NewKeyring(next, old)}[s.keySteps%3]
 }
 
 // replaceMasterKey takes the next step, as docs/operations.md says: once every replica has taken the last one, and the

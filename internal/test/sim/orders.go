@@ -139,6 +139,8 @@ func (o *order) payInSomeWay(r *rand.Rand, pause func(most time.Duration)) {
 		if !o.payFromExchange() {
 			o.pay(r, payer, o.shown(), true)
 		}
+	case 6:
+		o.payOddly(r)
 	default:
 		o.pay(r, payer, o.shown(), true)
 	}
@@ -199,7 +201,7 @@ func (o *order) readTerms() {
 func (o *order) giveBack(r *rand.Rand) {
 	w := o.merchant.world
 	p, ok := o.confirmed()
-	if !ok || o.refund != nil || !o.merchant.mayRefund() {
+	if !ok || o.refund != nil || !o.merchant.plays(refunds) {
 		return
 	}
 	o.refresh()
@@ -343,7 +345,7 @@ func (o *order) ack(answer apitypes.CreateInvoiceResponse) {
 	if _, may := o.merchant.allows(o.wallet, o.asked); !may {
 		w.fail("%s: invoice %s settles to %s, which is not allowed", o.name, answer.ID, o.wallet)
 	}
-	if (first.ID != answer.ID || first.OnChainInvoiceID != answer.OnChainInvoiceID) && !o.isOlderThanRestore() {
+	if (first.ID != answer.ID || first.OnChainInvoiceID != answer.OnChainInvoiceID) && o.asked.UnixNano() >= w.restored.Load() {
 		w.fail("%s: two answers to one idempotency key, %s and %s", o.name, first.ID, answer.ID)
 	}
 	if answer.Invoice.Amount != o.request.Amount || answer.Invoice.ChainKey != o.request.ChainKey || common.HexToAddress(answer.Invoice.MerchantAddress) != o.wallet {
@@ -374,14 +376,6 @@ func (o *order) refresh() {
 }
 
 func (o *order) amount() *big.Int { return toBig(o.request.Amount) }
-
-func toBig(text string) *big.Int {
-	n, ok := new(big.Int).SetString(text, 10)
-	if !ok {
-		panic("no amount: " + text)
-	}
-	return n
-}
 
 // void asks for the end of the invoice.
 func (o *order) void() error {

@@ -53,13 +53,16 @@ func (s *service) restore() {
 	s.backup, s.keySteps = "", s.backedUp
 	if s.start() == nil {
 		w.fail("the service runs on a backup")
+		_ = s.stopNow() // it failed already
 		return
 	}
 	w.forget()
 	cfg, o := s.config(), server.RecoverOptions{Patience: recoverPatience}
 	for _, c := range w.chains {
 		c.both = w.changes
-		cfg.Chains = append(cfg.Chains, c.configured())
+		conf := c.configured()
+		conf.StartBlock = new(uint64(1)) // for a chain that the backup had never read
+		cfg.Chains = append(cfg.Chains, conf)
 	}
 	var report server.RecoveryReport
 	s.persist(true, func() (err error) { // the first run shows which keys the backup has
@@ -86,10 +89,7 @@ func (w *world) importCopies(cfg server.Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, into.Close()) }()
-	w.mu.Lock()
-	orders := slices.Clone(w.orders)
-	w.mu.Unlock()
-	for _, o := range orders {
+	for _, o := range w.allOrders() {
 		if len(o.acks) == 0 {
 			continue
 		}
@@ -164,13 +164,17 @@ func (w *world) decideAgain() {
 	}
 	w.recovered.Store(time.Now().UnixNano())
 	w.mu.Lock()
-	orders, all := slices.Clone(w.orders), slices.Collect(maps.Values(w.handled))
+	all := slices.Collect(maps.Values(w.handled))
 	w.mu.Unlock()
-	for _, o := range orders {
-		for o.voiding && !o.lost && errors.Is(o.void(), errLost) && w.pause(time.Second) {
+	for _, o := range w.allOrders() {
+		for again := o.voiding && !o.lost; again; {
+			again = errors.Is(o.void(), errLost) && w.pause(time.Second)
 		}
 	}
 	for _, h := range all {
+		w.mu.Lock()
+		h.began[actAttribute] = time.Now()
+		w.mu.Unlock()
 		for tries := 0; tries < 5 && len(h.done) == 0 && (slices.Contains(h.lost, actAttribute) || slices.Contains(h.lost, actClaim)); tries++ {
 			h.order.merchant.act(h, apitypes.InboxItem{}, actAttribute)
 		}
@@ -180,7 +184,9 @@ func (w *world) decideAgain() {
 // continueAt returns the cursor from which a reader of events continues after an error, or the same one.
 func continueAt(cursor string, err error) string {
 	var refused *refusedError
-	var gone struct{ After string }
+	var gone struct {
+		After string `json:"after"`
+	}
 	if errors.As(err, &refused) && refused.status == http.StatusGone && json.Unmarshal([]byte(refused.body), &gone) == nil {
 		return gone.After
 	}
@@ -189,9 +195,3 @@ func continueAt(cursor string, err error) string {
 
 // isRestored reports whether a backup was restored.
 func (w *world) isRestored() bool { return w.restored.Load() > 0 }
-
-// isOlderThanRestore reports whether the invoice was first asked for before a backup was restored, which may lack its
-// idempotency key.
-func (o *order) isOlderThanRestore() bool {
-	return o.asked.UnixNano() < o.merchant.world.restored.Load()
-}

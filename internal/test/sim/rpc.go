@@ -121,6 +121,11 @@ func (n *node) blockAt(view []*block, c rpcCall, i int) (*block, error) {
 		}
 	}
 	text, _ := at.(string)
+	return n.find(view, text)
+}
+
+// find returns the block with a tag, a number or a hash, or nil.
+func (n *node) find(view []*block, text string) (*block, error) {
 	switch text {
 	case "latest", "pending":
 		return view[len(view)-1], nil

@@ -1,41 +1,21 @@
 package main
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
-)
+	"github.com/ethereum/go-ethereum/rpc"
 
-// logQuery is the parameter of eth_getLogs.
-type logQuery struct {
-	BlockHash *common.Hash              `json:"blockHash"`
-	From      json.RawMessage           `json:"fromBlock"`
-	To        json.RawMessage           `json:"toBlock"`
-	Address   oneOrMany[common.Address] `json:"address"`
-	Topics    []oneOrMany[common.Hash]  `json:"topics"`
-}
+	"github.com/quittance/quittance/internal/dev/devchain"
+)
 
 // errNull is answered with null and no error.
 var errNull = errors.New("null")
 
-// oneOrMany is a list that may be written as its only element.
-type oneOrMany[T any] []T
-
-// UnmarshalJSON reads an element or a list.
-func (l *oneOrMany[T]) UnmarshalJSON(raw []byte) error {
-	if len(raw) > 0 && raw[0] == '[' || string(raw) == "null" {
-		return json.Unmarshal(raw, (*[]T)(l))
-	}
-	*l = make([]T, 1)
-	return json.Unmarshal(raw, &(*l)[0])
-}
-
 func (n *node) getLogs(view []*block, c rpcCall) (any, error) {
-	var q logQuery
+	var q devchain.LogQuery
 	if err := param(c, 0, &q); err != nil {
 		return nil, err
 	}
@@ -50,7 +30,7 @@ func (n *node) getLogs(view []*block, c rpcCall) (any, error) {
 	for _, b := range blocks {
 		for _, r := range b.receipts {
 			for _, l := range r.Logs {
-				if q.matches(l) {
+				if q.Matches(l) {
 					logs = append(logs, l)
 				}
 			}
@@ -60,7 +40,7 @@ func (n *node) getLogs(view []*block, c rpcCall) (any, error) {
 }
 
 // blocksOf returns the blocks whose logs are asked for.
-func (n *node) blocksOf(view []*block, q logQuery) ([]*block, error) {
+func (n *node) blocksOf(view []*block, q devchain.LogQuery) ([]*block, error) {
 	if q.BlockHash != nil {
 		if b := n.byHash(view, *q.BlockHash); b != nil {
 			return []*block{b}, nil
@@ -68,8 +48,8 @@ func (n *node) blocksOf(view []*block, q logQuery) ([]*block, error) {
 		return nil, errors.New("unknown block")
 	}
 	var ends [2]uint64
-	for i, raw := range []json.RawMessage{q.From, q.To} {
-		b, err := n.blockAt(view, rpcCall{Params: []json.RawMessage{raw}}, 0)
+	for i, at := range []*rpc.BlockNumber{q.From, q.To} {
+		b, err := n.find(view, cmp.Or(at, new(rpc.LatestBlockNumber)).String())
 		if err != nil {
 			return nil, err
 		}
@@ -87,16 +67,4 @@ func (n *node) blocksOf(view []*block, q logQuery) ([]*block, error) {
 		return nil, &rpcError{Code: -32005, Message: fmt.Sprintf("block range is too wide, maximum is %d", limit)}
 	}
 	return view[ends[0] : ends[1]+1], nil
-}
-
-func (q logQuery) matches(l *types.Log) bool {
-	if len(q.Address) > 0 && !slices.Contains(q.Address, l.Address) || len(q.Topics) > len(l.Topics) {
-		return false
-	}
-	for i, wanted := range q.Topics {
-		if len(wanted) > 0 && !slices.Contains(wanted, l.Topics[i]) {
-			return false
-		}
-	}
-	return true
 }

@@ -5,11 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/mail"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -23,6 +23,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/server"
 	"github.com/quittance/quittance/internal/test/simdisk"
 	"github.com/quittance/quittance/internal/webhooks"
@@ -186,16 +187,14 @@ func (s *service) stopped() bool {
 func (s *service) config() server.Config {
 	w := s.world
 	random := &randomReader{r: stream(w.seed, "service "+s.name+fmt.Sprint(s.runs))}
-	logger := slog.New(slog.DiscardHandler)
-	if w.log != nil {
-		logger = slog.New(handler{t: w.log, place: "service" + s.name})
-	}
 	return server.Config{
 		Database: s.database, Access: server.Access{Mode: access.Live, OperatorKey: w.operatorKey},
 		AllowListDelay: w.listDelay, Keyring: s.keyring(),
 		KeepEvents: config.DefaultRetention, KeepAttempts: config.DefaultRetention,
-		WebhookAllow: webhooks.Loopback(), Dial: s.host.dial, OpenFiles: 4096, SMTP: s.smtp(), PublicURL: "http://" + s.world.services[0].address,
-		Now: s.now, Rand: random, Logger: logger,
+		WebhookAllow: webhooks.Loopback(), Dial: s.host.dial, OpenFiles: 4096,
+		PublicURL: "http://" + s.world.services[0].address,
+		SMTP:      &mailer.SMTP{Host: mailHost, Port: 25, Encryption: mailer.NoTLS, From: mail.Address{Address: "receipts@shop.example"}, Now: s.now, Dial: s.host.dial},
+		Now:       s.now, Rand: random, Logger: w.log.logger("service" + s.name),
 	}
 }
 
@@ -249,6 +248,3 @@ func serve(h *host, address string, to http.Handler) {
 		}
 	}()
 }
-
-// drain reads a body to its end, up to a limit.
-func drain(r io.Reader) ([]byte, error) { return io.ReadAll(io.LimitReader(r, 8<<20)) }

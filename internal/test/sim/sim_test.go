@@ -11,13 +11,13 @@ import (
 // TestSeeds runs a few worlds. A failing one is printed with the faults that it needs.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
-	runSim(t, "1..24")
+	runSim(t, "1..21")
 }
 
 // TestExtraSeeds runs more worlds.
 func TestExtraSeeds(t *testing.T) {
 	t.Parallel()
-	runSim(t, "25..60")
+	runSim(t, "22..52")
 }
 
 // TestExtraReplicas runs worlds with replicas on PostgreSQL.

@@ -1,11 +1,10 @@
 package main
 
 import (
-	"context"
+	"bytes"
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 )
@@ -26,30 +25,22 @@ func (t *trace) say(place, format string, args ...any) {
 	fmt.Fprintf(t.to, "%12s  %-14s %s\n", time.Since(t.began).Truncate(time.Millisecond), place, fmt.Sprintf(format, args...))
 }
 
-// handler is a slog.Handler that writes the service's log into the trace.
-type handler struct {
+// logger returns a log that is written into the trace.
+func (t *trace) logger(place string) *slog.Logger {
+	if t == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(slog.NewTextHandler(traced{t, place}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// traced writes lines into a trace.
+type traced struct {
 	t     *trace
 	place string
-	attrs []slog.Attr
 }
 
-func (h handler) Enabled(context.Context, slog.Level) bool { return h.t != nil }
-
-func (h handler) Handle(_ context.Context, r slog.Record) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s", r.Level, r.Message)
-	add := func(a slog.Attr) bool { fmt.Fprintf(&b, " %s=%v", a.Key, a.Value); return true }
-	for _, a := range h.attrs {
-		add(a)
-	}
-	r.Attrs(add)
-	h.t.say(h.place, "%s", b.String())
-	return nil
+// Write writes a line.
+func (w traced) Write(line []byte) (int, error) {
+	w.t.say(w.place, "%s", bytes.TrimSpace(line))
+	return len(line), nil
 }
-
-func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	h.attrs = append(append([]slog.Attr(nil), h.attrs...), attrs...)
-	return h
-}
-
-func (h handler) WithGroup(string) slog.Handler { return h }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	mathrand "math/rand/v2"
 	"net/http"
 	"os"
@@ -88,12 +89,7 @@ type worldChain struct {
 	writes      bool
 	sweep       chain.SweepTime
 	poll, idle  time.Duration
-	nodes       []*worldNode
-}
-
-type worldNode struct {
-	*node
-	address string
+	nodes       []*node
 }
 
 // fail records a contradiction.
@@ -164,7 +160,7 @@ func (w *world) newWorldChain(r *mathrand.Rand, i int, outside *host) *worldChai
 	c.omits = c.quorum == 1 && r.IntN(4) == 0
 	for k := range nodes {
 		n := &node{
-			name: fmt.Sprintf("%s/node%d", c.key, k+1), chain: c.evmChain, plan: w.plan, log: w.log,
+			name: fmt.Sprintf("%s/node%d", c.key, k+1), address: fmt.Sprintf("127.0.%d.%d:80", 10+i, k+1), chain: c.evmChain, plan: w.plan, log: w.log,
 			own: map[int][]*block{}, earlier: map[string]any{},
 		}
 		if r.IntN(3) == 0 && !c.omits {
@@ -173,9 +169,8 @@ func (w *world) newWorldChain(r *mathrand.Rand, i int, outside *host) *worldChai
 			n.limits.refusal = []int{http.StatusOK, http.StatusBadRequest, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests, http.StatusBadGateway}[r.IntN(6)]
 		}
 		n.invent = func(on *block) []*types.Transaction { return w.invent(c, on) }
-		wn := &worldNode{n, fmt.Sprintf("127.0.%d.%d:80", 10+i, k+1)}
-		serve(outside, wn.address, n)
-		c.nodes = append(c.nodes, wn)
+		serve(outside, n.address, n)
+		c.nodes = append(c.nodes, n)
 	}
 	return c
 }
@@ -204,7 +199,10 @@ func (w *world) drawFaults() {
 		target := targets[r.IntN(len(targets))]
 		w.plan.faults = append(w.plan.faults, drawFault(r, target, w.active-setupTime, byzantine[target]))
 	}
-	w.plan.faults = append(append(w.plan.faults, wrong...), w.drawMailFaults()...)
+	w.plan.faults = append(w.plan.faults, wrong...)
+	for r := stream(w.seed, "mail faults"); r.IntN(2) == 0; {
+		w.plan.faults = append(w.plan.faults, drawFault(r, "mail", w.active-setupTime, false))
+	}
 	for i := range w.plan.faults {
 		f := &w.plan.faults[i]
 		f.id, f.from, f.to = i+1, f.from+setupTime, f.to+setupTime
@@ -337,8 +335,11 @@ func (w *world) run(folder string) []string {
 
 // live lets things happen, ends the faults and judges.
 func (w *world) live() {
-	if !w.setUp() {
-		return
+	for _, m := range w.merchants {
+		if err := m.register(); err != nil {
+			w.fail("set up %s: %v", m.name, err)
+			return
+		}
 	}
 	for _, m := range w.merchants {
 		w.busy.Go(m.trade)
@@ -364,23 +365,9 @@ func (w *world) live() {
 // close ends all connections and listeners.
 func (n *network) close() {
 	n.mu.Lock()
-	hosts := map[*host]bool{}
-	for _, l := range n.listeners {
-		hosts[l.host] = true
-	}
+	listeners := slices.Collect(maps.Values(n.listeners))
 	n.mu.Unlock()
-	for h := range hosts {
-		h.cut()
+	for _, l := range listeners {
+		l.host.cut()
 	}
-}
-
-// setUp creates the merchants, with their keys and endpoints.
-func (w *world) setUp() bool {
-	for _, m := range w.merchants {
-		if err := m.register(); err != nil {
-			w.fail("set up %s: %v", m.name, err)
-			return false
-		}
-	}
-	return true
 }
