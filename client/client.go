@@ -88,9 +88,28 @@ func isKey(key string) bool {
 }
 
 // FromEnv returns a client of the service at QUITTANCE_URL with the key in QUITTANCE_API_KEY. Both environment
-// variables must be set.
+// variables must be set; the error names the missing one.
 func FromEnv(options ...Option) (*Client, error) {
+	for _, name := range []string{"QUITTANCE_URL", "QUITTANCE_API_KEY"} {
+		if os.Getenv(name) == "" {
+			return nil, missingVariable(name)
+		}
+	}
 	return New(os.Getenv("QUITTANCE_URL"), append([]Option{WithKey(os.Getenv("QUITTANCE_API_KEY"))}, options...)...)
+}
+
+// MustEnv returns an environment variable, or panics with its name if it is missing or empty. It is for the start of a
+// program.
+func MustEnv(name string) string {
+	value := os.Getenv(name)
+	if value == "" {
+		panic(missingVariable(name))
+	}
+	return value
+}
+
+func missingVariable(name string) error {
+	return fmt.Errorf("client: the environment variable %s is not set", name)
 }
 
 // Must returns c, or panics if err is not nil. It is for the start of a program:

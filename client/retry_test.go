@@ -284,14 +284,14 @@ func TestRequestID(t *testing.T) {
 func TestFromEnv(t *testing.T) {
 	t.Setenv("QUITTANCE_API_KEY", "qk_test_1")
 	t.Setenv("QUITTANCE_URL", "")
-	if _, err := client.FromEnv(); err == nil {
-		t.Error("no error without a URL")
+	if _, err := client.FromEnv(); err == nil || !strings.Contains(err.Error(), "QUITTANCE_URL is not set") {
+		t.Errorf("without a URL the error is %v", err)
 	}
 	e := &exchanges{outcomes: []outcome{created()}}
 	t.Setenv("QUITTANCE_URL", "http://service.example")
 	t.Setenv("QUITTANCE_API_KEY", "")
-	if _, err := client.FromEnv(); err == nil {
-		t.Error("no error without a key")
+	if _, err := client.FromEnv(); err == nil || !strings.Contains(err.Error(), "QUITTANCE_API_KEY is not set") {
+		t.Errorf("without a key the error is %v", err)
 	}
 	t.Setenv("QUITTANCE_API_KEY", "qk_test_1")
 	if _, err := client.Must(client.FromEnv(client.WithHTTPClient(&http.Client{Transport: e}))).CreateInvoice(t.Context(), apitypes.CreateInvoiceRequest{}); err != nil || e.authorization != "Bearer qk_test_1" {
@@ -316,6 +316,20 @@ func TestMust(t *testing.T) {
 		}
 	}()
 	client.Must(client.New(""))
+}
+
+func TestMustEnv(t *testing.T) {
+	t.Setenv("ADDR", "127.0.0.1:9000")
+	if got := client.MustEnv("ADDR"); got != "127.0.0.1:9000" {
+		t.Errorf("it is %q", got)
+	}
+	t.Setenv("ADDR", "")
+	defer func() {
+		if err := recover(); err == nil || !strings.Contains(fmt.Sprint(err), "variable ADDR is not set") {
+			t.Errorf("it panics with %v", err)
+		}
+	}()
+	client.MustEnv("ADDR")
 }
 
 // TestNoRandomness expects an error and no request without a key.

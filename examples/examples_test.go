@@ -6,10 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/test/devtest"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
@@ -39,15 +39,25 @@ func TestExtraReadmeProgram(t *testing.T) {
 	}
 	world := devtest.Start(t)
 	address := devtest.FreeAddress(t)
-	merchant := world.Merchant(t, "shop", "http://"+address+"/webhooks")
-	cmd := exec.CommandContext(t.Context(), program)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "QUITTANCE_URL="+world.Info.BaseURL, "QUITTANCE_API_KEY="+merchant.Key, "WEBHOOK_SECRET="+merchant.Secret, "ADDR="+address)
-	invoice := devtest.Run(t, cmd).Await(`pay at \S+/checkout/(inv_\w+)`)
+	_, secret, err := world.Operator.PutWebhook(t.Context(), world.Info.Merchant.ID, "http://"+address+"/webhooks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	variables := []string{"QUITTANCE_URL=" + world.Info.BaseURL, "QUITTANCE_API_KEY=" + world.Info.Merchant.Key, "WEBHOOK_SECRET=" + secret, "ADDR=" + address}
+	start := func(variables ...string) *devtest.Program {
+		cmd := exec.CommandContext(t.Context(), program)
+		cmd.Env = variables
+		return devtest.Run(t, cmd)
+	}
+	for i, missing := range variables {
+		name, _, _ := strings.Cut(missing, "=")
+		start(slices.Delete(slices.Clone(variables), i, i+1)...).Await(`the environment variable (` + name + `) is not set`)
+	}
+	running := start(variables...)
+	invoice := running.Await(`pay at \S+/checkout/(inv_\w+)`)
 	world.Pay(t, invoice)
-	world.AwaitDelivery(t, invoice, apitypes.EventInvoicePaid)
-	if _, err := os.Stat(filepath.Join(dir, invoice+".paid")); err != nil {
-		t.Error(err)
+	if paid := running.Await(`paid (inv_\w+)`); paid != invoice {
+		t.Errorf("it handled %s, want %s", paid, invoice)
 	}
 }
 

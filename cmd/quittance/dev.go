@@ -29,7 +29,7 @@ The database and the chain are kept and found again at the next start.`,
   quittance dev --info quittance.json`,
 		Args: noArgs,
 	}
-	cfg := dev.Config{Build: server.Build{Version: readBuild().Version, Commit: readBuild().Commit}, Player: func(info dev.Info) dashboard.Player { return dev.Player{World: info} }, Now: time.Now, Rand: rand.Reader, Logger: env.logger(slog.LevelWarn), BlockTime: time.Second}
+	cfg := dev.Config{Program: env.program, Build: server.Build{Version: readBuild().Version, Commit: readBuild().Commit}, Player: func(info dev.Info) dashboard.Player { return dev.Player{World: info} }, Now: time.Now, Rand: rand.Reader, Logger: env.logger(slog.LevelWarn), BlockTime: time.Second}
 	flags := cmd.Flags()
 	flags.StringVar(&cfg.Listen, "listen", "127.0.0.1:8080", "`ADDR` where the API listens; a loopback address")
 	flags.StringVar(&cfg.Dir, "data", ".quittance", "`DIR` where the database and the chain are kept")
@@ -64,7 +64,7 @@ func runDev(ctx context.Context, env environment, cfg dev.Config, info string) e
 			reportErr = w.Info.Write(info)
 		}
 		if reportErr == nil {
-			reportErr = printGuide(env.stdout, w.Info, cfg)
+			reportErr = printGuide(env.stdout, w)
 		}
 		if reportErr != nil {
 			stop()

@@ -3,13 +3,20 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
+	"net/http"
+	"net/http/cookiejar"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/client"
+	"github.com/quittance/quittance/internal/dev"
 	"github.com/quittance/quittance/internal/test/testdeps"
 )
 
@@ -99,7 +106,74 @@ func TestExtraDevGuide(t *testing.T) {
 	}
 }
 
-// TestDevRPCListen asks for a port of the chain, and later starts without the flag.
+// enterDev follows the links that a world prints, as a browser does, and uses its merchant with the key that it prints,
+// which it returns.
+func enterDev(t *testing.T, text string) (key string) {
+	t.Helper()
+	url := baseURL(t, text)
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "quittance ") && strings.HasPrefix(line, "  ") && !strings.Contains(line, "--url "+url) {
+			t.Errorf("a command lacks the address: %s", line)
+		}
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := http.Client{Jar: jar, Timeout: time.Minute}
+	get := func(path, site string) (status int, at, body string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Sec-Fetch-Site", site)
+		answer, err := browser.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := io.ReadAll(answer.Body)
+		if err := errors.Join(err, answer.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, answer.Request.URL.Path, string(page)
+	}
+	_, _, front := get("/", "none")
+	for path, want := range map[string]struct{ at, shows string }{
+		"/dev/merchant":  {"/dashboard", "sign-out"},
+		"/dev/operator":  {"/dashboard", "/dashboard/scenarios"},
+		"/dev/scenarios": {"/dashboard/scenarios", "provider-outage"},
+		"/dev/checkout":  {"/checkout/", "4.90"},
+	} {
+		if !strings.Contains(text, url+path) || !strings.Contains(front, `href="`+path+`"`) {
+			t.Errorf("%s is not in the output or not on the page", path)
+		}
+		if status, at, body := get(path, "none"); status != http.StatusOK || !strings.HasPrefix(at, want.at) || !strings.Contains(body, want.shows) {
+			t.Errorf("%s leads to %s: %d\n%s", path, at, status, body)
+		}
+		if status, _, _ := get(path, "cross-site"); status != http.StatusForbidden {
+			t.Errorf("another site uses %s: %d", path, status)
+		}
+	}
+	if !strings.Contains(front, "0s ahead of real time") {
+		t.Errorf("the page does not show the clock:\n%s", front)
+	}
+	key = regexp.MustCompile(`QUITTANCE_API_KEY=(\S+)`).FindStringSubmatch(text)[1]
+	shop, err := client.New(url, client.WithKey(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := shop.CreateInvoice(t.Context(), apitypes.CreateInvoiceRequest{
+		Amount: "4900000", Currency: "USDC", ChainKey: dev.ChainKey, ExpiresAt: time.Now().Add(time.Hour).Unix(),
+	})
+	if err != nil || made.Invoice.MerchantID != dev.MerchantID {
+		t.Errorf("the merchant creates %+v: %v", made.Invoice, err)
+	}
+	return key
+}
+
+// TestDevRPCListen asks for a port of the chain, and later starts without the flag. Its merchant can be changed, and a
+// revoked key is replaced.
 func TestDevRPCListen(t *testing.T) {
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -119,12 +193,38 @@ func TestDevRPCListen(t *testing.T) {
 	if err := taken.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"--rpc-listen", "localhost:" + port}, nil} {
+	keys, name := make(map[string]bool), "Renamed"
+	for i, args := range [][]string{{"--rpc-listen", "localhost:" + port}, nil, nil} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			text := startDev(t, append([]string{"--data", dir, "--block-time", "10m"}, args...)...)
 			if want := "JSON-RPC at http://" + addr + "\n"; !strings.Contains(text, want) {
 				t.Errorf("it does not say %q:\n%s", want, text)
 			}
+			keys[enterDev(t, text)] = true
+			operator, err := client.New(baseURL(t, text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			merchants, err := client.Collect(operator.Merchants(t.Context(), 0), 10)
+			if err != nil || len(merchants) != 1 || merchants[0].ID != dev.MerchantID || i > 0 && merchants[0].Name != name {
+				t.Errorf("there are %+v: %v", merchants, err)
+			}
+			if _, err := operator.UpdateMerchant(t.Context(), dev.MerchantID, apitypes.UpdateMerchantRequest{Name: &name}); err != nil {
+				t.Error(err)
+			}
+			for key, err := range operator.Keys(t.Context(), dev.MerchantID) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if i == 1 {
+					if err := operator.RevokeKey(t.Context(), key.ID); err != nil {
+						t.Error(err)
+					}
+				}
+			}
 		})
+	}
+	if len(keys) != 2 {
+		t.Errorf("the worlds had %d keys, want 2: the second run keeps the first's, the third has a new one", len(keys))
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -36,7 +35,7 @@ alone. Neither needs an endpoint.`,
 	cfg := dev.ListenConfig{Out: dev.Printer{Out: env.stdout, Notes: env.stdout, Color: env.color}, Now: time.Now}
 	at := remoteFlags(cmd)
 	to := cmd.Flags().String("forward-to", "", "post each event to this `URL`, once")
-	secret := cmd.Flags().String("secret", "", "sign them with this `SECRET` (default: one that is made, and printed)")
+	secret := cmd.Flags().String("secret", "", "sign them with this `SECRET` (default: the merchant's in the world of quittance dev, else a new one; it is printed)")
 	cmd.Flags().BoolVar(&cfg.FromStart, "from-start", false, "begin with the oldest event that is kept, and not from now on")
 	cmd.Flags().StringArrayVar(&cfg.Redeliver, "redeliver", nil, "begin with the event of this `ID`, once more; may be repeated")
 	filterFlags(cmd, &cfg.Filter.MerchantID, &cfg.Filter.Type, &cfg.Filter.InvoiceID)
@@ -56,18 +55,30 @@ func runListen(ctx context.Context, env environment, cfg dev.ListenConfig, at *r
 		if err := config.CheckWebhookURL(to); err != nil {
 			return usageError{fmt.Errorf("--forward-to %w", err)}
 		}
-		made, err := access.NewSecret(rand.Reader)
-		if err != nil {
-			return err
-		}
-		cfg.To = &webhooks.Endpoint{URL: to, Secret: cmp.Or(secret, made)}
 	}
 	var err error
 	if cfg.API, err = at.client(env); err != nil {
 		return err
 	}
+	if to != "" {
+		if secret == "" {
+			if secret, err = listenSecret(ctx, at.url); err != nil {
+				return err
+			}
+		}
+		cfg.To = &webhooks.Endpoint{URL: to, Secret: secret}
+	}
 	cfg.Ready = func() { printListening(cfg.Out.Notes, at.url, cfg) }
 	return dev.Listen(ctx, cfg)
+}
+
+// listenSecret returns the merchant's webhook secret of the world at a URL, so that a receiver needs only one, and a new
+// secret for every other service, and if nothing answers, which the caller finds out.
+func listenSecret(ctx context.Context, url string) (string, error) {
+	if world, err := dev.Ask(ctx, url); err == nil {
+		return world.Merchant.WebhookSecret, nil
+	}
+	return access.NewSecret(rand.Reader)
 }
 
 // printListening prints the followed events, and the signing secret for the receiver.

@@ -22,7 +22,7 @@ func main() {
 	code := run(ctx, environment{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		color: wantsColor(os.Stdout), width: widthOf(os.Stdout), zone: time.Local,
-		key: os.Getenv(keyVariable), profile: profilePath(),
+		key: os.Getenv(keyVariable), profile: profilePath(), program: programName(os.Args[0]),
 	}, os.Args[1:])
 	stop()
 	os.Exit(code)

@@ -23,6 +23,7 @@ type environment struct {
 	zone           *time.Location // of times in tables; nil means UTC
 	key            string         // key for requests to a service; may be empty
 	profile        string         // path of the profile; may be empty
+	program        string         // how the user calls the program; may be empty
 }
 
 // widthOf returns the number of columns of a terminal, or 0 for another file.

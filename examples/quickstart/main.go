@@ -4,7 +4,6 @@ import (
 	"context"
 	"log"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
@@ -12,12 +11,13 @@ import (
 )
 
 func main() {
-	created, err := client.Must(client.FromEnv()).CreateInvoice(context.Background(), apitypes.CreateInvoiceRequest{
+	shop, addr, secret := client.Must(client.FromEnv()), client.MustEnv("ADDR"), client.MustEnv("WEBHOOK_SECRET")
+	created, err := shop.CreateInvoice(context.Background(), apitypes.CreateInvoiceRequest{
 		Amount: "4900000", Currency: "USDC", ChainKey: "local", ExpiresAt: time.Now().Add(time.Hour).Unix()})
 	if err != nil {
 		log.Fatal(err)
 	}
 	log.Println("pay at", created.CheckoutPage)
-	paid := func(_ context.Context, i apitypes.PaidInvoice) error { return os.WriteFile(i.ID+".paid", nil, 0o600) }
-	log.Fatal(http.ListenAndServe(os.Getenv("ADDR"), client.MustWebhookHandler(client.WebhookHandler{InvoicePaid: paid}, os.Getenv("WEBHOOK_SECRET"))))
+	paid := func(_ context.Context, i apitypes.PaidInvoice) error { log.Println("paid", i.ID); return nil }
+	log.Fatal(http.ListenAndServe(addr, client.MustWebhookHandler(client.WebhookHandler{InvoicePaid: paid}, secret)))
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Starts a development world, creates a merchant with a key and a webhook endpoint, runs
-# the README's program, pays its invoice on the chain, and waits until the program has
-# handled invoice.paid. It needs Go and curl, and is run from the root of a clone:
+# Starts a development world, runs the README's program as its merchant, pays the program's
+# invoice on the chain, and waits until the program has handled invoice.paid. It needs Go and
+# curl, and is run from the root of a clone:
 #
 #   sh examples/quickstart/run.sh
 set -eu
@@ -13,43 +13,37 @@ world= shop=
 
 # value NAME FILE prints the first text called NAME in a file of JSON.
 value() { sed -n 's/.*"'"$1"'": *"\([^"]*\)".*/\1/p' "$2" | head -1; }
-# call posts JSON to the service.
-call() { curl -fsS -H 'Content-Type: application/json' "$@"; }
-# await TEST FILE waits until a test of a file is true.
+# await TEXT FILE waits until a file has a line with a text.
 await() {
 	n=0
-	until test "$1" "$2"; do
+	until grep -qs "$1" "$2"; do
 		n=$((n + 1))
-		[ $n -le 600 ] || { echo "no $2 after a minute" >&2; exit 1; }
+		[ $n -le 600 ] || { echo "no \"$1\" in $2 after a minute" >&2; exit 1; }
 		sleep 0.1
 	done
 }
 
 echo "1. quittance dev"
 go build -o "$dir/quittance" ./cmd/quittance
-"$dir/quittance" dev --listen "127.0.0.1:${API_PORT:-8080}" --data "$dir/world" --info "$dir/info.json" >"$dir/dev.log" &
+"$dir/quittance" dev --listen "127.0.0.1:${API_PORT:-8080}" --data "$dir/world" --info "$dir/info.json" --webhook-url "http://$ADDR/webhooks" >"$dir/dev.log" &
 world=$!
-await -s "$dir/info.json"
-address=$(value address "$dir/info.json")
+await webhookSecret "$dir/info.json"
 
-echo "2. a merchant that settles at $address, its key, and its webhook endpoint"
-call "$QUITTANCE_URL/api/merchants" -d '{"id":"shop","name":"Shop","defaultAddresses":{"local":"'"$address"'"}}' >/dev/null
-call "$QUITTANCE_URL/api/keys" -d '{"name":"shop","merchantId":"shop","scopes":["standard"]}' | tr ',' '\n' >"$dir/key.json"
-call -X PUT "$QUITTANCE_URL/api/merchants/shop/webhook" -d '{"url":"http://'"$ADDR"'/webhooks"}' | tr ',' '\n' >"$dir/webhook.json"
-QUITTANCE_API_KEY=$(value secret "$dir/key.json") WEBHOOK_SECRET=$(value secret "$dir/webhook.json")
+echo "2. the key and the webhook secret of $(value id "$dir/info.json"), which settles at $(value address "$dir/info.json")"
+QUITTANCE_API_KEY=$(value key "$dir/info.json") WEBHOOK_SECRET=$(value webhookSecret "$dir/info.json")
 export QUITTANCE_API_KEY WEBHOOK_SECRET
 
 echo "3. the program of the README, $(grep -c . examples/quickstart/main.go) lines"
 go build -o "$dir/shop" ./examples/quickstart
-(cd "$dir" && exec ./shop) 2>"$dir/shop.log" &
+"$dir/shop" 2>"$dir/shop.log" &
 shop=$!
-await -s "$dir/shop.log"
+await 'pay at' "$dir/shop.log"
 cat "$dir/shop.log"
 
 echo "4. the payer presses the button of the page, which pays from the test wallet"
 page=$(sed -n 's/.*pay at //p' "$dir/shop.log")
 invoice=${page##*/}
 curl -fsS -X POST "$page/test-payment" -H "Origin: $QUITTANCE_URL" -o /dev/null
-await -e "$dir/$invoice.paid"
+await "paid $invoice" "$dir/shop.log"
 echo "5. the program has handled invoice.paid of $invoice"
 curl -fsS "$QUITTANCE_URL/api/invoices/$invoice" -H "Authorization: Bearer $QUITTANCE_API_KEY" | tr ',' '\n' | grep -e '"status"' -e settledTxHash

@@ -54,15 +54,15 @@ func (c *worldClock) forServer() *server.TestClock {
 	}
 }
 
-// keepPort stores the port of the chain's JSON-RPC.
-func (c *worldClock) keepPort(port int) error {
+// keep stores the port of the chain's JSON-RPC and the key of the merchant, and returns the state.
+func (c *worldClock) keep(port int, key string) (state, error) {
 	c.advancing.Lock()
 	defer c.advancing.Unlock()
-	if port == c.kept.RPCPort {
-		return nil
+	if port == c.kept.RPCPort && key == c.kept.MerchantKey {
+		return c.kept, nil
 	}
-	c.kept.RPCPort = port
-	return c.kept.save(c.dir)
+	c.kept.RPCPort, c.kept.MerchantKey = port, key
+	return c.kept, c.kept.save(c.dir)
 }
 
 // advance stores and makes an advance.
@@ -91,6 +91,12 @@ type ClockInfo struct {
 	Now          int64 `json:"now"`
 	AheadSeconds int64 `json:"aheadSeconds"`
 }
+
+// String returns the world's time in UTC.
+func (c ClockInfo) String() string { return clock.Format(time.Unix(c.Now, 0), time.UTC, time.RFC3339) }
+
+// Ahead returns how far the clock is ahead of real time.
+func (c ClockInfo) Ahead() time.Duration { return time.Duration(c.AheadSeconds) * time.Second }
 
 func (c *worldClock) info() ClockInfo {
 	c.mu.Lock()

@@ -42,8 +42,9 @@ const (
 	MaxBlockTime = 10 * time.Minute
 )
 
-// Config is the configuration of a world. Only RPCListen and WebhookURL are optional.
+// Config is the configuration of a world. Only Program, RPCListen and WebhookURL are optional.
 type Config struct {
+	Program    string        // how the user calls the program, for the commands on the page; empty: quittance
 	Dir        string        // folder of the database, the chain and the secrets; created if missing
 	Listen     string        // of the API; a loopback address
 	RPCListen  string        // of the chain; a loopback address; empty: the port of the last run, else 8545, else a free one
@@ -81,8 +82,10 @@ func (c Config) Check() error {
 
 // World is a running development world.
 type World struct {
-	Info Info
-	Node *devchain.Chain
+	Info  Info
+	Guide Guide
+	Clock ClockInfo // when the world was ready
+	Node  *devchain.Chain
 }
 
 // Run runs a world until ctx ends, and then stops it in an orderly way. It calls ready once when the world is ready;
@@ -113,11 +116,7 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, node.Close()) }()
-	addr, err := net.ResolveTCPAddr("tcp", trimScheme(node.RPCURL()))
-	if err != nil {
-		return err
-	}
-	if err := clock.keepPort(addr.Port); err != nil {
+	if kept, err = cfg.prepare(ctx, clock, node, kept); err != nil {
 		return err
 	}
 	local, err := localChain(node)
@@ -125,7 +124,8 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 		return err
 	}
 	info := newInfo("http://"+listener.Addr().String(), kept, local, node)
-	routes := landing{info, clock.now}.routes()
+	guide := newGuide(info, cfg)
+	routes := landing{guide, clock}.routes()
 	maps.Copy(routes, (&control{clock, node, info}).routes())
 	routes["GET "+infoPath] = info
 	endpoint := webhooks.Endpoint{URL: cfg.WebhookURL, Secret: kept.MerchantSecret}
@@ -134,7 +134,7 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 		player = cfg.Player(info)
 	}
 	return server.Run(ctx, server.Config{
-		Listeners: []*server.Listener{listener}, Database: "sqlite:" + filepath.Join(cfg.Dir, "quittance.db"),
+		Listeners: []*server.Listener{listener}, Database: cfg.database(),
 		Chains:    []server.Chain{{Chain: local, OperatorKey: node.Keys.Operator, Gasless: cfg.gasless()}},
 		Merchants: server.Merchants{AcceptAll: true, Fallback: endpoint},
 		Providers: []api.Provider{provider(kept.ProviderSecret)},
@@ -146,8 +146,24 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 		WebhookAllow: webhooks.Loopback(),
 		Now:          clock.now, TestClock: clock.forServer(), Rand: cfg.Rand, Logger: cfg.Logger,
 		Routes: routes, Build: cfg.Build, Player: player,
-		Ready: func(string) { ready(&World{Info: info, Node: node}) },
+		Ready: func(string) { ready(&World{Info: info, Guide: guide, Clock: clock.info(), Node: node}) },
 	})
+}
+
+// database returns the URL of the world's database.
+func (c Config) database() string { return "sqlite:" + filepath.Join(c.Dir, "quittance.db") }
+
+// prepare makes the world's merchant, and stores its key and the port of the chain's JSON-RPC. It returns the new state.
+func (c Config) prepare(ctx context.Context, clock *worldClock, node *devchain.Chain, kept state) (state, error) {
+	addr, err := net.ResolveTCPAddr("tcp", trimScheme(node.RPCURL()))
+	if err != nil {
+		return kept, err
+	}
+	key, err := c.prepareMerchant(ctx, clock.now, invoice.Address(devchain.Address(node.Keys.Merchant)), kept.MerchantKey)
+	if err != nil {
+		return kept, err
+	}
+	return clock.keep(addr.Port, key)
 }
 
 // gasless returns the budget of authorizations, or nil if authorizations are not sent.

@@ -23,8 +23,10 @@ type Info struct {
 // secret.
 type MerchantInfo struct {
 	ID            string `json:"id"`
+	Name          string `json:"name"`
 	Address       string `json:"address"`
 	PrivateKey    string `json:"privateKey"`
+	Key           string `json:"key"` // of the REST interface; empty if the merchant was retired
 	WebhookSecret string `json:"webhookSecret"`
 }
 
@@ -61,8 +63,8 @@ func newInfo(baseURL string, s state, c chain.Chain, node *devchain.Chain) Info 
 	return Info{
 		BaseURL: baseURL,
 		Merchant: MerchantInfo{
-			ID: MerchantID, Address: devchain.Address(merchant).Hex(),
-			PrivateKey: "0x" + hex.EncodeToString(crypto.FromECDSA(merchant)), WebhookSecret: s.MerchantSecret,
+			ID: MerchantID, Name: merchantName, Address: devchain.Address(merchant).Hex(),
+			PrivateKey: "0x" + hex.EncodeToString(crypto.FromECDSA(merchant)), Key: s.MerchantKey, WebhookSecret: s.MerchantSecret,
 		},
 		Payer: AccountInfo{
 			Address: devchain.Address(payer).Hex(), PrivateKey: "0x" + hex.EncodeToString(crypto.FromECDSA(payer)),

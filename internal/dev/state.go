@@ -21,6 +21,7 @@ const ProviderName = "circle"
 
 // state is stored in the file dev.json of a development world.
 type state struct {
+	MerchantKey    string `json:"merchantKey,omitempty"` // see prepareMerchant
 	MerchantSecret string `json:"merchantWebhookSecret"`
 	ProviderSecret string `json:"providerWebhookSecret"`
 	RPCPort        int    `json:"rpcPort"` // port of the last run

@@ -28,8 +28,12 @@ type World struct {
 
 // Info is the part of the file of quittance dev --info that tests use.
 type Info struct {
-	BaseURL string `json:"baseUrl"`
-	Chain   struct {
+	BaseURL  string `json:"baseUrl"`
+	Merchant struct {
+		ID  string `json:"id"`
+		Key string `json:"key"`
+	} `json:"merchant"`
+	Chain struct {
 		ChainKey string `json:"chainKey"`
 	} `json:"chain"`
 }

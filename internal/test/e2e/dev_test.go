@@ -77,7 +77,7 @@ func TestDevInfo(t *testing.T) {
 	}
 	want := []string{
 		"baseUrl", "chain.authorizationRelay", "chain.chainId", "chain.chainKey", "chain.depositFactory", "chain.finality", "chain.registry", "chain.rpcUrl", "chain.token",
-		"merchant.address", "merchant.id", "merchant.privateKey", "merchant.webhookSecret", "payer.address",
+		"merchant.address", "merchant.id", "merchant.key", "merchant.name", "merchant.privateKey", "merchant.webhookSecret", "payer.address",
 		"payer.privateKey", "provider.name", "provider.webhookSecret",
 	}
 	if diff := cmp.Diff(want, paths("", got)); diff != "" {

@@ -2,13 +2,19 @@ import { createServer } from "node:http";
 import { Quittance, ResponseError } from "@quittance/client";
 import { nodeWebhookHandler } from "@quittance/client/webhook";
 
-const quittance = new Quittance({ url: process.env.QUITTANCE_URL!, key: process.env.QUITTANCE_API_KEY! });
+function env(name: string): string {
+  const value = process.env[name];
+  if (!value) throw new Error(`the environment variable ${name} is not set`);
+  return value;
+}
+
+const quittance = new Quittance({ url: env("QUITTANCE_URL"), key: env("QUITTANCE_API_KEY") });
 
 createServer(
-  nodeWebhookHandler(process.env.WEBHOOK_SECRET!, {
+  nodeWebhookHandler(env("WEBHOOK_SECRET"), {
     "invoice.paid": (event) => console.log("paid", event.data.invoice.id),
   }),
-).listen(process.env.PORT);
+).listen(env("PORT"));
 
 quittance
   .createInvoice({ amount: "4900000", currency: "USDC", chainKey: "local", expiresAt: Math.floor(Date.now() / 1000) + 3600 })
