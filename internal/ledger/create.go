@@ -4,12 +4,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/apiconv"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/spelling"
 )
 
 // CreateRequest is a request to create an invoice. With a key the same request may be repeated within
@@ -132,19 +136,15 @@ func (s *Service) buildInvoice(ctx context.Context, d invoice.Draft, id string) 
 	if d.AddressOmitted {
 		d.Merchant = m.DefaultAddresses[d.ChainKey]
 	}
+	c, token, err := s.findToken(d.ChainKey, d.Currency)
+	if err != nil {
+		return invoice.Invoice{}, err
+	}
 	if err := d.Check(now); err != nil {
 		return invoice.Invoice{}, err
 	}
 	if !known {
 		return invoice.Invoice{}, &invoice.FieldError{Field: "merchantId", Detail: "is not a merchant of this service"}
-	}
-	c, ok := s.byKey[d.ChainKey]
-	if !ok {
-		return invoice.Invoice{}, &invoice.FieldError{Field: "chainKey", Detail: "is not a chain of this service"}
-	}
-	token, ok := c.Token(d.Currency)
-	if !ok {
-		return invoice.Invoice{}, &invoice.FieldError{Field: "currency", Detail: "is not a currency of the chain " + c.Key}
 	}
 	if c.KeepsMoney(d.Merchant) {
 		return invoice.Invoice{}, &invoice.FieldError{
@@ -174,6 +174,24 @@ func (s *Service) buildInvoice(ctx context.Context, d invoice.Draft, id string) 
 	}
 	inv.CommitmentID = chain.CommitmentID(c.ID, inv.Registry, inv.Terms, inv.ID)
 	return withDepositAddress(inv, c)
+}
+
+// findToken returns a chain and its token for a currency. It is checked first, because a merchant without a default
+// address on a chain may have misspelt the chain's key. The error is an *invoice.FieldError.
+func (s *Service) findToken(chainKey, currency string) (c chain.Chain, token chain.Token, err error) {
+	c, ok := s.byKey[chainKey]
+	if !ok {
+		hint := spelling.Hint(chainKey, slices.Sorted(maps.Keys(s.byKey)))
+		return c, token, &invoice.FieldError{Field: "chainKey", Detail: fmt.Sprintf("is %.40q, which is not a chain of this service", chainKey) + hint}
+	}
+	if token, ok = c.Token(currency); !ok {
+		var known []string
+		for _, t := range c.Tokens {
+			known = append(known, t.Currency)
+		}
+		return c, token, &invoice.FieldError{Field: "currency", Detail: fmt.Sprintf("is %.40q, which is not a currency of the chain %s", currency, c.Key) + spelling.Hint(currency, known)}
+	}
+	return c, token, nil
 }
 
 // emitCreated emits invoice.created, and enqueues the intent to open the

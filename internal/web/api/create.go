@@ -22,19 +22,12 @@ import (
 
 // createInvoice answers POST /api/invoices.
 func (a *API) createInvoice(w http.ResponseWriter, r *http.Request) error {
-	if err := wantJSON(r); err != nil {
-		return err
-	}
-	once, err := onceFor(r)
+	o, once, err := readOnce[apitypes.CreateInvoiceRequest](w, r)
 	if err != nil {
 		return err
-	}
-	body, err := readBody(w, r)
-	if err != nil {
-		return invalidJSON(err)
 	}
 	p := access.FromContext(r.Context())
-	draft, err := parseDraft(body, p.MerchantID)
+	draft, err := parseDraft(o, p.MerchantID)
 	if err != nil {
 		return err
 	}
@@ -51,20 +44,15 @@ func (a *API) createInvoice(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// parseDraft parses the body of a create. It returns a problemError if the body is not a
-// JSON object, or an *invoice.FieldError for the first member, in the interface's
-// order, that is missing or malformed. Draft.Check checks the other rules. merchantID is
-// the default of the member merchantId, which is required if that is empty.
-func parseDraft(body []byte, merchantID string) (invoice.Draft, error) {
-	o, err := parseObject(body)
-	if err != nil {
-		return invoice.Draft{}, invalidJSON(err)
-	}
+// parseDraft parses the members of a create. It returns an *invoice.FieldError for the first member,
+// in the interface's order, that is missing or malformed. Draft.Check checks the other rules.
+// merchantID is the default of the member merchantId, which is required if that is empty.
+func parseDraft(o object, merchantID string) (invoice.Draft, error) {
 	if _, named := o["merchantId"]; !named && merchantID != "" {
 		o["merchantId"] = merchantID
 	}
 	var d invoice.Draft
-	err = cmp.Or(
+	err := cmp.Or(
 		text(o, "", "merchantId", &d.MerchantID, asIs),
 		merchantAddress(o, &d),
 		text(o, "", "amount", &d.Amount, invoice.ParseAmount),

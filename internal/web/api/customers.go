@@ -93,7 +93,7 @@ func (a *API) findCustomers(ctx context.Context, merchantID, text string, limit 
 
 // eraseCustomer answers POST /api/customers/erase.
 func (a *API) eraseCustomer(w http.ResponseWriter, r *http.Request) error {
-	o, once, err := a.readOnce(w, r)
+	o, once, err := readOnce[apitypes.EraseCustomerRequest](w, r)
 	if err != nil {
 		return err
 	}

@@ -14,13 +14,20 @@ import (
 	"github.com/quittance/quittance/internal/ledger"
 )
 
+// updatedInvoice has the members of a change of an invoice. A client may send the whole invoice back.
+type updatedInvoice struct {
+	Is     apitypes.Invoice
+	Change apitypes.UpdateInvoiceRequest
+	Draft  bool `json:"draft"`
+}
+
 // updateInvoice answers PATCH /api/invoices/{id}.
 func (a *API) updateInvoice(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r, invoice.PrefixInvoice)
 	if err != nil {
 		return err
 	}
-	o, err := a.readObject(w, r)
+	o, err := readObject[updatedInvoice](w, r)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
@@ -201,7 +202,7 @@ func problemFor(err error) *problemError {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &field):
-		return &problemError{code: apitypes.CodeInvalidField, field: field.Field, detail: field.Error() + "."}
+		return &problemError{code: apitypes.CodeInvalidField, field: field.Field, detail: strings.ReplaceAll(field.Error()+".", "?.", "?")}
 	case errors.As(err, &refusal):
 		return &problemError{code: apitypes.CodeAuthorizationRefused, reason: string(refusal.Reason), detail: refusal.Detail}
 	case errors.As(err, &ping):

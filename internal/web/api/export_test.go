@@ -18,8 +18,14 @@ func Statuses() map[apitypes.ErrorCode]int {
 	return all
 }
 
-// ParseDraft is parseDraft for the operator, for its fuzz test.
-func ParseDraft(body []byte) (invoice.Draft, error) { return parseDraft(body, "") }
+// ParseDraft parses the body of the operator's create, for its fuzz test.
+func ParseDraft(body []byte) (invoice.Draft, error) {
+	o, err := parseObject(body)
+	if err != nil {
+		return invoice.Draft{}, invalidJSON(err)
+	}
+	return parseDraft(o, "")
+}
 
 // FormatCursor is formatCursor, for cursors that the API does not return.
 func FormatCursor(scope, key string) string { return formatCursor(scope, key) }

@@ -53,12 +53,12 @@ func onceFor(r *http.Request) (ledger.Once, error) {
 }
 
 // readOnce reads the body of a request that may have an Idempotency-Key, and the key.
-func (a *API) readOnce(w http.ResponseWriter, r *http.Request) (object, ledger.Once, error) {
+func readOnce[T any](w http.ResponseWriter, r *http.Request) (object, ledger.Once, error) {
 	once, err := onceFor(r)
 	if err != nil {
 		return nil, once, err
 	}
-	o, err := a.readObject(w, r)
+	o, err := readObject[T](w, r)
 	return o, once, err
 }
 

@@ -115,7 +115,7 @@ func (a *API) countInbox(w http.ResponseWriter, r *http.Request) error {
 
 // decide answers POST /api/inbox/decisions.
 func (a *API) decide(w http.ResponseWriter, r *http.Request) error {
-	o, err := a.readObject(w, r)
+	o, err := readObject[apitypes.DecideRequest](w, r)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ type Keys interface {
 
 // createKey answers POST /api/keys.
 func (a *API) createKey(w http.ResponseWriter, r *http.Request) error {
-	o, err := a.readObject(w, r)
+	o, err := readObject[apitypes.CreateKeyRequest](w, r)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (a *API) rotateKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o, err := a.readObject(w, r)
+	o, err := readObject[apitypes.RotateKeyRequest](w, r)
 	if err != nil {
 		return err
 	}

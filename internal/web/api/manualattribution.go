@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
@@ -14,14 +15,11 @@ import (
 
 // attributePayment answers POST /api/payments/{id}/attribution.
 func (a *API) attributePayment(w http.ResponseWriter, r *http.Request) error {
-	if err := wantJSON(r); err != nil {
+	o, err := readObject[apitypes.AttributePaymentRequest](w, r)
+	if err != nil {
 		return err
 	}
-	body, err := readBody(w, r)
-	if err != nil {
-		return invalidJSON(err)
-	}
-	asked, err := parseAttribution(body)
+	asked, err := parseAttribution(o)
 	if err != nil {
 		return err
 	}
@@ -36,15 +34,10 @@ func (a *API) attributePayment(w http.ResponseWriter, r *http.Request) error {
 	return a.writePayment(w, r, p)
 }
 
-// parseAttribution parses the body of an attribution. It returns a problemError if the
-// body is not a JSON object, or an *invoice.FieldError for the first invalid member.
-func parseAttribution(body []byte) (ledger.ManualAttribution, error) {
+// parseAttribution parses the members of an attribution. It returns an *invoice.FieldError for the first invalid one.
+func parseAttribution(o object) (ledger.ManualAttribution, error) {
 	var asked ledger.ManualAttribution
-	o, err := parseObject(body)
-	if err != nil {
-		return asked, invalidJSON(err)
-	}
-	err = cmp.Or(
+	err := cmp.Or(
 		text(o, "", "invoiceId", &asked.InvoiceID, parseInvoiceID),
 		label(o, "by", &asked.By),
 	)

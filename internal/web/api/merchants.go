@@ -66,7 +66,7 @@ func (a *API) getMerchant(w http.ResponseWriter, r *http.Request) error {
 
 // createMerchant answers POST /api/merchants.
 func (a *API) createMerchant(w http.ResponseWriter, r *http.Request) error {
-	o, err := a.readObject(w, r)
+	o, err := readObject[apitypes.CreateMerchantRequest](w, r)
 	if err != nil {
 		return err
 	}
@@ -87,9 +87,15 @@ func (a *API) createMerchant(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// updatedMerchant has the members of a change of a merchant. A client may send the whole merchant back.
+type updatedMerchant struct {
+	Is     apitypes.Merchant
+	Change apitypes.UpdateMerchantRequest
+}
+
 // updateMerchant answers PATCH /api/merchants/{id}.
 func (a *API) updateMerchant(w http.ResponseWriter, r *http.Request) error {
-	o, err := a.readObject(w, r)
+	o, err := readObject[updatedMerchant](w, r)
 	if err != nil {
 		return err
 	}
@@ -103,22 +109,6 @@ func (a *API) updateMerchant(w http.ResponseWriter, r *http.Request) error {
 	}
 	a.writeJSON(w, r, http.StatusOK, apitypes.MerchantResponse{Merchant: apiconv.Merchant(m)})
 	return nil
-}
-
-// readObject reads a body that is one JSON object.
-func (a *API) readObject(w http.ResponseWriter, r *http.Request) (object, error) {
-	if err := wantJSON(r); err != nil {
-		return nil, err
-	}
-	body, err := readBody(w, r)
-	if err != nil {
-		return nil, invalidJSON(err)
-	}
-	o, err := parseObject(body)
-	if err != nil {
-		return nil, invalidJSON(err)
-	}
-	return o, nil
 }
 
 // parseMerchantChange parses the members of a merchant. It returns an *invoice.FieldError

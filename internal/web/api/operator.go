@@ -85,7 +85,7 @@ func (a *API) rescanChain(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o, err := a.readObject(w, r)
+	o, err := readObject[apitypes.RescanRequest](w, r)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (a *API) verifyAudit(w http.ResponseWriter, r *http.Request) error {
 
 // readHeads reads the expected head of the log.
 func (a *API) readHeads(w http.ResponseWriter, r *http.Request) ([]access.Head, error) {
-	o, err := a.readObject(w, r)
+	o, err := readObject[apitypes.VerifyAuditRequest](w, r)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/spelling"
 )
 
 // ownCode maps parameters to their error codes, if not invalid_field.
@@ -63,57 +64,11 @@ const maxUnknown = 40
 func unknownParameter(name string, known []string) error {
 	field := fmt.Sprintf("%.*s", maxUnknown, strings.ToValidUTF8(name, "?"))
 	const what = "is not a parameter of this operation"
-	switch similar := nearest(name, known); {
+	switch similar := spelling.Nearest(name, known); {
 	case similar != "":
 		return invalidField(field, what+"; did you mean %s?", similar)
 	case len(known) == 0:
 		return invalidField(field, what+", which has none")
 	}
 	return invalidField(field, what+", which has %s", strings.Join(known, ", "))
-}
-
-// nearest returns the known name that is most similar to a name, or "" if all differ too much. Case
-// and punctuation do not count, so that created_after is createdAfter.
-func nearest(name string, known []string) string {
-	plain := letters(name)
-	best, found := 1+min(2, len(plain)/3), "" // a longer name may have more typing errors
-	for _, k := range known {
-		if d := editDistance(plain, letters(k)); d < best {
-			best, found = d, k
-		}
-	}
-	return found
-}
-
-// letters returns the first ASCII letters and digits of a name, in lower case.
-func letters(name string) string {
-	plain := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return -1
-	}, strings.ToLower(name))
-	return plain[:min(len(plain), maxUnknown)]
-}
-
-// editDistance returns the least number of inserted, deleted and replaced bytes that makes
-// a into b.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, diagonal+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

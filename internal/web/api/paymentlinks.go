@@ -27,7 +27,7 @@ type Links interface {
 
 // createPaymentLink answers POST /api/payment-links.
 func (a *API) createPaymentLink(w http.ResponseWriter, r *http.Request) error {
-	o, once, err := a.readOnce(w, r)
+	o, once, err := readOnce[apitypes.CreatePaymentLinkRequest](w, r)
 	if err != nil {
 		return err
 	}
@@ -150,13 +150,19 @@ func (a *API) getPaymentLink(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// updatedLink has the members of a change of a link. A client may send the whole link back.
+type updatedLink struct {
+	Is     apitypes.PaymentLink
+	Change apitypes.UpdatePaymentLinkRequest
+}
+
 // updatePaymentLink answers PATCH /api/payment-links/{id}.
 func (a *API) updatePaymentLink(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r, invoice.PrefixPaymentLink)
 	if err != nil {
 		return err
 	}
-	o, err := a.readObject(w, r)
+	o, err := readObject[updatedLink](w, r)
 	if err != nil {
 		return err
 	}

@@ -32,14 +32,11 @@ func (a *API) redeliverEvent(w http.ResponseWriter, r *http.Request) error {
 // redeliverEvents answers POST /api/events/redeliver, in transactions of bounded size
 // within RedeliverTime.
 func (a *API) redeliverEvents(w http.ResponseWriter, r *http.Request) error {
-	if err := wantJSON(r); err != nil {
+	o, err := readObject[apitypes.RedeliverEventsRequest](w, r)
+	if err != nil {
 		return err
 	}
-	body, err := readBody(w, r)
-	if err != nil {
-		return invalidJSON(err)
-	}
-	filter, scope, after, err := parseRedeliver(r.Context(), body)
+	filter, scope, after, err := parseRedeliver(r.Context(), o)
 	if err != nil {
 		return err
 	}
@@ -73,13 +70,8 @@ func (a *API) redeliverEvents(w http.ResponseWriter, r *http.Request) error {
 }
 
 // parseRedeliver parses the filter of the events to redeliver, and returns the scope of its cursors
-// and the position in the given cursor. It returns a problemError if the body is not a JSON object, or
-// an *invoice.FieldError for the first invalid member.
-func parseRedeliver(ctx context.Context, body []byte) (f webhooks.RedeliverFilter, scope string, after position, err error) {
-	o, err := parseObject(body)
-	if err != nil {
-		return f, "", after, invalidJSON(err)
-	}
+// and the position in the given cursor. It returns an *invoice.FieldError for the first invalid member.
+func parseRedeliver(ctx context.Context, o object) (f webhooks.RedeliverFilter, scope string, after position, err error) {
 	var cursor string
 	err = cmp.Or(
 		optional(o, "merchantId", func(n string) error { return text(o, "", n, &f.MerchantID, parseMerchantID) }),

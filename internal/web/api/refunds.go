@@ -31,18 +31,11 @@ type Nodes interface {
 
 // prepareRefund answers POST /api/payments/{id}/refunds.
 func (a *API) prepareRefund(w http.ResponseWriter, r *http.Request) error {
-	if err := wantJSON(r); err != nil {
-		return err
-	}
-	once, err := onceFor(r)
+	o, once, err := readOnce[apitypes.PrepareRefundRequest](w, r)
 	if err != nil {
 		return err
 	}
-	body, err := readBody(w, r)
-	if err != nil {
-		return invalidJSON(err)
-	}
-	asked, err := parseRefund(body)
+	asked, err := parseRefund(o)
 	if err != nil {
 		return err
 	}
@@ -68,13 +61,9 @@ func (a *API) prepareRefund(w http.ResponseWriter, r *http.Request) error {
 	return a.writeRefund(w, r, http.StatusCreated, refund)
 }
 
-// parseRefund parses the body of a refund. All members are optional.
-func parseRefund(body []byte) (ledger.RefundRequest, error) {
+// parseRefund parses the members of a refund, which are optional.
+func parseRefund(o object) (ledger.RefundRequest, error) {
 	var asked ledger.RefundRequest
-	o, err := parseObject(body)
-	if err != nil {
-		return asked, invalidJSON(err)
-	}
 	if _, given := o["amount"]; given {
 		if err := text(o, "", "amount", &asked.Amount, parsePositive); err != nil {
 			return asked, err
@@ -188,7 +177,7 @@ func (a *API) cancelRefund(w http.ResponseWriter, r *http.Request) error {
 
 // approveRefund answers POST /api/refunds/{id}/approve.
 func (a *API) approveRefund(w http.ResponseWriter, r *http.Request) error {
-	o, err := a.readObject(w, r)
+	o, err := readObject[apitypes.ApproveRefundRequest](w, r)
 	if err != nil {
 		return err
 	}

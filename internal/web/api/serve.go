@@ -46,6 +46,9 @@ func setHeaders(w http.ResponseWriter) {
 func (a *API) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	setHeaders(w)
 	p := problemFor(err).document()
+	if p.Code == apitypes.CodeInvalidField {
+		p.Detail += ignoredMembers(w.Header())
+	}
 	p.RequestID = access.OriginFrom(r.Context()).RequestID
 	a.conf.OnProblem(r.Context(), p)
 	if p.Code == apitypes.CodeUnauthorized {

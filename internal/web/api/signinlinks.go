@@ -18,7 +18,7 @@ type SignInLinks interface {
 
 // createSignInLink answers POST /api/sign-in-links.
 func (a *API) createSignInLink(w http.ResponseWriter, r *http.Request) error {
-	o, err := a.readObject(w, r)
+	o, err := readObject[apitypes.CreateSignInLinkRequest](w, r)
 	if err != nil {
 		return err
 	}

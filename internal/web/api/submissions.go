@@ -28,7 +28,7 @@ type Submissions interface {
 
 // submitRefund answers POST /api/refunds/{id}/submissions.
 func (a *API) submitRefund(w http.ResponseWriter, r *http.Request) error {
-	o, once, err := a.readOnce(w, r)
+	o, once, err := readOnce[apitypes.SubmitRefundRequest](w, r)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (a *API) submitRefund(w http.ResponseWriter, r *http.Request) error {
 
 // recordTransaction answers PUT /api/refunds/{id}/submissions/{submissionId}.
 func (a *API) recordTransaction(w http.ResponseWriter, r *http.Request) error {
-	o, err := a.readObject(w, r)
+	o, err := readObject[apitypes.RecordTransactionRequest](w, r)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (a *API) putWebhook(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o, err := a.readObject(w, r)
+	o, err := readObject[apitypes.PutWebhookRequest](w, r)
 	if err != nil {
 		return err
 	}

@@ -184,7 +184,7 @@ func (s *spec) check(r *http.Request, answer *http.Response, body []byte) error 
 // general are the headers that openapi.yaml need not name at each response, because its introduction
 // or HTTP defines when responses have them.
 var general = []string{
-	"Allow", "Cache-Control", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Date", "Ratelimit", "Ratelimit-Policy",
+	"Allow", "Cache-Control", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Date", "Preference-Applied", "Quittance-Ignored-Members", "Ratelimit", "Ratelimit-Policy",
 	"Strict-Transport-Security", "Transfer-Encoding", "Vary", "Www-Authenticate", "X-Content-Type-Options", "X-Service-Copy",
 }
 

@@ -1,0 +1,147 @@
+package api
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/quittance/quittance/internal/spelling"
+)
+
+// headerIgnored lists members of a request that the operation does not have.
+const headerIgnored = "Quittance-Ignored-Members"
+
+// maxIgnored bounds the members that headerIgnored lists.
+const maxIgnored = 5
+
+// readObject reads a body that is one JSON object with the members of T. Others are ignored, and listed in headerIgnored;
+// a request that prefers strict handling (RFC 7240) is refused for them.
+func readObject[T any](w http.ResponseWriter, r *http.Request) (object, error) {
+	if err := wantJSON(r); err != nil {
+		return nil, err
+	}
+	body, err := readBody(w, r)
+	if err != nil {
+		return nil, invalidJSON(err)
+	}
+	o, err := parseObject(body)
+	if err != nil {
+		return nil, invalidJSON(err)
+	}
+	unknown := membersOf(reflect.TypeFor[T]()).unknown("", o)
+	if prefersStrict(r.Header) {
+		w.Header().Set("Preference-Applied", "handling=strict")
+		if len(unknown) > 0 {
+			return nil, invalidField(unknown[0].path, "is not a member of this request%s", unknown[0].hint)
+		}
+	}
+	for _, u := range unknown[:min(len(unknown), maxIgnored)] {
+		w.Header().Add(headerIgnored, u.String())
+	}
+	return o, nil
+}
+
+// prefersStrict reports whether a request has the preference handling=strict.
+func prefersStrict(h http.Header) bool {
+	for preference := range strings.SplitSeq(strings.Join(h.Values("Prefer"), ","), ",") {
+		preference, _, _ = strings.Cut(preference, ";")
+		name, value, _ := strings.Cut(preference, "=")
+		if strings.EqualFold(strings.TrimSpace(name), "handling") && strings.EqualFold(strings.Trim(value, " \t\""), "strict") {
+			return true
+		}
+	}
+	return false
+}
+
+// ignoredMembers returns a sentence about the members in headerIgnored, for the detail of an error, or "".
+func ignoredMembers(h http.Header) string {
+	if ignored := h.Values(headerIgnored); len(ignored) > 0 {
+		return " Ignored because they are unknown: " + strings.Join(ignored, ", ") + "."
+	}
+	return ""
+}
+
+// members are the names of an object's members, each with the members of its own objects. It is nil for other values,
+// and for objects with any members.
+type members map[string]members
+
+// knownMembers caches membersOf by type.
+var knownMembers sync.Map
+
+// membersOf returns the members of the JSON objects of a type. A field without a JSON name adds its own members.
+func membersOf(t reflect.Type) members {
+	if known, ok := knownMembers.Load(t); ok {
+		return known.(members)
+	}
+	for kind := t.Kind(); kind == reflect.Pointer || kind == reflect.Slice; kind = t.Kind() {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	known := make(members)
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			known[name] = membersOf(f.Type)
+		} else {
+			maps.Copy(known, membersOf(f.Type))
+		}
+	}
+	knownMembers.Store(t, known)
+	return known
+}
+
+// unknownMember is a member that a request has and its operation does not.
+type unknownMember struct{ path, hint string }
+
+// String returns the quoted path, in ASCII, with the suggestion.
+func (u unknownMember) String() string {
+	hint := strings.TrimPrefix(u.hint, "; ")
+	if hint != "" {
+		hint = " (" + hint + ")"
+	}
+	return fmt.Sprintf("%+q", u.path) + hint
+}
+
+// unknown returns the unknown members of the value at a path, in the order of their names.
+func (m members) unknown(path string, value any) (all []unknownMember) {
+	if m == nil {
+		return nil
+	}
+	switch value := value.(type) {
+	case []any:
+		for i, element := range value {
+			all = append(all, m.unknown(fmt.Sprintf("%s[%d]", path, i), element)...)
+		}
+	case map[string]any:
+		return m.unknownIn(path, value)
+	case object:
+		return m.unknownIn(path, value)
+	}
+	return all
+}
+
+func (m members) unknownIn(path string, o map[string]any) (all []unknownMember) {
+	if path != "" {
+		path += "."
+	}
+	for name, value := range o {
+		below, known := m[name]
+		if known {
+			all = append(all, below.unknown(path+name, value)...)
+			continue
+		}
+		hint := ""
+		if similar := spelling.Nearest(name, slices.Sorted(maps.Keys(m))); similar != "" {
+			hint = "; did you mean " + path + similar + "?"
+		}
+		all = append(all, unknownMember{path + fmt.Sprintf("%.*s", maxUnknown, strings.ToValidUTF8(name, "?")), hint})
+	}
+	slices.SortFunc(all, func(a, b unknownMember) int { return strings.Compare(a.path, b.path) })
+	return all
+}
