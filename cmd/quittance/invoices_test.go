@@ -1,6 +1,10 @@
 package main
 
 import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +86,56 @@ func TestInvoicesCreate(t *testing.T) {
 	}
 	if len(*asked) != 1 {
 		t.Errorf("wrong command lines asked the service: %q", *asked)
+	}
+}
+
+// TestErrorsNameFlags expects errors about fields of the interface as errors about flags.
+func TestErrorsNameFlags(t *testing.T) {
+	t.Parallel()
+	var problem apitypes.Problem
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusBadRequest)
+		if err := json.NewEncoder(w).Encode(problem); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	create := []string{"invoices", "create", "--amount", "1", "--chain", "base", "--item", "Coffee=1"}
+	for _, test := range []struct {
+		args                []string
+		code                apitypes.ErrorCode
+		field, detail, want string
+	}{
+		{create, apitypes.CodeInvalidField, "merchantAddress", "merchantAddress is required: no default.", "--to is required: no default"},
+		{create, apitypes.CodeInvalidField, "lineItems[0].label", "lineItems[0].label must not be empty.", "--item must not be empty"},
+		{create, apitypes.CodeInvalidField, "collection", "collection cannot be deposit: merchantAddress differs.", "collection cannot be deposit: merchantAddress differs"},
+		{create, apitypes.CodeInvalidField, "chainKey", "chainKey cannot be that with expiresAt 7.", "--chain cannot be that with --expires-in 7"},
+		{[]string{"payments", "list", "--chain", "bas"}, apitypes.CodeInvalidChain, "", "chainKey is not a chain; did you mean base?", "--chain is not a chain; did you mean base?"},
+		{[]string{"links", "create", "--title", "x", "--chain", "base"}, apitypes.CodeInvalidField, "minAmount", "minAmount must be less.", "--min must be less"},
+	} {
+		problem = apitypes.Problem{Type: "https://x.example/", Title: "Wrong", Status: 400, Code: test.code, Field: test.field, Detail: test.detail}
+		if code, _, stderr := call(t, server.URL, test.args...); code != 1 || !strings.HasSuffix(strings.TrimSuffix(stderr, ".\n"), test.want) && !strings.HasSuffix(stderr, test.want+"\n") {
+			t.Errorf("%q: exit code %d, %s", test.args, code, stderr)
+		}
+	}
+}
+
+// TestHelpAligns expects the descriptions of all commands in one column.
+func TestHelpAligns(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if code := run(t.Context(), environment{stdout: &out, stderr: &out}, []string{"help"}); code != 0 {
+		t.Fatal(&out)
+	}
+	columns := make(map[int]string)
+	for line := range strings.Lines(out.String()) {
+		if command := regexp.MustCompile(`^  quittance( [a-z-]+)* +`).FindString(line); command != "" {
+			columns[len(command)] = line
+		}
+	}
+	if len(columns) != 1 {
+		t.Errorf("the descriptions begin in several columns: %v", columns)
 	}
 }
 

@@ -44,6 +44,7 @@ func run(ctx context.Context, env environment, args []string) int {
 	cmd, err := findCommand(root, args)
 	if err == nil {
 		cmd, err = root.ExecuteContextC(ctx)
+		err = nameFlags(cmd, err)
 	}
 	if err == nil {
 		return 0

@@ -68,7 +68,7 @@ default address  base=0x0100000000000000000000000000000000000000
 	if got, _ := command(0, "merchant", "update", "acme", "--allow-address", home, "--allow-address", bank, "--now"); !strings.Contains(got, "allowed address  "+bank) {
 		t.Errorf("at once:\n%s", got)
 	}
-	if _, errs := command(1, "merchant", "update", "acme", "--allow-address", bank); !strings.Contains(errs, "allowedAddresses must contain every default address") {
+	if _, errs := command(1, "merchant", "update", "acme", "--allow-address", bank); !strings.Contains(errs, "--allow-address must contain every default address") {
 		t.Errorf("without the default: %s", errs)
 	}
 	if got, _ := command(0, "merchant", "update", "acme", "--no-logo", "--no-default-addresses"); strings.Contains(got, "logo") || strings.Contains(got, "default address") {

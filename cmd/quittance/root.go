@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,10 +17,10 @@ const (
 	groupOther   = "other"
 )
 
-// usageTemplate lists every command, including subcommands, with its full path.
+// usageTemplate lists every command, including subcommands, with its full path in a column of WIDTH.
 const usageTemplate = `
 {{- define "lines"}}{{if and .IsAvailableCommand (or .RunE (not .HasAvailableSubCommands))}}
-  {{rpad .CommandPath 26}}  {{.Short}}{{end}}{{range .Commands}}{{template "lines" .}}{{end}}{{end -}}
+  {{rpad .CommandPath WIDTH}}  {{.Short}}{{end}}{{range .Commands}}{{template "lines" .}}{{end}}{{end -}}
 
 Usage: {{.UseLine}}
 {{- if .HasExample}}
@@ -59,7 +60,6 @@ func newRoot(env environment, args []string) *cobra.Command {
 	root.SetArgs(args)
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
-	root.SetUsageTemplate(usageTemplate)
 	root.SetVersionTemplate("quittance {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, args, err) })
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
@@ -70,7 +70,17 @@ func newRoot(env environment, args []string) *cobra.Command {
 	)
 	initCompletion(root)
 	initHelp(root)
+	root.SetUsageTemplate(strings.ReplaceAll(usageTemplate, "WIDTH", strconv.Itoa(longestPath(root))))
 	return root
+}
+
+// longestPath returns the length of the longest path of a command and its subcommands.
+func longestPath(cmd *cobra.Command) int {
+	longest := len(cmd.CommandPath())
+	for _, sub := range cmd.Commands() {
+		longest = max(longest, longestPath(sub))
+	}
+	return longest
 }
 
 // group makes cmd a command that requires a subcommand. The help of the subcommands lists
