@@ -75,7 +75,7 @@ func TestStatus(t *testing.T) {
 		Writer:    &admin.Writer{Account: crypto.PubkeyToAddress(down.OperatorKey.PublicKey).Hex(), Working: true},
 	}}}
 	if diff := cmp.Diff(want, got,
-		cmpopts.IgnoreFields(admin.Provider{}, "Calls", "Errors", "LatencyMs", "HeadAt", "Until", "Reason", "FailingSince", "LastError", "LastErrorAt"),
+		cmpopts.IgnoreFields(admin.Provider{}, "Calls", "Errors", "LatencyMs", "HeadAt", "Until", "Reason", "FailingSince", "LastError", "LastErrorAt", "Pace"),
 		cmpopts.IgnoreFields(admin.Chain{}, "Error"), cmpopts.IgnoreFields(admin.Writer{}, "Error", "Since", "Working"),
 	); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -64,11 +64,13 @@ func (w *Writer) readBalance(ctx context.Context) (*big.Int, error) {
 	return has, nil
 }
 
-// measure publishes the balance and the spending, until a transaction does.
+// measure publishes the balance and the spending, unless that was done. It tries every countEvery.
 func (w *Writer) measure(ctx context.Context) error {
-	if w.Status().Budget != nil {
+	now := w.conf.Now()
+	if w.Status().Budget != nil || now.Sub(w.measuredAt) < countEvery {
 		return nil
 	}
+	w.measuredAt = now
 	if _, err := w.readBalance(ctx); err != nil {
 		return err
 	}

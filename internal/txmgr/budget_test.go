@@ -30,7 +30,6 @@ func TestDailyBudgetStopsTheWriter(t *testing.T) {
 		}
 		writer := w.writer(allow(100_000_000_000), func(c *Config) { c.Metrics = NewMetrics(measured) })
 		w.tick(writer)
-		w.tick(writer)
 		for _, line := range []string{
 			"balance_wei{%s} ", "spent_wei{%s} 0", "budget_wei{%s} 1e+20", `blocked{%s,reason="funds"} 0`, `transactions_total{%s,kind="open",status="sent"} 0`,
 			`cost_wei_total{%s,kind="close"} 0`, "fee_bumps_total{%s} 0", "due_intents{%s} 0",

@@ -109,6 +109,7 @@ type Writer struct {
 	reported     error                     // the blocker that was logged last
 	waits        bool                      // whether the last round ended with errFirstNonce
 	countedAt    time.Time                 // when due items were last counted
+	measuredAt   time.Time                 // when the balance and the spending were to be published
 	idle         bool                      // whether the last round found no work
 
 	mu     sync.Mutex
@@ -232,7 +233,7 @@ func (w *Writer) release(ctx context.Context) error {
 	return nil
 }
 
-// process runs a round, unless there is no work and the last round found none: then it measures, once.
+// process runs a round, unless there is no work and the last round found none. The first one also measures.
 func (w *Writer) process(ctx context.Context) error {
 	if err := w.noteAgain(ctx); err != nil {
 		return err
@@ -241,18 +242,15 @@ func (w *Writer) process(ctx context.Context) error {
 		return err
 	}
 	found, err := HasWork(ctx, w.conf.Store, w.conf.Chain.Key)
-	if err != nil {
+	if err != nil || !found && w.idle {
 		return err
-	}
-	if !found && w.idle {
-		return w.measure(ctx)
 	}
 	w.idle = false
 	if err := w.advance(ctx); err != nil {
 		return err
 	}
 	w.idle = !found
-	return nil
+	return w.measure(ctx)
 }
 
 // advance follows the transactions in flight and, if there are no such transactions, sends the next one.

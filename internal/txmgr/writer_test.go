@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"slices"
 	"testing"
 	"time"
 
@@ -105,10 +106,21 @@ func TestSendsOldestFirstAndOneKindAtATime(t *testing.T) {
 	w.wantStatus(statusClosed, second...)
 }
 
-func TestWithoutIntentsNothingIsAskedOfTheNode(t *testing.T) {
+// TestWithoutIntentsTheNodeIsAskedForTheBalance expects the first round to ask for the balance, and the next one
+// for nothing.
+func TestWithoutIntentsTheNodeIsAskedForTheBalance(t *testing.T) {
 	w := onSQLite(t)
-	w.net.before = func(method string, _ []any) error { return errors.New(method + " was called") }
-	w.tick(w.writer())
+	var called []string
+	w.net.before = func(method string, _ []any) error {
+		called = append(called, method)
+		return nil
+	}
+	writer := w.writer()
+	w.tick(writer)
+	w.tick(writer)
+	if want := []string{"eth_chainId", "eth_getBalance"}; !slices.Equal(called, want) {
+		t.Errorf("it called %q, want %q", called, want)
+	}
 }
 
 func TestHaltedChainIsNotWritten(t *testing.T) {

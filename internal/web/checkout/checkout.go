@@ -25,8 +25,6 @@ const (
 	MaxPayments = 20
 	// MaxRefunds bounds the refunds on the page, newest first.
 	MaxRefunds = 20
-	// MaxUnmatched bounds the payments without an invoice that a page looks at, newest first.
-	MaxUnmatched = 20
 	// WarnBefore is how long before an invoice expires the page warns.
 	WarnBefore = time.Minute
 	// RefreshOpen is how often the page polls the status of an open invoice.

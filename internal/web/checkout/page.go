@@ -172,7 +172,7 @@ func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
 	}
 	s := pageInput{text: locale.English(), invoice: inv, chain: ch, token: token}
 	if inv.Status == invoice.Open && !inv.IsDeposit() {
-		rows, err := c.conf.Reader.UnattributedTo(ctx, inv, MaxUnmatched)
+		rows, err := c.conf.Reader.UnattributedTo(ctx, inv, maxUnmatched)
 		if err != nil {
 			return pageInput{}, fmt.Errorf("read unattributed payments near %s: %w", id, err)
 		}

@@ -26,7 +26,7 @@ type rounds struct {
 type look struct {
 	following
 	reorged      bool              // since the look before, as far as is known
-	unattributed []invoice.Payment // that were read last, at most MaxUnmatched
+	unattributed []invoice.Payment // that were read last, at most maxUnmatched
 }
 
 // changedPages are the pages that have to be read, in the order in which they changed. A page may be
@@ -152,7 +152,7 @@ func (p *openPages) look(ctx context.Context, key string, before look) (look, er
 	if err != nil || now.indexed.Number == before.indexed.Number && now.revision == before.revision {
 		return look{following: now, unattributed: before.unattributed}, err
 	}
-	rows, err := p.checkout.conf.Reader.NewestUnattributed(ctx, key, MaxUnmatched)
+	rows, err := p.checkout.conf.Reader.NewestUnattributed(ctx, key, maxUnmatched)
 	return look{following: now, unattributed: payments(rows)}, err
 }
 

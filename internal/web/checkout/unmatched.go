@@ -2,6 +2,9 @@ package checkout
 
 import "github.com/quittance/quittance/internal/invoice"
 
+// maxUnmatched bounds the payments without an invoice that a page looks at, newest first.
+const maxUnmatched = 20
+
 // unmatched describes the payments of a wrong amount that may be meant for an invoice. The zero value
 // describes none.
 type unmatched struct {

@@ -36,7 +36,7 @@ type pageInput struct {
 	profile   invoice.Merchant       // zero without one
 	payments  []invoice.Payment      // the newest, at most MaxPayments, newest first
 	refunds   []invoice.RefundRecord // the newest confirmed ones, at most MaxRefunds, newest first
-	others    []invoice.Payment      // the newest to its settlement address without an invoice, at most MaxUnmatched
+	others    []invoice.Payment      // the newest to its settlement address without an invoice, at most maxUnmatched
 	chain     chain.Chain
 	token     chain.Token
 	following following
