@@ -14,6 +14,7 @@ import (
 // Chain describes a network that the service takes payments on.
 type Chain struct {
 	Key        string // the interface's chainKey
+	Name       string // that people read; empty shows the key
 	ID         uint64 // of EIP-155
 	RPC        []string
 	Nodes      []NodeSettings // in the order of RPC; further nodes have no settings

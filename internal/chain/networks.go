@@ -11,8 +11,7 @@ import (
 
 // network is a built-in network: all that the service knows about a chain without configuration.
 type network struct {
-	Chain             // its defaults, without nodes
-	name       string // shown to people; empty shows the key
+	Chain      // its defaults, without nodes
 	testnet    bool
 	coin       Coin        // pays its fees; the zero Coin is ether
 	publicNode string      // for wallets, as its operator publishes it; empty without one
@@ -31,22 +30,22 @@ const (
 // TestNetworksAreDocumented checks.
 var networks = []network{{
 	Chain: Chain{
-		Key: "ethereum", ID: 1, Finality: Finality{Tag: TagFinalized}, FullBloom: true,
+		Key: "ethereum", Name: "Ethereum", ID: 1, Finality: Finality{Tag: TagFinalized}, FullBloom: true,
 		Tokens:   usdcAt("0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"),
 		Explorer: "https://etherscan.io", Limits: SpendLimits{50 * gwei, gwei / 100, 2 * gwei, coin / 10, coin / 5},
 	},
-	name: "Ethereum", circle: []string{"ETH"}, publicNode: "https://eth.merkle.io",
+	circle: []string{"ETH"}, publicNode: "https://eth.merkle.io",
 	lookalikes: []Lookalike{
 		tether("0xdAC17F958D2ee523a2206206994597C13D831ec7"),
 		euro("0x1aBaEA1f7C830bD89Acc67eC4af516284b1bC33c"),
 	},
 }, {
 	Chain: Chain{
-		Key: "base", ID: 8453, Finality: Finality{Tag: TagSafe}, FullBloom: true,
+		Key: "base", Name: "Base", ID: 8453, Finality: Finality{Tag: TagSafe}, FullBloom: true,
 		Tokens:   usdcAt("0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"),
 		Explorer: "https://basescan.org", Limits: rollupLimits(gwei/1000, gwei/10),
 	},
-	name: "Base", circle: []string{"BASE"}, publicNode: "https://mainnet.base.org",
+	circle: []string{"BASE"}, publicNode: "https://mainnet.base.org",
 	lookalikes: []Lookalike{
 		bridged("USDbC", "0xd9aAEc86B65D86f6A7B5B1b0c42FFA531710b6CA"),
 		tether("0xfde4C96c8593536E31F229EA8f37b2ADa2699bb2"),
@@ -54,44 +53,44 @@ var networks = []network{{
 	},
 }, {
 	Chain: Chain{
-		Key: "arbitrum", ID: 42161, Finality: Finality{Tag: TagSafe}, FullBloom: true,
+		Key: "arbitrum", Name: "Arbitrum One", ID: 42161, Finality: Finality{Tag: TagSafe}, FullBloom: true,
 		Tokens:   usdcAt("0xaf88d065e77c8cC2239327C5EDb3A432268e5831"),
 		Explorer: "https://arbiscan.io", MaxTxGas: arbitrumMaxTxGas, Limits: rollupLimits(0, gwei/100), // its sequencer ignores tips
 	},
-	name: "Arbitrum One", circle: []string{"ARB"}, publicNode: "https://arb1.arbitrum.io/rpc",
+	circle: []string{"ARB"}, publicNode: "https://arb1.arbitrum.io/rpc",
 	lookalikes: []Lookalike{
 		bridged("USDC.e", "0xFF970A61A04b1cA14834A43f5dE4533eBDDB5CC8"),
 		tether("0xFd086bC7CD5C481DCC9C85ebE478A1C0b69FCbb9"),
 	},
 }, {
 	Chain: Chain{
-		Key: "optimism", ID: 10, Finality: Finality{Tag: TagSafe}, FullBloom: true,
+		Key: "optimism", Name: "OP Mainnet", ID: 10, Finality: Finality{Tag: TagSafe}, FullBloom: true,
 		Tokens:   usdcAt("0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85"),
 		Explorer: "https://optimistic.etherscan.io", Limits: rollupLimits(gwei/1000, gwei/10),
 	},
-	name: "OP Mainnet", circle: []string{"OP"}, publicNode: "https://mainnet.optimism.io",
+	circle: []string{"OP"}, publicNode: "https://mainnet.optimism.io",
 	lookalikes: []Lookalike{
 		bridged("USDC.e", "0x7F5c764cBc14f9669B88837ca1490cCa17c31607"),
 		tether("0x94b008aA00579c1307B0EF2c499aD98a8ce58e58"),
 	},
 }, {
 	Chain: Chain{
-		Key: "polygon", ID: 137, Finality: Finality{Tag: TagFinalized, Depth: 128},
+		Key: "polygon", Name: "Polygon PoS", ID: 137, Finality: Finality{Tag: TagFinalized, Depth: 128},
 		Tokens:   usdcAt("0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359"),
 		Explorer: "https://polygonscan.com", Limits: polygonLimits,
 	},
-	name: "Polygon PoS", coin: pol, circle: []string{"POLY", "MATIC"}, publicNode: "https://polygon-rpc.com",
+	coin: pol, circle: []string{"POLY", "MATIC"}, publicNode: "https://polygon-rpc.com",
 	lookalikes: []Lookalike{
 		bridged("USDC.e", "0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174"),
 		tether("0xc2132D05D31c914a87C6611C10748AEb04B58e8F"),
 	},
 }, {
 	Chain: Chain{
-		Key: "avalanche", ID: 43114, Finality: Finality{Depth: 1}, FullBloom: true,
+		Key: "avalanche", Name: "Avalanche C-Chain", ID: 43114, Finality: Finality{Depth: 1}, FullBloom: true,
 		Tokens:   usdcAt("0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E"),
 		Explorer: "https://snowtrace.io", Limits: avalancheLimits,
 	},
-	name: "Avalanche C-Chain", coin: avax, circle: []string{"AVAX"},
+	coin: avax, circle: []string{"AVAX"},
 	publicNode: "https://api.avax.network/ext/bc/C/rpc",
 	lookalikes: []Lookalike{
 		bridged("USDC.e", "0xA7D7079b0FEaD91F3e65f86E8915Cb59c1a4C664"),
@@ -99,59 +98,59 @@ var networks = []network{{
 	},
 }, {
 	Chain: Chain{
-		Key: "arc", ID: 5042, Finality: Finality{Depth: 1},
+		Key: "arc", Name: "Arc", ID: 5042, Finality: Finality{Depth: 1},
 		Tokens: arcTokens(), Limits: arcLimits,
 	},
-	name: "Arc", coin: usdc, circle: []string{"ARC"},
+	coin: usdc, circle: []string{"ARC"},
 }, {
 	Chain: Chain{
-		Key: "ethereum-sepolia", ID: 11155111, Finality: Finality{Tag: TagFinalized}, FullBloom: true,
+		Key: "ethereum-sepolia", Name: "Ethereum Sepolia", ID: 11155111, Finality: Finality{Tag: TagFinalized}, FullBloom: true,
 		Tokens:   usdcAt("0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238"),
 		Explorer: "https://sepolia.etherscan.io", Limits: faucetLimits(gwei / 100),
 	},
-	name: "Ethereum Sepolia", testnet: true, circle: []string{"ETH-SEPOLIA"},
+	testnet: true, circle: []string{"ETH-SEPOLIA"},
 	publicNode: "https://ethereum-sepolia-rpc.publicnode.com",
 }, {
 	Chain: Chain{
-		Key: "base-sepolia", ID: 84532, Finality: Finality{Tag: TagSafe}, FullBloom: true,
+		Key: "base-sepolia", Name: "Base Sepolia", ID: 84532, Finality: Finality{Tag: TagSafe}, FullBloom: true,
 		Tokens:   usdcAt("0x036CbD53842c5426634e7929541eC2318f3dCF7e"),
 		Explorer: "https://sepolia.basescan.org", Limits: faucetLimits(gwei / 1000),
 	},
-	name: "Base Sepolia", testnet: true, circle: []string{"BASE-SEPOLIA"}, publicNode: "https://sepolia.base.org",
+	testnet: true, circle: []string{"BASE-SEPOLIA"}, publicNode: "https://sepolia.base.org",
 }, {
 	Chain: Chain{
-		Key: "arbitrum-sepolia", ID: 421614, Finality: Finality{Tag: TagSafe}, FullBloom: true,
+		Key: "arbitrum-sepolia", Name: "Arbitrum Sepolia", ID: 421614, Finality: Finality{Tag: TagSafe}, FullBloom: true,
 		Tokens:   usdcAt("0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d"),
 		Explorer: "https://sepolia.arbiscan.io", MaxTxGas: arbitrumMaxTxGas, Limits: faucetLimits(0),
 	},
-	name: "Arbitrum Sepolia", testnet: true, circle: []string{"ARB-SEPOLIA"},
+	testnet: true, circle: []string{"ARB-SEPOLIA"},
 	publicNode: "https://sepolia-rollup.arbitrum.io/rpc",
 }, {
 	Chain: Chain{
-		Key: "optimism-sepolia", ID: 11155420, Finality: Finality{Tag: TagSafe}, FullBloom: true,
+		Key: "optimism-sepolia", Name: "OP Sepolia", ID: 11155420, Finality: Finality{Tag: TagSafe}, FullBloom: true,
 		Tokens:   usdcAt("0x5fd84259d66Cd46123540766Be93DFE6D43130D7"),
 		Explorer: "https://sepolia-optimism.etherscan.io", Limits: faucetLimits(gwei / 1000),
 	},
-	name: "OP Sepolia", testnet: true, circle: []string{"OP-SEPOLIA"}, publicNode: "https://sepolia.optimism.io",
+	testnet: true, circle: []string{"OP-SEPOLIA"}, publicNode: "https://sepolia.optimism.io",
 }, {
 	Chain: Chain{
-		Key: "polygon-amoy", ID: 80002, Finality: Finality{Tag: TagFinalized, Depth: 128},
+		Key: "polygon-amoy", Name: "Polygon Amoy", ID: 80002, Finality: Finality{Tag: TagFinalized, Depth: 128},
 		Tokens:   usdcAt("0x41E94Eb019C0762f9Bfcf9Fb1E58725BfB0e7582"),
 		Explorer: "https://amoy.polygonscan.com", Limits: polygonLimits,
 	},
-	name: "Polygon Amoy", testnet: true, coin: pol, publicNode: "https://rpc-amoy.polygon.technology",
+	testnet: true, coin: pol, publicNode: "https://rpc-amoy.polygon.technology",
 	circle: []string{"POLY-AMOY", "MATIC-AMOY", "POLY-SEPOLIA", "MATIC-SEPOLIA"},
 }, {
 	Chain: Chain{
-		Key: "avalanche-fuji", ID: 43113, Finality: Finality{Depth: 1}, FullBloom: true,
+		Key: "avalanche-fuji", Name: "Avalanche Fuji", ID: 43113, Finality: Finality{Depth: 1}, FullBloom: true,
 		Tokens:   usdcAt("0x5425890298aed601595a70AB815c96711a31Bc65"),
 		Explorer: "https://testnet.snowtrace.io", Limits: avalancheLimits,
 	},
-	name: "Avalanche Fuji", testnet: true, coin: avax, circle: []string{"AVAX-FUJI", "AVAX-SEPOLIA"},
+	testnet: true, coin: avax, circle: []string{"AVAX-FUJI", "AVAX-SEPOLIA"},
 	publicNode: "https://api.avax-test.network/ext/bc/C/rpc",
 }, {
 	Chain: Chain{
-		Key: "arc-testnet", ID: 5042002, Finality: Finality{Depth: 1},
+		Key: "arc-testnet", Name: "Arc Testnet", ID: 5042002, Finality: Finality{Depth: 1},
 		Tokens: arcTokens(Emitter{
 			// Before the system address logged Transfers, the testnet had these logs.
 			Address:  MustAddress("0x1800000000000000000000000000000000000000"),
@@ -160,11 +159,11 @@ var networks = []network{{
 		}),
 		Explorer: "https://testnet.arcscan.app", Limits: arcLimits,
 	},
-	name: "Arc Testnet", testnet: true, coin: usdc, circle: []string{"ARC-TESTNET"},
+	testnet: true, coin: usdc, circle: []string{"ARC-TESTNET"},
 	publicNode: "https://rpc.testnet.arc.network",
 }, {
 	Chain: Chain{
-		Key: Local, ID: LocalID, Finality: Finality{Depth: 2}, FullBloom: true,
+		Key: Local, Name: "Local test chain", ID: LocalID, Finality: Finality{Depth: 2}, FullBloom: true,
 		RequestCalls: 1000, // its node is on the same machine
 		Sweep:        SweepPolicy{When: SweepAtOnce},
 		Limits:       SpendLimits{1000 * gwei, gwei, 200 * gwei, MaxPerTxGwei, 1000 * coin}, // its money has no value
@@ -252,8 +251,14 @@ func Lookup(key string) (Chain, bool) {
 	return c, c.Key != ""
 }
 
-// NetworkName returns the display name of a chain's network, or its key if the network is not built in.
-func NetworkName(key string) string { return cmp.Or(networkOf(key).name, key) }
+// NameIn returns the name of the chain with a key: the one among the chains, else the built-in one, else the key.
+func NameIn(chains map[string]Chain, key string) string {
+	c, ok := chains[key]
+	if !ok {
+		c = networkOf(key).Chain
+	}
+	return cmp.Or(c.Name, key)
+}
 
 // IsTestnet reports whether a chain is a built-in test network.
 func IsTestnet(key string) bool { return networkOf(key).testnet }

@@ -39,8 +39,8 @@ func TestNetworks(t *testing.T) {
 				t.Errorf("%s: %s has %d decimals", n.Key, token.Currency, token.Decimals)
 			}
 		}
-		if len(n.circle) == 0 || n.name == "" || n.Key != strings.ToLower(n.Key) {
-			t.Errorf("%s: the name is %q, Circle's codes are %q", n.Key, n.name, n.circle)
+		if len(n.circle) == 0 || n.Name == "" || n.Key != strings.ToLower(n.Key) {
+			t.Errorf("%s: the name is %q, Circle's codes are %q", n.Key, n.Name, n.circle)
 		}
 		for _, code := range n.circle {
 			if circle[code] || CircleChains()[code] != n.Key {
@@ -97,8 +97,9 @@ func TestLookup(t *testing.T) {
 	if len(Builtin()) != len(networks) || Builtin()[0].Key != networks[0].Key {
 		t.Errorf("Builtin() = %v", Builtin())
 	}
-	names := NetworkName("arbitrum") + ", " + NetworkName(Local) + ", " + NetworkName("house")
-	if names != "Arbitrum One, local, house" || IsTestnet("base") || !IsTestnet("arc-testnet") || IsTestnet("house") {
+	configured := map[string]Chain{"house": {Key: "house", Name: "House chain"}, "bare": {Key: "bare"}}
+	names := NameIn(configured, "house") + ", " + NameIn(configured, "bare") + ", " + NameIn(configured, "arbitrum") + ", " + NameIn(nil, "house")
+	if names != "House chain, bare, Arbitrum One, house" || IsTestnet("base") || !IsTestnet("arc-testnet") || IsTestnet("house") {
 		t.Errorf("the names are %s", names)
 	}
 	if arbitrum, _ := Lookup("arbitrum"); arbitrum.MaxTxGas != 32_000_000 || arbitrum.Coin() != ether {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
@@ -31,6 +33,8 @@ const (
 	// is the longest interval.
 	DefaultIdleInterval = 2 * time.Minute
 	MaxIdleInterval     = 10 * time.Minute
+	// MaxChainName is the largest number of characters of a chain's name.
+	MaxChainName = 40
 	// MaxQuorum is the largest quorum that a chain may ask for.
 	MaxQuorum = 2
 )
@@ -44,6 +48,7 @@ func (r *resolver) chain(path string, f chainFile) Chain {
 		r.fail(path+".chainKey", "is missing")
 	}
 	c.Key = f.ChainKey
+	r.chainName(path+".name", f.Name, &c)
 	c.ID = r.chainID(path+".chainId", f, c.ID)
 	if f.StartBlock != nil {
 		start := r.number(path+".startBlock", *f.StartBlock, 0, math.MaxInt64)
@@ -151,6 +156,17 @@ func (r *resolver) explorer(path string, text scalar, c *chain.Chain) {
 	if c.Explorer, err = chain.ParseExplorer(string(text)); err != nil {
 		r.fail(path, "is %.80q; %w", string(text), err)
 	}
+}
+
+// chainName reads the name of a chain.
+func (r *resolver) chainName(path, name string, c *chain.Chain) {
+	if name == "" {
+		return
+	}
+	if utf8.RuneCountInString(name) > MaxChainName || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
+		r.fail(path, "is %.80q; want up to %d printable characters", name, MaxChainName)
+	}
+	c.Name = name
 }
 
 // chainID reads a chain id. It must be the built-in chain's, if there is one.

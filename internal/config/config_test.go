@@ -87,6 +87,7 @@ chains:
     operatorKeyEnv: OPERATOR_KEY
   - chainKey: house
     chainId: 31337
+    name: House chain
     rpc: [http://127.0.0.1:8545]
     finality: 3
     tokens:
@@ -105,6 +106,9 @@ func TestParse(t *testing.T) {
 		t.Errorf("events are kept for %s, attempts for %s", cfg.KeepEvents, cfg.KeepAttempts)
 	}
 	base, house := cfg.Chains[0], cfg.Chains[1]
+	if base.Name != "Base" || house.Name != "House chain" {
+		t.Errorf("the chains are called %s and %s", base.Name, house.Name)
+	}
 	if base.ID != 8453 || base.Finality != (chain.Finality{Tag: chain.TagSafe}) || base.OperatorKey == nil {
 		t.Errorf("base = %+v; what is left out should be filled in", base)
 	}
@@ -437,6 +441,8 @@ func TestWrong(t *testing.T) {
 		"decimals, 18":          {"decimals: 6", "decimals: 18", "chains[1].tokens[0].decimals: is \"18\"; this version takes only tokens with 6 decimals"},
 		"registry, a list":      {"registry: 0x5FbDB2315678afecb367f032d93F642f64180aa3", "registry: [1]", "chains[0].registry"},
 		"registry":              {"registry: 0x5FbDB2315678afecb367f032d93F642f64180aa3", "registry: 0x12", "chains[0].registry"},
+		"name":                  {"name: House chain", "name: " + strings.Repeat("a", config.MaxChainName+1), "chains[1].name: is"},
+		"name, unprintable":     {"name: House chain", `name: "a\u202e"`, "chains[1].name: is"},
 		"explorer":              {"explorer: https://scan.example/", "explorer: scan.example", "chains[0].explorer"},
 		"deposit factory":       {"depositFactory: 0x00", "depositFactory: 0x0000", "chains[0].depositFactory"},
 		"authorization relay":   {"authorizationRelay: 0x00", "authorizationRelay: 0x0000", "chains[0].authorizationRelay"},

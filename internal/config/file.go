@@ -92,6 +92,7 @@ type providerFile struct {
 
 type chainFile struct {
 	ChainKey        string      `yaml:"chainKey"`
+	Name            string      `yaml:"name"`
 	ChainID         *scalar     `yaml:"chainId"`
 	RPC             []nodeFile  `yaml:"rpc"`
 	MaxAnswerMiB    *scalar     `yaml:"maxAnswerMiB"`

@@ -91,6 +91,7 @@ func (f *chainFile) fill(c chain.Chain) {
 	for i, node := range f.RPC {
 		f.RPC[i].url = origin(node.url)
 	}
+	f.Name = cmp.Or(c.Name, c.Key)
 	f.ChainID = number(c.ID)
 	f.AuditCalls = number(uint64(c.AuditCallsPerMinute))
 	f.CompareLogs = "off"

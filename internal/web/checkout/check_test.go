@@ -144,7 +144,7 @@ func TestCheckResults(t *testing.T) {
 		"nothing moved": {func(w *world) { w.nodes = mined() }, warn, []string{"moved no money"}},
 		"another chain": {func(w *world) {
 			n := mined(moved(tokenAddress, merchantAddress))
-			n.report.Chain.Key = "optimism"
+			n.report.Chain.Key, n.report.Chain.Name = "optimism", "OP Mainnet"
 			w.nodes = n
 		}, warn, []string{"Sent on another network", "is on OP Mainnet", "to be paid on Local test chain", "same address on that network"}},
 		"another chain, another address": {func(w *world) {
@@ -153,10 +153,10 @@ func TestCheckResults(t *testing.T) {
 			w.nodes = n
 		}, warn, []string{"Sent on another network", "did not go to corner-cafe’s address there"}},
 		"another chain, not mined": {func(w *world) {
-			w.nodes = &nodes{report: chain.Report{Chain: chain.Chain{Key: "base"}, State: chain.Queued}}
+			w.nodes = &nodes{report: chain.Report{Chain: chain.Chain{Key: "base", Name: "Base"}, State: chain.Queued}}
 		}, busy, []string{"is on Base", "not in a block there yet"}},
 		"another chain, failed": {func(w *world) {
-			w.nodes = &nodes{report: chain.Report{Chain: chain.Chain{Key: "base"}, State: chain.Failed}}
+			w.nodes = &nodes{report: chain.Report{Chain: chain.Chain{Key: "base", Name: "Base"}, State: chain.Failed}}
 		}, warn, []string{"is on Base", "failed there"}},
 	} {
 		w := newWorld()

@@ -171,7 +171,7 @@ func (s pageInput) resultOfUnattributed(p invoice.Payment) checkResult {
 // resultOnOtherChain returns the result of a transaction on another chain than the
 // invoice's.
 func (s pageInput) resultOnOtherChain(r chain.Report) checkResult {
-	v := s.result(warn, "result.network.headline", s.say("result.network.text", values{"Other": s.networkName(r.Chain.Key), "Network": s.network()}))
+	v := s.result(warn, "result.network.headline", s.say("result.network.text", values{"Other": networkName(s.text, r.Chain.Key, r.Chain.Name), "Network": s.network()}))
 	reached := slices.ContainsFunc(r.Transfers, func(m chain.Transfer) bool { return s.receives(m.To) })
 	switch {
 	case r.State == chain.Failed:

@@ -251,7 +251,7 @@ func (c *Checkout) loadLink(r *http.Request) (link, error) {
 func (c *Checkout) linkView(r *http.Request, l link) linkView {
 	v := linkView{
 		Path: apiconv.PaymentLinkPath(l.PaymentLink), Merchant: pageInput{profile: l.profile, invoice: invoice.Invoice{MerchantID: l.MerchantID}}.merchant(),
-		Brand: newBrand(l.profile), Title: l.Title, Description: l.Description, Network: networkName(l.text, l.ChainKey), Currency: l.Currency,
+		Brand: newBrand(l.profile), Title: l.Title, Description: l.Description, Network: networkName(l.text, l.ChainKey, c.chains[l.ChainKey].Name), Currency: l.Currency,
 		Bounds: l.bounds(), Frame: newFrame(r, l.profile),
 	}
 	v.Action = v.Path + v.Frame.query()

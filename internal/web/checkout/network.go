@@ -1,18 +1,19 @@
 package checkout
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/web/checkout/locale"
 )
 
-// networkName returns the display name of a network, or its key if it is not built in.
-func networkName(text *locale.Text, chainKey string) string {
+// networkName returns what people read for a network: the name of its chain, or the key without one.
+func networkName(text *locale.Text, chainKey, name string) string {
 	if chainKey == chain.Local {
 		return text.T("network.local", nil)
 	}
-	name := chain.NetworkName(chainKey)
+	name = cmp.Or(name, chainKey)
 	if chain.IsTestnet(chainKey) && !strings.HasSuffix(name, "Testnet") {
 		return text.T("network.test", values{"Name": name})
 	}
@@ -20,7 +21,4 @@ func networkName(text *locale.Text, chainKey string) string {
 }
 
 // network returns the display name of the invoice's network.
-func (s pageInput) network() string { return s.networkName(s.chain.Key) }
-
-// networkName returns the display name of a network.
-func (s pageInput) networkName(chainKey string) string { return networkName(s.text, chainKey) }
+func (s pageInput) network() string { return networkName(s.text, s.chain.Key, s.chain.Name) }

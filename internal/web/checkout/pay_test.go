@@ -180,11 +180,11 @@ func TestRecordListsTheTerms(t *testing.T) {
 
 func TestEveryBuiltinNetworkHasAName(t *testing.T) {
 	for _, ch := range chain.Builtin() {
-		if networkName(locale.English(), ch.Key) == ch.Key {
+		if networkName(locale.English(), ch.Key, ch.Name) == ch.Key {
 			t.Errorf("network %s has no name", ch.Key)
 		}
 	}
-	if got := networkName(locale.English(), "my-chain"); got != "my-chain" {
+	if got := networkName(locale.English(), "my-chain", ""); got != "my-chain" {
 		t.Errorf("a network without a name is called %q", got)
 	}
 }

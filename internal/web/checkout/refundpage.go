@@ -171,7 +171,7 @@ func (c *Checkout) loadRefund(r *http.Request) (refund invoice.RefundRecord, v r
 	text := locale.For(r)
 	v = refundView{
 		Path: "/refunds/" + token, Merchant: pageInput{profile: profile, invoice: invoice.Invoice{MerchantID: refund.MerchantID}}.merchant(), Brand: newBrand(profile),
-		Amount: refund.Amount.Major(token20.Decimals), Currency: refund.Currency, Network: networkName(text, ch.Key), Reason: refund.Reason,
+		Amount: refund.Amount.Major(token20.Decimals), Currency: refund.Currency, Network: networkName(text, ch.Key, ch.Name), Reason: refund.Reason,
 		Payer: chain.Checksum(refund.Payer),
 	}
 	v.Money = v.Amount + "\u00a0" + v.Currency

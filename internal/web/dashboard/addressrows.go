@@ -28,7 +28,7 @@ type network struct{ Key, Name string }
 // networks returns the service's chains by name.
 func (d *Dashboard) networks() (all []network) {
 	for key := range d.chains {
-		all = append(all, network{key, chain.NetworkName(key)})
+		all = append(all, network{key, chain.NameIn(d.chains, key)})
 	}
 	slices.SortFunc(all, func(a, b network) int { return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Key, b.Key)) })
 	return all
@@ -42,7 +42,7 @@ func (d *Dashboard) addressRows(all []addressRow) []addressRow {
 	for i, row := range rows {
 		rows[i].Networks = networks
 		if !slices.ContainsFunc(networks, func(n network) bool { return n.Key == row.ChainKey }) && row.ChainKey != "" {
-			rows[i].Networks = append(slices.Clone(networks), network{row.ChainKey, chain.NetworkName(row.ChainKey)})
+			rows[i].Networks = append(slices.Clone(networks), network{row.ChainKey, chain.NameIn(d.chains, row.ChainKey)})
 		}
 	}
 	return rows

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"embed"
+	"fmt"
 	"html/template"
 	"io/fs"
 	"path"
@@ -10,7 +11,6 @@ import (
 	texttemplate "text/template"
 	"time"
 
-	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/web/checkout/locale"
 	"github.com/quittance/quittance/internal/web/webpage"
@@ -129,12 +129,14 @@ func functions(text *locale.Text, zone *time.Location) map[string]any {
 		"dir":      text.Dir,
 		"asset":    func(name string) string { return files[name].Path },
 		"time":     func(at int64) template.HTML { return text.TimeIn(clock.Unix(at), zone) },
+		"second":   func(at int64) template.HTML { return text.SecondIn(clock.Unix(at), zone) },
+		"number":   func(n any) string { return text.Number(fmt.Sprint(n)) },
+		"day":      text.Day,
 		"short":    short,
-		"network":  chain.NetworkName,
 		"duration": func(seconds int64) string { return duration(text, seconds) },
 		"megabytes": func(bytes int64) string {
 			const mega = 1_000_000
-			return strconv.FormatFloat(float64(bytes)/mega, 'f', 1, 64)
+			return text.Number(strconv.FormatFloat(float64(bytes)/mega, 'f', 1, 64))
 		},
 		"exact": func(seconds int64) string { return exactDuration(text, seconds) },
 		// wallet is the address of a link that opens a wallet's app. Templates do not accept its scheme as

@@ -1,14 +1,12 @@
 package dashboard
 
 import (
-	"fmt"
 	"html/template"
 	"math/big"
 	"slices"
+	"strconv"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/invoice"
 )
 
 // chart shows the settled amounts of a currency by day and chain as bars.
@@ -38,7 +36,7 @@ type chartChain struct {
 // chartDay is a row of the table.
 type chartDay struct {
 	Day      string
-	Payments int64
+	Payments string
 	Sum      template.HTML
 }
 
@@ -51,9 +49,9 @@ const (
 )
 
 // newCharts returns a chart for each currency of the lines, in their order.
-func newCharts(lines []apitypes.SummaryLine, days []string) []chart {
+func (v *visit) newCharts(lines []apitypes.SummaryLine, days []string) []chart {
 	var charts []chart
-	for _, unit := range units(lines, days[0]) {
+	for _, unit := range v.units(lines, days[0]) {
 		charts = append(charts, unit.chart(days))
 	}
 	return charts
@@ -61,13 +59,14 @@ func newCharts(lines []apitypes.SummaryLine, days []string) []chart {
 
 // chartUnit is the lines of a currency.
 type chartUnit struct {
+	*visit
 	currency string
 	decimals int
 	lines    []apitypes.SummaryLine
 }
 
 // units divides lines by currency, from a day on.
-func units(lines []apitypes.SummaryLine, from string) []*chartUnit {
+func (v *visit) units(lines []apitypes.SummaryLine, from string) []*chartUnit {
 	var all []*chartUnit
 	for _, l := range lines {
 		if l.Day < from {
@@ -76,24 +75,16 @@ func units(lines []apitypes.SummaryLine, from string) []*chartUnit {
 		i := slices.IndexFunc(all, func(u *chartUnit) bool { return u.currency == l.Currency && u.decimals == orUnknown(l.Decimals) })
 		if i < 0 {
 			i = len(all)
-			all = append(all, &chartUnit{currency: l.Currency, decimals: orUnknown(l.Decimals)})
+			all = append(all, &chartUnit{visit: v, currency: l.Currency, decimals: orUnknown(l.Decimals)})
 		}
 		all[i].lines = append(all[i].lines, l)
 	}
 	return all
 }
 
-// money returns an amount of the unit.
-func (u *chartUnit) money(minor *big.Int) template.HTML {
-	return major(minor.String(), &u.decimals, u.currency)
-}
-
-// plain returns an amount of the unit as a text.
-func (u *chartUnit) plain(minor string) string {
-	if u.decimals < 0 {
-		return minor
-	}
-	return invoice.MajorSum(minor, u.decimals)
+// sum returns a sum of the unit.
+func (u *chartUnit) sum(minor *big.Int) template.HTML {
+	return u.total(minor.String(), &u.decimals, u.currency)
 }
 
 // chart returns the chart of the unit. A bar shows the received amount without deducting refunds,
@@ -118,12 +109,12 @@ func (u *chartUnit) chart(days []string) chart {
 	}
 	slices.Sort(chains)
 	for _, key := range chains {
-		c.Chains = append(c.Chains, chartChain{chain.NetworkName(key), u.money(byChain[key])})
+		c.Chains = append(c.Chains, chartChain{u.Network(key), u.sum(byChain[key])})
 	}
-	c.Total, c.Highest = u.money(total), u.money(highest)
+	c.Total, c.Highest = u.sum(total), u.sum(highest)
 	c.Bars = u.bars(days, chains, highest)
 	for i := range chartLabels {
-		c.Labels = append(c.Labels, days[i*(len(days)-1)/(chartLabels-1)][len("2006-"):])
+		c.Labels = append(c.Labels, u.text.ShortDay(days[i*(len(days)-1)/(chartLabels-1)]))
 	}
 	c.Days = u.table(days)
 	return c
@@ -143,7 +134,7 @@ func (u *chartUnit) bars(days, chains []string, highest *big.Int) []bar {
 		tops[l.Day] += height
 		bars = append(bars, bar{
 			X: (float64(day) + (1-barShare)/2) * step, Y: chartHeight - tops[l.Day], Width: step * barShare, Height: height, Chain: slices.Index(chains, l.ChainKey),
-			Title: fmt.Sprintf("%s · %s · %s %s", l.Day, chain.NetworkName(l.ChainKey), u.plain(l.Gross), u.currency),
+			Title: u.text.Day(l.Day) + " · " + u.Network(l.ChainKey) + " · " + plain(u.exact(l.Gross, &u.decimals, u.currency)),
 		})
 	}
 	return bars
@@ -163,7 +154,7 @@ func (u *chartUnit) table(days []string) []chartDay {
 			}
 		}
 		if found {
-			rows = append(rows, chartDay{day, payments, u.money(sum)})
+			rows = append(rows, chartDay{u.text.Day(day), u.text.Number(strconv.FormatInt(payments, 10)), u.sum(sum)})
 		}
 	}
 	return rows

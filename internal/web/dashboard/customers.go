@@ -8,14 +8,13 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/chain"
 )
 
 // customerList lists customers of a merchant, in the order of their ids.
 var customerList = lister[apitypes.CustomerList, customerRow]{
 	page: "/dashboard/customers", api: "/api/customers", template: "customers.html", title: "customers.title", empty: "customers.none", oneMerchant: true, csv: true,
 	filters: []filter{{name: "q", text: "customers.search", kind: "search"}},
-	rows: func(_ *Dashboard, list apitypes.CustomerList) ([]customerRow, string) {
+	rows: func(_ *visit, list apitypes.CustomerList) ([]customerRow, string) {
 		rows := make([]customerRow, len(list.Customers))
 		for i, c := range list.Customers {
 			rows[i] = customerRow{c}
@@ -51,12 +50,12 @@ type invoiceSums struct {
 // sums adds up the invoices that the parameters of the interface select.
 func (d *Dashboard) sums(r *http.Request, query url.Values) (invoiceSums, error) {
 	var answer apitypes.InvoiceReportResponse
-	err := d.service.get(r.Context(), "/api/reports/invoices", query, &answer)
+	v, err := visitOf(r), d.service.get(r.Context(), "/api/reports/invoices", query, &answer)
 	out := invoiceSums{Truncated: answer.Report.Truncated}
 	for _, l := range answer.Report.Lines {
-		money := func(minor string) template.HTML { return major(minor, l.Decimals, l.Currency) }
+		money := func(minor string) template.HTML { return v.total(minor, l.Decimals, l.Currency) }
 		out.Rows = append(out.Rows, sumRow{
-			l, chain.NetworkName(l.ChainKey), money(l.Amount), money(l.OpenAmount), money(l.ExpiredAmount), money(l.AmountPaid), money(l.AmountRefunded),
+			l, v.Network(l.ChainKey), money(l.Amount), money(l.OpenAmount), money(l.ExpiredAmount), money(l.AmountPaid), money(l.AmountRefunded),
 		})
 	}
 	return out, err
@@ -105,7 +104,7 @@ func (d *Dashboard) customer(w http.ResponseWriter, r *http.Request) error {
 	if c := made.Invoices[0].Customer; c != nil && c.Email != key {
 		body.Email = c.Email
 	}
-	body.Invoices, body.Next = d.invoiceRows(made.Invoices), nextPage(v, chosen, made.NextCursor)
+	body.Invoices, body.Next = v.invoiceRows(made.Invoices), nextPage(v, chosen, made.NextCursor)
 	if v.Can(access.PaymentsRead) {
 		if err := d.addCustomerTransfers(r, &body); err != nil {
 			return err
@@ -126,7 +125,7 @@ func (d *Dashboard) addCustomerTransfers(r *http.Request, body *customerPage) er
 		if err := d.service.get(r.Context(), id("/api/invoices", inv.ID)+"/payments", url.Values{"limit": {ofInvoice}}, &payments); err != nil {
 			return err
 		}
-		body.Payments = append(body.Payments, d.paymentRows(payments.Payments)...)
+		body.Payments = append(body.Payments, v.paymentRows(payments.Payments)...)
 		if len(payments.Payments) == 0 {
 			continue
 		}
@@ -134,7 +133,7 @@ func (d *Dashboard) addCustomerTransfers(r *http.Request, body *customerPage) er
 		if err := d.service.get(r.Context(), "/api/refunds", url.Values{"invoiceId": {inv.ID}, "limit": {ofInvoice}}, &refunds); err != nil {
 			return err
 		}
-		body.Refunds = append(body.Refunds, d.refundRows(refunds.Refunds)...)
+		body.Refunds = append(body.Refunds, v.refundRows(refunds.Refunds)...)
 	}
 	return nil
 }

@@ -2,8 +2,11 @@ package dashboard
 
 import (
 	"html/template"
+	"math"
+	"math/big"
 	"strings"
 
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/web/checkout/locale"
 )
@@ -45,22 +48,72 @@ func durationParts(text *locale.Text, seconds int64) []string {
 	return parts
 }
 
-// money returns an element with an amount of minor units in units of its token; see major.
-func (d *Dashboard) money(minor, currency, chainKey string) template.HTML {
-	token, ok := d.chains[chainKey].TokenNamed(currency)
+// Network returns the name of a chain that people read. It is for templates, too.
+func (v *visit) Network(chainKey string) string { return chain.NameIn(v.chains, chainKey) }
+
+// money returns an element with an amount of minor units in units of its token; see exact.
+func (v *visit) money(minor, currency, chainKey string) template.HTML {
+	token, ok := v.chains[chainKey].TokenNamed(currency)
 	if !ok {
-		return major(minor, nil, currency)
+		return v.exact(minor, nil, currency)
 	}
-	return major(minor, &token.Decimals, currency)
+	return v.exact(minor, &token.Decimals, currency)
 }
 
-// major returns an element with an amount or a sum of minor units in units of its currency,
-// such as 12.50 USDC, which the script writes as the reader's language does. Without the
-// decimals it shows the minor units.
-func major(minor string, decimals *int, currency string) template.HTML {
-	if decimals == nil || *decimals < 0 || integer(minor).String() != minor {
-		return template.HTML(template.HTMLEscapeString(minor + " " + currency)) //nolint:gosec // escaped
-	}
-	amount := invoice.MajorSum(minor, *decimals)
-	return template.HTML(`<span class="money"><data value="` + amount + `">` + amount + `</data> ` + template.HTMLEscapeString(currency) + `</span>`) //nolint:gosec // digits, and escaped
+// exact returns an element with an amount of minor units in units of its currency, such as 12.50 USDC, as
+// the person's language writes it. Without the decimals it shows the minor units.
+func (v *visit) exact(minor string, decimals *int, currency string) template.HTML {
+	return v.rounded(minor, decimals, math.MaxInt, currency)
 }
+
+// total is exact for a sum, which it rounds to cents; the exact amount is its title.
+func (v *visit) total(minor string, decimals *int, currency string) template.HTML {
+	const cents = 2
+	return v.rounded(minor, decimals, cents, currency)
+}
+
+// coins is exact for an amount of a network's coin in minor units, which are wei with 18 decimals. An amount
+// below a thousandth of the coin is in gwei.
+func (v *visit) coins(minor string, decimals int, chainKey string) template.HTML {
+	const gwei, gweiDigits, coinDigits = 9, 2, 6
+	if n := integer(minor); n.Sign() != 0 && n.CmpAbs(power(decimals-3)) < 0 {
+		decimals -= gwei
+		return v.rounded(minor, &decimals, gweiDigits, "gwei")
+	}
+	return v.rounded(minor, &decimals, coinDigits, v.chains[chainKey].Coin().Symbol)
+}
+
+// rounded is exact with at most so many digits after the point. If they hide a part of the amount, the
+// exact one is its title. They never hide all of it.
+func (v *visit) rounded(minor string, decimals *int, digits int, unit string) template.HTML {
+	if decimals == nil || *decimals < 0 || integer(minor).String() != minor {
+		return template.HTML(template.HTMLEscapeString(minor + " " + unit)) //nolint:gosec // escaped
+	}
+	plain, title := invoice.MajorSum(minor, *decimals), ""
+	shown := v.text.Number(plain)
+	if n, hidden := cut(integer(minor), *decimals-digits); hidden {
+		shown, title = v.text.Number(invoice.MajorSum(n.String(), digits)), ` title="`+shown+`"`
+	}
+	return template.HTML(`<span class="money"><data value="` + plain + `"` + title + `>` + shown + `</data> ` + template.HTMLEscapeString(unit) + `</span>`) //nolint:gosec // digits, and escaped
+}
+
+// cut returns a number without its last digits, rounded half away from zero, and whether that hides a part
+// of it. A number of which nothing would be left is returned unchanged, with false.
+func cut(n *big.Int, digits int) (rounded *big.Int, hidden bool) {
+	if digits <= 0 {
+		return n, false
+	}
+	unit := power(digits)
+	half := new(big.Int).Rsh(unit, 1)
+	if n.Sign() < 0 {
+		half.Neg(half)
+	}
+	rounded = half.Quo(half.Add(half, n), unit)
+	if rounded.Sign() == 0 || new(big.Int).Rem(n, unit).Sign() == 0 {
+		return n, false
+	}
+	return rounded, true
+}
+
+// power returns 10 to the power of n.
+func power(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }

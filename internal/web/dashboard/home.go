@@ -13,7 +13,6 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -95,12 +94,12 @@ func (d *Dashboard) home(w http.ResponseWriter, r *http.Request) error {
 	}
 	days := newCalendar(now.In(zone))
 	body := homePage{
-		Zone: s.Timezone, Periods: days.periods(s.Days), Charts: newCharts(s.Days, days.chartDays()),
-		Open: d.homeSums(s.Open), Expired: d.homeSums(s.Expired), Truncated: s.Open.Truncated || s.Expired.Truncated,
+		Zone: s.Timezone, Periods: days.periods(v, s.Days), Charts: v.newCharts(s.Days, days.chartDays()),
+		Open: v.homeSums(s.Open), Expired: v.homeSums(s.Expired), Truncated: s.Open.Truncated || s.Expired.Truncated,
 	}
 	for _, c := range s.Chains {
 		behind := max(0, now.Unix()-c.BlockTime)
-		body.Chains = append(body.Chains, homeChain{c, chain.NetworkName(c.ChainKey), behind, c.Halted || time.Duration(behind)*time.Second > lateAfter})
+		body.Chains = append(body.Chains, homeChain{c, v.Network(c.ChainKey), behind, c.Halted || time.Duration(behind)*time.Second > lateAfter})
 	}
 	counts, err := d.inboxCounts(r.Context(), v)
 	if err != nil {
@@ -116,10 +115,10 @@ func (d *Dashboard) home(w http.ResponseWriter, r *http.Request) error {
 	return d.render(w, r, http.StatusOK, "home.html", "home.title", body)
 }
 
-func (d *Dashboard) homeSums(sums apitypes.InvoiceSums) []homeSum {
+func (v *visit) homeSums(sums apitypes.InvoiceSums) []homeSum {
 	out := make([]homeSum, len(sums.Sums))
 	for i, s := range sums.Sums {
-		out[i] = homeSum{s, major(s.Amount, s.Decimals, s.Currency), chain.NetworkName(s.ChainKey)}
+		out[i] = homeSum{s, v.total(s.Amount, s.Decimals, s.Currency), v.Network(s.ChainKey)}
 	}
 	return out
 }
@@ -231,17 +230,17 @@ func (c calendar) chartDays() []string {
 }
 
 // periods adds up the day, the week and the month until now, and the previous ones.
-func (c calendar) periods(lines []apitypes.SummaryLine) []period {
+func (c calendar) periods(v *visit, lines []apitypes.SummaryLine) []period {
 	end := c.today.AddDate(0, 0, 1)
 	return []period{
-		{"today", settled(lines, c.today, end), settled(lines, c.yesterday, c.today)},
-		{"week", settled(lines, c.week, end), settled(lines, c.lastWeek, c.week)},
-		{"month", settled(lines, c.month, end), settled(lines, c.lastMonth, c.month)},
+		{"today", v.settled(lines, c.today, end), v.settled(lines, c.yesterday, c.today)},
+		{"week", v.settled(lines, c.week, end), v.settled(lines, c.lastWeek, c.week)},
+		{"month", v.settled(lines, c.month, end), v.settled(lines, c.lastMonth, c.month)},
 	}
 }
 
 // settled returns the net sums of the days from a day on and before another day, by currency.
-func settled(lines []apitypes.SummaryLine, from, to time.Time) []template.HTML {
+func (v *visit) settled(lines []apitypes.SummaryLine, from, to time.Time) []template.HTML {
 	type unit struct {
 		currency string
 		decimals int
@@ -263,7 +262,7 @@ func settled(lines []apitypes.SummaryLine, from, to time.Time) []template.HTML {
 	}
 	out := make([]template.HTML, len(units))
 	for i, u := range units {
-		out[i] = major(sums[u].String(), &u.decimals, u.currency)
+		out[i] = v.total(sums[u].String(), &u.decimals, u.currency)
 	}
 	return out
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
@@ -144,15 +143,15 @@ func (d *Dashboard) inboxItem(r *http.Request, v *visit, item apitypes.InboxItem
 	switch {
 	case item.Payment != nil:
 		p := *item.Payment
-		row.ObjectID, row.Page, row.Network = p.ID, id("/dashboard/payments", p.ID), chain.NetworkName(p.ChainKey)
-		row.Money = d.money(p.Amount, p.Currency, p.ChainKey)
-		row.Attribute = &attributionPart{Page: v, Candidates: d.candidates(p), PaymentID: p.ID}
+		row.ObjectID, row.Page, row.Network = p.ID, id("/dashboard/payments", p.ID), v.Network(p.ChainKey)
+		row.Money = v.money(p.Amount, p.Currency, p.ChainKey)
+		row.Attribute = &attributionPart{Page: v, Candidates: v.candidates(p), PaymentID: p.ID}
 	case item.Invoice != nil:
 		return row, d.exceptionItem(r, v, &row)
 	case item.Refund != nil:
 		refund := *item.Refund
-		row.ObjectID, row.Page, row.Network = refund.ID, id("/dashboard/refunds", refund.ID), chain.NetworkName(refund.ChainKey)
-		row.Money, row.Refund = d.money(refund.Amount, refund.Currency, refund.ChainKey), &refund
+		row.ObjectID, row.Page, row.Network = refund.ID, id("/dashboard/refunds", refund.ID), v.Network(refund.ChainKey)
+		row.Money, row.Refund = v.money(refund.Amount, refund.Currency, refund.ChainKey), &refund
 		if item.Kind == apitypes.InboxWithoutPayment {
 			return row, d.withoutPaymentItem(r, v, &row)
 		}
@@ -164,7 +163,7 @@ func (d *Dashboard) inboxItem(r *http.Request, v *visit, item apitypes.InboxItem
 // the account that got the refund has made to the merchant.
 func (d *Dashboard) withoutPaymentItem(r *http.Request, v *visit, row *inboxItem) error {
 	refund := *row.Refund
-	row.Money = d.money(refund.AmountTransferred, refund.Currency, refund.ChainKey)
+	row.Money = v.money(refund.AmountTransferred, refund.Currency, refund.ChainKey)
 	query := url.Values{"chainKey": {refund.ChainKey}, "from": {refund.To}, "include": {"pending,unattributed"}, "limit": {"6"}}
 	if refund.MerchantID != "" {
 		query.Set("merchantId", refund.MerchantID)
@@ -175,7 +174,7 @@ func (d *Dashboard) withoutPaymentItem(r *http.Request, v *visit, row *inboxItem
 	}
 	for _, p := range payments.Payments {
 		if p.ID != refund.PaymentID && p.Status != apitypes.PaymentOrphaned && p.Currency == refund.Currency {
-			row.Others = append(row.Others, inboxPayment{d.paymentRow(p), v.Link(id("/dashboard/payments", p.ID)), p.Amount == refund.AmountTransferred})
+			row.Others = append(row.Others, inboxPayment{v.paymentRow(p), v.Link(id("/dashboard/payments", p.ID)), p.Amount == refund.AmountTransferred})
 		}
 	}
 	return nil
@@ -187,10 +186,10 @@ func (d *Dashboard) exceptionItem(r *http.Request, v *visit, row *inboxItem) err
 	if row.Kind == apitypes.InboxUnderpaid { // the late payment was sent back
 		inv.AmountPaid, inv.AmountExcess = cmp.Or(minus(inv.AmountPaid, inv.AmountRefunded), inv.AmountPaid), ""
 	}
-	row.ObjectID, row.Page, row.Network = inv.ID, id("/dashboard/invoices", inv.ID), chain.NetworkName(inv.ChainKey)
-	row.Money, row.Paid = d.money(inv.Amount, inv.Currency, inv.ChainKey), d.money(inv.AmountPaid, inv.Currency, inv.ChainKey)
+	row.ObjectID, row.Page, row.Network = inv.ID, id("/dashboard/invoices", inv.ID), v.Network(inv.ChainKey)
+	row.Money, row.Paid = v.money(inv.Amount, inv.Currency, inv.ChainKey), v.money(inv.AmountPaid, inv.Currency, inv.ChainKey)
 	excess := cmp.Or(inv.AmountExcess, minus(inv.AmountPaid, inv.Amount))
-	row.Difference = d.money(cmp.Or(excess, minus(inv.Amount, inv.AmountPaid)), inv.Currency, inv.ChainKey)
+	row.Difference = v.money(cmp.Or(excess, minus(inv.Amount, inv.AmountPaid)), inv.Currency, inv.ChainKey)
 	suggested := ""
 	if excess != "" && inv.Status == apitypes.StatusPaid {
 		suggested = minus(excess, inv.AmountRefunded)
@@ -201,7 +200,7 @@ func (d *Dashboard) exceptionItem(r *http.Request, v *visit, row *inboxItem) err
 	}
 	for _, p := range payments.Payments {
 		if isRefundable(p) {
-			row.Payments = append(row.Payments, inboxPayment{paymentRow: d.paymentRow(p), Page: v.Link(id("/dashboard/payments", p.ID)+"/refund", "amount", suggested)})
+			row.Payments = append(row.Payments, inboxPayment{paymentRow: v.paymentRow(p), Page: v.Link(id("/dashboard/payments", p.ID)+"/refund", "amount", suggested)})
 		}
 	}
 	return nil

@@ -12,7 +12,6 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
@@ -49,8 +48,8 @@ type moneyIn func(minor any) template.HTML
 func (m moneyIn) Of(minor any) template.HTML { return m(minor) }
 
 // moneyIn returns a function that formats amounts of a token.
-func (d *Dashboard) moneyIn(currency, chainKey string) moneyIn {
-	return func(minor any) template.HTML { return d.money(template.HTMLEscaper(minor), currency, chainKey) }
+func (v *visit) moneyIn(currency, chainKey string) moneyIn {
+	return func(minor any) template.HTML { return v.money(template.HTMLEscaper(minor), currency, chainKey) }
 }
 
 // invoice shows an invoice.
@@ -65,7 +64,7 @@ func (d *Dashboard) showInvoice(w http.ResponseWriter, r *http.Request, status i
 	if err != nil {
 		return err
 	}
-	view := invoiceView{Invoice: inv, Network: chain.NetworkName(inv.ChainKey), Money: d.moneyIn(inv.Currency, inv.ChainKey), Error: refused}
+	view := invoiceView{Invoice: inv, Network: v.Network(inv.ChainKey), Money: v.moneyIn(inv.Currency, inv.ChainKey), Error: refused}
 	if inv.Status != apitypes.StatusDraft {
 		view.Checkout = d.publicURL(r) + "/checkout/" + inv.ID
 	}

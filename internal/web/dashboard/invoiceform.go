@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/web/webpage"
@@ -97,11 +96,11 @@ type metadataRow struct {
 }
 
 // tokens returns the tokens of all networks, in the order of the networks' names.
-func (d *Dashboard) tokens() []tokenChoice {
+func (v *visit) tokens() []tokenChoice {
 	var all []tokenChoice
-	for _, c := range d.chains {
+	for _, c := range v.chains {
 		for _, token := range c.Tokens {
-			all = append(all, tokenChoice{c.Key + "/" + token.Currency, token.Currency + " · " + chain.NetworkName(c.Key)})
+			all = append(all, tokenChoice{c.Key + "/" + token.Currency, token.Currency + " · " + v.Network(c.Key)})
 		}
 	}
 	slices.SortFunc(all, func(a, b tokenChoice) int { return strings.Compare(a.Name, b.Name) })
@@ -117,7 +116,7 @@ func (d *Dashboard) token(choice string) (chainKey, currency string, decimals in
 
 // newInvoiceForm returns an empty form.
 func (d *Dashboard) newInvoiceForm(v *visit) *invoiceForm {
-	f := &invoiceForm{fields: newFields(url.Values{"once": {rand.Text()}, "expiresAt": {clock.Format(d.cfg.Now().Add(formLifetime), v.Zone(), formTime)}}), Tokens: d.tokens(), Deposits: d.hasDeposits()}
+	f := &invoiceForm{fields: newFields(url.Values{"once": {rand.Text()}, "expiresAt": {clock.Format(d.cfg.Now().Add(formLifetime), v.Zone(), formTime)}}), Tokens: v.tokens(), Deposits: d.hasDeposits()}
 	f.addRows()
 	return f
 }
@@ -152,7 +151,7 @@ func (d *Dashboard) postedInvoiceForm(w http.ResponseWriter, r *http.Request) (*
 	if err := parseForm(w, r); err != nil {
 		return nil, err
 	}
-	f := &invoiceForm{fields: newFields(r.PostForm), Tokens: d.tokens(), Draft: r.PathValue("id"), Deposits: d.hasDeposits()}
+	f := &invoiceForm{fields: newFields(r.PostForm), Tokens: v.tokens(), Draft: r.PathValue("id"), Deposits: d.hasDeposits()}
 	values := r.PostForm["metadataValue"]
 	for i, key := range r.PostForm["metadataKey"] {
 		row := metadataRow{Key: strings.TrimSpace(key)}

@@ -5,7 +5,6 @@ import (
 	"net/url"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -14,7 +13,7 @@ var invoiceList = lister[apitypes.InvoiceList, invoiceRow]{
 	page: "/dashboard/invoices", api: "/api/invoices", template: "invoices.html", title: "invoices.title", empty: "invoices.none", csv: true,
 	jump: func(v *visit, text string) string { return v.Link("/dashboard/search", "q", text) },
 	filters: []filter{
-		{name: "q", apply: func(*Dashboard, url.Values, string) {}},
+		{name: "q", apply: func(*visit, url.Values, string) {}},
 		{name: "status", text: "invoices.status", kind: "select", options: optionsOf("invoice.status", invoice.Statuses)},
 		{name: "exception", text: "invoices.exception", kind: "select", options: optionsOf("invoice.exception", invoice.Exceptions)},
 		{name: "reference", text: "invoices.reference", kind: "text"},
@@ -25,8 +24,8 @@ var invoiceList = lister[apitypes.InvoiceList, invoiceRow]{
 		dayFilter("after", "invoices.after", "createdAfter", false),
 		dayFilter("before", "invoices.before", "createdBefore", true),
 	},
-	rows: func(d *Dashboard, list apitypes.InvoiceList) ([]invoiceRow, string) {
-		return d.invoiceRows(list.Invoices), list.NextCursor
+	rows: func(v *visit, list apitypes.InvoiceList) ([]invoiceRow, string) {
+		return v.invoiceRows(list.Invoices), list.NextCursor
 	},
 }
 
@@ -44,10 +43,10 @@ type invoiceTable struct {
 }
 
 // invoiceRows returns the rows of invoices.
-func (d *Dashboard) invoiceRows(invoices []apitypes.Invoice) []invoiceRow {
+func (v *visit) invoiceRows(invoices []apitypes.Invoice) []invoiceRow {
 	rows := make([]invoiceRow, len(invoices))
 	for i, inv := range invoices {
-		rows[i] = invoiceRow{inv, d.money(inv.Amount, inv.Currency, inv.ChainKey), chain.NetworkName(inv.ChainKey)}
+		rows[i] = invoiceRow{inv, v.money(inv.Amount, inv.Currency, inv.ChainKey), v.Network(inv.ChainKey)}
 	}
 	return rows
 }

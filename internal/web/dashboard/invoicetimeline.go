@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"html/template"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -14,7 +15,8 @@ const maxMoments = 200
 // moment is an entry of an invoice's timeline.
 type moment struct {
 	apitypes.TimelineEntry
-	Explorer string // page of the transaction in the block explorer, or empty
+	Explorer string        // page of the transaction in the block explorer, or empty
+	Cost     template.HTML // of the transaction, or empty
 }
 
 // Failed reports whether an attempt to deliver an event failed. It is for templates.
@@ -32,7 +34,11 @@ func (d *Dashboard) addTimeline(r *http.Request, view *invoiceView) error {
 		return err
 	}
 	for _, e := range list.Entries {
-		view.Timeline = append(view.Timeline, moment{e, d.explorer(view.ChainKey, e.TxHash)})
+		m := moment{TimelineEntry: e, Explorer: d.explorer(view.ChainKey, e.TxHash)}
+		if e.CostGwei != "" {
+			m.Cost = visitOf(r).coins(e.CostGwei, gweiDecimals, view.ChainKey)
+		}
+		view.Timeline = append(view.Timeline, m)
 	}
 	view.Truncated = list.Truncated
 	if list.NextCursor != "" {

@@ -43,7 +43,7 @@ func (f *linkForm) Lifetimes() []int64 {
 // newLink shows the form of a new payment link.
 func (d *Dashboard) newLink(w http.ResponseWriter, r *http.Request) error {
 	values := url.Values{"once": {rand.Text()}, "expiresIn": {strconv.FormatInt(int64(invoice.DefaultLinkLifetime.Seconds()), 10)}}
-	return d.renderLinkForm(w, r, http.StatusOK, &linkForm{fields: newFields(values), Tokens: d.tokens()})
+	return d.renderLinkForm(w, r, http.StatusOK, &linkForm{fields: newFields(values), Tokens: visitOf(r).tokens()})
 }
 
 // editLink shows the form of a link with its terms.
@@ -54,7 +54,7 @@ func (d *Dashboard) editLink(w http.ResponseWriter, r *http.Request) error {
 	}
 	choice := l.ChainKey + "/" + l.Currency
 	_, _, decimals := d.token(choice)
-	f := &linkForm{fields: newFields(url.Values{}), ID: l.ID, Tokens: d.tokens()}
+	f := &linkForm{fields: newFields(url.Values{}), ID: l.ID, Tokens: visitOf(r).tokens()}
 	for name, value := range map[string]string{
 		"token": choice, "title": l.Title, "description": l.Description, "merchantAddress": l.MerchantAddress, "lineItem": l.LineItem,
 		"referencePrefix": l.ReferencePrefix, "returnUrl": l.ReturnURL, "cancelUrl": l.CancelURL, "expiresIn": strconv.FormatInt(l.ExpiresIn, 10),
@@ -112,7 +112,7 @@ func (d *Dashboard) saveLink(w http.ResponseWriter, r *http.Request, send func(f
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	f := &linkForm{fields: newFields(r.PostForm), ID: r.PathValue("id"), Tokens: d.tokens()}
+	f := &linkForm{fields: newFields(r.PostForm), ID: r.PathValue("id"), Tokens: visitOf(r).tokens()}
 	body := f.request(d, visitOf(r))
 	if len(f.Errors) > 0 {
 		return d.renderLinkForm(w, r, http.StatusBadRequest, f)

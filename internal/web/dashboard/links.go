@@ -9,7 +9,6 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
@@ -31,15 +30,15 @@ func (d *Dashboard) linkRoutes() []webpage.Route {
 var linkList = lister[apitypes.PaymentLinkList, linkRow]{
 	page: "/dashboard/links", api: "/api/payment-links", template: "links.html", title: "links.title", empty: "links.none", csv: true,
 	filters: []filter{
-		{name: "archived", text: "links.state", kind: "select", options: func(*Dashboard) []option {
+		{name: "archived", text: "links.state", kind: "select", options: func(*visit) []option {
 			return []option{{Value: "false", Kind: "links.archived"}, {Value: "true", Kind: "links.archived"}}
 		}},
 		{name: "slug", text: "links.slug", kind: "text"},
 	},
-	rows: func(d *Dashboard, list apitypes.PaymentLinkList) ([]linkRow, string) {
+	rows: func(v *visit, list apitypes.PaymentLinkList) ([]linkRow, string) {
 		rows := make([]linkRow, len(list.Links))
 		for i, l := range list.Links {
-			rows[i] = d.linkRow(l)
+			rows[i] = v.linkRow(l)
 		}
 		return rows, list.NextCursor
 	},
@@ -52,14 +51,14 @@ type linkRow struct {
 	Network            string
 }
 
-func (d *Dashboard) linkRow(l apitypes.PaymentLink) linkRow {
-	row := linkRow{PaymentLink: l, Network: chain.NetworkName(l.ChainKey)}
+func (v *visit) linkRow(l apitypes.PaymentLink) linkRow {
+	row := linkRow{PaymentLink: l, Network: v.Network(l.ChainKey)}
 	for _, a := range []struct {
 		money *template.HTML
 		minor string
 	}{{&row.Money, l.Amount}, {&row.Least, l.MinAmount}, {&row.Most, l.MaxAmount}} {
 		if a.minor != "" {
-			*a.money = d.money(a.minor, l.Currency, l.ChainKey)
+			*a.money = v.money(a.minor, l.Currency, l.ChainKey)
 		}
 	}
 	return row
@@ -93,7 +92,8 @@ func (d *Dashboard) showLink(w http.ResponseWriter, r *http.Request, code int, r
 	if strings.HasPrefix(l.URL, "/") { // the service's address is unknown
 		l.URL = base + l.URL
 	}
-	body := linkPage{linkRow: d.linkRow(l), Error: refused}
+	v := visitOf(r)
+	body := linkPage{linkRow: v.linkRow(l), Error: refused}
 	if body.Code, err = webpage.NewQRCode(l.URL); err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (d *Dashboard) showLink(w http.ResponseWriter, r *http.Request, code int, r
 	if err := d.service.get(r.Context(), "/api/invoices", query, &made); err != nil {
 		return err
 	}
-	body.Invoices, body.More = d.invoiceRows(made.Invoices), made.NextCursor != ""
+	body.Invoices, body.More = v.invoiceRows(made.Invoices), made.NextCursor != ""
 	return d.render(w, r, code, "link.html", "link.title", body)
 }
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 const (
@@ -31,7 +31,7 @@ type lister[A, R any] struct {
 	empty           string // id of the text of an empty list
 	filters         []filter
 	// rows returns the rows of an answer, and the cursor of the next page, or "".
-	rows func(d *Dashboard, answer A) (rows []R, cursor string)
+	rows func(v *visit, answer A) (rows []R, cursor string)
 	// jump returns the page that the filter q leads to instead of the list, or "". It is nil if
 	// there is no such page.
 	jump func(v *visit, text string) string
@@ -47,14 +47,14 @@ type filter struct {
 	rare bool   // it is shown only if a link sets it
 	kind string // type of the <input>, or "select"
 	// options are the values of a select, after the empty one for all.
-	options func(d *Dashboard) []option
+	options func(v *visit) []option
 	// day, if set, is the interface's parameter for the time at which the day of the filter begins, or
 	// ends if end is set, in the page's time zone.
 	day string
 	end bool
 	// apply adds the filter to the query of the interface. The value may be empty. If apply is
 	// nil, the interface has a parameter of the filter's name.
-	apply func(d *Dashboard, query url.Values, value string)
+	apply func(v *visit, query url.Values, value string)
 }
 
 // option is a value of a select. Its text is Text, or if Kind is set, what the template function text
@@ -97,7 +97,7 @@ func (l lister[A, R]) show(d *Dashboard) handler {
 		if l.oneMerchant && v.merchant == "" {
 			return d.chooseMerchant(w, r, l.title)
 		}
-		query, frame := l.query(d, v, r)
+		query, frame := l.query(v, r)
 		if text := frame.Filter.Get("q"); l.jump != nil && text != "" {
 			if to := l.jump(v, text); to != "" {
 				seeOther(w, r, to)
@@ -125,7 +125,7 @@ func (l lister[A, R]) read(d *Dashboard, r *http.Request, query url.Values, body
 		if err := d.service.get(r.Context(), l.api, query, &answer); err != nil {
 			return err
 		}
-		rows, cursor := l.rows(d, answer)
+		rows, cursor := l.rows(visitOf(r), answer)
 		body.Rows = append(body.Rows, rows...)
 		switch {
 		case cursor == "":
@@ -144,7 +144,7 @@ func (l lister[A, R]) read(d *Dashboard, r *http.Request, query url.Values, body
 // export returns a handler that answers with the CSV of the filtered list.
 func (l lister[A, R]) export(d *Dashboard) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		query, _ := l.query(d, visitOf(r), r)
+		query, _ := l.query(visitOf(r), r)
 		query.Del("limit")
 		query.Del("cursor")
 		query.Set("timezone", visitOf(r).Zone().String())
@@ -153,15 +153,11 @@ func (l lister[A, R]) export(d *Dashboard) handler {
 	}
 }
 
-// decimalCommaLanguages are languages of countries where spreadsheets divide cells at semicolons and
-// write numbers with a comma.
-var decimalCommaLanguages = []string{"de", "es", "fr", "it", "pt", "tr"}
-
 // passCSV answers with a list or a report of the interface as CSV, in the form that spreadsheets
-// in the person's language open correctly.
+// in the person's language open correctly: they divide cells at semicolons if numbers have a comma.
 func (d *Dashboard) passCSV(w http.ResponseWriter, r *http.Request, path string, query url.Values) {
 	query.Set("bom", "1")
-	if slices.Contains(decimalCommaLanguages, visitOf(r).text.Lang()) {
+	if visitOf(r).text.DecimalComma() {
 		query.Set("separator", "semicolon")
 		query.Set("decimal", "comma")
 	}
@@ -169,10 +165,10 @@ func (d *Dashboard) passCSV(w http.ResponseWriter, r *http.Request, path string,
 }
 
 // ask adds the filter with a value, which may be empty, to the query of the interface.
-func (f filter) ask(d *Dashboard, v *visit, query url.Values, value string) {
+func (f filter) ask(v *visit, query url.Values, value string) {
 	switch {
 	case f.apply != nil:
-		f.apply(d, query, value)
+		f.apply(v, query, value)
 	case value == "":
 	case f.day != "":
 		query.Set(f.day, dayText(value, f.end, v.Zone()))
@@ -182,7 +178,7 @@ func (f filter) ask(d *Dashboard, v *visit, query url.Values, value string) {
 }
 
 // query returns the query of the interface for the filters of a request, and the frame.
-func (l lister[A, R]) query(d *Dashboard, v *visit, r *http.Request) (url.Values, listFrame) {
+func (l lister[A, R]) query(v *visit, r *http.Request) (url.Values, listFrame) {
 	query, asked := v.query(), r.URL.Query()
 	frame := listFrame{Page: l.page, Filter: make(url.Values), Empty: l.empty, Printed: asked.Get("print") != ""}
 	for _, f := range l.filters {
@@ -190,10 +186,10 @@ func (l lister[A, R]) query(d *Dashboard, v *visit, r *http.Request) (url.Values
 		if value != "" {
 			frame.Filter.Set(f.name, value)
 		}
-		f.ask(d, v, query, value)
+		f.ask(v, query, value)
 		shown := field{Name: f.name, Label: f.text, Type: f.kind, Value: value}
 		if f.options != nil {
-			shown.Options = f.options(d)
+			shown.Options = f.options(v)
 		}
 		if f.text != "" && (value != "" || !f.rare) && (f.kind != "select" || len(shown.Options) > 0) {
 			frame.Fields = append(frame.Fields, shown)
@@ -236,8 +232,8 @@ func (f field) Option() option {
 }
 
 // optionsOf returns options with the texts of a kind.
-func optionsOf[T ~string](kind string, values []T) func(*Dashboard) []option {
-	return func(*Dashboard) []option {
+func optionsOf[T ~string](kind string, values []T) func(*visit) []option {
+	return func(*visit) []option {
 		all := make([]option, len(values))
 		for i, value := range values {
 			all[i] = option{Value: string(value), Kind: kind}
@@ -248,13 +244,13 @@ func optionsOf[T ~string](kind string, values []T) func(*Dashboard) []option {
 
 // networks returns the networks of the service in the order of their names, if there are
 // several.
-func networks(d *Dashboard) []option {
-	if len(d.chains) < 2 {
+func networks(v *visit) []option {
+	if len(v.chains) < 2 {
 		return nil
 	}
-	all := make([]option, 0, len(d.chains))
-	for key := range d.chains {
-		all = append(all, option{Value: key, Text: chain.NetworkName(key)})
+	all := make([]option, 0, len(v.chains))
+	for key := range v.chains {
+		all = append(all, option{Value: key, Text: v.Network(key)})
 	}
 	slices.SortFunc(all, func(a, b option) int { return strings.Compare(a.Text, b.Text) })
 	return all
@@ -280,16 +276,16 @@ func dayText(day string, end bool, zone *time.Location) string {
 }
 
 // applyAmount adds a filter by an amount that a person typed.
-func applyAmount(d *Dashboard, query url.Values, text string) {
+func applyAmount(v *visit, query url.Values, text string) {
 	if text != "" {
-		query.Set("amount", minorUnits(text, d.anyDecimals()))
+		query.Set("amount", v.minorUnits(text, v.anyDecimals()))
 	}
 }
 
 // anyDecimals returns the highest number of decimals of the service's tokens.
-func (d *Dashboard) anyDecimals() int {
+func (v *visit) anyDecimals() int {
 	decimals := 0
-	for _, ch := range d.chains {
+	for _, ch := range v.chains {
 		for _, token := range ch.AllTokens() {
 			decimals = max(decimals, token.Decimals)
 		}
@@ -299,8 +295,8 @@ func (d *Dashboard) anyDecimals() int {
 
 // minorUnits returns an amount that a person typed in units of a token, such as 12.50, in minor units.
 // A text that is not an amount is returned as it is, so that the interface refuses it.
-func minorUnits(text string, decimals int) string {
-	amount, err := invoice.ParseDecimal(strings.ReplaceAll(text, ",", "."), decimals)
+func (v *visit) minorUnits(text string, decimals int) string {
+	amount, err := webpage.ParseAmount(text, v.text.Lang(), decimals)
 	if err != nil {
 		return text
 	}

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -8,8 +9,6 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/chain"
-	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
@@ -43,7 +42,8 @@ type operatorView struct {
 // operatedChain is a chain as the operator sees it.
 type operatedChain struct {
 	apitypes.ChainStatus
-	Name string
+	Name  string
+	visit *visit
 }
 
 // State returns the state of the chain in a word. It is for templates.
@@ -62,10 +62,14 @@ func (c operatedChain) State() string {
 }
 
 // Coins writes an amount of wei in the chain's native coin. It is for templates.
-func (operatedChain) Coins(wei string) string { return invoice.MajorSum(wei, weiDecimals) }
+func (c operatedChain) Coins(wei string) template.HTML {
+	return c.visit.coins(wei, weiDecimals, c.ChainKey)
+}
 
 // CoinsOfGwei writes an amount of gwei in the chain's native coin. It is for templates.
-func (operatedChain) CoinsOfGwei(gwei string) string { return invoice.MajorSum(gwei, gweiDecimals) }
+func (c operatedChain) CoinsOfGwei(gwei string) template.HTML {
+	return c.visit.coins(gwei, gweiDecimals, c.ChainKey)
+}
 
 // weiDecimals and gweiDecimals are the decimals of a native coin in wei and in gwei.
 const weiDecimals, gweiDecimals = 18, 9
@@ -76,9 +80,9 @@ func (d *Dashboard) readService(r *http.Request) (apitypes.ServiceStatus, []oper
 	if err := d.service.get(r.Context(), "/api/operator/status", nil, &status); err != nil {
 		return status, nil, err
 	}
-	chains := make([]operatedChain, len(status.Chains))
+	v, chains := visitOf(r), make([]operatedChain, len(status.Chains))
 	for i, c := range status.Chains {
-		chains[i] = operatedChain{c, chain.NetworkName(c.ChainKey)}
+		chains[i] = operatedChain{c, v.Network(c.ChainKey), v}
 	}
 	return status, chains, nil
 }

@@ -50,7 +50,7 @@ func TestOperator(t *testing.T) {
 	w := newWorld(t)
 	w.invoice("acme", nil)
 	op := w.operator
-	op.get("/dashboard/operator").want(t, 200, "Ready", "Migrations", house, "Up to date", "Limits in force", "1024 requests", "Paused endpoints")
+	op.get("/dashboard/operator").want(t, 200, "Ready", "Migrations", house, "Up to date", "Limits in force", "1,024 requests", "Paused endpoints")
 	op.get("/dashboard/operator/merchants").want(t, 200, "acme", "globex", "configuration")
 	op.get("/dashboard/operator/audit").want(t, 200, "endpoint.update", "acme")
 	op.get("/dashboard/operator/audit?action=nothing").want(t, 200, "No entry matches")

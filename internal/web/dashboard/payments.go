@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -17,10 +16,10 @@ import (
 var paymentList = lister[apitypes.PaymentList, paymentRow]{
 	page: "/dashboard/payments", api: "/api/payments", template: "payments.html", title: "payments.title", empty: "payments.none", jump: toObject, csv: true,
 	filters: []filter{
-		{name: "q", text: "payments.search", kind: "search", apply: (*Dashboard).searched},
-		{name: "show", text: "payments.show", kind: "select", options: func(*Dashboard) []option {
+		{name: "q", text: "payments.search", kind: "search", apply: searched},
+		{name: "show", text: "payments.show", kind: "select", options: func(*visit) []option {
 			return []option{{Value: "counted", Kind: "payments.show"}}
-		}, apply: func(_ *Dashboard, query url.Values, value string) {
+		}, apply: func(_ *visit, query url.Values, value string) {
 			if value != "counted" {
 				query.Set("include", "pending,unattributed")
 				query.Set("candidates", "false") // the page of a payment has them
@@ -32,8 +31,8 @@ var paymentList = lister[apitypes.PaymentList, paymentRow]{
 		{name: "invoiceId"}, {name: "txHash"}, {name: "from"}, {name: "to"},
 		{name: "amount", apply: applyAmount},
 	},
-	rows: func(d *Dashboard, list apitypes.PaymentList) ([]paymentRow, string) {
-		return d.paymentRows(list.Payments), list.NextCursor
+	rows: func(v *visit, list apitypes.PaymentList) ([]paymentRow, string) {
+		return v.paymentRows(list.Payments), list.NextCursor
 	},
 }
 
@@ -46,7 +45,7 @@ type paymentRow struct {
 
 // searched adds the filter for a text to the query: the hash of a transaction, the account of a payer,
 // the id of an invoice, or an amount.
-func (d *Dashboard) searched(query url.Values, text string) {
+func searched(v *visit, query url.Values, text string) {
 	switch {
 	case text == "":
 	case strings.HasPrefix(text, invoice.PrefixInvoice):
@@ -56,7 +55,7 @@ func (d *Dashboard) searched(query url.Values, text string) {
 	case strings.HasPrefix(text, "0x"):
 		query.Set("from", text)
 	default:
-		applyAmount(d, query, text)
+		applyAmount(v, query, text)
 	}
 }
 
@@ -66,18 +65,18 @@ type paymentTable struct {
 	Rows []paymentRow
 }
 
-func (d *Dashboard) paymentRows(payments []apitypes.Payment) []paymentRow {
+func (v *visit) paymentRows(payments []apitypes.Payment) []paymentRow {
 	rows := make([]paymentRow, len(payments))
 	for i, p := range payments {
-		rows[i] = d.paymentRow(p)
+		rows[i] = v.paymentRow(p)
 	}
 	return rows
 }
 
-func (d *Dashboard) paymentRow(p apitypes.Payment) paymentRow {
-	row := paymentRow{Payment: p, Money: d.money(p.Amount, p.Currency, p.ChainKey), Network: chain.NetworkName(p.ChainKey)}
+func (v *visit) paymentRow(p apitypes.Payment) paymentRow {
+	row := paymentRow{Payment: p, Money: v.money(p.Amount, p.Currency, p.ChainKey), Network: v.Network(p.ChainKey)}
 	if p.AmountRefunded != "" {
-		row.Refunded = d.money(p.AmountRefunded, p.Currency, p.ChainKey)
+		row.Refunded = v.money(p.AmountRefunded, p.Currency, p.ChainKey)
 	}
 	row.Status = apitypes.PaymentStatus(cmp.Or(string(row.Status), string(apitypes.PaymentConfirmed)))
 	return row
@@ -123,17 +122,18 @@ func (d *Dashboard) payment(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (d *Dashboard) showPayment(w http.ResponseWriter, r *http.Request, code int, form attributionForm) error {
+	v := visitOf(r)
 	p, err := d.paymentOf(r)
 	if err != nil {
 		return err
 	}
-	body := paymentPage{paymentRow: d.paymentRow(p), Explorer: d.explorer(p.ChainKey, p.TxHash), Form: form, Candidates: d.candidates(p)}
+	body := paymentPage{paymentRow: v.paymentRow(p), Explorer: d.explorer(p.ChainKey, p.TxHash), Form: form, Candidates: v.candidates(p)}
 	body.Refundable = isRefundable(p)
 	var refunds apitypes.RefundList
 	if err := d.service.get(r.Context(), id("/api/payments", p.ID)+"/refunds", nil, &refunds); err != nil {
 		return err
 	}
-	body.Refunds = d.refundRows(refunds.Refunds)
+	body.Refunds = v.refundRows(refunds.Refunds)
 	return d.render(w, r, code, "payment.html", "payment.title", body)
 }
 
@@ -148,17 +148,17 @@ func (d *Dashboard) explorer(chainKey, tx string) string {
 
 // candidates returns the invoices that a payment may be meant for: first invoices for which payers
 // claim it, then the nearest ones.
-func (d *Dashboard) candidates(p apitypes.Payment) []candidateRow {
+func (v *visit) candidates(p apitypes.Payment) []candidateRow {
 	var claimed, near []candidateRow
 	claims := make(map[string]*apitypes.Claim)
 	for _, c := range p.Claims {
 		claims[c.InvoiceID] = &c
 	}
 	for _, c := range p.Candidates {
-		row := candidateRow{PaymentCandidate: c, Money: d.money(c.Amount, p.Currency, p.ChainKey), Claim: claims[c.InvoiceID]}
+		row := candidateRow{PaymentCandidate: c, Money: v.money(c.Amount, p.Currency, p.ChainKey), Claim: claims[c.InvoiceID]}
 		difference, less := strings.CutPrefix(c.AmountDifference, "-")
 		if row.Less = less; difference != "0" {
-			row.Difference = d.money(difference, p.Currency, p.ChainKey)
+			row.Difference = v.money(difference, p.Currency, p.ChainKey)
 		}
 		if row.Claim != nil {
 			claimed = append(claimed, row)

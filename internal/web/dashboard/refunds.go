@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 )
 
@@ -17,7 +16,7 @@ import (
 var refundList = lister[apitypes.RefundList, refundRow]{
 	page: "/dashboard/refunds", api: "/api/refunds", template: "refunds.html", title: "refunds.title", empty: "refunds.none", jump: toObject, csv: true,
 	filters: []filter{
-		{name: "q", text: "refunds.search", kind: "search", apply: func(_ *Dashboard, query url.Values, text string) {
+		{name: "q", text: "refunds.search", kind: "search", apply: func(_ *visit, query url.Values, text string) {
 			switch {
 			case text == "":
 			case strings.HasPrefix(text, invoice.PrefixInvoice):
@@ -30,8 +29,8 @@ var refundList = lister[apitypes.RefundList, refundRow]{
 		{name: "chainKey", text: "invoices.network", kind: "select", options: networks},
 		{name: "paymentId"}, {name: "invoiceId"}, {name: "txHash"},
 	},
-	rows: func(d *Dashboard, list apitypes.RefundList) ([]refundRow, string) {
-		return d.refundRows(list.Refunds), list.NextCursor
+	rows: func(v *visit, list apitypes.RefundList) ([]refundRow, string) {
+		return v.refundRows(list.Refunds), list.NextCursor
 	},
 }
 
@@ -48,14 +47,14 @@ type refundTable struct {
 	Rows []refundRow
 }
 
-func (d *Dashboard) refundRow(r apitypes.RefundRecord) refundRow {
-	return refundRow{r, d.money(r.Amount, r.Currency, r.ChainKey), chain.NetworkName(r.ChainKey)}
+func (v *visit) refundRow(r apitypes.RefundRecord) refundRow {
+	return refundRow{r, v.money(r.Amount, r.Currency, r.ChainKey), v.Network(r.ChainKey)}
 }
 
-func (d *Dashboard) refundRows(refunds []apitypes.RefundRecord) []refundRow {
+func (v *visit) refundRows(refunds []apitypes.RefundRecord) []refundRow {
 	rows := make([]refundRow, len(refunds))
 	for i, r := range refunds {
-		rows[i] = d.refundRow(r)
+		rows[i] = v.refundRow(r)
 	}
 	return rows
 }
@@ -87,7 +86,8 @@ func (d *Dashboard) showRefund(w http.ResponseWriter, r *http.Request, code int,
 
 // showRefundOf shows the refund of an answer.
 func (d *Dashboard) showRefundOf(w http.ResponseWriter, r *http.Request, code int, refused string, found apitypes.RefundResponse) error {
-	body := refundPage{refundRow: d.refundRow(found.Refund), Transaction: found.Transaction, ClaimURL: found.ClaimURL, Error: refused, State: refundState(found)}
+	v := visitOf(r)
+	body := refundPage{refundRow: v.refundRow(found.Refund), Transaction: found.Transaction, ClaimURL: found.ClaimURL, Error: refused, State: refundState(found)}
 	body.Submission, body.Withdrawn = d.submissions(found)
 	body.Explorer = d.explorer(found.Refund.ChainKey, found.Refund.TxHash)
 	return d.render(w, r, code, "refund.html", "refund.title", body)
@@ -184,7 +184,7 @@ func (d *Dashboard) decimals(p apitypes.Payment) int {
 }
 
 func (d *Dashboard) showRefundForm(w http.ResponseWriter, r *http.Request, code int, form refundForm, p apitypes.Payment) error {
-	form.paymentRow = d.paymentRow(p)
+	form.paymentRow = visitOf(r).paymentRow(p)
 	return d.render(w, r, code, "refundform.html", "refundForm.title", form)
 }
 
@@ -206,7 +206,7 @@ func (d *Dashboard) prepareRefund(w http.ResponseWriter, r *http.Request) error 
 		asked.To = "ask_payer"
 	}
 	if form.Amount != "" {
-		asked.Amount = minorUnits(form.Amount, d.decimals(p))
+		asked.Amount = visitOf(r).minorUnits(form.Amount, d.decimals(p))
 	}
 	var made apitypes.RefundResponse
 	err = d.service.create(r.Context(), id("/api/payments", p.ID)+"/refunds", form.Key, asked, &made)

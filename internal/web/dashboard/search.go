@@ -114,7 +114,7 @@ func (d *Dashboard) find(r *http.Request, v *visit, result *found) error {
 	if err := d.service.get(r.Context(), "/api/invoices", query, &invoices); err != nil {
 		return err
 	}
-	result.Invoices = d.invoiceRows(invoices.Invoices)
+	result.Invoices = v.invoiceRows(invoices.Invoices)
 	hash, err := invoice.ParseHash(strings.ToLower(result.Text))
 	if err != nil || !v.Can(access.PaymentsRead) {
 		return nil //nolint:nilerr // the text is no hash of a transaction
@@ -123,11 +123,11 @@ func (d *Dashboard) find(r *http.Request, v *visit, result *found) error {
 	for name, value := range map[string]string{"txHash": hash.String(), "include": "pending,unattributed", "candidates": "false", "limit": strconv.Itoa(maxFound)} {
 		query.Set(name, value)
 	}
-	return d.findPayments(r, query, result)
+	return d.findPayments(r, v, query, result)
 }
 
 // findPayments adds the payments of a query that do not belong to one of the invoices.
-func (d *Dashboard) findPayments(r *http.Request, query url.Values, result *found) error {
+func (d *Dashboard) findPayments(r *http.Request, v *visit, query url.Values, result *found) error {
 	var payments apitypes.PaymentList
 	if err := d.service.get(r.Context(), "/api/payments", query, &payments); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (d *Dashboard) findPayments(r *http.Request, query url.Values, result *foun
 	}
 	for _, p := range payments.Payments {
 		if !listed[p.InvoiceID] {
-			result.Payments = append(result.Payments, d.paymentRow(p))
+			result.Payments = append(result.Payments, v.paymentRow(p))
 		}
 	}
 	return nil

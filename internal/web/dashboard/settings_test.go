@@ -75,7 +75,7 @@ func TestSettings(t *testing.T) {
 		t.Errorf("the page of a merchant of the configuration has forms, or what no configuration has:\n%s", globex.words())
 	}
 	for _, p := range []*person{owner, w.operator} {
-		p.get(path+operator).want(t, 200, "Invoices stored 0 of 10000000", "Audit log stored 0.0 of 1073.7 MB")
+		p.get(path+operator).want(t, 200, "Invoices stored 0 of 10,000,000", "Audit log stored 0.0 of 1,073.7 MB")
 	}
 }
 

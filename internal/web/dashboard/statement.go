@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock"
-	"github.com/quittance/quittance/internal/invoice"
 )
 
 // monthLayout is how a month is written in an address, such as 2026-11.
@@ -72,14 +70,12 @@ func (d *Dashboard) statement(w http.ResponseWriter, r *http.Request) error {
 // fillStatement adds the shown values of the statement.
 func (d *Dashboard) fillStatement(v *visit, body *statementPage) error {
 	for _, l := range body.Lines {
-		money := func(minor any) template.HTML { return major(template.HTMLEscaper(minor), l.Decimals, l.Currency) }
-		body.Accounts = append(body.Accounts, account{l, chain.NetworkName(l.ChainKey), money})
+		money := func(minor any) template.HTML { return v.total(template.HTMLEscaper(minor), l.Decimals, l.Currency) }
+		body.Accounts = append(body.Accounts, account{l, v.Network(l.ChainKey), money})
 	}
 	for _, f := range body.Statement.Fees {
-		const gweiDecimals = 9
-		decimals := gweiDecimals
 		sentFor := v.text.T("statement.fee."+string(f.Kind), map[string]any{"Count": f.Items})
-		body.Fees = append(body.Fees, fee{chain.NetworkName(f.ChainKey), sentFor, major(f.CostGwei, &decimals, v.text.T("statement.coin", nil))})
+		body.Fees = append(body.Fees, fee{v.Network(f.ChainKey), sentFor, v.coins(f.CostGwei, gweiDecimals, f.ChainKey)})
 	}
 	first, err := time.Parse(monthLayout, body.Month)
 	if err != nil {
@@ -96,15 +92,6 @@ func (d *Dashboard) fillStatement(v *visit, body *statementPage) error {
 	body.Export = filteredPage(v, "/dashboard/statement.csv", url.Values{"month": {body.Month}})
 	body.ExportFees = filteredPage(v, "/dashboard/statement.csv", url.Values{"month": {body.Month}, "table": {"fees"}})
 	return nil
-}
-
-// Zoned returns a time of the statement's time zone as text. It is for templates.
-func (s statementPage) Zoned(at int64) string {
-	zone, ok := invoice.ParseTimezone(s.Timezone)
-	if !ok {
-		zone = time.UTC
-	}
-	return clock.Format(clock.Unix(at), zone, "2006-01-02 15:04")
 }
 
 // exportStatement answers with a table of the statement as CSV.

@@ -75,7 +75,7 @@ func (d *Dashboard) refundWallet(w http.ResponseWriter, r *http.Request) error {
 	token, _ := network.TokenNamed(refund.Currency)
 	data := walletRefund{
 		From: refund.From, Amount: refund.Amount, Currency: refund.Currency, Decimals: token.Decimals, ChainID: network.ID,
-		Network: chain.NetworkName(refund.ChainKey), Coin: network.Coin(), RPC: network.WalletNodes(), State: refundState(found), Submission: current,
+		Network: visitOf(r).Network(refund.ChainKey), Coin: network.Coin(), RPC: network.WalletNodes(), State: refundState(found), Submission: current,
 	}
 	if found.Transaction != nil {
 		data.Token, data.Data = found.Transaction.To, found.Transaction.Data

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/web/checkout/locale"
 	"github.com/quittance/quittance/internal/web/webpage"
@@ -26,9 +27,10 @@ type visit struct {
 	// merchant is the merchant of the page: the person's own or, for the operator, the one in the
 	// parameter merchantId; empty for all.
 	merchant string
-	zone     *time.Location        // of the merchant; nil is UTC
-	here     string                // path of the page
-	plays    bool                  // the person may play scenarios
+	zone     *time.Location // of the merchant; nil is UTC
+	here     string         // path of the page
+	plays    bool           // the person may play scenarios
+	chains   map[string]chain.Chain
 	counts   []apitypes.InboxCount // of the inbox; nil before inboxCounts
 }
 
@@ -127,7 +129,7 @@ func (d *Dashboard) WithSession(next http.Handler) http.Handler {
 			return
 		}
 		p.Version = "" // pages read the newest version of the interface
-		v := &visit{session: s, principal: p, text: texts().For(r), merchant: p.MerchantID, here: r.URL.Path, plays: d.cfg.Player != nil && p.IsOperator()}
+		v := &visit{session: s, principal: p, text: texts().For(r), merchant: p.MerchantID, here: r.URL.Path, chains: d.chains, plays: d.cfg.Player != nil && p.IsOperator()}
 		if s.Language != "" {
 			v.text = texts().Named(s.Language)
 		}

@@ -129,7 +129,7 @@ func checkEntry(t *testing.T, text *Text, id string, english, got entry) {
 	}
 	for _, count := range slices.Concat(hundreds(), []int{1000, 1_000_000, 2_000_000}) {
 		values[Count] = count
-		if _, err := text.localizer.Localize(config(id, values)); err != nil {
+		if _, err := text.localizer.Localize(config(id, values, count)); err != nil {
 			t.Errorf("%s %s for %d: %v", text.Lang(), id, count, err)
 			return
 		}

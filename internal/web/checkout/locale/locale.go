@@ -11,12 +11,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/nicksnyder/go-i18n/v2/i18n"
 	"golang.org/x/text/language"
-
-	"github.com/quittance/quittance/internal/clock"
 )
 
 //go:embed *.json
@@ -38,6 +35,7 @@ type Text struct {
 	plain     map[string]string // texts without placeholders and plural forms
 	scripts   map[string]string
 	rtl       bool
+	numbers   numbers
 }
 
 // Catalogue is texts in all its languages, English first, then by tag. It is immutable.
@@ -68,7 +66,7 @@ func Open(files fs.FS) *Catalogue {
 		if err != nil {
 			panic(fmt.Errorf("locale: %w", err))
 		}
-		text := &Text{tag: file.Tag, plain: make(map[string]string), scripts: make(map[string]string), rtl: isRightToLeft(file.Tag)}
+		text := &Text{tag: file.Tag, plain: make(map[string]string), scripts: make(map[string]string), rtl: isRightToLeft(file.Tag), numbers: numbersIn(file.Tag)}
 		for _, message := range file.Messages {
 			if !strings.Contains(message.Other, "{{") {
 				text.plain[message.ID] = message.Other
@@ -193,16 +191,21 @@ func (t *Text) localize(id string, values Values, show func(any) string) string 
 	for name, value := range values {
 		data[name] = t.value(value, show)
 	}
-	text, err := t.localizer.Localize(config(id, data))
+	count := values[Count]
+	if n, ok := count.(uint64); ok {
+		count = int64(n)
+	}
+	text, err := t.localizer.Localize(config(id, data, count))
 	if text == "" && err != nil {
 		return id
 	}
 	return text
 }
 
-// config returns what go-i18n needs for a text with its values.
-func config(id string, values Values) *i18n.LocalizeConfig {
-	return &i18n.LocalizeConfig{MessageID: id, TemplateData: values, PluralCount: values[Count]}
+// config returns what go-i18n needs for a text with its values. count decides the plural form; nil
+// without one.
+func config(id string, values Values, count any) *i18n.LocalizeConfig {
+	return &i18n.LocalizeConfig{MessageID: id, TemplateData: values, PluralCount: count}
 }
 
 // Characters that isolate a value from the direction of the text around it.
@@ -213,35 +216,13 @@ const (
 
 // value prepares the value of a placeholder. In languages that are written from right to
 // left, values that are not numbers keep their own direction.
-func (t *Text) value(value any, show func(any) string) any {
-	switch value := value.(type) {
-	case uint64:
-		return int64(value)
-	case int, int64: // of which one may decide the plural form
-		return value
+func (t *Text) value(value any, show func(any) string) string {
+	switch value.(type) {
+	case uint64, int, int64:
+		return t.Number(fmt.Sprint(value))
 	}
 	if t.rtl {
 		return isolate + show(value) + endIsolate
 	}
 	return show(value)
-}
-
-// Clock returns a time in UTC, or "" for the zero time.
-func (t *Text) Clock(at time.Time) string { return t.clockIn(at, time.UTC) }
-
-// clockIn returns a time in a zone, with the zone's abbreviation in place of the layout's UTC.
-func (t *Text) clockIn(at time.Time, zone *time.Location) string {
-	return clock.Format(at, zone, strings.ReplaceAll(t.T("time.layout", nil), "UTC", "MST"))
-}
-
-// Time returns an element with a time in UTC, which the script replaces by the time in the
-// browser's zone.
-func (t *Text) Time(at time.Time) template.HTML { return t.TimeIn(at, time.UTC) }
-
-// TimeIn returns an element with a time in a zone, or "" for the zero time.
-func (t *Text) TimeIn(at time.Time, zone *time.Location) template.HTML {
-	if at.IsZero() {
-		return ""
-	}
-	return template.HTML(`<time datetime="` + clock.Format(at, time.UTC, time.RFC3339) + `">` + template.HTMLEscapeString(t.clockIn(at, zone)) + `</time>`) //nolint:gosec // escaped
 }

@@ -51,6 +51,45 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// TestNumbers writes numbers with the separators of their language, and the digits of amounts to copy.
+func TestNumbers(t *testing.T) {
+	for language, want := range map[string]string{
+		"en": "-1,234,567.890 123 1,000", "de": "-1.234.567,890 123 1.000", "fr": "-1\u00a0234\u00a0567,890 123 1\u00a0000",
+		"ja": "-1,234,567.890 123 1,000", "tr": "-1.234.567,890 123 1.000", "ar": "-1,234,567.890 123 1,000", "he": "-1,234,567.890 123 1,000",
+	} {
+		text := Named(language)
+		got := text.Number("-1234567.890") + " " + text.Number("123") + " " + text.Number("1000")
+		if got = strings.ReplaceAll(got, "\u202f", "\u00a0"); got != want {
+			t.Errorf("%s: %q, want %q", language, got, want)
+		}
+		if text.DecimalComma() != strings.Contains(want, ",890") {
+			t.Errorf("%s: DecimalComma() = %t", language, text.DecimalComma())
+		}
+	}
+	if got := Named("de").T("items.count", Values{Count: 1234567}); !strings.HasPrefix(got, "1.234.567 ") {
+		t.Errorf("a count is %s", got)
+	}
+}
+
+// TestDays writes days and seconds as the language does.
+func TestDays(t *testing.T) {
+	at := time.Date(2026, 9, 1, 16, 28, 20, 0, time.UTC)
+	for language, want := range map[string]string{
+		"en": "1 September 2026|1 September|1 September 2026, 16:28:20 UTC", "de": "01.09.2026|01.09.|01.09.2026, 16:28:20 UTC",
+		"fr": "01/09/2026|01/09|01/09/2026 16:28:20 UTC", "ja": "2026年09月01日|09月01日|2026年09月01日 16:28:20 UTC",
+		"ko": "2026년 09월 01일|09월 01일|2026년 09월 01일 16:28:20 UTC", "ar": "01/09/2026|01/09|01/09/2026، 16:28:20 UTC",
+	} {
+		text := Named(language)
+		got := text.Day("2026-09-01") + "|" + text.ShortDay("2026-09-01") + "|" + string(text.SecondIn(at, time.UTC))
+		if got = strings.NewReplacer(`<time datetime="2026-09-01T16:28:20Z">`, "", "</time>", "").Replace(got); got != want {
+			t.Errorf("%s: %s, want %s", language, got, want)
+		}
+	}
+	if got := English().Day("soon"); got != "soon" {
+		t.Errorf("a text that is no day becomes %q", got)
+	}
+}
+
 func TestTime(t *testing.T) {
 	at := time.Date(2026, 9, 21, 16, 28, 20, 0, time.FixedZone("", 2*60*60))
 	want := template.HTML(`<time datetime="2026-09-21T14:28:20Z">21 September 2026, 14:28:20 UTC</time>`)
