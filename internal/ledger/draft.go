@@ -143,7 +143,7 @@ func (s *Service) Finalize(ctx context.Context, by access.Principal, id string) 
 			if issued, err = s.rewrite(ctx, tx, out, by, built, try); err != nil {
 				return err
 			}
-			if err := InsertInvoiceTransition(ctx, tx, id, InvoiceTransition{Status: invoice.Open, At: s.conf.Now()}); err != nil {
+			if err := InsertInvoiceTransition(ctx, tx, id, InvoiceTransition{Status: invoice.Open, At: s.conf.Now(), By: access.FromContext(ctx).Label()}); err != nil {
 				return err
 			}
 			return s.emitCreated(out, issued)

@@ -78,7 +78,7 @@ func TestDraft(t *testing.T) {
 		if diff := cmp.Diff([]string{"invoice.created"}, w.eventTypes(d)); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
-		w.checkTransitions(d, ledger.InvoiceTransition{Status: invoice.Open, At: at(start + 20)})
+		w.checkTransitions(d, ledger.InvoiceTransition{Status: invoice.Open, At: at(start + 20), By: access.ActorOpen})
 		if got := w.eventInvoice("invoice.created"); got.Status != "open" || got.Amount != "2000000" || got.Reference != details.Reference {
 			t.Errorf("invoice.created has %+v", got)
 		}
@@ -296,11 +296,11 @@ func TestVoid(t *testing.T) {
 			t.Errorf("after expiresAt it is %s", got)
 		}
 
-		w.checkTransitions(inv, ledger.InvoiceTransition{Status: invoice.Void, At: at(start)})
+		w.checkTransitions(inv, ledger.InvoiceTransition{Status: invoice.Void, At: at(start), By: access.ActorOpen})
 		w.checkTransitions(other)
 		draft := w.drafted()
 		w.void(draft)
-		w.checkTransitions(draft, ledger.InvoiceTransition{Status: invoice.Void, At: at(start + 2*day)})
+		w.checkTransitions(draft, ledger.InvoiceTransition{Status: invoice.Void, At: at(start + 2*day), By: access.ActorOpen})
 		if got := w.intents(draft); len(got) != 0 {
 			t.Errorf("a void draft has intents %v", got)
 		}

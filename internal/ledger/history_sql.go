@@ -19,6 +19,8 @@ const (
 	MaxHistoryAttempts = 1000
 	// MaxHistoryTxs bounds its commitment transactions.
 	MaxHistoryTxs = 100
+	// MaxHistoryDecisions bounds its decisions.
+	MaxHistoryDecisions = 100
 )
 
 // InvoiceHistory is what happened to an invoice: the first payments, sweeps, events,
@@ -28,6 +30,7 @@ type InvoiceHistory struct {
 	Transitions []InvoiceTransition
 	Payments    []SeenPayment
 	Refunds     []invoice.RefundRecord
+	Decisions   []invoice.Decision // the latest
 	Sweeps      []SeenSweep
 	Events      []webhooks.Event // without bodies
 	Attempts    []EventAttempt
@@ -43,6 +46,7 @@ type InvoiceHistory struct {
 type InvoiceTransition struct {
 	Status invoice.Status // the new state of the invoice
 	At     time.Time
+	By     string // empty if it is not known
 }
 
 // SeenPayment is a payment with the blocks that confirm it, and with the time when it was last
@@ -50,6 +54,7 @@ type InvoiceTransition struct {
 type SeenPayment struct {
 	PaymentRow
 	OrphanedAt    time.Time
+	Note          string // of its attribution by hand; may be empty
 	Confirmations []Confirmation
 }
 
@@ -100,6 +105,9 @@ func (q Reader) InvoiceHistory(ctx context.Context, id string) (h InvoiceHistory
 	if h.Refunds, err = q.RefundRecords(ctx, RefundFilter{InvoiceID: id, Limit: MaxHistoryPayments + 1}); err != nil {
 		return h, err
 	}
+	if h.Decisions, err = q.Decisions(ctx, DecisionFilter{ObjectID: id, Limit: MaxHistoryDecisions + 1}); err != nil {
+		return h, err
+	}
 	if h.Sweeps, err = seenSweeps(ctx, q, id); err != nil {
 		return h, err
 	}
@@ -116,6 +124,7 @@ func (q Reader) InvoiceHistory(ctx context.Context, id string) (h InvoiceHistory
 	h.Signed = truncate(&h, h.Signed, MaxHistoryPayments)
 	h.Payments = truncate(&h, h.Payments, MaxHistoryPayments)
 	h.Refunds = truncate(&h, h.Refunds, MaxHistoryPayments)
+	h.Decisions = truncate(&h, h.Decisions, MaxHistoryDecisions)
 	h.Sweeps = truncate(&h, h.Sweeps, MaxHistoryPayments)
 	h.Txs = truncate(&h, h.Txs, MaxHistoryTxs)
 	h.Attempts = truncate(&h, h.Attempts, MaxHistoryAttempts)
@@ -133,22 +142,23 @@ func truncate[T any](h *InvoiceHistory, rows []T, limit int) []T {
 
 // InsertInvoiceTransition records a transition that a request caused.
 func InsertInvoiceTransition(ctx context.Context, tx *db.Tx, invoiceID string, t InvoiceTransition) error {
-	return tx.Insert(ctx, db.Insertion{Table: "invoice_transitions", Columns: []string{"invoice_id", "status", "at"}},
-		[][]any{{invoiceID, string(t.Status), invoice.UnixSeconds(t.At)}})
+	_, err := tx.Exec(ctx, "INSERT INTO invoice_transitions (invoice_id, status, at, changed_by) VALUES ($1, $2, $3, NULLIF(CAST($4 AS TEXT), ''))",
+		invoiceID, string(t.Status), invoice.UnixSeconds(t.At), t.By)
+	return err
 }
 
 func transitions(ctx context.Context, q db.Querier, invoiceID string) ([]InvoiceTransition, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (t InvoiceTransition, err error) {
-		err = row.Scan(&t.Status, db.Seconds(&t.At))
+		err = row.Scan(&t.Status, db.Seconds(&t.At), db.Null(db.Text(&t.By)))
 		return t, err
-	}, "SELECT status, at FROM invoice_transitions WHERE invoice_id = $1", invoiceID)
+	}, "SELECT status, at, changed_by FROM invoice_transitions WHERE invoice_id = $1", invoiceID)
 }
 
 func seenPayments(ctx context.Context, q db.Querier, invoiceID string) ([]SeenPayment, error) {
 	return db.QueryAll(ctx, q, func(row db.Scanner) (p SeenPayment, err error) {
-		p.PaymentRow, err = paymentTable.ScanAfter(row, db.Seconds(&p.OrphanedAt))
+		p.PaymentRow, err = paymentTable.ScanAfter(row, db.Seconds(&p.OrphanedAt), db.Null(db.Text(&p.Note)))
 		return p, err
-	}, "SELECT orphaned_at, "+paymentTable.List()+" FROM payments "+q.IndexedBy("payments_of_invoice")+"WHERE invoice_id = $1 ORDER BY seen_id LIMIT $2", invoiceID, MaxHistoryPayments+1)
+	}, "SELECT orphaned_at, (SELECT note FROM attributions WHERE payment_id = payments.id ORDER BY id DESC LIMIT 1), "+paymentTable.List()+" FROM payments "+q.IndexedBy("payments_of_invoice")+"WHERE invoice_id = $1 ORDER BY seen_id LIMIT $2", invoiceID, MaxHistoryPayments+1)
 }
 
 func seenSweeps(ctx context.Context, q db.Querier, invoiceID string) ([]SeenSweep, error) {

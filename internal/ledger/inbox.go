@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/quittance/quittance/internal/db"
@@ -35,6 +36,10 @@ const MaxInboxCount = 100
 // Inbox lists the items that need a decision, newest first. next is the position after which the list
 // continues, or "" at the end.
 func (s *Service) Inbox(ctx context.Context, f InboxFilter) (found []InboxItem, next string, err error) {
+	if f.InvoiceID != "" {
+		item, err := s.itemOfInvoice(ctx, f)
+		return item, "", err
+	}
 	limit := f.Limit
 	f.Limit++
 	entries, err := InboxEntries(ctx, s.conf.Store, f, s.conf.Confirmed())
@@ -52,6 +57,23 @@ func (s *Service) Inbox(ctx context.Context, f InboxFilter) (found []InboxItem, 
 		}
 	}
 	return found, next, err
+}
+
+// itemOfInvoice returns the item that is an invoice, or none.
+func (s *Service) itemOfInvoice(ctx context.Context, f InboxFilter) ([]InboxItem, error) {
+	invoices, err := InvoicesByID(ctx, s.conf.Store, []string{f.InvoiceID})
+	if err != nil || len(invoices) == 0 {
+		return nil, err
+	}
+	item := invoiceItem(invoices[0])
+	if item.Kind == "" || f.MerchantID != "" && item.Invoice.MerchantID != f.MerchantID {
+		return nil, nil
+	}
+	decisions, err := DecisionsInForce(ctx, s.conf.Store, []string{f.InvoiceID})
+	if err != nil || slices.ContainsFunc(decisions, item.decidedBy) {
+		return nil, err
+	}
+	return []InboxItem{item}, nil
 }
 
 // InboxCounts counts the items of each kind, up to MaxInboxCount.
@@ -104,6 +126,15 @@ func (s *Service) readItems(ctx context.Context, entries []InboxEntry, merchantI
 		items[item.Position] = item
 	}
 	return items, err
+}
+
+// IsWaived reports whether a person waived the rest of an invoice's amount. It is false while the invoice can be paid.
+func (q Reader) IsWaived(ctx context.Context, inv invoice.Invoice) (bool, error) {
+	if inv.Status != invoice.Expired && inv.Status != invoice.Void || inv.Exception == "" {
+		return false, nil
+	}
+	decisions, err := DecisionsInForce(ctx, q, []string{inv.ID})
+	return slices.ContainsFunc(decisions, func(d invoice.Decision) bool { return d.Outcome == invoice.Accepted }), err
 }
 
 // decidedBy reports whether a decision is about the item's current version.

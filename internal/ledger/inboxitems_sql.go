@@ -18,6 +18,7 @@ const maxItemClaims = 10
 type InboxFilter struct {
 	MerchantID string
 	Kind       invoice.ItemKind
+	InvoiceID  string // only the item that is this invoice
 	Before     string // a position
 	Limit      int
 }

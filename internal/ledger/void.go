@@ -60,7 +60,7 @@ func (s *Service) Void(ctx context.Context, by access.Principal, id string) (voi
 // recordVoid records in the audit log and the history that an invoice became void.
 func (s *Service) recordVoid(ctx context.Context, tx *db.Tx, out *outbox, was, voided invoice.Invoice) error {
 	out.audit = append(out.audit, s.invoiceEntry(ctx, access.ActionInvoiceVoid, was, &voided))
-	return InsertInvoiceTransition(ctx, tx, was.ID, InvoiceTransition{Status: invoice.Void, At: s.conf.Now()})
+	return InsertInvoiceTransition(ctx, tx, was.ID, InvoiceTransition{Status: invoice.Void, At: s.conf.Now(), By: access.FromContext(ctx).Label()})
 }
 
 // cancel makes a draft or an open invoice void. changed is false if another request has done so since.

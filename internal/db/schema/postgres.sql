@@ -363,6 +363,8 @@ CREATE TABLE invoice_transitions (
     status     TEXT COLLATE "C" NOT NULL CHECK (status IN ('open', 'void')),
     -- when it changed
     at         BIGINT NOT NULL CHECK (at > 0),
+    -- who changed it; null if that is not known
+    changed_by TEXT COLLATE "C" CHECK (length(changed_by) >= 1),
     PRIMARY KEY (invoice_id, status)
 );
 

@@ -33,6 +33,12 @@ func (a *API) listInbox(w http.ResponseWriter, r *http.Request) error {
 	limit, scope := q.limit(), q.scope("inbox", "merchantId", "kind")
 	merchantID, possible := q.merchantID()
 	f := ledger.InboxFilter{MerchantID: merchantID, Kind: q.itemKind(), Before: q.cursor(scope), Limit: limit}
+	if id, ok := q.get("invoiceId"); ok {
+		f.InvoiceID = id
+		if _, err := parseInvoiceID(id); err != nil || len(id) > maxObjectID || f.Kind != "" || f.Before != "" {
+			q.reject("invoiceId", "must be the id of an invoice, without kind and cursor")
+		}
+	}
 	if q.err != nil {
 		return q.err
 	}

@@ -31,6 +31,7 @@ const (
 	rankConfirmation
 	rankConfirmed
 	rankSettled
+	rankDecision
 	rankEvent
 	rankAttempt
 )
@@ -116,6 +117,9 @@ func (t *timeline) addPayments(h ledger.InvoiceHistory, needed uint64) {
 	}
 	for _, p := range h.Payments {
 		entry := apitypes.TimelineEntry{PaymentID: p.ID, TxHash: p.TxHash.String(), Amount: p.Amount.String()}
+		t.add(p.AttributedAt, rankDecision, p.ID, apitypes.TimelineEntry{
+			Kind: "payment.attributed", PaymentID: p.ID, TxHash: p.TxHash.String(), Amount: p.Amount.String(), By: p.AttributedBy, Reason: p.Note,
+		})
 		t.addTransfer("payment", p.ID, entry, p.ObservedAt, p.OrphanedAt, p.ConfirmedAt)
 		for _, c := range p.Confirmations {
 			if needed == 0 || c.Number <= needed {
@@ -124,6 +128,14 @@ func (t *timeline) addPayments(h ledger.InvoiceHistory, needed uint64) {
 				})
 			}
 		}
+	}
+}
+
+// addDecisions adds what people decided about the invoice, and what they took back.
+func (t *timeline) addDecisions(decisions []invoice.Decision) {
+	for _, d := range decisions {
+		t.add(d.At, rankDecision, d.ID, apitypes.TimelineEntry{Kind: "decision." + string(d.Outcome), By: d.By, Reason: d.Reason})
+		t.add(d.UndoneAt, rankDecision, d.ID+".undone", apitypes.TimelineEntry{Kind: "decision.undone", By: d.UndoneBy})
 	}
 }
 
@@ -159,7 +171,7 @@ func timelineOf(h ledger.InvoiceHistory, needed uint64, now time.Time) timeline 
 		if to.Status == invoice.Void {
 			kind = "invoice.void"
 		}
-		t.add(to.At, rankInvoice, string(to.Status), apitypes.TimelineEntry{Kind: kind})
+		t.add(to.At, rankInvoice, string(to.Status), apitypes.TimelineEntry{Kind: kind, By: to.By})
 	}
 	switch inv.Status {
 	case invoice.Paid:
@@ -171,13 +183,14 @@ func timelineOf(h ledger.InvoiceHistory, needed uint64, now time.Time) timeline 
 	t.add(h.OpenedAt, rankInvoice, "opened", apitypes.TimelineEntry{Kind: "invoice.opened"})
 	t.addTxs(h.Txs)
 	t.addPayments(h, needed)
+	t.addDecisions(h.Decisions)
 	for _, s := range h.Sweeps {
 		t.addTransfer("sweep", s.ID, apitypes.TimelineEntry{TxHash: s.TxHash.String(), Amount: s.Amount.String()}, s.ObservedAt, s.OrphanedAt, s.ConfirmedAt)
 	}
 	for _, r := range h.Refunds {
 		entry := apitypes.TimelineEntry{Kind: "refund.seen", RefundID: r.ID, PaymentID: r.PaymentID}
 		if r.Prepared() {
-			entry.Kind, entry.Amount = "refund.prepared", r.Amount.String()
+			entry.Kind, entry.Amount, entry.Reason = "refund.prepared", r.Amount.String(), r.Reason
 		}
 		if !r.Transfer.TxHash.IsZero() {
 			entry.TxHash = r.Transfer.TxHash.String()

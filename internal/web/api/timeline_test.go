@@ -105,6 +105,22 @@ func TestTimelineOfStates(t *testing.T) {
 	}
 }
 
+// TestTimelineOfDecisions names who decided about an invoice, and why.
+func TestTimelineOfDecisions(t *testing.T) {
+	b := newListBackend(2)
+	b.history = ledger.InvoiceHistory{Decisions: []invoice.Decision{{
+		ID: "dec_1", Outcome: invoice.Accepted, By: "maria", Reason: "A good customer", At: invoice.Unix(now + 3), UndoneBy: "nadia", UndoneAt: invoice.Unix(now + 4),
+	}}}
+	page := decode[apitypes.Timeline](t, do(newAPI(t, b), "GET", "/api/invoices/"+invoiceID(1)+"/timeline", ""), http.StatusOK)
+	var got []string
+	for _, e := range page.Entries {
+		got = append(got, e.Kind+" "+e.By+" "+e.Reason)
+	}
+	if diff := cmp.Diff([]string{"invoice.created  ", "decision.accepted maria A good customer", "decision.undone nadia "}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestPaymentsOfInvoice(t *testing.T) {
 	b := newListBackend(8)
 	h := newAPI(t, b)

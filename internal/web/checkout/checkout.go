@@ -48,6 +48,8 @@ type Reader interface {
 	// PaymentsOfTransaction returns the payments of a transaction on any of the chains,
 	// in log order.
 	PaymentsOfTransaction(ctx context.Context, chainKeys []string, tx invoice.Hash) ([]ledger.PaymentRow, error)
+	// IsWaived reports whether a person waived the rest of an invoice's amount.
+	IsWaived(ctx context.Context, inv invoice.Invoice) (bool, error)
 	// InvoiceClaims reports whether a claim of the payment for the invoice is stored.
 	InvoiceClaims(ctx context.Context, invoiceID, paymentID string) (bool, error)
 	// WhichUndecided returns the ids of those payments that wait for older blocks to be

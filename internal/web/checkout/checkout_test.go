@@ -84,6 +84,7 @@ type world struct {
 	err       error    // of every read
 	unread    bool     // the chain was never indexed
 	reported  []string // transactions that are not recorded, with their block
+	waived    bool     // a person waived the rest of the amount
 	undecided bool     // payments wait for older blocks
 	stale     bool     // the invoice's sums are stale
 	wallet    TestWallet
@@ -156,6 +157,8 @@ func (w *world) NewestUnattributed(ctx context.Context, _ string, limit int) ([]
 func (w *world) InvoiceClaims(_ context.Context, invoiceID, paymentID string) (bool, error) {
 	return w.claims.kept == invoiceID+" "+paymentID, w.err
 }
+
+func (w *world) IsWaived(context.Context, invoice.Invoice) (bool, error) { return w.waived, w.err }
 
 func (w *world) WhichUndecided(_ context.Context, ids []string) ([]string, error) {
 	if w.undecided {

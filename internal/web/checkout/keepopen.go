@@ -76,7 +76,7 @@ func (p *openPages) awaitNews(ctx context.Context, after webhooks.Position) (web
 }
 
 // markAbout marks the pages of the news as changed. The audit log has a manual attribution under the
-// payment's id, so it marks all pages of its merchant.
+// payment's id, and a decision under its own, so they mark all pages of their merchant.
 func (p *openPages) markAbout(news webhooks.News) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +87,7 @@ func (p *openPages) markAbout(news webhooks.News) {
 		switch change.Action {
 		case access.ActionInvoiceVoid, access.ActionInvoiceDelete:
 			p.markOne(change.Object)
-		case access.ActionAttributionAssign:
+		case access.ActionAttributionAssign, access.ActionInboxDecide, access.ActionInboxUndo:
 			for id, page := range p.pages {
 				if page.status.merchantID == change.MerchantID {
 					p.markOne(id)

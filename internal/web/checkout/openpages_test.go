@@ -349,6 +349,7 @@ func TestPageOfABlindChain(t *testing.T) {
 func TestPageFollowsTheAuditLog(t *testing.T) {
 	for _, change := range []access.ChangeRow{
 		{Action: access.ActionInvoiceVoid, Object: testID}, {Action: access.ActionAttributionAssign, MerchantID: "corner-cafe", Object: "pay_1"},
+		{Action: access.ActionInboxDecide, MerchantID: "corner-cafe", Object: "dec_1"}, {Action: access.ActionInboxUndo, MerchantID: "corner-cafe", Object: "dec_1"},
 	} {
 		live(t, nil, func(_ *testing.T, w *liveWorld) {
 			page := w.open()

@@ -188,6 +188,9 @@ func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
 	if s.refunds, err = c.refundsOf(ctx, inv); err != nil {
 		return pageInput{}, err
 	}
+	if s.waived, err = c.conf.Reader.IsWaived(ctx, inv); err != nil {
+		return pageInput{}, fmt.Errorf("read the waiver of %s: %w", id, err)
+	}
 	if s.following, err = c.follow(ctx, ch.Key, s.newestBlock()); err != nil {
 		return pageInput{}, err
 	}

@@ -10,7 +10,7 @@ type receiptState string
 // The states of a receipt.
 const (
 	receiptPaid     receiptState = "paid"
-	receiptAccepted receiptState = "accepted" // within the tolerance
+	receiptAccepted receiptState = "accepted" // within the tolerance, or by a person
 	receiptPart     receiptState = "part"
 	receiptLate     receiptState = "late"
 	receiptVoid     receiptState = "void"
@@ -29,7 +29,7 @@ func (s pageInput) receiptState() receiptState {
 	switch {
 	case !inv.AmountRefunded.IsZero() && !inv.AmountRefunded.Less(inv.AmountPaid):
 		return receiptRefunded
-	case inv.Status == invoice.Paid && inv.Exception == invoice.Underpaid:
+	case s.waived, inv.Status == invoice.Paid && inv.Exception == invoice.Underpaid:
 		return receiptAccepted
 	case inv.Status == invoice.Paid:
 		return receiptPaid
@@ -45,9 +45,29 @@ func (s pageInput) receiptState() receiptState {
 func (s pageInput) receiptWords() (state receiptState, headline string, sentences []string) {
 	inv, state := s.invoice, s.receiptState()
 	say := func(id string, v values) { sentences = append(sentences, s.text.T(id, v)) }
+	s.statusWords(say)
+	if !inv.AmountRefunded.IsZero() {
+		say("receipt.text.refunded", values{"Amount": s.money(inv.AmountRefunded)})
+	}
+	for _, p := range s.payments {
+		if p.Status == invoice.Pending {
+			say("receipt.text.pending", nil)
+			break
+		}
+	}
+	return state, s.text.T(receiptHeadlines[state], nil), sentences
+}
+
+// statusWords describes what the status of an invoice means for its money.
+func (s pageInput) statusWords(say func(id string, v values)) {
+	inv := s.invoice
 	inTime := inv.Sums.Tally.Counted()
 	late := inv.AmountPaid.Minus(inv.Sums.Tally.Due)
 	ended := s.text.Clock(inv.ExpiresAt)
+	if s.waived {
+		say("receipt.text.accepted", values{"Merchant": s.merchant(), "Missing": s.money(inv.Amount.Minus(inTime))})
+		return
+	}
 	switch inv.Status {
 	case invoice.Paid:
 		s.surplusWords(say)
@@ -69,16 +89,6 @@ func (s pageInput) receiptWords() (state receiptState, headline string, sentence
 		say("receipt.text.void", nil)
 	case invoice.Drafted: // has no receipt
 	}
-	if !inv.AmountRefunded.IsZero() {
-		say("receipt.text.refunded", values{"Amount": s.money(inv.AmountRefunded)})
-	}
-	for _, p := range s.payments {
-		if p.Status == invoice.Pending {
-			say("receipt.text.pending", nil)
-			break
-		}
-	}
-	return state, s.text.T(receiptHeadlines[state], nil), sentences
 }
 
 // surplusWords describes how the received sum differs from the amount of a paid invoice.

@@ -127,6 +127,15 @@ var outcomes = []struct {
 		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Underpaid
 		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}
 	}, expired, []string{"paid only in part", "2.00 USDC of 4.90 USDC had arrived by then; 2.90 USDC was missing.", "not lost"}, false},
+	{"underpaid, waived", func(w *world) {
+		w.invoice.Status, w.invoice.Exception, w.waived = invoice.Expired, invoice.Underpaid, true
+		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}
+	}, paid, []string{"Accepted as paid", "accepted 2.90 USDC less than the amount."}, false},
+	{"waived, more late", func(w *world) {
+		w.invoice.Status, w.invoice.Exception, w.waived = invoice.Expired, invoice.Late, true
+		w.payments = []invoice.Payment{
+			payment(2_000_000, 11, defaultNow, invoice.Confirmed), payment(1_000_000, 12, expires+9, invoice.Confirmed)}
+	}, paid, []string{"Accepted as paid", "accepted 2.90 USDC less than the amount.", "1.00 USDC more came too late."}, false},
 	{"underpaid, the rest late", func(w *world) {
 		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Late
 		w.payments = []invoice.Payment{

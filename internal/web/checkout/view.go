@@ -37,6 +37,7 @@ type pageInput struct {
 	payments  []invoice.Payment      // the newest, at most MaxPayments, newest first
 	refunds   []invoice.RefundRecord // the newest confirmed ones, at most MaxRefunds, newest first
 	others    []invoice.Payment      // the newest to its settlement address without an invoice, at most maxUnmatched
+	waived    bool                   // a person accepts less than the amount
 	chain     chain.Chain
 	token     chain.Token
 	following following
@@ -214,6 +215,9 @@ func newView(s pageInput) view {
 func (s pageInput) state() state {
 	if s.isRefunded() {
 		return refunded
+	}
+	if s.waived {
+		return paid
 	}
 	switch s.invoice.Status {
 	case invoice.Paid:

@@ -96,8 +96,21 @@ func (s pageInput) partialWords() (string, []template.HTML) {
 
 func (s pageInput) paidWords() (string, []template.HTML) {
 	inv := s.invoice
+	if s.waived {
+		return s.text.T("receipt.state.accepted", nil), s.waivedWords()
+	}
 	text := s.say("status.paid.text", values{"Merchant": s.merchant(), "Time": s.text.Time(inv.SettledAt)})
 	return s.text.T("status.paid.headline", nil), append(text, s.excessWords()...)
+}
+
+// waivedWords returns the sentences about an invoice whose rest the merchant waived.
+func (s pageInput) waivedWords() []template.HTML {
+	inTime, late := s.invoice.Arrived()
+	text := s.say("receipt.text.accepted", values{"Merchant": s.merchant(), "Missing": s.money(s.invoice.Amount.Minus(inTime))})
+	if !late.IsZero() {
+		text = append(text, s.say("status.expired.part.late", values{"Amount": s.money(late)})...)
+	}
+	return append(text, s.refundWords()...)
 }
 
 // excessWords returns how much a paid invoice received beyond the amount due, how much was sent back,

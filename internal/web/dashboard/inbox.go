@@ -232,8 +232,16 @@ func (d *Dashboard) decide(w http.ResponseWriter, r *http.Request) error {
 	if refused != "" {
 		return d.showInbox(w, r, http.StatusConflict, refused)
 	}
-	d.redirect(w, r, "/dashboard/inbox/decisions")
+	d.redirect(w, r, cmp.Or(d.cameFrom(r), "/dashboard/inbox/decisions"))
 	return nil
+}
+
+// cameFrom returns the page of the invoice on which a form about it was, or "".
+func (d *Dashboard) cameFrom(r *http.Request) string {
+	if of := r.PostFormValue("invoice"); strings.HasPrefix(of, invoice.PrefixInvoice) {
+		return id("/dashboard/invoices", of)
+	}
+	return ""
 }
 
 // decisionList is the list of decisions.
@@ -270,10 +278,13 @@ func (d *Dashboard) decisions(w http.ResponseWriter, r *http.Request) error {
 
 // undoDecision undoes a decision.
 func (d *Dashboard) undoDecision(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
 	if err := d.service.send(r.Context(), http.MethodPost, id("/api/inbox/decisions", r.PathValue("id"))+"/undo", struct{}{}, nil); err != nil {
 		return err
 	}
-	d.redirect(w, r, pathInbox)
+	d.redirect(w, r, cmp.Or(d.cameFrom(r), pathInbox))
 	return nil
 }
 

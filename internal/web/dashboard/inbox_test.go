@@ -168,6 +168,15 @@ func TestInboxUnderpaid(t *testing.T) {
 	w.await("refund of what came late", func() bool { return strings.Contains(finance.get("/dashboard/inbox").body, "Too little") })
 	page := finance.get("/dashboard/inbox").want(t, http.StatusOK, "Too little", "0.20 USDC are missing", "Accepting records that you waive")
 	finance.decide(page, "accepted", "A good customer").want(t, http.StatusOK, "Difference waived", "A good customer")
+	shown := finance.get("/dashboard/invoices/"+made.ID).want(t, http.StatusOK, "Difference waived · maria", "A good customer", "Payment attributed · maria")
+	w.guest().get("/checkout/"+made.ID).want(t, http.StatusOK, "Accepted as paid", "accepted 0.20 USDC less than the amount")
+	undo := "/dashboard/inbox/decisions/" + w.decided(made.ID) + "/undo"
+	shown = finance.submit(shown, undo, nil).want(t, http.StatusOK, "Decision undone · maria", "Accepting records that you waive", "Refund…")
+	w.guest().get("/checkout/"+made.ID).want(t, http.StatusOK, "Expired: paid only in part")
+	shown = finance.decide(shown, "accepted", "A very good customer").want(t, http.StatusOK, "Difference waived · maria", "A very good customer")
+	if want := "/dashboard/invoices/" + made.ID; shown.path != want {
+		t.Errorf("a decision on the invoice's page leads to %s", shown.path)
+	}
 	finance.get("/dashboard/inbox").want(t, http.StatusOK, "Nothing needs a decision.")
 	if got := w.read(made.ID).Status; got != "expired" {
 		t.Errorf("the invoice became %s", got)

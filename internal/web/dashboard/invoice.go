@@ -32,7 +32,8 @@ type invoiceView struct {
 	MoreMoments  string // address of the page with the rest of the timeline, or empty
 	Truncated    bool   // the timeline is incomplete
 	MorePayments bool
-	Error        string // why an action was refused, or empty
+	invoiceActs
+	Error string // why an action was refused, or empty
 }
 
 // paymentOfInvoice is a payment of an invoice.
@@ -77,6 +78,9 @@ func (d *Dashboard) showInvoice(w http.ResponseWriter, r *http.Request, status i
 	}
 	if v.Can(access.PaymentsRead) {
 		if err := d.addTransfers(r, &view); err != nil {
+			return err
+		}
+		if err := d.addActs(r, &view); err != nil {
 			return err
 		}
 	}

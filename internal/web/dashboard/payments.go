@@ -174,23 +174,3 @@ func (v *visit) candidates(p apitypes.Payment) []candidateRow {
 	}
 	return append(claimed, near...)
 }
-
-// attribute attributes a payment to the invoice that a person chose or typed.
-func (d *Dashboard) attribute(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
-	v := visitOf(r)
-	form := attributionForm{InvoiceID: strings.TrimSpace(r.PostFormValue("invoiceId")), Note: strings.TrimSpace(r.PostFormValue("note"))}
-	err := d.service.send(r.Context(), http.MethodPost, id("/api/payments", r.PathValue("id"))+"/attribution", apitypes.AttributePaymentRequest{
-		InvoiceID: form.InvoiceID, By: v.principal.Label(), Note: form.Note,
-	}, nil)
-	if form.Error, err = detail(err); err != nil {
-		return err
-	}
-	if form.Error != "" {
-		return d.showPayment(w, r, http.StatusConflict, form)
-	}
-	d.redirect(w, r, id("/dashboard/payments", r.PathValue("id")))
-	return nil
-}
