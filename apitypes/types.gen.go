@@ -3167,7 +3167,8 @@ type TimelineEntry struct {
 	// `payment.confirmed`, when enough of them made it final, and `payment.orphaned`, when a reorg last dropped its block. Blocks that a reorg dropped are no
 	// confirmations, and those of payments that were read long after they were made are left out;
 	// `sweep.seen`, `sweep.confirmed` and `sweep.orphaned`, of transfers from the deposit address to the merchant;
-	// `refund.prepared`, `refund.seen`, `refund.canceled`, `refund.expired`, `refund.confirmed`; `commitment.open`
+	// `refund.prepared`, `refund.seen`, `refund.canceled`, `refund.expired`, `refund.confirmed`; `payment.attributed`, by
+	// hand or by a claim; `decision.accepted`, `decision.dismissed` and `decision.undone`, of people about the invoice; `commitment.open`
 	// and `commitment.close`, when a transaction was signed; `event`, when an event was recorded;
 	// `delivery.attempt`. More may be added.
 	Kind string `json:"kind"`
@@ -3182,6 +3183,12 @@ type TimelineEntry struct {
 	// refund has an id of its own.
 	RefundID RefundID `json:"refundId,omitempty"`
 	TxHash   Hash     `json:"txHash,omitempty"`
+
+	// By Who decided, attributed, finalized or made void.
+	By string `json:"by,omitempty"`
+
+	// Reason Why, as that person wrote; of a prepared refund, its reason.
+	Reason string `json:"reason,omitempty"`
 
 	// Confirmation Of a payment, how many blocks confirmed it then. The payment's own block is the first.
 	Confirmation int `json:"confirmation,omitempty"`

@@ -46,7 +46,7 @@ func replaceDetails(ctx context.Context, tx *db.Tx, inv invoice.Invoice) (taken 
 }
 
 func deleteDetails(ctx context.Context, tx *db.Tx, id string) error {
-	for _, table := range []string{"invoice_details", "invoice_metadata", "reserved_references"} {
+	for _, table := range []string{"invoice_details", "invoice_metadata", "invoice_words", "reserved_references"} {
 		if _, err := tx.Exec(ctx, "DELETE FROM "+table+" WHERE invoice_id = $1", id); err != nil {
 			return err
 		}

@@ -23,14 +23,14 @@ import (
 // Texts about a customer: one in texts that programs write, and one in texts that people write when
 // they decide.
 const (
-	marker  = "Ada-Lovelace"
+	marker  = "ada-lovelace"
 	noticed = "Countess"
 )
 
 // personal are the columns that may have personal data of a customer, except the reasons that people write when they decide.
 var personal = []string{
 	"attempts.excerpt", "events.body", "invoice_details.cancel_url", "invoice_details.customer_email", "invoice_details.customer_id",
-	"invoice_details.description", "invoice_details.metadata", "invoice_details.return_url", "invoice_metadata.key", "invoice_metadata.value",
+	"invoice_details.description", "invoice_details.metadata", "invoice_details.return_url", "invoice_metadata.key", "invoice_metadata.value", "invoice_words.word",
 	"invoices.line_items", "receipt_mails.recipient", "saved_filters.query",
 }
 

@@ -151,6 +151,7 @@ func EraseInvoices(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) e
 	payments := "(SELECT id FROM payments WHERE invoice_id" + in + ")"
 	for _, statement := range []string{
 		"DELETE FROM invoice_metadata WHERE invoice_id" + in,
+		"DELETE FROM invoice_words WHERE invoice_id" + in,
 		"DELETE FROM invoice_details WHERE reference IS NULL AND invoice_id" + in,
 		`UPDATE invoice_details SET description = NULL, customer_id = NULL, customer_email = NULL, return_url = NULL, cancel_url = NULL, metadata = NULL
 			WHERE invoice_id` + in,

@@ -46,7 +46,10 @@ func insertDetails(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) e
 	if err := tx.Insert(ctx, detailTable.Insertion(""), details); err != nil {
 		return err
 	}
-	return tx.Insert(ctx, metadataInsertion, pairs)
+	if err := tx.Insert(ctx, metadataInsertion, pairs); err != nil {
+		return err
+	}
+	return tx.Insert(ctx, wordInsertion, wordRows(invoices))
 }
 
 var metadataInsertion = db.Insertion{Table: "invoice_metadata", Columns: []string{"invoice_id", "merchant_id", "key", "value"}}

@@ -103,7 +103,7 @@ func (r Rows) invoiceTables() []db.TableRows {
 	return []db.TableRows{
 		{Insertion: loadedTable.Insertion("", "item"), Rows: invoices},
 		{Insertion: db.Insertion{Table: transferAmountInsertion.Table, Columns: transferAmountInsertion.Columns}, Rows: transferAmountRows(amounts)},
-		{Insertion: detailTable.Insertion(""), Rows: details}, {Insertion: metadataInsertion, Rows: pairs},
+		{Insertion: detailTable.Insertion(""), Rows: details}, {Insertion: metadataInsertion, Rows: pairs}, {Insertion: wordInsertion, Rows: wordRows(r.Invoices)},
 		{Insertion: db.Insertion{Table: "invoice_transitions", Columns: []string{"invoice_id", "status", "at"}}, Rows: voided},
 	}
 }

@@ -342,10 +342,30 @@ func recordStatements(t *testing.T, s *db.DB) []rowtest.Statement {
 		"history":         func() error { _, err := ledger.NewReader(read).InvoiceHistory(ctx, "inv_1"); return err },
 		"find by id":      func() error { _, err := ledger.NewReader(read).FindInvoices(ctx, "inv_1", "m", 50); return err },
 		"find by payment": func() error { _, err := ledger.NewReader(read).FindInvoices(ctx, "pay_1234567", "m", 50); return err },
-		"find by event":   func() error { _, err := ledger.NewReader(read).FindInvoices(ctx, "evt_1", "m", 50); return err },
-		"find by refund":  func() error { _, err := ledger.NewReader(read).FindInvoices(ctx, "ref_1", "m", 50); return err },
+		"find by event":   func() error { _, err := ledger.NewReader(read).FindInvoices(ctx, "evt_1234567", "m", 50); return err },
+		"find by refund":  func() error { _, err := ledger.NewReader(read).FindInvoices(ctx, "ref_1234567", "m", 50); return err },
 		"find by hash": func() error {
 			_, err := ledger.NewReader(read).FindInvoices(ctx, moved.TxHash.String(), "m", 50)
+			return err
+		},
+		"find by ends": func() error {
+			_, err := ledger.NewReader(read).FindInvoices(ctx, "0x123456…abcdef", "m", 50)
+			return err
+		},
+		"find by words": func() error {
+			_, err := ledger.NewReader(read).FindInvoices(ctx, "two ladders", "m", 50)
+			return err
+		},
+		"find in all merchants": func() error {
+			_, err := ledger.NewReader(read).FindInvoices(ctx, "two ladders", "", 50)
+			return err
+		},
+		"find payments by ends": func() error {
+			_, err := ledger.NewReader(read).FindPayments(ctx, "0x123456…abcdef", "m", 50)
+			return err
+		},
+		"find payments by id": func() error {
+			_, err := ledger.NewReader(read).FindPayments(ctx, "pay_1234567", "m", 50)
 			return err
 		},
 		"find by address": func() error {

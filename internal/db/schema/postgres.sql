@@ -346,6 +346,15 @@ CREATE TABLE invoice_metadata (
 CREATE INDEX invoice_metadata_by_pair ON invoice_metadata (key, value, invoice_id);
 CREATE INDEX invoice_metadata_by_merchant_pair ON invoice_metadata (merchant_id, key, value, invoice_id);
 
+-- The words of the descriptions and the e-mail addresses of invoices, by which a search finds them.
+CREATE TABLE invoice_words (
+    invoice_id  TEXT COLLATE "C" NOT NULL REFERENCES invoices (id),                     -- the invoice
+    merchant_id TEXT COLLATE "C" NOT NULL,                                              -- merchant of the invoice
+    word        TEXT COLLATE "C" NOT NULL CHECK (length(word) BETWEEN 1 AND 254),       -- in lower case
+    PRIMARY KEY (invoice_id, word)
+);
+CREATE INDEX invoice_words_by_merchant_word ON invoice_words (merchant_id, word, invoice_id);
+
 -- The invoice that has a reference which was created as unique. The row stays when the invoice is closed, until the
 -- next invoice with the reference replaces it.
 CREATE TABLE reserved_references (

@@ -90,6 +90,8 @@ type Reader interface {
 	Invoices(ctx context.Context, f ledger.InvoiceFilter) (found []invoice.Invoice, examined string, err error)
 	// FindInvoices returns the newest invoices that a text names.
 	FindInvoices(ctx context.Context, text, merchantID string, limit int) ([]invoice.Invoice, error)
+	// FindPayments returns payments that a text names, also those that are not confirmed or not attributed.
+	FindPayments(ctx context.Context, text, merchantID string, limit int) ([]ledger.PaymentRow, error)
 	// References returns the references of invoices that have one, by invoice id.
 	References(ctx context.Context, invoiceIDs []string) (map[string]string, error)
 	// AttributionNote returns the note of a payment's manual attribution, or "".

@@ -205,6 +205,12 @@ func (b *backend) FindInvoices(ctx context.Context, text, merchantID string, lim
 	}), b.fail(ctx)
 }
 
+func (b *backend) FindPayments(ctx context.Context, text, merchantID string, limit int) ([]ledger.PaymentRow, error) {
+	return newest(b.payments, limit, func(p ledger.PaymentRow) bool {
+		return strings.HasPrefix(p.ID, text) && (merchantID == "" || merchantID == p.MerchantID)
+	}), b.fail(ctx)
+}
+
 func (b *backend) References(ctx context.Context, ids []string) (map[string]string, error) {
 	found := make(map[string]string)
 	for _, inv := range b.invoices {

@@ -89,17 +89,7 @@ func (a *API) listInvoices(w http.ResponseWriter, r *http.Request) error {
 
 // findInvoices answers GET /api/invoices with q.
 func (a *API) findInvoices(q *query, w http.ResponseWriter, r *http.Request) error {
-	for _, name := range slices.Sorted(maps.Keys(q.values)) {
-		if !slices.Contains([]string{"q", "merchantId", "limit"}, name) {
-			q.reject("q", "must not be combined with %s", name)
-		}
-	}
-	text, _ := q.get("q")
-	if err := invoice.CheckLabel("q", text); err != nil && q.err == nil {
-		q.err = err
-	}
-	limit := q.limit()
-	merchantID, possible := q.merchantID()
+	text, merchantID, limit, possible := q.search()
 	if q.err != nil {
 		return q.err
 	}
@@ -110,16 +100,55 @@ func (a *API) findInvoices(q *query, w http.ResponseWriter, r *http.Request) err
 			return fmt.Errorf("find invoices: %w", err)
 		}
 	}
-	return listing[invoice.Invoice]{
-		name: "invoices", limit: limit,
-		read: func(_ context.Context, _ *invoice.Invoice, n int) ([]invoice.Invoice, string, error) {
+	return onePage("invoices", limit, found, elementsOf(apiconv.Invoice)).serve(a, w, r)
+}
+
+// findPayments answers GET /api/payments with q.
+func (a *API) findPayments(q *query, w http.ResponseWriter, r *http.Request) error {
+	text, merchantID, limit, possible := q.search()
+	if q.err != nil {
+		return q.err
+	}
+	var found []ledger.PaymentRow
+	if possible {
+		var err error
+		if found, err = a.conf.Reader.FindPayments(r.Context(), text, merchantID, limit); err != nil {
+			return fmt.Errorf("find payments: %w", err)
+		}
+	}
+	return onePage("payments", limit, found, func(ctx context.Context, rows []ledger.PaymentRow) ([]any, error) {
+		return a.fromPayments(ctx, rows, merchantID, shownMembers{details: true})
+	}).serve(a, w, r)
+}
+
+// search returns the parameters of a search, which takes no others.
+func (q *query) search() (text, merchantID string, limit int, possible bool) {
+	for _, name := range slices.Sorted(maps.Keys(q.values)) {
+		if !slices.Contains([]string{"q", "merchantId", "limit"}, name) {
+			q.reject("q", "must not be combined with %s", name)
+		}
+	}
+	text, _ = q.get("q")
+	if err := invoice.CheckLabel("q", text); err != nil && q.err == nil {
+		q.err = err
+	}
+	limit = q.limit()
+	merchantID, possible = q.merchantID()
+	return text, merchantID, limit, possible
+}
+
+// onePage is a listing of rows that were found at once, without a nextCursor.
+func onePage[T any](name string, limit int, found []T, elements func(context.Context, []T) ([]any, error)) listing[T] {
+	return listing[T]{
+		name: name, limit: limit,
+		read: func(_ context.Context, _ *T, n int) ([]T, string, error) {
 			part := found[:min(n, len(found))]
 			found = found[len(part):]
 			return part, "", nil
 		},
-		elements: elementsOf(apiconv.Invoice),
-		cursor:   func(*invoice.Invoice, bool) string { return "" },
-	}.serve(a, w, r)
+		elements: elements,
+		cursor:   func(*T, bool) string { return "" },
+	}
 }
 
 // listInvoicePayments answers GET /api/invoices/{id}/payments.
@@ -230,6 +259,9 @@ const (
 // listPayments answers GET /api/payments.
 func (a *API) listPayments(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r)
+	if _, search := q.get("q"); search {
+		return a.findPayments(q, w, r)
+	}
 	include := q.set("include", includePending, includeUnattributed)
 	filter, possible := q.paymentFilter(a.chains)
 	filter.IncludePending, filter.IncludeUnattributed = slices.Contains(include, includePending), slices.Contains(include, includeUnattributed)

@@ -55,7 +55,7 @@ func (a *API) moneyRoutes() []webpage.Route {
 		a.route("GET /api/invoices/{id}/timeline", access.InvoicesRead, a.listTimeline, webpage.Standby,
 			webpage.Takes(ofPage)),
 		a.route("GET /api/payments", access.PaymentsRead, a.listPayments, webpage.Standby, webpage.LongIf(wantsCSV),
-			webpage.Takes("merchantId chainKey invoiceId txHash from to amount confirmedAfter confirmedBefore include candidates"+ofPage+ofCSV)),
+			webpage.Takes("q merchantId chainKey invoiceId txHash from to amount confirmedAfter confirmedBefore include candidates"+ofPage+ofCSV)),
 		a.route("GET /api/payments/{id}", access.PaymentsRead, a.getPayment),
 		a.route("POST /api/payments/{id}/attribution", access.AttributionWrite, a.attributePayment),
 		a.route("POST /api/payments/{id}/refunds", access.InvoicesWrite, a.prepareRefund, webpage.Idempotent,

@@ -72,6 +72,8 @@ func TestExtraFindLostPayment(t *testing.T) {
 	}
 	d.AwaitPath("/dashboard/payments/" + lost.ID)
 	d.AwaitText("main", "0.20 USDC less than the invoice asks for.")
+	d.Follow("Attribute…")
+	d.AwaitText("h1", "Attribute this payment?")
 	d.Follow("Attribute")
 	d.AwaitText("main", "by hand · maria")
 	if got := w.read(made.ID); got.AmountPaid != "4700000" {

@@ -117,6 +117,7 @@ func (d *Dashboard) customer(w http.ResponseWriter, r *http.Request) error {
 // of each invoice.
 func (d *Dashboard) addCustomerTransfers(r *http.Request, body *customerPage) error {
 	const ofInvoice = "10"
+	v := visitOf(r)
 	for _, inv := range body.Invoices {
 		if inv.Status == apitypes.StatusDraft {
 			continue

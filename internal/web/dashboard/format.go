@@ -11,11 +11,15 @@ import (
 	"github.com/quittance/quittance/internal/web/checkout/locale"
 )
 
-// short returns a hash, an address or an id with its middle left out.
+// short returns a hash or an address with its middle left out. Of an id it returns the beginning, because ids of objects
+// that were made at the same time begin alike. The search finds both.
 func short(text string) string {
-	const head, tail = 8, 6
+	const head, tail, idHead = 8, 6, 16
 	if len(text) <= head+tail+3 {
 		return text
+	}
+	if strings.Contains(text, "_") {
+		return text[:idHead] + "…"
 	}
 	return text[:head] + "…" + text[len(text)-tail:]
 }

@@ -42,3 +42,15 @@ func TestAmounts(t *testing.T) {
 		}
 	}
 }
+
+// TestShort leaves out the middle of hashes and the end of ids.
+func TestShort(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"0x00000000000000000000000000000000000000a1": "0x000000…0000a1", "inv_06h0ebs5n1ta58e5ybdcx6k614": "inv_06h0ebs5n1ta…", "0x1234": "0x1234",
+	} {
+		if got := short(text); got != want {
+			t.Errorf("%s is shortened to %s, want %s", text, got, want)
+		}
+	}
+}

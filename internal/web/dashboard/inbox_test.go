@@ -35,7 +35,7 @@ func TestInboxDismiss(t *testing.T) {
 
 	second.decide(stale, "dismissed", "Spam").want(t, http.StatusConflict, "maria has dismissed this at", "<i>Our own</i> transfer")
 	path := "/dashboard/payments/" + odd.ID
-	second.submit(stale, path+"/attribute", url.Values{"invoiceId": {made.ID}}).want(t, http.StatusConflict, "maria has dismissed this at")
+	second.post(path+"/attribute", url.Values{"invoiceId": {made.ID}}).want(t, http.StatusConflict, "maria has dismissed this at")
 	support := w.person("acme", access.Support)
 	decisions := support.get("/dashboard/inbox/decisions").want(t, http.StatusOK, "Dismissed")
 	if acts := decisions.actions(); strings.Contains(strings.Join(acts, " "), "undo") {
@@ -53,7 +53,7 @@ func TestInboxDismiss(t *testing.T) {
 	second.post(undo, nil).want(t, http.StatusOK, "4.70 USDC")
 	second.get("/dashboard/inbox/decisions").want(t, http.StatusOK, "Dismissed", "Undone by maria")
 
-	first.submit(first.get("/dashboard/inbox"), path+"/attribute", nil)
+	first.submit(first.get(path+"/attribute?invoiceId="+made.ID), path+"/attribute", nil)
 	second.decide(stale, "dismissed", "Spam").want(t, http.StatusConflict, "belongs to the invoice "+made.ID, "maria attributed it at")
 	other := w.invoice("acme", nil)
 	second.post(path+"/attribute", url.Values{"invoiceId": {other.ID}}).want(t, http.StatusConflict, "maria attributed it at")
@@ -181,6 +181,17 @@ func TestInboxUnderpaid(t *testing.T) {
 	if got := w.read(made.ID).Status; got != "expired" {
 		t.Errorf("the invoice became %s", got)
 	}
+}
+
+// decided returns the id of the newest decision about an object.
+func (w *world) decided(objectID string) string {
+	w.t.Helper()
+	var list apitypes.DecisionList
+	w.operator.api("GET", "/api/inbox/decisions?objectId="+objectID, nil, &list)
+	if len(list.Decisions) == 0 {
+		w.t.Fatalf("nothing was decided about %s", objectID)
+	}
+	return list.Decisions[0].ID
 }
 
 // TestInboxInNavigation counts the items that need a decision on every page, for people who may see

@@ -151,7 +151,7 @@ func (d *Dashboard) postedInvoiceForm(w http.ResponseWriter, r *http.Request) (*
 	if err := parseForm(w, r); err != nil {
 		return nil, err
 	}
-	f := &invoiceForm{fields: newFields(r.PostForm), Tokens: v.tokens(), Draft: r.PathValue("id"), Deposits: d.hasDeposits()}
+	f := &invoiceForm{fields: newFields(r.PostForm), Tokens: visitOf(r).tokens(), Draft: r.PathValue("id"), Deposits: d.hasDeposits()}
 	values := r.PostForm["metadataValue"]
 	for i, key := range r.PostForm["metadataKey"] {
 		row := metadataRow{Key: strings.TrimSpace(key)}

@@ -53,13 +53,16 @@ func TestInvoices(t *testing.T) {
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	paid := w.paid(member{"reference": "basket 7"})
+	paid := w.paid(member{"amount": "7310000", "reference": "basket 7", "description": "Two ladders", "customer": member{"email": "ann@example.com"}})
 	lost := w.payment("123456789")
 	twin := w.invoice("acme", member{"reference": "twin"})
 	w.invoice("acme", member{"reference": "twin"})
 	maria := w.person("acme", access.Read)
 	for text, want := range map[string]string{
 		paid.ID: "/dashboard/invoices/" + paid.ID, "basket 7": "/dashboard/invoices/" + paid.ID, " " + paid.SettledTxHash: "/dashboard/invoices/" + paid.ID,
+		"bask": "/dashboard/invoices/" + paid.ID, "ladder two": "/dashboard/invoices/" + paid.ID, "ann@": "/dashboard/invoices/" + paid.ID,
+		"7.31 USDC": "/dashboard/invoices/" + paid.ID, "123,456789": "/dashboard/payments/" + lost.ID, lost.TxHash[:8] + "…" + lost.TxHash[60:]: "/dashboard/payments/" + lost.ID,
+		lost.ID[:16] + "…": "/dashboard/payments/" + lost.ID, paid.ID[:16] + "…": "/dashboard/invoices/" + paid.ID,
 		lost.ID: "/dashboard/payments/" + lost.ID, lost.TxHash: "/dashboard/payments/" + lost.ID, twin.OnChainInvoiceID: "/dashboard/invoices/" + twin.ID,
 	} {
 		if got := maria.get("/dashboard/search?q="+url.QueryEscape(text)).want(t, http.StatusOK); got.path != want {

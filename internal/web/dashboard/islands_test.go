@@ -26,14 +26,14 @@ func slash(page *browsertest.Page) {
 	page.Eval(`document.dispatchEvent(new KeyboardEvent("keydown", { key: "/" })), 0`, nil)
 }
 
-// TestExtraKeyboard searches, lists the keys, moves in a list and opens its rows by keys. While a person
+// TestExtraKeyboard searches, lists the keys, moves in a list, opens its rows and the palette, and creates an invoice by keys. While a person
 // types, and with a modifier, the keys have no such effect.
 func TestExtraKeyboard(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	first := w.invoice("acme", member{})
 	second := w.invoice("acme", member{})
-	page := w.person("acme", access.Read).browser("/dashboard/invoices")
+	page := w.person("acme", access.Finance).browser("/dashboard/invoices")
 	page.Keys("j")
 	page.Await(`document.activeElement.getAttribute("href") === "/dashboard/invoices/` + second.ID + `"`)
 	page.Keys("jj")
@@ -55,6 +55,17 @@ func TestExtraKeyboard(t *testing.T) {
 	page.Go(w.url + "/dashboard/invoices")
 	page.Keys("j\r")
 	page.AwaitPath("/dashboard/invoices/" + second.ID)
+	page.Await(`document.documentElement.classList.contains("scripted")`)
+	page.Eval(`document.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true })), 0`, nil)
+	page.Await(`document.querySelector("#palette").open && document.querySelectorAll("#choices li").length > 5`)
+	page.Axe("../checkout/web")
+	page.Keys("custom")
+	page.Await(`document.querySelectorAll("#choices li").length === 1`)
+	page.Keys("\r")
+	page.AwaitPath("/dashboard/customers")
+	page.Await(`document.documentElement.classList.contains("scripted")`)
+	page.Keys("c")
+	page.AwaitPath("/dashboard/invoices/new")
 	if errs := page.Errors(); len(errs) > 0 {
 		t.Errorf("the page has errors: %v", errs)
 	}
@@ -72,7 +83,7 @@ func TestExtraSuggestionsInBrowser(t *testing.T) {
 	page.AwaitText("#suggestions li", "Open · <b>7</b>")
 	page.Await(`document.querySelector("header [role=combobox]").ariaExpanded === "true"`)
 	page.Eval(`document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", bubbles: true })), 0`, nil)
-	page.Await(`document.querySelector("header [role=combobox]").getAttribute("aria-activedescendant") === "suggestion-0" && document.querySelector("#suggestion-0").ariaSelected === "true"`)
+	page.Await(`document.querySelector("header [role=combobox]").getAttribute("aria-activedescendant") === "suggestions-0" && document.querySelector("#suggestions-0").ariaSelected === "true"`)
 	page.Axe("../checkout/web")
 	page.Keys("\r")
 	page.AwaitPath("/dashboard/invoices/" + made.ID)

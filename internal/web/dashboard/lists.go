@@ -305,7 +305,10 @@ func (v *visit) minorUnits(text string, decimals int) string {
 
 // objectPage returns the page of the payment or refund with an id, or "" for any other text.
 func objectPage(text string) string {
+	const length = 26 // without the prefix
+	_, id26, _ := strings.Cut(text, "_")
 	switch {
+	case len(id26) != length:
 	case strings.HasPrefix(text, invoice.PrefixPayment):
 		return id("/dashboard/payments", text)
 	case strings.HasPrefix(text, invoice.PrefixRefund):

@@ -129,7 +129,7 @@ func TestSuggestions(t *testing.T) {
 	made := w.invoice("acme", member{"reference": "<b>order</b> 7"})
 	acme := w.person("acme", access.Read)
 	for query, want := range map[string]string{
-		"<b>order</b> 7": made.ID, made.ID: made.ID, "pay_x": "/dashboard/payments/pay_x", "nothing": "[]\n", "": "[]\n", "0x12": "[]\n",
+		"<b>order</b> 7": made.ID, made.ID: made.ID, "ref_00000000000000000000000000": "/dashboard/refunds/ref_00000000000000000000000000", "nothing": "[]\n", "": "[]\n", "0x12": "[]\n",
 	} {
 		got := acme.get("/dashboard/search/suggestions?" + url.Values{"q": {query}}.Encode())
 		if got.status != http.StatusOK || got.header.Get("Content-Type") != "application/json" || !strings.Contains(got.body, want) {

@@ -64,12 +64,17 @@ func TestAttribute(t *testing.T) {
 		t.Errorf("support may %s", actions)
 	}
 	support.post(path+"/attribute", url.Values{"invoiceId": {made.ID}}).want(t, http.StatusForbidden)
-	page := finance.get(path).want(t, http.StatusOK, "It counts as a part of the invoice", "An attribution is final.")
-	finance.submit(page, path+"/attribute", url.Values{"invoiceId": {"inv_none"}}).want(t, http.StatusConflict, "invoiceId")
+	finance.get(path).want(t, http.StatusOK, "It counts as a part of the invoice", "An attribution is final.")
+	finance.get("/dashboard/invoices/"+made.ID).want(t, http.StatusOK, "Attribute a payment", "belong to no invoice", "4.70 USDC", "Copy link")
+	finance.get(path+"/attribute?invoiceId=inv_none").want(t, http.StatusNotFound, "No invoice has this id.")
+	finance.post(path+"/attribute", url.Values{"invoiceId": {"inv_none"}}).want(t, http.StatusConflict, "invoiceId")
+	support.get(path+"/attribute?invoiceId="+made.ID).want(t, http.StatusForbidden)
+	page := finance.get(path+"/attribute?invoiceId="+made.ID).want(t, http.StatusOK, "Attribute this payment?", "4.70 USDC", "4.90 USDC", "It counts as a part of the invoice")
 	done := finance.submit(page, path+"/attribute", url.Values{"note": {"a <b>call</b>"}}).want(t, http.StatusOK, "by hand · maria", "Note a <b>call</b>")
 	if done.path != path {
 		t.Errorf("the attribution leads to %s", done.path)
 	}
+	finance.get("/dashboard/invoices/"+made.ID).want(t, http.StatusOK, "by hand · maria", "a <b>call</b>", "Payment attributed · maria", "belongs to an invoice.")
 	other := w.invoice("acme", nil)
 	finance.post(path+"/attribute", url.Values{"invoiceId": {other.ID}}).want(t, http.StatusConflict, "belongs to the invoice "+made.ID)
 	w.person("globex", access.Admin).post(path+"/attribute", url.Values{"invoiceId": {other.ID}}).want(t, http.StatusNotFound)

@@ -8,12 +8,14 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
-	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/web/webpage"
 )
 
 // maxFound bounds the invoices and the payments that a search shows.
@@ -27,9 +29,8 @@ type found struct {
 	Error    string // refusal of the text by the interface, or empty
 }
 
-// search finds the objects that a text names: an invoice by anything that GET /api/invoices?q= takes,
-// a payment by its transaction, and payments, refunds and events by their ids. It leads to the page of
-// a single result.
+// search finds the objects that a text names: invoices and payments by anything that their lists' q takes and by their
+// amount, and a refund by its id. It leads to the page of a single result.
 func (d *Dashboard) search(w http.ResponseWriter, r *http.Request) error {
 	v, result := visitOf(r), found{Text: strings.TrimSpace(r.URL.Query().Get("q"))}
 	if to := objectPage(result.Text); to != "" {
@@ -102,28 +103,52 @@ func (v *visit) value(kind, value string) string {
 	return value
 }
 
-// find adds the invoices and the payments that a text names. It omits payments of the found invoices.
+// find adds the invoices and the payments that a text names, or that have it as amount. It omits payments of the found
+// invoices.
 func (d *Dashboard) find(r *http.Request, v *visit, result *found) error {
 	if result.Text == "" {
 		return nil
 	}
-	query := v.query()
-	query.Set("q", result.Text)
-	query.Set("limit", strconv.Itoa(maxFound))
-	var invoices apitypes.InvoiceList
-	if err := d.service.get(r.Context(), "/api/invoices", query, &invoices); err != nil {
-		return err
+	queries := []url.Values{{"q": {result.Text}}}
+	if amount, ok := v.amount(result.Text); ok {
+		queries = append(queries, url.Values{"amount": {amount}})
 	}
-	result.Invoices = v.invoiceRows(invoices.Invoices)
-	hash, err := invoice.ParseHash(strings.ToLower(result.Text))
-	if err != nil || !v.Can(access.PaymentsRead) {
-		return nil //nolint:nilerr // the text is no hash of a transaction
+	for _, query := range queries {
+		query.Set("limit", strconv.Itoa(maxFound))
+		if v.merchant != "" {
+			query.Set("merchantId", v.merchant)
+		}
+		var invoices apitypes.InvoiceList
+		if err := d.service.get(r.Context(), "/api/invoices", query, &invoices); err != nil {
+			return err
+		}
+		for _, inv := range v.invoiceRows(invoices.Invoices) {
+			if !slices.ContainsFunc(result.Invoices, func(row invoiceRow) bool { return row.ID == inv.ID }) {
+				result.Invoices = append(result.Invoices, inv)
+			}
+		}
+		if !v.Can(access.PaymentsRead) {
+			continue
+		}
+		if query.Has("amount") {
+			query.Set("include", "pending,unattributed")
+			query.Set("candidates", "false")
+		}
+		if err := d.findPayments(r, v, query, result); err != nil {
+			return err
+		}
 	}
-	query = v.query()
-	for name, value := range map[string]string{"txHash": hash.String(), "include": "pending,unattributed", "candidates": "false", "limit": strconv.Itoa(maxFound)} {
-		query.Set(name, value)
+	return nil
+}
+
+// amount returns an amount in minor units that a person typed, such as 12.50 or 12.50 USDC, and whether it is one.
+func (v *visit) amount(text string) (minor string, ok bool) {
+	typed, _, _ := strings.Cut(text, " ")
+	if last := strings.TrimSpace(strings.TrimPrefix(text, typed)); strings.ContainsFunc(last, unicode.IsDigit) {
+		typed = text // with spaces between its digits
 	}
-	return d.findPayments(r, v, query, result)
+	amount, err := webpage.ParseAmount(typed, v.text.Lang(), v.anyDecimals())
+	return amount.String(), err == nil && !amount.IsZero()
 }
 
 // findPayments adds the payments of a query that do not belong to one of the invoices.
@@ -132,12 +157,10 @@ func (d *Dashboard) findPayments(r *http.Request, v *visit, query url.Values, re
 	if err := d.service.get(r.Context(), "/api/payments", query, &payments); err != nil {
 		return err
 	}
-	listed := make(map[string]bool)
-	for _, inv := range result.Invoices {
-		listed[inv.ID] = true
-	}
 	for _, p := range payments.Payments {
-		if !listed[p.InvoiceID] {
+		listed := slices.ContainsFunc(result.Invoices, func(row invoiceRow) bool { return row.ID == p.InvoiceID }) ||
+			slices.ContainsFunc(result.Payments, func(row paymentRow) bool { return row.ID == p.ID })
+		if !listed {
 			result.Payments = append(result.Payments, v.paymentRow(p))
 		}
 	}

@@ -273,5 +273,28 @@ func (v *visit) Sections() []section {
 	return all
 }
 
+// actions are the pages on which a person does something: the page's path, its text, and the scope that a person needs,
+// if any.
+var actions = []struct {
+	path, text string
+	scope      access.Scope
+}{
+	{pathNewInvoice, "invoices.new", access.InvoicesWrite},
+	{"/dashboard/links/new", "links.new", access.InvoicesWrite},
+	{"/dashboard/inbox/decisions", "decisions.title", access.PaymentsRead},
+	{"/dashboard/events/redeliver", "redeliver.title", access.EventsRedeliver},
+	{"/dashboard/sessions", "nav.sessions", ""},
+}
+
+// Actions returns the pages on which the person may do something. It is for templates.
+func (v *visit) Actions() (all []section) {
+	for _, a := range actions {
+		if a.scope == "" || v.Can(a.scope) {
+			all = append(all, section{Text: a.text, Address: v.Link(a.path)})
+		}
+	}
+	return all
+}
+
 // Here returns the address of the page. It is for templates.
 func (v *visit) Here() string { return v.here }

@@ -32,6 +32,7 @@ func TestExtraWithoutScripts(t *testing.T) {
 	inv := w.Invoice("4900000", nil)
 	p := browsertest.Open(t, browsertest.Options{NoScript: true, Phone: true})
 	p.Go(w.CheckoutURL(inv.ID))
+	p.Await(`[...document.querySelectorAll(".values dt")].every((name) => name.getBoundingClientRect().width > 150)`) // one line
 	if _, err := w.Node.SendToken(t.Context(), w.Node.Keys.Payer, common.HexToAddress(p.Text("#send .address code")), askedAmount(t, p), nil); err != nil {
 		t.Fatal(err)
 	}

@@ -3,11 +3,11 @@
 import "../../checkout/web/copy";
 import { keys } from "./keys";
 import { live } from "./live";
-import { suggest } from "./suggest";
+import { palette, search } from "./suggest";
 
 document.documentElement.classList.add("scripted");
-keys();
-suggest();
+keys(palette());
+search();
 live();
 
 // Scripts that only some pages need are loaded by those pages.

@@ -1,5 +1,5 @@
-// Keys: / leads to the search, ? lists the keys, j and k move in a list, and g and a letter lead to a
-// page. They are ignored while a person types, and with a modifier.
+// Keys: / leads to the search, c to a new invoice, ? lists the keys, j and k move in a list, and g and a letter
+// lead to a page. They are ignored while a person types, and with a modifier. Ctrl-K opens the palette at any time.
 
 const patience = 1500; // milliseconds between g and a letter
 
@@ -25,11 +25,16 @@ function move(by: number): void {
   next?.scrollIntoView({ block: "nearest" });
 }
 
-export function keys(): void {
+export function keys(palette?: () => void): void {
   const help = document.querySelector<HTMLDialogElement>("#keys");
   const search = document.querySelector<HTMLInputElement>("header input[type=search]");
   let going = 0; // when g was pressed
   document.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key === "k" && palette) {
+      event.preventDefault();
+      palette();
+      return;
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented || typing(event.target)) return;
     if (help?.open) {
       if (event.key === "?") help.close();
@@ -53,6 +58,12 @@ export function keys(): void {
       case "?":
         help?.showModal();
         break;
+      case "c": {
+        const link = document.querySelector<HTMLAnchorElement>("#palette a[data-key=c]");
+        if (!link) return;
+        link.click();
+        break;
+      }
       case "j":
         move(1);
         break;
