@@ -57,7 +57,7 @@ func TestKeys(t *testing.T) {
 	if again := owner.get(page).want(t, 200, "Revoked"); slices.Contains(again.actions(), page+"/revoke") {
 		t.Error("a key that was revoked can be revoked again")
 	}
-	owner.submit(owner.get("/dashboard/keys/new?for=program"), "/dashboard/keys", url.Values{"name": {""}}).want(t, 400, "name")
+	owner.submit(owner.get("/dashboard/keys/new?for=program"), "/dashboard/keys", url.Values{"name": {""}}).want(t, 400, "Name must")
 	stranger := w.person("globex", access.Admin)
 	stranger.get(page).want(t, 404)
 	stranger.post(page+"/revoke", nil).want(t, 404)
@@ -96,7 +96,7 @@ func TestEvents(t *testing.T) {
 	})
 	list := support.get("/dashboard/events?type=invoice.created&invoiceId="+created).want(t, 200, "invoice.created")
 	support.get("/dashboard/events?type=invoice.paid").want(t, 200, "No event matches")
-	support.get("/dashboard/events?type=nonsense").want(t, 400, "type")
+	support.get("/dashboard/events?type=nonsense").want(t, 400, "Type ")
 	page := list.links()[slices.IndexFunc(list.links(), func(a string) bool { return strings.HasPrefix(a, "/dashboard/events/evt_") })]
 	w.await("an attempt", func() bool { return strings.Contains(support.get(page).words(), "410") })
 	support.get(page).want(t, 200, "invoice.created", "410", "curl 'http", "X-Service-Event: invoice.created", "X-Service-Delivery: dlv_")

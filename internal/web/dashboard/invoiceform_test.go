@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -49,7 +50,10 @@ func TestCreateInvoice(t *testing.T) {
 	w.person("acme", access.Read).get(path).want(t, http.StatusForbidden)
 }
 
-// TestRefusedInvoice shows each error at its field, with all typed values.
+// fieldPath matches paths of fields of the interface.
+var fieldPath = regexp.MustCompile(`\b([a-z]+[A-Z][a-z]+|customer\.[a-z]+)`)
+
+// TestRefusedInvoice shows each error at its field, with all typed values, and no path of a field.
 func TestRefusedInvoice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -68,13 +72,13 @@ func TestRefusedInvoice(t *testing.T) {
 		"no time":               {url.Values{"amount": {"1"}, "expiresAt": {"soon"}}, "Enter a date and a time."},
 		"item without label":    {url.Values{"itemLabel": {"", "", ""}, "itemAmount": {"", "1", ""}}, "Say what the amount is for."},
 		"item without amount":   {url.Values{"itemLabel": {"", "Bun", ""}, "itemAmount": {"", "", ""}}, "Enter an amount such as 4.90."},
-		"items of another sum":  {url.Values{"amount": {"2"}, "itemLabel": {"Bun"}, "itemAmount": {"1"}}, "lineItems"},
-		"item with bad label":   {url.Values{"itemLabel": {"", "a\u202eb"}, "itemAmount": {"", "1"}}, "lineItems[0].label"},
-		"address":               {url.Values{"amount": {"1"}, "merchantAddress": {"0x12"}}, "merchantAddress"},
-		"no address":            {url.Values{"amount": {"1"}, "merchantAddress": {""}}, "merchantAddress is required"},
-		"e-mail":                {url.Values{"amount": {"1"}, "customer.email": {"nobody"}}, "customer.email"},
+		"items of another sum":  {url.Values{"amount": {"2"}, "itemLabel": {"Bun"}, "itemAmount": {"1"}}, "Line items must add up"},
+		"item with bad label":   {url.Values{"itemLabel": {"", "a\u202eb"}, "itemAmount": {"", "1"}}, "Line item 1 label must not hold"},
+		"address":               {url.Values{"amount": {"1"}, "merchantAddress": {"0x12"}}, "Merchant address "},
+		"no address":            {url.Values{"amount": {"1"}, "merchantAddress": {""}}, "Merchant address is required"},
+		"e-mail":                {url.Values{"amount": {"1"}, "customer.email": {"nobody"}}, "Customer email "},
 		"another network":       {url.Values{"amount": {"1"}, "token": {"elsewhere/USDC"}}, "The currency has 0 decimals."},
-		"return to javascript:": {url.Values{"amount": {"1"}, "returnUrl": {"javascript:alert(1)"}}, "returnUrl"},
+		"return to javascript:": {url.Values{"amount": {"1"}, "returnUrl": {"javascript:alert(1)"}}, "Return url "},
 	} {
 		typed := url.Values{"merchantAddress": {acmePays.String()}, "reference": {"kept <b>"}}
 		for field, values := range c.typed {
@@ -87,6 +91,9 @@ func TestRefusedInvoice(t *testing.T) {
 		if page.status != http.StatusBadRequest || !strings.Contains(page.words(), c.want) || len(page.classed("problem")) != 1 {
 			t.Errorf("%s: %d with %d problems, want %q\n%s", name, page.status, len(page.classed("problem")), c.want, page.words())
 			continue
+		}
+		if path := fieldPath.FindString(page.words()); path != "" {
+			t.Errorf("%s: the page shows the path %s\n%s", name, path, page.words())
 		}
 		sent := page.forms()[len(page.forms())-1].values()
 		for field, values := range typed {
@@ -114,7 +121,7 @@ func TestDraft(t *testing.T) {
 	if strings.Contains(page.words(), "first") || strings.Contains(page.words(), "c-1") {
 		t.Errorf("the draft kept what was removed:\n%s", page.words())
 	}
-	maria.submit(maria.get(draft+"/edit"), draft+"/edit", url.Values{"amount": {"7"}}).want(t, http.StatusBadRequest, "lineItems")
+	maria.submit(maria.get(draft+"/edit"), draft+"/edit", url.Values{"amount": {"7"}}).want(t, http.StatusBadRequest, "Line items ")
 	w.person("globex", access.Admin).get(draft+"/edit").want(t, http.StatusNotFound)
 	w.person("globex", access.Admin).post(draft+"/edit", url.Values{"amount": {"1"}, "token": {"house/USDC"}, "expiresAt": {"2027-06-01T00:00"}}).want(t, http.StatusNotFound)
 	maria.submit(page, draft+"/finalize", nil).want(t, http.StatusOK, "Open")

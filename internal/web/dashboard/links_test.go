@@ -44,7 +44,7 @@ func TestPaymentLinks(t *testing.T) {
 	}
 
 	edit := maria.get(made.path + "/edit")
-	maria.submit(edit, made.path+"/edit", url.Values{"amount": {""}, "minAmount": {"9"}, "maxAmount": {"1"}}).want(t, http.StatusBadRequest, "must not be below minAmount")
+	maria.submit(edit, made.path+"/edit", url.Values{"amount": {""}, "minAmount": {"9"}, "maxAmount": {"1"}}).want(t, http.StatusBadRequest, "must not be below min amount")
 	maria.submit(edit, made.path+"/edit", url.Values{"amount": {""}, "minAmount": {"1"}, "expiresIn": {"5400"}}).want(t, http.StatusOK, "The payer enters it", "at least 1.00 USDC")
 	maria.get(made.path+"/edit").want(t, http.StatusOK, "1 h, 30 min")
 	var answer apitypes.PaymentLinkResponse

@@ -34,7 +34,7 @@ func TestPayments(t *testing.T) {
 	} {
 		maria.get("/dashboard/payments?"+query).want(t, http.StatusOK, want)
 	}
-	for query, want := range map[string]string{"q=lots": "amount", "after=yesterday": "confirmedAfter", "chainKey=moon": "chain"} {
+	for query, want := range map[string]string{"q=lots": "Amount must", "after=yesterday": "Confirmed after must", "chainKey=moon": "Chain key must"} {
 		maria.get("/dashboard/payments?"+query).want(t, http.StatusBadRequest, want)
 	}
 	if got := maria.get("/dashboard/payments?q=" + odd.ID); got.path != "/dashboard/payments/"+odd.ID {
@@ -67,7 +67,7 @@ func TestAttribute(t *testing.T) {
 	finance.get(path).want(t, http.StatusOK, "It counts as a part of the invoice", "An attribution is final.")
 	finance.get("/dashboard/invoices/"+made.ID).want(t, http.StatusOK, "Attribute a payment", "belong to no invoice", "4.70 USDC", "Copy link")
 	finance.get(path+"/attribute?invoiceId=inv_none").want(t, http.StatusNotFound, "No invoice has this id.")
-	finance.post(path+"/attribute", url.Values{"invoiceId": {"inv_none"}}).want(t, http.StatusConflict, "invoiceId")
+	finance.post(path+"/attribute", url.Values{"invoiceId": {"inv_none"}}).want(t, http.StatusConflict, "Invoice id ")
 	support.get(path+"/attribute?invoiceId="+made.ID).want(t, http.StatusForbidden)
 	page := finance.get(path+"/attribute?invoiceId="+made.ID).want(t, http.StatusOK, "Attribute this payment?", "4.70 USDC", "4.90 USDC", "It counts as a part of the invoice")
 	done := finance.submit(page, path+"/attribute", url.Values{"note": {"a <b>call</b>"}}).want(t, http.StatusOK, "by hand · maria", "Note a <b>call</b>")
@@ -93,7 +93,7 @@ func TestRefunds(t *testing.T) {
 	if !strings.Contains(form.body, `value="1.50"`) {
 		t.Error("the form does not suggest the amount")
 	}
-	finance.submit(form, path+"/refund", url.Values{"amount": {"lots"}}).want(t, http.StatusConflict, "amount")
+	finance.submit(form, path+"/refund", url.Values{"amount": {"lots"}}).want(t, http.StatusConflict, "Amount must")
 	finance.submit(form, path+"/refund", url.Values{"amount": {"100"}}).want(t, http.StatusConflict, "more than the other refunds")
 	first := finance.submit(form, path+"/refund", url.Values{"reason": {"<b>Bun</b>"}}).want(t, http.StatusOK, "1.50 USDC", "Pending", "<b>Bun</b>", "Sign this transaction")
 	again := finance.submit(form, path+"/refund", url.Values{"reason": {"<b>Bun</b>"}}).want(t, http.StatusOK)
@@ -107,7 +107,7 @@ func TestRefunds(t *testing.T) {
 	support.get("/dashboard/refunds?status=pending").want(t, http.StatusOK, "1.50 USDC", "<b>Bun</b>")
 	support.get("/dashboard/refunds?q="+paid.ID).want(t, http.StatusOK, "1.50 USDC")
 	support.get("/dashboard/refunds?status=confirmed").want(t, http.StatusOK, "No refund matches.")
-	support.get("/dashboard/refunds?status=lost").want(t, http.StatusBadRequest, "status")
+	support.get("/dashboard/refunds?status=lost").want(t, http.StatusBadRequest, "Status must")
 	if file := support.get("/dashboard/refunds.csv?status=pending"); !strings.Contains(file.body, "1.50") {
 		t.Errorf("the export is %s", file.body)
 	}

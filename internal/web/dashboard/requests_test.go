@@ -38,7 +38,7 @@ func TestRequests(t *testing.T) {
 	stranger.get("/dashboard/requests").want(t, 200, "No request matches")
 	stranger.get("/dashboard/requests?keyId="+owner.id).want(t, 200, "No request matches")
 	stranger.get("/dashboard/requests?merchantId=acme").want(t, 200, "No request matches")
-	support.get("/dashboard/requests?status=teapot").want(t, 400, "status")
+	support.get("/dashboard/requests?status=teapot").want(t, 400, "Status ")
 	w.await("the create without an Idempotency-Key", func() bool {
 		return strings.Contains(w.operator.get("/dashboard/requests").words(), "No Idempotency-Key")
 	})

@@ -35,7 +35,7 @@ func TestSettings(t *testing.T) {
 	owner.post(rules, url.Values{"tolerance": {"1%"}}).want(t, 403)
 	page = owner.submit(page, path, url.Values{"name": {"<b>Initech</b>"}, "statement": {"One\r\nTwo"}, "timezone": {"Europe/Berlin"}}).want(t, 200)
 	page = owner.submit(page, path, url.Values{"color": {"#0d6450"}}).want(t, 200) // only the color
-	if refused := owner.submit(page, path, url.Values{"color": {"green"}, "supportContact": {"typed"}}).want(t, 400, "color"); !strings.Contains(refused.body, "typed") {
+	if refused := owner.submit(page, path, url.Values{"color": {"green"}, "supportContact": {"typed"}}).want(t, 400, "Color "); !strings.Contains(refused.body, "typed") {
 		t.Error("what was typed is lost")
 	}
 	row := func(all ...string) url.Values {

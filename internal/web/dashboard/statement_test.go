@@ -67,7 +67,7 @@ func TestStatement(t *testing.T) {
 	}
 	maria.get("/dashboard/statement?month=2001-01").want(t, http.StatusOK, "Nothing was invoiced")
 	for _, wrong := range []string{"2999-01", "2026-13", "x", "2026-1"} {
-		maria.get("/dashboard/statement?month="+wrong).want(t, http.StatusBadRequest, "month must")
+		maria.get("/dashboard/statement?month="+wrong).want(t, http.StatusBadRequest, "Month must")
 	}
 	w.operator.get("/dashboard/statement").want(t, http.StatusOK, "acme", "globex")
 	w.operator.get("/dashboard/statement?merchantId=globex").want(t, http.StatusOK, "Nothing was invoiced")

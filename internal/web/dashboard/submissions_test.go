@@ -51,9 +51,9 @@ func TestSubmissions(t *testing.T) {
 	}
 
 	act := submissions + "/" + read.Submission.ID
-	maria.submit(page, act+"/transaction", url.Values{"txHash": {"0x12"}}).want(t, http.StatusConflict, "txHash")
+	maria.submit(page, act+"/transaction", url.Values{"txHash": {"0x12"}}).want(t, http.StatusConflict, "Tx hash ")
 	hash := invoice.Hash{7}.String()
-	maria.submit(page, act+"/transaction", url.Values{"txHash": {" " + strings.ToUpper(hash[2:4]) + hash[2:] + " "}}).want(t, http.StatusConflict, "txHash")
+	maria.submit(page, act+"/transaction", url.Values{"txHash": {" " + strings.ToUpper(hash[2:4]) + hash[2:] + " "}}).want(t, http.StatusConflict, "Tx hash ")
 	maria.submit(page, act+"/transaction", url.Values{"txHash": {" " + hash + " "}}).want(t, http.StatusOK, hash, "The transaction is known.")
 	before := read.State
 	if err := json.Unmarshal([]byte(juan.get(path+"/wallet").body), &read); err != nil || read.State == before {
