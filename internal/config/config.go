@@ -15,6 +15,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"path/filepath"
 	"runtime"
 	"time"
 
@@ -104,6 +105,7 @@ type Chain struct {
 
 // Source gives access to the variables and files that a configuration names.
 type Source struct {
+	Dir  string // the folder of relative paths; empty: that of the process
 	Env  func(name string) (string, bool)
 	File func(path string) ([]byte, error)
 	// Mode returns a file's permissions; nil on systems without them.
@@ -126,13 +128,14 @@ func systemMode() func(path string) (fs.FileMode, error) {
 	}
 }
 
-// Load reads and checks the file at path, JSON or YAML. The error names every
+// Load reads and checks the file at path, JSON or YAML. Relative paths in it are relative to its folder. The error names every
 // wrong setting with its value and what was expected, and never shows a secret.
 func Load(path string, src Source) (Config, error) {
 	raw, err := src.File(path)
 	if err != nil {
 		return Config{}, fmt.Errorf("read the configuration: %w", err)
 	}
+	src.Dir = filepath.Dir(path)
 	cfg, err := Parse(raw, src)
 	if err != nil {
 		return Config{}, fmt.Errorf("the configuration %s is not usable:\n%w", path, err)
@@ -159,14 +162,14 @@ func decode(raw []byte) (f file, err error) {
 		return file{}, errors.New("it is empty")
 	}
 	if err != nil {
-		return file{}, explain(err)
+		return file{}, explain(raw, err)
 	}
 	return f, nil
 }
 
 // explain returns an error with the position and setting of a fault in the YAML. It leaves out the
 // surrounding lines, which yaml.Error shows, because they may hold a password or a misplaced secret.
-func explain(err error) error {
+func explain(raw []byte, err error) error {
 	var wrong yaml.Error
 	if !errors.As(err, &wrong) || wrong.GetToken() == nil {
 		return err
@@ -178,7 +181,7 @@ func explain(err error) error {
 	what := wrong.GetMessage()
 	switch wrong := wrong.(type) {
 	case *yaml.UnknownFieldError:
-		what = fmt.Sprintf("there is no setting %q here", at.Value)
+		what = fmt.Sprintf("there is no setting %q here", at.Value) + suggest(raw, at)
 	case *yaml.TypeError: // only texts have types here; resolve parses the rest
 		what = "want a text"
 	case *yaml.UnexpectedNodeTypeError:

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -213,6 +214,29 @@ func TestRetention(t *testing.T) {
 	}
 }
 
+// TestRelativePaths expects paths to be relative to the folder of the file.
+func TestRelativePaths(t *testing.T) {
+	files := map[string]string{"/etc/q/new.yaml": "masterKeyFile: keys/master\nchains: [{chainKey: base, rpc: [{urlFile: ../node}]}]\n", "/etc/node": "https://node.example"}
+	var read []string
+	src := config.Source{Env: secrets.Env, File: func(path string) ([]byte, error) {
+		read = append(read, path)
+		if text, ok := files[path]; ok {
+			return []byte(text), nil
+		}
+		return nil, fs.ErrNotExist
+	}}
+	_, err := config.Load("/etc/q/new.yaml", src)
+	if want := []string{"/etc/q/new.yaml", "/etc/node", "/etc/q/keys/master"}; err == nil || !slices.Equal(slices.Sorted(slices.Values(read)), slices.Sorted(slices.Values(want))) {
+		t.Errorf("it read %q, want %q: %v", read, want, err)
+	}
+	for database, want := range map[string]string{"": "sqlite:/etc/q/quittance.db", "database: sqlite:data/x.db\n": "sqlite:/etc/q/data/x.db", "database: sqlite:/x.db\n": "sqlite:/x.db"} {
+		files["/etc/q/new.yaml"] = database + "chains: [{chainKey: base, rpc: [https://node.example]}]\n"
+		if cfg, err := config.Load("/etc/q/new.yaml", src); err != nil || cfg.Database != want {
+			t.Errorf("%q: the database is %s, want %s: %v", database, cfg.Database, want, err)
+		}
+	}
+}
+
 // TestURLsByReference keeps the secrets of URLs outside the file, in each permitted form.
 func TestURLsByReference(t *testing.T) {
 	for _, test := range []struct{ database, want string }{
@@ -377,8 +401,10 @@ func TestProviderDefaults(t *testing.T) {
 // TestWrong breaks one setting at a time and expects the error to name it.
 func TestWrong(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
-		"unknown setting":       {"listen:", "listn:", "there is no setting \"listn\" here"},
-		"unknown in a list":     {"    webhookUrl: https", "    webhookURL: https", "webhookURL"},
+		"unknown setting":       {"listen:", "listn:", "there is no setting \"listn\" here; did you mean listen?"},
+		"unknown in a list":     {"    webhookUrl: https", "    webhookURL: https", "\"webhookURL\" here; did you mean webhookUrl?"},
+		"in another place":      {"listen: 127.0.0.1:9000", "finality: 3", "\"finality\" here; did you mean chains[].finality?"},
+		"nothing is near":       {"listen: 127.0.0.1:9000", "somethingElse: 3", "\"somethingElse\" here"},
 		"a secret in the file":  {"    webhookSecretEnv: SHOP_SECRET", "    webhookSecret: hunter2", "webhookSecret"},
 		"duplicate setting":     {"listen: 127.0.0.1:9000", "listen: 127.0.0.1:9000\nlisten: 127.0.0.1:9001", "listen"},
 		"not a text":            {"listen: 127.0.0.1:9000", "listen: [1]", "line 2, column 9: listen: want a text"},

@@ -129,15 +129,18 @@ type location struct {
 	url, env, file string
 }
 
+// locationMapping is a location by reference.
+type locationMapping struct {
+	Env  string `yaml:"urlEnv"`
+	File string `yaml:"urlFile"`
+}
+
 // UnmarshalYAML accepts the three forms.
 func (l *location) UnmarshalYAML(node ast.Node) error {
 	if _, ok := node.(*ast.MappingNode); !ok {
 		return yaml.NodeToValue(node, &l.url)
 	}
-	var reference struct {
-		Env  string `yaml:"urlEnv"`
-		File string `yaml:"urlFile"`
-	}
+	var reference locationMapping
 	err := yaml.NodeToValue(node, &reference, yaml.Strict(), yaml.DisallowUnknownField())
 	l.env, l.file = reference.Env, reference.File
 	return err
@@ -150,17 +153,20 @@ type databaseFile struct {
 	readOnly *location // nil without one
 }
 
+// databaseMapping is a databaseFile as a mapping.
+type databaseMapping struct {
+	URL      string    `yaml:"url,omitempty"`
+	Env      string    `yaml:"urlEnv,omitempty"`
+	File     string    `yaml:"urlFile,omitempty"`
+	ReadOnly *location `yaml:"readOnly"`
+}
+
 // UnmarshalYAML accepts both forms.
 func (d *databaseFile) UnmarshalYAML(node ast.Node) error {
 	if _, ok := node.(*ast.MappingNode); !ok {
 		return d.location.UnmarshalYAML(node)
 	}
-	var m struct {
-		URL      string    `yaml:"url"`
-		Env      string    `yaml:"urlEnv"`
-		File     string    `yaml:"urlFile"`
-		ReadOnly *location `yaml:"readOnly"`
-	}
+	var m databaseMapping
 	err := yaml.NodeToValue(node, &m, yaml.Strict(), yaml.DisallowUnknownField())
 	d.location, d.readOnly = location{m.URL, m.Env, m.File}, m.ReadOnly
 	return err

@@ -90,6 +90,7 @@ func TestNodeSettingsRefuses(t *testing.T) {
 		"headers: [{name: X-A, value: secret}]": "there is no setting \"value\" here",
 		"urlEnv: NODE_URL":                      "want one of url, urlEnv and urlFile",
 		"unknown: 1":                            "there is no setting \"unknown\" here",
+		"maxRangee: 1":                          "there is no setting \"maxRangee\" here; did you mean maxRange?",
 	} {
 		_, err := config.Parse([]byte(withNode("{url: 'https://second.example', "+settings+"}")), src)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -27,6 +28,14 @@ type resolver struct {
 
 func (r *resolver) fail(path, format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("  %s: %w", path, fmt.Errorf(format, args...)))
+}
+
+// path returns the path of a file that a setting names.
+func (r *resolver) path(name string) string {
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(r.src.Dir, name)
 }
 
 func (f file) resolve(src Source) (Config, error) {

@@ -33,6 +33,7 @@ func (r *resolver) secret(path, env, file string) string {
 			r.fail(path+"Env", "the environment variable %s is empty", env)
 		}
 	default:
+		file = r.path(file)
 		raw, err := r.src.File(file)
 		if err != nil {
 			r.fail(path+"File", "%w", err)

@@ -148,12 +148,7 @@ func (d databaseFile) MarshalYAML() (any, error) {
 	if d.readOnly == nil {
 		return d.location.MarshalYAML()
 	}
-	return struct {
-		URL      string   `yaml:"url"`
-		Env      string   `yaml:"urlEnv"`
-		File     string   `yaml:"urlFile"`
-		ReadOnly location `yaml:"readOnly"`
-	}{d.url, d.env, d.file, *d.readOnly}, nil
+	return databaseMapping{d.url, d.env, d.file, d.readOnly}, nil
 }
 
 // MarshalYAML writes a whole number as such, and any other text as text.

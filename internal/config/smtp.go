@@ -106,6 +106,7 @@ func (r *resolver) certificates(path, file string) []byte {
 	if file == "" {
 		return nil
 	}
+	file = r.path(file)
 	raw, err := r.src.File(file)
 	switch {
 	case err != nil:

@@ -55,22 +55,22 @@ func (r *resolver) tls(f tlsFile, hasMasterKey bool) *TLS {
 	case !files:
 		return nil
 	}
-	t := &TLS{CertificateFile: f.CertificateFile, KeyFile: f.KeyFile}
+	t := &TLS{CertificateFile: r.path(f.CertificateFile), KeyFile: r.path(f.KeyFile)}
 	if f.CertificateFile == "" || f.KeyFile == "" {
 		r.fail("tls", "want both certificateFile and keyFile")
 		return t
 	}
-	certificate, err := r.src.File(f.CertificateFile)
+	certificate, err := r.src.File(t.CertificateFile)
 	if err != nil {
 		r.fail("tls.certificateFile", "%w", err)
 		return t
 	}
-	key, err := r.src.File(f.KeyFile)
+	key, err := r.src.File(t.KeyFile)
 	if err != nil {
 		r.fail("tls.keyFile", "%w", err)
 		return t
 	}
-	r.checkMode("tls.keyFile", f.KeyFile)
+	r.checkMode("tls.keyFile", t.KeyFile)
 	if _, err := tls.X509KeyPair(certificate, key); err != nil {
 		r.fail("tls", "the certificate and the key are not usable: %w", err)
 	}

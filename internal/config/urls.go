@@ -74,7 +74,7 @@ func scheme(text string) string {
 
 func (r *resolver) database(l location) string {
 	if l == (location{}) {
-		return DefaultDatabase
+		l.url = DefaultDatabase
 	}
 	if l.url != "" && (l.env != "" || l.file != "") {
 		r.fail("database", "want one of url, urlEnv and urlFile")
@@ -91,6 +91,9 @@ func (r *resolver) database(l location) string {
 		r.fail("database", "names no kind of database; want sqlite:PATH or postgres://…")
 	default:
 		r.fail("database", "is %s:…; want sqlite:PATH or postgres://…", kind)
+	}
+	if name, ok := strings.CutPrefix(url, "sqlite:"); ok && name != "" {
+		url = "sqlite:" + r.path(name)
 	}
 	return url
 }
