@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -80,8 +81,11 @@ func newRouter(table []webpage.Route, doors []webpage.Door, wrap routeMiddleware
 	return rt
 }
 
-// noRoute answers 405 if the request's path has other methods, and else 404.
+// noRoute answers 405 if the request's path has other methods, and else 404. Browsers are led to a page.
 func (rt *router) noRoute(w http.ResponseWriter, r *http.Request) {
+	if isBrowser(r) && rt.redirect(w, r) {
+		return
+	}
 	var allow []string
 	for _, method := range methods {
 		_, pattern := rt.Handler(&http.Request{Method: method, URL: r.URL, Host: r.Host})
@@ -91,8 +95,49 @@ func (rt *router) noRoute(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if allow == nil {
-		rt.renderer(r).NotFound().ServeHTTP(w, r)
+		rt.missing(r).NotFound().ServeHTTP(w, r)
 		return
 	}
 	rt.renderer(r).MethodNotAllowed(strings.Join(allow, ", ")).ServeHTTP(w, r)
+}
+
+// isBrowser reports whether a request is for a page, and not for an object of the interface.
+func isBrowser(r *http.Request) bool {
+	isGet := r.Method == http.MethodGet || r.Method == http.MethodHead
+	return isGet && strings.Contains(r.Header.Get("Accept"), "text/html") && !strings.HasPrefix(r.URL.Path, "/api/") && !strings.HasPrefix(r.URL.Path, "/x402/")
+}
+
+// redirect leads a browser to the page that it asks for with a slash too many, or from the root to the dashboard.
+// It returns false if there is none.
+func (rt *router) redirect(w http.ResponseWriter, r *http.Request) bool {
+	to := *r.URL
+	if to.Path = strings.TrimSuffix(to.Path, "/"); to.Path == "" {
+		to.Path = "/dashboard"
+	}
+	if to.Path == r.URL.Path || !rt.hasPage(to.Path, r.Host) {
+		return false
+	}
+	to.RawPath = ""
+	// It is not permanent, because quittance dev has a page at the root.
+	http.Redirect(w, r, to.RequestURI(), http.StatusFound) //nolint:gosec // a path of this service
+	return true
+}
+
+// hasPage reports whether there is a route of GET for a path.
+func (rt *router) hasPage(path, host string) bool {
+	_, pattern := rt.Handler(&http.Request{Method: http.MethodGet, URL: &url.URL{Path: path}, Host: host})
+	return !slices.Contains(unrouted, pattern)
+}
+
+// missing returns the renderer of the error that a path does not exist. Browsers get a page of the dashboard, or of the
+// checkout at a door without the dashboard.
+func (rt *router) missing(r *http.Request) errorRenderer {
+	found := rt.renderer(r)
+	switch {
+	case found != rt.api || !isBrowser(r):
+		return found
+	case rt.hasPage("/dashboard", r.Host):
+		return rt.dashboard
+	}
+	return rt.checkout
 }

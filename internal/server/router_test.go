@@ -29,6 +29,33 @@ func TestUnknownPaths(t *testing.T) {
 	}
 }
 
+// TestBrowserPaths expects pages for browsers where programs get a problem.
+func TestBrowserPaths(t *testing.T) {
+	base := startServer(t, Config{}).url
+	for path, want := range map[string]struct {
+		status   int
+		location string
+	}{
+		"/": {http.StatusFound, "/dashboard"}, "/docs/": {http.StatusFound, "/docs"}, "/dashboard/sign-in/?next=%2Fx": {http.StatusFound, "/dashboard/sign-in?next=%2Fx"},
+		"/checkout/inv_1/": {http.StatusFound, "/checkout/inv_1"}, "/nope": {status: http.StatusNotFound}, "/nope/": {status: http.StatusNotFound}, "/checkout": {status: http.StatusNotFound},
+	} {
+		a := ask(t, http.MethodGet, base+path, "", func(r *http.Request) { r.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8") })
+		isPage := strings.HasPrefix(a.header.Get("Content-Type"), "text/html") || want.location != ""
+		if a.status != want.status || a.header.Get("Location") != want.location || !isPage {
+			t.Errorf("%s: %d %v", path, a.status, a.header)
+		}
+		if want.status == http.StatusNotFound && !strings.Contains(a.body, "href=\"/dashboard\"") {
+			t.Errorf("%s leads nowhere: %s", path, a.body)
+		}
+		if a := ask(t, http.MethodGet, base+path, "", func(r *http.Request) { r.Header.Set("Accept", "application/json") }); a.status != http.StatusNotFound {
+			t.Errorf("%s for a program: %d", path, a.status)
+		}
+	}
+	if a := ask(t, http.MethodGet, base+"/api/nope", "", func(r *http.Request) { r.Header.Set("Accept", "text/html") }); a.code != "not_found" {
+		t.Errorf("/api/nope: %d %s", a.status, a.body)
+	}
+}
+
 // TestPathsWithASlash adds a slash to each path of openapi.yaml.
 func TestPathsWithASlash(t *testing.T) {
 	var document struct {
