@@ -58,6 +58,11 @@ func module(t *testing.T, kind string) (dir string) {
 	if len(names) < 3 {
 		t.Fatalf("README.md has the blocks %q", names)
 	}
+	samples, err := os.ReadFile(testdeps.Repo("internal/web/apidocs/samples/samples.ts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files["samples.ts"], names = string(samples), append(names, "samples.ts")
 	write(t, dir, files)
 	run(t, dir, "tsc", append([]string{"--ignoreConfig", "--strict", "--target", "ES2022", "--module", "NodeNext", "--types", "node"}, names...)...)
 	return dir

@@ -1,6 +1,6 @@
-// Package apidocs serves the reference of the REST interface: a page at /docs, which
-// Redoc renders in the browser, and the OpenAPI document that it shows. Everything comes
-// from this binary.
+// Package apidocs serves the reference of the REST interface: a page at /docs, which Redoc
+// renders in the browser, the OpenAPI document that it shows, and the guides. Everything
+// comes from this binary.
 package apidocs
 
 import (
@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"net/http"
 	"sync"
 	"time"
@@ -23,7 +24,7 @@ import (
 // assets are the page and its files. The bundle is Redoc's, unchanged.
 //
 //go:generate sh -c "npm pack --silent redoc@2.5.4 | xargs -I{} sh -c 'tar xzf {} --strip-components=2 -C assets package/bundles/redoc.standalone.js && tar xzfO {} package/LICENSE > assets/redoc.LICENSE && rm {}'"
-//go:embed assets/reference.html assets/reference.css assets/reference.js assets/redoc.standalone.js
+//go:embed assets/guides.html assets/reference.html assets/reference.css assets/reference.js assets/redoc.standalone.js
 var assets embed.FS
 
 // policy allows the page to load only files of this service. The two hashes are for style elements
@@ -48,6 +49,7 @@ var routes = sync.OnceValue(func() []webpage.Route {
 	all := []webpage.Route{
 		route("GET /openapi.yaml", file("application/yaml", quittance.OpenAPI)),
 		route("GET /openapi.json", file("application/json", document)),
+		route("GET /docs/reference.yaml", file("application/yaml", withSamples(quittance.OpenAPI))),
 	}
 	for _, f := range []struct{ path, mediaType, name string }{
 		{"/docs", "text/html; charset=utf-8", "reference.html"},
@@ -59,10 +61,36 @@ var routes = sync.OnceValue(func() []webpage.Route {
 		if err != nil {
 			panic(fmt.Errorf("read an embedded file: %w", err))
 		}
-		all = append(all, route("GET "+f.path, file(f.mediaType, content)))
+		all = append(all, route("GET "+f.path, file(f.mediaType, bytes.ReplaceAll(content, []byte(foreignLogo), []byte("data:,")))))
+	}
+	return append(all, guideRoutes()...)
+})
+
+// foreignLogo is an image of another host that Redoc shows.
+const foreignLogo = "https://cdn.redoc.ly/redoc/logo-mini.svg"
+
+// guideRoutes returns the routes of the guides and of their list.
+func guideRoutes() []webpage.Route {
+	groups, err := readGuides()
+	if err != nil {
+		panic(err)
+	}
+	page := template.Must(template.ParseFS(assets, "assets/guides.html"))
+	render := func(path string, g *guide) webpage.Route {
+		var text bytes.Buffer
+		if err := page.Execute(&text, guidePage{groups, g}); err != nil {
+			panic(fmt.Errorf("render %s: %w", path, err))
+		}
+		return route("GET "+path, file("text/html; charset=utf-8", text.Bytes()))
+	}
+	all := []webpage.Route{render(pathGuides, nil)}
+	for _, group := range groups {
+		for _, g := range group.Guides {
+			all = append(all, render(g.Path(), &g))
+		}
 	}
 	return all
-})
+}
 
 func route(pattern string, h http.Handler) webpage.Route {
 	return webpage.Route{Pattern: pattern, Handler: h}.With(webpage.Open)

@@ -1,6 +1,7 @@
 package apidocs
 
 import (
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,8 +9,15 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/quittance/quittance"
+	"github.com/quittance/quittance/internal/web/apidocs/samples"
 )
 
 // redocSum is the SHA-256 of bundles/redoc.standalone.js in npm's redoc@2.5.4.
@@ -44,7 +52,7 @@ func TestRoutes(t *testing.T) {
 		return w
 	}
 	page := get("/docs")
-	for _, path := range []string{"/docs/reference.css", "/docs/reference.js", "/docs/redoc.standalone.js", "/openapi.yaml"} {
+	for _, path := range []string{"/docs/reference.css", "/docs/reference.js", "/docs/redoc.standalone.js", "/docs/guides", "/openapi.yaml"} {
 		if !strings.Contains(page.Body.String(), `"`+path+`"`) {
 			t.Errorf("the page does not name %s", path)
 		}
@@ -87,5 +95,73 @@ func TestRoutes(t *testing.T) {
 	}
 	if document.OpenAPI != "3.1.0" || document.Paths["/api/invoices"] == nil {
 		t.Errorf("openapi.json is of version %q and has %d paths", document.OpenAPI, len(document.Paths))
+	}
+}
+
+// TestGuides follows the links of the guides to other guides and to their headings.
+func TestGuides(t *testing.T) {
+	t.Parallel()
+	pages := make(map[string]string)
+	for _, r := range Routes() {
+		path := strings.TrimPrefix(r.Pattern, "GET ")
+		w := httptest.NewRecorder()
+		r.Handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		pages[path] = w.Body.String()
+	}
+	links := 0
+	for from, page := range pages {
+		if !strings.HasPrefix(from, pathGuides) {
+			continue
+		}
+		if loads := regexp.MustCompile(`<\w+[^>]* src=`).FindString(page); loads != "" {
+			t.Errorf("%s loads a file: %s", from, loads)
+		}
+		for _, match := range regexp.MustCompile(`href="(/docs[^"]*|#[^"]*)"`).FindAllStringSubmatch(page, -1) {
+			path, heading, _ := strings.Cut(match[1], "#")
+			to, ok := pages[cmp.Or(path, from)]
+			if !ok || heading != "" && !strings.Contains(to, `id="`+heading+`"`) {
+				t.Errorf("%s links to %s, which does not exist", from, match[1])
+			}
+			links++
+		}
+	}
+	if links < 100 {
+		t.Errorf("there are %d links", links)
+	}
+}
+
+// TestSamples wants code in Go and TypeScript for each sample, only for operations that exist, and no image of another
+// host in the reference.
+func TestSamples(t *testing.T) {
+	t.Parallel()
+	var document struct {
+		Paths map[string]map[string]struct {
+			OperationID string                          `yaml:"operationId"`
+			Samples     []struct{ Lang, Source string } `yaml:"x-codeSamples"`
+		}
+	}
+	if err := yaml.Unmarshal(withSamples(quittance.OpenAPI), &document); err != nil {
+		t.Fatal(err)
+	}
+	shown := 0
+	for _, item := range document.Paths {
+		for _, operation := range item {
+			var languages []string
+			for _, sample := range operation.Samples {
+				languages = append(languages, sample.Lang)
+				if sample.Lang == "Go" && !strings.HasPrefix(sample.Source, "c := client.Must(client.FromEnv())\n") {
+					t.Errorf("%s: the code is %s", operation.OperationID, sample.Source)
+				}
+			}
+			if len(languages) > 1 {
+				shown++
+				if !slices.Equal(languages[:2], []string{"Go", "TypeScript"}) {
+					t.Errorf("%s has code in %q", operation.OperationID, languages)
+				}
+			}
+		}
+	}
+	if n := strings.Count(samples.Go, "\nfunc "); shown != n || n != strings.Count(samples.TypeScript, "\nexport async function ") {
+		t.Errorf("%d operations show code; there are %d functions in Go", shown, n)
 	}
 }

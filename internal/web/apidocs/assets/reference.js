@@ -12,7 +12,7 @@ const preference = matchMedia("(prefers-color-scheme: dark)");
 function render() {
   const c = preference.matches ? dark : light;
   const font = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif';
-  Redoc.init("/openapi.yaml", {
+  Redoc.init("/docs/reference.yaml", {
     downloadUrls: [{ title: "openapi.yaml", url: "/openapi.yaml" }, { title: "openapi.json", url: "/openapi.json" }],
     expandResponses: "200,201,202",
     hideHostname: true,
