@@ -325,22 +325,7 @@ func printMerchant(env environment, m apitypes.Merchant, asJSON bool, more ...[2
 		if m.Logo != nil {
 			fmt.Fprintf(table, "logo\t%d × %d pixels\n", m.Logo.Width, m.Logo.Height)
 		}
-		for _, key := range slices.Sorted(maps.Keys(m.DefaultAddresses)) {
-			fmt.Fprintf(table, "default address\t%s=%s\n", key, m.DefaultAddresses[key])
-		}
-		if p := m.PendingDefaultAddresses; p != nil {
-			for _, key := range slices.Sorted(maps.Keys(p.Addresses)) {
-				fmt.Fprintf(table, "default from %s\t%s=%s\n", timeOfDay(p.EffectiveAt), key, p.Addresses[key])
-			}
-		}
-		for _, a := range m.AllowedAddresses {
-			fmt.Fprintf(table, "allowed address\t%s=%s\n", a.ChainKey, a.Address)
-		}
-		if p := m.PendingAllowedAddresses; p != nil {
-			for _, a := range p.Addresses {
-				fmt.Fprintf(table, "allowed from %s\t%s=%s\n", timeOfDay(p.EffectiveAt), a.ChainKey, a.Address)
-			}
-		}
+		printAddresses(table, m)
 		for _, host := range m.ReturnHosts {
 			fmt.Fprintf(table, "return host\t%s\n", host)
 		}
@@ -351,4 +336,24 @@ func printMerchant(env environment, m apitypes.Merchant, asJSON bool, more ...[2
 			fmt.Fprintf(table, "%s\t%s\n", row[0], orDash(row[1]))
 		}
 	})
+}
+
+// printAddresses writes the addresses that a merchant's invoices may settle to, and those of a later time.
+func printAddresses(table io.Writer, m apitypes.Merchant) {
+	for _, key := range slices.Sorted(maps.Keys(m.DefaultAddresses)) {
+		fmt.Fprintf(table, "default address\t%s=%s\n", key, m.DefaultAddresses[key])
+	}
+	if p := m.PendingDefaultAddresses; p != nil {
+		for _, key := range slices.Sorted(maps.Keys(p.Addresses)) {
+			fmt.Fprintf(table, "default from %s\t%s=%s\n", timeOfDay(p.EffectiveAt), key, p.Addresses[key])
+		}
+	}
+	for _, a := range m.AllowedAddresses {
+		fmt.Fprintf(table, "allowed address\t%s=%s\n", a.ChainKey, a.Address)
+	}
+	if p := m.PendingAllowedAddresses; p != nil {
+		for _, a := range p.Addresses {
+			fmt.Fprintf(table, "allowed from %s\t%s=%s\n", timeOfDay(p.EffectiveAt), a.ChainKey, a.Address)
+		}
+	}
 }

@@ -171,19 +171,8 @@ func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
 		inv = inv.Recount(payments(all))
 	}
 	s := pageInput{text: locale.English(), invoice: inv, chain: ch, token: token}
-	if inv.Status == invoice.Open && !inv.IsDeposit() {
-		rows, err := c.conf.Reader.UnattributedTo(ctx, inv, maxUnmatched)
-		if err != nil {
-			return pageInput{}, fmt.Errorf("read unattributed payments near %s: %w", id, err)
-		}
-		s.others = payments(rows)
-	}
-	if inv.Sums.Payments > 0 {
-		rows, err := c.conf.Reader.NewestPayments(ctx, id, MaxPayments)
-		if err != nil {
-			return pageInput{}, fmt.Errorf("read payments of %s: %w", id, err)
-		}
-		s.payments = payments(rows)
+	if err := c.readPayments(ctx, &s); err != nil {
+		return pageInput{}, err
 	}
 	if s.refunds, err = c.refundsOf(ctx, inv); err != nil {
 		return pageInput{}, err
@@ -199,6 +188,25 @@ func (c *Checkout) load(ctx context.Context, id string) (pageInput, error) {
 	}
 	s.now = invoice.Unix(c.conf.Now().Unix())
 	return s, nil
+}
+
+// readPayments reads the newest payments of the page's invoice, and while it is open those that may be meant for it.
+func (c *Checkout) readPayments(ctx context.Context, s *pageInput) error {
+	if s.invoice.Status == invoice.Open && !s.invoice.IsDeposit() {
+		rows, err := c.conf.Reader.UnattributedTo(ctx, s.invoice, maxUnmatched)
+		if err != nil {
+			return fmt.Errorf("read unattributed payments near %s: %w", s.invoice.ID, err)
+		}
+		s.others = payments(rows)
+	}
+	if s.invoice.Sums.Payments > 0 {
+		rows, err := c.conf.Reader.NewestPayments(ctx, s.invoice.ID, MaxPayments)
+		if err != nil {
+			return fmt.Errorf("read payments of %s: %w", s.invoice.ID, err)
+		}
+		s.payments = payments(rows)
+	}
+	return nil
 }
 
 // refundsOf returns the newest confirmed refunds of an invoice's payments.
