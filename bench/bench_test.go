@@ -39,13 +39,13 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			writeRatios(t, `{"a, sqlite: a": 1, "b, sqlite: b": 1, "other, sqlite: other": 1}`)
+			writeRatios(t, `{"a, sqlite: a": 1, "a, postgres: a": 1, "b, sqlite: b": 1, "other, sqlite: other": 1}`)
 			var chosen []part
 			for name := range test.ratios {
 				chosen = append(chosen, part{name: name})
 			}
 			runs := 0
-			err := check(io.Discard, chosen, func(parts []part) (figures []figure, err error) {
+			err := check(io.Discard, chosen, "sqlite", func(parts []part) (figures []figure, err error) {
 				runs++
 				for _, p := range parts {
 					ratios := test.ratios[p.name]

@@ -22,15 +22,17 @@ const (
 	checkRuns = 3
 )
 
-// check measures parts, and compares the ratios with the ones in the file. Figures that lost more than mayLose are
+// check measures parts on databases, and compares the ratios with the ones in the file. Figures that lost more than mayLose are
 // measured again. It fails if a figure lost in two runs of checkRuns.
-func check(out io.Writer, chosen []part, measure func([]part) ([]figure, error)) error {
+func check(out io.Writer, chosen []part, databases string, measure func([]part) ([]figure, error)) error {
 	want, err := readRatios()
 	if err != nil {
 		return err
 	}
 	maps.DeleteFunc(want, func(key string, _ float64) bool {
-		return !slices.ContainsFunc(chosen, func(p part) bool { return strings.HasPrefix(key, p.name+", ") })
+		name, rest, _ := strings.Cut(key, ", ")
+		database, _, _ := strings.Cut(rest, ": ")
+		return !slices.ContainsFunc(chosen, func(p part) bool { return p.name == name }) || !slices.Contains(strings.Split(databases, ","), database)
 	})
 	losses := make(map[string]int)
 	for run := range checkRuns {

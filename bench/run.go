@@ -124,7 +124,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		}
 	}()
 	if b.check {
-		return check(out, chosen, func(p []part) ([]figure, error) { return b.measureAll(ctx, p) })
+		return check(out, chosen, b.Databases, func(p []part) ([]figure, error) { return b.measureAll(ctx, p) })
 	}
 	record, err := newRecord(ctx, b)
 	if err != nil {
