@@ -130,7 +130,7 @@ func (l landing) signIn(key, next string) http.HandlerFunc {
 	}
 }
 
-// Guide is what the page and the terminal tell about a world.
+// Guide is what the page and the terminal show of a world.
 type Guide struct {
 	Info
 	Program    string // of Config, or quittance

@@ -108,7 +108,7 @@ func isBrowser(r *http.Request) bool {
 }
 
 // redirect leads a browser to the page that it asks for with a slash too many, or from the root to the dashboard.
-// It returns false if there is none.
+// It returns false without such a page.
 func (rt *router) redirect(w http.ResponseWriter, r *http.Request) bool {
 	to := *r.URL
 	if to.Path = strings.TrimSuffix(to.Path, "/"); to.Path == "" {

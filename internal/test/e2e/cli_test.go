@@ -42,7 +42,7 @@ func TestCommandLine(t *testing.T) {
 
 	wants(command("merchants", "create", "acme", "--name", "Acme", "--default-address", "local="+info.Merchant.Address), "default address  local="+info.Merchant.Address)
 	wants(command("merchants", "update", "acme", "--statement", "Thank you", "--tolerance", "0.5%"), "Thank you", "0.5%")
-	wants(command("merchants", "list"), "acme  database  Acme")
+	wants(command("merchants", "list"), "acme           database  Acme")
 
 	var key apitypes.KeySecretResponse
 	read(&key, "keys", "create", "--name", "till", "--merchant", "acme", "--expires", "12h")

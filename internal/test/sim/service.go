@@ -44,7 +44,7 @@ type service struct {
 	keySteps int           // of replacing master keys
 	backup   string        // a file; empty without one
 	backedUp int           // keySteps of the backup
-	held     chan struct{} // whoever stops, starts or copies the service has put something in
+	held     chan struct{} // full while somebody stops, starts or copies the service
 	changed  bool          // it runs with another configuration than at first and in the end
 	// faulty is set while faults of the disk may keep the service from starting, and from stopping in order.
 	faulty  bool
