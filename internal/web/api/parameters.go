@@ -21,7 +21,7 @@ var ownCode = map[string]apitypes.ErrorCode{
 // parameterError returns the error of a parameter, such as "must be a number".
 func parameterError(name, what string, args ...any) error {
 	if code, ok := ownCode[name]; ok {
-		return &problemError{code: code, detail: fmt.Sprintf(name+" "+what+".", args...), field: name}
+		return problemf(code, name+" "+what+".", args...)
 	}
 	return invalidField(name, what, args...)
 }

@@ -93,8 +93,11 @@ func (s service) call(ctx context.Context, method, path string, query url.Values
 var fieldPath = regexp.MustCompile(`\b[a-z]+(?:[A-Z][a-z]+)+(?:\[\w*\])?(?:\.[a-zA-Z]+)*`)
 
 // forPeople returns the detail of a problem with the paths of fields as words. The detail begins with the problem's
-// field, if it has one. Quoted text stays as it is.
+// field, if it has one, or with a parameter that must be something. Quoted text stays as it is.
 func forPeople(field, detail string) string {
+	if name, rest, _ := strings.Cut(detail, " "); field == "" && strings.HasPrefix(rest, "must ") {
+		field = name
+	}
 	begin := ""
 	if what, ok := strings.CutPrefix(detail, field+" "); ok && field != "" {
 		begin, detail = inWords(field)+" ", what
