@@ -10,8 +10,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,10 +34,46 @@ const policy = "default-src 'none'; script-src 'self'; " +
 	"style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' 'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='; " +
 	"img-src 'self' data:; connect-src 'self'; worker-src blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
-// Routes returns the routes of the reference, which are made once in a process. It panics if an embedded file is broken.
+// Routes returns the routes of the reference. What they serve is made once in a process, by the first request for it.
+// That request panics if an embedded file is broken.
 func Routes() []webpage.Route { return routes() }
 
+const html = "text/html; charset=utf-8"
+
 var routes = sync.OnceValue(func() []webpage.Route {
+	all := []webpage.Route{
+		route("/openapi.yaml", "application/yaml", func() []byte { return quittance.OpenAPI }),
+		route("/openapi.json", "application/json", asJSON),
+		route("/docs/reference.yaml", "application/yaml", func() []byte { return withSamples(quittance.OpenAPI) }),
+		route(pathGuides, html, func() []byte { return guidesPage(nil) }),
+	}
+	for _, f := range []struct{ path, mediaType, name string }{
+		{"/docs", html, "reference.html"},
+		{"/docs/reference.css", "text/css; charset=utf-8", "reference.css"},
+		{"/docs/reference.js", "text/javascript; charset=utf-8", "reference.js"},
+		{"/docs/redoc.standalone.js", "text/javascript; charset=utf-8", "redoc.standalone.js"},
+	} {
+		all = append(all, route(f.path, f.mediaType, func() []byte {
+			content, err := assets.ReadFile("assets/" + f.name)
+			if err != nil {
+				panic(fmt.Errorf("read an embedded file: %w", err))
+			}
+			return bytes.ReplaceAll(content, []byte(foreignLogo), []byte("data:,"))
+		}))
+	}
+	for _, group := range groups {
+		for name := range strings.FieldsSeq(group.names) {
+			all = append(all, route(guide{Name: name}.Path(), html, func() []byte { return guidesPage(guideNamed(name)) }))
+		}
+	}
+	return all
+})
+
+// foreignLogo is an image of another host that Redoc shows.
+const foreignLogo = "https://cdn.redoc.ly/redoc/logo-mini.svg"
+
+// asJSON returns the OpenAPI document as JSON.
+func asJSON() []byte {
 	var tree any
 	if err := yaml.Unmarshal(quittance.OpenAPI, &tree); err != nil {
 		panic(fmt.Errorf("parse openapi.yaml: %w", err))
@@ -46,62 +82,23 @@ var routes = sync.OnceValue(func() []webpage.Route {
 	if err != nil {
 		panic(fmt.Errorf("convert openapi.yaml to JSON: %w", err))
 	}
-	all := []webpage.Route{
-		route("GET /openapi.yaml", file("application/yaml", quittance.OpenAPI)),
-		route("GET /openapi.json", file("application/json", document)),
-		route("GET /docs/reference.yaml", file("application/yaml", withSamples(quittance.OpenAPI))),
-	}
-	for _, f := range []struct{ path, mediaType, name string }{
-		{"/docs", "text/html; charset=utf-8", "reference.html"},
-		{"/docs/reference.css", "text/css; charset=utf-8", "reference.css"},
-		{"/docs/reference.js", "text/javascript; charset=utf-8", "reference.js"},
-		{"/docs/redoc.standalone.js", "text/javascript; charset=utf-8", "redoc.standalone.js"},
-	} {
-		content, err := assets.ReadFile("assets/" + f.name)
-		if err != nil {
-			panic(fmt.Errorf("read an embedded file: %w", err))
-		}
-		all = append(all, route("GET "+f.path, file(f.mediaType, bytes.ReplaceAll(content, []byte(foreignLogo), []byte("data:,")))))
-	}
-	return append(all, guideRoutes()...)
-})
-
-// foreignLogo is an image of another host that Redoc shows.
-const foreignLogo = "https://cdn.redoc.ly/redoc/logo-mini.svg"
-
-// guideRoutes returns the routes of the guides and of their list.
-func guideRoutes() []webpage.Route {
-	groups, err := readGuides()
-	if err != nil {
-		panic(err)
-	}
-	page := template.Must(template.ParseFS(assets, "assets/guides.html"))
-	render := func(path string, g *guide) webpage.Route {
-		var text bytes.Buffer
-		if err := page.Execute(&text, guidePage{groups, g}); err != nil {
-			panic(fmt.Errorf("render %s: %w", path, err))
-		}
-		return route("GET "+path, file("text/html; charset=utf-8", text.Bytes()))
-	}
-	all := []webpage.Route{render(pathGuides, nil)}
-	for _, group := range groups {
-		for _, g := range group.Guides {
-			all = append(all, render(g.Path(), &g))
-		}
-	}
-	return all
+	return document
 }
 
-func route(pattern string, h http.Handler) webpage.Route {
-	return webpage.Route{Pattern: pattern, Handler: h}.With(webpage.Open)
+func route(path, mediaType string, content func() []byte) webpage.Route {
+	return webpage.Route{Pattern: "GET " + path, Handler: file(mediaType, content)}.With(webpage.Open)
 }
 
 // file returns a handler that serves a file. Browsers cache it and revalidate it. The compressed file
 // has a separate ETag.
-func file(mediaType string, content []byte) http.Handler {
-	sum := sha256.Sum256(content)
-	tag, whole := hex.EncodeToString(sum[:16]), webpage.NewBody(content)
+func file(mediaType string, content func() []byte) http.Handler {
+	made := sync.OnceValues(func() (tag string, whole webpage.Body) {
+		made := content()
+		sum := sha256.Sum256(made)
+		return hex.EncodeToString(sum[:16]), webpage.NewBody(made)
+	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		tag, whole := made()
 		header := w.Header()
 		header.Set("Content-Type", mediaType)
 		header.Set("Content-Security-Policy", policy)

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -55,30 +56,52 @@ type guidePage struct {
 	Guide  *guide // nil on the page that lists them
 }
 
-// readGuides renders the guides of all groups.
-func readGuides() ([]guideGroup, error) {
+// allGuides are the rendered guides of all groups.
+var allGuides = sync.OnceValue(func() (all []guideGroup) {
 	markdown := goldmark.New(
 		goldmark.WithExtensions(extension.Table),
 		goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithASTTransformers(util.Prioritized(links{}, 1))),
 	)
-	var all []guideGroup
 	for _, group := range groups {
 		is := guideGroup{Title: group.Title}
 		for name := range strings.FieldsSeq(group.names) {
 			source, err := quittance.Guides.ReadFile("docs/" + name + ".md")
 			if err != nil {
-				return nil, fmt.Errorf("read an embedded guide: %w", err)
+				panic(fmt.Errorf("read an embedded guide: %w", err))
 			}
 			var body bytes.Buffer
 			if err := markdown.Convert(source, &body); err != nil {
-				return nil, fmt.Errorf("render the guide %s: %w", name, err)
+				panic(fmt.Errorf("render the guide %s: %w", name, err))
 			}
 			heading, _, _ := strings.Cut(strings.TrimPrefix(string(source), "# "), "\n")
 			is.Guides = append(is.Guides, guide{name, strings.ReplaceAll(heading, "`", ""), template.HTML(body.String())}) //nolint:gosec // of this repository; raw HTML is left out
 		}
 		all = append(all, is)
 	}
-	return all, nil
+	return all
+})
+
+// guideNamed returns one of the guides in groups.
+func guideNamed(name string) *guide {
+	for _, group := range allGuides() {
+		for _, g := range group.Guides {
+			if g.Name == name {
+				return &g
+			}
+		}
+	}
+	panic("there is no guide " + name)
+}
+
+var guidesTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(assets, "assets/guides.html")) })
+
+// guidesPage returns the page of a guide, or without one the page that lists all.
+func guidesPage(g *guide) []byte {
+	var page bytes.Buffer
+	if err := guidesTemplate().Execute(&page, guidePage{allGuides(), g}); err != nil {
+		panic(fmt.Errorf("render the guides: %w", err))
+	}
+	return page.Bytes()
 }
 
 // links changes the relative links of a guide: to other guides, the reference, or the repository.
@@ -86,14 +109,12 @@ type links struct{}
 
 // Transform implements parser.ASTTransformer.
 func (links) Transform(document *ast.Document, _ text.Reader, _ parser.Context) {
-	for node := document.FirstChild(); node != nil; node = node.NextSibling() {
-		_ = ast.Walk(node, func(node ast.Node, entering bool) (ast.WalkStatus, error) { // the function returns no error
-			if link, ok := node.(*ast.Link); ok && entering {
-				link.Destination = []byte(destination(string(link.Destination)))
-			}
-			return ast.WalkContinue, nil
-		})
-	}
+	_ = ast.Walk(document, func(node ast.Node, entering bool) (ast.WalkStatus, error) { // the function returns no error
+		if link, ok := node.(*ast.Link); ok && entering {
+			link.Destination = []byte(destination(string(link.Destination)))
+		}
+		return ast.WalkContinue, nil
+	})
 }
 
 // destination returns the address of a link in a guide.
