@@ -30,7 +30,7 @@ type name struct{ head, tail string }
 func nameIn(text string) (n name, ok bool) {
 	text = strings.ToLower(strings.ReplaceAll(text, "...", "…"))
 	n.head, n.tail, _ = strings.Cut(text, "…")
-	return n, !strings.ContainsFunc(n.head+n.tail, func(c rune) bool { return c <= ' ' || c > '~' || c == '%' }) // other texts are not valid in a comparison
+	return n, !strings.ContainsFunc(n.head+n.tail, func(c rune) bool { return c <= ' ' || c > '~' }) // other texts are not valid in a comparison
 }
 
 // isLong reports whether few identifiers that are evenly spread can have the name.
@@ -44,8 +44,20 @@ func (n name) isHex() bool {
 	return ok && strings.Trim(digits+n.tail, "0123456789abcdef") == ""
 }
 
-// bounds returns the bounds of identifiers with the name, and a pattern of their ends.
-func (n name) bounds() []any { return []any{n.head, n.head + db.LastID, "%" + n.tail} }
+// find returns the ids that a query selects, of searchRows rows with the name in a column and another condition, if any.
+func (n name) find(ctx context.Context, q db.Querier, query, column, where string) ([]string, error) {
+	named := column + " >= $1 AND " + column + " < $2 AND substr(" + column + ", length(" + column + ") - length($3) + 1) = $3"
+	if where != "" {
+		named = where + " AND " + named
+	}
+	return db.QueryAll(ctx, q, scanOptionalID, query+" WHERE "+named+" LIMIT $4", n.head, n.head+db.LastID, n.tail, searchRows)
+}
+
+// paymentsOfChains and inChain select payments by their transaction. The index begins with the chain.
+const (
+	paymentsOfChains = " FROM chains CROSS JOIN payments"
+	inChain          = "payments.chain_key = chains.chain_key"
+)
 
 // FindInvoices returns the newest invoices that a text names: by their id, on-chain id, a transaction that paid, refunded
 // or recorded them, the account that paid, their settlement or deposit address, or the id of a payment, refund, claim or
@@ -148,7 +160,7 @@ func namedInvoices(ctx context.Context, q db.Querier, n name, merchantID string,
 		ids, err := db.QueryAll(ctx, q, db.ScanID, "SELECT id FROM invoices"+w.Text()+" ORDER BY id DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, limit)...)
 		return slices.DeleteFunc(ids, func(id string) bool { return !strings.HasSuffix(id, n.tail) }), err
 	case statement != "" && n.isLong():
-		return db.QueryAll(ctx, q, scanOptionalID, statement+" AND id LIKE $3 LIMIT $4", append(n.bounds(), searchRows)...)
+		return n.find(ctx, q, statement, "id", "")
 	case !n.isHex() || !n.isLong():
 		return nil, nil
 	}
@@ -160,13 +172,13 @@ func namedInvoices(ctx context.Context, q db.Querier, n name, merchantID string,
 	return append(ids, of...), err
 }
 
-// namedBy are the statements that find the invoice of another object, by the prefix of the
-// object's id.
+// namedBy are the queries that select the invoice of another object, by the prefix of the object's
+// id.
 var namedBy = map[string]string{
-	"evt": "SELECT invoice_id FROM events WHERE id >= $1 AND id < $2",
-	"clm": "SELECT invoice_id FROM claims WHERE id >= $1 AND id < $2",
-	"ref": "SELECT invoice_id FROM refund_records WHERE id >= $1 AND id < $2",
-	"pay": "SELECT invoice_id FROM payments WHERE id >= $1 AND id < $2",
+	"evt": "SELECT invoice_id FROM events",
+	"clm": "SELECT invoice_id FROM claims",
+	"ref": "SELECT invoice_id FROM refund_records",
+	"pay": "SELECT invoice_id FROM payments",
 }
 
 // invoicesOfAddress returns the newest invoices that settle to an address with a name or were paid from it, and those
@@ -226,7 +238,7 @@ func (q Reader) FindPayments(ctx context.Context, text, merchantID string, limit
 	var ids []string
 	switch {
 	case strings.HasPrefix(n.head, invoice.PrefixPayment):
-		ids, err = db.QueryAll(ctx, q, db.ScanID, "SELECT id FROM payments WHERE id >= $1 AND id < $2 AND id LIKE $3 LIMIT $4", append(n.bounds(), searchRows)...)
+		ids, err = n.find(ctx, q, "SELECT id FROM payments", "id", "")
 	case n.isHex():
 		ids, err = paymentsOfHash(ctx, q, n)
 	}
@@ -257,8 +269,7 @@ func (q Reader) FindPayments(ctx context.Context, text, merchantID string, limit
 
 // paymentsOfHash returns the ids of payments with a transaction, or the newest of payers, with a name.
 func paymentsOfHash(ctx context.Context, q db.Querier, n name) ([]string, error) {
-	ids, err := db.QueryAll(ctx, q, db.ScanID, `SELECT id FROM chains CROSS JOIN payments WHERE payments.chain_key = chains.chain_key
-		AND tx_hash >= $1 AND tx_hash < $2 AND tx_hash LIKE $3 LIMIT $4`, append(n.bounds(), searchRows)...)
+	ids, err := n.find(ctx, q, "SELECT id"+paymentsOfChains, "tx_hash", inChain)
 	if err != nil {
 		return nil, err
 	}
@@ -276,20 +287,17 @@ func paymentsOfHash(ctx context.Context, q db.Querier, n name) ([]string, error)
 
 // invoicesOfHash returns invoices with an on-chain id or a transaction that has a name.
 func invoicesOfHash(ctx context.Context, q db.Querier, n name) (ids []string, err error) {
-	named := "commitment_id >= $1 AND commitment_id < $2"
+	half := ""
 	if q.OnPostgres() {
-		named = firstHalf + " BETWEEN rpad(substr($1, 3, 32), 32, '0')::uuid AND rpad(substr($1, 3, 32), 32, 'f')::uuid AND " + named
+		half = firstHalf + " BETWEEN rpad(substr($1, 3, 32), 32, '0')::uuid AND rpad(substr($1, 3, 32), 32, 'f')::uuid"
 	}
-	statements := []string{
-		"SELECT id FROM invoices WHERE " + named + " AND commitment_id LIKE $3 LIMIT $4",
-		`SELECT payments.invoice_id FROM chains CROSS JOIN payments WHERE payments.chain_key = chains.chain_key AND tx_hash >= $1 AND tx_hash < $2
-			AND tx_hash LIKE $3 LIMIT $4`,
-		"SELECT invoice_id FROM refund_records WHERE tx_hash >= $1 AND tx_hash < $2 AND tx_hash LIKE $3 LIMIT $4",
-		`SELECT intents.invoice_id FROM chain_tx_attempts CROSS JOIN intents
-			WHERE intents.tx_id = chain_tx_attempts.tx_id AND tx_hash >= $1 AND tx_hash < $2 AND tx_hash LIKE $3 LIMIT $4`,
-	}
-	for _, statement := range statements {
-		found, err := db.QueryAll(ctx, q, scanOptionalID, statement, append(n.bounds(), searchRows)...)
+	for _, in := range []struct{ query, column, where string }{
+		{"SELECT id FROM invoices", "commitment_id", half},
+		{"SELECT payments.invoice_id" + paymentsOfChains, "tx_hash", inChain},
+		{"SELECT invoice_id FROM refund_records", "tx_hash", ""},
+		{"SELECT intents.invoice_id FROM chain_tx_attempts CROSS JOIN intents", "tx_hash", "intents.tx_id = chain_tx_attempts.tx_id"},
+	} {
+		found, err := n.find(ctx, q, in.query, in.column, in.where)
 		if err != nil {
 			return nil, err
 		}

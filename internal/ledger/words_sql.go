@@ -58,19 +58,22 @@ func invoicesOfWords(ctx context.Context, q db.Querier, text, merchantID string)
 	if fields := strings.Fields(text); len(fields) == 1 && strings.Contains(text, "@") {
 		words = []string{strings.ToLower(fields[0])}
 	}
-	merchants, err := []string{merchantID}, error(nil)
-	if merchantID == "" && len(words) > 0 {
-		merchants, err = distinct(ctx, q, "invoice_words", "invoice_words_by_merchant_word", "merchant_id", nil, "", wordMerchants)
+	if len(words) == 0 || merchantID != "" {
+		return invoicesOfMerchantsWords(ctx, q, words, merchantID)
+	}
+	merchants, err := distinct(ctx, q, "invoice_words", "invoice_words_by_merchant_word", "merchant_id", nil, "", wordMerchants)
+	if err != nil {
+		return nil, err
 	}
 	var ids []string
 	for _, m := range merchants {
-		of, errOf := invoicesOfMerchantsWords(ctx, q, words, m)
-		if errOf != nil {
-			return nil, errOf
+		of, err := invoicesOfMerchantsWords(ctx, q, words, m)
+		if err != nil {
+			return nil, err
 		}
 		ids = append(ids, of...)
 	}
-	return ids, err
+	return ids, nil
 }
 
 // invoicesOfMerchantsWords reads the invoices of the word with the fewest, and leaves out those without the others.
@@ -121,10 +124,11 @@ func afterPrefix(text string) string { return text + string(unicode.MaxRune) }
 // distinct returns the first different values of a column that begin with a prefix. It looks each up by the index, whose
 // columns are merchant_id, if a merchant is given, and then the column. The number of rows of a value makes no difference.
 func distinct(ctx context.Context, q db.Querier, table, index, column string, merchant []any, prefix string, limit int) ([]string, error) {
-	where := " FROM " + table + " WHERE "
+	where := " FROM " + table + " "
 	if index != "" {
-		where = " FROM " + table + " " + q.IndexedBy(index) + "WHERE "
+		where += q.IndexedBy(index)
 	}
+	where += "WHERE "
 	if len(merchant) > 0 {
 		where += "merchant_id = $4 AND "
 	}
