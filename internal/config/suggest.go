@@ -26,11 +26,11 @@ func suggest(raw []byte, at *token.Token) string {
 		}
 	}
 	if similar := spelling.Nearest(at.Value, siblings); similar != "" {
-		return "; did you mean " + similar + "?"
+		return spelling.DidYouMean(similar)
 	}
 	if similar := spelling.Nearest(at.Value, others); similar != "" {
 		place := slices.IndexFunc(all, func(path string) bool { parent, name := split(path); return name == similar && parent != here })
-		return "; did you mean " + strings.TrimPrefix(all[place], ".") + "?"
+		return spelling.DidYouMean(strings.TrimPrefix(all[place], "."))
 	}
 	return ""
 }

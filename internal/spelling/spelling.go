@@ -25,12 +25,15 @@ func Hint(name string, known []string) string {
 	const few = 10
 	switch similar := Nearest(name, known); {
 	case similar != "":
-		return "; did you mean " + similar + "?"
+		return DidYouMean(similar)
 	case len(known) > 0 && len(known) <= few:
 		return "; want " + strings.Join(known, ", ")
 	}
 	return ""
 }
+
+// DidYouMean returns text that continues an error about an unknown name with the name that may be meant.
+func DidYouMean(name string) string { return "; did you mean " + name + "?" }
 
 // letters returns the first ASCII letters and digits of a name, in lower case.
 func letters(name string) string {

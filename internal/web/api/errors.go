@@ -95,6 +95,14 @@ func problemf(code apitypes.ErrorCode, format string, args ...any) error {
 	return &problemError{code: code, detail: fmt.Sprintf(format, args...)}
 }
 
+// sentence ends a text with a full stop, unless it is a question.
+func sentence(text string) string {
+	if strings.HasSuffix(text, "?") {
+		return text
+	}
+	return text + "."
+}
+
 // invalidField returns an *invoice.FieldError. what continues the field's name, as in
 // "must be a string".
 func invalidField(field, what string, args ...any) error {
@@ -202,7 +210,7 @@ func problemFor(err error) *problemError {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &field):
-		return &problemError{code: apitypes.CodeInvalidField, field: field.Field, detail: strings.ReplaceAll(field.Error()+".", "?.", "?")}
+		return &problemError{code: apitypes.CodeInvalidField, field: field.Field, detail: sentence(field.Error())}
 	case errors.As(err, &refusal):
 		return &problemError{code: apitypes.CodeAuthorizationRefused, reason: string(refusal.Reason), detail: refusal.Detail}
 	case errors.As(err, &ping):

@@ -36,7 +36,7 @@ func readObject[T any](w http.ResponseWriter, r *http.Request) (object, error) {
 	if prefersStrict(r.Header) {
 		w.Header().Set("Preference-Applied", "handling=strict")
 		if len(unknown) > 0 {
-			return nil, invalidField(unknown[0].path, "is not a member of this request%s", unknown[0].hint)
+			return nil, invalidField(unknown[0].path, "is not a member of this request%s", unknown[0].hint())
 		}
 	}
 	for _, u := range unknown[:min(len(unknown), maxIgnored)] {
@@ -97,11 +97,23 @@ func membersOf(t reflect.Type) members {
 }
 
 // unknownMember is a member that a request has and its operation does not.
-type unknownMember struct{ path, hint string }
+type unknownMember struct {
+	path, name string  // path ends with name
+	known      members // of the same object
+}
+
+// hint returns the nearest known member, to continue an error, or "".
+func (u unknownMember) hint() string {
+	similar := spelling.Nearest(u.name, slices.Sorted(maps.Keys(u.known)))
+	if similar == "" {
+		return ""
+	}
+	return spelling.DidYouMean(strings.TrimSuffix(u.path, u.name) + similar)
+}
 
 // String returns the quoted path, in ASCII, with the suggestion.
 func (u unknownMember) String() string {
-	hint := strings.TrimPrefix(u.hint, "; ")
+	hint := strings.TrimPrefix(u.hint(), "; ")
 	if hint != "" {
 		hint = " (" + hint + ")"
 	}
@@ -136,11 +148,8 @@ func (m members) unknownIn(path string, o map[string]any) (all []unknownMember) 
 			all = append(all, below.unknown(path+name, value)...)
 			continue
 		}
-		hint := ""
-		if similar := spelling.Nearest(name, slices.Sorted(maps.Keys(m))); similar != "" {
-			hint = "; did you mean " + path + similar + "?"
-		}
-		all = append(all, unknownMember{path + fmt.Sprintf("%.*s", maxUnknown, strings.ToValidUTF8(name, "?")), hint})
+		shown := fmt.Sprintf("%.*s", maxUnknown, strings.ToValidUTF8(name, "?"))
+		all = append(all, unknownMember{path + shown, shown, m})
 	}
 	slices.SortFunc(all, func(a, b unknownMember) int { return strings.Compare(a.path, b.path) })
 	return all

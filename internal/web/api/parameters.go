@@ -66,7 +66,7 @@ func unknownParameter(name string, known []string) error {
 	const what = "is not a parameter of this operation"
 	switch similar := spelling.Nearest(name, known); {
 	case similar != "":
-		return invalidField(field, what+"; did you mean %s?", similar)
+		return invalidField(field, what+"%s", spelling.DidYouMean(similar))
 	case len(known) == 0:
 		return invalidField(field, what+", which has none")
 	}
