@@ -221,7 +221,7 @@ func newMerchantShow(env environment) *cobra.Command {
 
 // endpointRows describes the health of a webhook endpoint.
 func endpointRows(w apitypes.Webhook) (rows [][2]string) {
-	health := cmp.Or(map[apitypes.WebhookHealth]string{apitypes.HealthUnused: "never tried", apitypes.HealthOK: "working"}[w.Health], string(w.Health))
+	health := healthWord(w.Health)
 	if w.FailingSince > 0 {
 		health = strings.TrimPrefix(health+", failing since "+timeOfDay(w.FailingSince), "failing, ")
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/ledger"
@@ -181,10 +182,20 @@ func progress(p *admin.Progress) string {
 	return text
 }
 
+// healthWord returns a word for the health of a node or of a webhook endpoint.
+func healthWord[T ~string](health T) string {
+	switch string(health) {
+	case string(apitypes.NodeUnused):
+		return "never tried"
+	case string(apitypes.NodeOK):
+		return "working"
+	}
+	return string(health)
+}
+
 // nodeState returns whether a node answers, and its state if that is more exact.
 func nodeState(p admin.Provider) string {
-	word := map[string]string{admin.NodeUnused: "never tried", admin.NodeOK: "working"}[p.Health]
-	word = cmp.Or(word, p.Health, string(p.State))
+	word := cmp.Or(healthWord(p.Health), string(p.State))
 	switch p.State {
 	case chain.StateLagging, chain.StateQuarantined, chain.StateMisconfigured:
 		return word + " (" + string(p.State) + ")"

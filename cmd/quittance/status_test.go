@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
 )
@@ -17,8 +18,8 @@ func TestPrintStatus(t *testing.T) {
 	running := admin.Status{Chains: []admin.Chain{{
 		ChainKey: "base", Ready: true, Reading: true, Head: 38211203, Indexed: 38211203, Confirmed: 38211170,
 		Providers: []admin.Provider{
-			{Provider: "wss://base.example", State: chain.StateOK, Health: admin.NodeOK, Head: 38211203, LatencyMs: 12.34, Calls: 1234, Subscribed: true},
-			{Provider: "https://other.example", State: chain.StateBackoff, Health: admin.NodePaused, FailingSince: now.Unix() - 60, Head: 38211190, LatencyMs: 80, Calls: 12, Errors: 3,
+			{Provider: "wss://base.example", State: chain.StateOK, Health: apitypes.NodeOK, Head: 38211203, LatencyMs: 12.34, Calls: 1234, Subscribed: true},
+			{Provider: "https://other.example", State: chain.StateBackoff, Health: apitypes.NodePaused, FailingSince: now.Unix() - 60, Head: 38211190, LatencyMs: 80, Calls: 12, Errors: 3,
 				Limits: []admin.NodeLimit{{Kind: chain.KindReceiptsOfBlock, Refused: 1}, {Kind: chain.KindHeaders, Size: 12, Refused: 25}, {Kind: chain.KindLogs, Size: 1, Refused: 2}, {Kind: chain.KindRange, Refused: 1}}, Pace: 4, LeadingZeros: true,
 				Until: now.Unix() + 7, Reason: "https://other.example: eth_getLogs: 429 Too Many Requests"},
 		},
@@ -28,15 +29,15 @@ func TestPrintStatus(t *testing.T) {
 		ChainKey: "polygon", Ready: true, Head: 61200000, Indexed: 61190000, Confirmed: 61189872, Lag: admin.Lag{Blocks: 10000, Seconds: 18000},
 		CatchUp:   &admin.Progress{From: 61180000, To: 61199872, Next: 61190001, Percent: 50.3, BlocksPerSecond: 1234.4, SecondsLeft: 310},
 		Backfill:  &admin.Progress{From: 60000000, To: 61180000, Next: 60000000},
-		Providers: []admin.Provider{{Provider: "https://polygon.example", State: chain.StateUnknown, Health: admin.NodeUnused}},
+		Providers: []admin.Provider{{Provider: "https://polygon.example", State: chain.StateUnknown, Health: apitypes.NodeUnused}},
 		Writer:    &admin.Writer{Account: "0xA2", Error: "the operator's account has too little", Since: now.Unix() - 90, Balance: big.NewInt(1)},
 	}, {
 		ChainKey: "house", Reading: true, Halted: "block 20 was replaced", Error: "as above", Head: 120, Indexed: 100, Confirmed: 90, Lag: admin.Lag{Blocks: 20, Seconds: 240},
 	}, {
 		ChainKey: "moon", Reading: true, Error: "it serves chain id 1",
-		Providers: []admin.Provider{{Provider: "http://moon.example", State: chain.StateMisconfigured, Health: admin.NodePaused, Until: now.Unix() - 1, Reason: "it serves chain id 1"},
-			{Provider: "http://new.example", State: chain.StateUnknown, Health: admin.NodeFailing, FailingSince: now.Unix() - 5, Reason: "connection refused"},
-			{Provider: "http://old.example", State: chain.StateLagging, Health: admin.NodeOK, LastError: "http://old.example: EOF", LastErrorAt: now.Unix() - 3600}},
+		Providers: []admin.Provider{{Provider: "http://moon.example", State: chain.StateMisconfigured, Health: apitypes.NodePaused, Until: now.Unix() - 1, Reason: "it serves chain id 1"},
+			{Provider: "http://new.example", State: chain.StateUnknown, Health: apitypes.NodeFailing, FailingSince: now.Unix() - 5, Reason: "connection refused"},
+			{Provider: "http://old.example", State: chain.StateLagging, Health: apitypes.NodeOK, LastError: "http://old.example: EOF", LastErrorAt: now.Unix() - 3600}},
 	}}}
 	const want = `CHAIN    HEAD      INDEXED   CONFIRMED  LAG             STATE
 base     38211203  38211203  38211170   0               ready
@@ -83,7 +84,7 @@ house: halted: block 20 was replaced
 func TestPrintOffline(t *testing.T) {
 	st := admin.Status{Offline: "no answer at http://127.0.0.1:1", Chains: []admin.Chain{{
 		ChainKey: "base", Head: 9, Indexed: 9, Confirmed: 8, Checks: admin.Checks(chain.Chain{CompareLogs: true}, "on", admin.LogsNone),
-		Providers: []admin.Provider{{Provider: "wss://base.example", State: chain.StateOK, Health: admin.NodeOK, Head: 9, LatencyMs: 1, Calls: 4}},
+		Providers: []admin.Provider{{Provider: "wss://base.example", State: chain.StateOK, Health: apitypes.NodeOK, Head: 9, LatencyMs: 1, Calls: 4}},
 	}}}
 	const want = `There is no answer at http://127.0.0.1:1. This is what the database and the nodes say.
 

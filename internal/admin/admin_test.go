@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/chain/chaintest"
@@ -126,11 +127,11 @@ func TestLook(t *testing.T) {
 	c, _ := world(t)
 	want := admin.Status{Chains: []admin.Chain{{
 		ChainKey: "house", ChainID: 7, Finality: "1", Quorum: 2, Head: 5, Indexed: 3, Confirmed: 3, Lag: admin.Lag{Blocks: 2, Seconds: 40},
-		Providers: []admin.Provider{{State: chain.StateOK, Health: admin.NodeOK, Head: 5}, {State: chain.StateBackoff, Health: admin.NodePaused}},
+		Providers: []admin.Provider{{State: chain.StateOK, Health: apitypes.NodeOK, Head: 5}, {State: chain.StateBackoff, Health: apitypes.NodePaused}},
 		Checks:    []admin.Check{{Check: "receipts", State: "on"}, {Check: "bloom", State: "unknown"}, {Check: "logs", State: "quorum"}, {Check: "witness", State: "on"}, {Check: "agree", State: "on"}},
 	}, {
 		ChainKey: "moon", ChainID: 9, Finality: "1", Quorum: 1, Error: "the chain was never read",
-		Providers: []admin.Provider{{State: chain.StateMisconfigured, Health: admin.NodePaused}},
+		Providers: []admin.Provider{{State: chain.StateMisconfigured, Health: apitypes.NodePaused}},
 		Checks:    []admin.Check{{Check: "receipts", State: "on"}, {Check: "bloom", State: "unknown"}, {Check: "logs", State: "off"}, {Check: "witness", State: "off"}, {Check: "agree", State: "off"}},
 	}}}
 	if diff := cmp.Diff(want, look(t, c), ofTheDay); diff != "" {

@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"time"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
@@ -99,24 +100,24 @@ func rounded(x float64) float64 { return math.Round(100*x) / 100 }
 
 // Provider is the status of a chain's node.
 type Provider struct {
-	Provider     string      `json:"provider"` // scheme and host of its URL
-	State        chain.State `json:"state"`
-	Health       string      `json:"health"`                 // unused, ok, failing or paused
-	Until        int64       `json:"until,omitempty"`        // Unix seconds: when it is used again
-	Reason       string      `json:"reason,omitempty"`       // why it is in that state
-	FailingSince int64       `json:"failingSince,omitempty"` // Unix seconds: when it first failed without a success since
-	LastError    string      `json:"lastError,omitempty"`    // of its last failure, also if it works since
-	LastErrorAt  int64       `json:"lastErrorAt,omitempty"`  // Unix seconds: when that was
-	Head         uint64      `json:"head"`
-	HeadAt       int64       `json:"headAt,omitempty"` // Unix seconds: when it reported its head
-	LatencyMs    float64     `json:"latencyMs"`        // of a request, a moving average in milliseconds
-	Calls        uint64      `json:"calls"`
-	PerDay       uint64      `json:"callsPerDay,omitempty"` // an estimate, from the last hour; absent in the first minute
-	Errors       uint64      `json:"errors"`
-	Subscribed   bool        `json:"subscribed"`               // to its heads
-	Limits       []NodeLimit `json:"limits,omitempty"`         // the requests that it refused
-	Pace         float64     `json:"callsPerSecond,omitempty"` // upper limit, set after it refused more
-	LeadingZeros bool        `json:"leadingZeros,omitempty"`   // it writes numbers with leading zeros
+	Provider     string              `json:"provider"` // scheme and host of its URL
+	State        chain.State         `json:"state"`
+	Health       apitypes.NodeHealth `json:"health"`
+	Until        int64               `json:"until,omitempty"`        // Unix seconds: when it is used again
+	Reason       string              `json:"reason,omitempty"`       // why it is in that state
+	FailingSince int64               `json:"failingSince,omitempty"` // Unix seconds: when it first failed without a success since
+	LastError    string              `json:"lastError,omitempty"`    // of its last failure, also if it works since
+	LastErrorAt  int64               `json:"lastErrorAt,omitempty"`  // Unix seconds: when that was
+	Head         uint64              `json:"head"`
+	HeadAt       int64               `json:"headAt,omitempty"` // Unix seconds: when it reported its head
+	LatencyMs    float64             `json:"latencyMs"`        // of a request, a moving average in milliseconds
+	Calls        uint64              `json:"calls"`
+	PerDay       uint64              `json:"callsPerDay,omitempty"` // an estimate, from the last hour; absent in the first minute
+	Errors       uint64              `json:"errors"`
+	Subscribed   bool                `json:"subscribed"`               // to its heads
+	Limits       []NodeLimit         `json:"limits,omitempty"`         // the requests that it refused
+	Pace         float64             `json:"callsPerSecond,omitempty"` // upper limit, set after it refused more
+	LeadingZeros bool                `json:"leadingZeros,omitempty"`   // it writes numbers with leading zeros
 }
 
 // NodeLimit is the size of a kind of request that a node refused.
@@ -145,24 +146,17 @@ func Providers(p *chain.Pool) []Provider {
 	return all
 }
 
-// The health of a node, in the words of webhook endpoints.
-const (
-	NodeUnused  = "unused" // never asked
-	NodeOK      = "ok"
-	NodeFailing = "failing"
-	NodePaused  = "paused" // not asked for a while
-)
-
-func healthOf(h chain.Health) string {
+// healthOf returns whether a node answers.
+func healthOf(h chain.Health) apitypes.NodeHealth {
 	switch {
 	case h.State == chain.StateOK, h.State == chain.StateLagging:
-		return NodeOK
+		return apitypes.NodeOK
 	case h.State != chain.StateUnknown:
-		return NodePaused
+		return apitypes.NodePaused
 	case h.FailingSince.IsZero():
-		return NodeUnused
+		return apitypes.NodeUnused
 	}
-	return NodeFailing
+	return apitypes.NodeFailing
 }
 
 // Sweeps are numbers of deposits that are to be swept.

@@ -128,7 +128,7 @@ func nodeStatus(p admin.Provider) apitypes.NodeStatus {
 	out := apitypes.NodeStatus{
 		Node: p.Provider, State: string(p.State), Reason: p.Reason, Until: p.Until, Head: number(p.Head), LatencyMs: float32(p.LatencyMs), Calls: number(p.Calls), Errors: number(p.Errors),
 		CallsPerDay: number(p.PerDay), CallsPerSecond: p.Pace, LeadingZeros: p.LeadingZeros,
-		Health: apitypes.NodeHealth(p.Health), FailingSince: p.FailingSince, LastError: p.LastError, LastErrorAt: p.LastErrorAt,
+		Health: p.Health, FailingSince: p.FailingSince, LastError: p.LastError, LastErrorAt: p.LastErrorAt,
 	}
 	for _, l := range p.Limits {
 		out.Limits = append(out.Limits, apitypes.NodeLimit{Kind: string(l.Kind), Size: number(l.Size), Refused: number(l.Refused), At: l.At})

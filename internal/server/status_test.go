@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/admin"
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
@@ -66,11 +67,11 @@ func TestStatus(t *testing.T) {
 	})
 	want := admin.Status{Chains: []admin.Chain{{
 		ChainKey: "good", ChainID: 7, Finality: "1", Quorum: 1, Ready: true, Reading: true, Head: 3, Indexed: 3, Confirmed: 2,
-		Providers: []admin.Provider{{Provider: good.RPC[0], State: chain.StateOK, Health: admin.NodeOK, Head: 3}},
+		Providers: []admin.Provider{{Provider: good.RPC[0], State: chain.StateOK, Health: apitypes.NodeOK, Head: 3}},
 		Checks:    admin.Checks(good.Chain, "unknown", "none"),
 	}, {
 		ChainKey: "down", ChainID: 8, Finality: "1", Quorum: 2, Reading: true,
-		Providers: []admin.Provider{{Provider: down.RPC[0], State: chain.StateBackoff, Health: admin.NodePaused}},
+		Providers: []admin.Provider{{Provider: down.RPC[0], State: chain.StateBackoff, Health: apitypes.NodePaused}},
 		Checks:    admin.Checks(down.Chain, "unknown", "none"),
 		Writer:    &admin.Writer{Account: crypto.PubkeyToAddress(down.OperatorKey.PublicKey).Hex(), Working: true},
 	}}}
