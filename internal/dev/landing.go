@@ -6,6 +6,7 @@ import (
 	_ "embed" // for the page and its style sheet
 	"html/template"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -153,7 +154,7 @@ func newGuide(info Info, c Config) Guide {
 
 // Environment returns the environment variables that the README's programs want.
 func (g Guide) Environment() []string {
-	_, port, _ := strings.Cut(g.Receiver, ":")
+	_, port, _ := net.SplitHostPort(g.Receiver) // newGuide has checked it
 	return []string{
 		"QUITTANCE_URL=" + g.BaseURL, "QUITTANCE_API_KEY=" + g.Merchant.Key,
 		"WEBHOOK_SECRET=" + g.Merchant.WebhookSecret, "ADDR=" + g.Receiver, "PORT=" + port,
