@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -15,34 +14,22 @@ import (
 // addressRow is a row of a form of addresses.
 type addressRow struct {
 	ChainKey, Address string
-	Networks          []network
+	Networks          []option
 	Error             string // of the address
 }
 
 // emptyRows is how many addresses can be added at a time.
 const emptyRows = 2
 
-// network is a chain to choose.
-type network struct{ Key, Name string }
-
-// networks returns the service's chains by name.
-func (d *Dashboard) networks() (all []network) {
-	for key := range d.chains {
-		all = append(all, network{key, chain.NameIn(d.chains, key)})
-	}
-	slices.SortFunc(all, func(a, b network) int { return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Key, b.Key)) })
-	return all
-}
-
 // addressRows returns the rows of addresses, and emptyRows empty ones. A row has a menu of the service's
 // chains, and of its own if the service no longer has that.
-func (d *Dashboard) addressRows(all []addressRow) []addressRow {
-	networks := d.networks()
+func (v *visit) addressRows(all []addressRow) []addressRow {
+	networks := v.networks()
 	rows := append(slices.Clone(all), make([]addressRow, emptyRows)...)
 	for i, row := range rows {
 		rows[i].Networks = networks
-		if !slices.ContainsFunc(networks, func(n network) bool { return n.Key == row.ChainKey }) && row.ChainKey != "" {
-			rows[i].Networks = append(slices.Clone(networks), network{row.ChainKey, chain.NameIn(d.chains, row.ChainKey)})
+		if !slices.ContainsFunc(networks, func(o option) bool { return o.Value == row.ChainKey }) && row.ChainKey != "" {
+			rows[i].Networks = append(slices.Clone(networks), option{Value: row.ChainKey, Text: v.Network(row.ChainKey)})
 		}
 	}
 	return rows

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -242,17 +243,23 @@ func optionsOf[T ~string](kind string, values []T) func(*visit) []option {
 	}
 }
 
-// networks returns the networks of the service in the order of their names, if there are
-// several.
-func networks(v *visit) []option {
+// severalNetworks returns the networks of the service, if there are several.
+func severalNetworks(v *visit) []option {
 	if len(v.chains) < 2 {
 		return nil
 	}
+	return v.networks()
+}
+
+// networks returns the networks of the service in the order of their names.
+func (v *visit) networks() []option {
 	all := make([]option, 0, len(v.chains))
 	for key := range v.chains {
 		all = append(all, option{Value: key, Text: v.Network(key)})
 	}
-	slices.SortFunc(all, func(a, b option) int { return strings.Compare(a.Text, b.Text) })
+	slices.SortFunc(all, func(a, b option) int {
+		return cmp.Or(strings.Compare(a.Text, b.Text), strings.Compare(a.Value, b.Value))
+	})
 	return all
 }
 
@@ -305,10 +312,10 @@ func (v *visit) minorUnits(text string, decimals int) string {
 
 // objectPage returns the page of the payment or refund with an id, or "" for any other text.
 func objectPage(text string) string {
-	const length = 26 // without the prefix
-	_, id26, _ := strings.Cut(text, "_")
+	const length = 26 // of an id without its prefix
+	_, rest, _ := strings.Cut(text, "_")
 	switch {
-	case len(id26) != length:
+	case len(rest) != length:
 	case strings.HasPrefix(text, invoice.PrefixPayment):
 		return id("/dashboard/payments", text)
 	case strings.HasPrefix(text, invoice.PrefixRefund):

@@ -25,7 +25,7 @@ var paymentList = lister[apitypes.PaymentList, paymentRow]{
 				query.Set("candidates", "false") // the page of a payment has them
 			}
 		}},
-		{name: "chainKey", text: "invoices.network", kind: "select", options: networks},
+		{name: "chainKey", text: "invoices.network", kind: "select", options: severalNetworks},
 		dayFilter("after", "payments.after", "confirmedAfter", false),
 		dayFilter("before", "payments.before", "confirmedBefore", true),
 		{name: "invoiceId"}, {name: "txHash"}, {name: "from"}, {name: "to"},

@@ -26,7 +26,7 @@ var refundList = lister[apitypes.RefundList, refundRow]{
 			}
 		}},
 		{name: "status", text: "invoices.status", kind: "select", options: optionsOf("refund.status", invoice.RefundStatuses)},
-		{name: "chainKey", text: "invoices.network", kind: "select", options: networks},
+		{name: "chainKey", text: "invoices.network", kind: "select", options: severalNetworks},
 		{name: "paymentId"}, {name: "invoiceId"}, {name: "txHash"},
 	},
 	rows: func(v *visit, list apitypes.RefundList) ([]refundRow, string) {

@@ -109,15 +109,16 @@ func (d *Dashboard) find(r *http.Request, v *visit, result *found) error {
 	if result.Text == "" {
 		return nil
 	}
-	queries := []url.Values{{"q": {result.Text}}}
+	named := v.query()
+	named.Set("q", result.Text)
+	queries := []url.Values{named}
 	if amount, ok := v.amount(result.Text); ok {
-		queries = append(queries, url.Values{"amount": {amount}})
+		query := v.query()
+		query.Set("amount", amount)
+		queries = append(queries, query)
 	}
 	for _, query := range queries {
 		query.Set("limit", strconv.Itoa(maxFound))
-		if v.merchant != "" {
-			query.Set("merchantId", v.merchant)
-		}
 		var invoices apitypes.InvoiceList
 		if err := d.service.get(r.Context(), "/api/invoices", query, &invoices); err != nil {
 			return err

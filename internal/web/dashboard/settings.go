@@ -62,7 +62,7 @@ func (d *Dashboard) showSettings(w http.ResponseWriter, r *http.Request, status 
 	if change != nil {
 		change(&view)
 	}
-	view.Defaults, view.Allowed = d.addressRows(view.Defaults), d.addressRows(view.Allowed)
+	view.Defaults, view.Allowed = v.addressRows(view.Defaults), v.addressRows(view.Allowed)
 	return d.render(w, r, status, "settings.html", "settings.title", view)
 }
 
