@@ -22,8 +22,8 @@ const (
 	checkRuns = 3
 )
 
-// check measures parts on databases, and compares the ratios with the ones in the file. Figures that lost more than mayLose are
-// measured again. It fails if a figure lost in two runs of checkRuns.
+// check measures parts on databases, and compares the ratios with the ones in the file. Figures that lost more than
+// mayLose are measured again. It fails if a figure lost in two runs of checkRuns.
 func check(out io.Writer, chosen []part, databases string, measure func([]part) ([]figure, error)) error {
 	want, err := readRatios()
 	if err != nil {

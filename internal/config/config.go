@@ -128,8 +128,8 @@ func systemMode() func(path string) (fs.FileMode, error) {
 	}
 }
 
-// Load reads and checks the file at path, JSON or YAML. Relative paths in it are relative to its folder. The error names every
-// wrong setting with its value and what was expected, and never shows a secret.
+// Load reads and checks the file at path, JSON or YAML. Relative paths in it are relative to its folder.
+// The error names every wrong setting with its value and what was expected, and never shows a secret.
 func Load(path string, src Source) (Config, error) {
 	raw, err := src.File(path)
 	if err != nil {

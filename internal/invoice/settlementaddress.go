@@ -33,8 +33,9 @@ type PendingDefaults struct {
 	EffectiveAt time.Time
 }
 
-// changeDefaults returns the merchant with other default addresses. With c.DelayDefaults they wait for the delay if they replace or remove
-// one. A list of allowed addresses is no reason not to wait, because a stolen key could have set the first one.
+// changeDefaults returns the merchant with other default addresses. With c.DelayDefaults they wait for the delay if they
+// replace or remove one. They also wait if they are on the list of allowed addresses, because a stolen key could have
+// made the first list.
 func (m Merchant) changeDefaults(c MerchantChange, now time.Time, delay time.Duration) Merchant {
 	waits := false
 	for key, was := range m.DefaultAddresses {

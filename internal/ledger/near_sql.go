@@ -162,8 +162,8 @@ func closedNear(ctx context.Context, q db.Querier, lookups []NearLookup) ([][]st
 		ORDER BY closed_block DESC LIMIT %d) AS listed`, nearLimit))
 }
 
-// UnattributedTo returns those of the newest payments to the settlement address of an invoice, in
-// blocks that were read after it was created, that no rule and no person has decided about.
+// UnattributedTo looks at the newest payments to the settlement address of an invoice, in blocks that were
+// read after it was created, and returns those that no rule and no person has decided about.
 func (q Reader) UnattributedTo(ctx context.Context, inv invoice.Invoice, limit int) ([]PaymentRow, error) {
 	return q.unattributedAmong(ctx, q.IndexedBy("payments_unattributed_to")+`WHERE to_address = $1 AND chain_key = $2 AND block_number > $3
 		AND invoice_id IS NULL ORDER BY block_number DESC LIMIT $4`, inv.Merchant.String(), inv.ChainKey, int64(inv.FromBlock), limit)

@@ -28,10 +28,10 @@ func Operators(ctx context.Context, q db.Querier, chainKey string) ([]invoice.Ad
 
 // noteNonces compares how many nonces an account has used on a chain with the database. The count must
 // have been read before the call: a transaction is stored before it is broadcast, so the database
-// knows all that were counted. Nonces that were used before the first call for an account are
-// accepted, with those of pending transactions: after a recovery, these are of the lost past. Later, more unknown nonces than allowed are evidence that the database was restored. A
-// running service would have noticed a loss: it allows AnyNonces, and removes the chain's former
-// accounts. NoteNonces reports whether it found evidence.
+// knows all that were counted. The first call for an account accepts the nonces that are used or
+// pending: after a recovery, pending transactions are of the lost past. Later, more unknown nonces than
+// allowed are evidence that the database was restored. A running service would have noticed a loss: it
+// allows AnyNonces, and removes the chain's former accounts. noteNonces reports whether it found evidence.
 func noteNonces(ctx context.Context, s *db.DB, chainKey string, account invoice.Address, used, pending, allowed uint64, now time.Time) (suspected bool, err error) {
 	err = s.Update(ctx, func(tx *db.Tx) error {
 		suspected = false

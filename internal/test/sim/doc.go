@@ -20,13 +20,14 @@
 // world's time. A client asks the replicas in turn. SQLite's disk (package simdisk) is full or slow for a while, fails
 // to sync, and loses what was not synced when power is lost. The operator (operator.go) stops the service, and kills it
 // at a drawn time, write or request. The clock of its machine (machineclock.go) is set by seconds or hours, while it
-// runs and between two runs. In half of the worlds on SQLite, later runs have other configurations: how often
-// chains are read, sweeps, nodes, quorum, operator key with registry, gasless payments and the second token change, and
-// one of several chains may be left out. Restarts take the three documented steps to replace the master key. In a quarter
-// of the worlds on SQLite, a backup (restore.go) is made while the service runs, and restored at the next restart: the
-// operator recovers it, keeps the keys that are in use, and imports the merchants' copies of invoices. The connections lead to an in-memory network (net.go). A chain (chain.go) runs
-// the real contracts in go-ethereum's virtual machine, without consensus; nodes (node.go, rpc.go) serve it over
-// JSON-RPC. A reorg often replaces the newest payments, of which a drawn part is mined again, later or never.
+// runs and between two runs. In half of the worlds on SQLite, later runs have other configurations: how often chains
+// are read, sweeps, nodes, quorum, operator key with registry, gasless payments and the second token change, and one of
+// several chains may be left out. Restarts take the three documented steps to replace the master key. In a quarter of
+// the worlds on SQLite, a backup (restore.go) is made while the service runs, and restored at the next restart: the
+// operator recovers it, keeps the keys that are in use, and imports the merchants' copies of invoices. The connections
+// lead to an in-memory network (net.go). A chain (chain.go) runs the real contracts in go-ethereum's virtual machine,
+// without consensus; nodes (node.go, rpc.go) serve it over JSON-RPC. A reorg often replaces the newest payments, of
+// which a drawn part is mined again, later or never.
 //
 // Merchants and payers (merchants.go, orders.go, payers.go) use the REST interface and act on its answers: they create
 // invoices with and without an idempotency key, repeat what was not answered, and pay as asked, late, twice, in parts,
@@ -35,11 +36,11 @@
 // keys, ask for redelivery, void what they see paid, and refund; a refund that is offered again is sent again. Some
 // payers send their authorization themselves, too; some are a contract account that burns gas once its signature was
 // checked. Two people of a merchant (inbox.go) decide about the same payment, one after the other or at the same time:
-// they attribute, refund, send back or dismiss it, or its payer claims it on the page about it, with a good signature, a
-// bad one or none. Some payers ask for a receipt, which goes to a mail server (mail.go) that fails, too. A merchant has two accounts (addresses.go), and changes the list of
-// those that are allowed, which in half of the worlds is in force after 20 seconds. A merchant's account pays invoices
-// of another one. Strangers send what pays nothing, and sweep deposits. Now and then nodes return the
-// logs of a transfer but not its transaction.
+// they attribute, refund, send back or dismiss it, or its payer claims it on the page about it, with a good signature,
+// a bad one or none. Some payers ask for a receipt, which goes to a mail server (mail.go) that fails, too. A merchant
+// has two accounts (addresses.go), and changes the list of those that are allowed, which in half of the worlds is in
+// force after 20 seconds. A merchant's account pays invoices of another one. Strangers send what pays nothing, and
+// sweep deposits. Now and then nodes return the logs of a transfer but not its transaction.
 //
 // A fault (fault.go) is drawn and not chosen from a list of cases: it has a target, a time, a chance, a mask of
 // methods, and any combination of effects: slow, lost before or after it took effect, doubled, another status or

@@ -14,7 +14,7 @@ import (
 // numbers are the separators of a language's numbers.
 type numbers struct{ decimal, group string }
 
-// numbersIn returns the separators of a language with Latin digits, which are those of amounts to copy.
+// numbersIn returns the separators of a language with Latin digits, in which amounts are copied.
 func numbersIn(tag language.Tag) numbers {
 	if latin, err := tag.SetTypeForKey("nu", "latn"); err == nil {
 		tag = latin
