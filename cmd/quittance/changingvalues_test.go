@@ -191,6 +191,7 @@ func chainChanges(s *changingService) map[string][]changeStep {
 		"chains[]":          {to("chains", []any{elsewhere}, waits)},
 		"chains[].tokens[]": {to("chains[].tokens", []any{usdc, token("EURC", otherToken)}), to("chains[].tokens", []any{token("EURC", otherToken)}, closed)},
 
+		"chains[].name":     optional("chains[].name", "Home", "House"),
 		"chains[].chainKey": {to("chains[].chainKey", "home", refuses), to("chains[].chainKey", nil, refuses)}, "chains[].chainId": {to("chains[].chainId", 6, refuses), to("chains[].chainId", nil, refuses)},
 		"chains[].rpc":            {to("chains[].rpc", []string{"http://127.0.0.1:1", s.nodes[0]}), to("chains[].rpc", s.nodes[1:]), to("chains[].rpc", nil, refuses)},
 		"chains[].rpc[].maxBatch": optional("chains[].rpc[].maxBatch", 1, 50), "chains[].rpc[].maxRange": optional("chains[].rpc[].maxRange", 1, 50),

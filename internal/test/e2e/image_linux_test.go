@@ -20,7 +20,7 @@ import (
 const imageConfig = `
 listen: %s
 access: {operatorKeyFile: /etc/quittance/operator-key}
-database: sqlite:quittance.db
+database: sqlite:/var/lib/quittance/quittance.db
 merchants: [{id: demo-merchant}]
 chains:
   - chainKey: local

@@ -100,7 +100,7 @@ func PrepareRefund(ctx context.Context, c *client.Client) error {
 
 // CreatePaymentLink creates a payment link.
 func CreatePaymentLink(ctx context.Context, c *client.Client) error {
-	link, err := c.CreatePaymentLink(ctx, apitypes.CreatePaymentLinkRequest{Title: "Coffee", Amount: "4900000", Currency: "USDC", ChainKey: "base"})
+	link, err := c.CreatePaymentLink(ctx, apitypes.CreatePaymentLinkRequest{Title: "Coffee", Amount: "4900000", Currency: "USDC", ChainKey: "base", ExpiresIn: 3600})
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ export async function prepareRefund(quittance: Quittance) {
 }
 
 export async function createPaymentLink(quittance: Quittance) {
-  const link = await quittance.createPaymentLink({ title: "Coffee", amount: "4900000", currency: "USDC", chainKey: "base" });
+  const link = await quittance.createPaymentLink({ title: "Coffee", amount: "4900000", currency: "USDC", chainKey: "base", expiresIn: 3600 });
   console.log(link.id, link.slug);
 }
 

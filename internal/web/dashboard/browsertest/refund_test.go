@@ -194,7 +194,7 @@ func (s sale) wantRefused() {
 	})
 	p.Press("Sign with a wallet of this browser")
 	p.Press("Sign with Fox")
-	p.AwaitText("#wallet", fmt.Sprintf("does not change to local (chain id %d)", s.Info.Chain.ChainID))
+	p.AwaitText("#wallet", fmt.Sprintf("does not change to Local test chain (chain id %d)", s.Info.Chain.ChainID))
 	fox.SetChainID(s.Info.Chain.ChainID)
 	fox.Answer(func(c browsertest.Call) (any, bool, error) {
 		return hexutil.Encode(common.LeftPadBytes(big.NewInt(1_000_000).Bytes(), 32)), c.Method == "eth_call", nil
