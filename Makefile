@@ -17,11 +17,9 @@ CHECKS     ?= extra cases forge generators litestream fuzz
 BENCHFLAGS ?=
 SIMFLAGS   ?= -for 1000h
 
-# Packages are tested two for each CPU at a time, and three of make extra: half of the time their tests wait for
-# databases, blocks, timeouts and other programs.
-GOTEST = go test -p $$(($(WAITING) * $$(getconf _NPROCESSORS_ONLN)))
-WAITING = 2
-extra: WAITING = 3
+# Packages are tested two for each CPU at a time: half of the time their tests wait for databases, blocks, timeouts and
+# other programs.
+GOTEST = go test -p $$((2 * $$(getconf _NPROCESSORS_ONLN)))
 
 # Lets tests install missing tools. Without make they only say what is missing.
 export QUITTANCE_TEST_INSTALL ?= 1

@@ -230,7 +230,11 @@ func TestExtraStreamsOfReplicas(t *testing.T) {
 	group.Wait()
 	listed := listedEvents(t, urls[0])
 	if len(listed) != each*clients {
-		t.Fatalf("there are %d events", len(listed))
+		distinct := make(map[string]int)
+		for _, e := range listed {
+			distinct[e]++
+		}
+		t.Fatalf("there are %d events, %d distinct, want %d:\n%s", len(listed), len(distinct), each*clients, strings.Join(listed, "\n"))
 	}
 	for n, s := range streams {
 		for i, want := range listed {

@@ -450,7 +450,7 @@ func TestExtraKilledWriterOfAuthorizations(t *testing.T) {
 // awaitPaid seals blocks until all authorizations are paid.
 func (w *world) awaitPaid(all []ledger.Authorization) {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
 	clock := time.NewTicker(trafficTime)
 	defer clock.Stop()

@@ -154,11 +154,14 @@ func TestReplicas(t *testing.T) {
 // trafficTime is how often a block is sealed while a writer runs.
 const trafficTime = 20 * time.Millisecond
 
+// patience bounds a wait for a writer that may be stuck.
+const patience = 5 * time.Minute
+
 // traffic opens invoices while more is true, and seals and indexes blocks until all intents are done. It calls between
 // after every block, and returns the commitments.
 func (w *world) traffic(more func(round int) bool, between func()) []invoice.Hash {
 	w.Helper()
-	waitLimit, cancel := context.WithTimeout(w.ctx, time.Minute)
+	waitLimit, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
 	clock := time.NewTicker(trafficTime)
 	defer clock.Stop()
@@ -179,7 +182,7 @@ func (w *world) traffic(more func(round int) bool, between func()) []invoice.Has
 		select {
 		case <-clock.C:
 		case <-waitLimit.Done():
-			w.Fatalf("after %s not all of %d intents are done", time.Minute, len(opened))
+			w.Fatalf("after %s not all of %d intents are done", patience, len(opened))
 		}
 	}
 }

@@ -17,7 +17,7 @@ func TestSeeds(t *testing.T) {
 // TestExtraSeeds runs more worlds.
 func TestExtraSeeds(t *testing.T) {
 	t.Parallel()
-	runSim(t, "22..52")
+	runSim(t, "22..42")
 }
 
 // TestExtraReplicas runs worlds with replicas on PostgreSQL.
