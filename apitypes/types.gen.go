@@ -1803,8 +1803,12 @@ type Key struct {
 	// Name What its owner calls it.
 	Name string `json:"name"`
 
-	// Hint The beginning of the key, by which its holder recognises it.
+	// Hint The beginning of the key, by which its holder recognises it. Empty with `personId`.
 	Hint string `json:"hint"`
+
+	// PersonID The person whose membership the key is. Such a key has no secret: the person signs in at the dashboard by
+	// other means, and the key is revoked like others, but not rotated. Absent for a key with a secret.
+	PersonID string `json:"personId,omitempty"`
 
 	// MerchantID The id that the merchant chose.
 	MerchantID MerchantID `json:"merchantId,omitempty"`

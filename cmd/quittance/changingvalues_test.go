@@ -80,6 +80,7 @@ func serviceChanges(s *changingService, fresh func(testing.TB) string) map[strin
 	return map[string][]changeStep{
 		"listen": {to("listen", "localhost:0")}, "doors.public": optional("doors.public", "localhost:0", "127.0.0.1:0"), "doors.api": optional("doors.api", "localhost:0", "127.0.0.1:0"),
 		"doors.operator": optional("doors.operator", "localhost:0", "127.0.0.1:0"), "publicUrl": optional("publicUrl", "https://pay.example.com", "https://pay2.example.com"),
+		"dashboardUrl":        optional("dashboardUrl", "https://office.example.com", "https://office2.example.com"),
 		"tls.certificateFile": within(https, files("pay"), files("pay2")), "tls.keyFile": within(https, files("pay2"), files("pay")),
 		"tls.acme.hosts":     within(acme, nil, values{"tls.acme.hosts": []string{"pay2.example.com"}}),
 		"tls.acme.directory": within(acme, nil, values{"tls.acme.directory": "https://127.0.0.1:1/other"}),

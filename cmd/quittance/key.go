@@ -141,7 +141,7 @@ func printKeys(env environment, keys []apitypes.Key, asJSON bool) error {
 	return env.writeTable(func(table io.Writer) {
 		fmt.Fprintln(table, "ID\tKEY\tOWNER\tSTATE\tEXPIRES\tLAST USED\tVERSION\tSCOPES\tNAME")
 		for _, k := range keys {
-			fmt.Fprintf(table, "%s\t%s…\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Hint, cmp.Or(k.MerchantID, "(operator)"), k.State,
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, hintOf(k), cmp.Or(k.MerchantID, "(operator)"), k.State,
 				timeOrDash(k.ExpiresAt), timeOrDash(k.LastUsedAt), k.Version, strings.Join(k.Scopes, ","), printable(k.Name))
 		}
 	})
@@ -227,4 +227,12 @@ as the operator's, with all scopes. This is for installations by scripts.`,
 			return err
 		},
 	}
+}
+
+// hintOf returns how a table shows which key it is.
+func hintOf(k apitypes.Key) string {
+	if k.PersonID != "" {
+		return "(person)"
+	}
+	return k.Hint + "…"
 }

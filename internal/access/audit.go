@@ -73,6 +73,8 @@ const (
 	ActionSessionBegin      Action = "session.begin"
 	ActionSessionEnd        Action = "session.end"
 	ActionSignInLink        Action = "session.link"
+	ActionInvite            Action = "person.invite"
+	ActionUninvite          Action = "person.uninvite"
 	ActionMerchantCreate    Action = "merchant.create"
 	ActionMerchantUpdate    Action = "merchant.update"
 	ActionMerchantRetire    Action = "merchant.retire"

@@ -29,6 +29,7 @@ var keyTable = db.NewTable("api_keys", func(r *Record) []db.Column {
 		db.Col("revoked_at", db.Null(db.Seconds(&r.RevokedAt))),
 		db.Col("last_used_at", db.Null(db.Seconds(&r.LastUsedAt))),
 		db.Col("replaced_by", db.Null(db.Text(&r.ReplacedBy))),
+		db.Col("person_id", db.Null(db.Text(&r.PersonID))),
 		db.Col("api_version", db.Text(&r.Version)),
 	}
 })

@@ -16,12 +16,12 @@ type Link struct {
 	ExpiresAt time.Time
 }
 
-// MakeLink makes a link for the person of a key: the principal's own, or one that the
-// principal could make. The link, and the session that it begins, end with the keys that let
-// the principal in. Errors are db.ErrNotFound, *ScopeError, ErrNotActive,
+// MakeLink makes a link for the holder of a key: the principal's own, or one that the
+// principal could make, but no person's. The link, and the session that it begins, end with the keys that let
+// the principal in. Errors are db.ErrNotFound, *ScopeError, ErrNotActive, ErrPersonal,
 // ErrTooManyLinks and internal ones.
 func (m *SessionManager) MakeLink(ctx context.Context, by Principal, keyID string) (Link, error) {
-	person, parents := by, by.ParentKeys
+	holder, parents := by, by.ParentKeys
 	if keyID != by.KeyID {
 		key, err := NewReader(m.cfg.Store).Key(ctx, keyID)
 		switch {
@@ -32,27 +32,35 @@ func (m *SessionManager) MakeLink(ctx context.Context, by Principal, keyID strin
 		case key.State(m.now()) != Active:
 			return Link{}, ErrNotActive
 		}
-		person = key.Principal()
-		if missing := (person.Scopes | NewScopes(KeysWrite)) &^ by.Scopes; missing != 0 {
+		holder = key.Principal()
+		if missing := (holder.Scopes | NewScopes(KeysWrite)) &^ by.Scopes; missing != 0 {
 			return Link{}, &ScopeError{Missing: missing}
 		}
 		if parents = parents.With(by.KeyID); len(parents.All()) > MaxParentKeys {
 			return Link{}, ErrTooManyLinks
 		}
 	}
+	if holder.PersonID != "" { // who may have other memberships
+		return Link{}, ErrPersonal
+	}
+	holder.ExpiresAt = by.CapExpiry(holder.ExpiresAt)
+	return m.insertLink(ctx, holder, parents, "")
+}
+
+// insertLink stores a link that signs in the holder of a key, or the person whose membership the key is.
+func (m *SessionManager) insertLink(ctx context.Context, holder Principal, parents KeyIDs, personID string) (Link, error) {
 	token, err := m.newToken(PrefixLinkToken)
 	if err != nil {
 		return Link{}, err
 	}
 	now := m.now()
-	link := Link{Token: token, KeyID: keyID, ExpiresAt: by.CapExpiry(person.CapExpiry(now.Add(SignInLinkLifetime)))}
+	link := Link{Token: token, KeyID: holder.KeyID, ExpiresAt: holder.CapExpiry(now.Add(SignInLinkLifetime))}
 	return link, m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
-		if err := insertSignInLink(ctx, tx, sessionHash(token), SignInLink{KeyID: keyID, ParentKeys: parents, ExpiresAt: link.ExpiresAt}); err != nil {
+		stored := SignInLink{KeyID: holder.KeyID, PersonID: personID, ParentKeys: parents, ExpiresAt: link.ExpiresAt}
+		if err := insertSignInLink(ctx, tx, sessionHash(token), stored); err != nil {
 			return err
 		}
-		return AppendAudit(ctx, tx, NewEntry(ctx, now, Change{
-			MerchantID: person.MerchantID, Action: ActionSignInLink, Object: keyID,
-		}))
+		return AppendAudit(ctx, tx, NewEntry(ctx, now, Change{MerchantID: holder.MerchantID, Action: ActionSignInLink, Object: holder.KeyID}))
 	})
 }
 
@@ -88,7 +96,7 @@ func (m *SessionManager) OpenLink(ctx context.Context, linkToken string, from Br
 		case err != nil:
 			return err
 		}
-		token, err = m.begin(ctx, tx, p, from)
+		token, err = m.begin(ctx, tx, p, link.PersonID, from)
 		return err
 	})
 	return token, err

@@ -103,7 +103,7 @@ func (m *KeyManager) Create(ctx context.Context, by Principal, r KeyRequest) (Re
 		return Record{}, Key{}, err
 	}
 	err = m.change(ctx, func(tx *db.Tx) (Change, error) {
-		by, err := m.still(ctx, tx, by, now)
+		by, err := still(ctx, tx, by, now)
 		if err != nil {
 			return Change{}, err
 		}
@@ -112,7 +112,7 @@ func (m *KeyManager) Create(ctx context.Context, by Principal, r KeyRequest) (Re
 				Field: "expiresAt", Detail: fmt.Sprintf("must be at most %d, when the key of the request expires", record.ExpiresAt.Unix()),
 			}
 		}
-		if err := m.insert(ctx, tx, record, now); err != nil {
+		if err := insertKeyWithin(ctx, tx, record, now); err != nil {
 			return Change{}, err
 		}
 		return Change{MerchantID: record.MerchantID, Action: ActionKeyCreate, Object: record.ID, After: audited(record)}, nil
@@ -126,7 +126,7 @@ func (m *KeyManager) Create(ctx context.Context, by Principal, r KeyRequest) (Re
 // still returns the principal with the expiry that its stored keys have now. A cache may have admitted
 // the principal, or it may have been admitted a while ago. Errors are ErrUnknown, ErrRevoked,
 // ErrExpired and internal errors. Keys must be locked.
-func (m *KeyManager) still(ctx context.Context, tx *db.Tx, by Principal, now time.Time) (Principal, error) {
+func still(ctx context.Context, tx *db.Tx, by Principal, now time.Time) (Principal, error) {
 	for _, id := range by.ParentKeys.With(by.KeyID).All() {
 		if IsConfigured(id) {
 			continue
@@ -182,8 +182,8 @@ func (m *KeyManager) newKey(r KeyRequest, now time.Time) (Record, Key, error) {
 	}, key, nil
 }
 
-// insert stores a new key, unless its owner has MaxKeys active ones.
-func (m *KeyManager) insert(ctx context.Context, tx *db.Tx, r Record, now time.Time) error {
+// insertKeyWithin stores a new key, unless its owner has MaxKeys active ones. Keys must be locked.
+func insertKeyWithin(ctx context.Context, tx *db.Tx, r Record, now time.Time) error {
 	n, err := countActiveKeys(ctx, tx, r.MerchantID, now)
 	if err != nil {
 		return err
@@ -219,7 +219,7 @@ func find(ctx context.Context, tx *db.Tx, by Principal, id string) (Record, erro
 }
 
 // findActive returns a key that the principal could make, and that is neither ended nor
-// rotated.
+// rotated nor a person's.
 func findActive(ctx context.Context, tx *db.Tx, by Principal, id string, now time.Time) (Record, error) {
 	r, err := find(ctx, tx, by, id)
 	if err == nil {
@@ -228,13 +228,16 @@ func findActive(ctx context.Context, tx *db.Tx, by Principal, id string, now tim
 	if err == nil && (r.State(now) != Active || r.ReplacedBy != "") {
 		err = ErrNotActive
 	}
+	if err == nil && r.PersonID != "" {
+		err = ErrPersonal
+	}
 	return r, err
 }
 
 // Rotate creates a key in place of another, which stays valid for the overlap. The new key has the
 // same name, owner, scopes and version. If the old one expires, the new one gets the expiry that the
 // old one had before, but at most the principal's own. Errors are db.ErrNotFound, *ScopeError,
-// *invoice.FieldError, ErrNotActive, ErrTooMany and internal errors.
+// *invoice.FieldError, ErrNotActive, ErrPersonal, ErrTooMany and internal errors.
 func (m *KeyManager) Rotate(ctx context.Context, by Principal, id string, overlap time.Duration) (Record, Key, error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return Record{}, Key{}, &invoice.FieldError{Field: "overlapSeconds", Detail: fmt.Sprintf("must be 0 to %d", int(MaxOverlap.Seconds()))}
@@ -243,7 +246,7 @@ func (m *KeyManager) Rotate(ctx context.Context, by Principal, id string, overla
 	var record Record
 	var key Key
 	err := m.change(ctx, func(tx *db.Tx) (Change, error) {
-		by, err := m.still(ctx, tx, by, now)
+		by, err := still(ctx, tx, by, now)
 		if err != nil {
 			return Change{}, err
 		}
@@ -266,7 +269,7 @@ func (m *KeyManager) Rotate(ctx context.Context, by Principal, id string, overla
 		if err := UpdateKey(ctx, tx, old); err != nil { // before insert counts the active keys
 			return Change{}, err
 		}
-		if err := m.insert(ctx, tx, record, now); err != nil {
+		if err := insertKeyWithin(ctx, tx, record, now); err != nil {
 			return Change{}, err
 		}
 		old.ReplacedBy = record.ID
@@ -311,10 +314,11 @@ type auditedKey struct {
 	ExpiresAt  int64    `json:"expiresAt,omitempty"`
 	RevokedAt  int64    `json:"revokedAt,omitempty"`
 	ReplacedBy string   `json:"replacedBy,omitempty"`
+	PersonID   string   `json:"personId,omitempty"`
 }
 
 func audited(r Record) auditedKey {
-	a := auditedKey{Name: r.Name, Hint: r.Hint, MerchantID: r.MerchantID, Scopes: r.Scopes.Names(), ReplacedBy: r.ReplacedBy}
+	a := auditedKey{Name: r.Name, Hint: r.Hint, MerchantID: r.MerchantID, Scopes: r.Scopes.Names(), ReplacedBy: r.ReplacedBy, PersonID: r.PersonID}
 	if !r.ExpiresAt.IsZero() {
 		a.ExpiresAt = r.ExpiresAt.Unix()
 	}

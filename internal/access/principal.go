@@ -24,6 +24,8 @@ type Principal struct {
 	// ParentKeys are the other keys on which the principal depends, such as a key that made a link by
 	// which the holder of KeyID signed in.
 	ParentKeys KeyIDs
+	// PersonID is the person whose membership the key is, or empty.
+	PersonID string
 	// Version is the version of the interface that the key is pinned to, or empty.
 	Version Version
 }

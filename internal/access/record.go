@@ -19,6 +19,7 @@ type Record struct {
 	RevokedAt  time.Time // zero if it was not revoked
 	LastUsedAt time.Time // zero if it was not used; up to a minute late
 	ReplacedBy string    // the key that a rotation made in its place, or empty
+	PersonID   string    // of the person whose membership it is: then nobody knows its secret; or empty
 	Version    Version   // version of the interface for its requests
 }
 
@@ -50,5 +51,5 @@ func (r Record) Fits(hash [HashSize]byte) bool {
 
 // Principal returns the principal of a request with the key.
 func (r Record) Principal() Principal {
-	return Principal{KeyID: r.ID, Name: r.Name, MerchantID: r.MerchantID, Scopes: r.Scopes, ExpiresAt: r.ExpiresAt, Version: r.Version}
+	return Principal{KeyID: r.ID, Name: r.Name, MerchantID: r.MerchantID, Scopes: r.Scopes, ExpiresAt: r.ExpiresAt, Version: r.Version, PersonID: r.PersonID}
 }

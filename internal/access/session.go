@@ -23,11 +23,12 @@ const (
 	MaxSessions = 20
 )
 
-// Session is a browser in which a person is signed in at the dashboard. A person is a key;
-// the session has its scopes and ends with it, and with its parent keys.
+// Session is a browser in which somebody is signed in at the dashboard, by a key or as a Person. The
+// session has the scopes of a key, which may be a membership, and ends with it and with its parent keys.
 type Session struct {
 	ID         string // PrefixSession and 26 characters
-	KeyID      string // of the person's key; empty at a service that is open to all
+	KeyID      string // of the key or the membership; empty at a service that is open to all
+	PersonID   string // of the person, who signed in without a key; or empty
 	ParentKeys KeyIDs // the keys that made the link by which it began; the session ends with any of them
 	MerchantID string // that the key belongs to, or empty for the operator
 	Client     string // address from which the person signed in

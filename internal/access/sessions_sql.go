@@ -17,6 +17,7 @@ var sessionTable = db.NewTable("sessions", func(s *Session) []db.Column {
 	return []db.Column{
 		db.Col("id", db.Text(&s.ID)),
 		db.Col("key_id", db.Text(&s.KeyID)),
+		db.Col("person_id", db.Null(db.Text(&s.PersonID))),
 		db.Col("parent_keys", db.Text(&s.ParentKeys)),
 		db.Col("merchant_id", db.Null(db.Text(&s.MerchantID))),
 		db.Col("client", db.Text(&s.Client)),
@@ -44,18 +45,21 @@ func findSession(ctx context.Context, q db.Querier, id string) (Session, error) 
 	return db.QueryRow(ctx, q, sessionTable.Scan, sessionTable.Select()+" WHERE id = $1", id)
 }
 
-// SessionFilter selects sessions of a key or, without a key, of a merchant, or of the
-// operator if both are empty.
+// SessionFilter selects sessions of a person, else of a key, else of a merchant, or of the operator if
+// all are empty.
 type SessionFilter struct {
-	KeyID, MerchantID string
-	Before            string // a session's id; lists sessions that began before it
-	Limit             int
+	PersonID, KeyID, MerchantID string
+
+	Before string // a session's id; lists sessions that began before it
+	Limit  int
 }
 
 // Sessions lists sessions, the last that began first. Some may have ended.
 func Sessions(ctx context.Context, q db.Querier, f SessionFilter) ([]Session, error) {
 	w := db.Where{}
 	switch {
+	case f.PersonID != "":
+		w.Equal("person_id", f.PersonID)
 	case f.KeyID != "":
 		w.Equal("key_id", f.KeyID)
 	case f.MerchantID != "":
@@ -125,7 +129,8 @@ func deleteSession(ctx context.Context, tx *db.Tx, id string) (bool, error) {
 
 // SignInLink is the stored data of a sign-in link, except its token.
 type SignInLink struct {
-	KeyID      string // of the person
+	KeyID      string // of the key or the membership
+	PersonID   string // of the person to whom it was mailed; or empty
 	ParentKeys KeyIDs // the other keys that gave its maker access
 	ExpiresAt  time.Time
 }
@@ -133,6 +138,7 @@ type SignInLink struct {
 var signInLinkTable = db.NewTable("sign_in_links", func(l *SignInLink) []db.Column {
 	return []db.Column{
 		db.Col("key_id", db.Text(&l.KeyID)),
+		db.Col("person_id", db.Null(db.Text(&l.PersonID))),
 		db.Col("parent_keys", db.Text(&l.ParentKeys)),
 		db.Col("expires_at", db.Seconds(&l.ExpiresAt)),
 	}
@@ -154,15 +160,20 @@ func takeSignInLink(ctx context.Context, tx *db.Tx, token TokenHash, now time.Ti
 		token.text(), now.Unix())
 }
 
-// cleanSessions deletes up to limit sessions that have ended, and up to limit links that have expired.
+// cleanSessions deletes up to limit sessions that have ended, and up to limit links and invitations that
+// have expired.
 func cleanSessions(ctx context.Context, s *db.DB, now time.Time, limit int) error {
 	idle := now.Add(-SessionIdle)
 	return s.Update(ctx, func(tx *db.Tx) error {
 		if _, err := tx.Exec(ctx, "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= $1 OR used_at <= $2 LIMIT $3)", now.Unix(), idle.Unix(), limit); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, "DELETE FROM sign_in_links WHERE token_hash IN (SELECT token_hash FROM sign_in_links WHERE expires_at <= $1 LIMIT $2)", now.Unix(), limit)
-		return err
+		for _, table := range []string{"sign_in_links", "invitations"} {
+			if _, err := tx.Exec(ctx, "DELETE FROM "+table+" WHERE token_hash IN (SELECT token_hash FROM "+table+" WHERE expires_at <= $1 LIMIT $2)", now.Unix(), limit); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
@@ -193,9 +204,9 @@ func setSessionVisits(ctx context.Context, tx *db.Tx, id string, v Visits) error
 	return err
 }
 
-// EndSessions ends all sessions and sign-in links.
+// EndSessions ends all sessions, sign-in links and invitations.
 func EndSessions(ctx context.Context, tx *db.Tx) error {
-	for _, table := range []string{"sessions", "sign_in_links"} {
+	for _, table := range []string{"sessions", "sign_in_links", "invitations"} {
 		if _, err := tx.Exec(ctx, "DELETE FROM "+table); err != nil {
 			return fmt.Errorf("end the %s: %w", table, err)
 		}

@@ -81,17 +81,17 @@ func (m *SessionManager) SignIn(ctx context.Context, key string, from Browser) (
 		return "", err
 	}
 	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
-		token, err = m.begin(ctx, tx, p, from)
+		token, err = m.begin(ctx, tx, p, "", from)
 		return err
 	})
 	return token, err
 }
 
-// begin begins a session of a principal.
-func (m *SessionManager) begin(ctx context.Context, tx *db.Tx, p Principal, from Browser) (token string, err error) {
+// begin begins a session of a principal, or of a person by a membership.
+func (m *SessionManager) begin(ctx context.Context, tx *db.Tx, p Principal, personID string, from Browser) (token string, err error) {
 	now := m.now()
 	s := Session{
-		ID: m.ids.New(PrefixSession), KeyID: p.KeyID, ParentKeys: p.ParentKeys, MerchantID: p.MerchantID, Client: shorten(from.Client), Browser: shorten(from.Name),
+		ID: m.ids.New(PrefixSession), KeyID: p.KeyID, PersonID: personID, ParentKeys: p.ParentKeys, MerchantID: p.MerchantID, Client: shorten(from.Client), Browser: shorten(from.Name),
 		CreatedAt: now, ConfirmedAt: now, UsedAt: now, ExpiresAt: p.CapExpiry(now.Add(SessionLifetime)),
 	}
 	token, err = m.newToken(PrefixSessionToken)
@@ -197,12 +197,12 @@ func (m *SessionManager) Confirm(ctx context.Context, s Session, key string) err
 	return ConfirmSession(ctx, m.cfg.Store, s.ID, m.now())
 }
 
-// List lists the active sessions: of the principal's own key, or, if it may write keys, of all keys of
-// its merchant or of the operator.
+// List lists the active sessions: of the person, of the principal's own key or, if it may write keys, of
+// all keys of its merchant or of the operator.
 func (m *SessionManager) List(ctx context.Context, by Principal, before string, limit int) ([]Session, error) {
-	f := SessionFilter{KeyID: by.KeyID, Before: before, Limit: limit}
+	f := SessionFilter{PersonID: by.PersonID, KeyID: by.KeyID, Before: before, Limit: limit}
 	if by.Can(KeysWrite) {
-		f.KeyID, f.MerchantID = "", by.MerchantID
+		f.PersonID, f.KeyID, f.MerchantID = "", "", by.MerchantID
 	}
 	all, err := Sessions(ctx, m.cfg.Store, f)
 	if err != nil {
@@ -217,12 +217,13 @@ func (m *SessionManager) List(ctx context.Context, by Principal, before string, 
 	return live, nil
 }
 
-// End ends a session of the principal's own key, or one that List returns. Errors are
+// End ends a session of the principal's own key or person, or one that List returns. Errors are
 // db.ErrNotFound and internal ones.
 func (m *SessionManager) End(ctx context.Context, by Principal, id string) error {
 	return m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
 		s, err := findSession(ctx, tx, id)
-		if err == nil && s.KeyID != by.KeyID && (!by.Can(KeysWrite) || s.MerchantID != by.MerchantID) {
+		own := err == nil && (s.KeyID == by.KeyID || s.PersonID != "" && s.PersonID == by.PersonID)
+		if err == nil && !own && (!by.Can(KeysWrite) || s.MerchantID != by.MerchantID) {
 			err = db.ErrNotFound
 		}
 		if err != nil {
@@ -288,6 +289,7 @@ func shorten(text string) string {
 // auditedSession is the audit log's form of a session.
 type auditedSession struct {
 	KeyID      string `json:"keyId,omitempty"`
+	PersonID   string `json:"personId,omitempty"`
 	ParentKeys string `json:"parentKeys,omitempty"`
 	Client     string `json:"client,omitempty"`
 	Browser    string `json:"browser,omitempty"`
@@ -295,7 +297,7 @@ type auditedSession struct {
 }
 
 func sessionForAudit(s Session) auditedSession {
-	return auditedSession{s.KeyID, string(s.ParentKeys), s.Client, s.Browser, s.ExpiresAt.Unix()}
+	return auditedSession{s.KeyID, s.PersonID, string(s.ParentKeys), s.Client, s.Browser, s.ExpiresAt.Unix()}
 }
 
 // VisitPause is how long a person must have been away before the next visit begins.

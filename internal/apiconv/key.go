@@ -12,7 +12,7 @@ func Key(r access.Record, now time.Time) apitypes.Key {
 	return apitypes.Key{
 		ID: r.ID, Name: r.Name, Hint: r.Hint, MerchantID: r.MerchantID, Scopes: r.Scopes.Names(), State: string(r.State(now)),
 		CreatedAt: r.CreatedAt.Unix(), ExpiresAt: optionalTime(r.ExpiresAt), RevokedAt: optionalTime(r.RevokedAt),
-		LastUsedAt: optionalTime(r.LastUsedAt), ReplacedBy: r.ReplacedBy, Version: string(r.Version),
+		LastUsedAt: optionalTime(r.LastUsedAt), ReplacedBy: r.ReplacedBy, PersonID: r.PersonID, Version: string(r.Version),
 	}
 }
 

@@ -38,13 +38,16 @@ type Config struct {
 	// PublicURL is the base URL under which payers reach the public door, without a
 	// trailing slash; empty if it is not configured.
 	PublicURL string
-	TLS       *TLS // nil without a certificate
+	// DashboardURL is the base URL under which people reach the dashboard, without a trailing slash. It is
+	// PublicURL unless it is configured.
+	DashboardURL string
+	TLS          *TLS // nil without a certificate
 	// Proxies are the reverse proxies that report the address of a client.
 	Proxies limits.Proxies
 	// PerOwner and PerAddress are how many requests a second the owner of keys may make, and a client
 	// address at the public door.
 	PerOwner, PerAddress int
-	// Hosts are the service's public names, including the one in PublicURL.
+	// Hosts are the service's public names, including the ones in PublicURL and DashboardURL.
 	Hosts []string
 	// StopDelay is how long a stopping service still serves requests while its
 	// readiness check fails.

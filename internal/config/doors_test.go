@@ -174,6 +174,23 @@ func TestPublicURL(t *testing.T) {
 	}
 }
 
+func TestDashboardURL(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct{ url, hosts string }{
+		"":                                     {"", ""},
+		"publicUrl: https://pay.example.com\n": {"https://pay.example.com", "pay.example.com"},
+		"publicUrl: https://pay.example.com\ndashboardUrl: https://Office.example.com:8443/\n": {"https://office.example.com:8443", "pay.example.com office.example.com"},
+	} {
+		cfg, err := config.Parse([]byte(minimal+text), secrets)
+		if err != nil || cfg.DashboardURL != want.url || strings.Join(cfg.Hosts, " ") != want.hosts {
+			t.Errorf("%s: %q, %q, %v; want %v", text, cfg.DashboardURL, cfg.Hosts, err, want)
+		}
+	}
+	if _, err := config.Parse([]byte(minimal+"dashboardUrl: http://office.example.com\n"), secrets); err == nil || !strings.Contains(err.Error(), "dashboardUrl: is") {
+		t.Errorf("a URL without TLS: %v", err)
+	}
+}
+
 func TestProxies(t *testing.T) {
 	t.Parallel()
 	cfg, err := config.Parse([]byte(minimal+"http: {trustedProxies: [10.0.0.0/8, '::1'], forwardedHeader: Forwarded}\n"), secrets)

@@ -7,18 +7,20 @@ import (
 
 // file is the configuration file's content.
 type file struct {
-	Listen    string         `yaml:"listen"`
-	Doors     doorsFile      `yaml:"doors,omitzero"`
-	PublicURL string         `yaml:"publicUrl"`
-	TLS       tlsFile        `yaml:"tls,omitzero"`
-	HTTP      httpFile       `yaml:"http"`
-	Limits    limitsFile     `yaml:"limits"`
-	Log       logFile        `yaml:"log"`
-	Database  databaseFile   `yaml:"database"`
-	Merchants []merchantFile `yaml:"merchants"`
-	Providers []providerFile `yaml:"providers"`
-	Chains    []chainFile    `yaml:"chains"`
-	Webhooks  webhooksFile   `yaml:"webhooks"`
+	Listen    string    `yaml:"listen"`
+	Doors     doorsFile `yaml:"doors,omitzero"`
+	PublicURL string    `yaml:"publicUrl"`
+	// DashboardURL is the URL of the API's door for people.
+	DashboardURL string         `yaml:"dashboardUrl"`
+	TLS          tlsFile        `yaml:"tls,omitzero"`
+	HTTP         httpFile       `yaml:"http"`
+	Limits       limitsFile     `yaml:"limits"`
+	Log          logFile        `yaml:"log"`
+	Database     databaseFile   `yaml:"database"`
+	Merchants    []merchantFile `yaml:"merchants"`
+	Providers    []providerFile `yaml:"providers"`
+	Chains       []chainFile    `yaml:"chains"`
+	Webhooks     webhooksFile   `yaml:"webhooks"`
 
 	Access accessFile `yaml:"access"`
 	SMTP   smtpFile   `yaml:"smtp,omitzero"`

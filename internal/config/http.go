@@ -76,27 +76,26 @@ func (r *resolver) hosts(path string, names []string) []string {
 	return out
 }
 
-// publicURL checks the URL of the public door and returns it without a trailing slash,
-// with its host name.
-func (r *resolver) publicURL(text string) (base, host string) {
+// baseURL checks the URL of a door and returns it without a trailing slash, with its host name.
+func (r *resolver) baseURL(path, text string) (base, host string) {
 	if text == "" {
 		return "", ""
 	}
 	u, err := url.Parse(strings.TrimSuffix(text, "/"))
 	if err != nil || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		r.fail("publicUrl", "is %.80q; want a scheme and a host such as https://pay.example.com, without a path", origin(text))
+		r.fail(path, "is %.80q; want a scheme and a host such as https://pay.example.com, without a path", origin(text))
 		return "", ""
 	}
 	host = strings.ToLower(u.Hostname())
 	ip, _ := netip.ParseAddr(host)
 	switch loopback := host == "localhost" || ip.IsLoopback(); {
 	case u.Scheme != "https" && (u.Scheme != "http" || !loopback):
-		r.fail("publicUrl", "is %.80q; want https://, or http:// and a loopback name", origin(text))
+		r.fail(path, "is %.80q; want https://, or http:// and a loopback name", origin(text))
 	case len(host) > MaxHost || !hostPattern.MatchString(host):
-		r.fail("publicUrl", "is %.80q; want a host name such as pay.example.com", origin(text))
+		r.fail(path, "is %.80q; want a host name such as pay.example.com", origin(text))
 	default:
 		if err := chain.CheckURL(text); err != nil {
-			r.fail("publicUrl", "%w", err)
+			r.fail(path, "%w", err)
 		}
 	}
 	return u.Scheme + "://" + strings.ToLower(u.Host), host

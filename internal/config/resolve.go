@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -44,9 +45,14 @@ func (f file) resolve(src Source) (Config, error) {
 	cfg.ReadOnly = r.readOnly(f.Database.readOnly, cfg.Database)
 	cfg.Addresses = r.addresses(f, cfg.TLS != nil, len(cfg.Proxies.Trusted) > 0)
 	cfg.Hosts = r.hosts("http.hosts", f.HTTP.Hosts)
-	var host string
-	if cfg.PublicURL, host = r.publicURL(f.PublicURL); host != "" && !slices.Contains(cfg.Hosts, host) {
-		cfg.Hosts = append(cfg.Hosts, host)
+	var public, dashboard string
+	cfg.PublicURL, public = r.baseURL("publicUrl", f.PublicURL)
+	cfg.DashboardURL, dashboard = r.baseURL("dashboardUrl", f.DashboardURL)
+	cfg.DashboardURL = cmp.Or(cfg.DashboardURL, cfg.PublicURL)
+	for _, host := range []string{public, dashboard} {
+		if host != "" && !slices.Contains(cfg.Hosts, host) {
+			cfg.Hosts = append(cfg.Hosts, host)
+		}
 	}
 	cfg.PerOwner = r.rate("limits.perOwner", f.Limits.PerOwner, DefaultPerOwner)
 	cfg.PerAddress = r.rate("limits.perAddress", f.Limits.PerAddress, DefaultPerAddress)

@@ -40,6 +40,7 @@ func Show(path string, src Source) ([]byte, error) {
 // result.
 func (f file) withDefaults(cfg Config) file {
 	f.Listen = cmp.Or(f.Listen, DefaultListen)
+	f.DashboardURL = cfg.DashboardURL
 	f.SMTP.fill(cfg.SMTP)
 	f.HTTP.StopDelay = scalar(cfg.StopDelay.String())
 	f.Access.AllowListDelay = hours(cfg.AllowListDelay)

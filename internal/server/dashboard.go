@@ -14,7 +14,7 @@ import (
 func (s *Server) buildDashboard(rest *api.API) *dashboard.Dashboard {
 	return dashboard.New(dashboard.Config{
 		API: innerAPI(rest), Sessions: s.sessions, Chains: s.networks(), PublicURL: s.cfg.PublicURL, Open: s.cfg.Access.Open, Player: s.cfg.Player, Secure: s.isDashboardSecure(), Now: s.cfg.Now, Logger: s.cfg.Logger,
-		Feed: s.feed, AddressDelay: s.cfg.AllowListDelay,
+		Feed: s.feed, AddressDelay: s.cfg.AllowListDelay, Mail: s.direct, URL: s.cfg.DashboardURL,
 	})
 }
 
@@ -35,7 +35,7 @@ func innerAPI(rest *api.API) http.Handler {
 // isDashboardSecure reports whether browsers reach the dashboard only by HTTPS, at the listener or at
 // a proxy before it.
 func (s *Server) isDashboardSecure() bool {
-	return strings.HasPrefix(s.cfg.PublicURL, "https://") || slices.ContainsFunc(s.cfg.Listeners, func(l *Listener) bool {
+	return strings.HasPrefix(s.cfg.DashboardURL, "https://") || strings.HasPrefix(s.cfg.PublicURL, "https://") || slices.ContainsFunc(s.cfg.Listeners, func(l *Listener) bool {
 		return slices.Contains(l.doors, webpage.APIDoor) && l.https
 	})
 }

@@ -25,7 +25,7 @@ func isolate(cfg Config) (Config, error) {
 	if err := db.CheckExists(cfg.Database); err != nil {
 		return cfg, err
 	}
-	cfg.ReadOnly, cfg.SMTP, cfg.TLS, cfg.PublicURL, cfg.Hosts, cfg.Proxies.Trusted = "", nil, nil, "", nil, nil
+	cfg.ReadOnly, cfg.SMTP, cfg.TLS, cfg.PublicURL, cfg.DashboardURL, cfg.Hosts, cfg.Proxies.Trusted = "", nil, nil, "", "", nil, nil
 	cfg.KeepEvents, cfg.KeepAttempts, cfg.StopDelay = 0, 0, 0
 	cfg.TestWallet, cfg.Player, cfg.Routes = nil, nil, nil
 	cfg.Chains = slices.Clone(cfg.Chains)

@@ -14,6 +14,9 @@ func (s *Server) buildMailer(compose func(ctx context.Context, invoiceID, langua
 		s.mailer = mailer.New(mailer.Config{
 			Store: mailer.NewTables(s.store), Sender: s.cfg.SMTP, Compose: compose, Now: s.clock.Now, Random: rand.Float64, Logger: s.cfg.Logger,
 		})
+		if s.cfg.DashboardURL != "" {
+			s.direct = mailer.NewDirect(s.cfg.SMTP, s.cfg.Logger)
+		}
 	}
 }
 
@@ -29,6 +32,14 @@ func (s *Server) mails() checkout.Mails {
 func (s *Server) runMailer(ctx context.Context) error {
 	if s.mailer != nil {
 		s.mailer.Run(ctx)
+	}
+	return nil
+}
+
+// runDirect sends links that sign in until ctx ends.
+func (s *Server) runDirect(ctx context.Context) error {
+	if s.direct != nil {
+		s.direct.Run(ctx)
 	}
 	return nil
 }

@@ -222,6 +222,7 @@ func (s *Server) startWork(ctx context.Context, group *errgroup.Group) {
 	if !s.cfg.Isolated {
 		group.Go(s.runWorker(ctx, s.worker.Run))
 		group.Go(func() error { return s.runMailer(ctx) })
+		group.Go(func() error { return s.runDirect(ctx) })
 	}
 	s.startMaintenance(ctx, group)
 	if s.cfg.KeepEvents > 0 && s.cfg.KeepAttempts > 0 {

@@ -73,9 +73,12 @@ type Config struct {
 	// PublicURL is the base URL of the public door, without a trailing slash; empty if
 	// it is not known.
 	PublicURL string
+	// DashboardURL is the base URL of the dashboard, without a trailing slash; empty if it is not
+	// configured.
+	DashboardURL string
 	// SMTP is the server that takes receipts for payers; if nil, no receipts are mailed. It needs
 	// PublicURL.
-	SMTP *mailer.SMTP
+	SMTP mailer.Sender
 	// PerOwner and PerAddress are how many requests a second an owner of keys may make, and a client
 	// address at the public door. 0 means no limit.
 	PerOwner, PerAddress int
@@ -152,6 +155,7 @@ type Server struct {
 	endLong       context.CancelFunc
 	clock         *db.Clock      // of the delivery schedule
 	mailer        *mailer.Mailer // nil without an SMTP server
+	direct        *mailer.Direct // nil without an SMTP server or a URL of the dashboard
 	ids           *invoice.IDs   // of requests
 	share         *Share         // of the chains; nil if this replica reads all
 	requests      *access.Log

@@ -1737,14 +1737,26 @@ CREATE TABLE breakers (
 -- Access
 -- =====================================================================================================================
 
+-- People who sign in at the dashboard without a key. What a person may do is in api_keys with its person_id.
+CREATE TABLE people (
+    -- per_…
+    id         TEXT COLLATE "C" NOT NULL PRIMARY KEY CHECK (id LIKE 'per\_%' ESCAPE '\'),
+    -- in lower case; the person has proved to read its mail
+    email      TEXT COLLATE "C" NOT NULL UNIQUE CHECK (length(email) BETWEEN 3 AND 254),
+    -- the person's name
+    name       TEXT COLLATE "C" NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
+    -- Unix seconds
+    created_at BIGINT NOT NULL
+);
+
 -- Keys of the API and the dashboard.
 CREATE TABLE api_keys (
     -- key_…; its order is the order of the keys
     id           TEXT COLLATE "C" NOT NULL PRIMARY KEY CHECK (id LIKE 'key\_%' ESCAPE '\'),
     -- its owner's name for it
     name         TEXT COLLATE "C" NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
-    -- its beginning, by which its holder recognises it
-    hint         TEXT COLLATE "C" NOT NULL CHECK (length(hint) BETWEEN 8 AND 16),
+    -- its beginning, by which its holder recognises it; empty for a membership
+    hint         TEXT COLLATE "C" NOT NULL CHECK (length(hint) <= 16),
     -- SHA-256 of the key in hexadecimal; the key itself is not stored
     hash         TEXT COLLATE "C" NOT NULL UNIQUE CHECK (length(hash) = 64),
     -- the merchant with the objects that it gives access to; null for a key of the operator, which gives access to
@@ -1765,10 +1777,14 @@ CREATE TABLE api_keys (
     replaced_by  TEXT COLLATE "C" REFERENCES api_keys (id),
     -- a date, as the header Quittance-Version has it
     api_version  TEXT COLLATE "C" NOT NULL DEFAULT '2026-11-22' CHECK (length(api_version) = 10),
+    -- the person whose membership it is: then nobody knows a text with the hash; null for a key with a secret
+    person_id    TEXT COLLATE "C" REFERENCES people (id),
+    CHECK ((person_id IS NULL) = (length(hint) >= 8)),
     CHECK (replaced_by <> id),
     CHECK (replaced_by IS NULL OR expires_at IS NOT NULL OR revoked_at IS NOT NULL)
 );
 CREATE INDEX api_keys_by_merchant ON api_keys (merchant_id, id);
+CREATE INDEX api_keys_by_person ON api_keys (person_id, id);
 
 -- One row. Each change of api_keys increments its version, except a change of last_used_at. A service that has read the
 -- keys notices by it that they have changed.
@@ -1784,8 +1800,10 @@ CREATE TABLE sessions (
     id             TEXT COLLATE "C" PRIMARY KEY CHECK (length(id) BETWEEN 1 AND 64),
     -- SHA-256 of the cookie's token, in hex
     token_hash     TEXT COLLATE "C" NOT NULL UNIQUE CHECK (length(token_hash) = 64),
-    -- id of the person's key; empty at a service that is open to all
+    -- id of the key, or of the person's membership; empty at a service that is open to all
     key_id         TEXT COLLATE "C" NOT NULL CHECK (length(key_id) <= 64),
+    -- the person, who signed in without a key; null if it began by a key
+    person_id      TEXT COLLATE "C" CHECK (length(person_id) BETWEEN 1 AND 64),
     -- merchant of the key; null for the operator
     merchant_id    TEXT COLLATE "C" CHECK (length(merchant_id) BETWEEN 1 AND 64),
     -- address from which the person signed in
@@ -1812,6 +1830,7 @@ CREATE TABLE sessions (
     parent_keys    TEXT COLLATE "C" NOT NULL DEFAULT '' CHECK (length(parent_keys) <= 520)
 );
 CREATE INDEX sessions_by_key ON sessions (key_id, id);
+CREATE INDEX sessions_by_person ON sessions (person_id, id);
 CREATE INDEX sessions_by_merchant ON sessions (merchant_id, id);
 CREATE INDEX sessions_by_expiry ON sessions (expires_at);
 
@@ -1819,14 +1838,42 @@ CREATE INDEX sessions_by_expiry ON sessions (expires_at);
 CREATE TABLE sign_in_links (
     -- SHA-256 of the link's token, in hex
     token_hash  TEXT COLLATE "C" PRIMARY KEY CHECK (length(token_hash) = 64),
-    -- id of the key of the person who signs in
+    -- id of the key, or of the person's membership, that signs in
     key_id      TEXT COLLATE "C" NOT NULL CHECK (length(key_id) <= 64),
+    -- the person to whom it was mailed; null if a key made it
+    person_id   TEXT COLLATE "C" CHECK (length(person_id) BETWEEN 1 AND 64),
     -- Unix seconds
     expires_at  BIGINT NOT NULL,
     -- ids of the other keys that gave the link's maker access, separated by spaces
     parent_keys TEXT COLLATE "C" NOT NULL DEFAULT '' CHECK (length(parent_keys) <= 520)
 );
 CREATE INDEX sign_in_links_by_expiry ON sign_in_links (expires_at);
+
+-- Invitations of people. An accepted one is deleted.
+CREATE TABLE invitations (
+    -- SHA-256 of the token in the mail, in hex
+    token_hash  TEXT COLLATE "C" NOT NULL PRIMARY KEY CHECK (length(token_hash) = 64),
+    -- ivt_…
+    id          TEXT COLLATE "C" NOT NULL UNIQUE CHECK (id LIKE 'ivt\_%' ESCAPE '\'),
+    -- to which the mail went, in lower case
+    email       TEXT COLLATE "C" NOT NULL CHECK (length(email) BETWEEN 3 AND 254),
+    -- of the person
+    name        TEXT COLLATE "C" NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
+    -- the merchant that invites; null for the operator
+    merchant_id TEXT COLLATE "C" CHECK (length(merchant_id) BETWEEN 1 AND 64),
+    -- scopes of the membership, with spaces between
+    scopes      TEXT COLLATE "C" NOT NULL CHECK (scopes <> ''),
+    -- id of the key that invites, with which the invitation ends; empty at a service that is open to all
+    key_id      TEXT COLLATE "C" NOT NULL CHECK (length(key_id) <= 64),
+    -- ids of the other keys that gave it access, separated by spaces
+    parent_keys TEXT COLLATE "C" NOT NULL DEFAULT '' CHECK (length(parent_keys) <= 520),
+    -- Unix seconds
+    created_at  BIGINT NOT NULL,
+    -- Unix seconds
+    expires_at  BIGINT NOT NULL
+);
+CREATE INDEX invitations_by_merchant ON invitations (merchant_id, id);
+CREATE INDEX invitations_by_expiry ON invitations (expires_at);
 
 -- The last requests of the API that carried a key, without queries, headers and bodies. The newest of each owner of
 -- keys are kept.

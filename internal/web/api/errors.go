@@ -153,6 +153,7 @@ var problems = []struct {
 	{webhooks.ErrNotStaged, apitypes.CodeNoStagedSecret, "No secret is staged."},
 	{access.ErrTooManyLinks, apitypes.CodeForbidden, "You signed in by links that keys made for each other; sign in with a key to make a link for another one."},
 	{access.ErrTooMany, apitypes.CodeTooManyKeys, fmt.Sprintf("The owner has %d active keys; revoke one first.", access.MaxKeys)},
+	{access.ErrPersonal, apitypes.CodeKeyNotActive, "This key belongs to a person, and has no secret; invite the person again to change the role."},
 	{access.ErrNotActive, apitypes.CodeKeyNotActive, "This key was revoked, has expired or was rotated; create another."},
 	{ledger.ErrCreatesWait, apitypes.CodeUnavailable, "The database is behind with creating invoices, and this request created none; repeat it later, with the same Idempotency-Key if it has one."},
 	{db.ErrBusy, apitypes.CodeUnavailable, "Too many requests use the database at the same time; repeat it later."},

@@ -142,6 +142,12 @@ var unlinked = map[string]string{
 	"GET /dashboard/sign-in":  "people without a session come there",
 	"POST /dashboard/sign-in": "people without a session do it",
 	"GET /dashboard/confirm":  "what is dangerous leads there",
+
+	"POST /dashboard/sign-in/mail":              "the form is there with an SMTP server",
+	"GET /dashboard/invitation":                 "a mail leads there",
+	"POST /dashboard/invitation":                "a mail leads there",
+	"POST /dashboard/invitations/{id}/withdraw": "the form is there after an invitation by mail",
+
 	"POST /dashboard/confirm": "what is dangerous leads there",
 
 	"GET /dashboard/refunds/{id}/wallet": "the script that talks to a wallet reads it",

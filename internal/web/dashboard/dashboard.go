@@ -14,6 +14,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
@@ -34,6 +35,10 @@ type Config struct {
 	Player Player
 	// AddressDelay is the delay of a change of a merchant's addresses.
 	AddressDelay time.Duration
+	// Mail sends links that sign in to addresses below URL. It is nil without an SMTP server.
+	Mail *mailer.Direct
+	// URL is the base of the addresses of the dashboard, without a trailing slash; empty if it is not known.
+	URL string
 	// Secure is set if browsers reach the dashboard only by HTTPS.
 	Secure bool
 	// Feed wakes open pages. Without it, they do not change after they were loaded. Run must be called
@@ -48,6 +53,7 @@ type Dashboard struct {
 	cfg     Config
 	playing sync.Mutex // held while a scenario is played
 	service service
+	mails   mailLimits
 	chains  map[string]chain.Chain
 	live    *liveStreams // nil without a feed
 }
@@ -57,7 +63,7 @@ func New(c Config) *Dashboard {
 	if c.API == nil || c.Sessions == nil || c.Now == nil || c.Logger == nil {
 		panic("dashboard: Config.API, Sessions, Now and Logger are required")
 	}
-	d := &Dashboard{cfg: c, service: service{c.API}, chains: make(map[string]chain.Chain, len(c.Chains))}
+	d := &Dashboard{cfg: c, service: service{c.API}, mails: newMailLimits(c.Now), chains: make(map[string]chain.Chain, len(c.Chains))}
 	if c.Feed != nil {
 		d.live = newLiveStreams(c.Feed, c.Now)
 	}
@@ -82,7 +88,7 @@ func (d *Dashboard) Routes() []webpage.Route {
 		d.route("GET /dashboard/sessions", "", d.sessions),
 		d.route("POST /dashboard/sessions/{id}/end", "", d.endSession),
 	}
-	routes = slices.Concat(routes, d.invoiceRoutes(), d.filterRoutes(), d.inboxRoutes(), d.transferRoutes(), d.moneyRoutes(),
+	routes = slices.Concat(routes, d.peopleRoutes(), d.invoiceRoutes(), d.filterRoutes(), d.inboxRoutes(), d.transferRoutes(), d.moneyRoutes(),
 		d.submissionRoutes(), d.linkRoutes(), d.developerRoutes(), d.operatorRoutes(), d.scenarioRoutes())
 	for _, f := range files {
 		routes = append(routes, webpage.Route{Pattern: "GET " + f.Path, Handler: d.file(f)}.With(webpage.Open))

@@ -1,13 +1,17 @@
 package dashboard
 
 import (
+	"fmt"
+	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"testing"
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -118,5 +122,29 @@ func TestShortCount(t *testing.T) {
 	}
 	if got := shortCount([]apitypes.InboxCount{{Count: 5, More: true}}); got != "99+" {
 		t.Errorf("more than were counted is %q", got)
+	}
+}
+
+// TestMailLimits reaches the limits of mails to one address, and of one client network.
+func TestMailLimits(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_000_000, 0)
+	l := newMailLimits(func() time.Time { return now })
+	from := func(client string) *http.Request {
+		return httptest.NewRequestWithContext(limits.NewContext(t.Context(), netip.MustParseAddr(client)), http.MethodPost, "/", nil)
+	}
+	for n := range MailsOfPerson + 1 {
+		if err := l.take(from(fmt.Sprint("203.0.113.", n)), "ada@example.com"); (err != nil) != (n == MailsOfPerson) {
+			t.Errorf("mail %d to an address: %v", n+1, err)
+		}
+	}
+	for n := range MailsOfClient + 1 {
+		if err := l.take(from("198.51.100.1"), fmt.Sprint(n, "@example.com")); (err != nil) != (n == MailsOfClient) {
+			t.Errorf("mail %d of a client: %v", n+1, err)
+		}
+	}
+	now = now.Add(MailWindow / MailsOfPerson)
+	if err := l.take(from("203.0.113.9"), "ada@example.com"); err != nil {
+		t.Errorf("after a while: %v", err)
 	}
 }

@@ -36,7 +36,7 @@ type keyRow struct {
 // keyRow returns the row of a key for the person of a visit.
 func (v *visit) keyRow(k apitypes.Key) keyRow {
 	scopes, err := access.ParseScopes(k.Scopes)
-	return keyRow{Key: k, Role: scopes.Role(), Own: k.ID == v.session.KeyID, May: err == nil && scopes.Within(v.principal.Scopes)}
+	return keyRow{Key: k, Role: scopes.Role(), Own: k.ID == v.principal.KeyID, May: err == nil && scopes.Within(v.principal.Scopes)}
 }
 
 // Active reports whether the key is accepted, and was not rotated. It is for templates.
@@ -46,6 +46,7 @@ func (k keyRow) Active() bool { return k.State == string(access.Active) && k.Rep
 type keyList struct {
 	People, Programs []keyRow // that are accepted
 	Past             []keyRow
+	Invitations      []invitationView
 	Next             string
 }
 
@@ -59,11 +60,18 @@ func (d *Dashboard) keys(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	body := keyList{Next: nextPage(v, filter, list.NextCursor)}
+	open, err := d.cfg.Sessions.Invitations(r.Context(), v.principal, v.merchant)
+	if err != nil {
+		return err
+	}
+	for _, i := range open {
+		body.Invitations = append(body.Invitations, invitationView{Invitation: i, Role: i.Scopes.Role()})
+	}
 	for _, k := range list.Keys {
 		switch row := v.keyRow(k); {
 		case row.State != string(access.Active):
 			body.Past = append(body.Past, row)
-		case row.Role != "":
+		case row.Role != "", row.PersonID != "":
 			body.People = append(body.People, row)
 		default:
 			body.Programs = append(body.Programs, row)
@@ -137,6 +145,8 @@ func (d *Dashboard) showKey(w http.ResponseWriter, r *http.Request, status int, 
 type keyForm struct {
 	Once      string // a token, so that the form makes only one key
 	For       string // person or program
+	Mailed    bool   // a person is invited by mail
+	Email     string // of the person
 	Name      string
 	Role      string
 	Scopes    []string
@@ -174,7 +184,7 @@ func (d *Dashboard) showKeyForm(w http.ResponseWriter, r *http.Request, status i
 	if form.For != forProgram {
 		form.For, title = forPerson, "newPerson.title"
 	}
-	form.Lifetimes = lifetimes
+	form.Lifetimes, form.Mailed = lifetimes, form.For == forPerson && d.cfg.Mail != nil
 	return d.render(w, r, status, "newkey.html", title, form)
 }
 
@@ -197,13 +207,16 @@ func (d *Dashboard) createKey(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	form := keyForm{For: r.PostFormValue("for"), Name: r.PostFormValue("name"), Role: r.PostFormValue("role"), Scopes: r.PostForm["scope"]}
+	form := keyForm{For: r.PostFormValue("for"), Email: r.PostFormValue("email"), Name: r.PostFormValue("name"), Role: r.PostFormValue("role"), Scopes: r.PostForm["scope"]}
 	if once := r.PostFormValue("once"); once != "" {
 		if first, err := d.cfg.Sessions.TakeForm(r.Context(), visitOf(r).session, once); err != nil {
 			return err
 		} else if !first {
 			return errSentTwice
 		}
+	}
+	if form.For != forProgram && d.cfg.Mail != nil {
+		return d.invite(w, r, form)
 	}
 	form.Lifetime, _ = strconv.ParseInt(r.PostFormValue("lifetime"), 10, 64)
 	request := apitypes.CreateKeyRequest{Name: form.Name, MerchantID: visitOf(r).merchant, Scopes: append([]string{}, form.Scopes...)}

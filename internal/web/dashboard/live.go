@@ -326,7 +326,7 @@ func (d *Dashboard) changes(w http.ResponseWriter, r *http.Request) error {
 	case <-d.live.add(s):
 	case <-ctx.Done():
 	}
-	if _, _, err := d.findSession(r); errors.Is(err, access.ErrSignedOut) { // it ended before
+	if errors.Is(d.recheck(r), access.ErrRevoked) { // it ended before
 		s.End()
 	}
 	s.Serve(ctx, left)

@@ -19,7 +19,10 @@ type keptFilter struct {
 
 // keptFilters are the person's saved filters of a list.
 type keptFilters struct {
-	Kept  []keptFilter
+	Kept []keptFilter
+	// SavePath and RemovePath take the forms that change saved filters.
+	SavePath, RemovePath string
+
 	Query string // the page's own filter, encoded
 }
 
@@ -38,7 +41,7 @@ func (d *Dashboard) addKept(r *http.Request, frame *listFrame) error {
 	if err != nil {
 		return err
 	}
-	frame.Query = frame.Filter.Encode()
+	frame.Query, frame.SavePath, frame.RemovePath = frame.Filter.Encode(), v.Link("/dashboard/filters/save"), v.Link("/dashboard/filters/remove")
 	for _, f := range all {
 		filter, err := url.ParseQuery(f.Query)
 		if err != nil {

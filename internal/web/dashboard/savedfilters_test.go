@@ -33,7 +33,7 @@ func TestSavedFilters(t *testing.T) {
 		t.Error("the filter was not removed")
 	}
 	operator := w.operator.get("/dashboard/payments?merchantId=acme&show=counted")
-	if got := w.operator.submit(operator, "/dashboard/filters/save", url.Values{"name": {"Counted"}}).want(t, http.StatusOK); got.path != "/dashboard/payments?show=counted" {
+	if got := w.operator.submit(operator, "/dashboard/filters/save?merchantId=acme", url.Values{"name": {"Counted"}}).want(t, http.StatusOK); got.path != "/dashboard/payments?merchantId=acme&show=counted" {
 		t.Errorf("the operator's filter leads to %s", got.path)
 	}
 }

@@ -29,13 +29,27 @@ type signInForm struct {
 	Next  string // page to go to afterwards
 	Link  string // token of a link that signs in, or empty
 	Open  bool   // the person may sign in without a key
+	Mail  bool   // the service can send a link
+	Sent  bool   // it has sent one, if a person has the address
 	Error string // id of a text, or empty
+}
+
+// signInForm returns the form of a request.
+func (d *Dashboard) signInForm(r *http.Request) signInForm {
+	return signInForm{Next: next(r), Open: d.cfg.Open, Mail: d.cfg.Mail != nil}
+}
+
+// browserOf describes the browser that makes a request.
+func browserOf(r *http.Request) access.Browser {
+	return access.Browser{Client: limits.FromContext(r.Context()).String(), Name: r.UserAgent()}
 }
 
 // signInPage shows the form. A link that signs in also leads here: it is used only when the person
 // presses the button, because programs open links in messages.
 func (d *Dashboard) signInPage(w http.ResponseWriter, r *http.Request) error {
-	return d.render(w, r, http.StatusOK, "signin.html", "signIn.title", signInForm{Next: next(r), Link: r.FormValue("link"), Open: d.cfg.Open})
+	form := d.signInForm(r)
+	form.Link = r.FormValue("link")
+	return d.render(w, r, http.StatusOK, "signin.html", "signIn.title", form)
 }
 
 // signIn begins a session.
@@ -43,7 +57,7 @@ func (d *Dashboard) signIn(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	from := access.Browser{Client: limits.FromContext(r.Context()).String(), Name: r.UserAgent()}
+	from := browserOf(r)
 	var token string
 	var err error
 	link := r.PostFormValue("link")
@@ -53,7 +67,9 @@ func (d *Dashboard) signIn(w http.ResponseWriter, r *http.Request) error {
 		token, err = d.cfg.Sessions.SignIn(r.Context(), r.PostFormValue("key"), from)
 	}
 	if id := refusal(err); id != "" {
-		return d.render(w, r, http.StatusUnauthorized, "signin.html", "signIn.title", signInForm{Next: next(r), Open: d.cfg.Open, Error: id})
+		form := d.signInForm(r)
+		form.Error = id
+		return d.render(w, r, http.StatusUnauthorized, "signin.html", "signIn.title", form)
 	}
 	if err != nil {
 		return err
@@ -97,7 +113,31 @@ func (d *Dashboard) signOut(w http.ResponseWriter, r *http.Request) error {
 
 // confirmPage asks for the key once more, before a dangerous change.
 func (d *Dashboard) confirmPage(w http.ResponseWriter, r *http.Request) error {
-	return d.render(w, r, http.StatusOK, "confirm.html", "confirm.title", signInForm{Next: next(r), Open: d.cfg.Open && visitOf(r).session.KeyID == ""})
+	form, err := d.confirmForm(r, "")
+	if err != nil {
+		return err
+	}
+	return d.render(w, r, http.StatusOK, "confirm.html", "confirm.title", form)
+}
+
+// confirmForm is the page on which a person proves to hold the key. A person without a key signs in again.
+type confirmForm struct {
+	signInForm
+	Email string // of a person without a key, or empty
+}
+
+func (d *Dashboard) confirmForm(r *http.Request, refused string) (form confirmForm, err error) {
+	v := visitOf(r)
+	form.signInForm = d.signInForm(r)
+	form.Open, form.Error = form.Open && v.session.KeyID == "", refused
+	if v.session.PersonID != "" {
+		person, err := d.cfg.Sessions.PersonOf(r.Context(), v.session)
+		if err != nil {
+			return form, err
+		}
+		form.Email = person.Email
+	}
+	return form, nil
 }
 
 // confirm records that the person holds the key.
@@ -108,7 +148,11 @@ func (d *Dashboard) confirm(w http.ResponseWriter, r *http.Request) error {
 	v := visitOf(r)
 	err := d.cfg.Sessions.Confirm(r.Context(), v.session, r.PostFormValue("key"))
 	if id := refusal(err); id != "" {
-		return d.render(w, r, http.StatusUnauthorized, "confirm.html", "confirm.title", signInForm{Next: next(r), Open: d.cfg.Open && v.session.KeyID == "", Error: id})
+		form, err := d.confirmForm(r, id)
+		if err != nil {
+			return err
+		}
+		return d.render(w, r, http.StatusUnauthorized, "confirm.html", "confirm.title", form)
 	}
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/web/checkout/locale"
 	"github.com/quittance/quittance/internal/web/webpage"
@@ -27,9 +28,11 @@ type visit struct {
 	// merchant is the merchant of the page: the person's own or, for the operator, the one in the
 	// parameter merchantId; empty for all.
 	merchant string
-	zone     *time.Location // of the merchant; nil is UTC
-	here     string         // path of the page
-	plays    bool           // the person may play scenarios
+	profile  apitypes.Merchant   // of the merchant, if it has one and the person may see it
+	others   []access.Membership // among which the person may switch, with the present one; else nil
+	zone     *time.Location      // of the merchant; nil is UTC
+	here     string              // path of the page
+	plays    bool                // the person may play scenarios
 	chains   map[string]chain.Chain
 	counts   []apitypes.InboxCount // of the inbox; nil before inboxCounts
 }
@@ -46,13 +49,22 @@ func (v *visit) SignedIn() bool { return v.session.ID != "" }
 // Merchant returns the merchant that the page is about, or "". It is for templates.
 func (v *visit) Merchant() string { return v.merchant }
 
-// Link returns the address of a page of the dashboard. For the operator, it keeps the merchant that
-// this page is about. Pairs of a name and a value are added to its query, except pairs with an empty
+// Kept returns the merchant that the addresses of other pages name, if the person sees several, or "". It
+// is for templates.
+func (v *visit) Kept() string {
+	if v.IsOperator() || len(v.others) > 1 {
+		return v.merchant
+	}
+	return ""
+}
+
+// Link returns the address of a page of the dashboard. It keeps the merchant that this page is about, if
+// the person sees several. Pairs of a name and a value are added to its query, except pairs with an empty
 // value.
 func (v *visit) Link(path string, pairs ...string) string {
 	query := make(url.Values)
-	if v.IsOperator() && v.merchant != "" {
-		query.Set("merchantId", v.merchant)
+	if kept := v.Kept(); kept != "" {
+		query.Set("merchantId", kept)
 	}
 	for pair := range slices.Chunk(pairs, 2) {
 		if pair[1] != "" {
@@ -83,18 +95,19 @@ func (v *visit) Zone() *time.Location {
 	return v.zone
 }
 
-// zoneOf returns a merchant's time zone, or nil to people who may not see the merchant.
-func (d *Dashboard) zoneOf(ctx context.Context, v *visit) (*time.Location, error) {
+// describe sets the profile and the time zone of the visit's merchant, if the person may see them.
+func (d *Dashboard) describe(ctx context.Context, v *visit) error {
 	if v.merchant == "" || !v.Can(access.InvoicesRead) {
-		return nil, nil //nolint:nilnil // nil is UTC
+		return nil
 	}
 	var answer apitypes.MerchantResponse
 	err := d.service.get(ctx, id("/api/merchants", v.merchant), nil, &answer)
 	if refused := (*problem)(nil); errors.As(err, &refused) && refused.Status == http.StatusNotFound {
-		return nil, nil //nolint:nilnil // a merchant without a profile
+		return nil // a merchant without a profile
 	}
-	zone, _ := invoice.ParseTimezone(answer.Merchant.Timezone)
-	return zone, err
+	v.profile = answer.Merchant
+	v.zone, _ = invoice.ParseTimezone(answer.Merchant.Timezone)
+	return err
 }
 
 type visitKey struct{}
@@ -128,22 +141,47 @@ func (d *Dashboard) WithSession(next http.Handler) http.Handler {
 			d.WriteError(w, r, err)
 			return
 		}
-		p.Version = "" // pages read the newest version of the interface
-		v := &visit{session: s, principal: p, text: texts().For(r), merchant: p.MerchantID, here: r.URL.Path, chains: d.chains, plays: d.cfg.Player != nil && p.IsOperator()}
+		v := &visit{session: s, principal: p, text: texts().For(r), here: r.URL.Path, chains: d.chains}
 		if s.Language != "" {
 			v.text = texts().Named(s.Language)
 		}
-		if named := r.URL.Query().Get("merchantId"); p.IsOperator() && invoice.ValidMerchantID(named) {
-			v.merchant = named
+		ctx := context.WithValue(r.Context(), visitKey{}, v)
+		if err := d.choose(ctx, v, r.URL.Query().Get("merchantId")); err != nil {
+			d.WriteError(w, r.WithContext(ctx), err)
+			return
 		}
-		ctx := access.WithPrincipal(context.WithValue(r.Context(), visitKey{}, v), p)
+		v.principal.Version = "" // pages read the newest version of the interface
+		v.plays = d.cfg.Player != nil && v.IsOperator()
+		ctx = access.WithPrincipal(ctx, v.principal)
 		ctx = access.WithRecheck(ctx, func(ctx context.Context) error { return d.recheck(r.WithContext(ctx)) })
-		if v.zone, err = d.zoneOf(ctx, v); err != nil {
+		if err := d.describe(ctx, v); err != nil {
 			d.WriteError(w, r.WithContext(ctx), err)
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
+}
+
+// choose sets the merchant of a visit, and the principal for it: to the merchant that a request names, if
+// the person is a member of it or the operator, else to the merchant of the session. A person who is not
+// a member gets an error, so that a page that is still open does not act for another merchant.
+func (d *Dashboard) choose(ctx context.Context, v *visit, named string) (err error) {
+	v.merchant = v.principal.MerchantID
+	if v.others, err = d.cfg.Sessions.Memberships(ctx, v.session); err != nil || !invoice.ValidMerchantID(named) || named == v.merchant {
+		return err
+	}
+	p, err := d.cfg.Sessions.As(ctx, v.session, named)
+	switch {
+	case err == nil:
+		v.principal, v.merchant = p, named
+	case !errors.Is(err, db.ErrNotFound):
+		return err
+	case v.IsOperator():
+		v.merchant = named
+	case v.session.PersonID != "":
+		return errNotFound
+	}
+	return nil
 }
 
 // Allow returns a handler that passes a request to next if the person of its session has the required
@@ -191,13 +229,18 @@ func (d *Dashboard) HasCookie(r *http.Request) bool {
 	return err == nil
 }
 
-// recheck returns access.ErrRevoked if the session of a request has ended since it began.
+// recheck returns access.ErrRevoked if the session of a request, or the membership that it acts by, has
+// ended since it began.
 func (d *Dashboard) recheck(r *http.Request) error {
 	c, err := r.Cookie(d.cookieName())
+	var s access.Session
 	if err == nil {
-		_, _, err = d.cfg.Sessions.Look(r.Context(), c.Value)
+		s, _, err = d.cfg.Sessions.Look(r.Context(), c.Value)
 	}
-	if errors.Is(err, access.ErrSignedOut) {
+	if v := visitOf(r); err == nil && v.principal.KeyID != s.KeyID {
+		_, err = d.cfg.Sessions.As(r.Context(), s, v.principal.MerchantID)
+	}
+	if errors.Is(err, access.ErrSignedOut) || errors.Is(err, db.ErrNotFound) {
 		return access.ErrRevoked
 	}
 	return err

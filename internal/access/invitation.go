@@ -1,0 +1,259 @@
+package access
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+)
+
+// Limits of people.
+const (
+	// InvitationLifetime is how long an invitation can be accepted.
+	InvitationLifetime = 7 * 24 * time.Hour
+	// MaxInvitations bounds the open invitations of a merchant, or of the operator.
+	MaxInvitations = 50
+	// MaxMemberships bounds the merchants of a person.
+	MaxMemberships = 100
+)
+
+// Prefixes of people and invitations.
+const (
+	PrefixPerson          = "per_"
+	PrefixInvitation      = "ivt_"
+	PrefixInvitationToken = "qi_" // of the tokens in links that accept an invitation
+)
+
+// Errors of invitations.
+var (
+	// ErrTooManyInvitations: MaxInvitations are open.
+	ErrTooManyInvitations = errors.New("too many invitations are open")
+	// ErrTooManyMemberships: the person has MaxMemberships.
+	ErrTooManyMemberships = errors.New("the person has too many memberships")
+)
+
+// Invitation invites the person who reads the mail of an address to a merchant, or to the operator. It
+// ends with the key of who invites, and with that key's parents.
+type Invitation struct {
+	ID         string // PrefixInvitation and 26 characters
+	Email      string // in lower case
+	Name       string // of the person
+	MerchantID string // empty: the operator
+	Merchant   string // its name, or empty
+	Scopes     Scopes
+	KeyID      string // of who invites
+	ParentKeys KeyIDs
+	CreatedAt  time.Time
+	ExpiresAt  time.Time
+}
+
+// Invite stores an invitation, and returns its token, which only a mail to its address may contain. The
+// invitation has an address, a name, a merchant and scopes. Errors are *invoice.FieldError,
+// *ScopeError, ErrTooManyInvitations and internal ones.
+func (m *SessionManager) Invite(ctx context.Context, by Principal, i Invitation) (_ Invitation, token string, err error) {
+	if missing := (i.Scopes | NewScopes(KeysWrite)) &^ by.Scopes; missing != 0 {
+		return i, "", &ScopeError{Missing: missing}
+	}
+	if by.MerchantID != "" {
+		i.MerchantID = by.MerchantID
+	}
+	if err := invoice.CheckLabel("name", i.Name); err != nil {
+		return i, "", err
+	}
+	if token, err = m.newToken(PrefixInvitationToken); err != nil {
+		return i, "", err
+	}
+	now := m.now()
+	i.ID, i.Email, i.KeyID, i.ParentKeys = m.ids.New(PrefixInvitation), strings.ToLower(i.Email), by.KeyID, by.ParentKeys
+	i.CreatedAt, i.ExpiresAt = now, by.CapExpiry(now.Add(InvitationLifetime))
+	return i, token, m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		open, err := invitations(ctx, tx, i.MerchantID, now, MaxInvitations)
+		if err != nil {
+			return err
+		}
+		if len(open) >= MaxInvitations {
+			return ErrTooManyInvitations
+		}
+		if err := insertInvitation(ctx, tx, i, sessionHash(token)); err != nil {
+			return err
+		}
+		return m.auditInvitation(ctx, tx, ActionInvite, i)
+	})
+}
+
+// Invitations returns the open invitations of a merchant that the principal may see, or of the operator,
+// newest first.
+func (m *SessionManager) Invitations(ctx context.Context, by Principal, merchantID string) ([]Invitation, error) {
+	if !by.Sees(merchantID) {
+		return nil, nil
+	}
+	return invitations(ctx, m.cfg.Store, merchantID, m.now(), MaxInvitations)
+}
+
+// Uninvite deletes an invitation of a merchant, or of the operator. The error is db.ErrNotFound if
+// the principal sees no such invitation.
+func (m *SessionManager) Uninvite(ctx context.Context, by Principal, merchantID, id string) error {
+	if !by.Sees(merchantID) {
+		return db.ErrNotFound
+	}
+	return m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		i, err := deleteInvitation(ctx, tx, merchantID, id)
+		if err != nil {
+			return err
+		}
+		return m.auditInvitation(ctx, tx, ActionUninvite, i)
+	})
+}
+
+// Invitation returns the invitation of a token. Errors are ErrLink, Admit's error and internal errors.
+func (m *SessionManager) Invitation(ctx context.Context, token string) (Invitation, error) {
+	if !strings.HasPrefix(token, PrefixInvitationToken) || len(token) > maxToken {
+		return Invitation{}, ErrLink
+	}
+	done, err := m.cfg.Admit(ctx, sessionHash(token))
+	if err != nil {
+		return Invitation{}, err
+	}
+	i, err := findInvitation(ctx, m.cfg.Store, sessionHash(token), m.now())
+	done(errors.Is(err, db.ErrNotFound))
+	if errors.Is(err, db.ErrNotFound) {
+		return Invitation{}, ErrLink
+	}
+	return i, err
+}
+
+// Accept makes the person with the address of an invitation a member, in place of an earlier membership,
+// and begins a session. It returns the merchant that invited. The invitation cannot be used again. Errors are ErrLink, ErrTooMany,
+// ErrTooManyMemberships, Admit's error and internal errors.
+func (m *SessionManager) Accept(ctx context.Context, invitationToken string, from Browser) (merchantID, token string, err error) {
+	i, err := m.Invitation(ctx, invitationToken)
+	if err != nil {
+		return "", "", err
+	}
+	by, err := m.principalOf(ctx, i.KeyID, i.ParentKeys)
+	if isEnd(err) {
+		return "", "", ErrLink
+	}
+	if err != nil {
+		return "", "", err
+	}
+	var personID string
+	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		switch _, err := takeInvitation(ctx, tx, sessionHash(invitationToken), m.now()); {
+		case errors.Is(err, db.ErrNotFound): // it was used in between
+			return ErrLink
+		case err != nil:
+			return err
+		}
+		p, err := m.join(ctx, tx, by, i)
+		personID = p.PersonID
+		return err
+	})
+	if err != nil {
+		return "", "", err
+	}
+	token, err = m.enter(ctx, personID, from)
+	return i.MerchantID, token, err
+}
+
+// join makes the person of an invitation a member, and returns the membership's principal. by is who
+// invited.
+func (m *SessionManager) join(ctx context.Context, tx *db.Tx, by Principal, i Invitation) (Principal, error) {
+	now := m.now()
+	if err := LockKeys(ctx, tx); err != nil {
+		return Principal{}, err
+	}
+	by, err := still(ctx, tx, by, now)
+	switch {
+	case isEnd(err), err == nil && !(i.Scopes | NewScopes(KeysWrite)).Within(by.Scopes):
+		return Principal{}, ErrLink
+	case err != nil:
+		return Principal{}, err
+	}
+	person, err := m.person(ctx, tx, i)
+	if err != nil {
+		return Principal{}, err
+	}
+	if err := m.leave(ctx, tx, person.ID, i.MerchantID); err != nil {
+		return Principal{}, err
+	}
+	all, err := memberships(ctx, tx, person.ID, now)
+	if err != nil {
+		return Principal{}, err
+	}
+	if len(all) >= MaxMemberships {
+		return Principal{}, ErrTooManyMemberships
+	}
+	key := Record{
+		ID: m.ids.New(PrefixKey), Name: person.Name, MerchantID: i.MerchantID, Scopes: i.Scopes, CreatedAt: now,
+		ExpiresAt: by.CapExpiry(time.Time{}), Version: NewestVersion(), PersonID: person.ID,
+	}
+	var random [tokenSize]byte // nobody knows a text with the hash
+	if _, err := io.ReadFull(m.cfg.Rand, random[:]); err != nil {
+		return Principal{}, err
+	}
+	key.Hash = sha256.Sum256(random[:])
+	if err := insertKeyWithin(ctx, tx, key, now); err != nil {
+		return Principal{}, err
+	}
+	p := key.Principal()
+	return p, AppendAudit(ctx, tx, NewEntry(WithPrincipal(ctx, p), now, Change{
+		MerchantID: key.MerchantID, Action: ActionKeyCreate, Object: key.ID, After: audited(key),
+	}))
+}
+
+// person returns the person with the address of an invitation, who is new unless another merchant had
+// invited the same address.
+func (m *SessionManager) person(ctx context.Context, tx *db.Tx, i Invitation) (Person, error) {
+	p, err := personByEmail(ctx, tx, i.Email)
+	if errors.Is(err, db.ErrNotFound) {
+		p = Person{ID: m.ids.New(PrefixPerson), Email: i.Email, Name: i.Name, CreatedAt: m.now()}
+		err = insertPerson(ctx, tx, p)
+	}
+	return p, err
+}
+
+// leave ends the memberships of a person of a merchant, or of the operator.
+func (m *SessionManager) leave(ctx context.Context, tx *db.Tx, personID, merchantID string) error {
+	former, err := unrevokedKeys(ctx, tx, personID, merchantID)
+	if err != nil {
+		return err
+	}
+	for _, key := range former {
+		before := audited(key)
+		key.RevokedAt = m.now()
+		if err := UpdateKey(ctx, tx, key); err != nil {
+			return err
+		}
+		if err := AppendAudit(ctx, tx, NewEntry(ctx, m.now(), Change{
+			MerchantID: merchantID, Action: ActionKeyRevoke, Object: key.ID, Before: before, After: audited(key),
+		})); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// auditedInvitation is the audit log's form of an invitation.
+type auditedInvitation struct {
+	Email     string   `json:"email"`
+	Name      string   `json:"name"`
+	Scopes    []string `json:"scopes"`
+	ExpiresAt int64    `json:"expiresAt"`
+}
+
+func (m *SessionManager) auditInvitation(ctx context.Context, tx *db.Tx, action Action, i Invitation) error {
+	c := Change{MerchantID: i.MerchantID, Action: action, Object: i.ID}
+	text := auditedInvitation{i.Email, i.Name, i.Scopes.Names(), i.ExpiresAt.Unix()}
+	if action == ActionInvite {
+		c.After = text
+	} else {
+		c.Before = text
+	}
+	return AppendAudit(ctx, tx, NewEntry(ctx, m.now(), c))
+}

@@ -1,0 +1,104 @@
+package access
+
+import (
+	"context"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+)
+
+var personTable = db.NewTable("people", func(p *Person) []db.Column {
+	return []db.Column{
+		db.Col("id", db.Text(&p.ID)),
+		db.Col("email", db.Text(&p.Email)),
+		db.Col("name", db.Text(&p.Name)),
+		db.Col("created_at", db.Seconds(&p.CreatedAt)),
+	}
+})
+
+// findPerson returns a person, or ErrNotFound.
+func findPerson(ctx context.Context, q db.Querier, id string) (Person, error) {
+	return db.QueryRow(ctx, q, personTable.Scan, personTable.Select()+" WHERE id = $1", id)
+}
+
+// personByEmail returns the person with an e-mail address in lower case, or ErrNotFound.
+func personByEmail(ctx context.Context, q db.Querier, email string) (Person, error) {
+	return db.QueryRow(ctx, q, personTable.Scan, personTable.Select()+" WHERE email = $1", email)
+}
+
+// insertPerson stores a new person.
+func insertPerson(ctx context.Context, tx *db.Tx, p Person) error {
+	return personTable.Insert(ctx, tx, "", p)
+}
+
+var membershipTable = db.NewTable("api_keys", func(m *Membership) []db.Column {
+	return []db.Column{
+		db.Col("id", db.Text(&m.KeyID)),
+		db.Col("merchant_id", db.Null(db.Text(&m.MerchantID))),
+		db.Col("scopes", db.Code(&m.Scopes, parseScopes, Scopes.String)),
+		db.Expr("p.name", db.Null(db.Text(&m.MerchantName))),
+	}
+})
+
+// memberships returns a person's active memberships, the operator's first, and then in the order in which
+// they began.
+func memberships(ctx context.Context, q db.Querier, personID string, now time.Time) ([]Membership, error) {
+	return db.QueryAll(ctx, q, membershipTable.Scan, "SELECT "+membershipTable.Of("k")+` FROM api_keys k
+		LEFT JOIN merchant_profiles p ON p.merchant_id = k.merchant_id
+		WHERE k.person_id = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $2)
+		ORDER BY k.merchant_id IS NOT NULL, k.id LIMIT $3`,
+		personID, now.Unix(), MaxMemberships)
+}
+
+// unrevokedKeys returns the keys of a person for a merchant, or the operator, that were not revoked.
+func unrevokedKeys(ctx context.Context, q db.Querier, personID, merchantID string) ([]Record, error) {
+	return db.QueryAll(ctx, q, keyTable.Scan, keyTable.Select()+" WHERE person_id = $1 AND coalesce(merchant_id, '') = $2 AND revoked_at IS NULL", personID, merchantID)
+}
+
+var invitationTable = db.NewTable("invitations", func(i *Invitation) []db.Column {
+	return []db.Column{
+		db.Col("id", db.Text(&i.ID)),
+		db.Col("email", db.Text(&i.Email)),
+		db.Col("name", db.Text(&i.Name)),
+		db.Col("merchant_id", db.Null(db.Text(&i.MerchantID))),
+		db.Expr("(SELECT p.name FROM merchant_profiles p WHERE p.merchant_id = invitations.merchant_id)", db.Null(db.Text(&i.Merchant))),
+		db.Col("scopes", db.Code(&i.Scopes, parseScopes, Scopes.String)),
+		db.Col("key_id", db.Text(&i.KeyID)),
+		db.Col("parent_keys", db.Text(&i.ParentKeys)),
+		db.Col("created_at", db.Seconds(&i.CreatedAt)),
+		db.Col("expires_at", db.Seconds(&i.ExpiresAt)),
+	}
+})
+
+// insertInvitation stores an invitation in place of an earlier one of the same person by the same
+// merchant.
+func insertInvitation(ctx context.Context, tx *db.Tx, i Invitation, token TokenHash) error {
+	if _, err := tx.Exec(ctx, "DELETE FROM invitations WHERE coalesce(merchant_id, '') = $1 AND email = $2", i.MerchantID, i.Email); err != nil {
+		return err
+	}
+	return tx.Insert(ctx, invitationTable.Insertion("", "token_hash"), [][]any{invitationTable.Values(i, token.text())})
+}
+
+// invitations lists the invitations of a merchant, or of the operator, that have not expired, newest
+// first.
+func invitations(ctx context.Context, q db.Querier, merchantID string, now time.Time, limit int) ([]Invitation, error) {
+	return db.QueryAll(ctx, q, invitationTable.Scan, invitationTable.Select()+
+		" WHERE coalesce(merchant_id, '') = $1 AND expires_at > $2 ORDER BY id DESC LIMIT $3", merchantID, now.Unix(), limit)
+}
+
+// findInvitation returns an invitation that has not expired, or ErrNotFound.
+func findInvitation(ctx context.Context, q db.Querier, token TokenHash, now time.Time) (Invitation, error) {
+	return db.QueryRow(ctx, q, invitationTable.Scan, invitationTable.Select()+" WHERE token_hash = $1 AND expires_at > $2", token.text(), now.Unix())
+}
+
+// takeInvitation deletes an invitation that has not expired, and returns it, or ErrNotFound.
+func takeInvitation(ctx context.Context, tx *db.Tx, token TokenHash, now time.Time) (Invitation, error) {
+	return db.QueryRow(ctx, tx, invitationTable.Scan, "DELETE FROM invitations WHERE token_hash = $1 AND expires_at > $2 RETURNING "+invitationTable.List(),
+		token.text(), now.Unix())
+}
+
+// deleteInvitation deletes an invitation of a merchant, or of the operator, and returns it, or
+// ErrNotFound.
+func deleteInvitation(ctx context.Context, tx *db.Tx, merchantID, id string) (Invitation, error) {
+	return db.QueryRow(ctx, tx, invitationTable.Scan, "DELETE FROM invitations WHERE id = $1 AND coalesce(merchant_id, '') = $2 RETURNING "+invitationTable.List(), id, merchantID)
+}

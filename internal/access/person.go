@@ -1,0 +1,109 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+)
+
+// Person is somebody who signs in at the dashboard without a key. What the person may do for a merchant,
+// or for the operator, is a membership: a key without a secret, with the scopes of a role. A session, and
+// everything else that a person causes, ends with its membership as it ends with a key.
+type Person struct {
+	ID        string // PrefixPerson and 26 characters
+	Email     string // in lower case; the person has proved to read its mail
+	Name      string
+	CreatedAt time.Time
+}
+
+// Membership is an active membership of a person.
+type Membership struct {
+	KeyID        string
+	MerchantID   string // empty: the operator
+	MerchantName string // empty if the merchant has no profile
+	Scopes       Scopes
+}
+
+// ErrPersonal means that a key is a membership of a person, who signs in by other means and has no secret.
+var ErrPersonal = errors.New("the key belongs to a person, and has no secret")
+
+// PersonOf returns the person of a session who signed in without a key, or db.ErrNotFound.
+func (m *SessionManager) PersonOf(ctx context.Context, s Session) (Person, error) {
+	return findPerson(ctx, m.cfg.Store, s.PersonID)
+}
+
+// Memberships returns the memberships among which the person of a session may switch. It returns none
+// if the session began by a key.
+func (m *SessionManager) Memberships(ctx context.Context, s Session) ([]Membership, error) {
+	if s.PersonID == "" {
+		return nil, nil
+	}
+	return memberships(ctx, m.cfg.Store, s.PersonID, m.now())
+}
+
+// As returns the principal of the person of a session for another of the person's merchants. It depends
+// on the membership by which the session began, too. The error is db.ErrNotFound if the person has no
+// such membership, or it has ended.
+func (m *SessionManager) As(ctx context.Context, s Session, merchantID string) (Principal, error) {
+	all, err := m.Memberships(ctx, s)
+	if err != nil {
+		return Principal{}, err
+	}
+	for _, membership := range all {
+		if membership.MerchantID != merchantID {
+			continue
+		}
+		p, err := m.principalOf(ctx, membership.KeyID, KeyIDs("").With(s.KeyID))
+		if isEnd(err) {
+			err = db.ErrNotFound
+		}
+		return p, err
+	}
+	return Principal{}, db.ErrNotFound
+}
+
+// MailLink makes a link that signs in the person with an e-mail address, to be sent there. It signs in
+// for the first of the person's merchants. The error is db.ErrNotFound if nobody with a membership has
+// the address.
+func (m *SessionManager) MailLink(ctx context.Context, email string) (Link, error) {
+	person, err := personByEmail(ctx, m.cfg.Store, email)
+	if err != nil {
+		return Link{}, err
+	}
+	p, err := m.firstMembership(ctx, person.ID)
+	if err != nil {
+		return Link{}, err
+	}
+	return m.insertLink(ctx, p, "", person.ID)
+}
+
+// enter begins a session of a person by the first membership. The error is db.ErrNotFound if the person
+// has no membership.
+func (m *SessionManager) enter(ctx context.Context, personID string, from Browser) (token string, err error) {
+	p, err := m.firstMembership(ctx, personID)
+	if err != nil {
+		return "", err
+	}
+	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		token, err = m.begin(ctx, tx, p, personID, from)
+		return err
+	})
+	return token, err
+}
+
+// firstMembership returns the principal of the first membership of a person that is accepted, or
+// db.ErrNotFound.
+func (m *SessionManager) firstMembership(ctx context.Context, personID string) (Principal, error) {
+	all, err := memberships(ctx, m.cfg.Store, personID, m.now())
+	if err != nil {
+		return Principal{}, err
+	}
+	for _, membership := range all {
+		if p, err := m.principalOf(ctx, membership.KeyID, ""); !isEnd(err) {
+			return p, err
+		}
+	}
+	return Principal{}, db.ErrNotFound
+}

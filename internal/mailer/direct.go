@@ -1,0 +1,102 @@
+package mailer
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quittance/quittance/internal/clock"
+)
+
+// Limits of mails that sign people in.
+const (
+	// MaxQueued bounds the mails that wait in memory.
+	MaxQueued = 100
+	// SendTimeout bounds a mail that somebody waits for.
+	SendTimeout = 8 * time.Second
+)
+
+// retries are the pauses between the attempts to send a mail that waits.
+var retries = []time.Duration{10 * time.Second, time.Minute}
+
+// Direct sends mails that are useless later, such as links that sign in. They wait in memory and end with
+// the process. It is safe for concurrent use.
+type Direct struct {
+	sender Sender
+	logger *slog.Logger
+	queue  chan func(context.Context) error
+}
+
+// NewDirect returns a Direct.
+func NewDirect(sender Sender, logger *slog.Logger) *Direct {
+	return &Direct{sender: sender, logger: logger, queue: make(chan func(context.Context) error, MaxQueued)}
+}
+
+// Send sends a mail within SendTimeout. The error may be a *RefusedError.
+func (d *Direct) Send(ctx context.Context, recipient string, m Message) error {
+	ctx, cancel := context.WithTimeout(ctx, SendTimeout)
+	defer cancel()
+	if err := d.sender.Send(ctx, rand.Text(), recipient, m); err != nil {
+		return fmt.Errorf("send a mail: %w", withoutAddress(err, recipient))
+	}
+	return nil
+}
+
+// Queue has Run call send, again after a pause if it fails. The error is ErrBusy.
+func (d *Direct) Queue(send func(ctx context.Context) error) error {
+	select {
+	case d.queue <- send:
+		return nil
+	default:
+		return ErrBusy
+	}
+}
+
+// Run sends queued mails until ctx ends.
+func (d *Direct) Run(ctx context.Context) {
+	var group errgroup.Group
+	for range MaxInFlight {
+		group.Go(func() error {
+			for {
+				select {
+				case send := <-d.queue:
+					d.attempt(ctx, send)
+				case <-ctx.Done():
+					return nil
+				}
+			}
+		})
+	}
+	_ = group.Wait() // returns no error
+}
+
+// attempt calls send until it succeeds, all retries are over or ctx ends.
+func (d *Direct) attempt(ctx context.Context, send func(context.Context) error) {
+	for n := 0; ; n++ {
+		err := send(ctx)
+		if err == nil {
+			return
+		}
+		if n == len(retries) {
+			d.logger.ErrorContext(ctx, "e-mail that signs in failed, given up", "err", err)
+			return
+		}
+		d.logger.WarnContext(ctx, "e-mail that signs in failed, will retry", "err", err)
+		if !clock.Sleep(ctx, retries[n], nil) {
+			return
+		}
+	}
+}
+
+// Address returns an e-mail address in lower case. The error is ErrAddress.
+func Address(text string) (string, error) {
+	if !validAddress(text) {
+		return "", ErrAddress
+	}
+	return strings.ToLower(text), nil
+}

@@ -1,0 +1,217 @@
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/mailer"
+	"github.com/quittance/quittance/internal/web/webpage"
+)
+
+// Limits of mails that the dashboard sends, in MailWindow.
+const (
+	MailWindow    = 10 * time.Minute
+	MailsOfPerson = 3  // to one address
+	MailsOfClient = 20 // that one client network asks for
+	maxMailed     = 50_000
+)
+
+// mailLimits count mails by address and by client network.
+type mailLimits struct {
+	people  *limits.Buckets[string]
+	clients *limits.Buckets[netip.Prefix]
+}
+
+func newMailLimits(now func() time.Time) mailLimits {
+	return mailLimits{
+		people:  limits.NewBuckets[string](limits.Limit{Name: "mails", Quota: MailsOfPerson, Window: MailWindow}, maxMailed, now),
+		clients: limits.NewBuckets[netip.Prefix](limits.Limit{Name: "mails", Quota: MailsOfClient, Window: MailWindow}, maxMailed, now),
+	}
+}
+
+// take counts a mail to an address that a request causes. The error is a *limits.ExceededError.
+func (l mailLimits) take(r *http.Request, email string) error {
+	if !limits.IsSharedIn(r.Context()) {
+		if err := l.clients.Take(limits.Network(limits.FromContext(r.Context()))).Err(); err != nil {
+			return err
+		}
+	}
+	return l.people.Take(email).Err()
+}
+
+// peopleRoutes returns the routes of sign-in by mail and of invitations.
+func (d *Dashboard) peopleRoutes() []webpage.Route {
+	back := func(r *http.Request) string { return visitOf(r).Link("/dashboard/keys") }
+	return []webpage.Route{
+		d.route("POST /dashboard/sign-in/mail", "", d.mailSignIn, webpage.Open),
+		d.route("GET /dashboard/invitation", "", d.invitationPage, webpage.Open),
+		d.route("POST /dashboard/invitation", "", d.acceptInvitation, webpage.Open),
+		d.route("POST /dashboard/invitations/{id}/withdraw", access.KeysWrite, d.confirmed(d.withdrawInvitation, back)),
+	}
+}
+
+// mailSignIn sends a link that signs in to an address, if a person has it. The answer does not depend on
+// that, and neither does its time.
+func (d *Dashboard) mailSignIn(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	if d.cfg.Mail == nil {
+		return errNotFound
+	}
+	form := d.signInForm(r)
+	email, err := mailer.Address(strings.TrimSpace(r.PostFormValue("email")))
+	if err != nil {
+		form.Error = "signIn.error.email"
+		return d.render(w, r, http.StatusBadRequest, "signin.html", "signIn.title", form)
+	}
+	if err := d.mails.take(r, email); err != nil {
+		return err
+	}
+	if err := d.cfg.Mail.Queue(d.signInMail(visitOf(r), email, form.Next)); err != nil {
+		return errBusy
+	}
+	form.Sent = true
+	return d.render(w, r, http.StatusOK, "signin.html", "signIn.title", form)
+}
+
+// signInMail returns a function that sends a link to an address, if a person has it.
+func (d *Dashboard) signInMail(v *visit, email, next string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		link, err := d.cfg.Sessions.MailLink(ctx, email)
+		if errors.Is(err, db.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return d.mail(ctx, v, email, "mail.signIn", "/dashboard/sign-in?"+url.Values{"link": {link.Token}, "next": {next}}.Encode(), nil)
+	}
+}
+
+// mail sends a mail with a link to a page.
+func (d *Dashboard) mail(ctx context.Context, v *visit, email, kind, page string, values map[string]any) error {
+	base, err := url.Parse(d.cfg.URL)
+	if err != nil {
+		return err
+	}
+	all := map[string]any{"Host": base.Host}
+	maps.Copy(all, values)
+	m, err := letter(v.text, kind, d.cfg.URL+page, all)
+	if err != nil {
+		return err
+	}
+	return d.cfg.Mail.Send(ctx, email, m)
+}
+
+// invite invites a person by mail.
+func (d *Dashboard) invite(w http.ResponseWriter, r *http.Request, form keyForm) error {
+	v := visitOf(r)
+	again := func(id string) error {
+		form.Error = v.text.T(id, nil)
+		return d.showKeyForm(w, r, http.StatusBadRequest, form)
+	}
+	email, err := mailer.Address(strings.TrimSpace(form.Email))
+	if err != nil {
+		return again("signIn.error.email")
+	}
+	scopes, err := access.ParseScopes([]string{form.Role})
+	if err != nil {
+		return errForm
+	}
+	if err := d.mails.take(r, email); err != nil {
+		return err
+	}
+	ctx := r.Context()
+	i, token, err := d.cfg.Sessions.Invite(ctx, v.principal, access.Invitation{Email: email, Name: form.Name, MerchantID: v.merchant, Scopes: scopes})
+	switch wrong := (*invoice.FieldError)(nil); {
+	case errors.As(err, &wrong):
+		return again("invite.error.name")
+	case errors.Is(err, access.ErrTooManyInvitations):
+		return again("invite.error.many")
+	case errors.As(err, new(*access.ScopeError)):
+		return errForbidden
+	case err != nil:
+		return err
+	}
+	values := map[string]any{"By": v.Name(), "Role": v.text.T("role."+form.Role, nil)}
+	if name := v.MerchantName(); name != "" {
+		values["Host"] = name
+	}
+	if err := d.mail(ctx, v, email, "mail.invite", "/dashboard/invitation?"+url.Values{"token": {token}}.Encode(), values); err != nil {
+		d.cfg.Logger.ErrorContext(ctx, "e-mail of an invitation failed", "err", err)
+		if err := d.cfg.Sessions.Uninvite(context.WithoutCancel(ctx), v.principal, i.MerchantID, i.ID); err != nil {
+			return err
+		}
+		return again("invite.error.mail")
+	}
+	d.redirect(w, r, "/dashboard/keys")
+	return nil
+}
+
+// invitationView is the page on which a person accepts an invitation.
+type invitationView struct {
+	access.Invitation
+	Token string
+	Role  string
+}
+
+// invitationPage shows an invitation. It is accepted only when the person presses the button, because
+// programs open links in messages.
+func (d *Dashboard) invitationPage(w http.ResponseWriter, r *http.Request) error {
+	token := r.FormValue("token")
+	i, err := d.cfg.Sessions.Invitation(r.Context(), token)
+	if errors.Is(err, access.ErrLink) {
+		return errInvitation
+	}
+	if err != nil {
+		return err
+	}
+	return d.render(w, r, http.StatusOK, "invitation.html", "invitation.title", invitationView{i, token, i.Scopes.Role()})
+}
+
+// errInvitation is the error of an invitation that is unknown, used, withdrawn or too old.
+var errInvitation = &pageError{Status: http.StatusNotFound, Title: "invitation.title", Text: "signIn.error.link"}
+
+// acceptInvitation makes the person a member, and begins a session.
+func (d *Dashboard) acceptInvitation(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	merchant, token, err := d.cfg.Sessions.Accept(r.Context(), r.PostFormValue("token"), browserOf(r))
+	switch {
+	case errors.Is(err, access.ErrLink):
+		return errInvitation
+	case errors.Is(err, access.ErrTooMany), errors.Is(err, access.ErrTooManyMemberships):
+		return &pageError{Status: http.StatusConflict, Title: "invitation.title", Text: "invite.error.many"}
+	case err != nil:
+		return err
+	}
+	d.setCookie(w, token)
+	to := "/dashboard"
+	if merchant != "" {
+		to += "?merchantId=" + merchant
+	}
+	seeOther(w, r, to)
+	return nil
+}
+
+// withdrawInvitation deletes an invitation.
+func (d *Dashboard) withdrawInvitation(w http.ResponseWriter, r *http.Request) error {
+	v := visitOf(r)
+	if err := d.cfg.Sessions.Uninvite(r.Context(), v.principal, v.merchant, r.PathValue("id")); err != nil {
+		return err
+	}
+	d.redirect(w, r, "/dashboard/keys")
+	return nil
+}

@@ -1,0 +1,204 @@
+package dashboard_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/mailer"
+	"github.com/quittance/quittance/internal/server"
+	"github.com/quittance/quittance/internal/web/dashboard"
+)
+
+// office is the base of the dashboard's addresses in mails.
+const office = "http://office.example"
+
+// letter is a mail that a server took.
+type letter struct {
+	recipient string
+	mailer.Message
+}
+
+// postOffice is a server for mails.
+type postOffice struct {
+	sent   chan letter
+	broken atomic.Bool
+}
+
+func (o *postOffice) Send(_ context.Context, _, recipient string, m mailer.Message) error {
+	if o.broken.Load() {
+		return errors.New("out of order")
+	}
+	o.sent <- letter{recipient, m}
+	return nil
+}
+
+// newPostOffice returns a server for mails, and a change of a world that uses it.
+func newPostOffice() (*postOffice, func(*server.Config)) {
+	o := &postOffice{sent: make(chan letter, 10)}
+	return o, func(c *server.Config) { c.SMTP, c.DashboardURL = o, office }
+}
+
+var mailedPage = regexp.MustCompile(office + `(/dashboard\S+)`)
+
+// page waits for a mail to an address, and returns the page that it leads to.
+func (o *postOffice) page(t *testing.T, recipient string, texts ...string) string {
+	t.Helper()
+	var got letter
+	select {
+	case got = <-o.sent:
+	case <-time.After(patience):
+		t.Fatalf("no mail to %s", recipient)
+	}
+	found := mailedPage.FindStringSubmatch(got.Text)
+	if got.recipient != recipient || found == nil || !strings.Contains(got.HTML, "href=") {
+		t.Fatalf("the mail is to %s, and says %s", got.recipient, got.Text)
+	}
+	for _, text := range texts {
+		if !strings.Contains(got.Subject+got.Text, text) {
+			t.Errorf("the mail lacks %q:\n%s\n%s", text, got.Subject, got.Text)
+		}
+	}
+	return found[1]
+}
+
+// invites invites a person as a role, and returns the page of the invitation.
+func (p *person) invites(o *postOffice, email, role string) string {
+	p.t.Helper()
+	form := p.get("/dashboard/keys/new?for=person").want(p.t, http.StatusOK, "A mail with a link goes to this address")
+	p.submit(form, "/dashboard/keys", url.Values{"name": {"Ada"}, "email": {email}, "role": {role}}).want(p.t, http.StatusOK, "Invited", strings.ToLower(email))
+	return o.page(p.t, strings.ToLower(email), "Invitation to", "invites you")
+}
+
+// enter presses the button of a mailed page.
+func (p *person) enter(page string) answer {
+	p.t.Helper()
+	for range 2 { // a scanner has opened it before
+		p.get(page).want(p.t, http.StatusOK)
+	}
+	path, _, _ := strings.Cut(page, "?")
+	return p.submit(p.get(page), path, nil)
+}
+
+// linkTo returns the address of the link with a text.
+func (a answer) linkTo(t *testing.T, text string) string {
+	t.Helper()
+	for _, e := range a.named("a") {
+		if e.words() == text {
+			return e.attrs["href"]
+		}
+	}
+	t.Fatalf("%s has no link %q:\n%s", a.path, text, a.words())
+	return ""
+}
+
+// TestPeople invites a person to two merchants, switches between them, and ends a membership.
+func TestPeople(t *testing.T) {
+	t.Parallel()
+	mails, withMails := newPostOffice()
+	w := newWorld(t, withMails)
+	owners := make(map[string]*person)
+	for _, id := range []string{"cafe", "bistro"} {
+		w.operator.api("POST", "/api/merchants", apitypes.CreateMerchantRequest{ID: id, Name: "The " + id}, nil)
+		owners[id] = w.person(id, access.Admin)
+	}
+	owners["cafe"].get("/dashboard").want(t, http.StatusOK, "The cafe", "maria", "Owner")
+	ada := w.guest()
+	page := owners["cafe"].invites(mails, "Ada@Example.com", "finance")
+	ada.enter(page).want(t, http.StatusOK, "The cafe", "Ada", "Finance")
+	w.guest().get(page).want(t, http.StatusNotFound, "expired, or was used")
+	w.guest().post("/dashboard/invitation", url.Values{"token": {strings.TrimPrefix(page, "/dashboard/invitation?token=")}}).want(t, http.StatusNotFound)
+	if len(ada.get("/dashboard").classed("switch")) > 0 {
+		t.Error("a person with one merchant can switch")
+	}
+	ada.enter(owners["bistro"].invites(mails, "ada@example.com", "owner")).want(t, http.StatusOK, "The bistro", "Owner", "The cafe")
+
+	const atBistro, atCafe = "?merchantId=bistro", "?merchantId=cafe"
+	ada.get("/dashboard"+atCafe).want(t, http.StatusOK, "Finance")
+	ada.get("/dashboard/keys"+atCafe).want(t, http.StatusForbidden)
+	ada.get("/dashboard/invoices?merchantId=acme").want(t, http.StatusNotFound)
+	for _, path := range []string{"/dashboard", "/dashboard/settings", "/dashboard/keys", "/dashboard/invoices", "/dashboard/invoices/new", "/dashboard/events", "/dashboard/webhook"} {
+		page := ada.get(path+atBistro).want(t, http.StatusOK, "The bistro")
+		for _, address := range append(page.links(), page.actions()...) {
+			if strings.HasPrefix(address, "/dashboard") && !strings.Contains(address, "merchantId=") && !slices.Contains([]string{"/dashboard/language", "/dashboard/sign-out"}, address) {
+				t.Errorf("%s leads to %s, which is of another merchant", path, address)
+			}
+		}
+	}
+	ada.submit(ada.get("/dashboard/settings"+atBistro), "/dashboard/settings"+atBistro, url.Values{"name": {"Chez Ada"}}).want(t, http.StatusOK, "Chez Ada")
+	ada.get("/dashboard"+atCafe).want(t, http.StatusOK, "The cafe")
+
+	keys := ada.get("/dashboard/keys"+atBistro).want(t, http.StatusOK, "Ada")
+	own := keys.linkTo(t, "Ada")
+	if page := ada.get(own).want(t, http.StatusOK, "Revoke"); len(page.actions()) == 0 || strings.Contains(page.words(), "Replace") {
+		t.Errorf("the page of a membership has\n%s", page.words())
+	}
+	w.operator.post(strings.ReplaceAll(own, atBistro, "")+"/link", nil).want(t, http.StatusConflict, "belongs to a person")
+	owners["bistro"].post(strings.ReplaceAll(own, atBistro, "")+"/revoke", nil).want(t, http.StatusOK)
+	ada.get("/dashboard"+atBistro).want(t, http.StatusNotFound)
+	ada.get("/dashboard").want(t, http.StatusOK, "The cafe")
+	cafes := owners["cafe"].get("/dashboard/keys").linkTo(t, "Ada")
+	owners["cafe"].post(cafes+"/revoke", nil).want(t, http.StatusOK)
+	ada.get("/dashboard").want(t, http.StatusOK, "Sign in")
+}
+
+// TestSignInByMail signs a person in by mail, refuses what nobody asked for, and confirms by mail.
+func TestSignInByMail(t *testing.T) {
+	t.Parallel()
+	mails, withMails := newPostOffice()
+	w := newWorld(t, withMails)
+	owner := w.person("acme", access.Admin)
+	owner.get("/dashboard/keys").want(t, http.StatusOK)
+	page := owner.invites(mails, "ada@example.com", "owner")
+	const mailPath = "/dashboard/sign-in/mail"
+	ada := w.guest()
+	asks := func(email, next string) answer {
+		return w.guest().post(mailPath, url.Values{"email": {email}, "next": {next}})
+	}
+	asks("ada@example.com", "").want(t, http.StatusOK, "a mail with a link is on its way") // an invitation is no membership
+	ada.enter(page).want(t, http.StatusOK, "Ada")
+	asks("Ada <ada@example.com>", "").want(t, http.StatusBadRequest, "This is not an e-mail address")
+	unknown, known := asks("eve@example.com", ""), asks("ADA@example.com", "/dashboard/invoices")
+	if unknown.words() != known.words() || known.status != http.StatusOK {
+		t.Errorf("the answers are\n%s\nand\n%s", unknown.words(), known.words())
+	}
+	link := mails.page(t, "ada@example.com", "Sign in to office.example")
+	again := w.guest()
+	again.enter(link).want(t, http.StatusOK, "Invoices", "Ada")
+	w.guest().post("/dashboard/sign-in", url.Values{"link": {strings.TrimPrefix(strings.Split(link, "&")[0], "/dashboard/sign-in?link=")}}).want(t, http.StatusUnauthorized, "was used before")
+
+	w.forward(dashboard.MailWindow)
+	w.forgetConfirmations()
+	refused := again.post("/dashboard/keys", url.Values{"for": {"person"}, "name": {"Eve"}, "email": {"eve@example.com"}, "role": {"owner"}}).want(t, http.StatusOK, "Is it still you?", "sign in again")
+	again.submit(refused, mailPath, nil).want(t, http.StatusOK, "on its way")
+	again.enter(mails.page(t, "ada@example.com")).want(t, http.StatusOK, "People and keys")
+	for range dashboard.MailsOfPerson {
+		asks("eve@example.com", "").want(t, http.StatusOK)
+	}
+	asks("eve@example.com", "").want(t, http.StatusTooManyRequests, "Too many requests")
+
+	mails.broken.Store(true)
+	form := again.get("/dashboard/keys/new?for=person").want(t, http.StatusOK)
+	again.submit(form, "/dashboard/keys", url.Values{"name": {"Bob"}, "email": {"bob@example.com"}, "role": {"finance"}}).want(t, http.StatusBadRequest, "The mail could not be sent")
+	if words := again.get("/dashboard/keys").words(); strings.Contains(words, "bob@example.com") {
+		t.Error("a person without a mail is invited")
+	}
+	mails.broken.Store(false)
+	bob := again.invites(mails, "bob@example.com", "finance")
+	listed := again.get("/dashboard/keys")
+	for _, action := range listed.actions() {
+		if strings.HasSuffix(action, "/withdraw") {
+			again.submit(listed, action, nil).want(t, http.StatusOK)
+		}
+	}
+	w.guest().get(bob).want(t, http.StatusNotFound)
+}
