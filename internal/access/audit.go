@@ -75,6 +75,8 @@ const (
 	ActionSignInLink        Action = "session.link"
 	ActionInvite            Action = "person.invite"
 	ActionUninvite          Action = "person.uninvite"
+	ActionPasskeyAdd        Action = "passkey.add"
+	ActionPasskeyRemove     Action = "passkey.remove"
 	ActionMerchantCreate    Action = "merchant.create"
 	ActionMerchantUpdate    Action = "merchant.update"
 	ActionMerchantRetire    Action = "merchant.retire"

@@ -35,7 +35,11 @@ func newSessionWorld(t *testing.T, s *db.DB) *sessionWorld {
 	w := &sessionWorld{t: t, store: s, at: time.Unix(1_000_000, 0).UTC()}
 	now := func() time.Time { return w.at }
 	w.keys = access.NewKeyManager(access.KeyManagerConfig{Store: s, Mode: access.Live, Known: func(string) bool { return true }, Now: now, Rand: rand.Reader})
-	w.SessionManager = access.NewSessions(access.SessionConfig{Store: s, Now: now, Rand: rand.Reader, Authenticator: access.NewAuthenticator(access.AuthenticatorConfig{
+	party, err := access.NewRelyingParty(office)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.SessionManager = access.NewSessions(access.SessionConfig{Store: s, Passkeys: party, Now: now, Rand: rand.Reader, Authenticator: access.NewAuthenticator(access.AuthenticatorConfig{
 		Store: access.NewTables(s), Mode: access.Live, Now: now, Logger: slog.New(slog.DiscardHandler),
 	})})
 	return w

@@ -160,15 +160,15 @@ func takeSignInLink(ctx context.Context, tx *db.Tx, token TokenHash, now time.Ti
 		token.text(), now.Unix())
 }
 
-// cleanSessions deletes up to limit sessions that have ended, and up to limit links and invitations that
-// have expired.
+// cleanSessions deletes up to limit sessions that have ended, and up to limit links, invitations and uses
+// of passkeys that have expired.
 func cleanSessions(ctx context.Context, s *db.DB, now time.Time, limit int) error {
 	idle := now.Add(-SessionIdle)
 	return s.Update(ctx, func(tx *db.Tx) error {
 		if _, err := tx.Exec(ctx, "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= $1 OR used_at <= $2 LIMIT $3)", now.Unix(), idle.Unix(), limit); err != nil {
 			return err
 		}
-		for _, table := range []string{"sign_in_links", "invitations"} {
+		for _, table := range []string{"sign_in_links", "invitations", "passkey_ceremonies"} {
 			if _, err := tx.Exec(ctx, "DELETE FROM "+table+" WHERE token_hash IN (SELECT token_hash FROM "+table+" WHERE expires_at <= $1 LIMIT $2)", now.Unix(), limit); err != nil {
 				return err
 			}
@@ -206,7 +206,7 @@ func setSessionVisits(ctx context.Context, tx *db.Tx, id string, v Visits) error
 
 // EndSessions ends all sessions, sign-in links and invitations.
 func EndSessions(ctx context.Context, tx *db.Tx) error {
-	for _, table := range []string{"sessions", "sign_in_links", "invitations"} {
+	for _, table := range []string{"sessions", "sign_in_links", "invitations", "passkey_ceremonies"} {
 		if _, err := tx.Exec(ctx, "DELETE FROM "+table); err != nil {
 			return fmt.Errorf("end the %s: %w", table, err)
 		}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-webauthn/webauthn/webauthn"
+
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 )
@@ -34,15 +36,17 @@ type KeyAuthenticator interface {
 	PrincipalOf(ctx context.Context, keyID string) (Principal, error)
 }
 
-// SessionConfig is the configuration of a Manager. All fields but Admit are required.
+// SessionConfig is the configuration of a Manager. All fields but Admit and Passkeys are required.
 type SessionConfig struct {
 	Store         *db.DB
 	Authenticator KeyAuthenticator
 	// Admit is called before a token of a link, or of a session that this process does not know, is looked
 	// up in the database. If it is nil, all are looked up.
 	Admit Admit
-	Now   func() time.Time
-	Rand  io.Reader
+	// Passkeys accepts passkeys. It is nil if the dashboard has no host name.
+	Passkeys *webauthn.WebAuthn
+	Now      func() time.Time
+	Rand     io.Reader
 }
 
 // SessionManager begins, finds and ends sessions. It records in the audit log, in the same transaction, that
@@ -93,6 +97,15 @@ func (m *SessionManager) begin(ctx context.Context, tx *db.Tx, p Principal, pers
 	s := Session{
 		ID: m.ids.New(PrefixSession), KeyID: p.KeyID, PersonID: personID, ParentKeys: p.ParentKeys, MerchantID: p.MerchantID, Client: shorten(from.Client), Browser: shorten(from.Name),
 		CreatedAt: now, ConfirmedAt: now, UsedAt: now, ExpiresAt: p.CapExpiry(now.Add(SessionLifetime)),
+	}
+	if personID != "" { // then a passkey confirms it
+		has, err := hasPasskey(ctx, tx, personID)
+		if err != nil {
+			return "", err
+		}
+		if has {
+			s.ConfirmedAt = time.Unix(0, 0)
+		}
 	}
 	token, err = m.newToken(PrefixSessionToken)
 	if err != nil {

@@ -20,7 +20,7 @@ type Access struct {
 }
 
 // buildAccess builds the authenticator of callers, and the managers of keys and sessions.
-func (s *Server) buildAccess() {
+func (s *Server) buildAccess() error {
 	s.authenticator = access.NewAuthenticator(access.AuthenticatorConfig{
 		Store: access.NewTables(s.store), Admit: s.limits.guesses.admit, Mode: s.cfg.Access.Mode, Open: s.cfg.Access.Open, Configured: s.cfg.Access.OperatorKey, Now: s.cfg.Now, Logger: s.cfg.Logger,
 		Known: s.merchants.Known,
@@ -28,7 +28,12 @@ func (s *Server) buildAccess() {
 	s.keys = access.NewKeyManager(access.KeyManagerConfig{
 		Store: s.store, Mode: s.cfg.Access.Mode, Known: s.merchants.Known, Now: s.cfg.Now, Rand: s.cfg.Rand,
 	})
-	s.sessions = access.NewSessions(access.SessionConfig{Store: s.store, Authenticator: limitedAuthenticator{s.authenticator, s.limits}, Admit: s.limits.admitToken, Now: s.cfg.Now, Rand: s.cfg.Rand})
+	passkeys, err := access.NewRelyingParty(s.cfg.DashboardURL)
+	if err != nil {
+		return err
+	}
+	s.sessions = access.NewSessions(access.SessionConfig{Passkeys: passkeys, Store: s.store, Authenticator: limitedAuthenticator{s.authenticator, s.limits}, Admit: s.limits.admitToken, Now: s.cfg.Now, Rand: s.cfg.Rand})
+	return nil
 }
 
 // isPrivate reports whether only programs on this machine reach the operator door at the

@@ -132,7 +132,9 @@ func TestServiceOffAtNight(t *testing.T) {
 	}
 	start := func() *Server {
 		s := built(t, cfg)
-		s.buildAccess()
+		if err := s.buildAccess(); err != nil {
+			t.Fatal(err)
+		}
 		s.requests = access.NewRequestLog(access.RequestLogConfig{Store: access.NewTables(s.store), IDs: s.ids, Now: now, Logger: s.cfg.Logger})
 		return s
 	}

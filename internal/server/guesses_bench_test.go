@@ -49,7 +49,9 @@ func BenchmarkGuess(b *testing.B) {
 	if err := s.build(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	s.buildAccess()
+	if err := s.buildAccess(); err != nil {
+		b.Fatal(err)
+	}
 	handler := s.handlers()(l)
 	headers := make([]http.Header, 1000)
 	for i := range headers {

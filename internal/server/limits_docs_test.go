@@ -143,6 +143,8 @@ func limitRows() []string {
 			access.SessionLifetime/day, access.SessionIdle/time.Hour, access.MaxSessions, access.ConfirmedFor/time.Minute, access.SignInLinkLifetime/time.Minute),
 		row("people | an invitation is open for %d days; %d open ones of the operator and of each merchant; a person is a member of %d merchants",
 			access.InvitationLifetime/day, access.MaxInvitations, access.MaxMemberships),
+		row("passkeys | %d of a person; %d minutes to use one; %d sign-ins of one client network that begin in %d minutes; %d uses at a time",
+			access.MaxPasskeys, access.CeremonyLifetime/time.Minute, dashboard.PasskeysOfClient, dashboard.MailWindow/time.Minute, access.MaxCeremonies),
 		row("mails that sign people in | %d to one address and %d of one client network in %d minutes; %d that wait %d at a time; %d s for one that somebody waits for",
 			dashboard.MailsOfPerson, dashboard.MailsOfClient, dashboard.MailWindow/time.Minute, mailer.MaxQueued, mailer.MaxInFlight, seconds(mailer.SendTimeout)),
 		row("keys whose links led one to another | %d behind a session", access.MaxParentKeys),

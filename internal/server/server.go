@@ -232,7 +232,9 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err := s.build(ctx); err != nil {
 		return err
 	}
-	s.buildAccess()
+	if err := s.buildAccess(); err != nil {
+		return err
+	}
 	s.requests = access.NewRequestLog(access.RequestLogConfig{Store: access.NewTables(s.store), IDs: s.ids, Now: s.cfg.Now, Dropped: func(n int) { s.metrics.unlogged.Add(float64(n)) }, Logger: s.cfg.Logger})
 	defer func() {
 		for _, run := range s.chains {

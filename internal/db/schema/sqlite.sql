@@ -1854,6 +1854,39 @@ CREATE TABLE invitations (
 CREATE INDEX invitations_by_merchant ON invitations (merchant_id, id);
 CREATE INDEX invitations_by_expiry ON invitations (expires_at);
 
+-- Passkeys of people.
+CREATE TABLE passkeys (
+    -- of the credential, in base64url
+    id         TEXT NOT NULL PRIMARY KEY CHECK (length(id) BETWEEN 1 AND 1400),
+    -- whose it is
+    person_id  TEXT NOT NULL REFERENCES people (id),
+    -- the person's name for the device
+    name       TEXT NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
+    -- JSON: public key, counter and attestation
+    credential TEXT NOT NULL CHECK (length(credential) <= 65536),
+    -- Unix seconds
+    created_at BIGINT NOT NULL,
+    -- Unix seconds; null if it was not used
+    used_at    BIGINT
+);
+CREATE INDEX passkeys_by_person ON passkeys (person_id, created_at);
+
+-- Uses of passkeys that have begun. One that ends is deleted.
+CREATE TABLE passkey_ceremonies (
+    -- SHA-256 of the page's token, in hex
+    token_hash TEXT NOT NULL PRIMARY KEY CHECK (length(token_hash) = 64),
+    -- what for
+    purpose    TEXT NOT NULL CHECK (purpose IN ('sign-in', 'confirm', 'add')),
+    -- session in which it began; null to sign in
+    session_id TEXT CHECK (length(session_id) BETWEEN 1 AND 64),
+    -- JSON: the challenge, and what the answer must have
+    data       TEXT NOT NULL CHECK (length(data) <= 65536),
+    -- Unix seconds
+    expires_at BIGINT NOT NULL,
+    CHECK ((session_id IS NULL) = (purpose = 'sign-in'))
+);
+CREATE INDEX passkey_ceremonies_by_expiry ON passkey_ceremonies (expires_at);
+
 -- The last requests of the API that carried a key, without queries, headers and bodies. The newest of each owner of
 -- keys are kept.
 CREATE TABLE api_requests (

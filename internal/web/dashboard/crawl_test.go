@@ -148,6 +148,15 @@ var unlinked = map[string]string{
 	"POST /dashboard/invitation":                "a mail leads there",
 	"POST /dashboard/invitations/{id}/withdraw": "the form is there after an invitation by mail",
 
+	"POST /dashboard/sign-in/passkey":        "the script asks for it",
+	"POST /dashboard/sign-in/passkey/finish": "the form is there at a host name",
+	"GET /dashboard/passkeys/new":            "of people without a key",
+	"POST /dashboard/passkeys/add":           "of people without a key",
+	"POST /dashboard/passkeys":               "of people without a key",
+	"POST /dashboard/passkeys/confirm":       "of people without a key",
+	"POST /dashboard/confirm/passkey":        "of people without a key",
+	"POST /dashboard/passkeys/{id}/remove":   "of people without a key",
+
 	"POST /dashboard/confirm": "what is dangerous leads there",
 
 	"GET /dashboard/refunds/{id}/wallet": "the script that talks to a wallet reads it",

@@ -88,7 +88,7 @@ func (d *Dashboard) Routes() []webpage.Route {
 		d.route("GET /dashboard/sessions", "", d.sessions),
 		d.route("POST /dashboard/sessions/{id}/end", "", d.endSession),
 	}
-	routes = slices.Concat(routes, d.peopleRoutes(), d.invoiceRoutes(), d.filterRoutes(), d.inboxRoutes(), d.transferRoutes(), d.moneyRoutes(),
+	routes = slices.Concat(routes, d.peopleRoutes(), d.passkeyRoutes(), d.invoiceRoutes(), d.filterRoutes(), d.inboxRoutes(), d.transferRoutes(), d.moneyRoutes(),
 		d.submissionRoutes(), d.linkRoutes(), d.developerRoutes(), d.operatorRoutes(), d.scenarioRoutes())
 	for _, f := range files {
 		routes = append(routes, webpage.Route{Pattern: "GET " + f.Path, Handler: d.file(f)}.With(webpage.Open))

@@ -30,12 +30,16 @@ const (
 type mailLimits struct {
 	people  *limits.Buckets[string]
 	clients *limits.Buckets[netip.Prefix]
+	// passkeys count sign-ins by a passkey that begin.
+	passkeys *limits.Buckets[netip.Prefix]
 }
 
 func newMailLimits(now func() time.Time) mailLimits {
 	return mailLimits{
 		people:  limits.NewBuckets[string](limits.Limit{Name: "mails", Quota: MailsOfPerson, Window: MailWindow}, maxMailed, now),
 		clients: limits.NewBuckets[netip.Prefix](limits.Limit{Name: "mails", Quota: MailsOfClient, Window: MailWindow}, maxMailed, now),
+
+		passkeys: limits.NewBuckets[netip.Prefix](limits.Limit{Name: "passkeys", Quota: PasskeysOfClient, Window: MailWindow}, maxMailed, now),
 	}
 }
 

@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -48,7 +49,7 @@ func newPostOffice() (*postOffice, func(*server.Config)) {
 	return o, func(c *server.Config) { c.SMTP, c.DashboardURL = o, office }
 }
 
-var mailedPage = regexp.MustCompile(office + `(/dashboard\S+)`)
+var mailedPage = regexp.MustCompile(`http://[^/]+(/dashboard\S+)`)
 
 // page waits for a mail to an address, and returns the page that it leads to.
 func (o *postOffice) page(t *testing.T, recipient string, texts ...string) string {
@@ -201,4 +202,39 @@ func TestSignInByMail(t *testing.T) {
 		}
 	}
 	w.guest().get(bob).want(t, http.StatusNotFound)
+}
+
+// TestExtraPasskeys adds a passkey in a browser, signs in with it, and confirms a dangerous change.
+func TestExtraPasskeys(t *testing.T) {
+	t.Parallel()
+	mails, withMails := newPostOffice()
+	var base string
+	w := newWorld(t, withMails, func(c *server.Config) {
+		_, port, err := net.SplitHostPort(c.Listeners[0].Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		base = "http://localhost:" + port // a passkey needs a host name
+		c.DashboardURL = base
+	})
+	w.url = base
+	ada := w.guest()
+	ada.enter(w.person("acme", access.Admin).invites(mails, "ada@example.com", "owner")).want(t, http.StatusOK, "Ada")
+	d := ada.at(t)
+	d.AddAuthenticator()
+	d.open("/dashboard/passkeys/new")
+	d.fill("[name=name]", "Laptop")
+	d.Press("Add a passkey")
+	d.AwaitPath("/dashboard/sessions")
+	d.AwaitText("main", "Laptop")
+	d.Press("Sign out")
+	d.AwaitPath("/dashboard/sign-in")
+	d.Press("Sign in with a passkey")
+	d.AwaitText("header", "Ada")
+	w.forgetConfirmations()
+	d.open("/dashboard/keys/new?for=program")
+	d.AwaitText("main", "use your passkey")
+	d.Press("Use the passkey")
+	d.AwaitPath("/dashboard/keys/new")
+	d.isQuiet(t)
 }

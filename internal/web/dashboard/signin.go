@@ -26,17 +26,18 @@ func parseForm(w http.ResponseWriter, r *http.Request) error {
 
 // signInForm is the page on which a person signs in, or proves to hold the key.
 type signInForm struct {
-	Next  string // page to go to afterwards
-	Link  string // token of a link that signs in, or empty
-	Open  bool   // the person may sign in without a key
-	Mail  bool   // the service can send a link
-	Sent  bool   // it has sent one, if a person has the address
-	Error string // id of a text, or empty
+	Next    string // page to go to afterwards
+	Link    string // token of a link that signs in, or empty
+	Open    bool   // the person may sign in without a key
+	Mail    bool   // the service can send a link
+	Sent    bool   // it has sent one, if a person has the address
+	Passkey bool   // a passkey can be used
+	Error   string // id of a text, or empty
 }
 
 // signInForm returns the form of a request.
 func (d *Dashboard) signInForm(r *http.Request) signInForm {
-	return signInForm{Next: next(r), Open: d.cfg.Open, Mail: d.cfg.Mail != nil}
+	return signInForm{Next: next(r), Open: d.cfg.Open, Mail: d.cfg.Mail != nil, Passkey: d.cfg.Sessions.HasPasskeys()}
 }
 
 // browserOf describes the browser that makes a request.
@@ -113,7 +114,11 @@ func (d *Dashboard) signOut(w http.ResponseWriter, r *http.Request) error {
 
 // confirmPage asks for the key once more, before a dangerous change.
 func (d *Dashboard) confirmPage(w http.ResponseWriter, r *http.Request) error {
-	form, err := d.confirmForm(r, "")
+	refused := ""
+	if r.FormValue("refused") != "" {
+		refused = "passkeys.error"
+	}
+	form, err := d.confirmForm(r, refused)
 	if err != nil {
 		return err
 	}
@@ -136,6 +141,11 @@ func (d *Dashboard) confirmForm(r *http.Request, refused string) (form confirmFo
 			return form, err
 		}
 		form.Email = person.Email
+		own, err := d.cfg.Sessions.Passkeys(r.Context(), v.session)
+		if err != nil {
+			return form, err
+		}
+		form.Passkey = form.Passkey && len(own) > 0
 	}
 	return form, nil
 }
@@ -196,7 +206,14 @@ type sessionRow struct {
 	Current bool // the one that asks
 }
 
-// sessions lists the sessions that the person may end.
+// sessionsView is the page of sessions and passkeys.
+type sessionsView struct {
+	Rows     []sessionRow
+	Passkeys []access.Passkey
+	May      bool // the person may add a passkey
+}
+
+// sessions lists the sessions that the person may end, and the person's passkeys.
 func (d *Dashboard) sessions(w http.ResponseWriter, r *http.Request) error {
 	v := visitOf(r)
 	list, err := d.cfg.Sessions.List(r.Context(), v.principal, "", maxSessions)
@@ -207,7 +224,11 @@ func (d *Dashboard) sessions(w http.ResponseWriter, r *http.Request) error {
 	for i, s := range list {
 		rows[i] = sessionRow{s, s.ID == v.session.ID}
 	}
-	return d.render(w, r, http.StatusOK, "sessions.html", "sessions.title", rows)
+	view := sessionsView{Rows: rows, May: d.cfg.Sessions.HasPasskeys() && v.session.PersonID != ""}
+	if view.Passkeys, err = d.cfg.Sessions.Passkeys(r.Context(), v.session); err != nil {
+		return err
+	}
+	return d.render(w, r, http.StatusOK, "sessions.html", "sessions.title", view)
 }
 
 // endSession ends a session.

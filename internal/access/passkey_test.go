@@ -1,0 +1,227 @@
+package access_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/test/dbtest"
+)
+
+// office is the URL of the dashboard.
+const office = "https://office.example"
+
+// device is a device with one passkey.
+type device struct {
+	key          *ecdsa.PrivateKey
+	id           []byte
+	user         string
+	count        uint32
+	host, origin string
+	flags        byte // user present and verified
+}
+
+func newDevice(t *testing.T) *device {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &device{key: key, id: []byte(rand.Text()[:16]), host: "office.example", origin: office, flags: 0x05}
+}
+
+func b64(raw []byte) string { return base64.RawURLEncoding.EncodeToString(raw) }
+
+// authenticatorData returns the signed data about the device.
+func (d *device) authenticatorData(flags byte) []byte {
+	host := sha256.Sum256([]byte(d.host))
+	return binary.BigEndian.AppendUint32(append(host[:], flags), d.count)
+}
+
+// clientData returns the browser's data about a use.
+func (d *device) clientData(use, challenge string) []byte {
+	return fmt.Appendf(nil, `{"type":"webauthn.%s","challenge":%q,"origin":%q,"crossOrigin":false}`, use, challenge, d.origin)
+}
+
+// challengeOf returns the challenge of the options of a use.
+func challengeOf(t *testing.T, options any) string {
+	t.Helper()
+	text, err := json.Marshal(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var in struct {
+		PublicKey struct {
+			Challenge string `json:"challenge"`
+		} `json:"publicKey"`
+	}
+	if err := json.Unmarshal(text, &in); err != nil || in.PublicKey.Challenge == "" {
+		t.Fatalf("the options are %s, %v", text, err)
+	}
+	return in.PublicKey.Challenge
+}
+
+// answer returns the JSON of a credential, as browsers write it.
+func (d *device) answer(response map[string]string) []byte {
+	text, _ := json.Marshal(map[string]any{"id": b64(d.id), "rawId": b64(d.id), "type": "public-key", "response": response, "clientExtensionResults": struct{}{}})
+	return text
+}
+
+// create answers to the creation of a passkey of a person, without attestation.
+func (d *device) create(t *testing.T, options any, person string) []byte {
+	t.Helper()
+	d.user = person
+	point, err := d.key.PublicKey.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := append(d.authenticatorData(d.flags|0x40), make([]byte, 16)...) // with a key, of a device without a kind
+	data = append(binary.BigEndian.AppendUint16(data, uint16(len(d.id))), d.id...)
+	data = slices.Concat(data, []byte{0xa5, 1, 2, 3, 0x26, 0x20, 1, 0x21, 0x58, 0x20}, point[1:33], []byte{0x22, 0x58, 0x20}, point[33:])
+	object := slices.Concat([]byte("\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData\x58"), []byte{byte(len(data))}, data)
+	return d.answer(map[string]string{"clientDataJSON": b64(d.clientData("create", challengeOf(t, options))), "attestationObject": b64(object)})
+}
+
+// use answers to a use of the passkey.
+func (d *device) use(t *testing.T, options any) []byte {
+	t.Helper()
+	d.count++
+	data, client := d.authenticatorData(d.flags), d.clientData("get", challengeOf(t, options))
+	hash := sha256.Sum256(client)
+	signed := sha256.Sum256(append(slices.Clone(data), hash[:]...))
+	signature, err := ecdsa.SignASN1(rand.Reader, d.key, signed[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.answer(map[string]string{"authenticatorData": b64(data), "clientDataJSON": b64(client), "signature": b64(signature), "userHandle": b64([]byte(d.user))})
+}
+
+// begin begins a use.
+func (w *sessionWorld) begin(purpose access.Purpose, s access.Session) (options any, token string) {
+	w.t.Helper()
+	options, token, err := w.BeginPasskey(w.t.Context(), purpose, s)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return options, token
+}
+
+// adds gives the person of a session a passkey.
+func (w *sessionWorld) adds(s access.Session, d *device) {
+	w.t.Helper()
+	options, token := w.begin(access.ToAdd, s)
+	if err := w.AddPasskey(w.t.Context(), s, token, "phone", d.create(w.t, options, s.PersonID)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestPasskey adds a passkey, signs in and confirms with it, and refuses every other answer.
+func TestPasskey(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := newSessionWorld(t, store)
+		ctx := t.Context()
+		_, token := w.invite(w.person("acme", access.Admin), "ada@example.com", access.Admin)
+		first := w.join(token)
+		s, phone := w.find(first), newDevice(t)
+		if !s.Confirmed(w.at) {
+			t.Error("a person without a passkey is not confirmed by the mail")
+		}
+		w.adds(s, phone)
+
+		options, token := w.begin(access.ToSignIn, access.Session{})
+		answer := phone.use(t, options)
+		signedIn, err := w.SignInByPasskey(ctx, token, answer, access.Browser{})
+		if err != nil || w.find(signedIn).PersonID != s.PersonID || !w.find(signedIn).Confirmed(w.at) {
+			t.Fatalf("sign-in by the passkey: %v", err)
+		}
+		refused := func(why string, change func(*device), alter func(token string, answer []byte) (string, []byte)) {
+			t.Helper()
+			d := *phone
+			change(&d)
+			options, token := w.begin(access.ToSignIn, access.Session{})
+			answer := d.use(t, options)
+			if alter != nil {
+				token, answer = alter(token, answer)
+			}
+			if session, err := w.SignInByPasskey(ctx, token, answer, access.Browser{}); !errors.Is(err, access.ErrPasskey) || session != "" {
+				t.Errorf("%s: %q, %v", why, session, err)
+			}
+		}
+		refused("another host", func(d *device) { d.host = "evil.example" }, nil)
+		refused("another origin", func(d *device) { d.origin = "https://evil.example" }, nil)
+		refused("another port", func(d *device) { d.origin = office + ":8443" }, nil)
+		refused("plain HTTP", func(d *device) { d.origin = "http://office.example" }, nil)
+		refused("without the person", func(d *device) { d.flags = 0x01 }, nil)
+		refused("another key", func(d *device) { d.key = newDevice(t).key }, nil)
+		refused("another person", func(d *device) { d.user = "per_x" }, nil)
+		refused("a copy of the device", func(d *device) { d.count = 0 }, nil)
+		refused("repeated", func(*device) {}, func(string, []byte) (string, []byte) { return token, answer })
+		refused("for another challenge", func(*device) {}, func(token string, _ []byte) (string, []byte) { return token, answer })
+		refused("no answer", func(*device) {}, func(token string, _ []byte) (string, []byte) { return token, []byte("{}") })
+		refused("late", func(*device) {}, func(token string, answer []byte) (string, []byte) {
+			w.at = w.at.Add(access.CeremonyLifetime)
+			return token, answer
+		})
+		phone.count += 20
+
+		link, err := w.MailLink(ctx, "ada@example.com")
+		if err != nil {
+			t.Fatal(err)
+		}
+		mailed, err := w.OpenLink(ctx, link.Token, access.Browser{})
+		if err != nil || w.find(mailed).Confirmed(w.at) {
+			t.Errorf("a mail confirms a person with a passkey: %v", err)
+		}
+		options, token = w.begin(access.ToConfirm, w.find(mailed))
+		answer = phone.use(t, options)
+		if err := w.ConfirmByPasskey(ctx, w.find(first), token, answer); !errors.Is(err, access.ErrPasskey) {
+			t.Errorf("confirmed in another session: %v", err)
+		}
+		options, token = w.begin(access.ToConfirm, w.find(mailed))
+		if err := w.ConfirmByPasskey(ctx, w.find(mailed), token, phone.use(t, options)); err != nil || !w.find(mailed).Confirmed(w.at) {
+			t.Errorf("not confirmed: %v", err)
+		}
+
+		all, err := w.Passkeys(ctx, s)
+		if err != nil || len(all) != 1 || all[0].Name != "phone" || all[0].UsedAt.IsZero() {
+			t.Fatalf("the passkeys are %+v, %v", all, err)
+		}
+		if err := w.RemovePasskey(ctx, w.find(mailed), all[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		w.wantSignedOut(signedIn, "after the passkey was removed")
+		refused("removed", func(*device) {}, nil)
+		for range access.MaxPasskeys {
+			w.adds(w.find(mailed), newDevice(t))
+		}
+		if _, _, err := w.BeginPasskey(ctx, access.ToAdd, w.find(mailed)); !errors.Is(err, access.ErrTooManyPasskeys) {
+			t.Errorf("one more passkey: %v", err)
+		}
+		if err := w.Clean(ctx, w.at.Add(access.CeremonyLifetime)); err != nil {
+			t.Fatal(err)
+		}
+		w.at = w.at.Add(time.Second)
+	})
+}
+
+// TestRelyingParty accepts passkeys only at a host name.
+func TestRelyingParty(t *testing.T) {
+	t.Parallel()
+	for base, want := range map[string]bool{office: true, "http://localhost:8080": true, "": false, "http://127.0.0.1:8080": false, "https://[::1]": false} {
+		if party, err := access.NewRelyingParty(base); err != nil || (party != nil) != want {
+			t.Errorf("%q: %v, %v", base, party, err)
+		}
+	}
+}

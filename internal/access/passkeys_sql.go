@@ -1,0 +1,113 @@
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/go-webauthn/webauthn/webauthn"
+
+	"github.com/quittance/quittance/internal/db"
+)
+
+var passkeyTable = db.NewTable("passkeys", func(k *Passkey) []db.Column {
+	return []db.Column{
+		db.Col("id", db.Text(&k.ID)),
+		db.Col("person_id", db.Text(&k.PersonID)),
+		db.Col("name", db.Text(&k.Name)),
+		db.Col("credential", db.CodeOf(&k.Credential, parseCredential, credentialText)),
+		db.Col("created_at", db.Seconds(&k.CreatedAt)),
+		db.Col("used_at", db.Null(db.Seconds(&k.UsedAt))),
+	}
+})
+
+// passkeysOf returns the passkeys of a person, the first one first.
+func passkeysOf(ctx context.Context, q db.Querier, personID string) ([]Passkey, error) {
+	return db.QueryAll(ctx, q, passkeyTable.Scan, passkeyTable.Select()+" WHERE person_id = $1 ORDER BY created_at, id LIMIT $2", personID, MaxPasskeys)
+}
+
+// hasPasskey reports whether a person has a passkey.
+func hasPasskey(ctx context.Context, q db.Querier, personID string) (bool, error) {
+	n, err := db.QueryRow(ctx, q, db.ScanCount, "SELECT count(*) FROM passkeys WHERE person_id = $1", personID)
+	return n > 0, err
+}
+
+// insertPasskey stores a new passkey. It returns ErrTooManyPasskeys beyond MaxPasskeys, and ErrConflict if
+// there is a passkey with its id.
+func insertPasskey(ctx context.Context, tx *db.Tx, k Passkey) error {
+	if _, err := db.QueryAll(ctx, tx, db.ScanID, "SELECT id FROM people WHERE id = $1"+tx.ForUpdate(), k.PersonID); err != nil {
+		return err
+	}
+	n, err := db.QueryRow(ctx, tx, db.ScanCount, "SELECT count(*) FROM passkeys WHERE person_id = $1", k.PersonID)
+	if err != nil {
+		return err
+	}
+	if n >= MaxPasskeys {
+		return ErrTooManyPasskeys
+	}
+	return tx.InsertNew(ctx, passkeyTable.Insertion("ON CONFLICT DO NOTHING"), passkeyTable.Values(k))
+}
+
+// usePasskey stores a passkey after a use, with its new counter, or returns ErrNotFound.
+func usePasskey(ctx context.Context, tx *db.Tx, personID string, c webauthn.Credential, at time.Time) error {
+	k := Passkey{ID: passkeyID(c.ID), Credential: c, UsedAt: at}
+	n, err := passkeyTable.Only("credential", "used_at").Update(ctx, tx, k, "id = $1 AND person_id = $2", k.ID, personID)
+	if err == nil && n == 0 {
+		err = db.ErrNotFound
+	}
+	return err
+}
+
+// deletePasskey deletes a passkey of a person, and returns it, or ErrNotFound.
+func deletePasskey(ctx context.Context, tx *db.Tx, personID, id string) (Passkey, error) {
+	return db.QueryRow(ctx, tx, passkeyTable.Scan, "DELETE FROM passkeys WHERE id = $1 AND person_id = $2 RETURNING "+passkeyTable.List(), id, personID)
+}
+
+// endOtherSessions deletes the sessions and the links of the person of a session, except the session.
+func endOtherSessions(ctx context.Context, tx *db.Tx, s Session) error {
+	if _, err := tx.Exec(ctx, "DELETE FROM sessions WHERE person_id = $1 AND id <> $2", s.PersonID, s.ID); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, "DELETE FROM sign_in_links WHERE person_id = $1", s.PersonID)
+	return err
+}
+
+// confirmSessionByToken stores that the person of a new session has used a passkey.
+func confirmSessionByToken(ctx context.Context, tx *db.Tx, token TokenHash, at time.Time) error {
+	_, err := tx.Exec(ctx, "UPDATE sessions SET confirmed_at = $2 WHERE token_hash = $1", token.text(), at.Unix())
+	return err
+}
+
+var ceremonyTable = db.NewTable("passkey_ceremonies", func(c *Ceremony) []db.Column {
+	return []db.Column{
+		db.Col("purpose", db.Text(&c.Purpose)),
+		db.Col("session_id", db.Null(db.Text(&c.SessionID))),
+		db.Col("data", db.CodeOf(&c.Data, parseCeremony, ceremonyText)),
+		db.Col("expires_at", db.Seconds(&c.ExpiresAt)),
+	}
+})
+
+func ceremonyText(data webauthn.SessionData) string { return db.JSONText(data) }
+
+func parseCeremony(text string) (data webauthn.SessionData, err error) {
+	err = json.Unmarshal([]byte(text), &data)
+	return data, err
+}
+
+// insertCeremony stores a ceremony, unless there are MaxCeremonies.
+func insertCeremony(ctx context.Context, tx *db.Tx, c Ceremony, token TokenHash, now time.Time) error {
+	n, err := db.QueryRow(ctx, tx, db.ScanCount, "SELECT count(*) FROM passkey_ceremonies WHERE expires_at > $1", now.Unix())
+	if err != nil {
+		return err
+	}
+	if n >= MaxCeremonies {
+		return ErrTooManyCeremonies
+	}
+	return tx.Insert(ctx, ceremonyTable.Insertion("", "token_hash"), [][]any{ceremonyTable.Values(c, token.text())})
+}
+
+// takeCeremony deletes a ceremony that has not expired, and returns it, or ErrNotFound.
+func takeCeremony(ctx context.Context, tx *db.Tx, token TokenHash, now time.Time) (Ceremony, error) {
+	return db.QueryRow(ctx, tx, ceremonyTable.Scan, "DELETE FROM passkey_ceremonies WHERE token_hash = $1 AND expires_at > $2 RETURNING "+ceremonyTable.List(),
+		token.text(), now.Unix())
+}

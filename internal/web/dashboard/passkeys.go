@@ -1,0 +1,167 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/web/webpage"
+)
+
+// PasskeysOfClient bounds the sign-ins by a passkey that one client network begins, in MailWindow.
+const PasskeysOfClient = 60
+
+// passkeyRoutes returns the routes of passkeys. A form is sent with the answer of the passkey, which the
+// page's script has asked for.
+func (d *Dashboard) passkeyRoutes() []webpage.Route {
+	account := func(r *http.Request) string { return visitOf(r).Link("/dashboard/sessions") }
+	adding := func(r *http.Request) string { return visitOf(r).Link("/dashboard/passkeys/new") }
+	return []webpage.Route{
+		d.route("POST /dashboard/sign-in/passkey", "", d.beginPasskeySignIn, webpage.Open),
+		d.route("POST /dashboard/sign-in/passkey/finish", "", d.passkeySignIn, webpage.Open),
+		d.route("GET /dashboard/passkeys/new", "", d.confirmed(d.newPasskey, adding)),
+		d.route("POST /dashboard/passkeys/add", "", d.confirmed(d.beginPasskey(access.ToAdd), adding)),
+		d.route("POST /dashboard/passkeys", "", d.confirmed(d.addPasskey, adding)),
+		d.route("POST /dashboard/passkeys/confirm", "", d.beginPasskey(access.ToConfirm)),
+		d.route("POST /dashboard/confirm/passkey", "", d.confirmByPasskey),
+		d.route("POST /dashboard/passkeys/{id}/remove", "", d.confirmed(d.removePasskey, account)),
+	}
+}
+
+// begunPasskey is what the page's script asks for before it uses a passkey.
+type begunPasskey struct {
+	Token   string `json:"token"`
+	Options any    `json:"options"` // for navigator.credentials
+}
+
+// begin answers with the options of a use of a passkey.
+func (d *Dashboard) begin(w http.ResponseWriter, r *http.Request, purpose access.Purpose) error {
+	if !d.cfg.Sessions.HasPasskeys() {
+		return errNotFound
+	}
+	options, token, err := d.cfg.Sessions.BeginPasskey(r.Context(), purpose, visitOf(r).session)
+	switch {
+	case errors.Is(err, access.ErrPasskey), errors.Is(err, access.ErrTooManyPasskeys):
+		return errPasskey
+	case errors.Is(err, access.ErrTooManyCeremonies):
+		return errBusy
+	case err != nil:
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(begunPasskey{token, options}); err != nil {
+		d.cfg.Logger.DebugContext(r.Context(), "dashboard", "err", err) // the client has disconnected
+	}
+	return nil
+}
+
+// errPasskey is the error of a passkey that is not accepted.
+var errPasskey = &pageError{Status: http.StatusConflict, Title: "passkeys.title", Text: "passkeys.error"}
+
+// beginPasskeySignIn begins a sign-in of a person whom the passkey names.
+func (d *Dashboard) beginPasskeySignIn(w http.ResponseWriter, r *http.Request) error {
+	if !limits.IsSharedIn(r.Context()) {
+		if err := d.mails.passkeys.Take(limits.Network(limits.FromContext(r.Context()))).Err(); err != nil {
+			return err
+		}
+	}
+	return d.begin(w, r, access.ToSignIn)
+}
+
+// passkeySignIn begins a session.
+func (d *Dashboard) passkeySignIn(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	if !d.cfg.Sessions.HasPasskeys() {
+		return errNotFound
+	}
+	token, err := d.cfg.Sessions.SignInByPasskey(r.Context(), r.PostFormValue("token"), []byte(r.PostFormValue("answer")), browserOf(r))
+	if errors.Is(err, access.ErrPasskey) {
+		form := d.signInForm(r)
+		form.Error = "passkeys.error"
+		return d.render(w, r, http.StatusUnauthorized, "signin.html", "signIn.title", form)
+	}
+	if err != nil {
+		return err
+	}
+	d.setCookie(w, token)
+	seeOther(w, r, next(r))
+	return nil
+}
+
+// newPasskey shows the form of a new passkey.
+func (d *Dashboard) newPasskey(w http.ResponseWriter, r *http.Request) error {
+	if visitOf(r).session.PersonID == "" || !d.cfg.Sessions.HasPasskeys() {
+		return errNotFound
+	}
+	return d.render(w, r, http.StatusOK, "passkey.html", "passkeys.add", nil)
+}
+
+// beginPasskey returns a handler that begins a use of a passkey in a session.
+func (d *Dashboard) beginPasskey(purpose access.Purpose) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if visitOf(r).session.PersonID == "" {
+			return errNotFound
+		}
+		return d.begin(w, r, purpose)
+	}
+}
+
+// addPasskey stores a passkey of the person.
+func (d *Dashboard) addPasskey(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	if !d.cfg.Sessions.HasPasskeys() {
+		return errNotFound
+	}
+	err := d.cfg.Sessions.AddPasskey(r.Context(), visitOf(r).session, r.PostFormValue("token"), r.PostFormValue("name"), []byte(r.PostFormValue("answer")))
+	switch {
+	case errors.As(err, new(*invoice.FieldError)):
+		return errForm
+	case errors.Is(err, access.ErrPasskey), errors.Is(err, access.ErrTooManyPasskeys):
+		return errPasskey
+	case err != nil:
+		return err
+	}
+	d.redirect(w, r, "/dashboard/sessions")
+	return nil
+}
+
+// confirmByPasskey records that the person has used a passkey.
+func (d *Dashboard) confirmByPasskey(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	if visitOf(r).session.PersonID == "" || !d.cfg.Sessions.HasPasskeys() {
+		return errNotFound
+	}
+	err := d.cfg.Sessions.ConfirmByPasskey(r.Context(), visitOf(r).session, r.PostFormValue("token"), []byte(r.PostFormValue("answer")))
+	if errors.Is(err, access.ErrPasskey) {
+		d.redirect(w, r, "/dashboard/confirm", "next", next(r), "refused", "passkey")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	seeOther(w, r, next(r))
+	return nil
+}
+
+// removePasskey deletes a passkey of the person.
+func (d *Dashboard) removePasskey(w http.ResponseWriter, r *http.Request) error {
+	id, err := url.PathUnescape(r.PathValue("id"))
+	if err != nil {
+		return errNotFound
+	}
+	if err := d.cfg.Sessions.RemovePasskey(r.Context(), visitOf(r).session, id); err != nil {
+		return err
+	}
+	d.redirect(w, r, "/dashboard/sessions")
+	return nil
+}
