@@ -3,12 +3,14 @@ package mailer
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/quittance/quittance/internal/clock"
 )
@@ -27,62 +29,73 @@ var retries = []time.Duration{10 * time.Second, time.Minute}
 // Direct sends mails that are useless later, such as links that sign in. They wait in memory and end with
 // the process. It is safe for concurrent use.
 type Direct struct {
-	sender Sender
-	logger *slog.Logger
-	queue  chan func(context.Context) error
+	sender  Sender
+	logger  *slog.Logger
+	queue   chan func(context.Context) error
+	waiting chan struct{} // has an element for each mail between Queue and its end
 }
 
 // NewDirect returns a Direct.
 func NewDirect(sender Sender, logger *slog.Logger) *Direct {
-	return &Direct{sender: sender, logger: logger, queue: make(chan func(context.Context) error, MaxQueued)}
+	return &Direct{sender: sender, logger: logger, queue: make(chan func(context.Context) error, MaxQueued), waiting: make(chan struct{}, MaxQueued)}
 }
 
 // Send sends a mail within SendTimeout. The error may be a *RefusedError.
 func (d *Direct) Send(ctx context.Context, recipient string, m Message) error {
 	ctx, cancel := context.WithTimeout(ctx, SendTimeout)
 	defer cancel()
-	if err := d.sender.Send(ctx, rand.Text(), recipient, m); err != nil {
+	err := d.sender.Send(ctx, rand.Text(), recipient, m)
+	switch refused := (*RefusedError)(nil); {
+	case errors.As(err, &refused):
+		return &RefusedError{withoutAddress(refused.Err, recipient)}
+	case err != nil:
 		return fmt.Errorf("send a mail: %w", withoutAddress(err, recipient))
 	}
 	return nil
 }
 
-// Queue has Run call send, again after a pause if it fails. The error is ErrBusy.
+// Queue has Run call send, again after a pause if it fails, unless the server refuses the mail. The error
+// is ErrBusy.
 func (d *Direct) Queue(send func(ctx context.Context) error) error {
 	select {
-	case d.queue <- send:
+	case d.waiting <- struct{}{}:
+		d.queue <- send // has room for all that wait
 		return nil
 	default:
 		return ErrBusy
 	}
 }
 
-// Run sends queued mails until ctx ends.
+// Run sends queued mails until ctx ends. A mail that waits for another attempt does not keep back others.
 func (d *Direct) Run(ctx context.Context) {
-	var group errgroup.Group
-	for range MaxInFlight {
-		group.Go(func() error {
-			for {
-				select {
-				case send := <-d.queue:
-					d.attempt(ctx, send)
-				case <-ctx.Done():
-					return nil
-				}
-			}
-		})
+	var mails sync.WaitGroup
+	defer mails.Wait()
+	inFlight := semaphore.NewWeighted(MaxInFlight)
+	for {
+		select {
+		case send := <-d.queue:
+			mails.Go(func() {
+				d.attempt(ctx, inFlight, send)
+				<-d.waiting
+			})
+		case <-ctx.Done():
+			return
+		}
 	}
-	_ = group.Wait() // returns no error
 }
 
-// attempt calls send until it succeeds, all retries are over or ctx ends.
-func (d *Direct) attempt(ctx context.Context, send func(context.Context) error) {
+// attempt calls send until it succeeds, the server refuses the mail, all retries are over or ctx ends.
+func (d *Direct) attempt(ctx context.Context, inFlight *semaphore.Weighted, send func(context.Context) error) {
 	for n := 0; ; n++ {
+		if inFlight.Acquire(ctx, 1) != nil { // ctx has ended
+			return
+		}
 		err := send(ctx)
+		inFlight.Release(1)
 		if err == nil {
 			return
 		}
-		if n == len(retries) {
+		if n == len(retries) || errors.As(err, new(*RefusedError)) {
 			d.logger.ErrorContext(ctx, "e-mail that signs in failed, given up", "err", err)
 			return
 		}
