@@ -38,8 +38,8 @@ type Config struct {
 	// PublicURL is the base URL under which payers reach the public door, without a
 	// trailing slash; empty if it is not configured.
 	PublicURL string
-	// DashboardURL is the base URL under which people reach the dashboard, without a trailing slash. It is
-	// PublicURL unless it is configured.
+	// DashboardURL is the base URL under which people reach the dashboard, without a trailing slash. Unless it
+	// is configured, it is PublicURL if both doors have one address, and else empty.
 	DashboardURL string
 	TLS          *TLS // nil without a certificate
 	// Proxies are the reverse proxies that report the address of a client.

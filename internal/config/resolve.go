@@ -48,7 +48,11 @@ func (f file) resolve(src Source) (Config, error) {
 	var public, dashboard string
 	cfg.PublicURL, public = r.baseURL("publicUrl", f.PublicURL)
 	cfg.DashboardURL, dashboard = r.baseURL("dashboardUrl", f.DashboardURL)
-	cfg.DashboardURL = cmp.Or(cfg.DashboardURL, cfg.PublicURL)
+	if slices.ContainsFunc(cfg.Addresses, func(a Address) bool {
+		return slices.Contains(a.Doors, PublicDoor) && slices.Contains(a.Doors, APIDoor)
+	}) {
+		cfg.DashboardURL = cmp.Or(cfg.DashboardURL, cfg.PublicURL)
+	}
 	for _, host := range []string{public, dashboard} {
 		if host != "" && !slices.Contains(cfg.Hosts, host) {
 			cfg.Hosts = append(cfg.Hosts, host)
