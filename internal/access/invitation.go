@@ -53,14 +53,17 @@ type Invitation struct {
 }
 
 // Invite stores an invitation, and returns its token, which only a mail to its address may contain. The
-// invitation has an address, a name, a merchant and scopes. Errors are *invoice.FieldError,
-// *ScopeError, ErrTooManyInvitations and internal ones.
+// invitation has an address, a name, a merchant and scopes. Errors are *invoice.FieldError, *ScopeError,
+// ErrTooManyInvitations, db.ErrNotFound if there is no such merchant, and internal ones.
 func (m *SessionManager) Invite(ctx context.Context, by Principal, i Invitation) (_ Invitation, token string, err error) {
 	if missing := (i.Scopes | NewScopes(KeysWrite)) &^ by.Scopes; missing != 0 {
 		return i, "", &ScopeError{Missing: missing}
 	}
 	if by.MerchantID != "" {
 		i.MerchantID = by.MerchantID
+	}
+	if !m.hasMerchant(i.MerchantID) {
+		return i, "", db.ErrNotFound
 	}
 	if err := invoice.CheckLabel("name", i.Name); err != nil {
 		return i, "", err
@@ -128,21 +131,22 @@ func (m *SessionManager) Invitation(ctx context.Context, token string) (Invitati
 }
 
 // Accept makes the person with the address of an invitation a member, in place of an earlier membership,
-// and begins a session. It returns the merchant that invited. The invitation cannot be used again. Errors are ErrLink, ErrTooMany,
-// ErrTooManyMemberships, Admit's error and internal errors.
-func (m *SessionManager) Accept(ctx context.Context, invitationToken string, from Browser) (merchantID, token string, err error) {
+// and returns the membership. The invitation cannot be used again. For a person without another
+// membership it begins a session and returns its token. Others sign in as before, because a mail that is
+// days old, or that was passed on, must not open other merchants to its reader. Errors are ErrLink,
+// ErrTooMany, ErrTooManyMemberships, Admit's error and internal errors.
+func (m *SessionManager) Accept(ctx context.Context, invitationToken string, from Browser) (p Principal, token string, err error) {
 	i, err := m.Invitation(ctx, invitationToken)
 	if err != nil {
-		return "", "", err
+		return p, "", err
 	}
 	by, err := m.principalOf(ctx, i.KeyID, i.ParentKeys)
-	if isEnd(err) {
-		return "", "", ErrLink
+	if isEnd(err) || err == nil && !m.hasMerchant(i.MerchantID) {
+		return p, "", ErrLink
 	}
 	if err != nil {
-		return "", "", err
+		return p, "", err
 	}
-	var personID string
 	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
 		switch _, err := takeInvitation(ctx, tx, sessionHash(invitationToken), m.now()); {
 		case errors.Is(err, db.ErrNotFound): // it was used in between
@@ -150,59 +154,59 @@ func (m *SessionManager) Accept(ctx context.Context, invitationToken string, fro
 		case err != nil:
 			return err
 		}
-		p, err := m.join(ctx, tx, by, i)
-		personID = p.PersonID
+		var only bool
+		if p, only, err = m.join(ctx, tx, by, i); err == nil && only {
+			token, err = m.enter(ctx, tx, p, m.now(), from)
+		}
 		return err
 	})
-	if err != nil {
-		return "", "", err
-	}
-	token, err = m.enter(ctx, personID, from)
-	return i.MerchantID, token, err
+	return p, token, err
 }
 
-// join makes the person of an invitation a member, and returns the membership's principal. by is who
-// invited.
-func (m *SessionManager) join(ctx context.Context, tx *db.Tx, by Principal, i Invitation) (Principal, error) {
+// join makes the person of an invitation a member, and returns the membership's principal, and whether it
+// is the person's only one. by is who invited.
+func (m *SessionManager) join(ctx context.Context, tx *db.Tx, by Principal, i Invitation) (p Principal, only bool, err error) {
 	now := m.now()
 	if err := LockKeys(ctx, tx); err != nil {
-		return Principal{}, err
+		return p, false, err
 	}
-	by, err := still(ctx, tx, by, now)
+	by, err = still(ctx, tx, by, now)
 	switch {
 	case isEnd(err), err == nil && !(i.Scopes | NewScopes(KeysWrite)).Within(by.Scopes):
-		return Principal{}, ErrLink
+		return p, false, ErrLink
 	case err != nil:
-		return Principal{}, err
+		return p, false, err
 	}
 	person, err := m.person(ctx, tx, i)
 	if err != nil {
-		return Principal{}, err
+		return p, false, err
 	}
-	if err := m.leave(ctx, tx, person.ID, i.MerchantID); err != nil {
-		return Principal{}, err
-	}
-	all, err := memberships(ctx, tx, person.ID, now)
+	before, err := memberships(ctx, tx, person.ID, now)
 	if err != nil {
-		return Principal{}, err
-	}
-	if len(all) >= MaxMemberships {
-		return Principal{}, ErrTooManyMemberships
+		return p, false, err
 	}
 	key := Record{
 		ID: m.ids.New(PrefixKey), Name: person.Name, MerchantID: i.MerchantID, Scopes: i.Scopes, CreatedAt: now,
 		ExpiresAt: by.CapExpiry(time.Time{}), Version: NewestVersion(), PersonID: person.ID,
 	}
+	p = key.Principal()
+	ctx = WithPrincipal(ctx, p)
+	left, err := m.leave(ctx, tx, person.ID, by, i.MerchantID)
+	if err != nil {
+		return p, false, err
+	}
+	if len(before)-left >= MaxMemberships {
+		return p, false, ErrTooManyMemberships
+	}
 	var random [tokenSize]byte // nobody knows a text with the hash
 	if _, err := io.ReadFull(m.cfg.Rand, random[:]); err != nil {
-		return Principal{}, err
+		return p, false, err
 	}
 	key.Hash = sha256.Sum256(random[:])
 	if err := insertKeyWithin(ctx, tx, key, now); err != nil {
-		return Principal{}, err
+		return p, false, err
 	}
-	p := key.Principal()
-	return p, AppendAudit(ctx, tx, NewEntry(WithPrincipal(ctx, p), now, Change{
+	return p, len(before) == left, AppendAudit(ctx, tx, NewEntry(ctx, now, Change{
 		MerchantID: key.MerchantID, Action: ActionKeyCreate, Object: key.ID, After: audited(key),
 	}))
 }
@@ -218,25 +222,37 @@ func (m *SessionManager) person(ctx context.Context, tx *db.Tx, i Invitation) (P
 	return p, err
 }
 
-// leave ends the memberships of a person of a merchant, or of the operator.
-func (m *SessionManager) leave(ctx context.Context, tx *db.Tx, personID, merchantID string) error {
+// leave ends the memberships of a person of a merchant, or of the operator, and returns how many were
+// active. The error is ErrLink if by, who invites the person again, may not revoke one.
+func (m *SessionManager) leave(ctx context.Context, tx *db.Tx, personID string, by Principal, merchantID string) (left int, err error) {
 	former, err := unrevokedKeys(ctx, tx, personID, merchantID)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, key := range former {
+		if key.State(m.now()) == Active {
+			left++
+			if !key.Scopes.Within(by.Scopes) {
+				return 0, ErrLink
+			}
+		}
 		before := audited(key)
 		key.RevokedAt = m.now()
 		if err := UpdateKey(ctx, tx, key); err != nil {
-			return err
+			return 0, err
 		}
 		if err := AppendAudit(ctx, tx, NewEntry(ctx, m.now(), Change{
 			MerchantID: merchantID, Action: ActionKeyRevoke, Object: key.ID, Before: before, After: audited(key),
 		})); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return left, nil
+}
+
+// hasMerchant reports whether the service has a merchant. An empty id is the operator's.
+func (m *SessionManager) hasMerchant(id string) bool {
+	return id == "" || m.cfg.Known == nil || m.cfg.Known(id)
 }
 
 // auditedInvitation is the audit log's form of an invitation.

@@ -44,11 +44,11 @@ func (m *SessionManager) MakeLink(ctx context.Context, by Principal, keyID strin
 		return Link{}, ErrPersonal
 	}
 	holder.ExpiresAt = by.CapExpiry(holder.ExpiresAt)
-	return m.insertLink(ctx, holder, parents, "")
+	return m.insertLink(ctx, holder, parents)
 }
 
 // insertLink stores a link that signs in the holder of a key, or the person whose membership the key is.
-func (m *SessionManager) insertLink(ctx context.Context, holder Principal, parents KeyIDs, personID string) (Link, error) {
+func (m *SessionManager) insertLink(ctx context.Context, holder Principal, parents KeyIDs) (Link, error) {
 	token, err := m.newToken(PrefixLinkToken)
 	if err != nil {
 		return Link{}, err
@@ -56,7 +56,7 @@ func (m *SessionManager) insertLink(ctx context.Context, holder Principal, paren
 	now := m.now()
 	link := Link{Token: token, KeyID: holder.KeyID, ExpiresAt: holder.CapExpiry(now.Add(SignInLinkLifetime))}
 	return link, m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
-		stored := SignInLink{KeyID: holder.KeyID, PersonID: personID, ParentKeys: parents, ExpiresAt: link.ExpiresAt}
+		stored := SignInLink{KeyID: holder.KeyID, PersonID: holder.PersonID, ParentKeys: parents, ExpiresAt: link.ExpiresAt}
 		if err := insertSignInLink(ctx, tx, sessionHash(token), stored); err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (m *SessionManager) OpenLink(ctx context.Context, linkToken string, from Br
 		case err != nil:
 			return err
 		}
-		token, err = m.begin(ctx, tx, p, link.PersonID, from)
+		token, err = m.enter(ctx, tx, p, m.now(), from)
 		return err
 	})
 	return token, err

@@ -1,12 +1,14 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/go-webauthn/webauthn/protocol"
@@ -20,7 +22,7 @@ import (
 const (
 	// MaxPasskeys bounds the passkeys of a person.
 	MaxPasskeys = 20
-	// MaxCeremonies bounds the uses of passkeys that have begun.
+	// MaxCeremonies bounds the sign-ins by passkeys that have begun. In a session, a use ends an earlier one.
 	MaxCeremonies = 10_000
 	// CeremonyLifetime is how long a person has to use a passkey.
 	CeremonyLifetime = 5 * time.Minute
@@ -35,8 +37,8 @@ var (
 	ErrPasskey = errors.New("the passkey was not accepted")
 	// ErrTooManyPasskeys: the person has MaxPasskeys.
 	ErrTooManyPasskeys = errors.New("the person has too many passkeys")
-	// ErrTooManyCeremonies: MaxCeremonies have begun.
-	ErrTooManyCeremonies = errors.New("too many passkeys are being used")
+	// ErrTooManyCeremonies: MaxCeremonies have begun, to sign in.
+	ErrTooManyCeremonies = errors.New("too many sign-ins by passkeys have begun")
 )
 
 // Passkey is a key of a person's device, with which the person signs in and confirms dangerous changes.
@@ -172,8 +174,17 @@ func (m *SessionManager) beginFor(ctx context.Context, purpose Purpose, s Sessio
 	return m.cfg.Passkeys.BeginRegistration(h, webauthn.WithExclusions(own))
 }
 
-// take ends a ceremony, which must be for the purpose and of the session. The error is ErrPasskey.
+// take ends a ceremony, which must be for the purpose and of the session. Errors are ErrPasskey, Admit's
+// error and internal errors.
 func (m *SessionManager) take(ctx context.Context, token string, purpose Purpose, sessionID string) (c Ceremony, err error) {
+	if !strings.HasPrefix(token, PrefixCeremony) || len(token) > maxToken {
+		return c, ErrPasskey
+	}
+	done, err := m.cfg.Admit(ctx, sessionHash(token))
+	if err != nil {
+		return c, err
+	}
+	defer func() { done(errors.Is(err, ErrPasskey)) }()
 	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
 		c, err = takeCeremony(ctx, tx, sessionHash(token), m.now())
 		return err
@@ -185,8 +196,8 @@ func (m *SessionManager) take(ctx context.Context, token string, purpose Purpose
 	return c, err
 }
 
-// SignInByPasskey begins a session of the person whose passkey answered. Errors are ErrPasskey and internal
-// ones.
+// SignInByPasskey begins a session of the person whose passkey answered. Errors are ErrPasskey, Admit's
+// error and internal errors.
 func (m *SessionManager) SignInByPasskey(ctx context.Context, token string, answer []byte, from Browser) (session string, err error) {
 	c, err := m.take(ctx, token, ToSignIn, "")
 	if err != nil {
@@ -222,20 +233,14 @@ func (m *SessionManager) SignInByPasskey(ctx context.Context, token string, answ
 		if err := usePasskey(ctx, tx, person, *credential, m.now()); err != nil {
 			return err
 		}
-		session, err = m.begin(ctx, tx, p, person, from)
-		if err == nil {
-			err = confirmSessionByToken(ctx, tx, sessionHash(session), m.now())
-		}
+		session, err = m.begin(ctx, tx, p, m.now(), from)
 		return err
 	})
-	if errors.Is(err, db.ErrNotFound) { // it was removed in between
-		return "", ErrPasskey
-	}
 	return session, err
 }
 
-// ConfirmByPasskey records that the person of a session has used a passkey. Errors are ErrPasskey and
-// internal ones.
+// ConfirmByPasskey records that the person of a session has used a passkey. Errors are ErrPasskey, Admit's
+// error and internal errors.
 func (m *SessionManager) ConfirmByPasskey(ctx context.Context, s Session, token string, answer []byte) error {
 	c, err := m.take(ctx, token, ToConfirm, s.ID)
 	if err != nil {
@@ -260,8 +265,9 @@ func (m *SessionManager) ConfirmByPasskey(ctx context.Context, s Session, token 
 	return ConfirmSession(ctx, m.cfg.Store, s.ID, m.now())
 }
 
-// AddPasskey stores a passkey of the person of a session. Errors are *invoice.FieldError, ErrPasskey,
-// ErrTooManyPasskeys and internal ones.
+// AddPasskey stores a passkey of the person of a session, which must still be confirmed. The person's other
+// sessions must then be confirmed by a passkey, too. Errors are *invoice.FieldError, ErrPasskey,
+// ErrTooManyPasskeys, Admit's error and internal errors.
 func (m *SessionManager) AddPasskey(ctx context.Context, s Session, token, name string, answer []byte) error {
 	if err := invoice.CheckLabel("name", name); err != nil {
 		return err
@@ -285,6 +291,12 @@ func (m *SessionManager) AddPasskey(ctx context.Context, s Session, token, name 
 	k := Passkey{ID: passkeyID(credential.ID), PersonID: s.PersonID, Name: name, Credential: *credential, CreatedAt: m.now()}
 	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
 		if err := insertPasskey(ctx, tx, k); err != nil {
+			return err
+		}
+		if own, err := findSession(ctx, tx, s.ID); err != nil || !own.Confirmed(m.now()) {
+			return cmp.Or(err, ErrPasskey) // another session added a passkey in between
+		}
+		if err := unconfirmOtherSessions(ctx, tx, s); err != nil {
 			return err
 		}
 		return AppendAudit(ctx, tx, NewEntry(ctx, m.now(), Change{MerchantID: s.MerchantID, Action: ActionPasskeyAdd, Object: k.ID, After: auditedPasskey{k.PersonID, k.Name}}))

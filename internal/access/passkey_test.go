@@ -1,6 +1,7 @@
 package access_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -10,7 +11,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,7 +34,7 @@ type device struct {
 	user         string
 	count        uint32
 	host, origin string
-	flags        byte // user present and verified
+	flags        byte // user present and verified, and a copy of the key is kept elsewhere
 }
 
 func newDevice(t *testing.T) *device {
@@ -38,7 +43,7 @@ func newDevice(t *testing.T) *device {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &device{key: key, id: []byte(rand.Text()[:16]), host: "office.example", origin: office, flags: 0x05}
+	return &device{key: key, id: []byte(rand.Text()[:16]), host: "office.example", origin: office, flags: 0x1d}
 }
 
 func b64(raw []byte) string { return base64.RawURLEncoding.EncodeToString(raw) }
@@ -138,7 +143,23 @@ func TestPasskey(t *testing.T) {
 		if !s.Confirmed(w.at) {
 			t.Error("a person without a passkey is not confirmed by the mail")
 		}
+		link, err := w.MailLink(ctx, "ada@example.com")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := w.OpenLink(ctx, link.Token, access.Browser{}) // somebody who reads the mail
+		if err != nil {
+			t.Fatal(err)
+		}
+		thief, tablet := w.find(other), newDevice(t)
+		added, late := w.begin(access.ToAdd, thief)
 		w.adds(s, phone)
+		if w.find(other).Confirmed(w.at) || !w.find(first).Confirmed(w.at) {
+			t.Error("after the first passkey, the other session is still confirmed by the mail, or the own one is not")
+		}
+		if err := w.AddPasskey(ctx, thief, late, "tablet", tablet.create(t, added, s.PersonID)); !errors.Is(err, access.ErrPasskey) {
+			t.Errorf("a passkey of a session that is no longer confirmed: %v", err)
+		}
 
 		options, token := w.begin(access.ToSignIn, access.Session{})
 		answer := phone.use(t, options)
@@ -163,7 +184,7 @@ func TestPasskey(t *testing.T) {
 		refused("another origin", func(d *device) { d.origin = "https://evil.example" }, nil)
 		refused("another port", func(d *device) { d.origin = office + ":8443" }, nil)
 		refused("plain HTTP", func(d *device) { d.origin = "http://office.example" }, nil)
-		refused("without the person", func(d *device) { d.flags = 0x01 }, nil)
+		refused("without the person", func(d *device) { d.flags = 0x19 }, nil)
 		refused("another key", func(d *device) { d.key = newDevice(t).key }, nil)
 		refused("another person", func(d *device) { d.user = "per_x" }, nil)
 		refused("a copy of the device", func(d *device) { d.count = 0 }, nil)
@@ -176,8 +197,7 @@ func TestPasskey(t *testing.T) {
 		})
 		phone.count += 20
 
-		link, err := w.MailLink(ctx, "ada@example.com")
-		if err != nil {
+		if link, err = w.MailLink(ctx, "ada@example.com"); err != nil {
 			t.Fatal(err)
 		}
 		mailed, err := w.OpenLink(ctx, link.Token, access.Browser{})
@@ -192,6 +212,25 @@ func TestPasskey(t *testing.T) {
 		options, token = w.begin(access.ToConfirm, w.find(mailed))
 		if err := w.ConfirmByPasskey(ctx, w.find(mailed), token, phone.use(t, options)); err != nil || !w.find(mailed).Confirmed(w.at) {
 			t.Errorf("not confirmed: %v", err)
+		}
+
+		var copies sync.WaitGroup
+		var accepted atomic.Int32
+		for range 8 {
+			options, token := w.begin(access.ToSignIn, access.Session{})
+			twin := *phone
+			answer := twin.use(t, options)
+			copies.Go(func() {
+				if _, err := w.SignInByPasskey(ctx, token, answer, access.Browser{}); err == nil {
+					accepted.Add(1)
+				} else if !errors.Is(err, access.ErrPasskey) {
+					t.Errorf("a copy of the device: %v", err)
+				}
+			})
+		}
+		copies.Wait()
+		if accepted.Load() != 1 {
+			t.Errorf("%d copies of the device with the same counter are accepted", accepted.Load())
 		}
 
 		all, err := w.Passkeys(ctx, s)
@@ -209,11 +248,62 @@ func TestPasskey(t *testing.T) {
 		if _, _, err := w.BeginPasskey(ctx, access.ToAdd, w.find(mailed)); !errors.Is(err, access.ErrTooManyPasskeys) {
 			t.Errorf("one more passkey: %v", err)
 		}
+		w.fillCeremonies(access.MaxCeremonies)
+		if _, _, err := w.BeginPasskey(ctx, access.ToSignIn, access.Session{}); !errors.Is(err, access.ErrTooManyCeremonies) {
+			t.Errorf("one more sign-in: %v", err)
+		}
+		for range 2 { // strangers do not keep people from confirming
+			w.begin(access.ToConfirm, w.find(mailed))
+		}
 		if err := w.Clean(ctx, w.at.Add(access.CeremonyLifetime)); err != nil {
 			t.Fatal(err)
 		}
-		w.at = w.at.Add(time.Second)
 	})
+}
+
+// fillCeremonies begins sign-ins until there are n.
+func (w *sessionWorld) fillCeremonies(n int) {
+	w.t.Helper()
+	if err := w.store.Update(w.t.Context(), func(tx *db.Tx) error {
+		begun, err := db.QueryRow(w.t.Context(), tx, db.ScanCount, "SELECT count(*) FROM passkey_ceremonies WHERE session_id IS NULL AND expires_at > $1", w.at.Unix())
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(w.t.Context(), `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $2)
+			INSERT INTO passkey_ceremonies (token_hash, purpose, data, expires_at)
+			SELECT $1 || CAST(1000000 + i AS TEXT), 'sign-in', '{}', CAST($3 AS BIGINT) FROM n`, strings.Repeat("0", 57), n-begun, w.at.Unix()+1)
+		return err
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestPasskeyGuess limits guesses of tokens as other guesses, and looks up no other text.
+func TestPasskeyGuess(t *testing.T) {
+	t.Parallel()
+	party, err := access.NewRelyingParty(office)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := func() time.Time { return time.Unix(1_000_000, 0) }
+	store, admitted := dbtest.Open(t, dbtest.Migrated(t)), 0
+	m := access.NewSessions(access.SessionConfig{
+		Store: store, Passkeys: party, Now: now, Rand: rand.Reader,
+		Admit: func(context.Context, [access.HashSize]byte) (func(bool), error) {
+			return func(wrong bool) {
+				if wrong {
+					admitted++
+				}
+			}, nil
+		},
+		Authenticator: access.NewAuthenticator(access.AuthenticatorConfig{Store: access.NewTables(store), Mode: access.Live, Now: now, Logger: slog.New(slog.DiscardHandler)}),
+	})
+	for token, want := range map[string]int{"": 0, "qs_" + rand.Text(): 0, access.PrefixCeremony + strings.Repeat("a", 62): 0, access.PrefixCeremony + rand.Text(): 1} {
+		admitted = 0
+		if _, err := m.SignInByPasskey(t.Context(), token, []byte("{}"), access.Browser{}); !errors.Is(err, access.ErrPasskey) || admitted != want {
+			t.Errorf("%q: %v, %d guesses", token, err, admitted)
+		}
+	}
 }
 
 // TestRelyingParty accepts passkeys only at a host name.

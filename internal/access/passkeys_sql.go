@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/go-webauthn/webauthn/webauthn"
@@ -48,13 +49,19 @@ func insertPasskey(ctx context.Context, tx *db.Tx, k Passkey) error {
 	return tx.InsertNew(ctx, passkeyTable.Insertion("ON CONFLICT DO NOTHING"), passkeyTable.Values(k))
 }
 
-// usePasskey stores a passkey after a use, with its new counter, or returns ErrNotFound.
+// usePasskey stores a passkey after a use, with its new counter. It returns ErrPasskey if the passkey was
+// removed, or a copy of it was used, since the answer was checked.
 func usePasskey(ctx context.Context, tx *db.Tx, personID string, c webauthn.Credential, at time.Time) error {
-	k := Passkey{ID: passkeyID(c.ID), Credential: c, UsedAt: at}
-	n, err := passkeyTable.Only("credential", "used_at").Update(ctx, tx, k, "id = $1 AND person_id = $2", k.ID, personID)
-	if err == nil && n == 0 {
-		err = db.ErrNotFound
+	k, err := db.QueryRow(ctx, tx, passkeyTable.Scan, passkeyTable.Select()+" WHERE id = $1 AND person_id = $2"+tx.ForUpdate(), passkeyID(c.ID), personID)
+	count := c.Authenticator.SignCount
+	if errors.Is(err, db.ErrNotFound) || err == nil && count > 0 && count <= k.Credential.Authenticator.SignCount {
+		return ErrPasskey
 	}
+	if err != nil {
+		return err
+	}
+	k.Credential, k.UsedAt = c, at
+	_, err = passkeyTable.Only("credential", "used_at").Update(ctx, tx, k, "id = $1", k.ID)
 	return err
 }
 
@@ -63,18 +70,18 @@ func deletePasskey(ctx context.Context, tx *db.Tx, personID, id string) (Passkey
 	return db.QueryRow(ctx, tx, passkeyTable.Scan, "DELETE FROM passkeys WHERE id = $1 AND person_id = $2 RETURNING "+passkeyTable.List(), id, personID)
 }
 
+// unconfirmOtherSessions makes the person of a session confirm dangerous changes in all other sessions anew.
+func unconfirmOtherSessions(ctx context.Context, tx *db.Tx, s Session) error {
+	_, err := tx.Exec(ctx, "UPDATE sessions SET confirmed_at = 0 WHERE person_id = $1 AND id <> $2", s.PersonID, s.ID)
+	return err
+}
+
 // endOtherSessions deletes the sessions and the links of the person of a session, except the session.
 func endOtherSessions(ctx context.Context, tx *db.Tx, s Session) error {
 	if _, err := tx.Exec(ctx, "DELETE FROM sessions WHERE person_id = $1 AND id <> $2", s.PersonID, s.ID); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, "DELETE FROM sign_in_links WHERE person_id = $1", s.PersonID)
-	return err
-}
-
-// confirmSessionByToken stores that the person of a new session has used a passkey.
-func confirmSessionByToken(ctx context.Context, tx *db.Tx, token TokenHash, at time.Time) error {
-	_, err := tx.Exec(ctx, "UPDATE sessions SET confirmed_at = $2 WHERE token_hash = $1", token.text(), at.Unix())
 	return err
 }
 
@@ -94,13 +101,17 @@ func parseCeremony(text string) (data webauthn.SessionData, err error) {
 	return data, err
 }
 
-// insertCeremony stores a ceremony, unless there are MaxCeremonies.
+// insertCeremony stores a ceremony in place of an earlier one of its session. To sign in, it returns
+// ErrTooManyCeremonies beyond MaxCeremonies, so that strangers do not keep people with a session from
+// confirming.
 func insertCeremony(ctx context.Context, tx *db.Tx, c Ceremony, token TokenHash, now time.Time) error {
-	n, err := db.QueryRow(ctx, tx, db.ScanCount, "SELECT count(*) FROM passkey_ceremonies WHERE expires_at > $1", now.Unix())
-	if err != nil {
+	if c.SessionID != "" {
+		if _, err := tx.Exec(ctx, "DELETE FROM passkey_ceremonies WHERE session_id = $1", c.SessionID); err != nil {
+			return err
+		}
+	} else if n, err := db.QueryRow(ctx, tx, db.ScanCount, "SELECT count(*) FROM passkey_ceremonies WHERE session_id IS NULL AND expires_at > $1", now.Unix()); err != nil {
 		return err
-	}
-	if n >= MaxCeremonies {
+	} else if n >= MaxCeremonies {
 		return ErrTooManyCeremonies
 	}
 	return tx.Insert(ctx, ceremonyTable.Insertion("", "token_hash"), [][]any{ceremonyTable.Values(c, token.text())})

@@ -68,29 +68,37 @@ func (m *SessionManager) As(ctx context.Context, s Session, merchantID string) (
 // for the first of the person's merchants. The error is db.ErrNotFound if nobody with a membership has
 // the address.
 func (m *SessionManager) MailLink(ctx context.Context, email string) (Link, error) {
-	person, err := personByEmail(ctx, m.cfg.Store, email)
+	p, err := m.byEmail(ctx, email)
 	if err != nil {
 		return Link{}, err
 	}
-	p, err := m.firstMembership(ctx, person.ID)
-	if err != nil {
-		return Link{}, err
-	}
-	return m.insertLink(ctx, p, "", person.ID)
+	return m.insertLink(ctx, p, "")
 }
 
-// enter begins a session of a person by the first membership. The error is db.ErrNotFound if the person
-// has no membership.
-func (m *SessionManager) enter(ctx context.Context, personID string, from Browser) (token string, err error) {
-	p, err := m.firstMembership(ctx, personID)
+// byEmail returns the principal of the first membership of the person with an e-mail address, or
+// db.ErrNotFound.
+func (m *SessionManager) byEmail(ctx context.Context, email string) (Principal, error) {
+	person, err := personByEmail(ctx, m.cfg.Store, email)
+	if err != nil {
+		return Principal{}, err
+	}
+	return m.firstMembership(ctx, person.ID)
+}
+
+// unconfirmed is when a session was confirmed that has not been.
+var unconfirmed = time.Unix(0, 0)
+
+// enter begins a session, confirmed at a time, without a passkey. If the person has one, only a passkey
+// confirms the session.
+func (m *SessionManager) enter(ctx context.Context, tx *db.Tx, p Principal, at time.Time, from Browser) (token string, err error) {
+	has, err := hasPasskey(ctx, tx, p.PersonID)
 	if err != nil {
 		return "", err
 	}
-	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
-		token, err = m.begin(ctx, tx, p, personID, from)
-		return err
-	})
-	return token, err
+	if has {
+		at = unconfirmed
+	}
+	return m.begin(ctx, tx, p, at, from)
 }
 
 // firstMembership returns the principal of the first membership of a person that is accepted, or

@@ -89,6 +89,18 @@ func TestInvitation(t *testing.T) {
 		}
 		w.wantRefused(token, "withdrawn", access.ErrLink)
 
+		for _, by := range []person{w.person("acme", access.NewScopes(access.KeysWrite, access.InvoicesRead)), owner} {
+			_, token = w.invite(by, "ada@example.com", access.NewScopes(access.InvoicesRead))
+			if by.ID != owner.ID {
+				w.wantRefused(token, "in place of a membership that the inviter cannot give", access.ErrLink)
+			} else if w.join(token) == "" {
+				t.Error("a person without another membership is not signed in")
+			}
+		}
+		if _, _, err := w.Invite(ctx, access.Open(), access.Invitation{Email: "e@example.com", Name: "E", MerchantID: gone, Scopes: access.Read}); !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("an invitation to no merchant: %v", err)
+		}
+
 		_, token = w.invite(owner, "bob@example.com", access.Read)
 		if _, err := w.keys.Revoke(ctx, access.Open(), owner.ID); err != nil {
 			t.Fatal(err)
@@ -114,12 +126,14 @@ func TestMemberships(t *testing.T) {
 		w := newSessionWorld(t, store)
 		ctx := t.Context()
 		acme, globex := w.person("acme", access.Admin), w.person("globex", access.Admin)
-		for _, owner := range []person{acme, globex} {
-			_, token := w.invite(owner, "ada@example.com", access.Finance)
-			w.join(token)
-		}
-		_, token := w.invite(globex, "ada@example.com", access.Support) // another role
+		_, token := w.invite(acme, "ada@example.com", access.Finance)
 		session := w.join(token)
+		for _, scopes := range []access.Scopes{access.Finance, access.Support} {
+			_, token = w.invite(globex, "ada@example.com", scopes)
+			if w.join(token) != "" {
+				t.Error("an invitation of one merchant signs in the person of another")
+			}
+		}
 		s, p, err := w.Find(ctx, session)
 		if err != nil || p.MerchantID != "acme" {
 			t.Fatalf("%+v, %v", p, err)
@@ -156,7 +170,7 @@ func TestMemberships(t *testing.T) {
 		if all, err := w.Memberships(ctx, w.find(keyed)); err != nil || all != nil {
 			t.Errorf("a key has the memberships %+v, %v", all, err)
 		}
-		if list, err := w.List(ctx, other, "", 99); err != nil || len(list) != 4 {
+		if list, err := w.List(ctx, other, "", 99); err != nil || len(list) != 2 {
 			t.Errorf("the person has %d sessions, %v", len(list), err)
 		}
 		if err := w.End(ctx, other, w.find(mailed).ID); err != nil {

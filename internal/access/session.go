@@ -46,5 +46,6 @@ func (s Session) Ended(now time.Time) bool {
 	return !now.Before(s.ExpiresAt) || !now.Before(s.UsedAt.Add(SessionIdle))
 }
 
-// Confirmed reports whether the session may make dangerous changes at a time.
-func (s Session) Confirmed(now time.Time) bool { return now.Before(s.ConfirmedAt.Add(ConfirmedFor)) }
+// Confirmed reports whether the session may make dangerous changes at a time. A confirmation by a clock
+// that was set back since then does not last longer.
+func (s Session) Confirmed(now time.Time) bool { return now.Sub(s.ConfirmedAt).Abs() < ConfirmedFor }

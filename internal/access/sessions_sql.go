@@ -204,7 +204,7 @@ func setSessionVisits(ctx context.Context, tx *db.Tx, id string, v Visits) error
 	return err
 }
 
-// EndSessions ends all sessions, sign-in links and invitations.
+// EndSessions ends all sessions, sign-in links, invitations and uses of passkeys.
 func EndSessions(ctx context.Context, tx *db.Tx) error {
 	for _, table := range []string{"sessions", "sign_in_links", "invitations", "passkey_ceremonies"} {
 		if _, err := tx.Exec(ctx, "DELETE FROM "+table); err != nil {

@@ -36,13 +36,15 @@ type KeyAuthenticator interface {
 	PrincipalOf(ctx context.Context, keyID string) (Principal, error)
 }
 
-// SessionConfig is the configuration of a Manager. All fields but Admit and Passkeys are required.
+// SessionConfig is the configuration of a Manager. All fields but Admit, Known and Passkeys are required.
 type SessionConfig struct {
 	Store         *db.DB
 	Authenticator KeyAuthenticator
 	// Admit is called before a token of a link, or of a session that this process does not know, is looked
 	// up in the database. If it is nil, all are looked up.
 	Admit Admit
+	// Known reports whether the service has a merchant. If it is nil, every merchant exists.
+	Known func(merchantID string) bool
 	// Passkeys accepts passkeys. It is nil if the dashboard has no host name.
 	Passkeys *webauthn.WebAuthn
 	Now      func() time.Time
@@ -85,27 +87,18 @@ func (m *SessionManager) SignIn(ctx context.Context, key string, from Browser) (
 		return "", err
 	}
 	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
-		token, err = m.begin(ctx, tx, p, "", from)
+		token, err = m.begin(ctx, tx, p, m.now(), from)
 		return err
 	})
 	return token, err
 }
 
-// begin begins a session of a principal, or of a person by a membership.
-func (m *SessionManager) begin(ctx context.Context, tx *db.Tx, p Principal, personID string, from Browser) (token string, err error) {
+// begin begins a session of a principal, which may be a membership, that is confirmed at a time.
+func (m *SessionManager) begin(ctx context.Context, tx *db.Tx, p Principal, confirmedAt time.Time, from Browser) (token string, err error) {
 	now := m.now()
 	s := Session{
-		ID: m.ids.New(PrefixSession), KeyID: p.KeyID, PersonID: personID, ParentKeys: p.ParentKeys, MerchantID: p.MerchantID, Client: shorten(from.Client), Browser: shorten(from.Name),
-		CreatedAt: now, ConfirmedAt: now, UsedAt: now, ExpiresAt: p.CapExpiry(now.Add(SessionLifetime)),
-	}
-	if personID != "" { // then a passkey confirms it
-		has, err := hasPasskey(ctx, tx, personID)
-		if err != nil {
-			return "", err
-		}
-		if has {
-			s.ConfirmedAt = time.Unix(0, 0)
-		}
+		ID: m.ids.New(PrefixSession), KeyID: p.KeyID, PersonID: p.PersonID, ParentKeys: p.ParentKeys, MerchantID: p.MerchantID, Client: shorten(from.Client), Browser: shorten(from.Name),
+		CreatedAt: now, ConfirmedAt: confirmedAt, UsedAt: now, ExpiresAt: p.CapExpiry(now.Add(SessionLifetime)),
 	}
 	token, err = m.newToken(PrefixSessionToken)
 	if err != nil {

@@ -32,7 +32,10 @@ func (s *Server) buildAccess() error {
 	if err != nil {
 		return err
 	}
-	s.sessions = access.NewSessions(access.SessionConfig{Passkeys: passkeys, Store: s.store, Authenticator: limitedAuthenticator{s.authenticator, s.limits}, Admit: s.limits.admitToken, Now: s.cfg.Now, Rand: s.cfg.Rand})
+	s.sessions = access.NewSessions(access.SessionConfig{
+		Store: s.store, Authenticator: limitedAuthenticator{s.authenticator, s.limits}, Admit: s.limits.admitToken, Known: s.merchants.Known, Passkeys: passkeys,
+		Now: s.cfg.Now, Rand: s.cfg.Rand,
+	})
 	return nil
 }
 

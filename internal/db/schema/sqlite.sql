@@ -1886,6 +1886,7 @@ CREATE TABLE passkey_ceremonies (
     CHECK ((session_id IS NULL) = (purpose = 'sign-in'))
 );
 CREATE INDEX passkey_ceremonies_by_expiry ON passkey_ceremonies (expires_at);
+CREATE INDEX passkey_ceremonies_by_session ON passkey_ceremonies (session_id);
 
 -- The last requests of the API that carried a key, without queries, headers and bodies. The newest of each owner of
 -- keys are kept.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -102,6 +103,12 @@ func (d *Dashboard) route(pattern string, scope access.Scope, h handler, options
 	return r.With(options...)
 }
 
+// here returns the function for confirmed that leads back to the page of a form, which is posted to an
+// address that ends with a suffix.
+func here(suffix string) func(r *http.Request) string {
+	return func(r *http.Request) string { return visitOf(r).Link(strings.TrimSuffix(r.URL.Path, suffix)) }
+}
+
 // forOperator is for routes that need a session of the operator.
 func forOperator(r *webpage.Route) { r.Credential = webpage.OperatorSession }
 
@@ -154,6 +161,6 @@ func (d *Dashboard) transferRoutes() []webpage.Route {
 		d.route("GET /dashboard/refunds/{id}", access.PaymentsRead, d.refund),
 		d.route("GET /dashboard/refunds/{id}/safe.json", access.PaymentsRead, d.safeFile),
 		d.route("POST /dashboard/refunds/{id}/cancel", access.InvoicesWrite, d.changeRefund("cancel")),
-		d.route("POST /dashboard/refunds/{id}/approve", access.InvoicesWrite, d.changeRefund("approve")),
+		d.route("POST /dashboard/refunds/{id}/approve", access.InvoicesWrite, d.confirmed(d.changeRefund("approve"), here("/approve"))),
 	}
 }

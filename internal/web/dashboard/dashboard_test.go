@@ -143,6 +143,11 @@ func TestMailLimits(t *testing.T) {
 			t.Errorf("mail %d of a client: %v", n+1, err)
 		}
 	}
+	for n := range InvitationsOfMerchant + 1 {
+		if err := l.merchants.Take("acme").Err(); (err != nil) != (n == InvitationsOfMerchant) {
+			t.Errorf("invitation %d of a merchant: %v", n+1, err)
+		}
+	}
 	now = now.Add(MailWindow / MailsOfPerson)
 	if err := l.take(from("203.0.113.9"), "ada@example.com"); err != nil {
 		t.Errorf("after a while: %v", err)

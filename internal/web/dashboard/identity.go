@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"net/url"
 
 	"github.com/quittance/quittance/internal/access"
 )
@@ -33,9 +34,9 @@ type choice struct {
 // Choices returns the menu in which a person switches merchants, or nil for a person who sees only one. It
 // is for templates.
 func (v *visit) Choices() (all []choice) {
-	if v.IsOperator() {
+	if v.session.MerchantID == "" { // it began as the operator, whom the page's membership may hide
 		all = append(all, choice{v.text.T("nav.operator", nil), "/dashboard", v.merchant == ""})
-		if v.Can(access.EventsRead) {
+		if v.IsOperator() && v.Can(access.EventsRead) {
 			all = append(all, choice{v.text.T("merchants.title", nil), "/dashboard/operator/merchants", false})
 		}
 	}
@@ -45,7 +46,7 @@ func (v *visit) Choices() (all []choice) {
 	for _, other := range v.others {
 		if other.MerchantID != "" {
 			name := cmp.Or(other.MerchantName, other.MerchantID)
-			all = append(all, choice{name, "/dashboard?merchantId=" + other.MerchantID, other.MerchantID == v.merchant})
+			all = append(all, choice{name, "/dashboard?" + url.Values{"merchantId": {other.MerchantID}}.Encode(), other.MerchantID == v.merchant})
 		}
 	}
 	return all

@@ -47,6 +47,7 @@ type keyList struct {
 	People, Programs []keyRow // that are accepted
 	Past             []keyRow
 	Invitations      []invitationView
+	Missing          bool // the operator has not configured all ways to sign in
 	Next             string
 }
 
@@ -59,7 +60,7 @@ func (d *Dashboard) keys(w http.ResponseWriter, r *http.Request) error {
 	if err := d.service.get(r.Context(), "/api/keys", limited(query), &list); err != nil {
 		return err
 	}
-	body := keyList{Next: nextPage(v, filter, list.NextCursor)}
+	body := keyList{Next: nextPage(v, filter, list.NextCursor), Missing: v.IsOperator() && (d.cfg.Mail == nil || !d.cfg.Sessions.HasPasskeys())}
 	open, err := d.cfg.Sessions.Invitations(r.Context(), v.principal, v.merchant)
 	if err != nil {
 		return err

@@ -20,8 +20,8 @@ func (d *Dashboard) linkRoutes() []webpage.Route {
 		d.route("GET /dashboard/links/new", access.InvoicesWrite, d.newLink),
 		d.route("POST /dashboard/links/new", access.InvoicesWrite, d.createLink),
 		d.route("GET /dashboard/links/{id}", access.InvoicesRead, d.link),
-		d.route("GET /dashboard/links/{id}/edit", access.InvoicesWrite, d.editLink),
-		d.route("POST /dashboard/links/{id}/edit", access.InvoicesWrite, d.changeLink),
+		d.route("GET /dashboard/links/{id}/edit", access.InvoicesWrite, d.confirmed(d.editLink, here(""))),
+		d.route("POST /dashboard/links/{id}/edit", access.InvoicesWrite, d.confirmed(d.changeLink, here(""))), // may change the address of the next payments
 		d.route("POST /dashboard/links/{id}/archive", access.InvoicesWrite, d.archiveLink),
 	}
 }

@@ -8,12 +8,12 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
-	"github.com/quittance/quittance/internal/limits"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
-// PasskeysOfClient bounds the sign-ins by a passkey that one client network begins, in MailWindow.
-const PasskeysOfClient = 60
+// SignInsOfClient bounds the sign-ins by a passkey or a provider that one client network begins, in
+// MailWindow.
+const SignInsOfClient = 60
 
 // passkeyRoutes returns the routes of passkeys. A form is sent with the answer of the passkey, which the
 // page's script has asked for.
@@ -64,10 +64,8 @@ var errPasskey = &pageError{Status: http.StatusConflict, Title: "passkeys.title"
 
 // beginPasskeySignIn begins a sign-in of a person whom the passkey names.
 func (d *Dashboard) beginPasskeySignIn(w http.ResponseWriter, r *http.Request) error {
-	if !limits.IsSharedIn(r.Context()) {
-		if err := d.mails.passkeys.Take(limits.Network(limits.FromContext(r.Context()))).Err(); err != nil {
-			return err
-		}
+	if err := d.mails.begins(r); err != nil {
+		return err
 	}
 	return d.begin(w, r, access.ToSignIn)
 }

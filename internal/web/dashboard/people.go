@@ -18,20 +18,22 @@ import (
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
-// Limits of mails that the dashboard sends, in MailWindow.
+// Limits of mails that the dashboard sends: in MailWindow, and invitations in InvitationWindow.
 const (
-	MailWindow    = 10 * time.Minute
-	MailsOfPerson = 3  // to one address
-	MailsOfClient = 20 // that one client network asks for
-	maxMailed     = 50_000
+	MailWindow            = 10 * time.Minute
+	MailsOfPerson         = 3  // to one address
+	MailsOfClient         = 20 // that one client network asks for
+	InvitationWindow      = 24 * time.Hour
+	InvitationsOfMerchant = 100 // of a merchant or of the operator, with those that are withdrawn
+	maxMailed             = 50_000
 )
 
-// mailLimits count mails by address and by client network.
+// mailLimits count mails by address and by client network, and invitations by merchant.
 type mailLimits struct {
-	people  *limits.Buckets[string]
-	clients *limits.Buckets[netip.Prefix]
-	// passkeys count sign-ins by a passkey that begin.
-	passkeys *limits.Buckets[netip.Prefix]
+	people    *limits.Buckets[string]
+	clients   *limits.Buckets[netip.Prefix]
+	merchants *limits.Buckets[string]
+	signIns   *limits.Buckets[netip.Prefix] // that begin, by a passkey or a provider
 }
 
 func newMailLimits(now func() time.Time) mailLimits {
@@ -39,7 +41,9 @@ func newMailLimits(now func() time.Time) mailLimits {
 		people:  limits.NewBuckets[string](limits.Limit{Name: "mails", Quota: MailsOfPerson, Window: MailWindow}, maxMailed, now),
 		clients: limits.NewBuckets[netip.Prefix](limits.Limit{Name: "mails", Quota: MailsOfClient, Window: MailWindow}, maxMailed, now),
 
-		passkeys: limits.NewBuckets[netip.Prefix](limits.Limit{Name: "passkeys", Quota: PasskeysOfClient, Window: MailWindow}, maxMailed, now),
+		merchants: limits.NewBuckets[string](limits.Limit{Name: "invitations", Quota: InvitationsOfMerchant, Window: InvitationWindow}, maxMailed, now),
+
+		signIns: limits.NewBuckets[netip.Prefix](limits.Limit{Name: "sign-ins", Quota: SignInsOfClient, Window: MailWindow}, maxMailed, now),
 	}
 }
 
@@ -51,6 +55,15 @@ func (l mailLimits) take(r *http.Request, email string) error {
 		}
 	}
 	return l.people.Take(email).Err()
+}
+
+// begins counts a sign-in by a passkey or a provider that a request begins. The error is a
+// *limits.ExceededError.
+func (l mailLimits) begins(r *http.Request) error {
+	if limits.IsSharedIn(r.Context()) {
+		return nil
+	}
+	return l.signIns.Take(limits.Network(limits.FromContext(r.Context()))).Err()
 }
 
 // peopleRoutes returns the routes of sign-in by mail and of invitations.
@@ -82,7 +95,7 @@ func (d *Dashboard) mailSignIn(w http.ResponseWriter, r *http.Request) error {
 	if err := d.mails.take(r, email); err != nil {
 		return err
 	}
-	if err := d.cfg.Mail.Queue(d.signInMail(visitOf(r), email, form.Next)); err != nil {
+	if err := d.cfg.Mail.Queue(d.signInMail(visitOf(r), access.OriginFrom(r.Context()), email, form.Next)); err != nil {
 		return errBusy
 	}
 	form.Sent = true
@@ -90,9 +103,9 @@ func (d *Dashboard) mailSignIn(w http.ResponseWriter, r *http.Request) error {
 }
 
 // signInMail returns a function that sends a link to an address, if a person has it.
-func (d *Dashboard) signInMail(v *visit, email, next string) func(context.Context) error {
+func (d *Dashboard) signInMail(v *visit, origin access.Origin, email, next string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		link, err := d.cfg.Sessions.MailLink(ctx, email)
+		link, err := d.cfg.Sessions.MailLink(access.WithOrigin(ctx, origin), email)
 		if errors.Is(err, db.ErrNotFound) {
 			return nil
 		}
@@ -132,6 +145,9 @@ func (d *Dashboard) invite(w http.ResponseWriter, r *http.Request, form keyForm)
 	scopes, err := access.ParseScopes([]string{form.Role})
 	if err != nil {
 		return errForm
+	}
+	if err := d.mails.merchants.Take(v.merchant).Err(); err != nil {
+		return err
 	}
 	if err := d.mails.take(r, email); err != nil {
 		return err
@@ -173,6 +189,7 @@ type invitationView struct {
 // invitationPage shows an invitation. It is accepted only when the person presses the button, because
 // programs open links in messages.
 func (d *Dashboard) invitationPage(w http.ResponseWriter, r *http.Request) error {
+	hideToken(w)
 	token := r.FormValue("token")
 	i, err := d.cfg.Sessions.Invitation(r.Context(), token)
 	if errors.Is(err, access.ErrLink) {
@@ -187,12 +204,12 @@ func (d *Dashboard) invitationPage(w http.ResponseWriter, r *http.Request) error
 // errInvitation is the error of an invitation that is unknown, used, withdrawn or too old.
 var errInvitation = &pageError{Status: http.StatusNotFound, Title: "invitation.title", Text: "signIn.error.link"}
 
-// acceptInvitation makes the person a member, and begins a session.
+// acceptInvitation makes the person a member, and begins a session of a person who has no other membership.
 func (d *Dashboard) acceptInvitation(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	merchant, token, err := d.cfg.Sessions.Accept(r.Context(), r.PostFormValue("token"), browserOf(r))
+	p, token, err := d.cfg.Sessions.Accept(r.Context(), r.PostFormValue("token"), browserOf(r))
 	switch {
 	case errors.Is(err, access.ErrLink):
 		return errInvitation
@@ -201,10 +218,14 @@ func (d *Dashboard) acceptInvitation(w http.ResponseWriter, r *http.Request) err
 	case err != nil:
 		return err
 	}
-	d.setCookie(w, token)
 	to := "/dashboard"
-	if merchant != "" {
-		to += "?merchantId=" + merchant
+	if p.MerchantID != "" {
+		to += "?" + url.Values{"merchantId": {p.MerchantID}}.Encode()
+	}
+	if token != "" {
+		d.setCookie(w, token)
+	} else if s, _, err := d.findSession(r); err != nil || s.PersonID != p.PersonID || p.IsOperator() { // the person must sign in
+		to = "/dashboard/sign-in?" + url.Values{"next": {to}}.Encode()
 	}
 	seeOther(w, r, to)
 	return nil

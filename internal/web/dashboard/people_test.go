@@ -84,7 +84,9 @@ func (p *person) invites(o *postOffice, email, role string) string {
 func (p *person) enter(page string) answer {
 	p.t.Helper()
 	for range 2 { // a scanner has opened it before
-		p.get(page).want(p.t, http.StatusOK)
+		if policy := p.get(page).want(p.t, http.StatusOK).header.Get("Referrer-Policy"); policy != "strict-origin" {
+			p.t.Errorf("the page with a token has the policy %q", policy)
+		}
 	}
 	path, _, _ := strings.Cut(page, "?")
 	return p.submit(p.get(page), path, nil)
@@ -113,6 +115,11 @@ func TestPeople(t *testing.T) {
 		owners[id] = w.person(id, access.Admin)
 	}
 	owners["cafe"].get("/dashboard").want(t, http.StatusOK, "The cafe", "maria", "Owner")
+	const missing = "passkeys need a dashboardUrl"
+	if withoutMails := newWorld(t); !strings.Contains(withoutMails.operator.get("/dashboard/keys").words(), missing) ||
+		strings.Contains(withoutMails.person("acme", access.Admin).get("/dashboard/keys").words(), missing) || strings.Contains(w.operator.get("/dashboard/keys").words(), missing) {
+		t.Error("not the operator alone is told what is missing to sign in")
+	}
 	ada := w.guest()
 	page := owners["cafe"].invites(mails, "Ada@Example.com", "finance")
 	ada.enter(page).want(t, http.StatusOK, "The cafe", "Ada", "Finance")
@@ -121,13 +128,17 @@ func TestPeople(t *testing.T) {
 	if len(ada.get("/dashboard").classed("switch")) > 0 {
 		t.Error("a person with one merchant can switch")
 	}
+	passedOn := w.guest()
+	passedOn.enter(owners["bistro"].invites(mails, "ada@example.com", "finance")).want(t, http.StatusOK, "Sign in") // who is not the person at the cafe
+	passedOn.get("/dashboard?merchantId=cafe").want(t, http.StatusOK, "Sign in")
+	ada.get("/dashboard?merchantId=bistro").want(t, http.StatusOK, "The bistro", "Finance")
 	ada.enter(owners["bistro"].invites(mails, "ada@example.com", "owner")).want(t, http.StatusOK, "The bistro", "Owner", "The cafe")
 
 	const atBistro, atCafe = "?merchantId=bistro", "?merchantId=cafe"
 	ada.get("/dashboard"+atCafe).want(t, http.StatusOK, "Finance")
 	ada.get("/dashboard/keys"+atCafe).want(t, http.StatusForbidden)
 	ada.get("/dashboard/invoices?merchantId=acme").want(t, http.StatusNotFound)
-	for _, path := range []string{"/dashboard", "/dashboard/settings", "/dashboard/keys", "/dashboard/invoices", "/dashboard/invoices/new", "/dashboard/events", "/dashboard/webhook"} {
+	for _, path := range []string{"/dashboard", "/dashboard/settings", "/dashboard/keys", "/dashboard/invoices", "/dashboard/invoices/new", "/dashboard/events", "/dashboard/webhook", "/dashboard/sessions"} {
 		page := ada.get(path+atBistro).want(t, http.StatusOK, "The bistro")
 		for _, address := range append(page.links(), page.actions()...) {
 			if strings.HasPrefix(address, "/dashboard") && !strings.Contains(address, "merchantId=") && !slices.Contains([]string{"/dashboard/language", "/dashboard/sign-out"}, address) {
@@ -137,6 +148,9 @@ func TestPeople(t *testing.T) {
 	}
 	ada.submit(ada.get("/dashboard/settings"+atBistro), "/dashboard/settings"+atBistro, url.Values{"name": {"Chez Ada"}}).want(t, http.StatusOK, "Chez Ada")
 	ada.get("/dashboard"+atCafe).want(t, http.StatusOK, "The cafe")
+	if got := ada.submit(ada.get("/dashboard/settings"+atBistro), "/dashboard/language", url.Values{"language": {"en"}}); got.path != "/dashboard/settings"+atBistro {
+		t.Errorf("another language leads to %s", got.path)
+	}
 
 	keys := ada.get("/dashboard/keys"+atBistro).want(t, http.StatusOK, "Ada")
 	own := keys.linkTo(t, "Ada")
@@ -150,6 +164,11 @@ func TestPeople(t *testing.T) {
 	cafes := owners["cafe"].get("/dashboard/keys").linkTo(t, "Ada")
 	owners["cafe"].post(cafes+"/revoke", nil).want(t, http.StatusOK)
 	ada.get("/dashboard").want(t, http.StatusOK, "Sign in")
+
+	olga := w.guest()
+	olga.enter(w.operator.invites(mails, "olga@example.com", "finance")).want(t, http.StatusOK, "Finance", "Operator")
+	olga.enter(owners["cafe"].invites(mails, "olga@example.com", "owner")).want(t, http.StatusOK, "The cafe", "Owner")
+	olga.get(olga.get("/dashboard"+atCafe).linkTo(t, "Operator")).want(t, http.StatusOK, "Finance")
 }
 
 // TestSignInByMail signs a person in by mail, refuses what nobody asked for, and confirms by mail.
@@ -175,6 +194,7 @@ func TestSignInByMail(t *testing.T) {
 	link := mails.page(t, "ada@example.com", "Sign in to office.example")
 	again := w.guest()
 	again.enter(link).want(t, http.StatusOK, "Invoices", "Ada")
+	w.operator.get("/dashboard/operator/audit?action=session.link").want(t, http.StatusOK, "127.0.0.1")
 	w.guest().post("/dashboard/sign-in", url.Values{"link": {strings.TrimPrefix(strings.Split(link, "&")[0], "/dashboard/sign-in?link=")}}).want(t, http.StatusUnauthorized, "was used before")
 
 	w.forward(dashboard.MailWindow)

@@ -49,9 +49,15 @@ func browserOf(r *http.Request) access.Browser {
 // presses the button, because programs open links in messages.
 func (d *Dashboard) signInPage(w http.ResponseWriter, r *http.Request) error {
 	form := d.signInForm(r)
-	form.Link = r.FormValue("link")
+	if form.Link = r.FormValue("link"); form.Link != "" {
+		hideToken(w)
+	}
 	return d.render(w, r, http.StatusOK, "signin.html", "signIn.title", form)
 }
+
+// hideToken keeps the token in a page's address out of the requests for the page's files, which proxies
+// log with the address.
+func hideToken(w http.ResponseWriter) { w.Header().Set("Referrer-Policy", "strict-origin") }
 
 // signIn begins a session.
 func (d *Dashboard) signIn(w http.ResponseWriter, r *http.Request) error {
@@ -240,6 +246,6 @@ func (d *Dashboard) endSession(w http.ResponseWriter, r *http.Request) error {
 	if r.PathValue("id") == v.session.ID {
 		d.setCookie(w, "")
 	}
-	seeOther(w, r, "/dashboard/sessions")
+	d.redirect(w, r, "/dashboard/sessions")
 	return nil
 }

@@ -255,10 +255,12 @@ func (d *Dashboard) setCookie(w http.ResponseWriter, token string) {
 	http.SetCookie(w, c)
 }
 
-// next returns the page to go to after the sign-in: the parameter next if it is a page of the
-// dashboard, else the first page.
-func next(r *http.Request) string {
-	to := r.FormValue("next")
+// next returns the page to go to after the sign-in: pageAfter of the parameter next.
+func next(r *http.Request) string { return pageAfter(r.FormValue("next")) }
+
+// pageAfter returns the address of a page of the dashboard unchanged, and the first page's for any other
+// text.
+func pageAfter(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Path != "/dashboard" && !strings.HasPrefix(u.Path, "/dashboard/") ||
 		strings.ContainsAny(to, "\\\r\n\t") || path.Clean(u.Path) != u.Path || strings.HasPrefix(u.Path, "/dashboard/sign-") {
