@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -93,12 +94,17 @@ func printSignInLink(ctx context.Context, env environment, at *remote, keyFile, 
 	if err != nil {
 		return "", noService(err)
 	}
+	return link, printSignIn(env, link, expiresAt, asJSON)
+}
+
+// printSignIn prints a link that signs in once.
+func printSignIn(env environment, link string, expiresAt time.Time, asJSON bool) error {
 	if asJSON {
-		return link, env.writeJSON(map[string]any{"url": link, "expiresAt": expiresAt.Unix()})
+		return env.writeJSON(map[string]any{"url": link, "expiresAt": expiresAt.Unix()})
 	}
 	_, printed := fmt.Fprintln(env.stdout, link)
 	_, noted := fmt.Fprintf(env.stderr, "It signs in once, until %s.\n", clock.Format(expiresAt, env.zone, "15:04"))
-	return link, errors.Join(printed, noted)
+	return errors.Join(printed, noted)
 }
 
 // openBrowser opens a page in the user's browser.

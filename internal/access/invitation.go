@@ -68,7 +68,7 @@ func (m *SessionManager) Invite(ctx context.Context, by Principal, i Invitation)
 	if err := invoice.CheckLabel("name", i.Name); err != nil {
 		return i, "", err
 	}
-	if token, err = m.newToken(PrefixInvitationToken); err != nil {
+	if token, err = newToken(m.cfg.Rand, PrefixInvitationToken); err != nil {
 		return i, "", err
 	}
 	now := m.now()

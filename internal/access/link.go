@@ -49,7 +49,7 @@ func (m *SessionManager) MakeLink(ctx context.Context, by Principal, keyID strin
 
 // insertLink stores a link that signs in the holder of a key, or the person whose membership the key is.
 func (m *SessionManager) insertLink(ctx context.Context, holder Principal, parents KeyIDs) (Link, error) {
-	token, err := m.newToken(PrefixLinkToken)
+	token, err := newToken(m.cfg.Rand, PrefixLinkToken)
 	if err != nil {
 		return Link{}, err
 	}

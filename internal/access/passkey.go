@@ -147,7 +147,7 @@ func (m *SessionManager) BeginPasskey(ctx context.Context, purpose Purpose, s Se
 	if err != nil {
 		return nil, "", err
 	}
-	if token, err = m.newToken(PrefixCeremony); err != nil {
+	if token, err = newToken(m.cfg.Rand, PrefixCeremony); err != nil {
 		return nil, "", err
 	}
 	c.Data = *data

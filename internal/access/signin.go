@@ -100,7 +100,7 @@ func (m *SessionManager) begin(ctx context.Context, tx *db.Tx, p Principal, conf
 		ID: m.ids.New(PrefixSession), KeyID: p.KeyID, PersonID: p.PersonID, ParentKeys: p.ParentKeys, MerchantID: p.MerchantID, Client: shorten(from.Client), Browser: shorten(from.Name),
 		CreatedAt: now, ConfirmedAt: confirmedAt, UsedAt: now, ExpiresAt: p.CapExpiry(now.Add(SessionLifetime)),
 	}
-	token, err = m.newToken(PrefixSessionToken)
+	token, err = newToken(m.cfg.Rand, PrefixSessionToken)
 	if err != nil {
 		return "", err
 	}
@@ -274,13 +274,13 @@ const (
 
 var encoding = base32.StdEncoding.WithPadding(base32.NoPadding)
 
-// newToken returns a new token with a prefix.
-func (m *SessionManager) newToken(prefix string) (string, error) {
-	var random [tokenSize]byte
-	if _, err := io.ReadFull(m.cfg.Rand, random[:]); err != nil {
+// newToken returns a new random token with a prefix.
+func newToken(random io.Reader, prefix string) (string, error) {
+	var bytes [tokenSize]byte
+	if _, err := io.ReadFull(random, bytes[:]); err != nil {
 		return "", fmt.Errorf("make a token: %w", err)
 	}
-	return prefix + strings.ToLower(encoding.EncodeToString(random[:])), nil
+	return prefix + strings.ToLower(encoding.EncodeToString(bytes[:])), nil
 }
 
 // sessionHash returns the hash of a token. Only the hash is stored.

@@ -40,7 +40,7 @@ func (s *Server) buildMerchants(ctx context.Context, chainKeys []string) error {
 }
 
 // recordMerchants records the configured merchants in the database, and warns of merchants that left
-// the configuration.
+// the configuration. It names the next step to the operator of a service without a merchant.
 func (s *Server) recordMerchants(ctx context.Context) error {
 	left, err := s.merchants.RecordConfigured(ctx)
 	if err != nil {
@@ -52,6 +52,13 @@ func (s *Server) recordMerchants(ctx context.Context) error {
 				"add it again, create it with quittance merchant create, or retire it with quittance merchant retire",
 				"merchant", l.ID, "since", l.At, "open_invoices", l.Uses.Open, "waiting_events", l.Uses.Waiting, "keys", l.Uses.Keys)
 		}
+	}
+	all, err := s.merchants.List(ctx, access.Open(), "", 1)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 && !s.cfg.Merchants.AcceptAll {
+		s.cfg.Logger.Info("there is no merchant yet: quittance setup --config FILE prints a link to the page that sets up the service")
 	}
 	return s.merchants.HoldConfigured(ctx)
 }

@@ -23,6 +23,8 @@ func (d *Dashboard) operatorRoutes() []webpage.Route {
 	}
 	return []webpage.Route{
 		route("GET /dashboard/operator", access.EventsRead, d.operator),
+		route("GET "+pathSetup, access.EventsRead, d.setup),
+		route("POST "+pathSetup, access.KeysWrite, d.confirmed(d.createMerchant, func(*http.Request) string { return pathSetup })),
 		route("GET /dashboard/operator/merchants", access.EventsRead, d.merchants),
 		route("GET /dashboard/operator/chains/{chainKey}", access.EventsRead, d.operatedChain),
 		dangerous("POST /dashboard/operator/chains/{chainKey}/rescan", d.rescanChain),

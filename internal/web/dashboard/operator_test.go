@@ -15,7 +15,7 @@ import (
 )
 
 // operatorPages are the pages of the operator's view.
-var operatorPages = []string{"/dashboard/operator", "/dashboard/operator/merchants", "/dashboard/operator/chains/" + house, "/dashboard/operator/audit"}
+var operatorPages = []string{"/dashboard/operator", "/dashboard/operator/merchants", "/dashboard/operator/chains/" + house, "/dashboard/operator/audit", "/dashboard/operator/setup"}
 
 // TestOperatorAlone requests the operator's pages and routes as people of a merchant.
 func TestOperatorAlone(t *testing.T) {

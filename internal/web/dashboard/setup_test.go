@@ -1,0 +1,58 @@
+package dashboard_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/server"
+)
+
+// TestSetup sets up a service without merchants, by the link that quittance setup prints, until an invoice is paid.
+func TestSetup(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *server.Config) { c.Merchants = server.Merchants{} })
+	if !strings.Contains(w.log.String(), "quittance setup") {
+		t.Error("the service does not name quittance setup")
+	}
+	link, err := w.keys.SetupLink(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const path = "/dashboard/operator/setup"
+	op := w.guest()
+	page := op.get("/dashboard/sign-in?" + url.Values{"link": {link.Token}, "next": {path}}.Encode())
+	page = op.submit(page, "/dashboard/sign-in", nil).want(t, 200, "house Up to date", "1 of 1 nodes work.", "publicUrl is missing", "Merchant To do", "Webhook endpoint Waiting", "First invoice Waiting")
+	if page.path != path {
+		t.Fatalf("the link leads to %s", page.path)
+	}
+	w.guest().submit(w.guest().get("/dashboard/sign-in?link="+link.Token), "/dashboard/sign-in", nil).want(t, 401)
+
+	shop := url.Values{"id": {"shop"}, "name": {"Shop"}, "address": {acmePays.String()}}
+	op.submit(page, path, url.Values{"id": {"a shop"}, "name": {"Shop"}}).want(t, 400, "Id must be")
+	op.submit(page, path, url.Values{"id": {"shop"}, "name": {"Shop"}, "address": {"0x12"}}).want(t, 400, "Merchant To do")
+	op.submit(page, path, shop).want(t, 200, "Merchant Done", "Webhook endpoint To do", "Key for the shop’s program To do", "First invoice To do")
+
+	w.operator.api("PUT", "/api/merchants/shop/webhook", map[string]string{"url": w.receiver.URL}, nil)
+	if _, _, err := w.keys.Create(t.Context(), access.Open(), access.KeyRequest{Name: "backend", MerchantID: "shop", Scopes: access.Standard}); err != nil {
+		t.Fatal(err)
+	}
+	var made apitypes.CreateInvoiceResponse
+	w.operator.api("POST", "/api/invoices", member{"merchantId": "shop", "amount": "4900000", "currency": "USDC", "chainKey": house, "expiresAt": w.now().Unix() + 3600}, &made)
+	open := op.get(path).want(t, 200, "Key for the shop’s program Done", "First invoice Waiting", "4.90")
+	if !strings.Contains(open.body, w.url+"/checkout/"+made.ID) {
+		t.Error("the page has no link to the invoice's checkout page")
+	}
+	w.payment(w.read(made.ID).TransferAmount)
+	w.await("the end of the setup", func() bool { return strings.Contains(op.get(path).words(), "All steps are done.") })
+	if got := w.guest().get("/docs/guides/go-live"); got.status != 200 {
+		t.Errorf("the checklist answers %d", got.status)
+	}
+
+	w.forward(access.SetupLifetime)
+	if got := op.get(path); !strings.HasPrefix(got.path, "/dashboard/sign-in") {
+		t.Errorf("a day later the page is %s", got.path)
+	}
+}
