@@ -17,13 +17,14 @@ const monthLayout = "2006-01"
 // statementPage is the account of a month.
 type statementPage struct {
 	apitypes.Statement
-	Accounts         []account
-	Fees             []fee
-	Export           string // address of the CSV
-	ExportFees       string // address of the CSV of the fees
-	Earlier, Later   string // addresses of the previous and the next month; Later is empty for the current one
-	First, Last, Now int64  // Unix seconds; Last is the last second of the month
-	Error            string // refusal by the interface, or empty
+	Accounts       []account
+	Fees           []fee
+	Export         string // address of the CSV
+	ExportFees     string // address of the CSV of the fees
+	Earlier, Later string // addresses of the previous and the next month; Later is empty for the current one
+	First, Last    string // days
+	Now            int64  // Unix seconds
+	Error          string // refusal by the interface, or empty
 }
 
 // account is the account of a chain and currency.
@@ -88,7 +89,7 @@ func (d *Dashboard) fillStatement(v *visit, body *statementPage) error {
 	if body.To <= body.Now {
 		body.Later = link(1)
 	}
-	body.First, body.Last = body.From, body.To-1
+	body.First, body.Last = clock.Format(first, time.UTC, time.DateOnly), clock.Format(first.AddDate(0, 1, -1), time.UTC, time.DateOnly)
 	body.Export = filteredPage(v, "/dashboard/statement.csv", url.Values{"month": {body.Month}})
 	body.ExportFees = filteredPage(v, "/dashboard/statement.csv", url.Values{"month": {body.Month}, "table": {"fees"}})
 	return nil

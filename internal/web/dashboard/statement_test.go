@@ -65,7 +65,7 @@ func TestStatement(t *testing.T) {
 	if rows, err := csv.NewReader(strings.NewReader(table.body)).ReadAll(); err != nil || len(rows) != 2 || rows[1][10] != l.Closing || rows[1][12] != l.Received {
 		t.Errorf("the table is %s, %v", table.body, err)
 	}
-	maria.get("/dashboard/statement?month=2001-01").want(t, http.StatusOK, "Nothing was invoiced")
+	maria.get("/dashboard/statement?month=2001-01").want(t, http.StatusOK, "1 Jan 2001 – 31 Jan 2001 (UTC)", "Nothing was invoiced")
 	for _, wrong := range []string{"2999-01", "2026-13", "x", "2026-1"} {
 		maria.get("/dashboard/statement?month="+wrong).want(t, http.StatusBadRequest, "Month must")
 	}
