@@ -11,8 +11,11 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// merchantName is the name of a development world's merchant.
-const merchantName = "Demo merchant"
+// What payers see of a development world's merchant.
+const (
+	merchantName    = "Demo merchant"
+	merchantContact = "help@demo-merchant.example"
+)
 
 // prepareMerchant creates the world's merchant, which settles at an address, unless the database has it. It returns a
 // key of the merchant with all scopes: the given one if it is accepted, else a new one, or "" if the merchant was
@@ -24,8 +27,8 @@ func (c Config) prepareMerchant(ctx context.Context, now func() time.Time, addre
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	merchants := access.NewMerchants(access.MerchantConfig{Store: store, Chains: []string{ChainKey}, Now: now})
-	name, settlesAt := merchantName, map[string]invoice.Address{ChainKey: address}
-	_, err = merchants.Create(ctx, access.Open(), MerchantID, invoice.MerchantChange{Name: &name, DefaultAddresses: settlesAt})
+	name, contact, settlesAt := merchantName, merchantContact, map[string]invoice.Address{ChainKey: address}
+	_, err = merchants.Create(ctx, access.Open(), MerchantID, invoice.MerchantChange{Name: &name, SupportContact: &contact, DefaultAddresses: settlesAt})
 	switch {
 	case errors.Is(err, access.ErrRetired):
 		return "", nil
