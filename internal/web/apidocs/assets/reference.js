@@ -20,7 +20,7 @@ function render() {
     schemasExpansionLevel: 1,
     theme: {
       colors: {
-        primary: { main: c.accent },
+        primary: { main: c.accent, light: c.accent },
         text: { primary: c.ink, secondary: c.faint },
         responses: { success: { color: c.accent }, error: { color: c.bad } },
         border: { dark: c.rule, light: c.rule },
@@ -39,6 +39,13 @@ function render() {
     },
   }, document.getElementById("reference"));
 }
+
+// Redoc's headings skip levels, and its code cannot be scrolled by keys.
+function complete() {
+  for (const heading of document.querySelectorAll("#reference h5:not([aria-level])")) heading.ariaLevel = "3";
+  for (const code of document.querySelectorAll("#reference pre:not([tabindex])")) code.tabIndex = 0;
+}
+new MutationObserver(complete).observe(document.getElementById("reference"), { childList: true, subtree: true });
 
 preference.addEventListener("change", render);
 render();
