@@ -2,12 +2,12 @@
 # other tools are built from tools/go.mod or installed when they are needed.
 #
 # A test is in exactly one of two sets, by its name: `make check` runs those called TestExtra…, `make test` all others,
-# of which `make cases` plays more cases.
+# of which `make cases` plays more cases. Neither runs `make walk`, which takes minutes and ends with looking at pictures.
 
 TOOL := go tool -modfile=tools/go.mod
 
 # The time of each fuzz target, the number of histories, the first seed, the number of sequences of calls and of changed
-# lines, the parts of make check, and flags of the benchmarks (see go -C bench run . -help) and of the simulator.
+# lines, the parts of make check, and flags of the benchmarks (see go -C bench run . -help), of the simulator and of the walks.
 FUZZTIME   ?= 2s
 HISTORIES  ?= 10000
 SEED       ?= 1
@@ -16,6 +16,7 @@ MUTANTS    ?= 60
 CHECKS     ?= extra cases forge generators litestream fuzz
 BENCHFLAGS ?=
 SIMFLAGS   ?= -for 1000h
+WALKFLAGS  ?=
 
 # Packages are tested two for each CPU at a time: half of the time their tests wait for databases, blocks, timeouts and
 # other programs.
@@ -55,7 +56,7 @@ check: $(CHECKS) ## run all other tests: foreign tools, generated files, SDKs, b
 
 .PHONY: extra
 extra: ## run the Go tests that make test leaves out; installs missing tools
-	$(GOTEST) -timeout 20m -run '^TestExtra' $$(git grep -lE '^func TestExtra' -- '*_test.go' ':!tools' | sed 's|[^/]*$$||; s|^|./|' | sort -u)
+	$(GOTEST) -timeout 20m -run '^TestExtra' $$(git grep -lE '^func TestExtra' -- '*_test.go' ':!tools' ':!internal/test/walk' | sed 's|[^/]*$$||; s|^|./|' | sort -u)
 
 .PHONY: race
 race: export CGO_ENABLED = 1
@@ -117,6 +118,11 @@ screenshots: ## write screenshots of the checkout's and the dashboard's pages to
 	cd bin/screenshots && cp state-waiting-en-1200-light.png wallet-review-de-390-light.png state-paid-en-390-dark.png state-waiting-ar-390-light.png \
 		receipt-paid-en-1200-light.png link-free-en-390-light.png refund-confirm-en-390-light.png \
 		dashboard-merchant-home-1200-light.png dashboard-merchant-inbox-kind-1200-light.png dashboard-merchant-home-390-dark.png $(CURDIR)/docs/screenshots/
+
+.PHONY: walk
+walk: ## walk through the product as four kinds of people; print steps, guesses and dead ends; write pictures to bin/walk (minutes)
+	mkdir -p bin/walk
+	go test ./internal/test/walk -count 1 -timeout 60m -v -pictures $(CURDIR)/bin/walk $(WALKFLAGS)
 
 .PHONY: gas
 gas: ## update contracts/.gas-snapshot, the gas cost of the contracts' calls

@@ -17,7 +17,7 @@ func (p *Page) Frame(url string) *Page {
 	own := chromedp.FromContext(p.ctx).Target.TargetID
 	var err error
 	var frame *target.Info
-	found := p.poll(func() bool {
+	found := p.poll(Patience, func() bool {
 		targets, failed := chromedp.Targets(p.ctx)
 		err = failed
 		i := slices.IndexFunc(targets, func(info *target.Info) bool {

@@ -252,29 +252,37 @@ func (p *Page) Eval(expression string, into any) {
 // Await waits until an expression is true.
 func (p *Page) Await(expression string) {
 	p.t.Helper()
-	var err error
-	done := p.poll(func() (done bool) {
+	if done, err := p.becomes(expression, Patience); !done {
+		p.t.Fatalf("browsertest: not true: %s (%v); the page reads\n%s\n%s", expression, err, p.Text("body"), strings.Join(p.Errors(), "\n"))
+	}
+}
+
+// Becomes reports whether an expression becomes true within a time.
+func (p *Page) Becomes(expression string, within time.Duration) bool {
+	done, _ := p.becomes(expression, within)
+	return done
+}
+
+func (p *Page) becomes(expression string, within time.Duration) (done bool, err error) {
+	return p.poll(within, func() (done bool) {
 		// While a document is replaced, its expression fails.
 		done, err = chromedp.Run(p.ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
 		return err == nil && done
-	})
-	if !done {
-		p.t.Fatalf("browsertest: not true: %s (%v); the page reads\n%s\n%s", expression, err, p.Text("body"), strings.Join(p.Errors(), "\n"))
-	}
+	}), err
 }
 
 // AwaitCall waits until the page has asked a wallet for a method, and returns the first such call.
 func (p *Page) AwaitCall(w *Wallet, method string) Call {
 	p.t.Helper()
-	if !p.poll(func() bool { return len(w.Calls(method)) != 0 }) {
+	if !p.poll(Patience, func() bool { return len(w.Calls(method)) != 0 }) {
 		p.t.Fatalf("browsertest: %s was not asked for %s; the page reads\n%s\n%s", w.Name, method, p.Text("body"), strings.Join(p.Errors(), "\n"))
 	}
 	return w.Calls(method)[0]
 }
 
-// poll calls f until it returns true, and reports whether it did within Patience.
-func (p *Page) poll(f func() bool) bool {
-	deadline := time.NewTimer(Patience)
+// poll calls f until it returns true, and reports whether it did within a time.
+func (p *Page) poll(within time.Duration, f func() bool) bool {
+	deadline := time.NewTimer(within)
 	defer deadline.Stop()
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
