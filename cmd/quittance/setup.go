@@ -16,8 +16,9 @@ func newSetup(env environment) *cobra.Command {
 		Short: "make a link to the page that sets up a new service",
 		Long: `Makes a link to the page that sets up a running service: it checks the database, the
 chains and their contracts, and leads to the first merchant, its webhook endpoint, its
-key and the first paid invoice. The link signs the operator in once, within 10 minutes,
-and the session ends after a day. Whoever has the link is the operator.`,
+key and the first paid invoice. The link signs the operator in once, within 10 minutes.
+Whoever has the link is the operator. The session belongs to a new key, called setup,
+which is not shown; revoking it ends the session.`,
 		Example: "  quittance setup --config quittance.yaml",
 		Args:    noArgs,
 	}

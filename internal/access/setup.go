@@ -3,19 +3,16 @@ package access
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/quittance/quittance/internal/db"
 )
 
-// SetupLifetime is how long the operator who sets up a service stays the operator without a key.
-const SetupLifetime = 24 * time.Hour
-
-// SetupLink makes a link that signs in, once, the operator with all scopes. The session ends after SetupLifetime at the
-// latest: it belongs to a new key, which is not shown. Errors are ErrTooMany and internal errors.
+// SetupLink makes a link that signs in, once, the operator with all scopes. It makes a key, too, whose secret is not
+// shown: what the operator makes in the session must not end with it, so the key has no expiry, and revoking it ends
+// the session. Errors are ErrTooMany and internal errors.
 func (m *KeyManager) SetupLink(ctx context.Context) (Link, error) {
 	now := m.now()
-	record, _, err := m.newKey(KeyRequest{Name: "setup", Scopes: Admin, ExpiresAt: now.Add(SetupLifetime)}, now)
+	record, _, err := m.newKey(KeyRequest{Name: "setup", Scopes: Admin}, now)
 	if err != nil {
 		return Link{}, err
 	}
@@ -31,7 +28,8 @@ func (m *KeyManager) SetupLink(ctx context.Context) (Link, error) {
 		if err := insertSignInLink(ctx, tx, sessionHash(token), SignInLink{KeyID: record.ID, ExpiresAt: link.ExpiresAt}); err != nil {
 			return Change{}, err
 		}
-		return Change{Action: ActionKeyCreate, Object: record.ID, After: audited(record)}, nil
+		made := Change{Action: ActionKeyCreate, Object: record.ID, After: audited(record)}
+		return Change{Action: ActionSignInLink, Object: record.ID}, AppendAudit(ctx, tx, NewEntry(ctx, now, made))
 	})
 	if err != nil {
 		return Link{}, fmt.Errorf("make a link to the setup: %w", err)
