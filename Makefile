@@ -21,6 +21,9 @@ WALKFLAGS  ?=
 # Packages are tested two for each CPU at a time: half of the time their tests wait for databases, blocks, timeouts and
 # other programs.
 GOTEST = go test -p $$((2 * $$(getconf _NPROCESSORS_ONLN)))
+# The packages that take longest, which begin first.
+LONGEST = ./internal/ledger ./internal/txmgr ./internal/indexer
+extra: LONGEST = ./internal/test/e2e ./internal/web/checkout/browsertest ./internal/web/dashboard ./internal/test/sim
 
 # Lets tests install missing tools. Without make they only say what is missing.
 export QUITTANCE_TEST_INSTALL ?= 1
@@ -44,7 +47,7 @@ man: build ## write man pages to bin/man, dated by the commit
 
 .PHONY: test
 test: ## run the tests that need only Go and PostgreSQL, which they install
-	$(GOTEST) -timeout 20m -skip '^TestExtra' ./...
+	$(GOTEST) -timeout 20m -skip '^TestExtra' $(LONGEST) ./...
 	go -C bench test ./...
 
 .PHONY: short
@@ -56,7 +59,7 @@ check: $(CHECKS) ## run all other tests: foreign tools, generated files, SDKs, b
 
 .PHONY: extra
 extra: ## run the Go tests that make test leaves out; installs missing tools
-	$(GOTEST) -timeout 20m -run '^TestExtra' $$(git grep -lE '^func TestExtra' -- '*_test.go' ':!tools' ':!internal/test/walk' | sed 's|[^/]*$$||; s|^|./|' | sort -u)
+	$(GOTEST) -timeout 20m -run '^TestExtra' $(LONGEST) $$(git grep -lE '^func TestExtra' -- '*_test.go' ':!tools' ':!internal/test/walk' | sed 's|[^/]*$$||; s|^|./|' | sort -u)
 
 .PHONY: race
 race: export CGO_ENABLED = 1
