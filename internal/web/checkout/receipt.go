@@ -100,7 +100,7 @@ func newReceipt(s pageInput, refunds []invoice.RefundRecord, baseURL string) rec
 	inv, path := s.invoice, baseURL+"/checkout/"+s.invoice.ID
 	data := receiptData{
 		ID: inv.ID, Merchant: s.merchant(), Brand: newBrand(s.profile), Reference: inv.Details.Reference, Description: inv.Details.Description,
-		Currency: inv.Currency, Amount: s.money(inv.Amount).String(),
+		Currency: inv.Currency, Amount: s.written(inv.Amount),
 		IssuedAt: s.text.Clock(inv.CreatedAt), ExpiresAt: s.text.Clock(inv.ExpiresAt), Now: s.text.Clock(s.now),
 		Network: s.network(), ChainID: s.chain.ID, Token: chain.Checksum(inv.Token), Address: chain.Checksum(inv.Merchant),
 		CommitmentID: inv.CommitmentID.String(), Registry: optional(inv.Registry),
@@ -110,7 +110,7 @@ func newReceipt(s pageInput, refunds []invoice.RefundRecord, baseURL string) rec
 		data.PaidAt = s.text.Clock(inv.SettledAt)
 	}
 	for _, item := range inv.LineItems {
-		data.Lines = append(data.Lines, line{item.Label, s.major(item.Amount)})
+		data.Lines = append(data.Lines, line{item.Label, s.text.Number(s.major(item.Amount))})
 	}
 	listed := 0
 	for _, p := range slices.Backward(s.payments) { // in the order of the chain
@@ -128,9 +128,14 @@ func newReceipt(s pageInput, refunds []invoice.RefundRecord, baseURL string) rec
 	return data
 }
 
+// written returns an amount with its currency, as the language writes it: a receipt may be a mail, where no script does that.
+func (s pageInput) written(a invoice.Amount) string {
+	return s.text.Number(s.major(a)) + "\u00a0" + s.invoice.Currency
+}
+
 func (s pageInput) movement(t invoice.Transfer, late bool) movement {
 	m := movement{
-		Amount: s.money(t.Amount).String(), TxHash: t.TxHash.String(), From: chain.Checksum(t.From), To: chain.Checksum(t.To),
+		Amount: s.written(t.Amount), TxHash: t.TxHash.String(), From: chain.Checksum(t.From), To: chain.Checksum(t.To),
 		Block: t.BlockNumber, At: s.text.Clock(t.BlockTime), URL: s.chain.TransactionURL(t.TxHash), Late: late,
 	}
 	if s.following.indexed.Number >= t.BlockNumber {

@@ -188,6 +188,9 @@ func paidWorld() *world {
 // TestReceiptHasWhatAnAccountantNeeds looks for each fact, and checks that payers see no other.
 func TestReceiptHasWhatAnAccountantNeeds(t *testing.T) {
 	w := paidWorld()
+	if german := w.receipt(t, "?lang=de").words(); !strings.Contains(german, "Flat white 3,40") || !strings.Contains(german, "4,900123 USDC") {
+		t.Errorf("in German, the receipt says\n%s", german)
+	}
 	words := w.receipt(t, "").words()
 	for _, want := range []string{
 		"Corner <Café>", "Corner Café Ltd 1 Main St VAT GB 123", "help@cafe.example", testID, "order-10017", "Breakfast for <two>",

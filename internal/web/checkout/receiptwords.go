@@ -47,7 +47,7 @@ func (s pageInput) receiptWords() (state receiptState, headline string, sentence
 	say := func(id string, v values) { sentences = append(sentences, s.text.T(id, v)) }
 	s.statusWords(say)
 	if !inv.AmountRefunded.IsZero() {
-		say("receipt.text.refunded", values{"Amount": s.money(inv.AmountRefunded)})
+		say("receipt.text.refunded", values{"Amount": s.written(inv.AmountRefunded)})
 	}
 	for _, p := range s.payments {
 		if p.Status == invoice.Pending {
@@ -65,7 +65,7 @@ func (s pageInput) statusWords(say func(id string, v values)) {
 	late := inv.AmountPaid.Minus(inv.Sums.Tally.Due)
 	ended := s.text.Clock(inv.ExpiresAt)
 	if s.waived {
-		say("receipt.text.accepted", values{"Merchant": s.merchant(), "Missing": s.money(inv.Amount.Minus(inTime))})
+		say("receipt.text.accepted", values{"Merchant": s.merchant(), "Missing": s.written(inv.Amount.Minus(inTime))})
 		return
 	}
 	switch inv.Status {
@@ -73,17 +73,17 @@ func (s pageInput) statusWords(say func(id string, v values)) {
 		s.surplusWords(say)
 	case invoice.Open:
 		if !inv.Covered() { // by payments that are not final
-			say("receipt.text.open", values{"Missing": s.money(inv.Missing())})
+			say("receipt.text.open", values{"Missing": s.written(inv.Missing())})
 		}
 	case invoice.Expired:
 		if !inTime.IsZero() {
-			say("receipt.text.part", values{"Missing": s.money(inv.Amount.Minus(inTime)), "Time": ended})
+			say("receipt.text.part", values{"Missing": s.written(inv.Amount.Minus(inTime)), "Time": ended})
 		}
 		if !late.IsZero() {
-			say("receipt.text.late", values{"Late": s.money(late), "Time": ended})
+			say("receipt.text.late", values{"Late": s.written(late), "Time": ended})
 		}
 		if excess := inv.Excess(); !excess.IsZero() {
-			say("receipt.text.over", values{"Surplus": s.money(excess)})
+			say("receipt.text.over", values{"Surplus": s.written(excess)})
 		}
 	case invoice.Void:
 		say("receipt.text.void", nil)
@@ -97,11 +97,11 @@ func (s pageInput) surplusWords(say func(id string, v values)) {
 	kept := inv.Kept()
 	switch surplus := inv.Surplus(); {
 	case kept.Less(inv.Amount):
-		say("receipt.text.accepted", values{"Merchant": s.merchant(), "Missing": s.money(inv.Amount.Minus(kept))})
+		say("receipt.text.accepted", values{"Merchant": s.merchant(), "Missing": s.written(inv.Amount.Minus(kept))})
 	case !surplus.IsZero():
-		say("receipt.text.over", values{"Surplus": s.money(surplus)})
+		say("receipt.text.over", values{"Surplus": s.written(surplus)})
 	case inv.Amount.Less(kept):
-		say("receipt.text.tag", values{"Extra": s.money(kept.Minus(inv.Amount))})
+		say("receipt.text.tag", values{"Extra": s.written(kept.Minus(inv.Amount))})
 	}
 }
 
@@ -109,13 +109,13 @@ func (s pageInput) surplusWords(say func(id string, v values)) {
 func (s pageInput) receiptTotals() []fact {
 	inv := s.invoice
 	totals := []fact{
-		{Name: s.text.T("receipt.amount", nil), Value: s.money(inv.Amount).String()},
-		{Name: s.text.T("receipt.received", nil), Value: s.money(inv.AmountPaid).String()},
+		{Name: s.text.T("receipt.amount", nil), Value: s.written(inv.Amount)},
+		{Name: s.text.T("receipt.received", nil), Value: s.written(inv.AmountPaid)},
 	}
 	if !inv.AmountRefunded.IsZero() {
 		totals = append(totals,
-			fact{Name: s.text.T("receipt.refunded", nil), Value: s.money(inv.AmountRefunded).String()},
-			fact{Name: s.text.T("receipt.net", nil), Value: s.money(inv.AmountPaid.Minus(inv.AmountRefunded)).String()},
+			fact{Name: s.text.T("receipt.refunded", nil), Value: s.written(inv.AmountRefunded)},
+			fact{Name: s.text.T("receipt.net", nil), Value: s.written(inv.AmountPaid.Minus(inv.AmountRefunded))},
 		)
 	}
 	return totals
