@@ -20,7 +20,7 @@ func develop(w *walk) {
 	w.click("Open a fresh invoice.*|Create an invoice of 4.90 USDC", "")
 	w.look("checkout")
 	w.click("Pay with the test wallet", "")
-	w.read("^(Paid)$")
+	w.read("(received the payment on)")
 	w.look("checkout paid")
 
 	w.runREADME(world)
@@ -55,6 +55,9 @@ func (w *walk) refund(payment, amount string) {
 	w.press("Sign with Fox")
 	w.press("Send " + amount + " USDC")
 	w.read("^(Confirmed)$")
+	if !w.sees(patience, "!v.found('It is being sent')") {
+		w.stuck("a confirmed refund is said to be sent")
+	}
 	w.look("refund confirmed")
 }
 

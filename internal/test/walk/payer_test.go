@@ -88,7 +88,7 @@ func (p payer) payOnce(wallet bool) {
 		amount := p.read(p.word("pay.send.exact") + `\s+[^\d]?(\d+[.,]\d+)`)
 		p.transfer(p.read(`^[^0-9a-z]?(0x[0-9a-fA-F]{40})`), amount)
 	}
-	p.read("^(" + p.word("status.paid.headline") + ")$")
+	p.read("(" + p.word("status.paid.text") + ")")
 	p.look(name + " paid")
 	p.click(p.word("receipt.link"), "")
 	p.look(name + " receipt")
