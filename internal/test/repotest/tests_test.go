@@ -14,8 +14,8 @@ import (
 func TestEveryTestRuns(t *testing.T) {
 	makefile := read(t, "Makefile")
 	for _, want := range []string{
-		"\ntest: ## ", "\t$(GOTEST) -timeout 20m -skip '^TestExtra' ./...\n",
-		"\ncheck: $(CHECKS) ", "\nCHECKS     ?= extra ", "\t$(GOTEST) -timeout 20m -run '^TestExtra' $$(git grep -lE '^func TestExtra' -- '*_test.go' ':!tools' ",
+		"\ntest: ## ", "\t$(GOTEST) -timeout 20m -skip '^TestExtra' $(LONGEST) ./...\n",
+		"\ncheck: $(CHECKS) ", "\nCHECKS     ?= extra ", "\t$(GOTEST) -timeout 20m -run '^TestExtra' $(LONGEST) $$(git grep -lE '^func TestExtra' -- '*_test.go' ':!tools' ",
 	} {
 		if !strings.Contains(makefile, want) {
 			t.Errorf("the Makefile lacks %q", want)
