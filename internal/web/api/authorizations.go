@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/quittance/quittance/apitypes"
@@ -190,19 +189,17 @@ func parseAuthorization(body []byte) (invoice.Authorization, error) {
 // submitLimits limit the authorizations that are submitted.
 type submitLimits struct {
 	ofInvoices *limits.Buckets[string]
-	// ofNetworks has the limits of client networks, by their weights.
-	ofNetworks map[int64]*limits.Buckets[netip.Prefix]
+	ofNetworks limits.NetworkBuckets
 }
 
 func newSubmitted(now func() time.Time) submitLimits {
 	limit := func(quota int) limits.Limit {
 		return limits.Limit{Name: "authorizations", Quota: quota, Window: authorizationWindow}
 	}
-	s := submitLimits{limits.NewBuckets[string](limit(AuthorizationsOfInvoice), limitedInvoices, now), make(map[int64]*limits.Buckets[netip.Prefix])}
-	for _, weight := range []int64{1, limits.SiteWeight} {
-		s.ofNetworks[weight] = limits.NewBuckets[netip.Prefix](limit(AuthorizationsOfClient*int(weight)), limitedNetworks, now)
+	return submitLimits{
+		limits.NewBuckets[string](limit(AuthorizationsOfInvoice), limitedInvoices, now),
+		limits.NewNetworkBuckets(limit(AuthorizationsOfClient), limitedNetworks, now),
 	}
-	return s
 }
 
 // take counts an authorization of the context's client for an invoice, or returns an
@@ -211,17 +208,9 @@ func (s submitLimits) take(ctx context.Context, invoiceID string) error {
 	if err := s.ofInvoices.Take(invoiceID).Err(); err != nil {
 		return err
 	}
-	networks := limits.Networks(ctx)
-	for i, n := range networks {
-		err := s.ofNetworks[n.Weight].Take(n.Client.Network).Err()
-		if err == nil {
-			continue
-		}
-		for _, taken := range networks[:i] {
-			s.ofNetworks[taken.Weight].Return(taken.Client.Network)
-		}
+	err := s.ofNetworks.Take(ctx)
+	if err != nil {
 		s.ofInvoices.Return(invoiceID)
-		return err
 	}
-	return nil
+	return err
 }
