@@ -181,6 +181,7 @@ func TestDashboardURL(t *testing.T) {
 		"publicUrl: https://pay.example.com\n": {"https://pay.example.com", "pay.example.com"},
 		"publicUrl: https://pay.example.com\ndoors: {public: 127.0.0.1:8081}\n":                {"", "pay.example.com"},
 		"publicUrl: https://pay.example.com\ndashboardUrl: https://Office.example.com:8443/\n": {"https://office.example.com:8443", "pay.example.com office.example.com"},
+		"publicUrl: https://pay.example.com\ndashboardUrl: https://office.example.com:443/\n":  {"https://office.example.com", "pay.example.com office.example.com"},
 	} {
 		cfg, err := config.Parse([]byte(minimal+text), secrets)
 		if err != nil || cfg.DashboardURL != want.url || strings.Join(cfg.Hosts, " ") != want.hosts {

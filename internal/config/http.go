@@ -98,5 +98,6 @@ func (r *resolver) baseURL(path, text string) (base, host string) {
 			r.fail(path, "%w", err)
 		}
 	}
-	return u.Scheme + "://" + strings.ToLower(u.Host), host
+	// Browsers leave out the scheme's own port, and an origin with it would never equal theirs.
+	return u.Scheme + "://" + strings.TrimSuffix(strings.ToLower(u.Host), map[string]string{"https": ":443", "http": ":80"}[u.Scheme]), host
 }
