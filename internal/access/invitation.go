@@ -35,6 +35,8 @@ var (
 	ErrTooManyInvitations = errors.New("too many invitations are open")
 	// ErrTooManyMemberships: the person has MaxMemberships.
 	ErrTooManyMemberships = errors.New("the person has too many memberships")
+	// ErrMayNotReplace: the person is a member, and who invites the person cannot end that membership.
+	ErrMayNotReplace = errors.New("who invited the person may not replace the membership")
 )
 
 // Invitation invites the person who reads the mail of an address to a merchant, or to the operator. It
@@ -52,7 +54,7 @@ type Invitation struct {
 	ExpiresAt  time.Time
 }
 
-// Invite stores an invitation, and returns its token, which only a mail to its address may contain. The
+// Invite stores an invitation in place of an earlier one of the address by the merchant, and returns its token, which only a mail to its address may contain. The
 // invitation has an address, a name, a merchant and scopes. Errors are *invoice.FieldError, *ScopeError,
 // ErrTooManyInvitations, db.ErrNotFound if there is no such merchant, and internal ones.
 func (m *SessionManager) Invite(ctx context.Context, by Principal, i Invitation) (_ Invitation, token string, err error) {
@@ -82,10 +84,13 @@ func (m *SessionManager) Invite(ctx context.Context, by Principal, i Invitation)
 		if len(open) >= MaxInvitations {
 			return ErrTooManyInvitations
 		}
+		if err := uninvite(ctx, tx, i.MerchantID, i.Email, now); err != nil {
+			return err
+		}
 		if err := insertInvitation(ctx, tx, i, sessionHash(token)); err != nil {
 			return err
 		}
-		return m.auditInvitation(ctx, tx, ActionInvite, i)
+		return AppendAudit(ctx, tx, invitationEntry(ctx, ActionInvite, i, now))
 	})
 }
 
@@ -109,8 +114,21 @@ func (m *SessionManager) Uninvite(ctx context.Context, by Principal, merchantID,
 		if err != nil {
 			return err
 		}
-		return m.auditInvitation(ctx, tx, ActionUninvite, i)
+		return AppendAudit(ctx, tx, invitationEntry(ctx, ActionUninvite, i, m.now()))
 	})
+}
+
+// uninvite deletes the invitations of an address by a merchant, or by the operator.
+func uninvite(ctx context.Context, tx *db.Tx, merchantID, email string, now time.Time) error {
+	deleted, err := deleteInvitations(ctx, tx, merchantID, email)
+	if err != nil {
+		return err
+	}
+	var entries []Entry
+	for _, i := range deleted {
+		entries = append(entries, invitationEntry(ctx, ActionUninvite, i, now))
+	}
+	return AppendAudit(ctx, tx, entries...)
 }
 
 // Invitation returns the invitation of a token. Errors are ErrLink, Admit's error and internal errors.
@@ -132,9 +150,10 @@ func (m *SessionManager) Invitation(ctx context.Context, token string) (Invitati
 
 // Accept makes the person with the address of an invitation a member, in place of an earlier membership,
 // and returns the membership. The invitation cannot be used again. For a person without another
-// membership it begins a session and returns its token. Others sign in as before, because a mail that is
-// days old, or that was passed on, must not open other merchants to its reader. Errors are ErrLink,
-// ErrTooMany, ErrTooManyMemberships, Admit's error and internal errors.
+// membership it begins a session and returns its token. The session is not confirmed: a mail that is days
+// old, or that was passed on, must not give its reader a passkey of the person. Others sign in as before,
+// because it must not open other merchants to its reader, either. Errors are ErrLink, ErrTooMany,
+// ErrTooManyMemberships, ErrMayNotReplace, Admit's error and internal errors.
 func (m *SessionManager) Accept(ctx context.Context, invitationToken string, from Browser) (p Principal, token string, err error) {
 	i, err := m.Invitation(ctx, invitationToken)
 	if err != nil {
@@ -156,7 +175,7 @@ func (m *SessionManager) Accept(ctx context.Context, invitationToken string, fro
 		}
 		var only bool
 		if p, only, err = m.join(ctx, tx, by, i); err == nil && only {
-			token, err = m.enter(ctx, tx, p, m.now(), from)
+			token, err = m.begin(ctx, tx, p, unconfirmed, from)
 		}
 		return err
 	})
@@ -177,11 +196,7 @@ func (m *SessionManager) join(ctx context.Context, tx *db.Tx, by Principal, i In
 	case err != nil:
 		return p, false, err
 	}
-	person, err := m.person(ctx, tx, i)
-	if err != nil {
-		return p, false, err
-	}
-	before, err := memberships(ctx, tx, person.ID, now)
+	person, before, err := m.person(ctx, tx, i)
 	if err != nil {
 		return p, false, err
 	}
@@ -195,7 +210,7 @@ func (m *SessionManager) join(ctx context.Context, tx *db.Tx, by Principal, i In
 	if err != nil {
 		return p, false, err
 	}
-	if len(before)-left >= MaxMemberships {
+	if before-left >= MaxMemberships {
 		return p, false, ErrTooManyMemberships
 	}
 	var random [tokenSize]byte // nobody knows a text with the hash
@@ -206,24 +221,43 @@ func (m *SessionManager) join(ctx context.Context, tx *db.Tx, by Principal, i In
 	if err := insertKeyWithin(ctx, tx, key, now); err != nil {
 		return p, false, err
 	}
-	return p, len(before) == left, AppendAudit(ctx, tx, NewEntry(ctx, now, Change{
+	return p, before == left, AppendAudit(ctx, tx, NewEntry(ctx, now, Change{
 		MerchantID: key.MerchantID, Action: ActionKeyCreate, Object: key.ID, After: audited(key),
 	}))
 }
 
-// person returns the person with the address of an invitation, who is new unless another merchant had
-// invited the same address.
-func (m *SessionManager) person(ctx context.Context, tx *db.Tx, i Invitation) (Person, error) {
-	p, err := personByEmail(ctx, tx, i.Email)
+// person returns the person with the address of an invitation, and how many memberships are active. The
+// person is new unless another merchant had invited the same address. A person without a membership loses
+// all passkeys, which may be of somebody who read an earlier mail, or read the address's mails then.
+func (m *SessionManager) person(ctx context.Context, tx *db.Tx, i Invitation) (p Person, active int, err error) {
+	p, err = personByEmail(ctx, tx, i.Email)
 	if errors.Is(err, db.ErrNotFound) {
 		p = Person{ID: m.ids.New(PrefixPerson), Email: i.Email, Name: i.Name, CreatedAt: m.now()}
-		err = insertPerson(ctx, tx, p)
+		return p, 0, insertPerson(ctx, tx, p)
 	}
-	return p, err
+	if err != nil {
+		return p, 0, err
+	}
+	if err := lockPerson(ctx, tx, p.ID); err != nil {
+		return p, 0, err
+	}
+	all, err := memberships(ctx, tx, p.ID, m.now())
+	if err != nil || len(all) > 0 {
+		return p, len(all), err
+	}
+	forgotten, err := forgetSignIns(ctx, tx, p.ID)
+	if err != nil {
+		return p, 0, err
+	}
+	var entries []Entry
+	for _, k := range forgotten {
+		entries = append(entries, NewEntry(ctx, m.now(), passkeyChange(ActionPasskeyRemove, i.MerchantID, k)))
+	}
+	return p, 0, AppendAudit(ctx, tx, entries...)
 }
 
 // leave ends the memberships of a person of a merchant, or of the operator, and returns how many were
-// active. The error is ErrLink if by, who invites the person again, may not revoke one.
+// active. The error is ErrMayNotReplace if by, who invites the person again, may not revoke one.
 func (m *SessionManager) leave(ctx context.Context, tx *db.Tx, personID string, by Principal, merchantID string) (left int, err error) {
 	former, err := unrevokedKeys(ctx, tx, personID, merchantID)
 	if err != nil {
@@ -233,7 +267,7 @@ func (m *SessionManager) leave(ctx context.Context, tx *db.Tx, personID string, 
 		if key.State(m.now()) == Active {
 			left++
 			if !key.Scopes.Within(by.Scopes) {
-				return 0, ErrLink
+				return 0, ErrMayNotReplace
 			}
 		}
 		before := audited(key)
@@ -263,7 +297,7 @@ type auditedInvitation struct {
 	ExpiresAt int64    `json:"expiresAt"`
 }
 
-func (m *SessionManager) auditInvitation(ctx context.Context, tx *db.Tx, action Action, i Invitation) error {
+func invitationEntry(ctx context.Context, action Action, i Invitation, now time.Time) Entry {
 	c := Change{MerchantID: i.MerchantID, Action: action, Object: i.ID}
 	text := auditedInvitation{i.Email, i.Name, i.Scopes.Names(), i.ExpiresAt.Unix()}
 	if action == ActionInvite {
@@ -271,5 +305,5 @@ func (m *SessionManager) auditInvitation(ctx context.Context, tx *db.Tx, action 
 	} else {
 		c.Before = text
 	}
-	return AppendAudit(ctx, tx, NewEntry(ctx, m.now(), c))
+	return NewEntry(ctx, now, c)
 }

@@ -283,8 +283,8 @@ func (m *KeyManager) Rotate(ctx context.Context, by Principal, id string, overla
 }
 
 // Revoke revokes a key immediately, and returns its record. A revoked key does not change. A principal
-// revokes its own key, and keys that it could make, whatever their expiry. Errors are
-// db.ErrNotFound, *ScopeError and internal errors.
+// revokes its own key, and keys that it could make, whatever their expiry. With a membership end the
+// merchant's open invitations of the person. Errors are db.ErrNotFound, *ScopeError and internal errors.
 func (m *KeyManager) Revoke(ctx context.Context, by Principal, id string) (Record, error) {
 	var record Record
 	err := m.change(ctx, func(tx *db.Tx) (Change, error) {
@@ -296,6 +296,15 @@ func (m *KeyManager) Revoke(ctx context.Context, by Principal, id string) (Recor
 			return Change{}, err
 		}
 		record.RevokedAt = m.now()
+		if found.PersonID != "" { // an open invitation would bring the person back
+			person, err := findPerson(ctx, tx, found.PersonID)
+			if err != nil {
+				return Change{}, err
+			}
+			if err := uninvite(ctx, tx, found.MerchantID, person.Email, record.RevokedAt); err != nil {
+				return Change{}, err
+			}
+		}
 		return Change{MerchantID: found.MerchantID, Action: ActionKeyRevoke, Object: found.ID, Before: audited(found), After: audited(record)},
 			UpdateKey(ctx, tx, record)
 	})

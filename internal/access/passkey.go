@@ -1,13 +1,16 @@
 package access
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +25,8 @@ import (
 const (
 	// MaxPasskeys bounds the passkeys of a person.
 	MaxPasskeys = 20
-	// MaxCeremonies bounds the sign-ins by passkeys that have begun. In a session, a use ends an earlier one.
+	// MaxCeremonies bounds the sign-ins by passkeys that have begun. Another one ends the oldest. In a session,
+	// a use ends an earlier one.
 	MaxCeremonies = 10_000
 	// CeremonyLifetime is how long a person has to use a passkey.
 	CeremonyLifetime = 5 * time.Minute
@@ -37,8 +41,6 @@ var (
 	ErrPasskey = errors.New("the passkey was not accepted")
 	// ErrTooManyPasskeys: the person has MaxPasskeys.
 	ErrTooManyPasskeys = errors.New("the person has too many passkeys")
-	// ErrTooManyCeremonies: MaxCeremonies have begun, to sign in.
-	ErrTooManyCeremonies = errors.New("too many sign-ins by passkeys have begun")
 )
 
 // Passkey is a key of a person's device, with which the person signs in and confirms dangerous changes.
@@ -124,6 +126,18 @@ func (m *SessionManager) holder(ctx context.Context, personID string) (h holder,
 // HasPasskeys reports whether passkeys can be used.
 func (m *SessionManager) HasPasskeys() bool { return m.cfg.Passkeys != nil }
 
+// CanUse reports whether one of some passkeys may be of the dashboard's host name.
+func (m *SessionManager) CanUse(passkeys []Passkey) bool {
+	if m.cfg.Passkeys == nil {
+		return false
+	}
+	host := sha256.Sum256([]byte(m.cfg.Passkeys.Config.RPID))
+	return slices.ContainsFunc(passkeys, func(k Passkey) bool {
+		data := k.Credential.Attestation.AuthenticatorData // begins with the hash of the host name
+		return len(data) < len(host) || bytes.HasPrefix(data, host[:])
+	})
+}
+
 // Passkeys returns the passkeys of the person of a session, the first one first.
 func (m *SessionManager) Passkeys(ctx context.Context, s Session) ([]Passkey, error) {
 	if s.PersonID == "" {
@@ -133,8 +147,7 @@ func (m *SessionManager) Passkeys(ctx context.Context, s Session) ([]Passkey, er
 }
 
 // BeginPasskey begins a use of a passkey, in a session unless it is to sign in. It returns the options for
-// the browser, and a token of the ceremony. Errors are ErrTooManyPasskeys, ErrTooManyCeremonies and
-// internal ones.
+// the browser, and a token of the ceremony. Errors are ErrPasskey, ErrTooManyPasskeys and internal ones.
 func (m *SessionManager) BeginPasskey(ctx context.Context, purpose Purpose, s Session) (options any, token string, err error) {
 	c := Ceremony{Purpose: purpose, ExpiresAt: m.now().Add(CeremonyLifetime)}
 	var data *webauthn.SessionData
@@ -299,7 +312,7 @@ func (m *SessionManager) AddPasskey(ctx context.Context, s Session, token, name 
 		if err := unconfirmOtherSessions(ctx, tx, s); err != nil {
 			return err
 		}
-		return AppendAudit(ctx, tx, NewEntry(ctx, m.now(), Change{MerchantID: s.MerchantID, Action: ActionPasskeyAdd, Object: k.ID, After: auditedPasskey{k.PersonID, k.Name}}))
+		return m.auditPasskey(ctx, tx, ActionPasskeyAdd, k)
 	})
 	if errors.Is(err, db.ErrConflict) { // another person has it
 		err = ErrPasskey
@@ -318,7 +331,7 @@ func (m *SessionManager) RemovePasskey(ctx context.Context, s Session, id string
 		if err := endOtherSessions(ctx, tx, s); err != nil {
 			return err
 		}
-		return AppendAudit(ctx, tx, NewEntry(ctx, m.now(), Change{MerchantID: s.MerchantID, Action: ActionPasskeyRemove, Object: id, Before: auditedPasskey{k.PersonID, k.Name}}))
+		return m.auditPasskey(ctx, tx, ActionPasskeyRemove, k)
 	})
 }
 
@@ -329,6 +342,31 @@ func passkeyID(id []byte) string { return base64.RawURLEncoding.EncodeToString(i
 type auditedPasskey struct {
 	PersonID string `json:"personId"`
 	Name     string `json:"name"`
+}
+
+// auditPasskey records a change for each of the person's merchants, because the passkey signs in for all.
+// At each the person acts by the membership.
+func (m *SessionManager) auditPasskey(ctx context.Context, tx *db.Tx, action Action, k Passkey) error {
+	all, err := memberships(ctx, tx, k.PersonID, m.now())
+	if err != nil {
+		return err
+	}
+	entries := make([]Entry, len(all))
+	for i, membership := range all {
+		member := WithPrincipal(ctx, Principal{KeyID: membership.KeyID, MerchantID: membership.MerchantID})
+		entries[i] = NewEntry(member, m.now(), passkeyChange(action, membership.MerchantID, k))
+	}
+	return AppendAudit(ctx, tx, entries...)
+}
+
+func passkeyChange(action Action, merchantID string, k Passkey) Change {
+	c := Change{MerchantID: merchantID, Action: action, Object: k.ID}
+	if text := (auditedPasskey{k.PersonID, k.Name}); action == ActionPasskeyAdd {
+		c.After = text
+	} else {
+		c.Before = text
+	}
+	return c
 }
 
 func credentialText(c webauthn.Credential) string { return db.JSONText(c) }

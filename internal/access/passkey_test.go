@@ -137,20 +137,19 @@ func TestPasskey(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, store *db.DB) {
 		w := newSessionWorld(t, store)
 		ctx := t.Context()
-		_, token := w.invite(w.person("acme", access.Admin), "ada@example.com", access.Admin)
-		first := w.join(token)
+		owner := w.person("acme", access.Admin)
+		_, token := w.invite(owner, "ada@example.com", access.Admin)
+		if w.find(w.join(token)).Confirmed(w.at) {
+			t.Error("an invitation, which may have been passed on, confirms its reader")
+		}
+		_, token = w.invite(w.person("globex", access.Admin), "ada@example.com", access.Admin)
+		w.join(token)
+		first := w.mailed("ada@example.com")
 		s, phone := w.find(first), newDevice(t)
 		if !s.Confirmed(w.at) {
 			t.Error("a person without a passkey is not confirmed by the mail")
 		}
-		link, err := w.MailLink(ctx, "ada@example.com")
-		if err != nil {
-			t.Fatal(err)
-		}
-		other, err := w.OpenLink(ctx, link.Token, access.Browser{}) // somebody who reads the mail
-		if err != nil {
-			t.Fatal(err)
-		}
+		other := w.mailed("ada@example.com") // somebody who reads the mail
 		thief, tablet := w.find(other), newDevice(t)
 		added, late := w.begin(access.ToAdd, thief)
 		w.adds(s, phone)
@@ -197,12 +196,9 @@ func TestPasskey(t *testing.T) {
 		})
 		phone.count += 20
 
-		if link, err = w.MailLink(ctx, "ada@example.com"); err != nil {
-			t.Fatal(err)
-		}
-		mailed, err := w.OpenLink(ctx, link.Token, access.Browser{})
-		if err != nil || w.find(mailed).Confirmed(w.at) {
-			t.Errorf("a mail confirms a person with a passkey: %v", err)
+		mailed := w.mailed("ada@example.com")
+		if w.find(mailed).Confirmed(w.at) {
+			t.Error("a mail confirms a person with a passkey")
 		}
 		options, token = w.begin(access.ToConfirm, w.find(mailed))
 		answer = phone.use(t, options)
@@ -237,6 +233,11 @@ func TestPasskey(t *testing.T) {
 		if err != nil || len(all) != 1 || all[0].Name != "phone" || all[0].UsedAt.IsZero() {
 			t.Fatalf("the passkeys are %+v, %v", all, err)
 		}
+		moved := slices.Clone(all)
+		moved[0].Credential.Attestation.AuthenticatorData = (&device{host: "former.example"}).authenticatorData(0)
+		if !w.CanUse(all) || w.CanUse(moved) {
+			t.Error("a passkey of this host cannot be used, or one of another host can")
+		}
 		if err := w.RemovePasskey(ctx, w.find(mailed), all[0].ID); err != nil {
 			t.Fatal(err)
 		}
@@ -248,17 +249,109 @@ func TestPasskey(t *testing.T) {
 		if _, _, err := w.BeginPasskey(ctx, access.ToAdd, w.find(mailed)); !errors.Is(err, access.ErrTooManyPasskeys) {
 			t.Errorf("one more passkey: %v", err)
 		}
-		w.fillCeremonies(access.MaxCeremonies)
-		if _, _, err := w.BeginPasskey(ctx, access.ToSignIn, access.Session{}); !errors.Is(err, access.ErrTooManyCeremonies) {
-			t.Errorf("one more sign-in: %v", err)
+		for _, merchant := range []string{"acme", "globex"} {
+			for action, want := range map[access.Action]int{access.ActionPasskeyAdd: 1 + access.MaxPasskeys, access.ActionPasskeyRemove: 1} {
+				entries, err := access.NewReader(store).AuditEntries(ctx, access.AuditFilter{MerchantID: merchant, Action: action, Limit: 99})
+				if err != nil || len(entries) != want {
+					t.Errorf("%s has %d entries of %s, %v; want %d", merchant, len(entries), action, err, want)
+				}
+			}
 		}
-		for range 2 { // strangers do not keep people from confirming
+		w.fillCeremonies(access.MaxCeremonies)
+		for range 2 { // strangers keep nobody from signing in or confirming
+			w.begin(access.ToSignIn, access.Session{})
 			w.begin(access.ToConfirm, w.find(mailed))
 		}
-		if err := w.Clean(ctx, w.at.Add(access.CeremonyLifetime)); err != nil {
+		if n := w.ceremonies(); n != access.MaxCeremonies+1 {
+			t.Errorf("%d uses have begun", n)
+		}
+		w.at = w.at.Add(access.CeremonyLifetime)
+		w.begin(access.ToSignIn, access.Session{})
+		if n := w.ceremonies(); n != 1 {
+			t.Errorf("after their lifetime there are %d uses", n)
+		}
+		w.invitedAgain(owner, s.PersonID)
+	})
+}
+
+// invitedAgain ends the memberships of Ada, who has passkeys, and invites her again.
+func (w *sessionWorld) invitedAgain(owner person, personID string) {
+	w.t.Helper()
+	former := w.mailed("ada@example.com")
+	keys, err := access.NewReader(w.store).Keys(w.t.Context(), access.KeyFilter{Limit: 99})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, key := range keys {
+		if key.PersonID != personID {
+			continue
+		}
+		if _, err := w.keys.Revoke(w.t.Context(), access.Open(), key.ID); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	_, token := w.invite(owner, "ada@example.com", access.Admin)
+	again := w.find(w.join(token))
+	if all, err := w.Passkeys(w.t.Context(), again); err != nil || len(all) > 0 || again.PersonID != personID {
+		w.t.Errorf("a person who left and was invited again has %d passkeys, %v", len(all), err)
+	}
+	w.wantSignedOut(former, "after the person left and was invited again")
+	if !w.find(w.mailed("ada@example.com")).Confirmed(w.at) {
+		w.t.Error("a mail does not confirm a person who was invited again")
+	}
+}
+
+// TestPasskeyDuringSignIn adds a passkey while the person signs in by mail, which then confirms nothing.
+func TestPasskeyDuringSignIn(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := newSessionWorld(t, store)
+		ctx := t.Context()
+		_, token := w.invite(w.person("acme", access.Admin), "ada@example.com", access.Admin)
+		personID := w.find(w.join(token)).PersonID
+		link, err := w.MailLink(ctx, "ada@example.com")
+		if err != nil {
 			t.Fatal(err)
 		}
+		var session string
+		opened := make(chan error, 1)
+		if err := store.Update(ctx, func(tx *db.Tx) error {
+			if _, err := db.QueryAll(ctx, tx, db.ScanID, "SELECT id FROM people WHERE id = $1"+tx.ForUpdate(), personID); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, "INSERT INTO passkeys (id, person_id, name, credential, created_at) VALUES ('a', $1, 'phone', '{}', 0)", personID); err != nil {
+				return err
+			}
+			go func() {
+				var err error
+				session, err = w.OpenLink(ctx, link.Token, access.Browser{})
+				opened <- err
+			}()
+			for waiting := 0; tx.ForUpdate() != "" && waiting == 0 && len(opened) == 0; { // PostgreSQL has several transactions at a time
+				var err error
+				waiting, err = db.QueryRow(ctx, store, db.ScanCount, "SELECT count(*) FROM pg_stat_activity, pg_sleep(0.01) WHERE datname = current_database() AND wait_event_type = 'Lock'")
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-opened; err != nil || w.find(session).Confirmed(w.at) {
+			t.Errorf("a sign-in by mail while a passkey is added is confirmed: %v", err)
+		}
 	})
+}
+
+// ceremonies returns how many uses of passkeys have begun.
+func (w *sessionWorld) ceremonies() int {
+	w.t.Helper()
+	n, err := db.QueryRow(w.t.Context(), w.store, db.ScanCount, "SELECT count(*) FROM passkey_ceremonies")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return n
 }
 
 // fillCeremonies begins sign-ins until there are n.

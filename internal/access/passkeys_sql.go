@@ -36,7 +36,7 @@ func hasPasskey(ctx context.Context, q db.Querier, personID string) (bool, error
 // insertPasskey stores a new passkey. It returns ErrTooManyPasskeys beyond MaxPasskeys, and ErrConflict if
 // there is a passkey with its id.
 func insertPasskey(ctx context.Context, tx *db.Tx, k Passkey) error {
-	if _, err := db.QueryAll(ctx, tx, db.ScanID, "SELECT id FROM people WHERE id = $1"+tx.ForUpdate(), k.PersonID); err != nil {
+	if err := lockPerson(ctx, tx, k.PersonID); err != nil {
 		return err
 	}
 	n, err := db.QueryRow(ctx, tx, db.ScanCount, "SELECT count(*) FROM passkeys WHERE person_id = $1", k.PersonID)
@@ -101,18 +101,19 @@ func parseCeremony(text string) (data webauthn.SessionData, err error) {
 	return data, err
 }
 
-// insertCeremony stores a ceremony in place of an earlier one of its session. To sign in, it returns
-// ErrTooManyCeremonies beyond MaxCeremonies, so that strangers do not keep people with a session from
-// confirming.
+// insertCeremony stores a ceremony, and deletes those that have expired. In a session it replaces the
+// earlier one. To sign in, it deletes the oldest beyond MaxCeremonies, so that strangers who begin many do
+// not keep others from signing in, nor people with a session from confirming.
 func insertCeremony(ctx context.Context, tx *db.Tx, c Ceremony, token TokenHash, now time.Time) error {
-	if c.SessionID != "" {
-		if _, err := tx.Exec(ctx, "DELETE FROM passkey_ceremonies WHERE session_id = $1", c.SessionID); err != nil {
+	if _, err := tx.Exec(ctx, "DELETE FROM passkey_ceremonies WHERE expires_at <= $1 OR session_id = $2", now.Unix(), db.OrNull(c.SessionID)); err != nil {
+		return err
+	}
+	if c.SessionID == "" {
+		_, err := tx.Exec(ctx, `DELETE FROM passkey_ceremonies WHERE token_hash IN (SELECT token_hash FROM passkey_ceremonies
+			WHERE session_id IS NULL ORDER BY expires_at DESC, token_hash LIMIT $1 OFFSET $2)`, MaxCeremonies, MaxCeremonies-1)
+		if err != nil {
 			return err
 		}
-	} else if n, err := db.QueryRow(ctx, tx, db.ScanCount, "SELECT count(*) FROM passkey_ceremonies WHERE session_id IS NULL AND expires_at > $1", now.Unix()); err != nil {
-		return err
-	} else if n >= MaxCeremonies {
-		return ErrTooManyCeremonies
 	}
 	return tx.Insert(ctx, ceremonyTable.Insertion("", "token_hash"), [][]any{ceremonyTable.Values(c, token.text())})
 }

@@ -21,9 +21,40 @@ func findPerson(ctx context.Context, q db.Querier, id string) (Person, error) {
 	return db.QueryRow(ctx, q, personTable.Scan, personTable.Select()+" WHERE id = $1", id)
 }
 
+// PersonWithPasskeys returns a person and the person's passkeys, the first one first, or ErrNotFound.
+func (q Reader) PersonWithPasskeys(ctx context.Context, id string) (Person, []Passkey, error) {
+	p, err := findPerson(ctx, q, id)
+	if err != nil {
+		return p, nil, err
+	}
+	keys, err := passkeysOf(ctx, q, id)
+	return p, keys, err
+}
+
+// RemoveFormerPasskeys deletes the passkeys of people without an active membership.
+func RemoveFormerPasskeys(ctx context.Context, tx *db.Tx, now time.Time) error {
+	_, err := tx.Exec(ctx, `DELETE FROM passkeys WHERE person_id NOT IN (SELECT person_id FROM api_keys
+		WHERE person_id IS NOT NULL AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1))`, now.Unix())
+	return err
+}
+
 // personByEmail returns the person with an e-mail address in lower case, or ErrNotFound.
 func personByEmail(ctx context.Context, q db.Querier, email string) (Person, error) {
 	return db.QueryRow(ctx, q, personTable.Scan, personTable.Select()+" WHERE email = $1", email)
+}
+
+// lockPerson keeps other transactions from adding passkeys of a person, and from signing in by mail.
+func lockPerson(ctx context.Context, tx *db.Tx, id string) error {
+	_, err := db.QueryAll(ctx, tx, db.ScanID, "SELECT id FROM people WHERE id = $1"+tx.ForUpdate(), id)
+	return err
+}
+
+// forgetSignIns deletes the passkeys, sessions and links of a person, and returns the passkeys.
+func forgetSignIns(ctx context.Context, tx *db.Tx, personID string) ([]Passkey, error) {
+	if err := endOtherSessions(ctx, tx, Session{PersonID: personID}); err != nil {
+		return nil, err
+	}
+	return db.QueryAll(ctx, tx, passkeyTable.Scan, "DELETE FROM passkeys WHERE person_id = $1 RETURNING "+passkeyTable.List(), personID)
 }
 
 // insertPerson stores a new person.
@@ -70,12 +101,14 @@ var invitationTable = db.NewTable("invitations", func(i *Invitation) []db.Column
 	}
 })
 
-// insertInvitation stores an invitation in place of an earlier one of the same person by the same
-// merchant.
+// deleteInvitations deletes the invitations of an address by a merchant, or by the operator, and returns
+// them.
+func deleteInvitations(ctx context.Context, tx *db.Tx, merchantID, email string) ([]Invitation, error) {
+	return db.QueryAll(ctx, tx, invitationTable.Scan, "DELETE FROM invitations WHERE coalesce(merchant_id, '') = $1 AND email = $2 RETURNING "+invitationTable.List(), merchantID, email)
+}
+
+// insertInvitation stores an invitation.
 func insertInvitation(ctx context.Context, tx *db.Tx, i Invitation, token TokenHash) error {
-	if _, err := tx.Exec(ctx, "DELETE FROM invitations WHERE coalesce(merchant_id, '') = $1 AND email = $2", i.MerchantID, i.Email); err != nil {
-		return err
-	}
 	return tx.Insert(ctx, invitationTable.Insertion("", "token_hash"), [][]any{invitationTable.Values(i, token.text())})
 }
 

@@ -91,6 +91,9 @@ var unconfirmed = time.Unix(0, 0)
 // enter begins a session, confirmed at a time, without a passkey. If the person has one, only a passkey
 // confirms the session.
 func (m *SessionManager) enter(ctx context.Context, tx *db.Tx, p Principal, at time.Time, from Browser) (token string, err error) {
+	if err := lockPerson(ctx, tx, p.PersonID); err != nil { // a passkey that is being added unconfirms only sessions that it sees
+		return "", err
+	}
 	has, err := hasPasskey(ctx, tx, p.PersonID)
 	if err != nil {
 		return "", err

@@ -33,6 +33,19 @@ func (w *sessionWorld) join(token string) (session string) {
 	return session
 }
 
+// mailed signs a person in by a mailed link, and returns the session.
+func (w *sessionWorld) mailed(email string) (session string) {
+	w.t.Helper()
+	link, err := w.MailLink(w.t.Context(), email)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if session, err = w.OpenLink(w.t.Context(), link.Token, access.Browser{}); err != nil {
+		w.t.Fatal(err)
+	}
+	return session
+}
+
 // wantRefused fails the test unless an invitation cannot be accepted.
 func (w *sessionWorld) wantRefused(token, why string, want error) {
 	w.t.Helper()
@@ -57,7 +70,7 @@ func TestInvitation(t *testing.T) {
 		accepted.Wait()
 		session := strings.Join(sessions, "")
 		s, p, err := w.Find(ctx, session)
-		if err != nil || p.Scopes != access.Finance || p.MerchantID != "acme" || p.PersonID == "" || s.PersonID != p.PersonID || p.Name != "Ada" || !s.Confirmed(w.at) {
+		if err != nil || p.Scopes != access.Finance || p.MerchantID != "acme" || p.PersonID == "" || s.PersonID != p.PersonID || p.Name != "Ada" || s.Confirmed(w.at) {
 			t.Fatalf("the session %q is %+v, %+v, %v", session, s, p, err)
 		}
 		for n, err := range errs {
@@ -73,6 +86,9 @@ func TestInvitation(t *testing.T) {
 		first, former := w.invite(owner, "bob@example.com", access.Read)
 		_, token = w.invite(owner, "bob@example.com", access.Support)
 		w.wantRefused(former, "replaced", access.ErrLink)
+		if entries, err := access.NewReader(store).AuditEntries(ctx, access.AuditFilter{MerchantID: "acme", Action: access.ActionUninvite, Limit: 9}); err != nil || len(entries) != 1 || entries[0].Object != first.ID {
+			t.Errorf("the audit log of a replaced invitation is %+v, %v", entries, err)
+		}
 		w.at = first.ExpiresAt.Add(-time.Second)
 		if _, err := w.Invitation(ctx, token); err != nil {
 			t.Errorf("a second before its end: %v", err)
@@ -92,7 +108,7 @@ func TestInvitation(t *testing.T) {
 		for _, by := range []person{w.person("acme", access.NewScopes(access.KeysWrite, access.InvoicesRead)), owner} {
 			_, token = w.invite(by, "ada@example.com", access.NewScopes(access.InvoicesRead))
 			if by.ID != owner.ID {
-				w.wantRefused(token, "in place of a membership that the inviter cannot give", access.ErrLink)
+				w.wantRefused(token, "in place of a membership that the inviter cannot give", access.ErrMayNotReplace)
 			} else if w.join(token) == "" {
 				t.Error("a person without another membership is not signed in")
 			}
@@ -182,8 +198,14 @@ func TestMemberships(t *testing.T) {
 		if _, err := w.As(ctx, s, "globex"); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("after the membership ended: %v", err)
 		}
+		_, token = w.invite(acme, "ada@example.com", access.Finance)
+		_, atGlobex := w.invite(globex, "ada@example.com", access.Finance)
 		if _, err := w.keys.Revoke(ctx, access.Open(), s.KeyID); err != nil {
 			t.Fatal(err)
+		}
+		w.wantRefused(token, "after the person was removed", access.ErrLink)
+		if _, err := w.Invitation(ctx, atGlobex); err != nil {
+			t.Errorf("an invitation of another merchant: %v", err)
 		}
 		w.wantSignedOut(session, "after its membership ended")
 		if _, err := w.MailLink(ctx, "ada@example.com"); !errors.Is(err, db.ErrNotFound) {

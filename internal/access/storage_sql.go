@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
@@ -44,6 +45,9 @@ func auditSize(entries []Entry) (n int64) {
 // this is a guess.
 const retryQuota = "3600"
 
+// takingAccess are the acts that take access away.
+var takingAccess = []Action{ActionKeyRevoke, ActionSessionEnd, ActionPasskeyRemove, ActionUninvite}
+
 // countAudit counts entries against a merchant's quota if the merchant's key caused them. An act that
 // takes access away is never refused.
 func countAudit(ctx context.Context, tx *db.Tx, entries []Entry) error {
@@ -51,8 +55,7 @@ func countAudit(ctx context.Context, tx *db.Tx, entries []Entry) error {
 	if merchantID == "" {
 		return nil
 	}
-	only := func(a Action) bool { return len(entries) == 1 && entries[0].Action == a }
-	if only(ActionKeyRevoke) || only(ActionSessionEnd) {
+	if !slices.ContainsFunc(entries, func(e Entry) bool { return !slices.Contains(takingAccess, e.Action) }) {
 		return nil
 	}
 	const quota = "coalesce(merchant_storage.audit_quota, (SELECT d.audit_quota FROM merchant_storage AS d WHERE d.merchant_id = ''))"

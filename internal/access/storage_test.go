@@ -47,14 +47,16 @@ func TestAuditQuota(t *testing.T) {
 			"the operator":        write("", entry(access.ActionEndpointUpdate)),
 			"an end of a key":     write("acme", entry(access.ActionKeyRevoke)),
 			"an end of a session": write("acme", entry(access.ActionSessionEnd)),
+			"a removed passkey":   write("acme", entry(access.ActionPasskeyRemove)),
+			"an uninvited person": write("acme", entry(access.ActionUninvite)),
 		} {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 		head, err := access.VerifyAudit(t.Context(), s)
-		if err != nil || head.Seq != 7 {
-			t.Errorf("the log has %s, %v; want the 7 entries that were not refused", head, err)
+		if err != nil || head.Seq != 9 {
+			t.Errorf("the log has %s, %v; want the 9 entries that were not refused", head, err)
 		}
 		all, err := access.ListStorage(t.Context(), s, "", 10)
 		if err != nil || len(all) != 3 || all[0].MerchantID != "" || all[0].AuditQuota != access.DefaultAuditQuota || all[0].InvoiceQuota != access.DefaultInvoiceQuota {

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -130,16 +131,16 @@ func TestMailLimits(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)
 	l := newMailLimits(func() time.Time { return now })
-	from := func(client string) *http.Request {
-		return httptest.NewRequestWithContext(limits.NewContext(t.Context(), netip.MustParseAddr(client)), http.MethodPost, "/", nil)
+	from := func(client string) context.Context {
+		return limits.NewContext(t.Context(), netip.MustParseAddr(client))
 	}
 	for n := range MailsOfPerson + 1 {
-		if err := l.take(from(fmt.Sprint("203.0.113.", n)), "ada@example.com"); (err != nil) != (n == MailsOfPerson) {
+		if err := l.take(from(fmt.Sprint("203.0.113.", n)), toSignIn, "ada@example.com"); (err != nil) != (n == MailsOfPerson) {
 			t.Errorf("mail %d to an address: %v", n+1, err)
 		}
 	}
 	for n := range MailsOfClient + 1 {
-		if err := l.take(from("198.51.100.1"), fmt.Sprint(n, "@example.com")); (err != nil) != (n == MailsOfClient) {
+		if err := l.take(from("198.51.100.1"), toSignIn, fmt.Sprint(n, "@example.com")); (err != nil) != (n == MailsOfClient) {
 			t.Errorf("mail %d of a client: %v", n+1, err)
 		}
 	}
@@ -149,7 +150,35 @@ func TestMailLimits(t *testing.T) {
 		}
 	}
 	now = now.Add(MailWindow / MailsOfPerson)
-	if err := l.take(from("203.0.113.9"), "ada@example.com"); err != nil {
+	if err := l.take(from("203.0.113.9"), toSignIn, "ada@example.com"); err != nil {
 		t.Errorf("after a while: %v", err)
+	}
+	for _, kind := range []mailKind{toConfirm, toJoin} {
+		if err := l.take(from("203.0.113.10"), kind, "ada@example.com"); err != nil {
+			t.Errorf("sign-ins that strangers ask for use up the mails to %s: %v", kind, err)
+		}
+	}
+	for kind, want := range map[mailKind]int{toSignIn: MailsOfPersonADay, toJoin: MailsOfPersonADay, toConfirm: 3 * MailsOfPersonADay} {
+		sent := 0
+		for n := range 3 * MailsOfPersonADay {
+			now = now.Add(time.Second)
+			l.people = newMailLimits(func() time.Time { return now }).people
+			if l.take(from(fmt.Sprintf("203.0.%d.%d", n, len(kind))), kind, "eve@example.com") == nil {
+				sent++
+			}
+		}
+		if sent != want {
+			t.Errorf("%d mails to %s in minutes, want %d", sent, kind, want)
+		}
+	}
+	begun := 0
+	for n := range 3 * SignInsOfClient {
+		r := httptest.NewRequestWithContext(from(fmt.Sprintf("2001:db8:1:%x::1", n)), http.MethodPost, "/", nil)
+		if l.begins(r) == nil {
+			begun++
+		}
+	}
+	if begun != limits.SiteWeight*SignInsOfClient {
+		t.Errorf("the networks of a site begin %d sign-ins", begun)
 	}
 }

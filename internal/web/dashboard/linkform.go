@@ -16,8 +16,9 @@ import (
 // linkForm is the form of a payment link.
 type linkForm struct {
 	fields
-	ID     string // of the link that is changed, or empty
-	Tokens []tokenChoice
+	ID      string // of the link that is changed, or empty
+	Tokens  []tokenChoice
+	Confirm bool // the person must confirm before the form is accepted
 }
 
 // linkFields are the fields of the form with the same names as in the interface.
@@ -116,6 +117,9 @@ func (d *Dashboard) saveLink(w http.ResponseWriter, r *http.Request, send func(f
 	body := f.request(d, visitOf(r))
 	if len(f.Errors) > 0 {
 		return d.renderLinkForm(w, r, http.StatusBadRequest, f)
+	}
+	if f.Confirm = f.member("merchantAddress") != nil && !visitOf(r).session.Confirmed(d.cfg.Now()); f.Confirm {
+		return d.renderLinkForm(w, r, http.StatusForbidden, f)
 	}
 	saved, err := send(f, body)
 	if err != nil {

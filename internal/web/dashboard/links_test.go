@@ -25,6 +25,10 @@ func TestPaymentLinks(t *testing.T) {
 	if again := maria.submit(form, "/dashboard/links/new", typed); again.path != made.path {
 		t.Errorf("the form sent twice leads to %s and %s", made.path, again.path)
 	}
+	w.forgetConfirmations()
+	maria.submit(form, "/dashboard/links/new", typed).want(t, http.StatusForbidden, "Answer the question in a new tab")
+	maria.submit(maria.get("/dashboard/links/new"), "/dashboard/links/new", url.Values{"title": {"Tea"}, "slug": {"tea"}, "amount": {"2"}, "expiresIn": {"900"}}).want(t, http.StatusBadRequest, "no default address") // needs no confirmation
+	maria.post("/dashboard/confirm", url.Values{"key": {maria.key}}).want(t, http.StatusOK)
 	other := maria.get("/dashboard/links/new")
 	maria.submit(other, "/dashboard/links/new", typed).want(t, http.StatusBadRequest, "has this slug")
 

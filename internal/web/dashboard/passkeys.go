@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -47,8 +48,6 @@ func (d *Dashboard) begin(w http.ResponseWriter, r *http.Request, purpose access
 	switch {
 	case errors.Is(err, access.ErrPasskey), errors.Is(err, access.ErrTooManyPasskeys):
 		return errPasskey
-	case errors.Is(err, access.ErrTooManyCeremonies):
-		return errBusy
 	case err != nil:
 		return err
 	}
@@ -127,8 +126,26 @@ func (d *Dashboard) addPasskey(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	}
+	if err := d.tellOfPasskey(r, r.PostFormValue("name")); err != nil {
+		d.cfg.Logger.ErrorContext(r.Context(), "e-mail about a passkey failed", "err", err)
+	}
 	d.redirect(w, r, "/dashboard/sessions")
 	return nil
+}
+
+// tellOfPasskey sends the person a mail about a new passkey, which may be somebody else's.
+func (d *Dashboard) tellOfPasskey(r *http.Request, name string) error {
+	if d.cfg.Mail == nil {
+		return nil
+	}
+	v := visitOf(r)
+	person, err := d.cfg.Sessions.PersonOf(r.Context(), v.session)
+	if err != nil {
+		return err
+	}
+	return d.cfg.Mail.Queue(func(ctx context.Context) error {
+		return d.mail(ctx, v, person.Email, "mail.passkey", "/dashboard/sessions", map[string]any{"Name": name})
+	})
 }
 
 // confirmByPasskey records that the person has used a passkey.

@@ -121,4 +121,15 @@ func TestRefunds(t *testing.T) {
 	asked := finance.submit(finance.get(path+"/refund"), path+"/refund", url.Values{"ask": {"1"}}).want(t, http.StatusOK, "Awaits the payer's address", "/refunds/")
 	finance.post(asked.path+"/approve", url.Values{"to": {invoice.Address{1}.String()}}).want(t, http.StatusConflict, "state of this refund")
 	w.person("globex", access.Admin).get(asked.path).want(t, http.StatusNotFound)
+
+	w.forgetConfirmations()
+	finance.post(asked.path+"/cancel", nil).want(t, http.StatusOK, "Canceled")
+	elsewhere := url.Values{"to": {invoice.Address{1}.String()}, "amount": {"0.10"}}
+	refused := finance.submit(finance.get(path+"/refund"), path+"/refund", elsewhere).want(t, http.StatusForbidden, "Answer the question in a new tab")
+	if question := refused.linkTo(t, "Is it still you?"); !strings.Contains(refused.body, elsewhere.Get("to")) || !strings.HasPrefix(question, "/dashboard/confirm?") {
+		t.Errorf("the form lost its values, or leads to %s", question)
+	}
+	finance.submit(finance.get(path+"/refund"), path+"/refund", url.Values{"to": {strings.ToLower(payments.Payments[0].From)}, "amount": {"0.10"}}).want(t, http.StatusOK, "Pending")
+	finance.post("/dashboard/confirm", url.Values{"key": {finance.key}}).want(t, http.StatusOK)
+	finance.submit(refused, path+"/refund", nil).want(t, http.StatusOK, "0.10 USDC", "Pending")
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -18,53 +17,76 @@ import (
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
-// Limits of mails that the dashboard sends: in MailWindow, and invitations in InvitationWindow.
+// Limits of mails that the dashboard sends.
 const (
 	MailWindow            = 10 * time.Minute
-	MailsOfPerson         = 3  // to one address
-	MailsOfClient         = 20 // that one client network asks for
-	InvitationWindow      = 24 * time.Hour
-	InvitationsOfMerchant = 100 // of a merchant or of the operator, with those that are withdrawn
+	MailsOfPerson         = 3  // of one kind to one address, in MailWindow
+	MailsOfClient         = 20 // that one client network asks for, in MailWindow
+	MailDay               = 24 * time.Hour
+	MailsOfPersonADay     = 20  // of one kind to one address, in MailDay, except those of the person's own session
+	InvitationsOfMerchant = 100 // of a merchant or of the operator, with those that are withdrawn, in MailDay
 	maxMailed             = 50_000
 )
 
+// mailKind is the kind of a mail. Mails of one kind do not use up the limits of another, so that strangers
+// who ask for sign-ins keep a person neither from confirming nor from being invited.
+type mailKind string
+
+const (
+	toSignIn  mailKind = "sign-in" // that anybody can ask for
+	toConfirm mailKind = "confirm" // in a session of the person
+	toJoin    mailKind = "join"
+)
+
+// mailed is an address that gets mails of a kind.
+type mailed struct {
+	kind  mailKind
+	email string
+}
+
 // mailLimits count mails by address and by client network, and invitations by merchant.
 type mailLimits struct {
-	people    *limits.Buckets[string]
-	clients   *limits.Buckets[netip.Prefix]
-	merchants *limits.Buckets[string]
-	signIns   *limits.Buckets[netip.Prefix] // that begin, by a passkey or a provider
+	people, days *limits.Buckets[mailed] // days has those of a day
+	clients      limits.NetworkBuckets
+	merchants    *limits.Buckets[string]
+	signIns      limits.NetworkBuckets // that begin, by a passkey or a provider
 }
 
 func newMailLimits(now func() time.Time) mailLimits {
+	in := func(name string, quota int, window time.Duration) limits.Limit {
+		return limits.Limit{Name: name, Quota: quota, Window: window}
+	}
 	return mailLimits{
-		people:  limits.NewBuckets[string](limits.Limit{Name: "mails", Quota: MailsOfPerson, Window: MailWindow}, maxMailed, now),
-		clients: limits.NewBuckets[netip.Prefix](limits.Limit{Name: "mails", Quota: MailsOfClient, Window: MailWindow}, maxMailed, now),
-
-		merchants: limits.NewBuckets[string](limits.Limit{Name: "invitations", Quota: InvitationsOfMerchant, Window: InvitationWindow}, maxMailed, now),
-
-		signIns: limits.NewBuckets[netip.Prefix](limits.Limit{Name: "sign-ins", Quota: SignInsOfClient, Window: MailWindow}, maxMailed, now),
+		people:    limits.NewBuckets[mailed](in("mails", MailsOfPerson, MailWindow), maxMailed, now),
+		days:      limits.NewBuckets[mailed](in("mails", MailsOfPersonADay, MailDay), maxMailed, now),
+		clients:   limits.NewNetworkBuckets(in("mails", MailsOfClient, MailWindow), maxMailed, now),
+		merchants: limits.NewBuckets[string](in("invitations", InvitationsOfMerchant, MailDay), maxMailed, now),
+		signIns:   limits.NewNetworkBuckets(in("sign-ins", SignInsOfClient, MailWindow), maxMailed, now),
 	}
 }
 
 // take counts a mail to an address that a request causes. The error is a *limits.ExceededError.
-func (l mailLimits) take(r *http.Request, email string) error {
-	if !limits.IsSharedIn(r.Context()) {
-		if err := l.clients.Take(limits.Network(limits.FromContext(r.Context()))).Err(); err != nil {
-			return err
-		}
+func (l mailLimits) take(ctx context.Context, kind mailKind, email string) error {
+	if err := l.clients.Take(ctx); err != nil {
+		return err
 	}
-	return l.people.Take(email).Err()
+	to := mailed{kind, email}
+	if err := l.people.Take(to).Err(); err != nil {
+		return err
+	}
+	if kind == toConfirm {
+		return nil
+	}
+	err := l.days.Take(to).Err()
+	if err != nil {
+		l.people.Return(to)
+	}
+	return err
 }
 
 // begins counts a sign-in by a passkey or a provider that a request begins. The error is a
 // *limits.ExceededError.
-func (l mailLimits) begins(r *http.Request) error {
-	if limits.IsSharedIn(r.Context()) {
-		return nil
-	}
-	return l.signIns.Take(limits.Network(limits.FromContext(r.Context()))).Err()
-}
+func (l mailLimits) begins(r *http.Request) error { return l.signIns.Take(r.Context()) }
 
 // peopleRoutes returns the routes of sign-in by mail and of invitations.
 func (d *Dashboard) peopleRoutes() []webpage.Route {
@@ -92,7 +114,11 @@ func (d *Dashboard) mailSignIn(w http.ResponseWriter, r *http.Request) error {
 		form.Error = "signIn.error.email"
 		return d.render(w, r, http.StatusBadRequest, "signin.html", "signIn.title", form)
 	}
-	if err := d.mails.take(r, email); err != nil {
+	kind, err := d.mailKind(r, email)
+	if err != nil {
+		return err
+	}
+	if err := d.mails.take(r.Context(), kind, email); err != nil {
 		return err
 	}
 	if err := d.cfg.Mail.Queue(d.signInMail(visitOf(r), access.OriginFrom(r.Context()), email, form.Next)); err != nil {
@@ -100,6 +126,22 @@ func (d *Dashboard) mailSignIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	form.Sent = true
 	return d.render(w, r, http.StatusOK, "signin.html", "signIn.title", form)
+}
+
+// mailKind returns the kind of a mail that signs in: toConfirm to the person of the request's session.
+func (d *Dashboard) mailKind(r *http.Request, email string) (mailKind, error) {
+	s, _, err := d.findSession(r)
+	if errors.Is(err, access.ErrSignedOut) || err == nil && s.PersonID == "" {
+		return toSignIn, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	person, err := d.cfg.Sessions.PersonOf(r.Context(), s)
+	if err == nil && person.Email == email {
+		return toConfirm, nil
+	}
+	return toSignIn, err
 }
 
 // signInMail returns a function that sends a link to an address, if a person has it.
@@ -149,7 +191,7 @@ func (d *Dashboard) invite(w http.ResponseWriter, r *http.Request, form keyForm)
 	if err := d.mails.merchants.Take(v.merchant).Err(); err != nil {
 		return err
 	}
-	if err := d.mails.take(r, email); err != nil {
+	if err := d.mails.take(r.Context(), toJoin, email); err != nil {
 		return err
 	}
 	ctx := r.Context()
@@ -213,6 +255,8 @@ func (d *Dashboard) acceptInvitation(w http.ResponseWriter, r *http.Request) err
 	switch {
 	case errors.Is(err, access.ErrLink):
 		return errInvitation
+	case errors.Is(err, access.ErrMayNotReplace):
+		return &pageError{Status: http.StatusConflict, Title: "invitation.title", Text: "invite.error.replace"}
 	case errors.Is(err, access.ErrTooMany), errors.Is(err, access.ErrTooManyMemberships):
 		return &pageError{Status: http.StatusConflict, Title: "invitation.title", Text: "invite.error.many"}
 	case err != nil:

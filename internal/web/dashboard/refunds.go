@@ -133,6 +133,16 @@ func (d *Dashboard) changeRefund(act string) handler {
 		if act == "approve" {
 			body = apitypes.ApproveRefundRequest{To: r.PostFormValue("to")}
 		}
+		if v := visitOf(r); act == "cancel" && !v.session.Confirmed(d.cfg.Now()) {
+			found, err := d.refundOf(r)
+			if err != nil {
+				return err
+			}
+			if found.Refund.Status == apitypes.RefundAwaitingApproval { // somebody else may be about to approve it
+				d.redirect(w, r, "/dashboard/confirm", "next", v.Link(id("/dashboard/refunds", r.PathValue("id"))))
+				return nil
+			}
+		}
 		path := id("/api/refunds", r.PathValue("id"))
 		refused, err := detail(d.service.send(r.Context(), http.MethodPost, path+"/"+act, body, nil))
 		if err != nil {
@@ -154,6 +164,7 @@ type refundForm struct {
 	Recipient string
 	Ask       bool // the payer names the address
 	Reason    string
+	Confirm   bool // the person must confirm before the form is accepted
 	Error     string
 }
 
@@ -200,6 +211,9 @@ func (d *Dashboard) prepareRefund(w http.ResponseWriter, r *http.Request) error 
 	form := refundForm{
 		Key: r.PostFormValue("key"), Amount: strings.TrimSpace(r.PostFormValue("amount")), Recipient: strings.TrimSpace(r.PostFormValue("to")),
 		Ask: r.PostFormValue("ask") != "", Reason: strings.TrimSpace(r.PostFormValue("reason")),
+	}
+	if form.Confirm = form.Recipient != "" && !strings.EqualFold(form.Recipient, p.From) && !visitOf(r).session.Confirmed(d.cfg.Now()); form.Confirm {
+		return d.showRefundForm(w, r, http.StatusForbidden, form, p)
 	}
 	asked := apitypes.PrepareRefundRequest{To: form.Recipient, Reason: form.Reason}
 	if form.Ask {

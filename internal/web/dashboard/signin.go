@@ -134,7 +134,8 @@ func (d *Dashboard) confirmPage(w http.ResponseWriter, r *http.Request) error {
 // confirmForm is the page on which a person proves to hold the key. A person without a key signs in again.
 type confirmForm struct {
 	signInForm
-	Email string // of a person without a key, or empty
+	Email    string // of a person without a key, or empty
+	Stranded bool   // the person has passkeys, but none of this host name
 }
 
 func (d *Dashboard) confirmForm(r *http.Request, refused string) (form confirmForm, err error) {
@@ -151,7 +152,8 @@ func (d *Dashboard) confirmForm(r *http.Request, refused string) (form confirmFo
 		if err != nil {
 			return form, err
 		}
-		form.Passkey = form.Passkey && len(own) > 0
+		form.Passkey = len(own) > 0 && d.cfg.Sessions.CanUse(own)
+		form.Stranded = len(own) > 0 && !form.Passkey
 	}
 	return form, nil
 }
