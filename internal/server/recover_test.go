@@ -133,8 +133,15 @@ func TestRecoverAsksAboutKeys(t *testing.T) {
 		must(t, err)
 		must(t, s.Update(t.Context(), func(tx *db.Tx) error {
 			for _, id := range []string{"key_00000000000000000000000001", "key_00000000000000000000000002"} {
-				key := access.Record{ID: id, Name: "a key", Hint: "qk_12345…", Hash: [access.HashSize]byte{id[len(id)-1]}, Scopes: access.Standard, CreatedAt: time.Unix(1000, 0)}
+				key := access.Record{ID: id, Name: "Ada", Hash: [access.HashSize]byte{id[len(id)-1]}, Scopes: access.Standard, CreatedAt: time.Unix(1000, 0)}
 				if err := access.LockKeys(t.Context(), tx); err != nil {
+					return err
+				}
+				key.PersonID = "per_" + id[len(id)-1:]
+				if _, err := tx.Exec(t.Context(), "INSERT INTO people (id, email, name, created_at) VALUES ($1, $2, 'Ada', 0)", key.PersonID, key.PersonID+"@example.com"); err != nil {
+					return err
+				}
+				if _, err := tx.Exec(t.Context(), "INSERT INTO passkeys (id, person_id, name, credential, created_at) VALUES ($1, $2, 'phone', '{}', 0)", "pk"+key.PersonID, key.PersonID); err != nil {
 					return err
 				}
 				if err := access.InsertKey(t.Context(), tx, key); err != nil {
@@ -165,6 +172,10 @@ func TestRecoverAsksAboutKeys(t *testing.T) {
 		must(t, err)
 		for _, k := range report.Keys {
 			r, err := access.NewReader(s).Key(t.Context(), k.ID)
+			_, passkeys, findErr := access.NewReader(s).PersonWithPasskeys(t.Context(), r.PersonID)
+			if findErr != nil || (len(passkeys) == 1) != k.Kept || !strings.Contains(report.Markdown(), k.Email+`, with the passkeys ["phone"]`) {
+				t.Errorf("the person of %+v has %d passkeys, %v; reported\n%s", k, len(passkeys), findErr, report.Markdown())
+			}
 			if err != nil || r.RevokedAt.IsZero() != (k.ID == "key_00000000000000000000000001") || k.Kept != (k.ID == "key_00000000000000000000000001") {
 				t.Errorf("%+v was revoked at %s, %v", k, r.RevokedAt, err)
 			}

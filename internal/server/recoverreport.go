@@ -90,13 +90,15 @@ type ReportedPayment struct {
 	OnChainID string `json:"lostInvoice,omitempty"` // lost invoice that it was for, if known
 }
 
-// ReportedKey is a key of the API that was active in the backup.
+// ReportedKey is a key of the API, or a membership of a person, that was active in the backup.
 type ReportedKey struct {
-	ID         string `json:"id"`
-	Name       string `json:"name"`
-	MerchantID string `json:"merchantId,omitempty"` // empty: the operator
-	CreatedAt  int64  `json:"createdAt"`
-	Kept       bool   `json:"kept"`
+	ID         string   `json:"id"`
+	Name       string   `json:"name"`
+	MerchantID string   `json:"merchantId,omitempty"` // empty: the operator
+	CreatedAt  int64    `json:"createdAt"`
+	Kept       bool     `json:"kept"`
+	Email      string   `json:"email,omitempty"`    // of the person
+	Passkeys   []string `json:"passkeys,omitempty"` // names of the person's passkeys, which go unless a membership is kept
 }
 
 // endRecovery writes the report, decides about the keys and makes the state normal.
@@ -117,6 +119,9 @@ func (s *Server) endRecovery(ctx context.Context, o RecoverOptions) (report Reco
 	}
 	return report, s.store.Update(ctx, func(tx *db.Tx) error {
 		if err := s.revokeKeys(ctx, tx, report.Keys); err != nil {
+			return err
+		}
+		if err := access.RemoveFormerPasskeys(ctx, tx, s.cfg.Now()); err != nil {
 			return err
 		}
 		was, err := tx.Recovery(ctx)
@@ -258,7 +263,11 @@ func (s *Server) activeKeys(ctx context.Context) (active []ReportedKey, err erro
 		}
 		for _, k := range keys {
 			if k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || k.ExpiresAt.After(s.cfg.Now())) {
-				active = append(active, ReportedKey{ID: k.ID, Name: k.Name, MerchantID: k.MerchantID, CreatedAt: k.CreatedAt.Unix()})
+				reported, err := s.reportKey(ctx, k)
+				if err != nil {
+					return nil, err
+				}
+				active = append(active, reported)
 			}
 			before = k.ID
 		}
@@ -266,6 +275,32 @@ func (s *Server) activeKeys(ctx context.Context) (active []ReportedKey, err erro
 			return active, nil
 		}
 	}
+}
+
+// reportKey returns a key of a report, with its person if it is a membership.
+func (s *Server) reportKey(ctx context.Context, k access.Record) (ReportedKey, error) {
+	reported := ReportedKey{ID: k.ID, Name: k.Name, MerchantID: k.MerchantID, CreatedAt: k.CreatedAt.Unix()}
+	if k.PersonID == "" {
+		return reported, nil
+	}
+	person, passkeys, err := access.NewReader(s.store).PersonWithPasskeys(ctx, k.PersonID)
+	reported.Email = person.Email
+	for _, p := range passkeys {
+		reported.Passkeys = append(reported.Passkeys, p.Name)
+	}
+	return reported, err
+}
+
+// text describes the key in a document.
+func (k ReportedKey) text() string {
+	end := "revoked"
+	if k.Kept {
+		end = "kept"
+	}
+	if k.Email != "" {
+		end += fmt.Sprintf("; a membership of %s, with the passkeys %q", k.Email, k.Passkeys)
+	}
+	return fmt.Sprintf("`%s` %q of %s: %s", k.ID, k.Name, cmp.Or(k.MerchantID, "the operator"), end)
 }
 
 // Markdown returns the report as a document.
@@ -315,11 +350,7 @@ func (r RecoveryReport) Markdown() string {
 	}
 	p("\n## Keys of the API\n")
 	for _, k := range r.Keys {
-		kept := "revoked"
-		if k.Kept {
-			kept = "kept"
-		}
-		p("- `%s` %q of %s: %s", k.ID, k.Name, cmp.Or(k.MerchantID, "the operator"), kept)
+		p("- %s", k.text())
 	}
 	p("\n%s", recoveryChecks)
 	return b.String()
@@ -331,6 +362,7 @@ const recoveryChecks = `## Check by hand
 No chain knows what people decided since the backup. Compare with the merchants and with archived audit entries:
 
 - invoices that were made void, amounts that were accepted or waived, and payments that were attributed or dismissed by hand;
+- passkeys of people whose memberships are kept, which may have been removed;
 - merchants, keys, payment links, settlement addresses and webhook secrets that were added, changed or revoked;
 - settlement addresses that were used first after the backup: payments to them are found only once their invoices are imported;
 - refunds that were sent and not mined yet: do not send them again;
