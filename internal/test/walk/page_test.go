@@ -143,8 +143,9 @@ func (w *walk) look(name string) {
 			for _, dark := range []bool{false, true} {
 				device.Dark, device.Language = dark, w.device.Language
 				w.page.Emulate(device)
-				w.page.Await("document.readyState === 'complete' && !document.querySelector('#reference:not(:has(h1))')") // the reference is made again
-				if device.Phone == dark {                                                                                 // the reference takes axe-core half a minute
+				// When colors change, the reference is made again. It takes axe-core half a minute.
+				w.page.Await("document.readyState === 'complete' && !document.querySelector('#reference:not(:has(h1))')")
+				if device.Phone == dark {
 					for _, violation := range w.page.Violations(axe) {
 						w.Errorf("%s: %.2000s", name, violation)
 					}
@@ -175,10 +176,9 @@ func (w *walk) photograph(name string, device browsertest.Options) {
 		theme = "dark"
 	}
 	file := filepath.Join(*pictures, strings.Join([]string{w.who, strings.ReplaceAll(name, " ", "-"), size, theme}, "-")+".png")
-	// Of the reference, the beginning.
-	w.page.Eval(`void (document.documentElement.style.overflow = document.body.style.overflow = "hidden", document.body.style.maxHeight = "6000px")`, nil)
+	// The reference is larger than a picture can be: show its beginning.
+	w.page.Eval("void (document.adoptedStyleSheets = [new CSSStyleSheet()], document.adoptedStyleSheets[0].replaceSync('#reference .api-content > :nth-child(n+6) { display: none }'))", nil)
 	w.page.Screenshot(file)
-	w.page.Eval(`void (document.documentElement.style.overflow = document.body.style.overflow = document.body.style.maxHeight = "")`, nil)
 }
 
 // await waits until something is so, and reports whether it is.
