@@ -54,9 +54,10 @@ type Invitation struct {
 	ExpiresAt  time.Time
 }
 
-// Invite stores an invitation in place of an earlier one of the address by the merchant, and returns its token, which only a mail to its address may contain. The
-// invitation has an address, a name, a merchant and scopes. Errors are *invoice.FieldError, *ScopeError,
-// ErrTooManyInvitations, db.ErrNotFound if there is no such merchant, and internal ones.
+// Invite stores an invitation, in place of an earlier one of the address by the merchant, and returns its
+// token, which only a mail to its address may contain. The invitation has an address, a name, a merchant and
+// scopes. Errors are *invoice.FieldError, *ScopeError, ErrTooManyInvitations, db.ErrNotFound without such a
+// merchant, and internal ones.
 func (m *SessionManager) Invite(ctx context.Context, by Principal, i Invitation) (_ Invitation, token string, err error) {
 	if missing := (i.Scopes | NewScopes(KeysWrite)) &^ by.Scopes; missing != 0 {
 		return i, "", &ScopeError{Missing: missing}
@@ -133,15 +134,12 @@ func uninvite(ctx context.Context, tx *db.Tx, merchantID, email string, now time
 
 // Invitation returns the invitation of a token. Errors are ErrLink, Admit's error and internal errors.
 func (m *SessionManager) Invitation(ctx context.Context, token string) (Invitation, error) {
-	if !strings.HasPrefix(token, PrefixInvitationToken) || len(token) > maxToken {
+	if !isToken(token, PrefixInvitationToken) {
 		return Invitation{}, ErrLink
 	}
-	done, err := m.cfg.Admit(ctx, sessionHash(token))
-	if err != nil {
-		return Invitation{}, err
-	}
-	i, err := findInvitation(ctx, m.cfg.Store, sessionHash(token), m.now())
-	done(errors.Is(err, db.ErrNotFound))
+	i, err := admitted(ctx, m, sessionHash(token), func() (Invitation, error) {
+		return findInvitation(ctx, m.cfg.Store, sessionHash(token), m.now())
+	})
 	if errors.Is(err, db.ErrNotFound) {
 		return Invitation{}, ErrLink
 	}
@@ -270,14 +268,11 @@ func (m *SessionManager) leave(ctx context.Context, tx *db.Tx, personID string, 
 				return 0, ErrMayNotReplace
 			}
 		}
-		before := audited(key)
-		key.RevokedAt = m.now()
-		if err := UpdateKey(ctx, tx, key); err != nil {
+		_, c, err := revokeKey(ctx, tx, key, m.now())
+		if err != nil {
 			return 0, err
 		}
-		if err := AppendAudit(ctx, tx, NewEntry(ctx, m.now(), Change{
-			MerchantID: merchantID, Action: ActionKeyRevoke, Object: key.ID, Before: before, After: audited(key),
-		})); err != nil {
+		if err := AppendAudit(ctx, tx, NewEntry(ctx, m.now(), c)); err != nil {
 			return 0, err
 		}
 	}

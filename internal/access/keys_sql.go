@@ -71,11 +71,16 @@ func (q Reader) Keys(ctx context.Context, f KeyFilter) ([]Record, error) {
 	return db.QueryAll(ctx, q, keyTable.Scan, keyTable.Select()+w.Text()+" ORDER BY id DESC LIMIT "+db.Parameter(w.Next()), append(w.Args, f.Limit)...)
 }
 
+// activeAt is a condition on a key that is active at the time in a parameter.
+func activeAt(parameter string) string {
+	return "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > " + parameter + ")"
+}
+
 // countActiveKeys returns how many active keys the merchant has or, if merchantID is
 // empty, the operator.
 func countActiveKeys(ctx context.Context, q db.Querier, merchantID string, now time.Time) (int, error) {
 	return db.QueryRow(ctx, q, db.ScanCount,
-		"SELECT count(*) FROM api_keys WHERE coalesce(merchant_id, '') = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)",
+		"SELECT count(*) FROM api_keys WHERE coalesce(merchant_id, '') = $1 AND "+activeAt("$2"),
 		merchantID, now.Unix())
 }
 

@@ -3,7 +3,7 @@ package access
 import (
 	"context"
 	"errors"
-	"strings"
+	"io"
 	"time"
 
 	"github.com/quittance/quittance/internal/db"
@@ -47,35 +47,38 @@ func (m *SessionManager) MakeLink(ctx context.Context, by Principal, keyID strin
 	return m.insertLink(ctx, holder, parents)
 }
 
-// insertLink stores a link that signs in the holder of a key, or the person whose membership the key is.
-func (m *SessionManager) insertLink(ctx context.Context, holder Principal, parents KeyIDs) (Link, error) {
-	token, err := newToken(m.cfg.Rand, PrefixLinkToken)
+// insertLink stores a link in a transaction of its own; see newLink.
+func (m *SessionManager) insertLink(ctx context.Context, holder Principal, parents KeyIDs) (link Link, err error) {
+	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		link, err = newLink(ctx, tx, m.cfg.Rand, holder, parents, m.now())
+		return err
+	})
+	return link, err
+}
+
+// newLink stores a link that signs in the holder of a key, or the person whose membership the key is.
+func newLink(ctx context.Context, tx *db.Tx, random io.Reader, holder Principal, parents KeyIDs, now time.Time) (Link, error) {
+	token, err := newToken(random, PrefixLinkToken)
 	if err != nil {
 		return Link{}, err
 	}
-	now := m.now()
 	link := Link{Token: token, KeyID: holder.KeyID, ExpiresAt: holder.CapExpiry(now.Add(SignInLinkLifetime))}
-	return link, m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
-		stored := SignInLink{KeyID: holder.KeyID, PersonID: holder.PersonID, ParentKeys: parents, ExpiresAt: link.ExpiresAt}
-		if err := insertSignInLink(ctx, tx, sessionHash(token), stored); err != nil {
-			return err
-		}
-		return AppendAudit(ctx, tx, NewEntry(ctx, now, Change{MerchantID: holder.MerchantID, Action: ActionSignInLink, Object: holder.KeyID}))
-	})
+	stored := SignInLink{KeyID: holder.KeyID, PersonID: holder.PersonID, ParentKeys: parents, ExpiresAt: link.ExpiresAt}
+	if err := insertSignInLink(ctx, tx, sessionHash(token), stored); err != nil {
+		return Link{}, err
+	}
+	return link, AppendAudit(ctx, tx, NewEntry(ctx, now, Change{MerchantID: holder.MerchantID, Action: ActionSignInLink, Object: holder.KeyID}))
 }
 
 // OpenLink begins a session of the person of a link, which cannot be used again. Errors are ErrLink,
 // Admit's error and internal errors.
 func (m *SessionManager) OpenLink(ctx context.Context, linkToken string, from Browser) (token string, err error) {
-	if !strings.HasPrefix(linkToken, PrefixLinkToken) || len(linkToken) > maxToken {
+	if !isToken(linkToken, PrefixLinkToken) {
 		return "", ErrLink
 	}
-	done, err := m.cfg.Admit(ctx, sessionHash(linkToken))
-	if err != nil {
-		return "", err
-	}
-	link, err := findSignInLink(ctx, m.cfg.Store, sessionHash(linkToken), m.now())
-	done(errors.Is(err, db.ErrNotFound))
+	link, err := admitted(ctx, m, sessionHash(linkToken), func() (SignInLink, error) {
+		return findSignInLink(ctx, m.cfg.Store, sessionHash(linkToken), m.now())
+	})
 	if errors.Is(err, db.ErrNotFound) {
 		return "", ErrLink
 	}
@@ -96,7 +99,7 @@ func (m *SessionManager) OpenLink(ctx context.Context, linkToken string, from Br
 		case err != nil:
 			return err
 		}
-		token, err = m.enter(ctx, tx, p, m.now(), from)
+		token, err = m.enter(ctx, tx, p, from)
 		return err
 	})
 	return token, err

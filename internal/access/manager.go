@@ -295,23 +295,31 @@ func (m *KeyManager) Revoke(ctx context.Context, by Principal, id string) (Recor
 		if record = found; err != nil || !found.RevokedAt.IsZero() {
 			return Change{}, err
 		}
-		record.RevokedAt = m.now()
 		if found.PersonID != "" { // an open invitation would bring the person back
 			person, err := findPerson(ctx, tx, found.PersonID)
 			if err != nil {
 				return Change{}, err
 			}
-			if err := uninvite(ctx, tx, found.MerchantID, person.Email, record.RevokedAt); err != nil {
+			if err := uninvite(ctx, tx, found.MerchantID, person.Email, m.now()); err != nil {
 				return Change{}, err
 			}
 		}
-		return Change{MerchantID: found.MerchantID, Action: ActionKeyRevoke, Object: found.ID, Before: audited(found), After: audited(record)},
-			UpdateKey(ctx, tx, record)
+		var c Change
+		record, c, err = revokeKey(ctx, tx, found, m.now())
+		return c, err
 	})
 	if err != nil {
 		return Record{}, fmt.Errorf("revoke key: %w", err)
 	}
 	return record, nil
+}
+
+// revokeKey stores that a key is revoked, and returns its record and the change.
+func revokeKey(ctx context.Context, tx *db.Tx, r Record, now time.Time) (Record, Change, error) {
+	c := Change{MerchantID: r.MerchantID, Action: ActionKeyRevoke, Object: r.ID, Before: audited(r)}
+	r.RevokedAt = now
+	c.After = audited(r)
+	return r, c, UpdateKey(ctx, tx, r)
 }
 
 // auditedKey is the audit log's form of a key.

@@ -6,12 +6,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-webauthn/webauthn/protocol"
@@ -190,20 +188,21 @@ func (m *SessionManager) beginFor(ctx context.Context, purpose Purpose, s Sessio
 // take ends a ceremony, which must be for the purpose and of the session. Errors are ErrPasskey, Admit's
 // error and internal errors.
 func (m *SessionManager) take(ctx context.Context, token string, purpose Purpose, sessionID string) (c Ceremony, err error) {
-	if !strings.HasPrefix(token, PrefixCeremony) || len(token) > maxToken {
+	if !isToken(token, PrefixCeremony) {
 		return c, ErrPasskey
 	}
-	done, err := m.cfg.Admit(ctx, sessionHash(token))
-	if err != nil {
+	c, err = admitted(ctx, m, sessionHash(token), func() (c Ceremony, err error) {
+		err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+			c, err = takeCeremony(ctx, tx, sessionHash(token), m.now())
+			return err
+		})
+		if err == nil && (c.Purpose != purpose || c.SessionID != sessionID) {
+			err = db.ErrNotFound
+		}
 		return c, err
-	}
-	defer func() { done(errors.Is(err, ErrPasskey)) }()
-	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
-		c, err = takeCeremony(ctx, tx, sessionHash(token), m.now())
-		return err
 	})
-	if errors.Is(err, db.ErrNotFound) || err == nil && (c.Purpose != purpose || c.SessionID != sessionID) {
-		return c, ErrPasskey
+	if errors.Is(err, db.ErrNotFound) {
+		err = ErrPasskey
 	}
 	c.Data.Expires = time.Time{} // the service's clock has checked it
 	return c, err
@@ -367,11 +366,4 @@ func passkeyChange(action Action, merchantID string, k Passkey) Change {
 		c.Before = text
 	}
 	return c
-}
-
-func credentialText(c webauthn.Credential) string { return db.JSONText(c) }
-
-func parseCredential(text string) (c webauthn.Credential, err error) {
-	err = json.Unmarshal([]byte(text), &c)
-	return c, err
 }

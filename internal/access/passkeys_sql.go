@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -16,7 +15,7 @@ var passkeyTable = db.NewTable("passkeys", func(k *Passkey) []db.Column {
 		db.Col("id", db.Text(&k.ID)),
 		db.Col("person_id", db.Text(&k.PersonID)),
 		db.Col("name", db.Text(&k.Name)),
-		db.Col("credential", db.CodeOf(&k.Credential, parseCredential, credentialText)),
+		db.Col("credential", db.JSON(&k.Credential)),
 		db.Col("created_at", db.Seconds(&k.CreatedAt)),
 		db.Col("used_at", db.Null(db.Seconds(&k.UsedAt))),
 	}
@@ -27,10 +26,9 @@ func passkeysOf(ctx context.Context, q db.Querier, personID string) ([]Passkey, 
 	return db.QueryAll(ctx, q, passkeyTable.Scan, passkeyTable.Select()+" WHERE person_id = $1 ORDER BY created_at, id LIMIT $2", personID, MaxPasskeys)
 }
 
-// hasPasskey reports whether a person has a passkey.
-func hasPasskey(ctx context.Context, q db.Querier, personID string) (bool, error) {
-	n, err := db.QueryRow(ctx, q, db.ScanCount, "SELECT count(*) FROM passkeys WHERE person_id = $1", personID)
-	return n > 0, err
+// countPasskeys returns how many passkeys a person has.
+func countPasskeys(ctx context.Context, q db.Querier, personID string) (int, error) {
+	return db.QueryRow(ctx, q, db.ScanCount, "SELECT count(*) FROM passkeys WHERE person_id = $1", personID)
 }
 
 // insertPasskey stores a new passkey. It returns ErrTooManyPasskeys beyond MaxPasskeys, and ErrConflict if
@@ -39,7 +37,7 @@ func insertPasskey(ctx context.Context, tx *db.Tx, k Passkey) error {
 	if err := lockPerson(ctx, tx, k.PersonID); err != nil {
 		return err
 	}
-	n, err := db.QueryRow(ctx, tx, db.ScanCount, "SELECT count(*) FROM passkeys WHERE person_id = $1", k.PersonID)
+	n, err := countPasskeys(ctx, tx, k.PersonID)
 	if err != nil {
 		return err
 	}
@@ -89,17 +87,10 @@ var ceremonyTable = db.NewTable("passkey_ceremonies", func(c *Ceremony) []db.Col
 	return []db.Column{
 		db.Col("purpose", db.Text(&c.Purpose)),
 		db.Col("session_id", db.Null(db.Text(&c.SessionID))),
-		db.Col("data", db.CodeOf(&c.Data, parseCeremony, ceremonyText)),
+		db.Col("data", db.JSON(&c.Data)),
 		db.Col("expires_at", db.Seconds(&c.ExpiresAt)),
 	}
 })
-
-func ceremonyText(data webauthn.SessionData) string { return db.JSONText(data) }
-
-func parseCeremony(text string) (data webauthn.SessionData, err error) {
-	err = json.Unmarshal([]byte(text), &data)
-	return data, err
-}
 
 // insertCeremony stores a ceremony, and deletes those that have expired. In a session it replaces the
 // earlier one. To sign in, it deletes the oldest beyond MaxCeremonies, so that strangers who begin many do

@@ -33,8 +33,8 @@ func (q Reader) PersonWithPasskeys(ctx context.Context, id string) (Person, []Pa
 
 // RemoveFormerPasskeys deletes the passkeys of people without an active membership.
 func RemoveFormerPasskeys(ctx context.Context, tx *db.Tx, now time.Time) error {
-	_, err := tx.Exec(ctx, `DELETE FROM passkeys WHERE person_id NOT IN (SELECT person_id FROM api_keys
-		WHERE person_id IS NOT NULL AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1))`, now.Unix())
+	_, err := tx.Exec(ctx, "DELETE FROM passkeys WHERE person_id NOT IN (SELECT person_id FROM api_keys WHERE person_id IS NOT NULL AND "+activeAt("$1")+")",
+		now.Unix())
 	return err
 }
 
@@ -76,7 +76,7 @@ var membershipTable = db.NewTable("api_keys", func(m *Membership) []db.Column {
 func memberships(ctx context.Context, q db.Querier, personID string, now time.Time) ([]Membership, error) {
 	return db.QueryAll(ctx, q, membershipTable.Scan, "SELECT "+membershipTable.Of("k")+` FROM api_keys k
 		LEFT JOIN merchant_profiles p ON p.merchant_id = k.merchant_id
-		WHERE k.person_id = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $2)
+		WHERE k.person_id = $1 AND `+activeAt("$2")+`
 		ORDER BY k.merchant_id IS NOT NULL, k.id LIMIT $3`,
 		personID, now.Unix(), MaxMemberships)
 }

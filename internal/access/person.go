@@ -88,17 +88,17 @@ func (m *SessionManager) byEmail(ctx context.Context, email string) (Principal, 
 // unconfirmed is when a session was confirmed that has not been.
 var unconfirmed = time.Unix(0, 0)
 
-// enter begins a session, confirmed at a time, without a passkey. If the person has one, only a passkey
-// confirms the session.
-func (m *SessionManager) enter(ctx context.Context, tx *db.Tx, p Principal, at time.Time, from Browser) (token string, err error) {
+// enter begins a session without a passkey. It is confirmed unless the person has a passkey.
+func (m *SessionManager) enter(ctx context.Context, tx *db.Tx, p Principal, from Browser) (token string, err error) {
 	if err := lockPerson(ctx, tx, p.PersonID); err != nil { // a passkey that is being added unconfirms only sessions that it sees
 		return "", err
 	}
-	has, err := hasPasskey(ctx, tx, p.PersonID)
+	n, err := countPasskeys(ctx, tx, p.PersonID)
 	if err != nil {
 		return "", err
 	}
-	if has {
+	at := m.now()
+	if n > 0 {
 		at = unconfirmed
 	}
 	return m.begin(ctx, tx, p, at, from)

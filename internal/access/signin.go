@@ -127,7 +127,7 @@ func (m *SessionManager) Find(ctx context.Context, token string) (Session, Princ
 // Look returns the session of a token and the current principal of its key. Errors are ErrSignedOut,
 // Admit's error and internal errors.
 func (m *SessionManager) Look(ctx context.Context, token string) (Session, Principal, error) {
-	if !strings.HasPrefix(token, PrefixSessionToken) || len(token) > maxToken {
+	if !isToken(token, PrefixSessionToken) {
 		return Session{}, Principal{}, ErrSignedOut
 	}
 	s, err := m.lookUp(ctx, sessionHash(token))
@@ -157,16 +157,23 @@ func (m *SessionManager) lookUp(ctx context.Context, token TokenHash) (Session, 
 		}
 		return s, err
 	}
-	done, err := m.cfg.Admit(ctx, token)
-	if err != nil {
-		return Session{}, err
-	}
-	s, err := sessionByToken(ctx, m.cfg.Store, token)
-	done(errors.Is(err, db.ErrNotFound))
+	s, err := admitted(ctx, m, token, func() (Session, error) { return sessionByToken(ctx, m.cfg.Store, token) })
 	if err == nil {
 		m.known.add(token)
 	}
 	return s, err
+}
+
+// admitted returns what find finds by a token, if Admit permits that, and reports to Admit whether the error
+// is db.ErrNotFound.
+func admitted[T any](ctx context.Context, m *SessionManager, token TokenHash, find func() (T, error)) (found T, err error) {
+	done, err := m.cfg.Admit(ctx, token)
+	if err != nil {
+		return found, err
+	}
+	found, err = find()
+	done(errors.Is(err, db.ErrNotFound))
+	return found, err
 }
 
 // principalOf returns the principal of a key that depends on other keys, too. It expires with the
@@ -281,6 +288,11 @@ func newToken(random io.Reader, prefix string) (string, error) {
 		return "", fmt.Errorf("make a token: %w", err)
 	}
 	return prefix + strings.ToLower(encoding.EncodeToString(bytes[:])), nil
+}
+
+// isToken reports whether a text may be a token with the prefix.
+func isToken(text, prefix string) bool {
+	return strings.HasPrefix(text, prefix) && len(text) <= maxToken
 }
 
 // sessionHash returns the hash of a token. Only the hash is stored.
