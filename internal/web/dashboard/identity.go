@@ -25,6 +25,14 @@ func (v *visit) Name() string { return v.principal.Name }
 // Role returns the person's role, or "" for other scopes. It is for templates.
 func (v *visit) Role() string { return v.principal.Scopes.Role() }
 
+// homeOf returns the address of the first page about a merchant, or about all for "".
+func homeOf(merchantID string) string {
+	if merchantID == "" {
+		return "/dashboard"
+	}
+	return "/dashboard?" + url.Values{"merchantId": {merchantID}}.Encode()
+}
+
 // choice is an entry of the menu in which a person switches merchants.
 type choice struct {
 	Name, Address string
@@ -46,7 +54,7 @@ func (v *visit) Choices() (all []choice) {
 	for _, other := range v.others {
 		if other.MerchantID != "" {
 			name := cmp.Or(other.MerchantName, other.MerchantID)
-			all = append(all, choice{name, "/dashboard?" + url.Values{"merchantId": {other.MerchantID}}.Encode(), other.MerchantID == v.merchant})
+			all = append(all, choice{name, homeOf(other.MerchantID), other.MerchantID == v.merchant})
 		}
 	}
 	return all

@@ -12,8 +12,7 @@ import (
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
-// SignInsOfClient bounds the sign-ins by a passkey or a provider that one client network begins, in
-// MailWindow.
+// SignInsOfClient bounds the sign-ins by passkey that one client network begins, in MailWindow.
 const SignInsOfClient = 60
 
 // passkeyRoutes returns the routes of passkeys. A form is sent with the answer of the passkey, which the
@@ -23,13 +22,33 @@ func (d *Dashboard) passkeyRoutes() []webpage.Route {
 	adding := func(r *http.Request) string { return visitOf(r).Link("/dashboard/passkeys/new") }
 	return []webpage.Route{
 		d.route("POST /dashboard/sign-in/passkey", "", d.beginPasskeySignIn, webpage.Open),
-		d.route("POST /dashboard/sign-in/passkey/finish", "", d.passkeySignIn, webpage.Open),
-		d.route("GET /dashboard/passkeys/new", "", d.confirmed(d.newPasskey, adding)),
-		d.route("POST /dashboard/passkeys/add", "", d.confirmed(d.beginPasskey(access.ToAdd), adding)),
-		d.route("POST /dashboard/passkeys", "", d.confirmed(d.addPasskey, adding)),
-		d.route("POST /dashboard/passkeys/confirm", "", d.beginPasskey(access.ToConfirm)),
-		d.route("POST /dashboard/confirm/passkey", "", d.confirmByPasskey),
+		d.route("POST /dashboard/sign-in/passkey/finish", "", d.withPasskeys(d.passkeySignIn), webpage.Open),
+		d.route("GET /dashboard/passkeys/new", "", d.confirmed(d.withPasskeys(ofPerson(d.newPasskey)), adding)),
+		d.route("POST /dashboard/passkeys/add", "", d.confirmed(ofPerson(d.beginPasskey(access.ToAdd)), adding)),
+		d.route("POST /dashboard/passkeys", "", d.confirmed(d.withPasskeys(d.addPasskey), adding)),
+		d.route("POST /dashboard/passkeys/confirm", "", ofPerson(d.beginPasskey(access.ToConfirm))),
+		d.route("POST /dashboard/confirm/passkey", "", d.withPasskeys(ofPerson(d.confirmByPasskey))),
 		d.route("POST /dashboard/passkeys/{id}/remove", "", d.confirmed(d.removePasskey, account)),
+	}
+}
+
+// withPasskeys returns a handler that answers that there is no such page if passkeys cannot be used.
+func (d *Dashboard) withPasskeys(h handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if !d.cfg.Sessions.HasPasskeys() {
+			return errNotFound
+		}
+		return h(w, r)
+	}
+}
+
+// ofPerson returns a handler that answers that there is no such page in a session that began by a key.
+func ofPerson(h handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if visitOf(r).session.PersonID == "" {
+			return errNotFound
+		}
+		return h(w, r)
 	}
 }
 
@@ -39,23 +58,22 @@ type begunPasskey struct {
 	Options any    `json:"options"` // for navigator.credentials
 }
 
-// begin answers with the options of a use of a passkey.
-func (d *Dashboard) begin(w http.ResponseWriter, r *http.Request, purpose access.Purpose) error {
-	if !d.cfg.Sessions.HasPasskeys() {
-		return errNotFound
-	}
-	options, token, err := d.cfg.Sessions.BeginPasskey(r.Context(), purpose, visitOf(r).session)
-	switch {
-	case errors.Is(err, access.ErrPasskey), errors.Is(err, access.ErrTooManyPasskeys):
-		return errPasskey
-	case err != nil:
-		return err
-	}
-	w.Header().Set("Content-Type", "application/json")
-	if err := json.NewEncoder(w).Encode(begunPasskey{token, options}); err != nil {
-		d.cfg.Logger.DebugContext(r.Context(), "dashboard", "err", err) // the client has disconnected
-	}
-	return nil
+// beginPasskey returns a handler that answers with the options of a use of a passkey.
+func (d *Dashboard) beginPasskey(purpose access.Purpose) handler {
+	return d.withPasskeys(func(w http.ResponseWriter, r *http.Request) error {
+		options, token, err := d.cfg.Sessions.BeginPasskey(r.Context(), purpose, visitOf(r).session)
+		switch {
+		case errors.Is(err, access.ErrPasskey), errors.Is(err, access.ErrTooManyPasskeys):
+			return errPasskey
+		case err != nil:
+			return err
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(begunPasskey{token, options}); err != nil {
+			d.cfg.Logger.DebugContext(r.Context(), "dashboard", "err", err) // the client has disconnected
+		}
+		return nil
+	})
 }
 
 // errPasskey is the error of a passkey that is not accepted.
@@ -63,10 +81,10 @@ var errPasskey = &pageError{Status: http.StatusConflict, Title: "passkeys.title"
 
 // beginPasskeySignIn begins a sign-in of a person whom the passkey names.
 func (d *Dashboard) beginPasskeySignIn(w http.ResponseWriter, r *http.Request) error {
-	if err := d.mails.begins(r); err != nil {
+	if err := d.mails.signIns.Take(r.Context()); err != nil {
 		return err
 	}
-	return d.begin(w, r, access.ToSignIn)
+	return d.beginPasskey(access.ToSignIn)(w, r)
 }
 
 // passkeySignIn begins a session.
@@ -74,14 +92,9 @@ func (d *Dashboard) passkeySignIn(w http.ResponseWriter, r *http.Request) error 
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	if !d.cfg.Sessions.HasPasskeys() {
-		return errNotFound
-	}
 	token, err := d.cfg.Sessions.SignInByPasskey(r.Context(), r.PostFormValue("token"), []byte(r.PostFormValue("answer")), browserOf(r))
 	if errors.Is(err, access.ErrPasskey) {
-		form := d.signInForm(r)
-		form.Error = "passkeys.error"
-		return d.render(w, r, http.StatusUnauthorized, "signin.html", "signIn.title", form)
+		return d.refuseSignIn(w, r, http.StatusUnauthorized, "passkeys.error")
 	}
 	if err != nil {
 		return err
@@ -93,29 +106,13 @@ func (d *Dashboard) passkeySignIn(w http.ResponseWriter, r *http.Request) error 
 
 // newPasskey shows the form of a new passkey.
 func (d *Dashboard) newPasskey(w http.ResponseWriter, r *http.Request) error {
-	if visitOf(r).session.PersonID == "" || !d.cfg.Sessions.HasPasskeys() {
-		return errNotFound
-	}
 	return d.render(w, r, http.StatusOK, "passkey.html", "passkeys.add", nil)
-}
-
-// beginPasskey returns a handler that begins a use of a passkey in a session.
-func (d *Dashboard) beginPasskey(purpose access.Purpose) handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if visitOf(r).session.PersonID == "" {
-			return errNotFound
-		}
-		return d.begin(w, r, purpose)
-	}
 }
 
 // addPasskey stores a passkey of the person.
 func (d *Dashboard) addPasskey(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
-	}
-	if !d.cfg.Sessions.HasPasskeys() {
-		return errNotFound
 	}
 	err := d.cfg.Sessions.AddPasskey(r.Context(), visitOf(r).session, r.PostFormValue("token"), r.PostFormValue("name"), []byte(r.PostFormValue("answer")))
 	switch {
@@ -126,15 +123,15 @@ func (d *Dashboard) addPasskey(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	}
-	if err := d.tellOfPasskey(r, r.PostFormValue("name")); err != nil {
+	if err := d.mailAboutPasskey(r, r.PostFormValue("name")); err != nil {
 		d.cfg.Logger.ErrorContext(r.Context(), "e-mail about a passkey failed", "err", err)
 	}
 	d.redirect(w, r, "/dashboard/sessions")
 	return nil
 }
 
-// tellOfPasskey sends the person a mail about a new passkey, which may be somebody else's.
-func (d *Dashboard) tellOfPasskey(r *http.Request, name string) error {
+// mailAboutPasskey sends the person a mail about a new passkey, which may be somebody else's.
+func (d *Dashboard) mailAboutPasskey(r *http.Request, name string) error {
 	if d.cfg.Mail == nil {
 		return nil
 	}
@@ -152,9 +149,6 @@ func (d *Dashboard) tellOfPasskey(r *http.Request, name string) error {
 func (d *Dashboard) confirmByPasskey(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
-	}
-	if visitOf(r).session.PersonID == "" || !d.cfg.Sessions.HasPasskeys() {
-		return errNotFound
 	}
 	err := d.cfg.Sessions.ConfirmByPasskey(r.Context(), visitOf(r).session, r.PostFormValue("token"), []byte(r.PostFormValue("answer")))
 	if errors.Is(err, access.ErrPasskey) {

@@ -49,7 +49,7 @@ type mailLimits struct {
 	people, days *limits.Buckets[mailed] // days has those of a day
 	clients      limits.NetworkBuckets
 	merchants    *limits.Buckets[string]
-	signIns      limits.NetworkBuckets // that begin, by a passkey or a provider
+	signIns      limits.NetworkBuckets // by passkey, that begin
 }
 
 func newMailLimits(now func() time.Time) mailLimits {
@@ -84,10 +84,6 @@ func (l mailLimits) take(ctx context.Context, kind mailKind, email string) error
 	return err
 }
 
-// begins counts a sign-in by a passkey or a provider that a request begins. The error is a
-// *limits.ExceededError.
-func (l mailLimits) begins(r *http.Request) error { return l.signIns.Take(r.Context()) }
-
 // peopleRoutes returns the routes of sign-in by mail and of invitations.
 func (d *Dashboard) peopleRoutes() []webpage.Route {
 	back := func(r *http.Request) string { return visitOf(r).Link("/dashboard/keys") }
@@ -108,11 +104,9 @@ func (d *Dashboard) mailSignIn(w http.ResponseWriter, r *http.Request) error {
 	if d.cfg.Mail == nil {
 		return errNotFound
 	}
-	form := d.signInForm(r)
 	email, err := mailer.Address(strings.TrimSpace(r.PostFormValue("email")))
 	if err != nil {
-		form.Error = "signIn.error.email"
-		return d.render(w, r, http.StatusBadRequest, "signin.html", "signIn.title", form)
+		return d.refuseSignIn(w, r, http.StatusBadRequest, "signIn.error.email")
 	}
 	kind, err := d.mailKind(r, email)
 	if err != nil {
@@ -121,6 +115,7 @@ func (d *Dashboard) mailSignIn(w http.ResponseWriter, r *http.Request) error {
 	if err := d.mails.take(r.Context(), kind, email); err != nil {
 		return err
 	}
+	form := d.signInForm(r)
 	if err := d.cfg.Mail.Queue(d.signInMail(visitOf(r), access.OriginFrom(r.Context()), email, form.Next)); err != nil {
 		return errBusy
 	}
@@ -262,10 +257,7 @@ func (d *Dashboard) acceptInvitation(w http.ResponseWriter, r *http.Request) err
 	case err != nil:
 		return err
 	}
-	to := "/dashboard"
-	if p.MerchantID != "" {
-		to += "?" + url.Values{"merchantId": {p.MerchantID}}.Encode()
-	}
+	to := homeOf(p.MerchantID)
 	if token != "" {
 		d.setCookie(w, token)
 	} else if s, _, err := d.findSession(r); err != nil || s.PersonID != p.PersonID || p.IsOperator() { // the person must sign in

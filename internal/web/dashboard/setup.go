@@ -82,23 +82,17 @@ func (d *Dashboard) showSetup(w http.ResponseWriter, r *http.Request, form merch
 	if err != nil {
 		return err
 	}
-	view := setupView{Kind: service.Database, Database: stepOf(service.DatabaseState == "ok", service.DatabaseState), Form: form}
+	form.Address = visitOf(r).addressRows(form.Address)[:1]
+	view := setupView{Kind: service.Database, Database: setupStep{State: setupDone}, Form: form}
+	if service.DatabaseState != "ok" {
+		view.Database = setupStep{setupFailed, service.DatabaseState}
+	}
 	d.addSetupAddress(r, &view)
 	d.addSetupChains(chains, &view)
-	form.Address = visitOf(r).addressRows(form.Address)[:1]
-	view.Form = form
 	if err := d.addSetupMerchant(r, &view); err != nil {
 		return err
 	}
 	return d.render(w, r, status(form.Error), "setup.html", "setup.title", view)
-}
-
-// stepOf returns a step that is done, or failed with a problem.
-func stepOf(done bool, problem string) setupStep {
-	if done {
-		return setupStep{State: setupDone}
-	}
-	return setupStep{setupFailed, problem}
 }
 
 // addSetupAddress compares the address of payers' pages with the one at which the person came.
@@ -109,7 +103,7 @@ func (d *Dashboard) addSetupAddress(r *http.Request, view *setupView) {
 		view.Address.State = setupTodo
 	case view.PublicURL == view.Reached:
 		view.Address.State = setupDone
-	default: // the dashboard may have an address of its own
+	default: // the dashboard may have another address
 		view.Address.State = setupWaiting
 	}
 }

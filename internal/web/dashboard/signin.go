@@ -74,9 +74,7 @@ func (d *Dashboard) signIn(w http.ResponseWriter, r *http.Request) error {
 		token, err = d.cfg.Sessions.SignIn(r.Context(), r.PostFormValue("key"), from)
 	}
 	if id := refusal(err); id != "" {
-		form := d.signInForm(r)
-		form.Error = id
-		return d.render(w, r, http.StatusUnauthorized, "signin.html", "signIn.title", form)
+		return d.refuseSignIn(w, r, http.StatusUnauthorized, id)
 	}
 	if err != nil {
 		return err
@@ -84,6 +82,13 @@ func (d *Dashboard) signIn(w http.ResponseWriter, r *http.Request) error {
 	d.setCookie(w, token)
 	seeOther(w, r, next(r))
 	return nil
+}
+
+// refuseSignIn shows the form again, with the text about why.
+func (d *Dashboard) refuseSignIn(w http.ResponseWriter, r *http.Request, status int, id string) error {
+	form := d.signInForm(r)
+	form.Error = id
+	return d.render(w, r, status, "signin.html", "signIn.title", form)
 }
 
 // refusal returns the id of the text about a refused sign-in, or "" for no error or another one.
