@@ -29,9 +29,10 @@ which is not shown; revoking it ends the session.`,
 		if err != nil {
 			return err
 		}
+		ctx := asCommand(cmd.Context())
 		var link access.Link
-		err = admin.WithKeys(asCommand(cmd.Context()), merchantsConfig(cfg), func(m *access.KeyManager) (err error) {
-			link, err = m.SetupLink(cmd.Context())
+		err = admin.WithKeys(ctx, merchantsConfig(cfg), func(m *access.KeyManager) (err error) {
+			link, err = m.SetupLink(ctx)
 			return err
 		})
 		if err != nil {

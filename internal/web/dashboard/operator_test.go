@@ -38,6 +38,10 @@ func TestOperatorAlone(t *testing.T) {
 			t.Errorf("GET %s answers an owner %d %s", path, status, text)
 		}
 	}
+	if slices.Contains(auditor.get("/dashboard/operator/setup").actions(), "/dashboard/operator/setup") {
+		t.Error("who may only read has a form that creates a merchant")
+	}
+	w.person("", access.NewScopes(access.EventsRead)).get("/dashboard/operator/setup").want(t, 200, "First invoice")
 	auditor.post("/dashboard/operator/chains/house/rescan", url.Values{"from": {"0"}, "confirm": {house}}).want(t, 403)
 	if slices.Contains(auditor.get("/dashboard/operator/chains/house").actions(), "/dashboard/operator/chains/house/rescan") {
 		t.Error("who may only read has a button that reads the chain again")
