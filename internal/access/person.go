@@ -8,8 +8,8 @@ import (
 	"github.com/quittance/quittance/internal/db"
 )
 
-// Person is somebody who signs in at the dashboard without a key. What the person may do for a merchant,
-// or for the operator, is a membership: a key without a secret, with the scopes of a role. A session, and
+// Person is somebody who signs in at the dashboard without a key. A membership lets the person act
+// for a merchant, or for the operator: it is a key without a secret, with the scopes of a role. A session, and
 // everything else that a person causes, ends with its membership as it ends with a key.
 type Person struct {
 	ID        string // PrefixPerson and 26 characters

@@ -11,7 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 )
 
-// What payers see of a development world's merchant.
+// Name and contact that payers see of a development world's merchant.
 const (
 	merchantName    = "Demo merchant"
 	merchantContact = "help@demo-merchant.example"

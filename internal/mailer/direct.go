@@ -66,7 +66,7 @@ func (d *Direct) Queue(send func(ctx context.Context) error) error {
 	}
 }
 
-// Run sends queued mails until ctx ends. A mail that waits for another attempt does not keep back others.
+// Run sends queued mails until ctx ends. A mail that waits for another attempt does not delay others.
 func (d *Direct) Run(ctx context.Context) {
 	var mails sync.WaitGroup
 	defer mails.Wait()

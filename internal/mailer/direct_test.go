@@ -15,7 +15,7 @@ import (
 )
 
 // TestDirect sends mails that wait in memory, with the fake clock of synctest: a mail that waits for
-// another attempt does not keep back others, and one that the server refuses is not sent again.
+// another attempt does not delay others, and one that the server refuses is not sent again.
 func TestDirect(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1716,7 +1716,7 @@ CREATE TABLE breakers (
 -- Access
 -- =====================================================================================================================
 
--- People who sign in at the dashboard without a key. What a person may do is in api_keys with its person_id.
+-- People who sign in at the dashboard without a key. The rows of api_keys with its person_id hold what a person may do.
 CREATE TABLE people (
     -- per_…
     id         TEXT NOT NULL PRIMARY KEY CHECK (id LIKE 'per\_%' ESCAPE '\'),

@@ -82,7 +82,7 @@ func (w *walk) command(document, words, otherwise string) string {
 	return otherwise
 }
 
-// build builds the program as a document says. It is a part of the way of those who read that document.
+// build builds the program as a document says. Readers of that document do this first.
 func (w *walk) build() {
 	w.Helper()
 	w.dir = *tree

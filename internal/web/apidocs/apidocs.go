@@ -34,7 +34,7 @@ const policy = "default-src 'none'; script-src 'self'; " +
 	"style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' 'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='; " +
 	"img-src 'self' data:; connect-src 'self'; worker-src blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
-// Routes returns the routes of the reference. What they serve is made once in a process, by the first request for it.
+// Routes returns the routes of the reference. The first request for a page makes it, once in a process.
 // That request panics if an embedded file is broken.
 func Routes() []webpage.Route { return routes() }
 
