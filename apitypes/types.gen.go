@@ -223,12 +223,15 @@ const (
 	CodeInvalidStatus         ErrorCode = "invalid_status"
 	CodeInvoiceFinal          ErrorCode = "invoice_final"
 	CodeInvoiceNotDraft       ErrorCode = "invoice_not_draft"
+	CodeInvoiceNotOpen        ErrorCode = "invoice_not_open"
 	CodeItemChanged           ErrorCode = "item_changed"
 	CodeKeyNotActive          ErrorCode = "key_not_active"
 	CodeLinkArchived          ErrorCode = "link_archived"
+	CodeMailLimit             ErrorCode = "mail_limit"
 	CodeMerchantExists        ErrorCode = "merchant_exists"
 	CodeMethodNotAllowed      ErrorCode = "method_not_allowed"
 	CodeNoDelivery            ErrorCode = "no_delivery"
+	CodeNoMailServer          ErrorCode = "no_mail_server"
 	CodeNoMasterKey           ErrorCode = "no_master_key"
 	CodeNoStagedSecret        ErrorCode = "no_staged_secret"
 	CodeNotFound              ErrorCode = "not_found"
@@ -239,6 +242,7 @@ const (
 	CodePaymentUndecided      ErrorCode = "payment_undecided"
 	CodePingFailed            ErrorCode = "ping_failed"
 	CodeRateLimited           ErrorCode = "rate_limited"
+	CodeRecipientStopped      ErrorCode = "recipient_stopped"
 	CodeReferenceTaken        ErrorCode = "reference_taken"
 	CodeRefundExceedsPayment  ErrorCode = "refund_exceeds_payment"
 	CodeRefundNotOpen         ErrorCode = "refund_not_open"
@@ -299,17 +303,23 @@ func (e ErrorCode) Valid() bool {
 		return true
 	case CodeInvoiceNotDraft:
 		return true
+	case CodeInvoiceNotOpen:
+		return true
 	case CodeItemChanged:
 		return true
 	case CodeKeyNotActive:
 		return true
 	case CodeLinkArchived:
 		return true
+	case CodeMailLimit:
+		return true
 	case CodeMerchantExists:
 		return true
 	case CodeMethodNotAllowed:
 		return true
 	case CodeNoDelivery:
+		return true
+	case CodeNoMailServer:
 		return true
 	case CodeNoMasterKey:
 		return true
@@ -330,6 +340,8 @@ func (e ErrorCode) Valid() bool {
 	case CodePingFailed:
 		return true
 	case CodeRateLimited:
+		return true
+	case CodeRecipientStopped:
 		return true
 	case CodeReferenceTaken:
 		return true
@@ -490,6 +502,54 @@ func (e InvoiceStatus) Valid() bool {
 	case StatusPaid:
 		return true
 	case StatusVoid:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MailKind.
+const (
+	MailInvoice  MailKind = "invoice"
+	MailReceipt  MailKind = "receipt"
+	MailReminder MailKind = "reminder"
+)
+
+// Valid indicates whether the value is a known member of the MailKind enum.
+func (e MailKind) Valid() bool {
+	switch e {
+	case MailInvoice:
+		return true
+	case MailReceipt:
+		return true
+	case MailReminder:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MailState.
+const (
+	MailCanceled MailState = "canceled"
+	MailFailed   MailState = "failed"
+	MailSent     MailState = "sent"
+	MailStopped  MailState = "stopped"
+	MailWaiting  MailState = "waiting"
+)
+
+// Valid indicates whether the value is a known member of the MailState enum.
+func (e MailState) Valid() bool {
+	switch e {
+	case MailCanceled:
+		return true
+	case MailFailed:
+		return true
+	case MailSent:
+		return true
+	case MailStopped:
+		return true
+	case MailWaiting:
 		return true
 	default:
 		return false
@@ -1157,6 +1217,10 @@ type CreateMerchantRequest struct {
 
 	// EmbedOrigins The origins whose pages may show the checkout in a frame, as `docs/embedding.md` describes. Replaces all.
 	EmbedOrigins []EmbedOrigin `json:"embedOrigins,omitempty"`
+
+	// ReminderHours When an invoice that was sent is reminded of, in hours from `expiresAt`: a negative number is before it. Reminders
+	// whose time has passed are left out.
+	ReminderHours ReminderHours `json:"reminderHours,omitempty"`
 }
 
 // CreatePaymentLinkRequest defines model for CreatePaymentLinkRequest.
@@ -1230,7 +1294,7 @@ type Customer struct {
 	// ID What the merchant calls the customer.
 	ID string `json:"id,omitempty"`
 
-	// Email The customer's e-mail address. The service sends no mail.
+	// Email The customer's e-mail address. Nothing is sent to it unless the merchant sends the invoice.
 	Email string `json:"email,omitempty"`
 }
 
@@ -1932,6 +1996,60 @@ type Logo struct {
 	Height int `json:"height"`
 }
 
+// Mail A mail about an invoice.
+type Mail struct {
+	// Number Within the invoice, from 1.
+	Number int `json:"number"`
+
+	// Kind `receipt`: a payer asked for it. `invoice`: the merchant sent it. `reminder`: of an invoice that was sent.
+	Kind MailKind `json:"kind"`
+
+	// Hours Of a reminder, the hours from `expiresAt`; negative is before it.
+	Hours int `json:"hours,omitempty"`
+
+	// Email The address. Absent of a receipt, and once the customer is erased.
+	Email string `json:"email,omitempty"`
+
+	// Language Language of the text.
+	Language MailLanguage `json:"language"`
+
+	// State `waiting`: it is not due, or is tried again. `sent`: the mail server took it. `failed`: the server refused it,
+	// or did not take it for a day. `canceled`: it is not needed any more, or a limit held it back for a day.
+	// `stopped`: the recipient wants no mails.
+	State MailState `json:"state"`
+
+	// SendAt Unix seconds.
+	SendAt Time `json:"sendAt"`
+
+	// EndedAt Unix seconds.
+	EndedAt Time `json:"endedAt,omitempty"`
+
+	// Attempts How often it was tried.
+	Attempts int `json:"attempts"`
+
+	// By Who sent the invoice.
+	By string `json:"by,omitempty"`
+
+	// Error Why the last attempt failed, as the mail server answered.
+	Error string `json:"error,omitempty"`
+}
+
+// MailKind `receipt`: a payer asked for it. `invoice`: the merchant sent it. `reminder`: of an invoice that was sent.
+type MailKind string
+
+// MailState `waiting`: it is not due, or is tried again. `sent`: the mail server took it. `failed`: the server refused it,
+// or did not take it for a day. `canceled`: it is not needed any more, or a limit held it back for a day.
+// `stopped`: the recipient wants no mails.
+type MailState string
+
+// MailLanguage Language of the text.
+type MailLanguage = string
+
+// MailList defines model for MailList.
+type MailList struct {
+	Mails []Mail `json:"mails"`
+}
+
 // Merchant defines model for Merchant.
 type Merchant struct {
 	// ID The id that the merchant chose.
@@ -1977,6 +2095,10 @@ type Merchant struct {
 
 	// EmbedOrigins The origins whose pages may show the checkout in a frame. Absent if there is no list: then no page may.
 	EmbedOrigins []EmbedOrigin `json:"embedOrigins,omitempty"`
+
+	// ReminderHours When an invoice that was sent is reminded of, in hours from `expiresAt`: a negative number is before it. Reminders
+	// whose time has passed are left out.
+	ReminderHours ReminderHours `json:"reminderHours,omitempty"`
 
 	// Logo A merchant's logo, which the checkout page shows.
 	Logo *Logo `json:"logo,omitempty"`
@@ -2747,6 +2869,10 @@ type RefundWarning struct {
 // the transfer. More values may be added.
 type RefundWarningCode string
 
+// ReminderHours When an invoice that was sent is reminded of, in hours from `expiresAt`: a negative number is before it. Reminders
+// whose time has passed are left out.
+type ReminderHours = []int
+
 // ReportGroup defines model for ReportGroup.
 type ReportGroup string
 
@@ -2845,6 +2971,19 @@ type ReturnURL = string
 type RotateKeyRequest struct {
 	// OverlapSeconds How long the old key stays valid, 0 to 2592000 seconds. Without it, 86400.
 	OverlapSeconds *int64 `json:"overlapSeconds,omitempty"`
+}
+
+// SendInvoiceRequest defines model for SendInvoiceRequest.
+type SendInvoiceRequest struct {
+	// Email The address. Default is the one of the invoice's customer.
+	Email string `json:"email,omitempty"`
+
+	// Language Language of the text.
+	Language MailLanguage `json:"language,omitempty"`
+
+	// ReminderHours When an invoice that was sent is reminded of, in hours from `expiresAt`: a negative number is before it. Reminders
+	// whose time has passed are left out.
+	ReminderHours ReminderHours `json:"reminderHours,omitzero"`
 }
 
 // ServiceStatus The state of the process that answers.
@@ -3174,7 +3313,8 @@ type TimelineEntry struct {
 	// `refund.prepared`, `refund.seen`, `refund.canceled`, `refund.expired`, `refund.confirmed`; `payment.attributed`, by
 	// hand or by a claim; `decision.accepted`, `decision.dismissed` and `decision.undone`, of people about the invoice; `commitment.open`
 	// and `commitment.close`, when a transaction was signed; `event`, when an event was recorded;
-	// `delivery.attempt`. More may be added.
+	// `delivery.attempt`; `mail.invoice`, `mail.reminder` and `mail.receipt`, when the mail server took it, and
+	// `mail.failed`, with `error`. More may be added.
 	Kind string `json:"kind"`
 
 	// Amount An amount in minor units of its currency, without sign or leading zero, below 2^256.
@@ -3188,7 +3328,7 @@ type TimelineEntry struct {
 	RefundID RefundID `json:"refundId,omitempty"`
 	TxHash   Hash     `json:"txHash,omitempty"`
 
-	// By Who decided, attributed, finalized or made void.
+	// By Who decided, attributed, finalized, made void or sent.
 	By string `json:"by,omitempty"`
 
 	// Reason Why, as that person wrote; of a prepared refund, its reason.
@@ -3216,7 +3356,7 @@ type TimelineEntry struct {
 	// StatusCode Status of the receiver's response. Absent without one.
 	StatusCode int `json:"statusCode,omitempty"`
 
-	// Error Why an attempt was not a success.
+	// Error Why an attempt was not a success; of a mail, what the mail server answered.
 	Error string `json:"error,omitempty"`
 }
 
@@ -3356,6 +3496,10 @@ type UpdateMerchantRequest struct {
 	// EmbedOrigins The origins whose pages may show the checkout in a frame, as `docs/embedding.md` describes. Replaces all, and an
 	// empty list removes all.
 	EmbedOrigins []EmbedOrigin `json:"embedOrigins,omitzero"`
+
+	// ReminderHours When an invoice that was sent is reminded of, in hours from `expiresAt`: a negative number is before it. Reminders
+	// whose time has passed are left out.
+	ReminderHours ReminderHours `json:"reminderHours,omitzero"`
 }
 
 // UpdatePaymentLinkRequest An absent member stays as it is.

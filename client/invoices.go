@@ -78,6 +78,25 @@ func (c *Client) VoidInvoice(ctx context.Context, id string) (apitypes.Invoice, 
 	return answer.Invoice, err
 }
 
+// SendInvoice sends an invoice to the customer by e-mail. It is idempotent for an hour. The error's code is
+// [apitypes.CodeInvoiceNotOpen] if the invoice cannot be paid now, [apitypes.CodePaymentSeen] while a payment is not
+// final, [apitypes.CodeRecipientStopped] if the recipient wants no mails, and [apitypes.CodeMailLimit] beyond a limit.
+func (c *Client) SendInvoice(ctx context.Context, id string, r apitypes.SendInvoiceRequest) error {
+	return c.send(ctx, request{method: http.MethodPost, url: c.path("api/invoices", id, "mails"), repeatable: true}, r, nil)
+}
+
+// InvoiceMails returns all mails about an invoice.
+func (c *Client) InvoiceMails(ctx context.Context, id string) ([]apitypes.Mail, error) {
+	var answer apitypes.MailList
+	err := c.get(ctx, c.path("api/invoices", id, "mails"), &answer)
+	return answer.Mails, err
+}
+
+// DropReminders deletes the reminders of an invoice that are not due yet. It is idempotent.
+func (c *Client) DropReminders(ctx context.Context, id string) error {
+	return c.call(ctx, request{method: http.MethodDelete, url: c.path("api/invoices", id, "mails"), repeatable: true}, nil)
+}
+
 // withCheckoutPage returns the response with CheckoutPage set.
 func (c *Client) withCheckoutPage(r apitypes.CreateInvoiceResponse) apitypes.CreateInvoiceResponse {
 	if r.CheckoutPage == "" && r.CheckoutURL != "" { // the service is not configured with its public URL

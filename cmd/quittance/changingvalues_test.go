@@ -150,6 +150,7 @@ func merchantChanges() map[string][]changeStep {
 		"merchants[].allowedAddresses[].address":  {to("merchants[].allowedAddresses", allowed(changingAddress, another)), to("merchants[].allowedAddresses", allowed(another), closed)},
 		"merchants[].returnHosts":                 optional("merchants[].returnHosts", []string{"shop.example"}, []string{"shop2.example"}),
 		"merchants[].timezone":                    optional("merchants[].timezone", "Europe/Berlin", "Asia/Tokyo"),
+		"merchants[].reminderHours":               optional("merchants[].reminderHours", []int{-24}, []int{72}),
 		"merchants[].embedOrigins":                optional("merchants[].embedOrigins", []string{"https://shop.example"}, []string{"https://shop2.example"}),
 
 		"providers[].name":            within(values{"providers[].secretEnv": "PROVIDER"}, values{"providers[].name": "circle"}, values{"providers[].name": "circle2"}),

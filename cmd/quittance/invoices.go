@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,9 +19,9 @@ import (
 func newInvoices(env environment) *cobra.Command {
 	return group(&cobra.Command{
 		Use: "invoices COMMAND", Aliases: []string{"invoice"}, GroupID: groupService,
-		Short: "list, show, create, finalize, void and watch invoices",
-		Long:  "Lists, shows, creates, finalizes, voids and watches invoices of a service.",
-	}, newInvoicesList(env), newInvoicesShow(env), newInvoicesCreate(env), newInvoicesFinalize(env), newInvoicesVoid(env), newInvoicesWatch(env))
+		Short: "list, show, create, finalize, send, void and watch invoices",
+		Long:  "Lists, shows, creates, finalizes, sends, voids and watches invoices of a service.",
+	}, newInvoicesList(env), newInvoicesShow(env), newInvoicesCreate(env), newInvoicesFinalize(env), newInvoicesSend(env), newInvoicesVoid(env), newInvoicesWatch(env))
 }
 
 // oneID returns the check of arguments that are one id.
@@ -238,6 +239,46 @@ func newInvoicesFinalize(env environment) *cobra.Command {
 			return noService(err)
 		}
 		return printMade(env, made, *asJSON)
+	}
+	return cmd
+}
+
+func newInvoicesSend(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "send ID",
+		Short: "send an open invoice to the customer by e-mail",
+		Long: `Sends an open invoice to the customer by e-mail, with a link to its page, and lists the
+mails of the invoice.`,
+		Example: "  quittance invoices send inv_… --email maria@example.com --language de --reminder-hours -24,72",
+		Args:    oneID("invoices send", "invoice, inv_…"),
+	}
+	var r apitypes.SendInvoiceRequest
+	cmd.Flags().StringVar(&r.Email, "email", "", "`ADDRESS`, which becomes the customer's; default is the customer's")
+	cmd.Flags().StringVar(&r.Language, "language", "", "of the text: `TAG`, such as de")
+	cmd.Flags().IntSliceVar(&r.ReminderHours, "reminder-hours", nil, "when to remind, in hours from the end of the time to pay; default is the merchant's: `HOURS`")
+	at := remoteFlags(cmd)
+	asJSON := jsonFlag(cmd, "write JSON, as the service's GET /api/invoices/{id}/mails does")
+	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
+		c, err := at.client(env)
+		if err != nil {
+			return err
+		}
+		if err := c.SendInvoice(cmd.Context(), ids[0], r); err != nil {
+			return noService(err)
+		}
+		mails, err := c.InvoiceMails(cmd.Context(), ids[0])
+		if err != nil {
+			return noService(err)
+		}
+		if *asJSON {
+			return env.writeJSON(apitypes.MailList{Mails: mails})
+		}
+		return writeTable(env.stdout, func(table io.Writer) {
+			fmt.Fprintln(table, "KIND\tADDRESS\tLANGUAGE\tSTATE\tAT")
+			for _, m := range mails {
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", m.Kind, orDash(printable(m.Email)), m.Language, m.State, timeOfDay(cmp.Or(m.EndedAt, m.SendAt)))
+			}
+		})
 	}
 	return cmd
 }

@@ -50,8 +50,10 @@ type merchantFlags struct {
 	collection, timezone                             string
 	defaults, allowed                                []string // chain key, =, address
 	returnHosts, embedOrigins                        []string
+	reminderHours                                    []int
 	now                                              bool
 	noLogo, noDefaults, noReturnHosts, noEmbed       bool // of merchant update
+	noReminders                                      bool
 }
 
 func addMerchantFlags(cmd *cobra.Command) *merchantFlags {
@@ -67,6 +69,7 @@ func addMerchantFlags(cmd *cobra.Command) *merchantFlags {
 	flags.StringArrayVar(&f.allowed, "allow-address", nil, "the list of addresses that invoices may settle to, each as `CHAIN=ADDRESS`")
 	flags.StringArrayVar(&f.returnHosts, "return-host", nil, "the list of hosts that the checkout page may link back to, each as `HOST`")
 	flags.StringArrayVar(&f.embedOrigins, "embed-origin", nil, "the list of origins whose pages may show the checkout in a frame, each as `ORIGIN`")
+	flags.IntSliceVar(&f.reminderHours, "reminder-hours", nil, "when sent invoices are reminded of, in hours from the end of the time to pay, such as -24,72: `HOURS`")
 	flags.BoolVar(&f.now, "now", false, "apply the list of allowed addresses at once")
 	flags.StringVar(&f.logo, "logo", "", "PNG, JPEG or GIF image in `FILE`")
 	return f
@@ -113,6 +116,9 @@ func (f *merchantFlags) change(cmd *cobra.Command) (c invoice.MerchantChange, er
 	if c.EmbedOrigins = f.embedOrigins; f.noEmbed {
 		c.EmbedOrigins = make([]string, 0)
 	}
+	if c.ReminderHours = f.reminderHours; f.noReminders {
+		c.ReminderHours = make([]int, 0)
+	}
 	c.Allowed, err = parseAddresses("allow-address", f.allowed)
 	c.Immediately = f.now
 	return c, err
@@ -153,6 +159,8 @@ by default, unless it is the first one or --now is given.`)
 	cmd.Flags().BoolVar(&f.noDefaults, "no-default-addresses", false, "remove all default addresses")
 	cmd.Flags().BoolVar(&f.noReturnHosts, "no-return-hosts", false, "remove the list of return hosts")
 	cmd.Flags().BoolVar(&f.noEmbed, "no-embed-origins", false, "remove the list of origins that may show the checkout in a frame")
+	cmd.Flags().BoolVar(&f.noReminders, "no-reminders", false, "remind of no invoices")
+	cmd.MarkFlagsMutuallyExclusive("reminder-hours", "no-reminders")
 	cmd.MarkFlagsMutuallyExclusive("return-host", "no-return-hosts")
 	cmd.MarkFlagsMutuallyExclusive("embed-origin", "no-embed-origins")
 	cmd.MarkFlagsMutuallyExclusive("logo", "no-logo")
@@ -326,6 +334,9 @@ func printMerchant(env environment, m apitypes.Merchant, asJSON bool, more ...[2
 			fmt.Fprintf(table, "logo\t%d × %d pixels\n", m.Logo.Width, m.Logo.Height)
 		}
 		printAddresses(table, m)
+		for _, hours := range m.ReminderHours {
+			fmt.Fprintf(table, "reminder\t%+d hours\n", hours)
+		}
 		for _, host := range m.ReturnHosts {
 			fmt.Fprintf(table, "return host\t%s\n", host)
 		}

@@ -262,13 +262,14 @@ type auditedMerchant struct {
 	ReturnHosts      []string          `json:"returnHosts,omitempty"`
 	EmbedOrigins     []string          `json:"embedOrigins,omitempty"`
 	Timezone         string            `json:"timezone,omitempty"`
+	ReminderHours    []int             `json:"reminderHours,omitempty"`
 }
 
 func merchantForAudit(m invoice.Merchant) auditedMerchant {
 	a := auditedMerchant{
 		Name: m.Name, Color: m.Color, SupportContact: m.SupportContact, Statement: m.Statement, Tolerance: m.Tolerance.String(),
 		Collection: string(m.Collection), DefaultAddresses: auditedDefaults(m.DefaultAddresses), Allowed: auditedAddresses(m.Allowed), ReturnHosts: m.ReturnHosts,
-		EmbedOrigins: m.EmbedOrigins, Timezone: m.Timezone,
+		EmbedOrigins: m.EmbedOrigins, Timezone: m.Timezone, ReminderHours: m.ReminderHours,
 	}
 	if m.PendingDefaults != nil {
 		a.PendingDefaults, a.DefaultsAt = auditedDefaults(m.PendingDefaults.Addresses), m.PendingDefaults.EffectiveAt.Unix()

@@ -68,7 +68,8 @@ func parseDefaults(text string) (map[string]invoice.Address, error) {
 	return all, nil
 }
 
-func parseTexts(text string) (all []string, err error) {
+// parseList reads a JSON array. An empty one is nil.
+func parseList[T any](text string) (all []T, err error) {
 	if text == "[]" {
 		return nil, nil
 	}
@@ -96,10 +97,11 @@ var merchantTable = db.NewTable("merchant_profiles", func(m *invoice.Merchant) [
 		db.Col("pending_defaults_at", db.Null(db.Seconds(&defaults.EffectiveAt))),
 		db.Col("created_at", db.Seconds(&m.CreatedAt)),
 		db.Col("changed_at", db.Seconds(&m.ChangedAt)),
-		db.Col("return_hosts", db.CodeOf(&m.ReturnHosts, parseTexts, textsText)),
+		db.Col("return_hosts", db.CodeOf(&m.ReturnHosts, parseList, listText)),
 		db.Col("collection", db.Text(&m.Collection)),
-		db.Col("embed_origins", db.CodeOf(&m.EmbedOrigins, parseTexts, textsText)),
+		db.Col("embed_origins", db.CodeOf(&m.EmbedOrigins, parseList, listText)),
 		db.Col("timezone", db.Text(&m.Timezone)),
+		db.Col("reminder_hours", db.CodeOf(&m.ReminderHours, parseList, listText)),
 		db.Expr("l.sha256", db.Text(&logo.SHA256)),
 		db.Expr("l.width", db.Int(&logo.Width)),
 		db.Expr("l.height", db.Int(&logo.Height)),
@@ -163,8 +165,8 @@ func updateMerchant(ctx context.Context, tx *db.Tx, m invoice.Merchant) error {
 	return err
 }
 
-// textsText returns the JSON array of texts.
-func textsText(all []string) string {
+// listText returns a JSON array.
+func listText[T any](all []T) string {
 	if len(all) == 0 {
 		return "[]"
 	}

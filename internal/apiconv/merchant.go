@@ -11,7 +11,7 @@ func Merchant(m invoice.Merchant) apitypes.Merchant {
 	out := apitypes.Merchant{
 		ID: m.ID, Source: apitypes.MerchantDatabase, Name: m.Name, Color: m.Color, SupportContact: m.SupportContact, Statement: m.Statement, Timezone: m.Timezone,
 		Tolerance: m.Tolerance.String(), AllowedAddresses: allowedAddresses(m.Allowed), DefaultAddresses: defaultAddresses(m.DefaultAddresses),
-		ReturnHosts: m.ReturnHosts, EmbedOrigins: m.EmbedOrigins,
+		ReturnHosts: m.ReturnHosts, EmbedOrigins: m.EmbedOrigins, ReminderHours: m.ReminderHours,
 	}
 	if m.Collection == invoice.Deposit {
 		out.Collection = apitypes.CollectionDeposit
@@ -42,6 +42,7 @@ func MerchantUpdate(c invoice.MerchantChange) apitypes.UpdateMerchantRequest {
 	r := apitypes.UpdateMerchantRequest{
 		Name: c.Name, Color: c.Color, SupportContact: c.SupportContact, Statement: c.Statement,
 		Immediately: c.Immediately, ReturnHosts: c.ReturnHosts, EmbedOrigins: c.EmbedOrigins, Timezone: c.Timezone,
+		ReminderHours: c.ReminderHours,
 	}
 	if c.Tolerance != nil {
 		text := c.Tolerance.String()

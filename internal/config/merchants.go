@@ -24,6 +24,7 @@ type merchantFile struct {
 	ReturnHosts      []string      `yaml:"returnHosts"`
 	EmbedOrigins     []string      `yaml:"embedOrigins"`
 	Timezone         string        `yaml:"timezone"`
+	ReminderHours    []int         `yaml:"reminderHours"`
 }
 
 // fill sets the settings of a merchant that the file leaves out.
@@ -51,7 +52,10 @@ func (r *resolver) merchant(path string, m merchantFile, chains []chainFile) acc
 		r.fail(path+".webhookUrl", "is missing, but the secret is there; leave out both when the URL is set through the API, which makes the secret")
 	}
 	out.ReturnHosts, out.EmbedOrigins, out.Timezone = m.ReturnHosts, m.EmbedOrigins, m.Timezone
-	for _, err := range []error{invoice.CheckReturnHosts(m.ReturnHosts), invoice.CheckEmbedOrigins(m.EmbedOrigins), invoice.CheckTimezone(m.Timezone)} {
+	out.ReminderHours = slices.Sorted(slices.Values(m.ReminderHours))
+	for _, err := range []error{
+		invoice.CheckReturnHosts(m.ReturnHosts), invoice.CheckEmbedOrigins(m.EmbedOrigins), invoice.CheckTimezone(m.Timezone), invoice.CheckReminderHours(m.ReminderHours),
+	} {
 		if wrong := (*invoice.FieldError)(nil); errors.As(err, &wrong) {
 			r.fail(path+"."+wrong.Field, "%s", wrong.Detail)
 		}

@@ -143,8 +143,8 @@ func Run(ctx context.Context, cfg Config, ready func(*World)) (err error) {
 		TestWallet: func(ctx context.Context, inv invoice.Invoice) (string, error) {
 			return payFromTestWallet(ctx, node, inv)
 		},
-		WebhookAllow: webhooks.Loopback(),
-		Now:          clock.now, TestClock: clock.forServer(), Rand: cfg.Rand, Logger: cfg.Logger,
+		WebhookAllow: webhooks.Loopback(), SMTP: mailLog{cfg.Logger},
+		Now: clock.now, TestClock: clock.forServer(), Rand: cfg.Rand, Logger: cfg.Logger,
 		Routes: routes, Build: cfg.Build, Player: player,
 		Ready: func(string) { ready(&World{Info: info, Guide: guide, Clock: clock.info(), Node: node}) },
 	})

@@ -40,6 +40,9 @@ type Merchant struct {
 	ReturnHosts []string
 	// EmbedOrigins are the origins of pages that may show the checkout in a frame.
 	EmbedOrigins []string
+	// ReminderHours are when invoices that were sent by e-mail are reminded of, in hours from the end of the time to
+	// pay; negative is before it.
+	ReminderHours []int
 	// LoopbackReturns allows return URLs that lead to the payer's own computer. It is
 	// for development.
 	LoopbackReturns bool
@@ -67,7 +70,8 @@ type MerchantChange struct {
 	Immediately bool
 	ReturnHosts []string // replaces all
 	// EmbedOrigins replaces all.
-	EmbedOrigins []string
+	EmbedOrigins  []string
+	ReminderHours []int // replaces all
 }
 
 // Change returns the merchant with a change. A new list of allowed addresses takes effect after the delay. It takes
@@ -110,6 +114,9 @@ func (m Merchant) Change(c MerchantChange, now time.Time, delay time.Duration) (
 			return m, err
 		}
 	}
+	if c.ReminderHours != nil {
+		m.ReminderHours = slices.Sorted(slices.Values(c.ReminderHours))
+	}
 	m.ChangedAt = now
 	return m, m.check()
 }
@@ -134,6 +141,9 @@ func (m Merchant) check() error {
 		return err
 	}
 	if err := CheckCollection(cmp.Or(m.Collection, Direct)); err != nil {
+		return err
+	}
+	if err := CheckReminderHours(m.ReminderHours); err != nil {
 		return err
 	}
 	if err := CheckLabel("name", m.Name); err != nil {

@@ -31,7 +31,7 @@ const (
 var personal = []string{
 	"attempts.excerpt", "events.body", "invoice_details.cancel_url", "invoice_details.customer_email", "invoice_details.customer_id",
 	"invoice_details.description", "invoice_details.metadata", "invoice_details.return_url", "invoice_metadata.key", "invoice_metadata.value", "invoice_words.word",
-	"invoices.line_items", "receipt_mails.recipient", "saved_filters.query",
+	"invoices.line_items", "mails.error", "mails.recipient", "saved_filters.query",
 }
 
 // ofMarker makes an invoice of a customer with a marker in all data.
@@ -68,8 +68,12 @@ func (w *world) spread() {
 	for range ledger.EraseBatch {
 		w.create(ofMarker)
 	}
-	_, err = mailer.NewTables(w.db.store).QueueReceiptMail(ctx, mailer.ReceiptMail{InvoiceID: paid.ID, Language: "en", Recipient: marker + "@example.org", CreatedAt: at(start)}, 5)
+	mails := mailer.NewTables(w.db.store)
+	w.must(mails.QueueMail(ctx, mailer.Mail{InvoiceID: paid.ID, Kind: mailer.Receipt, Language: "en", Recipient: marker + "@example.org", CreatedAt: at(start), SendAt: at(start)}, nil))
+	leased, err := mails.LeaseMails(ctx, at(start), at(start), 1)
 	w.must(err)
+	leased[0].Error = "450 no " + marker
+	w.must(mails.RetryMail(ctx, leased[0], at(start)))
 	_, err = w.db.sql.ExecContext(ctx, `INSERT INTO attempts (seq, number, started_ms, duration_ms, status_code, excerpt)
 		SELECT seq, 1, 1000 * created_at, 5, 500, '`+marker+` is unknown' FROM events WHERE merchant_id = $1`, w.merchant)
 	w.must(err)

@@ -137,8 +137,8 @@ func eraseAnswers(ctx context.Context, tx *db.Tx, invoiceIDs []string, limit int
 
 // EraseInvoices writes the line items and details of locked invoices, from which personal data was
 // removed. It also removes personal data from rows that refer to them, except events and the answers
-// to deliveries: texts that people wrote about their payments and refunds, and addresses that await
-// receipts.
+// to deliveries: texts that people wrote about their payments and refunds, and addresses of mails, which
+// are not sent then.
 func EraseInvoices(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) error {
 	ids := make([]string, len(invoices))
 	for i, inv := range invoices {
@@ -155,7 +155,7 @@ func EraseInvoices(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) e
 		"DELETE FROM invoice_details WHERE reference IS NULL AND invoice_id" + in,
 		`UPDATE invoice_details SET description = NULL, customer_id = NULL, customer_email = NULL, return_url = NULL, cancel_url = NULL, metadata = NULL
 			WHERE invoice_id` + in,
-		"UPDATE receipt_mails SET recipient = NULL, due_at = NULL WHERE due_at IS NOT NULL AND invoice_id" + in,
+		"UPDATE mails SET recipient = NULL, due_at = NULL, error = NULL, state = CASE state WHEN 'waiting' THEN 'canceled' ELSE state END WHERE invoice_id" + in,
 		"UPDATE attributions SET note = '' WHERE payment_id IN " + payments,
 		"UPDATE refund_records SET reason = NULL WHERE reason IS NOT NULL AND payment_id IN " + payments,
 		"UPDATE inbox_decisions SET reason = '" + invoice.Erased + "' WHERE object_id" + in,

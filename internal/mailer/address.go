@@ -1,8 +1,11 @@
 package mailer
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"net/mail"
+	"regexp"
 	"strings"
 	"unicode"
 )
@@ -27,10 +30,30 @@ func validAddress(text string) bool {
 	return strings.Contains(host, ".")
 }
 
-// withoutAddress returns an error without a mail address that a server repeats in it.
+// withoutAddress returns an error without a mail address that a server repeats in it, in any case.
 func withoutAddress(err error, address string) error {
-	if address == "" || !strings.Contains(err.Error(), address) {
+	repeated := regexp.MustCompile("(?i)" + regexp.QuoteMeta(address))
+	if address == "" || !repeated.MatchString(err.Error()) {
 		return err
 	}
-	return errors.New(strings.ReplaceAll(err.Error(), address, "…"))
+	return errors.New(repeated.ReplaceAllLiteralString(err.Error(), "…"))
+}
+
+// mailboxOf returns a hash of the mailbox that an address reaches: most servers ignore the case, and what follows a plus
+// sign in the local part.
+func mailboxOf(address string) string {
+	at := strings.LastIndexByte(address, '@')
+	local, _, _ := strings.Cut(address[:at], "+")
+	sum := sha256.Sum256([]byte(strings.ToLower(local + address[at:])))
+	return hex.EncodeToString(sum[:])
+}
+
+// reason returns why an attempt failed, as the merchant may see it: what the server answered, without the address.
+func reason(err error, address string) string {
+	answer := (*AnswerError)(nil)
+	if !errors.As(err, &answer) {
+		return "it could not be handed to the mail server"
+	}
+	text := []rune(oneLine(strings.ToValidUTF8(withoutAddress(answer, address).Error(), "?")))
+	return string(text[:min(len(text), MaxError)])
 }

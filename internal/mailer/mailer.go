@@ -1,5 +1,5 @@
-// Package mailer sends receipts by e-mail. A requested mail is a row, which a Worker leases, composes
-// and hands to an SMTP server.
+// Package mailer sends mails about invoices: receipts, invoices and reminders. A mail is a row, which a Worker leases,
+// composes and hands to an SMTP server.
 //
 // Delivery is at least once: a row is due again when its lease ends without an outcome. So a mail is
 // sent twice only if the outcome of an attempt was not received or not recorded. Both have the same
@@ -14,16 +14,29 @@ import (
 	"time"
 
 	"github.com/quittance/quittance/internal/clock"
-	"github.com/quittance/quittance/internal/db"
 )
 
 // Limits of mails.
 const (
-	// MaxOfInvoice bounds the mails of one invoice, ever.
+	// MaxOfInvoice bounds the receipts of one invoice, ever, and how often it is sent.
 	MaxOfInvoice = 5
-	// MaxWaiting bounds the mails of all invoices that wait to be sent. One merchant's mails may take as
-	// much as is left for the others, which is half at most.
+	// MaxWaiting bounds the mails of all invoices that wait to be sent, except reminders. One merchant's mails may take
+	// as much as is left for the others, which is half at most.
 	MaxWaiting = 1000
+	// MaxOfMerchant bounds the invoices and reminders of a merchant in a Day.
+	MaxOfMerchant = 2000
+	// MaxToMailbox bounds those that go to one mailbox.
+	MaxToMailbox = 20
+	// MaxOfMailbox bounds those of all merchants.
+	MaxOfMailbox = 50
+	// Day is the period of these limits.
+	Day = 24 * time.Hour
+	// Again is how long an invoice is not sent to the same address again.
+	Again = time.Hour
+	// MaxListed bounds the mails that are listed of an invoice.
+	MaxListed = 100
+	// MaxError bounds the stored reason of a failure, in characters.
+	MaxError = 500
 	// Lifetime is how long the mailer tries to send a mail.
 	Lifetime = 24 * time.Hour
 	// Timeout bounds an attempt.
@@ -42,31 +55,65 @@ const (
 	maxPause   = 4 * time.Hour
 )
 
-// Errors of Queue.
+// Errors of Queue, SendInvoice and Config.Compose.
 var (
-	// ErrTooMany: the invoice has MaxOfInvoice mails.
-	ErrTooMany = errors.New("the invoice's receipt was sent too often")
+	// ErrTooMany: the invoice, the merchant or the mailbox has all mails that it may have.
+	ErrTooMany = errors.New("too many mails were sent")
 	// ErrBusy: MaxWaiting mails wait, or the merchant's share of them.
 	ErrBusy = errors.New("too many mails wait")
 	// ErrAddress: the text is not an e-mail address.
 	ErrAddress = errors.New("is no e-mail address")
+	// ErrStopped: the recipient wants no mails of the merchant.
+	ErrStopped = errors.New("the recipient wants no mails of the merchant")
+	// ErrUnwanted: the state of the invoice does not fit the mail any more.
+	ErrUnwanted = errors.New("the mail does not fit the state of the invoice")
+	// ErrLater: whether the mail fits is not known yet, because a payment is not final or blocks are not read.
+	ErrLater = errors.New("the state of the invoice is not final")
 )
 
 // errTooOld: the mail was tried for its Lifetime, or no process ran.
 var errTooOld = errors.New("it is too old")
 
+// Kind is what a mail is for.
+type Kind string
+
+// The kinds of mails.
+const (
+	Receipt  Kind = "receipt"  // a payer asked for it
+	Invoice  Kind = "invoice"  // the merchant sent it
+	Reminder Kind = "reminder" // of an invoice that was sent
+)
+
+// State is the state of a mail.
+type State string
+
+// The states of mails.
+const (
+	Waiting  State = "waiting"
+	Sent     State = "sent"
+	Failed   State = "failed"
+	Canceled State = "canceled" // it was not needed any more
+	Stopped  State = "stopped"  // the recipient wants none
+)
+
 // Store keeps the queue. Tables implement it.
 type Store interface {
-	QueueReceiptMail(ctx context.Context, m ReceiptMail, limit int) (number int, err error)
-	CountReceiptMails(ctx context.Context, invoiceID string, limit int) (all, ofMerchant int, err error)
-	LeaseReceiptMails(ctx context.Context, now, until time.Time, limit int) ([]ReceiptMail, error)
-	EndReceiptMail(ctx context.Context, m ReceiptMail, sentAt time.Time) error
-	RetryReceiptMail(ctx context.Context, m ReceiptMail, at time.Time) error
+	QueueMail(ctx context.Context, m Mail, reminders []Mail) error
+	CountWaiting(ctx context.Context, invoiceID string, limit int) (all, ofMerchant int, err error)
+	LeaseMails(ctx context.Context, now, until time.Time, limit int) ([]Mail, error)
+	CheckMail(ctx context.Context, m Mail, now time.Time) error
+	EndMail(ctx context.Context, m Mail) error
+	RetryMail(ctx context.Context, m Mail, at time.Time) error
+	DropReminders(ctx context.Context, invoiceID string, now time.Time) error
+	MailByToken(ctx context.Context, token string) (m Mail, stopped bool, err error)
+	StopMails(ctx context.Context, token string, stop bool, now time.Time) error
 }
 
 // Message is a mail's content.
 type Message struct {
 	Subject, Text, HTML string
+	ReplyTo             string // e-mail address; may be empty
+	StopURL             string // of the page on which the recipient stops mails; empty without one
 }
 
 // Sender hands a mail to a server. *SMTP implements it. The error is a *RefusedError if
@@ -88,10 +135,11 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 type Config struct {
 	Store  Store
 	Sender Sender
-	// Compose returns the receipt of an invoice in a language.
-	Compose func(ctx context.Context, invoiceID, language string) (Message, error)
+	// Compose returns the content of a mail. Errors are ErrUnwanted and ErrLater, and others.
+	Compose func(ctx context.Context, m Mail) (Message, error)
 	Now     func() time.Time // the schedule's clock
 	Random  func() float64   // in [0, 1)
+	Token   func() string    // a new secret of at least 128 bits
 	Logger  *slog.Logger
 }
 
@@ -103,7 +151,7 @@ type Mailer struct {
 
 // New returns a Mailer. It panics if a field of the configuration is missing.
 func New(c Config) *Mailer {
-	if c.Store == nil || c.Sender == nil || c.Compose == nil || c.Now == nil || c.Random == nil || c.Logger == nil {
+	if c.Store == nil || c.Sender == nil || c.Compose == nil || c.Now == nil || c.Random == nil || c.Token == nil || c.Logger == nil {
 		panic("mailer: all fields of Config are required")
 	}
 	return &Mailer{conf: c, wake: make(chan struct{}, 1)}
@@ -112,24 +160,26 @@ func New(c Config) *Mailer {
 // Queue queues the receipt of an invoice for an address. Errors are ErrAddress, ErrTooMany
 // and ErrBusy.
 func (m *Mailer) Queue(ctx context.Context, invoiceID, language, address string) error {
-	if !validAddress(address) {
+	now := m.conf.Now()
+	return m.queue(ctx, Mail{Kind: Receipt, InvoiceID: invoiceID, Language: language, Recipient: address, CreatedAt: now, SendAt: now}, nil)
+}
+
+// queue queues a mail, with reminders.
+func (m *Mailer) queue(ctx context.Context, mail Mail, reminders []Mail) error {
+	if !validAddress(mail.Recipient) {
 		return ErrAddress
 	}
-	waiting, own, err := m.conf.Store.CountReceiptMails(ctx, invoiceID, MaxWaiting)
+	waiting, own, err := m.conf.Store.CountWaiting(ctx, mail.InvoiceID, MaxWaiting)
 	if err != nil {
 		return fmt.Errorf("count the mails that wait: %w", err)
 	}
 	if own >= MaxWaiting-waiting {
 		return ErrBusy
 	}
-	number, err := m.conf.Store.QueueReceiptMail(ctx, ReceiptMail{InvoiceID: invoiceID, Language: language, Recipient: address, CreatedAt: m.conf.Now()}, MaxOfInvoice)
-	if errors.Is(err, db.ErrConflict) {
-		return ErrTooMany
-	}
-	if err != nil {
+	if err := m.conf.Store.QueueMail(ctx, mail, reminders); err != nil {
 		return fmt.Errorf("queue a mail: %w", err)
 	}
-	m.conf.Logger.InfoContext(ctx, "receipt queued for e-mail", "invoice", invoiceID, "number", number)
+	m.conf.Logger.InfoContext(ctx, "mail queued", "kind", mail.Kind, "invoice", mail.InvoiceID)
 	clock.Wake(m.wake)
 	return nil
 }
@@ -150,7 +200,7 @@ func (m *Mailer) Run(ctx context.Context) {
 // sendDue leases and attempts due mails, and returns their number.
 func (m *Mailer) sendDue(ctx context.Context) (int, error) {
 	now := m.conf.Now()
-	leased, err := m.conf.Store.LeaseReceiptMails(ctx, now, now.Add(leaseTime), MaxInFlight)
+	leased, err := m.conf.Store.LeaseMails(ctx, now, now.Add(leaseTime), MaxInFlight)
 	if err != nil {
 		return 0, err
 	}
@@ -169,35 +219,54 @@ func (m *Mailer) sendDue(ctx context.Context) (int, error) {
 
 // attempt sends a leased mail and records the outcome. If the outcome cannot be recorded,
 // the mail is sent again when the lease ends.
-func (m *Mailer) attempt(ctx context.Context, mail ReceiptMail) {
+func (m *Mailer) attempt(ctx context.Context, mail Mail) {
 	err := errTooOld
-	if !m.conf.Now().After(mail.CreatedAt.Add(Lifetime)) {
+	if !m.conf.Now().After(mail.SendAt.Add(Lifetime)) {
 		err = m.send(ctx, mail)
 	}
-	now, logger := m.conf.Now(), m.conf.Logger.With("invoice", mail.InvoiceID, "number", mail.Number, "attempt", mail.Attempts)
+	now := m.conf.Now()
+	logger := m.conf.Logger.With("kind", mail.Kind, "invoice", mail.InvoiceID, "number", mail.Number, "attempt", mail.Attempts)
 	next := now.Add(clock.Jitter(pauseAfter(mail.Attempts), m.conf.Random()))
+	over := next.After(mail.SendAt.Add(Lifetime))
 	refused := (*RefusedError)(nil)
 	switch {
 	case err == nil:
-		logger.InfoContext(ctx, "receipt sent by e-mail")
-		err = m.conf.Store.EndReceiptMail(ctx, mail, now)
-	case errors.As(err, &refused), next.After(mail.CreatedAt.Add(Lifetime)):
-		logger.ErrorContext(ctx, "e-mail of a receipt failed, given up", "err", withoutAddress(err, mail.Recipient))
-		err = m.conf.Store.EndReceiptMail(ctx, mail, time.Time{})
+		logger.InfoContext(ctx, "mail sent")
+		mail.State, mail.EndedAt, mail.Error = Sent, now, ""
+	case errors.Is(err, ErrStopped):
+		mail.State, mail.Error = Stopped, ""
+	case errors.Is(err, ErrUnwanted), over && (errors.Is(err, ErrLater) || errors.Is(err, ErrTooMany)):
+		logger.InfoContext(ctx, "mail canceled", "reason", err)
+		mail.State, mail.Error = Canceled, ""
+	case errors.Is(err, ErrLater), errors.Is(err, ErrTooMany):
+		logger.DebugContext(ctx, "mail postponed")
+	case errors.As(err, &refused), over:
+		logger.ErrorContext(ctx, "mail failed, given up", "err", withoutAddress(err, mail.Recipient))
+		mail.State, mail.EndedAt, mail.Error = Failed, now, reason(err, mail.Recipient)
 	default:
-		logger.WarnContext(ctx, "e-mail of a receipt failed, will retry", "err", withoutAddress(err, mail.Recipient))
-		err = m.conf.Store.RetryReceiptMail(ctx, mail, next)
+		logger.WarnContext(ctx, "mail failed, will retry", "err", withoutAddress(err, mail.Recipient))
+		mail.Error = reason(err, mail.Recipient)
+	}
+	if mail.State == Waiting {
+		err = m.conf.Store.RetryMail(ctx, mail, next)
+	} else {
+		err = m.conf.Store.EndMail(ctx, mail)
 	}
 	if err != nil {
-		logger.ErrorContext(ctx, "outcome of an e-mail not recorded", "err", err)
+		logger.ErrorContext(ctx, "outcome of a mail not recorded", "err", err)
 	}
 }
 
 // send composes a mail and hands it to the server, within Timeout.
-func (m *Mailer) send(ctx context.Context, mail ReceiptMail) error {
+func (m *Mailer) send(ctx context.Context, mail Mail) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	message, err := m.conf.Compose(ctx, mail.InvoiceID, mail.Language)
+	if mail.Kind != Receipt {
+		if err := m.conf.Store.CheckMail(ctx, mail, m.conf.Now()); err != nil {
+			return fmt.Errorf("check the recipient: %w", err)
+		}
+	}
+	message, err := m.conf.Compose(ctx, mail)
 	if err != nil {
 		return fmt.Errorf("compose the mail: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/quittance/quittance/internal/access"
@@ -56,39 +57,48 @@ func addInvoices(t *testing.T, s *db.DB, ids ...string) {
 }
 
 // compose returns a mail that names the invoice and the language.
-func compose(_ context.Context, id, language string) (mailer.Message, error) {
-	return mailer.Message{Subject: id, Text: language, HTML: language}, nil
+func compose(_ context.Context, m mailer.Mail) (mailer.Message, error) {
+	return mailer.Message{Subject: m.InvoiceID, Text: m.Language, HTML: m.Language}, nil
 }
 
 // queue is a store in memory with the mails of one invoice.
 type queue struct {
+	mailer.Store
 	mu       sync.Mutex
-	waiting  []mailer.ReceiptMail
+	waiting  []mailer.Mail
 	due      time.Time
 	outcomes []string // with the time since the start
 	start    time.Time
 	number   int
+	check    error // the result of CheckMail
 	// ofMerchant is how many of the waiting mails are for the invoice's merchant.
 	ofMerchant int
 }
 
-func (q *queue) QueueReceiptMail(_ context.Context, m mailer.ReceiptMail, limit int) (int, error) {
+func (q *queue) QueueMail(_ context.Context, m mailer.Mail, reminders []mailer.Mail) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.number >= limit {
-		return 0, db.ErrConflict
+	if q.number >= mailer.MaxOfInvoice {
+		return mailer.ErrTooMany
 	}
 	q.number++
-	m.Number = q.number
-	q.waiting, q.due = append(q.waiting, m), m.CreatedAt
-	return q.number, nil
+	m.Number, m.State = q.number, mailer.Waiting
+	q.waiting, q.due = append(q.waiting, m), m.SendAt
+	for _, r := range reminders {
+		q.number++
+		r.Number, r.State = q.number, mailer.Waiting
+		q.waiting = append(q.waiting, r)
+	}
+	return nil
 }
 
-func (q *queue) CountReceiptMails(context.Context, string, int) (all, ofMerchant int, err error) {
+func (q *queue) CountWaiting(context.Context, string, int) (all, ofMerchant int, err error) {
 	return len(q.waiting), q.ofMerchant, nil
 }
 
-func (q *queue) LeaseReceiptMails(_ context.Context, now, until time.Time, _ int) ([]mailer.ReceiptMail, error) {
+func (q *queue) CheckMail(context.Context, mailer.Mail, time.Time) error { return q.check }
+
+func (q *queue) LeaseMails(_ context.Context, now, until time.Time, _ int) ([]mailer.Mail, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) == 0 || now.Before(q.due) {
@@ -96,27 +106,28 @@ func (q *queue) LeaseReceiptMails(_ context.Context, now, until time.Time, _ int
 	}
 	q.waiting[0].Attempts++
 	q.due = until
-	return []mailer.ReceiptMail{q.waiting[0]}, nil
+	return []mailer.Mail{q.waiting[0]}, nil
 }
 
-func (q *queue) EndReceiptMail(_ context.Context, m mailer.ReceiptMail, sentAt time.Time) error {
+func (q *queue) EndMail(_ context.Context, m mailer.Mail) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.waiting = q.waiting[1:]
-	what := "sent"
-	if sentAt.IsZero() {
-		what = "given up"
+	if q.waiting = q.waiting[1:]; len(q.waiting) > 0 {
+		q.due = q.waiting[0].SendAt
 	}
-	q.outcomes = append(q.outcomes, fmt.Sprint(what, " after ", m.Attempts, " attempts, ", time.Since(q.start).Round(time.Minute)))
+	q.outcomes = append(q.outcomes, strings.TrimSpace(fmt.Sprint(m.State, " after ", m.Attempts, " attempts, ", time.Since(q.start).Round(time.Minute), " ", m.Error)))
 	return nil
 }
 
-func (q *queue) RetryReceiptMail(_ context.Context, _ mailer.ReceiptMail, at time.Time) error {
+func (q *queue) RetryMail(_ context.Context, _ mailer.Mail, at time.Time) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.due = at
 	return nil
 }
+
+// token returns the token of each mail.
+func token() string { return "abcdefghijklmnopqrstuvwxyz" }
 
 // senderFunc is a Sender.
 type senderFunc func(ctx context.Context, id, recipient string, m mailer.Message) error
@@ -132,10 +143,12 @@ func TestRetries(t *testing.T) {
 		send func(attempt int) error
 		want string
 	}{
-		"at once":      {func(int) error { return nil }, "sent after 1 attempts, 0s"},
-		"later":        {func(n int) error { return map[bool]error{true: errors.New("full of " + payer)}[n < 3] }, "sent after 3 attempts, 3m0s"},
-		"refused":      {func(int) error { return &mailer.RefusedError{Err: errors.New("no " + payer)} }, "given up after 1 attempts, 0s"},
-		"never":        {func(int) error { return errors.New("down") }, "given up after 13 attempts, 20h15m0s"},
+		"at once": {func(int) error { return nil }, "sent after 1 attempts, 0s"},
+		"later":   {func(n int) error { return map[bool]error{true: errors.New("full of " + payer)}[n < 3] }, "sent after 3 attempts, 3m0s"},
+		"refused": {func(int) error {
+			return &mailer.RefusedError{Err: &mailer.AnswerError{Text: "550 no " + strings.ToUpper(payer)}}
+		}, "failed after 1 attempts, 0s 550 no …"},
+		"never":        {func(int) error { return errors.New("down") }, "failed after 13 attempts, 20h15m0s it could not be handed to the mail server"},
 		"hangs a time": {func(n int) error { return map[bool]error{true: errHangs}[n == 1] }, "sent after 2 attempts, 2m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +157,7 @@ func TestRetries(t *testing.T) {
 				q, attempts, done := &queue{start: time.Now()}, 0, make(chan struct{})
 				var log logtest.Buffer
 				m := mailer.New(mailer.Config{
-					Store: q, Compose: compose, Now: time.Now, Random: func() float64 { return 0.5 }, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+					Store: q, Compose: compose, Now: time.Now, Random: func() float64 { return 0.5 }, Token: token, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 					Sender: senderFunc(func(ctx context.Context, id, recipient string, _ mailer.Message) error {
 						attempts++
 						if id != "inv_1.1" || recipient != payer {
@@ -182,12 +195,65 @@ func TestRetries(t *testing.T) {
 
 var errHangs = errors.New("hangs")
 
+// TestStateOfTheInvoice sends an invoice with a reminder while the invoice changes.
+func TestStateOfTheInvoice(t *testing.T) {
+	t.Parallel()
+	const sent = "sent after 1 attempts, 0s"
+	for name, c := range map[string]struct {
+		compose func(m mailer.Mail, since time.Duration) error
+		check   error
+		want    []string
+	}{
+		"waits": {func(mailer.Mail, time.Duration) error { return nil }, nil, []string{sent, "sent after 1 attempts, 2h0m0s"}},
+		"paid": {func(m mailer.Mail, _ time.Duration) error {
+			return map[mailer.Kind]error{mailer.Reminder: mailer.ErrUnwanted}[m.Kind]
+		}, nil, []string{sent, "canceled after 1 attempts, 2h0m0s"}},
+		"seen, then dropped": {func(m mailer.Mail, since time.Duration) error {
+			return map[bool]error{true: mailer.ErrLater}[m.Kind == mailer.Reminder && since < 150*time.Minute]
+		}, nil, []string{sent, "sent after 6 attempts, 2h31m0s"}},
+		"never final": {func(m mailer.Mail, _ time.Duration) error {
+			return map[mailer.Kind]error{mailer.Reminder: mailer.ErrLater}[m.Kind]
+		}, nil, []string{sent, "canceled after 13 attempts, 22h15m0s"}},
+		"a full mailbox": {func(mailer.Mail, time.Duration) error { return nil }, mailer.ErrTooMany, []string{"canceled after 13 attempts, 20h15m0s", "canceled after 9 attempts, 24h30m0s"}},
+		"stopped":        {func(mailer.Mail, time.Duration) error { return nil }, mailer.ErrStopped, []string{"stopped after 1 attempts, 0s", "stopped after 1 attempts, 2h0m0s"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				q, done := &queue{start: time.Now(), check: c.check}, make(chan struct{})
+				m := mailer.New(mailer.Config{
+					Store: q, Now: time.Now, Random: func() float64 { return 0.5 }, Token: token, Logger: slog.New(slog.DiscardHandler),
+					Compose: func(_ context.Context, m mailer.Mail) (mailer.Message, error) {
+						return mailer.Message{}, c.compose(m, time.Since(q.start))
+					},
+					Sender: senderFunc(func(context.Context, string, string, mailer.Message) error { return nil }),
+				})
+				ctx, cancel := context.WithCancel(t.Context())
+				go func() {
+					m.Run(ctx)
+					close(done)
+				}()
+				inv := invoice.Invoice{ID: "inv_1", Terms: invoice.Terms{ExpiresAt: q.start.Add(3 * time.Hour)}}
+				if err := m.SendInvoice(ctx, mailer.Order{Invoice: inv, Address: payer, ReminderHours: []int{-3, -1}}); err != nil { // one is over
+					t.Fatal(err)
+				}
+				<-time.After(2 * mailer.Lifetime)
+				cancel()
+				<-done
+				if diff := cmp.Diff(c.want, q.outcomes); diff != "" {
+					t.Errorf("outcomes (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
 // TestQueueRefuses checks the limits, and texts that are not addresses.
 func TestQueueRefuses(t *testing.T) {
 	t.Parallel()
 	q := &queue{}
 	m := mailer.New(mailer.Config{
-		Store: q, Compose: compose, Now: time.Now, Random: func() float64 { return 0 }, Logger: slog.New(slog.DiscardHandler), Sender: senderFunc(nil),
+		Store: q, Compose: compose, Now: time.Now, Random: func() float64 { return 0 }, Token: token, Logger: slog.New(slog.DiscardHandler), Sender: senderFunc(nil),
 	})
 	longest := strings.Repeat("a", 64) + "@" + strings.Repeat("b.", (mailer.MaxAddress-65)/2-1) + "example"
 	longest = longest[:mailer.MaxAddress]
@@ -208,10 +274,10 @@ func TestQueueRefuses(t *testing.T) {
 			t.Errorf("mail %d: %v, want %v", mailer.MaxOfInvoice+i, err, want)
 		}
 	}
-	q.number, q.waiting = 0, make([]mailer.ReceiptMail, mailer.MaxWaiting-1)
+	q.number, q.waiting = 0, make([]mailer.Mail, mailer.MaxWaiting-1)
 	for i, want := range []error{nil, mailer.ErrBusy, nil, mailer.ErrBusy} {
 		if i == 2 { // other merchants have no mail waiting; one more uses up this one's share
-			q.number, q.waiting, q.ofMerchant = 0, make([]mailer.ReceiptMail, mailer.MaxWaiting/2), mailer.MaxWaiting/2-1
+			q.number, q.waiting, q.ofMerchant = 0, make([]mailer.Mail, mailer.MaxWaiting/2), mailer.MaxWaiting/2-1
 		} else if i == 3 {
 			q.ofMerchant++
 		}
@@ -244,7 +310,7 @@ func TestTwoMailersShareTheQueue(t *testing.T) {
 		defer cancel()
 		for n := range 2 {
 			m := mailer.New(mailer.Config{
-				Store: mailer.NewTables(s), Compose: compose, Sender: server.client(mailer.StartTLS), Now: time.Now, Random: func() float64 { return 0.5 }, Logger: slog.New(slog.DiscardHandler),
+				Store: mailer.NewTables(s), Compose: compose, Sender: server.client(mailer.StartTLS), Now: time.Now, Random: func() float64 { return 0.5 }, Token: token, Logger: slog.New(slog.DiscardHandler),
 			})
 			for i := range 3 * mailer.MaxOfInvoice {
 				if i%2 == n {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/mail"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,10 +54,35 @@ func (s *SMTP) Send(ctx context.Context, id, recipient string, m Message) error 
 		return nil
 	}
 	failed := (*gomail.SendError)(nil)
-	if errors.As(err, &failed) && failed.ErrorCode() >= permanentCode && (failed.Reason == gomail.ErrSMTPRcptTo || failed.Reason == gomail.ErrSMTPDataClose) {
-		return &RefusedError{err}
+	if errors.As(err, &failed) && failed.ErrorCode() > 0 && (failed.Reason == gomail.ErrSMTPRcptTo || failed.Reason == gomail.ErrSMTPDataClose) {
+		err = &AnswerError{answerOf(failed)}
+		if failed.ErrorCode() >= permanentCode {
+			return &RefusedError{err}
+		}
 	}
 	return fmt.Errorf("send to %s: %w", s.Host, err)
+}
+
+// AnswerError is an answer of a server that did not take a mail.
+type AnswerError struct{ Text string }
+
+// Error returns the answer.
+func (e *AnswerError) Error() string { return e.Text }
+
+// answerOf returns what a server answered: the error without what the client adds.
+func answerOf(failed *gomail.SendError) string {
+	text := strings.TrimPrefix(failed.Error(), failed.Reason.String()+": ")
+	for _, added := range []string{", affected message ID: ", ", affected recipient(s): "} {
+		if at := strings.LastIndex(text, added); at >= 0 {
+			text = text[:at]
+		}
+	}
+	if code, quoted, _ := strings.Cut(text, " "); quoted != "" { // as package textproto writes it
+		if words, err := strconv.Unquote(quoted); err == nil {
+			text = code + " " + words
+		}
+	}
+	return text
 }
 
 // permanentCode is the lowest code of a permanent failure.
@@ -76,6 +102,15 @@ func (s *SMTP) message(id, recipient string, m Message) (*gomail.Msg, error) {
 	message.SetMessageIDWithValue(id + "@" + s.domain())
 	message.SetDateWithValue(s.Now())
 	message.SetGenHeader("Auto-Submitted", "auto-generated")
+	if m.ReplyTo != "" {
+		if err := message.ReplyTo(m.ReplyTo); err != nil {
+			return nil, fmt.Errorf("reply to: %w", err)
+		}
+	}
+	if m.StopURL != "" { // RFC 8058
+		message.SetGenHeader("List-Unsubscribe", "<"+m.StopURL+">")
+		message.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
+	}
 	message.SetBodyString(gomail.TypeTextPlain, m.Text)
 	message.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
 	return message, nil

@@ -23,7 +23,7 @@ func (s *smtpServer) client(kind mailer.Encryption) *mailer.SMTP {
 	}
 }
 
-var content = mailer.Message{Subject: "Receipt: 4.90 USDC to Café", Text: "Paid in full\nÜber 4.90", HTML: "<p>Paid in full: Ü</p>"}
+var content = mailer.Message{Subject: "Receipt: 4.90 USDC to Café", Text: "Paid in full\nÜber 4.90", HTML: "<p>Paid in full: Ü</p>", ReplyTo: "help@shop.example", StopURL: "https://pay.example/mails/x?lang=en"}
 
 // TestSend sends a mail with each kind of encryption.
 func TestSend(t *testing.T) {
@@ -48,7 +48,8 @@ func TestSend(t *testing.T) {
 			header := got[0].header(t)
 			for name, want := range map[string]string{
 				"Subject": content.Subject, "From": "Pay Ümläut <receipts@pay.example>", "To": "<ada@example.com>",
-				"Message-Id": "<inv_1.1@pay.example>", "Auto-Submitted": "auto-generated", "Date": "Mon, 21 Sep 2026 14:13:20 +0000",
+				"Message-Id": "<inv_1.1@pay.example>", "Auto-Submitted": "auto-generated", "Reply-To": "<help@shop.example>",
+				"List-Unsubscribe": "<https://pay.example/mails/x?lang=en>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click", "Date": "Mon, 21 Sep 2026 14:13:20 +0000",
 			} {
 				if value, err := new(mime.WordDecoder).DecodeHeader(header.Get(name)); err != nil || value != want {
 					t.Errorf("%s is %q, want %q, %v", name, value, want, err)
@@ -122,9 +123,9 @@ func TestSendJudgesAnswers(t *testing.T) {
 		command, answer string
 		refused         bool
 	}{
-		{"RCPT", "550 5.1.1 no such user", true},
+		{"RCPT", "550 5.1.1 no \"such\" user", true},
 		{"RCPT", "450 4.2.1 try later", false},
-		{"END", "554 5.7.1 spam", true},
+		{"END", "554 5.7.1 spam, affected", true},
 		{"END", "451 4.3.0 try later", false},
 		{"MAIL", "550 5.7.1 you may not send", false}, // the operator can correct it
 		{"AUTH", "535 5.7.8 wrong password", false},
@@ -134,6 +135,10 @@ func TestSendJudgesAnswers(t *testing.T) {
 		err := server.client(mailer.StartTLS).Send(t.Context(), "inv_1.1", "ada@example.com", content)
 		if refused := (*mailer.RefusedError)(nil); err == nil || errors.As(err, &refused) != c.refused {
 			t.Errorf("%s %s: %v, want refused %t", c.command, c.answer, err, c.refused)
+		}
+		quoted := (*mailer.AnswerError)(nil)
+		if aboutMail := c.command == "RCPT" || c.command == "END"; errors.As(err, &quoted) != aboutMail || aboutMail && quoted.Text != c.answer {
+			t.Errorf("%s %s: the answer is given as %v", c.command, c.answer, quoted)
 		}
 	}
 }

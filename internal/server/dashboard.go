@@ -14,7 +14,7 @@ import (
 func (s *Server) buildDashboard(rest *api.API) *dashboard.Dashboard {
 	return dashboard.New(dashboard.Config{
 		API: innerAPI(rest), Sessions: s.sessions, Chains: s.networks(), PublicURL: s.cfg.PublicURL, Open: s.cfg.Access.Open, Player: s.cfg.Player, Secure: s.isDashboardSecure(), Now: s.cfg.Now, Logger: s.cfg.Logger,
-		Feed: s.feed, AddressDelay: s.cfg.AllowListDelay, Mail: s.direct, URL: s.cfg.DashboardURL,
+		Feed: s.feed, AddressDelay: s.cfg.AllowListDelay, Mail: s.direct, URL: s.cfg.DashboardURL, MailsInvoices: s.mailer != nil,
 	})
 }
 

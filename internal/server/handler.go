@@ -10,7 +10,6 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/limits"
-	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/web/checkout"
 	"github.com/quittance/quittance/internal/web/webpage"
@@ -23,20 +22,18 @@ func (s *Server) handlers() func(*Listener) http.Handler {
 	links := ledger.NewPaymentLinks(ledger.PaymentLinkConfig{Store: s.store, Ledger: tracedLedger{s.settle}, Holders: s.merchants, Now: s.cfg.Now, Rand: s.cfg.Rand})
 	refused := func(limit string) { s.metrics.refused.WithLabelValues(limit).Inc() }
 	reader := api.NewReader(s.store.Reader())
+	s.buildMailer()
 	rest := api.New(api.Config{
 		Ledger: tracedLedger{s.settle}, Reader: reader, Summarized: reader,
 		Events:    s.eventLog(),
-		Endpoints: s.endpoints, Merchants: s.merchants,
+		Endpoints: s.endpoints, Merchants: s.merchants, Mails: s.merchantMails(),
 		Links: links, Keys: s.keys, SignInLinks: s.sessions, Nodes: s.inspector(), Feed: s.feed, Facilitator: payments, Stopping: s.long, Authenticator: limitedAuthenticator{s.authenticator, s.limits},
 		Chains: chains, Providers: s.cfg.Providers, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now, RefundNow: s.clock.Confirmed, SignatureNow: s.cfg.TestClock.Real, Logger: s.cfg.Logger,
 		Refused: refused, OnProblem: recordProblem, Operations: operations{s.settle, s}, Closed: s.gate.Closed,
 	})
-	s.buildMailer(func(ctx context.Context, invoiceID, language string) (mailer.Message, error) {
-		return s.page.ReceiptMail(ctx, invoiceID, language)
-	})
 	s.page = checkout.New(checkout.Config{
 		Reader: ledger.NewReader(s.store), Merchants: s.merchants, Chains: chains, Inspector: s.inspector(), Unread: s.settle, Claims: tracedLedger{s.settle}, Reports: ledger.NewTables(s.store), Refunds: refunds{s.store, s.settle, s.inspector()}, TestWallet: s.cfg.TestWallet,
-		Links: links, Mails: s.mails(), PublicURL: s.cfg.PublicURL, Rand: s.cfg.Rand,
+		Links: links, Mails: s.payerMails(), PublicURL: s.cfg.PublicURL, MailURL: s.mailURL(), Rand: s.cfg.Rand,
 		Progress: s.progress, Feed: s.feed, MaxStreams: s.maxStreams(), Refused: refused, Opened: s.openings.add,
 		X402: rest.PayInvoice(), TakesX402: payments.Takes,
 		Origins: s.origins, Now: s.cfg.Now, RefundNow: s.clock.Confirmed, Logger: s.cfg.Logger,

@@ -38,6 +38,8 @@ var matrix = map[string]matrixRow{
 	"GET /api/invoices":  {status: 200}, "GET /api/invoices/{id}": {status: 200},
 	"PATCH /api/invoices/{id}": {body: `{"metadata":{"a":"b"}}`, status: 200}, "DELETE /api/invoices/{id}": {status: 409}, // it is open
 	"POST /api/invoices/{id}/finalize": {status: 200}, "POST /api/invoices/{id}/void": {status: 200},
+	"GET /api/invoices/{id}/mails": {status: 200}, "POST /api/invoices/{id}/mails": {body: `{"email":"a@example.com"}`, status: 409}, // without a mail server
+	"DELETE /api/invoices/{id}/mails": {status: 409},
 	"GET /api/invoices/{id}/payments": {status: 200}, "GET /api/invoices/{id}/timeline": {status: 200},
 	"GET /api/payments": {query: "include=pending,unattributed", status: 200}, "GET /api/payments/{id}": {status: 200},
 	"POST /api/payments/{id}/attribution": {body: `{"invoiceId":"{invoice}","by":"maria"}`, status: 409}, // a refund of it is prepared

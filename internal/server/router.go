@@ -12,8 +12,8 @@ import (
 // unrouted are the patterns of requests that match no route.
 var unrouted = []string{
 	"/", "/api/", "/checkout/",
-	"/refunds/", "/x402/", "/pay/", "/dashboard/",
-	"/api", "/checkout", "/refunds", "/x402", "/pay", "/dashboard", // ServeMux would redirect them to paths that end with a slash
+	"/refunds/", "/mails/", "/x402/", "/pay/", "/dashboard/",
+	"/api", "/checkout", "/refunds", "/mails", "/x402", "/pay", "/dashboard", // ServeMux would redirect them to paths that end with a slash
 	"GET /api/events/redeliver", // GET /api/events/{id} would take it
 }
 
@@ -52,7 +52,7 @@ func isDashboard(path string) bool {
 // isPage reports whether a path is a payers' page, and not for their programs.
 func isPage(path string) bool {
 	program := strings.HasPrefix(path, "/checkout/") && strings.HasSuffix(strings.TrimSuffix(path, "/"), "/authorization")
-	return !program && (strings.HasPrefix(path, "/checkout/") || strings.HasPrefix(path, "/refunds/") || strings.HasPrefix(path, "/pay/"))
+	return !program && slices.ContainsFunc([]string{"/checkout/", "/refunds/", "/mails/", "/pay/"}, func(pages string) bool { return strings.HasPrefix(path, pages) })
 }
 
 // writeError answers with an error.

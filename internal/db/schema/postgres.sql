@@ -59,6 +59,8 @@ CREATE TABLE merchant_profiles (
     embed_origins     TEXT COLLATE "C" NOT NULL DEFAULT '[]' CHECK (length(embed_origins) <= 16384),
     -- name of the IANA time zone database, such as Europe/Berlin; empty: UTC
     timezone          TEXT COLLATE "C" NOT NULL DEFAULT '' CHECK (length(timezone) <= 64),
+    -- JSON array of the hours from the end of the time to pay at which sent invoices are reminded of; negative: before
+    reminder_hours    TEXT COLLATE "C" NOT NULL DEFAULT '[]' CHECK (length(reminder_hours) <= 100),
     CHECK ((pending_addresses IS NULL) = (pending_at IS NULL)),
     CHECK ((pending_defaults IS NULL) = (pending_defaults_at IS NULL))
 );
@@ -506,30 +508,66 @@ CREATE TABLE idempotency_keys (
 );
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
 
--- Receipts by e-mail, one row for each request. The address is kept until the mail was sent or given up.
-CREATE TABLE receipt_mails (
+-- Mails about invoices, one row for each.
+CREATE TABLE mails (
     -- the invoice
-    invoice_id TEXT COLLATE "C" NOT NULL REFERENCES invoices (id),
-    -- number within the invoice, from 1; bounds the mails of an invoice
-    number     BIGINT NOT NULL CHECK (number > 0),
+    invoice_id  TEXT COLLATE "C" NOT NULL REFERENCES invoices (id),
+    -- number within the invoice, from 1
+    number      BIGINT NOT NULL CHECK (number > 0),
+    -- merchant of the invoice
+    merchant_id TEXT COLLATE "C" NOT NULL,
+    -- receipt: a payer asked for it; invoice: the merchant sent it; reminder: of a sent invoice
+    kind        TEXT COLLATE "C" NOT NULL CHECK (kind IN ('receipt', 'invoice', 'reminder')),
+    -- of a reminder: hours from the end of the time to pay; negative: before it
+    hours       BIGINT CHECK (hours <> 0),
     -- language of the text, such as en
-    language   TEXT COLLATE "C" NOT NULL CHECK (length(language) BETWEEN 2 AND 20),
-    -- e-mail address; null once it was sent or given up
-    recipient  TEXT COLLATE "C" CHECK (length(recipient) BETWEEN 3 AND 254),
+    language    TEXT COLLATE "C" NOT NULL CHECK (length(language) BETWEEN 2 AND 20),
+    -- e-mail address; of a receipt, null once it was sent or given up; null once it is erased
+    recipient   TEXT COLLATE "C" CHECK (length(recipient) BETWEEN 3 AND 254),
+    -- hash of the address, by which mails to it are counted; null of a receipt
+    mailbox     TEXT COLLATE "C" CHECK (length(mailbox) = 64),
+    -- secret of the page on which the recipient stops mails; null of a receipt
+    token       TEXT COLLATE "C" CHECK (length(token) BETWEEN 20 AND 64),
+    -- canceled: it was not needed any more; stopped: the recipient wants none
+    state       TEXT COLLATE "C" NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'sent', 'failed', 'canceled', 'stopped')),
     -- number of attempts that began; the outcome of an attempt is recorded only if it is the last one
-    attempts   BIGINT NOT NULL DEFAULT 0 CHECK (attempts >= 0),
-    -- Unix seconds: the next attempt, or the end of the lease while an attempt runs; null once it was sent or given
-    -- up
-    due_at     BIGINT,
+    attempts    BIGINT NOT NULL DEFAULT 0 CHECK (attempts >= 0),
+    -- Unix seconds: the next attempt, or the end of the lease while an attempt runs; null once it is over
+    due_at      BIGINT,
+    -- who sent the invoice; null if it is not known
+    sent_by     TEXT COLLATE "C" CHECK (length(sent_by) BETWEEN 1 AND 300),
     -- Unix seconds
-    created_at BIGINT NOT NULL,
-    -- Unix seconds: when the server took it; null if it was given up, or before
-    sent_at    BIGINT,
+    created_at  BIGINT NOT NULL,
+    -- Unix seconds: when it is to be sent
+    send_at     BIGINT NOT NULL,
+    -- Unix seconds: when the server took it, or it was given up; null before, and otherwise
+    ended_at    BIGINT,
+    -- why the last attempt failed; null without a failure
+    error       TEXT COLLATE "C" CHECK (length(error) BETWEEN 1 AND 500),
     PRIMARY KEY (invoice_id, number),
-    CHECK ((recipient IS NULL) = (due_at IS NULL)),
-    CHECK (sent_at IS NULL OR due_at IS NULL)
+    CHECK ((kind = 'reminder') = (hours IS NOT NULL)),
+    CHECK ((kind = 'receipt') = (mailbox IS NULL)),
+    CHECK ((kind = 'receipt') = (token IS NULL)),
+    CHECK ((state = 'waiting') = (due_at IS NOT NULL)),
+    CHECK ((state IN ('sent', 'failed')) = (ended_at IS NOT NULL)),
+    CHECK (recipient IS NOT NULL OR due_at IS NULL),
+    CHECK (kind <> 'receipt' OR recipient IS NULL OR due_at IS NOT NULL),
+    CHECK (error IS NULL OR state IN ('waiting', 'failed'))
 );
-CREATE INDEX receipt_mails_due ON receipt_mails (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX mails_due ON mails (due_at) WHERE due_at IS NOT NULL;
+CREATE UNIQUE INDEX mails_of_schedule ON mails (invoice_id, hours) WHERE hours IS NOT NULL;
+CREATE INDEX mails_of_mailbox ON mails (mailbox, (CASE kind WHEN 'invoice' THEN created_at ELSE ended_at END)) WHERE mailbox IS NOT NULL;
+CREATE INDEX mails_of_merchant ON mails (merchant_id, (CASE kind WHEN 'invoice' THEN created_at ELSE ended_at END)) WHERE mailbox IS NOT NULL;
+CREATE INDEX mails_by_token ON mails (token) WHERE token IS NOT NULL;
+
+-- The mailboxes that want no mails of a merchant. A row outlives the erasure of the customer, or the merchant could
+-- write again.
+CREATE TABLE mail_stops (
+    merchant_id TEXT COLLATE "C" NOT NULL,                              -- the merchant
+    mailbox     TEXT COLLATE "C" NOT NULL CHECK (length(mailbox) = 64), -- as in mails
+    created_at  BIGINT NOT NULL,                             -- Unix seconds
+    PRIMARY KEY (merchant_id, mailbox)
+);
 
 -- Erasures of personal data, one row for each request that concerns invoices or has an Idempotency-Key. It is deleted
 -- 365 days after it was created.

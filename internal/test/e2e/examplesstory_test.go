@@ -228,6 +228,18 @@ func (s *story) drafts() {
 	s.call("listCustomers", http.MethodGet, "/api/customers?merchantId=acme&q=c-77", "")
 	s.export("listCustomers", "/api/customers?merchantId=acme&q=c-77")
 	s.call("getInvoiceReport", http.MethodGet, "/api/reports/invoices?merchantId=acme&customer=c-77", "")
+	s.call("sendInvoice", http.MethodPost, path+"/mails", `{
+  "email": "maria@example.com",
+  "language": "de",
+  "reminderHours": [-24, 72]
+}`)
+	if err := await(within(s, patience), func() bool {
+		return strings.Contains(string(s.do(http.MethodGet, path+"/mails", "").body), `"sent"`)
+	}); err != nil {
+		s.Fatalf("the invoice is not sent: %v", err)
+	}
+	s.call("listInvoiceMails", http.MethodGet, path+"/mails", "")
+	s.call("dropReminders", http.MethodDelete, path+"/mails", "")
 	s.call("voidInvoice", http.MethodPost, path+"/void", "")
 	s.call("eraseCustomer", http.MethodPost, "/api/customers/erase", `{
   "merchantId": "acme",

@@ -17,6 +17,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/report"
 	"github.com/quittance/quittance/internal/webhooks"
 )
@@ -96,6 +97,8 @@ type Reader interface {
 	References(ctx context.Context, invoiceIDs []string) (map[string]string, error)
 	// AttributionNote returns the note of a payment's manual attribution, or "".
 	AttributionNote(ctx context.Context, paymentID string) (string, error)
+	// InvoiceMails returns the mails of an invoice.
+	InvoiceMails(ctx context.Context, invoiceID string) ([]mailer.Mail, error)
 	// InvoiceHistory returns the history of an invoice.
 	InvoiceHistory(ctx context.Context, id string) (ledger.InvoiceHistory, error)
 	// Payment returns a payment, or db.ErrNotFound.
@@ -204,7 +207,7 @@ type Provider struct {
 	Currencies  map[string]string // provider's currency code → ours
 }
 
-// Config is the configuration of an API. All fields but Authenticator, Providers and
+// Config is the configuration of an API. All fields but Authenticator, Mails, Providers and
 // PublicURL are required.
 type Config struct {
 	Ledger    Ledger
@@ -212,8 +215,10 @@ type Config struct {
 	Events    Events
 	Endpoints Endpoints
 	Merchants Merchants
-	Links     Links
-	Keys      Keys
+	// Mails sends invoices. It is nil without a mail server.
+	Mails Mails
+	Links Links
+	Keys  Keys
 	// SignInLinks is required for POST /api/sign-in-links.
 	SignInLinks SignInLinks
 	Nodes       Nodes

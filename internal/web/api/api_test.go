@@ -19,6 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/txmgr"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/web/api/apitest"
@@ -58,8 +59,9 @@ type backend struct {
 	refused  []string                   // limits that refused a request
 	// listeners are the current listeners, by id.
 	listeners map[string]webhooks.Listener
-	examined  string                  // the second result of Invoices
-	history   ledger.InvoiceHistory   // of every invoice
+	examined  string                // the second result of Invoices
+	history   ledger.InvoiceHistory // of every invoice
+	mails     []mailer.Mail
 	note      string                  // of every manual attribution
 	headers   []webhooks.HeaderChange // that were last set
 	shares    []txmgr.TxShare
@@ -222,6 +224,8 @@ func (b *backend) References(ctx context.Context, ids []string) (map[string]stri
 }
 
 func (b *backend) AttributionNote(context.Context, string) (string, error) { return b.note, nil }
+
+func (b *backend) InvoiceMails(context.Context, string) ([]mailer.Mail, error) { return b.mails, nil }
 
 func (b *backend) InvoiceHistory(ctx context.Context, id string) (ledger.InvoiceHistory, error) {
 	h := b.history

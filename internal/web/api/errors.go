@@ -13,6 +13,7 @@ import (
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/limits"
+	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/webhooks"
 	"github.com/quittance/quittance/internal/x402"
 )
@@ -54,6 +55,10 @@ var answers = map[apitypes.ErrorCode]struct {
 	apitypes.CodeKeyNotActive:          {http.StatusConflict, "The key is not active"},
 	apitypes.CodeInvoiceNotDraft:       {http.StatusConflict, "The invoice is not a draft"},
 	apitypes.CodeInvoiceFinal:          {http.StatusConflict, "The state of the invoice is final"},
+	apitypes.CodeInvoiceNotOpen:        {http.StatusConflict, "The invoice cannot be paid now"},
+	apitypes.CodeRecipientStopped:      {http.StatusConflict, "The recipient wants no mails"},
+	apitypes.CodeMailLimit:             {http.StatusConflict, "A limit of mails is reached"},
+	apitypes.CodeNoMailServer:          {http.StatusConflict, "The service sends no mails"},
 	apitypes.CodePaymentSeen:           {http.StatusConflict, "A payment covers the invoice"},
 	apitypes.CodeChainBehind:           {http.StatusConflict, "Blocks are not read yet"},
 	apitypes.CodeDraftDeleted:          {http.StatusConflict, "The draft was deleted"},
@@ -121,6 +126,11 @@ var problems = []struct {
 	{ledger.ErrVoid, apitypes.CodeInvoiceFinal, "This invoice is void, and stays so; create another."},
 	{invoice.ErrFinal, apitypes.CodeInvoiceFinal, "This invoice is paid or expired, and stays so."},
 	{invoice.ErrCovered, apitypes.CodePaymentSeen, "Payments that arrived in time cover this invoice; it becomes paid once they are final. It can be voided if a reorg takes them back."},
+	{mailer.ErrUnwanted, apitypes.CodeInvoiceNotOpen, "Only an open invoice is sent: this one is a draft, paid, expired or void."},
+	{mailer.ErrLater, apitypes.CodePaymentSeen, "A payment of this invoice is not final, or blocks that may hold one are not read; send it later, if it is not paid then."},
+	{mailer.ErrStopped, apitypes.CodeRecipientStopped, "The recipient stopped your mails, by the link in one. Only the recipient can allow them again, by the same link."},
+	{mailer.ErrTooMany, apitypes.CodeMailLimit, fmt.Sprintf("An invoice is sent at most %d times. A merchant sends at most %d mails in 24 hours, %d of them to one address.", mailer.MaxOfInvoice, mailer.MaxOfMerchant, mailer.MaxToMailbox)},
+	{mailer.ErrBusy, apitypes.CodeUnavailable, "Too many mails wait to be sent; repeat it later."},
 	{ledger.ErrUnread, apitypes.CodeChainBehind, "Blocks of the chain that could hold a payment of this invoice are not read yet; repeat the request later."},
 	{ledger.ErrNotStarted, apitypes.CodeChainBehind, "No block of the chain was read yet; repeat the request when it is."},
 	{ledger.ErrAttributed, apitypes.CodeAlreadyAttributed, "This payment belongs to another invoice, and stays there."},

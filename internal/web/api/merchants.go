@@ -130,6 +130,7 @@ func parseMerchantChange(o object) (c invoice.MerchantChange, err error) {
 		optional(o, "immediately", func(n string) error { return boolean(o, n, &c.Immediately) }),
 		optional(o, "returnHosts", func(n string) (err error) { c.ReturnHosts, err = texts(o, n); return err }),
 		optional(o, "embedOrigins", func(n string) (err error) { c.EmbedOrigins, err = texts(o, n); return err }),
+		optional(o, "reminderHours", func(n string) (err error) { c.ReminderHours, err = reminderHours(o, n); return err }),
 	)
 	return c, err
 }

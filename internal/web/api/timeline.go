@@ -12,6 +12,7 @@ import (
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/mailer"
 )
 
 // timelineEntry is an entry with its sort key: its time, then the order of entries of the same time.
@@ -74,7 +75,11 @@ func (a *API) listTimeline(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("read the history of an invoice: %w", err)
 	}
-	all, rest := timelineOf(h, a.confirmationsNeeded(h.Invoice.ChainKey), a.conf.RefundNow()), ""
+	sent, err := a.conf.Reader.InvoiceMails(r.Context(), id)
+	if err != nil {
+		return fmt.Errorf("read the mails of an invoice: %w", err)
+	}
+	all, rest := timelineOf(h, sent, a.confirmationsNeeded(h.Invoice.ChainKey), a.conf.RefundNow()), ""
 	if h.Truncated {
 		rest = `,"truncated":true`
 	}
@@ -139,6 +144,17 @@ func (t *timeline) addDecisions(decisions []invoice.Decision) {
 	}
 }
 
+// addMails adds the mails that were sent or failed.
+func (t *timeline) addMails(sent []mailer.Mail) {
+	for _, m := range sent {
+		kind := "mail." + string(m.Kind)
+		if m.State == mailer.Failed {
+			kind = "mail.failed"
+		}
+		t.add(m.EndedAt, rankSent, strconv.Itoa(m.Number), apitypes.TimelineEntry{Kind: kind, By: m.SentBy, Error: m.Error})
+	}
+}
+
 // confirmedAt returns when a block confirmed a payment: at the block's time, but not before the
 // payment was seen or after it was final. The chain's clock may differ from the service's.
 func confirmedAt(c ledger.Confirmation, p ledger.SeenPayment) time.Time {
@@ -162,7 +178,7 @@ func (a *API) confirmationsNeeded(chainKey string) uint64 {
 }
 
 // timelineOf returns the entries of a history in their order.
-func timelineOf(h ledger.InvoiceHistory, needed uint64, now time.Time) timeline {
+func timelineOf(h ledger.InvoiceHistory, sent []mailer.Mail, needed uint64, now time.Time) timeline {
 	var t timeline
 	inv := h.Invoice
 	t.add(inv.CreatedAt, rankInvoice, "created", apitypes.TimelineEntry{Kind: "invoice.created", Amount: inv.Amount.String()})
@@ -184,6 +200,7 @@ func timelineOf(h ledger.InvoiceHistory, needed uint64, now time.Time) timeline 
 	t.addTxs(h.Txs)
 	t.addPayments(h, needed)
 	t.addDecisions(h.Decisions)
+	t.addMails(sent)
 	for _, s := range h.Sweeps {
 		t.addTransfer("sweep", s.ID, apitypes.TimelineEntry{TxHash: s.TxHash.String(), Amount: s.Amount.String()}, s.ObservedAt, s.OrphanedAt, s.ConfirmedAt)
 	}

@@ -98,7 +98,7 @@ type Config struct {
 	Reports    Reports // if nil, reports by wallets are dropped
 	Refunds    Refunds
 	Links      Links      // nil without payment links
-	Mails      Mails      // if nil, no receipts are mailed; requires PublicURL
+	Mails      Mails      // if nil, no receipts are mailed; requires MailURL
 	TestWallet TestWallet // for development chains only
 	// Progress returns the last results of the indexer of a chain. If nil, every chain counts as synced.
 	Progress func(chainKey string) Progress
@@ -121,7 +121,9 @@ type Config struct {
 	// PublicURL is the base URL of the pages, without a trailing slash; empty if it is not
 	// known.
 	PublicURL string
-	Now       func() time.Time
+	// MailURL is the base URL of the pages in mails.
+	MailURL string
+	Now     func() time.Time
 	// RefundNow is the clock that decides whether a refund has expired; nil is Now.
 	RefundNow func() time.Time
 	Rand      io.Reader // required with Links
@@ -216,7 +218,7 @@ func (c *Checkout) Routes() []webpage.Route {
 		all = append(all, c.route("GET /refunds/{token}", c.refundPage), c.route("POST /refunds/{token}", c.nameAddress, webpage.CallsNodes))
 	}
 	if c.conf.Mails != nil {
-		all = append(all, c.route("POST /checkout/{id}/receipt", c.mailReceipt))
+		all = append(all, c.route("POST /checkout/{id}/receipt", c.mailReceipt), c.route("GET /mails/{token}", c.stopPage), c.route("POST /mails/{token}", c.stopMails))
 	}
 	if c.conf.Links != nil {
 		all = append(all, c.linkRoutes()...)

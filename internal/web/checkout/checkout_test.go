@@ -183,7 +183,7 @@ func (w *world) ReportUnread(_ context.Context, chainKey string, tx invoice.Hash
 func (w *world) config() Config {
 	return Config{
 		Reader: w, Merchants: w.merchants, Chains: []chain.Chain{w.chain}, Inspector: w.nodes, Unread: w, Claims: &w.claims, Reports: w.reports, TestWallet: w.wallet,
-		Mails: w.mails, PublicURL: w.publicURL, Progress: w.progress, Now: w.defaultNow, Logger: slog.New(slog.DiscardHandler),
+		Mails: w.mails, PublicURL: w.publicURL, MailURL: w.publicURL, Progress: w.progress, Now: w.defaultNow, Logger: slog.New(slog.DiscardHandler),
 	}
 }
 

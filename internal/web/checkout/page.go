@@ -28,6 +28,7 @@ type pageData struct {
 	Wallets    []walletLink
 	Codes      []qrChoice
 	Again      string // path of the payment link where a new invoice is made; empty without
+	AskNew     bool   // the merchant can be asked for another invoice
 	X402       string // path where programs pay; empty if they cannot
 	Frame      frame
 }
@@ -108,6 +109,7 @@ func (c *Checkout) currentPage(r *http.Request) (pageData, error) {
 	if data.Again, err = c.linkAgain(r.Context(), s, data.Frame); err != nil {
 		return pageData{}, err
 	}
+	data.AskNew = data.Again == "" && v.State == expired && s.invoice.Exception == ""
 	if v.Pay != nil {
 		data.LeftText = timeLeft(s.text, data.Left)
 		data.Wallets = walletLinks(c.conf.PublicURL, "/checkout/"+v.ID)

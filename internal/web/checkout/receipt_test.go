@@ -262,6 +262,7 @@ func TestReceiptListsAreBounded(t *testing.T) {
 
 // mails is a fake of Mails that records them.
 type mails struct {
+	Mails
 	queued []string
 	err    error
 }
@@ -344,7 +345,7 @@ func TestMailsAreLimited(t *testing.T) {
 func TestReceiptMail(t *testing.T) {
 	w := paidWorld()
 	w.publicURL = "https://pay.example.com"
-	got, err := w.checkout().ReceiptMail(t.Context(), testID, "en")
+	got, err := w.checkout().Mail(t.Context(), mailer.Mail{InvoiceID: testID, Kind: mailer.Receipt, Language: "en"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,7 +367,7 @@ func TestReceiptMail(t *testing.T) {
 			t.Errorf("the mail has %s", loaded)
 		}
 	}
-	if _, err := w.checkout().ReceiptMail(t.Context(), "inv_none", "en"); err == nil {
+	if _, err := w.checkout().Mail(t.Context(), mailer.Mail{InvoiceID: "inv_none", Kind: mailer.Receipt, Language: "en"}); err == nil {
 		t.Error("an unknown invoice has a mail")
 	}
 }

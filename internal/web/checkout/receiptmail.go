@@ -1,10 +1,8 @@
 package checkout
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -20,9 +18,12 @@ const (
 	AllMails = 60
 )
 
-// Mails queues receipts that are sent by e-mail. *mailer.Mailer implements it.
+// Mails queues receipts that are sent by e-mail, and stops other mails. *mailer.Mailer implements it and documents the
+// errors.
 type Mails interface {
 	Queue(ctx context.Context, invoiceID, language, address string) error
+	MailByToken(ctx context.Context, token string) (m mailer.Mail, stopped bool, err error)
+	Stop(ctx context.Context, token string, stop bool) error
 }
 
 // mailForm is the form with which a payer asks for the receipt by e-mail.
@@ -66,63 +67,20 @@ func (c *Checkout) mailReceipt(w http.ResponseWriter, r *http.Request) error {
 	return c.render(w, r, status, "receipt.html", data)
 }
 
-// ReceiptMail returns the receipt of an invoice as a mail in a language.
-func (c *Checkout) ReceiptMail(ctx context.Context, invoiceID, language string) (mailer.Message, error) {
+// receiptLetter returns the receipt of an invoice as a mail in a language.
+func (c *Checkout) receiptLetter(ctx context.Context, invoiceID string, text *locale.Text) (letter, error) {
 	s, refunds, err := c.loadReceipt(ctx, invoiceID)
 	if err != nil {
-		return mailer.Message{}, err
+		return letter{}, err
 	}
-	text := locale.Named(language)
-	data := newReceipt(s.in(text), refunds, c.conf.PublicURL)
-	var html bytes.Buffer
-	if err := templates()[text]().ExecuteTemplate(&html, "receiptmail.html", data); err != nil {
-		return mailer.Message{}, fmt.Errorf("render the mail: %w", err)
+	d := newReceipt(s.in(text), refunds, c.conf.MailURL)
+	l := letter{
+		Subject:  text.T("receipt.title", values{"Amount": d.Amount, "Merchant": d.Merchant}),
+		Headline: text.T("receipt.link", nil) + ": " + d.Headline, Text: d.Text,
+		Merchant: d.Merchant, Brand: d.Brand, Currency: d.Currency, Lines: d.Lines, Totals: d.Totals, Payments: d.Payments, Network: d.Network,
+		Open: text.T("receipt.mail.open", nil), URL: d.CheckURL,
 	}
-	return mailer.Message{
-		Subject: text.T("receipt.title", values{"Amount": data.Amount, "Merchant": data.Merchant}),
-		Text:    data.plainText(text), HTML: html.String(),
-	}, nil
-}
-
-// plainText returns the receipt as the text part of a mail.
-func (d receiptData) plainText(text *locale.Text) string {
-	var b strings.Builder
-	line := func(words ...string) { fmt.Fprintln(&b, strings.Join(words, " ")) }
-	field := func(id, value string) {
-		if value != "" {
-			line(text.T(id, nil)+":", value)
-		}
-	}
-	line(d.Headline)
-	for _, sentence := range d.Text {
-		line(sentence)
-	}
-	line()
-	field("receipt.merchant", d.Merchant)
-	if d.Brand.Statement != "" {
-		line(d.Brand.Statement)
-	}
-	field("receipt.invoice", d.ID)
-	field("receipt.reference", d.Reference)
-	field("receipt.description", d.Description)
-	field("receipt.paid", d.PaidAt)
-	line()
-	for _, item := range d.Lines {
-		line(item.Label+":", item.Amount, d.Currency)
-	}
-	for _, total := range d.Totals {
-		line(total.Name+":", total.Value)
-	}
-	line()
-	for _, p := range d.Payments {
-		line(p.Amount+",", p.At)
-		field("received.transaction", p.TxHash)
-	}
-	field("pay.send.network", d.Network)
-	field("record.id", d.CommitmentID)
-	line()
-	line(text.T("receipt.mail.open", nil))
-	line(d.CheckURL)
-	field("receipt.contact", d.Brand.Contact)
-	return b.String()
+	l.Facts = factsOf(text, "receipt.merchant", d.Merchant, "receipt.invoice", d.ID, "receipt.reference", d.Reference, "receipt.description", d.Description,
+		"receipt.paid", d.PaidAt, "pay.send.network", d.Network, "record.id", d.CommitmentID)
+	return l, nil
 }

@@ -109,10 +109,12 @@ func pageFor(err error) *pageError {
 	return errInternal
 }
 
-// loggedPath returns a path without secrets: keys, and tokens of the pages of refunds.
+// loggedPath returns a path without secrets: keys, and tokens of the pages of refunds and mails.
 func loggedPath(path string) string {
-	if strings.HasPrefix(path, "/refunds/") {
-		return "/refunds/REDACTED"
+	for _, pages := range []string{"/refunds/", "/mails/"} {
+		if strings.HasPrefix(path, pages) {
+			return pages + "REDACTED"
+		}
 	}
 	return access.Redact(path)
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // Config is the configuration of a Dashboard. All fields are required, but PublicURL may
-// be empty, Player nil, and Secure and Open false.
+// be empty, Player nil, and Secure, MailsInvoices and Open false.
 type Config struct {
 	// API answers the requests of the REST interface that carry their principal in the
 	// context.
@@ -32,6 +32,8 @@ type Config struct {
 	PublicURL string
 	// Open allows a person to sign in without a key, at a development service.
 	Open bool
+	// MailsInvoices is set if the service can send invoices.
+	MailsInvoices bool
 	// Player plays scenarios at a development service. It is nil elsewhere.
 	Player Player
 	// AddressDelay is the delay of a change of a merchant's addresses.
@@ -127,6 +129,8 @@ func (d *Dashboard) invoiceRoutes() []webpage.Route {
 		d.route("GET /dashboard/invoices/{id}/json", access.InvoicesRead, d.invoiceJSON),
 		d.route("POST /dashboard/invoices/{id}/finalize", access.InvoicesWrite, d.finalizeInvoice),
 		d.route("POST /dashboard/invoices/{id}/void", access.InvoicesWrite, d.voidInvoice),
+		d.route("POST /dashboard/invoices/{id}/send", access.InvoicesWrite, d.sendInvoice),
+		d.route("POST /dashboard/invoices/{id}/reminders/drop", access.InvoicesWrite, d.dropReminders),
 		d.route("POST /dashboard/invoices/{id}/delete", access.InvoicesWrite, d.deleteInvoice),
 	}
 }

@@ -84,6 +84,8 @@ var harmless = map[string]string{
 	"/dashboard/invoices/{id}/finalize":                            "creates an invoice",
 	"/dashboard/invoices/{id}/void":                                "payers can be sent another",
 	"/dashboard/invoices/{id}/delete":                              "payers have not seen a draft",
+	"/dashboard/invoices/{id}/send":                                "limits bound the mails, and the customer can stop them",
+	"/dashboard/invoices/{id}/reminders/drop":                      "sends less",
 	"/dashboard/payments/{id}/attribute":                           "can be undone",
 	"/dashboard/inbox/decide":                                      "can be undone",
 	"/dashboard/inbox/decisions/{id}/undo":                         "undoes",

@@ -103,7 +103,8 @@ func (f *filled) operatorsWork() {
 func (f *filled) invoices() {
 	f.t.Helper()
 	f.bill("7200000", member{"draft": true})
-	f.bill("4900000", nil)
+	open := f.bill("4900000", nil)
+	f.owner.api("POST", "/api/invoices/"+open.ID+"/mails", member{"reminderHours": []int{24}}, nil)
 	void := f.bill("3300000", nil)
 	f.owner.api("POST", "/api/invoices/"+void.ID+"/void", nil, nil)
 }

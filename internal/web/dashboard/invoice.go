@@ -28,6 +28,8 @@ type invoiceView struct {
 	Code         *webpage.QRCode
 	Payments     []paymentOfInvoice
 	Refunds      []apitypes.RefundRecord
+	Mails        []apitypes.Mail
+	Mail         *mailForm // nil if the invoice cannot be sent
 	Timeline     []moment
 	MoreMoments  string // address of the page with the rest of the timeline, or empty
 	Truncated    bool   // the timeline is incomplete
@@ -83,6 +85,9 @@ func (d *Dashboard) showInvoice(w http.ResponseWriter, r *http.Request, status i
 		if err := d.addActs(r, &view); err != nil {
 			return err
 		}
+	}
+	if err := d.addMails(r, &view); err != nil {
+		return err
 	}
 	if err := d.addTimeline(r, &view); err != nil {
 		return err

@@ -6,18 +6,18 @@ import (
 
 // finalizeInvoice makes a draft open.
 func (d *Dashboard) finalizeInvoice(w http.ResponseWriter, r *http.Request) error {
-	return d.actOnInvoice(w, r, http.MethodPost, "/finalize", id("/dashboard/invoices", r.PathValue("id")))
+	return d.actOnInvoice(w, r, http.MethodPost, "/finalize", struct{}{}, id("/dashboard/invoices", r.PathValue("id")))
 }
 
 // voidInvoice makes a draft or an open invoice void.
 func (d *Dashboard) voidInvoice(w http.ResponseWriter, r *http.Request) error {
-	return d.actOnInvoice(w, r, http.MethodPost, "/void", id("/dashboard/invoices", r.PathValue("id")))
+	return d.actOnInvoice(w, r, http.MethodPost, "/void", struct{}{}, id("/dashboard/invoices", r.PathValue("id")))
 }
 
 // actOnInvoice makes a request about the invoice of a page, and leads to a page afterwards. If the
 // interface refuses the request, it shows the reason on the invoice's page.
-func (d *Dashboard) actOnInvoice(w http.ResponseWriter, r *http.Request, method, act, then string) error {
-	err := d.service.send(r.Context(), method, id("/api/invoices", r.PathValue("id"))+act, struct{}{}, nil)
+func (d *Dashboard) actOnInvoice(w http.ResponseWriter, r *http.Request, method, act string, body any, then string) error {
+	err := d.service.send(r.Context(), method, id("/api/invoices", r.PathValue("id"))+act, body, nil)
 	refused, err := detail(err)
 	switch {
 	case err != nil:
@@ -31,7 +31,7 @@ func (d *Dashboard) actOnInvoice(w http.ResponseWriter, r *http.Request, method,
 
 // deleteInvoice deletes a draft.
 func (d *Dashboard) deleteInvoice(w http.ResponseWriter, r *http.Request) error {
-	return d.actOnInvoice(w, r, http.MethodDelete, "", "/dashboard/invoices")
+	return d.actOnInvoice(w, r, http.MethodDelete, "", struct{}{}, "/dashboard/invoices")
 }
 
 // redirect leads to a page of the dashboard after a form was sent.

@@ -47,12 +47,13 @@ func (d *Dashboard) showSettings(w http.ResponseWriter, r *http.Request, status 
 		Defaults: defaultRows(m.DefaultAddresses), Allowed: allowedRows(m.AllowedAddresses), LogoKB: access.MaxLogoBytes >> 10,
 		DelayedTo: d.cfg.Now().Add(d.cfg.AddressDelay).Unix(),
 	}
+	before, after := hoursTexts(m.ReminderHours)
 	view.May = !view.Configured && v.Can(access.KeysWrite)
 	view.MayAll = view.May && v.IsOperator()
 	view.Typed = map[string]string{
 		"name": m.Name, "color": m.Color, "supportContact": m.SupportContact, "statement": m.Statement,
 		"returnHosts": strings.Join(m.ReturnHosts, "\n"), "embedOrigins": strings.Join(m.EmbedOrigins, "\n"),
-		"timezone": m.Timezone, "tolerance": m.Tolerance, "collection": string(m.Collection),
+		"timezone": m.Timezone, "before": before, "after": after, "tolerance": m.Tolerance, "collection": string(m.Collection),
 	}
 	for name := range view.Typed {
 		if refused != "" && r.PostForm.Has(name) {
@@ -75,15 +76,19 @@ func lines(text string) []string {
 	return slices.DeleteFunc(all, func(line string) bool { return line == "" })
 }
 
-// setProfile changes what payers see of the merchant, and its time zone.
+// setProfile changes what payers see of the merchant, its time zone and its reminders.
 func (d *Dashboard) setProfile(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
 	name, color, contact := r.PostFormValue("name"), r.PostFormValue("color"), r.PostFormValue("supportContact")
 	statement, timezone := strings.ReplaceAll(r.PostFormValue("statement"), "\r\n", "\n"), strings.TrimSpace(r.PostFormValue("timezone"))
+	hours, ok := typedHours(r)
+	if !ok {
+		return d.showSettings(w, r, http.StatusBadRequest, visitOf(r).text.T("mail.hours.wrong", nil), nil)
+	}
 	return d.changeMerchant(w, r, apitypes.UpdateMerchantRequest{
-		Name: &name, Color: &color, SupportContact: &contact, Statement: &statement, Timezone: &timezone,
+		Name: &name, Color: &color, SupportContact: &contact, Statement: &statement, Timezone: &timezone, ReminderHours: hours,
 	}, nil)
 }
 

@@ -97,7 +97,7 @@ func newWorld(t *testing.T, changes ...func(*server.Config)) *world {
 			Key: house, ID: 7, RPC: []string{node.URL}, Finality: chain.Finality{Depth: 1},
 			Tokens: []chain.Token{{Currency: chain.USDC, Address: houseToken, Decimals: 6}},
 		}}},
-		Access: server.Access{Mode: access.Test, OperatorKey: w.root}, AllowListDelay: time.Hour, Now: w.now, Rand: rand.Reader,
+		Access: server.Access{Mode: access.Test, OperatorKey: w.root}, AllowListDelay: time.Hour, SMTP: letterbox{}, Now: w.now, Rand: rand.Reader,
 		Logger: slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, change := range changes {

@@ -14,12 +14,14 @@ import type {
   Invoice,
   InvoiceReport,
   InvoiceStatus,
+  Mail,
   Payment,
   PrepareRefundRequest,
   RecordTransactionRequest,
   RefundRecord,
   RefundResponse,
   RefundStatus,
+  SendInvoiceRequest,
   SettlementReport,
   Statement,
   Submission,
@@ -80,6 +82,21 @@ export class Quittance extends Events {
   async voidInvoice(id: string, options: CallOptions = {}): Promise<Invoice> {
     const { data } = await this.http.POST("/api/invoices/{id}/void", { params: { path: { id } }, ...this.given(options, again) });
     return data!.invoice;
+  }
+
+  /** Sends an invoice to the customer by e-mail. It is idempotent for an hour. */
+  async sendInvoice(id: string, body: SendInvoiceRequest = {}, options: CallOptions = {}): Promise<void> {
+    await this.http.POST("/api/invoices/{id}/mails", { params: { path: { id } }, body, ...this.given(options, again) });
+  }
+
+  /** Fetches all mails about an invoice. */
+  async listInvoiceMails(id: string, options: CallOptions = {}): Promise<Mail[]> {
+    return (await this.http.GET("/api/invoices/{id}/mails", { params: { path: { id } }, ...this.given(options) })).data!.mails;
+  }
+
+  /** Deletes the reminders of an invoice that are not due yet. */
+  async dropReminders(id: string, options: CallOptions = {}): Promise<void> {
+    await this.http.DELETE("/api/invoices/{id}/mails", { params: { path: { id } }, ...this.given(options, again) });
   }
 
   /** Returns an invoice as soon as its status differs from the known one. The service is asked once a minute. */

@@ -1,0 +1,271 @@
+package mailer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quittance/quittance/internal/db"
+)
+
+// Mail is a mail about an invoice.
+type Mail struct {
+	InvoiceID  string
+	Number     int // within the invoice, from 1
+	MerchantID string
+	Kind       Kind
+	Hours      int // of a reminder: hours from the end of the time to pay; negative is before it
+	Language   string
+	Recipient  string // empty once it is deleted
+	Mailbox    string // hash of the address; empty of a receipt
+	Token      string // of the page on which the recipient stops mails; empty of a receipt
+	State      State
+	Attempts   int // that began
+	SentBy     string
+	CreatedAt  time.Time
+	SendAt     time.Time
+	EndedAt    time.Time // when it was sent or failed
+	Error      string    // why the last attempt failed
+}
+
+// mailTable has all columns but due_at.
+var mailTable = db.NewTable("mails", func(m *Mail) []db.Column {
+	return []db.Column{
+		db.Col("invoice_id", db.Text(&m.InvoiceID)),
+		db.Col("number", db.Int(&m.Number)),
+		db.Col("merchant_id", db.Text(&m.MerchantID)),
+		db.Col("kind", db.Text(&m.Kind)),
+		db.Col("hours", db.NullIf(func() bool { return m.Hours == 0 }, db.Int(&m.Hours))),
+		db.Col("language", db.Text(&m.Language)),
+		db.Col("recipient", db.Null(db.Text(&m.Recipient))),
+		db.Col("mailbox", db.Null(db.Text(&m.Mailbox))),
+		db.Col("token", db.Null(db.Text(&m.Token))),
+		db.Col("state", db.Text(&m.State)),
+		db.Col("attempts", db.Int(&m.Attempts)),
+		db.Col("sent_by", db.Null(db.Text(&m.SentBy))),
+		db.Col("created_at", db.Seconds(&m.CreatedAt)),
+		db.Col("send_at", db.Seconds(&m.SendAt)),
+		db.Col("ended_at", db.Null(db.Seconds(&m.EndedAt))),
+		db.Col("error", db.Null(db.Text(&m.Error))),
+	}
+})
+
+// The mails that wait: those that somebody asked for go first.
+const (
+	asked  = "due_at IS NOT NULL AND kind <> 'reminder'"
+	remind = "due_at IS NOT NULL AND kind = 'reminder'"
+)
+
+// QueueMail queues a mail, due at its SendAt. The reminders replace those of the invoice that are not due yet. An
+// invoice that goes to the same address again within Again is not queued a second time, only its reminders are. Errors
+// are ErrTooMany, ErrStopped and db.ErrNotFound.
+func (s Tables) QueueMail(ctx context.Context, m Mail, reminders []Mail) error {
+	return s.DB.Update(ctx, func(tx *db.Tx) error {
+		var err error
+		if m.MerchantID, err = lockMerchant(ctx, tx, m.InvoiceID); err != nil {
+			return err
+		}
+		n, err := db.QueryRow(ctx, tx, scanCounts, `SELECT (SELECT COALESCE(max(number), 0) FROM mails WHERE invoice_id = $1),
+			(SELECT count(*) FROM mails WHERE invoice_id = $1 AND kind = $2), count(*) FROM mails
+			WHERE invoice_id = $1 AND kind = 'invoice' AND mailbox = $3 AND state IN ('waiting', 'sent') AND created_at > $4`,
+			m.InvoiceID, string(m.Kind), m.Mailbox, m.CreatedAt.Add(-Again).Unix())
+		if err != nil {
+			return err
+		}
+		last, full, all := n[0], n[1] >= MaxOfInvoice, []Mail{m}
+		if m.Kind == Invoice {
+			err := checkMail(ctx, tx, m, m.CreatedAt)
+			if err != nil && !errors.Is(err, ErrTooMany) {
+				return err
+			}
+			full = full || err != nil
+			if err := dropReminders(ctx, tx, m.InvoiceID, m.CreatedAt); err != nil {
+				return err
+			}
+		}
+		if repeated := n[2] > 0; repeated {
+			all = nil
+		} else if full {
+			return ErrTooMany
+		}
+		if m.Language, err = languageOf(ctx, tx, m); err != nil {
+			return err
+		}
+		return insertMails(ctx, tx, last, m, append(all, reminders...))
+	})
+}
+
+// scanCounts reads a row of three numbers.
+func scanCounts(row db.Scanner) (n [3]int, err error) {
+	err = row.Scan(&n[0], &n[1], &n[2])
+	return n, err
+}
+
+// insertMails inserts mails with what they have in common with the first, numbered from after last on. A reminder with
+// the schedule of another one is left out.
+func insertMails(ctx context.Context, tx *db.Tx, last int, first Mail, all []Mail) error {
+	for _, m := range all {
+		last++
+		m.Number, m.MerchantID, m.Language, m.State = last, first.MerchantID, first.Language, Waiting
+		row := mailTable.Values(m, m.SendAt.Unix())
+		if err := tx.Insert(ctx, mailTable.Insertion("ON CONFLICT (invoice_id, hours) WHERE hours IS NOT NULL DO NOTHING", "due_at BIGINT"), [][]any{row}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lockMerchant locks the merchant of an invoice, so that its mails are counted one after the other, and returns its id.
+func lockMerchant(ctx context.Context, tx *db.Tx, invoiceID string) (string, error) {
+	id, err := db.QueryRow(ctx, tx, db.ScanID, "SELECT merchant_id FROM invoices WHERE id = $1", invoiceID)
+	if err != nil {
+		return "", fmt.Errorf("merchant of %s: %w", invoiceID, err)
+	}
+	_, err = db.QueryAll(ctx, tx, db.ScanID, "SELECT id FROM merchants WHERE id = $1"+tx.ForUpdate(), id)
+	return id, err
+}
+
+// checkMail returns ErrStopped if the recipient wants no mails of the merchant. It returns ErrTooMany if the merchant or
+// the mailbox had all mails of a Day; only an invoice that is queued and a reminder that is sent ask for that.
+func checkMail(ctx context.Context, q db.Querier, m Mail, now time.Time) error {
+	stops, err := db.QueryRow(ctx, q, db.ScanCount, "SELECT count(*) FROM mail_stops WHERE merchant_id = $1 AND mailbox = $2", m.MerchantID, m.Mailbox)
+	if err == nil && stops > 0 {
+		err = ErrStopped
+	}
+	if err != nil || m.Kind == Invoice && m.Number > 0 {
+		return err
+	}
+	const ofDay = " AND mailbox IS NOT NULL AND (CASE kind WHEN 'invoice' THEN created_at ELSE ended_at END) > $3"
+	n, err := db.QueryRow(ctx, q, scanCounts, "SELECT (SELECT count(*) FROM mails WHERE merchant_id = $1"+ofDay+"), count(*), count(CASE WHEN merchant_id = $1 THEN 1 END) FROM mails WHERE mailbox = $2"+ofDay,
+		m.MerchantID, m.Mailbox, now.Add(-Day).Unix())
+	if err == nil && (n[0] >= MaxOfMerchant || n[1] >= MaxOfMailbox || n[2] >= MaxToMailbox) {
+		err = ErrTooMany
+	}
+	return err
+}
+
+// languageOf returns the language of a mail: its own, or the one in which the merchant last wrote to the mailbox, or
+// the one of the invoice's last mail, or English.
+func languageOf(ctx context.Context, tx *db.Tx, m Mail) (string, error) {
+	if m.Language != "" {
+		return m.Language, nil
+	}
+	return db.QueryRow(ctx, tx, db.ScanID, `SELECT COALESCE(
+		(SELECT language FROM mails WHERE mailbox = $1 AND merchant_id = $2 ORDER BY created_at DESC LIMIT 1),
+		(SELECT language FROM mails WHERE invoice_id = $3 ORDER BY number DESC LIMIT 1), 'en')`, m.Mailbox, m.MerchantID, m.InvoiceID)
+}
+
+// CheckMail returns ErrStopped or ErrTooMany if a leased mail must not be sent now.
+func (q Reader) CheckMail(ctx context.Context, m Mail, now time.Time) error {
+	return checkMail(ctx, q, m, now)
+}
+
+// DropReminders deletes the reminders of an invoice that are not due yet.
+func (s Tables) DropReminders(ctx context.Context, invoiceID string, now time.Time) error {
+	return s.DB.Update(ctx, func(tx *db.Tx) error { return dropReminders(ctx, tx, invoiceID, now) })
+}
+
+func dropReminders(ctx context.Context, tx *db.Tx, invoiceID string, now time.Time) error {
+	_, err := tx.Exec(ctx, "DELETE FROM mails WHERE invoice_id = $1 AND kind = 'reminder' AND send_at > $2", invoiceID, now.Unix())
+	return err
+}
+
+// InvoiceMails returns the mails of an invoice, in the order of their numbers.
+func (q Reader) InvoiceMails(ctx context.Context, invoiceID string) ([]Mail, error) {
+	return db.QueryAll(ctx, q, mailTable.Scan, mailTable.Select()+" WHERE invoice_id = $1 ORDER BY number LIMIT $2", invoiceID, MaxListed)
+}
+
+// MailByToken returns a mail with a token, and whether the recipient has stopped the merchant's mails. It returns
+// ErrNotFound without one.
+func (q Reader) MailByToken(ctx context.Context, token string) (m Mail, stopped bool, err error) {
+	if m, err = db.QueryRow(ctx, q, mailTable.Scan, mailTable.Select()+" WHERE token = $1 ORDER BY number LIMIT 1", token); err != nil {
+		return m, false, err
+	}
+	n, err := db.QueryRow(ctx, q, db.ScanCount, "SELECT count(*) FROM mail_stops WHERE merchant_id = $1 AND mailbox = $2", m.MerchantID, m.Mailbox)
+	return m, n > 0, err
+}
+
+// StopMails stops the mails of the merchant to the mailbox of the mail with a token, also those that wait, or allows
+// them again. It returns ErrNotFound without the mail.
+func (s Tables) StopMails(ctx context.Context, token string, stop bool, now time.Time) error {
+	return s.DB.Update(ctx, func(tx *db.Tx) error {
+		m, _, err := NewReader(tx).MailByToken(ctx, token)
+		if err != nil {
+			return err
+		}
+		if !stop {
+			_, err = tx.Exec(ctx, "DELETE FROM mail_stops WHERE merchant_id = $1 AND mailbox = $2", m.MerchantID, m.Mailbox)
+			return err
+		}
+		if _, err = tx.Exec(ctx, "INSERT INTO mail_stops (merchant_id, mailbox, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", m.MerchantID, m.Mailbox, now.Unix()); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "UPDATE mails SET state = 'stopped', due_at = NULL, error = NULL WHERE mailbox = $1 AND merchant_id = $2 AND state = 'waiting'", m.Mailbox, m.MerchantID)
+		return err
+	})
+}
+
+// CountWaiting counts the mails that somebody asked for and that wait to be sent, up to limit. ofMerchant is how many
+// of them are for invoices of the merchant of an invoice.
+func (q Reader) CountWaiting(ctx context.Context, invoiceID string, limit int) (all, ofMerchant int, err error) {
+	n, err := db.QueryRow(ctx, q, scanCounts, `SELECT count(*), count(CASE WHEN merchant_id = (SELECT merchant_id FROM invoices WHERE id = $2) THEN 1 END), 0
+		FROM (SELECT merchant_id FROM mails WHERE `+asked+` LIMIT $1) AS waiting`, limit, invoiceID)
+	return n[0], n[1], err
+}
+
+// LeaseMails leases up to limit due mails until a time, and counts an attempt of each. Those that somebody asked for go
+// first, then the oldest. If the lease of a mail ends without an outcome, it is due again.
+func (s Tables) LeaseMails(ctx context.Context, now, until time.Time, limit int) (leased []Mail, err error) {
+	due, err := db.QueryAll(ctx, s.DB, db.ScanSeq, "SELECT due_at FROM mails WHERE due_at <= $1 AND "+asked+
+		" UNION ALL SELECT due_at FROM mails WHERE due_at <= $1 AND "+remind+" LIMIT 1", now.Unix())
+	if err != nil || len(due) == 0 {
+		return nil, err
+	}
+	err = s.DB.Update(ctx, func(tx *db.Tx) error {
+		leased = nil
+		for _, which := range []string{asked, remind} {
+			more, err := db.QueryAll(ctx, tx, mailTable.Scan, `WITH due AS (SELECT invoice_id AS invoice, number AS place FROM mails
+				WHERE due_at <= $1 AND `+which+` ORDER BY due_at LIMIT $3`+tx.SkipLocked()+`)
+				UPDATE mails SET due_at = $2, attempts = attempts + 1 FROM due WHERE invoice_id = invoice AND number = place
+				RETURNING `+mailTable.List(), now.Unix(), until.Unix(), limit-len(leased))
+			if err != nil {
+				return err
+			}
+			leased = append(leased, more...)
+		}
+		return nil
+	})
+	return leased, err
+}
+
+// EndMail records the State, EndedAt and Error of a leased mail that was sent or given up. It deletes the address of a
+// receipt, and cancels the reminders of an invoice that failed. It returns ErrConflict if the mail was leased again or
+// stopped.
+func (s Tables) EndMail(ctx context.Context, m Mail) error {
+	return s.DB.Update(ctx, func(tx *db.Tx) error {
+		err := updateMail(ctx, tx, m, `due_at = NULL, recipient = CASE WHEN kind = 'receipt' THEN NULL ELSE recipient END,
+			state = $4, ended_at = $5, error = $6`, string(m.State), db.OrNull(m.EndedAt), db.OrNull(m.Error))
+		if err == nil && m.Kind == Invoice && m.State == Failed {
+			_, err = tx.Exec(ctx, "UPDATE mails SET state = 'canceled', due_at = NULL, error = NULL WHERE invoice_id = $1 AND mailbox = $2 AND kind = 'reminder' AND state = 'waiting'", m.InvoiceID, m.Mailbox)
+		}
+		return err
+	})
+}
+
+// RetryMail makes a leased mail due at a time, and records its Error. It returns ErrConflict if the mail was leased
+// again or stopped.
+func (s Tables) RetryMail(ctx context.Context, m Mail, at time.Time) error {
+	return s.DB.Update(ctx, func(tx *db.Tx) error {
+		return updateMail(ctx, tx, m, "due_at = $4, error = $5", at.Unix(), db.OrNull(m.Error))
+	})
+}
+
+func updateMail(ctx context.Context, tx *db.Tx, m Mail, change string, values ...any) error {
+	n, err := tx.Exec(ctx, "UPDATE mails SET "+change+" WHERE invoice_id = $1 AND number = $2 AND attempts = $3 AND due_at IS NOT NULL",
+		append([]any{m.InvoiceID, m.Number, m.Attempts}, values...)...)
+	if err == nil && n == 0 {
+		err = db.ErrConflict
+	}
+	return err
+}

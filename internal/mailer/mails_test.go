@@ -1,0 +1,270 @@
+package mailer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/mailer"
+	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/rowtest"
+)
+
+// receiptOf returns a receipt at a time.
+func receiptOf(id string, at int64) mailer.Mail {
+	return mailer.Mail{InvoiceID: id, Kind: mailer.Receipt, Language: "de", Recipient: "ada@example.com", CreatedAt: invoice.Unix(at), SendAt: invoice.Unix(at)}
+}
+
+// ended returns a mail with an outcome.
+func ended(m mailer.Mail, state mailer.State, at int64, text string) mailer.Mail {
+	m.State, m.EndedAt, m.Error = state, invoice.Unix(at), text
+	return m
+}
+
+// TestMails queues mails, leases them, and records outcomes.
+func TestMails(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		rowtest.Insert(t, s, rowtest.Sample("inv_1", "m"), rowtest.Sample("inv_2", "m"), rowtest.Sample("inv_3", "other"))
+		ctx, at, mails := t.Context(), invoice.Unix, mailer.NewTables(s)
+		for _, id := range []string{"inv_1", "inv_1", "inv_2"} {
+			rowtest.Must(t, mails.QueueMail(ctx, receiptOf(id, 1000), nil))
+		}
+		for limit, want := range map[int]int{2: 2, 9: 3} {
+			if got, own, err := mails.CountWaiting(ctx, "inv_2", limit); err != nil || got != want || own != want {
+				t.Errorf("%d mails wait, up to %d, %d of the merchant; want %d, %v", got, limit, own, want, err)
+			}
+		}
+		if got, own, err := mails.CountWaiting(ctx, "inv_3", 9); err != nil || got != 3 || own != 0 {
+			t.Errorf("%d mails wait, %d of another merchant; want 3 and 0, %v", got, own, err)
+		}
+		lease := func(now int64, want int) []mailer.Mail {
+			t.Helper()
+			leased, err := mails.LeaseMails(ctx, at(now), at(now+60), 2)
+			if err != nil || len(leased) != want {
+				t.Fatalf("at %d, %d mails are leased, want %d: %v", now, len(leased), want, err)
+			}
+			return leased
+		}
+		lease(999, 0)
+		first := lease(1000, 2)
+		last := lease(1000, 1)
+		lease(1059, 0)
+		again := lease(1060, 2) // the leases have ended
+		for _, m := range first {
+			if err := mails.EndMail(ctx, ended(m, mailer.Sent, 1061, "")); !errors.Is(err, db.ErrConflict) {
+				t.Errorf("the outcome of a lease that ended: %v", err)
+			}
+		}
+		want := first[0]
+		want.Attempts = 2
+		if diff := cmp.Diff(want, byNumber(again, want)); diff != "" {
+			t.Errorf("leased again (-want +got):\n%s", diff)
+		}
+		rowtest.Must(t, mails.EndMail(ctx, ended(again[0], mailer.Sent, 1061, "")))
+		again[1].Error = "450 later"
+		rowtest.Must(t, mails.RetryMail(ctx, again[1], at(5000)))
+		if err := mails.RetryMail(ctx, again[0], at(1)); !errors.Is(err, db.ErrConflict) {
+			t.Errorf("a mail that was sent: %v", err)
+		}
+		late := lease(1060, 1)
+		if late[0].InvoiceID != last[0].InvoiceID || late[0].Number != last[0].Number {
+			t.Errorf("%+v is leased, want %+v", late, last)
+		}
+		rowtest.Must(t, mails.EndMail(ctx, ended(late[0], mailer.Failed, 1062, "550 no")))
+		lease(4999, 0)
+		if got := lease(5000, 1); got[0].Error != "450 later" {
+			t.Errorf("the failure is %q", got[0].Error)
+		}
+		if n, _, err := mails.CountWaiting(ctx, "inv_1", 9); err != nil || n != 1 {
+			t.Errorf("%d mails wait, want 1: %v", n, err)
+		}
+		for _, m := range slices.Concat(listed(t, s, "inv_1"), listed(t, s, "inv_2")) {
+			if (m.Recipient != "") != (m.State == mailer.Waiting) {
+				t.Errorf("a receipt that is %s has the address %q", m.State, m.Recipient)
+			}
+		}
+	})
+}
+
+// listed returns the mails of an invoice.
+func listed(t *testing.T, s *db.DB, id string) []mailer.Mail {
+	t.Helper()
+	all, err := mailer.NewReader(s).InvoiceMails(t.Context(), id)
+	rowtest.Must(t, err)
+	return all
+}
+
+// byNumber returns the mail with the invoice and number of another one.
+func byNumber(mails []mailer.Mail, of mailer.Mail) (found mailer.Mail) {
+	for _, m := range mails {
+		if m.InvoiceID == of.InvoiceID && m.Number == of.Number {
+			found = m
+		}
+	}
+	return found
+}
+
+// invoiceOf returns the mail of an invoice to a mailbox at a time, and its reminders at other times.
+func invoiceOf(id, mailbox string, at int64, hours ...int) (m mailer.Mail, reminders []mailer.Mail) {
+	m = mailer.Mail{
+		InvoiceID: id, Kind: mailer.Invoice, Recipient: mailbox + "@example.com", Mailbox: strings.Repeat(mailbox, 64), Token: strings.Repeat(mailbox+id[4:], 13),
+		SentBy: "maria", CreatedAt: invoice.Unix(at), SendAt: invoice.Unix(at),
+	}
+	for _, h := range hours {
+		r := m
+		r.Kind, r.Hours, r.SendAt = mailer.Reminder, h, invoice.Unix(at+int64(h))
+		reminders = append(reminders, r)
+	}
+	return m, reminders
+}
+
+// words describes the mails of an invoice.
+func words(mails []mailer.Mail) (all []string) {
+	for _, m := range mails {
+		all = append(all, strings.TrimSuffix(fmt.Sprintf("%d %s %s %s %d", m.Number, m.Kind, m.Language, m.State, m.Hours), " 0"))
+	}
+	return all
+}
+
+// TestReminders replaces and drops reminders, leases them last, and stops the mails to a mailbox.
+func TestReminders(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		rowtest.Insert(t, s, rowtest.Sample("inv_1", "m"), rowtest.Sample("inv_2", "m"), rowtest.Sample("inv_3", "other"))
+		ctx, at, mails := t.Context(), invoice.Unix, mailer.NewTables(s)
+		queue := func(id, mailbox string, now int64, hours ...int) error {
+			m, reminders := invoiceOf(id, mailbox, now, hours...)
+			return mails.QueueMail(ctx, m, reminders)
+		}
+		wants := func(id string, want ...string) {
+			t.Helper()
+			if diff := cmp.Diff(want, words(listed(t, s, id))); diff != "" {
+				t.Errorf("mails of %s (-want +got):\n%s", id, diff)
+			}
+		}
+		rowtest.Must(t, mails.QueueMail(ctx, receiptOf("inv_1", 900), nil))
+		rowtest.Must(t, queue("inv_1", "a", 1000, 10, 20))
+		wants("inv_1", "1 receipt de waiting", "2 invoice de waiting", "3 reminder de waiting 10", "4 reminder de waiting 20")
+		rowtest.Must(t, queue("inv_1", "a", 1010, 10, 30)) // the first reminder is due
+		wants("inv_1", "1 receipt de waiting", "2 invoice de waiting", "3 reminder de waiting 10", "6 reminder de waiting 30")
+		leased, err := mails.LeaseMails(ctx, at(1010), at(1060), 3)
+		if got := slices.Sorted(slices.Values(words(leased))); err != nil || !slices.Equal(got, []string{"1 receipt de waiting", "2 invoice de waiting", "3 reminder de waiting 10"}) {
+			t.Errorf("%q are leased, %v", got, err)
+		}
+		rowtest.Must(t, mails.DropReminders(ctx, "inv_1", at(1010)))
+		wants("inv_1", "1 receipt de waiting", "2 invoice de waiting", "3 reminder de waiting 10")
+
+		rowtest.Must(t, queue("inv_2", "a", 1020, 5)) // in the language of the mailbox
+		wants("inv_2", "1 invoice de waiting", "2 reminder de waiting 5")
+		rowtest.Must(t, queue("inv_3", "a", 1020, 5)) // another merchant's
+		wants("inv_3", "1 invoice en waiting", "2 reminder en waiting 5")
+		token := strings.Repeat("a1", 13)
+		rowtest.Must(t, mails.StopMails(ctx, token, true, at(1030)))
+		rowtest.Must(t, mails.StopMails(ctx, token, true, at(1031)))
+		wants("inv_1", "1 receipt de waiting", "2 invoice de stopped", "3 reminder de stopped 10")
+		wants("inv_2", "1 invoice de stopped", "2 reminder de stopped 5")
+		wants("inv_3", "1 invoice en waiting", "2 reminder en waiting 5")
+		if err := mails.EndMail(ctx, ended(leased[1], mailer.Sent, 1040, "")); !errors.Is(err, db.ErrConflict) {
+			t.Errorf("a mail was sent after it was stopped: %v", err)
+		}
+		if err := mails.CheckMail(ctx, leased[1], at(1040)); !errors.Is(err, mailer.ErrStopped) {
+			t.Errorf("a mail that is being sent: %v", err)
+		}
+		if err := queue("inv_2", "a", 9000); !errors.Is(err, mailer.ErrStopped) {
+			t.Errorf("a mail to a mailbox that wants none: %v", err)
+		}
+		if m, stopped, err := mails.MailByToken(ctx, token); err != nil || !stopped || m.MerchantID != "m" {
+			t.Errorf("%+v, stopped %t, %v", m, stopped, err)
+		}
+		rowtest.Must(t, mails.StopMails(ctx, token, false, at(1050)))
+		rowtest.Must(t, queue("inv_2", "a", 9000, 7))
+		leased, err = mails.LeaseMails(ctx, at(9000), at(9060), 9)
+		rowtest.Must(t, err)
+		failed := slices.IndexFunc(leased, func(m mailer.Mail) bool { return m.InvoiceID == "inv_2" })
+		rowtest.Must(t, mails.EndMail(ctx, ended(leased[failed], mailer.Failed, 9001, "550 no")))
+		wants("inv_2", "1 invoice de stopped", "2 reminder de stopped 5", "3 invoice de failed", "4 reminder de canceled 7")
+		if err := mails.StopMails(ctx, "unknown", true, at(1)); !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("an unknown token: %v", err)
+		}
+	})
+}
+
+// TestMailLimits reaches each limit of invoices that are sent.
+func TestMailLimits(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		var samples []invoice.Invoice
+		const most = 4
+		for n := range 2 * mailer.MaxOfMailbox {
+			samples = append(samples, rowtest.Sample(fmt.Sprintf("inv_%d", n), []string{"m", "n", "o", "p"}[n%most]))
+		}
+		rowtest.Insert(t, s, samples...)
+		ctx, mails := t.Context(), mailer.NewTables(s)
+		now := int64(1000)
+		queue := func(id, mailbox string) error {
+			m, _ := invoiceOf(id, mailbox, now)
+			return mails.QueueMail(ctx, m, nil)
+		}
+		for n := range mailer.MaxOfInvoice { // again and again, each time after a pause
+			rowtest.Must(t, queue("inv_0", "a"))
+			rowtest.Must(t, queue("inv_0", "a"))
+			if got := len(listed(t, s, "inv_0")); got != n+1 {
+				t.Errorf("%d mails were queued, want %d", got, n+1)
+			}
+			now += int64(mailer.Again / time.Second)
+		}
+		if err := queue("inv_0", "b"); !errors.Is(err, mailer.ErrTooMany) {
+			t.Errorf("an invoice is sent once more: %v", err)
+		}
+		sent := map[string]int{}
+		for _, inv := range samples[1:] { // to one mailbox
+			if err := queue(inv.ID, "c"); err == nil {
+				sent[inv.MerchantID]++
+			} else if !errors.Is(err, mailer.ErrTooMany) {
+				t.Fatal(err)
+			}
+		}
+		if all := sent["m"] + sent["n"] + sent["o"] + sent["p"]; all != mailer.MaxOfMailbox {
+			t.Errorf("a mailbox gets %d mails of all merchants", all)
+		}
+		for n := range mailer.MaxToMailbox + 1 {
+			if err := queue(fmt.Sprintf("inv_%d", most*(n+1)), "d"); (err == nil) != (n < mailer.MaxToMailbox) {
+				t.Errorf("mail %d of a merchant to a mailbox: %v", n+1, err)
+			}
+		}
+		reminder, _ := invoiceOf("inv_8", "d", now)
+		reminder.Kind, reminder.MerchantID = mailer.Reminder, "m"
+		if err := mails.CheckMail(ctx, reminder, invoice.Unix(now)); !errors.Is(err, mailer.ErrTooMany) {
+			t.Errorf("a reminder to a mailbox with %d mails of today: %v", mailer.MaxToMailbox, err)
+		}
+		for _, m := range listed(t, s, "inv_8") { // they were counted when they were queued
+			rowtest.Must(t, mails.CheckMail(ctx, m, invoice.Unix(now)))
+		}
+		now += int64(mailer.Day / time.Second)
+		rowtest.Must(t, mails.CheckMail(ctx, reminder, invoice.Unix(now)))
+		rowtest.Must(t, queue("inv_4", "d"))
+		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { // all mails of a merchant but two
+			_, err := tx.Exec(ctx, `INSERT INTO mails (invoice_id, number, merchant_id, kind, language, mailbox, token, state, created_at, send_at, ended_at)
+				SELECT 'inv_12', 100 + n.i, 'm', 'invoice', 'en', $2, $2, 'sent', $3, $3, $3
+				FROM (WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1) SELECT i FROM n) AS n`, mailer.MaxOfMerchant-2, strings.Repeat("e", 64), now)
+			return err
+		})
+		rowtest.Must(t, queue("inv_4", "f"))
+		if err := queue("inv_4", "g"); !errors.Is(err, mailer.ErrTooMany) {
+			t.Errorf("a merchant sends a mail more than %d: %v", mailer.MaxOfMerchant, err)
+		}
+		if err := mails.CheckMail(ctx, reminder, invoice.Unix(now)); !errors.Is(err, mailer.ErrTooMany) {
+			t.Errorf("a reminder of a merchant with %d mails of today: %v", mailer.MaxOfMerchant, err)
+		}
+		rowtest.Must(t, queue("inv_5", "g")) // another merchant's
+	})
+}

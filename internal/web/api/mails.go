@@ -1,0 +1,181 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/quittance/quittance/apitypes"
+	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/mailer"
+	"github.com/quittance/quittance/internal/web/checkout/locale"
+)
+
+// Mails sends invoices by e-mail. *mailer.Mailer implements it and documents the errors.
+type Mails interface {
+	SendInvoice(ctx context.Context, o mailer.Order) error
+	DropReminders(ctx context.Context, invoiceID string) error
+}
+
+var errNoMailServer = problemf(apitypes.CodeNoMailServer, "This service has no mail server; its operator can configure one with smtp.")
+
+// listMails answers GET /api/invoices/{id}/mails.
+func (a *API) listMails(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, invoice.PrefixInvoice)
+	if err != nil {
+		return err
+	}
+	inv, err := a.visibleInvoice(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	found, err := a.conf.Reader.InvoiceMails(r.Context(), id)
+	if err != nil {
+		return fmt.Errorf("read the mails of an invoice: %w", err)
+	}
+	list := apitypes.MailList{Mails: make([]apitypes.Mail, len(found))}
+	for i, m := range found {
+		list.Mails[i] = mailOf(m, inv.Status)
+	}
+	a.writeJSON(w, r, http.StatusOK, list)
+	return nil
+}
+
+// mailOf converts a mail about an invoice in a state. The merchant does not see the address to which a payer had a receipt
+// sent, nor that a mail which will not be sent is only ended when it is due.
+func mailOf(m mailer.Mail, of invoice.Status) apitypes.Mail {
+	out := apitypes.Mail{
+		Number: m.Number, Kind: apitypes.MailKind(m.Kind), Hours: m.Hours, Email: m.Recipient, Language: m.Language, State: apitypes.MailState(m.State),
+		SendAt: invoice.UnixSeconds(m.SendAt), Attempts: m.Attempts, By: m.SentBy, Error: m.Error,
+	}
+	if m.Kind == mailer.Receipt {
+		out.Email = ""
+	} else if m.State == mailer.Waiting && (of == invoice.Paid || of == invoice.Void) {
+		out.State = apitypes.MailCanceled
+	}
+	if !m.EndedAt.IsZero() {
+		out.EndedAt = invoice.UnixSeconds(m.EndedAt)
+	}
+	return out
+}
+
+// sendInvoice answers POST /api/invoices/{id}/mails.
+func (a *API) sendInvoice(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, invoice.PrefixInvoice)
+	if err != nil {
+		return err
+	}
+	o, err := readObject[apitypes.SendInvoiceRequest](w, r)
+	if err != nil {
+		return err
+	}
+	inv, err := a.visibleInvoice(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	order, err := a.mailOrder(r.Context(), o, inv)
+	if err != nil {
+		return err
+	}
+	if a.conf.Mails == nil {
+		return errNoMailServer
+	}
+	if err := a.conf.Mails.SendInvoice(r.Context(), order); errors.Is(err, mailer.ErrAddress) {
+		return invalidField("email", "must be an e-mail address such as maria@example.com")
+	} else if err != nil {
+		return fmt.Errorf("send invoice: %w", err)
+	}
+	if order.Address != inv.Details.Customer.Email {
+		change := ledger.InvoiceChange{Details: invoice.DetailsChange{CustomerEmail: &order.Address}}
+		if _, err := a.conf.Ledger.UpdateInvoice(r.Context(), access.FromContext(r.Context()), id, change); err != nil {
+			return fmt.Errorf("remember the address: %w", err)
+		}
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// mailOrder parses the members of a request to send an invoice. What it leaves out are the invoice's address and the
+// merchant's reminders.
+func (a *API) mailOrder(ctx context.Context, o object, inv invoice.Invoice) (mailer.Order, error) {
+	order := mailer.Order{Invoice: inv, Address: inv.Details.Customer.Email, SentBy: access.FromContext(ctx).Label()}
+	var email, language *string
+	err := cmp.Or(
+		optionalText(o, "email", &email),
+		optionalText(o, "language", &language),
+		optional(o, "reminderHours", func(n string) (err error) { order.ReminderHours, err = reminderHours(o, n); return err }),
+	)
+	if err != nil {
+		return order, err
+	}
+	invoice.SetIfGiven(&order.Address, email)
+	invoice.SetIfGiven(&order.Language, language)
+	switch {
+	case order.Address == "":
+		return order, invalidField("email", "is required: the invoice's customer has no e-mail address")
+	case language != nil && locale.Named(*language).Lang() != *language:
+		return order, invalidField("language", "is %.20q; want one of %s", *language, strings.Join(languages(), ", "))
+	case order.ReminderHours != nil:
+		return order, invoice.CheckReminderHours(order.ReminderHours)
+	}
+	m, err := a.conf.Merchants.Get(ctx, access.FromContext(ctx), inv.MerchantID)
+	if err != nil && !errors.Is(err, access.ErrNotFound) { // a merchant without a profile has no reminders
+		return order, fmt.Errorf("read merchant: %w", err)
+	}
+	order.ReminderHours = m.ReminderHours
+	return order, nil
+}
+
+// languages returns the languages of mails.
+func languages() (tags []string) {
+	for _, text := range locale.Languages() {
+		tags = append(tags, text.Lang())
+	}
+	return tags
+}
+
+// reminderHours reads an array of integers.
+func reminderHours(o object, name string) ([]int, error) {
+	array, ok := o[name].([]any)
+	if !ok {
+		return nil, invalidField(name, "must be an array; it is %s", kind(o[name]))
+	}
+	all := make([]int, len(array))
+	for i, element := range array {
+		number, ok := element.(json.Number)
+		n, err := strconv.Atoi(number.String())
+		if !ok || err != nil {
+			return nil, invalidField(fmt.Sprintf("%s[%d]", name, i), "must be an integer, written in digits alone; it is %s", kind(element))
+		}
+		all[i] = n
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// dropReminders answers DELETE /api/invoices/{id}/mails.
+func (a *API) dropReminders(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, invoice.PrefixInvoice)
+	if err != nil {
+		return err
+	}
+	if _, err := a.visibleInvoice(r.Context(), id); err != nil {
+		return err
+	}
+	if a.conf.Mails == nil {
+		return errNoMailServer
+	}
+	if err := a.conf.Mails.DropReminders(r.Context(), id); err != nil {
+		return fmt.Errorf("drop reminders: %w", err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
