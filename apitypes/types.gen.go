@@ -105,14 +105,17 @@ func (e Collection) Valid() bool {
 
 // Defines values for DecisionOutcome.
 const (
-	DecisionAccepted  DecisionOutcome = "accepted"
-	DecisionDismissed DecisionOutcome = "dismissed"
+	DecisionAccepted   DecisionOutcome = "accepted"
+	DecisionAttributed DecisionOutcome = "attributed"
+	DecisionDismissed  DecisionOutcome = "dismissed"
 )
 
 // Valid indicates whether the value is a known member of the DecisionOutcome enum.
 func (e DecisionOutcome) Valid() bool {
 	switch e {
 	case DecisionAccepted:
+		return true
+	case DecisionAttributed:
 		return true
 	case DecisionDismissed:
 		return true
@@ -1339,12 +1342,13 @@ type DecideRequest struct {
 	// Version That of the item, as it was read.
 	Version string `json:"version"`
 
-	// Decision `dismissed`: nothing is to be done. `accepted`: what is missing of an underpaid invoice is waived. More values
-	// may be added.
+	// Decision `dismissed`: nothing is to be done. `accepted`: what is missing of an underpaid invoice is waived. `attributed`: a
+	// payment without an invoice is for `invoiceId`. More values may be added.
 	Decision DecisionOutcome `json:"decision"`
 
 	// Reason Why, for the record. The same characters are allowed as in a line item's label.
-	Reason string `json:"reason"`
+	Reason    string    `json:"reason"`
+	InvoiceID InvoiceID `json:"invoiceId,omitempty"`
 
 	// MerchantID The id that the merchant chose.
 	MerchantID MerchantID `json:"merchantId,omitempty"`
@@ -1369,8 +1373,8 @@ type Decision struct {
 	// Version That of the item when it was decided.
 	Version string `json:"version"`
 
-	// Decision `dismissed`: nothing is to be done. `accepted`: what is missing of an underpaid invoice is waived. More values
-	// may be added.
+	// Decision `dismissed`: nothing is to be done. `accepted`: what is missing of an underpaid invoice is waived. `attributed`: a
+	// payment without an invoice is for `invoiceId`. More values may be added.
 	Decision DecisionOutcome `json:"decision"`
 	Reason   string          `json:"reason"`
 
@@ -1384,7 +1388,14 @@ type Decision struct {
 	UndoneBy string `json:"undoneBy,omitempty"`
 
 	// UndoneAt Unix seconds.
-	UndoneAt Time `json:"undoneAt,omitempty"`
+	UndoneAt  Time      `json:"undoneAt,omitempty"`
+	InvoiceID InvoiceID `json:"invoiceId,omitempty"`
+
+	// AppliesAt Unix seconds.
+	AppliesAt Time `json:"appliesAt,omitempty"`
+
+	// AppliedAt Unix seconds.
+	AppliedAt Time `json:"appliedAt,omitempty"`
 }
 
 // DecisionList defines model for DecisionList.
@@ -1395,8 +1406,8 @@ type DecisionList struct {
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
-// DecisionOutcome `dismissed`: nothing is to be done. `accepted`: what is missing of an underpaid invoice is waived. More values
-// may be added.
+// DecisionOutcome `dismissed`: nothing is to be done. `accepted`: what is missing of an underpaid invoice is waived. `attributed`: a
+// payment without an invoice is for `invoiceId`. More values may be added.
 type DecisionOutcome string
 
 // DecisionResponse defines model for DecisionResponse.

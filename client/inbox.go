@@ -51,7 +51,8 @@ func (c *Client) Decide(ctx context.Context, r apitypes.DecideRequest) (apitypes
 	return answer.Decision, err
 }
 
-// UndoDecision undoes a decision. It is idempotent.
+// UndoDecision undoes a decision. It is idempotent. The error's code is [apitypes.CodeAlreadyAttributed] if the decision
+// attributed a payment and has taken effect.
 func (c *Client) UndoDecision(ctx context.Context, id string) (apitypes.Decision, error) {
 	var answer apitypes.DecisionResponse
 	err := c.call(ctx, request{method: http.MethodPost, url: c.path("api/inbox/decisions", id, "undo"), repeatable: true}, &answer)

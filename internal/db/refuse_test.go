@@ -44,6 +44,8 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 				"INSERT INTO listeners VALUES ('l', NULL, '', '', 1)",
 				"INSERT INTO listeners VALUES ('l', 'm', '', '', NULL)",
 
+				"INSERT INTO inbox_decisions (id, merchant_id, kind, object_id, version, decision, reason, decided_by, decided_at) VALUES ('dec_1', 'm', 'unattributed', 'p', '0', 'attributed', 'r', 'b', 1)",
+				"INSERT INTO inbox_decisions (id, merchant_id, kind, object_id, version, decision, reason, decided_by, decided_at, applied_at) VALUES ('dec_1', 'm', 'unattributed', 'p', '0', 'dismissed', 'r', 'b', 1, 2)",
 				"INSERT INTO payment_links " + link + " SELECT 'inv_1'" + linkValues,
 				"INSERT INTO payment_links " + link + " SELECT 'lnk_9', 'nobody', 'a', 0, 't', 'USDC', 'base', 60, 1, 1",
 				"INSERT INTO payment_links " + link + " SELECT 'lnk_9'" + linkValues, // another has the slug

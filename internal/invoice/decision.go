@@ -28,14 +28,18 @@ var ItemKinds = []ItemKind{ItemUnattributed, ItemClaimed, ItemUnderpaid, ItemOve
 // Outcome is the result of a decision.
 type Outcome string
 
-// The outcomes of decisions. Neither changes a payment, an invoice or a refund.
+// AttributionDelay is how long a person can undo an attribution, which takes effect and is announced after it.
+const AttributionDelay = time.Minute
+
+// The outcomes of decisions. Only Attributed changes a payment and an invoice, after AttributionDelay.
 const (
-	Dismissed Outcome = "dismissed" // no action is needed
-	Accepted  Outcome = "accepted"  // the missing amount of an underpaid invoice is waived
+	Dismissed  Outcome = "dismissed"  // no action is needed
+	Accepted   Outcome = "accepted"   // the missing amount of an underpaid invoice is waived
+	Attributed Outcome = "attributed" // the payment is attributed to an invoice
 )
 
 // Outcomes are all outcomes.
-var Outcomes = []Outcome{Dismissed, Accepted}
+var Outcomes = []Outcome{Dismissed, Accepted, Attributed}
 
 // Decision is a person's decision about an item. It applies, until it is undone, to the version of the item that the
 // person saw.
@@ -51,6 +55,10 @@ type Decision struct {
 	At         time.Time
 	UndoneBy   string // empty unless it was undone
 	UndoneAt   time.Time
+	// InvoiceID, AppliesAt and AppliedAt are of an Attributed payment: its invoice, when the decision is to take
+	// effect, and when it did.
+	InvoiceID            string
+	AppliesAt, AppliedAt time.Time
 }
 
 // ItemOf returns the kind and version of an invoice's item, or "" if the invoice needs no decision: it has no
@@ -140,8 +148,9 @@ func ItemOfRefund(r RefundRecord, now time.Time) (kind ItemKind, version string)
 
 // CheckOutcome returns a *FieldError if the outcome is not allowed for the kind of item.
 func CheckOutcome(kind ItemKind, o Outcome) error {
-	if !slices.Contains(Outcomes, o) || o == Accepted && kind != ItemUnderpaid {
-		return &FieldError{Field: "decision", Detail: "must be dismissed or, for an underpaid invoice, accepted"}
+	payment := kind == ItemUnattributed || kind == ItemClaimed
+	if !slices.Contains(Outcomes, o) || o == Accepted && kind != ItemUnderpaid || o == Attributed && !payment {
+		return &FieldError{Field: "decision", Detail: "must be dismissed, accepted for an underpaid invoice, or attributed for a payment without an invoice"}
 	}
 	return nil
 }

@@ -11,10 +11,12 @@ const (
 	UseRefunding PaymentUse = "refunding" // a refund of it is prepared, or its transfer is not final
 	UseRefunded  PaymentUse = "refunded"  // all of it was sent back
 	UseDismissed PaymentUse = "dismissed" // it has no invoice, and a person decided not to act on it
+	// UseAttributing: a person attributes it to an invoice, and can still undo that.
+	UseAttributing PaymentUse = "attributing"
 )
 
 // PaymentUses are all uses.
-var PaymentUses = []PaymentUse{UseUndecided, UseCounted, UseRefunding, UseRefunded, UseDismissed}
+var PaymentUses = []PaymentUse{UseUndecided, UseCounted, UseRefunding, UseRefunded, UseDismissed, UseAttributing}
 
 // UseAct is an act on a payment that a person or a payer's signature requests.
 type UseAct string
@@ -32,13 +34,14 @@ const (
 
 // UseFacts are the facts that decide the use of a payment.
 type UseFacts struct {
-	Amount    Amount // of the payment
-	Counted   bool   // it belongs to an invoice
-	Dismissed bool   // a dismissal that was made since the payment last changed is in force
-	Accepted  bool   // somebody waived the rest of its invoice's amount
-	Reserved  Amount // by prepared refunds that can be sent, or have a transfer that may be mined
-	Pending   Amount // by refunds that are in blocks and not final
-	Refunded  Amount // by final refunds
+	Amount      Amount // of the payment
+	Counted     bool   // it belongs to an invoice
+	Dismissed   bool   // a dismissal that was made since the payment last changed is in force
+	Attributing bool   // a person decided on an invoice for it, which has not taken effect
+	Accepted    bool   // somebody waived the rest of its invoice's amount
+	Reserved    Amount // by prepared refunds that can be sent, or have a transfer that may be mined
+	Pending     Amount // by refunds that are in blocks and not final
+	Refunded    Amount // by final refunds
 }
 
 // UsedError means that a payment has a use that excludes the requested act.
@@ -74,7 +77,7 @@ func (u PaymentUse) Excludes(act UseAct) bool {
 	case ActDismiss: // another merchant of the address may have dismissed it before
 		return u != UseUndecided && u != UseDismissed && u != ""
 	case ActRefund:
-		return u == UseDismissed || u == UseRefunded
+		return u == UseDismissed || u == UseRefunded || u == UseAttributing
 	case ActAccept:
 		return u == UseRefunding
 	case ActNone:
@@ -91,6 +94,8 @@ func (f UseFacts) use() PaymentUse {
 		return UseRefunded
 	case f.Counted:
 		return UseCounted
+	case f.Attributing:
+		return UseAttributing
 	case f.Dismissed:
 		return UseDismissed
 	}

@@ -14,7 +14,7 @@ import (
 func TestChangeUse(t *testing.T) {
 	t.Parallel()
 	some, all := invoice.NewAmount(40), invoice.NewAmount(100)
-	const undecided, counted, refunding, refunded, dismissed = invoice.UseUndecided, invoice.UseCounted, invoice.UseRefunding, invoice.UseRefunded, invoice.UseDismissed
+	const undecided, counted, refunding, refunded, dismissed, attributing = invoice.UseUndecided, invoice.UseCounted, invoice.UseRefunding, invoice.UseRefunded, invoice.UseDismissed, invoice.UseAttributing
 	type after map[invoice.UseAct]invoice.PaymentUse
 	for name, c := range map[string]struct {
 		facts invoice.UseFacts
@@ -33,6 +33,9 @@ func TestChangeUse(t *testing.T) {
 		"refunded":                      {invoice.UseFacts{Refunded: all}, refunded, after{invoice.ActAccept: refunded}},
 		"counted, refunded":             {invoice.UseFacts{Counted: true, Refunded: all}, refunded, after{invoice.ActAccept: refunded}},
 		"dismissed":                     {invoice.UseFacts{Dismissed: true}, dismissed, after{invoice.ActDismiss: dismissed, invoice.ActAccept: dismissed}},
+		"attributing":                   {invoice.UseFacts{Attributing: true}, attributing, after{invoice.ActAccept: attributing}},
+		"attributing, in a block":       {invoice.UseFacts{Attributing: true, Pending: some}, refunding, after{invoice.ActRefund: refunding}},
+		"attributing, counted":          {invoice.UseFacts{Attributing: true, Counted: true}, counted, after{invoice.ActRefund: refunding, invoice.ActAccept: counted}},
 		"dismissed, and sent back":      {invoice.UseFacts{Dismissed: true, Refunded: all}, refunded, after{invoice.ActAccept: refunded}},
 		"dismissed, and being refunded": {invoice.UseFacts{Dismissed: true, Pending: some}, refunding, after{invoice.ActRefund: refunding}},
 	} {
@@ -61,7 +64,7 @@ func TestUsesExcludeEachOther(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		amount := func(label string) invoice.Amount { return invoice.NewAmount(rapid.Uint64Range(0, 3).Draw(r, label)) }
 		f := invoice.UseFacts{
-			Amount: invoice.NewAmount(3), Counted: rapid.Bool().Draw(r, "counted"), Dismissed: rapid.Bool().Draw(r, "dismissed"),
+			Amount: invoice.NewAmount(3), Counted: rapid.Bool().Draw(r, "counted"), Dismissed: rapid.Bool().Draw(r, "dismissed"), Attributing: rapid.Bool().Draw(r, "attributing"),
 			Accepted: rapid.Bool().Draw(r, "accepted"), Reserved: amount("reserved"), Pending: amount("pending"), Refunded: amount("refunded"),
 		}
 		was, _ := invoice.ChangeUse(f, invoice.ActNone)

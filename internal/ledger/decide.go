@@ -36,28 +36,33 @@ type DecisionRequest struct {
 	Version  string // version of the item that the person saw
 	Outcome  invoice.Outcome
 	Reason   string
+	// InvoiceID is the invoice of an attribution, and empty for other outcomes.
+	InvoiceID string
 	// MerchantID, if set, is the merchant that decides. Only its items are found then.
 	MerchantID string
 }
 
 // auditedDecision is a decision in the audit log.
 type auditedDecision struct {
-	Kind     invoice.ItemKind `json:"kind"`
-	ObjectID string           `json:"objectId"`
-	Decision invoice.Outcome  `json:"decision"`
-	Reason   string           `json:"reason"`
-	UndoneBy string           `json:"undoneBy,omitempty"`
+	Kind      invoice.ItemKind `json:"kind"`
+	ObjectID  string           `json:"objectId"`
+	Decision  invoice.Outcome  `json:"decision"`
+	Reason    string           `json:"reason"`
+	InvoiceID string           `json:"invoiceId,omitempty"`
+	UndoneBy  string           `json:"undoneBy,omitempty"`
 }
 
 func auditDecision(d invoice.Decision) auditedDecision {
-	return auditedDecision{d.Kind, d.ObjectID, d.Outcome, d.Reason, d.UndoneBy}
+	return auditedDecision{d.Kind, d.ObjectID, d.Outcome, d.Reason, d.InvoiceID, d.UndoneBy}
 }
 
 // Decide records a decision about an item, which takes it out of the inbox while it has this version.
-// It does not change payments, invoices or refunds. If two people decide, the second gets an error.
+// It does not change payments, invoices or refunds; ApplyAttributions does so after invoice.AttributionDelay.
+// If two people decide, the second gets an error.
 //
 // Errors are db.ErrNotFound, *invoice.FieldError, *DecidedError, *AttributedError, ErrItemChanged, and
-// *UsedError while a refund of the payment, or of one of the invoice, is prepared or not final.
+// *UsedError while a refund of the payment, or of one of the invoice, is prepared or not final. Those of an
+// attribution are the errors of AttributeManually, too.
 func (s *Service) Decide(ctx context.Context, req DecisionRequest) (d invoice.Decision, err error) {
 	if err := invoice.CheckOutcome(req.Kind, req.Outcome); err != nil {
 		return d, err
@@ -80,6 +85,9 @@ func (s *Service) Decide(ctx context.Context, req DecisionRequest) (d invoice.De
 			ID: s.ids.New(invoice.PrefixDecision), MerchantID: merchantID, Kind: item.Kind, ObjectID: req.ObjectID, Version: item.Version,
 			Outcome: req.Outcome, Reason: req.Reason, By: access.FromContext(ctx).Label(), At: s.seconds(),
 		}
+		if req.Outcome == invoice.Attributed {
+			d.InvoiceID, d.AppliesAt = req.InvoiceID, d.At.Add(invoice.AttributionDelay)
+		}
 		out.audit = append(out.audit, access.NewEntry(ctx, s.conf.Now(), access.Change{
 			MerchantID: merchantID, Action: access.ActionInboxDecide, Object: d.ID, After: auditDecision(d),
 		}))
@@ -90,7 +98,7 @@ func (s *Service) Decide(ctx context.Context, req DecisionRequest) (d invoice.De
 
 // UndoDecision undoes a decision, so that its item is in the inbox again if it still needs a decision.
 // Repeating it has no effect. If merchantID is set, only decisions of that merchant are found. The
-// error is db.ErrNotFound.
+// error is db.ErrNotFound, or *AttributedError for an attribution that has taken effect.
 func (s *Service) UndoDecision(ctx context.Context, id, merchantID string) (d invoice.Decision, err error) {
 	err = s.update(ctx, func(tx *db.Tx, out *outbox) error {
 		was, err := decision(ctx, tx, id)
@@ -100,17 +108,21 @@ func (s *Service) UndoDecision(ctx context.Context, id, merchantID string) (d in
 		if err != nil {
 			return err
 		}
-		if _, _, err := s.lockItem(ctx, tx, was.ObjectID, ""); err != nil {
+		item, _, err := s.lockItem(ctx, tx, was.ObjectID, "")
+		if err != nil {
 			return err
 		}
 		if d, err = decision(ctx, tx, id); err != nil || d.UndoneBy != "" {
 			return err
 		}
+		if !d.AppliedAt.IsZero() {
+			return &AttributedError{item.Payment.Payment}
+		}
 		d.UndoneBy, d.UndoneAt = access.FromContext(ctx).Label(), s.seconds()
 		out.audit = append(out.audit, access.NewEntry(ctx, s.conf.Now(), access.Change{
 			MerchantID: d.MerchantID, Action: access.ActionInboxUndo, Object: d.ID, Before: auditDecision(was), After: auditDecision(d),
 		}))
-		return undoDecision(ctx, tx, d)
+		return endDecision(ctx, tx, d)
 	})
 	return d, err
 }

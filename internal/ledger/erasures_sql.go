@@ -160,6 +160,7 @@ func EraseInvoices(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) e
 		"UPDATE refund_records SET reason = NULL WHERE reason IS NOT NULL AND payment_id IN " + payments,
 		"UPDATE inbox_decisions SET reason = '" + invoice.Erased + "' WHERE object_id" + in,
 		"UPDATE inbox_decisions SET reason = '" + invoice.Erased + "' WHERE object_id IN " + payments,
+		"UPDATE inbox_decisions SET reason = '" + invoice.Erased + "' WHERE invoice_id" + in,
 		"UPDATE inbox_decisions SET reason = '" + invoice.Erased + "' WHERE object_id IN (SELECT id FROM refund_records WHERE payment_id IN " + payments + ")",
 	} {
 		if err := tx.Send(ctx, nil, statement, db.ToAny(ids)...); err != nil {

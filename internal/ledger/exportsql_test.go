@@ -18,6 +18,6 @@ var (
 	RefreshUses            = refreshUses
 	ReserveReferences      = reserveReferences
 	ReservingRefunds       = reservingRefunds
-	UndoDecision           = undoDecision
+	UndoDecision           = endDecision
 	UpdatePaymentLink      = updatePaymentLink
 )

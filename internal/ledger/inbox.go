@@ -36,9 +36,9 @@ const MaxInboxCount = 100
 // Inbox lists the items that need a decision, newest first. next is the position after which the list
 // continues, or "" at the end.
 func (s *Service) Inbox(ctx context.Context, f InboxFilter) (found []InboxItem, next string, err error) {
-	if f.InvoiceID != "" {
-		item, err := s.itemOfInvoice(ctx, f)
-		return item, "", err
+	if f.ObjectID != "" {
+		found, err = s.itemOf(ctx, f)
+		return found, "", err
 	}
 	limit := f.Limit
 	f.Limit++
@@ -59,21 +59,31 @@ func (s *Service) Inbox(ctx context.Context, f InboxFilter) (found []InboxItem, 
 	return found, next, err
 }
 
-// itemOfInvoice returns the item that is an invoice, or none.
-func (s *Service) itemOfInvoice(ctx context.Context, f InboxFilter) ([]InboxItem, error) {
-	invoices, err := InvoicesByID(ctx, s.conf.Store, []string{f.InvoiceID})
-	if err != nil || len(invoices) == 0 {
+// itemOf returns the item about a payment or an invoice, or none.
+func (s *Service) itemOf(ctx context.Context, f InboxFilter) (items []InboxItem, err error) {
+	invoices, err := InvoicesByID(ctx, s.conf.Store, []string{f.ObjectID})
+	if err != nil {
 		return nil, err
 	}
-	item := invoiceItem(invoices[0])
-	if item.Kind == "" || f.MerchantID != "" && item.Invoice.MerchantID != f.MerchantID {
-		return nil, nil
+	for _, inv := range invoices {
+		if f.MerchantID == "" || inv.MerchantID == f.MerchantID {
+			items = append(items, invoiceItem(inv))
+		}
 	}
-	decisions, err := DecisionsInForce(ctx, s.conf.Store, []string{f.InvoiceID})
-	if err != nil || slices.ContainsFunc(decisions, item.decidedBy) {
+	payments, err := PaymentsByID(ctx, s.conf.Store, []string{f.ObjectID})
+	if err != nil {
 		return nil, err
 	}
-	return []InboxItem{item}, nil
+	for _, p := range payments {
+		if seen, err := sees(ctx, s.conf.Store, f.MerchantID, p); err != nil || !seen {
+			return nil, err
+		}
+		if items, err = paymentItems(ctx, s.conf.Store, payments, f.MerchantID); err != nil {
+			return nil, err
+		}
+	}
+	decisions, err := DecisionsInForce(ctx, s.conf.Store, []string{f.ObjectID})
+	return slices.DeleteFunc(items, func(i InboxItem) bool { return i.Kind == "" || slices.ContainsFunc(decisions, i.decidedBy) }), err
 }
 
 // InboxCounts counts the items of each kind, up to MaxInboxCount.

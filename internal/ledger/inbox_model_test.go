@@ -106,7 +106,7 @@ func (m *inboxMachine) attributeOne(r *rapid.T) {
 	}
 }
 
-// decideOne dismisses an item of the merchant's or the operator's inbox.
+// decideOne dismisses an item of the merchant's or the operator's inbox, or attributes its payment.
 func (m *inboxMachine) decideOne(r *rapid.T) {
 	by := rapid.SampledFrom([]string{m.merchant, ""}).Draw(r, "by")
 	item, ok := some(r, "item", m.listed(r, by))
@@ -114,9 +114,12 @@ func (m *inboxMachine) decideOne(r *rapid.T) {
 		return
 	}
 	req := m.dismissal(item)
+	if inv, made := some(r, "attributed to", m.made); made && item.Payment.ID != "" && rapid.Bool().Draw(r, "attribute") {
+		req = m.attribution(item, inv)
+	}
 	req.MerchantID = by
 	d, err := m.Decide(m.t.Context(), req)
-	if wantOneOf(r, err, ledger.ErrItemChanged); err == nil {
+	if wantOneOf(r, err, ledger.ErrItemChanged, ledger.ErrOrphaned, ledger.ErrUndecided, ledger.ErrIsRefund); err == nil {
 		m.decisions = append(m.decisions, d)
 	}
 }
@@ -124,7 +127,7 @@ func (m *inboxMachine) decideOne(r *rapid.T) {
 func (m *inboxMachine) undoOne(r *rapid.T) {
 	if d, ok := some(r, "undone", m.decisions); ok {
 		_, err := m.UndoDecision(m.t.Context(), d.ID, "")
-		m.must(err)
+		wantOneOf(r, err)
 	}
 }
 
@@ -186,6 +189,10 @@ func (m *inboxMachine) wait(r *rapid.T) {
 	}
 	if rapid.Bool().Draw(r, "expire") {
 		m.must(m.ExpireRefunds(m.t.Context()))
+	}
+	if rapid.Bool().Draw(r, "a minute") {
+		m.seconds.Add(60)
+		m.must(m.ApplyAttributions(m.t.Context()))
 	}
 }
 

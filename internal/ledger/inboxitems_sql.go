@@ -18,7 +18,7 @@ const maxItemClaims = 10
 type InboxFilter struct {
 	MerchantID string
 	Kind       invoice.ItemKind
-	InvoiceID  string // only the item that is this invoice
+	ObjectID   string // only the item about this payment or invoice
 	Before     string // a position
 	Limit      int
 }

@@ -178,8 +178,8 @@ func (q Reader) LostPayments(ctx context.Context, payments []invoice.Payment) (m
 }
 
 // RecoverFrom records, at the start of a recovery, the first block of each chain that the backup had
-// not read.
-func RecoverFrom(ctx context.Context, tx *db.Tx) error {
+// not read. It undoes the attributions that had not taken effect.
+func RecoverFrom(ctx context.Context, tx *db.Tx, now time.Time) error {
 	for _, statement := range []string{
 		"DELETE FROM recovery_chains",
 		"INSERT INTO recovery_chains (chain_key, from_block) SELECT chain_key, indexed_number + 1 FROM chains",
@@ -188,7 +188,7 @@ func RecoverFrom(ctx context.Context, tx *db.Tx) error {
 			return fmt.Errorf("record where the recovery begins: %w", err)
 		}
 	}
-	return nil
+	return undoAttributions(ctx, tx, "quittance recover", now)
 }
 
 // RecoverChainFrom records the first block that a recovery reads of a chain that the backup had never

@@ -74,38 +74,51 @@ func (s *Service) AttributeManually(ctx context.Context, m ManualAttribution) (i
 		if found.InvoiceID == m.InvoiceID {
 			return nil
 		}
-		if err := checkAttributable(ctx, tx, found.Payment); err != nil {
-			return err
-		}
-		inv, err := NewReader(tx).Invoice(ctx, m.InvoiceID)
-		switch {
-		case errors.Is(err, db.ErrNotFound), err == nil && m.MerchantID != "" && inv.MerchantID != m.MerchantID:
-			return &invoice.FieldError{Field: "invoiceId", Detail: "is of no invoice"}
-		case err != nil:
-			return err
-		case !inv.Accepts(found.Transfer):
-			return &invoice.FieldError{
-				Field: "invoiceId", Detail: "is of an invoice that awaits another token, on another chain or at another address",
-			}
-		}
-		if err := s.wantUse(ctx, tx, found, invoice.ActAttribute, m.MerchantID); err != nil {
-			return err
-		}
-		out.audit = append(out.audit, access.NewEntry(ctx, s.conf.Now(), access.Change{
-			MerchantID: inv.MerchantID, Action: access.ActionAttributionAssign, Object: found.ID,
-			After: auditedAttribution{m.InvoiceID, m.By, m.Note},
-		}))
-		return s.attributeTo(ctx, tx, out, invoice.ByHand, &found, inv, m)
+		return s.attributeByHand(ctx, tx, out, &found, m)
 	})
 	return found.Payment, err
 }
 
+// attributeByHand attributes a payment under the lock of its chain. If the payment cannot be attributed, it returns an
+// error of AttributeManually before it changes anything.
+func (s *Service) attributeByHand(ctx context.Context, tx *db.Tx, out *outbox, p *PaymentRow, m ManualAttribution) error {
+	inv, err := s.wantAttributable(ctx, tx, *p, m.InvoiceID, m.MerchantID)
+	if err != nil {
+		return err
+	}
+	out.audit = append(out.audit, access.NewEntry(ctx, s.conf.Now(), access.Change{
+		MerchantID: inv.MerchantID, Action: access.ActionAttributionAssign, Object: p.ID,
+		After: auditedAttribution{m.InvoiceID, m.By, m.Note},
+	}))
+	return s.attributeTo(ctx, tx, out, invoice.ByHand, p, inv, m)
+}
+
+// wantAttributable returns the invoice to which a payment may be attributed by hand, by a merchant or by the operator
+// if merchantID is empty. Otherwise it returns an error of AttributeManually.
+func (s *Service) wantAttributable(ctx context.Context, tx *db.Tx, p PaymentRow, invoiceID, merchantID string) (inv invoice.Invoice, err error) {
+	if err := checkAttributable(ctx, tx, p.Payment); err != nil {
+		return inv, err
+	}
+	inv, err = NewReader(tx).Invoice(ctx, invoiceID)
+	switch {
+	case errors.Is(err, db.ErrNotFound), err == nil && merchantID != "" && inv.MerchantID != merchantID:
+		return inv, &invoice.FieldError{Field: "invoiceId", Detail: "is of no invoice"}
+	case err != nil:
+		return inv, err
+	case !inv.Accepts(p.Transfer):
+		return inv, &invoice.FieldError{
+			Field: "invoiceId", Detail: "is of an invoice that awaits another token, on another chain or at another address",
+		}
+	}
+	return inv, s.wantUse(ctx, tx, p, invoice.ActAttribute, merchantID)
+}
+
 // sees reports whether a merchant may see a payment. The empty merchant is the operator.
-func sees(ctx context.Context, tx *db.Tx, merchantID string, p PaymentRow) (bool, error) {
+func sees(ctx context.Context, q db.Querier, merchantID string, p PaymentRow) (bool, error) {
 	if merchantID == "" || p.Attributed() {
 		return merchantID == "" || p.MerchantID == merchantID, nil
 	}
-	return NewReader(tx).HasUnattributed(ctx, merchantID, p.SeenID)
+	return NewReader(q).HasUnattributed(ctx, merchantID, p.SeenID)
 }
 
 // checkAttributable returns ErrAttributed, ErrOrphaned, ErrUndecided or ErrIsRefund if the

@@ -85,42 +85,49 @@ func TestAttributeManually(t *testing.T) {
 				return p
 			}, invoice.Paid, invoice.Duplicate, 2_500_000, []string{created, received, paid, received}},
 		} {
-			w := d.world(t)
-			inv := w.create()
-			p := test.play(w, inv)
-			w.seconds.Add(77)
-			if got := w.unattributed(); !slices.Equal(got, []string{p.ID}) {
-				t.Errorf("%s: without an invoice are %v, want %s", name, got, p.ID)
-			}
-			want := w.payment(p.Transfer).Payment
-			want.InvoiceID, want.MerchantID, want.Method = inv.ID, inv.MerchantID, invoice.ByHand
-			want.AttributedBy, want.AttributedAt = "maria", at(start+77)
-			for range 2 { // repeating it gives the same result
-				got, err := w.attribute(p, inv)
-				if diff := cmp.Diff(want, got, amounts); err != nil || diff != "" {
-					t.Errorf("%s: %v, payment (-want +got):\n%s", name, err, diff)
+			for _, later := range []bool{false, true} {
+				w := d.world(t)
+				inv := w.create()
+				p := test.play(w, inv)
+				w.seconds.Add(77)
+				if got := w.unattributed(); !slices.Equal(got, []string{p.ID}) {
+					t.Errorf("%s: without an invoice are %v, want %s", name, got, p.ID)
 				}
-				w.seconds.Add(1)
-			}
-			if got := w.invoice(inv.ID); got.Status != test.status || got.Exception != test.exception || number(got.AmountPaid) != test.paid {
-				t.Errorf("%s: the invoice is %s, %q, paid %s", name, got.Status, got.Exception, got.AmountPaid)
-			}
-			if diff := cmp.Diff(test.events, w.eventTypes(inv)); diff != "" {
-				t.Errorf("%s: events (-want +got):\n%s", name, diff)
-			}
-			if got := w.unattributed(); len(got) != 0 {
-				t.Errorf("%s: without an invoice are %v still", name, got)
-			}
-			var records int
-			w.must(d.sql.QueryRowContext(t.Context(), `SELECT count(*) FROM attributions WHERE payment_id = $1 AND invoice_id = $2
+				want := w.payment(p.Transfer).Payment
+				want.InvoiceID, want.MerchantID, want.Method = inv.ID, inv.MerchantID, invoice.ByHand
+				want.AttributedBy, want.AttributedAt = "maria", at(start+77)
+				if later {
+					w.seconds.Add(-60)
+					_, err := w.attributeLater(p, inv)
+					w.must(err)
+				}
+				for range 2 { // repeating it gives the same result
+					got, err := w.attribute(p, inv)
+					if diff := cmp.Diff(want, got, amounts); err != nil || diff != "" {
+						t.Errorf("%s: %v, payment (-want +got):\n%s", name, err, diff)
+					}
+					w.seconds.Add(1)
+				}
+				if got := w.invoice(inv.ID); got.Status != test.status || got.Exception != test.exception || number(got.AmountPaid) != test.paid {
+					t.Errorf("%s: the invoice is %s, %q, paid %s", name, got.Status, got.Exception, got.AmountPaid)
+				}
+				if diff := cmp.Diff(test.events, w.eventTypes(inv)); diff != "" {
+					t.Errorf("%s: events (-want +got):\n%s", name, diff)
+				}
+				if got := w.unattributed(); len(got) != 0 {
+					t.Errorf("%s: without an invoice are %v still", name, got)
+				}
+				var records int
+				w.must(d.sql.QueryRowContext(t.Context(), `SELECT count(*) FROM attributions WHERE payment_id = $1 AND invoice_id = $2
 				AND attributed_by = 'maria' AND note = 'she wrote to us' AND attributed_at = $3`, p.ID, inv.ID, start+77).Scan(&records))
-			if records != 1 {
-				t.Errorf("%s: it is recorded %d times, want once", name, records)
-			}
-			// Once final, all of them count.
-			w.final()
-			if got := w.invoice(inv.ID); name == "pending" && (got.Status != invoice.Paid || number(got.AmountPaid) != 1_500_000) {
-				t.Errorf("%s: final, the invoice is %s, paid %s", name, got.Status, got.AmountPaid)
+				if records != 1 {
+					t.Errorf("%s: it is recorded %d times, want once", name, records)
+				}
+				// Once final, all of them count.
+				w.final()
+				if got := w.invoice(inv.ID); name == "pending" && (got.Status != invoice.Paid || number(got.AmountPaid) != 1_500_000) {
+					t.Errorf("%s: final, the invoice is %s, paid %s", name, got.Status, got.AmountPaid)
+				}
 			}
 		}
 	})

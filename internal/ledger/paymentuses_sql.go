@@ -14,9 +14,10 @@ import (
 // PaymentUse has the facts and the decisions that determine the use of a payment.
 type PaymentUse struct {
 	invoice.UseFacts
-	Dismissals []invoice.Decision     // in force, of the payment as it is now
-	Decided    bool                   // a person dismissed it, in its present or an earlier version
-	Prepared   []invoice.RefundRecord // including those that a reorg dropped
+	Dismissals   []invoice.Decision     // in force, of the payment as it is now
+	Decided      bool                   // a person dismissed it, in its present or an earlier version
+	Attributions []invoice.Decision     // in force: at most one
+	Prepared     []invoice.RefundRecord // including those that a reorg dropped
 }
 
 // paymentUses returns the facts that determine the uses of payments, by id. It does not determine
@@ -43,7 +44,7 @@ func paymentUses(ctx context.Context, q db.Querier, payments []PaymentRow) (map[
 	for _, r := range records {
 		prepared[r.PaymentID] = append(prepared[r.PaymentID], r)
 	}
-	decisions, err := dismissals(ctx, q, byID)
+	decisions, err := paymentDecisions(ctx, q, byID)
 	if err != nil {
 		return nil, err
 	}
@@ -51,10 +52,14 @@ func paymentUses(ctx context.Context, q db.Querier, payments []PaymentRow) (map[
 	for _, p := range payments {
 		u := PaymentUse{UseFacts: firstUse(p).WithRefunds(prepared[p.ID], onChain[p.ID]), Prepared: prepared[p.ID]}
 		for _, d := range decisions[p.ID] {
-			u.Decided = true
-			if d.current {
+			switch {
+			case d.Outcome == invoice.Attributed:
+				u.Attributing, u.Attributions = true, append(u.Attributions, d.Decision)
+				continue
+			case d.current:
 				u.Dismissed, u.Dismissals = true, append(u.Dismissals, d.Decision)
 			}
+			u.Decided = true
 		}
 		uses[p.ID] = u
 	}
@@ -81,14 +86,14 @@ func reservingRefunds(ctx context.Context, q db.Querier, paymentIDs []string) ([
 	})
 }
 
-// dismissal is a dismissal of a payment that is in force.
-type dismissal struct {
+// paymentDecision is a decision about a payment that is in force.
+type paymentDecision struct {
 	invoice.Decision
 	current bool // the payment has not changed since
 }
 
-// dismissals returns the dismissals of payments, by payment id.
-func dismissals(ctx context.Context, q db.Querier, payments map[string]PaymentRow) (map[string][]dismissal, error) {
+// paymentDecisions returns the decisions about payments that are in force, by payment id.
+func paymentDecisions(ctx context.Context, q db.Querier, payments map[string]PaymentRow) (map[string][]paymentDecision, error) {
 	ids := make([]string, 0, len(payments))
 	for id := range payments {
 		ids = append(ids, id)
@@ -105,9 +110,9 @@ func dismissals(ctx context.Context, q db.Querier, payments map[string]PaymentRo
 	if err := judgePayments(ctx, q, items); err != nil {
 		return nil, err
 	}
-	found := make(map[string][]dismissal)
+	found := make(map[string][]paymentDecision)
 	for i, d := range decisions {
-		found[d.ObjectID] = append(found[d.ObjectID], dismissal{d, items[i].isDecidedBy(d)})
+		found[d.ObjectID] = append(found[d.ObjectID], paymentDecision{d, items[i].isDecidedBy(d)})
 	}
 	return found, nil
 }

@@ -116,7 +116,7 @@ func (s *Service) saveRefunds(ctx context.Context, tx *db.Tx, out *outbox, ch *C
 		out.audit = append(out.audit, access.NewEntry(ctx, s.conf.Now(), access.Change{
 			MerchantID: d.MerchantID, Action: access.ActionInboxUndo, Object: d.ID, Before: auditDecision(w.waiver), After: auditDecision(d),
 		}))
-		if err := undoDecision(ctx, tx, d); err != nil {
+		if err := endDecision(ctx, tx, d); err != nil {
 			return err
 		}
 	}

@@ -70,9 +70,13 @@ func (s *Service) wantUse(ctx context.Context, tx *db.Tx, p PaymentRow, act invo
 // empty. It does not name people or refunds of other merchants.
 func (u paymentUse) refusal(p invoice.Payment, use invoice.PaymentUse, merchantID string) error {
 	sees := func(id string) bool { return merchantID == "" || id == merchantID || id == "" }
-	i := slices.IndexFunc(u.Dismissals, func(d invoice.Decision) bool { return sees(d.MerchantID) })
-	if use == invoice.UseDismissed && i >= 0 {
-		return &DecidedError{u.Dismissals[i]}
+	decisions := u.Dismissals
+	if use == invoice.UseAttributing {
+		decisions = u.Attributions
+	}
+	i := slices.IndexFunc(decisions, func(d invoice.Decision) bool { return sees(d.MerchantID) })
+	if (use == invoice.UseDismissed || use == invoice.UseAttributing) && i >= 0 {
+		return &DecidedError{decisions[i]}
 	}
 	e := &UsedError{Payment: p, Use: use}
 	for _, r := range u.Prepared {
@@ -102,6 +106,10 @@ const maxRefunding = 100
 // wantFree returns a *UsedError unless a person may decide about an item. The payment must have no
 // other use, and the payments of an underpaid invoice must not be on their way back.
 func (s *Service) wantFree(ctx context.Context, tx *db.Tx, item InboxItem, req DecisionRequest) error {
+	if req.Outcome == invoice.Attributed {
+		_, err := s.wantAttributable(ctx, tx, item.Payment, req.InvoiceID, req.MerchantID)
+		return err
+	}
 	if item.Payment.ID != "" {
 		return s.wantUse(ctx, tx, item.Payment, invoice.ActDismiss, req.MerchantID)
 	}

@@ -47,6 +47,10 @@ var acts = map[string]func(g *useGame, inv invoice.Invoice) error{
 		_, err := g.attribute(g.payment, inv)
 		return err
 	},
+	"decide": func(g *useGame, inv invoice.Invoice) error {
+		_, err := g.Decide(g.as("maria"), g.attribution(g.item, inv))
+		return err
+	},
 	"prepare": func(g *useGame, _ invoice.Invoice) error {
 		_, err := g.prepare(g.payment, 0, of(g.merchant))
 		return err
@@ -109,7 +113,7 @@ var events = map[string]func(g *useGame){
 
 // usesAfter are the uses of a payment after an act or an event.
 var usesAfter = map[string]invoice.PaymentUse{
-	"claim": invoice.UseCounted, "attribute": invoice.UseCounted, "prepare": invoice.UseRefunding, "dismiss": invoice.UseDismissed,
+	"claim": invoice.UseCounted, "attribute": invoice.UseCounted, "prepare": invoice.UseRefunding, "dismiss": invoice.UseDismissed, "decide": invoice.UseAttributing,
 	"nothing": invoice.UseUndecided, "canceled": invoice.UseUndecided, "expired": invoice.UseUndecided, "undone": invoice.UseUndecided, "rescan": invoice.UseUndecided,
 	"plain transfer": invoice.UseRefunding, "submitted": invoice.UseRefunding, "sent": invoice.UseRefunding, "sent, dropped": invoice.UseRefunding,
 	"plain transfer, final": invoice.UseRefunded, "sent, final": invoice.UseRefunded,
@@ -136,11 +140,15 @@ func useName(err error) string {
 // outcomes are the results of an act on a payment with each use.
 var outcomes = map[string]map[invoice.PaymentUse]string{
 	"claim": {invoice.UseUndecided: "done", invoice.UseCounted: ledger.ErrNothingToClaim.Error(), invoice.UseRefunding: errKept.Error(), invoice.UseRefunded: errKept.Error(),
-		invoice.UseDismissed: errKept.Error()},
-	"attribute": {invoice.UseUndecided: "done", invoice.UseCounted: "attributed", invoice.UseRefunding: "refunding", invoice.UseRefunded: "refunded", invoice.UseDismissed: "decided"},
+		invoice.UseDismissed: errKept.Error(), invoice.UseAttributing: errKept.Error()},
+	"attribute": {invoice.UseUndecided: "done", invoice.UseCounted: "attributed", invoice.UseRefunding: "refunding", invoice.UseRefunded: "refunded", invoice.UseDismissed: "decided",
+		invoice.UseAttributing: "decided"},
+	"decide": {invoice.UseUndecided: "done", invoice.UseCounted: "attributed", invoice.UseRefunding: "refunding", invoice.UseRefunded: "refunded", invoice.UseDismissed: "decided",
+		invoice.UseAttributing: "decided"},
 	"prepare": {invoice.UseUndecided: "done", invoice.UseCounted: "done", invoice.UseRefunding: ledger.ErrRefundExceeds.Error(), invoice.UseRefunded: ledger.ErrRefundExceeds.Error(),
-		invoice.UseDismissed: "decided"},
-	"dismiss": {invoice.UseUndecided: "done", invoice.UseCounted: "attributed", invoice.UseRefunding: "refunding", invoice.UseRefunded: "refunded", invoice.UseDismissed: "decided"},
+		invoice.UseDismissed: "decided", invoice.UseAttributing: "decided"},
+	"dismiss": {invoice.UseUndecided: "done", invoice.UseCounted: "attributed", invoice.UseRefunding: "refunding", invoice.UseRefunded: "refunded", invoice.UseDismissed: "decided",
+		invoice.UseAttributing: "decided"},
 }
 
 // checkUse fails the test unless a payment has a use, as computed from all stored rows, and an invoice

@@ -19,6 +19,8 @@ const (
 	remainderInterval = 30 * time.Second
 	// refundInterval is how often expireRefunds runs.
 	refundInterval = 30 * time.Second
+	// attributionInterval is how often applyAttributions runs.
+	attributionInterval = 5 * time.Second
 	// rollupInterval is how often advanceRollups runs.
 	rollupInterval = time.Minute
 	// backlogPause is the least time between two transactions of a backlog that takes minutes, such as
@@ -41,6 +43,7 @@ func (s *Server) startMaintenance(ctx context.Context, group *errgroup.Group) {
 		{maintenanceInterval, s.maintain},
 		{remainderInterval, s.assignRemainders},
 		{refundInterval, s.expireRefunds},
+		{attributionInterval, s.applyAttributions},
 		{access.QuotaInterval, s.countInvoices},
 		{rollupInterval, func(ctx context.Context) { s.advanceRollups(ctx, rollups) }},
 		{statisticsInterval, s.updateStatistics},
@@ -78,6 +81,13 @@ func (s *Server) maintain(ctx context.Context) {
 func (s *Server) expireRefunds(ctx context.Context) {
 	if err := s.settle.ExpireRefunds(ctx); err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Error("expiry of prepared refunds failed, will retry", "err", err)
+	}
+}
+
+// applyAttributions attributes the payments for which people decided that, and did not undo it.
+func (s *Server) applyAttributions(ctx context.Context) {
+	if err := s.settle.ApplyAttributions(ctx); err != nil && ctx.Err() == nil {
+		s.cfg.Logger.Error("attribution of payments failed, will retry", "err", err)
 	}
 }
 

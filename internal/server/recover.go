@@ -193,7 +193,7 @@ func (s *Server) beginRecovery(ctx context.Context) error {
 		if _, err := webhooks.StartTimeline(ctx, tx, s.ids.New(invoice.PrefixTimeline), s.cfg.Now()); err != nil {
 			return err
 		}
-		if err := ledger.RecoverFrom(ctx, tx); err != nil {
+		if err := ledger.RecoverFrom(ctx, tx, s.cfg.Now()); err != nil {
 			return err
 		}
 		if err := access.EndSessions(ctx, tx); err != nil {

@@ -78,6 +78,9 @@ func recordDecisions(t *testing.T, read *db.DB, what *string) {
 	*what = "decisions: of an object"
 	_, err = ledger.NewReader(read).Decisions(t.Context(), ledger.DecisionFilter{ObjectID: "pay_1", Limit: 50})
 	rowtest.Must(t, err)
+	*what = "decisions: of an invoice"
+	_, err = ledger.NewReader(read).Decisions(t.Context(), ledger.DecisionFilter{ObjectID: "inv_1", Limit: 50})
+	rowtest.Must(t, err)
 	*what = "sessions: of a key"
 	_, err = access.Sessions(t.Context(), read, access.SessionFilter{KeyID: "key_1", Limit: 50})
 	rowtest.Must(t, err)

@@ -851,7 +851,7 @@ CREATE TABLE payments (
     item             TEXT COLLATE "C" CHECK (item IN ('unattributed', 'claimed')),
     -- the use of the payment, see docs/states.md
     use              TEXT COLLATE "C" NOT NULL
-        CHECK (use IN ('undecided', 'counted', 'refunding', 'refunded', 'dismissed')),
+        CHECK (use IN ('undecided', 'counted', 'refunding', 'refunded', 'dismissed', 'attributing')),
     -- sum that was refunded, or was to be, while its invoice was open; null for 0
     returned         TEXT COLLATE "C" CHECK (trim(returned, '0123456789') = '' AND length(returned) >= 1),
     UNIQUE (chain_key, tx_hash, ordinal),
@@ -2103,8 +2103,8 @@ CREATE TABLE inbox_decisions (
     object_id   TEXT COLLATE "C" NOT NULL CHECK (length(object_id) BETWEEN 1 AND 64),
     -- version of the item that the person saw
     version     TEXT COLLATE "C" NOT NULL CHECK (length(version) BETWEEN 1 AND 200),
-    -- dismissed or accepted
-    decision    TEXT COLLATE "C" NOT NULL CHECK (decision IN ('dismissed', 'accepted')),
+    -- dismissed, accepted, or attributed
+    decision    TEXT COLLATE "C" NOT NULL CHECK (decision IN ('dismissed', 'accepted', 'attributed')),
     -- why
     reason      TEXT COLLATE "C" NOT NULL CHECK (length(reason) BETWEEN 1 AND 200),
     -- name of the person's key
@@ -2115,10 +2115,22 @@ CREATE TABLE inbox_decisions (
     undone_by   TEXT COLLATE "C" CHECK (length(undone_by) BETWEEN 1 AND 200),
     -- Unix seconds: when it was undone
     undone_at   BIGINT,
-    CHECK ((undone_by IS NULL) = (undone_at IS NULL))
+    -- the invoice to which the payment is attributed; null unless decision is attributed
+    invoice_id  TEXT COLLATE "C" REFERENCES invoices (id),
+    -- Unix seconds: when the attribution is to take effect; until then it can be undone
+    applies_at  BIGINT,
+    -- Unix seconds: when the attribution took effect
+    applied_at  BIGINT,
+    CHECK ((undone_by IS NULL) = (undone_at IS NULL)),
+    CHECK ((decision = 'attributed') = (invoice_id IS NOT NULL) AND (invoice_id IS NULL) = (applies_at IS NULL)),
+    CHECK (applied_at IS NULL OR applies_at IS NOT NULL AND undone_at IS NULL)
 );
+-- The decisions in force.
 CREATE UNIQUE INDEX inbox_decisions_in_force ON inbox_decisions (object_id, kind, version, merchant_id)
-    WHERE undone_at IS NULL;
+    WHERE undone_at IS NULL AND applied_at IS NULL;
+CREATE INDEX inbox_decisions_by_invoice ON inbox_decisions (invoice_id, id) WHERE invoice_id IS NOT NULL;
+CREATE INDEX inbox_decisions_to_apply ON inbox_decisions (applies_at)
+    WHERE applies_at IS NOT NULL AND undone_at IS NULL AND applied_at IS NULL;
 CREATE INDEX inbox_decisions_by_merchant ON inbox_decisions (merchant_id, id);
 CREATE INDEX inbox_decisions_by_object ON inbox_decisions (object_id, id);
 

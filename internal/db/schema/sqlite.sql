@@ -835,7 +835,7 @@ CREATE TABLE payments (
     -- kind of the item in the operator's inbox; null if it needs no decision
     item             TEXT CHECK (item IN ('unattributed', 'claimed')),
     -- the use of the payment, see docs/states.md
-    use              TEXT NOT NULL CHECK (use IN ('undecided', 'counted', 'refunding', 'refunded', 'dismissed')),
+    use              TEXT NOT NULL CHECK (use IN ('undecided', 'counted', 'refunding', 'refunded', 'dismissed', 'attributing')),
     -- sum that was refunded, or was to be, while its invoice was open; null for 0
     returned         TEXT CHECK (trim(returned, '0123456789') = '' AND length(returned) >= 1),
     UNIQUE (chain_key, tx_hash, ordinal),
@@ -2089,8 +2089,8 @@ CREATE TABLE inbox_decisions (
     object_id   TEXT NOT NULL CHECK (length(object_id) BETWEEN 1 AND 64),
     -- version of the item that the person saw
     version     TEXT NOT NULL CHECK (length(version) BETWEEN 1 AND 200),
-    -- dismissed or accepted
-    decision    TEXT NOT NULL CHECK (decision IN ('dismissed', 'accepted')),
+    -- dismissed, accepted, or attributed
+    decision    TEXT NOT NULL CHECK (decision IN ('dismissed', 'accepted', 'attributed')),
     -- why
     reason      TEXT NOT NULL CHECK (length(reason) BETWEEN 1 AND 200),
     -- name of the person's key
@@ -2101,10 +2101,22 @@ CREATE TABLE inbox_decisions (
     undone_by   TEXT CHECK (length(undone_by) BETWEEN 1 AND 200),
     -- Unix seconds: when it was undone
     undone_at   BIGINT,
-    CHECK ((undone_by IS NULL) = (undone_at IS NULL))
+    -- the invoice to which the payment is attributed; null unless decision is attributed
+    invoice_id  TEXT REFERENCES invoices (id),
+    -- Unix seconds: when the attribution is to take effect; until then it can be undone
+    applies_at  BIGINT,
+    -- Unix seconds: when the attribution took effect
+    applied_at  BIGINT,
+    CHECK ((undone_by IS NULL) = (undone_at IS NULL)),
+    CHECK ((decision = 'attributed') = (invoice_id IS NOT NULL) AND (invoice_id IS NULL) = (applies_at IS NULL)),
+    CHECK (applied_at IS NULL OR applies_at IS NOT NULL AND undone_at IS NULL)
 );
+-- The decisions in force.
 CREATE UNIQUE INDEX inbox_decisions_in_force ON inbox_decisions (object_id, kind, version, merchant_id)
-    WHERE undone_at IS NULL;
+    WHERE undone_at IS NULL AND applied_at IS NULL;
+CREATE INDEX inbox_decisions_by_invoice ON inbox_decisions (invoice_id, id) WHERE invoice_id IS NOT NULL;
+CREATE INDEX inbox_decisions_to_apply ON inbox_decisions (applies_at)
+    WHERE applies_at IS NOT NULL AND undone_at IS NULL AND applied_at IS NULL;
 CREATE INDEX inbox_decisions_by_merchant ON inbox_decisions (merchant_id, id);
 CREATE INDEX inbox_decisions_by_object ON inbox_decisions (object_id, id);
 

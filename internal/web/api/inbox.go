@@ -33,10 +33,10 @@ func (a *API) listInbox(w http.ResponseWriter, r *http.Request) error {
 	limit, scope := q.limit(), q.scope("inbox", "merchantId", "kind")
 	merchantID, possible := q.merchantID()
 	f := ledger.InboxFilter{MerchantID: merchantID, Kind: q.itemKind(), Before: q.cursor(scope), Limit: limit}
-	if id, ok := q.get("invoiceId"); ok {
-		f.InvoiceID = id
-		if _, err := parseInvoiceID(id); err != nil || len(id) > maxObjectID || f.Kind != "" || f.Before != "" {
-			q.reject("invoiceId", "must be the id of an invoice, without kind and cursor")
+	if id, ok := q.get("objectId"); ok {
+		f.ObjectID = id
+		if !isVisibleASCII(id) || len(id) > maxObjectID || f.Kind != "" || f.Before != "" {
+			q.reject("objectId", "must be the id of a payment or an invoice, without kind and cursor")
 		}
 	}
 	if q.err != nil {
@@ -134,6 +134,9 @@ func (a *API) decide(w http.ResponseWriter, r *http.Request) error {
 		text(o, "", "decision", &req.Outcome, func(s string) (invoice.Outcome, error) { return invoice.Outcome(s), nil }),
 		label(o, "reason", &req.Reason),
 	)
+	if req.Outcome == invoice.Attributed && err == nil {
+		err = text(o, "", "invoiceId", &req.InvoiceID, parseInvoiceID)
+	}
 	if _, given := o["merchantId"]; err == nil && given {
 		err = text(o, "", "merchantId", &named, asIs)
 	}
@@ -217,8 +220,8 @@ func usedDetail(e *ledger.UsedError) string {
 		return "The payment " + e.Payment.ID + " is being sent back."
 	case e.Use == invoice.UseRefunded:
 		return "The payment " + e.Payment.ID + " was sent back."
-	case e.Use == invoice.UseDismissed:
-		return "Another merchant of the address has dismissed the payment " + e.Payment.ID + ". The operator can take that back."
+	case e.Use == invoice.UseDismissed, e.Use == invoice.UseAttributing:
+		return "Another merchant of the address has decided about the payment " + e.Payment.ID + ". The operator can take that back."
 	}
 	return "The payment " + e.Payment.ID + " is " + string(e.Use) + "."
 }

@@ -76,7 +76,7 @@ func (a *API) moneyRoutes() []webpage.Route {
 			a.withdrawSubmission, webpage.CallsNodes),
 		a.route("GET /api/claims", access.PaymentsRead, a.listClaims, webpage.Standby,
 			webpage.Takes("merchantId paymentId"+ofPage)),
-		a.route("GET /api/inbox", access.PaymentsRead, a.listInbox, webpage.Takes("merchantId kind invoiceId"+ofPage)),
+		a.route("GET /api/inbox", access.PaymentsRead, a.listInbox, webpage.Takes("merchantId kind objectId"+ofPage)),
 		a.route("GET /api/inbox/counts", access.PaymentsRead, a.countInbox, webpage.Takes("merchantId")),
 		a.route("GET /api/inbox/decisions", access.PaymentsRead, a.listDecisions,
 			webpage.Takes("merchantId objectId"+ofPage)),

@@ -16,11 +16,11 @@ type attributePage struct {
 	paymentRow
 	Invoice   invoiceRow
 	Candidate candidateRow
-	Note      string
+	Item      apitypes.InboxItem // of the payment
 }
 
-// confirmAttribution shows the payment and the invoice of an attribution before it is made. Without an invoice it leads to
-// the payment's page.
+// confirmAttribution shows the payment and the invoice of an attribution before it is decided. Without an invoice, or if
+// the payment needs no decision, it leads to the payment's page.
 func (d *Dashboard) confirmAttribution(w http.ResponseWriter, r *http.Request) error {
 	v := visitOf(r)
 	if r.URL.Query().Get("invoiceId") == "" {
@@ -31,7 +31,17 @@ func (d *Dashboard) confirmAttribution(w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	form := attributionForm{InvoiceID: strings.TrimSpace(r.URL.Query().Get("invoiceId")), Note: strings.TrimSpace(r.URL.Query().Get("note"))}
+	query := v.query()
+	query.Set("objectId", p.ID)
+	var inbox apitypes.InboxList
+	if err := d.service.get(r.Context(), "/api/inbox", query, &inbox); err != nil {
+		return err
+	}
+	if len(inbox.Items) == 0 {
+		d.redirect(w, r, id("/dashboard/payments", p.ID))
+		return nil
+	}
+	form := attributionForm{InvoiceID: strings.TrimSpace(r.URL.Query().Get("invoiceId"))}
 	var found apitypes.InvoiceResponse
 	err = d.service.get(r.Context(), id("/api/invoices", form.InvoiceID), nil, &found)
 	if refused := (*problem)(nil); errors.As(err, &refused) && refused.Status == http.StatusNotFound {
@@ -46,35 +56,41 @@ func (d *Dashboard) confirmAttribution(w http.ResponseWriter, r *http.Request) e
 	if i < 0 { // the service did not suggest it
 		all, i = []candidateRow{{PaymentCandidate: apitypes.PaymentCandidate{InvoiceID: found.Invoice.ID, Status: found.Invoice.Status}}}, 0
 	}
-	body := attributePage{v.paymentRow(p), v.invoiceRows([]apitypes.Invoice{found.Invoice})[0], all[i], form.Note}
+	body := attributePage{v.paymentRow(p), v.invoiceRows([]apitypes.Invoice{found.Invoice})[0], all[i], inbox.Items[0]}
 	return d.render(w, r, http.StatusOK, "attribute.html", "attribute.title", body)
 }
 
-// attribute attributes a payment to the invoice that a person chose or typed.
-func (d *Dashboard) attribute(w http.ResponseWriter, r *http.Request) error {
-	if err := parseForm(w, r); err != nil {
-		return err
+// decidedRow is a decision in force on the page of a payment or an invoice.
+type decidedRow struct {
+	apitypes.Decision
+	Page *visit
+	From string // id of the payment or the invoice
+	Left int64  // seconds until an attribution takes effect; 0 for other decisions
+}
+
+// decidedAbout returns the decisions about a payment or an invoice that are in force.
+func (d *Dashboard) decidedAbout(r *http.Request, objectID string) (rows []decidedRow, err error) {
+	var list apitypes.DecisionList
+	err = d.service.get(r.Context(), "/api/inbox/decisions", url.Values{"objectId": {objectID}}, &list)
+	for _, of := range list.Decisions {
+		if of.UndoneAt != 0 || of.AppliedAt != 0 {
+			continue
+		}
+		row := decidedRow{Decision: of, Page: visitOf(r), From: objectID}
+		if of.AppliesAt != 0 {
+			row.Left = max(1, of.AppliesAt-d.cfg.Now().Unix())
+		}
+		rows = append(rows, row)
 	}
-	form := attributionForm{InvoiceID: strings.TrimSpace(r.PostFormValue("invoiceId")), Note: strings.TrimSpace(r.PostFormValue("note"))}
-	err := d.service.send(r.Context(), http.MethodPost, id("/api/payments", r.PathValue("id"))+"/attribution", apitypes.AttributePaymentRequest{
-		InvoiceID: form.InvoiceID, By: visitOf(r).principal.Label(), Note: form.Note,
-	}, nil)
-	if form.Error, err = detail(err); err != nil {
-		return err
-	}
-	if form.Error != "" {
-		return d.showPayment(w, r, http.StatusConflict, form)
-	}
-	d.redirect(w, r, id("/dashboard/payments", r.PathValue("id")))
-	return nil
+	return rows, err
 }
 
 // invoiceActs is what a person can do about an invoice.
 type invoiceActs struct {
 	Item         *apitypes.InboxItem // that needs a decision; nil without one
-	Decided      *apitypes.Decision  // in force; nil without one
-	Unattributed []paymentRow        // payments that may be for the invoice
-	NewestEvent  string              // id; empty if the person may not send it again
+	Decided      []decidedRow
+	Unattributed []paymentRow // payments that may be for the invoice
+	NewestEvent  string       // id; empty if the person may not send it again
 	Refundable   []paymentRow
 }
 
@@ -86,16 +102,13 @@ func (d *Dashboard) addActs(r *http.Request, view *invoiceView) error {
 			view.Refundable = append(view.Refundable, v.paymentRow(p.Payment))
 		}
 	}
-	var decided apitypes.DecisionList
-	if err := d.service.get(r.Context(), "/api/inbox/decisions", url.Values{"objectId": {view.ID}, "limit": {"1"}}, &decided); err != nil {
+	var err error
+	if view.Decided, err = d.decidedAbout(r, view.ID); err != nil {
 		return err
-	}
-	if len(decided.Decisions) > 0 && decided.Decisions[0].UndoneAt == 0 {
-		view.Decided = &decided.Decisions[0]
 	}
 	if v.Can(access.AttributionWrite) && view.Status != apitypes.StatusDraft {
 		var item apitypes.InboxList
-		if err := d.service.get(r.Context(), "/api/inbox", url.Values{"invoiceId": {view.ID}}, &item); err != nil {
+		if err := d.service.get(r.Context(), "/api/inbox", url.Values{"objectId": {view.ID}}, &item); err != nil {
 			return err
 		}
 		if len(item.Items) > 0 {

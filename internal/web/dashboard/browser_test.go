@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/quittance/quittance/internal/access"
+	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/browsertest"
 )
 
@@ -73,7 +74,16 @@ func TestExtraFindLostPayment(t *testing.T) {
 	d.AwaitText("main", "0.20 USDC less than the invoice asks for.")
 	d.Follow("Attribute…")
 	d.AwaitText("h1", "Attribute this payment?")
+	d.fill("[name=reason]", "She called")
 	d.Follow("Attribute")
+	d.AwaitText("main", "Takes effect in")
+	d.Follow("Undo")
+	d.AwaitText("main", "0.20 USDC less than the invoice asks for.")
+	d.Follow("Attribute…")
+	d.fill("[name=reason]", "She called")
+	d.Follow("Attribute")
+	d.AwaitText("main", "Takes effect in")
+	w.forward(invoice.AttributionDelay)
 	d.AwaitText("main", "by hand · maria")
 	if got := w.read(made.ID); got.AmountPaid != "4700000" {
 		t.Errorf("the invoice has %s paid", got.AmountPaid)

@@ -66,6 +66,12 @@ func (w *world) paymentTo(to invoice.Address, minor string) apitypes.Payment {
 	return found.Payments[0]
 }
 
+// attribute attributes a payment to an invoice at once, as maria's program does.
+func (w *world) attribute(paymentID, invoiceID string) {
+	w.t.Helper()
+	w.operator.api("POST", "/api/payments/"+paymentID+"/attribution", apitypes.AttributePaymentRequest{InvoiceID: invoiceID, By: "maria"}, nil)
+}
+
 // paid creates an invoice of acme, and returns it once it is paid in full.
 func (w *world) paid(more member) apitypes.Invoice {
 	w.t.Helper()

@@ -157,7 +157,6 @@ func (d *Dashboard) transferRoutes() []webpage.Route {
 		d.route("GET /dashboard/payments.csv", access.PaymentsRead, paymentList.export(d), webpage.Long),
 		d.route("GET /dashboard/payments/{id}", access.PaymentsRead, d.payment),
 		d.route("GET /dashboard/payments/{id}/attribute", access.AttributionWrite, d.confirmAttribution),
-		d.route("POST /dashboard/payments/{id}/attribute", access.AttributionWrite, d.attribute),
 		d.route("GET /dashboard/payments/{id}/refund", access.InvoicesWrite, d.prepareRefundPage),
 		d.route("POST /dashboard/payments/{id}/refund", access.InvoicesWrite, d.prepareRefund, webpage.CallsNodes),
 		d.route("GET /dashboard/refunds", access.PaymentsRead, refundList.show(d)),

@@ -86,7 +86,6 @@ var harmless = map[string]string{
 	"/dashboard/invoices/{id}/delete":                              "payers have not seen a draft",
 	"/dashboard/invoices/{id}/send":                                "limits bound the mails, and the customer can stop them",
 	"/dashboard/invoices/{id}/reminders/drop":                      "sends less",
-	"/dashboard/payments/{id}/attribute":                           "can be undone",
 	"/dashboard/inbox/decide":                                      "can be undone",
 	"/dashboard/inbox/decisions/{id}/undo":                         "undoes",
 	"/dashboard/payments/{id}/refund":                              "needs one for a typed address; a wallet signs it",

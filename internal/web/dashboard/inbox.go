@@ -224,7 +224,8 @@ func (d *Dashboard) decide(w http.ResponseWriter, r *http.Request) error {
 	v := visitOf(r)
 	refused, err := detail(d.service.send(r.Context(), http.MethodPost, "/api/inbox/decisions", apitypes.DecideRequest{
 		Kind: apitypes.InboxKind(r.PostFormValue("kind")), ObjectID: r.PostFormValue("objectId"), Version: r.PostFormValue("version"),
-		Decision: apitypes.DecisionOutcome(r.PostFormValue("decision")), Reason: strings.TrimSpace(r.PostFormValue("reason")), MerchantID: v.merchant,
+		Decision: apitypes.DecisionOutcome(r.PostFormValue("decision")), Reason: strings.TrimSpace(r.PostFormValue("reason")),
+		InvoiceID: r.PostFormValue("invoiceId"), MerchantID: v.merchant,
 	}, nil))
 	if err != nil {
 		return err
@@ -236,12 +237,13 @@ func (d *Dashboard) decide(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// cameFrom returns the page of the invoice on which a form about it was, or "".
+// cameFrom returns the page of the invoice or the payment that a form came from, or "".
 func (d *Dashboard) cameFrom(r *http.Request) string {
-	if of := r.PostFormValue("invoice"); strings.HasPrefix(of, invoice.PrefixInvoice) {
+	of := r.PostFormValue("from")
+	if strings.HasPrefix(of, invoice.PrefixInvoice) {
 		return id("/dashboard/invoices", of)
 	}
-	return ""
+	return objectPage(of)
 }
 
 // decisionList is the list of decisions.

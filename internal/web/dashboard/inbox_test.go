@@ -35,7 +35,7 @@ func TestInboxDismiss(t *testing.T) {
 
 	second.decide(stale, "dismissed", "Spam").want(t, http.StatusConflict, "maria has dismissed this at", "<i>Our own</i> transfer")
 	path := "/dashboard/payments/" + odd.ID
-	second.post(path+"/attribute", url.Values{"invoiceId": {made.ID}}).want(t, http.StatusConflict, "maria has dismissed this at")
+	second.get(path+"/attribute?invoiceId="+made.ID).want(t, http.StatusOK, "Dismissed · maria", "Undo")
 	support := w.person("acme", access.Support)
 	decisions := support.get("/dashboard/inbox/decisions").want(t, http.StatusOK, "Dismissed")
 	if acts := decisions.actions(); strings.Contains(strings.Join(acts, " "), "undo") {
@@ -53,10 +53,8 @@ func TestInboxDismiss(t *testing.T) {
 	second.post(undo, nil).want(t, http.StatusOK, "4.70 USDC")
 	second.get("/dashboard/inbox/decisions").want(t, http.StatusOK, "Dismissed", "Undone by maria")
 
-	first.submit(first.get(path+"/attribute?invoiceId="+made.ID), path+"/attribute", nil)
+	w.attribute(odd.ID, made.ID)
 	second.decide(stale, "dismissed", "Spam").want(t, http.StatusConflict, "belongs to the invoice "+made.ID, "maria attributed it at")
-	other := w.invoice("acme", nil)
-	second.post(path+"/attribute", url.Values{"invoiceId": {other.ID}}).want(t, http.StatusConflict, "maria attributed it at")
 
 	var log apitypes.AuditList
 	w.operator.api("GET", "/api/audit?merchantId=acme&limit=200", nil, &log)
@@ -93,14 +91,14 @@ func TestInboxExceptions(t *testing.T) {
 	finance := w.person("acme", access.Finance)
 	paid := w.paid(nil)
 	tx := w.payment("4900000")
-	finance.post("/dashboard/payments/"+tx.ID+"/attribute", url.Values{"invoiceId": {paid.ID}}).want(t, http.StatusOK, "by hand")
+	w.attribute(tx.ID, paid.ID)
 	page := finance.get("/dashboard/inbox?kind=duplicate").want(t, http.StatusOK, "Paid twice", "More came after the invoice was paid", "Refund…")
 	finance.decide(page, "accepted", "No").want(t, http.StatusConflict, "dismissed")
 	finance.decide(page, "dismissed", "").want(t, http.StatusConflict, "Reason ")
 	finance.decide(page, "dismissed", "The customer wants credit").want(t, http.StatusOK, "The customer wants credit")
 	finance.get("/dashboard/inbox").want(t, http.StatusOK, "Nothing needs a decision.")
 	again := w.payment("5000000")
-	finance.post("/dashboard/payments/"+again.ID+"/attribute", url.Values{"invoiceId": {paid.ID}}).want(t, http.StatusOK, "by hand")
+	w.attribute(again.ID, paid.ID)
 	finance.get("/dashboard/inbox").want(t, http.StatusOK, "Paid twice")
 	finance.get("/dashboard/inbox?kind=lost").want(t, http.StatusBadRequest, "Kind ")
 	w.operator.get("/dashboard/inbox?merchantId=acme").want(t, http.StatusOK, "Paid twice")
@@ -155,13 +153,13 @@ func TestInboxUnderpaid(t *testing.T) {
 	finance := w.person("acme", access.Finance)
 	made := w.invoice("acme", nil)
 	part := w.payment("4700000")
-	finance.post("/dashboard/payments/"+part.ID+"/attribute", url.Values{"invoiceId": {made.ID}}).want(t, http.StatusOK, "by hand")
+	w.attribute(part.ID, made.ID)
 	finance.get("/dashboard/inbox").want(t, http.StatusOK, "Nothing needs a decision.") // the rest may come
 	w.chain.MineAt(made.Invoice.ExpiresAt + 1)
 	w.chain.MineAt(made.Invoice.ExpiresAt + 2)
 	w.await("expired invoice", func() bool { return w.read(made.ID).Status == "expired" })
 	late := w.payment("500000")
-	finance.post("/dashboard/payments/"+late.ID+"/attribute", url.Values{"invoiceId": {made.ID}}).want(t, http.StatusOK, "by hand")
+	w.attribute(late.ID, made.ID)
 	finance.get("/dashboard/inbox").want(t, http.StatusOK, "Late")
 	w.chain.MineAt(w.chain.Head().Time+1, chaintest.NewTx(chaintest.Transfer(houseToken, acmePays, payer, invoice.NewAmount(500_000))))
 	w.chain.MineAt(w.chain.Head().Time + 1)

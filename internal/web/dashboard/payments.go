@@ -90,6 +90,7 @@ type paymentPage struct {
 	Refunds    []refundRow
 	Form       attributionForm
 	Refundable bool // a part of it is left, and it is final
+	Decided    []decidedRow
 }
 
 // candidateRow is an invoice that a payment may be meant for.
@@ -101,7 +102,7 @@ type candidateRow struct {
 }
 
 // attributionForm is the values that a person typed to attribute a payment.
-type attributionForm struct{ InvoiceID, Note, Error string }
+type attributionForm struct{ InvoiceID, Error string }
 
 // attributionPart is the data of the template attribute.
 type attributionPart struct {
@@ -128,7 +129,10 @@ func (d *Dashboard) showPayment(w http.ResponseWriter, r *http.Request, code int
 		return err
 	}
 	body := paymentPage{paymentRow: v.paymentRow(p), Explorer: d.explorer(p.ChainKey, p.TxHash), Form: form, Candidates: v.candidates(p)}
-	body.Refundable = isRefundable(p)
+	if body.Decided, err = d.decidedAbout(r, p.ID); err != nil {
+		return err
+	}
+	body.Refundable = isRefundable(p) && len(body.Decided) == 0
 	var refunds apitypes.RefundList
 	if err := d.service.get(r.Context(), id("/api/payments", p.ID)+"/refunds", nil, &refunds); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quittance/quittance/apitypes"
 	"github.com/quittance/quittance/internal/access"
@@ -63,21 +64,30 @@ func TestAttribute(t *testing.T) {
 	if actions := strings.Join(seen.actions(), " "); strings.Contains(actions, "/attribute") || strings.Contains(actions, "/refund") {
 		t.Errorf("support may %s", actions)
 	}
-	support.post(path+"/attribute", url.Values{"invoiceId": {made.ID}}).want(t, http.StatusForbidden)
-	finance.get(path).want(t, http.StatusOK, "It counts as a part of the invoice", "An attribution is final.")
+	finance.get(path).want(t, http.StatusOK, "It counts as a part of the invoice", "You can undo it for a minute.")
 	finance.get("/dashboard/invoices/"+made.ID).want(t, http.StatusOK, "Attribute a payment", "belong to no invoice", "4.70 USDC", "Copy link")
 	finance.get(path+"/attribute?invoiceId=inv_none").want(t, http.StatusNotFound, "No invoice has this id.")
-	finance.post(path+"/attribute", url.Values{"invoiceId": {"inv_none"}}).want(t, http.StatusConflict, "Invoice id ")
 	support.get(path+"/attribute?invoiceId="+made.ID).want(t, http.StatusForbidden)
 	page := finance.get(path+"/attribute?invoiceId="+made.ID).want(t, http.StatusOK, "Attribute this payment?", "4.70 USDC", "4.90 USDC", "It counts as a part of the invoice")
-	done := finance.submit(page, path+"/attribute", url.Values{"note": {"a <b>call</b>"}}).want(t, http.StatusOK, "by hand · maria", "Note a <b>call</b>")
-	if done.path != path {
-		t.Errorf("the attribution leads to %s", done.path)
+	decide := url.Values{"decision": {"attributed"}, "reason": {"a <b>call</b>"}}
+	done := finance.submit(page, "/dashboard/inbox/decide", decide).want(t, http.StatusOK, "Attribution inv_", "· maria", "a <b>call</b>", "Takes effect in", "nobody is told", "Undo")
+	if done.path != path || strings.Contains(strings.Join(done.actions(), " "), "/attribute") || strings.Contains(done.body, `/refund"`) {
+		t.Errorf("the attribution leads to %s, with %v", done.path, done.actions())
 	}
+	w.person("acme", access.Admin).submit(page, "/dashboard/inbox/decide", decide).want(t, http.StatusConflict, "maria has attributed this")
+	undo := "/dashboard/inbox/decisions/" + w.decided(short.ID) + "/undo"
+	shown := finance.get("/dashboard/invoices/"+made.ID).want(t, http.StatusOK, "Attribution inv_", "Takes effect in", "Attribution decided")
+	finance.submit(shown, undo, nil).want(t, http.StatusOK, "Decision undone · maria", "Attribute a payment", "4.70 USDC")
+	finance.submit(page, "/dashboard/inbox/decide", decide).want(t, http.StatusOK, "Takes effect in")
+	w.forward(time.Minute)
+	w.await("attribution", func() bool { return strings.Contains(finance.get(path).body, "by hand") })
+	finance.get(path).want(t, http.StatusOK, "by hand · maria", "Note a <b>call</b>")
+	finance.post("/dashboard/inbox/decisions/"+w.decided(short.ID)+"/undo", nil).want(t, http.StatusConflict, "belongs to the invoice "+made.ID)
 	finance.get("/dashboard/invoices/"+made.ID).want(t, http.StatusOK, "by hand · maria", "a <b>call</b>", "Payment attributed · maria", "belongs to an invoice.")
-	other := w.invoice("acme", nil)
-	finance.post(path+"/attribute", url.Values{"invoiceId": {other.ID}}).want(t, http.StatusConflict, "belongs to the invoice "+made.ID)
-	w.person("globex", access.Admin).post(path+"/attribute", url.Values{"invoiceId": {other.ID}}).want(t, http.StatusNotFound)
+	if got := finance.get(path + "/attribute?invoiceId=" + made.ID); got.path != path {
+		t.Errorf("an attributed payment leads to %s", got.path)
+	}
+	w.person("globex", access.Admin).get(path+"/attribute?invoiceId="+made.ID).want(t, http.StatusNotFound)
 }
 
 // TestRefunds prepares a refund once, cancels it, and approves the address that a payer named.

@@ -224,7 +224,7 @@ export class Quittance extends Events {
     return data!.decision;
   }
 
-  /** Undoes a decision. */
+  /** Undoes a decision. It fails with `already_attributed` if that attributed a payment and has taken effect. */
   async undoDecision(id: string, options: CallOptions = {}): Promise<Decision> {
     const { data } = await this.http.POST("/api/inbox/decisions/{id}/undo", { params: { path: { id } }, ...this.given(options, again) });
     return data!.decision;
