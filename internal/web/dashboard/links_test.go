@@ -30,7 +30,7 @@ func TestPaymentLinks(t *testing.T) {
 	maria.submit(maria.get("/dashboard/links/new"), "/dashboard/links/new", url.Values{"title": {"Tea"}, "slug": {"tea"}, "amount": {"2"}, "expiresIn": {"900"}}).want(t, http.StatusBadRequest, "no default address") // needs no confirmation
 	maria.post("/dashboard/confirm", url.Values{"key": {maria.key}}).want(t, http.StatusOK)
 	other := maria.get("/dashboard/links/new")
-	maria.submit(other, "/dashboard/links/new", typed).want(t, http.StatusBadRequest, "has this slug")
+	maria.submit(other, "/dashboard/links/new", typed).want(t, http.StatusBadRequest, "has this address")
 
 	code := maria.get("/pay/acme/espresso/qr")
 	if code.status != http.StatusOK || !strings.Contains(code.header.Get("Content-Type"), "svg") {

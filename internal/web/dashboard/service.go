@@ -8,9 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
-	"strconv"
-	"strings"
 
 	"github.com/quittance/quittance/apitypes"
 )
@@ -78,7 +75,7 @@ func (s service) call(ctx context.Context, method, path string, query url.Values
 		if err := json.Unmarshal(w.body.Bytes(), &p.Problem); err != nil {
 			return fmt.Errorf("%s %s was answered %d without a problem: %w", method, path, w.status, err)
 		}
-		p.Detail = forPeople(p.Field, p.Detail)
+		p.Detail = visitIn(ctx).explain(p.Problem)
 		return p
 	case answer == nil:
 		return nil
@@ -88,48 +85,6 @@ func (s service) call(ctx context.Context, method, path string, query url.Values
 	}
 	return nil
 }
-
-// fieldPath matches the path of a field of the interface, such as lineItems[2].amount.
-var fieldPath = regexp.MustCompile(`\b[a-z]+(?:[A-Z][a-z]+)+(?:\[\w*\])?(?:\.[a-zA-Z]+)*`)
-
-// forPeople returns the detail of a problem with the paths of fields as words. The detail begins with the problem's
-// field, if it has one, or with a parameter that must be something. Quoted text stays as it is.
-func forPeople(field, detail string) string {
-	if name, rest, _ := strings.Cut(detail, " "); field == "" && strings.HasPrefix(rest, "must ") {
-		field = name
-	}
-	begin := ""
-	if what, ok := strings.CutPrefix(detail, field+" "); ok && field != "" {
-		begin, detail = inWords(field)+" ", what
-		begin = strings.ToUpper(begin[:1]) + begin[1:]
-	}
-	parts := strings.Split(detail, `"`)
-	for i := 0; i < len(parts); i += 2 {
-		parts[i] = fieldPath.ReplaceAllStringFunc(parts[i], inWords)
-	}
-	return begin + strings.Join(parts, `"`)
-}
-
-// inWords returns the path of a field as words, such as line item 3 amount.
-func inWords(path string) string {
-	var all []string
-	for name := range strings.SplitSeq(path, ".") {
-		name, index, _ := strings.Cut(strings.TrimSuffix(name, "]"), "[")
-		words := strings.ToLower(capital.ReplaceAllString(name, " $0"))
-		if n, err := strconv.Atoi(index); err == nil {
-			words = fmt.Sprint(singular.Replace(words), " ", n+1)
-		} else if index != "" {
-			words += " " + index
-		}
-		all = append(all, words)
-	}
-	return strings.Join(all, " ")
-}
-
-// singular changes the last words of the paths of lists.
-var singular = strings.NewReplacer("addresses", "address", "items", "item", "headers", "header", "hosts", "host", "origins", "origin", "scopes", "scope", "events", "event")
-
-var capital = regexp.MustCompile(`[A-Z]`)
 
 // pass answers a request with the interface's answer to a GET, such as an export.
 func (s service) pass(w http.ResponseWriter, r *http.Request, path string, query url.Values, header http.Header) {

@@ -112,6 +112,14 @@ func (d *Dashboard) describe(ctx context.Context, v *visit) error {
 
 type visitKey struct{}
 
+// visitIn returns the visit in the context of a request. Without one, it returns a visit in English.
+func visitIn(ctx context.Context) *visit {
+	if v, ok := ctx.Value(visitKey{}).(*visit); ok {
+		return v
+	}
+	return &visit{text: texts().English()}
+}
+
 // visitOf returns the visit of a request.
 func visitOf(r *http.Request) *visit {
 	v, _ := r.Context().Value(visitKey{}).(*visit)

@@ -48,10 +48,10 @@ func (t *Text) Number(plain string) string {
 }
 
 // Clock returns a time in UTC, or "" for the zero time.
-func (t *Text) Clock(at time.Time) string { return t.clockIn(at, time.UTC) }
+func (t *Text) Clock(at time.Time) string { return t.ClockIn(at, time.UTC) }
 
-// clockIn returns a time in a zone, with the zone's abbreviation in place of the layout's UTC.
-func (t *Text) clockIn(at time.Time, zone *time.Location) string {
+// ClockIn returns a time in a zone, with the zone's abbreviation in place of the layout's UTC.
+func (t *Text) ClockIn(at time.Time, zone *time.Location) string {
 	return clock.Format(at, zone, t.layout())
 }
 
@@ -63,7 +63,7 @@ func (t *Text) Time(at time.Time) template.HTML { return t.TimeIn(at, time.UTC) 
 
 // TimeIn returns an element with a time in a zone, or "" for the zero time.
 func (t *Text) TimeIn(at time.Time, zone *time.Location) template.HTML {
-	return element(at, t.clockIn(at, zone))
+	return element(at, t.ClockIn(at, zone))
 }
 
 // SecondIn returns an element with a time to the second in a zone, or "" for the zero time.
