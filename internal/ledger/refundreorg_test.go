@@ -165,7 +165,7 @@ func (w *world) accept(item ledger.InboxItem) error {
 // later payment was refunded, no new decision is needed.
 func TestDecidedWithoutLatePayment(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
-		for _, outcome := range invoice.Outcomes {
+		for _, outcome := range []invoice.Outcome{invoice.Dismissed, invoice.Accepted} {
 			item, _ := w.underpaid()
 			req := w.dismissal(item)
 			req.Outcome = outcome

@@ -43,6 +43,7 @@ type handled struct {
 	began   map[act]time.Time
 	ended   map[act]time.Time
 	order   *order   // the one to which it may be attributed; nil without one
+	clerk   string   // how a clerk attributes it: "at once", "later", or "undone"
 	signer  string   // the account that signs a claim; empty if nobody does
 	payee   string   // the account that has the money
 	back    []string // calldata of its refunds
@@ -99,6 +100,7 @@ func (w *world) chainOf(key string) *worldChain {
 // returns nil if somebody has acted on the payment.
 func (w *world) handle(r *rand.Rand, m *merchant, p *apitypes.Payment) *handled {
 	h := &handled{payment: *p, payee: m.name, began: map[act]time.Time{}, ended: map[act]time.Time{}, signer: []string{stranger, stranger, "nobody", ""}[r.IntN(4)]}
+	h.clerk = []string{"at once", "later", "undone"}[r.IntN(3)]
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, i := range r.Perm(len(w.orders)) {
@@ -139,7 +141,7 @@ func (m *merchant) act(h *handled, item apitypes.InboxItem, a act) {
 	done := false
 	switch a {
 	case actAttribute:
-		done = m.call(http.MethodPost, "/api/payments/"+h.payment.ID+"/attribution", object{"invoiceId": h.order.first().ID, "by": "a clerk"}, nil) == nil
+		done = m.attribute(h, item)
 	case actClaim:
 		done = m.claim(h)
 	case actRefund:
@@ -156,6 +158,51 @@ func (m *merchant) act(h *handled, item apitypes.InboxItem, a act) {
 	if done {
 		h.done, h.ended[a] = append(h.done, a), time.Now()
 	}
+}
+
+// attribute attributes a payment to its order, at once or by a decision about its item, and reports whether it belongs to
+// the order then.
+func (m *merchant) attribute(h *handled, item apitypes.InboxItem) bool {
+	const path = "/api/inbox/decisions"
+	if item.Payment == nil || h.clerk == "at once" {
+		return m.call(http.MethodPost, "/api/payments/"+h.payment.ID+"/attribution", object{"invoiceId": h.order.first().ID, "by": "a clerk"}, nil) == nil
+	}
+	var answer apitypes.DecisionResponse
+	err := m.call(http.MethodPost, path, object{
+		"kind": item.Kind, "objectId": h.payment.ID, "version": item.Version, "decision": "attributed", "invoiceId": h.order.first().ID, "reason": "the shop knows",
+	}, &answer)
+	if err != nil {
+		return false
+	}
+	undone := h.clerk == "undone" && m.call(http.MethodPost, path+"/"+answer.Decision.ID+"/undo", nil, nil) == nil
+	applied := m.takesEffect(h, answer.Decision.ID)
+	if undone && !m.world.isRestored() {
+		if applied {
+			m.world.fail("%s: the attribution of %s was undone, and took effect", m.name, h.payment.ID)
+		}
+		m.world.mu.Lock()
+		delete(h.began, actAttribute) // so nothing may count it
+		m.world.mu.Unlock()
+	}
+	return applied
+}
+
+// takesEffect waits until a decision to attribute a payment has taken effect, and reports whether it has.
+func (m *merchant) takesEffect(h *handled, decision string) bool {
+	for range 30 {
+		if !m.world.pause(10 * time.Second) {
+			return false
+		}
+		var now apitypes.DecisionList
+		if m.call(http.MethodGet, "/api/inbox/decisions?objectId="+h.payment.ID, nil, &now) != nil {
+			continue
+		}
+		i := slices.IndexFunc(now.Decisions, func(d apitypes.Decision) bool { return d.ID == decision })
+		if i < 0 || now.Decisions[i].UndoneAt != 0 || now.Decisions[i].AppliedAt != 0 { // i < 0 after a backup without it was restored
+			return i >= 0 && now.Decisions[i].AppliedAt != 0
+		}
+	}
+	return false
 }
 
 // claimText is the text that the payer signs, on the page about a transaction.
