@@ -79,8 +79,8 @@ func (c *Client) VoidInvoice(ctx context.Context, id string) (apitypes.Invoice, 
 }
 
 // SendInvoice sends an invoice to the customer by e-mail. It is idempotent for an hour. The error's code is
-// [apitypes.CodeInvoiceNotOpen] if the invoice cannot be paid now, [apitypes.CodePaymentSeen] while a payment is not
-// final, [apitypes.CodeRecipientStopped] if the recipient wants no mails, and [apitypes.CodeMailLimit] beyond a limit.
+// [apitypes.CodeInvoiceNotOpen] if the invoice cannot be paid now, [apitypes.CodeRecipientStopped] if the recipient
+// wants no mails, and [apitypes.CodeMailLimit] beyond a limit.
 func (c *Client) SendInvoice(ctx context.Context, id string, r apitypes.SendInvoiceRequest) error {
 	return c.send(ctx, request{method: http.MethodPost, url: c.path("api/invoices", id, "mails"), repeatable: true}, r, nil)
 }

@@ -127,7 +127,7 @@ var problems = []struct {
 	{invoice.ErrFinal, apitypes.CodeInvoiceFinal, "This invoice is paid or expired, and stays so."},
 	{invoice.ErrCovered, apitypes.CodePaymentSeen, "Payments that arrived in time cover this invoice; it becomes paid once they are final. It can be voided if a reorg takes them back."},
 	{mailer.ErrUnwanted, apitypes.CodeInvoiceNotOpen, "Only an open invoice is sent: this one is a draft, paid, expired or void."},
-	{mailer.ErrLater, apitypes.CodePaymentSeen, "A payment of this invoice is not final, or blocks that may hold one are not read; send it later, if it is not paid then."},
+	{mailer.ErrLater, apitypes.CodeInvoiceNotOpen, "A payment of this invoice is not final, or blocks that may hold one are not read; send it later, if it is not paid then."},
 	{mailer.ErrStopped, apitypes.CodeRecipientStopped, "The recipient stopped your mails, by the link in one. Only the recipient can allow them again, by the same link."},
 	{mailer.ErrTooMany, apitypes.CodeMailLimit, fmt.Sprintf("An invoice is sent at most %d times. A merchant sends at most %d mails in 24 hours, %d of them to one address.", mailer.MaxOfInvoice, mailer.MaxOfMerchant, mailer.MaxToMailbox)},
 	{mailer.ErrBusy, apitypes.CodeUnavailable, "Too many mails wait to be sent; repeat it later."},

@@ -49,5 +49,7 @@ func TestSendInvoice(t *testing.T) {
 	owner.submit(page, path+"/send", url.Values{"email": {"nobody@example.com"}}).want(t, http.StatusOK, "nobody@example.com")
 	w.await("refusal", func() bool { return strings.Contains(owner.get(path).words(), "550 no <b>such</b> user") })
 	owner.get(path).want(t, http.StatusOK, "not delivered", "Mail not delivered")
+	owner.submit(page, path+"/void", nil).want(t, http.StatusOK)
+	owner.submit(page, path+"/send", url.Values{"email": {"maria@example.com"}}).want(t, http.StatusConflict, "This invoice cannot be paid now: it is not open")
 	w.person("initech", access.Support).post(path+"/send", url.Values{"email": {"a@example.com"}}).want(t, http.StatusForbidden)
 }
