@@ -98,7 +98,8 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// TestGuides follows the links of the guides to other guides and to their headings.
+// TestGuides follows the links of the guides to other guides and to their headings. Keyboards can scroll each block and
+// table, and the headings are in order.
 func TestGuides(t *testing.T) {
 	t.Parallel()
 	pages := make(map[string]string)
@@ -115,6 +116,17 @@ func TestGuides(t *testing.T) {
 		}
 		if loads := regexp.MustCompile(`<\w+[^>]* src=`).FindString(page); loads != "" {
 			t.Errorf("%s loads a file: %s", from, loads)
+		}
+		if bad := regexp.MustCompile(`<(?:pre|table)>|<th></th>`).FindString(page); bad != "" {
+			t.Errorf("%s has %s", from, bad)
+		}
+		level := 0
+		for _, match := range regexp.MustCompile(`<h(\d)`).FindAllStringSubmatch(page, -1) {
+			if next := int(match[1][0] - '0'); next > level+1 || next == 1 && level > 0 {
+				t.Errorf("%s: a heading of level %d follows level %d", from, next, level)
+			} else {
+				level = next
+			}
 		}
 		for _, match := range regexp.MustCompile(`href="(/docs[^"]*|#[^"]*)"`).FindAllStringSubmatch(page, -1) {
 			path, heading, _ := strings.Cut(match[1], "#")

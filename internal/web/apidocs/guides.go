@@ -74,12 +74,15 @@ var allGuides = sync.OnceValue(func() (all []guideGroup) {
 				panic(fmt.Errorf("render the guide %s: %w", name, err))
 			}
 			heading, _, _ := strings.Cut(strings.TrimPrefix(string(source), "# "), "\n")
-			is.Guides = append(is.Guides, guide{name, strings.ReplaceAll(heading, "`", ""), template.HTML(body.String())}) //nolint:gosec // of this repository; raw HTML is left out
+			is.Guides = append(is.Guides, guide{name, strings.ReplaceAll(heading, "`", ""), template.HTML(accessible.Replace(body.String()))}) //nolint:gosec // of this repository; raw HTML is left out
 		}
 		all = append(all, is)
 	}
 	return all
 })
+
+// accessible lets keyboards scroll what is wider than the page, and says that the corner of a table is no header.
+var accessible = strings.NewReplacer("<pre>", `<pre tabindex="0">`, "<table>", `<table tabindex="0">`, "<th></th>", "<td></td>")
 
 // guideNamed returns one of the guides in groups.
 func guideNamed(name string) *guide {
