@@ -144,7 +144,11 @@ func (w *walk) look(name string) {
 				device.Dark, device.Language = dark, w.device.Language
 				w.page.Emulate(device)
 				// When colors change, the reference is made again. It takes axe-core half a minute.
-				w.page.Await("document.readyState === 'complete' && !document.querySelector('#reference:not(:has(h1))')")
+				theme := "light"
+				if dark {
+					theme = "dark"
+				}
+				w.page.Await("document.readyState === 'complete' && !document.querySelector('#reference:not([data-theme=" + theme + "])')")
 				if device.Phone == dark {
 					for _, violation := range w.page.Violations(axe) {
 						w.Errorf("%s: %.2000s", name, violation)

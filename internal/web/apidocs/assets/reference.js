@@ -1,16 +1,15 @@
 // Renders the reference in the colours that the reader prefers.
-const light = {
+const themes = { light: {
   ground: "#fffefb", side: "#f5f2ea", ink: "#1c2622", faint: "#56615b", rule: "#d8d3c6", accent: "#0d6450",
   code: "#7c2d12", codeGround: "#f5f2ea", panel: "#1c2622", bad: "#b3261e",
-};
-const dark = {
+}, dark: {
   ground: "#19201d", side: "#0f1412", ink: "#e9ece8", faint: "#a5b0aa", rule: "#35403b", accent: "#74d4b4",
   code: "#f3cb86", codeGround: "#212a26", panel: "#0f1412", bad: "#ff9a8f",
-};
+} };
 const preference = matchMedia("(prefers-color-scheme: dark)");
 
 function render() {
-  const c = preference.matches ? dark : light;
+  const theme = preference.matches ? "dark" : "light", c = themes[theme], reference = document.getElementById("reference");
   const font = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif';
   Redoc.init("/docs/reference.yaml", {
     downloadUrls: [{ title: "openapi.yaml", url: "/openapi.yaml" }, { title: "openapi.json", url: "/openapi.json" }],
@@ -37,7 +36,7 @@ function render() {
       sidebar: { backgroundColor: c.side, textColor: c.ink, width: "270px" },
       rightPanel: { backgroundColor: c.panel },
     },
-  }, document.getElementById("reference"));
+  }, reference, () => { reference.dataset.theme = theme; });
 }
 
 // Redoc's headings skip levels, and its code cannot be scrolled by keys.
