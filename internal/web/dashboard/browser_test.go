@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp/kb"
 
@@ -89,6 +90,29 @@ func TestExtraFindLostPayment(t *testing.T) {
 		t.Errorf("the invoice has %s paid", got.AmountPaid)
 	}
 	d.isQuiet(t)
+}
+
+// TestExtraSlowNetwork opens the first page at 400 ms and 50 kB/s, without anything in the cache. Before its first paint
+// it loads the style sheet only. The time is logged but not checked, because it depends on the machine's load.
+func TestExtraSlowNetwork(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.invoice("acme", nil)
+	finance := w.person("acme", access.Finance)
+	finance.at(t).open("/dashboard")
+	for name, device := range map[string]browsertest.Options{"desktop": {}, "phone": {Phone: true}} {
+		device.Latency, device.BytesPerSecond = 400*time.Millisecond, 50_000
+		d := desk{finance, browsertest.Open(t, device)}
+		d.SetCookies(finance.url, finance.Jar)
+		d.open("/dashboard")
+		d.AwaitText("h1", "Home")
+		t.Logf("%s: largest contentful paint after %s, %d bytes", name, d.LargestPaint(), d.Transferred())
+		var delays []string
+		d.Eval(`performance.getEntriesByType("resource").filter((r) => r.renderBlockingStatus === "blocking").map((r) => new URL(r.name).pathname)`, &delays)
+		if len(delays) != 1 || !strings.HasSuffix(delays[0], ".css") {
+			t.Errorf("%s: the first paint waits for %q", name, delays)
+		}
+	}
 }
 
 // TestExtraConflictInBrowser dismisses a payment as two people. The second one sees who did it first, and
