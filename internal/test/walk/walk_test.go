@@ -100,7 +100,7 @@ func (w *walk) stuck(format string, args ...any) {
 
 // pause runs what is no part of the way.
 func (w *walk) pause(f func()) {
-	began := time.Now()
-	defer func() { w.paused += time.Since(began) }()
+	began, before := time.Now(), w.paused
 	f()
+	w.paused = before + time.Since(began) // which includes the pauses in f
 }
