@@ -55,7 +55,7 @@ func (w *walk) refund(payment, amount string) {
 	w.press("Sign with Fox")
 	w.press("Send " + amount + " USDC")
 	w.read("^(Confirmed)$")
-	if !w.sees(patience, "!v.found('It is being sent')") {
+	if !w.sees(patience, "document.body && !v.found('It is being sent')") {
 		w.stuck("a confirmed refund is said to be sent")
 	}
 	w.look("refund confirmed")

@@ -30,7 +30,7 @@ func (w *walk) visit(address string) {
 // eyes find what a person sees: what can be pressed by its whole name and a text of the page, both by a regular expression,
 // and a field by the beginning of its label.
 const eyes = `((see) => see({
-	text: (e) => (e.innerText || e.ariaLabel || "").replaceAll("\u00a0", " ").trim(),
+	text: (e) => (e?.innerText || e?.ariaLabel || "").replaceAll("\u00a0", " ").trim(),
 	all: (selector) => [...document.querySelectorAll(selector)].filter((e) => e.checkVisibility({ contentVisibilityAuto: true }) && !e.disabled),
 	named(name) { return this.all("a[href], button, summary").find((e) => new RegExp("^(?:" + name + ")$").test(this.text(e))); },
 	field(label) { return this.all("input, select, textarea").find((e) => [e.ariaLabel, e.placeholder, ...[...e.labels ?? []].map(this.text)].some((l) => l?.startsWith(label))); },
