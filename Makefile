@@ -13,7 +13,7 @@ HISTORIES  ?= 10000
 SEED       ?= 1
 INVARIANTS ?= 200
 MUTANTS    ?= 60
-CHECKS     ?= extra cases forge generators litestream fuzz
+CHECKS     ?= extra cases forge generators litestream oidc fuzz
 BENCHFLAGS ?=
 SIMFLAGS   ?= -for 1000h
 WALKFLAGS  ?=
@@ -98,6 +98,7 @@ lint: ## check style, common faults and import directions
 	$(TOOL) golangci-lint run ./...
 	cd bench && go tool -modfile=../tools/go.mod golangci-lint run ./...
 	cd tools/generators && go tool -modfile=../go.mod golangci-lint run .
+	cd tools/oidc && go tool -modfile=../go.mod golangci-lint run .
 	cd tools && go tool golangci-lint run ./mutants
 
 .PHONY: verify
@@ -139,6 +140,10 @@ forge: ## run Foundry's fuzz and invariant tests of the contracts (needs npm)
 .PHONY: generators
 generators: ## make clients from openapi.yaml with public generators, and create an invoice with each (needs npm)
 	go -C tools/generators test -count 1 -timeout 20m .
+
+.PHONY: oidc
+oidc: ## sign in by an OpenID Connect provider that others wrote
+	go -C tools/oidc test -count 1 .
 
 .PHONY: litestream
 litestream: ## lose machines with SQLite and Litestream

@@ -60,7 +60,7 @@ func within(base values, all ...values) []changeStep {
 // another database.
 func changes(s *changingService, fresh func(testing.TB) string) map[string][]changeStep {
 	all := make(map[string][]changeStep)
-	for _, some := range []map[string][]changeStep{serviceChanges(s, fresh), merchantChanges(), mailChanges(s.secrets), chainChanges(s), writerChanges()} {
+	for _, some := range []map[string][]changeStep{serviceChanges(s, fresh), merchantChanges(), mailChanges(s.secrets), providerChanges(), chainChanges(s), writerChanges()} {
 		maps.Copy(all, some)
 	}
 	return all
@@ -176,6 +176,19 @@ func mailChanges(secrets *changingSecrets) map[string][]changeStep {
 		"smtp.user":         within(account, nil, values{"smtp.user": "you"}, values{"smtp.user": nil, "smtp.passwordEnv": nil}),
 		"smtp.passwordEnv":  within(account, nil, values{"smtp.passwordEnv": "PASSWORD2"}),
 		"smtp.passwordFile": within(account, values{"smtp.passwordEnv": nil, "smtp.passwordFile": "secret"}, values{"smtp.passwordEnv": nil, "smtp.passwordFile": "secret2"}),
+	}
+}
+
+func providerChanges() map[string][]changeStep {
+	oidc := values{"dashboardUrl": "https://office.example.com", "access.oidc.issuer": "https://id.example.com", "access.oidc.clientId": "shop"}
+	changed := func(setting string, first, second any) []changeStep {
+		return within(oidc, values{setting: first}, values{setting: second})
+	}
+	return map[string][]changeStep{
+		"access.oidc.issuer": changed("access.oidc.issuer", "https://id2.example.com", "https://id3.example.com"), "access.oidc.clientId": changed("access.oidc.clientId", "a", "b"),
+		"access.oidc.name":             changed("access.oidc.name", "Example", "Example 2"),
+		"access.oidc.clientSecretEnv":  changed("access.oidc.clientSecretEnv", "PASSWORD", "PASSWORD2"),
+		"access.oidc.clientSecretFile": changed("access.oidc.clientSecretFile", "secret", "secret2"),
 	}
 }
 

@@ -182,7 +182,7 @@ func addressesOf(cfg config.Config) []server.Address {
 // serverConfig converts the configuration for the server.
 func serverConfig(cfg config.Config, listeners []*server.Listener, logger *slog.Logger, tracer trace.Tracer) server.Config {
 	out := server.Config{
-		Listeners: listeners, PublicURL: cfg.PublicURL, DashboardURL: cfg.DashboardURL, Proxies: cfg.Proxies, Hosts: cfg.Hosts, StopDelay: cfg.StopDelay, Database: cfg.Database, ReadOnly: cfg.ReadOnly, WebhookAllow: cfg.WebhookAllow, WebhookCA: cfg.WebhookCA, WebhookProxy: cfg.WebhookProxy,
+		Listeners: listeners, PublicURL: cfg.PublicURL, DashboardURL: cfg.DashboardURL, OIDC: cfg.OIDC, Proxies: cfg.Proxies, Hosts: cfg.Hosts, StopDelay: cfg.StopDelay, Database: cfg.Database, ReadOnly: cfg.ReadOnly, WebhookAllow: cfg.WebhookAllow, WebhookCA: cfg.WebhookCA, WebhookProxy: cfg.WebhookProxy,
 		Access: server.Access{Mode: access.Live, OperatorKey: cfg.OperatorKey}, AllowListDelay: cfg.AllowListDelay,
 		Keyring: cfg.Keyring, KeepEvents: cfg.KeepEvents, KeepAttempts: cfg.KeepAttempts,
 		Merchants: server.Merchants{Configured: cfg.Merchants},

@@ -75,6 +75,7 @@ const (
 	ActionSignInLink        Action = "session.link"
 	ActionInvite            Action = "person.invite"
 	ActionUninvite          Action = "person.uninvite"
+	ActionAccount           Action = "person.account"
 	ActionPasskeyAdd        Action = "passkey.add"
 	ActionPasskeyRemove     Action = "passkey.remove"
 	ActionMerchantCreate    Action = "merchant.create"

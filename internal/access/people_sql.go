@@ -43,15 +43,36 @@ func personByEmail(ctx context.Context, q db.Querier, email string) (Person, err
 	return db.QueryRow(ctx, q, personTable.Scan, personTable.Select()+" WHERE email = $1", email)
 }
 
+// personByAccount returns the person of an account, or ErrNotFound.
+func personByAccount(ctx context.Context, q db.Querier, a Account) (Person, error) {
+	return db.QueryRow(ctx, q, personTable.Scan, personTable.Select()+" WHERE issuer = $1 AND subject = $2", a.Issuer, a.Subject)
+}
+
+// keepAccount stores that an account is a person's, and no longer another's. It returns ErrAccount if the
+// person has another account of the issuer.
+func keepAccount(ctx context.Context, tx *db.Tx, personID string, a Account) error {
+	if _, err := tx.Exec(ctx, "UPDATE people SET issuer = NULL, subject = NULL WHERE issuer = $1 AND subject = $2 AND id <> $3", a.Issuer, a.Subject, personID); err != nil {
+		return err
+	}
+	n, err := tx.Exec(ctx, "UPDATE people SET issuer = $1, subject = $2 WHERE id = $3 AND (issuer IS NULL OR issuer <> $1 OR subject = $2)", a.Issuer, a.Subject, personID)
+	if err == nil && n == 0 {
+		err = ErrAccount
+	}
+	return err
+}
+
 // lockPerson keeps other transactions from adding passkeys of a person, and from signing in by mail.
 func lockPerson(ctx context.Context, tx *db.Tx, id string) error {
 	_, err := db.QueryAll(ctx, tx, db.ScanID, "SELECT id FROM people WHERE id = $1"+tx.ForUpdate(), id)
 	return err
 }
 
-// forgetSignIns deletes the passkeys, sessions and links of a person, and returns the passkeys.
+// forgetSignIns deletes the account, passkeys, sessions and links of a person, and returns the passkeys.
 func forgetSignIns(ctx context.Context, tx *db.Tx, personID string) ([]Passkey, error) {
 	if err := endOtherSessions(ctx, tx, Session{PersonID: personID}); err != nil {
+		return nil, err
+	}
+	if _, err := tx.Exec(ctx, "UPDATE people SET issuer = NULL, subject = NULL WHERE id = $1", personID); err != nil {
 		return nil, err
 	}
 	return db.QueryAll(ctx, tx, passkeyTable.Scan, "DELETE FROM passkeys WHERE person_id = $1 RETURNING "+passkeyTable.List(), personID)

@@ -75,6 +75,50 @@ func (m *SessionManager) MailLink(ctx context.Context, email string) (Link, erro
 	return m.insertLink(ctx, p, "")
 }
 
+// Account is an account at an OpenID Connect provider.
+type Account struct {
+	Issuer, Subject string // name it for good
+	Email           string // in lower case, verified by the provider
+	SignedInAt      time.Time
+}
+
+// ErrAccount means that an account signs in nobody here.
+var ErrAccount = errors.New("the account is of no person with a membership, or the person has another account")
+
+// SignInByProvider begins a session of the person of an account. At the first sign-in that is the person
+// with its e-mail address, and later nobody else, because a provider may give an address to another account.
+// The session is confirmed when the person signed in to the provider. The error is ErrAccount or an internal
+// one.
+func (m *SessionManager) SignInByProvider(ctx context.Context, a Account, from Browser) (token string, err error) {
+	person, err := personByAccount(ctx, m.cfg.Store, a)
+	var p Principal
+	if err == nil {
+		p, err = m.firstMembership(ctx, person.ID)
+	}
+	known := err == nil
+	if errors.Is(err, db.ErrNotFound) {
+		p, err = m.byEmail(ctx, a.Email)
+	}
+	if errors.Is(err, db.ErrNotFound) {
+		return "", ErrAccount
+	}
+	if err != nil {
+		return "", err
+	}
+	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
+		if token, err = m.enter(ctx, tx, p, a.SignedInAt, from); err != nil || known {
+			return err
+		}
+		if err := keepAccount(ctx, tx, p.PersonID, a); err != nil {
+			return err
+		}
+		return AppendAudit(ctx, tx, NewEntry(WithPrincipal(ctx, p), m.now(), Change{
+			MerchantID: p.MerchantID, Action: ActionAccount, Object: p.PersonID, After: map[string]string{"issuer": a.Issuer, "subject": a.Subject},
+		}))
+	})
+	return token, err
+}
+
 // byEmail returns the principal of the first membership of the person with an e-mail address, or
 // db.ErrNotFound.
 func (m *SessionManager) byEmail(ctx context.Context, email string) (Principal, error) {
@@ -88,8 +132,8 @@ func (m *SessionManager) byEmail(ctx context.Context, email string) (Principal, 
 // unconfirmed is when a session was confirmed that has not been.
 var unconfirmed = time.Unix(0, 0)
 
-// enter begins a session without a passkey. It is confirmed unless the person has a passkey.
-func (m *SessionManager) enter(ctx context.Context, tx *db.Tx, p Principal, from Browser) (token string, err error) {
+// enter begins a session without a passkey. It is confirmed at a time unless the person has a passkey.
+func (m *SessionManager) enter(ctx context.Context, tx *db.Tx, p Principal, at time.Time, from Browser) (token string, err error) {
 	if err := lockPerson(ctx, tx, p.PersonID); err != nil { // a passkey that is being added unconfirms only sessions that it sees
 		return "", err
 	}
@@ -97,7 +141,6 @@ func (m *SessionManager) enter(ctx context.Context, tx *db.Tx, p Principal, from
 	if err != nil {
 		return "", err
 	}
-	at := m.now()
 	if n > 0 {
 		at = unconfirmed
 	}

@@ -214,6 +214,85 @@ func TestMemberships(t *testing.T) {
 	})
 }
 
+// TestAccount signs people in by accounts of a provider. The address of an account counts only at its first
+// sign-in.
+func TestAccount(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, store *db.DB) {
+		w := newSessionWorld(t, store)
+		owner := w.person("acme", access.Admin)
+		invite := func(email string) string {
+			_, token := w.invite(owner, email, access.Finance)
+			return w.find(w.join(token)).PersonID
+		}
+		ada, bob := invite("ada@example.com"), invite("bob@example.com")
+		signIn := func(issuer, subject, email string) (access.Session, error) {
+			token, err := w.SignInByProvider(t.Context(), access.Account{Issuer: issuer, Subject: subject, Email: email, SignedInAt: w.at.Add(-time.Minute)}, access.Browser{})
+			if err != nil {
+				return access.Session{}, err
+			}
+			return w.find(token), nil
+		}
+		for _, step := range []struct{ why, issuer, subject, email, person string }{
+			{"nobody's address", "https://id.example", "7", "eve@example.com", ""},
+			{"no address", "https://id.example", "7", "", ""},
+			{"the first account", "https://id.example", "1", "ada@example.com", ada},
+			{"again", "https://id.example", "1", "ada@example.com", ada},
+			{"with another address", "https://id.example", "1", "new@example.com", ada},
+			{"with the address of somebody else", "https://id.example", "1", "bob@example.com", ada},
+			{"another account with the address", "https://id.example", "2", "ada@example.com", ""},
+			{"another person", "https://id.example", "2", "bob@example.com", bob},
+			{"an account of another provider", "https://id2.example", "2", "ada@example.com", ada},
+			{"of the provider before", "https://id.example", "1", "nobody@example.com", ""},
+		} {
+			s, err := signIn(step.issuer, step.subject, step.email)
+			if s.PersonID != step.person || (err == nil) != (step.person != "") || err != nil && !errors.Is(err, access.ErrAccount) || err == nil && !s.ConfirmedAt.Equal(w.at.Add(-time.Minute)) {
+				t.Errorf("%s: %+v, %v; want %q", step.why, s, err, step.person)
+			}
+		}
+		entries, err := access.NewReader(store).AuditEntries(t.Context(), access.AuditFilter{MerchantID: "acme", Action: access.ActionAccount, Limit: 9})
+		if err != nil || len(entries) != 3 || entries[0].Object != ada || entries[0].After != `{"issuer":"https://id2.example","subject":"2"}` || entries[0].Actor == "" {
+			t.Errorf("the audit log is %+v, %v", entries, err)
+		}
+
+		s, err := signIn("https://id.example", "2", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.adds(s, newDevice(t))
+		if s, err := signIn("https://id.example", "2", ""); err != nil || s.Confirmed(w.at) {
+			t.Errorf("in place of a passkey: %+v, %v", s, err)
+		}
+		if _, err := w.keys.Revoke(t.Context(), access.Open(), s.KeyID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := signIn("https://id.example", "2", "bob@example.com"); !errors.Is(err, access.ErrAccount) {
+			t.Errorf("without a membership: %v", err)
+		}
+		renamed := invite("robert@example.com")
+		if s, err := signIn("https://id.example", "2", "robert@example.com"); err != nil || s.PersonID != renamed {
+			t.Errorf("invited with another address: %+v, %v", s, err)
+		}
+		former, err := signIn("https://id2.example", "2", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.keys.Revoke(t.Context(), access.Open(), former.KeyID); err != nil {
+			t.Fatal(err)
+		}
+		invite("ada@example.com")
+		var first sync.WaitGroup
+		for range 8 {
+			first.Go(func() {
+				if s, err := signIn("https://id2.example", "9", "ada@example.com"); err != nil || s.PersonID != ada {
+					t.Errorf("another account of a person who is invited again: %+v, %v", s, err)
+				}
+			})
+		}
+		first.Wait()
+	})
+}
+
 func second2(_ access.Link, err error) error               { return err }
 func third(_ access.Record, _ access.Key, err error) error { return err }
 

@@ -25,6 +25,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/identity"
 	"github.com/quittance/quittance/internal/limits"
 )
 
@@ -75,6 +76,8 @@ type Config struct {
 	// OperatorKey is a key of the operator, in addition to the keys in the database. It is the zero Key if
 	// the configuration has no operator key.
 	OperatorKey access.Key
+	// OIDC is the provider that signs people in, without RedirectURL and Now; nil without one.
+	OIDC *identity.Config
 	// SMTP is the server that takes receipts for payers; nil without one.
 	SMTP *SMTP
 	// AllowListDelay is the delay before a change of a merchant's allowed addresses takes effect.

@@ -45,6 +45,8 @@ type accessFile struct {
 	OperatorKeyEnv  string `yaml:"operatorKeyEnv"`
 	OperatorKeyFile string `yaml:"operatorKeyFile"`
 	AllowListDelay  scalar `yaml:"allowListDelay"`
+
+	OIDC oidcFile `yaml:"oidc,omitzero"`
 }
 
 type limitsFile struct {

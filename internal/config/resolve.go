@@ -95,6 +95,7 @@ func (f file) resolve(src Source) (Config, error) {
 	cfg.Keyring = r.keyring(f.MasterKey, f.OldMasterKeys)
 	cfg.OperatorKey = r.operatorKey(f.Access)
 	cfg.AllowListDelay = r.allowListDelay("access.allowListDelay", f.Access.AllowListDelay)
+	cfg.OIDC = r.oidc(f.Access.OIDC, cfg.DashboardURL)
 	cfg.SMTP = r.smtp(f.SMTP, cfg.PublicURL)
 	cfg.Warnings = r.warnings
 	return cfg, errors.Join(r.errs...)

@@ -42,6 +42,9 @@ func (f file) withDefaults(cfg Config) file {
 	f.Listen = cmp.Or(f.Listen, DefaultListen)
 	f.DashboardURL = cfg.DashboardURL
 	f.SMTP.fill(cfg.SMTP)
+	if cfg.OIDC != nil {
+		f.Access.OIDC.Name = cfg.OIDC.Name
+	}
 	f.HTTP.StopDelay = scalar(cfg.StopDelay.String())
 	f.Access.AllowListDelay = hours(cfg.AllowListDelay)
 	f.HTTP.ForwardedHeader = cfg.Proxies.Header

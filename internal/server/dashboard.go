@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quittance/quittance/internal/identity"
 	"github.com/quittance/quittance/internal/web/api"
 	"github.com/quittance/quittance/internal/web/dashboard"
 	"github.com/quittance/quittance/internal/web/webpage"
@@ -12,9 +13,15 @@ import (
 
 // buildDashboard builds the dashboard.
 func (s *Server) buildDashboard(rest *api.API) *dashboard.Dashboard {
+	var provider *identity.Provider
+	if s.cfg.OIDC != nil {
+		cfg := *s.cfg.OIDC
+		cfg.RedirectURL, cfg.Now = s.cfg.DashboardURL+dashboard.CallbackPath, s.cfg.Now
+		provider = identity.New(cfg)
+	}
 	return dashboard.New(dashboard.Config{
 		API: innerAPI(rest), Sessions: s.sessions, Chains: s.networks(), PublicURL: s.cfg.PublicURL, Open: s.cfg.Access.Open, Player: s.cfg.Player, Secure: s.isDashboardSecure(), Now: s.cfg.Now, Logger: s.cfg.Logger,
-		Feed: s.feed, AddressDelay: s.cfg.AllowListDelay, Mail: s.direct, URL: s.cfg.DashboardURL, MailsInvoices: s.mailer != nil,
+		Feed: s.feed, AddressDelay: s.cfg.AllowListDelay, Mail: s.direct, Provider: provider, URL: s.cfg.DashboardURL, MailsInvoices: s.mailer != nil,
 	})
 }
 

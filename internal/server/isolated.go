@@ -27,7 +27,7 @@ func isolate(cfg Config) (Config, error) {
 	}
 	cfg.ReadOnly, cfg.SMTP, cfg.TLS, cfg.PublicURL, cfg.DashboardURL, cfg.Hosts, cfg.Proxies.Trusted = "", nil, nil, "", "", nil, nil
 	cfg.KeepEvents, cfg.KeepAttempts, cfg.StopDelay = 0, 0, 0
-	cfg.TestWallet, cfg.Player, cfg.Routes = nil, nil, nil
+	cfg.TestWallet, cfg.Player, cfg.Routes, cfg.OIDC = nil, nil, nil, nil
 	cfg.Chains = slices.Clone(cfg.Chains)
 	for i := range cfg.Chains {
 		cfg.Chains[i].OperatorKey, cfg.Chains[i].Gasless = nil, nil

@@ -21,6 +21,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/config"
 	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/identity"
 	"github.com/quittance/quittance/internal/indexer"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
@@ -145,8 +146,9 @@ func limitRows() []string {
 			access.SessionLifetime/day, access.SessionIdle/time.Hour, access.MaxSessions, access.ConfirmedFor/time.Minute, access.SignInLinkLifetime/time.Minute),
 		row("people | an invitation is open for %d days; %d open ones of the operator and of each merchant; a person is a member of %d merchants",
 			access.InvitationLifetime/day, access.MaxInvitations, access.MaxMemberships),
-		row("passkeys | %d of a person; %d minutes to use one; %d sign-ins of one client network that begin in %d minutes; %d of all at a time",
+		row("passkeys | %d of a person; %d minutes to use one; %d sign-ins by passkey or provider of one client network in %d minutes; %d of all at a time",
 			access.MaxPasskeys, access.CeremonyLifetime/time.Minute, dashboard.SignInsOfClient, dashboard.MailWindow/time.Minute, access.MaxCeremonies),
+		row("sign-ins by a provider | %d at a time; %d s for its answers", identity.MaxInFlight, seconds(identity.Deadline)),
 		row("mails that sign people in | %d to one address and %d of one client network in %d minutes; %d to one address and %d invitations of the operator and of each merchant in %d hours; %d that wait %d at a time; %d s for one that somebody waits for",
 			dashboard.MailsOfPerson, dashboard.MailsOfClient, dashboard.MailWindow/time.Minute, dashboard.MailsOfPersonADay, dashboard.InvitationsOfMerchant, dashboard.MailDay/time.Hour, mailer.MaxQueued, mailer.MaxInFlight, seconds(mailer.SendTimeout)),
 		row("keys whose links led one to another | %d behind a session", access.MaxParentKeys),

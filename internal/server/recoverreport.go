@@ -362,7 +362,7 @@ const recoveryChecks = `## Check by hand
 No chain knows what people decided since the backup. Compare with the merchants and with archived audit entries:
 
 - invoices that were made void, amounts that were accepted or waived, and payments that were attributed or dismissed by hand;
-- passkeys of people whose memberships are kept, which may have been removed;
+- passkeys and accounts of people whose memberships are kept, which may have been removed;
 - merchants, keys, payment links, settlement addresses and webhook secrets that were added, changed or revoked;
 - settlement addresses that were used first after the backup: payments to them are found only once their invoices are imported;
 - refunds that were sent and not mined yet: do not send them again;

@@ -21,6 +21,7 @@ import (
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/clock"
 	"github.com/quittance/quittance/internal/db"
+	"github.com/quittance/quittance/internal/identity"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/limits"
@@ -76,6 +77,8 @@ type Config struct {
 	// DashboardURL is the base URL of the dashboard, without a trailing slash; empty if it is not
 	// configured.
 	DashboardURL string
+	// OIDC is the provider that signs people in, without RedirectURL and Now; nil without one.
+	OIDC *identity.Config
 	// SMTP is the server that takes receipts for payers; if nil, no receipts are mailed. It needs
 	// PublicURL.
 	SMTP mailer.Sender

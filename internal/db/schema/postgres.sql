@@ -1784,7 +1784,13 @@ CREATE TABLE people (
     -- the person's name
     name       TEXT COLLATE "C" NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
     -- Unix seconds
-    created_at BIGINT NOT NULL
+    created_at BIGINT NOT NULL,
+    -- URL of the OpenID Connect provider of the account that signs the person in, or NULL
+    issuer     TEXT COLLATE "C",
+    -- the provider's id of the account, or NULL
+    subject    TEXT COLLATE "C" CHECK (length(subject) BETWEEN 1 AND 255),
+    UNIQUE (issuer, subject),
+    CHECK ((issuer IS NULL) = (subject IS NULL))
 );
 
 -- Keys of the API and the dashboard.

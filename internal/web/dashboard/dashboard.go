@@ -15,6 +15,7 @@ import (
 
 	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/chain"
+	"github.com/quittance/quittance/internal/identity"
 	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/web/webpage"
 )
@@ -40,6 +41,8 @@ type Config struct {
 	AddressDelay time.Duration
 	// Mail sends links that sign in to addresses below URL. It is nil without an SMTP server.
 	Mail *mailer.Direct
+	// Provider signs people in by OpenID Connect. It is nil without one.
+	Provider *identity.Provider
 	// URL is the base of the addresses of the dashboard, without a trailing slash; empty if it is not known.
 	URL string
 	// Secure is set if browsers reach the dashboard only by HTTPS.
@@ -91,7 +94,7 @@ func (d *Dashboard) Routes() []webpage.Route {
 		d.route("GET /dashboard/sessions", "", d.sessions),
 		d.route("POST /dashboard/sessions/{id}/end", "", d.endSession),
 	}
-	routes = slices.Concat(routes, d.peopleRoutes(), d.passkeyRoutes(), d.invoiceRoutes(), d.filterRoutes(), d.inboxRoutes(), d.transferRoutes(), d.moneyRoutes(),
+	routes = slices.Concat(routes, d.peopleRoutes(), d.passkeyRoutes(), d.providerRoutes(), d.invoiceRoutes(), d.filterRoutes(), d.inboxRoutes(), d.transferRoutes(), d.moneyRoutes(),
 		d.submissionRoutes(), d.linkRoutes(), d.developerRoutes(), d.operatorRoutes(), d.scenarioRoutes())
 	for _, f := range files {
 		routes = append(routes, webpage.Route{Pattern: "GET " + f.Path, Handler: d.file(f)}.With(webpage.Open))

@@ -143,6 +143,11 @@ func TestMailLimits(t *testing.T) {
 			t.Errorf("mail %d of a client: %v", n+1, err)
 		}
 	}
+	for n := range SignInsOfClient + 1 {
+		if err := l.signIns.Take(from("198.51.100.1")); (err != nil) != (n == SignInsOfClient) {
+			t.Errorf("sign-in %d of a client: %v", n+1, err)
+		}
+	}
 	for n := range InvitationsOfMerchant + 1 {
 		if err := l.merchants.Take("acme").Err(); (err != nil) != (n == InvitationsOfMerchant) {
 			t.Errorf("invitation %d of a merchant: %v", n+1, err)

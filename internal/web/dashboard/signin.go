@@ -33,11 +33,18 @@ type signInForm struct {
 	Sent    bool   // it has sent one, if a person has the address
 	Passkey bool   // a passkey can be used
 	Error   string // id of a text, or empty
+
+	Provider     string // name of a provider that signs in, or empty
+	ProviderPage string // address at which that begins, of the host to which the provider leads back
 }
 
 // signInForm returns the form of a request.
 func (d *Dashboard) signInForm(r *http.Request) signInForm {
-	return signInForm{Next: next(r), Open: d.cfg.Open, Mail: d.cfg.Mail != nil, Passkey: d.cfg.Sessions.HasPasskeys()}
+	form := signInForm{Next: next(r), Open: d.cfg.Open, Mail: d.cfg.Mail != nil, Passkey: d.cfg.Sessions.HasPasskeys()}
+	if d.cfg.Provider != nil {
+		form.Provider, form.ProviderPage = d.cfg.Provider.Name(), d.cfg.URL+BeginPath
+	}
+	return form
 }
 
 // browserOf describes the browser that makes a request.

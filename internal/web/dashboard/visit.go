@@ -256,8 +256,13 @@ func (d *Dashboard) recheck(r *http.Request) error {
 
 // setCookie gives the browser a session's token; an empty one removes it.
 func (d *Dashboard) setCookie(w http.ResponseWriter, token string) {
-	c := &http.Cookie{Name: d.cookieName(), Value: token, Path: "/", HttpOnly: true, Secure: d.cfg.Secure, SameSite: http.SameSiteLaxMode, MaxAge: int(access.SessionLifetime.Seconds())} //nolint:gosec // Secure if there is HTTPS
-	if token == "" {
+	d.giveCookie(w, d.cookieName(), token, access.SessionLifetime)
+}
+
+// giveCookie gives the browser a secret for some time; an empty one removes it.
+func (d *Dashboard) giveCookie(w http.ResponseWriter, name, secret string, lifetime time.Duration) {
+	c := &http.Cookie{Name: name, Value: secret, Path: "/", HttpOnly: true, Secure: d.cfg.Secure, SameSite: http.SameSiteLaxMode, MaxAge: int(lifetime.Seconds())} //nolint:gosec // Secure if there is HTTPS
+	if secret == "" {
 		c.MaxAge = -1
 	}
 	http.SetCookie(w, c)

@@ -1,0 +1,229 @@
+package identity_test
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/quittance/quittance/internal/identity"
+	"github.com/quittance/quittance/internal/identity/identitytest"
+	"github.com/quittance/quittance/internal/limits"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var start = time.Unix(1_700_000_000, 0)
+
+// world is a service and its provider, each with a clock.
+type world struct {
+	*identity.Provider
+	t      *testing.T
+	remote *identitytest.Provider
+	at     time.Time
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, remote: identitytest.New(t, func() time.Time { return start }), at: start}
+	w.Provider = w.service(identitytest.ClientID, identitytest.ClientSecret)
+	return w
+}
+
+func (w *world) service(id, secret string) *identity.Provider {
+	return identity.New(identity.Config{
+		Issuer: w.remote.URL, ClientID: id, ClientSecret: secret, RedirectURL: "https://office.example/back", Now: func() time.Time { return w.at },
+	})
+}
+
+const flow identity.Flow = "the secret of a sign-in"
+
+// visit goes to the provider, and returns the answer that it leads back with.
+func (w *world) visit(f identity.Flow) url.Values {
+	w.t.Helper()
+	page, err := w.Begin(w.t.Context(), f, false)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, page, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := resp.Body.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+	back, err := resp.Location()
+	if err != nil || back.Host != "office.example" {
+		w.t.Fatalf("%s leads to %v, %v", page, back, err)
+	}
+	return back.Query()
+}
+
+// TestSignIn signs people in, and refuses every answer that is not for the flow, or not to be trusted.
+func TestSignIn(t *testing.T) {
+	t.Parallel()
+	noEmail := map[string]any{"email": nil, "email_verified": nil}
+	claim := func(name string, value any) identitytest.State {
+		return identitytest.State{Claims: map[string]any{name: value}}
+	}
+	asked := func(info map[string]any) identitytest.State { return identitytest.State{Claims: noEmail, Info: info} }
+	ada := identity.Account{Subject: "1", Email: "ada@example.com", SignedInAt: start}
+	for name, c := range map[string]struct {
+		remote  identitytest.State
+		later   time.Duration
+		flow    identity.Flow // if not the one that began
+		alter   func(url.Values)
+		want    error
+		account identity.Account
+	}{
+		"signed in":                    {account: ada},
+		"verified in words":            {remote: claim("email_verified", "true"), account: ada},
+		"at an unknown time":           {remote: claim("auth_time", nil), account: identity.Account{Subject: "1", Email: "ada@example.com", SignedInAt: time.Unix(0, 0)}},
+		"in the future":                {remote: claim("auth_time", start.Unix()+9), account: ada},
+		"address asked for":            {remote: asked(map[string]any{"sub": "1", "email": "ada@example.com", "email_verified": true}), account: ada},
+		"address of another person":    {remote: asked(map[string]any{"sub": "2", "email": "ada@example.com", "email_verified": true}), want: identity.ErrRefused},
+		"asked, and not verified":      {remote: asked(map[string]any{"sub": "1", "email": "ada@example.com"}), want: identity.ErrUnverified},
+		"no address":                   {remote: asked(map[string]any{"sub": "1"}), want: identity.ErrUnverified},
+		"not verified":                 {remote: claim("email_verified", false), want: identity.ErrUnverified},
+		"verified in other words":      {remote: claim("email_verified", "yes"), want: identity.ErrUnverified},
+		"verified by a number":         {remote: claim("email_verified", 1), want: identity.ErrUnverified},
+		"not said to be verified":      {remote: claim("email_verified", nil), want: identity.ErrUnverified},
+		"another nonce":                {remote: claim("nonce", "x"), want: identity.ErrRefused},
+		"no nonce":                     {remote: claim("nonce", nil), want: identity.ErrRefused},
+		"no subject":                   {remote: claim("sub", nil), want: identity.ErrRefused},
+		"a long subject":               {remote: claim("sub", strings.Repeat("x", 256)), want: identity.ErrRefused},
+		"a subject with a zero byte":   {remote: claim("sub", "1\x00"), want: identity.ErrRefused},
+		"for another service":          {remote: claim("aud", "shop"), want: identity.ErrRefused},
+		"of another provider":          {remote: claim("iss", "https://evil.example"), want: identity.ErrRefused},
+		"a time of no form":            {remote: claim("auth_time", "now"), want: identity.ErrRefused},
+		"forged":                       {remote: identitytest.State{Forged: true}, want: identity.ErrRefused},
+		"canceled":                     {remote: identitytest.State{Error: "access_denied"}, want: identity.ErrRefused},
+		"too long":                     {remote: claim("x", strings.Repeat("x", 2<<20)), want: identity.ErrDown},
+		"another state":                {alter: func(v url.Values) { v.Set("state", "x") }, want: identity.ErrRefused},
+		"another code":                 {alter: func(v url.Values) { v.Set("code", "x") }, want: identity.ErrRefused},
+		"another browser":              {flow: "another secret", want: identity.ErrRefused},
+		"a browser that did not begin": {flow: "none", alter: func(v url.Values) { v.Set("state", "") }, want: identity.ErrRefused},
+		"just not expired":             {later: 5*time.Minute + identity.Leeway, account: ada},
+		"expired":                      {later: 5*time.Minute + identity.Leeway + time.Second, want: identity.ErrRefused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.remote.Set(c.remote)
+			answer, f := w.visit(flow), cmp.Or(c.flow, flow)
+			w.at = w.at.Add(c.later)
+			if c.alter != nil {
+				c.alter(answer)
+			}
+			if f == "none" {
+				f = ""
+			}
+			if c.account != (identity.Account{}) {
+				c.account.Issuer = w.remote.URL
+			}
+			account, err := w.Finish(t.Context(), f, answer)
+			if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) || account != c.account || err != nil && len(err.Error()) > 400 {
+				t.Errorf("%+v, %v; want %+v, %v", account, err, c.account, c.want)
+			}
+			if _, err := w.Finish(t.Context(), f, answer); err == nil {
+				t.Error("the answer is accepted again")
+			}
+		})
+	}
+}
+
+// TestProofKey gives an answer to a browser that has the state and another verifier and nonce: it is
+// refused by the provider, which has the hash of the verifier.
+func TestProofKey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	answer := w.visit("of the attacker")
+	answer.Set("state", w.visit(flow).Get("state"))
+	if _, err := w.Finish(t.Context(), flow, answer); !errors.Is(err, identity.ErrRefused) {
+		t.Errorf("the code of another sign-in: %v", err)
+	}
+}
+
+// TestProviderDown begins while the provider is down or describes itself wrongly. It is asked again only after
+// a while.
+func TestProviderDown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, state := range []identitytest.State{
+		{Down: true},
+		{Described: map[string]any{"issuer": "https://evil.example"}},
+		{Described: map[string]any{"authorization_endpoint": nil}},
+		{Described: map[string]any{"authorization_endpoint": "javascript:alert(1)"}},
+		{Described: map[string]any{"x": strings.Repeat("x", 2<<20)}},
+	} {
+		w.remote.Set(state)
+		for range 2 {
+			if page, err := w.Begin(t.Context(), flow, false); !errors.Is(err, identity.ErrDown) || page != "" {
+				t.Fatalf("%.300v: %q, %v", state, page, err)
+			}
+			w.remote.Set(identitytest.State{})
+		}
+		w.at = w.at.Add(time.Minute)
+	}
+	w.remote.Set(identitytest.State{Described: map[string]any{"token_endpoint": "https://" + strings.TrimPrefix(w.remote.URL, "http://") + "/token"}})
+	other := w.service(identitytest.ClientID, identitytest.ClientSecret)
+	answer := w.visit(flow)
+	if _, err := other.Finish(t.Context(), flow, answer); !errors.Is(err, identity.ErrDown) || !strings.Contains(err.Error(), "another scheme") {
+		t.Errorf("asked by another scheme: %v", err)
+	}
+	w.remote.Set(identitytest.State{Down: true})
+	if _, err := w.Finish(t.Context(), flow, answer); !errors.Is(err, identity.ErrDown) {
+		t.Errorf("down afterwards: %v", err)
+	}
+	w.remote.Set(identitytest.State{Described: map[string]any{"token_endpoint_auth_methods_supported": []string{"client_secret_post"}}})
+	if _, err := w.service(identitytest.ClientID, identitytest.ClientSecret).Finish(t.Context(), flow, w.visit(flow)); err != nil {
+		t.Errorf("with the secret in the form: %v", err)
+	}
+	w.remote.Set(identitytest.State{})
+	if _, err := w.service(identitytest.ClientID, "wrong").Finish(t.Context(), flow, answer); !errors.Is(err, identity.ErrRefused) || strings.Contains(err.Error(), "wrong") {
+		t.Errorf("with a wrong secret: %v", err)
+	}
+	page, err := w.Begin(t.Context(), flow, true)
+	if u, _ := url.Parse(page); err != nil || u.Query().Get("max_age") != "0" || strings.Contains(page, string(flow)) {
+		t.Errorf("a fresh sign-in is at %s, %v", page, err)
+	}
+}
+
+// TestMaxInFlight finishes as many sign-ins as may be in flight, and one more.
+func TestMaxInFlight(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	answer := w.visit(flow)
+	begun, end := make(chan struct{}), make(chan struct{})
+	w.remote.Set(identitytest.State{Exchanging: func() { begun <- struct{}{}; <-end }})
+	var finished sync.WaitGroup
+	for range identity.MaxInFlight {
+		finished.Go(func() {
+			if _, err := w.Finish(t.Context(), flow, url.Values{"state": answer["state"], "code": {"x"}}); !errors.Is(err, identity.ErrRefused) {
+				t.Error(err)
+			}
+		})
+	}
+	for range identity.MaxInFlight {
+		<-begun
+	}
+	if _, err := w.Finish(t.Context(), flow, answer); !errors.Is(err, limits.ErrBusy) {
+		t.Errorf("one more: %v", err)
+	}
+	close(end)
+	finished.Wait()
+	w.remote.Set(identitytest.State{})
+	if _, err := w.Finish(t.Context(), flow, answer); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
