@@ -78,7 +78,7 @@ type Config struct {
 	OperatorKey access.Key
 	// OIDC is the provider that signs people in, without RedirectURL and Now; nil without one.
 	OIDC *identity.Config
-	// SMTP is the server that takes receipts for payers; nil without one.
+	// SMTP is the server that takes mails about invoices and sign-in links; nil without one.
 	SMTP *SMTP
 	// AllowListDelay is the delay before a change of a merchant's allowed addresses takes effect.
 	AllowListDelay time.Duration

@@ -13,7 +13,7 @@ const (
 	TLSNone     = "none"     // for a server on this machine
 )
 
-// SMTP is the server that takes receipts for payers.
+// SMTP is the server that takes mails about invoices and sign-in links.
 type SMTP struct {
 	Host           string
 	Port           int

@@ -236,12 +236,19 @@ func Each[R, V any](rows []R, column func(R) V) []V {
 	return values
 }
 
-// SkipLocked is the clause that locks the rows of a SELECT until the transaction ends, for changes
-// that leave their keys alone, and skips rows that other transactions have locked. SQLite has one
-// writer and needs no clause.
+// ForNoKeyUpdate is the clause that locks the rows of a SELECT until the transaction ends, for changes that leave their
+// keys alone. Rows that refer to them can be inserted meanwhile. SQLite has one writer and needs no clause.
+func (tx *Tx) ForNoKeyUpdate() string {
+	if tx.OnPostgres() {
+		return " FOR NO KEY UPDATE"
+	}
+	return ""
+}
+
+// SkipLocked is like ForNoKeyUpdate, and skips rows that other transactions have locked.
 func (tx *Tx) SkipLocked() string {
 	if tx.OnPostgres() {
-		return " FOR NO KEY UPDATE SKIP LOCKED"
+		return tx.ForNoKeyUpdate() + " SKIP LOCKED"
 	}
 	return ""
 }

@@ -110,7 +110,7 @@ func (inv Invoice) Erase() Invoice {
 // otherwise.
 func CheckCustomerKey(text string) error { return checkText("customer", text, MaxEmail) }
 
-// checkEmail checks only properties that every address has, because the service sends no mail.
+// checkEmail checks only properties that every address has: an invoice can have an address to which the service cannot send mails.
 func (c Customer) checkEmail() error {
 	if c.Email == "" {
 		return nil

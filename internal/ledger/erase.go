@@ -103,7 +103,7 @@ func (s *Service) beginErasure(ctx context.Context, tx *db.Tx, merchantID, custo
 			return e, err
 		}
 	}
-	return e, deleteCustomerFilters(ctx, tx, merchantID, customer)
+	return e, eraseCustomer(ctx, tx, merchantID, customer)
 }
 
 // auditedErasure is a finished erasure in the audit log.
@@ -126,7 +126,7 @@ func (s *Service) EraseMore(ctx context.Context, from string) (e Erasure, err er
 			return fmt.Errorf("erasure %s: %w", e.ID, err)
 		}
 		if !more {
-			if err := deleteCustomerFilters(ctx, tx, e.MerchantID, e.Customer); err != nil {
+			if err := eraseCustomer(ctx, tx, e.MerchantID, e.Customer); err != nil {
 				return err
 			}
 			e.FinishedAt = s.seconds()

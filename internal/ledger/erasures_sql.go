@@ -9,6 +9,7 @@ import (
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
+	"github.com/quittance/quittance/internal/mailer"
 )
 
 // Erasure is the erasure of a customer's personal data.
@@ -196,9 +197,12 @@ func rewriteEvents(ctx context.Context, tx *db.Tx, invoiceIDs []string, change f
 	return nil
 }
 
-// deleteCustomerFilters deletes the saved filters that select a customer: those of the merchant's
-// people, and those of the operator unless they name another merchant.
-func deleteCustomerFilters(ctx context.Context, tx *db.Tx, merchantID, customer string) error {
+// eraseCustomer deletes what names a customer besides its invoices: its address in mails, and the saved filters that
+// select it, of the merchant's people, and of the operator unless they name another merchant.
+func eraseCustomer(ctx context.Context, tx *db.Tx, merchantID, customer string) error {
+	if err := mailer.Erase(ctx, tx, merchantID, customer); err != nil {
+		return err
+	}
 	const whole = "'&' || query || '&'"
 	has := func(text string) string { return "replace(" + whole + ", " + text + ", '') <> " + whole } // LIKE ignores case on SQLite
 	for _, name := range []string{"customer", "q"} {

@@ -30,10 +30,11 @@ func validAddress(text string) bool {
 	return strings.Contains(host, ".")
 }
 
-// withoutAddress returns an error without a mail address that a server repeats in it, in any case.
+// withoutAddress returns an error without the mail address that a server repeats in it, in any case, and without all
+// others, such as those to which it forwards.
 func withoutAddress(err error, address string) error {
-	repeated := regexp.MustCompile("(?i)" + regexp.QuoteMeta(address))
-	if address == "" || !repeated.MatchString(err.Error()) {
+	repeated := regexp.MustCompile("(?i)" + regexp.QuoteMeta(address) + `|[^\s<>]+@[^\s<>]+`)
+	if !repeated.MatchString(err.Error()) {
 		return err
 	}
 	return errors.New(repeated.ReplaceAllLiteralString(err.Error(), "…"))

@@ -1,4 +1,4 @@
-// Package mailer sends mails about invoices: receipts, invoices and reminders. A mail is a row, which a Worker leases,
+// Package mailer sends mails about invoices: receipts, invoices and reminders. A mail is a row, which a Mailer leases,
 // composes and hands to an SMTP server.
 //
 // Delivery is at least once: a row is due again when its lease ends without an outcome. So a mail is

@@ -1,6 +1,7 @@
 package mailer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,14 +76,11 @@ func (s Tables) QueueMail(ctx context.Context, m Mail, reminders []Mail) error {
 		}
 		last, full, all := n[0], n[1] >= MaxOfInvoice, []Mail{m}
 		if m.Kind == Invoice {
-			err := checkMail(ctx, tx, m, m.CreatedAt)
+			err := replaceMails(ctx, tx, m)
 			if err != nil && !errors.Is(err, ErrTooMany) {
 				return err
 			}
 			full = full || err != nil
-			if err := dropReminders(ctx, tx, m.InvoiceID, m.CreatedAt); err != nil {
-				return err
-			}
 		}
 		if repeated := n[2] > 0; repeated {
 			all = nil
@@ -94,6 +92,19 @@ func (s Tables) QueueMail(ctx context.Context, m Mail, reminders []Mail) error {
 		}
 		return insertMails(ctx, tx, last, m, append(all, reminders...))
 	})
+}
+
+// replaceMails drops the reminders of an invoice that are not due yet, and what waits for other addresses. It returns
+// ErrStopped, or also ErrTooMany, if the invoice may not be sent.
+func replaceMails(ctx context.Context, tx *db.Tx, m Mail) error {
+	err := checkMail(ctx, tx, m, m.CreatedAt)
+	if err != nil && !errors.Is(err, ErrTooMany) {
+		return err
+	}
+	if err := dropReminders(ctx, tx, m.InvoiceID, m.CreatedAt); err != nil {
+		return err
+	}
+	return cmp.Or(cancelOthers(ctx, tx, m), err)
 }
 
 // scanCounts reads a row of three numbers.
@@ -122,7 +133,7 @@ func lockMerchant(ctx context.Context, tx *db.Tx, invoiceID string) (string, err
 	if err != nil {
 		return "", fmt.Errorf("merchant of %s: %w", invoiceID, err)
 	}
-	_, err = db.QueryAll(ctx, tx, db.ScanID, "SELECT id FROM merchants WHERE id = $1"+tx.ForUpdate(), id)
+	_, err = db.QueryAll(ctx, tx, db.ScanID, "SELECT id FROM merchants WHERE id = $1"+tx.ForNoKeyUpdate(), id)
 	return id, err
 }
 

@@ -127,6 +127,81 @@ func invoiceOf(id, mailbox string, at int64, hours ...int) (m mailer.Mail, remin
 	return m, reminders
 }
 
+// TestCancel changes the recipient of an invoice, erases a customer, and begins a recovery. The mails that waited are not
+// sent.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, s *db.DB) {
+		rowtest.Insert(t, s, rowtest.Sample("inv_1", "m"), rowtest.Sample("inv_2", "m"), rowtest.Sample("inv_3", "other"))
+		ctx, at, mails := t.Context(), invoice.Unix, mailer.NewTables(s)
+		queue := func(id, address string, now int64, hours ...int) {
+			t.Helper()
+			m, reminders := invoiceOf(id, address[:1], now, hours...)
+			for _, mail := range append([]*mailer.Mail{&m}, pointers(reminders)...) {
+				mail.Recipient, mail.Mailbox = address, mailer.MailboxOf(address)
+			}
+			rowtest.Must(t, mails.QueueMail(ctx, m, reminders))
+		}
+		wants := func(when string, want ...string) {
+			t.Helper()
+			var got []string
+			for _, id := range []string{"inv_1", "inv_2", "inv_3"} {
+				for _, m := range listed(t, s, id) {
+					got = append(got, fmt.Sprintf("%s %d %s %s %q", m.InvoiceID, m.Number, m.Kind, m.State, m.Recipient))
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", when, diff)
+			}
+		}
+		rowtest.Must(t, mails.QueueMail(ctx, receiptOf("inv_1", 900), nil))
+		queue("inv_1", "anna@example.com", 1000, 5, 5000)
+		queue("inv_1", "bob@example.com", 2000, 6000) // of the first reminders, one is due
+		wants("to another address", `inv_1 1 receipt waiting "ada@example.com"`, `inv_1 2 invoice canceled "anna@example.com"`,
+			`inv_1 3 reminder canceled "anna@example.com"`, `inv_1 5 invoice waiting "bob@example.com"`, `inv_1 6 reminder waiting "bob@example.com"`)
+
+		queue("inv_2", "anna@example.com", 3000)
+		queue("inv_3", "anna@example.com", 3000)
+		rowtest.Must(t, s.Update(ctx, func(tx *db.Tx) error {
+			return errors.Join(mailer.Erase(ctx, tx, "m", "Anna+shop@example.com"), mailer.Erase(ctx, tx, "m", "customer 7"))
+		}))
+		wants("erased", `inv_1 1 receipt waiting "ada@example.com"`, `inv_1 2 invoice canceled ""`, `inv_1 3 reminder canceled ""`, `inv_1 5 invoice waiting "bob@example.com"`,
+			`inv_1 6 reminder waiting "bob@example.com"`, `inv_2 1 invoice canceled ""`, `inv_3 1 invoice waiting "anna@example.com"`)
+
+		rowtest.Must(t, s.Update(ctx, func(tx *db.Tx) error { return mailer.CancelAll(ctx, tx) }))
+		wants("recovered", `inv_1 1 receipt canceled ""`, `inv_1 2 invoice canceled ""`, `inv_1 3 reminder canceled ""`, `inv_1 5 invoice canceled "bob@example.com"`,
+			`inv_1 6 reminder canceled "bob@example.com"`, `inv_2 1 invoice canceled ""`, `inv_3 1 invoice canceled "anna@example.com"`)
+		if leased, err := mails.LeaseMails(ctx, at(90_000), at(90_060), 9); err != nil || len(leased) > 0 {
+			t.Errorf("%+v are leased, %v", leased, err)
+		}
+	})
+}
+
+// pointers returns pointers to the mails.
+func pointers(mails []mailer.Mail) (all []*mailer.Mail) {
+	for i := range mails {
+		all = append(all, &mails[i])
+	}
+	return all
+}
+
+// TestQueueDoesNotWaitForPayments queues a mail while a transaction has a row that refers to the merchant, as one has
+// that stores a block of payments.
+func TestQueueDoesNotWaitForPayments(t *testing.T) {
+	t.Parallel()
+	s := dbtest.Open(t, dbtest.MigratedPostgres(t))
+	rowtest.Insert(t, s, rowtest.Sample("inv_1", "m"))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	rowtest.Must(t, s.Update(ctx, func(tx *db.Tx) error {
+		locked, err := db.QueryAll(ctx, tx, db.ScanID, "SELECT id FROM merchants WHERE id = 'm' FOR KEY SHARE")
+		if err == nil && len(locked) != 1 {
+			err = errors.New("there is no merchant")
+		}
+		return errors.Join(err, mailer.NewTables(s).QueueMail(ctx, receiptOf("inv_1", 1000), nil))
+	}))
+}
+
 // words describes the mails of an invoice.
 func words(mails []mailer.Mail) (all []string) {
 	for _, m := range mails {

@@ -151,6 +151,12 @@ func TestFormerPublicURL(t *testing.T) {
 			}
 		}
 	}
+	for host, want := range map[string]int{"old.example": http.StatusNotFound, "evil.example": http.StatusForbidden} {
+		ofHost := func(r *http.Request) { r.Host = host }
+		if a := ask(t, http.MethodPost, base+"/mails/unknown-to-everybody-12", "List-Unsubscribe=One-Click", ofHost); a.status != want {
+			t.Errorf("mails are stopped at %s: %d, want %d", host, a.status, want)
+		}
+	}
 	if a := ask(t, http.MethodGet, base+"/checkout/inv_1", "", func(r *http.Request) { r.Host = "new.example" }); a.status != http.StatusNotFound {
 		t.Errorf("at the new host: %d %s", a.status, a.body)
 	}

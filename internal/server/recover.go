@@ -11,6 +11,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
+	"github.com/quittance/quittance/internal/mailer"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -196,11 +197,19 @@ func (s *Server) beginRecovery(ctx context.Context) error {
 		if err := ledger.RecoverFrom(ctx, tx, s.cfg.Now()); err != nil {
 			return err
 		}
-		if err := access.EndSessions(ctx, tx); err != nil {
+		if err := endWhatMayHaveEnded(ctx, tx); err != nil {
 			return err
 		}
 		return s.setRecovery(ctx, tx, access.ActionRecoveryBegin, was, is)
 	})
+}
+
+// endWhatMayHaveEnded ends sessions and cancels mails, since that may have happened after the backup.
+func endWhatMayHaveEnded(ctx context.Context, tx *db.Tx) error {
+	if err := access.EndSessions(ctx, tx); err != nil {
+		return err
+	}
+	return mailer.CancelAll(ctx, tx)
 }
 
 // readPast reads the chains from the backup to their heads, and again for lost invoices that it finds.

@@ -67,7 +67,7 @@ func (g *requestFilter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // refusal returns the answer to a rejected request, or nil.
 func (g *requestFilter) refusal(r *http.Request) http.Handler {
 	switch {
-	case !g.isAllowedHost(r) && !g.isSigned(r):
+	case !g.isAllowedHost(r) && !g.isSigned(r) && !g.former.stopsMails(r):
 		if g.former.takes(r) {
 			return g.former
 		}
@@ -91,7 +91,7 @@ func (g *requestFilter) isSigned(r *http.Request) bool {
 }
 
 // formerHosts redirects payers from the host of a former public URL to the same page of the present
-// one. A former host serves no other page: its name may belong to another party by now.
+// one. A former host serves no other page: its name may belong to another party by now. Only stops of mails are taken.
 type formerHosts struct {
 	hosts     []string // in lower case
 	publicURL string
@@ -101,6 +101,12 @@ type formerHosts struct {
 func (f *formerHosts) takes(r *http.Request) bool {
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	return f != nil && reads && isPage(r.URL.Path) && isClean(r.URL.EscapedPath()) && slices.Contains(f.hosts, hostName(r.Host))
+}
+
+// stopsMails reports whether a request stops mails at a former host, as programs for mail do with the link of an old
+// mail. They follow no redirect (RFC 8058).
+func (f *formerHosts) stopsMails(r *http.Request) bool {
+	return f != nil && r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, "/mails/") && slices.Contains(f.hosts, hostName(r.Host))
 }
 
 // ServeHTTP implements http.Handler. The redirect is not permanent, because a former URL may come back.

@@ -79,7 +79,7 @@ type Config struct {
 	DashboardURL string
 	// OIDC is the provider that signs people in, without RedirectURL and Now; nil without one.
 	OIDC *identity.Config
-	// SMTP is the server that takes receipts for payers; if nil, no receipts are mailed. It needs
+	// SMTP is the server that takes mails; if nil, none are sent. It needs
 	// PublicURL.
 	SMTP mailer.Sender
 	// PerOwner and PerAddress are how many requests a second an owner of keys may make, and a client

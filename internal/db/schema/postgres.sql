@@ -554,7 +554,8 @@ CREATE TABLE mails (
     CHECK (kind <> 'receipt' OR recipient IS NULL OR due_at IS NOT NULL),
     CHECK (error IS NULL OR state IN ('waiting', 'failed'))
 );
-CREATE INDEX mails_due ON mails (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX mails_asked ON mails (due_at) WHERE due_at IS NOT NULL AND kind <> 'reminder';
+CREATE INDEX mails_reminders ON mails (due_at) WHERE due_at IS NOT NULL AND kind = 'reminder';
 CREATE UNIQUE INDEX mails_of_schedule ON mails (invoice_id, hours) WHERE hours IS NOT NULL;
 CREATE INDEX mails_of_mailbox ON mails (mailbox, (CASE kind WHEN 'invoice' THEN created_at ELSE ended_at END)) WHERE mailbox IS NOT NULL;
 CREATE INDEX mails_of_merchant ON mails (merchant_id, (CASE kind WHEN 'invoice' THEN created_at ELSE ended_at END)) WHERE mailbox IS NOT NULL;

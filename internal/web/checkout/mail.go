@@ -97,8 +97,12 @@ func (c *Checkout) invoiceLetter(ctx context.Context, m mailer.Mail, text *local
 }
 
 // mailable returns nil if an invoice or a reminder fits the state of the invoice, mailer.ErrLater while that is not
-// known, as after a payment that is not final, and otherwise mailer.ErrUnwanted.
+// known, as after a payment that is not final, and otherwise mailer.ErrUnwanted. Reminders go only to the address that
+// the invoice still has.
 func (s pageInput) mailable(m mailer.Mail) error {
+	if m.Hours != 0 && !strings.EqualFold(m.Recipient, s.invoice.Details.Customer.Email) {
+		return mailer.ErrUnwanted
+	}
 	switch s.state() {
 	case waiting, partial:
 		if slices.ContainsFunc(s.payments, func(p invoice.Payment) bool { return p.Status == invoice.Pending && !s.invoice.IsDust(p) }) || m.Hours > 0 {

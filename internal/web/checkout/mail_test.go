@@ -38,15 +38,18 @@ func TestMailsOfEveryState(t *testing.T) {
 		{"expired, paid late", func(w *world) {
 			w.invoice.Status, w.invoice.Exception, w.payments = invoice.Expired, invoice.Late, []invoice.Payment{late}
 		}, unwanted, unwanted, unwanted},
+		{"to another address", func(w *world) { w.invoice.Details.Customer.Email = "bob@example.com" }, nil, unwanted, unwanted},
 		{"waived", func(w *world) { w.invoice.Status, w.waived = invoice.Expired, true }, unwanted, unwanted, unwanted},
 	} {
 		w := newWorld()
+		w.invoice.Details.Customer.Email = "ada@example.com"
 		c.set(w)
 		for _, m := range []struct {
 			hours int
 			want  error
 		}{{0, c.invoice}, {-2, c.before}, {2, c.after}} {
-			if _, err := w.checkout().Mail(t.Context(), mailer.Mail{InvoiceID: testID, Kind: mailer.Invoice, Hours: m.hours, Language: "en"}); !errors.Is(err, m.want) {
+			mail := mailer.Mail{InvoiceID: testID, Kind: mailer.Invoice, Hours: m.hours, Language: "en", Recipient: "Ada@example.com"}
+			if _, err := w.checkout().Mail(t.Context(), mail); !errors.Is(err, m.want) {
 				t.Errorf("%s, %d hours: %v, want %v", c.name, m.hours, err, m.want)
 			}
 		}
@@ -59,7 +62,7 @@ func TestInvoiceMail(t *testing.T) {
 	w := newWorld()
 	w.merchants = shop{merchant: invoice.Merchant{ID: "corner-cafe", Name: "Corner <Café>", SupportContact: "help@cafe.example"}}
 	w.publicURL = "https://pay.example.com"
-	w.invoice.Details.Description = "Breakfast for <two>"
+	w.invoice.Details.Description, w.invoice.Details.Customer.Email = "Breakfast for <two>", "ada@example.com"
 	compose := func(hours int, lang string) mailer.Message {
 		t.Helper()
 		got, err := w.checkout().Mail(t.Context(), mailer.Mail{

@@ -1,0 +1,4 @@
+package mailer
+
+// MailboxOf is mailboxOf for tests.
+var MailboxOf = mailboxOf
