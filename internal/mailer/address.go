@@ -56,5 +56,5 @@ func reason(err error, address string) string {
 		return "it could not be handed to the mail server"
 	}
 	text := []rune(oneLine(strings.ToValidUTF8(withoutAddress(answer, address).Error(), "?")))
-	return string(text[:min(len(text), MaxError)])
+	return string(text[:min(len(text), maxError)])
 }

@@ -35,8 +35,8 @@ const (
 	Again = time.Hour
 	// MaxListed bounds the mails that are listed of an invoice.
 	MaxListed = 100
-	// MaxError bounds the stored reason of a failure, in characters.
-	MaxError = 500
+	// maxError bounds the stored reason of a failure, in characters.
+	maxError = 500
 	// Lifetime is how long the mailer tries to send a mail.
 	Lifetime = 24 * time.Hour
 	// Timeout bounds an attempt.
