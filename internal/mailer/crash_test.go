@@ -44,7 +44,7 @@ func child() int {
 	}
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead) * time.Second) }
 	mailer.New(mailer.Config{
-		Store: mailer.NewTables(s), Compose: compose, Now: now, Random: func() float64 { return 0.5 }, Token: token, Logger: slog.New(slog.DiscardHandler),
+		Store: mailer.NewTables(s), Compose: compose, Now: now, Schedule: now, Random: func() float64 { return 0.5 }, Token: token, Logger: slog.New(slog.DiscardHandler),
 		Sender: &mailer.SMTP{Host: "127.0.0.1", Port: port, Encryption: mailer.NoTLS, From: mail.Address{Address: "receipts@pay.example"}, Now: now},
 	}).Run(context.Background())
 	return 1
@@ -75,7 +75,7 @@ func TestKilledMailer(t *testing.T) {
 				s := dbtest.Open(t, url)
 				addInvoices(t, s, "inv_1")
 				queued := mailer.New(mailer.Config{
-					Store: mailer.NewTables(s), Compose: compose, Sender: senderFunc(nil), Now: time.Now, Random: func() float64 { return 0.5 }, Token: token, Logger: slog.New(slog.DiscardHandler),
+					Store: mailer.NewTables(s), Compose: compose, Sender: senderFunc(nil), Now: time.Now, Schedule: time.Now, Random: func() float64 { return 0.5 }, Token: token, Logger: slog.New(slog.DiscardHandler),
 				})
 				if err := queued.Queue(t.Context(), "inv_1", "en", payer); err != nil {
 					t.Fatal(err)

@@ -37,17 +37,23 @@ const (
 	MaxListed = 100
 	// maxError bounds the stored reason of a failure, in characters.
 	maxError = 500
-	// Lifetime is how long the mailer tries to send a mail.
-	Lifetime = 24 * time.Hour
+	// MaxAttempts bounds the attempts to send a mail. With the pauses after them, they take about a day.
+	MaxAttempts = 14
 	// Timeout bounds an attempt.
 	Timeout = 30 * time.Second
-	// MaxInFlight bounds the mails that are sent at a time.
+	// MaxInFlight bounds the mails that a process sends at a time.
 	MaxInFlight = 4
+	// MaxInFlightOfMerchant bounds those of a merchant.
+	MaxInFlightOfMerchant = 2
 )
 
 const (
 	// leaseTime is longer than an attempt takes.
 	leaseTime = 2 * time.Minute
+	// firstStorePause is the pause after the first try to store an outcome. It doubles.
+	firstStorePause = time.Second
+	// storeTimeout bounds a try to store an outcome.
+	storeTimeout = 10 * time.Second
 	// pollInterval is how often the queue is read for mails of other processes.
 	pollInterval = 5 * time.Second
 	// firstPause is the pause after the first attempt. It doubles up to maxPause.
@@ -71,8 +77,8 @@ var (
 	ErrLater = errors.New("the state of the invoice is not final")
 )
 
-// errTooOld: the mail was tried for its Lifetime, or no process ran.
-var errTooOld = errors.New("it is too old")
+// errTooOften: the last of MaxAttempts ended without an outcome.
+var errTooOften = errors.New("it was tried too often")
 
 // Kind is what a mail is for.
 type Kind string
@@ -100,7 +106,7 @@ const (
 type Store interface {
 	QueueMail(ctx context.Context, m Mail, reminders []Mail) error
 	CountWaiting(ctx context.Context, invoiceID string, limit int) (all, ofMerchant int, err error)
-	LeaseMails(ctx context.Context, now, until time.Time, limit int) ([]Mail, error)
+	LeaseMail(ctx context.Context, r LeaseRequest) (Mail, error)
 	CheckMail(ctx context.Context, m Mail, now time.Time) error
 	EndMail(ctx context.Context, m Mail) error
 	RetryMail(ctx context.Context, m Mail, at time.Time) error
@@ -137,10 +143,13 @@ type Config struct {
 	Sender Sender
 	// Compose returns the content of a mail. Errors are ErrUnwanted and ErrLater, and others.
 	Compose func(ctx context.Context, m Mail) (Message, error)
-	Now     func() time.Time // the schedule's clock
-	Random  func() float64   // in [0, 1)
-	Token   func() string    // a new secret of at least 128 bits
-	Logger  *slog.Logger
+	// Now is the machine's clock. It dates mails, and says when a reminder becomes due.
+	Now func() time.Time
+	// Schedule is the schedule's clock, for leases and pauses.
+	Schedule func() time.Time
+	Random   func() float64 // in [0, 1)
+	Token    func() string  // a new secret of at least 128 bits
+	Logger   *slog.Logger
 }
 
 // Mailer queues mails and sends them. It is safe for concurrent use.
@@ -151,7 +160,7 @@ type Mailer struct {
 
 // New returns a Mailer. It panics if a field of the configuration is missing.
 func New(c Config) *Mailer {
-	if c.Store == nil || c.Sender == nil || c.Compose == nil || c.Now == nil || c.Random == nil || c.Token == nil || c.Logger == nil {
+	if c.Store == nil || c.Sender == nil || c.Compose == nil || c.Now == nil || c.Schedule == nil || c.Random == nil || c.Token == nil || c.Logger == nil {
 		panic("mailer: all fields of Config are required")
 	}
 	return &Mailer{conf: c, wake: make(chan struct{}, 1)}
@@ -164,7 +173,7 @@ func (m *Mailer) Queue(ctx context.Context, invoiceID, language, address string)
 	return m.queue(ctx, Mail{Kind: Receipt, InvoiceID: invoiceID, Language: language, Recipient: address, CreatedAt: now, SendAt: now}, nil)
 }
 
-// queue queues a mail, with reminders.
+// queue queues a mail, due now, with reminders.
 func (m *Mailer) queue(ctx context.Context, mail Mail, reminders []Mail) error {
 	if !validAddress(mail.Recipient) {
 		return ErrAddress
@@ -176,6 +185,7 @@ func (m *Mailer) queue(ctx context.Context, mail Mail, reminders []Mail) error {
 	if own >= MaxWaiting-waiting {
 		return ErrBusy
 	}
+	mail.Due = m.conf.Schedule()
 	if err := m.conf.Store.QueueMail(ctx, mail, reminders); err != nil {
 		return fmt.Errorf("queue a mail: %w", err)
 	}
@@ -184,50 +194,16 @@ func (m *Mailer) queue(ctx context.Context, mail Mail, reminders []Mail) error {
 	return nil
 }
 
-// Run sends due mails until ctx ends. It finishes an attempt in progress.
-func (m *Mailer) Run(ctx context.Context) {
-	for {
-		sent, err := m.sendDue(ctx)
-		if err != nil && ctx.Err() == nil {
-			m.conf.Logger.Error("lease of mails failed, will retry", "err", err)
-		}
-		if pause := pollInterval; sent == 0 && !clock.Sleep(ctx, pause, m.wake) || ctx.Err() != nil {
-			return
-		}
+// attempt sends a mail that is leased until a time, and records the outcome. If that cannot be recorded, the mail is
+// sent again when the lease ends.
+func (m *Mailer) attempt(ctx context.Context, mail Mail, until time.Time) {
+	err := errTooOften
+	if mail.Attempts <= MaxAttempts {
+		err = m.send(context.WithoutCancel(ctx), mail)
 	}
-}
-
-// sendDue leases and attempts due mails, and returns their number.
-func (m *Mailer) sendDue(ctx context.Context) (int, error) {
-	now := m.conf.Now()
-	leased, err := m.conf.Store.LeaseMails(ctx, now, now.Add(leaseTime), MaxInFlight)
-	if err != nil {
-		return 0, err
-	}
-	done := make(chan struct{})
-	for _, mail := range leased {
-		go func() {
-			defer func() { done <- struct{}{} }()
-			m.attempt(context.WithoutCancel(ctx), mail)
-		}()
-	}
-	for range leased {
-		<-done
-	}
-	return len(leased), nil
-}
-
-// attempt sends a leased mail and records the outcome. If the outcome cannot be recorded,
-// the mail is sent again when the lease ends.
-func (m *Mailer) attempt(ctx context.Context, mail Mail) {
-	err := errTooOld
-	if !m.conf.Now().After(mail.SendAt.Add(Lifetime)) {
-		err = m.send(ctx, mail)
-	}
-	now := m.conf.Now()
+	now, over := m.conf.Now(), mail.Attempts >= MaxAttempts
 	logger := m.conf.Logger.With("kind", mail.Kind, "invoice", mail.InvoiceID, "number", mail.Number, "attempt", mail.Attempts)
-	next := now.Add(clock.Jitter(pauseAfter(mail.Attempts), m.conf.Random()))
-	over := next.After(mail.SendAt.Add(Lifetime))
+	next := m.conf.Schedule().Add(clock.Jitter(pauseAfter(mail.Attempts), m.conf.Random()))
 	refused := (*RefusedError)(nil)
 	switch {
 	case err == nil:
@@ -247,12 +223,12 @@ func (m *Mailer) attempt(ctx context.Context, mail Mail) {
 		logger.WarnContext(ctx, "mail failed, will retry", "err", withoutAddress(err, mail.Recipient))
 		mail.Error = reason(err, mail.Recipient)
 	}
-	if mail.State == Waiting {
-		err = m.conf.Store.RetryMail(ctx, mail, next)
-	} else {
-		err = m.conf.Store.EndMail(ctx, mail)
-	}
-	if err != nil {
+	if err := m.record(ctx, until, func(ctx context.Context) error {
+		if mail.State == Waiting {
+			return m.conf.Store.RetryMail(ctx, mail, next)
+		}
+		return m.conf.Store.EndMail(ctx, mail)
+	}); err != nil {
 		logger.ErrorContext(ctx, "outcome of a mail not recorded", "err", err)
 	}
 }

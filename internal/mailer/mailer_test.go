@@ -70,7 +70,10 @@ type queue struct {
 	outcomes []string // with the time since the start
 	start    time.Time
 	number   int
-	check    error // the result of CheckMail
+	ended    time.Time                 // of the last outcome
+	check    error                     // the result of CheckMail, if it fits the mail
+	store    func(m mailer.Mail) error // the result of EndMail; nil: none
+	tries    int                       // of EndMail
 	// ofMerchant is how many of the waiting mails are for the invoice's merchant.
 	ofMerchant int
 }
@@ -83,7 +86,7 @@ func (q *queue) QueueMail(_ context.Context, m mailer.Mail, reminders []mailer.M
 	}
 	q.number++
 	m.Number, m.State = q.number, mailer.Waiting
-	q.waiting, q.due = append(q.waiting, m), m.SendAt
+	q.waiting, q.due = append(q.waiting, m), m.Due
 	for _, r := range reminders {
 		q.number++
 		r.Number, r.State = q.number, mailer.Waiting
@@ -96,27 +99,53 @@ func (q *queue) CountWaiting(context.Context, string, int) (all, ofMerchant int,
 	return len(q.waiting), q.ofMerchant, nil
 }
 
-func (q *queue) CheckMail(context.Context, mailer.Mail, time.Time) error { return q.check }
+func (q *queue) CheckMail(_ context.Context, m mailer.Mail, _ time.Time) error {
+	if errors.Is(q.check, mailer.ErrTooMany) && m.Kind != mailer.Reminder {
+		return nil // it was counted when it was queued
+	}
+	return q.check
+}
 
-func (q *queue) LeaseMails(_ context.Context, now, until time.Time, _ int) ([]mailer.Mail, error) {
+func (q *queue) LeaseMail(_ context.Context, r mailer.LeaseRequest) (mailer.Mail, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) == 0 || now.Before(q.due) {
-		return nil, nil
+	if len(q.waiting) == 0 {
+		return mailer.Mail{}, db.ErrNotFound
+	}
+	lane, now := mailer.Asked, r.Now
+	if q.waiting[0].Attempts > 0 {
+		lane = mailer.Retries
+	} else if q.waiting[0].Kind == mailer.Reminder {
+		lane, now = mailer.Reminders, r.Wall
+	}
+	if lane != r.Lane || now.Before(q.due) {
+		return mailer.Mail{}, db.ErrNotFound
 	}
 	q.waiting[0].Attempts++
-	q.due = until
-	return []mailer.Mail{q.waiting[0]}, nil
+	q.due = r.Until
+	return q.waiting[0], nil
 }
 
 func (q *queue) EndMail(_ context.Context, m mailer.Mail) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.tries++; q.store != nil && q.store(m) != nil {
+		return q.store(m)
+	}
 	if q.waiting = q.waiting[1:]; len(q.waiting) > 0 {
 		q.due = q.waiting[0].SendAt
 	}
+	q.ended = m.EndedAt
 	q.outcomes = append(q.outcomes, strings.TrimSpace(fmt.Sprint(m.State, " after ", m.Attempts, " attempts, ", time.Since(q.start).Round(time.Minute), " ", m.Error)))
 	return nil
+}
+
+// at returns when the last mail was sent, as it is stored.
+func (q *queue) at() string {
+	if q.ended.IsZero() {
+		return ""
+	}
+	return " at " + q.ended.Sub(q.start).Round(time.Minute).String()
 }
 
 func (q *queue) RetryMail(_ context.Context, _ mailer.Mail, at time.Time) error {
@@ -148,7 +177,7 @@ func TestRetries(t *testing.T) {
 		"refused": {func(int) error {
 			return &mailer.RefusedError{Err: &mailer.AnswerError{Text: "550 no " + strings.ToUpper(payer)}}
 		}, "failed after 1 attempts, 0s 550 no …"},
-		"never":        {func(int) error { return errors.New("down") }, "failed after 13 attempts, 20h15m0s it could not be handed to the mail server"},
+		"never":        {func(int) error { return errors.New("down") }, "failed after 14 attempts, 24h15m0s it could not be handed to the mail server"},
 		"hangs a time": {func(n int) error { return map[bool]error{true: errHangs}[n == 1] }, "sent after 2 attempts, 2m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +186,7 @@ func TestRetries(t *testing.T) {
 				q, attempts, done := &queue{start: time.Now()}, 0, make(chan struct{})
 				var log logtest.Buffer
 				m := mailer.New(mailer.Config{
-					Store: q, Compose: compose, Now: time.Now, Random: func() float64 { return 0.5 }, Token: token, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+					Store: q, Compose: compose, Now: time.Now, Schedule: time.Now, Random: func() float64 { return 0.5 }, Token: token, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 					Sender: senderFunc(func(ctx context.Context, id, recipient string, _ mailer.Message) error {
 						attempts++
 						if id != "inv_1.1" || recipient != payer {
@@ -179,7 +208,7 @@ func TestRetries(t *testing.T) {
 				if err := m.Queue(ctx, "inv_1", "en", payer); err != nil {
 					t.Fatal(err)
 				}
-				<-time.After(mailer.Lifetime + time.Hour)
+				<-time.After(48 * time.Hour)
 				cancel()
 				<-done
 				if len(q.outcomes) != 1 || q.outcomes[0] != c.want {
@@ -213,8 +242,8 @@ func TestStateOfTheInvoice(t *testing.T) {
 		}, nil, []string{sent, "sent after 6 attempts, 2h31m0s"}},
 		"never final": {func(m mailer.Mail, _ time.Duration) error {
 			return map[mailer.Kind]error{mailer.Reminder: mailer.ErrLater}[m.Kind]
-		}, nil, []string{sent, "canceled after 13 attempts, 22h15m0s"}},
-		"a full mailbox": {func(mailer.Mail, time.Duration) error { return nil }, mailer.ErrTooMany, []string{"canceled after 13 attempts, 20h15m0s", "canceled after 9 attempts, 24h30m0s"}},
+		}, nil, []string{sent, "canceled after 14 attempts, 26h15m0s"}},
+		"a full mailbox": {func(mailer.Mail, time.Duration) error { return nil }, mailer.ErrTooMany, []string{sent, "canceled after 14 attempts, 26h15m0s"}},
 		"stopped":        {func(mailer.Mail, time.Duration) error { return nil }, mailer.ErrStopped, []string{"stopped after 1 attempts, 0s", "stopped after 1 attempts, 2h0m0s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -222,7 +251,7 @@ func TestStateOfTheInvoice(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q, done := &queue{start: time.Now(), check: c.check}, make(chan struct{})
 				m := mailer.New(mailer.Config{
-					Store: q, Now: time.Now, Random: func() float64 { return 0.5 }, Token: token, Logger: slog.New(slog.DiscardHandler),
+					Store: q, Now: time.Now, Schedule: time.Now, Random: func() float64 { return 0.5 }, Token: token, Logger: slog.New(slog.DiscardHandler),
 					Compose: func(_ context.Context, m mailer.Mail) (mailer.Message, error) {
 						return mailer.Message{}, c.compose(m, time.Since(q.start))
 					},
@@ -237,7 +266,7 @@ func TestStateOfTheInvoice(t *testing.T) {
 				if err := m.SendInvoice(ctx, mailer.Order{Invoice: inv, Address: payer, ReminderHours: []int{-3, -1}}); err != nil { // one is over
 					t.Fatal(err)
 				}
-				<-time.After(2 * mailer.Lifetime)
+				<-time.After(48 * time.Hour)
 				cancel()
 				<-done
 				if diff := cmp.Diff(c.want, q.outcomes); diff != "" {
@@ -253,7 +282,7 @@ func TestQueueRefuses(t *testing.T) {
 	t.Parallel()
 	q := &queue{}
 	m := mailer.New(mailer.Config{
-		Store: q, Compose: compose, Now: time.Now, Random: func() float64 { return 0 }, Token: token, Logger: slog.New(slog.DiscardHandler), Sender: senderFunc(nil),
+		Store: q, Compose: compose, Now: time.Now, Schedule: time.Now, Random: func() float64 { return 0 }, Token: token, Logger: slog.New(slog.DiscardHandler), Sender: senderFunc(nil),
 	})
 	longest := strings.Repeat("a", 64) + "@" + strings.Repeat("b.", (mailer.MaxAddress-65)/2-1) + "example"
 	longest = longest[:mailer.MaxAddress]
@@ -310,7 +339,7 @@ func TestTwoMailersShareTheQueue(t *testing.T) {
 		defer cancel()
 		for n := range 2 {
 			m := mailer.New(mailer.Config{
-				Store: mailer.NewTables(s), Compose: compose, Sender: server.client(mailer.StartTLS), Now: time.Now, Random: func() float64 { return 0.5 }, Token: token, Logger: slog.New(slog.DiscardHandler),
+				Store: mailer.NewTables(s), Compose: compose, Sender: server.client(mailer.StartTLS), Now: time.Now, Schedule: time.Now, Random: func() float64 { return 0.5 }, Token: token, Logger: slog.New(slog.DiscardHandler),
 			})
 			for i := range 3 * mailer.MaxOfInvoice {
 				if i%2 == n {
@@ -322,6 +351,15 @@ func TestTwoMailersShareTheQueue(t *testing.T) {
 			running.Go(func() { m.Run(ctx) })
 		}
 		<-all
+		cancel()
+		running.Wait() // also for mails that are sent twice
+		for id := range 3 {
+			for _, mail := range listed(t, s, fmt.Sprint("inv_", id+1)) {
+				if mail.State != mailer.Sent || mail.Attempts != 1 { // none is leased again
+					t.Errorf("mail %s.%d is %s after %d attempts", mail.InvoiceID, mail.Number, mail.State, mail.Attempts)
+				}
+			}
+		}
 		ids := make(map[string]int)
 		for _, mail := range server.all() {
 			ids[mail.header(t).Get("Message-Id")]++

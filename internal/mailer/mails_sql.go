@@ -26,11 +26,12 @@ type Mail struct {
 	SentBy     string
 	CreatedAt  time.Time
 	SendAt     time.Time
+	Due        time.Time // of the first attempt, by the schedule's clock, when it is queued; zero of a reminder: SendAt
 	EndedAt    time.Time // when it was sent or failed
 	Error      string    // why the last attempt failed
 }
 
-// mailTable has all columns but due_at.
+// mailTable has all columns but due_at: SendAt for the first attempt of a reminder, else a time of the schedule's clock.
 var mailTable = db.NewTable("mails", func(m *Mail) []db.Column {
 	return []db.Column{
 		db.Col("invoice_id", db.Text(&m.InvoiceID)),
@@ -52,13 +53,13 @@ var mailTable = db.NewTable("mails", func(m *Mail) []db.Column {
 	}
 })
 
-// The mails that wait: those that somebody asked for go first.
+// The mails that wait.
 const (
 	asked  = "due_at IS NOT NULL AND kind <> 'reminder'"
 	remind = "due_at IS NOT NULL AND kind = 'reminder'"
 )
 
-// QueueMail queues a mail, due at its SendAt. The reminders replace those of the invoice that are not due yet. An
+// QueueMail queues a mail. The reminders replace those of the invoice that are not due yet. An
 // invoice that goes to the same address again within Again is not queued a second time, only its reminders are. Errors
 // are ErrTooMany, ErrStopped and db.ErrNotFound.
 func (s Tables) QueueMail(ctx context.Context, m Mail, reminders []Mail) error {
@@ -119,7 +120,7 @@ func insertMails(ctx context.Context, tx *db.Tx, last int, first Mail, all []Mai
 	for _, m := range all {
 		last++
 		m.Number, m.MerchantID, m.Language, m.State = last, first.MerchantID, first.Language, Waiting
-		row := mailTable.Values(m, m.SendAt.Unix())
+		row := mailTable.Values(m, cmp.Or(m.Due, m.SendAt).Unix())
 		if err := tx.Insert(ctx, mailTable.Insertion("ON CONFLICT (invoice_id, hours) WHERE hours IS NOT NULL DO NOTHING", "due_at BIGINT"), [][]any{row}); err != nil {
 			return err
 		}
@@ -167,9 +168,27 @@ func languageOf(ctx context.Context, tx *db.Tx, m Mail) (string, error) {
 		(SELECT language FROM mails WHERE invoice_id = $3 ORDER BY number DESC LIMIT 1), 'en')`, m.Mailbox, m.MerchantID, m.InvoiceID)
 }
 
-// CheckMail returns ErrStopped or ErrTooMany if a leased mail must not be sent now.
+// CheckMail returns ErrStopped, ErrTooMany, ErrLater or ErrUnwanted if a leased mail must not be sent now. A reminder
+// follows the mail of its invoice, and gives way to a later reminder that is due.
 func (q Reader) CheckMail(ctx context.Context, m Mail, now time.Time) error {
-	return checkMail(ctx, q, m, now)
+	if err := checkMail(ctx, q, m, now); err != nil || m.Kind != Reminder {
+		return err
+	}
+	n, err := db.QueryRow(ctx, q, scanCounts, `SELECT count(CASE WHEN kind = 'invoice' AND state = 'sent' THEN 1 END),
+		count(CASE WHEN kind = 'invoice' AND state = 'waiting' THEN 1 END),
+		count(CASE WHEN kind = 'reminder' AND state IN ('waiting', 'sent') AND send_at > $3 AND send_at <= $4 THEN 1 END)
+		FROM mails WHERE invoice_id = $1 AND mailbox = $2`, m.InvoiceID, m.Mailbox, m.SendAt.Unix(), now.Unix())
+	switch sent, waits, later := n[0], n[1], n[2]; {
+	case err != nil:
+		return err
+	case later > 0:
+		return fmt.Errorf("%w: a later reminder is due", ErrUnwanted)
+	case sent > 0:
+		return nil
+	case waits > 0:
+		return fmt.Errorf("%w: the invoice waits to be sent", ErrLater)
+	}
+	return fmt.Errorf("%w: the invoice was not sent", ErrUnwanted)
 }
 
 // DropReminders deletes the reminders of an invoice that are not due yet.
@@ -225,39 +244,14 @@ func (q Reader) CountWaiting(ctx context.Context, invoiceID string, limit int) (
 	return n[0], n[1], err
 }
 
-// LeaseMails leases up to limit due mails until a time, and counts an attempt of each. Those that somebody asked for go
-// first, then the oldest. If the lease of a mail ends without an outcome, it is due again.
-func (s Tables) LeaseMails(ctx context.Context, now, until time.Time, limit int) (leased []Mail, err error) {
-	due, err := db.QueryAll(ctx, s.DB, db.ScanSeq, "SELECT due_at FROM mails WHERE due_at <= $1 AND "+asked+
-		" UNION ALL SELECT due_at FROM mails WHERE due_at <= $1 AND "+remind+" LIMIT 1", now.Unix())
-	if err != nil || len(due) == 0 {
-		return nil, err
-	}
-	err = s.DB.Update(ctx, func(tx *db.Tx) error {
-		leased = nil
-		for _, which := range []string{asked, remind} {
-			more, err := db.QueryAll(ctx, tx, mailTable.Scan, `WITH due AS (SELECT invoice_id AS invoice, number AS place FROM mails
-				WHERE due_at <= $1 AND `+which+` ORDER BY due_at LIMIT $3`+tx.SkipLocked()+`)
-				UPDATE mails SET due_at = $2, attempts = attempts + 1 FROM due WHERE invoice_id = invoice AND number = place
-				RETURNING `+mailTable.List(), now.Unix(), until.Unix(), limit-len(leased))
-			if err != nil {
-				return err
-			}
-			leased = append(leased, more...)
-		}
-		return nil
-	})
-	return leased, err
-}
-
 // EndMail records the State, EndedAt and Error of a leased mail that was sent or given up. It deletes the address of a
-// receipt, and cancels the reminders of an invoice that failed. It returns ErrConflict if the mail was leased again or
-// stopped.
+// receipt. If an invoice was not sent, or a reminder failed, it cancels the reminders. It returns ErrConflict if the mail
+// was leased again or stopped.
 func (s Tables) EndMail(ctx context.Context, m Mail) error {
 	return s.DB.Update(ctx, func(tx *db.Tx) error {
 		err := updateMail(ctx, tx, m, `due_at = NULL, recipient = CASE WHEN kind = 'receipt' THEN NULL ELSE recipient END,
 			state = $4, ended_at = $5, error = $6`, string(m.State), db.OrNull(m.EndedAt), db.OrNull(m.Error))
-		if err == nil && m.Kind == Invoice && m.State == Failed {
+		if err == nil && (m.Kind == Invoice && m.State == Canceled || m.Kind != Receipt && m.State == Failed) {
 			_, err = tx.Exec(ctx, "UPDATE mails SET state = 'canceled', due_at = NULL, error = NULL WHERE invoice_id = $1 AND mailbox = $2 AND kind = 'reminder' AND state = 'waiting'", m.InvoiceID, m.Mailbox)
 		}
 		return err

@@ -29,6 +29,23 @@ func ended(m mailer.Mail, state mailer.State, at int64, text string) mailer.Mail
 	return m
 }
 
+// lease leases due mails for a minute, up to limit, in the order of the lanes.
+func lease(t *testing.T, s *db.DB, now int64, limit int) (leased []mailer.Mail) {
+	t.Helper()
+	at, last := invoice.Unix, [3]string{}
+	for _, lane := range []mailer.Lane{mailer.Asked, mailer.Reminders, mailer.Retries} {
+		for len(leased) < limit {
+			m, err := mailer.NewTables(s).LeaseMail(t.Context(), mailer.LeaseRequest{Lane: lane, Wall: at(now), Now: at(now), Until: at(now + 60), After: last[lane]})
+			if errors.Is(err, db.ErrNotFound) {
+				break
+			}
+			rowtest.Must(t, err)
+			leased, last[lane] = append(leased, m), m.MerchantID
+		}
+	}
+	return leased
+}
+
 // TestMails queues mails, leases them, and records outcomes.
 func TestMails(t *testing.T) {
 	t.Parallel()
@@ -48,9 +65,9 @@ func TestMails(t *testing.T) {
 		}
 		lease := func(now int64, want int) []mailer.Mail {
 			t.Helper()
-			leased, err := mails.LeaseMails(ctx, at(now), at(now+60), 2)
-			if err != nil || len(leased) != want {
-				t.Fatalf("at %d, %d mails are leased, want %d: %v", now, len(leased), want, err)
+			leased := lease(t, s, now, 2)
+			if len(leased) != want {
+				t.Fatalf("at %d, %d mails are leased, want %d", now, len(leased), want)
 			}
 			return leased
 		}
@@ -133,7 +150,7 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
 		rowtest.Insert(t, s, rowtest.Sample("inv_1", "m"), rowtest.Sample("inv_2", "m"), rowtest.Sample("inv_3", "other"))
-		ctx, at, mails := t.Context(), invoice.Unix, mailer.NewTables(s)
+		ctx, mails := t.Context(), mailer.NewTables(s)
 		queue := func(id, address string, now int64, hours ...int) {
 			t.Helper()
 			m, reminders := invoiceOf(id, address[:1], now, hours...)
@@ -171,8 +188,8 @@ func TestCancel(t *testing.T) {
 		rowtest.Must(t, s.Update(ctx, func(tx *db.Tx) error { return mailer.CancelAll(ctx, tx) }))
 		wants("recovered", `inv_1 1 receipt canceled ""`, `inv_1 2 invoice canceled ""`, `inv_1 3 reminder canceled ""`, `inv_1 5 invoice canceled "bob@example.com"`,
 			`inv_1 6 reminder canceled "bob@example.com"`, `inv_2 1 invoice canceled ""`, `inv_3 1 invoice canceled "anna@example.com"`)
-		if leased, err := mails.LeaseMails(ctx, at(90_000), at(90_060), 9); err != nil || len(leased) > 0 {
-			t.Errorf("%+v are leased, %v", leased, err)
+		if leased := lease(t, s, 90_000, 9); len(leased) > 0 {
+			t.Errorf("%+v are leased", leased)
 		}
 	})
 }
@@ -231,9 +248,9 @@ func TestReminders(t *testing.T) {
 		wants("inv_1", "1 receipt de waiting", "2 invoice de waiting", "3 reminder de waiting 10", "4 reminder de waiting 20")
 		rowtest.Must(t, queue("inv_1", "a", 1010, 10, 30)) // the first reminder is due
 		wants("inv_1", "1 receipt de waiting", "2 invoice de waiting", "3 reminder de waiting 10", "6 reminder de waiting 30")
-		leased, err := mails.LeaseMails(ctx, at(1010), at(1060), 3)
-		if got := slices.Sorted(slices.Values(words(leased))); err != nil || !slices.Equal(got, []string{"1 receipt de waiting", "2 invoice de waiting", "3 reminder de waiting 10"}) {
-			t.Errorf("%q are leased, %v", got, err)
+		leased := lease(t, s, 1010, 9)
+		if diff := cmp.Diff([]string{"1 receipt de waiting", "2 invoice de waiting", "3 reminder de waiting 10"}, words(leased)); diff != "" {
+			t.Errorf("leased (-want +got):\n%s", diff)
 		}
 		rowtest.Must(t, mails.DropReminders(ctx, "inv_1", at(1010)))
 		wants("inv_1", "1 receipt de waiting", "2 invoice de waiting", "3 reminder de waiting 10")
@@ -262,8 +279,7 @@ func TestReminders(t *testing.T) {
 		}
 		rowtest.Must(t, mails.StopMails(ctx, token, false, at(1050)))
 		rowtest.Must(t, queue("inv_2", "a", 9000, 7))
-		leased, err = mails.LeaseMails(ctx, at(9000), at(9060), 9)
-		rowtest.Must(t, err)
+		leased = lease(t, s, 9000, 9)
 		failed := slices.IndexFunc(leased, func(m mailer.Mail) bool { return m.InvoiceID == "inv_2" })
 		rowtest.Must(t, mails.EndMail(ctx, ended(leased[failed], mailer.Failed, 9001, "550 no")))
 		wants("inv_2", "1 invoice de stopped", "2 reminder de stopped 5", "3 invoice de failed", "4 reminder de canceled 7")
@@ -325,7 +341,9 @@ func TestMailLimits(t *testing.T) {
 			rowtest.Must(t, mails.CheckMail(ctx, m, invoice.Unix(now)))
 		}
 		now += int64(mailer.Day / time.Second)
-		rowtest.Must(t, mails.CheckMail(ctx, reminder, invoice.Unix(now)))
+		if err := mails.CheckMail(ctx, reminder, invoice.Unix(now)); !errors.Is(err, mailer.ErrLater) {
+			t.Errorf("a reminder to a mailbox without mails of today, before the invoice: %v", err)
+		}
 		rowtest.Must(t, queue("inv_4", "d"))
 		rowtest.Update(t, s, func(ctx context.Context, tx *db.Tx) error { // all mails of a merchant but two
 			_, err := tx.Exec(ctx, `INSERT INTO mails (invoice_id, number, merchant_id, kind, language, mailbox, token, state, created_at, send_at, ended_at)

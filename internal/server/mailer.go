@@ -15,7 +15,7 @@ import (
 func (s *Server) buildMailer() {
 	if s.cfg.SMTP != nil {
 		s.mailer = mailer.New(mailer.Config{
-			Store: mailer.NewTables(s.store), Sender: s.cfg.SMTP, Now: s.clock.Now, Random: rand.Float64, Logger: s.cfg.Logger,
+			Store: mailer.NewTables(s.store), Sender: s.cfg.SMTP, Now: s.cfg.Now, Schedule: s.clock.Now, Random: rand.Float64, Logger: s.cfg.Logger,
 			Compose: func(ctx context.Context, m mailer.Mail) (mailer.Message, error) { return s.page.Mail(ctx, m) },
 			Token:   func() string { return strings.ToLower(crypto.Text()) },
 		})

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"mime/quotedprintable"
@@ -92,6 +93,10 @@ func TestMails(t *testing.T) {
 	chain, _ := scripted(t, "house", 7)
 	listeners, database := listenOn(t, Address{}), dbtest.Migrated(t)
 	base := "http://" + listeners[0].Addr().String()
+	past := time.Now().Add(-30 * time.Hour).UnixMilli() // an outage, of which the schedule's clock counts an hour
+	if _, err := dbtest.SQL(t, database).ExecContext(t.Context(), "INSERT INTO schedule_clock (id, now_ms, source_ms) VALUES (1, $1, $1)", past); err != nil {
+		t.Fatal(err)
+	}
 	startServer(t, Config{Database: database, Listeners: listeners, PublicURL: base, Chains: []Chain{chain}, Merchants: Merchants{AcceptAll: true}, SMTP: office.open(t)})
 	await(t, base, "readiness", func(status int, h health) bool { return status == http.StatusOK && h.Chains[0].Confirmed > 0 })
 	create := func() string {
@@ -137,12 +142,14 @@ func TestMails(t *testing.T) {
 	awaitBody(t, base+"/api/invoices/"+lost+"/timeline", `"kind":"mail.failed"`)
 	awaitBody(t, base+"/api/invoices/"+lost+"/timeline", `550 5.1.1 `)
 
-	due := func(hours int, id string) { // makes a reminder due, and another mail wakes the mailer
+	due := func(hours int, id string) (at int64) { // makes a reminder due, and another mail wakes the mailer
 		t.Helper()
-		if _, err := dbtest.SQL(t, database).ExecContext(t.Context(), "UPDATE mails SET due_at = 1, send_at = $1, hours = $2 WHERE kind = 'reminder' AND invoice_id = $3 AND hours = 2", time.Now().Unix(), hours, id); err != nil {
+		at = time.Now().Unix()
+		if _, err := dbtest.SQL(t, database).ExecContext(t.Context(), "UPDATE mails SET due_at = $1, send_at = $1, hours = $2 WHERE kind = 'reminder' AND invoice_id = $3 AND hours = 2", at, hours, id); err != nil {
 			t.Fatal(err)
 		}
 		send(create(), `{"email":"other@example.com"}`, http.StatusNoContent)
+		return at
 	}
 	due(-2, first)
 	reminder, _, _ := office.next(t)
@@ -154,12 +161,13 @@ func TestMails(t *testing.T) {
 	second := create()
 	send(second, `{"email":"maria@example.com","reminderHours":[2]}`, http.StatusNoContent)
 	_, _, m = office.next(t)
+	awaitBody(t, base+"/api/invoices/"+second+"/mails", `"state":"sent"`)
 	if a := ask(t, http.MethodPost, base+"/api/invoices/"+second+"/void", ""); a.status != http.StatusOK {
 		t.Fatalf("void: %d %s", a.status, a.body)
 	}
 	send(second, `{}`, http.StatusConflict, "invoice_not_open")
-	due(2, second)
-	awaitBody(t, base+"/api/invoices/"+second+"/mails", `"state":"canceled"`)
+	at := due(2, second)
+	awaitBody(t, base+"/api/invoices/"+second+"/mails", fmt.Sprintf(`"state":"canceled","sendAt":%d,"attempts":1`, at)) // the mailer canceled it
 
 	stop := strings.Trim(m.Header.Get("List-Unsubscribe"), "<>")
 	if page := ask(t, http.MethodGet, stop, ""); page.status != http.StatusOK || !strings.Contains(page.body, "maria@example.com") {

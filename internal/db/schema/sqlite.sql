@@ -518,7 +518,8 @@ CREATE TABLE mails (
     state       TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'sent', 'failed', 'canceled', 'stopped')),
     -- number of attempts that began; the outcome of an attempt is recorded only if it is the last one
     attempts    BIGINT NOT NULL DEFAULT 0 CHECK (attempts >= 0),
-    -- Unix seconds: the next attempt, or the end of the lease while an attempt runs; null once it is over
+    -- Unix seconds, by the schedule's clock: the next attempt, or the end of the lease while an attempt runs; before the
+    -- first attempt of a reminder, send_at; null once it is over
     due_at      BIGINT,
     -- who sent the invoice; null if it is not known
     sent_by     TEXT CHECK (length(sent_by) BETWEEN 1 AND 300),

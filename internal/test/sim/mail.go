@@ -150,7 +150,7 @@ func (w *world) judgeMail(miss func(string, ...any)) {
 	w.mail.mu.Lock()
 	defer w.mail.mu.Unlock()
 	for to, at := range w.mail.due {
-		if !w.mail.over[to] && at.UnixNano() > w.restored.Load() && w.outage < mailer.Lifetime-time.Hour {
+		if !w.mail.over[to] && at.UnixNano() > w.restored.Load() {
 			miss("the receipt for %s has not come", to)
 		}
 	}
