@@ -40,7 +40,7 @@ const (
 var (
 	// ErrDown: the provider did not answer as it should.
 	ErrDown = errors.New("the provider does not answer")
-	// ErrUnverified: the provider has not verified the e-mail address, or has none.
+	// ErrUnverified: the provider has not verified the e-mail address, or has none. The account is returned, too.
 	ErrUnverified = errors.New("the provider has not verified an e-mail address")
 	// ErrRefused: the answer is not for this sign-in, or it is forged, repeated or too old.
 	ErrRefused = errors.New("the provider's answer was not accepted")
@@ -192,10 +192,14 @@ func (p *Provider) account(ctx context.Context, found *description, token *oidc.
 		}
 		c.Email, verified = info.Email, info.EmailVerified
 	}
-	if c.Email == "" || !verified {
+	if !verified {
+		c.Email = ""
+	}
+	a = Account{p.cfg.Issuer, token.Subject, c.Email, time.Unix(min(c.SignedIn, p.cfg.Now().Unix()), 0)}
+	if a.Email == "" {
 		return a, ErrUnverified
 	}
-	return Account{p.cfg.Issuer, token.Subject, c.Email, time.Unix(min(c.SignedIn, p.cfg.Now().Unix()), 0)}, nil
+	return a, nil
 }
 
 // find returns the provider's description, which it reads the first time. The error is ErrDown.

@@ -78,6 +78,7 @@ func TestSignIn(t *testing.T) {
 	}
 	asked := func(info map[string]any) identitytest.State { return identitytest.State{Claims: noEmail, Info: info} }
 	ada := identity.Account{Subject: "1", Email: "ada@example.com", SignedInAt: start}
+	nameless := identity.Account{Subject: "1", SignedInAt: start}
 	for name, c := range map[string]struct {
 		remote  identitytest.State
 		later   time.Duration
@@ -92,12 +93,12 @@ func TestSignIn(t *testing.T) {
 		"in the future":                {remote: claim("auth_time", start.Unix()+9), account: ada},
 		"address asked for":            {remote: asked(map[string]any{"sub": "1", "email": "ada@example.com", "email_verified": true}), account: ada},
 		"address of another person":    {remote: asked(map[string]any{"sub": "2", "email": "ada@example.com", "email_verified": true}), want: identity.ErrRefused},
-		"asked, and not verified":      {remote: asked(map[string]any{"sub": "1", "email": "ada@example.com"}), want: identity.ErrUnverified},
-		"no address":                   {remote: asked(map[string]any{"sub": "1"}), want: identity.ErrUnverified},
-		"not verified":                 {remote: claim("email_verified", false), want: identity.ErrUnverified},
-		"verified in other words":      {remote: claim("email_verified", "yes"), want: identity.ErrUnverified},
-		"verified by a number":         {remote: claim("email_verified", 1), want: identity.ErrUnverified},
-		"not said to be verified":      {remote: claim("email_verified", nil), want: identity.ErrUnverified},
+		"asked, and not verified":      {remote: asked(map[string]any{"sub": "1", "email": "ada@example.com"}), account: nameless, want: identity.ErrUnverified},
+		"no address":                   {remote: asked(map[string]any{"sub": "1"}), account: nameless, want: identity.ErrUnverified},
+		"not verified":                 {remote: claim("email_verified", false), account: nameless, want: identity.ErrUnverified},
+		"verified in other words":      {remote: claim("email_verified", "yes"), account: nameless, want: identity.ErrUnverified},
+		"verified by a number":         {remote: claim("email_verified", 1), account: nameless, want: identity.ErrUnverified},
+		"not said to be verified":      {remote: claim("email_verified", nil), account: nameless, want: identity.ErrUnverified},
 		"another nonce":                {remote: claim("nonce", "x"), want: identity.ErrRefused},
 		"no nonce":                     {remote: claim("nonce", nil), want: identity.ErrRefused},
 		"no subject":                   {remote: claim("sub", nil), want: identity.ErrRefused},

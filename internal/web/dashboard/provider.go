@@ -60,29 +60,34 @@ func (d *Dashboard) beginProvider(w http.ResponseWriter, r *http.Request) error 
 
 // providerSignIn begins a session of the person who signed in to the provider.
 func (d *Dashboard) providerSignIn(w http.ResponseWriter, r *http.Request) error {
-	if err := d.mails.signIns.Take(r.Context()); err != nil {
-		return err
-	}
 	hideToken(w) // the code
 	answer := r.URL.Query()
 	r.Form = url.Values{} // next is of who began, also on the page of a refusal
 	if c, err := r.Cookie(d.flowCookie()); err == nil {
-		r.Form, _ = url.ParseQuery(c.Value) // without a flow, no answer fits
+		r.Form, _ = url.ParseQuery(c.Value)                       // without a flow, no answer fits
+		if err := d.mails.signIns.Take(r.Context()); err != nil { // pages of others cannot send the cookie
+			return err
+		}
 	}
 	d.giveCookie(w, d.flowCookie(), "", 0)
 	account, err := d.cfg.Provider.Finish(r.Context(), identity.Flow(r.Form.Get("flow")), answer)
+	if errors.Is(err, identity.ErrUnverified) {
+		err = nil // the account may be a person's by now
+	}
 	if err == nil && r.Form.Get("fresh") == "true" && d.cfg.Now().Sub(account.SignedInAt) >= access.ConfirmedFor {
 		err = errNotFresh
 	}
 	if err != nil {
 		return d.refuseProvider(w, r, err)
 	}
-	email, err := mailer.Address(account.Email)
-	if err != nil {
-		return d.refuseProvider(w, r, access.ErrAccount)
+	known := access.Account(account)
+	if known.Email, err = mailer.Address(account.Email); err != nil {
+		known.Email = ""
 	}
-	account.Email = email
-	token, err := d.cfg.Sessions.SignInByProvider(r.Context(), access.Account(account), browserOf(r))
+	token, err := d.cfg.Sessions.SignInByProvider(r.Context(), known, browserOf(r))
+	if errors.Is(err, access.ErrAccount) && account.Email == "" {
+		err = identity.ErrUnverified
+	}
 	if err != nil {
 		return d.refuseProvider(w, r, err)
 	}

@@ -55,11 +55,15 @@ func TestSignInByProvider(t *testing.T) {
 	}{
 		"signs in nobody":                      {identitytest.State{Claims: map[string]any{"sub": "2"}}, http.StatusForbidden},
 		"signs in nobody here":                 {identitytest.State{Claims: map[string]any{"sub": "3", "email": "ad\u212a@example.com"}}, http.StatusForbidden}, // in lower case it has a k
-		"has not verified your e-mail address": {identitytest.State{Claims: map[string]any{"email_verified": false}}, http.StatusForbidden},
+		"has not verified your e-mail address": {identitytest.State{Claims: map[string]any{"sub": "4", "email_verified": false}}, http.StatusForbidden},
 		"was not completed":                    {identitytest.State{Error: "access_denied"}, http.StatusUnauthorized},
 	} {
 		remote.Set(c.state)
 		w.guest().get(begin).want(t, c.status, text, named)
+	}
+	for _, changed := range []map[string]any{{"email_verified": false}, {"email": "ada@\u212aelvin.example"}} { // the account is hers
+		remote.Set(identitytest.State{Claims: changed})
+		w.guest().get(begin).want(t, http.StatusOK, "Ada")
 	}
 	remote.Set(identitytest.State{})
 	for _, next := range []string{"https://evil.example/", "//evil.example/", "/dashboard/invoices?q=" + strings.Repeat("x", 2000)} {
@@ -99,6 +103,9 @@ func TestSignInOfAnotherBrowser(t *testing.T) {
 		if got.header.Get("Referrer-Policy") != "strict-origin" || strings.Contains(strings.Join(got.header.Values("Set-Cookie"), " "), "quittance=") {
 			t.Errorf("refused with %v", got.header)
 		}
+	}
+	for range dashboard.SignInsOfClient { // a page of another host makes browsers ask for it
+		w.guest().get(dashboard.CallbackPath).want(t, http.StatusUnauthorized, "was not completed")
 	}
 	attacker.get(theirs).want(t, http.StatusOK, "Ada")
 	attacker.get(theirs).want(t, http.StatusUnauthorized, "was not completed")
