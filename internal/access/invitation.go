@@ -249,7 +249,9 @@ func (m *SessionManager) person(ctx context.Context, tx *db.Tx, i Invitation) (p
 	}
 	var entries []Entry
 	for _, k := range forgotten {
-		entries = append(entries, NewEntry(ctx, m.now(), passkeyChange(ActionPasskeyRemove, i.MerchantID, k)))
+		change := passkeyChange(ActionPasskeyRemove, k)
+		change.MerchantID = i.MerchantID
+		entries = append(entries, NewEntry(ctx, m.now(), change))
 	}
 	return p, 0, AppendAudit(ctx, tx, entries...)
 }

@@ -311,7 +311,7 @@ func (m *SessionManager) AddPasskey(ctx context.Context, s Session, token, name 
 		if err := unconfirmOtherSessions(ctx, tx, s); err != nil {
 			return err
 		}
-		return m.auditPasskey(ctx, tx, ActionPasskeyAdd, k)
+		return m.auditPerson(ctx, tx, k.PersonID, passkeyChange(ActionPasskeyAdd, k))
 	})
 	if errors.Is(err, db.ErrConflict) { // another person has it
 		err = ErrPasskey
@@ -330,7 +330,7 @@ func (m *SessionManager) RemovePasskey(ctx context.Context, s Session, id string
 		if err := endOtherSessions(ctx, tx, s); err != nil {
 			return err
 		}
-		return m.auditPasskey(ctx, tx, ActionPasskeyRemove, k)
+		return m.auditPerson(ctx, tx, k.PersonID, passkeyChange(ActionPasskeyRemove, k))
 	})
 }
 
@@ -343,23 +343,24 @@ type auditedPasskey struct {
 	Name     string `json:"name"`
 }
 
-// auditPasskey records a change for each of the person's merchants, because the passkey signs in for all.
-// At each the person acts by the membership.
-func (m *SessionManager) auditPasskey(ctx context.Context, tx *db.Tx, action Action, k Passkey) error {
-	all, err := memberships(ctx, tx, k.PersonID, m.now())
+// auditPerson records a change of how a person signs in for each of the person's merchants, because that signs in for
+// all. At each the person acts by the membership.
+func (m *SessionManager) auditPerson(ctx context.Context, tx *db.Tx, personID string, c Change) error {
+	all, err := memberships(ctx, tx, personID, m.now())
 	if err != nil {
 		return err
 	}
 	entries := make([]Entry, len(all))
 	for i, membership := range all {
 		member := WithPrincipal(ctx, Principal{KeyID: membership.KeyID, MerchantID: membership.MerchantID})
-		entries[i] = NewEntry(member, m.now(), passkeyChange(action, membership.MerchantID, k))
+		c.MerchantID = membership.MerchantID
+		entries[i] = NewEntry(member, m.now(), c)
 	}
 	return AppendAudit(ctx, tx, entries...)
 }
 
-func passkeyChange(action Action, merchantID string, k Passkey) Change {
-	c := Change{MerchantID: merchantID, Action: action, Object: k.ID}
+func passkeyChange(action Action, k Passkey) Change {
+	c := Change{Action: action, Object: k.ID}
 	if text := (auditedPasskey{k.PersonID, k.Name}); action == ActionPasskeyAdd {
 		c.After = text
 	} else {

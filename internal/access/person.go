@@ -112,9 +112,9 @@ func (m *SessionManager) SignInByProvider(ctx context.Context, a Account, from B
 		if err := keepAccount(ctx, tx, p.PersonID, a); err != nil {
 			return err
 		}
-		return AppendAudit(ctx, tx, NewEntry(WithPrincipal(ctx, p), m.now(), Change{
-			MerchantID: p.MerchantID, Action: ActionAccount, Object: p.PersonID, After: map[string]string{"issuer": a.Issuer, "subject": a.Subject},
-		}))
+		return m.auditPerson(ctx, tx, p.PersonID, Change{
+			Action: ActionAccount, Object: p.PersonID, After: map[string]string{"issuer": a.Issuer, "subject": a.Subject},
+		})
 	})
 	return token, err
 }

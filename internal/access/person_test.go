@@ -250,9 +250,17 @@ func TestAccount(t *testing.T) {
 				t.Errorf("%s: %+v, %v; want %q", step.why, s, err, step.person)
 			}
 		}
-		entries, err := access.NewReader(store).AuditEntries(t.Context(), access.AuditFilter{MerchantID: "acme", Action: access.ActionAccount, Limit: 9})
-		if err != nil || len(entries) != 3 || entries[0].Object != ada || entries[0].After != `{"issuer":"https://id2.example","subject":"2"}` || entries[0].Actor == "" {
-			t.Errorf("the audit log is %+v, %v", entries, err)
+		carol := invite("carol@example.com")
+		_, token := w.invite(w.person("globex", access.Admin), "carol@example.com", access.Finance)
+		w.join(token)
+		if _, err := signIn("https://id.example", "9", "carol@example.com"); err != nil {
+			t.Fatal(err)
+		}
+		for merchant, want := range map[string]int{"acme": 4, "globex": 1} { // of each merchant of the person
+			entries, err := access.NewReader(store).AuditEntries(t.Context(), access.AuditFilter{MerchantID: merchant, Action: access.ActionAccount, Limit: 9})
+			if err != nil || len(entries) != want || entries[0].Object != carol || entries[0].After != `{"issuer":"https://id.example","subject":"9"}` || entries[0].Actor == "" {
+				t.Errorf("the audit log of %s is %+v, %v", merchant, entries, err)
+			}
 		}
 
 		s, err := signIn("https://id.example", "2", "")
