@@ -70,10 +70,10 @@ func (w *world) spread() {
 	}
 	mails := mailer.NewTables(w.db.store)
 	w.must(mails.QueueMail(ctx, mailer.Mail{InvoiceID: paid.ID, Kind: mailer.Receipt, Language: "en", Recipient: marker + "@example.org", CreatedAt: at(start), SendAt: at(start)}, nil))
-	leased, err := mails.LeaseMails(ctx, at(start), at(start), 1)
+	leased, err := mails.LeaseMail(ctx, mailer.LeaseRequest{Lane: mailer.Asked, Now: at(start), Until: at(start)})
 	w.must(err)
-	leased[0].Error = "450 no " + marker
-	w.must(mails.RetryMail(ctx, leased[0], at(start)))
+	leased.Error = "450 no " + marker
+	w.must(mails.RetryMail(ctx, leased, at(start)))
 	_, err = w.db.sql.ExecContext(ctx, `INSERT INTO attempts (seq, number, started_ms, duration_ms, status_code, excerpt)
 		SELECT seq, 1, 1000 * created_at, 5, 500, '`+marker+` is unknown' FROM events WHERE merchant_id = $1`, w.merchant)
 	w.must(err)
