@@ -74,8 +74,8 @@ func TestImporter(t *testing.T) {
 	if a := ask(t, http.MethodGet, again.url+"/api/invoices/"+made.ID, ""); a.status != http.StatusOK || !strings.Contains(a.body, `"transferAmount":"`+made.Invoice.TransferAmount+`"`) {
 		t.Errorf("the imported invoice: %d %s", a.status, a.body)
 	}
-	var after apitypes.EventList
-	if err := json.Unmarshal([]byte(ask(t, http.MethodGet, again.url+"/api/events", "").body), &after); err != nil || len(after.Events) != 1 || after.Events[0].ID() != list.Events[0].ID() {
+	var after apitypes.EventList // without its expiry, which the scripted chain has passed
+	if err := json.Unmarshal([]byte(ask(t, http.MethodGet, again.url+"/api/events?type=invoice.created", "").body), &after); err != nil || len(after.Events) != 1 || after.Events[0].ID() != list.Events[0].ID() {
 		t.Errorf("the event has another id: %v, %+v", err, after)
 	}
 	if _, err := OpenImporter(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "in use") {
