@@ -156,7 +156,6 @@ func EraseInvoices(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) e
 		"DELETE FROM invoice_details WHERE reference IS NULL AND invoice_id" + in,
 		`UPDATE invoice_details SET description = NULL, customer_id = NULL, customer_email = NULL, return_url = NULL, cancel_url = NULL, metadata = NULL
 			WHERE invoice_id` + in,
-		"UPDATE mails SET recipient = NULL, due_at = NULL, error = NULL, state = CASE state WHEN 'waiting' THEN 'canceled' ELSE state END WHERE invoice_id" + in,
 		"UPDATE attributions SET note = '' WHERE payment_id IN " + payments,
 		"UPDATE refund_records SET reason = NULL WHERE reason IS NOT NULL AND payment_id IN " + payments,
 		"UPDATE inbox_decisions SET reason = '" + invoice.Erased + "' WHERE object_id" + in,
@@ -168,7 +167,7 @@ func EraseInvoices(ctx context.Context, tx *db.Tx, invoices []invoice.Invoice) e
 			return err
 		}
 	}
-	return nil
+	return mailer.EraseOfInvoices(ctx, tx, ids)
 }
 
 // rewriteEvents replaces the bodies of events that contain one of the invoices. change returns the new

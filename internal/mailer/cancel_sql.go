@@ -13,21 +13,26 @@ func CancelAll(ctx context.Context, tx *db.Tx) error {
 	return err
 }
 
-// Erase deletes the address of a customer from the mails of a merchant, and cancels those that wait. A customer that is
-// no address has none. That the customer wants no mails is kept.
+// Erase deletes the address of a customer from the mails of a merchant, and cancels the mails that wait. It changes no
+// mail if the customer is not an address. A stop by the customer is kept.
 func Erase(ctx context.Context, tx *db.Tx, merchantID, customer string) error {
 	if !validAddress(customer) {
 		return nil
 	}
-	_, err := tx.Exec(ctx, `UPDATE mails SET recipient = NULL, due_at = NULL, error = NULL, state = CASE state WHEN 'waiting' THEN 'canceled' ELSE state END
-		WHERE mailbox = $1 AND merchant_id = $2`, mailboxOf(customer), merchantID)
-	return err
+	return tx.Send(ctx, nil, erase+"mailbox = $1 AND merchant_id = $2", mailboxOf(customer), merchantID)
 }
 
-// canceled changes a row to that of a mail that is not needed any more. A receipt has no address then.
+// EraseOfInvoices does the same with all mails of invoices.
+func EraseOfInvoices(ctx context.Context, tx *db.Tx, invoiceIDs []string) error {
+	return tx.Send(ctx, nil, erase+"invoice_id IN "+db.ParameterList(0, len(invoiceIDs)), db.ToAny(invoiceIDs)...)
+}
+
+const erase = "UPDATE mails SET recipient = NULL, due_at = NULL, error = NULL, state = CASE state WHEN 'waiting' THEN 'canceled' ELSE state END WHERE "
+
+// canceled sets the columns of a mail that is not needed any more. A receipt has no address then.
 const canceled = "state = 'canceled', due_at = NULL, error = NULL, recipient = CASE kind WHEN 'receipt' THEN NULL ELSE recipient END"
 
-// cancelOthers cancels the mails of an invoice to other mailboxes, that wait: it goes to another address now.
+// cancelOthers cancels waiting mails of an invoice to other mailboxes, because it goes to a new address now.
 func cancelOthers(ctx context.Context, tx *db.Tx, m Mail) error {
 	_, err := tx.Exec(ctx, "UPDATE mails SET "+canceled+" WHERE invoice_id = $1 AND mailbox <> $2 AND state = 'waiting'", m.InvoiceID, m.Mailbox)
 	return err

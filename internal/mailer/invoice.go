@@ -17,21 +17,20 @@ type Order struct {
 	SentBy        string // may be empty
 }
 
-// SendInvoice queues an invoice, with reminders, which replace those of the invoice that are not due yet. Errors are
+// SendInvoice queues an invoice, with reminders, which replace the invoice's reminders that are not due yet. Errors are
 // ErrAddress, ErrUnwanted, ErrLater, ErrTooMany, ErrBusy and ErrStopped.
 func (m *Mailer) SendInvoice(ctx context.Context, o Order) error {
+	if !validAddress(o.Address) {
+		return ErrAddress
+	}
 	now := m.conf.Now()
 	mail := Mail{
 		Kind: Invoice, InvoiceID: o.Invoice.ID, MerchantID: o.Invoice.MerchantID, Language: o.Language, Recipient: o.Address, SentBy: o.SentBy,
-		Token: m.conf.Token(), CreatedAt: now, SendAt: now,
-	}
-	if !validAddress(o.Address) {
-		return ErrAddress
+		Mailbox: mailboxOf(o.Address), Token: m.conf.Token(), CreatedAt: now, SendAt: now,
 	}
 	if _, err := m.conf.Compose(ctx, mail); err != nil {
 		return fmt.Errorf("compose the mail: %w", err)
 	}
-	mail.Mailbox = mailboxOf(o.Address)
 	var reminders []Mail
 	for _, hours := range o.ReminderHours {
 		reminder := mail

@@ -25,9 +25,9 @@ const (
 	MaxWaiting = 1000
 	// MaxOfMerchant bounds the invoices and reminders of a merchant in a Day.
 	MaxOfMerchant = 2000
-	// MaxToMailbox bounds those that go to one mailbox.
+	// MaxToMailbox bounds a merchant's invoices and reminders to one mailbox in a Day.
 	MaxToMailbox = 20
-	// MaxOfMailbox bounds those of all merchants.
+	// MaxOfMailbox bounds all merchants' invoices and reminders to one mailbox in a Day.
 	MaxOfMailbox = 50
 	// Day is the period of these limits.
 	Day = 24 * time.Hour
@@ -43,7 +43,7 @@ const (
 	Timeout = 30 * time.Second
 	// MaxInFlight bounds the mails that a process sends at a time.
 	MaxInFlight = 4
-	// MaxInFlightOfMerchant bounds those of a merchant.
+	// MaxInFlightOfMerchant bounds the mails of one merchant that a process sends at a time.
 	MaxInFlightOfMerchant = 2
 )
 
@@ -169,15 +169,15 @@ func New(c Config) *Mailer {
 // Queue queues the receipt of an invoice for an address. Errors are ErrAddress, ErrTooMany
 // and ErrBusy.
 func (m *Mailer) Queue(ctx context.Context, invoiceID, language, address string) error {
+	if !validAddress(address) {
+		return ErrAddress
+	}
 	now := m.conf.Now()
 	return m.queue(ctx, Mail{Kind: Receipt, InvoiceID: invoiceID, Language: language, Recipient: address, CreatedAt: now, SendAt: now}, nil)
 }
 
-// queue queues a mail, due now, with reminders.
+// queue queues a mail to a valid address, due now, with reminders.
 func (m *Mailer) queue(ctx context.Context, mail Mail, reminders []Mail) error {
-	if !validAddress(mail.Recipient) {
-		return ErrAddress
-	}
 	waiting, own, err := m.conf.Store.CountWaiting(ctx, mail.InvoiceID, MaxWaiting)
 	if err != nil {
 		return fmt.Errorf("count the mails that wait: %w", err)

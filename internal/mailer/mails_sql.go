@@ -59,9 +59,9 @@ const (
 	remind = "due_at IS NOT NULL AND kind = 'reminder'"
 )
 
-// QueueMail queues a mail. The reminders replace those of the invoice that are not due yet. An
-// invoice that goes to the same address again within Again is not queued a second time, only its reminders are. Errors
-// are ErrTooMany, ErrStopped and db.ErrNotFound.
+// QueueMail queues a mail. The reminders replace the invoice's reminders that are not due yet. An invoice that goes to
+// the same address again within Again is not queued a second time, only its reminders are. Errors are ErrTooMany,
+// ErrStopped and db.ErrNotFound.
 func (s Tables) QueueMail(ctx context.Context, m Mail, reminders []Mail) error {
 	return s.DB.Update(ctx, func(tx *db.Tx) error {
 		var err error
@@ -141,8 +141,8 @@ func lockMerchant(ctx context.Context, tx *db.Tx, invoiceID string) (string, err
 // checkMail returns ErrStopped if the recipient wants no mails of the merchant. It returns ErrTooMany if the merchant or
 // the mailbox had all mails of a Day; only an invoice that is queued and a reminder that is sent ask for that.
 func checkMail(ctx context.Context, q db.Querier, m Mail, now time.Time) error {
-	stops, err := db.QueryRow(ctx, q, db.ScanCount, "SELECT count(*) FROM mail_stops WHERE merchant_id = $1 AND mailbox = $2", m.MerchantID, m.Mailbox)
-	if err == nil && stops > 0 {
+	stopped, err := isStopped(ctx, q, m)
+	if stopped {
 		err = ErrStopped
 	}
 	if err != nil || m.Kind == Invoice && m.Number > 0 {
@@ -169,7 +169,7 @@ func languageOf(ctx context.Context, tx *db.Tx, m Mail) (string, error) {
 }
 
 // CheckMail returns ErrStopped, ErrTooMany, ErrLater or ErrUnwanted if a leased mail must not be sent now. A reminder
-// follows the mail of its invoice, and gives way to a later reminder that is due.
+// follows the mail of its invoice, and is dropped if a later reminder is due.
 func (q Reader) CheckMail(ctx context.Context, m Mail, now time.Time) error {
 	if err := checkMail(ctx, q, m, now); err != nil || m.Kind != Reminder {
 		return err
@@ -212,8 +212,14 @@ func (q Reader) MailByToken(ctx context.Context, token string) (m Mail, stopped 
 	if m, err = db.QueryRow(ctx, q, mailTable.Scan, mailTable.Select()+" WHERE token = $1 ORDER BY number LIMIT 1", token); err != nil {
 		return m, false, err
 	}
+	stopped, err = isStopped(ctx, q, m)
+	return m, stopped, err
+}
+
+// isStopped reports whether the recipient of a mail wants no mails of the merchant.
+func isStopped(ctx context.Context, q db.Querier, m Mail) (bool, error) {
 	n, err := db.QueryRow(ctx, q, db.ScanCount, "SELECT count(*) FROM mail_stops WHERE merchant_id = $1 AND mailbox = $2", m.MerchantID, m.Mailbox)
-	return m, n > 0, err
+	return n > 0, err
 }
 
 // StopMails stops the mails of the merchant to the mailbox of the mail with a token, also those that wait, or allows
@@ -252,7 +258,7 @@ func (s Tables) EndMail(ctx context.Context, m Mail) error {
 		err := updateMail(ctx, tx, m, `due_at = NULL, recipient = CASE WHEN kind = 'receipt' THEN NULL ELSE recipient END,
 			state = $4, ended_at = $5, error = $6`, string(m.State), db.OrNull(m.EndedAt), db.OrNull(m.Error))
 		if err == nil && (m.Kind == Invoice && m.State == Canceled || m.Kind != Receipt && m.State == Failed) {
-			_, err = tx.Exec(ctx, "UPDATE mails SET state = 'canceled', due_at = NULL, error = NULL WHERE invoice_id = $1 AND mailbox = $2 AND kind = 'reminder' AND state = 'waiting'", m.InvoiceID, m.Mailbox)
+			_, err = tx.Exec(ctx, "UPDATE mails SET "+canceled+" WHERE invoice_id = $1 AND mailbox = $2 AND kind = 'reminder' AND state = 'waiting'", m.InvoiceID, m.Mailbox)
 		}
 		return err
 	})

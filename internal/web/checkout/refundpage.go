@@ -145,9 +145,9 @@ func (c *Checkout) nameAddress(w http.ResponseWriter, r *http.Request) error {
 
 // loadRefund reads the refund of the request's token and the content of its page.
 func (c *Checkout) loadRefund(r *http.Request) (refund invoice.RefundRecord, v refundView, err error) {
-	token := r.PathValue("token")
-	if len(token) > MaxID || strings.ContainsFunc(token, isNotIDChar) {
-		return refund, v, errNoRefund // not every text is valid in a database
+	token := validToken(r.PathValue("token"))
+	if token == "" {
+		return refund, v, errNoRefund
 	}
 	refund, err = c.conf.Refunds.RefundByClaimToken(r.Context(), token)
 	if errors.Is(err, db.ErrNotFound) {

@@ -44,7 +44,7 @@ func (c *Checkout) stopMails(w http.ResponseWriter, r *http.Request) error {
 	return c.stopPage(w, r)
 }
 
-// validToken returns a token, or "" if no mail can have it.
+// validToken returns a token of a page, or "" if no page can have it.
 func validToken(token string) string {
 	if len(token) > MaxID || strings.ContainsFunc(token, isNotIDChar) {
 		return "" // not every text is valid in a database
