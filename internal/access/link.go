@@ -47,7 +47,7 @@ func (m *SessionManager) MakeLink(ctx context.Context, by Principal, keyID strin
 	return m.insertLink(ctx, holder, parents)
 }
 
-// insertLink stores a link in a transaction of its own; see newLink.
+// insertLink calls newLink in a transaction.
 func (m *SessionManager) insertLink(ctx context.Context, holder Principal, parents KeyIDs) (link Link, err error) {
 	err = m.cfg.Store.Update(ctx, func(tx *db.Tx) error {
 		link, err = newLink(ctx, tx, m.cfg.Rand, holder, parents, m.now())

@@ -237,7 +237,7 @@ func Each[R, V any](rows []R, column func(R) V) []V {
 }
 
 // ForNoKeyUpdate is the clause that locks the rows of a SELECT until the transaction ends, for changes that leave their
-// keys alone. Rows that refer to them can be inserted meanwhile. SQLite has one writer and needs no clause.
+// keys alone. Other transactions can still insert rows that refer to them. SQLite has one writer and needs no clause.
 func (tx *Tx) ForNoKeyUpdate() string {
 	if tx.OnPostgres() {
 		return " FOR NO KEY UPDATE"

@@ -18,7 +18,7 @@ const (
 )
 
 // ApplyAttributions attributes the payments whose attribution was decided invoice.AttributionDelay ago and not undone,
-// each in a transaction of its own. A decision that cannot take effect any more is undone, and names the reason. A
+// each in a separate transaction. A decision that cannot take effect any more is undone, and names the reason. A
 // failure does not stop the others.
 func (s *Service) ApplyAttributions(ctx context.Context) error {
 	ids, err := attributionsToApply(ctx, s.conf.Store, s.conf.Now(), maxAppliedAttributions)
@@ -30,7 +30,7 @@ func (s *Service) ApplyAttributions(ctx context.Context) error {
 	return err
 }
 
-// applyAttribution makes the decision with the id take effect, unless it was undone or took effect meanwhile.
+// applyAttribution makes the decision with the id take effect, unless it was undone or has taken effect.
 func (s *Service) applyAttribution(ctx context.Context, id string) error {
 	return s.update(ctx, func(tx *db.Tx, out *outbox) error {
 		d, err := decision(ctx, tx, id)

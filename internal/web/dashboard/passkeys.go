@@ -12,7 +12,8 @@ import (
 	"github.com/quittance/quittance/internal/web/webpage"
 )
 
-// SignInsOfClient bounds the sign-ins by passkey that one client network begins, in MailWindow.
+// SignInsOfClient bounds the sign-ins by passkey that one client network begins, and those by a provider that it ends,
+// in MailWindow.
 const SignInsOfClient = 60
 
 // passkeyRoutes returns the routes of passkeys. A form is sent with the answer of the passkey, which the

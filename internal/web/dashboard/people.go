@@ -49,7 +49,7 @@ type mailLimits struct {
 	people, days *limits.Buckets[mailed] // days has those of a day
 	clients      limits.NetworkBuckets
 	merchants    *limits.Buckets[string]
-	signIns      limits.NetworkBuckets // by passkey, that begin
+	signIns      limits.NetworkBuckets // by passkey, that begin, or by a provider, that end
 }
 
 func newMailLimits(now func() time.Time) mailLimits {
