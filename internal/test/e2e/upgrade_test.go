@@ -131,7 +131,7 @@ func previousCommit(tb testing.TB, git func(args ...string) (string, error)) str
 // buildPrevious builds the previous version. Without one to upgrade from it returns this version.
 func buildPrevious(tb testing.TB) string {
 	tb.Helper()
-	ctx := within(tb, 5*time.Minute)
+	ctx := within(tb, 15*time.Minute) // many packages, while other tests keep the machine busy
 	top := testdeps.Repo(".")
 	git := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", top}, args...)...)

@@ -1,12 +1,22 @@
 package main
 
 import (
+	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
 )
+
+// asProgram makes the test binary run as the program, which then need not be built.
+const asProgram = "QUITTANCE_SIM_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
 
 // TestSeeds runs a few worlds. A failing one is printed with the faults that it needs.
 func TestSeeds(t *testing.T) {
@@ -26,14 +36,16 @@ func TestExtraReplicas(t *testing.T) {
 	runSim(t, "1..4", "-postgres")
 }
 
-// runSim builds the program and runs seeds.
+// runSim runs seeds in processes of the program.
 func runSim(t *testing.T, seeds string, flags ...string) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "sim")
-	if text, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, text)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
 	}
-	text, err := exec.CommandContext(t.Context(), program, append(flags, "-seeds", seeds)...).CombinedOutput()
+	cmd := exec.CommandContext(t.Context(), self, append(flags, "-seeds", seeds)...)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	text, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
