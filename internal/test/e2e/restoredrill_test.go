@@ -80,8 +80,8 @@ var drillWays = map[string]func(*drill) drillDatabase{
 // TestExtraRestoreDrill loses a database in every round. A backup is made while invoices are created, paid,
 // refunded and made void. Some time later the service is killed, and the backup is restored. After
 // quittance recover and an import of the merchant's copies, followers miss no event, no refund is
-// offered twice, every payment is visible, and the merchant gets no false event. docs/recovery.md
-// describes how to play many rounds.
+// offered twice, every payment is visible, and the merchant gets no false event. -drill.rounds
+// and -drill.seed play other rounds.
 func TestExtraRestoreDrill(t *testing.T) {
 	t.Parallel()
 	for name, way := range drillWays {
