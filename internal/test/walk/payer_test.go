@@ -105,7 +105,7 @@ func (p payer) payWrong() {
 		p.press("I have paid")
 	}
 	p.fill("Transaction hash", hash.Hex())
-	p.press("See what became of it")
+	p.press("Check payment")
 	p.read("(That is 0.90 USDC less than this invoice asks for)")
 	p.look("wrong amount found")
 	p.click("Is this your payment.*", "")

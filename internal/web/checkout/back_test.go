@@ -25,9 +25,9 @@ func TestBackInEveryState(t *testing.T) {
 			if len(links) != 1 {
 				t.Fatalf("%d links, want 1", len(links))
 			}
-			want, host := returns.CancelURL, "Leads to shop.example:8443"
+			want, host := returns.CancelURL, "shop.example:8443"
 			if story.state == seen || story.state == paid {
-				want, host = returns.ReturnURL, "Leads to shop.example"
+				want, host = returns.ReturnURL, "shop.example"
 			}
 			if got := links[0]; got.attrs["href"] != want || got.attrs["rel"] != "noopener noreferrer" || got.attrs["target"] != "" {
 				t.Errorf("the link is %v, want %s", got.attrs, want)

@@ -92,7 +92,7 @@ func (c *Checkout) invoiceLetter(ctx context.Context, m mailer.Mail, text *local
 		l.Subject, l.Text = text.T("mail.invoice", about), []string{text.T("mail.text", about)}
 	}
 	l.Headline = l.Subject
-	l.Facts = factsOf(text, "receipt.invoice", inv.ID, "receipt.reference", inv.Details.Reference, "receipt.description", inv.Details.Description, "receipt.due", text.Clock(inv.ExpiresAt))
+	l.Facts = factsOf(text, "receipt.invoice", inv.ID, "receipt.reference", inv.Details.Reference, "receipt.description", inv.Details.Description, "record.until", text.Clock(inv.ExpiresAt))
 	return l, nil
 }
 
@@ -141,7 +141,7 @@ func (l letter) plainText(text *locale.Text) string {
 	}
 	for _, p := range l.Payments {
 		line(p.Amount+",", p.At)
-		line(text.T("received.transaction", nil)+":", p.TxHash)
+		line(text.T("script.wallet.transaction", nil)+":", p.TxHash)
 	}
 	line()
 	line(l.Open)

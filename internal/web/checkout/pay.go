@@ -109,12 +109,12 @@ func (s pageInput) record() []fact {
 		{Name: name("record.chainId"), Value: fmt.Sprint(s.chain.ID)},
 	}
 	if !inv.Registry.IsZero() {
-		facts = append(facts, s.addressFact("record.registry", inv.Registry))
+		facts = append(facts, s.addressFact("script.proof.registry", inv.Registry))
 	}
 	facts = append(facts,
 		s.addressFact("record.merchant", inv.Merchant),
 		s.addressFact("record.token", inv.Token),
-		fact{Name: name("record.amount"), Value: s.text.T("record.minor", values{"Amount": inv.Amount.String()})},
+		fact{Name: name("pay.send.amount"), Value: s.text.T("record.minor", values{"Amount": inv.Amount.String()})},
 		fact{Name: name("record.until"), Value: fmt.Sprintf("%d (%s)", inv.ExpiresAt.Unix(), s.text.Clock(inv.ExpiresAt))},
 		fact{Name: name("record.invoiceId"), Value: inv.ID},
 	)

@@ -254,7 +254,7 @@ func TestReceiptListsAreBounded(t *testing.T) {
 		if got := len(page.all(func(e *element) bool { return e.attrs["class"] == "movement" })); got != MaxReceiptRows {
 			t.Errorf("%d of %d payments are listed", got, n)
 		}
-		if more := strings.Contains(page.words(), "Earlier payments that are not listed: 1"); more != (n > MaxReceiptRows) {
+		if more := strings.Contains(page.words(), "And 1 earlier."); more != (n > MaxReceiptRows) {
 			t.Errorf("of %d payments, one is left out: %t", n, more)
 		}
 	}

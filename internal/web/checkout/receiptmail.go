@@ -81,6 +81,6 @@ func (c *Checkout) receiptLetter(ctx context.Context, invoiceID string, text *lo
 		Open: text.T("receipt.mail.open", nil), URL: d.CheckURL,
 	}
 	l.Facts = factsOf(text, "receipt.merchant", d.Merchant, "receipt.invoice", d.ID, "receipt.reference", d.Reference, "receipt.description", d.Description,
-		"receipt.paid", d.PaidAt, "pay.send.network", d.Network, "record.id", d.CommitmentID)
+		"receipt.paid", d.PaidAt, "script.wallet.network", d.Network, "record.id", d.CommitmentID)
 	return l, nil
 }

@@ -392,7 +392,7 @@ func TestWarningBeforeTheEnd(t *testing.T) {
 		if _, hidden := warning.attrs["hidden"]; hidden == want {
 			t.Errorf("%d seconds before the end, the warning is hidden: %t", left, hidden)
 		}
-		if !strings.Contains(warning.words(), "must be carried out by the network") {
+		if !strings.Contains(warning.words(), "the network carries out later does not count") {
 			t.Errorf("the warning reads %q", warning.words())
 		}
 	}

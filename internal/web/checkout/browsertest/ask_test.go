@@ -14,7 +14,7 @@ import (
 // ask enters a hash under "I have paid".
 func ask(p *browsertest.Page, hash string) {
 	p.Eval(fmt.Sprintf(`void (document.querySelector(".asking").open = true, document.getElementById("tx").value = %q)`, hash), nil)
-	p.Press("See what became of it")
+	p.Press("Check payment")
 }
 
 // TestExtraAsk asks about a payment on the invoice's page, which answers there.

@@ -24,11 +24,11 @@ func TestExtraFaults(t *testing.T) {
 		err    error
 		says   string
 	}{
-		{"no connection", "eth_requestAccounts", browsertest.ErrRejected, "You have refused in your wallet."},
-		{"another request", "eth_requestAccounts", browsertest.ErrPending, "another open request"},
-		{"disconnected", "eth_requestAccounts", browsertest.ErrDisconnected, "lost its connection"},
-		{"no signature", "eth_signTypedData_v4", browsertest.ErrRejected, "You have refused in your wallet."},
-		{"disconnected while it signs", "eth_signTypedData_v4", browsertest.ErrDisconnected, "lost its connection"},
+		{"no connection", "eth_requestAccounts", browsertest.ErrRejected, "You refused in your wallet."},
+		{"another request", "eth_requestAccounts", browsertest.ErrPending, "another request"},
+		{"disconnected", "eth_requestAccounts", browsertest.ErrDisconnected, "does not answer"},
+		{"no signature", "eth_signTypedData_v4", browsertest.ErrRejected, "You refused in your wallet."},
+		{"disconnected while it signs", "eth_signTypedData_v4", browsertest.ErrDisconnected, "does not answer"},
 		{"an error of its own", "eth_signTypedData_v4", &browsertest.RPCError{Code: -32603, Message: "keyring is locked"}, "Your wallet reports: keyring is locked"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestExtraFaults(t *testing.T) {
 		p.AwaitText("#wallet-pay", "From your account")
 		wallet.SetKeys(second) // without an event
 		p.Press("Pay 4.90 USDC")
-		p.AwaitText("#wallet-pay", "uses another account now")
+		p.AwaitText("#wallet-pay", "now uses another account")
 		p.Press("Try again")
 		p.AwaitText("#wallet-pay", "From your account")
 		wallet.SetKeys(first)
@@ -128,7 +128,7 @@ func falseChain(t *testing.T, w *browsertest.World) {
 	})
 	p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{}, wallet)
 	p.Press("Pay with Fox")
-	p.AwaitText("#wallet-pay", "it is connected to another network")
+	p.AwaitText("#wallet-pay", "is on another network")
 	shot(p, "false-chain")
 	if n := len(wallet.Calls("eth_signTypedData_v4", "eth_sendTransaction")); n != 0 {
 		t.Errorf("the wallet was asked %d times", n)
@@ -270,7 +270,7 @@ func reloadedBeforeAnswer(t *testing.T, w *browsertest.World, wallet *browsertes
 		p.Await(counted)
 		p.Await(`document.getElementById("wallet-pay").hidden`)
 	} else {
-		p.Press("Nothing was sent: pay now")
+		p.Press("Nothing sent: pay now")
 		p.Press("Pay 4.90 USDC")
 		p.Await(counted)
 	}
@@ -303,12 +303,12 @@ func TestExtraExpiry(t *testing.T) {
 	inv := w.Invoice("4900000", func(r *apitypes.CreateInvoiceRequest) { r.ExpiresAt = time.Now().Unix() + 62 })
 	p, confirm := openWindow(t, w, inv, wallet, "eth_signTypedData_v4")
 	advance(t, w, 120)
-	p.AwaitText("#wallet-pay", "Please refuse the request in Fox: a payment would come too late.")
+	p.AwaitText("#wallet-pay", "Refuse the request in Fox")
 	p.Axe(web)
 	// The browser's clock keeps running; the page's clock is the service's plus the elapsed time.
 	p.Eval("void (performance.now = ((now) => () => now.call(performance) + 120_000)(performance.now))", nil)
 	confirm()
-	p.AwaitText("#wallet-pay", "The time to pay ended while your wallet was open. Nothing was paid.")
+	p.AwaitText("#wallet-pay", "The time to pay has ended.")
 	shot(p, "expired")
 	if got := w.Balance(wallet.Address().Hex()); got.Int64() != tokens {
 		t.Errorf("the account has %s", got)
@@ -340,7 +340,7 @@ func TestExtraExpiryOfTransaction(t *testing.T) {
 	inv := w.Invoice("4900000", func(r *apitypes.CreateInvoiceRequest) { r.ExpiresAt = time.Now().Unix() + 62 })
 	p, confirm := openWindow(t, w, inv, wallet, "eth_sendTransaction")
 	advance(t, w, 120)
-	p.AwaitText("#wallet-pay", "Please refuse the request in Fox")
+	p.AwaitText("#wallet-pay", "Refuse the request in Fox")
 	confirm()
 	p.AwaitText("#status", "Your payment came too late")
 	p.Await(`document.getElementById("wallet-pay").hidden`)

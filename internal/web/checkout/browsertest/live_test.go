@@ -140,6 +140,6 @@ func timeLeft(t *testing.T, w *browsertest.World) {
 		p.Go(w.CheckoutURL(inv.ID))
 		p.Await(`/^1[45]\smin/.test(document.getElementById("left").textContent) && document.getElementById("soon").hidden`)
 		elapse(p, window-50)
-		p.AwaitText("#soon", "Less than a minute is left.")
+		p.AwaitText("#soon", "Less than a minute left.")
 	}
 }

@@ -190,7 +190,7 @@ func payWithFault(t *testing.T, w *browsertest.World, pays string, fault payerFa
 }
 
 // steps are the buttons that the payer presses: the first one that the page has.
-var steps = []string{"Pay 4.90 USDC", "Pay 2.90 USDC", "Nothing was sent: pay now", "Try again", "Pay with Fox"}
+var steps = []string{"Pay 4.90 USDC", "Pay 2.90 USDC", "Nothing sent: pay now", "Try again", "Pay with Fox"}
 
 // settled is the condition that the page shows that the invoice is paid.
 const settled = `document.getElementById("status").className === "state-paid"`

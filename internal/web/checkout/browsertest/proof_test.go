@@ -16,18 +16,26 @@ func TestExtraProof(t *testing.T) {
 	inv := w.Invoice("4900000", nil)
 	wallet := browsertest.NewWallet(t, w, "Fox", w.NewAccount(0, false))
 	p := open(t, w, inv, browsertest.Options{}, wallet)
-	p.Press("Check it on the chain")
-	p.Press("Check it in this browser")
-	p.AwaitText("#proof", "The terms above give this on-chain id")
-	p.AwaitText("#proof", "The registry computes the same")
+	p.Press("On-chain record")
+	p.Press("Check here")
+	p.AwaitText("#proof", "Computed there")
 	if n := strings.Count(p.Text("#proof"), inv.OnChainInvoiceID); n != 3 {
 		t.Errorf("the id is shown %d times, want 3:\n%s", n, p.Text("#proof"))
+	}
+	if n := strings.Count(p.Text("#proof"), "The ids match."); n != 2 {
+		t.Errorf("%d ids match, want the browser's and the registry's", n)
 	}
 	p.Axe(web)
 	shot(p, "proof")
 	if n := len(wallet.Calls("eth_requestAccounts", "personal_sign", "eth_sendTransaction")); n != 0 {
 		t.Errorf("the wallet was asked %d times", n)
 	}
+	wallet.SetChainID(1)
+	wallet.Refuse("wallet_switchEthereumChain", browsertest.ErrRejected)
+	p.Reload()
+	p.Press("On-chain record")
+	p.Press("Check here")
+	p.AwaitText("#proof", "Fox does not use Local test chain. Choose that network (number 1337) in your wallet.")
 	isClean(t, w, p)
 }
 

@@ -41,7 +41,7 @@ func TestExtraNotSentTwice(t *testing.T) {
 			wallet := payer(t)
 			p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{Script: script}, wallet)
 			p.Press("Pay with Fox")
-			p.AwaitText("#wallet-pay", "This browser keeps nothing for this page")
+			p.AwaitText("#wallet-pay", "Allow this page to store data")
 			p.Await(`document.getElementById("send").checkVisibility()`) // the next step
 			if n := len(wallet.Calls("eth_signTypedData_v4", "eth_sendTransaction")); n != 0 {
 				t.Errorf("the wallet was asked %d times", n)
@@ -91,7 +91,7 @@ func otherInvoice(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet
 	p.Reload()
 	p.AwaitText("#wallet-pay", "Did Fox send it?")
 	wallet.Answer(nil)
-	p.Press("Nothing was sent: pay now")
+	p.Press("Nothing sent: pay now")
 	p.Press("Pay 4.90 USDC")
 	p.Await(counted)
 }
@@ -188,7 +188,7 @@ func lostTransaction(t *testing.T, w *browsertest.World, wallet *browsertest.Wal
 	p.AwaitText("#wallet-pay", "Please do not pay again")
 	const giveUp = 600 // seconds after which an unknown transaction may be sent again
 	advance(t, w, giveUp+1)
-	p.Press("Nothing was sent: pay now")
+	p.Press("Nothing sent: pay now")
 	p.Press("Pay 4.90 USDC")
 	p.Await(counted)
 	paidOnce(t, w, wallet)
@@ -217,7 +217,7 @@ window.refused = 0;
 	p.Press("Pay with Fox")
 	p.Press("Pay 4.90 USDC")
 	p.Await(`window.refused > 0`)
-	p.AwaitText("#wallet-pay", "Please do not sign or pay again")
+	p.AwaitText("#wallet-pay", "Please do not pay again")
 	p.Await(counted)
 	paidOnce(t, w, wallet)
 }

@@ -66,7 +66,7 @@ func payTooLate(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet, 
 	<-opened
 	const late = 120
 	advance(t, w, late)
-	p.AwaitText("#wallet-pay", "Please refuse the request in Fox")
+	p.AwaitText("#wallet-pay", "Refuse the request in Fox")
 	p.Eval("void (performance.now = ((now) => () => now.call(performance) + 120_000)(performance.now))", nil)
 	close(confirmed)
 	sends := pays == "eth_sendTransaction"

@@ -26,7 +26,7 @@ if (button && place && problem && field) {
     } catch (error) {
       const e = error as { code?: number; message?: string };
       button.disabled = false;
-      problem.textContent = e.code === 4001 ? t("claim.refused") : e.message || t("claim.failed");
+      problem.textContent = e.code === 4001 || !e.message ? t("claim.refused") : e.message;
       problem.hidden = false;
     }
   };

@@ -70,7 +70,7 @@ async function sameChain(provider: Provider, wanted: Network): Promise<void> {
 // texts of codes of wallets.
 const codes = new Map<number, string>([
   [rejected, "wallet.rejected"], [unauthorized, "wallet.account"], [unknownChain, "wallet.no.network"], [pending, "wallet.open"],
-  ...disconnected.map((c): [number, string] => [c, "wallet.disconnected"]),
+  ...disconnected.map((c): [number, string] => [c, "wallet.silent"]),
 ]);
 
 // explain returns the text of an error for the payer.

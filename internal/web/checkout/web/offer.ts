@@ -19,7 +19,7 @@ if (section) {
   const start = async (chosen?: Wallet) => {
     started = true;
     section.hidden = false;
-    if (chosen) section.replaceChildren(paragraph(t("wallet.loading")));
+    if (chosen) section.replaceChildren(paragraph(t("busy")));
     try {
       const pay = await import(section.dataset.script ?? "") as Pay;
       pay.start(section, () => wallets, offer, chosen);
@@ -44,7 +44,7 @@ if (section) {
     section.hidden = !can;
     if (!can) return;
     section.replaceChildren(
-      h("h2", {}, t(wallets.length > 1 ? "wallet.choose" : "wallet.title")),
+      h("h2", {}, t("wallet.title")),
       h("div", { class: "wallets" }, ...wallets.map((w) => choice(w))),
     );
   };

@@ -14,9 +14,11 @@ const statuses = ["proof.none", "proof.paid", "proof.closed"];
 
 // prove draws the comparison into the place.
 export async function prove(place: HTMLElement, id: string, wallet: Wallet | undefined): Promise<void> {
-  place.replaceChildren(paragraph(t("proof.working")));
+  place.replaceChildren(paragraph(t("busy")));
+  const values = { Wallet: wallet?.name || t("wallet.unnamed"), Network: "", ChainID: "" };
   try {
     const invoice = await fetchInvoice(id);
+    Object.assign(values, { Network: invoice.network, ChainID: String(invoice.chainId) });
     const computed = commitment(invoice);
     place.replaceChildren(...words(invoice, computed));
     if (!wallet || !invoice.registry) return;
@@ -26,20 +28,20 @@ export async function prove(place: HTMLElement, id: string, wallet: Wallet | und
       call<number>(wallet.provider, invoice.registry, registry, "statusOf", [computed]),
     ]);
     place.append(
-      verdict(there === computed, "proof.registry.same", "proof.registry.differs"),
+      verdict(there === computed),
       paragraph(t(statuses[status] ?? "proof.none")),
       h("dl", {}, fact(t("proof.registry"), code(invoice.registry)), fact(t("proof.registry.id"), code(there))),
     );
   } catch (error) {
-    place.append(h("p", { class: "problem", role: "alert" }, explain(error, { Wallet: wallet?.name || t("wallet.unnamed"), Network: "" })));
+    place.append(h("p", { class: "problem", role: "alert" }, explain(error, values)));
   }
 }
 
 function words(invoice: Invoice, computed: Hex): Node[] {
   return [
-    verdict(computed === invoice.onChainInvoiceId, "proof.same", "proof.differs"),
+    verdict(computed === invoice.onChainInvoiceId),
     h("dl", {}, fact(t("proof.computed"), code(computed)), fact(t("proof.stated"), code(invoice.onChainInvoiceId))),
   ];
 }
 
-const verdict = (same: boolean, yes: string, no: string) => h("p", { class: same ? "proved" : "problem", role: "status" }, t(same ? yes : no));
+const verdict = (same: boolean) => h("p", { class: same ? "proved" : "problem", role: "status" }, t(same ? "proof.same" : "proof.differs"));

@@ -33,13 +33,6 @@ interface Asking {
   state: string;
 }
 
-// reasons are the texts about why not to pay any more, by the page's state.
-const reasons: Record<string, string | undefined> = {
-  checking: "wallet.over", expired: "wallet.over",
-  partial: "wallet.twice", seen: "wallet.twice", paid: "wallet.twice", refunded: "wallet.twice",
-  unknown: "wallet.stop", void: "wallet.stop", draft: "wallet.stop",
-};
-
 const pageState = () => document.getElementById("checkout")?.dataset.state ?? "";
 
 // isDue reports whether the page shows how to pay.
@@ -72,11 +65,11 @@ class Flow {
   // warn tells a payer with an open wallet window why not to confirm any more.
   private warn({ values, state }: Asking): void {
     const now = pageState();
-    const text = now === state ? undefined : reasons[now];
+    const isOver = now !== state && now !== "waiting";
     const shown = this.section.querySelector(".over");
-    if (shown?.getAttribute("data-text") === text) return;
+    if (isOver === (shown !== null)) return;
     shown?.remove();
-    if (text) this.section.append(h("p", { class: "problem over", role: "alert", "data-text": text }, t(text, values)));
+    if (isOver) this.section.append(h("p", { class: "problem over", role: "alert" }, t("wallet.stop", values)));
   }
 
   // draw replaces what is shown, and returns the turn.
@@ -125,7 +118,7 @@ class Flow {
         turn = this.draw(t("wallet.title"), paragraph(t("wallet.switch", values)), this.others());
       });
       if (turn !== this.turn) return;
-      turn = this.draw(t("wallet.title"), paragraph(t("wallet.checking", values)));
+      turn = this.draw(t("wallet.title"), paragraph(t("busy")));
       const plan = await choosePlan(wallet.provider, invoice, from, free);
       if (turn === this.turn) this.review(wallet, invoice, plan, free);
     } catch (error) {
@@ -210,7 +203,8 @@ class Flow {
 
   // trouble shows what went wrong, and offers the next steps.
   private trouble(wallet: Wallet, error: unknown, values: Record<string, string>, again: () => void): void {
-    const turn = this.draw(t("wallet.title"),
+    const elsewhere = error instanceof Problem && error.id === "wallet.tab"; // where it may have paid
+    const turn = this.draw(t(elsewhere ? "wallet.title" : "wallet.failed.title"),
       h("p", { class: "problem", role: "alert" }, explain(error, values)),
       h("p", { class: "actions" }, button(t("wallet.again"), again)),
       this.others(),
@@ -350,7 +344,7 @@ class Flow {
   }
 
   private checkLink(hash: Hex): HTMLElement {
-    return h("a", { href: `/checkout/${this.id}/check?tx=${hash}` }, t("wallet.see"));
+    return h("a", { href: `/checkout/${this.id}/check?tx=${hash}` }, t("check"));
   }
 
   private valuesOf(wallet: Wallet | undefined): Record<string, string> {
