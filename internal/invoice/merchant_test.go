@@ -183,14 +183,3 @@ func many(n int) (list []invoice.AllowedAddress) {
 	}
 	return append(list, onBase(home)...)
 }
-
-func TestToleranceText(t *testing.T) {
-	for _, text := range []string{"500000", "0.5%", "1%", "50%", "12.34%", "0.01%", ""} {
-		if got, err := invoice.ParseTolerance(text); err != nil || got.String() != text {
-			t.Errorf("%s is written %q, %v", text, got, err)
-		}
-	}
-	if got := (invoice.Tolerance{}).String(); got != "" {
-		t.Errorf("no tolerance is written %q", got)
-	}
-}

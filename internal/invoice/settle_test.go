@@ -110,21 +110,6 @@ func TestSettleWithTolerance(t *testing.T) {
 	}
 }
 
-func TestSettleWithoutTransferAmount(t *testing.T) {
-	t.Parallel()
-	inv := openInvoice("a")
-	inv.TransferAmount = invoice.Amount{}
-	if got := inv.Settle([]invoice.Payment{paid(1, 1500, 100)}); got.Exception != "" || got.Status != invoice.Paid {
-		t.Errorf("the exact amount makes it %s, %q", got.Status, got.Exception)
-	}
-	if got := inv.Settle([]invoice.Payment{paid(1, 1500, 1099)}); got.Exception != "" {
-		t.Errorf("what another invoice's suffix could add makes it %q", got.Exception)
-	}
-	if got := inv.Settle([]invoice.Payment{paid(1, 1500, 1100)}); got.Exception != invoice.Overpaid {
-		t.Errorf("one more than the largest suffix makes it %q, want overpaid", got.Exception)
-	}
-}
-
 // TestSettleSaturatesSums checks that a token that mints too much cannot make a sum wrap around.
 func TestSettleSaturatesSums(t *testing.T) {
 	t.Parallel()
@@ -376,17 +361,6 @@ func TestWithRefunds(t *testing.T) {
 	}
 	if got := got.WithRefunds(invoice.Refund{Transfer: invoice.Transfer{Amount: invoice.MaxAmount}}); got.AmountRefunded != invoice.MaxAmount {
 		t.Errorf("refunds of more than there is add up to %s", got.AmountRefunded)
-	}
-}
-func TestPositionBefore(t *testing.T) {
-	t.Parallel()
-	order := []invoice.Position{{BlockNumber: 1, LogIndex: 9}, {BlockNumber: 2, LogIndex: 0}, {BlockNumber: 2, LogIndex: 1}, {BlockNumber: 10}}
-	for i, p := range order {
-		for j, q := range order {
-			if got := p.Before(q); got != (i < j) {
-				t.Errorf("%+v before %+v: %t", p, q, got)
-			}
-		}
 	}
 }
 

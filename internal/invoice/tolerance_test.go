@@ -25,6 +25,9 @@ func TestParseTolerance(t *testing.T) {
 		if got, err := invoice.ParseTolerance(text); err != nil || got != want {
 			t.Errorf("%q is %+v, %v, want %+v", text, got, err, want)
 		}
+		if again, err := invoice.ParseTolerance(want.String()); err != nil || again != want {
+			t.Errorf("%+v is written %q, which is %+v, %v", want, want, again, err)
+		}
 	}
 	for text, want := range map[string]string{
 		"-1": "integer", "0.5": "integer", "1 %": "percentage", "%": "percentage", "0.001%": "two decimals",

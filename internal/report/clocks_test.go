@@ -11,34 +11,6 @@ import (
 	"github.com/quittance/quittance/internal/test/dbtest"
 )
 
-// TestClocksOfReplicas adds up in one replica by its clock, while another replica, with a clock ten
-// minutes behind, confirms payments and refunds. The sums contain all of them immediately, and no
-// check finds a difference.
-func TestClocksOfReplicas(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		begin := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
-		fast := begin.Add(time.Hour + time.Second) // it closes all periods before 0:45
-		slow := fast.Add(-20*time.Minute - 10*time.Second)
-		b := newBooks(t, s, fast)
-		rollups := b.rollups()
-		request := report.Request{MerchantID: "acme", From: begin, To: fast, Location: time.UTC}
-		b.pay(begin, "acme", "base", 5)
-		b.advance(rollups)
-		for amount := range uint64(3) {
-			b.pay(slow, "acme", "base", amount+1)
-			b.refund(slow, len(b.payments)-1, 1)
-			b.want(request)
-			b.advance(rollups)
-			b.want(request)
-			b.advance(rollups) // which checks
-		}
-		if b.log.Len() > 0 {
-			t.Errorf("a check found differences: %s", b.log.String())
-		}
-	})
-}
-
 // TestConfirmedWhileAddedUp adds up a period while a transaction that confirmed a payment in it is not
 // committed.
 func TestConfirmedWhileAddedUp(t *testing.T) {

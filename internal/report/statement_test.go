@@ -150,14 +150,14 @@ func newAccount(r *rapid.T) *account {
 // demanded is the model: the amounts that the invoices demand at a time, one by one.
 func (b *account) demanded(at time.Time) (sum int64) {
 	for _, inv := range b.stated {
-		amount, due, counted, ended := int64(units(inv.Amount)), int64(0), int64(0), inv.OpenedAt
+		amount, due, counted, ended := int64(small(inv.Amount)), int64(0), int64(0), inv.OpenedAt
 		payments := paymentsOf(&b.confirmedLedger, inv.ID)
 		slices.SortFunc(payments, func(x, y invoice.Payment) int { return cmp.Compare(x.BlockNumber, y.BlockNumber) })
 		for _, p := range payments {
-			if p.BlockTime.After(inv.ExpiresAt) || inv.Status == invoice.Expired && units(inv.Sums.Tally.Due) >= units(inv.Amount)-units(inv.Tolerance) {
+			if p.BlockTime.After(inv.ExpiresAt) || inv.Status == invoice.Expired && small(inv.Sums.Tally.Due) >= small(inv.Amount)-small(inv.Tolerance) {
 				continue // late
 			}
-			part := min(int64(units(p.Amount)), amount-due)
+			part := min(int64(small(p.Amount)), amount-due)
 			due += part
 			if part > 0 && ended.Before(p.ConfirmedAt) {
 				ended = p.ConfirmedAt
@@ -192,11 +192,6 @@ func (b *account) demanded(at time.Time) (sum int64) {
 
 // hour returns a time in hours since 1970.
 func hour(n int64) time.Time { return time.Unix(n*3600, 0) }
-
-func units(a invoice.Amount) uint64 {
-	word := a.Bytes()
-	return new(big.Int).SetBytes(word[:]).Uint64()
-}
 
 // TestStatement compares statements of periods that follow each other with the model, and with
 // the settlement reports of the periods.
