@@ -161,28 +161,6 @@ func TestIntegrationCreate(t *testing.T) {
 	})
 }
 
-func TestIntegrationPages(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, store *db.DB) {
-		s := newIntegration(t, store)
-		want := make([]string, 10)
-		for i := range want {
-			created, err := s.CreateInvoice(t.Context(), asked)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want[len(want)-1-i] = created.ID
-		}
-		for _, size := range []int{0, 1, 3, 10, 11} {
-			if diff := cmp.Diff(want, s.ids(t, client.InvoiceFilter{MerchantID: "acme", Status: apitypes.StatusOpen, PageSize: size})); diff != "" {
-				t.Errorf("pages of %d (-want +got):\n%s", size, diff)
-			}
-		}
-		if ids := s.ids(t, client.InvoiceFilter{Status: apitypes.StatusPaid}); len(ids) != 0 {
-			t.Errorf("paid: %v", ids)
-		}
-	})
-}
-
 // createInvoice creates the invoice that is asked for, and returns it as stored, too.
 func (s integration) createInvoice(t *testing.T, store *db.DB) (apitypes.CreateInvoiceResponse, invoice.Invoice) {
 	t.Helper()
@@ -195,38 +173,6 @@ func (s integration) createInvoice(t *testing.T, store *db.DB) (apitypes.CreateI
 		t.Fatal(err)
 	}
 	return created, inv
-}
-
-func TestIntegrationPayment(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, store *db.DB) {
-		s, ctx := newIntegration(t, store), t.Context()
-		created, inv := s.createInvoice(t, store)
-		genesis := invoice.Header{Number: 1, Hash: invoice.Hash{1}, Time: invoice.Unix(now)}
-		block := ledger.Block{Header: invoice.Header{Number: 2, Hash: invoice.Hash{2}, Parent: genesis.Hash, Time: invoice.Unix(now + 10)}}
-		block.Transfers = []invoice.Transfer{{
-			Position: invoice.Position{BlockNumber: 2, BlockHash: block.Hash, BlockTime: block.Time},
-			ChainKey: "base", TxHash: invoice.Hash{3}, Token: inv.Token, Currency: "USDC", From: invoice.Address{4}, To: inv.Merchant, Amount: inv.Amount,
-		}}
-		if err := errors.Join(s.service.Start(ctx, "base", genesis, genesis.Number+1), s.service.Observe(ctx, "base", []ledger.Block{block})); err != nil {
-			t.Fatal(err)
-		}
-		if got := s.payments(t, client.PaymentFilter{}); got != "" {
-			t.Errorf("before it confirmed: %s", got)
-		}
-		if got := s.payments(t, client.PaymentFilter{IncludePending: true}); got != created.ID+" pending;" {
-			t.Errorf("pending: %s", got)
-		}
-		if err := confirm(ctx, s.service, block.Header); err != nil {
-			t.Fatal(err)
-		}
-		if got := s.payments(t, client.PaymentFilter{MerchantID: "acme", ChainKey: "base", PageSize: 1}); got != created.ID+" ;" {
-			t.Errorf("confirmed: %s", got)
-		}
-		paid, err := s.Invoice(ctx, created.ID)
-		if err != nil || paid.Status != apitypes.StatusPaid || paid.SettledAt != now+10 || paid.AmountPaid != "4900000" {
-			t.Errorf("%+v (%v)", paid, err)
-		}
-	})
 }
 
 // An unattributed payment is listed on request, and can be attributed manually.
@@ -311,50 +257,34 @@ func TestIntegrationAttribution(t *testing.T) {
 	})
 }
 
-// An invoice has and shows its merchant's tolerance.
-func TestIntegrationTolerance(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, store *db.DB) {
-		s, ctx := newIntegration(t, store), t.Context()
-		lenient := asked
-		lenient.MerchantID = "lenient"
-		for request, want := range map[*apitypes.CreateInvoiceRequest]string{&asked: "", &lenient: "49000"} {
-			created, err := s.CreateInvoice(ctx, *request)
-			if err != nil || created.Invoice.Tolerance != want {
-				t.Errorf("%s: tolerance %q, %v; want %q", request.MerchantID, created.Invoice.Tolerance, err, want)
-			}
-		}
-	})
-}
-
 // An invoice settles to its merchant's default address if it names no address, and never to an address
 // that the merchant does not allow.
 func TestIntegrationMerchantAddress(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, store *db.DB) {
-		s, ctx := newIntegration(t, store), t.Context()
-		const own = "0x0700000000000000000000000000000000000000"
-		request := asked
-		request.MerchantID, request.MerchantAddress = "bounded", ""
-		for _, address := range []string{"", own} {
-			request.MerchantAddress = address
-			created, err := s.CreateInvoice(ctx, request, client.IdempotencyKey("key"+address))
-			if err != nil || created.Invoice.MerchantAddress != own {
-				t.Errorf("to %q: %q, %v", address, created.Invoice.MerchantAddress, err)
-			}
+	store := dbtest.Open(t, dbtest.SQLite(t))
+	s, ctx := newIntegration(t, store), t.Context()
+	const own = "0x0700000000000000000000000000000000000000"
+	request := asked
+	request.MerchantID, request.MerchantAddress = "bounded", ""
+	for _, address := range []string{"", own} {
+		request.MerchantAddress = address
+		created, err := s.CreateInvoice(ctx, request, client.IdempotencyKey("key"+address))
+		if err != nil || created.Invoice.MerchantAddress != own {
+			t.Errorf("to %q: %q, %v", address, created.Invoice.MerchantAddress, err)
 		}
-		again := request
-		again.MerchantAddress = ""
-		if created, err := s.CreateInvoice(ctx, again, client.IdempotencyKey("key")); err != nil || created.Invoice.MerchantAddress != own {
-			t.Errorf("repeated: %q, %v", created.Invoice.MerchantAddress, err)
+	}
+	again := request
+	again.MerchantAddress = ""
+	if created, err := s.CreateInvoice(ctx, again, client.IdempotencyKey("key")); err != nil || created.Invoice.MerchantAddress != own {
+		t.Errorf("repeated: %q, %v", created.Invoice.MerchantAddress, err)
+	}
+	elsewhere, none := request, asked
+	elsewhere.MerchantAddress, none.MerchantAddress = asked.MerchantAddress, ""
+	for name, r := range map[string]apitypes.CreateInvoiceRequest{"to another address": elsewhere, "without an address": none} {
+		_, err := s.CreateInvoice(ctx, r)
+		if problem := (*client.Error)(nil); !errors.As(err, &problem) || problem.Code != apitypes.CodeInvalidField || problem.Field != "merchantAddress" {
+			t.Errorf("%s: %v", name, err)
 		}
-		elsewhere, none := request, asked
-		elsewhere.MerchantAddress, none.MerchantAddress = asked.MerchantAddress, ""
-		for name, r := range map[string]apitypes.CreateInvoiceRequest{"to another address": elsewhere, "without an address": none} {
-			_, err := s.CreateInvoice(ctx, r)
-			if problem := (*client.Error)(nil); !errors.As(err, &problem) || problem.Code != apitypes.CodeInvalidField || problem.Field != "merchantAddress" {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-	})
+	}
 }
 
 func (s integration) payments(t *testing.T, f client.PaymentFilter) string {

@@ -108,32 +108,6 @@ func TestPaymentsShowRefunds(t *testing.T) {
 	}
 }
 
-func TestListInvoicesFilters(t *testing.T) {
-	h := newAPI(t, newListBackend(12))
-	for query, want := range map[string][]int{
-		"":                             {11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0},
-		"?merchantId=acme":             {10, 8, 6, 4, 2, 0},
-		"?status=paid":                 {9, 6, 3, 0},
-		"?status=paid&merchantId=bean": {9, 3},
-		"?status=void":                 {},
-		"?merchantId=nobody":           {},
-		"?limit=1":                     {11},
-	} {
-		list := decode[apitypes.InvoiceList](t, do(h, "GET", "/api/invoices"+query, ""), http.StatusOK)
-		got := []int{}
-		for _, inv := range list.Invoices {
-			for i := range 12 {
-				if inv.ID == invoiceID(i) {
-					got = append(got, i)
-				}
-			}
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", query, diff)
-		}
-	}
-}
-
 func TestListPaymentsFilters(t *testing.T) {
 	h := newAPI(t, newListBackend(8))
 	for query, want := range map[string]string{

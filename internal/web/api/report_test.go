@@ -4,19 +4,16 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/quittance/quittance/apitypes"
-	"github.com/quittance/quittance/internal/access"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/ledger"
 	"github.com/quittance/quittance/internal/report"
@@ -202,27 +199,6 @@ func TestReportsAreBounded(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestReportEndsWithItsKey revokes a key during a report.
-func TestReportEndsWithItsKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := reported()
-		b.wait = func(ctx context.Context) error {
-			<-ctx.Done()
-			return ctx.Err()
-		}
-		h := newAPI(t, b)
-		var revoked error
-		time.AfterFunc(time.Second, func() { revoked = access.ErrRevoked })
-		r := newRequest("GET", "/api/reports/settlement?from=1&to=2", "")
-		ctx := access.WithRecheck(r.Context(), func(context.Context) error { return revoked })
-		w, begun := httptest.NewRecorder(), time.Now()
-		h.ServeHTTP(w, r.WithContext(access.WithPrincipal(ctx, access.Principal{KeyID: "key_1", Scopes: access.Admin})))
-		if took := time.Since(begun); w.Code != http.StatusUnauthorized || took > 2*time.Second {
-			t.Errorf("answered %d after %v: %s", w.Code, took, w.Body)
-		}
-	})
 }
 
 // TestReportAsCSV reads each table of a report as CSV.
