@@ -106,12 +106,12 @@ func (p payer) payWrong() {
 	}
 	p.fill("Transaction hash", hash.Hex())
 	p.press("Check payment")
-	p.read("(That is 0.90 USDC less than this invoice asks for)")
+	p.read("(0.90 USDC too little)")
 	p.look("wrong amount found")
 	p.click("Is this your payment.*", "")
 	p.look("wrong amount claim")
 	p.click("Notify Demo merchant", "")
-	p.read("(Demo merchant has been told)")
+	p.read("(Demo merchant knows that it is yours)")
 	p.look("wrong amount claimed")
 }
 
@@ -127,7 +127,7 @@ func (p payer) payLate() {
 	p.read("^(Expired)$")
 	p.look("expired")
 	p.transfer(address, amount)
-	p.read("^(Your payment came too late)$")
+	p.read("^(Paid too late)$")
 	p.look("late")
 	if !p.offers("Contact .*|.*@.*", 0) {
 		p.stuck("the page about a late payment names nobody to ask")

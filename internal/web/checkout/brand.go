@@ -39,9 +39,7 @@ func (s pageInput) refersToMerchant(st state) bool {
 		return s.invoice.AmountRefunded.Less(arrived)
 	case void:
 		return arrived.IsZero() || s.invoice.AmountRefunded.Less(arrived)
-	case checking:
-		return s.invoice.EndedInLostPast()
-	case waiting, partial, seen, unknown, refunded, draft:
+	case waiting, partial, seen, unknown, checking, refunded, draft:
 	}
 	return false
 }

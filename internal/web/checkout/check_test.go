@@ -82,71 +82,71 @@ func TestCheckResults(t *testing.T) {
 	}{
 		"counted": {func(w *world) {
 			w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Confirmed)}
-		}, good, []string{"Your payment is counted", "4.900123 USDC arrived on 21 September 2026, 14:13:27 UTC and is counted"}},
+		}, good, []string{"Your payment is counted", "4.900123 USDC arrived on 21 September 2026, 14:13:27 UTC."}},
 		"being confirmed": {func(w *world) {
 			w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Pending)}
-		}, busy, []string{"being confirmed", "in time for this invoice", "2 of 3 confirmations"}},
+		}, busy, []string{"Payment seen", "4.900123 USDC arrived in time", "2 of 3 confirmations"}},
 		"late": {func(w *world) {
 			w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Confirmed)}
-		}, warn, []string{"came too late", "had ended on 21 September 2026, 14:28:20 UTC", "corner-cafe’s address"}},
+		}, warn, []string{"Paid too late", "The time to pay ended on 21 September 2026, 14:28:20 UTC. The money is not lost. Ask corner-cafe to accept or refund it"}},
 		"late and being confirmed": {func(w *world) {
 			w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Pending)}
-		}, warn, []string{"came too late", "2 of 3 confirmations"}},
+		}, warn, []string{"Paid too late", "2 of 3 confirmations"}},
 		"taken back": {func(w *world) {
 			w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Orphaned)}
-		}, busy, []string{"Taken back by the network", "do not send it again"}},
+		}, busy, []string{"Taken back by the network", "do not pay again"}},
 		"another order's": {func(w *world) {
 			p := payment(4_900_777, 11, defaultNow, invoice.Confirmed)
 			p.InvoiceID, p.MerchantID = "inv_secret", "corner-cafe"
 			w.others = []invoice.Payment{p}
 		}, warn, []string{"Counted for another order", "contact corner-cafe"}},
 		"too little": {func(w *world) { w.others = []invoice.Payment{unattributed(4_890_123, defaultNow)} },
-			warn, []string{"not matched", "4.890123 USDC has arrived", "0.009877 USDC less than this invoice asks for", "keep a fee"}},
+			warn, []string{"not matched", "4.890123 USDC has arrived", "0.009877 USDC too little", "keep a fee"}},
 		"too much": {func(w *world) { w.others = []invoice.Payment{unattributed(5_000_000, defaultNow)} },
-			warn, []string{"0.099877 USDC more than this invoice asks for"}},
+			warn, []string{"0.099877 USDC too much"}},
 		"the amount, and ambiguous": {func(w *world) { w.others = []invoice.Payment{unattributed(4_900_000, defaultNow)} },
-			warn, []string{"The amount is right, but it did not say which order it is for."}},
+			warn, []string{"4.90 USDC has arrived. It did not say which order it is for."}},
 		"within the suffix": {func(w *world) { w.others = []invoice.Payment{unattributed(4_900_999, defaultNow)} },
-			warn, []string{"The amount is right"}},
+			warn, []string{"4.900999 USDC has arrived."}},
 		"the amount, late": {func(w *world) { w.others = []invoice.Payment{unattributed(4_900_000, expires+60)} },
-			warn, []string{"after the time to pay had ended"}},
+			warn, []string{"but was due by 21 September 2026, 14:28:20 UTC."}},
 		"the amount, before the invoice": {func(w *world) {
 			w.invoice.FromBlock = 11
 			w.others = []invoice.Payment{unattributed(4_900_000, created-60)}
 		},
-			warn, []string{"before this invoice was created"}},
+			warn, []string{"made before this invoice."}},
 		"a second payment": {func(w *world) {
 			first := payment(4_900_123, 12, defaultNow, invoice.Confirmed)
 			w.payments = []invoice.Payment{first}
 			w.others = []invoice.Payment{unattributed(4_900_000, defaultNow)}
-		}, warn, []string{"has its money already, from another payment"}},
+		}, warn, []string{"Another payment has already paid this invoice."}},
 		"the rest, but too little": {func(w *world) {
 			w.payments = []invoice.Payment{payment(2_000_000, 12, defaultNow, invoice.Confirmed)}
 			w.others = []invoice.Payment{unattributed(2_800_000, defaultNow)}
-		}, warn, []string{"0.10 USDC less than this invoice asks for"}},
+		}, warn, []string{"0.10 USDC too little"}},
 		"a part": {func(w *world) {
 			w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Pending)}
-		}, warn, []string{"A part has arrived", "2.00 USDC arrived", "2.90 USDC of 4.90 USDC is still missing. It can be paid on the invoice’s page", "2 of 3 confirmations", "Pay the invoice"}},
+		}, warn, []string{"Paid in part", "2.00 USDC arrived", "2.90 USDC of 4.90 USDC is missing. You can pay it until 21 September 2026, 14:28:20 UTC.", "2 of 3 confirmations", "Pay the invoice"}},
 		"a part, and the time is up": {func(w *world) {
 			w.payments, w.now = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}, expires+1
-		}, warn, []string{"A part has arrived", "2.90 USDC of 4.90 USDC is still missing."}},
+		}, warn, []string{"Paid in part", "2.90 USDC of 4.90 USDC is missing."}},
 		"not found":               {func(w *world) { w.nodes = &nodes{report: chain.Report{State: chain.Unknown}} }, busy, []string{"Not found yet"}},
-		"not mined":               {func(w *world) { w.nodes = &nodes{report: chain.Report{State: chain.Queued}} }, busy, []string{"not in a block yet"}},
-		"failed":                  {func(w *world) { w.nodes = &nodes{report: chain.Report{State: chain.Failed}} }, warn, []string{"failed", "nothing was transferred", "Please send the payment again", "Pay the invoice"}},
-		"nodes away":              {func(w *world) { w.nodes = &nodes{err: chain.ErrUnavailable} }, busy, []string{"cannot be asked right now", "not lost", "looks again by itself"}},
-		"found before it is read": {func(w *world) { w.nodes = mined(moved(tokenAddress, merchantAddress)) }, busy, []string{"Found on the network", "this page shows whether it counts"}},
+		"not mined":               {func(w *world) { w.nodes = &nodes{report: chain.Report{State: chain.Queued}} }, busy, []string{"not carried out yet", "looks again by itself"}},
+		"failed":                  {func(w *world) { w.nodes = &nodes{report: chain.Report{State: chain.Failed}} }, warn, []string{"failed", "No money was transferred.", "Pay the invoice"}},
+		"nodes away":              {func(w *world) { w.nodes = &nodes{err: chain.ErrUnavailable} }, busy, []string{"The network does not answer", "not lost", "looks again by itself"}},
+		"found before it is read": {func(w *world) { w.nodes = mined(moved(tokenAddress, merchantAddress)) }, busy, []string{"Found on the network", "This page soon shows whether it counts"}},
 		"another token": {func(w *world) { w.nodes = mined(moved(elsewhere, merchantAddress)) },
-			warn, []string{"Another token was sent", "Another token went to corner-cafe’s address", "asks for USDC", "Token that was sent " + chain.Checksum(elsewhere)}},
+			warn, []string{"Another token was sent", "Another token went to corner-cafe’s address", "Only USDC on Local test chain, the token below, counts. Ask corner-cafe to accept or refund it", "Sent token " + chain.Checksum(elsewhere)}},
 		"the native coin": {func(w *world) { w.nodes = mined(moved(invoice.Address{}, merchantAddress)) },
 			warn, []string{"The network’s own coin went to corner-cafe’s address"}},
 		"another address": {func(w *world) { w.nodes = mined(moved(tokenAddress, elsewhere)) },
-			warn, []string{"Sent to another address", "4.900123 USDC went to another address", "went to " + chain.Checksum(elsewhere)}},
+			warn, []string{"Sent to another address", "4.900123 USDC went to another address", "It went to " + chain.Checksum(elsewhere)}},
 		"nothing moved": {func(w *world) { w.nodes = mined() }, warn, []string{"moved no money"}},
 		"another chain": {func(w *world) {
 			n := mined(moved(tokenAddress, merchantAddress))
 			n.report.Chain.Key, n.report.Chain.Name = "optimism", "OP Mainnet"
 			w.nodes = n
-		}, warn, []string{"Sent on another network", "is on OP Mainnet", "to be paid on Local test chain", "same address on that network"}},
+		}, warn, []string{"Sent on another network", "is on OP Mainnet", "must be paid on Local test chain", "same address there. Ask corner-cafe to accept or refund it"}},
 		"another chain, another address": {func(w *world) {
 			n := mined(moved(tokenAddress, elsewhere))
 			n.report.Chain.Key = "optimism"
@@ -154,10 +154,10 @@ func TestCheckResults(t *testing.T) {
 		}, warn, []string{"Sent on another network", "did not go to corner-cafe’s address there"}},
 		"another chain, not mined": {func(w *world) {
 			w.nodes = &nodes{report: chain.Report{Chain: chain.Chain{Key: "base", Name: "Base"}, State: chain.Queued}}
-		}, busy, []string{"is on Base", "not in a block there yet"}},
+		}, busy, []string{"is on Base", "not carried out yet. Cancel it"}},
 		"another chain, failed": {func(w *world) {
 			w.nodes = &nodes{report: chain.Report{Chain: chain.Chain{Key: "base", Name: "Base"}, State: chain.Failed}}
-		}, warn, []string{"is on Base", "failed there"}},
+		}, warn, []string{"is on Base", "It failed, so no money was transferred."}},
 	} {
 		w := newWorld()
 		test.set(w)
@@ -206,7 +206,7 @@ func TestPageAsksAgain(t *testing.T) {
 	}
 	n.report, n.replaced = chain.Report{State: chain.Unknown}, true
 	page := parsePage(t, w.ask(http.MethodGet, next).Body.String())
-	for _, want := range []string{"Replaced by another transaction", "enter its hash", "Pay the invoice"} {
+	for _, want := range []string{"Replaced by another transaction", "enter the new hash", "Pay the invoice"} {
 		if words := page.id(t, "verdict").words(); !strings.Contains(words, want) {
 			t.Errorf("the page says %q without %q", words, want)
 		}
@@ -238,7 +238,7 @@ func TestSlowLookup(t *testing.T) {
 		}
 		for range LookupsOfInvoice + 1 {
 			begun := time.Now()
-			if words := check().words(); !strings.Contains(words, "Still looking") || !strings.Contains(words, "goes on by itself") {
+			if words := check().words(); !strings.Contains(words, "Still looking") || !strings.Contains(words, "looks again by itself") {
 				t.Errorf("the page says %q", words)
 			}
 			if took := time.Since(begun); took != AnswerWithin {
@@ -277,12 +277,12 @@ func TestBridgedTokenIsNamed(t *testing.T) {
 func TestInvalidHashes(t *testing.T) {
 	w := newWorld()
 	for typed, want := range map[string]string{
-		"hello": "not a transaction’s hash", "0x12": "not a transaction’s hash",
+		"hello": "not a transaction hash", "0x12": "not a transaction hash",
 		chain.Checksum(payerAddress):             "an address",
-		tx.String() + " " + testHash(7).String(): "several hashes",
-		strings.Repeat("a", 5000):                "not a transaction’s hash",
-		`"><script>alert(1)</script>`:            "not a transaction’s hash",
-		"\xff\x00":                               "not a transaction’s hash",
+		tx.String() + " " + testHash(7).String(): "only one transaction hash",
+		strings.Repeat("a", 5000):                "not a transaction hash",
+		`"><script>alert(1)</script>`:            "not a transaction hash",
+		"\xff\x00":                               "not a transaction hash",
 	} {
 		answer := w.ask(http.MethodGet, "/checkout/"+testID+"/check?tx="+url.QueryEscape(typed))
 		page := parsePage(t, answer.Body.String())

@@ -52,17 +52,17 @@ func (s pageInput) resultOf(l lookup) checkResult {
 	}
 	switch {
 	case l.pending:
-		return s.result(busy, "result.looking.headline", s.say("result.looking.text", nil)).again(againSoon)
+		return s.result(busy, "result.looking.headline", s.say("result.again", nil)).again(againSoon)
 	case l.report == nil:
-		return s.result(busy, "result.unavailable.headline", append(s.say("result.unavailable.text", nil), s.say("result.again", nil)...)).again(againAsk)
+		return s.result(busy, "result.unavailable.headline", s.sayAll(nil, "result.unavailable.text", "result.again")).again(againAsk)
 	case l.replaced:
-		return s.result(warn, "result.replaced.headline", append(s.say("result.replaced.text", nil), s.say("result.replaced.hash", nil)...)).next(s.payNext())
+		return s.result(warn, "result.replaced.headline", s.say("result.replaced.hash", nil)).next(s.payNext())
 	case l.report.State == chain.Unknown:
-		return s.result(busy, "result.unknown.headline", append(s.say("result.unknown.text", nil), s.say("result.again", nil)...)).again(againAsk)
+		return s.result(busy, "result.unknown.headline", s.sayAll(nil, "result.unknown.text", "result.again")).again(againAsk)
 	case l.report.Chain.Key != s.chain.Key:
 		return s.resultOnOtherChain(*l.report)
 	case l.report.State == chain.Queued:
-		return s.result(busy, "result.queued.headline", s.say("result.queued.text", nil)).again(againAsk)
+		return s.result(busy, "result.queued.headline", s.say("result.again", nil)).again(againAsk)
 	case l.report.State == chain.Failed:
 		return s.result(warn, "result.failed.headline", s.say("result.failed.text", nil)).next(s.payNext())
 	}
@@ -111,17 +111,18 @@ func (s pageInput) resultOfPayment(p invoice.Payment) checkResult {
 	case !p.Attributed():
 		return s.resultOfUnattributed(p)
 	}
-	said := values{"Amount": s.money(p.Amount), "Time": s.text.Time(p.BlockTime), "End": s.text.Time(s.invoice.ExpiresAt), "Merchant": s.merchant()}
+	said := values{"Amount": s.money(p.Amount), "Time": s.text.Time(p.BlockTime)}
 	v := s.result(good, "result.counted.headline", s.say("result.counted.text", said))
 	switch {
 	case s.invoice.Status == invoice.Void:
-		v = s.result(warn, "result.void.headline", s.say("result.void.text", said)).next(s.contactNext())
+		v = s.result(warn, "receipt.state.void", append(v.Text, s.safeWords()...)).next(s.contactNext())
 	case s.invoice.IsLate(p.Position):
-		v = s.result(warn, "result.late.headline", s.say("result.late.text", said)).next(s.contactNext())
+		text := append(v.Text, s.say("status.ended", values{"Time": s.text.Time(s.invoice.ExpiresAt)})...)
+		v = s.result(warn, "receipt.state.late", append(text, s.safeWords()...)).next(s.contactNext())
 	case s.invoice.Status == invoice.Open && s.invoice.Partial():
 		v = s.resultOfPart(v.Text)
 	case p.Status == invoice.Pending:
-		v = s.result(busy, "result.confirming.headline", s.say("result.confirming.text", said))
+		v = s.result(busy, "status.seen.headline", s.sayAll(said, "result.confirming.text", "status.seen.text"))
 	}
 	if p.Status == invoice.Pending {
 		v.Progress, v.Again = s.confirmations(p.BlockNumber), againRead
@@ -132,7 +133,7 @@ func (s pageInput) resultOfPayment(p invoice.Payment) checkResult {
 // resultOfPart returns the result of a payment that counts and is too little, with the given text.
 func (s pageInput) resultOfPart(text []template.HTML) checkResult {
 	text = append(text, s.say("result.part.missing", values{"Missing": s.money(s.rest()), "Amount": s.money(s.invoice.Amount)})...)
-	v := s.result(warn, "status.partial.headline", text).again(againRead)
+	v := s.result(warn, "receipt.state.part", text).again(againRead)
 	pay := s.payNext()
 	if pay == nil {
 		return v.next(s.contactNext())
@@ -144,19 +145,19 @@ func (s pageInput) resultOfPart(text []template.HTML) checkResult {
 // resultOfUnattributed returns why a payment was not attributed to the invoice.
 func (s pageInput) resultOfUnattributed(p invoice.Payment) checkResult {
 	d := invoice.NearInvoice{Invoice: s.invoice, Asks: s.suggestedAmounts(), Covered: s.covered()}.Differ(p.Transfer)
-	said := values{"Amount": s.money(p.Amount), "Merchant": s.merchant(), "Difference": s.money(d.Short.Plus(d.Over))}
-	amount := "result.unmatched.right"
+	said := values{"Amount": s.money(p.Amount), "Difference": s.money(d.Short.Plus(d.Over))}
+	amount := "status.arrived"
 	switch {
 	case !d.Short.IsZero():
 		amount = "result.unmatched.short"
 	case !d.Over.IsZero():
 		amount = "result.unmatched.over"
-	case d.Payable():
-		amount = "result.unmatched.unnamed"
 	}
 	v := s.result(warn, "result.unmatched.headline", s.say(amount, said)).next(s.contactNext())
 	v.Claimable = &p
 	switch {
+	case amount == "status.arrived" && d.Payable():
+		v.Text = append(v.Text, s.say("result.unmatched.unnamed", nil)...)
 	case d.LateBy > 0:
 		v.Text = append(v.Text, s.say("result.unmatched.late", values{"Time": s.text.Time(p.BlockTime), "End": s.text.Time(s.invoice.ExpiresAt)})...)
 	case d.Early:
@@ -182,7 +183,7 @@ func (s pageInput) resultOnOtherChain(r chain.Report) checkResult {
 		v.Text = append(v.Text, s.say("result.network.queued", nil)...)
 	case reached:
 		v = v.next(s.contactNext())
-		v.Text = append(v.Text, s.say("result.network.reached", values{"Merchant": s.merchant()})...)
+		v.Text = append(v.Text, s.sayAll(values{"Merchant": s.merchant()}, "result.network.reached", "status.kept")...)
 	default:
 		v = v.next(s.payNext())
 		v.Text = append(v.Text, s.say("result.network.elsewhere", values{"Merchant": s.merchant()})...)
@@ -205,13 +206,13 @@ func (s pageInput) resultOfMined(r chain.Report) checkResult {
 	case len(here) > 0:
 		v := s.result(warn, "result.token.headline", s.say("result.token.text", values{
 			"Token": s.tokenName(here[0]), "Merchant": s.merchant(), "Currency": s.invoice.Currency, "Network": s.network()}))
-		v.Text = append(v.Text, s.say("result.token.contact", values{"Merchant": s.merchant()})...)
+		v.Text = append(v.Text, s.say("status.kept", values{"Merchant": s.merchant()})...)
 		v = v.next(s.contactNext())
 		v.Facts = append(s.tokenFact("result.token.sent", here[0].Token), s.tokenFact("result.token.wanted", s.invoice.Token)...)
 		return v
 	case len(r.Transfers) > 0:
 		m := r.Transfers[0]
-		v := s.result(warn, "result.address.headline", append(s.say("result.address.text", values{"Token": s.tokenName(m)}), s.say("result.address.compare", nil)...)).
+		v := s.result(warn, "result.address.headline", s.say("result.address.text", values{"Token": s.tokenName(m)})).
 			next(s.payNext()).next(s.contactNext())
 		v.Facts = []fact{
 			s.addressFact("result.address.sent", m.To),

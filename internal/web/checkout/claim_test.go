@@ -51,10 +51,10 @@ func TestClaimForm(t *testing.T) {
 			t.Errorf("a form sends to %q", f.attrs["action"])
 		}
 	}
-	if words := page.id(t, "claim").words(); strings.Contains(words, "has been told") || !strings.Contains(words, chain.Checksum(payerAddress)) {
+	if words := page.id(t, "claim").words(); strings.Contains(words, "knows that it is yours") || !strings.Contains(words, chain.Checksum(payerAddress)) {
 		t.Errorf("the form reads %s", words)
 	}
-	if words := page.id(t, "claim").words(); !strings.Contains(words, "counted for this invoice at once") {
+	if words := page.id(t, "claim").words(); !strings.Contains(words, "counts at once. Signing moves no money") {
 		t.Errorf("a signature is enough, and the form reads %s", words)
 	}
 	w.undecided = true
@@ -63,7 +63,7 @@ func TestClaimForm(t *testing.T) {
 	}
 	w.claims.kept = testID + " pay_1"
 	page = w.check(t, tx.String())
-	if words := page.id(t, "claim").words(); len(posts(page)) != 1 || !strings.Contains(words, "corner-cafe has been told that it is yours") {
+	if words := page.id(t, "claim").words(); len(posts(page)) != 1 || !strings.Contains(words, "corner-cafe knows that it is yours") {
 		t.Errorf("a claim that is kept: %s", words)
 	}
 }
@@ -98,8 +98,8 @@ func TestClaim(t *testing.T) {
 		status int
 		says   string
 	}{
-		"no signature":    {chain.ErrSignature, http.StatusBadRequest, "This is not a signature."},
-		"another account": {ledger.ErrNotThePayer, http.StatusForbidden, "signed by another account"},
+		"no signature":    {chain.ErrSignature, http.StatusBadRequest, "This is not a signature"},
+		"another account": {ledger.ErrNotThePayer, http.StatusForbidden, "Another account signed this"},
 		"too many":        {ledger.ErrTooManyClaims, http.StatusConflict, "Contact corner-cafe"},
 		"taken meanwhile": {ledger.ErrNothingToClaim, http.StatusSeeOther, ""},
 		"a fault":         {errors.New("a bug"), http.StatusInternalServerError, "fault is ours"},

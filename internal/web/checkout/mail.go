@@ -85,7 +85,7 @@ func (c *Checkout) invoiceLetter(ctx context.Context, m mailer.Mail, text *local
 	switch {
 	case m.Hours > 0:
 		l.Subject, l.Open = text.T("mail.overdue", about), text.T("mail.see", nil)
-		l.Text = []string{text.T("status.expired.none", about), text.T("mail.new", about)}
+		l.Text = []string{text.T("status.expired.none", about), text.T("status.stop", nil), text.T("mail.new", about)}
 	case m.Hours < 0:
 		l.Subject, l.Text = text.T("mail.reminder", about), []string{text.T("mail.text", about)}
 	default:

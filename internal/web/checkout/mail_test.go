@@ -92,7 +92,7 @@ func TestInvoiceMail(t *testing.T) {
 	w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}
 	wants(compose(-1, "de"), "bittet Sie um die Zahlung von 2,90\u00a0USDC", "?lang=de")
 	w.payments, w.invoice.Status, w.now = nil, invoice.Expired, expires+3600
-	wants(compose(1, "en"), "no payment for this invoice had arrived", "ask Corner <Café> for a new invoice")
+	wants(compose(1, "en"), "No payment had arrived by", "Please send nothing now.", "ask Corner <Café> for a new invoice")
 	for _, text := range locale.Languages() {
 		if got := compose(1, text.Lang()); strings.Contains(got.Text+got.Subject, "{{") || !strings.Contains(got.HTML, `lang="`+text.Lang()+`"`) {
 			t.Errorf("%s: %s", text.Lang(), got.Text)

@@ -121,7 +121,7 @@ func TestRemainderIsPaidByAPlainTransfer(t *testing.T) {
 	if words := page.id(t, "sum").words(); words != "2.90 USDC still due" {
 		t.Errorf("the large amount is %s", words)
 	}
-	if words := page.id(t, "status").words(); !strings.Contains(words, "2.00 USDC has arrived of 4.90 USDC; 2.90 USDC is missing.") {
+	if words := page.id(t, "status").words(); !strings.Contains(words, "2.00 USDC of 4.90 USDC has arrived.") {
 		t.Errorf("the status says %s", words)
 	}
 	w.others = []invoice.Payment{unattributed(4_900_000, defaultNow)}
@@ -130,11 +130,11 @@ func TestRemainderIsPaidByAPlainTransfer(t *testing.T) {
 	}
 	w.others = []invoice.Payment{unattributed(2_890_456, defaultNow)}
 	page = w.page(t)
-	if _, open := page.all(isAsking)[0].attrs["open"]; !open || !strings.Contains(page.id(t, "status").words(), "A payment of another amount has arrived") {
+	if _, open := page.all(isAsking)[0].attrs["open"]; !open || !strings.Contains(page.id(t, "status").words(), "corner-cafe has received another amount.") {
 		t.Errorf("the help is not open after a payment that is too little: %s", page.id(t, "status").words())
 	}
 	w.payments[0].TxHash = testHash(1)
-	if words := w.check(t, tx.String()).id(t, "verdict").words(); !strings.Contains(words, "0.009544 USDC less than this invoice asks for") {
+	if words := w.check(t, tx.String()).id(t, "verdict").words(); !strings.Contains(words, "0.009544 USDC too little") {
 		t.Errorf("a rest that is too little: %s", words)
 	}
 }

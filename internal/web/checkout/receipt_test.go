@@ -99,29 +99,29 @@ var receipts = []struct {
 	{"part, expired, the rest late", func(w *world) {
 		w.invoice.Status = invoice.Expired
 		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed), payment(2_900_000, 12, expires+9, invoice.Confirmed)}
-	}, receiptPart, []string{"Paid in part", "2.90 USDC is missing.", "2.90 USDC came after the time to pay had ended on 21 September 2026, 14:28:20 UTC"},
+	}, receiptPart, []string{"Paid in part", "2.00 USDC of 4.90 USDC had arrived by 21 September 2026, 14:28:20 UTC.", "2.90 USDC arrived after 21 September 2026, 14:28:20 UTC, too late to count."},
 		[]string{"Amount of the invoice 4.90 USDC", "Received 4.90 USDC"}},
 	{"late", func(w *world) {
 		w.invoice.Status = invoice.Expired
 		w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Confirmed)}
-	}, receiptLate, []string{"Paid too late", "and did not count for the invoice"}, []string{"Amount of the invoice 4.90 USDC", "Received 4.900123 USDC"}},
+	}, receiptLate, []string{"Paid too late", "too late to count."}, []string{"Amount of the invoice 4.90 USDC", "Received 4.900123 USDC"}},
 	{"late, and too much", func(w *world) {
 		w.invoice.Status = invoice.Expired
 		w.payments = []invoice.Payment{payment(6_000_000, 11, expires+9, invoice.Confirmed)}
-	}, receiptLate, []string{"Paid too late", "and did not count for the invoice", "1.10 USDC more than was due was received."}, []string{"Amount of the invoice 4.90 USDC", "Received 6.00 USDC"}},
+	}, receiptLate, []string{"Paid too late", "too late to count.", "1.10 USDC more than was due was received."}, []string{"Amount of the invoice 4.90 USDC", "Received 6.00 USDC"}},
 	{"void", func(w *world) {
 		w.invoice.Status, w.invoice.ClosedBlock = invoice.Void, 10
 		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Confirmed)}
-	}, receiptVoid, []string{"Cancelled invoice", "The invoice was cancelled."}, []string{"Amount of the invoice 4.90 USDC", "Received 4.900123 USDC"}},
+	}, receiptVoid, []string{"Invoice cancelled"}, []string{"Amount of the invoice 4.90 USDC", "Received 4.900123 USDC"}},
 	{"refunded in part", func(w *world) {
 		w.payments = []invoice.Payment{payment(4_900_000, 11, defaultNow, invoice.Confirmed)}
 		w.refunds, w.invoice.AmountRefunded = []invoice.RefundRecord{refund(1_500_000, 12)}, invoice.NewAmount(1_500_000)
-	}, receiptPaid, []string{"Paid in full", "1.50 USDC was sent back."},
+	}, receiptPaid, []string{"Paid in full", "1.50 USDC was refunded."},
 		[]string{"Amount of the invoice 4.90 USDC", "Received 4.90 USDC", "Sent back 1.50 USDC", "Received less what was sent back 3.40 USDC"}},
 	{"refunded", func(w *world) {
 		w.payments = []invoice.Payment{payment(4_900_000, 11, defaultNow, invoice.Confirmed)}
 		w.refunds, w.invoice.AmountRefunded = []invoice.RefundRecord{refund(4_900_000, 12)}, invoice.NewAmount(4_900_000)
-	}, receiptRefunded, []string{"Refunded", "4.90 USDC was sent back."},
+	}, receiptRefunded, []string{"Refunded", "4.90 USDC was refunded."},
 		[]string{"Amount of the invoice 4.90 USDC", "Received 4.90 USDC", "Sent back 4.90 USDC", "Received less what was sent back 0.00 USDC"}},
 }
 

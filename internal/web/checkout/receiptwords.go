@@ -47,7 +47,7 @@ func (s pageInput) receiptWords() (state receiptState, headline string, sentence
 	say := func(id string, v values) { sentences = append(sentences, s.text.T(id, v)) }
 	s.statusWords(say)
 	if !inv.AmountRefunded.IsZero() {
-		say("receipt.text.refunded", values{"Amount": s.written(inv.AmountRefunded)})
+		say("status.refunded", values{"Amount": s.written(inv.AmountRefunded)})
 	}
 	for _, p := range s.payments {
 		if p.Status == invoice.Pending {
@@ -77,17 +77,15 @@ func (s pageInput) statusWords(say func(id string, v values)) {
 		}
 	case invoice.Expired:
 		if !inTime.IsZero() {
-			say("receipt.text.part", values{"Missing": s.written(inv.Amount.Minus(inTime)), "Time": ended})
+			say("status.expired.part.text", values{"Arrived": s.written(inTime), "Amount": s.written(inv.Amount), "Time": ended})
 		}
 		if !late.IsZero() {
-			say("receipt.text.late", values{"Late": s.written(late), "Time": ended})
+			say("status.late", values{"Amount": s.written(late), "Time": ended})
 		}
 		if excess := inv.Excess(); !excess.IsZero() {
 			say("receipt.text.over", values{"Surplus": s.written(excess)})
 		}
-	case invoice.Void:
-		say("receipt.text.void", nil)
-	case invoice.Drafted: // has no receipt
+	case invoice.Void, invoice.Drafted: // the headline says it; a draft has no receipt
 	}
 }
 

@@ -28,14 +28,14 @@ var outcomes = []struct {
 	{"seen on a chain with tags", func(w *world) {
 		w.chain.Finality = chain.Finality{Tag: chain.TagFinalized, Depth: 128}
 		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Pending)}
-	}, seen, []string{"Confirmations so far: 2."}, false},
+	}, seen, []string{"Confirmations so far: 2"}, false},
 	{"seen in time, looked at after it", func(w *world) {
 		w.now = expires + 60
 		w.payments = []invoice.Payment{payment(4_900_123, 11, expires, invoice.Pending)}
 	}, seen, []string{"Payment seen"}, false},
 	{"orphaned", func(w *world) {
 		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Orphaned)}
-	}, unknown, []string{"Taken back by the network", "do not send it again"}, false},
+	}, unknown, []string{"Taken back by the network", "do not pay again"}, false},
 	{"orphaned long ago", func(w *world) {
 		w.now = defaultNow + 601
 		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Orphaned)}
@@ -49,19 +49,19 @@ var outcomes = []struct {
 	}, seen, nil, false},
 	{"part", func(w *world) {
 		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Pending)}
-	}, partial, []string{"A part has arrived", "2.00 USDC has arrived of 4.90 USDC; 2.90 USDC is missing."}, true},
+	}, partial, []string{"Paid in part", "2.00 USDC of 4.90 USDC has arrived. Please pay the rest in time."}, true},
 	{"checking", func(w *world) { w.now = expires + 1 }, checking,
-		[]string{"Time is up", "a payment made before 21 September 2026, 14:28:20 UTC still counts",
-			"One that the network carries out later comes too late", "do not send anything now"}, false},
+		[]string{"Time is up", "carried out by 21 September 2026, 14:28:20 UTC still counts",
+			"A later one is not lost: corner-cafe can accept or refund it. Please send nothing now."}, false},
 	{"checking, late payment", func(w *world) {
 		w.now = expires + 5
 		w.payments = []invoice.Payment{payment(4_900_123, 11, expires+1, invoice.Pending)}
 	}, checking, []string{"Time is up"}, false},
 	{"halted", func(w *world) { w.cursor.Halted = "finality violated" }, unknown,
-		[]string{"We cannot see payments at the moment", "The connection to Local test chain is interrupted. If you have paid, do not pay again.",
-			"If you have not paid yet, wait until this page shows again how to pay. The time to pay ends on 21 September 2026, 14:28:20 UTC."}, false},
+		[]string{"We cannot see payments now", "The connection to Local test chain is interrupted. If you have paid, do not pay again.",
+			"If you have not paid, please wait. The time to pay ends on 21 September 2026, 14:28:20 UTC."}, false},
 	{"halted, and the time is up", func(w *world) { w.cursor.Halted, w.now = "finality violated", expires+1 }, unknown,
-		[]string{"do not pay again", "The time to pay ended on 21 September 2026, 14:28:20 UTC. Please do not send anything now."}, false},
+		[]string{"do not pay again", "The time to pay ended on 21 September 2026, 14:28:20 UTC. Please send nothing now."}, false},
 	{"halted, after a part", func(w *world) {
 		w.cursor.Halted = "finality violated"
 		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Pending)}
@@ -69,7 +69,7 @@ var outcomes = []struct {
 	{"halted, after the payment was seen", func(w *world) {
 		w.cursor.Halted = "finality violated"
 		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Pending)}
-	}, seen, []string{"Payment seen", "New blocks cannot be seen at the moment. Please do not pay again"}, false},
+	}, seen, []string{"Payment seen", "The connection to Local test chain is interrupted. Please do not pay again"}, false},
 	{"halted, after the end", func(w *world) {
 		w.cursor.Halted, w.invoice.Status = "finality violated", invoice.Expired
 	}, expired, []string{"Expired"}, false},
@@ -79,54 +79,54 @@ var outcomes = []struct {
 	{"paid and refunded", func(w *world) {
 		w.settle("", 4_900_123)
 		w.invoice.AmountRefunded = invoice.NewAmount(1_500_000)
-	}, paid, []string{"1.50 USDC has been sent back."}, false},
+	}, paid, []string{"1.50 USDC was refunded."}, false},
 	{"paid and refunded in full", func(w *world) {
 		w.settle("", 4_900_123)
 		w.refund(4_900_000, 123)
-	}, refunded, []string{"Refunded", "4.900123 USDC had arrived, and 4.900123 USDC has been sent back.", "had been paid on 21 September 2026, 14:13:27 UTC"}, false},
+	}, refunded, []string{"Refunded", "4.900123 USDC was refunded. The invoice was paid on 21 September 2026, 14:13:27 UTC"}, false},
 	{"overpaid", func(w *world) {
 		w.settle(invoice.Overpaid, 6_000_000)
-	}, paid, []string{"6.00 USDC has arrived, 1.10 USDC more than was due."}, false},
+	}, paid, []string{"6.00 USDC has arrived, 1.10 USDC too much. Contact corner-cafe for a refund of 1.10 USDC."}, false},
 	{"overpaid, the excess sent back", func(w *world) {
 		w.settle(invoice.Overpaid, 6_000_000)
 		w.refund(1_100_000)
-	}, paid, []string{"6.00 USDC has arrived, 1.10 USDC more than was due. 1.10 USDC has been sent back."}, false},
+	}, paid, []string{"6.00 USDC has arrived, 1.10 USDC too much. 1.10 USDC was refunded. Waiting (done)"}, false},
 	{"overpaid, a part of the excess sent back", func(w *world) {
 		w.settle(invoice.Overpaid, 6_000_000)
 		w.refund(400_000)
-	}, paid, []string{"1.10 USDC more than was due. 0.40 USDC has been sent back. To have the remaining 0.70 USDC sent back, contact corner-cafe."}, false},
+	}, paid, []string{"1.10 USDC too much. 0.40 USDC was refunded. Contact corner-cafe for a refund of 0.70 USDC."}, false},
 	{"paid twice, the second payment sent back", func(w *world) {
 		w.settle(invoice.Duplicate, 9_800_246)
 		w.invoice.Sums.Tally.Due = invoice.NewAmount(4_900_123)
 		w.refund(4_900_123)
-	}, paid, []string{"4.900123 USDC more than was due. 4.900123 USDC has been sent back."}, false},
+	}, paid, []string{"4.900123 USDC too much. 4.900123 USDC was refunded."}, false},
 	{"paid twice", func(w *world) {
 		w.settle(invoice.Duplicate, 9_800_123)
-	}, paid, []string{"More money arrived after the invoice was paid: 9.800123 USDC in all, 4.900123 USDC more than was due."}, false},
+	}, paid, []string{"9.800123 USDC has arrived, 4.900123 USDC too much. Contact corner-cafe for a refund of 4.900123 USDC."}, false},
 	{"paid twice, with the suffix", func(w *world) {
 		w.settle(invoice.Duplicate, 9_800_246)
 		w.invoice.Sums.Tally.Due = invoice.NewAmount(4_900_123)
-	}, paid, []string{"9.800246 USDC in all, 4.900123 USDC more than was due."}, false},
+	}, paid, []string{"9.800246 USDC has arrived, 4.900123 USDC too much."}, false},
 	{"expired", func(w *world) {
 		w.invoice.Status = invoice.Expired
-	}, expired, []string{"Expired", "no payment for this invoice had arrived", "If you did send something"}, false},
+	}, expired, []string{"Expired", "No payment had arrived by 21 September 2026, 14:28:20 UTC. Please send nothing now. If you paid"}, false},
 	{"expired, orphaned", func(w *world) {
 		w.invoice.Status = invoice.Expired
 		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Orphaned)}
-	}, expired, []string{"no payment for this invoice had arrived"}, false},
+	}, expired, []string{"No payment had arrived"}, false},
 	{"late", func(w *world) {
 		w.invoice.Status = invoice.Expired
 		w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Pending)}
-	}, expired, []string{"Your payment came too late", "4.900123 USDC arrived after that", "not lost"}, false},
+	}, expired, []string{"Paid too late", "4.900123 USDC arrived after 21 September 2026, 14:28:20 UTC, too late to count. The money is not lost. Ask corner-cafe to accept or refund it, and give the transaction hash. Please send nothing now."}, false},
 	{"late, and too much", func(w *world) {
 		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Late
 		w.payments = []invoice.Payment{payment(6_000_000, 11, expires+9, invoice.Confirmed)}
 		w.invoice.AmountPaid = invoice.NewAmount(6_000_000)
-	}, expired, []string{"Your payment came too late", "6.00 USDC arrived after that", "6.00 USDC has arrived, 1.10 USDC more than was due.", "not lost"}, false},
+	}, expired, []string{"Paid too late", "6.00 USDC arrived after 21", "6.00 USDC has arrived, 1.10 USDC too much.", "not lost"}, false},
 	{"underpaid", func(w *world) {
 		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Underpaid
 		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}
-	}, expired, []string{"paid only in part", "2.00 USDC of 4.90 USDC had arrived by then; 2.90 USDC was missing.", "not lost"}, false},
+	}, expired, []string{"Expired: paid in part", "2.00 USDC of 4.90 USDC had arrived by 21 September 2026, 14:28:20 UTC.", "not lost"}, false},
 	{"underpaid, waived", func(w *world) {
 		w.invoice.Status, w.invoice.Exception, w.waived = invoice.Expired, invoice.Underpaid, true
 		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}
@@ -135,23 +135,23 @@ var outcomes = []struct {
 		w.invoice.Status, w.invoice.Exception, w.waived = invoice.Expired, invoice.Late, true
 		w.payments = []invoice.Payment{
 			payment(2_000_000, 11, defaultNow, invoice.Confirmed), payment(1_000_000, 12, expires+9, invoice.Confirmed)}
-	}, paid, []string{"Accepted as paid", "accepted 2.90 USDC less than the amount.", "1.00 USDC more came too late."}, false},
+	}, paid, []string{"Accepted as paid", "accepted 2.90 USDC less than the amount.", "1.00 USDC arrived after 21 September 2026, 14:28:20 UTC, too late to count."}, false},
 	{"underpaid, the rest late", func(w *world) {
 		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Late
 		w.payments = []invoice.Payment{
 			payment(2_000_000, 11, defaultNow, invoice.Confirmed), payment(2_900_000, 12, expires+9, invoice.Confirmed)}
-	}, expired, []string{"2.90 USDC was missing.", "2.90 USDC more came too late.", "not lost"}, false},
+	}, expired, []string{"2.00 USDC of 4.90 USDC had arrived by", "2.90 USDC arrived after 21", "not lost"}, false},
 	{"late, sent back in part", func(w *world) {
 		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Late
 		w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Confirmed)}
 		w.invoice.AmountRefunded = invoice.NewAmount(4_900_122)
-	}, expired, []string{"not lost", "4.900122 USDC has been sent back."}, false},
+	}, expired, []string{"not lost", "4.900122 USDC was refunded."}, false},
 	{"late, sent back", func(w *world) {
 		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Late
 		w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Confirmed)}
 		w.refund(4_900_123)
-	}, refunded, []string{"Refunded", "4.900123 USDC has been sent back. The time to pay had ended on 21 September 2026, 14:28:20 UTC. Please do not send"}, false},
-	{"held", func(w *world) { w.invoice.ClosedBlock = 10 }, checking, []string{"is being checked", "It cannot be paid at the moment", "do not pay again"}, false},
+	}, refunded, []string{"Refunded", "4.900123 USDC was refunded. The time to pay ended on 21 September 2026, 14:28:20 UTC. Please send nothing"}, false},
+	{"held", func(w *world) { w.invoice.ClosedBlock = 10 }, checking, []string{"is being checked", "whether it was already paid or cancelled. Please send nothing now."}, false},
 	{"held, paid in part and past its time", func(w *world) {
 		w.now, w.invoice.ClosedBlock = expires+1, 12
 		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}
@@ -160,16 +160,16 @@ var outcomes = []struct {
 		w.invoice.ClosedBlock, w.cursor.Halted = 12, "finality violated"
 		w.payments = []invoice.Payment{payment(2_500_000, 11, defaultNow, invoice.Confirmed)}
 	}, checking, []string{"is being checked"}, false},
-	{"void", func(w *world) { w.invoice.Status = invoice.Void }, void, []string{"was cancelled"}, false},
+	{"void", func(w *world) { w.invoice.Status = invoice.Void }, void, []string{"Invoice cancelled", "Please send nothing now. If you have paid, contact corner-cafe."}, false},
 	{"void, paid in part", func(w *world) {
 		w.invoice.Status, w.invoice.ClosedBlock = invoice.Void, 11
 		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}
-	}, void, []string{"was cancelled", "2.00 USDC has arrived. The money is not lost"}, false},
+	}, void, []string{"Invoice cancelled", "2.00 USDC has arrived. The money is not lost. Ask corner-cafe for a refund"}, false},
 	{"void, paid later and sent back", func(w *world) {
 		w.invoice.Status, w.invoice.ClosedBlock = invoice.Void, 9
 		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Confirmed)}
 		w.refund(4_900_123)
-	}, refunded, []string{"4.900123 USDC had arrived, and 4.900123 USDC has been sent back. This invoice was cancelled."}, false},
+	}, refunded, []string{"4.900123 USDC was refunded. The invoice was cancelled. Please send nothing now."}, false},
 	{"draft", func(w *world) { w.invoice.Status = invoice.Drafted }, draft, []string{"not ready yet"}, false},
 }
 
@@ -334,7 +334,7 @@ func TestStaleSumsAreAddedUp(t *testing.T) {
 		w.payments = append(w.payments, payment(100_000, i+1, defaultNow, invoice.Pending))
 	}
 	page := w.page(t)
-	if got := page.id(t, "status").words(); !strings.Contains(got, "2.10 USDC has arrived of 4.90 USDC; 2.80 USDC is missing.") {
+	if got := page.id(t, "status").words(); !strings.Contains(got, "2.10 USDC of 4.90 USDC has arrived.") {
 		t.Errorf("the status says %q", got)
 	}
 	if got := page.id(t, "received").words(); !strings.Contains(got, "And 1 earlier.") {

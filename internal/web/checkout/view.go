@@ -343,7 +343,7 @@ func (f following) confirmations(finality chain.Finality, block uint64) *progres
 }
 
 // stages are the ids of the stages of a payment.
-var stages = []string{"steps.waiting", "steps.seen", "steps.paid"}
+var stages = []string{"steps.waiting", "steps.seen", "status.paid.headline"}
 
 // steps returns the stages, of which the first done are completed.
 func (s pageInput) steps(done int) []step {

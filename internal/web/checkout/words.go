@@ -26,16 +26,16 @@ func (s pageInput) words(st state) (headline string, text []template.HTML) {
 	case paid:
 		headline, text = s.paidWords()
 	case refunded:
-		headline, text = s.text.T("status.refunded.headline", nil), s.refundedWords()
+		headline, text = s.text.T("receipt.state.refunded", nil), s.refundedWords()
 	case expired:
 		headline, text = s.expiredWords()
 	case void:
-		headline, text = s.text.T("status.void.headline", nil), s.voidWords()
+		headline, text = s.text.T("receipt.state.void", nil), s.voidWords()
 	case draft:
 		headline, text = s.text.T("status.draft.headline", nil), s.say("status.draft.text", values{"Merchant": s.merchant()})
 	}
 	if st == seen && s.following.isBlind(s.now) {
-		text = append(text, s.say("status.seen.blind", nil)...)
+		text = append(text, s.sayAll(values{"Network": s.network()}, "status.unknown.text", "status.seen.blind")...)
 	}
 	return headline, text
 }
@@ -48,50 +48,54 @@ func (s pageInput) say(id string, v values) []template.HTML {
 	return []template.HTML{s.text.HTML(id, v)}
 }
 
+// sayAll returns several sentences with the same values.
+func (s pageInput) sayAll(v values, ids ...string) (text []template.HTML) {
+	for _, id := range ids {
+		text = append(text, s.text.HTML(id, v))
+	}
+	return text
+}
+
 // unknownWords returns the texts for an invoice on a chain that cannot be read, or that has dropped a
 // payment.
 func (s pageInput) unknownWords() (string, []template.HTML) {
 	if !s.following.isBlind(s.now) {
 		return s.text.T("result.orphaned.headline", nil), s.say("result.orphaned.text", nil)
 	}
-	then, end := "status.unknown.unpaid", values{"Time": s.text.Time(s.invoice.ExpiresAt)}
+	then := []string{"status.unknown.unpaid"}
 	if s.now.After(s.invoice.ExpiresAt) {
-		then = "status.unknown.over"
+		then = []string{"status.ended", "status.stop"}
 	}
-	text := append(s.say("status.unknown.text", values{"Network": s.network()}), s.say("status.unknown.paid", nil)...)
-	return s.text.T("status.unknown.headline", nil), append(text, s.say(then, end)...)
+	v := values{"Network": s.network(), "Time": s.text.Time(s.invoice.ExpiresAt)}
+	return s.text.T("status.unknown.headline", nil), append(s.sayAll(v, "status.unknown.text", "status.unknown.paid"), s.sayAll(v, then...)...)
 }
 
 // checkingWords returns the texts for an invoice that cannot be paid now, and whether a payment in
 // flight counts.
 func (s pageInput) checkingWords() (string, []template.HTML) {
+	v := values{"Merchant": s.merchant(), "Time": s.text.Time(s.invoice.ExpiresAt)}
 	if s.invoice.EndedInLostPast() {
-		return s.text.T("status.held.headline", nil), s.say("status.held.text", values{"Merchant": s.merchant()})
+		return s.text.T("status.held.headline", nil), s.sayAll(v, "status.held.text", "status.stop")
 	}
-	text := append(s.say("status.checking.text", values{"Time": s.text.Time(s.invoice.ExpiresAt)}), s.say("status.checking.late", values{"Merchant": s.merchant()})...)
-	return s.text.T("status.checking.headline", nil), append(text, s.say("status.checking.wait", nil)...)
+	return s.text.T("status.checking.headline", nil), s.sayAll(v, "status.checking.text", "status.checking.late", "status.stop")
 }
 
 // refundedWords returns the texts for a final invoice that was refunded completely.
 func (s pageInput) refundedWords() []template.HTML {
-	inTime, late := s.invoice.Arrived()
-	text := s.say("status.refunded.text", values{"Arrived": s.money(inTime.Plus(late)), "Refunded": s.money(s.invoice.AmountRefunded)})
 	switch s.invoice.Status {
 	case invoice.Paid:
-		return append(text, s.say("status.refunded.paid", values{"Time": s.text.Time(s.invoice.SettledAt)})...)
+		return append(s.refundWords(), s.say("status.refunded.paid", values{"Time": s.text.Time(s.invoice.SettledAt)})...)
 	case invoice.Expired:
-		return append(text, s.say("status.refunded.expired", values{"Time": s.text.Time(s.invoice.ExpiresAt)})...)
+		return append(s.refundWords(), s.sayAll(values{"Time": s.text.Time(s.invoice.ExpiresAt)}, "status.ended", "status.stop")...)
 	case invoice.Void, invoice.Open, invoice.Drafted:
 	}
-	return append(text, s.say("status.refunded.void", nil)...)
+	return append(s.refundWords(), s.sayAll(nil, "status.refunded.void", "status.stop")...)
 }
 
 func (s pageInput) partialWords() (string, []template.HTML) {
 	inv := s.invoice
-	return s.text.T("status.partial.headline", nil), append(
-		s.say("status.partial.text", values{
-			"Arrived": s.money(inv.Amount.Minus(s.rest())), "Amount": s.money(inv.Amount), "Missing": s.money(s.rest())}),
-		s.say("status.partial.rest", nil)...)
+	return s.text.T("receipt.state.part", nil), s.say("status.partial.text", values{
+		"Arrived": s.money(inv.Amount.Minus(s.rest())), "Amount": s.money(inv.Amount)})
 }
 
 func (s pageInput) paidWords() (string, []template.HTML) {
@@ -107,32 +111,25 @@ func (s pageInput) paidWords() (string, []template.HTML) {
 func (s pageInput) waivedWords() []template.HTML {
 	inTime, late := s.invoice.Arrived()
 	text := s.say("receipt.text.accepted", values{"Merchant": s.merchant(), "Missing": s.money(s.invoice.Amount.Minus(inTime))})
-	if !late.IsZero() {
-		text = append(text, s.say("status.expired.part.late", values{"Amount": s.money(late)})...)
-	}
-	return append(text, s.refundWords()...)
+	return append(append(text, s.lateWords(late)...), s.refundWords()...)
 }
 
 // excessWords returns how much a paid invoice received beyond the amount due, how much was sent back,
 // and whom to ask for the rest.
 func (s pageInput) excessWords() []template.HTML {
 	excess, back := s.invoice.Excess(), s.invoice.AmountRefunded
-	surplus := values{"Arrived": s.money(s.invoice.AmountPaid), "Surplus": s.money(excess), "Merchant": s.merchant()}
-	switch {
-	case excess.IsZero():
+	if excess.IsZero() {
 		return s.refundWords()
-	case !back.IsZero():
-		text := append(s.say("status.paid.more", surplus), s.refundWords()...)
-		// The amount sent back, or to be sent back, includes money returned before the invoice was
-		// paid.
-		if rest := excess.Plus(s.invoice.Sums.Tally.Returned).Minus(back); !rest.IsZero() {
-			text = append(text, s.say("status.paid.rest", values{"Rest": s.money(rest), "Merchant": s.merchant()})...)
-		}
-		return text
-	case s.invoice.Exception == invoice.Duplicate:
-		return s.say("status.paid.twice", surplus)
 	}
-	return s.say("status.paid.over", surplus)
+	text := append(s.say("status.paid.more", values{"Arrived": s.money(s.invoice.AmountPaid), "Surplus": s.money(excess)}), s.refundWords()...)
+	rest := excess
+	if !back.IsZero() { // it includes money returned before the invoice was paid
+		rest = excess.Plus(s.invoice.Sums.Tally.Returned).Minus(back)
+	}
+	if !rest.IsZero() {
+		text = append(text, s.say("status.paid.rest", values{"Rest": s.money(rest), "Merchant": s.merchant()})...)
+	}
+	return text
 }
 
 func (s pageInput) expiredWords() (headline string, text []template.HTML) {
@@ -142,32 +139,48 @@ func (s pageInput) expiredWords() (headline string, text []template.HTML) {
 	switch {
 	case !inTime.IsZero():
 		headline = s.text.T("status.expired.part.headline", nil)
-		text = s.say("status.expired.part.text", values{
-			"Time": ended, "Arrived": s.money(inTime), "Amount": s.money(inv.Amount), "Missing": s.money(inv.Amount.Minus(inTime))})
-		if !late.IsZero() {
-			text = append(text, s.say("status.expired.part.late", values{"Amount": s.money(late)})...)
-		}
+		text = s.say("status.expired.part.text", values{"Time": ended, "Arrived": s.money(inTime), "Amount": s.money(inv.Amount)})
 	case !late.IsZero():
-		headline = s.text.T("status.expired.late.headline", nil)
-		text = s.say("status.expired.late.text", values{"Time": ended, "Amount": s.money(late)})
+		headline = s.text.T("receipt.state.late", nil)
 	default:
-		return s.text.T("status.expired.headline", nil), append(
-			s.say("status.expired.none", values{"Time": ended}), s.say("status.expired.ask", nil)...)
+		return s.text.T("status.expired.headline", nil), s.sayAll(values{"Time": ended}, "status.expired.none", "status.stop", "status.expired.ask")
 	}
+	text = append(text, s.lateWords(late)...)
 	if excess := inv.Excess(); !excess.IsZero() {
 		text = append(text, s.say("status.paid.more", values{"Arrived": s.money(inv.AmountPaid), "Surplus": s.money(excess)})...)
 	}
-	text = append(text, s.say("status.expired.kept", values{"Merchant": s.merchant()})...)
-	return headline, append(text, s.refundWords()...)
+	return headline, append(text, s.keptWords()...)
 }
 
 func (s pageInput) voidWords() []template.HTML {
 	inTime, late := s.invoice.Arrived()
 	arrived := inTime.Plus(late)
 	if arrived.IsZero() {
-		return s.say("status.void.none", values{"Merchant": s.merchant()})
+		return s.sayAll(values{"Merchant": s.merchant()}, "status.stop", "status.void.none")
 	}
-	return append(s.say("status.void.kept", values{"Amount": s.money(arrived), "Merchant": s.merchant()}), s.refundWords()...)
+	return append(s.say("status.arrived", values{"Amount": s.money(arrived)}), s.keptWords()...)
+}
+
+// lateWords returns the sentence about an amount that came too late, if there is one.
+func (s pageInput) lateWords(late invoice.Amount) []template.HTML {
+	if late.IsZero() {
+		return nil
+	}
+	return s.say("status.late", values{"Amount": s.money(late), "Time": s.text.Time(s.invoice.ExpiresAt)})
+}
+
+// keptWords returns the sentences about money that has arrived for a closed invoice.
+func (s pageInput) keptWords() []template.HTML {
+	return append(append(s.safeWords(), s.refundWords()...), s.say("status.stop", nil)...)
+}
+
+// safeWords returns where money is that does not count, and what the merchant can do with it.
+func (s pageInput) safeWords() []template.HTML {
+	ask := "status.kept"
+	if s.invoice.Status == invoice.Void {
+		ask = "status.refundable"
+	}
+	return s.sayAll(values{"Merchant": s.merchant()}, "status.safe", ask)
 }
 
 func (s pageInput) refundWords() []template.HTML {

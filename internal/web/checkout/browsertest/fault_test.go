@@ -342,7 +342,7 @@ func TestExtraExpiryOfTransaction(t *testing.T) {
 	advance(t, w, 120)
 	p.AwaitText("#wallet-pay", "Refuse the request in Fox")
 	confirm()
-	p.AwaitText("#status", "Your payment came too late")
+	p.AwaitText("#status", "Paid too late")
 	p.Await(`document.getElementById("wallet-pay").hidden`)
 	p.Axe(web)
 	paidOnce(t, w, wallet)

@@ -71,7 +71,7 @@ func payTooLate(t *testing.T, w *browsertest.World, wallet *browsertest.Wallet, 
 	close(confirmed)
 	sends := pays == "eth_sendTransaction"
 	if sends {
-		p.AwaitText("#status", "Your payment came too late")
+		p.AwaitText("#status", "Paid too late")
 		paidOnce(t, w, wallet)
 	} else {
 		p.AwaitText("#wallet-pay", "Nothing was paid.")
