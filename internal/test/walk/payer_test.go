@@ -99,7 +99,7 @@ func (p payer) payWrong() {
 	p.Helper()
 	p.open(p.invoice())
 	hash := p.transfer(p.read(`^(0x[0-9a-fA-F]{40})`), "4.00")
-	p.read("(enter its transaction’s hash)")
+	p.read("(enter its transaction hash)")
 	p.look("wrong amount")
 	if !p.sees(0, "v.field('Transaction hash')") {
 		p.press("I have paid")

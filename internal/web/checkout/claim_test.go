@@ -102,7 +102,7 @@ func TestClaim(t *testing.T) {
 		"another account": {ledger.ErrNotThePayer, http.StatusForbidden, "Another account signed this"},
 		"too many":        {ledger.ErrTooManyClaims, http.StatusConflict, "Contact corner-cafe"},
 		"taken meanwhile": {ledger.ErrNothingToClaim, http.StatusSeeOther, ""},
-		"a fault":         {errors.New("a bug"), http.StatusInternalServerError, "fault is ours"},
+		"a fault":         {errors.New("a bug"), http.StatusInternalServerError, "This page cannot be shown now"},
 	} {
 		w.claims.err = test.err
 		answer := w.claim(w.handler(), url.Values{"tx": {tx.String()}, "signature": {"0xabcd"}})

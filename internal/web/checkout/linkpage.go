@@ -195,9 +195,9 @@ func (l link) parseAmount(typed string) (amount invoice.Amount, problem string) 
 	case amount.IsZero():
 		id = "link.problem.zero"
 	case amount.Less(l.Minimum):
-		id, bound = "link.problem.least", l.Minimum
+		id, bound = "link.from", l.Minimum
 	case !l.Takes(amount):
-		id, bound = "link.problem.most", l.Maximum
+		id, bound = "link.upTo", l.Maximum
 	default:
 		return amount, ""
 	}

@@ -159,7 +159,7 @@ func TestLinkPage(t *testing.T) {
 		t.Error("two openings are one visit")
 	}
 	for _, unknown := range []string{"corner-cafe/tea", "nobody/espresso", "%00/%ff"} {
-		if got := askLink(h, unknown, nil); got.Code != http.StatusNotFound || !strings.Contains(got.Body.String(), "There is no such payment link") {
+		if got := askLink(h, unknown, nil); got.Code != http.StatusNotFound || !strings.Contains(got.Body.String(), "This page does not exist") {
 			t.Errorf("%s answers %d %s", unknown, got.Code, got.Body)
 		}
 	}
@@ -214,8 +214,8 @@ func TestLinkRefuses(t *testing.T) {
 		says   string
 	}{
 		{ledger.ErrArchived, http.StatusGone, "no longer in use"},
-		{ledger.ErrIdempotencyInProgress, http.StatusConflict, "Press the button again"},
-		{&ledger.UnusableError{ID: "lnk_1", Reason: &invoice.FieldError{Field: "merchantAddress", Detail: "is secret"}}, http.StatusConflict, "cannot be used at the moment"},
+		{ledger.ErrIdempotencyInProgress, http.StatusConflict, "is being prepared. Try again"},
+		{&ledger.UnusableError{ID: "lnk_1", Reason: &invoice.FieldError{Field: "merchantAddress", Detail: "is secret"}}, http.StatusConflict, "cannot be used now"},
 		{errors.New("secret"), http.StatusInternalServerError, "cannot be shown"},
 	} {
 		f.err = c.err
@@ -247,8 +247,8 @@ func TestFreeAmount(t *testing.T) {
 	}
 	f.paid = nil
 	for typed, says := range map[string]string{
-		"": "Enter an amount in digits", "<b>": "&lt;b&gt;", "0": "more than 0", "0.99": "Enter 1.00 USDC or more", "50.01": "Enter 50.00 USDC or less",
-		"1,234": "without separators of thousands", "1.0000001": "at most 6 decimals", strings.Repeat("9", 79): "too large",
+		"": "Enter an amount in digits", "<b>": "&lt;b&gt;", "0": "more than 0", "0.99": "1.00 USDC or more", "50.01": "50.00 USDC at most",
+		"1,234": "without thousands separators", "1.0000001": "at most 6 decimals", strings.Repeat("9", 79): "too large",
 	} {
 		got := askLink(h, cafeLink, url.Values{"visit": {"v"}, "amount": {typed}})
 		next, found := strings.CutPrefix(got.Header().Get("Location"), "/pay/")
@@ -277,7 +277,7 @@ func TestLinkLimits(t *testing.T) {
 			t.Fatalf("status %d", got)
 		}
 	}
-	if got := press(h, "192.0.2.1"); got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" || !strings.Contains(got.Body.String(), "Wait a minute") {
+	if got := press(h, "192.0.2.1"); got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" || !strings.Contains(got.Body.String(), "Try again in a minute") {
 		t.Errorf("beyond the client's limit: %d %v", got.Code, got.Header())
 	}
 	for i := InvoicesOfClient; i < InvoicesOfLink; i++ { // the rest of the quota is divided

@@ -75,7 +75,7 @@ func (c *Checkout) invoiceLetter(ctx context.Context, m mailer.Mail, text *local
 	about := values{"Merchant": s.merchant(), "Amount": s.written(s.rest()), "Time": text.Clock(inv.ExpiresAt)}
 	l := letter{
 		Merchant: s.merchant(), Brand: newBrand(s.profile), Currency: inv.Currency,
-		Open: text.T("mail.open", nil), URL: c.conf.MailURL + "/checkout/" + inv.ID + lang,
+		Open: text.T("result.pay", nil), URL: c.conf.MailURL + "/checkout/" + inv.ID + lang,
 		Why: text.T("mail.why", values{"Merchant": s.merchant(), "Address": m.Recipient}), StopURL: c.conf.MailURL + "/mails/" + m.Token + lang,
 	}
 	for _, item := range inv.LineItems {
@@ -152,7 +152,7 @@ func (l letter) plainText(text *locale.Text) string {
 	if l.StopURL != "" {
 		line()
 		line(l.Why)
-		line(text.T("mail.stop.link", nil), l.StopURL)
+		line(text.T("mail.stop.button", nil), l.StopURL)
 	}
 	return b.String()
 }

@@ -88,7 +88,7 @@ func TestInvoiceMail(t *testing.T) {
 			t.Errorf("the mail is %s", got.HTML)
 		}
 	}
-	wants(compose(0, "en"), "Corner <Café> asks you to pay 4.90\u00a0USDC.", "Breakfast for <two>", "https://pay.example.com/checkout/"+testID+"?lang=en", "ada@example.com")
+	wants(compose(0, "en"), "Corner <Café> asks you to pay 4.90\u00a0USDC by ", "Breakfast for <two>", "https://pay.example.com/checkout/"+testID+"?lang=en", "ada@example.com")
 	w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}
 	wants(compose(-1, "de"), "bittet Sie um die Zahlung von 2,90\u00a0USDC", "?lang=de")
 	w.payments, w.invoice.Status, w.now = nil, invoice.Expired, expires+3600

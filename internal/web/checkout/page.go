@@ -109,7 +109,7 @@ func (c *Checkout) currentPage(r *http.Request) (pageData, error) {
 	if data.Again, err = c.linkAgain(r.Context(), s, data.Frame); err != nil {
 		return pageData{}, err
 	}
-	data.AskNew = data.Again == "" && v.State == expired && s.invoice.Exception == ""
+	data.AskNew = data.Again == "" && v.State == expired && !v.Refers
 	if v.Pay != nil {
 		data.LeftText = timeLeft(s.text, data.Left)
 		data.Wallets = walletLinks(c.conf.PublicURL, "/checkout/"+v.ID)

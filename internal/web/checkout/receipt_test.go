@@ -72,57 +72,57 @@ var receipts = []struct {
 	{name: "draft", set: func(w *world) { w.invoice.Status = invoice.Drafted }},
 	{"paid", func(w *world) {
 		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Confirmed)}
-	}, receiptPaid, []string{"Paid in full", "0.000123 USDC of what was received marked the payment as yours."},
-		[]string{"Amount of the invoice 4.90 USDC", "Received 4.900123 USDC"}},
+	}, receiptPaid, []string{"Paid in full", "0.000123 USDC of the payment marked it as yours."},
+		[]string{"Invoice amount 4.90 USDC", "Received 4.900123 USDC"}},
 	{"paid exactly", func(w *world) {
 		w.payments = []invoice.Payment{payment(4_900_000, 11, defaultNow, invoice.Confirmed)}
-	}, receiptPaid, []string{"Paid in full"}, []string{"Amount of the invoice 4.90 USDC", "Received 4.90 USDC"}},
+	}, receiptPaid, []string{"Paid in full"}, []string{"Invoice amount 4.90 USDC", "Received 4.90 USDC"}},
 	{"over", func(w *world) {
 		w.payments = []invoice.Payment{payment(6_000_000, 11, defaultNow, invoice.Confirmed)}
-	}, receiptPaid, []string{"1.10 USDC more than was due was received."}, []string{"Amount of the invoice 4.90 USDC", "Received 6.00 USDC"}},
+	}, receiptPaid, []string{"1.10 USDC too much was received."}, []string{"Invoice amount 4.90 USDC", "Received 6.00 USDC"}},
 	{"twice", func(w *world) {
 		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Confirmed), payment(4_900_123, 12, defaultNow, invoice.Confirmed)}
-	}, receiptPaid, []string{"4.900123 USDC more than was due was received."}, []string{"Amount of the invoice 4.90 USDC", "Received 9.800246 USDC"}},
+	}, receiptPaid, []string{"4.900123 USDC too much was received."}, []string{"Invoice amount 4.90 USDC", "Received 9.800246 USDC"}},
 	{"within the tolerance", func(w *world) {
 		w.invoice.Tolerance = invoice.NewAmount(100_000)
 		w.payments = []invoice.Payment{payment(4_850_000, 11, defaultNow, invoice.Confirmed)}
-	}, receiptAccepted, []string{"Accepted as paid", "corner-cafe accepted 0.05 USDC less than the amount."},
-		[]string{"Amount of the invoice 4.90 USDC", "Received 4.85 USDC"}},
+	}, receiptAccepted, []string{"Accepted as paid", "corner-cafe accepted 0.05 USDC less."},
+		[]string{"Invoice amount 4.90 USDC", "Received 4.85 USDC"}},
 	{"part", func(w *world) {
 		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed), payment(1_000_000, 12, defaultNow, invoice.Pending)}
-	}, receiptPart, []string{"Paid in part", "1.90 USDC is still due.", "Payments that are not final yet are not on this receipt."},
-		[]string{"Amount of the invoice 4.90 USDC", "Received 2.00 USDC"}},
+	}, receiptPart, []string{"Paid in part", "1.90 USDC is still due.", "Payments that are not final yet are not listed."},
+		[]string{"Invoice amount 4.90 USDC", "Received 2.00 USDC"}},
 	{"part, and the rest is not final", func(w *world) {
 		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed), payment(2_900_000, 12, defaultNow, invoice.Pending)}
-	}, receiptPart, []string{"Paid in part Print Payments that are not final yet are not on this receipt."},
-		[]string{"Amount of the invoice 4.90 USDC", "Received 2.00 USDC"}},
+	}, receiptPart, []string{"Paid in part Print Payments that are not final yet are not listed."},
+		[]string{"Invoice amount 4.90 USDC", "Received 2.00 USDC"}},
 	{"part, expired, the rest late", func(w *world) {
 		w.invoice.Status = invoice.Expired
 		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed), payment(2_900_000, 12, expires+9, invoice.Confirmed)}
 	}, receiptPart, []string{"Paid in part", "2.00 USDC of 4.90 USDC had arrived by 21 September 2026, 14:28:20 UTC.", "2.90 USDC arrived after 21 September 2026, 14:28:20 UTC, too late to count."},
-		[]string{"Amount of the invoice 4.90 USDC", "Received 4.90 USDC"}},
+		[]string{"Invoice amount 4.90 USDC", "Received 4.90 USDC"}},
 	{"late", func(w *world) {
 		w.invoice.Status = invoice.Expired
 		w.payments = []invoice.Payment{payment(4_900_123, 11, expires+9, invoice.Confirmed)}
-	}, receiptLate, []string{"Paid too late", "too late to count."}, []string{"Amount of the invoice 4.90 USDC", "Received 4.900123 USDC"}},
+	}, receiptLate, []string{"Paid too late", "too late to count."}, []string{"Invoice amount 4.90 USDC", "Received 4.900123 USDC"}},
 	{"late, and too much", func(w *world) {
 		w.invoice.Status = invoice.Expired
 		w.payments = []invoice.Payment{payment(6_000_000, 11, expires+9, invoice.Confirmed)}
-	}, receiptLate, []string{"Paid too late", "too late to count.", "1.10 USDC more than was due was received."}, []string{"Amount of the invoice 4.90 USDC", "Received 6.00 USDC"}},
+	}, receiptLate, []string{"Paid too late", "too late to count.", "1.10 USDC too much was received."}, []string{"Invoice amount 4.90 USDC", "Received 6.00 USDC"}},
 	{"void", func(w *world) {
 		w.invoice.Status, w.invoice.ClosedBlock = invoice.Void, 10
 		w.payments = []invoice.Payment{payment(4_900_123, 11, defaultNow, invoice.Confirmed)}
-	}, receiptVoid, []string{"Invoice cancelled"}, []string{"Amount of the invoice 4.90 USDC", "Received 4.900123 USDC"}},
+	}, receiptVoid, []string{"Invoice cancelled"}, []string{"Invoice amount 4.90 USDC", "Received 4.900123 USDC"}},
 	{"refunded in part", func(w *world) {
 		w.payments = []invoice.Payment{payment(4_900_000, 11, defaultNow, invoice.Confirmed)}
 		w.refunds, w.invoice.AmountRefunded = []invoice.RefundRecord{refund(1_500_000, 12)}, invoice.NewAmount(1_500_000)
 	}, receiptPaid, []string{"Paid in full", "1.50 USDC was refunded."},
-		[]string{"Amount of the invoice 4.90 USDC", "Received 4.90 USDC", "Sent back 1.50 USDC", "Received less what was sent back 3.40 USDC"}},
+		[]string{"Invoice amount 4.90 USDC", "Received 4.90 USDC", "Refunded 1.50 USDC", "Received less refunds 3.40 USDC"}},
 	{"refunded", func(w *world) {
 		w.payments = []invoice.Payment{payment(4_900_000, 11, defaultNow, invoice.Confirmed)}
 		w.refunds, w.invoice.AmountRefunded = []invoice.RefundRecord{refund(4_900_000, 12)}, invoice.NewAmount(4_900_000)
 	}, receiptRefunded, []string{"Refunded", "4.90 USDC was refunded."},
-		[]string{"Amount of the invoice 4.90 USDC", "Received 4.90 USDC", "Sent back 4.90 USDC", "Received less what was sent back 0.00 USDC"}},
+		[]string{"Invoice amount 4.90 USDC", "Received 4.90 USDC", "Refunded 4.90 USDC", "Received less refunds 0.00 USDC"}},
 }
 
 func TestReceiptOfEveryState(t *testing.T) {
@@ -302,7 +302,7 @@ func TestMailForm(t *testing.T) {
 		says   string
 	}{
 		{mailer.ErrAddress, http.StatusBadRequest, "This is not an e-mail address."},
-		{mailer.ErrTooMany, http.StatusTooManyRequests, "sent too often"},
+		{mailer.ErrTooMany, http.StatusTooManyRequests, "Sent too often"},
 		{mailer.ErrBusy, http.StatusServiceUnavailable, "busy"},
 	} {
 		sent.err = c.err

@@ -112,7 +112,7 @@ func (s pageInput) receiptTotals() []fact {
 	}
 	if !inv.AmountRefunded.IsZero() {
 		totals = append(totals,
-			fact{Name: s.text.T("receipt.refunded", nil), Value: s.written(inv.AmountRefunded)},
+			fact{Name: s.text.T("receipt.state.refunded", nil), Value: s.written(inv.AmountRefunded)},
 			fact{Name: s.text.T("receipt.net", nil), Value: s.written(inv.AmountPaid.Minus(inv.AmountRefunded))},
 		)
 	}

@@ -165,7 +165,7 @@ func TestRefundPageStates(t *testing.T) {
 		says   string
 		asks   bool
 	}{
-		"new":       {func(*invoice.RefundRecord) {}, "Where shall your refund go?", true},
+		"new":       {func(*invoice.RefundRecord) {}, "Where should your refund go?", true},
 		"expired":   {func(r *invoice.RefundRecord) { r.ExpiresAt = time.Unix(defaultNow, 0) }, "This link has expired", false},
 		"canceled":  {func(r *invoice.RefundRecord) { r.Status = invoice.RefundCanceled }, "was cancelled", false},
 		"approval":  {func(r *invoice.RefundRecord) { r.Status, r.To = invoice.RefundAwaitingApproval, homeAddress }, "Waiting for corner-cafe", true},

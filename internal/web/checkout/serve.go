@@ -62,18 +62,18 @@ type pageError struct {
 func (e *pageError) Error() string { return e.Title }
 
 var (
-	errNotFound         = &pageError{http.StatusNotFound, "error.noInvoice", "error.link"}
-	errNoRefund         = &pageError{http.StatusNotFound, "error.noRefund", "error.link"}
-	errNoLink           = &pageError{http.StatusNotFound, "error.noPaymentLink", "error.link"}
+	errNotFound         = &pageError{http.StatusNotFound, "error.noPage", "error.link"}
+	errNoRefund         = &pageError{http.StatusNotFound, "error.noPage", "error.link"}
+	errNoLink           = &pageError{http.StatusNotFound, "error.noPage", "error.link"}
 	errNoReceipt        = &pageError{http.StatusNotFound, "error.noReceipt.title", "error.noReceipt.text"}
 	errLinkArchived     = &pageError{http.StatusGone, "error.archived.title", "error.archived.text"}
-	errMethodNotAllowed = &pageError{http.StatusMethodNotAllowed, "error.method.title", "error.method.text"}
-	errCrossOrigin      = &pageError{http.StatusForbidden, "error.origin.title", "error.origin.text"}
+	errMethodNotAllowed = &pageError{http.StatusMethodNotAllowed, "error.form.title", "error.form.text"}
+	errCrossOrigin      = &pageError{http.StatusForbidden, "error.form.title", "error.form.text"}
 	errTestWallet       = &pageError{http.StatusBadGateway, "error.testWallet.title", "error.testWallet.text"}
 	errBadForm          = &pageError{http.StatusBadRequest, "error.form.title", "error.form.text"}
-	errTooOften         = &pageError{http.StatusTooManyRequests, "error.often.title", "error.often.text"}
-	errBusy             = &pageError{http.StatusServiceUnavailable, "error.busy.title", "error.busy.text"}
-	errInternal         = &pageError{http.StatusInternalServerError, "error.internal.title", "error.internal.text"}
+	errTooOften         = &pageError{http.StatusTooManyRequests, "error.often.title", "error.again"}
+	errBusy             = &pageError{http.StatusServiceUnavailable, "error.busy.title", "error.again"}
+	errInternal         = &pageError{http.StatusInternalServerError, "error.internal.title", "error.again"}
 )
 
 // NotFound returns a handler that answers with the page of an unknown invoice.

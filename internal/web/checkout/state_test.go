@@ -130,12 +130,12 @@ var outcomes = []struct {
 	{"underpaid, waived", func(w *world) {
 		w.invoice.Status, w.invoice.Exception, w.waived = invoice.Expired, invoice.Underpaid, true
 		w.payments = []invoice.Payment{payment(2_000_000, 11, defaultNow, invoice.Confirmed)}
-	}, paid, []string{"Accepted as paid", "accepted 2.90 USDC less than the amount."}, false},
+	}, paid, []string{"Accepted as paid", "accepted 2.90 USDC less."}, false},
 	{"waived, more late", func(w *world) {
 		w.invoice.Status, w.invoice.Exception, w.waived = invoice.Expired, invoice.Late, true
 		w.payments = []invoice.Payment{
 			payment(2_000_000, 11, defaultNow, invoice.Confirmed), payment(1_000_000, 12, expires+9, invoice.Confirmed)}
-	}, paid, []string{"Accepted as paid", "accepted 2.90 USDC less than the amount.", "1.00 USDC arrived after 21 September 2026, 14:28:20 UTC, too late to count."}, false},
+	}, paid, []string{"Accepted as paid", "accepted 2.90 USDC less.", "1.00 USDC arrived after 21 September 2026, 14:28:20 UTC, too late to count."}, false},
 	{"underpaid, the rest late", func(w *world) {
 		w.invoice.Status, w.invoice.Exception = invoice.Expired, invoice.Late
 		w.payments = []invoice.Payment{

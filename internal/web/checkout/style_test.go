@@ -87,8 +87,12 @@ func TestContactIsLinkedWhereTextsAskForIt(t *testing.T) {
 	for _, story := range outcomes {
 		w := newWorld()
 		story.set(w)
-		words := strings.ToLower(w.page(t).id(t, "status").words())
+		page := w.page(t)
+		words := strings.ToLower(page.id(t, "status").words())
 		asks := strings.Contains(words, "contact corner-cafe") || strings.Contains(words, "ask corner-cafe")
+		if again := page.id(t, "again").words(); asks && again != "" {
+			t.Errorf("%s: after money has arrived, the page says %s", story.name, again)
+		}
 		for contact, url := range map[string]string{"": "", "+1 202 555 0100": "tel:+12025550100", "help@cafe.example": "mailto:help@cafe.example"} {
 			w.merchants = shop{merchant: invoice.Merchant{SupportContact: contact}}
 			links := w.page(t).id(t, "status").named("a")

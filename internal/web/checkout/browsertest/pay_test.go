@@ -325,7 +325,7 @@ func TestExtraOwnGas(t *testing.T) {
 		}
 		p := open(t, w, w.Invoice("4900000", nil), browsertest.Options{}, wallet)
 		p.Press("Pay with Fox")
-		p.AwaitText("#wallet-pay", "Fox asks you to confirm that the contract")
+		p.AwaitText("#wallet-pay", "Fox asks you to let the contract")
 		p.Press("Pay 4.90 USDC")
 		p.Await(counted)
 		paidOnce(t, w, wallet)
@@ -382,7 +382,7 @@ func payByCalls(t *testing.T, w *browsertest.World) {
 	inv := w.Invoice("4900000", nil)
 	p := open(t, w, inv, browsertest.Options{}, wallet)
 	p.Press("Pay with Fox")
-	p.AwaitText("#wallet-pay", "Fox asks you to confirm that the contract")
+	p.AwaitText("#wallet-pay", "Fox asks you to let the contract")
 	p.Press("Pay 4.90 USDC")
 	p.Await(counted)
 	made := wallet.Calls("wallet_sendCalls")
