@@ -1,6 +1,7 @@
 package indexer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -74,20 +75,16 @@ func (ix *Indexer) evidence(ctx context.Context, n node, blocks []evidenceReques
 	for i, r := range receipts {
 		read[single[i]] = evidence{r, inputs[i]}
 	}
+	if err != nil {
+		err = ix.evidenceOfEach(ctx, n, blocks, found, read)
+	}
 	for i, b := range blocks {
-		if found[i] != nil {
-			continue
+		if found[i] == nil {
+			found[i] = b.among(read)
 		}
-		if err != nil {
-			// One of them cannot be returned; find out which.
-			if err := ix.evidenceOfEach(ctx, n, b, read); err != nil {
-				return nil, err
-			}
-		}
-		found[i] = b.among(read)
 	}
 	ix.forgetUnreadable(slices.Collect(maps.Keys(read))...)
-	return found, nil
+	return found, err
 }
 
 // wholeEvidence returns the evidence of a block from all of its receipts, with one call, or nil if its transactions are
@@ -119,15 +116,31 @@ func (b evidenceRequest) among(read map[common.Hash]evidence) (found []evidence)
 	return found
 }
 
-// evidenceOfEach reads the evidence of a block's transactions one by one, except the skipped ones.
-func (ix *Indexer) evidenceOfEach(ctx context.Context, n node, b evidenceRequest, read map[common.Hash]evidence) error {
-	return ix.readEach(ctx, n, b.block, b.txs, func(tx common.Hash) error {
-		receipts, inputs, err := n.Evidence(ctx, []common.Hash{tx})
-		if err == nil {
-			read[tx] = evidence{receipts[0], inputs[0]}
+// evidenceOfEach reads the evidence of the transactions of blocks one by one, except of blocks that are found. It leaves
+// out skipped transactions, and returns the error of the first other one that cannot be returned. It looks for more of
+// them, since each is skipped only after a while.
+func (ix *Indexer) evidenceOfEach(ctx context.Context, n node, blocks []evidenceRequest, found [][]evidence, read map[common.Hash]evidence) (first error) {
+	failing := 0
+	for i, b := range blocks {
+		if found[i] != nil {
+			continue
 		}
-		return n.wrap(err)
-	})
+		err := ix.readEach(ctx, n, b.block, b.txs, func(tx common.Hash) error {
+			receipts, inputs, err := n.Evidence(ctx, []common.Hash{tx})
+			if err == nil {
+				read[tx] = evidence{receipts[0], inputs[0]}
+			}
+			return n.wrap(err)
+		})
+		if err == nil {
+			continue
+		}
+		first, failing = cmp.Or(first, err), failing+1
+		if !isUnreadable(err) || failing == maxUnreadableBlocks {
+			return err
+		}
+	}
+	return first
 }
 
 // blockEvidence reads the receipts and inputs of a whole block, and returns those

@@ -21,6 +21,8 @@ const (
 	unreadableAfter = 30 * time.Second
 	// minUnreadable is how often they must have failed.
 	minUnreadable = 3
+	// maxUnreadableBlocks bounds the blocks with such transactions that are looked for together.
+	maxUnreadableBlocks = 20
 	// maxUnreadableKnown bounds the transactions that are remembered as failing.
 	maxUnreadableKnown = 1000
 )

@@ -200,6 +200,31 @@ func unreadableTransaction(t *testing.T, drop chaintest.DropTx, blocks, nodes in
 	f.expect(t, uint64(5+blocks), uint64(2+blocks), 0, 3, 0)
 }
 
+// TestUnreadableTransactionsTogether has no node return a payment in each of two blocks that are read together: both are
+// skipped as soon as one would be.
+func TestUnreadableTransactionsTogether(t *testing.T) {
+	now := time.Unix(chaintest.GenesisTime, 0)
+	f := newFixture(t, nil)
+	node := f.nodes(t, 1, func(c *Config) { c.Now = func() time.Time { return now } })[0]
+	f.catchUp(t)
+	bad := []chaintest.Tx{chaintest.NewTx(pays(alice, 5)), chaintest.NewTx(pays(alice, 6))}
+	f.chain.Mine(bad[0])
+	f.chain.Mine(bad[1])
+	f.chain.MineEmpty(3 * maxBlocks)
+	node.SetFaults(chaintest.DropTx{Tx: bad[0].Hash}, chaintest.DropTx{Tx: bad[1].Hash})
+	for range minUnreadable {
+		if _, err := f.sync(t.Context()); !errors.Is(err, chain.ErrNotFound) {
+			t.Fatalf("sync of blocks of which payments are missing: %v", err)
+		}
+		now = now.Add(unreadableAfter/minUnreadable + time.Second)
+	}
+	f.catchUp(t)
+	f.expect(t, 3*maxBlocks+2, 3*maxBlocks-1, 0, 0, 0)
+	if len(f.ledger.unread) != 2 {
+		t.Errorf("unread are %+v", f.ledger.unread)
+	}
+}
+
 // TestOneNodeReturnsTheTransaction has one of two nodes return the transaction: no transaction is skipped.
 func TestOneNodeReturnsTheTransaction(t *testing.T) {
 	f := newFixture(t, nil)

@@ -143,8 +143,11 @@ func (s *service) start() error {
 	}
 }
 
-// stopNow stops the service as a signal does.
+// stopNow stops the service as a signal does, if it runs.
 func (s *service) stopNow() error {
+	if s.ended == nil {
+		return nil
+	}
 	s.world.log.say("operator"+s.name, "stop the service")
 	s.stop()
 	err := <-s.ended
@@ -160,8 +163,10 @@ func (s *service) kill(r *rand.Rand) {
 	s.disk.Stop(f)
 	s.refuse(true)
 	s.host.cut()
-	s.stop()
-	s.world.log.say("operator"+s.name, "the killed service: %v", <-s.ended)
+	if s.ended != nil {
+		s.stop()
+		s.world.log.say("operator"+s.name, "the killed service: %v", <-s.ended)
+	}
 	s.refuse(false)
 	s.ended = nil
 	s.restartDisk()
