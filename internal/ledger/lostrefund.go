@@ -42,6 +42,13 @@ func (ch *Changes) restorePrepared(e *entry) {
 	ch.restoreRecord(e, p.Payment, r)
 }
 
+// namesUndecided reports whether the tag of a transfer names an undecided payment. Which address refunds it may only be
+// known once it has an invoice.
+func (ch *Changes) namesUndecided(e *entry) bool {
+	paymentID, _, _, ok := invoice.ParseRefundTag(e.Evidence.Calldata)
+	return ok && !ch.chain.deferred && ch.isUndecided(paymentID)
+}
+
 // isRefund reports whether a refund of this decision has an id. A transfer's sender chooses the id in its tag.
 func (ch *Changes) isRefund(id string) bool {
 	_, changed := ch.refunds[id]

@@ -93,6 +93,44 @@ func TestImportOfRefundedInvoice(t *testing.T) {
 	})
 }
 
+// TestImportOfRefundedDeposit creates a lost invoice again that was paid at its deposit address. The refund of its
+// payment names it and goes to another account. Its address is known as one of the merchant only with the invoice.
+func TestImportOfRefundedDeposit(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.create(amount(2_000_000))
+		lost := w.lostInvoice(func(inv *invoice.Invoice) { inv.Collection = invoice.Deposit })
+		w.lose(lost)
+		w.must(w.db.store.Update(t.Context(), func(tx *db.Tx) error {
+			return ledger.InsertLostAddresses(t.Context(), tx, w.chainKey, map[invoice.Address]invoice.Hash{lost.DepositAddress: lost.CommitmentID})
+		}))
+		begun := w.head().Number + 1
+		paid := w.deposit(lost, 1_000_000)
+		for _, transfer := range []invoice.Transfer{paid, w.refundOf(paid, 400_000)} {
+			w.mine(w.head().Time.Unix()+1, transfer)
+		}
+		w.final()
+		if _, err := w.ImportInvoice(t.Context(), copyOf(t, lost, 0, ""), nil); err != nil {
+			t.Fatal(err)
+		}
+		w.fill(begun, w.head(), w.blocks[len(w.blocks)-2:]...)
+		w.mine(w.head().Time.Unix() + 1)
+		w.final()
+		w.wantPaidAndRefunded("imported", lost.ID, 400_000)
+	})
+}
+
+// refundOf returns a prepared refund of a payment to another account, which names it.
+func (w *world) refundOf(paid invoice.Transfer, n uint64) invoice.Transfer {
+	w.t.Helper()
+	back := w.back(invoice.NewAmount(n))
+	back.To = invoice.Address{0xee}
+	id := invoice.NewIDs(func() time.Time { return w.head().Time }, w.random).New(invoice.PrefixRefund)
+	tag, err := invoice.RefundTag(invoice.TransferID(invoice.PrefixPayment, w.chainKey, paid.TxHash, paid.Ordinal), id)
+	w.must(err)
+	back.Evidence.Calldata = tag
+	return back
+}
+
 // TestImportAfterTheRecovery creates a lost invoice again. A payment that fits it came after the
 // recovery, or in the lost past, and the merchant sent it back after the recovery. It did not count in
 // the lost past, so it stays refunded.
@@ -132,11 +170,7 @@ func TestLostPreparedRefund(t *testing.T) {
 		inv := w.create()
 		w.Service = w.service(func(c *ledger.Config) { c.Recovery = true })
 		pay := w.payFor(inv, 1_000_000)
-		back := w.back(invoice.NewAmount(400_000))
-		back.To = invoice.Address{0xee}
-		var err error
-		back.Evidence.Calldata, err = invoice.RefundTag(invoice.TransferID(invoice.PrefixPayment, w.chainKey, pay.TxHash, pay.Ordinal), invoice.NewIDs(func() time.Time { return w.head().Time }, w.random).New(invoice.PrefixRefund))
-		w.must(err)
+		back := w.refundOf(pay, 400_000)
 		w.mine(w.head().Time.Unix()+1, pay)
 		paidIn := w.head()
 		w.mine(w.head().Time.Unix()+1, back)
