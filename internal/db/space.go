@@ -15,7 +15,8 @@ const (
 
 // ReturnSpace returns up to limit free pages of a SQLite file to the disk, and reports whether it may
 // do more. A tenth of the file stays free. It has no effect on PostgreSQL, which reuses space, and in
-// a file that was made without the setting for it.
+// a file that was made without the setting for it. VACUUM would keep the only writer waiting while it
+// copies the file, and auto_vacuum = FULL would move pages at each commit.
 func (s *DB) ReturnSpace(ctx context.Context, limit int) (more bool, err error) {
 	if s.OnPostgres() {
 		return false, nil
