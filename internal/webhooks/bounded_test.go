@@ -47,19 +47,6 @@ func scripted(t *testing.T, serve func(conn net.Conn)) (url string) {
 
 const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: nothing\r\n\r\n"
 
-// TestSwitchingProtocols checks that status 101 is a failed attempt, which ends immediately.
-func TestSwitchingProtocols(t *testing.T) {
-	gone := make(chan struct{})
-	url := scripted(t, func(conn net.Conn) {
-		_, _ = io.WriteString(conn, switching)
-		_, _ = io.Copy(io.Discard, conn)
-		close(gone)
-	})
-	o := attemptAt(t, url)
-	wantOutcome(t, o, webhooks.Pending, http.StatusSwitchingProtocols, "101 Switching Protocols")
-	receive(t, gone, "the end of the connection")
-}
-
 // TestSwitchingProtocolsHoldsNoSlot checks that receivers that answer with 101 or endless
 // 1xx responses do not block other deliveries or the stop of the worker.
 func TestSwitchingProtocolsHoldsNoSlot(t *testing.T) {
@@ -117,6 +104,14 @@ func newStuckTransport(t *testing.T) stuckTransport {
 	d := stuckTransport{make(chan struct{}, 100), make(chan struct{})}
 	t.Cleanup(func() { close(d.over) })
 	return d
+}
+
+// TestTimeLimitOfStuckTransport checks that the time limit holds when the transport ignores contexts.
+func TestTimeLimitOfStuckTransport(t *testing.T) {
+	p := webhooks.NewPoster(webhooks.PosterConfig{Client: &http.Client{Transport: newStuckTransport(t)}, Now: time.Now, Timeout: 10 * time.Millisecond})
+	if a := p.Ping(t.Context(), webhooks.Endpoint{URL: "http://a.example/", Secret: secret}, "dlv_1", nil); a.Error != "no answer within 10ms" {
+		t.Errorf("it ended with %q", a.Error)
+	}
 }
 
 // TestStopDespiteStuckTransport checks that a worker stops within its grace period when the transport ignores contexts.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -13,8 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/clock"
-	"github.com/quittance/quittance/internal/db"
-	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -139,75 +136,6 @@ func TestCleanerContinues(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, r.began); diff != "" {
 			t.Errorf("the sweeps of the attempts began at (-want +got):\n%s", diff)
-		}
-	})
-}
-
-// interleavedStore is a store that calls during instead of cleaning a batch of events;
-// during gets the batch as a function.
-type interleavedStore struct {
-	webhooks.Tables
-	during func(batch func())
-}
-
-func (p *interleavedStore) CleanEvents(ctx context.Context, before time.Time, after int64, limit int) (done int64, more bool, err error) {
-	p.during(func() { done, more, err = p.Tables.CleanEvents(ctx, before, after, limit) })
-	return done, more, err
-}
-
-// TestCleanerDoesNotDelayDeliveries checks that a delivery that is due when a batch of old events is removed is
-// recorded before the next batch.
-func TestCleanerDoesNotDelayDeliveries(t *testing.T) {
-	t.Parallel()
-	const old, month = 1200, 30 * 24 * time.Hour
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		arrived, answer := make(chan struct{}, old+10), make(chan struct{}, old+10)
-		r := newReceiver(t, func(http.ResponseWriter, *http.Request) {
-			arrived <- struct{}{}
-			<-answer
-		})
-		t.Cleanup(func() { close(answer) })
-		w := newWorld(t, s, r.URL)
-		w.start(t)
-		// deliverOne calls during between the arrival of a request and its response.
-		order, due := []string(nil), 0
-		deliverOne := func(during func()) {
-			due++
-			dbtest.Schedule(t, s, "new", due, 1, epoch.UnixMilli())
-			w.advance(epoch)
-			receive(t, arrived, "a delivery")
-			answer <- struct{}{}
-			during()
-			if o := w.outcome(t); o.Status != webhooks.Delivered {
-				t.Errorf("outcome %+v", o)
-			}
-			order = append(order, "delivery")
-		}
-		for range old {
-			answer <- struct{}{}
-		}
-		dbtest.Schedule(t, s, "old", 0, old, epoch.Add(-2*month).UnixMilli())
-		w.advance(epoch)
-		for range old {
-			receive(t, arrived, "an old event")
-			w.outcome(t)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		p := &interleavedStore{Tables: webhooks.NewTables(s), during: func(batch func()) {
-			order = append(order, "batch")
-			deliverOne(batch)
-			if len(order) == 6 {
-				cancel()
-			}
-		}}
-		cleaner := webhooks.NewCleaner(webhooks.CleanerConfig{Log: p, KeepEvents: month, KeepAttempts: month, Now: w.Now, Logger: slog.New(slog.DiscardHandler)})
-		cleaner.Run(ctx)
-		if want := []string{"batch", "delivery", "batch", "delivery", "batch", "delivery"}; !slices.Equal(order, want) {
-			t.Errorf("went on in the order %v, want %v", order, want)
-		}
-		left, err := webhooks.NewReader(s).Events(t.Context(), webhooks.EventFilter{After: new(int64), Limit: old})
-		if err != nil || len(left) != 3 {
-			t.Errorf("%d events are left, %v; want the 3 new ones", len(left), err)
 		}
 	})
 }

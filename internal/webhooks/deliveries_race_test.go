@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"pgregory.net/rapid"
 
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
@@ -107,57 +106,4 @@ func TestLeaseDeliveriesSkipsLockedMerchants(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantIDs(t, "afterwards", lease(t, other, storedRequest("l3")))
-}
-
-// TestLeaseDeliveriesProperties checks for random queues, limits and turns: a lease never exceeds the
-// requested number, no merchant exceeds its share, the oldest come first, no merchant gets two turns
-// while another waits, and in the end all deliveries are leased.
-func TestLeaseDeliveriesProperties(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		run := 0
-		rapid.Check(t, func(rt *rapid.T) {
-			run++
-			lengths := rapid.SliceOfN(rapid.IntRange(1, 6), 1, 6).Draw(rt, "lengths")
-			waiting, next := map[string]bool{}, map[string]int{}
-			left := 0
-			for i, n := range lengths {
-				m := fmt.Sprintf("r%d_%d", run, i)
-				dbtest.Schedule(t, s, m, 0, n, now-100)
-				trust(t, s, m)
-				left += n
-				waiting[m] = true
-			}
-			after := ""
-			for turn := 0; left > 0; turn++ {
-				r := storedRequest(fmt.Sprintf("l%d_%d", run, turn))
-				r.Healthy = rapid.IntRange(1, 8).Draw(rt, "limit")
-				r.PerMerchant = rapid.IntRange(1, 3).Draw(rt, "perMerchant")
-				r.Queues = queues(t, s, r, after)
-				got := lease(t, s, r)
-				if len(got) == 0 || len(got) > r.Healthy {
-					rt.Fatalf("leased %d, want 1 to %d", len(got), r.Healthy)
-				}
-				share := map[string]int{}
-				for _, d := range got {
-					after = d.MerchantID
-					if share[after]++; share[after] > r.PerMerchant {
-						rt.Fatalf("%s got more than its %d", after, r.PerMerchant)
-					}
-					if want := fmt.Sprintf("dlv_%s_%06d", after, next[after]); d.ID != want {
-						rt.Fatalf("leased %s, want %s", d.ID, want)
-					}
-					next[after]++
-					delete(waiting, after)
-				}
-				if len(got) > len(share) && len(share) < r.Healthy && len(waiting) > 0 {
-					rt.Fatalf("%v got nothing, and others several: %v", waiting, share)
-				}
-				finish(t, s, success(r.LeaseID), got...)
-				left -= len(got)
-				if len(waiting) > 0 && turn+1 >= len(lengths) {
-					rt.Fatalf("%v still wait after %d turns of %d merchants", waiting, turn+1, len(lengths))
-				}
-			}
-		})
-	})
 }

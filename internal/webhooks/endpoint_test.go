@@ -19,6 +19,7 @@ import (
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
+	"github.com/quittance/quittance/internal/test/rowtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -123,8 +124,10 @@ func TestRotation(t *testing.T) {
 			t.Fatalf("put: %+v, %q, %v", v, first, err)
 		}
 		want("put", "https://cafe.example/a", first)
+		rowtest.Insert(t, w.db, rowtest.Sample("inv_1", id))
+		rowtest.Must(t, webhooks.SaveBreaker(t.Context(), w.db, id, webhooks.Breaker{State: webhooks.BreakerGone, Allowed: 1, Pauses: 1}))
 		v, again, err := w.Put(t.Context(), id, webhooks.Settings{URL: "https://cafe.example/b"})
-		if err != nil || again != "" || !slices.Equal(states(v), []webhooks.SecretState{webhooks.SecretActive}) {
+		if err != nil || again != "" || v.Breaker.State != webhooks.BreakerClosed || !slices.Equal(states(v), []webhooks.SecretState{webhooks.SecretActive}) {
 			t.Fatalf("put again: %+v, %q, %v", v, again, err)
 		}
 		want("put again", "https://cafe.example/b", first)
@@ -176,6 +179,11 @@ func TestRotation(t *testing.T) {
 		want("a second later still", "https://cafe.example/b", second)
 		if v, err := w.View(t.Context(), id); err != nil || len(v.Secrets) != 1 {
 			t.Errorf("shown are %+v, %v", v.Secrets, err)
+		}
+		for i, want := range []int64{0, 1} {
+			if n, err := webhooks.NewTables(w.db).DropRetiredSecrets(t.Context(), w.now.Add(time.Duration(i)*time.Second)); n != want || err != nil {
+				t.Errorf("dropped %d, %v, want %d", n, err, want)
+			}
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package webhooks_test
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"crypto/tls"
@@ -60,9 +59,8 @@ func wantOutcome(t *testing.T, o outcome, status webhooks.Status, code int, err 
 
 func TestStatuses(t *testing.T) {
 	for code, want := range map[int]webhooks.Status{
-		200: webhooks.Delivered, 202: webhooks.Delivered, 299: webhooks.Delivered,
-		300: webhooks.Pending, 304: webhooks.Pending, 400: webhooks.Pending, 410: webhooks.Pending,
-		429: webhooks.Pending, 503: webhooks.Pending, 999: webhooks.Pending,
+		200: webhooks.Delivered, 299: webhooks.Delivered,
+		300: webhooks.Pending, 410: webhooks.Pending, 503: webhooks.Pending, 999: webhooks.Pending,
 	} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			t.Parallel()
@@ -76,7 +74,7 @@ func TestStatuses(t *testing.T) {
 }
 
 func TestRedirectIsNotFollowed(t *testing.T) {
-	for _, code := range []int{301, 302, 303, 307, 308} {
+	for _, code := range []int{302, 308} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			t.Parallel()
 			target := newReceiver(t, status(http.StatusOK))
@@ -99,35 +97,6 @@ func TestTimeout(t *testing.T) {
 		r := newReceiver(t, func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() })
 		wantOutcome(t, attemptWithin1s(t, r.URL), webhooks.Pending, 0, "no answer within 1s")
 	})
-	t.Run("a byte of the header at a time", func(t *testing.T) {
-		t.Parallel()
-		l := listen(t)
-		served := make(chan struct{})
-		t.Cleanup(func() { <-served })
-		go func() {
-			defer close(served)
-			conn, err := l.Accept()
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer conn.Close() //nolint:errcheck // the peer has hung up
-			// A response before the request was read would be a protocol error.
-			if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
-				t.Error(err)
-				return
-			}
-			tick := time.NewTicker(10 * time.Millisecond)
-			defer tick.Stop()
-			for i := 0; ; i++ {
-				if _, err := io.WriteString(conn, string(("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 10_000))[i])); err != nil {
-					return // the client closed the connection
-				}
-				<-tick.C
-			}
-		}()
-		wantOutcome(t, attemptWithin1s(t, "http://"+l.Addr().String()), webhooks.Pending, 0, "no answer within 1s")
-	})
 	t.Run("a byte of the body at a time", func(t *testing.T) {
 		t.Parallel()
 		r := newReceiver(t, func(w http.ResponseWriter, req *http.Request) {
@@ -144,11 +113,6 @@ func TestTimeout(t *testing.T) {
 			}
 		})
 		wantOutcome(t, attemptWithin1s(t, r.URL), webhooks.Pending, 200, "the answer was not complete within 1s")
-	})
-	t.Run("nobody accepts", func(t *testing.T) {
-		t.Parallel()
-		l := listen(t) // connections are accepted by the kernel and never read
-		wantOutcome(t, attemptWithin1s(t, "http://"+l.Addr().String()), webhooks.Pending, 0, "no answer within 1s")
 	})
 	t.Run("no handshake", func(t *testing.T) {
 		t.Parallel()
@@ -372,11 +336,9 @@ func TestTLS(t *testing.T) {
 // TestExcerptIsKept checks that the attempt records the beginning of the response body.
 func TestExcerptIsKept(t *testing.T) {
 	for name, c := range map[string]struct{ body, want string }{
-		"short":        {"signature wrong", "signature wrong"},
-		"at the limit": {strings.Repeat("x", webhooks.MaxExcerpt), strings.Repeat("x", webhooks.MaxExcerpt)},
-		"above":        {strings.Repeat("x", webhooks.MaxExcerpt+1), strings.Repeat("x", webhooks.MaxExcerpt)},
-		"at the edge":  {strings.Repeat("x", webhooks.MaxExcerpt-9) + secret, strings.Repeat("x", webhooks.MaxExcerpt-9) + "[redacted"},
-		"our secret":   {"I compared with " + secret + ".", "I compared with [redacted]."},
+		"short":       {"signature wrong", "signature wrong"},
+		"above":       {strings.Repeat("x", webhooks.MaxExcerpt+1), strings.Repeat("x", webhooks.MaxExcerpt)},
+		"at the edge": {strings.Repeat("x", webhooks.MaxExcerpt-9) + secret, strings.Repeat("x", webhooks.MaxExcerpt-9) + "[redacted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -396,23 +358,21 @@ func TestExcerptIsKept(t *testing.T) {
 // TestCompressedBodyIsNotInflated sends a compressed body of 1 GB, which must not be
 // decompressed.
 func TestCompressedBodyIsNotInflated(t *testing.T) {
-	var bomb bytes.Buffer
-	z := gzip.NewWriter(&bomb)
-	zeros := make([]byte, 1<<20)
-	for range 1024 {
-		if _, err := z.Write(zeros); err != nil {
-			t.Fatal(err)
-		}
+	var member bytes.Buffer
+	z := gzip.NewWriter(&member)
+	if _, err := z.Write(make([]byte, 1<<20)); err != nil {
+		t.Fatal(err)
 	}
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
+	bomb := bytes.Repeat(member.Bytes(), 1024)
 	asked := make(chan string, 1)
 	r := newReceiver(t, func(w http.ResponseWriter, req *http.Request) {
 		asked <- req.Header.Get("Accept-Encoding")
 		w.Header().Set("Content-Encoding", "gzip")
 		// The worker stops reading at its limit, so this may fail.
-		_, _ = w.Write(bomb.Bytes())
+		_, _ = w.Write(bomb)
 	})
 	var before, after runtime.MemStats
 	runtime.GC()

@@ -1,7 +1,4 @@
 package webhooks
 
-// Statements that only this package and its tests run.
-var (
-	Endpoints       = endpoints
-	SecretsNotUnder = secretsNotUnder
-)
+// Endpoints exports endpoints for its tests.
+var Endpoints = endpoints

@@ -15,22 +15,6 @@ func PutEndpointOnce(ctx context.Context, s *db.DB, e EndpointRow, seal Seal) (f
 	return first, err
 }
 
-// StageSecretOnce runs StageSecret in a transaction.
-func StageSecretOnce(ctx context.Context, s *db.DB, merchantID string, now time.Time, seal Seal) (version int64, err error) {
-	err = s.Update(ctx, func(tx *db.Tx) error { version, err = stageSecret(ctx, tx, merchantID, now, seal); return err })
-	return version, err
-}
-
-// PromoteSecretOnce runs PromoteSecret in a transaction.
-func PromoteSecretOnce(ctx context.Context, s *db.DB, staged SecretRow, url string, validUntil time.Time) error {
-	return s.Update(ctx, func(tx *db.Tx) error { return promoteSecret(ctx, tx, staged, url, validUntil) })
-}
-
-// DropStagedSecretOnce runs DropStagedSecret in a transaction.
-func DropStagedSecretOnce(ctx context.Context, s *db.DB, merchantID string) error {
-	return s.Update(ctx, func(tx *db.Tx) error { return dropStagedSecret(ctx, tx, merchantID) })
-}
-
 // RedeliverOnce runs Redeliver in a transaction.
 func RedeliverOnce(ctx context.Context, s *db.DB, eventID string, now time.Time) error {
 	return s.Update(ctx, func(tx *db.Tx) error { _, err := Redeliver(ctx, tx, eventID, now); return err })

@@ -255,11 +255,11 @@ func TestForbiddenForms(t *testing.T) {
 	}
 }
 
-// TestRebinding dials a name 10,000 times while its name server keeps changing the answer. The guard must check the
+// TestRebinding dials a name 1,000 times while its name server keeps changing the answer. The guard must check the
 // address of the connection. The test stops allowed connections, so that it reaches no host.
 func TestRebinding(t *testing.T) {
 	t.Parallel()
-	const dials = 10_000
+	const dials = 1000
 	c := newCanary(t)
 	random := rand.New(rand.NewPCG(1, 2)) // only the name server's goroutine uses it
 	inside, outside := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr(public[0])
@@ -289,13 +289,4 @@ func TestRebinding(t *testing.T) {
 	if refused.Load() < dials/4 || passed.Load() < dials/4 {
 		t.Errorf("of %d dials %d were refused and %d let pass", dials, refused.Load(), passed.Load())
 	}
-}
-
-func mustAddrPort(t *testing.T, text string) netip.AddrPort {
-	t.Helper()
-	at, err := netip.ParseAddrPort(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return at
 }

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/test/dbtest"
 	"github.com/quittance/quittance/internal/webhooks"
@@ -55,58 +53,6 @@ func TestMostEndpointsDead(t *testing.T) {
 	}
 	if n := len(hole.requests()); n > 9*merchants {
 		t.Errorf("%d exchanges with %d endpoints that never answered, want one each at most", n, 9*merchants)
-	}
-}
-
-// TestRecoverTogether checks that no merchant has more than eight of many simultaneous retries in flight, and that new
-// events do not wait for them.
-func TestRecoverTogether(t *testing.T) {
-	const merchants, each, limit = 20, 60, 8
-	s := dbtest.Open(t, dbtest.SQLite(t))
-	var down atomic.Bool
-	down.Store(true)
-	var mu sync.Mutex
-	busy, most := map[string]int{}, 0
-	r := newReceiver(t, func(w http.ResponseWriter, req *http.Request) {
-		mu.Lock()
-		busy[req.URL.Path]++
-		most = max(most, busy[req.URL.Path])
-		mu.Unlock()
-		if down.Load() {
-			w.WriteHeader(http.StatusBadGateway)
-		}
-		mu.Lock()
-		busy[req.URL.Path]--
-		mu.Unlock()
-	})
-	for i := range merchants {
-		dbtest.Schedule(t, s, fmt.Sprintf("m%02d", i), 0, each, epoch.UnixMilli()-each)
-	}
-	w := newWorld(t, s, r.URL)
-	w.Limits = webhooks.Limits{First: 64, Retries: 32, Timeout: patience}
-	w.Endpoints = all(func(id string) (webhooks.Endpoint, bool) {
-		return webhooks.Endpoint{URL: r.URL + "/" + id, Secret: secret}, true
-	})
-	w.start(t)
-	for range merchants * 5 { // enough failures to open every breaker
-		if o := w.outcome(t); o.Status != webhooks.Pending {
-			t.Fatalf("outcome %+v", o)
-		}
-	}
-	down.Store(false)
-	w.advance(epoch.Add(time.Hour))
-	fresh := dbtest.Schedule(t, s, "new", 0, 1, epoch.Add(time.Hour).UnixMilli())
-	w.advance(epoch.Add(time.Hour))
-	for range merchants*each + 1 {
-		if o := w.outcome(t); o.Status != webhooks.Delivered {
-			t.Fatalf("outcome %+v", o)
-		}
-	}
-	if r := recordOf(t, s, fresh[0].ID); r.Status != webhooks.Delivered {
-		t.Errorf("the new event: %+v", r)
-	}
-	if most > limit {
-		t.Errorf("%d exchanges with one merchant at once, want %d at most", most, limit)
 	}
 }
 
@@ -188,91 +134,6 @@ func TestEndpointAnswers410(t *testing.T) {
 			t.Errorf("outcome %+v, %+v", o, o.Attempt)
 		}
 	}
-}
-
-// TestLastAttemptBehindOpenBreaker checks that a delivery gets its last attempt before its deadline although the
-// breaker is open.
-func TestLastAttemptBehindOpenBreaker(t *testing.T) {
-	s := dbtest.Open(t, dbtest.SQLite(t))
-	r := newReceiver(t, status(http.StatusGone))
-	events := dbtest.Schedule(t, s, "m", 0, 2, epoch.UnixMilli()-1)
-	w := newWorld(t, s, r.URL)
-	w.start(t)
-	w.outcome(t) // the first delivery; the second was not tried
-	// This probe closes the endpoint for an hour, one minute before the final window.
-	day := epoch.Add(24 * time.Hour)
-	w.advance(day.Add(-11 * time.Minute))
-	if o := w.outcome(t); o.Status != webhooks.Pending {
-		t.Fatalf("the probe: %+v", o)
-	}
-	w.advance(day.Add(-9 * time.Minute))
-	w.outcome(t)
-	w.advance(day.Add(-time.Minute))
-	for _, e := range events {
-		for recordOf(t, s, e.ID).Status == webhooks.Pending {
-			w.outcome(t)
-		}
-		r := recordOf(t, s, e.ID)
-		last := r.Attempts[len(r.Attempts)-1]
-		if before := e.Due.Add(webhooks.RetryWindow).Sub(last.Started); r.Status != webhooks.Failed || before < 0 || before > 10*time.Minute {
-			t.Errorf("%s is %s, its last attempt %+v; want it failed, just inside its day", e.ID, r.Status, last)
-		}
-	}
-}
-
-// expiries is a store that reports the deliveries that it failed at their deadline.
-type expiries struct {
-	*recorder
-	happened chan map[string]int
-}
-
-func (e expiries) FailOverdueDeliveries(ctx context.Context, r webhooks.OverdueRequest) (map[string]int, bool, error) {
-	expired, more, err := webhooks.NewTables(e.DB).FailOverdueDeliveries(ctx, r)
-	if err == nil && len(expired) > 0 {
-		e.happened <- expired
-	}
-	return expired, more, err
-}
-
-// TestDeadForADay checks that all events of an endpoint that was dead for a day fail at
-// their deadline without another attempt, although most were never attempted.
-func TestDeadForADay(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		const events = 600
-		all := dbtest.Schedule(t, s, "m", 0, events, epoch.UnixMilli()-events)
-		over := epoch.Add(24 * time.Hour)
-		tried := leaseOne(t, s, "first", epoch, epoch.Add(time.Second))
-		if _, err := webhooks.NewTables(s).FinishDeliveries(t.Context(), []webhooks.Outcome{{
-			Delivery: tried, LeaseID: "first", Status: webhooks.Pending, NextDue: epoch.Add(5 * time.Second),
-			Attempt: &webhooks.Attempt{Number: 1, Started: epoch, Error: "refused"},
-			Change: func(webhooks.Breaker) webhooks.Breaker {
-				return webhooks.Breaker{State: webhooks.BreakerOpen, Allowed: 1, Pauses: 99, Since: epoch, Until: over.Add(-time.Millisecond)}
-			},
-		}}); err != nil {
-			t.Fatal(err)
-		}
-		r := newReceiver(t, status(http.StatusInternalServerError))
-		w := newWorld(t, s, r.URL)
-		expired := expiries{w.store, make(chan map[string]int, events)}
-		w.Store = expired
-		w.clock.Set(over)
-		w.start(t)
-		for failed := 0; failed < events; {
-			failed += receive(t, expired.happened, "deliveries that ran out of time")["m"]
-		}
-		for _, e := range all {
-			want := record{Status: webhooks.Failed, Finished: over}
-			if e.ID == tried.EventID {
-				want.Attempts = []webhooks.Attempt{{Number: 1, Started: epoch, Error: "refused"}}
-			}
-			if diff := cmp.Diff(want, recordOf(t, s, e.ID)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", e.ID, diff)
-			}
-		}
-		if n := len(r.requests()); n != 0 {
-			t.Errorf("%d requests after the day", n)
-		}
-	})
 }
 
 // failingExpiry is a store with a FailOverdueDeliveries that returns an error.

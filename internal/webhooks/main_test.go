@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -23,9 +22,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childEnv) != "" {
-		os.Exit(child())
-	}
 	const parallel = 4 // the tests wait for leases and timeouts
 	testdeps.Parallel(parallel)
 	goleak.VerifyTestMain(m)

@@ -309,27 +309,17 @@ func recordStatements(t *testing.T, s *db.DB) []rowtest.Statement {
 	recordDecisions(t, read, &what)
 	recordRequests(t, read, &what)
 	recordOperator(t, read, &what)
-	for i := range 8 * 5 {
+	for i := range 4 * 5 { // the other lists of events are in eventLists
 		states := []webhooks.Status{"", webhooks.Pending, webhooks.Delivered, webhooks.Failed, webhooks.None}
-		f := webhooks.EventFilter{Delivery: states[i/8], Before: 1000, Limit: 50}
+		f := webhooks.EventFilter{Delivery: states[i/4], After: new(int64), Limit: 50}
 		if i&1 == 1 {
 			f.MerchantID = "m"
 		}
 		if i&2 == 2 {
 			f.Type = invoice.EventPaid
 		}
-		if i&4 == 4 {
-			after := int64(1)
-			f.After = &after
-		}
 		what = fmt.Sprintf("events %+v", f)
 		_, err := webhooks.NewReader(read).Events(ctx, f)
-		do(what, err)
-		_, err = webhooks.EventsInParts(ctx, read, f)
-		do(what, err)
-		f.InvoiceID = "inv_1"
-		what = fmt.Sprintf("events of an invoice %+v", f)
-		_, err = webhooks.NewReader(read).Events(ctx, f)
 		do(what, err)
 	}
 	moved := rowtest.SamplePayment(1).Transfer

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"syscall"
 	"testing"
@@ -14,7 +15,7 @@ func TestFaultOf(t *testing.T) {
 	dial := func(at string, err error) error {
 		op := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", err)}
 		if at != "" {
-			op.Addr = net.TCPAddrFromAddrPort(mustAddrPort(t, at))
+			op.Addr = net.TCPAddrFromAddrPort(netip.MustParseAddrPort(at))
 		}
 		return fmt.Errorf("Post: %w", op)
 	}

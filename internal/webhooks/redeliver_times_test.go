@@ -2,16 +2,13 @@ package webhooks_test
 
 import (
 	"crypto/rand"
-	"fmt"
 	"math"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/quittance/quittance/internal/db"
 	"github.com/quittance/quittance/internal/invoice"
 	"github.com/quittance/quittance/internal/test/dbtest"
-	"github.com/quittance/quittance/internal/test/rowtest"
 	"github.com/quittance/quittance/internal/webhooks"
 )
 
@@ -95,70 +92,4 @@ func TestRedeliverOfTimes(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestTailer follows the log of events while several transactions write it, some of them
-// slowly. It must read each event once and in one order, for any order of the commits.
-func TestTailer(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		const writers, rounds, each = 8, 15, 3
-		for w := range writers { // merchants and invoices are inserted first, so that the rounds below insert only events
-			dbtest.Schedule(t, s, fmt.Sprint("m", w), 0, 1, 1)
-		}
-		done := make(chan error, writers)
-		for w := range writers {
-			go func() {
-				for r := range rounds {
-					events := make([]webhooks.Event, each)
-					for i := range events {
-						name := fmt.Sprintf("m%d_%d_%d", w, r, i)
-						events[i] = webhooks.Event{
-							ID: "evt_" + name, Type: invoice.EventReceived, Subject: name, MerchantID: fmt.Sprint("m", w),
-							InvoiceID: fmt.Sprintf("inv_m%d_0", w), Body: []byte(`{}`), CreatedAt: invoice.Unix(1), DeliveryID: "dlv_" + name, Due: rowtest.AtMS(1),
-						}
-					}
-					err := s.Update(t.Context(), func(tx *db.Tx) error { return webhooks.InsertEvents(t.Context(), tx, events) })
-					if err != nil {
-						done <- err
-						return
-					}
-				}
-				done <- nil
-			}()
-		}
-		var seen []webhooks.EventRow
-		after, running := int64(0), writers
-		for {
-			ended := running == 0 // read before the events, so that these include what was committed by then
-			found, err := webhooks.NewReader(s).Events(t.Context(), webhooks.EventFilter{After: &after, Limit: 7})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := len(found); n > 0 {
-				after = found[n-1].Seq
-			}
-			seen = append(seen, found...)
-			if ended && len(found) == 0 {
-				break
-			}
-			select {
-			case err := <-done:
-				running--
-				if err != nil {
-					t.Fatal(err)
-				}
-			default:
-			}
-		}
-		if len(seen) != writers*(1+rounds*each) {
-			t.Errorf("%d events were seen of %d", len(seen), writers*(1+rounds*each))
-		}
-		ids := make(map[string]bool)
-		for i, r := range seen {
-			if r.Seq != int64(i+1) || ids[r.ID] {
-				t.Fatalf("event %d is %s with the number %d; seen before: %v", i, r.ID, r.Seq, ids[r.ID])
-			}
-			ids[r.ID] = true
-		}
-	})
 }

@@ -44,14 +44,6 @@ func TestScheduleOfADeadEndpoint(t *testing.T) {
 	})
 }
 
-func TestScheduleGrows(t *testing.T) {
-	for i := 1; i < len(delays); i++ {
-		if delays[i] <= delays[i-1] {
-			t.Errorf("delay %d is %s, after %s", i, delays[i], delays[i-1])
-		}
-	}
-}
-
 // Whatever receivers ask for, and however late a worker is, a retry is in the future and before the deadline. It is not
 // earlier than the receiver asked for unless the deadline is near, and never earlier than without a Retry-After.
 func TestScheduleWithRetryAfter(t *testing.T) {

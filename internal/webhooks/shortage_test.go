@@ -1,7 +1,6 @@
 package webhooks_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net"
@@ -15,8 +14,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/quittance/quittance/internal/chain"
 	"github.com/quittance/quittance/internal/db"
@@ -180,17 +177,4 @@ type countedConn struct {
 func (c *countedConn) Close() error {
 	c.closed.Do(func() { c.open.Add(-1) })
 	return c.Conn.Close()
-}
-
-// TestReceiverCannotFakeAShortage checks that a response with the text of a local error in its body is recorded as the
-// endpoint's failure.
-func TestReceiverCannotFakeAShortage(t *testing.T) {
-	text := []byte("connect: too many open files")
-	o := attemptAt(t, newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusServiceUnavailable)
-		_, _ = bytes.NewReader(text).WriteTo(w)
-	}).URL)
-	if diff := cmp.Diff("answered 503, expected 2xx", o.Attempt.Error); diff != "" {
-		t.Error(diff)
-	}
 }

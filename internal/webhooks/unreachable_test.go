@@ -39,7 +39,7 @@ func (c *counting) FailOverdueDeliveries(ctx context.Context, r webhooks.Overdue
 // lines, and are delivered once an endpoint is set.
 func TestWithoutEndpoint(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, s *db.DB) {
-		const events = 2000
+		const events = 300
 		r := newReceiver(t, status(http.StatusOK))
 		all1 := dbtest.Schedule(t, s, "m", 0, events, epoch.UnixMilli()-events)
 		w := newWorld(t, s, r.URL)
@@ -85,7 +85,7 @@ func TestWithoutEndpoint(t *testing.T) {
 // deadline, with few log lines, and can be redelivered.
 func TestWithoutEndpointForADay(t *testing.T) {
 	s := dbtest.Open(t, dbtest.SQLite(t))
-	const events = 600
+	const events = 300
 	all1 := dbtest.Schedule(t, s, "m", 0, events, epoch.UnixMilli()-events)
 	w := newWorld(t, s, newReceiver(t, status(http.StatusOK)).URL)
 	var log logtest.Buffer

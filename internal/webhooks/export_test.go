@@ -1,4 +1,0 @@
-package webhooks
-
-// Reasons exports reasons for its test.
-var Reasons = reasons
