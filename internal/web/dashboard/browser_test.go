@@ -72,14 +72,14 @@ func TestExtraFindLostPayment(t *testing.T) {
 		d.Eval(`void document.querySelector("main a[href^='/dashboard/payments/']").click()`, nil)
 	}
 	d.AwaitPath("/dashboard/payments/" + lost.ID)
-	d.AwaitText("main", "0.20 USDC less than the invoice asks for.")
+	d.AwaitText("main", "0.20 USDC too little.")
 	d.Follow("Attribute…")
 	d.AwaitText("h1", "Attribute this payment?")
 	d.fill("[name=reason]", "She called")
 	d.Follow("Attribute")
 	d.AwaitText("main", "Takes effect in")
 	d.Follow("Undo")
-	d.AwaitText("main", "0.20 USDC less than the invoice asks for.")
+	d.AwaitText("main", "0.20 USDC too little.")
 	d.Follow("Attribute…")
 	d.fill("[name=reason]", "She called")
 	d.Follow("Attribute")
@@ -168,7 +168,7 @@ func TestExtraSupportSeesNoKeys(t *testing.T) {
 		support.AwaitText("h1", "Your key does not allow this")
 	}
 	support.open("/dashboard/webhook")
-	if text := support.Text("main"); strings.Contains(text, "whsec_") || strings.Contains(text, "Make a new secret") {
+	if text := support.Text("main"); strings.Contains(text, "whsec_") || strings.Contains(text, "Make a secret") {
 		t.Errorf("the webhook's page reads %s", text)
 	}
 	support.isQuiet(t)
@@ -258,14 +258,14 @@ func TestExtraRotateInBrowser(t *testing.T) {
 	owner.post("/dashboard/webhook", url.Values{"url": {endpoint.URL}}).want(t, http.StatusOK)
 	rotate := func() {
 		owner.open("/dashboard/webhook")
-		owner.Follow("Make a new secret")
+		owner.Follow("Make a secret")
 		secret := owner.Text(".secret")
 		lock.Lock()
 		secrets = append(secrets, secret)
 		refused = 0 // before the receiver had a secret
 		lock.Unlock()
 		w.invoice("acme", nil)
-		owner.Follow("Ping, and change to it")
+		owner.Follow("Change to it")
 		owner.AwaitText("main", "Retiring")
 	}
 	arrived := func(n int) {

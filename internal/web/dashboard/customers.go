@@ -12,7 +12,7 @@ import (
 
 // customerList lists customers of a merchant, in the order of their ids.
 var customerList = lister[apitypes.CustomerList, customerRow]{
-	page: "/dashboard/customers", api: "/api/customers", template: "customers.html", title: "customers.title", empty: "customers.none", oneMerchant: true, csv: true,
+	page: "/dashboard/customers", api: "/api/customers", template: "customers.html", title: "nav.customers", oneMerchant: true, csv: true,
 	filters: []filter{{name: "q", text: "customers.search", kind: "search"}},
 	rows: func(_ *visit, list apitypes.CustomerList) ([]customerRow, string) {
 		rows := make([]customerRow, len(list.Customers))
@@ -110,7 +110,7 @@ func (d *Dashboard) customer(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	return d.render(w, r, http.StatusOK, "customer.html", "customer.title", body)
+	return d.render(w, r, http.StatusOK, "customer.html", "invoice.customer", body)
 }
 
 // addCustomerTransfers adds the payments and refunds of the invoices on a customer's page, a few

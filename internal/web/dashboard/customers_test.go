@@ -26,12 +26,12 @@ func TestCustomers(t *testing.T) {
 	maria.get("/dashboard/customers").want(t, http.StatusOK, odd, "c-1", "maria@shop.example", "c-1@shop.example")
 	for q, want := range map[string][]string{
 		"c-1": {"c-1 maria@shop.example", "c-1@shop.example"}, "maria@": {"c-1 maria@shop.example"}, "old": {"c-1 maria@shop.example"},
-		"evil": {"No customer matches."}, "<b>": {odd}, "%": {"No customer matches."}, "\x00": {"No customer matches."},
+		"evil": {"Nothing was found."}, "<b>": {odd}, "%": {"Nothing was found."}, "\x00": {"Nothing was found."},
 	} {
 		maria.get("/dashboard/customers?q="+url.QueryEscape(q)).want(t, http.StatusOK, want...)
 	}
 	page := maria.get("/dashboard/customers/customer?customer=c-1").want(t, http.StatusOK, "maria@shop.example",
-		"14.70 USDC (3)", "9.80 USDC (2)", "0.00 USDC (0)", "Payments of these invoices", "All invoices of this customer")
+		"14.70 USDC (3)", "9.80 USDC (2)", "0.00 USDC (0)", "Payments Amount", "All invoices")
 	if words := page.words(); strings.Contains(words, "globex") || !strings.Contains(page.body, paid.ID) {
 		t.Errorf("the customer's page has the wrong invoices:\n%s", words)
 	}
@@ -67,7 +67,7 @@ func TestCustomers(t *testing.T) {
 		t.Errorf("the pages have %q, want %q", names, want)
 	}
 	support := w.person("acme", access.NewScopes(access.InvoicesRead))
-	if page := support.get("/dashboard/customers/customer?customer=c-1").want(t, http.StatusOK, "9.80 USDC (2)"); strings.Contains(page.words(), "Payments of") {
+	if page := support.get("/dashboard/customers/customer?customer=c-1").want(t, http.StatusOK, "9.80 USDC (2)"); strings.Contains(page.words(), "Payments") {
 		t.Error("who may not see payments sees them")
 	}
 	w.operator.get("/dashboard/customers").want(t, http.StatusOK, "acme", "globex")
@@ -83,5 +83,5 @@ func TestCustomers(t *testing.T) {
 		t.Errorf("the customers after the erasure:\n%s", erased.words())
 	}
 	maria.get("/dashboard/customers/customer?customer=c-1").want(t, http.StatusNotFound)
-	w.operator.submit(theirs, "/dashboard/customers/erase?merchantId=globex", nil).want(t, http.StatusOK, "No customer")
+	w.operator.submit(theirs, "/dashboard/customers/erase?merchantId=globex", nil).want(t, http.StatusOK, "Nothing was found")
 }

@@ -25,7 +25,7 @@ func TestKeys(t *testing.T) {
 	w := newWorld(t)
 	owner := w.person("acme", access.Admin)
 	made := owner.submit(owner.get("/dashboard/keys/new?for=person"), "/dashboard/keys", url.Values{"name": {"Nadia <b>"}, "role": {"support"}}).
-		want(t, 200, "the only time", "Nadia <b>", "qk_test_", "/dashboard/sign-in?link=ql_")
+		want(t, 200, "shown only now", "Nadia <b>", "qk_test_", "/dashboard/sign-in?link=ql_")
 	owner.get("/dashboard/keys").want(t, 200, "Nadia <b>", "Support", "you")
 	form := owner.get("/dashboard/keys/new?for=program")
 	owner.submit(form, "/dashboard/keys", url.Values{"name": {"once"}}).want(t, 200, "qk_test_")
@@ -125,7 +125,7 @@ func TestFreshSignIn(t *testing.T) {
 		}
 	}
 	asked := owner.get("/dashboard/keys/new?for=program").want(t, 200, "Is it still you?")
-	owner.submit(asked, "/dashboard/confirm", url.Values{"key": {owner.key}}).want(t, 200, "A key for a program")
+	owner.submit(asked, "/dashboard/confirm", url.Values{"key": {owner.key}}).want(t, 200, "Make a key")
 	if page := owner.get("/dashboard/webhook"); strings.Contains(page.body, "evil.example") {
 		t.Error("the endpoint was changed without a fresh sign-in")
 	}
@@ -142,7 +142,7 @@ func TestEvents(t *testing.T) {
 		return strings.Contains(owner.get("/dashboard/events?invoiceId="+created+"&type=invoice.created").words(), "invoice.created")
 	})
 	list := support.get("/dashboard/events?type=invoice.created&invoiceId="+created).want(t, 200, "invoice.created")
-	support.get("/dashboard/events?type=invoice.paid").want(t, 200, "No event matches")
+	support.get("/dashboard/events?type=invoice.paid").want(t, 200, "Nothing was found")
 	support.get("/dashboard/events?type=nonsense").want(t, 400, "Type ")
 	page := list.links()[slices.IndexFunc(list.links(), func(a string) bool { return strings.HasPrefix(a, "/dashboard/events/evt_") })]
 	w.await("an attempt", func() bool { return strings.Contains(support.get(page).words(), "410") })
@@ -156,7 +156,7 @@ func TestEvents(t *testing.T) {
 	}
 	reader.post(page+"/redeliver", nil).want(t, 403)
 	support.get("/dashboard/events/redeliver").want(t, 200)
-	support.post("/dashboard/events/redeliver", nil).want(t, 200, "events are sent again")
+	support.post("/dashboard/events/redeliver", nil).want(t, 200, "Sent again: ")
 }
 
 // TestRotateSecret replaces the endpoint's secret while events arrive. Each event is signed
@@ -219,7 +219,7 @@ func TestRotateSecret(t *testing.T) {
 	owner.post("/dashboard/webhook/secret/promote", nil).want(t, 200, "Active")
 	know(first)
 	arrive("1 of 1")
-	second := secretOf(owner.post("/dashboard/webhook/secret", nil).want(t, 200, "only time", "signed with both"))
+	second := secretOf(owner.post("/dashboard/webhook/secret", nil).want(t, 200, "shown only now", "signed with both"))
 	owner.post("/dashboard/webhook/secret", nil).want(t, 409, "staged already")
 	know(first, second)
 	arrive("2 of 2")
@@ -227,7 +227,7 @@ func TestRotateSecret(t *testing.T) {
 	know(first, second)
 	arrive("2 of 2")
 	third := secretOf(owner.post("/dashboard/webhook/secret", nil))
-	page := owner.post("/dashboard/webhook/secret/drop", nil).want(t, 200, "First make a new secret")
+	page := owner.post("/dashboard/webhook/secret/drop", nil).want(t, 200, "Make a secret")
 	if strings.Contains(page.body, third) {
 		t.Error("a secret is shown twice")
 	}

@@ -107,7 +107,7 @@ func (d *Dashboard) events(w http.ResponseWriter, r *http.Request) error {
 		body.Rows = append(body.Rows, row)
 	}
 	body.Again = readAgain(d.cfg.Now(), body.Rows...)
-	return d.render(w, r, http.StatusOK, "events.html", "events.title", body)
+	return d.render(w, r, http.StatusOK, "events.html", "nav.events", body)
 }
 
 // eventView is the page of an event.
@@ -143,7 +143,7 @@ func (d *Dashboard) showEvent(w http.ResponseWriter, r *http.Request, status int
 	if view.Curl, err = d.curl(r, row); err != nil {
 		return err
 	}
-	return d.render(w, r, status, "event.html", "event.title", view)
+	return d.render(w, r, status, "event.html", "timeline.event", view)
 }
 
 // curl returns a command that sends an event's content as the service does. It lacks only the

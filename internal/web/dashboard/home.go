@@ -112,7 +112,7 @@ func (d *Dashboard) home(w http.ResponseWriter, r *http.Request) error {
 	if err := d.addChanges(r, &body); err != nil {
 		return err
 	}
-	return d.render(w, r, http.StatusOK, "home.html", "home.title", body)
+	return d.render(w, r, http.StatusOK, "home.html", "nav.home", body)
 }
 
 func (v *visit) homeSums(sums apitypes.InvoiceSums) []homeSum {

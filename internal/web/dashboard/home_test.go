@@ -25,7 +25,7 @@ func TestHome(t *testing.T) {
 	w.payment("4700000")
 	acme := w.person("acme", access.Read)
 	acme.get("/dashboard").want(t, http.StatusOK, "Needs a decision", "No invoice 1", "Settled today", "9.80", "Yesterday: –", "USDC received by day", "1 invoice · house", "No event has failed.",
-		"house read until")
+		"house Behind: ")
 	w.person("globex", access.Read).get("/dashboard").want(t, http.StatusOK, "Settled today –", "1 invoice · house")
 	w.operator.get("/dashboard").want(t, http.StatusOK, "9.80", "2 invoices · house")
 	w.operator.get("/dashboard?merchantId=globex").want(t, http.StatusOK, "Settled today –", "1 invoice · house")
@@ -43,8 +43,8 @@ func TestHomeInTimezone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.operator.api("POST", "/api/merchants", member{"id": "initech", "name": "Initech", "timezone": "Pacific/Kiritimati"}, nil)
-	w.operator.get("/dashboard?merchantId=initech").want(t, http.StatusOK, "Days begin at midnight in the time zone Pacific/Kiritimati.")
-	w.person("acme", access.Read).get("/dashboard").want(t, http.StatusOK, "Days begin at midnight in the time zone UTC.")
+	w.operator.get("/dashboard?merchantId=initech").want(t, http.StatusOK, "Time zone: Pacific/Kiritimati.")
+	w.person("acme", access.Read).get("/dashboard").want(t, http.StatusOK, "Time zone: UTC.")
 }
 
 // TestForeignOrigin answers forms from a page of another origin with a page.
@@ -65,7 +65,7 @@ func TestForeignOrigin(t *testing.T) {
 	if err := errors.Join(err, resp.Body.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if resp.StatusCode != http.StatusForbidden || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") || !strings.Contains(string(text), "another origin may not") {
+	if resp.StatusCode != http.StatusForbidden || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") || !strings.Contains(string(text), "Another website sent this") {
 		t.Errorf("another origin's form is answered %d %s\n%s", resp.StatusCode, resp.Header.Get("Content-Type"), text)
 	}
 	p.get("/dashboard").want(t, http.StatusOK, "Sign out")

@@ -118,7 +118,7 @@ func (d *Dashboard) showInbox(w http.ResponseWriter, r *http.Request, code int, 
 	if list.NextCursor != "" {
 		body.Next = filteredPage(v, pathInbox, filter, "cursor", list.NextCursor)
 	}
-	return d.render(w, r, code, "inbox.html", "inbox.title", body)
+	return d.render(w, r, code, "inbox.html", "nav.inbox", body)
 }
 
 // inboxTabs returns a tab for all items and one for each kind present.

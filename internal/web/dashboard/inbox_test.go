@@ -28,7 +28,7 @@ func TestInboxDismiss(t *testing.T) {
 	made := w.invoice("acme", nil)
 	odd := w.payment("4700000")
 	first, second := w.person("acme", access.Finance), w.person("acme", access.Admin)
-	seen := first.get("/dashboard/inbox").want(t, http.StatusOK, "No invoice", "4.70 USDC", "0.20 USDC less", "Dismissing takes this out")
+	seen := first.get("/dashboard/inbox").want(t, http.StatusOK, "No invoice", "4.70 USDC", "0.20 USDC too little", "Dismissing moves no money")
 	stale := second.get("/dashboard/inbox?kind=unattributed").want(t, http.StatusOK, "4.70 USDC")
 	first.decide(seen, "dismissed", "<i>Our own</i> transfer").want(t, http.StatusOK, "Dismissed", "<i>Our own</i> transfer", "maria")
 	first.get("/dashboard/inbox").want(t, http.StatusOK, "Nothing needs a decision.")
@@ -79,8 +79,8 @@ func TestPaymentOfLostInvoice(t *testing.T) {
 		t.Fatal(err)
 	}
 	finance := w.person("acme", access.Finance)
-	finance.get("/dashboard/inbox").want(t, http.StatusOK, "The invoice was lost with the database")
-	finance.get("/dashboard/payments/"+p.ID).want(t, http.StatusOK, "The invoice was lost with the database", id.String())
+	finance.get("/dashboard/inbox").want(t, http.StatusOK, "The invoice was lost when a backup")
+	finance.get("/dashboard/payments/"+p.ID).want(t, http.StatusOK, "The invoice was lost when a backup", id.String())
 }
 
 // TestInboxExceptions shows invoices with exceptions. A decision covers only the exceptions that
@@ -164,12 +164,12 @@ func TestInboxUnderpaid(t *testing.T) {
 	w.chain.MineAt(w.chain.Head().Time+1, chaintest.NewTx(chaintest.Transfer(houseToken, acmePays, payer, invoice.NewAmount(500_000))))
 	w.chain.MineAt(w.chain.Head().Time + 1)
 	w.await("refund of what came late", func() bool { return strings.Contains(finance.get("/dashboard/inbox").body, "Too little") })
-	page := finance.get("/dashboard/inbox").want(t, http.StatusOK, "Too little", "0.20 USDC are missing", "Accepting records that you waive")
+	page := finance.get("/dashboard/inbox").want(t, http.StatusOK, "Too little", "0.20 USDC are missing", "Accepting waives what is missing")
 	finance.decide(page, "accepted", "A good customer").want(t, http.StatusOK, "Difference waived", "A good customer")
 	shown := finance.get("/dashboard/invoices/"+made.ID).want(t, http.StatusOK, "Difference waived · maria", "A good customer", "Payment attributed · maria")
 	w.guest().get("/checkout/"+made.ID).want(t, http.StatusOK, "Accepted as paid", "accepted 0.20 USDC less than the amount")
 	undo := "/dashboard/inbox/decisions/" + w.decided(made.ID) + "/undo"
-	shown = finance.submit(shown, undo, nil).want(t, http.StatusOK, "Decision undone · maria", "Accepting records that you waive", "Refund…")
+	shown = finance.submit(shown, undo, nil).want(t, http.StatusOK, "Decision undone · maria", "Accepting waives what is missing", "Refund…")
 	w.guest().get("/checkout/"+made.ID).want(t, http.StatusOK, "Expired: paid only in part")
 	shown = finance.decide(shown, "accepted", "A very good customer").want(t, http.StatusOK, "Difference waived · maria", "A very good customer")
 	if want := "/dashboard/invoices/" + made.ID; shown.path != want {

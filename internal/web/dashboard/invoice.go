@@ -92,7 +92,7 @@ func (d *Dashboard) showInvoice(w http.ResponseWriter, r *http.Request, status i
 	if err := d.addTimeline(r, &view); err != nil {
 		return err
 	}
-	return d.render(w, r, status, "invoice.html", "invoice.title", view)
+	return d.render(w, r, status, "invoice.html", "payments.invoice", view)
 }
 
 // findInvoice returns the invoice that the path of a request names.

@@ -25,7 +25,7 @@ func (d *Dashboard) newInvoice(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (d *Dashboard) renderInvoiceForm(w http.ResponseWriter, r *http.Request, status int, f *invoiceForm) error {
-	title := "invoiceForm.new"
+	title := "invoices.new"
 	if f.Draft != "" {
 		title = "invoiceForm.edit"
 	}

@@ -65,7 +65,7 @@ func TestRefusedInvoice(t *testing.T) {
 		want  string
 	}{
 		"no amount":             {url.Values{}, "Enter an amount such as 4.90."},
-		"ambiguous amount":      {url.Values{"amount": {"1,234"}}, "The separator may be one of thousands"},
+		"ambiguous amount":      {url.Values{"amount": {"1,234"}}, "without separators of thousands"},
 		"too many decimals":     {url.Values{"amount": {"0.0000001"}}, "The currency has 6 decimals."},
 		"zero":                  {url.Values{"amount": {"0"}}, "The amount must be more than 0."},
 		"past":                  {url.Values{"amount": {"1"}, "expiresAt": {"2020-01-01T00:00"}}, "must lie in the future"},

@@ -27,7 +27,7 @@ func TestInvoices(t *testing.T) {
 	maria := w.person("acme", access.Read)
 	for query, want := range map[string]string{
 		"status=open": "tea", "status=paid": "basket", "reference=tea": "tea", "amount=5": "tea", "amount=4,90": "basket", "to=" + acmePays.String(): "tea",
-		"exception=late": "No invoice matches.", "after=2100-01-01": "No invoice matches.", "after=1970-01-01&before=2100-01-01&status=open": "tea",
+		"exception=late": "Nothing was found.", "after=2100-01-01": "Nothing was found.", "after=1970-01-01&before=2100-01-01&status=open": "tea",
 	} {
 		maria.get("/dashboard/invoices?"+query).want(t, http.StatusOK, want)
 	}
@@ -72,9 +72,9 @@ func TestSearch(t *testing.T) {
 	if rows := maria.get("/dashboard/search?q=twin").want(t, http.StatusOK).named("tbody")[0].named("tr"); len(rows) != 2 {
 		t.Errorf("%d invoices have the reference, want 2", len(rows))
 	}
-	maria.get("/dashboard/search?q=nothing").want(t, http.StatusOK, "Nothing has this id")
+	maria.get("/dashboard/search?q=nothing").want(t, http.StatusOK, "Nothing was found")
 	maria.get("/dashboard/search").want(t, http.StatusOK)
-	w.person("globex", access.Admin).get("/dashboard/search?q=twin").want(t, http.StatusOK, "Nothing has this id")
+	w.person("globex", access.Admin).get("/dashboard/search?q=twin").want(t, http.StatusOK, "Nothing was found")
 	if got := maria.get("/dashboard/invoices?q=basket+7"); got.path != "/dashboard/invoices/"+paid.ID {
 		t.Errorf("the list leads to %s", got.path)
 	}
@@ -119,18 +119,18 @@ func TestInvoiceActs(t *testing.T) {
 	w := newWorld(t)
 	maria := w.person("acme", access.Finance)
 	draft := "/dashboard/invoices/" + w.invoice("acme", member{"draft": true}).ID
-	page := maria.get(draft).want(t, http.StatusOK, "Draft", "Finalizing makes the draft payable")
-	page = maria.submit(page, draft+"/finalize", nil).want(t, http.StatusOK, "4.90 USDC Open", "Finalized", "Nobody can pay the invoice any more")
+	page := maria.get(draft).want(t, http.StatusOK, "Draft", "Drafts can be changed, but not paid.")
+	page = maria.submit(page, draft+"/finalize", nil).want(t, http.StatusOK, "4.90 USDC Open", "Finalized", "The invoice can no longer be paid")
 	if len(page.classed("qr")) != 1 {
 		t.Errorf("an open invoice has %d QR codes, want 1", len(page.classed("qr")))
 	}
 	stale := maria.get(draft)
-	page = maria.submit(page, draft+"/void", nil).want(t, http.StatusOK, "4.90 USDC Void", "Made void")
+	page = maria.submit(page, draft+"/void", nil).want(t, http.StatusOK, "4.90 USDC Void", "Voided")
 	if len(page.actions()) != 2 { // language and sign-out
 		t.Errorf("a void invoice offers %q", page.actions())
 	}
 	maria.submit(stale, draft+"/void", nil).want(t, http.StatusOK, "Void")
-	maria.post(draft+"/finalize", nil).want(t, http.StatusConflict, "void")
+	maria.post(draft+"/finalize", nil).want(t, http.StatusConflict, "This invoice is final")
 	maria.post(draft+"/delete", nil).want(t, http.StatusConflict, "draft")
 
 	draft = "/dashboard/invoices/" + w.invoice("acme", member{"draft": true}).ID

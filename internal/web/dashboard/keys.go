@@ -78,7 +78,7 @@ func (d *Dashboard) keys(w http.ResponseWriter, r *http.Request) error {
 			body.Programs = append(body.Programs, row)
 		}
 	}
-	return d.render(w, r, http.StatusOK, "keys.html", "keys.title", body)
+	return d.render(w, r, http.StatusOK, "keys.html", "nav.keys", body)
 }
 
 // findKey returns the key in the path.
@@ -181,7 +181,7 @@ func (d *Dashboard) showKeyForm(w http.ResponseWriter, r *http.Request, status i
 			form.All = append(form.All, scope)
 		}
 	}
-	title := "newKey.title"
+	title := "keys.programs.add"
 	if form.For != forProgram {
 		form.For, title = forPerson, "newPerson.title"
 	}
@@ -293,5 +293,5 @@ func (d *Dashboard) linkKey(w http.ResponseWriter, r *http.Request) error {
 	case refused != "":
 		return d.showKey(w, r, http.StatusConflict, refused)
 	}
-	return d.render(w, r, http.StatusOK, "keymade.html", "keyMade.link.title", keyMade{Key: row.Key, Link: link})
+	return d.render(w, r, http.StatusOK, "keymade.html", "keys.link", keyMade{Key: row.Key, Link: link})
 }

@@ -71,7 +71,7 @@ func (d *Dashboard) editLink(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (d *Dashboard) renderLinkForm(w http.ResponseWriter, r *http.Request, status int, f *linkForm) error {
-	title := "linkForm.new"
+	title := "links.new"
 	if f.ID != "" {
 		title = "linkForm.edit"
 	}

@@ -28,9 +28,9 @@ func (d *Dashboard) linkRoutes() []webpage.Route {
 
 // linkList lists payment links, newest first.
 var linkList = lister[apitypes.PaymentLinkList, linkRow]{
-	page: "/dashboard/links", api: "/api/payment-links", template: "links.html", title: "links.title", empty: "links.none", csv: true,
+	page: "/dashboard/links", api: "/api/payment-links", template: "links.html", title: "nav.links", csv: true,
 	filters: []filter{
-		{name: "archived", text: "links.state", kind: "select", options: func(*visit) []option {
+		{name: "archived", text: "invoices.status", kind: "select", options: func(*visit) []option {
 			return []option{{Value: "false", Kind: "links.archived"}, {Value: "true", Kind: "links.archived"}}
 		}},
 		{name: "slug", text: "links.slug", kind: "text"},

@@ -15,13 +15,13 @@ func TestPaymentLinks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	maria := w.person("acme", access.Finance)
-	maria.get("/dashboard/links").want(t, http.StatusOK, "No payment link matches.", "New payment link")
+	maria.get("/dashboard/links").want(t, http.StatusOK, "Nothing was found.", "New payment link")
 	form := maria.get("/dashboard/links/new")
 	bad := maria.submit(form, "/dashboard/links/new", url.Values{"title": {"An espresso"}, "amount": {"4.9000001"}})
 	bad.want(t, http.StatusBadRequest, "The currency has 6 decimals.")
 	typed := url.Values{"title": {`<b>"Espresso"</b>`}, "slug": {"espresso"}, "amount": {"4.90"}, "merchantAddress": {acmePays.String()}, "expiresIn": {"900"}}
 	made := maria.submit(form, "/dashboard/links/new", typed).want(t, http.StatusOK, `<b>"Espresso"</b>`, "4.90 USDC", "In use", "15 min",
-		w.url+"/pay/acme/espresso", `data-quittance>&lt;b&gt;&#34;Espresso&#34;&lt;/b&gt;</a>`, "Nobody has begun to pay")
+		w.url+"/pay/acme/espresso", `data-quittance>&lt;b&gt;&#34;Espresso&#34;&lt;/b&gt;</a>`, "Invoices None.")
 	if again := maria.submit(form, "/dashboard/links/new", typed); again.path != made.path {
 		t.Errorf("the form sent twice leads to %s and %s", made.path, again.path)
 	}
@@ -58,9 +58,9 @@ func TestPaymentLinks(t *testing.T) {
 	}
 
 	maria.submit(maria.get(made.path), made.path+"/archive", nil).want(t, http.StatusOK, "Ended")
-	maria.get("/dashboard/links?archived=false").want(t, http.StatusOK, "No payment link matches.")
+	maria.get("/dashboard/links?archived=false").want(t, http.StatusOK, "Nothing was found.")
 	maria.get("/dashboard/links?archived=true").want(t, http.StatusOK, "espresso", "Ended")
-	maria.get("/dashboard/links?archived=false&print=1").want(t, http.StatusOK, "acme", "0 rows", "State: In use")
+	maria.get("/dashboard/links?archived=false&print=1").want(t, http.StatusOK, "acme", "Rows: 0", "Status: In use")
 
 	reader := w.person("acme", access.Read)
 	if got := reader.get(made.path).want(t, http.StatusOK); strings.Contains(got.body, "/edit") {
@@ -84,7 +84,7 @@ func TestPrintedList(t *testing.T) {
 	if rows := len(page.named("tr")) - 1; rows >= many {
 		t.Errorf("a page has %d rows", rows)
 	}
-	printed := maria.get("/dashboard/invoices?reference=order-1&print=1").want(t, http.StatusOK, "acme", "60 rows", "Reference: order-1", "Back to the list")
+	printed := maria.get("/dashboard/invoices?reference=order-1&print=1").want(t, http.StatusOK, "acme", "Rows: 60", "Reference: order-1", "Back to the list")
 	if rows := len(printed.named("tr")) - 1; rows != many {
 		t.Errorf("the printed list has %d rows, want %d", rows, many)
 	}

@@ -29,7 +29,6 @@ type lister[A, R any] struct {
 	page            string // path of the page
 	api             string // path of the list in the interface
 	template, title string
-	empty           string // id of the text of an empty list
 	filters         []filter
 	// rows returns the rows of an answer, and the cursor of the next page, or "".
 	rows func(v *visit, answer A) (rows []R, cursor string)
@@ -79,7 +78,6 @@ type listFrame struct {
 	Page    string // path
 	Filter  url.Values
 	Fields  []field
-	Empty   string // id of the text of an empty list
 	Next    string // address of the next page, or empty
 	Export  string // address of the CSV of the filtered list, or empty
 	Print   string // address of the list for printing
@@ -181,7 +179,7 @@ func (f filter) ask(v *visit, query url.Values, value string) {
 // query returns the query of the interface for the filters of a request, and the frame.
 func (l lister[A, R]) query(v *visit, r *http.Request) (url.Values, listFrame) {
 	query, asked := v.query(), r.URL.Query()
-	frame := listFrame{Page: l.page, Filter: make(url.Values), Empty: l.empty, Printed: asked.Get("print") != ""}
+	frame := listFrame{Page: l.page, Filter: make(url.Values), Printed: asked.Get("print") != ""}
 	for _, f := range l.filters {
 		value := strings.TrimSpace(asked.Get(f.name))
 		if value != "" {

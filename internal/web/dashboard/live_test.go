@@ -172,5 +172,5 @@ func TestOpenPageIsNoUse(t *testing.T) {
 	if got := refresh(away); got.path != "/dashboard/sign-in" {
 		t.Errorf("the page that was left open leads to %s, which answers %d", got.path, got.status)
 	}
-	present.get("/dashboard/invoices").want(t, http.StatusOK, "No invoice matches.")
+	present.get("/dashboard/invoices").want(t, http.StatusOK, "Nothing was found.")
 }

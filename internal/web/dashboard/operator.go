@@ -174,7 +174,7 @@ func (d *Dashboard) changeChain(w http.ResponseWriter, r *http.Request, act stri
 	}
 	chainKey := r.PathValue("chainKey")
 	if r.PostFormValue("confirm") != chainKey {
-		return d.showChain(w, r, visitOf(r).text.T("chain.confirm.wrong", map[string]any{"Chain": chainKey}))
+		return d.showChain(w, r, visitOf(r).text.T("chain.confirm", map[string]any{"Chain": chainKey}))
 	}
 	request, wrong := body()
 	if wrong != "" {

@@ -57,7 +57,7 @@ func TestOperator(t *testing.T) {
 	op.get("/dashboard/operator").want(t, 200, "Ready", "Migrations", house, "Up to date", "Limits in force", "1,024 requests", "Paused endpoints")
 	op.get("/dashboard/operator/merchants").want(t, 200, "acme", "globex", "configuration")
 	op.get("/dashboard/operator/audit").want(t, 200, "endpoint.update", "acme")
-	op.get("/dashboard/operator/audit?action=nothing").want(t, 200, "No entry matches")
+	op.get("/dashboard/operator/audit?action=nothing").want(t, 200, "Nothing was found")
 	op.submit(op.get("/dashboard/operator/audit"), "/dashboard/operator/audit/verify", nil).want(t, 200, "Intact", "The head is")
 	op.submit(op.get("/dashboard/operator/audit"), "/dashboard/operator/audit/verify", url.Values{"head": {"nonsense"}}).want(t, 400, "Head ")
 	op.submit(op.get("/dashboard/operator/audit"), "/dashboard/operator/audit/verify", url.Values{"head": {"1:" + strings.Repeat("a", 64)}}).want(t, 200, "Entry 1 was rewritten")
@@ -73,7 +73,7 @@ func TestOperatedChain(t *testing.T) {
 	if slices.Contains(page.actions(), path+"/resume") {
 		t.Error("a chain that is not halted can be resumed")
 	}
-	op.submit(page, path+"/rescan", url.Values{"from": {"1"}, "confirm": {"mainnet"}}).want(t, 400, "Nothing was changed")
+	op.submit(page, path+"/rescan", url.Values{"from": {"1"}, "confirm": {"mainnet"}}).want(t, 400, "Type house to confirm")
 	op.submit(page, path+"/rescan", url.Values{"from": {"x"}, "confirm": {house}}).want(t, 400, "number of a block")
 	op.submit(page, path+"/rescan", url.Values{"from": {"99999"}, "confirm": {house}}).want(t, 400, "is read up to block")
 	op.submit(page, path+"/rescan", url.Values{"from": {"1"}, "confirm": {house}}).want(t, 200, "Read up to")

@@ -14,7 +14,7 @@ import (
 // paymentList lists payments, the last seen first. The filter show is empty for all payments, and
 // counted for the confirmed ones of invoices.
 var paymentList = lister[apitypes.PaymentList, paymentRow]{
-	page: "/dashboard/payments", api: "/api/payments", template: "payments.html", title: "payments.title", empty: "payments.none", jump: toObject, csv: true,
+	page: "/dashboard/payments", api: "/api/payments", template: "payments.html", title: "nav.payments", jump: toObject, csv: true,
 	filters: []filter{
 		{name: "q", text: "payments.search", kind: "search", apply: searched},
 		{name: "show", text: "payments.show", kind: "select", options: func(*visit) []option {

@@ -29,9 +29,9 @@ func TestPayments(t *testing.T) {
 		"q=" + payer.String():                  "123.456789",
 		"show=counted":                         "4.900",
 		"after=1970-01-01&before=2100-01-01":   "4.900",
-		"after=2100-01-01":                     "No payment matches.",
-		"q=5":                                  "No payment matches.",
-		"invoiceId=" + url.QueryEscape("none"): "No payment matches.",
+		"after=2100-01-01":                     "Nothing was found.",
+		"q=5":                                  "Nothing was found.",
+		"invoiceId=" + url.QueryEscape("none"): "Nothing was found.",
 	} {
 		maria.get("/dashboard/payments?"+query).want(t, http.StatusOK, want)
 	}
@@ -47,7 +47,7 @@ func TestPayments(t *testing.T) {
 		t.Errorf("the export is %s, %v, %v", file.body, err, file.header)
 	}
 	stranger := w.person("globex", access.Admin)
-	stranger.get("/dashboard/payments").want(t, http.StatusOK, "No payment matches.")
+	stranger.get("/dashboard/payments").want(t, http.StatusOK, "Nothing was found.")
 	stranger.get("/dashboard/payments/"+odd.ID).want(t, http.StatusNotFound)
 }
 
@@ -60,17 +60,17 @@ func TestAttribute(t *testing.T) {
 	short := w.payment("4700000")
 	support, finance := w.person("acme", access.Support), w.person("acme", access.Finance)
 	path := "/dashboard/payments/" + short.ID
-	seen := support.get(path).want(t, http.StatusOK, "0.20 USDC less than the invoice asks for.")
+	seen := support.get(path).want(t, http.StatusOK, "0.20 USDC too little.")
 	if actions := strings.Join(seen.actions(), " "); strings.Contains(actions, "/attribute") || strings.Contains(actions, "/refund") {
 		t.Errorf("support may %s", actions)
 	}
-	finance.get(path).want(t, http.StatusOK, "It counts as a part of the invoice", "You can undo it for a minute.")
+	finance.get(path).want(t, http.StatusOK, "The invoice stays open for the rest.")
 	finance.get("/dashboard/invoices/"+made.ID).want(t, http.StatusOK, "Attribute a payment", "belong to no invoice", "4.70 USDC", "Copy link")
 	finance.get(path+"/attribute?invoiceId=inv_none").want(t, http.StatusNotFound, "No invoice has this id.")
 	support.get(path+"/attribute?invoiceId="+made.ID).want(t, http.StatusForbidden)
-	page := finance.get(path+"/attribute?invoiceId="+made.ID).want(t, http.StatusOK, "Attribute this payment?", "4.70 USDC", "4.90 USDC", "It counts as a part of the invoice")
+	page := finance.get(path+"/attribute?invoiceId="+made.ID).want(t, http.StatusOK, "Attribute this payment?", "4.70 USDC", "4.90 USDC", "The invoice stays open for the rest. You can undo it for a minute.")
 	decide := url.Values{"decision": {"attributed"}, "reason": {"a <b>call</b>"}}
-	done := finance.submit(page, "/dashboard/inbox/decide", decide).want(t, http.StatusOK, "Attribution inv_", "· maria", "a <b>call</b>", "Takes effect in", "nobody is told", "Undo")
+	done := finance.submit(page, "/dashboard/inbox/decide", decide).want(t, http.StatusOK, "Attribution inv_", "· maria", "a <b>call</b>", "Takes effect in", "Undo")
 	if done.path != path || strings.Contains(strings.Join(done.actions(), " "), "/attribute") || strings.Contains(done.body, `/refund"`) {
 		t.Errorf("the attribution leads to %s, with %v", done.path, done.actions())
 	}
@@ -83,7 +83,7 @@ func TestAttribute(t *testing.T) {
 	w.await("attribution", func() bool { return strings.Contains(finance.get(path).body, "by hand") })
 	finance.get(path).want(t, http.StatusOK, "by hand · maria", "Note a <b>call</b>")
 	finance.post("/dashboard/inbox/decisions/"+w.decided(short.ID)+"/undo", nil).want(t, http.StatusConflict, "belongs to the invoice "+made.ID)
-	finance.get("/dashboard/invoices/"+made.ID).want(t, http.StatusOK, "by hand · maria", "a <b>call</b>", "Payment attributed · maria", "belongs to an invoice.")
+	finance.get("/dashboard/invoices/"+made.ID).want(t, http.StatusOK, "by hand · maria", "a <b>call</b>", "Payment attributed · maria", "Attribute a payment None.")
 	if got := finance.get(path + "/attribute?invoiceId=" + made.ID); got.path != path {
 		t.Errorf("an attributed payment leads to %s", got.path)
 	}
@@ -99,13 +99,13 @@ func TestRefunds(t *testing.T) {
 	var payments apitypes.PaymentList
 	w.operator.api("GET", "/api/payments?invoiceId="+paid.ID, nil, &payments)
 	path := "/dashboard/payments/" + payments.Payments[0].ID
-	form := finance.get(path+"/refund?amount=1500000").want(t, http.StatusOK, "No money moves yet.")
+	form := finance.get(path+"/refund?amount=1500000").want(t, http.StatusOK, "No money moves until you sign.")
 	if !strings.Contains(form.body, `value="1.50"`) {
 		t.Error("the form does not suggest the amount")
 	}
 	finance.submit(form, path+"/refund", url.Values{"amount": {"lots"}}).want(t, http.StatusConflict, "Amount must")
-	finance.submit(form, path+"/refund", url.Values{"amount": {"100"}}).want(t, http.StatusConflict, "more than the other refunds")
-	first := finance.submit(form, path+"/refund", url.Values{"reason": {"<b>Bun</b>"}}).want(t, http.StatusOK, "1.50 USDC", "Pending", "<b>Bun</b>", "Sign this transaction")
+	finance.submit(form, path+"/refund", url.Values{"amount": {"100"}}).want(t, http.StatusConflict, "more than what is left")
+	first := finance.submit(form, path+"/refund", url.Values{"reason": {"<b>Bun</b>"}}).want(t, http.StatusOK, "1.50 USDC", "Pending", "<b>Bun</b>", "Sign with the account")
 	again := finance.submit(form, path+"/refund", url.Values{"reason": {"<b>Bun</b>"}}).want(t, http.StatusOK)
 	if first.path != again.path {
 		t.Errorf("sent twice, the form leads to %s and %s", first.path, again.path)
@@ -116,7 +116,7 @@ func TestRefunds(t *testing.T) {
 	}
 	support.get("/dashboard/refunds?status=pending").want(t, http.StatusOK, "1.50 USDC", "<b>Bun</b>")
 	support.get("/dashboard/refunds?q="+paid.ID).want(t, http.StatusOK, "1.50 USDC")
-	support.get("/dashboard/refunds?status=confirmed").want(t, http.StatusOK, "No refund matches.")
+	support.get("/dashboard/refunds?status=confirmed").want(t, http.StatusOK, "Nothing was found.")
 	support.get("/dashboard/refunds?status=lost").want(t, http.StatusBadRequest, "Status must")
 	if file := support.get("/dashboard/refunds.csv?status=pending"); !strings.Contains(file.body, "1.50") {
 		t.Errorf("the export is %s", file.body)

@@ -36,7 +36,7 @@ func TestSignInByProvider(t *testing.T) {
 	if got := ada.get(begin).want(t, http.StatusOK, "Ada"); got.path != "/dashboard/invoices" {
 		t.Errorf("the sign-in leads to %s", got.path)
 	}
-	ada.get(program).want(t, http.StatusOK, "A key for a program")
+	ada.get(program).want(t, http.StatusOK, "Make a key")
 	remote.Set(identitytest.State{Claims: map[string]any{"email": "new@example.com", "auth_time": w.now().Add(-time.Hour).Unix()}})
 	ada.get(begin).want(t, http.StatusOK, "Ada")
 	asked := ada.get(program).want(t, http.StatusOK, "Is it still you?", named)
@@ -47,7 +47,7 @@ func TestSignInByProvider(t *testing.T) {
 	remote.Set(identitytest.State{Claims: map[string]any{"auth_time": nil}})
 	ada.get(page).want(t, http.StatusForbidden, "did not ask you to sign in again", named)
 	remote.Set(identitytest.State{})
-	ada.get(page).want(t, http.StatusOK, "A key for a program")
+	ada.get(page).want(t, http.StatusOK, "Make a key")
 
 	for text, c := range map[string]struct {
 		state  identitytest.State

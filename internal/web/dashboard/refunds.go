@@ -14,7 +14,7 @@ import (
 
 // refundList lists refunds, newest first.
 var refundList = lister[apitypes.RefundList, refundRow]{
-	page: "/dashboard/refunds", api: "/api/refunds", template: "refunds.html", title: "refunds.title", empty: "refunds.none", jump: toObject, csv: true,
+	page: "/dashboard/refunds", api: "/api/refunds", template: "refunds.html", title: "nav.refunds", jump: toObject, csv: true,
 	filters: []filter{
 		{name: "q", text: "refunds.search", kind: "search", apply: func(_ *visit, query url.Values, text string) {
 			switch {

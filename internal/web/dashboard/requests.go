@@ -70,7 +70,7 @@ func (d *Dashboard) requests(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return d.render(w, r, http.StatusOK, "requests.html", "requests.title", requestList{filter, table, nextPage(v, filter, next)})
+	return d.render(w, r, http.StatusOK, "requests.html", "nav.requests", requestList{filter, table, nextPage(v, filter, next)})
 }
 
 // readRequests returns a page of requests, and the cursor of the next.

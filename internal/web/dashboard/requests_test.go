@@ -34,10 +34,10 @@ func TestRequests(t *testing.T) {
 	if strings.Count(failed.words(), "GET /api/payments") != 1 {
 		t.Errorf("the refused requests are\n%s", failed.words())
 	}
-	owner.get("/dashboard/keys/"+owner.id).want(t, 200, "GET /api/payments", "All requests with this key")
-	stranger.get("/dashboard/requests").want(t, 200, "No request matches")
-	stranger.get("/dashboard/requests?keyId="+owner.id).want(t, 200, "No request matches")
-	stranger.get("/dashboard/requests?merchantId=acme").want(t, 200, "No request matches")
+	owner.get("/dashboard/keys/"+owner.id).want(t, 200, "GET /api/payments", "All Sign-in link")
+	stranger.get("/dashboard/requests").want(t, 200, "Nothing was found")
+	stranger.get("/dashboard/requests?keyId="+owner.id).want(t, 200, "Nothing was found")
+	stranger.get("/dashboard/requests?merchantId=acme").want(t, 200, "Nothing was found")
 	support.get("/dashboard/requests?status=teapot").want(t, 400, "Status ")
 	w.await("the create without an Idempotency-Key", func() bool {
 		return strings.Contains(w.operator.get("/dashboard/requests").words(), "No Idempotency-Key")

@@ -59,6 +59,6 @@ func TestRefusedFilters(t *testing.T) {
 		save(list, fmt.Sprint(i), "status=open").want(t, http.StatusOK)
 	}
 	save(list, "x", "status=paid").want(t, http.StatusOK, "Remove “x”")
-	save(list, "one more", "status=open").want(t, http.StatusConflict, "You keep 20 filters")
+	save(list, "one more", "status=open").want(t, http.StatusConflict, "You have 20 filters")
 	save("/dashboard/refunds", "of another list", "status=seen")
 }

@@ -71,7 +71,7 @@ type playedRow struct {
 
 // scenarios lists the scenarios.
 func (d *Dashboard) scenarios(w http.ResponseWriter, r *http.Request) error {
-	return d.render(w, r, http.StatusOK, "scenarios.html", "scenarios.title", scenarioView{Scenarios: d.cfg.Player.Scenarios()})
+	return d.render(w, r, http.StatusOK, "scenarios.html", "nav.scenarios", scenarioView{Scenarios: d.cfg.Player.Scenarios()})
 }
 
 // playScenario plays a scenario, and shows its events. Only one is played at a time, because scenarios
@@ -83,7 +83,7 @@ func (d *Dashboard) playScenario(w http.ResponseWriter, r *http.Request) error {
 	view := scenarioView{Scenarios: d.cfg.Player.Scenarios(), Name: r.PostFormValue("scenario")}
 	if !d.playing.TryLock() {
 		view.Error = visitOf(r).text.T("scenarios.busy", nil)
-		return d.render(w, r, http.StatusConflict, "scenarios.html", "scenarios.title", view)
+		return d.render(w, r, http.StatusConflict, "scenarios.html", "nav.scenarios", view)
 	}
 	defer d.playing.Unlock()
 	if err := webpage.ClearDeadlines(w); err != nil {
@@ -113,5 +113,5 @@ func (d *Dashboard) playScenario(w http.ResponseWriter, r *http.Request) error {
 	if view.Error != "" {
 		status = http.StatusConflict
 	}
-	return d.render(w, r, status, "scenarios.html", "scenarios.title", view)
+	return d.render(w, r, status, "scenarios.html", "nav.scenarios", view)
 }

@@ -54,7 +54,7 @@ var (
 	errOrigin           = &pageError{Status: http.StatusForbidden, Title: "error.origin.title", Text: "error.origin.text"}
 	errEnded            = &pageError{Status: http.StatusUnauthorized, Title: "error.ended.title", Text: "error.ended.text"}
 	errMethodNotAllowed = &pageError{Status: http.StatusMethodNotAllowed, Title: "error.method.title"}
-	errTooOften         = &pageError{Status: http.StatusTooManyRequests, Title: "error.often.title", Text: "error.often.text"}
+	errTooOften         = &pageError{Status: http.StatusTooManyRequests, Title: "error.often.title", Text: "error.busy.text"}
 	errBusy             = &pageError{Status: http.StatusServiceUnavailable, Title: "error.busy.title", Text: "error.busy.text"}
 	errSentTwice        = &pageError{Status: http.StatusConflict, Title: "error.twice.title", Text: "error.twice.text"}
 	errInternal         = &pageError{Status: http.StatusInternalServerError, Title: "error.internal.title", Text: "error.internal.text"}

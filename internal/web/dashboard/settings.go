@@ -35,7 +35,7 @@ func (d *Dashboard) settings(w http.ResponseWriter, r *http.Request) error {
 func (d *Dashboard) showSettings(w http.ResponseWriter, r *http.Request, status int, refused string, change func(*settingsView)) error {
 	v := visitOf(r)
 	if v.merchant == "" {
-		return d.chooseMerchant(w, r, "settings.title")
+		return d.chooseMerchant(w, r, "invoice.merchant")
 	}
 	var answer apitypes.MerchantResponse
 	if err := d.service.get(r.Context(), id("/api/merchants", v.merchant), nil, &answer); err != nil {
@@ -64,7 +64,7 @@ func (d *Dashboard) showSettings(w http.ResponseWriter, r *http.Request, status 
 		change(&view)
 	}
 	view.Defaults, view.Allowed = v.addressRows(view.Defaults), v.addressRows(view.Allowed)
-	return d.render(w, r, status, "settings.html", "settings.title", view)
+	return d.render(w, r, status, "settings.html", "invoice.merchant", view)
 }
 
 // lines returns the trimmed non-empty lines of a text.

@@ -28,7 +28,7 @@ func TestSettings(t *testing.T) {
 	page := w.operator.get(path+operator).want(t, 200)
 	w.operator.submit(page, rules+operator, url.Values{"returnHosts": {"shop.example\r\n\r\n"}, "tolerance": {"0.5%"}}).want(t, 200, "Every address is allowed")
 	owner := w.person("initech", access.Admin)
-	page = owner.get(path).want(t, 200, "shop.example", "0.5%", "The operator of the service changes this")
+	page = owner.get(path).want(t, 200, "shop.example", "0.5%", "The operator changes this")
 	if slices.Contains(page.actions(), rules) {
 		t.Error("an owner has the form of the rules")
 	}
@@ -43,20 +43,20 @@ func TestSettings(t *testing.T) {
 	}
 	const misspelt, written = "0xaA00000000000000000000000000000000000001", "0xAA00000000000000000000000000000000000001"
 	for _, form := range []string{defaults, addresses} {
-		for typed, refusal := range map[string]string{"0x12": "This is not an address", misspelt: "The checksum is wrong"} {
+		for typed, refusal := range map[string]string{"0x12": "An address is 0x", misspelt: "A character of the address is wrong"} {
 			if refused := owner.post(form, row(typed)).want(t, 400, refusal); !strings.Contains(refused.body, `value="`+typed+`"`) {
 				t.Errorf("%s is lost", typed)
 			}
 		}
 	}
 	owner.post(defaults, row(acmePays.String(), payer.String())).want(t, 400, "A network has only one default address")
-	page = owner.post(defaults, row(acmePays.String(), "")).want(t, 200, acmePays.String(), "Replacing or removing one takes effect")
+	page = owner.post(defaults, row(acmePays.String(), "")).want(t, 200, acmePays.String(), "Changes take effect")
 	if strings.Contains(page.words(), "Takes effect ") {
 		t.Error("a first default address waits")
 	}
 	owner.post(defaults, row(payer.String())).want(t, 200, "Takes effect", acmePays.String(), written)
 	owner.post(defaults, row(acmePays.String())) // cancels it
-	owner.post(addresses, row(acmePays.String())).want(t, 200, acmePays.String(), "A list that is saved now takes effect")
+	owner.post(addresses, row(acmePays.String())).want(t, 200, acmePays.String(), "Changes take effect")
 	owner.post(addresses, row(acmePays.String(), payer.String())).want(t, 200, "Takes effect", written)
 	owner.post(addresses, url.Values{"chainKey": {house}, "address": {acmePays.String()}, "immediately": {"true"}}).want(t, 403)
 	w.forgetConfirmations()
@@ -168,7 +168,7 @@ func TestLogo(t *testing.T) {
 	reader.upload(path, "logo", logo).want(t, 403)
 	stranger.upload(path+operator, "logo", logo).want(t, 400, "globex", "service's configuration")
 
-	page := owner.upload(path, "logo", logo).want(t, 200, "How payers see it", "Remove the logo")
+	page := owner.upload(path, "logo", logo).want(t, 200, "Remove the logo")
 	for _, p := range []*person{w.operator, owner, reader} {
 		if got := p.get(path + operator); got.status != 200 || got.header.Get("Content-Type") != "image/png" || !strings.HasPrefix(got.body, "\x89PNG") {
 			t.Errorf("the logo is answered %d %v", got.status, got.header)

@@ -45,7 +45,7 @@ type fee struct {
 func (d *Dashboard) statement(w http.ResponseWriter, r *http.Request) error {
 	v := visitOf(r)
 	if v.merchant == "" {
-		return d.chooseMerchant(w, r, "statement.title")
+		return d.chooseMerchant(w, r, "nav.statement")
 	}
 	query := v.query()
 	month := r.URL.Query().Get("month")
@@ -65,7 +65,7 @@ func (d *Dashboard) statement(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	body.Month = month
-	return d.render(w, r, status(body.Error), "statement.html", "statement.title", body)
+	return d.render(w, r, status(body.Error), "statement.html", "nav.statement", body)
 }
 
 // fillStatement adds the shown values of the statement.

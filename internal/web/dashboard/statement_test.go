@@ -35,7 +35,7 @@ func TestStatement(t *testing.T) {
 
 	month := w.now().UTC().Format("2006-01")
 	page := maria.get("/dashboard/statement").want(t, http.StatusOK, "acme", "not over", "Invoiced 10.90 USDC", "Canceled (void) 2.00 USDC",
-		"Owed after 4.00 USDC", "Received (1 payment)", "Month before")
+		"Owed after 4.00 USDC", "Received (1)", "Month before")
 	if !strings.Contains(page.body, `title="10.900001"`) {
 		t.Error("the exact sum is no title")
 	}
@@ -65,12 +65,12 @@ func TestStatement(t *testing.T) {
 	if rows, err := csv.NewReader(strings.NewReader(table.body)).ReadAll(); err != nil || len(rows) != 2 || rows[1][10] != l.Closing || rows[1][12] != l.Received {
 		t.Errorf("the table is %s, %v", table.body, err)
 	}
-	maria.get("/dashboard/statement?month=2001-01").want(t, http.StatusOK, "1 Jan 2001 – 31 Jan 2001 (UTC)", "Nothing was invoiced")
+	maria.get("/dashboard/statement?month=2001-01").want(t, http.StatusOK, "1 Jan 2001 – 31 Jan 2001 (UTC)", "Nothing was found")
 	for _, wrong := range []string{"2999-01", "2026-13", "x", "2026-1"} {
 		maria.get("/dashboard/statement?month="+wrong).want(t, http.StatusBadRequest, "Month must")
 	}
 	w.operator.get("/dashboard/statement").want(t, http.StatusOK, "acme", "globex")
-	w.operator.get("/dashboard/statement?merchantId=globex").want(t, http.StatusOK, "Nothing was invoiced")
+	w.operator.get("/dashboard/statement?merchantId=globex").want(t, http.StatusOK, "Nothing was found")
 }
 
 // TestStatementFees shows each merchant its share of a transaction for several.
@@ -79,12 +79,12 @@ func TestStatementFees(t *testing.T) {
 	w := newWorld(t)
 	maria := w.person("acme", access.Finance)
 	page := maria.get("/dashboard/statement").want(t, http.StatusOK)
-	if strings.Contains(page.words(), "Fees of the network") {
+	if strings.Contains(page.words(), "Network fees") {
 		t.Error("there are fees before there was a transaction")
 	}
 	w.record(1_000_000_001, "acme", "globex", "globex")
-	maria.get("/dashboard/statement").want(t, http.StatusOK, "recording invoices on chain, 1 entry 0.333333 ETH")
-	w.operator.get("/dashboard/statement?merchantId=globex").want(t, http.StatusOK, "recording invoices on chain, 2 entries 0.666667 ETH")
+	maria.get("/dashboard/statement").want(t, http.StatusOK, "recording invoices on chain (1) 0.333333 ETH")
+	w.operator.get("/dashboard/statement?merchantId=globex").want(t, http.StatusOK, "recording invoices on chain (2) 0.666667 ETH")
 	month := w.now().UTC().Format("2006-01")
 	if table := maria.get("/dashboard/statement.csv?table=fees&month=" + month); !strings.Contains(table.body, ",commitment,acme,1,333333333,0.333333333,") || strings.Contains(table.body, "globex") {
 		t.Errorf("the table is %q", table.body)

@@ -27,7 +27,7 @@ func TestSubmissions(t *testing.T) {
 	path := "/dashboard/refunds/" + made.Refund.ID
 	submissions := path + "/submissions"
 
-	seen := maria.get(path).want(t, http.StatusOK, "I send it now")
+	seen := maria.get(path).want(t, http.StatusOK, "Start sending")
 	maria.submit(seen, submissions, nil).want(t, http.StatusOK, "It is being sent", "maria has been sending this refund since")
 	juan.submit(seen, submissions, nil).want(t, http.StatusConflict, "maria has been sending this refund since")
 	page := juan.get(path).want(t, http.StatusOK, "It is being sent", "No transaction is known", "Sign it elsewhere")
@@ -54,7 +54,7 @@ func TestSubmissions(t *testing.T) {
 	maria.submit(page, act+"/transaction", url.Values{"txHash": {"0x12"}}).want(t, http.StatusConflict, "Tx hash ")
 	hash := invoice.Hash{7}.String()
 	maria.submit(page, act+"/transaction", url.Values{"txHash": {" " + strings.ToUpper(hash[2:4]) + hash[2:] + " "}}).want(t, http.StatusConflict, "Tx hash ")
-	maria.submit(page, act+"/transaction", url.Values{"txHash": {" " + hash + " "}}).want(t, http.StatusOK, hash, "The transaction is known.")
+	maria.submit(page, act+"/transaction", url.Values{"txHash": {" " + hash + " "}}).want(t, http.StatusOK, hash, "This page changes once the transfer is seen.")
 	before := read.State
 	if err := json.Unmarshal([]byte(juan.get(path+"/wallet").body), &read); err != nil || read.State == before {
 		t.Error("a page does not notice the transaction")

@@ -311,7 +311,7 @@ var sections = []struct {
 	{"/dashboard/webhook", "nav.webhook", access.EventsRead},
 	{"/dashboard/requests", "nav.requests", access.EventsRead},
 	{"/dashboard/keys", "nav.keys", access.KeysWrite},
-	{"/dashboard/settings", "nav.settings", access.InvoicesRead},
+	{"/dashboard/settings", "invoice.merchant", access.InvoicesRead},
 	{pathOperator, "nav.operator", access.EventsRead},
 	{pathScenarios, "nav.scenarios", ""},
 }

@@ -56,7 +56,7 @@ func (d *Dashboard) webhook(w http.ResponseWriter, r *http.Request) error {
 func (d *Dashboard) showWebhook(w http.ResponseWriter, r *http.Request, status int, view webhookView) error {
 	v := visitOf(r)
 	if v.merchant == "" {
-		return d.chooseMerchant(w, r, "webhook.title")
+		return d.chooseMerchant(w, r, "nav.webhook")
 	}
 	var answer apitypes.WebhookResponse
 	err := d.service.get(r.Context(), webhookPath(r), nil, &answer)
@@ -73,7 +73,7 @@ func (d *Dashboard) showWebhook(w http.ResponseWriter, r *http.Request, status i
 	}
 	view.Staged = slices.ContainsFunc(view.Secrets, func(s apitypes.WebhookSecret) bool { return s.State == "staged" })
 	view.May = v.Can(access.WebhooksWrite) && !view.Configured
-	return d.render(w, r, status, "webhook.html", "webhook.title", view)
+	return d.render(w, r, status, "webhook.html", "nav.webhook", view)
 }
 
 // webhookPath returns the path of the endpoint at the interface.

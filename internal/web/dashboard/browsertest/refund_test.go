@@ -187,14 +187,14 @@ func (s sale) wantRefused() {
 	other := browsertest.NewWallet(s.t, s.World, "Owl", s.NewAccount(5_000_000, true))
 	p := s.open("maria", r.ID, fox, other)
 	p.Press("Sign with Owl")
-	p.AwaitText("#wallet", "must be sent from "+r.From+". Owl offers "+strings.ToLower(other.Address().Hex())[:2])
+	p.AwaitText("#wallet", "Choose "+r.From+" there, or sign elsewhere.")
 	fox.SetChainID(1)
 	fox.Answer(func(c browsertest.Call) (any, bool, error) {
 		return nil, strings.HasPrefix(c.Method, "wallet_"), &browsertest.RPCError{Code: 4902, Message: "Unrecognized chain"}
 	})
 	p.Press("Sign with a wallet of this browser")
 	p.Press("Sign with Fox")
-	p.AwaitText("#wallet", fmt.Sprintf("does not change to Local test chain (chain id %d)", s.Info.Chain.ChainID))
+	p.AwaitText("#wallet", fmt.Sprintf("Change Fox to Local test chain (chain id %d)", s.Info.Chain.ChainID))
 	fox.SetChainID(s.Info.Chain.ChainID)
 	fox.Answer(func(c browsertest.Call) (any, bool, error) {
 		return hexutil.Encode(common.LeftPadBytes(big.NewInt(1_000_000).Bytes(), 32)), c.Method == "eth_call", nil
@@ -225,7 +225,7 @@ func TestExtraRefundWhileTheWalletHangs(t *testing.T) {
 	juan.AwaitText("#wallet", "maria has been sending this refund since")
 	juan.Press("Try again")
 	juan.AwaitText("#submission", "maria has been sending this refund since")
-	juan.Press("It was not sent")
+	juan.Press("Mark as unsent")
 	juan.AwaitText("main .error", "For 10 minutes, only maria can withdraw that")
 
 	tab := maria.OpenBeside(browsertest.Options{Wallets: []*browsertest.Wallet{fox}})
@@ -243,7 +243,7 @@ func TestExtraRefundWhileTheWalletHangs(t *testing.T) {
 	}
 
 	fox.Answer(nil)
-	maria.Press("It was not sent")
+	maria.Press("Mark as unsent")
 	maria.Press("Sign with Fox")
 	maria.Press("Send 1.50 USDC")
 	s.arrived(maria, r, before)
@@ -274,6 +274,6 @@ func TestExtraRefundIsRecordedLater(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), hash) {
 		t.Errorf("the submissions are %s, %v", text, err)
 	}
-	p.Press("It was not sent")
+	p.Press("Mark as unsent")
 	p.AwaitText("main .error", "If no node has that, it can be withdrawn after 10 minutes.")
 }
