@@ -167,10 +167,10 @@ func TestInboxUnderpaid(t *testing.T) {
 	page := finance.get("/dashboard/inbox").want(t, http.StatusOK, "Too little", "0.20 USDC are missing", "Accepting waives what is missing")
 	finance.decide(page, "accepted", "A good customer").want(t, http.StatusOK, "Difference waived", "A good customer")
 	shown := finance.get("/dashboard/invoices/"+made.ID).want(t, http.StatusOK, "Difference waived · maria", "A good customer", "Payment attributed · maria")
-	w.guest().get("/checkout/"+made.ID).want(t, http.StatusOK, "Accepted as paid", "accepted 0.20 USDC less than the amount")
+	w.guest().get("/checkout/"+made.ID).want(t, http.StatusOK, "Accepted as paid", "accepted 0.20 USDC less")
 	undo := "/dashboard/inbox/decisions/" + w.decided(made.ID) + "/undo"
 	shown = finance.submit(shown, undo, nil).want(t, http.StatusOK, "Decision undone · maria", "Accepting waives what is missing", "Refund…")
-	w.guest().get("/checkout/"+made.ID).want(t, http.StatusOK, "Expired: paid only in part")
+	w.guest().get("/checkout/"+made.ID).want(t, http.StatusOK, "Expired: paid in part")
 	shown = finance.decide(shown, "accepted", "A very good customer").want(t, http.StatusOK, "Difference waived · maria", "A very good customer")
 	if want := "/dashboard/invoices/" + made.ID; shown.path != want {
 		t.Errorf("a decision on the invoice's page leads to %s", shown.path)
